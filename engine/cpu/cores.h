@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many cores this process is really granted: the affinity mask, bounded by the cgroup's CPU
+// quota (v1 and v2), rounded up; at least 1. Thread-safe.
+#ifndef ENGINE_CPU_CORES_H_
+#define ENGINE_CPU_CORES_H_
+
+namespace tilewire::cpu {
+
+int GrantedCores();
+
+}  // namespace tilewire::cpu
+
+#endif  // ENGINE_CPU_CORES_H_

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model specialised to concrete input shapes: operations that the engine has primitives for, in an order in which
+// they can run. What the passes leave behind and what the runtime lowers. Knows no layout and no kernel: every shape
+// is in logical order [N, C, spatial...]. Immutable once built.
+#ifndef ENGINE_GRAPH_NETWORK_H_
+#define ENGINE_GRAPH_NETWORK_H_
+
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "engine/jit/eltwise.h"
+#include "engine/memory/data_type.h"
+#include "engine/memory/dims.h"
+
+namespace tilewire::graph {
+
+using ValueId = int;  // index into Network::values
+constexpr ValueId kNoValue = -1;
+
+// A tensor that is computed or given at run time.
+struct Value {
+  std::string name;
+  DataType type = DataType::kF32;
+  Dims dims;
+};
+
+// Weights as they lie in the file, f32 and row-major, and what folding made of them:
+//   effective[oc, ...] = data[oc, ...] * (scale.empty() ? 1 : scale[oc])
+// `key` names the effective weights: equal for every specialisation of one model, so that packed forms are shared.
+struct Weights {
+  std::string key;
+  Dims dims;                           // convolution [O, I/groups, k...]; inner product [O, I]
+  absl::Span<const float> data;        // borrowed from `owner`; possibly unaligned to 64, aligned to 4
+  std::shared_ptr<const void> owner;
+  std::vector<float> scale;            // one an output channel (batch-norm folding), or empty
+  bool transposed = false;             // inner product only: data is [I, O] (MatMul, Gemm transB=0)
+};
+
+// Applied in this order to the result of an operation; `kSum` adds another value, elementwise, before what follows.
+struct FusedStep {
+  enum class Kind { kEltwise, kSum } kind = Kind::kEltwise;
+  jit::EltwiseOp eltwise;
+  ValueId addend = kNoValue;
+};
+
+struct Convolution {
+  Weights weights;
+  std::vector<float> bias;  // [O], or empty; batch norms are folded in
+  int64_t groups = 1;
+  Dims strides, dilations, padding_left, padding_right;  // dilations count from 0 (dense), unlike ONNX
+  std::vector<FusedStep> fused;
+};
+struct InnerProduct {
+  Weights weights;
+  std::vector<float> bias;
+  std::vector<FusedStep> fused;  // src may be [N,C] or [N,C,spatial...] (a flatten was folded in, in logical nchw order)
+};
+struct Pooling {
+  enum class Algorithm { kMax, kAvgIncludePadding, kAvgExcludePadding } algorithm = Algorithm::kMax;
+  Dims kernel, strides, padding_left, padding_right;  // a global pooling has the kernel of its input
+};
+struct Eltwise {
+  jit::EltwiseOp op;
+};
+struct Softmax {
+  int axis = 1;
+};
+struct Sum {};  // of all srcs, elementwise, same shapes
+struct Concat {
+  int axis = 1;
+};
+struct Shuffle {
+  int axis = 1;
+  int64_t group_size = 1;  // MKL-DNN's: see engine/primitives/shuffle/shuffle.h
+};
+struct Reshape {};  // the same elements in logical row-major order under dst's dims
+struct Transpose {
+  std::vector<int> order;  // dst dimension i is src dimension order[i]
+};
+
+using OperationParams =
+    std::variant<Convolution, InnerProduct, Pooling, Eltwise, Softmax, Sum, Concat, Shuffle, Reshape, Transpose>;
+
+struct Operation {
+  std::string name;  // of the ONNX node it came from (the first of a fused chain)
+  OperationParams params;
+  std::vector<ValueId> srcs;  // without the addends of fused sums
+  ValueId dst = kNoValue;
+};
+
+struct Network {
+  std::vector<Value> values;
+  std::vector<Operation> operations;  // topological order
+  std::vector<ValueId> inputs;        // in the model's order
+  std::vector<ValueId> outputs;       // may name an input or one value twice
+};
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_GRAPH_NETWORK_H_

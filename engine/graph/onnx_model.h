@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An ONNX file, read once: nodes through protobuf (our subset proto), weights located in the mapped file by walking
+// the wire, never copied through protobuf objects.
+//
+//   ABSL_ASSIGN_OR_RETURN(auto model, OnnxModel::Open("resnet50.onnx"));
+//   ABSL_ASSIGN_OR_RETURN(Network network, model->Specialize({{8, 3, 224, 224}}));
+//
+// Immutable after Open(): any number of threads may Specialize() at once.
+#ifndef ENGINE_GRAPH_ONNX_MODEL_H_
+#define ENGINE_GRAPH_ONNX_MODEL_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/graph/network.h"
+
+namespace tilewire::graph {
+
+// A tensor of the model's signature; -1 for a dimension that the file leaves open (the batch).
+struct TensorSignature {
+  std::string name;
+  DataType type = DataType::kF32;
+  Dims dims;
+};
+
+class OnnxModel {
+ public:
+  // Reads, validates and checks that every operator is supported; infers output shapes.
+  //   kNotFound           no such file
+  //   kInvalidArgument    not ONNX, truncated, cyclic, dangling or duplicate names, wrong attribute types, initializers
+  //                       whose data does not fit their dims; the message names the node or tensor
+  //   kUnimplemented      an operator, domain or opset that is not supported; the message names node, operator, domain, opset
+  static absl::StatusOr<std::shared_ptr<const OnnxModel>> Open(const std::string& path);
+  virtual ~OnnxModel() = default;
+
+  virtual const std::vector<TensorSignature>& inputs() const = 0;
+  virtual const std::vector<TensorSignature>& outputs() const = 0;
+  virtual int64_t weights_bytes() const = 0;
+
+  // The network for these input shapes (in the order of inputs()), all passes applied.
+  //   kInvalidArgument  shapes that do not fit the signature, or make a later shape impossible (the node is named)
+  virtual absl::StatusOr<Network> Specialize(absl::Span<const Dims> input_dims) const = 0;
+};
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_GRAPH_ONNX_MODEL_H_

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The elementwise functions that primitives and post-ops know. Formulas, for f32 x:
+//
+//   relu          x > 0 ? x : alpha x          tanh         tanh(x)
+//   elu           x > 0 ? x : alpha (e^x - 1)  square       x^2
+//   abs           |x|                          sqrt         x > 0 ? sqrt(x) : 0
+//   linear        alpha x + beta               bounded_relu min(max(x, 0), alpha)
+//   soft_relu     log(1 + e^x)                 logistic     1 / (1 + e^-x)
+//   exp           e^x                          gelu         x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+//   clip          min(max(x, alpha), beta)     hard_sigmoid min(max(alpha x + beta, 0), 1)
+//   swish         x logistic(alpha x)          hard_swish   x min(max(alpha x + beta, 0), 1)
+//
+// Source: ROWS.md A15 (MKL-DNN 1.0.4); the last four are ONNX's and today's models'. NaN gives NaN.
+#ifndef ENGINE_JIT_ELTWISE_H_
+#define ENGINE_JIT_ELTWISE_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace tilewire::jit {
+
+enum class EltwiseAlgorithm : uint8_t {
+  kRelu, kTanh, kElu, kSquare, kAbs, kSqrt, kLinear, kBoundedRelu, kSoftRelu, kLogistic, kExp, kGelu,
+  kClip, kHardSigmoid, kSwish, kHardSwish,
+};
+constexpr int kEltwiseAlgorithmCount = 16;
+
+absl::string_view EltwiseAlgorithmName(EltwiseAlgorithm algorithm);  // "bounded_relu"
+
+struct EltwiseOp {
+  EltwiseAlgorithm algorithm = EltwiseAlgorithm::kRelu;
+  float alpha = 0;
+  float beta = 0;
+  bool operator==(const EltwiseOp&) const = default;
+};
+
+// The reference: the formula above in float, with the standard library's functions.
+float EltwiseScalar(const EltwiseOp& op, float x);
+
+// f(0) == 0, so that a zero padded tail stays zero.
+bool PreservesZero(const EltwiseOp& op);
+
+}  // namespace tilewire::jit
+
+#endif  // ENGINE_JIT_ELTWISE_H_

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where each element of a tensor lives. A blocked layout cuts some dimensions into blocks:
+//
+//   offset(i) = offset0 + sum_d (i_d / B_d) * strides[d] + position of (i_d % B_d) in the inner block
+//
+// where B_d is the product of the inner blocks on dimension d, and the inner block is dense: its
+// blocks follow each other, outermost first, as in `inner_blocks()`. Strides count elements, between
+// outer blocks. Sizes that are no multiple of the block are rounded up in `padded_dims()`; the padded
+// tail holds zeros before and after every primitive. `SizeBytes()` is the only way to learn a size.
+//
+// Immutable value type; compares by meaning of every field.
+// Source: seeds, "Understanding Memory Formats"; ROWS.md A03-A07.
+#ifndef ENGINE_MEMORY_MEMORY_DESC_H_
+#define ENGINE_MEMORY_MEMORY_DESC_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/memory/data_type.h"
+#include "engine/memory/dims.h"
+#include "engine/memory/format_tag.h"
+
+namespace tilewire {
+
+enum class FormatKind : uint8_t {
+  kUndef = 0,  // the zero descriptor: no tensor
+  kAny,        // the primitive chooses; has no strides and no size
+  kBlocked,
+};
+
+struct InnerBlock {
+  int dim = 0;       // logical dimension that is cut
+  int64_t size = 1;  // elements of this block
+  bool operator==(const InnerBlock&) const = default;
+};
+using InnerBlocks = absl::InlinedVector<InnerBlock, 4>;
+
+class MemoryDesc {
+ public:
+  // The zero descriptor: rank 0, size 0.
+  MemoryDesc() = default;
+
+  // All factories:
+  //   kInvalidArgument  rank 0 or over kMaxRank, a negative size, a tag of another rank, a type kUndef,
+  //                     or a size in bytes that overflows; the message names the value
+  // A dimension of size 0 is legal: such a tensor has no element.
+  static absl::StatusOr<MemoryDesc> Create(Dims dims, DataType type, FormatTag tag);
+  // Any strides >= 0 (0 repeats an element and is legal for inputs); strides[i] in elements.
+  static absl::StatusOr<MemoryDesc> CreateStrided(Dims dims, DataType type, Dims strides);
+  // A pattern of letters, as in format_tag.h.
+  static absl::StatusOr<MemoryDesc> CreatePattern(Dims dims, DataType type, absl::string_view pattern);
+  static absl::StatusOr<MemoryDesc> CreateAny(Dims dims, DataType type);
+
+  // A view of a part of this tensor. On a blocked dimension the offset must be a multiple of the block,
+  // and the size too unless the part ends where the tensor ends. kInvalidArgument otherwise.
+  absl::StatusOr<MemoryDesc> SubMemory(const Dims& dims, const Dims& offsets) const;
+
+  // The same layout for another batch (dimension 0), type or order.
+  absl::StatusOr<MemoryDesc> WithDataType(DataType type) const;
+  // Logical dimension i of the result is dimension order[i] of this one; no byte moves.
+  absl::StatusOr<MemoryDesc> Permuted(absl::Span<const int> order) const;
+
+  int rank() const { return static_cast<int>(dims_.size()); }
+  const Dims& dims() const { return dims_; }
+  int64_t dim(int i) const { return dims_[i]; }
+  const Dims& padded_dims() const { return padded_dims_; }
+  const Dims& strides() const { return strides_; }  // elements, between outer blocks
+  int64_t stride(int i) const { return strides_[i]; }
+  const InnerBlocks& inner_blocks() const { return inner_blocks_; }
+  int64_t offset0() const { return offset0_; }  // elements before element (0,...,0)
+  DataType data_type() const { return data_type_; }
+  FormatKind format_kind() const { return format_kind_; }
+
+  bool IsZero() const { return format_kind_ == FormatKind::kUndef; }
+  bool IsAny() const { return format_kind_ == FormatKind::kAny; }
+  bool IsPlain() const { return format_kind_ == FormatKind::kBlocked && inner_blocks_.empty(); }
+  bool HasPadding() const { return dims_ != padded_dims_; }
+  // Every physical element from offset0 on belongs to the (padded) tensor exactly once.
+  bool IsDense() const;
+  // Two elements with different indices share an address: legal to read, not to write.
+  bool Overlaps() const;
+  // The layout is the one that `tag` (of the same rank) gives these dims.
+  bool Matches(FormatTag tag) const;
+  // The first tag of format_tags.inc that matches, else kUndef.
+  FormatTag Tag() const;
+  // B_d: the product of the inner blocks on dimension d, 1 for none.
+  int64_t BlockSize(int d) const;
+
+  int64_t ElementCount() const;        // of the logical tensor
+  int64_t PaddedElementCount() const;  // of the padded tensor
+  // From the start of the buffer to the end of the last element, padding and offset0 included; 0 if no element.
+  int64_t SizeBytes() const;
+  // Element offset of a logical (or padded) index, offset0 included.
+  int64_t Offset(absl::Span<const int64_t> index) const;
+
+  // "f32:2x17x5x5:nChw16c", or with strides where no tag matches; for messages, logs and verbose lines.
+  std::string ToString() const;
+  // Appends canonical bytes: equal descriptors, and no others, append equal bytes.
+  void AppendKey(std::string* key) const;
+
+  bool operator==(const MemoryDesc& other) const = default;
+
+ private:
+  Dims dims_;
+  Dims padded_dims_;
+  Dims strides_;
+  InnerBlocks inner_blocks_;
+  int64_t offset0_ = 0;
+  DataType data_type_ = DataType::kUndef;
+  FormatKind format_kind_ = FormatKind::kUndef;
+};
+
+}  // namespace tilewire
+
+#endif  // ENGINE_MEMORY_MEMORY_DESC_H_

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Concatenation along one axis, in the order of the sources.
+//
+// Arguments kArgMultipleSrc + i, kArgDst.
+// Layouts   any; dst may be `any`: the layout of srcs[0].
+// Source    ROWS.md P12.
+#ifndef ENGINE_PRIMITIVES_CONCAT_CONCAT_H_
+#define ENGINE_PRIMITIVES_CONCAT_CONCAT_H_
+
+#include <memory>
+#include <string>
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/primitives/implementation.h"
+#include "engine/primitives/primitive.h"
+#include <vector>
+
+namespace tilewire {
+
+struct ConcatDesc {
+  int axis = 1;
+  std::vector<MemoryDesc> srcs;
+  MemoryDesc dst;
+};
+
+// Best first; tests and benchmarks visit every row.
+absl::Span<const Implementation<ConcatDesc>> ConcatImplementations();
+
+//   kInvalidArgument    no source, an axis outside the rank, sizes off the axis that differ, types that differ
+//   kUnimplemented      no implementation takes it; the message lists why each refused
+//   kResourceExhausted  memory
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateConcat(const ConcatDesc& desc, const Attributes& attributes,
+                                                                  const CreateOptions& options);
+
+void AppendKey(const ConcatDesc& desc, std::string* key);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_CONCAT_CONCAT_H_

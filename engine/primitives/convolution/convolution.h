@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Convolution, forward (a cross-correlation, as in every CNN framework):
+//
+//   dst[n,oc,o] = postops(bias[oc] + sum over ic in oc's group, k of
+//                         src[n, ic, o*stride + k*(dilation+1) - padding_left] * weights[oc,ic,k])
+//
+// for o, k over 1 to 3 spatial dimensions; src outside its bounds is 0.
+//
+// Shapes   src [N,C,(D,(H,))W], weights [O,I,(D,(H,))W], or [G,O/G,I/G,...] with groups, bias [O] or the zero
+//          descriptor, dst [N,O,...] with size (in + pl + pr - ((k-1)*(dilation+1)+1)) / stride + 1, rounded down.
+// Dilation counts from 0: 0 is dense (ROWS.md P02).
+// Layouts  any of them `any`: the primitive chooses. Weights are never packed inside: reorder them to Desc(kArgWeights).
+// Order of accumulation depends on the per-image descriptor and the instruction set only.
+// Source   ROWS.md P02; Georganas et al., "Anatomy of high-performance deep learning convolutions on SIMD
+//          architectures", SC'18.
+#ifndef ENGINE_PRIMITIVES_CONVOLUTION_CONVOLUTION_H_
+#define ENGINE_PRIMITIVES_CONVOLUTION_CONVOLUTION_H_
+
+#include <memory>
+#include <string>
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/primitives/implementation.h"
+#include "engine/primitives/primitive.h"
+
+namespace tilewire {
+
+enum class ConvolutionAlgorithm : uint8_t { kAuto = 0, kDirect, kWinograd };
+
+struct ConvolutionDesc {
+  PropKind prop_kind = PropKind::kForwardInference;
+  ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::kAuto;
+  MemoryDesc src, weights, bias, dst;
+  Dims strides, dilations, padding_left, padding_right;  // one a spatial dimension
+};
+
+// Best first; tests and benchmarks visit every row.
+absl::Span<const Implementation<ConvolutionDesc>> ConvolutionImplementations();
+
+//   kInvalidArgument    shapes that do not fit each other; the message names the dimension
+//   kUnimplemented      no implementation takes it; the message lists why each refused
+//   kResourceExhausted  memory
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateConvolution(const ConvolutionDesc& desc, const Attributes& attributes,
+                                                                  const CreateOptions& options);
+
+void AppendKey(const ConvolutionDesc& desc, std::string* key);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_CONVOLUTION_CONVOLUTION_H_

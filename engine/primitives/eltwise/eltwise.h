@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elementwise function: dst[i] = f(src[i]), formulas in engine/jit/eltwise.h. May run in place (dst == src).
+// The padded tail of dst stays zero even where f(0) is not.
+//
+// Layouts  any; dst may be `any`: the layout of src.
+// Source   ROWS.md P07, Z05.
+#ifndef ENGINE_PRIMITIVES_ELTWISE_ELTWISE_H_
+#define ENGINE_PRIMITIVES_ELTWISE_ELTWISE_H_
+
+#include <memory>
+#include <string>
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/primitives/implementation.h"
+#include "engine/primitives/primitive.h"
+
+namespace tilewire {
+
+struct EltwiseDesc {
+  PropKind prop_kind = PropKind::kForwardInference;
+  EltwiseOp op;
+  MemoryDesc src, dst;
+};
+
+// Best first; tests and benchmarks visit every row.
+absl::Span<const Implementation<EltwiseDesc>> EltwiseImplementations();
+
+//   kInvalidArgument    src and dst differ in shape
+//   kUnimplemented      no implementation takes it; the message lists why each refused
+//   kResourceExhausted  memory
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateEltwise(const EltwiseDesc& desc, const Attributes& attributes,
+                                                                  const CreateOptions& options);
+
+void AppendKey(const EltwiseDesc& desc, std::string* key);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_ELTWISE_ELTWISE_H_

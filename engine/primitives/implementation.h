@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of a primitive's implementations, best first. Dispatch, tests, benchmarks and the printed matrix all
+// read the same table: an implementation that is not in it does not exist.
+#ifndef ENGINE_PRIMITIVES_IMPLEMENTATION_H_
+#define ENGINE_PRIMITIVES_IMPLEMENTATION_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "engine/base/status_macros.h"
+#include "engine/cpu/isa.h"
+#include "engine/primitives/primitive.h"
+
+namespace tilewire {
+
+struct CreateOptions {
+  cpu::Isa max_isa = cpu::BestIsa();     // no implementation above this level is tried
+  absl::string_view only;                // if not empty: this implementation or none ("pooling/reference")
+};
+
+template <typename Desc>
+struct Implementation {
+  absl::string_view name;  // "convolution/avx512_f32_direct"
+  cpu::Isa isa;            // the level it needs
+  // The descriptor with every `any` replaced by what this implementation wants, or kUnimplemented with the reason
+  // for which it refuses. `desc` has been validated.
+  absl::StatusOr<Desc> (*resolve)(const Desc& desc, const Attributes& attributes);
+  // Creates from what `resolve` returned. kResourceExhausted, or kUnimplemented for what only generation shows.
+  absl::StatusOr<std::unique_ptr<Primitive>> (*create)(const Desc& resolved, const Attributes& attributes,
+                                                       absl::string_view name);
+};
+
+// The first implementation that fits.
+//   kUnimplemented      none does: the message lists why each refused
+//   kInvalidArgument    options.only names no implementation
+//   kResourceExhausted  memory (code pages, library scratchpad)
+template <typename Desc>
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateFirst(absl::Span<const Implementation<Desc>> table,
+                                                             const Desc& desc, const Attributes& attributes,
+                                                             const CreateOptions& options) {
+  std::string reasons;
+  bool named = false;
+  for (const Implementation<Desc>& row : table) {
+    if (!options.only.empty() && row.name != options.only) continue;
+    named = true;
+    if (row.isa > options.max_isa) {
+      absl::StrAppend(&reasons, "; ", row.name, ": needs ", cpu::IsaName(row.isa));
+      continue;
+    }
+    absl::StatusOr<Desc> resolved = row.resolve(desc, attributes);
+    if (!resolved.ok()) {
+      absl::StrAppend(&reasons, "; ", row.name, ": ", resolved.status().message());
+      continue;
+    }
+    absl::StatusOr<std::unique_ptr<Primitive>> primitive = row.create(*resolved, attributes, row.name);
+    if (primitive.ok()) {
+      ABSL_RETURN_IF_ERROR(AllocateLibraryScratchpad(primitive->get()));
+      return std::shared_ptr<const Primitive>(*std::move(primitive));
+    }
+    if (!absl::IsUnimplemented(primitive.status())) return primitive.status();
+    absl::StrAppend(&reasons, "; ", row.name, ": ", primitive.status().message());
+  }
+  if (!named) return absl::InvalidArgumentError(absl::StrCat("no implementation '", options.only, "'"));
+  return absl::UnimplementedError(absl::StrCat("no implementation takes this descriptor", reasons));
+}
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_IMPLEMENTATION_H_

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pooling over 1 to 3 spatial dimensions, forward inference:
+//
+//   max                  dst = max of the window's elements inside src
+//   avg_include_padding  dst = sum of them / window size
+//   avg_exclude_padding  dst = sum of them / their number
+//
+// Shapes   src [N,C,(D,(H,))W], dst [N,C,...] with size (in + pl + pr - kernel) / stride + 1; a caller that rounds up
+//          (ONNX's ceil_mode) gives the larger dst, and padding_right follows from it. A window lies at least partly inside src.
+// Layouts  src as given; dst may be `any`: the layout of src.
+// NaN      max of a window with a NaN is NaN.
+// Source   ROWS.md P06.
+#ifndef ENGINE_PRIMITIVES_POOLING_POOLING_H_
+#define ENGINE_PRIMITIVES_POOLING_POOLING_H_
+
+#include <memory>
+#include <string>
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/primitives/implementation.h"
+#include "engine/primitives/primitive.h"
+
+namespace tilewire {
+
+enum class PoolingAlgorithm : uint8_t { kMax = 0, kAvgIncludePadding, kAvgExcludePadding };
+
+struct PoolingDesc {
+  PropKind prop_kind = PropKind::kForwardInference;
+  PoolingAlgorithm algorithm = PoolingAlgorithm::kMax;
+  MemoryDesc src, dst;
+  Dims kernel, strides, padding_left, padding_right;  // one a spatial dimension
+};
+
+// Best first; tests and benchmarks visit every row.
+absl::Span<const Implementation<PoolingDesc>> PoolingImplementations();
+
+//   kInvalidArgument    shapes that do not fit each other, or a window wholly in the padding
+//   kUnimplemented      no implementation takes it; the message lists why each refused
+//   kResourceExhausted  memory
+absl::StatusOr<std::shared_ptr<const Primitive>> CreatePooling(const PoolingDesc& desc, const Attributes& attributes,
+                                                                  const CreateOptions& options);
+
+void AppendKey(const PoolingDesc& desc, std::string* key);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_POOLING_POOLING_H_

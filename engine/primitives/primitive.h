@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A primitive: one operation compiled for one descriptor. Created once, executed many times.
+//
+//   ABSL_ASSIGN_OR_RETURN(auto relu, CreateEltwise({.src = md, .dst = md, .op = {...}}, attributes, {}));
+//   ExecuteArgs args;
+//   args.Set(kArgSrc, src).Set(kArgDst, dst).Set(kArgScratchpad, scratch);
+//   ABSL_RETURN_IF_ERROR(relu->Execute(args, threading::Team::Serial()));
+//
+// Source: seeds 002 (scratchpad modes); ROWS.md A10-A12, S01-S04.
+#ifndef ENGINE_PRIMITIVES_PRIMITIVE_H_
+#define ENGINE_PRIMITIVES_PRIMITIVE_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/aligned_buffer.h"
+#include "engine/memory/memory_desc.h"
+#include "engine/primitives/attributes.h"
+#include "engine/threading/arena.h"
+
+namespace tilewire {
+
+enum class PrimitiveKind : uint8_t {
+  kReorder, kShuffle, kConcat, kSum, kConvolution, kEltwise, kSoftmax, kPooling, kInnerProduct,
+};
+absl::string_view PrimitiveKindName(PrimitiveKind kind);  // "inner_product"
+
+enum class PropKind : uint8_t { kForwardTraining = 64, kForwardInference = 96, kBackwardData = 160 };
+
+// Names of execution arguments; MKL-DNN 1.0's numbers.
+enum Arg : int {
+  kArgSrc = 1,
+  kArgDst = 17,
+  kArgWeights = 33,
+  kArgBias = 41,
+  kArgWorkspace = 64,
+  kArgScratchpad = 80,
+  kArgDiffSrc = 129,
+  kArgDiffDst = 145,
+  kArgMultipleSrc = 1024,  // + i
+  kArgMultipleDst = 2048,  // + i
+};
+std::string ArgName(int arg);  // "src", "multiple_src[2]"
+
+// Pointers to the buffers of one execution. A pointer is to the start of a buffer of its descriptor's SizeBytes().
+class ExecuteArgs {
+ public:
+  ExecuteArgs& Set(int arg, const void* data);  // replaces an earlier one
+  void* Find(int arg) const;                    // nullptr when absent
+  template <typename T>
+  T* Get(int arg) const {
+    return static_cast<T*>(Find(arg));
+  }
+
+ private:
+  absl::InlinedVector<std::pair<int, void*>, 8> entries_;
+};
+
+struct ArgDesc {
+  int arg;
+  MemoryDesc desc;
+};
+
+// What a primitive tells about itself; filled by its implementation.
+struct PrimitiveInfo {
+  std::string name;  // "convolution/avx512_f32_direct"
+  PrimitiveKind kind = PrimitiveKind::kReorder;
+  std::vector<ArgDesc> args;      // inputs and outputs, with the layouts it chose
+  int64_t scratchpad_bytes = 0;   // needed by one execution, in either mode
+  int64_t code_bytes = 0;         // generated code and tables: what the cache counts
+  ScratchpadMode scratchpad_mode = ScratchpadMode::kLibrary;
+};
+
+// Immutable once created: in user scratchpad mode any number of threads may Execute() one primitive at once on
+// distinct buffers. In library mode a primitive with a scratchpad is executed by one thread at a time.
+class Primitive {
+ public:
+  virtual ~Primitive() = default;
+  Primitive(const Primitive&) = delete;
+
+  absl::string_view name() const { return info_.name; }
+  PrimitiveKind kind() const { return info_.kind; }
+  const PrimitiveInfo& info() const { return info_; }
+
+  // The descriptor of an argument, the zero descriptor where there is none.
+  const MemoryDesc& Desc(int arg) const;
+  // User mode: one dimension of u8, SizeBytes() to bring (may be 0). Library mode: the zero descriptor.
+  MemoryDesc ScratchpadDesc() const;
+  // Library mode: bytes that the primitive holds for its scratchpad. User mode: 0.
+  int64_t MemoryConsumptionBytes() const;
+
+  // kInvalidArgument  an argument of info().args (or the user's scratchpad, if its size is not 0) is missing
+  absl::Status Execute(const ExecuteArgs& args, const threading::Team& team) const;
+
+ protected:
+  explicit Primitive(PrimitiveInfo info) : info_(std::move(info)) {}
+  // Every argument is present; `scratchpad` is 64-byte aligned, of info().scratchpad_bytes. Cannot fail.
+  virtual void Run(const ExecuteArgs& args, std::byte* scratchpad, const threading::Team& team) const = 0;
+
+ private:
+  friend absl::Status AllocateLibraryScratchpad(Primitive* primitive);
+  PrimitiveInfo info_;
+  AlignedBuffer library_scratchpad_;
+};
+
+// Called once after creation: gives a primitive in library mode its scratchpad. kResourceExhausted.
+absl::Status AllocateLibraryScratchpad(Primitive* primitive);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_PRIMITIVE_H_

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The list of primitives: one line each. What the cache, the facade and the wire need to handle any of them alike.
+#ifndef ENGINE_PRIMITIVES_PRIMITIVES_H_
+#define ENGINE_PRIMITIVES_PRIMITIVES_H_
+
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/primitives/concat/concat.h"
+#include "engine/primitives/convolution/convolution.h"
+#include "engine/primitives/eltwise/eltwise.h"
+#include "engine/primitives/inner_product/inner_product.h"
+#include "engine/primitives/pooling/pooling.h"
+#include "engine/primitives/reorder/reorder.h"
+#include "engine/primitives/shuffle/shuffle.h"
+#include "engine/primitives/softmax/softmax.h"
+#include "engine/primitives/sum/sum.h"
+
+namespace tilewire {
+
+// The order is PrimitiveKind's.
+using OpDesc = std::variant<ReorderDesc, ShuffleDesc, ConcatDesc, SumDesc, ConvolutionDesc, EltwiseDesc, SoftmaxDesc,
+                            PoolingDesc, InnerProductDesc>;
+
+PrimitiveKind KindOf(const OpDesc& desc);
+
+// Dispatches to the primitive's Create...(); the errors are those of its header.
+absl::StatusOr<std::shared_ptr<const Primitive>> CreatePrimitive(const OpDesc& desc, const Attributes& attributes,
+                                                                 const CreateOptions& options);
+
+// The canonical bytes of kind, descriptor, attributes and cap: equal requests, and no others, give equal bytes.
+std::string PrimitiveKey(const OpDesc& desc, const Attributes& attributes, const CreateOptions& options);
+
+struct ImplementationRow {
+  PrimitiveKind kind;
+  absl::string_view name;
+  cpu::Isa isa;
+};
+// Every implementation of every primitive, best first within a primitive.
+std::vector<ImplementationRow> AllImplementations();
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_PRIMITIVES_H_

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reorder: copies a tensor to another layout and type.
+//
+//   dst = saturate(round(scale * src + sum_scale * dst_before))
+//
+// in f32 where a conversion or scale is involved, bit-exact copies otherwise. The padded tail of dst is written with zeros.
+// Scales: Attributes::output_scales (mask over dst's dimensions); post-ops: one sum at most.
+//
+// Arguments kArgSrc, kArgDst.
+// Layouts   any to any, arbitrary strides included; dst must not overlap itself.
+// Source    ROWS.md P01, T01-T08.
+#ifndef ENGINE_PRIMITIVES_REORDER_REORDER_H_
+#define ENGINE_PRIMITIVES_REORDER_REORDER_H_
+
+#include <memory>
+#include <string>
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/primitives/implementation.h"
+#include "engine/primitives/primitive.h"
+
+namespace tilewire {
+
+struct ReorderDesc {
+  MemoryDesc src, dst;
+};
+
+// Best first; tests and benchmarks visit every row.
+absl::Span<const Implementation<ReorderDesc>> ReorderImplementations();
+
+//   kInvalidArgument    shapes that differ, `any` or zero descriptors, a dst whose elements overlap
+//   kUnimplemented      no implementation takes it; the message lists why each refused
+//   kResourceExhausted  memory
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateReorder(const ReorderDesc& desc, const Attributes& attributes,
+                                                                  const CreateOptions& options);
+
+void AppendKey(const ReorderDesc& desc, std::string* key);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_REORDER_REORDER_H_

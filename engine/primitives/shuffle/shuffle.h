@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shuffle along one axis of size C with group size G (C % G == 0): the axis, seen as a matrix, is transposed.
+//
+//   forward   dst[v*(C/G) + u] = src[u*G + v]      u in [0,C/G), v in [0,G)
+//   backward  the same with G replaced by C/G: the inverse (arguments diff_dst -> diff_src)
+//
+// ShuffleNet's channel_shuffle(groups = g) is forward with group_size = C/g (ROWS.md, P13's trap).
+//
+// Arguments kArgSrc, kArgDst; backward kArgDiffDst (read), kArgDiffSrc (written).
+// Layouts   src and dst the same; `dst` may be `any`. Types f32, s32, s8, u8 (backward: f32).
+// Source    seeds 001; ROWS.md P13.
+#ifndef ENGINE_PRIMITIVES_SHUFFLE_SHUFFLE_H_
+#define ENGINE_PRIMITIVES_SHUFFLE_SHUFFLE_H_
+
+#include <memory>
+#include <string>
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/primitives/implementation.h"
+#include "engine/primitives/primitive.h"
+
+namespace tilewire {
+
+struct ShuffleDesc {
+  PropKind prop_kind = PropKind::kForwardInference;
+  MemoryDesc src, dst;  // backward: diff_dst (read) and diff_src (written)
+  int axis = 1;
+  int64_t group_size = 1;
+};
+
+// Best first; tests and benchmarks visit every row.
+absl::Span<const Implementation<ShuffleDesc>> ShuffleImplementations();
+
+//   kInvalidArgument    an axis outside the rank, a group size that does not divide
+//   kUnimplemented      no implementation takes it; the message lists why each refused
+//   kResourceExhausted  memory
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateShuffle(const ShuffleDesc& desc, const Attributes& attributes,
+                                                                  const CreateOptions& options);
+
+void AppendKey(const ShuffleDesc& desc, std::string* key);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_SHUFFLE_SHUFFLE_H_

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Softmax along one axis: dst = e^(src - max) / sum e^(src - max), sums and max over the axis. May run in place.
+//
+// Layouts  any; dst may be `any`: the layout of src. Fast where the axis is dense.
+// Source   ROWS.md P10.
+#ifndef ENGINE_PRIMITIVES_SOFTMAX_SOFTMAX_H_
+#define ENGINE_PRIMITIVES_SOFTMAX_SOFTMAX_H_
+
+#include <memory>
+#include <string>
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/primitives/implementation.h"
+#include "engine/primitives/primitive.h"
+
+namespace tilewire {
+
+struct SoftmaxDesc {
+  PropKind prop_kind = PropKind::kForwardInference;
+  MemoryDesc src, dst;
+  int axis = 1;
+};
+
+// Best first; tests and benchmarks visit every row.
+absl::Span<const Implementation<SoftmaxDesc>> SoftmaxImplementations();
+
+//   kInvalidArgument    an axis outside the rank, shapes that differ
+//   kUnimplemented      no implementation takes it; the message lists why each refused
+//   kResourceExhausted  memory
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateSoftmax(const SoftmaxDesc& desc, const Attributes& attributes,
+                                                                  const CreateOptions& options);
+
+void AppendKey(const SoftmaxDesc& desc, std::string* key);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_SOFTMAX_SOFTMAX_H_

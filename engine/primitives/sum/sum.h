@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sum of tensors of one shape and type: dst = sum_i scales[i] * srcs[i], added in the order of i. dst may be srcs[0].
+//
+// Arguments kArgMultipleSrc + i, kArgDst.
+// Layouts   any; dst may be `any`: the layout of srcs[0].
+// Source    ROWS.md P11.
+#ifndef ENGINE_PRIMITIVES_SUM_SUM_H_
+#define ENGINE_PRIMITIVES_SUM_SUM_H_
+
+#include <memory>
+#include <string>
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/primitives/implementation.h"
+#include "engine/primitives/primitive.h"
+#include <vector>
+
+namespace tilewire {
+
+struct SumDesc {
+  std::vector<float> scales;  // one a source
+  std::vector<MemoryDesc> srcs;
+  MemoryDesc dst;
+};
+
+// Best first; tests and benchmarks visit every row.
+absl::Span<const Implementation<SumDesc>> SumImplementations();
+
+//   kInvalidArgument    no source, shapes or types that differ, scales of another number
+//   kUnimplemented      no implementation takes it; the message lists why each refused
+//   kResourceExhausted  memory
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateSum(const SumDesc& desc, const Attributes& attributes,
+                                                                  const CreateOptions& options);
+
+void AppendKey(const SumDesc& desc, std::string* key);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_SUM_SUM_H_
