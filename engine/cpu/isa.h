@@ -27,7 +27,9 @@ absl::string_view IsaName(Isa isa);
 // kInvalidArgument  not one of the names above, nor "best"; the message lists them
 absl::StatusOr<Isa> ParseIsa(absl::string_view name);
 
-// The highest level of this CPU whose registers the operating system saves.
+// The highest level of this CPU whose registers the operating system saves, no higher than the
+// level that the environment variable TILEWIRE_MAX_ISA names (another value of it is ignored here;
+// the server refuses it).
 Isa BestIsa();
 
 inline bool Supports(Isa isa) { return isa <= BestIsa(); }

@@ -13,6 +13,7 @@
 
 #include <memory>
 #include <string>
+#include <typeinfo>
 #include <utility>
 
 #include "absl/status/status.h"

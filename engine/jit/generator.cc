@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/jit/generator.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace tilewire::jit {
+namespace {
+
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+File OpenFile(const std::string& path, const char* mode) {
+  return File(std::fopen(path.c_str(), mode), &std::fclose);
+}
+
+// Dumps are a tool for people: a file that cannot be written is no reason to fail a request.
+void Dump(const Generator& generator) {
+  static const char* const folder = std::getenv("TILEWIRE_DUMP_JIT");
+  if (folder == nullptr || *folder == '\0') return;
+  static std::atomic<int> number{0};
+  const std::string path =
+      absl::StrCat(folder, "/", absl::StrReplaceAll(generator.name(), {{"/", "_"}}), ".",
+                   number.fetch_add(1), ".bin");
+  const File file = OpenFile(path, "wb");
+  if (file != nullptr) std::fwrite(generator.getCode(), 1, generator.getSize(), file.get());
+}
+
+// The format is linux/tools/perf/Documentation/jit-interface.txt's: "<start> <size> <name>" in hex.
+void AppendToPerfMap(const Generator& generator) {
+  static const char* const wanted = std::getenv("TILEWIRE_PERF_MAP");
+  if (wanted == nullptr || absl::string_view(wanted) != "1") return;
+  const File file = OpenFile(absl::StrCat("/tmp/perf-", getpid(), ".map"), "a");
+  if (file == nullptr) return;
+  const std::string line =
+      absl::StrCat(absl::Hex(reinterpret_cast<uintptr_t>(generator.getCode())), " ",
+                   absl::Hex(generator.getSize()), " ", generator.name(), "\n");
+  std::fwrite(line.data(), 1, line.size(), file.get());
+}
+
+}  // namespace
+
+Generator::Generator(absl::string_view name, size_t max_code_bytes)
+    : Xbyak::CodeGenerator(max_code_bytes, Xbyak::DontSetProtectRWE), name_(name) {}
+
+void Generator::EmitAndSeal() {
+  Emit();
+  if (hasUndefinedLabel()) throw Xbyak::Error(Xbyak::ERR_LABEL_IS_NOT_FOUND);
+  setProtectModeRE();
+  Dump(*this);
+  AppendToPerfMap(*this);
+}
+
+void Generator::Preamble() {
+  for (const Xbyak::Reg64& reg : {rbx, rbp, r12, r13, r14, r15}) push(reg);
+}
+
+void Generator::Postamble() {
+  for (const Xbyak::Reg64& reg : {r15, r14, r13, r12, rbp, rbx}) pop(reg);
+  vzeroupper();
+  ret();
+}
+
+absl::Status ToStatus(absl::string_view name, const Xbyak::Error& error) {
+  const std::string message = absl::StrCat(name, ": ", error.what());
+  switch (static_cast<int>(error)) {
+    case Xbyak::ERR_CANT_ALLOC:
+    case Xbyak::ERR_CANT_PROTECT:
+      return absl::ResourceExhaustedError(message);
+    case Xbyak::ERR_CODE_IS_TOO_BIG:
+      return absl::UnimplementedError(message);
+    default:
+      return absl::InternalError(message);
+  }
+}
+
+}  // namespace tilewire::jit

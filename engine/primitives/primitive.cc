@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/primitive.h"
+
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "engine/base/check.h"
+#include "engine/base/status_macros.h"
+#include "engine/primitives/verbose.h"
+
+namespace tilewire {
+namespace {
+
+constexpr uintptr_t kAlignmentMask = AlignedBuffer::kAlignment - 1;
+
+constexpr std::array<absl::string_view, 9> kKindNames = {"reorder", "shuffle",     "concat",
+                                                         "sum",     "convolution", "eltwise",
+                                                         "softmax", "pooling",     "inner_product"};
+
+}  // namespace
+
+absl::string_view PrimitiveKindName(PrimitiveKind kind) {
+  return kKindNames[static_cast<size_t>(kind)];
+}
+
+std::string ArgName(int arg) {
+  switch (arg) {
+    case kArgSrc:
+      return "src";
+    case kArgDst:
+      return "dst";
+    case kArgWeights:
+      return "weights";
+    case kArgBias:
+      return "bias";
+    case kArgWorkspace:
+      return "workspace";
+    case kArgScratchpad:
+      return "scratchpad";
+    case kArgDiffSrc:
+      return "diff_src";
+    case kArgDiffDst:
+      return "diff_dst";
+    default:
+      break;
+  }
+  if (arg >= kArgMultipleDst) return absl::StrCat("multiple_dst[", arg - kArgMultipleDst, "]");
+  if (arg >= kArgMultipleSrc) return absl::StrCat("multiple_src[", arg - kArgMultipleSrc, "]");
+  return absl::StrCat("argument ", arg);
+}
+
+ExecuteArgs& ExecuteArgs::Set(int arg, const void* data) {
+  // One type for inputs and outputs: an implementation writes only what it owns as an output.
+  void* pointer = const_cast<void*>(data);
+  for (auto& [name, value] : entries_) {
+    if (name == arg) {
+      value = pointer;
+      return *this;
+    }
+  }
+  entries_.emplace_back(arg, pointer);
+  return *this;
+}
+
+void* ExecuteArgs::Find(int arg) const {
+  for (const auto& [name, value] : entries_) {
+    if (name == arg) return value;
+  }
+  return nullptr;
+}
+
+const MemoryDesc& Primitive::Desc(int arg) const {
+  static const MemoryDesc* const kZero = new MemoryDesc();
+  for (const ArgDesc& entry : info_.args) {
+    if (entry.arg == arg) return entry.desc;
+  }
+  return *kZero;
+}
+
+MemoryDesc Primitive::ScratchpadDesc() const {
+  if (info_.scratchpad_mode == ScratchpadMode::kLibrary) return MemoryDesc();
+  absl::StatusOr<MemoryDesc> desc =
+      MemoryDesc::CreatePattern({info_.scratchpad_bytes}, DataType::kU8, "a");
+  TILEWIRE_CHECK(desc.ok(), "a scratchpad has a size");
+  return *desc;
+}
+
+int64_t Primitive::MemoryConsumptionBytes() const {
+  return info_.scratchpad_mode == ScratchpadMode::kLibrary ? info_.scratchpad_bytes : 0;
+}
+
+absl::Status Primitive::Execute(const ExecuteArgs& args, const threading::Team& team) const {
+  for (const ArgDesc& entry : info_.args) {
+    if (args.Find(entry.arg) == nullptr && entry.desc.SizeBytes() != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name(), ": ", ArgName(entry.arg), " is missing"));
+    }
+  }
+  // Its owner may execute it while nobody else does: the pages behind a const primitive are its
+  // own.
+  auto* scratchpad = const_cast<std::byte*>(library_scratchpad_.data());
+  if (info_.scratchpad_mode == ScratchpadMode::kUser && info_.scratchpad_bytes > 0) {
+    scratchpad = args.Get<std::byte>(kArgScratchpad);
+    if (scratchpad == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(name(), ": scratchpad is missing"));
+    }
+    if ((reinterpret_cast<uintptr_t>(scratchpad) & kAlignmentMask) != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name(), ": scratchpad is not on a 64-byte boundary"));
+    }
+  }
+  if (VerboseLevel() == 0) {
+    Run(args, scratchpad, team);
+    return absl::OkStatus();
+  }
+  const absl::Time start = absl::Now();
+  Run(args, scratchpad, team);
+  WriteVerboseLine("execute", info_, absl::Now() - start);
+  return absl::OkStatus();
+}
+
+absl::Status AllocateLibraryScratchpad(Primitive* primitive) {
+  if (primitive->info_.scratchpad_mode != ScratchpadMode::kLibrary) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(primitive->library_scratchpad_,
+                        AlignedBuffer::Allocate(primitive->info_.scratchpad_bytes));
+  return absl::OkStatus();
+}
+
+}  // namespace tilewire
