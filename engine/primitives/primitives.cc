@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/primitives.h"
+
+#include "absl/types/span.h"
+
+namespace tilewire {
+namespace {
+
+// One overload a primitive: what std::visit dispatches to.
+struct Create {
+  const Attributes& attributes;
+  const CreateOptions& options;
+
+  using Result = absl::StatusOr<std::shared_ptr<const Primitive>>;
+  Result operator()(const ReorderDesc& d) const { return CreateReorder(d, attributes, options); }
+  Result operator()(const ShuffleDesc& d) const { return CreateShuffle(d, attributes, options); }
+  Result operator()(const ConcatDesc& d) const { return CreateConcat(d, attributes, options); }
+  Result operator()(const SumDesc& d) const { return CreateSum(d, attributes, options); }
+  Result operator()(const ConvolutionDesc& d) const {
+    return CreateConvolution(d, attributes, options);
+  }
+  Result operator()(const EltwiseDesc& d) const { return CreateEltwise(d, attributes, options); }
+  Result operator()(const SoftmaxDesc& d) const { return CreateSoftmax(d, attributes, options); }
+  Result operator()(const PoolingDesc& d) const { return CreatePooling(d, attributes, options); }
+  Result operator()(const InnerProductDesc& d) const {
+    return CreateInnerProduct(d, attributes, options);
+  }
+};
+
+template <typename Desc>
+void AppendRows(PrimitiveKind kind, absl::Span<const Implementation<Desc>> table,
+                std::vector<ImplementationRow>* rows) {
+  for (const Implementation<Desc>& row : table) rows->push_back({kind, row.name, row.isa});
+}
+
+}  // namespace
+
+PrimitiveKind KindOf(const OpDesc& desc) { return static_cast<PrimitiveKind>(desc.index()); }
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreatePrimitive(const OpDesc& desc,
+                                                                 const Attributes& attributes,
+                                                                 const CreateOptions& options) {
+  return std::visit(Create{attributes, options}, desc);
+}
+
+std::string PrimitiveKey(const OpDesc& desc, const Attributes& attributes,
+                         const CreateOptions& options) {
+  std::string key(1, static_cast<char>(desc.index()));
+  key.push_back(static_cast<char>(options.max_isa));
+  std::visit([&key](const auto& d) { AppendKey(d, &key); }, desc);
+  attributes.AppendKey(&key);
+  // Last, so that it needs no length: everything before it has one or is of a fixed size.
+  key.append(options.only.data(), options.only.size());
+  return key;
+}
+
+std::vector<ImplementationRow> AllImplementations() {
+  std::vector<ImplementationRow> rows;
+  AppendRows(PrimitiveKind::kReorder, ReorderImplementations(), &rows);
+  AppendRows(PrimitiveKind::kShuffle, ShuffleImplementations(), &rows);
+  AppendRows(PrimitiveKind::kConcat, ConcatImplementations(), &rows);
+  AppendRows(PrimitiveKind::kSum, SumImplementations(), &rows);
+  AppendRows(PrimitiveKind::kConvolution, ConvolutionImplementations(), &rows);
+  AppendRows(PrimitiveKind::kEltwise, EltwiseImplementations(), &rows);
+  AppendRows(PrimitiveKind::kSoftmax, SoftmaxImplementations(), &rows);
+  AppendRows(PrimitiveKind::kPooling, PoolingImplementations(), &rows);
+  AppendRows(PrimitiveKind::kInnerProduct, InnerProductImplementations(), &rows);
+  return rows;
+}
+
+}  // namespace tilewire
