@@ -7,18 +7,22 @@
 //
 // for o, k over 1 to 3 spatial dimensions; src outside its bounds is 0.
 //
-// Shapes   src [N,C,(D,(H,))W], weights [O,I,(D,(H,))W], or [G,O/G,I/G,...] with groups, bias [O] or the zero
-//          descriptor, dst [N,O,...] with size (in + pl + pr - ((k-1)*(dilation+1)+1)) / stride + 1, rounded down.
+// Shapes   src [N,C,(D,(H,))W], weights [O,I,(D,(H,))W], or [G,O/G,I/G,...] with groups, bias [O]
+// or the zero
+//          descriptor, dst [N,O,...] with size (in + pl + pr - ((k-1)*(dilation+1)+1)) / stride +
+//          1, rounded down.
 // Dilation counts from 0: 0 is dense (ROWS.md P02).
-// Layouts  any of them `any`: the primitive chooses. Weights are never packed inside: reorder them to Desc(kArgWeights).
-// Order of accumulation depends on the per-image descriptor and the instruction set only.
-// Source   ROWS.md P02; Georganas et al., "Anatomy of high-performance deep learning convolutions on SIMD
+// Layouts  any of them `any`: the primitive chooses. Weights are never packed inside: reorder them
+// to Desc(kArgWeights). Order of accumulation depends on the per-image descriptor and the
+// instruction set only. Source   ROWS.md P02; Georganas et al., "Anatomy of high-performance deep
+// learning convolutions on SIMD
 //          architectures", SC'18.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_CONVOLUTION_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_CONVOLUTION_H_
 
 #include <memory>
 #include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/primitives/implementation.h"
@@ -41,8 +45,9 @@ absl::Span<const Implementation<ConvolutionDesc>> ConvolutionImplementations();
 //   kInvalidArgument    shapes that do not fit each other; the message names the dimension
 //   kUnimplemented      no implementation takes it; the message lists why each refused
 //   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateConvolution(const ConvolutionDesc& desc, const Attributes& attributes,
-                                                                  const CreateOptions& options);
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateConvolution(const ConvolutionDesc& desc,
+                                                                   const Attributes& attributes,
+                                                                   const CreateOptions& options);
 
 void AppendKey(const ConvolutionDesc& desc, std::string* key);
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/convolution/convolution.h"
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/convolution/geometry.h"
+#include "engine/primitives/convolution/implementations.h"
+
+namespace tilewire {
+
+absl::Span<const Implementation<ConvolutionDesc>> ConvolutionImplementations() {
+  using namespace convolution;  // NOLINT: the rows below name its functions
+  static constexpr Implementation<ConvolutionDesc> kRows[] = {
+      {"convolution/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateConvolution(const ConvolutionDesc& desc,
+                                                                   const Attributes& attributes,
+                                                                   const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(convolution::Validate(desc));
+  return CreateFirst(ConvolutionImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const ConvolutionDesc& desc, std::string* key) {
+  key->push_back(static_cast<char>(desc.prop_kind));
+  key->push_back(static_cast<char>(desc.algorithm));
+  for (const MemoryDesc* tensor : {&desc.src, &desc.weights, &desc.bias, &desc.dst})
+    tensor->AppendKey(key);
+  for (const Dims* values :
+       {&desc.strides, &desc.dilations, &desc.padding_left, &desc.padding_right}) {
+    key->push_back(static_cast<char>(values->size()));
+    for (int64_t value : *values) key->append(reinterpret_cast<const char*>(&value), sizeof(value));
+  }
+}
+
+}  // namespace tilewire

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/convolution/geometry.h"
+
+#include <algorithm>
+
+#include "engine/base/checked_math.h"
+
+namespace tilewire::convolution {
+
+Geometry GeometryOf(const ConvolutionDesc& desc) {
+  Geometry geometry;
+  const int spatial = desc.src.rank() - 2;
+  const int group = desc.weights.rank() == desc.src.rank() + 1 ? 1 : 0;
+  geometry.grouped_weights = group == 1;
+  geometry.batch = desc.src.dim(0);
+  geometry.groups = group == 1 ? desc.weights.dim(0) : 1;
+  geometry.oc = desc.weights.dim(group);
+  geometry.ic = desc.weights.dim(group + 1);
+  for (int i = 0; i < spatial; ++i) {
+    const int d = 3 - spatial + i;
+    geometry.in[d] = desc.src.dim(2 + i);
+    geometry.out[d] = desc.dst.dim(2 + i);
+    geometry.kernel[d] = desc.weights.dim(group + 2 + i);
+    geometry.stride[d] = desc.strides[i];
+    geometry.tap_step[d] = desc.dilations[i] + 1;
+    geometry.pad[d] = desc.padding_left[i];
+  }
+  return geometry;
+}
+
+Spatial SpatialStrides(const MemoryDesc& desc, int first) {
+  Spatial strides{0, 0, 0};
+  const int spatial = desc.rank() - first;
+  for (int i = 0; i < spatial; ++i) strides[3 - spatial + i] = desc.stride(first + i);
+  return strides;
+}
+
+TapRange ValidTaps(const Geometry& geometry, int d, int64_t o) {
+  const int64_t first = o * geometry.stride[d] - geometry.pad[d];  // where tap 0 reads
+  const int64_t step = geometry.tap_step[d];
+  const int64_t begin = first >= 0 ? 0 : DivUp(-first, step);
+  const int64_t end = first >= geometry.in[d] ? 0 : DivUp(geometry.in[d] - first, step);
+  return {std::min(begin, geometry.kernel[d]),
+          std::max(std::min(end, geometry.kernel[d]), std::min(begin, geometry.kernel[d]))};
+}
+
+}  // namespace tilewire::convolution

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A convolution as plain numbers: 1D and 2D written as 3D with leading spatial dimensions of size
+// 1, channels counted per group, dilation counted as the distance between taps (1 is dense).
+#ifndef ENGINE_PRIMITIVES_CONVOLUTION_GEOMETRY_H_
+#define ENGINE_PRIMITIVES_CONVOLUTION_GEOMETRY_H_
+
+#include <array>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "engine/primitives/convolution/convolution.h"
+
+namespace tilewire::convolution {
+
+using Spatial = std::array<int64_t, 3>;  // depth, height, width
+
+struct Geometry {
+  int64_t batch = 0, groups = 1;
+  int64_t ic = 0, oc = 0;        // per group
+  bool grouped_weights = false;  // weights have the rank of [G,O/G,I/G,...]
+  Spatial in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1};
+  Spatial stride{1, 1, 1}, tap_step{1, 1, 1}, pad{0, 0, 0};  // pad: on the left
+
+  bool IsDepthwise() const { return ic == 1 && oc == 1 && groups > 1; }
+};
+
+// `desc` has been validated.
+Geometry GeometryOf(const ConvolutionDesc& desc);
+
+// The strides of the spatial dimensions of `desc`, which start at dimension `first`; 0 for those it
+// lacks.
+Spatial SpatialStrides(const MemoryDesc& desc, int first);
+
+// The taps k of 0..kernel-1 that read inside src for output `o` along dimension d: [begin, end).
+struct TapRange {
+  int64_t begin, end;
+};
+TapRange ValidTaps(const Geometry& geometry, int d, int64_t o);
+
+//   kInvalidArgument  shapes, strides, dilations or paddings that do not fit; the message names the
+//   dimension kUnimplemented    not a forward propagation
+absl::Status Validate(const ConvolutionDesc& desc);
+
+}  // namespace tilewire::convolution
+
+#endif  // ENGINE_PRIMITIVES_CONVOLUTION_GEOMETRY_H_

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each row of the table consists of; convolution.cc lists the rows. See implementation.h for
+// resolve and create.
+#ifndef ENGINE_PRIMITIVES_CONVOLUTION_IMPLEMENTATIONS_H_
+#define ENGINE_PRIMITIVES_CONVOLUTION_IMPLEMENTATIONS_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/primitives/convolution/convolution.h"
+
+namespace tilewire::convolution {
+
+absl::StatusOr<ConvolutionDesc> ResolveReference(const ConvolutionDesc& desc,
+                                                 const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConvolutionDesc& desc,
+                                                           const Attributes& attributes,
+                                                           absl::string_view name);
+
+}  // namespace tilewire::convolution
+
+#endif  // ENGINE_PRIMITIVES_CONVOLUTION_IMPLEMENTATIONS_H_

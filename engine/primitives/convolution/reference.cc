@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The executable specification: convolution.h's formula as plain loops, f32, any layout. One output
+// after the other; its products are added in the order of input channel, depth, height, width.
+#include <utility>
+#include <variant>
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/convolution/geometry.h"
+#include "engine/primitives/convolution/implementations.h"
+#include "engine/primitives/convolution/requirements.h"
+#include "engine/primitives/convolution/separable_offsets.h"
+
+namespace tilewire::convolution {
+namespace {
+
+float ApplyPostOps(const PostOps& post_ops, float value, float before) {
+  for (const PostOp& entry : post_ops.entries()) {
+    if (const auto* eltwise = std::get_if<EltwisePostOp>(&entry)) {
+      value = eltwise->scale * jit::EltwiseScalar(eltwise->op, value);
+    } else {
+      value += std::get<SumPostOp>(entry).scale * before;
+    }
+  }
+  return value;
+}
+
+// Immutable.
+class Reference final : public Primitive {
+ public:
+  Reference(PrimitiveInfo info, const ConvolutionDesc& desc, const PostOps& post_ops)
+      : Primitive(std::move(info)),
+        geometry_(GeometryOf(desc)),
+        first_(5 - desc.src.rank()),
+        has_bias_(!desc.bias.IsZero()),
+        dst_desc_(desc.dst),
+        post_ops_(post_ops),
+        src_(desc.src),
+        weights_(desc.weights),
+        bias_(has_bias_ ? desc.bias : MemoryDesc()),
+        dst_(desc.dst) {}
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+    const int64_t channels = geometry_.groups * geometry_.oc;
+    team.ParallelFor(geometry_.batch * channels,
+                     [&](int64_t i) { RunChannel(args, i / channels, i % channels); });
+    if (dst_desc_.HasPadding()) ZeroTail(args.Get<float>(kArgDst));
+  }
+
+  // All outputs of channel `oc` (counted over all groups) of image `n`.
+  void RunChannel(const ExecuteArgs& args, int64_t n, int64_t oc) const {
+    const float bias =
+        has_bias_ ? args.Get<const float>(kArgBias)[bias_.base() + bias_.At(0, oc)] : 0.0f;
+    float* dst = args.Get<float>(kArgDst) + dst_.base() + dst_.At(0, n) + dst_.At(1, oc);
+    const Spatial& out = geometry_.out;
+    for (int64_t od = 0; od < out[0]; ++od) {
+      for (int64_t oh = 0; oh < out[1]; ++oh) {
+        for (int64_t ow = 0; ow < out[2]; ++ow) {
+          float& result = dst[At(dst_, 2, {od, oh, ow})];
+          result = ApplyPostOps(post_ops_, Accumulate(args, n, oc, {od, oh, ow}) + bias, result);
+        }
+      }
+    }
+  }
+
+  float Accumulate(const ExecuteArgs& args, int64_t n, int64_t oc, const Spatial& o) const {
+    const int64_t group = oc / geometry_.oc;
+    const int weights_group = geometry_.grouped_weights ? 1 : 0;
+    const float* src = args.Get<const float>(kArgSrc) + src_.base() + src_.At(0, n);
+    const float* weights = args.Get<const float>(kArgWeights) + weights_.base() +
+                           weights_.At(weights_group, oc % geometry_.oc);
+    if (weights_group == 1) weights += weights_.At(0, group);
+    TapRange taps[3];
+    for (int d = 0; d < 3; ++d) taps[d] = ValidTaps(geometry_, d, o[d]);
+    float sum = 0;
+    for (int64_t ic = 0; ic < geometry_.ic; ++ic) {
+      const float* s = src + src_.At(1, group * geometry_.ic + ic);
+      const float* w = weights + weights_.At(weights_group + 1, ic);
+      for (int64_t kd = taps[0].begin; kd < taps[0].end; ++kd) {
+        for (int64_t kh = taps[1].begin; kh < taps[1].end; ++kh) {
+          for (int64_t kw = taps[2].begin; kw < taps[2].end; ++kw) {
+            const Spatial i = {In(0, o[0], kd), In(1, o[1], kh), In(2, o[2], kw)};
+            sum += s[At(src_, 2, i)] * w[At(weights_, weights_group + 2, {kd, kh, kw})];
+          }
+        }
+      }
+    }
+    return sum;
+  }
+
+  int64_t In(int d, int64_t o, int64_t k) const {
+    return o * geometry_.stride[d] + k * geometry_.tap_step[d] - geometry_.pad[d];
+  }
+
+  // The offset that the spatial index adds in a tensor whose spatial dimensions start at `first`.
+  int64_t At(const SeparableOffsets& offsets, int first, const Spatial& index) const {
+    int64_t offset = 0;
+    for (int d = first_; d < 3; ++d) offset += offsets.At(first + d - first_, index[d]);
+    return offset;
+  }
+
+  // Zeroes every element of the padded dst that is not one of dst.
+  void ZeroTail(float* dst) const {
+    const int rank = dst_desc_.rank();
+    Dims index(rank, 0);
+    for (int64_t left = dst_desc_.PaddedElementCount(); left > 0; --left) {
+      bool inside = true;
+      int64_t offset = dst_.base();
+      for (int d = 0; d < rank; ++d) {
+        inside = inside && index[d] < dst_desc_.dim(d);
+        offset += dst_.At(d, index[d]);
+      }
+      if (!inside) dst[offset] = 0;
+      for (int d = rank - 1; d >= 0 && ++index[d] == dst_desc_.padded_dims()[d]; --d) index[d] = 0;
+    }
+  }
+
+  const Geometry geometry_;
+  const int first_;  // of depth, height, width, the first that the tensors have
+  const bool has_bias_;
+  const MemoryDesc dst_desc_;
+  const PostOps post_ops_;
+  const SeparableOffsets src_, weights_, bias_, dst_;
+};
+
+}  // namespace
+
+absl::StatusOr<ConvolutionDesc> ResolveReference(const ConvolutionDesc& desc,
+                                                 const Attributes& attributes) {
+  ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
+  ConvolutionDesc resolved = desc;
+  for (MemoryDesc* tensor : {&resolved.src, &resolved.weights, &resolved.bias, &resolved.dst}) {
+    ABSL_ASSIGN_OR_RETURN(*tensor, OrPattern(*tensor, PlainPattern(tensor->rank())));
+  }
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConvolutionDesc& desc,
+                                                           const Attributes& attributes,
+                                                           absl::string_view name) {
+  PrimitiveInfo info;
+  info.name = std::string(name);
+  info.kind = PrimitiveKind::kConvolution;
+  info.args = ArgsOf(desc);
+  info.scratchpad_mode = attributes.scratchpad_mode;
+  return std::make_unique<Reference>(std::move(info), desc, attributes.post_ops);
+}
+
+}  // namespace tilewire::convolution
