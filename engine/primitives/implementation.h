@@ -59,7 +59,7 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateFirst(absl::Span<const Im
     }
     absl::StatusOr<std::unique_ptr<Primitive>> primitive = row.create(*resolved, attributes, row.name);
     if (primitive.ok()) {
-      ABSL_RETURN_IF_ERROR(AllocateLibraryScratchpad(primitive->get()));
+      ABSL_RETURN_IF_ERROR(FinishCreation(attributes, primitive->get()));
       return std::shared_ptr<const Primitive>(*std::move(primitive));
     }
     if (!absl::IsUnimplemented(primitive.status())) return primitive.status();

@@ -50,6 +50,10 @@ std::string ArgName(int arg) {
   return absl::StrCat("argument ", arg);
 }
 
+bool IsOutput(int arg) {
+  return arg == kArgDst || arg == kArgDiffSrc || arg >= kArgMultipleDst;
+}
+
 ExecuteArgs& ExecuteArgs::Set(int arg, const void* data) {
   // One type for inputs and outputs: an implementation writes only what it owns as an output.
   void* pointer = const_cast<void*>(data);
@@ -120,7 +124,8 @@ absl::Status Primitive::Execute(const ExecuteArgs& args, const threading::Team& 
   return absl::OkStatus();
 }
 
-absl::Status AllocateLibraryScratchpad(Primitive* primitive) {
+absl::Status FinishCreation(const Attributes& attributes, Primitive* primitive) {
+  primitive->info_.reads_destination = attributes.post_ops.HasSum();
   if (primitive->info_.scratchpad_mode != ScratchpadMode::kLibrary) return absl::OkStatus();
   ABSL_ASSIGN_OR_RETURN(primitive->library_scratchpad_,
                         AlignedBuffer::Allocate(primitive->info_.scratchpad_bytes));

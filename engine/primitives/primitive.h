@@ -75,7 +75,11 @@ struct PrimitiveInfo {
   int64_t scratchpad_bytes = 0;   // needed by one execution, in either mode
   int64_t code_bytes = 0;         // generated code and tables: what the cache counts
   ScratchpadMode scratchpad_mode = ScratchpadMode::kLibrary;
+  bool reads_destination = false;  // a sum post-op does; set by FinishCreation, not by implementations
 };
+
+// Whether a primitive writes this argument.
+bool IsOutput(int arg);
 
 // Immutable once created: in user scratchpad mode any number of threads may Execute() one primitive at once on
 // distinct buffers. In library mode a primitive with a scratchpad is executed by one thread at a time.
@@ -104,13 +108,14 @@ class Primitive {
   virtual void Run(const ExecuteArgs& args, std::byte* scratchpad, const threading::Team& team) const = 0;
 
  private:
-  friend absl::Status AllocateLibraryScratchpad(Primitive* primitive);
+  friend absl::Status FinishCreation(const Attributes& attributes, Primitive* primitive);
   PrimitiveInfo info_;
   AlignedBuffer library_scratchpad_;
 };
 
-// Called once after creation: gives a primitive in library mode its scratchpad. kResourceExhausted.
-absl::Status AllocateLibraryScratchpad(Primitive* primitive);
+// Called once after creation: notes what follows from the attributes, and gives a primitive in library mode its
+// scratchpad. kResourceExhausted.
+absl::Status FinishCreation(const Attributes& attributes, Primitive* primitive);
 
 }  // namespace tilewire
 
