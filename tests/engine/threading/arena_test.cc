@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/threading/arena.h"
+
+#include <xmmintrin.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/barrier.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "gtest/gtest.h"
+
+namespace tilewire::threading {
+namespace {
+
+constexpr unsigned kFlushDenormals = 0x8040;  // FTZ and DAZ
+
+bool DenormalsAreFlushed() { return (_mm_getcsr() & kFlushDenormals) == kFlushDenormals; }
+
+struct LoopCase {
+  const char* why;
+  int threads;
+  int max_threads;
+  int64_t count;
+};
+
+constexpr LoopCase kLoops[] = {
+    {"nothing to do", 2, 2, 0},
+    {"one piece", 2, 2, 1},
+    {"fewer pieces than threads", 4, 4, 3},
+    {"ranges of unequal length", 3, 3, 100},
+    {"one thread", 1, 1, 17},
+    {"more threads than the machine has", 8, 8, 1000},
+    {"fewer threads than the arena has", 4, 2, 1000},
+    {"more threads than the arena has", 2, 64, 1000},
+};
+
+TEST(ArenaTest, RunsEveryPieceOnce) {
+  for (const LoopCase& loop : kLoops) {
+    SCOPED_TRACE(loop.why);
+    Arena arena(loop.threads);
+    std::vector<std::atomic<int>> runs(loop.count);
+    arena.ParallelFor(loop.count, loop.max_threads, [&](int64_t i) { ++runs[i]; });
+    for (const std::atomic<int>& count : runs) ASSERT_EQ(count, 1);
+  }
+}
+
+TEST(ArenaTest, UsesNoMoreThreadsThanAllowed) {
+  Arena arena(4);
+  absl::Mutex mutex;
+  std::set<std::thread::id> threads;
+  arena.ParallelFor(200, 2, [&](int64_t) {
+    absl::MutexLock lock(&mutex);
+    threads.insert(std::this_thread::get_id());
+  });
+  EXPECT_LE(threads.size(), 2u);
+}
+
+// Every piece waits for the other: it ends only if two threads run at once, whatever the machine
+// has.
+TEST(ArenaTest, HasAllItsThreads) {
+  Arena arena(2);
+  absl::Barrier both(2);
+  arena.ParallelFor(2, 2, [&](int64_t) { both.Block(); });
+}
+
+TEST(ArenaTest, EnqueuedTasksHaveAllThreadsToo) {
+  absl::Barrier both(2);
+  Arena arena(2);
+  for (int i = 0; i < 2; ++i) {
+    arena.Enqueue([&] { both.Block(); });
+  }
+}
+
+TEST(ArenaTest, LoopsNest) {
+  Arena arena(2);
+  std::atomic<int> runs = 0;
+  arena.ParallelFor(10, 2, [&](int64_t) { arena.ParallelFor(10, 2, [&](int64_t) { ++runs; }); });
+  EXPECT_EQ(runs, 100);
+}
+
+TEST(ArenaTest, ManyOutsidersLoopAtOnce) {
+  Arena arena(2);
+  std::atomic<int64_t> sum = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        arena.ParallelFor(16, 2, [&](int64_t piece) { sum += piece; });
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(sum, 8 * 200 * 120);
+}
+
+TEST(ArenaTest, DestructorWaitsForEnqueuedTasks) {
+  std::atomic<int> runs = 0;
+  {
+    Arena arena(2);
+    for (int i = 0; i < 1000; ++i) {
+      arena.Enqueue([&] { ++runs; });
+    }
+  }
+  EXPECT_EQ(runs, 1000);
+}
+
+TEST(ArenaTest, TaskEnqueuedByATaskRuns) {
+  absl::Notification done;
+  Arena arena(1);
+  arena.Enqueue([&] { arena.Enqueue([&] { done.Notify(); }); });
+  done.WaitForNotification();
+}
+
+// While a task waits for its own loop, it must not start another request on its stack.
+TEST(ArenaTest, WaitingLoopTakesNoEnqueuedTask) {
+  std::atomic<int> nested = 0;
+  {
+    Arena arena(2);
+    for (int i = 0; i < 100; ++i) {
+      arena.Enqueue([&] {
+        static thread_local int depth = 0;
+        if (++depth > 1) ++nested;
+        arena.ParallelFor(8, 2, [](int64_t) { std::this_thread::yield(); });
+        --depth;
+      });
+    }
+  }
+  EXPECT_EQ(nested, 0);
+}
+
+TEST(ArenaTest, DenormalsAreFlushedInBodiesAndTasksOnly) {
+  const unsigned before = _mm_getcsr();
+  ASSERT_FALSE(DenormalsAreFlushed());
+  std::atomic<int> flushed = 0;
+  {
+    Arena arena(2);
+    arena.ParallelFor(100, 2, [&](int64_t) { flushed += DenormalsAreFlushed(); });
+    arena.Enqueue([&] { flushed += DenormalsAreFlushed(); });
+  }
+  Team::Serial().ParallelFor(10, [&](int64_t) { flushed += DenormalsAreFlushed(); });
+  EXPECT_EQ(flushed, 111);
+  EXPECT_EQ(_mm_getcsr() & kFlushDenormals, before & kFlushDenormals);
+}
+
+TEST(TeamTest, SerialKeepsTheOrder) {
+  std::vector<int64_t> order;
+  Team::Serial().ParallelFor(5, [&](int64_t i) { order.push_back(i); });
+  EXPECT_EQ(order, (std::vector<int64_t>{0, 1, 2, 3, 4}));
+}
+
+TEST(TeamTest, SplitsOverItsArena) {
+  Arena arena(2);
+  const Team team(&arena);
+  EXPECT_EQ(team.threads(), 2);
+  std::atomic<int> runs = 0;
+  team.ParallelFor(1000, [&](int64_t) { ++runs; });
+  EXPECT_EQ(runs, 1000);
+}
+
+}  // namespace
+}  // namespace tilewire::threading
