@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds everything, runs every test, names every skipped one with its reason, and ends
+# with "N passed, N failed". Exit status 0 only if nothing failed.
+#
+#   tests/run.sh                       all tests
+#   tests/run.sh //tests/engine/...    some of them (Bazel targets and options)
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+deploy/install_deps.sh --tests || { echo "0 passed, 1 failed"; exit 1; }
+
+targets=("$@")
+[[ ${#targets[@]} -eq 0 ]] && targets=(//...)
+
+events=$(mktemp)
+trap 'rm -f "$events"' EXIT
+bazel test --keep_going --build_event_json_file="$events" "${targets[@]}"
+status=$?
+python3 tests/support/summarize_tests.py "$events" "$status"
