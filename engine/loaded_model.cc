@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/loaded_model.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/runtime/executor.h"
+#include "engine/runtime/layouts.h"
+#include "engine/runtime/lowering.h"
+#include "spdlog/spdlog.h"
+
+namespace tilewire {
+namespace {
+
+CreateOptions PrimitiveOptions(const EngineOptions& options) { return {.max_isa = options.max_isa, .only = {}}; }
+
+ModelSignature SignatureOf(const graph::OnnxModel& source) {
+  ModelSignature signature;
+  for (const graph::TensorSignature& input : source.inputs()) {
+    signature.inputs.push_back({input.name, input.type, input.dims});
+  }
+  for (const graph::TensorSignature& output : source.outputs()) {
+    signature.outputs.push_back({output.name, output.type, output.dims});
+  }
+  return signature;
+}
+
+bool Fits(const Dims& dims, const Dims& allowed) {
+  if (dims.size() != allowed.size()) return false;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] < 1 || (allowed[d] >= 0 && dims[d] != allowed[d])) return false;
+  }
+  return true;
+}
+
+std::string PlanKey(const std::vector<Dims>& dims) {
+  std::string key;
+  for (const Dims& one : dims) absl::StrAppend(&key, DimsToString(one));
+  return key;
+}
+
+// A reference step is right and slow: the operator should know which, and why.
+void WarnAboutReferences(const runtime::Plan& plan) {
+  constexpr int kShown = 8;
+  int count = 0;
+  for (const runtime::Step& step : plan.steps) {
+    if (!absl::EndsWith(step.primitive->name(), "/reference")) continue;
+    if (++count > kShown) continue;
+    spdlog::warn("node '{}' runs {}: {}", step.node, std::string(step.primitive->name()), step.description);
+  }
+  if (count > kShown) spdlog::warn("{} of {} steps run reference implementations", count, plan.steps.size());
+}
+
+}  // namespace
+
+LoadedModel::LoadedModel(std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared)
+    : source_(std::move(source)),
+      shared_(std::move(shared)),
+      signature_(SignatureOf(*source_)),
+      weights_(&shared_->cache, PrimitiveOptions(shared_->options)),
+      plans_(kPlans) {}
+
+absl::StatusOr<std::shared_ptr<const Model>> LoadedModel::Create(std::shared_ptr<const graph::OnnxModel> source,
+                                                                 std::shared_ptr<EngineShared> shared) {
+  std::shared_ptr<LoadedModel> model(new LoadedModel(std::move(source), std::move(shared)));
+  const absl::StatusOr<std::vector<Dims>> dims = model->DimsForBatch(1);
+  if (dims.ok()) {
+    ABSL_ASSIGN_OR_RETURN(const auto plan, model->PlanFor(*dims));
+    WarnAboutReferences(*plan);
+  }
+  return std::shared_ptr<const Model>(std::move(model));
+}
+
+absl::StatusOr<std::vector<Dims>> LoadedModel::DimsForBatch(int64_t batch) const {
+  if (batch < 1) return absl::InvalidArgumentError(absl::StrCat("a batch of ", batch));
+  std::vector<Dims> all;
+  for (const TensorSpec& input : signature_.inputs) {
+    Dims dims = input.dims;
+    if (!dims.empty() && dims[0] < 0) dims[0] = batch;
+    for (int64_t size : dims) {
+      if (size < 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("input '", input.name, "': shape ", DimsToString(input.dims), " has more open than the batch"));
+      }
+    }
+    all.push_back(std::move(dims));
+  }
+  return all;
+}
+
+absl::StatusOr<std::shared_ptr<const runtime::Plan>> LoadedModel::PlanFor(const std::vector<Dims>& dims) const {
+  return plans_.GetOrMake(PlanKey(dims), [&]() -> absl::StatusOr<std::shared_ptr<const runtime::Plan>> {
+    ABSL_ASSIGN_OR_RETURN(const graph::Network network, source_->Specialize(dims));
+    runtime::LoweringContext context;
+    context.cache = &shared_->cache;
+    context.weights = &weights_;
+    context.options = PrimitiveOptions(shared_->options);
+    context.team = threading::Team(&shared_->arena);
+    return runtime::Lower(network, context);
+  });
+}
+
+absl::Status LoadedModel::CheckInputs(absl::Span<const InputTensor> inputs) const {
+  if (inputs.size() != signature_.inputs.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(inputs.size(), " inputs given, the model takes ", signature_.inputs.size()));
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorSpec& spec = signature_.inputs[i];
+    if (!Fits(inputs[i].dims, spec.dims)) {
+      return absl::InvalidArgumentError(absl::StrCat("input '", spec.name, "': shape ", DimsToString(inputs[i].dims),
+                                                     " does not match ", DimsToString(spec.dims)));
+    }
+    std::optional<int64_t> bytes = ElementCount(inputs[i].dims);
+    if (bytes) bytes = CheckedMul(*bytes, SizeOf(spec.type));
+    int64_t given = 0;
+    for (absl::string_view piece : inputs[i].pieces) given += static_cast<int64_t>(piece.size());
+    if (!bytes || given != *bytes) {
+      return absl::InvalidArgumentError(absl::StrCat("input '", spec.name, "': ", given, " bytes given, shape ",
+                                                     DimsToString(inputs[i].dims), " needs ",
+                                                     bytes ? absl::StrCat(*bytes) : "more than there are"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const InputTensor> inputs,
+                                                           absl::Span<const OutputRequest> outputs,
+                                                           const RunOptions& options) const {
+  ABSL_RETURN_IF_ERROR(CheckInputs(inputs));
+  std::vector<OutputRequest> requests(outputs.begin(), outputs.end());
+  if (requests.empty()) {
+    for (size_t i = 0; i < signature_.outputs.size(); ++i) requests.push_back({static_cast<int>(i), Layout::kNchw});
+  }
+  std::vector<Dims> dims;
+  for (const InputTensor& input : inputs) dims.push_back(input.dims);
+  ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const runtime::Plan> plan, PlanFor(dims));
+
+  std::vector<runtime::InputBytes> input_bytes;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, runtime::PlainDesc(inputs[i].dims, signature_.inputs[i].type,
+                                                              inputs[i].layout == Layout::kNhwc));
+    input_bytes.push_back({std::move(desc), inputs[i].pieces});
+  }
+  std::vector<runtime::OutputBytes> output_bytes;
+  for (const OutputRequest& request : requests) {
+    if (request.index < 0 || request.index >= static_cast<int>(plan->outputs.size())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("output ", request.index, " of ", plan->outputs.size(), " is asked for"));
+    }
+    const MemoryDesc& inside = plan->outputs[request.index].desc;
+    ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, runtime::PlainDesc(inside.dims(), inside.data_type(),
+                                                              request.layout == Layout::kNhwc));
+    output_bytes.push_back({request.index, std::move(desc), AlignedBuffer()});
+  }
+  const runtime::ExecutionContext context{
+      .scratchpads = &shared_->scratchpads,
+      .team = threading::Team(&shared_->arena, shared_->options.threads_per_request),
+      .interrupted = &options.interrupted};
+  ABSL_RETURN_IF_ERROR(runtime::Execute(*plan, input_bytes, absl::MakeSpan(output_bytes), context));
+
+  std::vector<OutputTensor> results;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    results.push_back(
+        {requests[i].index, output_bytes[i].desc.dims(), requests[i].layout, std::move(output_bytes[i].bytes)});
+  }
+  return results;
+}
+
+absl::StatusOr<std::vector<PlanStep>> LoadedModel::Explain(int64_t batch) const {
+  ABSL_ASSIGN_OR_RETURN(const std::vector<Dims> dims, DimsForBatch(batch));
+  ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const runtime::Plan> plan, PlanFor(dims));
+  std::vector<PlanStep> steps;
+  for (const runtime::PlanInput& input : plan->inputs) {
+    steps.push_back({absl::StrCat("input ", input.name), "reorder/streaming", input.desc.ToString()});
+  }
+  for (const runtime::Step& step : plan->steps) {
+    steps.push_back({step.node, std::string(step.primitive->name()), step.description});
+  }
+  for (const runtime::PlanOutput& output : plan->outputs) {
+    std::string ways = absl::StrCat("written as ", output.desc.ToString());
+    for (const runtime::OutputReorder& way : output.reorders) {
+      absl::StrAppend(&ways, ", to ", way.desc.ToString(), " by ", way.reorder->name());
+    }
+    steps.push_back({absl::StrCat("output ", output.name), "", std::move(ways)});
+  }
+  return steps;
+}
+
+}  // namespace tilewire

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/runtime/packed_weights.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/status_macros.h"
+#include "engine/runtime/layouts.h"
+
+namespace tilewire::runtime {
+namespace {
+
+// The layout of the weights in the file, seen with the dims of the primitive. Stored as [I, O], an output channel
+// steps by one element and everything else by O.
+absl::StatusOr<MemoryDesc> StoredDesc(const graph::Weights& weights, const Dims& dims) {
+  ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, PlainDesc(dims, DataType::kF32, /*channels_last=*/false));
+  if (desc.ElementCount() != static_cast<int64_t>(weights.data.size())) {
+    return absl::InvalidArgumentError(absl::StrCat("weights '", weights.key, "' hold ", weights.data.size(),
+                                                   " elements, ", DimsToString(dims), " needs ", desc.ElementCount()));
+  }
+  if (!weights.transposed) return desc;
+  Dims strides = desc.strides();
+  strides[0] = 1;
+  int64_t step = dims[0];
+  for (int d = desc.rank() - 1; d > 0; --d) {
+    strides[d] = step;
+    step *= dims[d];
+  }
+  return MemoryDesc::CreateStrided(dims, DataType::kF32, strides);
+}
+
+// data * scale of the output channel, where it lies: rows of the output channel, or columns if transposed.
+absl::StatusOr<AlignedBuffer> Scaled(const graph::Weights& weights, const threading::Team& team) {
+  const int64_t outputs = static_cast<int64_t>(weights.scale.size());
+  const int64_t count = static_cast<int64_t>(weights.data.size());
+  if (outputs == 0 || count % outputs != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("weights '", weights.key, "': ", outputs, " scales for ", count,
+                                                   " elements"));
+  }
+  ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(count * sizeof(float)));
+  float* scaled = reinterpret_cast<float*>(buffer.data());
+  const int64_t inputs = count / outputs;
+  if (weights.transposed) {
+    team.ParallelFor(inputs, [&](int64_t i) {
+      for (int64_t o = 0; o < outputs; ++o) scaled[i * outputs + o] = weights.data[i * outputs + o] * weights.scale[o];
+    });
+  } else {
+    team.ParallelFor(outputs, [&](int64_t o) {
+      for (int64_t i = 0; i < inputs; ++i) scaled[o * inputs + i] = weights.data[o * inputs + i] * weights.scale[o];
+    });
+  }
+  return buffer;
+}
+
+}  // namespace
+
+absl::StatusOr<PackedWeights::Bytes> PackedWeights::Pack(const graph::Weights& weights, const MemoryDesc& target,
+                                                         const threading::Team& team) {
+  std::string key = absl::StrCat("weights:", weights.key, ":");
+  target.AppendKey(&key);
+  return packed_.GetOrMake(key, [&] { return MakePacked(weights, target, team); });
+}
+
+absl::StatusOr<PackedWeights::Bytes> PackedWeights::MakePacked(const graph::Weights& weights,
+                                                               const MemoryDesc& target,
+                                                               const threading::Team& team) {
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc stored, StoredDesc(weights, target.dims()));
+  const void* source = weights.data.data();
+  AlignedBuffer scaled;
+  if (!weights.scale.empty()) {
+    ABSL_ASSIGN_OR_RETURN(scaled, Scaled(weights, team));
+    source = scaled.data();
+  }
+  if (!weights.scale.empty() && SameMemory(stored, target)) {
+    return std::make_shared<const AlignedBuffer>(std::move(scaled));
+  }
+  Attributes attributes;
+  attributes.scratchpad_mode = ScratchpadMode::kUser;
+  ABSL_ASSIGN_OR_RETURN(const PrimitiveCache::Found found,
+                        cache_->GetOrCreate(ReorderDesc{stored, target}, attributes, options_));
+  ABSL_ASSIGN_OR_RETURN(AlignedBuffer packed, AlignedBuffer::Allocate(target.SizeBytes()));
+  ABSL_ASSIGN_OR_RETURN(AlignedBuffer scratchpad,
+                        AlignedBuffer::Allocate(found.primitive->info().scratchpad_bytes));
+  ExecuteArgs args;
+  args.Set(kArgSrc, source).Set(kArgDst, packed.data()).Set(kArgScratchpad, scratchpad.data());
+  ABSL_RETURN_IF_ERROR(found.primitive->Execute(args, team));
+  return std::make_shared<const AlignedBuffer>(std::move(packed));
+}
+
+absl::StatusOr<PackedWeights::Bytes> PackedWeights::PackBias(const std::vector<float>& bias,
+                                                             const MemoryDesc& target) {
+  const size_t bytes = bias.size() * sizeof(float);
+  if (target.rank() != 1 || target.dim(0) != static_cast<int64_t>(bias.size())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a bias of ", bias.size(), " elements does not fit ", target.ToString()));
+  }
+  // Equal bytes are one bias, whatever operation they belong to.
+  std::string key = "bias:";
+  target.AppendKey(&key);
+  key.append(reinterpret_cast<const char*>(bias.data()), bytes);
+  return packed_.GetOrMake(key, [&]() -> absl::StatusOr<Bytes> {
+    const size_t size = target.SizeBytes();
+    ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(std::max(size, bytes)));
+    std::memset(buffer.data(), 0, buffer.size());
+    std::memcpy(buffer.data(), bias.data(), bytes);
+    return std::make_shared<const AlignedBuffer>(std::move(buffer));
+  });
+}
+
+}  // namespace tilewire::runtime

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The weights of one model in the layouts that its primitives want. Each is scaled and reordered once per layout,
+// whoever asks first, and shared by every plan of the model. Thread-safe.
+#ifndef ENGINE_RUNTIME_PACKED_WEIGHTS_H_
+#define ENGINE_RUNTIME_PACKED_WEIGHTS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/base/aligned_buffer.h"
+#include "engine/cache/primitive_cache.h"
+#include "engine/graph/network.h"
+#include "engine/runtime/once_map.h"
+#include "engine/threading/arena.h"
+
+namespace tilewire::runtime {
+
+class PackedWeights {
+ public:
+  using Bytes = std::shared_ptr<const AlignedBuffer>;
+
+  // `cache` must outlive the object; `options` are those of the model's primitives.
+  PackedWeights(PrimitiveCache* cache, const CreateOptions& options) : cache_(cache), options_(options) {}
+
+  // The effective weights in the layout of `target`, whose dims may split those of `weights` (groups of output
+  // channels; input features into channels and space).
+  //   kInvalidArgument    sizes that do not fit each other
+  //   kResourceExhausted  memory
+  absl::StatusOr<Bytes> Pack(const graph::Weights& weights, const MemoryDesc& target, const threading::Team& team);
+
+  // A bias in the layout of `target` (one dimension, possibly padded with zeros).
+  absl::StatusOr<Bytes> PackBias(const std::vector<float>& bias, const MemoryDesc& target);
+
+ private:
+  absl::StatusOr<Bytes> MakePacked(const graph::Weights& weights, const MemoryDesc& target,
+                                   const threading::Team& team);
+
+  PrimitiveCache* const cache_;
+  const CreateOptions options_;
+  OnceMap<AlignedBuffer> packed_;
+};
+
+}  // namespace tilewire::runtime
+
+#endif  // ENGINE_RUNTIME_PACKED_WEIGHTS_H_

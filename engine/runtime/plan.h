@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A network lowered to primitives for one set of input shapes: steps over numbered buffers that lie in one arena of
+// memory. Immutable once built: any number of threads may execute one plan, each with an arena of its own.
+#ifndef ENGINE_RUNTIME_PLAN_H_
+#define ENGINE_RUNTIME_PLAN_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "engine/base/aligned_buffer.h"
+#include "engine/memory/memory_desc.h"
+#include "engine/primitives/primitive.h"
+
+namespace tilewire::runtime {
+
+// What a step passes as one argument: a buffer of the run, or bytes that never change (packed weights).
+struct Binding {
+  int arg = kArgSrc;
+  int buffer = -1;  // index into Plan::buffers, -1 for a constant
+  const void* constant = nullptr;
+};
+using Bindings = absl::InlinedVector<Binding, 5>;
+
+struct Step {
+  std::string node;         // the ONNX node it came from
+  std::string description;  // layouts, post-ops, why it is there
+  std::shared_ptr<const Primitive> primitive;
+  Bindings bindings;
+};
+
+// Buffer i is needed from step `first` (written there; -1: an input) to step `last` (the number of steps: an output).
+struct PlanBuffer {
+  int64_t bytes = 0;
+  int first = 0;
+  int last = 0;
+  int64_t offset = 0;  // into the arena, a multiple of 64
+};
+
+struct PlanInput {
+  std::string name;
+  int buffer = -1;
+  MemoryDesc desc;  // what the first primitive wants: every request is streamed into this layout
+};
+
+// A way from the layout inside to one that a request may ask for.
+struct OutputReorder {
+  MemoryDesc desc;
+  std::shared_ptr<const Primitive> reorder;
+};
+
+struct PlanOutput {
+  std::string name;
+  int buffer = -1;
+  MemoryDesc desc;
+  std::vector<OutputReorder> reorders;
+};
+
+struct Plan {
+  std::vector<Step> steps;
+  std::vector<PlanBuffer> buffers;
+  std::vector<PlanInput> inputs;
+  std::vector<PlanOutput> outputs;
+  std::vector<std::shared_ptr<const AlignedBuffer>> constants;  // keeps alive what the bindings point to
+  int64_t arena_bytes = 0;
+  int64_t scratchpad_bytes = 0;  // the largest of all steps
+};
+
+}  // namespace tilewire::runtime
+
+#endif  // ENGINE_RUNTIME_PLAN_H_

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Grows a plan step by step: where each value lives and in which layouts, which buffers may be overwritten, and the
+// reorders between layouts. Knows no operation: lowering.cc does.
+//
+// A value has a home (the layout in which it was made) and possibly copies in other layouts. A value of the network's
+// inputs has no home until somebody wants it: then it is streamed from the request straight into that layout.
+// Thread-compatible.
+#ifndef ENGINE_RUNTIME_PLAN_BUILDER_H_
+#define ENGINE_RUNTIME_PLAN_BUILDER_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/cache/primitive_cache.h"
+#include "engine/graph/network.h"
+#include "engine/runtime/packed_weights.h"
+#include "engine/runtime/plan.h"
+#include "engine/threading/arena.h"
+
+namespace tilewire::runtime {
+
+// What lowering works with; everything must outlive the call.
+struct LoweringContext {
+  PrimitiveCache* cache = nullptr;
+  PackedWeights* weights = nullptr;
+  CreateOptions options;
+  threading::Team team = threading::Team::Serial();  // packs weights
+  int64_t max_arena_bytes = int64_t{8} << 30;
+};
+
+class PlanBuilder {
+ public:
+  // A value in one layout.
+  struct Place {
+    int buffer = -1;
+    MemoryDesc desc;
+  };
+
+  PlanBuilder(const graph::Network& network, const LoweringContext& context);
+
+  const LoweringContext& context() const { return context_; }
+  const graph::Value& value(graph::ValueId id) const { return network_.values[id]; }
+  absl::StatusOr<MemoryDesc> AnyDesc(graph::ValueId id) const;
+
+  // From the cache, in user scratchpad mode.
+  absl::StatusOr<std::shared_ptr<const Primitive>> Create(const OpDesc& desc, Attributes attributes = {});
+
+  // An input of the network that nobody has asked for yet.
+  bool IsUnplaced(graph::ValueId id) const { return places_[id].empty(); }
+  // Where the value was made; an unplaced input is placed row-major.
+  absl::StatusOr<Place> Home(graph::ValueId id);
+  // The value in the layout of `desc`: where it lies so already, else by a reorder on behalf of `node`.
+  absl::StatusOr<Place> InLayout(graph::ValueId id, const MemoryDesc& desc, absl::string_view node);
+
+  // One use of the value by the operation being lowered has been looked at.
+  void Consume(graph::ValueId id) { --remaining_uses_[id]; }
+  // Nobody will read what the buffer holds.
+  bool IsDead(int buffer) const;
+  Place NewPlace(const MemoryDesc& desc);
+  // The value now lives there; its home if it has none yet.
+  void Bind(graph::ValueId id, const Place& place);
+
+  Binding Constant(int arg, std::shared_ptr<const AlignedBuffer> bytes);
+  void Emit(absl::string_view node, std::shared_ptr<const Primitive> primitive, Bindings bindings,
+            absl::string_view remark = "");
+
+  // Adds outputs and their reorders, and plans memory. Call once, last.
+  absl::StatusOr<std::shared_ptr<const Plan>> Finish();
+
+ private:
+  absl::Status AddOutput(graph::ValueId id);
+
+  const graph::Network& network_;
+  const LoweringContext& context_;
+  std::shared_ptr<Plan> plan_ = std::make_shared<Plan>();
+  std::vector<absl::InlinedVector<Place, 2>> places_;         // of each value, the home first
+  std::vector<int> remaining_uses_;                           // of each value; an output counts as one for ever
+  std::vector<std::vector<graph::ValueId>> buffer_values_;    // of each buffer: whose bytes it holds
+};
+
+}  // namespace tilewire::runtime
+
+#endif  // ENGINE_RUNTIME_PLAN_BUILDER_H_
