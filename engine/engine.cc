@@ -17,17 +17,20 @@ constexpr int kMaxThreads = 1024;
 
 absl::StatusOr<EngineOptions> Resolve(EngineOptions options) {
   if (options.threads < 0 || options.threads > kMaxThreads) {
-    return absl::InvalidArgumentError(absl::StrCat("threads: ", options.threads, ", allowed 0 to ", kMaxThreads));
+    return absl::InvalidArgumentError(
+        absl::StrCat("threads: ", options.threads, ", allowed 0 to ", kMaxThreads));
   }
   if (options.threads_per_request < 0 || options.threads_per_request > kMaxThreads) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("threads per request: ", options.threads_per_request, ", allowed 0 to ", kMaxThreads));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "threads per request: ", options.threads_per_request, ", allowed 0 to ", kMaxThreads));
   }
   if (options.primitive_cache_bytes < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("primitive cache: ", options.primitive_cache_bytes, " bytes"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("primitive cache: ", options.primitive_cache_bytes, " bytes"));
   }
   if (!cpu::Supports(options.max_isa)) {
-    return absl::InvalidArgumentError(absl::StrCat("this CPU has no ", cpu::IsaName(options.max_isa)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("this CPU has no ", cpu::IsaName(options.max_isa)));
   }
   if (options.threads == 0) options.threads = cpu::GrantedCores();
   if (options.threads_per_request == 0) options.threads_per_request = options.threads;
@@ -37,22 +40,30 @@ absl::StatusOr<EngineOptions> Resolve(EngineOptions options) {
 
 class RealEngine : public Engine {
  public:
-  explicit RealEngine(const EngineOptions& resolved) : shared_(std::make_shared<EngineShared>(resolved)) {}
+  explicit RealEngine(const EngineOptions& resolved)
+      : shared_(std::make_shared<EngineShared>(resolved)) {}
 
   absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path) override {
     ABSL_ASSIGN_OR_RETURN(auto source, graph::OnnxModel::Open(path));
     return LoadedModel::Create(std::move(source), shared_);
   }
 
-  absl::StatusOr<PrimitiveCache::Found> GetPrimitive(const OpDesc& desc, const Attributes& attributes) override {
+  absl::StatusOr<PrimitiveCache::Found> GetPrimitive(const OpDesc& desc,
+                                                     const Attributes& attributes) override {
     Attributes user_mode = attributes;
     user_mode.scratchpad_mode = ScratchpadMode::kUser;
     return shared_->cache.GetOrCreate(desc, user_mode, {.max_isa = options().max_isa, .only = {}});
   }
 
-  absl::StatusOr<PrimitiveTimes> ExecutePrimitive(const Primitive& primitive, absl::Span<const PrimitiveInput> inputs,
+  absl::StatusOr<PrimitiveTimes> ExecutePrimitive(const Primitive& primitive,
+                                                  absl::Span<const PrimitiveInput> inputs,
                                                   absl::Span<PrimitiveOutput> outputs) override {
-    return ExecuteAlone(primitive, inputs, outputs, shared_.get());
+    return ExecuteWithReorders(
+        primitive, inputs, outputs,
+        {.cache = &shared_->cache,
+         .scratchpads = &shared_->scratchpads,
+         .team = threading::Team(&shared_->arena, options().threads_per_request),
+         .max_isa = options().max_isa});
   }
 
   CacheStatistics cache_statistics() const override { return shared_->cache.Statistics(); }

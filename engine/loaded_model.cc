@@ -15,7 +15,9 @@
 namespace tilewire {
 namespace {
 
-CreateOptions PrimitiveOptions(const EngineOptions& options) { return {.max_isa = options.max_isa, .only = {}}; }
+CreateOptions PrimitiveOptions(const EngineOptions& options) {
+  return {.max_isa = options.max_isa, .only = {}};
+}
 
 ModelSignature SignatureOf(const graph::OnnxModel& source) {
   ModelSignature signature;
@@ -49,22 +51,25 @@ void WarnAboutReferences(const runtime::Plan& plan) {
   for (const runtime::Step& step : plan.steps) {
     if (!absl::EndsWith(step.primitive->name(), "/reference")) continue;
     if (++count > kShown) continue;
-    spdlog::warn("node '{}' runs {}: {}", step.node, std::string(step.primitive->name()), step.description);
+    spdlog::warn("node '{}' runs {}: {}", step.node, std::string(step.primitive->name()),
+                 step.description);
   }
-  if (count > kShown) spdlog::warn("{} of {} steps run reference implementations", count, plan.steps.size());
+  if (count > kShown)
+    spdlog::warn("{} of {} steps run reference implementations", count, plan.steps.size());
 }
 
 }  // namespace
 
-LoadedModel::LoadedModel(std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared)
+LoadedModel::LoadedModel(std::shared_ptr<const graph::OnnxModel> source,
+                         std::shared_ptr<EngineShared> shared)
     : source_(std::move(source)),
       shared_(std::move(shared)),
       signature_(SignatureOf(*source_)),
       weights_(&shared_->cache, PrimitiveOptions(shared_->options)),
       plans_(kPlans) {}
 
-absl::StatusOr<std::shared_ptr<const Model>> LoadedModel::Create(std::shared_ptr<const graph::OnnxModel> source,
-                                                                 std::shared_ptr<EngineShared> shared) {
+absl::StatusOr<std::shared_ptr<const Model>> LoadedModel::Create(
+    std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared) {
   std::shared_ptr<LoadedModel> model(new LoadedModel(std::move(source), std::move(shared)));
   const absl::StatusOr<std::vector<Dims>> dims = model->DimsForBatch(1);
   if (dims.ok()) {
@@ -82,8 +87,9 @@ absl::StatusOr<std::vector<Dims>> LoadedModel::DimsForBatch(int64_t batch) const
     if (!dims.empty() && dims[0] < 0) dims[0] = batch;
     for (int64_t size : dims) {
       if (size < 0) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("input '", input.name, "': shape ", DimsToString(input.dims), " has more open than the batch"));
+        return absl::InvalidArgumentError(absl::StrCat("input '", input.name, "': shape ",
+                                                       DimsToString(input.dims),
+                                                       " has more open than the batch"));
       }
     }
     all.push_back(std::move(dims));
@@ -91,16 +97,18 @@ absl::StatusOr<std::vector<Dims>> LoadedModel::DimsForBatch(int64_t batch) const
   return all;
 }
 
-absl::StatusOr<std::shared_ptr<const runtime::Plan>> LoadedModel::PlanFor(const std::vector<Dims>& dims) const {
-  return plans_.GetOrMake(PlanKey(dims), [&]() -> absl::StatusOr<std::shared_ptr<const runtime::Plan>> {
-    ABSL_ASSIGN_OR_RETURN(const graph::Network network, source_->Specialize(dims));
-    runtime::LoweringContext context;
-    context.cache = &shared_->cache;
-    context.weights = &weights_;
-    context.options = PrimitiveOptions(shared_->options);
-    context.team = threading::Team(&shared_->arena);
-    return runtime::Lower(network, context);
-  });
+absl::StatusOr<std::shared_ptr<const runtime::Plan>> LoadedModel::PlanFor(
+    const std::vector<Dims>& dims) const {
+  return plans_.GetOrMake(
+      PlanKey(dims), [&]() -> absl::StatusOr<std::shared_ptr<const runtime::Plan>> {
+        ABSL_ASSIGN_OR_RETURN(const graph::Network network, source_->Specialize(dims));
+        runtime::LoweringContext context;
+        context.cache = &shared_->cache;
+        context.weights = &weights_;
+        context.options = PrimitiveOptions(shared_->options);
+        context.team = threading::Team(&shared_->arena);
+        return runtime::Lower(network, context);
+      });
 }
 
 absl::Status LoadedModel::CheckInputs(absl::Span<const InputTensor> inputs) const {
@@ -111,7 +119,8 @@ absl::Status LoadedModel::CheckInputs(absl::Span<const InputTensor> inputs) cons
   for (size_t i = 0; i < inputs.size(); ++i) {
     const TensorSpec& spec = signature_.inputs[i];
     if (!Fits(inputs[i].dims, spec.dims)) {
-      return absl::InvalidArgumentError(absl::StrCat("input '", spec.name, "': shape ", DimsToString(inputs[i].dims),
+      return absl::InvalidArgumentError(absl::StrCat("input '", spec.name, "': shape ",
+                                                     DimsToString(inputs[i].dims),
                                                      " does not match ", DimsToString(spec.dims)));
     }
     std::optional<int64_t> bytes = ElementCount(inputs[i].dims);
@@ -119,9 +128,9 @@ absl::Status LoadedModel::CheckInputs(absl::Span<const InputTensor> inputs) cons
     int64_t given = 0;
     for (absl::string_view piece : inputs[i].pieces) given += static_cast<int64_t>(piece.size());
     if (!bytes || given != *bytes) {
-      return absl::InvalidArgumentError(absl::StrCat("input '", spec.name, "': ", given, " bytes given, shape ",
-                                                     DimsToString(inputs[i].dims), " needs ",
-                                                     bytes ? absl::StrCat(*bytes) : "more than there are"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input '", spec.name, "': ", given, " bytes given, shape ", DimsToString(inputs[i].dims),
+          " needs ", bytes ? absl::StrCat(*bytes) : "more than there are"));
     }
   }
   return absl::OkStatus();
@@ -133,7 +142,8 @@ absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const Inpu
   ABSL_RETURN_IF_ERROR(CheckInputs(inputs));
   std::vector<OutputRequest> requests(outputs.begin(), outputs.end());
   if (requests.empty()) {
-    for (size_t i = 0; i < signature_.outputs.size(); ++i) requests.push_back({static_cast<int>(i), Layout::kNchw});
+    for (size_t i = 0; i < signature_.outputs.size(); ++i)
+      requests.push_back({static_cast<int>(i), Layout::kNchw});
   }
   std::vector<Dims> dims;
   for (const InputTensor& input : inputs) dims.push_back(input.dims);
@@ -141,8 +151,9 @@ absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const Inpu
 
   std::vector<runtime::InputBytes> input_bytes;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, runtime::PlainDesc(inputs[i].dims, signature_.inputs[i].type,
-                                                              inputs[i].layout == Layout::kNhwc));
+    ABSL_ASSIGN_OR_RETURN(MemoryDesc desc,
+                          runtime::PlainDesc(inputs[i].dims, signature_.inputs[i].type,
+                                             inputs[i].layout == Layout::kNhwc));
     input_bytes.push_back({std::move(desc), inputs[i].pieces});
   }
   std::vector<runtime::OutputBytes> output_bytes;
@@ -164,8 +175,8 @@ absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const Inpu
 
   std::vector<OutputTensor> results;
   for (size_t i = 0; i < requests.size(); ++i) {
-    results.push_back(
-        {requests[i].index, output_bytes[i].desc.dims(), requests[i].layout, std::move(output_bytes[i].bytes)});
+    results.push_back({requests[i].index, output_bytes[i].desc.dims(), requests[i].layout,
+                       std::move(output_bytes[i].bytes)});
   }
   return results;
 }
@@ -175,7 +186,8 @@ absl::StatusOr<std::vector<PlanStep>> LoadedModel::Explain(int64_t batch) const 
   ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const runtime::Plan> plan, PlanFor(dims));
   std::vector<PlanStep> steps;
   for (const runtime::PlanInput& input : plan->inputs) {
-    steps.push_back({absl::StrCat("input ", input.name), "reorder/streaming", input.desc.ToString()});
+    steps.push_back(
+        {absl::StrCat("input ", input.name), "reorder/streaming", input.desc.ToString()});
   }
   for (const runtime::Step& step : plan->steps) {
     steps.push_back({step.node, std::string(step.primitive->name()), step.description});

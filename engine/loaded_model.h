@@ -27,16 +27,16 @@ struct EngineShared {
   ScratchpadPool scratchpads;
 };
 
-// Immutable to its users; the plans that it keeps are built once a shape, at most kPlans of them. A shape that is
-// known never waits for one that is being built. Thread-safe.
+// Immutable to its users; the plans that it keeps are built once a shape, at most kPlans of them. A
+// shape that is known never waits for one that is being built. Thread-safe.
 class LoadedModel : public Model {
  public:
   static constexpr size_t kPlans = 32;
 
   // Builds the plan for one image at once, if the signature leaves nothing but the batch open.
   //   those of graph::OnnxModel::Specialize() and runtime::Lower()
-  static absl::StatusOr<std::shared_ptr<const Model>> Create(std::shared_ptr<const graph::OnnxModel> source,
-                                                             std::shared_ptr<EngineShared> shared);
+  static absl::StatusOr<std::shared_ptr<const Model>> Create(
+      std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared);
 
   const ModelSignature& signature() const override { return signature_; }
   absl::StatusOr<std::vector<OutputTensor>> Run(absl::Span<const InputTensor> inputs,

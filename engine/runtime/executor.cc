@@ -18,23 +18,28 @@ namespace {
 class Execution {
  public:
   Execution(const Plan& plan, const ExecutionContext& context)
-      : plan_(plan), context_(context), buffers_(plan.buffers.size()), redirected_(plan.buffers.size()) {}
+      : plan_(plan),
+        context_(context),
+        buffers_(plan.buffers.size()),
+        redirected_(plan.buffers.size()) {}
 
   absl::Status Run(absl::Span<const InputBytes> inputs, absl::Span<OutputBytes> outputs) {
     ABSL_RETURN_IF_ERROR(Prepare(outputs));
-    for (size_t i = 0; i < inputs.size(); ++i) ABSL_RETURN_IF_ERROR(ReadInput(plan_.inputs[i], inputs[i]));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      ABSL_RETURN_IF_ERROR(ReadInput(plan_.inputs[i], inputs[i]));
     for (const Step& step : plan_.steps) ABSL_RETURN_IF_ERROR(RunStep(step));
     for (OutputBytes& output : outputs) ABSL_RETURN_IF_ERROR(WriteOutput(output));
     return absl::OkStatus();
   }
 
  private:
-  // Takes memory. An output that is asked for in the layout in which a step writes it is written there at once: its
-  // buffer moves out of the arena.
+  // Takes memory. An output that is asked for in the layout in which a step writes it is written
+  // there at once: its buffer moves out of the arena.
   absl::Status Prepare(absl::Span<OutputBytes> outputs) {
     ABSL_ASSIGN_OR_RETURN(arena_, context_.scratchpads->Take(plan_.arena_bytes));
     ABSL_ASSIGN_OR_RETURN(scratchpad_, context_.scratchpads->Take(plan_.scratchpad_bytes));
-    for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = arena_.data() + plan_.buffers[i].offset;
+    for (size_t i = 0; i < buffers_.size(); ++i)
+      buffers_[i] = arena_.data() + plan_.buffers[i].offset;
     for (OutputBytes& output : outputs) {
       ABSL_ASSIGN_OR_RETURN(output.bytes, AlignedBuffer::Allocate(output.desc.SizeBytes()));
       const PlanOutput& planned = plan_.outputs[output.index];
@@ -53,7 +58,8 @@ class Execution {
   }
 
   absl::Status RunStep(const Step& step) {
-    if (context_.interrupted != nullptr && *context_.interrupted) ABSL_RETURN_IF_ERROR((*context_.interrupted)());
+    if (context_.interrupted != nullptr && *context_.interrupted)
+      ABSL_RETURN_IF_ERROR((*context_.interrupted)());
     ExecuteArgs args;
     for (const Binding& binding : step.bindings) {
       args.Set(binding.arg, binding.buffer >= 0 ? buffers_[binding.buffer] : binding.constant);
@@ -73,10 +79,13 @@ class Execution {
     for (const OutputReorder& way : planned.reorders) {
       if (way.desc != output.desc) continue;
       ExecuteArgs args;
-      args.Set(kArgSrc, source).Set(kArgDst, output.bytes.data()).Set(kArgScratchpad, scratchpad_.data());
+      args.Set(kArgSrc, source)
+          .Set(kArgDst, output.bytes.data())
+          .Set(kArgScratchpad, scratchpad_.data());
       return way.reorder->Execute(args, context_.team);
     }
-    return absl::InternalError(absl::StrCat("no way from ", planned.desc.ToString(), " to ", output.desc.ToString()));
+    return absl::InternalError(
+        absl::StrCat("no way from ", planned.desc.ToString(), " to ", output.desc.ToString()));
   }
 
   const Plan& plan_;
@@ -88,8 +97,8 @@ class Execution {
 
 }  // namespace
 
-absl::Status Execute(const Plan& plan, absl::Span<const InputBytes> inputs, absl::Span<OutputBytes> outputs,
-                     const ExecutionContext& context) {
+absl::Status Execute(const Plan& plan, absl::Span<const InputBytes> inputs,
+                     absl::Span<OutputBytes> outputs, const ExecutionContext& context) {
   return Execution(plan, context).Run(inputs, outputs);
 }
 

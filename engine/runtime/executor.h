@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Executes a plan: inputs are streamed into the layouts of the first primitives, the steps run one after the other, and
-// outputs are written into their own buffers by the last step or reorder. No allocation and no lock between steps.
+// Executes a plan: inputs are streamed into the layouts of the first primitives, the steps run one
+// after the other, and outputs are written into their own buffers by the last step or reorder. No
+// allocation and no lock between steps.
 #ifndef ENGINE_RUNTIME_EXECUTOR_H_
 #define ENGINE_RUNTIME_EXECUTOR_H_
 
@@ -24,9 +25,9 @@ struct InputBytes {
 };
 
 struct OutputBytes {
-  int index = 0;         // into Plan::outputs
-  MemoryDesc desc;       // PlainDesc() of the output's dims, channels last or not
-  AlignedBuffer bytes;   // filled: desc.SizeBytes()
+  int index = 0;        // into Plan::outputs
+  MemoryDesc desc;      // PlainDesc() of the output's dims, channels last or not
+  AlignedBuffer bytes;  // filled: desc.SizeBytes()
 };
 
 struct ExecutionContext {
@@ -39,8 +40,8 @@ struct ExecutionContext {
 //   kInvalidArgument    bytes of an input that do not fill it
 //   kResourceExhausted  memory
 //   what `interrupted` returned
-absl::Status Execute(const Plan& plan, absl::Span<const InputBytes> inputs, absl::Span<OutputBytes> outputs,
-                     const ExecutionContext& context);
+absl::Status Execute(const Plan& plan, absl::Span<const InputBytes> inputs,
+                     absl::Span<OutputBytes> outputs, const ExecutionContext& context);
 
 }  // namespace tilewire::runtime
 

@@ -35,7 +35,8 @@ absl::StatusOr<MemoryDesc> PlainDesc(const Dims& dims, DataType type, bool chann
 }
 
 bool IsRowMajorInMemory(const MemoryDesc& desc) {
-  if (desc.format_kind() != FormatKind::kBlocked || desc.HasPadding() || desc.offset0() != 0) return false;
+  if (desc.format_kind() != FormatKind::kBlocked || desc.HasPadding() || desc.offset0() != 0)
+    return false;
   int64_t step = 1;
   for (int d = desc.rank() - 1; d >= 0; --d) {
     if (!DimensionIsRowMajor(desc, d, step)) return false;
@@ -46,7 +47,8 @@ bool IsRowMajorInMemory(const MemoryDesc& desc) {
 
 bool SameMemory(const MemoryDesc& a, const MemoryDesc& b) {
   if (a == b) return true;
-  return a.data_type() == b.data_type() && a.dims() == b.dims() && IsRowMajorInMemory(a) && IsRowMajorInMemory(b);
+  return a.data_type() == b.data_type() && a.dims() == b.dims() && IsRowMajorInMemory(a) &&
+         IsRowMajorInMemory(b);
 }
 
 absl::StatusOr<MemoryDesc> LayoutLike(const MemoryDesc& desc, const Dims& dims) {

@@ -9,18 +9,21 @@
 
 namespace tilewire::runtime {
 
-// The plain layout in which clients hold a tensor of logical dims [N, C, spatial...]: row-major in that order, or with
-// the channels last. Below rank 3 both are the same.
+// The plain layout in which clients hold a tensor of logical dims [N, C, spatial...]: row-major in
+// that order, or with the channels last. Below rank 3 both are the same.
 absl::StatusOr<MemoryDesc> PlainDesc(const Dims& dims, DataType type, bool channels_last);
 
-// The elements follow each other in logical row-major order, without gaps or padding; blocked layouts of tensors
-// whose blocked sizes leave no choice count too ([N,C,1,1] in nChw16c where 16 divides C).
+// The elements follow each other in logical row-major order, without gaps or padding; blocked
+// layouts of tensors whose blocked sizes leave no choice count too ([N,C,1,1] in nChw16c where 16
+// divides C).
 bool IsRowMajorInMemory(const MemoryDesc& desc);
 
-// Every element (and every padding) of both lives at the same place, so that no reorder is needed between them.
+// Every element (and every padding) of both lives at the same place, so that no reorder is needed
+// between them.
 bool SameMemory(const MemoryDesc& a, const MemoryDesc& b);
 
-// The layout of `desc` for a tensor of other sizes and the same rank; row-major where no format tag names the layout.
+// The layout of `desc` for a tensor of other sizes and the same rank; row-major where no format tag
+// names the layout.
 absl::StatusOr<MemoryDesc> LayoutLike(const MemoryDesc& desc, const Dims& dims);
 
 }  // namespace tilewire::runtime

@@ -6,9 +6,9 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/match.h"
 #include "engine/base/status_macros.h"
 #include "engine/runtime/layouts.h"
 
@@ -20,7 +20,8 @@ using graph::Operation;
 using graph::ValueId;
 using Place = PlanBuilder::Place;
 
-// How a chain of fused steps is carried out: the first `taken` as post-ops, the others as steps of their own.
+// How a chain of fused steps is carried out: the first `taken` as post-ops, the others as steps of
+// their own.
 struct Fusion {
   Attributes attributes;
   ValueId addend = graph::kNoValue;  // of the sum among the post-ops
@@ -51,7 +52,9 @@ Dims WeightsDims(const graph::Convolution& convolution) {
   return dims;
 }
 
-bool IsReference(const Primitive& primitive) { return absl::EndsWith(primitive.name(), "/reference"); }
+bool IsReference(const Primitive& primitive) {
+  return absl::EndsWith(primitive.name(), "/reference");
+}
 
 absl::StatusOr<MemoryDesc> BiasDesc(const std::vector<float>& bias) {
   if (bias.empty()) return MemoryDesc();
@@ -77,10 +80,11 @@ class Lowering {
 
   absl::StatusOr<std::shared_ptr<const Plan>> Build() {
     for (const Operation& operation : network_.operations) {
-      const absl::Status status =
-          std::visit([&](const auto& params) { return Lower(operation, params); }, operation.params);
+      const absl::Status status = std::visit(
+          [&](const auto& params) { return Lower(operation, params); }, operation.params);
       if (!status.ok()) {
-        return absl::Status(status.code(), absl::StrCat("node '", operation.name, "': ", status.message()));
+        return absl::Status(status.code(),
+                            absl::StrCat("node '", operation.name, "': ", status.message()));
       }
     }
     return builder_.Finish();
@@ -101,14 +105,17 @@ class Lowering {
   absl::Status LowerWeighted(const Operation& op, std::shared_ptr<const Primitive> primitive,
                              const graph::Weights& weights, const std::vector<float>& bias,
                              const std::vector<FusedStep>& fused, const Fusion& fusion);
-  absl::StatusOr<std::shared_ptr<const Primitive>> CreateInnerProduct(const Operation& op, InnerProductDesc desc,
+  absl::StatusOr<std::shared_ptr<const Primitive>> CreateInnerProduct(const Operation& op,
+                                                                      InnerProductDesc desc,
                                                                       const Attributes& attributes);
-  absl::StatusOr<Place> DestinationHolding(const Operation& op, ValueId addend, const MemoryDesc& desc, int src);
-  absl::Status LowerFusedRest(const Operation& op, const std::vector<FusedStep>& fused, size_t from, Place place);
+  absl::StatusOr<Place> DestinationHolding(const Operation& op, ValueId addend,
+                                           const MemoryDesc& desc, int src);
+  absl::Status LowerFusedRest(const Operation& op, const std::vector<FusedStep>& fused, size_t from,
+                              Place place);
   absl::StatusOr<MemoryDesc> LayoutOfSources(const Operation& op);
   absl::StatusOr<std::vector<Place>> SourcesInLayout(const Operation& op, const MemoryDesc& layout);
-  absl::Status EmitUnary(const Operation& op, std::shared_ptr<const Primitive> primitive, const Place& src,
-                         bool may_run_in_place);
+  absl::Status EmitUnary(const Operation& op, std::shared_ptr<const Primitive> primitive,
+                         const Place& src, bool may_run_in_place);
 
   const graph::Network& network_;
   PlanBuilder builder_;
@@ -122,10 +129,12 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Convolution& conv
                        .padding_right = convolution.padding_right};
   ABSL_ASSIGN_OR_RETURN(desc.src, builder_.AnyDesc(op.srcs[0]));
   ABSL_ASSIGN_OR_RETURN(desc.dst, builder_.AnyDesc(op.dst));
-  ABSL_ASSIGN_OR_RETURN(desc.weights, MemoryDesc::CreateAny(WeightsDims(convolution), DataType::kF32));
+  ABSL_ASSIGN_OR_RETURN(desc.weights,
+                        MemoryDesc::CreateAny(WeightsDims(convolution), DataType::kF32));
   ABSL_ASSIGN_OR_RETURN(desc.bias, BiasDesc(convolution.bias));
   ABSL_ASSIGN_OR_RETURN(auto primitive, builder_.Create(desc, fusion.attributes));
-  return LowerWeighted(op, std::move(primitive), convolution.weights, convolution.bias, convolution.fused, fusion);
+  return LowerWeighted(op, std::move(primitive), convolution.weights, convolution.bias,
+                       convolution.fused, fusion);
 }
 
 absl::Status Lowering::Lower(const Operation& op, const graph::InnerProduct& product) {
@@ -137,14 +146,14 @@ absl::Status Lowering::Lower(const Operation& op, const graph::InnerProduct& pro
   ABSL_ASSIGN_OR_RETURN(desc.weights, MemoryDesc::CreateAny(weights_dims, DataType::kF32));
   ABSL_ASSIGN_OR_RETURN(desc.bias, BiasDesc(product.bias));
   ABSL_ASSIGN_OR_RETURN(auto primitive, CreateInnerProduct(op, std::move(desc), fusion.attributes));
-  return LowerWeighted(op, std::move(primitive), product.weights, product.bias, product.fused, fusion);
+  return LowerWeighted(op, std::move(primitive), product.weights, product.bias, product.fused,
+                       fusion);
 }
 
-// An inner product can take its source as it lies, because the weights can be packed to match; the layout that it
-// would choose itself is asked for only where that would leave the reference.
-absl::StatusOr<std::shared_ptr<const Primitive>> Lowering::CreateInnerProduct(const Operation& op,
-                                                                              InnerProductDesc desc,
-                                                                              const Attributes& attributes) {
+// An inner product can take its source as it lies, because the weights can be packed to match; the
+// layout that it would choose itself is asked for only where that would leave the reference.
+absl::StatusOr<std::shared_ptr<const Primitive>> Lowering::CreateInnerProduct(
+    const Operation& op, InnerProductDesc desc, const Attributes& attributes) {
   if (!builder_.IsUnplaced(op.srcs[0])) {
     ABSL_ASSIGN_OR_RETURN(const Place home, builder_.Home(op.srcs[0]));
     desc.src = home.desc;
@@ -155,29 +164,35 @@ absl::StatusOr<std::shared_ptr<const Primitive>> Lowering::CreateInnerProduct(co
   return builder_.Create(desc, attributes);
 }
 
-absl::Status Lowering::LowerWeighted(const Operation& op, std::shared_ptr<const Primitive> primitive,
+absl::Status Lowering::LowerWeighted(const Operation& op,
+                                     std::shared_ptr<const Primitive> primitive,
                                      const graph::Weights& weights, const std::vector<float>& bias,
                                      const std::vector<FusedStep>& fused, const Fusion& fusion) {
   const LoweringContext& context = builder_.context();
-  ABSL_ASSIGN_OR_RETURN(const Place src, builder_.InLayout(op.srcs[0], primitive->Desc(kArgSrc), op.name));
+  ABSL_ASSIGN_OR_RETURN(const Place src,
+                        builder_.InLayout(op.srcs[0], primitive->Desc(kArgSrc), op.name));
   builder_.Consume(op.srcs[0]);
-  ABSL_ASSIGN_OR_RETURN(const Place dst,
-                        DestinationHolding(op, fusion.addend, primitive->Desc(kArgDst), src.buffer));
-  ABSL_ASSIGN_OR_RETURN(auto packed, context.weights->Pack(weights, primitive->Desc(kArgWeights), context.team));
+  ABSL_ASSIGN_OR_RETURN(
+      const Place dst, DestinationHolding(op, fusion.addend, primitive->Desc(kArgDst), src.buffer));
+  ABSL_ASSIGN_OR_RETURN(auto packed,
+                        context.weights->Pack(weights, primitive->Desc(kArgWeights), context.team));
   Bindings bindings = {{kArgSrc, src.buffer}, {kArgDst, dst.buffer}};
   bindings.push_back(builder_.Constant(kArgWeights, std::move(packed)));
   if (!bias.empty()) {
-    ABSL_ASSIGN_OR_RETURN(auto packed_bias, context.weights->PackBias(bias, primitive->Desc(kArgBias)));
+    ABSL_ASSIGN_OR_RETURN(auto packed_bias,
+                          context.weights->PackBias(bias, primitive->Desc(kArgBias)));
     bindings.push_back(builder_.Constant(kArgBias, std::move(packed_bias)));
   }
-  builder_.Emit(op.name, std::move(primitive), std::move(bindings), fusion.attributes.post_ops.ToString());
+  builder_.Emit(op.name, std::move(primitive), std::move(bindings),
+                fusion.attributes.post_ops.ToString());
   return LowerFusedRest(op, fused, fusion.taken, dst);
 }
 
-// Where an operation writes. With an addend, a buffer that holds it and that may be overwritten: the addend's own if
-// this is its last use (and the operation does not read it as its source at the same time), else a copy.
-absl::StatusOr<Place> Lowering::DestinationHolding(const Operation& op, ValueId addend, const MemoryDesc& desc,
-                                                   int src) {
+// Where an operation writes. With an addend, a buffer that holds it and that may be overwritten:
+// the addend's own if this is its last use (and the operation does not read it as its source at the
+// same time), else a copy.
+absl::StatusOr<Place> Lowering::DestinationHolding(const Operation& op, ValueId addend,
+                                                   const MemoryDesc& desc, int src) {
   if (addend == graph::kNoValue) return builder_.NewPlace(desc);
   Place held;
   if (builder_.IsUnplaced(addend)) {
@@ -197,32 +212,38 @@ absl::StatusOr<Place> Lowering::DestinationHolding(const Operation& op, ValueId 
 }
 
 // What the primitive could not take as post-ops, in place over its result.
-absl::Status Lowering::LowerFusedRest(const Operation& op, const std::vector<FusedStep>& fused, size_t from,
-                                      Place place) {
+absl::Status Lowering::LowerFusedRest(const Operation& op, const std::vector<FusedStep>& fused,
+                                      size_t from, Place place) {
   for (size_t i = from; i < fused.size(); ++i) {
     const FusedStep& step = fused[i];
     if (step.kind == FusedStep::Kind::kEltwise) {
-      ABSL_ASSIGN_OR_RETURN(auto eltwise,
-                            builder_.Create(EltwiseDesc{.op = step.eltwise, .src = place.desc, .dst = place.desc}));
-      builder_.Emit(op.name, std::move(eltwise), {{kArgSrc, place.buffer}, {kArgDst, place.buffer}});
+      ABSL_ASSIGN_OR_RETURN(
+          auto eltwise,
+          builder_.Create(EltwiseDesc{.op = step.eltwise, .src = place.desc, .dst = place.desc}));
+      builder_.Emit(op.name, std::move(eltwise),
+                    {{kArgSrc, place.buffer}, {kArgDst, place.buffer}});
       continue;
     }
     ABSL_ASSIGN_OR_RETURN(const Place addend, builder_.InLayout(step.addend, place.desc, op.name));
     builder_.Consume(step.addend);
     ABSL_ASSIGN_OR_RETURN(
-        auto sum, builder_.Create(SumDesc{.scales = {1, 1}, .srcs = {place.desc, place.desc}, .dst = place.desc}));
+        auto sum, builder_.Create(SumDesc{
+                      .scales = {1, 1}, .srcs = {place.desc, place.desc}, .dst = place.desc}));
     builder_.Emit(op.name, std::move(sum),
-                  {{kArgMultipleSrc, place.buffer}, {kArgMultipleSrc + 1, addend.buffer}, {kArgDst, place.buffer}});
+                  {{kArgMultipleSrc, place.buffer},
+                   {kArgMultipleSrc + 1, addend.buffer},
+                   {kArgDst, place.buffer}});
   }
   builder_.Bind(op.dst, place);
   return absl::OkStatus();
 }
 
-absl::Status Lowering::EmitUnary(const Operation& op, std::shared_ptr<const Primitive> primitive, const Place& src,
-                                 bool may_run_in_place) {
+absl::Status Lowering::EmitUnary(const Operation& op, std::shared_ptr<const Primitive> primitive,
+                                 const Place& src, bool may_run_in_place) {
   builder_.Consume(op.srcs[0]);
   const MemoryDesc& dst_desc = primitive->Desc(kArgDst);
-  const bool in_place = may_run_in_place && builder_.IsDead(src.buffer) && SameMemory(src.desc, dst_desc);
+  const bool in_place =
+      may_run_in_place && builder_.IsDead(src.buffer) && SameMemory(src.desc, dst_desc);
   const Place dst = in_place ? Place{src.buffer, dst_desc} : builder_.NewPlace(dst_desc);
   builder_.Emit(op.name, std::move(primitive), {{kArgSrc, src.buffer}, {kArgDst, dst.buffer}});
   builder_.Bind(op.dst, dst);
@@ -244,24 +265,26 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Pooling& pooling)
 
 absl::Status Lowering::Lower(const Operation& op, const graph::Eltwise& eltwise) {
   ABSL_ASSIGN_OR_RETURN(const Place src, builder_.Home(op.srcs[0]));
-  ABSL_ASSIGN_OR_RETURN(auto primitive,
-                        builder_.Create(EltwiseDesc{.op = eltwise.op, .src = src.desc, .dst = src.desc}));
+  ABSL_ASSIGN_OR_RETURN(auto primitive, builder_.Create(EltwiseDesc{
+                                            .op = eltwise.op, .src = src.desc, .dst = src.desc}));
   return EmitUnary(op, std::move(primitive), src, /*may_run_in_place=*/true);
 }
 
 absl::Status Lowering::Lower(const Operation& op, const graph::Softmax& softmax) {
   ABSL_ASSIGN_OR_RETURN(const Place src, builder_.Home(op.srcs[0]));
-  ABSL_ASSIGN_OR_RETURN(auto primitive,
-                        builder_.Create(SoftmaxDesc{.src = src.desc, .dst = src.desc, .axis = softmax.axis}));
+  ABSL_ASSIGN_OR_RETURN(
+      auto primitive,
+      builder_.Create(SoftmaxDesc{.src = src.desc, .dst = src.desc, .axis = softmax.axis}));
   return EmitUnary(op, std::move(primitive), src, /*may_run_in_place=*/true);
 }
 
 absl::Status Lowering::Lower(const Operation& op, const graph::Shuffle& shuffle) {
   ABSL_ASSIGN_OR_RETURN(const Place src, builder_.Home(op.srcs[0]));
-  ABSL_ASSIGN_OR_RETURN(auto primitive, builder_.Create(ShuffleDesc{.src = src.desc,
-                                                                    .dst = src.desc,
-                                                                    .axis = shuffle.axis,
-                                                                    .group_size = shuffle.group_size}));
+  ABSL_ASSIGN_OR_RETURN(auto primitive,
+                        builder_.Create(ShuffleDesc{.src = src.desc,
+                                                    .dst = src.desc,
+                                                    .axis = shuffle.axis,
+                                                    .group_size = shuffle.group_size}));
   return EmitUnary(op, std::move(primitive), src, /*may_run_in_place=*/false);
 }
 
@@ -276,7 +299,8 @@ absl::StatusOr<MemoryDesc> Lowering::LayoutOfSources(const Operation& op) {
   return home.desc;
 }
 
-absl::StatusOr<std::vector<Place>> Lowering::SourcesInLayout(const Operation& op, const MemoryDesc& layout) {
+absl::StatusOr<std::vector<Place>> Lowering::SourcesInLayout(const Operation& op,
+                                                             const MemoryDesc& layout) {
   std::vector<Place> places;
   for (ValueId src : op.srcs) {
     ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, LayoutLike(layout, builder_.value(src).dims));
@@ -325,8 +349,10 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Concat& concat) {
 absl::Status Lowering::Lower(const Operation& op, const graph::Reshape&) {
   const graph::Value& src = builder_.value(op.srcs[0]);
   const graph::Value& dst = builder_.value(op.dst);
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc src_desc, PlainDesc(src.dims, src.type, /*channels_last=*/false));
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst_desc, PlainDesc(dst.dims, dst.type, /*channels_last=*/false));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc src_desc,
+                        PlainDesc(src.dims, src.type, /*channels_last=*/false));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst_desc,
+                        PlainDesc(dst.dims, dst.type, /*channels_last=*/false));
   if (src_desc.SizeBytes() != dst_desc.SizeBytes()) {
     return absl::InvalidArgumentError(
         absl::StrCat("cannot reshape ", DimsToString(src.dims), " to ", DimsToString(dst.dims)));
@@ -342,14 +368,16 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Transpose& transp
   ABSL_ASSIGN_OR_RETURN(const Place src, builder_.Home(op.srcs[0]));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc view, src.desc.Permuted(transpose.order));
   const graph::Value& value = builder_.value(op.dst);
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, PlainDesc(value.dims, value.type, /*channels_last=*/false));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc,
+                        PlainDesc(value.dims, value.type, /*channels_last=*/false));
   ABSL_ASSIGN_OR_RETURN(auto reorder, builder_.Create(ReorderDesc{view, desc}));
   return EmitUnary(op, std::move(reorder), src, /*may_run_in_place=*/false);
 }
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const Plan>> Lower(const graph::Network& network, const LoweringContext& context) {
+absl::StatusOr<std::shared_ptr<const Plan>> Lower(const graph::Network& network,
+                                                  const LoweringContext& context) {
   return Lowering(network, context).Build();
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a network (operations on logical tensors) to a plan (primitives on buffers in chosen layouts).
+// From a network (operations on logical tensors) to a plan (primitives on buffers in chosen
+// layouts).
 //
-// Convolutions and inner products choose their layouts; pooling, eltwise, sum, concat, softmax and shuffle keep the
-// layout of their source; a reorder stands only where two neighbours differ. A fused sum writes over its addend where
-// that dies, else over a copy. Choices depend on shapes and the instruction set only. Thread-safe.
+// Convolutions and inner products choose their layouts; pooling, eltwise, sum, concat, softmax and
+// shuffle keep the layout of their source; a reorder stands only where two neighbours differ. A
+// fused sum writes over its addend where that dies, else over a copy. Choices depend on shapes and
+// the instruction set only. Thread-safe.
 #ifndef ENGINE_RUNTIME_LOWERING_H_
 #define ENGINE_RUNTIME_LOWERING_H_
 
@@ -21,7 +23,8 @@ namespace tilewire::runtime {
 //   kUnimplemented      a combination that no primitive takes
 //   kInvalidArgument    shapes that do not fit each other
 //   kResourceExhausted  memory, or an arena larger than context.max_arena_bytes
-absl::StatusOr<std::shared_ptr<const Plan>> Lower(const graph::Network& network, const LoweringContext& context);
+absl::StatusOr<std::shared_ptr<const Plan>> Lower(const graph::Network& network,
+                                                  const LoweringContext& context);
 
 }  // namespace tilewire::runtime
 

@@ -14,9 +14,12 @@ namespace {
 
 constexpr int64_t kAlignment = AlignedBuffer::kAlignment;
 
-bool AliveTogether(const PlanBuffer& a, const PlanBuffer& b) { return a.first <= b.last && b.first <= a.last; }
+bool AliveTogether(const PlanBuffer& a, const PlanBuffer& b) {
+  return a.first <= b.last && b.first <= a.last;
+}
 
-// The start of the smallest gap of `bytes` between `placed`, which is sorted by offset; behind all of them if none.
+// The start of the smallest gap of `bytes` between `placed`, which is sorted by offset; behind all
+// of them if none.
 int64_t BestGap(const std::vector<const PlanBuffer*>& placed, const PlanBuffer& buffer) {
   int64_t best = -1, best_size = std::numeric_limits<int64_t>::max(), end = 0;
   for (const PlanBuffer* other : placed) {
@@ -36,13 +39,14 @@ int64_t BestGap(const std::vector<const PlanBuffer*>& placed, const PlanBuffer& 
 absl::StatusOr<int64_t> PlaceBuffers(absl::Span<PlanBuffer> buffers, int64_t max_bytes) {
   for (const PlanBuffer& buffer : buffers) {
     if (buffer.bytes > max_bytes) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("a tensor of ", buffer.bytes, " bytes; at most ", max_bytes, " are used for one run"));
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "a tensor of ", buffer.bytes, " bytes; at most ", max_bytes, " are used for one run"));
     }
   }
   std::vector<int> order(buffers.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return buffers[a].bytes > buffers[b].bytes; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return buffers[a].bytes > buffers[b].bytes; });
   std::vector<const PlanBuffer*> placed;
   int64_t arena_bytes = 0;
   for (int i : order) {
@@ -53,7 +57,9 @@ absl::StatusOr<int64_t> PlaceBuffers(absl::Span<PlanBuffer> buffers, int64_t max
       return absl::ResourceExhaustedError(
           absl::StrCat("the activations of one run need more than ", max_bytes, " bytes"));
     }
-    const auto by_offset = [](const PlanBuffer* a, const PlanBuffer* b) { return a->offset < b->offset; };
+    const auto by_offset = [](const PlanBuffer* a, const PlanBuffer* b) {
+      return a->offset < b->offset;
+    };
     placed.insert(std::upper_bound(placed.begin(), placed.end(), &buffer, by_offset), &buffer);
   }
   return arena_bytes;

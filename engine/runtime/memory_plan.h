@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Places buffers with known lifetimes in one arena so that buffers alive at the same time do not overlap: the largest
-// first, each at the start of the smallest gap that fits among those placed before it (greedy by size; Pisarchyk and
-// Lee, "Efficient Memory Management for Deep Neural Net Inference", arXiv 2001.03288). Deterministic. Thread-safe.
+// Places buffers with known lifetimes in one arena so that buffers alive at the same time do not
+// overlap: the largest first, each at the start of the smallest gap that fits among those placed
+// before it (greedy by size; Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
+// Inference", arXiv 2001.03288). Deterministic. Thread-safe.
 #ifndef ENGINE_RUNTIME_MEMORY_PLAN_H_
 #define ENGINE_RUNTIME_MEMORY_PLAN_H_
 

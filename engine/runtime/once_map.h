@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values that are made once a key and shared: the first to ask for a key makes its value, whoever asks meanwhile waits
-// for that key only, and a failure leaves nothing behind. At most `capacity` values are kept, the least recently used
-// go first; a value lives as long as somebody holds it. A value that exists is found under a shared lock.
-// Thread-safe.
+// Values that are made once a key and shared: the first to ask for a key makes its value, whoever
+// asks meanwhile waits for that key only, and a failure leaves nothing behind. At most `capacity`
+// values are kept, the least recently used go first; a value lives as long as somebody holds it. A
+// value that exists is found under a shared lock. Thread-safe.
 #ifndef ENGINE_RUNTIME_ONCE_MAP_H_
 #define ENGINE_RUNTIME_ONCE_MAP_H_
 
@@ -29,7 +29,8 @@ class OnceMap {
   explicit OnceMap(size_t capacity = std::numeric_limits<size_t>::max()) : capacity_(capacity) {}
 
   // Errors are those of `make`.
-  absl::StatusOr<Value> GetOrMake(const std::string& key, absl::FunctionRef<absl::StatusOr<Value>()> make) {
+  absl::StatusOr<Value> GetOrMake(const std::string& key,
+                                  absl::FunctionRef<absl::StatusOr<Value>()> make) {
     std::shared_ptr<Entry> entry = Find(key);
     if (entry == nullptr) {
       bool mine = false;
@@ -48,7 +49,8 @@ class OnceMap {
  private:
   struct Entry {
     absl::Notification done;
-    absl::StatusOr<Value> value = absl::UnknownError("not made");  // written before `done`, read after it
+    absl::StatusOr<Value> value =
+        absl::UnknownError("not made");  // written before `done`, read after it
     std::atomic<int64_t> last_use = 0;
   };
 
@@ -56,16 +58,19 @@ class OnceMap {
     absl::ReaderMutexLock lock(&mutex_);
     const auto it = entries_.find(key);
     if (it == entries_.end()) return nullptr;
-    it->second->last_use.store(clock_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+    it->second->last_use.store(clock_.fetch_add(1, std::memory_order_relaxed),
+                               std::memory_order_relaxed);
     return it->second;
   }
 
-  std::shared_ptr<Entry> FindOrInsert(const std::string& key, bool* mine) ABSL_LOCKS_EXCLUDED(mutex_) {
+  std::shared_ptr<Entry> FindOrInsert(const std::string& key, bool* mine)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     auto [it, inserted] = entries_.try_emplace(key);
     if (inserted) it->second = std::make_shared<Entry>();
     std::shared_ptr<Entry> entry = it->second;
-    entry->last_use.store(clock_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+    entry->last_use.store(clock_.fetch_add(1, std::memory_order_relaxed),
+                          std::memory_order_relaxed);
     if (inserted && entries_.size() > capacity_) EvictOldest();
     *mine = inserted;
     return entry;
@@ -81,7 +86,8 @@ class OnceMap {
   }
 
   absl::StatusOr<Value> Make(const std::string& key, Entry& entry,
-                             absl::FunctionRef<absl::StatusOr<Value>()> make) ABSL_LOCKS_EXCLUDED(mutex_) {
+                             absl::FunctionRef<absl::StatusOr<Value>()> make)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
     entry.value = make();
     if (!entry.value.ok()) {
       absl::MutexLock lock(&mutex_);

@@ -13,13 +13,14 @@
 namespace tilewire::runtime {
 namespace {
 
-// The layout of the weights in the file, seen with the dims of the primitive. Stored as [I, O], an output channel
-// steps by one element and everything else by O.
+// The layout of the weights in the file, seen with the dims of the primitive. Stored as [I, O], an
+// output channel steps by one element and everything else by O.
 absl::StatusOr<MemoryDesc> StoredDesc(const graph::Weights& weights, const Dims& dims) {
   ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, PlainDesc(dims, DataType::kF32, /*channels_last=*/false));
   if (desc.ElementCount() != static_cast<int64_t>(weights.data.size())) {
-    return absl::InvalidArgumentError(absl::StrCat("weights '", weights.key, "' hold ", weights.data.size(),
-                                                   " elements, ", DimsToString(dims), " needs ", desc.ElementCount()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("weights '", weights.key, "' hold ", weights.data.size(), " elements, ",
+                     DimsToString(dims), " needs ", desc.ElementCount()));
   }
   if (!weights.transposed) return desc;
   Dims strides = desc.strides();
@@ -32,24 +33,27 @@ absl::StatusOr<MemoryDesc> StoredDesc(const graph::Weights& weights, const Dims&
   return MemoryDesc::CreateStrided(dims, DataType::kF32, strides);
 }
 
-// data * scale of the output channel, where it lies: rows of the output channel, or columns if transposed.
+// data * scale of the output channel, where it lies: rows of the output channel, or columns if
+// transposed.
 absl::StatusOr<AlignedBuffer> Scaled(const graph::Weights& weights, const threading::Team& team) {
   const int64_t outputs = static_cast<int64_t>(weights.scale.size());
   const int64_t count = static_cast<int64_t>(weights.data.size());
   if (outputs == 0 || count % outputs != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("weights '", weights.key, "': ", outputs, " scales for ", count,
-                                                   " elements"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("weights '", weights.key, "': ", outputs, " scales for ", count, " elements"));
   }
   ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(count * sizeof(float)));
   float* scaled = reinterpret_cast<float*>(buffer.data());
   const int64_t inputs = count / outputs;
   if (weights.transposed) {
     team.ParallelFor(inputs, [&](int64_t i) {
-      for (int64_t o = 0; o < outputs; ++o) scaled[i * outputs + o] = weights.data[i * outputs + o] * weights.scale[o];
+      for (int64_t o = 0; o < outputs; ++o)
+        scaled[i * outputs + o] = weights.data[i * outputs + o] * weights.scale[o];
     });
   } else {
     team.ParallelFor(outputs, [&](int64_t o) {
-      for (int64_t i = 0; i < inputs; ++i) scaled[o * inputs + i] = weights.data[o * inputs + i] * weights.scale[o];
+      for (int64_t i = 0; i < inputs; ++i)
+        scaled[o * inputs + i] = weights.data[o * inputs + i] * weights.scale[o];
     });
   }
   return buffer;
@@ -57,7 +61,8 @@ absl::StatusOr<AlignedBuffer> Scaled(const graph::Weights& weights, const thread
 
 }  // namespace
 
-absl::StatusOr<PackedWeights::Bytes> PackedWeights::Pack(const graph::Weights& weights, const MemoryDesc& target,
+absl::StatusOr<PackedWeights::Bytes> PackedWeights::Pack(const graph::Weights& weights,
+                                                         const MemoryDesc& target,
                                                          const threading::Team& team) {
   std::string key = absl::StrCat("weights:", weights.key, ":");
   target.AppendKey(&key);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The weights of one model in the layouts that its primitives want. Each is scaled and reordered once per layout,
-// whoever asks first, and shared by every plan of the model. Thread-safe.
+// The weights of one model in the layouts that its primitives want. Each is scaled and reordered
+// once per layout, whoever asks first, and shared by every plan of the model. Thread-safe.
 #ifndef ENGINE_RUNTIME_PACKED_WEIGHTS_H_
 #define ENGINE_RUNTIME_PACKED_WEIGHTS_H_
 
@@ -23,13 +23,15 @@ class PackedWeights {
   using Bytes = std::shared_ptr<const AlignedBuffer>;
 
   // `cache` must outlive the object; `options` are those of the model's primitives.
-  PackedWeights(PrimitiveCache* cache, const CreateOptions& options) : cache_(cache), options_(options) {}
+  PackedWeights(PrimitiveCache* cache, const CreateOptions& options)
+      : cache_(cache), options_(options) {}
 
-  // The effective weights in the layout of `target`, whose dims may split those of `weights` (groups of output
-  // channels; input features into channels and space).
+  // The effective weights in the layout of `target`, whose dims may split those of `weights`
+  // (groups of output channels; input features into channels and space).
   //   kInvalidArgument    sizes that do not fit each other
   //   kResourceExhausted  memory
-  absl::StatusOr<Bytes> Pack(const graph::Weights& weights, const MemoryDesc& target, const threading::Team& team);
+  absl::StatusOr<Bytes> Pack(const graph::Weights& weights, const MemoryDesc& target,
+                             const threading::Team& team);
 
   // A bias in the layout of `target` (one dimension, possibly padded with zeros).
   absl::StatusOr<Bytes> PackBias(const std::vector<float>& bias, const MemoryDesc& target);

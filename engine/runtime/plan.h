@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A network lowered to primitives for one set of input shapes: steps over numbered buffers that lie in one arena of
-// memory. Immutable once built: any number of threads may execute one plan, each with an arena of its own.
+// A network lowered to primitives for one set of input shapes: steps over numbered buffers that lie
+// in one arena of memory. Immutable once built: any number of threads may execute one plan, each
+// with an arena of its own.
 #ifndef ENGINE_RUNTIME_PLAN_H_
 #define ENGINE_RUNTIME_PLAN_H_
 
@@ -17,7 +18,8 @@
 
 namespace tilewire::runtime {
 
-// What a step passes as one argument: a buffer of the run, or bytes that never change (packed weights).
+// What a step passes as one argument: a buffer of the run, or bytes that never change (packed
+// weights).
 struct Binding {
   int arg = kArgSrc;
   int buffer = -1;  // index into Plan::buffers, -1 for a constant
@@ -32,7 +34,8 @@ struct Step {
   Bindings bindings;
 };
 
-// Buffer i is needed from step `first` (written there; -1: an input) to step `last` (the number of steps: an output).
+// Buffer i is needed from step `first` (written there; -1: an input) to step `last` (the number of
+// steps: an output).
 struct PlanBuffer {
   int64_t bytes = 0;
   int first = 0;
@@ -64,7 +67,8 @@ struct Plan {
   std::vector<PlanBuffer> buffers;
   std::vector<PlanInput> inputs;
   std::vector<PlanOutput> outputs;
-  std::vector<std::shared_ptr<const AlignedBuffer>> constants;  // keeps alive what the bindings point to
+  std::vector<std::shared_ptr<const AlignedBuffer>>
+      constants;  // keeps alive what the bindings point to
   int64_t arena_bytes = 0;
   int64_t scratchpad_bytes = 0;  // the largest of all steps
 };

@@ -17,7 +17,8 @@ using graph::FusedStep;
 using graph::ValueId;
 
 const std::vector<FusedStep>* FusedSteps(const graph::OperationParams& params) {
-  if (const auto* convolution = std::get_if<graph::Convolution>(&params)) return &convolution->fused;
+  if (const auto* convolution = std::get_if<graph::Convolution>(&params))
+    return &convolution->fused;
   if (const auto* product = std::get_if<graph::InnerProduct>(&params)) return &product->fused;
   return nullptr;
 }
@@ -52,14 +53,16 @@ PlanBuilder::PlanBuilder(const graph::Network& network, const LoweringContext& c
       context_(context),
       places_(network.values.size()),
       remaining_uses_(CountUses(network)) {
-  for (ValueId input : network.inputs) plan_->inputs.push_back({network.values[input].name, -1, {}});
+  for (ValueId input : network.inputs)
+    plan_->inputs.push_back({network.values[input].name, -1, {}});
 }
 
 absl::StatusOr<MemoryDesc> PlanBuilder::AnyDesc(ValueId id) const {
   return MemoryDesc::CreateAny(value(id).dims, value(id).type);
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> PlanBuilder::Create(const OpDesc& desc, Attributes attributes) {
+absl::StatusOr<std::shared_ptr<const Primitive>> PlanBuilder::Create(const OpDesc& desc,
+                                                                     Attributes attributes) {
   attributes.scratchpad_mode = ScratchpadMode::kUser;
   ABSL_ASSIGN_OR_RETURN(PrimitiveCache::Found found,
                         context_.cache->GetOrCreate(desc, attributes, context_.options));
@@ -68,18 +71,21 @@ absl::StatusOr<std::shared_ptr<const Primitive>> PlanBuilder::Create(const OpDes
 
 absl::StatusOr<PlanBuilder::Place> PlanBuilder::Home(ValueId id) {
   if (!IsUnplaced(id)) return places_[id].front();
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, PlainDesc(value(id).dims, value(id).type, /*channels_last=*/false));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc,
+                        PlainDesc(value(id).dims, value(id).type, /*channels_last=*/false));
   return InLayout(id, desc, "");
 }
 
-absl::StatusOr<PlanBuilder::Place> PlanBuilder::InLayout(ValueId id, const MemoryDesc& desc, absl::string_view node) {
+absl::StatusOr<PlanBuilder::Place> PlanBuilder::InLayout(ValueId id, const MemoryDesc& desc,
+                                                         absl::string_view node) {
   for (const Place& place : places_[id]) {
     if (SameMemory(place.desc, desc)) return Place{place.buffer, desc};
   }
   if (IsUnplaced(id)) {
     const auto it = std::find(network_.inputs.begin(), network_.inputs.end(), id);
     if (it == network_.inputs.end()) {
-      return absl::InternalError(absl::StrCat("value '", value(id).name, "' is read before it is computed"));
+      return absl::InternalError(
+          absl::StrCat("value '", value(id).name, "' is read before it is computed"));
     }
     const Place place = NewPlace(desc);
     plan_->buffers[place.buffer].first = -1;
@@ -90,16 +96,19 @@ absl::StatusOr<PlanBuilder::Place> PlanBuilder::InLayout(ValueId id, const Memor
     return place;
   }
   const Place home = places_[id].front();
-  ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> reorder, Create(ReorderDesc{home.desc, desc}));
+  ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> reorder,
+                        Create(ReorderDesc{home.desc, desc}));
   const Place place = NewPlace(desc);
-  Emit(node, std::move(reorder), {{kArgSrc, home.buffer}, {kArgDst, place.buffer}}, "another layout is wanted");
+  Emit(node, std::move(reorder), {{kArgSrc, home.buffer}, {kArgDst, place.buffer}},
+       "another layout is wanted");
   Bind(id, place);
   return place;
 }
 
 bool PlanBuilder::IsDead(int buffer) const {
   const std::vector<ValueId>& values = buffer_values_[buffer];
-  return std::all_of(values.begin(), values.end(), [&](ValueId id) { return remaining_uses_[id] == 0; });
+  return std::all_of(values.begin(), values.end(),
+                     [&](ValueId id) { return remaining_uses_[id] == 0; });
 }
 
 PlanBuilder::Place PlanBuilder::NewPlace(const MemoryDesc& desc) {
@@ -119,15 +128,16 @@ Binding PlanBuilder::Constant(int arg, std::shared_ptr<const AlignedBuffer> byte
   return {arg, -1, bytes->data()};
 }
 
-void PlanBuilder::Emit(absl::string_view node, std::shared_ptr<const Primitive> primitive, Bindings bindings,
-                       absl::string_view remark) {
+void PlanBuilder::Emit(absl::string_view node, std::shared_ptr<const Primitive> primitive,
+                       Bindings bindings, absl::string_view remark) {
   const int step = static_cast<int>(plan_->steps.size());
   for (const Binding& binding : bindings) {
     if (binding.buffer >= 0) plan_->buffers[binding.buffer].last = step;
   }
   plan_->scratchpad_bytes = std::max(plan_->scratchpad_bytes, primitive->info().scratchpad_bytes);
   std::string description = Describe(*primitive, remark);
-  plan_->steps.push_back({std::string(node), std::move(description), std::move(primitive), std::move(bindings)});
+  plan_->steps.push_back(
+      {std::string(node), std::move(description), std::move(primitive), std::move(bindings)});
 }
 
 absl::Status PlanBuilder::AddOutput(ValueId id) {
@@ -135,10 +145,12 @@ absl::Status PlanBuilder::AddOutput(ValueId id) {
   plan_->buffers[home.buffer].last = static_cast<int>(plan_->steps.size());
   PlanOutput output{value(id).name, home.buffer, home.desc, {}};
   for (const bool channels_last : {false, true}) {
-    ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, PlainDesc(value(id).dims, value(id).type, channels_last));
+    ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc,
+                          PlainDesc(value(id).dims, value(id).type, channels_last));
     if (SameMemory(home.desc, desc)) continue;
     if (!output.reorders.empty() && output.reorders.back().desc == desc) continue;
-    ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> reorder, Create(ReorderDesc{home.desc, desc}));
+    ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> reorder,
+                          Create(ReorderDesc{home.desc, desc}));
     plan_->scratchpad_bytes = std::max(plan_->scratchpad_bytes, reorder->info().scratchpad_bytes);
     output.reorders.push_back({desc, std::move(reorder)});
   }
@@ -150,7 +162,8 @@ absl::StatusOr<std::shared_ptr<const Plan>> PlanBuilder::Finish() {
   for (ValueId output : network_.outputs) ABSL_RETURN_IF_ERROR(AddOutput(output));
   // An input that nobody reads is still taken from the request.
   for (ValueId input : network_.inputs) ABSL_RETURN_IF_ERROR(Home(input).status());
-  ABSL_ASSIGN_OR_RETURN(plan_->arena_bytes, PlaceBuffers(absl::MakeSpan(plan_->buffers), context_.max_arena_bytes));
+  ABSL_ASSIGN_OR_RETURN(plan_->arena_bytes,
+                        PlaceBuffers(absl::MakeSpan(plan_->buffers), context_.max_arena_bytes));
   return std::shared_ptr<const Plan>(std::move(plan_));
 }
 

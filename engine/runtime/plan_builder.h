@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Grows a plan step by step: where each value lives and in which layouts, which buffers may be overwritten, and the
-// reorders between layouts. Knows no operation: lowering.cc does.
+// Grows a plan step by step: where each value lives and in which layouts, which buffers may be
+// overwritten, and the reorders between layouts. Knows no operation: lowering.cc does.
 //
-// A value has a home (the layout in which it was made) and possibly copies in other layouts. A value of the network's
-// inputs has no home until somebody wants it: then it is streamed from the request straight into that layout.
-// Thread-compatible.
+// A value has a home (the layout in which it was made) and possibly copies in other layouts. A
+// value of the network's inputs has no home until somebody wants it: then it is streamed from the
+// request straight into that layout. Thread-compatible.
 #ifndef ENGINE_RUNTIME_PLAN_BUILDER_H_
 #define ENGINE_RUNTIME_PLAN_BUILDER_H_
 
@@ -47,13 +47,15 @@ class PlanBuilder {
   absl::StatusOr<MemoryDesc> AnyDesc(graph::ValueId id) const;
 
   // From the cache, in user scratchpad mode.
-  absl::StatusOr<std::shared_ptr<const Primitive>> Create(const OpDesc& desc, Attributes attributes = {});
+  absl::StatusOr<std::shared_ptr<const Primitive>> Create(const OpDesc& desc,
+                                                          Attributes attributes = {});
 
   // An input of the network that nobody has asked for yet.
   bool IsUnplaced(graph::ValueId id) const { return places_[id].empty(); }
   // Where the value was made; an unplaced input is placed row-major.
   absl::StatusOr<Place> Home(graph::ValueId id);
-  // The value in the layout of `desc`: where it lies so already, else by a reorder on behalf of `node`.
+  // The value in the layout of `desc`: where it lies so already, else by a reorder on behalf of
+  // `node`.
   absl::StatusOr<Place> InLayout(graph::ValueId id, const MemoryDesc& desc, absl::string_view node);
 
   // One use of the value by the operation being lowered has been looked at.
@@ -77,9 +79,9 @@ class PlanBuilder {
   const graph::Network& network_;
   const LoweringContext& context_;
   std::shared_ptr<Plan> plan_ = std::make_shared<Plan>();
-  std::vector<absl::InlinedVector<Place, 2>> places_;         // of each value, the home first
-  std::vector<int> remaining_uses_;                           // of each value; an output counts as one for ever
-  std::vector<std::vector<graph::ValueId>> buffer_values_;    // of each buffer: whose bytes it holds
+  std::vector<absl::InlinedVector<Place, 2>> places_;  // of each value, the home first
+  std::vector<int> remaining_uses_;  // of each value; an output counts as one for ever
+  std::vector<std::vector<graph::ValueId>> buffer_values_;  // of each buffer: whose bytes it holds
 };
 
 }  // namespace tilewire::runtime
