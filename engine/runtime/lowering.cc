@@ -56,9 +56,12 @@ bool IsReference(const Primitive& primitive) {
   return absl::EndsWith(primitive.name(), "/reference");
 }
 
-absl::StatusOr<MemoryDesc> BiasDesc(const std::vector<float>& bias) {
-  if (bias.empty()) return MemoryDesc();
-  return PlainDesc({static_cast<int64_t>(bias.size())}, DataType::kF32, /*channels_last=*/false);
+// Leaves the zero descriptor where there is no bias.
+absl::Status SetBias(const std::vector<float>& bias, MemoryDesc* desc) {
+  if (bias.empty()) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(*desc, PlainDesc({static_cast<int64_t>(bias.size())}, DataType::kF32,
+                                         /*channels_last=*/false));
+  return absl::OkStatus();
 }
 
 PoolingAlgorithm ToPrimitive(graph::Pooling::Algorithm algorithm) {
@@ -131,7 +134,7 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Convolution& conv
   ABSL_ASSIGN_OR_RETURN(desc.dst, builder_.AnyDesc(op.dst));
   ABSL_ASSIGN_OR_RETURN(desc.weights,
                         MemoryDesc::CreateAny(WeightsDims(convolution), DataType::kF32));
-  ABSL_ASSIGN_OR_RETURN(desc.bias, BiasDesc(convolution.bias));
+  ABSL_RETURN_IF_ERROR(SetBias(convolution.bias, &desc.bias));
   ABSL_ASSIGN_OR_RETURN(auto primitive, builder_.Create(desc, fusion.attributes));
   return LowerWeighted(op, std::move(primitive), convolution.weights, convolution.bias,
                        convolution.fused, fusion);
@@ -144,7 +147,7 @@ absl::Status Lowering::Lower(const Operation& op, const graph::InnerProduct& pro
   InnerProductDesc desc;
   ABSL_ASSIGN_OR_RETURN(desc.dst, builder_.AnyDesc(op.dst));
   ABSL_ASSIGN_OR_RETURN(desc.weights, MemoryDesc::CreateAny(weights_dims, DataType::kF32));
-  ABSL_ASSIGN_OR_RETURN(desc.bias, BiasDesc(product.bias));
+  ABSL_RETURN_IF_ERROR(SetBias(product.bias, &desc.bias));
   ABSL_ASSIGN_OR_RETURN(auto primitive, CreateInnerProduct(op, std::move(desc), fusion.attributes));
   return LowerWeighted(op, std::move(primitive), product.weights, product.bias, product.fused,
                        fusion);
