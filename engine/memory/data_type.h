@@ -11,7 +11,15 @@
 
 namespace tilewire {
 
-enum class DataType : uint8_t { kUndef = 0, kF16 = 1, kBf16 = 2, kF32 = 3, kS32 = 4, kS8 = 5, kU8 = 6 };
+enum class DataType : uint8_t {
+  kUndef = 0,
+  kF16 = 1,
+  kBf16 = 2,
+  kF32 = 3,
+  kS32 = 4,
+  kS8 = 5,
+  kU8 = 6
+};
 
 // Bytes of one element; 0 for kUndef.
 int64_t SizeOf(DataType type);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sizes, strides and indices of a tensor, outermost first in logical order (N, C, D, H, W; G, O, I, ...).
+// Sizes, strides and indices of a tensor, outermost first in logical order (N, C, D, H, W; G, O, I,
+// ...).
 #ifndef ENGINE_MEMORY_DIMS_H_
 #define ENGINE_MEMORY_DIMS_H_
 

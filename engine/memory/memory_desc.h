@@ -2,12 +2,14 @@
 //
 // Where each element of a tensor lives. A blocked layout cuts some dimensions into blocks:
 //
-//   offset(i) = offset0 + sum_d (i_d / B_d) * strides[d] + position of (i_d % B_d) in the inner block
+//   offset(i) = offset0 + sum_d (i_d / B_d) * strides[d] + position of (i_d % B_d) in the inner
+//   block
 //
 // where B_d is the product of the inner blocks on dimension d, and the inner block is dense: its
-// blocks follow each other, outermost first, as in `inner_blocks()`. Strides count elements, between
-// outer blocks. Sizes that are no multiple of the block are rounded up in `padded_dims()`; the padded
-// tail holds zeros before and after every primitive. `SizeBytes()` is the only way to learn a size.
+// blocks follow each other, outermost first, as in `inner_blocks()`. Strides count elements,
+// between outer blocks. Sizes that are no multiple of the block are rounded up in `padded_dims()`;
+// the padded tail holds zeros before and after every primitive. `SizeBytes()` is the only way to
+// learn a size.
 //
 // Immutable value type; compares by meaning of every field.
 // Source: seeds, "Understanding Memory Formats"; ROWS.md A03-A07.
@@ -45,18 +47,20 @@ class MemoryDesc {
   MemoryDesc() = default;
 
   // All factories:
-  //   kInvalidArgument  rank 0 or over kMaxRank, a negative size, a tag of another rank, a type kUndef,
+  //   kInvalidArgument  rank 0 or over kMaxRank, a negative size, a tag of another rank, a type
+  //   kUndef,
   //                     or a size in bytes that overflows; the message names the value
   // A dimension of size 0 is legal: such a tensor has no element.
   static absl::StatusOr<MemoryDesc> Create(Dims dims, DataType type, FormatTag tag);
   // Any strides >= 0 (0 repeats an element and is legal for inputs); strides[i] in elements.
   static absl::StatusOr<MemoryDesc> CreateStrided(Dims dims, DataType type, Dims strides);
   // A pattern of letters, as in format_tag.h.
-  static absl::StatusOr<MemoryDesc> CreatePattern(Dims dims, DataType type, absl::string_view pattern);
+  static absl::StatusOr<MemoryDesc> CreatePattern(Dims dims, DataType type,
+                                                  absl::string_view pattern);
   static absl::StatusOr<MemoryDesc> CreateAny(Dims dims, DataType type);
 
-  // A view of a part of this tensor. On a blocked dimension the offset must be a multiple of the block,
-  // and the size too unless the part ends where the tensor ends. kInvalidArgument otherwise.
+  // A view of a part of this tensor. On a blocked dimension the offset must be a multiple of the
+  // block, and the size too unless the part ends where the tensor ends. kInvalidArgument otherwise.
   absl::StatusOr<MemoryDesc> SubMemory(const Dims& dims, const Dims& offsets) const;
 
   // The same layout for another batch (dimension 0), type or order.
@@ -82,6 +86,7 @@ class MemoryDesc {
   // Every physical element from offset0 on belongs to the (padded) tensor exactly once.
   bool IsDense() const;
   // Two elements with different indices share an address: legal to read, not to write.
+  // Also true for huge layouts (over 2^24 elements) whose dimensions interleave.
   bool Overlaps() const;
   // The layout is the one that `tag` (of the same rank) gives these dims.
   bool Matches(FormatTag tag) const;
@@ -92,12 +97,14 @@ class MemoryDesc {
 
   int64_t ElementCount() const;        // of the logical tensor
   int64_t PaddedElementCount() const;  // of the padded tensor
-  // From the start of the buffer to the end of the last element, padding and offset0 included; 0 if no element.
+  // From the start of the buffer to the end of the last element, padding and offset0 included; 0 if
+  // no element.
   int64_t SizeBytes() const;
   // Element offset of a logical (or padded) index, offset0 included.
   int64_t Offset(absl::Span<const int64_t> index) const;
 
-  // "f32:2x17x5x5:nChw16c", or with strides where no tag matches; for messages, logs and verbose lines.
+  // "f32:2x17x5x5:nChw16c", or with strides where no tag matches; for messages, logs and verbose
+  // lines.
   std::string ToString() const;
   // Appends canonical bytes: equal descriptors, and no others, append equal bytes.
   void AppendKey(std::string* key) const;
@@ -105,6 +112,9 @@ class MemoryDesc {
   bool operator==(const MemoryDesc& other) const = default;
 
  private:
+  absl::Status PadToBlocks();      // padded_dims_ from dims_ and inner_blocks_
+  absl::Status CheckSize() const;  // no size, index or stride overflows
+
   Dims dims_;
   Dims padded_dims_;
   Dims strides_;
