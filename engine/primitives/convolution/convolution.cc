@@ -10,6 +10,13 @@ namespace tilewire {
 absl::Span<const Implementation<ConvolutionDesc>> ConvolutionImplementations() {
   using namespace convolution;  // NOLINT: the rows below name its functions
   static constexpr Implementation<ConvolutionDesc> kRows[] = {
+      {"convolution/avx512_f32_depthwise", cpu::Isa::kAvx512, ResolveAvx512F32Depthwise,
+       CreateAvx512F32Depthwise},
+      {"convolution/avx512_f32_direct", cpu::Isa::kAvx512, ResolveAvx512F32Direct,
+       CreateAvx512F32Direct},
+      {"convolution/avx2_f32_depthwise", cpu::Isa::kAvx2, ResolveAvx2F32Depthwise,
+       CreateAvx2F32Depthwise},
+      {"convolution/avx2_f32_direct", cpu::Isa::kAvx2, ResolveAvx2F32Direct, CreateAvx2F32Direct},
       {"convolution/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
   };
   return kRows;

@@ -13,6 +13,30 @@
 
 namespace tilewire::convolution {
 
+absl::StatusOr<ConvolutionDesc> ResolveAvx512F32Depthwise(const ConvolutionDesc& desc,
+                                                          const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32Depthwise(const ConvolutionDesc& desc,
+                                                                    const Attributes& attributes,
+                                                                    absl::string_view name);
+
+absl::StatusOr<ConvolutionDesc> ResolveAvx512F32Direct(const ConvolutionDesc& desc,
+                                                       const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32Direct(const ConvolutionDesc& desc,
+                                                                 const Attributes& attributes,
+                                                                 absl::string_view name);
+
+absl::StatusOr<ConvolutionDesc> ResolveAvx2F32Depthwise(const ConvolutionDesc& desc,
+                                                        const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32Depthwise(const ConvolutionDesc& desc,
+                                                                  const Attributes& attributes,
+                                                                  absl::string_view name);
+
+absl::StatusOr<ConvolutionDesc> ResolveAvx2F32Direct(const ConvolutionDesc& desc,
+                                                     const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32Direct(const ConvolutionDesc& desc,
+                                                               const Attributes& attributes,
+                                                               absl::string_view name);
+
 absl::StatusOr<ConvolutionDesc> ResolveReference(const ConvolutionDesc& desc,
                                                  const Attributes& attributes);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConvolutionDesc& desc,

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/convolution/direct_convolution.h"
+
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/convolution/direct_driver.h"
+#include "engine/primitives/convolution/direct_layouts.h"
+#include "engine/primitives/convolution/regrouped_convolution.h"
+#include "engine/primitives/convolution/requirements.h"
+
+namespace tilewire::convolution {
+namespace {
+
+// Immutable.
+class DirectConvolution final : public Primitive {
+ public:
+  DirectConvolution(PrimitiveInfo info, const ConvolutionDesc& desc, DirectDriver driver)
+      : Primitive(std::move(info)),
+        driver_(std::move(driver)),
+        src_offset_(desc.src.offset0()),
+        weights_offset_(desc.weights.offset0()),
+        bias_offset_(desc.bias.offset0()),
+        dst_offset_(desc.dst.offset0()),
+        has_bias_(!desc.bias.IsZero()) {}
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+    driver_.Run(args.Get<const float>(kArgSrc) + src_offset_,
+                args.Get<const float>(kArgWeights) + weights_offset_,
+                has_bias_ ? args.Get<const float>(kArgBias) + bias_offset_ : nullptr,
+                args.Get<float>(kArgDst) + dst_offset_, team);
+  }
+
+  const DirectDriver driver_;
+  const int64_t src_offset_, weights_offset_, bias_offset_, dst_offset_;
+  const bool has_bias_;
+};
+
+PrimitiveInfo InfoOf(const ConvolutionDesc& desc, const Attributes& attributes,
+                     absl::string_view name) {
+  PrimitiveInfo info;
+  info.name = std::string(name);
+  info.kind = PrimitiveKind::kConvolution;
+  info.args = ArgsOf(desc);
+  info.scratchpad_mode = attributes.scratchpad_mode;
+  return info;
+}
+
+DirectProblem ProblemOf(const ConvolutionDesc& desc, const Attributes& attributes,
+                        const RegisterFile& registers) {
+  DirectProblem problem;
+  problem.geometry = GeometryOf(desc);
+  problem.registers = registers;
+  problem.src = StridesOf(desc.src, registers.lanes, problem.geometry.ic);
+  problem.dst = StridesOf(desc.dst, registers.lanes, problem.geometry.oc);
+  const int group = problem.geometry.grouped_weights ? 1 : 0;
+  problem.weights = {.group = group == 1 ? desc.weights.stride(0) : 0,
+                     .oc_block = desc.weights.stride(group),
+                     .ic_block = desc.weights.stride(group + 1)};
+  problem.has_bias = !desc.bias.IsZero();
+  problem.post_ops = attributes.post_ops;
+  return problem;
+}
+
+// Groups begin at the first lane of a block.
+bool GroupsAreAligned(const DirectProblem& problem, bool plain_src) {
+  const Geometry& geometry = problem.geometry;
+  const int lanes = problem.registers.lanes;
+  return geometry.groups == 1 ||
+         (geometry.oc % lanes == 0 && (plain_src || geometry.ic % lanes == 0));
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> AroundDriver(const ConvolutionDesc& desc,
+                                                        const DirectProblem& problem,
+                                                        PrimitiveInfo info) {
+  ABSL_ASSIGN_OR_RETURN(DirectDriver driver, DirectDriver::Create(info.name, problem));
+  info.code_bytes = driver.code_bytes();
+  return std::make_unique<DirectConvolution>(std::move(info), desc, std::move(driver));
+}
+
+}  // namespace
+
+absl::StatusOr<ConvolutionDesc> ResolveDirect(const ConvolutionDesc& desc,
+                                              const Attributes& attributes, int lanes) {
+  ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
+  return ResolveLayouts(desc, lanes, WeightsKind::kDense, /*plain_src_allowed=*/true);
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const ConvolutionDesc& desc,
+                                                        const Attributes& attributes,
+                                                        absl::string_view name,
+                                                        const RegisterFile& registers) {
+  PrimitiveInfo info = InfoOf(desc, attributes, name);
+  const DirectProblem problem = ProblemOf(desc, attributes, registers);
+  if (GroupsAreAligned(problem, desc.src.IsPlain()))
+    return AroundDriver(desc, problem, std::move(info));
+  return CreateRegrouped(desc, problem, std::move(info));
+}
+
+absl::StatusOr<ConvolutionDesc> ResolveDepthwise(const ConvolutionDesc& desc,
+                                                 const Attributes& attributes, int lanes) {
+  ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
+  if (!GeometryOf(desc).IsDepthwise())
+    return absl::UnimplementedError("is for one channel a group");
+  return ResolveLayouts(desc, lanes, WeightsKind::kDepthwise, /*plain_src_allowed=*/false);
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDepthwise(const ConvolutionDesc& desc,
+                                                           const Attributes& attributes,
+                                                           absl::string_view name,
+                                                           const RegisterFile& registers) {
+  DirectProblem problem = ProblemOf(desc, attributes, registers);
+  problem.depthwise = true;
+  problem.geometry.oc = problem.geometry.groups;
+  problem.geometry.groups = 1;
+  problem.weights = {.group = 0, .oc_block = desc.weights.stride(0), .ic_block = 0};
+  return AroundDriver(desc, problem, InfoOf(desc, attributes, name));
+}
+
+}  // namespace tilewire::convolution

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The direct f32 convolution as rows of the table: the layouts it wants for a vector of `lanes`
+// channels, and the primitive around DirectDriver. One file an instruction set names its row:
+// avx512_f32_direct.cc and its siblings.
+//
+//   src      nChw16c; or plain, any strides (nchw, nhwc), which suits few channels
+//   weights  OIhw16i16o, gOIhw16i16o; depthwise Goihw16g
+//   dst      nChw16c
+// and the same with 1 and 3 spatial dimensions; 8 in place of 16 for 8 lanes. Groups whose channels
+// are no multiple of the lanes are copied to aligned groups in the scratchpad, and their results
+// back.
+#ifndef ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_CONVOLUTION_H_
+#define ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_CONVOLUTION_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/primitives/convolution/convolution.h"
+#include "engine/primitives/convolution/tiling.h"
+
+namespace tilewire::convolution {
+
+// See implementation.h; `registers` are those of the instruction set.
+absl::StatusOr<ConvolutionDesc> ResolveDirect(const ConvolutionDesc& desc,
+                                              const Attributes& attributes, int lanes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const ConvolutionDesc& desc,
+                                                        const Attributes& attributes,
+                                                        absl::string_view name,
+                                                        const RegisterFile& registers);
+
+absl::StatusOr<ConvolutionDesc> ResolveDepthwise(const ConvolutionDesc& desc,
+                                                 const Attributes& attributes, int lanes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDepthwise(const ConvolutionDesc& desc,
+                                                           const Attributes& attributes,
+                                                           absl::string_view name,
+                                                           const RegisterFile& registers);
+
+}  // namespace tilewire::convolution
+
+#endif  // ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_CONVOLUTION_H_

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/convolution/direct_driver.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <variant>
+
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+
+namespace tilewire::convolution {
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+
+// A 1x1 convolution with stride 1 over dense rows does not know where rows end: one row of all
+// pixels.
+void FlattenPixels(DirectProblem* problem) {
+  Geometry& geometry = problem->geometry;
+  const Spatial ones = {1, 1, 1};
+  if (geometry.kernel != ones || geometry.stride != ones || geometry.in != geometry.out ||
+      geometry.pad != Spatial{0, 0, 0}) {
+    return;
+  }
+  for (ActivationStrides* strides : {&problem->src, &problem->dst}) {
+    const Spatial& s = strides->spatial;
+    if (geometry.in[1] > 1 && s[1] != s[2] * geometry.in[2]) return;
+    if (geometry.in[0] > 1 && s[0] != s[2] * geometry.in[2] * geometry.in[1]) return;
+  }
+  const Spatial flat = {1, 1, geometry.in[0] * geometry.in[1] * geometry.in[2]};
+  geometry.in = geometry.out = flat;
+}
+
+// Sums may wait in dst between chunks unless a sum in the middle of the chain needs what dst held
+// before.
+bool MayChunk(const PostOps& post_ops) {
+  const absl::Span<const PostOp> entries = post_ops.entries();
+  for (size_t i = 1; i < entries.size(); ++i) {
+    if (std::holds_alternative<SumPostOp>(entries[i])) return false;
+  }
+  return true;
+}
+
+// Every displacement and increment in the generated code is a part of one of these spans.
+absl::Status CheckDisplacements(const DirectProblem& problem) {
+  const Geometry& geometry = problem.geometry;
+  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max() / kFloat / 4;
+  std::optional<int64_t> src = CheckedMul(problem.src.channel, problem.registers.lanes);
+  for (int d = 0; d < 3 && src; ++d) {
+    const std::optional<int64_t> taps =
+        CheckedProduct({problem.src.spatial[d], geometry.tap_step[d], geometry.kernel[d]});
+    const std::optional<int64_t> pixels = CheckedProduct(
+        {problem.src.spatial[d], geometry.stride[d], std::min<int64_t>(32, geometry.out[d])});
+    src = taps && pixels ? CheckedAdd(*src, *taps + *pixels) : std::nullopt;
+  }
+  const int64_t taps = geometry.kernel[0] * geometry.kernel[1] * geometry.kernel[2];
+  const int64_t weights = taps * problem.registers.lanes * problem.registers.lanes;
+  const std::optional<int64_t> dst = CheckedAdd(4 * problem.dst.block, 32 * problem.dst.spatial[2]);
+  for (const std::optional<int64_t>& span :
+       {src, dst, std::optional(weights), std::optional(problem.src.block),
+        std::optional(problem.weights.ic_block)}) {
+    if (!span || *span > kLargest)
+      return absl::UnimplementedError("strides exceed 32-bit displacements");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+struct DirectDriver::Operands {
+  const float* src;
+  const float* weights;
+  const float* bias;
+  float* dst;
+};
+
+// Where a piece of work stands: one image and group, one chunk of input channels.
+struct DirectDriver::Piece {
+  int64_t image, group;
+  Range ic_blocks;
+};
+
+DirectDriver::DirectDriver(const DirectProblem& problem) : problem_(problem) {
+  FlattenPixels(&problem_);
+  problem_.registers.scratch =
+      AccumulatorEpilogue::ScratchCount(problem.registers.lanes, problem.post_ops);
+  const Geometry& geometry = problem_.geometry;
+  const int lanes = problem_.registers.lanes;
+  ic_blocks_ = DivUp(geometry.ic, lanes);
+  const int64_t blocks = DivUp(geometry.oc, lanes);
+  tiling_ = ChooseTiling(geometry.out[2], problem_.depthwise ? 1 : blocks, problem_.registers);
+  if (problem_.depthwise) tiling_.oc_groups = SplitEvenly(blocks, blocks);
+  work_ = ChooseWorkSize(geometry, tiling_, lanes, MayChunk(problem_.post_ops));
+  const int64_t units =
+      geometry.out[0] * geometry.out[1] * static_cast<int64_t>(tiling_.tiles.size());
+  unit_pieces_ = DivUp(units, work_.units);
+  oc_pieces_ = DivUp(tiling_.oc_groups.size(), work_.oc_groups);
+}
+
+absl::StatusOr<DirectDriver> DirectDriver::Create(absl::string_view name,
+                                                  const DirectProblem& problem) {
+  ABSL_RETURN_IF_ERROR(CheckDisplacements(problem));
+  DirectDriver driver(problem);
+  ABSL_RETURN_IF_ERROR(driver.Generate(name));
+  return driver;
+}
+
+DirectConfig DirectDriver::ConfigOf(const Range& tile, const Range& oc_group) const {
+  const Geometry& geometry = problem_.geometry;
+  const int lanes = problem_.registers.lanes;
+  DirectConfig config;
+  config.epilogue.lanes = lanes;
+  config.epilogue.blocks = static_cast<int>(oc_group.size);
+  config.epilogue.pixels = static_cast<int>(tile.size);
+  config.epilogue.dst_pixel_bytes = problem_.dst.spatial[2] * kFloat;
+  config.epilogue.dst_block_bytes = problem_.dst.block * kFloat;
+  config.epilogue.bias = problem_.has_bias;
+  const bool last = oc_group.begin + oc_group.size == DivUp(geometry.oc, lanes);
+  config.epilogue.tail_lanes = last ? static_cast<int>(geometry.oc % lanes) : 0;
+  config.epilogue.post_ops = problem_.post_ops;
+  config.vector_registers = problem_.registers.vectors;
+  config.full_blocks = geometry.ic >= lanes;
+  config.tail_channels = static_cast<int>(geometry.ic % lanes);
+  config.src_channel = problem_.src.channel * kFloat;
+  config.src_pixel = problem_.src.spatial[2] * geometry.stride[2] * kFloat;
+  config.src_block = problem_.src.block * kFloat;
+  for (int d = 0; d < 3; ++d) {
+    config.src_tap[d] = problem_.src.spatial[d] * geometry.tap_step[d] * kFloat;
+  }
+  config.kernel = geometry.kernel;
+  config.weights_oc_block = problem_.weights.oc_block * kFloat;
+  config.weights_ic_block = problem_.weights.ic_block * kFloat;
+  for (int64_t pixel = 0; pixel < tile.size; ++pixel) {
+    config.taps.push_back(ValidTaps(geometry, 2, tile.begin + pixel));
+  }
+  config.depthwise = problem_.depthwise;
+  config.chunked = work_.ic_blocks < ic_blocks_;
+  return config;
+}
+
+// Tiles that differ in their place alone share their code.
+absl::Status DirectDriver::Generate(absl::string_view name) {
+  using Key = std::tuple<int, int, int, std::vector<std::pair<int64_t, int64_t>>>;
+  std::map<Key, DirectFunction> known;
+  for (const Range& oc_group : tiling_.oc_groups) {
+    for (const Range& tile : tiling_.tiles) {
+      const DirectConfig config = ConfigOf(tile, oc_group);
+      Key key = {config.epilogue.blocks, config.epilogue.pixels, config.epilogue.tail_lanes, {}};
+      for (const TapRange& taps : config.taps) std::get<3>(key).push_back({taps.begin, taps.end});
+      DirectFunction& function = known[std::move(key)];
+      if (function == nullptr) {
+        ABSL_ASSIGN_OR_RETURN(std::unique_ptr<const jit::Generator> generator,
+                              GenerateDirect(name, config));
+        function = generator->entry<DirectFunction>();
+        generators_.push_back(std::move(generator));
+      }
+      functions_.push_back(function);
+    }
+  }
+  return absl::OkStatus();
+}
+
+int64_t DirectDriver::code_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& generator : generators_) bytes += generator->code_bytes();
+  return bytes;
+}
+
+void DirectDriver::Run(const float* src, const float* weights, const float* bias, float* dst,
+                       const threading::Team& team) const {
+  const Operands operands = {src, weights, bias, dst};
+  const Geometry& geometry = problem_.geometry;
+  team.ParallelFor(geometry.batch * geometry.groups * oc_pieces_ * unit_pieces_,
+                   [&](int64_t index) { RunPiece(operands, index); });
+}
+
+void DirectDriver::RunPiece(const Operands& operands, int64_t index) const {
+  const Geometry& geometry = problem_.geometry;
+  const int64_t units =
+      geometry.out[0] * geometry.out[1] * static_cast<int64_t>(tiling_.tiles.size());
+  const int64_t first_unit = index % unit_pieces_ * work_.units;
+  index /= unit_pieces_;
+  const int64_t first_group = index % oc_pieces_ * work_.oc_groups;
+  index /= oc_pieces_;
+  Piece piece = {index / geometry.groups, index % geometry.groups, {}};
+  const int64_t end_unit = std::min(units, first_unit + work_.units);
+  const int64_t end_group =
+      std::min<int64_t>(tiling_.oc_groups.size(), first_group + work_.oc_groups);
+  for (int64_t oc_group = first_group; oc_group < end_group; ++oc_group) {
+    for (int64_t block = 0; block < ic_blocks_; block += work_.ic_blocks) {
+      piece.ic_blocks = {block, std::min(work_.ic_blocks, ic_blocks_ - block)};
+      for (int64_t unit = first_unit; unit < end_unit; ++unit)
+        RunTile(operands, piece, oc_group, unit);
+    }
+  }
+}
+
+void DirectDriver::RunTile(const Operands& operands, const Piece& piece, int64_t oc_group,
+                           int64_t unit) const {
+  const Geometry& geometry = problem_.geometry;
+  const int lanes = problem_.registers.lanes;
+  const int64_t tiles = tiling_.tiles.size();
+  const int64_t ow = tiling_.tiles[unit % tiles].begin;
+  const int64_t row = unit / tiles;
+  const Spatial o = {row / geometry.out[1], row % geometry.out[1], ow};
+  const TapRange depth = ValidTaps(geometry, 0, o[0]);
+  const TapRange height = ValidTaps(geometry, 1, o[1]);
+  const Spatial first_tap = {depth.begin, height.begin, 0};
+
+  int64_t src = piece.image * problem_.src.image + piece.group * problem_.src.group +
+                piece.ic_blocks.begin * problem_.src.block;
+  int64_t dst = piece.image * problem_.dst.image + piece.group * problem_.dst.group;
+  for (int d = 0; d < 3; ++d) {
+    src += (o[d] * geometry.stride[d] + first_tap[d] * geometry.tap_step[d] - geometry.pad[d]) *
+           problem_.src.spatial[d];
+    dst += o[d] * problem_.dst.spatial[d];
+  }
+  const int64_t oc_block = tiling_.oc_groups[oc_group].begin;
+  const int64_t weights = piece.group * problem_.weights.group +
+                          oc_block * problem_.weights.oc_block +
+                          piece.ic_blocks.begin * problem_.weights.ic_block +
+                          (depth.begin * geometry.kernel[1] + height.begin) * geometry.kernel[2] *
+                              lanes * (problem_.depthwise ? 1 : lanes);
+  if (problem_.depthwise) src += oc_block * problem_.src.block;
+  const bool last = piece.ic_blocks.begin + piece.ic_blocks.size == ic_blocks_;
+  const bool any_tap = depth.end > depth.begin && height.end > height.begin;
+  DirectArgs args;
+  args.src = operands.src + src;
+  args.weights = operands.weights + weights;
+  args.bias = operands.bias == nullptr
+                  ? nullptr
+                  : operands.bias + piece.group * geometry.oc + oc_block * lanes;
+  args.dst = operands.dst + dst + oc_block * problem_.dst.block;
+  args.tail_blocks = any_tap && last && geometry.ic % lanes != 0 ? 1 : 0;
+  args.full_blocks = any_tap ? piece.ic_blocks.size - args.tail_blocks : 0;
+  args.depth_taps = depth.end - depth.begin;
+  args.height_taps = height.end - height.begin;
+  args.first = piece.ic_blocks.begin == 0;
+  args.last = last;
+  functions_[oc_group * tiles + unit % tiles](&args);
+}
+
+}  // namespace tilewire::convolution

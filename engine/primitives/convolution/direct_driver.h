@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The direct convolution around its generated tiles: which tiles there are, how they are cut into
+// pieces of work, and the loops over images, groups, rows and chunks of channels. One driver serves
+// every vector length.
+#ifndef ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_DRIVER_H_
+#define ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_DRIVER_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/jit/generator.h"
+#include "engine/primitives/attributes.h"
+#include "engine/primitives/convolution/direct_generator.h"
+#include "engine/primitives/convolution/geometry.h"
+#include "engine/primitives/convolution/tiling.h"
+#include "engine/threading/arena.h"
+
+namespace tilewire::convolution {
+
+// Strides in elements.
+struct ActivationStrides {
+  int64_t image = 0, group = 0;
+  int64_t block = 0;    // to the next `lanes` channels
+  int64_t channel = 1;  // inside a block
+  Spatial spatial{0, 0, 0};
+};
+// Inside an input block weights lie dense, [depth][height][width][ic][oc].
+struct WeightsStrides {
+  int64_t group = 0, oc_block = 0, ic_block = 0;
+};
+
+struct DirectProblem {
+  Geometry geometry;
+  RegisterFile registers;  // scratch is filled in by the driver
+  ActivationStrides src, dst;
+  WeightsStrides weights;
+  bool has_bias = false;
+  bool depthwise = false;  // geometry: one group whose ic is 1 and whose oc counts all channels
+  PostOps post_ops;
+};
+
+// Immutable.
+class DirectDriver {
+ public:
+  //   kUnimplemented      strides that do not fit the 32-bit displacements of the generated code
+  //   kResourceExhausted  code pages
+  static absl::StatusOr<DirectDriver> Create(absl::string_view name, const DirectProblem& problem);
+
+  // Pointers are to element (0,...,0).
+  void Run(const float* src, const float* weights, const float* bias, float* dst,
+           const threading::Team& team) const;
+
+  int64_t code_bytes() const;
+
+ private:
+  struct Operands;
+  struct Piece;
+  explicit DirectDriver(const DirectProblem& problem);
+  absl::Status Generate(absl::string_view name);
+  DirectConfig ConfigOf(const Range& tile, const Range& oc_group) const;
+  void RunPiece(const Operands& operands, int64_t index) const;
+  void RunTile(const Operands& operands, const Piece& piece, int64_t oc_group, int64_t unit) const;
+
+  DirectProblem problem_;
+  int64_t ic_blocks_ = 0;
+  Tiling tiling_;
+  WorkSize work_;
+  int64_t unit_pieces_ = 0, oc_pieces_ = 0;
+  std::vector<std::unique_ptr<const jit::Generator>> generators_;
+  std::vector<DirectFunction> functions_;  // [oc group][tile]
+};
+
+}  // namespace tilewire::convolution
+
+#endif  // ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_DRIVER_H_

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/convolution/direct_layouts.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/primitives/convolution/requirements.h"
+
+namespace tilewire::convolution {
+namespace {
+
+// "aBcd16b"
+std::string ActivationPattern(int rank, int lanes) {
+  std::string pattern(PlainPattern(rank));
+  pattern[1] = 'B';
+  return absl::StrCat(pattern, lanes, "b");
+}
+
+// "ABcd16b16a", with groups "aBCde16c16b", depthwise "Abcde16a".
+std::string WeightsPattern(int rank, bool grouped, int lanes, WeightsKind kind) {
+  std::string pattern(PlainPattern(rank));
+  const int o = grouped ? 1 : 0;
+  if (kind == WeightsKind::kDepthwise) {
+    pattern[0] = 'A';
+    return absl::StrCat(pattern, lanes, "a");
+  }
+  const char oc = pattern[o], ic = pattern[o + 1];
+  pattern[o] = absl::ascii_toupper(oc);
+  pattern[o + 1] = absl::ascii_toupper(ic);
+  return absl::StrCat(pattern, lanes, std::string(1, ic), lanes, std::string(1, oc));
+}
+
+absl::Status Refuse(absl::string_view tensor, const MemoryDesc& desc) {
+  return absl::UnimplementedError(absl::StrCat("does not take ", tensor, " as ", desc.ToString()));
+}
+
+}  // namespace
+
+bool IsChannelBlocked(const MemoryDesc& desc, int lanes) {
+  return desc.inner_blocks().size() == 1 && desc.inner_blocks()[0] == InnerBlock{1, lanes};
+}
+
+absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, int lanes,
+                                               WeightsKind weights, bool plain_src_allowed) {
+  ConvolutionDesc resolved = desc;
+  const int rank = desc.src.rank();
+  const bool grouped = desc.weights.rank() > rank;
+  const std::string activations = ActivationPattern(rank, lanes);
+  ABSL_ASSIGN_OR_RETURN(resolved.src, OrPattern(desc.src, activations));
+  ABSL_ASSIGN_OR_RETURN(resolved.dst, OrPattern(desc.dst, activations));
+  ABSL_ASSIGN_OR_RETURN(resolved.bias, OrPattern(desc.bias, "a"));
+  ABSL_ASSIGN_OR_RETURN(
+      const MemoryDesc packed,
+      MemoryDesc::CreatePattern(desc.weights.dims(), desc.weights.data_type(),
+                                WeightsPattern(desc.weights.rank(), grouped, lanes, weights)));
+  if (desc.weights.IsAny()) resolved.weights = packed;
+  if (!(resolved.weights == packed)) return Refuse("weights", desc.weights);
+  const bool plain_src = plain_src_allowed && resolved.src.IsPlain();
+  if (!plain_src && !IsChannelBlocked(resolved.src, lanes)) return Refuse("src", desc.src);
+  if (!IsChannelBlocked(resolved.dst, lanes)) return Refuse("dst", desc.dst);
+  if (!resolved.bias.IsZero()) {
+    const bool dense =
+        resolved.bias.IsPlain() && (resolved.bias.stride(0) == 1 || resolved.bias.dim(0) == 1);
+    if (!dense) return Refuse("bias", desc.bias);
+  }
+  return resolved;
+}
+
+ActivationStrides StridesOf(const MemoryDesc& desc, int lanes, int64_t group_channels) {
+  ActivationStrides strides;
+  strides.image = desc.stride(0);
+  strides.spatial = SpatialStrides(desc, 2);
+  strides.channel = desc.IsPlain() ? desc.stride(1) : 1;
+  strides.block = desc.IsPlain() ? lanes * desc.stride(1) : desc.stride(1);
+  strides.group =
+      desc.IsPlain() ? group_channels * desc.stride(1) : group_channels / lanes * desc.stride(1);
+  return strides;
+}
+
+}  // namespace tilewire::convolution

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The layouts of the direct convolution: names for `any`, checks of what the caller fixed,
+// descriptors as strides.
+#ifndef ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_LAYOUTS_H_
+#define ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_LAYOUTS_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "engine/primitives/convolution/convolution.h"
+#include "engine/primitives/convolution/direct_driver.h"
+
+namespace tilewire::convolution {
+
+enum class WeightsKind { kDense, kDepthwise };
+
+// `desc` with `any` replaced; kUnimplemented for a layout that the direct convolution does not read
+// or write.
+absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, int lanes,
+                                               WeightsKind weights, bool plain_src_allowed);
+
+// Channels are cut into blocks of `lanes` and nothing else is cut.
+bool IsChannelBlocked(const MemoryDesc& desc, int lanes);
+
+// Of a plain or channel-blocked tensor whose groups have `group_channels` channels.
+ActivationStrides StridesOf(const MemoryDesc& desc, int lanes, int64_t group_channels);
+
+// In elements, from element (0,...,0).
+inline int64_t ChannelOffset(const ActivationStrides& strides, int lanes, int64_t channel) {
+  return channel / lanes * strides.block + channel % lanes * strides.channel;
+}
+
+}  // namespace tilewire::convolution
+
+#endif  // ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_LAYOUTS_H_

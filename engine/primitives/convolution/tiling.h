@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a convolution is cut: register tiles (pixels of a row x blocks of output channels), and
+// pieces of work that keep their operands in cache. Decided by shape and register file alone, never
+// by the number of threads or the batch.
+#ifndef ENGINE_PRIMITIVES_CONVOLUTION_TILING_H_
+#define ENGINE_PRIMITIVES_CONVOLUTION_TILING_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/primitives/convolution/geometry.h"
+
+namespace tilewire::convolution {
+
+struct Range {
+  int64_t begin = 0, size = 0;
+};
+
+// `count` things in `parts` ranges whose sizes differ by one at most.
+std::vector<Range> SplitEvenly(int64_t count, int64_t parts);
+
+struct RegisterFile {
+  int lanes = 16;  // of a vector: the channels of a block
+  int vectors = 32;
+  int scratch = 1;  // vectors that the epilogue needs beside the sums
+};
+
+struct Tiling {
+  std::vector<Range> tiles;      // of a row, in pixels
+  std::vector<Range> oc_groups;  // in blocks of output channels
+};
+
+// The tiling with the fewest estimated cycles: per input channel a tile of b blocks x p pixels
+// takes the longest of its FMAs (two a cycle), its loads (two a cycle), its instructions (four a
+// cycle) and the latency of a chain of FMAs, and a little for fetching weights from beyond the
+// first cache.
+Tiling ChooseTiling(int64_t row_pixels, int64_t oc_blocks, const RegisterFile& registers);
+
+// One piece of work is `units` tiles (counted over all rows of an image) times `oc_groups` groups;
+// inside it the input channels are summed up in chunks of `ic_blocks`, with the sums waiting in
+// dst.
+struct WorkSize {
+  int64_t units = 1, oc_groups = 1, ic_blocks = 1;
+};
+WorkSize ChooseWorkSize(const Geometry& geometry, const Tiling& tiling, int lanes, bool may_chunk);
+
+}  // namespace tilewire::convolution
+
+#endif  // ENGINE_PRIMITIVES_CONVOLUTION_TILING_H_

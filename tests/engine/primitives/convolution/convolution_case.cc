@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/engine/primitives/convolution/convolution_case.h"
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+
+#include "engine/base/aligned_buffer.h"
+
+namespace tilewire::test {
+namespace {
+
+Dims OrFill(const Dims& values, size_t size, int64_t value) {
+  return values.empty() ? Dims(size, value) : values;
+}
+
+// Visits the indices below `size` in row-major order.
+void ForEachIndex(const Dims& size, const std::function<void(const Dims&)>& visit) {
+  int64_t left = *ElementCount(size);
+  Dims index(size.size(), 0);
+  for (; left > 0; --left) {
+    visit(index);
+    for (int d = static_cast<int>(size.size()) - 1; d >= 0 && ++index[d] == size[d]; --d)
+      index[d] = 0;
+  }
+}
+
+AlignedBuffer Pack(const MemoryDesc& desc, const std::vector<float>& values, float tail) {
+  AlignedBuffer buffer = *AlignedBuffer::Allocate(desc.SizeBytes());
+  float* to = reinterpret_cast<float*>(buffer.data());
+  std::fill(to, to + buffer.size() / sizeof(float), tail);
+  const float* from = values.data();
+  ForEachIndex(desc.dims(), [&](const Dims& index) { to[desc.Offset(index)] = *from++; });
+  return buffer;
+}
+
+std::vector<float> Unpack(const MemoryDesc& desc, const AlignedBuffer& buffer) {
+  std::vector<float> values;
+  const float* from = reinterpret_cast<const float*>(buffer.data());
+  ForEachIndex(desc.dims(), [&](const Dims& index) { values.push_back(from[desc.Offset(index)]); });
+  return values;
+}
+
+bool TailIsZero(const MemoryDesc& desc, const AlignedBuffer& buffer) {
+  bool zero = true;
+  const float* from = reinterpret_cast<const float*>(buffer.data());
+  ForEachIndex(desc.padded_dims(), [&](const Dims& index) {
+    bool inside = true;
+    for (int d = 0; d < desc.rank(); ++d) inside = inside && index[d] < desc.dim(d);
+    if (!inside && from[desc.Offset(index)] != 0.0f) zero = false;
+  });
+  return zero;
+}
+
+std::vector<float> Random(int64_t count, std::mt19937* generator) {
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> values(count);
+  for (float& value : values) value = uniform(*generator);
+  return values;
+}
+
+}  // namespace
+
+Dims ConvolutionCase::SrcDims() const {
+  Dims dims = {batch, ic};
+  dims.insert(dims.end(), in.begin(), in.end());
+  return dims;
+}
+
+Dims ConvolutionCase::WeightsDims() const {
+  Dims dims = groups > 1 ? Dims{groups, oc / groups, ic / groups} : Dims{oc, ic};
+  dims.insert(dims.end(), kernel.begin(), kernel.end());
+  return dims;
+}
+
+Dims ConvolutionCase::DstDims() const {
+  Dims dims = {batch, oc};
+  const Dims step = OrFill(strides, in.size(), 1), dilation = OrFill(dilations, in.size(), 0);
+  const Dims before = OrFill(left, in.size(), 0), after = right.empty() ? before : right;
+  for (size_t i = 0; i < in.size(); ++i) {
+    const int64_t extent = (kernel[i] - 1) * (dilation[i] + 1) + 1;
+    dims.push_back((in[i] + before[i] + after[i] - extent) / step[i] + 1);
+  }
+  return dims;
+}
+
+int64_t ConvolutionCase::Products() const { return ic / groups * *ElementCount(kernel); }
+
+ConvolutionDesc DescOf(const ConvolutionCase& shape, absl::string_view src_pattern) {
+  ConvolutionDesc desc;
+  desc.src = src_pattern.empty()
+                 ? *MemoryDesc::CreateAny(shape.SrcDims(), DataType::kF32)
+                 : *MemoryDesc::CreatePattern(shape.SrcDims(), DataType::kF32, src_pattern);
+  desc.weights = *MemoryDesc::CreateAny(shape.WeightsDims(), DataType::kF32);
+  desc.dst = *MemoryDesc::CreateAny(shape.DstDims(), DataType::kF32);
+  if (shape.bias) desc.bias = *MemoryDesc::CreateAny({shape.oc}, DataType::kF32);
+  const size_t spatial = shape.in.size();
+  desc.strides = OrFill(shape.strides, spatial, 1);
+  desc.dilations = OrFill(shape.dilations, spatial, 0);
+  desc.padding_left = OrFill(shape.left, spatial, 0);
+  desc.padding_right = shape.right.empty() ? desc.padding_left : shape.right;
+  return desc;
+}
+
+Contents RandomContents(const ConvolutionCase& shape) {
+  std::mt19937 generator(7);
+  Contents contents;
+  contents.weights = Random(*ElementCount(shape.WeightsDims()), &generator);
+  if (shape.bias) contents.bias = Random(shape.oc, &generator);
+  contents.src = Random(*ElementCount(shape.SrcDims()), &generator);
+  contents.dst = Random(*ElementCount(shape.DstDims()), &generator);
+  return contents;
+}
+
+Contents Magnitudes(Contents contents) {
+  for (std::vector<float>* values : {&contents.src, &contents.weights, &contents.bias}) {
+    for (float& value : *values) value = std::abs(value);
+  }
+  return contents;
+}
+
+std::vector<float> Execute(const Primitive& primitive, const Contents& contents,
+                           const threading::Team& team, bool* tail_is_zero) {
+  const AlignedBuffer src = Pack(primitive.Desc(kArgSrc), contents.src, 0);
+  const AlignedBuffer weights = Pack(primitive.Desc(kArgWeights), contents.weights, 0);
+  AlignedBuffer bias;
+  const AlignedBuffer dst =
+      Pack(primitive.Desc(kArgDst), contents.dst, std::numeric_limits<float>::quiet_NaN());
+  const AlignedBuffer scratchpad = *AlignedBuffer::Allocate(primitive.ScratchpadDesc().SizeBytes());
+  ExecuteArgs args;
+  args.Set(kArgSrc, src.data()).Set(kArgWeights, weights.data()).Set(kArgDst, dst.data());
+  if (!contents.bias.empty()) {
+    bias = Pack(primitive.Desc(kArgBias), contents.bias, 0);
+    args.Set(kArgBias, bias.data());
+  }
+  if (scratchpad.size() > 0) args.Set(kArgScratchpad, scratchpad.data());
+  if (!primitive.Execute(args, team).ok()) return {};
+  if (tail_is_zero != nullptr) *tail_is_zero = TailIsZero(primitive.Desc(kArgDst), dst);
+  return Unpack(primitive.Desc(kArgDst), dst);
+}
+
+}  // namespace tilewire::test

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What creation refuses, and whether the message names the culprit.
+#include <functional>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/engine/primitives/convolution/convolution_case.h"
+
+namespace tilewire::test {
+namespace {
+
+using testing::HasSubstr;
+
+const ConvolutionCase kGood = {
+    .why = "", .batch = 2, .ic = 8, .oc = 8, .in = {5, 6}, .kernel = {3, 3}, .left = {1, 1}};
+
+MemoryDesc Any(const Dims& dims, DataType type = DataType::kF32) {
+  return *MemoryDesc::CreateAny(dims, type);
+}
+
+struct BadCase {
+  const char* why;
+  std::function<void(ConvolutionDesc*)> spoil;
+  absl::StatusCode code;
+  const char* message;
+};
+
+std::vector<BadCase> BadCases() {
+  constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
+  constexpr absl::StatusCode kUnimplemented = absl::StatusCode::kUnimplemented;
+  return {
+      {"no src", [](ConvolutionDesc* d) { d->src = MemoryDesc(); }, kInvalid, "src"},
+      {"matrix",
+       [](ConvolutionDesc* d) {
+         d->src = Any({2, 8});
+       },
+       kInvalid, "rank 2"},
+      {"dst of another rank",
+       [](ConvolutionDesc* d) {
+         d->dst = Any({2, 8, 5});
+       },
+       kInvalid, "rank of dst"},
+      {"weights of another rank",
+       [](ConvolutionDesc* d) {
+         d->weights = Any({8, 8, 3});
+       },
+       kInvalid, "weights"},
+      {"strides missing", [](ConvolutionDesc* d) { d->strides = {1}; }, kInvalid, "strides"},
+      {"stride 0",
+       [](ConvolutionDesc* d) {
+         d->strides = {1, 0};
+       },
+       kInvalid, "stride along width is 0"},
+      {"negative dilation",
+       [](ConvolutionDesc* d) {
+         d->dilations = {-1, 0};
+       },
+       kInvalid, "dilation along height"},
+      {"negative padding",
+       [](ConvolutionDesc* d) {
+         d->padding_left = {1, -1};
+       },
+       kInvalid, "padding along width"},
+      {"padding that overflows",
+       [](ConvolutionDesc* d) {
+         d->padding_right = {INT64_MAX, 1};
+       },
+       kInvalid, "padding"},
+      {"other batch",
+       [](ConvolutionDesc* d) {
+         d->dst = Any({3, 8, 5, 6});
+       },
+       kInvalid, "N of dst is 3"},
+      {"other channels",
+       [](ConvolutionDesc* d) {
+         d->src = Any({2, 9, 5, 6});
+       },
+       kInvalid, "C of src is 9"},
+      {"other outputs",
+       [](ConvolutionDesc* d) {
+         d->dst = Any({2, 9, 5, 6});
+       },
+       kInvalid, "O of dst is 9"},
+      {"other height",
+       [](ConvolutionDesc* d) {
+         d->dst = Any({2, 8, 4, 6});
+       },
+       kInvalid, "height of dst is 4"},
+      {"short bias", [](ConvolutionDesc* d) { d->bias = Any({7}); }, kInvalid, "bias is 7"},
+      {"kernel over the padded input",
+       [](ConvolutionDesc* d) {
+         d->weights = Any({8, 8, 3, 9});
+       },
+       kInvalid, "smaller than the kernel"},
+      {"channels of groups",
+       [](ConvolutionDesc* d) {
+         d->weights = Any({3, 8, 8, 3, 3});
+       },
+       kInvalid, "is 24"},
+      {"dst overlaps itself",
+       [](ConvolutionDesc* d) {
+         d->dst = *MemoryDesc::CreateStrided({2, 8, 5, 6}, DataType::kF32, {0, 30, 6, 1});
+       },
+       kInvalid, "dst"},
+      {"bytes",
+       [](ConvolutionDesc* d) {
+         d->src = Any({2, 8, 5, 6}, DataType::kU8);
+       },
+       kUnimplemented, "u8"},
+      {"Winograd", [](ConvolutionDesc* d) { d->algorithm = ConvolutionAlgorithm::kWinograd; },
+       kUnimplemented, "Winograd"},
+      {"backward", [](ConvolutionDesc* d) { d->prop_kind = PropKind::kBackwardData; },
+       kUnimplemented, "forward"},
+  };
+}
+
+TEST(ConvolutionErrorsTest, CreationNamesWhatDoesNotFit) {
+  ASSERT_TRUE(CreateConvolution(DescOf(kGood), {}, {}).ok());
+  for (const BadCase& bad : BadCases()) {
+    SCOPED_TRACE(bad.why);
+    ConvolutionDesc desc = DescOf(kGood);
+    bad.spoil(&desc);
+    const absl::Status status = CreateConvolution(desc, {}, {}).status();
+    EXPECT_EQ(status.code(), bad.code) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(bad.message));
+  }
+}
+
+TEST(ConvolutionErrorsTest, UnknownImplementationIsRefused) {
+  const absl::Status status =
+      CreateConvolution(DescOf(kGood), {}, {.only = "convolution/gpu"}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+}
+
+TEST(ConvolutionErrorsTest, OutputScalesAreRefused) {
+  Attributes attributes;
+  attributes.output_scales.scales = {2.0f};
+  EXPECT_EQ(CreateConvolution(DescOf(kGood), attributes, {}).status().code(),
+            absl::StatusCode::kUnimplemented);
+}
+
+std::string KeyOf(const ConvolutionDesc& desc) {
+  std::string key;
+  AppendKey(desc, &key);
+  return key;
+}
+
+TEST(ConvolutionKeyTest, EveryFieldCounts) {
+  const std::string key = KeyOf(DescOf(kGood));
+  EXPECT_EQ(key, KeyOf(DescOf(kGood)));
+  for (Dims ConvolutionDesc::*field :
+       {&ConvolutionDesc::strides, &ConvolutionDesc::dilations, &ConvolutionDesc::padding_left,
+        &ConvolutionDesc::padding_right}) {
+    ConvolutionDesc other = DescOf(kGood);
+    ++(other.*field)[1];
+    EXPECT_NE(key, KeyOf(other));
+  }
+  ConvolutionDesc other = DescOf(kGood);
+  other.algorithm = ConvolutionAlgorithm::kDirect;
+  EXPECT_NE(key, KeyOf(other));
+  other = DescOf(kGood);
+  other.bias = MemoryDesc();
+  EXPECT_NE(key, KeyOf(other));
+}
+
+}  // namespace
+}  // namespace tilewire::test

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every row of ConvolutionImplementations() against the reference.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "absl/strings/match.h"
+
+#include "gtest/gtest.h"
+#include "tests/engine/primitives/convolution/convolution_cases.h"
+
+namespace tilewire::test {
+namespace {
+
+using threading::Team;
+
+struct PostOpsCase {
+  const char* why;
+  std::vector<PostOp> chain;
+};
+
+EltwisePostOp Eltwise(EltwiseAlgorithm algorithm, float alpha = 0, float scale = 1) {
+  return {.op = {.algorithm = algorithm, .alpha = alpha}, .scale = scale};
+}
+
+std::vector<PostOpsCase> PostOpsCases() {
+  const EltwisePostOp relu = Eltwise(EltwiseAlgorithm::kRelu);
+  const SumPostOp sum;
+  return {
+      {"relu", {relu}},
+      {"leaky relu", {Eltwise(EltwiseAlgorithm::kRelu, 0.25f)}},
+      {"sum", {sum}},
+      {"sum -> relu", {SumPostOp{.scale = 0.5f}, relu}},
+      {"relu -> sum", {relu, sum}},
+      {"relu -> sum -> relu", {relu, SumPostOp{.scale = -2}, relu}},
+      {"tanh", {Eltwise(EltwiseAlgorithm::kTanh)}},
+      {"logistic: f(0) is not 0, the tail must be", {Eltwise(EltwiseAlgorithm::kLogistic)}},
+      {"elu, scaled", {Eltwise(EltwiseAlgorithm::kElu, 0.5f, 2)}},
+      {"four entries", {sum, Eltwise(EltwiseAlgorithm::kAbs), relu, sum}},
+  };
+}
+
+Attributes AttributesOf(const std::vector<PostOp>& chain) {
+  Attributes attributes;
+  attributes.scratchpad_mode = ScratchpadMode::kUser;
+  for (const PostOp& entry : chain) EXPECT_TRUE(attributes.post_ops.Append(entry).ok());
+  return attributes;
+}
+
+std::shared_ptr<const Primitive> Reference(const ConvolutionCase& shape,
+                                           const Attributes& attributes) {
+  return *CreateConvolution(DescOf(shape), attributes, {.only = "convolution/reference"});
+}
+
+// |result - exact| <= K 2^-24 sum|a b| (Higham 2002, 3.1) holds for both sides; K counts products,
+// bias and sums. The elementwise functions here have a slope of 2 at most, and errors of some units
+// in the last place.
+void ExpectClose(const ConvolutionCase& shape, const Contents& contents,
+                 const std::vector<float>& result, const std::vector<float>& expected,
+                 size_t post_ops) {
+  const std::vector<float> bound =
+      Execute(*Reference(shape, AttributesOf({})), Magnitudes(contents), Team::Serial());
+  ASSERT_EQ(result.size(), expected.size());
+  const double slope = post_ops == 0 ? 1 : 2;
+  for (size_t i = 0; i < result.size(); ++i) {
+    const double tolerance = 2 * slope * (shape.Products() + 1) * std::ldexp(1, -24) * bound[i] +
+                             8.0 * post_ops * std::ldexp(1, -23) *
+                                 (bound[i] + std::abs(expected[i]) + 2 * std::abs(contents.dst[i]));
+    ASSERT_NEAR(result[i], expected[i], tolerance) << "at element " << i;
+  }
+}
+
+class ConvolutionTest : public testing::TestWithParam<Implementation<ConvolutionDesc>> {
+ protected:
+  void SetUp() override {
+    if (!cpu::Supports(GetParam().isa))
+      GTEST_SKIP() << "the CPU lacks " << cpu::IsaName(GetParam().isa);
+  }
+
+  // Null where the implementation is for depthwise only, and the shape is not.
+  std::shared_ptr<const Primitive> Create(const ConvolutionCase& shape,
+                                          const Attributes& attributes,
+                                          absl::string_view src_pattern = "") {
+    auto primitive =
+        CreateConvolution(DescOf(shape, src_pattern), attributes, {.only = GetParam().name});
+    if (primitive.ok()) return *primitive;
+    const bool depthwise = shape.groups > 1 && shape.groups == shape.ic && shape.ic == shape.oc;
+    EXPECT_TRUE(absl::StrContains(GetParam().name, "depthwise") &&
+                (!depthwise || !src_pattern.empty()))
+        << primitive.status();
+    return nullptr;
+  }
+
+  void ExpectMatches(const ConvolutionCase& shape, const Attributes& attributes,
+                     absl::string_view src_pattern = "") {
+    SCOPED_TRACE(shape.why);
+    const std::shared_ptr<const Primitive> primitive = Create(shape, attributes, src_pattern);
+    if (primitive == nullptr) return;
+    EXPECT_EQ(primitive->name(), GetParam().name);
+    const Contents contents = RandomContents(shape);
+    bool tail_is_zero = false;
+    const std::vector<float> result = Execute(*primitive, contents, Team::Serial(), &tail_is_zero);
+    EXPECT_TRUE(tail_is_zero);
+    ExpectClose(shape, contents, result,
+                Execute(*Reference(shape, attributes), contents, Team::Serial()),
+                attributes.post_ops.entries().size());
+  }
+};
+
+TEST_P(ConvolutionTest, MatchesReferenceOnEveryShape) {
+  for (const ConvolutionCase& shape : ConvolutionCases()) ExpectMatches(shape, AttributesOf({}));
+}
+
+TEST_P(ConvolutionTest, AppliesPostOpsInOrder) {
+  const ConvolutionCase shapes[] = {
+      {.why = "output tail",
+       .batch = 2,
+       .ic = 20,
+       .oc = 40,
+       .in = {6, 17},
+       .kernel = {3, 3},
+       .left = {1, 1}},
+      {.why = "groups that are copied",
+       .groups = 3,
+       .ic = 24,
+       .oc = 24,
+       .in = {5, 5},
+       .kernel = {3, 3},
+       .left = {1, 1}},
+      {.why = "chunks of channels",
+       .ic = 1040,
+       .oc = 24,
+       .in = {5, 5},
+       .kernel = {3, 3},
+       .left = {1, 1}},
+      {.why = "depthwise",
+       .groups = 24,
+       .ic = 24,
+       .oc = 24,
+       .in = {5, 30},
+       .kernel = {3, 3},
+       .left = {1, 1}},
+  };
+  for (const PostOpsCase& post_ops : PostOpsCases()) {
+    SCOPED_TRACE(post_ops.why);
+    for (const ConvolutionCase& shape : shapes) ExpectMatches(shape, AttributesOf(post_ops.chain));
+  }
+}
+
+TEST_P(ConvolutionTest, ReadsPlainSources) {
+  const ConvolutionCase shapes[] = {
+      {.why = "colours",
+       .batch = 2,
+       .ic = 3,
+       .oc = 32,
+       .in = {13, 12},
+       .kernel = {3, 3},
+       .strides = {2, 2},
+       .left = {1, 1}},
+      {.why = "more than a block", .ic = 35, .oc = 16, .in = {5, 6}, .kernel = {1, 1}},
+      {.why = "groups", .groups = 2, .ic = 6, .oc = 32, .in = {5, 6}, .kernel = {3, 3}},
+  };
+  for (const char* pattern : {"abcd", "acdb"}) {
+    SCOPED_TRACE(pattern);
+    for (const ConvolutionCase& shape : shapes) ExpectMatches(shape, AttributesOf({}), pattern);
+  }
+}
+
+TEST_P(ConvolutionTest, ThreadsAndBatchDoNotChangeABit) {
+  threading::Arena arena(2);
+  for (const ConvolutionCase& shape : ConvolutionCases()) {
+    SCOPED_TRACE(shape.why);
+    ConvolutionCase three = shape, one = shape;
+    three.batch = 3;
+    one.batch = 1;
+    const Attributes attributes = AttributesOf({Eltwise(EltwiseAlgorithm::kRelu)});
+    const auto batch_of_three = Create(three, attributes), batch_of_one = Create(one, attributes);
+    if (batch_of_three == nullptr) continue;
+    const Contents contents = RandomContents(three);
+    const std::vector<float> result = Execute(*batch_of_three, contents, Team::Serial());
+    EXPECT_EQ(result, Execute(*batch_of_three, contents, Team(&arena)));
+    Contents first = contents;
+    first.src.resize(contents.src.size() / 3);
+    first.dst.resize(contents.dst.size() / 3);
+    EXPECT_EQ(std::vector<float>(result.begin(), result.begin() + first.dst.size()),
+              Execute(*batch_of_one, first, Team(&arena)));
+  }
+}
+
+TEST_P(ConvolutionTest, InfinityDoesNotReachTheTail) {
+  const ConvolutionCase shape = {.why = "", .ic = 16, .oc = 17, .in = {3, 3}, .kernel = {1, 1}};
+  const auto primitive = Create(shape, AttributesOf({}));
+  if (primitive == nullptr) return;
+  Contents contents = RandomContents(shape);
+  std::fill(contents.src.begin(), contents.src.end(), HUGE_VALF);
+  bool tail_is_zero = false;
+  Execute(*primitive, contents, Team::Serial(), &tail_is_zero);
+  EXPECT_TRUE(tail_is_zero);
+}
+
+// ResNet's and everybody's layers stay off the reference.
+TEST(ConvolutionDispatchTest, NoShapeFallsBackToTheReference) {
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+  for (const ConvolutionCase& shape : ConvolutionCases()) {
+    SCOPED_TRACE(shape.why);
+    for (cpu::Isa isa : {cpu::Isa::kAvx2, cpu::BestIsa()}) {
+      const auto primitive = CreateConvolution(DescOf(shape), AttributesOf({}), {.max_isa = isa});
+      ASSERT_TRUE(primitive.ok()) << primitive.status();
+      EXPECT_NE((*primitive)->name(), "convolution/reference");
+      EXPECT_GT((*primitive)->info().code_bytes, 0);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllImplementations, ConvolutionTest,
+                         testing::ValuesIn(ConvolutionImplementations().begin(),
+                                           ConvolutionImplementations().end()),
+                         [](const auto& row) {
+                           std::string name(row.param.name);
+                           std::replace(name.begin(), name.end(), '/', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace tilewire::test
