@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/engine/primitives/convolution/convolution_case.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <random>
 
 #include "engine/base/aligned_buffer.h"
+#include "tests/support/random_tensor.h"
 
 namespace tilewire::test {
 namespace {
@@ -53,13 +54,6 @@ bool TailIsZero(const MemoryDesc& desc, const AlignedBuffer& buffer) {
   return zero;
 }
 
-std::vector<float> Random(int64_t count, std::mt19937* generator) {
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  std::vector<float> values(count);
-  for (float& value : values) value = uniform(*generator);
-  return values;
-}
-
 }  // namespace
 
 Dims ConvolutionCase::SrcDims() const {
@@ -104,13 +98,17 @@ ConvolutionDesc DescOf(const ConvolutionCase& shape, absl::string_view src_patte
 }
 
 Contents RandomContents(const ConvolutionCase& shape) {
-  std::mt19937 generator(7);
-  Contents contents;
-  contents.weights = Random(*ElementCount(shape.WeightsDims()), &generator);
-  if (shape.bias) contents.bias = Random(shape.oc, &generator);
-  contents.src = Random(*ElementCount(shape.SrcDims()), &generator);
-  contents.dst = Random(*ElementCount(shape.DstDims()), &generator);
-  return contents;
+  return {.src = testing::RandomFloats(*ElementCount(shape.SrcDims()), 1),
+          .weights = testing::RandomFloats(*ElementCount(shape.WeightsDims()), 2),
+          .bias = testing::RandomFloats(shape.bias ? shape.oc : 0, 3),
+          .dst = testing::RandomFloats(*ElementCount(shape.DstDims()), 4)};
+}
+
+Contents IntegerContents(const ConvolutionCase& shape) {
+  return {.src = testing::RandomIntegers(*ElementCount(shape.SrcDims()), 1),
+          .weights = testing::RandomIntegers(*ElementCount(shape.WeightsDims()), 2),
+          .bias = testing::RandomIntegers(shape.bias ? shape.oc : 0, 3),
+          .dst = testing::RandomIntegers(*ElementCount(shape.DstDims()), 4)};
 }
 
 Contents Magnitudes(Contents contents) {

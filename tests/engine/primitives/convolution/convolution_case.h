@@ -39,6 +39,8 @@ struct Contents {
   std::vector<float> src, weights, bias, dst;
 };
 Contents RandomContents(const ConvolutionCase& shape);
+// Small integers: every sum is exact in f32, whatever its order.
+Contents IntegerContents(const ConvolutionCase& shape);
 Contents Magnitudes(Contents contents);  // absolute values of src, weights and bias
 
 // Executes in the layouts that the primitive chose. Padded tails of src and weights are zeros, that

@@ -10,7 +10,7 @@
 namespace tilewire::test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const ConvolutionCase kGood = {
     .why = "", .batch = 2, .ic = 8, .oc = 8, .in = {5, 6}, .kernel = {3, 3}, .left = {1, 1}};

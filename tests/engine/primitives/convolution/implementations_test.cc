@@ -3,16 +3,25 @@
 // Every row of ConvolutionImplementations() against the reference.
 #include <algorithm>
 #include <cmath>
+#include <ostream>
 #include <string>
 
 #include "absl/strings/match.h"
-
 #include "gtest/gtest.h"
 #include "tests/engine/primitives/convolution/convolution_cases.h"
+
+namespace tilewire {
+
+// How gtest names a row in its messages.
+void PrintTo(const Implementation<ConvolutionDesc>& row, std::ostream* out) { *out << row.name; }
+
+}  // namespace tilewire
 
 namespace tilewire::test {
 namespace {
 
+using ::testing::TestWithParam;
+using ::testing::ValuesIn;
 using threading::Team;
 
 struct PostOpsCase {
@@ -71,7 +80,7 @@ void ExpectClose(const ConvolutionCase& shape, const Contents& contents,
   }
 }
 
-class ConvolutionTest : public testing::TestWithParam<Implementation<ConvolutionDesc>> {
+class ConvolutionTest : public TestWithParam<Implementation<ConvolutionDesc>> {
  protected:
   void SetUp() override {
     if (!cpu::Supports(GetParam().isa))
@@ -107,6 +116,17 @@ class ConvolutionTest : public testing::TestWithParam<Implementation<Convolution
                 attributes.post_ops.entries().size());
   }
 };
+
+TEST_P(ConvolutionTest, IsExactOnIntegers) {
+  for (const ConvolutionCase& shape : ConvolutionCases()) {
+    SCOPED_TRACE(shape.why);
+    const std::shared_ptr<const Primitive> primitive = Create(shape, AttributesOf({SumPostOp{}}));
+    if (primitive == nullptr) continue;
+    const Contents contents = IntegerContents(shape);
+    EXPECT_EQ(Execute(*primitive, contents, Team::Serial()),
+              Execute(*Reference(shape, AttributesOf({SumPostOp{}})), contents, Team::Serial()));
+  }
+}
 
 TEST_P(ConvolutionTest, MatchesReferenceOnEveryShape) {
   for (const ConvolutionCase& shape : ConvolutionCases()) ExpectMatches(shape, AttributesOf({}));
@@ -214,8 +234,8 @@ TEST(ConvolutionDispatchTest, NoShapeFallsBackToTheReference) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllImplementations, ConvolutionTest,
-                         testing::ValuesIn(ConvolutionImplementations().begin(),
-                                           ConvolutionImplementations().end()),
+                         ValuesIn(ConvolutionImplementations().begin(),
+                                  ConvolutionImplementations().end()),
                          [](const auto& row) {
                            std::string name(row.param.name);
                            std::replace(name.begin(), name.end(), '/', '_');
