@@ -201,6 +201,8 @@ def main():
     export(model, out / '1' / 'model.onnx')
     (out / 'labels.txt').write_text(''.join(f'{digit}\n' for digit in range(10)))
     write_held_out(out / 'heldout', held_pictures, labels[held], logits)
+    # Rounded down, so that it can be asked for as a minimum.
+    (out / 'accuracy.txt').write_text(f'{right * 10000 // HELD_OUT / 10000:.4f}\n')
     print(f'held-out accuracy {right / HELD_OUT:.4f} ({right} of {HELD_OUT})')
 
 
