@@ -4,12 +4,12 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/layouts.h"
 #include "engine/runtime/lowering.h"
+#include "engine/runtime/reference_reason.h"
 #include "spdlog/spdlog.h"
 
 namespace tilewire {
@@ -49,13 +49,29 @@ void WarnAboutReferences(const runtime::Plan& plan) {
   constexpr int kShown = 8;
   int count = 0;
   for (const runtime::Step& step : plan.steps) {
-    if (!absl::EndsWith(step.primitive->name(), "/reference")) continue;
+    if (!runtime::IsReference(*step.primitive)) continue;
     if (++count > kShown) continue;
     spdlog::warn("node '{}' runs {}: {}", step.node, std::string(step.primitive->name()),
                  step.description);
   }
   if (count > kShown)
     spdlog::warn("{} of {} steps run reference implementations", count, plan.steps.size());
+}
+
+absl::StatusOr<std::vector<runtime::OutputBytes>> DescribeOutputs(
+    const runtime::Plan& plan, const std::vector<OutputRequest>& requests) {
+  std::vector<runtime::OutputBytes> output_bytes;
+  for (const OutputRequest& request : requests) {
+    if (request.index < 0 || request.index >= static_cast<int>(plan.outputs.size())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("output ", request.index, " of ", plan.outputs.size(), " is asked for"));
+    }
+    const MemoryDesc& inside = plan.outputs[request.index].desc;
+    ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, runtime::PlainDesc(inside.dims(), inside.data_type(),
+                                                              request.layout == Layout::kNhwc));
+    output_bytes.push_back({request.index, std::move(desc), AlignedBuffer()});
+  }
+  return output_bytes;
 }
 
 }  // namespace
@@ -136,6 +152,18 @@ absl::Status LoadedModel::CheckInputs(absl::Span<const InputTensor> inputs) cons
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<runtime::InputBytes>> LoadedModel::DescribeInputs(
+    absl::Span<const InputTensor> inputs) const {
+  std::vector<runtime::InputBytes> input_bytes;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    ABSL_ASSIGN_OR_RETURN(MemoryDesc desc,
+                          runtime::PlainDesc(inputs[i].dims, signature_.inputs[i].type,
+                                             inputs[i].layout == Layout::kNhwc));
+    input_bytes.push_back({std::move(desc), inputs[i].pieces});
+  }
+  return input_bytes;
+}
+
 absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const InputTensor> inputs,
                                                            absl::Span<const OutputRequest> outputs,
                                                            const RunOptions& options) const {
@@ -149,24 +177,9 @@ absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const Inpu
   for (const InputTensor& input : inputs) dims.push_back(input.dims);
   ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const runtime::Plan> plan, PlanFor(dims));
 
-  std::vector<runtime::InputBytes> input_bytes;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    ABSL_ASSIGN_OR_RETURN(MemoryDesc desc,
-                          runtime::PlainDesc(inputs[i].dims, signature_.inputs[i].type,
-                                             inputs[i].layout == Layout::kNhwc));
-    input_bytes.push_back({std::move(desc), inputs[i].pieces});
-  }
-  std::vector<runtime::OutputBytes> output_bytes;
-  for (const OutputRequest& request : requests) {
-    if (request.index < 0 || request.index >= static_cast<int>(plan->outputs.size())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("output ", request.index, " of ", plan->outputs.size(), " is asked for"));
-    }
-    const MemoryDesc& inside = plan->outputs[request.index].desc;
-    ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, runtime::PlainDesc(inside.dims(), inside.data_type(),
-                                                              request.layout == Layout::kNhwc));
-    output_bytes.push_back({request.index, std::move(desc), AlignedBuffer()});
-  }
+  ABSL_ASSIGN_OR_RETURN(const std::vector<runtime::InputBytes> input_bytes, DescribeInputs(inputs));
+  ABSL_ASSIGN_OR_RETURN(std::vector<runtime::OutputBytes> output_bytes,
+                        DescribeOutputs(*plan, requests));
   const runtime::ExecutionContext context{
       .scratchpads = &shared_->scratchpads,
       .team = threading::Team(&shared_->arena, shared_->options.threads_per_request),

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/graph/onnx_model.h"
 #include "engine/primitives/scratchpad.h"
+#include "engine/runtime/executor.h"
 #include "engine/runtime/once_map.h"
 #include "engine/runtime/packed_weights.h"
 #include "engine/runtime/plan.h"
@@ -50,6 +51,8 @@ class LoadedModel : public Model {
 
   absl::StatusOr<std::shared_ptr<const runtime::Plan>> PlanFor(const std::vector<Dims>& dims) const;
   absl::Status CheckInputs(absl::Span<const InputTensor> inputs) const;
+  absl::StatusOr<std::vector<runtime::InputBytes>> DescribeInputs(
+      absl::Span<const InputTensor> inputs) const;
   // The signature's input dims for this batch; kInvalidArgument where another dimension is open.
   absl::StatusOr<std::vector<Dims>> DimsForBatch(int64_t batch) const;
 

@@ -9,6 +9,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/runtime/layouts.h"
 #include "engine/runtime/memory_plan.h"
+#include "engine/runtime/reference_reason.h"
 
 namespace tilewire::runtime {
 namespace {
@@ -66,6 +67,10 @@ absl::StatusOr<std::shared_ptr<const Primitive>> PlanBuilder::Create(const OpDes
   attributes.scratchpad_mode = ScratchpadMode::kUser;
   ABSL_ASSIGN_OR_RETURN(PrimitiveCache::Found found,
                         context_.cache->GetOrCreate(desc, attributes, context_.options));
+  if (IsReference(*found.primitive)) {
+    reference_reasons_.try_emplace(found.primitive.get(),
+                                   WhyReference(desc, attributes, context_.options));
+  }
   return std::move(found.primitive);
 }
 
@@ -136,6 +141,10 @@ void PlanBuilder::Emit(absl::string_view node, std::shared_ptr<const Primitive> 
   }
   plan_->scratchpad_bytes = std::max(plan_->scratchpad_bytes, primitive->info().scratchpad_bytes);
   std::string description = Describe(*primitive, remark);
+  const auto reason = reference_reasons_.find(primitive.get());
+  if (reason != reference_reasons_.end()) {
+    absl::StrAppend(&description, " (reference, because ", reason->second, ")");
+  }
   plan_->steps.push_back(
       {std::string(node), std::move(description), std::move(primitive), std::move(bindings)});
 }

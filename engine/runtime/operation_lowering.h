@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The work of lowering, one overload of Lower() per operation: those with weights and fused steps
+// in lower_weighted.cc, the others in lowering.cc. Private to these two files. Thread-compatible.
+#ifndef ENGINE_RUNTIME_OPERATION_LOWERING_H_
+#define ENGINE_RUNTIME_OPERATION_LOWERING_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/graph/network.h"
+#include "engine/runtime/plan.h"
+#include "engine/runtime/plan_builder.h"
+
+namespace tilewire::runtime {
+
+// How a chain of fused steps is carried out: the first `taken` as post-ops, the others as steps of
+// their own.
+struct Fusion {
+  Attributes attributes;
+  graph::ValueId addend = graph::kNoValue;  // of the sum among the post-ops
+  size_t taken = 0;
+};
+
+class Lowering {
+ public:
+  using Place = PlanBuilder::Place;
+  using Operation = graph::Operation;
+  using FusedStep = graph::FusedStep;
+  using ValueId = graph::ValueId;
+
+  Lowering(const graph::Network& network, const LoweringContext& context)
+      : network_(network), builder_(network, context) {}
+
+  absl::StatusOr<std::shared_ptr<const Plan>> Build();
+
+ private:
+  absl::Status Lower(const Operation& op, const graph::Convolution& convolution);
+  absl::Status Lower(const Operation& op, const graph::InnerProduct& product);
+  absl::Status Lower(const Operation& op, const graph::Pooling& pooling);
+  absl::Status Lower(const Operation& op, const graph::Eltwise& eltwise);
+  absl::Status Lower(const Operation& op, const graph::Softmax& softmax);
+  absl::Status Lower(const Operation& op, const graph::Sum& sum);
+  absl::Status Lower(const Operation& op, const graph::Concat& concat);
+  absl::Status Lower(const Operation& op, const graph::Shuffle& shuffle);
+  absl::Status Lower(const Operation& op, const graph::Reshape& reshape);
+  absl::Status Lower(const Operation& op, const graph::Transpose& transpose);
+
+  absl::Status LowerWeighted(const Operation& op, std::shared_ptr<const Primitive> primitive,
+                             const graph::Weights& weights, const std::vector<float>& bias,
+                             const std::vector<FusedStep>& fused, const Fusion& fusion);
+  absl::StatusOr<std::shared_ptr<const Primitive>> CreateInnerProduct(const Operation& op,
+                                                                      InnerProductDesc desc,
+                                                                      const Attributes& attributes);
+  absl::StatusOr<Place> DestinationHolding(const Operation& op, ValueId addend,
+                                           const MemoryDesc& desc, int src);
+  absl::Status LowerFusedRest(const Operation& op, const std::vector<FusedStep>& fused, size_t from,
+                              Place place);
+  absl::StatusOr<MemoryDesc> LayoutOfSources(const Operation& op);
+  absl::StatusOr<std::vector<Place>> SourcesInLayout(const Operation& op, const MemoryDesc& layout);
+  absl::Status EmitUnary(const Operation& op, std::shared_ptr<const Primitive> primitive,
+                         const Place& src, bool may_run_in_place);
+
+  const graph::Network& network_;
+  PlanBuilder builder_;
+};
+
+}  // namespace tilewire::runtime
+
+#endif  // ENGINE_RUNTIME_OPERATION_LOWERING_H_

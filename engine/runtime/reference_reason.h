@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Why a primitive is the reference one: what each faster implementation answered. Thread-safe.
+#ifndef ENGINE_RUNTIME_REFERENCE_REASON_H_
+#define ENGINE_RUNTIME_REFERENCE_REASON_H_
+
+#include <string>
+
+#include "engine/primitives/primitives.h"
+
+namespace tilewire::runtime {
+
+bool IsReference(const Primitive& primitive);
+
+// "pooling/avx2_f32: needs avx2; ...", one entry a row of the primitive's table; "there is no
+// other" where the table has the reference only. Costs a creation each: for messages.
+std::string WhyReference(const OpDesc& desc, const Attributes& attributes,
+                         const CreateOptions& options);
+
+}  // namespace tilewire::runtime
+
+#endif  // ENGINE_RUNTIME_REFERENCE_REASON_H_
