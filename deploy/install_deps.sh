@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Installs the Debian 12 packages that Tilewire needs. Quiet when there is nothing to do.
 #
 #   deploy/install_deps.sh            what building and serving needs

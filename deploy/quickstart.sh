@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # From a clone to real answers: installs what is missing, builds, serves the built-in models on this machine and
 # classifies every held-out digit over gRPC in both layouts.
 #

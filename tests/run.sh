@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, builds everything, runs every test, names every skipped one with its reason, and ends
 # with "N passed, N failed". Exit status 0 only if nothing failed.
 #

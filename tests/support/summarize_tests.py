@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Counts test cases from Bazel's build events and the tests' XML reports.
 
 usage: summarize_tests.py EVENTS.json BAZEL_STATUS
