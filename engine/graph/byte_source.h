@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bytes at offsets: a file on disk or a string in memory. A file is read, never mapped: a file that
+// is truncated while it is read gives a status, a mapping would give a signal. Thread-compatible.
+#ifndef ENGINE_GRAPH_BYTE_SOURCE_H_
+#define ENGINE_GRAPH_BYTE_SOURCE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tilewire::graph {
+
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  virtual int64_t size() const = 0;
+  // kInvalidArgument  the range leaves the source, or the file became shorter
+  virtual absl::Status Read(int64_t offset, int64_t count, void* dst) = 0;
+  // kInvalidArgument  the file was written to since it was opened
+  virtual absl::Status CheckUnchanged() = 0;
+};
+
+// `bytes` must outlive the source.
+class MemorySource final : public ByteSource {
+ public:
+  explicit MemorySource(absl::string_view bytes) : bytes_(bytes) {}
+  int64_t size() const override { return static_cast<int64_t>(bytes_.size()); }
+  absl::Status Read(int64_t offset, int64_t count, void* dst) override;
+  absl::Status CheckUnchanged() override { return absl::OkStatus(); }
+
+ private:
+  absl::string_view bytes_;
+};
+
+//   kNotFound         no such file, or no right to read it
+//   kInvalidArgument  not a regular file
+absl::StatusOr<std::unique_ptr<ByteSource>> OpenFile(const std::string& path);
+
+// A file beside another one (ONNX's external data): `location` is relative to the folder of
+// `beside`.
+//   kNotFound         no such file
+//   kInvalidArgument  an absolute path, a `..`, a symbolic link on the way, a file with a second
+//   hard link, or anything
+//                     but a regular file: each would let a model read what is not part of it
+absl::StatusOr<std::unique_ptr<ByteSource>> OpenFileBeside(const std::string& beside,
+                                                           absl::string_view location);
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_GRAPH_BYTE_SOURCE_H_

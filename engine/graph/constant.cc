@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/graph/constant.h"
+
+#include <utility>
+
+namespace tilewire::graph {
+
+ConstantPtr MakeInts(std::string name, Dims dims, std::vector<int64_t> values) {
+  auto constant = std::make_shared<Constant>();
+  constant->name = std::move(name);
+  constant->dims = std::move(dims);
+  constant->ints = std::move(values);
+  return constant;
+}
+
+ConstantPtr MakeFloats(std::string name, Dims dims, std::vector<float> values) {
+  auto owned = std::make_shared<const std::vector<float>>(std::move(values));
+  auto constant = std::make_shared<Constant>();
+  constant->name = std::move(name);
+  constant->dims = std::move(dims);
+  constant->is_float = true;
+  constant->floats = *owned;
+  constant->owner = std::move(owned);
+  return constant;
+}
+
+ConstantPtr Reshaped(const Constant& constant, std::string name, Dims dims) {
+  auto reshaped = std::make_shared<Constant>(constant);
+  reshaped->name = std::move(name);
+  reshaped->dims = std::move(dims);
+  return reshaped;
+}
+
+}  // namespace tilewire::graph

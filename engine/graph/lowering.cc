@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/graph/lowering.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/op_table.h"
+
+namespace tilewire::graph {
+namespace {
+
+// Bytes of one tensor; far above any memory, far below an overflow in what is computed from it.
+constexpr int64_t kLargestTensorBytes = int64_t{1} << 46;
+
+bool FitsInMemory(const Dims& dims) {
+  const std::optional<int64_t> count = ElementCount(dims);
+  return count && *count <= kLargestTensorBytes / static_cast<int64_t>(sizeof(float));
+}
+
+std::vector<Operand> Initializers(const ModelGraph& graph) {
+  std::vector<Operand> tensors(graph.tensor_names.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (graph.initializers[i] == nullptr) continue;
+    tensors[i].constant = graph.initializers[i];
+    tensors[i].dims = graph.initializers[i]->dims;
+  }
+  return tensors;
+}
+
+// An input is missing only when its producer has an output that this engine does not compute.
+absl::Status CheckInputs(const Node& node, const ModelGraph& graph,
+                         const std::vector<Operand>& tensors) {
+  for (TensorId input : node.inputs) {
+    if (input != kNoTensor && !tensors[input].defined()) {
+      return node.Unimplemented(absl::StrCat("reads '", graph.tensor_names[input].substr(0, 200),
+                                             "', an optional output that is not supported"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool NodeContext::AllConstant() const {
+  for (int i = 0; i < input_count(); ++i) {
+    if (Has(i) && input(i).constant == nullptr) return false;
+  }
+  return true;
+}
+
+absl::StatusOr<ConstantPtr> NodeContext::Floats(int i) const {
+  const ConstantPtr& constant = input(i).constant;
+  if (constant == nullptr)
+    return node.Unimplemented(absl::StrCat("input ", i, " is computed at run time"));
+  if (!constant->is_float) return node.Invalid(absl::StrCat("input ", i, " is not floating-point"));
+  return constant;
+}
+
+absl::StatusOr<ConstantPtr> NodeContext::Ints(int i) const {
+  const ConstantPtr& constant = input(i).constant;
+  if (constant == nullptr)
+    return node.Unimplemented(absl::StrCat("input ", i, " is computed at run time"));
+  if (constant->is_float) return node.Invalid(absl::StrCat("input ", i, " is not of integers"));
+  return constant;
+}
+
+absl::StatusOr<ValueId> NodeContext::Runtime(int i) const {
+  if (input(i).value == kNoValue)
+    return node.Unimplemented(absl::StrCat("input ", i, " is a constant"));
+  return input(i).value;
+}
+
+absl::StatusOr<ValueId> NodeContext::Emit(OperationParams params, std::vector<ValueId> srcs,
+                                          Dims dims, absl::string_view suffix) {
+  for (int64_t dim : dims) {
+    if (dim < 1)
+      return node.Invalid(absl::StrCat("the result would have dims ", DimsToString(dims)));
+  }
+  if (dims.size() > kMaxRank)
+    return node.Invalid(absl::StrCat("the result would have rank ", dims.size()));
+  if (!FitsInMemory(dims))
+    return node.Invalid(absl::StrCat("the result is too large: ", DimsToString(dims)));
+  const ValueId dst = static_cast<ValueId>(network_->values.size());
+  network_->values.push_back(
+      {absl::StrCat(output_name(), suffix), DataType::kF32, std::move(dims)});
+  network_->operations.push_back({node.name(), std::move(params), std::move(srcs), dst});
+  return dst;
+}
+
+absl::StatusOr<ValueId> NodeContext::EmitReshape(ValueId src, Dims dims, absl::string_view suffix) {
+  if (value(src).dims == dims) return src;
+  return Emit(Reshape{}, {src}, std::move(dims), suffix);
+}
+
+absl::Status NodeContext::SetOutput(const Operand& operand) {
+  tensors_[node.outputs[0]] = Operand(operand);
+  return absl::OkStatus();
+}
+
+absl::Status NodeContext::SetOutput(ValueId value) {
+  return SetOutput(Operand{nullptr, value, this->value(value).dims});
+}
+
+absl::Status NodeContext::SetOutput(ConstantPtr constant) {
+  Dims dims = constant->dims;
+  return SetOutput(Operand{std::move(constant), kNoValue, std::move(dims)});
+}
+
+absl::Status NodeContext::Finish(OperationParams params, std::vector<ValueId> srcs, Dims dims) {
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst,
+                        Emit(std::move(params), std::move(srcs), std::move(dims)));
+  return SetOutput(dst);
+}
+
+absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph) {
+  std::vector<Operand> tensors = Initializers(graph);
+  for (const Node& node : graph.nodes) {
+    Network scratch;
+    NodeContext context(node, graph, &tensors, &scratch);
+    bool ready = FindOp(node)->folds;
+    for (TensorId input : node.inputs)
+      ready = ready && (input == kNoTensor || tensors[input].constant != nullptr);
+    if (ready) ABSL_RETURN_IF_ERROR(FindOp(node)->lower(context));
+  }
+  return tensors;
+}
+
+absl::StatusOr<Network> Lower(const ModelGraph& graph, std::vector<Operand> folded,
+                              absl::Span<const Dims> input_dims) {
+  Network network;
+  std::vector<Operand> tensors = std::move(folded);
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const TensorId id = graph.inputs[i].id;
+    if (!FitsInMemory(input_dims[i])) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input '", graph.tensor_names[id], "' is too large: ", DimsToString(input_dims[i])));
+    }
+    tensors[id] = {nullptr, static_cast<ValueId>(i), input_dims[i]};
+    network.values.push_back({graph.tensor_names[id], DataType::kF32, input_dims[i]});
+    network.inputs.push_back(static_cast<ValueId>(i));
+  }
+  for (const Node& node : graph.nodes) {
+    if (tensors[node.outputs[0]].defined()) continue;  // folded
+    ABSL_RETURN_IF_ERROR(CheckInputs(node, graph, tensors));
+    NodeContext context(node, graph, &tensors, &network);
+    ABSL_RETURN_IF_ERROR(FindOp(node)->lower(context));
+  }
+  for (const DeclaredTensor& output : graph.outputs) {
+    if (tensors[output.id].value == kNoValue) {
+      return absl::UnimplementedError(absl::StrCat("output '", graph.tensor_names[output.id],
+                                                   "' depends on no input or is not supported"));
+    }
+    network.outputs.push_back(tensors[output.id].value);
+  }
+  return network;
+}
+
+}  // namespace tilewire::graph

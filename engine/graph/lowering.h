@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nodes to operations. Every node is visited once in topological order with the concrete dims (and,
+// where they are known, the values) of its inputs: shape arithmetic folds to constants on the way,
+// everything else appends operations to a Network. What an operator does is in ops/; this file
+// holds what they share.
+#ifndef ENGINE_GRAPH_LOWERING_H_
+#define ENGINE_GRAPH_LOWERING_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/graph/constant.h"
+#include "engine/graph/model_graph.h"
+#include "engine/graph/network.h"
+#include "engine/graph/node.h"
+
+namespace tilewire::graph {
+
+// What is known about a tensor while lowering: its value, or that it is computed at run time.
+struct Operand {
+  ConstantPtr constant;      // not null: folded
+  ValueId value = kNoValue;  // else: this value of the network
+  Dims dims;
+  bool defined() const { return constant != nullptr || value != kNoValue; }
+};
+
+// One node being lowered. Operators read inputs(), append operations with Emit() and end with
+// SetOutput().
+class NodeContext {
+ public:
+  NodeContext(const Node& node, const ModelGraph& graph, std::vector<Operand>* tensors,
+              Network* network)
+      : node(node), graph_(graph), tensors_(*tensors), network_(network) {}
+
+  const Node& node;
+
+  int input_count() const { return static_cast<int>(node.inputs.size()); }
+  bool Has(int i) const { return i < input_count() && node.inputs[i] != kNoTensor; }
+  const Operand& input(int i) const { return tensors_[node.inputs[i]]; }
+  bool AllConstant() const;
+  // The input as a constant of f32 or of integers. kUnimplemented: it is computed at run time.
+  // kInvalidArgument: it has the other type.
+  absl::StatusOr<ConstantPtr> Floats(int i) const;
+  absl::StatusOr<ConstantPtr> Ints(int i) const;
+  // The input as a value of the network. kUnimplemented: it is a constant.
+  absl::StatusOr<ValueId> Runtime(int i) const;
+
+  const Value& value(ValueId id) const { return network_->values[id]; }
+  // The name of output i in the file; unique.
+  const std::string& output_name(int i = 0) const { return graph_.tensor_names[node.outputs[i]]; }
+
+  // Appends an operation; its result gets `dims` and the name of output 0 followed by `suffix`.
+  //   kInvalidArgument  a dimension below 1, a rank over kMaxRank, a size that overflows
+  absl::StatusOr<ValueId> Emit(OperationParams params, std::vector<ValueId> srcs, Dims dims,
+                               absl::string_view suffix = "");
+  // Emit() of a Reshape; `src` itself where the dims are equal.
+  absl::StatusOr<ValueId> EmitReshape(ValueId src, Dims dims, absl::string_view suffix = "");
+
+  absl::Status SetOutput(ValueId value);
+  absl::Status SetOutput(ConstantPtr constant);
+  absl::Status SetOutput(const Operand& operand);  // passes an input on
+  // Emit() and SetOutput() in one.
+  absl::Status Finish(OperationParams params, std::vector<ValueId> srcs, Dims dims);
+
+ private:
+  const ModelGraph& graph_;
+  std::vector<Operand>& tensors_;  // by TensorId
+  Network* network_;
+};
+
+// Folds every node that depends on no input. Done once a model; the result is where Lower() starts.
+absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph);
+
+// The network for these input dims (checked by the caller), one operation or a few per node, no
+// pass applied.
+//   kInvalidArgument  a shape that some node cannot take
+//   kUnimplemented    a use of an operator that is not supported
+absl::StatusOr<Network> Lower(const ModelGraph& graph, std::vector<Operand> folded,
+                              absl::Span<const Dims> input_dims);
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_GRAPH_LOWERING_H_

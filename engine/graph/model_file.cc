@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The file is walked field by field. Initializers, nearly all of it, are read in place
+// (tensor_reader.h); the rest of the graph is gathered into one small message that protobuf parses.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/model_graph.h"
+#include "engine/graph/tensor_reader.h"
+#include "engine/graph/wire_cursor.h"
+
+namespace tilewire::graph {
+namespace {
+
+constexpr int64_t kOldestOpset = 6;
+constexpr int64_t kNewestOpset = 17;
+// Nodes, names and small constants; protobuf's own limit is 2 GiB.
+constexpr int64_t kLargestSkeleton = int64_t{1} << 30;
+
+struct Parts {
+  std::string skeleton;  // a GraphProto without initializers
+  std::vector<ConstantPtr> initializers;
+  std::vector<onnx::OperatorSetIdProto> opsets;
+  bool has_graph = false;
+};
+
+absl::Status AppendBytes(ByteSource* source, int64_t begin, int64_t end, std::string* bytes) {
+  const size_t old_size = bytes->size();
+  if (static_cast<int64_t>(old_size) + end - begin > kLargestSkeleton) {
+    return absl::InvalidArgumentError("more than 1 GiB beside the initializers");
+  }
+  bytes->resize(old_size + (end - begin));
+  return source->Read(begin, end - begin, bytes->data() + old_size);
+}
+
+absl::Status ReadGraph(ByteWindow* window, const WireField& graph, TensorReader* tensors,
+                       Parts* parts) {
+  if (graph.type != WireType::kLengthDelimited)
+    return absl::InvalidArgumentError("not a model: malformed graph");
+  parts->has_graph = true;
+  WireCursor cursor(window, graph.offset, graph.offset + graph.length);
+  while (!cursor.done()) {
+    ABSL_ASSIGN_OR_RETURN(const WireField field, cursor.Next());
+    const int64_t end = field.offset + field.length;
+    switch (field.number) {
+      case onnx::GraphProto::kInitializerFieldNumber: {
+        if (field.type != WireType::kLengthDelimited) {
+          return absl::InvalidArgumentError("not a model: malformed initializer");
+        }
+        ABSL_ASSIGN_OR_RETURN(ConstantPtr tensor, tensors->Read(window, field.offset, end));
+        parts->initializers.push_back(std::move(tensor));
+        break;
+      }
+      case onnx::GraphProto::kNodeFieldNumber:
+      case onnx::GraphProto::kNameFieldNumber:
+      case onnx::GraphProto::kInputFieldNumber:
+      case onnx::GraphProto::kOutputFieldNumber:
+        ABSL_RETURN_IF_ERROR(AppendBytes(&window->source(), field.begin, end, &parts->skeleton));
+        break;
+      case 15:  // sparse_initializer
+        return absl::UnimplementedError("sparse initializers are not supported");
+      default:
+        break;  // documentation, inferred shapes
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadModel(ByteWindow* window, TensorReader* tensors, Parts* parts) {
+  WireCursor cursor(window, 0, window->source().size());
+  while (!cursor.done()) {
+    ABSL_ASSIGN_OR_RETURN(const WireField field, cursor.Next());
+    if (field.number == onnx::ModelProto::kGraphFieldNumber) {
+      ABSL_RETURN_IF_ERROR(ReadGraph(window, field, tensors, parts));
+    } else if (field.number == onnx::ModelProto::kOpsetImportFieldNumber) {
+      ABSL_ASSIGN_OR_RETURN(const std::string bytes, ReadString(window, field, 65536));
+      if (!parts->opsets.emplace_back().ParseFromString(bytes)) {
+        return absl::InvalidArgumentError("not a model: malformed opset_import");
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> DefaultOpset(const std::vector<onnx::OperatorSetIdProto>& opsets) {
+  int64_t opset = 0;
+  for (const onnx::OperatorSetIdProto& entry : opsets) {
+    if (!entry.domain().empty() && entry.domain() != "ai.onnx") continue;
+    if (opset != 0 && entry.version() != opset)
+      return absl::InvalidArgumentError("two opsets of the default domain");
+    opset = entry.version();
+  }
+  if (opset == 0)
+    return absl::InvalidArgumentError("not a model: no opset_import of the default domain");
+  if (opset < kOldestOpset || opset > kNewestOpset) {
+    return absl::UnimplementedError(absl::StrCat("opset ", opset,
+                                                 " of domain 'ai.onnx'; supported are ",
+                                                 kOldestOpset, " to ", kNewestOpset));
+  }
+  return opset;
+}
+
+}  // namespace
+
+absl::StatusOr<FileContents> ReadModelFile(ByteSource* source, const std::string& model_path) {
+  if (source->size() == 0) return absl::InvalidArgumentError("not a model: an empty file");
+  Parts parts;
+  ByteWindow window(source);
+  TensorReader tensors(model_path);
+  ABSL_RETURN_IF_ERROR(ReadModel(&window, &tensors, &parts));
+  ABSL_RETURN_IF_ERROR(source->CheckUnchanged());
+  ABSL_RETURN_IF_ERROR(tensors.CheckUnchanged());
+  if (!parts.has_graph) return absl::InvalidArgumentError("not a model: no graph");
+
+  FileContents contents;
+  ABSL_ASSIGN_OR_RETURN(contents.opset, DefaultOpset(parts.opsets));
+  contents.graph = std::make_unique<onnx::GraphProto>();
+  if (!contents.graph->ParseFromString(parts.skeleton)) {
+    return absl::InvalidArgumentError("not a model: malformed graph");
+  }
+  contents.graph->DiscardUnknownFields();
+  contents.initializers = std::move(parts.initializers);
+  return contents;
+}
+
+}  // namespace tilewire::graph

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/graph/network_text.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace tilewire::graph {
+namespace {
+
+bool AllEqual(const Dims& dims, int64_t value) {
+  return std::all_of(dims.begin(), dims.end(), [value](int64_t dim) { return dim == value; });
+}
+
+std::string SizesText(absl::string_view name, const Dims& dims, int64_t usual) {
+  return AllEqual(dims, usual) ? "" : absl::StrCat(" ", name, "=", DimsToString(dims));
+}
+
+std::string PadsText(const Dims& left, const Dims& right) {
+  if (AllEqual(left, 0) && AllEqual(right, 0)) return "";
+  return absl::StrCat(" pads=", DimsToString(left), ",", DimsToString(right));
+}
+
+std::string WeightsText(const Weights& weights, const std::vector<float>& bias) {
+  return absl::StrCat(" ", weights.key, DimsToString(weights.dims),
+                      weights.transposed ? " transposed" : "",
+                      weights.scale.empty() ? "" : " scaled", bias.empty() ? "" : " bias");
+}
+
+std::string EltwiseText(const jit::EltwiseOp& op) {
+  return absl::StrCat(jit::EltwiseAlgorithmName(op.algorithm), "(", op.alpha, ",", op.beta, ")");
+}
+
+// One overload an operation: the name, then what follows the sources.
+class ParamsText {
+ public:
+  explicit ParamsText(const Network& network) : network_(network) {}
+  std::string name, rest;
+
+  void operator()(const Convolution& c) {
+    name = "convolution";
+    rest = absl::StrCat(WeightsText(c.weights, c.bias),
+                        c.groups == 1 ? "" : absl::StrCat(" groups=", c.groups),
+                        SizesText("strides", c.strides, 1), SizesText("dilations", c.dilations, 0),
+                        PadsText(c.padding_left, c.padding_right));
+    AddFused(c.fused);
+  }
+  void operator()(const InnerProduct& product) {
+    name = "inner_product";
+    rest = WeightsText(product.weights, product.bias);
+    AddFused(product.fused);
+  }
+  void operator()(const Pooling& pooling) {
+    constexpr absl::string_view kNames[] = {"max_pooling", "avg_include_padding",
+                                            "avg_exclude_padding"};
+    name = std::string(kNames[static_cast<int>(pooling.algorithm)]);
+    rest = absl::StrCat(" kernel=", DimsToString(pooling.kernel),
+                        SizesText("strides", pooling.strides, 1),
+                        PadsText(pooling.padding_left, pooling.padding_right));
+  }
+  void operator()(const Eltwise& eltwise) {
+    name = "eltwise";
+    rest = absl::StrCat(" ", EltwiseText(eltwise.op));
+  }
+  void operator()(const Softmax& softmax) { SetAxis("softmax", softmax.axis); }
+  void operator()(const Sum&) { name = "sum"; }
+  void operator()(const Concat& concat) { SetAxis("concat", concat.axis); }
+  void operator()(const Shuffle& shuffle) {
+    SetAxis("shuffle", shuffle.axis);
+    absl::StrAppend(&rest, " group_size=", shuffle.group_size);
+  }
+  void operator()(const Reshape&) { name = "reshape"; }
+  void operator()(const Transpose& transpose) {
+    name = "transpose";
+    rest = absl::StrCat(" order=[", absl::StrJoin(transpose.order, ","), "]");
+  }
+
+ private:
+  void SetAxis(absl::string_view operation, int axis) {
+    name = std::string(operation);
+    rest = absl::StrCat(" axis=", axis);
+  }
+  void AddFused(const std::vector<FusedStep>& steps) {
+    for (const FusedStep& step : steps) {
+      absl::StrAppend(&rest, " + ",
+                      step.kind == FusedStep::Kind::kSum
+                          ? absl::StrCat("sum(", network_.values[step.addend].name, ")")
+                          : EltwiseText(step.eltwise));
+    }
+  }
+  const Network& network_;
+};
+
+}  // namespace
+
+std::string NetworkToText(const Network& network) {
+  const auto named = [&network](ValueId value) -> const Value& { return network.values[value]; };
+  std::string text;
+  for (ValueId input : network.inputs) {
+    absl::StrAppend(&text, "input ", named(input).name, " ", DimsToString(named(input).dims), "\n");
+  }
+  for (const Operation& operation : network.operations) {
+    ParamsText params(network);
+    std::visit([&params](const auto& operation_params) { params(operation_params); },
+               operation.params);
+    const std::string srcs = absl::StrJoin(
+        operation.srcs, ", ",
+        [&named](std::string* out, ValueId src) { absl::StrAppend(out, named(src).name); });
+    absl::StrAppend(&text, named(operation.dst).name, " ", DimsToString(named(operation.dst).dims),
+                    " = ", params.name, "(", srcs, ")", params.rest, "\n");
+  }
+  for (ValueId output : network.outputs)
+    absl::StrAppend(&text, "output ", named(output).name, "\n");
+  return text;
+}
+
+}  // namespace tilewire::graph

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One ONNX node with its names resolved to tensor ids, and typed access to its attributes.
+// Immutable.
+#ifndef ENGINE_GRAPH_NODE_H_
+#define ENGINE_GRAPH_NODE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/memory/dims.h"
+#include "protos/onnx_subset.pb.h"
+
+namespace tilewire::graph {
+
+using TensorId = int;
+constexpr TensorId kNoTensor = -1;  // an optional input or output that is left out
+
+class Node {
+ public:
+  Node(const onnx::NodeProto* proto, int index, int64_t opset)
+      : proto_(proto), index_(index), opset_(opset) {}
+
+  std::vector<TensorId> inputs, outputs;
+
+  const onnx::NodeProto& proto() const { return *proto_; }
+  const std::string& op() const { return proto_->op_type(); }
+  int64_t opset() const { return opset_; }
+  // The node's name, or "#<position in the file>" where it has none.
+  std::string name() const;
+  // "node 'conv1' (Conv, opset 13)", for messages.
+  std::string Describe() const;
+  absl::Status Invalid(absl::string_view what) const;        // kInvalidArgument, with Describe()
+  absl::Status Unimplemented(absl::string_view what) const;  // kUnimplemented, with Describe()
+
+  bool HasAttribute(absl::string_view name) const { return Find(name) != nullptr; }
+  // The attribute, or `absent` where the node has none of this name. kInvalidArgument: it has
+  // another type.
+  absl::StatusOr<int64_t> Int(absl::string_view name, int64_t absent) const;
+  absl::StatusOr<float> Float(absl::string_view name, float absent) const;
+  absl::StatusOr<std::string> String(absl::string_view name, absl::string_view absent) const;
+  absl::StatusOr<std::vector<int64_t>> Ints(absl::string_view name,
+                                            std::vector<int64_t> absent) const;
+  // nullptr where the node has none of this name.
+  absl::StatusOr<const onnx::TensorProto*> Tensor(absl::string_view name) const;
+  absl::StatusOr<std::vector<float>> Floats(absl::string_view name) const;
+
+  // kInvalidArgument: an attribute twice, or one that is not in `known` (names with blanks
+  // between).
+  absl::Status CheckAttributes(absl::string_view known) const;
+
+ private:
+  const onnx::AttributeProto* Find(absl::string_view name) const;
+  absl::StatusOr<const onnx::AttributeProto*> FindTyped(
+      absl::string_view name, onnx::AttributeProto::AttributeType type) const;
+
+  const onnx::NodeProto* proto_;
+  int index_;
+  int64_t opset_;
+};
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_GRAPH_NODE_H_

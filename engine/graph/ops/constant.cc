@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/ops.h"
+#include "engine/graph/tensor_reader.h"
+
+namespace tilewire::graph {
+namespace {
+
+absl::StatusOr<ConstantPtr> FromTensor(const NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const onnx::TensorProto* tensor, context.node.Tensor("value"));
+  const std::string bytes = tensor->SerializeAsString();
+  MemorySource source(bytes);
+  ByteWindow window(&source);
+  absl::StatusOr<ConstantPtr> constant = TensorReader("").Read(&window, 0, source.size());
+  if (!constant.ok()) {
+    return absl::Status(constant.status().code(),
+                        absl::StrCat(context.node.Describe(), ": ", constant.status().message()));
+  }
+  return Reshaped(**constant, context.output_name(), (*constant)->dims);
+}
+
+}  // namespace
+
+absl::Status LowerConstant(NodeContext& context) {
+  const Node& node = context.node;
+  if (node.proto().attribute_size() != 1) return node.Invalid("needs exactly one value");
+  if (node.HasAttribute("value")) {
+    ABSL_ASSIGN_OR_RETURN(ConstantPtr constant, FromTensor(context));
+    return context.SetOutput(std::move(constant));
+  }
+  if (node.HasAttribute("value_int")) {
+    ABSL_ASSIGN_OR_RETURN(const int64_t value, node.Int("value_int", 0));
+    return context.SetOutput(MakeInts(context.output_name(), {}, {value}));
+  }
+  if (node.HasAttribute("value_ints")) {
+    ABSL_ASSIGN_OR_RETURN(std::vector<int64_t> values, node.Ints("value_ints", {}));
+    const int64_t count = static_cast<int64_t>(values.size());
+    return context.SetOutput(MakeInts(context.output_name(), {count}, std::move(values)));
+  }
+  if (node.HasAttribute("value_float")) {
+    ABSL_ASSIGN_OR_RETURN(const float value, node.Float("value_float", 0));
+    return context.SetOutput(MakeFloats(context.output_name(), {}, {value}));
+  }
+  if (node.HasAttribute("value_floats")) {
+    ABSL_ASSIGN_OR_RETURN(std::vector<float> values, node.Floats("value_floats"));
+    const int64_t count = static_cast<int64_t>(values.size());
+    return context.SetOutput(MakeFloats(context.output_name(), {count}, std::move(values)));
+  }
+  return node.Unimplemented(absl::StrCat("attribute '", node.proto().attribute(0).name(), "'"));
+}
+
+}  // namespace tilewire::graph

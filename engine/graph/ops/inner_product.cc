@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/ops.h"
+#include "engine/graph/ops/weights.h"
+
+namespace tilewire::graph {
+namespace {
+
+struct MatrixWeights {
+  Weights weights;  // dims [O, I]
+  int64_t inputs = 0, outputs = 0;
+};
+
+// Input 1 as weights; `as_given` is [O, I], else [I, O].
+absl::StatusOr<MatrixWeights> ReadMatrix(const NodeContext& context, bool as_given) {
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr matrix, context.Floats(1));
+  if (matrix->dims.size() != 2) {
+    return context.node.Unimplemented(
+        absl::StrCat("a right side of dims ", DimsToString(matrix->dims)));
+  }
+  MatrixWeights result{WeightsOf(matrix), matrix->dims[as_given ? 1 : 0],
+                       matrix->dims[as_given ? 0 : 1]};
+  result.weights.dims = {result.outputs, result.inputs};
+  result.weights.transposed = !as_given;
+  if (!as_given) result.weights.key += "^T";
+  if (result.inputs < 1 || result.outputs < 1)
+    return context.node.Invalid("a right side without elements");
+  return result;
+}
+
+// Gemm's C times beta: [O], [1, O], or one element for all.
+absl::StatusOr<std::vector<float>> ReadGemmBias(const NodeContext& context, int64_t outputs,
+                                                float beta) {
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr c, context.Floats(2));
+  const Dims& dims = c->dims;
+  const bool row = dims == Dims{outputs} || dims == Dims{1, outputs};
+  const bool one = dims.size() <= 2 && c->count() == 1;
+  if (!row && !one)
+    return context.node.Unimplemented(absl::StrCat("C of dims ", DimsToString(dims)));
+  std::vector<float> bias(outputs);
+  for (int64_t o = 0; o < outputs; ++o) bias[o] = beta * c->floats[one ? 0 : o];
+  return bias;
+}
+
+}  // namespace
+
+absl::Status LowerGemm(NodeContext& context) {
+  const Node& node = context.node;
+  ABSL_ASSIGN_OR_RETURN(const float alpha, node.Float("alpha", 1.0f));
+  ABSL_ASSIGN_OR_RETURN(const float beta, node.Float("beta", 1.0f));
+  ABSL_ASSIGN_OR_RETURN(const int64_t transposed_a, node.Int("transA", 0));
+  ABSL_ASSIGN_OR_RETURN(const int64_t transposed_b, node.Int("transB", 0));
+  if (transposed_a != 0) return node.Unimplemented("transA");
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
+  ABSL_ASSIGN_OR_RETURN(MatrixWeights matrix, ReadMatrix(context, transposed_b != 0));
+  const Dims src_dims = context.input(0).dims;
+  if (src_dims.size() != 2 || src_dims[1] != matrix.inputs) {
+    return node.Invalid(absl::StrCat("A ", DimsToString(src_dims), " does not fit B of ",
+                                     matrix.inputs, " inputs"));
+  }
+  InnerProduct product;
+  if (context.Has(2)) {
+    ABSL_ASSIGN_OR_RETURN(product.bias, ReadGemmBias(context, matrix.outputs, beta));
+  }
+  if (alpha != 1) {
+    matrix.weights.scale.assign(matrix.outputs, alpha);
+    absl::StrAppend(&matrix.weights.key, "*", context.output_name());
+  }
+  product.weights = std::move(matrix.weights);
+  return context.Finish(std::move(product), {src}, {src_dims[0], matrix.outputs});
+}
+
+// [..., I] x [I, O]: all dimensions but the last are rows.
+absl::Status LowerMatMul(NodeContext& context) {
+  const Node& node = context.node;
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
+  ABSL_ASSIGN_OR_RETURN(MatrixWeights matrix, ReadMatrix(context, /*as_given=*/false));
+  Dims dims = context.input(0).dims;
+  if (dims.size() < 2 || dims.back() != matrix.inputs) {
+    return node.Invalid(
+        absl::StrCat("A ", DimsToString(dims), " does not fit B of ", matrix.inputs, " inputs"));
+  }
+  const int64_t rows = *CheckedProduct(absl::MakeSpan(dims).first(dims.size() - 1));
+  ABSL_ASSIGN_OR_RETURN(const ValueId flat,
+                        context.EmitReshape(src, {rows, matrix.inputs}, "/rows"));
+  InnerProduct product;
+  product.weights = std::move(matrix.weights);
+  dims.back() = matrix.outputs;
+  const bool is_matrix = dims.size() == 2;
+  ABSL_ASSIGN_OR_RETURN(const ValueId result,
+                        context.Emit(std::move(product), {flat}, {rows, matrix.outputs},
+                                     is_matrix ? "" : "/product"));
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.EmitReshape(result, std::move(dims)));
+  return context.SetOutput(dst);
+}
+
+}  // namespace tilewire::graph

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From opset 13 on Softmax works along one axis. Before, it flattened its input to a matrix at the
+// axis and worked along the rows; that is the same when everything behind the axis has one element.
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/ops.h"
+
+namespace tilewire::graph {
+
+absl::Status LowerSoftmax(NodeContext& context) {
+  const Node& node = context.node;
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
+  const Dims dims = context.input(0).dims;
+  const bool along_one_axis = node.opset() >= 13;
+  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", along_one_axis ? -1 : 1));
+  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, dims.size()));
+  int64_t rows = 1, columns = 1;
+  for (size_t i = 0; i < dims.size(); ++i) (static_cast<int>(i) < axis ? rows : columns) *= dims[i];
+  if (along_one_axis || columns == dims[axis]) return context.Finish(Softmax{axis}, {src}, dims);
+  ABSL_ASSIGN_OR_RETURN(const ValueId matrix, context.EmitReshape(src, {rows, columns}, "/matrix"));
+  ABSL_ASSIGN_OR_RETURN(const ValueId result,
+                        context.Emit(Softmax{1}, {matrix}, {rows, columns}, "/rows"));
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.EmitReshape(result, dims));
+  return context.SetOutput(dst);
+}
+
+}  // namespace tilewire::graph

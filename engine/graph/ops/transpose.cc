@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/ops.h"
+
+namespace tilewire::graph {
+namespace {
+
+absl::StatusOr<std::vector<int>> ReadOrder(const Node& node, size_t rank) {
+  std::vector<int64_t> reversed;
+  for (size_t i = rank; i-- > 0;) reversed.push_back(static_cast<int64_t>(i));
+  ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> perm, node.Ints("perm", reversed));
+  std::vector<bool> seen(rank, false);
+  if (perm.size() != rank)
+    return node.Invalid(absl::StrCat("perm of ", perm.size(), " axes for rank ", rank));
+  for (int64_t axis : perm) {
+    if (axis < 0 || axis >= static_cast<int64_t>(rank) || seen[axis])
+      return node.Invalid("perm is no permutation");
+    seen[axis] = true;
+  }
+  return std::vector<int>(perm.begin(), perm.end());
+}
+
+template <typename T>
+std::vector<T> Permute(absl::Span<const T> src, const Dims& src_dims, const std::vector<int>& order,
+                       const Dims& dst) {
+  Dims src_strides(src_dims.size(), 1);
+  for (size_t i = src_dims.size(); i-- > 1;) src_strides[i - 1] = src_strides[i] * src_dims[i];
+  std::vector<T> permuted;
+  permuted.reserve(src.size());
+  Dims index(dst.size(), 0);
+  for (size_t n = 0; n < src.size(); ++n) {
+    int64_t offset = 0;
+    for (size_t i = 0; i < dst.size(); ++i) offset += index[i] * src_strides[order[i]];
+    permuted.push_back(src[offset]);
+    for (size_t i = dst.size(); i-- > 0 && ++index[i] == dst[i];) index[i] = 0;
+  }
+  return permuted;
+}
+
+}  // namespace
+
+absl::Status LowerTranspose(NodeContext& context) {
+  const Dims src = context.input(0).dims;
+  ABSL_ASSIGN_OR_RETURN(std::vector<int> order, ReadOrder(context.node, src.size()));
+  Dims dst;
+  for (int axis : order) dst.push_back(src[axis]);
+  const ConstantPtr constant = context.input(0).constant;
+  if (constant == nullptr) {
+    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.Runtime(0));
+    return context.Finish(Transpose{std::move(order)}, {value}, std::move(dst));
+  }
+  if (constant->is_float) {
+    return context.SetOutput(
+        MakeFloats(context.output_name(), dst, Permute(constant->floats, src, order, dst)));
+  }
+  return context.SetOutput(MakeInts(context.output_name(), dst,
+                                    Permute(absl::MakeConstSpan(constant->ints), src, order, dst)));
+}
+
+}  // namespace tilewire::graph

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From constants to the weights of operations.
+#ifndef ENGINE_GRAPH_OPS_WEIGHTS_H_
+#define ENGINE_GRAPH_OPS_WEIGHTS_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/graph/constant.h"
+#include "engine/graph/lowering.h"
+#include "engine/graph/network.h"
+
+namespace tilewire::graph {
+
+// Borrows the constant's elements and takes its name as key.
+Weights WeightsOf(const ConstantPtr& constant);
+
+// Input i as a vector of `length` floats. kInvalidArgument: another shape or type.
+absl::StatusOr<std::vector<float>> ReadVector(const NodeContext& context, int i, int64_t length);
+
+// Emits dst[n,c,...] = scale[c] * src[n,c,...] + shift[c] and makes it output 0. It is a depthwise
+// convolution with a window of one element, which a pass folds into a convolution or inner product
+// before it where there is one. src may be of rank 2 to 5.
+absl::Status FinishScaleShift(NodeContext& context, ValueId src, std::vector<float> scale,
+                              std::vector<float> shift);
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_GRAPH_OPS_WEIGHTS_H_

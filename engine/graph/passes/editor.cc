@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/graph/passes/editor.h"
+
+#include <utility>
+
+namespace tilewire::graph {
+
+const std::vector<FusedStep>* FusedSteps(const Operation& operation) {
+  if (const auto* convolution = std::get_if<Convolution>(&operation.params))
+    return &convolution->fused;
+  if (const auto* product = std::get_if<InnerProduct>(&operation.params)) return &product->fused;
+  return nullptr;
+}
+
+std::vector<FusedStep>* FusedSteps(Operation& operation) {
+  return const_cast<std::vector<FusedStep>*>(FusedSteps(std::as_const(operation)));
+}
+
+Editor::Editor(Network* network)
+    : network_(network),
+      producer_(network->values.size(), kNone),
+      use_count_(network->values.size(), 0),
+      removed_(network->operations.size(), false) {
+  for (int i = 0; i < size(); ++i) {
+    producer_[operation(i).dst] = i;
+    CountUses(operation(i), 1);
+  }
+  for (ValueId output : network->outputs) ++use_count_[output];
+}
+
+Editor::~Editor() {
+  std::vector<Operation> kept;
+  for (int i = 0; i < size(); ++i) {
+    if (!removed_[i]) kept.push_back(std::move(operation(i)));
+  }
+  network_->operations = std::move(kept);
+}
+
+void Editor::CountUses(const Operation& operation, int by) {
+  for (ValueId src : operation.srcs) use_count_[src] += by;
+  const std::vector<FusedStep>* fused = FusedSteps(operation);
+  if (fused == nullptr) return;
+  for (const FusedStep& step : *fused) {
+    if (step.kind == FusedStep::Kind::kSum) use_count_[step.addend] += by;
+  }
+}
+
+void Editor::SetSource(int op, int i, ValueId value) {
+  --use_count_[operation(op).srcs[i]];
+  ++use_count_[value];
+  operation(op).srcs[i] = value;
+}
+
+void Editor::ReplaceUses(ValueId from, ValueId to) {
+  for (int i = 0; i < size(); ++i) {
+    if (removed_[i]) continue;
+    for (size_t s = 0; s < operation(i).srcs.size(); ++s) {
+      if (operation(i).srcs[s] == from) SetSource(i, static_cast<int>(s), to);
+    }
+    std::vector<FusedStep>* fused = FusedSteps(operation(i));
+    for (size_t s = 0; fused != nullptr && s < fused->size(); ++s) {
+      if ((*fused)[s].addend != from) continue;
+      (*fused)[s].addend = to;
+      --use_count_[from];
+      ++use_count_[to];
+    }
+  }
+  for (ValueId& output : network_->outputs) {
+    if (output != from) continue;
+    output = to;
+    --use_count_[from];
+    ++use_count_[to];
+  }
+}
+
+void Editor::Remove(int op) {
+  CountUses(operation(op), -1);
+  producer_[operation(op).dst] = kNone;
+  removed_[op] = true;
+}
+
+void Editor::Replace(int op, Operation replacement, int old) {
+  Remove(old);
+  CountUses(operation(op), -1);
+  operation(op) = std::move(replacement);
+  CountUses(operation(op), 1);
+  producer_[operation(op).dst] = op;
+}
+
+}  // namespace tilewire::graph

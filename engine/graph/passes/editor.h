@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A network being changed: who produces and who uses each value, kept up to date while a pass
+// rewires it. Operations keep their index until the editor is destroyed, which closes the gaps.
+// Thread-compatible.
+#ifndef ENGINE_GRAPH_PASSES_EDITOR_H_
+#define ENGINE_GRAPH_PASSES_EDITOR_H_
+
+#include <vector>
+
+#include "engine/graph/network.h"
+
+namespace tilewire::graph {
+
+class Editor {
+ public:
+  static constexpr int kNone = -1;
+
+  explicit Editor(Network* network);
+  ~Editor();
+  Editor(const Editor&) = delete;
+
+  Network& network() { return *network_; }
+  int size() const { return static_cast<int>(network_->operations.size()); }
+  bool removed(int op) const { return removed_[op]; }
+  Operation& operation(int op) { return network_->operations[op]; }
+  const Dims& dims(ValueId value) const { return network_->values[value].dims; }
+
+  // The operation that computes the value, kNone for an input.
+  int producer(ValueId value) const { return producer_[value]; }
+  // By sources, addends of fused sums and the network's outputs.
+  int use_count(ValueId value) const { return use_count_[value]; }
+
+  // The operation as T, nullptr when it is another one, removed, or kNone.
+  template <typename T>
+  T* As(int op) {
+    return op == kNone || removed_[op] ? nullptr : std::get_if<T>(&network_->operations[op].params);
+  }
+
+  void SetSource(int op, int i, ValueId value);
+  // Every use of `from` becomes a use of `to`.
+  void ReplaceUses(ValueId from, ValueId to);
+  // Removes the operation; nobody may use its result.
+  void Remove(int op);
+  // Puts `operation` in the place of `op` and removes `old`, whose sources and parameters it took
+  // over.
+  void Replace(int op, Operation operation, int old);
+
+ private:
+  void CountUses(const Operation& operation, int by);
+
+  Network* network_;
+  std::vector<int> producer_;
+  std::vector<int> use_count_;
+  std::vector<bool> removed_;
+};
+
+// The chain of fused steps of a convolution or inner product; nullptr for other operations.
+std::vector<FusedStep>* FusedSteps(Operation& operation);
+const std::vector<FusedStep>* FusedSteps(const Operation& operation);
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_GRAPH_PASSES_EDITOR_H_

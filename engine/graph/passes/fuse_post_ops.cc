@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A fused operation takes the place of the last one of its chain. So the addend of a sum is always
+// there: it was computed before the sum, and it cannot depend on the other source, whose only use
+// is the sum.
+#include <algorithm>
+
+#include "engine/graph/passes/editor.h"
+#include "engine/graph/passes/passes.h"
+
+namespace tilewire::graph {
+namespace {
+
+constexpr size_t kLongestChain = 4;  // PostOps::kCapacity of the primitives
+
+bool HasSum(const std::vector<FusedStep>& steps) {
+  return std::any_of(steps.begin(), steps.end(),
+                     [](const FusedStep& step) { return step.kind == FusedStep::Kind::kSum; });
+}
+
+// The operation that computes `value`, if it can take one more step; kNone otherwise.
+int Absorber(Editor& editor, ValueId value, bool for_sum) {
+  const int op = editor.producer(value);
+  if (op == Editor::kNone || editor.use_count(value) != 1) return Editor::kNone;
+  const std::vector<FusedStep>* steps = FusedSteps(std::as_const(editor.operation(op)));
+  if (steps == nullptr || steps->size() >= kLongestChain || (for_sum && HasSum(*steps)))
+    return Editor::kNone;
+  return op;
+}
+
+void Absorb(Editor& editor, int into, int op, const FusedStep& step) {
+  Operation fused = editor.operation(into);
+  FusedSteps(fused)->push_back(step);
+  fused.dst = editor.operation(op).dst;
+  editor.Replace(op, std::move(fused), into);
+}
+
+void TryEltwise(Editor& editor, int op, const Eltwise& eltwise) {
+  const int into = Absorber(editor, editor.operation(op).srcs[0], /*for_sum=*/false);
+  if (into != Editor::kNone)
+    Absorb(editor, into, op, {FusedStep::Kind::kEltwise, eltwise.op, kNoValue});
+}
+
+// Of two sources that could take the sum, the one that is computed later does: its own sources then
+// live no longer.
+void TrySum(Editor& editor, int op) {
+  const std::vector<ValueId> srcs = editor.operation(op).srcs;
+  if (srcs.size() != 2) return;
+  const int first = Absorber(editor, srcs[0], /*for_sum=*/true);
+  const int second = Absorber(editor, srcs[1], /*for_sum=*/true);
+  const int into = std::max(first, second);
+  if (into == Editor::kNone) return;
+  Absorb(editor, into, op, {FusedStep::Kind::kSum, {}, into == first ? srcs[1] : srcs[0]});
+}
+
+}  // namespace
+
+void FusePostOps(Network* network) {
+  Editor editor(network);
+  for (int i = 0; i < editor.size(); ++i) {
+    if (const Eltwise* eltwise = editor.As<Eltwise>(i); eltwise != nullptr) {
+      TryEltwise(editor, i, Eltwise(*eltwise));
+    } else if (editor.As<Sum>(i) != nullptr) {
+      TrySum(editor, i);
+    }
+  }
+}
+
+}  // namespace tilewire::graph

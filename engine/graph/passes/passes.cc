@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/graph/passes/passes.h"
+
+namespace tilewire::graph {
+
+void RunPasses(Network* network) {
+  FoldScaleShift(network);
+  CollapseReshapes(network);
+  FuseShuffle(network);
+  FoldFlatten(network);
+  FusePostOps(network);
+  RemoveDead(network);
+}
+
+}  // namespace tilewire::graph

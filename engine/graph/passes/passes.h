@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is done to a network between lowering and the runtime. Each pass keeps the network's meaning
+// (up to the rounding of folded factors) and its topological order, and costs little: no pass
+// touches weights element by element.
+#ifndef ENGINE_GRAPH_PASSES_PASSES_H_
+#define ENGINE_GRAPH_PASSES_PASSES_H_
+
+#include "engine/graph/network.h"
+
+namespace tilewire::graph {
+
+// A depthwise convolution of one element (a batch normalisation, or a product or sum per channel)
+// behind a convolution or inner product whose result only it uses: folded into that one's scale and
+// bias.
+void FoldScaleShift(Network* network);
+
+// A reshape of a reshape reads the first one's source; a reshape to the dims it comes from
+// disappears.
+void CollapseReshapes(Network* network);
+
+// Reshape that splits an axis in two, transpose that swaps the two, reshape back: a shuffle.
+void FuseShuffle(Network* network);
+
+// A reshape of [N,C,spatial...] to [N,C*spatial] before an inner product disappears: it reads its
+// source directly.
+void FoldFlatten(Network* network);
+
+// Elementwise functions and sums behind a convolution or inner product become its fused steps.
+void FusePostOps(Network* network);
+
+// Operations whose result nobody uses, then values that nothing names, disappear.
+void RemoveDead(Network* network);
+
+// All of them, in the order above.
+void RunPasses(Network* network);
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_GRAPH_PASSES_PASSES_H_

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A tensor is read in two steps. First its record: the small fields, and where its contents lie.
+// Only when the record shows that the contents have exactly the size that the dims ask for is
+// memory allocated, so that a few bytes cannot ask for gigabytes.
+#include "engine/graph/tensor_reader.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/aligned_buffer.h"
+#include "engine/base/status_macros.h"
+#include "protos/onnx_subset.pb.h"
+
+namespace tilewire::graph {
+namespace {
+
+using onnx::TensorProto;
+
+constexpr int64_t kLongestName = 65536;
+
+// `count` elements of `size` bytes, the first at `offset`, each `stride` bytes after the one
+// before.
+struct Run {
+  int64_t offset = 0, count = 0, size = 0, stride = 0;
+};
+
+struct Record {
+  std::string name;
+  std::vector<int64_t> dims;
+  int type = 0;
+  bool has_raw = false;
+  Run raw;                    // of bytes
+  std::vector<Run> fixed;     // float_data or double_data
+  std::vector<int64_t> ints;  // int32_data, int64_data or uint64_data
+  bool external = false;
+  std::map<std::string, std::string> external_entries;
+};
+
+int64_t FixedCount(const Record& record) {
+  int64_t count = 0;
+  for (const Run& run : record.fixed) count += run.count;
+  return count;
+}
+
+absl::Status Invalid(const Record& record, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("tensor '", record.name, "': ", what));
+}
+
+// One element or a packed run of float_data or double_data. Unpacked elements that follow each
+// other join one run.
+absl::Status AppendFixed(const WireField& field, int64_t size, Record* record) {
+  const WireType single = size == 4 ? WireType::kFixed32 : WireType::kFixed64;
+  if (field.type == single) {
+    const int64_t stride = field.offset - field.begin + size;
+    if (!record->fixed.empty()) {
+      Run& last = record->fixed.back();
+      if (last.stride == stride && last.offset + last.count * stride == field.offset) {
+        ++last.count;
+        return absl::OkStatus();
+      }
+    }
+    record->fixed.push_back({field.offset, 1, size, stride});
+    return absl::OkStatus();
+  }
+  if (field.type != WireType::kLengthDelimited || field.length % size != 0) {
+    return Invalid(*record, "malformed floating-point contents");
+  }
+  record->fixed.push_back({field.offset, field.length / size, size, size});
+  return absl::OkStatus();
+}
+
+absl::Status ReadExternalEntry(ByteWindow* window, const WireField& field, Record* record) {
+  ABSL_ASSIGN_OR_RETURN(const std::string bytes, ReadString(window, field, kLongestName));
+  onnx::StringStringEntryProto entry;
+  if (!entry.ParseFromString(bytes)) return Invalid(*record, "malformed external_data");
+  record->external_entries[entry.key()] = entry.value();
+  return absl::OkStatus();
+}
+
+absl::Status ReadField(ByteWindow* window, const WireField& field, Record* record) {
+  switch (field.number) {
+    case TensorProto::kDimsFieldNumber:
+      return AppendVarints(window, field, &record->dims);
+    case TensorProto::kDataTypeFieldNumber:
+      record->type = static_cast<int>(field.varint);
+      return absl::OkStatus();
+    case TensorProto::kFloatDataFieldNumber:
+      return AppendFixed(field, 4, record);
+    case TensorProto::kDoubleDataFieldNumber:
+      return AppendFixed(field, 8, record);
+    case TensorProto::kInt32DataFieldNumber:
+    case TensorProto::kInt64DataFieldNumber:
+    case TensorProto::kUint64DataFieldNumber:
+      return AppendVarints(window, field, &record->ints);
+    case TensorProto::kNameFieldNumber: {
+      ABSL_ASSIGN_OR_RETURN(record->name, ReadString(window, field, kLongestName));
+      return absl::OkStatus();
+    }
+    case TensorProto::kRawDataFieldNumber:
+      if (field.type != WireType::kLengthDelimited) return Invalid(*record, "malformed raw_data");
+      record->has_raw = true;
+      record->raw = {field.offset, field.length, 1, 1};
+      return absl::OkStatus();
+    case TensorProto::kExternalDataFieldNumber:
+      return ReadExternalEntry(window, field, record);
+    case TensorProto::kDataLocationFieldNumber:
+      record->external = field.varint == TensorProto::EXTERNAL;
+      return absl::OkStatus();
+    default:
+      return absl::OkStatus();
+  }
+}
+
+absl::StatusOr<Record> ReadRecord(ByteWindow* window, int64_t begin, int64_t end) {
+  Record record;
+  WireCursor cursor(window, begin, end);
+  while (!cursor.done()) {
+    ABSL_ASSIGN_OR_RETURN(const WireField field, cursor.Next());
+    ABSL_RETURN_IF_ERROR(ReadField(window, field, &record));
+  }
+  return record;
+}
+
+// Bytes of one element in raw_data; 0 for a type that is not read.
+int64_t ElementSize(int type) {
+  switch (type) {
+    case TensorProto::FLOAT:
+    case TensorProto::INT32:
+    case TensorProto::UINT32:
+      return 4;
+    case TensorProto::DOUBLE:
+    case TensorProto::INT64:
+    case TensorProto::UINT64:
+      return 8;
+    case TensorProto::INT16:
+    case TensorProto::UINT16:
+      return 2;
+    case TensorProto::INT8:
+    case TensorProto::UINT8:
+    case TensorProto::BOOL:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+bool IsFloat(int type) { return type == TensorProto::FLOAT || type == TensorProto::DOUBLE; }
+
+absl::StatusOr<int64_t> CheckedCount(const Record& record, int64_t element_size) {
+  if (record.dims.size() > kMaxRank)
+    return Invalid(record, absl::StrCat("rank ", record.dims.size(), " is over 12"));
+  for (int64_t dim : record.dims) {
+    if (dim < 0) return Invalid(record, absl::StrCat("negative dimension ", dim));
+  }
+  const std::optional<int64_t> count = CheckedProduct(record.dims);
+  if (!count || !CheckedMul(*count, element_size)) return Invalid(record, "dims overflow");
+  return *count;
+}
+
+// The contents must be given once, in the field that belongs to the type, and fit the dims exactly.
+absl::Status CheckContents(const Record& record, int64_t count, int64_t element_size) {
+  const int64_t fixed = FixedCount(record);
+  const int64_t ints = static_cast<int64_t>(record.ints.size());
+  if (record.has_raw) {
+    if (fixed != 0 || ints != 0) return Invalid(record, "both raw and typed contents");
+    if (record.raw.count != count * element_size) {
+      return Invalid(record, absl::StrCat("raw_data of ", record.raw.count,
+                                          " bytes where the dims ask for ", count * element_size));
+    }
+    return absl::OkStatus();
+  }
+  const int64_t right = IsFloat(record.type) ? fixed : ints;
+  const int64_t wrong = IsFloat(record.type) ? ints : fixed;
+  if (right != count || wrong != 0) {
+    return Invalid(record, absl::StrCat(right, " elements where the dims ask for ", count));
+  }
+  for (const Run& run : record.fixed) {
+    if (run.size != element_size) return Invalid(record, "contents of another floating-point type");
+  }
+  return absl::OkStatus();
+}
+
+// All runs, end to end.
+absl::Status Gather(ByteSource* source, const std::vector<Run>& runs, std::byte* dst) {
+  for (const Run& run : runs) {
+    if (run.stride == run.size) {
+      ABSL_RETURN_IF_ERROR(source->Read(run.offset, run.count * run.size, dst));
+      dst += run.count * run.size;
+      continue;
+    }
+    std::string spaced((run.count - 1) * run.stride + run.size, '\0');
+    ABSL_RETURN_IF_ERROR(source->Read(run.offset, spaced.size(), spaced.data()));
+    for (int64_t i = 0; i < run.count; ++i, dst += run.size)
+      memcpy(dst, spaced.data() + i * run.stride, run.size);
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+std::vector<int64_t> Widen(const std::byte* bytes, int64_t count) {
+  std::vector<int64_t> wide(count);
+  for (int64_t i = 0; i < count; ++i) {
+    T element;
+    memcpy(&element, bytes + i * sizeof(T), sizeof(T));
+    wide[i] = static_cast<int64_t>(element);
+  }
+  return wide;
+}
+
+std::vector<int64_t> WidenRaw(int type, const std::byte* bytes, int64_t count) {
+  switch (type) {
+    case TensorProto::INT8:
+      return Widen<int8_t>(bytes, count);
+    case TensorProto::UINT8:
+    case TensorProto::BOOL:
+      return Widen<uint8_t>(bytes, count);
+    case TensorProto::INT16:
+      return Widen<int16_t>(bytes, count);
+    case TensorProto::UINT16:
+      return Widen<uint16_t>(bytes, count);
+    case TensorProto::INT32:
+      return Widen<int32_t>(bytes, count);
+    case TensorProto::UINT32:
+      return Widen<uint32_t>(bytes, count);
+    default:
+      return Widen<int64_t>(bytes, count);
+  }
+}
+
+ConstantPtr FromBytes(const Record& record, int64_t count, AlignedBuffer bytes) {
+  Dims dims(record.dims.begin(), record.dims.end());
+  if (record.type == TensorProto::DOUBLE) {
+    std::vector<float> floats(count);
+    for (int64_t i = 0; i < count; ++i) {
+      double element;
+      memcpy(&element, bytes.data() + i * sizeof(double), sizeof(double));
+      floats[i] = static_cast<float>(element);
+    }
+    return MakeFloats(record.name, std::move(dims), std::move(floats));
+  }
+  if (record.type != TensorProto::FLOAT) {
+    return MakeInts(record.name, std::move(dims), WidenRaw(record.type, bytes.data(), count));
+  }
+  auto owner = std::make_shared<const AlignedBuffer>(std::move(bytes));
+  auto constant = std::make_shared<Constant>();
+  constant->name = record.name;
+  constant->dims = std::move(dims);
+  constant->is_float = true;
+  constant->floats = absl::MakeConstSpan(reinterpret_cast<const float*>(owner->data()), count);
+  constant->owner = std::move(owner);
+  return constant;
+}
+
+// An external tensor is raw data in another file.
+absl::Status LocateExternal(int64_t expected_bytes, const ByteSource& source, Record* record) {
+  if (record->has_raw || !record->fixed.empty() || !record->ints.empty()) {
+    return Invalid(*record, "both external and own contents");
+  }
+  int64_t offset = 0, length = expected_bytes;
+  for (const auto& [key, value] : record->external_entries) {
+    int64_t* number = key == "offset" ? &offset : key == "length" ? &length : nullptr;
+    if (number != nullptr && (!absl::SimpleAtoi(value, number) || *number < 0)) {
+      return Invalid(*record, absl::StrCat("external data with ", key, " '", value, "'"));
+    }
+  }
+  if (offset > source.size() || length > source.size() - offset) {
+    return Invalid(*record, "external data beyond the end of its file");
+  }
+  record->has_raw = true;
+  record->raw = {offset, length, 1, 1};
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ByteSource*> TensorReader::External(const std::string& location) {
+  if (model_path_.empty())
+    return absl::UnimplementedError("external data of a tensor that is no initializer");
+  std::unique_ptr<ByteSource>& source = external_[location];
+  if (source == nullptr) {
+    ABSL_ASSIGN_OR_RETURN(source, OpenFileBeside(model_path_, location));
+  }
+  return source.get();
+}
+
+absl::StatusOr<ConstantPtr> TensorReader::Read(ByteWindow* window, int64_t begin, int64_t end) {
+  ABSL_ASSIGN_OR_RETURN(Record record, ReadRecord(window, begin, end));
+  const int64_t element_size = ElementSize(record.type);
+  if (element_size == 0) {
+    return absl::UnimplementedError(absl::StrCat("tensor '", record.name,
+                                                 "' has ONNX element type ", record.type,
+                                                 ", which is not supported"));
+  }
+  ABSL_ASSIGN_OR_RETURN(const int64_t count, CheckedCount(record, element_size));
+  ByteSource* source = &window->source();
+  if (record.external) {
+    ABSL_ASSIGN_OR_RETURN(source, External(record.external_entries["location"]));
+    ABSL_RETURN_IF_ERROR(LocateExternal(count * element_size, *source, &record));
+  }
+  ABSL_RETURN_IF_ERROR(CheckContents(record, count, element_size));
+  if (!record.has_raw && !IsFloat(record.type)) {
+    return MakeInts(record.name, Dims(record.dims.begin(), record.dims.end()),
+                    std::move(record.ints));
+  }
+  ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes, AlignedBuffer::Allocate(count * element_size));
+  const std::vector<Run> runs = record.has_raw ? std::vector<Run>{record.raw} : record.fixed;
+  ABSL_RETURN_IF_ERROR(Gather(source, runs, bytes.data()));
+  return FromBytes(record, count, std::move(bytes));
+}
+
+absl::Status TensorReader::CheckUnchanged() {
+  for (const auto& [location, source] : external_) ABSL_RETURN_IF_ERROR(source->CheckUnchanged());
+  return absl::OkStatus();
+}
+
+}  // namespace tilewire::graph

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads ONNX TensorProto messages straight from the file: large contents go from the file into
+// their aligned place in one copy, with no protobuf object between. Types float, double, bool and
+// the integers up to int64; raw_data, the typed fields (packed or not) and external data.
+#ifndef ENGINE_GRAPH_TENSOR_READER_H_
+#define ENGINE_GRAPH_TENSOR_READER_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "engine/graph/byte_source.h"
+#include "engine/graph/constant.h"
+#include "engine/graph/wire_cursor.h"
+
+namespace tilewire::graph {
+
+// Thread-compatible.
+class TensorReader {
+ public:
+  // `model_path` locates external data; empty refuses it.
+  explicit TensorReader(std::string model_path) : model_path_(std::move(model_path)) {}
+
+  // The TensorProto in [begin, end) of the window's source.
+  //   kInvalidArgument    malformed, negative or overflowing dims, contents that do not fit the
+  //   dims, external data
+  //                       outside the model's folder; the message names the tensor
+  //   kUnimplemented      another element type
+  //   kNotFound           an external file that does not exist
+  //   kResourceExhausted  memory
+  absl::StatusOr<ConstantPtr> Read(ByteWindow* window, int64_t begin, int64_t end);
+
+  // kInvalidArgument: an external file was written to since it was opened.
+  absl::Status CheckUnchanged();
+
+ private:
+  absl::StatusOr<ByteSource*> External(const std::string& location);
+
+  std::string model_path_;
+  std::map<std::string, std::unique_ptr<ByteSource>> external_;  // by location
+};
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_GRAPH_TENSOR_READER_H_
