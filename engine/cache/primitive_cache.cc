@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "engine/base/checked_math.h"
 #include "engine/primitives/verbose.h"
 
 namespace tilewire {
@@ -22,8 +23,12 @@ namespace {
 // Few, so that each shard's part of the bound still holds hundreds of primitives; creation is rare
 // and lookups are short, so a lock is seldom waited for.
 constexpr int kShardCount = 4;
-// The primitive object, its descriptors, the list node and the map slot, roughly.
-constexpr int64_t kEntryOverheadBytes = 1024;
+// Generated code is mapped by pages.
+constexpr int64_t kPageBytes = 4096;
+// The primitive object, its descriptors, the list node, the map slot and the kernel's record of a
+// mapping, roughly; it also keeps the number of mappings well under the system's limit (65,530)
+// with the default capacity.
+constexpr int64_t kEntryOverheadBytes = 4096;
 
 using PrimitivePointer = std::shared_ptr<const Primitive>;
 
@@ -95,8 +100,8 @@ class Shard {
 
   void Insert(const std::string& key, const PrimitivePointer& primitive)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const int64_t bytes =
-        primitive->info().code_bytes + static_cast<int64_t>(key.size()) + kEntryOverheadBytes;
+    const int64_t bytes = RoundUp(primitive->info().code_bytes, kPageBytes) +
+                          static_cast<int64_t>(key.size()) + kEntryOverheadBytes;
     recent_.push_front({key, primitive, bytes});
     entries_.emplace(recent_.front().key, recent_.begin());
     statistics_.bytes += bytes;
