@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tilewire-server's command line and environment.
+#ifndef SERVICE_FLAGS_H_
+#define SERVICE_FLAGS_H_
+
+#include <optional>
+#include <string>
+
+#include "engine/engine.h"
+#include "service/server.h"
+
+namespace tilewire::service {
+
+struct Flags {
+  std::string model_repository;
+  std::string model;
+  std::string log_level = "info";
+  bool list_implementations = false;
+  EngineOptions engine;
+  ServerOptions server;
+};
+
+// Fills `flags`, or prints what was asked for (help, version) or what is wrong (one line) and
+// returns the exit code.
+std::optional<int> ParseFlags(int argc, char** argv, Flags* flags);
+
+}  // namespace tilewire::service
+
+#endif  // SERVICE_FLAGS_H_

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tilewire-server: reads its flags, loads the models, serves until SIGTERM or SIGINT, drains.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "service/flags.h"
+#include "service/model_repository.h"
+#include "service/server.h"
+#include "spdlog/sinks/stdout_color_sinks.h"
+#include "spdlog/spdlog.h"
+
+namespace tilewire::service {
+namespace {
+
+int Refuse(const absl::Status& status) {
+  std::fprintf(stderr, "tilewire-server: %s\n", std::string(status.message()).c_str());
+  return 2;
+}
+
+sigset_t EndSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+// From now on such a signal ends the process at once.
+void EndAtNextSignal() {
+  const sigset_t signals = EndSignals();
+  struct sigaction at_once = {};
+  at_once.sa_handler = [](int) { _exit(1); };
+  sigaction(SIGTERM, &at_once, nullptr);
+  sigaction(SIGINT, &at_once, nullptr);
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+}
+
+void ListImplementations(cpu::Isa allowed) {
+  std::printf("this CPU: %s, allowed: %s; * marks what can be used\n",
+              std::string(cpu::IsaName(cpu::BestIsa())).c_str(),
+              std::string(cpu::IsaName(allowed)).c_str());
+  for (const ImplementationRow& row : AllImplementations()) {
+    std::printf("%c %-14s %-12s %s\n", row.isa <= allowed ? '*' : ' ',
+                std::string(PrimitiveKindName(row.kind)).c_str(),
+                std::string(cpu::IsaName(row.isa)).c_str(), std::string(row.name).c_str());
+  }
+}
+
+absl::StatusOr<std::unique_ptr<ModelRepository>> OpenModels(const Flags& flags, Engine* engine) {
+  return flags.model.empty() ? ModelRepository::OpenDirectory(flags.model_repository, engine)
+                             : ModelRepository::OpenFile(flags.model, engine);
+}
+
+int Serve(const Flags& flags) {
+  // Blocked before any thread starts, so that every thread inherits it and only sigwait() sees
+  // them.
+  const sigset_t signals = EndSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  if (flags.engine.max_isa < cpu::Isa::kAvx2) {
+    spdlog::warn("without AVX2 every primitive runs as its reference: right, but slow");
+  }
+  absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(flags.engine);
+  if (!engine.ok()) return Refuse(engine.status());
+  const auto models = OpenModels(flags, engine->get());
+  if (!models.ok()) return Refuse(models.status());
+  auto server = Server::Start(engine->get(), models->get(), flags.server);
+  if (!server.ok()) return Refuse(server.status());
+  spdlog::info("{} threads, {}", (*engine)->options().threads,
+               std::string(cpu::IsaName((*engine)->options().max_isa)));
+  std::printf("tilewire-server listening on %s:%d\n", flags.server.host.c_str(), (*server)->port());
+  std::fflush(stdout);
+
+  int signal = 0;
+  sigwait(&signals, &signal);
+  spdlog::info("signal {}: draining", signal);
+  EndAtNextSignal();
+  (*server)->Drain();
+  spdlog::info("drained");
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  if (const std::optional<int> exit_code = ParseFlags(argc, argv, &flags)) return *exit_code;
+  setenv("GRPC_VERBOSITY", "NONE", 0);  // what matters is in the statuses
+  spdlog::set_default_logger(spdlog::stderr_color_mt("tilewire"));
+  spdlog::set_level(spdlog::level::from_str(flags.log_level));
+  if (flags.list_implementations) {
+    ListImplementations(flags.engine.max_isa);
+    return 0;
+  }
+  return Serve(flags);
+}
+
+}  // namespace
+}  // namespace tilewire::service
+
+int main(int argc, char** argv) { return tilewire::service::Main(argc, argv); }

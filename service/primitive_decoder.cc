@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/primitive_decoder.h"
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+
+namespace tilewire::service {
+namespace {
+
+absl::StatusOr<MemoryDesc> Named(const v1::MemoryDesc& message, absl::string_view name) {
+  absl::StatusOr<MemoryDesc> desc = DecodeMemoryDesc(message);
+  if (desc.ok()) return desc;
+  return absl::Status(desc.status().code(), absl::StrCat(name, ": ", desc.status().message()));
+}
+
+absl::StatusOr<std::vector<MemoryDesc>> Sources(
+    const google::protobuf::RepeatedPtrField<v1::MemoryDesc>& messages) {
+  if (messages.size() > kMaxSources) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(messages.size(), " sources; at most ", kMaxSources));
+  }
+  std::vector<MemoryDesc> sources;
+  for (const v1::MemoryDesc& message : messages) {
+    ABSL_ASSIGN_OR_RETURN(MemoryDesc source,
+                          Named(message, absl::StrCat("srcs[", sources.size(), "]")));
+    sources.push_back(std::move(source));
+  }
+  return sources;
+}
+
+absl::StatusOr<PropKind> DecodePropKind(v1::PropKind kind) {
+  switch (kind) {
+    case v1::PROP_KIND_UNDEFINED:
+    case v1::PROP_KIND_FORWARD_INFERENCE:
+      return PropKind::kForwardInference;
+    case v1::PROP_KIND_FORWARD_TRAINING:
+      return PropKind::kForwardTraining;
+    case v1::PROP_KIND_BACKWARD_DATA:
+      return PropKind::kBackwardData;
+    default:
+      return absl::InvalidArgumentError(absl::StrCat("unknown prop_kind ", kind));
+  }
+}
+
+absl::StatusOr<EltwiseOp> DecodeEltwiseOp(const v1::EltwiseOp& message) {
+  if (message.algorithm() < v1::ELTWISE_RELU || message.algorithm() > v1::ELTWISE_HARD_SWISH) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown eltwise algorithm ", message.algorithm()));
+  }
+  return EltwiseOp{static_cast<EltwiseAlgorithm>(message.algorithm() - v1::ELTWISE_RELU),
+                   message.alpha(), message.beta()};
+}
+
+// One value a spatial dimension; `fallback` everywhere if there is none.
+absl::StatusOr<Dims> Spatial(const google::protobuf::RepeatedField<int64_t>& values, int spatial,
+                             int64_t fallback, absl::string_view name) {
+  if (values.empty()) return Dims(std::max(spatial, 0), fallback);
+  if (values.size() != spatial) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " has ", values.size(), " values for ", spatial, " spatial dimensions"));
+  }
+  return Dims(values.begin(), values.end());
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Reorder& message) {
+  ReorderDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.src, Named(message.src(), "src"));
+  ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Shuffle& message) {
+  ShuffleDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_ASSIGN_OR_RETURN(desc.src, Named(message.src(), "src"));
+  ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
+  desc.axis = message.axis();
+  desc.group_size = message.group_size();
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Concat& message) {
+  ConcatDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.srcs, Sources(message.srcs()));
+  ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
+  desc.axis = message.axis();
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Sum& message) {
+  SumDesc desc;
+  if (message.scales_size() != message.srcs_size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(message.scales_size(), " scales for ", message.srcs_size(), " sources"));
+  }
+  desc.scales.assign(message.scales().begin(), message.scales().end());
+  ABSL_ASSIGN_OR_RETURN(desc.srcs, Sources(message.srcs()));
+  ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Convolution& message) {
+  ConvolutionDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  if (message.algorithm() < v1::CONVOLUTION_AUTO ||
+      message.algorithm() > v1::CONVOLUTION_WINOGRAD) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown convolution algorithm ", message.algorithm()));
+  }
+  desc.algorithm = static_cast<ConvolutionAlgorithm>(message.algorithm());
+  ABSL_ASSIGN_OR_RETURN(desc.src, Named(message.src(), "src"));
+  ABSL_ASSIGN_OR_RETURN(desc.weights, Named(message.weights(), "weights"));
+  if (message.has_bias()) {
+    ABSL_ASSIGN_OR_RETURN(desc.bias, Named(message.bias(), "bias"));
+  }
+  ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
+  const int spatial = desc.src.rank() - 2;
+  ABSL_ASSIGN_OR_RETURN(desc.strides, Spatial(message.strides(), spatial, 1, "strides"));
+  ABSL_ASSIGN_OR_RETURN(desc.dilations, Spatial(message.dilations(), spatial, 0, "dilations"));
+  ABSL_ASSIGN_OR_RETURN(desc.padding_left,
+                        Spatial(message.padding_left(), spatial, 0, "padding_left"));
+  ABSL_ASSIGN_OR_RETURN(desc.padding_right,
+                        Spatial(message.padding_right(), spatial, 0, "padding_right"));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Eltwise& message) {
+  EltwiseDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_ASSIGN_OR_RETURN(desc.op, DecodeEltwiseOp(message.op()));
+  ABSL_ASSIGN_OR_RETURN(desc.src, Named(message.src(), "src"));
+  ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Softmax& message) {
+  SoftmaxDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_ASSIGN_OR_RETURN(desc.src, Named(message.src(), "src"));
+  ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
+  desc.axis = message.axis();
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Pooling& message) {
+  PoolingDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  if (message.algorithm() < v1::POOLING_MAX ||
+      message.algorithm() > v1::POOLING_AVG_EXCLUDE_PADDING) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown pooling algorithm ", message.algorithm()));
+  }
+  desc.algorithm = static_cast<PoolingAlgorithm>(message.algorithm());
+  ABSL_ASSIGN_OR_RETURN(desc.src, Named(message.src(), "src"));
+  ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
+  const int spatial = desc.src.rank() - 2;
+  ABSL_ASSIGN_OR_RETURN(desc.kernel, Spatial(message.kernel(), spatial, 1, "kernel"));
+  ABSL_ASSIGN_OR_RETURN(desc.strides, Spatial(message.strides(), spatial, 1, "strides"));
+  ABSL_ASSIGN_OR_RETURN(desc.padding_left,
+                        Spatial(message.padding_left(), spatial, 0, "padding_left"));
+  ABSL_ASSIGN_OR_RETURN(desc.padding_right,
+                        Spatial(message.padding_right(), spatial, 0, "padding_right"));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::InnerProduct& message) {
+  InnerProductDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_ASSIGN_OR_RETURN(desc.src, Named(message.src(), "src"));
+  ABSL_ASSIGN_OR_RETURN(desc.weights, Named(message.weights(), "weights"));
+  if (message.has_bias()) {
+    ABSL_ASSIGN_OR_RETURN(desc.bias, Named(message.bias(), "bias"));
+  }
+  ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
+  return desc;
+}
+
+// Every tensor that a descriptor names.
+struct Tensors {
+  std::vector<const MemoryDesc*> operator()(const ConcatDesc& desc) const { return Many(desc); }
+  std::vector<const MemoryDesc*> operator()(const SumDesc& desc) const { return Many(desc); }
+  std::vector<const MemoryDesc*> operator()(const ConvolutionDesc& desc) const {
+    return {&desc.src, &desc.weights, &desc.bias, &desc.dst};
+  }
+  std::vector<const MemoryDesc*> operator()(const InnerProductDesc& desc) const {
+    return {&desc.src, &desc.weights, &desc.bias, &desc.dst};
+  }
+  template <typename Desc>
+  std::vector<const MemoryDesc*> operator()(const Desc& desc) const {
+    return {&desc.src, &desc.dst};
+  }
+
+ private:
+  template <typename Desc>
+  static std::vector<const MemoryDesc*> Many(const Desc& desc) {
+    std::vector<const MemoryDesc*> tensors = {&desc.dst};
+    for (const MemoryDesc& source : desc.srcs) tensors.push_back(&source);
+    return tensors;
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<OpDesc> DecodeOperation(const v1::PrimitiveDesc& message) {
+  switch (message.operation_case()) {
+    case v1::PrimitiveDesc::kReorder:
+      return Decode(message.reorder());
+    case v1::PrimitiveDesc::kShuffle:
+      return Decode(message.shuffle());
+    case v1::PrimitiveDesc::kConcat:
+      return Decode(message.concat());
+    case v1::PrimitiveDesc::kSum:
+      return Decode(message.sum());
+    case v1::PrimitiveDesc::kConvolution:
+      return Decode(message.convolution());
+    case v1::PrimitiveDesc::kEltwise:
+      return Decode(message.eltwise());
+    case v1::PrimitiveDesc::kSoftmax:
+      return Decode(message.softmax());
+    case v1::PrimitiveDesc::kPooling:
+      return Decode(message.pooling());
+    case v1::PrimitiveDesc::kInnerProduct:
+      return Decode(message.inner_product());
+    case v1::PrimitiveDesc::OPERATION_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("the primitive has no operation");
+}
+
+absl::StatusOr<Attributes> DecodeAttributes(const v1::Attributes& message) {
+  Attributes attributes;
+  attributes.scratchpad_mode = ScratchpadMode::kUser;
+  for (const v1::PostOp& post_op : message.post_ops()) {
+    switch (post_op.kind_case()) {
+      case v1::PostOp::kEltwise: {
+        ABSL_ASSIGN_OR_RETURN(const EltwiseOp op, DecodeEltwiseOp(post_op.eltwise().op()));
+        const float scale = post_op.eltwise().has_scale() ? post_op.eltwise().scale() : 1;
+        ABSL_RETURN_IF_ERROR(attributes.post_ops.Append(EltwisePostOp{op, scale}));
+        break;
+      }
+      case v1::PostOp::kSum: {
+        const float scale = post_op.sum().has_scale() ? post_op.sum().scale() : 1;
+        ABSL_RETURN_IF_ERROR(attributes.post_ops.Append(SumPostOp{scale}));
+        break;
+      }
+      case v1::PostOp::KIND_NOT_SET:
+        return absl::InvalidArgumentError("a post-op is neither eltwise nor sum");
+    }
+  }
+  if (message.has_output_scales()) {
+    attributes.output_scales.mask = message.output_scales().mask();
+    attributes.output_scales.scales.assign(message.output_scales().scales().begin(),
+                                           message.output_scales().scales().end());
+  }
+  return attributes;
+}
+
+int64_t DescribedBytes(const OpDesc& desc) {
+  std::optional<int64_t> total = 0;
+  for (const MemoryDesc* tensor : std::visit(Tensors(), desc)) {
+    if (tensor->format_kind() != FormatKind::kBlocked) continue;
+    total = CheckedAdd(*total, tensor->SizeBytes());
+    if (!total) return std::numeric_limits<int64_t>::max();
+  }
+  return *total;
+}
+
+}  // namespace tilewire::service

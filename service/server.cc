@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/server.h"
+
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/health_check_service_interface.h"
+
+namespace tilewire::service {
+namespace {
+
+// All layouts of a primitive's tensors together, in messages of the largest size.
+constexpr int64_t kTensorBytesPerMessageByte = 8;
+
+// How long streams that do not end by themselves (health's Watch) may hold up the end.
+constexpr std::chrono::milliseconds kShutdownGrace{500};
+
+}  // namespace
+
+Server::Server(Engine* engine, const ModelRepository* models, const ServerOptions& options)
+    : scheduler_(&engine->arena(), options.max_queue),
+      inference_(models, &scheduler_),
+      primitives_(engine, &scheduler_, kTensorBytesPerMessageByte * options.max_message_bytes) {}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(Engine* engine, const ModelRepository* models,
+                                                      const ServerOptions& options) {
+  auto server = std::unique_ptr<Server>(new Server(engine, models, options));
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  const bool ipv6 = options.host.find(':') != std::string::npos;
+  const std::string address =
+      absl::StrCat(ipv6 ? "[" : "", options.host, ipv6 ? "]" : "", ":", options.port);
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &server->port_);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
+  builder.SetMaxSendMessageSize(static_cast<int>(options.max_message_bytes));
+  builder.RegisterService(&server->inference_);
+  builder.RegisterService(&server->primitives_);
+  server->server_ = builder.BuildAndStart();
+  if (server->server_ == nullptr || server->port_ == 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", address, ": the port is in use or not allowed"));
+  }
+  server->PublishHealth(*models);
+  return server;
+}
+
+Server::~Server() { Drain(); }
+
+void Server::PublishHealth(const ModelRepository& models) {
+  grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService();
+  health->SetServingStatus("", true);
+  health->SetServingStatus(inference::GRPCInferenceService::service_full_name(), true);
+  health->SetServingStatus(v1::PrimitiveService::service_full_name(), true);
+  for (const std::string& name : models.Names()) {
+    health->SetServingStatus(name, models.FindLoaded(name, "").ok());
+  }
+}
+
+std::shared_ptr<grpc::Channel> Server::InProcessChannel() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  return server_->InProcessChannel(arguments);
+}
+
+void Server::StartDrain() {
+  if (server_ != nullptr) server_->GetHealthCheckService()->SetServingStatus(false);
+  scheduler_.Drain();
+}
+
+void Server::Drain() {
+  StartDrain();
+  scheduler_.WaitIdle();
+  if (server_ == nullptr) return;
+  server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+  server_->Wait();
+  server_.reset();
+}
+
+}  // namespace tilewire::service
