@@ -7,8 +7,8 @@
 //   abs           |x|                          sqrt         x > 0 ? sqrt(x) : 0
 //   linear        alpha x + beta               bounded_relu min(max(x, 0), alpha)
 //   soft_relu     log(1 + e^x)                 logistic     1 / (1 + e^-x)
-//   exp           e^x                          gelu         x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
-//   clip          min(max(x, alpha), beta)     hard_sigmoid min(max(alpha x + beta, 0), 1)
+//   exp           e^x                          gelu         x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715
+//   x^3))) clip          min(max(x, alpha), beta)     hard_sigmoid min(max(alpha x + beta, 0), 1)
 //   swish         x logistic(alpha x)          hard_swish   x min(max(alpha x + beta, 0), 1)
 //
 // Source: ROWS.md A15 (MKL-DNN 1.0.4); the last four are ONNX's and today's models'. NaN gives NaN.
@@ -22,8 +22,22 @@
 namespace tilewire::jit {
 
 enum class EltwiseAlgorithm : uint8_t {
-  kRelu, kTanh, kElu, kSquare, kAbs, kSqrt, kLinear, kBoundedRelu, kSoftRelu, kLogistic, kExp, kGelu,
-  kClip, kHardSigmoid, kSwish, kHardSwish,
+  kRelu,
+  kTanh,
+  kElu,
+  kSquare,
+  kAbs,
+  kSqrt,
+  kLinear,
+  kBoundedRelu,
+  kSoftRelu,
+  kLogistic,
+  kExp,
+  kGelu,
+  kClip,
+  kHardSigmoid,
+  kSwish,
+  kHardSwish,
 };
 constexpr int kEltwiseAlgorithmCount = 16;
 
@@ -36,7 +50,7 @@ struct EltwiseOp {
   bool operator==(const EltwiseOp&) const = default;
 };
 
-// The reference: the formula above in float, with the standard library's functions.
+// The reference: the formula above, linear parts in float with one rounding (fma), the exponential ones in double.
 float EltwiseScalar(const EltwiseOp& op, float x);
 
 // f(0) == 0, so that a zero padded tail stays zero.

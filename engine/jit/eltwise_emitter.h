@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Emits the machine code of one eltwise function, in place on vector registers, into somebody's generator:
+// Emits the machine code of one eltwise function, in place on vector registers, into somebody's
+// generator:
 //
-//   EltwiseEmitter relu(this, Isa::kAvx512, op, {.table = rax, .scratch = {29, 30, 31}, .mask = k2});
-//   relu.LoadTable();               // once, before the first Apply, wherever `table` is free from then on
-//   relu.Apply({0, 1, 2, 3});       // zmm0..zmm3 = f(zmm0..zmm3)
+//   EltwiseEmitter relu(this, Isa::kAvx512, op, {.table = rax, .scratch = {29, 30, 31}, .mask =
+//   k2}); relu.LoadTable();               // once, before the first Apply, wherever `table` is free
+//   from then on relu.Apply({0, 1, 2, 3});       // zmm0..zmm3 = f(zmm0..zmm3)
 //   ... ret();
 //   relu.EmitTable();               // once, behind the last ret: the constants
 //
 // For AVX2 the registers are ymm0..ymm15, for AVX-512 zmm0..zmm31. Accuracy: 2 ulp-class against
-// EltwiseScalar (exact for relu, abs, square, linear, sqrt, the clips). Used while generating; thread-compatible.
+// EltwiseScalar (exact for relu, abs, square, linear, sqrt, the clips;
+// gelu and swish add the rounding of their inner argument). Used while generating;
+// thread-compatible.
 #ifndef ENGINE_JIT_ELTWISE_EMITTER_H_
 #define ENGINE_JIT_ELTWISE_EMITTER_H_
 
@@ -18,6 +21,7 @@
 #include "absl/types/span.h"
 #include "engine/cpu/isa.h"
 #include "engine/jit/eltwise.h"
+#include "engine/jit/vector_math.h"
 #include "xbyak/xbyak.h"
 
 namespace tilewire::jit {
@@ -25,7 +29,7 @@ namespace tilewire::jit {
 class EltwiseEmitter {
  public:
   struct Registers {
-    Xbyak::Reg64 table;        // holds the address of the constants between LoadTable and the last Apply
+    Xbyak::Reg64 table;  // holds the address of the constants between LoadTable and the last Apply
     std::vector<int> scratch;  // vector registers that Apply may overwrite; >= ScratchCount
     Xbyak::Opmask mask = Xbyak::Opmask(1);  // AVX-512 only: overwritten by Apply
   };
@@ -33,18 +37,29 @@ class EltwiseEmitter {
   // How many scratch vector registers Apply needs (0 to 5).
   static int ScratchCount(cpu::Isa isa, EltwiseAlgorithm algorithm);
 
-  EltwiseEmitter(Xbyak::CodeGenerator* generator, cpu::Isa isa, const EltwiseOp& op, Registers registers);
+  EltwiseEmitter(Xbyak::CodeGenerator* generator, cpu::Isa isa, const EltwiseOp& op,
+                 Registers registers);
 
   void LoadTable();
   void Apply(absl::Span<const int> vector_registers);
   void EmitTable();
 
  private:
+  using Vector = VectorMath::Vector;
+  void ApplyTo(const Vector& v);
+  void ApplyRelu(const Vector& v);
+  void ApplyElu(const Vector& v);
+  void ApplyClamp(const Vector& v, float low, float high);
+  void ApplyLine(const Vector& v);  // alpha v + beta
+  void ApplyHardSwish(const Vector& v);
+  void ApplySwish(const Vector& v);
+  void ApplyGelu(const Vector& v);
+  Vector Scratch(int i) const { return math_.Register(registers_.scratch[i]); }
+
   Xbyak::CodeGenerator* generator_;
-  cpu::Isa isa_;
   EltwiseOp op_;
   Registers registers_;
-  Xbyak::Label table_label_;
+  VectorMath math_;
 };
 
 }  // namespace tilewire::jit

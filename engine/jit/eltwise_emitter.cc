@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/jit/eltwise_emitter.h"
+
+#include <cmath>
+#include <utility>
+
+namespace tilewire::jit {
+
+using Algorithm = EltwiseAlgorithm;
+
+int EltwiseEmitter::ScratchCount(cpu::Isa, EltwiseAlgorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::kSquare:
+    case Algorithm::kAbs:
+      return 0;
+    case Algorithm::kRelu:
+    case Algorithm::kSqrt:
+    case Algorithm::kLinear:
+    case Algorithm::kBoundedRelu:
+    case Algorithm::kClip:
+    case Algorithm::kHardSigmoid:
+      return 1;
+    case Algorithm::kExp:
+    case Algorithm::kHardSwish:
+      return 2;
+    case Algorithm::kTanh:
+    case Algorithm::kElu:
+    case Algorithm::kSoftRelu:
+    case Algorithm::kLogistic:
+      return 3;
+    case Algorithm::kGelu:
+    case Algorithm::kSwish:
+      return 4;
+  }
+  return 0;
+}
+
+EltwiseEmitter::EltwiseEmitter(Xbyak::CodeGenerator* generator, cpu::Isa isa, const EltwiseOp& op,
+                               Registers registers)
+    : generator_(generator),
+      op_(op),
+      registers_(std::move(registers)),
+      math_(generator, isa, registers_.table, registers_.mask) {}
+
+void EltwiseEmitter::LoadTable() { math_.LoadTable(); }
+void EltwiseEmitter::EmitTable() { math_.EmitTable(); }
+
+void EltwiseEmitter::Apply(absl::Span<const int> vector_registers) {
+  for (int index : vector_registers) ApplyTo(math_.Register(index));
+}
+
+void EltwiseEmitter::ApplyTo(const Vector& v) {
+  switch (op_.algorithm) {
+    case Algorithm::kRelu:
+      return ApplyRelu(v);
+    case Algorithm::kTanh:
+      return math_.Tanh(v, Scratch(0), Scratch(1), Scratch(2));
+    case Algorithm::kElu:
+      return ApplyElu(v);
+    case Algorithm::kSquare:
+      return generator_->vmulps(v, v, v);
+    case Algorithm::kAbs:
+      return math_.Abs(v);
+    case Algorithm::kSqrt:
+      math_.AtLeast(v, 0, Scratch(0));
+      return generator_->vsqrtps(v, v);
+    case Algorithm::kLinear:
+      return ApplyLine(v);
+    case Algorithm::kBoundedRelu:
+      return ApplyClamp(v, 0, op_.alpha);
+    case Algorithm::kSoftRelu:
+      return math_.SoftPlus(v, Scratch(0), Scratch(1), Scratch(2));
+    case Algorithm::kLogistic:
+      return math_.Logistic(v, Scratch(0), Scratch(1), Scratch(2));
+    case Algorithm::kExp:
+      return math_.Exp(v, Scratch(0), Scratch(1));
+    case Algorithm::kGelu:
+      return ApplyGelu(v);
+    case Algorithm::kClip:
+      return ApplyClamp(v, op_.alpha, op_.beta);
+    case Algorithm::kHardSigmoid:
+      ApplyLine(v);
+      return ApplyClamp(v, 0, 1);
+    case Algorithm::kSwish:
+      return ApplySwish(v);
+    case Algorithm::kHardSwish:
+      return ApplyHardSwish(v);
+  }
+}
+
+void EltwiseEmitter::ApplyRelu(const Vector& v) {
+  if (op_.alpha == 0) return math_.AtLeast(v, 0, Scratch(0));
+  generator_->vmulps(Scratch(0), v, math_.Constant(op_.alpha));
+  math_.TakeWhereNegative(v, v, Scratch(0));
+}
+
+void EltwiseEmitter::ApplyElu(const Vector& v) {
+  const Vector x = Scratch(2);
+  generator_->vmovaps(x, v);
+  math_.AtMost(v, 0, Scratch(0));
+  math_.ExpMinus1(v, Scratch(0), Scratch(1));
+  generator_->vmulps(Scratch(0), v, math_.Constant(op_.alpha));
+  math_.TakeWhereNegative(x, x, Scratch(0));
+  generator_->vmovaps(v, x);
+}
+
+void EltwiseEmitter::ApplyClamp(const Vector& v, float low, float high) {
+  math_.AtLeast(v, low, Scratch(0));
+  math_.AtMost(v, high, Scratch(0));
+}
+
+void EltwiseEmitter::ApplyLine(const Vector& v) {
+  math_.Load(Scratch(0), op_.alpha);
+  generator_->vfmadd213ps(v, Scratch(0), math_.Constant(op_.beta));
+}
+
+void EltwiseEmitter::ApplyHardSwish(const Vector& v) {
+  generator_->vmovaps(Scratch(1), v);
+  ApplyLine(v);
+  ApplyClamp(v, 0, 1);
+  generator_->vmulps(v, v, Scratch(1));
+}
+
+void EltwiseEmitter::ApplySwish(const Vector& v) {
+  generator_->vmovaps(Scratch(3), v);
+  generator_->vmulps(v, v, math_.Constant(op_.alpha));
+  math_.Logistic(v, Scratch(0), Scratch(1), Scratch(2));
+  generator_->vmulps(v, v, Scratch(3));
+}
+
+// x logistic(2 u), u = sqrt(2/pi) (x + 0.044715 x^3): see EltwiseScalar.
+void EltwiseEmitter::ApplyGelu(const Vector& v) {
+  const double twice_root = 2 * std::sqrt(2 / M_PI);
+  generator_->vmovaps(Scratch(3), v);
+  generator_->vmulps(v, v, v);
+  math_.Load(Scratch(0), static_cast<float>(twice_root * 0.044715));
+  generator_->vfmadd213ps(v, Scratch(0), math_.Constant(static_cast<float>(twice_root)));
+  generator_->vmulps(v, v, Scratch(3));
+  math_.Logistic(v, Scratch(0), Scratch(1), Scratch(2));
+  generator_->vmulps(v, v, Scratch(3));
+}
+
+}  // namespace tilewire::jit

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions and how they keep their accuracy over the whole range of f32:
+//
+//   exp       e^v = 2^n e^r with n = round(v / ln 2); r = v - n ln 2 with ln 2 as the sum of two
+//             constants, the first short enough for n * constant to be exact (Cody & Waite); e^r by
+//             a polynomial of degree 6 (error 3e-9). Denormal and infinite results come out right.
+//   e^v - 1   2^n (e^r - 1) + (2^n - 1), so that nothing cancels near 0.
+//   logistic  with t = e^-|v|: t / (1 + t) for v < 0, 1 / (1 + t) otherwise; t never overflows.
+//   tanh      v + v^3 P(v^2) below 0.625; 1 - 2 / (e^2|v| + 1) with v's sign from there on.
+//   softplus  max(v, 0) + log1p(t); log1p(t) = 2 atanh(t / (2 + t)) by a polynomial (error 1e-10).
+//
+// Coefficients: minimax fits of the relative error, rounded to float.
+#include "engine/jit/vector_math.h"
+
+#include <bit>
+
+namespace tilewire::jit {
+namespace {
+
+constexpr float kLog2E = 1.44269504f;
+constexpr float kLn2High = 0.693359375f;  // 9 bits, exact
+constexpr float kLn2Low = -2.12194440e-4f;
+// e^low rounds to 0 and e^high to infinity.
+constexpr float kExpLow = -105.0f, kExpHigh = 89.0f;
+constexpr int kRoundToNearest = 0;
+
+}  // namespace
+
+VectorMath::Vector VectorMath::Register(int index) const {
+  return Vector(is_avx512() ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, index);
+}
+
+Xbyak::Address VectorMath::Constant(float value) {
+  return ConstantBits(std::bit_cast<uint32_t>(value));
+}
+
+// AVX-512 broadcasts a memory operand by itself; for AVX2 the table holds whole vectors.
+int VectorMath::OffsetOf(uint32_t bits) {
+  int index = 0;
+  while (index < constants_.size() && constants_[index] != bits) ++index;
+  if (index == constants_.size()) constants_.push_back(bits);
+  return index * (is_avx512() ? 4 : 32);
+}
+
+Xbyak::Address VectorMath::ConstantBits(uint32_t bits) {
+  const int offset = OffsetOf(bits);
+  return is_avx512() ? generator_->ptr_b[table_ + offset] : generator_->ptr[table_ + offset];
+}
+
+void VectorMath::LoadTable() { generator_->lea(table_, generator_->ptr[generator_->rip + label_]); }
+
+void VectorMath::EmitTable() {
+  generator_->align(32);
+  generator_->L(label_);
+  for (uint32_t bits : constants_) {
+    for (int copy = is_avx512() ? 1 : 8; copy > 0; --copy) generator_->dd(bits);
+  }
+}
+
+void VectorMath::Abs(const Vector& v) {
+  // The integer form needs no AVX512DQ on 512 bits and has the embedded broadcast.
+  if (is_avx512()) {
+    generator_->vpandd(v, v, ConstantBits(0x7FFFFFFF));
+  } else {
+    generator_->vandps(v, v, ConstantBits(0x7FFFFFFF));
+  }
+}
+
+void VectorMath::Load(const Vector& v, float value) {
+  generator_->vbroadcastss(v, generator_->ptr[table_ + OffsetOf(std::bit_cast<uint32_t>(value))]);
+}
+
+// The second source of vmaxps and vminps is the result when either is NaN: it must be v.
+void VectorMath::AtLeast(const Vector& v, float low, const Vector& s0) {
+  Load(s0, low);
+  generator_->vmaxps(v, s0, v);
+}
+
+void VectorMath::AtMost(const Vector& v, float high, const Vector& s0) {
+  Load(s0, high);
+  generator_->vminps(v, s0, v);
+}
+
+void VectorMath::TakeWhereNegative(const Vector& v, const Vector& sign, const Vector& negative) {
+  if (is_avx512()) {
+    generator_->vpmovd2m(mask_, sign);
+    generator_->vmovaps(v | mask_, negative);
+  } else {
+    generator_->vblendvps(v, v, negative, sign);
+  }
+}
+
+void VectorMath::Polynomial(const Vector& p, const Vector& x,
+                            std::initializer_list<float> coefficients) {
+  bool first = true;
+  for (float coefficient : coefficients) {
+    if (first) {
+      Load(p, coefficient);
+    } else {
+      generator_->vfmadd213ps(p, x, Constant(coefficient));
+    }
+    first = false;
+  }
+}
+
+void VectorMath::ReduceByLn2(const Vector& v, const Vector& n) {
+  if (is_avx512()) {
+    generator_->vmulps(n, v, Constant(kLog2E));
+    generator_->vrndscaleps(n, n, kRoundToNearest);
+  } else {
+    generator_->vmulps(n, v, Constant(kLog2E));
+    generator_->vroundps(n, n, kRoundToNearest);
+  }
+  generator_->vfnmadd231ps(v, n, Constant(kLn2High));
+  generator_->vfnmadd231ps(v, n, Constant(kLn2Low));
+}
+
+void VectorMath::PowerOf2(const Vector& n) {
+  generator_->vpaddd(n, n, ConstantBits(127));
+  generator_->vpslld(n, n, 23);
+}
+
+void VectorMath::Exp(const Vector& v, const Vector& s0, const Vector& s1) {
+  AtLeast(v, kExpLow, s0);
+  AtMost(v, kExpHigh, s0);
+  const Vector &n = s0, &p = s1;
+  ReduceByLn2(v, n);
+  Polynomial(p, v, {1.39505998e-3f, 8.36895406e-3f, 4.16662060e-2f, 1.66665182e-1f, 0.5f, 1, 1});
+  if (is_avx512()) {
+    generator_->vscalefps(v, p, n);
+    return;
+  }
+  // 2^n in two factors, each in range where 2^n itself is not.
+  generator_->vcvtps2dq(n, n);
+  generator_->vpsrad(v, n, 1);
+  generator_->vpsubd(n, n, v);
+  PowerOf2(v);
+  PowerOf2(n);
+  generator_->vmulps(v, p, v);
+  generator_->vmulps(v, v, n);
+}
+
+void VectorMath::ExpMinus1(const Vector& v, const Vector& s0, const Vector& s1) {
+  AtLeast(v, -30.0f, s0);  // -1 to the last bit from there on
+  const Vector &n = s0, &p = s1;
+  ReduceByLn2(v, n);
+  Polynomial(p, v, {1.39505998e-3f, 8.36895406e-3f, 4.16662060e-2f, 1.66665182e-1f, 0.5f});
+  generator_->vmulps(p, p, v);
+  generator_->vfmadd213ps(p, v, v);  // e^r - 1 = r + r (r q)
+  generator_->vcvtps2dq(n, n);
+  PowerOf2(n);
+  generator_->vsubps(v, n, Constant(1));
+  generator_->vfmadd231ps(v, n, p);
+}
+
+void VectorMath::NegativeAbs(const Vector& v) {
+  if (is_avx512()) {
+    generator_->vpord(v, v, ConstantBits(0x80000000));
+  } else {
+    generator_->vorps(v, v, ConstantBits(0x80000000));
+  }
+}
+
+void VectorMath::Logistic(const Vector& v, const Vector& s0, const Vector& s1, const Vector& s2) {
+  const Vector& x = s2;
+  generator_->vmovaps(x, v);
+  NegativeAbs(v);
+  Exp(v, s0, s1);
+  generator_->vaddps(s0, v, Constant(1));
+  Load(s1, 1);
+  TakeWhereNegative(s1, x, v);
+  generator_->vdivps(v, s1, s0);
+}
+
+void VectorMath::Tanh(const Vector& v, const Vector& s0, const Vector& s1, const Vector& s2) {
+  const Vector& x = s2;
+  generator_->vmovaps(x, v);
+  Abs(v);
+  generator_->vaddps(v, v, v);
+  Exp(v, s0, s1);
+  generator_->vaddps(v, v, Constant(1));
+  Load(s0, -2);
+  generator_->vdivps(v, s0, v);
+  generator_->vaddps(v, v, Constant(1));  // tanh|x|, at least 0 where it is used
+  // v or'ed with x's sign.
+  if (is_avx512()) {
+    generator_->vpandd(s0, x, ConstantBits(0x80000000));
+    generator_->vpord(v, v, s0);
+  } else {
+    generator_->vandps(s0, x, ConstantBits(0x80000000));
+    generator_->vorps(v, v, s0);
+  }
+  const Vector &z = s0, &p = s1;
+  generator_->vmulps(z, x, x);
+  Polynomial(p, z,
+             {-5.71703678e-3f, 2.06505787e-2f, -5.37434965e-2f, 1.33314908e-1f, -3.33332837e-1f});
+  generator_->vmulps(p, p, z);
+  generator_->vfmadd213ps(p, x, x);
+  generator_->vsubps(z, z, Constant(0.625f * 0.625f));
+  TakeWhereNegative(v, z, p);
+}
+
+void VectorMath::SoftPlus(const Vector& v, const Vector& s0, const Vector& s1, const Vector& s2) {
+  const Vector& x = s2;
+  generator_->vmovaps(x, v);
+  NegativeAbs(v);
+  Exp(v, s0, s1);
+  generator_->vaddps(s0, v, Constant(2));
+  generator_->vaddps(v, v, v);
+  generator_->vdivps(v, v, s0);  // 2 t / (2 + t)
+  const Vector &z = s0, &p = s1;
+  generator_->vmulps(z, v, v);
+  Polynomial(p, z,
+             {1.18656953e-4f, 4.18508920e-4f, 2.23569409e-3f, 1.24996491e-2f, 8.33333433e-2f});
+  generator_->vmulps(p, p, z);
+  generator_->vfmadd213ps(v, p, v);
+  AtLeast(x, 0, s0);
+  generator_->vaddps(v, v, x);
+}
+
+}  // namespace tilewire::jit
