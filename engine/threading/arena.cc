@@ -66,9 +66,8 @@ void RunSerially(int64_t count, absl::FunctionRef<void(int64_t)> body) {
 // oneTBB grants a process one worker less than it has cores; an arena without a caller inside needs
 // them all. Only the workers that arenas ask for are ever started.
 void AllowWorkers() {
-  static const auto* const control =
-      new tbb::global_control(tbb::global_control::max_allowed_parallelism, kMaxThreads + 1);
-  static_cast<void>(control);
+  static const tbb::global_control control(tbb::global_control::max_allowed_parallelism,
+                                           kMaxThreads + 1);
 }
 
 }  // namespace
