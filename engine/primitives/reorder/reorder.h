@@ -4,8 +4,9 @@
 //
 //   dst = saturate(round(scale * src + sum_scale * dst_before))
 //
-// in f32 where a conversion or scale is involved, bit-exact copies otherwise. The padded tail of dst is written with zeros.
-// Scales: Attributes::output_scales (mask over dst's dimensions); post-ops: one sum at most.
+// in f32 where a conversion or scale is involved, bit-exact copies otherwise. The padded tail of
+// dst is written with zeros. Scales: Attributes::output_scales (mask over dst's dimensions);
+// post-ops: one sum at most.
 //
 // Arguments kArgSrc, kArgDst.
 // Layouts   any to any, arbitrary strides included; dst must not overlap itself.
@@ -15,6 +16,7 @@
 
 #include <memory>
 #include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/primitives/implementation.h"
@@ -32,8 +34,9 @@ absl::Span<const Implementation<ReorderDesc>> ReorderImplementations();
 //   kInvalidArgument    shapes that differ, `any` or zero descriptors, a dst whose elements overlap
 //   kUnimplemented      no implementation takes it; the message lists why each refused
 //   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateReorder(const ReorderDesc& desc, const Attributes& attributes,
-                                                                  const CreateOptions& options);
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateReorder(const ReorderDesc& desc,
+                                                               const Attributes& attributes,
+                                                               const CreateOptions& options);
 
 void AppendKey(const ReorderDesc& desc, std::string* key);
 

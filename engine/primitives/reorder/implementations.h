@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rows of reorder.cc's table, one file each, and what they share. Pure; thread-safe.
+#ifndef ENGINE_PRIMITIVES_REORDER_IMPLEMENTATIONS_H_
+#define ENGINE_PRIMITIVES_REORDER_IMPLEMENTATIONS_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/primitives/attributes.h"
+#include "engine/primitives/reorder/reorder.h"
+
+namespace tilewire::reorder {
+
+// kUnimplemented unless the bytes of elements are copied as they are: one type, no scale, no
+// post-op.
+absl::Status RequirePlainCopy(const ReorderDesc& desc, const Attributes& attributes);
+
+PrimitiveInfo InfoOf(const ReorderDesc& desc, const Attributes& attributes, absl::string_view name);
+
+#define TILEWIRE_REORDER_IMPLEMENTATION(name)                                                    \
+  absl::StatusOr<ReorderDesc> Resolve##name(const ReorderDesc&, const Attributes&);              \
+  absl::StatusOr<std::unique_ptr<Primitive>> Create##name(const ReorderDesc&, const Attributes&, \
+                                                          absl::string_view)
+
+TILEWIRE_REORDER_IMPLEMENTATION(Avx512F32Blocking);
+TILEWIRE_REORDER_IMPLEMENTATION(Avx2F32Blocking);
+TILEWIRE_REORDER_IMPLEMENTATION(BlockedCopy);
+TILEWIRE_REORDER_IMPLEMENTATION(Reference);
+
+#undef TILEWIRE_REORDER_IMPLEMENTATION
+
+}  // namespace tilewire::reorder
+
+#endif  // ENGINE_PRIMITIVES_REORDER_IMPLEMENTATIONS_H_

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/reorder/reorder.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/primitives/reorder/implementations.h"
+
+namespace tilewire {
+namespace reorder {
+namespace {
+
+absl::Status ValidateScales(const MemoryDesc& dst, const OutputScales& scales) {
+  if (scales.mask < 0 || scales.mask >> dst.rank() != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("reorder: scale mask ", scales.mask,
+                                                   " names a dimension that ", dst.ToString(),
+                                                   " has not"));
+  }
+  int64_t count = 1;
+  for (int d = 0; d < dst.rank(); ++d) {
+    if (scales.mask >> d & 1) count *= dst.dim(d);
+  }
+  if (static_cast<int64_t>(scales.scales.size()) != count) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "reorder: ", scales.scales.size(), " output scales where the mask asks for ", count));
+  }
+  for (float scale : scales.scales) {
+    if (!std::isfinite(scale))
+      return absl::InvalidArgumentError("reorder: an output scale is not finite");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Validate(const ReorderDesc& desc, const Attributes& attributes) {
+  for (const MemoryDesc* tensor : {&desc.src, &desc.dst}) {
+    if (tensor->format_kind() != FormatKind::kBlocked) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("reorder: ", tensor == &desc.src ? "src" : "dst", " has no layout"));
+    }
+  }
+  if (desc.src.dims() != desc.dst.dims()) {
+    return absl::InvalidArgumentError(absl::StrCat("reorder: shapes differ: src ",
+                                                   DimsToString(desc.src.dims()), ", dst ",
+                                                   DimsToString(desc.dst.dims())));
+  }
+  if (desc.dst.Overlaps()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("reorder: elements of dst overlap: ", desc.dst.ToString()));
+  }
+  return ValidateScales(desc.dst, attributes.output_scales);
+}
+
+}  // namespace
+
+absl::Status RequirePlainCopy(const ReorderDesc& desc, const Attributes& attributes) {
+  if (desc.src.data_type() != desc.dst.data_type()) return absl::UnimplementedError("types differ");
+  if (!attributes.output_scales.IsDefault()) return absl::UnimplementedError("output scales");
+  if (!attributes.post_ops.empty()) return absl::UnimplementedError("post-ops");
+  return absl::OkStatus();
+}
+
+PrimitiveInfo InfoOf(const ReorderDesc& desc, const Attributes& attributes,
+                     absl::string_view name) {
+  PrimitiveInfo info;
+  info.name = std::string(name);
+  info.kind = PrimitiveKind::kReorder;
+  info.args = {{kArgSrc, desc.src}, {kArgDst, desc.dst}};
+  info.scratchpad_mode = attributes.scratchpad_mode;
+  return info;
+}
+
+}  // namespace reorder
+
+absl::Span<const Implementation<ReorderDesc>> ReorderImplementations() {
+  using namespace reorder;  // NOLINT: the rows below name its functions
+  static constexpr Implementation<ReorderDesc> kRows[] = {
+      {"reorder/avx512_f32_blocking", cpu::Isa::kAvx512, ResolveAvx512F32Blocking,
+       CreateAvx512F32Blocking},
+      {"reorder/avx2_f32_blocking", cpu::Isa::kAvx2, ResolveAvx2F32Blocking, CreateAvx2F32Blocking},
+      {"reorder/blocked_copy", cpu::Isa::kBaseline, ResolveBlockedCopy, CreateBlockedCopy},
+      {"reorder/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateReorder(const ReorderDesc& desc,
+                                                               const Attributes& attributes,
+                                                               const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(reorder::Validate(desc, attributes));
+  return CreateFirst(ReorderImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const ReorderDesc& desc, std::string* key) {
+  desc.src.AppendKey(key);
+  desc.dst.AppendKey(key);
+}
+
+}  // namespace tilewire
