@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/reorder/reorder.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "engine/memory/zero_padding.h"
+#include "tests/support/random_tensor.h"
+#include "tests/support/status_matchers.h"
+
+namespace tilewire {
+namespace {
+
+using testing::IsOk;
+using testing::StatusIs;
+
+using Bytes = std::vector<uint8_t>;
+
+Bytes Garbage(const MemoryDesc& desc, uint64_t seed) {
+  Bytes bytes(desc.SizeBytes());
+  testing::FillGarbage(bytes.data(), bytes.size(), seed);
+  return bytes;
+}
+
+// The tensor: any bytes, but zeros in the padding.
+Bytes RandomTensor(const MemoryDesc& desc, uint64_t seed) {
+  Bytes bytes = Garbage(desc, seed);
+  ZeroPadding(desc, bytes.data());
+  return bytes;
+}
+
+// What plain copying means, straight from the descriptors; bytes outside the tensor stay.
+Bytes ExpectedCopy(const ReorderDesc& desc, const Bytes& src, Bytes dst) {
+  const int64_t size = SizeOf(desc.src.data_type());
+  Dims index(desc.src.rank(), 0);
+  for (int64_t i = 0; i < desc.src.ElementCount(); ++i) {
+    std::memcpy(&dst[desc.dst.Offset(index) * size], &src[desc.src.Offset(index) * size], size);
+    for (int d = desc.src.rank() - 1; d >= 0 && ++index[d] == desc.src.dim(d); --d) index[d] = 0;
+  }
+  ZeroPadding(desc.dst, dst.data());
+  return dst;
+}
+
+// Every implementation that takes `desc` must write the expected bytes; returns how many took it.
+int CheckCopies(const ReorderDesc& desc) {
+  const Bytes src = RandomTensor(desc.src, 1), before = Garbage(desc.dst, 2);
+  const Bytes expected = ExpectedCopy(desc, src, before);
+  int taken = 0;
+  for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
+    if (!cpu::Supports(row.isa)) continue;
+    const auto primitive = CreateReorder(desc, {}, {.only = row.name});
+    if (absl::IsUnimplemented(primitive.status())) continue;
+    EXPECT_THAT(primitive, IsOk());
+    if (!primitive.ok()) continue;
+    EXPECT_EQ((*primitive)->name(), row.name);
+    ++taken;
+    Bytes dst = before;
+    ExecuteArgs args;
+    args.Set(kArgSrc, src.data()).Set(kArgDst, dst.data());
+    EXPECT_THAT((*primitive)->Execute(args, threading::Team::Serial()), IsOk());
+    EXPECT_TRUE(PaddingIsZero(desc.dst, dst.data()));
+    EXPECT_TRUE(dst == expected) << row.name << ": " << desc.src.ToString() << " -> "
+                                 << desc.dst.ToString();
+  }
+  return taken;
+}
+
+MemoryDesc Make(Dims dims, absl::string_view tag, DataType type = DataType::kF32) {
+  return *MemoryDesc::Create(std::move(dims), type, *ParseFormatTag(tag));
+}
+
+constexpr int64_t kChannels[] = {1, 3, 15, 16, 17, 24, 32, 33, 40};
+// Below, at and above a tile of 8 and of 16 pixels; sizes of one; more than one run of pixels.
+const Dims kSpatial[] = {{1},    {5},     {16},     {37},      {1, 1},    {7, 7},
+                         {1, 9}, {13, 1}, {33, 41}, {1, 1, 1}, {3, 2, 5}, {2, 5, 9}};
+
+std::vector<std::string> ActivationTags(size_t spatial_rank) {
+  const std::string spatial = std::string("dhw").substr(3 - spatial_rank);
+  return {"nc" + spatial,        "n" + spatial + "c",   "nC" + spatial + "16c",
+          "nC" + spatial + "8c", "nC" + spatial + "4c", "NC" + spatial + "16n16c"};
+}
+
+TEST(ReorderTest, EveryPairOfActivationTags) {
+  for (const Dims& spatial : kSpatial) {
+    for (int64_t channels : kChannels) {
+      Dims dims = {2, channels};
+      dims.insert(dims.end(), spatial.begin(), spatial.end());
+      for (const std::string& from : ActivationTags(spatial.size())) {
+        for (const std::string& to : ActivationTags(spatial.size())) {
+          EXPECT_GE(CheckCopies({Make(dims, from), Make(dims, to)}), 2);
+        }
+      }
+    }
+  }
+}
+
+TEST(ReorderTest, GeneratedImplementationsTakeWhatTheyAreFor) {
+  for (const char* name : {"reorder/avx512_f32_blocking", "reorder/avx2_f32_blocking"}) {
+    for (const char* plain : {"nchw", "nhwc"}) {
+      for (const char* blocked : {"nChw16c", "nChw8c"}) {
+        for (int64_t channels : kChannels) {
+          const ReorderDesc to{Make({1, channels, 5, 5}, plain),
+                               Make({1, channels, 5, 5}, blocked)};
+          const ReorderDesc from{to.dst, to.src};
+          for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
+            if (row.name != name) continue;
+            EXPECT_THAT(row.resolve(to, {}), IsOk());
+            EXPECT_THAT(row.resolve(from, {}), IsOk());
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ReorderTest, StridedViewsOfBothSides) {
+  const MemoryDesc whole = Make({3, 48, 9, 11}, "nchw"), last = Make({3, 48, 9, 11}, "nhwc");
+  const MemoryDesc blocked = Make({3, 40, 9, 11}, "nChw16c");
+  for (const Dims& part : {Dims{2, 24, 9, 11}, Dims{1, 24, 4, 5}, Dims{3, 24, 1, 7}}) {
+    const MemoryDesc to = *blocked.SubMemory(part, {0, 16, 0, 0});
+    for (const MemoryDesc* plain : {&whole, &last}) {
+      const MemoryDesc from = *plain->SubMemory(part, {0, 5, 0, 1 * (part[3] < 10)});
+      EXPECT_GE(CheckCopies({from, to}), 2);
+      EXPECT_GE(CheckCopies({to, from}), 2);
+    }
+  }
+  const MemoryDesc odd =
+      *MemoryDesc::CreateStrided({2, 17, 3, 3}, DataType::kF32, {1000, 41, 11, 3});
+  EXPECT_EQ(CheckCopies({odd, Make({2, 17, 3, 3}, "nChw8c")}), 2);
+  EXPECT_EQ(CheckCopies({Make({2, 17, 3, 3}, "nChw8c"), odd}), 2);
+  const MemoryDesc repeated =
+      *MemoryDesc::CreateStrided({2, 17, 3, 3}, DataType::kF32, {0, 9, 3, 1});
+  EXPECT_GE(CheckCopies({repeated, Make({2, 17, 3, 3}, "nChw16c")}), 2);
+}
+
+TEST(ReorderTest, EveryWeightsTagBothWays) {
+  for (const FormatTagRow& row : FormatTags()) {
+    SCOPED_TRACE(row.name);
+    const int rank = FormatTagRank(row.tag);
+    const bool grouped = rank == 6 || row.name[0] == 'g' || row.name[0] == 'G';
+    Dims dims = grouped ? Dims{3, 17, 6} : Dims{17, 20};
+    while (static_cast<int>(dims.size()) < rank) dims.push_back(3);
+    dims.resize(rank);
+    const std::string plain = std::string("abcdef").substr(0, rank);
+    for (DataType type : {DataType::kF32, DataType::kS8}) {
+      EXPECT_GE(CheckCopies({Make(dims, plain, type), Make(dims, row.name, type)}), 2);
+      EXPECT_GE(CheckCopies({Make(dims, row.name, type), Make(dims, plain, type)}), 2);
+    }
+  }
+  for (const char* from : {"OIhw16i16o", "OIhw4i16o4i", "Ohwi32o", "hwio", "OIhw2o8i8o2i"}) {
+    for (const char* to : {"OIhw8i8o", "IOhw8o16i2o", "Oihw4o", "ohwi"}) {
+      EXPECT_GE(CheckCopies({Make({33, 19, 3, 3}, from), Make({33, 19, 3, 3}, to)}), 2);
+    }
+  }
+}
+
+TEST(ReorderTest, TensorsWithoutElements) {
+  EXPECT_GE(CheckCopies({Make({0, 17, 5, 5}, "nchw"), Make({0, 17, 5, 5}, "nChw16c")}), 2);
+  EXPECT_GE(CheckCopies({Make({1, 17, 0, 5}, "nhwc"), Make({1, 17, 0, 5}, "nChw8c")}), 2);
+  EXPECT_GE(CheckCopies({Make({1, 0, 2, 5}, "nChw8c"), Make({1, 0, 2, 5}, "nchw")}), 2);
+}
+
+template <typename To, typename From>
+std::vector<To> Convert(std::vector<From> values, DataType from, DataType to,
+                        const Attributes& attributes = {}, std::vector<To> before = {}) {
+  const int64_t count = static_cast<int64_t>(values.size());
+  const auto primitive =
+      CreateReorder({Make({count}, "x", from), Make({count}, "x", to)}, attributes, {});
+  EXPECT_THAT(primitive, IsOk());
+  before.resize(values.size());
+  ExecuteArgs args;
+  args.Set(kArgSrc, values.data()).Set(kArgDst, before.data());
+  if (!primitive.ok()) return before;
+  EXPECT_THAT((*primitive)->Execute(args, threading::Team::Serial()), IsOk());
+  return before;
+}
+
+const float kNan = std::numeric_limits<float>::quiet_NaN();
+const float kInfinity = std::numeric_limits<float>::infinity();
+
+TEST(ReorderTest, IntegersRoundToNearestEvenAndSaturate) {
+  const std::vector<float> values = {0.5f,   1.5f,      2.5f,       -0.5f, -1.5f,  127.4f,
+                                     127.5f, 200,       -128.5f,    -1000, 255.5f, 3e9f,
+                                     -3e9f,  kInfinity, -kInfinity, kNan};
+  const auto kF32 = DataType::kF32;
+  EXPECT_EQ((Convert<int8_t, float>(values, kF32, DataType::kS8)),
+            (std::vector<int8_t>{0, 2, 2, 0, -2, 127, 127, 127, -128, -128, 127, 127, -128, 127,
+                                 -128, 0}));
+  EXPECT_EQ((Convert<uint8_t, float>(values, kF32, DataType::kU8)),
+            (std::vector<uint8_t>{0, 2, 2, 0, 0, 127, 128, 200, 0, 0, 255, 255, 0, 255, 0, 0}));
+  EXPECT_EQ((Convert<int32_t, float>(values, kF32, DataType::kS32)),
+            (std::vector<int32_t>{0, 2, 2, 0, -2, 127, 128, 200, -128, -1000, 256, INT32_MAX,
+                                  INT32_MIN, INT32_MAX, INT32_MIN, 0}));
+  EXPECT_EQ((Convert<uint8_t, int8_t>({-1, 5, 127}, DataType::kS8, DataType::kU8)),
+            (std::vector<uint8_t>{0, 5, 127}));
+  EXPECT_EQ((Convert<int8_t, int32_t>({-1000, 5, 1 << 30}, DataType::kS32, DataType::kS8)),
+            (std::vector<int8_t>{-128, 5, 127}));
+}
+
+TEST(ReorderTest, HalfTypesRoundToNearestEven) {
+  const std::vector<float> values = {1,     1 + 0x1p-11f, 1 + 0x3p-11f, 65504,
+                                     65520, 0x1p-24f,     -0.0f,        kInfinity};
+  EXPECT_EQ(
+      (Convert<uint16_t, float>(values, DataType::kF32, DataType::kF16)),
+      (std::vector<uint16_t>{0x3C00, 0x3C00, 0x3C02, 0x7BFF, 0x7C00, 0x0001, 0x8000, 0x7C00}));
+  EXPECT_EQ(
+      (Convert<float, uint16_t>({0x3C00, 0x7BFF, 0x0001, 0x8000}, DataType::kF16, DataType::kF32)),
+      (std::vector<float>{1, 65504, 0x1p-24f, -0.0f}));
+  const std::vector<float> wide = {1, 1 + 0x1p-8f, 1 + 0x3p-8f, 3.4028235e38f, -2.5f};
+  EXPECT_EQ((Convert<uint16_t, float>(wide, DataType::kF32, DataType::kBf16)),
+            (std::vector<uint16_t>{0x3F80, 0x3F80, 0x3F82, 0x7F80, 0xC020}));
+  EXPECT_EQ((Convert<float, uint16_t>({0x3F80, 0xC020}, DataType::kBf16, DataType::kF32)),
+            (std::vector<float>{1, -2.5f}));
+  for (DataType half : {DataType::kF16, DataType::kBf16}) {
+    const auto bits = Convert<uint16_t, float>({kNan}, DataType::kF32, half);
+    EXPECT_TRUE(std::isnan((Convert<float, uint16_t>(bits, half, DataType::kF32))[0]));
+  }
+}
+
+TEST(ReorderTest, ScalesAndSum) {
+  Attributes attributes;
+  attributes.output_scales = {1, {2.0f, -1.0f, 0.5f}};
+  ASSERT_THAT(attributes.post_ops.Append(SumPostOp{10}), IsOk());
+  EXPECT_EQ(
+      (Convert<float, float>({1, 2, 3}, DataType::kF32, DataType::kF32, attributes, {1, 1, 2})),
+      (std::vector<float>{12, 8, 21.5f}));
+  EXPECT_EQ(
+      (Convert<int8_t, float>({1, 2, 3}, DataType::kF32, DataType::kS8, attributes, {1, 1, 20})),
+      (std::vector<int8_t>{12, 8, 127}));
+}
+
+TEST(ReorderTest, ScalesAlongChannelsOfABlockedDestination) {
+  const ReorderDesc desc{Make({2, 17, 3, 3}, "nchw"),
+                         Make({2, 17, 3, 3}, "nChw16c", DataType::kS8)};
+  Attributes attributes;
+  attributes.output_scales.mask = 2;
+  attributes.output_scales.scales.clear();
+  for (int c = 0; c < 17; ++c) attributes.output_scales.scales.push_back(c + 1);
+  const std::vector<float> src(desc.src.ElementCount(), 1.0f);
+  Bytes dst = Garbage(desc.dst, 3);
+  ASSERT_OK_AND_ASSIGN(const auto primitive, CreateReorder(desc, attributes, {}));
+  ExecuteArgs args;
+  args.Set(kArgSrc, src.data()).Set(kArgDst, dst.data());
+  ASSERT_THAT(primitive->Execute(args, threading::Team::Serial()), IsOk());
+  for (int64_t c = 0; c < 17; ++c) EXPECT_EQ(dst[desc.dst.Offset({1, c, 2, 1})], c + 1);
+  EXPECT_TRUE(PaddingIsZero(desc.dst, dst.data()));
+}
+
+TEST(ReorderTest, WhatCannotBeIsRefusedAtCreation) {
+  const MemoryDesc nchw = Make({1, 3, 4, 4}, "nchw");
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(CreateReorder({nchw, Make({1, 3, 4, 5}, "nchw")}, {}, {}),
+              StatusIs(kInvalid, "shapes differ"));
+  EXPECT_THAT(CreateReorder({nchw, MemoryDesc()}, {}, {}), StatusIs(kInvalid, "dst has no layout"));
+  EXPECT_THAT(CreateReorder({*MemoryDesc::CreateAny({1, 3, 4, 4}, DataType::kF32), nchw}, {}, {}),
+              StatusIs(kInvalid, "src has no layout"));
+  const MemoryDesc overlapping =
+      *MemoryDesc::CreateStrided({1, 3, 4, 4}, DataType::kF32, {48, 16, 3, 1});
+  EXPECT_THAT(CreateReorder({nchw, overlapping}, {}, {}), StatusIs(kInvalid, "overlap"));
+  EXPECT_THAT(CreateReorder({overlapping, nchw}, {}, {}), IsOk());
+  Attributes attributes;
+  attributes.output_scales = {2, {1, 2}};
+  EXPECT_THAT(CreateReorder({nchw, nchw}, attributes, {}), StatusIs(kInvalid, "output scales"));
+  attributes.output_scales = {16, {1}};
+  EXPECT_THAT(CreateReorder({nchw, nchw}, attributes, {}), StatusIs(kInvalid, "mask"));
+  attributes.output_scales = {0, {kNan}};
+  EXPECT_THAT(CreateReorder({nchw, nchw}, attributes, {}), StatusIs(kInvalid, "finite"));
+  Attributes twice;
+  ASSERT_THAT(twice.post_ops.Append(SumPostOp{1}), IsOk());
+  ASSERT_THAT(twice.post_ops.Append(SumPostOp{1}), IsOk());
+  EXPECT_THAT(CreateReorder({nchw, nchw}, twice, {}),
+              StatusIs(absl::StatusCode::kUnimplemented, "one sum"));
+}
+
+TEST(ReorderTest, ManyThreadsGiveTheSameBytes) {
+  threading::Arena arena(4);
+  const threading::Team team(&arena);
+  for (const char* to : {"nChw16c", "nChw8c", "nhwc"}) {
+    const ReorderDesc desc{Make({3, 70, 60, 50}, "nchw"), Make({3, 70, 60, 50}, to)};
+    const Bytes src = RandomTensor(desc.src, 1), before = Garbage(desc.dst, 2);
+    for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
+      if (!cpu::Supports(row.isa) || !row.resolve(desc, {}).ok()) continue;
+      ASSERT_OK_AND_ASSIGN(const auto primitive, CreateReorder(desc, {}, {.only = row.name}));
+      Bytes serial = before, parallel = before;
+      ExecuteArgs args;
+      args.Set(kArgSrc, src.data()).Set(kArgDst, serial.data());
+      ASSERT_THAT(primitive->Execute(args, threading::Team::Serial()), IsOk());
+      args.Set(kArgDst, parallel.data());
+      ASSERT_THAT(primitive->Execute(args, team), IsOk());
+      EXPECT_TRUE(serial == parallel) << row.name << " to " << to;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tilewire
