@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/attributes.h"
+
+#include <limits>
+#include <set>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace tilewire {
+namespace {
+
+const PostOp kSum = SumPostOp{.scale = 1};
+const PostOp kRelu = EltwisePostOp{.op = {.algorithm = EltwiseAlgorithm::kRelu}};
+
+PostOps Chain(std::initializer_list<PostOp> ops) {
+  PostOps chain;
+  for (const PostOp& op : ops) EXPECT_TRUE(chain.Append(op).ok());
+  return chain;
+}
+
+std::string KeyOf(const Attributes& attributes) {
+  std::string key;
+  attributes.AppendKey(&key);
+  return key;
+}
+
+TEST(PostOpsTest, HoldsFourAndKeepsTheirOrder) {
+  PostOps chain = Chain({kSum, kRelu, kSum, kRelu});
+  EXPECT_EQ(chain.ToString(), "sum:1;relu:0;sum:1;relu:0");
+  EXPECT_EQ(chain.Append(kRelu).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(chain.entries().size(), 4u);
+}
+
+TEST(PostOpsTest, RefusesNumbersThatAreNotFinite) {
+  PostOps chain;
+  for (float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                    std::numeric_limits<float>::quiet_NaN()}) {
+    const PostOp ops[] = {SumPostOp{.scale = bad}, EltwisePostOp{.op = {.alpha = bad}},
+                          EltwisePostOp{.op = {.beta = bad}}, EltwisePostOp{.scale = bad}};
+    for (const PostOp& op : ops) {
+      EXPECT_EQ(chain.Append(op).code(), absl::StatusCode::kInvalidArgument) << bad;
+    }
+  }
+  EXPECT_TRUE(chain.empty());
+}
+
+TEST(PostOpsTest, KnowsWhatItNeedsOfTheDestination) {
+  const PostOp exp = EltwisePostOp{.op = {.algorithm = EltwiseAlgorithm::kExp}};
+  EXPECT_FALSE(Chain({kRelu}).HasSum());
+  EXPECT_TRUE(Chain({kRelu, kSum}).HasSum());
+  EXPECT_TRUE(Chain({}).PreserveZero());
+  EXPECT_TRUE(Chain({kSum, kRelu}).PreserveZero());
+  EXPECT_FALSE(Chain({kRelu, exp}).PreserveZero());
+}
+
+// Seeds 003: the library copies attributes, so that a later change of the caller's does not reach
+// the primitive.
+TEST(AttributesTest, CopiesAreIndependent) {
+  Attributes original;
+  original.post_ops = Chain({kSum});
+  const Attributes copy = original;
+  ASSERT_TRUE(original.post_ops.Append(kRelu).ok());
+  original.output_scales.scales[0] = 2;
+  EXPECT_EQ(copy.post_ops.ToString(), "sum:1");
+  EXPECT_TRUE(copy.output_scales.IsDefault());
+  EXPECT_FALSE(original.output_scales.IsDefault());
+}
+
+TEST(AttributesTest, EqualAttributesAndNoOthersHaveOneKey) {
+  std::vector<Attributes> different(9);
+  different[1].scratchpad_mode = ScratchpadMode::kUser;
+  different[2].post_ops = Chain({kSum});
+  different[3].post_ops = Chain({kRelu});
+  different[4].post_ops = Chain({kSum, kRelu});
+  different[5].post_ops = Chain({kRelu, kSum});
+  different[6].output_scales.scales = {2};
+  different[7].output_scales = {.mask = 2, .scales = {1, 1}};
+  different[8].output_scales = {.mask = 2, .scales = {1, 1, 1}};
+  std::set<std::string> keys;
+  for (const Attributes& attributes : different) {
+    EXPECT_EQ(KeyOf(attributes), KeyOf(Attributes(attributes)));
+    keys.insert(KeyOf(attributes));
+  }
+  EXPECT_EQ(keys.size(), different.size());
+}
+
+}  // namespace
+}  // namespace tilewire
