@@ -9,7 +9,7 @@
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/requirements.h"
-#include "engine/primitives/convolution/separable_offsets.h"
+#include "engine/memory/separable_offsets.h"
 
 namespace tilewire::convolution {
 namespace {

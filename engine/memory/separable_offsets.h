@@ -4,15 +4,15 @@
 // outer stride and a place in the inner block are contributions of one dimension each.
 //
 //   Offset(i) = offset0 + table[0][i_0] + table[1][i_1] + ...
-#ifndef ENGINE_PRIMITIVES_CONVOLUTION_SEPARABLE_OFFSETS_H_
-#define ENGINE_PRIMITIVES_CONVOLUTION_SEPARABLE_OFFSETS_H_
+#ifndef ENGINE_MEMORY_SEPARABLE_OFFSETS_H_
+#define ENGINE_MEMORY_SEPARABLE_OFFSETS_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "engine/memory/memory_desc.h"
 
-namespace tilewire::convolution {
+namespace tilewire {
 
 class SeparableOffsets {
  public:
@@ -28,6 +28,13 @@ class SeparableOffsets {
     }
   }
 
+  // Of a whole index, offset0 included.
+  int64_t Offset(const Dims& index) const {
+    int64_t offset = base_;
+    for (size_t d = 0; d < tables_.size(); ++d) offset += tables_[d][index[d]];
+    return offset;
+  }
+
   int64_t base() const { return base_; }
   int64_t At(int dimension, int64_t i) const { return tables_[dimension][i]; }
 
@@ -36,6 +43,6 @@ class SeparableOffsets {
   std::vector<std::vector<int64_t>> tables_;
 };
 
-}  // namespace tilewire::convolution
+}  // namespace tilewire
 
-#endif  // ENGINE_PRIMITIVES_CONVOLUTION_SEPARABLE_OFFSETS_H_
+#endif  // ENGINE_MEMORY_SEPARABLE_OFFSETS_H_

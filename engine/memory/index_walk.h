@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Visits the indices of a box in row-major order: what every reference loop over a tensor does.
+#ifndef ENGINE_MEMORY_INDEX_WALK_H_
+#define ENGINE_MEMORY_INDEX_WALK_H_
+
+#include "engine/memory/dims.h"
+
+namespace tilewire {
+
+// Steps `index` to the next one of the box [0, dims); false (and back at zero) after the last.
+inline bool NextIndex(const Dims& dims, Dims* index) {
+  for (int d = static_cast<int>(dims.size()) - 1; d >= 0; --d) {
+    if (++(*index)[d] < dims[d]) return true;
+    (*index)[d] = 0;
+  }
+  return false;
+}
+
+// Calls visit(index) for every index of the box; none if a dimension is 0.
+template <typename Visit>
+void ForEachIndex(const Dims& dims, Visit visit) {
+  for (int64_t size : dims) {
+    if (size == 0) return;
+  }
+  Dims index(dims.size(), 0);
+  do {
+    visit(index);
+  } while (NextIndex(dims, &index));
+}
+
+}  // namespace tilewire
+
+#endif  // ENGINE_MEMORY_INDEX_WALK_H_

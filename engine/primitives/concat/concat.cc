@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/concat/concat.h"
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/concat/implementations.h"
+
+namespace tilewire {
+namespace concat {
+namespace {
+
+absl::Status ValidateSource(const ConcatDesc& desc, size_t i) {
+  const MemoryDesc& src = desc.srcs[i];
+  if (src.format_kind() != FormatKind::kBlocked) {
+    return absl::InvalidArgumentError(absl::StrCat("concat: source ", i, " has no layout"));
+  }
+  bool fits = src.rank() == desc.dst.rank() && src.data_type() == desc.dst.data_type();
+  for (int d = 0; fits && d < src.rank(); ++d) {
+    fits = d == desc.axis || src.dim(d) == desc.dst.dim(d);
+  }
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("concat along axis ", desc.axis, ": source ", i,
+                                                 " is ", src.ToString(), ", the destination ",
+                                                 desc.dst.ToString()));
+}
+
+absl::Status Validate(const ConcatDesc& desc) {
+  if (desc.srcs.empty()) return absl::InvalidArgumentError("concat: no source");
+  if (desc.axis < 0 || desc.axis >= desc.dst.rank()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("concat: axis ", desc.axis, " of a tensor of rank ", desc.dst.rank()));
+  }
+  int64_t total = 0;
+  for (size_t i = 0; i < desc.srcs.size(); ++i) {
+    ABSL_RETURN_IF_ERROR(ValidateSource(desc, i));
+    total += desc.srcs[i].dim(desc.axis);
+  }
+  if (total != desc.dst.dim(desc.axis)) {
+    return absl::InvalidArgumentError(absl::StrCat("concat: the sources have ", total,
+                                                   " along axis ", desc.axis, ", the destination ",
+                                                   desc.dst.dim(desc.axis)));
+  }
+  if (desc.dst.format_kind() == FormatKind::kBlocked && desc.dst.Overlaps()) {
+    return absl::InvalidArgumentError("concat: elements of the destination overlap");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+PrimitiveInfo InfoOf(const ConcatDesc& desc, const Attributes& attributes, absl::string_view name) {
+  PrimitiveInfo info;
+  info.name = std::string(name);
+  info.kind = PrimitiveKind::kConcat;
+  for (size_t i = 0; i < desc.srcs.size(); ++i) {
+    info.args.push_back({kArgMultipleSrc + static_cast<int>(i), desc.srcs[i]});
+  }
+  info.args.push_back({kArgDst, desc.dst});
+  info.scratchpad_mode = attributes.scratchpad_mode;
+  return info;
+}
+
+}  // namespace concat
+
+absl::Span<const Implementation<ConcatDesc>> ConcatImplementations() {
+  static constexpr Implementation<ConcatDesc> kRows[] = {
+      {"concat/block_copy", cpu::Isa::kBaseline, concat::ResolveBlockCopy, concat::CreateBlockCopy},
+      {"concat/reference", cpu::Isa::kBaseline, concat::ResolveReference, concat::CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateConcat(const ConcatDesc& desc,
+                                                              const Attributes& attributes,
+                                                              const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(concat::Validate(desc));
+  return CreateFirst(ConcatImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const ConcatDesc& desc, std::string* key) {
+  key->append(absl::StrCat(desc.axis, ";", desc.srcs.size(), ";"));
+  for (const MemoryDesc& src : desc.srcs) src.AppendKey(key);
+  desc.dst.AppendKey(key);
+}
+
+}  // namespace tilewire

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The executable specification: any layouts and types, one element after the other.
+#include <cstring>
+
+#include "engine/base/status_macros.h"
+#include "engine/memory/index_walk.h"
+#include "engine/memory/separable_offsets.h"
+#include "engine/memory/zero_padding.h"
+#include "engine/primitives/concat/implementations.h"
+
+namespace tilewire::concat {
+namespace {
+
+// Immutable.
+class Reference final : public Primitive {
+ public:
+  Reference(PrimitiveInfo info, const ConcatDesc& desc)
+      : Primitive(std::move(info)),
+        axis_(desc.axis),
+        element_bytes_(SizeOf(desc.dst.data_type())),
+        dst_desc_(desc.dst),
+        dst_(desc.dst) {
+    for (const MemoryDesc& src : desc.srcs) srcs_.push_back({src.dims(), SeparableOffsets(src)});
+  }
+
+ private:
+  struct Source {
+    Dims dims;
+    SeparableOffsets offsets;
+  };
+
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team&) const override {
+    std::byte* dst = args.Get<std::byte>(kArgDst);
+    int64_t before = 0;  // sizes on the axis of the sources already copied
+    for (size_t i = 0; i < srcs_.size(); ++i) {
+      const std::byte* src = args.Get<const std::byte>(kArgMultipleSrc + static_cast<int>(i));
+      ForEachIndex(srcs_[i].dims, [&](const Dims& index) {
+        Dims to = index;
+        to[axis_] += before;
+        std::memcpy(dst + dst_.Offset(to) * element_bytes_,
+                    src + srcs_[i].offsets.Offset(index) * element_bytes_, element_bytes_);
+      });
+      before += srcs_[i].dims[axis_];
+    }
+    ZeroPadding(dst_desc_, dst);
+  }
+
+  const int axis_;
+  const int64_t element_bytes_;
+  const MemoryDesc dst_desc_;
+  const SeparableOffsets dst_;
+  std::vector<Source> srcs_;
+};
+
+}  // namespace
+
+absl::StatusOr<ConcatDesc> ResolveReference(const ConcatDesc& desc, const Attributes& attributes) {
+  if (!attributes.post_ops.empty() || !attributes.output_scales.IsDefault()) {
+    return absl::UnimplementedError("takes no post-ops and no output scales");
+  }
+  ConcatDesc resolved = desc;
+  if (!resolved.dst.IsAny()) return resolved;
+  // The layout of source 0 for dst's dims, where a tag names it; else row-major.
+  const FormatTag tag = desc.srcs[0].Tag();
+  if (tag != FormatTag::kUndef) {
+    ABSL_ASSIGN_OR_RETURN(resolved.dst,
+                          MemoryDesc::Create(desc.dst.dims(), desc.dst.data_type(), tag));
+    return resolved;
+  }
+  const std::string pattern = std::string("abcdefghijkl").substr(0, desc.dst.rank());
+  ABSL_ASSIGN_OR_RETURN(resolved.dst,
+                        MemoryDesc::CreatePattern(desc.dst.dims(), desc.dst.data_type(), pattern));
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConcatDesc& desc,
+                                                           const Attributes& attributes,
+                                                           absl::string_view name) {
+  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc);
+}
+
+}  // namespace tilewire::concat

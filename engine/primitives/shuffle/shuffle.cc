@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/shuffle/shuffle.h"
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/shuffle/implementations.h"
+
+namespace tilewire {
+namespace shuffle {
+namespace {
+
+absl::Status Validate(const ShuffleDesc& desc) {
+  if (desc.src.format_kind() != FormatKind::kBlocked) {
+    return absl::InvalidArgumentError("shuffle: src has no layout");
+  }
+  if (desc.src.dims() != desc.dst.dims() || desc.src.data_type() != desc.dst.data_type()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("shuffle: src is ", desc.src.ToString(), ", dst ", desc.dst.ToString()));
+  }
+  if (desc.axis < 0 || desc.axis >= desc.src.rank()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("shuffle: axis ", desc.axis, " of a tensor of rank ", desc.src.rank()));
+  }
+  const int64_t size = desc.src.dim(desc.axis);
+  if (desc.group_size < 1 || size % desc.group_size != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("shuffle: group size ", desc.group_size,
+                                                   " does not divide ", size, " (axis ", desc.axis,
+                                                   ")"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+PrimitiveInfo InfoOf(const ShuffleDesc& desc, const Attributes& attributes,
+                     absl::string_view name) {
+  const bool backward = desc.prop_kind == PropKind::kBackwardData;
+  PrimitiveInfo info;
+  info.name = std::string(name);
+  info.kind = PrimitiveKind::kShuffle;
+  info.args = {{backward ? kArgDiffDst : kArgSrc, desc.src},
+               {backward ? kArgDiffSrc : kArgDst, desc.dst}};
+  info.scratchpad_mode = attributes.scratchpad_mode;
+  return info;
+}
+
+std::vector<int64_t> SourceIndices(const ShuffleDesc& desc) {
+  const int64_t size = desc.src.dim(desc.axis);
+  const bool backward = desc.prop_kind == PropKind::kBackwardData;
+  const int64_t group = backward ? size / desc.group_size : desc.group_size;
+  std::vector<int64_t> source(size);
+  for (int64_t u = 0; u < size / group; ++u) {
+    for (int64_t v = 0; v < group; ++v) source[v * (size / group) + u] = u * group + v;
+  }
+  return source;
+}
+
+}  // namespace shuffle
+
+absl::Span<const Implementation<ShuffleDesc>> ShuffleImplementations() {
+  static constexpr Implementation<ShuffleDesc> kRows[] = {
+      {"shuffle/blocked", cpu::Isa::kBaseline, shuffle::ResolveBlocked, shuffle::CreateBlocked},
+      {"shuffle/reference", cpu::Isa::kBaseline, shuffle::ResolveReference,
+       shuffle::CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateShuffle(const ShuffleDesc& desc,
+                                                               const Attributes& attributes,
+                                                               const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(shuffle::Validate(desc));
+  return CreateFirst(ShuffleImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const ShuffleDesc& desc, std::string* key) {
+  key->append(
+      absl::StrCat(static_cast<int>(desc.prop_kind), ";", desc.axis, ";", desc.group_size, ";"));
+  desc.src.AppendKey(key);
+  desc.dst.AppendKey(key);
+}
+
+}  // namespace tilewire

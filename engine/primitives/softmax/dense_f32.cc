@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Row-major tensors whose axis is the innermost dimension: rows are contiguous and independent, one
+// thread a group of rows.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/softmax/implementations.h"
+
+namespace tilewire::softmax {
+namespace {
+
+// Immutable.
+class DenseF32 final : public Primitive {
+ public:
+  DenseF32(PrimitiveInfo info, const SoftmaxDesc& desc)
+      : Primitive(std::move(info)),
+        offset0_(desc.dst.offset0()),
+        size_(desc.dst.dim(desc.axis)),
+        rows_(size_ == 0 ? 0 : desc.dst.ElementCount() / size_) {}
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+    const float* src = args.Get<const float>(kArgSrc) + offset0_;
+    float* dst = args.Get<float>(kArgDst) + offset0_;
+    const int64_t rows_a_task = std::max<int64_t>(1, 1024 / std::max<int64_t>(1, size_));
+    team.ParallelFor(DivUp(rows_, rows_a_task), [&](int64_t task) {
+      const int64_t end = std::min(rows_, (task + 1) * rows_a_task);
+      for (int64_t row = task * rows_a_task; row < end; ++row) {
+        RunRow(src + row * size_, dst + row * size_);
+      }
+    });
+  }
+
+  void RunRow(const float* src, float* dst) const {
+    float highest = -std::numeric_limits<float>::infinity();
+    for (int64_t i = 0; i < size_; ++i) highest = std::max(highest, src[i]);
+    float total = 0;
+    for (int64_t i = 0; i < size_; ++i) {
+      dst[i] = std::exp(src[i] - highest);
+      total += dst[i];
+    }
+    const float scale = 1 / total;
+    for (int64_t i = 0; i < size_; ++i) dst[i] *= scale;
+  }
+
+  const int64_t offset0_, size_, rows_;
+};
+
+}  // namespace
+
+absl::StatusOr<SoftmaxDesc> ResolveDenseF32(const SoftmaxDesc& desc, const Attributes& attributes) {
+  ABSL_ASSIGN_OR_RETURN(SoftmaxDesc resolved, ResolveReference(desc, attributes));
+  const MemoryDesc& md = resolved.src;
+  if (resolved.dst != md) return absl::UnimplementedError("layouts of src and dst differ");
+  if (!md.IsPlain() || !md.IsDense() || resolved.axis != md.rank() - 1) {
+    return absl::UnimplementedError("not dense along the last axis");
+  }
+  int64_t step = 1;
+  for (int d = md.rank() - 1; d >= 0; --d) {
+    if (md.dim(d) != 1 && md.stride(d) != step) return absl::UnimplementedError("not row-major");
+    step *= md.dim(d);
+  }
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseF32(const SoftmaxDesc& desc,
+                                                          const Attributes& attributes,
+                                                          absl::string_view name) {
+  return std::make_unique<DenseF32>(InfoOf(desc, attributes, name), desc);
+}
+
+}  // namespace tilewire::softmax

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rows of softmax's table, one file each.
+#ifndef ENGINE_PRIMITIVES_SOFTMAX_IMPLEMENTATIONS_H_
+#define ENGINE_PRIMITIVES_SOFTMAX_IMPLEMENTATIONS_H_
+
+#include "engine/primitives/softmax/softmax.h"
+
+namespace tilewire::softmax {
+
+absl::StatusOr<SoftmaxDesc> ResolveDenseF32(const SoftmaxDesc& desc, const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseF32(const SoftmaxDesc& desc,
+                                                          const Attributes& attributes,
+                                                          absl::string_view name);
+
+absl::StatusOr<SoftmaxDesc> ResolveReference(const SoftmaxDesc& desc, const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SoftmaxDesc& desc,
+                                                           const Attributes& attributes,
+                                                           absl::string_view name);
+
+// What the primitive tells about itself, whatever the implementation.
+PrimitiveInfo InfoOf(const SoftmaxDesc& desc, const Attributes& attributes, absl::string_view name);
+
+}  // namespace tilewire::softmax
+
+#endif  // ENGINE_PRIMITIVES_SOFTMAX_IMPLEMENTATIONS_H_

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/softmax/softmax.h"
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/softmax/implementations.h"
+
+namespace tilewire {
+namespace softmax {
+namespace {
+
+absl::Status Validate(const SoftmaxDesc& desc) {
+  if (desc.src.format_kind() != FormatKind::kBlocked) {
+    return absl::InvalidArgumentError("softmax: src has no layout");
+  }
+  if (desc.src.dims() != desc.dst.dims() || desc.src.data_type() != desc.dst.data_type()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("softmax: src is ", desc.src.ToString(), ", dst ", desc.dst.ToString()));
+  }
+  if (desc.axis < 0 || desc.axis >= desc.src.rank()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("softmax: axis ", desc.axis, " of a tensor of rank ", desc.src.rank()));
+  }
+  if (desc.dst.format_kind() == FormatKind::kBlocked && desc.dst.Overlaps()) {
+    return absl::InvalidArgumentError("softmax: elements of dst overlap");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+PrimitiveInfo InfoOf(const SoftmaxDesc& desc, const Attributes& attributes,
+                     absl::string_view name) {
+  PrimitiveInfo info;
+  info.name = std::string(name);
+  info.kind = PrimitiveKind::kSoftmax;
+  info.args = {{kArgSrc, desc.src}, {kArgDst, desc.dst}};
+  info.scratchpad_mode = attributes.scratchpad_mode;
+  return info;
+}
+
+}  // namespace softmax
+
+absl::Span<const Implementation<SoftmaxDesc>> SoftmaxImplementations() {
+  static constexpr Implementation<SoftmaxDesc> kRows[] = {
+      {"softmax/dense_f32", cpu::Isa::kBaseline, softmax::ResolveDenseF32, softmax::CreateDenseF32},
+      {"softmax/reference", cpu::Isa::kBaseline, softmax::ResolveReference,
+       softmax::CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateSoftmax(const SoftmaxDesc& desc,
+                                                               const Attributes& attributes,
+                                                               const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(softmax::Validate(desc));
+  return CreateFirst(SoftmaxImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const SoftmaxDesc& desc, std::string* key) {
+  key->append(absl::StrCat(static_cast<int>(desc.prop_kind), ";", desc.axis, ";"));
+  desc.src.AppendKey(key);
+  desc.dst.AppendKey(key);
+}
+
+}  // namespace tilewire

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The executable specification: any layouts, one element after the other.
+#include "engine/base/status_macros.h"
+#include "engine/memory/index_walk.h"
+#include "engine/memory/separable_offsets.h"
+#include "engine/memory/zero_padding.h"
+#include "engine/primitives/sum/implementations.h"
+
+namespace tilewire::sum {
+namespace {
+
+// Immutable.
+class Reference final : public Primitive {
+ public:
+  Reference(PrimitiveInfo info, const SumDesc& desc)
+      : Primitive(std::move(info)), scales_(desc.scales), dst_desc_(desc.dst), dst_(desc.dst) {
+    for (const MemoryDesc& src : desc.srcs) srcs_.emplace_back(src);
+  }
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team&) const override {
+    float* dst = args.Get<float>(kArgDst);
+    ForEachIndex(dst_desc_.dims(), [&](const Dims& index) {
+      float total = 0;
+      for (size_t i = 0; i < srcs_.size(); ++i) {
+        const float* src = args.Get<const float>(kArgMultipleSrc + static_cast<int>(i));
+        const float term = scales_[i] * src[srcs_[i].Offset(index)];
+        total = i == 0 ? term : total + term;
+      }
+      dst[dst_.Offset(index)] = total;
+    });
+    ZeroPadding(dst_desc_, dst);
+  }
+
+  const std::vector<float> scales_;
+  const MemoryDesc dst_desc_;
+  const SeparableOffsets dst_;
+  std::vector<SeparableOffsets> srcs_;
+};
+
+}  // namespace
+
+absl::StatusOr<SumDesc> ResolveReference(const SumDesc& desc, const Attributes& attributes) {
+  if (desc.dst.data_type() != DataType::kF32) {
+    return absl::UnimplementedError(
+        absl::StrCat("type ", DataTypeName(desc.dst.data_type()), " is not f32"));
+  }
+  if (!attributes.post_ops.empty() || !attributes.output_scales.IsDefault()) {
+    return absl::UnimplementedError("takes no post-ops and no output scales");
+  }
+  SumDesc resolved = desc;
+  if (resolved.dst.IsAny()) resolved.dst = desc.srcs[0];
+  if (resolved.dst.Overlaps()) {
+    return absl::UnimplementedError("dst is `any` and the elements of source 0 overlap");
+  }
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SumDesc& desc,
+                                                           const Attributes& attributes,
+                                                           absl::string_view name) {
+  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc);
+}
+
+}  // namespace tilewire::sum

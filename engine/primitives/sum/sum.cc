@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/sum/sum.h"
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/sum/implementations.h"
+
+namespace tilewire {
+namespace sum {
+namespace {
+
+absl::Status Validate(const SumDesc& desc) {
+  if (desc.srcs.empty()) return absl::InvalidArgumentError("sum: no source");
+  if (desc.scales.size() != desc.srcs.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sum: ", desc.scales.size(), " scales for ", desc.srcs.size(), " sources"));
+  }
+  for (size_t i = 0; i < desc.srcs.size(); ++i) {
+    const MemoryDesc& src = desc.srcs[i];
+    if (src.format_kind() != FormatKind::kBlocked) {
+      return absl::InvalidArgumentError(absl::StrCat("sum: source ", i, " has no layout"));
+    }
+    if (src.dims() != desc.dst.dims() || src.data_type() != desc.dst.data_type()) {
+      return absl::InvalidArgumentError(absl::StrCat("sum: source ", i, " is ", src.ToString(),
+                                                     ", the destination ", desc.dst.ToString()));
+    }
+  }
+  if (desc.dst.format_kind() == FormatKind::kBlocked && desc.dst.Overlaps()) {
+    return absl::InvalidArgumentError("sum: elements of the destination overlap");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+PrimitiveInfo InfoOf(const SumDesc& desc, const Attributes& attributes, absl::string_view name) {
+  PrimitiveInfo info;
+  info.name = std::string(name);
+  info.kind = PrimitiveKind::kSum;
+  for (size_t i = 0; i < desc.srcs.size(); ++i) {
+    info.args.push_back({kArgMultipleSrc + static_cast<int>(i), desc.srcs[i]});
+  }
+  info.args.push_back({kArgDst, desc.dst});
+  info.scratchpad_mode = attributes.scratchpad_mode;
+  return info;
+}
+
+}  // namespace sum
+
+absl::Span<const Implementation<SumDesc>> SumImplementations() {
+  static constexpr Implementation<SumDesc> kRows[] = {
+      {"sum/dense_f32", cpu::Isa::kBaseline, sum::ResolveDenseF32, sum::CreateDenseF32},
+      {"sum/reference", cpu::Isa::kBaseline, sum::ResolveReference, sum::CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateSum(const SumDesc& desc,
+                                                           const Attributes& attributes,
+                                                           const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(sum::Validate(desc));
+  return CreateFirst(SumImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const SumDesc& desc, std::string* key) {
+  key->append(std::to_string(desc.srcs.size())).push_back(';');
+  for (const MemoryDesc& src : desc.srcs) src.AppendKey(key);
+  desc.dst.AppendKey(key);
+  key->append(reinterpret_cast<const char*>(desc.scales.data()),
+              desc.scales.size() * sizeof(float));
+}
+
+}  // namespace tilewire
