@@ -24,7 +24,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/jit/generator.h"
-#include "engine/primitives/convolution/accumulator_epilogue.h"
+#include "engine/primitives/accumulator_epilogue.h"
 #include "engine/primitives/convolution/geometry.h"
 
 namespace tilewire::convolution {

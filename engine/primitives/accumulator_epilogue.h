@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The end of every generated convolution: a tile of sums lies in vector registers, block-major
+// The end of every generated convolution and inner product: a tile of sums lies in vector registers, block-major
 // (register block * pixels + pixel); bias and post-ops are applied to it, lanes behind the last
 // channel are zeroed, and it is stored. Used while generating; thread-compatible.
-#ifndef ENGINE_PRIMITIVES_CONVOLUTION_ACCUMULATOR_EPILOGUE_H_
-#define ENGINE_PRIMITIVES_CONVOLUTION_ACCUMULATOR_EPILOGUE_H_
+#ifndef ENGINE_PRIMITIVES_ACCUMULATOR_EPILOGUE_H_
+#define ENGINE_PRIMITIVES_ACCUMULATOR_EPILOGUE_H_
 
 #include <cstdint>
 #include <memory>
@@ -15,7 +15,7 @@
 #include "engine/primitives/attributes.h"
 #include "xbyak/xbyak.h"
 
-namespace tilewire::convolution {
+namespace tilewire {
 
 // zmm for 16 lanes, ymm for 8.
 inline Xbyak::Xmm VectorRegister(int lanes, int index) {
@@ -73,6 +73,6 @@ class AccumulatorEpilogue {
   Xbyak::Label tail_mask_;
 };
 
-}  // namespace tilewire::convolution
+}  // namespace tilewire
 
-#endif  // ENGINE_PRIMITIVES_CONVOLUTION_ACCUMULATOR_EPILOGUE_H_
+#endif  // ENGINE_PRIMITIVES_ACCUMULATOR_EPILOGUE_H_

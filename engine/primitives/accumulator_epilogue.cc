@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/convolution/accumulator_epilogue.h"
+#include "engine/primitives/accumulator_epilogue.h"
 
 #include <algorithm>
 #include <bit>
 #include <variant>
 
-namespace tilewire::convolution {
+namespace tilewire {
 namespace {
 
 cpu::Isa IsaOf(int lanes) { return lanes == 16 ? cpu::Isa::kAvx512 : cpu::Isa::kAvx2; }
@@ -156,4 +156,4 @@ void AccumulatorEpilogue::EmitTables() {
     g_->dd(lane < config_.tail_lanes ? 0xFFFFFFFFu : 0u);
 }
 
-}  // namespace tilewire::convolution
+}  // namespace tilewire

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/eltwise/dense.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/base/status_macros.h"
+#include "engine/jit/eltwise_emitter.h"
+#include "engine/jit/generator.h"
+#include "engine/memory/zero_padding.h"
+#include "engine/primitives/accumulator_epilogue.h"
+#include "engine/primitives/eltwise/implementations.h"
+
+namespace tilewire::eltwise {
+namespace {
+
+constexpr int64_t kChunk = 16 * 1024;  // elements: a piece of work for one thread
+
+// void(const float* src, float* dst, int64_t vectors): dst = f(src), vectors >= 1. src may be dst.
+class DenseGenerator final : public jit::Generator {
+ public:
+  DenseGenerator(absl::string_view name, const EltwiseOp& op, cpu::Isa isa)
+      : Generator(name),
+        lanes_(isa == cpu::Isa::kAvx512 ? 16 : 8),
+        emitter_(this, isa, op, {.table = rax, .scratch = {4, 5, 6, 7, 8}}) {}
+
+ private:
+  static constexpr int kUnroll = 4;
+
+  // Registers. Arguments arrive as System V rdi, rsi, rdx.
+  const Xbyak::Reg64 src_ = rdi;
+  const Xbyak::Reg64 dst_ = rsi;
+  const Xbyak::Reg64 left_ = rdx;  // vectors not yet written
+
+  void Emit() override {
+    emitter_.LoadTable();
+    EmitLoop(kUnroll);
+    EmitLoop(1);
+    vzeroupper();
+    ret();
+    emitter_.EmitTable();
+  }
+
+  // Takes `vectors` a step while as many are left.
+  void EmitLoop(int vectors) {
+    const int step_bytes = vectors * lanes_ * static_cast<int>(sizeof(float));
+    Xbyak::Label step, done;
+    L(step);
+    cmp(left_, vectors);
+    jl(done, T_NEAR);
+    std::vector<int> registers;
+    for (int v = 0; v < vectors; ++v) {
+      vmovups(Vector(v), ptr[src_ + v * lanes_ * 4]);
+      registers.push_back(v);
+    }
+    emitter_.Apply(registers);
+    for (int v = 0; v < vectors; ++v) vmovups(ptr[dst_ + v * lanes_ * 4], Vector(v));
+    add(src_, step_bytes);
+    add(dst_, step_bytes);
+    sub(left_, vectors);
+    jmp(step, T_NEAR);
+    L(done);
+  }
+
+  Xbyak::Xmm Vector(int index) const { return VectorRegister(lanes_, index); }
+
+  const int lanes_;
+  jit::EltwiseEmitter emitter_;
+};
+
+// Immutable.
+class Dense final : public Primitive {
+ public:
+  Dense(PrimitiveInfo primitive_info, const EltwiseDesc& desc, int64_t lanes,
+        std::unique_ptr<const DenseGenerator> generator)
+      : Primitive(std::move(primitive_info)),
+        lanes_(lanes),
+        count_(desc.dst.PaddedElementCount()),
+        dst_(desc.dst),
+        zero_tail_(!jit::PreservesZero(desc.op) && desc.dst.HasPadding()),
+        generator_(std::move(generator)) {}
+
+ private:
+  using Function = void (*)(const float* src, float* dst, int64_t vectors);
+
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+    const float* src = args.Get<const float>(kArgSrc) + dst_.offset0();
+    float* dst = args.Get<float>(kArgDst) + dst_.offset0();
+    team.ParallelFor(DivUp(count_, kChunk), [&](int64_t chunk) {
+      const int64_t begin = chunk * kChunk;
+      RunRange(src + begin, dst + begin, std::min(kChunk, count_ - begin));
+    });
+    if (zero_tail_) ZeroPadding(dst_, args.Find(kArgDst));
+  }
+
+  void RunRange(const float* src, float* dst, int64_t count) const {
+    const Function function = generator_->entry<Function>();
+    const int64_t vectors = count / lanes_;
+    if (vectors > 0) function(src, dst, vectors);
+    const int64_t left = count - vectors * lanes_;
+    if (left == 0) return;
+    alignas(64) float last[16] = {};
+    std::memcpy(last, src + vectors * lanes_, left * sizeof(float));
+    function(last, last, 1);
+    std::memcpy(dst + vectors * lanes_, last, left * sizeof(float));
+  }
+
+  const int64_t lanes_;
+  const int64_t count_;
+  const MemoryDesc dst_;
+  const bool zero_tail_;
+  const std::unique_ptr<const DenseGenerator> generator_;
+};
+
+}  // namespace
+
+absl::StatusOr<EltwiseDesc> ResolveDense(const EltwiseDesc& desc, const Attributes& attributes) {
+  ABSL_ASSIGN_OR_RETURN(EltwiseDesc resolved, ResolveReference(desc, attributes));
+  if (resolved.src != resolved.dst) {
+    return absl::UnimplementedError("layouts of src and dst differ");
+  }
+  if (!resolved.dst.IsDense()) return absl::UnimplementedError("not dense");
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const EltwiseDesc& desc,
+                                                       const Attributes& attributes,
+                                                       absl::string_view name, cpu::Isa isa) {
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<DenseGenerator>(name, desc.op, isa));
+  PrimitiveInfo info = InfoOf(desc, attributes, name);
+  info.code_bytes = generator->code_bytes();
+  return std::make_unique<Dense>(std::move(info), desc, isa == cpu::Isa::kAvx512 ? 16 : 8,
+                                 std::move(generator));
+}
+
+}  // namespace tilewire::eltwise

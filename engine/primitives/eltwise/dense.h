@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Eltwise over dense memory: what avx512_f32 and avx2_f32 share. The generated code is a loop over
+// whole vectors; the last count % lanes elements go through a vector on the stack. Where f(0) is
+// not 0 the padded tail is zeroed after.
+#ifndef ENGINE_PRIMITIVES_ELTWISE_DENSE_H_
+#define ENGINE_PRIMITIVES_ELTWISE_DENSE_H_
+
+#include "engine/primitives/eltwise/eltwise.h"
+
+namespace tilewire::eltwise {
+
+// Creates for the vectors of `isa` (kAvx2 or kAvx512).
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const EltwiseDesc& desc,
+                                                       const Attributes& attributes,
+                                                       absl::string_view name, cpu::Isa isa);
+
+}  // namespace tilewire::eltwise
+
+#endif  // ENGINE_PRIMITIVES_ELTWISE_DENSE_H_

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/eltwise/eltwise.h"
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/eltwise/implementations.h"
+
+namespace tilewire {
+namespace eltwise {
+namespace {
+
+absl::Status Validate(const EltwiseDesc& desc) {
+  if (desc.src.format_kind() != FormatKind::kBlocked) {
+    return absl::InvalidArgumentError("eltwise: src has no layout");
+  }
+  if (desc.src.dims() != desc.dst.dims() || desc.src.data_type() != desc.dst.data_type()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("eltwise: src is ", desc.src.ToString(), ", dst ", desc.dst.ToString()));
+  }
+  if (desc.dst.format_kind() == FormatKind::kBlocked && desc.dst.Overlaps()) {
+    return absl::InvalidArgumentError("eltwise: elements of dst overlap");
+  }
+  if (static_cast<int>(desc.op.algorithm) >= jit::kEltwiseAlgorithmCount) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("eltwise: no algorithm ", static_cast<int>(desc.op.algorithm)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+PrimitiveInfo InfoOf(const EltwiseDesc& desc, const Attributes& attributes,
+                     absl::string_view name) {
+  PrimitiveInfo info;
+  info.name = std::string(name);
+  info.kind = PrimitiveKind::kEltwise;
+  info.args = {{kArgSrc, desc.src}, {kArgDst, desc.dst}};
+  info.scratchpad_mode = attributes.scratchpad_mode;
+  return info;
+}
+
+}  // namespace eltwise
+
+absl::Span<const Implementation<EltwiseDesc>> EltwiseImplementations() {
+  static constexpr Implementation<EltwiseDesc> kRows[] = {
+      {"eltwise/avx512_f32", cpu::Isa::kAvx512, eltwise::ResolveDense, eltwise::CreateAvx512F32},
+      {"eltwise/avx2_f32", cpu::Isa::kAvx2, eltwise::ResolveDense, eltwise::CreateAvx2F32},
+      {"eltwise/reference", cpu::Isa::kBaseline, eltwise::ResolveReference,
+       eltwise::CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateEltwise(const EltwiseDesc& desc,
+                                                               const Attributes& attributes,
+                                                               const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(eltwise::Validate(desc));
+  return CreateFirst(EltwiseImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const EltwiseDesc& desc, std::string* key) {
+  key->push_back(static_cast<char>(desc.prop_kind));
+  key->push_back(static_cast<char>(desc.op.algorithm));
+  key->append(reinterpret_cast<const char*>(&desc.op.alpha), sizeof(float));
+  key->append(reinterpret_cast<const char*>(&desc.op.beta), sizeof(float));
+  desc.src.AppendKey(key);
+  desc.dst.AppendKey(key);
+}
+
+}  // namespace tilewire
