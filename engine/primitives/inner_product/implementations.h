@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rows of inner product's table, one file each.
+#ifndef ENGINE_PRIMITIVES_INNER_PRODUCT_IMPLEMENTATIONS_H_
+#define ENGINE_PRIMITIVES_INNER_PRODUCT_IMPLEMENTATIONS_H_
+
+#include "engine/primitives/inner_product/inner_product.h"
+
+namespace tilewire::inner_product {
+
+absl::StatusOr<InnerProductDesc> ResolveAvx512F32(const InnerProductDesc& desc,
+                                                  const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32(const InnerProductDesc& desc,
+                                                           const Attributes& attributes,
+                                                           absl::string_view name);
+
+absl::StatusOr<InnerProductDesc> ResolveAvx2F32(const InnerProductDesc& desc,
+                                                const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32(const InnerProductDesc& desc,
+                                                         const Attributes& attributes,
+                                                         absl::string_view name);
+
+absl::StatusOr<InnerProductDesc> ResolveReference(const InnerProductDesc& desc,
+                                                  const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const InnerProductDesc& desc,
+                                                           const Attributes& attributes,
+                                                           absl::string_view name);
+
+// kUnimplemented  a tensor that is not f32, output scales, or backward: what every row refuses
+absl::Status RequireForwardF32(const InnerProductDesc& desc, const Attributes& attributes);
+
+// What the primitive tells about itself, whatever the implementation.
+PrimitiveInfo InfoOf(const InnerProductDesc& desc, const Attributes& attributes,
+                     absl::string_view name);
+
+}  // namespace tilewire::inner_product
+
+#endif  // ENGINE_PRIMITIVES_INNER_PRODUCT_IMPLEMENTATIONS_H_

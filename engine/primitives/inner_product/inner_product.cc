@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/inner_product/inner_product.h"
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/inner_product/implementations.h"
+
+namespace tilewire {
+namespace inner_product {
+namespace {
+
+absl::Status Mismatch(const InnerProductDesc& desc, absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("inner_product: ", what, ": src ", DimsToString(desc.src.dims()), ", weights ",
+                   DimsToString(desc.weights.dims()), ", bias ", DimsToString(desc.bias.dims()),
+                   ", dst ", DimsToString(desc.dst.dims())));
+}
+
+absl::Status Validate(const InnerProductDesc& desc) {
+  const MemoryDesc &src = desc.src, &weights = desc.weights, &dst = desc.dst;
+  if (src.rank() < 2 || src.rank() > 5) return Mismatch(desc, "src is not of rank 2 to 5");
+  if (weights.rank() != src.rank()) return Mismatch(desc, "src and weights differ in rank");
+  for (int d = 1; d < src.rank(); ++d) {
+    if (src.dim(d) != weights.dim(d)) {
+      return Mismatch(desc, absl::StrCat("dimension ", d, " of src and weights differs"));
+    }
+  }
+  if (dst.rank() != 2 || dst.dim(0) != src.dim(0) || dst.dim(1) != weights.dim(0)) {
+    return Mismatch(desc, "dst is not [N,O]");
+  }
+  if (!desc.bias.IsZero() && desc.bias.dims() != Dims{weights.dim(0)}) {
+    return Mismatch(desc, "bias is not [O]");
+  }
+  if (dst.format_kind() == FormatKind::kBlocked && dst.Overlaps()) {
+    return absl::InvalidArgumentError("inner_product: elements of dst overlap");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RequireForwardF32(const InnerProductDesc& desc, const Attributes& attributes) {
+  for (const MemoryDesc* tensor : {&desc.src, &desc.weights, &desc.dst, &desc.bias}) {
+    if (!tensor->IsZero() && tensor->data_type() != DataType::kF32) {
+      return absl::UnimplementedError(
+          absl::StrCat("takes f32 only, not ", DataTypeName(tensor->data_type())));
+    }
+  }
+  if (!attributes.output_scales.IsDefault()) {
+    return absl::UnimplementedError("output scales do not apply to f32");
+  }
+  if (desc.prop_kind == PropKind::kBackwardData) return absl::UnimplementedError("backward");
+  return absl::OkStatus();
+}
+
+PrimitiveInfo InfoOf(const InnerProductDesc& desc, const Attributes& attributes,
+                     absl::string_view name) {
+  PrimitiveInfo info;
+  info.name = std::string(name);
+  info.kind = PrimitiveKind::kInnerProduct;
+  info.args = {{kArgSrc, desc.src}, {kArgWeights, desc.weights}, {kArgDst, desc.dst}};
+  if (!desc.bias.IsZero()) info.args.push_back({kArgBias, desc.bias});
+  info.scratchpad_mode = attributes.scratchpad_mode;
+  return info;
+}
+
+}  // namespace inner_product
+
+absl::Span<const Implementation<InnerProductDesc>> InnerProductImplementations() {
+  using namespace inner_product;  // NOLINT: the rows below name its functions
+  static constexpr Implementation<InnerProductDesc> kRows[] = {
+      {"inner_product/avx512_f32", cpu::Isa::kAvx512, ResolveAvx512F32, CreateAvx512F32},
+      {"inner_product/avx2_f32", cpu::Isa::kAvx2, ResolveAvx2F32, CreateAvx2F32},
+      {"inner_product/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateInnerProduct(const InnerProductDesc& desc,
+                                                                    const Attributes& attributes,
+                                                                    const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(inner_product::Validate(desc));
+  return CreateFirst(InnerProductImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const InnerProductDesc& desc, std::string* key) {
+  key->push_back(static_cast<char>(desc.prop_kind));
+  for (const MemoryDesc* tensor : {&desc.src, &desc.weights, &desc.bias, &desc.dst}) {
+    tensor->AppendKey(key);
+  }
+}
+
+}  // namespace tilewire

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/inner_product/tile_generator.h"
+
+#include <cstddef>
+#include <numeric>
+#include <vector>
+
+namespace tilewire::inner_product {
+namespace {
+
+constexpr int kChains = 2;
+
+// The registers behind both chains of sums and the weights.
+std::vector<int> ScratchOf(const EpilogueConfig& epilogue) {
+  const int first = epilogue.blocks * epilogue.pixels;  // the first chain holds the result
+  std::vector<int> scratch((epilogue.lanes == 16 ? 32 : 16) - first);
+  std::iota(scratch.begin(), scratch.end(), first);
+  return scratch;
+}
+
+}  // namespace
+
+int TileGenerator::MaxRows(int lanes, const PostOps& post_ops) {
+  const int registers = lanes == 16 ? 32 : 16;
+  const int blocks = MaxBlocks(lanes);
+  int rows = lanes == 16 ? 3 : 2;
+  // After the loop all but the first chain are free for the post-ops.
+  while (rows > 1 && registers - blocks * rows < AccumulatorEpilogue::ScratchCount(lanes, post_ops))
+    --rows;
+  return rows;
+}
+
+TileGenerator::TileGenerator(absl::string_view name, const TileConfig& config)
+    : Generator(name),
+      config_(config),
+      epilogue_(
+          this, config.epilogue,
+          {.dst = dst_, .bias = bias_, .spare = spare_, .scratch = ScratchOf(config.epilogue)}) {}
+
+Xbyak::Xmm TileGenerator::Sum(int chain, int block, int row) const {
+  return Vector(chain * Tile() + block * config_.epilogue.pixels + row);
+}
+
+void TileGenerator::Emit() {
+  Preamble();
+  EmitPointers();
+  EmitSums();
+  epilogue_.AddBias();
+  epilogue_.ApplyPostOps(/*skip_sum=*/false);
+  epilogue_.Store();
+  Postamble();
+  epilogue_.EmitTables();
+}
+
+void TileGenerator::EmitPointers() {
+  const int block_bytes = static_cast<int>(config_.k * config_.epilogue.lanes * sizeof(float));
+  mov(dst_, ptr[args_ + offsetof(TileArgs, dst)]);
+  if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(TileArgs, bias)]);
+  mov(weights_[0], ptr[args_ + offsetof(TileArgs, weights)]);
+  for (int b = 1; b < config_.epilogue.blocks; ++b)
+    lea(weights_[b], ptr[weights_[b - 1] + block_bytes]);
+  mov(rows_[0], ptr[args_ + offsetof(TileArgs, src)]);
+  for (int r = 1; r < config_.epilogue.pixels; ++r) {
+    lea(rows_[r], ptr[rows_[r - 1] + static_cast<int>(config_.src_row_bytes)]);
+  }
+}
+
+void TileGenerator::EmitSums() {
+  for (int i = 0; i < kChains * Tile(); ++i) vxorps(Vector(i), Vector(i), Vector(i));
+  if (config_.k >= kChains) {
+    const int vector_bytes = config_.epilogue.lanes * static_cast<int>(sizeof(float));
+    Xbyak::Label step;
+    mov(left_, config_.k / kChains);
+    L(step);
+    for (int chain = 0; chain < kChains; ++chain) EmitStep(chain);
+    for (int b = 0; b < config_.epilogue.blocks; ++b) add(weights_[b], kChains * vector_bytes);
+    for (int r = 0; r < config_.epilogue.pixels; ++r) add(rows_[r], kChains * 4);
+    dec(left_);
+    jnz(step, T_NEAR);
+  }
+  if (config_.k % kChains != 0) EmitStep(0);
+  for (int i = 0; i < Tile(); ++i) vaddps(Vector(i), Vector(i), Vector(Tile() + i));
+}
+
+// sums of `chain` += src[k + chain] * weights[k + chain]
+void TileGenerator::EmitStep(int chain) {
+  const int lanes = config_.epilogue.lanes, blocks = config_.epilogue.blocks;
+  const int last = lanes == 16 ? 31 : 15;
+  const Xbyak::Xmm source = Vector(last);
+  for (int b = 0; b < blocks; ++b) {
+    vmovups(Vector(last - 1 - b), ptr[weights_[b] + chain * lanes * 4]);
+  }
+  for (int r = 0; r < config_.epilogue.pixels; ++r) {
+    vbroadcastss(source, ptr[rows_[r] + chain * 4]);
+    for (int b = 0; b < blocks; ++b) vfmadd231ps(Sum(chain, b, r), Vector(last - 1 - b), source);
+  }
+}
+
+}  // namespace tilewire::inner_product
