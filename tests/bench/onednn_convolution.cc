@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/bench/onednn_convolution.h"
+
+#include <cstdlib>
+#include <dnnl.hpp>
+#include <unordered_map>
+#include <vector>
+
+#include "tests/support/random_tensor.h"
+
+namespace tilewire::bench {
+namespace {
+
+using dnnl::memory;
+
+constexpr auto kF32 = memory::data_type::f32;
+
+dnnl::primitive_attr ReluAttribute() {
+  dnnl::post_ops post_ops;
+  post_ops.append_eltwise(1.f, dnnl::algorithm::eltwise_relu, 0, 0);
+  dnnl::primitive_attr attribute;
+  attribute.set_post_ops(post_ops);
+  attribute.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attribute;
+}
+
+dnnl::convolution_forward::primitive_desc Describe(const Shape& s, const dnnl::engine& engine) {
+  constexpr auto kAny = memory::format_tag::any;
+  const memory::desc src({s.batch, s.ic, s.in, s.in}, kF32, kAny),
+      dst({s.batch, s.oc, s.out, s.out}, kF32, kAny);
+  const memory::desc bias({s.oc}, kF32, memory::format_tag::a);
+  const memory::desc weights =
+      s.groups > 1 ? memory::desc({s.groups, s.oc / s.groups, s.ic / s.groups, s.kernel, s.kernel},
+                                  kF32, kAny)
+                   : memory::desc({s.oc, s.ic, s.kernel, s.kernel}, kF32, kAny);
+  const memory::dims strides = {s.stride, s.stride}, padding = {s.padding, s.padding};
+  const dnnl::convolution_forward::desc desc(dnnl::prop_kind::forward_inference,
+                                             dnnl::algorithm::convolution_auto, src, weights, bias,
+                                             dst, strides, padding, padding);
+  return {desc, ReluAttribute(), engine};
+}
+
+}  // namespace
+
+struct OneDnnConvolution::State {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+  dnnl::convolution_forward convolution;
+  std::unordered_map<int, memory> arguments;
+};
+
+OneDnnConvolution::OneDnnConvolution(const Shape& shape) : state_(std::make_unique<State>()) {
+  const auto described = Describe(shape, state_->engine);
+  state_->convolution = dnnl::convolution_forward(described);
+  state_->arguments = {{DNNL_ARG_SRC, memory(described.src_desc(), state_->engine)},
+                       {DNNL_ARG_WEIGHTS, memory(described.weights_desc(), state_->engine)},
+                       {DNNL_ARG_BIAS, memory(described.bias_desc(), state_->engine)},
+                       {DNNL_ARG_DST, memory(described.dst_desc(), state_->engine)},
+                       {DNNL_ARG_SCRATCHPAD, memory(described.scratchpad_desc(), state_->engine)}};
+  for (auto& [argument, tensor] : state_->arguments) {
+    const size_t count = tensor.get_desc().get_size() / sizeof(float);
+    testing::FillUniform({static_cast<float*>(tensor.get_data_handle()), count}, argument);
+  }
+}
+
+OneDnnConvolution::~OneDnnConvolution() = default;
+
+void OneDnnConvolution::Run() {
+  state_->convolution.execute(state_->stream, state_->arguments);
+  state_->stream.wait();
+}
+
+}  // namespace tilewire::bench
