@@ -77,12 +77,6 @@ struct DirectDriver::Operands {
   float* dst;
 };
 
-// Where a piece of work stands: one image and group, one chunk of input channels.
-struct DirectDriver::Piece {
-  int64_t image, group;
-  Range ic_blocks;
-};
-
 DirectDriver::DirectDriver(const DirectProblem& problem) : problem_(problem) {
   FlattenPixels(&problem_);
   problem_.registers.scratch =
@@ -94,10 +88,35 @@ DirectDriver::DirectDriver(const DirectProblem& problem) : problem_(problem) {
   tiling_ = ChooseTiling(geometry.out[2], problem_.depthwise ? 1 : blocks, problem_.registers);
   if (problem_.depthwise) tiling_.oc_groups = SplitEvenly(blocks, blocks);
   work_ = ChooseWorkSize(geometry, tiling_, lanes, MayChunk(problem_.post_ops));
-  const int64_t units =
-      geometry.out[0] * geometry.out[1] * static_cast<int64_t>(tiling_.tiles.size());
-  unit_pieces_ = DivUp(units, work_.units);
+  TabulateOffsets();
+  unit_pieces_ = DivUp(rows_.size() * tiles_.size(), work_.units);
   oc_pieces_ = DivUp(tiling_.oc_groups.size(), work_.oc_groups);
+}
+
+void DirectDriver::TabulateOffsets() {
+  const Geometry& geometry = problem_.geometry;
+  const int64_t tap =
+      problem_.registers.lanes * (problem_.depthwise ? 1 : problem_.registers.lanes);
+  const auto src_offset = [&](int d, int64_t o, int64_t first_tap) {
+    return (o * geometry.stride[d] + first_tap * geometry.tap_step[d] - geometry.pad[d]) *
+           problem_.src.spatial[d];
+  };
+  for (int64_t od = 0; od < geometry.out[0]; ++od) {
+    for (int64_t oh = 0; oh < geometry.out[1]; ++oh) {
+      const TapRange depth = ValidTaps(geometry, 0, od), height = ValidTaps(geometry, 1, oh);
+      const bool any = depth.end > depth.begin && height.end > height.begin;
+      rows_.push_back(
+          {.src = src_offset(0, od, depth.begin) + src_offset(1, oh, height.begin),
+           .weights = (depth.begin * geometry.kernel[1] + height.begin) * geometry.kernel[2] * tap,
+           .dst = od * problem_.dst.spatial[0] + oh * problem_.dst.spatial[1],
+           .depth_taps = any ? depth.end - depth.begin : 0,
+           .height_taps = any ? height.end - height.begin : 0});
+    }
+  }
+  for (const Range& tile : tiling_.tiles) {
+    tiles_.push_back(
+        {.src = src_offset(2, tile.begin, 0), .dst = tile.begin * problem_.dst.spatial[2]});
+  }
 }
 
 absl::StatusOr<DirectDriver> DirectDriver::Create(absl::string_view name,
@@ -178,69 +197,68 @@ void DirectDriver::Run(const float* src, const float* weights, const float* bias
 }
 
 void DirectDriver::RunPiece(const Operands& operands, int64_t index) const {
-  const Geometry& geometry = problem_.geometry;
-  const int64_t units =
-      geometry.out[0] * geometry.out[1] * static_cast<int64_t>(tiling_.tiles.size());
-  const int64_t first_unit = index % unit_pieces_ * work_.units;
+  const int64_t all_units = rows_.size() * tiles_.size();
+  Range units;
+  units.begin = index % unit_pieces_ * work_.units;
+  units.size = std::min(work_.units, all_units - units.begin);
   index /= unit_pieces_;
   const int64_t first_group = index % oc_pieces_ * work_.oc_groups;
-  index /= oc_pieces_;
-  Piece piece = {index / geometry.groups, index % geometry.groups, {}};
-  const int64_t end_unit = std::min(units, first_unit + work_.units);
   const int64_t end_group =
       std::min<int64_t>(tiling_.oc_groups.size(), first_group + work_.oc_groups);
+  index /= oc_pieces_;
+  const int64_t image = index / problem_.geometry.groups, group = index % problem_.geometry.groups;
   for (int64_t oc_group = first_group; oc_group < end_group; ++oc_group) {
     for (int64_t block = 0; block < ic_blocks_; block += work_.ic_blocks) {
-      piece.ic_blocks = {block, std::min(work_.ic_blocks, ic_blocks_ - block)};
-      for (int64_t unit = first_unit; unit < end_unit; ++unit)
-        RunTile(operands, piece, oc_group, unit);
+      RunUnits(PositionOf(operands, image, group, oc_group, block), units);
     }
   }
 }
 
-void DirectDriver::RunTile(const Operands& operands, const Piece& piece, int64_t oc_group,
-                           int64_t unit) const {
+DirectDriver::Position DirectDriver::PositionOf(const Operands& operands, int64_t image,
+                                                int64_t group, int64_t oc_group,
+                                                int64_t ic_block) const {
   const Geometry& geometry = problem_.geometry;
   const int lanes = problem_.registers.lanes;
-  const int64_t tiles = tiling_.tiles.size();
-  const int64_t ow = tiling_.tiles[unit % tiles].begin;
-  const int64_t row = unit / tiles;
-  const Spatial o = {row / geometry.out[1], row % geometry.out[1], ow};
-  const TapRange depth = ValidTaps(geometry, 0, o[0]);
-  const TapRange height = ValidTaps(geometry, 1, o[1]);
-  const Spatial first_tap = {depth.begin, height.begin, 0};
-
-  int64_t src = piece.image * problem_.src.image + piece.group * problem_.src.group +
-                piece.ic_blocks.begin * problem_.src.block;
-  int64_t dst = piece.image * problem_.dst.image + piece.group * problem_.dst.group;
-  for (int d = 0; d < 3; ++d) {
-    src += (o[d] * geometry.stride[d] + first_tap[d] * geometry.tap_step[d] - geometry.pad[d]) *
-           problem_.src.spatial[d];
-    dst += o[d] * problem_.dst.spatial[d];
-  }
   const int64_t oc_block = tiling_.oc_groups[oc_group].begin;
-  const int64_t weights = piece.group * problem_.weights.group +
+  const int64_t src_block = problem_.depthwise ? oc_block : ic_block;
+  const int64_t blocks = std::min(work_.ic_blocks, ic_blocks_ - ic_block);
+  const bool last = ic_block + blocks == ic_blocks_;
+  Position position;
+  position.args.src = operands.src + image * problem_.src.image + group * problem_.src.group +
+                      src_block * problem_.src.block;
+  position.args.weights = operands.weights + group * problem_.weights.group +
                           oc_block * problem_.weights.oc_block +
-                          piece.ic_blocks.begin * problem_.weights.ic_block +
-                          (depth.begin * geometry.kernel[1] + height.begin) * geometry.kernel[2] *
-                              lanes * (problem_.depthwise ? 1 : lanes);
-  if (problem_.depthwise) src += oc_block * problem_.src.block;
-  const bool last = piece.ic_blocks.begin + piece.ic_blocks.size == ic_blocks_;
-  const bool any_tap = depth.end > depth.begin && height.end > height.begin;
-  DirectArgs args;
-  args.src = operands.src + src;
-  args.weights = operands.weights + weights;
-  args.bias = operands.bias == nullptr
-                  ? nullptr
-                  : operands.bias + piece.group * geometry.oc + oc_block * lanes;
-  args.dst = operands.dst + dst + oc_block * problem_.dst.block;
-  args.tail_blocks = any_tap && last && geometry.ic % lanes != 0 ? 1 : 0;
-  args.full_blocks = any_tap ? piece.ic_blocks.size - args.tail_blocks : 0;
-  args.depth_taps = depth.end - depth.begin;
-  args.height_taps = height.end - height.begin;
-  args.first = piece.ic_blocks.begin == 0;
-  args.last = last;
-  functions_[oc_group * tiles + unit % tiles](&args);
+                          ic_block * problem_.weights.ic_block;
+  position.args.bias =
+      operands.bias == nullptr ? nullptr : operands.bias + group * geometry.oc + oc_block * lanes;
+  position.args.dst = operands.dst + image * problem_.dst.image + group * problem_.dst.group +
+                      oc_block * problem_.dst.block;
+  position.args.first = ic_block == 0;
+  position.args.last = last;
+  position.tail_blocks = last && geometry.ic % lanes != 0 ? 1 : 0;
+  position.full_blocks = blocks - position.tail_blocks;
+  position.functions = &functions_[oc_group * tiles_.size()];
+  return position;
+}
+
+void DirectDriver::RunUnits(const Position& position, const Range& units) const {
+  const int64_t tiles = tiles_.size();
+  int64_t tile = units.begin % tiles;
+  const Row* row = &rows_[units.begin / tiles];
+  DirectArgs args = position.args;
+  for (int64_t left = units.size; left > 0; --left) {
+    args.src = position.args.src + row->src + tiles_[tile].src;
+    args.weights = position.args.weights + row->weights;
+    args.dst = position.args.dst + row->dst + tiles_[tile].dst;
+    args.depth_taps = row->depth_taps;
+    args.height_taps = row->height_taps;
+    args.full_blocks = row->height_taps == 0 ? 0 : position.full_blocks;
+    args.tail_blocks = row->height_taps == 0 ? 0 : position.tail_blocks;
+    position.functions[tile](&args);
+    if (++tile < tiles) continue;
+    tile = 0;
+    ++row;
+  }
 }
 
 }  // namespace tilewire::convolution

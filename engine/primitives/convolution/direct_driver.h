@@ -57,19 +57,39 @@ class DirectDriver {
   int64_t code_bytes() const;
 
  private:
+  // Offsets in elements that a row and a tile add; what of the kernel lies inside src for the row.
+  struct Row {
+    int64_t src, weights, dst;
+    int64_t depth_taps, height_taps;  // both 0 when there are none
+  };
+  struct Tile {
+    int64_t src, dst;
+  };
+  // Where a piece of work stands: one image, channel group, group of output blocks and chunk of
+  // input channels.
+  struct Position {
+    DirectArgs args;  // without the offsets of row and tile
+    int64_t full_blocks, tail_blocks;
+    const DirectFunction* functions;  // one a tile
+  };
   struct Operands;
-  struct Piece;
+
   explicit DirectDriver(const DirectProblem& problem);
+  void TabulateOffsets();
   absl::Status Generate(absl::string_view name);
   DirectConfig ConfigOf(const Range& tile, const Range& oc_group) const;
   void RunPiece(const Operands& operands, int64_t index) const;
-  void RunTile(const Operands& operands, const Piece& piece, int64_t oc_group, int64_t unit) const;
+  Position PositionOf(const Operands& operands, int64_t image, int64_t group, int64_t oc_group,
+                      int64_t ic_block) const;
+  void RunUnits(const Position& position, const Range& units) const;
 
   DirectProblem problem_;
   int64_t ic_blocks_ = 0;
   Tiling tiling_;
   WorkSize work_;
   int64_t unit_pieces_ = 0, oc_pieces_ = 0;
+  std::vector<Row> rows_;
+  std::vector<Tile> tiles_;
   std::vector<std::unique_ptr<const jit::Generator>> generators_;
   std::vector<DirectFunction> functions_;  // [oc group][tile]
 };

@@ -203,7 +203,10 @@ class DirectGenerator final : public jit::Generator {
     Xbyak::Label loop;
     if (unroll < channels) mov(channels_left_, channels / unroll);
     L(loop);
-    for (int channel = 0; channel < unroll; ++channel) ReduceChannel(run, channel);
+    for (int channel = 0; channel < unroll; ++channel) {
+      if (unroll == channels) PrefetchNextBlock(channel, channels);
+      ReduceChannel(run, channel);
+    }
     if (unroll == channels) {
       AddBytes(src_, config_.src_tap[2]);
       AddBytes(weights_, TapBytes());
@@ -236,6 +239,15 @@ class DirectGenerator final : public jit::Generator {
       vbroadcastss(broadcast, ptr[src_ + offset]);
       for (int block = 0; block < blocks_; ++block)
         vfmadd231ps(Sum(block, pixel), Weights(block), broadcast);
+    }
+  }
+
+  // With one tap every block reads lines of src that are far from those before: the next block's
+  // are asked for in time.
+  void PrefetchNextBlock(int channel, int channels) {
+    if (config_.kernel != Spatial{1, 1, 1} || config_.src_channel != 4) return;
+    for (int pixel = channel; pixel < pixels_; pixel += channels) {
+      prefetcht0(ptr[src_ + static_cast<int>(config_.src_block + pixel * config_.src_pixel)]);
     }
   }
 
