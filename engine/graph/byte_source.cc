@@ -119,17 +119,22 @@ absl::StatusOr<std::unique_ptr<ByteSource>> OpenFileBeside(const std::string& be
   const size_t slash = beside.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : beside.substr(0, slash + 1);
   Descriptor at(open(folder.c_str(), kOpenFlags | O_DIRECTORY));
+  int error = errno;
   for (size_t i = 0; i < parts.size() && at.get() >= 0; ++i) {
     const int kind = i + 1 < parts.size() ? O_DIRECTORY : 0;
-    at = Descriptor(openat(at.get(), parts[i].c_str(), kOpenFlags | O_NOFOLLOW | kind));
+    Descriptor next(openat(at.get(), parts[i].c_str(), kOpenFlags | O_NOFOLLOW | kind));
+    error = errno;
+    at = std::move(next);
   }
-  if (at.get() < 0 && errno == ELOOP) {
+  // A link where a folder should be is "not a directory" to the kernel.
+  if (at.get() < 0 && (error == ELOOP || error == ENOTDIR)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("external data at '", location, "' is a symbolic link"));
+        absl::StrCat("external data at '", location, "' lies behind a symbolic link or a file"));
   }
-  if (at.get() < 0)
+  if (at.get() < 0) {
     return absl::NotFoundError(
-        absl::StrCat("external data at '", location, "': ", strerror(errno)));
+        absl::StrCat("external data at '", location, "': ", strerror(error)));
+  }
   absl::StatusOr<struct stat> status = RegularFile(at);
   if (!status.ok() || status->st_nlink != 1) {
     return absl::InvalidArgumentError(

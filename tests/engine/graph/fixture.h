@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From an OnnxBuilder to a model, a network, or a network's text.
+#ifndef TESTS_ENGINE_GRAPH_FIXTURE_H_
+#define TESTS_ENGINE_GRAPH_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/base/status_macros.h"
+#include "engine/graph/lowering.h"
+#include "engine/graph/model_graph.h"
+#include "engine/graph/network_text.h"
+#include "engine/graph/onnx_model.h"
+#include "tests/support/onnx_builder.h"
+
+namespace tilewire::graph {
+
+inline std::string TemporaryPath(const std::string& name) {
+  return ::testing::TempDir() + "/" + name;
+}
+
+inline absl::StatusOr<std::shared_ptr<const OnnxModel>> OpenBytes(const std::string& bytes) {
+  const std::string path = TemporaryPath("model.onnx");
+  testing::WriteFile(path, bytes);
+  return OnnxModel::Open(path);
+}
+
+inline absl::StatusOr<std::shared_ptr<const OnnxModel>> Open(const testing::OnnxBuilder& builder) {
+  return OpenBytes(builder.Serialize());
+}
+
+// The network as the operators give it, before any pass.
+inline absl::StatusOr<Network> Lowered(const testing::OnnxBuilder& builder,
+                                       const std::vector<Dims>& dims) {
+  const std::string bytes = builder.Serialize();
+  MemorySource source(bytes);
+  ABSL_ASSIGN_OR_RETURN(FileContents contents, ReadModelFile(&source, ""));
+  ABSL_ASSIGN_OR_RETURN(const ModelGraph graph, BuildModelGraph(std::move(contents)));
+  ABSL_ASSIGN_OR_RETURN(std::vector<Operand> folded, FoldConstants(graph));
+  return Lower(graph, std::move(folded), dims);
+}
+
+// Its text, or the message of the error.
+inline std::string LoweredText(const testing::OnnxBuilder& builder, const std::vector<Dims>& dims) {
+  absl::StatusOr<Network> network = Lowered(builder, dims);
+  return network.ok() ? NetworkToText(*network) : network.status().ToString();
+}
+
+}  // namespace tilewire::graph
+
+#endif  // TESTS_ENGINE_GRAPH_FIXTURE_H_

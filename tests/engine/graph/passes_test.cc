@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each pass on a graph that needs it, before and after, and on one that must stay as it is.
+#include "engine/graph/passes/passes.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/engine/graph/fixture.h"
+
+namespace tilewire::graph {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Int;
+using testing::Ints;
+using ::testing::Not;
+using testing::OnnxBuilder;
+
+std::string After(const OnnxBuilder& model, void (*pass)(Network*), const std::vector<Dims>& dims) {
+  absl::StatusOr<Network> network = Lowered(model, dims);
+  if (!network.ok()) return network.status().ToString();
+  pass(&*network);
+  RemoveDead(&*network);
+  return NetworkToText(*network);
+}
+
+void AddBatchNorm(OnnxBuilder* model, const std::string& name, const std::string& src,
+                  int64_t channels) {
+  model->Floats(name + ".gamma", {channels})
+      .Floats(name + ".beta", {channels})
+      .Floats(name + ".mean", {channels});
+  model->Floats(name + ".var", {channels}, std::vector<float>(channels, 0.75f));
+  model->Node("BatchNormalization",
+              {src, name + ".gamma", name + ".beta", name + ".mean", name + ".var"}, {name});
+}
+
+TEST(PassesTest, BatchNormFoldsIntoTheConvolutionBefore) {
+  OnnxBuilder model;
+  model.Input("x", {1, 3, 4, 4}).Floats("w", {2, 3, 1, 1}).Node("Conv", {"x", "w"}, {"c"});
+  AddBatchNorm(&model, "n", "c", 2);
+  model.Output("n");
+  EXPECT_EQ(LoweredText(model, {{1, 3, 4, 4}}),
+            "input x [1,3,4,4]\nc [1,2,4,4] = convolution(x) w[2,3,1,1]\n"
+            "n [1,2,4,4] = convolution(c) n[2,1,1,1] bias groups=2\noutput n\n");
+  EXPECT_EQ(After(model, FoldScaleShift, {{1, 3, 4, 4}}),
+            "input x [1,3,4,4]\nc [1,2,4,4] = convolution(x) w*n[2,3,1,1] scaled bias\noutput c\n");
+}
+
+TEST(PassesTest, BatchNormFoldsThroughTheReshapesOfAMatrix) {
+  OnnxBuilder model;
+  model.Input("x", {1, 3}).Floats("w", {3, 2}).Node("MatMul", {"x", "w"}, {"c"});
+  AddBatchNorm(&model, "n", "c", 2);
+  AddBatchNorm(&model, "m", "n", 2);
+  model.Output("m");
+  EXPECT_EQ(
+      After(model, RunPasses, {{1, 3}}),
+      "input x [1,3]\nc [1,2] = inner_product(x) w^T*n*m[2,3] transposed scaled bias\noutput c\n");
+}
+
+TEST(PassesTest, BatchNormOfAResultWithAnotherUseStays) {
+  OnnxBuilder model;
+  model.Input("x", {1, 3, 4, 4}).Floats("w", {2, 3, 1, 1}).Node("Conv", {"x", "w"}, {"c"});
+  AddBatchNorm(&model, "n", "c", 2);
+  model.Output("n").Output("c");
+  EXPECT_THAT(After(model, FoldScaleShift, {{1, 3, 4, 4}}),
+              HasSubstr("n [1,2,4,4] = convolution(c) n[2,1,1,1] bias"));
+}
+
+// Shared weights under two batch norms are two different packed weights.
+TEST(PassesTest, KeysOfSharedWeightsDiffer) {
+  OnnxBuilder model;
+  model.Input("x", {1, 3, 4, 4}).Floats("w", {2, 3, 1, 1});
+  model.Node("Conv", {"x", "w"}, {"c"}).Node("Conv", {"x", "w"}, {"d"});
+  AddBatchNorm(&model, "n", "c", 2);
+  AddBatchNorm(&model, "m", "d", 2);
+  model.Output("n").Output("m");
+  const std::string text = After(model, RunPasses, {{1, 3, 4, 4}});
+  EXPECT_THAT(text, HasSubstr("w*n[2,3,1,1]"));
+  EXPECT_THAT(text, HasSubstr("w*m[2,3,1,1]"));
+}
+
+TEST(PassesTest, ResidualSumAndReluFuse) {
+  OnnxBuilder model;
+  model.Input("x", {1, 3, 4, 4}).Floats("w", {3, 3, 1, 1}).Node("Conv", {"x", "w"}, {"c"});
+  model.Node("Add", {"c", "x"}, {"s"}).Node("Relu", {"s"}, {"y"}).Output("y");
+  EXPECT_EQ(After(model, FusePostOps, {{1, 3, 4, 4}}),
+            "input x [1,3,4,4]\ny [1,3,4,4] = convolution(x) w[3,3,1,1] + sum(x) + "
+            "relu(0,0)\noutput y\n");
+}
+
+// The convolution that could take the sum runs before its addend is there: it moves behind.
+TEST(PassesTest, FusedOperationRunsAfterItsAddend) {
+  OnnxBuilder model;
+  model.Input("x", {1, 3, 4, 4}).Floats("w", {3, 3, 1, 1}).Node("Conv", {"x", "w"}, {"c"});
+  model.Node("MaxPool", {"x"}, {"p"}, {Ints("kernel_shape", {1, 1})})
+      .Node("Add", {"c", "p"}, {"y"})
+      .Output("y");
+  EXPECT_EQ(After(model, FusePostOps, {{1, 3, 4, 4}}),
+            "input x [1,3,4,4]\np [1,3,4,4] = max_pooling(x) kernel=[1,1]\n"
+            "y [1,3,4,4] = convolution(x) w[3,3,1,1] + sum(p)\noutput y\n");
+}
+
+TEST(PassesTest, NothingFusesThatIsUsedTwice) {
+  OnnxBuilder model;
+  model.Input("x", {1, 3, 4, 4}).Floats("w", {3, 3, 1, 1}).Node("Conv", {"x", "w"}, {"c"});
+  model.Node("Add", {"c", "c"}, {"s"}).Node("Relu", {"c"}, {"r"}).Output("s").Output("r");
+  EXPECT_EQ(After(model, FusePostOps, {{1, 3, 4, 4}}), LoweredText(model, {{1, 3, 4, 4}}));
+}
+
+TEST(PassesTest, OneSumAndFourStepsAtMost) {
+  OnnxBuilder model;
+  model.Input("x", {1, 3, 4, 4}).Floats("w", {3, 3, 1, 1}).Node("Conv", {"x", "w"}, {"c"});
+  model.Node("Add", {"c", "x"}, {"s"}).Node("Add", {"s", "x"}, {"t"}).Output("t");
+  EXPECT_THAT(After(model, FusePostOps, {{1, 3, 4, 4}}), HasSubstr("t [1,3,4,4] = sum(s, x)"));
+  OnnxBuilder chain;
+  chain.Input("x", {1, 3, 4, 4}).Floats("w", {3, 3, 1, 1}).Node("Conv", {"x", "w"}, {"0"});
+  for (int i = 0; i < 5; ++i) chain.Node("Tanh", {std::to_string(i)}, {std::to_string(i + 1)});
+  EXPECT_THAT(After(chain.Output("5"), FusePostOps, {{1, 3, 4, 4}}),
+              HasSubstr("5 [1,3,4,4] = eltwise(4) tanh(0,0)"));
+}
+
+// ShuffleNet's channel_shuffle(groups = 2) of 6 channels: group_size is 6 / 2, not 2.
+TEST(PassesTest, ChannelShuffle) {
+  OnnxBuilder model;
+  model.Input("x", {1, 6, 4, 4})
+      .Integers("split", {1, 2, 3, 4, 4})
+      .Integers("joined", {1, 6, 4, 4});
+  model.Node("Reshape", {"x", "split"}, {"a"})
+      .Node("Transpose", {"a"}, {"b"}, {Ints("perm", {0, 2, 1, 3, 4})});
+  model.Node("Reshape", {"b", "joined"}, {"y"}).Output("y");
+  EXPECT_EQ(After(model, FuseShuffle, {{1, 6, 4, 4}}),
+            "input x [1,6,4,4]\ny [1,6,4,4] = shuffle(x) axis=1 group_size=3\noutput y\n");
+}
+
+TEST(PassesTest, OtherTransposesAreNoShuffle) {
+  OnnxBuilder model;
+  model.Input("x", {1, 6, 4, 4})
+      .Integers("split", {1, 2, 3, 4, 4})
+      .Integers("joined", {1, 6, 4, 4});
+  model.Node("Reshape", {"x", "split"}, {"a"})
+      .Node("Transpose", {"a"}, {"b"}, {Ints("perm", {0, 1, 2, 4, 3})});
+  model.Node("Reshape", {"b", "joined"}, {"y"}).Output("y");
+  EXPECT_THAT(After(model, FuseShuffle, {{1, 6, 4, 4}}), Not(HasSubstr("shuffle")));
+}
+
+TEST(PassesTest, FlattenFoldsIntoTheInnerProduct) {
+  OnnxBuilder model;
+  model.Input("x", {2, 3, 2, 2})
+      .Floats("w", {5, 12})
+      .Floats("b", {5})
+      .Node("Flatten", {"x"}, {"f"});
+  model.Node("Gemm", {"f", "w", "b"}, {"y"}, {Int("transB", 1)}).Output("y");
+  EXPECT_EQ(After(model, FoldFlatten, {{2, 3, 2, 2}}),
+            "input x [2,3,2,2]\ny [2,5] = inner_product(x) w[5,12] bias\noutput y\n");
+}
+
+TEST(PassesTest, ReshapesCollapse) {
+  OnnxBuilder model;
+  model.Input("x", {2, 12}).Integers("a", {2, 3, 4}).Integers("b", {24}).Integers("c", {2, 12});
+  model.Node("Reshape", {"x", "a"}, {"1"})
+      .Node("Reshape", {"1", "b"}, {"2"})
+      .Node("Reshape", {"2", "c"}, {"3"});
+  model.Output("3").Output("2");
+  EXPECT_EQ(After(model, CollapseReshapes, {{2, 12}}),
+            "input x [2,12]\n2 [24] = reshape(x)\noutput x\noutput 2\n");
+}
+
+TEST(PassesTest, IdentityDropoutAndDeadNodesLeaveNothing) {
+  OnnxBuilder model;
+  model.Input("x", {2, 3}).Node("Identity", {"x"}, {"a"}).Node("Dropout", {"a"}, {"b", "mask"});
+  model.Node("Exp", {"b"}, {"dead"}).Node("Tanh", {"dead"}, {"deader"}).Output("b");
+  EXPECT_EQ(After(model, RunPasses, {{2, 3}}), "input x [2,3]\noutput x\n");
+}
+
+}  // namespace
+}  // namespace tilewire::graph
