@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/engine/graph/interpreter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "engine/jit/eltwise.h"
+
+namespace tilewire::graph {
+namespace {
+
+// Row-major counting over `dims`; false after the last index.
+bool Advance(const Dims& dims, Dims* index) {
+  for (size_t i = dims.size(); i-- > 0;) {
+    if (++(*index)[i] < dims[i]) return true;
+    (*index)[i] = 0;
+  }
+  return false;
+}
+
+int64_t OffsetOf(const Dims& dims, const Dims& index) {
+  int64_t offset = 0;
+  for (size_t i = 0; i < dims.size(); ++i) offset = offset * dims[i] + index[i];
+  return offset;
+}
+
+Dims Spatial(const Dims& dims) { return Dims(dims.begin() + 2, dims.end()); }
+
+double WeightAt(const Weights& weights, int64_t row, int64_t column, int64_t columns) {
+  const int64_t rows = weights.dims[0];
+  const double raw =
+      weights.data[weights.transposed ? column * rows + row : row * columns + column];
+  return weights.scale.empty() ? raw : raw * weights.scale[row];
+}
+
+class Interpreter {
+ public:
+  Interpreter(const Network& network, const std::vector<Elements>& inputs)
+      : network_(network), elements_(network.values.size()) {
+    for (size_t i = 0; i < inputs.size(); ++i) elements_[network.inputs[i]] = inputs[i];
+  }
+
+  std::vector<Elements> Run() {
+    for (const Operation& operation : network_.operations) {
+      operation_ = &operation;
+      elements_[operation.dst].assign(*ElementCount(Dst()), 0);
+      std::visit([this](const auto& params) { Execute(params); }, operation.params);
+    }
+    std::vector<Elements> outputs;
+    for (ValueId output : network_.outputs) outputs.push_back(elements_[output]);
+    return outputs;
+  }
+
+ private:
+  const Dims& Src(int i = 0) const { return network_.values[operation_->srcs[i]].dims; }
+  const Dims& Dst() const { return network_.values[operation_->dst].dims; }
+  const Elements& In(int i = 0) const { return elements_[operation_->srcs[i]]; }
+  Elements& Out() { return elements_[operation_->dst]; }
+
+  void Fuse(const std::vector<FusedStep>& steps) {
+    for (const FusedStep& step : steps) {
+      for (size_t i = 0; i < Out().size(); ++i) {
+        Out()[i] = step.kind == FusedStep::Kind::kSum
+                       ? Out()[i] + elements_[step.addend][i]
+                       : jit::EltwiseScalar(step.eltwise, static_cast<float>(Out()[i]));
+      }
+    }
+  }
+
+  // Calls visit(source offset within a channel, window offset) for each element of the window that
+  // is inside src.
+  template <typename Visit>
+  void OverWindow(const Dims& kernel, const Dims& strides, const Dims& dilations, const Dims& left,
+                  const Dims& position, Visit visit) {
+    const Dims spatial = Spatial(Src());
+    Dims k(kernel.size(), 0), at(kernel.size(), 0);
+    do {
+      bool inside = true;
+      for (size_t i = 0; i < kernel.size(); ++i) {
+        at[i] = position[i + 2] * strides[i] + k[i] * (dilations[i] + 1) - left[i];
+        inside = inside && at[i] >= 0 && at[i] < spatial[i];
+      }
+      if (inside) visit(OffsetOf(spatial, at), OffsetOf(kernel, k));
+    } while (Advance(kernel, &k));
+  }
+
+  void Execute(const Convolution& c) {
+    const Dims &weights = c.weights.dims, kernel = Spatial(weights);
+    const int64_t src_plane = *ElementCount(Spatial(Src())), window = *ElementCount(kernel);
+    Dims index(Dst().size(), 0);
+    int64_t n = 0;
+    do {
+      const int64_t o = index[1], first = o / (weights[0] / c.groups) * weights[1];
+      double sum = c.bias.empty() ? 0 : c.bias[o];
+      for (int64_t i = 0; i < weights[1]; ++i) {
+        const int64_t base = (index[0] * Src()[1] + first + i) * src_plane;
+        OverWindow(
+            kernel, c.strides, c.dilations, c.padding_left, index, [&](int64_t at, int64_t k) {
+              sum += In()[base + at] * WeightAt(c.weights, o, i * window + k, weights[1] * window);
+            });
+      }
+      Out()[n++] = sum;
+    } while (Advance(Dst(), &index));
+    Fuse(c.fused);
+  }
+
+  void Execute(const InnerProduct& product) {
+    const int64_t rows = Dst()[0], outputs = Dst()[1], inputs = product.weights.dims[1];
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t o = 0; o < outputs; ++o) {
+        double sum = product.bias.empty() ? 0 : product.bias[o];
+        for (int64_t i = 0; i < inputs; ++i)
+          sum += In()[r * inputs + i] * WeightAt(product.weights, o, i, inputs);
+        Out()[r * outputs + o] = sum;
+      }
+    }
+    Fuse(product.fused);
+  }
+
+  void Execute(const Pooling& pooling) {
+    const int64_t src_plane = *ElementCount(Spatial(Src()));
+    const bool max = pooling.algorithm == Pooling::Algorithm::kMax;
+    Dims index(Dst().size(), 0);
+    int64_t n = 0;
+    do {
+      const int64_t base = (index[0] * Src()[1] + index[1]) * src_plane;
+      double best = -std::numeric_limits<double>::infinity(), sum = 0, count = 0;
+      OverWindow(pooling.kernel, pooling.strides, Dims(pooling.kernel.size(), 0),
+                 pooling.padding_left, index, [&](int64_t at, int64_t) {
+                   best = std::max(best, In()[base + at]);
+                   sum += In()[base + at];
+                   ++count;
+                 });
+      if (pooling.algorithm == Pooling::Algorithm::kAvgIncludePadding)
+        count = *ElementCount(pooling.kernel);
+      Out()[n++] = max ? best : sum / count;
+    } while (Advance(Dst(), &index));
+  }
+
+  void Execute(const Eltwise& eltwise) {
+    for (size_t i = 0; i < Out().size(); ++i) {
+      Out()[i] = jit::EltwiseScalar(eltwise.op, static_cast<float>(In()[i]));
+    }
+  }
+
+  void Execute(const Softmax& softmax) {
+    int64_t inner = 1;
+    for (size_t i = softmax.axis + 1; i < Dst().size(); ++i) inner *= Dst()[i];
+    const int64_t size = Dst()[softmax.axis],
+                  outer = static_cast<int64_t>(Out().size()) / (inner * size);
+    for (int64_t row = 0; row < outer * inner; ++row) {
+      const int64_t base = row / inner * size * inner + row % inner;
+      double sum = 0;
+      for (int64_t i = 0; i < size; ++i) sum += std::exp(In()[base + i * inner]);
+      for (int64_t i = 0; i < size; ++i)
+        Out()[base + i * inner] = std::exp(In()[base + i * inner]) / sum;
+    }
+  }
+
+  void Execute(const Sum&) {
+    for (size_t s = 0; s < operation_->srcs.size(); ++s) {
+      for (size_t i = 0; i < Out().size(); ++i) Out()[i] += In(static_cast<int>(s))[i];
+    }
+  }
+
+  void Execute(const Concat& concat) {
+    Dims index(Dst().size(), 0);
+    int64_t n = 0;
+    do {
+      Dims at = index;
+      int s = 0;
+      while (at[concat.axis] >= Src(s)[concat.axis]) at[concat.axis] -= Src(s++)[concat.axis];
+      Out()[n++] = In(s)[OffsetOf(Src(s), at)];
+    } while (Advance(Dst(), &index));
+  }
+
+  // The formula of engine/primitives/shuffle/shuffle.h.
+  void Execute(const Shuffle& shuffle) {
+    const int64_t size = Dst()[shuffle.axis], group = shuffle.group_size;
+    Dims index(Dst().size(), 0);
+    int64_t n = 0;
+    do {
+      Dims at = index;
+      const int64_t v = index[shuffle.axis] / (size / group),
+                    u = index[shuffle.axis] % (size / group);
+      at[shuffle.axis] = u * group + v;
+      Out()[n++] = In()[OffsetOf(Src(), at)];
+    } while (Advance(Dst(), &index));
+  }
+
+  void Execute(const Reshape&) { Out() = In(); }
+
+  void Execute(const Transpose& transpose) {
+    Dims index(Dst().size(), 0);
+    int64_t n = 0;
+    do {
+      Dims at(index.size(), 0);
+      for (size_t i = 0; i < index.size(); ++i) at[transpose.order[i]] = index[i];
+      Out()[n++] = In()[OffsetOf(Src(), at)];
+    } while (Advance(Dst(), &index));
+  }
+
+  const Network& network_;
+  std::vector<Elements> elements_;
+  const Operation* operation_ = nullptr;
+};
+
+}  // namespace
+
+std::vector<Elements> Interpret(const Network& network, const std::vector<Elements>& inputs) {
+  return Interpreter(network, inputs).Run();
+}
+
+}  // namespace tilewire::graph
