@@ -177,8 +177,9 @@ class DirectGenerator final : public jit::Generator {
   }
 
   void ReduceTaps(int channels, const Xbyak::Reg64& src, const Xbyak::Reg64& weights) {
-    mov(src_, src);
+    lea(src_, ptr[src + SrcBias()]);
     mov(weights_, weights);
+    steps_emitted_ = 0;
     const int unroll = UnrolledChannels(channels);
     for (const TapRun& run : runs_) {
       Xbyak::Label loop;
@@ -204,7 +205,7 @@ class DirectGenerator final : public jit::Generator {
     if (unroll < channels) mov(channels_left_, channels / unroll);
     L(loop);
     for (int channel = 0; channel < unroll; ++channel) {
-      if (unroll == channels) PrefetchNextBlock(channel, channels);
+      if (channels == lanes_) PrefetchNextBlock(steps_emitted_++);
       ReduceChannel(run, channel);
     }
     if (unroll == channels) {
@@ -226,7 +227,7 @@ class DirectGenerator final : public jit::Generator {
     }
     for (int pixel = run.first_pixel; pixel < run.end_pixel; ++pixel) {
       const int offset =
-          static_cast<int>(pixel * config_.src_pixel + channel * config_.src_channel);
+          static_cast<int>(pixel * config_.src_pixel + channel * config_.src_channel) - SrcBias();
       if (config_.depthwise) {
         vfmadd231ps(Sum(0, pixel), Weights(0), ptr[src_ + offset]);
         continue;
@@ -242,13 +243,12 @@ class DirectGenerator final : public jit::Generator {
     }
   }
 
-  // With one tap every block reads lines of src that are far from those before: the next block's
-  // are asked for in time.
-  void PrefetchNextBlock(int channel, int channels) {
-    if (config_.kernel != Spatial{1, 1, 1} || config_.src_channel != 4) return;
-    for (int pixel = channel; pixel < pixels_; pixel += channels) {
-      prefetcht0(ptr[src_ + static_cast<int>(config_.src_block + pixel * config_.src_pixel)]);
-    }
+  // The next block's lines of src are far from this block's: they are asked for in time, one a
+  // step.
+  void PrefetchNextBlock(int pixel) {
+    if (pixel >= pixels_ || config_.src_channel != 4) return;
+    prefetcht0(
+        ptr[src_ + static_cast<int>(config_.src_block + pixel * config_.src_pixel - SrcBias())]);
   }
 
   Xbyak::RegExp WeightsOf(int block) const {
@@ -296,6 +296,9 @@ class DirectGenerator final : public jit::Generator {
   void AddBytes(const Xbyak::Reg64& to, int64_t bytes) {
     if (bytes != 0) add(to, static_cast<int>(bytes));
   }
+  // src_ points this far behind the tile's first pixel, so that more displacements fit one byte:
+  // EVEX counts those of broadcasts in elements, -128 to 127.
+  int SrcBias() const { return lanes_ == 16 && !config_.depthwise ? 512 : 0; }
   int64_t VectorBytes() const { return lanes_ * 4; }
   int64_t TapBytes() const { return config_.TapElements() * 4; }
 
@@ -303,6 +306,7 @@ class DirectGenerator final : public jit::Generator {
   const int lanes_, blocks_, pixels_;
   const std::vector<TapRun> runs_;
   AccumulatorEpilogue epilogue_;
+  int steps_emitted_ = 0;  // since the current ReduceTaps began
 };
 
 }  // namespace
