@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the creation of most primitives checks and fills alike.
+#ifndef ENGINE_PRIMITIVES_CREATION_H_
+#define ENGINE_PRIMITIVES_CREATION_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "engine/primitives/primitive.h"
+
+namespace tilewire {
+
+// kInvalidArgument  a zero descriptor; `any` unless it may be; a dst whose elements overlap
+absl::Status CheckSource(absl::string_view name, const MemoryDesc& desc);
+absl::Status CheckDestination(absl::string_view name, const MemoryDesc& desc);
+
+// kInvalidArgument  the two have other dims; the message shows both
+absl::Status CheckSameDims(absl::string_view a_name, const MemoryDesc& a, absl::string_view b_name,
+                           const MemoryDesc& b);
+
+// kUnimplemented  another type; the message names it
+absl::Status RequireF32(const MemoryDesc& desc);
+
+// kUnimplemented  post-ops or output scales
+absl::Status RequireNoPostOps(const Attributes& attributes);
+
+// Without scratchpad and code.
+PrimitiveInfo BasicInfo(absl::string_view name, PrimitiveKind kind, std::vector<ArgDesc> args,
+                        const Attributes& attributes);
+
+// The bytes of a plain value, for keys.
+template <typename T>
+void AppendBytes(const T& value, std::string* key) {
+  key->append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+inline void AppendBytes(const Dims& dims, std::string* key) {
+  AppendBytes(static_cast<int64_t>(dims.size()), key);
+  for (int64_t value : dims) AppendBytes(value, key);
+}
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_CREATION_H_

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/pooling/pooling.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/layout.h"
+#include "engine/primitives/pooling/implementations.h"
+
+namespace tilewire {
+namespace pooling {
+
+absl::StatusOr<PoolingDesc> ResolveDefaults(const PoolingDesc& desc, const Attributes& attributes) {
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.dst));
+  PoolingDesc resolved = desc;
+  ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.src));
+  return resolved;
+}
+
+std::vector<ArgDesc> ArgsOf(const PoolingDesc& desc) {
+  return {{kArgSrc, desc.src}, {kArgDst, desc.dst}};
+}
+
+}  // namespace pooling
+
+namespace {
+
+absl::Status CheckSpatial(const PoolingDesc& desc, int d) {
+  const int64_t in = desc.src.dim(d + 2), out = desc.dst.dim(d + 2);
+  const int64_t kernel = desc.kernel[d], stride = desc.strides[d], left = desc.padding_left[d];
+  if (kernel < 1 || stride < 1 || left < 0 || desc.padding_right[d] < 0 || left >= kernel) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "spatial dimension ", d, ": kernel ", kernel, ", stride ", stride, ", padding ", left,
+        " and ", desc.padding_right[d], " (kernel and stride >= 1, 0 <= padding < kernel)"));
+  }
+  // Wide enough for every sum below: no size of a tensor comes near 2^62.
+  const int64_t allowed = (in + left + desc.padding_right[d] - kernel) / stride + 1;
+  const bool room = in + left + desc.padding_right[d] >= kernel;
+  const bool rounded_up = (out - 1) * stride - left < in;
+  if (out < 1 || !rounded_up || (room ? out < allowed || out > allowed + 1 : out != 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("spatial dimension ", d, ": dst has ", out, ", src of ", in, " with kernel ",
+                     kernel, ", stride ", stride, ", padding ", left, " and ",
+                     desc.padding_right[d], " gives ", room ? allowed : 0));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Validate(const PoolingDesc& desc) {
+  if (desc.prop_kind != PropKind::kForwardInference &&
+      desc.prop_kind != PropKind::kForwardTraining) {
+    return absl::InvalidArgumentError("pooling runs forward only");
+  }
+  ABSL_RETURN_IF_ERROR(CheckSource("src", desc.src));
+  ABSL_RETURN_IF_ERROR(CheckDestination("dst", desc.dst));
+  const int spatial = desc.src.rank() - 2;
+  if (spatial < 1 || spatial > 3 || desc.dst.rank() != desc.src.rank()) {
+    return absl::InvalidArgumentError(absl::StrCat("src ", DimsToString(desc.src.dims()), ", dst ",
+                                                   DimsToString(desc.dst.dims()),
+                                                   ": pooling needs rank 3 to 5"));
+  }
+  for (const Dims* values :
+       {&desc.kernel, &desc.strides, &desc.padding_left, &desc.padding_right}) {
+    if (values->size() != spatial) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("kernel, strides and paddings need ", spatial, " values"));
+    }
+  }
+  for (int d = 0; d < 2; ++d) {
+    if (desc.src.dim(d) != desc.dst.dim(d)) return CheckSameDims("src", desc.src, "dst", desc.dst);
+  }
+  for (int d = 0; d < spatial; ++d) ABSL_RETURN_IF_ERROR(CheckSpatial(desc, d));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Span<const Implementation<PoolingDesc>> PoolingImplementations() {
+  using namespace pooling;  // NOLINT: the rows below name its functions
+  static constexpr Implementation<PoolingDesc> kRows[] = {
+      {"pooling/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreatePooling(const PoolingDesc& desc,
+                                                               const Attributes& attributes,
+                                                               const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(Validate(desc));
+  return CreateFirst(PoolingImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const PoolingDesc& desc, std::string* key) {
+  AppendBytes(desc.prop_kind, key);
+  AppendBytes(desc.algorithm, key);
+  desc.src.AppendKey(key);
+  desc.dst.AppendKey(key);
+  for (const Dims* values :
+       {&desc.kernel, &desc.strides, &desc.padding_left, &desc.padding_right}) {
+    AppendBytes(*values, key);
+  }
+}
+
+}  // namespace tilewire
