@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <functional>
+
+#include "tests/service/served_fixture.h"
+
+namespace tilewire::service {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Request = inference::ModelInferRequest;
+using Response = inference::ModelInferResponse;
+
+class InferenceServiceTest : public ServedFixture {};
+
+TEST_F(InferenceServiceTest, TellsWhatItServes) {
+  Start();
+  grpc::ClientContext live_context, ready_context, metadata_context;
+  inference::ServerLiveResponse live;
+  EXPECT_TRUE(stub_->ServerLive(&live_context, {}, &live).ok());
+  EXPECT_TRUE(live.live());
+  inference::ServerReadyResponse ready;
+  EXPECT_TRUE(stub_->ServerReady(&ready_context, {}, &ready).ok());
+  EXPECT_FALSE(ready.ready()) << "model 'bad' did not load";
+  inference::ServerMetadataResponse metadata;
+  EXPECT_TRUE(stub_->ServerMetadata(&metadata_context, {}, &metadata).ok());
+  EXPECT_EQ(metadata.name(), "tilewire-server");
+}
+
+TEST_F(InferenceServiceTest, DescribesModels) {
+  Start();
+  grpc::ClientContext context;
+  inference::ModelMetadataRequest request;
+  request.set_name("echo");
+  inference::ModelMetadataResponse response;
+  ASSERT_TRUE(stub_->ModelMetadata(&context, request, &response).ok());
+  EXPECT_THAT(response.versions(), ElementsAre("1", "2"));
+  EXPECT_EQ(response.inputs(0).name(), "image");
+  EXPECT_THAT(response.inputs(0).shape(), ElementsAre(-1, 2, 3, 4));
+  EXPECT_EQ(response.outputs(1).datatype(), "FP32");
+  EXPECT_EQ(response.properties().at("labels"), "zero\none\n");
+}
+
+TEST_F(InferenceServiceTest, KnowsWhichModelsAreReady) {
+  Start();
+  const std::pair<const char*, bool> models[] = {{"echo", true}, {"bad", false}};
+  for (const auto& [name, expected] : models) {
+    grpc::ClientContext context;
+    inference::ModelReadyRequest request;
+    request.set_name(name);
+    inference::ModelReadyResponse response;
+    ASSERT_TRUE(stub_->ModelReady(&context, request, &response).ok());
+    EXPECT_EQ(response.ready(), expected) << name;
+  }
+}
+
+TEST_F(InferenceServiceTest, AnswersRawAndEchoesTheId) {
+  Start();
+  Response response;
+  const grpc::Status status = Infer(GoodRequest(), &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.id(), "7");
+  EXPECT_EQ(response.model_version(), "2");
+  ASSERT_EQ(response.raw_output_contents_size(), 2);
+  EXPECT_EQ(response.raw_output_contents(0), Floats(24));
+  EXPECT_EQ(response.raw_output_contents(1), Floats(5, 100));
+}
+
+TEST_F(InferenceServiceTest, TypedContentsGiveTheSameAnswer) {
+  Start();
+  Request request = GoodRequest();
+  request.clear_raw_input_contents();
+  for (int i = 0; i < 24; ++i) request.mutable_inputs(0)->mutable_contents()->add_fp32_contents(i);
+  for (int i = 0; i < 5; ++i) {
+    request.mutable_inputs(1)->mutable_contents()->add_fp32_contents(100 + i);
+  }
+  Response response;
+  const grpc::Status status = Infer(request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.raw_output_contents(0), Floats(24));
+  EXPECT_EQ(response.raw_output_contents(1), Floats(5, 100));
+}
+
+TEST_F(InferenceServiceTest, LayoutsOfInputAndOutputAreIndependent) {
+  Start();
+  Request request = GoodRequest();
+  auto* output = request.add_outputs();
+  output->set_name("image_out");
+  (*output->mutable_parameters())["layout"].set_string_param("nhwc");
+  Response nhwc;
+  ASSERT_TRUE(Infer(request, &nhwc).ok());
+  EXPECT_THAT(nhwc.outputs(0).shape(), ElementsAre(1, 3, 4, 2));
+  EXPECT_NE(nhwc.raw_output_contents(0), Floats(24));
+
+  // Back again: what came in nhwc goes in as nhwc and comes out as nchw.
+  auto* input = request.mutable_inputs(0);
+  *input->mutable_shape() = nhwc.outputs(0).shape();
+  (*input->mutable_parameters())["layout"].set_string_param("nhwc");
+  request.set_raw_input_contents(0, nhwc.raw_output_contents(0));
+  request.clear_outputs();
+  Response nchw;
+  ASSERT_TRUE(Infer(request, &nchw).ok());
+  EXPECT_EQ(nchw.raw_output_contents(0), Floats(24));
+}
+
+struct ErrorCase {
+  const char* why;
+  std::function<void(Request*)> spoil;
+  grpc::StatusCode code;
+  const char* text;
+};
+
+TEST_F(InferenceServiceTest, RefusesWithCodeAndReason) {
+  Start();
+  const auto bad = grpc::StatusCode::INVALID_ARGUMENT;
+  const ErrorCase cases[] = {
+      {"no name", [](Request* r) { r->clear_model_name(); }, bad, "empty"},
+      {"unknown model", [](Request* r) { r->set_model_name("x"); },
+       grpc::StatusCode::NOT_FOUND, "no model 'x'"},
+      {"unknown version", [](Request* r) { r->set_model_version("3"); },
+       grpc::StatusCode::NOT_FOUND, "version 3"},
+      {"a version that is no integer", [](Request* r) { r->set_model_version("-1x"); }, bad,
+       "no integer"},
+      {"a model that did not load", [](Request* r) { r->set_model_name("bad"); },
+       grpc::StatusCode::FAILED_PRECONDITION, "model.onnx: not an ONNX file"},
+      {"rank", [](Request* r) { r->mutable_inputs(0)->add_shape(1); }, bad, "[N,2,3,4]"},
+      {"negative", [](Request* r) { r->mutable_inputs(0)->set_shape(0, -1); }, bad, "[-1,2,3,4]"},
+      {"zero", [](Request* r) { r->mutable_inputs(0)->set_shape(0, 0); }, bad, "[0,2,3,4]"},
+      {"huge", [](Request* r) { r->mutable_inputs(0)->set_shape(0, int64_t{1} << 40); }, bad,
+       "raw contents have 96 bytes"},
+      {"overflow", [](Request* r) { r->mutable_inputs(0)->set_shape(0, INT64_MAX / 4); }, bad,
+       "overflows"},
+      {"datatype", [](Request* r) { r->mutable_inputs(0)->set_datatype("INT64"); }, bad, "FP32"},
+      {"one byte short", [](Request* r) { r->mutable_raw_input_contents(0)->pop_back(); }, bad,
+       "95 bytes"},
+      {"one byte more", [](Request* r) { r->mutable_raw_input_contents(1)->push_back(0); }, bad,
+       "21 bytes"},
+      {"fewer raw entries", [](Request* r) { r->mutable_raw_input_contents()->RemoveLast(); }, bad,
+       "1 entries"},
+      {"more raw entries", [](Request* r) { r->add_raw_input_contents("x"); }, bad, "3 entries"},
+      {"raw and typed",
+       [](Request* r) { r->mutable_inputs(0)->mutable_contents()->add_fp32_contents(1); }, bad,
+       "both"},
+      {"the wrong typed field",
+       [](Request* r) {
+         r->clear_raw_input_contents();
+         r->mutable_inputs(0)->mutable_contents()->add_int_contents(1);
+       },
+       bad, "int_contents"},
+      {"neither", [](Request* r) { r->clear_raw_input_contents(); }, bad, "neither"},
+      {"missing input",
+       [](Request* r) {
+         r->mutable_inputs()->RemoveLast();
+         r->mutable_raw_input_contents()->RemoveLast();
+       },
+       bad, "'row' is missing"},
+      {"twice", [](Request* r) { *r->mutable_inputs(1) = r->inputs(0); }, bad, "twice"},
+      {"unknown input", [](Request* r) { r->mutable_inputs(0)->set_name("x"); }, bad, "'image'"},
+      {"unknown output", [](Request* r) { r->add_outputs()->set_name("x"); }, bad, "'image_out'"},
+      {"output twice",
+       [](Request* r) {
+         r->add_outputs()->set_name("row_out");
+         r->add_outputs()->set_name("row_out");
+       },
+       bad, "twice"},
+      {"unknown layout",
+       [](Request* r) {
+         (*r->mutable_inputs(0)->mutable_parameters())["layout"].set_string_param("chwn");
+       },
+       bad, "'chwn'"},
+      {"layout of the wrong kind",
+       [](Request* r) {
+         (*r->mutable_inputs(0)->mutable_parameters())["layout"].set_int64_param(1);
+       },
+       bad, "string"},
+      {"nhwc of a matrix",
+       [](Request* r) {
+         (*r->mutable_inputs(1)->mutable_parameters())["layout"].set_string_param("nhwc");
+       },
+       bad, "rank 3 to 5"},
+      {"a name of a megabyte",
+       [](Request* r) { r->mutable_inputs(0)->set_name(std::string(1 << 20, 'x')); }, bad, "..."},
+  };
+  for (const ErrorCase& test : cases) {
+    SCOPED_TRACE(test.why);
+    Request request = GoodRequest();
+    test.spoil(&request);
+    Response response;
+    const grpc::Status status = Infer(request, &response);
+    EXPECT_EQ(status.error_code(), test.code);
+    EXPECT_THAT(status.error_message(), HasSubstr(test.text));
+    EXPECT_THAT(status.error_message(), Not(HasSubstr(directory_.string())));
+    EXPECT_LT(status.error_message().size(), 1024);
+  }
+}
+
+}  // namespace
+}  // namespace tilewire::service

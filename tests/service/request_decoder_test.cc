@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/request_decoder.h"
+
+#include <string>
+
+#include "tests/service/served_fixture.h"
+#include "tests/support/status_matchers.h"
+
+namespace tilewire::service {
+namespace {
+
+using tilewire::testing::IsOk;
+using tilewire::testing::StatusIs;
+
+// The message cut into slices of `size` bytes.
+grpc::ByteBuffer Cut(const std::string& bytes, size_t size) {
+  std::vector<grpc::Slice> slices;
+  for (size_t at = 0; at < bytes.size(); at += size) slices.emplace_back(bytes.substr(at, size));
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+TEST(RequestDecoderTest, SlicesOfAnySizeGiveTheSameTensors) {
+  const std::string bytes = GoodRequest().SerializeAsString();
+  const std::function<void()> nothing;
+  const tilewire::testing::FakeModel model(&nothing);
+  for (size_t size : {1, 2, 3, 7, 64, 4096}) {
+    SCOPED_TRACE(size);
+    InferRequest request;
+    ASSERT_THAT(request.Parse(Cut(bytes, size)), IsOk());
+    ASSERT_THAT(request.Bind(model.signature()), IsOk());
+    std::string image;
+    for (absl::string_view piece : request.inputs()[0].pieces) {
+      image.append(piece.data(), piece.size());
+    }
+    EXPECT_EQ(image, Floats(24));
+  }
+}
+
+TEST(RequestDecoderTest, EveryTruncationIsRefusedOrParses) {
+  const std::string bytes = GoodRequest().SerializeAsString();
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    InferRequest request;
+    const absl::Status parsed = request.Parse(Cut(bytes.substr(0, size), 5));
+    if (!parsed.ok()) {
+      EXPECT_THAT(parsed, StatusIs(absl::StatusCode::kInvalidArgument));
+    }
+  }
+}
+
+TEST(RequestDecoderTest, CountsAreBounded) {
+  std::string outputs;
+  for (int i = 0; i < 1000000; ++i) outputs += std::string("\x32\x00", 2);  // an empty output
+  InferRequest request;
+  EXPECT_THAT(request.Parse(Cut(outputs, 65536)),
+              StatusIs(absl::StatusCode::kInvalidArgument, "1024"));
+}
+
+}  // namespace
+}  // namespace tilewire::service

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Admission, cancellation, deadlines and draining: runs are held at a gate.
+#include <future>
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "tests/service/served_fixture.h"
+
+namespace tilewire::service {
+namespace {
+
+class SchedulingTest : public ServedFixture {
+ protected:
+  // Runs wait until `open_` is notified.
+  void StartGated(int max_queue) {
+    engine_.on_run = [this] {
+      if (!entered_.HasBeenNotified()) entered_.Notify();
+      open_.WaitForNotification();
+    };
+    Start(max_queue);
+  }
+  std::future<grpc::StatusCode> InferLater(grpc::ClientContext* context) {
+    return std::async(std::launch::async, [this, context] {
+      inference::ModelInferResponse response;
+      return stub_->ModelInfer(context, GoodRequest(), &response).error_code();
+    });
+  }
+
+  absl::Notification entered_, open_;
+};
+
+TEST_F(SchedulingTest, FullQueueIsUnavailableWithPushback) {
+  StartGated(1);
+  // One runs, one waits: the third of three is refused, whichever it is.
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::future<grpc::StatusCode>> codes;
+  for (int i = 0; i < 3; ++i) {
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    codes.push_back(InferLater(contexts.back().get()));
+  }
+  int refused = -1;
+  while (refused < 0) {
+    for (int i = 0; i < 3; ++i) {
+      if (codes[i].wait_for(std::chrono::milliseconds(1)) == std::future_status::ready) refused = i;
+    }
+  }
+  open_.Notify();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(codes[i].get(),
+              i == refused ? grpc::StatusCode::UNAVAILABLE : grpc::StatusCode::OK);
+  }
+  EXPECT_EQ(contexts[refused]->GetServerTrailingMetadata().count("grpc-retry-pushback-ms"), 1);
+}
+
+TEST_F(SchedulingTest, CancelledRequestEndsAndTheServerServesOn) {
+  StartGated(4);
+  grpc::ClientContext context;
+  std::future<grpc::StatusCode> code = InferLater(&context);
+  entered_.WaitForNotification();
+  context.TryCancel();
+  EXPECT_EQ(code.get(), grpc::StatusCode::CANCELLED);
+  open_.Notify();
+  inference::ModelInferResponse response;
+  EXPECT_TRUE(Infer(GoodRequest(), &response).ok());
+}
+
+TEST_F(SchedulingTest, DeadlineEndsAWaitingRequest) {
+  StartGated(4);
+  grpc::ClientContext running, late;
+  std::future<grpc::StatusCode> first = InferLater(&running);
+  entered_.WaitForNotification();
+  late.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(20));
+  EXPECT_EQ(InferLater(&late).get(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  open_.Notify();
+  EXPECT_EQ(first.get(), grpc::StatusCode::OK);
+}
+
+TEST_F(SchedulingTest, DrainFinishesWhatWasAdmittedAndRefusesTheRest) {
+  StartGated(4);
+  grpc::ClientContext context;
+  std::future<grpc::StatusCode> admitted = InferLater(&context);
+  entered_.WaitForNotification();
+  server_->StartDrain();
+  inference::ModelInferResponse response;
+  EXPECT_EQ(Infer(GoodRequest(), &response).error_code(), grpc::StatusCode::UNAVAILABLE);
+  std::thread drain([this] { server_->Drain(); });
+  open_.Notify();
+  EXPECT_EQ(admitted.get(), grpc::StatusCode::OK);
+  drain.join();
+}
+
+TEST_F(SchedulingTest, PortInUseIsAnError) {
+  Start();
+  ServerOptions options;
+  options.host = "127.0.0.1";
+  options.port = server_->port();
+  const auto second = Server::Start(&engine_, models_.get(), options);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace tilewire::service

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A server on a fake engine, reached in-process: models "echo" (versions 1 and 2, with labels) and "bad" (does not load).
+#ifndef TESTS_SERVICE_SERVED_FIXTURE_H_
+#define TESTS_SERVICE_SERVED_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "protos/open_inference.grpc.pb.h"
+#include "service/server.h"
+#include "tests/support/fake_engine.h"
+
+namespace tilewire::service {
+
+inline void WriteFile(const std::filesystem::path& path, const std::string& text) {
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream(path) << text;
+}
+
+inline std::string Floats(int count, int first = 0) {
+  std::vector<float> values(count);
+  for (int i = 0; i < count; ++i) values[i] = first + i;
+  return std::string(reinterpret_cast<const char*>(values.data()), count * sizeof(float));
+}
+
+// A batch of one that the fake model accepts: image 0, 1, ... and row 100, 101, ...
+inline inference::ModelInferRequest GoodRequest() {
+  inference::ModelInferRequest request;
+  request.set_model_name("echo");
+  request.set_id("7");
+  auto* image = request.add_inputs();
+  image->set_name("image");
+  image->set_datatype("FP32");
+  for (int dim : {1, 2, 3, 4}) image->add_shape(dim);
+  auto* row = request.add_inputs();
+  row->set_name("row");
+  row->set_datatype("FP32");
+  for (int dim : {1, 5}) row->add_shape(dim);
+  request.add_raw_input_contents(Floats(24));
+  request.add_raw_input_contents(Floats(5, 100));
+  return request;
+}
+
+class ServedFixture : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = std::filesystem::path(::testing::TempDir()) /
+                 ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    WriteFile(directory_ / "echo/1/model.onnx", "");
+    WriteFile(directory_ / "echo/2/model.onnx", "");
+    WriteFile(directory_ / "echo/labels.txt", "zero\none\n");
+    WriteFile(directory_ / "bad/1/model.onnx", "broken");
+  }
+
+  void Start(int max_queue = 16) {
+    auto models = ModelRepository::OpenDirectory(directory_.string(), &engine_);
+    ASSERT_TRUE(models.ok()) << models.status();
+    models_ = *std::move(models);
+    ServerOptions options;
+    options.host = "127.0.0.1";
+    options.port = 0;
+    options.max_queue = max_queue;
+    auto server = Server::Start(&engine_, models_.get(), options);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    stub_ = inference::GRPCInferenceService::NewStub(server_->InProcessChannel());
+  }
+
+  grpc::Status Infer(const inference::ModelInferRequest& request,
+                     inference::ModelInferResponse* response) {
+    grpc::ClientContext context;
+    return stub_->ModelInfer(&context, request, response);
+  }
+
+  std::filesystem::path directory_;
+  testing::FakeEngine engine_;
+  std::unique_ptr<ModelRepository> models_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;
+};
+
+}  // namespace tilewire::service
+
+#endif  // TESTS_SERVICE_SERVED_FIXTURE_H_

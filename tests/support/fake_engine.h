@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An engine whose model needs no primitive, so that what the service does can be tested alone. Inputs "image"
+// [N,2,3,4] and "row" [N,5], outputs the same tensors under the names "image_out" and "row_out".
+#ifndef TESTS_SUPPORT_FAKE_ENGINE_H_
+#define TESTS_SUPPORT_FAKE_ENGINE_H_
+
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "engine/engine.h"
+
+namespace tilewire::testing {
+
+// Calls `on_run` before each run. Thread-safe if `on_run` is.
+class FakeModel final : public Model {
+ public:
+  explicit FakeModel(const std::function<void()>* on_run) : on_run_(on_run) {
+    signature_.inputs = {{"image", DataType::kF32, {-1, 2, 3, 4}}, {"row", DataType::kF32, {-1, 5}}};
+    signature_.outputs = {{"image_out", DataType::kF32, {-1, 2, 3, 4}},
+                          {"row_out", DataType::kF32, {-1, 5}}};
+  }
+
+  const ModelSignature& signature() const override { return signature_; }
+  absl::StatusOr<std::vector<PlanStep>> Explain(int64_t) const override {
+    return std::vector<PlanStep>();
+  }
+  int64_t weights_bytes() const override { return 0; }
+
+  absl::StatusOr<std::vector<OutputTensor>> Run(absl::Span<const InputTensor> inputs,
+                                                absl::Span<const OutputRequest> outputs,
+                                                const RunOptions& options) const override {
+    if (*on_run_) (*on_run_)();
+    if (options.interrupted) ABSL_RETURN_IF_ERROR(options.interrupted());
+    std::vector<OutputTensor> results;
+    for (const OutputRequest& wanted : outputs) {
+      ABSL_ASSIGN_OR_RETURN(OutputTensor result, Copy(inputs[wanted.index], wanted));
+      results.push_back(std::move(result));
+    }
+    return results;
+  }
+
+ private:
+  // Element offset of (n, c, s) in a tensor of `channels` x `area`.
+  static int64_t At(Layout layout, int64_t n, int64_t c, int64_t s, int64_t channels,
+                    int64_t area) {
+    return layout == Layout::kNchw ? (n * channels + c) * area + s : (n * area + s) * channels + c;
+  }
+
+  static absl::StatusOr<OutputTensor> Copy(const InputTensor& input, const OutputRequest& wanted) {
+    std::string bytes;
+    for (absl::string_view piece : input.pieces) bytes.append(piece.data(), piece.size());
+    OutputTensor result{wanted.index, input.dims, wanted.layout, {}};
+    ABSL_ASSIGN_OR_RETURN(result.bytes, AlignedBuffer::Allocate(bytes.size()));
+    const int64_t batch = input.dims[0], channels = input.dims[1];
+    const int64_t area = static_cast<int64_t>(bytes.size() / sizeof(float)) / (batch * channels);
+    for (int64_t n = 0; n < batch; ++n) {
+      for (int64_t c = 0; c < channels; ++c) {
+        for (int64_t s = 0; s < area; ++s) {
+          std::memcpy(result.bytes.data() + 4 * At(wanted.layout, n, c, s, channels, area),
+                      bytes.data() + 4 * At(input.layout, n, c, s, channels, area), 4);
+        }
+      }
+    }
+    return result;
+  }
+
+  ModelSignature signature_;
+  const std::function<void()>* on_run_;
+};
+
+// Loads every file as a FakeModel, but those that contain "broken". One compute thread.
+class FakeEngine final : public Engine {
+ public:
+  FakeEngine() { options_.threads = options_.threads_per_request = 1; }
+
+  // Called in every run; set before the first request.
+  std::function<void()> on_run;
+
+  absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path) override {
+    std::string text;
+    std::getline(std::ifstream(path), text);
+    if (absl::StrContains(text, "broken")) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ": not an ONNX file"));
+    }
+    return std::make_shared<const FakeModel>(&on_run);
+  }
+  absl::StatusOr<PrimitiveCache::Found> GetPrimitive(const OpDesc&, const Attributes&) override {
+    return absl::UnimplementedError("a fake engine has no primitives");
+  }
+  absl::StatusOr<PrimitiveTimes> ExecutePrimitive(const Primitive&,
+                                                  absl::Span<const PrimitiveInput>,
+                                                  absl::Span<PrimitiveOutput>) override {
+    return absl::UnimplementedError("a fake engine has no primitives");
+  }
+  CacheStatistics cache_statistics() const override { return {}; }
+  threading::Arena& arena() override { return arena_; }
+  const EngineOptions& options() const override { return options_; }
+
+ private:
+  EngineOptions options_;
+  threading::Arena arena_{1};
+};
+
+}  // namespace tilewire::testing
+
+#endif  // TESTS_SUPPORT_FAKE_ENGINE_H_
