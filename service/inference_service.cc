@@ -77,6 +77,23 @@ absl::Status InferenceService::Describe(const inference::ModelMetadataRequest& r
   return absl::OkStatus();
 }
 
+grpc::ServerUnaryReactor* InferenceService::RepositoryIndex(
+    grpc::CallbackServerContext* context, const inference::RepositoryIndexRequest* request,
+    inference::RepositoryIndexResponse* response) {
+  for (const std::string& name : models_->Names()) {
+    for (int64_t version : models_->Versions(name)) {
+      const absl::Status loaded = models_->FindLoaded(name, absl::StrCat(version)).status();
+      if (request->ready() && !loaded.ok()) continue;
+      inference::RepositoryIndexResponse::ModelIndex* index = response->add_models();
+      index->set_name(name);
+      index->set_version(absl::StrCat(version));
+      index->set_state(loaded.ok() ? "READY" : "UNAVAILABLE");
+      index->set_reason(std::string(loaded.message()));
+    }
+  }
+  return RpcCall::Answer(context, absl::OkStatus());
+}
+
 grpc::ServerUnaryReactor* InferenceService::ModelInfer(grpc::CallbackServerContext* context,
                                                        const grpc::ByteBuffer* request,
                                                        grpc::ByteBuffer* response) {

@@ -57,6 +57,19 @@ TEST_F(InferenceServiceTest, KnowsWhichModelsAreReady) {
   }
 }
 
+TEST_F(InferenceServiceTest, IndexNamesEveryVersionAndWhyOneDidNotLoad) {
+  Start();
+  grpc::ClientContext context;
+  inference::RepositoryIndexResponse response;
+  ASSERT_TRUE(stub_->RepositoryIndex(&context, {}, &response).ok());
+  ASSERT_EQ(response.models_size(), 3);
+  EXPECT_EQ(response.models(0).name(), "bad");
+  EXPECT_EQ(response.models(0).state(), "UNAVAILABLE");
+  EXPECT_THAT(response.models(0).reason(), HasSubstr("not an ONNX file"));
+  EXPECT_EQ(response.models(2).version(), "2");
+  EXPECT_EQ(response.models(2).state(), "READY");
+}
+
 TEST_F(InferenceServiceTest, AnswersRawAndEchoesTheId) {
   Start();
   Response response;
