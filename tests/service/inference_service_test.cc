@@ -131,8 +131,8 @@ TEST_F(InferenceServiceTest, RefusesWithCodeAndReason) {
   const auto bad = grpc::StatusCode::INVALID_ARGUMENT;
   const ErrorCase cases[] = {
       {"no name", [](Request* r) { r->clear_model_name(); }, bad, "empty"},
-      {"unknown model", [](Request* r) { r->set_model_name("x"); },
-       grpc::StatusCode::NOT_FOUND, "no model 'x'"},
+      {"unknown model", [](Request* r) { r->set_model_name("x"); }, grpc::StatusCode::NOT_FOUND,
+       "no model 'x'"},
       {"unknown version", [](Request* r) { r->set_model_version("3"); },
        grpc::StatusCode::NOT_FOUND, "version 3"},
       {"a version that is no integer", [](Request* r) { r->set_model_version("-1x"); }, bad,

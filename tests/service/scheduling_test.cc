@@ -48,8 +48,7 @@ TEST_F(SchedulingTest, FullQueueIsUnavailableWithPushback) {
   }
   open_.Notify();
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(codes[i].get(),
-              i == refused ? grpc::StatusCode::UNAVAILABLE : grpc::StatusCode::OK);
+    EXPECT_EQ(codes[i].get(), i == refused ? grpc::StatusCode::UNAVAILABLE : grpc::StatusCode::OK);
   }
   EXPECT_EQ(contexts[refused]->GetServerTrailingMetadata().count("grpc-retry-pushback-ms"), 1);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A server on a fake engine, reached in-process: models "echo" (versions 1 and 2, with labels) and "bad" (does not load).
+// A server on a fake engine, reached in-process: models "echo" (versions 1 and 2, with labels) and
+// "bad" (does not load).
 #ifndef TESTS_SERVICE_SERVED_FIXTURE_H_
 #define TESTS_SERVICE_SERVED_FIXTURE_H_
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An engine whose model needs no primitive, so that what the service does can be tested alone. Inputs "image"
-// [N,2,3,4] and "row" [N,5], outputs the same tensors under the names "image_out" and "row_out".
+// An engine whose model needs no primitive, so that what the service does can be tested alone.
+// Inputs "image" [N,2,3,4] and "row" [N,5], outputs the same tensors under the names "image_out"
+// and "row_out".
 #ifndef TESTS_SUPPORT_FAKE_ENGINE_H_
 #define TESTS_SUPPORT_FAKE_ENGINE_H_
 
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "engine/base/status_macros.h"
 #include "engine/engine.h"
 
 namespace tilewire::testing {
@@ -21,7 +23,8 @@ namespace tilewire::testing {
 class FakeModel final : public Model {
  public:
   explicit FakeModel(const std::function<void()>* on_run) : on_run_(on_run) {
-    signature_.inputs = {{"image", DataType::kF32, {-1, 2, 3, 4}}, {"row", DataType::kF32, {-1, 5}}};
+    signature_.inputs = {{"image", DataType::kF32, {-1, 2, 3, 4}},
+                         {"row", DataType::kF32, {-1, 5}}};
     signature_.outputs = {{"image_out", DataType::kF32, {-1, 2, 3, 4}},
                           {"row_out", DataType::kF32, {-1, 5}}};
   }
