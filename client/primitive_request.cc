@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "client/primitive_text.h"
+
+namespace tilewire::client {
+namespace {
+
+bool IsOutput(int argument) {
+  return argument == v1::ARGUMENT_DST || argument == v1::ARGUMENT_DIFF_SRC;
+}
+
+v1::MemoryDesc Plain(const v1::MemoryDesc& desc) {
+  v1::MemoryDesc plain;
+  *plain.mutable_dims() = desc.dims();
+  plain.set_type(desc.type());
+  return plain;
+}
+
+// The caller's own layout where it was named; plain and dense otherwise.
+v1::MemoryDesc AsSent(const v1::MemoryDesc* described, const v1::MemoryDesc& chosen) {
+  const bool dense_tag =
+      described != nullptr && (described->tag() == "nhwc" || described->tag() == "nchw");
+  return dense_tag ? *described : Plain(chosen);
+}
+
+// f32 in [-1, 1), small integers in the integer types.
+absl::StatusOr<std::string> Values(const v1::MemoryDesc& desc) {
+  int64_t count = 1;
+  for (const int64_t size : desc.dims()) count *= size;
+  uint64_t state = 2 * count + 1;
+  const auto next = [&state] {
+    return state = state * 6364136223846793005u + 1442695040888963407u;
+  };
+  std::string bytes;
+  for (int64_t i = 0; i < count; ++i) {
+    if (desc.type() == v1::DATA_TYPE_F32) {
+      const float value = static_cast<float>(next() >> 40) * 0x1p-23f - 1;
+      bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    } else if (desc.type() == v1::DATA_TYPE_S32) {
+      const int32_t value = static_cast<int32_t>(next() >> 60);
+      bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    } else if (desc.type() == v1::DATA_TYPE_S8 || desc.type() == v1::DATA_TYPE_U8) {
+      bytes.push_back(static_cast<char>(next() >> 60));
+    } else {
+      return absl::UnimplementedError(absl::StrCat("no random values for ", ToText(desc)));
+    }
+  }
+  return bytes;
+}
+
+const v1::MemoryDesc* DescribedSrc(const v1::PrimitiveDesc& desc) {
+  switch (desc.operation_case()) {
+    case v1::PrimitiveDesc::kConvolution:
+      return &desc.convolution().src();
+    case v1::PrimitiveDesc::kInnerProduct:
+      return &desc.inner_product().src();
+    case v1::PrimitiveDesc::kPooling:
+      return &desc.pooling().src();
+    case v1::PrimitiveDesc::kEltwise:
+      return &desc.eltwise().src();
+    case v1::PrimitiveDesc::kSoftmax:
+      return &desc.softmax().src();
+    case v1::PrimitiveDesc::kShuffle:
+      return &desc.shuffle().src();
+    case v1::PrimitiveDesc::kReorder:
+      return &desc.reorder().src();
+    default:
+      return nullptr;
+  }
+}
+
+bool HasSumPostOp(const v1::PrimitiveDesc& desc) {
+  for (const v1::PostOp& op : desc.attributes().post_ops()) {
+    if (op.has_sum()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ExecuteRequest> MakeExecuteRequest(const v1::PrimitiveDesc& desc,
+                                                      const v1::CreateResponse& created) {
+  v1::ExecuteRequest request;
+  request.set_id(created.id());
+  for (const v1::ArgumentDesc& argument : created.arguments()) {
+    if (IsOutput(argument.argument())) {
+      v1::WantedOutput* output = request.add_outputs();
+      output->set_argument(argument.argument());
+      *output->mutable_desc() = Plain(argument.desc());
+      if (!HasSumPostOp(desc)) continue;
+    }
+    // Arguments arrive once, unless a sum post-op reads the destination and Create names it as an
+    // input too.
+    bool given = false;
+    for (const v1::Tensor& input : request.inputs())
+      given = given || input.argument() == argument.argument();
+    if (given) continue;
+    v1::Tensor* input = request.add_inputs();
+    input->set_argument(argument.argument());
+    const bool is_src =
+        argument.argument() == v1::ARGUMENT_SRC || argument.argument() == v1::ARGUMENT_DIFF_DST;
+    *input->mutable_desc() = AsSent(is_src ? DescribedSrc(desc) : nullptr, argument.desc());
+    absl::StatusOr<std::string> values = Values(input->desc());
+    if (!values.ok()) return values.status();
+    input->set_content(*std::move(values));
+  }
+  return request;
+}
+
+}  // namespace tilewire::client

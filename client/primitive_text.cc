@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/primitive_text.h"
+
+#include <cstring>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace tilewire::client {
+namespace {
+
+constexpr int64_t kMaxElements = int64_t{1} << 30;
+
+absl::Status Invalid(absl::string_view what, absl::string_view text, absl::string_view allowed) {
+  return absl::InvalidArgumentError(absl::StrCat(what, " '", text, "' is not ", allowed));
+}
+
+// A number of a generated enum by its name's lower-case rest: "relu" for ELTWISE_RELU.
+template <typename Enum>
+absl::StatusOr<Enum> ParseEnum(absl::string_view what, const char* prefix,
+                               const std::string& text) {
+  const auto* values = google::protobuf::GetEnumDescriptor<Enum>();
+  if (const auto* value =
+          values->FindValueByName(absl::StrCat(prefix, absl::AsciiStrToUpper(text)))) {
+    return static_cast<Enum>(value->number());
+  }
+  std::vector<std::string> names;
+  for (int i = 0; i < values->value_count(); ++i) {
+    const std::string name =
+        absl::AsciiStrToLower(values->value(i)->name().substr(std::strlen(prefix)));
+    if (name != "undefined") names.push_back(name);
+  }
+  return Invalid(what, text, absl::StrCat("one of ", absl::StrJoin(names, ", ")));
+}
+
+// One value a spatial dimension from "2" or "2x1".
+absl::Status ParseSpatial(absl::string_view what, const std::string& text, int rank,
+                          google::protobuf::RepeatedField<int64_t>* out) {
+  absl::StatusOr<std::vector<int64_t>> values = ParseDims(text);
+  if (!values.ok()) return Invalid(what, text, "numbers such as 1 or 2x1");
+  if (values->size() == 1) values->resize(rank, values->front());
+  if (static_cast<int>(values->size()) != rank) {
+    return Invalid(what, text, absl::StrCat("1 or ", rank, " numbers (one a spatial dimension)"));
+  }
+  out->Assign(values->begin(), values->end());
+  return absl::OkStatus();
+}
+
+int64_t OutputSize(int64_t in, int64_t left, int64_t right, int64_t window, int64_t stride) {
+  return stride < 1 ? 0 : (in + left + right - window) / stride + 1;
+}
+
+// Strides and paddings of a convolution or pooling; padding on the right is that on the left unless
+// given.
+template <typename Op>
+absl::Status ParseWindow(const PrimitiveText& text, int rank, Op* op) {
+  absl::Status status = ParseSpatial("--strides", text.strides, rank, op->mutable_strides());
+  status.Update(ParseSpatial("--padding", text.padding, rank, op->mutable_padding_left()));
+  status.Update(ParseSpatial("--padding_right",
+                             text.padding_right.empty() ? text.padding : text.padding_right, rank,
+                             op->mutable_padding_right()));
+  return status;
+}
+
+// The destination as given, or with these dims and type and a layout of the primitive's choice.
+absl::Status FillDst(const PrimitiveText& text, const std::vector<int64_t>& dims, v1::DataType type,
+                     v1::MemoryDesc* dst) {
+  if (!text.dst.empty()) {
+    absl::StatusOr<v1::MemoryDesc> given = ParseMemoryDesc(text.dst);
+    if (given.ok()) *dst = *given;
+    return given.status();
+  }
+  dst->mutable_dims()->Assign(dims.begin(), dims.end());
+  dst->set_type(type);
+  dst->set_tag("any");
+  return absl::OkStatus();
+}
+
+std::vector<int64_t> DimsOf(const v1::MemoryDesc& desc) {
+  return {desc.dims().begin(), desc.dims().end()};
+}
+
+// A convolution or inner product chooses the layouts that were not named.
+void LetChoose(v1::MemoryDesc* desc) {
+  if (desc->layout_case() == v1::MemoryDesc::LAYOUT_NOT_SET) desc->set_tag("any");
+}
+
+template <typename Op>
+void AddBias(const PrimitiveText& text, int64_t channels, Op* op) {
+  if (!text.bias) return;
+  op->mutable_bias()->add_dims(channels);
+  op->mutable_bias()->set_type(v1::DATA_TYPE_F32);
+}
+
+absl::Status FillConvolution(const PrimitiveText& text, const v1::MemoryDesc& src,
+                             v1::Convolution* op) {
+  absl::StatusOr<v1::MemoryDesc> weights = ParseMemoryDesc(text.weights);
+  if (!weights.ok()) return weights.status();
+  const int rank = src.dims_size() - 2;
+  if (rank < 1 || weights->dims_size() != src.dims_size()) {
+    return Invalid("--weights", text.weights, "of the rank of --src: OxIxKHxKW for NxCxHxW");
+  }
+  absl::Status status = ParseWindow(text, rank, op);
+  status.Update(ParseSpatial("--dilations", text.dilations, rank, op->mutable_dilations()));
+  if (!status.ok()) return status;
+  auto algorithm = ParseEnum<v1::ConvolutionAlgorithm>(
+      "--algorithm", "CONVOLUTION_", text.algorithm.empty() ? "auto" : text.algorithm);
+  if (!algorithm.ok()) return algorithm.status();
+  op->set_algorithm(*algorithm);
+  std::vector<int64_t> dst = {src.dims(0), weights->dims(0)};
+  for (int i = 0; i < rank; ++i) {
+    const int64_t window = (weights->dims(i + 2) - 1) * (op->dilations(i) + 1) + 1;
+    dst.push_back(OutputSize(src.dims(i + 2), op->padding_left(i), op->padding_right(i), window,
+                             op->strides(i)));
+  }
+  AddBias(text, weights->dims(0), op);
+  if (text.groups < 1 || weights->dims(0) % text.groups != 0) {
+    return Invalid("--groups", absl::StrCat(text.groups),
+                   "a divisor of the number of output channels");
+  }
+  if (text.groups > 1) {
+    weights->set_dims(0, weights->dims(0) / text.groups);
+    std::vector<int64_t> dims = DimsOf(*weights);
+    dims.insert(dims.begin(), text.groups);
+    weights->mutable_dims()->Assign(dims.begin(), dims.end());
+  }
+  *op->mutable_src() = src;
+  *op->mutable_weights() = *weights;
+  LetChoose(op->mutable_src());
+  LetChoose(op->mutable_weights());
+  return FillDst(text, dst, src.type(), op->mutable_dst());
+}
+
+absl::Status FillInnerProduct(const PrimitiveText& text, const v1::MemoryDesc& src,
+                              v1::InnerProduct* op) {
+  absl::StatusOr<v1::MemoryDesc> weights = ParseMemoryDesc(text.weights);
+  if (!weights.ok()) return weights.status();
+  *op->mutable_src() = src;
+  *op->mutable_weights() = *weights;
+  LetChoose(op->mutable_src());
+  LetChoose(op->mutable_weights());
+  AddBias(text, weights->dims(0), op);
+  return FillDst(text, {src.dims(0), weights->dims(0)}, src.type(), op->mutable_dst());
+}
+
+absl::Status FillPooling(const PrimitiveText& text, const v1::MemoryDesc& src, v1::Pooling* op) {
+  const int rank = src.dims_size() - 2;
+  if (rank < 1) return Invalid("--src", ToText(src), "[N, C, spatial...], which pooling takes");
+  if (text.kernel.empty())
+    return absl::InvalidArgumentError("pooling needs --kernel, for example --kernel=3x3");
+  absl::Status status = ParseSpatial("--kernel", text.kernel, rank, op->mutable_kernel());
+  status.Update(ParseWindow(text, rank, op));
+  if (!status.ok()) return status;
+  auto algorithm = ParseEnum<v1::PoolingAlgorithm>("--algorithm", "POOLING_",
+                                                   text.algorithm.empty() ? "max" : text.algorithm);
+  if (!algorithm.ok()) return algorithm.status();
+  op->set_algorithm(*algorithm);
+  *op->mutable_src() = src;
+  std::vector<int64_t> dst = {src.dims(0), src.dims(1)};
+  for (int i = 0; i < rank; ++i) {
+    dst.push_back(OutputSize(src.dims(i + 2), op->padding_left(i), op->padding_right(i),
+                             op->kernel(i), op->strides(i)));
+  }
+  return FillDst(text, dst, src.type(), op->mutable_dst());
+}
+
+absl::Status FillEltwise(const PrimitiveText& text, const v1::MemoryDesc& src, v1::Eltwise* op) {
+  auto algorithm = ParseEnum<v1::EltwiseAlgorithm>(
+      "--algorithm", "ELTWISE_", text.algorithm.empty() ? "relu" : text.algorithm);
+  if (!algorithm.ok()) return algorithm.status();
+  op->mutable_op()->set_algorithm(*algorithm);
+  op->mutable_op()->set_alpha(text.alpha);
+  op->mutable_op()->set_beta(text.beta);
+  *op->mutable_src() = src;
+  return FillDst(text, DimsOf(src), src.type(), op->mutable_dst());
+}
+
+// Sum and concat: `dims` of dst follow from the sources.
+template <typename Op>
+absl::Status FillSources(const PrimitiveText& text, std::vector<int64_t> dims,
+                         const v1::MemoryDesc& first, const std::vector<v1::MemoryDesc>& srcs,
+                         Op* op) {
+  for (const v1::MemoryDesc& src : srcs) *op->add_srcs() = src;
+  return FillDst(text, std::move(dims), first.type(), op->mutable_dst());
+}
+
+absl::Status FillConcat(const PrimitiveText& text, const std::vector<v1::MemoryDesc>& srcs,
+                        v1::Concat* op) {
+  std::vector<int64_t> dims = DimsOf(srcs.front());
+  op->set_axis(text.axis);
+  if (text.axis < 0 || text.axis >= static_cast<int>(dims.size())) {
+    return Invalid("--axis", absl::StrCat(text.axis), absl::StrCat("in [0, ", dims.size(), ")"));
+  }
+  dims[text.axis] = 0;
+  for (const v1::MemoryDesc& src : srcs) {
+    if (src.dims_size() != srcs.front().dims_size())
+      return Invalid("--src", ToText(src), "of the first one's rank");
+    dims[text.axis] += src.dims(text.axis);
+  }
+  return FillSources(text, dims, srcs.front(), srcs, op);
+}
+
+absl::Status FillOperation(const PrimitiveText& text, const std::vector<v1::MemoryDesc>& srcs,
+                           v1::PrimitiveDesc* desc) {
+  const v1::MemoryDesc& src = srcs.front();
+  if (text.kind == "convolution") return FillConvolution(text, src, desc->mutable_convolution());
+  if (text.kind == "inner_product")
+    return FillInnerProduct(text, src, desc->mutable_inner_product());
+  if (text.kind == "pooling") return FillPooling(text, src, desc->mutable_pooling());
+  if (text.kind == "eltwise") return FillEltwise(text, src, desc->mutable_eltwise());
+  if (text.kind == "concat") return FillConcat(text, srcs, desc->mutable_concat());
+  if (text.kind == "sum") {
+    std::vector<float> scales = text.scales;
+    if (scales.empty()) scales.assign(srcs.size(), 1.0f);
+    desc->mutable_sum()->mutable_scales()->Assign(scales.begin(), scales.end());
+    return FillSources(text, DimsOf(src), src, srcs, desc->mutable_sum());
+  }
+  if (text.kind == "softmax") {
+    desc->mutable_softmax()->set_axis(text.axis);
+    *desc->mutable_softmax()->mutable_src() = src;
+    return FillDst(text, DimsOf(src), src.type(), desc->mutable_softmax()->mutable_dst());
+  }
+  if (text.kind == "shuffle") {
+    v1::Shuffle* op = desc->mutable_shuffle();
+    if (text.backward) op->set_prop_kind(v1::PROP_KIND_BACKWARD_DATA);
+    op->set_axis(text.axis);
+    op->set_group_size(text.group_size);
+    *op->mutable_src() = src;
+    return FillDst(text, DimsOf(src), src.type(), op->mutable_dst());
+  }
+  if (text.kind == "reorder") {
+    if (text.dst.empty())
+      return absl::InvalidArgumentError(
+          "reorder needs --dst, for example --dst=1x64x56x56:nChw16c");
+    *desc->mutable_reorder()->mutable_src() = src;
+    return FillDst(text, DimsOf(src), src.type(), desc->mutable_reorder()->mutable_dst());
+  }
+  return Invalid("primitive", text.kind,
+                 absl::StrCat("one of ", absl::StrJoin(kPrimitiveKinds, ", ")));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<int64_t>> ParseDims(absl::string_view text) {
+  std::vector<int64_t> dims;
+  int64_t elements = 1;
+  for (absl::string_view part : absl::StrSplit(text, 'x')) {
+    int64_t size = 0;
+    if (!absl::SimpleAtoi(part, &size) || size < 0 || size > kMaxElements ||
+        (size > 1 && elements > kMaxElements / size)) {
+      return Invalid("dims", text,
+                     "sizes joined by x, such as 1x64x56x56, of at most 2^30 elements");
+    }
+    if (size > 1) elements *= size;
+    dims.push_back(size);
+  }
+  return dims;
+}
+
+absl::StatusOr<v1::MemoryDesc> ParseMemoryDesc(absl::string_view text) {
+  std::vector<std::string> parts = absl::StrSplit(text, ':');
+  v1::MemoryDesc desc;
+  desc.set_type(v1::DATA_TYPE_F32);
+  if (!parts.front().empty() && !absl::ascii_isdigit(parts.front()[0])) {
+    auto type = ParseEnum<v1::DataType>("data type", "DATA_TYPE_", parts.front());
+    if (!type.ok()) return type.status();
+    desc.set_type(*type);
+    parts.erase(parts.begin());
+  }
+  if (parts.empty() || parts.size() > 2)
+    return Invalid("tensor", text, "[type:]dims[:tag], such as 1x64x56x56:nhwc");
+  absl::StatusOr<std::vector<int64_t>> dims = ParseDims(parts[0]);
+  if (!dims.ok()) return dims.status();
+  desc.mutable_dims()->Assign(dims->begin(), dims->end());
+  if (parts.size() == 2) desc.set_tag(parts[1]);
+  return desc;
+}
+
+absl::StatusOr<v1::PrimitiveDesc> ParsePrimitive(const PrimitiveText& text) {
+  if (text.srcs.empty())
+    return absl::InvalidArgumentError("give --src, for example --src=1x64x56x56");
+  std::vector<v1::MemoryDesc> srcs;
+  for (const std::string& src : text.srcs) {
+    absl::StatusOr<v1::MemoryDesc> desc = ParseMemoryDesc(src);
+    if (!desc.ok()) return desc.status();
+    srcs.push_back(*desc);
+  }
+  v1::PrimitiveDesc desc;
+  if (absl::Status status = FillOperation(text, srcs, &desc); !status.ok()) return status;
+  for (const std::string& name : text.post_ops) {
+    v1::PostOp* post_op = desc.mutable_attributes()->add_post_ops();
+    if (name == "sum") {
+      post_op->mutable_sum();
+      continue;
+    }
+    auto algorithm = ParseEnum<v1::EltwiseAlgorithm>("post-op", "ELTWISE_", name);
+    if (!algorithm.ok()) return algorithm.status();
+    post_op->mutable_eltwise()->mutable_op()->set_algorithm(*algorithm);
+  }
+  return desc;
+}
+
+std::string ToText(const v1::MemoryDesc& desc) {
+  std::string layout = "plain";
+  if (desc.has_tag()) layout = desc.tag();
+  if (desc.has_pattern()) layout = desc.pattern();
+  if (desc.has_strides())
+    layout = absl::StrCat("strides ", absl::StrJoin(desc.strides().values(), "x"));
+  const std::string type =
+      absl::AsciiStrToLower(v1::DataType_Name(desc.type()).substr(std::strlen("DATA_TYPE_")));
+  return absl::StrCat(type, ":", absl::StrJoin(desc.dims(), "x"), ":", layout);
+}
+
+}  // namespace tilewire::client

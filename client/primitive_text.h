@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A primitive described in words, as on a command line, to the wire's descriptor. Tensors are
+// written [type:]dims[:tag], "1x64x56x56", "u8:1x64x56x56:nhwc"; sizes per spatial dimension "2"
+// (all) or "2x1".
+#ifndef CLIENT_PRIMITIVE_TEXT_H_
+#define CLIENT_PRIMITIVE_TEXT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "protos/tilewire.pb.h"
+
+namespace tilewire::client {
+
+struct PrimitiveText {
+  std::string
+      kind;  // convolution, inner_product, pooling, eltwise, softmax, sum, concat, shuffle, reorder
+  std::vector<std::string> srcs;  // one; several for sum and concat
+  std::string weights;            // [O, I/groups, ...]
+  std::string dst;                // empty: the shape follows and the primitive chooses the layout
+  bool bias = false, backward = false;
+  std::string strides = "1", dilations = "0", padding = "0", padding_right, kernel;
+  int64_t groups = 1, group_size = 1;
+  int axis = 1;
+  std::string
+      algorithm;  // convolution auto|direct|winograd, pooling max|avg_..., eltwise relu|tanh|...
+  float alpha = 0, beta = 0;
+  std::vector<float> scales;          // of sum; 1 if none
+  std::vector<std::string> post_ops;  // "relu", "sum", ... in order
+};
+
+constexpr const char* kPrimitiveKinds[] = {"convolution", "inner_product", "pooling",
+                                           "eltwise",     "softmax",       "sum",
+                                           "concat",      "shuffle",       "reorder"};
+
+// kInvalidArgument  says which word, and what is allowed
+absl::StatusOr<v1::MemoryDesc> ParseMemoryDesc(absl::string_view text);
+absl::StatusOr<std::vector<int64_t>> ParseDims(absl::string_view text);
+absl::StatusOr<v1::PrimitiveDesc> ParsePrimitive(const PrimitiveText& text);
+
+// "f32:1x64x56x56:nChw16c"
+std::string ToText(const v1::MemoryDesc& desc);
+
+// The request that runs `desc`: plain, dense inputs with deterministic values; the destination
+// asked for in plain. Arguments that the primitive `created` says it has.
+absl::StatusOr<v1::ExecuteRequest> MakeExecuteRequest(const v1::PrimitiveDesc& desc,
+                                                      const v1::CreateResponse& created);
+
+}  // namespace tilewire::client
+
+#endif  // CLIENT_PRIMITIVE_TEXT_H_

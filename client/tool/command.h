@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the subcommands of `tilewire` share. Each Add...Command() declares one subcommand on `app`
+// and lets it set
+// `*exit_code` when it was chosen: 0 success, 1 the server or an answer failed, 2 a bad command
+// line or file.
+#ifndef CLIENT_TOOL_COMMAND_H_
+#define CLIENT_TOOL_COMMAND_H_
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/client.h"
+
+namespace tilewire::client {
+
+// Where the server is; filled by the options that every subcommand takes.
+struct Server {
+  std::string address = "127.0.0.1:8001";
+  double connect_timeout_s = 5;
+  absl::StatusOr<std::unique_ptr<Client>> Connect() const;
+};
+
+void AddModelsCommand(CLI::App* app, const Server& server, int* exit_code);
+void AddInferCommand(CLI::App* app, const Server& server, int* exit_code);
+void AddEvaluateCommand(CLI::App* app, const Server& server, int* exit_code);
+void AddLoadCommand(CLI::App* app, const Server& server, int* exit_code);
+void AddPrimitiveCommand(CLI::App* app, const Server& server, int* exit_code);
+void AddProbeCommand(CLI::App* app, const Server& server, int* exit_code);
+
+// Prints the error and what to do next; the exit status that fits it.
+int Report(const absl::Status& status);
+
+absl::StatusOr<std::string> ReadFile(const std::string& path);
+absl::Status WriteFile(const std::string& path, absl::string_view bytes);
+Layout ParseLayout(const std::string& name);  // of an option checked to be nchw or nhwc
+std::string ShapeText(
+    absl::Span<const int64_t> shape);  // "Nx3x24x20"; N for a leading -1, ? elsewhere
+
+}  // namespace tilewire::client
+
+#endif  // CLIENT_TOOL_COMMAND_H_

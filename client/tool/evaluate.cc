@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `tilewire evaluate`: a labelled set of pictures through a model, in both layouts, which must give
+// the same bits.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "client/image.h"
+#include "client/latencies.h"
+#include "client/primitive_text.h"
+#include "client/progress.h"
+#include "client/scores.h"
+#include "client/tool/command.h"
+
+namespace tilewire::client {
+namespace {
+
+struct EvaluateFlags {
+  std::string model, images, labels, shape;
+  double min_accuracy = 0, timeout_s = 60;
+  int64_t show = 0;
+  Normalization normalization;
+};
+
+// Bytes as they lie in the files: images [count, C, H, W], one label byte each.
+struct LabelledSet {
+  std::string images, labels;
+  int64_t channels = 0, height = 0, width = 0;
+  int64_t count() const { return labels.size(); }
+  Image At(int64_t i) const;
+};
+
+Image LabelledSet::At(int64_t i) const {
+  Image image{height, width, channels, std::vector<uint8_t>(channels * height * width)};
+  const char* planes = images.data() + i * image.samples.size();
+  for (int64_t pixel = 0; pixel < height * width; ++pixel) {
+    for (int64_t c = 0; c < channels; ++c) {
+      image.samples[pixel * channels + c] =
+          static_cast<uint8_t>(planes[c * height * width + pixel]);
+    }
+  }
+  return image;
+}
+
+absl::StatusOr<LabelledSet> ReadSet(const EvaluateFlags& flags) {
+  auto shape = ParseDims(flags.shape);
+  if (!shape.ok() || shape->size() != 3) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--shape '", flags.shape, "' is not CxHxW, such as 3x24x20"));
+  }
+  auto images = ReadFile(flags.images);
+  if (!images.ok()) return images.status();
+  auto labels = ReadFile(flags.labels);
+  if (!labels.ok()) return labels.status();
+  LabelledSet set{*std::move(images), *std::move(labels), (*shape)[0], (*shape)[1], (*shape)[2]};
+  const int64_t size = set.channels * set.height * set.width;
+  if (set.count() == 0 || static_cast<int64_t>(set.images.size()) != set.count() * size) {
+    return absl::InvalidArgumentError(absl::StrCat(flags.images, " has ", set.images.size(),
+                                                   " bytes; ", set.count(), " labels need ",
+                                                   set.count(), " pictures of ", size));
+  }
+  return set;
+}
+
+struct Evaluation {
+  int64_t right = 0, done = 0, different = 0;
+  int64_t requests_differ = 0;  // pictures whose bytes on the wire differed between the layouts
+  std::string first_difference;
+  Latencies latencies;
+  absl::Duration elapsed;
+  std::vector<int> answers;
+};
+
+// An nhwc answer's bytes put in nchw order (elements of 4 bytes).
+std::string ToNchw(const Tensor& tensor) {
+  if (tensor.layout == Layout::kNchw || tensor.shape.size() < 3) return tensor.bytes;
+  const int64_t channels = tensor.shape.back();
+  int64_t spatial = 1;
+  for (size_t i = 1; i + 1 < tensor.shape.size(); ++i) spatial *= tensor.shape[i];
+  std::string bytes(tensor.bytes.size(), '\0');
+  const int64_t elements = tensor.bytes.size() / 4;
+  for (int64_t i = 0; i < elements; ++i) {
+    const int64_t c = i % channels, s = i / channels % spatial, n = i / channels / spatial;
+    std::memcpy(&bytes[((n * channels + c) * spatial + s) * 4], &tensor.bytes[i * 4], 4);
+  }
+  return bytes;
+}
+
+// Empty, or the name of the output that differs.
+std::string CompareLayouts(const Result& nchw, const Result& nhwc) {
+  if (nchw.outputs.size() != nhwc.outputs.size()) return "(another number of outputs)";
+  for (size_t i = 0; i < nchw.outputs.size(); ++i) {
+    if (nchw.outputs[i].bytes != ToNchw(nhwc.outputs[i])) return nchw.outputs[i].name;
+  }
+  return "";
+}
+
+absl::StatusOr<Result> AskOne(Client* client, const ModelMetadata& metadata, const Image& image,
+                              Layout layout, const EvaluateFlags& flags, std::string* sent,
+                              Evaluation* evaluation) {
+  Tensor tensor;
+  tensor.name = metadata.inputs[0].name;
+  tensor.datatype = metadata.inputs[0].datatype;
+  tensor.layout = layout;
+  tensor.shape = {1, image.channels, image.height, image.width};
+  if (layout == Layout::kNhwc)
+    std::rotate(tensor.shape.begin() + 1, tensor.shape.begin() + 2, tensor.shape.end());
+  auto bytes = ToInput(image, tensor.datatype, layout, flags.normalization);
+  if (!bytes.ok()) return bytes.status();
+  tensor.bytes = *sent = *std::move(bytes);
+  InferOptions options;
+  options.outputs = AllOutputs(metadata, layout);
+  options.deadline = absl::Seconds(flags.timeout_s);
+  const absl::Time start = absl::Now();
+  auto result = client->Infer(flags.model, {std::move(tensor)}, options);
+  evaluation->latencies.Add(absl::Now() - start);
+  return result;
+}
+
+absl::Status EvaluateOne(Client* client, const ModelMetadata& metadata, const LabelledSet& set,
+                         int64_t index, const EvaluateFlags& flags, Evaluation* evaluation) {
+  const Image image = set.At(index);
+  std::string sent[2];
+  auto nchw = AskOne(client, metadata, image, Layout::kNchw, flags, &sent[0], evaluation);
+  if (!nchw.ok()) return nchw.status();
+  auto nhwc = AskOne(client, metadata, image, Layout::kNhwc, flags, &sent[1], evaluation);
+  if (!nhwc.ok()) return nhwc.status();
+  if (nchw->outputs.empty()) return absl::InternalError("the server answered without outputs");
+  auto scores = nchw->outputs[0].Floats();
+  if (!scores.ok()) return scores.status();
+  const std::vector<int> best = TopK(*scores, 1);
+  evaluation->answers.push_back(best.empty() ? -1 : best[0]);
+  if (evaluation->answers.back() == static_cast<uint8_t>(set.labels[index])) ++evaluation->right;
+  if (sent[0] != sent[1]) ++evaluation->requests_differ;
+  if (const std::string output = CompareLayouts(*nchw, *nhwc); !output.empty()) {
+    ++evaluation->different;
+    if (evaluation->first_difference.empty()) {
+      evaluation->first_difference = absl::StrCat("picture ", index, ", output '", output, "'");
+    }
+  }
+  ++evaluation->done;
+  return absl::OkStatus();
+}
+
+std::string LabelText(const std::vector<std::string>& labels, int index) {
+  return index >= 0 && index < static_cast<int>(labels.size()) ? labels[index]
+                                                               : absl::StrCat(index);
+}
+
+void ShowPictures(const LabelledSet& set, const ModelMetadata& metadata,
+                  const Evaluation& evaluation, int64_t show) {
+  const std::vector<std::string> labels = metadata.Labels();
+  for (int64_t i = 0; i < std::min(show, set.count()); ++i) {
+    absl::PrintF("\nPicture %d: answer %s, label %s\n%s", i,
+                 LabelText(labels, evaluation.answers[i]),
+                 LabelText(labels, static_cast<uint8_t>(set.labels[i])), TextPicture(set.At(i)));
+  }
+}
+
+// Prints the figures; 0 if they are good enough.
+int Judge(const Evaluation& evaluation, const EvaluateFlags& flags) {
+  const double accuracy = static_cast<double>(evaluation.right) / evaluation.done;
+  absl::PrintF("\naccuracy    %.4f (%d of %d), at least %.4f wanted\n", accuracy, evaluation.right,
+               evaluation.done, flags.min_accuracy);
+  absl::PrintF("layouts     nchw and nhwc, %d of %d requests differ in bytes; ",
+               evaluation.requests_differ, evaluation.done);
+  absl::PrintF("%s\n", evaluation.different == 0
+                           ? "all outputs agree bit for bit"
+                           : absl::StrCat(evaluation.different, " answers differ, first ",
+                                          evaluation.first_difference));
+  absl::PrintF("latency     %s\n", evaluation.latencies.ToString());
+  absl::PrintF("throughput  %.1f requests/s, one at a time\n",
+               evaluation.latencies.count() / absl::ToDoubleSeconds(evaluation.elapsed));
+  if (accuracy >= flags.min_accuracy && evaluation.different == 0) return 0;
+  absl::FPrintF(stderr, "tilewire: %s\n",
+                evaluation.different > 0 ? "the two layouts do not give the same bits"
+                                         : "the accuracy is too low");
+  return 1;
+}
+
+int RunEvaluate(const Server& server, const EvaluateFlags& flags) {
+  auto set = ReadSet(flags);
+  if (!set.ok()) {
+    absl::FPrintF(stderr, "tilewire: %s\n`tilewire evaluate --help` describes the files.\n",
+                  set.status().message());
+    return 2;
+  }
+  auto client = server.Connect();
+  if (!client.ok()) return Report(client.status());
+  auto metadata = (*client)->Metadata(flags.model);
+  if (!metadata.ok()) return Report(metadata.status());
+  if (metadata->inputs.size() != 1) {
+    return Report(absl::InvalidArgumentError(absl::StrCat(
+        "model '", flags.model, "' has ", metadata->inputs.size(), " inputs; one is needed")));
+  }
+  Evaluation evaluation;
+  const absl::Time start = absl::Now();
+  {
+    Progress progress;
+    for (int64_t i = 0; i < set->count(); ++i) {
+      if (absl::Status status = EvaluateOne(client->get(), *metadata, *set, i, flags, &evaluation);
+          !status.ok()) {
+        return Report(status);
+      }
+      progress.Show(static_cast<double>(i + 1) / set->count(),
+                    absl::StrFormat("%d of %d", i + 1, set->count()));
+    }
+  }
+  evaluation.elapsed = absl::Now() - start;
+  ShowPictures(*set, *metadata, evaluation, flags.show);
+  return Judge(evaluation, flags);
+}
+
+}  // namespace
+
+void AddEvaluateCommand(CLI::App* app, const Server& server, int* exit_code) {
+  CLI::App* command =
+      app->add_subcommand("evaluate",
+                          "Classify labelled pictures one by one, each in both layouts; exit "
+                          "status 0 if the accuracy is reached and both\n"
+                          "layouts agree bit for bit on all outputs\n\n"
+                          "  tilewire evaluate --model=digits --images=heldout/images.u8 "
+                          "--labels=heldout/labels.u8 --shape=3x24x20 "
+                          "--show=4\n");
+  auto flags = std::make_shared<EvaluateFlags>();
+  command->add_option("--model", flags->model, "its first output gives the scores")->required();
+  command->add_option("--images", flags->images, "file of bytes [count, C, H, W] without a header")
+      ->required();
+  command->add_option("--labels", flags->labels, "file of bytes [count], the right class of each")
+      ->required();
+  command->add_option("--shape", flags->shape, "CxHxW of one picture")->required();
+  command->add_option("--min_accuracy", flags->min_accuracy, "share of right answers to reach")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command->add_option("--show", flags->show, "pictures to print as text")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--scale", flags->normalization.scale,
+                      "value = (byte * scale - mean) / std, by default 1/255");
+  command->add_option("--mean", flags->normalization.mean, "one, or one a channel")->expected(1, 3);
+  command->add_option("--std", flags->normalization.std, "one, or one a channel")->expected(1, 3);
+  command->add_option("--timeout", flags->timeout_s, "seconds for one answer")
+      ->check(CLI::Range(0.001, 1e6));
+  command->callback([=, &server] { *exit_code = RunEvaluate(server, *flags); });
+}
+
+}  // namespace tilewire::client

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `tilewire infer`: files in, the best classes or raw outputs back.
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "client/image.h"
+#include "client/latencies.h"
+#include "client/scores.h"
+#include "client/tool/command.h"
+
+namespace tilewire::client {
+namespace {
+
+struct InferFlags {
+  std::string model, version, layout = "nchw", shape, score_output;
+  std::vector<std::string> files, saves;
+  int top = 5;
+  int64_t free_size = 224;
+  double timeout_s = 60;
+  bool softmax = false, raw = false;
+  Normalization normalization;
+};
+
+// The input's shape for one row in [N, C, spatial...] order.
+std::vector<int64_t> RowShape(const TensorMetadata& input, int64_t free_size) {
+  std::vector<int64_t> shape = input.shape;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] < 0) shape[i] = i == 0 ? 1 : free_size;
+  }
+  return shape;
+}
+
+absl::StatusOr<std::string> PictureBytes(const std::string& file, const TensorMetadata& input,
+                                         const std::vector<int64_t>& shape,
+                                         const InferFlags& flags) {
+  if (shape.size() != 4 || (shape[1] != 1 && shape[1] != 3)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input '", input.name, "' is ", ShapeText(input.shape),
+                     ", which no picture fits: give raw tensor files with --raw"));
+  }
+  auto content = ReadFile(file);
+  if (!content.ok()) return content.status();
+  auto image = DecodeImage(*content);
+  if (!image.ok())
+    return absl::InvalidArgumentError(absl::StrCat(file, ": ", image.status().message()));
+  return ToInput(ResizeAndCrop(WithChannels(*image, shape[1]), shape[2], shape[3]), input.datatype,
+                 ParseLayout(flags.layout), flags.normalization);
+}
+
+// One input of one row from one file.
+absl::StatusOr<Tensor> MakeInput(const std::string& file, const TensorMetadata& input,
+                                 const InferFlags& flags) {
+  Tensor tensor;
+  tensor.name = input.name;
+  tensor.datatype = input.datatype;
+  tensor.shape = RowShape(input, flags.free_size);
+  auto bytes = flags.raw ? ReadFile(file) : PictureBytes(file, input, tensor.shape, flags);
+  if (!bytes.ok()) return bytes.status();
+  tensor.bytes = *std::move(bytes);
+  if (flags.raw && input.shape.front() < 0) {
+    // As many rows as the file holds, if the size of an element is known.
+    int64_t row = input.datatype == "FP32" || input.datatype == "INT32" ? 4
+                  : input.datatype == "UINT8"                           ? 1
+                                                                        : 0;
+    for (size_t i = 1; i < tensor.shape.size(); ++i) row *= tensor.shape[i];
+    if (row > 0 && !tensor.bytes.empty())
+      tensor.shape[0] = std::max<int64_t>(1, tensor.bytes.size() / row);
+  }
+  if (flags.layout == "nhwc" && tensor.shape.size() >= 3) {
+    tensor.layout = Layout::kNhwc;
+    std::rotate(tensor.shape.begin() + 1, tensor.shape.begin() + 2, tensor.shape.end());
+  }
+  return tensor;
+}
+
+absl::Status PrintTop(const Tensor& output, const std::vector<std::string>& labels,
+                      const InferFlags& flags) {
+  auto scores = output.Floats();
+  if (!scores.ok()) return scores.status();
+  const int64_t rows = output.shape.size() >= 2 ? std::max<int64_t>(1, output.shape[0]) : 1;
+  const int64_t classes = scores->size() / rows;
+  for (int64_t row = 0; row < rows; ++row) {
+    std::vector<float> values(scores->begin() + row * classes,
+                              scores->begin() + (row + 1) * classes);
+    if (flags.softmax) values = SoftmaxOf(values);
+    for (const int index : TopK(values, flags.top)) {
+      const std::string label = index < static_cast<int>(labels.size()) ? labels[index] : "";
+      absl::PrintF("  %10.5g  %5d  %s\n", values[index], index, label);
+    }
+    if (row + 1 < rows) absl::PrintF("\n");
+  }
+  return absl::OkStatus();
+}
+
+// "--output=features=FILE": the raw bytes of that output.
+absl::Status SaveOutputs(const Result& result, const InferFlags& flags) {
+  for (const std::string& save : flags.saves) {
+    const size_t equals = save.find('=');
+    const std::string name = save.substr(0, equals);
+    const Tensor* output = result.Find(name);
+    if (output == nullptr)
+      return absl::InvalidArgumentError(absl::StrCat("the model has no output '", name, "'"));
+    const std::string path =
+        equals == std::string::npos ? absl::StrCat(name, ".raw") : save.substr(equals + 1);
+    if (absl::Status status = WriteFile(path, output->bytes); !status.ok()) return status;
+    absl::PrintF("  %s: %s %s %s, row-major, written to %s\n", name, output->datatype,
+                 ShapeText(output->shape), LayoutName(output->layout), path);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InferRow(Client* client, const ModelMetadata& metadata,
+                      const std::vector<std::string>& files, const InferFlags& flags) {
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < files.size(); ++i) {
+    auto tensor = MakeInput(files[i], metadata.inputs[i], flags);
+    if (!tensor.ok()) return tensor.status();
+    inputs.push_back(*std::move(tensor));
+  }
+  InferOptions options;
+  options.version = flags.version;
+  options.deadline = absl::Seconds(flags.timeout_s);
+  options.outputs = AllOutputs(metadata, ParseLayout(flags.layout));
+  const absl::Time sent = absl::Now();
+  auto result = client->Infer(flags.model, inputs, options);
+  if (!result.ok()) return result.status();
+  absl::PrintF("%s  (%s)\n", files.front(), FormatMs(absl::Now() - sent));
+  const std::string& name =
+      flags.score_output.empty() ? metadata.outputs.front().name : flags.score_output;
+  const Tensor* scores = result->Find(name);
+  if (scores == nullptr)
+    return absl::InvalidArgumentError(absl::StrCat("the model has no output '", name, "'"));
+  if (absl::Status status = PrintTop(*scores, metadata.Labels(), flags); !status.ok())
+    return status;
+  return SaveOutputs(*result, flags);
+}
+
+int RunInfer(const Server& server, const InferFlags& flags) {
+  auto client = server.Connect();
+  if (!client.ok()) return Report(client.status());
+  auto metadata = (*client)->Metadata(flags.model, flags.version);
+  if (!metadata.ok()) return Report(metadata.status());
+  const size_t inputs = metadata->inputs.size();
+  if (inputs == 0 || metadata->outputs.empty() || flags.files.size() % inputs != 0) {
+    return Report(absl::InvalidArgumentError(
+        absl::StrCat("model '", flags.model, "' takes ", inputs, " inputs a request; ",
+                     flags.files.size(), " files were given")));
+  }
+  for (size_t i = 0; i < flags.files.size(); i += inputs) {
+    const std::vector<std::string> files(flags.files.begin() + i, flags.files.begin() + i + inputs);
+    if (absl::Status status = InferRow(client->get(), *metadata, files, flags); !status.ok())
+      return Report(status);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void AddInferCommand(CLI::App* app, const Server& server, int* exit_code) {
+  CLI::App* command = app->add_subcommand(
+      "infer",
+      "Run a model on pictures (PGM, PPM, PNG, JPEG) or raw tensor files; print the best "
+      "classes\n\n"
+      "  tilewire infer --model=digits --top=3 digit.png\n"
+      "  tilewire infer --model=resnet50 --mean 0.485 0.456 0.406 --std 0.229 0.224 0.225 "
+      "--softmax cat.jpg\n"
+      "  tilewire infer --model=digits --raw --layout=nhwc --output=features=map.raw tensor.raw\n");
+  auto flags = std::make_shared<InferFlags>();
+  command->add_option("files", flags->files, "one file an input; several requests in turn")
+      ->required();
+  command->add_option("--model", flags->model, "the model to call")->required();
+  command->add_option("--model_version", flags->version, "by default the highest");
+  command->add_flag("--raw", flags->raw,
+                    "files hold row-major, little-endian tensors in --layout, not pictures");
+  command->add_option("--layout", flags->layout, "in which inputs are sent and outputs answered")
+      ->check(CLI::IsMember({"nchw", "nhwc"}))
+      ->capture_default_str();
+  command->add_option("--top", flags->top, "how many classes to print")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_flag("--softmax", flags->softmax,
+                    "print probabilities of what the model gives as logits");
+  command->add_option("--scores", flags->score_output,
+                      "the output that holds the scores; by default the first");
+  command->add_option("--output", flags->saves,
+                      "NAME or NAME=FILE: write this output's raw bytes there [NAME.raw]");
+  command->add_option("--scale", flags->normalization.scale,
+                      "value = (byte * scale - mean) / std, by default 1/255");
+  command
+      ->add_option("--mean", flags->normalization.mean,
+                   "one for all channels, or one each; by default 0")
+      ->expected(1, 3);
+  command
+      ->add_option("--std", flags->normalization.std,
+                   "one for all channels, or one each; by default 1")
+      ->expected(1, 3);
+  command
+      ->add_option("--free_size", flags->free_size,
+                   "height and width where the model leaves them open")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--timeout", flags->timeout_s, "seconds for an answer")
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str();
+  command->callback([=, &server] { *exit_code = RunInfer(server, *flags); });
+}
+
+}  // namespace tilewire::client

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command-line client.
+#include "absl/strings/str_cat.h"
+#include "client/tool/command.h"
+#include "client/tool/version.h"
+
+namespace {
+
+constexpr char kDescription[] =
+    R"(tilewire - talks to a tilewire-server, or any Open Inference Protocol server
+
+  tilewire models
+  tilewire infer --model=digits --top=3 photo.png
+  tilewire evaluate --model=digits --images=images.u8 --labels=labels.u8 --shape=3x24x20
+  tilewire load --model=digits --concurrency=2 --duration=10
+  tilewire primitive convolution --src=1x64x56x56 --weights=64x64x3x3 --padding=1 --relu
+  tilewire probe)";
+
+constexpr char kFooter[] = R"(`tilewire COMMAND --help` explains a command's options.
+
+Exit status: 0 success, 1 the server or an answer failed, 2 bad command line)";
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  tilewire::client::Server server;
+  std::string host;
+  int port = 0;
+  int exit_code = 0;
+  CLI::App app(kDescription);
+  app.footer(kFooter);
+  app.fallthrough();  // options of the server may stand after the command
+  app.require_subcommand(1);
+  app.set_version_flag("--version", absl::StrCat("tilewire ", tilewire::client::kVersion));
+  app.add_option("--server", server.address, "HOST:PORT of the server")
+      ->envname("TILEWIRE_SERVER")
+      ->capture_default_str();
+  app.add_option("--host", host, "only the host of it");
+  app.add_option("--port", port, "only the port of it")->check(CLI::Range(1, 65535));
+  app.add_option("--connect_timeout", server.connect_timeout_s, "seconds to wait for a connection")
+      ->check(CLI::Range(0.001, 3600.0))
+      ->capture_default_str();
+  app.parse_complete_callback([&] {
+    const size_t colon = server.address.rfind(':');
+    if (!host.empty()) server.address = absl::StrCat(host, server.address.substr(colon));
+    if (port != 0)
+      server.address = absl::StrCat(server.address.substr(0, server.address.rfind(':')), ":", port);
+  });
+  tilewire::client::AddModelsCommand(&app, server, &exit_code);
+  tilewire::client::AddInferCommand(&app, server, &exit_code);
+  tilewire::client::AddEvaluateCommand(&app, server, &exit_code);
+  tilewire::client::AddLoadCommand(&app, server, &exit_code);
+  tilewire::client::AddPrimitiveCommand(&app, server, &exit_code);
+  tilewire::client::AddProbeCommand(&app, server, &exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return exit_code;
+}
