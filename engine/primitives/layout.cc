@@ -33,11 +33,6 @@ absl::StatusOr<MemoryDesc> OrLayoutOf(const MemoryDesc& desc, const MemoryDesc& 
   return MemoryDesc::CreatePattern(desc.dims(), desc.data_type(), LayoutPattern(like));
 }
 
-bool SameLayout(const MemoryDesc& a, const MemoryDesc& b) {
-  return a.dims() == b.dims() && a.padded_dims() == b.padded_dims() && a.strides() == b.strides() &&
-         a.inner_blocks() == b.inner_blocks();
-}
-
 void ForEachIndex(const Dims& dims, int64_t first,
                   absl::FunctionRef<void(absl::Span<const int64_t>)> body) {
   const int rank = static_cast<int>(dims.size());

@@ -22,9 +22,6 @@ std::string LayoutPattern(const MemoryDesc& desc);
 // rank).
 absl::StatusOr<MemoryDesc> OrLayoutOf(const MemoryDesc& desc, const MemoryDesc& like);
 
-// Both place every element of equal dims at the same offset from offset0, padding included.
-bool SameLayout(const MemoryDesc& a, const MemoryDesc& b);
-
 // body(index) for every index below `dims` whose first coordinate is `first`, in row-major order;
 // rank >= 1.
 void ForEachIndex(const Dims& dims, int64_t first,

@@ -14,6 +14,16 @@
 
 namespace tilewire::pooling {
 
+absl::StatusOr<PoolingDesc> ResolveAvx512F32(const PoolingDesc& desc, const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32(const PoolingDesc& desc,
+                                                           const Attributes& attributes,
+                                                           absl::string_view name);
+
+absl::StatusOr<PoolingDesc> ResolveAvx2F32(const PoolingDesc& desc, const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32(const PoolingDesc& desc,
+                                                         const Attributes& attributes,
+                                                         absl::string_view name);
+
 absl::StatusOr<PoolingDesc> ResolveReference(const PoolingDesc& desc, const Attributes& attributes);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const PoolingDesc& desc,
                                                            const Attributes& attributes,

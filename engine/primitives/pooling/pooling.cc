@@ -82,6 +82,8 @@ absl::Status Validate(const PoolingDesc& desc) {
 absl::Span<const Implementation<PoolingDesc>> PoolingImplementations() {
   using namespace pooling;  // NOLINT: the rows below name its functions
   static constexpr Implementation<PoolingDesc> kRows[] = {
+      {"pooling/avx512_f32", cpu::Isa::kAvx512, ResolveAvx512F32, CreateAvx512F32},
+      {"pooling/avx2_f32", cpu::Isa::kAvx2, ResolveAvx2F32, CreateAvx2F32},
       {"pooling/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
   };
   return kRows;

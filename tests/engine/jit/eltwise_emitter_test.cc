@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The emitted functions against EltwiseScalar over a sweep of all bit patterns of f32, both
+// instruction sets.
+#include "engine/jit/eltwise_emitter.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "engine/cpu/isa.h"
+#include "engine/jit/generator.h"
+#include "gtest/gtest.h"
+
+namespace tilewire::jit {
+namespace {
+
+// values[0..15] = f(values[0..15])
+class SixteenValues final : public Generator {
+ public:
+  SixteenValues(cpu::Isa isa, const EltwiseOp& op)
+      : Generator("test/eltwise"),
+        isa_(isa),
+        emitter_(this, isa, op, {.table = rax, .scratch = {5, 6, 7, 8, 9}, .mask = k2}) {}
+
+ private:
+  void Emit() override {
+    emitter_.LoadTable();
+    if (isa_ >= cpu::Isa::kAvx512) {
+      vmovups(zmm0, ptr[rdi]);
+      emitter_.Apply({0});
+      vmovups(ptr[rdi], zmm0);
+    } else {
+      vmovups(ymm0, ptr[rdi]);
+      vmovups(ymm1, ptr[rdi + 32]);
+      emitter_.Apply({0, 1});
+      vmovups(ptr[rdi], ymm0);
+      vmovups(ptr[rdi + 32], ymm1);
+    }
+    vzeroupper();
+    ret();
+    emitter_.EmitTable();
+  }
+
+  const cpu::Isa isa_;
+  EltwiseEmitter emitter_;
+};
+
+constexpr EltwiseOp kOps[] = {
+    {EltwiseAlgorithm::kRelu, 0},
+    {EltwiseAlgorithm::kRelu, 0.1f},
+    {EltwiseAlgorithm::kTanh},
+    {EltwiseAlgorithm::kElu, 0.7f},
+    {EltwiseAlgorithm::kSquare},
+    {EltwiseAlgorithm::kAbs},
+    {EltwiseAlgorithm::kSqrt},
+    {EltwiseAlgorithm::kLinear, 0.3f, -2},
+    {EltwiseAlgorithm::kBoundedRelu, 6},
+    {EltwiseAlgorithm::kSoftRelu},
+    {EltwiseAlgorithm::kLogistic},
+    {EltwiseAlgorithm::kExp},
+    {EltwiseAlgorithm::kGelu},
+    {EltwiseAlgorithm::kClip, -1, 2},
+    {EltwiseAlgorithm::kSwish, 1},
+    {EltwiseAlgorithm::kHardSigmoid, 0.2f, 0.5f},
+    {EltwiseAlgorithm::kHardSwish, 1.0f / 6, 0.5f},
+};
+
+// Units in the last place of the result that `op` may be off at x.
+double AllowedUlps(const EltwiseOp& op, float x) {
+  switch (op.algorithm) {
+    case EltwiseAlgorithm::kTanh:
+    case EltwiseAlgorithm::kElu:
+    case EltwiseAlgorithm::kSoftRelu:
+    case EltwiseAlgorithm::kLogistic:
+    case EltwiseAlgorithm::kExp:
+      return 3;
+    // e^u is off by |u| units for each half unit that u = x (c + d x^2) is off: two constants, the
+    // square, the sum and the product make 5. t = e^-|u| below the normal range is off by half its
+    // own unit, times x.
+    case EltwiseAlgorithm::kGelu: {
+      const double u = 1.6 * std::fabs(x) * (1 + 0.044715 * x * x);
+      return 4 + 2.5 * std::fmin(u, 105) + (u > 85 ? std::fabs(x) : 0);
+    }
+    case EltwiseAlgorithm::kSwish:
+      return 4 + (std::fabs(x) > 85 ? std::fabs(x) : 0);
+    default:
+      return 0;
+  }
+}
+
+// One unit in the last place at `value`, denormals included.
+double Ulp(float value) {
+  if (std::isinf(value)) value = std::numeric_limits<float>::max();
+  return std::ldexp(1.0, value == 0 ? -149 : std::max(-149, std::ilogb(value) - 23));
+}
+
+void ExpectClose(const EltwiseOp& op, float x, float actual) {
+  const float expected = EltwiseScalar(op, x);
+  if (std::isnan(expected)) {
+    ASSERT_TRUE(std::isnan(actual)) << x << " gives " << actual;
+  } else if (actual != expected) {
+    const double error = std::fabs(static_cast<double>(actual) - expected) / Ulp(expected);
+    ASSERT_LE(error, AllowedUlps(op, x)) << x << " gives " << actual << ", not " << expected;
+  }
+}
+
+void SweepAll(cpu::Isa isa) {
+  SCOPED_TRACE(cpu::IsaName(isa));
+  for (const EltwiseOp& op : kOps) {
+    SCOPED_TRACE(EltwiseAlgorithmName(op.algorithm));
+    auto kernel = Compile<SixteenValues>(isa, op);
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    const auto run = (*kernel)->entry<void (*)(float*)>();
+    constexpr uint32_t kStep = 6007;  // a prime: all exponents, ever other mantissas
+    for (uint64_t first = 0; first <= UINT32_MAX; first += 16 * kStep) {
+      float in[16], out[16];
+      for (int i = 0; i < 16; ++i) {
+        in[i] = out[i] = std::bit_cast<float>(static_cast<uint32_t>(first + i * kStep));
+      }
+      run(out);
+      for (int i = 0; i < 16; ++i) ExpectClose(op, in[i], out[i]);
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+void TrySpecialValues(cpu::Isa isa) {
+  SCOPED_TRACE(cpu::IsaName(isa));
+  using Limits = std::numeric_limits<float>;
+  constexpr float kValues[16] = {
+      0.0f,          -0.0f,          Limits::infinity(),   -Limits::infinity(),
+      Limits::max(), -Limits::max(), Limits::min(),        -Limits::min(),
+      88.72284f,     -103.97f,       Limits::denorm_min(), -87.33655f,
+      0.625f,        -0.34657359f,   Limits::quiet_NaN(),  9.01f};
+  for (const EltwiseOp& op : kOps) {
+    SCOPED_TRACE(EltwiseAlgorithmName(op.algorithm));
+    auto kernel = Compile<SixteenValues>(isa, op);
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    float out[16];
+    std::copy(std::begin(kValues), std::end(kValues), out);
+    (*kernel)->entry<void (*)(float*)>()(out);
+    for (int i = 0; i < 16; ++i) ExpectClose(op, kValues[i], out[i]);
+    EXPECT_TRUE(std::isnan(out[14])) << "NaN gives NaN";
+  }
+}
+
+TEST(EltwiseEmitterTest, FollowsTheFormulaOverAllOfF32) {
+  for (cpu::Isa isa : {cpu::Isa::kAvx2, cpu::Isa::kAvx512}) {
+    if (cpu::Supports(isa)) SweepAll(isa);
+  }
+}
+
+TEST(EltwiseEmitterTest, TakesSpecialValues) {
+  for (cpu::Isa isa : {cpu::Isa::kAvx2, cpu::Isa::kAvx512}) {
+    if (cpu::Supports(isa)) TrySpecialValues(isa);
+  }
+}
+
+}  // namespace
+}  // namespace tilewire::jit

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every row of pooling's table against the reference, bit by bit: all of them add in the same
+// order. The reference itself against numbers worked out by hand.
+#include "engine/primitives/pooling/pooling.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "engine/threading/arena.h"
+#include "gtest/gtest.h"
+#include "tests/support/random_tensor.h"
+
+namespace tilewire {
+namespace {
+
+constexpr PoolingAlgorithm kAlgorithms[] = {PoolingAlgorithm::kMax,
+                                            PoolingAlgorithm::kAvgIncludePadding,
+                                            PoolingAlgorithm::kAvgExcludePadding};
+
+struct Case {
+  const char* why;
+  Dims src, out;  // src: N, C, spatial; out: spatial
+  Dims kernel, strides, left, right;
+};
+
+// What rounding up leaves as padding on the right is not part of `right`.
+const std::vector<Case>& Cases() {
+  static const auto* const cases = new std::vector<Case>{
+      {"Paddle: 4 to 2, rounded up", {10, 1, 4, 4}, {2, 2}, {3, 3}, {2, 2}, {0, 0}, {0, 0}},
+      {"Paddle: 16 to 8", {2, 8, 16, 16}, {8, 8}, {2, 2}, {2, 2}, {0, 0}, {0, 0}},
+      {"Paddle: 5 to 3, padded", {4, 2, 5, 5}, {3, 3}, {3, 3}, {2, 2}, {1, 1}, {1, 1}},
+      {"Paddle: 56 to 28", {2, 33, 56, 56}, {28, 28}, {2, 2}, {2, 2}, {0, 0}, {0, 0}},
+      {"Paddle: 56 to 28, overlapping, rounded up",
+       {1, 4, 56, 56},
+       {28, 28},
+       {3, 3},
+       {2, 2},
+       {0, 0},
+       {0, 0}},
+      {"Paddle: 14 to 7", {2, 40, 14, 14}, {7, 7}, {3, 3}, {2, 2}, {0, 0}, {0, 0}},
+      {"Paddle: 7 to 1", {2, 24, 7, 7}, {1, 1}, {7, 7}, {1, 1}, {0, 0}, {0, 0}},
+      {"Paddle: 5 to 3, large window", {2, 16, 5, 5}, {3, 3}, {5, 5}, {1, 1}, {1, 1}, {1, 1}},
+      {"Paddle: 56 to 29, rounded up with padding",
+       {1, 3, 56, 56},
+       {29, 29},
+       {3, 3},
+       {2, 2},
+       {1, 1},
+       {1, 1}},
+      {"one channel under a block", {1, 15, 6, 9}, {6, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},
+      {"one channel over a block", {3, 17, 8, 40}, {8, 40}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},
+      {"paddings that differ, window not square",
+       {1, 16, 7, 11},
+       {4, 6},
+       {3, 2},
+       {2, 2},
+       {2, 0},
+       {0, 1}},
+      {"window larger than src", {1, 5, 2, 3}, {1, 1}, {5, 7}, {1, 1}, {2, 3}, {1, 1}},
+      {"one pixel", {1, 1, 1, 1}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
+      {"stride over the window", {1, 20, 9, 20}, {3, 5}, {1, 2}, {4, 4}, {0, 0}, {0, 0}},
+      {"one dimension", {2, 19, 23}, {12}, {3}, {2}, {1}, {1}},
+      {"three dimensions", {2, 18, 5, 6, 7}, {3, 3, 4}, {3, 2, 3}, {2, 2, 2}, {1, 0, 1}, {1, 0, 1}},
+      {"global, three dimensions",
+       {1, 33, 3, 4, 5},
+       {1, 1, 1},
+       {3, 4, 5},
+       {1, 1, 1},
+       {0, 0, 0},
+       {0, 0, 0}},
+      {"no image", {0, 8, 4, 4}, {2, 2}, {2, 2}, {2, 2}, {0, 0}, {0, 0}},
+  };
+  return *cases;
+}
+
+// A tensor and the buffer it lives in; garbage wherever nothing was written.
+struct Tensor {
+  explicit Tensor(const MemoryDesc& d) : desc(d), bytes(d.SizeBytes() + 64, '\x5A') {}
+  float* values() { return reinterpret_cast<float*>(bytes.data()); }
+  MemoryDesc desc;
+  std::vector<char> bytes;
+};
+
+// body(index, is padding) over the padded tensor.
+template <typename Body>
+void ForEachPadded(const MemoryDesc& desc, Body body) {
+  Dims index(desc.rank(), 0);
+  int64_t left = 1;
+  for (int64_t size : desc.padded_dims()) left *= size;
+  for (; left > 0; --left) {
+    bool padding = false;
+    for (int d = 0; d < desc.rank(); ++d) padding |= index[d] >= desc.dim(d);
+    body(index, padding);
+    for (int d = desc.rank() - 1; d >= 0 && ++index[d] == desc.padded_dims()[d]; --d) index[d] = 0;
+  }
+}
+
+// The same values for the same indices, whatever the layout; one in `nan_every` is NaN (0: none).
+Tensor RandomSource(const MemoryDesc& desc, int64_t nan_every) {
+  Tensor tensor(desc);
+  ForEachPadded(desc, [&](const Dims& index, bool padding) {
+    float& value = tensor.values()[desc.Offset(index)];
+    if (padding) {
+      value = 0;
+      return;
+    }
+    uint64_t key = 1;
+    for (int64_t i : index) key = key * 1009 + static_cast<uint64_t>(i);
+    value = testing::Random(key).Uniform(-3, 1);
+    if (nan_every > 0 && key % static_cast<uint64_t>(nan_every) == 0) {
+      value = key % 2 == 0 ? std::numeric_limits<float>::quiet_NaN()
+                           : -std::numeric_limits<float>::quiet_NaN();
+    }
+  });
+  return tensor;
+}
+
+PoolingDesc DescOf(const Case& c, PoolingAlgorithm algorithm, absl::string_view pattern) {
+  PoolingDesc desc;
+  desc.algorithm = algorithm;
+  desc.src = *MemoryDesc::CreatePattern(c.src, DataType::kF32, pattern);
+  Dims dst = {c.src[0], c.src[1]};
+  dst.insert(dst.end(), c.out.begin(), c.out.end());
+  desc.dst = *MemoryDesc::CreateAny(dst, DataType::kF32);
+  desc.kernel = c.kernel;
+  desc.strides = c.strides;
+  desc.padding_left = c.left;
+  desc.padding_right = c.right;
+  return desc;
+}
+
+std::vector<std::string> Patterns(int rank) {
+  const std::string space = std::string("cde").substr(0, rank - 2);
+  return {"ab" + space, "a" + space + "b", "aB" + space + "16b", "aB" + space + "8b"};
+}
+
+Tensor Execute(const Primitive& primitive, Tensor src, const threading::Team& team) {
+  Tensor dst(primitive.Desc(kArgDst));
+  ExecuteArgs args;
+  args.Set(kArgSrc, src.values()).Set(kArgDst, dst.values());
+  EXPECT_TRUE(primitive.Execute(args, team).ok());
+  return dst;
+}
+
+// Equal numbers, or both NaN; padding of `actual` zero.
+void ExpectSame(Tensor actual, Tensor expected) {
+  int wrong = 0;
+  ForEachPadded(actual.desc, [&](const Dims& index, bool padding) {
+    const float a = actual.values()[actual.desc.Offset(index)];
+    const float e = padding ? 0 : expected.values()[expected.desc.Offset(index)];
+    if (a == e || (std::isnan(a) && std::isnan(e)) || ++wrong > 3) return;
+    ADD_FAILURE() << DimsToString(index) << (padding ? " (padding)" : "") << ": " << a << ", not "
+                  << e;
+  });
+}
+
+void CompareRows(const Case& c, PoolingAlgorithm algorithm, const std::string& pattern,
+                 int* generated) {
+  const PoolingDesc desc = DescOf(c, algorithm, pattern);
+  const int64_t nan_every = algorithm == PoolingAlgorithm::kMax ? 11 : 0;
+  const Tensor src = RandomSource(desc.src, nan_every);
+  const PoolingDesc plain = DescOf(c, algorithm, Patterns(desc.src.rank())[0]);
+  const auto reference = CreatePooling(plain, {}, {.only = "pooling/reference"});
+  ASSERT_TRUE(reference.ok()) << reference.status();
+  const Tensor expected =
+      Execute(**reference, RandomSource(plain.src, nan_every), threading::Team::Serial());
+  for (const auto& row : PoolingImplementations()) {
+    const auto primitive =
+        CreatePooling(desc, {.scratchpad_mode = ScratchpadMode::kUser}, {.only = row.name});
+    if (absl::IsUnimplemented(primitive.status())) continue;
+    ASSERT_TRUE(primitive.ok()) << primitive.status();
+    SCOPED_TRACE((*primitive)->name());
+    ExpectSame(Execute(**primitive, src, threading::Team::Serial()), expected);
+    *generated += row.isa != cpu::Isa::kBaseline;
+  }
+}
+
+TEST(PoolingTest, EveryRowMatchesTheReferenceInEveryLayout) {
+  int generated = 0;
+  for (const Case& c : Cases()) {
+    for (PoolingAlgorithm algorithm : kAlgorithms) {
+      for (const std::string& pattern : Patterns(static_cast<int>(c.src.size()))) {
+        SCOPED_TRACE(std::string(c.why) + ", " + pattern);
+        CompareRows(c, algorithm, pattern, &generated);
+      }
+    }
+  }
+  const int rows = cpu::Supports(cpu::Isa::kAvx512) ? 2 : cpu::Supports(cpu::Isa::kAvx2) ? 1 : 0;
+  EXPECT_EQ(generated, rows * 3 * static_cast<int>(Cases().size()));
+}
+
+TEST(PoolingTest, ReferenceFollowsTheFormulas) {
+  // 1 2 3 with padding 1 on the left and windows of 2: (pad 1) (1 2) (2 3)
+  const Case c = {"by hand", {1, 1, 3}, {3}, {2}, {1}, {1}, {0}};
+  const float expected[3][3] = {{1, 2, 3}, {0.5f, 1.5f, 2.5f}, {1, 1.5f, 2.5f}};
+  for (int algorithm = 0; algorithm < 3; ++algorithm) {
+    const auto pooling =
+        CreatePooling(DescOf(c, kAlgorithms[algorithm], "abc"), {}, {.only = "pooling/reference"});
+    ASSERT_TRUE(pooling.ok()) << pooling.status();
+    const float src[3] = {1, 2, 3};
+    float dst[3];
+    ExecuteArgs args;
+    args.Set(kArgSrc, src).Set(kArgDst, dst);
+    ASSERT_TRUE((*pooling)->Execute(args, threading::Team::Serial()).ok());
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(dst[i], expected[algorithm][i]) << algorithm << " at " << i;
+  }
+}
+
+TEST(PoolingTest, BitsDependNeitherOnThreadsNorOnTheBatch) {
+  threading::Arena arena(2);
+  Case c = {"batch of three", {3, 33, 15, 17}, {8, 9}, {3, 3}, {2, 2}, {1, 1}, {1, 1}};
+  for (const std::string& pattern : Patterns(4)) {
+    const PoolingDesc desc = DescOf(c, PoolingAlgorithm::kAvgExcludePadding, pattern);
+    const auto many = CreatePooling(desc, {}, {});
+    ASSERT_TRUE(many.ok()) << many.status();
+    const Tensor src = RandomSource(desc.src, 0);
+    Tensor alone = Execute(**many, src, threading::Team::Serial());
+    Tensor together = Execute(**many, src, threading::Team(&arena));
+    EXPECT_EQ(alone.bytes, together.bytes) << pattern;
+    Case one = c;
+    one.src[0] = 1;
+    const PoolingDesc one_desc = DescOf(one, PoolingAlgorithm::kAvgExcludePadding, pattern);
+    const auto single = CreatePooling(one_desc, {}, {});
+    ASSERT_TRUE(single.ok()) << single.status();
+    Tensor first = Execute(**single, RandomSource(one_desc.src, 0), threading::Team::Serial());
+    EXPECT_EQ(std::memcmp(first.values(), alone.values(), first.desc.SizeBytes()), 0) << pattern;
+  }
+}
+
+TEST(PoolingTest, StridedTensorsTakeTheReference) {
+  const Case c = {"strided", {2, 3, 4, 4}, {2, 2}, {2, 2}, {2, 2}, {0, 0}, {0, 0}};
+  PoolingDesc desc = DescOf(c, PoolingAlgorithm::kMax, "abcd");
+  const auto plain = CreatePooling(desc, {}, {});
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  const Tensor expected = Execute(**plain, RandomSource(desc.src, 0), threading::Team::Serial());
+  desc.src = *MemoryDesc::CreateStrided(c.src, DataType::kF32, {100, 30, 7, 1});
+  desc.dst = *MemoryDesc::CreateStrided({2, 3, 2, 2}, DataType::kF32, {20, 5, 2, 1});
+  const auto strided = CreatePooling(desc, {}, {});
+  ASSERT_TRUE(strided.ok()) << strided.status();
+  ExpectSame(Execute(**strided, RandomSource(desc.src, 0), threading::Team::Serial()), expected);
+}
+
+TEST(PoolingTest, CreationSaysWhatDoesNotFit) {
+  const Case c = {"valid", {1, 4, 6, 6}, {3, 3}, {2, 2}, {2, 2}, {0, 0}, {0, 0}};
+  const PoolingDesc valid = DescOf(c, PoolingAlgorithm::kMax, "abcd");
+  const auto code = [](const PoolingDesc& desc, const Attributes& attributes = {}) {
+    return CreatePooling(desc, attributes, {}).status().code();
+  };
+  using Code = absl::StatusCode;
+  EXPECT_EQ(code(valid), Code::kOk);
+  PoolingDesc desc = valid;
+  desc.dst = *MemoryDesc::CreateAny({1, 4, 5, 3}, DataType::kF32);
+  EXPECT_EQ(code(desc), Code::kInvalidArgument) << "a dst of another size";
+  desc.dst = *MemoryDesc::CreateAny({1, 5, 3, 3}, DataType::kF32);
+  EXPECT_EQ(code(desc), Code::kInvalidArgument) << "other channels";
+  desc = valid;
+  desc.padding_left = {2, 0};
+  EXPECT_EQ(code(desc), Code::kInvalidArgument) << "a window wholly in the padding";
+  desc = valid;
+  desc.kernel = {0, 2};
+  EXPECT_EQ(code(desc), Code::kInvalidArgument) << "an empty window";
+  desc.kernel = {2};
+  EXPECT_EQ(code(desc), Code::kInvalidArgument) << "a kernel of another rank";
+  desc = valid;
+  desc.strides = {0, 2};
+  EXPECT_EQ(code(desc), Code::kInvalidArgument) << "no stride";
+  desc = valid;
+  desc.prop_kind = PropKind::kBackwardData;
+  EXPECT_FALSE(CreatePooling(desc, {}, {}).ok()) << "backward";
+  desc = valid;
+  desc.src = *MemoryDesc::Create({1, 4, 6, 6}, DataType::kS8, FormatTag::k_nchw);
+  desc.dst = *MemoryDesc::CreateAny({1, 4, 3, 3}, DataType::kS8);
+  const absl::Status s8 = CreatePooling(desc, {}, {}).status();
+  EXPECT_EQ(s8.code(), Code::kUnimplemented);
+  EXPECT_NE(s8.message().find("s8"), std::string::npos) << s8;
+  Attributes relu;
+  ASSERT_TRUE(relu.post_ops.Append(EltwisePostOp{}).ok());
+  EXPECT_EQ(code(valid, relu), Code::kUnimplemented);
+}
+
+TEST(PoolingTest, KeysTellDescriptorsApart) {
+  const Case c = {"valid", {1, 4, 6, 6}, {3, 3}, {2, 2}, {2, 2}, {0, 0}, {0, 0}};
+  const PoolingDesc desc = DescOf(c, PoolingAlgorithm::kMax, "abcd");
+  PoolingDesc average = desc, padded = desc;
+  average.algorithm = PoolingAlgorithm::kAvgIncludePadding;
+  padded.padding_right = {1, 1};
+  std::string keys[4];
+  AppendKey(desc, &keys[0]);
+  AppendKey(average, &keys[1]);
+  AppendKey(padded, &keys[2]);
+  AppendKey(desc, &keys[3]);
+  EXPECT_EQ(keys[0], keys[3]);
+  EXPECT_NE(keys[0], keys[1]);
+  EXPECT_NE(keys[0], keys[2]);
+}
+
+}  // namespace
+}  // namespace tilewire
