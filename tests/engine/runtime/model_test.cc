@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every network, under every level of instruction set: against the oracle, and the same bits for
+// every batch size, number of threads, layout of the request and concurrency.
+#include <atomic>
+#include <map>
+#include <thread>
+#include <tuple>
+
+#include "engine/loaded_model.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/engine/runtime/interpreter.h"
+#include "tests/engine/runtime/network_builder.h"
+#include "tests/engine/runtime/networks.h"
+#include "tests/support/float_tensors.h"
+
+namespace tilewire {
+namespace {
+
+using testing::BytesOf;
+using testing::ChannelsLast;
+using testing::FloatsOf;
+using testing::RelativeL2;
+using Tensor = std::vector<float>;
+constexpr int64_t kBatch = 5;  // of which others are prefixes
+
+// One model and the inputs of kBatch images.
+struct Subject {
+  Subject(graph::Network (*make)(int64_t), const EngineOptions& options)
+      : shared(std::make_shared<EngineShared>(options)),
+        network(make(kBatch)),
+        model(LoadedModel::Create(graph::HandMadeModel(make), shared).value()) {
+    for (graph::ValueId input : network.inputs) {
+      const graph::Value& value = network.values[input];
+      inputs.push_back(graph::PseudoRandom(value.name, *ElementCount(value.dims), -1, 1));
+    }
+  }
+
+  absl::StatusOr<std::vector<Tensor>> Run(int64_t batch, Layout in, Layout out) const {
+    std::vector<Tensor> bytes;
+    std::vector<InputTensor> tensors;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      Dims dims = network.values[network.inputs[i]].dims;
+      dims[0] = batch;
+      Tensor images(inputs[i].begin(), inputs[i].begin() + inputs[i].size() / kBatch * batch);
+      bytes.push_back(in == Layout::kNhwc ? ChannelsLast(images, dims) : std::move(images));
+      const absl::string_view all = BytesOf(bytes.back());
+      tensors.push_back({dims, in, {all.substr(0, 37), all.substr(37)}});
+    }
+    std::vector<OutputRequest> requests;
+    for (size_t i = 0; i < network.outputs.size(); ++i)
+      requests.push_back({static_cast<int>(i), out});
+    absl::StatusOr<std::vector<OutputTensor>> outputs = model->Run(tensors, requests, {});
+    if (!outputs.ok()) return outputs.status();
+    std::vector<Tensor> results;
+    for (const OutputTensor& output : *outputs) results.push_back(FloatsOf(output.bytes));
+    return results;
+  }
+
+  std::shared_ptr<EngineShared> shared;
+  graph::Network network;
+  std::shared_ptr<const Model> model;
+  std::vector<Tensor> inputs;
+};
+
+EngineOptions Options(cpu::Isa isa, int threads) {
+  return {.max_isa = isa, .threads = threads, .threads_per_request = threads};
+}
+
+Tensor FirstImages(const Tensor& all, int64_t batch) {
+  return Tensor(all.begin(), all.begin() + all.size() / kBatch * batch);
+}
+
+using Parameters = std::tuple<graph::NetworkCase, cpu::Isa>;
+
+class ModelTest : public ::testing::TestWithParam<Parameters> {
+ protected:
+  static graph::NetworkCase Case() { return std::get<0>(GetParam()); }
+  static cpu::Isa Isa() { return std::get<1>(GetParam()); }
+  void SetUp() override {
+    if (!cpu::Supports(Isa())) GTEST_SKIP() << "the CPU lacks " << cpu::IsaName(Isa());
+  }
+};
+
+TEST_P(ModelTest, MatchesOracleWithTheSameBitsForAnyBatchAndLayout) {
+  const Subject subject(Case().make, Options(Isa(), 1));
+  const std::vector<Tensor> want = graph::Interpret(subject.network, subject.inputs);
+  const auto whole = subject.Run(kBatch, Layout::kNchw, Layout::kNchw);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  ASSERT_EQ(whole->size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i)
+    EXPECT_LE(RelativeL2((*whole)[i], want[i]), 1e-5) << "output " << i;
+
+  for (int64_t batch : {1, 2, 5}) {
+    for (Layout in : {Layout::kNchw, Layout::kNhwc}) {
+      for (Layout out : {Layout::kNchw, Layout::kNhwc}) {
+        const auto got = subject.Run(batch, in, out);
+        ASSERT_TRUE(got.ok()) << got.status();
+        for (size_t i = 0; i < want.size(); ++i) {
+          Dims dims = subject.network.values[subject.network.outputs[i]].dims;
+          dims[0] = batch;
+          Tensor expected = FirstImages((*whole)[i], batch);
+          if (out == Layout::kNhwc) expected = ChannelsLast(expected, dims);
+          EXPECT_TRUE(BytesOf((*got)[i]) == BytesOf(expected))
+              << "output " << i << ", batch " << batch << ", layouts " << int(in) << int(out);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ModelTest, TheSameBitsForAnyThreadsAndUnderConcurrency) {
+  const Subject one(Case().make, Options(Isa(), 1)), two(Case().make, Options(Isa(), 2));
+  std::map<int64_t, std::vector<Tensor>> want;
+  for (int64_t batch : {1, 2, 5})
+    want[batch] = one.Run(batch, Layout::kNchw, Layout::kNchw).value();
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> clients;
+  for (int client = 0; client < 4; ++client) {
+    clients.emplace_back([&, client] {
+      constexpr int64_t kBatches[] = {1, 2, 5};
+      for (int run = 0; run < 6; ++run) {
+        const int64_t batch = kBatches[(client + run) % 3];
+        const auto got = two.Run(batch, run % 2 ? Layout::kNchw : Layout::kNhwc, Layout::kNchw);
+        if (!got.ok() || got->size() != want[batch].size()) {
+          ++wrong;
+          continue;
+        }
+        for (size_t i = 0; i < got->size(); ++i)
+          wrong += BytesOf((*got)[i]) != BytesOf(want[batch][i]);
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, ModelTest,
+                         ::testing::Combine(::testing::ValuesIn(graph::NetworkCases().begin(),
+                                                                graph::NetworkCases().end()),
+                                            ::testing::Values(cpu::Isa::kBaseline, cpu::Isa::kAvx2,
+                                                              cpu::BestIsa())),
+                         [](const ::testing::TestParamInfo<Parameters>& info) {
+                           return std::string(std::get<0>(info.param).name) + "_" +
+                                  std::to_string(info.index % 3) + "_" +
+                                  std::string(cpu::IsaName(std::get<1>(info.param)));
+                         });
+
+class ModelErrorsTest : public ::testing::Test {
+ protected:
+  const Subject subject_{graph::NetworkCases()[0].make, Options(cpu::BestIsa(), 1)};
+  const Tensor image_ = Tensor(3 * 9 * 7, 0.5f);
+
+  absl::Status RunOn(std::vector<InputTensor> inputs, std::vector<OutputRequest> outputs = {},
+                     RunOptions options = {}) {
+    return subject_.model->Run(inputs, outputs, options).status();
+  }
+};
+
+TEST_F(ModelErrorsTest, WrongRequestsAreInvalidArguments) {
+  const absl::string_view bytes = BytesOf(image_);
+  EXPECT_TRUE(RunOn({{{1, 3, 9, 7}, Layout::kNchw, {bytes}}}).ok());
+  const std::vector<std::vector<InputTensor>> wrong = {
+      {},
+      {{{1, 3, 9, 7}, Layout::kNchw, {bytes}}, {{1, 3, 9, 7}, Layout::kNchw, {bytes}}},
+      {{{1, 3, 7, 9}, Layout::kNchw, {bytes}}},
+      {{{3, 9, 7}, Layout::kNchw, {bytes}}},
+      {{{0, 3, 9, 7}, Layout::kNchw, {}}},
+      {{{-1, 3, 9, 7}, Layout::kNchw, {bytes}}},
+      {{{int64_t{1} << 62, 3, 9, 7}, Layout::kNchw, {bytes}}},
+      {{{2, 3, 9, 7}, Layout::kNchw, {bytes}}},
+      {{{1, 3, 9, 7}, Layout::kNchw, {bytes.substr(1)}}},
+      {{{1, 3, 9, 7}, Layout::kNchw, {bytes, "x"}}},
+  };
+  for (size_t i = 0; i < wrong.size(); ++i) {
+    EXPECT_EQ(RunOn(wrong[i]).code(), absl::StatusCode::kInvalidArgument) << i;
+  }
+  for (int index : {-1, 1}) {
+    EXPECT_EQ(RunOn({{{1, 3, 9, 7}, Layout::kNchw, {bytes}}}, {{index}}).code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST_F(ModelErrorsTest, InterruptionEndsTheRunBetweenSteps) {
+  int asked = 0;
+  const RunOptions options{.interrupted = [&] {
+    return ++asked < 3 ? absl::OkStatus() : absl::CancelledError("the client left");
+  }};
+  EXPECT_EQ(RunOn({{{1, 3, 9, 7}, Layout::kNchw, {BytesOf(image_)}}}, {}, options),
+            absl::CancelledError("the client left"));
+  EXPECT_EQ(asked, 3);
+}
+
+TEST_F(ModelErrorsTest, ExplainNamesEveryStepAndTheBatchMustBePositive) {
+  const auto steps = subject_.model->Explain(2);
+  ASSERT_TRUE(steps.ok()) << steps.status();
+  std::vector<std::string> nodes;
+  for (const PlanStep& step : *steps) nodes.push_back(step.node);
+  EXPECT_THAT(nodes, ::testing::IsSupersetOf(
+                         {"input x", "stem", "one", "two", "three", "output three.out"}));
+  EXPECT_EQ(subject_.model->Explain(0).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+// The first sum's addend is read by the same convolution and must be copied; the second's is
+// written over.
+TEST_F(ModelErrorsTest, FusedSumsCopyOnlyWhereTheyMust) {
+  int copies = 0;
+  const std::vector<PlanStep> steps = subject_.model->Explain(1).value();
+  for (const PlanStep& step : steps) {
+    if (step.description.find("copies the addend") == std::string::npos) continue;
+    EXPECT_EQ(step.node, "one");
+    ++copies;
+  }
+  EXPECT_EQ(copies, 1);
+}
+
+}  // namespace
+}  // namespace tilewire

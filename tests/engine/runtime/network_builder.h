@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Networks by hand, without an ONNX file: each call adds one operation and gives its value. Weights
+// are pseudo-random and depend on their name only, so that a network built for another batch has
+// the same ones.
+#ifndef TESTS_ENGINE_RUNTIME_NETWORK_BUILDER_H_
+#define TESTS_ENGINE_RUNTIME_NETWORK_BUILDER_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/graph/network.h"
+
+namespace tilewire::graph {
+
+std::vector<float> PseudoRandom(const std::string& name, int64_t count, float from, float to);
+
+struct ConvolutionOptions {
+  int64_t kernel = 3, stride = 1, padding = 1, dilation = 0, groups = 1;
+  bool bias = true, scale = false;
+  std::vector<FusedStep> fused;
+};
+
+struct InnerProductOptions {
+  bool bias = true, scale = false, transposed = false;
+  std::vector<FusedStep> fused;
+};
+
+FusedStep Relu();
+FusedStep Add(ValueId addend);
+
+class NetworkBuilder {
+ public:
+  ValueId Input(const std::string& name, Dims dims);
+  ValueId Conv(const std::string& name, ValueId src, int64_t channels,
+               ConvolutionOptions options = {});
+  ValueId Fc(const std::string& name, ValueId src, int64_t channels,
+             InnerProductOptions options = {});
+  ValueId Pool(const std::string& name, ValueId src, Pooling::Algorithm algorithm, int64_t kernel,
+               int64_t stride, int64_t padding);
+  ValueId GlobalAverage(const std::string& name, ValueId src);
+  ValueId Elementwise(const std::string& name, ValueId src, jit::EltwiseOp op);
+  ValueId SumOf(const std::string& name, std::vector<ValueId> srcs);
+  ValueId ConcatOf(const std::string& name, std::vector<ValueId> srcs);
+  ValueId Shuffled(const std::string& name, ValueId src, int64_t group_size);
+  ValueId Reshaped(const std::string& name, ValueId src, Dims dims);
+  ValueId Transposed(const std::string& name, ValueId src, std::vector<int> order);
+  ValueId SoftmaxOf(const std::string& name, ValueId src, int axis);
+
+  Network Finish(std::vector<ValueId> outputs);
+
+ private:
+  const Dims& dims(ValueId id) const { return network_.values[id].dims; }
+  ValueId AddValue(const std::string& name, Dims dims);
+  ValueId AddOperation(const std::string& name, OperationParams params, std::vector<ValueId> srcs,
+                       Dims dims);
+
+  Network network_;
+};
+
+}  // namespace tilewire::graph
+
+#endif  // TESTS_ENGINE_RUNTIME_NETWORK_BUILDER_H_

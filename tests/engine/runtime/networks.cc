@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/engine/runtime/networks.h"
+
+#include <utility>
+
+#include "tests/engine/runtime/network_builder.h"
+
+namespace tilewire::graph {
+namespace {
+
+using jit::EltwiseAlgorithm;
+constexpr auto kMax = Pooling::Algorithm::kMax;
+constexpr auto kAverage = Pooling::Algorithm::kAvgIncludePadding;
+
+// The addend of the second sum dies there, that of the first is the source of the same convolution.
+Network Residual(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3, 9, 7});
+  const ValueId stem = b.Conv("stem", x, 20, {.kernel = 3, .scale = true, .fused = {Relu()}});
+  const ValueId one = b.Conv("one", stem, 20, {.fused = {Add(stem), Relu()}});
+  const ValueId two = b.Conv("two", one, 20, {.kernel = 1, .padding = 0, .fused = {Relu()}});
+  const ValueId three = b.Conv("three", two, 20, {.bias = false, .fused = {Add(one), Relu()}});
+  return b.Finish({three});
+}
+
+Network StridedResidual(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3, 17, 15});
+  const ValueId stem =
+      b.Conv("stem", x, 32, {.kernel = 7, .stride = 2, .padding = 3, .fused = {Relu()}});
+  const ValueId pool = b.Pool("pool", stem, kMax, 3, 2, 1);
+  const ValueId a = b.Conv("a", pool, 16, {.kernel = 1, .padding = 0, .fused = {Relu()}});
+  const ValueId c = b.Conv("c", a, 48, {.stride = 2});
+  const ValueId down =
+      b.Conv("down", pool, 48, {.kernel = 1, .stride = 2, .padding = 0, .fused = {Add(c), Relu()}});
+  return b.Finish({down});
+}
+
+Network BranchesAndConcat(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 16, 8, 9});
+  const ValueId one = b.Conv("one", x, 16, {.kernel = 1, .padding = 0, .fused = {Relu()}});
+  const ValueId three = b.Conv("three", x, 24, {.fused = {Relu()}});
+  const ValueId pool = b.Pool("pool", x, kAverage, 3, 1, 1);
+  const ValueId all = b.ConcatOf("all", {one, three, pool});
+  return b.Finish({b.Conv("last", all, 10, {.kernel = 1, .padding = 0})});
+}
+
+Network GroupedShuffleDepthwise(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 24, 6, 5});
+  const ValueId grouped =
+      b.Conv("grouped", x, 48, {.kernel = 1, .padding = 0, .groups = 3, .fused = {Relu()}});
+  const ValueId shuffled = b.Shuffled("shuffled", grouped, 16);
+  const ValueId depthwise = b.Conv("depthwise", shuffled, 48, {.groups = 48, .scale = true});
+  const ValueId back =
+      b.Conv("back", depthwise, 24, {.kernel = 1, .padding = 0, .groups = 3, .fused = {Add(x)}});
+  return b.Finish({back});
+}
+
+Network ValueUsedTwice(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 5, 4, 6});
+  const ValueId y = b.Conv("y", x, 16);
+  const ValueId relu = b.Elementwise("relu", y, {EltwiseAlgorithm::kRelu});
+  const ValueId twice = b.SumOf("twice", {y, y});
+  const ValueId conv = b.Conv("conv", twice, 16, {.fused = {Add(relu)}});
+  return b.Finish({b.SumOf("sum", {conv, y, relu})});
+}
+
+// Outputs: one that is consumed inside (also as an addend), one twice, and the input.
+Network OutputsInsideTwiceAndInput(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3, 6, 6});
+  const ValueId inside = b.Conv("inside", x, 18, {.fused = {Relu()}});
+  const ValueId end =
+      b.Conv("end", inside, 18, {.kernel = 1, .padding = 0, .fused = {Add(inside)}});
+  const ValueId squashed = b.Elementwise("squashed", inside, {EltwiseAlgorithm::kTanh});
+  return b.Finish({inside, end, end, x, squashed});
+}
+
+// ShuffleNet's shuffle spelt out, then a flatten into a classifier.
+Network ReshapesAndTransposes(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3, 4, 5});
+  const ValueId conv = b.Conv("conv", x, 16);
+  const ValueId split = b.Reshaped("split", conv, {n, 2, 8, 4, 5});
+  const ValueId turned = b.Transposed("turned", split, {0, 2, 1, 3, 4});
+  const ValueId joined = b.Reshaped("joined", turned, {n, 16, 4, 5});
+  const ValueId next = b.Conv("next", joined, 20, {.fused = {Relu()}});
+  const ValueId flat = b.Reshaped("flat", next, {n, 400});
+  const ValueId fc = b.Fc("fc", flat, 11, {.transposed = true});
+  const ValueId last = b.Transposed("last", next, {0, 3, 1, 2});
+  return b.Finish({b.SoftmaxOf("softmax", fc, 1), last, split});
+}
+
+Network SumsOfThree(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 4, 7, 3});
+  const ValueId p = b.Conv("p", x, 17);
+  const ValueId q = b.Conv("q", x, 17, {.kernel = 1, .padding = 0});
+  const ValueId r =
+      b.Conv("r", x, 17, {.padding = 2, .dilation = 1, .fused = {Add(p), Relu(), Add(q), Relu()}});
+  const ValueId s = b.SumOf("s", {p, q, r});
+  return b.Finish({b.Elementwise("clip", s, {EltwiseAlgorithm::kClip, -1, 1})});
+}
+
+Network Classifier(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3, 10, 8});
+  const ValueId conv = b.Conv("conv", x, 40, {.stride = 2, .fused = {Relu()}});
+  const ValueId pool = b.GlobalAverage("pool", conv);
+  const ValueId hidden = b.Fc("hidden", pool, 24, {.scale = true, .fused = {Relu()}});
+  const ValueId skip = b.Fc("skip", conv, 24, {.bias = false, .scale = true, .transposed = true});
+  const ValueId more = b.Fc("more", hidden, 24, {.fused = {Add(skip)}});
+  return b.Finish({b.SoftmaxOf("softmax", b.Fc("logits", more, 10), 1), conv});
+}
+
+Network TwoInputsOneAnAddend(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 6, 5, 5});
+  const ValueId y = b.Input("y", {n, 12, 5, 5});
+  const ValueId conv = b.Conv("conv", x, 12, {.fused = {Add(y), Relu()}});
+  return b.Finish({b.ConcatOf("concat", {conv, y, x})});
+}
+
+constexpr NetworkCase kCases[] = {
+    {"Residual", Residual},
+    {"StridedResidual", StridedResidual},
+    {"BranchesAndConcat", BranchesAndConcat},
+    {"GroupedShuffleDepthwise", GroupedShuffleDepthwise},
+    {"ValueUsedTwice", ValueUsedTwice},
+    {"OutputsInsideTwiceAndInput", OutputsInsideTwiceAndInput},
+    {"ReshapesAndTransposes", ReshapesAndTransposes},
+    {"SumsOfThree", SumsOfThree},
+    {"Classifier", Classifier},
+    {"TwoInputsOneAnAddend", TwoInputsOneAnAddend},
+};
+
+class HandMade : public OnnxModel {
+ public:
+  explicit HandMade(Network (*make)(int64_t)) : make_(make) {
+    const Network network = make(1);
+    for (ValueId id : network.inputs) inputs_.push_back(Signature(network.values[id]));
+    for (ValueId id : network.outputs) outputs_.push_back(Signature(network.values[id]));
+  }
+  const std::vector<TensorSignature>& inputs() const override { return inputs_; }
+  const std::vector<TensorSignature>& outputs() const override { return outputs_; }
+  int64_t weights_bytes() const override { return 0; }
+  absl::StatusOr<Network> Specialize(absl::Span<const Dims> dims) const override {
+    return make_(dims[0][0]);
+  }
+
+ private:
+  static TensorSignature Signature(const Value& value) {
+    TensorSignature signature{value.name, value.type, value.dims};
+    signature.dims[0] = -1;
+    return signature;
+  }
+
+  Network (*const make_)(int64_t);
+  std::vector<TensorSignature> inputs_, outputs_;
+};
+
+}  // namespace
+
+absl::Span<const NetworkCase> NetworkCases() { return kCases; }
+
+std::shared_ptr<const OnnxModel> HandMadeModel(Network (*make)(int64_t batch)) {
+  return std::make_shared<HandMade>(make);
+}
+
+}  // namespace tilewire::graph

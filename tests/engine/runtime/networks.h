@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The networks of the runtime's tests, as tables: each exercises one thing that lowering can get
+// wrong.
+#ifndef TESTS_ENGINE_RUNTIME_NETWORKS_H_
+#define TESTS_ENGINE_RUNTIME_NETWORKS_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "engine/graph/network.h"
+#include "engine/graph/onnx_model.h"
+
+namespace tilewire::graph {
+
+struct NetworkCase {
+  const char* name;
+  Network (*make)(int64_t batch);
+};
+
+absl::Span<const NetworkCase> NetworkCases();
+
+// A model whose networks `make` builds; its signature leaves the batch open.
+std::shared_ptr<const OnnxModel> HandMadeModel(Network (*make)(int64_t batch));
+
+}  // namespace tilewire::graph
+
+#endif  // TESTS_ENGINE_RUNTIME_NETWORKS_H_
