@@ -82,7 +82,7 @@ TEST_F(TorchvisionTest, EveryImageHasTheBitsItHasAlone) {
 }
 
 // Blocked layouts flow from the first convolution to the last: nothing is reordered on the way, and
-// no step that multiplies weights is a reference.
+// no step is a reference.
 TEST_F(TorchvisionTest, ReordersStandAtTheEdgesOnly) {
   if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
   const std::vector<PlanStep> steps = model_->Explain(1).value();
@@ -90,7 +90,6 @@ TEST_F(TorchvisionTest, ReordersStandAtTheEdgesOnly) {
     if (absl::StartsWith(step.node, "input ")) continue;
     EXPECT_FALSE(absl::StartsWith(step.implementation, "reorder/"))
         << step.node << step.description;
-    if (absl::StartsWith(step.implementation, "pooling/")) continue;
     EXPECT_FALSE(absl::EndsWith(step.implementation, "/reference"))
         << step.node << step.description;
   }
