@@ -28,6 +28,10 @@ struct CopyPlan {
 CopyPlan PlanCopy(const MemoryDesc& src, const MemoryDesc& part) {
   const int64_t element_bytes = SizeOf(src.data_type());
   CopyPlan plan;
+  if (src.ElementCount() == 0) {
+    plan.runs = 0;
+    return plan;
+  }
   plan.src_offset = src.offset0() * element_bytes;
   plan.dst_offset = part.offset0() * element_bytes;
   int64_t run = 1;  // elements
@@ -62,6 +66,7 @@ class BlockCopy final : public Primitive {
     std::byte* dst = args.Get<std::byte>(kArgDst);
     for (size_t i = 0; i < plans_.size(); ++i) {
       const CopyPlan& plan = plans_[i];
+      if (plan.runs == 0) continue;
       const std::byte* src = args.Get<const std::byte>(kArgMultipleSrc + static_cast<int>(i));
       const int64_t runs_a_task = std::max<int64_t>(1, (64 << 10) / plan.run_bytes);
       team.ParallelFor(DivUp(plan.runs, runs_a_task), [&](int64_t task) {
@@ -123,7 +128,6 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockCopy(const ConcatDesc& des
     ABSL_ASSIGN_OR_RETURN(const MemoryDesc part, PartOf(desc, i, before));
     before += desc.srcs[i].dim(desc.axis);
     plans.push_back(PlanCopy(desc.srcs[i], part));
-    if (desc.srcs[i].ElementCount() == 0) plans.back().runs = 0;
   }
   return std::make_unique<BlockCopy>(InfoOf(desc, attributes, name), std::move(plans));
 }
