@@ -45,6 +45,7 @@ PrimitiveInfo InfoOf(const ShuffleDesc& desc, const Attributes& attributes,
 
 std::vector<int64_t> SourceIndices(const ShuffleDesc& desc) {
   const int64_t size = desc.src.dim(desc.axis);
+  if (size == 0) return {};
   const bool backward = desc.prop_kind == PropKind::kBackwardData;
   const int64_t group = backward ? size / desc.group_size : desc.group_size;
   std::vector<int64_t> source(size);
