@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All tensors in one dense layout: a loop over physical elements, which memory bounds. The zero
-// padded tail sums to zero by itself.
+// All tensors in one dense layout: a loop over physical elements, which memory bounds. The padded
+// tail is zeroed after: 0 times a negative scale is -0, times an infinite one NaN.
 #include <algorithm>
 
 #include "engine/base/status_macros.h"
+#include "engine/memory/zero_padding.h"
 #include "engine/primitives/sum/implementations.h"
 
 namespace tilewire::sum {
@@ -18,6 +19,7 @@ class DenseF32 final : public Primitive {
   DenseF32(PrimitiveInfo info, const SumDesc& desc)
       : Primitive(std::move(info)),
         scales_(desc.scales),
+        dst_(desc.dst),
         offset0_(desc.dst.offset0()),
         count_(desc.dst.PaddedElementCount()) {}
 
@@ -27,6 +29,7 @@ class DenseF32 final : public Primitive {
       const int64_t begin = chunk * kChunk;
       RunRange(args, begin, std::min(count_, begin + kChunk));
     });
+    if (dst_.HasPadding()) ZeroPadding(dst_, args.Find(kArgDst));
   }
 
   // The order of the sources is the order of addition; dst may be source 0, not a later one.
@@ -42,6 +45,7 @@ class DenseF32 final : public Primitive {
   }
 
   const std::vector<float> scales_;
+  const MemoryDesc dst_;
   const int64_t offset0_;
   const int64_t count_;
 };
