@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/jit/eltwise.h"
 
+#include <bit>
 #include <cmath>
 
 namespace tilewire::jit {
@@ -68,6 +69,8 @@ float EltwiseScalar(const EltwiseOp& op, float x) {
   return x;
 }
 
-bool PreservesZero(const EltwiseOp& op) { return EltwiseScalar(op, 0) == 0; }
+bool PreservesZero(const EltwiseOp& op) {
+  return std::bit_cast<uint32_t>(EltwiseScalar(op, 0)) == 0;
+}
 
 }  // namespace tilewire::jit

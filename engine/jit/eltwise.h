@@ -53,7 +53,7 @@ struct EltwiseOp {
 // The reference: the formula above, linear parts in float with one rounding (fma), the exponential ones in double.
 float EltwiseScalar(const EltwiseOp& op, float x);
 
-// f(0) == 0, so that a zero padded tail stays zero.
+// f(0) is 0 and not -0, so that every byte of a zero padded tail stays zero.
 bool PreservesZero(const EltwiseOp& op);
 
 }  // namespace tilewire::jit
