@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/eltwise/eltwise.h"
+
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "tests/engine/primitives/row_test.h"
+
+namespace tilewire::test {
+namespace {
+
+using Algorithm = EltwiseAlgorithm;
+using testing::IsOk;
+using testing::StatusIs;
+
+struct OpCase {
+  const char* why;
+  EltwiseOp op;
+};
+
+std::vector<OpCase> Ops() {
+  return {
+      {"relu", {Algorithm::kRelu}},
+      {"leaky relu", {Algorithm::kRelu, 0.25f}},
+      {"relu whose f(0) is -0 by the formula", {Algorithm::kRelu, -0.5f}},
+      {"tanh", {Algorithm::kTanh}},
+      {"elu", {Algorithm::kElu, 0.5f}},
+      {"elu whose f(0) is -0 by the formula", {Algorithm::kElu, -1}},
+      {"square", {Algorithm::kSquare}},
+      {"abs", {Algorithm::kAbs}},
+      {"sqrt", {Algorithm::kSqrt}},
+      {"linear, f(0) is -1", {Algorithm::kLinear, 2, -1}},
+      {"linear, f(0) is 0", {Algorithm::kLinear, -3, 0}},
+      {"bounded relu", {Algorithm::kBoundedRelu, 6}},
+      {"soft relu, f(0) is log 2", {Algorithm::kSoftRelu}},
+      {"logistic, f(0) is 1/2", {Algorithm::kLogistic}},
+      {"exp, f(0) is 1", {Algorithm::kExp}},
+      {"gelu", {Algorithm::kGelu}},
+      {"clip", {Algorithm::kClip, -1, 1}},
+      {"clip, f(0) is 1/2", {Algorithm::kClip, 0.5f, 2}},
+      {"hard sigmoid, f(0) is 1/2", {Algorithm::kHardSigmoid, 0.2f, 0.5f}},
+      {"swish", {Algorithm::kSwish, 1}},
+      {"swish, another slope", {Algorithm::kSwish, 1.7f}},
+      {"hard swish", {Algorithm::kHardSwish, 1 / 6.0f, 0.5f}},
+  };
+}
+
+// The argument of the exponential function inside, whose roundings it multiplies.
+double InnerArgument(const EltwiseOp& op, double x) {
+  if (op.algorithm == Algorithm::kSwish) return op.alpha * x;
+  if (op.algorithm == Algorithm::kGelu) return 1.6 * (x + 0.044715 * x * x * x);
+  return 0;
+}
+
+// Two units in the last place (engine/jit/eltwise_emitter.h), up to four roundings of the inner
+// argument, and results whose denormals, or those of a factor of theirs, may be flushed.
+void ExpectClose(const EltwiseOp& op, float x, float result) {
+  const float expected = jit::EltwiseScalar(op, x);
+  if (std::isnan(expected)) {
+    EXPECT_TRUE(std::isnan(result)) << "f(" << x << ") = " << result;
+  } else if (std::isinf(expected)) {
+    EXPECT_EQ(result, expected) << "f(" << x << ")";
+  } else {
+    const double inner = std::abs(InnerArgument(op, x));
+    const double relative = expected == 0 ? 0 : (2 + 2 * inner) * 0x1p-23 * std::abs(expected);
+    const double flushed = 0x1p-125 * (1 + std::abs(x) + std::abs(op.alpha));
+    EXPECT_NEAR(result, expected, relative + (std::isinf(x) ? 0 : flushed)) << "f(" << x << ")";
+  }
+}
+
+// Of every magnitude, near the ends of every piece of the functions, and a tail for each vector.
+std::vector<float> Arguments() {
+  std::vector<float> values = {0,     -0.0f, 1,      -1,      6,      -3,      3,
+                               2.5f,  -2.5f, 1e-30f, -1e-30f, 1e-10f, -1e-10f, 0.5f,
+                               -0.5f, 0.34f, -0.34f, 87,      -87,    88.5f,   -88.5f,
+                               100,   -100,  1e4f,   -1e4f,   1e18f,  -1e18f};
+  for (float range : {1e-3f, 1.0f, 8.0f, 50.0f}) {
+    for (float value : testing::RandomFloats(500, 1, -range, range)) values.push_back(value);
+  }
+  return values;
+}
+
+class EltwiseTest : public RowTest<EltwiseDesc> {
+ protected:
+  EltwiseTest() : RowTest(CreateEltwise) {}
+
+  // The logical result; nothing where the row refuses.
+  std::optional<std::vector<float>> Apply(const EltwiseOp& op, const MemoryDesc& from,
+                                          const MemoryDesc& to, const std::vector<float>& values) {
+    const auto primitive = Create({PropKind::kForwardInference, op, from, to});
+    if (!primitive) return std::nullopt;
+    const Bytes src = Pack(from, values);
+    return Unpack<float>(to,
+                         ExecuteAllWays(*primitive, {{kArgSrc, &src}}, kArgDst, Garbage(to, 7)));
+  }
+
+  void ExpectMatches(const EltwiseOp& op, const MemoryDesc& from, const MemoryDesc& to,
+                     const std::vector<float>& values) {
+    SCOPED_TRACE(absl::StrCat(from.ToString(), " -> ", to.ToString()));
+    const auto result = Apply(op, from, to, values);
+    if (!result) return;
+    ASSERT_EQ(result->size(), values.size());
+    for (size_t i = 0; i < values.size(); ++i) ExpectClose(op, values[i], (*result)[i]);
+  }
+};
+
+TEST(EltwiseCasesTest, EveryAlgorithmIsTested) {
+  std::set<Algorithm> tested;
+  for (const OpCase& one : Ops()) tested.insert(one.op.algorithm);
+  EXPECT_EQ(tested.size(), static_cast<size_t>(jit::kEltwiseAlgorithmCount));
+}
+
+TEST_P(EltwiseTest, EveryAlgorithmOnEveryMagnitude) {
+  const std::vector<float> values = Arguments();
+  const MemoryDesc md = Plain({static_cast<int64_t>(values.size())});
+  for (const OpCase& one : Ops()) {
+    SCOPED_TRACE(one.why);
+    ExpectMatches(one.op, md, md, values);
+  }
+}
+
+TEST_P(EltwiseTest, InfinityAndNan) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> values = {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()};
+  for (const OpCase& one : Ops()) {
+    SCOPED_TRACE(one.why);
+    ExpectMatches(one.op, Plain({3}), Plain({3}), values);
+  }
+}
+
+TEST_P(EltwiseTest, EveryLayoutKeepsAZeroTail) {
+  for (const Dims& dims : ImageDims()) {
+    const std::vector<float> values = testing::RandomFloats(*ElementCount(dims), 1, -4, 4);
+    for (const Layout& layout : LayoutsOf(dims)) {
+      SCOPED_TRACE(layout.why);
+      for (const OpCase& one : Ops()) {
+        SCOPED_TRACE(one.why);
+        ExpectMatches(one.op, layout.desc, layout.desc, values);
+      }
+      ExpectMatches({Algorithm::kExp}, Plain(dims), layout.desc, values);
+    }
+  }
+}
+
+// Sizes around the vectors of 8 and 16, four of them, and a piece of work for one thread.
+TEST_P(EltwiseTest, SizesAroundVectorsAndPieces) {
+  for (int64_t count :
+       {1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 16384, 16385, 40000}) {
+    const std::vector<float> values = testing::RandomFloats(count, 1, -4, 4);
+    ExpectMatches({Algorithm::kTanh}, Plain({count}), Plain({count}), values);
+  }
+}
+
+TEST_P(EltwiseTest, ElementsDoNotDependOnTheirPlace) {
+  const std::vector<float> values = testing::RandomFloats(133, 1, -4, 4);
+  for (const OpCase& one : Ops()) {
+    SCOPED_TRACE(one.why);
+    const auto all = Apply(one.op, Plain({133}), Plain({133}), values);
+    ASSERT_TRUE(all);
+    for (int i : {0, 15, 64, 127, 128, 132}) {
+      EXPECT_EQ(BitsOf(*Apply(one.op, Plain({1}), Plain({1}), {values[i]})), BitsOf({(*all)[i]}));
+    }
+  }
+}
+
+TEST_P(EltwiseTest, MayRunInPlace) {
+  const MemoryDesc md = Tagged({2, 17, 3, 3}, "nChw8c");
+  const std::vector<float> values = testing::RandomFloats(md.ElementCount(), 1, -4, 4);
+  for (const OpCase& one : Ops()) {
+    SCOPED_TRACE(one.why);
+    const auto primitive = Create({PropKind::kForwardInference, one.op, md, md});
+    ASSERT_TRUE(primitive);
+    Bytes bytes = Pack(md, values);
+    ExecuteArgs args;
+    args.Set(kArgSrc, bytes.data()).Set(kArgDst, bytes.data());
+    ASSERT_THAT(primitive->library->Execute(args, threading::Team::Serial()), IsOk());
+    EXPECT_EQ(BitsOf(Unpack<float>(md, bytes)), BitsOf(*Apply(one.op, md, md, values)));
+    EXPECT_TRUE(PaddingIsZero(md, bytes.data()));
+  }
+}
+
+TEST_P(EltwiseTest, AnyAndTensorsWithoutElements) {
+  const MemoryDesc src = Tagged({2, 17, 3, 3}, "nChw16c");
+  EltwiseDesc desc{PropKind::kForwardInference, {}, src, src};
+  desc.dst = *MemoryDesc::CreateAny(src.dims(), DataType::kF32);
+  const auto primitive = Create(desc);
+  ASSERT_TRUE(primitive);
+  EXPECT_EQ(primitive->Desc(kArgDst), src);
+  const MemoryDesc empty = Tagged({0, 17, 3, 3}, "nChw16c");
+  ExpectMatches({Algorithm::kExp}, empty, empty, {});
+}
+
+INSTANTIATE_TEST_SUITE_P(AllImplementations, EltwiseTest,
+                         ::testing::ValuesIn(EltwiseImplementations().begin(),
+                                             EltwiseImplementations().end()),
+                         RowName<EltwiseDesc>);
+
+TEST(EltwiseErrorsTest, CreationNamesWhatDoesNotFit) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
+  constexpr auto kForward = PropKind::kForwardInference;
+  const MemoryDesc good = Plain({2, 10});
+  const MemoryDesc overlap = *MemoryDesc::CreateStrided({2, 10}, DataType::kF32, {1, 1});
+  const auto status = [](const EltwiseDesc& desc, const Attributes& attributes = {}) {
+    return CreateEltwise(desc, attributes, {}).status();
+  };
+  EXPECT_THAT(status({kForward, {}, good, Plain({2, 11})}), StatusIs(kInvalid, "dst f32:2x11"));
+  EXPECT_THAT(status({kForward, {}, MemoryDesc(), good}), StatusIs(kInvalid, "no layout"));
+  EXPECT_THAT(status({kForward, {}, good, overlap}), StatusIs(kInvalid, "overlap"));
+  EXPECT_THAT(status({kForward, {}, overlap, good}), IsOk());
+  EXPECT_THAT(status({kForward, {static_cast<Algorithm>(16)}, good, good}),
+              StatusIs(kInvalid, "no algorithm 16"));
+  const MemoryDesc bytes = Plain({2, 10}, DataType::kU8);
+  EXPECT_THAT(status({kForward, {}, bytes, bytes}), StatusIs(kUnimplemented, "u8 is not f32"));
+  EXPECT_THAT(status({PropKind::kBackwardData, {}, good, good}),
+              StatusIs(kUnimplemented, "backward"));
+  Attributes relu;
+  ASSERT_THAT(relu.post_ops.Append(EltwisePostOp{}), IsOk());
+  EXPECT_THAT(status({kForward, {}, good, good}, relu), StatusIs(kUnimplemented, "post-ops"));
+}
+
+}  // namespace
+}  // namespace tilewire::test

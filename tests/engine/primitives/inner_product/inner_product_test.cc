@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/inner_product/inner_product.h"
+
+#include <cmath>
+#include <variant>
+
+#include "tests/engine/primitives/row_test.h"
+
+namespace tilewire::test {
+namespace {
+
+using Algorithm = EltwiseAlgorithm;
+using testing::IsOk;
+using testing::StatusIs;
+
+// Logical row-major contents; dst is what a sum post-op finds there.
+struct Contents {
+  std::vector<float> src, weights, bias, dst;
+};
+
+struct Shape {
+  Dims src;  // [N,C] or [N,C,spatial...]
+  int64_t outputs;
+  bool bias = true;
+
+  Dims WeightsDims() const {
+    Dims dims = src;
+    dims[0] = outputs;
+    return dims;
+  }
+  Dims DstDims() const { return {src[0], outputs}; }
+  int64_t Products() const { return *ElementCount(WeightsDims()) / outputs; }
+};
+
+Contents RandomContents(const Shape& shape) {
+  return {.src = testing::RandomFloats(*ElementCount(shape.src), 1),
+          .weights = testing::RandomFloats(*ElementCount(shape.WeightsDims()), 2),
+          .bias = testing::RandomFloats(shape.bias ? shape.outputs : 0, 3),
+          .dst = testing::RandomFloats(*ElementCount(shape.DstDims()), 4)};
+}
+
+// Every sum is exact in f32, whatever its order.
+Contents IntegerContents(const Shape& shape) {
+  return {.src = testing::RandomIntegers(*ElementCount(shape.src), 1),
+          .weights = testing::RandomIntegers(*ElementCount(shape.WeightsDims()), 2),
+          .bias = testing::RandomIntegers(shape.bias ? shape.outputs : 0, 3),
+          .dst = testing::RandomIntegers(*ElementCount(shape.DstDims()), 4)};
+}
+
+std::vector<std::vector<PostOp>> Chains() {
+  const EltwisePostOp relu{{Algorithm::kRelu}};
+  return {{relu},
+          {EltwisePostOp{{Algorithm::kRelu, 0.25f}, 2}},
+          {SumPostOp{}},
+          {SumPostOp{.scale = 0.5f}, relu},
+          {relu, SumPostOp{.scale = -2}},
+          {EltwisePostOp{{Algorithm::kTanh}}},
+          {SumPostOp{}, EltwisePostOp{{Algorithm::kLogistic}}, relu, SumPostOp{}}};
+}
+
+Attributes AttributesOf(const std::vector<PostOp>& chain) {
+  Attributes attributes;
+  for (const PostOp& entry : chain) EXPECT_THAT(attributes.post_ops.Append(entry), IsOk());
+  return attributes;
+}
+
+struct Bounded {
+  double value, error;
+};
+
+// One element in double precision. |result - value| <= (K + 2) 2^-24 sum|a b| (Higham 2002, 3.1);
+// then each post-op passes the error on (no function here has a slope over 1) and adds some units
+// in the last place.
+Bounded Expected(const Shape& shape, const Contents& contents, const PostOps& post_ops, int64_t n,
+                 int64_t oc) {
+  const int64_t k = shape.Products();
+  double value = shape.bias ? contents.bias[oc] : 0, magnitude = std::abs(value);
+  for (int64_t i = 0; i < k; ++i) {
+    const double product =
+        static_cast<double>(contents.src[n * k + i]) * contents.weights[oc * k + i];
+    value += product;
+    magnitude += std::abs(product);
+  }
+  double error = static_cast<double>(k + 2) * 0x1p-24 * magnitude;
+  for (const PostOp& entry : post_ops.entries()) {
+    if (const auto* eltwise = std::get_if<EltwisePostOp>(&entry)) {
+      value = eltwise->scale * jit::EltwiseScalar(eltwise->op, static_cast<float>(value));
+      error = std::abs(eltwise->scale) * error + 4 * 0x1p-23 * std::abs(value);
+    } else {
+      const double before = std::get<SumPostOp>(entry).scale * contents.dst[n * shape.outputs + oc];
+      error += 0x1p-23 * (std::abs(value) + std::abs(before));
+      value += before;
+    }
+  }
+  return {value, error + 0x1p-126};
+}
+
+class InnerProductTest : public RowTest<InnerProductDesc> {
+ protected:
+  InnerProductTest() : RowTest(CreateInnerProduct) {}
+
+  // The weights in the layout that the row wants; nothing where it refuses.
+  std::optional<Created> CreateFor(const Shape& shape, const MemoryDesc& src, const MemoryDesc& dst,
+                                   const Attributes& attributes) {
+    InnerProductDesc desc{.src = src, .dst = dst};
+    desc.weights = *MemoryDesc::CreateAny(shape.WeightsDims(), DataType::kF32);
+    if (shape.bias) desc.bias = Plain({shape.outputs});
+    return Create(desc, attributes);
+  }
+
+  // The logical result.
+  static std::vector<float> Run(const Created& primitive, const Contents& contents) {
+    const Bytes src = Pack(primitive.Desc(kArgSrc), contents.src);
+    const Bytes weights = Pack(primitive.Desc(kArgWeights), contents.weights);
+    const Bytes bias =
+        contents.bias.empty()
+            ? Bytes()
+            : Pack(Plain({static_cast<int64_t>(contents.bias.size())}), contents.bias);
+    const MemoryDesc& dst = primitive.Desc(kArgDst);
+    Bytes before = Garbage(dst, 7);
+    if (primitive.library->info().reads_destination) before = Pack(dst, contents.dst);
+    Inputs inputs = {{kArgSrc, &src}, {kArgWeights, &weights}};
+    if (!bias.empty()) inputs.emplace_back(kArgBias, &bias);
+    return Unpack<float>(dst, ExecuteAllWays(primitive, inputs, kArgDst, before));
+  }
+
+  void ExpectMatches(const Shape& shape, const MemoryDesc& src, const MemoryDesc& dst,
+                     const std::vector<PostOp>& chain = {}) {
+    SCOPED_TRACE(absl::StrCat(src.ToString(), " -> ", dst.ToString()));
+    const Attributes attributes = AttributesOf(chain);
+    const auto primitive = CreateFor(shape, src, dst, attributes);
+    if (!primitive) return;
+    const Contents contents = RandomContents(shape);
+    const std::vector<float> result = Run(*primitive, contents);
+    ASSERT_EQ(static_cast<int64_t>(result.size()), *ElementCount(shape.DstDims()));
+    for (int64_t i = 0; i < static_cast<int64_t>(result.size()); ++i) {
+      const Bounded expected =
+          Expected(shape, contents, attributes.post_ops, i / shape.outputs, i % shape.outputs);
+      ASSERT_NEAR(result[i], expected.value, expected.error) << "at element " << i;
+    }
+  }
+  void ExpectMatches(const Shape& shape, const std::vector<PostOp>& chain = {}) {
+    ExpectMatches(shape, Plain(shape.src), Plain(shape.DstDims()), chain);
+  }
+};
+
+constexpr int64_t kOutputs[] = {1, 3, 15, 16, 17, 33, 64, 65, 130};
+
+TEST_P(InnerProductTest, OutputsAroundVectorsAndBatchesAroundTiles) {
+  for (int64_t outputs : kOutputs) {
+    for (int64_t batch = 1; batch <= 8; ++batch) {
+      for (bool bias : {false, true}) ExpectMatches({{batch, 37}, outputs, bias});
+    }
+  }
+}
+
+// One product, and odd and even numbers of them: there are two chains of sums.
+TEST_P(InnerProductTest, FewAndManyProducts) {
+  for (int64_t k : {1, 2, 3, 4, 1000, 4097}) ExpectMatches({{3, k}, 20});
+}
+
+TEST_P(InnerProductTest, EveryLayoutOfTheSource) {
+  for (Dims dims : ImageDims()) {
+    dims[0] = 3;
+    for (const Layout& layout : LayoutsOf(dims)) {
+      SCOPED_TRACE(layout.why);
+      for (int64_t outputs : {17, 65}) {
+        ExpectMatches({dims, outputs}, layout.desc, Plain({3, outputs}));
+      }
+    }
+  }
+}
+
+TEST_P(InnerProductTest, EveryLayoutOfTheDestination) {
+  for (int64_t outputs : kOutputs) {
+    const Shape shape{{5, 19}, outputs};
+    for (const Layout& layout : LayoutsOf(shape.DstDims())) {
+      SCOPED_TRACE(layout.why);
+      ExpectMatches(shape, Plain(shape.src), layout.desc);
+      ExpectMatches(shape, Plain(shape.src), layout.desc, {SumPostOp{}});
+    }
+  }
+}
+
+TEST_P(InnerProductTest, PostOpsInTheOrderOfTheChain) {
+  for (const std::vector<PostOp>& chain : Chains()) {
+    SCOPED_TRACE(AttributesOf(chain).post_ops.ToString());
+    for (int64_t outputs : kOutputs) {
+      for (int64_t batch : {1, 3, 8}) ExpectMatches({{batch, 21}, outputs}, chain);
+    }
+  }
+}
+
+// The fully connected layers of PaddlePaddle's own tests of MKL-DNN.
+TEST_P(InnerProductTest, PaddleShapes) {
+  for (const Shape& shape :
+       {Shape{{2, 2, 1, 1}, 3}, Shape{{3, 7, 1, 1}, 19}, Shape{{8, 16, 13, 13}, 32},
+        Shape{{4, 12, 13, 13}, 18}, Shape{{2, 64, 16, 16}, 32}, Shape{{15, 3, 16, 16}, 6}}) {
+    for (bool bias : {false, true}) {
+      Shape one = shape, single = shape;
+      one.bias = single.bias = bias;
+      single.src[0] = 1;
+      ExpectMatches(one);
+      ExpectMatches(single);
+    }
+  }
+}
+
+TEST_P(InnerProductTest, IsExactOnIntegers) {
+  for (const char* tag : {"nchw", "nhwc", "nChw16c", "nChw8c"}) {
+    const Shape shape{{7, 20, 3, 5}, 130};
+    const Attributes attributes = AttributesOf({SumPostOp{}});
+    const auto primitive =
+        CreateFor(shape, Tagged(shape.src, tag), Plain(shape.DstDims()), attributes);
+    ASSERT_TRUE(primitive);
+    const Contents contents = IntegerContents(shape);
+    const std::vector<float> result = Run(*primitive, contents);
+    for (int64_t i = 0; i < static_cast<int64_t>(result.size()); ++i) {
+      EXPECT_EQ(result[i], Expected(shape, contents, attributes.post_ops, i / 130, i % 130).value);
+    }
+  }
+}
+
+TEST_P(InnerProductTest, RowsDoNotDependOnTheBatch) {
+  const Attributes attributes = AttributesOf({EltwisePostOp{{Algorithm::kTanh}}});
+  for (int64_t outputs : kOutputs) {
+    const Shape eight{{8, 37}, outputs}, one{{1, 37}, outputs};
+    const auto of_eight = CreateFor(eight, Plain(eight.src), Plain(eight.DstDims()), attributes);
+    const auto of_one = CreateFor(one, Plain(one.src), Plain(one.DstDims()), attributes);
+    ASSERT_TRUE(of_eight && of_one);
+    Contents contents = RandomContents(eight);
+    const std::vector<float> all = Run(*of_eight, contents), src = contents.src;
+    for (int64_t n = 0; n < 8; ++n) {
+      contents.src.assign(src.begin() + n * 37, src.begin() + (n + 1) * 37);
+      EXPECT_EQ(BitsOf(Run(*of_one, contents)),
+                BitsOf({all.begin() + n * outputs, all.begin() + (n + 1) * outputs}));
+    }
+  }
+}
+
+TEST_P(InnerProductTest, LayoutsLeftOpenAreChosen) {
+  InnerProductDesc desc;
+  desc.src = *MemoryDesc::CreateAny({2, 5, 3, 3}, DataType::kF32);
+  desc.weights = *MemoryDesc::CreateAny({17, 5, 3, 3}, DataType::kF32);
+  desc.bias = *MemoryDesc::CreateAny({17}, DataType::kF32);
+  desc.dst = *MemoryDesc::CreateAny({2, 17}, DataType::kF32);
+  const auto primitive = Create(desc);
+  ASSERT_TRUE(primitive);
+  for (int arg : {kArgSrc, kArgWeights, kArgBias, kArgDst}) {
+    EXPECT_EQ(primitive->Desc(arg).format_kind(), FormatKind::kBlocked) << ArgName(arg);
+  }
+}
+
+TEST(InnerProductDispatchTest, TensorsWithoutElementsAreComputed) {
+  const auto result = [](const InnerProductDesc& desc) {
+    const auto primitive = CreateInnerProduct(desc, {}, {});
+    EXPECT_THAT(primitive, IsOk());
+    const MemoryDesc& weights_desc = (*primitive)->Desc(kArgWeights);
+    const Bytes weights = Pack(weights_desc, testing::RandomFloats(weights_desc.ElementCount(), 1));
+    const Bytes bias = Pack<float>(Plain({2}), {3, 4});
+    return Unpack<float>(desc.dst,
+                         Execute(**primitive, {{kArgWeights, &weights}, {kArgBias, &bias}}, kArgDst,
+                                 Garbage(desc.dst, 7), threading::Team::Serial()));
+  };
+  EXPECT_EQ(result({.src = Plain({2, 0}),
+                    .weights = Plain({2, 0}),
+                    .bias = Plain({2}),
+                    .dst = Plain({2, 2})}),
+            (std::vector<float>{3, 4, 3, 4}));
+  EXPECT_EQ(result({.src = Plain({0, 5}),
+                    .weights = *MemoryDesc::CreateAny({2, 5}, DataType::kF32),
+                    .bias = Plain({2}),
+                    .dst = Plain({0, 2})}),
+            std::vector<float>());
+}
+
+INSTANTIATE_TEST_SUITE_P(AllImplementations, InnerProductTest,
+                         ::testing::ValuesIn(InnerProductImplementations().begin(),
+                                             InnerProductImplementations().end()),
+                         RowName<InnerProductDesc>);
+
+TEST(InnerProductErrorsTest, CreationNamesWhatDoesNotFit) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
+  const InnerProductDesc good{
+      .src = Plain({2, 5}), .weights = Plain({3, 5}), .bias = Plain({3}), .dst = Plain({2, 3})};
+  const auto with = [&](MemoryDesc InnerProductDesc::*field, const MemoryDesc& md) {
+    InnerProductDesc desc = good;
+    desc.*field = md;
+    return CreateInnerProduct(desc, {}, {}).status();
+  };
+  EXPECT_THAT(CreateInnerProduct(good, {}, {}), IsOk());
+  EXPECT_THAT(with(&InnerProductDesc::src, Plain({5})), StatusIs(kInvalid, "rank 2 to 5"));
+  EXPECT_THAT(with(&InnerProductDesc::src, MemoryDesc()), StatusIs(kInvalid, "rank 2 to 5"));
+  EXPECT_THAT(with(&InnerProductDesc::weights, Plain({3, 5, 1})),
+              StatusIs(kInvalid, "differ in rank"));
+  EXPECT_THAT(with(&InnerProductDesc::weights, Plain({3, 6})),
+              StatusIs(kInvalid, "dimension 1 of src and weights differs"));
+  EXPECT_THAT(with(&InnerProductDesc::dst, Plain({2, 4})), StatusIs(kInvalid, "dst is not [N,O]"));
+  EXPECT_THAT(with(&InnerProductDesc::dst, Plain({3, 3})), StatusIs(kInvalid, "dst is not [N,O]"));
+  EXPECT_THAT(with(&InnerProductDesc::bias, Plain({2})), StatusIs(kInvalid, "bias is not [O]"));
+  EXPECT_THAT(
+      with(&InnerProductDesc::dst, *MemoryDesc::CreateStrided({2, 3}, DataType::kF32, {1, 1})),
+      StatusIs(kInvalid, "overlap"));
+  EXPECT_THAT(with(&InnerProductDesc::src, Plain({2, 5}, DataType::kU8)),
+              StatusIs(kUnimplemented, "u8"));
+  InnerProductDesc backward = good;
+  backward.prop_kind = PropKind::kBackwardData;
+  EXPECT_THAT(CreateInnerProduct(backward, {}, {}), StatusIs(kUnimplemented, "backward"));
+  Attributes scaled;
+  scaled.output_scales.scales = {2.0f};
+  EXPECT_THAT(CreateInnerProduct(good, scaled, {}), StatusIs(kUnimplemented, "output scales"));
+  EXPECT_THAT(CreateInnerProduct(good, {}, {.only = "inner_product/gpu"}),
+              StatusIs(kInvalid, "no implementation 'inner_product/gpu'"));
+}
+
+}  // namespace
+}  // namespace tilewire::test

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests that visit every row of a primitive's table of implementations, one test a row: rows whose
+// instruction set the CPU lacks are skipped, and a row that takes no case of a test fails it.
+#ifndef TESTS_ENGINE_PRIMITIVES_ROW_TEST_H_
+#define TESTS_ENGINE_PRIMITIVES_ROW_TEST_H_
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "engine/primitives/implementation.h"
+#include "gtest/gtest.h"
+#include "tests/engine/primitives/tensors.h"
+#include "tests/support/status_matchers.h"
+
+namespace tilewire {
+
+// How gtest names a row in its messages.
+template <typename Desc>
+void PrintTo(const Implementation<Desc>& row, std::ostream* out) {
+  *out << row.name;
+}
+
+}  // namespace tilewire
+
+namespace tilewire::test {
+
+// One operation, created in both scratchpad modes.
+struct Created {
+  std::shared_ptr<const Primitive> library, user;
+  const MemoryDesc& Desc(int arg) const { return library->Desc(arg); }
+};
+
+// Executes in both modes, on one and on two threads, and expects the same bytes of all.
+Bytes ExecuteAllWays(const Created& primitive, const Inputs& inputs, int output,
+                     const Bytes& before);
+
+template <typename Desc>
+class RowTest : public ::testing::TestWithParam<Implementation<Desc>> {
+ protected:
+  using CreateFunction = absl::StatusOr<std::shared_ptr<const Primitive>> (*)(const Desc&,
+                                                                              const Attributes&,
+                                                                              const CreateOptions&);
+  explicit RowTest(CreateFunction create) : create_(create) {}
+
+  void SetUp() override {
+    if (!cpu::Supports(this->GetParam().isa))
+      GTEST_SKIP() << "the CPU lacks " << cpu::IsaName(this->GetParam().isa);
+  }
+  void TearDown() override {
+    EXPECT_TRUE(this->IsSkipped() || taken_ > 0) << "the row took no case";
+  }
+
+  // Nothing where the row refuses the case.
+  std::optional<Created> Create(const Desc& desc, Attributes attributes = {}) {
+    const CreateOptions options{.only = this->GetParam().name};
+    attributes.scratchpad_mode = ScratchpadMode::kLibrary;
+    auto library = create_(desc, attributes, options);
+    attributes.scratchpad_mode = ScratchpadMode::kUser;
+    auto user = create_(desc, attributes, options);
+    EXPECT_EQ(library.status(), user.status());
+    if (absl::IsUnimplemented(library.status())) return std::nullopt;
+    EXPECT_THAT(library, testing::IsOk());
+    if (!library.ok() || !user.ok()) return std::nullopt;
+    EXPECT_EQ((*library)->name(), this->GetParam().name);
+    EXPECT_TRUE((*library)->ScratchpadDesc().IsZero());
+    EXPECT_EQ((*user)->MemoryConsumptionBytes(), 0);
+    EXPECT_EQ((*user)->ScratchpadDesc().SizeBytes(), (*library)->MemoryConsumptionBytes());
+    ++taken_;
+    return Created{*library, *user};
+  }
+
+ private:
+  const CreateFunction create_;
+  int taken_ = 0;
+};
+
+template <typename Desc>
+std::string RowName(const ::testing::TestParamInfo<Implementation<Desc>>& row) {
+  std::string name(row.param.name);
+  std::replace(name.begin(), name.end(), '/', '_');
+  return name;
+}
+
+}  // namespace tilewire::test
+
+#endif  // TESTS_ENGINE_PRIMITIVES_ROW_TEST_H_

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensors of the tests of primitives: logical row-major values, packed into any layout and back.
+// What lies between the elements of a source is garbage, its padded tail is zero.
+#ifndef TESTS_ENGINE_PRIMITIVES_TENSORS_H_
+#define TESTS_ENGINE_PRIMITIVES_TENSORS_H_
+
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "engine/memory/index_walk.h"
+#include "engine/memory/memory_desc.h"
+#include "engine/memory/zero_padding.h"
+#include "engine/primitives/primitive.h"
+#include "tests/support/random_tensor.h"
+
+namespace tilewire::test {
+
+using Bytes = std::vector<uint8_t>;
+
+inline Bytes Garbage(const MemoryDesc& desc, uint64_t seed) {
+  Bytes bytes(desc.SizeBytes());
+  testing::FillGarbage(bytes.data(), bytes.size(), seed);
+  return bytes;
+}
+
+template <typename T>
+Bytes Pack(const MemoryDesc& desc, const std::vector<T>& values) {
+  Bytes bytes = Garbage(desc, 99);
+  const T* from = values.data();
+  ForEachIndex(desc.dims(), [&](const Dims& index) {
+    std::memcpy(&bytes[desc.Offset(index) * sizeof(T)], from++, sizeof(T));
+  });
+  ZeroPadding(desc, bytes.data());
+  return bytes;
+}
+
+template <typename T>
+std::vector<T> Unpack(const MemoryDesc& desc, const Bytes& bytes) {
+  std::vector<T> values;
+  values.reserve(desc.ElementCount());
+  ForEachIndex(desc.dims(), [&](const Dims& index) {
+    T value;
+    std::memcpy(&value, &bytes[desc.Offset(index) * sizeof(T)], sizeof(T));
+    values.push_back(value);
+  });
+  return values;
+}
+
+// The bits of floats: tells -0 from 0, and NaN equals NaN.
+inline std::vector<uint32_t> BitsOf(const std::vector<float>& values) {
+  std::vector<uint32_t> bits(values.size());
+  if (!bits.empty()) std::memcpy(bits.data(), values.data(), bits.size() * sizeof(float));
+  return bits;
+}
+
+struct Layout {
+  const char* why;
+  MemoryDesc desc;
+};
+
+// Layouts of a [N,C,spatial...] tensor of rank 2 to 5; any can be written.
+std::vector<Layout> LayoutsOf(const Dims& dims, DataType type = DataType::kF32);
+
+// Row-major.
+MemoryDesc Plain(const Dims& dims, DataType type = DataType::kF32);
+// By the name of a tag: "nChw16c".
+MemoryDesc Tagged(const Dims& dims, absl::string_view tag, DataType type = DataType::kF32);
+
+// Channel counts around the blocks of 8 and 16, in one, two and three spatial dimensions.
+std::vector<Dims> ImageDims();
+
+using Inputs = std::vector<std::pair<int, const Bytes*>>;
+
+// Executes on a copy of `before` as the argument `output`, and expects that the padded tail is zero
+// afterwards and that bytes outside the tensor are as before.
+Bytes Execute(const Primitive& primitive, const Inputs& inputs, int output, Bytes before,
+              const threading::Team& team);
+
+}  // namespace tilewire::test
+
+#endif  // TESTS_ENGINE_PRIMITIVES_TENSORS_H_
