@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/stubs/logging.h"
 #include "service/flags.h"
 #include "service/model_repository.h"
 #include "service/server.h"
@@ -89,7 +90,8 @@ int Serve(const Flags& flags) {
 int Main(int argc, char** argv) {
   Flags flags;
   if (const std::optional<int> exit_code = ParseFlags(argc, argv, &flags)) return *exit_code;
-  setenv("GRPC_VERBOSITY", "NONE", 0);  // what matters is in the statuses
+  setenv("GRPC_VERBOSITY", "NONE", 0);       // what matters is in the statuses
+  google::protobuf::SetLogHandler(nullptr);  // a client's malformed strings fill no log
   spdlog::set_default_logger(spdlog::stderr_color_mt("tilewire"));
   spdlog::set_level(spdlog::level::from_str(flags.log_level));
   if (flags.list_implementations) {
