@@ -88,7 +88,8 @@ absl::StatusOr<v1::ExecuteRequest> MakeExecuteRequest(const v1::PrimitiveDesc& d
     if (IsOutput(argument.argument())) {
       v1::WantedOutput* output = request.add_outputs();
       output->set_argument(argument.argument());
-      *output->mutable_desc() = Plain(argument.desc());
+      // A reorder is all about how the destination lies in memory: it is taken as written.
+      if (!desc.has_reorder()) *output->mutable_desc() = Plain(argument.desc());
       if (!HasSumPostOp(desc)) continue;
     }
     // Arguments arrive once, unless a sum post-op reads the destination and Create names it as an

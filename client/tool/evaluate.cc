@@ -19,6 +19,13 @@
 namespace tilewire::client {
 namespace {
 
+constexpr char kExamples[] =
+    R"(Sends the pictures one by one, each in both layouts. The exit status is 0 if the accuracy is
+reached and both layouts agree bit for bit on all outputs.
+
+  tilewire evaluate --model=digits --images=heldout/images.u8 --labels=heldout/labels.u8 \
+      --shape=3x24x20 --min_accuracy=0.98 --show=4)";
+
 struct EvaluateFlags {
   std::string model, images, labels, shape;
   double min_accuracy = 0, timeout_s = 60;
@@ -218,20 +225,16 @@ int RunEvaluate(const Server& server, const EvaluateFlags& flags) {
 }  // namespace
 
 void AddEvaluateCommand(CLI::App* app, const Server& server, int* exit_code) {
-  CLI::App* command =
-      app->add_subcommand("evaluate",
-                          "Classify labelled pictures one by one, each in both layouts; exit "
-                          "status 0 if the accuracy is reached and both\n"
-                          "layouts agree bit for bit on all outputs\n\n"
-                          "  tilewire evaluate --model=digits --images=heldout/images.u8 "
-                          "--labels=heldout/labels.u8 --shape=3x24x20 "
-                          "--show=4\n");
+  CLI::App* command = app->add_subcommand("evaluate", "Classify labelled pictures in both layouts");
+  command->footer(kExamples);
   auto flags = std::make_shared<EvaluateFlags>();
   command->add_option("--model", flags->model, "its first output gives the scores")->required();
   command->add_option("--images", flags->images, "file of bytes [count, C, H, W] without a header")
-      ->required();
+      ->required()
+      ->check(CLI::ExistingFile);
   command->add_option("--labels", flags->labels, "file of bytes [count], the right class of each")
-      ->required();
+      ->required()
+      ->check(CLI::ExistingFile);
   command->add_option("--shape", flags->shape, "CxHxW of one picture")->required();
   command->add_option("--min_accuracy", flags->min_accuracy, "share of right answers to reach")
       ->check(CLI::Range(0.0, 1.0))

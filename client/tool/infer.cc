@@ -16,6 +16,13 @@
 namespace tilewire::client {
 namespace {
 
+constexpr char kExamples[] =
+    R"(Pictures are PGM, PPM, PNG or JPEG; they are resized and cropped to the model's size.
+
+  tilewire infer --model=digits --top=3 digit.png
+  tilewire infer --model=resnet50 --mean 0.485 0.456 0.406 --std 0.229 0.224 0.225 --softmax cat.jpg
+  tilewire infer --model=digits --raw --layout=nhwc --output=features=map.raw tensor.raw)";
+
 struct InferFlags {
   std::string model, version, layout = "nchw", shape, score_output;
   std::vector<std::string> files, saves;
@@ -159,20 +166,33 @@ int RunInfer(const Server& server, const InferFlags& flags) {
   return 0;
 }
 
+void AddPictureOptions(CLI::App* command, InferFlags* flags) {
+  command->add_option("--scale", flags->normalization.scale,
+                      "value = (byte * scale - mean) / std, by default 1/255");
+  command
+      ->add_option("--mean", flags->normalization.mean,
+                   "one for all channels, or one each; by default 0")
+      ->expected(1, 3);
+  command
+      ->add_option("--std", flags->normalization.std,
+                   "one for all channels, or one each; by default 1")
+      ->expected(1, 3);
+  command
+      ->add_option("--free_size", flags->free_size,
+                   "height and width where the model leaves them open")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void AddInferCommand(CLI::App* app, const Server& server, int* exit_code) {
-  CLI::App* command = app->add_subcommand(
-      "infer",
-      "Run a model on pictures (PGM, PPM, PNG, JPEG) or raw tensor files; print the best "
-      "classes\n\n"
-      "  tilewire infer --model=digits --top=3 digit.png\n"
-      "  tilewire infer --model=resnet50 --mean 0.485 0.456 0.406 --std 0.229 0.224 0.225 "
-      "--softmax cat.jpg\n"
-      "  tilewire infer --model=digits --raw --layout=nhwc --output=features=map.raw tensor.raw\n");
+  CLI::App* command = app->add_subcommand("infer", "Run a model on pictures or raw tensor files");
+  command->footer(kExamples);
   auto flags = std::make_shared<InferFlags>();
   command->add_option("files", flags->files, "one file an input; several requests in turn")
-      ->required();
+      ->required()
+      ->check(CLI::ExistingFile);
   command->add_option("--model", flags->model, "the model to call")->required();
   command->add_option("--model_version", flags->version, "by default the highest");
   command->add_flag("--raw", flags->raw,
@@ -189,21 +209,7 @@ void AddInferCommand(CLI::App* app, const Server& server, int* exit_code) {
                       "the output that holds the scores; by default the first");
   command->add_option("--output", flags->saves,
                       "NAME or NAME=FILE: write this output's raw bytes there [NAME.raw]");
-  command->add_option("--scale", flags->normalization.scale,
-                      "value = (byte * scale - mean) / std, by default 1/255");
-  command
-      ->add_option("--mean", flags->normalization.mean,
-                   "one for all channels, or one each; by default 0")
-      ->expected(1, 3);
-  command
-      ->add_option("--std", flags->normalization.std,
-                   "one for all channels, or one each; by default 1")
-      ->expected(1, 3);
-  command
-      ->add_option("--free_size", flags->free_size,
-                   "height and width where the model leaves them open")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  AddPictureOptions(command, flags.get());
   command->add_option("--timeout", flags->timeout_s, "seconds for an answer")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();

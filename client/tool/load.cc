@@ -13,6 +13,13 @@
 namespace tilewire::client {
 namespace {
 
+constexpr char kExamples[] =
+    R"(Prints latency and throughput. Equal inputs must give equal bytes; if one does not, or on
+an error, the exit status is 1.
+
+  tilewire load --model=digits --concurrency=2 --duration=10
+  tilewire load --model=resnet50 --requests=100 --batch=8 --layout=nhwc)";
+
 struct LoadFlags {
   std::string model, layout = "nchw";
   int concurrency = 1;
@@ -86,12 +93,8 @@ int RunLoadCommand(const Server& server, const LoadFlags& flags) {
 }  // namespace
 
 void AddLoadCommand(CLI::App* app, const Server& server, int* exit_code) {
-  CLI::App* command = app->add_subcommand(
-      "load",
-      "Send requests in a closed loop; print latency and throughput; check that equal inputs give "
-      "equal bytes\n\n"
-      "  tilewire load --model=digits --concurrency=2 --duration=10\n"
-      "  tilewire load --model=resnet50 --requests=100 --batch=8 --layout=nhwc\n");
+  CLI::App* command = app->add_subcommand("load", "Send requests in a closed loop, check answers");
+  command->footer(kExamples);
   auto flags = std::make_shared<LoadFlags>();
   command->add_option("--model", flags->model, "the model to call")->required();
   command

@@ -13,18 +13,17 @@
 namespace tilewire::client {
 namespace {
 
-constexpr char kDescription[] =
-    "Compile one primitive on the server, run it, print what was chosen and how long it took\n\n"
-    "  tilewire primitive convolution --src=1x64x56x56 --weights=64x64x3x3 --padding=1 --relu\n"
-    "  tilewire primitive inner_product --src=1x2048 --weights=1000x2048 --bias\n"
-    "  tilewire primitive pooling --src=1x64x112x112:nhwc --kernel=3 --strides=2 --padding=1\n"
-    "  tilewire primitive eltwise --src=1x64x56x56 --algorithm=tanh\n"
-    "  tilewire primitive softmax --src=1x1000 --axis=1\n"
-    "  tilewire primitive sum --src=1x64x56x56 1x64x56x56 --scales 1 0.5\n"
-    "  tilewire primitive concat --src=1x24x6x5 1x16x6x5 --axis=1\n"
-    "  tilewire primitive shuffle --src=1x40x6x5 --group_size=10\n"
-    "  tilewire primitive reorder --src=1x64x56x56:nchw --dst=1x64x56x56:nChw16c\n\n"
-    "Tensors are written [type:]dims[:layout].\n";
+constexpr char kExamples[] = R"(Tensors are written [type:]dims[:layout].
+
+  tilewire primitive convolution --src=1x64x56x56 --weights=64x64x3x3 --padding=1 --relu
+  tilewire primitive inner_product --src=1x2048 --weights=1000x2048 --bias
+  tilewire primitive pooling --src=1x64x112x112:nhwc --kernel=3 --strides=2 --padding=1
+  tilewire primitive eltwise --src=1x64x56x56 --algorithm=tanh
+  tilewire primitive softmax --src=1x1000 --axis=1
+  tilewire primitive sum --src 1x64x56x56 1x64x56x56 --scales 1 0.5
+  tilewire primitive concat --src 1x24x6x5 1x16x6x5 --axis=1
+  tilewire primitive shuffle --src=1x40x6x5 --group_size=10
+  tilewire primitive reorder --src=1x64x56x56:nchw --dst=1x64x56x56:nChw16c)";
 
 void PrintCreated(const v1::CreateResponse& created) {
   absl::PrintF("implementation  %s\n", created.implementation());
@@ -101,7 +100,9 @@ void AddShapeOptions(CLI::App* command, PrimitiveText* text) {
 }  // namespace
 
 void AddPrimitiveCommand(CLI::App* app, const Server& server, int* exit_code) {
-  CLI::App* command = app->add_subcommand("primitive", kDescription);
+  CLI::App* command =
+      app->add_subcommand("primitive", "Compile and time one primitive on the server");
+  command->footer(kExamples);
   auto text = std::make_shared<PrimitiveText>();
   auto repeat = std::make_shared<int>(10);
   auto relu = std::make_shared<bool>(false);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `tilewire probe`: is the server healthy? For containers and scripts.
+#include <cstdio>
+
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "client/tool/command.h"
 
@@ -18,8 +21,11 @@ void AddProbeCommand(CLI::App* app, const Server& server, int* exit_code) {
   command->callback([=, &server] {
     const absl::Time deadline = absl::Now() + absl::Seconds(*timeout_s);
     auto client = Client::Connect(server.address, {.timeout = absl::Seconds(*timeout_s)});
-    *exit_code =
-        Report(client.ok() ? (*client)->Health(*model, deadline - absl::Now()) : client.status());
+    const absl::Status health =
+        client.ok() ? (*client)->Health(*model, deadline - absl::Now()) : client.status();
+    if (health.ok())
+      absl::PrintF("%s serves%s\n", server.address, model->empty() ? "" : " " + *model);
+    *exit_code = Report(health);
   });
 }
 

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A server within the process that answers as a test tells it to.
+#ifndef TESTS_CLIENT_FAKE_SERVER_H_
+#define TESTS_CLIENT_FAKE_SERVER_H_
+
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/server_builder.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "client/client.h"
+
+namespace tilewire::client {
+
+// One model `echo`: input x [N,3,4,5], outputs scores [N,4] and map [N,3,4,5]; it answers with what
+// it got.
+class FakeService final : public inference::GRPCInferenceService::Service {
+ public:
+  // Applied to each answer; `number` counts the requests from 0.
+  std::function<grpc::Status(int number, const inference::ModelInferRequest& request,
+                             inference::ModelInferResponse* response)>
+      edit;
+
+  grpc::Status ModelMetadata(grpc::ServerContext*, const inference::ModelMetadataRequest* request,
+                             inference::ModelMetadataResponse* response) override {
+    if (request->name() != "echo") {
+      return {grpc::StatusCode::NOT_FOUND, "no model '" + request->name() + "'"};
+    }
+    response->set_name("echo");
+    response->add_versions("1");
+    Describe("x", {-1, 3, 4, 5}, response->add_inputs());
+    Describe("scores", {-1, 4}, response->add_outputs());
+    Describe("map", {-1, 3, 4, 5}, response->add_outputs());
+    (*response->mutable_properties())["labels"] = "zero\none\ntwo\n";
+    return grpc::Status::OK;
+  }
+
+  grpc::Status ModelInfer(grpc::ServerContext*, const inference::ModelInferRequest* request,
+                          inference::ModelInferResponse* response) override {
+    const int number = count_++;
+    response->set_id(request->id());
+    response->set_model_version("1");
+    for (const auto& wanted : request->outputs()) {
+      auto* output = response->add_outputs();
+      output->set_name(wanted.name());
+      output->set_datatype("FP32");
+      *output->mutable_shape() = request->inputs(0).shape();
+      *output->mutable_parameters() = wanted.parameters();
+      response->add_raw_output_contents(request->raw_input_contents(0));
+    }
+    return edit ? edit(number, *request, response) : grpc::Status::OK;
+  }
+
+ private:
+  template <typename Wire>
+  static void Describe(const char* name, std::initializer_list<int64_t> shape, Wire* tensor) {
+    tensor->set_name(name);
+    tensor->set_datatype("FP32");
+    for (const int64_t size : shape) tensor->add_shape(size);
+  }
+
+  std::atomic<int> count_ = 0;
+};
+
+class FakeServer {
+ public:
+  explicit FakeServer(FakeService* service) {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::ServerBuilder builder;
+    builder.RegisterService(service);
+    server_ = builder.BuildAndStart();
+  }
+
+  std::unique_ptr<Client> NewClient() {
+    return std::make_unique<Client>(server_->InProcessChannel(grpc::ChannelArguments()));
+  }
+  grpc::Server* server() { return server_.get(); }
+
+ private:
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace tilewire::client
+
+#endif  // TESTS_CLIENT_FAKE_SERVER_H_

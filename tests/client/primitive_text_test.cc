@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/primitive_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/status_matchers.h"
+
+namespace tilewire::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::tilewire::testing::IsOk;
+using ::tilewire::testing::StatusIs;
+
+TEST(ParsePrimitive, ConvolutionDestinationFollows) {
+  PrimitiveText text{.kind = "convolution", .srcs = {"2x16x9x7"}, .weights = "32x16x3x3"};
+  text.strides = "2x1";
+  text.padding = "1";
+  text.post_ops = {"sum", "relu"};
+  const auto desc = ParsePrimitive(text);
+  ASSERT_THAT(desc, IsOk());
+  EXPECT_THAT(desc->convolution().dst().dims(), ElementsAre(2, 32, 5, 7));
+  EXPECT_EQ(desc->convolution().dst().tag(), "any");
+  EXPECT_EQ(desc->convolution().src().tag(), "any");
+  EXPECT_TRUE(desc->attributes().post_ops(0).has_sum());
+  EXPECT_EQ(desc->attributes().post_ops(1).eltwise().op().algorithm(), v1::ELTWISE_RELU);
+}
+
+TEST(ParsePrimitive, GroupsSplitTheWeights) {
+  PrimitiveText text{.kind = "convolution", .srcs = {"1x16x5x5:nhwc"}, .weights = "32x4x1x1"};
+  text.groups = 4;
+  const auto desc = ParsePrimitive(text);
+  ASSERT_THAT(desc, IsOk());
+  EXPECT_THAT(desc->convolution().weights().dims(), ElementsAre(4, 8, 4, 1, 1));
+  EXPECT_EQ(desc->convolution().src().tag(), "nhwc");
+}
+
+TEST(ParsePrimitive, ConcatAddsAlongTheAxis) {
+  const auto desc = ParsePrimitive({.kind = "concat", .srcs = {"1x24x6x5", "1x16x6x5"}});
+  ASSERT_THAT(desc, IsOk());
+  EXPECT_THAT(desc->concat().dst().dims(), ElementsAre(1, 40, 6, 5));
+}
+
+TEST(ParsePrimitive, SaysWhatIsWrong) {
+  struct Case {
+    PrimitiveText text;
+    const char* message;
+  };
+  const Case kCases[] = {
+      {{.kind = "fft", .srcs = {"1x2"}}, "one of convolution"},
+      {{.kind = "eltwise"}, "--src"},
+      {{.kind = "eltwise", .srcs = {"1xtwo"}}, "1x64x56x56"},
+      {{.kind = "eltwise", .srcs = {"f7:1x2"}}, "one of f16, bf16, f32"},
+      {{.kind = "eltwise", .srcs = {"99999999x99999999"}}, "2^30"},
+      {{.kind = "eltwise", .srcs = {"1x2"}, .algorithm = "sine"}, "relu, tanh"},
+      {{.kind = "pooling", .srcs = {"1x2x3x3"}}, "--kernel"},
+      {{.kind = "pooling", .srcs = {"1x2x3x3"}, .strides = "0", .kernel = "1x2x3"}, "--kernel"},
+      {{.kind = "convolution", .srcs = {"1x2x3x3"}, .weights = "4x2"}, "--weights"},
+      {{.kind = "convolution", .srcs = {"1x2x3x3"}, .weights = "4x2x1x1", .groups = 3}, "--groups"},
+      {{.kind = "concat", .srcs = {"1x2"}, .axis = 2}, "--axis"},
+      {{.kind = "reorder", .srcs = {"1x2"}}, "--dst"},
+  };
+  for (const Case& c : kCases) {
+    EXPECT_THAT(ParsePrimitive(c.text), StatusIs(absl::StatusCode::kInvalidArgument, c.message))
+        << c.text.kind;
+  }
+}
+
+TEST(MakeExecuteRequest, SumPostOpBringsTheDestinationToo) {
+  const auto desc = ParsePrimitive({.kind = "eltwise", .srcs = {"1x2"}, .post_ops = {"sum"}});
+  ASSERT_THAT(desc, IsOk());
+  v1::CreateResponse created;
+  created.set_id("id");
+  for (const int argument : {v1::ARGUMENT_SRC, v1::ARGUMENT_DST}) {
+    v1::ArgumentDesc* added = created.add_arguments();
+    added->set_argument(argument);
+    *added->mutable_desc() = *ParseMemoryDesc("1x2:nc");
+  }
+  const auto request = MakeExecuteRequest(*desc, created);
+  ASSERT_THAT(request, IsOk());
+  ASSERT_EQ(request->inputs_size(), 2);
+  EXPECT_EQ(request->inputs(1).argument(), v1::ARGUMENT_DST);
+  EXPECT_EQ(request->inputs(1).content().size(), 8);
+  ASSERT_EQ(request->outputs_size(), 1);
+}
+
+TEST(ToText, NamesTypeShapeAndLayout) {
+  EXPECT_EQ(ToText(*ParseMemoryDesc("u8:1x2x3x4:nhwc")), "u8:1x2x3x4:nhwc");
+  EXPECT_EQ(ToText(*ParseMemoryDesc("1x2")), "f32:1x2:plain");
+}
+
+}  // namespace
+}  // namespace tilewire::client

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sourced by the tests of this folder: start_server [OPTION...] starts the server on the built-in
+# models and sets $server_address and $server_pid; it is stopped when the test ends.
+
+server_log=$(mktemp -p "$TEST_TMPDIR" server.XXXXXX.log)
+
+start_server() {
+  service/tilewire-server --model_repository=deploy/models --host=127.0.0.1 --port=0 "$@" \
+    >"$server_log" 2>&1 &
+  server_pid=$!
+  trap 'kill -KILL $server_pid 2>/dev/null' EXIT
+  server_address=
+  until [[ $server_address ]]; do
+    kill -0 "$server_pid" 2>/dev/null || { echo "the server ended:"; cat "$server_log"; exit 1; }
+    sleep 0.05
+    server_address=$(sed -n 's/.*listening on \([^ ]*:[0-9]*\).*/\1/p' "$server_log" | head -n 1)
+  done
+}
+
+# SIGTERM must end it with status 0.
+stop_server() {
+  kill -TERM "$server_pid"
+  wait "$server_pid" || {
+    echo "after SIGTERM the server ended with status $?"
+    cat "$server_log"
+    exit 1
+  }
+  trap - EXIT
+}

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Every subcommand of `tilewire` against a real server: exit status and what it prints.
+set -uo pipefail
+
+source tests/integration/start_server.sh
+tilewire=client/tilewire
+digits=deploy/models/digits
+out=$TEST_TMPDIR/out
+failures=0
+
+# expect STATUS PATTERN ARGUMENT...: `tilewire ARGUMENT...` ends with STATUS and prints a line that
+# matches PATTERN.
+expect() {
+  local status=$1 pattern=$2
+  shift 2
+  "$tilewire" "$@" >"$out" 2>&1
+  local got=$?
+  if [[ $got -ne $status ]] || ! grep -qE -- "$pattern" "$out"; then
+    echo "FAILED: tilewire $* ended with $got (want $status) or printed nothing like '$pattern':"
+    cat "$out"
+    failures=$((failures + 1))
+  fi
+}
+
+primitive() { expect 0 "$1" primitive "${@:2}" --repeat=2; }
+
+start_server
+export TILEWIRE_SERVER=$server_address
+
+expect 0 '^tilewire [0-9]+\.[0-9]+' --version
+expect 0 'tilewire load' --help
+expect 2 'subcommand'
+expect 2 'help' unheard-of
+expect 0 'serves$' probe
+expect 0 'serves digits' probe --model=digits
+expect 1 'NOT_FOUND' probe --model=nope
+expect 1 'UNAVAILABLE.*127.0.0.1:1 ' probe --server=127.0.0.1:1 --timeout=0.2
+expect 1 'UNAVAILABLE.*127.0.0.1:1 ' models --host=127.0.0.1 --port=1 --connect_timeout=0.2
+expect 0 'digits.* ready' models
+expect 0 'image FP32 Nx3x24x20' models --model=digits
+expect 1 'NOT_FOUND' models --model=nope
+
+evaluate=(evaluate --model=digits --images="$digits/heldout/images.u8" --shape=3x24x20)
+expect 0 'agree bit for bit' "${evaluate[@]}" --labels="$digits/heldout/labels.u8" --show=2 \
+  --min_accuracy="$(cat "$digits/accuracy.txt")"
+expect 1 'too low' "${evaluate[@]}" --labels="$digits/heldout/labels.u8" --min_accuracy=1
+expect 2 'bytes' "${evaluate[@]}" --labels="$digits/labels.txt"
+
+# The first held-out digit as a colour picture: planes to pixels.
+picture=$TEST_TMPDIR/digit.ppm
+/usr/bin/python3 - "$digits/heldout/images.u8" "$picture" <<'PYTHON'
+import sys
+planes = open(sys.argv[1], 'rb').read(3 * 480)
+pixels = bytes(planes[c * 480 + i] for i in range(480) for c in range(3))
+open(sys.argv[2], 'wb').write(b'P6 20 24 255\n' + pixels)
+PYTHON
+label=$(od -An -tu1 -N1 "$digits/heldout/labels.u8" | tr -d ' ')
+for layout in nchw nhwc; do
+  expect 0 " $label  $label\$" infer --model=digits --top=1 --layout=$layout "$picture"
+done
+expect 0 'features: FP32 1x40x6x5 nchw' infer --model=digits \
+  --output=features="$TEST_TMPDIR/f.raw" "$picture"
+[[ $(stat -c %s "$TEST_TMPDIR/f.raw") -eq 4800 ]] || {
+  echo "FAILED: the features are not 1x40x6x5 floats"
+  failures=$((failures + 1))
+}
+head -c 11520 /dev/zero >"$TEST_TMPDIR/zeros.raw"
+expect 0 ' [0-9] ' infer --model=digits --raw --softmax --top=10 "$TEST_TMPDIR/zeros.raw"
+expect 1 'not a PGM' infer --model=digits "$digits/labels.txt"
+expect 1 'INVALID_ARGUMENT' infer --model=digits --raw "$digits/labels.txt"
+expect 2 'does not exist' infer --model=digits missing.png
+
+expect 0 'errors +0, .*: 0$' load --model=digits --concurrency=2 --requests=40
+expect 0 'rows/s' load --model=digits --duration=0.3 --batch=3 --layout=nhwc
+expect 1 'NOT_FOUND' load --model=nope --requests=1
+
+primitive 'implementation +convolution/' \
+  convolution --src=1x64x14x14 --weights=64x64x3x3 --padding=1 --relu
+primitive 'cache hit' \
+  convolution --src=1x64x14x14 --weights=64x64x3x3 --padding=1 --relu
+primitive 'convolution/' convolution --src=2x16x9x9:nhwc --weights=32x4x3x3 \
+  --groups=4 --strides=2 --bias --post_op sum
+primitive 'inner_product/' inner_product --src=1x100 --weights=10x100 --bias
+primitive 'pooling/' pooling --src=1x17x12x12:nhwc --kernel=3 --strides=2 --padding=1
+primitive 'eltwise/' eltwise --src=1x17x5x5 --algorithm=tanh
+primitive 'softmax/' softmax --src=2x10 --axis=1
+primitive 'sum/' sum --src 1x8x5x5 1x8x5x5 --scales 1 0.5
+primitive 'concat/' concat --src 1x24x6x5 1x16x6x5 --axis=1
+primitive 'shuffle/' shuffle --src=1x40x6x5 --group_size=10
+primitive 'diff_src' shuffle --src=1x40x6x5 --group_size=10 --backward
+primitive 'dst .*nChw16c' reorder --src=1x17x5x5 --dst=1x17x5x5:nChw16c
+expect 1 'INVALID_ARGUMENT.*bogus' primitive reorder --src=1x2x3x4 --dst=1x2x3x4:bogus
+expect 2 'kernel' primitive pooling --src=1x2x3x4
+
+stop_server
+expect 1 'UNAVAILABLE' probe --timeout=0.2
+[[ $failures -eq 0 ]] || { echo "$failures failures"; exit 1; }
