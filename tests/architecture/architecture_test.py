@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the tree against its own rules; each rule is also shown to notice what it forbids."""
+
+import os
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, HERE)
+
+import includes  # noqa: E402
+import names  # noqa: E402
+import sizes  # noqa: E402
+from tree import Tree  # noqa: E402
+
+CHECKS = {
+    "include direction": includes.check,
+    "file length": sizes.check_files,
+    "function length": sizes.check_functions,
+    "top level": names.check_top_level,
+    "file and class names": names.check_file_names,
+    "words": names.check_words,
+    "licenses": names.check_licenses,
+    "a README in each room": names.check_readmes_exist,
+    "paths in documents": names.check_readme_paths,
+    "a file for each implementation": names.check_implementation_files,
+}
+
+SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+LONG_BODY = "  x();\n" * 61
+
+# Each breaks one rule, which the check must notice: (check, path, text).
+VIOLATIONS = [
+    (includes.check, "engine/graph/a.cc", '#include "engine/primitives/primitive.h"\n'),
+    (includes.check, "engine/memory/a.h", '#include "engine/runtime/plan.h"\n'),
+    (includes.check, "engine/runtime/a.cc", '#include <tbb/parallel_for.h>\n'),
+    (includes.check, "engine/primitives/sum/a.cc", '#include "engine/primitives/eltwise/b.h"\n'),
+    (includes.check, "client/a.cc", '#include "engine/engine.h"\n'),
+    (includes.check, "service/a.cc", '#include "engine/runtime/plan.h"\n'),
+    (sizes.check_files, "engine/a.h", SPDX + "\n" * 200),
+    (sizes.check_files, "engine/a.cc", SPDX + "\n" * 500),
+    (sizes.check_functions, "engine/a.cc", "void F() {\n" + LONG_BODY + "}\n"),
+    (sizes.check_functions, "engine/a.h",
+     "namespace n {\nclass ABSL_LOCKABLE A final : B {\n int G() const {\n" + LONG_BODY + "}\n};\n}\n"),
+    (names.check_top_level, "scripts/a.sh", ""),
+    (names.check_file_names, "engine/string_utils.h", ""),
+    (names.check_file_names, "engine/a.h", "class CacheManager : Base {};\n"),
+    (names.check_words, "engine/a.h", "// " + names.BANNED_WORDS[0] + ": later\n"),
+    (names.check_words, "deploy/a.sh", "cd /work" + "/main\n"),
+    (names.check_licenses, "engine/a.h", "#include <vector>\n"),
+    (names.check_readmes_exist, "engine/base/a.h", ""),
+    (names.check_readme_paths, "README.md", "see `engine/nowhere.h`\n"),
+    (names.check_readme_paths, "README.md", "see [it](docs/nowhere.md)\n"),
+    (names.check_implementation_files, "engine/primitives/sum/sum.cc",
+     '{"sum/reference", Isa::kBaseline, R, C},\n'),
+    (names.check_implementation_files, "engine/primitives/sum/reference.cc", "int x;\n"),
+]
+
+# Each looks like a violation and is none: (check, path, text).
+LEGAL = [
+    (includes.check, "engine/graph/a.cc", '#include "engine/jit/eltwise.h"\n'),
+    (includes.check, "engine/cache/a.cc", '#include "engine/base/status_macros.h"\n'),
+    (includes.check, "tests/engine/a.cc", '#include "engine/runtime/plan.h"\n'),
+    (sizes.check_functions, "engine/a.cc", "constexpr Row kRows[] = {\n" + "  {1},\n" * 90 + "};\n"),
+    (sizes.check_functions, "engine/a.cc",
+     "namespace {\nclass A {\n" + "  int F() { return 1'000; }\n" * 90 + "};\n}\n"),
+    (sizes.check_functions, "engine/a.cc",
+     "void F() {\n  const int rows[] = {\n" + "    {1},\n" * 90 + "  };\n  x();\n}\n"),
+    (sizes.check_functions, "engine/a.cc", 'void F() {\n  s = R"(\n' + "{\n" * 9 + ')";\n}\n'),
+    (names.check_file_names, "engine/data_type.h", "class DataType {};\n"),
+]
+
+
+def tree_of(path, text):
+    folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+    file = os.path.join(folder, path)
+    os.makedirs(os.path.dirname(file), exist_ok=True)
+    with open(file, "w", encoding="utf-8") as out:
+        out.write(text)
+    return Tree(folder, [path])
+
+
+class ArchitectureTest(unittest.TestCase):
+    def test_the_tree_keeps_its_rules(self):
+        tree = Tree(os.path.dirname(os.path.dirname(HERE)))
+        self.assertIn("engine/engine.h", tree.files)
+        for name, check in CHECKS.items():
+            with self.subTest(name):
+                problems = check(tree)
+                self.assertFalse(problems, "\n" + "\n".join(problems))
+
+    def test_checks_notice_violations(self):
+        for check, path, text in VIOLATIONS:
+            with self.subTest(check=check.__name__, path=path, text=text[:60]):
+                self.assertTrue(check(tree_of(path, text)))
+
+    def test_checks_let_legal_code_pass(self):
+        for check, path, text in LEGAL:
+            with self.subTest(check=check.__name__, path=path, text=text[:60]):
+                self.assertEqual(check(tree_of(path, text)), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which room may include which: the table of rooms, as rules."""
+
+import re
+
+# A room may include itself, these, and what these may include.
+ROOMS = {
+    "engine/base": [],
+    "engine/cpu": ["engine/base"],
+    "engine/memory": ["engine/base"],
+    "engine/threading": ["engine/base", "engine/cpu"],
+    "engine/jit": ["engine/base", "engine/cpu"],
+    "engine/primitives": ["engine/base", "engine/cpu", "engine/memory", "engine/threading",
+                          "engine/jit"],
+    "engine/cache": ["engine/primitives"],
+    "engine/graph": ["engine/base", "engine/memory", "protos"],
+    "engine/runtime": ["engine/cache", "engine/graph", "engine/primitives"],
+    "engine": ["engine/runtime", "engine/cache"],
+    "service": ["engine/memory", "protos"],
+    "client": ["protos"],
+    "protos": [],
+    "deploy": [],
+}
+
+# Single headers beyond the room's row.
+HEADERS = {
+    # The names and formulas of elementwise functions are data, not kernels.
+    "engine/graph": ["engine/jit/eltwise.h"],
+    "service": ["engine/engine.h"],
+}
+
+# Libraries that only some rooms may know.
+LIBRARIES = {
+    r"(oneapi/)?tbb/": ["engine/threading"],
+    r"xbyak/": ["engine/jit", "engine/primitives"],
+    r"grpc(pp|\+\+)?/": ["service", "client"],
+    r"google/protobuf/": ["engine/graph", "service", "client"],
+    r"spdlog/": ["engine", "service", "client"],
+    r"(oneapi/)?dnnl": [],
+}
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+
+
+def room_of(path):
+    """The longest room that holds `path`; None for tests and for what is outside the project."""
+    best = None
+    for room in ROOMS:
+        if path.startswith(room + "/") and (best is None or len(room) > len(best)):
+            best = room
+    return best
+
+
+def reachable(room):
+    seen, todo = {room}, [room]
+    while todo:
+        for other in ROOMS[todo.pop()]:
+            if other not in seen:
+                seen.add(other)
+                todo.append(other)
+    return seen
+
+
+def _facade_surface(tree):
+    """engine/engine.h and the headers it includes: what its users see of the engine anyway."""
+    if "engine/engine.h" not in tree.files:
+        return []
+    return [quoted for quoted, _ in _INCLUDE.findall(tree.text("engine/engine.h")) if quoted]
+
+
+def _primitive_folder(path):
+    match = re.match(r"engine/primitives/(\w+)/", path)
+    return match.group(1) if match else None
+
+
+def _wrong_room(path, room, header, facade):
+    other = room_of(header)
+    if other is None or other in reachable(room) or header in HEADERS.get(room, []):
+        return None
+    if room == "service" and header in facade:
+        return None
+    return f"{path}: {room} may not include {header}"
+
+
+def _wrong_primitive(path, header):
+    mine, other = _primitive_folder(path), _primitive_folder(header)
+    if mine and other and mine != other:
+        return f"{path}: a primitive's folder may not include another's ({header})"
+    return None
+
+
+def _wrong_library(path, room, header):
+    for library, rooms in LIBRARIES.items():
+        if re.match(library, header) and room not in rooms:
+            return f"{path}: {room} may not include {header}"
+    return None
+
+
+def check(tree):
+    problems = []
+    facade = _facade_surface(tree)
+    for path in tree.with_suffix(".h", ".cc", ".inc"):
+        room = room_of(path)
+        if room is None:
+            continue
+        for quoted, bracketed in _INCLUDE.findall(tree.text(path)):
+            header = quoted or bracketed
+            problems += filter(None, [_wrong_room(path, room, header, facade),
+                                      _wrong_primitive(path, header),
+                                      _wrong_library(path, room, header)])
+    return problems

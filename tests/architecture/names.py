@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names: top level, files, classes, implementations, paths in documents, words that may not stand."""
+
+import glob
+import os
+import re
+
+from tree import without_comments_and_strings
+
+TOP_LEVEL = {"WORKSPACE", "BUILD", "service", "engine", "protos", "client", "deploy", "tests",
+             "README.md"}
+
+# Put together here, so that this file does not hold them.
+BANNED_WORDS = ["TO" + "DO", "FIX" + "ME", "X" + "XX"]
+BANNED_PATHS = ["/work" + "/", "../sha" + "red"]
+BANNED_FILE_WORDS = {"utils", "util", "common", "helper", "helpers", "manager", "impl", "misc"}
+BANNED_FILES = {"data", "info"}
+_BANNED_CLASS = re.compile(r"\b(?:class|struct)\s+(\w*(?:Utils|Helper|Manager|Impl))\b[^;]*?\{")
+
+_TEXT = (".h", ".cc", ".inc", ".py", ".sh", ".proto", ".md", ".bzl", ".yaml", ".yml", ".txt", "BUILD",
+         "WORKSPACE", "Dockerfile")
+_SOURCE = (".h", ".cc", ".py", ".sh", ".proto")
+
+
+def check_top_level(tree):
+    tops = sorted({path.split("/")[0] for path in tree.files})
+    return [f"{top}: not one of the top level's entries" for top in tops
+            if top not in TOP_LEVEL and not top.startswith(".")]
+
+
+def check_file_names(tree):
+    problems = []
+    for path in tree.with_suffix(*_SOURCE):
+        stem = os.path.splitext(os.path.basename(path))[0]
+        if stem in BANNED_FILES or BANNED_FILE_WORDS & set(stem.split("_")):
+            problems.append(f"{path}: a name that says nothing")
+    for path in tree.with_suffix(".h", ".cc"):
+        for name in _BANNED_CLASS.findall(without_comments_and_strings(tree.text(path))):
+            problems.append(f"{path}: class {name}: a name that says nothing")
+    return problems
+
+
+def check_words(tree):
+    problems = []
+    for path in tree.with_suffix(*_TEXT):
+        for number, line in enumerate(tree.text(path).splitlines(), 1):
+            for word in BANNED_WORDS:
+                if re.search(rf"\b{word}\b", line):
+                    problems.append(f"{path}:{number}: {word}")
+            for machine_path in BANNED_PATHS:
+                if machine_path in line:
+                    problems.append(f"{path}:{number}: a path of somebody's machine: {machine_path}")
+    return problems
+
+
+def check_licenses(tree):
+    return [f"{path}: no SPDX line on top" for path in tree.with_suffix(*_SOURCE)
+            if "SPDX-License-Identifier: Apache-2.0" not in "".join(
+                tree.text(path).splitlines(keepends=True)[:3])]
+
+
+def check_readmes_exist(tree):
+    rooms = sorted({path.rsplit("/", 1)[0] for path in tree.files
+                    if re.fullmatch(r"(engine/\w+|service|client|deploy|protos|tests)/[^/]+", path)})
+    return [f"{room}: no README.md" for room in rooms if f"{room}/README.md" not in tree.files]
+
+
+def _named_paths(text):
+    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    for token in re.findall(r"`([^`\n]+)`", text):
+        token = token.split(" ")[0].rstrip(".,:/")
+        token = re.sub(r":\d+$", "", token)
+        if re.fullmatch(r"[\w./*-]+", token):
+            yield token
+    for target in re.findall(r"\]\(([^)#\s]+)", text):
+        if "://" not in target:
+            yield target
+
+
+def _looks_like_ours(token):
+    if token.startswith(("/", "~", "-")):
+        return False
+    first = token.split("/")[0]
+    if "/" in token and first in TOP_LEVEL:
+        return True
+    return re.search(r"\w\.(h|cc|proto|sh|md|bzl)$", token) is not None
+
+
+def _exists(tree, folder, token, names):
+    for base in ("", folder):
+        pattern = os.path.normpath(os.path.join(tree.root, base, token))
+        if "*" in token and glob.glob(pattern) or os.path.exists(pattern):
+            return True
+    return "/" not in token and token in names
+
+
+def check_readme_paths(tree):
+    names = {os.path.basename(path) for path in tree.files}
+    problems = []
+    for path in tree.with_suffix(".md"):
+        folder = os.path.dirname(path)
+        for token in _named_paths(tree.text(path)):
+            if _looks_like_ours(token) and not _exists(tree, folder, token, names):
+                problems.append(f"{path}: names `{token}`, which does not exist")
+    return problems
+
+
+def implementations(tree):
+    """(file of the table, name) of every row of every primitive's table."""
+    rows = []
+    for path in tree.with_suffix(".cc"):
+        match = re.fullmatch(r"engine/primitives/(\w+)/[^/]+", path)
+        if not match:
+            continue
+        pattern = rf'\{{\s*"({match.group(1)}/\w+)",\s*(?:\w+::)*Isa::'
+        rows += [(path, name) for name in re.findall(pattern, tree.text(path))]
+    return rows
+
+
+def check_implementation_files(tree):
+    rows = implementations(tree)
+    problems = [f"{path}: {name} has no engine/primitives/{name}.cc" for path, name in rows
+                if f"engine/primitives/{name}.cc" not in tree.files]
+    folders = {path.split("/")[2] for path in tree.files
+               if re.fullmatch(r"engine/primitives/\w+/[^/]+\.cc", path)}
+    names = {name for _, name in rows}
+    problems += [f"engine/primitives/{folder}: no row {folder}/reference in its table"
+                 for folder in sorted(folders) if f"{folder}/reference" not in names]
+    return problems
