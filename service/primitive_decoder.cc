@@ -264,8 +264,11 @@ absl::StatusOr<Attributes> DecodeAttributes(const v1::Attributes& message) {
 int64_t DescribedBytes(const OpDesc& desc) {
   std::optional<int64_t> total = 0;
   for (const MemoryDesc* tensor : std::visit(Tensors(), desc)) {
-    if (tensor->format_kind() != FormatKind::kBlocked) continue;
-    total = CheckedAdd(*total, tensor->SizeBytes());
+    if (tensor->IsZero()) continue;
+    // Whatever layout the primitive chooses for `any`, it holds at least the elements.
+    total =
+        CheckedAdd(*total, tensor->IsAny() ? tensor->ElementCount() * SizeOf(tensor->data_type())
+                                           : tensor->SizeBytes());
     if (!total) return std::numeric_limits<int64_t>::max();
   }
   return *total;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/pooling/pooling.h"
 
+#include <algorithm>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/layout.h"
@@ -32,15 +35,19 @@ namespace {
 absl::Status CheckSpatial(const PoolingDesc& desc, int d) {
   const int64_t in = desc.src.dim(d + 2), out = desc.dst.dim(d + 2);
   const int64_t kernel = desc.kernel[d], stride = desc.strides[d], left = desc.padding_left[d];
-  if (kernel < 1 || stride < 1 || left < 0 || desc.padding_right[d] < 0 || left >= kernel) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "spatial dimension ", d, ": kernel ", kernel, ", stride ", stride, ", padding ", left,
-        " and ", desc.padding_right[d], " (kernel and stride >= 1, 0 <= padding < kernel)"));
+  constexpr int64_t kLargest = int64_t{1} << 30;
+  if (kernel < 1 || stride < 1 || left < 0 || desc.padding_right[d] < 0 || left >= kernel ||
+      std::max({kernel, stride, desc.padding_right[d]}) > kLargest) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("spatial dimension ", d, ": kernel ", kernel, ", stride ", stride,
+                     ", padding ", left, " and ", desc.padding_right[d],
+                     " (1 <= kernel and stride <= 2^30, 0 <= padding on the left < kernel)"));
   }
-  // Wide enough for every sum below: no size of a tensor comes near 2^62.
+  // No sum below overflows: a tensor's size is below 2^62.
   const int64_t allowed = (in + left + desc.padding_right[d] - kernel) / stride + 1;
   const bool room = in + left + desc.padding_right[d] >= kernel;
-  const bool rounded_up = (out - 1) * stride - left < in;
+  const std::optional<int64_t> last = CheckedMul(out - 1, stride);  // where the last window starts
+  const bool rounded_up = last && *last - left < in;
   if (out < 1 || !rounded_up || (room ? out < allowed || out > allowed + 1 : out != 1)) {
     return absl::InvalidArgumentError(
         absl::StrCat("spatial dimension ", d, ": dst has ", out, ", src of ", in, " with kernel ",
