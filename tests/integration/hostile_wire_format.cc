@@ -4,6 +4,8 @@
 namespace tilewire::testing {
 namespace {
 
+using Request = inference::ModelInferRequest;
+
 constexpr auto kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
 constexpr auto kOk = grpc::StatusCode::OK;
 
@@ -52,6 +54,22 @@ std::string WithoutUtf8(Random* random) {
   return bytes;
 }
 
+// Each entry has few bytes on the wire and many in memory.
+std::string Crowded(Random* random) {
+  Request request;
+  request.set_model_name("digits");
+  auto* input = request.add_inputs();
+  input->set_name("image");
+  const int64_t what = random->Integer(0, 2);
+  for (int64_t i = random->Integer(1 << 16, 1 << 18); i > 0; --i) {
+    if (what == 0) input->add_shape(1);
+    if (what == 1) input->mutable_contents()->add_bytes_contents("");
+    if (what == 2) (*input->mutable_parameters())[std::to_string(i)];
+  }
+  input->set_datatype("FP32");
+  return request.SerializeAsString();
+}
+
 std::string WithUnknownFields(Random* random) {
   std::string bytes;
   for (int64_t i = random->Integer(1, 1000); i > 0; --i) {
@@ -71,6 +89,7 @@ std::vector<HostileKind> HostileWireFormat() {
       {"a length beyond the end", kInvalid, WithLengthBeyondTheEnd},
       {"an endless number", kInvalid, WithEndlessNumber},
       {"an unknown wire type", kInvalid, WithUnknownWireType},
+      {"crowds of small entries", kInvalid, Crowded},
       {"a string that is not UTF-8", kInvalid, WithoutUtf8},
       {"unknown fields are ignored", kOk, WithUnknownFields},
   };
