@@ -55,7 +55,9 @@ fi
 echo "Installing ${#missing[@]} Debian packages: ${missing[*]}"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-if ! { "${sudo[@]}" apt-get -qq update &&
+# Debian's Java (Bazel runs on it) fails to configure where a slim image has left out the folder of man pages.
+if ! { "${sudo[@]}" mkdir -p /usr/share/man/man1 &&
+       "${sudo[@]}" apt-get -qq update &&
        "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 \
          install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
   tail -n 15 "$log" >&2
