@@ -6,10 +6,11 @@
 #include <variant>
 
 #include "engine/base/status_macros.h"
+#include "engine/memory/separable_offsets.h"
+#include "engine/memory/zero_padding.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/requirements.h"
-#include "engine/memory/separable_offsets.h"
 
 namespace tilewire::convolution {
 namespace {
@@ -45,7 +46,7 @@ class Reference final : public Primitive {
     const int64_t channels = geometry_.groups * geometry_.oc;
     team.ParallelFor(geometry_.batch * channels,
                      [&](int64_t i) { RunChannel(args, i / channels, i % channels); });
-    if (dst_desc_.HasPadding()) ZeroTail(args.Get<float>(kArgDst));
+    ZeroPadding(dst_desc_, args.Find(kArgDst));
   }
 
   // All outputs of channel `oc` (counted over all groups) of image `n`.
@@ -98,22 +99,6 @@ class Reference final : public Primitive {
     int64_t offset = 0;
     for (int d = first_; d < 3; ++d) offset += offsets.At(first + d - first_, index[d]);
     return offset;
-  }
-
-  // Zeroes every element of the padded dst that is not one of dst.
-  void ZeroTail(float* dst) const {
-    const int rank = dst_desc_.rank();
-    Dims index(rank, 0);
-    for (int64_t left = dst_desc_.PaddedElementCount(); left > 0; --left) {
-      bool inside = true;
-      int64_t offset = dst_.base();
-      for (int d = 0; d < rank; ++d) {
-        inside = inside && index[d] < dst_desc_.dim(d);
-        offset += dst_.At(d, index[d]);
-      }
-      if (!inside) dst[offset] = 0;
-      for (int d = rank - 1; d >= 0 && ++index[d] == dst_desc_.padded_dims()[d]; --d) index[d] = 0;
-    }
   }
 
   const Geometry geometry_;

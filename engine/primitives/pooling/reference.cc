@@ -6,8 +6,9 @@
 #include <limits>
 #include <utility>
 
+#include "engine/memory/index_walk.h"
+#include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/pooling/implementations.h"
 
 namespace tilewire::pooling {
@@ -23,19 +24,21 @@ class Reference final : public Primitive {
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     const float* src = args.Get<const float>(kArgSrc);
     float* dst = args.Get<float>(kArgDst);
+    Dims image = desc_.dst.dims();
+    image[0] = 1;
     team.ParallelFor(desc_.dst.dim(0), [&](int64_t n) {
-      ForEachIndex(desc_.dst.dims(), n, [&](absl::Span<const int64_t> index) {
+      ForEachIndex(image, [&](Dims index) {
+        index[0] = n;
         dst[desc_.dst.Offset(index)] = Window(src, index);
       });
     });
-    ZeroPaddedTail(desc_.dst, dst);
+    ZeroPadding(desc_.dst, dst);
   }
 
   // The pooled value of the window of dst element `index`; its elements in row-major order.
-  float Window(const float* src, absl::Span<const int64_t> index) const {
+  float Window(const float* src, const Dims& index) const {
     const int spatial = static_cast<int>(desc_.kernel.size());
-    Dims taps(1, 1);  // ForEachIndex's first dimension is given apart
-    Dims begin;
+    Dims taps, begin;
     int64_t window = 1;
     for (int d = 0; d < spatial; ++d) {
       const int64_t start = index[d + 2] * desc_.strides[d] - desc_.padding_left[d];
@@ -47,9 +50,9 @@ class Reference final : public Primitive {
     const bool is_max = desc_.algorithm == PoolingAlgorithm::kMax;
     float result = is_max ? -std::numeric_limits<float>::infinity() : 0;
     int64_t count = 0;
-    Dims at(index.begin(), index.end());
-    ForEachIndex(taps, 0, [&](absl::Span<const int64_t> tap) {
-      for (int d = 0; d < spatial; ++d) at[d + 2] = begin[d] + tap[d + 1];
+    Dims at = index;
+    ForEachIndex(taps, [&](const Dims& tap) {
+      for (int d = 0; d < spatial; ++d) at[d + 2] = begin[d] + tap[d];
       const float value = src[desc_.src.Offset(at)];
       // A NaN, once seen, stays: it compares false.
       result = !is_max ? result + value : value <= result || std::isnan(result) ? result : value;
