@@ -86,6 +86,10 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   const absl::StatusOr<cpu::Isa> isa = cpu::ParseIsa(numbers.max_isa);
   if (!isa.ok()) return Fail(absl::StrCat("--max_isa: ", isa.status().message()));
   flags->engine.max_isa = std::min(*isa, cpu::BestIsa());
+  if (*isa > cpu::BestIsa()) {
+    std::fprintf(stderr, "tilewire-server: --max_isa=%s is a limit; this CPU ends at %s\n",
+                 numbers.max_isa.c_str(), std::string(cpu::IsaName(cpu::BestIsa())).c_str());
+  }
   flags->engine.primitive_cache_bytes = numbers.primitive_cache_mb << 20;
   flags->server.max_message_bytes = numbers.max_message_mb << 20;
   if (flags->list_implementations) return std::nullopt;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "service/message_limits.h"
 #include "service/primitive_decoder.h"
 
 namespace tilewire::service {
@@ -122,6 +123,20 @@ void EncodeOutputs(const std::vector<PrimitiveOutput>& outputs, v1::ExecuteRespo
   }
 }
 
+// Parses, works and serialises.
+template <typename Request, typename Response, typename Work>
+absl::Status Answer(const grpc::ByteBuffer& request, Work work, grpc::ByteBuffer* response) {
+  Request parsed;
+  ABSL_RETURN_IF_ERROR(ParseLimited(request, &parsed));
+  Response answer;
+  ABSL_RETURN_IF_ERROR(work(parsed, &answer));
+  bool own_buffer = true;
+  if (!grpc::SerializationTraits<Response>::Serialize(answer, response, &own_buffer).ok()) {
+    return absl::ResourceExhaustedError("the answer is larger than a message may be");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 PrimitiveService::PrimitiveService(Engine* engine, Scheduler* scheduler, int64_t max_tensor_bytes)
@@ -131,18 +146,22 @@ PrimitiveService::PrimitiveService(Engine* engine, Scheduler* scheduler, int64_t
       catalog_(engine->options().max_isa, kCatalogBytes) {}
 
 grpc::ServerUnaryReactor* PrimitiveService::Create(grpc::CallbackServerContext* context,
-                                                   const v1::CreateRequest* request,
-                                                   v1::CreateResponse* response) {
+                                                   const grpc::ByteBuffer* request,
+                                                   grpc::ByteBuffer* response) {
   return RpcCall::Start(context, scheduler_, [this, request, response](const RpcCall&) {
-    return DoCreate(*request, response);
+    return Answer<v1::CreateRequest, v1::CreateResponse>(
+        *request, [this](const auto& parsed, auto* answer) { return DoCreate(parsed, answer); },
+        response);
   });
 }
 
 grpc::ServerUnaryReactor* PrimitiveService::Execute(grpc::CallbackServerContext* context,
-                                                    const v1::ExecuteRequest* request,
-                                                    v1::ExecuteResponse* response) {
+                                                    const grpc::ByteBuffer* request,
+                                                    grpc::ByteBuffer* response) {
   return RpcCall::Start(context, scheduler_, [this, request, response](const RpcCall&) {
-    return DoExecute(*request, response);
+    return Answer<v1::ExecuteRequest, v1::ExecuteResponse>(
+        *request, [this](const auto& parsed, auto* answer) { return DoExecute(parsed, answer); },
+        response);
   });
 }
 

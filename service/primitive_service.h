@@ -16,18 +16,23 @@
 
 namespace tilewire::service {
 
-class PrimitiveService final : public v1::PrimitiveService::CallbackService {
+// Requests that carry tensors or descriptors are raw, so that their size is judged before protobuf
+// parses them.
+using PrimitiveServiceBase = v1::PrimitiveService::WithRawCallbackMethod_Create<
+    v1::PrimitiveService::WithRawCallbackMethod_Execute<v1::PrimitiveService::CallbackService>>;
+
+class PrimitiveService final : public PrimitiveServiceBase {
  public:
   // A request whose tensors, in all layouts together, exceed `max_tensor_bytes` is refused. Engine
   // and scheduler must outlive the service.
   PrimitiveService(Engine* engine, Scheduler* scheduler, int64_t max_tensor_bytes);
 
   grpc::ServerUnaryReactor* Create(grpc::CallbackServerContext* context,
-                                   const v1::CreateRequest* request,
-                                   v1::CreateResponse* response) override;
+                                   const grpc::ByteBuffer* request,
+                                   grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* Execute(grpc::CallbackServerContext* context,
-                                    const v1::ExecuteRequest* request,
-                                    v1::ExecuteResponse* response) override;
+                                    const grpc::ByteBuffer* request,
+                                    grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* CacheStatistics(grpc::CallbackServerContext* context,
                                             const v1::CacheStatisticsRequest* request,
                                             v1::CacheStatisticsResponse* response) override;

@@ -8,6 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "service/message_limits.h"
 #include "service/status_text.h"
 #include "service/tensor_layout.h"
 #include "service/typed_contents.h"
@@ -61,6 +63,18 @@ absl::StatusOr<Dims> LogicalDims(const Shape& shape, const TensorSpec& spec, Lay
   return dims;
 }
 
+// A sequence carries state from request to request; ignoring it would give other answers than the
+// client expects.
+template <typename Parameters>
+absl::Status RefuseSequences(const Parameters& parameters) {
+  for (absl::string_view name : {"sequence_id", "sequence_start", "sequence_end"}) {
+    if (!parameters.contains(std::string(name))) continue;
+    return Invalid(absl::StrCat("parameter '", name, "'"),
+                   "sequences are not supported: every request stands alone; leave it out");
+  }
+  return absl::OkStatus();
+}
+
 int64_t TotalBytes(const Pieces& pieces) {
   int64_t total = 0;
   for (absl::string_view piece : pieces) total += piece.size();
@@ -74,6 +88,8 @@ absl::Status InferRequest::Parse(const grpc::ByteBuffer& bytes) {
     return absl::InvalidArgumentError("the request cannot be decompressed");
   }
   ABSL_ASSIGN_OR_RETURN(WireRequest wire, WalkInferRequest(slices_));
+  google::protobuf::io::ArrayInputStream fields(wire.fields.data(), wire.fields.size());
+  ABSL_RETURN_IF_ERROR(CheckEntries(*inference::ModelInferRequest::descriptor(), &fields));
   if (!message_.ParseFromString(wire.fields)) {
     return absl::InvalidArgumentError("the request is not a ModelInferRequest");
   }
@@ -82,6 +98,7 @@ absl::Status InferRequest::Parse(const grpc::ByteBuffer& bytes) {
 }
 
 absl::Status InferRequest::Bind(const ModelSignature& signature) {
+  ABSL_RETURN_IF_ERROR(RefuseSequences(message_.parameters()));
   if (!raw_.empty() && static_cast<int>(raw_.size()) != message_.inputs_size()) {
     return absl::InvalidArgumentError(absl::StrCat("raw_input_contents has ", raw_.size(),
                                                    " entries for ", message_.inputs_size(),

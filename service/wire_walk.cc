@@ -13,13 +13,6 @@ namespace {
 // Numbers of ModelInferRequest.
 constexpr uint64_t kRawInputContents = 7;
 constexpr uint64_t kHighestField = 7;
-constexpr uint64_t kInputsTag = 5 << 3 | 2;
-constexpr uint64_t kOutputsTag = 6 << 3 | 2;
-// Numbers of InferInputTensor.
-constexpr uint64_t kShape = 3;
-constexpr uint64_t kContents = 5;
-
-constexpr uint64_t kMaxShapeBytes = 1024;
 
 enum WireType : uint64_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
 
@@ -84,44 +77,7 @@ class Cursor {
   uint64_t left_ = 0;
 };
 
-// Counts what lies inside an input or an output, and inside the input's field `look_into`: map
-// entries and strings of a byte each would occupy thirty times that.
-absl::Status CountNested(absl::string_view message, uint64_t look_into, int* entries) {
-  const grpc::Slice slice(message.data(), message.size(), grpc::Slice::STATIC_SLICE);
-  Cursor cursor(absl::MakeConstSpan(&slice, 1));
-  std::string skipped;
-  absl::string_view inner;
-  const auto keep = [&inner](absl::string_view piece) { inner = piece; };
-  while (cursor.left() > 0) {
-    skipped.clear();
-    inner = {};
-    ABSL_ASSIGN_OR_RETURN(const uint64_t tag, cursor.Varint(&skipped));
-    const int wire_type = static_cast<int>(tag & 7);
-    if (wire_type == kVarint || wire_type == kLengthDelimited) {
-      ABSL_ASSIGN_OR_RETURN(const uint64_t value, cursor.Varint(&skipped));
-      if (wire_type == kVarint) continue;
-      if (++*entries > kMaxNestedEntries) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("more than ", kMaxNestedEntries, " entries inside inputs and outputs"));
-      }
-      if (look_into != 0 && tag >> 3 == kShape && value > kMaxShapeBytes) {
-        return absl::InvalidArgumentError(absl::StrCat("a shape of ", value, " bytes"));
-      }
-      ABSL_RETURN_IF_ERROR(cursor.Bytes(value, keep));
-      if (look_into != 0 && tag >> 3 == look_into) {
-        ABSL_RETURN_IF_ERROR(CountNested(inner, 0, entries));
-      }
-    } else if (wire_type == kFixed64 || wire_type == kFixed32) {
-      ABSL_RETURN_IF_ERROR(cursor.Bytes(wire_type == kFixed64 ? 8 : 4, keep));
-    } else {
-      return Malformed(absl::StrCat("wire type ", wire_type));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status WalkField(Cursor* cursor, uint64_t tag, std::string* tag_bytes, int* nested,
-                       WireRequest* request) {
+absl::Status WalkField(Cursor* cursor, uint64_t tag, std::string* tag_bytes, WireRequest* request) {
   const auto keep = [request](absl::string_view piece) {
     request->fields.append(piece.data(), piece.size());
   };
@@ -146,12 +102,7 @@ absl::Status WalkField(Cursor* cursor, uint64_t tag, std::string* tag_bytes, int
       return Malformed(absl::StrCat("wire type ", tag & 7));
   }
   keep(*tag_bytes);
-  const size_t start = request->fields.size();
-  ABSL_RETURN_IF_ERROR(cursor->Bytes(size, keep));
-  const bool input = tag == kInputsTag;
-  if (!input && tag != kOutputsTag) return absl::OkStatus();
-  return CountNested(absl::string_view(request->fields).substr(start), input ? kContents : 0,
-                     nested);
+  return cursor->Bytes(size, keep);
 }
 
 }  // namespace
@@ -160,17 +111,16 @@ absl::StatusOr<WireRequest> WalkInferRequest(absl::Span<const grpc::Slice> slice
   WireRequest request;
   Cursor cursor(slices);
   std::array<int, kHighestField + 1> counts = {};
-  int nested = 0;
   while (cursor.left() > 0) {
     std::string tag_bytes;
     ABSL_ASSIGN_OR_RETURN(const uint64_t tag, cursor.Varint(&tag_bytes));
     const uint64_t field = tag >> 3;
     if (field == 0) return Malformed("a field with number 0");
-    if (field <= kHighestField && ++counts[field] > kMaxEntries) {
+    if (field <= kHighestField && ++counts[field] > kMaxFieldEntries) {
       return absl::InvalidArgumentError(
-          absl::StrCat("more than ", kMaxEntries, " entries of field ", field));
+          absl::StrCat("more than ", kMaxFieldEntries, " entries of field ", field));
     }
-    ABSL_RETURN_IF_ERROR(WalkField(&cursor, tag, &tag_bytes, &nested, &request));
+    ABSL_RETURN_IF_ERROR(WalkField(&cursor, tag, &tag_bytes, &request));
   }
   return request;
 }

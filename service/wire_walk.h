@@ -23,16 +23,13 @@ struct WireRequest {
   std::vector<Pieces> raw;  // its entries
 };
 
-// More inputs, outputs, raw entries or parameters than this are refused: each costs far more memory
-// than its bytes.
-constexpr int kMaxEntries = 1024;
-// The same of parameters and contents of all inputs and outputs together; a typed field's packed
-// elements are one entry.
-constexpr int kMaxNestedEntries = 1 << 16;
+// More inputs, outputs, raw entries or parameters than this are refused: no model has as many, and
+// each is answered or looked up.
+constexpr int kMaxFieldEntries = 1024;
 
 // The slices must outlive the result.
-//   kInvalidArgument  not a protobuf message (cut off, an unknown wire type), more than
-//   kMaxEntries of one field, more than kMaxNestedEntries, or a shape of more than 1 KB
+//   kInvalidArgument  not a protobuf message (cut off, an unknown wire type), or more than
+//                     kMaxFieldEntries of one field
 absl::StatusOr<WireRequest> WalkInferRequest(absl::Span<const grpc::Slice> slices);
 
 }  // namespace tilewire::service

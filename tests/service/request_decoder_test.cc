@@ -55,5 +55,16 @@ TEST(RequestDecoderTest, CountsAreBounded) {
               StatusIs(absl::StatusCode::kInvalidArgument, "1024"));
 }
 
+TEST(RequestDecoderTest, SequencesAreRefusedNotIgnored) {
+  inference::ModelInferRequest message = GoodRequest();
+  (*message.mutable_parameters())["sequence_id"].set_uint64_param(7);
+  const std::function<void()> nothing;
+  const tilewire::testing::FakeModel model(&nothing);
+  InferRequest request;
+  ASSERT_THAT(request.Parse(Cut(message.SerializeAsString(), 1000)), IsOk());
+  EXPECT_THAT(request.Bind(model.signature()),
+              StatusIs(absl::StatusCode::kInvalidArgument, "'sequence_id'"));
+}
+
 }  // namespace
 }  // namespace tilewire::service
