@@ -64,6 +64,9 @@ PrimitiveInfo InfoOf(const ConcatDesc& desc, const Attributes& attributes, absl:
 absl::Span<const Implementation<ConcatDesc>> ConcatImplementations() {
   static constexpr Implementation<ConcatDesc> kRows[] = {
       {"concat/block_copy", cpu::Isa::kBaseline, concat::ResolveBlockCopy, concat::CreateBlockCopy},
+      {"concat/avx512_lanes", cpu::Isa::kAvx512, concat::ResolveAvx512Lanes,
+       concat::CreateAvx512Lanes},
+      {"concat/avx2_lanes", cpu::Isa::kAvx2, concat::ResolveAvx2Lanes, concat::CreateAvx2Lanes},
       {"concat/reference", cpu::Isa::kBaseline, concat::ResolveReference, concat::CreateReference},
   };
   return kRows;

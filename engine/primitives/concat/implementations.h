@@ -13,6 +13,16 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockCopy(const ConcatDesc& des
                                                            const Attributes& attributes,
                                                            absl::string_view name);
 
+absl::StatusOr<ConcatDesc> ResolveAvx512Lanes(const ConcatDesc& desc, const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512Lanes(const ConcatDesc& desc,
+                                                             const Attributes& attributes,
+                                                             absl::string_view name);
+
+absl::StatusOr<ConcatDesc> ResolveAvx2Lanes(const ConcatDesc& desc, const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2Lanes(const ConcatDesc& desc,
+                                                           const Attributes& attributes,
+                                                           absl::string_view name);
+
 absl::StatusOr<ConcatDesc> ResolveReference(const ConcatDesc& desc, const Attributes& attributes);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConcatDesc& desc,
                                                            const Attributes& attributes,

@@ -15,6 +15,17 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBlocked(const ShuffleDesc& desc
                                                          const Attributes& attributes,
                                                          absl::string_view name);
 
+absl::StatusOr<ShuffleDesc> ResolveAvx512Lanes(const ShuffleDesc& desc,
+                                               const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512Lanes(const ShuffleDesc& desc,
+                                                             const Attributes& attributes,
+                                                             absl::string_view name);
+
+absl::StatusOr<ShuffleDesc> ResolveAvx2Lanes(const ShuffleDesc& desc, const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2Lanes(const ShuffleDesc& desc,
+                                                           const Attributes& attributes,
+                                                           absl::string_view name);
+
 absl::StatusOr<ShuffleDesc> ResolveReference(const ShuffleDesc& desc, const Attributes& attributes);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ShuffleDesc& desc,
                                                            const Attributes& attributes,

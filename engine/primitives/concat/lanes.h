@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Axis 1 of channel-blocked layouts (nChw16c, nChw8c and their 1D and 3D kin) by generated code
+// that puts each block of channels together from lanes of others (channel_gather.h), as rows of the
+// table: `isa` is the row's.
+#ifndef ENGINE_PRIMITIVES_CONCAT_LANES_H_
+#define ENGINE_PRIMITIVES_CONCAT_LANES_H_
+
+#include <memory>
+
+#include "engine/primitives/concat/concat.h"
+
+namespace tilewire::concat {
+
+// See implementation.h.
+absl::StatusOr<ConcatDesc> ResolveLanes(const ConcatDesc& desc, const Attributes& attributes,
+                                        cpu::Isa isa);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateLanes(const ConcatDesc& desc,
+                                                       const Attributes& attributes,
+                                                       absl::string_view name, cpu::Isa isa);
+
+}  // namespace tilewire::concat
+
+#endif  // ENGINE_PRIMITIVES_CONCAT_LANES_H_

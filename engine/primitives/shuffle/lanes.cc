@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/shuffle/lanes.h"
+
+#include <utility>
+#include <vector>
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/channel_gather.h"
+#include "engine/primitives/shuffle/implementations.h"
+
+namespace tilewire::shuffle {
+namespace {
+
+// Immutable.
+class Lanes final : public Primitive {
+ public:
+  Lanes(PrimitiveInfo primitive_info, ChannelGather gather)
+      : Primitive(std::move(primitive_info)), gather_(std::move(gather)) {}
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+    const std::byte* src = args.Get<const std::byte>(info().args[0].arg);
+    gather_.Run({&src, 1}, args.Get<std::byte>(info().args[1].arg), team);
+  }
+
+  const ChannelGather gather_;
+};
+
+}  // namespace
+
+absl::StatusOr<ShuffleDesc> ResolveLanes(const ShuffleDesc& desc, const Attributes& attributes,
+                                         cpu::Isa isa) {
+  ABSL_ASSIGN_OR_RETURN(ShuffleDesc resolved, ResolveReference(desc, attributes));
+  if (resolved.axis != 1) return absl::UnimplementedError("not along the channels");
+  ABSL_RETURN_IF_ERROR(ChannelGather::Require({&resolved.src, 1}, resolved.dst, isa));
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateLanes(const ShuffleDesc& desc,
+                                                       const Attributes& attributes,
+                                                       absl::string_view name, cpu::Isa isa) {
+  std::vector<ChannelSource> channels;
+  for (int64_t source : SourceIndices(desc)) channels.push_back({0, source});
+  ABSL_ASSIGN_OR_RETURN(ChannelGather gather,
+                        ChannelGather::Create(name, isa, {&desc.src, 1}, desc.dst, channels));
+  PrimitiveInfo primitive_info = InfoOf(desc, attributes, name);
+  primitive_info.code_bytes = gather.code_bytes();
+  return std::make_unique<Lanes>(std::move(primitive_info), std::move(gather));
+}
+
+}  // namespace tilewire::shuffle
