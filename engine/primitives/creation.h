@@ -9,11 +9,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {
 
-// kInvalidArgument  a zero descriptor; `any` unless it may be; a dst whose elements overlap
+// kInvalidArgument  no layout (a dst may be `any`), or a dst whose elements overlap
 absl::Status CheckSource(absl::string_view name, const MemoryDesc& desc);
 absl::Status CheckDestination(absl::string_view name, const MemoryDesc& desc);
 
@@ -21,11 +22,24 @@ absl::Status CheckDestination(absl::string_view name, const MemoryDesc& desc);
 absl::Status CheckSameDims(absl::string_view a_name, const MemoryDesc& a, absl::string_view b_name,
                            const MemoryDesc& b);
 
-// kUnimplemented  another type; the message names it
-absl::Status RequireF32(const MemoryDesc& desc);
+// kUnimplemented  a tensor that is there (no zero descriptor) has another type; the message names
+// it
+absl::Status RequireType(DataType type, absl::Span<const MemoryDesc* const> tensors);
+template <typename... Tensors>
+absl::Status RequireF32(const Tensors&... tensors) {
+  return RequireType(DataType::kF32, {&tensors...});
+}
 
-// kUnimplemented  post-ops or output scales
+// kUnimplemented  post-ops or output scales; output scales; a pass that is not forward
 absl::Status RequireNoPostOps(const Attributes& attributes);
+absl::Status RequireNoOutputScales(const Attributes& attributes);
+absl::Status RequireForward(PropKind prop_kind);
+
+// The arguments of a primitive with one source, with many, and with weights (bias may be zero).
+std::vector<ArgDesc> ArgsOf(const MemoryDesc& src, const MemoryDesc& dst);
+std::vector<ArgDesc> ArgsOf(const std::vector<MemoryDesc>& srcs, const MemoryDesc& dst);
+std::vector<ArgDesc> ArgsOf(const MemoryDesc& src, const MemoryDesc& weights,
+                            const MemoryDesc& bias, const MemoryDesc& dst);
 
 // Without scratchpad and code.
 PrimitiveInfo BasicInfo(absl::string_view name, PrimitiveKind kind, std::vector<ArgDesc> args,

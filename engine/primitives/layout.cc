@@ -27,9 +27,24 @@ std::string LayoutPattern(const MemoryDesc& desc) {
   return pattern;
 }
 
+absl::string_view PlainPattern(int rank) {
+  return absl::string_view("abcdefghijkl").substr(0, rank);
+}
+
 absl::StatusOr<MemoryDesc> OrLayoutOf(const MemoryDesc& desc, const MemoryDesc& like) {
   if (!desc.IsAny()) return desc;
+  const bool same = like.dims() == desc.dims() && like.data_type() == desc.data_type();
+  if (same && !like.Overlaps()) return like;
   return MemoryDesc::CreatePattern(desc.dims(), desc.data_type(), LayoutPattern(like));
+}
+
+absl::StatusOr<MemoryDesc> OrPattern(const MemoryDesc& desc, absl::string_view pattern) {
+  if (!desc.IsAny()) return desc;
+  return MemoryDesc::CreatePattern(desc.dims(), desc.data_type(), pattern);
+}
+
+absl::StatusOr<MemoryDesc> OrPlain(const MemoryDesc& desc) {
+  return OrPattern(desc, PlainPattern(desc.rank()));
 }
 
 }  // namespace tilewire

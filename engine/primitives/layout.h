@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "engine/memory/memory_desc.h"
 
 namespace tilewire {
@@ -15,9 +16,16 @@ namespace tilewire {
 // as those of `desc`.
 std::string LayoutPattern(const MemoryDesc& desc);
 
+// "abcd" for rank 4: row-major.
+absl::string_view PlainPattern(int rank);
+
 // `desc` itself, or, where it is `any`, its dims and type in the layout of `like` (of the same
-// rank).
+// rank): `like` itself where it has these and can be written, otherwise dense.
 absl::StatusOr<MemoryDesc> OrLayoutOf(const MemoryDesc& desc, const MemoryDesc& like);
+
+// `desc` itself, or, where it is `any`, its dims and type in the layout of `pattern`.
+absl::StatusOr<MemoryDesc> OrPattern(const MemoryDesc& desc, absl::string_view pattern);
+absl::StatusOr<MemoryDesc> OrPlain(const MemoryDesc& desc);
 
 }  // namespace tilewire
 

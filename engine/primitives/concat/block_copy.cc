@@ -10,6 +10,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/concat/implementations.h"
+#include "engine/primitives/creation.h"
 
 namespace tilewire::concat {
 namespace {
@@ -129,7 +130,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockCopy(const ConcatDesc& des
     before += desc.srcs[i].dim(desc.axis);
     plans.push_back(PlanCopy(desc.srcs[i], part));
   }
-  return std::make_unique<BlockCopy>(InfoOf(desc, attributes, name), std::move(plans));
+  return std::make_unique<BlockCopy>(
+      BasicInfo(name, PrimitiveKind::kConcat, ArgsOf(desc.srcs, desc.dst), attributes),
+      std::move(plans));
 }
 
 }  // namespace tilewire::concat

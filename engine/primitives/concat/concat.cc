@@ -3,6 +3,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/primitives/concat/implementations.h"
+#include "engine/primitives/creation.h"
 
 namespace tilewire {
 namespace concat {
@@ -10,9 +11,7 @@ namespace {
 
 absl::Status ValidateSource(const ConcatDesc& desc, size_t i) {
   const MemoryDesc& src = desc.srcs[i];
-  if (src.format_kind() != FormatKind::kBlocked) {
-    return absl::InvalidArgumentError(absl::StrCat("concat: source ", i, " has no layout"));
-  }
+  ABSL_RETURN_IF_ERROR(CheckSource(absl::StrCat("concat: source ", i), src));
   bool fits = src.rank() == desc.dst.rank() && src.data_type() == desc.dst.data_type();
   for (int d = 0; fits && d < src.rank(); ++d) {
     fits = d == desc.axis || src.dim(d) == desc.dst.dim(d);
@@ -39,25 +38,10 @@ absl::Status Validate(const ConcatDesc& desc) {
                                                    " along axis ", desc.axis, ", the destination ",
                                                    desc.dst.dim(desc.axis)));
   }
-  if (desc.dst.format_kind() == FormatKind::kBlocked && desc.dst.Overlaps()) {
-    return absl::InvalidArgumentError("concat: elements of the destination overlap");
-  }
-  return absl::OkStatus();
+  return CheckDestination("concat: dst", desc.dst);
 }
 
 }  // namespace
-
-PrimitiveInfo InfoOf(const ConcatDesc& desc, const Attributes& attributes, absl::string_view name) {
-  PrimitiveInfo info;
-  info.name = std::string(name);
-  info.kind = PrimitiveKind::kConcat;
-  for (size_t i = 0; i < desc.srcs.size(); ++i) {
-    info.args.push_back({kArgMultipleSrc + static_cast<int>(i), desc.srcs[i]});
-  }
-  info.args.push_back({kArgDst, desc.dst});
-  info.scratchpad_mode = attributes.scratchpad_mode;
-  return info;
-}
 
 }  // namespace concat
 

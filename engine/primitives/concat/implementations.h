@@ -28,9 +28,6 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConcatDesc& des
                                                            const Attributes& attributes,
                                                            absl::string_view name);
 
-// What the primitive tells about itself, whatever the implementation.
-PrimitiveInfo InfoOf(const ConcatDesc& desc, const Attributes& attributes, absl::string_view name);
-
 }  // namespace tilewire::concat
 
 #endif  // ENGINE_PRIMITIVES_CONCAT_IMPLEMENTATIONS_H_

@@ -7,6 +7,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/channel_gather.h"
 #include "engine/primitives/concat/implementations.h"
+#include "engine/primitives/creation.h"
 
 namespace tilewire::concat {
 namespace {
@@ -49,7 +50,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateLanes(const ConcatDesc& desc,
   }
   ABSL_ASSIGN_OR_RETURN(ChannelGather gather,
                         ChannelGather::Create(name, isa, desc.srcs, desc.dst, channels));
-  PrimitiveInfo info = InfoOf(desc, attributes, name);
+  PrimitiveInfo info =
+      BasicInfo(name, PrimitiveKind::kConcat, ArgsOf(desc.srcs, desc.dst), attributes);
   info.code_bytes = gather.code_bytes();
   return std::make_unique<Lanes>(std::move(info), static_cast<int>(desc.srcs.size()),
                                  std::move(gather));

@@ -8,6 +8,8 @@
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/concat/implementations.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/layout.h"
 
 namespace tilewire::concat {
 namespace {
@@ -56,28 +58,17 @@ class Reference final : public Primitive {
 }  // namespace
 
 absl::StatusOr<ConcatDesc> ResolveReference(const ConcatDesc& desc, const Attributes& attributes) {
-  if (!attributes.post_ops.empty() || !attributes.output_scales.IsDefault()) {
-    return absl::UnimplementedError("takes no post-ops and no output scales");
-  }
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
   ConcatDesc resolved = desc;
-  if (!resolved.dst.IsAny()) return resolved;
-  // The layout of source 0 for dst's dims, where a tag names it; else row-major.
-  const FormatTag tag = desc.srcs[0].Tag();
-  if (tag != FormatTag::kUndef) {
-    ABSL_ASSIGN_OR_RETURN(resolved.dst,
-                          MemoryDesc::Create(desc.dst.dims(), desc.dst.data_type(), tag));
-    return resolved;
-  }
-  const std::string pattern = std::string("abcdefghijkl").substr(0, desc.dst.rank());
-  ABSL_ASSIGN_OR_RETURN(resolved.dst,
-                        MemoryDesc::CreatePattern(desc.dst.dims(), desc.dst.data_type(), pattern));
+  ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.srcs[0]));
   return resolved;
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConcatDesc& desc,
                                                            const Attributes& attributes,
                                                            absl::string_view name) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc);
+  return std::make_unique<Reference>(
+      BasicInfo(name, PrimitiveKind::kConcat, ArgsOf(desc.srcs, desc.dst), attributes), desc);
 }
 
 }  // namespace tilewire::concat

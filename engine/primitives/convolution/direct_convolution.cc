@@ -37,16 +37,6 @@ class DirectConvolution final : public Primitive {
   const bool has_bias_;
 };
 
-PrimitiveInfo InfoOf(const ConvolutionDesc& desc, const Attributes& attributes,
-                     absl::string_view name) {
-  PrimitiveInfo info;
-  info.name = std::string(name);
-  info.kind = PrimitiveKind::kConvolution;
-  info.args = ArgsOf(desc);
-  info.scratchpad_mode = attributes.scratchpad_mode;
-  return info;
-}
-
 DirectProblem ProblemOf(const ConvolutionDesc& desc, const Attributes& attributes,
                         const RegisterFile& registers) {
   DirectProblem problem;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/convolution/requirements.h"
+#include "engine/primitives/layout.h"
 
 namespace tilewire::convolution {
 namespace {

@@ -3,7 +3,6 @@
 // The executable specification: convolution.h's formula as plain loops, f32, any layout. One output
 // after the other; its products are added in the order of input channel, depth, height, width.
 #include <utility>
-#include <variant>
 
 #include "engine/base/status_macros.h"
 #include "engine/memory/separable_offsets.h"
@@ -11,20 +10,11 @@
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/requirements.h"
+#include "engine/primitives/layout.h"
+#include "engine/primitives/scalar_epilogue.h"
 
 namespace tilewire::convolution {
 namespace {
-
-float ApplyPostOps(const PostOps& post_ops, float value, float before) {
-  for (const PostOp& entry : post_ops.entries()) {
-    if (const auto* eltwise = std::get_if<EltwisePostOp>(&entry)) {
-      value = eltwise->scale * jit::EltwiseScalar(eltwise->op, value);
-    } else {
-      value += std::get<SumPostOp>(entry).scale * before;
-    }
-  }
-  return value;
-}
 
 // Immutable.
 class Reference final : public Primitive {
@@ -116,7 +106,7 @@ absl::StatusOr<ConvolutionDesc> ResolveReference(const ConvolutionDesc& desc,
   ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
   ConvolutionDesc resolved = desc;
   for (MemoryDesc* tensor : {&resolved.src, &resolved.weights, &resolved.bias, &resolved.dst}) {
-    ABSL_ASSIGN_OR_RETURN(*tensor, OrPattern(*tensor, PlainPattern(tensor->rank())));
+    ABSL_ASSIGN_OR_RETURN(*tensor, OrPlain(*tensor));
   }
   return resolved;
 }
@@ -124,12 +114,7 @@ absl::StatusOr<ConvolutionDesc> ResolveReference(const ConvolutionDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConvolutionDesc& desc,
                                                            const Attributes& attributes,
                                                            absl::string_view name) {
-  PrimitiveInfo info;
-  info.name = std::string(name);
-  info.kind = PrimitiveKind::kConvolution;
-  info.args = ArgsOf(desc);
-  info.scratchpad_mode = attributes.scratchpad_mode;
-  return std::make_unique<Reference>(std::move(info), desc, attributes.post_ops);
+  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc, attributes.post_ops);
 }
 
 }  // namespace tilewire::convolution

@@ -9,6 +9,7 @@
 #include "engine/jit/generator.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/accumulator_epilogue.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/eltwise/implementations.h"
 
 namespace tilewire::eltwise {
@@ -127,7 +128,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const EltwiseDesc& desc,
                                                        const Attributes& attributes,
                                                        absl::string_view name, cpu::Isa isa) {
   ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<DenseGenerator>(name, desc.op, isa));
-  PrimitiveInfo info = InfoOf(desc, attributes, name);
+  PrimitiveInfo info =
+      BasicInfo(name, PrimitiveKind::kEltwise, ArgsOf(desc.src, desc.dst), attributes);
   info.code_bytes = generator->code_bytes();
   return std::make_unique<Dense>(std::move(info), desc, isa == cpu::Isa::kAvx512 ? 16 : 8,
                                  std::move(generator));

@@ -2,6 +2,7 @@
 #include "engine/primitives/eltwise/eltwise.h"
 
 #include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/eltwise/implementations.h"
 
 namespace tilewire {
@@ -9,15 +10,11 @@ namespace eltwise {
 namespace {
 
 absl::Status Validate(const EltwiseDesc& desc) {
-  if (desc.src.format_kind() != FormatKind::kBlocked) {
-    return absl::InvalidArgumentError("eltwise: src has no layout");
-  }
+  ABSL_RETURN_IF_ERROR(CheckSource("eltwise: src", desc.src));
+  ABSL_RETURN_IF_ERROR(CheckDestination("eltwise: dst", desc.dst));
   if (desc.src.dims() != desc.dst.dims() || desc.src.data_type() != desc.dst.data_type()) {
     return absl::InvalidArgumentError(
         absl::StrCat("eltwise: src is ", desc.src.ToString(), ", dst ", desc.dst.ToString()));
-  }
-  if (desc.dst.format_kind() == FormatKind::kBlocked && desc.dst.Overlaps()) {
-    return absl::InvalidArgumentError("eltwise: elements of dst overlap");
   }
   if (static_cast<int>(desc.op.algorithm) >= jit::kEltwiseAlgorithmCount) {
     return absl::InvalidArgumentError(
@@ -27,16 +24,6 @@ absl::Status Validate(const EltwiseDesc& desc) {
 }
 
 }  // namespace
-
-PrimitiveInfo InfoOf(const EltwiseDesc& desc, const Attributes& attributes,
-                     absl::string_view name) {
-  PrimitiveInfo info;
-  info.name = std::string(name);
-  info.kind = PrimitiveKind::kEltwise;
-  info.args = {{kArgSrc, desc.src}, {kArgDst, desc.dst}};
-  info.scratchpad_mode = attributes.scratchpad_mode;
-  return info;
-}
 
 }  // namespace eltwise
 

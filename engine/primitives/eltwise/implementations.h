@@ -22,9 +22,6 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const EltwiseDesc& de
                                                            const Attributes& attributes,
                                                            absl::string_view name);
 
-// What the primitive tells about itself, whatever the implementation.
-PrimitiveInfo InfoOf(const EltwiseDesc& desc, const Attributes& attributes, absl::string_view name);
-
 }  // namespace tilewire::eltwise
 
 #endif  // ENGINE_PRIMITIVES_ELTWISE_IMPLEMENTATIONS_H_

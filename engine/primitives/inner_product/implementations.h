@@ -29,10 +29,6 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const InnerProductDes
 // kUnimplemented  a tensor that is not f32, output scales, or backward: what every row refuses
 absl::Status RequireForwardF32(const InnerProductDesc& desc, const Attributes& attributes);
 
-// What the primitive tells about itself, whatever the implementation.
-PrimitiveInfo InfoOf(const InnerProductDesc& desc, const Attributes& attributes,
-                     absl::string_view name);
-
 }  // namespace tilewire::inner_product
 
 #endif  // ENGINE_PRIMITIVES_INNER_PRODUCT_IMPLEMENTATIONS_H_

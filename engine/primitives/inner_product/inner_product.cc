@@ -2,6 +2,7 @@
 #include "engine/primitives/inner_product/inner_product.h"
 
 #include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/inner_product/implementations.h"
 
 namespace tilewire {
@@ -30,37 +31,15 @@ absl::Status Validate(const InnerProductDesc& desc) {
   if (!desc.bias.IsZero() && desc.bias.dims() != Dims{weights.dim(0)}) {
     return Mismatch(desc, "bias is not [O]");
   }
-  if (dst.format_kind() == FormatKind::kBlocked && dst.Overlaps()) {
-    return absl::InvalidArgumentError("inner_product: elements of dst overlap");
-  }
-  return absl::OkStatus();
+  return CheckDestination("inner_product: dst", dst);
 }
 
 }  // namespace
 
 absl::Status RequireForwardF32(const InnerProductDesc& desc, const Attributes& attributes) {
-  for (const MemoryDesc* tensor : {&desc.src, &desc.weights, &desc.dst, &desc.bias}) {
-    if (!tensor->IsZero() && tensor->data_type() != DataType::kF32) {
-      return absl::UnimplementedError(
-          absl::StrCat("takes f32 only, not ", DataTypeName(tensor->data_type())));
-    }
-  }
-  if (!attributes.output_scales.IsDefault()) {
-    return absl::UnimplementedError("output scales do not apply to f32");
-  }
-  if (desc.prop_kind == PropKind::kBackwardData) return absl::UnimplementedError("backward");
-  return absl::OkStatus();
-}
-
-PrimitiveInfo InfoOf(const InnerProductDesc& desc, const Attributes& attributes,
-                     absl::string_view name) {
-  PrimitiveInfo info;
-  info.name = std::string(name);
-  info.kind = PrimitiveKind::kInnerProduct;
-  info.args = {{kArgSrc, desc.src}, {kArgWeights, desc.weights}, {kArgDst, desc.dst}};
-  if (!desc.bias.IsZero()) info.args.push_back({kArgBias, desc.bias});
-  info.scratchpad_mode = attributes.scratchpad_mode;
-  return info;
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.dst, desc.bias));
+  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
+  return RequireForward(desc.prop_kind);
 }
 
 }  // namespace inner_product

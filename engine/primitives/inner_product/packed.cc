@@ -5,14 +5,15 @@
 #include <cstring>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/inner_product/implementations.h"
 #include "engine/primitives/inner_product/tile_generator.h"
+#include "engine/primitives/layout.h"
 
 namespace tilewire::inner_product {
 namespace {
@@ -82,28 +83,14 @@ class Packed final : public Primitive {
 // The pattern of the weights: output channels outermost, then src's own order, then a vector of
 // output channels.
 std::string WeightsPattern(const MemoryDesc& src, int lanes) {
-  std::vector<int> order(src.rank() - 1);
-  std::iota(order.begin(), order.end(), 1);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return src.stride(a) > src.stride(b); });
-  std::string pattern = "A";
-  for (int d : order) pattern += static_cast<char>((src.BlockSize(d) > 1 ? 'A' : 'a') + d);
-  for (const InnerBlock& block : src.inner_blocks()) {
-    absl::StrAppend(&pattern, block.size, std::string(1, static_cast<char>('a' + block.dim)));
-  }
-  return absl::StrCat(pattern, lanes, "a");
+  std::string inputs = LayoutPattern(src);
+  inputs.erase(inputs.find('a'), 1);  // the batch
+  return absl::StrCat("A", inputs, lanes, "a");
 }
 
 absl::Status ResolveSrcAndDst(InnerProductDesc* desc) {
-  const absl::string_view plain = absl::string_view("abcdefghijkl").substr(0, desc->src.rank());
-  if (desc->src.IsAny()) {
-    ABSL_ASSIGN_OR_RETURN(desc->src,
-                          MemoryDesc::CreatePattern(desc->src.dims(), DataType::kF32, plain));
-  }
-  for (MemoryDesc* tensor : {&desc->dst, &desc->bias}) {
-    if (!tensor->IsAny()) continue;
-    ABSL_ASSIGN_OR_RETURN(*tensor, MemoryDesc::CreatePattern(tensor->dims(), DataType::kF32,
-                                                             plain.substr(0, tensor->rank())));
+  for (MemoryDesc* tensor : {&desc->src, &desc->dst, &desc->bias}) {
+    ABSL_ASSIGN_OR_RETURN(*tensor, OrPlain(*tensor));
   }
   const MemoryDesc &src = desc->src, &dst = desc->dst;
   const int64_t image = src.dim(0) == 0 ? 0 : src.PaddedElementCount() / src.dim(0);
@@ -166,7 +153,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePacked(const InnerProductDesc& 
   const int64_t rows = desc.src.dim(0);
   const int max_rows = TileGenerator::MaxRows(lanes, attributes.post_ops);
   const int64_t group = TileGenerator::MaxBlocks(lanes) * lanes;
-  PrimitiveInfo primitive_info = InfoOf(desc, attributes, name);
+  PrimitiveInfo primitive_info =
+      BasicInfo(name, PrimitiveKind::kInnerProduct,
+                ArgsOf(desc.src, desc.weights, desc.bias, desc.dst), attributes);
   Packed::Generators generators;
   for (int tile_rows = 1; tile_rows <= max_rows; ++tile_rows) {
     const bool full = tile_rows == max_rows && rows >= max_rows;

@@ -3,13 +3,15 @@
 // The executable specification: any layouts; products are added in the order of channel, then
 // spatial index.
 #include <utility>
-#include <variant>
 
 #include "engine/base/status_macros.h"
 #include "engine/memory/index_walk.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/inner_product/implementations.h"
+#include "engine/primitives/layout.h"
+#include "engine/primitives/scalar_epilogue.h"
 
 namespace tilewire::inner_product {
 namespace {
@@ -39,7 +41,7 @@ class Reference final : public Primitive {
       float value = Accumulate(args, n, oc);
       if (has_bias_) value += args.Get<const float>(kArgBias)[bias_.Offset({oc})];
       float& result = dst[dst_.Offset({n, oc})];
-      result = ApplyPostOps(value, result);
+      result = ApplyPostOps(post_ops_, value, result);
     });
     ZeroPadding(dst_desc_, dst);
   }
@@ -54,32 +56,12 @@ class Reference final : public Primitive {
     return sum;
   }
 
-  float ApplyPostOps(float value, float before) const {
-    for (const PostOp& entry : post_ops_.entries()) {
-      if (const auto* eltwise = std::get_if<EltwisePostOp>(&entry)) {
-        value = eltwise->scale * jit::EltwiseScalar(eltwise->op, value);
-      } else {
-        value += std::get<SumPostOp>(entry).scale * before;
-      }
-    }
-    return value;
-  }
-
   Dims image_;  // the dims of one image: src's, with batch 1
   const PostOps post_ops_;
   const bool has_bias_;
   const SeparableOffsets src_, weights_, bias_, dst_;
   const MemoryDesc dst_desc_;
 };
-
-// Replaces `any` by the row-major layout.
-absl::Status ResolveAny(MemoryDesc* desc) {
-  if (!desc->IsAny()) return absl::OkStatus();
-  ABSL_ASSIGN_OR_RETURN(
-      *desc, MemoryDesc::CreatePattern(desc->dims(), desc->data_type(),
-                                       absl::string_view("abcdefghijkl").substr(0, desc->rank())));
-  return absl::OkStatus();
-}
 
 }  // namespace
 
@@ -88,7 +70,7 @@ absl::StatusOr<InnerProductDesc> ResolveReference(const InnerProductDesc& desc,
   ABSL_RETURN_IF_ERROR(RequireForwardF32(desc, attributes));
   InnerProductDesc resolved = desc;
   for (MemoryDesc* tensor : {&resolved.src, &resolved.weights, &resolved.bias, &resolved.dst}) {
-    ABSL_RETURN_IF_ERROR(ResolveAny(tensor));
+    ABSL_ASSIGN_OR_RETURN(*tensor, OrPlain(*tensor));
   }
   return resolved;
 }
@@ -96,7 +78,10 @@ absl::StatusOr<InnerProductDesc> ResolveReference(const InnerProductDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const InnerProductDesc& desc,
                                                            const Attributes& attributes,
                                                            absl::string_view name) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc, attributes.post_ops);
+  return std::make_unique<Reference>(
+      BasicInfo(name, PrimitiveKind::kInnerProduct,
+                ArgsOf(desc.src, desc.weights, desc.bias, desc.dst), attributes),
+      desc, attributes.post_ops);
 }
 
 }  // namespace tilewire::inner_product

@@ -122,7 +122,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBlocked(cpu::Isa isa, const Poo
                                                          absl::string_view name) {
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<const RowGenerator> row,
                         jit::Compile<RowGenerator>(RowShapeOf(isa, desc), name));
-  PrimitiveInfo info = BasicInfo(name, PrimitiveKind::kPooling, ArgsOf(desc), attributes);
+  PrimitiveInfo info =
+      BasicInfo(name, PrimitiveKind::kPooling, ArgsOf(desc.src, desc.dst), attributes);
   info.code_bytes = static_cast<int64_t>(row->code_bytes());
   return std::make_unique<Blocked>(std::move(info), desc, std::move(row));
 }

@@ -6,7 +6,6 @@
 #define ENGINE_PRIMITIVES_POOLING_IMPLEMENTATIONS_H_
 
 #include <memory>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -32,8 +31,6 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const PoolingDesc& de
 // The descriptor with a dst in the place of `any`; kUnimplemented for types and attributes that no
 // row takes.
 absl::StatusOr<PoolingDesc> ResolveDefaults(const PoolingDesc& desc, const Attributes& attributes);
-
-std::vector<ArgDesc> ArgsOf(const PoolingDesc& desc);
 
 }  // namespace tilewire::pooling
 

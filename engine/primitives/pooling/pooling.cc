@@ -17,15 +17,10 @@ namespace pooling {
 
 absl::StatusOr<PoolingDesc> ResolveDefaults(const PoolingDesc& desc, const Attributes& attributes) {
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
-  ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
-  ABSL_RETURN_IF_ERROR(RequireF32(desc.dst));
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
   PoolingDesc resolved = desc;
   ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.src));
   return resolved;
-}
-
-std::vector<ArgDesc> ArgsOf(const PoolingDesc& desc) {
-  return {{kArgSrc, desc.src}, {kArgDst, desc.dst}};
 }
 
 }  // namespace pooling

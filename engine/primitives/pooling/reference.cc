@@ -76,7 +76,8 @@ absl::StatusOr<PoolingDesc> ResolveReference(const PoolingDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const PoolingDesc& desc,
                                                            const Attributes& attributes,
                                                            absl::string_view name) {
-  PrimitiveInfo info = BasicInfo(name, PrimitiveKind::kPooling, ArgsOf(desc), attributes);
+  PrimitiveInfo info =
+      BasicInfo(name, PrimitiveKind::kPooling, ArgsOf(desc.src, desc.dst), attributes);
   return std::make_unique<Reference>(std::move(info), desc);
 }
 

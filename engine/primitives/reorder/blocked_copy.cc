@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/memory/zero_padding.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/reorder/implementations.h"
 
 namespace tilewire::reorder {
@@ -196,7 +197,8 @@ absl::StatusOr<ReorderDesc> ResolveBlockedCopy(const ReorderDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockedCopy(const ReorderDesc& desc,
                                                              const Attributes& attributes,
                                                              absl::string_view name) {
-  PrimitiveInfo info = InfoOf(desc, attributes, name);
+  PrimitiveInfo info =
+      BasicInfo(name, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
   switch (SizeOf(desc.src.data_type())) {
     case 1:
       return std::make_unique<BlockedCopy<uint8_t>>(std::move(info), desc);

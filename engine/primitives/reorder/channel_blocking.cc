@@ -6,6 +6,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
 
 namespace tilewire::reorder {
 namespace {
@@ -169,7 +170,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelBlocking(const ReorderDe
                                                                  absl::string_view name, int lanes,
                                                                  CompileChannelBlocking compile) {
   const Geometry geometry = GeometryOf(desc, lanes);
-  PrimitiveInfo info = InfoOf(desc, attributes, name);
+  PrimitiveInfo info =
+      BasicInfo(name, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
   Kernels kernels;
   const auto add = [&](int64_t channels,
                        std::unique_ptr<const jit::Generator>* kernel) -> absl::Status {

@@ -17,8 +17,6 @@ namespace tilewire::reorder {
 // post-op.
 absl::Status RequirePlainCopy(const ReorderDesc& desc, const Attributes& attributes);
 
-PrimitiveInfo InfoOf(const ReorderDesc& desc, const Attributes& attributes, absl::string_view name);
-
 #define TILEWIRE_REORDER_IMPLEMENTATION(name)                                                    \
   absl::StatusOr<ReorderDesc> Resolve##name(const ReorderDesc&, const Attributes&);              \
   absl::StatusOr<std::unique_ptr<Primitive>> Create##name(const ReorderDesc&, const Attributes&, \

@@ -6,7 +6,8 @@
 #include <variant>
 
 #include "engine/memory/zero_padding.h"
-#include "engine/primitives/reorder/element_conversion.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/element_conversion.h"
 #include "engine/primitives/reorder/implementations.h"
 
 namespace tilewire::reorder {
@@ -88,7 +89,9 @@ absl::StatusOr<ReorderDesc> ResolveReference(const ReorderDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ReorderDesc& desc,
                                                            const Attributes& attributes,
                                                            absl::string_view name) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc, attributes);
+  return std::make_unique<Reference>(
+      BasicInfo(name, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes), desc,
+      attributes);
 }
 
 }  // namespace tilewire::reorder

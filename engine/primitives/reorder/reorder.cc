@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/reorder/implementations.h"
 
 namespace tilewire {
@@ -33,21 +34,10 @@ absl::Status ValidateScales(const MemoryDesc& dst, const OutputScales& scales) {
 }
 
 absl::Status Validate(const ReorderDesc& desc, const Attributes& attributes) {
-  for (const MemoryDesc* tensor : {&desc.src, &desc.dst}) {
-    if (tensor->format_kind() != FormatKind::kBlocked) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("reorder: ", tensor == &desc.src ? "src" : "dst", " has no layout"));
-    }
-  }
-  if (desc.src.dims() != desc.dst.dims()) {
-    return absl::InvalidArgumentError(absl::StrCat("reorder: shapes differ: src ",
-                                                   DimsToString(desc.src.dims()), ", dst ",
-                                                   DimsToString(desc.dst.dims())));
-  }
-  if (desc.dst.Overlaps()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("reorder: elements of dst overlap: ", desc.dst.ToString()));
-  }
+  ABSL_RETURN_IF_ERROR(CheckSource("reorder: src", desc.src));
+  ABSL_RETURN_IF_ERROR(CheckSource("reorder: dst", desc.dst));  // `any` is no layout to copy to
+  ABSL_RETURN_IF_ERROR(CheckSameDims("reorder: src", desc.src, "dst", desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckDestination("reorder: dst", desc.dst));
   return ValidateScales(desc.dst, attributes.output_scales);
 }
 
@@ -55,19 +45,7 @@ absl::Status Validate(const ReorderDesc& desc, const Attributes& attributes) {
 
 absl::Status RequirePlainCopy(const ReorderDesc& desc, const Attributes& attributes) {
   if (desc.src.data_type() != desc.dst.data_type()) return absl::UnimplementedError("types differ");
-  if (!attributes.output_scales.IsDefault()) return absl::UnimplementedError("output scales");
-  if (!attributes.post_ops.empty()) return absl::UnimplementedError("post-ops");
-  return absl::OkStatus();
-}
-
-PrimitiveInfo InfoOf(const ReorderDesc& desc, const Attributes& attributes,
-                     absl::string_view name) {
-  PrimitiveInfo info;
-  info.name = std::string(name);
-  info.kind = PrimitiveKind::kReorder;
-  info.args = {{kArgSrc, desc.src}, {kArgDst, desc.dst}};
-  info.scratchpad_mode = attributes.scratchpad_mode;
-  return info;
+  return RequireNoPostOps(attributes);
 }
 
 }  // namespace reorder

@@ -7,6 +7,8 @@
 #include "engine/memory/index_walk.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/layout.h"
 #include "engine/primitives/shuffle/implementations.h"
 
 namespace tilewire::shuffle {
@@ -57,13 +59,10 @@ absl::StatusOr<ShuffleDesc> ResolveReference(const ShuffleDesc& desc,
     return absl::UnimplementedError(absl::StrCat(
         "type ", DataTypeName(type), backward ? " backward (f32 is)" : " (f32, s32, s8, u8 are)"));
   }
-  if (!attributes.post_ops.empty() || !attributes.output_scales.IsDefault()) {
-    return absl::UnimplementedError("takes no post-ops and no output scales");
-  }
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
   ShuffleDesc resolved = desc;
-  if (resolved.dst.IsAny()) resolved.dst = desc.src;
+  ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.src));
   if (resolved.dst != desc.src) return absl::UnimplementedError("layouts of src and dst differ");
-  if (resolved.dst.Overlaps()) return absl::UnimplementedError("elements of dst overlap");
   return resolved;
 }
 

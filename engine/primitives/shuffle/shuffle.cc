@@ -2,6 +2,7 @@
 #include "engine/primitives/shuffle/shuffle.h"
 
 #include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/shuffle/implementations.h"
 
 namespace tilewire {
@@ -9,9 +10,8 @@ namespace shuffle {
 namespace {
 
 absl::Status Validate(const ShuffleDesc& desc) {
-  if (desc.src.format_kind() != FormatKind::kBlocked) {
-    return absl::InvalidArgumentError("shuffle: src has no layout");
-  }
+  ABSL_RETURN_IF_ERROR(CheckSource("shuffle: src", desc.src));
+  ABSL_RETURN_IF_ERROR(CheckDestination("shuffle: dst", desc.dst));
   if (desc.src.dims() != desc.dst.dims() || desc.src.data_type() != desc.dst.data_type()) {
     return absl::InvalidArgumentError(
         absl::StrCat("shuffle: src is ", desc.src.ToString(), ", dst ", desc.dst.ToString()));
@@ -33,14 +33,11 @@ absl::Status Validate(const ShuffleDesc& desc) {
 
 PrimitiveInfo InfoOf(const ShuffleDesc& desc, const Attributes& attributes,
                      absl::string_view name) {
-  const bool backward = desc.prop_kind == PropKind::kBackwardData;
-  PrimitiveInfo info;
-  info.name = std::string(name);
-  info.kind = PrimitiveKind::kShuffle;
-  info.args = {{backward ? kArgDiffDst : kArgSrc, desc.src},
-               {backward ? kArgDiffSrc : kArgDst, desc.dst}};
-  info.scratchpad_mode = attributes.scratchpad_mode;
-  return info;
+  std::vector<ArgDesc> args = ArgsOf(desc.src, desc.dst);
+  if (desc.prop_kind == PropKind::kBackwardData) {
+    args = {{kArgDiffDst, desc.src}, {kArgDiffSrc, desc.dst}};
+  }
+  return BasicInfo(name, PrimitiveKind::kShuffle, std::move(args), attributes);
 }
 
 std::vector<int64_t> SourceIndices(const ShuffleDesc& desc) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/softmax/implementations.h"
 
 namespace tilewire::softmax {
@@ -69,7 +70,8 @@ absl::StatusOr<SoftmaxDesc> ResolveDenseF32(const SoftmaxDesc& desc, const Attri
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseF32(const SoftmaxDesc& desc,
                                                           const Attributes& attributes,
                                                           absl::string_view name) {
-  return std::make_unique<DenseF32>(InfoOf(desc, attributes, name), desc);
+  return std::make_unique<DenseF32>(
+      BasicInfo(name, PrimitiveKind::kSoftmax, ArgsOf(desc.src, desc.dst), attributes), desc);
 }
 
 }  // namespace tilewire::softmax

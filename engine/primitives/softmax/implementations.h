@@ -18,9 +18,6 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SoftmaxDesc& de
                                                            const Attributes& attributes,
                                                            absl::string_view name);
 
-// What the primitive tells about itself, whatever the implementation.
-PrimitiveInfo InfoOf(const SoftmaxDesc& desc, const Attributes& attributes, absl::string_view name);
-
 }  // namespace tilewire::softmax
 
 #endif  // ENGINE_PRIMITIVES_SOFTMAX_IMPLEMENTATIONS_H_

@@ -9,6 +9,8 @@
 #include "engine/memory/index_walk.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/layout.h"
 #include "engine/primitives/softmax/implementations.h"
 
 namespace tilewire::softmax {
@@ -60,26 +62,19 @@ class Reference final : public Primitive {
 
 absl::StatusOr<SoftmaxDesc> ResolveReference(const SoftmaxDesc& desc,
                                              const Attributes& attributes) {
-  if (desc.src.data_type() != DataType::kF32) {
-    return absl::UnimplementedError(
-        absl::StrCat("type ", DataTypeName(desc.src.data_type()), " is not f32"));
-  }
-  if (!attributes.post_ops.empty() || !attributes.output_scales.IsDefault()) {
-    return absl::UnimplementedError("takes no post-ops and no output scales");
-  }
-  if (desc.prop_kind == PropKind::kBackwardData) return absl::UnimplementedError("backward");
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+  ABSL_RETURN_IF_ERROR(RequireForward(desc.prop_kind));
   SoftmaxDesc resolved = desc;
-  if (resolved.dst.IsAny()) resolved.dst = desc.src;
-  if (resolved.dst.Overlaps()) {
-    return absl::UnimplementedError("dst is `any` and the elements of src overlap");
-  }
+  ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.src));
   return resolved;
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SoftmaxDesc& desc,
                                                            const Attributes& attributes,
                                                            absl::string_view name) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc);
+  return std::make_unique<Reference>(
+      BasicInfo(name, PrimitiveKind::kSoftmax, ArgsOf(desc.src, desc.dst), attributes), desc);
 }
 
 }  // namespace tilewire::softmax

@@ -2,6 +2,7 @@
 #include "engine/primitives/softmax/softmax.h"
 
 #include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/softmax/implementations.h"
 
 namespace tilewire {
@@ -9,9 +10,8 @@ namespace softmax {
 namespace {
 
 absl::Status Validate(const SoftmaxDesc& desc) {
-  if (desc.src.format_kind() != FormatKind::kBlocked) {
-    return absl::InvalidArgumentError("softmax: src has no layout");
-  }
+  ABSL_RETURN_IF_ERROR(CheckSource("softmax: src", desc.src));
+  ABSL_RETURN_IF_ERROR(CheckDestination("softmax: dst", desc.dst));
   if (desc.src.dims() != desc.dst.dims() || desc.src.data_type() != desc.dst.data_type()) {
     return absl::InvalidArgumentError(
         absl::StrCat("softmax: src is ", desc.src.ToString(), ", dst ", desc.dst.ToString()));
@@ -20,23 +20,10 @@ absl::Status Validate(const SoftmaxDesc& desc) {
     return absl::InvalidArgumentError(
         absl::StrCat("softmax: axis ", desc.axis, " of a tensor of rank ", desc.src.rank()));
   }
-  if (desc.dst.format_kind() == FormatKind::kBlocked && desc.dst.Overlaps()) {
-    return absl::InvalidArgumentError("softmax: elements of dst overlap");
-  }
   return absl::OkStatus();
 }
 
 }  // namespace
-
-PrimitiveInfo InfoOf(const SoftmaxDesc& desc, const Attributes& attributes,
-                     absl::string_view name) {
-  PrimitiveInfo info;
-  info.name = std::string(name);
-  info.kind = PrimitiveKind::kSoftmax;
-  info.args = {{kArgSrc, desc.src}, {kArgDst, desc.dst}};
-  info.scratchpad_mode = attributes.scratchpad_mode;
-  return info;
-}
 
 }  // namespace softmax
 

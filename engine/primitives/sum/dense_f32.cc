@@ -6,6 +6,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/memory/zero_padding.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/sum/implementations.h"
 
 namespace tilewire::sum {
@@ -64,7 +65,8 @@ absl::StatusOr<SumDesc> ResolveDenseF32(const SumDesc& desc, const Attributes& a
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseF32(const SumDesc& desc,
                                                           const Attributes& attributes,
                                                           absl::string_view name) {
-  return std::make_unique<DenseF32>(InfoOf(desc, attributes, name), desc);
+  return std::make_unique<DenseF32>(
+      BasicInfo(name, PrimitiveKind::kSum, ArgsOf(desc.srcs, desc.dst), attributes), desc);
 }
 
 }  // namespace tilewire::sum

@@ -18,9 +18,6 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SumDesc& desc,
                                                            const Attributes& attributes,
                                                            absl::string_view name);
 
-// What the primitive tells about itself, whatever the implementation.
-PrimitiveInfo InfoOf(const SumDesc& desc, const Attributes& attributes, absl::string_view name);
-
 }  // namespace tilewire::sum
 
 #endif  // ENGINE_PRIMITIVES_SUM_IMPLEMENTATIONS_H_

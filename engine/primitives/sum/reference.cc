@@ -5,6 +5,8 @@
 #include "engine/memory/index_walk.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/layout.h"
 #include "engine/primitives/sum/implementations.h"
 
 namespace tilewire::sum {
@@ -42,25 +44,18 @@ class Reference final : public Primitive {
 }  // namespace
 
 absl::StatusOr<SumDesc> ResolveReference(const SumDesc& desc, const Attributes& attributes) {
-  if (desc.dst.data_type() != DataType::kF32) {
-    return absl::UnimplementedError(
-        absl::StrCat("type ", DataTypeName(desc.dst.data_type()), " is not f32"));
-  }
-  if (!attributes.post_ops.empty() || !attributes.output_scales.IsDefault()) {
-    return absl::UnimplementedError("takes no post-ops and no output scales");
-  }
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.dst));
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
   SumDesc resolved = desc;
-  if (resolved.dst.IsAny()) resolved.dst = desc.srcs[0];
-  if (resolved.dst.Overlaps()) {
-    return absl::UnimplementedError("dst is `any` and the elements of source 0 overlap");
-  }
+  ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.srcs[0]));
   return resolved;
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SumDesc& desc,
                                                            const Attributes& attributes,
                                                            absl::string_view name) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc);
+  return std::make_unique<Reference>(
+      BasicInfo(name, PrimitiveKind::kSum, ArgsOf(desc.srcs, desc.dst), attributes), desc);
 }
 
 }  // namespace tilewire::sum

@@ -2,6 +2,7 @@
 #include "engine/primitives/sum/sum.h"
 
 #include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/sum/implementations.h"
 
 namespace tilewire {
@@ -16,33 +17,16 @@ absl::Status Validate(const SumDesc& desc) {
   }
   for (size_t i = 0; i < desc.srcs.size(); ++i) {
     const MemoryDesc& src = desc.srcs[i];
-    if (src.format_kind() != FormatKind::kBlocked) {
-      return absl::InvalidArgumentError(absl::StrCat("sum: source ", i, " has no layout"));
-    }
+    ABSL_RETURN_IF_ERROR(CheckSource(absl::StrCat("sum: source ", i), src));
     if (src.dims() != desc.dst.dims() || src.data_type() != desc.dst.data_type()) {
       return absl::InvalidArgumentError(absl::StrCat("sum: source ", i, " is ", src.ToString(),
                                                      ", the destination ", desc.dst.ToString()));
     }
   }
-  if (desc.dst.format_kind() == FormatKind::kBlocked && desc.dst.Overlaps()) {
-    return absl::InvalidArgumentError("sum: elements of the destination overlap");
-  }
-  return absl::OkStatus();
+  return CheckDestination("sum: dst", desc.dst);
 }
 
 }  // namespace
-
-PrimitiveInfo InfoOf(const SumDesc& desc, const Attributes& attributes, absl::string_view name) {
-  PrimitiveInfo info;
-  info.name = std::string(name);
-  info.kind = PrimitiveKind::kSum;
-  for (size_t i = 0; i < desc.srcs.size(); ++i) {
-    info.args.push_back({kArgMultipleSrc + static_cast<int>(i), desc.srcs[i]});
-  }
-  info.args.push_back({kArgDst, desc.dst});
-  info.scratchpad_mode = attributes.scratchpad_mode;
-  return info;
-}
 
 }  // namespace sum
 

@@ -212,7 +212,8 @@ TEST(EltwiseErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(status({kForward, {static_cast<Algorithm>(16)}, good, good}),
               StatusIs(kInvalid, "no algorithm 16"));
   const MemoryDesc bytes = Plain({2, 10}, DataType::kU8);
-  EXPECT_THAT(status({kForward, {}, bytes, bytes}), StatusIs(kUnimplemented, "u8 is not f32"));
+  EXPECT_THAT(status({kForward, {}, bytes, bytes}),
+              StatusIs(kUnimplemented, "takes f32 only, not u8"));
   EXPECT_THAT(status({PropKind::kBackwardData, {}, good, good}),
               StatusIs(kUnimplemented, "backward"));
   Attributes relu;

@@ -173,7 +173,8 @@ TEST(SoftmaxErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(status({kForward, good, overlap, 1}), StatusIs(kInvalid, "overlap"));
   EXPECT_THAT(status({kForward, overlap, good, 1}), IsOk());
   const MemoryDesc bytes = Plain({2, 10}, DataType::kU8);
-  EXPECT_THAT(status({kForward, bytes, bytes, 1}), StatusIs(kUnimplemented, "u8 is not f32"));
+  EXPECT_THAT(status({kForward, bytes, bytes, 1}),
+              StatusIs(kUnimplemented, "takes f32 only, not u8"));
   EXPECT_THAT(status({PropKind::kBackwardData, good, good, 1}),
               StatusIs(kUnimplemented, "backward"));
   Attributes relu;

@@ -3,14 +3,14 @@
 // One element of any type to f32 and back. To an integer: rounded to nearest even, saturated, NaN
 // to 0. To f16 and bf16: rounded to nearest even, infinite where too large, NaN to a quiet NaN.
 // Pure; thread-safe.
-#ifndef ENGINE_PRIMITIVES_REORDER_ELEMENT_CONVERSION_H_
-#define ENGINE_PRIMITIVES_REORDER_ELEMENT_CONVERSION_H_
+#ifndef ENGINE_PRIMITIVES_ELEMENT_CONVERSION_H_
+#define ENGINE_PRIMITIVES_ELEMENT_CONVERSION_H_
 
 #include <cstdint>
 
 #include "engine/memory/data_type.h"
 
-namespace tilewire::reorder {
+namespace tilewire {
 
 // Element `index` of an array of `type`.
 float LoadElement(DataType type, const void* base, int64_t index);
@@ -19,6 +19,6 @@ void StoreElement(DataType type, float value, void* base, int64_t index);
 // Copies the bytes of one element.
 void CopyElement(DataType type, const void* src, int64_t src_index, void* dst, int64_t dst_index);
 
-}  // namespace tilewire::reorder
+}  // namespace tilewire
 
-#endif  // ENGINE_PRIMITIVES_REORDER_ELEMENT_CONVERSION_H_
+#endif  // ENGINE_PRIMITIVES_ELEMENT_CONVERSION_H_

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/reorder/element_conversion.h"
+#include "engine/primitives/element_conversion.h"
 
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-namespace tilewire::reorder {
+namespace tilewire {
 namespace {
 
 template <typename T>
@@ -87,4 +87,4 @@ void CopyElement(DataType type, const void* src, int64_t src_index, void* dst, i
               static_cast<const char*>(src) + src_index * size, size);
 }
 
-}  // namespace tilewire::reorder
+}  // namespace tilewire
