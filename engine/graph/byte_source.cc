@@ -36,14 +36,14 @@ class Descriptor {
   int fd_;
 };
 
-class FileSource final : public ByteSource {
+class FileSource final : public ByteSource, public std::enable_shared_from_this<FileSource> {
  public:
   FileSource(Descriptor file, const struct stat& opened)
       : file_(std::move(file)), opened_(opened) {}
 
   int64_t size() const override { return opened_.st_size; }
 
-  absl::Status Read(int64_t offset, int64_t count, void* dst) override {
+  absl::Status Read(int64_t offset, int64_t count, void* dst) const override {
     if (offset < 0 || count < 0 || offset > size() || count > size() - offset) {
       return absl::InvalidArgumentError("data beyond the end of the file");
     }
@@ -63,7 +63,7 @@ class FileSource final : public ByteSource {
     return absl::OkStatus();
   }
 
-  absl::Status CheckUnchanged() override {
+  absl::Status CheckUnchanged() const override {
     struct stat now;
     if (fstat(file_.get(), &now) != 0 || now.st_size != opened_.st_size ||
         now.st_mtim.tv_sec != opened_.st_mtim.tv_sec ||
@@ -72,6 +72,8 @@ class FileSource final : public ByteSource {
     }
     return absl::OkStatus();
   }
+
+  std::shared_ptr<const ByteSource> Keep() const override { return shared_from_this(); }
 
  private:
   Descriptor file_;
@@ -91,7 +93,7 @@ constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
 }  // namespace
 
-absl::Status MemorySource::Read(int64_t offset, int64_t count, void* dst) {
+absl::Status MemorySource::Read(int64_t offset, int64_t count, void* dst) const {
   if (offset < 0 || count < 0 || offset > size() || count > size() - offset) {
     return absl::InvalidArgumentError("data beyond the end of the message");
   }
@@ -99,16 +101,16 @@ absl::Status MemorySource::Read(int64_t offset, int64_t count, void* dst) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<ByteSource>> OpenFile(const std::string& path) {
+absl::StatusOr<std::shared_ptr<const ByteSource>> OpenFile(const std::string& path) {
   Descriptor file(open(path.c_str(), kOpenFlags));
   if (file.get() < 0)
     return absl::NotFoundError(absl::StrCat("cannot open the model file: ", strerror(errno)));
   ABSL_ASSIGN_OR_RETURN(const struct stat status, RegularFile(file));
-  return std::make_unique<FileSource>(std::move(file), status);
+  return std::make_shared<const FileSource>(std::move(file), status);
 }
 
-absl::StatusOr<std::unique_ptr<ByteSource>> OpenFileBeside(const std::string& beside,
-                                                           absl::string_view location) {
+absl::StatusOr<std::shared_ptr<const ByteSource>> OpenFileBeside(const std::string& beside,
+                                                                 absl::string_view location) {
   const std::vector<std::string> parts = absl::StrSplit(location, '/');
   for (const std::string& part : parts) {
     if (part.empty() || part == ".." || absl::StrContains(part, '\0')) {
@@ -140,7 +142,7 @@ absl::StatusOr<std::unique_ptr<ByteSource>> OpenFileBeside(const std::string& be
     return absl::InvalidArgumentError(
         absl::StrCat("external data at '", location, "' is not a regular file with one name"));
   }
-  return std::make_unique<FileSource>(std::move(at), *status);
+  return std::make_shared<const FileSource>(std::move(at), *status);
 }
 
 }  // namespace tilewire::graph

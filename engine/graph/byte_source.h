@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Bytes at offsets: a file on disk or a string in memory. A file is read, never mapped: a file that
-// is truncated while it is read gives a status, a mapping would give a signal. Thread-compatible.
+// is truncated while it is read gives a status, a mapping would give a signal. Immutable: any
+// number of threads may read at once.
 #ifndef ENGINE_GRAPH_BYTE_SOURCE_H_
 #define ENGINE_GRAPH_BYTE_SOURCE_H_
 
@@ -19,9 +20,11 @@ class ByteSource {
   virtual ~ByteSource() = default;
   virtual int64_t size() const = 0;
   // kInvalidArgument  the range leaves the source, or the file became shorter
-  virtual absl::Status Read(int64_t offset, int64_t count, void* dst) = 0;
+  virtual absl::Status Read(int64_t offset, int64_t count, void* dst) const = 0;
   // kInvalidArgument  the file was written to since it was opened
-  virtual absl::Status CheckUnchanged() = 0;
+  virtual absl::Status CheckUnchanged() const = 0;
+  // Itself, to be read later; null where the bytes may be gone by then.
+  virtual std::shared_ptr<const ByteSource> Keep() const = 0;
 };
 
 // `bytes` must outlive the source.
@@ -29,8 +32,9 @@ class MemorySource final : public ByteSource {
  public:
   explicit MemorySource(absl::string_view bytes) : bytes_(bytes) {}
   int64_t size() const override { return static_cast<int64_t>(bytes_.size()); }
-  absl::Status Read(int64_t offset, int64_t count, void* dst) override;
-  absl::Status CheckUnchanged() override { return absl::OkStatus(); }
+  absl::Status Read(int64_t offset, int64_t count, void* dst) const override;
+  absl::Status CheckUnchanged() const override { return absl::OkStatus(); }
+  std::shared_ptr<const ByteSource> Keep() const override { return nullptr; }
 
  private:
   absl::string_view bytes_;
@@ -38,7 +42,7 @@ class MemorySource final : public ByteSource {
 
 //   kNotFound         no such file, or no right to read it
 //   kInvalidArgument  not a regular file
-absl::StatusOr<std::unique_ptr<ByteSource>> OpenFile(const std::string& path);
+absl::StatusOr<std::shared_ptr<const ByteSource>> OpenFile(const std::string& path);
 
 // A file beside another one (ONNX's external data): `location` is relative to the folder of
 // `beside`.
@@ -46,8 +50,8 @@ absl::StatusOr<std::unique_ptr<ByteSource>> OpenFile(const std::string& path);
 //   kInvalidArgument  an absolute path, a `..`, a symbolic link on the way, a file with a second
 //   hard link, or anything
 //                     but a regular file: each would let a model read what is not part of it
-absl::StatusOr<std::unique_ptr<ByteSource>> OpenFileBeside(const std::string& beside,
-                                                           absl::string_view location);
+absl::StatusOr<std::shared_ptr<const ByteSource>> OpenFileBeside(const std::string& beside,
+                                                                 absl::string_view location);
 
 }  // namespace tilewire::graph
 

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "engine/base/status_macros.h"
+
 namespace tilewire::graph {
 
 ConstantPtr MakeInts(std::string name, Dims dims, std::vector<int64_t> values) {
@@ -22,6 +24,15 @@ ConstantPtr MakeFloats(std::string name, Dims dims, std::vector<float> values) {
   constant->floats = *owned;
   constant->owner = std::move(owned);
   return constant;
+}
+
+absl::StatusOr<ConstantPtr> InMemory(const ConstantPtr& constant) {
+  if (constant->stored == nullptr || constant->owner != nullptr) return constant;
+  auto loaded = std::make_shared<Constant>(*constant);
+  ABSL_ASSIGN_OR_RETURN(HeldFloats held, constant->stored->Load());
+  loaded->floats = held.values;
+  loaded->owner = std::move(held.owner);
+  return loaded;
 }
 
 ConstantPtr Reshaped(const Constant& constant, std::string name, Dims dims) {

@@ -9,26 +9,45 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/memory/dims.h"
 
 namespace tilewire::graph {
 
+// Floats in memory and what keeps them there.
+struct HeldFloats {
+  absl::Span<const float> values;
+  std::shared_ptr<const void> owner;
+};
+
+// Floats that lie in their file until they are wanted. Thread-safe.
+class StoredFloats {
+ public:
+  virtual ~StoredFloats() = default;
+  //   kFailedPrecondition  the file was written to, or became shorter, since the model was opened
+  //   kResourceExhausted   memory
+  virtual absl::StatusOr<HeldFloats> Load() const = 0;
+};
+
 struct Constant {
   std::string name;  // of the tensor in the file; unique in a model
   Dims dims;
   bool is_float = false;
-  absl::Span<const float> floats;     // row-major, borrowed from `owner`
+  absl::Span<const float> floats;     // row-major, borrowed from `owner`; none while only `stored`
   std::shared_ptr<const void> owner;  // keeps `floats` alive
-  std::vector<int64_t> ints;          // row-major
+  std::shared_ptr<const StoredFloats> stored;  // null: they are in memory only
+  std::vector<int64_t> ints;                   // row-major
 
-  int64_t count() const { return static_cast<int64_t>(is_float ? floats.size() : ints.size()); }
+  int64_t count() const { return ElementCount(dims).value_or(0); }
 };
 
 using ConstantPtr = std::shared_ptr<const Constant>;
 
 ConstantPtr MakeInts(std::string name, Dims dims, std::vector<int64_t> values);
 ConstantPtr MakeFloats(std::string name, Dims dims, std::vector<float> values);
+// The constant with its floats in memory; those of StoredFloats::Load().
+absl::StatusOr<ConstantPtr> InMemory(const ConstantPtr& constant);
 // The same elements, not copied, under other dims (of the same count).
 ConstantPtr Reshaped(const Constant& constant, std::string name, Dims dims);
 

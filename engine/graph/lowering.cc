@@ -50,6 +50,11 @@ bool NodeContext::AllConstant() const {
 }
 
 absl::StatusOr<ConstantPtr> NodeContext::Floats(int i) const {
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr constant, FloatsInPlace(i));
+  return InMemory(constant);
+}
+
+absl::StatusOr<ConstantPtr> NodeContext::FloatsInPlace(int i) const {
   const ConstantPtr& constant = input(i).constant;
   if (constant == nullptr)
     return node.Unimplemented(absl::StrCat("input ", i, " is computed at run time"));
@@ -113,6 +118,35 @@ absl::Status NodeContext::Finish(OperationParams params, std::vector<ValueId> sr
   return SetOutput(dst);
 }
 
+namespace {
+
+// A constant that its file still holds gives up its copy in memory.
+void ReleaseStored(Operand* operand) {
+  if (operand->constant == nullptr || operand->constant->stored == nullptr) return;
+  auto released = std::make_shared<Constant>(*operand->constant);
+  released->floats = {};
+  released->owner = nullptr;
+  operand->constant = std::move(released);
+}
+
+// Operators that fold read the elements of their inputs: these are in memory meanwhile.
+absl::Status Fold(const Node& node, NodeContext* context, std::vector<Operand>* tensors) {
+  for (TensorId input : node.inputs) {
+    if (input == kNoTensor) continue;
+    ABSL_ASSIGN_OR_RETURN((*tensors)[input].constant, InMemory((*tensors)[input].constant));
+  }
+  ABSL_RETURN_IF_ERROR(FindOp(node)->lower(*context));
+  for (TensorId id : node.inputs) {
+    if (id != kNoTensor) ReleaseStored(&(*tensors)[id]);
+  }
+  for (TensorId id : node.outputs) {
+    if (id != kNoTensor) ReleaseStored(&(*tensors)[id]);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph) {
   std::vector<Operand> tensors = Initializers(graph);
   for (const Node& node : graph.nodes) {
@@ -121,7 +155,7 @@ absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph) {
     bool ready = FindOp(node)->folds;
     for (TensorId input : node.inputs)
       ready = ready && (input == kNoTensor || tensors[input].constant != nullptr);
-    if (ready) ABSL_RETURN_IF_ERROR(FindOp(node)->lower(context));
+    if (ready) ABSL_RETURN_IF_ERROR(Fold(node, &context, &tensors));
   }
   return tensors;
 }

@@ -44,6 +44,8 @@ class NodeContext {
   // The input as a constant of f32 or of integers. kUnimplemented: it is computed at run time.
   // kInvalidArgument: it has the other type.
   absl::StatusOr<ConstantPtr> Floats(int i) const;
+  // The same, whose floats may lie in the file still: for what only passes them on as weights.
+  absl::StatusOr<ConstantPtr> FloatsInPlace(int i) const;
   absl::StatusOr<ConstantPtr> Ints(int i) const;
   // The input as a value of the network. kUnimplemented: it is a constant.
   absl::StatusOr<ValueId> Runtime(int i) const;

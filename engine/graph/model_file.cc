@@ -25,13 +25,13 @@ struct Parts {
   bool has_graph = false;
 };
 
-absl::Status AppendBytes(ByteSource* source, int64_t begin, int64_t end, std::string* bytes) {
+absl::Status AppendBytes(const ByteSource& source, int64_t begin, int64_t end, std::string* bytes) {
   const size_t old_size = bytes->size();
   if (static_cast<int64_t>(old_size) + end - begin > kLargestSkeleton) {
     return absl::InvalidArgumentError("more than 1 GiB beside the initializers");
   }
   bytes->resize(old_size + (end - begin));
-  return source->Read(begin, end - begin, bytes->data() + old_size);
+  return source.Read(begin, end - begin, bytes->data() + old_size);
 }
 
 absl::Status ReadGraph(ByteWindow* window, const WireField& graph, TensorReader* tensors,
@@ -56,7 +56,7 @@ absl::Status ReadGraph(ByteWindow* window, const WireField& graph, TensorReader*
       case onnx::GraphProto::kNameFieldNumber:
       case onnx::GraphProto::kInputFieldNumber:
       case onnx::GraphProto::kOutputFieldNumber:
-        ABSL_RETURN_IF_ERROR(AppendBytes(&window->source(), field.begin, end, &parts->skeleton));
+        ABSL_RETURN_IF_ERROR(AppendBytes(window->source(), field.begin, end, &parts->skeleton));
         break;
       case 15:  // sparse_initializer
         return absl::UnimplementedError("sparse initializers are not supported");
@@ -103,13 +103,14 @@ absl::StatusOr<int64_t> DefaultOpset(const std::vector<onnx::OperatorSetIdProto>
 
 }  // namespace
 
-absl::StatusOr<FileContents> ReadModelFile(ByteSource* source, const std::string& model_path) {
-  if (source->size() == 0) return absl::InvalidArgumentError("not a model: an empty file");
+absl::StatusOr<FileContents> ReadModelFile(const ByteSource& source,
+                                           const std::string& model_path) {
+  if (source.size() == 0) return absl::InvalidArgumentError("not a model: an empty file");
   Parts parts;
-  ByteWindow window(source);
+  ByteWindow window(&source);
   TensorReader tensors(model_path);
   ABSL_RETURN_IF_ERROR(ReadModel(&window, &tensors, &parts));
-  ABSL_RETURN_IF_ERROR(source->CheckUnchanged());
+  ABSL_RETURN_IF_ERROR(source.CheckUnchanged());
   ABSL_RETURN_IF_ERROR(tensors.CheckUnchanged());
   if (!parts.has_graph) return absl::InvalidArgumentError("not a model: no graph");
 

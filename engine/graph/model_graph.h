@@ -44,7 +44,7 @@ struct FileContents {
 // Reads a ModelProto. `model_path` locates external data; empty refuses it.
 //   kInvalidArgument  not ONNX, truncated, or a tensor that tensor_reader.h refuses
 //   kUnimplemented    an opset that is not supported
-absl::StatusOr<FileContents> ReadModelFile(ByteSource* source, const std::string& model_path);
+absl::StatusOr<FileContents> ReadModelFile(const ByteSource& source, const std::string& model_path);
 
 // Resolves names, checks and orders.
 //   kInvalidArgument  no input or output, names that are dangling, duplicate or empty, cycles

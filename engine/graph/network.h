@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model specialised to concrete input shapes: operations that the engine has primitives for, in an order in which
-// they can run. What the passes leave behind and what the runtime lowers. Knows no layout and no kernel: every shape
-// is in logical order [N, C, spatial...]. Immutable once built.
+// A model specialised to concrete input shapes: operations that the engine has primitives for, in
+// an order in which they can run. What the passes leave behind and what the runtime lowers. Knows
+// no layout and no kernel: every shape is in logical order [N, C, spatial...]. Immutable once
+// built.
 #ifndef ENGINE_GRAPH_NETWORK_H_
 #define ENGINE_GRAPH_NETWORK_H_
 
@@ -11,7 +12,9 @@
 #include <variant>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/graph/constant.h"
 #include "engine/jit/eltwise.h"
 #include "engine/memory/data_type.h"
 #include "engine/memory/dims.h"
@@ -30,17 +33,23 @@ struct Value {
 
 // Weights as they lie in the file, f32 and row-major, and what folding made of them:
 //   effective[oc, ...] = data[oc, ...] * (scale.empty() ? 1 : scale[oc])
-// `key` names the effective weights: equal for every specialisation of one model, so that packed forms are shared.
+// `key` names the effective weights: equal for every specialisation of one model, so that packed
+// forms are shared.
 struct Weights {
   std::string key;
-  Dims dims;                           // convolution [O, I/groups, k...]; inner product [O, I]
-  absl::Span<const float> data;        // borrowed from `owner`; possibly unaligned to 64, aligned to 4
+  Dims dims;                     // convolution [O, I/groups, k...]; inner product [O, I]
+  absl::Span<const float> data;  // borrowed from `owner`; aligned to 4; none while only `stored`
   std::shared_ptr<const void> owner;
-  std::vector<float> scale;            // one an output channel (batch-norm folding), or empty
-  bool transposed = false;             // inner product only: data is [I, O] (MatMul, Gemm transB=0)
+  std::shared_ptr<const StoredFloats> stored;  // null: they are in memory only
+  std::vector<float> scale;  // one an output channel (batch-norm folding), or empty
+  bool transposed = false;   // inner product only: data is [I, O] (MatMul, Gemm transB=0)
 };
 
-// Applied in this order to the result of an operation; `kSum` adds another value, elementwise, before what follows.
+// `data` of the weights, read from their file if need be; errors are those of StoredFloats::Load().
+absl::StatusOr<HeldFloats> LoadElements(const Weights& weights);
+
+// Applied in this order to the result of an operation; `kSum` adds another value, elementwise,
+// before what follows.
 struct FusedStep {
   enum class Kind { kEltwise, kSum } kind = Kind::kEltwise;
   jit::EltwiseOp eltwise;
@@ -51,17 +60,20 @@ struct Convolution {
   Weights weights;
   std::vector<float> bias;  // [O], or empty; batch norms are folded in
   int64_t groups = 1;
-  Dims strides, dilations, padding_left, padding_right;  // dilations count from 0 (dense), unlike ONNX
+  Dims strides, dilations, padding_left,
+      padding_right;  // dilations count from 0 (dense), unlike ONNX
   std::vector<FusedStep> fused;
 };
 struct InnerProduct {
   Weights weights;
   std::vector<float> bias;
-  std::vector<FusedStep> fused;  // src may be [N,C] or [N,C,spatial...] (a flatten was folded in, in logical nchw order)
+  std::vector<FusedStep> fused;  // src may be [N,C] or [N,C,spatial...] (a flatten was folded in,
+                                 // in logical nchw order)
 };
 struct Pooling {
   enum class Algorithm { kMax, kAvgIncludePadding, kAvgExcludePadding } algorithm = Algorithm::kMax;
-  Dims kernel, strides, padding_left, padding_right;  // a global pooling has the kernel of its input
+  Dims kernel, strides, padding_left,
+      padding_right;  // a global pooling has the kernel of its input
 };
 struct Eltwise {
   jit::EltwiseOp op;
@@ -82,8 +94,8 @@ struct Transpose {
   std::vector<int> order;  // dst dimension i is src dimension order[i]
 };
 
-using OperationParams =
-    std::variant<Convolution, InnerProduct, Pooling, Eltwise, Softmax, Sum, Concat, Shuffle, Reshape, Transpose>;
+using OperationParams = std::variant<Convolution, InnerProduct, Pooling, Eltwise, Softmax, Sum,
+                                     Concat, Shuffle, Reshape, Transpose>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)

@@ -122,8 +122,8 @@ class LoadedModel final : public OnnxModel {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::Open(const std::string& path) {
-  ABSL_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> file, OpenFile(path));
-  ABSL_ASSIGN_OR_RETURN(FileContents contents, ReadModelFile(file.get(), path));
+  ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const ByteSource> file, OpenFile(path));
+  ABSL_ASSIGN_OR_RETURN(FileContents contents, ReadModelFile(*file, path));
   ABSL_ASSIGN_OR_RETURN(ModelGraph graph, BuildModelGraph(std::move(contents)));
   return LoadedModel::Create(std::move(graph));
 }

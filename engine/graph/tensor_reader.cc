@@ -184,15 +184,15 @@ absl::Status CheckContents(const Record& record, int64_t count, int64_t element_
 }
 
 // All runs, end to end.
-absl::Status Gather(ByteSource* source, const std::vector<Run>& runs, std::byte* dst) {
+absl::Status Gather(const ByteSource& source, const std::vector<Run>& runs, std::byte* dst) {
   for (const Run& run : runs) {
     if (run.stride == run.size) {
-      ABSL_RETURN_IF_ERROR(source->Read(run.offset, run.count * run.size, dst));
+      ABSL_RETURN_IF_ERROR(source.Read(run.offset, run.count * run.size, dst));
       dst += run.count * run.size;
       continue;
     }
     std::string spaced((run.count - 1) * run.stride + run.size, '\0');
-    ABSL_RETURN_IF_ERROR(source->Read(run.offset, spaced.size(), spaced.data()));
+    ABSL_RETURN_IF_ERROR(source.Read(run.offset, spaced.size(), spaced.data()));
     for (int64_t i = 0; i < run.count; ++i, dst += run.size)
       memcpy(dst, spaced.data() + i * run.stride, run.size);
   }
@@ -230,6 +230,12 @@ std::vector<int64_t> WidenRaw(int type, const std::byte* bytes, int64_t count) {
   }
 }
 
+HeldFloats FloatsIn(AlignedBuffer bytes, int64_t count) {
+  auto owner = std::make_shared<const AlignedBuffer>(std::move(bytes));
+  const auto* floats = reinterpret_cast<const float*>(owner->data());
+  return {absl::MakeConstSpan(floats, count), std::move(owner)};
+}
+
 ConstantPtr FromBytes(const Record& record, int64_t count, AlignedBuffer bytes) {
   Dims dims(record.dims.begin(), record.dims.end());
   if (record.type == TensorProto::DOUBLE) {
@@ -244,13 +250,55 @@ ConstantPtr FromBytes(const Record& record, int64_t count, AlignedBuffer bytes) 
   if (record.type != TensorProto::FLOAT) {
     return MakeInts(record.name, std::move(dims), WidenRaw(record.type, bytes.data(), count));
   }
-  auto owner = std::make_shared<const AlignedBuffer>(std::move(bytes));
   auto constant = std::make_shared<Constant>();
   constant->name = record.name;
   constant->dims = std::move(dims);
   constant->is_float = true;
-  constant->floats = absl::MakeConstSpan(reinterpret_cast<const float*>(owner->data()), count);
-  constant->owner = std::move(owner);
+  HeldFloats held = FloatsIn(std::move(bytes), count);
+  constant->floats = held.values;
+  constant->owner = std::move(held.owner);
+  return constant;
+}
+
+// A run of f32 in a file that stays open.
+class FloatsInFile final : public StoredFloats {
+ public:
+  FloatsInFile(std::string name, std::shared_ptr<const ByteSource> source, int64_t offset,
+               int64_t count)
+      : name_(std::move(name)), source_(std::move(source)), offset_(offset), count_(count) {}
+
+  absl::StatusOr<HeldFloats> Load() const override {
+    const int64_t size = count_ * sizeof(float);
+    ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes, AlignedBuffer::Allocate(size));
+    absl::Status read = source_->Read(offset_, size, bytes.data());
+    if (read.ok()) read = source_->CheckUnchanged();
+    if (!read.ok()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("tensor '", name_, "': ", read.message(), "; load the model again"));
+    }
+    return FloatsIn(std::move(bytes), count_);
+  }
+
+ private:
+  const std::string name_;
+  const std::shared_ptr<const ByteSource> source_;
+  const int64_t offset_, count_;
+};
+
+// Large weights stay where they are until they are packed, so that they are never in memory twice.
+// Null for what is better read at once.
+ConstantPtr LeaveInFile(const Record& record, int64_t count, const ByteSource& source,
+                        const std::vector<Run>& runs) {
+  constexpr int64_t kSmallest = 16384;
+  if (record.type != TensorProto::FLOAT || count < kSmallest || runs.size() != 1) return nullptr;
+  std::shared_ptr<const ByteSource> file = source.Keep();
+  if (file == nullptr || runs[0].stride != runs[0].size) return nullptr;
+  auto constant = std::make_shared<Constant>();
+  constant->name = record.name;
+  constant->dims = Dims(record.dims.begin(), record.dims.end());
+  constant->is_float = true;
+  constant->stored =
+      std::make_shared<const FloatsInFile>(record.name, std::move(file), runs[0].offset, count);
   return constant;
 }
 
@@ -276,10 +324,10 @@ absl::Status LocateExternal(int64_t expected_bytes, const ByteSource& source, Re
 
 }  // namespace
 
-absl::StatusOr<ByteSource*> TensorReader::External(const std::string& location) {
+absl::StatusOr<const ByteSource*> TensorReader::External(const std::string& location) {
   if (model_path_.empty())
     return absl::UnimplementedError("external data of a tensor that is no initializer");
-  std::unique_ptr<ByteSource>& source = external_[location];
+  std::shared_ptr<const ByteSource>& source = external_[location];
   if (source == nullptr) {
     ABSL_ASSIGN_OR_RETURN(source, OpenFileBeside(model_path_, location));
   }
@@ -295,7 +343,7 @@ absl::StatusOr<ConstantPtr> TensorReader::Read(ByteWindow* window, int64_t begin
                                                  ", which is not supported"));
   }
   ABSL_ASSIGN_OR_RETURN(const int64_t count, CheckedCount(record, element_size));
-  ByteSource* source = &window->source();
+  const ByteSource* source = &window->source();
   if (record.external) {
     ABSL_ASSIGN_OR_RETURN(source, External(record.external_entries["location"]));
     ABSL_RETURN_IF_ERROR(LocateExternal(count * element_size, *source, &record));
@@ -305,9 +353,10 @@ absl::StatusOr<ConstantPtr> TensorReader::Read(ByteWindow* window, int64_t begin
     return MakeInts(record.name, Dims(record.dims.begin(), record.dims.end()),
                     std::move(record.ints));
   }
-  ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes, AlignedBuffer::Allocate(count * element_size));
   const std::vector<Run> runs = record.has_raw ? std::vector<Run>{record.raw} : record.fixed;
-  ABSL_RETURN_IF_ERROR(Gather(source, runs, bytes.data()));
+  if (ConstantPtr stored = LeaveInFile(record, count, *source, runs)) return stored;
+  ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes, AlignedBuffer::Allocate(count * element_size));
+  ABSL_RETURN_IF_ERROR(Gather(*source, runs, bytes.data()));
   return FromBytes(record, count, std::move(bytes));
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads ONNX TensorProto messages straight from the file: large contents go from the file into
-// their aligned place in one copy, with no protobuf object between. Types float, double, bool and
-// the integers up to int64; raw_data, the typed fields (packed or not) and external data.
+// Reads ONNX TensorProto messages straight from the file, with no protobuf object between: small
+// contents at once, large ones when they are wanted (StoredFloats in constant.h). Types float,
+// double, bool and the integers up to int64; raw_data, the typed fields (packed or not) and
+// external data.
 #ifndef ENGINE_GRAPH_TENSOR_READER_H_
 #define ENGINE_GRAPH_TENSOR_READER_H_
 
@@ -36,10 +37,10 @@ class TensorReader {
   absl::Status CheckUnchanged();
 
  private:
-  absl::StatusOr<ByteSource*> External(const std::string& location);
+  absl::StatusOr<const ByteSource*> External(const std::string& location);
 
   std::string model_path_;
-  std::map<std::string, std::unique_ptr<ByteSource>> external_;  // by location
+  std::map<std::string, std::shared_ptr<const ByteSource>> external_;  // by location
 };
 
 }  // namespace tilewire::graph

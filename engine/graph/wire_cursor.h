@@ -30,14 +30,14 @@ struct WireField {
 // The part of a source that was read last. The source must outlive it.
 class ByteWindow {
  public:
-  explicit ByteWindow(ByteSource* source) : source_(source) {}
-  ByteSource& source() { return *source_; }
+  explicit ByteWindow(const ByteSource* source) : source_(source) {}
+  const ByteSource& source() const { return *source_; }
   // At least `count` bytes at `offset`; valid until the next call. `count` is at most kBytes.
   absl::StatusOr<const uint8_t*> Peek(int64_t offset, int64_t count);
 
  private:
   static constexpr int64_t kBytes = 16384;
-  ByteSource* source_;
+  const ByteSource* source_;
   std::vector<uint8_t> bytes_;
   int64_t begin_ = 0;
 };

@@ -15,12 +15,13 @@ namespace {
 
 // The layout of the weights in the file, seen with the dims of the primitive. Stored as [I, O], an
 // output channel steps by one element and everything else by O.
-absl::StatusOr<MemoryDesc> StoredDesc(const graph::Weights& weights, const Dims& dims) {
+absl::StatusOr<MemoryDesc> StoredDesc(const graph::Weights& weights, int64_t count,
+                                      const Dims& dims) {
   ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, PlainDesc(dims, DataType::kF32, /*channels_last=*/false));
-  if (desc.ElementCount() != static_cast<int64_t>(weights.data.size())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("weights '", weights.key, "' hold ", weights.data.size(), " elements, ",
-                     DimsToString(dims), " needs ", desc.ElementCount()));
+  if (desc.ElementCount() != count) {
+    return absl::InvalidArgumentError(absl::StrCat("weights '", weights.key, "' hold ", count,
+                                                   " elements, ", DimsToString(dims), " needs ",
+                                                   desc.ElementCount()));
   }
   if (!weights.transposed) return desc;
   Dims strides = desc.strides();
@@ -35,9 +36,10 @@ absl::StatusOr<MemoryDesc> StoredDesc(const graph::Weights& weights, const Dims&
 
 // data * scale of the output channel, where it lies: rows of the output channel, or columns if
 // transposed.
-absl::StatusOr<AlignedBuffer> Scaled(const graph::Weights& weights, const threading::Team& team) {
+absl::StatusOr<AlignedBuffer> Scaled(const graph::Weights& weights, absl::Span<const float> data,
+                                     const threading::Team& team) {
   const int64_t outputs = static_cast<int64_t>(weights.scale.size());
-  const int64_t count = static_cast<int64_t>(weights.data.size());
+  const int64_t count = static_cast<int64_t>(data.size());
   if (outputs == 0 || count % outputs != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("weights '", weights.key, "': ", outputs, " scales for ", count, " elements"));
@@ -48,12 +50,12 @@ absl::StatusOr<AlignedBuffer> Scaled(const graph::Weights& weights, const thread
   if (weights.transposed) {
     team.ParallelFor(inputs, [&](int64_t i) {
       for (int64_t o = 0; o < outputs; ++o)
-        scaled[i * outputs + o] = weights.data[i * outputs + o] * weights.scale[o];
+        scaled[i * outputs + o] = data[i * outputs + o] * weights.scale[o];
     });
   } else {
     team.ParallelFor(outputs, [&](int64_t o) {
       for (int64_t i = 0; i < inputs; ++i)
-        scaled[o * inputs + i] = weights.data[o * inputs + i] * weights.scale[o];
+        scaled[o * inputs + i] = data[o * inputs + i] * weights.scale[o];
     });
   }
   return buffer;
@@ -72,11 +74,14 @@ absl::StatusOr<PackedWeights::Bytes> PackedWeights::Pack(const graph::Weights& w
 absl::StatusOr<PackedWeights::Bytes> PackedWeights::MakePacked(const graph::Weights& weights,
                                                                const MemoryDesc& target,
                                                                const threading::Team& team) {
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc stored, StoredDesc(weights, target.dims()));
-  const void* source = weights.data.data();
+  ABSL_ASSIGN_OR_RETURN(const graph::HeldFloats held, graph::LoadElements(weights));
+  ABSL_ASSIGN_OR_RETURN(
+      const MemoryDesc stored,
+      StoredDesc(weights, static_cast<int64_t>(held.values.size()), target.dims()));
+  const void* source = held.values.data();
   AlignedBuffer scaled;
   if (!weights.scale.empty()) {
-    ABSL_ASSIGN_OR_RETURN(scaled, Scaled(weights, team));
+    ABSL_ASSIGN_OR_RETURN(scaled, Scaled(weights, held.values, team));
     source = scaled.data();
   }
   if (!weights.scale.empty() && SameMemory(stored, target)) {

@@ -29,6 +29,7 @@ class PackedWeights {
   // The effective weights in the layout of `target`, whose dims may split those of `weights`
   // (groups of output channels; input features into channels and space).
   //   kInvalidArgument    sizes that do not fit each other
+  //   kFailedPrecondition the model's file, which still holds them, was written to
   //   kResourceExhausted  memory
   absl::StatusOr<Bytes> Pack(const graph::Weights& weights, const MemoryDesc& target,
                              const threading::Team& team);

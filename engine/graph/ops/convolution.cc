@@ -30,7 +30,7 @@ absl::Status CheckShapes(const Node& node, const Dims& src, const Dims& weights,
 absl::Status LowerConv(NodeContext& context) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr weights, context.Floats(1));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr weights, context.FloatsInPlace(1));
   const Dims src_dims = context.input(0).dims;
   Convolution convolution;
   ABSL_ASSIGN_OR_RETURN(convolution.groups, node.Int("group", 1));

@@ -14,7 +14,7 @@ struct MatrixWeights {
 
 // Input 1 as weights; `as_given` is [O, I], else [I, O].
 absl::StatusOr<MatrixWeights> ReadMatrix(const NodeContext& context, bool as_given) {
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr matrix, context.Floats(1));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr matrix, context.FloatsInPlace(1));
   if (matrix->dims.size() != 2) {
     return context.node.Unimplemented(
         absl::StrCat("a right side of dims ", DimsToString(matrix->dims)));

@@ -14,6 +14,7 @@ Weights WeightsOf(const ConstantPtr& constant) {
   weights.dims = constant->dims;
   weights.data = constant->floats;
   weights.owner = constant->owner;
+  weights.stored = constant->stored;
   return weights;
 }
 

@@ -38,7 +38,7 @@ inline absl::StatusOr<Network> Lowered(const testing::OnnxBuilder& builder,
                                        const std::vector<Dims>& dims) {
   const std::string bytes = builder.Serialize();
   MemorySource source(bytes);
-  ABSL_ASSIGN_OR_RETURN(FileContents contents, ReadModelFile(&source, ""));
+  ABSL_ASSIGN_OR_RETURN(FileContents contents, ReadModelFile(source, ""));
   ABSL_ASSIGN_OR_RETURN(const ModelGraph graph, BuildModelGraph(std::move(contents)));
   ABSL_ASSIGN_OR_RETURN(std::vector<Operand> folded, FoldConstants(graph));
   return Lower(graph, std::move(folded), dims);

@@ -27,10 +27,10 @@ int64_t OffsetOf(const Dims& dims, const Dims& index) {
 
 Dims Spatial(const Dims& dims) { return Dims(dims.begin() + 2, dims.end()); }
 
-double WeightAt(const Weights& weights, int64_t row, int64_t column, int64_t columns) {
+double WeightAt(const Weights& weights, absl::Span<const float> elements, int64_t row,
+                int64_t column, int64_t columns) {
   const int64_t rows = weights.dims[0];
-  const double raw =
-      weights.data[weights.transposed ? column * rows + row : row * columns + column];
+  const double raw = elements[weights.transposed ? column * rows + row : row * columns + column];
   return weights.scale.empty() ? raw : raw * weights.scale[row];
 }
 
@@ -86,6 +86,7 @@ class Interpreter {
   }
 
   void Execute(const Convolution& c) {
+    const HeldFloats held = LoadElements(c.weights).value();
     const Dims &weights = c.weights.dims, kernel = Spatial(weights);
     const int64_t src_plane = *ElementCount(Spatial(Src())), window = *ElementCount(kernel);
     Dims index(Dst().size(), 0);
@@ -97,7 +98,8 @@ class Interpreter {
         const int64_t base = (index[0] * Src()[1] + first + i) * src_plane;
         OverWindow(
             kernel, c.strides, c.dilations, c.padding_left, index, [&](int64_t at, int64_t k) {
-              sum += In()[base + at] * WeightAt(c.weights, o, i * window + k, weights[1] * window);
+              sum += In()[base + at] *
+                     WeightAt(c.weights, held.values, o, i * window + k, weights[1] * window);
             });
       }
       Out()[n++] = sum;
@@ -106,12 +108,13 @@ class Interpreter {
   }
 
   void Execute(const InnerProduct& product) {
+    const HeldFloats held = LoadElements(product.weights).value();
     const int64_t rows = Dst()[0], outputs = Dst()[1], inputs = product.weights.dims[1];
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t o = 0; o < outputs; ++o) {
         double sum = product.bias.empty() ? 0 : product.bias[o];
         for (int64_t i = 0; i < inputs; ++i)
-          sum += In()[r * inputs + i] * WeightAt(product.weights, o, i, inputs);
+          sum += In()[r * inputs + i] * WeightAt(product.weights, held.values, o, i, inputs);
         Out()[r * outputs + o] = sum;
       }
     }

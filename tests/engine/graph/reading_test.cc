@@ -9,14 +9,17 @@
 
 #include "engine/graph/tensor_reader.h"
 #include "tests/engine/graph/fixture.h"
+#include "tests/support/random_tensor.h"
 
 namespace tilewire::graph {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using testing::Ints;
 using testing::OnnxBuilder;
+using testing::RandomFloats;
 using testing::WriteFile;
 
 // Convolution with batch norm, residual and classifier: every part of the format that real files
@@ -29,6 +32,14 @@ OnnxBuilder SmallModel() {
   model.Node("GlobalAveragePool", {"s"}, {"g"})
       .Node("Flatten", {"g"}, {"v"})
       .Node("MatMul", {"v", "f"}, {"y"});
+  return model.Output("y");
+}
+
+// y = x * w for `w` of these dims.
+OnnxBuilder ProductModel(const std::vector<int64_t>& dims, const std::vector<float>& values) {
+  OnnxBuilder model;
+  model.Input("x", {-1, dims[0]}).Floats("w", dims, values);
+  model.Node("MatMul", {"x", "w"}, {"y"});
   return model.Output("y");
 }
 
@@ -145,16 +156,41 @@ TEST(ReadingTest, NotAFile) {
   EXPECT_EQ(OnnxModel::Open(fifo).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-// The file may go away once the model is open.
-TEST(ReadingTest, WeightsOutliveTheFile) {
+// Small weights are in memory once the model is open.
+TEST(ReadingTest, SmallWeightsOutliveTheFile) {
   const auto model = Open(SmallModel());
   ASSERT_TRUE(model.ok()) << model.status();
   ASSERT_EQ(truncate(TemporaryPath("model.onnx").c_str(), 0), 0);
   const Network network = *(*model)->Specialize({Dims{1, 3, 6, 6}});
-  float sum = 0;
-  for (float weight : std::get<Convolution>(network.operations[0].params).weights.data)
-    sum += weight;
-  EXPECT_EQ(sum, sum);
+  const Weights& weights = std::get<Convolution>(network.operations[0].params).weights;
+  EXPECT_EQ(weights.stored, nullptr);
+  EXPECT_EQ(static_cast<int64_t>(LoadElements(weights)->values.size()),
+            *ElementCount(weights.dims));
+}
+
+// Large ones stay in the file, and are right or refused, whatever happens to it.
+TEST(ReadingTest, LargeWeightsAreReadWhenWantedAndNeverFromAFileThatChanged) {
+  const std::vector<float> values = RandomFloats(128 * 256, 7, -1, 1);
+  const auto model = Open(ProductModel({128, 256}, values));
+  ASSERT_TRUE(model.ok()) << model.status();
+  const Network network = *(*model)->Specialize({Dims{1, 128}});
+  const Weights& weights = std::get<InnerProduct>(network.operations[0].params).weights;
+  ASSERT_NE(weights.stored, nullptr);
+  EXPECT_TRUE(weights.data.empty());
+  EXPECT_THAT(LoadElements(weights)->values, ElementsAreArray(values));
+  ASSERT_EQ(truncate(TemporaryPath("model.onnx").c_str(), 100), 0);
+  EXPECT_EQ(LoadElements(weights).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(LoadElements(weights).status().message()), HasSubstr("'w'"));
+}
+
+TEST(ReadingTest, LargeWeightsSurviveTheDeletionOfTheirFile) {
+  const std::vector<float> values = RandomFloats(128 * 256, 7, -1, 1);
+  const auto model = Open(ProductModel({128, 256}, values));
+  ASSERT_TRUE(model.ok()) << model.status();
+  ASSERT_EQ(unlink(TemporaryPath("model.onnx").c_str()), 0);
+  const Network network = *(*model)->Specialize({Dims{1, 128}});
+  const Weights& weights = std::get<InnerProduct>(network.operations[0].params).weights;
+  EXPECT_THAT(LoadElements(weights)->values, ElementsAreArray(values));
 }
 
 struct HostileCase {

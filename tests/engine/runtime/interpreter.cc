@@ -19,12 +19,13 @@ MemoryDesc RowMajor(const Dims& dims) {
 }
 
 Tensor Effective(const Weights& weights) {
+  const HeldFloats held = LoadElements(weights).value();
   const int64_t outputs = weights.dims[0],
-                inputs = static_cast<int64_t>(weights.data.size()) / outputs;
-  Tensor effective(weights.data.size());
+                inputs = static_cast<int64_t>(held.values.size()) / outputs;
+  Tensor effective(held.values.size());
   for (int64_t o = 0; o < outputs; ++o) {
     for (int64_t i = 0; i < inputs; ++i) {
-      const float stored = weights.data[weights.transposed ? i * outputs + o : o * inputs + i];
+      const float stored = held.values[weights.transposed ? i * outputs + o : o * inputs + i];
       effective[o * inputs + i] = stored * (weights.scale.empty() ? 1.0f : weights.scale[o]);
     }
   }

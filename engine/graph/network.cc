@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/graph/network.h"
+
+namespace tilewire::graph {
+
+absl::StatusOr<HeldFloats> LoadElements(const Weights& weights) {
+  if (weights.stored == nullptr) return HeldFloats{weights.data, weights.owner};
+  return weights.stored->Load();
+}
+
+}  // namespace tilewire::graph
