@@ -5,13 +5,17 @@
 #include <cstddef>
 #include <variant>
 
+#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 
 namespace tilewire::convolution {
 namespace {
 
-// The reduction's code stays below what the cache of decoded instructions holds.
-constexpr int kMaxUnrolledInstructions = 900;
+// The reduction's code stays below what the cache of decoded instructions holds: of instructions as
+// long as these, about half of the nominal 1,500.
+constexpr int kMaxUnrolledInstructions = 400;
+// Weights stream from the second cache: each line is asked for this far ahead, a block of 16 x 16.
+constexpr int64_t kWeightsAhead = 1024;
 
 // Consecutive width taps that are read by the same pixels [first_pixel, end_pixel).
 struct TapRun {
@@ -179,7 +183,7 @@ class DirectGenerator final : public jit::Generator {
   void ReduceTaps(int channels, const Xbyak::Reg64& src, const Xbyak::Reg64& weights) {
     lea(src_, ptr[src + SrcBias()]);
     mov(weights_, weights);
-    steps_emitted_ = 0;
+    pixels_prefetched_ = 0;
     const int unroll = UnrolledChannels(channels);
     for (const TapRun& run : runs_) {
       Xbyak::Label loop;
@@ -205,7 +209,7 @@ class DirectGenerator final : public jit::Generator {
     if (unroll < channels) mov(channels_left_, channels / unroll);
     L(loop);
     for (int channel = 0; channel < unroll; ++channel) {
-      if (channels == lanes_) PrefetchNextBlock(steps_emitted_++);
+      if (channels == lanes_) PrefetchNextBlock(unroll);
       ReduceChannel(run, channel);
     }
     if (unroll == channels) {
@@ -223,7 +227,11 @@ class DirectGenerator final : public jit::Generator {
 
   void ReduceChannel(const TapRun& run, int channel) {
     for (int block = 0; block < blocks_; ++block) {
-      vmovups(Weights(block), ptr[WeightsOf(block) + static_cast<int>(channel * VectorBytes())]);
+      const int64_t offset = channel * VectorBytes();
+      vmovups(Weights(block), ptr[WeightsOf(block) + static_cast<int>(offset)]);
+      if (!config_.depthwise && offset % 64 == 0) {
+        prefetcht0(ptr[WeightsOf(block) + static_cast<int>(offset + kWeightsAhead)]);
+      }
     }
     for (int pixel = run.first_pixel; pixel < run.end_pixel; ++pixel) {
       const int offset =
@@ -243,12 +251,14 @@ class DirectGenerator final : public jit::Generator {
     }
   }
 
-  // The next block's lines of src are far from this block's: they are asked for in time, one a
-  // step.
-  void PrefetchNextBlock(int pixel) {
-    if (pixel >= pixels_ || config_.src_channel != 4) return;
-    prefetcht0(
-        ptr[src_ + static_cast<int>(config_.src_block + pixel * config_.src_pixel - SrcBias())]);
+  // The next block's lines of src are far from this block's: they are asked for in time, spread
+  // over the `steps` of the first tap's code.
+  void PrefetchNextBlock(int steps) {
+    if (config_.src_channel != 4) return;
+    for (int i = 0; i < DivUp(pixels_, steps) && pixels_prefetched_ < pixels_; ++i) {
+      const int64_t pixel = pixels_prefetched_++ * config_.src_pixel;
+      prefetcht0(ptr[src_ + static_cast<int>(config_.src_block + pixel - SrcBias())]);
+    }
   }
 
   Xbyak::RegExp WeightsOf(int block) const {
@@ -306,7 +316,7 @@ class DirectGenerator final : public jit::Generator {
   const int lanes_, blocks_, pixels_;
   const std::vector<TapRun> runs_;
   AccumulatorEpilogue epilogue_;
-  int steps_emitted_ = 0;  // since the current ReduceTaps began
+  int pixels_prefetched_ = 0;  // since the current ReduceTaps began
 };
 
 }  // namespace
