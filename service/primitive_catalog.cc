@@ -37,7 +37,7 @@ std::shared_ptr<const DescribedPrimitive> PrimitiveCatalog::Describe(OpDesc oper
 }
 
 absl::Status PrimitiveCatalog::Remember(std::shared_ptr<const DescribedPrimitive> described) {
-  absl::MutexLock lock(&mutex_);
+  threading::MutexLock lock(&mutex_);
   const auto known = by_id_.find(described->id);
   if (known != by_id_.end()) {
     if ((*known->second)->key != described->key) {
@@ -59,7 +59,7 @@ absl::Status PrimitiveCatalog::Remember(std::shared_ptr<const DescribedPrimitive
 
 absl::StatusOr<std::shared_ptr<const DescribedPrimitive>> PrimitiveCatalog::Find(
     const std::string& id) {
-  absl::MutexLock lock(&mutex_);
+  threading::MutexLock lock(&mutex_);
   const auto known = by_id_.find(id);
   if (known == by_id_.end()) {
     return absl::NotFoundError(absl::StrCat("no primitive ", Quoted(id), "; Create it (again)"));

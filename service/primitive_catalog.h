@@ -14,8 +14,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "engine/engine.h"
+#include "engine/threading/mutex.h"
 
 namespace tilewire::service {
 
@@ -48,7 +48,7 @@ class PrimitiveCatalog {
 
   const cpu::Isa max_isa_;
   const int64_t capacity_bytes_;
-  absl::Mutex mutex_;
+  threading::Mutex mutex_;
   Recent recent_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, Recent::iterator> by_id_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -16,7 +16,7 @@ Scheduler::~Scheduler() { WaitIdle(); }
 
 absl::Status Scheduler::Submit(absl::AnyInvocable<void()> work) {
   {
-    absl::MutexLock lock(&mutex_);
+    threading::MutexLock lock(&mutex_);
     if (draining_) return absl::UnavailableError("the server is draining");
     if (admitted_ >= limit_) {
       return absl::UnavailableError(absl::StrCat("the queue is full: ", admitted_, " requests"));
@@ -33,29 +33,29 @@ absl::Status Scheduler::Submit(absl::AnyInvocable<void()> work) {
 }
 
 void Scheduler::Ended(absl::Duration run) {
-  absl::MutexLock lock(&mutex_);
+  threading::MutexLock lock(&mutex_);
   mean_run_ = mean_run_ == absl::ZeroDuration() ? run : mean_run_ * 0.9 + run * 0.1;
   --admitted_;
 }
 
 void Scheduler::Drain() {
-  absl::MutexLock lock(&mutex_);
+  threading::MutexLock lock(&mutex_);
   draining_ = true;
 }
 
 bool Scheduler::draining() const {
-  absl::MutexLock lock(&mutex_);
+  threading::MutexLock lock(&mutex_);
   return draining_;
 }
 
 void Scheduler::WaitIdle() {
-  absl::MutexLock lock(&mutex_);
+  threading::MutexLock lock(&mutex_);
   const auto idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return admitted_ == 0; };
   mutex_.Await(absl::Condition(&idle));
 }
 
 absl::Duration Scheduler::Pushback() const {
-  absl::MutexLock lock(&mutex_);
+  threading::MutexLock lock(&mutex_);
   return std::clamp(mean_run_ * admitted_ / (2 * arena_->threads()), absl::Milliseconds(5),
                     absl::Seconds(5));
 }

@@ -12,9 +12,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "engine/engine.h"
+#include "engine/threading/mutex.h"
 
 namespace tilewire::service {
 
@@ -44,7 +44,7 @@ class Scheduler {
 
   threading::Arena* const arena_;
   const int64_t limit_;
-  mutable absl::Mutex mutex_;
+  mutable threading::Mutex mutex_;
   int64_t admitted_ ABSL_GUARDED_BY(mutex_) = 0;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Duration mean_run_ ABSL_GUARDED_BY(mutex_);  // of the last few requests

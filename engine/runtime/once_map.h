@@ -16,8 +16,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
+#include "engine/threading/mutex.h"
 
 namespace tilewire::runtime {
 
@@ -42,20 +41,20 @@ class OnceMap {
   }
 
   size_t size() const ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::ReaderMutexLock lock(&mutex_);
+    threading::ReaderMutexLock lock(&mutex_);
     return entries_.size();
   }
 
  private:
   struct Entry {
-    absl::Notification done;
+    threading::Notification done;
     absl::StatusOr<Value> value =
         absl::UnknownError("not made");  // written before `done`, read after it
     std::atomic<int64_t> last_use = 0;
   };
 
   std::shared_ptr<Entry> Find(const std::string& key) ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::ReaderMutexLock lock(&mutex_);
+    threading::ReaderMutexLock lock(&mutex_);
     const auto it = entries_.find(key);
     if (it == entries_.end()) return nullptr;
     it->second->last_use.store(clock_.fetch_add(1, std::memory_order_relaxed),
@@ -65,7 +64,7 @@ class OnceMap {
 
   std::shared_ptr<Entry> FindOrInsert(const std::string& key, bool* mine)
       ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
+    threading::MutexLock lock(&mutex_);
     auto [it, inserted] = entries_.try_emplace(key);
     if (inserted) it->second = std::make_shared<Entry>();
     std::shared_ptr<Entry> entry = it->second;
@@ -90,7 +89,7 @@ class OnceMap {
       ABSL_LOCKS_EXCLUDED(mutex_) {
     entry.value = make();
     if (!entry.value.ok()) {
-      absl::MutexLock lock(&mutex_);
+      threading::MutexLock lock(&mutex_);
       const auto it = entries_.find(key);
       if (it != entries_.end() && it->second.get() == &entry) entries_.erase(it);
     }
@@ -99,7 +98,7 @@ class OnceMap {
   }
 
   const size_t capacity_;
-  mutable absl::Mutex mutex_;
+  mutable threading::Mutex mutex_;
   std::atomic<int64_t> clock_ = 0;
   absl::flat_hash_map<std::string, std::shared_ptr<Entry>> entries_ ABSL_GUARDED_BY(mutex_);
 };

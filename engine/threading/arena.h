@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The compute threads of a process: one oneTBB arena, and the only place of the engine that knows it.
+// The compute threads of a process: one oneTBB arena. This room is the only place of the engine
+// that knows it.
 #ifndef ENGINE_THREADING_ARENA_H_
 #define ENGINE_THREADING_ARENA_H_
 
@@ -12,30 +13,35 @@
 
 namespace tilewire::threading {
 
-// Thread-safe. Denormals are flushed (FTZ, DAZ) while a body runs; the thread's state comes back after it.
+class Workers;
+
+// Thread-safe. Denormals are flushed (FTZ, DAZ) while a body runs; the thread's state comes back
+// after it.
 class Arena {
  public:
-  explicit Arena(int threads);  // >= 1
+  static constexpr int kMaxThreads = 1024;
+
+  explicit Arena(int threads);  // 1 to kMaxThreads
   ~Arena();                     // waits for every task that was enqueued
   Arena(const Arena&) = delete;
 
   int threads() const;
 
-  // Runs body(0) ... body(count - 1), each once, in any order, on up to `max_threads` threads, the caller's
-  // among them; returns when all have ended. May be nested. While it waits, a thread takes only pieces of this
-  // very loop, never an enqueued task.
+  // Runs body(0) ... body(count - 1), each once, in any order, on up to `max_threads` threads, the
+  // caller's among them; returns when all have ended. May be nested. While it waits, a thread takes
+  // only pieces of this very loop, never an enqueued task.
   void ParallelFor(int64_t count, int max_threads, absl::FunctionRef<void(int64_t)> body);
 
   // Runs `task` soon on one of the threads, in about the order of the calls; any thread may call.
   void Enqueue(absl::AnyInvocable<void()> task);
 
  private:
-  class Tbb;
-  std::unique_ptr<Tbb> tbb_;
+  std::unique_ptr<Workers> workers_;
 };
 
-// A right to use up to `threads()` threads of an arena: what a primitive gets to split its work over.
-// A cheap value. Results may not depend on it: cut work at boundaries that depend on shapes only.
+// A right to use up to `threads()` threads of an arena: what a primitive gets to split its work
+// over. A cheap value. Results may not depend on it: cut work at boundaries that depend on shapes
+// only.
 class Team {
  public:
   static Team Serial() { return Team(nullptr, 1); }

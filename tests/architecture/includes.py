@@ -26,7 +26,7 @@ ROOMS = {
 HEADERS = {
     # The names and formulas of elementwise functions are data, not kernels.
     "engine/graph": ["engine/jit/eltwise.h"],
-    "service": ["engine/engine.h"],
+    "service": ["engine/engine.h", "engine/threading/mutex.h"],
 }
 
 # Libraries that only some rooms may know.

@@ -103,7 +103,7 @@ TEST(OnceMapTest, AKnownKeyDoesNotWaitForAnother) {
     return absl::StatusOr<std::shared_ptr<const int>>(std::make_shared<const int>(1));
   };
   ASSERT_TRUE(map.GetOrMake("known", make).ok());
-  absl::Notification started, release;
+  threading::Notification started, release;
   std::thread slow([&] {
     (void)map.GetOrMake("slow", [&]() -> absl::StatusOr<std::shared_ptr<const int>> {
       started.Notify();

@@ -4,13 +4,12 @@
 #include <xmmintrin.h>
 
 #include <atomic>
+#include <barrier>
 #include <set>
 #include <thread>
 #include <vector>
 
-#include "absl/synchronization/barrier.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
+#include "engine/threading/mutex.h"
 #include "gtest/gtest.h"
 
 namespace tilewire::threading {
@@ -50,10 +49,10 @@ TEST(ArenaTest, RunsEveryPieceOnce) {
 
 TEST(ArenaTest, UsesNoMoreThreadsThanAllowed) {
   Arena arena(4);
-  absl::Mutex mutex;
+  Mutex mutex;
   std::set<std::thread::id> threads;
   arena.ParallelFor(200, 2, [&](int64_t) {
-    absl::MutexLock lock(&mutex);
+    MutexLock lock(&mutex);
     threads.insert(std::this_thread::get_id());
   });
   EXPECT_LE(threads.size(), 2u);
@@ -63,15 +62,15 @@ TEST(ArenaTest, UsesNoMoreThreadsThanAllowed) {
 // has.
 TEST(ArenaTest, HasAllItsThreads) {
   Arena arena(2);
-  absl::Barrier both(2);
-  arena.ParallelFor(2, 2, [&](int64_t) { both.Block(); });
+  std::barrier both(2);
+  arena.ParallelFor(2, 2, [&](int64_t) { both.arrive_and_wait(); });
 }
 
 TEST(ArenaTest, EnqueuedTasksHaveAllThreadsToo) {
-  absl::Barrier both(2);
+  std::barrier both(2);
   Arena arena(2);
   for (int i = 0; i < 2; ++i) {
-    arena.Enqueue([&] { both.Block(); });
+    arena.Enqueue([&] { both.arrive_and_wait(); });
   }
 }
 
@@ -109,7 +108,7 @@ TEST(ArenaTest, DestructorWaitsForEnqueuedTasks) {
 }
 
 TEST(ArenaTest, TaskEnqueuedByATaskRuns) {
-  absl::Notification done;
+  Notification done;
   Arena arena(1);
   arena.Enqueue([&] { arena.Enqueue([&] { done.Notify(); }); });
   done.WaitForNotification();

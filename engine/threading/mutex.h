@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The locks of the project. They are Abseil's; where threads are the standard library's
+// (TILEWIRE_STD_THREADS), so are they: ThreadSanitizer sees into those, and not into a
+// distribution's Abseil. Both have Abseil's interface, as far as it is used.
+#ifndef ENGINE_THREADING_MUTEX_H_
+#define ENGINE_THREADING_MUTEX_H_
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#ifdef TILEWIRE_STD_THREADS
+#include <condition_variable>
+#include <mutex>
+#include <shared_mutex>
+#else
+#include "absl/synchronization/notification.h"
+#endif
+
+namespace tilewire::threading {
+
+#ifdef TILEWIRE_STD_THREADS
+
+// Thread-safe.
+class ABSL_LOCKABLE Mutex {
+ public:
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
+  void Unlock() ABSL_UNLOCK_FUNCTION() {
+    mutex_.unlock();
+    changed_.notify_all();
+  }
+  void ReaderLock() ABSL_SHARED_LOCK_FUNCTION() { mutex_.lock_shared(); }
+  void ReaderUnlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock_shared(); }
+  // Held before and after, and whenever `condition` is asked; released in between.
+  void Await(const absl::Condition& condition) {
+    changed_.wait(mutex_, [&condition] { return condition.Eval(); });
+  }
+
+ private:
+  std::shared_mutex mutex_;
+  std::condition_variable_any changed_;
+};
+
+class ABSL_SCOPED_LOCKABLE MutexLock {
+ public:
+  explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) {
+    mutex_->Lock();
+  }
+  ~MutexLock() ABSL_UNLOCK_FUNCTION() { mutex_->Unlock(); }
+  MutexLock(const MutexLock&) = delete;
+
+ private:
+  Mutex* const mutex_;
+};
+
+class ABSL_SCOPED_LOCKABLE ReaderMutexLock {
+ public:
+  explicit ReaderMutexLock(Mutex* mutex) ABSL_SHARED_LOCK_FUNCTION(mutex) : mutex_(mutex) {
+    mutex_->ReaderLock();
+  }
+  ~ReaderMutexLock() ABSL_UNLOCK_FUNCTION() { mutex_->ReaderUnlock(); }
+  ReaderMutexLock(const ReaderMutexLock&) = delete;
+
+ private:
+  Mutex* const mutex_;
+};
+
+// An event that happens once. Thread-safe.
+class Notification {
+ public:
+  // The last thing a notifier does with it: who waits may destroy it then.
+  void Notify() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    notified_ = true;
+    changed_.notify_all();
+  }
+  void WaitForNotification() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return notified_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool notified_ = false;
+};
+
+#else
+
+using absl::Mutex;
+using absl::MutexLock;
+using absl::Notification;
+using absl::ReaderMutexLock;
+
+#endif
+
+}  // namespace tilewire::threading
+
+#endif  // ENGINE_THREADING_MUTEX_H_

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+#include <utility>
+
+#include "absl/synchronization/mutex.h"
+#include "engine/threading/arena.h"
+#include "engine/threading/denormals.h"
+#include "engine/threading/workers.h"
+#include "tbb/global_control.h"
+#include "tbb/parallel_for.h"
+#include "tbb/partitioner.h"
+#include "tbb/task_arena.h"
+
+namespace tilewire::threading {
+namespace {
+
+// oneTBB grants a process one worker less than it has cores; an arena without a caller inside needs
+// them all. Only the workers that arenas ask for are ever started.
+void AllowWorkers() {
+  static const tbb::global_control control(tbb::global_control::max_allowed_parallelism,
+                                           Arena::kMaxThreads + 1);
+}
+
+class TbbWorkers final : public Workers {
+ public:
+  // No slot is reserved for outsiders: one that calls Run takes a free slot, or waits for a thread
+  // inside.
+  explicit TbbWorkers(int threads) : arena_(threads, /*reserved_for_masters=*/0) {}
+
+  ~TbbWorkers() override {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(
+        +[](int64_t* pending) { return *pending == 0; }, &pending_));
+  }
+
+  int threads() const override { return arena_.max_concurrency(); }
+
+  void Run(int runners, absl::FunctionRef<void(int)> body) override {
+    arena_.execute([&] {
+      tbb::this_task_arena::isolate([&] {
+        tbb::parallel_for(
+            0, runners, [&](int runner) { body(runner); }, tbb::simple_partitioner());
+      });
+    });
+  }
+
+  void Enqueue(absl::AnyInvocable<void()> task) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      ++pending_;
+    }
+    // oneTBB wants to copy what it is given.
+    auto* owned = new absl::AnyInvocable<void()>(std::move(task));
+    arena_.enqueue([this, owned] {
+      {
+        const DenormalsFlushed flushed;
+        (*owned)();
+        delete owned;
+      }
+      absl::MutexLock lock(&mutex_);
+      --pending_;
+    });
+  }
+
+ private:
+  tbb::task_arena arena_;
+  absl::Mutex mutex_;
+  int64_t pending_ ABSL_GUARDED_BY(mutex_) = 0;  // tasks enqueued and not yet ended
+};
+
+}  // namespace
+
+std::unique_ptr<Workers> StartWorkers(int threads) {
+  AllowWorkers();
+  return std::make_unique<TbbWorkers>(threads);
+}
+
+}  // namespace tilewire::threading

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The threads behind an Arena, and nothing of how work is cut: oneTBB's (tbb_workers.cc), or the
+// standard library's (std_workers.cc) where every lock and thread must be visible to
+// ThreadSanitizer.
+#ifndef ENGINE_THREADING_WORKERS_H_
+#define ENGINE_THREADING_WORKERS_H_
+
+#include <memory>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
+
+namespace tilewire::threading {
+
+// Thread-safe.
+class Workers {
+ public:
+  virtual ~Workers() = default;  // waits for every task that was enqueued
+
+  virtual int threads() const = 0;
+  // Runs body(0) on the calling thread or one of the others, body(1) ... body(runners - 1) where
+  // threads come for them before body(0) has ended; returns when all that began have ended. A
+  // thread that waits takes bodies of this very call only. `runners` >= 2.
+  virtual void Run(int runners, absl::FunctionRef<void(int)> body) = 0;
+  // Runs `task` soon on one of the threads, denormals flushed, in about the order of the calls.
+  virtual void Enqueue(absl::AnyInvocable<void()> task) = 0;
+};
+
+std::unique_ptr<Workers> StartWorkers(int threads);
+
+}  // namespace tilewire::threading
+
+#endif  // ENGINE_THREADING_WORKERS_H_

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs the engine's tests under sanitizers; generated code is not instrumented. Everything must be clean.
+#
+#   tests/sanitizers.sh            both
+#   tests/sanitizers.sh address    address and undefined behaviour: all tests of the engine
+#   tests/sanitizers.sh thread     threads: what they share, on the standard library's threads and locks
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+shared_by_threads=(
+  //tests/engine:engine_test
+  //tests/engine/cache/...
+  //tests/engine/primitives:primitives_test
+  //tests/engine/runtime/...
+  //tests/engine/threading/...
+)
+
+run() {
+  local what=$1 config=$2
+  shift 2
+  echo "== $what"
+  bazel test --config="$config" --keep_going --test_tag_filters=-external "$@"
+}
+
+status=0
+case "${1:-both}" in
+  address | both) run "address and undefined behaviour" asan //tests/engine/... || status=1 ;;&
+  thread | both) run "threads" tsan "${shared_by_threads[@]}" || status=1 ;;&
+  address | thread | both) exit "$status" ;;
+  *) echo "usage: tests/sanitizers.sh [address|thread]" >&2; exit 2 ;;
+esac
