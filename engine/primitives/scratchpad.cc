@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/threading/mutex.h"
 
 namespace tilewire {
 namespace {
@@ -18,6 +18,8 @@ namespace {
 constexpr size_t kShardCount = 64;
 // Sizes are rounded up to pages, so that nearly equal requests share a buffer.
 constexpr size_t kPageBytes = 4096;
+// A buffer so many times larger is left alone: small requests would keep it for ever.
+constexpr size_t kMaxWaste = 4;
 
 // Threads are numbered as they come: each has a shard of its own until there are more than
 // kShardCount.
@@ -30,9 +32,45 @@ size_t ShardOfThisThread() {
 }  // namespace
 
 struct ScratchpadPool::Shards {
+  struct Idle {
+    AlignedBuffer buffer;
+    uint64_t since = 0;  // the shard's `takes` when it returned
+  };
   struct alignas(64) Shard {
-    absl::Mutex mutex;
-    std::vector<AlignedBuffer> idle ABSL_GUARDED_BY(mutex);  // by ascending size
+    threading::Mutex mutex;
+    std::vector<Idle> idle ABSL_GUARDED_BY(mutex);  // by ascending size
+    uint64_t takes ABSL_GUARDED_BY(mutex) = 0;
+
+    std::vector<Idle>::iterator AtLeast(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+      return std::lower_bound(idle.begin(), idle.end(), bytes, [](const Idle& one, size_t wanted) {
+        return one.buffer.size() < wanted;
+      });
+    }
+    void Insert(AlignedBuffer buffer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+      const auto place = AtLeast(buffer.size());
+      idle.insert(place, {std::move(buffer), takes});
+    }
+    // The smallest that fits, or nothing.
+    AlignedBuffer Remove(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+      const auto found = AtLeast(bytes);
+      if (found == idle.end() || found->buffer.size() / kMaxWaste > bytes) return AlignedBuffer();
+      AlignedBuffer buffer = std::move(found->buffer);
+      idle.erase(found);
+      return buffer;
+    }
+    // What has not been taken for so long that it will hardly be again.
+    std::vector<Idle> RemoveStale() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+      std::vector<Idle> removed;
+      for (auto one = idle.begin(); one != idle.end();) {
+        if (takes - one->since <= kKeptTakes) {
+          ++one;
+        } else {
+          removed.push_back(std::move(*one));
+          one = idle.erase(one);
+        }
+      }
+      return removed;
+    }
   };
 
   explicit Shards(int64_t max_idle_bytes) : max_idle_bytes(max_idle_bytes) {}
@@ -64,22 +102,17 @@ ScratchpadPool::~ScratchpadPool() = default;
 absl::StatusOr<ScratchpadPool::Lease> ScratchpadPool::Take(size_t bytes) {
   Lease lease;
   if (bytes == 0) return lease;
+  const size_t rounded =
+      bytes > SIZE_MAX - kPageBytes ? bytes : (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
   Shards::Shard& shard = shards_->shards[ShardOfThisThread()];
   {
-    absl::MutexLock lock(&shard.mutex);
-    const auto found = std::lower_bound(
-        shard.idle.begin(), shard.idle.end(), bytes,
-        [](const AlignedBuffer& buffer, size_t wanted) { return buffer.size() < wanted; });
-    if (found != shard.idle.end()) {
-      lease.buffer_ = std::move(*found);
-      shard.idle.erase(found);
-    }
+    threading::MutexLock lock(&shard.mutex);
+    ++shard.takes;
+    lease.buffer_ = shard.Remove(rounded);
   }
   if (lease.buffer_.size() > 0) {
     shards_->idle_bytes.fetch_sub(lease.buffer_.size(), std::memory_order_relaxed);
   } else {
-    const size_t rounded =
-        bytes > SIZE_MAX - kPageBytes ? bytes : (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
     ABSL_ASSIGN_OR_RETURN(lease.buffer_, AlignedBuffer::Allocate(rounded));
   }
   lease.pool_ = this;
@@ -96,11 +129,15 @@ void ScratchpadPool::Return(AlignedBuffer buffer) {
     return;
   }
   Shards::Shard& shard = shards_->shards[ShardOfThisThread()];
-  absl::MutexLock lock(&shard.mutex);
-  const auto place = std::lower_bound(
-      shard.idle.begin(), shard.idle.end(), buffer.size(),
-      [](const AlignedBuffer& idle, size_t wanted) { return idle.size() < wanted; });
-  shard.idle.insert(place, std::move(buffer));
+  std::vector<Shards::Idle> stale;  // freed when the lock is not held
+  {
+    threading::MutexLock lock(&shard.mutex);
+    shard.Insert(std::move(buffer));
+    stale = shard.RemoveStale();
+  }
+  for (const Shards::Idle& idle : stale) {
+    shards_->idle_bytes.fetch_sub(idle.buffer.size(), std::memory_order_relaxed);
+  }
 }
 
 int64_t ScratchpadPool::idle_bytes() const { return shards_->idle_bytes.load(); }

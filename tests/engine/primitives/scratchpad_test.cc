@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/scratchpad.h"
 
+#include <barrier>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -61,6 +62,35 @@ TEST(ScratchpadPoolTest, CountsAndBoundsWhatItKeeps) {
   }
   EXPECT_EQ(pool.leased_bytes(), 0);
   EXPECT_EQ(pool.idle_bytes(), 81920);
+}
+
+// What sixteen threads hold at once goes back to the system, but for what may stay idle.
+TEST(ScratchpadPoolTest, MemoryOfAPeakReturns) {
+  constexpr int64_t kMegabyte = 1 << 20, kThreads = 16;
+  ScratchpadPool pool(/*max_idle_bytes=*/4 * kMegabyte);
+  std::barrier all_hold(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      ScratchpadPool::Lease lease = TakeOrDie(pool, kMegabyte);
+      all_hold.arrive_and_wait();
+      EXPECT_EQ(pool.leased_bytes(), kThreads * kMegabyte);
+      all_hold.arrive_and_wait();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(pool.leased_bytes(), 0);
+  EXPECT_LE(pool.idle_bytes(), 4 * kMegabyte);
+}
+
+// One large request must not hold its memory for ever after.
+TEST(ScratchpadPoolTest, WhatIsNoLongerNeededReturns) {
+  ScratchpadPool pool;
+  TakeOrDie(pool, 1 << 20);
+  for (uint64_t i = 0; i < ScratchpadPool::kKeptTakes; ++i) TakeOrDie(pool, 4096);
+  EXPECT_EQ(pool.idle_bytes(), (1 << 20) + 4096);
+  TakeOrDie(pool, 4096);
+  EXPECT_EQ(pool.idle_bytes(), 4096);
 }
 
 TEST(ScratchpadPoolTest, MovedLeasesReturnOnce) {
