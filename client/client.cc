@@ -272,6 +272,11 @@ absl::StatusOr<v1::CreateResponse> Client::Create(const v1::CreateRequest& reque
               absl::InfiniteDuration());
 }
 
+absl::StatusOr<v1::ListImplementationsResponse> Client::ListImplementations() {
+  return Call(primitives_.get(), &v1::PrimitiveService::Stub::ListImplementations,
+              v1::ListImplementationsRequest(), timeout_);
+}
+
 absl::StatusOr<v1::ExecuteResponse> Client::Execute(const v1::ExecuteRequest& request,
                                                     absl::Duration deadline) {
   return Call(primitives_.get(), &v1::PrimitiveService::Stub::Execute, request, deadline);

@@ -115,6 +115,7 @@ class Client {
 
   // Single primitives; see protos/tilewire.proto.
   absl::StatusOr<v1::CreateResponse> Create(const v1::CreateRequest& request);
+  absl::StatusOr<v1::ListImplementationsResponse> ListImplementations();
   absl::StatusOr<v1::ExecuteResponse> Execute(const v1::ExecuteRequest& request,
                                               absl::Duration deadline = absl::InfiniteDuration());
 

@@ -7,8 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/cpu/cores.h"
+#include "engine/jit/generator.h"
 #include "engine/loaded_model.h"
 #include "engine/primitive_execution.h"
+#include "engine/primitives/verbose.h"
 
 namespace tilewire {
 namespace {
@@ -16,6 +18,8 @@ namespace {
 constexpr int kMaxThreads = 1024;
 
 absl::StatusOr<EngineOptions> Resolve(EngineOptions options) {
+  ABSL_RETURN_IF_ERROR(VerboseLevelOfEnvironment().status());
+  ABSL_RETURN_IF_ERROR(jit::CheckDumpFolder());
   if (options.threads < 0 || options.threads > kMaxThreads) {
     return absl::InvalidArgumentError(
         absl::StrCat("threads: ", options.threads, ", allowed 0 to ", kMaxThreads));

@@ -59,8 +59,13 @@ void AddOptions(CLI::App* app, Flags* flags, Numbers* numbers) {
       ->check(CLI::Range(0, 65536));
   Add(app, "log_level", &flags->log_level, "trace | debug | info | warning | error | off")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}));
+  Add(app, "verbose", &flags->verbose,
+      "Lines on standard error: 0 none, 1 each execution, 2 each creation too")
+      ->check(CLI::IsMember({0, 1, 2}));
+  Add(app, "dump_jit", &flags->dump_jit, "Write each generated kernel to DIR/<name>.<n>.bin")
+      ->check(CLI::ExistingDirectory);
   app->add_flag("--list_implementations", flags->list_implementations,
-                "Print primitive x instruction set, mark what this machine uses, exit");
+                "Print primitive x instruction set x type, mark what this machine uses, exit");
   app->set_version_flag("--version", absl::StrCat("tilewire-server ", kVersion));
 }
 

@@ -16,6 +16,8 @@ struct Flags {
   std::string model_repository;
   std::string model;
   std::string log_level = "info";
+  int verbose = 0;
+  std::string dump_jit;  // folder; empty: no dumps
   bool list_implementations = false;
   EngineOptions engine;
   ServerOptions server;

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -48,10 +49,16 @@ void ListImplementations(cpu::Isa allowed) {
               std::string(cpu::IsaName(cpu::BestIsa())).c_str(),
               std::string(cpu::IsaName(allowed)).c_str());
   for (const ImplementationRow& row : AllImplementations()) {
-    std::printf("%c %-14s %-12s %s\n", row.isa <= allowed ? '*' : ' ',
+    std::string types;
+    for (DataType type : TypesOf(row)) absl::StrAppend(&types, " ", DataTypeName(type));
+    std::printf("%c %-20s %-12s %-40s%s\n", row.isa <= allowed ? '*' : ' ',
                 std::string(PrimitiveKindName(row.kind)).c_str(),
-                std::string(cpu::IsaName(row.isa)).c_str(), std::string(row.name).c_str());
+                std::string(cpu::IsaName(row.isa)).c_str(), std::string(row.name).c_str(),
+                types.c_str());
   }
+  std::printf(
+      "best first; `tilewire primitive` tells which one a descriptor gets, and why the better "
+      "ones refused\n");
 }
 
 absl::StatusOr<std::unique_ptr<ModelRepository>> OpenModels(const Flags& flags, Engine* engine) {
@@ -90,6 +97,9 @@ int Serve(const Flags& flags) {
 int Main(int argc, char** argv) {
   Flags flags;
   if (const std::optional<int> exit_code = ParseFlags(argc, argv, &flags)) return *exit_code;
+  // The engine reads these two.
+  setenv("TILEWIRE_VERBOSE", std::to_string(flags.verbose).c_str(), 1);
+  setenv("TILEWIRE_DUMP_JIT", flags.dump_jit.c_str(), 1);
   setenv("GRPC_VERBOSITY", "NONE", 0);       // what matters is in the statuses
   google::protobuf::SetLogHandler(nullptr);  // a client's malformed strings fill no log
   spdlog::set_default_logger(spdlog::stderr_color_mt("tilewire"));

@@ -190,6 +190,9 @@ grpc::ServerUnaryReactor* PrimitiveService::ListImplementations(
     implementation->set_name(std::string(row.name));
     implementation->set_isa(std::string(cpu::IsaName(row.isa)));
     implementation->set_usable(row.isa <= allowed && cpu::Supports(row.isa));
+    for (DataType type : TypesOf(row)) {
+      implementation->add_types(static_cast<v1::DataType>(type));
+    }
   }
   response->set_cpu_isa(std::string(cpu::IsaName(cpu::BestIsa())));
   response->set_allowed_isa(std::string(cpu::IsaName(allowed)));
@@ -235,6 +238,11 @@ absl::Status PrimitiveService::DoCreate(const v1::CreateRequest& request,
     argument->set_text(arg.desc.ToString());
   }
   response->set_scratchpad_bytes(info.scratchpad_bytes);
+  for (const Refusal& refusal : info.creation.refusals) {
+    v1::Refusal* message = response->add_refusals();
+    message->set_implementation(refusal.name);
+    message->set_reason(refusal.reason);
+  }
   response->set_cache_hit(compiled.found.hit);
   response->set_compile_time_ns(absl::ToInt64Nanoseconds(compiled.found.compile_time));
   return absl::OkStatus();

@@ -29,6 +29,7 @@ void AddInferCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddEvaluateCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddLoadCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddPrimitiveCommand(CLI::App* app, const Server& server, int* exit_code);
+void AddImplementationsCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddProbeCommand(CLI::App* app, const Server& server, int* exit_code);
 
 // Prints the error and what to do next; the exit status that fits it.

@@ -32,6 +32,9 @@ void PrintCreated(const v1::CreateResponse& created) {
                  argument.text().empty() ? ToText(argument.desc()) : argument.text(),
                  argument.size_bytes());
   }
+  for (const v1::Refusal& refusal : created.refusals()) {
+    absl::PrintF("not taken       %s: %s\n", refusal.implementation(), refusal.reason());
+  }
   absl::PrintF("scratchpad      %d bytes\n", created.scratchpad_bytes());
   if (created.cache_hit()) {
     absl::PrintF("compiled        before (cache hit)\n");

@@ -15,6 +15,7 @@ constexpr char kDescription[] =
   tilewire evaluate --model=digits --images=images.u8 --labels=labels.u8 --shape=3x24x20
   tilewire load --model=digits --concurrency=2 --duration=10
   tilewire primitive convolution --src=1x64x56x56 --weights=64x64x3x3 --padding=1 --relu
+  tilewire implementations
   tilewire probe)";
 
 constexpr char kFooter[] = R"(`tilewire COMMAND --help` explains a command's options.
@@ -52,6 +53,7 @@ int main(int argc, char** argv) {
   tilewire::client::AddEvaluateCommand(&app, server, &exit_code);
   tilewire::client::AddLoadCommand(&app, server, &exit_code);
   tilewire::client::AddPrimitiveCommand(&app, server, &exit_code);
+  tilewire::client::AddImplementationsCommand(&app, server, &exit_code);
   tilewire::client::AddProbeCommand(&app, server, &exit_code);
   try {
     app.parse(argc, argv);

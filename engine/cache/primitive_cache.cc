@@ -11,11 +11,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
 #include "engine/primitives/verbose.h"
+#include "engine/threading/mutex.h"
 
 namespace tilewire {
 namespace {
@@ -34,7 +34,7 @@ using PrimitivePointer = std::shared_ptr<const Primitive>;
 
 // A key whose primitive one thread is compiling, while others may wait for `done`.
 struct Compilation {
-  absl::Notification done;
+  threading::Notification done;
   absl::StatusOr<PrimitivePointer> result = absl::UnknownError("not compiled yet");
 };
 
@@ -49,7 +49,7 @@ struct Lookup {
 class Shard {
  public:
   Lookup Find(const std::string& key) ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
+    threading::MutexLock lock(&mutex_);
     if (const auto found = entries_.find(key); found != entries_.end()) {
       ++statistics_.hits;
       recent_.splice(recent_.begin(), recent_, found->second);
@@ -67,7 +67,7 @@ class Shard {
     // Destroyed after the lock is released: unmapping code takes time.
     std::vector<PrimitivePointer> evicted;
     {
-      absl::MutexLock lock(&mutex_);
+      threading::MutexLock lock(&mutex_);
       compilations_.erase(key);
       statistics_.compile_time += compile_time;
       if (compilation->result.ok()) {
@@ -81,7 +81,7 @@ class Shard {
   }
 
   void AddTo(CacheStatistics* sum) const ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
+    threading::MutexLock lock(&mutex_);
     sum->hits += statistics_.hits;
     sum->misses += statistics_.misses;
     sum->evictions += statistics_.evictions;
@@ -119,7 +119,7 @@ class Shard {
     }
   }
 
-  mutable absl::Mutex mutex_;
+  mutable threading::Mutex mutex_;
   std::list<Entry> recent_ ABSL_GUARDED_BY(mutex_);
   // Keys point into recent_.
   absl::flat_hash_map<absl::string_view, std::list<Entry>::iterator> entries_
@@ -128,11 +128,6 @@ class Shard {
       ABSL_GUARDED_BY(mutex_);
   CacheStatistics statistics_ ABSL_GUARDED_BY(mutex_);
 };
-
-void WriteCreationLine(absl::string_view event, const Primitive& primitive,
-                       absl::Duration compile_time) {
-  if (VerboseLevel() >= 2) WriteVerboseLine(event, primitive.info(), compile_time);
-}
 
 }  // namespace
 
@@ -164,11 +159,14 @@ absl::StatusOr<PrimitiveCache::Found> PrimitiveCache::GetOrCreate(const OpDesc& 
   }
   if (lookup.compilation != nullptr) {
     lookup.compilation->done.WaitForNotification();
-    if (!lookup.compilation->result.ok()) return lookup.compilation->result.status();
+    const absl::Status& status = lookup.compilation->result.status();
+    if (!status.ok() && VerboseLevel() >= 2) WriteFailedCreation(KindOf(desc), status);
+    ABSL_RETURN_IF_ERROR(status);
     lookup.primitive = *lookup.compilation->result;
   }
-  WriteCreationLine(lookup.mine ? "create:cache_miss" : "create:cache_hit", *lookup.primitive,
-                    compile_time);
+  if (VerboseLevel() >= 2) {
+    WriteCreationLines(lookup.primitive->info(), !lookup.mine, compile_time);
+  }
   return Found{std::move(lookup.primitive), !lookup.mine, compile_time};
 }
 

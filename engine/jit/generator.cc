@@ -6,7 +6,9 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -65,6 +67,17 @@ void Generator::Postamble() {
   for (const Xbyak::Reg64& reg : {r15, r14, r13, r12, rbp, rbx}) pop(reg);
   vzeroupper();
   ret();
+}
+
+absl::Status CheckDumpFolder() {
+  const char* const folder = std::getenv("TILEWIRE_DUMP_JIT");
+  if (folder == nullptr || *folder == '\0') return absl::OkStatus();
+  std::error_code error;
+  if (std::filesystem::is_directory(folder, error) && access(folder, W_OK) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("dumps of code: '", folder, "' is no folder that can be written"));
 }
 
 absl::Status ToStatus(absl::string_view name, const Xbyak::Error& error) {

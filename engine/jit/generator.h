@@ -55,6 +55,9 @@ class Generator : public Xbyak::CodeGenerator {
   std::string name_;
 };
 
+// kInvalidArgument  TILEWIRE_DUMP_JIT names something, and it is no folder that can be written
+absl::Status CheckDumpFolder();
+
 // What an Xbyak exception means.
 absl::Status ToStatus(absl::string_view name, const Xbyak::Error& error);
 

@@ -76,6 +76,16 @@ std::string PostOps::ToString() const {
   return text;
 }
 
+std::string Attributes::ToString() const {
+  std::string text;
+  if (!post_ops.empty()) absl::StrAppend(&text, "post_ops:", post_ops.ToString(), " ");
+  if (!output_scales.IsDefault()) {
+    absl::StrAppend(&text, "scales:mask:", output_scales.mask, " ");
+  }
+  const bool user = scratchpad_mode == ScratchpadMode::kUser;
+  return absl::StrCat(text, "scratchpad:", user ? "user" : "library");
+}
+
 void Attributes::AppendKey(std::string* key) const {
   AppendBytes(static_cast<uint8_t>(post_ops.entries().size()), key);
   for (const PostOp& op : post_ops.entries()) tilewire::AppendKey(op, key);

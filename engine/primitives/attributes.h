@@ -74,6 +74,8 @@ struct Attributes {
   ScratchpadMode scratchpad_mode = ScratchpadMode::kLibrary;
 
   void AppendKey(std::string* key) const;
+  // "post_ops:sum:1;relu:0 scales:mask:2 scratchpad:user"; post-ops and scales only where there are any.
+  std::string ToString() const;
   bool operator==(const Attributes&) const = default;
 };
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/cpu/isa.h"
 #include "engine/primitives/primitive.h"
+#include "engine/primitives/problem_text.h"
 
 namespace tilewire {
 
@@ -35,7 +37,10 @@ struct Implementation {
                                                        absl::string_view name);
 };
 
-// The first implementation that fits.
+// kUnimplemented: "no implementation takes this descriptor; NAME: REASON; ..."
+absl::Status NobodyTakes(const std::vector<Refusal>& refusals);
+
+// The first implementation that fits; its info() tells why the better ones did not.
 //   kUnimplemented      none does: the message lists why each refused
 //   kInvalidArgument    options.only names no implementation
 //   kResourceExhausted  memory (code pages, library scratchpad)
@@ -43,30 +48,33 @@ template <typename Desc>
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateFirst(absl::Span<const Implementation<Desc>> table,
                                                              const Desc& desc, const Attributes& attributes,
                                                              const CreateOptions& options) {
-  std::string reasons;
+  CreationRecord record{std::string(PropText(desc)), ProblemText(desc), "", {}};
+  const auto refuse = [&record](absl::string_view name, absl::string_view reason) {
+    record.refusals.push_back({std::string(name), std::string(reason)});
+  };
   bool named = false;
   for (const Implementation<Desc>& row : table) {
     if (!options.only.empty() && row.name != options.only) continue;
     named = true;
     if (row.isa > options.max_isa) {
-      absl::StrAppend(&reasons, "; ", row.name, ": needs ", cpu::IsaName(row.isa));
+      refuse(row.name, absl::StrCat("needs ", cpu::IsaName(row.isa)));
       continue;
     }
     absl::StatusOr<Desc> resolved = row.resolve(desc, attributes);
     if (!resolved.ok()) {
-      absl::StrAppend(&reasons, "; ", row.name, ": ", resolved.status().message());
+      refuse(row.name, resolved.status().message());
       continue;
     }
     absl::StatusOr<std::unique_ptr<Primitive>> primitive = row.create(*resolved, attributes, row.name);
     if (primitive.ok()) {
-      ABSL_RETURN_IF_ERROR(FinishCreation(attributes, primitive->get()));
+      ABSL_RETURN_IF_ERROR(FinishCreation(attributes, std::move(record), primitive->get()));
       return std::shared_ptr<const Primitive>(*std::move(primitive));
     }
     if (!absl::IsUnimplemented(primitive.status())) return primitive.status();
-    absl::StrAppend(&reasons, "; ", row.name, ": ", primitive.status().message());
+    refuse(row.name, primitive.status().message());
   }
   if (!named) return absl::InvalidArgumentError(absl::StrCat("no implementation '", options.only, "'"));
-  return absl::UnimplementedError(absl::StrCat("no implementation takes this descriptor", reasons));
+  return NobodyTakes(record.refusals);
 }
 
 }  // namespace tilewire

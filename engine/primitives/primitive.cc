@@ -24,6 +24,18 @@ absl::string_view PrimitiveKindName(PrimitiveKind kind) {
   return kKindNames[static_cast<size_t>(kind)];
 }
 
+absl::string_view PropKindName(PropKind kind) {
+  switch (kind) {
+    case PropKind::kForwardTraining:
+      return "forward_training";
+    case PropKind::kForwardInference:
+      return "forward_inference";
+    case PropKind::kBackwardData:
+      return "backward_data";
+  }
+  return "unknown";
+}
+
 std::string ArgName(int arg) {
   switch (arg) {
     case kArgSrc:
@@ -50,9 +62,7 @@ std::string ArgName(int arg) {
   return absl::StrCat("argument ", arg);
 }
 
-bool IsOutput(int arg) {
-  return arg == kArgDst || arg == kArgDiffSrc || arg >= kArgMultipleDst;
-}
+bool IsOutput(int arg) { return arg == kArgDst || arg == kArgDiffSrc || arg >= kArgMultipleDst; }
 
 ExecuteArgs& ExecuteArgs::Set(int arg, const void* data) {
   // One type for inputs and outputs: an implementation writes only what it owns as an output.
@@ -124,8 +134,11 @@ absl::Status Primitive::Execute(const ExecuteArgs& args, const threading::Team& 
   return absl::OkStatus();
 }
 
-absl::Status FinishCreation(const Attributes& attributes, Primitive* primitive) {
+absl::Status FinishCreation(const Attributes& attributes, CreationRecord record,
+                            Primitive* primitive) {
   primitive->info_.reads_destination = attributes.post_ops.HasSum();
+  primitive->info_.creation = std::move(record);
+  primitive->info_.creation.attributes = attributes.ToString();
   if (primitive->info_.scratchpad_mode != ScratchpadMode::kLibrary) return absl::OkStatus();
   ABSL_ASSIGN_OR_RETURN(primitive->library_scratchpad_,
                         AlignedBuffer::Allocate(primitive->info_.scratchpad_bytes));

@@ -32,6 +32,7 @@ enum class PrimitiveKind : uint8_t {
 absl::string_view PrimitiveKindName(PrimitiveKind kind);  // "inner_product"
 
 enum class PropKind : uint8_t { kForwardTraining = 64, kForwardInference = 96, kBackwardData = 160 };
+absl::string_view PropKindName(PropKind kind);  // "forward_inference"
 
 // Names of execution arguments; MKL-DNN 1.0's numbers.
 enum Arg : int {
@@ -62,6 +63,20 @@ class ExecuteArgs {
   absl::InlinedVector<std::pair<int, void*>, 8> entries_;
 };
 
+// An implementation that was asked and did not take a descriptor.
+struct Refusal {
+  std::string name;    // "convolution/avx512_bf16_direct"
+  std::string reason;  // "needs avx512_bf16"
+};
+
+// What creation knows of a primitive beyond what its implementation fills in.
+struct CreationRecord {
+  std::string prop_kind;          // "forward_inference", or nothing
+  std::string problem;            // the descriptor beyond its tensors: "kernel:3x3 strides:2x2 ..."
+  std::string attributes;         // "post_ops:relu:0 scratchpad:user"
+  std::vector<Refusal> refusals;  // by the better implementations, best first
+};
+
 struct ArgDesc {
   int arg;
   MemoryDesc desc;
@@ -75,7 +90,9 @@ struct PrimitiveInfo {
   int64_t scratchpad_bytes = 0;   // needed by one execution, in either mode
   int64_t code_bytes = 0;         // generated code and tables: what the cache counts
   ScratchpadMode scratchpad_mode = ScratchpadMode::kLibrary;
-  bool reads_destination = false;  // a sum post-op does; set by FinishCreation, not by implementations
+  // Set by FinishCreation, not by implementations:
+  bool reads_destination = false;  // a sum post-op does
+  CreationRecord creation;
 };
 
 // Whether a primitive writes this argument.
@@ -108,14 +125,15 @@ class Primitive {
   virtual void Run(const ExecuteArgs& args, std::byte* scratchpad, const threading::Team& team) const = 0;
 
  private:
-  friend absl::Status FinishCreation(const Attributes& attributes, Primitive* primitive);
+  friend absl::Status FinishCreation(const Attributes& attributes, CreationRecord record,
+                                     Primitive* primitive);
   PrimitiveInfo info_;
   AlignedBuffer library_scratchpad_;
 };
 
-// Called once after creation: notes what follows from the attributes, and gives a primitive in library mode its
-// scratchpad. kResourceExhausted.
-absl::Status FinishCreation(const Attributes& attributes, Primitive* primitive);
+// Called once after creation: notes `record` and what follows from the attributes, and gives a primitive in library
+// mode its scratchpad. kResourceExhausted.
+absl::Status FinishCreation(const Attributes& attributes, CreationRecord record, Primitive* primitive);
 
 }  // namespace tilewire
 

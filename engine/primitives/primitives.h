@@ -43,6 +43,10 @@ struct ImplementationRow {
 // Every implementation of every primitive, best first within a primitive.
 std::vector<ImplementationRow> AllImplementations();
 
+// The types that an implementation reads (src; activations): it is asked about typical descriptors of each, whether this
+// CPU has what it needs or not. Costs a few creations.
+std::vector<DataType> TypesOf(const ImplementationRow& row);
+
 }  // namespace tilewire
 
 #endif  // ENGINE_PRIMITIVES_PRIMITIVES_H_

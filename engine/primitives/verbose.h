@@ -1,27 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lines on standard error about what primitives do, when the environment asks for them:
+// Lines on standard error about what primitives do, when the environment asks for them. The fields
+// of a line are separated by commas; a field may be empty.
 //
-//   TILEWIRE_VERBOSE=1   tilewire,execute,convolution/avx512_f32_direct,src f32:1x64x56x56:nChw16c
-//   ...,0.412 ms TILEWIRE_VERBOSE=2   and tilewire,create:cache_miss,... ,
-//   tilewire,create:cache_hit,...
+//   TILEWIRE_VERBOSE=1   once     tilewire,info,cpu avx512_vnni,verbose 1
+//                        each execution
+//     tilewire,execute,pooling/avx512_f32,forward_inference,src f32:... dst
+//     f32:...,scratchpad:user,
+//       algorithm:max kernel:3x3 ...,0.412 ms
+//   TILEWIRE_VERBOSE=2   also each creation: the same fields after create:cache_miss or
+//     create:cache_hit; before a miss a line for each better implementation,
+//       tilewire,create:refused,pooling/avx512_u8,<reason>
+//     and for what nobody implements
+//       tilewire,create:failed,pooling,<reason>
 //
 // Source: ROWS.md V01-V04, C05. Thread-safe.
 #ifndef ENGINE_PRIMITIVES_VERBOSE_H_
 #define ENGINE_PRIMITIVES_VERBOSE_H_
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {
 
-// 0, 1 or 2; read once.
+// The level that a text asks for; nothing is 0.
+//   kInvalidArgument  anything but 0, 1, 2; the message names them
+absl::StatusOr<int> ParseVerboseLevel(absl::string_view text);
+
+// What TILEWIRE_VERBOSE asks for.
+absl::StatusOr<int> VerboseLevelOfEnvironment();
+
+// The same, read once; 0 where it is not valid.
 int VerboseLevel();
 
 // One line with what happened, to whom, and how long it took.
 void WriteVerboseLine(absl::string_view event, const PrimitiveInfo& primitive,
                       absl::Duration duration);
+
+// The lines of a creation through a cache.
+void WriteCreationLines(const PrimitiveInfo& primitive, bool hit, absl::Duration duration);
+void WriteFailedCreation(PrimitiveKind kind, const absl::Status& status);
 
 }  // namespace tilewire
 

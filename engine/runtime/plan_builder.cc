@@ -67,10 +67,6 @@ absl::StatusOr<std::shared_ptr<const Primitive>> PlanBuilder::Create(const OpDes
   attributes.scratchpad_mode = ScratchpadMode::kUser;
   ABSL_ASSIGN_OR_RETURN(PrimitiveCache::Found found,
                         context_.cache->GetOrCreate(desc, attributes, context_.options));
-  if (IsReference(*found.primitive)) {
-    reference_reasons_.try_emplace(found.primitive.get(),
-                                   WhyReference(desc, attributes, context_.options));
-  }
   return std::move(found.primitive);
 }
 
@@ -141,9 +137,8 @@ void PlanBuilder::Emit(absl::string_view node, std::shared_ptr<const Primitive> 
   }
   plan_->scratchpad_bytes = std::max(plan_->scratchpad_bytes, primitive->info().scratchpad_bytes);
   std::string description = Describe(*primitive, remark);
-  const auto reason = reference_reasons_.find(primitive.get());
-  if (reason != reference_reasons_.end()) {
-    absl::StrAppend(&description, " (reference, because ", reason->second, ")");
+  if (IsReference(*primitive)) {
+    absl::StrAppend(&description, " (reference, because ", WhyReference(*primitive), ")");
   }
   plan_->steps.push_back(
       {std::string(node), std::move(description), std::move(primitive), std::move(bindings)});

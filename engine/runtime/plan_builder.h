@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/cache/primitive_cache.h"
@@ -82,7 +81,6 @@ class PlanBuilder {
   std::shared_ptr<Plan> plan_ = std::make_shared<Plan>();
   std::vector<absl::InlinedVector<Place, 2>> places_;  // of each value, the home first
   std::vector<int> remaining_uses_;  // of each value; an output counts as one for ever
-  absl::flat_hash_map<const Primitive*, std::string> reference_reasons_;
   std::vector<std::vector<graph::ValueId>> buffer_values_;  // of each buffer: whose bytes it holds
 };
 

@@ -5,32 +5,15 @@
 #include "absl/strings/str_cat.h"
 
 namespace tilewire::runtime {
-namespace {
-
-constexpr absl::string_view kReference = "/reference";
-
-// The messages of CreateFirst() are "no implementation takes ...; NAME: REASON".
-absl::string_view WithoutPreamble(absl::string_view message) {
-  const size_t end = message.find("; ");
-  return end == absl::string_view::npos ? message : message.substr(end + 2);
-}
-
-}  // namespace
 
 bool IsReference(const Primitive& primitive) {
-  return absl::EndsWith(primitive.name(), kReference);
+  return absl::EndsWith(primitive.name(), "/reference");
 }
 
-std::string WhyReference(const OpDesc& desc, const Attributes& attributes,
-                         const CreateOptions& options) {
+std::string WhyReference(const Primitive& primitive) {
   std::string reasons;
-  for (const ImplementationRow& row : AllImplementations()) {
-    if (row.kind != KindOf(desc) || absl::EndsWith(row.name, kReference)) continue;
-    CreateOptions only_this = options;
-    only_this.only = row.name;
-    const absl::Status status = CreatePrimitive(desc, attributes, only_this).status();
-    if (status.ok()) continue;
-    absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", WithoutPreamble(status.message()));
+  for (const Refusal& refusal : primitive.info().creation.refusals) {
+    absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", refusal.name, ": ", refusal.reason);
   }
   return reasons.empty() ? "there is no other" : reasons;
 }

@@ -6,16 +6,15 @@
 
 #include <string>
 
-#include "engine/primitives/primitives.h"
+#include "engine/primitives/primitive.h"
 
 namespace tilewire::runtime {
 
 bool IsReference(const Primitive& primitive);
 
 // "pooling/avx2_f32: needs avx2; ...", one entry a row of the primitive's table; "there is no
-// other" where the table has the reference only. Costs a creation each: for messages.
-std::string WhyReference(const OpDesc& desc, const Attributes& attributes,
-                         const CreateOptions& options);
+// other" where the table has the reference only.
+std::string WhyReference(const Primitive& primitive);
 
 }  // namespace tilewire::runtime
 

@@ -94,6 +94,9 @@ primitive 'dst .*nChw16c' reorder --src=1x17x5x5 --dst=1x17x5x5:nChw16c
 expect 1 'INVALID_ARGUMENT.*bogus' primitive reorder --src=1x2x3x4 --dst=1x2x3x4:bogus
 expect 2 'kernel' primitive pooling --src=1x2x3x4
 
+expect 0 '^[* ] avx2 +pooling/avx2_f32 +f32' implementations --primitive=pooling
+expect 0 '^\* baseline +reorder/reference +f32 bf16 f16 s32 s8 u8' implementations
+
 stop_server
 expect 1 'UNAVAILABLE' probe --timeout=0.2
 [[ $failures -eq 0 ]] || { echo "$failures failures"; exit 1; }

@@ -181,6 +181,22 @@ TEST_F(PrimitiveServiceTest, CacheStatisticsCount) {
   EXPECT_GT(after.capacity_bytes(), after.bytes());
 }
 
+TEST_F(PrimitiveServiceTest, TellsWhyBetterImplementationsRefused) {
+  Start({.max_isa = cpu::Isa::kBaseline});
+  v1::CreateResponse created;
+  const std::string line = Md("1,8", "nc");
+  ASSERT_TRUE(Create(absl::StrCat("eltwise { op { algorithm: ELTWISE_RELU } src ", line, " dst ",
+                                  line, " }"),
+                     &created)
+                  .ok());
+  EXPECT_EQ(created.implementation(), "eltwise/reference");
+  ASSERT_GT(created.refusals_size(), 0);
+  for (const v1::Refusal& refusal : created.refusals()) {
+    EXPECT_THAT(refusal.implementation(), StartsWith("eltwise/"));
+    EXPECT_THAT(refusal.reason(), StartsWith("needs "));
+  }
+}
+
 TEST_F(PrimitiveServiceTest, ListsEveryImplementation) {
   Start();
   grpc::ClientContext context;
@@ -191,6 +207,7 @@ TEST_F(PrimitiveServiceTest, ListsEveryImplementation) {
     names.push_back(row.name());
     EXPECT_THAT(row.name(), StartsWith(row.primitive() + "/"));
     EXPECT_TRUE(row.usable() || row.isa() != "baseline") << row.name();
+    EXPECT_GT(row.types_size(), 0) << row.name();
   }
   std::vector<std::string> expected;
   for (const ImplementationRow& row : AllImplementations()) expected.emplace_back(row.name);

@@ -7,6 +7,11 @@
 
 namespace tilewire {
 
+absl::string_view AlgorithmName(ConvolutionAlgorithm algorithm) {
+  constexpr absl::string_view kNames[] = {"auto", "direct", "winograd"};
+  return kNames[static_cast<size_t>(algorithm)];
+}
+
 absl::Span<const Implementation<ConvolutionDesc>> ConvolutionImplementations() {
   using namespace convolution;  // NOLINT: the rows below name its functions
   static constexpr Implementation<ConvolutionDesc> kRows[] = {

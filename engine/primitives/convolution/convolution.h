@@ -31,6 +31,7 @@
 namespace tilewire {
 
 enum class ConvolutionAlgorithm : uint8_t { kAuto = 0, kDirect, kWinograd };
+absl::string_view AlgorithmName(ConvolutionAlgorithm algorithm);  // "auto"
 
 struct ConvolutionDesc {
   PropKind prop_kind = PropKind::kForwardInference;

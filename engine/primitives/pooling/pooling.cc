@@ -13,6 +13,12 @@
 #include "engine/primitives/pooling/implementations.h"
 
 namespace tilewire {
+
+absl::string_view AlgorithmName(PoolingAlgorithm algorithm) {
+  constexpr absl::string_view kNames[] = {"max", "avg_include_padding", "avg_exclude_padding"};
+  return kNames[static_cast<size_t>(algorithm)];
+}
+
 namespace pooling {
 
 absl::StatusOr<PoolingDesc> ResolveDefaults(const PoolingDesc& desc, const Attributes& attributes) {

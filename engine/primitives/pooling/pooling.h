@@ -24,6 +24,7 @@
 namespace tilewire {
 
 enum class PoolingAlgorithm : uint8_t { kMax = 0, kAvgIncludePadding, kAvgExcludePadding };
+absl::string_view AlgorithmName(PoolingAlgorithm algorithm);  // "max"
 
 struct PoolingDesc {
   PropKind prop_kind = PropKind::kForwardInference;

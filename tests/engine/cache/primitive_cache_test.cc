@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/cache/primitive_cache.h"
 
+#include <barrier>
 #include <set>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/barrier.h"
 #include "gtest/gtest.h"
 
 namespace tilewire {
@@ -109,12 +109,12 @@ TEST(PrimitiveCacheTest, SixteenThreadsAskingOneKeyCompileOnce) {
   constexpr int kThreads = 16;
   for (int round = 0; round < 20; ++round) {
     PrimitiveCache cache(kMegabyte);
-    absl::Barrier* const start = new absl::Barrier(kThreads);
+    std::barrier start(kThreads);
     std::vector<std::shared_ptr<const Primitive>> found(kThreads);
     std::vector<std::thread> threads;
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t] {
-        if (start->Block()) delete start;
+        start.arrive_and_wait();
         found[t] = GetOrDie(cache, Linear(3)).primitive;
       });
     }

@@ -124,6 +124,16 @@ TEST(GeneratorTest, DumpHoldsTheCode) {
   EXPECT_GT(dumps, 0);
 }
 
+TEST(GeneratorTest, DumpsNeedAFolderThatCanBeWritten) {
+  if (!kDumpsWanted) GTEST_SKIP() << "TEST_TMPDIR is not set";
+  EXPECT_EQ(CheckDumpFolder(), absl::OkStatus());
+  setenv("TILEWIRE_DUMP_JIT", "/nowhere/at/all", /*overwrite=*/1);
+  EXPECT_THAT(CheckDumpFolder().message(), HasSubstr("'/nowhere/at/all'"));
+  setenv("TILEWIRE_DUMP_JIT", "", /*overwrite=*/1);
+  EXPECT_EQ(CheckDumpFolder(), absl::OkStatus());
+  setenv("TILEWIRE_DUMP_JIT", std::getenv("TEST_TMPDIR"), /*overwrite=*/1);
+}
+
 TEST(GeneratorTest, PerfMapNamesTheCode) {
   if (!kDumpsWanted) GTEST_SKIP() << "TEST_TMPDIR is not set";
   const auto answer = Compile<Answer>();

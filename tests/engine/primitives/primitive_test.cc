@@ -86,6 +86,34 @@ TEST(CreateFirstTest, TakesTheFirstThatFits) {
   EXPECT_EQ((*primitive)->name(), "double/reference");
 }
 
+// A10: the implementations one after the other, with the reason of each that does not take it.
+TEST(CreateFirstTest, ImplementationsCanBeIterated) {
+  std::vector<std::string> taken;
+  for (const Implementation<DoubleDesc>& row : kTable) {
+    const CreateOptions this_one = {.max_isa = cpu::Isa::kAvx512Bf16, .only = row.name};
+    const auto primitive = CreateFirst<DoubleDesc>(kTable, {}, {}, this_one);
+    if (!primitive.ok()) {
+      EXPECT_THAT(primitive.status().message(), HasSubstr("double/moody: never in the mood"));
+      continue;
+    }
+    EXPECT_EQ((*primitive)->name(), row.name);
+    EXPECT_TRUE((*primitive)->info().creation.refusals.empty());
+    taken.emplace_back(row.name);
+  }
+  EXPECT_THAT(taken, ::testing::ElementsAre("double/avx512_bf16", "double/reference"));
+}
+
+TEST(CreateFirstTest, ThePrimitiveKnowsWhyBetterOnesRefused) {
+  const auto primitive = CreateFirst<DoubleDesc>(kTable, {}, {}, kBaseline);
+  ASSERT_TRUE(primitive.ok());
+  const std::vector<Refusal>& refusals = (*primitive)->info().creation.refusals;
+  ASSERT_EQ(refusals.size(), 2u);
+  EXPECT_EQ(refusals[0].name, "double/avx512_bf16");
+  EXPECT_EQ(refusals[0].reason, "needs avx512_bf16");
+  EXPECT_EQ(refusals[1].name, "double/moody");
+  EXPECT_EQ(refusals[1].reason, "never in the mood");
+}
+
 TEST(CreateFirstTest, RefusalListsEveryReason) {
   const auto table = absl::MakeConstSpan(kTable).subspan(0, 2);
   const absl::Status status = CreateFirst<DoubleDesc>(table, {}, {}, kBaseline).status();

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/probes.h"
+
+#include <utility>
+
+namespace tilewire {
+namespace {
+
+constexpr absl::string_view kImageTags[] = {"nChw16c", "nChw8c", "nchw", "nhwc"};
+
+MemoryDesc Tagged(Dims dims, DataType type, absl::string_view tag) {
+  return MemoryDesc::Create(std::move(dims), type, *ParseFormatTag(tag)).value();
+}
+
+MemoryDesc Any(Dims dims, DataType type) {
+  return MemoryDesc::CreateAny(std::move(dims), type).value();
+}
+
+bool IsByte(DataType type) { return type == DataType::kU8 || type == DataType::kS8; }
+
+// What a convolution or inner product may write when it reads `type`.
+std::vector<DataType> ResultTypes(DataType type) {
+  if (IsByte(type)) return {DataType::kU8, DataType::kS8, DataType::kS32, DataType::kF32};
+  return {type, DataType::kF32};
+}
+
+DataType WeightsType(DataType type) { return IsByte(type) ? DataType::kS8 : type; }
+
+std::vector<OpDesc> Reorders(DataType type) {
+  std::vector<OpDesc> probes;
+  for (DataType to : {type, DataType::kF32, DataType::kS8}) {
+    for (absl::string_view from_tag : kImageTags) {
+      for (absl::string_view to_tag : kImageTags) {
+        const Dims dims = {2, 32, 8, 8};
+        probes.push_back(ReorderDesc{Tagged(dims, type, from_tag), Tagged(dims, to, to_tag)});
+      }
+    }
+    for (absl::string_view tag : {"OIhw16i16o", "OIhw8i8o"}) {
+      const Dims dims = {32, 32, 3, 3};
+      probes.push_back(ReorderDesc{Tagged(dims, type, "oihw"), Tagged(dims, to, tag)});
+    }
+  }
+  return probes;
+}
+
+std::vector<OpDesc> Shuffles(DataType type) {
+  std::vector<OpDesc> probes;
+  for (absl::string_view tag : kImageTags) {
+    ShuffleDesc desc;
+    desc.src = desc.dst = Tagged({2, 32, 8, 8}, type, tag);
+    desc.group_size = 4;
+    probes.push_back(desc);
+  }
+  return probes;
+}
+
+std::vector<OpDesc> Concats(DataType type) {
+  std::vector<OpDesc> probes;
+  for (absl::string_view tag : kImageTags) {
+    for (int64_t channels : {32, 20}) {
+      const MemoryDesc src = Tagged({2, channels, 8, 8}, type, tag);
+      probes.push_back(ConcatDesc{1, {src, src}, Tagged({2, 2 * channels, 8, 8}, type, tag)});
+    }
+  }
+  return probes;
+}
+
+std::vector<OpDesc> Sums(DataType type) {
+  const MemoryDesc image = Tagged({2, 32, 8, 8}, type, "nchw");
+  return {SumDesc{{1, 1}, {image, image}, image}};
+}
+
+OpDesc Convolution(DataType type, DataType to, Dims src, Dims weights) {
+  ConvolutionDesc desc;
+  const int64_t kernel = weights.back();
+  const int64_t channels = weights.size() == 5 ? weights[0] * weights[1] : weights[0];
+  desc.dst = Any({src[0], channels, src[2], src[3]}, to);
+  desc.src = Any(std::move(src), type);
+  desc.weights = Any(std::move(weights), WeightsType(type));
+  desc.strides = {1, 1};
+  desc.dilations = {0, 0};
+  desc.padding_left = desc.padding_right = {kernel / 2, kernel / 2};
+  return desc;
+}
+
+std::vector<OpDesc> Convolutions(DataType type) {
+  std::vector<OpDesc> probes;
+  for (DataType to : ResultTypes(type)) {
+    probes.push_back(Convolution(type, to, {1, 32, 14, 14}, {32, 32, 3, 3}));
+    probes.push_back(Convolution(type, to, {1, 256, 56, 56}, {256, 256, 3, 3}));  // Winograd's kind
+    probes.push_back(Convolution(type, to, {1, 32, 14, 14}, {32, 32, 1, 1}));
+    probes.push_back(Convolution(type, to, {1, 3, 14, 14}, {32, 3, 3, 3}));
+    probes.push_back(Convolution(type, to, {1, 32, 14, 14}, {2, 16, 16, 3, 3}));
+    probes.push_back(Convolution(type, to, {1, 32, 14, 14}, {32, 1, 1, 3, 3}));
+  }
+  return probes;
+}
+
+std::vector<OpDesc> Eltwises(DataType type) {
+  EltwiseDesc desc;
+  desc.src = desc.dst = Tagged({2, 32, 8, 8}, type, "nchw");
+  return {desc};
+}
+
+std::vector<OpDesc> Softmaxes(DataType type) {
+  SoftmaxDesc desc;
+  desc.src = desc.dst = Tagged({2, 32}, type, "nc");
+  return {desc};
+}
+
+std::vector<OpDesc> Poolings(DataType type) {
+  std::vector<OpDesc> probes;
+  for (PoolingAlgorithm algorithm :
+       {PoolingAlgorithm::kMax, PoolingAlgorithm::kAvgIncludePadding}) {
+    for (absl::string_view tag : kImageTags) {
+      PoolingDesc desc;
+      desc.algorithm = algorithm;
+      desc.src = Tagged({2, 32, 8, 8}, type, tag);
+      desc.dst = Tagged({2, 32, 4, 4}, type, tag);
+      desc.kernel = desc.strides = {2, 2};
+      desc.padding_left = desc.padding_right = {0, 0};
+      probes.push_back(desc);
+    }
+  }
+  return probes;
+}
+
+std::vector<OpDesc> InnerProducts(DataType type) {
+  std::vector<OpDesc> probes;
+  for (DataType to : ResultTypes(type)) {
+    InnerProductDesc desc;
+    desc.src = Any({2, 64}, type);
+    desc.weights = Any({32, 64}, WeightsType(type));
+    desc.dst = Any({2, 32}, to);
+    probes.push_back(desc);
+  }
+  return probes;
+}
+
+}  // namespace
+
+std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
+  switch (kind) {
+    case PrimitiveKind::kReorder:
+      return Reorders(type);
+    case PrimitiveKind::kShuffle:
+      return Shuffles(type);
+    case PrimitiveKind::kConcat:
+      return Concats(type);
+    case PrimitiveKind::kSum:
+      return Sums(type);
+    case PrimitiveKind::kConvolution:
+      return Convolutions(type);
+    case PrimitiveKind::kEltwise:
+      return Eltwises(type);
+    case PrimitiveKind::kSoftmax:
+      return Softmaxes(type);
+    case PrimitiveKind::kPooling:
+      return Poolings(type);
+    case PrimitiveKind::kInnerProduct:
+      return InnerProducts(type);
+  }
+  return {};
+}
+
+std::vector<DataType> TypesOf(const ImplementationRow& row) {
+  Attributes attributes;
+  attributes.scratchpad_mode = ScratchpadMode::kUser;  // nothing is executed
+  std::vector<DataType> types;
+  for (DataType type : {DataType::kF32, DataType::kBf16, DataType::kF16, DataType::kS32,
+                        DataType::kS8, DataType::kU8}) {
+    for (const OpDesc& probe : Probes(row.kind, type)) {
+      if (!CreatePrimitive(probe, attributes, {.max_isa = row.isa, .only = row.name}).ok())
+        continue;
+      types.push_back(type);
+      break;
+    }
+  }
+  return types;
+}
+
+}  // namespace tilewire

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What can be asked of primitives and of their tables (A10-A15, Q12), and the matrix of
+// implementations by type.
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/primitives/primitives.h"
+#include "engine/primitives/probes.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tilewire {
+namespace {
+
+constexpr DataType kTypes[] = {DataType::kF32, DataType::kBf16, DataType::kF16,
+                               DataType::kS32, DataType::kS8,   DataType::kU8};
+
+Attributes UserMode() {
+  Attributes attributes;
+  attributes.scratchpad_mode = ScratchpadMode::kUser;
+  return attributes;
+}
+
+std::set<PrimitiveKind> Kinds() {
+  std::set<PrimitiveKind> kinds;
+  for (const ImplementationRow& row : AllImplementations()) kinds.insert(row.kind);
+  return kinds;
+}
+
+TEST(NumbersTest, ArgumentsAreMklDnns) {
+  EXPECT_EQ(kArgSrc, 1);
+  EXPECT_EQ(kArgDst, 17);
+  EXPECT_EQ(kArgWeights, 33);
+  EXPECT_EQ(kArgBias, 41);
+  EXPECT_EQ(kArgWorkspace, 64);
+  EXPECT_EQ(kArgScratchpad, 80);
+  EXPECT_EQ(kArgDiffSrc, 129);
+  EXPECT_EQ(kArgDiffDst, 145);
+  EXPECT_EQ(kArgMultipleSrc, 1024);
+  EXPECT_EQ(kArgMultipleDst, 2048);
+}
+
+TEST(NumbersTest, PropagationsAreMklDnns) {
+  EXPECT_EQ(static_cast<int>(PropKind::kForwardTraining), 64);
+  EXPECT_EQ(static_cast<int>(PropKind::kForwardInference), 96);
+  EXPECT_EQ(static_cast<int>(PropKind::kBackwardData), 160);
+  EXPECT_EQ(PropKindName(PropKind::kForwardInference), "forward_inference");
+}
+
+// A10: the table from its best row on; who takes the descriptor without being named is the first
+// that takes it when named, and those before it are its refusals.
+TEST(QueriesTest, ImplementationsOfADescriptorCanBeIterated) {
+  for (PrimitiveKind kind : Kinds()) {
+    for (const OpDesc& desc : Probes(kind, DataType::kF32)) {
+      const auto chosen = CreatePrimitive(desc, UserMode(), {});
+      if (!chosen.ok()) continue;
+      std::vector<std::string> before;
+      std::string first;
+      for (const ImplementationRow& row : AllImplementations()) {
+        if (row.kind != kind) continue;
+        const auto named = CreatePrimitive(desc, UserMode(), {.only = row.name});
+        if (named.ok() && first.empty()) first = std::string((*named)->name());
+        if (!named.ok() && first.empty()) before.emplace_back(row.name);
+      }
+      EXPECT_EQ(first, (*chosen)->name());
+      std::vector<std::string> refused;
+      for (const Refusal& refusal : (*chosen)->info().creation.refusals) {
+        refused.push_back(refusal.name);
+        EXPECT_FALSE(refusal.reason.empty());
+      }
+      EXPECT_EQ(refused, before);
+    }
+  }
+}
+
+// A11, A17.
+TEST(QueriesTest, APrimitiveTellsKindArgumentsLayoutsAndScratchpad) {
+  ConvolutionDesc desc;
+  desc.src = *MemoryDesc::CreateAny({1, 20, 5, 5}, DataType::kF32);
+  desc.weights = *MemoryDesc::CreateAny({40, 20, 3, 3}, DataType::kF32);
+  desc.bias = *MemoryDesc::CreatePattern({40}, DataType::kF32, "a");
+  desc.dst = *MemoryDesc::CreateAny({1, 40, 5, 5}, DataType::kF32);
+  desc.strides = desc.padding_left = desc.padding_right = {1, 1};
+  desc.dilations = {0, 0};
+  const auto primitive = CreatePrimitive(desc, UserMode(), {});
+  ASSERT_TRUE(primitive.ok()) << primitive.status();
+  EXPECT_EQ((*primitive)->kind(), PrimitiveKind::kConvolution);
+  EXPECT_TRUE(absl::StartsWith((*primitive)->name(), "convolution/"));
+  int inputs = 0, outputs = 0;
+  for (const ArgDesc& arg : (*primitive)->info().args) {
+    ++(IsOutput(arg.arg) ? outputs : inputs);
+    EXPECT_EQ(arg.desc.format_kind(), FormatKind::kBlocked) << ArgName(arg.arg);
+  }
+  EXPECT_EQ(inputs, 3);
+  EXPECT_EQ(outputs, 1);
+  EXPECT_EQ((*primitive)->Desc(kArgSrc).dims(), desc.src.dims());
+  EXPECT_EQ((*primitive)->Desc(kArgWeights).dims(), desc.weights.dims());
+  EXPECT_EQ((*primitive)->Desc(kArgDst).dims(), desc.dst.dims());
+  EXPECT_TRUE((*primitive)->Desc(kArgDiffSrc).IsZero());
+  EXPECT_EQ((*primitive)->ScratchpadDesc().SizeBytes(), (*primitive)->info().scratchpad_bytes);
+}
+
+TEST(QueriesTest, EveryKindHasANameAndAReference) {
+  for (PrimitiveKind kind : Kinds()) {
+    const std::string reference = absl::StrCat(PrimitiveKindName(kind), "/reference");
+    int found = 0;
+    for (const ImplementationRow& row : AllImplementations()) {
+      if (row.kind == kind) {
+        EXPECT_TRUE(absl::StartsWith(row.name, absl::StrCat(PrimitiveKindName(kind), "/")));
+      }
+      found += row.name == reference;
+    }
+    EXPECT_EQ(found, 1) << reference;
+  }
+}
+
+// Q12.
+TEST(QueriesTest, PrimitivesThatTakeNoPostOpsRefuseThemAtCreation) {
+  Attributes relu = UserMode(), sum = UserMode();
+  ASSERT_TRUE(relu.post_ops.Append(EltwisePostOp{}).ok());
+  ASSERT_TRUE(sum.post_ops.Append(SumPostOp{}).ok());
+  for (PrimitiveKind kind : {PrimitiveKind::kReorder, PrimitiveKind::kShuffle,
+                             PrimitiveKind::kConcat, PrimitiveKind::kSum, PrimitiveKind::kEltwise,
+                             PrimitiveKind::kSoftmax, PrimitiveKind::kPooling}) {
+    SCOPED_TRACE(PrimitiveKindName(kind));
+    for (const OpDesc& desc : Probes(kind, DataType::kF32)) {
+      EXPECT_EQ(CreatePrimitive(desc, relu, {}).status().code(), absl::StatusCode::kUnimplemented);
+      EXPECT_EQ(CreatePrimitive(desc, sum, {}).ok(), kind == PrimitiveKind::kReorder);
+    }
+  }
+}
+
+// A row that takes none of them has no types in the matrix: it needs a probe of its kind.
+TEST(MatrixTest, EveryImplementationTakesAProbe) {
+  for (const ImplementationRow& row : AllImplementations()) {
+    EXPECT_FALSE(TypesOf(row).empty()) << row.name << ": see engine/primitives/probes.cc";
+  }
+}
+
+std::string Matrix() {
+  std::string text = "| implementation | needs |";
+  for (DataType type : kTypes) absl::StrAppend(&text, " ", DataTypeName(type), " |");
+  absl::StrAppend(&text, "\n|---|---|---|---|---|---|---|---|\n");
+  for (const ImplementationRow& row : AllImplementations()) {
+    const std::vector<DataType> types = TypesOf(row);
+    absl::StrAppend(&text, "| `", row.name, "` | ", cpu::IsaName(row.isa), " |");
+    for (DataType type : kTypes) {
+      const bool taken = std::find(types.begin(), types.end(), type) != types.end();
+      absl::StrAppend(&text, taken ? " x |" : " |");
+    }
+    absl::StrAppend(&text, "\n");
+  }
+  return text;
+}
+
+TEST(MatrixTest, TheReadmeShowsIt) {
+  std::ifstream file("engine/primitives/README.md");
+  const std::string readme{std::istreambuf_iterator<char>(file), {}};
+  const std::string matrix = Matrix();
+  EXPECT_TRUE(absl::StrContains(readme, absl::StrCat("\n\n", matrix, "\n")))
+      << "engine/primitives/README.md has to hold this table, a blank line around it:\n\n"
+      << matrix;
+}
+
+}  // namespace
+}  // namespace tilewire
