@@ -27,7 +27,9 @@ class Execution {
     ABSL_RETURN_IF_ERROR(Prepare(outputs));
     for (size_t i = 0; i < inputs.size(); ++i)
       ABSL_RETURN_IF_ERROR(ReadInput(plan_.inputs[i], inputs[i]));
-    for (const Step& step : plan_.steps) ABSL_RETURN_IF_ERROR(RunStep(step));
+    for (size_t i = 0; i < plan_.steps.size(); ++i) {
+      ABSL_RETURN_IF_ERROR(RunStep(plan_.steps[i], PrimitiveOf(static_cast<int>(i))));
+    }
     for (OutputBytes& output : outputs) ABSL_RETURN_IF_ERROR(WriteOutput(output));
     return absl::OkStatus();
   }
@@ -50,14 +52,43 @@ class Execution {
     return absl::OkStatus();
   }
 
+  // Into the layout in which the first step reads it; bytes that lie so already, in one piece, are
+  // read where they are.
   absl::Status ReadInput(const PlanInput& input, const InputBytes& bytes) {
+    const MemoryDesc* desc = &input.desc;
+    for (const InputVariant& variant : input.variants) {
+      if (variant.desc != bytes.desc) continue;
+      desc = &variant.desc;
+      variants_.push_back(&variant);
+    }
+    if (!input.overwritten && !redirected_[input.buffer] && SameMemory(bytes.desc, *desc) &&
+        IsWhole(bytes)) {
+      buffers_[input.buffer] =
+          reinterpret_cast<std::byte*>(const_cast<char*>(bytes.pieces[0].data()));
+      return absl::OkStatus();
+    }
     ABSL_ASSIGN_OR_RETURN(const std::unique_ptr<StreamingReorder> reorder,
-                          StreamingReorder::Create(bytes.desc, input.desc, buffers_[input.buffer]));
+                          StreamingReorder::Create(bytes.desc, *desc, buffers_[input.buffer]));
     for (absl::string_view piece : bytes.pieces) ABSL_RETURN_IF_ERROR(reorder->Append(piece));
     return reorder->Finish();
   }
 
-  absl::Status RunStep(const Step& step) {
+  // In one piece whose elements are aligned.
+  static bool IsWhole(const InputBytes& bytes) {
+    return bytes.pieces.size() == 1 &&
+           static_cast<int64_t>(bytes.pieces[0].size()) == bytes.desc.SizeBytes() &&
+           reinterpret_cast<uintptr_t>(bytes.pieces[0].data()) % SizeOf(bytes.desc.data_type()) ==
+               0;
+  }
+
+  const Primitive& PrimitiveOf(int step) const {
+    for (const InputVariant* variant : variants_) {
+      if (variant->step == step) return *variant->primitive;
+    }
+    return *plan_.steps[step].primitive;
+  }
+
+  absl::Status RunStep(const Step& step, const Primitive& primitive) {
     if (context_.interrupted != nullptr && *context_.interrupted)
       ABSL_RETURN_IF_ERROR((*context_.interrupted)());
     ExecuteArgs args;
@@ -65,7 +96,7 @@ class Execution {
       args.Set(binding.arg, binding.buffer >= 0 ? buffers_[binding.buffer] : binding.constant);
     }
     args.Set(kArgScratchpad, scratchpad_.data());
-    return step.primitive->Execute(args, context_.team);
+    return primitive.Execute(args, context_.team);
   }
 
   absl::Status WriteOutput(OutputBytes& output) {
@@ -91,8 +122,9 @@ class Execution {
   const Plan& plan_;
   const ExecutionContext& context_;
   ScratchpadPool::Lease arena_, scratchpad_;
-  std::vector<std::byte*> buffers_;  // where each buffer of the plan stands
-  std::vector<bool> redirected_;     // it is an output's
+  std::vector<std::byte*> buffers_;            // where each buffer of the plan stands
+  std::vector<bool> redirected_;               // it is an output's
+  std::vector<const InputVariant*> variants_;  // that the request's layouts call for
 };
 
 }  // namespace

@@ -62,8 +62,30 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Convolution& conv
                         MemoryDesc::CreateAny(WeightsDims(convolution), DataType::kF32));
   ABSL_RETURN_IF_ERROR(SetBias(convolution.bias, &desc.bias));
   ABSL_ASSIGN_OR_RETURN(auto primitive, builder_.Create(desc, fusion.attributes));
-  return LowerWeighted(op, std::move(primitive), convolution.weights, convolution.bias,
-                       convolution.fused, fusion);
+  const bool alone_reads_request =
+      builder_.IsUnplaced(op.srcs[0]) && builder_.RemainingUses(op.srcs[0]) == 1;
+  ABSL_RETURN_IF_ERROR(LowerWeighted(op, primitive, convolution.weights, convolution.bias,
+                                     convolution.fused, fusion));
+  if (!alone_reads_request) return absl::OkStatus();
+  return OfferChannelsLast(op.srcs[0], desc, fusion.attributes, *primitive);
+}
+
+// A convolution that reads a request's plain bytes reads either order of them, if there is an
+// implementation that takes the same packed weights.
+absl::Status Lowering::OfferChannelsLast(ValueId input, ConvolutionDesc desc,
+                                         const Attributes& attributes, const Primitive& primitive) {
+  const MemoryDesc& src = primitive.Desc(kArgSrc);
+  if (!src.IsPlain()) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(desc.src, PlainDesc(src.dims(), src.data_type(), /*channels_last=*/true));
+  if (SameMemory(desc.src, src)) return absl::OkStatus();
+  auto variant = builder_.Create(desc, attributes);
+  if (absl::IsUnimplemented(variant.status())) return absl::OkStatus();
+  ABSL_RETURN_IF_ERROR(variant.status());
+  if ((*variant)->name() == primitive.name() &&
+      (*variant)->Desc(kArgWeights) == primitive.Desc(kArgWeights)) {
+    builder_.AddInputVariant(input, primitive, *std::move(variant));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Lowering::Lower(const Operation& op, const graph::InnerProduct& product) {

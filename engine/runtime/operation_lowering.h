@@ -50,6 +50,8 @@ class Lowering {
   absl::Status LowerWeighted(const Operation& op, std::shared_ptr<const Primitive> primitive,
                              const graph::Weights& weights, const std::vector<float>& bias,
                              const std::vector<FusedStep>& fused, const Fusion& fusion);
+  absl::Status OfferChannelsLast(ValueId input, ConvolutionDesc desc, const Attributes& attributes,
+                                 const Primitive& primitive);
   absl::StatusOr<std::shared_ptr<const Primitive>> CreateInnerProduct(const Operation& op,
                                                                       InnerProductDesc desc,
                                                                       const Attributes& attributes);

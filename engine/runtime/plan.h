@@ -43,10 +43,21 @@ struct PlanBuffer {
   int64_t offset = 0;  // into the arena, a multiple of 64
 };
 
+// A request whose input comes in the layout `desc` keeps it: the step that reads it runs this
+// primitive in place of its own. Same size of the buffer, same bits of the result.
+struct InputVariant {
+  MemoryDesc desc;
+  int step = 0;
+  std::shared_ptr<const Primitive> primitive;
+};
+
 struct PlanInput {
   std::string name;
   int buffer = -1;
-  MemoryDesc desc;  // what the first primitive wants: every request is streamed into this layout
+  MemoryDesc
+      desc;  // what the first primitive wants: requests in other layouts are streamed into it
+  std::vector<InputVariant> variants;
+  bool overwritten = false;  // by some step; else a request's own bytes may stand for the buffer
 };
 
 // A way from the layout inside to one that a request may ask for.

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/runtime/layouts.h"
@@ -83,14 +84,13 @@ absl::StatusOr<PlanBuilder::Place> PlanBuilder::InLayout(ValueId id, const Memor
     if (SameMemory(place.desc, desc)) return Place{place.buffer, desc};
   }
   if (IsUnplaced(id)) {
-    const auto it = std::find(network_.inputs.begin(), network_.inputs.end(), id);
-    if (it == network_.inputs.end()) {
+    if (!absl::c_linear_search(network_.inputs, id)) {
       return absl::InternalError(
           absl::StrCat("value '", value(id).name, "' is read before it is computed"));
     }
     const Place place = NewPlace(desc);
     plan_->buffers[place.buffer].first = -1;
-    PlanInput& input = plan_->inputs[it - network_.inputs.begin()];
+    PlanInput& input = InputOf(id);
     input.buffer = place.buffer;
     input.desc = desc;
     Bind(id, place);
@@ -144,6 +144,21 @@ void PlanBuilder::Emit(absl::string_view node, std::shared_ptr<const Primitive> 
       {std::string(node), std::move(description), std::move(primitive), std::move(bindings)});
 }
 
+PlanInput& PlanBuilder::InputOf(ValueId id) {
+  const auto it = std::find(network_.inputs.begin(), network_.inputs.end(), id);
+  return plan_->inputs[it - network_.inputs.begin()];
+}
+
+void PlanBuilder::AddInputVariant(ValueId id, const Primitive& primitive,
+                                  std::shared_ptr<const Primitive> variant) {
+  int step = static_cast<int>(plan_->steps.size()) - 1;
+  while (plan_->steps[step].primitive.get() != &primitive) --step;
+  plan_->scratchpad_bytes = std::max(plan_->scratchpad_bytes, variant->info().scratchpad_bytes);
+  const MemoryDesc& desc = variant->Desc(kArgSrc);
+  absl::StrAppend(&plan_->steps[step].description, " (or src=", desc.ToString(), ")");
+  InputOf(id).variants.push_back({desc, step, std::move(variant)});
+}
+
 absl::Status PlanBuilder::AddOutput(ValueId id) {
   ABSL_ASSIGN_OR_RETURN(const Place home, Home(id));
   plan_->buffers[home.buffer].last = static_cast<int>(plan_->steps.size());
@@ -162,10 +177,21 @@ absl::Status PlanBuilder::AddOutput(ValueId id) {
   return absl::OkStatus();
 }
 
+void PlanBuilder::NoteOverwrittenInputs() {
+  for (PlanInput& input : plan_->inputs) {
+    for (const Step& step : plan_->steps) {
+      input.overwritten |= absl::c_any_of(step.bindings, [&](const Binding& binding) {
+        return binding.buffer == input.buffer && IsOutput(binding.arg);
+      });
+    }
+  }
+}
+
 absl::StatusOr<std::shared_ptr<const Plan>> PlanBuilder::Finish() {
   for (ValueId output : network_.outputs) ABSL_RETURN_IF_ERROR(AddOutput(output));
   // An input that nobody reads is still taken from the request.
   for (ValueId input : network_.inputs) ABSL_RETURN_IF_ERROR(Home(input).status());
+  NoteOverwrittenInputs();
   ABSL_ASSIGN_OR_RETURN(plan_->arena_bytes,
                         PlaceBuffers(absl::MakeSpan(plan_->buffers), context_.max_arena_bytes));
   return std::shared_ptr<const Plan>(std::move(plan_));

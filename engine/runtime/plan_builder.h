@@ -60,6 +60,8 @@ class PlanBuilder {
 
   // One use of the value by the operation being lowered has been looked at.
   void Consume(graph::ValueId id) { --remaining_uses_[id]; }
+  // Operations that still have to look at the value.
+  int RemainingUses(graph::ValueId id) const { return remaining_uses_[id]; }
   // Nobody will read what the buffer holds.
   bool IsDead(int buffer) const;
   Place NewPlace(const MemoryDesc& desc);
@@ -70,11 +72,18 @@ class PlanBuilder {
   void Emit(absl::string_view node, std::shared_ptr<const Primitive> primitive, Bindings bindings,
             absl::string_view remark = "");
 
+  // The network's input `id`, read by the latest step that runs `primitive` and by no other, may
+  // also come in the layout that `variant` reads.
+  void AddInputVariant(graph::ValueId id, const Primitive& primitive,
+                       std::shared_ptr<const Primitive> variant);
+
   // Adds outputs and their reorders, and plans memory. Call once, last.
   absl::StatusOr<std::shared_ptr<const Plan>> Finish();
 
  private:
   absl::Status AddOutput(graph::ValueId id);
+  PlanInput& InputOf(graph::ValueId id);
+  void NoteOverwrittenInputs();
 
   const graph::Network& network_;
   const LoweringContext& context_;

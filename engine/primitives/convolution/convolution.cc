@@ -17,10 +17,14 @@ absl::Span<const Implementation<ConvolutionDesc>> ConvolutionImplementations() {
   static constexpr Implementation<ConvolutionDesc> kRows[] = {
       {"convolution/avx512_f32_depthwise", cpu::Isa::kAvx512, ResolveAvx512F32Depthwise,
        CreateAvx512F32Depthwise},
+      {"convolution/avx512_f32_first_layer", cpu::Isa::kAvx512, ResolveAvx512F32FirstLayer,
+       CreateAvx512F32FirstLayer},
       {"convolution/avx512_f32_direct", cpu::Isa::kAvx512, ResolveAvx512F32Direct,
        CreateAvx512F32Direct},
       {"convolution/avx2_f32_depthwise", cpu::Isa::kAvx2, ResolveAvx2F32Depthwise,
        CreateAvx2F32Depthwise},
+      {"convolution/avx2_f32_first_layer", cpu::Isa::kAvx2, ResolveAvx2F32FirstLayer,
+       CreateAvx2F32FirstLayer},
       {"convolution/avx2_f32_direct", cpu::Isa::kAvx2, ResolveAvx2F32Direct, CreateAvx2F32Direct},
       {"convolution/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
   };

@@ -42,6 +42,7 @@ DirectProblem ProblemOf(const ConvolutionDesc& desc, const Attributes& attribute
   DirectProblem problem;
   problem.geometry = GeometryOf(desc);
   problem.registers = registers;
+  problem.tap_channels = registers.lanes;
   problem.src = StridesOf(desc.src, registers.lanes, problem.geometry.ic);
   problem.dst = StridesOf(desc.dst, registers.lanes, problem.geometry.oc);
   const int group = problem.geometry.grouped_weights ? 1 : 0;
@@ -74,7 +75,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> AroundDriver(const ConvolutionDesc& d
 absl::StatusOr<ConvolutionDesc> ResolveDirect(const ConvolutionDesc& desc,
                                               const Attributes& attributes, int lanes) {
   ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
-  return ResolveLayouts(desc, lanes, WeightsKind::kDense, /*plain_src_allowed=*/true);
+  return ResolveLayouts(desc, lanes, WeightsKind::kDense);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const ConvolutionDesc& desc,
@@ -88,12 +89,33 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const ConvolutionDesc& d
   return CreateRegrouped(desc, problem, std::move(info));
 }
 
+absl::StatusOr<ConvolutionDesc> ResolveFirstLayer(const ConvolutionDesc& desc,
+                                                  const Attributes& attributes, int lanes) {
+  constexpr int kMostChannels = 4;
+  ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
+  const Geometry geometry = GeometryOf(desc);
+  if (geometry.grouped_weights || geometry.ic > kMostChannels) {
+    return absl::UnimplementedError("is for 1 to 4 input channels and no groups");
+  }
+  if (geometry.kernel[0] > 1) return absl::UnimplementedError("is for kernels without depth");
+  return ResolveLayouts(desc, lanes, WeightsKind::kFirstLayer);
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateFirstLayer(const ConvolutionDesc& desc,
+                                                            const Attributes& attributes,
+                                                            absl::string_view name,
+                                                            const RegisterFile& registers) {
+  DirectProblem problem = ProblemOf(desc, attributes, registers);
+  problem.tap_channels = static_cast<int>(problem.geometry.ic);
+  return AroundDriver(desc, problem, InfoOf(desc, attributes, name));
+}
+
 absl::StatusOr<ConvolutionDesc> ResolveDepthwise(const ConvolutionDesc& desc,
                                                  const Attributes& attributes, int lanes) {
   ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
   if (!GeometryOf(desc).IsDepthwise())
     return absl::UnimplementedError("is for one channel a group");
-  return ResolveLayouts(desc, lanes, WeightsKind::kDepthwise, /*plain_src_allowed=*/false);
+  return ResolveLayouts(desc, lanes, WeightsKind::kDepthwise);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDepthwise(const ConvolutionDesc& desc,
@@ -102,6 +124,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDepthwise(const ConvolutionDesc
                                                            const RegisterFile& registers) {
   DirectProblem problem = ProblemOf(desc, attributes, registers);
   problem.depthwise = true;
+  problem.tap_channels = 1;
   problem.geometry.oc = problem.geometry.groups;
   problem.geometry.groups = 1;
   problem.weights = {.group = 0, .oc_block = desc.weights.stride(0), .ic_block = 0};

@@ -5,7 +5,7 @@
 // avx512_f32_direct.cc and its siblings.
 //
 //   src      nChw16c; or plain, any strides (nchw, nhwc), which suits few channels
-//   weights  OIhw16i16o, gOIhw16i16o; depthwise Goihw16g
+//   weights  OIhw16i16o, gOIhw16i16o; depthwise Goihw16g; first layer Ohwi16o
 //   dst      nChw16c
 // and the same with 1 and 3 spatial dimensions; 8 in place of 16 for 8 lanes. Groups whose channels
 // are no multiple of the lanes are copied to aligned groups in the scratchpad, and their results
@@ -29,6 +29,15 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const ConvolutionDesc& d
                                                         const Attributes& attributes,
                                                         absl::string_view name,
                                                         const RegisterFile& registers);
+
+// 1 to 4 input channels in one group, read from a plain src as it lies (nchw and nhwc give the same
+// bits); weights hold these channels alone: Ohwi16o.
+absl::StatusOr<ConvolutionDesc> ResolveFirstLayer(const ConvolutionDesc& desc,
+                                                  const Attributes& attributes, int lanes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateFirstLayer(const ConvolutionDesc& desc,
+                                                            const Attributes& attributes,
+                                                            absl::string_view name,
+                                                            const RegisterFile& registers);
 
 absl::StatusOr<ConvolutionDesc> ResolveDepthwise(const ConvolutionDesc& desc,
                                                  const Attributes& attributes, int lanes);

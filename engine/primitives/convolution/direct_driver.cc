@@ -95,8 +95,7 @@ DirectDriver::DirectDriver(const DirectProblem& problem) : problem_(problem) {
 
 void DirectDriver::TabulateOffsets() {
   const Geometry& geometry = problem_.geometry;
-  const int64_t tap =
-      problem_.registers.lanes * (problem_.depthwise ? 1 : problem_.registers.lanes);
+  const int64_t tap = problem_.registers.lanes * problem_.tap_channels;
   const auto src_offset = [&](int d, int64_t o, int64_t first_tap) {
     return (o * geometry.stride[d] + first_tap * geometry.tap_step[d] - geometry.pad[d]) *
            problem_.src.spatial[d];
@@ -156,6 +155,7 @@ DirectConfig DirectDriver::ConfigOf(const Range& tile, const Range& oc_group) co
     config.taps.push_back(ValidTaps(geometry, 2, tile.begin + pixel));
   }
   config.depthwise = problem_.depthwise;
+  config.tap_channels = problem_.tap_channels;
   config.chunked = work_.ic_blocks < ic_blocks_;
   return config;
 }

@@ -28,7 +28,7 @@ struct ActivationStrides {
   int64_t channel = 1;  // inside a block
   Spatial spatial{0, 0, 0};
 };
-// Inside an input block weights lie dense, [depth][height][width][ic][oc].
+// Inside an input block weights lie dense, [depth][height][width][tap_channels][oc].
 struct WeightsStrides {
   int64_t group = 0, oc_block = 0, ic_block = 0;
 };
@@ -40,6 +40,7 @@ struct DirectProblem {
   WeightsStrides weights;
   bool has_bias = false;
   bool depthwise = false;  // geometry: one group whose ic is 1 and whose oc counts all channels
+  int tap_channels = 16;   // input channels that weights hold for each tap of a block
   PostOps post_ops;
 };
 

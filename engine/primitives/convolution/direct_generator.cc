@@ -60,6 +60,7 @@ class DirectGenerator final : public jit::Generator {
   const Xbyak::Reg64 src_ = rsi, weights_ = rdx;              // of the current tap
   const Xbyak::Reg64 src_row_ = r8, weights_row_ = r9;        // of the current height tap
   const Xbyak::Reg64 src_depth_ = r10, weights_depth_ = r11;  // of the current depth tap
+  const Xbyak::Reg64 src_plane_ = r10, src_plane3_ = r11;     // without depth: see SrcOf()
   const Xbyak::Reg64 src_block_ = r12, weights_block_ = r13;  // of the current input block
   const Xbyak::Reg64 stride_ = r14,
                      stride3_ = r15;  // between output blocks of weights, and thrice that
@@ -103,6 +104,10 @@ class DirectGenerator final : public jit::Generator {
     mov(weights_block_, Argument(offsetof(DirectArgs, weights)));
     if (blocks_ > 1) mov(stride_, config_.weights_oc_block);
     if (blocks_ > 3) lea(stride3_, ptr[stride_ + stride_ * 2]);
+    if (StepsChannelsByRegister()) {
+      mov(src_plane_, config_.src_channel);
+      lea(src_plane3_, ptr[src_plane_ + src_plane_ * 2]);
+    }
   }
 
   // A chain that begins with a sum: in chunks the old dst has to be taken before it is overwritten.
@@ -229,23 +234,22 @@ class DirectGenerator final : public jit::Generator {
     for (int block = 0; block < blocks_; ++block) {
       const int64_t offset = channel * VectorBytes();
       vmovups(Weights(block), ptr[WeightsOf(block) + static_cast<int>(offset)]);
-      if (!config_.depthwise && offset % 64 == 0) {
+      if (config_.tap_channels == lanes_ && offset % 64 == 0) {
         prefetcht0(ptr[WeightsOf(block) + static_cast<int>(offset + kWeightsAhead)]);
       }
     }
     for (int pixel = run.first_pixel; pixel < run.end_pixel; ++pixel) {
-      const int offset =
-          static_cast<int>(pixel * config_.src_pixel + channel * config_.src_channel) - SrcBias();
+      const Xbyak::RegExp src = SrcOf(pixel, channel);
       if (config_.depthwise) {
-        vfmadd231ps(Sum(0, pixel), Weights(0), ptr[src_ + offset]);
+        vfmadd231ps(Sum(0, pixel), Weights(0), ptr[src]);
         continue;
       }
       if (EmbedsBroadcasts()) {
-        vfmadd231ps(Sum(0, pixel), Weights(0), ptr_b[src_ + offset]);
+        vfmadd231ps(Sum(0, pixel), Weights(0), ptr_b[src]);
         continue;
       }
       const Xbyak::Xmm broadcast = Broadcast(pixel);
-      vbroadcastss(broadcast, ptr[src_ + offset]);
+      vbroadcastss(broadcast, ptr[src]);
       for (int block = 0; block < blocks_; ++block)
         vfmadd231ps(Sum(block, pixel), Weights(block), broadcast);
     }
@@ -271,6 +275,29 @@ class DirectGenerator final : public jit::Generator {
         return weights_ + stride_ * 2;
       default:
         return weights_ + stride3_;
+    }
+  }
+
+  // Channels that are far apart (colour planes) are reached through registers: their distance does
+  // not fit a short displacement.
+  bool StepsChannelsByRegister() const {
+    return config_.kernel[0] == 1 && config_.tap_channels <= 4 && config_.src_channel > 256;
+  }
+
+  Xbyak::RegExp SrcOf(int pixel, int channel) const {
+    const int offset = static_cast<int>(pixel * config_.src_pixel) - SrcBias();
+    if (!StepsChannelsByRegister()) {
+      return src_ + offset + static_cast<int>(channel * config_.src_channel);
+    }
+    switch (channel) {
+      case 0:
+        return src_ + offset;
+      case 1:
+        return src_ + src_plane_ + offset;
+      case 2:
+        return src_ + src_plane_ * 2 + offset;
+      default:
+        return src_ + src_plane3_ + offset;
     }
   }
 
@@ -310,7 +337,7 @@ class DirectGenerator final : public jit::Generator {
   // EVEX counts those of broadcasts in elements, -128 to 127.
   int SrcBias() const { return lanes_ == 16 && !config_.depthwise ? 512 : 0; }
   int64_t VectorBytes() const { return lanes_ * 4; }
-  int64_t TapBytes() const { return config_.TapElements() * 4; }
+  int64_t TapBytes() const { return config_.tap_channels * VectorBytes(); }
 
   const DirectConfig config_;
   const int lanes_, blocks_, pixels_;

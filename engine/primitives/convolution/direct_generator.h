@@ -43,9 +43,7 @@ struct DirectConfig {
   bool chunked = false;        // input channels come in several calls; sums wait in dst
   bool depthwise =
       false;  // a vector of src, not one broadcast element, meets each vector of weights
-
-  // Elements of weights for one tap of an input block.
-  int64_t TapElements() const { return epilogue.lanes * (depthwise ? 1 : epilogue.lanes); }
+  int tap_channels = 16;  // vectors of weights for one tap of an input block
 };
 
 // What one call works on. Pointers are to the first valid depth and height tap, width tap 0.

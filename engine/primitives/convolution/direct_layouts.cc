@@ -17,13 +17,16 @@ std::string ActivationPattern(int rank, int lanes) {
   return absl::StrCat(pattern, lanes, "b");
 }
 
-// "ABcd16b16a", with groups "aBCde16c16b", depthwise "Abcde16a".
+// "ABcd16b16a", with groups "aBCde16c16b", depthwise "Abcde16a", first layer "Acdb16a".
 std::string WeightsPattern(int rank, bool grouped, int lanes, WeightsKind kind) {
   std::string pattern(PlainPattern(rank));
   const int o = grouped ? 1 : 0;
   if (kind == WeightsKind::kDepthwise) {
     pattern[0] = 'A';
     return absl::StrCat(pattern, lanes, "a");
+  }
+  if (kind == WeightsKind::kFirstLayer) {
+    return absl::StrCat("A", pattern.substr(2), "b", lanes, "a");
   }
   const char oc = pattern[o], ic = pattern[o + 1];
   pattern[o] = absl::ascii_toupper(oc);
@@ -42,12 +45,15 @@ bool IsChannelBlocked(const MemoryDesc& desc, int lanes) {
 }
 
 absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, int lanes,
-                                               WeightsKind weights, bool plain_src_allowed) {
+                                               WeightsKind weights) {
   ConvolutionDesc resolved = desc;
   const int rank = desc.src.rank();
   const bool grouped = desc.weights.rank() > rank;
   const std::string activations = ActivationPattern(rank, lanes);
-  ABSL_ASSIGN_OR_RETURN(resolved.src, OrPattern(desc.src, activations));
+  const bool first_layer = weights == WeightsKind::kFirstLayer;
+  ABSL_ASSIGN_OR_RETURN(
+      resolved.src,
+      OrPattern(desc.src, first_layer ? std::string(PlainPattern(rank)) : activations));
   ABSL_ASSIGN_OR_RETURN(resolved.dst, OrPattern(desc.dst, activations));
   ABSL_ASSIGN_OR_RETURN(resolved.bias, OrPattern(desc.bias, "a"));
   ABSL_ASSIGN_OR_RETURN(
@@ -56,8 +62,10 @@ absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, int 
                                 WeightsPattern(desc.weights.rank(), grouped, lanes, weights)));
   if (desc.weights.IsAny()) resolved.weights = packed;
   if (!(resolved.weights == packed)) return Refuse("weights", desc.weights);
-  const bool plain_src = plain_src_allowed && resolved.src.IsPlain();
-  if (!plain_src && !IsChannelBlocked(resolved.src, lanes)) return Refuse("src", desc.src);
+  const bool takes_src = resolved.src.IsPlain()
+                             ? weights != WeightsKind::kDepthwise
+                             : !first_layer && IsChannelBlocked(resolved.src, lanes);
+  if (!takes_src) return Refuse("src", desc.src);
   if (!IsChannelBlocked(resolved.dst, lanes)) return Refuse("dst", desc.dst);
   if (!resolved.bias.IsZero()) {
     const bool dense =

@@ -13,12 +13,12 @@
 
 namespace tilewire::convolution {
 
-enum class WeightsKind { kDense, kDepthwise };
+enum class WeightsKind { kDense, kDepthwise, kFirstLayer };
 
 // `desc` with `any` replaced; kUnimplemented for a layout that the direct convolution does not read
 // or write.
 absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, int lanes,
-                                               WeightsKind weights, bool plain_src_allowed);
+                                               WeightsKind weights);
 
 // Channels are cut into blocks of `lanes` and nothing else is cut.
 bool IsChannelBlocked(const MemoryDesc& desc, int lanes);

@@ -19,6 +19,12 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32Depthwise(const Convol
                                                                     const Attributes& attributes,
                                                                     absl::string_view name);
 
+absl::StatusOr<ConvolutionDesc> ResolveAvx512F32FirstLayer(const ConvolutionDesc& desc,
+                                                           const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32FirstLayer(const ConvolutionDesc& desc,
+                                                                     const Attributes& attributes,
+                                                                     absl::string_view name);
+
 absl::StatusOr<ConvolutionDesc> ResolveAvx512F32Direct(const ConvolutionDesc& desc,
                                                        const Attributes& attributes);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32Direct(const ConvolutionDesc& desc,
@@ -30,6 +36,12 @@ absl::StatusOr<ConvolutionDesc> ResolveAvx2F32Depthwise(const ConvolutionDesc& d
 absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32Depthwise(const ConvolutionDesc& desc,
                                                                   const Attributes& attributes,
                                                                   absl::string_view name);
+
+absl::StatusOr<ConvolutionDesc> ResolveAvx2F32FirstLayer(const ConvolutionDesc& desc,
+                                                         const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32FirstLayer(const ConvolutionDesc& desc,
+                                                                   const Attributes& attributes,
+                                                                   absl::string_view name);
 
 absl::StatusOr<ConvolutionDesc> ResolveAvx2F32Direct(const ConvolutionDesc& desc,
                                                      const Attributes& attributes);

@@ -46,7 +46,8 @@ struct Subject {
       Tensor images(inputs[i].begin(), inputs[i].begin() + inputs[i].size() / kBatch * batch);
       bytes.push_back(in == Layout::kNhwc ? ChannelsLast(images, dims) : std::move(images));
       const absl::string_view all = BytesOf(bytes.back());
-      tensors.push_back({dims, in, {all.substr(0, 37), all.substr(37)}});
+      tensors.push_back({dims, in, {all}});  // two images come in one piece, others in two
+      if (batch != 2) tensors.back().pieces = {all.substr(0, 37), all.substr(37)};
     }
     std::vector<OutputRequest> requests;
     for (size_t i = 0; i < network.outputs.size(); ++i)

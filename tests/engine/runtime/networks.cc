@@ -124,6 +124,13 @@ Network TwoInputsOneAnAddend(int64_t n) {
   return b.Finish({b.ConcatOf("concat", {conv, y, x})});
 }
 
+// The only reader of the request's bytes adds them to its result too.
+Network AddsItsOwnInput(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3, 6, 5});
+  return b.Finish({b.Conv("conv", x, 3, {.fused = {Add(x), Relu()}})});
+}
+
 constexpr NetworkCase kCases[] = {
     {"Residual", Residual},
     {"StridedResidual", StridedResidual},
@@ -135,6 +142,7 @@ constexpr NetworkCase kCases[] = {
     {"SumsOfThree", SumsOfThree},
     {"Classifier", Classifier},
     {"TwoInputsOneAnAddend", TwoInputsOneAnAddend},
+    {"AddsItsOwnInput", AddsItsOwnInput},
 };
 
 class HandMade : public OnnxModel {

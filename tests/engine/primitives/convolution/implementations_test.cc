@@ -87,18 +87,27 @@ class ConvolutionTest : public TestWithParam<Implementation<ConvolutionDesc>> {
       GTEST_SKIP() << "the CPU lacks " << cpu::IsaName(GetParam().isa);
   }
 
-  // Null where the implementation is for depthwise only, and the shape is not.
+  // Null where the implementation is for shapes of another kind only.
   std::shared_ptr<const Primitive> Create(const ConvolutionCase& shape,
                                           const Attributes& attributes,
                                           absl::string_view src_pattern = "") {
     auto primitive =
         CreateConvolution(DescOf(shape, src_pattern), attributes, {.only = GetParam().name});
     if (primitive.ok()) return *primitive;
-    const bool depthwise = shape.groups > 1 && shape.groups == shape.ic && shape.ic == shape.oc;
-    EXPECT_TRUE(absl::StrContains(GetParam().name, "depthwise") &&
-                (!depthwise || !src_pattern.empty()))
-        << primitive.status();
+    EXPECT_FALSE(IsFor(shape, src_pattern)) << primitive.status();
     return nullptr;
+  }
+
+  static bool IsFor(const ConvolutionCase& shape, absl::string_view src_pattern) {
+    const absl::string_view name = GetParam().name;
+    if (absl::StrContains(name, "depthwise")) {
+      const bool depthwise = shape.groups > 1 && shape.groups == shape.ic && shape.ic == shape.oc;
+      return depthwise && src_pattern.empty();
+    }
+    if (absl::StrContains(name, "first_layer")) {
+      return shape.groups == 1 && shape.ic <= 4 && (shape.in.size() < 3 || shape.kernel[0] == 1);
+    }
+    return true;
   }
 
   void ExpectMatches(const ConvolutionCase& shape, const Attributes& attributes,
@@ -184,6 +193,48 @@ TEST_P(ConvolutionTest, ReadsPlainSources) {
   for (const char* pattern : {"abcd", "acdb"}) {
     SCOPED_TRACE(pattern);
     for (const ConvolutionCase& shape : shapes) ExpectMatches(shape, AttributesOf({}), pattern);
+  }
+}
+
+// The first layers of everybody's networks, in both layouts of clients: the same bits.
+TEST_P(ConvolutionTest, FirstLayersDoNotDependOnTheLayoutOfTheirSource) {
+  const ConvolutionCase shapes[] = {
+      {.why = "ResNet",
+       .batch = 2,
+       .ic = 3,
+       .oc = 64,
+       .in = {23, 47},
+       .kernel = {7, 7},
+       .strides = {2, 2},
+       .left = {3, 3},
+       .right = {3, 3}},
+      {.why = "VGG", .ic = 3, .oc = 40, .in = {9, 33}, .kernel = {3, 3}, .left = {1, 1}},
+      {.why = "MobileNet",
+       .ic = 3,
+       .oc = 32,
+       .in = {32, 32},
+       .kernel = {3, 3},
+       .strides = {2, 2},
+       .left = {1, 1}},
+      {.why = "AlexNet", .ic = 3, .oc = 96, .in = {31, 63}, .kernel = {11, 11}, .strides = {4, 4}},
+      {.why = "grey", .ic = 1, .oc = 20, .in = {28, 28}, .kernel = {5, 5}},
+      {.why = "two channels, a pixel", .ic = 2, .oc = 16, .in = {4, 4}, .kernel = {1, 1}},
+      {.why = "four channels, dilated",
+       .ic = 4,
+       .oc = 17,
+       .in = {20, 21},
+       .kernel = {3, 3},
+       .dilations = {1, 1},
+       .left = {2, 2}},
+  };
+  const Attributes attributes = AttributesOf({Eltwise(EltwiseAlgorithm::kRelu)});
+  for (const ConvolutionCase& shape : shapes) {
+    SCOPED_TRACE(shape.why);
+    ExpectMatches(shape, attributes, "abcd");
+    const auto nchw = Create(shape, attributes, "abcd"), nhwc = Create(shape, attributes, "acdb");
+    if (nchw == nullptr) continue;
+    const Contents contents = RandomContents(shape);
+    EXPECT_EQ(Execute(*nchw, contents, Team::Serial()), Execute(*nhwc, contents, Team::Serial()));
   }
 }
 
