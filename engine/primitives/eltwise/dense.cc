@@ -11,19 +11,23 @@
 #include "engine/primitives/accumulator_epilogue.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/eltwise/implementations.h"
+#include "engine/primitives/vector_conversion.h"
 
 namespace tilewire::eltwise {
 namespace {
 
 constexpr int64_t kChunk = 16 * 1024;  // elements: a piece of work for one thread
 
-// void(const float* src, float* dst, int64_t vectors): dst = f(src), vectors >= 1. src may be dst.
+// void(const void* src, void* dst, int64_t vectors): dst = f(src), vectors >= 1. src may be dst.
 class DenseGenerator final : public jit::Generator {
  public:
-  DenseGenerator(absl::string_view name, const EltwiseOp& op, cpu::Isa isa)
+  DenseGenerator(absl::string_view name, const EltwiseOp& op, DataType type, cpu::Isa isa)
       : Generator(name),
         lanes_(isa == cpu::Isa::kAvx512 ? 16 : 8),
-        emitter_(this, isa, op, {.table = rax, .scratch = {4, 5, 6, 7, 8}}) {}
+        type_(type),
+        emitter_(this, isa, op, {.table = rax, .scratch = {4, 5, 6, 7, 8}, .mask = k1}),
+        conversion_(this, lanes_, /*tail_lanes=*/0,
+                    {.spare = rcx, .scratch = {9, 10, 11}, .tail = k2, .mask = k3}) {}
 
  private:
   static constexpr int kUnroll = 4;
@@ -35,29 +39,33 @@ class DenseGenerator final : public jit::Generator {
 
   void Emit() override {
     emitter_.LoadTable();
+    conversion_.BeginStores(type_);
     EmitLoop(kUnroll);
     EmitLoop(1);
     vzeroupper();
     ret();
     emitter_.EmitTable();
+    conversion_.EmitTable();
   }
 
   // Takes `vectors` a step while as many are left.
   void EmitLoop(int vectors) {
-    const int step_bytes = vectors * lanes_ * static_cast<int>(sizeof(float));
+    const int vector_bytes = lanes_ * static_cast<int>(SizeOf(type_));
     Xbyak::Label step, done;
     L(step);
     cmp(left_, vectors);
     jl(done, T_NEAR);
     std::vector<int> registers;
     for (int v = 0; v < vectors; ++v) {
-      vmovups(Vector(v), ptr[src_ + v * lanes_ * 4]);
+      conversion_.Load(type_, Vector(v), src_ + v * vector_bytes, /*tail=*/false);
       registers.push_back(v);
     }
     emitter_.Apply(registers);
-    for (int v = 0; v < vectors; ++v) vmovups(ptr[dst_ + v * lanes_ * 4], Vector(v));
-    add(src_, step_bytes);
-    add(dst_, step_bytes);
+    for (int v = 0; v < vectors; ++v) {
+      conversion_.Store(type_, Vector(v), dst_ + v * vector_bytes, /*tail=*/false);
+    }
+    add(src_, vectors * vector_bytes);
+    add(dst_, vectors * vector_bytes);
     sub(left_, vectors);
     jmp(step, T_NEAR);
     L(done);
@@ -66,7 +74,9 @@ class DenseGenerator final : public jit::Generator {
   Xbyak::Xmm Vector(int index) const { return VectorRegister(lanes_, index); }
 
   const int lanes_;
+  const DataType type_;
   jit::EltwiseEmitter emitter_;
+  VectorConversion conversion_;
 };
 
 // Immutable.
@@ -76,37 +86,39 @@ class Dense final : public Primitive {
         std::unique_ptr<const DenseGenerator> generator)
       : Primitive(std::move(primitive_info)),
         lanes_(lanes),
+        element_bytes_(SizeOf(desc.dst.data_type())),
         count_(desc.dst.PaddedElementCount()),
         dst_(desc.dst),
         zero_tail_(!jit::PreservesZero(desc.op) && desc.dst.HasPadding()),
         generator_(std::move(generator)) {}
 
  private:
-  using Function = void (*)(const float* src, float* dst, int64_t vectors);
+  using Function = void (*)(const void* src, void* dst, int64_t vectors);
 
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const float* src = args.Get<const float>(kArgSrc) + dst_.offset0();
-    float* dst = args.Get<float>(kArgDst) + dst_.offset0();
+    const auto* src = args.Get<const std::byte>(kArgSrc);
+    auto* dst = args.Get<std::byte>(kArgDst);
     team.ParallelFor(DivUp(count_, kChunk), [&](int64_t chunk) {
-      const int64_t begin = chunk * kChunk;
-      RunRange(src + begin, dst + begin, std::min(kChunk, count_ - begin));
+      const int64_t begin = (dst_.offset0() + chunk * kChunk) * element_bytes_;
+      RunRange(src + begin, dst + begin, std::min(kChunk, count_ - chunk * kChunk));
     });
     if (zero_tail_) ZeroPadding(dst_, args.Find(kArgDst));
   }
 
-  void RunRange(const float* src, float* dst, int64_t count) const {
+  void RunRange(const std::byte* src, std::byte* dst, int64_t count) const {
     const Function function = generator_->entry<Function>();
     const int64_t vectors = count / lanes_;
     if (vectors > 0) function(src, dst, vectors);
     const int64_t left = count - vectors * lanes_;
     if (left == 0) return;
-    alignas(64) float last[16] = {};
-    std::memcpy(last, src + vectors * lanes_, left * sizeof(float));
+    alignas(64) std::byte last[16 * sizeof(float)] = {};
+    const int64_t done = vectors * lanes_ * element_bytes_;
+    std::memcpy(last, src + done, left * element_bytes_);
     function(last, last, 1);
-    std::memcpy(dst + vectors * lanes_, last, left * sizeof(float));
+    std::memcpy(dst + done, last, left * element_bytes_);
   }
 
-  const int64_t lanes_;
+  const int64_t lanes_, element_bytes_;
   const int64_t count_;
   const MemoryDesc dst_;
   const bool zero_tail_;
@@ -127,7 +139,8 @@ absl::StatusOr<EltwiseDesc> ResolveDense(const EltwiseDesc& desc, const Attribut
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const EltwiseDesc& desc,
                                                        const Attributes& attributes,
                                                        absl::string_view name, cpu::Isa isa) {
-  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<DenseGenerator>(name, desc.op, isa));
+  ABSL_ASSIGN_OR_RETURN(auto generator,
+                        jit::Compile<DenseGenerator>(name, desc.op, desc.dst.data_type(), isa));
   PrimitiveInfo info =
       BasicInfo(name, PrimitiveKind::kEltwise, ArgsOf(desc.src, desc.dst), attributes);
   info.code_bytes = generator->code_bytes();

@@ -29,8 +29,9 @@ absl::Status Validate(const EltwiseDesc& desc) {
 
 absl::Span<const Implementation<EltwiseDesc>> EltwiseImplementations() {
   static constexpr Implementation<EltwiseDesc> kRows[] = {
-      {"eltwise/avx512_f32", cpu::Isa::kAvx512, eltwise::ResolveDense, eltwise::CreateAvx512F32},
-      {"eltwise/avx2_f32", cpu::Isa::kAvx2, eltwise::ResolveDense, eltwise::CreateAvx2F32},
+      {"eltwise/avx512_dense", cpu::Isa::kAvx512, eltwise::ResolveDense,
+       eltwise::CreateAvx512Dense},
+      {"eltwise/avx2_dense", cpu::Isa::kAvx2, eltwise::ResolveDense, eltwise::CreateAvx2Dense},
       {"eltwise/reference", cpu::Isa::kBaseline, eltwise::ResolveReference,
        eltwise::CreateReference},
   };

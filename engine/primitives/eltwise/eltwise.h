@@ -3,6 +3,8 @@
 // Elementwise function: dst[i] = f(src[i]), formulas in engine/jit/eltwise.h. May run in place (dst == src).
 // The padded tail of dst stays zero even where f(0) is not.
 //
+// Types    src and dst of one type. f is computed in f32; the result of an integer type is rounded to nearest even and
+//          saturated, NaN to 0.
 // Layouts  any; dst may be `any`: the layout of src.
 // Source   ROWS.md P07, Z05.
 #ifndef ENGINE_PRIMITIVES_ELTWISE_ELTWISE_H_

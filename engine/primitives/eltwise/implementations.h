@@ -10,12 +10,12 @@ namespace tilewire::eltwise {
 
 // One layout on both sides, dense: what the generated rows take.
 absl::StatusOr<EltwiseDesc> ResolveDense(const EltwiseDesc& desc, const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32(const EltwiseDesc& desc,
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512Dense(const EltwiseDesc& desc,
+                                                             const Attributes& attributes,
+                                                             absl::string_view name);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2Dense(const EltwiseDesc& desc,
                                                            const Attributes& attributes,
                                                            absl::string_view name);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32(const EltwiseDesc& desc,
-                                                         const Attributes& attributes,
-                                                         absl::string_view name);
 
 absl::StatusOr<EltwiseDesc> ResolveReference(const EltwiseDesc& desc, const Attributes& attributes);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const EltwiseDesc& desc,

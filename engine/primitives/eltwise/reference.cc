@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The executable specification: any layouts, one element after the other.
+// The executable specification: any layouts and types, one element after the other, computed in
+// f32.
 #include "engine/base/status_macros.h"
 #include "engine/memory/index_walk.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/element_conversion.h"
 #include "engine/primitives/eltwise/implementations.h"
 #include "engine/primitives/layout.h"
 
@@ -24,10 +26,12 @@ class Reference final : public Primitive {
 
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team&) const override {
-    const float* src = args.Get<const float>(kArgSrc);
-    float* dst = args.Get<float>(kArgDst);
+    const void* src = args.Get<const void>(kArgSrc);
+    void* dst = args.Get<void>(kArgDst);
+    const DataType type = dst_desc_.data_type();
     ForEachIndex(dst_desc_.dims(), [&](const Dims& index) {
-      dst[dst_.Offset(index)] = jit::EltwiseScalar(op_, src[src_.Offset(index)]);
+      const float x = LoadElement(type, src, src_.Offset(index));
+      StoreElement(type, jit::EltwiseScalar(op_, x), dst, dst_.Offset(index));
     });
     ZeroPadding(dst_desc_, dst);
   }
@@ -41,7 +45,6 @@ class Reference final : public Primitive {
 
 absl::StatusOr<EltwiseDesc> ResolveReference(const EltwiseDesc& desc,
                                              const Attributes& attributes) {
-  ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
   ABSL_RETURN_IF_ERROR(RequireForward(desc.prop_kind));
   EltwiseDesc resolved = desc;

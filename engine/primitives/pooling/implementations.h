@@ -23,6 +23,18 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32(const PoolingDesc& desc
                                                          const Attributes& attributes,
                                                          absl::string_view name);
 
+absl::StatusOr<PoolingDesc> ResolveAvx512Integer(const PoolingDesc& desc,
+                                                 const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512Integer(const PoolingDesc& desc,
+                                                               const Attributes& attributes,
+                                                               absl::string_view name);
+
+absl::StatusOr<PoolingDesc> ResolveAvx2Integer(const PoolingDesc& desc,
+                                               const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2Integer(const PoolingDesc& desc,
+                                                             const Attributes& attributes,
+                                                             absl::string_view name);
+
 absl::StatusOr<PoolingDesc> ResolveReference(const PoolingDesc& desc, const Attributes& attributes);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const PoolingDesc& desc,
                                                            const Attributes& attributes,
@@ -31,6 +43,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const PoolingDesc& de
 // The descriptor with a dst in the place of `any`; kUnimplemented for types and attributes that no
 // row takes.
 absl::StatusOr<PoolingDesc> ResolveDefaults(const PoolingDesc& desc, const Attributes& attributes);
+
+// kUnimplemented  not u8, s8 or s32; the message names the type
+absl::Status RequireInteger(const MemoryDesc& desc);
 
 }  // namespace tilewire::pooling
 

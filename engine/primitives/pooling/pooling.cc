@@ -23,10 +23,19 @@ namespace pooling {
 
 absl::StatusOr<PoolingDesc> ResolveDefaults(const PoolingDesc& desc, const Attributes& attributes) {
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
-  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
+  if (desc.src.data_type() != DataType::kF32) ABSL_RETURN_IF_ERROR(RequireInteger(desc.src));
+  ABSL_RETURN_IF_ERROR(RequireType(desc.src.data_type(), {&desc.dst}));
   PoolingDesc resolved = desc;
   ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.src));
   return resolved;
+}
+
+absl::Status RequireInteger(const MemoryDesc& desc) {
+  const DataType type = desc.data_type();
+  if (type == DataType::kU8 || type == DataType::kS8 || type == DataType::kS32) {
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError(absl::StrCat("takes u8, s8 and s32, not ", DataTypeName(type)));
 }
 
 }  // namespace pooling
@@ -91,7 +100,9 @@ absl::Span<const Implementation<PoolingDesc>> PoolingImplementations() {
   using namespace pooling;  // NOLINT: the rows below name its functions
   static constexpr Implementation<PoolingDesc> kRows[] = {
       {"pooling/avx512_f32", cpu::Isa::kAvx512, ResolveAvx512F32, CreateAvx512F32},
+      {"pooling/avx512_integer", cpu::Isa::kAvx512, ResolveAvx512Integer, CreateAvx512Integer},
       {"pooling/avx2_f32", cpu::Isa::kAvx2, ResolveAvx2F32, CreateAvx2F32},
+      {"pooling/avx2_integer", cpu::Isa::kAvx2, ResolveAvx2Integer, CreateAvx2Integer},
       {"pooling/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
   };
   return kRows;

@@ -9,6 +9,8 @@
 // Shapes   src [N,C,(D,(H,))W], dst [N,C,...] with size (in + pl + pr - kernel) / stride + 1; a caller that rounds up
 //          (ONNX's ceil_mode) gives the larger dst, and padding_right follows from it. A window lies at least partly inside src.
 // Layouts  src as given; dst may be `any`: the layout of src.
+// Types    src and dst of one type: f32, u8, s8, s32. Integers are added in s32 (which wraps around), divided in f32,
+//          rounded to nearest even.
 // NaN      max of a window with a NaN is NaN.
 // Source   ROWS.md P06.
 #ifndef ENGINE_PRIMITIVES_POOLING_POOLING_H_

@@ -8,20 +8,39 @@
 #include <bit>
 #include <cstddef>
 #include <limits>
+#include <vector>
 
 namespace tilewire::pooling {
 namespace {
 
 constexpr int kOrdered = 7;
 
+// Registers over 15 exist for AVX-512's encoding alone, which vectors of 8 lanes do not need.
+std::vector<int> ConversionScratch(bool wide) {
+  if (!wide) return {10, 11, 12};
+  return {26, 27, 28};
+}
+
 }  // namespace
 
+RowGenerator::RowGenerator(const RowShape& shape, absl::string_view name)
+    : Generator(name),
+      shape_(shape),
+      conversion_(this, shape.lanes == 16 ? 16 : 8, shape.tail_lanes,
+                  {.spare = rax,
+                   .scratch = ConversionScratch(is_wide()),
+                   .tail = tail_,
+                   .mask = spare_mask_}) {}
+
 Xbyak::Xmm RowGenerator::Vector(int index) const {
-  return Xbyak::Xmm(is_avx512() ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, index);
+  if (vector_bytes() == 64) return Xbyak::Zmm(index);
+  if (vector_bytes() == 32) return Xbyak::Ymm(index);
+  return Xbyak::Xmm(index);
 }
 
 void RowGenerator::Emit() {
   Preamble();
+  LoadTailMask();
   mov(src_, ptr[rdi + offsetof(RowArgs, src)]);
   mov(dst_, ptr[rdi + offsetof(RowArgs, dst)]);
   const auto first = [this](int64_t out) { return out * shape_.stride - shape_.padding; };
@@ -40,19 +59,26 @@ void RowGenerator::Emit() {
     EmitOutputs(src_, begin, dst_, out, 1, taps);
   }
   Postamble();
+  conversion_.EmitTable();
+}
+
+void RowGenerator::LoadTailMask() {
+  if (!has_tail()) return;
+  mov(rax, (uint64_t{1} << shape_.tail_lanes) - 1);
+  kmovq(tail_, rax);
 }
 
 void RowGenerator::EmitMiddle(int64_t begin, int64_t end) {
-  lea(src_step_, ptr[src_ + (begin * shape_.stride - shape_.padding) * pixel_bytes()]);
-  lea(dst_step_, ptr[dst_ + begin * pixel_bytes()]);
+  lea(src_step_, ptr[src_ + (begin * shape_.stride - shape_.padding) * shape_.src_pixel_bytes]);
+  lea(dst_step_, ptr[dst_ + begin * shape_.dst_pixel_bytes]);
   const int64_t steps = (end - begin) / step();
   if (steps > 0) {
     Xbyak::Label next;
     mov(steps_, steps);
     L(next);
     EmitOutputs(src_step_, 0, dst_step_, 0, step(), shape_.kernel);
-    add(src_step_, static_cast<uint32_t>(step() * shape_.stride * pixel_bytes()));
-    add(dst_step_, static_cast<uint32_t>(step() * pixel_bytes()));
+    add(src_step_, static_cast<uint32_t>(step() * shape_.stride * shape_.src_pixel_bytes));
+    add(dst_step_, static_cast<uint32_t>(step() * shape_.dst_pixel_bytes));
     dec(steps_);
     jnz(next, T_NEAR);
   }
@@ -62,18 +88,19 @@ void RowGenerator::EmitMiddle(int64_t begin, int64_t end) {
 
 void RowGenerator::EmitOutputs(const Xbyak::Reg64& src, int64_t src_pixel, const Xbyak::Reg64& dst,
                                int64_t dst_pixel, int count, int64_t taps) {
-  const bool is_max = shape_.algorithm == PoolingAlgorithm::kMax;
-  Broadcast(Vector(0), is_max ? -std::numeric_limits<float>::infinity() : 0.0f);
-  for (int i = 1; i < count; ++i) vmovaps(Vector(i), Vector(0));
+  BroadcastIdentity(Vector(0));
+  for (int i = 1; i < count; ++i) vmovups(Vector(i), Vector(0));
   Xbyak::Label next_depth, next_height;
-  lea(depth_src_, ptr[src + src_pixel * pixel_bytes()]);
+  lea(depth_src_, ptr[src + src_pixel * shape_.src_pixel_bytes]);
   mov(depths_, ptr[rdi + offsetof(RowArgs, depths)]);
   L(next_depth);
   mov(height_src_, depth_src_);
   mov(heights_, ptr[rdi + offsetof(RowArgs, heights)]);
   L(next_height);
   for (int64_t tap = 0; tap < taps; ++tap) {
-    for (int i = 0; i < count; ++i) EmitTap(i, (i * shape_.stride + tap) * pixel_bytes());
+    for (int i = 0; i < count; ++i) {
+      EmitTap(i, height_src_ + (i * shape_.stride + tap) * shape_.src_pixel_bytes);
+    }
   }
   add(height_src_, ptr[rdi + offsetof(RowArgs, height_stride_bytes)]);
   dec(heights_);
@@ -81,26 +108,76 @@ void RowGenerator::EmitOutputs(const Xbyak::Reg64& src, int64_t src_pixel, const
   add(depth_src_, ptr[rdi + offsetof(RowArgs, depth_stride_bytes)]);
   dec(depths_);
   jnz(next_depth, T_NEAR);
-  if (!is_max) EmitDivision(count, taps);
-  for (int i = 0; i < count; ++i) vmovups(ptr[dst + (dst_pixel + i) * pixel_bytes()], Vector(i));
+  if (!is_max()) EmitDivision(count, taps);
+  for (int i = 0; i < count; ++i) EmitStore(i, dst + (dst_pixel + i) * shape_.dst_pixel_bytes);
+}
+
+void RowGenerator::EmitTap(int output, const Xbyak::RegExp& value) {
+  const Xbyak::Xmm result = Vector(output);
+  if (is_max()) {
+    return is_float() ? EmitFloatMaximum(result, value) : EmitIntegerMaximum(result, value);
+  }
+  if (is_float() && !has_tail()) {
+    vaddps(result, result, ptr[value]);
+    return;
+  }
+  LoadTap(Scratch(0), value);
+  if (is_float()) {
+    vaddps(result, result, Scratch(0));
+  } else {
+    vpaddd(result, result, Scratch(0));
+  }
+}
+
+// 32-bit lanes, or the bytes of a maximum.
+void RowGenerator::LoadTap(const Xbyak::Xmm& to, const Xbyak::RegExp& from) {
+  const Xbyak::Xmm lanes = has_tail() ? to | tail_ | T_z : to;
+  if (!is_byte()) {
+    vmovups(lanes, ptr[from]);
+  } else if (!is_max()) {
+    shape_.type == DataType::kU8 ? vpmovzxbd(lanes, ptr[from]) : vpmovsxbd(lanes, ptr[from]);
+  } else if (has_tail()) {
+    vmovdqu8(lanes, ptr[from]);
+  } else if (vector_bytes() == 8) {
+    vmovq(to, ptr[from]);
+  } else {
+    vmovups(to, ptr[from]);
+  }
 }
 
 // vmaxps gives its second source when either is NaN, so a plain maximum would forget a NaN it
 // holds.
-void RowGenerator::EmitTap(int output, int64_t displacement) {
-  const Xbyak::Xmm result = Vector(output);
-  const Xbyak::Address value = ptr[height_src_ + displacement];
-  if (shape_.algorithm != PoolingAlgorithm::kMax) {
-    vaddps(result, result, value);
-  } else if (is_avx512()) {
+void RowGenerator::EmitFloatMaximum(const Xbyak::Xmm& result, const Xbyak::RegExp& value) {
+  if (is_avx512()) {
     vcmpps(ordered_, result, result, kOrdered);
-    vmaxps(result | ordered_, result, value);
+    if (!has_tail()) {
+      vmaxps(result | ordered_, result, ptr[value]);
+      return;
+    }
+    LoadTap(Scratch(0), value);
+    vmaxps(result | ordered_, result, Scratch(0));
   } else {
     // Either order alone loses one of the two NaNs; without a NaN both are the same number.
-    vmovups(Scratch(0), value);
+    vmovups(Scratch(0), ptr[value]);
     vmaxps(Scratch(1), result, Scratch(0));
     vmaxps(Scratch(0), Scratch(0), result);
     vorps(result, Scratch(0), Scratch(1));
+  }
+}
+
+void RowGenerator::EmitIntegerMaximum(const Xbyak::Xmm& result, const Xbyak::RegExp& value) {
+  const bool through_register = has_tail() || vector_bytes() == 8;
+  const Xbyak::Xmm loaded = Scratch(0);
+  const Xbyak::Address memory = ptr[value];
+  if (through_register) LoadTap(loaded, value);
+  const Xbyak::Operand& operand =
+      through_register ? static_cast<const Xbyak::Operand&>(loaded) : memory;
+  if (shape_.type == DataType::kU8) {
+    vpmaxub(result, result, operand);
+  } else if (shape_.type == DataType::kS8) {
+    vpmaxsb(result, result, operand);
+  } else {
+    vpmaxsd(result, result, operand);
   }
 }
 
@@ -113,7 +190,26 @@ void RowGenerator::EmitDivision(int count, int64_t taps) {
     vbroadcastss(Scratch(1), ptr[rdi + offsetof(RowArgs, rows)]);
     vmulps(divisor, divisor, Scratch(1));
   }
-  for (int i = 0; i < count; ++i) vdivps(Vector(i), Vector(i), divisor);
+  for (int i = 0; i < count; ++i) {
+    if (!is_float()) vcvtdq2ps(Vector(i), Vector(i));
+    vdivps(Vector(i), Vector(i), divisor);
+  }
+  conversion_.BeginStores(shape_.type);
+}
+
+void RowGenerator::EmitStore(int output, const Xbyak::RegExp& to) {
+  const Xbyak::Xmm value = Vector(output);
+  if (!is_max()) {
+    conversion_.Store(shape_.type, value, to, has_tail());
+  } else if (is_byte() && has_tail()) {
+    vmovdqu8(ptr[to] | tail_, value);
+  } else if (has_tail()) {
+    vmovups(ptr[to] | tail_, value);
+  } else if (vector_bytes() == 8) {
+    vmovq(ptr[to], value);
+  } else {
+    vmovups(ptr[to], value);
+  }
 }
 
 void RowGenerator::Broadcast(const Xbyak::Xmm& vector, float value) {
@@ -121,6 +217,18 @@ void RowGenerator::Broadcast(const Xbyak::Xmm& vector, float value) {
   mov(eax, std::bit_cast<uint32_t>(value));
   vmovd(low, eax);
   vbroadcastss(vector, low);
+}
+
+void RowGenerator::BroadcastIdentity(const Xbyak::Xmm& vector) {
+  uint32_t bits = 0;
+  if (is_max() && is_float()) {
+    bits = std::bit_cast<uint32_t>(-std::numeric_limits<float>::infinity());
+  } else if (is_max() && shape_.type == DataType::kS8) {
+    bits = 0x80808080;
+  } else if (is_max() && shape_.type == DataType::kS32) {
+    bits = 0x80000000;
+  }
+  Broadcast(vector, std::bit_cast<float>(bits));
 }
 
 }  // namespace tilewire::pooling

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generates the pooling of one row of one channel block: all dst elements along W, with one row
-// (depth and height) of windows. A vector holds the block's channels of one pixel; the outputs of a
-// step stay in registers.
+// Generates the pooling of one row of one group of channels: all dst elements along W, with one row
+// (depth and height) of windows. A vector holds the group's channels of one pixel, as bytes for the
+// maximum of bytes and as 32-bit numbers otherwise; the outputs of a step stay in registers.
 #ifndef ENGINE_PRIMITIVES_POOLING_ROW_GENERATOR_H_
 #define ENGINE_PRIMITIVES_POOLING_ROW_GENERATOR_H_
 
@@ -10,12 +10,13 @@
 #include "engine/cpu/isa.h"
 #include "engine/jit/generator.h"
 #include "engine/primitives/pooling/pooling.h"
+#include "engine/primitives/vector_conversion.h"
 
 namespace tilewire::pooling {
 
 struct RowArgs {
-  const float* src;         // the windows' first valid row (depth, height), at width 0
-  float* dst;               // at width 0
+  const std::byte* src;     // the windows' first valid row (depth, height), at width 0
+  std::byte* dst;           // at width 0
   int64_t depths, heights;  // valid taps, >= 1
   int64_t depth_stride_bytes, height_stride_bytes;  // of src
   float rows;                                       // depths * heights
@@ -24,6 +25,10 @@ struct RowArgs {
 struct RowShape {
   cpu::Isa isa;
   PoolingAlgorithm algorithm;
+  DataType type;
+  int lanes;       // 8 or 16; of the maximum of bytes also 32 and 64
+  int tail_lanes;  // the first of them, where the others are not to be touched (AVX-512); else 0
+  int64_t src_pixel_bytes, dst_pixel_bytes;
   int64_t in, out, kernel, stride, padding;  // along W
   int64_t window;                            // taps of a whole window, all dimensions
 };
@@ -31,33 +36,45 @@ struct RowShape {
 // Taps are combined in the order of depth, height, width.
 class RowGenerator final : public jit::Generator {
  public:
-  RowGenerator(const RowShape& shape, absl::string_view name) : Generator(name), shape_(shape) {}
+  RowGenerator(const RowShape& shape, absl::string_view name);
 
  private:
   void Emit() override;
+  void LoadTailMask();
   void EmitMiddle(int64_t begin, int64_t end);
   // `count` outputs, `stride` pixels apart, of `taps` pixels each; displacements in pixels from the
   // registers.
   void EmitOutputs(const Xbyak::Reg64& src, int64_t src_pixel, const Xbyak::Reg64& dst,
                    int64_t dst_pixel, int count, int64_t taps);
-  void EmitTap(int output, int64_t displacement);
+  void EmitTap(int output, const Xbyak::RegExp& value);
+  void EmitFloatMaximum(const Xbyak::Xmm& result, const Xbyak::RegExp& value);
+  void EmitIntegerMaximum(const Xbyak::Xmm& result, const Xbyak::RegExp& value);
+  void LoadTap(const Xbyak::Xmm& to, const Xbyak::RegExp& from);
   void EmitDivision(int count, int64_t taps);
+  void EmitStore(int output, const Xbyak::RegExp& to);
   void Broadcast(const Xbyak::Xmm& vector, float value);  // overwrites eax
+  void BroadcastIdentity(const Xbyak::Xmm& vector);       // what any first tap replaces
 
   bool is_avx512() const { return shape_.isa >= cpu::Isa::kAvx512; }
-  int64_t pixel_bytes() const { return is_avx512() ? 64 : 32; }
-  int step() const { return is_avx512() ? 16 : 10; }  // outputs in registers at once
+  bool is_max() const { return shape_.algorithm == PoolingAlgorithm::kMax; }
+  bool is_float() const { return shape_.type == DataType::kF32; }
+  bool is_byte() const { return SizeOf(shape_.type) == 1; }
+  bool has_tail() const { return shape_.tail_lanes != 0; }
+  int vector_bytes() const { return shape_.lanes * (is_max() && is_byte() ? 1 : 4); }
+  bool is_wide() const { return is_avx512() && shape_.lanes != 8; }  // 32 registers
+  int step() const { return is_wide() ? 16 : 10; }  // outputs in registers at once
   Xbyak::Xmm Vector(int index) const;
-  Xbyak::Xmm Scratch(int i) const { return Vector((is_avx512() ? 29 : 13) + i); }
+  Xbyak::Xmm Scratch(int i) const { return Vector((is_wide() ? 29 : 13) + i); }
 
   // Arguments arrive in rdi.
   const Xbyak::Reg64 src_ = rsi, dst_ = rdx;
   const Xbyak::Reg64 src_step_ = r12, dst_step_ = r13, steps_ = rbx;  // of the middle's loop
   const Xbyak::Reg64 depth_src_ = r10, height_src_ = r11;
   const Xbyak::Reg64 depths_ = rcx, heights_ = rax;  // left
-  const Xbyak::Opmask ordered_ = k1;
+  const Xbyak::Opmask ordered_ = k1, tail_ = k2, spare_mask_ = k3;
 
   const RowShape shape_;
+  VectorConversion conversion_;  // of averages
 };
 
 }  // namespace tilewire::pooling

@@ -107,10 +107,14 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBlocked(const ShuffleDesc& desc
                                                          const Attributes& attributes,
                                                          absl::string_view name) {
   PrimitiveInfo primitive_info = InfoOf(desc, attributes, name);
-  if (SizeOf(desc.src.data_type()) == 1) {
-    return std::make_unique<Blocked<uint8_t>>(std::move(primitive_info), desc);
+  switch (SizeOf(desc.src.data_type())) {
+    case 1:
+      return std::make_unique<Blocked<uint8_t>>(std::move(primitive_info), desc);
+    case 2:
+      return std::make_unique<Blocked<uint16_t>>(std::move(primitive_info), desc);
+    default:
+      return std::make_unique<Blocked<uint32_t>>(std::move(primitive_info), desc);
   }
-  return std::make_unique<Blocked<uint32_t>>(std::move(primitive_info), desc);
 }
 
 }  // namespace tilewire::shuffle

@@ -50,15 +50,7 @@ class Reference final : public Primitive {
 
 absl::StatusOr<ShuffleDesc> ResolveReference(const ShuffleDesc& desc,
                                              const Attributes& attributes) {
-  const DataType type = desc.src.data_type();
-  const bool backward = desc.prop_kind == PropKind::kBackwardData;
-  const bool known =
-      type == DataType::kF32 ||
-      (!backward && (type == DataType::kS32 || type == DataType::kS8 || type == DataType::kU8));
-  if (!known) {
-    return absl::UnimplementedError(absl::StrCat(
-        "type ", DataTypeName(type), backward ? " backward (f32 is)" : " (f32, s32, s8, u8 are)"));
-  }
+  if (desc.prop_kind == PropKind::kBackwardData) ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
   ShuffleDesc resolved = desc;
   ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.src));

@@ -8,7 +8,7 @@
 // ShuffleNet's channel_shuffle(groups = g) is forward with group_size = C/g (ROWS.md, P13's trap).
 //
 // Arguments kArgSrc, kArgDst; backward kArgDiffDst (read), kArgDiffSrc (written).
-// Layouts   src and dst the same; `dst` may be `any`. Types f32, s32, s8, u8 (backward: f32).
+// Layouts   src and dst the same; `dst` may be `any`. Types: all (backward: f32).
 // Source    seeds 001; ROWS.md P13.
 #ifndef ENGINE_PRIMITIVES_SHUFFLE_SHUFFLE_H_
 #define ENGINE_PRIMITIVES_SHUFFLE_SHUFFLE_H_

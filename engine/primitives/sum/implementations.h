@@ -8,10 +8,14 @@
 
 namespace tilewire::sum {
 
-absl::StatusOr<SumDesc> ResolveDenseF32(const SumDesc& desc, const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseF32(const SumDesc& desc,
-                                                          const Attributes& attributes,
-                                                          absl::string_view name);
+// One dense layout of all tensors: what the generated rows take.
+absl::StatusOr<SumDesc> ResolveDense(const SumDesc& desc, const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512Dense(const SumDesc& desc,
+                                                             const Attributes& attributes,
+                                                             absl::string_view name);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2Dense(const SumDesc& desc,
+                                                           const Attributes& attributes,
+                                                           absl::string_view name);
 
 absl::StatusOr<SumDesc> ResolveReference(const SumDesc& desc, const Attributes& attributes);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SumDesc& desc,

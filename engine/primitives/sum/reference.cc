@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The executable specification: any layouts, one element after the other.
+// The executable specification: any layouts and types, one element after the other, added in f32.
 #include "engine/base/status_macros.h"
 #include "engine/memory/index_walk.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/element_conversion.h"
 #include "engine/primitives/layout.h"
 #include "engine/primitives/sum/implementations.h"
 
@@ -22,15 +23,16 @@ class Reference final : public Primitive {
 
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team&) const override {
-    float* dst = args.Get<float>(kArgDst);
+    void* dst = args.Get<void>(kArgDst);
+    const DataType type = dst_desc_.data_type();
     ForEachIndex(dst_desc_.dims(), [&](const Dims& index) {
       float total = 0;
       for (size_t i = 0; i < srcs_.size(); ++i) {
-        const float* src = args.Get<const float>(kArgMultipleSrc + static_cast<int>(i));
-        const float term = scales_[i] * src[srcs_[i].Offset(index)];
+        const void* src = args.Get<const void>(kArgMultipleSrc + static_cast<int>(i));
+        const float term = scales_[i] * LoadElement(type, src, srcs_[i].Offset(index));
         total = i == 0 ? term : total + term;
       }
-      dst[dst_.Offset(index)] = total;
+      StoreElement(type, total, dst, dst_.Offset(index));
     });
     ZeroPadding(dst_desc_, dst);
   }
@@ -44,7 +46,6 @@ class Reference final : public Primitive {
 }  // namespace
 
 absl::StatusOr<SumDesc> ResolveReference(const SumDesc& desc, const Attributes& attributes) {
-  ABSL_RETURN_IF_ERROR(RequireF32(desc.dst));
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
   SumDesc resolved = desc;
   ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.srcs[0]));

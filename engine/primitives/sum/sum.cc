@@ -32,7 +32,8 @@ absl::Status Validate(const SumDesc& desc) {
 
 absl::Span<const Implementation<SumDesc>> SumImplementations() {
   static constexpr Implementation<SumDesc> kRows[] = {
-      {"sum/dense_f32", cpu::Isa::kBaseline, sum::ResolveDenseF32, sum::CreateDenseF32},
+      {"sum/avx512_dense", cpu::Isa::kAvx512, sum::ResolveDense, sum::CreateAvx512Dense},
+      {"sum/avx2_dense", cpu::Isa::kAvx2, sum::ResolveDense, sum::CreateAvx2Dense},
       {"sum/reference", cpu::Isa::kBaseline, sum::ResolveReference, sum::CreateReference},
   };
   return kRows;

@@ -2,6 +2,8 @@
 //
 // Sum of tensors of one shape and type: dst = sum_i scales[i] * srcs[i], added in the order of i. dst may be srcs[0].
 //
+// Added in f32, one rounding a product and a sum; an integer dst is rounded to nearest even and saturated, NaN to 0.
+//
 // Arguments kArgMultipleSrc + i, kArgDst.
 // Layouts   any; dst may be `any`: the layout of srcs[0].
 // Source    ROWS.md P11.

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "engine/primitives/element_conversion.h"
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"
 
@@ -41,6 +42,44 @@ bool OutsideIsUntouched(const MemoryDesc& desc, const Bytes& before, Bytes after
 }
 
 }  // namespace
+
+Bytes RandomTensor(const MemoryDesc& desc, uint64_t seed, float range) {
+  Bytes bytes = Garbage(desc, seed + 1);
+  const DataType type = desc.data_type();
+  const bool integer = SizeOf(type) == 1 || type == DataType::kS32;
+  testing::Random random(seed);
+  ForEachIndex(desc.dims(), [&](const Dims& index) {
+    const uint64_t bits = random.Next();
+    if (integer) return CopyElement(type, &bits, 0, bytes.data(), desc.Offset(index));
+    StoreElement(type, random.Uniform(-range, range), bytes.data(), desc.Offset(index));
+  });
+  ZeroPadding(desc, bytes.data());
+  return bytes;
+}
+
+std::vector<uint32_t> ElementBits(const MemoryDesc& desc, const Bytes& bytes) {
+  std::vector<uint32_t> all;
+  ForEachIndex(desc.dims(), [&](const Dims& index) {
+    uint32_t bits = 0;
+    CopyElement(desc.data_type(), bytes.data(), desc.Offset(index), &bits, 0);
+    all.push_back(bits);
+  });
+  return all;
+}
+
+std::vector<float> ElementValues(const MemoryDesc& desc, const Bytes& bytes) {
+  std::vector<float> all;
+  ForEachIndex(desc.dims(), [&](const Dims& index) {
+    all.push_back(LoadElement(desc.data_type(), bytes.data(), desc.Offset(index)));
+  });
+  return all;
+}
+
+std::vector<uint32_t> BitsAs(DataType type, const std::vector<float>& values) {
+  std::vector<uint32_t> all(values.size(), 0);
+  for (size_t i = 0; i < values.size(); ++i) StoreElement(type, values[i], &all[i], 0);
+  return all;
+}
 
 MemoryDesc Plain(const Dims& dims, DataType type) {
   return *MemoryDesc::CreatePattern(dims, type,

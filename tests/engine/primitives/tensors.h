@@ -64,6 +64,20 @@ struct Layout {
 // Layouts of a [N,C,spatial...] tensor of rank 2 to 5; any can be written.
 std::vector<Layout> LayoutsOf(const Dims& dims, DataType type = DataType::kF32);
 
+// Types other than f32.
+inline constexpr DataType kOtherTypes[] = {DataType::kF16, DataType::kBf16, DataType::kS32,
+                                           DataType::kS8, DataType::kU8};
+
+// A tensor of random elements: any integers, halves and floats in [-range, range). The padded tail
+// is zero, what lies between elements garbage.
+Bytes RandomTensor(const MemoryDesc& desc, uint64_t seed, float range = 200);
+
+// The elements in row-major order, bit by bit; what LoadElement makes of them.
+std::vector<uint32_t> ElementBits(const MemoryDesc& desc, const Bytes& bytes);
+std::vector<float> ElementValues(const MemoryDesc& desc, const Bytes& bytes);
+// The bits that StoreElement makes of floats.
+std::vector<uint32_t> BitsAs(DataType type, const std::vector<float>& values);
+
 // Row-major.
 MemoryDesc Plain(const Dims& dims, DataType type = DataType::kF32);
 // By the name of a tag: "nChw16c".

@@ -191,6 +191,32 @@ TEST_P(EltwiseTest, AnyAndTensorsWithoutElements) {
   ExpectMatches({Algorithm::kExp}, empty, empty, {});
 }
 
+// Functions that vectors compute without an error: integers saturate, fractions round to even.
+TEST_P(EltwiseTest, OtherTypesAreComputedInF32) {
+  const EltwiseOp ops[] = {
+      {Algorithm::kRelu},   {Algorithm::kRelu, 0.5f}, {Algorithm::kLinear, -3, 0.5f},
+      {Algorithm::kSquare}, {Algorithm::kAbs},        {Algorithm::kClip, -7.5f, 100.5f}};
+  for (DataType type : kOtherTypes) {
+    for (const Dims& dims : {Dims{2, 17, 3, 4}, Dims{1, 3, 5, 7}, Dims{1, 16, 41, 31}}) {
+      for (const Layout& layout : LayoutsOf(dims, type)) {
+        SCOPED_TRACE(absl::StrCat(layout.why, " ", layout.desc.ToString()));
+        for (const EltwiseOp& op : ops) {
+          const auto primitive =
+              Create({PropKind::kForwardInference, op, layout.desc, layout.desc});
+          if (!primitive) continue;
+          const Bytes src = RandomTensor(layout.desc, 5);
+          std::vector<float> expected = ElementValues(layout.desc, src);
+          for (float& value : expected) value = jit::EltwiseScalar(op, value);
+          EXPECT_TRUE(ElementBits(layout.desc, ExecuteAllWays(*primitive, {{kArgSrc, &src}},
+                                                              kArgDst, Garbage(layout.desc, 7))) ==
+                      BitsAs(type, expected))
+              << static_cast<int>(op.algorithm);
+        }
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(AllImplementations, EltwiseTest,
                          ::testing::ValuesIn(EltwiseImplementations().begin(),
                                              EltwiseImplementations().end()),
@@ -211,9 +237,8 @@ TEST(EltwiseErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(status({kForward, {}, overlap, good}), IsOk());
   EXPECT_THAT(status({kForward, {static_cast<Algorithm>(16)}, good, good}),
               StatusIs(kInvalid, "no algorithm 16"));
-  const MemoryDesc bytes = Plain({2, 10}, DataType::kU8);
-  EXPECT_THAT(status({kForward, {}, bytes, bytes}),
-              StatusIs(kUnimplemented, "takes f32 only, not u8"));
+  EXPECT_THAT(status({kForward, {}, good, Plain({2, 10}, DataType::kU8)}),
+              StatusIs(kInvalid, "u8"));
   EXPECT_THAT(status({PropKind::kBackwardData, {}, good, good}),
               StatusIs(kUnimplemented, "backward"));
   Attributes relu;

@@ -119,6 +119,31 @@ TEST_P(SumTest, TensorWithoutElements) {
   ExpectSum({{1, 1}, {desc, desc}, desc});
 }
 
+TEST_P(SumTest, OtherTypesAreAddedInF32) {
+  const std::vector<float> scales = {0.5f, -2, 1};
+  for (DataType type : kOtherTypes) {
+    for (const Dims& dims : {Dims{2, 17, 3, 4}, Dims{1, 3, 5, 7}, Dims{1, 16, 41, 31}}) {
+      for (const Layout& layout : LayoutsOf(dims, type)) {
+        SCOPED_TRACE(absl::StrCat(layout.why, " ", layout.desc.ToString()));
+        const auto primitive = Create({scales, {3, layout.desc}, layout.desc});
+        if (!primitive) continue;
+        std::vector<Bytes> packed;
+        std::vector<std::vector<float>> sources;
+        for (int i = 0; i < 3; ++i) {
+          packed.push_back(RandomTensor(layout.desc, 11 * i));
+          sources.push_back(ElementValues(layout.desc, packed.back()));
+        }
+        const Inputs inputs = {{kArgMultipleSrc, &packed[0]},
+                               {kArgMultipleSrc + 1, &packed[1]},
+                               {kArgMultipleSrc + 2, &packed[2]}};
+        EXPECT_TRUE(ElementBits(layout.desc, ExecuteAllWays(*primitive, inputs, kArgDst,
+                                                            Garbage(layout.desc, 7))) ==
+                    BitsAs(type, Expected(scales, sources)));
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(AllImplementations, SumTest,
                          ::testing::ValuesIn(SumImplementations().begin(),
                                              SumImplementations().end()),
@@ -143,8 +168,6 @@ TEST(SumErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(CreateSum({{1}, {good}, overlap}, {}, {}), StatusIs(kInvalid, "overlap"));
   EXPECT_THAT(CreateSum({{1}, {overlap}, good}, {}, {}), IsOk());
   EXPECT_THAT(CreateSum({{1}, {overlap}, any}, {}, {}), IsOk());
-  EXPECT_THAT(CreateSum({{1}, {bytes}, bytes}, {}, {}),
-              StatusIs(kUnimplemented, "takes f32 only, not u8"));
   EXPECT_THAT(CreateSum({{1}, {good}, good}, {}, {.only = "sum/gpu"}),
               StatusIs(kInvalid, "no implementation 'sum/gpu'"));
   Attributes relu;

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Any type, 16 lanes a vector.
+#include "engine/primitives/eltwise/dense.h"
+#include "engine/primitives/eltwise/implementations.h"
+
+namespace tilewire::eltwise {
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512Dense(const EltwiseDesc& desc,
+                                                             const Attributes& attributes,
+                                                             absl::string_view name) {
+  return CreateDense(desc, attributes, name, cpu::Isa::kAvx512);
+}
+
+}  // namespace tilewire::eltwise

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sum of tensors that lie densely in one layout: what avx512_dense and avx2_dense share. The
+// generated code is a loop over whole vectors, which are f32 in registers whatever the type; the
+// last count % lanes elements go through vectors on the stack. The padded tail is zeroed after: 0
+// times a negative scale is -0, times an infinite one NaN.
+#ifndef ENGINE_PRIMITIVES_SUM_DENSE_H_
+#define ENGINE_PRIMITIVES_SUM_DENSE_H_
+
+#include "engine/primitives/sum/sum.h"
+
+namespace tilewire::sum {
+
+// `lanes`: 16 for AVX-512, 8 for AVX2.
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const SumDesc& desc,
+                                                       const Attributes& attributes,
+                                                       absl::string_view name, int lanes);
+
+}  // namespace tilewire::sum
+
+#endif  // ENGINE_PRIMITIVES_SUM_DENSE_H_
