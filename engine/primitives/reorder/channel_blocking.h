@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// f32 between a plain layout whose channels or whose pixels are neighbours (nchw, nhwc and their
-// strided views, 1 to 3 spatial dimensions) and channel blocks (nChw16c, nChw8c). The channels are
-// cut into groups of one register, the pixels into runs that are evenly spaced on both sides; a
-// generated kernel moves one run of one group:
+// Between two layouts of which at least one has channels that are neighbours, in blocks (nChw16c,
+// nChw8c) or altogether (nhwc); the other has blocks too, or neighbouring channels or pixels
+// (nchw), 1 to 3 spatial dimensions, strided views included. From any type to any, by way of f32,
+// with output scales for the tensor or for each channel and a sum. The channels are cut into groups
+// of one register, the pixels into runs that are evenly spaced on both sides; a generated kernel
+// moves one run of one group:
 //
-//   transposing  plain[c * channel_step + p] <-> blocked[p * pixel_step + c]      (nchw)
-//   copying      plain[p * pixel_step + c]   <-> blocked[p * pixel_step + c]      (nhwc)
+//   transposing  pixels[c * channel_step + p] <-> lanes[p * pixel_step + c]      (nchw)
+//   copying      lanes[p * pixel_step + c]    <-> lanes[p * pixel_step + c]      (nhwc)
 //
 // Towards blocks, the lanes without a channel are written as zeros. What is here is the same for
 // every instruction set: which descriptors are taken, which kernels they need, and the walk over
@@ -18,27 +20,10 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "engine/jit/generator.h"
+#include "engine/primitives/reorder/channel_blocking_generator.h"
 #include "engine/primitives/reorder/implementations.h"
 
 namespace tilewire::reorder {
-
-// What a kernel is called with. Steps in bytes.
-struct ChannelBlockingArgs {
-  const float* src;  // first channel of the group, first pixel of the run
-  float* dst;
-  int64_t src_step;  // from row to row: channels on the plain side of a transposing kernel, pixels
-                     // otherwise
-  int64_t dst_step;
-  int64_t pixels;  // >= 1
-};
-
-struct ChannelBlockingConfig {
-  bool transposes = false;
-  bool to_blocked = false;
-  int group = 16;    // lanes of the blocked side that belong to the group: 16 or 8
-  int channels = 0;  // the first of them that hold channels; 0 only towards blocks
-};
 
 using CompileChannelBlocking =
     absl::FunctionRef<absl::StatusOr<std::unique_ptr<const jit::Generator>>(

@@ -17,13 +17,18 @@ namespace tilewire::reorder {
 // post-op.
 absl::Status RequirePlainCopy(const ReorderDesc& desc, const Attributes& attributes);
 
+// kUnimplemented for other post-ops than none and one sum.
+absl::Status RequireSumAtMost(const Attributes& attributes);
+
 #define TILEWIRE_REORDER_IMPLEMENTATION(name)                                                    \
   absl::StatusOr<ReorderDesc> Resolve##name(const ReorderDesc&, const Attributes&);              \
   absl::StatusOr<std::unique_ptr<Primitive>> Create##name(const ReorderDesc&, const Attributes&, \
                                                           absl::string_view)
 
-TILEWIRE_REORDER_IMPLEMENTATION(Avx512F32Blocking);
-TILEWIRE_REORDER_IMPLEMENTATION(Avx2F32Blocking);
+TILEWIRE_REORDER_IMPLEMENTATION(Avx512Dense);
+TILEWIRE_REORDER_IMPLEMENTATION(Avx2Dense);
+TILEWIRE_REORDER_IMPLEMENTATION(Avx512Blocking);
+TILEWIRE_REORDER_IMPLEMENTATION(Avx2Blocking);
 TILEWIRE_REORDER_IMPLEMENTATION(BlockedCopy);
 TILEWIRE_REORDER_IMPLEMENTATION(Reference);
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "engine/base/status_macros.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/element_conversion.h"
@@ -54,7 +55,8 @@ class Reference final : public Primitive {
   void RunElement(const void* src, void* dst, const Dims& index) const {
     const int64_t from = src_.Offset(index), to = dst_.Offset(index);
     if (copies_) return CopyElement(src_.data_type(), src, from, dst, to);
-    float value = ScaleOf(index) * LoadElement(src_.data_type(), src, from);
+    float value = LoadElement(src_.data_type(), src, from);
+    if (!scales_.IsDefault()) value *= ScaleOf(index);
     if (adds_) value += sum_scale_ * LoadElement(dst_.data_type(), dst, to);
     StoreElement(dst_.data_type(), value, dst, to);
   }
@@ -78,11 +80,7 @@ class Reference final : public Primitive {
 
 absl::StatusOr<ReorderDesc> ResolveReference(const ReorderDesc& desc,
                                              const Attributes& attributes) {
-  const auto entries = attributes.post_ops.entries();
-  if (entries.size() > 1 ||
-      (entries.size() == 1 && !std::holds_alternative<SumPostOp>(entries[0]))) {
-    return absl::UnimplementedError("post-ops other than one sum");
-  }
+  ABSL_RETURN_IF_ERROR(RequireSumAtMost(attributes));
   return desc;
 }
 

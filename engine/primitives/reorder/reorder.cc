@@ -2,6 +2,7 @@
 #include "engine/primitives/reorder/reorder.h"
 
 #include <cmath>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
@@ -48,14 +49,22 @@ absl::Status RequirePlainCopy(const ReorderDesc& desc, const Attributes& attribu
   return RequireNoPostOps(attributes);
 }
 
+absl::Status RequireSumAtMost(const Attributes& attributes) {
+  const auto entries = attributes.post_ops.entries();
+  if (entries.empty()) return absl::OkStatus();
+  if (entries.size() == 1 && std::holds_alternative<SumPostOp>(entries[0])) return absl::OkStatus();
+  return absl::UnimplementedError("post-ops other than one sum");
+}
+
 }  // namespace reorder
 
 absl::Span<const Implementation<ReorderDesc>> ReorderImplementations() {
   using namespace reorder;  // NOLINT: the rows below name its functions
   static constexpr Implementation<ReorderDesc> kRows[] = {
-      {"reorder/avx512_f32_blocking", cpu::Isa::kAvx512, ResolveAvx512F32Blocking,
-       CreateAvx512F32Blocking},
-      {"reorder/avx2_f32_blocking", cpu::Isa::kAvx2, ResolveAvx2F32Blocking, CreateAvx2F32Blocking},
+      {"reorder/avx512_dense", cpu::Isa::kAvx512, ResolveAvx512Dense, CreateAvx512Dense},
+      {"reorder/avx512_blocking", cpu::Isa::kAvx512, ResolveAvx512Blocking, CreateAvx512Blocking},
+      {"reorder/avx2_dense", cpu::Isa::kAvx2, ResolveAvx2Dense, CreateAvx2Dense},
+      {"reorder/avx2_blocking", cpu::Isa::kAvx2, ResolveAvx2Blocking, CreateAvx2Blocking},
       {"reorder/blocked_copy", cpu::Isa::kBaseline, ResolveBlockedCopy, CreateBlockedCopy},
       {"reorder/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
   };

@@ -4,7 +4,11 @@
 //
 //   dst = saturate(round(scale * src + sum_scale * dst_before))
 //
-// in f32 where a conversion or scale is involved, bit-exact copies otherwise. The padded tail of
+// in f32 where a conversion or scale is involved, bit-exact copies otherwise: first the product,
+// rounded, then the sum, rounded. To an integer the value is rounded to nearest even; what lies
+// outside of its range, the infinities included, becomes its largest or smallest number, NaN becomes
+// 0. To f16 and bf16 it is rounded to nearest even, infinite where too large; NaN stays NaN and
+// becomes quiet. s32 that f32 cannot hold is rounded to nearest even on its way. The padded tail of
 // dst is written with zeros. Scales: Attributes::output_scales (mask over dst's dimensions);
 // post-ops: one sum at most.
 //

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// channel_blocking.h's kernels for AVX2: tiles of 8 x 8 floats; a block of 16 channels is two
+// groups. Rows that are not whole are moved under a mask where they are f32; those of other types
+// go through 32 bytes of the stack's red zone.
+#include <bit>
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/reorder/channel_blocking.h"
+#include "engine/primitives/vector_conversion.h"
+
+namespace tilewire::reorder {
+namespace {
+
+class Avx2Blocking final : public ChannelBlockingGenerator {
+ public:
+  explicit Avx2Blocking(const ChannelBlockingConfig& config)
+      : ChannelBlockingGenerator("reorder/avx2_blocking", config, kTile, /*result=*/8),
+        conversion_(this, kTile, /*tail_lanes=*/0,
+                    {.spare = rax, .scratch = {0, 1, 2}, .tail = k1, .mask = k2}) {}
+
+ private:
+  static constexpr int kTile = 8;
+
+  const Xbyak::Reg64 index_ = r13, count_ = r11, byte_ = r14;  // of bytes that are copied
+  const Xbyak::Reg64 bounce_ = rbx;                            // address of the bytes on the stack
+  // Free while rows are loaded, or while they are stored; of a copying kernel all the time.
+  const Xbyak::Ymm load_mask_ = ymm15;
+  const Xbyak::Ymm before_row_ = ymm3, sum_scale_ = ymm4, store_mask_ = ymm5;
+  VectorConversion conversion_;
+  Xbyak::Label masks_;  // 8 lanes on, 8 lanes off
+
+  Xbyak::Xmm Vector(int index) const override { return Xbyak::Ymm(index); }
+
+  // Whether a row has fewer than 8 lanes.
+  bool LoadsPart(bool partial) const { return LoadsPixels() ? partial : config_.readable < kTile; }
+  bool StoresPart(bool partial) const { return StoresPixels() ? partial : config_.stored < kTile; }
+
+  void Prepare() override { lea(bounce_, ptr[rsp - 64]); }
+  void BeginPartial() override {}
+
+  void BeginLoads(bool partial) override {
+    if (LoadsPart(partial) && config_.src_type == DataType::kF32) {
+      LoadMask(load_mask_, LoadsPixels(), config_.channels);
+    }
+  }
+
+  void BeginStores(bool partial) override {
+    conversion_.BeginStores(config_.dst_type);
+    if (config_.adds) {
+      conversion_.Broadcast(sum_scale_, std::bit_cast<uint32_t>(config_.sum_scale));
+    }
+    if (StoresPart(partial) && config_.dst_type == DataType::kF32) {
+      LoadMask(store_mask_, StoresPixels(), config_.stored);
+    }
+  }
+
+  // Of the pixels that are left, or of `channels`.
+  void LoadMask(const Xbyak::Ymm& mask, bool pixels, int channels) {
+    mov(count_, pixels ? kTile : kTile - channels);
+    if (pixels) sub(count_, pixels_);
+    lea(spare_, ptr[rip + masks_]);
+    vmovups(mask, ptr[spare_ + count_ * 4]);
+  }
+
+  void LoadRow(int index, bool partial) override {
+    if (!LoadsPixels() && config_.channels == 0) {
+      vxorps(Vector(index), Vector(index), Vector(index));
+    } else if (LoadsPart(partial)) {
+      LoadPart(config_.src_type, Vector(index), load_mask_, LoadsPixels());
+    } else {
+      conversion_.Load(config_.src_type, Vector(index), row_, /*tail=*/false);
+    }
+  }
+
+  void LoadPart(DataType type, const Xbyak::Xmm& to, const Xbyak::Ymm& mask, bool pixels) {
+    if (type == DataType::kF32) {
+      vmaskmovps(to, mask, ptr[row_]);
+      return;
+    }
+    vxorps(to, to, to);
+    vmovups(ptr[bounce_], to);
+    CopyBytes(bounce_, row_, type, pixels);
+    conversion_.Load(type, to, bounce_, /*tail=*/false);
+  }
+
+  void AddRow(int index, bool partial) override {
+    if (StoresPart(partial)) {
+      LoadPart(config_.dst_type, before_row_, store_mask_, StoresPixels());
+    } else {
+      conversion_.Load(config_.dst_type, before_row_, row_, /*tail=*/false);
+    }
+    vmulps(before_row_, before_row_, sum_scale_);
+    vaddps(Vector(index), Vector(index), before_row_);
+    if (!StoresPixels() && config_.channels < kTile) {  // what a block holds behind its channels
+      lea(spare_, ptr[rip + masks_]);
+      vandps(Vector(index), Vector(index), ptr[spare_ + (kTile - config_.channels) * 4]);
+    }
+  }
+
+  void StoreRow(int index, bool partial) override {
+    const Xbyak::Xmm value = Vector(index);
+    if (!StoresPart(partial)) {
+      conversion_.Store(config_.dst_type, value, row_, /*tail=*/false);
+    } else if (config_.dst_type == DataType::kF32) {
+      vmaskmovps(ptr[row_], store_mask_, value);
+    } else {
+      conversion_.Store(config_.dst_type, value, bounce_, /*tail=*/false);
+      CopyBytes(row_, bounce_, config_.dst_type, StoresPixels());
+    }
+  }
+
+  // As many elements as there are pixels left, or channels of dst.
+  void CopyBytes(const Xbyak::Reg64& to, const Xbyak::Reg64& from, DataType type, bool pixels) {
+    const int size = static_cast<int>(SizeOf(type));
+    if (pixels) {
+      imul(count_, pixels_, size);
+    } else {
+      mov(count_, config_.channels * size);
+    }
+    Xbyak::Label next;
+    xor_(index_.cvt32(), index_.cvt32());
+    L(next);
+    mov(byte_.cvt8(), byte[from + index_]);
+    mov(byte[to + index_], byte_.cvt8());
+    inc(index_);
+    cmp(index_, count_);
+    jb(next);
+  }
+
+  // ymm0-7 as rows of a matrix -> its columns in ymm8-15; ymm0-7 are overwritten.
+  void EmitTranspose() override {
+    const auto r = [](int i) { return Xbyak::Ymm(i); };
+    const auto t = [](int i) { return Xbyak::Ymm(8 + i); };
+    for (int i = 0; i < 8; i += 2) {
+      vunpcklps(t(i), r(i), r(i + 1));
+      vunpckhps(t(i + 1), r(i), r(i + 1));
+    }
+    for (int i = 0; i < 8; i += 4) {
+      vunpcklpd(r(i), t(i), t(i + 2));
+      vunpckhpd(r(i + 1), t(i), t(i + 2));
+      vunpcklpd(r(i + 2), t(i + 1), t(i + 3));
+      vunpckhpd(r(i + 3), t(i + 1), t(i + 3));
+    }
+    for (int q = 0; q < 4; ++q) {
+      vperm2f128(t(q), r(q), r(4 + q), 0x20);
+      vperm2f128(t(4 + q), r(q), r(4 + q), 0x31);
+    }
+  }
+
+  void EmitTables() override {
+    conversion_.EmitTable();
+    align(32);
+    L(masks_);
+    for (int i = 0; i < 16; ++i) dd(i < 8 ? 0xFFFFFFFF : 0);
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<ReorderDesc> ResolveAvx2Blocking(const ReorderDesc& desc,
+                                                const Attributes& attributes) {
+  ABSL_RETURN_IF_ERROR(RequireChannelBlocking(desc, attributes));
+  return desc;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2Blocking(const ReorderDesc& desc,
+                                                              const Attributes& attributes,
+                                                              absl::string_view name) {
+  return CreateChannelBlocking(desc, attributes, name, /*lanes=*/8,
+                               [](const ChannelBlockingConfig& config)
+                                   -> absl::StatusOr<std::unique_ptr<const jit::Generator>> {
+                                 return jit::Compile<Avx2Blocking>(config);
+                               });
+}
+
+}  // namespace tilewire::reorder

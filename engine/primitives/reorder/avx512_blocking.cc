@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// channel_blocking.h's kernels for AVX-512: tiles of 16 x 16 floats, every access under a mask.
+#include <bit>
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/reorder/channel_blocking.h"
+#include "engine/primitives/vector_conversion.h"
+
+namespace tilewire::reorder {
+namespace {
+
+class Avx512Blocking final : public ChannelBlockingGenerator {
+ public:
+  explicit Avx512Blocking(const ChannelBlockingConfig& config)
+      : ChannelBlockingGenerator("reorder/avx512_blocking", config, kTile, /*result=*/0),
+        loads_(Conversion(LoadsPixels() ? pixel_lanes_ : channel_lanes_)),
+        before_(Conversion(StoresPixels() ? pixel_lanes_ : channel_lanes_)),
+        stores_(Conversion(StoresPixels() ? pixel_lanes_ : stored_lanes_)) {}
+
+ private:
+  static constexpr int kTile = 16;
+
+  const Xbyak::Opmask channel_lanes_ = k1;                   // lanes that hold channels
+  const Xbyak::Opmask stored_lanes_ = k2;                    // those and the rest of a block
+  const Xbyak::Opmask pixel_lanes_ = k3;                     // pixels of this tile
+  const Xbyak::Zmm before_row_ = zmm19, sum_scale_ = zmm20;  // free outside of the transposition
+  VectorConversion loads_, before_, stores_;
+
+  VectorConversion Conversion(const Xbyak::Opmask& lanes) {
+    return VectorConversion(this, kTile, /*tail_lanes=*/0,
+                            {.spare = rax, .scratch = {16, 17, 18}, .tail = lanes, .mask = k4});
+  }
+
+  Xbyak::Xmm Vector(int index) const override { return Xbyak::Zmm(index); }
+
+  void Prepare() override {
+    SetLanes(channel_lanes_, config_.channels);
+    SetLanes(stored_lanes_, config_.stored);
+    SetLanes(pixel_lanes_, kTile);
+  }
+
+  void SetLanes(const Xbyak::Opmask& mask, int lanes) {
+    mov(spare_.cvt32(), (1 << lanes) - 1);
+    kmovw(mask, spare_.cvt32());
+  }
+
+  void BeginPartial() override {
+    mov(spare_.cvt32(), 0xFFFF);
+    bzhi(spare_.cvt32(), spare_.cvt32(), pixels_.cvt32());
+    kmovw(pixel_lanes_, spare_.cvt32());
+  }
+
+  void BeginLoads(bool) override {}
+
+  void BeginStores(bool) override {
+    stores_.BeginStores(config_.dst_type);
+    if (config_.adds) {
+      stores_.Broadcast(sum_scale_, std::bit_cast<uint32_t>(config_.sum_scale));
+    }
+  }
+
+  void LoadRow(int index, bool) override {
+    loads_.Load(config_.src_type, Vector(index), row_, /*tail=*/true);
+  }
+
+  void AddRow(int index, bool) override {
+    before_.Load(config_.dst_type, before_row_, row_, /*tail=*/true);
+    vmulps(before_row_, before_row_, sum_scale_);
+    vaddps(Vector(index), Vector(index), before_row_);
+  }
+
+  void StoreRow(int index, bool) override {
+    stores_.Store(config_.dst_type, Vector(index), row_, /*tail=*/true);
+  }
+
+  // zmm0-15 as rows of a matrix -> its columns; zmm16-31 are overwritten.
+  void EmitTranspose() override {
+    const auto r = [](int i) { return Xbyak::Zmm(i); };
+    const auto t = [](int i) { return Xbyak::Zmm(16 + i); };
+    for (int i = 0; i < 16; i += 2) {
+      vunpcklps(t(i), r(i), r(i + 1));
+      vunpckhps(t(i + 1), r(i), r(i + 1));
+    }
+    for (int i = 0; i < 16; i += 4) {
+      vunpcklpd(r(i), t(i), t(i + 2));
+      vunpckhpd(r(i + 1), t(i), t(i + 2));
+      vunpcklpd(r(i + 2), t(i + 1), t(i + 3));
+      vunpckhpd(r(i + 3), t(i + 1), t(i + 3));
+    }
+    // Now lane l (128 bits) of r(4g + q) holds rows 4g .. 4g+3 of column 4l + q.
+    for (int q = 0; q < 4; ++q) {
+      vshuff32x4(t(0), r(q), r(4 + q), 0x88);
+      vshuff32x4(t(1), r(8 + q), r(12 + q), 0x88);
+      vshuff32x4(t(2), r(q), r(4 + q), 0xDD);
+      vshuff32x4(t(3), r(8 + q), r(12 + q), 0xDD);
+      vshuff32x4(r(q), t(0), t(1), 0x88);
+      vshuff32x4(r(8 + q), t(0), t(1), 0xDD);
+      vshuff32x4(r(4 + q), t(2), t(3), 0x88);
+      vshuff32x4(r(12 + q), t(2), t(3), 0xDD);
+    }
+  }
+
+  void EmitTables() override { stores_.EmitTable(); }
+};
+
+}  // namespace
+
+absl::StatusOr<ReorderDesc> ResolveAvx512Blocking(const ReorderDesc& desc,
+                                                  const Attributes& attributes) {
+  ABSL_RETURN_IF_ERROR(RequireChannelBlocking(desc, attributes));
+  return desc;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512Blocking(const ReorderDesc& desc,
+                                                                const Attributes& attributes,
+                                                                absl::string_view name) {
+  return CreateChannelBlocking(desc, attributes, name, /*lanes=*/16,
+                               [](const ChannelBlockingConfig& config)
+                                   -> absl::StatusOr<std::unique_ptr<const jit::Generator>> {
+                                 return jit::Compile<Avx512Blocking>(config);
+                               });
+}
+
+}  // namespace tilewire::reorder

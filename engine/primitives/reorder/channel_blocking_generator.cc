@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/reorder/channel_blocking_generator.h"
+
+#include <cstddef>
+
+namespace tilewire::reorder {
+
+void ChannelBlockingGenerator::Emit() {
+  Preamble();
+  mov(src_, ptr[rdi + offsetof(ChannelBlockingArgs, src)]);
+  mov(dst_, ptr[rdi + offsetof(ChannelBlockingArgs, dst)]);
+  mov(scales_, ptr[rdi + offsetof(ChannelBlockingArgs, scales)]);
+  mov(src_step_, ptr[rdi + offsetof(ChannelBlockingArgs, src_step)]);
+  mov(dst_step_, ptr[rdi + offsetof(ChannelBlockingArgs, dst_step)]);
+  mov(pixels_, ptr[rdi + offsetof(ChannelBlockingArgs, pixels)]);
+  Prepare();
+  if (config_.transposes) {
+    EmitTiles();
+  } else {
+    EmitCopy();
+  }
+  Postamble();
+  EmitTables();
+}
+
+void ChannelBlockingGenerator::EmitCopy() {
+  Xbyak::Label step;
+  BeginLoads(/*partial=*/false);
+  BeginStores(/*partial=*/false);
+  L(step);
+  mov(row_, src_);
+  LoadRow(result_, /*partial=*/false);
+  Scale(result_);
+  mov(row_, dst_);
+  if (config_.adds) AddRow(result_, /*partial=*/false);
+  StoreRow(result_, /*partial=*/false);
+  add(src_, src_step_);
+  add(dst_, dst_step_);
+  dec(pixels_);
+  jnz(step, T_NEAR);
+}
+
+void ChannelBlockingGenerator::EmitTiles() {
+  Xbyak::Label tile, partial, done;
+  L(tile);
+  cmp(pixels_, tile_);
+  jb(partial, T_NEAR);
+  EmitTile(/*partial=*/false);
+  EmitAdvance();
+  sub(pixels_, tile_);
+  jmp(tile, T_NEAR);
+  L(partial);
+  test(pixels_, pixels_);
+  jz(done, T_NEAR);
+  BeginPartial();
+  EmitTile(/*partial=*/true);
+  L(done);
+}
+
+void ChannelBlockingGenerator::EmitTile(bool partial) {
+  LoadRows(config_.to_lanes ? config_.channels : tile_, partial);
+  for (int i = config_.channels; config_.to_lanes && i < tile_; ++i) {
+    vxorps(Vector(i), Vector(i), Vector(i));
+  }
+  EmitTranspose();
+  StoreRows(config_.to_lanes ? tile_ : config_.channels, partial);
+}
+
+// To the next tile of pixels: along a row where pixels are neighbours, that many rows on elsewhere.
+void ChannelBlockingGenerator::EmitAdvance() {
+  const bool to_lanes = config_.to_lanes;
+  const DataType type = to_lanes ? config_.src_type : config_.dst_type;
+  add(to_lanes ? src_ : dst_, tile_ * static_cast<int>(SizeOf(type)));
+  imul(row_, to_lanes ? dst_step_ : src_step_, tile_);
+  add(to_lanes ? dst_ : src_, row_);
+}
+
+// Of a partial tile whose rows are pixels: as many as there are left.
+void ChannelBlockingGenerator::LoadRows(int rows, bool partial) {
+  Xbyak::Label done;
+  BeginLoads(partial);
+  mov(row_, src_);
+  for (int i = 0; i < rows; ++i) {
+    LoadRow(i, partial);
+    if (!config_.to_lanes) Scale(i);
+    if (i + 1 == rows) break;
+    if (partial && !LoadsPixels()) StopAfter(i + 1, done);
+    add(row_, src_step_);
+  }
+  L(done);
+}
+
+void ChannelBlockingGenerator::StoreRows(int rows, bool partial) {
+  Xbyak::Label done;
+  BeginStores(partial);
+  mov(row_, dst_);
+  for (int i = 0; i < rows; ++i) {
+    if (config_.to_lanes) Scale(result_ + i);
+    if (config_.adds) AddRow(result_ + i, partial);
+    StoreRow(result_ + i, partial);
+    if (i + 1 == rows) break;
+    if (partial && !StoresPixels()) StopAfter(i + 1, done);
+    add(row_, dst_step_);
+  }
+  L(done);
+}
+
+void ChannelBlockingGenerator::StopAfter(int rows, const Xbyak::Label& done) {
+  cmp(pixels_, rows);
+  jbe(done, T_NEAR);
+}
+
+// Where the lanes are channels.
+void ChannelBlockingGenerator::Scale(int index) {
+  if (config_.scaled) vmulps(Vector(index), Vector(index), ptr[scales_]);
+}
+
+}  // namespace tilewire::reorder

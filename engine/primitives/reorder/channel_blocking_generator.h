@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernels of channel_blocking.h: what they are told, and the part of their code that is the
+// same for every instruction set. A transposing kernel takes a tile of as many pixels as a register
+// has floats at a time: it loads one register a row of the source, transposes in registers and
+// stores one register a row of the destination. Rows of the source that do not exist are zeros
+// (channels) or left as they are (pixels, whose lanes are not stored).
+#ifndef ENGINE_PRIMITIVES_REORDER_CHANNEL_BLOCKING_GENERATOR_H_
+#define ENGINE_PRIMITIVES_REORDER_CHANNEL_BLOCKING_GENERATOR_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "engine/jit/generator.h"
+#include "engine/memory/data_type.h"
+
+namespace tilewire::reorder {
+
+// What a kernel is called with. Steps in bytes.
+struct ChannelBlockingArgs {
+  const std::byte* src;  // first channel of the group, first pixel of the run
+  std::byte* dst;
+  const float* scales;  // one a lane of the group, 0 where there is no channel
+  int64_t src_step;     // from row to row: channels where neighbours are pixels, pixels otherwise
+  int64_t dst_step;
+  int64_t pixels;  // >= 1
+};
+
+struct ChannelBlockingConfig {
+  bool transposes = false;
+  bool to_lanes = false;  // of the transposing kernels: dst has the channels as neighbours
+  int channels = 0;       // of the group; 0 only towards blocks
+  int readable = 16;      // lanes of a row of channels that may be read from src,
+  int stored = 16;        // and those to be written to dst
+  DataType src_type = DataType::kF32, dst_type = DataType::kF32;  // both f32: bits are moved
+  bool scaled = false, adds = false;
+  float sum_scale = 1;
+};
+
+class ChannelBlockingGenerator : public jit::Generator {
+ protected:
+  // `tile`: floats of a register; results of a transposition are in registers `result`,
+  // `result` + 1, ...
+  ChannelBlockingGenerator(absl::string_view name, const ChannelBlockingConfig& config, int tile,
+                           int result)
+      : Generator(name, 32768), config_(config), tile_(tile), result_(result) {}
+
+  virtual void Prepare() = 0;       // once
+  virtual void BeginPartial() = 0;  // from here on pixels_ < tile
+  // Constants for the rows of a tile, which is partial or not.
+  virtual void BeginLoads(bool partial) = 0;
+  virtual void BeginStores(bool partial) = 0;
+  // The row at row_, in f32; `index` is a register's number.
+  virtual void LoadRow(int index, bool partial) = 0;
+  virtual void StoreRow(int index, bool partial) = 0;
+  virtual void AddRow(int index, bool partial) = 0;  // += sum_scale * what stands in dst
+  virtual void EmitTranspose() = 0;
+  virtual void EmitTables() = 0;
+  virtual Xbyak::Xmm Vector(int index) const = 0;
+
+  // Whether the lanes of a row are pixels (else channels).
+  bool LoadsPixels() const { return config_.transposes && config_.to_lanes; }
+  bool StoresPixels() const { return config_.transposes && !config_.to_lanes; }
+
+  // Arguments arrive in rdi.
+  const Xbyak::Reg64 src_ = rsi, dst_ = rdx;
+  const Xbyak::Reg64 src_step_ = r8, dst_step_ = r9;
+  const Xbyak::Reg64 pixels_ = rcx;  // not yet moved
+  const Xbyak::Reg64 row_ = r10;     // walks over the rows of a tile
+  const Xbyak::Reg64 scales_ = r12;
+  const Xbyak::Reg64 spare_ = rax;
+  const ChannelBlockingConfig config_;
+  const int tile_, result_;
+
+ private:
+  void Emit() final;
+  void EmitCopy();
+  void EmitTiles();
+  void EmitTile(bool partial);
+  void EmitAdvance();
+  void LoadRows(int rows, bool partial);
+  void StoreRows(int rows, bool partial);
+  void StopAfter(int rows, const Xbyak::Label& done);
+  void Scale(int index);
+};
+
+}  // namespace tilewire::reorder
+
+#endif  // ENGINE_PRIMITIVES_REORDER_CHANNEL_BLOCKING_GENERATOR_H_

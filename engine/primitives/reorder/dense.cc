@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/reorder/dense.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "engine/base/status_macros.h"
+#include "engine/memory/zero_padding.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/reorder/dense_generator.h"
+
+namespace tilewire::reorder {
+namespace {
+
+constexpr int64_t kRunElements = 16 * 1024;  // of one call of the kernel, and of a piece of work
+constexpr int64_t kRowElements = 512;        // rows of scales are repeated up to about as many
+
+// A loop over a dimension or over an inner block of one.
+struct Loop {
+  int dim;
+  int64_t count;
+  int64_t index_step;  // of the dimension's index
+  bool scaled;         // the scales vary along it
+};
+
+// In the order of memory, outermost first.
+std::vector<Loop> LoopsOf(const MemoryDesc& desc, int mask) {
+  std::vector<int> order(desc.rank());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return desc.stride(a) > desc.stride(b); });
+  std::vector<Loop> loops;
+  for (int d : order) {
+    const int64_t count = desc.padded_dims()[d] / desc.BlockSize(d);
+    if (count != 1) loops.push_back({d, count, desc.BlockSize(d), (mask >> d & 1) != 0});
+  }
+  std::vector<int64_t> left(desc.rank());
+  for (int d = 0; d < desc.rank(); ++d) left[d] = desc.BlockSize(d);
+  for (const InnerBlock& block : desc.inner_blocks()) {
+    left[block.dim] /= block.size;
+    loops.push_back({block.dim, block.size, left[block.dim], (mask >> block.dim & 1) != 0});
+  }
+  return loops;
+}
+
+struct Plan {
+  std::vector<Loop> outer;       // over runs
+  int64_t row = 1, repeats = 1;  // a run: rows of scales, one after the other
+  int64_t rows_at_once = 1;      // of one call of the kernel
+  int64_t outer_count = 1;
+  std::vector<float> scales;  // [scaled outer loops][rows at once, in vectors][row]
+};
+
+// The scale of an element whose index along each dimension is given; 0 in the padded tail.
+float ScaleAt(const OutputScales& scales, const MemoryDesc& desc, const Dims& index) {
+  int64_t at = 0;
+  for (int d = 0; d < desc.rank(); ++d) {
+    if ((scales.mask >> d & 1) == 0) continue;
+    if (index[d] >= desc.dim(d)) return 0;
+    at = at * desc.dim(d) + index[d];
+  }
+  return scales.scales[at];
+}
+
+// One row for each index of the scaled outer loops.
+void FillScales(const OutputScales& scales, const MemoryDesc& desc, const std::vector<Loop>& scaled,
+                Plan* plan) {
+  int64_t count = 1;
+  for (const Loop& loop : scaled) count *= loop.count;
+  const int64_t copies = plan->row == 1 ? 1 : plan->rows_at_once;
+  for (int64_t first = 0; first < count; first += plan->row) {
+    for (int64_t copy = 0; copy < copies; ++copy) {
+      for (int64_t i = first; i < first + plan->row; ++i) {
+        Dims index(desc.rank(), 0);
+        int64_t rest = i;
+        for (auto loop = scaled.rbegin(); loop != scaled.rend(); ++loop) {
+          index[loop->dim] += rest % loop->count * loop->index_step;
+          rest /= loop->count;
+        }
+        plan->scales.push_back(ScaleAt(scales, desc, index));
+      }
+    }
+  }
+  plan->scales.resize(plan->scales.size() + 16, 0.0f);  // the last vector reads on
+}
+
+Plan MakePlan(const MemoryDesc& desc, const OutputScales& scales) {
+  Plan plan;
+  plan.outer = LoopsOf(desc, scales.mask);
+  std::vector<Loop> scaled;
+  for (const Loop& loop : plan.outer) {
+    if (loop.scaled) scaled.push_back(loop);
+  }
+  while (!plan.outer.empty() && plan.outer.back().scaled) {
+    plan.row *= plan.outer.back().count;
+    plan.outer.pop_back();
+  }
+  while (!plan.outer.empty() && !plan.outer.back().scaled) {
+    plan.repeats *= plan.outer.back().count;
+    plan.outer.pop_back();
+  }
+  for (const Loop& loop : plan.outer) plan.outer_count *= loop.count;
+  if (desc.ElementCount() == 0) return plan;
+  const int64_t most = plan.row == 1 ? kRunElements : std::max<int64_t>(1, kRowElements / plan.row);
+  plan.rows_at_once = std::min(plan.repeats, most);
+  if (!scales.IsDefault()) FillScales(scales, desc, scaled, &plan);
+  return plan;
+}
+
+// Immutable.
+class Dense final : public Primitive {
+ public:
+  Dense(PrimitiveInfo info, const ReorderDesc& desc, Plan plan, int64_t lanes,
+        std::unique_ptr<const DenseGenerator> generator)
+      : Primitive(std::move(info)),
+        desc_(desc),
+        src_bytes_(SizeOf(desc.src.data_type())),
+        dst_bytes_(SizeOf(desc.dst.data_type())),
+        plan_(std::move(plan)),
+        calls_a_run_(DivUp(plan_.repeats, plan_.rows_at_once)),
+        lanes_(lanes),
+        generator_(std::move(generator)) {}
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+    if (desc_.dst.ElementCount() == 0) return;
+    const auto* src = args.Get<const std::byte>(kArgSrc) + desc_.src.offset0() * src_bytes_;
+    auto* dst = args.Get<std::byte>(kArgDst) + desc_.dst.offset0() * dst_bytes_;
+    const int64_t calls = plan_.outer_count * calls_a_run_;
+    const int64_t at_once = std::max<int64_t>(1, kRunElements / (plan_.rows_at_once * plan_.row));
+    team.ParallelFor(DivUp(calls, at_once), [&](int64_t piece) {
+      const int64_t end = std::min(calls, (piece + 1) * at_once);
+      for (int64_t call = piece * at_once; call < end; ++call) RunCall(src, dst, call);
+    });
+    if (desc_.dst.HasPadding()) ZeroPadding(desc_.dst, args.Find(kArgDst));
+  }
+
+  void RunCall(const std::byte* src, std::byte* dst, int64_t call) const {
+    const int64_t run = call / calls_a_run_;
+    const int64_t repeat = call % calls_a_run_ * plan_.rows_at_once;
+    const int64_t first = (run * plan_.repeats + repeat) * plan_.row;
+    const int64_t count = std::min(plan_.rows_at_once, plan_.repeats - repeat) * plan_.row;
+    RunRange({src + first * src_bytes_, dst + first * dst_bytes_, ScalesOf(run), count / lanes_},
+             count % lanes_);
+  }
+
+  const float* ScalesOf(int64_t run) const {
+    if (plan_.scales.empty()) return nullptr;
+    int64_t row = 0, step = 1;  // of the scaled outer loops
+    for (auto loop = plan_.outer.rbegin(); loop != plan_.outer.rend(); ++loop) {
+      if (loop->scaled) {
+        row += run % loop->count * step;
+        step *= loop->count;
+      }
+      run /= loop->count;
+    }
+    return plan_.scales.data() + row * (plan_.row == 1 ? 1 : plan_.rows_at_once * plan_.row);
+  }
+
+  // The whole vectors of `args`, then `left` elements.
+  void RunRange(const DenseArgs& args, int64_t left) const {
+    const auto function = generator_->entry<void (*)(const DenseArgs*)>();
+    if (args.vectors > 0) function(&args);
+    if (left == 0) return;
+    alignas(64) std::byte from[16 * sizeof(float)] = {}, to[16 * sizeof(float)] = {};
+    const int64_t done = args.vectors * lanes_;
+    std::memcpy(from, args.src + done * src_bytes_, left * src_bytes_);
+    std::memcpy(to, args.dst + done * dst_bytes_, left * dst_bytes_);
+    const float* scales =
+        args.scales == nullptr || plan_.row == 1 ? args.scales : args.scales + done;
+    const DenseArgs last = {from, to, scales, 1};
+    function(&last);
+    std::memcpy(args.dst + done * dst_bytes_, to, left * dst_bytes_);
+  }
+
+  const ReorderDesc desc_;
+  const int64_t src_bytes_, dst_bytes_;
+  const Plan plan_;
+  const int64_t calls_a_run_;
+  const int64_t lanes_;
+  const std::unique_ptr<const DenseGenerator> generator_;
+};
+
+DenseConfig ConfigOf(const ReorderDesc& desc, const Attributes& attributes, const Plan& plan,
+                     int lanes) {
+  using Scales = DenseConfig::Scales;
+  DenseConfig config;
+  config.lanes = lanes;
+  config.src_type = desc.src.data_type();
+  config.dst_type = desc.dst.data_type();
+  if (!plan.scales.empty()) config.scales = plan.row == 1 ? Scales::kOne : Scales::kMany;
+  for (const PostOp& entry : attributes.post_ops.entries()) {
+    config.adds = true;
+    config.sum_scale = std::get<SumPostOp>(entry).scale;
+  }
+  return config;
+}
+
+}  // namespace
+
+absl::Status RequireDense(const ReorderDesc& desc, const Attributes& attributes) {
+  if (RequirePlainCopy(desc, attributes).ok()) return absl::UnimplementedError("a copy of bytes");
+  ABSL_RETURN_IF_ERROR(RequireSumAtMost(attributes));
+  if (desc.src.strides() != desc.dst.strides() ||
+      desc.src.inner_blocks() != desc.dst.inner_blocks()) {
+    return absl::UnimplementedError("layouts differ");
+  }
+  if (!desc.dst.IsDense()) return absl::UnimplementedError("not dense");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const ReorderDesc& desc,
+                                                       const Attributes& attributes,
+                                                       absl::string_view name, int lanes) {
+  Plan plan = MakePlan(desc.dst, attributes.output_scales);
+  ABSL_ASSIGN_OR_RETURN(
+      auto generator, jit::Compile<DenseGenerator>(name, ConfigOf(desc, attributes, plan, lanes)));
+  PrimitiveInfo info =
+      BasicInfo(name, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
+  info.code_bytes = static_cast<int64_t>(generator->code_bytes());
+  return std::make_unique<Dense>(std::move(info), desc, std::move(plan), lanes,
+                                 std::move(generator));
+}
+
+}  // namespace tilewire::reorder

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Between types in one dense layout, whatever it is, with output scales along any dimensions and a
+// sum: what avx512_dense and avx2_dense share. In the order of memory the loops over dimensions and
+// blocks that the scales vary along alternate with those that they do not vary along. The innermost
+// such groups make a run, whose scale is one number (nchw, a scale for each channel) or a row of
+// numbers that repeats (nhwc, nChw16c); a generated kernel converts the whole vectors of a run, and
+// the elements that are left through vectors on the stack.
+#ifndef ENGINE_PRIMITIVES_REORDER_DENSE_H_
+#define ENGINE_PRIMITIVES_REORDER_DENSE_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "engine/primitives/reorder/implementations.h"
+
+namespace tilewire::reorder {
+
+// kUnimplemented with the reason.
+absl::Status RequireDense(const ReorderDesc& desc, const Attributes& attributes);
+
+// `lanes`: floats of a register, 16 for AVX-512, 8 for AVX2. kResourceExhausted.
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const ReorderDesc& desc,
+                                                       const Attributes& attributes,
+                                                       absl::string_view name, int lanes);
+
+}  // namespace tilewire::reorder
+
+#endif  // ENGINE_PRIMITIVES_REORDER_DENSE_H_
