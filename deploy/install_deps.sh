@@ -25,7 +25,7 @@ for option in "$@"; do
     --tests) packages=("${build[@]}" "${tests[@]}") ;;
     --runtime) packages=("${runtime[@]}") ;;
     --list) list_only=1 ;;
-    --help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --help) sed -n '3,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "install_deps.sh: unknown option '$option'; --help shows the options" >&2; exit 2 ;;
   esac
 done

@@ -14,7 +14,7 @@ keep=
 for option in "$@"; do
   case $option in
     --keep) keep=1 ;;
-    --help) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --help) sed -n '3,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "quickstart.sh: unknown option '$option'; --help shows the options" >&2; exit 2 ;;
   esac
 done

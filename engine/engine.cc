@@ -61,13 +61,16 @@ class RealEngine : public Engine {
 
   absl::StatusOr<PrimitiveTimes> ExecutePrimitive(const Primitive& primitive,
                                                   absl::Span<const PrimitiveInput> inputs,
-                                                  absl::Span<PrimitiveOutput> outputs) override {
+                                                  absl::Span<PrimitiveOutput> outputs,
+                                                  const RunOptions& run) override {
     return ExecuteWithReorders(
         primitive, inputs, outputs,
         {.cache = &shared_->cache,
          .scratchpads = &shared_->scratchpads,
-         .team = threading::Team(&shared_->arena, options().threads_per_request),
-         .max_isa = options().max_isa});
+         .team = threading::Team(&shared_->arena, options().threads_per_request).Until(run.stop),
+         .max_isa = options().max_isa,
+         .interrupted = run.interrupted,
+         .max_output_bytes = run.max_output_bytes});
   }
 
   CacheStatistics cache_statistics() const override { return shared_->cache.Statistics(); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's facade: load a model and run it; create a primitive and execute it. The service includes this header,
-// engine/memory and nothing else of the engine.
+// The engine's facade: load a model and run it; create a primitive and execute it. The service
+// includes this header, engine/memory and nothing else of the engine.
 //
 //   ABSL_ASSIGN_OR_RETURN(auto engine, Engine::Create({}));
 //   ABSL_ASSIGN_OR_RETURN(auto model, engine->LoadModel("resnet50.onnx"));
@@ -9,8 +9,10 @@
 #ifndef ENGINE_ENGINE_H_
 #define ENGINE_ENGINE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,10 +30,12 @@
 
 namespace tilewire {
 
-// Where the channels of a [N, C, spatial...] tensor stand in memory and in a shape that a client gives.
+// Where the channels of a [N, C, spatial...] tensor stand in memory and in a shape that a client
+// gives.
 enum class Layout : uint8_t { kNchw = 0, kNhwc = 1 };
 
-// One input or output of a model; -1 for a dimension that may vary (the batch). Logical order [N, C, spatial...].
+// One input or output of a model; -1 for a dimension that may vary (the batch). Logical order [N,
+// C, spatial...].
 struct TensorSpec {
   std::string name;
   DataType type = DataType::kF32;
@@ -63,8 +67,13 @@ struct OutputTensor {
 };
 
 struct RunOptions {
-  // Asked between steps; a status that is not OK ends the run with it (kCancelled, kDeadlineExceeded).
+  // Asked between steps; a status that is not OK ends the run with it (kCancelled,
+  // kDeadlineExceeded).
   std::function<absl::Status()> interrupted;
+  // Once true, a step that is running ends early; `interrupted` must then say why. May be null.
+  const std::atomic<bool>* stop = nullptr;
+  // An answer of more bytes is refused before any work.
+  int64_t max_output_bytes = std::numeric_limits<int64_t>::max();
 };
 
 // One step of a plan, for `--explain`, logs and verbose lines.
@@ -74,15 +83,17 @@ struct PlanStep {
   std::string description;     // layouts, shapes, post-ops
 };
 
-// Immutable: any number of threads may Run() one model. Results do not depend on batch size, threads or load.
+// Immutable: any number of threads may Run() one model. Results do not depend on batch size,
+// threads or load.
 class Model {
  public:
   virtual ~Model() = default;
   virtual const ModelSignature& signature() const = 0;
 
-  // `inputs` in the signature's order; `outputs` empty means all, nchw. A result entry per requested output, in order.
+  // `inputs` in the signature's order; `outputs` empty means all, nchw. A result entry per
+  // requested output, in order.
   //   kInvalidArgument    dims that do not fit the signature, sizes that do not fit dims
-  //   kResourceExhausted  memory
+  //   kResourceExhausted  memory; an answer larger than `options.max_output_bytes`
   //   what `options.interrupted` returned
   virtual absl::StatusOr<std::vector<OutputTensor>> Run(absl::Span<const InputTensor> inputs,
                                                         absl::Span<const OutputRequest> outputs,
@@ -125,18 +136,23 @@ class Engine {
   virtual absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path) = 0;
 
   // Through the cache, always in user scratchpad mode.
-  virtual absl::StatusOr<PrimitiveCache::Found> GetPrimitive(const OpDesc& desc, const Attributes& attributes) = 0;
+  virtual absl::StatusOr<PrimitiveCache::Found> GetPrimitive(const OpDesc& desc,
+                                                             const Attributes& attributes) = 0;
 
-  // Reorders inputs to the layouts the primitive chose where they differ, executes, reorders to the layouts asked for
-  // (`outputs[i].desc`; `any`: as the primitive wrote it) and fills outputs[i].bytes. A destination that a sum post-op
-  // reads is given as an input under its own argument.
-  //   kInvalidArgument  an argument that is missing, unknown, or of another shape, type or size
+  // Reorders inputs to the layouts the primitive chose where they differ, executes, reorders to the
+  // layouts asked for
+  // (`outputs[i].desc`; `any`: as the primitive wrote it) and fills outputs[i].bytes. A destination
+  // that a sum post-op reads is given as an input under its own argument.
+  //   kInvalidArgument    an argument that is missing, unknown, or of another shape, type or size
+  //   kResourceExhausted  memory; an answer larger than `options.max_output_bytes`
+  //   what `options.interrupted` returned
   virtual absl::StatusOr<PrimitiveTimes> ExecutePrimitive(const Primitive& primitive,
                                                           absl::Span<const PrimitiveInput> inputs,
-                                                          absl::Span<PrimitiveOutput> outputs) = 0;
+                                                          absl::Span<PrimitiveOutput> outputs,
+                                                          const RunOptions& options) = 0;
 
   virtual CacheStatistics cache_statistics() const = 0;
-  virtual threading::Arena& arena() = 0;  // for the service's scheduler
+  virtual threading::Arena& arena() = 0;             // for the service's scheduler
   virtual const EngineOptions& options() const = 0;  // with the zeros resolved
 };
 

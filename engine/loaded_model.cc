@@ -74,6 +74,14 @@ absl::StatusOr<std::vector<runtime::OutputBytes>> DescribeOutputs(
   return output_bytes;
 }
 
+absl::Status CheckOutputBytes(const std::vector<runtime::OutputBytes>& outputs, int64_t limit) {
+  int64_t bytes = 0;
+  for (const runtime::OutputBytes& output : outputs) bytes += output.desc.SizeBytes();
+  if (bytes <= limit) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the outputs have ", bytes, " bytes, an answer may have ", limit));
+}
+
 }  // namespace
 
 LoadedModel::LoadedModel(std::shared_ptr<const graph::OnnxModel> source,
@@ -180,9 +188,11 @@ absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const Inpu
   ABSL_ASSIGN_OR_RETURN(const std::vector<runtime::InputBytes> input_bytes, DescribeInputs(inputs));
   ABSL_ASSIGN_OR_RETURN(std::vector<runtime::OutputBytes> output_bytes,
                         DescribeOutputs(*plan, requests));
+  ABSL_RETURN_IF_ERROR(CheckOutputBytes(output_bytes, options.max_output_bytes));
   const runtime::ExecutionContext context{
       .scratchpads = &shared_->scratchpads,
-      .team = threading::Team(&shared_->arena, shared_->options.threads_per_request),
+      .team = threading::Team(&shared_->arena, shared_->options.threads_per_request)
+                  .Until(options.stop),
       .interrupted = &options.interrupted};
   ABSL_RETURN_IF_ERROR(runtime::Execute(*plan, input_bytes, absl::MakeSpan(output_bytes), context));
 

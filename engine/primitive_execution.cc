@@ -94,6 +94,22 @@ absl::Status CheckArguments(const Primitive& primitive, absl::Span<const Primiti
   return absl::OkStatus();
 }
 
+absl::Status CheckOutputBytes(const Primitive& primitive, absl::Span<const PrimitiveOutput> outputs,
+                              int64_t limit) {
+  int64_t bytes = 0;
+  for (const PrimitiveOutput& output : outputs) {
+    const bool own = output.desc.IsZero() || output.desc.IsAny();
+    bytes += (own ? primitive.Desc(output.arg) : output.desc).SizeBytes();
+  }
+  if (bytes <= limit) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the outputs have ", bytes, " bytes, a message may have ", limit));
+}
+
+absl::Status Interrupted(const ExecutionResources& resources) {
+  return resources.interrupted ? resources.interrupted() : absl::OkStatus();
+}
+
 void Gather(absl::Span<const absl::string_view> pieces, std::byte* destination) {
   for (absl::string_view piece : pieces) {
     if (piece.empty()) continue;
@@ -210,6 +226,7 @@ absl::StatusOr<PrimitiveTimes> ExecuteWithReorders(const Primitive& primitive,
                                                    absl::Span<PrimitiveOutput> outputs,
                                                    const ExecutionResources& resources) {
   ABSL_RETURN_IF_ERROR(CheckArguments(primitive, inputs, outputs));
+  ABSL_RETURN_IF_ERROR(CheckOutputBytes(primitive, outputs, resources.max_output_bytes));
   const absl::Time start = absl::Now();
   Execution execution(primitive, resources);
   for (const PrimitiveInput& input : inputs) {
@@ -218,12 +235,15 @@ absl::StatusOr<PrimitiveTimes> ExecuteWithReorders(const Primitive& primitive,
   for (PrimitiveOutput& output : outputs) {
     ABSL_RETURN_IF_ERROR(execution.AddOutput(inputs, &output));
   }
+  ABSL_RETURN_IF_ERROR(Interrupted(resources));
   const absl::Time ready = absl::Now();
   ABSL_RETURN_IF_ERROR(execution.Run());
+  ABSL_RETURN_IF_ERROR(Interrupted(resources));
   const absl::Time done = absl::Now();
   for (PrimitiveOutput& output : outputs) {
     ABSL_RETURN_IF_ERROR(execution.ReorderOutput(&output));
   }
+  ABSL_RETURN_IF_ERROR(Interrupted(resources));
   return PrimitiveTimes{ready - start, done - ready, absl::Now() - done};
 }
 

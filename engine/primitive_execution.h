@@ -22,6 +22,8 @@ struct ExecutionResources {
   ScratchpadPool* scratchpads;  // for scratchpads and reordered inputs
   threading::Team team;
   cpu::Isa max_isa = cpu::BestIsa();
+  std::function<absl::Status()> interrupted;  // asked between reorders and the primitive
+  int64_t max_output_bytes = std::numeric_limits<int64_t>::max();
 };
 
 // The contract is Engine::ExecutePrimitive's. An input is given exactly once, and so is an output;
@@ -29,8 +31,10 @@ struct ExecutionResources {
 // larger than its elements (strides with gaps), the gaps are zero. Thread-safe for a primitive in
 // user scratchpad mode.
 //   kInvalidArgument    an argument that is missing, unknown, given twice, or of another shape,
-//   type or size kUnimplemented      a reorder that no implementation takes kResourceExhausted
-//   memory
+//                       type or size
+//   kUnimplemented      a reorder that no implementation takes
+//   kResourceExhausted  memory; outputs of more than max_output_bytes
+//   what `interrupted` returned
 absl::StatusOr<PrimitiveTimes> ExecuteWithReorders(const Primitive& primitive,
                                                    absl::Span<const PrimitiveInput> inputs,
                                                    absl::Span<PrimitiveOutput> outputs,

@@ -2,6 +2,7 @@
 #include "service/flags.h"
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
@@ -38,9 +39,11 @@ CLI::Option* Add(CLI::App* app, const std::string& name, Value* value, const std
 }
 
 void AddOptions(CLI::App* app, Flags* flags, Numbers* numbers) {
-  Add(app, "model_repository", &flags->model_repository,
-      "Directory with <model>/<version>/model.onnx");
-  Add(app, "model", &flags->model, "Serve this one ONNX file; one of the two is required");
+  // Their defaults come from the environment after parsing: a flag outdoes the other's default.
+  app->add_option("--model_repository", flags->model_repository,
+                  "Directory with <model>/<version>/model.onnx (TILEWIRE_MODEL_REPOSITORY)");
+  app->add_option("--model", flags->model,
+                  "Serve this one ONNX file; one of the two is required (TILEWIRE_MODEL)");
   Add(app, "host", &flags->server.host, "Address to listen on");
   Add(app, "port", &flags->server.port, "gRPC port; 0 picks a free one and prints it")
       ->check(CLI::Range(0, 65535));
@@ -67,6 +70,11 @@ void AddOptions(CLI::App* app, Flags* flags, Numbers* numbers) {
   app->add_flag("--list_implementations", flags->list_implementations,
                 "Print primitive x instruction set x type, mark what this machine uses, exit");
   app->set_version_flag("--version", absl::StrCat("tilewire-server ", kVersion));
+}
+
+std::string FromEnvironment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
 }
 
 int Fail(const std::string& what) {
@@ -98,6 +106,10 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   flags->engine.primitive_cache_bytes = numbers.primitive_cache_mb << 20;
   flags->server.max_message_bytes = numbers.max_message_mb << 20;
   if (flags->list_implementations) return std::nullopt;
+  if (flags->model.empty() && flags->model_repository.empty()) {
+    flags->model = FromEnvironment("TILEWIRE_MODEL");
+    flags->model_repository = FromEnvironment("TILEWIRE_MODEL_REPOSITORY");
+  }
   if (flags->model.empty() && flags->model_repository.empty()) {
     return Fail("one of --model_repository and --model is required (see --help)");
   }

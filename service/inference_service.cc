@@ -111,10 +111,9 @@ absl::Status InferenceService::Infer(const grpc::ByteBuffer& request, const RpcC
   const Model& model = *served->model;
   ABSL_RETURN_IF_ERROR(decoded.Bind(model.signature()));
 
-  RunOptions options;
-  options.interrupted = [&call] { return call.Interrupted(); };
-  ABSL_ASSIGN_OR_RETURN(std::vector<OutputTensor> outputs,
-                        model.Run(decoded.inputs(), decoded.outputs(), options));
+  ABSL_ASSIGN_OR_RETURN(
+      std::vector<OutputTensor> outputs,
+      model.Run(decoded.inputs(), decoded.outputs(), call.LimitsOfWork(max_message_bytes_)));
 
   inference::ModelInferResponse head;
   head.set_model_name(served->name);

@@ -19,9 +19,9 @@ using InferenceServiceBase = inference::GRPCInferenceService::WithRawCallbackMet
 
 class InferenceService final : public InferenceServiceBase {
  public:
-  // Both must outlive the service.
-  InferenceService(const ModelRepository* models, Scheduler* scheduler)
-      : models_(models), scheduler_(scheduler) {}
+  // Both must outlive the service. An answer of more than `max_message_bytes` is refused.
+  InferenceService(const ModelRepository* models, Scheduler* scheduler, int64_t max_message_bytes)
+      : models_(models), scheduler_(scheduler), max_message_bytes_(max_message_bytes) {}
 
   grpc::ServerUnaryReactor* ServerLive(grpc::CallbackServerContext* context,
                                        const inference::ServerLiveRequest* request,
@@ -53,6 +53,7 @@ class InferenceService final : public InferenceServiceBase {
 
   const ModelRepository* const models_;
   Scheduler* const scheduler_;
+  const int64_t max_message_bytes_;
 };
 
 }  // namespace tilewire::service

@@ -82,7 +82,10 @@ int Serve(const Flags& flags) {
   if (!server.ok()) return Refuse(server.status());
   spdlog::info("{} threads, {}", (*engine)->options().threads,
                std::string(cpu::IsaName((*engine)->options().max_isa)));
-  std::printf("tilewire-server listening on %s:%d\n", flags.server.host.c_str(), (*server)->port());
+  const bool ipv6 = flags.server.host.find(':') != std::string::npos;
+  std::printf(
+      ipv6 ? "tilewire-server listening on [%s]:%d\n" : "tilewire-server listening on %s:%d\n",
+      flags.server.host.c_str(), (*server)->port());
   std::fflush(stdout);
 
   int signal = 0;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
+#include "google/protobuf/wire_format_lite.h"
 #include "service/status_text.h"
 #include "spdlog/spdlog.h"
 
@@ -29,6 +30,13 @@ bool ParseVersion(absl::string_view text, int64_t* version) {
   return digits && absl::SimpleAtoi(text, version);
 }
 
+// What travels in a message's strings must be UTF-8, or no client can parse the message.
+bool IsUtf8(const std::string& text) {
+  using google::protobuf::internal::WireFormatLite;
+  return WireFormatLite::VerifyUtf8String(text.data(), static_cast<int>(text.size()),
+                                          WireFormatLite::PARSE, nullptr);
+}
+
 std::string ReadLabels(const std::string& path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return "";
@@ -39,7 +47,9 @@ std::string ReadLabels(const std::string& path) {
   }
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
-  return text.str();
+  if (IsUtf8(text.str())) return text.str();
+  spdlog::warn("{}: not read, it is not UTF-8", path);
+  return "";
 }
 
 // Entries of a directory in order of name; what cannot be read is empty.
@@ -64,16 +74,35 @@ absl::StatusOr<std::unique_ptr<ModelRepository>> ModelRepository::OpenDirectory(
   auto repository = std::make_unique<ModelRepository>();
   for (const fs::path& model : Entries(directory)) {
     if (!fs::is_directory(model, error)) continue;
-    for (const fs::path& version_directory : Entries(model)) {
-      int64_t version = 0;
-      if (!ParseVersion(version_directory.filename().string(), &version)) continue;
-      repository->Load(model.filename().string(), version,
-                       (version_directory / "model.onnx").string(), (model / "labels.txt").string(),
-                       engine);
+    if (!IsUtf8(model.filename().string())) {
+      spdlog::warn("{}: skipped, its name is not UTF-8", model.string());
+      continue;
     }
+    repository->LoadVersions(model.string(), engine);
   }
-  if (repository->models_.empty()) spdlog::warn("{}: no <model>/<version>/model.onnx", directory);
+  if (repository->models_.empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        "model repository '", directory,
+        "' holds no <model>/<version>/model.onnx, such as digits/1/model.onnx; for one file use "
+        "--model=FILE"));
+  }
   return repository;
+}
+
+void ModelRepository::LoadVersions(const std::string& directory, Engine* engine) {
+  const fs::path model(directory);
+  bool found = false;
+  for (const fs::path& entry : Entries(model)) {
+    int64_t version = 0;
+    if (!ParseVersion(entry.filename().string(), &version)) continue;
+    found = true;
+    Load(model.filename().string(), version, (entry / "model.onnx").string(),
+         (model / "labels.txt").string(), engine);
+  }
+  if (!found) {
+    spdlog::warn("{}: skipped, it has no folder of a version such as {}", directory,
+                 (model / "1" / "model.onnx").string());
+  }
 }
 
 absl::StatusOr<std::unique_ptr<ModelRepository>> ModelRepository::OpenFile(const std::string& path,

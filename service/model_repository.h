@@ -57,6 +57,8 @@ class ModelRepository {
  private:
   using ModelVersions = std::map<int64_t, std::shared_ptr<const ServedModel>>;
 
+  // Every version in a model's folder.
+  void LoadVersions(const std::string& directory, Engine* engine);
   void Load(const std::string& name, int64_t version, const std::string& path,
             const std::string& labels_path, Engine* engine);
 

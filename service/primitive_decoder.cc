@@ -265,10 +265,14 @@ int64_t DescribedBytes(const OpDesc& desc) {
   std::optional<int64_t> total = 0;
   for (const MemoryDesc* tensor : std::visit(Tensors(), desc)) {
     if (tensor->IsZero()) continue;
-    // Whatever layout the primitive chooses for `any`, it holds at least the elements.
+    // Whatever layout the primitive chooses for `any`, it holds at least the elements; strides of 0
+    // take fewer bytes, but as much work.
+    const std::optional<int64_t> count = ElementCount(tensor->dims());
+    const std::optional<int64_t> elements =
+        count ? CheckedMul(*count, SizeOf(tensor->data_type())) : std::nullopt;
+    if (!elements) return std::numeric_limits<int64_t>::max();
     total =
-        CheckedAdd(*total, tensor->IsAny() ? tensor->ElementCount() * SizeOf(tensor->data_type())
-                                           : tensor->SizeBytes());
+        CheckedAdd(*total, tensor->IsAny() ? *elements : std::max(*elements, tensor->SizeBytes()));
     if (!total) return std::numeric_limits<int64_t>::max();
   }
   return *total;

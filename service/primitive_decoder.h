@@ -26,7 +26,8 @@ absl::StatusOr<OpDesc> DecodeOperation(const v1::PrimitiveDesc& message);
 // Always in user scratchpad mode.
 absl::StatusOr<Attributes> DecodeAttributes(const v1::Attributes& message);
 
-// Bytes of all tensors of the descriptor, at least (`any` counts as dense); saturates.
+// Bytes of all tensors of the descriptor, at least (`any` and strides of 0 count as dense);
+// saturates.
 int64_t DescribedBytes(const OpDesc& desc);
 
 }  // namespace tilewire::service

@@ -14,6 +14,8 @@
 namespace tilewire::service {
 namespace {
 
+// All layouts of a primitive's tensors together, in messages of the largest size.
+constexpr int64_t kTensorBytesPerMessageByte = 8;
 constexpr int64_t kCatalogBytes = int64_t{64} << 20;
 
 absl::Status TooLarge(int64_t limit) {
@@ -139,10 +141,11 @@ absl::Status Answer(const grpc::ByteBuffer& request, Work work, grpc::ByteBuffer
 
 }  // namespace
 
-PrimitiveService::PrimitiveService(Engine* engine, Scheduler* scheduler, int64_t max_tensor_bytes)
+PrimitiveService::PrimitiveService(Engine* engine, Scheduler* scheduler, int64_t max_message_bytes)
     : engine_(engine),
       scheduler_(scheduler),
-      max_tensor_bytes_(max_tensor_bytes),
+      max_message_bytes_(max_message_bytes),
+      max_tensor_bytes_(kTensorBytesPerMessageByte * max_message_bytes),
       catalog_(engine->options().max_isa, kCatalogBytes) {}
 
 grpc::ServerUnaryReactor* PrimitiveService::Create(grpc::CallbackServerContext* context,
@@ -158,9 +161,9 @@ grpc::ServerUnaryReactor* PrimitiveService::Create(grpc::CallbackServerContext* 
 grpc::ServerUnaryReactor* PrimitiveService::Execute(grpc::CallbackServerContext* context,
                                                     const grpc::ByteBuffer* request,
                                                     grpc::ByteBuffer* response) {
-  return RpcCall::Start(context, scheduler_, [this, request, response](const RpcCall&) {
+  return RpcCall::Start(context, scheduler_, [this, request, response](const RpcCall& call) {
     return Answer<v1::ExecuteRequest, v1::ExecuteResponse>(
-        *request, [this](const auto& parsed, auto* answer) { return DoExecute(parsed, answer); },
+        *request, [&](const auto& parsed, auto* answer) { return DoExecute(parsed, call, answer); },
         response);
   });
 }
@@ -248,7 +251,7 @@ absl::Status PrimitiveService::DoCreate(const v1::CreateRequest& request,
   return absl::OkStatus();
 }
 
-absl::Status PrimitiveService::DoExecute(const v1::ExecuteRequest& request,
+absl::Status PrimitiveService::DoExecute(const v1::ExecuteRequest& request, const RpcCall& call,
                                          v1::ExecuteResponse* response) {
   Compiled compiled;
   if (request.which_case() == v1::ExecuteRequest::kPrimitive) {
@@ -265,7 +268,8 @@ absl::Status PrimitiveService::DoExecute(const v1::ExecuteRequest& request,
   ABSL_ASSIGN_OR_RETURN(std::vector<PrimitiveOutput> outputs,
                         DecodeOutputs(request, primitive, &budget));
   ABSL_ASSIGN_OR_RETURN(const PrimitiveTimes times,
-                        engine_->ExecutePrimitive(primitive, inputs, absl::MakeSpan(outputs)));
+                        engine_->ExecutePrimitive(primitive, inputs, absl::MakeSpan(outputs),
+                                                  call.LimitsOfWork(max_message_bytes_)));
   EncodeOutputs(outputs, response);
   response->set_implementation(primitive.info().name);
   response->set_reorder_in_ns(absl::ToInt64Nanoseconds(times.reorder_in));

@@ -23,9 +23,10 @@ using PrimitiveServiceBase = v1::PrimitiveService::WithRawCallbackMethod_Create<
 
 class PrimitiveService final : public PrimitiveServiceBase {
  public:
-  // A request whose tensors, in all layouts together, exceed `max_tensor_bytes` is refused. Engine
-  // and scheduler must outlive the service.
-  PrimitiveService(Engine* engine, Scheduler* scheduler, int64_t max_tensor_bytes);
+  // An answer of more than `max_message_bytes` is refused, and so is a primitive whose tensors, in
+  // all layouts together, would need some such messages. Engine and scheduler must outlive the
+  // service.
+  PrimitiveService(Engine* engine, Scheduler* scheduler, int64_t max_message_bytes);
 
   grpc::ServerUnaryReactor* Create(grpc::CallbackServerContext* context,
                                    const grpc::ByteBuffer* request,
@@ -49,10 +50,12 @@ class PrimitiveService final : public PrimitiveServiceBase {
   absl::StatusOr<Compiled> CompileMessage(const v1::PrimitiveDesc& message);
 
   absl::Status DoCreate(const v1::CreateRequest& request, v1::CreateResponse* response);
-  absl::Status DoExecute(const v1::ExecuteRequest& request, v1::ExecuteResponse* response);
+  absl::Status DoExecute(const v1::ExecuteRequest& request, const RpcCall& call,
+                         v1::ExecuteResponse* response);
 
   Engine* const engine_;
   Scheduler* const scheduler_;
+  const int64_t max_message_bytes_;
   const int64_t max_tensor_bytes_;
   PrimitiveCatalog catalog_;
 };

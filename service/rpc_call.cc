@@ -25,6 +25,12 @@ absl::Status RpcCall::Interrupted() const {
   return absl::OkStatus();
 }
 
+RunOptions RpcCall::LimitsOfWork(int64_t max_output_bytes) const {
+  return {.interrupted = [this] { return Interrupted(); },
+          .stop = &cancelled_,
+          .max_output_bytes = max_output_bytes};
+}
+
 void RpcCall::End(const absl::Status& status) { Finish(ToGrpcStatus(status)); }
 
 void RpcCall::Refuse(const absl::Status& status, const Scheduler& scheduler) {

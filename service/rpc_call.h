@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "engine/engine.h"
 #include "grpcpp/grpcpp.h"
 #include "service/scheduler.h"
 
@@ -38,6 +39,10 @@ class RpcCall final : public grpc::ServerUnaryReactor {
 
   // kCancelled if the client gave up, kDeadlineExceeded if its time is over.
   absl::Status Interrupted() const;
+
+  // Ends work for this call early when Interrupted(), and refuses answers beyond
+  // `max_output_bytes`. Valid as long as the call.
+  RunOptions LimitsOfWork(int64_t max_output_bytes) const;
 
  private:
   explicit RpcCall(grpc::CallbackServerContext* context) : context_(context) {}

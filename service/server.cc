@@ -10,9 +10,6 @@
 namespace tilewire::service {
 namespace {
 
-// All layouts of a primitive's tensors together, in messages of the largest size.
-constexpr int64_t kTensorBytesPerMessageByte = 8;
-
 // How long streams that do not end by themselves (health's Watch) may hold up the end.
 constexpr std::chrono::milliseconds kShutdownGrace{500};
 
@@ -20,8 +17,8 @@ constexpr std::chrono::milliseconds kShutdownGrace{500};
 
 Server::Server(Engine* engine, const ModelRepository* models, const ServerOptions& options)
     : scheduler_(&engine->arena(), options.max_queue),
-      inference_(models, &scheduler_),
-      primitives_(engine, &scheduler_, kTensorBytesPerMessageByte * options.max_message_bytes) {}
+      inference_(models, &scheduler_, options.max_message_bytes),
+      primitives_(engine, &scheduler_, options.max_message_bytes) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(Engine* engine, const ModelRepository* models,
                                                       const ServerOptions& options) {
@@ -41,7 +38,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Engine* engine, const Mode
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr || server->port_ == 0) {
     return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", address, ": the port is in use or not allowed"));
+        absl::StrCat("cannot listen on ", address,
+                     ": no such address here, or the port is in use or not allowed"));
   }
   server->PublishHealth(*models);
   return server;

@@ -8,6 +8,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
+if [[ ${1:-} == --help ]]; then sed -n '3,7s/^# \{0,1\}//p' "$0"; exit 0; fi
+
 deploy/install_deps.sh --tests || { echo "0 passed, 1 failed"; exit 1; }
 
 targets=("$@")

@@ -44,9 +44,15 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.parse_complete_callback([&] {
     const size_t colon = server.address.rfind(':');
-    if (!host.empty()) server.address = absl::StrCat(host, server.address.substr(colon));
-    if (port != 0)
-      server.address = absl::StrCat(server.address.substr(0, server.address.rfind(':')), ":", port);
+    if (colon == std::string::npos) {
+      throw CLI::ValidationError(
+          "--server",
+          absl::StrCat("'", server.address, "' is not HOST:PORT, such as 127.0.0.1:8001"));
+    }
+    const std::string given_host = server.address.substr(0, colon);
+    const std::string given_port = server.address.substr(colon + 1);
+    server.address = absl::StrCat(host.empty() ? given_host : host, ":",
+                                  port == 0 ? given_port : absl::StrCat(port));
   });
   tilewire::client::AddModelsCommand(&app, server, &exit_code);
   tilewire::client::AddInferCommand(&app, server, &exit_code);

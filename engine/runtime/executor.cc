@@ -28,8 +28,11 @@ class Execution {
     for (size_t i = 0; i < inputs.size(); ++i)
       ABSL_RETURN_IF_ERROR(ReadInput(plan_.inputs[i], inputs[i]));
     for (size_t i = 0; i < plan_.steps.size(); ++i) {
+      ABSL_RETURN_IF_ERROR(Interrupted());
       ABSL_RETURN_IF_ERROR(RunStep(plan_.steps[i], PrimitiveOf(static_cast<int>(i))));
     }
+    // A step that was cut short left nothing to answer with.
+    ABSL_RETURN_IF_ERROR(Interrupted());
     for (OutputBytes& output : outputs) ABSL_RETURN_IF_ERROR(WriteOutput(output));
     return absl::OkStatus();
   }
@@ -88,9 +91,12 @@ class Execution {
     return *plan_.steps[step].primitive;
   }
 
+  absl::Status Interrupted() const {
+    const bool asks = context_.interrupted != nullptr && *context_.interrupted;
+    return asks ? (*context_.interrupted)() : absl::OkStatus();
+  }
+
   absl::Status RunStep(const Step& step, const Primitive& primitive) {
-    if (context_.interrupted != nullptr && *context_.interrupted)
-      ABSL_RETURN_IF_ERROR((*context_.interrupted)());
     ExecuteArgs args;
     for (const Binding& binding : step.bindings) {
       args.Set(binding.arg, binding.buffer >= 0 ? buffers_[binding.buffer] : binding.constant);

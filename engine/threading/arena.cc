@@ -68,8 +68,12 @@ void Arena::ParallelFor(int64_t count, int max_threads, absl::FunctionRef<void(i
 void Arena::Enqueue(absl::AnyInvocable<void()> task) { workers_->Enqueue(std::move(task)); }
 
 void Team::ParallelFor(int64_t count, absl::FunctionRef<void(int64_t)> body) const {
-  if (threads_ <= 1 || arena_ == nullptr) return RunSerially(count, body);
-  arena_->ParallelFor(count, threads_, body);
+  const auto unless_stopped = [this, body](int64_t piece) {
+    if (!stop_->load(std::memory_order_relaxed)) body(piece);
+  };
+  const absl::FunctionRef<void(int64_t)> work = stop_ == nullptr ? body : unless_stopped;
+  if (threads_ <= 1 || arena_ == nullptr) return RunSerially(count, work);
+  arena_->ParallelFor(count, threads_, work);
 }
 
 }  // namespace tilewire::threading

@@ -5,6 +5,7 @@
 #ifndef ENGINE_THREADING_ARENA_H_
 #define ENGINE_THREADING_ARENA_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -49,12 +50,22 @@ class Team {
   Team(Arena* arena, int threads) : arena_(arena), threads_(threads) {}
 
   int threads() const { return threads_; }
+
+  // The same team for work that may end early: once `*stop` is true, pieces that have not begun are
+  // left out and what the loops computed is worthless. `stop` outlives the team and stays true.
+  Team Until(const std::atomic<bool>* stop) const {
+    Team team = *this;
+    team.stop_ = stop;
+    return team;
+  }
+
   // As Arena::ParallelFor; a plain loop (denormals flushed) when one thread is allowed.
   void ParallelFor(int64_t count, absl::FunctionRef<void(int64_t)> body) const;
 
  private:
   Arena* arena_;
   int threads_;
+  const std::atomic<bool>* stop_ = nullptr;
 };
 
 }  // namespace tilewire::threading

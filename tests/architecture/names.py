@@ -117,6 +117,19 @@ def implementations(tree):
     return rows
 
 
+def check_operator_list(tree):
+    """engine/graph/README.md lists the operators of the table."""
+    table, readme = "engine/graph/ops/op_table.cc", "engine/graph/README.md"
+    if table not in tree.files:
+        return []
+    known = set(re.findall(r'^    \{"(\w+)"', tree.text(table), re.M))
+    document = tree.text(readme) if readme in tree.files else ""
+    section = document.partition("## Operators")[2].partition("**To add")[0]
+    listed = set(re.findall(r"`([A-Z]\w*)`", section))
+    return ([f"{readme}: operator {name} is not listed" for name in sorted(known - listed)] +
+            [f"{readme}: operator {name} is not in {table}" for name in sorted(listed - known)])
+
+
 def check_implementation_files(tree):
     rows = implementations(tree)
     problems = [f"{path}: {name} has no engine/primitives/{name}.cc" for path, name in rows

@@ -38,6 +38,7 @@ expect 0 'serves digits' probe --model=digits
 expect 1 'NOT_FOUND' probe --model=nope
 expect 1 'UNAVAILABLE.*127.0.0.1:1 ' probe --server=127.0.0.1:1 --timeout=0.2
 expect 1 'UNAVAILABLE.*127.0.0.1:1 ' models --host=127.0.0.1 --port=1 --connect_timeout=0.2
+expect 2 'not HOST:PORT' models --server=localhost --host=127.0.0.1
 expect 0 'digits.* ready' models
 expect 0 'image FP32 Nx3x24x20' models --model=digits
 expect 1 'NOT_FOUND' models --model=nope
@@ -96,6 +97,14 @@ expect 2 'kernel' primitive pooling --src=1x2x3x4
 
 expect 0 '^[* ] avx2 +pooling/avx2_f32 +f32' implementations --primitive=pooling
 expect 0 '^\* baseline +reorder/reference +f32 bf16 f16 s32 s8 u8' implementations
+
+# A repository without a model serves nothing and says what one looks like.
+mkdir -p "$TEST_TMPDIR/empty/digits"
+refused=$(service/tilewire-server --model_repository="$TEST_TMPDIR/empty" 2>&1)
+[[ $? -eq 2 && $refused == *digits*skipped*'<model>/<version>/model.onnx'* ]] || {
+  echo "FAILED: an empty repository: $refused"
+  failures=$((failures + 1))
+}
 
 stop_server
 expect 1 'UNAVAILABLE' probe --timeout=0.2

@@ -86,6 +86,14 @@ std::vector<RefusedCase> Refused() {
        absl::StrCat("inner_product { src ", Md("1,65536", "any"), " weights ",
                     Md("65536,65536", "any"), " dst ", Md("1,65536", "any"), "}"),
        large},
+      {"a few bytes seen as a trillion elements by strides of 0",
+       Relu("{ dims: [1, 1099511627776, 1, 1] type: DATA_TYPE_F32 "
+            "strides { values: [0, 0, 0, 0] } }"),
+       large},
+      {"strides of 0 whose elements overflow",
+       Relu("{ dims: [1099511627776, 1099511627776] type: DATA_TYPE_F32 "
+            "strides { values: [0, 0] } }"),
+       bad},
       {"as many bytes as there are addresses",
        Relu("{ dims: [2, 2] type: DATA_TYPE_F32 strides { values: [1152921504606846976, 1] } }"),
        large},
@@ -152,6 +160,13 @@ TEST_F(PrimitiveRefusalTest, ExecuteSaysWhatIsWrong) {
          want(r, 17,
               "{ dims: [1, 1, 1, 4] type: DATA_TYPE_F32 "
               "strides { values: [1, 1, 1, 288230376151711744] } }");
+       },
+       StatusCode::RESOURCE_EXHAUSTED},
+      {"an output larger than a message",
+       [&](auto* r) {
+         want(r, 17,
+              "{ dims: [1, 1, 1, 4] type: DATA_TYPE_F32 "
+              "strides { values: [1, 1, 1, 20000000] } }");
        },
        StatusCode::RESOURCE_EXHAUSTED},
       {"thousands of inputs",

@@ -162,6 +162,23 @@ TEST_F(PrimitiveServiceTest, AnIdOutlivesTheCompiledCode) {
   EXPECT_THAT(ValuesOf(response.outputs(0)), ElementsAreArray(test.expected));
 }
 
+// Minutes of work in a layout that only the plain loops take: the deadline ends it in its middle.
+TEST_F(PrimitiveServiceTest, ADeadlineEndsLongWorkAndTheServerServesOn) {
+  Start();
+  const std::string src = Md("1,400,100,100", "chwn"), weights = Md("400,400,7,7", "hwio");
+  v1::ExecuteRequest request;
+  *request.mutable_primitive() = FromText<v1::PrimitiveDesc>(absl::StrCat(
+      "convolution { src ", src, " weights ", weights, " dst ", Md("1,400,94,94", "chwn"), "}"));
+  *request.add_inputs() = ToMessage({1, src, std::vector<float>(4000000)});
+  *request.add_inputs() = ToMessage({33, weights, std::vector<float>(400 * 400 * 49)});
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(1));
+  v1::ExecuteResponse response;
+  EXPECT_EQ(stub_->Execute(&context, request, &response).error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  server_->Drain();  // returns: nothing works on what nobody waits for
+}
+
 TEST_F(PrimitiveServiceTest, CacheStatisticsCount) {
   Start();
   const v1::CacheStatisticsResponse before = Statistics();

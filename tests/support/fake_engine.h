@@ -98,7 +98,8 @@ class FakeEngine final : public Engine {
   }
   absl::StatusOr<PrimitiveTimes> ExecutePrimitive(const Primitive&,
                                                   absl::Span<const PrimitiveInput>,
-                                                  absl::Span<PrimitiveOutput>) override {
+                                                  absl::Span<PrimitiveOutput>,
+                                                  const RunOptions&) override {
     return absl::UnimplementedError("a fake engine has no primitives");
   }
   CacheStatistics cache_statistics() const override { return {}; }

@@ -193,6 +193,39 @@ TEST_F(ModelErrorsTest, InterruptionEndsTheRunBetweenSteps) {
   EXPECT_EQ(asked, 3);
 }
 
+// Steps that were cut short computed nothing: the question after the last one must be asked.
+TEST_F(ModelErrorsTest, AfterTheLastStepTheRunAsksOnceMore) {
+  int all = 0, asked = 0;
+  const std::vector<InputTensor> inputs = {{{1, 3, 9, 7}, Layout::kNchw, {BytesOf(image_)}}};
+  EXPECT_TRUE(RunOn(inputs, {},
+                    {.interrupted =
+                         [&] {
+                           ++all;
+                           return absl::OkStatus();
+                         }})
+                  .ok());
+  const std::atomic<bool> stop = true;
+  const RunOptions options{
+      .interrupted =
+          [&] { return ++asked < all ? absl::OkStatus() : absl::CancelledError("left"); },
+      .stop = &stop};
+  EXPECT_EQ(RunOn(inputs, {}, options), absl::CancelledError("left"));
+  EXPECT_EQ(asked, all);
+}
+
+TEST_F(ModelErrorsTest, AnAnswerBeyondTheLimitIsRefusedBeforeAnyWork) {
+  int asked = 0;
+  const RunOptions options{.interrupted =
+                               [&] {
+                                 ++asked;
+                                 return absl::OkStatus();
+                               },
+                           .max_output_bytes = 8};
+  EXPECT_EQ(RunOn({{{1, 3, 9, 7}, Layout::kNchw, {BytesOf(image_)}}}, {}, options).code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(asked, 0);
+}
+
 TEST_F(ModelErrorsTest, ExplainNamesEveryStepAndTheBatchMustBePositive) {
   const auto steps = subject_.model->Explain(2);
   ASSERT_TRUE(steps.ok()) << steps.status();

@@ -114,6 +114,21 @@ TEST(ArenaTest, TaskEnqueuedByATaskRuns) {
   done.WaitForNotification();
 }
 
+TEST(ArenaTest, AStoppedTeamLeavesOutPiecesThatHaveNotBegun) {
+  Arena arena(2);
+  for (const Team& team : {Team(&arena), Team::Serial()}) {
+    std::atomic<bool> stop = false;
+    std::atomic<int64_t> pieces = 0;
+    team.Until(&stop).ParallelFor(1000000, [&](int64_t) {
+      if (++pieces == 10) stop = true;
+    });
+    EXPECT_GE(pieces, 10);
+    EXPECT_LT(pieces, 20);
+    team.ParallelFor(10, [&](int64_t) { ++pieces; });
+    EXPECT_GE(pieces, 20);
+  }
+}
+
 // While a task waits for its own loop, it must not start another request on its stack.
 TEST(ArenaTest, WaitingLoopTakesNoEnqueuedTask) {
   std::atomic<int> nested = 0;
