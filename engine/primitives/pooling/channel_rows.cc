@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/pooling/axis.h"
 #include "engine/primitives/pooling/implementations.h"
 #include "engine/primitives/pooling/row_generator.h"
 
@@ -53,30 +54,6 @@ absl::Status RequireLayouts(cpu::Isa isa, const PoolingDesc& desc) {
   return absl::OkStatus();
 }
 
-// One spatial dimension; depth and height that a tensor lacks are of size 1.
-struct Axis {
-  int64_t in = 1, out = 1, kernel = 1, stride = 1, padding = 0;
-  int64_t src_stride = 0, dst_stride = 0;  // bytes
-
-  // The part of window `o` that lies in src.
-  int64_t Begin(int64_t o) const { return std::max<int64_t>(o * stride - padding, 0); }
-  int64_t Taps(int64_t o) const { return std::min(o * stride - padding + kernel, in) - Begin(o); }
-};
-
-// `back` counts from W: 0 is width, 1 height, 2 depth.
-Axis AxisOf(const PoolingDesc& desc, int back) {
-  const int d = static_cast<int>(desc.kernel.size()) - 1 - back;
-  if (d < 0) return {};
-  const int64_t size = SizeOf(desc.src.data_type());
-  return {desc.src.dim(d + 2),
-          desc.dst.dim(d + 2),
-          desc.kernel[d],
-          desc.strides[d],
-          desc.padding_left[d],
-          desc.src.stride(d + 2) * size,
-          desc.dst.stride(d + 2) * size};
-}
-
 // Each edge output is code of its own, and offsets are 32-bit.
 absl::Status RequireSizes(const PoolingDesc& desc) {
   const Axis w = AxisOf(desc, 0);
@@ -94,8 +71,6 @@ absl::Status RequireSizes(const PoolingDesc& desc) {
 
 RowShape RowShapeOf(cpu::Isa isa, const PoolingDesc& desc, int tail_lanes) {
   const Axis w = AxisOf(desc, 0);
-  int64_t window = 1;
-  for (int64_t kernel : desc.kernel) window *= kernel;
   return {isa,
           desc.algorithm,
           desc.src.data_type(),
@@ -108,7 +83,7 @@ RowShape RowShapeOf(cpu::Isa isa, const PoolingDesc& desc, int tail_lanes) {
           w.kernel,
           w.stride,
           w.padding,
-          window};
+          WindowOf(desc)};
 }
 
 // The channels of one vector.

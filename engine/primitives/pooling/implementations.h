@@ -35,6 +35,17 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2Integer(const PoolingDesc& 
                                                              const Attributes& attributes,
                                                              absl::string_view name);
 
+absl::StatusOr<PoolingDesc> ResolveAvx512Plain(const PoolingDesc& desc,
+                                               const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512Plain(const PoolingDesc& desc,
+                                                             const Attributes& attributes,
+                                                             absl::string_view name);
+
+absl::StatusOr<PoolingDesc> ResolveAvx2Plain(const PoolingDesc& desc, const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2Plain(const PoolingDesc& desc,
+                                                           const Attributes& attributes,
+                                                           absl::string_view name);
+
 absl::StatusOr<PoolingDesc> ResolveReference(const PoolingDesc& desc, const Attributes& attributes);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const PoolingDesc& desc,
                                                            const Attributes& attributes,

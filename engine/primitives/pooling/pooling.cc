@@ -101,8 +101,10 @@ absl::Span<const Implementation<PoolingDesc>> PoolingImplementations() {
   static constexpr Implementation<PoolingDesc> kRows[] = {
       {"pooling/avx512_f32", cpu::Isa::kAvx512, ResolveAvx512F32, CreateAvx512F32},
       {"pooling/avx512_integer", cpu::Isa::kAvx512, ResolveAvx512Integer, CreateAvx512Integer},
+      {"pooling/avx512_plain", cpu::Isa::kAvx512, ResolveAvx512Plain, CreateAvx512Plain},
       {"pooling/avx2_f32", cpu::Isa::kAvx2, ResolveAvx2F32, CreateAvx2F32},
       {"pooling/avx2_integer", cpu::Isa::kAvx2, ResolveAvx2Integer, CreateAvx2Integer},
+      {"pooling/avx2_plain", cpu::Isa::kAvx2, ResolveAvx2Plain, CreateAvx2Plain},
       {"pooling/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
   };
   return kRows;

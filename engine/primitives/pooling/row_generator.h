@@ -62,7 +62,7 @@ class RowGenerator final : public jit::Generator {
   bool has_tail() const { return shape_.tail_lanes != 0; }
   int vector_bytes() const { return shape_.lanes * (is_max() && is_byte() ? 1 : 4); }
   bool is_wide() const { return is_avx512() && shape_.lanes != 8; }  // 32 registers
-  int step() const { return is_wide() ? 16 : 10; }  // outputs in registers at once
+  int step() const { return is_wide() ? 16 : 10; }                   // outputs in registers at once
   Xbyak::Xmm Vector(int index) const;
   Xbyak::Xmm Scratch(int i) const { return Vector((is_wide() ? 29 : 13) + i); }
 
