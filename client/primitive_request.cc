@@ -66,6 +66,16 @@ const v1::MemoryDesc* DescribedSrc(const v1::PrimitiveDesc& desc) {
       return &desc.shuffle().src();
     case v1::PrimitiveDesc::kReorder:
       return &desc.reorder().src();
+    case v1::PrimitiveDesc::kDeconvolution:
+      return &desc.deconvolution().src();
+    case v1::PrimitiveDesc::kLrn:
+      return &desc.lrn().src();
+    case v1::PrimitiveDesc::kBinary:
+      return &desc.binary().src0();
+    case v1::PrimitiveDesc::kBatchNormalization:
+      return &desc.batch_normalization().src();
+    case v1::PrimitiveDesc::kResampling:
+      return &desc.resampling().src();
     default:
       return nullptr;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/primitive_text.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/ascii.h"
@@ -95,8 +96,24 @@ void AddBias(const PrimitiveText& text, int64_t channels, Op* op) {
   op->mutable_bias()->set_type(v1::DATA_TYPE_F32);
 }
 
-absl::Status FillConvolution(const PrimitiveText& text, const v1::MemoryDesc& src,
-                             v1::Convolution* op) {
+// [O, I, ...] of all groups to [G, O/G, I, ...].
+absl::Status CutGroups(const PrimitiveText& text, v1::MemoryDesc* weights) {
+  if (text.groups < 1 || weights->dims(0) % text.groups != 0) {
+    return Invalid("--groups", absl::StrCat(text.groups),
+                   "a divisor of the number of output channels");
+  }
+  if (text.groups == 1) return absl::OkStatus();
+  weights->set_dims(0, weights->dims(0) / text.groups);
+  std::vector<int64_t> dims = DimsOf(*weights);
+  dims.insert(dims.begin(), text.groups);
+  weights->mutable_dims()->Assign(dims.begin(), dims.end());
+  return absl::OkStatus();
+}
+
+// A convolution or, with the sizes of src and dst exchanged, a deconvolution.
+template <typename Op>
+absl::Status FillConvolution(const PrimitiveText& text, const v1::MemoryDesc& src, bool transposed,
+                             Op* op) {
   absl::StatusOr<v1::MemoryDesc> weights = ParseMemoryDesc(text.weights);
   if (!weights.ok()) return weights.status();
   const int rank = src.dims_size() - 2;
@@ -106,32 +123,29 @@ absl::Status FillConvolution(const PrimitiveText& text, const v1::MemoryDesc& sr
   absl::Status status = ParseWindow(text, rank, op);
   status.Update(ParseSpatial("--dilations", text.dilations, rank, op->mutable_dilations()));
   if (!status.ok()) return status;
-  auto algorithm = ParseEnum<v1::ConvolutionAlgorithm>(
-      "--algorithm", "CONVOLUTION_", text.algorithm.empty() ? "auto" : text.algorithm);
-  if (!algorithm.ok()) return algorithm.status();
-  op->set_algorithm(*algorithm);
   std::vector<int64_t> dst = {src.dims(0), weights->dims(0)};
   for (int i = 0; i < rank; ++i) {
     const int64_t window = (weights->dims(i + 2) - 1) * (op->dilations(i) + 1) + 1;
-    dst.push_back(OutputSize(src.dims(i + 2), op->padding_left(i), op->padding_right(i), window,
-                             op->strides(i)));
+    const int64_t left = op->padding_left(i), right = op->padding_right(i);
+    dst.push_back(transposed ? (src.dims(i + 2) - 1) * op->strides(i) + window - left - right
+                             : OutputSize(src.dims(i + 2), left, right, window, op->strides(i)));
   }
   AddBias(text, weights->dims(0), op);
-  if (text.groups < 1 || weights->dims(0) % text.groups != 0) {
-    return Invalid("--groups", absl::StrCat(text.groups),
-                   "a divisor of the number of output channels");
-  }
-  if (text.groups > 1) {
-    weights->set_dims(0, weights->dims(0) / text.groups);
-    std::vector<int64_t> dims = DimsOf(*weights);
-    dims.insert(dims.begin(), text.groups);
-    weights->mutable_dims()->Assign(dims.begin(), dims.end());
-  }
+  if (absl::Status cut = CutGroups(text, &*weights); !cut.ok()) return cut;
   *op->mutable_src() = src;
   *op->mutable_weights() = *weights;
   LetChoose(op->mutable_src());
   LetChoose(op->mutable_weights());
   return FillDst(text, dst, src.type(), op->mutable_dst());
+}
+
+absl::Status FillConvolution(const PrimitiveText& text, const v1::MemoryDesc& src,
+                             v1::Convolution* op) {
+  auto algorithm = ParseEnum<v1::ConvolutionAlgorithm>(
+      "--algorithm", "CONVOLUTION_", text.algorithm.empty() ? "auto" : text.algorithm);
+  if (!algorithm.ok()) return algorithm.status();
+  op->set_algorithm(*algorithm);
+  return FillConvolution(text, src, /*transposed=*/false, op);
 }
 
 absl::Status FillInnerProduct(const PrimitiveText& text, const v1::MemoryDesc& src,
@@ -178,6 +192,88 @@ absl::Status FillEltwise(const PrimitiveText& text, const v1::MemoryDesc& src, v
   return FillDst(text, DimsOf(src), src.type(), op->mutable_dst());
 }
 
+absl::Status FillMatmul(const PrimitiveText& text, const v1::MemoryDesc& src, v1::Matmul* op) {
+  absl::StatusOr<v1::MemoryDesc> weights = ParseMemoryDesc(text.weights);
+  if (!weights.ok()) return weights.status();
+  const int rank = src.dims_size();
+  if (rank < 2 || weights->dims_size() != rank) {
+    return Invalid("--weights", text.weights, "of the rank of --src: KxN for MxK");
+  }
+  std::vector<int64_t> dst = DimsOf(src);
+  for (int d = 0; d < rank - 2; ++d) dst[d] = std::max(dst[d], weights->dims(d));
+  dst[rank - 1] = weights->dims(rank - 1);
+  *op->mutable_src() = src;
+  *op->mutable_weights() = *weights;
+  if (text.bias) {
+    std::vector<int64_t> bias(rank, 1);
+    bias[rank - 1] = dst[rank - 1];
+    op->mutable_bias()->mutable_dims()->Assign(bias.begin(), bias.end());
+    op->mutable_bias()->set_type(v1::DATA_TYPE_F32);
+  }
+  return FillDst(text, dst, src.type(), op->mutable_dst());
+}
+
+// With a dst of src's dims unless one is given.
+template <typename Op>
+absl::Status FillSrcAndDst(const PrimitiveText& text, const v1::MemoryDesc& src, Op* op) {
+  *op->mutable_src() = src;
+  return FillDst(text, DimsOf(src), src.type(), op->mutable_dst());
+}
+
+template <typename Op>
+absl::Status FillNormalization(const PrimitiveText& text, const v1::MemoryDesc& src, Op* op) {
+  op->set_epsilon(text.eps);
+  op->set_use_global_stats(text.global_stats);
+  op->set_use_scale_shift(text.scale_shift);
+  return FillSrcAndDst(text, src, op);
+}
+
+absl::Status FillLrn(const PrimitiveText& text, const v1::MemoryDesc& src, v1::Lrn* op) {
+  auto algorithm = ParseEnum<v1::LrnAlgorithm>(
+      "--algorithm", "LRN_", text.algorithm.empty() ? "across_channels" : text.algorithm);
+  if (!algorithm.ok()) return algorithm.status();
+  op->set_algorithm(*algorithm);
+  op->set_local_size(text.local_size);
+  op->set_alpha(text.alpha);
+  op->set_beta(text.beta);
+  op->set_k(text.k);
+  return FillSrcAndDst(text, src, op);
+}
+
+absl::Status FillBinary(const PrimitiveText& text, const std::vector<v1::MemoryDesc>& srcs,
+                        v1::Binary* op) {
+  if (srcs.size() != 2) {
+    return Invalid("--src", absl::StrJoin(text.srcs, " "), "two tensors, which binary takes");
+  }
+  auto algorithm = ParseEnum<v1::BinaryAlgorithm>("--algorithm", "BINARY_",
+                                                  text.algorithm.empty() ? "add" : text.algorithm);
+  if (!algorithm.ok()) return algorithm.status();
+  op->set_algorithm(*algorithm);
+  *op->mutable_src0() = srcs[0];
+  *op->mutable_src1() = srcs[1];
+  return FillDst(text, DimsOf(srcs[0]), srcs[0].type(), op->mutable_dst());
+}
+
+absl::Status FillResampling(const PrimitiveText& text, const v1::MemoryDesc& src,
+                            v1::Resampling* op) {
+  auto algorithm = ParseEnum<v1::ResamplingAlgorithm>(
+      "--algorithm", "RESAMPLING_", text.algorithm.empty() ? "nearest" : text.algorithm);
+  if (!algorithm.ok()) return algorithm.status();
+  op->set_algorithm(*algorithm);
+  return FillSrcAndDst(text, src, op);
+}
+
+absl::Status FillReduction(const PrimitiveText& text, const v1::MemoryDesc& src,
+                           v1::Reduction* op) {
+  auto algorithm = ParseEnum<v1::ReductionAlgorithm>(
+      "--algorithm", "REDUCTION_", text.algorithm.empty() ? "sum" : text.algorithm);
+  if (!algorithm.ok()) return algorithm.status();
+  op->set_algorithm(*algorithm);
+  op->set_p(text.p);
+  op->set_eps(text.eps);
+  return FillSrcAndDst(text, src, op);
+}
+
 // Sum and concat: `dims` of dst follow from the sources.
 template <typename Op>
 absl::Status FillSources(const PrimitiveText& text, std::vector<int64_t> dims,
@@ -201,6 +297,26 @@ absl::Status FillConcat(const PrimitiveText& text, const std::vector<v1::MemoryD
     dims[text.axis] += src.dims(text.axis);
   }
   return FillSources(text, dims, srcs.front(), srcs, op);
+}
+
+// The primitives with one source whose kinds are not in FillOperation.
+absl::Status FillOneSource(const PrimitiveText& text, const v1::MemoryDesc& src,
+                           v1::PrimitiveDesc* desc) {
+  if (text.kind == "deconvolution") {
+    return FillConvolution(text, src, /*transposed=*/true, desc->mutable_deconvolution());
+  }
+  if (text.kind == "matmul") return FillMatmul(text, src, desc->mutable_matmul());
+  if (text.kind == "lrn") return FillLrn(text, src, desc->mutable_lrn());
+  if (text.kind == "resampling") return FillResampling(text, src, desc->mutable_resampling());
+  if (text.kind == "reduction") return FillReduction(text, src, desc->mutable_reduction());
+  if (text.kind == "batch_normalization") {
+    return FillNormalization(text, src, desc->mutable_batch_normalization());
+  }
+  if (text.kind == "layer_normalization") {
+    return FillNormalization(text, src, desc->mutable_layer_normalization());
+  }
+  return Invalid("primitive", text.kind,
+                 absl::StrCat("one of ", absl::StrJoin(kPrimitiveKinds, ", ")));
 }
 
 absl::Status FillOperation(const PrimitiveText& text, const std::vector<v1::MemoryDesc>& srcs,
@@ -238,8 +354,8 @@ absl::Status FillOperation(const PrimitiveText& text, const std::vector<v1::Memo
     *desc->mutable_reorder()->mutable_src() = src;
     return FillDst(text, DimsOf(src), src.type(), desc->mutable_reorder()->mutable_dst());
   }
-  return Invalid("primitive", text.kind,
-                 absl::StrCat("one of ", absl::StrJoin(kPrimitiveKinds, ", ")));
+  if (text.kind == "binary") return FillBinary(text, srcs, desc->mutable_binary());
+  return FillOneSource(text, src, desc);
 }
 
 }  // namespace

@@ -18,25 +18,40 @@
 namespace tilewire::client {
 
 struct PrimitiveText {
-  std::string
-      kind;  // convolution, inner_product, pooling, eltwise, softmax, sum, concat, shuffle, reorder
-  std::vector<std::string> srcs;  // one; several for sum and concat
+  std::string kind;               // one of kPrimitiveKinds
+  std::vector<std::string> srcs;  // one; two for binary, several for sum and concat
   std::string weights;            // [O, I/groups, ...]
   std::string dst;                // empty: the shape follows and the primitive chooses the layout
-  bool bias = false, backward = false;
+  bool bias = false, backward = false, global_stats = false, scale_shift = false;
   std::string strides = "1", dilations = "0", padding = "0", padding_right, kernel;
   int64_t groups = 1, group_size = 1;
   int axis = 1;
   std::string
       algorithm;  // convolution auto|direct|winograd, pooling max|avg_..., eltwise relu|tanh|...
-  float alpha = 0, beta = 0;
+  float alpha = 0, beta = 0, k = 1;   // of eltwise and lrn; k of lrn
+  float p = 2, eps = 1e-5f;           // of reductions; eps of normalizations too
+  int64_t local_size = 5;             // of lrn
   std::vector<float> scales;          // of sum; 1 if none
   std::vector<std::string> post_ops;  // "relu", "sum", ... in order
 };
 
-constexpr const char* kPrimitiveKinds[] = {"convolution", "inner_product", "pooling",
-                                           "eltwise",     "softmax",       "sum",
-                                           "concat",      "shuffle",       "reorder"};
+constexpr const char* kPrimitiveKinds[] = {"convolution",
+                                           "deconvolution",
+                                           "inner_product",
+                                           "matmul",
+                                           "pooling",
+                                           "eltwise",
+                                           "softmax",
+                                           "sum",
+                                           "concat",
+                                           "shuffle",
+                                           "reorder",
+                                           "lrn",
+                                           "binary",
+                                           "resampling",
+                                           "reduction",
+                                           "batch_normalization",
+                                           "layer_normalization"};
 
 // kInvalidArgument  says which word, and what is allowed
 absl::StatusOr<v1::MemoryDesc> ParseMemoryDesc(absl::string_view text);

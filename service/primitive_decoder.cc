@@ -49,7 +49,7 @@ absl::StatusOr<PropKind> DecodePropKind(v1::PropKind kind) {
 }
 
 absl::StatusOr<EltwiseOp> DecodeEltwiseOp(const v1::EltwiseOp& message) {
-  if (message.algorithm() < v1::ELTWISE_RELU || message.algorithm() > v1::ELTWISE_HARD_SWISH) {
+  if (message.algorithm() < v1::ELTWISE_RELU || message.algorithm() > v1::ELTWISE_CEIL) {
     return absl::InvalidArgumentError(
         absl::StrCat("unknown eltwise algorithm ", message.algorithm()));
   }
@@ -181,6 +181,121 @@ absl::StatusOr<OpDesc> Decode(const v1::InnerProduct& message) {
   return desc;
 }
 
+// An algorithm whose numbers are those of the engine's enum, from 0 to the generated enum's last.
+template <typename Algorithm, typename Message>
+absl::StatusOr<Algorithm> DecodeAlgorithm(Message number, int last, absl::string_view primitive) {
+  if (number < 0 || number > last) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown ", primitive, " algorithm ", static_cast<int>(number)));
+  }
+  return static_cast<Algorithm>(number);
+}
+
+// The tensors of a primitive with one source.
+template <typename Message, typename Desc>
+absl::Status DecodeSrcAndDst(const Message& message, Desc* desc) {
+  ABSL_ASSIGN_OR_RETURN(desc->src, Named(message.src(), "src"));
+  ABSL_ASSIGN_OR_RETURN(desc->dst, Named(message.dst(), "dst"));
+  return absl::OkStatus();
+}
+
+template <typename Message, typename Desc>
+absl::Status DecodeWeightsAndBias(const Message& message, Desc* desc) {
+  ABSL_ASSIGN_OR_RETURN(desc->weights, Named(message.weights(), "weights"));
+  if (message.has_bias()) {
+    ABSL_ASSIGN_OR_RETURN(desc->bias, Named(message.bias(), "bias"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Lrn& message) {
+  LrnDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_ASSIGN_OR_RETURN(desc.algorithm, DecodeAlgorithm<LrnAlgorithm>(message.algorithm(),
+                                                                      v1::LrnAlgorithm_MAX, "lrn"));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  desc.local_size = message.local_size();
+  desc.alpha = message.alpha();
+  desc.beta = message.beta();
+  desc.k = message.k();
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Binary& message) {
+  BinaryDesc desc;
+  ABSL_ASSIGN_OR_RETURN(
+      desc.algorithm,
+      DecodeAlgorithm<BinaryAlgorithm>(message.algorithm(), v1::BinaryAlgorithm_MAX, "binary"));
+  ABSL_ASSIGN_OR_RETURN(desc.src0, Named(message.src0(), "src0"));
+  ABSL_ASSIGN_OR_RETURN(desc.src1, Named(message.src1(), "src1"));
+  ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::BatchNormalization& message) {
+  BatchNormalizationDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  desc.epsilon = message.epsilon();
+  desc.use_global_stats = message.use_global_stats();
+  desc.use_scale_shift = message.use_scale_shift();
+  desc.fuse_relu = message.fuse_relu();
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Resampling& message) {
+  ResamplingDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_ASSIGN_OR_RETURN(desc.algorithm,
+                        DecodeAlgorithm<ResamplingAlgorithm>(
+                            message.algorithm(), v1::ResamplingAlgorithm_MAX, "resampling"));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Reduction& message) {
+  ReductionDesc desc;
+  ABSL_ASSIGN_OR_RETURN(
+      desc.algorithm, DecodeAlgorithm<ReductionAlgorithm>(message.algorithm(),
+                                                          v1::ReductionAlgorithm_MAX, "reduction"));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  desc.p = message.p();
+  desc.eps = message.eps();
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::LayerNormalization& message) {
+  LayerNormalizationDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  desc.epsilon = message.epsilon();
+  desc.use_global_stats = message.use_global_stats();
+  desc.use_scale_shift = message.use_scale_shift();
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Matmul& message) {
+  MatmulDesc desc;
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  ABSL_RETURN_IF_ERROR(DecodeWeightsAndBias(message, &desc));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Deconvolution& message) {
+  DeconvolutionDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  ABSL_RETURN_IF_ERROR(DecodeWeightsAndBias(message, &desc));
+  const int spatial = desc.src.rank() - 2;
+  ABSL_ASSIGN_OR_RETURN(desc.strides, Spatial(message.strides(), spatial, 1, "strides"));
+  ABSL_ASSIGN_OR_RETURN(desc.dilations, Spatial(message.dilations(), spatial, 0, "dilations"));
+  ABSL_ASSIGN_OR_RETURN(desc.padding_left,
+                        Spatial(message.padding_left(), spatial, 0, "padding_left"));
+  ABSL_ASSIGN_OR_RETURN(desc.padding_right,
+                        Spatial(message.padding_right(), spatial, 0, "padding_right"));
+  return desc;
+}
+
 // Every tensor that a descriptor names.
 struct Tensors {
   std::vector<const MemoryDesc*> operator()(const ConcatDesc& desc) const { return Many(desc); }
@@ -190,6 +305,15 @@ struct Tensors {
   }
   std::vector<const MemoryDesc*> operator()(const InnerProductDesc& desc) const {
     return {&desc.src, &desc.weights, &desc.bias, &desc.dst};
+  }
+  std::vector<const MemoryDesc*> operator()(const MatmulDesc& desc) const {
+    return {&desc.src, &desc.weights, &desc.bias, &desc.dst};
+  }
+  std::vector<const MemoryDesc*> operator()(const DeconvolutionDesc& desc) const {
+    return {&desc.src, &desc.weights, &desc.bias, &desc.dst};
+  }
+  std::vector<const MemoryDesc*> operator()(const BinaryDesc& desc) const {
+    return {&desc.src0, &desc.src1, &desc.dst};
   }
   template <typename Desc>
   std::vector<const MemoryDesc*> operator()(const Desc& desc) const {
@@ -227,6 +351,22 @@ absl::StatusOr<OpDesc> DecodeOperation(const v1::PrimitiveDesc& message) {
       return Decode(message.pooling());
     case v1::PrimitiveDesc::kInnerProduct:
       return Decode(message.inner_product());
+    case v1::PrimitiveDesc::kLrn:
+      return Decode(message.lrn());
+    case v1::PrimitiveDesc::kBinary:
+      return Decode(message.binary());
+    case v1::PrimitiveDesc::kBatchNormalization:
+      return Decode(message.batch_normalization());
+    case v1::PrimitiveDesc::kResampling:
+      return Decode(message.resampling());
+    case v1::PrimitiveDesc::kReduction:
+      return Decode(message.reduction());
+    case v1::PrimitiveDesc::kLayerNormalization:
+      return Decode(message.layer_normalization());
+    case v1::PrimitiveDesc::kMatmul:
+      return Decode(message.matmul());
+    case v1::PrimitiveDesc::kDeconvolution:
+      return Decode(message.deconvolution());
     case v1::PrimitiveDesc::OPERATION_NOT_SET:
       break;
   }

@@ -22,6 +22,14 @@ constexpr char kExamples[] = R"(Tensors are written [type:]dims[:layout].
   tilewire primitive softmax --src=1x1000 --axis=1
   tilewire primitive sum --src 1x64x56x56 1x64x56x56 --scales 1 0.5
   tilewire primitive concat --src 1x24x6x5 1x16x6x5 --axis=1
+  tilewire primitive deconvolution --src=1x64x28x28 --weights=32x64x2x2 --strides=2
+  tilewire primitive matmul --src=8x128x64 --weights=8x64x128
+  tilewire primitive binary --src 1x64x56x56 1x64x1x1 --algorithm=mul
+  tilewire primitive lrn --src=1x96x55x55 --alpha=1e-4 --beta=0.75
+  tilewire primitive resampling --src=1x64x28x28 --dst=1x64x56x56 --algorithm=linear
+  tilewire primitive reduction --src=1x64x7x7 --dst=1x64x1x1 --algorithm=mean
+  tilewire primitive batch_normalization --src=1x64x56x56 --global_stats --scale_shift
+  tilewire primitive layer_normalization --src=128x768 --scale_shift
   tilewire primitive shuffle --src=1x40x6x5 --group_size=10
   tilewire primitive reorder --src=1x64x56x56:nchw --dst=1x64x56x56:nChw16c)";
 
@@ -83,12 +91,16 @@ int RunPrimitive(const Server& server, const PrimitiveText& text, int repeat) {
 }
 
 void AddShapeOptions(CLI::App* command, PrimitiveText* text) {
-  command->add_option("--src", text->srcs, "source; several for sum and concat")->required();
-  command->add_option("--weights", text->weights, "OxIx..., I counted within a group");
+  command->add_option("--src", text->srcs, "source; two for binary, several for sum and concat")
+      ->required();
+  command->add_option("--weights", text->weights,
+                      "OxIx..., I counted within a group; KxN of matmul");
   command->add_option("--dst", text->dst,
-                      "destination; its shape follows by default (not for reorder)");
+                      "destination; its shape follows by default (not for reorder, resampling, "
+                      "reduction)");
   command->add_flag("--bias", text->bias, "add a bias");
-  command->add_option("--groups", text->groups, "of a convolution")->capture_default_str();
+  command->add_option("--groups", text->groups, "of a convolution or deconvolution")
+      ->capture_default_str();
   command->add_option("--strides", text->strides, "2 or 2x1")->capture_default_str();
   command->add_option("--dilations", text->dilations, "counted from 0, which is dense")
       ->capture_default_str();
@@ -98,6 +110,19 @@ void AddShapeOptions(CLI::App* command, PrimitiveText* text) {
   command->add_option("--axis", text->axis, "of softmax, concat, shuffle")->capture_default_str();
   command->add_option("--group_size", text->group_size, "of shuffle")->capture_default_str();
   command->add_flag("--backward", text->backward, "of shuffle");
+}
+
+void AddFunctionOptions(CLI::App* command, PrimitiveText* text) {
+  command->add_option("--alpha", text->alpha, "of eltwise and lrn");
+  command->add_option("--beta", text->beta, "of eltwise and lrn");
+  command->add_option("--k", text->k, "of lrn")->capture_default_str();
+  command->add_option("--local_size", text->local_size, "of lrn")->capture_default_str();
+  command->add_option("--p", text->p, "of a reduction's norm")->capture_default_str();
+  command->add_option("--eps", text->eps, "of normalizations and a reduction's norm")
+      ->capture_default_str();
+  command->add_flag("--global_stats", text->global_stats,
+                    "mean and variance of a normalization are arguments");
+  command->add_flag("--scale_shift", text->scale_shift, "of a normalization");
 }
 
 }  // namespace
@@ -117,9 +142,9 @@ void AddPrimitiveCommand(CLI::App* app, const Server& server, int* exit_code) {
   command->add_option(
       "--algorithm", text->algorithm,
       "convolution: auto direct winograd; pooling: max avg_include_padding avg_exclude_padding; "
-      "eltwise: relu tanh elu ...");
-  command->add_option("--alpha", text->alpha, "of eltwise");
-  command->add_option("--beta", text->beta, "of eltwise");
+      "eltwise: relu tanh elu ...; binary: add mul max min div sub; lrn: across_channels "
+      "within_channel; resampling: nearest linear; reduction: max min sum mul mean norm_...");
+  AddFunctionOptions(command, text.get());
   command->add_option("--scales", text->scales, "of sum, one a source");
   command->add_option("--post_op", text->post_ops,
                       "sum, or the name of an eltwise; several run in order");

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
 
 namespace tilewire::jit {
 namespace {
@@ -19,12 +20,32 @@ double Gelu(double x) {
   return x * Logistic(2 * u);
 }
 
+// (1 + e^x)^2 - 1 over the same + 1 is tanh(log(1 + e^x)), without a difference for either sign of
+// x.
+double Mish(double x) {
+  const double u = std::exp(-std::fabs(x));
+  if (x < 0) return x * (u * (u + 2) / (u * (u + 2) + 2));
+  return x * ((1 + 2 * u) / (1 + 2 * u + 2 * u * u));
+}
+
+// Denormal numbers count as 0.
+float Flushed(float x) {
+  return std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0f, x) : x;
+}
+
+float Pow(const EltwiseOp& op, float x) {
+  x = Flushed(x);
+  if (x < 0 && op.beta != std::floor(op.beta)) return std::numeric_limits<float>::quiet_NaN();
+  return op.alpha * std::pow(static_cast<double>(x), static_cast<double>(op.beta));
+}
+
 }  // namespace
 
 absl::string_view EltwiseAlgorithmName(EltwiseAlgorithm algorithm) {
   static constexpr absl::string_view kNames[kEltwiseAlgorithmCount] = {
-      "relu",      "tanh",     "elu", "square", "abs",  "sqrt",         "linear", "bounded_relu",
-      "soft_relu", "logistic", "exp", "gelu",   "clip", "hard_sigmoid", "swish",  "hard_swish"};
+      "relu",      "tanh",     "elu", "square", "abs",   "sqrt",         "linear", "bounded_relu",
+      "soft_relu", "logistic", "exp", "gelu",   "clip",  "hard_sigmoid", "swish",  "hard_swish",
+      "gelu_erf",  "mish",     "log", "pow",    "round", "floor",        "ceil"};
   return kNames[static_cast<int>(algorithm)];
 }
 
@@ -65,6 +86,20 @@ float EltwiseScalar(const EltwiseOp& op, float x) {
       return x * Logistic(static_cast<double>(alpha) * x);
     case Algorithm::kHardSwish:
       return x * AtMost(AtLeast(std::fma(alpha, x, beta), 0), 1);
+    case Algorithm::kGeluErf:
+      return x * 0.5 * std::erfc(-x * M_SQRT1_2);
+    case Algorithm::kMish:
+      return Mish(x);
+    case Algorithm::kLog:
+      return std::log(static_cast<double>(Flushed(x)));
+    case Algorithm::kPow:
+      return Pow(op, x);
+    case Algorithm::kRound:
+      return std::nearbyint(x);
+    case Algorithm::kFloor:
+      return std::floor(x);
+    case Algorithm::kCeil:
+      return std::ceil(x);
   }
   return x;
 }

@@ -7,11 +7,16 @@
 //   abs           |x|                          sqrt         x > 0 ? sqrt(x) : 0
 //   linear        alpha x + beta               bounded_relu min(max(x, 0), alpha)
 //   soft_relu     log(1 + e^x)                 logistic     1 / (1 + e^-x)
-//   exp           e^x                          gelu         x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715
-//   x^3))) clip          min(max(x, alpha), beta)     hard_sigmoid min(max(alpha x + beta, 0), 1)
+//   exp           e^x                          log          log(x), denormal x counts as 0
+//   gelu          x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+//   gelu_erf      x/2 (1 + erf(x / sqrt(2)))   mish         x tanh(log(1 + e^x))
+//   clip          min(max(x, alpha), beta)     hard_sigmoid min(max(alpha x + beta, 0), 1)
 //   swish         x logistic(alpha x)          hard_swish   x min(max(alpha x + beta, 0), 1)
+//   pow           alpha x^beta, NaN for x < 0 unless beta is integral; denormal x counts as 0
+//   round         to the nearest integer, halves to the even one; floor, ceil
 //
-// Source: ROWS.md A15 (MKL-DNN 1.0.4); the last four are ONNX's and today's models'. NaN gives NaN.
+// Source: ROWS.md A15 (MKL-DNN 1.0.4) for the twelve from relu to gelu; the others are ONNX's and
+// today's models'. NaN gives NaN (but pow with beta 0).
 #ifndef ENGINE_JIT_ELTWISE_H_
 #define ENGINE_JIT_ELTWISE_H_
 
@@ -38,8 +43,15 @@ enum class EltwiseAlgorithm : uint8_t {
   kHardSigmoid,
   kSwish,
   kHardSwish,
+  kGeluErf,
+  kMish,
+  kLog,
+  kPow,
+  kRound,
+  kFloor,
+  kCeil,
 };
-constexpr int kEltwiseAlgorithmCount = 16;
+constexpr int kEltwiseAlgorithmCount = 23;
 
 absl::string_view EltwiseAlgorithmName(EltwiseAlgorithm algorithm);  // "bounded_relu"
 
@@ -50,7 +62,8 @@ struct EltwiseOp {
   bool operator==(const EltwiseOp&) const = default;
 };
 
-// The reference: the formula above, linear parts in float with one rounding (fma), the exponential ones in double.
+// The reference: the formula above, linear parts in float with one rounding (fma), the exponential
+// ones in double.
 float EltwiseScalar(const EltwiseOp& op, float x);
 
 // f(0) is 0 and not -0, so that every byte of a zero padded tail stays zero.

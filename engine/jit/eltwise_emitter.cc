@@ -12,6 +12,9 @@ int EltwiseEmitter::ScratchCount(cpu::Isa, EltwiseAlgorithm algorithm) {
   switch (algorithm) {
     case Algorithm::kSquare:
     case Algorithm::kAbs:
+    case Algorithm::kRound:
+    case Algorithm::kFloor:
+    case Algorithm::kCeil:
       return 0;
     case Algorithm::kRelu:
     case Algorithm::kSqrt:
@@ -30,7 +33,12 @@ int EltwiseEmitter::ScratchCount(cpu::Isa, EltwiseAlgorithm algorithm) {
       return 3;
     case Algorithm::kGelu:
     case Algorithm::kSwish:
+    case Algorithm::kMish:
       return 4;
+    case Algorithm::kGeluErf:
+    case Algorithm::kLog:
+    case Algorithm::kPow:
+      return 5;
   }
   return 0;
 }
@@ -85,6 +93,20 @@ void EltwiseEmitter::ApplyTo(const Vector& v) {
       return ApplySwish(v);
     case Algorithm::kHardSwish:
       return ApplyHardSwish(v);
+    case Algorithm::kGeluErf:
+      return math_.GeluErf(v, AllScratch());
+    case Algorithm::kMish:
+      return math_.Mish(v, Scratch(0), Scratch(1), Scratch(2), Scratch(3));
+    case Algorithm::kLog:
+      return math_.Log(v, AllScratch());
+    case Algorithm::kPow:
+      return ApplyPow(v);
+    case Algorithm::kRound:
+      return math_.Round(v, VectorMath::Rounding::kNearest);
+    case Algorithm::kFloor:
+      return math_.Round(v, VectorMath::Rounding::kDown);
+    case Algorithm::kCeil:
+      return math_.Round(v, VectorMath::Rounding::kUp);
   }
 }
 
@@ -138,6 +160,19 @@ void EltwiseEmitter::ApplyGelu(const Vector& v) {
   generator_->vmulps(v, v, Scratch(3));
   math_.Logistic(v, Scratch(0), Scratch(1), Scratch(2));
   generator_->vmulps(v, v, Scratch(3));
+}
+
+void EltwiseEmitter::ApplyPow(const Vector& v) {
+  if (op_.beta == 0) return math_.Load(v, op_.alpha);
+  if (op_.beta == 2) {
+    generator_->vmulps(v, v, v);
+  } else if (op_.beta == -1) {
+    math_.Load(Scratch(0), 1);
+    generator_->vdivps(v, Scratch(0), v);
+  } else if (op_.beta != 1) {
+    math_.Pow(v, op_.beta, AllScratch());
+  }
+  if (op_.alpha != 1) generator_->vmulps(v, v, math_.Constant(op_.alpha));
 }
 
 }  // namespace tilewire::jit

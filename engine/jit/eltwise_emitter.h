@@ -11,8 +11,8 @@
 //
 // For AVX2 the registers are ymm0..ymm15, for AVX-512 zmm0..zmm31. Accuracy: 2 ulp-class against
 // EltwiseScalar (exact for relu, abs, square, linear, sqrt, the clips;
-// gelu and swish add the rounding of their inner argument). Used while generating;
-// thread-compatible.
+// gelu and swish add the rounding of their inner argument; gelu_erf, mish and pow 4 ulp). Used
+// while generating; thread-compatible.
 #ifndef ENGINE_JIT_ELTWISE_EMITTER_H_
 #define ENGINE_JIT_ELTWISE_EMITTER_H_
 
@@ -54,6 +54,10 @@ class EltwiseEmitter {
   void ApplyHardSwish(const Vector& v);
   void ApplySwish(const Vector& v);
   void ApplyGelu(const Vector& v);
+  void ApplyPow(const Vector& v);
+  VectorMath::Scratch5 AllScratch() const {
+    return {Scratch(0), Scratch(1), Scratch(2), Scratch(3), Scratch(4)};
+  }
   Vector Scratch(int i) const { return math_.Register(registers_.scratch[i]); }
 
   Xbyak::CodeGenerator* generator_;

@@ -9,6 +9,10 @@
 //   logistic  with t = e^-|v|: t / (1 + t) for v < 0, 1 / (1 + t) otherwise; t never overflows.
 //   tanh      v + v^3 P(v^2) below 0.625; 1 - 2 / (e^2|v| + 1) with v's sign from there on.
 //   softplus  max(v, 0) + log1p(t); log1p(t) = 2 atanh(t / (2 + t)) by a polynomial (error 1e-10).
+//   gelu_erf  with t = 1 / (1 + 0.3 |x|), erfc(|x| / sqrt(2)) / 2 = e^(-x^2 / 2) t P(t) (error
+//   4e-9),
+//             the square as the sum of two floats; that times x for x < 0, 1 less that otherwise.
+//   mish      see EltwiseScalar.
 //
 // Coefficients: minimax fits of the relative error, rounded to float.
 #include "engine/jit/vector_math.h"
@@ -19,11 +23,10 @@ namespace tilewire::jit {
 namespace {
 
 constexpr float kLog2E = 1.44269504f;
-constexpr float kLn2High = 0.693359375f;  // 9 bits, exact
-constexpr float kLn2Low = -2.12194440e-4f;
 // e^low rounds to 0 and e^high to infinity.
 constexpr float kExpLow = -105.0f, kExpHigh = 89.0f;
-constexpr int kRoundToNearest = 0;
+constexpr std::initializer_list<float> kExpCoefficients = {
+    1.39505998e-3f, 8.36895406e-3f, 4.16662060e-2f, 1.66665182e-1f, 0.5f, 1, 1};
 
 }  // namespace
 
@@ -105,15 +108,18 @@ void VectorMath::Polynomial(const Vector& p, const Vector& x,
 }
 
 void VectorMath::ReduceByLn2(const Vector& v, const Vector& n) {
-  if (is_avx512()) {
-    generator_->vmulps(n, v, Constant(kLog2E));
-    generator_->vrndscaleps(n, n, kRoundToNearest);
-  } else {
-    generator_->vmulps(n, v, Constant(kLog2E));
-    generator_->vroundps(n, n, kRoundToNearest);
-  }
+  generator_->vmulps(n, v, Constant(kLog2E));
+  Round(n, Rounding::kNearest);
   generator_->vfnmadd231ps(v, n, Constant(kLn2High));
   generator_->vfnmadd231ps(v, n, Constant(kLn2Low));
+}
+
+void VectorMath::Round(const Vector& v, Rounding rounding) {
+  if (is_avx512()) {
+    generator_->vrndscaleps(v, v, static_cast<int>(rounding));
+  } else {
+    generator_->vroundps(v, v, static_cast<int>(rounding));
+  }
 }
 
 void VectorMath::PowerOf2(const Vector& n) {
@@ -124,9 +130,21 @@ void VectorMath::PowerOf2(const Vector& n) {
 void VectorMath::Exp(const Vector& v, const Vector& s0, const Vector& s1) {
   AtLeast(v, kExpLow, s0);
   AtMost(v, kExpHigh, s0);
-  const Vector &n = s0, &p = s1;
-  ReduceByLn2(v, n);
-  Polynomial(p, v, {1.39505998e-3f, 8.36895406e-3f, 4.16662060e-2f, 1.66665182e-1f, 0.5f, 1, 1});
+  ReduceByLn2(v, s0);
+  Polynomial(s1, v, kExpCoefficients);
+  ScaleByPowerOf2(v, s1, s0);
+}
+
+void VectorMath::ExpOfSum(const Vector& v, const Vector& low, const Vector& s0, const Vector& s1) {
+  AtLeast(v, kExpLow, s0);
+  AtMost(v, kExpHigh, s0);
+  ReduceByLn2(v, s0);
+  generator_->vaddps(v, v, low);
+  Polynomial(s1, v, kExpCoefficients);
+  ScaleByPowerOf2(v, s1, s0);
+}
+
+void VectorMath::ScaleByPowerOf2(const Vector& v, const Vector& p, const Vector& n) {
   if (is_avx512()) {
     generator_->vscalefps(v, p, n);
     return;
@@ -217,6 +235,52 @@ void VectorMath::SoftPlus(const Vector& v, const Vector& s0, const Vector& s1, c
   generator_->vfmadd213ps(v, p, v);
   AtLeast(x, 0, s0);
   generator_->vaddps(v, v, x);
+}
+
+void VectorMath::Mish(const Vector& v, const Vector& s0, const Vector& s1, const Vector& s2,
+                      const Vector& s3) {
+  const Vector &x = s3, &numerator = s2, &denominator = v;
+  generator_->vmovaps(x, v);
+  NegativeAbs(v);
+  Exp(v, s0, s1);
+  generator_->vaddps(s0, v, Constant(2));
+  generator_->vmulps(s0, s0, v);
+  generator_->vaddps(s1, s0, Constant(2));  // s0 / s1 for x < 0
+  generator_->vaddps(numerator, v, v);
+  generator_->vaddps(numerator, numerator, Constant(1));
+  generator_->vmulps(v, v, v);
+  generator_->vaddps(v, v, v);
+  generator_->vaddps(denominator, v, numerator);
+  TakeWhereNegative(numerator, x, s0);
+  TakeWhereNegative(denominator, x, s1);
+  generator_->vdivps(v, numerator, denominator);
+  generator_->vmulps(v, v, x);
+}
+
+void VectorMath::GeluErf(const Vector& v, const Scratch5& s) {
+  const Vector &x = s[3], &power = s[2], &low = s[4];
+  generator_->vmovaps(x, v);
+  Abs(v);
+  AtMost(v, 15, s[0]);  // erfc is 0 from there on
+  generator_->vmulps(power, v, v);
+  generator_->vmovaps(low, v);
+  generator_->vfmsub213ps(low, v, power);
+  generator_->vmulps(power, power, Constant(-0.5f));
+  generator_->vmulps(low, low, Constant(-0.5f));
+  Load(s[0], 0.3f);
+  generator_->vfmadd213ps(v, s[0], Constant(1));
+  Load(s[0], 1);
+  generator_->vdivps(v, s[0], v);  // t
+  ExpOfSum(power, low, s[0], s[1]);
+  Polynomial(s[0], v,
+             {-2.06129737e-2f, 1.12376519e-1f, -2.28069127e-1f, 1.91583708e-1f, -7.92488828e-2f,
+              9.60585847e-2f, 7.84253404e-2f, 1.10227369e-1f, 1.19572833e-1f, 1.19686633e-1f});
+  generator_->vmulps(s[0], s[0], v);
+  generator_->vmulps(s[0], s[0], power);  // erfc(|x| / sqrt(2)) / 2
+  Load(s[1], 1);
+  generator_->vsubps(s[1], s[1], s[0]);
+  TakeWhereNegative(s[1], x, s[0]);
+  generator_->vmulps(v, s[1], x);
 }
 
 }  // namespace tilewire::jit

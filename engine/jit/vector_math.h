@@ -5,6 +5,7 @@
 #ifndef ENGINE_JIT_VECTOR_MATH_H_
 #define ENGINE_JIT_VECTOR_MATH_H_
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <vector>
@@ -13,6 +14,10 @@
 #include "xbyak/xbyak.h"
 
 namespace tilewire::jit {
+
+// ln 2 as a sum of which the first has 9 bits: its product with an exponent is exact.
+constexpr float kLn2High = 0.693359375f;
+constexpr float kLn2Low = -2.12194440e-4f;
 
 class VectorMath {
  public:
@@ -47,12 +52,31 @@ class VectorMath {
   void Tanh(const Vector& v, const Vector& s0, const Vector& s1, const Vector& s2);
   // log(1 + e^v).
   void SoftPlus(const Vector& v, const Vector& s0, const Vector& s1, const Vector& s2);
+  // x / 2 (1 + erf(x / sqrt(2))), x tanh(log(1 + e^x)).
+  void Mish(const Vector& v, const Vector& s0, const Vector& s1, const Vector& s2,
+            const Vector& s3);
+  enum class Rounding : uint8_t { kNearest = 0, kDown = 1, kUp = 2 };
+  void Round(const Vector& v, Rounding rounding);
+  using Scratch5 = std::array<Vector, 5>;
+  void GeluErf(const Vector& v, const Scratch5& s);
+  // The natural logarithm: NaN below 0, -infinity at 0.
+  void Log(const Vector& v, const Scratch5& s);
+  // v^y as C's powf gives it; denormal v counts as 0.
+  void Pow(const Vector& v, float y, const Scratch5& s);
 
  private:
   // v = r, n = v's number of ln 2, so that e^v = 2^n e^r, |r| <= ln 2 / 2.
   void ReduceByLn2(const Vector& v, const Vector& n);
   // p = polynomial in x, coefficients from the highest power to the lowest.
   void Polynomial(const Vector& p, const Vector& x, std::initializer_list<float> coefficients);
+  // e^(v + low) in v, low being a rounding error of v.
+  void ExpOfSum(const Vector& v, const Vector& low, const Vector& s0, const Vector& s1);
+  // v = p 2^n, p being a power of e in [-ln 2 / 2, ln 2 / 2].
+  void ScaleByPowerOf2(const Vector& v, const Vector& p, const Vector& n);
+  // v + low = log v for v > 0 and finite.
+  void LogParts(const Vector& v, const Vector& low, const Vector& s0, const Vector& s1,
+                const Vector& s2);
+  void FinishPow(const Vector& v, const Vector& x, float y, const Vector& s0);
   // n = 2^n for integral n in [-126, 127].
   void PowerOf2(const Vector& n);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/primitive.h"
 
-#include <array>
-
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/base/check.h"
@@ -14,9 +12,14 @@ namespace {
 
 constexpr uintptr_t kAlignmentMask = AlignedBuffer::kAlignment - 1;
 
-constexpr std::array<absl::string_view, 9> kKindNames = {"reorder", "shuffle",     "concat",
-                                                         "sum",     "convolution", "eltwise",
-                                                         "softmax", "pooling",     "inner_product"};
+constexpr absl::string_view kKindNames[] = {
+    "reorder",    "shuffle",       "concat",
+    "sum",        "convolution",   "eltwise",
+    "softmax",    "pooling",       "inner_product",
+    "lrn",        "binary",        "batch_normalization",
+    "resampling", "reduction",     "layer_normalization",
+    "matmul",     "deconvolution",
+};
 
 }  // namespace
 
@@ -40,6 +43,12 @@ std::string ArgName(int arg) {
   switch (arg) {
     case kArgSrc:
       return "src";
+    case kArgSrc1:
+      return "src1";
+    case kArgMean:
+      return "mean";
+    case kArgVariance:
+      return "variance";
     case kArgDst:
       return "dst";
     case kArgWeights:

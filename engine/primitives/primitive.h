@@ -28,6 +28,8 @@ namespace tilewire {
 
 enum class PrimitiveKind : uint8_t {
   kReorder, kShuffle, kConcat, kSum, kConvolution, kEltwise, kSoftmax, kPooling, kInnerProduct,
+  kLrn, kBinary, kBatchNormalization, kResampling, kReduction, kLayerNormalization,
+  kMatmul, kDeconvolution,
 };
 absl::string_view PrimitiveKindName(PrimitiveKind kind);  // "inner_product"
 
@@ -37,9 +39,12 @@ absl::string_view PropKindName(PropKind kind);  // "forward_inference"
 // Names of execution arguments; MKL-DNN 1.0's numbers.
 enum Arg : int {
   kArgSrc = 1,
+  kArgSrc1 = 2,
   kArgDst = 17,
   kArgWeights = 33,
   kArgBias = 41,
+  kArgMean = 49,
+  kArgVariance = 50,
   kArgWorkspace = 64,
   kArgScratchpad = 80,
   kArgDiffSrc = 129,

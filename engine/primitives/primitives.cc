@@ -25,6 +25,24 @@ struct Create {
   Result operator()(const InnerProductDesc& d) const {
     return CreateInnerProduct(d, attributes, options);
   }
+  Result operator()(const LrnDesc& d) const { return CreateLrn(d, attributes, options); }
+  Result operator()(const BinaryDesc& d) const { return CreateBinary(d, attributes, options); }
+  Result operator()(const BatchNormalizationDesc& d) const {
+    return CreateBatchNormalization(d, attributes, options);
+  }
+  Result operator()(const ResamplingDesc& d) const {
+    return CreateResampling(d, attributes, options);
+  }
+  Result operator()(const ReductionDesc& d) const {
+    return CreateReduction(d, attributes, options);
+  }
+  Result operator()(const LayerNormalizationDesc& d) const {
+    return CreateLayerNormalization(d, attributes, options);
+  }
+  Result operator()(const MatmulDesc& d) const { return CreateMatmul(d, attributes, options); }
+  Result operator()(const DeconvolutionDesc& d) const {
+    return CreateDeconvolution(d, attributes, options);
+  }
 };
 
 template <typename Desc>
@@ -65,6 +83,14 @@ std::vector<ImplementationRow> AllImplementations() {
   AppendRows(PrimitiveKind::kSoftmax, SoftmaxImplementations(), &rows);
   AppendRows(PrimitiveKind::kPooling, PoolingImplementations(), &rows);
   AppendRows(PrimitiveKind::kInnerProduct, InnerProductImplementations(), &rows);
+  AppendRows(PrimitiveKind::kLrn, LrnImplementations(), &rows);
+  AppendRows(PrimitiveKind::kBinary, BinaryImplementations(), &rows);
+  AppendRows(PrimitiveKind::kBatchNormalization, BatchNormalizationImplementations(), &rows);
+  AppendRows(PrimitiveKind::kResampling, ResamplingImplementations(), &rows);
+  AppendRows(PrimitiveKind::kReduction, ReductionImplementations(), &rows);
+  AppendRows(PrimitiveKind::kLayerNormalization, LayerNormalizationImplementations(), &rows);
+  AppendRows(PrimitiveKind::kMatmul, MatmulImplementations(), &rows);
+  AppendRows(PrimitiveKind::kDeconvolution, DeconvolutionImplementations(), &rows);
   return rows;
 }
 

@@ -10,12 +10,20 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/primitives/batch_normalization/batch_normalization.h"
+#include "engine/primitives/binary/binary.h"
 #include "engine/primitives/concat/concat.h"
 #include "engine/primitives/convolution/convolution.h"
+#include "engine/primitives/deconvolution/deconvolution.h"
 #include "engine/primitives/eltwise/eltwise.h"
 #include "engine/primitives/inner_product/inner_product.h"
+#include "engine/primitives/layer_normalization/layer_normalization.h"
+#include "engine/primitives/lrn/lrn.h"
+#include "engine/primitives/matmul/matmul.h"
 #include "engine/primitives/pooling/pooling.h"
+#include "engine/primitives/reduction/reduction.h"
 #include "engine/primitives/reorder/reorder.h"
+#include "engine/primitives/resampling/resampling.h"
 #include "engine/primitives/shuffle/shuffle.h"
 #include "engine/primitives/softmax/softmax.h"
 #include "engine/primitives/sum/sum.h"
@@ -24,7 +32,8 @@ namespace tilewire {
 
 // The order is PrimitiveKind's.
 using OpDesc = std::variant<ReorderDesc, ShuffleDesc, ConcatDesc, SumDesc, ConvolutionDesc, EltwiseDesc, SoftmaxDesc,
-                            PoolingDesc, InnerProductDesc>;
+                            PoolingDesc, InnerProductDesc, LrnDesc, BinaryDesc, BatchNormalizationDesc,
+                            ResamplingDesc, ReductionDesc, LayerNormalizationDesc, MatmulDesc, DeconvolutionDesc>;
 
 PrimitiveKind KindOf(const OpDesc& desc);
 

@@ -137,6 +137,68 @@ std::vector<OpDesc> InnerProducts(DataType type) {
   return probes;
 }
 
+std::vector<OpDesc> Lrns(DataType type) {
+  std::vector<OpDesc> probes;
+  for (LrnAlgorithm algorithm : {LrnAlgorithm::kAcrossChannels, LrnAlgorithm::kWithinChannel}) {
+    for (absl::string_view tag : kImageTags) {
+      const MemoryDesc image = Tagged({2, 32, 8, 8}, type, tag);
+      probes.push_back(LrnDesc{PropKind::kForwardInference, algorithm, image, image});
+    }
+  }
+  return probes;
+}
+
+// An image and another of the same layout, for the primitives that take any layout alike.
+template <typename Desc, typename Fill>
+std::vector<OpDesc> Images(DataType type, Dims other, Fill fill) {
+  std::vector<OpDesc> probes;
+  for (absl::string_view tag : kImageTags) {
+    Desc desc;
+    fill(Tagged({2, 32, 8, 8}, type, tag), Tagged(other, type, tag), &desc);
+    probes.push_back(desc);
+  }
+  return probes;
+}
+
+template <typename Desc>
+void FromTo(const MemoryDesc& image, const MemoryDesc& other, Desc* desc) {
+  desc->src = image;
+  desc->dst = other;
+}
+
+std::vector<OpDesc> Binaries(DataType type) {
+  return Images<BinaryDesc>(type, {2, 32, 1, 1},
+                            [](const MemoryDesc& image, const MemoryDesc& other, BinaryDesc* desc) {
+                              desc->src0 = desc->dst = image;
+                              desc->src1 = other;
+                            });
+}
+
+std::vector<OpDesc> LayerNormalizations(DataType type) {
+  LayerNormalizationDesc desc;
+  desc.src = desc.dst = Tagged({2, 32}, type, "nc");
+  return {desc};
+}
+
+std::vector<OpDesc> Matmuls(DataType type) {
+  std::vector<OpDesc> probes;
+  for (DataType to : ResultTypes(type)) {
+    probes.push_back(
+        MatmulDesc{Any({8, 64}, type), Any({64, 48}, WeightsType(type)), {}, Any({8, 48}, to)});
+  }
+  return probes;
+}
+
+std::vector<OpDesc> Deconvolutions(DataType type) {
+  DeconvolutionDesc desc;
+  desc.src = Any({1, 32, 7, 7}, type);
+  desc.weights = Any({16, 32, 2, 2}, type);
+  desc.dst = Any({1, 16, 14, 14}, type);
+  desc.strides = {2, 2};
+  desc.dilations = desc.padding_left = desc.padding_right = {0, 0};
+  return {desc};
+}
+
 }  // namespace
 
 std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
@@ -159,6 +221,22 @@ std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
       return Poolings(type);
     case PrimitiveKind::kInnerProduct:
       return InnerProducts(type);
+    case PrimitiveKind::kLrn:
+      return Lrns(type);
+    case PrimitiveKind::kBinary:
+      return Binaries(type);
+    case PrimitiveKind::kBatchNormalization:
+      return Images<BatchNormalizationDesc>(type, {2, 32, 8, 8}, FromTo<BatchNormalizationDesc>);
+    case PrimitiveKind::kResampling:
+      return Images<ResamplingDesc>(type, {2, 32, 16, 16}, FromTo<ResamplingDesc>);
+    case PrimitiveKind::kReduction:
+      return Images<ReductionDesc>(type, {2, 32, 1, 1}, FromTo<ReductionDesc>);
+    case PrimitiveKind::kLayerNormalization:
+      return LayerNormalizations(type);
+    case PrimitiveKind::kMatmul:
+      return Matmuls(type);
+    case PrimitiveKind::kDeconvolution:
+      return Deconvolutions(type);
   }
   return {};
 }

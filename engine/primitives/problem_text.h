@@ -52,6 +52,18 @@ std::string ProblemText(const Desc& desc) {
   if constexpr (requires { desc.padding_left; }) Append("padding_left", desc.padding_left, &text);
   if constexpr (requires { desc.padding_right; })
     Append("padding_right", desc.padding_right, &text);
+  if constexpr (requires { desc.local_size; }) Append("local_size", desc.local_size, &text);
+  if constexpr (requires { desc.alpha; }) Append("alpha", desc.alpha, &text);
+  if constexpr (requires { desc.beta; }) Append("beta", desc.beta, &text);
+  if constexpr (requires { desc.k; }) Append("k", desc.k, &text);
+  if constexpr (requires { desc.p; }) Append("p", desc.p, &text);
+  if constexpr (requires { desc.eps; }) Append("eps", desc.eps, &text);
+  if constexpr (requires { desc.epsilon; }) Append("epsilon", desc.epsilon, &text);
+  if constexpr (requires { desc.use_global_stats; })
+    Append("use_global_stats", desc.use_global_stats, &text);
+  if constexpr (requires { desc.use_scale_shift; })
+    Append("use_scale_shift", desc.use_scale_shift, &text);
+  if constexpr (requires { desc.fuse_relu; }) Append("fuse_relu", desc.fuse_relu, &text);
   if constexpr (requires { desc.scales; }) Append("scales", desc.scales, &text);
   return text;
 }

@@ -82,6 +82,65 @@ std::vector<KindCase> OneOfEachKind() {
   };
 }
 
+// The kinds beyond MKL-DNN 1.0's first nine.
+std::vector<KindCase> OneOfEachLaterKind() {
+  const std::string four = Md("1,4,1,1", "nchw"), row = Md("1,1,1,2", "nchw");
+  const std::string prefix = " prop_kind: PROP_KIND_FORWARD_INFERENCE ";
+  return {
+      {"lrn/",
+       absl::StrCat("lrn {", prefix, "src ", four, " dst ", four,
+                    " local_size: 3 alpha: 3 beta: 1 k: 1 }"),
+       {{1, four, {1, 1, 1, 3}}},
+       four,
+       {1.0f / 3, 1.0f / 4, 1.0f / 12, 3.0f / 11}},
+      {"binary/",
+       absl::StrCat("binary { algorithm: BINARY_MUL src0 ", four, " src1 ", Md("1,1,1,1", "nchw"),
+                    " dst ", four, "}"),
+       {{1, four, {1, 2, 3, 4}}, {2, Md("1,1,1,1", "nchw"), {3}}},
+       four,
+       {3, 6, 9, 12}},
+      {"batch_normalization/",
+       absl::StrCat("batch_normalization {", prefix, "src ", Md("1,2,1,1", "nchw"), " dst ",
+                    Md("1,2,1,1", "nchw"), " use_global_stats: true use_scale_shift: true }"),
+       {{1, Md("1,2,1,1", "nchw"), {3, 5}},
+        {49, Md("2", "x"), {1, 1}},
+        {50, Md("2", "x"), {4, 1}},
+        {33, Md("2,2", "nc"), {2, 1, 0, 10}}},
+       Md("1,2,1,1", "nchw"),
+       {2, 14}},
+      {"resampling/",
+       absl::StrCat("resampling {", prefix, "algorithm: RESAMPLING_LINEAR src ", row, " dst ",
+                    Md("1,1,1,4", "nchw"), "}"),
+       {{1, row, {0, 4}}},
+       Md("1,1,1,4", "nchw"),
+       {0, 1, 3, 4}},
+      {"reduction/",
+       absl::StrCat("reduction { algorithm: REDUCTION_MEAN src ", four, " dst ",
+                    Md("1,1,1,1", "nchw"), "}"),
+       {{1, four, {1, 2, 3, 6}}},
+       Md("1,1,1,1", "nchw"),
+       {3}},
+      {"layer_normalization/",
+       absl::StrCat("layer_normalization {", prefix, "src ", Md("1,2", "nc"), " dst ",
+                    Md("1,2", "nc"), "}"),
+       {{1, Md("1,2", "nc"), {3, 5}}},
+       Md("1,2", "nc"),
+       {-1, 1}},
+      {"matmul/",
+       absl::StrCat("matmul { src ", Md("1,2", "any"), " weights ", Md("2,2", "any"), " dst ",
+                    Md("1,2", "any"), "}"),
+       {{1, Md("1,2", "nc"), {1, 2}}, {33, Md("2,2", "nc"), {1, 2, 3, 4}}},
+       Md("1,2", "nc"),
+       {7, 10}},
+      {"deconvolution/",
+       absl::StrCat("deconvolution {", prefix, "src ", Md("1,1,1,2", "any"), " weights ",
+                    Md("1,1,1,2", "any"), " dst ", Md("1,1,1,4", "any"), " strides: [1, 2] }"),
+       {{1, row, {1, 2}}, {33, Md("1,1,1,2", "oihw"), {1, 10}}},
+       Md("1,1,1,4", "nchw"),
+       {1, 10, 2, 20}},
+  };
+}
+
 v1::ExecuteRequest ToRequest(const KindCase& test) {
   v1::ExecuteRequest request;
   *request.mutable_primitive() = FromText<v1::PrimitiveDesc>(test.primitive);
@@ -91,9 +150,11 @@ v1::ExecuteRequest ToRequest(const KindCase& test) {
   return request;
 }
 
-TEST_F(PrimitiveServiceTest, EachOfTheNineKindsComputes) {
+TEST_F(PrimitiveServiceTest, EachKindComputes) {
   Start();
-  for (const KindCase& test : OneOfEachKind()) {
+  std::vector<KindCase> cases = OneOfEachKind();
+  for (KindCase& later : OneOfEachLaterKind()) cases.push_back(std::move(later));
+  for (const KindCase& test : cases) {
     SCOPED_TRACE(test.implementation);
     v1::CreateResponse created;
     const grpc::Status status = Create(test.primitive, &created);

@@ -124,6 +124,10 @@ Bytes Execute(const Primitive& primitive, const Inputs& inputs, int output, Byte
   ExecuteArgs args;
   for (const auto& [arg, bytes] : inputs) args.Set(arg, bytes->data());
   args.Set(output, dst.data());
+  absl::StatusOr<AlignedBuffer> scratchpad =
+      AlignedBuffer::Allocate(primitive.ScratchpadDesc().SizeBytes());
+  EXPECT_THAT(scratchpad, testing::IsOk());
+  args.Set(kArgScratchpad, scratchpad->data());
   EXPECT_THAT(primitive.Execute(args, team), testing::IsOk());
   const MemoryDesc& desc = primitive.Desc(output);
   EXPECT_TRUE(PaddingIsZero(desc, dst.data())) << primitive.name() << " " << desc.ToString();

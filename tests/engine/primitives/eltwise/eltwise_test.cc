@@ -43,6 +43,16 @@ std::vector<OpCase> Ops() {
       {"swish", {Algorithm::kSwish, 1}},
       {"swish, another slope", {Algorithm::kSwish, 1.7f}},
       {"hard swish", {Algorithm::kHardSwish, 1 / 6.0f, 0.5f}},
+      {"gelu by erf", {Algorithm::kGeluErf}},
+      {"mish", {Algorithm::kMish}},
+      {"log, f(0) is -infinity", {Algorithm::kLog}},
+      {"pow, a root", {Algorithm::kPow, 1, 0.5f}},
+      {"pow, f(0) is infinity", {Algorithm::kPow, 2, -1.5f}},
+      {"pow, an odd number", {Algorithm::kPow, 1, 3}},
+      {"pow, f(0) is alpha", {Algorithm::kPow, 3, 0}},
+      {"round", {Algorithm::kRound}},
+      {"floor", {Algorithm::kFloor}},
+      {"ceil", {Algorithm::kCeil}},
   };
 }
 
@@ -50,6 +60,8 @@ std::vector<OpCase> Ops() {
 double InnerArgument(const EltwiseOp& op, double x) {
   if (op.algorithm == Algorithm::kSwish) return op.alpha * x;
   if (op.algorithm == Algorithm::kGelu) return 1.6 * (x + 0.044715 * x * x * x);
+  if (op.algorithm == Algorithm::kGeluErf) return 2;  // three more roundings
+  if (op.algorithm == Algorithm::kMish || op.algorithm == Algorithm::kPow) return 1;
   return 0;
 }
 

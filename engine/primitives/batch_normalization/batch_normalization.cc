@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/batch_normalization/batch_normalization.h"
+
+#include <cmath>
+#include <utility>
+
+#include "engine/base/check.h"
+#include "engine/base/status_macros.h"
+#include "engine/primitives/batch_normalization/implementations.h"
+#include "engine/primitives/creation.h"
+
+namespace tilewire {
+namespace batch_normalization {
+namespace {
+
+absl::Status Validate(const BatchNormalizationDesc& desc) {
+  ABSL_RETURN_IF_ERROR(CheckSource("batch_normalization: src", desc.src));
+  ABSL_RETURN_IF_ERROR(CheckDestination("batch_normalization: dst", desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckSameDims("batch_normalization: src", desc.src, "dst", desc.dst));
+  if (desc.src.rank() < 2 || desc.src.rank() > 5) {
+    return absl::InvalidArgumentError(absl::StrCat("batch_normalization: src has rank ",
+                                                   desc.src.rank(), ", allowed are 2 to 5"));
+  }
+  if (!std::isfinite(desc.epsilon)) {
+    return absl::InvalidArgumentError("batch_normalization: epsilon must be finite");
+  }
+  return absl::OkStatus();
+}
+
+MemoryDesc RowMajor(const Dims& dims) {
+  absl::StatusOr<MemoryDesc> desc =
+      MemoryDesc::CreatePattern(dims, DataType::kF32, dims.size() == 1 ? "a" : "ab");
+  TILEWIRE_CHECK(desc.ok(), "the channels of a valid tensor have a size");
+  return *std::move(desc);
+}
+
+}  // namespace
+
+PrimitiveInfo InfoOf(const BatchNormalizationDesc& desc, const Attributes& attributes,
+                     absl::string_view name) {
+  const int64_t channels = desc.src.dim(1);
+  std::vector<ArgDesc> args = {{kArgSrc, desc.src}, {kArgDst, desc.dst}};
+  if (desc.use_global_stats) {
+    args.push_back({kArgMean, RowMajor({channels})});
+    args.push_back({kArgVariance, RowMajor({channels})});
+  }
+  if (desc.use_scale_shift) args.push_back({kArgWeights, RowMajor({2, channels})});
+  return BasicInfo(name, PrimitiveKind::kBatchNormalization, std::move(args), attributes);
+}
+
+PostOps PostOpsOf(const BatchNormalizationDesc& desc, const Attributes& attributes) {
+  PostOps post_ops;
+  if (desc.fuse_relu) {
+    const absl::Status status = post_ops.Append(EltwisePostOp{});
+    TILEWIRE_CHECK(status.ok(), "an empty chain takes a relu");
+  }
+  for (const PostOp& entry : attributes.post_ops.entries()) {
+    const absl::Status status = post_ops.Append(entry);
+    TILEWIRE_CHECK(status.ok(), "ResolveReference takes one entry at most");
+  }
+  return post_ops;
+}
+
+ChannelParameters ParametersOf(const BatchNormalizationDesc& desc, const ExecuteArgs& args) {
+  const float* scale = desc.use_scale_shift ? args.Get<const float>(kArgWeights) : nullptr;
+  return {args.Get<const float>(kArgMean), args.Get<const float>(kArgVariance), scale,
+          scale == nullptr ? nullptr : scale + desc.src.dim(1)};
+}
+
+}  // namespace batch_normalization
+
+absl::Span<const Implementation<BatchNormalizationDesc>> BatchNormalizationImplementations() {
+  using namespace batch_normalization;  // NOLINT: the rows below name its functions
+  static constexpr Implementation<BatchNormalizationDesc> kRows[] = {
+      {"batch_normalization/avx512_f32", cpu::Isa::kAvx512, ResolveAvx512F32, CreateAvx512F32},
+      {"batch_normalization/avx2_f32", cpu::Isa::kAvx2, ResolveAvx2F32, CreateAvx2F32},
+      {"batch_normalization/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateBatchNormalization(
+    const BatchNormalizationDesc& desc, const Attributes& attributes,
+    const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(batch_normalization::Validate(desc));
+  return CreateFirst(BatchNormalizationImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const BatchNormalizationDesc& desc, std::string* key) {
+  AppendBytes(desc.prop_kind, key);
+  AppendBytes(desc.epsilon, key);
+  for (bool flag : {desc.use_global_stats, desc.use_scale_shift, desc.fuse_relu}) {
+    AppendBytes(flag, key);
+  }
+  desc.src.AppendKey(key);
+  desc.dst.AppendKey(key);
+}
+
+}  // namespace tilewire

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batch normalization, forward inference:
+//
+//   dst[n,c,s] = scale[c] * (src[n,c,s] - mean[c]) / sqrt(variance[c] + epsilon) + shift[c]
+//
+// and max(that, 0) with `fuse_relu` or a relu post-op. With `use_global_stats` mean and variance
+// are arguments, otherwise they are those of src over n and s (the variance biased), which makes
+// dst depend on the whole batch. Without `use_scale_shift` scale is 1 and shift 0. May run in
+// place.
+//
+// Shapes    src and dst [N,C] to [N,C,D,H,W]; mean, variance [C]; scale and shift one tensor [2,C].
+// Arguments kArgSrc, kArgMean, kArgVariance, kArgWeights (scale and shift), kArgDst.
+// Layouts   any; dst may be `any`: the layout of src.
+// Source    ROWS.md P08, Q12; Ioffe and Szegedy, "Batch normalization", ICML 2015.
+#ifndef ENGINE_PRIMITIVES_BATCH_NORMALIZATION_BATCH_NORMALIZATION_H_
+#define ENGINE_PRIMITIVES_BATCH_NORMALIZATION_BATCH_NORMALIZATION_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/primitives/implementation.h"
+#include "engine/primitives/primitive.h"
+
+namespace tilewire {
+
+struct BatchNormalizationDesc {
+  PropKind prop_kind = PropKind::kForwardInference;
+  MemoryDesc src, dst;
+  float epsilon = 1e-5f;
+  bool use_global_stats = true, use_scale_shift = true, fuse_relu = false;
+};
+
+// Best first; tests and benchmarks visit every row.
+absl::Span<const Implementation<BatchNormalizationDesc>> BatchNormalizationImplementations();
+
+//   kInvalidArgument    src and dst differ in shape or have no channels, epsilon is not finite
+//   kUnimplemented      no implementation takes it; the message lists why each refused
+//   kResourceExhausted  memory
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateBatchNormalization(
+    const BatchNormalizationDesc& desc, const Attributes& attributes, const CreateOptions& options);
+
+void AppendKey(const BatchNormalizationDesc& desc, std::string* key);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_BATCH_NORMALIZATION_BATCH_NORMALIZATION_H_

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The executable specification: any layouts, one channel after the other; statistics in double.
+#include <cmath>
+#include <utility>
+#include <variant>
+
+#include "engine/base/status_macros.h"
+#include "engine/memory/index_walk.h"
+#include "engine/memory/separable_offsets.h"
+#include "engine/memory/zero_padding.h"
+#include "engine/primitives/batch_normalization/implementations.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/layout.h"
+#include "engine/primitives/scalar_epilogue.h"
+
+namespace tilewire::batch_normalization {
+namespace {
+
+// Immutable.
+class Reference final : public Primitive {
+ public:
+  Reference(PrimitiveInfo info, const BatchNormalizationDesc& desc, const PostOps& post_ops)
+      : Primitive(std::move(info)),
+        desc_(desc),
+        channel_(desc.dst.dims()),
+        post_ops_(post_ops),
+        src_(desc.src),
+        dst_(desc.dst) {
+    channel_[1] = 1;
+  }
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+    const ChannelParameters parameters = ParametersOf(desc_, args);
+    team.ParallelFor(desc_.src.dim(1), [&](int64_t c) { RunChannel(args, parameters, c); });
+    ZeroPadding(desc_.dst, args.Find(kArgDst));
+  }
+
+  void RunChannel(const ExecuteArgs& args, const ChannelParameters& parameters, int64_t c) const {
+    const float* src = args.Get<const float>(kArgSrc) + src_.At(1, c);
+    float* dst = args.Get<float>(kArgDst) + dst_.At(1, c);
+    double mean = 0, variance = 0;
+    if (desc_.use_global_stats) {
+      mean = parameters.mean[c];
+      variance = parameters.variance[c];
+    } else {
+      Statistics(src, &mean, &variance);
+    }
+    const double scale = (parameters.scale == nullptr ? 1 : parameters.scale[c]) /
+                         std::sqrt(variance + desc_.epsilon);
+    const double shift = parameters.shift == nullptr ? 0 : parameters.shift[c];
+    ForEachIndex(channel_, [&](const Dims& index) {
+      const double value = scale * (src[src_.Offset(index)] - mean) + shift;
+      dst[dst_.Offset(index)] = ApplyPostOps(post_ops_, static_cast<float>(value), 0);
+    });
+  }
+
+  void Statistics(const float* src, double* mean, double* variance) const {
+    const double count = static_cast<double>(*ElementCount(channel_));
+    ForEachIndex(channel_, [&](const Dims& index) { *mean += src[src_.Offset(index)]; });
+    *mean /= count;
+    ForEachIndex(channel_, [&](const Dims& index) {
+      const double difference = src[src_.Offset(index)] - *mean;
+      *variance += difference * difference;
+    });
+    *variance /= count;
+  }
+
+  const BatchNormalizationDesc desc_;
+  Dims channel_;  // dst's dims with one channel
+  const PostOps post_ops_;
+  const SeparableOffsets src_, dst_;
+};
+
+}  // namespace
+
+absl::StatusOr<BatchNormalizationDesc> ResolveReference(const BatchNormalizationDesc& desc,
+                                                        const Attributes& attributes) {
+  if (desc.prop_kind != PropKind::kForwardInference) {
+    return absl::UnimplementedError("takes inference only");
+  }
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
+  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
+  const absl::Span<const PostOp> entries = attributes.post_ops.entries();
+  for (const PostOp& entry : entries) {
+    const auto* eltwise = std::get_if<EltwisePostOp>(&entry);
+    const bool relu = eltwise != nullptr && eltwise->op.algorithm == EltwiseAlgorithm::kRelu;
+    if (!relu || entries.size() > 1) {
+      return absl::UnimplementedError(
+          absl::StrCat("takes one relu at most, got ", attributes.post_ops.ToString()));
+    }
+  }
+  BatchNormalizationDesc resolved = desc;
+  ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.src));
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const BatchNormalizationDesc& desc,
+                                                           const Attributes& attributes,
+                                                           absl::string_view name) {
+  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc,
+                                     PostOpsOf(desc, attributes));
+}
+
+}  // namespace tilewire::batch_normalization

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batch normalization with given statistics by generated rows (elementwise_rows.h): what avx512_f32
+// and avx2_f32 share. Mean, variance, scale and shift become one line a channel, dst = a src + b,
+// computed for every execution into the scratchpad in src's layout of channels.
+#ifndef ENGINE_PRIMITIVES_BATCH_NORMALIZATION_ROWS_H_
+#define ENGINE_PRIMITIVES_BATCH_NORMALIZATION_ROWS_H_
+
+#include "engine/primitives/batch_normalization/batch_normalization.h"
+
+namespace tilewire::batch_normalization {
+
+absl::StatusOr<BatchNormalizationDesc> ResolveRows(const BatchNormalizationDesc& desc,
+                                                   const Attributes& attributes, cpu::Isa isa);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const BatchNormalizationDesc& desc,
+                                                      const Attributes& attributes,
+                                                      absl::string_view name, cpu::Isa isa);
+
+}  // namespace tilewire::batch_normalization
+
+#endif  // ENGINE_PRIMITIVES_BATCH_NORMALIZATION_ROWS_H_

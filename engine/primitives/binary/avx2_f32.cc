@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/binary/implementations.h"
+#include "engine/primitives/binary/rows.h"
+
+namespace tilewire::binary {
+
+absl::StatusOr<BinaryDesc> ResolveAvx2F32(const BinaryDesc& desc, const Attributes& attributes) {
+  return ResolveRows(desc, attributes, cpu::Isa::kAvx2);
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32(const BinaryDesc& desc,
+                                                         const Attributes& attributes,
+                                                         absl::string_view name) {
+  return CreateRows(desc, attributes, name, cpu::Isa::kAvx2);
+}
+
+}  // namespace tilewire::binary

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/binary/binary.h"
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/binary/implementations.h"
+#include "engine/primitives/creation.h"
+
+namespace tilewire {
+
+absl::string_view AlgorithmName(BinaryAlgorithm algorithm) {
+  constexpr absl::string_view kNames[] = {"add", "mul", "max", "min", "div", "sub"};
+  return kNames[static_cast<size_t>(algorithm)];
+}
+
+namespace binary {
+namespace {
+
+absl::Status Validate(const BinaryDesc& desc) {
+  ABSL_RETURN_IF_ERROR(CheckSource("binary: src0", desc.src0));
+  ABSL_RETURN_IF_ERROR(CheckSource("binary: src1", desc.src1));
+  ABSL_RETURN_IF_ERROR(CheckDestination("binary: dst", desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckSameDims("binary: src0", desc.src0, "dst", desc.dst));
+  bool fits = desc.src1.rank() == desc.src0.rank();
+  for (int d = 0; fits && d < desc.src0.rank(); ++d) {
+    fits = desc.src1.dim(d) == desc.src0.dim(d) || desc.src1.dim(d) == 1;
+  }
+  if (!fits) {
+    return absl::InvalidArgumentError(absl::StrCat("binary: src1 ", DimsToString(desc.src1.dims()),
+                                                   " cannot be broadcast to src0 ",
+                                                   DimsToString(desc.src0.dims())));
+  }
+  if (static_cast<int>(desc.algorithm) >= kBinaryAlgorithmCount) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("binary: no algorithm ", static_cast<int>(desc.algorithm)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+PrimitiveInfo InfoOf(const BinaryDesc& desc, const Attributes& attributes, absl::string_view name) {
+  return BasicInfo(name, PrimitiveKind::kBinary,
+                   {{kArgSrc, desc.src0}, {kArgSrc1, desc.src1}, {kArgDst, desc.dst}}, attributes);
+}
+
+}  // namespace binary
+
+absl::Span<const Implementation<BinaryDesc>> BinaryImplementations() {
+  using namespace binary;  // NOLINT: the rows below name its functions
+  static constexpr Implementation<BinaryDesc> kRows[] = {
+      {"binary/avx512_f32", cpu::Isa::kAvx512, ResolveAvx512F32, CreateAvx512F32},
+      {"binary/avx2_f32", cpu::Isa::kAvx2, ResolveAvx2F32, CreateAvx2F32},
+      {"binary/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateBinary(const BinaryDesc& desc,
+                                                              const Attributes& attributes,
+                                                              const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(binary::Validate(desc));
+  return CreateFirst(BinaryImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const BinaryDesc& desc, std::string* key) {
+  AppendBytes(desc.algorithm, key);
+  for (const MemoryDesc* tensor : {&desc.src0, &desc.src1, &desc.dst}) tensor->AppendKey(key);
+}
+
+}  // namespace tilewire

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The padded tail is computed with the rest and zeroed after it: a broadcast number, a quotient of
+// zeros or a post-op need not leave zeros there.
+#include "engine/primitives/binary/rows.h"
+
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/jit/extremum.h"
+#include "engine/memory/zero_padding.h"
+#include "engine/primitives/binary/implementations.h"
+#include "engine/primitives/elementwise_rows.h"
+
+namespace tilewire::binary {
+namespace {
+
+class Generator final : public RowsGenerator {
+ public:
+  Generator(absl::string_view name, const RowsConfig& config, BinaryAlgorithm algorithm)
+      : RowsGenerator(name, config), isa_(config.isa), algorithm_(algorithm) {}
+
+ private:
+  void EmitFunction(const Xbyak::Xmm& value, absl::Span<const Xbyak::Xmm> others,
+                    const Xbyak::Xmm& spare) override {
+    const Xbyak::Xmm& other = others[0];
+    switch (algorithm_) {
+      case BinaryAlgorithm::kAdd:
+        return vaddps(value, value, other);
+      case BinaryAlgorithm::kMul:
+        return vmulps(value, value, other);
+      case BinaryAlgorithm::kDiv:
+        return vdivps(value, value, other);
+      case BinaryAlgorithm::kSub:
+        return vsubps(value, value, other);
+      case BinaryAlgorithm::kMax:
+      case BinaryAlgorithm::kMin:
+        return jit::EmitExtremum(this, algorithm_ == BinaryAlgorithm::kMax, value, other, spare,
+                                 Vector(kSecondSpare), spare_mask_, isa_);
+    }
+  }
+
+  static constexpr int kSecondSpare = 8;  // free until the post-ops
+  const cpu::Isa isa_;
+  const BinaryAlgorithm algorithm_;
+};
+
+// Immutable.
+class Rows final : public Primitive {
+ public:
+  Rows(PrimitiveInfo primitive_info, const BinaryDesc& desc, ElementwisePlan plan,
+       std::unique_ptr<const Generator> generator)
+      : Primitive(std::move(primitive_info)),
+        desc_(desc),
+        plan_(std::move(plan)),
+        generator_(std::move(generator)) {}
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+    if (desc_.dst.ElementCount() == 0) return;
+    plan_.Run(generator_->entry<RowsGenerator::Function>(),
+              args.Get<float>(kArgDst) + desc_.dst.offset0(),
+              {args.Get<const float>(kArgSrc) + desc_.src0.offset0(),
+               args.Get<const float>(kArgSrc1) + desc_.src1.offset0()},
+              team);
+    if (desc_.dst.HasPadding()) ZeroPadding(desc_.dst, args.Find(kArgDst));
+  }
+
+  const BinaryDesc desc_;
+  const ElementwisePlan plan_;
+  const std::unique_ptr<const Generator> generator_;
+};
+
+absl::StatusOr<ElementwisePlan> PlanOf(const BinaryDesc& desc, cpu::Isa isa) {
+  return ElementwisePlan::Create({&desc.dst, &desc.src0, &desc.src1}, isa);
+}
+
+}  // namespace
+
+absl::StatusOr<BinaryDesc> ResolveRows(const BinaryDesc& desc, const Attributes& attributes,
+                                       cpu::Isa isa) {
+  ABSL_ASSIGN_OR_RETURN(BinaryDesc resolved, ResolveReference(desc, attributes));
+  ABSL_RETURN_IF_ERROR(PlanOf(resolved, isa).status());
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const BinaryDesc& desc,
+                                                      const Attributes& attributes,
+                                                      absl::string_view name, cpu::Isa isa) {
+  ABSL_ASSIGN_OR_RETURN(ElementwisePlan plan, PlanOf(desc, isa));
+  ABSL_ASSIGN_OR_RETURN(
+      auto generator,
+      jit::Compile<Generator>(name, plan.Config(attributes.post_ops), desc.algorithm));
+  PrimitiveInfo info = InfoOf(desc, attributes, name);
+  info.code_bytes = static_cast<int64_t>(generator->code_bytes());
+  return std::make_unique<Rows>(std::move(info), desc, std::move(plan), std::move(generator));
+}
+
+}  // namespace tilewire::binary

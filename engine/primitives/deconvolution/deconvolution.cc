@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/deconvolution/deconvolution.h"
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/deconvolution/geometry.h"
+#include "engine/primitives/deconvolution/implementations.h"
+
+namespace tilewire {
+namespace deconvolution {
+
+absl::Status RequireForwardF32(const DeconvolutionDesc& desc, const Attributes& attributes) {
+  ABSL_RETURN_IF_ERROR(RequireForward(desc.prop_kind));
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.bias, desc.dst));
+  return RequireNoOutputScales(attributes);
+}
+
+PrimitiveInfo InfoOf(const DeconvolutionDesc& desc, const Attributes& attributes,
+                     absl::string_view name) {
+  return BasicInfo(name, PrimitiveKind::kDeconvolution,
+                   ArgsOf(desc.src, desc.weights, desc.bias, desc.dst), attributes);
+}
+
+}  // namespace deconvolution
+
+absl::Span<const Implementation<DeconvolutionDesc>> DeconvolutionImplementations() {
+  using namespace deconvolution;  // NOLINT: the rows below name its functions
+  static constexpr Implementation<DeconvolutionDesc> kRows[] = {
+      {"deconvolution/avx512_f32_direct", cpu::Isa::kAvx512, ResolveAvx512F32Direct,
+       CreateAvx512F32Direct},
+      {"deconvolution/avx2_f32_direct", cpu::Isa::kAvx2, ResolveAvx2F32Direct, CreateAvx2F32Direct},
+      {"deconvolution/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateDeconvolution(const DeconvolutionDesc& desc,
+                                                                     const Attributes& attributes,
+                                                                     const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(deconvolution::Validate(desc));
+  return CreateFirst(DeconvolutionImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const DeconvolutionDesc& desc, std::string* key) {
+  AppendBytes(desc.prop_kind, key);
+  for (const MemoryDesc* tensor : {&desc.src, &desc.weights, &desc.bias, &desc.dst}) {
+    tensor->AppendKey(key);
+  }
+  for (const Dims* values :
+       {&desc.strides, &desc.dilations, &desc.padding_left, &desc.padding_right}) {
+    AppendBytes(*values, key);
+  }
+}
+
+}  // namespace tilewire

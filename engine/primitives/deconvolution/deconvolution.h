@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Deconvolution (transposed convolution), forward: every element of src is spread over dst by the
+// kernel. As a sum for one element of dst:
+//
+//   dst[n,oc,o] = postops(bias[oc] + sum over ic in oc's group, taps k and positions i with
+//                         o = i*stride + k*(dilation+1) - padding_left of
+//                         src[n,ic,i] * weights[oc,ic,k])
+//
+// for o, i, k over 1 to 3 spatial dimensions.
+//
+// Shapes   src [N,C,(D,(H,))W], weights [O,I,(D,(H,))W], or [G,O/G,I/G,...] with groups, bias [O]
+// or
+//          the zero descriptor, dst [N,O,...] with size
+//          (in - 1)*stride + (k-1)*(dilation+1) + 1 - pl - pr.
+// Dilation counts from 0: 0 is dense.
+// Layouts  any of them `any`: the primitive chooses. Post-ops: eltwise and sum. The order of
+// addition
+//          depends on the per-image descriptor and the instruction set only.
+// Source   ROWS.md P04; Dumoulin and Visin, "A guide to convolution arithmetic for deep learning",
+//          2016, 4.
+#ifndef ENGINE_PRIMITIVES_DECONVOLUTION_DECONVOLUTION_H_
+#define ENGINE_PRIMITIVES_DECONVOLUTION_DECONVOLUTION_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/primitives/implementation.h"
+#include "engine/primitives/primitive.h"
+
+namespace tilewire {
+
+struct DeconvolutionDesc {
+  PropKind prop_kind = PropKind::kForwardInference;
+  MemoryDesc src, weights, bias, dst;
+  Dims strides, dilations, padding_left, padding_right;  // one a spatial dimension
+};
+
+// Best first; tests and benchmarks visit every row.
+absl::Span<const Implementation<DeconvolutionDesc>> DeconvolutionImplementations();
+
+//   kInvalidArgument    shapes that do not fit each other; the message names the dimension
+//   kUnimplemented      no implementation takes it; the message lists why each refused
+//   kResourceExhausted  memory
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateDeconvolution(const DeconvolutionDesc& desc,
+                                                                     const Attributes& attributes,
+                                                                     const CreateOptions& options);
+
+void AppendKey(const DeconvolutionDesc& desc, std::string* key);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_DECONVOLUTION_DECONVOLUTION_H_

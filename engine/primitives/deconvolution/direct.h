@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The direct f32 deconvolution: what avx512_f32_direct and avx2_f32_direct share.
+//
+//   src, dst  nChw16c      weights  OIhw16i16o, gOIhw16i16o
+// and the same with 1 and 3 spatial dimensions; 8 in place of 16 for AVX2. The channels of a group
+// must be multiples of the block where there are several groups.
+//
+// The outputs of a row whose position has one remainder modulo the stride are a phase: the same
+// taps reach them, and going from one to the next moves every tap by one pixel of src. A phase
+// falls into segments inside which the set of taps that hit src is constant, and a segment into
+// tiles.
+#ifndef ENGINE_PRIMITIVES_DECONVOLUTION_DIRECT_H_
+#define ENGINE_PRIMITIVES_DECONVOLUTION_DIRECT_H_
+
+#include "engine/primitives/deconvolution/deconvolution.h"
+
+namespace tilewire::deconvolution {
+
+absl::StatusOr<DeconvolutionDesc> ResolveDirect(const DeconvolutionDesc& desc,
+                                                const Attributes& attributes, cpu::Isa isa);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const DeconvolutionDesc& desc,
+                                                        const Attributes& attributes,
+                                                        absl::string_view name, cpu::Isa isa);
+
+}  // namespace tilewire::deconvolution
+
+#endif  // ENGINE_PRIMITIVES_DECONVOLUTION_DIRECT_H_

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/deconvolution/tile_generator.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <vector>
+
+namespace tilewire::deconvolution {
+namespace {
+
+int Registers(int lanes) { return lanes == 16 ? 32 : 16; }
+
+// What the loops leave free once the sums are complete.
+std::vector<int> ScratchOf(const EpilogueConfig& epilogue) {
+  const int first = epilogue.blocks * epilogue.pixels;
+  std::vector<int> scratch(Registers(epilogue.lanes) - first);
+  std::iota(scratch.begin(), scratch.end(), first);
+  return scratch;
+}
+
+}  // namespace
+
+int TileGenerator::MaxPixels(int lanes, const PostOps& post_ops) {
+  const int needed = std::max(kMaxBlocks + 1, AccumulatorEpilogue::ScratchCount(lanes, post_ops));
+  return (Registers(lanes) - needed) / kMaxBlocks;
+}
+
+TileGenerator::TileGenerator(absl::string_view name, const TileConfig& config)
+    : Generator(name),
+      config_(config),
+      epilogue_(
+          this, config.epilogue,
+          {.dst = dst_, .bias = bias_, .spare = spare_, .scratch = ScratchOf(config.epilogue)}) {}
+
+void TileGenerator::Emit() {
+  mov(tap_, ptr[args_ + offsetof(TileArgs, taps)]);
+  mov(taps_left_, ptr[args_ + offsetof(TileArgs, tap_count)]);
+  mov(dst_, ptr[args_ + offsetof(TileArgs, dst)]);
+  if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(TileArgs, bias)]);
+  for (int i = 0; i < Tile(); ++i) vxorps(Vector(i), Vector(i), Vector(i));
+  Xbyak::Label next_tap, next_block, done;
+  test(taps_left_, taps_left_);
+  jz(done, T_NEAR);
+  L(next_tap);
+  mov(src_, ptr[tap_ + offsetof(TapArgs, src)]);
+  mov(weights_, ptr[tap_ + offsetof(TapArgs, weights)]);
+  mov(blocks_left_, config_.ic_blocks);
+  L(next_block);
+  EmitBlock();
+  add(src_, static_cast<int>(config_.src_block_bytes));
+  add(weights_, static_cast<int>(config_.weights_ic_block_bytes));
+  dec(blocks_left_);
+  jnz(next_block, T_NEAR);
+  add(tap_, sizeof(TapArgs));
+  dec(taps_left_);
+  jnz(next_tap, T_NEAR);
+  L(done);
+  epilogue_.AddBias();
+  epilogue_.ApplyPostOps(/*skip_sum=*/false);
+  epilogue_.ZeroTail();
+  epilogue_.Store();
+  vzeroupper();
+  ret();
+  epilogue_.EmitTables();
+}
+
+// The products of a block of input channels.
+void TileGenerator::EmitBlock() {
+  const int lanes = config_.epilogue.lanes, blocks = config_.epilogue.blocks;
+  const int pixels = config_.epilogue.pixels;
+  const Xbyak::Xmm source = Vector(Tile() + blocks);
+  for (int ic = 0; ic < lanes; ++ic) {
+    for (int b = 0; b < blocks; ++b) {
+      const int64_t offset = b * config_.weights_oc_block_bytes + ic * lanes * 4;
+      vmovups(Vector(Tile() + b), ptr[weights_ + static_cast<int>(offset)]);
+    }
+    for (int p = 0; p < pixels; ++p) {
+      vbroadcastss(source, ptr[src_ + (p * lanes + ic) * 4]);
+      for (int b = 0; b < blocks; ++b)
+        vfmadd231ps(Vector(b * pixels + p), Vector(Tile() + b), source);
+    }
+  }
+}
+
+}  // namespace tilewire::deconvolution

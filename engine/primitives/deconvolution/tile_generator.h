@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Generates one tile of dst: `pixels` outputs that stand `stride` apart in a row, times one or two
+// blocks of output channels, from a list of taps. The same taps reach all of a tile's outputs, and
+// each of them brings neighbouring pixels of src to neighbouring outputs.
+#ifndef ENGINE_PRIMITIVES_DECONVOLUTION_TILE_GENERATOR_H_
+#define ENGINE_PRIMITIVES_DECONVOLUTION_TILE_GENERATOR_H_
+
+#include <cstdint>
+
+#include "engine/jit/generator.h"
+#include "engine/primitives/accumulator_epilogue.h"
+
+namespace tilewire::deconvolution {
+
+struct TapArgs {
+  const float *src, *weights;  // the tile's first pixel, the tap's first input and output channel
+};
+
+struct TileArgs {
+  const TapArgs* taps;
+  int64_t tap_count;  // may be 0
+  const float* bias;  // of the tile's first output channel
+  float* dst;
+};
+
+struct TileConfig {
+  int64_t ic_blocks = 1;
+  int64_t src_block_bytes = 0, weights_ic_block_bytes = 0;  // from input block to input block
+  int64_t weights_oc_block_bytes = 0;                       // from output block to output block
+  EpilogueConfig epilogue;  // blocks, pixels, lanes, strides of dst, bias, post-ops
+};
+
+class TileGenerator final : public jit::Generator {
+ public:
+  using Function = void (*)(const TileArgs*);
+  TileGenerator(absl::string_view name, const TileConfig& config);
+
+  static constexpr int kMaxBlocks = 2;
+  // The most outputs of a tile, with registers left for the post-ops.
+  static int MaxPixels(int lanes, const PostOps& post_ops);
+
+ private:
+  void Emit() override;
+  void EmitBlock();
+  Xbyak::Xmm Vector(int index) const { return VectorRegister(config_.epilogue.lanes, index); }
+  int Tile() const { return config_.epilogue.blocks * config_.epilogue.pixels; }
+
+  const TileConfig config_;
+
+  // Registers. Vectors: the tile's sums, then weights of one input channel, then an element of src.
+  const Xbyak::Reg64 args_ = rdi, dst_ = rsi, bias_ = rdx, spare_ = rax;
+  const Xbyak::Reg64 tap_ = r8, taps_left_ = r9, src_ = r10, weights_ = r11, blocks_left_ = rcx;
+  AccumulatorEpilogue epilogue_;
+};
+
+}  // namespace tilewire::deconvolution
+
+#endif  // ENGINE_PRIMITIVES_DECONVOLUTION_TILE_GENERATOR_H_

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/layer_normalization/layer_normalization.h"
+
+#include <cmath>
+#include <utility>
+
+#include "engine/base/check.h"
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/layer_normalization/implementations.h"
+#include "engine/primitives/layout.h"
+
+namespace tilewire {
+namespace layer_normalization {
+namespace {
+
+absl::Status Validate(const LayerNormalizationDesc& desc) {
+  ABSL_RETURN_IF_ERROR(CheckSource("layer_normalization: src", desc.src));
+  ABSL_RETURN_IF_ERROR(CheckDestination("layer_normalization: dst", desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckSameDims("layer_normalization: src", desc.src, "dst", desc.dst));
+  if (desc.src.rank() < 2 || desc.src.rank() > 5) {
+    return absl::InvalidArgumentError(absl::StrCat("layer_normalization: src has rank ",
+                                                   desc.src.rank(), ", allowed are 2 to 5"));
+  }
+  if (!std::isfinite(desc.epsilon)) {
+    return absl::InvalidArgumentError("layer_normalization: epsilon must be finite");
+  }
+  return absl::OkStatus();
+}
+
+MemoryDesc RowMajor(const Dims& dims) {
+  absl::StatusOr<MemoryDesc> desc =
+      MemoryDesc::CreatePattern(dims, DataType::kF32, PlainPattern(static_cast<int>(dims.size())));
+  TILEWIRE_CHECK(desc.ok(), "a part of a valid tensor's dims has a size");
+  return *std::move(desc);
+}
+
+}  // namespace
+
+PrimitiveInfo InfoOf(const LayerNormalizationDesc& desc, const Attributes& attributes,
+                     absl::string_view name) {
+  std::vector<ArgDesc> args = ArgsOf(desc.src, desc.dst);
+  if (desc.use_global_stats) {
+    Dims rows = desc.src.dims();
+    rows.pop_back();
+    args.push_back({kArgMean, RowMajor(rows)});
+    args.push_back({kArgVariance, RowMajor(rows)});
+  }
+  if (desc.use_scale_shift) {
+    args.push_back({kArgWeights, RowMajor({2, desc.src.dim(desc.src.rank() - 1)})});
+  }
+  return BasicInfo(name, PrimitiveKind::kLayerNormalization, std::move(args), attributes);
+}
+
+int64_t RowsOf(const LayerNormalizationDesc& desc) {
+  int64_t rows = 1;
+  for (int d = 0; d + 1 < desc.src.rank(); ++d) rows *= desc.src.dim(d);
+  return rows;
+}
+
+}  // namespace layer_normalization
+
+absl::Span<const Implementation<LayerNormalizationDesc>> LayerNormalizationImplementations() {
+  using namespace layer_normalization;  // NOLINT: the rows below name its functions
+  static constexpr Implementation<LayerNormalizationDesc> kRows[] = {
+      {"layer_normalization/avx512_f32", cpu::Isa::kAvx512, ResolveRows, CreateAvx512F32},
+      {"layer_normalization/avx2_f32", cpu::Isa::kAvx2, ResolveRows, CreateAvx2F32},
+      {"layer_normalization/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateLayerNormalization(
+    const LayerNormalizationDesc& desc, const Attributes& attributes,
+    const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(layer_normalization::Validate(desc));
+  return CreateFirst(LayerNormalizationImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const LayerNormalizationDesc& desc, std::string* key) {
+  AppendBytes(desc.prop_kind, key);
+  AppendBytes(desc.epsilon, key);
+  for (bool flag : {desc.use_global_stats, desc.use_scale_shift}) AppendBytes(flag, key);
+  desc.src.AppendKey(key);
+  desc.dst.AppendKey(key);
+}
+
+}  // namespace tilewire

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Layer normalization over the last dimension, forward inference:
+//
+//   dst[r,c] = scale[c] * (src[r,c] - mean[r]) / sqrt(variance[r] + epsilon) + shift[c]
+//
+// with r all dimensions but the last, of size C. Mean and variance (biased) are those of the row,
+// or with `use_global_stats` arguments. Without `use_scale_shift` scale is 1 and shift 0. May run
+// in place.
+//
+// Shapes    src and dst of rank 2 to 5; mean and variance src's dims without the last, row-major;
+//           scale and shift one tensor [2,C].
+// Arguments kArgSrc, kArgMean, kArgVariance, kArgWeights (scale and shift), kArgDst.
+// Layouts   any; dst may be `any`: the layout of src.
+// Source    oneDNN, "Layer Normalization"; Ba, Kiros and Hinton, "Layer normalization", 2016.
+#ifndef ENGINE_PRIMITIVES_LAYER_NORMALIZATION_LAYER_NORMALIZATION_H_
+#define ENGINE_PRIMITIVES_LAYER_NORMALIZATION_LAYER_NORMALIZATION_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/primitives/implementation.h"
+#include "engine/primitives/primitive.h"
+
+namespace tilewire {
+
+struct LayerNormalizationDesc {
+  PropKind prop_kind = PropKind::kForwardInference;
+  MemoryDesc src, dst;
+  float epsilon = 1e-5f;
+  bool use_global_stats = false, use_scale_shift = true;
+};
+
+// Best first; tests and benchmarks visit every row.
+absl::Span<const Implementation<LayerNormalizationDesc>> LayerNormalizationImplementations();
+
+//   kInvalidArgument    src and dst differ in shape, a rank outside 2 to 5, epsilon is not finite
+//   kUnimplemented      no implementation takes it; the message lists why each refused
+//   kResourceExhausted  memory
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateLayerNormalization(
+    const LayerNormalizationDesc& desc, const Attributes& attributes, const CreateOptions& options);
+
+void AppendKey(const LayerNormalizationDesc& desc, std::string* key);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_LAYER_NORMALIZATION_LAYER_NORMALIZATION_H_

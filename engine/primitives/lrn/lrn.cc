@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/lrn/lrn.h"
+
+#include <cmath>
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/layout.h"
+#include "engine/primitives/lrn/implementations.h"
+#include "engine/primitives/lrn/runs.h"
+
+namespace tilewire {
+
+absl::string_view AlgorithmName(LrnAlgorithm algorithm) {
+  constexpr absl::string_view kNames[] = {"across_channels", "within_channel"};
+  return kNames[static_cast<size_t>(algorithm)];
+}
+
+namespace lrn {
+namespace {
+
+absl::Status Validate(const LrnDesc& desc) {
+  ABSL_RETURN_IF_ERROR(CheckSource("lrn: src", desc.src));
+  ABSL_RETURN_IF_ERROR(CheckDestination("lrn: dst", desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckSameDims("lrn: src", desc.src, "dst", desc.dst));
+  const bool within = desc.algorithm == LrnAlgorithm::kWithinChannel;
+  const int least = within ? 3 : 2, rank = desc.src.rank();
+  if (rank < least || rank > 5) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("lrn: src has rank ", rank, ", allowed are ", least, " to 5"));
+  }
+  constexpr int64_t kLargest = int64_t{1} << 20;
+  if (desc.local_size < 1 || desc.local_size > kLargest) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("lrn: local_size ", desc.local_size, " is not in [1, ", kLargest, "]"));
+  }
+  for (float value : {desc.alpha, desc.beta, desc.k}) {
+    if (!std::isfinite(value)) {
+      return absl::InvalidArgumentError("lrn: alpha, beta and k must be finite");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<LrnDesc> ResolveDefaults(const LrnDesc& desc, const Attributes& attributes) {
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.dst));
+  if (desc.prop_kind == PropKind::kBackwardData) return absl::UnimplementedError("backward");
+  LrnDesc resolved = desc;
+  ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.src));
+  return resolved;
+}
+
+PrimitiveInfo InfoOf(const LrnDesc& desc, const Attributes& attributes, absl::string_view name) {
+  return BasicInfo(name, PrimitiveKind::kLrn, {{kArgSrc, desc.src}, {kArgDst, desc.dst}},
+                   attributes);
+}
+
+float ScaleOf(const LrnDesc& desc) {
+  double summands = desc.local_size;
+  if (desc.algorithm == LrnAlgorithm::kWithinChannel) {
+    summands = std::pow(summands, desc.src.rank() - 2);
+  }
+  return static_cast<float>(desc.alpha / summands);
+}
+
+}  // namespace lrn
+
+absl::Span<const Implementation<LrnDesc>> LrnImplementations() {
+  using namespace lrn;  // NOLINT: the rows below name its functions
+  static constexpr Implementation<LrnDesc> kRows[] = {
+      {"lrn/avx512_f32_blocked", cpu::Isa::kAvx512, ResolveAvx512F32Blocked,
+       CreateAvx512F32Blocked},
+      {"lrn/avx512_f32_runs", cpu::Isa::kAvx512, ResolveRuns, CreateAvx512F32Runs},
+      {"lrn/avx2_f32_blocked", cpu::Isa::kAvx2, ResolveAvx2F32Blocked, CreateAvx2F32Blocked},
+      {"lrn/avx2_f32_runs", cpu::Isa::kAvx2, ResolveRuns, CreateAvx2F32Runs},
+      {"lrn/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateLrn(const LrnDesc& desc,
+                                                           const Attributes& attributes,
+                                                           const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(lrn::Validate(desc));
+  return CreateFirst(LrnImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const LrnDesc& desc, std::string* key) {
+  AppendBytes(desc.prop_kind, key);
+  AppendBytes(desc.algorithm, key);
+  AppendBytes(desc.local_size, key);
+  for (float value : {desc.alpha, desc.beta, desc.k}) AppendBytes(value, key);
+  desc.src.AppendKey(key);
+  desc.dst.AppendKey(key);
+}
+
+}  // namespace tilewire

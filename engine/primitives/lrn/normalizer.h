@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Emits src (k + scale * sum)^-beta on vector registers. A beta of 3/4, 1/2 or 1 takes square roots
+// and a division, any other a power. Used while generating; thread-compatible.
+#ifndef ENGINE_PRIMITIVES_LRN_NORMALIZER_H_
+#define ENGINE_PRIMITIVES_LRN_NORMALIZER_H_
+
+#include "engine/cpu/isa.h"
+#include "engine/jit/vector_math.h"
+
+namespace tilewire::lrn {
+
+struct NormalizerConfig {
+  cpu::Isa isa = cpu::Isa::kAvx512;
+  float scale = 1, beta = 0.75f, k = 1;
+};
+
+class Normalizer {
+ public:
+  // Overwrites the vector registers from `first_scratch` on, kScratch of them, and k1.
+  static constexpr int kScratch = 5;
+  Normalizer(Xbyak::CodeGenerator* generator, const NormalizerConfig& config,
+             const Xbyak::Reg64& table, int first_scratch);
+
+  void LoadTable() { math_.LoadTable(); }
+  // sum = src * (k + scale * sum)^-beta
+  void Apply(const Xbyak::Xmm& sum, const Xbyak::Xmm& src);
+  void EmitTable() { math_.EmitTable(); }
+
+ private:
+  Xbyak::CodeGenerator* const generator_;
+  const NormalizerConfig config_;
+  jit::VectorMath math_;
+  const jit::VectorMath::Scratch5 scratch_;
+};
+
+}  // namespace tilewire::lrn
+
+#endif  // ENGINE_PRIMITIVES_LRN_NORMALIZER_H_

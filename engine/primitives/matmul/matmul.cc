@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/matmul/matmul.h"
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/matmul/implementations.h"
+
+namespace tilewire {
+namespace matmul {
+namespace {
+
+absl::Status Mismatch(const MatmulDesc& desc, absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("matmul: ", what, ": src ", DimsToString(desc.src.dims()), ", weights ",
+                   DimsToString(desc.weights.dims()), ", bias ", DimsToString(desc.bias.dims()),
+                   ", dst ", DimsToString(desc.dst.dims())));
+}
+
+absl::Status Validate(const MatmulDesc& desc) {
+  const MemoryDesc &src = desc.src, &weights = desc.weights, &bias = desc.bias, &dst = desc.dst;
+  ABSL_RETURN_IF_ERROR(CheckDestination("matmul: dst", dst));
+  const int rank = dst.rank();
+  if (rank < 2 || src.rank() != rank || weights.rank() != rank ||
+      (!bias.IsZero() && bias.rank() != rank)) {
+    return Mismatch(desc, "takes one rank, 2 or more");
+  }
+  if (src.dim(rank - 1) != weights.dim(rank - 2))
+    return Mismatch(desc, "src and weights differ in K");
+  if (src.dim(rank - 2) != dst.dim(rank - 2)) return Mismatch(desc, "src and dst differ in M");
+  if (weights.dim(rank - 1) != dst.dim(rank - 1))
+    return Mismatch(desc, "weights and dst differ in N");
+  for (int d = 0; d < rank; ++d) {
+    const auto fits = [&](const MemoryDesc& md) {
+      return md.dim(d) == dst.dim(d) || md.dim(d) == 1;
+    };
+    if (d < rank - 2 && (!fits(src) || !fits(weights))) {
+      return Mismatch(desc, absl::StrCat("dimension ", d, " of src or weights does not fit dst"));
+    }
+    if (!bias.IsZero() && !fits(bias)) {
+      return Mismatch(desc, absl::StrCat("dimension ", d, " of bias does not fit dst"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+PrimitiveInfo InfoOf(const MatmulDesc& desc, const Attributes& attributes, absl::string_view name) {
+  return BasicInfo(name, PrimitiveKind::kMatmul,
+                   ArgsOf(desc.src, desc.weights, desc.bias, desc.dst), attributes);
+}
+
+}  // namespace matmul
+
+absl::Span<const Implementation<MatmulDesc>> MatmulImplementations() {
+  using namespace matmul;  // NOLINT: the rows below name its functions
+  static constexpr Implementation<MatmulDesc> kRows[] = {
+      {"matmul/avx512_f32", cpu::Isa::kAvx512, ResolveTiles, CreateAvx512F32},
+      {"matmul/avx2_f32", cpu::Isa::kAvx2, ResolveTiles, CreateAvx2F32},
+      {"matmul/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateMatmul(const MatmulDesc& desc,
+                                                              const Attributes& attributes,
+                                                              const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(matmul::Validate(desc));
+  return CreateFirst(MatmulImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const MatmulDesc& desc, std::string* key) {
+  for (const MemoryDesc* tensor : {&desc.src, &desc.weights, &desc.bias, &desc.dst}) {
+    tensor->AppendKey(key);
+  }
+}
+
+}  // namespace tilewire

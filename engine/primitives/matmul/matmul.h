@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Matrix product, plain or batched:
+//
+//   dst[b,m,n] = postops(bias[b,m,n] + sum_k src[b,m,k] * weights[b,k,n])
+//
+// Shapes   src [...,M,K], weights [...,K,N], dst [...,M,N] and bias (or the zero descriptor) of one
+//          rank, 2 or more. A dimension of src or weights before the last two may be 1 where dst's
+//          is not, and any dimension of bias: it is broadcast. K = 0 gives the bias.
+// Layouts  any; `any` is row-major. Post-ops: eltwise and sum. Products are added in the order of
+// k,
+//          whatever M, N and the batch.
+// Source   oneDNN, "Matrix Multiplication"; Goto & van de Geijn, "Anatomy of High-Performance
+// Matrix
+//          Multiplication", ACM TOMS 34(3), 2008.
+#ifndef ENGINE_PRIMITIVES_MATMUL_MATMUL_H_
+#define ENGINE_PRIMITIVES_MATMUL_MATMUL_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/primitives/implementation.h"
+#include "engine/primitives/primitive.h"
+
+namespace tilewire {
+
+struct MatmulDesc {
+  MemoryDesc src, weights, bias, dst;
+};
+
+// Best first; tests and benchmarks visit every row.
+absl::Span<const Implementation<MatmulDesc>> MatmulImplementations();
+
+//   kInvalidArgument    shapes that do not fit each other
+//   kUnimplemented      no implementation takes it; the message lists why each refused
+//   kResourceExhausted  memory
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateMatmul(const MatmulDesc& desc,
+                                                              const Attributes& attributes,
+                                                              const CreateOptions& options);
+
+void AppendKey(const MatmulDesc& desc, std::string* key);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_MATMUL_MATMUL_H_

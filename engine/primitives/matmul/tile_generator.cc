@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/matmul/tile_generator.h"
+
+#include <cstddef>
+#include <numeric>
+#include <vector>
+
+namespace tilewire::matmul {
+namespace {
+
+constexpr int kUnroll = 4;
+
+int Registers(int lanes) { return lanes == 16 ? 32 : 16; }
+
+// What the loop leaves free once the sums are complete.
+std::vector<int> ScratchOf(const EpilogueConfig& epilogue) {
+  const int first = epilogue.blocks * epilogue.pixels;
+  std::vector<int> scratch(Registers(epilogue.lanes) - first);
+  std::iota(scratch.begin(), scratch.end(), first);
+  return scratch;
+}
+
+}  // namespace
+
+int TileGenerator::MaxRows(int lanes, const PostOps& post_ops) {
+  int rows = lanes == 16 ? 8 : 4;
+  while (rows > 1 &&
+         Registers(lanes) - kBlocks * rows < AccumulatorEpilogue::ScratchCount(lanes, post_ops)) {
+    --rows;
+  }
+  return rows;
+}
+
+TileGenerator::TileGenerator(absl::string_view name, const TileConfig& config)
+    : Generator(name),
+      config_(config),
+      epilogue_(
+          this, config.epilogue,
+          {.dst = dst_, .bias = bias_, .spare = spare_, .scratch = ScratchOf(config.epilogue)}) {}
+
+void TileGenerator::Emit() {
+  mov(src_, ptr[args_ + offsetof(TileArgs, src)]);
+  mov(weights_, ptr[args_ + offsetof(TileArgs, weights)]);
+  mov(dst_, ptr[args_ + offsetof(TileArgs, dst)]);
+  if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(TileArgs, bias)]);
+  for (int i = 0; i < Tile(); ++i) vxorps(Vector(i), Vector(i), Vector(i));
+  EmitSteps(config_.k / kUnroll, kUnroll);
+  EmitSteps(config_.k % kUnroll, 1);
+  epilogue_.AddBias();
+  epilogue_.ApplyPostOps(/*skip_sum=*/false);
+  epilogue_.Store();
+  vzeroupper();
+  ret();
+  epilogue_.EmitTables();
+}
+
+void TileGenerator::EmitSteps(int64_t count, int unroll) {
+  if (count == 0) return;
+  Xbyak::Label next;
+  mov(left_, count);
+  L(next);
+  for (int step = 0; step < unroll; ++step) EmitStep(step);
+  add(src_, static_cast<int>(unroll * config_.src_k_bytes));
+  add(weights_, static_cast<int>(unroll * config_.weights_k_bytes));
+  dec(left_);
+  jnz(next, T_NEAR);
+}
+
+// sums += src[k + step] * weights[k + step]
+void TileGenerator::EmitStep(int step) {
+  const int lanes = config_.epilogue.lanes, blocks = config_.epilogue.blocks;
+  const Xbyak::Xmm source = Vector(Tile() + blocks);
+  for (int b = 0; b < blocks; ++b) {
+    const int64_t offset = step * config_.weights_k_bytes + b * lanes * 4;
+    vmovups(Vector(Tile() + b), ptr[weights_ + static_cast<int>(offset)]);
+  }
+  for (int r = 0; r < config_.epilogue.pixels; ++r) {
+    const int64_t offset = step * config_.src_k_bytes + r * config_.src_row_bytes;
+    vbroadcastss(source, ptr[src_ + static_cast<int>(offset)]);
+    for (int b = 0; b < blocks; ++b) {
+      vfmadd231ps(Vector(b * config_.epilogue.pixels + r), Vector(Tile() + b), source);
+    }
+  }
+}
+
+}  // namespace tilewire::matmul

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each row of the table consists of; reduction.cc lists the rows. See implementation.h for
+// resolve and create.
+#ifndef ENGINE_PRIMITIVES_REDUCTION_IMPLEMENTATIONS_H_
+#define ENGINE_PRIMITIVES_REDUCTION_IMPLEMENTATIONS_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/primitives/reduction/reduction.h"
+
+namespace tilewire::reduction {
+
+absl::StatusOr<ReductionDesc> ResolveStrided(const ReductionDesc& desc,
+                                             const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32(const ReductionDesc& desc,
+                                                           const Attributes& attributes,
+                                                           absl::string_view name);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32(const ReductionDesc& desc,
+                                                         const Attributes& attributes,
+                                                         absl::string_view name);
+
+absl::StatusOr<ReductionDesc> ResolveReference(const ReductionDesc& desc,
+                                               const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ReductionDesc& desc,
+                                                           const Attributes& attributes,
+                                                           absl::string_view name);
+
+PrimitiveInfo InfoOf(const ReductionDesc& desc, const Attributes& attributes,
+                     absl::string_view name);
+
+// How many elements of src fall on one of dst.
+int64_t ReducedCount(const ReductionDesc& desc);
+
+inline bool IsNorm(ReductionAlgorithm algorithm) {
+  return algorithm >= ReductionAlgorithm::kNormLpMax;
+}
+inline bool IsExtremum(ReductionAlgorithm algorithm) {
+  return algorithm <= ReductionAlgorithm::kMin;
+}
+inline bool TakesRoot(ReductionAlgorithm algorithm) {
+  return algorithm == ReductionAlgorithm::kNormLpMax || algorithm == ReductionAlgorithm::kNormLpSum;
+}
+inline bool AddsEps(ReductionAlgorithm algorithm) {
+  return algorithm == ReductionAlgorithm::kNormLpSum ||
+         algorithm == ReductionAlgorithm::kNormLpPowerPSum;
+}
+// What the first element is combined with.
+float NeutralElement(ReductionAlgorithm algorithm);
+
+}  // namespace tilewire::reduction
+
+#endif  // ENGINE_PRIMITIVES_REDUCTION_IMPLEMENTATIONS_H_

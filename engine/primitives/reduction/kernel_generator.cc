@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/reduction/kernel_generator.h"
+
+#include <cstddef>
+
+#include "engine/jit/extremum.h"
+#include "engine/primitives/reduction/implementations.h"
+
+namespace tilewire::reduction {
+
+KernelGenerator::KernelGenerator(absl::string_view name, const KernelConfig& config)
+    : Generator(name), config_(config), math_(this, config.isa, rax, k1) {}
+
+void KernelGenerator::Emit() {
+  Preamble();
+  mov(src_, ptr[rdi + offsetof(KernelArgs, src)]);
+  mov(dst_, ptr[rdi + offsetof(KernelArgs, dst)]);
+  math_.LoadTable();
+  if (config_.line > 0) {
+    EmitLine();
+  } else {
+    EmitColumns();
+  }
+  Postamble();
+  math_.EmitTable();
+  align(32);
+  L(lane_table_);
+  for (int i = 0; i < 16; ++i) dd(i < 8 ? 0xFFFFFFFF : 0);
+}
+
+template <typename Body>
+void KernelGenerator::Loop(const Xbyak::Reg64& counter, int64_t count, Body body) {
+  if (count == 0) return;
+  Xbyak::Label next;
+  mov(counter, count);
+  L(next);
+  body();
+  dec(counter);
+  jnz(next, T_NEAR);
+}
+
+// The lowest `count` lanes, count < lanes; `count` is overwritten.
+void KernelGenerator::LoadMask(const Xbyak::Reg64& count) {
+  if (is_avx512()) {
+    mov(spare_.cvt32(), 0xFFFF);
+    bzhi(spare_.cvt32(), spare_.cvt32(), count.cvt32());
+    kmovw(lane_mask_, spare_.cvt32());
+    return;
+  }
+  lea(spare_, ptr[rip + lane_table_]);
+  add(spare_, 32);
+  shl(count, 2);
+  sub(spare_, count);
+  vmovups(lane_vector_, ptr[spare_]);
+}
+
+void KernelGenerator::EmitColumns() {
+  mov(left_, ptr[rdi + offsetof(KernelArgs, columns)]);
+  for (int vectors : {kUnroll, 1}) {
+    Xbyak::Label step, done;
+    L(step);
+    cmp(left_, vectors * lanes());
+    jl(done, T_NEAR);
+    EmitColumnVectors(vectors, /*masked=*/false);
+    add(src_, vectors * vector_bytes());
+    add(dst_, vectors * vector_bytes());
+    sub(left_, vectors * lanes());
+    jmp(step, T_NEAR);
+    L(done);
+  }
+  Xbyak::Label end;
+  test(left_, left_);
+  jz(end, T_NEAR);
+  LoadMask(left_);
+  EmitColumnVectors(1, /*masked=*/true);
+  L(end);
+}
+
+// Results: chain * vectors + vector.
+void KernelGenerator::EmitColumnVectors(int vectors, bool masked) {
+  const int64_t stride = config_.inner.stride_bytes;
+  for (int i = 0; i < kChains * vectors; ++i) {
+    math_.Load(Vector(i), NeutralElement(config_.algorithm));
+  }
+  const auto step = [&](int chain) {
+    for (int v = 0; v < vectors; ++v) {
+      EmitSum(Vector(chain * vectors + v), ptr[inner_at_ + v * vector_bytes()], masked);
+    }
+    add(inner_at_, static_cast<int>(stride));
+  };
+  mov(outer_at_, src_);
+  Loop(outer_left_, config_.outer.count, [&] {
+    mov(inner_at_, outer_at_);
+    Loop(inner_left_, config_.inner.count / kChains, [&] {
+      for (int chain = 0; chain < kChains; ++chain) step(chain);
+    });
+    if (config_.inner.count % kChains != 0) step(0);
+    add(outer_at_, static_cast<int>(config_.outer.stride_bytes));
+  });
+  for (int v = 0; v < vectors; ++v) {
+    Combine(Vector(v), Vector(vectors + v));
+    Finish(Vector(v));
+    const Xbyak::Address to = ptr[dst_ + v * vector_bytes()];
+    if (!masked) {
+      vmovups(to, Vector(v));
+    } else if (is_avx512()) {
+      vmovups(to | lane_mask_, Vector(v));
+    } else {
+      vmaskmovps(to, lane_vector_, Vector(v));
+    }
+  }
+}
+
+void KernelGenerator::EmitLine() {
+  for (int i = 0; i < kUnroll; ++i) math_.Load(Vector(i), NeutralElement(config_.algorithm));
+  if (config_.line % lanes() != 0) {
+    mov(left_, config_.line % lanes());
+    LoadMask(left_);
+  }
+  mov(outer_at_, src_);
+  Loop(outer_left_, config_.outer.count, [&] {
+    mov(inner_at_, outer_at_);
+    Loop(inner_left_, config_.inner.count, [&] {
+      EmitLinePart();
+      add(inner_at_, static_cast<int>(config_.inner.stride_bytes));
+    });
+    add(outer_at_, static_cast<int>(config_.outer.stride_bytes));
+  });
+  Combine(Vector(0), Vector(1));
+  Combine(Vector(2), Vector(3));
+  Combine(Vector(0), Vector(2));
+  CombineLanes();
+  Finish(Vector(0));
+  vmovss(ptr[dst_], Xbyak::Xmm(0));
+}
+
+void KernelGenerator::EmitLinePart() {
+  const int64_t steps = config_.line / (kUnroll * lanes());
+  const int64_t rest = config_.line % (kUnroll * lanes());
+  mov(left_, inner_at_);
+  Loop(line_left_, steps, [&] {
+    for (int v = 0; v < kUnroll; ++v) EmitSum(Vector(v), ptr[left_ + v * vector_bytes()], false);
+    add(left_, kUnroll * vector_bytes());
+  });
+  const int vectors = static_cast<int>(rest / lanes());
+  for (int v = 0; v < vectors; ++v) EmitSum(Vector(v), ptr[left_ + v * vector_bytes()], false);
+  if (rest % lanes() != 0) EmitSum(Vector(vectors), ptr[left_ + vectors * vector_bytes()], true);
+}
+
+// result = f(result, element), the lanes behind a mask being the neutral element.
+void KernelGenerator::EmitSum(const Xbyak::Xmm& result, const Xbyak::Address& from, bool masked) {
+  const float neutral = NeutralElement(config_.algorithm);
+  if (!masked) {
+    vmovups(x_, from);
+  } else if (is_avx512()) {
+    math_.Load(x_, neutral);
+    vmovups(x_ | lane_mask_, from);
+  } else {
+    vmaskmovps(x_, lane_vector_, from);
+    if (neutral != 0) {
+      math_.Load(spare_vector_, neutral);
+      vblendvps(x_, spare_vector_, x_, lane_vector_);
+    }
+  }
+  if (IsNorm(config_.algorithm)) RaiseToPower(x_);
+  Combine(result, x_);
+}
+
+void KernelGenerator::RaiseToPower(const Xbyak::Xmm& x) {
+  if (config_.p == 2) return vmulps(x, x, x);
+  math_.Abs(x);
+  if (config_.p != 1) math_.Pow(x, config_.p, scratch_);
+}
+
+void KernelGenerator::Combine(const Xbyak::Xmm& result, const Xbyak::Xmm& other) {
+  if (IsExtremum(config_.algorithm)) {
+    const bool is_max = config_.algorithm == ReductionAlgorithm::kMax;
+    return jit::EmitExtremum(this, is_max, result, other, scratch_[0], scratch_[1], ordered_,
+                             config_.isa);
+  }
+  if (config_.algorithm == ReductionAlgorithm::kMul) return vmulps(result, result, other);
+  vaddps(result, result, other);
+}
+
+// All lanes of vector 0 into its first one: halves onto each other.
+void KernelGenerator::CombineLanes() {
+  const Xbyak::Xmm result = Vector(0), half = Vector(1);
+  if (is_avx512()) {
+    vshuff32x4(Xbyak::Zmm(1), Xbyak::Zmm(0), Xbyak::Zmm(0), 0x4E);
+    Combine(result, half);
+    vshuff32x4(Xbyak::Zmm(1), Xbyak::Zmm(0), Xbyak::Zmm(0), 0xB1);
+  } else {
+    vperm2f128(Xbyak::Ymm(1), Xbyak::Ymm(0), Xbyak::Ymm(0), 1);
+  }
+  Combine(result, half);
+  for (int shuffle : {0x4E, 0xB1}) {
+    vshufps(half, result, result, shuffle);
+    Combine(result, half);
+  }
+}
+
+void KernelGenerator::Finish(const Xbyak::Xmm& result) {
+  if (config_.algorithm == ReductionAlgorithm::kMean) {
+    math_.Load(x_, static_cast<float>(config_.reduced_count));
+    return vdivps(result, result, x_);
+  }
+  if (!IsNorm(config_.algorithm)) return;
+  if (AddsEps(config_.algorithm)) {
+    vaddps(result, result, math_.Constant(config_.eps));
+  } else {
+    math_.AtLeast(result, config_.eps, x_);
+  }
+  if (!TakesRoot(config_.algorithm) || config_.p == 1) return;
+  if (config_.p == 2) return vsqrtps(result, result);
+  math_.Pow(result, 1 / config_.p, scratch_);
+}
+
+}  // namespace tilewire::reduction

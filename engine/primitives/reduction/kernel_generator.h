@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Generates the reduction of a part of src over up to three loops, of which the innermost lies
+// densely in memory.
+//
+//   over columns  the innermost loop is kept: dst[c] = f over both outer loops of src[c], for any
+//                 number of columns; two chains of results, over even and odd steps
+//   along a line  the innermost loop is reduced: dst[0] = f of everything; a vector's lanes and
+//   four
+//                 vectors are partial results, combined at the end
+//
+// The order of operations depends on the loops alone.
+#ifndef ENGINE_PRIMITIVES_REDUCTION_KERNEL_GENERATOR_H_
+#define ENGINE_PRIMITIVES_REDUCTION_KERNEL_GENERATOR_H_
+
+#include <cstdint>
+
+#include "engine/jit/generator.h"
+#include "engine/jit/vector_math.h"
+#include "engine/primitives/reduction/reduction.h"
+
+namespace tilewire::reduction {
+
+struct KernelArgs {
+  const float* src;
+  float* dst;
+  int64_t columns;  // over columns: >= 1
+};
+
+struct KernelConfig {
+  struct Loop {
+    int64_t count = 1, stride_bytes = 0;
+  };
+  cpu::Isa isa = cpu::Isa::kAvx512;
+  ReductionAlgorithm algorithm = ReductionAlgorithm::kSum;
+  float p = 2, eps = 0;
+  int64_t reduced_count = 1;  // of the whole reduction, for the mean
+  Loop outer, inner;          // reduced
+  int64_t line = 0;           // elements of the innermost loop where it is reduced; 0: over columns
+};
+
+class KernelGenerator final : public jit::Generator {
+ public:
+  using Function = void (*)(const KernelArgs*);
+  KernelGenerator(absl::string_view name, const KernelConfig& config);
+
+ private:
+  static constexpr int kChains = 2, kUnroll = 4;
+
+  void Emit() override;
+  void EmitColumns();
+  void EmitColumnVectors(int vectors, bool masked);
+  void EmitLine();
+  void EmitLinePart();
+  void EmitSum(const Xbyak::Xmm& result, const Xbyak::Address& from, bool masked);
+  void Combine(const Xbyak::Xmm& result, const Xbyak::Xmm& other);
+  void RaiseToPower(const Xbyak::Xmm& x);
+  void CombineLanes();
+  void Finish(const Xbyak::Xmm& result);
+  template <typename Body>
+  void Loop(const Xbyak::Reg64& counter, int64_t count, Body body);
+
+  void LoadMask(const Xbyak::Reg64& count);
+  bool is_avx512() const { return config_.isa >= cpu::Isa::kAvx512; }
+  int lanes() const { return is_avx512() ? 16 : 8; }
+  int vector_bytes() const { return lanes() * 4; }
+  Xbyak::Xmm Vector(int index) const { return math_.Register(index); }
+
+  // Registers. Arguments arrive in rdi; vectors 0 to 7 are results.
+  const Xbyak::Reg64 src_ = rsi, dst_ = rdx, left_ = rcx, spare_ = r11;
+  const Xbyak::Reg64 outer_left_ = r8, inner_left_ = r9, outer_at_ = r10, inner_at_ = rbx;
+  const Xbyak::Reg64 line_left_ = rbp;
+  const Xbyak::Opmask lane_mask_ = k2, ordered_ = k3;
+
+  const KernelConfig config_;
+  jit::VectorMath math_;
+  const Xbyak::Xmm x_ = Vector(8), spare_vector_ = Vector(9), lane_vector_ = Vector(15);
+  const jit::VectorMath::Scratch5 scratch_ = {Vector(10), Vector(11), Vector(12), Vector(13),
+                                              Vector(14)};
+  Xbyak::Label lane_table_;
+};
+
+}  // namespace tilewire::reduction
+
+#endif  // ENGINE_PRIMITIVES_REDUCTION_KERNEL_GENERATOR_H_

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/reduction/reduction.h"
+
+#include <cmath>
+#include <limits>
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/reduction/implementations.h"
+
+namespace tilewire {
+
+absl::string_view AlgorithmName(ReductionAlgorithm algorithm) {
+  constexpr absl::string_view kNames[] = {"max",
+                                          "min",
+                                          "sum",
+                                          "mul",
+                                          "mean",
+                                          "norm_lp_max",
+                                          "norm_lp_sum",
+                                          "norm_lp_power_p_max",
+                                          "norm_lp_power_p_sum"};
+  return kNames[static_cast<size_t>(algorithm)];
+}
+
+namespace reduction {
+namespace {
+
+absl::Status Validate(const ReductionDesc& desc) {
+  ABSL_RETURN_IF_ERROR(CheckSource("reduction: src", desc.src));
+  ABSL_RETURN_IF_ERROR(CheckDestination("reduction: dst", desc.dst));
+  bool fits = desc.src.rank() == desc.dst.rank();
+  for (int d = 0; fits && d < desc.src.rank(); ++d) {
+    fits = desc.dst.dim(d) == desc.src.dim(d) || desc.dst.dim(d) == 1;
+  }
+  if (!fits) {
+    return absl::InvalidArgumentError(absl::StrCat("reduction: src ", DimsToString(desc.src.dims()),
+                                                   " does not reduce to dst ",
+                                                   DimsToString(desc.dst.dims())));
+  }
+  if (desc.src.ElementCount() == 0 && desc.dst.ElementCount() != 0) {
+    return absl::InvalidArgumentError("reduction: src is empty");
+  }
+  if (static_cast<int>(desc.algorithm) >= kReductionAlgorithmCount) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("reduction: no algorithm ", static_cast<int>(desc.algorithm)));
+  }
+  if (IsNorm(desc.algorithm) &&
+      !(desc.p >= 1 && std::isfinite(desc.p) && std::isfinite(desc.eps))) {
+    return absl::InvalidArgumentError(absl::StrCat("reduction: p ", desc.p, ", eps ", desc.eps,
+                                                   ": takes a finite p >= 1 and a finite eps"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+PrimitiveInfo InfoOf(const ReductionDesc& desc, const Attributes& attributes,
+                     absl::string_view name) {
+  return BasicInfo(name, PrimitiveKind::kReduction, ArgsOf(desc.src, desc.dst), attributes);
+}
+
+int64_t ReducedCount(const ReductionDesc& desc) {
+  int64_t count = 1;
+  for (int d = 0; d < desc.src.rank(); ++d) {
+    if (desc.dst.dim(d) == 1) count *= desc.src.dim(d);
+  }
+  return count;
+}
+
+float NeutralElement(ReductionAlgorithm algorithm) {
+  switch (algorithm) {
+    case ReductionAlgorithm::kMax:
+      return -std::numeric_limits<float>::infinity();
+    case ReductionAlgorithm::kMin:
+      return std::numeric_limits<float>::infinity();
+    case ReductionAlgorithm::kMul:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace reduction
+
+absl::Span<const Implementation<ReductionDesc>> ReductionImplementations() {
+  using namespace reduction;  // NOLINT: the rows below name its functions
+  static constexpr Implementation<ReductionDesc> kRows[] = {
+      {"reduction/avx512_f32", cpu::Isa::kAvx512, ResolveStrided, CreateAvx512F32},
+      {"reduction/avx2_f32", cpu::Isa::kAvx2, ResolveStrided, CreateAvx2F32},
+      {"reduction/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateReduction(const ReductionDesc& desc,
+                                                                 const Attributes& attributes,
+                                                                 const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(reduction::Validate(desc));
+  return CreateFirst(ReductionImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const ReductionDesc& desc, std::string* key) {
+  AppendBytes(desc.algorithm, key);
+  AppendBytes(desc.p, key);
+  AppendBytes(desc.eps, key);
+  desc.src.AppendKey(key);
+  desc.dst.AppendKey(key);
+}
+
+}  // namespace tilewire

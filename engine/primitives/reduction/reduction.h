@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reduction along any set of dimensions: those in which dst has size 1 and src another. With x the
+// elements of src that fall on one of dst and n their number,
+//
+//   max, min             the largest and smallest, NaN if any is
+//   sum, mul, mean       sum x, product x, (sum x) / n
+//   norm_lp_max          max(sum |x|^p, eps)^(1/p)      norm_lp_power_p_max  max(sum |x|^p, eps)
+//   norm_lp_sum          (sum |x|^p + eps)^(1/p)        norm_lp_power_p_sum  sum |x|^p + eps
+//
+// Shapes   src of rank 1 to 12, dst src's dims with some of them 1. Not in place.
+// Layouts  any; dst may be `any`: the layout of src.
+// Source   oneDNN, "Reduction".
+#ifndef ENGINE_PRIMITIVES_REDUCTION_REDUCTION_H_
+#define ENGINE_PRIMITIVES_REDUCTION_REDUCTION_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/primitives/implementation.h"
+#include "engine/primitives/primitive.h"
+
+namespace tilewire {
+
+enum class ReductionAlgorithm : uint8_t {
+  kMax = 0,
+  kMin,
+  kSum,
+  kMul,
+  kMean,
+  kNormLpMax,
+  kNormLpSum,
+  kNormLpPowerPMax,
+  kNormLpPowerPSum,
+};
+constexpr int kReductionAlgorithmCount = 9;
+absl::string_view AlgorithmName(ReductionAlgorithm algorithm);  // "max"
+
+struct ReductionDesc {
+  ReductionAlgorithm algorithm = ReductionAlgorithm::kSum;
+  MemoryDesc src, dst;
+  float p = 2, eps = 0;  // of the norms: p >= 1
+};
+
+// Best first; tests and benchmarks visit every row.
+absl::Span<const Implementation<ReductionDesc>> ReductionImplementations();
+
+//   kInvalidArgument    dims of dst that are neither src's nor 1, an empty src under a dst that is
+//                       not, p or eps that do not fit
+//   kUnimplemented      no implementation takes it; the message lists why each refused
+//   kResourceExhausted  memory
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateReduction(const ReductionDesc& desc,
+                                                                 const Attributes& attributes,
+                                                                 const CreateOptions& options);
+
+void AppendKey(const ReductionDesc& desc, std::string* key);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_REDUCTION_REDUCTION_H_

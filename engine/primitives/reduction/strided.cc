@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/reduction/strided.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/memory/zero_padding.h"
+#include "engine/primitives/reduction/implementations.h"
+#include "engine/primitives/reduction/kernel_generator.h"
+#include "engine/primitives/strided_loops.h"
+
+namespace tilewire::reduction {
+namespace {
+
+constexpr int64_t kColumnsPerTask = 1024;
+constexpr int64_t kElementsPerTask = 16 * 1024;
+
+// src's loops, sorted by what becomes of them. Strides: src's, dst's.
+struct Plan {
+  std::vector<StridedLoop> kept;  // without `columns`
+  StridedLoop outer, inner;       // reduced
+  int64_t line = 0, columns = 1;  // the innermost loop: reduced (line > 0) or kept
+};
+
+absl::StatusOr<Plan> PlanOf(const ReductionDesc& desc) {
+  ABSL_ASSIGN_OR_RETURN(std::vector<StridedLoop> loops, LoopsOver({&desc.src, &desc.dst}));
+  Plan plan;
+  plan.outer.strides = plan.inner.strides = {0, 0};
+  if (!loops.empty()) {
+    const StridedLoop innermost = loops.back();
+    loops.pop_back();
+    if (innermost.strides[0] != 1 || innermost.strides[1] > 1) {
+      return absl::UnimplementedError("elements do not follow each other");
+    }
+    (innermost.strides[1] == 0 ? plan.line : plan.columns) = innermost.count;
+  }
+  int reduced = 0;
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+    if (loop->strides[1] != 0) {
+      plan.kept.insert(plan.kept.begin(), *loop);
+    } else if (++reduced > 2) {
+      return absl::UnimplementedError("reduces more than two loops beside the innermost");
+    } else {
+      (reduced == 1 ? plan.inner : plan.outer) = *loop;
+    }
+    if (loop->strides[0] > std::numeric_limits<int32_t>::max() / 4) {
+      return absl::UnimplementedError("a step beyond 31 bits");
+    }
+  }
+  return plan;
+}
+
+// Immutable.
+class Strided final : public Primitive {
+ public:
+  Strided(PrimitiveInfo primitive_info, const ReductionDesc& desc, Plan plan,
+          std::unique_ptr<const KernelGenerator> generator)
+      : Primitive(std::move(primitive_info)),
+        desc_(desc),
+        plan_(std::move(plan)),
+        generator_(std::move(generator)) {
+    for (const StridedLoop& loop : plan_.kept) kept_count_ *= loop.count;
+    const int64_t reduced =
+        plan_.outer.count * plan_.inner.count * std::max<int64_t>(plan_.line, 1);
+    results_per_task_ =
+        kElementsPerTask / std::max<int64_t>(1, std::min(kElementsPerTask, reduced) *
+                                                    std::min(kElementsPerTask, plan_.columns));
+    results_per_task_ = std::max<int64_t>(1, results_per_task_);
+  }
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+    if (desc_.dst.ElementCount() == 0) return;
+    const float* src = args.Get<const float>(kArgSrc) + desc_.src.offset0();
+    float* dst = args.Get<float>(kArgDst) + desc_.dst.offset0();
+    const int64_t pieces = DivUp(plan_.columns, kColumnsPerTask);
+    const int64_t groups = DivUp(kept_count_, results_per_task_);
+    team.ParallelFor(groups * pieces, [&](int64_t task) {
+      const int64_t column = task % pieces * kColumnsPerTask;
+      const int64_t first = task / pieces * results_per_task_;
+      const int64_t end = std::min(first + results_per_task_, kept_count_);
+      for (int64_t kept = first; kept < end; ++kept) {
+        const KernelArgs kernel_args = {src + Offset(kept, 0) + column,
+                                        dst + Offset(kept, 1) + column,
+                                        std::min(kColumnsPerTask, plan_.columns - column)};
+        generator_->entry<KernelGenerator::Function>()(&kernel_args);
+      }
+    });
+    if (desc_.dst.HasPadding()) ZeroPadding(desc_.dst, args.Find(kArgDst));
+  }
+
+  // Of the kept position `kept` in src (0) or dst (1).
+  int64_t Offset(int64_t kept, int tensor) const {
+    int64_t offset = 0;
+    for (auto loop = plan_.kept.rbegin(); loop != plan_.kept.rend(); ++loop) {
+      offset += kept % loop->count * loop->strides[tensor];
+      kept /= loop->count;
+    }
+    return offset;
+  }
+
+  const ReductionDesc desc_;
+  const Plan plan_;
+  int64_t kept_count_ = 1, results_per_task_ = 1;
+  const std::unique_ptr<const KernelGenerator> generator_;
+};
+
+}  // namespace
+
+absl::StatusOr<ReductionDesc> ResolveStrided(const ReductionDesc& desc,
+                                             const Attributes& attributes) {
+  ABSL_ASSIGN_OR_RETURN(ReductionDesc resolved, ResolveReference(desc, attributes));
+  // The padded tail of a reduced dimension is read: zeros, which sums do not notice.
+  const bool notices = IsExtremum(desc.algorithm) || desc.algorithm == ReductionAlgorithm::kMul;
+  for (int d = 0; notices && d < desc.src.rank(); ++d) {
+    if (desc.dst.dim(d) == 1 && desc.src.dim(d) != desc.src.padded_dims()[d]) {
+      return absl::UnimplementedError(absl::StrCat("dimension ", d, " of src has a padded tail"));
+    }
+  }
+  ABSL_RETURN_IF_ERROR(PlanOf(resolved).status());
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateStrided(const ReductionDesc& desc,
+                                                         const Attributes& attributes,
+                                                         absl::string_view name, cpu::Isa isa) {
+  ABSL_ASSIGN_OR_RETURN(Plan plan, PlanOf(desc));
+  constexpr int64_t kFloatBytes = sizeof(float);
+  KernelConfig config;
+  config.isa = isa;
+  config.algorithm = desc.algorithm;
+  config.p = desc.p;
+  config.eps = desc.eps;
+  config.reduced_count = ReducedCount(desc);
+  config.outer = {plan.outer.count, plan.outer.strides[0] * kFloatBytes};
+  config.inner = {plan.inner.count, plan.inner.strides[0] * kFloatBytes};
+  config.line = plan.line;
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<KernelGenerator>(name, config));
+  PrimitiveInfo info = InfoOf(desc, attributes, name);
+  info.code_bytes = static_cast<int64_t>(generator->code_bytes());
+  return std::make_unique<Strided>(std::move(info), desc, std::move(plan), std::move(generator));
+}
+
+}  // namespace tilewire::reduction

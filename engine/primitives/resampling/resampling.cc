@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/resampling/resampling.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/resampling/implementations.h"
+
+namespace tilewire {
+
+absl::string_view AlgorithmName(ResamplingAlgorithm algorithm) {
+  constexpr absl::string_view kNames[] = {"nearest", "linear"};
+  return kNames[static_cast<size_t>(algorithm)];
+}
+
+namespace resampling {
+namespace {
+
+absl::Status Validate(const ResamplingDesc& desc) {
+  ABSL_RETURN_IF_ERROR(CheckSource("resampling: src", desc.src));
+  ABSL_RETURN_IF_ERROR(CheckDestination("resampling: dst", desc.dst));
+  const MemoryDesc &src = desc.src, &dst = desc.dst;
+  if (src.rank() < 3 || src.rank() > 5 || dst.rank() != src.rank() || dst.dim(0) != src.dim(0) ||
+      dst.dim(1) != src.dim(1)) {
+    return absl::InvalidArgumentError(absl::StrCat("resampling: src ", DimsToString(src.dims()),
+                                                   ", dst ", DimsToString(dst.dims()),
+                                                   ": takes rank 3 to 5 and one N and C"));
+  }
+  if (src.ElementCount() == 0 && dst.ElementCount() != 0) {
+    return absl::InvalidArgumentError("resampling: src is empty");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+PrimitiveInfo InfoOf(const ResamplingDesc& desc, const Attributes& attributes,
+                     absl::string_view name) {
+  return BasicInfo(name, PrimitiveKind::kResampling, ArgsOf(desc.src, desc.dst), attributes);
+}
+
+std::vector<Sample> SamplesOf(const ResamplingDesc& desc, int d) {
+  const int64_t in = desc.src.dim(d), out = desc.dst.dim(d);
+  std::vector<Sample> samples;
+  for (int64_t o = 0; o < out; ++o) {
+    const double s =
+        (static_cast<double>(o) + 0.5) * static_cast<double>(in) / static_cast<double>(out) - 0.5;
+    if (desc.algorithm == ResamplingAlgorithm::kNearest) {
+      const int64_t i = std::clamp<int64_t>(std::llround(s), 0, in - 1);
+      samples.push_back({{i, i}, {1, 0}});
+      continue;
+    }
+    const double clamped = std::clamp(s, 0.0, static_cast<double>(in - 1));
+    const int64_t i = static_cast<int64_t>(clamped);
+    const double weight = clamped - static_cast<double>(i);
+    samples.push_back({{i, std::min(i + 1, in - 1)},
+                       {static_cast<float>(1 - weight), static_cast<float>(weight)}});
+  }
+  return samples;
+}
+
+}  // namespace resampling
+
+absl::Span<const Implementation<ResamplingDesc>> ResamplingImplementations() {
+  using namespace resampling;  // NOLINT: the rows below name its functions
+  static constexpr Implementation<ResamplingDesc> kRows[] = {
+      {"resampling/avx512_f32", cpu::Isa::kAvx512, ResolveRows, CreateAvx512F32},
+      {"resampling/avx2_f32", cpu::Isa::kAvx2, ResolveRows, CreateAvx2F32},
+      {"resampling/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateResampling(const ResamplingDesc& desc,
+                                                                  const Attributes& attributes,
+                                                                  const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(resampling::Validate(desc));
+  return CreateFirst(ResamplingImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const ResamplingDesc& desc, std::string* key) {
+  AppendBytes(desc.prop_kind, key);
+  AppendBytes(desc.algorithm, key);
+  desc.src.AppendKey(key);
+  desc.dst.AppendKey(key);
+}
+
+}  // namespace tilewire

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Resampling of the spatial dimensions to another size. Along each of them output o of O stands
+// over
+//
+//   s = (o + 1/2) I / O - 1/2
+//
+// of the input's I elements (half-pixel centres, as in oneDNN):
+//
+//   nearest  dst[o] = src[round(s)], halves away from zero
+//   linear   dst[o] = (1 - w) src[i] + w src[min(i + 1, I - 1)], s clamped to [0, I - 1], i =
+//   floor(s),
+//            w = s - i; the product of the weights of all spatial dimensions
+//
+// Shapes   src [N,C,(D,(H,))W], dst the same N and C and any spatial sizes. Not in place.
+// Layouts  any; dst may be `any`: the layout of src.
+// Source   oneDNN, "Resampling".
+#ifndef ENGINE_PRIMITIVES_RESAMPLING_RESAMPLING_H_
+#define ENGINE_PRIMITIVES_RESAMPLING_RESAMPLING_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/primitives/implementation.h"
+#include "engine/primitives/primitive.h"
+
+namespace tilewire {
+
+enum class ResamplingAlgorithm : uint8_t { kNearest = 0, kLinear };
+absl::string_view AlgorithmName(ResamplingAlgorithm algorithm);  // "nearest"
+
+struct ResamplingDesc {
+  PropKind prop_kind = PropKind::kForwardInference;
+  ResamplingAlgorithm algorithm = ResamplingAlgorithm::kNearest;
+  MemoryDesc src, dst;
+};
+
+// Best first; tests and benchmarks visit every row.
+absl::Span<const Implementation<ResamplingDesc>> ResamplingImplementations();
+
+//   kInvalidArgument    ranks outside 3 to 5 or that differ, another N or C, an empty src under a
+//                       dst that is not
+//   kUnimplemented      no implementation takes it; the message lists why each refused
+//   kResourceExhausted  memory
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateResampling(const ResamplingDesc& desc,
+                                                                  const Attributes& attributes,
+                                                                  const CreateOptions& options);
+
+void AppendKey(const ResamplingDesc& desc, std::string* key);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_RESAMPLING_RESAMPLING_H_

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every row of layer normalization's table against the formula in double precision.
+#include "engine/primitives/layer_normalization/layer_normalization.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tests/engine/primitives/row_test.h"
+
+namespace tilewire::test {
+namespace {
+
+using testing::StatusIs;
+
+constexpr auto kInference = PropKind::kForwardInference;
+
+class LayerNormalizationTest : public RowTest<LayerNormalizationDesc> {
+ protected:
+  LayerNormalizationTest() : RowTest(CreateLayerNormalization) {}
+
+  std::optional<std::vector<float>> Normalize(const LayerNormalizationDesc& desc,
+                                              const std::vector<float>& values) {
+    const auto primitive = Create(desc);
+    if (!primitive) return std::nullopt;
+    const int64_t size = desc.src.dim(desc.src.rank() - 1);
+    const int64_t rows = size == 0 ? 0 : desc.src.ElementCount() / size;
+    const Bytes src = Pack(desc.src, values), mean = Pack(Plain({rows}), Means(rows)),
+                variance = Pack(Plain({rows}), Variances(rows)),
+                scale_shift = Pack(Plain({2 * size}), ScaleShift(size));
+    Inputs inputs = {{kArgSrc, &src}};
+    if (desc.use_global_stats) {
+      inputs.push_back({kArgMean, &mean});
+      inputs.push_back({kArgVariance, &variance});
+    }
+    if (desc.use_scale_shift) inputs.push_back({kArgWeights, &scale_shift});
+    return Unpack<float>(desc.dst,
+                         ExecuteAllWays(*primitive, inputs, kArgDst, Garbage(desc.dst, 7)));
+  }
+
+  static std::vector<float> Means(int64_t rows) { return testing::RandomFloats(rows, 11, -1, 1); }
+  static std::vector<float> Variances(int64_t rows) {
+    return testing::RandomFloats(rows, 12, 0.1f, 4);
+  }
+  static std::vector<float> ScaleShift(int64_t size) {
+    return testing::RandomFloats(2 * size, 13, -2, 2);
+  }
+
+  // The mean of n numbers is off by n roundings of their mean magnitude, which the quotient by the
+  // deviation carries over; the variance by 2 n relative, of which the root takes half.
+  void ExpectFormula(const LayerNormalizationDesc& desc) {
+    SCOPED_TRACE(absl::StrCat(desc.src.ToString(), " -> ", desc.dst.ToString()));
+    const std::vector<float> values = testing::RandomFloats(desc.src.ElementCount(), 1, -3, 3);
+    const auto result = Normalize(desc, values);
+    if (!result || result->empty()) return;
+    const int64_t size = desc.src.dim(desc.src.rank() - 1);
+    const int64_t rows = static_cast<int64_t>(values.size()) / size;
+    const auto means = Means(rows), variances = Variances(rows), weights = ScaleShift(size);
+    for (int64_t r = 0; r < rows; ++r) {
+      const float* row = &values[r * size];
+      double mean = 0, variance = 0;
+      for (int64_t c = 0; c < size; ++c) mean += row[c] / static_cast<double>(size);
+      for (int64_t c = 0; c < size; ++c) {
+        variance += (row[c] - mean) * (row[c] - mean) / static_cast<double>(size);
+      }
+      if (desc.use_global_stats) {
+        mean = means[r];
+        variance = variances[r];
+      }
+      const double factor = 1 / std::sqrt(variance + desc.epsilon);
+      for (int64_t c = 0; c < size; ++c) {
+        const double scale = desc.use_scale_shift ? weights[c] : 1;
+        const double shift = desc.use_scale_shift ? weights[size + c] : 0;
+        const double want = scale * (row[c] - mean) * factor + shift;
+        const double tolerance =
+            (size + 8.0) * 0x1p-24 *
+            (std::abs(scale) * (std::abs(row[c]) + 3) * factor + std::abs(shift));
+        ASSERT_NEAR((*result)[r * size + c], want, tolerance) << "row " << r << " element " << c;
+      }
+    }
+  }
+};
+
+TEST_P(LayerNormalizationTest, EveryLayoutAndFlag) {
+  for (const Dims& dims : {Dims{2, 17, 5}, Dims{2, 3, 4, 40}, Dims{1, 33, 2, 1, 3}, Dims{3, 70}}) {
+    for (const Layout& layout : LayoutsOf(dims)) {
+      SCOPED_TRACE(layout.why);
+      for (bool given : {false, true}) {
+        for (bool scale_shift : {false, true}) {
+          LayerNormalizationDesc desc{kInference, layout.desc, layout.desc,
+                                      1e-3f,      given,       scale_shift};
+          ExpectFormula(desc);
+          desc.dst = Plain(dims);
+          ExpectFormula(desc);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(LayerNormalizationTest, EveryLengthOfARow) {
+  for (int64_t size : {1, 7, 8, 9, 15, 16, 17, 31, 63, 64, 65, 128, 200, 768, 1000}) {
+    ExpectFormula({kInference, Plain({5, size}), Plain({5, size})});
+  }
+  ExpectFormula({kInference, Plain({0, 8}), Plain({0, 8})});
+}
+
+TEST_P(LayerNormalizationTest, ARowOfEqualNumbersIsItsShift) {
+  const MemoryDesc md = Plain({2, 20});
+  const auto result =
+      Normalize({kInference, md, md, 1e-5f, false, false}, std::vector<float>(40, 3.0f));
+  ASSERT_TRUE(result);
+  for (float value : *result) EXPECT_EQ(value, 0);
+}
+
+TEST_P(LayerNormalizationTest, RowsDoNotDependOnTheBatch) {
+  const auto values = testing::RandomFloats(9 * 100, 1);
+  const auto all = Normalize({kInference, Plain({9, 100}), Plain({9, 100})}, values);
+  ASSERT_TRUE(all);
+  for (int n = 0; n < 9; ++n) {
+    const auto one = Normalize({kInference, Plain({1, 100}), Plain({1, 100})},
+                               {values.begin() + n * 100, values.begin() + (n + 1) * 100});
+    EXPECT_EQ(BitsOf(*one), BitsOf({all->begin() + n * 100, all->begin() + (n + 1) * 100}));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllImplementations, LayerNormalizationTest,
+                         ::testing::ValuesIn(LayerNormalizationImplementations().begin(),
+                                             LayerNormalizationImplementations().end()),
+                         RowName<LayerNormalizationDesc>);
+
+TEST(LayerNormalizationErrorsTest, CreationNamesWhatDoesNotFit) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
+  const MemoryDesc md = Plain({2, 3});
+  const auto status = [](const LayerNormalizationDesc& desc) {
+    return CreateLayerNormalization(desc, {}, {}).status();
+  };
+  EXPECT_THAT(status({kInference, md, Plain({2, 4})}), StatusIs(kInvalid, "dst"));
+  EXPECT_THAT(status({kInference, Plain({5}), Plain({5})}), StatusIs(kInvalid, "rank 1"));
+  EXPECT_THAT(status({kInference, md, md, std::numeric_limits<float>::quiet_NaN()}),
+              StatusIs(kInvalid, "epsilon"));
+  EXPECT_THAT(status({PropKind::kForwardTraining, md, md}), StatusIs(kUnimplemented, "inference"));
+  const MemoryDesc bytes = Plain({2, 3}, DataType::kS8);
+  EXPECT_THAT(status({kInference, bytes, bytes}), StatusIs(kUnimplemented, "s8"));
+}
+
+}  // namespace
+}  // namespace tilewire::test

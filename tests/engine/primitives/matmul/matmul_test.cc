@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every row of matmul's table against double precision: K products and sums are off by at most
+// K 2^-24 of the sum of their magnitudes (Higham 2002, 3.1).
+#include "engine/primitives/matmul/matmul.h"
+
+#include <cmath>
+
+#include "tests/engine/primitives/row_test.h"
+
+namespace tilewire::test {
+namespace {
+
+using testing::IsOk;
+using testing::StatusIs;
+
+struct Case {
+  const char* why;
+  Dims src, weights, bias, dst;
+};
+
+const std::vector<Case>& Cases() {
+  static const auto* const cases = new std::vector<Case>{
+      {"one element", {1, 1}, {1, 1}, {}, {1, 1}},
+      {"below every tile", {3, 5}, {5, 7}, {1, 7}, {3, 7}},
+      {"exactly one tile", {8, 64}, {64, 48}, {1, 48}, {8, 48}},
+      {"tails in every dimension", {13, 65}, {65, 101}, {1, 101}, {13, 101}},
+      {"enough rows to copy the weights", {70, 33}, {33, 61}, {1, 61}, {70, 61}},
+      {"more rows than a task takes", {267, 9}, {9, 100}, {}, {267, 100}},
+      {"a vector times a matrix", {1, 300}, {300, 50}, {1, 50}, {1, 50}},
+      {"a matrix times a vector", {50, 30}, {30, 1}, {1, 1}, {50, 1}},
+      {"an outer product", {17, 1}, {1, 49}, {}, {17, 49}},
+      {"a bias for every element", {5, 6}, {6, 20}, {5, 20}, {5, 20}},
+      {"a bias for every row", {5, 6}, {6, 20}, {5, 1}, {5, 20}},
+      {"batched", {3, 4, 7}, {3, 7, 18}, {1, 1, 18}, {3, 4, 18}},
+      {"batched, one weights", {3, 40, 7}, {1, 7, 52}, {1, 1, 52}, {3, 40, 52}},
+      {"batched, one src", {1, 4, 7}, {3, 7, 18}, {}, {3, 4, 18}},
+      {"two batch dimensions, broadcast crosswise",
+       {2, 1, 5, 6},
+       {1, 3, 6, 20},
+       {1, 1, 1, 20},
+       {2, 3, 5, 20}},
+      {"attention's scores", {2, 2, 37, 16}, {2, 2, 16, 37}, {}, {2, 2, 37, 37}},
+      {"no row", {0, 4}, {4, 3}, {}, {0, 3}},
+      {"nothing to add: the bias", {3, 0}, {0, 5}, {1, 5}, {3, 5}},
+  };
+  return *cases;
+}
+
+MemoryDesc BiasOf(const Case& c) { return c.bias.empty() ? MemoryDesc() : Plain(c.bias); }
+
+// The last two dimensions exchanged in memory.
+MemoryDesc Transposed(const Dims& dims) {
+  Dims swapped = dims;
+  std::swap(swapped[dims.size() - 1], swapped[dims.size() - 2]);
+  std::vector<int> order;
+  for (int d = 0; d < static_cast<int>(dims.size()); ++d) order.push_back(d);
+  std::swap(order[dims.size() - 1], order[dims.size() - 2]);
+  return *Plain(swapped).Permuted(order);
+}
+
+class MatmulTest : public RowTest<MatmulDesc> {
+ protected:
+  MatmulTest() : RowTest(CreateMatmul) {}
+
+  struct Operands {
+    std::vector<float> src, weights, bias, before;
+  };
+  static Operands Random(const MatmulDesc& desc) {
+    return {testing::RandomFloats(desc.src.ElementCount(), 1),
+            testing::RandomFloats(desc.weights.ElementCount(), 2),
+            testing::RandomFloats(desc.bias.ElementCount(), 3),
+            testing::RandomFloats(desc.dst.ElementCount(), 4)};
+  }
+
+  std::optional<std::vector<float>> Multiply(const MatmulDesc& desc, const Operands& operands,
+                                             const Attributes& attributes = {}) {
+    const auto primitive = Create(desc, attributes);
+    if (!primitive) return std::nullopt;
+    const MemoryDesc &from = primitive->Desc(kArgSrc), &weights = primitive->Desc(kArgWeights);
+    const Bytes src = Pack(from, operands.src), by = Pack(weights, operands.weights);
+    Inputs inputs = {{kArgSrc, &src}, {kArgWeights, &by}};
+    Bytes bias;
+    if (!desc.bias.IsZero()) {
+      bias = Pack(primitive->Desc(kArgBias), operands.bias);
+      inputs.push_back({kArgBias, &bias});
+    }
+    const MemoryDesc& to = primitive->Desc(kArgDst);
+    return Unpack<float>(to,
+                         ExecuteAllWays(*primitive, inputs, kArgDst, Pack(to, operands.before)));
+  }
+
+  void ExpectProduct(const MatmulDesc& desc, const Attributes& attributes = {}) {
+    SCOPED_TRACE(absl::StrCat(desc.src.ToString(), " x ", desc.weights.ToString(), " -> ",
+                              desc.dst.ToString()));
+    const Operands operands = Random(desc);
+    const auto result = Multiply(desc, operands, attributes);
+    if (!result) return;
+    const MemoryDesc src = Plain(desc.src.dims()), weights = Plain(desc.weights.dims());
+    const MemoryDesc bias = desc.bias.IsZero() ? desc.bias : Plain(desc.bias.dims());
+    const int last = src.rank() - 1;
+    const auto at = [](const MemoryDesc& md, Dims index) {
+      for (int d = 0; d < md.rank(); ++d) index[d] = md.dim(d) == 1 ? 0 : index[d];
+      return md.Offset(index);
+    };
+    size_t i = 0;
+    ForEachIndex(desc.dst.dims(), [&](const Dims& index) {
+      double sum = 0, magnitudes = 0;
+      Dims row = index, column = index;
+      for (int64_t k = 0; k < src.dim(last); ++k) {
+        row[last] = column[last - 1] = k;
+        const double term =
+            static_cast<double>(operands.src[at(src, row)]) * operands.weights[at(weights, column)];
+        sum += term;
+        magnitudes += std::abs(term);
+      }
+      if (!bias.IsZero()) sum += operands.bias[at(bias, index)];
+      if (!attributes.post_ops.empty()) sum = std::max(sum + 2.0 * operands.before[i], 0.0);
+      const double tolerance = (src.dim(last) + 4.0) * 0x1p-24 * (magnitudes + 4);
+      ASSERT_NEAR((*result)[i], sum, tolerance) << "element " << i;
+      ++i;
+    });
+  }
+};
+
+TEST_P(MatmulTest, EveryShape) {
+  for (const Case& c : Cases()) {
+    SCOPED_TRACE(c.why);
+    const MatmulDesc desc{Plain(c.src), Plain(c.weights), BiasOf(c), Plain(c.dst)};
+    ExpectProduct(desc);
+    ExpectProduct({Transposed(c.src), desc.weights, desc.bias, desc.dst});
+    ExpectProduct({desc.src, Transposed(c.weights), desc.bias, desc.dst});
+    ExpectProduct({desc.src, desc.weights, desc.bias, Transposed(c.dst)});
+  }
+}
+
+TEST_P(MatmulTest, EveryShapeWithPostOps) {
+  Attributes attributes;
+  ASSERT_THAT(attributes.post_ops.Append(SumPostOp{2}), IsOk());
+  ASSERT_THAT(attributes.post_ops.Append(EltwisePostOp{}), IsOk());
+  for (const Case& c : Cases()) {
+    SCOPED_TRACE(c.why);
+    ExpectProduct({Plain(c.src), Plain(c.weights), BiasOf(c), Plain(c.dst)}, attributes);
+  }
+}
+
+TEST_P(MatmulTest, PartsOfWiderTensors) {
+  const auto part = [](const Dims& dims) {
+    Dims whole = dims, offsets(dims.size(), 0);
+    whole.back() += 3;
+    offsets.back() = 2;
+    return *Plain(whole).SubMemory(dims, offsets);
+  };
+  ExpectProduct({part({13, 20}), part({20, 60}), Plain({1, 60}), part({13, 60})});
+  ExpectProduct({part({40, 20}), part({20, 60}), Plain({1, 60}), part({40, 60})});
+}
+
+// One row of src gives the same bits whatever the other rows.
+TEST_P(MatmulTest, RowsDoNotDependOnEachOther) {
+  const auto src = testing::RandomFloats(140 * 37, 1), weights = testing::RandomFloats(37 * 70, 2);
+  const auto all = Multiply({Plain({140, 37}), Plain({37, 70}), {}, Plain({140, 70})},
+                            {src, weights, {}, std::vector<float>(140 * 70)});
+  ASSERT_TRUE(all);
+  for (int row : {0, 1, 7, 100, 139}) {
+    const auto one = Multiply({Plain({1, 37}), Plain({37, 70}), {}, Plain({1, 70})},
+                              {{src.begin() + row * 37, src.begin() + (row + 1) * 37},
+                               weights,
+                               {},
+                               std::vector<float>(70)});
+    EXPECT_EQ(BitsOf(*one), BitsOf({all->begin() + row * 70, all->begin() + (row + 1) * 70}));
+  }
+}
+
+TEST_P(MatmulTest, AnyIsRowMajor) {
+  const auto any = [](const Dims& dims) { return *MemoryDesc::CreateAny(dims, DataType::kF32); };
+  const auto primitive = Create({any({3, 4}), any({4, 5}), any({1, 5}), any({3, 5})});
+  ASSERT_TRUE(primitive);
+  EXPECT_EQ(primitive->Desc(kArgDst), Plain({3, 5}));
+}
+
+INSTANTIATE_TEST_SUITE_P(AllImplementations, MatmulTest,
+                         ::testing::ValuesIn(MatmulImplementations().begin(),
+                                             MatmulImplementations().end()),
+                         RowName<MatmulDesc>);
+
+TEST(MatmulErrorsTest, CreationNamesWhatDoesNotFit) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  const auto status = [](const MatmulDesc& desc) { return CreateMatmul(desc, {}, {}).status(); };
+  const auto of = [&](const Dims& src, const Dims& weights, const Dims& dst) {
+    return status({Plain(src), Plain(weights), {}, Plain(dst)});
+  };
+  EXPECT_THAT(of({2, 3}, {4, 5}, {2, 5}), StatusIs(kInvalid, "differ in K"));
+  EXPECT_THAT(of({2, 3}, {3, 5}, {3, 5}), StatusIs(kInvalid, "differ in M"));
+  EXPECT_THAT(of({2, 3}, {3, 5}, {2, 4}), StatusIs(kInvalid, "differ in N"));
+  EXPECT_THAT(of({2, 2, 3}, {3, 3, 5}, {3, 2, 5}), StatusIs(kInvalid, "dimension 0"));
+  EXPECT_THAT(of({2, 3}, {1, 3, 5}, {2, 5}), StatusIs(kInvalid, "rank"));
+  EXPECT_THAT(status({Plain({2, 3}), Plain({3, 5}), Plain({1, 4}), Plain({2, 5})}),
+              StatusIs(kInvalid, "bias"));
+  EXPECT_THAT(
+      status({Plain({2, 3}, DataType::kU8), Plain({3, 5}, DataType::kS8), {}, Plain({2, 5})}),
+      StatusIs(absl::StatusCode::kUnimplemented, "f32"));
+}
+
+}  // namespace
+}  // namespace tilewire::test
