@@ -28,6 +28,30 @@ std::vector<Operand> Initializers(const ModelGraph& graph) {
   return tensors;
 }
 
+// An output that is known already is a literal. A result without dimensions is given as [1].
+absl::Status SetOutputs(const ModelGraph& graph, const std::vector<Operand>& tensors,
+                        Network* network) {
+  for (const DeclaredTensor& output : graph.outputs) {
+    const std::string& name = graph.tensor_names[output.id];
+    ValueId value = tensors[output.id].value;
+    const ConstantPtr& constant = tensors[output.id].constant;
+    if (value == kNoValue) {
+      if (constant == nullptr || !constant->is_float || constant->count() == 0) {
+        return absl::UnimplementedError(absl::StrCat("output '", name.substr(0, 200),
+                                                     "' is not floating-point or not supported"));
+      }
+      value = static_cast<ValueId>(network->values.size());
+      network->values.push_back({name, DataType::kF32, constant->dims});
+      network->operations.push_back({name, Literal{constant}, {}, value});
+    }
+    network->outputs.push_back(value);
+  }
+  for (Value& value : network->values) {
+    if (value.dims.empty()) value.dims = {1};
+  }
+  return absl::OkStatus();
+}
+
 // An input is missing only when its producer has an output that this engine does not compute.
 absl::Status CheckInputs(const Node& node, const ModelGraph& graph,
                          const std::vector<Operand>& tensors) {
@@ -70,10 +94,13 @@ absl::StatusOr<ConstantPtr> NodeContext::Ints(int i) const {
   return constant;
 }
 
-absl::StatusOr<ValueId> NodeContext::Runtime(int i) const {
-  if (input(i).value == kNoValue)
-    return node.Unimplemented(absl::StrCat("input ", i, " is a constant"));
-  return input(i).value;
+absl::StatusOr<ValueId> NodeContext::AsValue(const Operand& operand) {
+  if (operand.value != kNoValue) return operand.value;
+  if (!operand.constant->is_float)
+    return node.Unimplemented(
+        "computes with integers, which is supported for what is known at load");
+  return Emit(Literal{operand.constant}, {}, operand.constant->dims,
+              absl::StrCat("/", operand.constant->name));
 }
 
 absl::StatusOr<ValueId> NodeContext::Emit(OperationParams params, std::vector<ValueId> srcs,
@@ -98,8 +125,9 @@ absl::StatusOr<ValueId> NodeContext::EmitReshape(ValueId src, Dims dims, absl::s
   return Emit(Reshape{}, {src}, std::move(dims), suffix);
 }
 
-absl::Status NodeContext::SetOutput(const Operand& operand) {
-  tensors_[node.outputs[0]] = Operand(operand);
+absl::Status NodeContext::SetOutput(const Operand& operand, int i) {
+  if (operand.value >= first_own_value_) network_->values[operand.value].name = output_name(i);
+  tensors_[node.outputs[i]] = Operand(operand);
   return absl::OkStatus();
 }
 
@@ -140,7 +168,10 @@ absl::Status Fold(const Node& node, NodeContext* context, std::vector<Operand>* 
     if (id != kNoTensor) ReleaseStored(&(*tensors)[id]);
   }
   for (TensorId id : node.outputs) {
-    if (id != kNoTensor) ReleaseStored(&(*tensors)[id]);
+    if (id == kNoTensor) continue;
+    ReleaseStored(&(*tensors)[id]);
+    // Computed at run time after all.
+    if ((*tensors)[id].value != kNoValue) (*tensors)[id] = Operand();
   }
   return absl::OkStatus();
 }
@@ -180,13 +211,7 @@ absl::StatusOr<Network> Lower(const ModelGraph& graph, std::vector<Operand> fold
     NodeContext context(node, graph, &tensors, &network);
     ABSL_RETURN_IF_ERROR(FindOp(node)->lower(context));
   }
-  for (const DeclaredTensor& output : graph.outputs) {
-    if (tensors[output.id].value == kNoValue) {
-      return absl::UnimplementedError(absl::StrCat("output '", graph.tensor_names[output.id],
-                                                   "' depends on no input or is not supported"));
-    }
-    network.outputs.push_back(tensors[output.id].value);
-  }
+  ABSL_RETURN_IF_ERROR(SetOutputs(graph, tensors, &network));
   return network;
 }
 

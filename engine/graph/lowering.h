@@ -33,7 +33,11 @@ class NodeContext {
  public:
   NodeContext(const Node& node, const ModelGraph& graph, std::vector<Operand>* tensors,
               Network* network)
-      : node(node), graph_(graph), tensors_(*tensors), network_(network) {}
+      : node(node),
+        graph_(graph),
+        tensors_(*tensors),
+        network_(network),
+        first_own_value_(static_cast<ValueId>(network->values.size())) {}
 
   const Node& node;
 
@@ -47,8 +51,10 @@ class NodeContext {
   // The same, whose floats may lie in the file still: for what only passes them on as weights.
   absl::StatusOr<ConstantPtr> FloatsInPlace(int i) const;
   absl::StatusOr<ConstantPtr> Ints(int i) const;
-  // The input as a value of the network. kUnimplemented: it is a constant.
-  absl::StatusOr<ValueId> Runtime(int i) const;
+  // The input as a value of the network, a floating-point constant as a Literal. kUnimplemented: it
+  // is of integers.
+  absl::StatusOr<ValueId> Runtime(int i) { return AsValue(input(i)); }
+  absl::StatusOr<ValueId> AsValue(const Operand& operand);
 
   const Value& value(ValueId id) const { return network_->values[id]; }
   // The name of output i in the file; unique.
@@ -63,7 +69,8 @@ class NodeContext {
 
   absl::Status SetOutput(ValueId value);
   absl::Status SetOutput(ConstantPtr constant);
-  absl::Status SetOutput(const Operand& operand);  // passes an input on
+  // What this node emitted takes the name of the output; an input is passed on as it is.
+  absl::Status SetOutput(const Operand& operand, int i = 0);
   // Emit() and SetOutput() in one.
   absl::Status Finish(OperationParams params, std::vector<ValueId> srcs, Dims dims);
 
@@ -71,6 +78,7 @@ class NodeContext {
   const ModelGraph& graph_;
   std::vector<Operand>& tensors_;  // by TensorId
   Network* network_;
+  ValueId first_own_value_;  // values from here on were emitted by this node
 };
 
 // Folds every node that depends on no input. Done once a model; the result is where Lower() starts.

@@ -93,9 +93,97 @@ struct Reshape {};  // the same elements in logical row-major order under dst's 
 struct Transpose {
   std::vector<int> order;  // dst dimension i is src dimension order[i]
 };
+// `count` indices start, start + step, ...; a negative start stands for elements that are not in
+// the source.
+struct IndexRun {
+  int64_t start = 0, step = 1, count = 0;
+  bool operator==(const IndexRun&) const = default;
+};
+// dst[i0, i1, ...] = src[from[0][i0], from[1][i1], ...], where from[d] lists the indices run after
+// run (an empty list is the whole dimension) and an index that is not in the source gives `fill`.
+// Slices, splits, pads, repeats, gathers.
+struct Select {
+  std::vector<std::vector<IndexRun>> from;  // one list a dimension
+  float fill = 0;
+};
+struct Literal {         // the same elements in every run; no source
+  ConstantPtr constant;  // of floats
+};
+// dst = function(srcs...), element by element; sources are broadcast to dst by numpy's rule. Truth
+// values are 1 and 0.
+struct Elementwise {
+  enum class Function {
+    kAdd,
+    kSub,
+    kMul,
+    kDiv,
+    kMax,
+    kMin,
+    kPow,
+    kMod,
+    kPRelu,  // of two
+    kEqual,
+    kLess,
+    kLessOrEqual,
+    kAnd,
+    kOr,
+    kXor,
+    kWhere,  // of three: src0 ? src1 : src2
+    // of one
+    kLog,
+    kReciprocal,
+    kFloor,
+    kCeil,
+    kRound,
+    kSign,
+    kErf,
+    kGelu,
+    kNot,
+    kIsNan,
+    kIsInf,
+    kSin,
+    kCos,
+    kTan,
+    kSinh,
+    kCosh,
+    kAsin,
+    kAcos,
+    kAtan,
+    kAsinh,
+    kAcosh,
+    kAtanh,
+    kSelu,             // x > 0 ? beta x : beta alpha (e^x - 1)
+    kCelu,             // max(0, x) + min(0, alpha (e^(x / alpha) - 1))
+    kThresholdedRelu,  // x > alpha ? x : 0
+    kShrink,           // x < -alpha ? x + beta : x > alpha ? x - beta : 0
+    kSoftsign,         // x / (1 + |x|)
+  } function = Function::kAdd;
+  float alpha = 0, beta = 0;
+};
+// Along the dimensions that are 1 in dst and more in src; the ranks are equal.
+struct Reduce {
+  enum class Function {
+    kSum,
+    kMean,
+    kMax,
+    kMin,
+    kProduct,
+    kSumOfAbs,
+    kSumOfSquares
+  } function = Function::kSum;
+};
+// Along one dimension: dst[.., i, ..] = sum over t < taps of weights[i * taps + t] * src[..,
+// indices[i * taps + t], ..]
+struct Interpolate {
+  int axis = 2;
+  int64_t taps = 2;
+  std::vector<int64_t> indices;
+  std::vector<float> weights;
+};
 
-using OperationParams = std::variant<Convolution, InnerProduct, Pooling, Eltwise, Softmax, Sum,
-                                     Concat, Shuffle, Reshape, Transpose>;
+using OperationParams =
+    std::variant<Convolution, InnerProduct, Pooling, Eltwise, Softmax, Sum, Concat, Shuffle,
+                 Reshape, Transpose, Select, Literal, Elementwise, Reduce, Interpolate>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)

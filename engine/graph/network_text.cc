@@ -32,6 +32,53 @@ std::string EltwiseText(const jit::EltwiseOp& op) {
   return absl::StrCat(jit::EltwiseAlgorithmName(op.algorithm), "(", op.alpha, ",", op.beta, ")");
 }
 
+absl::string_view FunctionName(Elementwise::Function function) {
+  constexpr absl::string_view kNames[] = {"add",
+                                          "sub",
+                                          "mul",
+                                          "div",
+                                          "max",
+                                          "min",
+                                          "pow",
+                                          "mod",
+                                          "prelu",
+                                          "equal",
+                                          "less",
+                                          "less_or_equal",
+                                          "and",
+                                          "or",
+                                          "xor",
+                                          "where",
+                                          "log",
+                                          "reciprocal",
+                                          "floor",
+                                          "ceil",
+                                          "round",
+                                          "sign",
+                                          "erf",
+                                          "gelu",
+                                          "not",
+                                          "is_nan",
+                                          "is_inf",
+                                          "sin",
+                                          "cos",
+                                          "tan",
+                                          "sinh",
+                                          "cosh",
+                                          "asin",
+                                          "acos",
+                                          "atan",
+                                          "asinh",
+                                          "acosh",
+                                          "atanh",
+                                          "selu",
+                                          "celu",
+                                          "thresholded_relu",
+                                          "shrink",
+                                          "softsign"};
+  return kNames[static_cast<int>(function)];
+}
+
 // One overload an operation: the name, then what follows the sources.
 class ParamsText {
  public:
@@ -74,6 +121,39 @@ class ParamsText {
   void operator()(const Transpose& transpose) {
     name = "transpose";
     rest = absl::StrCat(" order=[", absl::StrJoin(transpose.order, ","), "]");
+  }
+  void operator()(const Select& select) {
+    name = "select";
+    for (size_t d = 0; d < select.from.size(); ++d) {
+      if (select.from[d].empty()) continue;
+      absl::StrAppend(&rest, " ", d, ":");
+      for (const IndexRun& run : select.from[d]) {
+        absl::StrAppend(&rest, run == select.from[d].front() ? "" : "+",
+                        run.start < 0 ? absl::StrCat("fill(", select.fill, ")")
+                                      : absl::StrCat(run.start, run.step == 1 ? "" : " by "),
+                        run.start < 0 || run.step == 1 ? "" : absl::StrCat(run.step), " x",
+                        run.count);
+      }
+    }
+  }
+  void operator()(const Elementwise& elementwise) {
+    name = std::string(FunctionName(elementwise.function));
+    if (elementwise.alpha != 0 || elementwise.beta != 0)
+      rest = absl::StrCat(" (", elementwise.alpha, ",", elementwise.beta, ")");
+  }
+  void operator()(const Reduce& reduce) {
+    constexpr absl::string_view kNames[] = {
+        "reduce_sum",     "reduce_mean",       "reduce_max",           "reduce_min",
+        "reduce_product", "reduce_sum_of_abs", "reduce_sum_of_squares"};
+    name = std::string(kNames[static_cast<int>(reduce.function)]);
+  }
+  void operator()(const Interpolate& interpolate) {
+    SetAxis("interpolate", interpolate.axis);
+    absl::StrAppend(&rest, " taps=", interpolate.taps);
+  }
+  void operator()(const Literal& literal) {
+    name = "literal";
+    rest = absl::StrCat(" elements=", literal.constant->count());
   }
 
  private:

@@ -43,12 +43,20 @@ class Execution {
   absl::Status Prepare(absl::Span<OutputBytes> outputs) {
     ABSL_ASSIGN_OR_RETURN(arena_, context_.scratchpads->Take(plan_.arena_bytes));
     ABSL_ASSIGN_OR_RETURN(scratchpad_, context_.scratchpads->Take(plan_.scratchpad_bytes));
-    for (size_t i = 0; i < buffers_.size(); ++i)
-      buffers_[i] = arena_.data() + plan_.buffers[i].offset;
+    for (size_t i = 0; i < buffers_.size(); ++i) {
+      const PlanBuffer& buffer = plan_.buffers[i];
+      // No step writes a constant.
+      buffers_[i] = buffer.constant != nullptr ? const_cast<std::byte*>(buffer.constant)
+                                               : arena_.data() + buffer.offset;
+    }
     for (OutputBytes& output : outputs) {
       ABSL_ASSIGN_OR_RETURN(output.bytes, AlignedBuffer::Allocate(output.desc.SizeBytes()));
       const PlanOutput& planned = plan_.outputs[output.index];
-      if (redirected_[planned.buffer] || !SameMemory(planned.desc, output.desc)) continue;
+      // The output may be a part of what lies in its buffer.
+      const bool is_all = plan_.buffers[planned.buffer].bytes <= output.desc.SizeBytes() &&
+                          plan_.buffers[planned.buffer].constant == nullptr;
+      if (redirected_[planned.buffer] || !is_all || !SameMemory(planned.desc, output.desc))
+        continue;
       buffers_[planned.buffer] = output.bytes.data();
       redirected_[planned.buffer] = true;
     }

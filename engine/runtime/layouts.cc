@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "engine/primitives/layout.h"
+
 namespace tilewire::runtime {
 namespace {
 
@@ -56,6 +58,8 @@ absl::StatusOr<MemoryDesc> LayoutLike(const MemoryDesc& desc, const Dims& dims) 
   if (tag != FormatTag::kUndef && FormatTagRank(tag) == static_cast<int>(dims.size())) {
     return MemoryDesc::Create(dims, desc.data_type(), tag);
   }
+  if (desc.rank() == static_cast<int>(dims.size()))
+    return MemoryDesc::CreatePattern(dims, desc.data_type(), LayoutPattern(desc));
   return PlainDesc(dims, desc.data_type(), /*channels_last=*/false);
 }
 

@@ -22,8 +22,8 @@ bool IsRowMajorInMemory(const MemoryDesc& desc);
 // between them.
 bool SameMemory(const MemoryDesc& a, const MemoryDesc& b);
 
-// The layout of `desc` for a tensor of other sizes and the same rank; row-major where no format tag
-// names the layout.
+// The dense layout whose dimensions are nested and blocked as those of `desc`, for a tensor of
+// other sizes; row-major where the rank differs.
 absl::StatusOr<MemoryDesc> LayoutLike(const MemoryDesc& desc, const Dims& dims);
 
 }  // namespace tilewire::runtime

@@ -78,14 +78,14 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Pooling& pooling)
 }
 
 absl::Status Lowering::Lower(const Operation& op, const graph::Eltwise& eltwise) {
-  ABSL_ASSIGN_OR_RETURN(const Place src, builder_.Home(op.srcs[0]));
+  ABSL_ASSIGN_OR_RETURN(const Place src, builder_.DenseHome(op.srcs[0], op.name));
   ABSL_ASSIGN_OR_RETURN(auto primitive, builder_.Create(EltwiseDesc{
                                             .op = eltwise.op, .src = src.desc, .dst = src.desc}));
   return EmitUnary(op, std::move(primitive), src, /*may_run_in_place=*/true);
 }
 
 absl::Status Lowering::Lower(const Operation& op, const graph::Softmax& softmax) {
-  ABSL_ASSIGN_OR_RETURN(const Place src, builder_.Home(op.srcs[0]));
+  ABSL_ASSIGN_OR_RETURN(const Place src, builder_.DenseHome(op.srcs[0], op.name));
   ABSL_ASSIGN_OR_RETURN(
       auto primitive,
       builder_.Create(SoftmaxDesc{.src = src.desc, .dst = src.desc, .axis = softmax.axis}));
@@ -93,7 +93,7 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Softmax& softmax)
 }
 
 absl::Status Lowering::Lower(const Operation& op, const graph::Shuffle& shuffle) {
-  ABSL_ASSIGN_OR_RETURN(const Place src, builder_.Home(op.srcs[0]));
+  ABSL_ASSIGN_OR_RETURN(const Place src, builder_.DenseHome(op.srcs[0], op.name));
   ABSL_ASSIGN_OR_RETURN(auto primitive,
                         builder_.Create(ShuffleDesc{.src = src.desc,
                                                     .dst = src.desc,
@@ -107,10 +107,10 @@ absl::StatusOr<MemoryDesc> Lowering::LayoutOfSources(const Operation& op) {
   for (ValueId src : op.srcs) {
     if (builder_.IsUnplaced(src)) continue;
     ABSL_ASSIGN_OR_RETURN(const Place home, builder_.Home(src));
-    if (!home.desc.IsPlain()) return home.desc;
+    if (!home.desc.IsPlain()) return LayoutLike(home.desc, home.desc.dims());
   }
   ABSL_ASSIGN_OR_RETURN(const Place home, builder_.Home(op.srcs[0]));
-  return home.desc;
+  return LayoutLike(home.desc, home.desc.dims());
 }
 
 absl::StatusOr<std::vector<Place>> Lowering::SourcesInLayout(const Operation& op,
@@ -148,35 +148,6 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Concat& concat) {
   builder_.Emit(op.name, std::move(primitive), ManySources(sources, dst.buffer));
   builder_.Bind(op.dst, dst);
   return absl::OkStatus();
-}
-
-// The same bytes under other dims: no step, only a reorder where the source is not row-major.
-absl::Status Lowering::Lower(const Operation& op, const graph::Reshape&) {
-  const graph::Value& src = builder_.value(op.srcs[0]);
-  const graph::Value& dst = builder_.value(op.dst);
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc src_desc,
-                        PlainDesc(src.dims, src.type, /*channels_last=*/false));
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst_desc,
-                        PlainDesc(dst.dims, dst.type, /*channels_last=*/false));
-  if (src_desc.SizeBytes() != dst_desc.SizeBytes()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot reshape ", DimsToString(src.dims), " to ", DimsToString(dst.dims)));
-  }
-  ABSL_ASSIGN_OR_RETURN(const Place place, builder_.InLayout(op.srcs[0], src_desc, op.name));
-  builder_.Consume(op.srcs[0]);
-  builder_.Bind(op.dst, {place.buffer, dst_desc});
-  return absl::OkStatus();
-}
-
-// A reorder from the source with its dimensions renamed to row-major.
-absl::Status Lowering::Lower(const Operation& op, const graph::Transpose& transpose) {
-  ABSL_ASSIGN_OR_RETURN(const Place src, builder_.Home(op.srcs[0]));
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc view, src.desc.Permuted(transpose.order));
-  const graph::Value& value = builder_.value(op.dst);
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc,
-                        PlainDesc(value.dims, value.type, /*channels_last=*/false));
-  ABSL_ASSIGN_OR_RETURN(auto reorder, builder_.Create(ReorderDesc{view, desc}));
-  return EmitUnary(op, std::move(reorder), src, /*may_run_in_place=*/false);
 }
 
 absl::StatusOr<std::shared_ptr<const Plan>> Lower(const graph::Network& network,

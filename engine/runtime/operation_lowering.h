@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The work of lowering, one overload of Lower() per operation: those with weights and fused steps
-// in lower_weighted.cc, the others in lowering.cc. Private to these two files. Thread-compatible.
+// in lower_weighted.cc, those that only move elements in lower_movement.cc, the others in
+// lowering.cc. Private to these files. Thread-compatible.
 #ifndef ENGINE_RUNTIME_OPERATION_LOWERING_H_
 #define ENGINE_RUNTIME_OPERATION_LOWERING_H_
 
@@ -46,6 +47,8 @@ class Lowering {
   absl::Status Lower(const Operation& op, const graph::Shuffle& shuffle);
   absl::Status Lower(const Operation& op, const graph::Reshape& reshape);
   absl::Status Lower(const Operation& op, const graph::Transpose& transpose);
+  absl::Status Lower(const Operation& op, const graph::Select& select);
+  absl::Status Lower(const Operation& op, const graph::Literal& literal);
 
   absl::Status LowerWeighted(const Operation& op, std::shared_ptr<const Primitive> primitive,
                              const graph::Weights& weights, const std::vector<float>& bias,

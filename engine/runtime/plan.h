@@ -40,7 +40,8 @@ struct PlanBuffer {
   int64_t bytes = 0;
   int first = 0;
   int last = 0;
-  int64_t offset = 0;  // into the arena, a multiple of 64
+  int64_t offset = 0;                   // into the arena, a multiple of 64
+  const std::byte* constant = nullptr;  // instead of a place in the arena: bytes that never change
 };
 
 // A request whose input comes in the layout `desc` keeps it: the step that reads it runs this

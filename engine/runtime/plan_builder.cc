@@ -78,6 +78,13 @@ absl::StatusOr<PlanBuilder::Place> PlanBuilder::Home(ValueId id) {
   return InLayout(id, desc, "");
 }
 
+absl::StatusOr<PlanBuilder::Place> PlanBuilder::DenseHome(ValueId id, absl::string_view node) {
+  ABSL_ASSIGN_OR_RETURN(const Place home, Home(id));
+  if (home.desc.IsDense() && home.desc.offset0() == 0) return home;
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, LayoutLike(home.desc, home.desc.dims()));
+  return InLayout(id, desc, node);
+}
+
 absl::StatusOr<PlanBuilder::Place> PlanBuilder::InLayout(ValueId id, const MemoryDesc& desc,
                                                          absl::string_view node) {
   for (const Place& place : places_[id]) {
@@ -108,6 +115,7 @@ absl::StatusOr<PlanBuilder::Place> PlanBuilder::InLayout(ValueId id, const Memor
 
 bool PlanBuilder::IsDead(int buffer) const {
   const std::vector<ValueId>& values = buffer_values_[buffer];
+  if (plan_->buffers[buffer].constant != nullptr) return false;
   return std::all_of(values.begin(), values.end(),
                      [&](ValueId id) { return remaining_uses_[id] == 0; });
 }
@@ -117,6 +125,16 @@ PlanBuilder::Place PlanBuilder::NewPlace(const MemoryDesc& desc) {
   plan_->buffers.push_back({.bytes = desc.SizeBytes(), .first = step, .last = step});
   buffer_values_.emplace_back();
   return {static_cast<int>(plan_->buffers.size()) - 1, desc};
+}
+
+PlanBuilder::Place PlanBuilder::ConstantPlace(const MemoryDesc& desc,
+                                              std::shared_ptr<const AlignedBuffer> bytes) {
+  const Place place = NewPlace(desc);
+  PlanBuffer& buffer = plan_->buffers[place.buffer];
+  buffer.bytes = 0;
+  buffer.constant = bytes->data();
+  plan_->constants.push_back(std::move(bytes));
+  return place;
 }
 
 void PlanBuilder::Bind(ValueId id, const Place& place) {

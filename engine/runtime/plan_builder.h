@@ -54,6 +54,8 @@ class PlanBuilder {
   bool IsUnplaced(graph::ValueId id) const { return places_[id].empty(); }
   // Where the value was made; an unplaced input is placed row-major.
   absl::StatusOr<Place> Home(graph::ValueId id);
+  // The same, or, where that is a part of a larger buffer, a copy without gaps in the same layout.
+  absl::StatusOr<Place> DenseHome(graph::ValueId id, absl::string_view node);
   // The value in the layout of `desc`: where it lies so already, else by a reorder on behalf of
   // `node`.
   absl::StatusOr<Place> InLayout(graph::ValueId id, const MemoryDesc& desc, absl::string_view node);
@@ -65,6 +67,8 @@ class PlanBuilder {
   // Nobody will read what the buffer holds.
   bool IsDead(int buffer) const;
   Place NewPlace(const MemoryDesc& desc);
+  // A place that holds these bytes in every run and that is never overwritten.
+  Place ConstantPlace(const MemoryDesc& desc, std::shared_ptr<const AlignedBuffer> bytes);
   // The value now lives there; its home if it has none yet.
   void Bind(graph::ValueId id, const Place& place);
 

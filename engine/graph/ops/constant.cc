@@ -5,10 +5,10 @@
 #include "engine/graph/tensor_reader.h"
 
 namespace tilewire::graph {
-namespace {
-
-absl::StatusOr<ConstantPtr> FromTensor(const NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const onnx::TensorProto* tensor, context.node.Tensor("value"));
+absl::StatusOr<ConstantPtr> TensorAttribute(const NodeContext& context, absl::string_view name) {
+  ABSL_ASSIGN_OR_RETURN(const onnx::TensorProto* tensor, context.node.Tensor(name));
+  if (tensor == nullptr)
+    return context.node.Invalid(absl::StrCat("attribute '", name, "' is missing"));
   const std::string bytes = tensor->SerializeAsString();
   MemorySource source(bytes);
   ByteWindow window(&source);
@@ -20,13 +20,11 @@ absl::StatusOr<ConstantPtr> FromTensor(const NodeContext& context) {
   return Reshaped(**constant, context.output_name(), (*constant)->dims);
 }
 
-}  // namespace
-
 absl::Status LowerConstant(NodeContext& context) {
   const Node& node = context.node;
   if (node.proto().attribute_size() != 1) return node.Invalid("needs exactly one value");
   if (node.HasAttribute("value")) {
-    ABSL_ASSIGN_OR_RETURN(ConstantPtr constant, FromTensor(context));
+    ABSL_ASSIGN_OR_RETURN(ConstantPtr constant, TensorAttribute(context, "value"));
     return context.SetOutput(std::move(constant));
   }
   if (node.HasAttribute("value_int")) {

@@ -39,18 +39,25 @@ absl::Status LowerSigmoid(NodeContext& context);
 absl::Status LowerSoftplus(NodeContext& context);
 absl::Status LowerSqrt(NodeContext& context);
 absl::Status LowerTanh(NodeContext& context);
+// gather.cc
+absl::Status LowerGather(NodeContext& context);
 // identity.cc
 absl::Status LowerDropout(NodeContext& context);
 absl::Status LowerIdentity(NodeContext& context);
 // inner_product.cc
 absl::Status LowerGemm(NodeContext& context);
 absl::Status LowerMatMul(NodeContext& context);
+// pad.cc
+absl::Status LowerPad(NodeContext& context);
 // pooling.cc
 absl::Status LowerAveragePool(NodeContext& context);
 absl::Status LowerGlobalAveragePool(NodeContext& context);
 absl::Status LowerGlobalMaxPool(NodeContext& context);
 absl::Status LowerMaxPool(NodeContext& context);
 absl::Status LowerReduceMean(NodeContext& context);
+// repeat.cc
+absl::Status LowerExpand(NodeContext& context);
+absl::Status LowerTile(NodeContext& context);
 // reshape.cc
 absl::Status LowerFlatten(NodeContext& context);
 absl::Status LowerReshape(NodeContext& context);
@@ -58,13 +65,23 @@ absl::Status LowerSqueeze(NodeContext& context);
 absl::Status LowerUnsqueeze(NodeContext& context);
 // shape.cc
 absl::Status LowerCast(NodeContext& context);
-absl::Status LowerGather(NodeContext& context);
+absl::Status LowerConstantOfShape(NodeContext& context);
+absl::Status LowerRange(NodeContext& context);
 absl::Status LowerShape(NodeContext& context);
+absl::Status LowerSize(NodeContext& context);
+// slice.cc
 absl::Status LowerSlice(NodeContext& context);
+absl::Status LowerSplit(NodeContext& context);
 // softmax.cc
 absl::Status LowerSoftmax(NodeContext& context);
+// space_depth.cc
+absl::Status LowerDepthToSpace(NodeContext& context);
+absl::Status LowerSpaceToDepth(NodeContext& context);
 // transpose.cc
 absl::Status LowerTranspose(NodeContext& context);
+
+// The tensor that an attribute holds. kInvalidArgument: there is none, or it is malformed.
+absl::StatusOr<ConstantPtr> TensorAttribute(const NodeContext& context, absl::string_view name);
 
 // An axis in [-rank, rank) counted from 0. kInvalidArgument: it is outside.
 absl::StatusOr<int> NormalizeAxis(const Node& node, int64_t axis, size_t rank);

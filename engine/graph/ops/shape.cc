@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Shape arithmetic. By the time a network is specialised every shape is known, so these give
-// constants; on tensors that are computed at run time only Shape (which needs no value) and Cast to
-// f32 work.
+// constants; on tensors that are computed at run time only Shape and Size (which need no value) and
+// Cast to f32 work.
 #include <algorithm>
 #include <cmath>
 
@@ -13,48 +13,12 @@
 namespace tilewire::graph {
 namespace {
 
-// One axis of a Slice, normalised to [0, size].
-struct Range {
-  int64_t start = 0, end = 0, step = 1;
-};
+// Folding is for shapes and the like.
+constexpr int64_t kLargestFill = int64_t{1} << 24;
 
-struct SliceArgs {
-  std::vector<int64_t> starts, ends, axes, steps;
-};
-
-// Attributes before opset 10, inputs from then on.
-absl::StatusOr<SliceArgs> ReadSliceArgs(const NodeContext& context) {
-  SliceArgs args;
-  if (context.node.opset() < 10) {
-    ABSL_ASSIGN_OR_RETURN(args.starts, context.node.Ints("starts", {}));
-    ABSL_ASSIGN_OR_RETURN(args.ends, context.node.Ints("ends", {}));
-    ABSL_ASSIGN_OR_RETURN(args.axes, context.node.Ints("axes", {}));
-  } else {
-    std::vector<int64_t>* const slots[] = {&args.starts, &args.ends, &args.axes, &args.steps};
-    for (int i = 1; i <= 4; ++i) {
-      if (!context.Has(i)) continue;
-      ABSL_ASSIGN_OR_RETURN(const ConstantPtr values, context.Ints(i));
-      *slots[i - 1] = values->ints;
-    }
-  }
-  for (size_t i = 0; args.axes.empty() && i < args.starts.size(); ++i)
-    args.axes.push_back(static_cast<int64_t>(i));
-  if (args.steps.empty()) args.steps.assign(args.starts.size(), 1);
-  const size_t count = args.starts.size();
-  if (count == 0 || args.ends.size() != count || args.axes.size() != count ||
-      args.steps.size() != count) {
-    return context.node.Invalid("starts, ends, axes and steps of different lengths");
-  }
-  return args;
-}
-
-absl::StatusOr<Range> NormalizeRange(const Node& node, int64_t start, int64_t end, int64_t step,
-                                     int64_t size) {
-  if (step < 1) return node.Unimplemented(absl::StrCat("step ", step));
-  const auto clamp = [size](int64_t at) {
-    return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
-  };
-  return Range{clamp(start), clamp(end), step};
+// Counted from 0, within [0, rank].
+int64_t ClampAxis(int64_t axis, int64_t rank) {
+  return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
 }
 
 }  // namespace
@@ -64,42 +28,69 @@ absl::Status LowerShape(NodeContext& context) {
   const int64_t rank = static_cast<int64_t>(dims.size());
   ABSL_ASSIGN_OR_RETURN(const int64_t raw_start, context.node.Int("start", 0));
   ABSL_ASSIGN_OR_RETURN(const int64_t raw_end, context.node.Int("end", rank));
-  ABSL_ASSIGN_OR_RETURN(const Range range,
-                        NormalizeRange(context.node, raw_start, raw_end, 1, rank));
   std::vector<int64_t> shape;
-  for (int64_t i = range.start; i < range.end; ++i) shape.push_back(dims[i]);
+  for (int64_t i = ClampAxis(raw_start, rank), end = ClampAxis(raw_end, rank); i < end; ++i)
+    shape.push_back(dims[i]);
   const int64_t count = static_cast<int64_t>(shape.size());
   return context.SetOutput(MakeInts(context.output_name(), {count}, std::move(shape)));
 }
 
-absl::Status LowerGather(NodeContext& context) {
-  const Node& node = context.node;
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr src, context.Ints(0));
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr indices, context.Ints(1));
-  ABSL_ASSIGN_OR_RETURN(const int64_t axis, node.Int("axis", 0));
-  if (src->dims.size() != 1 || (axis != 0 && axis != -1))
-    return node.Unimplemented("only from vectors");
-  std::vector<int64_t> gathered;
-  for (int64_t index : indices->ints) {
-    ABSL_ASSIGN_OR_RETURN(const int at, NormalizeAxis(node, index, src->ints.size()));
-    gathered.push_back(src->ints[at]);
-  }
-  return context.SetOutput(MakeInts(context.output_name(), indices->dims, std::move(gathered)));
+absl::Status LowerSize(NodeContext& context) {
+  const std::optional<int64_t> count = ElementCount(context.input(0).dims);
+  if (!count) return context.node.Invalid("the input is too large");
+  return context.SetOutput(MakeInts(context.output_name(), {}, {*count}));
 }
 
-absl::Status LowerSlice(NodeContext& context) {
+// The value is an attribute tensor of one element; without it, 0 as a float.
+absl::Status LowerConstantOfShape(NodeContext& context) {
   const Node& node = context.node;
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr src, context.Ints(0));
-  ABSL_ASSIGN_OR_RETURN(const SliceArgs args, ReadSliceArgs(context));
-  if (src->dims.size() != 1 || args.axes.size() != 1) return node.Unimplemented("only of vectors");
-  ABSL_RETURN_IF_ERROR(NormalizeAxis(node, args.axes[0], 1).status());
-  ABSL_ASSIGN_OR_RETURN(const Range range, NormalizeRange(node, args.starts[0], args.ends[0],
-                                                          args.steps[0], src->count()));
-  std::vector<int64_t> sliced;
-  for (int64_t i = range.start; i < range.end; i += std::min(range.step, src->count()))
-    sliced.push_back(src->ints[i]);
-  const int64_t count = static_cast<int64_t>(sliced.size());
-  return context.SetOutput(MakeInts(context.output_name(), {count}, std::move(sliced)));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr shape, context.Ints(0));
+  ConstantPtr value = MakeFloats("", {1}, {0.0f});
+  if (node.HasAttribute("value")) {
+    ABSL_ASSIGN_OR_RETURN(value, TensorAttribute(context, "value"));
+  }
+  if (value->count() != 1) return node.Invalid("value is not one number");
+  const Dims dims(shape->ints.begin(), shape->ints.end());
+  for (int64_t dim : dims) {
+    if (dim < 0) return node.Invalid(absl::StrCat("shape ", DimsToString(dims)));
+  }
+  const std::optional<int64_t> count = ElementCount(dims);
+  if (!count || *count > kLargestFill || dims.size() > kMaxRank)
+    return node.Unimplemented(absl::StrCat("shape ", DimsToString(dims)));
+  if (value->is_float)
+    return context.SetOutput(
+        MakeFloats(context.output_name(), dims, std::vector<float>(*count, value->floats[0])));
+  return context.SetOutput(
+      MakeInts(context.output_name(), dims, std::vector<int64_t>(*count, value->ints[0])));
+}
+
+absl::Status LowerRange(NodeContext& context) {
+  const Node& node = context.node;
+  for (int i = 0; i < 3; ++i) {
+    if (context.input(i).constant == nullptr || context.input(i).constant->count() != 1)
+      return node.Unimplemented(absl::StrCat("input ", i, " is computed at run time"));
+  }
+  const bool is_float = context.input(0).constant->is_float;
+  double at[3];  // start, limit, delta
+  for (int i = 0; i < 3; ++i) {
+    const Constant& number = *context.input(i).constant;
+    if (number.is_float != is_float) return node.Invalid("inputs of different types");
+    at[i] = is_float ? number.floats[0] : static_cast<double>(number.ints[0]);
+  }
+  const double exact = at[2] == 0 ? INFINITY : std::ceil((at[1] - at[0]) / at[2]);
+  if (!(exact <= kLargestFill)) return node.Unimplemented("a range of this size");
+  const int64_t count = exact > 0 ? static_cast<int64_t>(exact) : 0;
+  if (is_float) {
+    std::vector<float> floats(count);
+    for (int64_t i = 0; i < count; ++i)
+      floats[i] = static_cast<float>(at[0] + static_cast<double>(i) * at[2]);
+    return context.SetOutput(MakeFloats(context.output_name(), {count}, std::move(floats)));
+  }
+  std::vector<int64_t> ints(count);
+  const int64_t start = context.input(0).constant->ints[0];
+  const int64_t delta = context.input(2).constant->ints[0];
+  for (int64_t i = 0; i < count; ++i) ints[i] = start + i * delta;
+  return context.SetOutput(MakeInts(context.output_name(), {count}, std::move(ints)));
 }
 
 absl::Status LowerCast(NodeContext& context) {

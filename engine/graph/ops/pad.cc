@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pad: elements before and behind each dimension, constant, mirrored at the edge (which is not
+// repeated), or the edge itself. Negative numbers cut elements off.
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/ops.h"
+#include "engine/graph/ops/select.h"
+
+namespace tilewire::graph {
+namespace {
+
+constexpr int64_t kLargestPad = INT32_MAX;
+
+struct PadArgs {
+  std::vector<int64_t> pads;  // of all dimensions before, then of all behind
+  float value = 0;
+};
+
+// Attributes before opset 11, inputs from then on.
+absl::StatusOr<PadArgs> ReadArgs(const NodeContext& context, size_t rank) {
+  const Node& node = context.node;
+  PadArgs args;
+  if (node.opset() < 11) {
+    ABSL_ASSIGN_OR_RETURN(args.pads, node.Ints("pads", {}));
+    ABSL_ASSIGN_OR_RETURN(args.value, node.Float("value", 0));
+  } else {
+    if (!context.Has(1)) return node.Invalid("input 1 is missing");
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr pads, context.Ints(1));
+    args.pads = pads->ints;
+    if (context.Has(2)) {
+      const ConstantPtr& value = context.input(2).constant;
+      if (value == nullptr) return node.Unimplemented("input 2 is computed at run time");
+      if (value->count() != 1) return node.Invalid("constant_value is not one number");
+      args.value = value->is_float ? value->floats[0] : static_cast<float>(value->ints[0]);
+    }
+  }
+  if (args.pads.size() != 2 * rank)
+    return node.Invalid(absl::StrCat(args.pads.size(), " pads for rank ", rank));
+  for (int64_t pad : args.pads) {
+    if (pad < -kLargestPad || pad > kLargestPad) return node.Invalid(absl::StrCat("pad of ", pad));
+  }
+  return args;
+}
+
+absl::StatusOr<IndexRuns> PadRuns(const Node& node, const std::string& mode, int64_t left,
+                                  int64_t right, int64_t size) {
+  IndexRuns runs;
+  const bool reflects = mode == "reflect";
+  if (reflects && (left >= size || right >= size))
+    return node.Invalid(absl::StrCat("reflects more than there is of ", size));
+  if (left > 0) {
+    runs.push_back(reflects         ? IndexRun{left, -1, left}
+                   : mode == "edge" ? IndexRun{0, 0, left}
+                                    : IndexRun{-1, 0, left});
+  }
+  const int64_t first = std::max<int64_t>(0, -left), end = size - std::max<int64_t>(0, -right);
+  if (first >= end) return node.Invalid("cuts off everything");
+  runs.push_back({first, 1, end - first});
+  if (right > 0) {
+    runs.push_back(reflects         ? IndexRun{size - 2, -1, right}
+                   : mode == "edge" ? IndexRun{size - 1, 0, right}
+                                    : IndexRun{-1, 0, right});
+  }
+  return runs;
+}
+
+}  // namespace
+
+absl::Status LowerPad(NodeContext& context) {
+  const Node& node = context.node;
+  const Operand src = context.input(0);
+  const size_t rank = src.dims.size();
+  ABSL_ASSIGN_OR_RETURN(const std::string mode, node.String("mode", "constant"));
+  if (mode != "constant" && mode != "reflect" && mode != "edge")
+    return node.Invalid(absl::StrCat("mode '", mode.substr(0, 200), "'"));
+  ABSL_ASSIGN_OR_RETURN(const PadArgs args, ReadArgs(context, rank));
+  Select select = WholeOf(rank);
+  select.fill = args.value;
+  for (size_t d = 0; d < rank; ++d) {
+    ABSL_ASSIGN_OR_RETURN(select.from[d],
+                          PadRuns(node, mode, args.pads[d], args.pads[rank + d], src.dims[d]));
+  }
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));
+  return context.SetOutput(dst);
+}
+
+}  // namespace tilewire::graph

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Slice and Split: ranges of indices.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/ops.h"
+#include "engine/graph/ops/select.h"
+
+namespace tilewire::graph {
+namespace {
+
+struct SliceArgs {
+  std::vector<int64_t> starts, ends, axes, steps;
+};
+
+// Attributes before opset 10, inputs from then on.
+absl::StatusOr<SliceArgs> ReadSliceArgs(const NodeContext& context) {
+  SliceArgs args;
+  if (context.node.opset() < 10) {
+    ABSL_ASSIGN_OR_RETURN(args.starts, context.node.Ints("starts", {}));
+    ABSL_ASSIGN_OR_RETURN(args.ends, context.node.Ints("ends", {}));
+    ABSL_ASSIGN_OR_RETURN(args.axes, context.node.Ints("axes", {}));
+  } else {
+    std::vector<int64_t>* const slots[] = {&args.starts, &args.ends, &args.axes, &args.steps};
+    for (int i = 1; i <= 4; ++i) {
+      if (!context.Has(i)) continue;
+      ABSL_ASSIGN_OR_RETURN(const ConstantPtr values, context.Ints(i));
+      *slots[i - 1] = values->ints;
+    }
+  }
+  for (size_t i = 0; args.axes.empty() && i < args.starts.size(); ++i)
+    args.axes.push_back(static_cast<int64_t>(i));
+  if (args.steps.empty()) args.steps.assign(args.starts.size(), 1);
+  const size_t count = args.starts.size();
+  if (count == 0 || args.ends.size() != count || args.axes.size() != count ||
+      args.steps.size() != count) {
+    return context.node.Invalid("starts, ends, axes and steps of different lengths");
+  }
+  return args;
+}
+
+// From `start` to before `end`, both possibly counted from the back and beyond the ends.
+absl::StatusOr<IndexRun> RunOf(const Node& node, int64_t start, int64_t end, int64_t step,
+                               int64_t size) {
+  if (step == 0 || step == INT64_MIN) return node.Invalid(absl::StrCat("step ", step));
+  const auto clamp = [size](int64_t at, int64_t low, int64_t high) {
+    return std::clamp<int64_t>(at < 0 ? at + size : at, low, high);
+  };
+  if (step > 0) {
+    const int64_t first = clamp(start, 0, size), last = clamp(end, 0, size);
+    if (first >= last) return IndexRun{0, 1, 0};
+    return IndexRun{first, step, (last - first - 1) / step + 1};
+  }
+  const int64_t first = clamp(start, -1, size - 1), last = clamp(end, -1, size - 1);
+  if (first <= last) return IndexRun{0, 1, 0};
+  return IndexRun{first, step, (first - last - 1) / -step + 1};
+}
+
+// The attribute `split` before opset 13, then an optional input; equal parts without it.
+absl::StatusOr<std::vector<int64_t>> ReadSplit(const NodeContext& context, int64_t size) {
+  std::vector<int64_t> parts;
+  const int64_t outputs = static_cast<int64_t>(context.node.outputs.size());
+  if (context.node.opset() < 13) {
+    ABSL_ASSIGN_OR_RETURN(parts, context.node.Ints("split", {}));
+  } else if (context.Has(1)) {
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr split, context.Ints(1));
+    parts = split->ints;
+  }
+  if (parts.empty()) {
+    if (size % outputs != 0)
+      return context.node.Invalid(absl::StrCat(size, " does not split into ", outputs, " parts"));
+    parts.assign(outputs, size / outputs);
+  }
+  int64_t sum = 0;
+  for (int64_t part : parts) {
+    if (part < 0 || part > size - sum) return context.node.Invalid("split does not fit the axis");
+    sum += part;
+  }
+  if (sum != size || static_cast<int64_t>(parts.size()) != outputs)
+    return context.node.Invalid("split does not fit the axis or the outputs");
+  return parts;
+}
+
+}  // namespace
+
+absl::Status LowerSlice(NodeContext& context) {
+  const Node& node = context.node;
+  const Operand src = context.input(0);
+  ABSL_ASSIGN_OR_RETURN(const SliceArgs args, ReadSliceArgs(context));
+  Select select = WholeOf(src.dims.size());
+  std::vector<bool> sliced(src.dims.size(), false);
+  for (size_t i = 0; i < args.axes.size(); ++i) {
+    ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, args.axes[i], src.dims.size()));
+    if (sliced[axis]) return node.Invalid(absl::StrCat("axis ", axis, " twice"));
+    sliced[axis] = true;
+    ABSL_ASSIGN_OR_RETURN(const IndexRun run,
+                          RunOf(node, args.starts[i], args.ends[i], args.steps[i], src.dims[axis]));
+    select.from[axis] = {run};
+  }
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));
+  return context.SetOutput(dst);
+}
+
+absl::Status LowerSplit(NodeContext& context) {
+  const Operand src = context.input(0);
+  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, context.node.Int("axis", 0));
+  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context.node, raw_axis, src.dims.size()));
+  ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> parts, ReadSplit(context, src.dims[axis]));
+  int64_t before = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Select select = WholeOf(src.dims.size());
+    select.from[axis] = {{before, 1, parts[i]}};
+    before += parts[i];
+    if (context.node.outputs[i] == kNoTensor) continue;
+    ABSL_ASSIGN_OR_RETURN(const Operand part, SelectOf(context, src, std::move(select)));
+    ABSL_RETURN_IF_ERROR(context.SetOutput(part, static_cast<int>(i)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tilewire::graph

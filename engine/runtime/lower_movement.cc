@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operations that move elements and compute nothing.
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/runtime/layouts.h"
+#include "engine/runtime/operation_lowering.h"
+#include "engine/runtime/select_step.h"
+
+namespace tilewire::runtime {
+
+using graph::Operation;
+using Place = PlanBuilder::Place;
+
+// The same bytes under other dims: no step, only a reorder where the source is not row-major.
+absl::Status Lowering::Lower(const Operation& op, const graph::Reshape&) {
+  const graph::Value& src = builder_.value(op.srcs[0]);
+  const graph::Value& dst = builder_.value(op.dst);
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc src_desc,
+                        PlainDesc(src.dims, src.type, /*channels_last=*/false));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst_desc,
+                        PlainDesc(dst.dims, dst.type, /*channels_last=*/false));
+  if (src_desc.SizeBytes() != dst_desc.SizeBytes()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot reshape ", DimsToString(src.dims), " to ", DimsToString(dst.dims)));
+  }
+  ABSL_ASSIGN_OR_RETURN(const Place place, builder_.InLayout(op.srcs[0], src_desc, op.name));
+  builder_.Consume(op.srcs[0]);
+  builder_.Bind(op.dst, {place.buffer, dst_desc});
+  return absl::OkStatus();
+}
+
+// A reorder from the source with its dimensions renamed to row-major.
+absl::Status Lowering::Lower(const Operation& op, const graph::Transpose& transpose) {
+  ABSL_ASSIGN_OR_RETURN(const Place src, builder_.Home(op.srcs[0]));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc view, src.desc.Permuted(transpose.order));
+  const graph::Value& value = builder_.value(op.dst);
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc,
+                        PlainDesc(value.dims, value.type, /*channels_last=*/false));
+  ABSL_ASSIGN_OR_RETURN(auto reorder, builder_.Create(ReorderDesc{view, desc}));
+  return EmitUnary(op, std::move(reorder), src, /*may_run_in_place=*/false);
+}
+
+// A part of its source where that is a box of whole blocks: no step. Else a step that keeps the
+// layout.
+absl::Status Lowering::Lower(const Operation& op, const graph::Select& select) {
+  ABSL_ASSIGN_OR_RETURN(const Place src, builder_.Home(op.srcs[0]));
+  if (absl::StatusOr<MemoryDesc> view = ViewOf(select, src.desc); view.ok()) {
+    builder_.Consume(op.srcs[0]);
+    builder_.Bind(op.dst, {src.buffer, *std::move(view)});
+    return absl::OkStatus();
+  }
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, LayoutLike(src.desc, builder_.value(op.dst).dims));
+  ABSL_ASSIGN_OR_RETURN(auto step, CreateSelectStep(select, src.desc, desc));
+  return EmitUnary(op, std::move(step), src, /*may_run_in_place=*/false);
+}
+
+absl::Status Lowering::Lower(const Operation& op, const graph::Literal& literal) {
+  const graph::Value& value = builder_.value(op.dst);
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc,
+                        PlainDesc(value.dims, value.type, /*channels_last=*/false));
+  ABSL_ASSIGN_OR_RETURN(const graph::ConstantPtr constant, graph::InMemory(literal.constant));
+  ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes, AlignedBuffer::Allocate(desc.SizeBytes()));
+  std::memcpy(bytes.data(), constant->floats.data(), bytes.size());
+  builder_.Bind(op.dst, builder_.ConstantPlace(
+                            desc, std::make_shared<const AlignedBuffer>(std::move(bytes))));
+  return absl::OkStatus();
+}
+
+}  // namespace tilewire::runtime
