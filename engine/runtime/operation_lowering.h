@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The work of lowering, one overload of Lower() per operation: those with weights and fused steps
-// in lower_weighted.cc, those that only move elements in lower_movement.cc, the others in
+// in lower_weighted.cc, those that only move elements in lower_movement.cc, those without
+// primitives in lower_elementwise.cc, the others in
 // lowering.cc. Private to these files. Thread-compatible.
 #ifndef ENGINE_RUNTIME_OPERATION_LOWERING_H_
 #define ENGINE_RUNTIME_OPERATION_LOWERING_H_
@@ -49,6 +50,9 @@ class Lowering {
   absl::Status Lower(const Operation& op, const graph::Transpose& transpose);
   absl::Status Lower(const Operation& op, const graph::Select& select);
   absl::Status Lower(const Operation& op, const graph::Literal& literal);
+  absl::Status Lower(const Operation& op, const graph::Elementwise& elementwise);
+  absl::Status Lower(const Operation& op, const graph::Reduce& reduce);
+  absl::Status Lower(const Operation& op, const graph::Interpolate& interpolate);
 
   absl::Status LowerWeighted(const Operation& op, std::shared_ptr<const Primitive> primitive,
                              const graph::Weights& weights, const std::vector<float>& bias,
@@ -62,6 +66,7 @@ class Lowering {
                                            const MemoryDesc& desc, int src);
   absl::Status LowerFusedRest(const Operation& op, const std::vector<FusedStep>& fused, size_t from,
                               Place place);
+  absl::StatusOr<Place> PlaceOfRank(ValueId id, size_t rank, const Operation& op);
   absl::StatusOr<MemoryDesc> LayoutOfSources(const Operation& op);
   absl::StatusOr<std::vector<Place>> SourcesInLayout(const Operation& op, const MemoryDesc& layout);
   absl::Status EmitUnary(const Operation& op, std::shared_ptr<const Primitive> primitive,

@@ -10,34 +10,21 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "engine/memory/index_walk.h"
-#include "engine/memory/separable_offsets.h"
+#include "engine/base/status_macros.h"
 #include "engine/memory/zero_padding.h"
+#include "engine/runtime/step_rows.h"
 
 namespace tilewire::runtime {
 namespace {
 
 using graph::IndexRun;
 
-constexpr int64_t kLargestTable = int64_t{1} << 24;
-constexpr int64_t kElementsAtOnce = 16384;  // in one piece of work
 constexpr int64_t kFill = -1;
 
 // A piece of the inner dimension; src is kFill where nothing is copied.
 struct Piece {
   int64_t src, dst, count;
 };
-
-int NearestDimension(const MemoryDesc& desc) {
-  if (!desc.inner_blocks().empty()) return desc.inner_blocks().back().dim;
-  int best = 0;
-  for (int d = 1; d < desc.rank(); ++d) {
-    const bool counts = desc.dim(d) > 1 || desc.dim(best) == 1;
-    if (counts && (desc.stride(d) <= desc.stride(best) || desc.dim(best) == 1)) best = d;
-  }
-  return best;
-}
 
 // Where index i of dst comes from, for every i; kFill for none.
 std::vector<int64_t> SourceIndices(const std::vector<IndexRun>& runs, int64_t size) {
@@ -58,25 +45,18 @@ class SelectStep final : public Primitive {
       : Primitive(std::move(info)),
         fill_(select.fill),
         dst_(dst),
+        rows_(dst),
         src_base_(src.offset0()),
-        dst_base_(dst.offset0()) {
+        dst_base_(dst.offset0()),
+        from_(dst.rank()),
+        to_(dst.rank()) {
     const SeparableOffsets src_offsets(src), dst_offsets(dst);
-    const int inner = NearestDimension(dst);
     for (int d = 0; d < dst.rank(); ++d) {
-      std::vector<int64_t> from = SourceIndices(select.from[d], src.dim(d)), to(dst.dim(d));
-      for (int64_t i = 0; i < dst.dim(d); ++i) {
-        if (from[i] != kFill) from[i] = src_offsets.At(d, from[i]);
-        to[i] = dst_offsets.At(d, i);
-      }
-      if (d == inner) {
-        SetPieces(from, to);
-      } else {
-        outer_.push_back(dst.dim(d));
-        outer_src_.push_back(std::move(from));
-        outer_dst_.push_back(std::move(to));
-      }
+      for (int64_t index : SourceIndices(select.from[d], src.dim(d)))
+        from_[d].push_back(index == kFill ? kFill : src_offsets.At(d, index));
+      for (int64_t i = 0; i < dst.dim(d); ++i) to_[d].push_back(dst_offsets.At(d, i));
     }
-    rows_at_once_ = std::max<int64_t>(1, kElementsAtOnce / dst.dim(inner));
+    SetPieces(from_[rows_.inner()], to_[rows_.inner()]);
   }
 
  private:
@@ -99,27 +79,18 @@ class SelectStep final : public Primitive {
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     const float* src = args.Get<const float>(kArgSrc) + src_base_;
     float* dst = args.Get<float>(kArgDst) + dst_base_;
-    const int64_t rows = *tilewire::ElementCount(outer_);
-    team.ParallelFor(DivUp(rows, rows_at_once_), [&](int64_t task) {
-      const int64_t begin = task * rows_at_once_, end = std::min(rows, begin + rows_at_once_);
-      Dims index(outer_.size(), 0);
-      int64_t rest = begin;
-      for (size_t d = outer_.size(); d-- > 0; rest /= outer_[d]) index[d] = rest % outer_[d];
-      for (int64_t row = begin; row < end; ++row) {
-        CopyRow(index, src, dst);
-        NextIndex(outer_, &index);
-      }
-    });
+    rows_.ForEach(team, [&](const Dims& index) { CopyRow(index, src, dst); });
     if (dst_.HasPadding()) ZeroPadding(dst_, args.Get<void>(kArgDst));
   }
 
   void CopyRow(const Dims& index, const float* src, float* dst) const {
     bool fill = false;
-    for (size_t d = 0; d < index.size(); ++d) {
-      const int64_t from = outer_src_[d][index[d]];
+    for (int d = 0; d < static_cast<int>(index.size()); ++d) {
+      if (d == rows_.inner()) continue;
+      const int64_t from = from_[d][index[d]];
       fill = fill || from == kFill;
       src += from;
-      dst += outer_dst_[d][index[d]];
+      dst += to_[d][index[d]];
     }
     for (const Piece& piece : pieces_) {
       if (fill || piece.src == kFill) {
@@ -134,11 +105,10 @@ class SelectStep final : public Primitive {
 
   const float fill_;
   const MemoryDesc dst_;
+  const StepRows rows_;
   const int64_t src_base_, dst_base_;
-  Dims outer_;  // sizes of all dimensions but the inner one
-  std::vector<std::vector<int64_t>> outer_src_, outer_dst_;
+  std::vector<std::vector<int64_t>> from_, to_;  // offsets by index of dst, a table a dimension
   std::vector<Piece> pieces_;
-  int64_t rows_at_once_ = 1;
 };
 
 }  // namespace
@@ -146,21 +116,10 @@ class SelectStep final : public Primitive {
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateSelectStep(const graph::Select& select,
                                                                   const MemoryDesc& src,
                                                                   const MemoryDesc& dst) {
-  if (src.data_type() != DataType::kF32 || dst.data_type() != DataType::kF32)
-    return absl::UnimplementedError("elements are selected of f32 only");
-  for (int d = 0; d < dst.rank(); ++d) {
-    if (src.dim(d) > kLargestTable || dst.dim(d) > kLargestTable) {
-      return absl::UnimplementedError(
-          absl::StrCat("elements are selected of dimensions up to ", kLargestTable, ", not from ",
-                       DimsToString(src.dims()), " to ", DimsToString(dst.dims())));
-    }
-  }
-  PrimitiveInfo info;
-  info.name = "runtime/select";
-  info.kind = PrimitiveKind::kReorder;
-  info.args = {{kArgSrc, src}, {kArgDst, dst}};
-  info.scratchpad_mode = ScratchpadMode::kUser;
-  return std::make_shared<SelectStep>(std::move(info), select, src, dst);
+  ABSL_RETURN_IF_ERROR(CheckStep(src));
+  ABSL_RETURN_IF_ERROR(CheckStep(dst));
+  return std::make_shared<SelectStep>(StepInfo("runtime/select", {{kArgSrc, src}, {kArgDst, dst}}),
+                                      select, src, dst);
 }
 
 absl::StatusOr<MemoryDesc> ViewOf(const graph::Select& select, const MemoryDesc& src) {

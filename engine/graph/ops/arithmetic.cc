@@ -1,197 +1,184 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums and products of two tensors. Three cases: of two constants (folded, with broadcasting), of a
-// computed tensor and a constant (one number for all, or one a channel), and the sum of computed
-// tensors of one shape.
-#include <algorithm>
-#include <cmath>
-
+// Operators that are one function of two or more tensors, element by element.
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/ops.h"
-#include "engine/graph/ops/weights.h"
+#include "engine/graph/ops/select.h"
 
 namespace tilewire::graph {
 namespace {
 
-enum class Arithmetic { kAdd, kSub, kMul, kDiv };
+using Function = Elementwise::Function;
 
-// Folding is for shapes and the like; a larger product of constants is a sign of a file that asks
-// for too much.
-constexpr int64_t kLargestFold = int64_t{1} << 24;
-
-std::optional<int64_t> Apply(Arithmetic op, int64_t a, int64_t b) {
-  int64_t result;
-  switch (op) {
-    case Arithmetic::kAdd:
-      return CheckedAdd(a, b);
-    case Arithmetic::kSub:
-      if (__builtin_sub_overflow(a, b, &result)) return std::nullopt;
-      return result;
-    case Arithmetic::kMul:
-      return CheckedMul(a, b);
-    case Arithmetic::kDiv:
-      if (b == 0 || (a == INT64_MIN && b == -1)) return std::nullopt;
-      return a / b;
+// Opset 6: without `broadcast` the dims are equal; with it, those of input 1 stand at `axis` of
+// input 0's.
+absl::StatusOr<Operand> SecondOfOpset6(NodeContext& context) {
+  const Dims &first = context.input(0).dims, &second = context.input(1).dims;
+  ABSL_ASSIGN_OR_RETURN(const int64_t broadcast, context.node.Int("broadcast", 0));
+  const int64_t last = static_cast<int64_t>(first.size()) - static_cast<int64_t>(second.size());
+  ABSL_ASSIGN_OR_RETURN(int64_t axis, context.node.Int("axis", last));
+  if (axis < 0) axis += static_cast<int64_t>(first.size());
+  if (broadcast == 0) {
+    if (first != second) return context.node.Invalid("dims that differ, without broadcast");
+    return context.input(1);
   }
-  return std::nullopt;
+  if (axis < 0 || axis > last) return context.node.Invalid(absl::StrCat("axis ", axis));
+  Dims dims(second);
+  dims.resize(first.size() - axis, 1);
+  return ReshapeOf(context, context.input(1), std::move(dims), "/broadcast");
 }
 
-std::optional<float> Apply(Arithmetic op, float a, float b) {
-  switch (op) {
-    case Arithmetic::kAdd:
-      return a + b;
-    case Arithmetic::kSub:
-      return a - b;
-    case Arithmetic::kMul:
-      return a * b;
-    case Arithmetic::kDiv:
-      return a / b;
+absl::Status LowerTwo(NodeContext& context, Function function, bool swapped = false) {
+  std::vector<Operand> operands = {context.input(0), context.input(1)};
+  const bool old = context.node.opset() < 7 && function != Function::kPRelu;
+  if (old) {
+    ABSL_ASSIGN_OR_RETURN(operands[1], SecondOfOpset6(context));
   }
-  return std::nullopt;
+  if (swapped) std::swap(operands[0], operands[1]);
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {function}, operands));
+  return context.SetOutput(dst);
 }
 
-// Numpy's rule; nullopt where the dims do not fit.
-std::optional<Dims> Broadcast(const Dims& a, const Dims& b) {
-  const size_t rank = std::max(a.size(), b.size());
-  Dims dst(rank, 1);
-  for (size_t i = 0; i < rank; ++i) {
-    const int64_t from_a = i + a.size() >= rank ? a[i + a.size() - rank] : 1;
-    const int64_t from_b = i + b.size() >= rank ? b[i + b.size() - rank] : 1;
-    if (from_a != from_b && from_a != 1 && from_b != 1) return std::nullopt;
-    dst[i] = from_a == 1 ? from_b : from_a;
-  }
-  return dst;
-}
-
-// Where element `n` of `dst` comes from in a tensor of dims `src` that is broadcast to it.
-int64_t SourceOf(int64_t n, const Dims& dst, const Dims& src) {
-  int64_t offset = 0, stride = 1;
-  for (size_t i = 1; i <= src.size(); ++i) {
-    const int64_t index = n % dst[dst.size() - i];
-    n /= dst[dst.size() - i];
-    if (src[src.size() - i] != 1) offset += index * stride;
-    stride *= src[src.size() - i];
-  }
-  return offset;
-}
-
-template <typename T>
-absl::StatusOr<std::vector<T>> FoldElements(const Node& node, Arithmetic op, absl::Span<const T> a,
-                                            const Dims& a_dims, absl::Span<const T> b,
-                                            const Dims& b_dims, const Dims& dst) {
-  std::vector<T> result;
-  for (int64_t n = 0, count = *ElementCount(dst); n < count; ++n) {
-    const std::optional<T> element =
-        Apply(op, a[SourceOf(n, dst, a_dims)], b[SourceOf(n, dst, b_dims)]);
-    if (!element) return node.Invalid("integer overflow or division by zero");
-    result.push_back(*element);
+// ((a f b) f c) ...
+absl::StatusOr<Operand> Chain(NodeContext& context, Function function) {
+  Operand result = context.input(0);
+  for (int i = 1; i < context.input_count(); ++i) {
+    const std::string suffix = i + 1 < context.input_count() ? absl::StrCat("/", i) : "";
+    ABSL_ASSIGN_OR_RETURN(result,
+                          ElementwiseOf(context, {function}, {result, context.input(i)}, suffix));
   }
   return result;
 }
 
-absl::Status Fold(NodeContext& context, Arithmetic op) {
-  const Node& node = context.node;
-  const Constant& a = *context.input(0).constant;
-  const Constant& b = *context.input(1).constant;
-  if (a.is_float != b.is_float) return node.Invalid("inputs of different types");
-  const std::optional<Dims> dst = Broadcast(a.dims, b.dims);
-  if (!dst || !ElementCount(*dst)) {
-    return node.Invalid(
-        absl::StrCat(DimsToString(a.dims), " and ", DimsToString(b.dims), " do not fit"));
+absl::Status CheckPresent(const NodeContext& context) {
+  for (int i = 0; i < context.input_count(); ++i) {
+    if (!context.Has(i)) return context.node.Invalid(absl::StrCat("input ", i, " is missing"));
   }
-  if (*ElementCount(*dst) > kLargestFold) return node.Unimplemented("constants of this size");
-  if (a.is_float) {
-    ABSL_ASSIGN_OR_RETURN(std::vector<float> floats,
-                          FoldElements<float>(node, op, a.floats, a.dims, b.floats, b.dims, *dst));
-    return context.SetOutput(MakeFloats(context.output_name(), *dst, std::move(floats)));
-  }
-  ABSL_ASSIGN_OR_RETURN(std::vector<int64_t> ints,
-                        FoldElements<int64_t>(node, op, a.ints, a.dims, b.ints, b.dims, *dst));
-  return context.SetOutput(MakeInts(context.output_name(), *dst, std::move(ints)));
+  return absl::OkStatus();
 }
 
-// The constant has one element, or one a channel (dimension 1) of a tensor of dims `src` after
-// broadcasting.
-bool IsPerChannel(const Dims& constant, const Dims& src) {
-  if (constant.size() > src.size() || src.size() < 2) return false;
-  const size_t channel =
-      constant.size() + 1 - src.size();  // may wrap around: then there is no channel dimension
-  for (size_t i = 0; i < constant.size(); ++i) {
-    if (constant[i] != (i == channel ? src[1] : 1)) return false;
+// One operation for computed tensors of one shape, which may be fused; else a chain.
+absl::StatusOr<Operand> SumOf(NodeContext& context) {
+  ABSL_RETURN_IF_ERROR(CheckPresent(context));
+  const Dims dims = context.input(0).dims;
+  std::vector<ValueId> srcs;
+  for (int i = 0; i < context.input_count(); ++i) {
+    if (context.input(i).value != kNoValue && context.input(i).dims == dims)
+      srcs.push_back(context.input(i).value);
   }
-  return constant.size() + 1 >= src.size();
+  if (srcs.size() < 2 || static_cast<int>(srcs.size()) < context.input_count())
+    return Chain(context, Function::kAdd);
+  ABSL_ASSIGN_OR_RETURN(const ValueId sum, context.Emit(Sum{}, std::move(srcs), dims));
+  return Operand{nullptr, sum, dims};
 }
 
-// dst = scale * src + shift with one pair of numbers a constant element; `constant_first`: constant
-// op src.
-absl::Status WithConstant(NodeContext& context, Arithmetic op, int runtime,
-                          const Constant& constant) {
-  const Node& node = context.node;
-  const bool constant_first = runtime == 1;
-  if (op == Arithmetic::kDiv && constant_first)
-    return node.Unimplemented("a constant divided by a computed tensor");
-  std::vector<float> scale, shift;
-  for (float c : constant.floats) {
-    const bool linear = op == Arithmetic::kAdd || op == Arithmetic::kSub;
-    scale.push_back(linear                   ? (op == Arithmetic::kSub && constant_first ? -1 : 1)
-                    : op == Arithmetic::kMul ? c
-                                             : 1 / c);
-    shift.push_back(!linear ? 0 : op == Arithmetic::kSub && !constant_first ? -c : c);
-  }
-  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(runtime));
-  const Dims dims = context.input(runtime).dims;
-  if (constant.count() == 1 && constant.dims.size() <= dims.size()) {
-    const jit::EltwiseOp linear{jit::EltwiseAlgorithm::kLinear, scale[0], shift[0]};
-    return context.Finish(Eltwise{linear}, {src}, dims);
-  }
-  if (!IsPerChannel(constant.dims, dims)) {
-    return node.Unimplemented(absl::StrCat("a constant of dims ", DimsToString(constant.dims),
-                                           " with a tensor of ", DimsToString(dims)));
-  }
-  return FinishScaleShift(context, src, std::move(scale), std::move(shift));
-}
-
-absl::Status LowerArithmetic(NodeContext& context, Arithmetic op) {
-  const Node& node = context.node;
-  if (node.opset() < 7 && node.HasAttribute("broadcast"))
-    return node.Unimplemented("broadcast of opset 6");
-  if (context.AllConstant()) return Fold(context, op);
-  for (int i = 0; i < 2; ++i) {
-    if (context.input(i).constant == nullptr) continue;
-    ABSL_ASSIGN_OR_RETURN(const ConstantPtr constant, context.Floats(i));
-    return WithConstant(context, op, 1 - i, *constant);
-  }
-  if (op != Arithmetic::kAdd) return node.Unimplemented("of two computed tensors");
-  return LowerSum(context);
+absl::Status LowerChain(NodeContext& context, Function function) {
+  ABSL_RETURN_IF_ERROR(CheckPresent(context));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, Chain(context, function));
+  return context.SetOutput(dst);
 }
 
 }  // namespace
 
-absl::Status LowerAdd(NodeContext& context) { return LowerArithmetic(context, Arithmetic::kAdd); }
-absl::Status LowerSub(NodeContext& context) { return LowerArithmetic(context, Arithmetic::kSub); }
-absl::Status LowerMul(NodeContext& context) { return LowerArithmetic(context, Arithmetic::kMul); }
-absl::Status LowerDiv(NodeContext& context) { return LowerArithmetic(context, Arithmetic::kDiv); }
+absl::Status LowerAdd(NodeContext& context) { return LowerTwo(context, Function::kAdd); }
+absl::Status LowerSub(NodeContext& context) { return LowerTwo(context, Function::kSub); }
+absl::Status LowerMul(NodeContext& context) { return LowerTwo(context, Function::kMul); }
+absl::Status LowerDiv(NodeContext& context) { return LowerTwo(context, Function::kDiv); }
+absl::Status LowerAnd(NodeContext& context) { return LowerTwo(context, Function::kAnd); }
+absl::Status LowerOr(NodeContext& context) { return LowerTwo(context, Function::kOr); }
+absl::Status LowerXor(NodeContext& context) { return LowerTwo(context, Function::kXor); }
+absl::Status LowerEqual(NodeContext& context) { return LowerTwo(context, Function::kEqual); }
+absl::Status LowerLess(NodeContext& context) { return LowerTwo(context, Function::kLess); }
+absl::Status LowerGreater(NodeContext& context) {
+  return LowerTwo(context, Function::kLess, /*swapped=*/true);
+}
+absl::Status LowerLessOrEqual(NodeContext& context) {
+  return LowerTwo(context, Function::kLessOrEqual);
+}
+absl::Status LowerGreaterOrEqual(NodeContext& context) {
+  return LowerTwo(context, Function::kLessOrEqual, /*swapped=*/true);
+}
+absl::Status LowerMax(NodeContext& context) { return LowerChain(context, Function::kMax); }
+absl::Status LowerMin(NodeContext& context) { return LowerChain(context, Function::kMin); }
+
+absl::Status LowerMod(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const int64_t fmod, context.node.Int("fmod", 0));
+  if (fmod == 0 && !context.AllConstant())
+    return context.node.Unimplemented("fmod=0 of floating-point tensors");
+  return LowerTwo(context, Function::kMod);
+}
+
+// x^2 and x^0.5 have kernels.
+absl::Status LowerPow(NodeContext& context) {
+  const ConstantPtr& exponent = context.input(1).constant;
+  if (exponent != nullptr && exponent->count() == 1 && context.input(0).constant == nullptr &&
+      exponent->dims.size() <= context.input(0).dims.size()) {
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, InMemory(exponent));
+    const float power = known->is_float ? known->floats[0] : static_cast<float>(known->ints[0]);
+    if (power == 2 || power == 0.5f) {
+      const auto algorithm =
+          power == 2 ? jit::EltwiseAlgorithm::kSquare : jit::EltwiseAlgorithm::kSqrt;
+      ABSL_ASSIGN_OR_RETURN(const Operand dst, EltwiseOf(context, {algorithm}, context.input(0)));
+      return context.SetOutput(dst);
+    }
+    const Operand number = {MakeFloats(context.output_name() + "/exponent", {1}, {power})};
+    ABSL_ASSIGN_OR_RETURN(const Operand dst,
+                          ElementwiseOf(context, {Function::kPow},
+                                        {context.input(0), {number.constant, kNoValue, {1}}}));
+    return context.SetOutput(dst);
+  }
+  return LowerTwo(context, Function::kPow);
+}
+
+// The slope is broadcast to the channels where it has one dimension only and that is their number.
+absl::Status LowerPRelu(NodeContext& context) {
+  const Dims &dims = context.input(0).dims, &slope = context.input(1).dims;
+  if (slope.size() == 1 && dims.size() > 2 && slope[0] == dims[1] && context.node.opset() < 7) {
+    Dims channel(dims.size() - 1, 1);
+    channel[0] = slope[0];
+    ABSL_ASSIGN_OR_RETURN(const Operand raised,
+                          ReshapeOf(context, context.input(1), std::move(channel), "/slope"));
+    ABSL_ASSIGN_OR_RETURN(const Operand dst,
+                          ElementwiseOf(context, {Function::kPRelu}, {context.input(0), raised}));
+    return context.SetOutput(dst);
+  }
+  return LowerTwo(context, Function::kPRelu);
+}
 
 absl::Status LowerSum(NodeContext& context) {
-  const Dims dims = context.input(0).dims;
-  std::vector<ValueId> srcs;
-  for (int i = 0; i < context.input_count(); ++i) {
-    if (!context.Has(i)) return context.node.Invalid(absl::StrCat("input ", i, " is missing"));
-    ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(i));
-    if (context.input(i).dims != dims) {
-      const absl::Status status =
-          Broadcast(dims, context.input(i).dims)
-              ? context.node.Unimplemented("broadcasting of computed tensors")
-              : context.node.Invalid("shapes that do not fit");
-      return absl::Status(status.code(),
-                          absl::StrCat(status.message(), ": ", DimsToString(dims), " and ",
-                                       DimsToString(context.input(i).dims)));
-    }
-    srcs.push_back(src);
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, SumOf(context));
+  return context.SetOutput(dst);
+}
+
+absl::Status LowerMean(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Operand sum, SumOf(context));
+  const float share = 1.0f / static_cast<float>(context.input_count());
+  const Operand factor = {MakeFloats(context.output_name() + "/share", {}, {share}), kNoValue, {}};
+  ABSL_ASSIGN_OR_RETURN(const Operand dst,
+                        ElementwiseOf(context, {Function::kMul}, {sum, factor}, "/mean"));
+  return context.SetOutput(dst);
+}
+
+absl::Status LowerWhere(NodeContext& context) {
+  const Operand condition = context.input(0);
+  if (condition.constant != nullptr && context.AllConstant()) {
+    ABSL_ASSIGN_OR_RETURN(const Operand folded,
+                          ElementwiseOf(context, {Function::kWhere},
+                                        {condition, context.input(1), context.input(2)}));
+    return context.SetOutput(folded);
   }
-  if (srcs.size() == 1) return context.SetOutput(context.input(0));
-  return context.Finish(Sum{}, std::move(srcs), dims);
+  Operand truth = condition;
+  if (condition.constant != nullptr && !condition.constant->is_float) {
+    const std::vector<int64_t>& ints = condition.constant->ints;
+    truth.constant = MakeFloats(condition.constant->name, condition.dims,
+                                std::vector<float>(ints.begin(), ints.end()));
+  }
+  ABSL_ASSIGN_OR_RETURN(
+      const Operand dst,
+      ElementwiseOf(context, {Function::kWhere}, {truth, context.input(1), context.input(2)}));
+  return context.SetOutput(dst);
 }
 
 }  // namespace tilewire::graph

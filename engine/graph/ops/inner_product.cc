@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/ops.h"
 #include "engine/graph/ops/weights.h"
 
@@ -29,18 +30,31 @@ absl::StatusOr<MatrixWeights> ReadMatrix(const NodeContext& context, bool as_giv
   return result;
 }
 
-// Gemm's C times beta: [O], [1, O], or one element for all.
-absl::StatusOr<std::vector<float>> ReadGemmBias(const NodeContext& context, int64_t outputs,
-                                                float beta) {
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr c, context.Floats(2));
-  const Dims& dims = c->dims;
+// Gemm's C times beta as a bias: [O], [1, O], or one element for all; nullopt for another C.
+absl::StatusOr<std::optional<std::vector<float>>> ReadGemmBias(const NodeContext& context,
+                                                               int64_t outputs, float beta) {
+  const Operand& given = context.input(2);
+  const Dims& dims = given.dims;
   const bool row = dims == Dims{outputs} || dims == Dims{1, outputs};
-  const bool one = dims.size() <= 2 && c->count() == 1;
-  if (!row && !one)
-    return context.node.Unimplemented(absl::StrCat("C of dims ", DimsToString(dims)));
+  const bool one = dims.size() <= 2 && ElementCount(dims) == 1;
+  if (given.constant == nullptr || (!row && !one)) return std::nullopt;
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr c, context.Floats(2));
   std::vector<float> bias(outputs);
   for (int64_t o = 0; o < outputs; ++o) bias[o] = beta * c->floats[one ? 0 : o];
   return bias;
+}
+
+// dst = product + beta * C, with C broadcast.
+absl::Status AddC(NodeContext& context, const Operand& product, float beta) {
+  Operand c = context.input(2);
+  if (beta != 1) {
+    const Operand factor = {MakeFloats(context.output_name() + "/beta", {}, {beta}), kNoValue, {}};
+    ABSL_ASSIGN_OR_RETURN(c,
+                          ElementwiseOf(context, {Elementwise::Function::kMul}, {c, factor}, "/c"));
+  }
+  ABSL_ASSIGN_OR_RETURN(const Operand dst,
+                        ElementwiseOf(context, {Elementwise::Function::kAdd}, {product, c}));
+  return context.SetOutput(dst);
 }
 
 }  // namespace
@@ -51,24 +65,34 @@ absl::Status LowerGemm(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const float beta, node.Float("beta", 1.0f));
   ABSL_ASSIGN_OR_RETURN(const int64_t transposed_a, node.Int("transA", 0));
   ABSL_ASSIGN_OR_RETURN(const int64_t transposed_b, node.Int("transB", 0));
-  if (transposed_a != 0) return node.Unimplemented("transA");
-  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
+  ABSL_ASSIGN_OR_RETURN(ValueId src, context.Runtime(0));
   ABSL_ASSIGN_OR_RETURN(MatrixWeights matrix, ReadMatrix(context, transposed_b != 0));
-  const Dims src_dims = context.input(0).dims;
+  Dims src_dims = context.input(0).dims;
+  if (transposed_a != 0 && src_dims.size() == 2) {
+    std::swap(src_dims[0], src_dims[1]);
+    ABSL_ASSIGN_OR_RETURN(src, context.Emit(Transpose{{1, 0}}, {src}, src_dims, "/a"));
+  }
   if (src_dims.size() != 2 || src_dims[1] != matrix.inputs) {
     return node.Invalid(absl::StrCat("A ", DimsToString(src_dims), " does not fit B of ",
                                      matrix.inputs, " inputs"));
   }
   InnerProduct product;
+  bool adds = false;
   if (context.Has(2)) {
-    ABSL_ASSIGN_OR_RETURN(product.bias, ReadGemmBias(context, matrix.outputs, beta));
+    ABSL_ASSIGN_OR_RETURN(auto bias, ReadGemmBias(context, matrix.outputs, beta));
+    adds = !bias;
+    if (bias) product.bias = *std::move(bias);
   }
   if (alpha != 1) {
     matrix.weights.scale.assign(matrix.outputs, alpha);
     absl::StrAppend(&matrix.weights.key, "*", context.output_name());
   }
+  const Dims dims = {src_dims[0], matrix.outputs};
   product.weights = std::move(matrix.weights);
-  return context.Finish(std::move(product), {src}, {src_dims[0], matrix.outputs});
+  if (!adds) return context.Finish(std::move(product), {src}, dims);
+  ABSL_ASSIGN_OR_RETURN(const ValueId result,
+                        context.Emit(std::move(product), {src}, dims, "/product"));
+  return AddC(context, {nullptr, result, dims}, beta);
 }
 
 // [..., I] x [I, O]: all dimensions but the last are rows.

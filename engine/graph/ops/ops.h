@@ -17,6 +17,21 @@ absl::Status LowerAdd(NodeContext& context);
 absl::Status LowerSub(NodeContext& context);
 absl::Status LowerMul(NodeContext& context);
 absl::Status LowerDiv(NodeContext& context);
+absl::Status LowerMod(NodeContext& context);
+absl::Status LowerPow(NodeContext& context);
+absl::Status LowerPRelu(NodeContext& context);
+absl::Status LowerAnd(NodeContext& context);
+absl::Status LowerOr(NodeContext& context);
+absl::Status LowerXor(NodeContext& context);
+absl::Status LowerEqual(NodeContext& context);
+absl::Status LowerLess(NodeContext& context);
+absl::Status LowerLessOrEqual(NodeContext& context);
+absl::Status LowerGreater(NodeContext& context);
+absl::Status LowerGreaterOrEqual(NodeContext& context);
+absl::Status LowerWhere(NodeContext& context);
+absl::Status LowerMax(NodeContext& context);
+absl::Status LowerMin(NodeContext& context);
+absl::Status LowerMean(NodeContext& context);
 absl::Status LowerSum(NodeContext& context);
 // batch_normalization.cc
 absl::Status LowerBatchNormalization(NodeContext& context);
@@ -26,6 +41,8 @@ absl::Status LowerConcat(NodeContext& context);
 absl::Status LowerConstant(NodeContext& context);
 // convolution.cc
 absl::Status LowerConv(NodeContext& context);
+// deconvolution.cc
+absl::Status LowerConvTranspose(NodeContext& context);
 // eltwise.cc
 absl::Status LowerAbs(NodeContext& context);
 absl::Status LowerClip(NodeContext& context);
@@ -47,6 +64,11 @@ absl::Status LowerIdentity(NodeContext& context);
 // inner_product.cc
 absl::Status LowerGemm(NodeContext& context);
 absl::Status LowerMatMul(NodeContext& context);
+// normalization.cc
+absl::Status LowerInstanceNormalization(NodeContext& context);
+absl::Status LowerLayerNormalization(NodeContext& context);
+absl::Status LowerLrn(NodeContext& context);
+absl::Status LowerMeanVarianceNormalization(NodeContext& context);
 // pad.cc
 absl::Status LowerPad(NodeContext& context);
 // pooling.cc
@@ -54,7 +76,21 @@ absl::Status LowerAveragePool(NodeContext& context);
 absl::Status LowerGlobalAveragePool(NodeContext& context);
 absl::Status LowerGlobalMaxPool(NodeContext& context);
 absl::Status LowerMaxPool(NodeContext& context);
+// One window over everything behind the channels.
+absl::StatusOr<ValueId> EmitGlobalPooling(NodeContext& context, Pooling::Algorithm algorithm,
+                                          absl::string_view suffix = "");
+// reduce.cc
+absl::Status LowerGlobalLpPool(NodeContext& context);
+absl::Status LowerReduceL1(NodeContext& context);
+absl::Status LowerReduceL2(NodeContext& context);
+absl::Status LowerReduceLogSum(NodeContext& context);
+absl::Status LowerReduceLogSumExp(NodeContext& context);
+absl::Status LowerReduceMax(NodeContext& context);
 absl::Status LowerReduceMean(NodeContext& context);
+absl::Status LowerReduceMin(NodeContext& context);
+absl::Status LowerReduceProd(NodeContext& context);
+absl::Status LowerReduceSum(NodeContext& context);
+absl::Status LowerReduceSumSquare(NodeContext& context);
 // repeat.cc
 absl::Status LowerExpand(NodeContext& context);
 absl::Status LowerTile(NodeContext& context);
@@ -63,6 +99,8 @@ absl::Status LowerFlatten(NodeContext& context);
 absl::Status LowerReshape(NodeContext& context);
 absl::Status LowerSqueeze(NodeContext& context);
 absl::Status LowerUnsqueeze(NodeContext& context);
+// resize.cc
+absl::Status LowerResize(NodeContext& context);
 // shape.cc
 absl::Status LowerCast(NodeContext& context);
 absl::Status LowerConstantOfShape(NodeContext& context);
@@ -73,12 +111,41 @@ absl::Status LowerSize(NodeContext& context);
 absl::Status LowerSlice(NodeContext& context);
 absl::Status LowerSplit(NodeContext& context);
 // softmax.cc
+absl::Status LowerLogSoftmax(NodeContext& context);
 absl::Status LowerSoftmax(NodeContext& context);
 // space_depth.cc
 absl::Status LowerDepthToSpace(NodeContext& context);
 absl::Status LowerSpaceToDepth(NodeContext& context);
 // transpose.cc
 absl::Status LowerTranspose(NodeContext& context);
+// unary.cc
+absl::Status LowerAcos(NodeContext& context);
+absl::Status LowerAcosh(NodeContext& context);
+absl::Status LowerAsin(NodeContext& context);
+absl::Status LowerAsinh(NodeContext& context);
+absl::Status LowerAtan(NodeContext& context);
+absl::Status LowerAtanh(NodeContext& context);
+absl::Status LowerCeil(NodeContext& context);
+absl::Status LowerCelu(NodeContext& context);
+absl::Status LowerCos(NodeContext& context);
+absl::Status LowerCosh(NodeContext& context);
+absl::Status LowerErf(NodeContext& context);
+absl::Status LowerFloor(NodeContext& context);
+absl::Status LowerIsInf(NodeContext& context);
+absl::Status LowerIsNaN(NodeContext& context);
+absl::Status LowerLog(NodeContext& context);
+absl::Status LowerNeg(NodeContext& context);
+absl::Status LowerNot(NodeContext& context);
+absl::Status LowerReciprocal(NodeContext& context);
+absl::Status LowerRound(NodeContext& context);
+absl::Status LowerSelu(NodeContext& context);
+absl::Status LowerShrink(NodeContext& context);
+absl::Status LowerSign(NodeContext& context);
+absl::Status LowerSin(NodeContext& context);
+absl::Status LowerSinh(NodeContext& context);
+absl::Status LowerSoftsign(NodeContext& context);
+absl::Status LowerTan(NodeContext& context);
+absl::Status LowerThresholdedRelu(NodeContext& context);
 
 // The tensor that an attribute holds. kInvalidArgument: there is none, or it is malformed.
 absl::StatusOr<ConstantPtr> TensorAttribute(const NodeContext& context, absl::string_view name);

@@ -50,9 +50,10 @@ absl::Status FinishPooling(NodeContext& context, Pooling::Algorithm algorithm,
   return context.Finish(std::move(pooling), {src}, std::move(dst));
 }
 
-// One window over everything behind the channels.
-absl::StatusOr<ValueId> EmitGlobal(NodeContext& context, Pooling::Algorithm algorithm,
-                                   absl::string_view suffix = "") {
+}  // namespace
+
+absl::StatusOr<ValueId> EmitGlobalPooling(NodeContext& context, Pooling::Algorithm algorithm,
+                                          absl::string_view suffix) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   const Dims& dims = context.input(0).dims;
   if (dims.size() < 3 || dims.size() > 5) {
@@ -67,8 +68,6 @@ absl::StatusOr<ValueId> EmitGlobal(NodeContext& context, Pooling::Algorithm algo
   dst[1] = dims[1];
   return context.Emit(std::move(pooling), {src}, std::move(dst), suffix);
 }
-
-}  // namespace
 
 absl::Status LowerMaxPool(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Window window,
@@ -96,34 +95,13 @@ absl::Status LowerAveragePool(NodeContext& context) {
 
 absl::Status LowerGlobalAveragePool(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId dst,
-                        EmitGlobal(context, Pooling::Algorithm::kAvgExcludePadding));
+                        EmitGlobalPooling(context, Pooling::Algorithm::kAvgExcludePadding));
   return context.SetOutput(dst);
 }
 
 absl::Status LowerGlobalMaxPool(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst, EmitGlobal(context, Pooling::Algorithm::kMax));
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst, EmitGlobalPooling(context, Pooling::Algorithm::kMax));
   return context.SetOutput(dst);
-}
-
-absl::Status LowerReduceMean(NodeContext& context) {
-  const Node& node = context.node;
-  const Dims dims = context.input(0).dims;
-  ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, node.Ints("axes", {}));
-  ABSL_ASSIGN_OR_RETURN(const int64_t keep_dims, node.Int("keepdims", 1));
-  std::vector<bool> reduced(dims.size(), axes.empty());
-  for (int64_t raw_axis : axes) {
-    ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, dims.size()));
-    reduced[axis] = true;
-  }
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (reduced[i] != (i >= 2)) return node.Unimplemented("axes other than all spatial ones");
-  }
-  const bool keep = keep_dims != 0;
-  ABSL_ASSIGN_OR_RETURN(
-      const ValueId mean,
-      EmitGlobal(context, Pooling::Algorithm::kAvgExcludePadding, keep ? "" : "/kept"));
-  if (keep) return context.SetOutput(mean);
-  return context.Finish(Reshape{}, {mean}, {dims[0], dims[1]});
 }
 
 }  // namespace tilewire::graph

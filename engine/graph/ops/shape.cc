@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/ops.h"
 
 namespace tilewire::graph {
@@ -97,19 +98,32 @@ absl::Status LowerCast(NodeContext& context) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const int64_t to, node.Int("to", 0));
   const bool to_float = to == onnx::TensorProto::FLOAT || to == onnx::TensorProto::DOUBLE;
-  const bool to_int = to == onnx::TensorProto::INT64 || to == onnx::TensorProto::INT32;
+  const bool to_truth = to == onnx::TensorProto::BOOL;
+  const bool to_int = to == onnx::TensorProto::INT64 || to == onnx::TensorProto::INT32 || to_truth;
   const ConstantPtr& src = context.input(0).constant;
   if (src == nullptr && to == onnx::TensorProto::FLOAT) return context.SetOutput(context.input(0));
+  if (src == nullptr && to_truth) {
+    const Elementwise negate{Elementwise::Function::kNot};
+    ABSL_ASSIGN_OR_RETURN(const Operand no,
+                          ElementwiseOf(context, negate, {context.input(0)}, "/not"));
+    ABSL_ASSIGN_OR_RETURN(const Operand yes, ElementwiseOf(context, negate, {no}));
+    return context.SetOutput(yes);
+  }
   if (src == nullptr || (!to_float && !to_int))
     return node.Unimplemented(absl::StrCat("to ONNX element type ", to));
-  if (src->is_float == to_float)
+  if (src->is_float == to_float && !to_truth)
     return context.SetOutput(Reshaped(*src, context.output_name(), src->dims));
   if (to_float) {
     std::vector<float> floats(src->ints.begin(), src->ints.end());
     return context.SetOutput(MakeFloats(context.output_name(), src->dims, std::move(floats)));
   }
   std::vector<int64_t> ints;
+  for (int64_t value : src->ints) ints.push_back(value != 0);
   for (float value : src->floats) {
+    if (to_truth) {
+      ints.push_back(value != 0);
+      continue;
+    }
     if (!(std::abs(value) < 9.2e18f)) return node.Invalid("a number beyond the integers");
     ints.push_back(static_cast<int64_t>(value));
   }

@@ -3,6 +3,7 @@
 // From opset 13 on Softmax works along one axis. Before, it flattened its input to a matrix at the
 // axis and worked along the rows; that is the same when everything behind the axis has one element.
 #include "engine/base/status_macros.h"
+#include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/ops.h"
 
 namespace tilewire::graph {
@@ -21,6 +22,31 @@ absl::Status LowerSoftmax(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId result,
                         context.Emit(Softmax{1}, {matrix}, {rows, columns}, "/rows"));
   ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.EmitReshape(result, dims));
+  return context.SetOutput(dst);
+}
+
+// (x - max) - log(sum of e^(x - max)) along the axis, before opset 13 along all dimensions from it
+// on.
+absl::Status LowerLogSoftmax(NodeContext& context) {
+  using Function = Elementwise::Function;
+  const Operand src = context.input(0);
+  const bool along_one_axis = context.node.opset() >= 13;
+  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, context.node.Int("axis", along_one_axis ? -1 : 1));
+  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context.node, raw_axis, src.dims.size()));
+  std::vector<bool> reduced(src.dims.size(), false);
+  for (size_t d = axis; d < reduced.size(); ++d)
+    reduced[d] = static_cast<int>(d) == axis || !along_one_axis;
+  ABSL_ASSIGN_OR_RETURN(const Operand max,
+                        ReduceOf(context, Reduce::Function::kMax, src, reduced, "/max"));
+  ABSL_ASSIGN_OR_RETURN(const Operand shifted,
+                        ElementwiseOf(context, {Function::kSub}, {src, max}, "/shifted"));
+  ABSL_ASSIGN_OR_RETURN(const Operand exp,
+                        EltwiseOf(context, {jit::EltwiseAlgorithm::kExp}, shifted, "/exp"));
+  ABSL_ASSIGN_OR_RETURN(const Operand sum,
+                        ReduceOf(context, Reduce::Function::kSum, exp, reduced, "/sum"));
+  ABSL_ASSIGN_OR_RETURN(const Operand log, ElementwiseOf(context, {Function::kLog}, {sum}, "/log"));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst,
+                        ElementwiseOf(context, {Function::kSub}, {shifted, log}));
   return context.SetOutput(dst);
 }
 

@@ -24,6 +24,9 @@ absl::StatusOr<std::vector<float>> ReadVector(const NodeContext& context, int i,
 // before it where there is one. src may be of rank 2 to 5.
 absl::Status FinishScaleShift(NodeContext& context, ValueId src, std::vector<float> scale,
                               std::vector<float> shift);
+// The same, not yet an output.
+absl::StatusOr<ValueId> EmitScaleShift(NodeContext& context, ValueId src, std::vector<float> scale,
+                                       std::vector<float> shift, absl::string_view suffix = "");
 
 }  // namespace tilewire::graph
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "engine/jit/eltwise.h"
+#include "tests/support/loop_operations.h"
 
 namespace tilewire::graph {
 namespace {
@@ -202,6 +203,22 @@ class Interpreter {
       for (size_t i = 0; i < index.size(); ++i) at[transpose.order[i]] = index[i];
       Out()[n++] = In()[OffsetOf(Src(), at)];
     } while (Advance(Dst(), &index));
+  }
+
+  testing::Shaped<Elements> Shaped(int i = 0) const { return {In(i), Src(i)}; }
+  void Execute(const Select& select) { testing::DoSelect(select, Shaped(), Dst(), &Out()); }
+  void Execute(const Literal& literal) {
+    Out().assign(literal.constant->floats.begin(), literal.constant->floats.end());
+  }
+  void Execute(const graph::Elementwise& elementwise) {
+    std::vector<testing::Shaped<Elements>> srcs;
+    for (size_t i = 0; i < operation_->srcs.size(); ++i)
+      srcs.push_back(Shaped(static_cast<int>(i)));
+    testing::DoElementwise(elementwise, srcs, Dst(), &Out());
+  }
+  void Execute(const Reduce& reduce) { testing::DoReduce(reduce, Shaped(), Dst(), &Out()); }
+  void Execute(const Interpolate& interpolate) {
+    testing::DoInterpolate(interpolate, Shaped(), Dst(), &Out());
   }
 
   const Network& network_;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/primitives/primitives.h"
+#include "tests/support/loop_operations.h"
 
 namespace tilewire::graph {
 namespace {
@@ -167,6 +168,25 @@ class Interpreter {
       }
       tensors_[op.dst][i] = tensors_[op.srcs[0]][from];
     }
+  }
+
+  testing::Shaped<Tensor> Shaped(ValueId id) const { return {tensors_[id], dims(id)}; }
+  void Do(const Operation& op, const Select& params) {
+    testing::DoSelect(params, Shaped(op.srcs[0]), dims(op.dst), &tensors_[op.dst]);
+  }
+  void Do(const Operation& op, const Literal& params) {
+    tensors_[op.dst].assign(params.constant->floats.begin(), params.constant->floats.end());
+  }
+  void Do(const Operation& op, const Elementwise& params) {
+    std::vector<testing::Shaped<Tensor>> srcs;
+    for (ValueId src : op.srcs) srcs.push_back(Shaped(src));
+    testing::DoElementwise(params, srcs, dims(op.dst), &tensors_[op.dst]);
+  }
+  void Do(const Operation& op, const Reduce& params) {
+    testing::DoReduce(params, Shaped(op.srcs[0]), dims(op.dst), &tensors_[op.dst]);
+  }
+  void Do(const Operation& op, const Interpolate& params) {
+    testing::DoInterpolate(params, Shaped(op.srcs[0]), dims(op.dst), &tensors_[op.dst]);
   }
 
   const Network& network_;

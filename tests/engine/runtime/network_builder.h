@@ -48,13 +48,14 @@ class NetworkBuilder {
   ValueId Transposed(const std::string& name, ValueId src, std::vector<int> order);
   ValueId SoftmaxOf(const std::string& name, ValueId src, int axis);
 
+  ValueId AddOperation(const std::string& name, OperationParams params, std::vector<ValueId> srcs,
+                       Dims dims);
+
   Network Finish(std::vector<ValueId> outputs);
 
  private:
   const Dims& dims(ValueId id) const { return network_.values[id].dims; }
   ValueId AddValue(const std::string& name, Dims dims);
-  ValueId AddOperation(const std::string& name, OperationParams params, std::vector<ValueId> srcs,
-                       Dims dims);
 
   Network network_;
 };

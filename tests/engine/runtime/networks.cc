@@ -131,6 +131,71 @@ Network AddsItsOwnInput(int64_t n) {
   return b.Finish({b.Conv("conv", x, 3, {.fused = {Add(x), Relu()}})});
 }
 
+// Parts of a blocked tensor: of whole blocks (views), and such that cut blocks; read by what takes
+// views and by what does not; one is an output, one is the first images of its source.
+Network PartsOfBlockedTensors(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3, 6, 5});
+  const ValueId conv = b.Conv("conv", x, 48, {.fused = {Relu()}});
+  const auto channels = [&](const std::string& name, int64_t first, int64_t count) {
+    return b.AddOperation(name, Select{{{}, {{first, 1, count}}, {}, {}}}, {conv},
+                          {n, count, 6, 5});
+  };
+  const ValueId low = channels("low", 0, 16), high = channels("high", 16, 32);
+  const ValueId cut = channels("cut", 7, 20);
+  const ValueId convolved = b.Conv("convolved", high, 32, {.fused = {Add(high)}});
+  const ValueId tanh = b.Elementwise("tanh", low, {EltwiseAlgorithm::kTanh});
+  const ValueId pooled = b.Pool("pooled", high, kMax, 2, 1, 0);
+  const ValueId more = b.Conv("more", cut, 8, {.kernel = 1, .padding = 0});
+  const ValueId all = b.ConcatOf("all", {high, low, cut, low});
+  return b.Finish({b.SumOf("sum", {convolved, high}), tanh, pooled, more, all, low, cut});
+}
+
+// Repeats, mirrored edges, gaps and fills, in blocked and in plain layouts.
+Network SelectedElements(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3, 4, 5});
+  const ValueId conv = b.Conv("conv", x, 20);
+  const ValueId padded = b.AddOperation(
+      "padded",
+      Select{{{}, {{-1, 0, 1}, {0, 1, 20}}, {{2, -1, 2}, {0, 1, 4}}, {{0, 0, 3}, {1, 2, 2}}}, 0.5f},
+      {conv}, {n, 21, 6, 5});
+  const ValueId again = b.Conv("again", padded, 16, {.kernel = 1, .padding = 0});
+  const ValueId rows =
+      b.AddOperation("rows", Select{{{}, {}, {{3, 0, 2}, {1, 1, 1}}, {}}}, {x}, {n, 3, 3, 5});
+  return b.Finish({again, padded, rows});
+}
+
+ConstantPtr Numbers(const Dims& dims) {
+  std::vector<float> values;
+  for (int64_t i = 0; i < *ElementCount(dims); ++i)
+    values.push_back(0.25f + 0.1f * static_cast<float>(i % 7));
+  return MakeFloats("numbers", dims, std::move(values));
+}
+
+// Squeeze and excite with broadcast products, a reduction, a literal, and interpolation between
+// neighbours.
+Network LoopsWithoutPrimitives(int64_t n) {
+  using Function = graph::Elementwise::Function;
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3, 6, 5});
+  const ValueId conv = b.Conv("conv", x, 20);
+  const ValueId pool = b.GlobalAverage("pool", conv);
+  const ValueId gate = b.Conv("gate", pool, 20, {.kernel = 1, .padding = 0});
+  const Dims dims = {n, 20, 6, 5};
+  const ValueId product =
+      b.AddOperation("product", graph::Elementwise{Function::kMul}, {conv, gate}, dims);
+  const ValueId literal = b.AddOperation("literal", Literal{Numbers({6, 1})}, {}, {6, 1});
+  const ValueId quotient =
+      b.AddOperation("quotient", graph::Elementwise{Function::kDiv}, {product, literal}, dims);
+  const ValueId peaks =
+      b.AddOperation("peaks", Reduce{Reduce::Function::kMax}, {quotient}, {n, 20, 1, 5});
+  const ValueId wide = b.AddOperation(
+      "wide", Interpolate{3, 2, {0, 0, 0, 1, 2, 3, 4, 4}, {1, 0, .5f, .5f, .25f, .75f, 0, 1}}, {x},
+      {n, 3, 6, 4});
+  return b.Finish({quotient, peaks, wide, b.Conv("end", product, 8)});
+}
+
 constexpr NetworkCase kCases[] = {
     {"Residual", Residual},
     {"StridedResidual", StridedResidual},
@@ -143,6 +208,9 @@ constexpr NetworkCase kCases[] = {
     {"Classifier", Classifier},
     {"TwoInputsOneAnAddend", TwoInputsOneAnAddend},
     {"AddsItsOwnInput", AddsItsOwnInput},
+    {"PartsOfBlockedTensors", PartsOfBlockedTensors},
+    {"SelectedElements", SelectedElements},
+    {"LoopsWithoutPrimitives", LoopsWithoutPrimitives},
 };
 
 class HandMade : public OnnxModel {

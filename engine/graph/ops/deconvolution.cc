@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ConvTranspose as a convolution: of the source with stride - 1 zeros between its elements, by the
+// window turned around, with what the padding leaves of dilation * (kernel - 1) on each side.
+// Weights come as [I, O/groups, k...].
+//
+//   dst = stride * (src - 1) + output_padding + (kernel - 1) * dilation + 1 - left - right
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/ops.h"
+#include "engine/graph/ops/select.h"
+#include "engine/graph/ops/weights.h"
+
+namespace tilewire::graph {
+namespace {
+
+struct Axis {
+  int64_t stride = 1, dilation = 1, left = 0, right = 0, extra = 0;
+};
+
+absl::StatusOr<int64_t> Entry(const Node& node, absl::string_view name, size_t i, size_t count,
+                              int64_t absent) {
+  ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> all, node.Ints(name, {}));
+  if (all.empty()) return absent;
+  if (all.size() != count || all[i] < 0 || all[i] > INT32_MAX)
+    return node.Invalid(absl::StrCat("attribute '", name, "'"));
+  return all[i];
+}
+
+// The result's size is given: what is too much is cut off, the larger half behind for SAME_UPPER,
+// else in front; what is missing is added behind.
+void SplitTotal(const std::string& auto_pad, int64_t total, Axis* axis) {
+  if (total < 0) {
+    axis->left = axis->right = 0;
+    axis->extra -= total;
+    return;
+  }
+  const bool more_in_front = auto_pad != "SAME_UPPER";
+  axis->left = more_in_front ? total - total / 2 : total / 2;
+  axis->right = total - axis->left;
+}
+
+absl::StatusOr<Axis> ReadAxis(const Node& node, size_t i, size_t spatial, int64_t src,
+                              int64_t kernel) {
+  Axis axis;
+  ABSL_ASSIGN_OR_RETURN(axis.stride, Entry(node, "strides", i, spatial, 1));
+  ABSL_ASSIGN_OR_RETURN(axis.dilation, Entry(node, "dilations", i, spatial, 1));
+  ABSL_ASSIGN_OR_RETURN(axis.left, Entry(node, "pads", i, 2 * spatial, 0));
+  ABSL_ASSIGN_OR_RETURN(axis.right, Entry(node, "pads", i + spatial, 2 * spatial, 0));
+  ABSL_ASSIGN_OR_RETURN(axis.extra, Entry(node, "output_padding", i, spatial, 0));
+  ABSL_ASSIGN_OR_RETURN(const int64_t wanted, Entry(node, "output_shape", i, spatial, 0));
+  ABSL_ASSIGN_OR_RETURN(const std::string auto_pad, node.String("auto_pad", "NOTSET"));
+  if (axis.stride < 1 || axis.dilation < 1 || axis.stride > 65536 || axis.dilation > 65536)
+    return node.Invalid("strides or dilations out of range");
+  const int64_t full = axis.stride * (src - 1) + axis.extra + (kernel - 1) * axis.dilation + 1;
+  const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
+  if (wanted > 0 || same) {
+    SplitTotal(auto_pad, full - (wanted > 0 ? wanted : src * axis.stride), &axis);
+  }
+  return axis;
+}
+
+// [I, O/g, k...] to [O, I/g, k...] with every window turned around.
+std::vector<float> TurnWeights(absl::Span<const float> src, int64_t groups, int64_t inputs,
+                               int64_t outputs, int64_t window) {
+  std::vector<float> dst(src.size());
+  for (int64_t g = 0; g < groups; ++g) {
+    for (int64_t i = 0; i < inputs; ++i) {
+      for (int64_t o = 0; o < outputs; ++o) {
+        const int64_t from = ((g * inputs + i) * outputs + o) * window;
+        const int64_t to = ((g * outputs + o) * inputs + i) * window;
+        for (int64_t k = 0; k < window; ++k) dst[to + k] = src[from + window - 1 - k];
+      }
+    }
+  }
+  return dst;
+}
+
+// src with stride - 1 zeros between its elements, `in_front` of the row cut off, and `behind` zeros
+// added (or cut off where negative).
+IndexRuns Spread(int64_t size, int64_t stride, int64_t in_front, int64_t behind) {
+  std::vector<int64_t> from;
+  for (int64_t i = 0; i < size; ++i) {
+    from.push_back(i);
+    if (i + 1 < size) from.insert(from.end(), stride - 1, -1);
+  }
+  from.resize(std::max<int64_t>(0, static_cast<int64_t>(from.size()) + behind), -1);
+  from.erase(from.begin(), from.begin() + std::min<int64_t>(in_front, from.size()));
+  return RunsOf(from);
+}
+
+}  // namespace
+
+absl::Status LowerConvTranspose(NodeContext& context) {
+  const Node& node = context.node;
+  const Operand src = context.input(0);
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr weights, context.Floats(1));
+  ABSL_ASSIGN_OR_RETURN(const int64_t groups, node.Int("group", 1));
+  const size_t rank = src.dims.size(), spatial = rank - 2;
+  const Dims& w = weights->dims;
+  if (rank < 3 || rank > 5 || w.size() != rank || groups < 1 || src.dims[1] != w[0] ||
+      w[0] % groups != 0 || weights->count() < 1) {
+    return node.Invalid(absl::StrCat("input ", DimsToString(src.dims), ", weights ",
+                                     DimsToString(w), " and group ", groups, " do not fit"));
+  }
+  Convolution convolution;
+  convolution.groups = groups;
+  Select select = WholeOf(rank);
+  Dims spread = src.dims, dst = {src.dims[0], w[1] * groups};
+  Dims turned = {w[1] * groups, w[0] / groups};
+  for (size_t i = 0; i < spatial; ++i) {
+    ABSL_ASSIGN_OR_RETURN(const Axis axis, ReadAxis(node, i, spatial, src.dims[i + 2], w[i + 2]));
+    const int64_t reach = (w[i + 2] - 1) * axis.dilation;
+    const int64_t size = axis.stride * (src.dims[i + 2] - 1) + 1;
+    if (size > (int64_t{1} << 20)) return node.Unimplemented("a result of this size");
+    select.from[i + 2] =
+        Spread(src.dims[i + 2], axis.stride, std::max<int64_t>(0, axis.left - reach),
+               axis.extra + std::min<int64_t>(0, reach - axis.right));
+    convolution.strides.push_back(1);
+    convolution.dilations.push_back(axis.dilation - 1);
+    convolution.padding_left.push_back(std::max<int64_t>(0, reach - axis.left));
+    convolution.padding_right.push_back(std::max<int64_t>(0, reach - axis.right));
+    dst.push_back(size + axis.extra + reach - axis.left - axis.right);
+    turned.push_back(w[i + 2]);
+    if (dst.back() < 1) return node.Invalid("the padding leaves nothing");
+  }
+  const int64_t window = *CheckedProduct(absl::MakeConstSpan(w).subspan(2));
+  convolution.weights =
+      WeightsOf(MakeFloats(weights->name + "/turned", std::move(turned),
+                           TurnWeights(weights->floats, groups, w[0] / groups, w[1], window)));
+  if (context.Has(2)) {
+    ABSL_ASSIGN_OR_RETURN(convolution.bias, ReadVector(context, 2, w[1] * groups));
+  }
+  ABSL_ASSIGN_OR_RETURN(Operand wide, SelectOf(context, src, std::move(select), "/spread"));
+  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(wide));
+  return context.Finish(std::move(convolution), {value}, std::move(dst));
+}
+
+}  // namespace tilewire::graph

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reductions along axes. The axes are an attribute; ReduceSum has them as an input from opset 13
+// on.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/ops.h"
+#include "engine/graph/ops/select.h"
+
+namespace tilewire::graph {
+namespace {
+
+using Function = Reduce::Function;
+
+// Which dimensions are reduced; all of them where no axis is named.
+absl::StatusOr<std::vector<bool>> ReadReduced(const NodeContext& context) {
+  const Node& node = context.node;
+  std::vector<int64_t> axes;
+  if (context.Has(1)) {
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, context.Ints(1));
+    axes = known->ints;
+  } else {
+    ABSL_ASSIGN_OR_RETURN(axes, node.Ints("axes", {}));
+  }
+  ABSL_ASSIGN_OR_RETURN(const int64_t noop, node.Int("noop_with_empty_axes", 0));
+  const size_t rank = context.input(0).dims.size();
+  std::vector<bool> reduced(rank, axes.empty() && noop == 0);
+  for (int64_t raw_axis : axes) {
+    ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, rank));
+    reduced[axis] = true;
+  }
+  return reduced;
+}
+
+// Drops the reduced dimensions unless keepdims says otherwise, and names output 0.
+absl::Status FinishReduce(NodeContext& context, Operand kept, const std::vector<bool>& reduced) {
+  ABSL_ASSIGN_OR_RETURN(const int64_t keep_dims, context.node.Int("keepdims", 1));
+  Dims dims;
+  for (size_t d = 0; d < reduced.size(); ++d) {
+    if (keep_dims != 0 || !reduced[d]) dims.push_back(kept.dims[d]);
+  }
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, ReshapeOf(context, kept, std::move(dims), "/squeezed"));
+  return context.SetOutput(dst);
+}
+
+// Of integers that are known: shape arithmetic.
+absl::StatusOr<Operand> FoldReduce(const NodeContext& context, Function function,
+                                   const std::vector<bool>& reduced) {
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr src, context.Ints(0));
+  if (std::find(reduced.begin(), reduced.end(), false) != reduced.end() || src->ints.empty())
+    return context.node.Unimplemented("of integers along some axes only");
+  int64_t result = src->ints[0];
+  for (size_t i = 1; i < src->ints.size(); ++i) {
+    const int64_t x = src->ints[i];
+    std::optional<int64_t> next;
+    if (function == Function::kSum) next = CheckedAdd(result, x);
+    if (function == Function::kProduct) next = CheckedMul(result, x);
+    if (function == Function::kMax) next = std::max(result, x);
+    if (function == Function::kMin) next = std::min(result, x);
+    if (!next) return context.node.Unimplemented("of these integers");
+    result = *next;
+  }
+  const Dims dims(src->dims.size(), 1);
+  return Operand{MakeInts(context.output_name(), dims, {result}), kNoValue, dims};
+}
+
+absl::Status LowerReduce(NodeContext& context, Function function) {
+  ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
+  if (context.input(0).constant != nullptr && !context.input(0).constant->is_float) {
+    ABSL_ASSIGN_OR_RETURN(const Operand folded, FoldReduce(context, function, reduced));
+    return FinishReduce(context, folded, reduced);
+  }
+  ABSL_ASSIGN_OR_RETURN(const Operand kept,
+                        ReduceOf(context, function, context.input(0), reduced, "/kept"));
+  return FinishReduce(context, kept, reduced);
+}
+
+absl::StatusOr<Operand> LogOf(NodeContext& context, const Operand& src, absl::string_view suffix) {
+  return ElementwiseOf(context, {Elementwise::Function::kLog}, {src}, suffix);
+}
+
+// A mean over all spatial dimensions is a pooling, which keeps the layout of what it reads.
+bool IsGlobalPooling(const std::vector<bool>& reduced) {
+  if (reduced.size() < 3 || reduced.size() > 5) return false;
+  for (size_t d = 0; d < reduced.size(); ++d) {
+    if (reduced[d] != (d >= 2)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::Status LowerReduceL1(NodeContext& context) {
+  return LowerReduce(context, Function::kSumOfAbs);
+}
+absl::Status LowerReduceMax(NodeContext& context) { return LowerReduce(context, Function::kMax); }
+absl::Status LowerReduceMin(NodeContext& context) { return LowerReduce(context, Function::kMin); }
+absl::Status LowerReduceProd(NodeContext& context) {
+  return LowerReduce(context, Function::kProduct);
+}
+absl::Status LowerReduceSum(NodeContext& context) { return LowerReduce(context, Function::kSum); }
+absl::Status LowerReduceSumSquare(NodeContext& context) {
+  return LowerReduce(context, Function::kSumOfSquares);
+}
+
+absl::Status LowerReduceMean(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
+  if (!IsGlobalPooling(reduced)) return LowerReduce(context, Function::kMean);
+  ABSL_ASSIGN_OR_RETURN(
+      const ValueId mean,
+      EmitGlobalPooling(context, Pooling::Algorithm::kAvgExcludePadding, "/kept"));
+  return FinishReduce(context, {nullptr, mean, context.value(mean).dims}, reduced);
+}
+
+absl::Status LowerReduceL2(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
+  ABSL_ASSIGN_OR_RETURN(const Operand squares, ReduceOf(context, Function::kSumOfSquares,
+                                                        context.input(0), reduced, "/squares"));
+  ABSL_ASSIGN_OR_RETURN(const Operand kept,
+                        EltwiseOf(context, {jit::EltwiseAlgorithm::kSqrt}, squares, "/kept"));
+  return FinishReduce(context, kept, reduced);
+}
+
+absl::Status LowerReduceLogSum(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
+  ABSL_ASSIGN_OR_RETURN(const Operand sum,
+                        ReduceOf(context, Function::kSum, context.input(0), reduced, "/sum"));
+  ABSL_ASSIGN_OR_RETURN(const Operand kept, LogOf(context, sum, "/kept"));
+  return FinishReduce(context, kept, reduced);
+}
+
+// max + log(sum(e^(x - max))): e^x alone would overflow.
+absl::Status LowerReduceLogSumExp(NodeContext& context) {
+  const Operand src = context.input(0);
+  ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
+  ABSL_ASSIGN_OR_RETURN(const Operand max, ReduceOf(context, Function::kMax, src, reduced, "/max"));
+  ABSL_ASSIGN_OR_RETURN(const Operand shifted, ElementwiseOf(context, {Elementwise::Function::kSub},
+                                                             {src, max}, "/shifted"));
+  ABSL_ASSIGN_OR_RETURN(const Operand exp,
+                        EltwiseOf(context, {jit::EltwiseAlgorithm::kExp}, shifted, "/exp"));
+  ABSL_ASSIGN_OR_RETURN(const Operand sum, ReduceOf(context, Function::kSum, exp, reduced, "/sum"));
+  ABSL_ASSIGN_OR_RETURN(const Operand log, LogOf(context, sum, "/log"));
+  ABSL_ASSIGN_OR_RETURN(const Operand kept,
+                        ElementwiseOf(context, {Elementwise::Function::kAdd}, {log, max}, "/kept"));
+  return FinishReduce(context, kept, reduced);
+}
+
+// (sum |x|^p)^(1/p) over everything behind the channels.
+absl::Status LowerGlobalLpPool(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const int64_t p, context.node.Int("p", 2));
+  if (p != 1 && p != 2) return context.node.Unimplemented(absl::StrCat("p ", p));
+  const Operand src = context.input(0);
+  std::vector<bool> reduced(src.dims.size(), true);
+  if (reduced.size() < 3) return context.node.Invalid("the input has no spatial dimensions");
+  reduced[0] = reduced[1] = false;
+  const Function function = p == 1 ? Function::kSumOfAbs : Function::kSumOfSquares;
+  ABSL_ASSIGN_OR_RETURN(Operand norm, ReduceOf(context, function, src, reduced, "/sum"));
+  if (p == 2) {
+    ABSL_ASSIGN_OR_RETURN(norm, EltwiseOf(context, {jit::EltwiseAlgorithm::kSqrt}, norm));
+  }
+  return context.SetOutput(norm);
+}
+
+}  // namespace tilewire::graph

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/memory/zero_padding.h"
+#include "engine/runtime/elementwise_step.h"
+#include "engine/runtime/step_rows.h"
+
+namespace tilewire::runtime {
+namespace {
+
+using Function = graph::Reduce::Function;
+
+// Sums in double, so that the order of what is added hardly matters.
+class Accumulator {
+ public:
+  explicit Accumulator(Function function) : function_(function) {
+    if (function == Function::kProduct) value_ = 1;
+    if (function == Function::kMax) value_ = -std::numeric_limits<double>::infinity();
+    if (function == Function::kMin) value_ = std::numeric_limits<double>::infinity();
+  }
+  void Add(double x) {
+    switch (function_) {
+      case Function::kSum:
+      case Function::kMean:
+        value_ += x;
+        return;
+      case Function::kMax:
+        value_ = std::isnan(x) || x > value_ ? x : value_;
+        return;
+      case Function::kMin:
+        value_ = std::isnan(x) || x < value_ ? x : value_;
+        return;
+      case Function::kProduct:
+        value_ *= x;
+        return;
+      case Function::kSumOfAbs:
+        value_ += std::abs(x);
+        return;
+      case Function::kSumOfSquares:
+        value_ += x * x;
+        return;
+    }
+  }
+  float Result(int64_t count) const {
+    return static_cast<float>(function_ == Function::kMean ? value_ / static_cast<double>(count)
+                                                           : value_);
+  }
+
+ private:
+  const Function function_;
+  double value_ = 0;
+};
+
+// Immutable.
+class ReduceStep final : public Primitive {
+ public:
+  ReduceStep(PrimitiveInfo info, Function function, const MemoryDesc& src, const MemoryDesc& dst)
+      : Primitive(std::move(info)),
+        function_(function),
+        dst_(dst),
+        rows_(dst),
+        from_(src),
+        to_(dst),
+        window_(src.dims()) {
+    for (int d = 0; d < dst.rank(); ++d) {
+      if (dst.dim(d) == src.dim(d)) window_[d] = 1;
+    }
+    last_ = static_cast<int>(window_.size()) - 1;
+    for (int d = 0; d < src.rank(); ++d) {
+      if (window_[d] > 1) last_ = d;
+    }
+    last_size_ = window_[last_];
+    window_[last_] = 1;
+  }
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+    const float* src = args.Get<const float>(kArgSrc);
+    float* dst = args.Get<float>(kArgDst);
+    rows_.ForEach(team, [&](const Dims& row) {
+      Dims index = row;
+      for (int64_t i = 0; i < dst_.dim(rows_.inner()); ++i) {
+        index[rows_.inner()] = i;
+        dst[to_.Offset(index)] = ReduceAt(src + from_.Offset(index));
+      }
+    });
+    if (dst_.HasPadding()) ZeroPadding(dst_, dst);
+  }
+
+  // Over the window that begins there.
+  float ReduceAt(const float* src) const {
+    Accumulator accumulator(function_);
+    int64_t count = 0;
+    ForEachIndex(window_, [&](const Dims& index) {
+      const float* at = src;
+      for (size_t d = 0; d < index.size(); ++d) at += from_.At(static_cast<int>(d), index[d]);
+      for (int64_t i = 0; i < last_size_; ++i) accumulator.Add(at[from_.At(last_, i)]);
+      count += last_size_;
+    });
+    return accumulator.Result(count);
+  }
+
+  const Function function_;
+  const MemoryDesc dst_;
+  const StepRows rows_;
+  const SeparableOffsets from_, to_;
+  Dims window_;   // sizes that are reduced, 1 elsewhere and along the last of them
+  int last_ = 0;  // the innermost dimension that is reduced
+  int64_t last_size_ = 1;
+};
+
+// Immutable.
+class InterpolateStep final : public Primitive {
+ public:
+  InterpolateStep(PrimitiveInfo info, const graph::Interpolate& interpolate, const MemoryDesc& src,
+                  const MemoryDesc& dst)
+      : Primitive(std::move(info)),
+        interpolate_(interpolate),
+        dst_(dst),
+        rows_(dst),
+        from_(src),
+        to_(dst) {}
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+    const float* src = args.Get<const float>(kArgSrc);
+    float* dst = args.Get<float>(kArgDst);
+    const int axis = interpolate_.axis;
+    rows_.ForEach(team, [&](const Dims& row) {
+      Dims index = row;
+      for (int64_t i = 0; i < dst_.dim(rows_.inner()); ++i) {
+        index[rows_.inner()] = i;
+        Dims origin = index;
+        origin[axis] = 0;
+        dst[to_.Offset(index)] = SumAt(src + from_.Offset(origin), index[axis]);
+      }
+    });
+    if (dst_.HasPadding()) ZeroPadding(dst_, dst);
+  }
+
+  float SumAt(const float* line, int64_t i) const {
+    float sum = 0;
+    for (int64_t t = i * interpolate_.taps; t < (i + 1) * interpolate_.taps; ++t)
+      sum += interpolate_.weights[t] * line[from_.At(interpolate_.axis, interpolate_.indices[t])];
+    return sum;
+  }
+
+  const graph::Interpolate interpolate_;
+  const MemoryDesc dst_;
+  const StepRows rows_;
+  const SeparableOffsets from_, to_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateReduceStep(const graph::Reduce& reduce,
+                                                                  const MemoryDesc& src,
+                                                                  const MemoryDesc& dst) {
+  ABSL_RETURN_IF_ERROR(CheckStep(src));
+  ABSL_RETURN_IF_ERROR(CheckStep(dst));
+  return std::make_shared<ReduceStep>(StepInfo("runtime/reduce", {{kArgSrc, src}, {kArgDst, dst}}),
+                                      reduce.function, src, dst);
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateInterpolateStep(
+    const graph::Interpolate& interpolate, const MemoryDesc& src, const MemoryDesc& dst) {
+  ABSL_RETURN_IF_ERROR(CheckStep(src));
+  ABSL_RETURN_IF_ERROR(CheckStep(dst));
+  return std::make_shared<InterpolateStep>(
+      StepInfo("runtime/interpolate", {{kArgSrc, src}, {kArgDst, dst}}), interpolate, src, dst);
+}
+
+}  // namespace tilewire::runtime

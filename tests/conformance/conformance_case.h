@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One ONNX backend case: DIR/model.onnx, DIR/test_data_set_0/{input,output}_<i>.pb.
+#ifndef TESTS_CONFORMANCE_CONFORMANCE_CASE_H_
+#define TESTS_CONFORMANCE_CONFORMANCE_CASE_H_
+
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "protos/onnx_subset.pb.h"
+
+namespace tilewire {
+
+// Which inputs are given at run time; all others become initializers.
+enum class Given { kAll = 0, kFirst, kNone };
+
+struct ConformanceResult {
+  enum class Outcome { kPassed, kRefused, kWrong } outcome = Outcome::kRefused;
+  Given given = Given::kAll;  // of a case that passed
+  std::string reason;         // of one that did not
+};
+
+// Loads and runs the case in `directory` in the first way that the engine accepts. `scratch` is a
+// file to write models to. A wrong answer in any accepted way is wrong.
+ConformanceResult RunConformanceCase(Engine& engine, const std::string& directory,
+                                     const std::string& scratch);
+
+}  // namespace tilewire
+
+#endif  // TESTS_CONFORMANCE_CONFORMANCE_CASE_H_

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every ONNX backend case: none may give a wrong answer, and as many as before must pass. Prints a
+// table of what passed, and of what was refused with the reason.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+
+#include "gtest/gtest.h"
+#include "tests/conformance/conformance_case.h"
+
+namespace tilewire {
+namespace {
+
+constexpr char kRoot[] = "/usr/share/libonnx-testdata/data";
+constexpr int kPassedBefore = 1;
+
+std::vector<std::string> CaseDirectories() {
+  std::vector<std::string> directories;
+  for (const char* kind : {"node", "simple", "pytorch-operator", "pytorch-converted"}) {
+    std::error_code error;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(std::filesystem::path(kRoot) / kind, error))
+      directories.push_back(entry.path().string());
+  }
+  std::sort(directories.begin(), directories.end());
+  return directories;
+}
+
+TEST(ConformanceTest, OnnxBackendCases) {
+  const std::vector<std::string> directories = CaseDirectories();
+  if (directories.empty()) GTEST_SKIP() << "libonnx-testdata is not installed";
+  const auto engine = Engine::Create({.threads = 1});
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  const std::string scratch = ::testing::TempDir() + "/conformance.onnx";
+  int passed = 0, refused = 0, by_given[3] = {};
+  for (const std::string& directory : directories) {
+    const ConformanceResult result = RunConformanceCase(**engine, directory, scratch);
+    const std::string name = directory.substr(sizeof(kRoot));
+    switch (result.outcome) {
+      case ConformanceResult::Outcome::kPassed:
+        ++passed;
+        ++by_given[static_cast<int>(result.given)];
+        std::printf("passed   %s\n", name.c_str());
+        break;
+      case ConformanceResult::Outcome::kRefused:
+        ++refused;
+        std::printf("refused  %s: %s\n", name.c_str(), result.reason.c_str());
+        break;
+      case ConformanceResult::Outcome::kWrong:
+        std::printf("WRONG    %s: %s\n", name.c_str(), result.reason.c_str());
+        ADD_FAILURE() << name << ": " << result.reason;
+        break;
+    }
+  }
+  std::printf(
+      "%d of %zu cases passed (%d with all inputs at run time, %d with the first, %d folded), %d "
+      "refused\n",
+      passed, directories.size(), by_given[0], by_given[1], by_given[2], refused);
+  EXPECT_GE(passed, kPassedBefore);
+}
+
+}  // namespace
+}  // namespace tilewire
