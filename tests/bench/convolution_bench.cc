@@ -7,7 +7,6 @@
 //
 //   bazel run //tests/bench:convolution_bench -- --shapes $PWD/tests/bench/resnet50_convs.txt
 #include <omp.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cmath>
@@ -23,6 +22,7 @@
 #include "tests/bench/fma_peak.h"
 #include "tests/bench/onednn_convolution.h"
 #include "tests/bench/shape_list.h"
+#include "tests/bench/stopwatch.h"
 #include "tests/support/random_tensor.h"
 
 namespace tilewire::bench {
@@ -80,24 +80,6 @@ class OurConvolution {
   ExecuteArgs args_;
   std::vector<AlignedBuffer> buffers_;
 };
-
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
-
-// Time of this thread on its core: what others take away from a shared core does not count.
-template <typename Function>
-double Seconds(Function function) {
-  const auto now = [] {
-    timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return time.tv_sec + 1e-9 * time.tv_nsec;
-  };
-  const double start = now();
-  function();
-  return now() - start;
-}
 
 struct Result {
   Shape shape;

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <cstdlib>
+#include <dnnl.hpp>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+
+#include "tests/bench/operation.h"
+#include "tests/bench/stopwatch.h"
+#include "tests/support/random_tensor.h"
+
+namespace tilewire::bench {
+namespace {
+
+using dnnl::algorithm;
+using dnnl::memory;
+using Tag = memory::format_tag;
+
+constexpr auto kF32 = memory::data_type::f32;
+constexpr auto kInference = dnnl::prop_kind::forward_inference;
+
+dnnl::primitive_attr UserScratchpad() {
+  dnnl::primitive_attr attribute;
+  attribute.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attribute;
+}
+
+class OneDnnOperation final : public RunnableOperation {
+ public:
+  // Activations in `tag`, where the peer does not choose itself. Throws dnnl::error.
+  OneDnnOperation(const Operation& operation, Tag tag) : op_(operation), tag_(tag) {
+    if (op_.kind == "convolution") {
+      Convolution();
+    } else if (op_.kind == "max" || op_.kind == "avg") {
+      Pooling();
+    } else if (op_.kind == "softmax") {
+      Softmax();
+    } else if (op_.kind == "shuffle") {
+      Shuffle();
+    } else if (op_.kind == "sum") {
+      Sum();
+    } else if (op_.kind == "concat") {
+      Concat();
+    } else if (op_.kind == "inner_product") {
+      InnerProduct();
+    } else if (op_.kind.find("_to_") != std::string::npos) {
+      Reorder();
+    } else {
+      Eltwise();
+    }
+  }
+
+  void Run() override {
+    primitive_.execute(stream_, arguments_);
+    stream_.wait();
+  }
+  std::string name() const override { return name_; }
+
+ private:
+  memory::desc Image(int64_t channels, Tag tag) const {
+    return memory::desc({op_.at("n"), channels, op_.at("in"), op_.at("in")}, kF32, tag);
+  }
+  memory::desc Image() const { return Image(op_.at("c"), tag_); }
+
+  template <typename Primitive, typename Description>
+  void Finish(const Description& description) {
+    name_ = description.impl_info_str();
+    primitive_ = Primitive(description);
+    Bring(DNNL_ARG_SCRATCHPAD, description.scratchpad_desc());
+  }
+  void Bring(int argument, const memory::desc& desc) {
+    memory tensor(desc, engine_);
+    testing::FillUniform(
+        {static_cast<float*>(tensor.get_data_handle()), desc.get_size() / sizeof(float)}, argument);
+    arguments_[argument] = std::move(tensor);
+  }
+
+  void Convolution() {
+    const int64_t g = op_.at("g"), k = op_.at("k"), o = op_.at("o"), c = op_.at("c"),
+                  out = op_.out();
+    const memory::desc weights = g > 1 ? memory::desc({g, o / g, c / g, k, k}, kF32, Tag::any)
+                                       : memory::desc({o, c, k, k}, kF32, Tag::any);
+    const memory::dims strides = {op_.at("s"), op_.at("s")}, padding = {op_.at("p"), op_.at("p")};
+    dnnl::post_ops relu;
+    relu.append_eltwise(1.f, algorithm::eltwise_relu, 0, 0);
+    dnnl::primitive_attr attribute = UserScratchpad();
+    attribute.set_post_ops(relu);
+    const dnnl::convolution_forward::primitive_desc described(
+        {kInference, algorithm::convolution_auto, Image(c, Tag::any), weights,
+         memory::desc({o}, kF32, Tag::a), memory::desc({op_.at("n"), o, out, out}, kF32, Tag::any),
+         strides, padding, padding},
+        attribute, engine_);
+    Bring(DNNL_ARG_SRC, described.src_desc());
+    Bring(DNNL_ARG_WEIGHTS, described.weights_desc());
+    Bring(DNNL_ARG_BIAS, described.bias_desc());
+    Bring(DNNL_ARG_DST, described.dst_desc());
+    Finish<dnnl::convolution_forward>(described);
+  }
+
+  void Pooling() {
+    const memory::dims kernel = {op_.at("k"), op_.at("k")}, strides = {op_.at("s"), op_.at("s")},
+                       padding = {op_.at("p"), op_.at("p")};
+    const memory::desc dst({op_.at("n"), op_.at("c"), op_.out(), op_.out()}, kF32, Tag::any);
+    const dnnl::pooling_forward::primitive_desc described(
+        {kInference,
+         op_.kind == "max" ? algorithm::pooling_max : algorithm::pooling_avg_exclude_padding,
+         Image(), dst, strides, kernel, padding, padding},
+        UserScratchpad(), engine_);
+    Bring(DNNL_ARG_SRC, described.src_desc());
+    Bring(DNNL_ARG_DST, described.dst_desc());
+    Finish<dnnl::pooling_forward>(described);
+  }
+
+  void Softmax() {
+    const memory::desc md({op_.at("n"), op_.at("c")}, kF32, Tag::ab);
+    const dnnl::softmax_forward::primitive_desc described({kInference, md, 1}, UserScratchpad(),
+                                                          engine_);
+    Bring(DNNL_ARG_SRC, md);
+    Bring(DNNL_ARG_DST, md);
+    Finish<dnnl::softmax_forward>(described);
+  }
+
+  void Shuffle() {
+    const dnnl::shuffle_forward::primitive_desc described(
+        {kInference, Image(), 1, static_cast<int>(op_.at("c") / op_.at("g"))}, engine_,
+        UserScratchpad());
+    Bring(DNNL_ARG_SRC, Image());
+    Bring(DNNL_ARG_DST, Image());
+    Finish<dnnl::shuffle_forward>(described);
+  }
+
+  void Sum() {
+    const std::vector<memory::desc> sources(op_.at("m"), Image());
+    const dnnl::sum::primitive_desc described(std::vector<float>(sources.size(), 1.0f), sources,
+                                              engine_, UserScratchpad());
+    BringMany(sources);
+    Bring(DNNL_ARG_DST, described.dst_desc());
+    Finish<dnnl::sum>(described);
+  }
+
+  void Concat() {
+    std::vector<memory::desc> sources;
+    for (const char* size : {"c1", "c2", "c3", "c4"}) sources.push_back(Image(op_.at(size), tag_));
+    const dnnl::concat::primitive_desc described(1, sources, engine_, UserScratchpad());
+    BringMany(sources);
+    Bring(DNNL_ARG_DST, described.dst_desc());
+    Finish<dnnl::concat>(described);
+  }
+
+  void BringMany(const std::vector<memory::desc>& sources) {
+    for (size_t i = 0; i < sources.size(); ++i) {
+      Bring(DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i), sources[i]);
+    }
+  }
+
+  void InnerProduct() {
+    const int64_t n = op_.at("n"), c = op_.at("c"), o = op_.at("o");
+    const dnnl::inner_product_forward::primitive_desc described(
+        {kInference, memory::desc({n, c}, kF32, Tag::any), memory::desc({o, c}, kF32, Tag::any),
+         memory::desc({o}, kF32, Tag::a), memory::desc({n, o}, kF32, Tag::any)},
+        UserScratchpad(), engine_);
+    Bring(DNNL_ARG_SRC, described.src_desc());
+    Bring(DNNL_ARG_WEIGHTS, described.weights_desc());
+    Bring(DNNL_ARG_BIAS, described.bias_desc());
+    Bring(DNNL_ARG_DST, described.dst_desc());
+    Finish<dnnl::inner_product_forward>(described);
+  }
+
+  void Reorder() {
+    const bool nchw = op_.kind.find("nchw") != std::string::npos;
+    const memory::desc plain = Image(op_.at("c"), nchw ? Tag::nchw : Tag::nhwc);
+    const bool to_blocked = op_.kind.starts_with("n");
+    const memory::desc from = to_blocked ? plain : Image(), to = to_blocked ? Image() : plain;
+    const dnnl::reorder::primitive_desc described(engine_, from, engine_, to, UserScratchpad());
+    Bring(DNNL_ARG_FROM, from);
+    Bring(DNNL_ARG_TO, to);
+    Finish<dnnl::reorder>(described);
+  }
+
+  void Eltwise() {
+    static const std::unordered_map<std::string, algorithm> kAlgorithms = {
+        {"relu", algorithm::eltwise_relu},
+        {"tanh", algorithm::eltwise_tanh},
+        {"elu", algorithm::eltwise_elu},
+        {"square", algorithm::eltwise_square},
+        {"abs", algorithm::eltwise_abs},
+        {"sqrt", algorithm::eltwise_sqrt},
+        {"linear", algorithm::eltwise_linear},
+        {"bounded_relu", algorithm::eltwise_bounded_relu},
+        {"soft_relu", algorithm::eltwise_soft_relu},
+        {"logistic", algorithm::eltwise_logistic},
+        {"exp", algorithm::eltwise_exp},
+        {"gelu", algorithm::eltwise_gelu_tanh}};
+    const dnnl::eltwise_forward::primitive_desc described(
+        {kInference, kAlgorithms.at(op_.kind), Image(), 0.5f, 0.25f}, UserScratchpad(), engine_);
+    Bring(DNNL_ARG_SRC, Image());
+    Bring(DNNL_ARG_DST, Image());
+    Finish<dnnl::eltwise_forward>(described);
+  }
+
+  const Operation op_;
+  const Tag tag_;
+  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream_{engine_};
+  dnnl::primitive primitive_;
+  std::string name_;
+  std::unordered_map<int, memory> arguments_;
+};
+
+// Of a few runs the shortest.
+double ShortestRun(OneDnnOperation* operation) {
+  double best = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 5; ++i) best = std::min(best, Seconds([&] { operation->Run(); }));
+  return best;
+}
+
+}  // namespace
+
+std::unique_ptr<RunnableOperation> MakeOneDnn(const Operation& operation) {
+  // Reorder and shuffle are of given layouts; elsewhere the peer is at its best.
+  const bool given =
+      operation.kind == "shuffle" || operation.kind.find("_to_") != std::string::npos;
+  std::vector<Tag> tags = {Tag::nChw16c};
+  if (!given) tags.insert(tags.end(), {Tag::nChw8c, Tag::nhwc, Tag::nchw});
+  std::unique_ptr<OneDnnOperation> best;
+  double best_time = 0;
+  for (Tag tag : tags) {
+    std::unique_ptr<OneDnnOperation> candidate;
+    try {
+      candidate = std::make_unique<OneDnnOperation>(operation, tag);
+    } catch (const dnnl::error&) {
+      continue;  // not in this layout
+    }
+    const double time = ShortestRun(candidate.get());
+    if (best != nullptr && time >= best_time) continue;
+    best = std::move(candidate);
+    best_time = time;
+  }
+  if (best == nullptr) {
+    std::fprintf(stderr, "%s: oneDNN does not implement it\n", operation.name.c_str());
+    std::exit(1);
+  }
+  return best;
+}
+
+}  // namespace tilewire::bench

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lists of operations of many families, as in families.txt, and the two sides that run them: ours
+// and the peer at its best, one thread, scratchpads and weights brought along in the layouts that
+// each side chose. Thread-compatible.
+#ifndef TESTS_BENCH_OPERATION_H_
+#define TESTS_BENCH_OPERATION_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/cpu/isa.h"
+
+namespace tilewire::bench {
+
+struct Operation {
+  std::string family, name, kind;
+  std::map<std::string, int64_t> sizes;
+
+  int64_t at(const char* size) const { return sizes.at(size); }
+  int64_t out() const { return (at("in") + 2 * at("p") - at("k")) / at("s") + 1; }
+};
+
+// Lines that are no operation are left out.
+std::vector<Operation> ReadOperations(const std::string& path);
+
+class RunnableOperation {
+ public:
+  virtual ~RunnableOperation() = default;
+  virtual void Run() = 0;
+  virtual std::string name() const = 0;  // of the implementation
+};
+
+// Ends the process with a message where the side does not implement the operation.
+std::unique_ptr<RunnableOperation> MakeOurs(const Operation& operation, cpu::Isa max_isa);
+// In the fastest of the layouts nChw16c, nChw8c, nhwc and nchw where the peer takes what it is
+// given.
+std::unique_ptr<RunnableOperation> MakeOneDnn(const Operation& operation);
+
+}  // namespace tilewire::bench
+
+#endif  // TESTS_BENCH_OPERATION_H_

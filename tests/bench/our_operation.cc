@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "engine/base/aligned_buffer.h"
+#include "engine/primitives/primitives.h"
+#include "tests/bench/operation.h"
+#include "tests/support/random_tensor.h"
+
+namespace tilewire::bench {
+namespace {
+
+MemoryDesc Any(Dims dims) { return *MemoryDesc::CreateAny(std::move(dims), DataType::kF32); }
+MemoryDesc Tagged(Dims dims, absl::string_view pattern) {
+  return *MemoryDesc::CreatePattern(std::move(dims), DataType::kF32, pattern);
+}
+
+// Descriptors of one operation; activations are in the blocked layout of the instruction set.
+class Descriptors {
+ public:
+  Descriptors(const Operation& operation, cpu::Isa max_isa)
+      : op_(operation), blocked_(max_isa >= cpu::Isa::kAvx512 ? "aBcd16b" : "aBcd8b") {}
+
+  OpDesc Make() const {
+    if (op_.kind == "convolution") return Convolution();
+    if (op_.kind == "max" || op_.kind == "avg") return Pooling();
+    if (op_.kind == "softmax") {
+      const MemoryDesc md = Tagged({op_.at("n"), op_.at("c")}, "ab");
+      return SoftmaxDesc{.src = md, .dst = md, .axis = 1};
+    }
+    if (op_.kind == "shuffle") {
+      const int64_t groups = op_.at("g");
+      return ShuffleDesc{
+          .src = Image(), .dst = Image(), .axis = 1, .group_size = op_.at("c") / groups};
+    }
+    if (op_.kind == "sum") {
+      const int64_t sources = op_.at("m");
+      return SumDesc{.scales = std::vector<float>(sources, 1.0f),
+                     .srcs = std::vector<MemoryDesc>(sources, Image()),
+                     .dst = Image()};
+    }
+    if (op_.kind == "concat") return Concat();
+    if (op_.kind == "inner_product") return InnerProduct();
+    if (absl::StrContains(op_.kind, "_to_")) return Reorder();
+    return Eltwise();
+  }
+
+ private:
+  Dims ImageDims(int64_t channels) const {
+    return {op_.at("n"), channels, op_.at("in"), op_.at("in")};
+  }
+  MemoryDesc Image() const { return Tagged(ImageDims(op_.at("c")), blocked_); }
+
+  OpDesc Convolution() const {
+    const int64_t g = op_.at("g"), k = op_.at("k"), o = op_.at("o"), c = op_.at("c");
+    ConvolutionDesc desc;
+    desc.src = Any(ImageDims(c));
+    desc.weights = g > 1 ? Any({g, o / g, c / g, k, k}) : Any({o, c, k, k});
+    desc.bias = Any({o});
+    desc.dst = Any({op_.at("n"), o, op_.out(), op_.out()});
+    desc.strides = {op_.at("s"), op_.at("s")};
+    desc.dilations = {0, 0};
+    desc.padding_left = desc.padding_right = {op_.at("p"), op_.at("p")};
+    return desc;
+  }
+
+  OpDesc Pooling() const {
+    PoolingDesc desc;
+    desc.algorithm =
+        op_.kind == "max" ? PoolingAlgorithm::kMax : PoolingAlgorithm::kAvgExcludePadding;
+    desc.src = Image();
+    desc.dst = Any({op_.at("n"), op_.at("c"), op_.out(), op_.out()});
+    desc.kernel = {op_.at("k"), op_.at("k")};
+    desc.strides = {op_.at("s"), op_.at("s")};
+    desc.padding_left = desc.padding_right = {op_.at("p"), op_.at("p")};
+    return desc;
+  }
+
+  OpDesc Concat() const {
+    ConcatDesc desc;
+    int64_t total = 0;
+    for (const char* size : {"c1", "c2", "c3", "c4"}) {
+      desc.srcs.push_back(Tagged(ImageDims(op_.at(size)), blocked_));
+      total += op_.at(size);
+    }
+    desc.dst = Tagged(ImageDims(total), blocked_);
+    return desc;
+  }
+
+  OpDesc InnerProduct() const {
+    const int64_t n = op_.at("n"), c = op_.at("c"), o = op_.at("o");
+    InnerProductDesc desc;
+    desc.src = Any({n, c});
+    desc.weights = Any({o, c});
+    desc.bias = Any({o});
+    desc.dst = Any({n, o});
+    return desc;
+  }
+
+  OpDesc Reorder() const {
+    const bool nchw = absl::StrContains(op_.kind, "nchw");
+    const MemoryDesc plain = Tagged(ImageDims(op_.at("c")), nchw ? "abcd" : "acdb");
+    if (absl::EndsWith(op_.kind, "_to_blocked")) return ReorderDesc{plain, Image()};
+    return ReorderDesc{Image(), plain};
+  }
+
+  OpDesc Eltwise() const {
+    for (int i = 0; i < jit::kEltwiseAlgorithmCount; ++i) {
+      const auto algorithm = static_cast<EltwiseAlgorithm>(i);
+      if (EltwiseAlgorithmName(algorithm) != op_.kind) continue;
+      return EltwiseDesc{.op = {.algorithm = algorithm, .alpha = 0.5f, .beta = 0.25f},
+                         .src = Image(),
+                         .dst = Image()};
+    }
+    std::fprintf(stderr, "%s: no operation '%s'\n", op_.name.c_str(), op_.kind.c_str());
+    std::exit(1);
+  }
+
+  const Operation& op_;
+  const absl::string_view blocked_;
+};
+
+class OurOperation final : public RunnableOperation {
+ public:
+  OurOperation(const Operation& operation, cpu::Isa max_isa) {
+    Attributes attributes;
+    attributes.scratchpad_mode = ScratchpadMode::kUser;
+    if (operation.kind == "convolution") (void)attributes.post_ops.Append(EltwisePostOp{});
+    auto primitive =
+        CreatePrimitive(Descriptors(operation, max_isa).Make(), attributes, {.max_isa = max_isa});
+    if (!primitive.ok()) {
+      std::fprintf(stderr, "%s: %s\n", operation.name.c_str(),
+                   primitive.status().ToString().c_str());
+      std::exit(1);
+    }
+    primitive_ = *std::move(primitive);
+    for (const ArgDesc& arg : primitive_->info().args) Bring(arg.arg, arg.desc);
+    Bring(kArgScratchpad, primitive_->ScratchpadDesc());
+  }
+
+  void Run() override {
+    if (!primitive_->Execute(args_, threading::Team::Serial()).ok()) std::exit(1);
+  }
+  std::string name() const override { return std::string(primitive_->name()); }
+
+ private:
+  void Bring(int arg, const MemoryDesc& desc) {
+    AlignedBuffer buffer = *AlignedBuffer::Allocate(desc.SizeBytes());
+    testing::FillUniform({reinterpret_cast<float*>(buffer.data()), buffer.size() / sizeof(float)},
+                         arg);
+    args_.Set(arg, buffer.data());
+    buffers_.push_back(std::move(buffer));
+  }
+
+  std::shared_ptr<const Primitive> primitive_;
+  ExecuteArgs args_;
+  std::vector<AlignedBuffer> buffers_;
+};
+
+}  // namespace
+
+std::unique_ptr<RunnableOperation> MakeOurs(const Operation& operation, cpu::Isa max_isa) {
+  return std::make_unique<OurOperation>(operation, max_isa);
+}
+
+}  // namespace tilewire::bench
