@@ -13,6 +13,14 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseF32(const SoftmaxDesc& des
                                                           const Attributes& attributes,
                                                           absl::string_view name);
 
+// Both resolve as dense_f32 does.
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32(const SoftmaxDesc& desc,
+                                                           const Attributes& attributes,
+                                                           absl::string_view name);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32(const SoftmaxDesc& desc,
+                                                         const Attributes& attributes,
+                                                         absl::string_view name);
+
 absl::StatusOr<SoftmaxDesc> ResolveReference(const SoftmaxDesc& desc, const Attributes& attributes);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SoftmaxDesc& desc,
                                                            const Attributes& attributes,

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/softmax/implementations.h"
+#include "engine/primitives/softmax/rows.h"
+
+namespace tilewire::softmax {
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32(const SoftmaxDesc& desc,
+                                                           const Attributes& attributes,
+                                                           absl::string_view name) {
+  return CreateRows(desc, attributes, name, cpu::Isa::kAvx512);
+}
+
+}  // namespace tilewire::softmax

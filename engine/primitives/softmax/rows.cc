@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/softmax/rows.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+#include "engine/jit/generator.h"
+#include "engine/jit/vector_math.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/softmax/partial_vector.h"
+
+namespace tilewire::softmax {
+namespace {
+
+// void(const float* src, float* dst, int64_t rows), rows >= 1. src may be dst.
+class RowsGenerator final : public jit::Generator {
+ public:
+  RowsGenerator(absl::string_view name, cpu::Isa isa, int64_t size)
+      : Generator(name),
+        lanes_(isa >= cpu::Isa::kAvx512 ? 16 : 8),
+        size_(size),
+        math_(this, isa, rax, k1),
+        tail_(this, isa, static_cast<int>(size % lanes_), {.spare = left_, .lanes = k2}) {}
+
+ private:
+  static constexpr int kUnroll = 4;  // vectors at once, each with its own accumulator
+  // Vector registers: 0-3 values, 4-7 accumulators, then these. 15 is the tail's on AVX2.
+  static constexpr int kScratch0 = 8, kScratch1 = 9, kOfRow = 10, kFill = 11;
+
+  // Arguments arrive as System V rdi, rsi, rdx.
+  const Xbyak::Reg64 src_ = rdi, dst_ = rsi, rows_ = rdx;
+  const Xbyak::Reg64 at_ = rcx;   // bytes into the row
+  const Xbyak::Reg64 left_ = r8;  // steps of kUnroll vectors
+
+  const int lanes_;
+  const int64_t size_;
+  jit::VectorMath math_;
+  PartialVector tail_;
+
+  using Vector = jit::VectorMath::Vector;
+  Vector Value(int i) const { return math_.Register(i); }
+  Vector Accumulator(int i) const { return math_.Register(kUnroll + i); }
+  Vector OfRow() const { return math_.Register(kOfRow); }  // the maximum, later the scale
+  int VectorBytes() const { return lanes_ * 4; }
+  bool HasTail() const { return size_ % lanes_ != 0; }
+
+  void Emit() override {
+    Xbyak::Label row;
+    math_.LoadTable();
+    if (HasTail()) tail_.Prepare();
+    L(row);
+    EmitMaximum();
+    EmitExponentials();
+    EmitScaling();
+    add(src_, size_ * 4);
+    add(dst_, size_ * 4);
+    dec(rows_);
+    jnz(row, T_NEAR);
+    vzeroupper();
+    ret();
+    math_.EmitTable();
+    if (HasTail()) tail_.EmitTable();
+  }
+
+  // Calls step(i, whole) for each vector of the row, which begins at at_ + i * VectorBytes().
+  void Walk(absl::FunctionRef<void(int, bool)> step) {
+    const int64_t vectors = size_ / lanes_;
+    xor_(at_, at_);
+    if (vectors >= kUnroll) {
+      Xbyak::Label loop;
+      mov(left_, vectors / kUnroll);
+      L(loop);
+      for (int i = 0; i < kUnroll; ++i) step(i, true);
+      add(at_, kUnroll * VectorBytes());
+      dec(left_);
+      jnz(loop, T_NEAR);
+    }
+    const int rest = static_cast<int>(vectors % kUnroll);
+    for (int i = 0; i < rest; ++i) step(i, true);
+    if (HasTail()) step(rest, false);
+  }
+
+  void Load(int i, const Xbyak::Reg64& row, bool whole) {
+    const Xbyak::Address from = ptr[row + at_ + i * VectorBytes()];
+    if (whole) {
+      vmovups(Value(i), from);
+    } else {
+      tail_.Load(Value(i), from);
+    }
+  }
+  void Store(int i, bool whole) {
+    const Xbyak::Address to = ptr[dst_ + at_ + i * VectorBytes()];
+    if (whole) {
+      vmovups(to, Value(i));
+    } else {
+      tail_.Store(to, Value(i));
+    }
+  }
+
+  // vmaxps gives its second source when either is NaN: a NaN is passed over here, and comes back
+  // with its exponential.
+  void EmitMaximum() {
+    const Vector fill = math_.Register(kFill);
+    math_.Load(fill, -std::numeric_limits<float>::infinity());
+    for (int i = 0; i < kUnroll; ++i) vmovaps(Accumulator(i), fill);
+    Walk([&](int i, bool whole) {
+      Load(i, src_, whole);
+      if (!whole) tail_.Replace(Value(i), fill);
+      vmaxps(Accumulator(i), Value(i), Accumulator(i));
+    });
+    Reduce([this](const Vector& a, const Vector& b) { vmaxps(a, b, a); });
+    vmovaps(OfRow(), Accumulator(0));
+  }
+
+  void EmitExponentials() {
+    const Vector scratch0 = math_.Register(kScratch0), scratch1 = math_.Register(kScratch1);
+    for (int i = 0; i < kUnroll; ++i) Zero(Accumulator(i));
+    Walk([&](int i, bool whole) {
+      Load(i, src_, whole);
+      vsubps(Value(i), Value(i), OfRow());
+      math_.Exp(Value(i), scratch0, scratch1);
+      if (!whole) {
+        Zero(scratch0);
+        tail_.Replace(Value(i), scratch0);
+      }
+      vaddps(Accumulator(i), Accumulator(i), Value(i));
+      Store(i, whole);
+    });
+    Reduce([this](const Vector& a, const Vector& b) { vaddps(a, a, b); });
+  }
+
+  void EmitScaling() {
+    math_.Load(OfRow(), 1.0f);
+    vdivps(OfRow(), OfRow(), Accumulator(0));
+    Walk([&](int i, bool whole) {
+      Load(i, dst_, whole);
+      vmulps(Value(i), Value(i), OfRow());
+      Store(i, whole);
+    });
+  }
+
+  // All lanes of all accumulators, into every lane of the first.
+  void Reduce(absl::FunctionRef<void(const Vector&, const Vector&)> combine) {
+    for (int width = kUnroll / 2; width >= 1; width /= 2) {
+      for (int i = 0; i < width; ++i) combine(Accumulator(i), Accumulator(i + width));
+    }
+    const int sum = Accumulator(0).getIdx(), other = kScratch0;
+    if (lanes_ == 16) {
+      vextractf64x4(Xbyak::Ymm(other), Xbyak::Zmm(sum), 1);
+      combine(Xbyak::Ymm(sum), Xbyak::Ymm(other));
+    }
+    vextractf128(Xbyak::Xmm(other), Xbyak::Ymm(sum), 1);
+    combine(Xbyak::Xmm(sum), Xbyak::Xmm(other));
+    vmovhlps(Xbyak::Xmm(other), Xbyak::Xmm(sum), Xbyak::Xmm(sum));
+    combine(Xbyak::Xmm(sum), Xbyak::Xmm(other));
+    vmovshdup(Xbyak::Xmm(other), Xbyak::Xmm(sum));
+    combine(Xbyak::Xmm(sum), Xbyak::Xmm(other));
+    vbroadcastss(Accumulator(0), Xbyak::Xmm(sum));
+  }
+
+  void Zero(const Vector& v) {
+    if (lanes_ == 16) {
+      vpxord(v, v, v);
+    } else {
+      vxorps(v, v, v);
+    }
+  }
+};
+
+// Immutable.
+class Rows final : public Primitive {
+ public:
+  Rows(PrimitiveInfo info, const SoftmaxDesc& desc, std::unique_ptr<const RowsGenerator> generator)
+      : Primitive(std::move(info)),
+        offset0_(desc.dst.offset0()),
+        size_(desc.dst.dim(desc.axis)),
+        rows_(size_ == 0 ? 0 : desc.dst.ElementCount() / size_),
+        generator_(std::move(generator)) {}
+
+ private:
+  using Function = void (*)(const float* src, float* dst, int64_t rows);
+
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+    const float* src = args.Get<const float>(kArgSrc) + offset0_;
+    float* dst = args.Get<float>(kArgDst) + offset0_;
+    const auto function = generator_->entry<Function>();
+    const int64_t rows_a_task = std::max<int64_t>(1, 8192 / std::max<int64_t>(1, size_));
+    team.ParallelFor(DivUp(rows_, rows_a_task), [&](int64_t task) {
+      const int64_t first = task * rows_a_task;
+      function(src + first * size_, dst + first * size_, std::min(rows_a_task, rows_ - first));
+    });
+  }
+
+  const int64_t offset0_, size_, rows_;
+  const std::unique_ptr<const RowsGenerator> generator_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const SoftmaxDesc& desc,
+                                                      const Attributes& attributes,
+                                                      absl::string_view name, cpu::Isa isa) {
+  const int64_t size = desc.dst.dim(desc.axis);
+  if (size >= int64_t{1} << 28) return absl::UnimplementedError("rows of 1 GiB and more");
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RowsGenerator>(name, isa, size));
+  PrimitiveInfo info =
+      BasicInfo(name, PrimitiveKind::kSoftmax, ArgsOf(desc.src, desc.dst), attributes);
+  info.code_bytes = static_cast<int64_t>(generator->code_bytes());
+  return std::make_unique<Rows>(std::move(info), desc, std::move(generator));
+}
+
+}  // namespace tilewire::softmax
