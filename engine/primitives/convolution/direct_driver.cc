@@ -44,6 +44,19 @@ bool MayChunk(const PostOps& post_ops) {
   return true;
 }
 
+// Depthwise there is nothing to keep in cache for other channels: whole images of as many blocks as
+// leave eight pieces for several threads.
+WorkSize ChooseDepthwiseWorkSize(const Geometry& geometry, const Tiling& tiling) {
+  constexpr int64_t kPieces = 8;
+  const int64_t groups = tiling.oc_groups.size();
+  const int64_t units =
+      geometry.out[0] * geometry.out[1] * static_cast<int64_t>(tiling.tiles.size());
+  WorkSize work;
+  work.oc_groups = std::max<int64_t>(1, groups / kPieces);
+  work.units = std::max<int64_t>(1, DivUp(units, DivUp(kPieces, groups)));
+  return work;
+}
+
 // Every displacement and increment in the generated code is a part of one of these spans.
 absl::Status CheckDisplacements(const DirectProblem& problem) {
   const Geometry& geometry = problem.geometry;
@@ -87,7 +100,9 @@ DirectDriver::DirectDriver(const DirectProblem& problem) : problem_(problem) {
   const int64_t blocks = DivUp(geometry.oc, lanes);
   tiling_ = ChooseTiling(geometry.out[2], problem_.depthwise ? 1 : blocks, problem_.registers);
   if (problem_.depthwise) tiling_.oc_groups = SplitEvenly(blocks, blocks);
-  work_ = ChooseWorkSize(geometry, tiling_, lanes, MayChunk(problem_.post_ops));
+  work_ = problem_.depthwise
+              ? ChooseDepthwiseWorkSize(geometry, tiling_)
+              : ChooseWorkSize(geometry, tiling_, lanes, MayChunk(problem_.post_ops));
   TabulateOffsets();
   unit_pieces_ = DivUp(rows_.size() * tiles_.size(), work_.units);
   oc_pieces_ = DivUp(tiling_.oc_groups.size(), work_.oc_groups);
