@@ -19,6 +19,7 @@
 #include "absl/strings/match.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/primitives/convolution/convolution.h"
+#include "engine/primitives/reorder/reorder.h"
 #include "tests/bench/fma_peak.h"
 #include "tests/bench/onednn_convolution.h"
 #include "tests/bench/shape_list.h"
@@ -48,11 +49,13 @@ ConvolutionDesc DescOf(const Shape& s) {
 // the time.
 class OurConvolution {
  public:
-  OurConvolution(const Shape& shape, cpu::Isa max_isa) {
+  OurConvolution(const Shape& shape, cpu::Isa max_isa) : max_isa_(max_isa) {
     Attributes attributes;
     attributes.scratchpad_mode = ScratchpadMode::kUser;
     (void)attributes.post_ops.Append(EltwisePostOp{});
-    auto primitive = CreateConvolution(DescOf(shape), attributes, {.max_isa = max_isa});
+    absl::StatusOr<std::shared_ptr<const Primitive>> primitive;
+    create_seconds_ = Seconds(
+        [&] { primitive = CreateConvolution(DescOf(shape), attributes, {.max_isa = max_isa}); });
     if (!primitive.ok()) {
       std::fprintf(stderr, "%s: %s\n", shape.name.c_str(), primitive.status().ToString().c_str());
       std::exit(1);
@@ -67,7 +70,27 @@ class OurConvolution {
   }
   std::string name() const { return std::string(primitive_->name()); }
 
+  // Weights packed from row-major order, as for a model that is loaded; then one run.
+  FirstExecution MeasureFirstExecution() {
+    const MemoryDesc& packed = primitive_->Desc(kArgWeights);
+    const std::string order = std::string("abcde").substr(0, packed.rank());
+    const MemoryDesc plain = *MemoryDesc::CreatePattern(packed.dims(), DataType::kF32, order);
+    Bring(kArgFrom, plain);
+    FirstExecution first;
+    first.create = create_seconds_;
+    first.pack = Seconds([&] {
+      const auto reorder = CreateReorder({plain, packed}, {}, {.max_isa = max_isa_});
+      ExecuteArgs args;
+      args.Set(kArgSrc, args_.Find(kArgFrom)).Set(kArgDst, args_.Find(kArgWeights));
+      if (!reorder.ok() || !(*reorder)->Execute(args, threading::Team::Serial()).ok()) std::exit(1);
+    });
+    first.run = Seconds([&] { Run(); });
+    return first;
+  }
+
  private:
+  static constexpr int kArgFrom = 9999;  // where the row-major weights are kept
+
   void Bring(int arg, const MemoryDesc& desc) {
     AlignedBuffer buffer = *AlignedBuffer::Allocate(desc.SizeBytes());
     testing::FillUniform({reinterpret_cast<float*>(buffer.data()), buffer.size() / sizeof(float)},
@@ -76,6 +99,8 @@ class OurConvolution {
     buffers_.push_back(std::move(buffer));
   }
 
+  const cpu::Isa max_isa_;
+  double create_seconds_ = 0;
   std::shared_ptr<const Primitive> primitive_;
   ExecuteArgs args_;
   std::vector<AlignedBuffer> buffers_;
@@ -110,6 +135,24 @@ Result Measure(const Shape& shape, cpu::Isa max_isa, double seconds) {
   return {shape, Median(ratios)};
 }
 
+// Create, pack and run, several times over; medians.
+Result MeasureFirst(const Shape& shape, cpu::Isa max_isa) {
+  std::vector<double> parts[6], ratios;
+  for (int i = 0; i < 7; ++i) {
+    const FirstExecution ours = OurConvolution(shape, max_isa).MeasureFirstExecution();
+    const FirstExecution theirs = MeasureOneDnnFirstExecution(shape);
+    const double values[] = {ours.create,   ours.pack,   ours.run,
+                             theirs.create, theirs.pack, theirs.run};
+    for (int part = 0; part < 6; ++part) parts[part].push_back(1e6 * values[part]);
+    ratios.push_back(theirs.Total() / ours.Total());
+  }
+  std::printf("%-22s", shape.name.c_str());
+  for (const std::vector<double>& part : parts) std::printf(" %8.0f", Median(part));
+  std::printf(" %7.3f\n", Median(ratios));
+  std::fflush(stdout);
+  return {shape, Median(ratios)};
+}
+
 void Summarize(const char* name, const std::vector<Result>& results, int64_t kernel) {
   std::vector<double> ratios;
   double log_sum = 0;
@@ -128,6 +171,7 @@ int Main(int argc, char** argv) {
   omp_set_num_threads(1);  // oneDNN's threads; too late for OMP_NUM_THREADS, which was read at load
   std::string shapes = "tests/bench/resnet50_convs.txt", max_isa = "best", filter;
   double seconds = 0.5;
+  bool first = false;
   CLI::App app("f32 convolutions with relu, ours against oneDNN's, one thread");
   app.add_option("--shapes", shapes, "list of shapes")
       ->check(CLI::ExistingFile)
@@ -135,17 +179,24 @@ int Main(int argc, char** argv) {
   app.add_option("--max_isa", max_isa, "ours may use: avx2, avx512, best")->capture_default_str();
   app.add_option("--seconds", seconds, "for each shape")->capture_default_str();
   app.add_option("--filter", filter, "only shapes whose name contains this");
+  app.add_flag("--first", first, "time the first execution: create, pack the weights, run");
   CLI11_PARSE(app, argc, argv);
   const absl::StatusOr<cpu::Isa> isa = cpu::ParseIsa(max_isa);
   if (!isa.ok()) {
     std::fprintf(stderr, "--max_isa: %s\n", isa.status().ToString().c_str());
     return 2;
   }
-  std::printf("%-22s %8s %8s %8s %8s %7s  %s\n", "shape", "GF/s", "oneDNN", "of peak", "oneDNN",
-              "ratio", "implementation");
+  if (first) {
+    std::printf("%-22s %26s %26s %7s\n", "shape", "us to create, pack, run", "the same of oneDNN",
+                "ratio");
+  } else {
+    std::printf("%-22s %8s %8s %8s %8s %7s  %s\n", "shape", "GF/s", "oneDNN", "of peak", "oneDNN",
+                "ratio", "implementation");
+  }
   std::vector<Result> results;
   for (const Shape& shape : ReadShapes(shapes)) {
-    if (absl::StrContains(shape.name, filter)) results.push_back(Measure(shape, *isa, seconds));
+    if (!absl::StrContains(shape.name, filter)) continue;
+    results.push_back(first ? MeasureFirst(shape, *isa) : Measure(shape, *isa, seconds));
   }
   Summarize("3x3", results, 3);
   Summarize("1x1", results, 1);

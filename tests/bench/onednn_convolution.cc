@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tests/bench/stopwatch.h"
 #include "tests/support/random_tensor.h"
 
 namespace tilewire::bench {
@@ -64,6 +65,44 @@ OneDnnConvolution::OneDnnConvolution(const Shape& shape) : state_(std::make_uniq
 }
 
 OneDnnConvolution::~OneDnnConvolution() = default;
+
+FirstExecution MeasureOneDnnFirstExecution(const Shape& shape) {
+  dnnl::set_primitive_cache_capacity(0);
+  const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  dnnl::stream stream(engine);
+  FirstExecution first;
+  dnnl::convolution_forward::primitive_desc described;
+  dnnl::convolution_forward convolution;
+  first.create = Seconds([&] {
+    described = Describe(shape, engine);
+    convolution = dnnl::convolution_forward(described);
+  });
+  const auto make = [&](const memory::desc& desc) {
+    memory tensor(desc, engine);
+    testing::FillUniform({static_cast<float*>(tensor.get_data_handle()), desc.get_size() / 4}, 1);
+    return tensor;
+  };
+  const memory::desc packed_desc = described.weights_desc();
+  memory plain =
+      make(memory::desc(packed_desc.dims(), kF32,
+                        shape.groups > 1 ? memory::format_tag::goihw : memory::format_tag::oihw));
+  memory src = make(described.src_desc()), packed = make(packed_desc),
+         bias = make(described.bias_desc()), dst = make(described.dst_desc()),
+         scratchpad = make(described.scratchpad_desc());
+  first.pack = Seconds([&] {
+    dnnl::reorder(plain, packed).execute(stream, plain, packed);
+    stream.wait();
+  });
+  first.run = Seconds([&] {
+    convolution.execute(stream, {{DNNL_ARG_SRC, src},
+                                 {DNNL_ARG_WEIGHTS, packed},
+                                 {DNNL_ARG_BIAS, bias},
+                                 {DNNL_ARG_DST, dst},
+                                 {DNNL_ARG_SCRATCHPAD, scratchpad}});
+    stream.wait();
+  });
+  return first;
+}
 
 void OneDnnConvolution::Run() {
   state_->convolution.execute(state_->stream, state_->arguments);

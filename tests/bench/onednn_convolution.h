@@ -22,6 +22,14 @@ class OneDnnConvolution {
   std::unique_ptr<State> state_;
 };
 
+// Seconds of the peer's first execution of a convolution: created (its cache of primitives is off),
+// weights packed from oihw, run once. Memory is brought along.
+struct FirstExecution {
+  double create, pack, run;
+  double Total() const { return create + pack + run; }
+};
+FirstExecution MeasureOneDnnFirstExecution(const Shape& shape);
+
 }  // namespace tilewire::bench
 
 #endif  // TESTS_BENCH_ONEDNN_CONVOLUTION_H_
