@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
@@ -56,7 +57,14 @@ class RealEngine : public Engine {
                                                      const Attributes& attributes) override {
     Attributes user_mode = attributes;
     user_mode.scratchpad_mode = ScratchpadMode::kUser;
-    return shared_->cache.GetOrCreate(desc, user_mode, {.max_isa = options().max_isa, .only = {}});
+    const CreateOptions create{.max_isa = options().max_isa, .only = {}};
+    const auto* convolution = std::get_if<ConvolutionDesc>(&desc);
+    if (convolution == nullptr || convolution->algorithm != ConvolutionAlgorithm::kAuto) {
+      return shared_->cache.GetOrCreate(desc, user_mode, create);
+    }
+    ConvolutionDesc decided = *convolution;
+    decided.algorithm = options().convolution_algorithm;
+    return shared_->cache.GetOrCreate(decided, user_mode, create);
   }
 
   absl::StatusOr<PrimitiveTimes> ExecutePrimitive(const Primitive& primitive,

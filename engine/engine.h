@@ -109,6 +109,8 @@ struct EngineOptions {
   int threads = 0;              // 0: the cores this process is granted
   int threads_per_request = 0;  // 0: all of them
   int64_t primitive_cache_bytes = int64_t{64} << 20;
+  // What convolutions of models, and primitives that leave it open, are computed by.
+  ConvolutionAlgorithm convolution_algorithm = ConvolutionAlgorithm::kAuto;
 };
 
 // A tensor of a primitive's execution: a pointer's worth of bytes in any layout.

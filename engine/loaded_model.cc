@@ -130,6 +130,7 @@ absl::StatusOr<std::shared_ptr<const runtime::Plan>> LoadedModel::PlanFor(
         context.cache = &shared_->cache;
         context.weights = &weights_;
         context.options = PrimitiveOptions(shared_->options);
+        context.convolution_algorithm = shared_->options.convolution_algorithm;
         context.team = threading::Team(&shared_->arena);
         return runtime::Lower(network, context);
       });

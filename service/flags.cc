@@ -28,6 +28,7 @@ struct Numbers {
   int64_t max_message_mb = 64;
   int64_t primitive_cache_mb = 64;
   std::string max_isa = "best";
+  std::string convolution_algorithm = "auto";
 };
 
 // "--port", with its default from TILEWIRE_PORT.
@@ -54,6 +55,9 @@ void AddOptions(CLI::App* app, Flags* flags, Numbers* numbers) {
       ->check(CLI::Range(0, 1024));
   Add(app, "max_isa", &numbers->max_isa,
       "No instruction set above: baseline | avx2 | avx512 | avx512_vnni | avx512_bf16 | best");
+  Add(app, "convolution_algorithm", &numbers->convolution_algorithm,
+      "auto: Winograd where it is estimated to be faster; direct: never")
+      ->check(CLI::IsMember({"auto", "direct"}));
   Add(app, "max_queue", &flags->server.max_queue, "Requests that may wait; more are UNAVAILABLE")
       ->check(CLI::Range(1, 1000000));
   Add(app, "max_message_mb", &numbers->max_message_mb, "Largest message, both ways")
@@ -103,6 +107,9 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
     std::fprintf(stderr, "tilewire-server: --max_isa=%s is a limit; this CPU ends at %s\n",
                  numbers.max_isa.c_str(), std::string(cpu::IsaName(cpu::BestIsa())).c_str());
   }
+  flags->engine.convolution_algorithm = numbers.convolution_algorithm == "direct"
+                                            ? ConvolutionAlgorithm::kDirect
+                                            : ConvolutionAlgorithm::kAuto;
   flags->engine.primitive_cache_bytes = numbers.primitive_cache_mb << 20;
   flags->server.max_message_bytes = numbers.max_message_mb << 20;
   if (flags->list_implementations) return std::nullopt;

@@ -77,6 +77,10 @@ v1::MemoryDesc EncodeMemoryDesc(const MemoryDesc& desc) {
   for (int64_t dim : desc.dims()) message.add_dims(dim);
   message.set_type(static_cast<v1::DataType>(desc.data_type()));
   if (desc.IsZero()) return message;
+  if (desc.format_kind() == FormatKind::kWinograd) {
+    message.set_tag(absl::StrCat("winograd_", desc.winograd().tile, "x3"));
+    return message;
+  }
   const FormatTag tag = desc.IsAny() ? FormatTag::kAny : desc.Tag();
   if (tag != FormatTag::kUndef) {
     message.set_tag(std::string(FormatTagName(tag)));

@@ -153,6 +153,28 @@ absl::StatusOr<MemoryDesc> MemoryDesc::CreateAny(Dims dims, DataType type) {
   return desc;
 }
 
+absl::StatusOr<MemoryDesc> MemoryDesc::CreateWinograd(Dims dims, const WinogradLayout& layout) {
+  ABSL_RETURN_IF_ERROR(CheckDims(dims, DataType::kF32));
+  if (dims.size() != 4 || dims[0] < 1 || dims[1] < 1 || dims[2] != 3 || dims[3] != 3) {
+    return Invalid("shape", dims, "Winograd's layout is for weights [O,I,3,3]");
+  }
+  if ((layout.tile != 2 && layout.tile != 4) || layout.lanes < 1 || layout.panel_blocks < 1) {
+    return Invalid("shape", dims, absl::StrCat("no Winograd layout has tile ", layout.tile));
+  }
+  // Rounding up both sides to a block adds less than a factor of (1 + lanes)^2.
+  const int64_t block = layout.lanes + 1;
+  if (!CheckedProduct({dims[0], dims[1], block, block, layout.points(), int64_t{sizeof(float)}})) {
+    return Invalid("shape", dims, "the size overflows");
+  }
+  MemoryDesc desc;
+  desc.dims_ = std::move(dims);
+  desc.padded_dims_ = desc.dims_;
+  desc.data_type_ = DataType::kF32;
+  desc.format_kind_ = FormatKind::kWinograd;
+  desc.winograd_ = layout;
+  return desc;
+}
+
 absl::Status MemoryDesc::PadToBlocks() {
   padded_dims_.resize(dims_.size());
   for (int d = 0; d < rank(); ++d) {
@@ -217,6 +239,9 @@ absl::StatusOr<MemoryDesc> MemoryDesc::SubMemory(const Dims& dims, const Dims& o
 
 absl::StatusOr<MemoryDesc> MemoryDesc::WithDataType(DataType type) const {
   if (IsZero()) return absl::InvalidArgumentError("the zero descriptor has no data type");
+  if (format_kind_ == FormatKind::kWinograd && type != DataType::kF32) {
+    return absl::InvalidArgumentError("Winograd's layout is of f32");
+  }
   ABSL_RETURN_IF_ERROR(CheckDims(dims_, type));
   MemoryDesc desc = *this;
   desc.data_type_ = type;
@@ -225,6 +250,9 @@ absl::StatusOr<MemoryDesc> MemoryDesc::WithDataType(DataType type) const {
 }
 
 absl::StatusOr<MemoryDesc> MemoryDesc::Permuted(absl::Span<const int> order) const {
+  if (format_kind_ == FormatKind::kWinograd) {
+    return absl::InvalidArgumentError("Winograd's layout has no other order");
+  }
   if (order.size() != dims_.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("an order of ", order.size(), " dimensions for ", ToString()));
@@ -308,6 +336,9 @@ int64_t MemoryDesc::PaddedElementCount() const {
 }
 
 int64_t MemoryDesc::SizeBytes() const {
+  if (format_kind_ == FormatKind::kWinograd) {
+    return winograd_.Elements(dims_[0], dims_[1]) * SizeOf(data_type_);
+  }
   if (format_kind_ != FormatKind::kBlocked || ElementCount() == 0) return 0;
   return (offset0_ + SpanElements(*this)) * SizeOf(data_type_);
 }
@@ -329,7 +360,9 @@ std::string MemoryDesc::ToString() const {
   if (IsZero()) return "undef";
   std::string text = absl::StrCat(DataTypeName(data_type_), ":", absl::StrJoin(dims_, "x"), ":");
   const FormatTag tag = Tag();
-  if (tag != FormatTag::kUndef) {
+  if (format_kind_ == FormatKind::kWinograd) {
+    absl::StrAppend(&text, "winograd_", winograd_.tile, "x3");
+  } else if (tag != FormatTag::kUndef) {
     absl::StrAppend(&text, FormatTagName(tag));
   } else {
     absl::StrAppend(&text, "strides", DimsToString(strides_));
@@ -355,6 +388,10 @@ void MemoryDesc::AppendKey(std::string* key) const {
     append(block.dim);
     append(block.size);
   }
+  if (format_kind_ != FormatKind::kWinograd) return;
+  append(winograd_.tile);
+  append(winograd_.lanes);
+  append(winograd_.panel_blocks);
 }
 
 }  // namespace tilewire

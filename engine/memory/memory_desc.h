@@ -25,6 +25,7 @@
 #include "engine/memory/data_type.h"
 #include "engine/memory/dims.h"
 #include "engine/memory/format_tag.h"
+#include "engine/memory/winograd_layout.h"
 
 namespace tilewire {
 
@@ -32,6 +33,7 @@ enum class FormatKind : uint8_t {
   kUndef = 0,  // the zero descriptor: no tensor
   kAny,        // the primitive chooses; has no strides and no size
   kBlocked,
+  kWinograd,  // opaque: weights transformed for Winograd's convolution; only a reorder writes it
 };
 
 struct InnerBlock {
@@ -58,6 +60,8 @@ class MemoryDesc {
   static absl::StatusOr<MemoryDesc> CreatePattern(Dims dims, DataType type,
                                                   absl::string_view pattern);
   static absl::StatusOr<MemoryDesc> CreateAny(Dims dims, DataType type);
+  // Transformed f32 weights; `dims` are those of the weights themselves, [O,I,3,3].
+  static absl::StatusOr<MemoryDesc> CreateWinograd(Dims dims, const WinogradLayout& layout);
 
   // A view of a part of this tensor. On a blocked dimension the offset must be a multiple of the
   // block, and the size too unless the part ends where the tensor ends. kInvalidArgument otherwise.
@@ -78,6 +82,7 @@ class MemoryDesc {
   int64_t offset0() const { return offset0_; }  // elements before element (0,...,0)
   DataType data_type() const { return data_type_; }
   FormatKind format_kind() const { return format_kind_; }
+  const WinogradLayout& winograd() const { return winograd_; }  // of FormatKind::kWinograd
 
   bool IsZero() const { return format_kind_ == FormatKind::kUndef; }
   bool IsAny() const { return format_kind_ == FormatKind::kAny; }
@@ -122,6 +127,7 @@ class MemoryDesc {
   int64_t offset0_ = 0;
   DataType data_type_ = DataType::kUndef;
   FormatKind format_kind_ = FormatKind::kUndef;
+  WinogradLayout winograd_;
 };
 
 }  // namespace tilewire

@@ -39,6 +39,10 @@ std::vector<OpDesc> Reorders(DataType type) {
       const Dims dims = {32, 32, 3, 3};
       probes.push_back(ReorderDesc{Tagged(dims, type, "oihw"), Tagged(dims, to, tag)});
     }
+    const WinogradLayout winograd{.tile = 4, .lanes = 16, .panel_blocks = 2};
+    const Dims dims = {32, 32, 3, 3};
+    probes.push_back(ReorderDesc{Tagged(dims, type, "oihw"),
+                                 MemoryDesc::CreateWinograd(dims, winograd).value()});
   }
   return probes;
 }
@@ -87,7 +91,10 @@ std::vector<OpDesc> Convolutions(DataType type) {
   std::vector<OpDesc> probes;
   for (DataType to : ResultTypes(type)) {
     probes.push_back(Convolution(type, to, {1, 32, 14, 14}, {32, 32, 3, 3}));
-    probes.push_back(Convolution(type, to, {1, 256, 56, 56}, {256, 256, 3, 3}));  // Winograd's kind
+    probes.push_back(Convolution(type, to, {1, 256, 56, 56}, {256, 256, 3, 3}));
+    OpDesc winograd = probes.back();
+    std::get<ConvolutionDesc>(winograd).algorithm = ConvolutionAlgorithm::kWinograd;
+    probes.push_back(winograd);
     probes.push_back(Convolution(type, to, {1, 32, 14, 14}, {32, 32, 1, 1}));
     probes.push_back(Convolution(type, to, {1, 3, 14, 14}, {32, 3, 3, 3}));
     probes.push_back(Convolution(type, to, {1, 32, 14, 14}, {2, 16, 16, 3, 3}));

@@ -52,7 +52,8 @@ absl::Status SetBias(const std::vector<float>& bias, MemoryDesc* desc) {
 
 absl::Status Lowering::Lower(const Operation& op, const graph::Convolution& convolution) {
   const Fusion fusion = PlanFusion(convolution.fused);
-  ConvolutionDesc desc{.strides = convolution.strides,
+  ConvolutionDesc desc{.algorithm = builder_.context().convolution_algorithm,
+                       .strides = convolution.strides,
                        .dilations = convolution.dilations,
                        .padding_left = convolution.padding_left,
                        .padding_right = convolution.padding_right};

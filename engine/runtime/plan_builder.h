@@ -28,6 +28,7 @@ struct LoweringContext {
   PrimitiveCache* cache = nullptr;
   PackedWeights* weights = nullptr;
   CreateOptions options;
+  ConvolutionAlgorithm convolution_algorithm = ConvolutionAlgorithm::kAuto;
   threading::Team team = threading::Team::Serial();  // packs weights
   int64_t max_arena_bytes = int64_t{8} << 30;
 };

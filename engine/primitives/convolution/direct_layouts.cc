@@ -44,34 +44,40 @@ bool IsChannelBlocked(const MemoryDesc& desc, int lanes) {
   return desc.inner_blocks().size() == 1 && desc.inner_blocks()[0] == InnerBlock{1, lanes};
 }
 
+absl::Status ResolveActivations(int lanes, SrcLayouts allowed, ConvolutionDesc* desc) {
+  const int rank = desc->src.rank();
+  const std::string blocked = ActivationPattern(rank, lanes);
+  const bool prefers_plain = allowed == SrcLayouts::kPlain;
+  ABSL_ASSIGN_OR_RETURN(
+      desc->src, OrPattern(desc->src, prefers_plain ? std::string(PlainPattern(rank)) : blocked));
+  ABSL_ASSIGN_OR_RETURN(desc->dst, OrPattern(desc->dst, blocked));
+  ABSL_ASSIGN_OR_RETURN(desc->bias, OrPattern(desc->bias, "a"));
+  const bool takes_src = desc->src.IsPlain()
+                             ? allowed != SrcLayouts::kBlocked
+                             : allowed != SrcLayouts::kPlain && IsChannelBlocked(desc->src, lanes);
+  if (!takes_src) return Refuse("src", desc->src);
+  if (!IsChannelBlocked(desc->dst, lanes)) return Refuse("dst", desc->dst);
+  const MemoryDesc& bias = desc->bias;
+  if (bias.IsZero() || (bias.IsPlain() && (bias.stride(0) == 1 || bias.dim(0) == 1))) {
+    return absl::OkStatus();
+  }
+  return Refuse("bias", bias);
+}
+
 absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, int lanes,
                                                WeightsKind weights) {
   ConvolutionDesc resolved = desc;
-  const int rank = desc.src.rank();
-  const bool grouped = desc.weights.rank() > rank;
-  const std::string activations = ActivationPattern(rank, lanes);
-  const bool first_layer = weights == WeightsKind::kFirstLayer;
-  ABSL_ASSIGN_OR_RETURN(
-      resolved.src,
-      OrPattern(desc.src, first_layer ? std::string(PlainPattern(rank)) : activations));
-  ABSL_ASSIGN_OR_RETURN(resolved.dst, OrPattern(desc.dst, activations));
-  ABSL_ASSIGN_OR_RETURN(resolved.bias, OrPattern(desc.bias, "a"));
+  const bool grouped = desc.weights.rank() > desc.src.rank();
   ABSL_ASSIGN_OR_RETURN(
       const MemoryDesc packed,
       MemoryDesc::CreatePattern(desc.weights.dims(), desc.weights.data_type(),
                                 WeightsPattern(desc.weights.rank(), grouped, lanes, weights)));
   if (desc.weights.IsAny()) resolved.weights = packed;
   if (!(resolved.weights == packed)) return Refuse("weights", desc.weights);
-  const bool takes_src = resolved.src.IsPlain()
-                             ? weights != WeightsKind::kDepthwise
-                             : !first_layer && IsChannelBlocked(resolved.src, lanes);
-  if (!takes_src) return Refuse("src", desc.src);
-  if (!IsChannelBlocked(resolved.dst, lanes)) return Refuse("dst", desc.dst);
-  if (!resolved.bias.IsZero()) {
-    const bool dense =
-        resolved.bias.IsPlain() && (resolved.bias.stride(0) == 1 || resolved.bias.dim(0) == 1);
-    if (!dense) return Refuse("bias", desc.bias);
-  }
+  const SrcLayouts allowed = weights == WeightsKind::kFirstLayer  ? SrcLayouts::kPlain
+                             : weights == WeightsKind::kDepthwise ? SrcLayouts::kBlocked
+                                                                  : SrcLayouts::kEither;
+  ABSL_RETURN_IF_ERROR(ResolveActivations(lanes, allowed, &resolved));
   return resolved;
 }
 

@@ -20,6 +20,12 @@ enum class WeightsKind { kDense, kDepthwise, kFirstLayer };
 absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, int lanes,
                                                WeightsKind weights);
 
+// Plain, in channel blocks, or the caller's choice.
+enum class SrcLayouts { kPlain, kBlocked, kEither };
+
+// The same for src, dst and bias of `desc` alone, in place.
+absl::Status ResolveActivations(int lanes, SrcLayouts allowed, ConvolutionDesc* desc);
+
 // Channels are cut into blocks of `lanes` and nothing else is cut.
 bool IsChannelBlocked(const MemoryDesc& desc, int lanes);
 

@@ -25,6 +25,18 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32FirstLayer(const Convo
                                                                      const Attributes& attributes,
                                                                      absl::string_view name);
 
+absl::StatusOr<ConvolutionDesc> ResolveAvx512F32Winograd4x3(const ConvolutionDesc& desc,
+                                                            const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32Winograd4x3(const ConvolutionDesc& desc,
+                                                                      const Attributes& attributes,
+                                                                      absl::string_view name);
+
+absl::StatusOr<ConvolutionDesc> ResolveAvx512F32Winograd2x3(const ConvolutionDesc& desc,
+                                                            const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32Winograd2x3(const ConvolutionDesc& desc,
+                                                                      const Attributes& attributes,
+                                                                      absl::string_view name);
+
 absl::StatusOr<ConvolutionDesc> ResolveAvx512F32Direct(const ConvolutionDesc& desc,
                                                        const Attributes& attributes);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32Direct(const ConvolutionDesc& desc,
@@ -42,6 +54,18 @@ absl::StatusOr<ConvolutionDesc> ResolveAvx2F32FirstLayer(const ConvolutionDesc& 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32FirstLayer(const ConvolutionDesc& desc,
                                                                    const Attributes& attributes,
                                                                    absl::string_view name);
+
+absl::StatusOr<ConvolutionDesc> ResolveAvx2F32Winograd4x3(const ConvolutionDesc& desc,
+                                                          const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32Winograd4x3(const ConvolutionDesc& desc,
+                                                                    const Attributes& attributes,
+                                                                    absl::string_view name);
+
+absl::StatusOr<ConvolutionDesc> ResolveAvx2F32Winograd2x3(const ConvolutionDesc& desc,
+                                                          const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32Winograd2x3(const ConvolutionDesc& desc,
+                                                                    const Attributes& attributes,
+                                                                    absl::string_view name);
 
 absl::StatusOr<ConvolutionDesc> ResolveAvx2F32Direct(const ConvolutionDesc& desc,
                                                      const Attributes& attributes);

@@ -12,6 +12,9 @@ absl::Status RequireDirectF32(const ConvolutionDesc& desc, const Attributes& att
   if (desc.algorithm == ConvolutionAlgorithm::kWinograd) {
     return absl::UnimplementedError("is a direct convolution, Winograd was asked for");
   }
+  if (desc.weights.format_kind() == FormatKind::kWinograd) {
+    return absl::UnimplementedError("is a direct convolution, the weights are transformed");
+  }
   return absl::OkStatus();
 }
 

@@ -10,7 +10,8 @@
 
 namespace tilewire::convolution {
 
-// kUnimplemented  a tensor that is not f32, output scales, or an algorithm other than direct
+// kUnimplemented  a tensor that is not f32, output scales, an algorithm other than direct, or
+// weights in Winograd's layout
 absl::Status RequireDirectF32(const ConvolutionDesc& desc, const Attributes& attributes);
 
 // Without scratchpad and code.

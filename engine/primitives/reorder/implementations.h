@@ -13,6 +13,9 @@
 
 namespace tilewire::reorder {
 
+// kUnimplemented for Winograd's layout, which nobody reads and winograd_weights alone writes.
+absl::Status RequireBlocked(const ReorderDesc& desc);
+
 // kUnimplemented unless the bytes of elements are copied as they are: one type, no scale, no
 // post-op.
 absl::Status RequirePlainCopy(const ReorderDesc& desc, const Attributes& attributes);
@@ -29,6 +32,7 @@ TILEWIRE_REORDER_IMPLEMENTATION(Avx512Dense);
 TILEWIRE_REORDER_IMPLEMENTATION(Avx2Dense);
 TILEWIRE_REORDER_IMPLEMENTATION(Avx512Blocking);
 TILEWIRE_REORDER_IMPLEMENTATION(Avx2Blocking);
+TILEWIRE_REORDER_IMPLEMENTATION(WinogradWeights);
 TILEWIRE_REORDER_IMPLEMENTATION(BlockedCopy);
 TILEWIRE_REORDER_IMPLEMENTATION(Reference);
 

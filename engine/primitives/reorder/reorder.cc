@@ -44,7 +44,17 @@ absl::Status Validate(const ReorderDesc& desc, const Attributes& attributes) {
 
 }  // namespace
 
+absl::Status RequireBlocked(const ReorderDesc& desc) {
+  for (const MemoryDesc* tensor : {&desc.src, &desc.dst}) {
+    if (tensor->format_kind() != FormatKind::kBlocked) {
+      return absl::UnimplementedError("neither reads nor writes Winograd's layout of weights");
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RequirePlainCopy(const ReorderDesc& desc, const Attributes& attributes) {
+  ABSL_RETURN_IF_ERROR(RequireBlocked(desc));
   if (desc.src.data_type() != desc.dst.data_type()) return absl::UnimplementedError("types differ");
   return RequireNoPostOps(attributes);
 }
@@ -65,6 +75,8 @@ absl::Span<const Implementation<ReorderDesc>> ReorderImplementations() {
       {"reorder/avx512_blocking", cpu::Isa::kAvx512, ResolveAvx512Blocking, CreateAvx512Blocking},
       {"reorder/avx2_dense", cpu::Isa::kAvx2, ResolveAvx2Dense, CreateAvx2Dense},
       {"reorder/avx2_blocking", cpu::Isa::kAvx2, ResolveAvx2Blocking, CreateAvx2Blocking},
+      {"reorder/winograd_weights", cpu::Isa::kBaseline, ResolveWinogradWeights,
+       CreateWinogradWeights},
       {"reorder/blocked_copy", cpu::Isa::kBaseline, ResolveBlockedCopy, CreateBlockedCopy},
       {"reorder/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
   };

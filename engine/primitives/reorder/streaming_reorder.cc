@@ -222,6 +222,9 @@ absl::Status Validate(const MemoryDesc& src, const MemoryDesc& dst) {
     return absl::InvalidArgumentError(
         absl::StrCat("streaming reorder: src ", src.ToString(), " is not plain and dense"));
   }
+  if (dst.format_kind() == FormatKind::kWinograd) {
+    return absl::UnimplementedError("streaming reorder: dst is transformed, not copied");
+  }
   if (dst.format_kind() != FormatKind::kBlocked || dst.Overlaps()) {
     return absl::InvalidArgumentError(
         absl::StrCat("streaming reorder: dst ", dst.ToString(), " has no layout to write"));

@@ -93,6 +93,27 @@ TEST(MemoryDescTest, SizesCountPaddingAndStrides) {
   EXPECT_EQ(MemoryDesc::CreateStrided({5, 4}, DataType::kF32, {0, 1})->SizeBytes(), 16);
 }
 
+TEST(MemoryDescTest, WinogradWeightsAreOpaque) {
+  const WinogradLayout layout{.tile = 4, .lanes = 16, .panel_blocks = 2};
+  const MemoryDesc desc = *MemoryDesc::CreateWinograd({40, 20, 3, 3}, layout);
+  EXPECT_EQ(desc.SizeBytes(), 36 * 48 * 32 * 4);
+  EXPECT_EQ(desc.ToString(), "f32:40x20x3x3:winograd_4x3");
+  EXPECT_FALSE(desc.IsPlain() || desc.IsDense() || desc.HasPadding() || desc.IsAny());
+  const MemoryDesc narrow = *MemoryDesc::CreateWinograd({40, 20, 3, 3}, {4, 16, 1});
+  EXPECT_FALSE(desc == narrow);
+  std::string key, other_key;
+  desc.AppendKey(&key);
+  narrow.AppendKey(&other_key);
+  EXPECT_NE(key, other_key);
+  EXPECT_FALSE(desc.WithDataType(DataType::kS8).ok());
+  EXPECT_FALSE(desc.Permuted({1, 0, 2, 3}).ok());
+  EXPECT_FALSE(desc.SubMemory({16, 16, 3, 3}, {0, 0, 0, 0}).ok());
+  EXPECT_FALSE(MemoryDesc::CreateWinograd({40, 20, 5, 5}, layout).ok());
+  EXPECT_FALSE(MemoryDesc::CreateWinograd({40, 20, 3}, layout).ok());
+  EXPECT_FALSE(MemoryDesc::CreateWinograd({int64_t{1} << 40, 1 << 20, 3, 3}, layout).ok());
+  EXPECT_FALSE(MemoryDesc::CreateWinograd({40, 20, 3, 3}, {6, 16, 2}).ok());
+}
+
 TEST(MemoryDescTest, HostileDescriptorsAreRefused) {
   const int64_t big = int64_t{1} << 40, max = std::numeric_limits<int64_t>::max();
   const auto create = [](Dims dims, FormatTag tag) {

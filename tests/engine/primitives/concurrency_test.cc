@@ -46,6 +46,12 @@ OpDesc Convolution(Dims weights, Dims src, Dims dst) {
   return desc;
 }
 
+OpDesc Winograd(Dims weights, Dims src, Dims dst) {
+  OpDesc desc = Convolution(std::move(weights), std::move(src), std::move(dst));
+  std::get<ConvolutionDesc>(desc).algorithm = ConvolutionAlgorithm::kWinograd;
+  return desc;
+}
+
 OpDesc Pooling(PoolingAlgorithm algorithm, const MemoryDesc& src, const MemoryDesc& dst) {
   PoolingDesc desc;
   desc.algorithm = algorithm;
@@ -93,6 +99,8 @@ std::vector<Case> Cases() {
   return {
       {"conv with tails", Convolution({40, 20, 3, 3}, small, {2, 40, 9, 7})},
       {"conv with post-ops", Convolution({40, 20, 3, 3}, small, {2, 40, 9, 7}), true},
+      {"winograd, blocks to each thread", Winograd({40, 20, 3, 3}, image, {2, 40, 18, 17}), true},
+      {"winograd, threads share a block", Winograd({80, 520, 3, 3}, {1, 520, 9, 7}, {1, 80, 9, 7})},
       {"grouped conv", Convolution({2, 16, 16, 3, 3}, {2, 32, 9, 9}, {2, 32, 9, 9})},
       {"depthwise conv", Convolution({32, 1, 1, 3, 3}, {2, 32, 9, 9}, {2, 32, 9, 9})},
       {"max pooling", Pooling(PoolingAlgorithm::kMax, Blocked(image), Blocked({2, 20, 9, 9}))},
@@ -109,6 +117,9 @@ std::vector<Case> Cases() {
       {"shuffle", Shuffle(Blocked(image))},
       {"reorder to blocks", ReorderDesc{Plain(image), Blocked(image)}},
       {"reorder from blocks", ReorderDesc{Blocked(image), Plain(image)}},
+      {"winograd weights",
+       ReorderDesc{Plain({40, 20, 3, 3}),
+                   MemoryDesc::CreateWinograd({40, 20, 3, 3}, {4, 16, 2}).value()}},
   };
 }
 
@@ -143,7 +154,8 @@ class Buffers {
     std::vector<float> values(desc.ElementCount());
     for (float& value : values) value = uniform(random);
     const ReorderDesc reorder = {Plain(desc.dims()), desc};
-    const auto primitive = CreateReorder(reorder, {}, {.only = "reorder/reference"});
+    const bool blocked = desc.format_kind() == FormatKind::kBlocked;
+    const auto primitive = CreateReorder(reorder, {}, {.only = blocked ? "reorder/reference" : ""});
     ASSERT_TRUE(primitive.ok()) << primitive.status();
     ExecuteArgs args;
     args.Set(kArgSrc, values.data()).Set(kArgDst, bytes);

@@ -7,7 +7,10 @@
 #include <limits>
 
 #include "engine/base/aligned_buffer.h"
+#include "engine/primitives/reorder/reorder.h"
+#include "gtest/gtest.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/status_matchers.h"
 
 namespace tilewire::test {
 namespace {
@@ -34,6 +37,21 @@ AlignedBuffer Pack(const MemoryDesc& desc, const std::vector<float>& values, flo
   const float* from = values.data();
   ForEachIndex(desc.dims(), [&](const Dims& index) { to[desc.Offset(index)] = *from++; });
   return buffer;
+}
+
+// Weights are stored row-major where only a reorder knows their layout.
+AlignedBuffer PackWeights(const MemoryDesc& desc, const std::vector<float>& values) {
+  if (desc.format_kind() == FormatKind::kBlocked) return Pack(desc, values, 0);
+  const MemoryDesc plain = *MemoryDesc::CreatePattern(desc.dims(), DataType::kF32, "abcd");
+  const AlignedBuffer from = Pack(plain, values, 0);
+  AlignedBuffer to = *AlignedBuffer::Allocate(desc.SizeBytes());
+  ExecuteArgs args;
+  args.Set(kArgSrc, from.data()).Set(kArgDst, to.data());
+  const auto reorder = CreateReorder({plain, desc}, {}, {});
+  EXPECT_THAT(reorder, testing::IsOk());
+  if (reorder.ok())
+    EXPECT_THAT((*reorder)->Execute(args, threading::Team::Serial()), testing::IsOk());
+  return to;
 }
 
 std::vector<float> Unpack(const MemoryDesc& desc, const AlignedBuffer& buffer) {
@@ -121,7 +139,7 @@ Contents Magnitudes(Contents contents) {
 std::vector<float> Execute(const Primitive& primitive, const Contents& contents,
                            const threading::Team& team, bool* tail_is_zero) {
   const AlignedBuffer src = Pack(primitive.Desc(kArgSrc), contents.src, 0);
-  const AlignedBuffer weights = Pack(primitive.Desc(kArgWeights), contents.weights, 0);
+  const AlignedBuffer weights = PackWeights(primitive.Desc(kArgWeights), contents.weights);
   AlignedBuffer bias;
   const AlignedBuffer dst =
       Pack(primitive.Desc(kArgDst), contents.dst, std::numeric_limits<float>::quiet_NaN());

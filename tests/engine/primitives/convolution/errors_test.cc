@@ -108,8 +108,12 @@ std::vector<BadCase> BadCases() {
          d->src = Any({2, 8, 5, 6}, DataType::kU8);
        },
        kUnimplemented, "u8"},
-      {"Winograd", [](ConvolutionDesc* d) { d->algorithm = ConvolutionAlgorithm::kWinograd; },
-       kUnimplemented, "Winograd"},
+      {"Winograd with groups",
+       [](ConvolutionDesc* d) {
+         d->algorithm = ConvolutionAlgorithm::kWinograd;
+         d->weights = Any({1, 8, 8, 3, 3});
+       },
+       kUnimplemented, "Winograd was asked for"},
       {"backward", [](ConvolutionDesc* d) { d->prop_kind = PropKind::kBackwardData; },
        kUnimplemented, "forward"},
   };

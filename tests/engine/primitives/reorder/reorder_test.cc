@@ -277,6 +277,57 @@ TEST(ReorderTest, WhatCannotBeIsRefusedAtCreation) {
               StatusIs(absl::StatusCode::kUnimplemented, "one sum"));
 }
 
+TEST(ReorderTest, WinogradWeightsAreTransformedAndPaddedWithZeros) {
+  constexpr int64_t kOutputs = 37, kInputs = 5;  // two panels of 16 x 2, the second of one block
+  const Dims dims = {kOutputs, kInputs, 3, 3};
+  for (int tile : {2, 4}) {
+    const WinogradLayout layout{.tile = tile, .lanes = 16, .panel_blocks = 2};
+    const MemoryDesc dst_desc = *MemoryDesc::CreateWinograd(dims, layout);
+    const int last = layout.points() - 1;
+    // At the points 0 and infinity a filter is its first tap, scaled, and its last.
+    const double at_zero = tile == 2 ? 1 : 1 / (0.390625 * 2.25) / (0.390625 * 2.25);
+    std::vector<float> first;
+    for (const char* tag : {"oihw", "hwio", "OIhw16i16o"}) {
+      const MemoryDesc src_desc = Make(dims, tag);
+      std::vector<float> src(src_desc.SizeBytes() / sizeof(float));
+      Dims index(4, 0);
+      for (int64_t i = 0; i < src_desc.ElementCount(); ++i) {
+        src[src_desc.Offset(index)] = static_cast<float>(i + 1);
+        for (int d = 3; d >= 0 && ++index[d] == dims[d]; --d) index[d] = 0;
+      }
+      std::vector<float> dst(dst_desc.SizeBytes() / sizeof(float), kNan);
+      const auto primitive = CreateReorder({src_desc, dst_desc}, {}, {});
+      ASSERT_THAT(primitive, IsOk());
+      EXPECT_EQ((*primitive)->name(), "reorder/winograd_weights");
+      ExecuteArgs args;
+      args.Set(kArgSrc, src.data()).Set(kArgDst, dst.data());
+      ASSERT_THAT((*primitive)->Execute(args, threading::Team::Serial()), IsOk());
+      for (int64_t o = 0; o < 48; ++o) {
+        for (int64_t i = 0; i < 16; ++i) {
+          const int64_t panel = o / 32, width = panel == 0 ? 32 : 16;
+          const auto at = [&](int point) {
+            return dst[layout.MatrixOffset(kOutputs, kInputs, panel, point) + i * width + o % 32];
+          };
+          const bool real = o < kOutputs && i < kInputs;
+          const double tap = real ? (o * kInputs + i) * 9 + 1 : 0;
+          EXPECT_FLOAT_EQ(at(0), tap * at_zero);
+          EXPECT_FLOAT_EQ(at(last), real ? tap + 8 : 0);
+        }
+      }
+      if (first.empty()) first = dst;
+      EXPECT_EQ(dst, first) << tag;
+    }
+  }
+}
+
+TEST(ReorderTest, NobodyReadsWinogradWeights) {
+  const MemoryDesc winograd = *MemoryDesc::CreateWinograd({16, 16, 3, 3}, {4, 16, 2});
+  EXPECT_THAT(CreateReorder({winograd, Make({16, 16, 3, 3}, "oihw")}, {}, {}),
+              StatusIs(absl::StatusCode::kUnimplemented, "Winograd"));
+  EXPECT_THAT(CreateReorder({winograd, winograd}, {}, {}),
+              StatusIs(absl::StatusCode::kUnimplemented, "Winograd"));
+}
+
 TEST(ReorderTest, ManyThreadsGiveTheSameBytes) {
   threading::Arena arena(4);
   const threading::Team team(&arena);

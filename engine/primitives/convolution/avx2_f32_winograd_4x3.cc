@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The row of Winograd's F(4x4, 3x3) over 16 registers of 8 lanes.
+#include "engine/primitives/convolution/implementations.h"
+#include "engine/primitives/convolution/winograd_convolution.h"
+
+namespace tilewire::convolution {
+namespace {
+
+constexpr int kTile = 4;
+constexpr RegisterFile kRegisters = {.lanes = 8, .vectors = 16};
+
+}  // namespace
+
+absl::StatusOr<ConvolutionDesc> ResolveAvx2F32Winograd4x3(const ConvolutionDesc& desc,
+                                                          const Attributes& attributes) {
+  return ResolveWinograd(desc, attributes, kTile, kRegisters);
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32Winograd4x3(const ConvolutionDesc& desc,
+                                                                    const Attributes& attributes,
+                                                                    absl::string_view name) {
+  return CreateWinograd(desc, attributes, name, kTile, kRegisters);
+}
+
+}  // namespace tilewire::convolution

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/convolution/winograd_convolution.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/primitives/convolution/direct_layouts.h"
+#include "engine/primitives/convolution/requirements.h"
+#include "engine/primitives/convolution/winograd_driver.h"
+#include "engine/primitives/convolution/winograd_plan.h"
+#include "engine/primitives/creation.h"
+
+namespace tilewire::convolution {
+namespace {
+
+// Immutable.
+class WinogradConvolution final : public Primitive {
+ public:
+  WinogradConvolution(PrimitiveInfo info, const ConvolutionDesc& desc, WinogradDriver driver)
+      : Primitive(std::move(info)),
+        driver_(std::move(driver)),
+        src_offset_(desc.src.offset0()),
+        bias_offset_(desc.bias.offset0()),
+        dst_offset_(desc.dst.offset0()),
+        has_bias_(!desc.bias.IsZero()) {}
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte* scratchpad,
+           const threading::Team& team) const override {
+    driver_.Run(args.Get<const float>(kArgSrc) + src_offset_, args.Get<const float>(kArgWeights),
+                has_bias_ ? args.Get<const float>(kArgBias) + bias_offset_ : nullptr,
+                args.Get<float>(kArgDst) + dst_offset_, reinterpret_cast<float*>(scratchpad), team);
+  }
+
+  const WinogradDriver driver_;
+  const int64_t src_offset_, bias_offset_, dst_offset_;
+  const bool has_bias_;
+};
+
+absl::Status RequireShape(const ConvolutionDesc& desc) {
+  const Geometry geometry = GeometryOf(desc);
+  const Spatial ones = {1, 1, 1};
+  if (desc.src.rank() != 4 || geometry.kernel != Spatial{1, 3, 3}) {
+    return absl::UnimplementedError("is for kernels of 3x3");
+  }
+  if (geometry.grouped_weights) return absl::UnimplementedError("takes no groups");
+  if (geometry.stride != ones) return absl::UnimplementedError("is for stride 1");
+  if (geometry.tap_step != ones) return absl::UnimplementedError("takes no dilation");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ConvolutionDesc> ResolveWinograd(const ConvolutionDesc& desc,
+                                                const Attributes& attributes, int tile,
+                                                const RegisterFile& registers) {
+  if (desc.algorithm == ConvolutionAlgorithm::kDirect) {
+    return absl::UnimplementedError("is a Winograd convolution, direct was asked for");
+  }
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.dst, desc.bias));
+  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
+  ABSL_RETURN_IF_ERROR(RequireShape(desc));
+  const Geometry geometry = GeometryOf(desc);
+  if (desc.algorithm == ConvolutionAlgorithm::kAuto) {
+    ABSL_RETURN_IF_ERROR(RequireFastest(geometry, tile, registers));
+  }
+  ConvolutionDesc resolved = desc;
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed,
+                        MemoryDesc::CreateWinograd(
+                            desc.weights.dims(), PlanWinograd(geometry, tile, registers).weights));
+  if (desc.weights.IsAny()) resolved.weights = packed;
+  if (!(resolved.weights == packed)) {
+    return absl::UnimplementedError(
+        absl::StrCat("does not take weights as ", desc.weights.ToString()));
+  }
+  ABSL_RETURN_IF_ERROR(ResolveActivations(registers.lanes, SrcLayouts::kBlocked, &resolved));
+  if (resolved.src.stride(3) != registers.lanes) {
+    return absl::UnimplementedError("pixels of src are not neighbours");
+  }
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateWinograd(const ConvolutionDesc& desc,
+                                                          const Attributes& attributes,
+                                                          absl::string_view name, int tile,
+                                                          const RegisterFile& registers) {
+  WinogradProblem problem;
+  problem.geometry = GeometryOf(desc);
+  problem.registers = registers;
+  problem.plan = PlanWinograd(problem.geometry, tile, registers);
+  problem.src = StridesOf(desc.src, registers.lanes, problem.geometry.ic);
+  problem.dst = StridesOf(desc.dst, registers.lanes, problem.geometry.oc);
+  problem.has_bias = !desc.bias.IsZero();
+  problem.post_ops = attributes.post_ops;
+  PrimitiveInfo info = InfoOf(desc, attributes, name);
+  ABSL_ASSIGN_OR_RETURN(WinogradDriver driver, WinogradDriver::Create(name, problem));
+  info.code_bytes = driver.code_bytes();
+  info.scratchpad_bytes = driver.scratchpad_bytes();
+  return std::make_unique<WinogradConvolution>(std::move(info), desc, std::move(driver));
+}
+
+}  // namespace tilewire::convolution

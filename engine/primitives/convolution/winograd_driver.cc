@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/convolution/winograd_driver.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+#include "engine/cpu/cores.h"
+
+namespace tilewire::convolution {
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+constexpr int kMaxSide = 6;
+constexpr int kMaxLanes = 16;
+
+// Every displacement and increment in the generated code is a part of one of these spans.
+absl::Status CheckDisplacements(const WinogradProblem& problem) {
+  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max() / kFloat;
+  const WinogradPlan& plan = problem.plan;
+  const std::optional<int64_t> row = CheckedMul(plan.tile(), problem.dst.spatial[1]);
+  const std::optional<int64_t> column = CheckedMul(plan.tile(), problem.dst.spatial[2]);
+  for (const std::optional<int64_t>& span :
+       {row, column, std::optional(problem.dst.block), std::optional(plan.VElements()),
+        std::optional(plan.MElements())}) {
+    if (!span || *span > kLargest)
+      return absl::UnimplementedError("strides exceed 32-bit displacements");
+  }
+  return absl::OkStatus();
+}
+
+// What of [first, first + side) lies inside [0, size), counted from `first`.
+TapRange Inside(int64_t first, int64_t side, int64_t size) {
+  const int64_t begin = std::clamp<int64_t>(-first, 0, side);
+  return {begin, std::clamp<int64_t>(size - first, begin, side)};
+}
+
+// Calls body(piece, slot) for every piece, with no slot in use twice at a time: whoever comes for a
+// slot takes pieces until none is left. What a piece computes depends on nobody.
+template <typename Body>
+void ForEachInSlots(int64_t pieces, int64_t slots, const threading::Team& team, const Body& body) {
+  std::atomic<int64_t> next{0};
+  team.ParallelFor(slots, [&](int64_t slot) {
+    for (int64_t i = next.fetch_add(1); i < pieces; i = next.fetch_add(1)) body(i, slot);
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<WinogradDriver> WinogradDriver::Create(absl::string_view name,
+                                                      const WinogradProblem& problem) {
+  ABSL_RETURN_IF_ERROR(CheckDisplacements(problem));
+  WinogradDriver driver(problem);
+  ABSL_RETURN_IF_ERROR(driver.Generate(name));
+  return driver;
+}
+
+WinogradDriver::WinogradDriver(const WinogradProblem& problem) : problem_(problem) {
+  const WinogradPlan& plan = problem.plan;
+  const int64_t pieces = plan.shared ? plan.panels : plan.Blocks(problem.geometry.batch);
+  slots_ = std::min<int64_t>(pieces, cpu::GrantedCores());
+}
+
+template <typename Function>
+Function WinogradDriver::Keep(std::unique_ptr<const jit::Generator> generator) {
+  generators_.push_back(std::move(generator));
+  return generators_.back()->entry<Function>();
+}
+
+absl::Status WinogradDriver::Generate(absl::string_view name) {
+  const WinogradPlan& plan = problem_.plan;
+  const int lanes = problem_.registers.lanes;
+  ABSL_ASSIGN_OR_RETURN(auto input,
+                        GenerateWinogradInput(absl::StrCat(name, ".input"),
+                                              {.lanes = lanes,
+                                               .tile = plan.tile(),
+                                               .point_bytes = plan.VPoint() * kFloat,
+                                               .block_bytes = plan.group_tiles * lanes * kFloat}));
+  input_ = Keep<WinogradInputFunction>(std::move(input));
+  WinogradGemmConfig config{.lanes = lanes,
+                            .vector_registers = problem_.registers.vectors,
+                            .tiles = static_cast<int>(plan.group_tiles),
+                            .blocks = plan.weights.panel_blocks,
+                            .input_blocks = plan.input_blocks,
+                            .groups = plan.block_groups};
+  ABSL_ASSIGN_OR_RETURN(auto multiply, GenerateWinogradGemm(absl::StrCat(name, ".gemm"), config));
+  multiply_ = multiply_last_ = Keep<WinogradGemmFunction>(std::move(multiply));
+  const int64_t last_blocks = plan.weights.BlocksOfPanel(problem_.geometry.oc, plan.panels - 1);
+  if (last_blocks != config.blocks) {
+    config.blocks = static_cast<int>(last_blocks);
+    ABSL_ASSIGN_OR_RETURN(auto multiply_last,
+                          GenerateWinogradGemm(absl::StrCat(name, ".gemm"), config));
+    multiply_last_ = Keep<WinogradGemmFunction>(std::move(multiply_last));
+  }
+  ABSL_RETURN_IF_ERROR(GenerateOutputs(name, /*tail_lanes=*/0, &output_));
+  const int tail_lanes = static_cast<int>(problem_.geometry.oc % lanes);
+  output_tail_ = output_;
+  return tail_lanes == 0 ? absl::OkStatus() : GenerateOutputs(name, tail_lanes, &output_tail_);
+}
+
+absl::Status WinogradDriver::GenerateOutputs(absl::string_view name, int tail_lanes,
+                                             OutputFunctions* functions) {
+  const WinogradPlan& plan = problem_.plan;
+  const int lanes = problem_.registers.lanes;
+  const int last_rows = static_cast<int>((problem_.geometry.out[1] - 1) % plan.tile() + 1);
+  const int last_columns = static_cast<int>((problem_.geometry.out[2] - 1) % plan.tile() + 1);
+  for (const bool cut_rows : {false, true}) {
+    for (const bool cut_columns : {false, true}) {
+      WinogradOutputConfig config{.lanes = lanes,
+                                  .tile = plan.tile(),
+                                  .point_bytes = plan.MPoint() * kFloat,
+                                  .block_bytes = plan.group_tiles * lanes * kFloat,
+                                  .rows = cut_rows ? last_rows : plan.tile(),
+                                  .columns = cut_columns ? last_columns : plan.tile(),
+                                  .dst_row_bytes = problem_.dst.spatial[1] * kFloat,
+                                  .dst_pixel_bytes = problem_.dst.spatial[2] * kFloat,
+                                  .dst_block_bytes = problem_.dst.block * kFloat,
+                                  .bias = problem_.has_bias,
+                                  .tail_lanes = tail_lanes,
+                                  .post_ops = problem_.post_ops};
+      WinogradOutputFunction& function = functions->by_cut[cut_rows][cut_columns];
+      ABSL_ASSIGN_OR_RETURN(auto output,
+                            GenerateWinogradOutput(absl::StrCat(name, ".output"), config));
+      function = Keep<WinogradOutputFunction>(std::move(output));
+    }
+  }
+  return absl::OkStatus();
+}
+
+int64_t WinogradDriver::scratchpad_bytes() const {
+  const WinogradPlan& plan = problem_.plan;
+  return ((plan.shared ? 1 : slots_) * plan.VElements() + slots_ * plan.MElements()) * kFloat;
+}
+
+int64_t WinogradDriver::code_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& generator : generators_) bytes += generator->code_bytes();
+  return bytes;
+}
+
+void WinogradDriver::Run(const float* src, const float* weights, const float* bias, float* dst,
+                         float* scratchpad, const threading::Team& team) const {
+  const Operands operands = {src, weights, bias, dst};
+  const WinogradPlan& plan = problem_.plan;
+  const int64_t blocks = plan.Blocks(problem_.geometry.batch);
+  if (plan.shared) {
+    for (int64_t i = 0; i < blocks; ++i) RunShared(operands, BlockAt(i, scratchpad), team);
+    return;
+  }
+  ForEachInSlots(blocks, slots_, team, [&](int64_t i, int64_t slot) {
+    RunAlone(operands, BlockAt(i, scratchpad + slot * (plan.VElements() + plan.MElements())));
+  });
+}
+
+WinogradDriver::Block WinogradDriver::BlockAt(int64_t index, float* v) const {
+  const WinogradPlan& plan = problem_.plan;
+  Block block;
+  block.first = index * plan.BlockTiles();
+  block.count =
+      std::min(plan.BlockTiles(), problem_.geometry.batch * plan.ImageTiles() - block.first);
+  block.groups = DivUp(block.count, plan.group_tiles);
+  block.v = v;
+  return block;
+}
+
+WinogradDriver::TilePosition WinogradDriver::PositionOf(int64_t tile) const {
+  const WinogradPlan& plan = problem_.plan;
+  const int64_t in_image = tile % plan.ImageTiles();
+  return {tile / plan.ImageTiles(), in_image / plan.tile_columns * plan.tile(),
+          in_image % plan.tile_columns * plan.tile()};
+}
+
+// Divisions would be felt where there are few channels.
+void WinogradDriver::Advance(TilePosition* position) const {
+  const WinogradPlan& plan = problem_.plan;
+  position->column += plan.tile();
+  if (position->column < plan.tile_columns * plan.tile()) return;
+  position->column = 0;
+  position->row += plan.tile();
+  if (position->row < plan.tile_rows * plan.tile()) return;
+  position->row = 0;
+  ++position->image;
+}
+
+void WinogradDriver::RunAlone(const Operands& operands, const Block& block) const {
+  for (int64_t group = 0; group < block.groups; ++group) TransformInputs(operands, block, group);
+  float* m = block.v + problem_.plan.VElements();
+  for (int64_t panel = 0; panel < problem_.plan.panels; ++panel) {
+    RunPanel(operands, block, panel, m);
+  }
+}
+
+void WinogradDriver::RunShared(const Operands& operands, const Block& block,
+                               const threading::Team& team) const {
+  const WinogradPlan& plan = problem_.plan;
+  float* m = block.v + plan.VElements();
+  team.ParallelFor(block.groups, [&](int64_t i) { TransformInputs(operands, block, i); });
+  ForEachInSlots(plan.panels, slots_, team, [&](int64_t panel, int64_t slot) {
+    RunPanel(operands, block, panel, m + slot * plan.MElements());
+  });
+}
+
+void WinogradDriver::RunPanel(const Operands& operands, const Block& block, int64_t panel,
+                              float* m) const {
+  for (int64_t point = 0; point < problem_.plan.points(); ++point) {
+    Multiply(operands, block, panel, point, m + point * problem_.plan.MPoint());
+  }
+  for (int64_t group = 0; group < block.groups; ++group) {
+    TransformOutputs(operands, block, panel, group, m);
+  }
+}
+
+void WinogradDriver::TransformInputs(const Operands& operands, const Block& block,
+                                     int64_t group) const {
+  const WinogradPlan& plan = problem_.plan;
+  const int64_t first = group * plan.group_tiles;
+  const int64_t end = std::min(first + plan.group_tiles, block.count);
+  float* v = block.v + group * plan.VGroup();
+  TilePosition position = PositionOf(block.first + first);
+  for (int64_t tile = first; tile < end; ++tile, Advance(&position)) {
+    TransformInput(operands.src + position.image * problem_.src.image, position, v);
+    v += problem_.registers.lanes;
+  }
+}
+
+// A patch that reaches beyond the image is copied, block after block, to where zeros surround it.
+void WinogradDriver::TransformInput(const float* src, const TilePosition& position,
+                                    float* v) const {
+  const Geometry& geometry = problem_.geometry;
+  const int64_t side = problem_.plan.side(), lanes = problem_.registers.lanes;
+  const int64_t row_stride = problem_.src.spatial[1];
+  const int64_t first_row = position.row - geometry.pad[1];
+  const int64_t first_column = position.column - geometry.pad[2];
+  const TapRange rows = Inside(first_row, side, geometry.in[1]);
+  const TapRange columns = Inside(first_column, side, geometry.in[2]);
+  const float* from =
+      src + (first_row + rows.begin) * row_stride + (first_column + columns.begin) * lanes;
+  if (rows.end - rows.begin == side && columns.end - columns.begin == side) {
+    const WinogradInputArgs args = {from, v, row_stride * kFloat, problem_.src.block * kFloat,
+                                    problem_.plan.input_blocks};
+    return input_(&args);
+  }
+  alignas(64) float patch[kMaxSide * kMaxSide * kMaxLanes] = {};
+  for (int64_t block = 0; block < problem_.plan.input_blocks; ++block) {
+    for (int64_t row = rows.begin; row < rows.end; ++row) {
+      std::memcpy(patch + (row * side + columns.begin) * lanes,
+                  from + (row - rows.begin) * row_stride,
+                  (columns.end - columns.begin) * lanes * kFloat);
+    }
+    const WinogradInputArgs args = {patch, v, side * lanes * kFloat, 0, 1};
+    input_(&args);
+    from += problem_.src.block;
+    v += problem_.plan.group_tiles * lanes;
+  }
+}
+
+void WinogradDriver::Multiply(const Operands& operands, const Block& block, int64_t panel,
+                              int64_t point, float* m) const {
+  const WinogradPlan& plan = problem_.plan;
+  const Geometry& geometry = problem_.geometry;
+  const WinogradGemmArgs args = {
+      block.v + point * plan.VPoint(),
+      operands.weights + plan.weights.MatrixOffset(geometry.oc, geometry.ic, panel, point), m,
+      block.groups};
+  (panel == plan.panels - 1 ? multiply_last_ : multiply_)(&args);
+}
+
+void WinogradDriver::TransformOutputs(const Operands& operands, const Block& block, int64_t panel,
+                                      int64_t group, const float* m) const {
+  const WinogradPlan& plan = problem_.plan;
+  const Geometry& geometry = problem_.geometry;
+  const int64_t lanes = problem_.registers.lanes;
+  const int64_t blocks = plan.weights.BlocksOfPanel(geometry.oc, panel);
+  const int64_t first_block = panel * plan.weights.panel_blocks;
+  const bool has_tail = geometry.oc % lanes != 0 && panel == plan.panels - 1;
+  const int64_t first = group * plan.group_tiles;
+  const int64_t end = std::min(first + plan.group_tiles, block.count);
+  m += group * blocks * plan.group_tiles * lanes;
+  TilePosition position = PositionOf(block.first + first);
+  for (int64_t tile = first; tile < end; ++tile, m += lanes, Advance(&position)) {
+    const bool cut_rows = position.row + plan.tile() > geometry.out[1];
+    const bool cut_columns = position.column + plan.tile() > geometry.out[2];
+    WinogradOutputArgs args;
+    args.m = m;
+    args.dst = operands.dst + position.image * problem_.dst.image +
+               first_block * problem_.dst.block + position.row * problem_.dst.spatial[1] +
+               position.column * problem_.dst.spatial[2];
+    args.bias = operands.bias == nullptr ? nullptr : operands.bias + first_block * lanes;
+    args.blocks = blocks - has_tail;
+    if (args.blocks > 0) output_.by_cut[cut_rows][cut_columns](&args);
+    if (!has_tail) continue;
+    args.m += args.blocks * plan.group_tiles * lanes;
+    args.dst += args.blocks * problem_.dst.block;
+    if (args.bias != nullptr) args.bias += args.blocks * lanes;
+    args.blocks = 1;
+    output_tail_.by_cut[cut_rows][cut_columns](&args);
+  }
+}
+
+}  // namespace tilewire::convolution

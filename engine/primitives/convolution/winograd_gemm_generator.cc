@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/convolution/winograd_gemm_generator.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+#include "engine/primitives/accumulator_epilogue.h"
+
+namespace tilewire::convolution {
+namespace {
+
+// The first group reads weights from the second cache: they are asked for this far ahead.
+constexpr int kNearBytes = 1024;
+constexpr int kLineBytes = 64;
+
+class WinogradGemmGenerator final : public jit::Generator {
+ public:
+  WinogradGemmGenerator(absl::string_view name, const WinogradGemmConfig& config)
+      : Generator(name), config_(config), lanes_(config.lanes) {}
+
+ private:
+  // rdi holds the arguments.
+  const Xbyak::Reg64 v_ = rsi, u_ = rdx;       // of the current input block
+  const Xbyak::Reg64 m_ = rcx, first_u_ = r8;  // of the current group; of all groups
+  const Xbyak::Reg64 groups_left_ = r9, blocks_left_ = r10;
+  const Xbyak::Reg64 ahead_ = r11;  // of the next matrix, what is asked for next
+
+  Xbyak::Xmm Sum(int block, int tile) const {
+    return VectorRegister(lanes_, block * config_.tiles + tile);
+  }
+  Xbyak::Xmm Weights(int block) const {
+    return VectorRegister(lanes_, config_.blocks * config_.tiles + block);
+  }
+  Xbyak::Xmm Broadcast(int tile) const {
+    const int first = config_.blocks * (config_.tiles + 1);
+    return VectorRegister(lanes_, first + tile % std::max(1, config_.vector_registers - first));
+  }
+  bool EmbedsBroadcasts() const { return lanes_ == 16 && config_.blocks == 1; }
+  int VectorBytes() const { return lanes_ * 4; }
+  int64_t MatrixBytes() const {
+    return config_.input_blocks * lanes_ * config_.blocks * VectorBytes();
+  }
+  int GroupBlockBytes() const { return config_.tiles * VectorBytes(); }
+  // v_ points this far behind the block's first element, so that more displacements fit one byte.
+  int VBias() const { return lanes_ == 16 ? 512 : 128; }
+
+  void Emit() override {
+    Preamble();
+    mov(v_, qword[rdi + offsetof(WinogradGemmArgs, v)]);
+    mov(first_u_, qword[rdi + offsetof(WinogradGemmArgs, u)]);
+    mov(m_, qword[rdi + offsetof(WinogradGemmArgs, m)]);
+    mov(groups_left_, qword[rdi + offsetof(WinogradGemmArgs, groups)]);
+    add(v_, VBias());
+    lea(ahead_, ptr[first_u_ + static_cast<int>(MatrixBytes())]);
+    Xbyak::Label group;
+    L(group);
+    ReduceGroup();
+    StoreGroup();
+    dec(groups_left_);
+    jnz(group, T_NEAR);
+    Postamble();
+  }
+
+  void ReduceGroup() {
+    for (int i = 0; i < config_.blocks * config_.tiles; ++i) {
+      const Xbyak::Xmm sum = VectorRegister(lanes_, i);
+      if (lanes_ == 16) {
+        vpxord(sum, sum, sum);
+      } else {
+        vxorps(sum, sum, sum);
+      }
+    }
+    mov(u_, first_u_);
+    mov(blocks_left_, config_.input_blocks);
+    Xbyak::Label block;
+    L(block);
+    for (int channel = 0; channel < lanes_; ++channel) ReduceChannel(channel);
+    add(v_, GroupBlockBytes());
+    add(u_, lanes_ * config_.blocks * VectorBytes());
+    add(ahead_, AheadBytes());
+    dec(blocks_left_);
+    jnz(block, T_NEAR);
+  }
+
+  void ReduceChannel(int channel) {
+    for (int block = 0; block < config_.blocks; ++block) {
+      vmovups(Weights(block), ptr[u_ + (channel * config_.blocks + block) * VectorBytes()]);
+      prefetcht0(ptr[u_ + (channel * config_.blocks + block) * VectorBytes() + kNearBytes]);
+    }
+    PrefetchNextMatrix(channel);
+    for (int tile = 0; tile < config_.tiles; ++tile) {
+      const int offset = tile * VectorBytes() + channel * 4 - VBias();
+      if (EmbedsBroadcasts()) {
+        vfmadd231ps(Sum(0, tile), Weights(0), ptr_b[v_ + offset]);
+        continue;
+      }
+      const Xbyak::Xmm broadcast = Broadcast(tile);
+      vbroadcastss(broadcast, ptr[v_ + offset]);
+      for (int block = 0; block < config_.blocks; ++block) {
+        vfmadd231ps(Sum(block, tile), Weights(block), broadcast);
+      }
+    }
+  }
+
+  // The next matrix comes from beyond the second cache: its lines are asked for while all groups of
+  // this one are computed, at an even pace.
+  void PrefetchNextMatrix(int channel) {
+    const int lines = AheadBytes() / kLineBytes;
+    for (int line = channel * lines / lanes_; line < (channel + 1) * lines / lanes_; ++line) {
+      prefetcht1(ptr[ahead_ + line * kLineBytes]);
+    }
+  }
+
+  // Of the next matrix, for one input block of one group.
+  int AheadBytes() const {
+    const int64_t lines = lanes_ * config_.blocks * VectorBytes() / kLineBytes;
+    return static_cast<int>(DivUp(lines, config_.groups)) * kLineBytes;
+  }
+
+  void StoreGroup() {
+    for (int i = 0; i < config_.blocks * config_.tiles; ++i) {
+      vmovups(ptr[m_ + i * VectorBytes()], VectorRegister(lanes_, i));
+    }
+    add(m_, config_.blocks * GroupBlockBytes());
+  }
+
+  const WinogradGemmConfig config_;
+  const int lanes_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateWinogradGemm(
+    absl::string_view name, const WinogradGemmConfig& config) {
+  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<const jit::Generator> generator,
+                        jit::Compile<WinogradGemmGenerator>(name, config));
+  return generator;
+}
+
+}  // namespace tilewire::convolution

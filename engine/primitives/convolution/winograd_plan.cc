@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/convolution/winograd_plan.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace tilewire::convolution {
+namespace {
+
+constexpr int kPanelBlocks = 2;             // 14 x 2 products in 32 registers, 6 x 2 in 16
+constexpr int64_t kAloneTiles = 28;         // enough for one fetch of the weights
+constexpr int64_t kAloneBytes = 544 << 10;  // of V, in a second cache of 1 MB
+constexpr int64_t kSharedTiles = 112;
+constexpr int64_t kSharedBytes = 32 << 20;  // of V
+
+// Cycles, fitted to measurements on a Cascade Lake core whose weights come from memory, as those of
+// a whole model do.
+constexpr double kDirectShareOfPeak = 0.92, kProductShareOfPeak = 0.94;
+constexpr double kDirectWeightsByte = 0.18, kWinogradWeightsByte = 0.22;
+constexpr double kTile = 200;  // beside its blocks of channels
+// Of one block of channels of one tile, input or output.
+constexpr double TransformCycles(int tile) { return tile == 2 ? 110 : 210; }
+// Weights that are 1.8 or 4 times as large have to be worth their memory and their packing.
+constexpr double kWorthwhile = 1.1;
+
+double DirectCycles(const Geometry& geometry, const RegisterFile& registers) {
+  const double weights = 9.0 * geometry.ic * RoundUp(geometry.oc, registers.lanes);
+  const double products = weights * geometry.out[1] * geometry.out[2];
+  return products / (2 * registers.lanes) / kDirectShareOfPeak +
+         weights * sizeof(float) * kDirectWeightsByte;
+}
+
+double WinogradCycles(const Geometry& geometry, int tile, const RegisterFile& registers) {
+  const double tiles = 1.0 * DivUp(geometry.out[1], tile) * DivUp(geometry.out[2], tile);
+  const double blocks =
+      1.0 * DivUp(geometry.ic, registers.lanes) + DivUp(geometry.oc, registers.lanes);
+  const double weights = 1.0 * (tile + 2) * (tile + 2) * RoundUp(geometry.ic, registers.lanes) *
+                         RoundUp(geometry.oc, registers.lanes);
+  return tiles * weights / (2 * registers.lanes) / kProductShareOfPeak +
+         tiles * (kTile + blocks * TransformCycles(tile)) +
+         weights * sizeof(float) * kWinogradWeightsByte;
+}
+
+}  // namespace
+
+WinogradPlan PlanWinograd(const Geometry& geometry, int tile, const RegisterFile& registers) {
+  WinogradPlan plan;
+  plan.weights.tile = tile;
+  plan.weights.lanes = registers.lanes;
+  plan.tile_rows = DivUp(geometry.out[1], tile);
+  plan.tile_columns = DivUp(geometry.out[2], tile);
+  plan.input_blocks = DivUp(geometry.ic, registers.lanes);
+  plan.output_blocks = DivUp(geometry.oc, registers.lanes);
+  const int panel_blocks = static_cast<int>(std::min<int64_t>(kPanelBlocks, plan.output_blocks));
+  plan.weights.panel_blocks = panel_blocks;
+  plan.panels = plan.weights.Panels(geometry.oc);
+  const int64_t tile_bytes = plan.points() * plan.input_blocks * registers.lanes * sizeof(float);
+  plan.shared = kAloneTiles * tile_bytes > kAloneBytes;
+  const int64_t largest_group = (registers.vectors - panel_blocks - 1) / panel_blocks;
+  const int64_t wanted = plan.shared
+                             ? std::clamp(kSharedBytes / tile_bytes, largest_group, kSharedTiles)
+                             : kAloneTiles;
+  const int64_t tiles = geometry.batch * plan.ImageTiles();
+  const int64_t block_tiles = DivUp(tiles, DivUp(tiles, wanted));
+  plan.block_groups = DivUp(block_tiles, largest_group);
+  plan.group_tiles = DivUp(block_tiles, plan.block_groups);
+  return plan;
+}
+
+absl::Status RequireFastest(const Geometry& geometry, int tile, const RegisterFile& registers) {
+  const double mine = WinogradCycles(geometry, tile, registers);
+  const double direct = DirectCycles(geometry, registers);
+  if (mine * kWorthwhile > direct) {
+    return absl::UnimplementedError(absl::StrCat("is estimated at ", static_cast<int64_t>(mine),
+                                                 " cycles an image, the direct convolution at ",
+                                                 static_cast<int64_t>(direct)));
+  }
+  const int other_tile = 6 - tile;
+  const double other = WinogradCycles(geometry, other_tile, registers);
+  if (other < mine) {
+    return absl::UnimplementedError(
+        absl::StrCat("is estimated at ", static_cast<int64_t>(mine), " cycles an image, F(",
+                     other_tile, "x", other_tile, ", 3x3) at ", static_cast<int64_t>(other)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tilewire::convolution

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The Winograd rows: accuracy against double precision, post-ops, borders, threads and batches, and
+// where they are chosen.
+#include <algorithm>
+#include <cmath>
+#include <ostream>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+#include "tests/engine/primitives/convolution/convolution_case.h"
+#include "tests/support/status_matchers.h"
+
+namespace tilewire::test {
+namespace {
+
+using ::testing::TestWithParam;
+using ::testing::ValuesIn;
+using threading::Team;
+
+struct Row {
+  absl::string_view name;
+  cpu::Isa isa;
+};
+void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
+
+std::vector<Row> WinogradRows() {
+  std::vector<Row> rows;
+  for (const Implementation<ConvolutionDesc>& row : ConvolutionImplementations()) {
+    if (absl::StrContains(row.name, "winograd")) rows.push_back({row.name, row.isa});
+  }
+  return rows;
+}
+
+ConvolutionCase Shape(const char* why, int64_t ic, int64_t oc, Dims in, Dims left = {1, 1},
+                      Dims right = {}) {
+  return {.why = why,
+          .ic = ic,
+          .oc = oc,
+          .in = in,
+          .kernel = {3, 3},
+          .left = left,
+          .right = right.empty() ? left : right};
+}
+
+std::vector<ConvolutionCase> Shapes() {
+  std::vector<ConvolutionCase> shapes = {
+      Shape("one output", 1, 1, {3, 3}, {0, 0}),
+      Shape("whole tiles and blocks", 32, 32, {8, 8}),
+      Shape("tails of channels", 17, 33, {8, 8}),
+      Shape("an odd number of output blocks", 16, 80, {9, 10}),
+      Shape("output channels below a block", 24, 5, {7, 7}),
+      Shape("one row and column more than tiles", 16, 16, {9, 13}),
+      Shape("one row and column less than tiles", 16, 16, {7, 11}),
+      Shape("two more", 16, 16, {10, 6}),
+      Shape("no padding", 16, 32, {12, 9}, {0, 0}),
+      Shape("padding of 2: outputs that read one pixel", 16, 16, {6, 9}, {2, 2}),
+      Shape("asymmetric padding", 20, 24, {8, 9}, {0, 2}, {1, 0}),
+      Shape("padding behind only", 16, 16, {8, 8}, {0, 0}, {2, 1}),
+      Shape("a tile of padding only", 16, 16, {3, 3}, {7, 5}),
+      Shape("smaller than a tile", 40, 16, {2, 1}),
+      Shape("many blocks of tiles", 16, 16, {45, 38}),
+      Shape("inputs of a block are shared by threads", 520, 48, {9, 10}),
+      Shape("several shared blocks", 320, 17, {44, 41}),
+  };
+  shapes.push_back(Shape("batch: a block of tiles holds several images", 20, 20, {6, 7}));
+  shapes.back().batch = 5;
+  shapes.push_back(Shape("no bias", 24, 24, {8, 8}));
+  shapes.back().bias = false;
+  return shapes;
+}
+
+Attributes AttributesOf(const std::vector<PostOp>& chain,
+                        ScratchpadMode mode = ScratchpadMode::kUser) {
+  Attributes attributes;
+  attributes.scratchpad_mode = mode;
+  for (const PostOp& entry : chain) EXPECT_TRUE(attributes.post_ops.Append(entry).ok());
+  return attributes;
+}
+
+// One image's channel is a plane of `size`; one output in double precision.
+double ExactSum(const ConvolutionCase& shape, const Contents& contents, int64_t n, int64_t o,
+                int64_t y, int64_t x) {
+  const int64_t height = shape.in[0], width = shape.in[1];
+  double sum = shape.bias ? contents.bias[o] : 0;
+  for (int64_t i = 0; i < shape.ic; ++i) {
+    const float* src = &contents.src[(n * shape.ic + i) * height * width];
+    const float* weights = &contents.weights[(o * shape.ic + i) * 9];
+    for (int64_t tap = 0; tap < 9; ++tap) {
+      const int64_t row = y + tap / 3 - shape.left[0], column = x + tap % 3 - shape.left[1];
+      if (row < 0 || row >= height || column < 0 || column >= width) continue;
+      sum += static_cast<double>(src[row * width + column]) * weights[tap];
+    }
+  }
+  return sum;
+}
+
+double Applied(const std::vector<PostOp>& chain, double value, float before) {
+  for (const PostOp& entry : chain) {
+    if (const auto* sum = std::get_if<SumPostOp>(&entry)) {
+      value += static_cast<double>(sum->scale) * before;
+    } else {
+      const auto& eltwise = std::get<EltwisePostOp>(entry);
+      value = eltwise.scale * jit::EltwiseScalar(eltwise.op, static_cast<float>(value));
+    }
+  }
+  return value;
+}
+
+std::vector<double> Exact(const ConvolutionCase& shape, const Contents& contents,
+                          const std::vector<PostOp>& chain) {
+  const Dims dst = shape.DstDims();
+  std::vector<double> values;
+  for (int64_t n = 0; n < dst[0]; ++n) {
+    for (int64_t o = 0; o < dst[1]; ++o) {
+      for (int64_t pixel = 0; pixel < dst[2] * dst[3]; ++pixel) {
+        const double sum = ExactSum(shape, contents, n, o, pixel / dst[3], pixel % dst[3]);
+        values.push_back(Applied(chain, sum, contents.dst[values.size()]));
+      }
+    }
+  }
+  return values;
+}
+
+double RelativeL2(const std::vector<float>& result, const std::vector<double>& exact) {
+  double error = 0, norm = 0;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    error += (result[i] - exact[i]) * (result[i] - exact[i]);
+    norm += exact[i] * exact[i];
+  }
+  return std::sqrt(error / norm);
+}
+
+class WinogradTest : public TestWithParam<Row> {
+ protected:
+  void SetUp() override {
+    if (!cpu::Supports(GetParam().isa))
+      GTEST_SKIP() << "the CPU lacks " << cpu::IsaName(GetParam().isa);
+  }
+
+  std::shared_ptr<const Primitive> Create(const ConvolutionCase& shape,
+                                          const Attributes& attributes) {
+    ConvolutionDesc desc = DescOf(shape);
+    desc.algorithm = ConvolutionAlgorithm::kWinograd;
+    auto primitive = CreateConvolution(desc, attributes, {.only = GetParam().name});
+    EXPECT_THAT(primitive, testing::IsOk()) << shape.why;
+    return primitive.ok() ? *primitive : nullptr;
+  }
+
+  // The bar that the library promises where it chooses Winograd itself.
+  void ExpectAccurate(const ConvolutionCase& shape, const std::vector<PostOp>& chain) {
+    SCOPED_TRACE(shape.why);
+    const Contents contents = RandomContents(shape);
+    const auto user = Create(shape, AttributesOf(chain));
+    const auto library = Create(shape, AttributesOf(chain, ScratchpadMode::kLibrary));
+    ASSERT_TRUE(user != nullptr && library != nullptr);
+    EXPECT_GT(user->ScratchpadDesc().SizeBytes(), 0);
+    EXPECT_EQ(user->ScratchpadDesc().SizeBytes(), library->MemoryConsumptionBytes());
+    bool tail_is_zero = false;
+    const std::vector<float> result = Execute(*user, contents, Team::Serial(), &tail_is_zero);
+    EXPECT_TRUE(tail_is_zero);
+    EXPECT_EQ(result, Execute(*library, contents, Team::Serial()));
+    const std::vector<double> exact = Exact(shape, contents, chain);
+    ASSERT_EQ(result.size(), exact.size());
+    EXPECT_LE(RelativeL2(result, exact), 1e-5);
+  }
+};
+
+TEST_P(WinogradTest, IsAccurateOnEveryShape) {
+  for (const ConvolutionCase& shape : Shapes()) ExpectAccurate(shape, {});
+}
+
+TEST_P(WinogradTest, AppliesPostOpsInOrder) {
+  const EltwisePostOp relu{};
+  const EltwisePostOp logistic{.op = {.algorithm = EltwiseAlgorithm::kLogistic}};
+  const EltwisePostOp scaled{.op = {.algorithm = EltwiseAlgorithm::kElu, .alpha = 0.5f},
+                             .scale = 2};
+  const std::vector<std::vector<PostOp>> chains = {
+      {relu},
+      {SumPostOp{}},
+      {SumPostOp{.scale = 0.5f}, relu},
+      {relu, SumPostOp{.scale = -2}},
+      {relu, SumPostOp{}, relu},
+      {logistic},
+      {scaled},
+      {SumPostOp{}, EltwisePostOp{.op = {.algorithm = EltwiseAlgorithm::kAbs}}, relu, SumPostOp{}},
+  };
+  for (const std::vector<PostOp>& chain : chains) {
+    SCOPED_TRACE(AttributesOf(chain).post_ops.ToString());
+    ExpectAccurate(Shape("tails of all kinds", 20, 40, {6, 17}), chain);
+  }
+}
+
+TEST_P(WinogradTest, ThreadsAndBatchDoNotChangeABit) {
+  threading::Arena arena(3);
+  for (ConvolutionCase shape : Shapes()) {
+    SCOPED_TRACE(shape.why);
+    shape.batch = 3;
+    const Contents contents = RandomContents(shape);
+    const std::vector<float> result =
+        Execute(*Create(shape, AttributesOf({})), contents, Team::Serial());
+    EXPECT_EQ(result, Execute(*Create(shape, AttributesOf({})), contents, Team(&arena)));
+    shape.batch = 1;
+    Contents first = contents;
+    first.src.resize(contents.src.size() / 3);
+    first.dst.resize(contents.dst.size() / 3);
+    EXPECT_EQ(std::vector<float>(result.begin(), result.begin() + first.dst.size()),
+              Execute(*Create(shape, AttributesOf({})), first, Team(&arena)));
+  }
+}
+
+TEST_P(WinogradTest, WeightsHaveOneLayoutForEveryBatch) {
+  for (ConvolutionCase shape : Shapes()) {
+    SCOPED_TRACE(shape.why);
+    const auto few = Create(shape, AttributesOf({}));
+    shape.batch = 32;
+    EXPECT_EQ(few->Desc(kArgWeights), Create(shape, AttributesOf({}))->Desc(kArgWeights));
+    EXPECT_EQ(few->Desc(kArgWeights).format_kind(), FormatKind::kWinograd);
+  }
+}
+
+TEST_P(WinogradTest, RefusesWhatItCannotDo) {
+  const auto status = [this](const ConvolutionCase& shape) {
+    ConvolutionDesc desc = DescOf(shape);
+    desc.algorithm = ConvolutionAlgorithm::kWinograd;
+    return CreateConvolution(desc, {}, {.only = GetParam().name}).status();
+  };
+  ConvolutionCase shape = Shape("", 16, 16, {8, 8});
+  EXPECT_THAT(status(shape), testing::IsOk());
+  shape.strides = {2, 2};
+  EXPECT_TRUE(absl::StrContains(status(shape).message(), "is for stride 1"));
+  shape.strides = {};
+  shape.dilations = {1, 1};
+  EXPECT_TRUE(absl::StrContains(status(shape).message(), "takes no dilation"));
+  shape.dilations = {};
+  shape.kernel = {5, 5};
+  EXPECT_TRUE(absl::StrContains(status(shape).message(), "is for kernels of 3x3"));
+  shape.kernel = {3, 3};
+  shape.groups = 2;
+  EXPECT_TRUE(absl::StrContains(status(shape).message(), "takes no groups"));
+}
+
+INSTANTIATE_TEST_SUITE_P(AllRows, WinogradTest, ValuesIn(WinogradRows()), [](const auto& row) {
+  std::string name(row.param.name);
+  std::replace(name.begin(), name.end(), '/', '_');
+  return name;
+});
+
+// 1 and 1/2 are exact: where F(2,3) errs on integers, it has a wrong constant.
+TEST(Winograd2x3Test, IsExactOnIntegers) {
+  for (const Row& row : WinogradRows()) {
+    if (!absl::EndsWith(row.name, "2x3") || !cpu::Supports(row.isa)) continue;
+    const ConvolutionCase shape = Shape("", 20, 40, {9, 12});
+    ConvolutionDesc desc = DescOf(shape);
+    desc.algorithm = ConvolutionAlgorithm::kWinograd;
+    const auto primitive = CreateConvolution(desc, AttributesOf({}), {.only = row.name});
+    ASSERT_THAT(primitive, testing::IsOk());
+    const Contents contents = IntegerContents(shape);
+    const std::vector<double> exact = Exact(shape, contents, {});
+    EXPECT_EQ(Execute(**primitive, contents, Team::Serial()),
+              std::vector<float>(exact.begin(), exact.end()));
+  }
+}
+
+struct Choice {
+  const char* model;
+  int64_t ic, oc, size;
+  const char* expected;
+};
+
+TEST(WinogradChoiceTest, IsTheCostModelsForTheLayersOfKnownModels) {
+  if (!cpu::Supports(cpu::Isa::kAvx512)) GTEST_SKIP() << "the CPU lacks avx512";
+  static constexpr Choice kChoices[] = {
+      {"VGG-16", 3, 64, 224, "first_layer"},       {"VGG-16", 64, 64, 224, "winograd_4x3"},
+      {"VGG-16", 64, 128, 112, "winograd_4x3"},    {"VGG-16", 128, 128, 112, "winograd_4x3"},
+      {"VGG-16", 128, 256, 56, "winograd_4x3"},    {"VGG-16", 256, 256, 56, "winograd_4x3"},
+      {"VGG-16", 256, 512, 28, "winograd_4x3"},    {"VGG-16", 512, 512, 28, "winograd_4x3"},
+      {"VGG-16", 512, 512, 14, "winograd_2x3"},    {"ResNet-50", 64, 64, 56, "winograd_4x3"},
+      {"ResNet-50", 128, 128, 28, "winograd_4x3"}, {"ResNet-50", 256, 256, 14, "winograd_2x3"},
+      {"ResNet-50", 512, 512, 7, "direct"},        {"GoogLeNet", 64, 192, 56, "winograd_4x3"},
+      {"GoogLeNet", 96, 128, 28, "winograd_4x3"},  {"GoogLeNet", 128, 192, 28, "winograd_4x3"},
+      {"GoogLeNet", 96, 208, 14, "winograd_2x3"},  {"GoogLeNet", 112, 224, 14, "winograd_2x3"},
+      {"GoogLeNet", 128, 256, 14, "winograd_2x3"}, {"GoogLeNet", 144, 288, 14, "winograd_2x3"},
+      {"GoogLeNet", 160, 320, 14, "winograd_2x3"}, {"GoogLeNet", 160, 320, 7, "direct"},
+      {"GoogLeNet", 192, 384, 7, "direct"},        {"GoogLeNet", 16, 32, 28, "winograd_4x3"},
+  };
+  for (const Choice& choice : kChoices) {
+    SCOPED_TRACE(choice.model);
+    for (int64_t batch : {1, 8}) {
+      ConvolutionCase shape = Shape("", choice.ic, choice.oc, {choice.size, choice.size});
+      shape.batch = batch;
+      const auto primitive = CreateConvolution(DescOf(shape), AttributesOf({}), {});
+      ASSERT_THAT(primitive, testing::IsOk());
+      EXPECT_EQ(std::string((*primitive)->name()),
+                std::string("convolution/avx512_f32_") + choice.expected)
+          << choice.ic << " to " << choice.oc << " channels of " << choice.size << " squared";
+    }
+  }
+}
+
+TEST(WinogradChoiceTest, DirectForbidsIt) {
+  ConvolutionDesc desc = DescOf(Shape("", 64, 64, {56, 56}));
+  desc.algorithm = ConvolutionAlgorithm::kDirect;
+  const auto primitive = CreateConvolution(desc, {}, {});
+  ASSERT_THAT(primitive, testing::IsOk());
+  EXPECT_FALSE(absl::StrContains((*primitive)->name(), "winograd"));
+}
+
+}  // namespace
+}  // namespace tilewire::test
