@@ -198,6 +198,8 @@ absl::Status MemoryDesc::CheckSize() const {
     const std::optional<int64_t> reach = CheckedMul(std::max<int64_t>(0, blocks - 1), strides_[d]);
     end = reach ? CheckedAdd(*end, *reach) : std::nullopt;
   }
+  // The compensation takes less than four bytes an element, and three to its boundary.
+  if (end && HasCompensation()) end = CheckedMul(*end, 8);
   if (!end || !CheckedMul(*end, SizeOf(data_type_))) {
     return Invalid(
         "shape", dims_,
@@ -207,7 +209,7 @@ absl::Status MemoryDesc::CheckSize() const {
 }
 
 absl::StatusOr<MemoryDesc> MemoryDesc::SubMemory(const Dims& dims, const Dims& offsets) const {
-  if (format_kind_ != FormatKind::kBlocked) {
+  if (format_kind_ != FormatKind::kBlocked || extra_.flags != 0) {
     return absl::InvalidArgumentError(absl::StrCat(ToString(), " has no layout to take a part of"));
   }
   if (dims.size() != dims_.size() || offsets.size() != dims_.size()) {
@@ -243,7 +245,7 @@ absl::StatusOr<MemoryDesc> MemoryDesc::WithDataType(DataType type) const {
     return absl::InvalidArgumentError("Winograd's layout is of f32");
   }
   ABSL_RETURN_IF_ERROR(CheckDims(dims_, type));
-  MemoryDesc desc = *this;
+  MemoryDesc desc = WithoutExtra();
   desc.data_type_ = type;
   ABSL_RETURN_IF_ERROR(desc.CheckSize());
   return desc;
@@ -265,13 +267,33 @@ absl::StatusOr<MemoryDesc> MemoryDesc::Permuted(absl::Span<const int> order) con
     }
     inverse[order[i]] = static_cast<int>(i);
   }
-  MemoryDesc desc = *this;
+  MemoryDesc desc = WithoutExtra();
   for (int i = 0; i < rank(); ++i) {
     desc.dims_[i] = dims_[order[i]];
     desc.padded_dims_[i] = padded_dims_[order[i]];
     if (!strides_.empty()) desc.strides_[i] = strides_[order[i]];
   }
   for (InnerBlock& block : desc.inner_blocks_) block.dim = inverse[block.dim];
+  return desc;
+}
+
+absl::StatusOr<MemoryDesc> MemoryDesc::WithCompensation(int mask) const {
+  if (format_kind_ != FormatKind::kBlocked || data_type_ != DataType::kS8 || extra_.flags != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(ToString(), " cannot carry compensation"));
+  }
+  if (mask < 0 || mask >> rank() != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "compensation mask ", mask, " names a dimension that ", ToString(), " has not"));
+  }
+  MemoryDesc desc = *this;
+  desc.extra_ = {MemoryExtra::kCompensationConvS8S8, mask};
+  ABSL_RETURN_IF_ERROR(desc.CheckSize());
+  return desc;
+}
+
+MemoryDesc MemoryDesc::WithoutExtra() const {
+  MemoryDesc desc = *this;
+  desc.extra_ = {};
   return desc;
 }
 
@@ -340,7 +362,20 @@ int64_t MemoryDesc::SizeBytes() const {
     return winograd_.Elements(dims_[0], dims_[1]) * SizeOf(data_type_);
   }
   if (format_kind_ != FormatKind::kBlocked || ElementCount() == 0) return 0;
+  if (HasCompensation()) return CompensationOffsetBytes() + CompensationCount() * 4;
   return (offset0_ + SpanElements(*this)) * SizeOf(data_type_);
+}
+
+int64_t MemoryDesc::CompensationOffsetBytes() const {
+  return RoundUp((offset0_ + SpanElements(*this)) * SizeOf(data_type_), 4);
+}
+
+int64_t MemoryDesc::CompensationCount() const {
+  int64_t count = HasCompensation() ? 1 : 0;
+  for (int d = 0; d < rank(); ++d) {
+    if (extra_.compensation_mask >> d & 1) count *= padded_dims_[d];
+  }
+  return count;
 }
 
 int64_t MemoryDesc::Offset(absl::Span<const int64_t> index) const {
@@ -371,6 +406,7 @@ std::string MemoryDesc::ToString() const {
     }
   }
   if (offset0_ != 0) absl::StrAppend(&text, ":offset", offset0_);
+  if (HasCompensation()) absl::StrAppend(&text, ":compensation", extra_.compensation_mask);
   return text;
 }
 
@@ -381,6 +417,7 @@ void MemoryDesc::AppendKey(std::string* key) const {
   append(static_cast<int64_t>(format_kind_) | static_cast<int64_t>(data_type_) << 8 |
          int64_t{rank()} << 16 | static_cast<int64_t>(inner_blocks_.size()) << 24);
   append(offset0_);
+  append(static_cast<int64_t>(extra_.flags) | int64_t{extra_.compensation_mask} << 32);
   // padded_dims_ follows from the rest.
   for (int64_t dim : dims_) append(dim);
   for (int64_t stride : strides_) append(stride);

@@ -11,6 +11,8 @@
 // the padded tail holds zeros before and after every primitive. `SizeBytes()` is the only way to
 // learn a size.
 //
+// s8 weights may carry their compensation behind the elements: see MemoryExtra.
+//
 // Immutable value type; compares by meaning of every field.
 // Source: seeds, "Understanding Memory Formats"; ROWS.md A03-A07.
 #ifndef ENGINE_MEMORY_MEMORY_DESC_H_
@@ -43,6 +45,22 @@ struct InnerBlock {
 };
 using InnerBlocks = absl::InlinedVector<InnerBlock, 4>;
 
+// What lies behind the elements (ROWS.md A06). A reorder to a descriptor with compensation writes,
+// on the next 4-byte boundary, one s32 for each index of the (padded) dimensions whose bit is set
+// in `compensation_mask`, row-major:
+//
+//   -128 * (sum of the weights with this index)
+//
+// It undoes the 128 that convolutions and inner products on VNNI add to every element of an s8
+// source. MKL-DNN's other flag, scale_adjust, has no use here: without VNNI products are formed of
+// 16-bit factors and never saturate.
+struct MemoryExtra {
+  static constexpr uint32_t kCompensationConvS8S8 = 1;
+  uint32_t flags = 0;
+  int compensation_mask = 0;
+  bool operator==(const MemoryExtra&) const = default;
+};
+
 class MemoryDesc {
  public:
   // The zero descriptor: rank 0, size 0.
@@ -71,6 +89,10 @@ class MemoryDesc {
   absl::StatusOr<MemoryDesc> WithDataType(DataType type) const;
   // Logical dimension i of the result is dimension order[i] of this one; no byte moves.
   absl::StatusOr<MemoryDesc> Permuted(absl::Span<const int> order) const;
+  // kInvalidArgument  not s8 in a blocked layout, a mask of other dimensions, or there is
+  // compensation already
+  absl::StatusOr<MemoryDesc> WithCompensation(int mask) const;
+  MemoryDesc WithoutExtra() const;
 
   int rank() const { return static_cast<int>(dims_.size()); }
   const Dims& dims() const { return dims_; }
@@ -83,6 +105,8 @@ class MemoryDesc {
   DataType data_type() const { return data_type_; }
   FormatKind format_kind() const { return format_kind_; }
   const WinogradLayout& winograd() const { return winograd_; }  // of FormatKind::kWinograd
+  const MemoryExtra& extra() const { return extra_; }
+  bool HasCompensation() const { return extra_.flags & MemoryExtra::kCompensationConvS8S8; }
 
   bool IsZero() const { return format_kind_ == FormatKind::kUndef; }
   bool IsAny() const { return format_kind_ == FormatKind::kAny; }
@@ -102,9 +126,12 @@ class MemoryDesc {
 
   int64_t ElementCount() const;        // of the logical tensor
   int64_t PaddedElementCount() const;  // of the padded tensor
-  // From the start of the buffer to the end of the last element, padding and offset0 included; 0 if
-  // no element.
+  // From the start of the buffer to the end of the last element (and of the compensation), padding
+  // and offset0 included; 0 if no element.
   int64_t SizeBytes() const;
+  // From the start of the buffer to the first s32 of the compensation, and how many there are.
+  int64_t CompensationOffsetBytes() const;
+  int64_t CompensationCount() const;
   // Element offset of a logical (or padded) index, offset0 included.
   int64_t Offset(absl::Span<const int64_t> index) const;
 
@@ -128,6 +155,7 @@ class MemoryDesc {
   DataType data_type_ = DataType::kUndef;
   FormatKind format_kind_ = FormatKind::kUndef;
   WinogradLayout winograd_;
+  MemoryExtra extra_;
 };
 
 }  // namespace tilewire

@@ -8,6 +8,8 @@
 namespace tilewire {
 namespace {
 
+const Xbyak::Opmask kMask(1), kTail(2);
+
 cpu::Isa IsaOf(int lanes) { return lanes == 16 ? cpu::Isa::kAvx512 : cpu::Isa::kAvx2; }
 
 }  // namespace
@@ -23,9 +25,18 @@ int AccumulatorEpilogue::ScratchCount(int lanes, const PostOps& post_ops) {
   return count;
 }
 
+int AccumulatorEpilogue::IntegerScratchCount(int lanes, const PostOps& post_ops) {
+  return std::max(VectorConversion::kScratchCount, ScratchCount(lanes, post_ops));
+}
+
 AccumulatorEpilogue::AccumulatorEpilogue(Xbyak::CodeGenerator* generator,
                                          const EpilogueConfig& config, const Registers& registers)
-    : g_(generator), config_(config), registers_(registers) {
+    : g_(generator),
+      config_(config),
+      registers_(registers),
+      conversion_(
+          generator, config.lanes, config.tail_lanes,
+          {.spare = registers.spare, .scratch = registers.scratch, .tail = kTail, .mask = kMask}) {
   for (const PostOp& entry : config_.post_ops.entries()) {
     const auto* eltwise = std::get_if<EltwisePostOp>(&entry);
     emitters_.push_back(eltwise == nullptr
@@ -37,15 +48,15 @@ AccumulatorEpilogue::AccumulatorEpilogue(Xbyak::CodeGenerator* generator,
   }
 }
 
-Xbyak::Address AccumulatorEpilogue::Dst(int block, int pixel) const {
+Xbyak::RegExp AccumulatorEpilogue::Dst(int block, int pixel) const {
   const int64_t offset = block * config_.dst_block_bytes + pixel * config_.dst_pixel_bytes;
-  return g_->ptr[registers_.dst + static_cast<int>(offset)];
+  return registers_.dst + static_cast<int>(offset);
 }
 
 void AccumulatorEpilogue::LoadSums() {
   for (int block = 0; block < config_.blocks; ++block) {
     for (int pixel = 0; pixel < config_.pixels; ++pixel) {
-      g_->vmovups(Accumulator(block, pixel), Dst(block, pixel));
+      g_->vmovups(Accumulator(block, pixel), g_->ptr[Dst(block, pixel)]);
     }
   }
 }
@@ -53,14 +64,48 @@ void AccumulatorEpilogue::LoadSums() {
 void AccumulatorEpilogue::AddScaledDst(float scale) {
   const Xbyak::Xmm factor = VectorRegister(config_.lanes, registers_.scratch[0]);
   if (scale != 1.0f) BroadcastConstant(factor, scale);
+  if (IsPartial(config_.blocks - 1)) conversion_.LoadTailMask();
   for (int block = 0; block < config_.blocks; ++block) {
     for (int pixel = 0; pixel < config_.pixels; ++pixel) {
       const Xbyak::Xmm sum = Accumulator(block, pixel);
+      const bool in_memory = config_.dst_type == DataType::kF32 && !IsPartial(block);
+      const Xbyak::Xmm loaded =
+          VectorRegister(config_.lanes, registers_.scratch[in_memory ? 0 : 1]);
+      if (!in_memory)
+        conversion_.Load(config_.dst_type, loaded, Dst(block, pixel), IsPartial(block));
+      const Xbyak::Address memory = g_->ptr[Dst(block, pixel)];
+      const Xbyak::Operand& before =
+          in_memory ? static_cast<const Xbyak::Operand&>(memory) : loaded;
       if (scale == 1.0f) {
-        g_->vaddps(sum, sum, Dst(block, pixel));
+        g_->vaddps(sum, sum, before);
       } else {
-        g_->vfmadd231ps(sum, factor, Dst(block, pixel));
+        g_->vfmadd231ps(sum, factor, before);
       }
+    }
+  }
+}
+
+void AccumulatorEpilogue::ConvertSums() {
+  const Xbyak::Xmm compensation = VectorRegister(config_.lanes, registers_.scratch[0]);
+  for (int block = 0; block < config_.blocks; ++block) {
+    if (config_.compensation) {
+      g_->vmovups(compensation, g_->ptr[registers_.compensation + block * config_.lanes * 4]);
+    }
+    for (int pixel = 0; pixel < config_.pixels; ++pixel) {
+      const Xbyak::Xmm sum = Accumulator(block, pixel);
+      if (config_.compensation) g_->vpaddd(sum, sum, compensation);
+      g_->vcvtdq2ps(sum, sum);
+    }
+  }
+}
+
+void AccumulatorEpilogue::Scale() {
+  if (!config_.scales) return;
+  const Xbyak::Xmm scale = VectorRegister(config_.lanes, registers_.scratch[0]);
+  for (int block = 0; block < config_.blocks; ++block) {
+    g_->vmovups(scale, g_->ptr[registers_.scales + block * config_.lanes * 4]);
+    for (int pixel = 0; pixel < config_.pixels; ++pixel) {
+      g_->vmulps(Accumulator(block, pixel), Accumulator(block, pixel), scale);
     }
   }
 }
@@ -78,19 +123,17 @@ void AccumulatorEpilogue::AddBias() {
 
 // The bias is as long as the real channels are: the last block is read under a mask.
 void AccumulatorEpilogue::LoadBias(const Xbyak::Xmm& to, int block) {
-  const Xbyak::Address from = g_->ptr[registers_.bias + block * config_.lanes * 4];
-  const bool masked = config_.tail_lanes != 0 && block == config_.blocks - 1;
-  if (!masked) {
-    g_->vmovups(to, from);
-  } else if (config_.lanes == 16) {
-    const Xbyak::Opmask mask(2);
-    g_->mov(registers_.spare.cvt32(), (1u << config_.tail_lanes) - 1);
-    g_->kmovw(mask, registers_.spare.cvt32());
-    g_->vmovups(to | mask | Xbyak::util::T_z, from);
-  } else {
-    g_->vmovups(to, g_->ptr[g_->rip + tail_mask_]);
-    g_->vmaskmovps(to, to, from);
-  }
+  if (HasTail(block)) conversion_.LoadTailMask();
+  conversion_.Load(config_.bias_type, to, registers_.bias + block * config_.lanes * 4,
+                   HasTail(block));
+}
+
+bool AccumulatorEpilogue::IsAbsorbed(int entry) const {
+  const absl::Span<const PostOp> entries = config_.post_ops.entries();
+  const auto* op = std::get_if<EltwisePostOp>(&entries[entry]);
+  return config_.dst_type == DataType::kU8 && entry == static_cast<int>(entries.size()) - 1 &&
+         op != nullptr && op->op.algorithm == EltwiseAlgorithm::kRelu && op->op.alpha == 0 &&
+         op->scale == 1;
 }
 
 void AccumulatorEpilogue::ApplyPostOps(bool skip_sum) {
@@ -98,7 +141,7 @@ void AccumulatorEpilogue::ApplyPostOps(bool skip_sum) {
   for (int i = 0; i < static_cast<int>(entries.size()); ++i) {
     if (const auto* sum = std::get_if<SumPostOp>(&entries[i])) {
       if (i > 0 || !skip_sum) AddScaledDst(sum->scale);
-    } else {
+    } else if (!IsAbsorbed(i)) {
       ApplyEltwise(std::get<EltwisePostOp>(entries[i]), emitters_[i].get());
     }
   }
@@ -118,42 +161,55 @@ void AccumulatorEpilogue::ApplyEltwise(const EltwisePostOp& op, jit::EltwiseEmit
 }
 
 void AccumulatorEpilogue::BroadcastConstant(const Xbyak::Xmm& to, float value) {
-  const Xbyak::Xmm low = VectorRegister(8, to.getIdx() & 15);
-  g_->mov(registers_.spare.cvt32(), std::bit_cast<uint32_t>(value));
-  if (config_.lanes == 16) {
-    g_->vpbroadcastd(Xbyak::Zmm(to.getIdx()), registers_.spare.cvt32());
-  } else {
-    g_->vmovd(Xbyak::Xmm(low.getIdx()), registers_.spare.cvt32());
-    g_->vbroadcastss(to, Xbyak::Xmm(low.getIdx()));
-  }
+  conversion_.Broadcast(to, std::bit_cast<uint32_t>(value));
 }
 
 // Padded weights are zeros, but zero times infinity is not, and a post-op need not keep zero.
 void AccumulatorEpilogue::ZeroTail() {
-  if (config_.tail_lanes == 0) return;
+  if (config_.tail_lanes == 0 || config_.packed_channels) return;
   for (int pixel = 0; pixel < config_.pixels; ++pixel) {
-    const Xbyak::Xmm sum = Accumulator(config_.blocks - 1, pixel);
-    g_->vandps(sum, sum, g_->ptr[g_->rip + tail_mask_]);
+    conversion_.ZeroTail(Accumulator(config_.blocks - 1, pixel));
   }
 }
 
+// Four blocks whose bytes lie side by side.
+bool AccumulatorEpilogue::StoresFour() const {
+  const bool bytes = SizeOf(config_.dst_type) == 1;
+  return bytes && config_.lanes == 16 && config_.blocks == 4 && config_.dst_block_bytes == 16 &&
+         !IsPartial(3);
+}
+
 void AccumulatorEpilogue::Store() {
+  if (IsPartial(config_.blocks - 1)) conversion_.LoadTailMask();
+  conversion_.BeginStores(config_.dst_type);
+  for (int pixel = 0; StoresFour() && pixel < config_.pixels; ++pixel) {
+    const Xbyak::Xmm values[4] = {Accumulator(0, pixel), Accumulator(1, pixel),
+                                  Accumulator(2, pixel), Accumulator(3, pixel)};
+    conversion_.StoreFour(config_.dst_type, values, Dst(0, pixel));
+  }
+  if (StoresFour()) return;
   for (int block = 0; block < config_.blocks; ++block) {
     for (int pixel = 0; pixel < config_.pixels; ++pixel) {
-      g_->vmovups(Dst(block, pixel), Accumulator(block, pixel));
+      conversion_.Store(config_.dst_type, Accumulator(block, pixel), Dst(block, pixel),
+                        IsPartial(block));
     }
   }
+}
+
+void AccumulatorEpilogue::FinishIntegers() {
+  ConvertSums();
+  AddBias();
+  Scale();
+  ApplyPostOps(/*skip_sum=*/false);
+  ZeroTail();
+  Store();
 }
 
 void AccumulatorEpilogue::EmitTables() {
   for (const auto& emitter : emitters_) {
     if (emitter != nullptr) emitter->EmitTable();
   }
-  if (config_.tail_lanes == 0) return;
-  g_->align(64);
-  g_->L(tail_mask_);
-  for (int lane = 0; lane < config_.lanes; ++lane)
-    g_->dd(lane < config_.tail_lanes ? 0xFFFFFFFFu : 0u);
+  conversion_.EmitTable();
 }
 
 }  // namespace tilewire

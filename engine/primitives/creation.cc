@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/creation.h"
 
+#include <cmath>
+#include <initializer_list>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 
 namespace tilewire {
 
@@ -38,6 +41,54 @@ absl::Status RequireType(DataType type, absl::Span<const MemoryDesc* const> tens
                                                  DataTypeName(tensor->data_type())));
   }
   return absl::OkStatus();
+}
+
+absl::Status RequireIntegerTypes(const MemoryDesc& src, const MemoryDesc& weights,
+                                 const MemoryDesc& bias, const MemoryDesc& dst) {
+  using enum DataType;
+  const auto require = [](absl::string_view name, const MemoryDesc& desc,
+                          std::initializer_list<DataType> allowed) -> absl::Status {
+    for (DataType type : allowed) {
+      if (desc.data_type() == type) return absl::OkStatus();
+    }
+    return absl::UnimplementedError(
+        absl::StrCat("does not take ", name, " of ", DataTypeName(desc.data_type()), " here"));
+  };
+  ABSL_RETURN_IF_ERROR(require("src", src, {kU8, kS8}));
+  ABSL_RETURN_IF_ERROR(require("weights", weights, {kS8}));
+  if (!bias.IsZero()) ABSL_RETURN_IF_ERROR(require("bias", bias, {kF32, kS32}));
+  return require("dst", dst, {kU8, kS8, kS32, kF32});
+}
+
+absl::Status CheckOutputScales(absl::string_view name, const MemoryDesc& dst,
+                               const OutputScales& scales) {
+  if (scales.mask < 0 || scales.mask >> dst.rank() != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": scale mask ", scales.mask,
+                                                   " names a dimension that ", dst.ToString(),
+                                                   " has not"));
+  }
+  int64_t count = 1;
+  for (int d = 0; d < dst.rank(); ++d) {
+    if (scales.mask >> d & 1) count *= dst.dim(d);
+  }
+  if (static_cast<int64_t>(scales.scales.size()) != count) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, ": ", scales.scales.size(), " output scales where the mask asks for ", count));
+  }
+  for (float scale : scales.scales) {
+    if (!std::isfinite(scale))
+      return absl::InvalidArgumentError(absl::StrCat(name, ": an output scale is not finite"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckChannelScales(absl::string_view name, const MemoryDesc& dst,
+                                const OutputScales& scales) {
+  ABSL_RETURN_IF_ERROR(CheckOutputScales(name, dst, scales));
+  if (scales.mask == 0 || scales.mask == 2) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat(name, ": scale mask ", scales.mask,
+                   " is neither 0 (one scale) nor 2 (one an output channel)"));
 }
 
 absl::Status RequireNoPostOps(const Attributes& attributes) {

@@ -30,6 +30,21 @@ absl::Status RequireF32(const Tensors&... tensors) {
   return RequireType(DataType::kF32, {&tensors...});
 }
 
+// Of a convolution or inner product: u8 or s8 src, s8 weights, no, f32 or s32 bias, u8, s8, s32 or
+// f32 dst. kUnimplemented  other types; the message names the first
+absl::Status RequireIntegerTypes(const MemoryDesc& src, const MemoryDesc& weights,
+                                 const MemoryDesc& bias, const MemoryDesc& dst);
+
+// kInvalidArgument  a mask of dimensions that dst has not, another count than the mask asks for, a
+// number that is not
+//                   finite
+absl::Status CheckOutputScales(absl::string_view name, const MemoryDesc& dst,
+                               const OutputScales& scales);
+// kInvalidArgument, and kUnimplemented  scales that vary along another dimension than the output
+// channel
+absl::Status CheckChannelScales(absl::string_view name, const MemoryDesc& dst,
+                                const OutputScales& scales);
+
 // kUnimplemented  post-ops or output scales; output scales; a pass that is not forward
 absl::Status RequireNoPostOps(const Attributes& attributes);
 absl::Status RequireNoOutputScales(const Attributes& attributes);

@@ -35,6 +35,11 @@ std::vector<OpDesc> Reorders(DataType type) {
         probes.push_back(ReorderDesc{Tagged(dims, type, from_tag), Tagged(dims, to, to_tag)});
       }
     }
+    if (to == DataType::kS8) {
+      const MemoryDesc packed =
+          Tagged({32, 32, 3, 3}, to, "OIhw4i16o4i").WithCompensation(1).value();
+      probes.push_back(ReorderDesc{Tagged(packed.dims(), type, "oihw"), packed});
+    }
     for (absl::string_view tag : {"OIhw16i16o", "OIhw8i8o"}) {
       const Dims dims = {32, 32, 3, 3};
       probes.push_back(ReorderDesc{Tagged(dims, type, "oihw"), Tagged(dims, to, tag)});

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/scalar_epilogue.h"
 
+#include <cmath>
 #include <variant>
+
+#include "engine/primitives/element_conversion.h"
 
 namespace tilewire {
 
@@ -10,10 +13,19 @@ float ApplyPostOps(const PostOps& post_ops, float value, float before) {
     if (const auto* eltwise = std::get_if<EltwisePostOp>(&entry)) {
       value = eltwise->scale * jit::EltwiseScalar(eltwise->op, value);
     } else {
-      value += std::get<SumPostOp>(entry).scale * before;
+      value = std::fma(std::get<SumPostOp>(entry).scale, before, value);
     }
   }
   return value;
+}
+
+void ScalarEpilogue::Store(float sum, int64_t channel, const void* bias, int64_t bias_index,
+                           void* dst, int64_t dst_index) const {
+  float value = sum;
+  if (bias_type != DataType::kUndef) value += LoadElement(bias_type, bias, bias_index);
+  value *= attributes.output_scales.scales[attributes.output_scales.mask == 0 ? 0 : channel];
+  const float before = attributes.post_ops.HasSum() ? LoadElement(dst_type, dst, dst_index) : 0;
+  StoreElement(dst_type, ApplyPostOps(attributes.post_ops, value, before), dst, dst_index);
 }
 
 }  // namespace tilewire

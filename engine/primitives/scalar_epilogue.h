@@ -5,12 +5,28 @@
 #ifndef ENGINE_PRIMITIVES_SCALAR_EPILOGUE_H_
 #define ENGINE_PRIMITIVES_SCALAR_EPILOGUE_H_
 
+#include <cstdint>
+
+#include "engine/memory/data_type.h"
 #include "engine/primitives/attributes.h"
 
 namespace tilewire {
 
-// The chain applied to `value`; `before` is what the destination held.
+// The chain applied to `value`; `before` is what the destination held. A sum is one multiply-add,
+// rounded once.
 float ApplyPostOps(const PostOps& post_ops, float value, float before);
+
+// From the sum of a convolution or inner product to the element of dst, in the order of
+// attributes.h.
+struct ScalarEpilogue {
+  Attributes attributes;
+  DataType bias_type = DataType::kUndef;  // kUndef: no bias
+  DataType dst_type = DataType::kF32;
+
+  // Of output channel `channel`; the last index is that of the element.
+  void Store(float sum, int64_t channel, const void* bias, int64_t bias_index, void* dst,
+             int64_t dst_index) const;
+};
 
 }  // namespace tilewire
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// f32 convolutions with bias and relu, ours against oneDNN's, one thread, each in the layouts it
-// chose. The two alternate (A B A B ...), so that what disturbs the machine disturbs both; a
-// shape's figure is the median over pairs of (their time / our time): above 1 we are faster. The
-// share of peak is against a loop of FMAs run in between.
+// Convolutions with bias and relu, f32 or u8 x s8 to u8, ours against oneDNN's, one thread, each in
+// the layouts it chose. The two alternate (A B A B ...), so that what disturbs the machine disturbs
+// both; a shape's figure is the median over pairs of (their time / our time): above 1 we are
+// faster. The share of peak is against a loop of FMAs run in between; VNNI multiplies four times as
+// much.
 //
 //   bazel run //tests/bench:convolution_bench -- --shapes $PWD/tests/bench/resnet50_convs.txt
 #include <omp.h>
@@ -12,6 +13,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,16 +31,18 @@
 namespace tilewire::bench {
 namespace {
 
-ConvolutionDesc DescOf(const Shape& s) {
+ConvolutionDesc DescOf(const Shape& s, Arithmetic arithmetic) {
+  const bool f32 = arithmetic == Arithmetic::kF32;
+  const DataType activation = f32 ? DataType::kF32 : DataType::kU8,
+                 weight = f32 ? DataType::kF32 : DataType::kS8;
   ConvolutionDesc desc;
-  desc.src = *MemoryDesc::CreateAny({s.batch, s.ic, s.in, s.in}, DataType::kF32);
-  desc.dst = *MemoryDesc::CreateAny({s.batch, s.oc, s.out, s.out}, DataType::kF32);
+  desc.src = *MemoryDesc::CreateAny({s.batch, s.ic, s.in, s.in}, activation);
+  desc.dst = *MemoryDesc::CreateAny({s.batch, s.oc, s.out, s.out}, activation);
   desc.bias = *MemoryDesc::CreateAny({s.oc}, DataType::kF32);
-  desc.weights =
-      s.groups > 1
-          ? *MemoryDesc::CreateAny({s.groups, s.oc / s.groups, s.ic / s.groups, s.kernel, s.kernel},
-                                   DataType::kF32)
-          : *MemoryDesc::CreateAny({s.oc, s.ic, s.kernel, s.kernel}, DataType::kF32);
+  desc.weights = s.groups > 1
+                     ? *MemoryDesc::CreateAny(
+                           {s.groups, s.oc / s.groups, s.ic / s.groups, s.kernel, s.kernel}, weight)
+                     : *MemoryDesc::CreateAny({s.oc, s.ic, s.kernel, s.kernel}, weight);
   desc.strides = {s.stride, s.stride};
   desc.dilations = {0, 0};
   desc.padding_left = desc.padding_right = {s.padding, s.padding};
@@ -49,13 +53,16 @@ ConvolutionDesc DescOf(const Shape& s) {
 // the time.
 class OurConvolution {
  public:
-  OurConvolution(const Shape& shape, cpu::Isa max_isa) : max_isa_(max_isa) {
+  OurConvolution(const Shape& shape, Arithmetic arithmetic, cpu::Isa max_isa) : max_isa_(max_isa) {
     Attributes attributes;
     attributes.scratchpad_mode = ScratchpadMode::kUser;
     (void)attributes.post_ops.Append(EltwisePostOp{});
+    if (arithmetic == Arithmetic::kU8S8)
+      attributes.output_scales = {2, std::vector<float>(shape.oc, 1e-3f)};
     absl::StatusOr<std::shared_ptr<const Primitive>> primitive;
-    create_seconds_ = Seconds(
-        [&] { primitive = CreateConvolution(DescOf(shape), attributes, {.max_isa = max_isa}); });
+    create_seconds_ = Seconds([&] {
+      primitive = CreateConvolution(DescOf(shape, arithmetic), attributes, {.max_isa = max_isa});
+    });
     if (!primitive.ok()) {
       std::fprintf(stderr, "%s: %s\n", shape.name.c_str(), primitive.status().ToString().c_str());
       std::exit(1);
@@ -93,8 +100,12 @@ class OurConvolution {
 
   void Bring(int arg, const MemoryDesc& desc) {
     AlignedBuffer buffer = *AlignedBuffer::Allocate(desc.SizeBytes());
-    testing::FillUniform({reinterpret_cast<float*>(buffer.data()), buffer.size() / sizeof(float)},
-                         arg);
+    if (desc.data_type() == DataType::kF32) {
+      testing::FillUniform({reinterpret_cast<float*>(buffer.data()), buffer.size() / sizeof(float)},
+                           arg);
+    } else {
+      testing::FillGarbage(buffer.data(), buffer.size(), arg);
+    }
     args_.Set(arg, buffer.data());
     buffers_.push_back(std::move(buffer));
   }
@@ -111,9 +122,9 @@ struct Result {
   double ratio;  // their time / our time
 };
 
-Result Measure(const Shape& shape, cpu::Isa max_isa, double seconds) {
-  OurConvolution ours(shape, max_isa);
-  OneDnnConvolution theirs(shape);
+Result Measure(const Shape& shape, Arithmetic arithmetic, cpu::Isa max_isa, double seconds) {
+  OurConvolution ours(shape, arithmetic, max_isa);
+  OneDnnConvolution theirs(shape, arithmetic);
   for (int i = 0; i < 2; ++i) {
     ours.Run();
     theirs.Run();
@@ -126,7 +137,8 @@ Result Measure(const Shape& shape, cpu::Isa max_isa, double seconds) {
     ratios.push_back(their_times.back() / our_times.back());
     spent += our_times.back() + their_times.back();
   }
-  const double our_rate = shape.GigaFlop() / Median(our_times), peak = Median(peaks);
+  const double our_rate = shape.GigaFlop() / Median(our_times);
+  const double peak = Median(peaks) * (arithmetic == Arithmetic::kF32 ? 1 : 4);
   std::printf("%-22s %8.1f %8.1f %6.1f %% %6.1f %% %7.3f  %s\n", shape.name.c_str(), our_rate,
               shape.GigaFlop() / Median(their_times), 100 * our_rate / peak,
               100 * shape.GigaFlop() / Median(their_times) / peak, Median(ratios),
@@ -139,7 +151,8 @@ Result Measure(const Shape& shape, cpu::Isa max_isa, double seconds) {
 Result MeasureFirst(const Shape& shape, cpu::Isa max_isa) {
   std::vector<double> parts[6], ratios;
   for (int i = 0; i < 7; ++i) {
-    const FirstExecution ours = OurConvolution(shape, max_isa).MeasureFirstExecution();
+    const FirstExecution ours =
+        OurConvolution(shape, Arithmetic::kF32, max_isa).MeasureFirstExecution();
     const FirstExecution theirs = MeasureOneDnnFirstExecution(shape);
     const double values[] = {ours.create,   ours.pack,   ours.run,
                              theirs.create, theirs.pack, theirs.run};
@@ -172,14 +185,19 @@ int Main(int argc, char** argv) {
   std::string shapes = "tests/bench/resnet50_convs.txt", max_isa = "best", filter;
   double seconds = 0.5;
   bool first = false;
-  CLI::App app("f32 convolutions with relu, ours against oneDNN's, one thread");
+  Arithmetic arithmetic = Arithmetic::kF32;
+  CLI::App app("convolutions with relu, ours against oneDNN's, one thread");
   app.add_option("--shapes", shapes, "list of shapes")
       ->check(CLI::ExistingFile)
       ->capture_default_str();
+  CLI::Option* type = app.add_option("--type", arithmetic, "f32, u8s8");
+  type->transform(CLI::CheckedTransformer(
+      std::map<std::string, Arithmetic>{{"f32", Arithmetic::kF32}, {"u8s8", Arithmetic::kU8S8}}));
   app.add_option("--max_isa", max_isa, "ours may use: avx2, avx512, best")->capture_default_str();
   app.add_option("--seconds", seconds, "for each shape")->capture_default_str();
   app.add_option("--filter", filter, "only shapes whose name contains this");
-  app.add_flag("--first", first, "time the first execution: create, pack the weights, run");
+  app.add_flag("--first", first, "time the first execution: create, pack the weights, run")
+      ->excludes(type);
   CLI11_PARSE(app, argc, argv);
   const absl::StatusOr<cpu::Isa> isa = cpu::ParseIsa(max_isa);
   if (!isa.ok()) {
@@ -196,7 +214,8 @@ int Main(int argc, char** argv) {
   std::vector<Result> results;
   for (const Shape& shape : ReadShapes(shapes)) {
     if (!absl::StrContains(shape.name, filter)) continue;
-    results.push_back(first ? MeasureFirst(shape, *isa) : Measure(shape, *isa, seconds));
+    results.push_back(first ? MeasureFirst(shape, *isa)
+                            : Measure(shape, arithmetic, *isa, seconds));
   }
   Summarize("3x3", results, 3);
   Summarize("1x1", results, 1);

@@ -16,29 +16,35 @@ using dnnl::memory;
 
 constexpr auto kF32 = memory::data_type::f32;
 
-dnnl::primitive_attr ReluAttribute() {
+dnnl::primitive_attr ReluAttribute(const Shape& s, Arithmetic arithmetic) {
   dnnl::post_ops post_ops;
   post_ops.append_eltwise(1.f, dnnl::algorithm::eltwise_relu, 0, 0);
   dnnl::primitive_attr attribute;
   attribute.set_post_ops(post_ops);
   attribute.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (arithmetic == Arithmetic::kU8S8)
+    attribute.set_output_scales(2, std::vector<float>(s.oc, 1e-3f));
   return attribute;
 }
 
-dnnl::convolution_forward::primitive_desc Describe(const Shape& s, const dnnl::engine& engine) {
+dnnl::convolution_forward::primitive_desc Describe(const Shape& s, Arithmetic arithmetic,
+                                                   const dnnl::engine& engine) {
   constexpr auto kAny = memory::format_tag::any;
-  const memory::desc src({s.batch, s.ic, s.in, s.in}, kF32, kAny),
-      dst({s.batch, s.oc, s.out, s.out}, kF32, kAny);
+  const bool f32 = arithmetic == Arithmetic::kF32;
+  const auto activation = f32 ? kF32 : memory::data_type::u8,
+             weight = f32 ? kF32 : memory::data_type::s8;
+  const memory::desc src({s.batch, s.ic, s.in, s.in}, activation, kAny),
+      dst({s.batch, s.oc, s.out, s.out}, activation, kAny);
   const memory::desc bias({s.oc}, kF32, memory::format_tag::a);
   const memory::desc weights =
       s.groups > 1 ? memory::desc({s.groups, s.oc / s.groups, s.ic / s.groups, s.kernel, s.kernel},
-                                  kF32, kAny)
-                   : memory::desc({s.oc, s.ic, s.kernel, s.kernel}, kF32, kAny);
+                                  weight, kAny)
+                   : memory::desc({s.oc, s.ic, s.kernel, s.kernel}, weight, kAny);
   const memory::dims strides = {s.stride, s.stride}, padding = {s.padding, s.padding};
   const dnnl::convolution_forward::desc desc(dnnl::prop_kind::forward_inference,
                                              dnnl::algorithm::convolution_auto, src, weights, bias,
                                              dst, strides, padding, padding);
-  return {desc, ReluAttribute(), engine};
+  return {desc, ReluAttribute(s, arithmetic), engine};
 }
 
 }  // namespace
@@ -50,8 +56,9 @@ struct OneDnnConvolution::State {
   std::unordered_map<int, memory> arguments;
 };
 
-OneDnnConvolution::OneDnnConvolution(const Shape& shape) : state_(std::make_unique<State>()) {
-  const auto described = Describe(shape, state_->engine);
+OneDnnConvolution::OneDnnConvolution(const Shape& shape, Arithmetic arithmetic)
+    : state_(std::make_unique<State>()) {
+  const auto described = Describe(shape, arithmetic, state_->engine);
   state_->convolution = dnnl::convolution_forward(described);
   state_->arguments = {{DNNL_ARG_SRC, memory(described.src_desc(), state_->engine)},
                        {DNNL_ARG_WEIGHTS, memory(described.weights_desc(), state_->engine)},
@@ -59,8 +66,13 @@ OneDnnConvolution::OneDnnConvolution(const Shape& shape) : state_(std::make_uniq
                        {DNNL_ARG_DST, memory(described.dst_desc(), state_->engine)},
                        {DNNL_ARG_SCRATCHPAD, memory(described.scratchpad_desc(), state_->engine)}};
   for (auto& [argument, tensor] : state_->arguments) {
-    const size_t count = tensor.get_desc().get_size() / sizeof(float);
-    testing::FillUniform({static_cast<float*>(tensor.get_data_handle()), count}, argument);
+    const size_t size = tensor.get_desc().get_size();
+    if (tensor.get_desc().data_type() == kF32) {
+      testing::FillUniform({static_cast<float*>(tensor.get_data_handle()), size / sizeof(float)},
+                           argument);
+    } else {
+      testing::FillGarbage(tensor.get_data_handle(), size, argument);
+    }
   }
 }
 

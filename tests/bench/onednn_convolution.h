@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The peer at its best: one oneDNN f32 convolution with bias and relu in formats of its own choice,
+// The peer at its best: one oneDNN convolution with bias and relu in formats of its own choice,
 // data already in them, scratchpad brought along, one thread. Thread-compatible.
 #ifndef TESTS_BENCH_ONEDNN_CONVOLUTION_H_
 #define TESTS_BENCH_ONEDNN_CONVOLUTION_H_
@@ -13,7 +13,7 @@ namespace tilewire::bench {
 
 class OneDnnConvolution {
  public:
-  explicit OneDnnConvolution(const Shape& shape);
+  OneDnnConvolution(const Shape& shape, Arithmetic arithmetic);
   ~OneDnnConvolution();
   void Run();
 

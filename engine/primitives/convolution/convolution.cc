@@ -4,6 +4,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/implementations.h"
+#include "engine/primitives/creation.h"
 
 namespace tilewire {
 
@@ -15,6 +16,18 @@ absl::string_view AlgorithmName(ConvolutionAlgorithm algorithm) {
 absl::Span<const Implementation<ConvolutionDesc>> ConvolutionImplementations() {
   using namespace convolution;  // NOLINT: the rows below name its functions
   static constexpr Implementation<ConvolutionDesc> kRows[] = {
+      {"convolution/avx512_vnni_u8s8_depthwise", cpu::Isa::kAvx512Vnni,
+       ResolveAvx512VnniU8S8Depthwise, CreateAvx512VnniU8S8Depthwise},
+      {"convolution/avx512_vnni_u8s8_direct", cpu::Isa::kAvx512Vnni, ResolveAvx512VnniU8S8Direct,
+       CreateAvx512VnniU8S8Direct},
+      {"convolution/avx512_u8s8_depthwise", cpu::Isa::kAvx512, ResolveAvx512U8S8Depthwise,
+       CreateAvx512U8S8Depthwise},
+      {"convolution/avx512_u8s8_direct", cpu::Isa::kAvx512, ResolveAvx512U8S8Direct,
+       CreateAvx512U8S8Direct},
+      {"convolution/avx2_u8s8_depthwise", cpu::Isa::kAvx2, ResolveAvx2U8S8Depthwise,
+       CreateAvx2U8S8Depthwise},
+      {"convolution/avx2_u8s8_direct", cpu::Isa::kAvx2, ResolveAvx2U8S8Direct,
+       CreateAvx2U8S8Direct},
       {"convolution/avx512_f32_depthwise", cpu::Isa::kAvx512, ResolveAvx512F32Depthwise,
        CreateAvx512F32Depthwise},
       {"convolution/avx512_f32_first_layer", cpu::Isa::kAvx512, ResolveAvx512F32FirstLayer,
@@ -43,6 +56,7 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateConvolution(const Convolu
                                                                    const Attributes& attributes,
                                                                    const CreateOptions& options) {
   ABSL_RETURN_IF_ERROR(convolution::Validate(desc));
+  ABSL_RETURN_IF_ERROR(CheckChannelScales("convolution", desc.dst, attributes.output_scales));
   return CreateFirst(ConvolutionImplementations(), desc, attributes, options);
 }
 

@@ -7,6 +7,10 @@
 //
 // for o, k over 1 to 3 spatial dimensions; src outside its bounds is 0.
 //
+// Types    f32 throughout; or u8, s8 x s8 with f32, s32 or no bias to u8, s8, s32, f32: exact s32
+// sums, which become
+//          f32, + bias, x output scale (one, or one an output channel: mask 2), post-ops in f32,
+//          rounded to nearest even, saturated (ROWS.md Q01-Q10).
 // Shapes   src [N,C,(D,(H,))W], weights [O,I,(D,(H,))W], or [G,O/G,I/G,...] with groups, bias [O]
 // or the zero
 //          descriptor, dst [N,O,...] with size (in + pl + pr - ((k-1)*(dilation+1)+1)) / stride +

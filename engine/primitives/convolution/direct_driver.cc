@@ -16,24 +16,6 @@ namespace {
 
 constexpr int64_t kFloat = sizeof(float);
 
-// A 1x1 convolution with stride 1 over dense rows does not know where rows end: one row of all
-// pixels.
-void FlattenPixels(DirectProblem* problem) {
-  Geometry& geometry = problem->geometry;
-  const Spatial ones = {1, 1, 1};
-  if (geometry.kernel != ones || geometry.stride != ones || geometry.in != geometry.out ||
-      geometry.pad != Spatial{0, 0, 0}) {
-    return;
-  }
-  for (ActivationStrides* strides : {&problem->src, &problem->dst}) {
-    const Spatial& s = strides->spatial;
-    if (geometry.in[1] > 1 && s[1] != s[2] * geometry.in[2]) return;
-    if (geometry.in[0] > 1 && s[0] != s[2] * geometry.in[2] * geometry.in[1]) return;
-  }
-  const Spatial flat = {1, 1, geometry.in[0] * geometry.in[1] * geometry.in[2]};
-  geometry.in = geometry.out = flat;
-}
-
 // Sums may wait in dst between chunks unless a sum in the middle of the chain needs what dst held
 // before.
 bool MayChunk(const PostOps& post_ops) {
@@ -91,7 +73,7 @@ struct DirectDriver::Operands {
 };
 
 DirectDriver::DirectDriver(const DirectProblem& problem) : problem_(problem) {
-  FlattenPixels(&problem_);
+  FlattenPixels(&problem_.geometry, problem_.src.spatial, problem_.dst.spatial);
   problem_.registers.scratch =
       AccumulatorEpilogue::ScratchCount(problem.registers.lanes, problem.post_ops);
   const Geometry& geometry = problem_.geometry;

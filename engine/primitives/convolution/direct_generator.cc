@@ -7,6 +7,7 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/primitives/tap_runs.h"
 
 namespace tilewire::convolution {
 namespace {
@@ -17,31 +18,6 @@ constexpr int kMaxUnrolledInstructions = 400;
 // Weights stream from the second cache: each line is asked for this far ahead, a block of 16 x 16.
 constexpr int64_t kWeightsAhead = 1024;
 
-// Consecutive width taps that are read by the same pixels [first_pixel, end_pixel).
-struct TapRun {
-  int first_pixel = 0, end_pixel = 0;
-  int taps = 0;
-};
-
-std::vector<TapRun> TapRuns(const DirectConfig& config) {
-  std::vector<TapRun> runs;
-  for (int64_t tap = 0; tap < config.kernel[2]; ++tap) {
-    TapRun run{.first_pixel = config.epilogue.pixels, .end_pixel = 0, .taps = 1};
-    for (int pixel = 0; pixel < config.epilogue.pixels; ++pixel) {
-      if (tap < config.taps[pixel].begin || tap >= config.taps[pixel].end) continue;
-      run.first_pixel = std::min(run.first_pixel, pixel);
-      run.end_pixel = pixel + 1;
-    }
-    if (!runs.empty() && runs.back().first_pixel == run.first_pixel &&
-        runs.back().end_pixel == run.end_pixel) {
-      ++runs.back().taps;
-    } else {
-      runs.push_back(run);
-    }
-  }
-  return runs;
-}
-
 class DirectGenerator final : public jit::Generator {
  public:
   DirectGenerator(absl::string_view name, const DirectConfig& config)
@@ -50,7 +26,7 @@ class DirectGenerator final : public jit::Generator {
         lanes_(config.epilogue.lanes),
         blocks_(config.epilogue.blocks),
         pixels_(config.epilogue.pixels),
-        runs_(TapRuns(config)),
+        runs_(TapRuns(config.taps, config.kernel[2])),
         epilogue_(this, config.epilogue,
                   {.dst = src_, .bias = weights_, .spare = rax, .scratch = FreeVectors()}) {}
 

@@ -44,4 +44,17 @@ TapRange ValidTaps(const Geometry& geometry, int d, int64_t o) {
           std::max(std::min(end, geometry.kernel[d]), std::min(begin, geometry.kernel[d]))};
 }
 
+void FlattenPixels(Geometry* geometry, const Spatial& src_strides, const Spatial& dst_strides) {
+  const Spatial ones = {1, 1, 1}, in = geometry->in;
+  if (geometry->kernel != ones || geometry->stride != ones || in != geometry->out ||
+      geometry->pad != Spatial{0, 0, 0}) {
+    return;
+  }
+  for (const Spatial& s : {src_strides, dst_strides}) {
+    if (in[1] > 1 && s[1] != s[2] * in[2]) return;
+    if (in[0] > 1 && s[0] != s[2] * in[2] * in[1]) return;
+  }
+  geometry->in = geometry->out = {1, 1, in[0] * in[1] * in[2]};
+}
+
 }  // namespace tilewire::convolution

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "engine/primitives/convolution/convolution.h"
+#include "engine/primitives/tap_runs.h"
 
 namespace tilewire::convolution {
 
@@ -33,10 +34,11 @@ Geometry GeometryOf(const ConvolutionDesc& desc);
 Spatial SpatialStrides(const MemoryDesc& desc, int first);
 
 // The taps k of 0..kernel-1 that read inside src for output `o` along dimension d: [begin, end).
-struct TapRange {
-  int64_t begin, end;
-};
 TapRange ValidTaps(const Geometry& geometry, int d, int64_t o);
+
+// A 1x1 convolution with stride 1 over dense rows does not know where rows end: it becomes one row
+// of all pixels. Strides are those of src and dst, in whatever unit.
+void FlattenPixels(Geometry* geometry, const Spatial& src_strides, const Spatial& dst_strides);
 
 //   kInvalidArgument  shapes, strides, dilations or paddings that do not fit; the message names the
 //   dimension kUnimplemented    not a forward propagation

@@ -73,6 +73,41 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32Direct(const Convolution
                                                                const Attributes& attributes,
                                                                absl::string_view name);
 
+absl::StatusOr<ConvolutionDesc> ResolveAvx512VnniU8S8Direct(const ConvolutionDesc& desc,
+                                                            const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512VnniU8S8Direct(const ConvolutionDesc& desc,
+                                                                      const Attributes& attributes,
+                                                                      absl::string_view name);
+
+absl::StatusOr<ConvolutionDesc> ResolveAvx512U8S8Direct(const ConvolutionDesc& desc,
+                                                        const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512U8S8Direct(const ConvolutionDesc& desc,
+                                                                  const Attributes& attributes,
+                                                                  absl::string_view name);
+
+absl::StatusOr<ConvolutionDesc> ResolveAvx2U8S8Direct(const ConvolutionDesc& desc,
+                                                      const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2U8S8Direct(const ConvolutionDesc& desc,
+                                                                const Attributes& attributes,
+                                                                absl::string_view name);
+
+absl::StatusOr<ConvolutionDesc> ResolveAvx512VnniU8S8Depthwise(const ConvolutionDesc& desc,
+                                                               const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512VnniU8S8Depthwise(
+    const ConvolutionDesc& desc, const Attributes& attributes, absl::string_view name);
+
+absl::StatusOr<ConvolutionDesc> ResolveAvx512U8S8Depthwise(const ConvolutionDesc& desc,
+                                                           const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512U8S8Depthwise(const ConvolutionDesc& desc,
+                                                                     const Attributes& attributes,
+                                                                     absl::string_view name);
+
+absl::StatusOr<ConvolutionDesc> ResolveAvx2U8S8Depthwise(const ConvolutionDesc& desc,
+                                                         const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2U8S8Depthwise(const ConvolutionDesc& desc,
+                                                                   const Attributes& attributes,
+                                                                   absl::string_view name);
+
 absl::StatusOr<ConvolutionDesc> ResolveReference(const ConvolutionDesc& desc,
                                                  const Attributes& attributes);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConvolutionDesc& desc,

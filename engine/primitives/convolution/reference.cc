@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The executable specification: convolution.h's formula as plain loops, f32, any layout. One output
-// after the other; its products are added in the order of input channel, depth, height, width.
+// The executable specification: convolution.h's formula as plain loops, any layout. One output
+// after the other; f32 products are added in the order of input channel, depth, height, width; sums
+// of integers are exact, modulo 2^32.
 #include <utility>
 
 #include "engine/base/status_macros.h"
@@ -19,16 +20,16 @@ namespace {
 // Immutable.
 class Reference final : public Primitive {
  public:
-  Reference(PrimitiveInfo info, const ConvolutionDesc& desc, const PostOps& post_ops)
+  Reference(PrimitiveInfo info, const ConvolutionDesc& desc, const Attributes& attributes)
       : Primitive(std::move(info)),
         geometry_(GeometryOf(desc)),
         first_(5 - desc.src.rank()),
-        has_bias_(!desc.bias.IsZero()),
+        src_type_(desc.src.data_type()),
         dst_desc_(desc.dst),
-        post_ops_(post_ops),
+        epilogue_{attributes, desc.bias.data_type(), desc.dst.data_type()},
         src_(desc.src),
         weights_(desc.weights),
-        bias_(has_bias_ ? desc.bias : MemoryDesc()),
+        bias_(desc.bias),
         dst_(desc.dst) {}
 
  private:
@@ -41,33 +42,48 @@ class Reference final : public Primitive {
 
   // All outputs of channel `oc` (counted over all groups) of image `n`.
   void RunChannel(const ExecuteArgs& args, int64_t n, int64_t oc) const {
-    const float bias =
-        has_bias_ ? args.Get<const float>(kArgBias)[bias_.base() + bias_.At(0, oc)] : 0.0f;
-    float* dst = args.Get<float>(kArgDst) + dst_.base() + dst_.At(0, n) + dst_.At(1, oc);
+    const void* bias = args.Find(kArgBias);
+    const int64_t bias_index = has_bias() ? bias_.Offset({oc}) : 0;
+    void* dst = args.Find(kArgDst);
+    const int64_t channel = dst_.base() + dst_.At(0, n) + dst_.At(1, oc);
     const Spatial& out = geometry_.out;
     for (int64_t od = 0; od < out[0]; ++od) {
       for (int64_t oh = 0; oh < out[1]; ++oh) {
         for (int64_t ow = 0; ow < out[2]; ++ow) {
-          float& result = dst[At(dst_, 2, {od, oh, ow})];
-          result = ApplyPostOps(post_ops_, Accumulate(args, n, oc, {od, oh, ow}) + bias, result);
+          epilogue_.Store(Sum(args, n, oc, {od, oh, ow}), oc, bias, bias_index, dst,
+                          channel + At(dst_, 2, {od, oh, ow}));
         }
       }
     }
   }
 
-  float Accumulate(const ExecuteArgs& args, int64_t n, int64_t oc, const Spatial& o) const {
+  bool has_bias() const { return epilogue_.bias_type != DataType::kUndef; }
+
+  float Sum(const ExecuteArgs& args, int64_t n, int64_t oc, const Spatial& o) const {
+    switch (src_type_) {
+      case DataType::kU8:
+        return static_cast<int32_t>(Accumulate<uint8_t, int8_t, uint32_t>(args, n, oc, o));
+      case DataType::kS8:
+        return static_cast<int32_t>(Accumulate<int8_t, int8_t, uint32_t>(args, n, oc, o));
+      default:
+        return Accumulate<float, float, float>(args, n, oc, o);
+    }
+  }
+
+  template <typename Src, typename Weights, typename Result>
+  Result Accumulate(const ExecuteArgs& args, int64_t n, int64_t oc, const Spatial& o) const {
     const int64_t group = oc / geometry_.oc;
     const int weights_group = geometry_.grouped_weights ? 1 : 0;
-    const float* src = args.Get<const float>(kArgSrc) + src_.base() + src_.At(0, n);
-    const float* weights = args.Get<const float>(kArgWeights) + weights_.base() +
-                           weights_.At(weights_group, oc % geometry_.oc);
+    const Src* src = args.Get<const Src>(kArgSrc) + src_.base() + src_.At(0, n);
+    const Weights* weights = args.Get<const Weights>(kArgWeights) + weights_.base() +
+                             weights_.At(weights_group, oc % geometry_.oc);
     if (weights_group == 1) weights += weights_.At(0, group);
     TapRange taps[3];
     for (int d = 0; d < 3; ++d) taps[d] = ValidTaps(geometry_, d, o[d]);
-    float sum = 0;
+    Result sum = 0;
     for (int64_t ic = 0; ic < geometry_.ic; ++ic) {
-      const float* s = src + src_.At(1, group * geometry_.ic + ic);
-      const float* w = weights + weights_.At(weights_group + 1, ic);
+      const Src* s = src + src_.At(1, group * geometry_.ic + ic);
+      const Weights* w = weights + weights_.At(weights_group + 1, ic);
       for (int64_t kd = taps[0].begin; kd < taps[0].end; ++kd) {
         for (int64_t kh = taps[1].begin; kh < taps[1].end; ++kh) {
           for (int64_t kw = taps[2].begin; kw < taps[2].end; ++kw) {
@@ -93,9 +109,9 @@ class Reference final : public Primitive {
 
   const Geometry geometry_;
   const int first_;  // of depth, height, width, the first that the tensors have
-  const bool has_bias_;
+  const DataType src_type_;
   const MemoryDesc dst_desc_;
-  const PostOps post_ops_;
+  const ScalarEpilogue epilogue_;
   const SeparableOffsets src_, weights_, bias_, dst_;
 };
 
@@ -103,7 +119,7 @@ class Reference final : public Primitive {
 
 absl::StatusOr<ConvolutionDesc> ResolveReference(const ConvolutionDesc& desc,
                                                  const Attributes& attributes) {
-  ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
+  ABSL_RETURN_IF_ERROR(IsInteger(desc) ? RequireInteger(desc) : RequireDirectF32(desc, attributes));
   ConvolutionDesc resolved = desc;
   for (MemoryDesc* tensor : {&resolved.src, &resolved.weights, &resolved.bias, &resolved.dst}) {
     ABSL_ASSIGN_OR_RETURN(*tensor, OrPlain(*tensor));
@@ -114,7 +130,7 @@ absl::StatusOr<ConvolutionDesc> ResolveReference(const ConvolutionDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConvolutionDesc& desc,
                                                            const Attributes& attributes,
                                                            absl::string_view name) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc, attributes.post_ops);
+  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc, attributes);
 }
 
 }  // namespace tilewire::convolution

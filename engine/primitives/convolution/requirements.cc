@@ -6,9 +6,9 @@
 
 namespace tilewire::convolution {
 
-absl::Status RequireDirectF32(const ConvolutionDesc& desc, const Attributes& attributes) {
-  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.dst, desc.bias));
-  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
+namespace {
+
+absl::Status RequireDirect(const ConvolutionDesc& desc) {
   if (desc.algorithm == ConvolutionAlgorithm::kWinograd) {
     return absl::UnimplementedError("is a direct convolution, Winograd was asked for");
   }
@@ -16,6 +16,23 @@ absl::Status RequireDirectF32(const ConvolutionDesc& desc, const Attributes& att
     return absl::UnimplementedError("is a direct convolution, the weights are transformed");
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RequireDirectF32(const ConvolutionDesc& desc, const Attributes& attributes) {
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.dst, desc.bias));
+  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
+  return RequireDirect(desc);
+}
+
+bool IsInteger(const ConvolutionDesc& desc) {
+  return desc.src.data_type() == DataType::kU8 || desc.src.data_type() == DataType::kS8;
+}
+
+absl::Status RequireInteger(const ConvolutionDesc& desc) {
+  ABSL_RETURN_IF_ERROR(RequireIntegerTypes(desc.src, desc.weights, desc.bias, desc.dst));
+  return RequireDirect(desc);
 }
 
 PrimitiveInfo InfoOf(const ConvolutionDesc& desc, const Attributes& attributes,

@@ -14,6 +14,13 @@ namespace tilewire::convolution {
 // weights in Winograd's layout
 absl::Status RequireDirectF32(const ConvolutionDesc& desc, const Attributes& attributes);
 
+// src is u8 or s8.
+bool IsInteger(const ConvolutionDesc& desc);
+
+// kUnimplemented  types other than u8, s8 x s8 + f32, s32 -> u8, s8, s32, f32, or an algorithm
+// other than direct
+absl::Status RequireInteger(const ConvolutionDesc& desc);
+
 // Without scratchpad and code.
 PrimitiveInfo InfoOf(const ConvolutionDesc& desc, const Attributes& attributes,
                      absl::string_view name);

@@ -20,6 +20,24 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32(const InnerProductDesc&
                                                          const Attributes& attributes,
                                                          absl::string_view name);
 
+absl::StatusOr<InnerProductDesc> ResolveAvx512VnniU8S8(const InnerProductDesc& desc,
+                                                       const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512VnniU8S8(const InnerProductDesc& desc,
+                                                                const Attributes& attributes,
+                                                                absl::string_view name);
+
+absl::StatusOr<InnerProductDesc> ResolveAvx512U8S8(const InnerProductDesc& desc,
+                                                   const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512U8S8(const InnerProductDesc& desc,
+                                                            const Attributes& attributes,
+                                                            absl::string_view name);
+
+absl::StatusOr<InnerProductDesc> ResolveAvx2U8S8(const InnerProductDesc& desc,
+                                                 const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2U8S8(const InnerProductDesc& desc,
+                                                          const Attributes& attributes,
+                                                          absl::string_view name);
+
 absl::StatusOr<InnerProductDesc> ResolveReference(const InnerProductDesc& desc,
                                                   const Attributes& attributes);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const InnerProductDesc& desc,
@@ -28,6 +46,12 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const InnerProductDes
 
 // kUnimplemented  a tensor that is not f32, output scales, or backward: what every row refuses
 absl::Status RequireForwardF32(const InnerProductDesc& desc, const Attributes& attributes);
+
+// src is u8 or s8.
+bool IsInteger(const InnerProductDesc& desc);
+
+// kUnimplemented  types other than u8, s8 x s8 + f32, s32 -> u8, s8, s32, f32, or backward
+absl::Status RequireForwardInteger(const InnerProductDesc& desc);
 
 }  // namespace tilewire::inner_product
 

@@ -42,11 +42,24 @@ absl::Status RequireForwardF32(const InnerProductDesc& desc, const Attributes& a
   return RequireForward(desc.prop_kind);
 }
 
+bool IsInteger(const InnerProductDesc& desc) {
+  return desc.src.data_type() == DataType::kU8 || desc.src.data_type() == DataType::kS8;
+}
+
+absl::Status RequireForwardInteger(const InnerProductDesc& desc) {
+  ABSL_RETURN_IF_ERROR(RequireIntegerTypes(desc.src, desc.weights, desc.bias, desc.dst));
+  return RequireForward(desc.prop_kind);
+}
+
 }  // namespace inner_product
 
 absl::Span<const Implementation<InnerProductDesc>> InnerProductImplementations() {
   using namespace inner_product;  // NOLINT: the rows below name its functions
   static constexpr Implementation<InnerProductDesc> kRows[] = {
+      {"inner_product/avx512_vnni_u8s8", cpu::Isa::kAvx512Vnni, ResolveAvx512VnniU8S8,
+       CreateAvx512VnniU8S8},
+      {"inner_product/avx512_u8s8", cpu::Isa::kAvx512, ResolveAvx512U8S8, CreateAvx512U8S8},
+      {"inner_product/avx2_u8s8", cpu::Isa::kAvx2, ResolveAvx2U8S8, CreateAvx2U8S8},
       {"inner_product/avx512_f32", cpu::Isa::kAvx512, ResolveAvx512F32, CreateAvx512F32},
       {"inner_product/avx2_f32", cpu::Isa::kAvx2, ResolveAvx2F32, CreateAvx2F32},
       {"inner_product/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
@@ -58,6 +71,7 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateInnerProduct(const InnerP
                                                                     const Attributes& attributes,
                                                                     const CreateOptions& options) {
   ABSL_RETURN_IF_ERROR(inner_product::Validate(desc));
+  ABSL_RETURN_IF_ERROR(CheckChannelScales("inner_product", desc.dst, attributes.output_scales));
   return CreateFirst(InnerProductImplementations(), desc, attributes, options);
 }
 

@@ -4,14 +4,15 @@
 //
 //   dst[n,oc] = postops(bias[oc] + sum over ic, spatial s of src[n,ic,s] * weights[oc,ic,s])
 //
-// Shapes   src [N,C] or [N,C,spatial...], weights [O,C] or [O,C,spatial...], bias [O] or zero, dst [N,O].
-// Layouts  any of them `any`: the primitive chooses. Rows of dst do not depend on N.
-// Source   ROWS.md P05, Q08.
+// Shapes   src [N,C] or [N,C,spatial...], weights [O,C] or [O,C,spatial...], bias [O] or zero, dst
+// [N,O]. Types    as convolution's. Layouts  any of them `any`: the primitive chooses. Rows of dst
+// do not depend on N. Source   ROWS.md P05, Q08.
 #ifndef ENGINE_PRIMITIVES_INNER_PRODUCT_INNER_PRODUCT_H_
 #define ENGINE_PRIMITIVES_INNER_PRODUCT_INNER_PRODUCT_H_
 
 #include <memory>
 #include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/primitives/implementation.h"
@@ -30,8 +31,9 @@ absl::Span<const Implementation<InnerProductDesc>> InnerProductImplementations()
 //   kInvalidArgument    shapes that do not fit each other
 //   kUnimplemented      no implementation takes it; the message lists why each refused
 //   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateInnerProduct(const InnerProductDesc& desc, const Attributes& attributes,
-                                                                  const CreateOptions& options);
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateInnerProduct(const InnerProductDesc& desc,
+                                                                    const Attributes& attributes,
+                                                                    const CreateOptions& options);
 
 void AppendKey(const InnerProductDesc& desc, std::string* key);
 

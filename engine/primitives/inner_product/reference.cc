@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The executable specification: any layouts; products are added in the order of channel, then
-// spatial index.
+// The executable specification: any layouts; f32 products are added in the order of channel, then
+// spatial index; sums of integers are exact, modulo 2^32.
 #include <utility>
 
 #include "engine/base/status_macros.h"
@@ -19,11 +19,11 @@ namespace {
 // Immutable.
 class Reference final : public Primitive {
  public:
-  Reference(PrimitiveInfo info, const InnerProductDesc& desc, const PostOps& post_ops)
+  Reference(PrimitiveInfo info, const InnerProductDesc& desc, const Attributes& attributes)
       : Primitive(std::move(info)),
         image_(desc.src.dims()),
-        post_ops_(post_ops),
-        has_bias_(!desc.bias.IsZero()),
+        src_type_(desc.src.data_type()),
+        epilogue_{attributes, desc.bias.data_type(), desc.dst.data_type()},
         src_(desc.src),
         weights_(desc.weights),
         bias_(desc.bias),
@@ -35,21 +35,32 @@ class Reference final : public Primitive {
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     const int64_t channels = dst_desc_.dim(1);
-    float* dst = args.Get<float>(kArgDst);
+    void* dst = args.Find(kArgDst);
+    const bool has_bias = epilogue_.bias_type != DataType::kUndef;
     team.ParallelFor(dst_desc_.ElementCount(), [&](int64_t i) {
       const int64_t n = i / channels, oc = i % channels;
-      float value = Accumulate(args, n, oc);
-      if (has_bias_) value += args.Get<const float>(kArgBias)[bias_.Offset({oc})];
-      float& result = dst[dst_.Offset({n, oc})];
-      result = ApplyPostOps(post_ops_, value, result);
+      epilogue_.Store(Sum(args, n, oc), oc, args.Find(kArgBias), has_bias ? bias_.Offset({oc}) : 0,
+                      dst, dst_.Offset({n, oc}));
     });
     ZeroPadding(dst_desc_, dst);
   }
 
-  float Accumulate(const ExecuteArgs& args, int64_t n, int64_t oc) const {
-    const float* src = args.Get<const float>(kArgSrc) + src_.At(0, n);
-    const float* weights = args.Get<const float>(kArgWeights) + weights_.At(0, oc);
-    float sum = 0;
+  float Sum(const ExecuteArgs& args, int64_t n, int64_t oc) const {
+    switch (src_type_) {
+      case DataType::kU8:
+        return static_cast<int32_t>(Accumulate<uint8_t, int8_t, uint32_t>(args, n, oc));
+      case DataType::kS8:
+        return static_cast<int32_t>(Accumulate<int8_t, int8_t, uint32_t>(args, n, oc));
+      default:
+        return Accumulate<float, float, float>(args, n, oc);
+    }
+  }
+
+  template <typename Src, typename Weights, typename Result>
+  Result Accumulate(const ExecuteArgs& args, int64_t n, int64_t oc) const {
+    const Src* src = args.Get<const Src>(kArgSrc) + src_.At(0, n);
+    const Weights* weights = args.Get<const Weights>(kArgWeights) + weights_.At(0, oc);
+    Result sum = 0;
     ForEachIndex(image_, [&](const Dims& index) {
       sum += src[src_.Offset(index)] * weights[weights_.Offset(index)];
     });
@@ -57,8 +68,8 @@ class Reference final : public Primitive {
   }
 
   Dims image_;  // the dims of one image: src's, with batch 1
-  const PostOps post_ops_;
-  const bool has_bias_;
+  const DataType src_type_;
+  const ScalarEpilogue epilogue_;
   const SeparableOffsets src_, weights_, bias_, dst_;
   const MemoryDesc dst_desc_;
 };
@@ -67,7 +78,8 @@ class Reference final : public Primitive {
 
 absl::StatusOr<InnerProductDesc> ResolveReference(const InnerProductDesc& desc,
                                                   const Attributes& attributes) {
-  ABSL_RETURN_IF_ERROR(RequireForwardF32(desc, attributes));
+  ABSL_RETURN_IF_ERROR(IsInteger(desc) ? RequireForwardInteger(desc)
+                                       : RequireForwardF32(desc, attributes));
   InnerProductDesc resolved = desc;
   for (MemoryDesc* tensor : {&resolved.src, &resolved.weights, &resolved.bias, &resolved.dst}) {
     ABSL_ASSIGN_OR_RETURN(*tensor, OrPlain(*tensor));
@@ -81,7 +93,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const InnerProductDes
   return std::make_unique<Reference>(
       BasicInfo(name, PrimitiveKind::kInnerProduct,
                 ArgsOf(desc.src, desc.weights, desc.bias, desc.dst), attributes),
-      desc, attributes.post_ops);
+      desc, attributes);
 }
 
 }  // namespace tilewire::inner_product

@@ -189,7 +189,7 @@ absl::Status RequireArithmetic(const ReorderDesc& desc, const Attributes& attrib
   if ((attributes.output_scales.mask & ~2) != 0) {
     return absl::UnimplementedError("scales along other dimensions than channels");
   }
-  return RequireSumAtMost(attributes);
+  return RequireSumAtMost(desc, attributes);
 }
 
 ChannelBlockingConfig ConfigOf(const ReorderDesc& desc, const Attributes& attributes,

@@ -204,7 +204,7 @@ DenseConfig ConfigOf(const ReorderDesc& desc, const Attributes& attributes, cons
 
 absl::Status RequireDense(const ReorderDesc& desc, const Attributes& attributes) {
   if (RequirePlainCopy(desc, attributes).ok()) return absl::UnimplementedError("a copy of bytes");
-  ABSL_RETURN_IF_ERROR(RequireSumAtMost(attributes));
+  ABSL_RETURN_IF_ERROR(RequireSumAtMost(desc, attributes));
   if (desc.src.strides() != desc.dst.strides() ||
       desc.src.inner_blocks() != desc.dst.inner_blocks()) {
     return absl::UnimplementedError("layouts differ");

@@ -21,13 +21,14 @@ absl::Status RequireBlocked(const ReorderDesc& desc);
 absl::Status RequirePlainCopy(const ReorderDesc& desc, const Attributes& attributes);
 
 // kUnimplemented for other post-ops than none and one sum.
-absl::Status RequireSumAtMost(const Attributes& attributes);
+absl::Status RequireSumAtMost(const ReorderDesc& desc, const Attributes& attributes);
 
 #define TILEWIRE_REORDER_IMPLEMENTATION(name)                                                    \
   absl::StatusOr<ReorderDesc> Resolve##name(const ReorderDesc&, const Attributes&);              \
   absl::StatusOr<std::unique_ptr<Primitive>> Create##name(const ReorderDesc&, const Attributes&, \
                                                           absl::string_view)
 
+TILEWIRE_REORDER_IMPLEMENTATION(Compensated);
 TILEWIRE_REORDER_IMPLEMENTATION(Avx512Dense);
 TILEWIRE_REORDER_IMPLEMENTATION(Avx2Dense);
 TILEWIRE_REORDER_IMPLEMENTATION(Avx512Blocking);

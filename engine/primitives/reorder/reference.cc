@@ -81,7 +81,7 @@ class Reference final : public Primitive {
 absl::StatusOr<ReorderDesc> ResolveReference(const ReorderDesc& desc,
                                              const Attributes& attributes) {
   ABSL_RETURN_IF_ERROR(RequireBlocked(desc));
-  ABSL_RETURN_IF_ERROR(RequireSumAtMost(attributes));
+  ABSL_RETURN_IF_ERROR(RequireSumAtMost(desc, attributes));
   return desc;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/reorder/reorder.h"
 
-#include <cmath>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
@@ -13,33 +12,16 @@ namespace tilewire {
 namespace reorder {
 namespace {
 
-absl::Status ValidateScales(const MemoryDesc& dst, const OutputScales& scales) {
-  if (scales.mask < 0 || scales.mask >> dst.rank() != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("reorder: scale mask ", scales.mask,
-                                                   " names a dimension that ", dst.ToString(),
-                                                   " has not"));
-  }
-  int64_t count = 1;
-  for (int d = 0; d < dst.rank(); ++d) {
-    if (scales.mask >> d & 1) count *= dst.dim(d);
-  }
-  if (static_cast<int64_t>(scales.scales.size()) != count) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "reorder: ", scales.scales.size(), " output scales where the mask asks for ", count));
-  }
-  for (float scale : scales.scales) {
-    if (!std::isfinite(scale))
-      return absl::InvalidArgumentError("reorder: an output scale is not finite");
-  }
-  return absl::OkStatus();
-}
-
 absl::Status Validate(const ReorderDesc& desc, const Attributes& attributes) {
   ABSL_RETURN_IF_ERROR(CheckSource("reorder: src", desc.src));
   ABSL_RETURN_IF_ERROR(CheckSource("reorder: dst", desc.dst));  // `any` is no layout to copy to
   ABSL_RETURN_IF_ERROR(CheckSameDims("reorder: src", desc.src, "dst", desc.dst));
   ABSL_RETURN_IF_ERROR(CheckDestination("reorder: dst", desc.dst));
-  return ValidateScales(desc.dst, attributes.output_scales);
+  if (desc.src.HasCompensation()) {
+    return absl::UnimplementedError(
+        "reorder: src carries compensation: packed weights are not read back");
+  }
+  return CheckOutputScales("reorder", desc.dst, attributes.output_scales);
 }
 
 }  // namespace
@@ -56,10 +38,12 @@ absl::Status RequireBlocked(const ReorderDesc& desc) {
 absl::Status RequirePlainCopy(const ReorderDesc& desc, const Attributes& attributes) {
   ABSL_RETURN_IF_ERROR(RequireBlocked(desc));
   if (desc.src.data_type() != desc.dst.data_type()) return absl::UnimplementedError("types differ");
+  if (desc.dst.HasCompensation()) return absl::UnimplementedError("dst carries compensation");
   return RequireNoPostOps(attributes);
 }
 
-absl::Status RequireSumAtMost(const Attributes& attributes) {
+absl::Status RequireSumAtMost(const ReorderDesc& desc, const Attributes& attributes) {
+  if (desc.dst.HasCompensation()) return absl::UnimplementedError("dst carries compensation");
   const auto entries = attributes.post_ops.entries();
   if (entries.empty()) return absl::OkStatus();
   if (entries.size() == 1 && std::holds_alternative<SumPostOp>(entries[0])) return absl::OkStatus();
@@ -71,6 +55,7 @@ absl::Status RequireSumAtMost(const Attributes& attributes) {
 absl::Span<const Implementation<ReorderDesc>> ReorderImplementations() {
   using namespace reorder;  // NOLINT: the rows below name its functions
   static constexpr Implementation<ReorderDesc> kRows[] = {
+      {"reorder/compensated", cpu::Isa::kBaseline, ResolveCompensated, CreateCompensated},
       {"reorder/avx512_dense", cpu::Isa::kAvx512, ResolveAvx512Dense, CreateAvx512Dense},
       {"reorder/avx512_blocking", cpu::Isa::kAvx512, ResolveAvx512Blocking, CreateAvx512Blocking},
       {"reorder/avx2_dense", cpu::Isa::kAvx2, ResolveAvx2Dense, CreateAvx2Dense},

@@ -203,12 +203,37 @@ TEST(MemoryDescTest, TextsAndKeys) {
                               *MemoryDesc::CreateAny({2, 3}, DataType::kF32),
                               *Make({4, 3}, FormatTag::k_nc).SubMemory({2, 3}, {1, 0}),
                               Make({2, 3, 1, 1}, FormatTag::k_nChw16c),
-                              Make({2, 3, 1, 1}, FormatTag::k_nChw8c)};
+                              Make({2, 3, 1, 1}, FormatTag::k_nChw8c),
+                              Make({2, 3}, FormatTag::k_nc, DataType::kS8),
+                              *Make({2, 3}, FormatTag::k_nc, DataType::kS8).WithCompensation(1),
+                              *Make({2, 3}, FormatTag::k_nc, DataType::kS8).WithCompensation(2)};
   for (const MemoryDesc& desc : descs) {
     std::string key;
     desc.AppendKey(&key);
     EXPECT_TRUE(keys.insert(key).second) << desc.ToString();
   }
+}
+
+TEST(MemoryDescTest, CompensationLiesBehindTheElements) {
+  const MemoryDesc weights = Make({2, 17, 5, 1, 3}, FormatTag::k_goihw, DataType::kS8);
+  EXPECT_EQ(weights.SizeBytes(), 510);
+  ASSERT_OK_AND_ASSIGN(const MemoryDesc compensated, weights.WithCompensation(3));
+  EXPECT_EQ(compensated.CompensationOffsetBytes(), 512);
+  EXPECT_EQ(compensated.CompensationCount(), 34);
+  EXPECT_EQ(compensated.SizeBytes(), 512 + 34 * 4);
+  EXPECT_EQ(compensated.ToString(), "s8:2x17x5x1x3:ncdhw:compensation3");
+  EXPECT_FALSE(compensated == weights);
+  EXPECT_EQ(compensated.WithoutExtra(), weights);
+  // The padded channels have theirs, too.
+  ASSERT_OK_AND_ASSIGN(
+      const MemoryDesc blocked,
+      Make({17, 16, 1, 1}, FormatTag::k_OIhw4i16o4i, DataType::kS8).WithCompensation(1));
+  EXPECT_EQ(blocked.SizeBytes(), 2 * 16 * 16 + 32 * 4);
+  EXPECT_THAT(Make({2, 3}, FormatTag::k_nc).WithCompensation(1),
+              StatusIs(kInvalid, "cannot carry"));
+  EXPECT_THAT(compensated.WithCompensation(1), StatusIs(kInvalid, "cannot carry"));
+  EXPECT_THAT(weights.WithCompensation(32), StatusIs(kInvalid, "mask 32"));
+  EXPECT_THAT(compensated.SubMemory({1, 17, 5, 1, 3}, {1, 0, 0, 0, 0}), StatusIs(kInvalid));
 }
 
 // A value in every byte, zeros where the padding is: counted against a walk over all padded

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every row of ConvolutionImplementations() that adds up products one by one against the reference.
+// Every f32 row of ConvolutionImplementations() that adds up products one by one against the
+// reference. integer_test.cc and winograd_test.cc have the others.
 #include <algorithm>
 #include <cmath>
 #include <ostream>
@@ -9,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "tests/engine/primitives/convolution/convolution_cases.h"
+#include "tests/engine/primitives/integer_tensors.h"
 
 namespace tilewire {
 
@@ -288,7 +290,7 @@ TEST(ConvolutionDispatchTest, NoShapeFallsBackToTheReference) {
 // theirs.
 std::vector<Implementation<ConvolutionDesc>> DirectRows() {
   std::vector<Implementation<ConvolutionDesc>> rows;
-  for (const Implementation<ConvolutionDesc>& row : ConvolutionImplementations()) {
+  for (const Implementation<ConvolutionDesc>& row : FloatRows(ConvolutionImplementations())) {
     if (!absl::StrContains(row.name, "winograd")) rows.push_back(row);
   }
   return rows;

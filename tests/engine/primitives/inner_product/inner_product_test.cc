@@ -4,6 +4,7 @@
 #include <cmath>
 #include <variant>
 
+#include "tests/engine/primitives/integer_tensors.h"
 #include "tests/engine/primitives/row_test.h"
 
 namespace tilewire::test {
@@ -275,8 +276,7 @@ TEST(InnerProductDispatchTest, TensorsWithoutElementsAreComputed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllImplementations, InnerProductTest,
-                         ::testing::ValuesIn(InnerProductImplementations().begin(),
-                                             InnerProductImplementations().end()),
+                         ::testing::ValuesIn(FloatRows(InnerProductImplementations())),
                          RowName<InnerProductDesc>);
 
 TEST(InnerProductErrorsTest, CreationNamesWhatDoesNotFit) {

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The row of the integer convolution over 32 registers of 16 lanes, with vpdpbusd.
+#include "engine/primitives/convolution/implementations.h"
+#include "engine/primitives/convolution/integer_convolution.h"
+
+namespace tilewire::convolution {
+namespace {
+
+constexpr IntegerIsa kIsa = {.lanes = 16, .vectors = 32, .dot = DotProduct::kVnni};
+
+}  // namespace
+
+absl::StatusOr<ConvolutionDesc> ResolveAvx512VnniU8S8Direct(const ConvolutionDesc& desc,
+                                                            const Attributes&) {
+  return ResolveInteger(desc, kIsa);
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512VnniU8S8Direct(const ConvolutionDesc& desc,
+                                                                      const Attributes& attributes,
+                                                                      absl::string_view name) {
+  return CreateInteger(desc, attributes, name, kIsa);
+}
+
+}  // namespace tilewire::convolution

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/convolution/integer_convolution.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+#include "engine/primitives/convolution/direct_layouts.h"
+#include "engine/primitives/convolution/integer_depthwise_generator.h"
+#include "engine/primitives/convolution/integer_driver.h"
+#include "engine/primitives/convolution/integer_stage.h"
+#include "engine/primitives/convolution/requirements.h"
+#include "engine/primitives/layout.h"
+
+namespace tilewire::convolution {
+namespace {
+
+constexpr int64_t kQuad = 4, kMaxBlockQuads = 16;  // a cache line of src
+
+// Input blocks of equal size.
+int BlockQuads(const Geometry& geometry) {
+  const int64_t quads = DivUp(geometry.ic, kQuad);
+  return static_cast<int>(DivUp(quads, DivUp(quads, kMaxBlockQuads)));
+}
+
+// "acdb"
+std::string ChannelsLast(int rank) {
+  std::string pattern(PlainPattern(rank));
+  pattern.erase(1, 1);
+  return pattern + "b";
+}
+
+// "ABcd4b16a4b", with groups "aBCde4c16b4c".
+absl::StatusOr<MemoryDesc> PackedWeights(const ConvolutionDesc& desc, const IntegerIsa& isa) {
+  const Geometry geometry = GeometryOf(desc);
+  std::string pattern(PlainPattern(desc.weights.rank()));
+  const int o = geometry.grouped_weights ? 1 : 0;
+  const std::string oc(1, pattern[o]), ic(1, pattern[o + 1]);
+  pattern[o] = absl::ascii_toupper(pattern[o]);
+  pattern[o + 1] = absl::ascii_toupper(pattern[o + 1]);
+  const int quads = BlockQuads(geometry);
+  if (quads > 1) absl::StrAppend(&pattern, quads, ic);
+  absl::StrAppend(&pattern, isa.lanes, oc, kQuad, ic);
+  ABSL_ASSIGN_OR_RETURN(MemoryDesc packed,
+                        MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kS8, pattern));
+  if (isa.dot != DotProduct::kVnni || desc.src.data_type() != DataType::kS8) return packed;
+  return packed.WithCompensation(geometry.grouped_weights ? 3 : 1);
+}
+
+absl::Status Refuse(absl::string_view tensor, const MemoryDesc& desc) {
+  return absl::UnimplementedError(absl::StrCat("does not take ", tensor, " as ", desc.ToString()));
+}
+
+bool HasDenseChannels(const MemoryDesc& desc) {
+  return desc.IsPlain() && (desc.stride(1) == 1 || desc.dim(1) == 1);
+}
+
+absl::Status CheckLayouts(const ConvolutionDesc& desc, int lanes) {
+  const Geometry geometry = GeometryOf(desc);
+  for (const InnerBlock& block : desc.src.inner_blocks()) {
+    if (block.dim != 1) return Refuse("src", desc.src);
+  }
+  const bool aligned = geometry.groups == 1 || geometry.oc % lanes == 0 || geometry.IsDepthwise();
+  if (!HasDenseChannels(desc.dst) && !(aligned && IsChannelBlocked(desc.dst, lanes))) {
+    return Refuse("dst", desc.dst);
+  }
+  const bool dense_bias =
+      desc.bias.IsZero() ||
+      (desc.bias.IsPlain() && (desc.bias.stride(0) == 1 || desc.bias.dim(0) == 1));
+  if (!dense_bias) return Refuse("bias", desc.bias);
+  return absl::OkStatus();
+}
+
+// With layouts for src, dst and bias.
+absl::StatusOr<ConvolutionDesc> ResolveActivations(const ConvolutionDesc& desc,
+                                                   const IntegerIsa& isa) {
+  ABSL_RETURN_IF_ERROR(RequireInteger(desc));
+  ConvolutionDesc resolved = desc;
+  const std::string pattern = ChannelsLast(desc.src.rank());
+  ABSL_ASSIGN_OR_RETURN(resolved.src, OrPattern(desc.src, pattern));
+  ABSL_ASSIGN_OR_RETURN(resolved.dst, OrPattern(desc.dst, pattern));
+  ABSL_ASSIGN_OR_RETURN(resolved.bias, OrPattern(desc.bias, "a"));
+  ABSL_RETURN_IF_ERROR(CheckLayouts(resolved, isa.lanes));
+  return resolved;
+}
+
+absl::StatusOr<ConvolutionDesc> WithWeights(ConvolutionDesc resolved, const MemoryDesc& packed) {
+  if (resolved.weights.IsAny()) resolved.weights = packed;
+  if (!(resolved.weights == packed)) return Refuse("weights", resolved.weights);
+  return resolved;
+}
+
+// Immutable. With a stage, images go through the scratchpad one by one.
+class IntegerConvolution final : public Primitive {
+ public:
+  IntegerConvolution(PrimitiveInfo info, const ConvolutionDesc& desc,
+                     std::optional<IntegerStage> stage, IntegerDriver driver,
+                     std::vector<float> scales)
+      : Primitive(std::move(info)),
+        stage_(std::move(stage)),
+        driver_(std::move(driver)),
+        scales_(std::move(scales)),
+        desc_(desc) {}
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte* scratchpad,
+           const threading::Team& team) const override {
+    const std::byte* src = At(args, kArgSrc, desc_.src);
+    const std::byte* weights = args.Get<const std::byte>(kArgWeights);
+    IntegerDriver::Operands operands = {
+        .src = src,
+        .weights = weights + desc_.weights.offset0(),
+        .bias = desc_.bias.IsZero() ? nullptr : At(args, kArgBias, desc_.bias),
+        .scales = scales_.data(),
+        .compensation = nullptr,
+        .dst = At(args, kArgDst, desc_.dst)};
+    if (desc_.weights.HasCompensation()) {
+      operands.compensation =
+          reinterpret_cast<const int32_t*>(weights + desc_.weights.CompensationOffsetBytes());
+    }
+    const int64_t images = desc_.src.dim(0);
+    if (!stage_) return driver_.Run(operands, images, team);
+    for (int64_t n = 0; n < images; ++n) {
+      stage_->Run(src + n * desc_.src.stride(0), scratchpad, team);
+      operands.src = scratchpad;
+      driver_.Run(operands, 1, team);
+      operands.dst += desc_.dst.stride(0) * SizeOf(desc_.dst.data_type());
+    }
+  }
+
+  static std::byte* At(const ExecuteArgs& args, int arg, const MemoryDesc& desc) {
+    return args.Get<std::byte>(arg) + desc.offset0() * SizeOf(desc.data_type());
+  }
+
+  const std::optional<IntegerStage> stage_;
+  const IntegerDriver driver_;
+  const std::vector<float> scales_;  // of every group, in whole vectors
+  const ConvolutionDesc desc_;
+};
+
+std::vector<float> PaddedScales(const OutputScales& scales, const Geometry& geometry, int lanes) {
+  const int64_t padded = RoundUp(geometry.oc, lanes);
+  std::vector<float> result(geometry.groups * padded, scales.scales[0]);
+  for (int64_t c = 0; scales.mask != 0 && c < geometry.groups * geometry.oc; ++c) {
+    result[c / geometry.oc * padded + c % geometry.oc] = scales.scales[c];
+  }
+  return result;
+}
+
+ByteStrides StridesOfBytes(const MemoryDesc& desc, int lanes, int64_t group_channels) {
+  const int64_t size = SizeOf(desc.data_type());
+  const ActivationStrides strides = StridesOf(desc, lanes, group_channels);
+  ByteStrides bytes = {
+      .image = strides.image * size, .group = strides.group * size, .block = strides.block * size};
+  for (int d = 0; d < 3; ++d) bytes.spatial[d] = strides.spatial[d] * size;
+  return bytes;
+}
+
+IntegerProblem ProblemOf(const ConvolutionDesc& desc, const Attributes& attributes,
+                         const IntegerIsa& isa) {
+  IntegerProblem problem;
+  problem.geometry = GeometryOf(desc);
+  const Geometry& geometry = problem.geometry;
+  const int group = geometry.grouped_weights ? 1 : 0, lanes = isa.lanes;
+  problem.isa = isa;
+  problem.signed_src = isa.dot == DotProduct::kWidened && desc.src.data_type() == DataType::kS8;
+  problem.block_quads = BlockQuads(geometry);
+  problem.dst = StridesOfBytes(desc.dst, lanes, geometry.oc);
+  problem.weights_group = group == 1 ? desc.weights.stride(0) : 0;
+  problem.weights_oc_block = desc.weights.stride(group);
+  problem.weights_ic_block = desc.weights.stride(group + 1);
+  problem.epilogue.bias = !desc.bias.IsZero();
+  if (problem.epilogue.bias) problem.epilogue.bias_type = desc.bias.data_type();
+  problem.epilogue.dst_type = desc.dst.data_type();
+  problem.epilogue.compensation = desc.weights.HasCompensation();
+  problem.epilogue.scales = !attributes.output_scales.IsDefault();
+  problem.epilogue.packed_channels = desc.dst.IsPlain();
+  problem.epilogue.post_ops = attributes.post_ops;
+  return problem;
+}
+
+}  // namespace
+
+absl::StatusOr<ConvolutionDesc> ResolveInteger(const ConvolutionDesc& desc, const IntegerIsa& isa) {
+  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved, ResolveActivations(desc, isa));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed, PackedWeights(desc, isa));
+  return WithWeights(std::move(resolved), packed);
+}
+
+absl::StatusOr<ConvolutionDesc> ResolveIntegerDepthwise(const ConvolutionDesc& desc,
+                                                        const IntegerIsa& isa) {
+  const Geometry geometry = GeometryOf(desc);
+  if (!geometry.IsDepthwise()) return absl::UnimplementedError("is for one channel a group");
+  if (geometry.kernel[2] > kMaxDepthwiseTaps)
+    return absl::UnimplementedError("the kernel is too wide");
+  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved, ResolveActivations(desc, isa));
+  if (!HasDenseChannels(resolved.src) && !IsChannelBlocked(resolved.src, isa.lanes)) {
+    return Refuse("src", desc.src);
+  }
+  std::string pattern(PlainPattern(desc.weights.rank()));
+  pattern[0] = 'A';
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed,
+                        MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kS8,
+                                                  absl::StrCat(pattern, isa.lanes, "a")));
+  return WithWeights(std::move(resolved), packed);
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateInteger(const ConvolutionDesc& desc,
+                                                         const Attributes& attributes,
+                                                         absl::string_view name,
+                                                         const IntegerIsa& isa) {
+  PrimitiveInfo info = InfoOf(desc, attributes, name);
+  IntegerProblem problem = ProblemOf(desc, attributes, isa);
+  const Geometry geometry = problem.geometry;
+  const bool shifts = problem.epilogue.compensation;
+  std::optional<IntegerStage> stage;
+  if (shifts || geometry.ic % kQuad != 0 || !HasDenseChannels(desc.src)) {
+    ABSL_ASSIGN_OR_RETURN(stage, IntegerStage::Create(desc.src, geometry, shifts ? 0x80 : 0));
+    info.scratchpad_bytes = stage->bytes();
+    problem.geometry = stage->StagedGeometry();
+    problem.src = stage->StagedStrides();
+  } else {
+    problem.src = StridesOfBytes(desc.src, isa.lanes, geometry.ic);
+    problem.geometry.ic /= kQuad;
+  }
+  ABSL_ASSIGN_OR_RETURN(IntegerDriver driver, IntegerDriver::Create(info.name, problem));
+  info.code_bytes = driver.code_bytes();
+  return std::make_unique<IntegerConvolution>(
+      std::move(info), desc, std::move(stage), std::move(driver),
+      PaddedScales(attributes.output_scales, geometry, isa.lanes));
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerDepthwise(const ConvolutionDesc& desc,
+                                                                  const Attributes& attributes,
+                                                                  absl::string_view name,
+                                                                  const IntegerIsa& isa) {
+  PrimitiveInfo info = InfoOf(desc, attributes, name);
+  IntegerProblem problem = ProblemOf(desc, attributes, isa);
+  problem.depthwise = true;
+  problem.signed_src = desc.src.data_type() == DataType::kS8;
+  problem.packed_src = desc.src.IsPlain();
+  problem.geometry.oc = problem.geometry.groups;
+  problem.geometry.groups = 1;
+  problem.src = StridesOfBytes(desc.src, isa.lanes, problem.geometry.oc);
+  problem.dst = StridesOfBytes(desc.dst, isa.lanes, problem.geometry.oc);
+  problem.weights_group = problem.weights_ic_block = 0;
+  problem.weights_oc_block = desc.weights.stride(0);
+  ABSL_ASSIGN_OR_RETURN(IntegerDriver driver, IntegerDriver::Create(info.name, problem));
+  info.code_bytes = driver.code_bytes();
+  return std::make_unique<IntegerConvolution>(
+      std::move(info), desc, std::nullopt, std::move(driver),
+      PaddedScales(attributes.output_scales, problem.geometry, isa.lanes));
+}
+
+}  // namespace tilewire::convolution

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/convolution/integer_depthwise_generator.h"
+
+#include <cstddef>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "engine/base/status_macros.h"
+
+namespace tilewire::convolution {
+namespace {
+
+class IntegerDepthwiseGenerator final : public jit::Generator {
+ public:
+  IntegerDepthwiseGenerator(absl::string_view name, const IntegerConfig& config)
+      : Generator(name),
+        config_(config),
+        lanes_(config.epilogue.lanes),
+        pixels_(config.epilogue.pixels),
+        taps_(static_cast<int>(config.kernel[2])),
+        epilogue_(this, config.epilogue,
+                  {.dst = src_,
+                   .bias = weights_,
+                   .spare = rax,
+                   .scratch = FreeVectors(),
+                   .scales = src_row_}) {}
+
+ private:
+  // rdi holds the arguments. After the reduction src_, weights_ and src_row_ hold dst, bias and
+  // scales.
+  const Xbyak::Reg64 args_ = rdi;
+  const Xbyak::Reg64 src_ = rsi, weights_ = rdx;        // of the current depth tap
+  const Xbyak::Reg64 src_row_ = r8, weights_row_ = r9;  // of the current height tap
+  const Xbyak::Reg64 rows_left_ = rcx, depths_left_ = r10;
+  const Xbyak::Opmask tail_ = k2;
+
+  // Vectors: the sums, the weights of every width tap, a column of src, a product.
+  Xbyak::Xmm Vector(int index) const { return VectorRegister(lanes_, index); }
+  Xbyak::Xmm Weights(int tap) const { return Vector(pixels_ + tap); }
+  Xbyak::Xmm Column() const { return Vector(pixels_ + taps_); }
+  Xbyak::Xmm Product() const { return Vector(pixels_ + taps_ + 1); }
+  std::vector<int> FreeVectors() const {
+    std::vector<int> free;
+    for (int i = pixels_; i < config_.vector_registers; ++i) free.push_back(i);
+    return free;
+  }
+  Xbyak::Address Argument(size_t offset) { return qword[args_ + static_cast<int>(offset)]; }
+
+  void Emit() override {
+    Xbyak::Label done, depth;
+    for (int i = 0; i < pixels_; ++i) {
+      lanes_ == 16 ? vpxord(Vector(i), Vector(i), Vector(i))
+                   : vpxor(Vector(i), Vector(i), Vector(i));
+    }
+    if (LoadsPart() && lanes_ == 16) {
+      mov(eax, (1u << config_.epilogue.tail_lanes) - 1);
+      kmovw(tail_, eax);
+    }
+    mov(depths_left_, Argument(offsetof(IntegerArgs, depth_taps)));
+    test(depths_left_, depths_left_);
+    jz(done, T_NEAR);
+    mov(src_, Argument(offsetof(IntegerArgs, src)));
+    mov(weights_, Argument(offsetof(IntegerArgs, weights)));
+    L(depth);
+    ReduceRows();
+    AddBytes(src_, config_.src_tap[0]);
+    AddBytes(weights_, config_.kernel[1] * taps_ * lanes_);
+    dec(depths_left_);
+    jnz(depth, T_NEAR);
+    L(done);
+    Finish();
+    vzeroupper();
+    ret();
+    epilogue_.EmitTables();
+  }
+
+  void ReduceRows() {
+    Xbyak::Label loop;
+    mov(src_row_, src_);
+    mov(weights_row_, weights_);
+    mov(rows_left_, Argument(offsetof(IntegerArgs, height_taps)));
+    L(loop);
+    for (int tap = 0; tap < taps_; ++tap) LoadWeights(tap);
+    for (const auto& [offset, users] : Columns()) {
+      LoadColumn(offset);
+      for (const auto& [pixel, tap] : users) MultiplyAdd(pixel, tap);
+    }
+    AddBytes(src_row_, config_.src_tap[1]);
+    AddBytes(weights_row_, taps_ * lanes_);
+    dec(rows_left_);
+    jnz(loop, T_NEAR);
+  }
+
+  // By the byte offset of a column of src, the pixels that read it and their taps; the padding is
+  // no column.
+  std::map<int64_t, std::vector<std::pair<int, int>>> Columns() const {
+    std::map<int64_t, std::vector<std::pair<int, int>>> columns;
+    for (int pixel = 0; pixel < pixels_; ++pixel) {
+      for (int64_t tap = config_.taps[pixel].begin; tap < config_.taps[pixel].end; ++tap) {
+        columns[pixel * config_.src_pixel + tap * config_.src_tap[2]].emplace_back(pixel, tap);
+      }
+    }
+    return columns;
+  }
+
+  // A weight stands in the lower half of its lane, 0 in the upper: what that half of src holds does
+  // not matter.
+  void LoadWeights(int tap) {
+    const Xbyak::Xmm weights = Weights(tap);
+    vpmovsxbd(weights, ptr[weights_row_ + tap * lanes_]);
+    vpslld(weights, weights, 16);
+    vpsrld(weights, weights, 16);
+  }
+
+  bool LoadsPart() const { return config_.epilogue.tail_lanes != 0 && config_.packed_src; }
+
+  void LoadColumn(int64_t offset) {
+    const Xbyak::RegExp from = src_row_ + static_cast<int>(offset);
+    if (LoadsPart() && lanes_ == 8) {
+      const Xbyak::Xmm low(Column().getIdx());
+      vpxor(low, low, low);
+      for (int i = 0; i < config_.epilogue.tail_lanes; ++i) vpinsrb(low, low, ptr[from + i], i);
+      config_.signed_src ? vpmovsxbd(Column(), low) : vpmovzxbd(Column(), low);
+      return;
+    }
+    const Xbyak::Xmm to = LoadsPart() ? Column() | tail_ | T_z : Column();
+    config_.signed_src ? vpmovsxbd(to, ptr[from]) : vpmovzxbd(to, ptr[from]);
+  }
+
+  void MultiplyAdd(int pixel, int tap) {
+    if (config_.dot == DotProduct::kVnni) return vpdpwssd(Vector(pixel), Column(), Weights(tap));
+    vpmaddwd(Product(), Column(), Weights(tap));
+    vpaddd(Vector(pixel), Vector(pixel), Product());
+  }
+
+  void Finish() {
+    mov(src_, Argument(offsetof(IntegerArgs, dst)));
+    if (config_.epilogue.bias) mov(weights_, Argument(offsetof(IntegerArgs, bias)));
+    if (config_.epilogue.scales) mov(src_row_, Argument(offsetof(IntegerArgs, scales)));
+    epilogue_.FinishIntegers();
+  }
+
+  void AddBytes(const Xbyak::Reg64& to, int64_t bytes) {
+    if (bytes != 0) add(to, static_cast<int>(bytes));
+  }
+
+  const IntegerConfig config_;
+  const int lanes_, pixels_, taps_;
+  AccumulatorEpilogue epilogue_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateIntegerDepthwise(
+    absl::string_view name, const IntegerConfig& config) {
+  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<const jit::Generator> generator,
+                        jit::Compile<IntegerDepthwiseGenerator>(name, config));
+  return generator;
+}
+
+}  // namespace tilewire::convolution

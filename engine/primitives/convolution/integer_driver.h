@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The integer convolution around its generated tiles: which tiles there are, how they are cut into
+// pieces of work, and the loops over images, groups, rows and groups of output blocks. One driver
+// serves every instruction set.
+#ifndef ENGINE_PRIMITIVES_CONVOLUTION_INTEGER_DRIVER_H_
+#define ENGINE_PRIMITIVES_CONVOLUTION_INTEGER_DRIVER_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/primitives/convolution/geometry.h"
+#include "engine/primitives/convolution/tiling.h"
+#include "engine/primitives/integer_tile_generator.h"
+#include "engine/threading/arena.h"
+
+namespace tilewire::convolution {
+
+// Strides in bytes.
+struct ByteStrides {
+  int64_t image = 0, group = 0;
+  int64_t block = 0;  // to the next `lanes` channels
+  Spatial spatial{0, 0, 0};
+};
+
+struct IntegerProblem {
+  Geometry geometry;  // input channels count quads
+  IntegerIsa isa;
+  bool signed_src = false;
+  bool depthwise = false;   // geometry: one group, whose ic is 1 and whose oc counts all channels
+  bool packed_src = false;  // depthwise: see IntegerConfig
+  int block_quads = 1;      // of an input block; inside it, and from block to block, the quads of a
+                            // pixel lie side by side
+  ByteStrides src, dst;
+  int64_t weights_group = 0, weights_oc_block = 0, weights_ic_block = 0;  // bytes
+  EpilogueConfig epilogue;  // bias, scales, compensation, post-ops, types
+};
+
+// Immutable.
+class IntegerDriver {
+ public:
+  // Pointers are to element (0,...,0) of the first image; scales and compensation of a group begin
+  // `lanes`-aligned.
+  struct Operands {
+    const std::byte* src;
+    const std::byte* weights;
+    const std::byte* bias;
+    const float* scales;
+    const int32_t* compensation;
+    std::byte* dst;
+  };
+
+  //   kUnimplemented      strides that do not fit the 32-bit displacements of the generated code
+  //   kResourceExhausted  code pages
+  static absl::StatusOr<IntegerDriver> Create(absl::string_view name,
+                                              const IntegerProblem& problem);
+
+  void Run(const Operands& operands, int64_t images, const threading::Team& team) const;
+
+  int64_t code_bytes() const;
+
+ private:
+  // Offsets in bytes that a row and a tile add; what of the kernel lies inside src for the row.
+  struct Row {
+    int64_t src, weights, dst;
+    int64_t depth_taps, height_taps;  // both 0 when there are none
+  };
+  struct Tile {
+    int64_t src, dst;
+  };
+
+  explicit IntegerDriver(const IntegerProblem& problem);
+  void TabulateOffsets();
+  absl::Status Generate(absl::string_view name);
+  IntegerConfig ConfigOf(const Range& tile, const Range& oc_group) const;
+  void RunPiece(const Operands& operands, int64_t index) const;
+  IntegerArgs ArgsOf(const Operands& operands, int64_t image, int64_t group,
+                     int64_t oc_group) const;
+  void RunUnits(const IntegerArgs& position, const IntegerFunction* functions,
+                const Range& units) const;
+
+  IntegerProblem problem_;
+  int64_t full_blocks_ = 0, tail_blocks_ = 0;
+  Tiling tiling_;
+  WorkSize work_;
+  int64_t unit_pieces_ = 0, oc_pieces_ = 0;
+  std::vector<Row> rows_;
+  std::vector<Tile> tiles_;
+  std::vector<std::unique_ptr<const jit::Generator>> generators_;
+  std::vector<IntegerFunction> functions_;  // [oc group][tile]
+};
+
+}  // namespace tilewire::convolution
+
+#endif  // ENGINE_PRIMITIVES_CONVOLUTION_INTEGER_DRIVER_H_

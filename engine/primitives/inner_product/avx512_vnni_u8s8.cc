@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The row of the integer inner product over 32 registers of 16 lanes, with vpdpbusd.
+#include "engine/primitives/inner_product/implementations.h"
+#include "engine/primitives/inner_product/integer_packed.h"
+
+namespace tilewire::inner_product {
+namespace {
+
+constexpr IntegerIsa kIsa = {.lanes = 16, .vectors = 32, .dot = DotProduct::kVnni};
+
+}  // namespace
+
+absl::StatusOr<InnerProductDesc> ResolveAvx512VnniU8S8(const InnerProductDesc& desc,
+                                                       const Attributes&) {
+  return ResolveIntegerPacked(desc, kIsa);
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512VnniU8S8(const InnerProductDesc& desc,
+                                                                const Attributes& attributes,
+                                                                absl::string_view name) {
+  return CreateIntegerPacked(desc, attributes, name, kIsa);
+}
+
+}  // namespace tilewire::inner_product

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every row of the table that takes u8 and s8 against the reference: the same bytes, whatever the
+// shape, the types, the scales, the chain, the layouts, the threads.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/engine/primitives/convolution/convolution_cases.h"
+#include "tests/engine/primitives/integer_tensors.h"
+#include "tests/support/status_matchers.h"
+
+namespace tilewire::test {
+namespace {
+
+using enum DataType;
+using testing::StatusIs;
+using threading::Team;
+using Bytes = std::vector<uint8_t>;
+
+struct Setting {
+  DataType src = kU8, dst = kU8, bias = kF32;
+  bool scale_a_channel = false;
+  std::vector<PostOp> chain = {};
+  std::string src_pattern = {}, dst_pattern = {};  // empty: the row chooses
+};
+
+MemoryDesc AnyOr(const Dims& dims, DataType type, absl::string_view pattern) {
+  return pattern.empty() ? *MemoryDesc::CreateAny(dims, type)
+                         : *MemoryDesc::CreatePattern(dims, type, pattern);
+}
+
+ConvolutionDesc IntegerDesc(const ConvolutionCase& shape, const Setting& setting) {
+  ConvolutionDesc desc = DescOf(shape);
+  desc.src = AnyOr(shape.SrcDims(), setting.src, setting.src_pattern);
+  desc.weights = *MemoryDesc::CreateAny(shape.WeightsDims(), kS8);
+  desc.dst = AnyOr(shape.DstDims(), setting.dst, setting.dst_pattern);
+  if (shape.bias) desc.bias = *MemoryDesc::CreateAny({shape.oc}, setting.bias);
+  return desc;
+}
+
+Attributes AttributesOf(const ConvolutionCase& shape, const Setting& setting) {
+  Attributes attributes;
+  attributes.scratchpad_mode = ScratchpadMode::kUser;
+  for (const PostOp& entry : setting.chain) EXPECT_TRUE(attributes.post_ops.Append(entry).ok());
+  attributes.output_scales = SpreadingScales(shape.Products(), shape.oc, setting.scale_a_channel);
+  return attributes;
+}
+
+Values RandomValues(const ConvolutionCase& shape, const Setting& setting) {
+  return {.src = RandomOf(setting.src, shape.SrcDims(), 1),
+          .weights = RandomOf(kS8, shape.WeightsDims(), 2),
+          .bias = RandomOf(setting.bias, {shape.bias ? shape.oc : 0}, 3),
+          .dst = RandomOf(setting.dst, shape.DstDims(), 4)};
+}
+
+class IntegerConvolutionTest : public ::testing::TestWithParam<Implementation<ConvolutionDesc>> {
+ protected:
+  void SetUp() override {
+    if (!cpu::Supports(GetParam().isa))
+      GTEST_SKIP() << "the CPU lacks " << cpu::IsaName(GetParam().isa);
+  }
+
+  // Null where a row for depthwise convolutions refuses another one.
+  std::shared_ptr<const Primitive> Create(const ConvolutionDesc& desc,
+                                          const Attributes& attributes) {
+    auto primitive = CreateConvolution(desc, attributes, {.only = GetParam().name});
+    if (primitive.ok()) return *primitive;
+    EXPECT_TRUE(absl::StrContains(GetParam().name, "depthwise")) << primitive.status();
+    return nullptr;
+  }
+
+  void ExpectSameBytes(const ConvolutionDesc& desc, const Attributes& attributes,
+                       const Values& values) {
+    const std::shared_ptr<const Primitive> primitive = Create(desc, attributes);
+    if (primitive == nullptr) return;
+    ConvolutionDesc same = desc;
+    same.src = primitive->Desc(kArgSrc);
+    same.dst = primitive->Desc(kArgDst);
+    const auto reference = CreateConvolution(same, attributes, {.only = "convolution/reference"});
+    ASSERT_TRUE(reference.ok()) << reference.status();
+    const Bytes expected = ResultOf(**reference, values, Team::Serial());
+    const Bytes result = ResultOf(*primitive, values, Team::Serial());
+    EXPECT_EQ(Logical(same.dst, result), Logical(same.dst, expected));
+    EXPECT_TRUE(result == expected) << "bytes between the elements";
+  }
+  void ExpectSameBytes(const ConvolutionCase& shape, const Setting& setting) {
+    SCOPED_TRACE(absl::StrCat(shape.why, ", ", DataTypeName(setting.src), " -> ",
+                              DataTypeName(setting.dst)));
+    ExpectSameBytes(IntegerDesc(shape, setting), AttributesOf(shape, setting),
+                    RandomValues(shape, setting));
+  }
+};
+
+// Shapes with what decides about code: tails of channels, padding, strides, groups.
+std::vector<ConvolutionCase> FewShapes() {
+  return {
+      {.why = "quads, tail of outputs",
+       .batch = 2,
+       .ic = 20,
+       .oc = 40,
+       .in = {6, 17},
+       .kernel = {3, 3},
+       .left = {1, 1}},
+      {.why = "four blocks", .ic = 64, .oc = 128, .in = {5, 6}, .kernel = {1, 1}},
+      {.why = "odd channels",
+       .ic = 7,
+       .oc = 67,
+       .in = {5, 9},
+       .kernel = {3, 2},
+       .strides = {2, 1},
+       .left = {1, 1}},
+      {.why = "odd groups",
+       .groups = 3,
+       .ic = 15,
+       .oc = 27,
+       .in = {5, 5},
+       .kernel = {3, 3},
+       .left = {1, 1}},
+      {.why = "depthwise",
+       .groups = 40,
+       .ic = 40,
+       .oc = 40,
+       .in = {5, 30},
+       .kernel = {3, 3},
+       .left = {1, 1}},
+  };
+}
+
+TEST_P(IntegerConvolutionTest, MatchesReferenceOnEveryShape) {
+  for (const ConvolutionCase& shape : ConvolutionCases()) {
+    ExpectSameBytes(shape, {.bias = kS32, .scale_a_channel = true, .chain = {ReluPostOp()}});
+    ExpectSameBytes(shape, {.src = kS8, .dst = kS8, .chain = {SumPostOp{.scale = 0.5f}}});
+  }
+}
+
+TEST_P(IntegerConvolutionTest, MatchesReferenceOnEveryTypeAndChain) {
+  const std::vector<std::vector<PostOp>> chains = ExactChains();
+  for (const ConvolutionCase& shape : FewShapes()) {
+    for (DataType src : {kU8, kS8}) {
+      for (DataType dst : {kU8, kS8, kS32, kF32}) {
+        for (size_t i = 0; i < std::size(chains); ++i) {
+          ExpectSameBytes(shape, {.src = src,
+                                  .dst = dst,
+                                  .bias = i % 2 == 0 ? kF32 : kS32,
+                                  .scale_a_channel = i % 3 == 0,
+                                  .chain = chains[i]});
+        }
+      }
+    }
+  }
+}
+
+// vpmaddubsw would saturate on the first pair.
+TEST_P(IntegerConvolutionTest, ExtremeProductsAreExact) {
+  const ConvolutionCase shape = {
+      .why = "", .ic = 512, .oc = 24, .in = {4, 4}, .kernel = {3, 3}, .left = {1, 1}};
+  for (const auto& [type, element] :
+       {std::pair{kU8, 255.0f}, std::pair{kS8, -128.0f}, std::pair{kS8, 127.0f}}) {
+    for (float weight : {-128.0f, 127.0f}) {
+      const Setting setting = {.src = type, .dst = kS32};
+      Values values = RandomValues(shape, setting);
+      std::fill(values.src.begin(), values.src.end(), element);
+      std::fill(values.weights.begin(), values.weights.end(), weight);
+      ExpectSameBytes(IntegerDesc(shape, setting), {.scratchpad_mode = ScratchpadMode::kUser},
+                      values);
+    }
+  }
+}
+
+TEST_P(IntegerConvolutionTest, ResultsSaturate) {
+  const ConvolutionCase shape = {.why = "", .ic = 16, .oc = 40, .in = {3, 3}, .kernel = {1, 1}};
+  for (DataType dst : {kU8, kS8, kS32, kF32}) {
+    const Setting setting = {.dst = dst};
+    for (float scale : {1e3f, -1e3f, 1e9f, -1e9f, 3e38f}) {
+      SCOPED_TRACE(scale);
+      Attributes attributes;
+      attributes.scratchpad_mode = ScratchpadMode::kUser;
+      attributes.output_scales.scales = {scale};
+      ExpectSameBytes(IntegerDesc(shape, setting), attributes, RandomValues(shape, setting));
+    }
+  }
+}
+
+TEST_P(IntegerConvolutionTest, EveryLayoutOfTheSource) {
+  for (const char* pattern : {"abcd", "acdb", "aBcd16b", "aBcd8b", "acbd", "cdba"}) {
+    for (DataType src : {kU8, kS8}) {
+      for (const ConvolutionCase& shape : FewShapes()) {
+        ExpectSameBytes(shape, {.src = src, .src_pattern = pattern, .dst_pattern = "acdb"});
+      }
+    }
+  }
+}
+
+// Blocked: the tail is zero; a part of a wider tensor: what follows the channels is not touched.
+TEST_P(IntegerConvolutionTest, LayoutsOfTheDestination) {
+  for (const ConvolutionCase& shape : FewShapes()) {
+    for (DataType type : {kU8, kS8, kS32, kF32}) {
+      const Setting setting = {.dst = type, .chain = {SumPostOp{}}};
+      ConvolutionDesc desc = IntegerDesc(shape, setting);
+      Dims wide = shape.DstDims();
+      wide[1] += 9;
+      const MemoryDesc whole = *MemoryDesc::CreatePattern(wide, type, "acdb");
+      desc.dst = *whole.SubMemory(shape.DstDims(), {0, 5, 0, 0});
+      ExpectSameBytes(desc, AttributesOf(shape, setting), RandomValues(shape, setting));
+      if (shape.groups > 1 && shape.groups != shape.ic) continue;  // groups within a block
+      const bool avx2 = absl::StrContains(GetParam().name, "avx2");
+      if (shape.groups > 1 && !absl::StrContains(GetParam().name, "depthwise")) continue;
+      desc.dst = *MemoryDesc::CreatePattern(shape.DstDims(), type, avx2 ? "aBcd8b" : "aBcd16b");
+      ExpectSameBytes(desc, AttributesOf(shape, setting), RandomValues(shape, setting));
+    }
+  }
+}
+
+TEST_P(IntegerConvolutionTest, ThreadsAndBatchDoNotChangeABit) {
+  threading::Arena arena(2);
+  for (ConvolutionCase shape : ConvolutionCases()) {
+    SCOPED_TRACE(shape.why);
+    for (DataType src : {kU8, kS8}) {
+      const Setting setting = {.src = src, .dst_pattern = ""};
+      shape.batch = 3;
+      const auto three = Create(IntegerDesc(shape, setting), AttributesOf(shape, setting));
+      Values values = RandomValues(shape, setting);
+      shape.batch = 1;
+      const auto one = Create(IntegerDesc(shape, setting), AttributesOf(shape, setting));
+      if (three == nullptr) continue;
+      const Bytes result = ResultOf(*three, values, Team::Serial());
+      EXPECT_TRUE(result == ResultOf(*three, values, Team(&arena)));
+      values.src.resize(values.src.size() / 3);
+      values.dst.resize(values.dst.size() / 3);
+      const Bytes first = ResultOf(*one, values, Team(&arena));
+      EXPECT_TRUE(std::equal(first.begin(), first.end(), result.begin()));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, IntegerConvolutionTest,
+                         ::testing::ValuesIn(IntegerRows(ConvolutionImplementations())),
+                         [](const auto& row) {
+                           std::string name(row.param.name);
+                           std::replace(name.begin(), name.end(), '/', '_');
+                           return name;
+                         });
+
+const ConvolutionCase kSmall = {
+    .why = "", .batch = 2, .ic = 8, .oc = 8, .in = {5, 6}, .kernel = {3, 3}};
+
+// Numbers worked out by hand, against the reference: 3 * 5 + 100, halved, is 57.5, rounded to even.
+TEST(IntegerReferenceTest, BiasThenScaleThenChainThenRounding) {
+  const ConvolutionCase one = {.why = "", .in = {1, 1}, .kernel = {1, 1}};
+  const auto result = [&](DataType type, float scale, const std::vector<PostOp>& chain,
+                          float before) {
+    const Setting setting = {.dst = type, .bias = kS32, .chain = chain};
+    Attributes attributes = AttributesOf(one, setting);
+    attributes.output_scales.scales = {scale};
+    const auto primitive =
+        CreateConvolution(IntegerDesc(one, setting), attributes, {.only = "convolution/reference"});
+    return Logical(
+        (*primitive)->Desc(kArgDst),
+        ResultOf(**primitive, {.src = {3}, .weights = {5}, .bias = {100}, .dst = {before}},
+                 Team::Serial()))[0];
+  };
+  EXPECT_EQ(result(kF32, 0.5f, {}, 0), 57.5f);
+  EXPECT_EQ(result(kU8, 0.5f, {}, 0), 58);
+  EXPECT_EQ(result(kU8, 0.5f, {SumPostOp{}}, 1), 58);              // 58.5
+  EXPECT_EQ(result(kS8, 1, {SumPostOp{}}, 100), 127);              // 215
+  EXPECT_EQ(result(kS8, 1, {SumPostOp{.scale = 2}}, -128), -128);  // -141
+  EXPECT_EQ(result(kU8, -1, {ReluPostOp(), SumPostOp{}}, 200), 200);
+  EXPECT_EQ(result(kU8, -1, {SumPostOp{}, ReluPostOp()}, 200), 85);
+  EXPECT_EQ(result(kS32, 1e9f, {}, 0), 2147483648.0f);  // 2^31 - 1, as the nearest float
+}
+
+TEST(IntegerConvolutionErrorsTest, CreationNamesWhatDoesNotFit) {
+  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  const auto with = [](MemoryDesc ConvolutionDesc::*field, DataType type) {
+    ConvolutionDesc desc = IntegerDesc(kSmall, {});
+    desc.*field = *(desc.*field).WithDataType(type);
+    return CreateConvolution(desc, {}, {}).status();
+  };
+  EXPECT_THAT(with(&ConvolutionDesc::weights, kU8), StatusIs(kUnimplemented, "weights of u8"));
+  EXPECT_THAT(with(&ConvolutionDesc::dst, kBf16), StatusIs(kUnimplemented, "dst of bf16"));
+  EXPECT_THAT(with(&ConvolutionDesc::bias, kS8), StatusIs(kUnimplemented, "bias of s8"));
+  EXPECT_THAT(with(&ConvolutionDesc::src, kS32), StatusIs(kUnimplemented, "s32"));
+  const auto scaled = [](int mask, std::vector<float> scales) {
+    Attributes attributes;
+    attributes.output_scales = {mask, std::move(scales)};
+    return CreateConvolution(IntegerDesc(kSmall, {}), attributes, {}).status();
+  };
+  EXPECT_THAT(scaled(2, std::vector<float>(8, 0.5f)), testing::IsOk());
+  EXPECT_THAT(scaled(2, {1, 2}), StatusIs(kInvalid, "2 output scales where the mask asks for 8"));
+  EXPECT_THAT(scaled(0, {INFINITY}), StatusIs(kInvalid, "not finite"));
+  EXPECT_THAT(scaled(1, {1, 2}), StatusIs(kUnimplemented, "mask 1"));
+  EXPECT_THAT(scaled(16, {1}), StatusIs(kInvalid, "mask 16"));
+}
+
+TEST(IntegerConvolutionErrorsTest, NoShapeFallsBackToTheReference) {
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+  for (const ConvolutionCase& shape : ConvolutionCases()) {
+    SCOPED_TRACE(shape.why);
+    for (DataType src : {kU8, kS8}) {
+      for (cpu::Isa isa : {cpu::Isa::kAvx2, cpu::BestIsa()}) {
+        const auto primitive =
+            CreateConvolution(IntegerDesc(shape, {.src = src}), {}, {.max_isa = isa});
+        ASSERT_TRUE(primitive.ok()) << primitive.status();
+        EXPECT_NE((*primitive)->name(), "convolution/reference");
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tilewire::test

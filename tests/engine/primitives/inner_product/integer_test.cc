@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every row of the table that takes u8 and s8 against the reference: the same bytes, whatever the
+// shape, the types, the scales, the chain, the layouts, the threads.
+#include <algorithm>
+#include <string>
+
+#include "engine/primitives/inner_product/inner_product.h"
+#include "tests/engine/primitives/integer_tensors.h"
+#include "tests/engine/primitives/row_test.h"
+
+namespace tilewire::test {
+namespace {
+
+using enum DataType;
+using testing::StatusIs;
+using threading::Team;
+
+struct Setting {
+  DataType src = kU8, dst = kU8, bias = kF32;
+  bool scale_a_channel = false;
+  std::vector<PostOp> chain = {};
+};
+
+struct Shape {
+  Dims src;  // [N,C] or [N,C,spatial...]
+  int64_t outputs;
+
+  Dims WeightsDims() const {
+    Dims dims = src;
+    dims[0] = outputs;
+    return dims;
+  }
+  Dims DstDims() const { return {src[0], outputs}; }
+};
+
+InnerProductDesc IntegerDesc(const Shape& shape, const Setting& setting) {
+  return {.src = *MemoryDesc::CreateAny(shape.src, setting.src),
+          .weights = *MemoryDesc::CreateAny(shape.WeightsDims(), kS8),
+          .bias = *MemoryDesc::CreateAny({shape.outputs}, setting.bias),
+          .dst = *MemoryDesc::CreateAny(shape.DstDims(), setting.dst)};
+}
+
+Attributes AttributesOf(const Shape& shape, const Setting& setting) {
+  Attributes attributes;
+  attributes.scratchpad_mode = ScratchpadMode::kUser;
+  for (const PostOp& entry : setting.chain) EXPECT_TRUE(attributes.post_ops.Append(entry).ok());
+  attributes.output_scales = SpreadingScales(*ElementCount(shape.WeightsDims()) / shape.outputs,
+                                             shape.outputs, setting.scale_a_channel);
+  return attributes;
+}
+
+Values RandomValues(const Shape& shape, const Setting& setting) {
+  return {.src = RandomOf(setting.src, shape.src, 1),
+          .weights = RandomOf(kS8, shape.WeightsDims(), 2),
+          .bias = RandomOf(setting.bias, {shape.outputs}, 3),
+          .dst = RandomOf(setting.dst, shape.DstDims(), 4)};
+}
+
+class IntegerInnerProductTest : public ::testing::TestWithParam<Implementation<InnerProductDesc>> {
+ protected:
+  void SetUp() override {
+    if (!cpu::Supports(GetParam().isa))
+      GTEST_SKIP() << "the CPU lacks " << cpu::IsaName(GetParam().isa);
+  }
+
+  void ExpectSameBytes(const InnerProductDesc& desc, const Attributes& attributes,
+                       const Values& values) {
+    const auto primitive = CreateInnerProduct(desc, attributes, {.only = GetParam().name});
+    ASSERT_THAT(primitive, testing::IsOk());
+    InnerProductDesc same = desc;
+    same.src = (*primitive)->Desc(kArgSrc);
+    same.dst = (*primitive)->Desc(kArgDst);
+    const auto reference =
+        CreateInnerProduct(same, attributes, {.only = "inner_product/reference"});
+    ASSERT_THAT(reference, testing::IsOk());
+    static threading::Arena* const arena = new threading::Arena(2);
+    const Bytes expected = ResultOf(**reference, values, Team::Serial());
+    const Bytes result = ResultOf(**primitive, values, Team::Serial());
+    EXPECT_EQ(Logical(same.dst, result), Logical(same.dst, expected));
+    EXPECT_TRUE(result == expected) << "bytes between the elements";
+    EXPECT_TRUE(result == ResultOf(**primitive, values, Team(arena))) << "two threads";
+  }
+  void ExpectSameBytes(const Shape& shape, const Setting& setting) {
+    SCOPED_TRACE(absl::StrCat(DimsToString(shape.src), " to ", shape.outputs, ", ",
+                              DataTypeName(setting.src), " -> ", DataTypeName(setting.dst)));
+    ExpectSameBytes(IntegerDesc(shape, setting), AttributesOf(shape, setting),
+                    RandomValues(shape, setting));
+  }
+};
+
+TEST_P(IntegerInnerProductTest, OutputsAroundVectorsAndBatchesAroundTiles) {
+  for (int64_t outputs : {1, 3, 15, 16, 17, 33, 64, 65, 130}) {
+    for (int64_t batch : {1, 2, 3, 4, 5, 6, 7, 8, 13}) {
+      for (DataType src : {kU8, kS8}) {
+        ExpectSameBytes({{batch, 37}, outputs}, {.src = src, .scale_a_channel = outputs % 2 == 1});
+      }
+    }
+  }
+}
+
+TEST_P(IntegerInnerProductTest, FewAndManyProducts) {
+  for (int64_t k : {1, 2, 3, 4, 5, 63, 64, 65, 68, 1000, 4097}) {
+    for (DataType src : {kU8, kS8}) ExpectSameBytes({{3, k}, 20}, {.src = src, .bias = kS32});
+  }
+}
+
+TEST_P(IntegerInnerProductTest, EveryTypeAndChain) {
+  for (const Shape& shape : {Shape{{5, 24}, 70}, Shape{{2, 5, 3, 2}, 19}}) {
+    for (DataType src : {kU8, kS8}) {
+      for (DataType dst : {kU8, kS8, kS32, kF32}) {
+        for (const std::vector<PostOp>& chain : ExactChains()) {
+          for (DataType bias : {kF32, kS32}) {
+            ExpectSameBytes(
+                shape,
+                {.src = src, .dst = dst, .bias = bias, .scale_a_channel = true, .chain = chain});
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(IntegerInnerProductTest, EveryLayout) {
+  for (const Dims& dims : {Dims{3, 20, 3, 5}, Dims{2, 17, 4}, Dims{3, 16, 2, 1, 3}}) {
+    for (DataType src : {kU8, kS8}) {
+      const Shape shape{dims, 21};
+      const Setting setting{.src = src, .chain = {SumPostOp{}}};
+      InnerProductDesc desc = IntegerDesc(shape, setting);
+      for (const Layout& layout : LayoutsOf(dims, src)) {
+        SCOPED_TRACE(layout.why);
+        desc.src = layout.desc;
+        ExpectSameBytes(desc, AttributesOf(shape, setting), RandomValues(shape, setting));
+      }
+    }
+  }
+}
+
+// The first layers behind VGG's and ResNet's convolutions are long: extreme bytes, up to the bound
+// of the contract.
+TEST_P(IntegerInnerProductTest, ExtremeProductsAreExact) {
+  for (const auto& [type, element] : {std::pair{kU8, 255.0f}, std::pair{kS8, -128.0f}}) {
+    for (float weight : {-128.0f, 127.0f}) {
+      const Shape shape{{1, 25088}, 3};
+      const Setting setting{.src = type, .dst = kS32};
+      Values values = RandomValues(shape, setting);
+      std::fill(values.src.begin(), values.src.end(), element);
+      std::fill(values.weights.begin(), values.weights.end(), weight);
+      ExpectSameBytes(IntegerDesc(shape, setting), {.scratchpad_mode = ScratchpadMode::kUser},
+                      values);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, IntegerInnerProductTest,
+                         ::testing::ValuesIn(IntegerRows(InnerProductImplementations())),
+                         RowName<InnerProductDesc>);
+
+TEST(IntegerInnerProductErrorsTest, CreationNamesWhatDoesNotFit) {
+  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  const Shape shape{{2, 5}, 3};
+  const auto with = [&](MemoryDesc InnerProductDesc::*field, DataType type) {
+    InnerProductDesc desc = IntegerDesc(shape, {});
+    desc.*field = *(desc.*field).WithDataType(type);
+    return CreateInnerProduct(desc, {}, {}).status();
+  };
+  EXPECT_THAT(with(&InnerProductDesc::weights, kU8), StatusIs(kUnimplemented, "weights of u8"));
+  EXPECT_THAT(with(&InnerProductDesc::dst, kF16), StatusIs(kUnimplemented, "dst of f16"));
+  EXPECT_THAT(with(&InnerProductDesc::bias, kU8), StatusIs(kUnimplemented, "bias of u8"));
+  Attributes attributes;
+  attributes.output_scales = {2, {1, 2}};
+  EXPECT_THAT(CreateInnerProduct(IntegerDesc(shape, {}), attributes, {}),
+              StatusIs(kInvalid, "2 output scales where the mask asks for 3"));
+}
+
+}  // namespace
+}  // namespace tilewire::test
