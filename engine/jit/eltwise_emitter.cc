@@ -164,12 +164,15 @@ void EltwiseEmitter::ApplyGelu(const Vector& v) {
 
 void EltwiseEmitter::ApplyPow(const Vector& v) {
   if (op_.beta == 0) return math_.Load(v, op_.alpha);
-  if (op_.beta == 2) {
-    generator_->vmulps(v, v, v);
-  } else if (op_.beta == -1) {
-    math_.Load(Scratch(0), 1);
-    generator_->vdivps(v, Scratch(0), v);
-  } else if (op_.beta != 1) {
+  if (op_.beta == 2) {  // alpha first: the square alone may overflow
+    generator_->vmulps(Scratch(0), v, math_.Constant(op_.alpha));
+    return generator_->vmulps(v, v, Scratch(0));
+  }
+  if (op_.beta == -1) {
+    math_.Load(Scratch(0), op_.alpha);
+    return generator_->vdivps(v, Scratch(0), v);
+  }
+  if (op_.beta != 1) {
     math_.Pow(v, op_.beta, AllScratch());
   }
   if (op_.alpha != 1) generator_->vmulps(v, v, math_.Constant(op_.alpha));

@@ -136,8 +136,9 @@ void VectorMath::Exp(const Vector& v, const Vector& s0, const Vector& s1) {
 }
 
 void VectorMath::ExpOfSum(const Vector& v, const Vector& low, const Vector& s0, const Vector& s1) {
-  AtLeast(v, kExpLow, s0);
-  AtMost(v, kExpHigh, s0);
+  // Beyond the ends by more than a `low` of 1 can bring back.
+  AtLeast(v, kExpLow - 2, s0);
+  AtMost(v, kExpHigh + 2, s0);
   ReduceByLn2(v, s0);
   generator_->vaddps(v, v, low);
   Polynomial(s1, v, kExpCoefficients);
