@@ -86,7 +86,7 @@ FirstExecution MeasureOneDnnFirstExecution(const Shape& shape) {
   dnnl::convolution_forward::primitive_desc described;
   dnnl::convolution_forward convolution;
   first.create = Seconds([&] {
-    described = Describe(shape, engine);
+    described = Describe(shape, Arithmetic::kF32, engine);
     convolution = dnnl::convolution_forward(described);
   });
   const auto make = [&](const memory::desc& desc) {
