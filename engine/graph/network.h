@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/graph/constant.h"
+#include "engine/graph/elementwise.h"
 #include "engine/jit/eltwise.h"
 #include "engine/memory/data_type.h"
 #include "engine/memory/dims.h"
@@ -108,57 +109,6 @@ struct Select {
 };
 struct Literal {         // the same elements in every run; no source
   ConstantPtr constant;  // of floats
-};
-// dst = function(srcs...), element by element; sources are broadcast to dst by numpy's rule. Truth
-// values are 1 and 0.
-struct Elementwise {
-  enum class Function {
-    kAdd,
-    kSub,
-    kMul,
-    kDiv,
-    kMax,
-    kMin,
-    kPow,
-    kMod,
-    kPRelu,  // of two
-    kEqual,
-    kLess,
-    kLessOrEqual,
-    kAnd,
-    kOr,
-    kXor,
-    kWhere,  // of three: src0 ? src1 : src2
-    // of one
-    kLog,
-    kReciprocal,
-    kFloor,
-    kCeil,
-    kRound,
-    kSign,
-    kErf,
-    kGelu,
-    kNot,
-    kIsNan,
-    kIsInf,
-    kSin,
-    kCos,
-    kTan,
-    kSinh,
-    kCosh,
-    kAsin,
-    kAcos,
-    kAtan,
-    kAsinh,
-    kAcosh,
-    kAtanh,
-    kSelu,             // x > 0 ? beta x : beta alpha (e^x - 1)
-    kCelu,             // max(0, x) + min(0, alpha (e^(x / alpha) - 1))
-    kThresholdedRelu,  // x > alpha ? x : 0
-    kShrink,           // x < -alpha ? x + beta : x > alpha ? x - beta : 0
-    kSoftsign,         // x / (1 + |x|)
-  } function = Function::kAdd;
-  float alpha = 0, beta = 0;
 };
 // Along the dimensions that are 1 in dst and more in src; the ranks are equal.
 struct Reduce {

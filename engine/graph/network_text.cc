@@ -128,7 +128,7 @@ class ParamsText {
       if (select.from[d].empty()) continue;
       absl::StrAppend(&rest, " ", d, ":");
       for (const IndexRun& run : select.from[d]) {
-        absl::StrAppend(&rest, run == select.from[d].front() ? "" : "+",
+        absl::StrAppend(&rest, &run == &select.from[d].front() ? "" : "+",
                         run.start < 0 ? absl::StrCat("fill(", select.fill, ")")
                                       : absl::StrCat(run.start, run.step == 1 ? "" : " by "),
                         run.start < 0 || run.step == 1 ? "" : absl::StrCat(run.step), " x",

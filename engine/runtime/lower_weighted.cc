@@ -63,12 +63,28 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Convolution& conv
                         MemoryDesc::CreateAny(WeightsDims(convolution), DataType::kF32));
   ABSL_RETURN_IF_ERROR(SetBias(convolution.bias, &desc.bias));
   ABSL_ASSIGN_OR_RETURN(auto primitive, builder_.Create(desc, fusion.attributes));
+  ABSL_ASSIGN_OR_RETURN(primitive, OnPart(op.srcs[0], desc, fusion.attributes, primitive));
   const bool alone_reads_request =
       builder_.IsUnplaced(op.srcs[0]) && builder_.RemainingUses(op.srcs[0]) == 1;
   ABSL_RETURN_IF_ERROR(LowerWeighted(op, primitive, convolution.weights, convolution.bias,
                                      convolution.fused, fusion));
   if (!alone_reads_request) return absl::OkStatus();
   return OfferChannelsLast(op.srcs[0], desc, fusion.attributes, *primitive);
+}
+
+// Where the source is a part of a larger blocked tensor, the same implementation reading it where
+// it lies, if it can; else the primitive as it is.
+absl::StatusOr<std::shared_ptr<const Primitive>> Lowering::OnPart(
+    ValueId src, ConvolutionDesc desc, const Attributes& attributes,
+    std::shared_ptr<const Primitive> primitive) {
+  if (builder_.IsUnplaced(src)) return primitive;
+  ABSL_ASSIGN_OR_RETURN(const Place home, builder_.Home(src));
+  if (home.desc.IsPlain() || SameMemory(home.desc, primitive->Desc(kArgSrc))) return primitive;
+  if (home.desc.IsDense() && home.desc.offset0() == 0) return primitive;
+  desc.src = home.desc;
+  auto on_part = builder_.Create(desc, attributes);
+  if (on_part.ok() && (*on_part)->name() == primitive->name()) return *std::move(on_part);
+  return primitive;
 }
 
 // A convolution that reads a request's plain bytes reads either order of them, if there is an

@@ -57,6 +57,9 @@ class Lowering {
   absl::Status LowerWeighted(const Operation& op, std::shared_ptr<const Primitive> primitive,
                              const graph::Weights& weights, const std::vector<float>& bias,
                              const std::vector<FusedStep>& fused, const Fusion& fusion);
+  absl::StatusOr<std::shared_ptr<const Primitive>> OnPart(
+      ValueId src, ConvolutionDesc desc, const Attributes& attributes,
+      std::shared_ptr<const Primitive> primitive);
   absl::Status OfferChannelsLast(ValueId input, ConvolutionDesc desc, const Attributes& attributes,
                                  const Primitive& primitive);
   absl::StatusOr<std::shared_ptr<const Primitive>> CreateInnerProduct(const Operation& op,

@@ -83,7 +83,9 @@ class Case {
       const std::string bytes =
           ReadBytes(absl::StrCat(directory, "/test_data_set_0/input_", i, ".pb"));
       if (bytes.empty()) break;
-      parsed_ = parsed_ && tensor.ParseFromString(bytes);
+      // Some cases hold halves as integers.
+      parsed_ = parsed_ && tensor.ParseFromString(bytes) &&
+                tensor.data_type() == model_.graph().input(i).type().tensor_type().elem_type();
       inputs_.push_back(std::move(tensor));
     }
     for (int i = 0; i < model_.graph().output_size(); ++i) {

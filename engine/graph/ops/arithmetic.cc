@@ -107,20 +107,21 @@ absl::Status LowerMod(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t fmod, context.node.Int("fmod", 0));
   if (fmod == 0 && !context.AllConstant())
     return context.node.Unimplemented("fmod=0 of floating-point tensors");
+  if (fmod != 0 && context.input(0).constant != nullptr && !context.input(0).constant->is_float)
+    return context.node.Unimplemented("fmod=1 of integers");
   return LowerTwo(context, Function::kMod);
 }
 
-// x^2 and x^0.5 have kernels.
+// x^2 has a kernel.
 absl::Status LowerPow(NodeContext& context) {
   const ConstantPtr& exponent = context.input(1).constant;
   if (exponent != nullptr && exponent->count() == 1 && context.input(0).constant == nullptr &&
       exponent->dims.size() <= context.input(0).dims.size()) {
     ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, InMemory(exponent));
     const float power = known->is_float ? known->floats[0] : static_cast<float>(known->ints[0]);
-    if (power == 2 || power == 0.5f) {
-      const auto algorithm =
-          power == 2 ? jit::EltwiseAlgorithm::kSquare : jit::EltwiseAlgorithm::kSqrt;
-      ABSL_ASSIGN_OR_RETURN(const Operand dst, EltwiseOf(context, {algorithm}, context.input(0)));
+    if (power == 2) {
+      ABSL_ASSIGN_OR_RETURN(const Operand dst,
+                            EltwiseOf(context, {jit::EltwiseAlgorithm::kSquare}, context.input(0)));
       return context.SetOutput(dst);
     }
     const Operand number = {MakeFloats(context.output_name() + "/exponent", {1}, {power})};

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/ops.h"
 
 namespace tilewire::graph {
@@ -49,8 +50,12 @@ absl::Status LowerSigmoid(NodeContext& context) {
 absl::Status LowerSoftplus(NodeContext& context) {
   return FinishEltwise(context, EltwiseAlgorithm::kSoftRelu);
 }
+// Not the kernels' square root, which gives 0 for a negative number.
 absl::Status LowerSqrt(NodeContext& context) {
-  return FinishEltwise(context, EltwiseAlgorithm::kSqrt);
+  const Operand half = {MakeFloats(context.output_name() + "/half", {}, {0.5f}), kNoValue, {}};
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {Elementwise::Function::kPow},
+                                                         {context.input(0), half}));
+  return context.SetOutput(dst);
 }
 absl::Status LowerTanh(NodeContext& context) {
   return FinishEltwise(context, EltwiseAlgorithm::kTanh);

@@ -51,6 +51,12 @@ void Editor::SetSource(int op, int i, ValueId value) {
   operation(op).srcs[i] = value;
 }
 
+void Editor::SetSources(int op, std::vector<ValueId> values) {
+  CountUses(operation(op), -1);
+  operation(op).srcs = std::move(values);
+  CountUses(operation(op), 1);
+}
+
 void Editor::ReplaceUses(ValueId from, ValueId to) {
   for (int i = 0; i < size(); ++i) {
     if (removed_[i]) continue;

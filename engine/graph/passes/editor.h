@@ -38,6 +38,7 @@ class Editor {
   }
 
   void SetSource(int op, int i, ValueId value);
+  void SetSources(int op, std::vector<ValueId> values);
   // Every use of `from` becomes a use of `to`.
   void ReplaceUses(ValueId from, ValueId to);
   // Removes the operation; nobody may use its result.

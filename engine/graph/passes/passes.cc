@@ -4,10 +4,12 @@
 namespace tilewire::graph {
 
 void RunPasses(Network* network) {
+  FoldPad(network);
   FoldScaleShift(network);
   CollapseReshapes(network);
   FuseShuffle(network);
   FoldFlatten(network);
+  FuseSwish(network);
   FusePostOps(network);
   RemoveDead(network);
 }

@@ -15,6 +15,13 @@ namespace tilewire::graph {
 // bias.
 void FoldScaleShift(Network* network);
 
+// Zeros around the spatial dimensions before a convolution or an average, minus infinity before a
+// maximum, become the padding of its window.
+void FoldPad(Network* network);
+
+// x * hard_sigmoid(x) and x * logistic(x) become one elementwise function.
+void FuseSwish(Network* network);
+
 // A reshape of a reshape reads the first one's source; a reshape to the dims it comes from
 // disappears.
 void CollapseReshapes(Network* network);

@@ -154,6 +154,35 @@ TEST(PassesTest, FlattenFoldsIntoTheInnerProduct) {
             "input x [2,3,2,2]\ny [2,5] = inner_product(x) w[5,12] bias\noutput y\n");
 }
 
+TEST(PassesTest, PadFoldsIntoConvolutionsAndPoolings) {
+  OnnxBuilder model(10);
+  model.Input("x", {1, 2, 4, 4}).Floats("w", {2, 2, 3, 3});
+  model.Node("Pad", {"x"}, {"p"}, {Ints("pads", {0, 0, 1, 0, 0, 0, 1, 2})});
+  model.Node("Conv", {"p", "w"}, {"c"}, {Ints("pads", {0, 1, 0, 0})}).Output("c");
+  model.Node("AveragePool", {"p"}, {"a"}, {Ints("kernel_shape", {3, 3})}).Output("a");
+  model.Node("MaxPool", {"p"}, {"m"}, {Ints("kernel_shape", {3, 3})}).Output("m");
+  EXPECT_EQ(After(model, FoldPad, {{1, 2, 4, 4}}),
+            "input x [1,2,4,4]\n"
+            "p [1,2,6,6] = select(x) 2:fill(0) x1+0 x4+fill(0) x1 3:0 x4+fill(0) x2\n"
+            "c [1,2,4,5] = convolution(x) w[2,2,3,3] pads=[1,1],[1,2]\n"
+            "a [1,2,4,4] = avg_include_padding(x) kernel=[3,3] pads=[1,0],[1,2]\n"
+            "m [1,2,4,4] = max_pooling(p) kernel=[3,3]\noutput c\noutput a\noutput m\n");
+}
+
+TEST(PassesTest, SwishIsOneFunction) {
+  OnnxBuilder model(14);
+  model.Input("x", {1, 2, 4, 4}).Floats("w", {2, 2, 1, 1}).Node("Conv", {"x", "w"}, {"c"});
+  model.Node("HardSigmoid", {"c"}, {"g"}).Node("Mul", {"c", "g"}, {"s"});
+  model.Node("Sigmoid", {"s"}, {"h"}).Node("Mul", {"h", "s"}, {"y"}).Output("y");
+  EXPECT_EQ(After(model, FuseSwish, {{1, 2, 4, 4}}),
+            "input x [1,2,4,4]\nc [1,2,4,4] = convolution(x) w[2,2,1,1]\n"
+            "s [1,2,4,4] = eltwise(c) hard_swish(0.2,0.5)\n"
+            "y [1,2,4,4] = eltwise(s) swish(1,0)\noutput y\n");
+  EXPECT_EQ(After(model, RunPasses, {{1, 2, 4, 4}}),
+            "input x [1,2,4,4]\ny [1,2,4,4] = convolution(x) w[2,2,1,1] + hard_swish(0.2,0.5) + "
+            "swish(1,0)\noutput y\n");
+}
+
 TEST(PassesTest, ReshapesCollapse) {
   OnnxBuilder model;
   model.Input("x", {2, 12}).Integers("a", {2, 3, 4}).Integers("b", {24}).Integers("c", {2, 12});

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators that move elements or that are made of several operations: node, input dims, and what
+// they become.
+#include <gmock/gmock.h>
+
+#include "tests/engine/graph/fixture.h"
+
+namespace tilewire::graph {
+namespace {
+
+using testing::Float;
+using ::testing::HasSubstr;
+using testing::Int;
+using testing::Ints;
+using testing::OnnxBuilder;
+using testing::String;
+
+struct OpCase {
+  const char* why;
+  int64_t opset;
+  std::string op;
+  std::vector<onnx::AttributeProto> attributes;
+  std::vector<int64_t> src;
+  const char* expected;  // the lines between "input" and "output"
+};
+
+std::vector<OpCase> Cases() {
+  return {
+      {"a slice, counted from the back",
+       9,
+       "Slice",
+       {Ints("starts", {1, -2}), Ints("ends", {3, 9}), Ints("axes", {1, 2})},
+       {2, 4, 5},
+       "y [2,2,2] = select(x) 1:1 x2 2:3 x2"},
+      {"zeros around",
+       10,
+       "Pad",
+       {Ints("pads", {0, 0, 1, 0, 0, 2})},
+       {2, 4, 5},
+       "y [2,4,8] = select(x) 2:fill(0) x1+0 x5+fill(0) x2"},
+      {"mirrored edges",
+       10,
+       "Pad",
+       {String("mode", "reflect"), Ints("pads", {0, 2, 0, 1})},
+       {2, 4},
+       "y [2,7] = select(x) 1:2 by -1 x2+0 x4+2 by -1 x1"},
+      {"repeated edges",
+       10,
+       "Pad",
+       {String("mode", "edge"), Ints("pads", {0, 2, 0, 1})},
+       {2, 4},
+       "y [2,7] = select(x) 1:0 by 0 x2+0 x4+3 by 0 x1"},
+      {"negative pads cut",
+       10,
+       "Pad",
+       {Ints("pads", {0, -1, 0, -1})},
+       {2, 4},
+       "y [2,2] = select(x) 1:1 x2"},
+      {"pixels from channels",
+       13,
+       "DepthToSpace",
+       {Int("blocksize", 2)},
+       {1, 8, 2, 3},
+       "y/split [1,2,2,2,2,3] = reshape(x)\ny/moved [1,2,2,2,3,2] = transpose(y/split) "
+       "order=[0,3,4,1,5,2]\ny [1,2,4,6] = reshape(y/moved)"},
+      {"a sum along one axis",
+       11,
+       "ReduceSum",
+       {Ints("axes", {1}), Int("keepdims", 0)},
+       {2, 4, 5},
+       "y/kept [2,1,5] = reduce_sum(x)\ny [2,5] = reshape(y/kept)"},
+      {"a square root of squares",
+       11,
+       "ReduceL2",
+       {Ints("axes", {-1})},
+       {2, 4},
+       "y/squares [2,1] = reduce_sum_of_squares(x)\ny [2,1] = eltwise(y/squares) sqrt(0,0)"},
+      {"a logarithm", 13, "Log", {}, {2, 4}, "y [2,4] = log(x)"},
+      {"a negation is linear", 13, "Neg", {}, {2, 4}, "y [2,4] = eltwise(x) linear(-1,0)"},
+      {"thresholds", 13, "Shrink", {Float("lambd", 1)}, {2, 4}, "y [2,4] = shrink(x) (1,0)"},
+  };
+}
+
+TEST(SelectionOpsTest, OneInput) {
+  for (const OpCase& c : Cases()) {
+    SCOPED_TRACE(c.why);
+    OnnxBuilder model(c.opset);
+    model.Input("x", c.src).Node(c.op, {"x"}, {"y"}, c.attributes).Output("y");
+    const Dims dims(c.src.begin(), c.src.end());
+    EXPECT_EQ(LoweredText(model, {dims}),
+              "input x " + DimsToString(dims) + "\n" + c.expected + "\noutput y\n");
+  }
+}
+
+TEST(SelectionOpsTest, SplitGivesEachPartItsName) {
+  OnnxBuilder model;
+  model.Input("x", {1, 6, 2, 2}).Integers("parts", {4, 2});
+  model.Node("Split", {"x", "parts"}, {"a", "b"}, {Int("axis", 1)}).Output("b").Output("a");
+  EXPECT_EQ(LoweredText(model, {{1, 6, 2, 2}}),
+            "input x [1,6,2,2]\na [1,4,2,2] = select(x) 1:0 x4\nb [1,2,2,2] = select(x) 1:4 x2\n"
+            "output b\noutput a\n");
+}
+
+TEST(SelectionOpsTest, SliceWithStepsGatherExpandTile) {
+  OnnxBuilder model;
+  model.Input("x", {2, 5}).Integers("from", {-1}).Integers("to", {-9}).Integers("axis", {1});
+  model.Integers("step", {-2}).Integers("rows", {1, 1, 0}).Integers("shape", {4, 1, 3});
+  model.Integers("times", {1, 1, 2});
+  model.Node("Slice", {"x", "from", "to", "axis", "step"}, {"a"})
+      .Node("Gather", {"a", "rows"}, {"b"})
+      .Node("Expand", {"b", "shape"}, {"c"})
+      .Node("Tile", {"c", "times"}, {"y"})
+      .Output("y");
+  EXPECT_EQ(LoweredText(model, {{2, 5}}),
+            "input x [2,5]\na [2,3] = select(x) 1:4 by -2 x3\n"
+            "b [3,3] = select(a) 0:1 by 0 x2+0 x1\n"
+            "c/raised [1,3,3] = reshape(b)\nc [4,3,3] = select(c/raised) 0:0 by 0 x4\n"
+            "y [4,3,6] = select(c) 2:0 x3+0 x3\noutput y\n");
+}
+
+TEST(SelectionOpsTest, BroadcastFunctionsTakeComputedTensorsAndConstants) {
+  OnnxBuilder model;
+  model.Input("x", {1, 2, 3, 3}).Input("gate", {1, 2, 1, 1}).Floats("rows", {3, 1});
+  model.Node("Mul", {"x", "gate"}, {"a"}).Node("Add", {"a", "rows"}, {"b"});
+  model.Node("Max", {"b", "x", "a"}, {"y"}).Output("y");
+  EXPECT_EQ(LoweredText(model, {{1, 2, 3, 3}, {1, 2, 1, 1}}),
+            "input x [1,2,3,3]\ninput gate [1,2,1,1]\na [1,2,3,3] = mul(x, gate)\n"
+            "b/rows [3,1] = literal() elements=3\nb [1,2,3,3] = add(a, b/rows)\n"
+            "y/1 [1,2,3,3] = max(b, x)\ny [1,2,3,3] = max(y/1, a)\noutput y\n");
+}
+
+TEST(SelectionOpsTest, ResizeTakesOrMixesNeighbours) {
+  OnnxBuilder model;
+  model.Input("x", {1, 1, 2, 2}).Floats("roi", {0}).Floats("scales", {4}, {1, 1, 2, 1});
+  model.Node(
+      "Resize", {"x", "roi", "scales"}, {"a"},
+      {String("coordinate_transformation_mode", "asymmetric"), String("nearest_mode", "floor")});
+  model.Node("Resize", {"x", "roi", "scales"}, {"b"}, {String("mode", "linear")})
+      .Output("a")
+      .Output("b");
+  EXPECT_EQ(LoweredText(model, {{1, 1, 2, 2}}),
+            "input x [1,1,2,2]\na [1,1,4,2] = select(x) 2:0 by 0 x2+1 by 0 x2\n"
+            "b [1,1,4,2] = interpolate(x) axis=2 taps=2\noutput a\noutput b\n");
+}
+
+TEST(SelectionOpsTest, TransposedConvolutionIsOneOfASpreadSource) {
+  OnnxBuilder model;
+  model.Input("x", {1, 2, 3, 3}).Floats("w", {2, 4, 3, 3});
+  model
+      .Node("ConvTranspose", {"x", "w"}, {"y"},
+            {Ints("strides", {2, 2}), Ints("pads", {1, 1, 1, 1}), Ints("output_padding", {1, 1})})
+      .Output("y");
+  const std::string text = LoweredText(model, {{1, 2, 3, 3}});
+  EXPECT_THAT(text, HasSubstr("y/spread [1,2,6,6] = select(x)"));
+  EXPECT_THAT(text, HasSubstr("y [1,4,6,6] = convolution(y/spread) w/turned[4,2,3,3] "
+                              "pads=[1,1],[1,1]"));
+}
+
+TEST(SelectionOpsTest, IntegersAreKnownAtLoad) {
+  OnnxBuilder model;
+  model.Input("x", {2, 3}).Integers("one", {1}).Node("Equal", {"one", "one"}, {"is"});
+  model.Node("Where", {"is", "one", "one"}, {"rows"}).Node("Expand", {"x", "rows"}, {"y"});
+  model.Output("y");
+  EXPECT_EQ(LoweredText(model, {{2, 3}}), "input x [2,3]\noutput x\n");
+}
+
+}  // namespace
+}  // namespace tilewire::graph
