@@ -130,10 +130,12 @@ TEST(QueriesTest, PrimitivesThatTakeNoPostOpsRefuseThemAtCreation) {
                              PrimitiveKind::kConcat, PrimitiveKind::kSum, PrimitiveKind::kEltwise,
                              PrimitiveKind::kSoftmax, PrimitiveKind::kPooling}) {
     SCOPED_TRACE(PrimitiveKindName(kind));
+    bool any_takes_sum = false;
     for (const OpDesc& desc : Probes(kind, DataType::kF32)) {
       EXPECT_EQ(CreatePrimitive(desc, relu, {}).status().code(), absl::StatusCode::kUnimplemented);
-      EXPECT_EQ(CreatePrimitive(desc, sum, {}).ok(), kind == PrimitiveKind::kReorder);
+      any_takes_sum |= CreatePrimitive(desc, sum, {}).ok();
     }
+    EXPECT_EQ(any_takes_sum, kind == PrimitiveKind::kReorder);
   }
 }
 
