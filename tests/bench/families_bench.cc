@@ -2,7 +2,8 @@
 //
 // Operations of every family, ours against oneDNN's, one thread. The two alternate (A B A B ...),
 // so that what disturbs the machine disturbs both; an operation's figure is the median over pairs
-// of (their time / our time): above 1 we are faster.
+// of (their time / our time): above 1 we are faster. Operations that only move a tensor are timed
+// against memcpy of as many bytes, too: 1 is the bandwidth of a copy.
 //
 //   bazel run //tests/bench:families_bench -- --operations $PWD/tests/bench/families.txt
 #include <omp.h>
@@ -10,13 +11,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "engine/base/aligned_buffer.h"
 #include "tests/bench/operation.h"
 #include "tests/bench/stopwatch.h"
+#include "tests/support/random_tensor.h"
 
 namespace tilewire::bench {
 
@@ -43,12 +48,30 @@ constexpr double kShortestSample = 50e-6;  // seconds: what the clock resolves w
 
 struct Result {
   std::string family;
-  double ratio;  // their time / our time
+  double ratio;          // their time / our time
+  double share_of_copy;  // memcpy's time / our time; 0 where no tensor is just moved
+};
+
+// What a move of a tensor can at best cost.
+class Copy final : public RunnableOperation {
+ public:
+  explicit Copy(int64_t bytes)
+      : from_(*AlignedBuffer::Allocate(bytes)), to_(*AlignedBuffer::Allocate(bytes)) {
+    testing::FillGarbage(from_.data(), from_.size(), 1);
+    testing::FillGarbage(to_.data(), to_.size(), 2);
+  }
+  void Run() override { std::memcpy(to_.data(), from_.data(), to_.size()); }
+  std::string name() const override { return "memcpy"; }
+
+ private:
+  AlignedBuffer from_, to_;
 };
 
 Result Measure(const Operation& operation, cpu::Isa max_isa, double seconds) {
   const std::unique_ptr<RunnableOperation> theirs = MakeOneDnn(operation);
   const std::unique_ptr<RunnableOperation> ours = MakeOurs(operation, max_isa);
+  std::unique_ptr<RunnableOperation> copy;
+  if (ours->MovedBytes() > 0) copy = std::make_unique<Copy>(ours->MovedBytes());
   ours->Run();
   const double once = std::max(1e-7, Seconds([&] { ours->Run(); }));
   const int runs = std::clamp(static_cast<int>(kShortestSample / once), 1, 100);
@@ -57,32 +80,44 @@ Result Measure(const Operation& operation, cpu::Isa max_isa, double seconds) {
       for (int i = 0; i < runs; ++i) side->Run();
     });
   };
-  std::vector<double> our_times, their_times, ratios;
+  std::vector<double> our_times, their_times, ratios, shares;
   for (double spent = 0; spent < seconds || ratios.size() < 5;) {
     our_times.push_back(sample(ours.get()));
     their_times.push_back(sample(theirs.get()));
     ratios.push_back(their_times.back() / our_times.back());
+    shares.push_back(copy == nullptr ? 0 : sample(copy.get()) / our_times.back());
     spent += our_times.back() + their_times.back();
   }
-  std::printf("%-14s %-26s %10.2f %10.2f %7.3f  %s, %s\n", operation.family.c_str(),
+  const Result result = {operation.family, Median(ratios), Median(shares)};
+  std::printf("%-14s %-26s %10.2f %10.2f %7.3f %7s  %s, %s\n", operation.family.c_str(),
               operation.name.c_str(), 1e6 * Median(our_times) / runs,
-              1e6 * Median(their_times) / runs, Median(ratios), ours->name().c_str(),
-              theirs->name().c_str());
+              1e6 * Median(their_times) / runs, result.ratio,
+              copy == nullptr ? "" : absl::StrFormat("%.3f", result.share_of_copy).c_str(),
+              ours->name().c_str(), theirs->name().c_str());
   std::fflush(stdout);
-  return {operation.family, Median(ratios)};
+  return result;
+}
+
+// Median, geometric mean and least of some figures.
+void PrintFigures(const char* what, const std::vector<double>& figures) {
+  double log_sum = 0;
+  for (double figure : figures) log_sum += std::log(figure);
+  std::printf("   %s median %.3f   geometric mean %.3f   min %.3f", what, Median(figures),
+              std::exp(log_sum / figures.size()),
+              *std::min_element(figures.begin(), figures.end()));
 }
 
 void Summarize(const std::string& family, const std::vector<Result>& results) {
-  std::vector<double> ratios;
-  double log_sum = 0;
+  std::vector<double> ratios, shares;
   for (const Result& result : results) {
     if (result.family != family) continue;
     ratios.push_back(result.ratio);
-    log_sum += std::log(result.ratio);
+    if (result.share_of_copy > 0) shares.push_back(result.share_of_copy);
   }
-  std::printf("family %-14s %3zu operations   median %.3f   geometric mean %.3f   min %.3f\n",
-              family.c_str(), ratios.size(), Median(ratios), std::exp(log_sum / ratios.size()),
-              *std::min_element(ratios.begin(), ratios.end()));
+  std::printf("family %-14s %3zu operations", family.c_str(), ratios.size());
+  PrintFigures("ratio:", ratios);
+  if (!shares.empty()) PrintFigures("of copy:", shares);
+  std::printf("\n");
 }
 
 int Main(int argc, char** argv) {
@@ -102,8 +137,8 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "--max_isa: %s\n", isa.status().ToString().c_str());
     return 2;
   }
-  std::printf("%-14s %-26s %10s %10s %7s  %s\n", "family", "operation", "us", "oneDNN us", "ratio",
-              "implementations");
+  std::printf("%-14s %-26s %10s %10s %7s %7s  %s\n", "family", "operation", "us", "oneDNN us",
+              "ratio", "of copy", "implementations");
   std::vector<Result> results;
   std::vector<std::string> families;
   for (const Operation& operation : ReadOperations(operations)) {

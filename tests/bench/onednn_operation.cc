@@ -34,6 +34,8 @@ class OneDnnOperation final : public RunnableOperation {
       Convolution();
     } else if (op_.kind == "max" || op_.kind == "avg") {
       Pooling();
+    } else if (op_.kind == "lrn") {
+      Lrn();
     } else if (op_.kind == "softmax") {
       Softmax();
     } else if (op_.kind == "shuffle") {
@@ -110,6 +112,15 @@ class OneDnnOperation final : public RunnableOperation {
     Bring(DNNL_ARG_SRC, described.src_desc());
     Bring(DNNL_ARG_DST, described.dst_desc());
     Finish<dnnl::pooling_forward>(described);
+  }
+
+  void Lrn() {
+    const dnnl::lrn_forward::primitive_desc described(
+        {kInference, algorithm::lrn_across_channels, Image(), 5, 1e-4f, 0.75f, 1.0f},
+        UserScratchpad(), engine_);
+    Bring(DNNL_ARG_SRC, Image());
+    Bring(DNNL_ARG_DST, Image());
+    Finish<dnnl::lrn_forward>(described);
   }
 
   void Softmax() {

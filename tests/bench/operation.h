@@ -32,6 +32,9 @@ class RunnableOperation {
   virtual ~RunnableOperation() = default;
   virtual void Run() = 0;
   virtual std::string name() const = 0;  // of the implementation
+  // Of an operation that computes nothing: the size of a copy that reads and writes as much; else
+  // 0.
+  virtual int64_t MovedBytes() const { return 0; }
 };
 
 // Ends the process with a message where the side does not implement the operation.

@@ -26,6 +26,7 @@ class Descriptors {
   OpDesc Make() const {
     if (op_.kind == "convolution") return Convolution();
     if (op_.kind == "max" || op_.kind == "avg") return Pooling();
+    if (op_.kind == "lrn") return LrnDesc{.src = Image(), .dst = Image()};
     if (op_.kind == "softmax") {
       const MemoryDesc md = Tagged({op_.at("n"), op_.at("c")}, "ab");
       return SoftmaxDesc{.src = md, .dst = md, .axis = 1};
@@ -144,6 +145,13 @@ class OurOperation final : public RunnableOperation {
     if (!primitive_->Execute(args_, threading::Team::Serial()).ok()) std::exit(1);
   }
   std::string name() const override { return std::string(primitive_->name()); }
+  int64_t MovedBytes() const override {
+    if (primitive_->kind() != PrimitiveKind::kShuffle &&
+        primitive_->kind() != PrimitiveKind::kReorder) {
+      return 0;
+    }
+    return (primitive_->Desc(kArgSrc).SizeBytes() + primitive_->Desc(kArgDst).SizeBytes()) / 2;
+  }
 
  private:
   void Bring(int arg, const MemoryDesc& desc) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Channels are cut into groups of one vector. In blocked layouts one piece of work is a group of an
-// image at one depth, whose rows of dst follow each other; where all channels of a pixel are
-// neighbours it is a row of dst, group after group. Channels that do not fill the last vector are
+// Channels are cut into groups of one vector. In blocked layouts one piece of work is some groups
+// of an image at one depth, whose rows of dst follow each other; where all channels of a pixel are
+// neighbours it is a row of dst, group after group. Where rows are short, several groups are one
+// call of the generated code. Channels that do not fill the last vector are
 // masked on AVX-512; on AVX2 the last vector begins earlier, and some channels are computed twice.
 // The padded tail needs no care: the tail of src is zero, and so are the maximum and the average of
 // zeros.
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/pooling/axis.h"
@@ -54,6 +56,8 @@ absl::Status RequireLayouts(cpu::Isa isa, const PoolingDesc& desc) {
   return absl::OkStatus();
 }
 
+constexpr int64_t kReach = int64_t{1} << 30;
+
 // Each edge output is code of its own, and offsets are 32-bit.
 absl::Status RequireSizes(const PoolingDesc& desc) {
   const Axis w = AxisOf(desc, 0);
@@ -61,7 +65,6 @@ absl::Status RequireSizes(const PoolingDesc& desc) {
     return absl::UnimplementedError(
         absl::StrCat("takes a width and stride up to 512, not ", w.kernel, " and ", w.stride));
   }
-  constexpr int64_t kReach = int64_t{1} << 30;
   const int64_t pixels = std::max({w.in, w.out, 32 * w.stride, w.kernel});
   if (pixels > kReach / std::max<int64_t>({w.src_stride, w.dst_stride, 1})) {
     return absl::UnimplementedError("rows over 2^30 bytes");
@@ -83,45 +86,73 @@ RowShape RowShapeOf(cpu::Isa isa, const PoolingDesc& desc, int tail_lanes) {
           w.kernel,
           w.stride,
           w.padding,
-          WindowOf(desc)};
+          WindowOf(desc),
+          /*groups=*/1,
+          /*src_group_bytes=*/0,
+          /*dst_group_bytes=*/0};
 }
 
-// The channels of one vector.
+// Bytes from channel 0.
+int64_t ChannelOffset(const MemoryDesc& md, int64_t channel) {
+  const int64_t block = md.BlockSize(1);
+  return (channel / block * md.stride(1) + channel % block) * SizeOf(md.data_type());
+}
+
+// Several groups at once where rows are short and `groups` are evenly spaced.
+RowShape WideRowShapeOf(cpu::Isa isa, const PoolingDesc& desc, int64_t groups) {
+  RowShape shape = RowShapeOf(isa, desc, /*tail_lanes=*/0);
+  if (shape.out > RowShape::kShortRow || shape.out == 0) return shape;
+  if (!IsPlain(desc.src) && desc.src.BlockSize(1) != shape.lanes) return shape;
+  const int64_t src_step = ChannelOffset(desc.src, shape.lanes);
+  const int64_t dst_step = ChannelOffset(desc.dst, shape.lanes);
+  if (std::max(src_step, dst_step) > kReach / RowShape::kChains) return shape;
+  shape.groups = static_cast<int>(std::min(RowShape::kChains / shape.out, groups));
+  shape.src_group_bytes = src_step;
+  shape.dst_group_bytes = dst_step;
+  return shape;
+}
+
+// The channels of one vector, or of several.
 struct Group {
   int64_t src, dst;  // bytes from channel 0
   const RowGenerator* row;
 };
 
 struct Rows {
-  std::unique_ptr<const RowGenerator> full, tail;  // null where no group needs it
+  std::unique_ptr<const RowGenerator> wide, full, tail;  // null where no group needs it
   std::vector<Group> groups;
 };
 
 absl::StatusOr<Rows> MakeRows(cpu::Isa isa, const PoolingDesc& desc, absl::string_view name) {
   Rows rows;
   const int lanes = LanesOf(isa, desc);
-  const bool plain = IsPlain(desc.src);
-  const int64_t channels = plain ? desc.src.dim(1) : desc.src.padded_dims()[1];
-  const int64_t size = SizeOf(desc.src.data_type());
-  const auto offset = [size](const MemoryDesc& md, int64_t c) {
-    const int64_t block = md.BlockSize(1);
-    return (c / block * md.stride(1) + c % block) * size;
+  const int64_t channels = IsPlain(desc.src) ? desc.src.dim(1) : desc.src.padded_dims()[1];
+  const auto add = [&](int64_t channel, const std::unique_ptr<const RowGenerator>& row) {
+    rows.groups.push_back(
+        {ChannelOffset(desc.src, channel), ChannelOffset(desc.dst, channel), row.get()});
   };
-  if (channels >= lanes) {
-    ABSL_ASSIGN_OR_RETURN(rows.full, jit::Compile<RowGenerator>(RowShapeOf(isa, desc, 0), name));
-  }
-  for (int64_t c = 0; c + lanes <= channels; c += lanes) {
-    rows.groups.push_back({offset(desc.src, c), offset(desc.dst, c), rows.full.get()});
+  const auto compile = [name](const RowShape& shape) {
+    return jit::Compile<RowGenerator>(shape, name);
+  };
+  int64_t channel = 0;
+  const RowShape wide = WideRowShapeOf(isa, desc, channels / lanes);
+  if (wide.groups > 1) {
+    ABSL_ASSIGN_OR_RETURN(rows.wide, compile(wide));
+    const int64_t step = wide.groups * lanes;
+    for (; channel + step <= channels; channel += step) add(channel, rows.wide);
   }
   const int64_t left = channels % lanes;
-  if (left == 0) return rows;
-  if (isa >= cpu::Isa::kAvx512) {
-    ABSL_ASSIGN_OR_RETURN(
-        rows.tail, jit::Compile<RowGenerator>(RowShapeOf(isa, desc, static_cast<int>(left)), name));
+  const bool masked = left > 0 && isa >= cpu::Isa::kAvx512;
+  if (channel + lanes <= channels || (left > 0 && !masked)) {
+    ABSL_ASSIGN_OR_RETURN(rows.full, compile(RowShapeOf(isa, desc, /*tail_lanes=*/0)));
   }
-  const int64_t first = rows.tail == nullptr ? channels - lanes : channels - left;
-  rows.groups.push_back({offset(desc.src, first), offset(desc.dst, first),
-                         rows.tail == nullptr ? rows.full.get() : rows.tail.get()});
+  for (; channel + lanes <= channels; channel += lanes) add(channel, rows.full);
+  if (masked) {
+    ABSL_ASSIGN_OR_RETURN(rows.tail, compile(RowShapeOf(isa, desc, static_cast<int>(left))));
+    add(channel, rows.tail);
+  } else if (left > 0) {
+    add(channels - lanes, rows.full);
+  }
   return rows;
 }
 
@@ -135,26 +166,32 @@ class ChannelRows final : public Primitive {
         element_bytes_(SizeOf(desc.src.data_type())),
         depth_(AxisOf(desc, 2)),
         height_(AxisOf(desc, 1)),
-        rows_(std::move(rows)) {}
+        rows_(std::move(rows)),
+        groups_at_once_(std::max<int64_t>(1, static_cast<int64_t>(rows_.groups.size()) / kPieces)) {
+  }
 
  private:
+  static constexpr int64_t kPieces = 16;  // of an image at one depth: work for several threads
+
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     if (dst_desc_.ElementCount() == 0) return;
     const auto* src = args.Get<const std::byte>(kArgSrc) + src_desc_.offset0() * element_bytes_;
     auto* dst = args.Get<std::byte>(kArgDst) + dst_desc_.offset0() * element_bytes_;
     const bool plain = dst_desc_.IsPlain();
-    const int64_t groups = static_cast<int64_t>(rows_.groups.size());
-    const int64_t pieces = plain ? height_.out : groups;  // of an image at one depth
+    const auto groups = absl::MakeConstSpan(rows_.groups);
+    // Of an image at one depth.
+    const int64_t pieces =
+        plain ? height_.out : DivUp(static_cast<int64_t>(groups.size()), groups_at_once_);
     team.ParallelFor(dst_desc_.dim(0) * depth_.out * pieces, [&](int64_t i) {
       const int64_t piece = i % pieces, od = i / pieces % depth_.out, n = i / pieces / depth_.out;
       const std::byte* image = src + n * src_desc_.stride(0) * element_bytes_;
       std::byte* result = dst + n * dst_desc_.stride(0) * element_bytes_;
       if (plain) {
-        for (const Group& group : rows_.groups) {
-          RunRows(group, image, result, od, piece, piece + 1);
-        }
-      } else {
-        RunRows(rows_.groups[piece], image, result, od, 0, height_.out);
+        for (const Group& group : groups) RunRows(group, image, result, od, piece, piece + 1);
+        return;
+      }
+      for (const Group& group : groups.subspan(piece * groups_at_once_, groups_at_once_)) {
+        RunRows(group, image, result, od, 0, height_.out);
       }
     });
   }
@@ -181,6 +218,7 @@ class ChannelRows final : public Primitive {
   const int64_t element_bytes_;
   const Axis depth_, height_;
   const Rows rows_;
+  const int64_t groups_at_once_;
 };
 
 }  // namespace
@@ -199,7 +237,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelRows(cpu::Isa isa, const
   ABSL_ASSIGN_OR_RETURN(Rows rows, MakeRows(isa, desc, name));
   PrimitiveInfo info =
       BasicInfo(name, PrimitiveKind::kPooling, ArgsOf(desc.src, desc.dst), attributes);
-  for (const auto* row : {rows.full.get(), rows.tail.get()}) {
+  for (const auto* row : {rows.wide.get(), rows.full.get(), rows.tail.get()}) {
     if (row != nullptr) info.code_bytes += static_cast<int64_t>(row->code_bytes());
   }
   return std::make_unique<ChannelRows>(std::move(info), desc, std::move(rows));

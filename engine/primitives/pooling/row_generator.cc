@@ -88,8 +88,9 @@ void RowGenerator::EmitMiddle(int64_t begin, int64_t end) {
 
 void RowGenerator::EmitOutputs(const Xbyak::Reg64& src, int64_t src_pixel, const Xbyak::Reg64& dst,
                                int64_t dst_pixel, int count, int64_t taps) {
+  const int vectors = count * shape_.groups;
   BroadcastIdentity(Vector(0));
-  for (int i = 1; i < count; ++i) vmovups(Vector(i), Vector(0));
+  for (int i = 1; i < vectors; ++i) vmovups(Vector(i), Vector(0));
   Xbyak::Label next_depth, next_height;
   lea(depth_src_, ptr[src + src_pixel * shape_.src_pixel_bytes]);
   mov(depths_, ptr[rdi + offsetof(RowArgs, depths)]);
@@ -98,8 +99,10 @@ void RowGenerator::EmitOutputs(const Xbyak::Reg64& src, int64_t src_pixel, const
   mov(heights_, ptr[rdi + offsetof(RowArgs, heights)]);
   L(next_height);
   for (int64_t tap = 0; tap < taps; ++tap) {
-    for (int i = 0; i < count; ++i) {
-      EmitTap(i, height_src_ + (i * shape_.stride + tap) * shape_.src_pixel_bytes);
+    for (int i = 0; i < vectors; ++i) {
+      const int64_t pixel = i % count * shape_.stride + tap;
+      EmitTap(i,
+              height_src_ + (pixel * shape_.src_pixel_bytes + i / count * shape_.src_group_bytes));
     }
   }
   add(height_src_, ptr[rdi + offsetof(RowArgs, height_stride_bytes)]);
@@ -108,8 +111,11 @@ void RowGenerator::EmitOutputs(const Xbyak::Reg64& src, int64_t src_pixel, const
   add(depth_src_, ptr[rdi + offsetof(RowArgs, depth_stride_bytes)]);
   dec(depths_);
   jnz(next_depth, T_NEAR);
-  if (!is_max()) EmitDivision(count, taps);
-  for (int i = 0; i < count; ++i) EmitStore(i, dst + (dst_pixel + i) * shape_.dst_pixel_bytes);
+  if (!is_max()) EmitDivision(vectors, taps);
+  for (int i = 0; i < vectors; ++i) {
+    EmitStore(i, dst + ((dst_pixel + i % count) * shape_.dst_pixel_bytes +
+                        i / count * shape_.dst_group_bytes));
+  }
 }
 
 void RowGenerator::EmitTap(int output, const Xbyak::RegExp& value) {
@@ -181,7 +187,7 @@ void RowGenerator::EmitIntegerMaximum(const Xbyak::Xmm& result, const Xbyak::Reg
   }
 }
 
-void RowGenerator::EmitDivision(int count, int64_t taps) {
+void RowGenerator::EmitDivision(int vectors, int64_t taps) {
   const Xbyak::Xmm divisor = Scratch(0);
   if (shape_.algorithm == PoolingAlgorithm::kAvgIncludePadding) {
     Broadcast(divisor, static_cast<float>(shape_.window));
@@ -190,7 +196,7 @@ void RowGenerator::EmitDivision(int count, int64_t taps) {
     vbroadcastss(Scratch(1), ptr[rdi + offsetof(RowArgs, rows)]);
     vmulps(divisor, divisor, Scratch(1));
   }
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < vectors; ++i) {
     if (!is_float()) vcvtdq2ps(Vector(i), Vector(i));
     vdivps(Vector(i), Vector(i), divisor);
   }

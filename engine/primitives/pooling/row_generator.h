@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generates the pooling of one row of one group of channels: all dst elements along W, with one row
-// (depth and height) of windows. A vector holds the group's channels of one pixel, as bytes for the
-// maximum of bytes and as 32-bit numbers otherwise; the outputs of a step stay in registers.
+// Generates the pooling of one row of one group of channels, or of several groups at once: all dst
+// elements along W, with one row (depth and height) of windows. A vector holds the group's channels
+// of one pixel, as bytes for the maximum of bytes and as 32-bit numbers otherwise; the outputs of a
+// step stay in registers. Short rows take several groups, since one chain of additions would leave
+// the core waiting for each result.
 #ifndef ENGINE_PRIMITIVES_POOLING_ROW_GENERATOR_H_
 #define ENGINE_PRIMITIVES_POOLING_ROW_GENERATOR_H_
 
@@ -15,8 +17,8 @@
 namespace tilewire::pooling {
 
 struct RowArgs {
-  const std::byte* src;     // the windows' first valid row (depth, height), at width 0
-  std::byte* dst;           // at width 0
+  const std::byte* src;     // the windows' first valid row (depth, height), at width 0, first group
+  std::byte* dst;           // at width 0, first group
   int64_t depths, heights;  // valid taps, >= 1
   int64_t depth_stride_bytes, height_stride_bytes;  // of src
   float rows;                                       // depths * heights
@@ -31,6 +33,11 @@ struct RowShape {
   int64_t src_pixel_bytes, dst_pixel_bytes;
   int64_t in, out, kernel, stride, padding;  // along W
   int64_t window;                            // taps of a whole window, all dimensions
+  int groups;                                // 1 unless out <= kShortRow
+  int64_t src_group_bytes, dst_group_bytes;  // from one to the next
+
+  static constexpr int64_t kShortRow = 4;
+  static constexpr int kChains = 8;  // that keep two adders of four cycles' latency busy
 };
 
 // Taps are combined in the order of depth, height, width.
@@ -42,15 +49,15 @@ class RowGenerator final : public jit::Generator {
   void Emit() override;
   void LoadTailMask();
   void EmitMiddle(int64_t begin, int64_t end);
-  // `count` outputs, `stride` pixels apart, of `taps` pixels each; displacements in pixels from the
-  // registers.
+  // `count` outputs of every group, `stride` pixels apart, of `taps` pixels each; displacements in
+  // pixels from the registers.
   void EmitOutputs(const Xbyak::Reg64& src, int64_t src_pixel, const Xbyak::Reg64& dst,
                    int64_t dst_pixel, int count, int64_t taps);
   void EmitTap(int output, const Xbyak::RegExp& value);
   void EmitFloatMaximum(const Xbyak::Xmm& result, const Xbyak::RegExp& value);
   void EmitIntegerMaximum(const Xbyak::Xmm& result, const Xbyak::RegExp& value);
   void LoadTap(const Xbyak::Xmm& to, const Xbyak::RegExp& from);
-  void EmitDivision(int count, int64_t taps);
+  void EmitDivision(int vectors, int64_t taps);
   void EmitStore(int output, const Xbyak::RegExp& to);
   void Broadcast(const Xbyak::Xmm& vector, float value);  // overwrites eax
   void BroadcastIdentity(const Xbyak::Xmm& vector);       // what any first tap replaces

@@ -158,6 +158,11 @@ class Avx2Blocking final : public ChannelBlockingGenerator {
 
 }  // namespace
 
+absl::StatusOr<std::unique_ptr<const jit::Generator>> CompileAvx2ChannelBlocking(
+    const ChannelBlockingConfig& config) {
+  return jit::Compile<Avx2Blocking>(config);
+}
+
 absl::StatusOr<ReorderDesc> ResolveAvx2Blocking(const ReorderDesc& desc,
                                                 const Attributes& attributes) {
   ABSL_RETURN_IF_ERROR(RequireChannelBlocking(desc, attributes));
@@ -167,11 +172,7 @@ absl::StatusOr<ReorderDesc> ResolveAvx2Blocking(const ReorderDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2Blocking(const ReorderDesc& desc,
                                                               const Attributes& attributes,
                                                               absl::string_view name) {
-  return CreateChannelBlocking(desc, attributes, name, /*lanes=*/8,
-                               [](const ChannelBlockingConfig& config)
-                                   -> absl::StatusOr<std::unique_ptr<const jit::Generator>> {
-                                 return jit::Compile<Avx2Blocking>(config);
-                               });
+  return CreateChannelBlocking(desc, attributes, name, /*lanes=*/8, CompileAvx2ChannelBlocking);
 }
 
 }  // namespace tilewire::reorder

@@ -106,6 +106,11 @@ class Avx512Blocking final : public ChannelBlockingGenerator {
 
 }  // namespace
 
+absl::StatusOr<std::unique_ptr<const jit::Generator>> CompileAvx512ChannelBlocking(
+    const ChannelBlockingConfig& config) {
+  return jit::Compile<Avx512Blocking>(config);
+}
+
 absl::StatusOr<ReorderDesc> ResolveAvx512Blocking(const ReorderDesc& desc,
                                                   const Attributes& attributes) {
   ABSL_RETURN_IF_ERROR(RequireChannelBlocking(desc, attributes));
@@ -115,11 +120,7 @@ absl::StatusOr<ReorderDesc> ResolveAvx512Blocking(const ReorderDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512Blocking(const ReorderDesc& desc,
                                                                 const Attributes& attributes,
                                                                 absl::string_view name) {
-  return CreateChannelBlocking(desc, attributes, name, /*lanes=*/16,
-                               [](const ChannelBlockingConfig& config)
-                                   -> absl::StatusOr<std::unique_ptr<const jit::Generator>> {
-                                 return jit::Compile<Avx512Blocking>(config);
-                               });
+  return CreateChannelBlocking(desc, attributes, name, /*lanes=*/16, CompileAvx512ChannelBlocking);
 }
 
 }  // namespace tilewire::reorder

@@ -29,6 +29,12 @@ using CompileChannelBlocking =
     absl::FunctionRef<absl::StatusOr<std::unique_ptr<const jit::Generator>>(
         const ChannelBlockingConfig& config)>;
 
+// The kernels of one instruction set, of 16 and of 8 lanes. kResourceExhausted.
+absl::StatusOr<std::unique_ptr<const jit::Generator>> CompileAvx512ChannelBlocking(
+    const ChannelBlockingConfig& config);
+absl::StatusOr<std::unique_ptr<const jit::Generator>> CompileAvx2ChannelBlocking(
+    const ChannelBlockingConfig& config);
+
 // kUnimplemented with the reason.
 absl::Status RequireChannelBlocking(const ReorderDesc& desc, const Attributes& attributes);
 

@@ -13,6 +13,7 @@ void ChannelBlockingGenerator::Emit() {
   mov(src_step_, ptr[rdi + offsetof(ChannelBlockingArgs, src_step)]);
   mov(dst_step_, ptr[rdi + offsetof(ChannelBlockingArgs, dst_step)]);
   mov(pixels_, ptr[rdi + offsetof(ChannelBlockingArgs, pixels)]);
+  if (config_.scattered) mov(offsets_, ptr[rdi + offsetof(ChannelBlockingArgs, offsets)]);
   Prepare();
   if (config_.transposes) {
     EmitTiles();
@@ -71,6 +72,10 @@ void ChannelBlockingGenerator::EmitAdvance() {
   const bool to_lanes = config_.to_lanes;
   const DataType type = to_lanes ? config_.src_type : config_.dst_type;
   add(to_lanes ? src_ : dst_, tile_ * static_cast<int>(SizeOf(type)));
+  if (config_.scattered) {
+    add(offsets_, tile_ * static_cast<int>(sizeof(int32_t)));
+    return;
+  }
   imul(row_, to_lanes ? dst_step_ : src_step_, tile_);
   add(to_lanes ? dst_ : src_, row_);
 }
@@ -95,12 +100,16 @@ void ChannelBlockingGenerator::StoreRows(int rows, bool partial) {
   BeginStores(partial);
   mov(row_, dst_);
   for (int i = 0; i < rows; ++i) {
+    if (config_.scattered) {
+      movsxd(row_, dword[offsets_ + i * static_cast<int>(sizeof(int32_t))]);
+      add(row_, dst_);
+    }
     if (config_.to_lanes) Scale(result_ + i);
     if (config_.adds) AddRow(result_ + i, partial);
     StoreRow(result_ + i, partial);
     if (i + 1 == rows) break;
     if (partial && !StoresPixels()) StopAfter(i + 1, done);
-    add(row_, dst_step_);
+    if (!config_.scattered) add(row_, dst_step_);
   }
   L(done);
 }

@@ -23,7 +23,8 @@ struct ChannelBlockingArgs {
   const float* scales;  // one a lane of the group, 0 where there is no channel
   int64_t src_step;     // from row to row: channels where neighbours are pixels, pixels otherwise
   int64_t dst_step;
-  int64_t pixels;  // >= 1
+  int64_t pixels;          // >= 1
+  const int32_t* offsets;  // scattered: one a row of dst, bytes from dst
 };
 
 struct ChannelBlockingConfig {
@@ -35,6 +36,7 @@ struct ChannelBlockingConfig {
   DataType src_type = DataType::kF32, dst_type = DataType::kF32;  // both f32: bits are moved
   bool scaled = false, adds = false;
   float sum_scale = 1;
+  bool scattered = false;  // a transposing kernel to_lanes whose rows of dst are not evenly spaced
 };
 
 class ChannelBlockingGenerator : public jit::Generator {
@@ -67,7 +69,7 @@ class ChannelBlockingGenerator : public jit::Generator {
   const Xbyak::Reg64 src_step_ = r8, dst_step_ = r9;
   const Xbyak::Reg64 pixels_ = rcx;  // not yet moved
   const Xbyak::Reg64 row_ = r10;     // walks over the rows of a tile
-  const Xbyak::Reg64 scales_ = r12;
+  const Xbyak::Reg64 scales_ = r12, offsets_ = r15;
   const Xbyak::Reg64 spare_ = rax;
   const ChannelBlockingConfig config_;
   const int tile_, result_;

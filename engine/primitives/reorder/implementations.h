@@ -13,7 +13,7 @@
 
 namespace tilewire::reorder {
 
-// kUnimplemented for Winograd's layout, which nobody reads and winograd_weights alone writes.
+// kUnimplemented for Winograd's layout, which nobody reads and the rows named after it alone write.
 absl::Status RequireBlocked(const ReorderDesc& desc);
 
 // kUnimplemented unless the bytes of elements are copied as they are: one type, no scale, no
@@ -33,6 +33,10 @@ TILEWIRE_REORDER_IMPLEMENTATION(Avx512Dense);
 TILEWIRE_REORDER_IMPLEMENTATION(Avx2Dense);
 TILEWIRE_REORDER_IMPLEMENTATION(Avx512Blocking);
 TILEWIRE_REORDER_IMPLEMENTATION(Avx2Blocking);
+TILEWIRE_REORDER_IMPLEMENTATION(Avx512Weights);
+TILEWIRE_REORDER_IMPLEMENTATION(Avx2Weights);
+TILEWIRE_REORDER_IMPLEMENTATION(Avx512WinogradWeights);
+TILEWIRE_REORDER_IMPLEMENTATION(Avx2WinogradWeights);
 TILEWIRE_REORDER_IMPLEMENTATION(WinogradWeights);
 TILEWIRE_REORDER_IMPLEMENTATION(BlockedCopy);
 TILEWIRE_REORDER_IMPLEMENTATION(Reference);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "engine/memory/zero_padding.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/status_matchers.h"
@@ -296,9 +297,9 @@ TEST(ReorderTest, WinogradWeightsAreTransformedAndPaddedWithZeros) {
         for (int d = 3; d >= 0 && ++index[d] == dims[d]; --d) index[d] = 0;
       }
       std::vector<float> dst(dst_desc.SizeBytes() / sizeof(float), kNan);
-      const auto primitive = CreateReorder({src_desc, dst_desc}, {}, {});
+      const auto primitive =
+          CreateReorder({src_desc, dst_desc}, {}, {.only = "reorder/winograd_weights"});
       ASSERT_THAT(primitive, IsOk());
-      EXPECT_EQ((*primitive)->name(), "reorder/winograd_weights");
       ExecuteArgs args;
       args.Set(kArgSrc, src.data()).Set(kArgDst, dst.data());
       ASSERT_THAT((*primitive)->Execute(args, threading::Team::Serial()), IsOk());
@@ -316,6 +317,58 @@ TEST(ReorderTest, WinogradWeightsAreTransformedAndPaddedWithZeros) {
       }
       if (first.empty()) first = dst;
       EXPECT_EQ(dst, first) << tag;
+    }
+  }
+}
+
+// Channels below, at and above blocks of 8 and 16; panels of one block and of two.
+TEST(ReorderTest, GeneratedWinogradWeightsHaveTheBitsOfThePlainOnes) {
+  for (const Dims& dims : {Dims{37, 5, 3, 3}, Dims{7, 24, 3, 3}, Dims{64, 33, 3, 3}}) {
+    for (const WinogradLayout& layout :
+         {WinogradLayout{2, 16, 2}, {4, 16, 2}, {2, 8, 2}, {4, 8, 2}, {4, 16, 1}}) {
+      const ReorderDesc desc{
+          *Make({dims[0] + 2, dims[1], 3, 3}, "oihw").SubMemory(dims, {1, 0, 0, 0}),
+          *MemoryDesc::CreateWinograd(dims, layout)};
+      std::vector<float> src(desc.src.SizeBytes() / sizeof(float));
+      testing::FillUniform(absl::MakeSpan(src), 1);
+      std::vector<float> first;
+      int taken = 0;
+      for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
+        if (!cpu::Supports(row.isa) || !row.resolve(desc, {}).ok()) continue;
+        ASSERT_OK_AND_ASSIGN(const auto primitive, CreateReorder(desc, {}, {.only = row.name}));
+        std::vector<float> dst(desc.dst.SizeBytes() / sizeof(float), kNan);
+        ExecuteArgs args;
+        args.Set(kArgSrc, src.data()).Set(kArgDst, dst.data());
+        ASSERT_THAT(primitive->Execute(args, threading::Team::Serial()), IsOk());
+        if (first.empty()) first = dst;
+        EXPECT_TRUE(dst == first) << row.name << ": " << desc.dst.ToString();
+        ++taken;
+      }
+      EXPECT_EQ(taken, cpu::Supports(layout.lanes == 16 ? cpu::Isa::kAvx512 : cpu::Isa::kAvx2) + 1);
+    }
+  }
+}
+
+// What convolutions and inner products pack when a model is loaded: tails of channels, a run of
+// more elements than one piece of work, groups, one channel a group.
+TEST(ReorderTest, GeneratedRowsPackWeights) {
+  struct {
+    Dims dims;
+    const char *plain, *packed;
+  } const kCases[] = {
+      {{17, 20, 3, 3}, "oihw", "OIhw16i16o"},      {{33, 130, 3, 3}, "oihw", "OIhw16i16o"},
+      {{64, 40, 1, 1}, "oihw", "OIhw16i16o"},      {{20, 3, 7, 7}, "oihw", "Ohwi16o"},
+      {{2, 17, 20, 3, 3}, "goihw", "gOIhw16i16o"}, {{40, 1, 1, 3, 3}, "goihw", "Goihw16g"},
+      {{17, 20, 3, 3}, "oihw", "OIhw8i8o"},        {{20, 3, 7, 7}, "oihw", "Ohwi8o"},
+      {{40, 1, 1, 3, 3}, "goihw", "Goihw8g"},      {{17, 20, 2, 3, 3}, "oidhw", "OIdhw16i16o"},
+  };
+  for (const auto& one : kCases) {
+    const ReorderDesc desc{Make(one.dims, one.plain), Make(one.dims, one.packed)};
+    EXPECT_GE(CheckCopies(desc), 2);
+    const bool wide = absl::StrContains(one.packed, "16");
+    for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
+      if (row.name != (wide ? "reorder/avx512_weights" : "reorder/avx2_weights")) continue;
+      EXPECT_THAT(row.resolve(desc, {}), IsOk()) << one.packed;
     }
   }
 }
