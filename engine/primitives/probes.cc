@@ -44,10 +44,12 @@ std::vector<OpDesc> Reorders(DataType type) {
       const Dims dims = {32, 32, 3, 3};
       probes.push_back(ReorderDesc{Tagged(dims, type, "oihw"), Tagged(dims, to, tag)});
     }
-    const WinogradLayout winograd{.tile = 4, .lanes = 16, .panel_blocks = 2};
-    const Dims dims = {32, 32, 3, 3};
-    probes.push_back(ReorderDesc{Tagged(dims, type, "oihw"),
-                                 MemoryDesc::CreateWinograd(dims, winograd).value()});
+    for (int lanes : {16, 8}) {
+      const WinogradLayout winograd{.tile = 4, .lanes = lanes, .panel_blocks = 2};
+      const Dims dims = {32, 32, 3, 3};
+      probes.push_back(ReorderDesc{Tagged(dims, type, "oihw"),
+                                   MemoryDesc::CreateWinograd(dims, winograd).value()});
+    }
   }
   return probes;
 }
