@@ -193,6 +193,7 @@ Client::Client(std::shared_ptr<grpc::Channel> channel, const ConnectOptions& opt
     : channel_(std::move(channel)),
       inference_(inference::GRPCInferenceService::NewStub(channel_)),
       primitives_(v1::PrimitiveService::NewStub(channel_)),
+      models_(v1::ModelService::NewStub(channel_)),
       timeout_(options.timeout) {}
 
 absl::StatusOr<inference::ServerMetadataResponse> Client::ServerMetadata() {
@@ -280,6 +281,11 @@ absl::StatusOr<v1::ListImplementationsResponse> Client::ListImplementations() {
 absl::StatusOr<v1::ExecuteResponse> Client::Execute(const v1::ExecuteRequest& request,
                                                     absl::Duration deadline) {
   return Call(primitives_.get(), &v1::PrimitiveService::Stub::Execute, request, deadline);
+}
+
+absl::StatusOr<v1::ExplainResponse> Client::Explain(const v1::ExplainRequest& request,
+                                                    absl::Duration deadline) {
+  return Call(models_.get(), &v1::ModelService::Stub::Explain, request, deadline);
 }
 
 }  // namespace tilewire::client

@@ -26,6 +26,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "protos/model_service.grpc.pb.h"
 #include "protos/open_inference.grpc.pb.h"
 #include "protos/tilewire.grpc.pb.h"
 
@@ -119,10 +120,15 @@ class Client {
   absl::StatusOr<v1::ExecuteResponse> Execute(const v1::ExecuteRequest& request,
                                               absl::Duration deadline = absl::InfiniteDuration());
 
+  // The plan of a model; see protos/model_service.proto.
+  absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request,
+                                              absl::Duration deadline = absl::InfiniteDuration());
+
  private:
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<inference::GRPCInferenceService::Stub> inference_;
   const std::unique_ptr<v1::PrimitiveService::Stub> primitives_;
+  const std::unique_ptr<v1::ModelService::Stub> models_;
   const absl::Duration timeout_;
 };
 

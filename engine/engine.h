@@ -24,6 +24,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/cache/primitive_cache.h"
 #include "engine/cpu/isa.h"
+#include "engine/explanation.h"
 #include "engine/memory/memory_desc.h"
 #include "engine/primitives/primitives.h"
 #include "engine/threading/arena.h"
@@ -76,11 +77,11 @@ struct RunOptions {
   int64_t max_output_bytes = std::numeric_limits<int64_t>::max();
 };
 
-// One step of a plan, for `--explain`, logs and verbose lines.
-struct PlanStep {
-  std::string node;            // ONNX node
-  std::string implementation;  // "convolution/avx512_f32_direct"
-  std::string description;     // layouts, shapes, post-ops
+struct ExplainOptions {
+  int64_t batch = 1;       // of inputs whose first dimension is open
+  std::vector<Dims> dims;  // of every input, in the signature's order; empty: those of the batch
+  int runs = 0;       // that are timed, after one that warms up, on made-up values; 0: no times
+  RunOptions limits;  // of the runs; `max_output_bytes` also bounds the inputs
 };
 
 // Immutable: any number of threads may Run() one model. Results do not depend on batch size,
@@ -99,8 +100,11 @@ class Model {
                                                         absl::Span<const OutputRequest> outputs,
                                                         const RunOptions& options) const = 0;
 
-  // The plan for a batch of this many images.
-  virtual absl::StatusOr<std::vector<PlanStep>> Explain(int64_t batch) const = 0;
+  // The plan for these input dims, and where the time of its runs goes.
+  //   kInvalidArgument    dims that do not fit the signature
+  //   kResourceExhausted  memory; inputs or outputs larger than the limits allow
+  //   what `options.limits.interrupted` returned
+  virtual absl::StatusOr<Explanation> Explain(const ExplainOptions& options) const = 0;
   virtual int64_t weights_bytes() const = 0;
 };
 

@@ -51,8 +51,8 @@ void WarnAboutReferences(const runtime::Plan& plan) {
   for (const runtime::Step& step : plan.steps) {
     if (!runtime::IsReference(*step.primitive)) continue;
     if (++count > kShown) continue;
-    spdlog::warn("node '{}' runs {}: {}", step.node, std::string(step.primitive->name()),
-                 step.description);
+    spdlog::warn("node '{}' runs {} into {}: {}", step.node, std::string(step.primitive->name()),
+                 step.primitive->Desc(kArgDst).ToString(), step.remark);
   }
   if (count > kShown)
     spdlog::warn("{} of {} steps run reference implementations", count, plan.steps.size());
@@ -72,14 +72,6 @@ absl::StatusOr<std::vector<runtime::OutputBytes>> DescribeOutputs(
     output_bytes.push_back({request.index, std::move(desc), AlignedBuffer()});
   }
   return output_bytes;
-}
-
-absl::Status CheckOutputBytes(const std::vector<runtime::OutputBytes>& outputs, int64_t limit) {
-  int64_t bytes = 0;
-  for (const runtime::OutputBytes& output : outputs) bytes += output.desc.SizeBytes();
-  if (bytes <= limit) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the outputs have ", bytes, " bytes, an answer may have ", limit));
 }
 
 }  // namespace
@@ -136,18 +128,25 @@ absl::StatusOr<std::shared_ptr<const runtime::Plan>> LoadedModel::PlanFor(
       });
 }
 
-absl::Status LoadedModel::CheckInputs(absl::Span<const InputTensor> inputs) const {
-  if (inputs.size() != signature_.inputs.size()) {
+absl::Status LoadedModel::CheckDims(const std::vector<Dims>& dims) const {
+  if (dims.size() != signature_.inputs.size()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(inputs.size(), " inputs given, the model takes ", signature_.inputs.size()));
+        absl::StrCat(dims.size(), " inputs given, the model takes ", signature_.inputs.size()));
   }
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const TensorSpec& spec = signature_.inputs[i];
+    if (!Fits(dims[i], spec.dims)) {
+      return absl::InvalidArgumentError(absl::StrCat("input '", spec.name, "': shape ",
+                                                     DimsToString(dims[i]), " does not match ",
+                                                     DimsToString(spec.dims)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LoadedModel::CheckBytes(absl::Span<const InputTensor> inputs) const {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const TensorSpec& spec = signature_.inputs[i];
-    if (!Fits(inputs[i].dims, spec.dims)) {
-      return absl::InvalidArgumentError(absl::StrCat("input '", spec.name, "': shape ",
-                                                     DimsToString(inputs[i].dims),
-                                                     " does not match ", DimsToString(spec.dims)));
-    }
     std::optional<int64_t> bytes = ElementCount(inputs[i].dims);
     if (bytes) bytes = CheckedMul(*bytes, SizeOf(spec.type));
     int64_t given = 0;
@@ -176,20 +175,21 @@ absl::StatusOr<std::vector<runtime::InputBytes>> LoadedModel::DescribeInputs(
 absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const InputTensor> inputs,
                                                            absl::Span<const OutputRequest> outputs,
                                                            const RunOptions& options) const {
-  ABSL_RETURN_IF_ERROR(CheckInputs(inputs));
+  std::vector<Dims> dims;
+  for (const InputTensor& input : inputs) dims.push_back(input.dims);
+  ABSL_RETURN_IF_ERROR(CheckDims(dims));
+  ABSL_RETURN_IF_ERROR(CheckBytes(inputs));
   std::vector<OutputRequest> requests(outputs.begin(), outputs.end());
   if (requests.empty()) {
     for (size_t i = 0; i < signature_.outputs.size(); ++i)
       requests.push_back({static_cast<int>(i), Layout::kNchw});
   }
-  std::vector<Dims> dims;
-  for (const InputTensor& input : inputs) dims.push_back(input.dims);
   ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const runtime::Plan> plan, PlanFor(dims));
 
   ABSL_ASSIGN_OR_RETURN(const std::vector<runtime::InputBytes> input_bytes, DescribeInputs(inputs));
   ABSL_ASSIGN_OR_RETURN(std::vector<runtime::OutputBytes> output_bytes,
                         DescribeOutputs(*plan, requests));
-  ABSL_RETURN_IF_ERROR(CheckOutputBytes(output_bytes, options.max_output_bytes));
+  ABSL_RETURN_IF_ERROR(runtime::CheckOutputBytes(output_bytes, options.max_output_bytes));
   const runtime::ExecutionContext context{
       .scratchpads = &shared_->scratchpads,
       .team = threading::Team(&shared_->arena, shared_->options.threads_per_request)
@@ -203,27 +203,6 @@ absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const Inpu
                        std::move(output_bytes[i].bytes)});
   }
   return results;
-}
-
-absl::StatusOr<std::vector<PlanStep>> LoadedModel::Explain(int64_t batch) const {
-  ABSL_ASSIGN_OR_RETURN(const std::vector<Dims> dims, DimsForBatch(batch));
-  ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const runtime::Plan> plan, PlanFor(dims));
-  std::vector<PlanStep> steps;
-  for (const runtime::PlanInput& input : plan->inputs) {
-    steps.push_back(
-        {absl::StrCat("input ", input.name), "reorder/streaming", input.desc.ToString()});
-  }
-  for (const runtime::Step& step : plan->steps) {
-    steps.push_back({step.node, std::string(step.primitive->name()), step.description});
-  }
-  for (const runtime::PlanOutput& output : plan->outputs) {
-    std::string ways = absl::StrCat("written as ", output.desc.ToString());
-    for (const runtime::OutputReorder& way : output.reorders) {
-      absl::StrAppend(&ways, ", to ", way.desc.ToString(), " by ", way.reorder->name());
-    }
-    steps.push_back({absl::StrCat("output ", output.name), "", std::move(ways)});
-  }
-  return steps;
 }
 
 }  // namespace tilewire

@@ -43,16 +43,20 @@ class LoadedModel : public Model {
   absl::StatusOr<std::vector<OutputTensor>> Run(absl::Span<const InputTensor> inputs,
                                                 absl::Span<const OutputRequest> outputs,
                                                 const RunOptions& options) const override;
-  absl::StatusOr<std::vector<PlanStep>> Explain(int64_t batch) const override;
+  absl::StatusOr<Explanation> Explain(const ExplainOptions& options) const override;
   int64_t weights_bytes() const override { return source_->weights_bytes(); }
 
  private:
   LoadedModel(std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared);
 
   absl::StatusOr<std::shared_ptr<const runtime::Plan>> PlanFor(const std::vector<Dims>& dims) const;
-  absl::Status CheckInputs(absl::Span<const InputTensor> inputs) const;
+  absl::Status CheckBytes(absl::Span<const InputTensor> inputs) const;
   absl::StatusOr<std::vector<runtime::InputBytes>> DescribeInputs(
       absl::Span<const InputTensor> inputs) const;
+  absl::Status CheckDims(const std::vector<Dims>& dims) const;
+  // Times options.runs runs of the plan.
+  absl::Status Time(const runtime::Plan& plan, const ExplainOptions& options,
+                    Explanation* explanation) const;
   // The signature's input dims for this batch; kInvalidArgument where another dimension is open.
   absl::StatusOr<std::vector<Dims>> DimsForBatch(int64_t batch) const;
 

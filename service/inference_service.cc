@@ -52,6 +52,7 @@ grpc::ServerUnaryReactor* InferenceService::ServerMetadata(
   response->set_version(kVersion);
   response->add_extensions("layout");
   response->add_extensions("tilewire.v1.PrimitiveService");
+  response->add_extensions("tilewire.v1.ModelService");
   return RpcCall::Answer(context, absl::OkStatus());
 }
 

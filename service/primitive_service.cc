@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
-#include "service/message_limits.h"
+#include "service/parsed_request.h"
 #include "service/primitive_decoder.h"
 
 namespace tilewire::service {
@@ -125,20 +125,6 @@ void EncodeOutputs(const std::vector<PrimitiveOutput>& outputs, v1::ExecuteRespo
   }
 }
 
-// Parses, works and serialises.
-template <typename Request, typename Response, typename Work>
-absl::Status Answer(const grpc::ByteBuffer& request, Work work, grpc::ByteBuffer* response) {
-  Request parsed;
-  ABSL_RETURN_IF_ERROR(ParseLimited(request, &parsed));
-  Response answer;
-  ABSL_RETURN_IF_ERROR(work(parsed, &answer));
-  bool own_buffer = true;
-  if (!grpc::SerializationTraits<Response>::Serialize(answer, response, &own_buffer).ok()) {
-    return absl::ResourceExhaustedError("the answer is larger than a message may be");
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 PrimitiveService::PrimitiveService(Engine* engine, Scheduler* scheduler, int64_t max_message_bytes)
@@ -152,9 +138,9 @@ grpc::ServerUnaryReactor* PrimitiveService::Create(grpc::CallbackServerContext* 
                                                    const grpc::ByteBuffer* request,
                                                    grpc::ByteBuffer* response) {
   return RpcCall::Start(context, scheduler_, [this, request, response](const RpcCall&) {
-    return Answer<v1::CreateRequest, v1::CreateResponse>(
-        *request, [this](const auto& parsed, auto* answer) { return DoCreate(parsed, answer); },
-        response);
+    return AnswerParsed<v1::CreateRequest, v1::CreateResponse>(
+        *request, max_message_bytes_,
+        [this](const auto& parsed, auto* answer) { return DoCreate(parsed, answer); }, response);
   });
 }
 
@@ -162,8 +148,9 @@ grpc::ServerUnaryReactor* PrimitiveService::Execute(grpc::CallbackServerContext*
                                                     const grpc::ByteBuffer* request,
                                                     grpc::ByteBuffer* response) {
   return RpcCall::Start(context, scheduler_, [this, request, response](const RpcCall& call) {
-    return Answer<v1::ExecuteRequest, v1::ExecuteResponse>(
-        *request, [&](const auto& parsed, auto* answer) { return DoExecute(parsed, call, answer); },
+    return AnswerParsed<v1::ExecuteRequest, v1::ExecuteResponse>(
+        *request, max_message_bytes_,
+        [&](const auto& parsed, auto* answer) { return DoExecute(parsed, call, answer); },
         response);
   });
 }

@@ -18,7 +18,8 @@ constexpr std::chrono::milliseconds kShutdownGrace{500};
 Server::Server(Engine* engine, const ModelRepository* models, const ServerOptions& options)
     : scheduler_(&engine->arena(), options.max_queue),
       inference_(models, &scheduler_, options.max_message_bytes),
-      primitives_(engine, &scheduler_, options.max_message_bytes) {}
+      primitives_(engine, &scheduler_, options.max_message_bytes),
+      plans_(models, &scheduler_, options.max_message_bytes) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(Engine* engine, const ModelRepository* models,
                                                       const ServerOptions& options) {
@@ -35,6 +36,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Engine* engine, const Mode
   builder.SetMaxSendMessageSize(static_cast<int>(options.max_message_bytes));
   builder.RegisterService(&server->inference_);
   builder.RegisterService(&server->primitives_);
+  builder.RegisterService(&server->plans_);
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr || server->port_ == 0) {
     return absl::UnavailableError(
@@ -52,6 +54,7 @@ void Server::PublishHealth(const ModelRepository& models) {
   health->SetServingStatus("", true);
   health->SetServingStatus(inference::GRPCInferenceService::service_full_name(), true);
   health->SetServingStatus(v1::PrimitiveService::service_full_name(), true);
+  health->SetServingStatus(v1::ModelService::service_full_name(), true);
   for (const std::string& name : models.Names()) {
     health->SetServingStatus(name, models.FindLoaded(name, "").ok());
   }

@@ -13,6 +13,7 @@
 #include "grpcpp/grpcpp.h"
 #include "service/inference_service.h"
 #include "service/model_repository.h"
+#include "service/model_service.h"
 #include "service/primitive_service.h"
 #include "service/scheduler.h"
 
@@ -50,6 +51,7 @@ class Server {
   Scheduler scheduler_;
   InferenceService inference_;
   PrimitiveService primitives_;
+  ModelService plans_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };

@@ -28,6 +28,7 @@ void AddModelsCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddInferCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddEvaluateCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddLoadCommand(CLI::App* app, const Server& server, int* exit_code);
+void AddExplainCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddPrimitiveCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddImplementationsCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddProbeCommand(CLI::App* app, const Server& server, int* exit_code);

@@ -14,6 +14,7 @@ constexpr char kDescription[] =
   tilewire infer --model=digits --top=3 photo.png
   tilewire evaluate --model=digits --images=images.u8 --labels=labels.u8 --shape=3x24x20
   tilewire load --model=digits --concurrency=2 --duration=10
+  tilewire explain digits --runs=20
   tilewire primitive convolution --src=1x64x56x56 --weights=64x64x3x3 --padding=1 --relu
   tilewire implementations
   tilewire probe)";
@@ -58,6 +59,7 @@ int main(int argc, char** argv) {
   tilewire::client::AddInferCommand(&app, server, &exit_code);
   tilewire::client::AddEvaluateCommand(&app, server, &exit_code);
   tilewire::client::AddLoadCommand(&app, server, &exit_code);
+  tilewire::client::AddExplainCommand(&app, server, &exit_code);
   tilewire::client::AddPrimitiveCommand(&app, server, &exit_code);
   tilewire::client::AddImplementationsCommand(&app, server, &exit_code);
   tilewire::client::AddProbeCommand(&app, server, &exit_code);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/runtime/executor.h"
 
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -14,6 +15,8 @@
 namespace tilewire::runtime {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 // One execution: what stands where in memory.
 class Execution {
  public:
@@ -25,15 +28,22 @@ class Execution {
 
   absl::Status Run(absl::Span<const InputBytes> inputs, absl::Span<OutputBytes> outputs) {
     ABSL_RETURN_IF_ERROR(Prepare(outputs));
-    for (size_t i = 0; i < inputs.size(); ++i)
+    lap_start_ = Clock::now();
+    for (size_t i = 0; i < inputs.size(); ++i) {
       ABSL_RETURN_IF_ERROR(ReadInput(plan_.inputs[i], inputs[i]));
+      EndLap();
+    }
     for (size_t i = 0; i < plan_.steps.size(); ++i) {
       ABSL_RETURN_IF_ERROR(Interrupted());
       ABSL_RETURN_IF_ERROR(RunStep(plan_.steps[i], PrimitiveOf(static_cast<int>(i))));
+      EndLap();
     }
     // A step that was cut short left nothing to answer with.
     ABSL_RETURN_IF_ERROR(Interrupted());
-    for (OutputBytes& output : outputs) ABSL_RETURN_IF_ERROR(WriteOutput(output));
+    for (OutputBytes& output : outputs) {
+      ABSL_RETURN_IF_ERROR(WriteOutput(output));
+      EndLap();
+    }
     return absl::OkStatus();
   }
 
@@ -99,6 +109,13 @@ class Execution {
     return *plan_.steps[step].primitive;
   }
 
+  void EndLap() {
+    if (context_.laps == nullptr) return;
+    const Clock::time_point now = Clock::now();
+    context_.laps->push_back(absl::FromChrono(now - lap_start_));
+    lap_start_ = now;
+  }
+
   absl::Status Interrupted() const {
     const bool asks = context_.interrupted != nullptr && *context_.interrupted;
     return asks ? (*context_.interrupted)() : absl::OkStatus();
@@ -139,9 +156,18 @@ class Execution {
   std::vector<std::byte*> buffers_;            // where each buffer of the plan stands
   std::vector<bool> redirected_;               // it is an output's
   std::vector<const InputVariant*> variants_;  // that the request's layouts call for
+  Clock::time_point lap_start_;
 };
 
 }  // namespace
+
+absl::Status CheckOutputBytes(absl::Span<const OutputBytes> outputs, int64_t limit) {
+  int64_t bytes = 0;
+  for (const OutputBytes& output : outputs) bytes += output.desc.SizeBytes();
+  if (bytes <= limit) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the outputs have ", bytes, " bytes, an answer may have ", limit));
+}
 
 absl::Status Execute(const Plan& plan, absl::Span<const InputBytes> inputs,
                      absl::Span<OutputBytes> outputs, const ExecutionContext& context) {

@@ -7,9 +7,11 @@
 #define ENGINE_RUNTIME_EXECUTOR_H_
 
 #include <functional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/memory/memory_desc.h"
@@ -34,7 +36,12 @@ struct ExecutionContext {
   ScratchpadPool* scratchpads = nullptr;
   threading::Team team = threading::Team::Serial();
   const std::function<absl::Status()>* interrupted = nullptr;  // may be null or empty
+  // Where not null: filled with how long each input, each step and each output took, in that order.
+  std::vector<absl::Duration>* laps = nullptr;
 };
+
+// kResourceExhausted  together they are larger than `limit`
+absl::Status CheckOutputBytes(absl::Span<const OutputBytes> outputs, int64_t limit);
 
 // Thread-safe: one plan may be executed by any number of threads.
 //   kInvalidArgument    bytes of an input that do not fill it

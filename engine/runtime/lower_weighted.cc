@@ -151,8 +151,8 @@ absl::Status Lowering::LowerWeighted(const Operation& op,
                           context.weights->PackBias(bias, primitive->Desc(kArgBias)));
     bindings.push_back(builder_.Constant(kArgBias, std::move(packed_bias)));
   }
-  builder_.Emit(op.name, std::move(primitive), std::move(bindings),
-                fusion.attributes.post_ops.ToString());
+  builder_.Emit(op.name, std::move(primitive), std::move(bindings), /*remark=*/"",
+                fusion.attributes.post_ops);
   return LowerFusedRest(op, fused, fusion.taken, dst);
 }
 

@@ -28,8 +28,9 @@ struct Binding {
 using Bindings = absl::InlinedVector<Binding, 5>;
 
 struct Step {
-  std::string node;         // the ONNX node it came from
-  std::string description;  // layouts, post-ops, why it is there
+  std::string node;    // the ONNX node it came from
+  std::string fused;   // the primitive's post-ops, as PostOps::ToString() writes them
+  std::string remark;  // why it is there, or why nothing faster is
   std::shared_ptr<const Primitive> primitive;
   Bindings bindings;
 };

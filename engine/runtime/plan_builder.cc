@@ -39,13 +39,8 @@ std::vector<int> CountUses(const graph::Network& network) {
   return uses;
 }
 
-std::string Describe(const Primitive& primitive, absl::string_view remark) {
-  std::string text;
-  for (const ArgDesc& arg : primitive.info().args) {
-    absl::StrAppend(&text, text.empty() ? "" : " ", ArgName(arg.arg), "=", arg.desc.ToString());
-  }
-  if (!remark.empty()) absl::StrAppend(&text, " (", remark, ")");
-  return text;
+void AddRemark(absl::string_view remark, std::string* remarks) {
+  absl::StrAppend(remarks, remarks->empty() ? "" : "; ", remark);
 }
 
 }  // namespace
@@ -148,18 +143,17 @@ Binding PlanBuilder::Constant(int arg, std::shared_ptr<const AlignedBuffer> byte
 }
 
 void PlanBuilder::Emit(absl::string_view node, std::shared_ptr<const Primitive> primitive,
-                       Bindings bindings, absl::string_view remark) {
+                       Bindings bindings, absl::string_view remark, const PostOps& fused) {
   const int step = static_cast<int>(plan_->steps.size());
   for (const Binding& binding : bindings) {
     if (binding.buffer >= 0) plan_->buffers[binding.buffer].last = step;
   }
   plan_->scratchpad_bytes = std::max(plan_->scratchpad_bytes, primitive->info().scratchpad_bytes);
-  std::string description = Describe(*primitive, remark);
-  if (IsReference(*primitive)) {
-    absl::StrAppend(&description, " (reference, because ", WhyReference(*primitive), ")");
-  }
-  plan_->steps.push_back(
-      {std::string(node), std::move(description), std::move(primitive), std::move(bindings)});
+  std::string remarks(remark);
+  if (IsReference(*primitive))
+    AddRemark("reference, because " + WhyReference(*primitive), &remarks);
+  plan_->steps.push_back({std::string(node), fused.ToString(), std::move(remarks),
+                          std::move(primitive), std::move(bindings)});
 }
 
 PlanInput& PlanBuilder::InputOf(ValueId id) {
@@ -173,7 +167,7 @@ void PlanBuilder::AddInputVariant(ValueId id, const Primitive& primitive,
   while (plan_->steps[step].primitive.get() != &primitive) --step;
   plan_->scratchpad_bytes = std::max(plan_->scratchpad_bytes, variant->info().scratchpad_bytes);
   const MemoryDesc& desc = variant->Desc(kArgSrc);
-  absl::StrAppend(&plan_->steps[step].description, " (or src=", desc.ToString(), ")");
+  AddRemark("or src " + desc.ToString(), &plan_->steps[step].remark);
   InputOf(id).variants.push_back({desc, step, std::move(variant)});
 }
 

@@ -75,7 +75,7 @@ class PlanBuilder {
 
   Binding Constant(int arg, std::shared_ptr<const AlignedBuffer> bytes);
   void Emit(absl::string_view node, std::shared_ptr<const Primitive> primitive, Bindings bindings,
-            absl::string_view remark = "");
+            absl::string_view remark = "", const PostOps& fused = {});
 
   // The network's input `id`, read by the latest step that runs `primitive` and by no other, may
   // also come in the layout that `variant` reads.

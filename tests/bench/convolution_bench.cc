@@ -20,9 +20,9 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
 #include "engine/base/aligned_buffer.h"
+#include "engine/jit/fma_peak.h"
 #include "engine/primitives/convolution/convolution.h"
 #include "engine/primitives/reorder/reorder.h"
-#include "tests/bench/fma_peak.h"
 #include "tests/bench/onednn_convolution.h"
 #include "tests/bench/shape_list.h"
 #include "tests/bench/stopwatch.h"
@@ -131,7 +131,7 @@ Result Measure(const Shape& shape, Arithmetic arithmetic, cpu::Isa max_isa, doub
   }
   std::vector<double> our_times, their_times, ratios, peaks;
   for (double spent = 0; spent < seconds || ratios.size() < 5;) {
-    if (ratios.size() % 16 == 0) peaks.push_back(MeasureFmaPeak());
+    if (ratios.size() % 16 == 0) peaks.push_back(jit::MeasureFmaPeak());
     our_times.push_back(Seconds([&] { ours.Run(); }));
     their_times.push_back(Seconds([&] { theirs.Run(); }));
     ratios.push_back(their_times.back() / our_times.back());

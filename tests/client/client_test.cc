@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "client/plan_text.h"
 #include "tests/client/fake_server.h"
 #include "tests/support/status_matchers.h"
 
@@ -11,6 +12,8 @@ namespace tilewire::client {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 using ::tilewire::testing::IsOk;
 using ::tilewire::testing::StatusIs;
 
@@ -85,6 +88,30 @@ TEST_F(ClientTest, HealthFollowsTheServer) {
               StatusIs(absl::StatusCode::kUnavailable, "'model' is not serving"));
   EXPECT_THAT(client_->Health(std::string(150, 'n'), absl::Seconds(5)),
               StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(ClientTest, APlanIsATableWithTimesOnlyWhereItWasRun) {
+  v1::ExplainRequest request;
+  EXPECT_THAT(client_->Explain(request), StatusIs(absl::StatusCode::kNotFound));
+  request.set_model("echo");
+  const auto plan = client_->Explain(request);
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_EQ(PlanText(*plan),
+            "echo version 1: 3 steps, 0.00 GFLOP in products of matrices\n"
+            "weights 2.5 MB in the file, activations 0.0 MB, scratchpad 0.0 MB\n"
+            "    bytes  implementation, layouts + fused, node\n"
+            "   0.0 MB  -  input x\n"
+            "   0.3 MB  convolution/reference src f32:1x3x4x5:nchw, weights f32:4x3x1x1:oihw -> "
+            "f32:1x4x4x5:nchw + relu:0  conv (reference, because)\n"
+            "   0.0 MB  -  output scores\n");
+  request.set_runs(7);
+  const auto timed = client_->Explain(request);
+  ASSERT_THAT(timed, IsOk());
+  const std::string text = PlanText(*timed, /*costliest=*/1);
+  EXPECT_THAT(text,
+              HasSubstr("median of 7 runs 0.004 ms: 2.0 of 16.0 GFLOP/s (2 threads), 12.5 %"));
+  EXPECT_THAT(text, HasSubstr("  0.002 ms  50.0 %  25.0 %    0.3 MB  convolution/reference"));
+  EXPECT_THAT(text, Not(HasSubstr("input x")));
 }
 
 TEST(Connect, SaysWhereNobodyAnswers) {

@@ -67,12 +67,51 @@ class FakeService final : public inference::GRPCInferenceService::Service {
   std::atomic<int> count_ = 0;
 };
 
+// The plan of `echo`: an input, a convolution of 2 us in a run of 4 us, an output.
+class FakePlans final : public v1::ModelService::Service {
+ public:
+  grpc::Status Explain(grpc::ServerContext*, const v1::ExplainRequest* request,
+                       v1::ExplainResponse* response) override {
+    if (request->model() != "echo") {
+      return {grpc::StatusCode::NOT_FOUND, "no model '" + request->model() + "'"};
+    }
+    response->set_model("echo");
+    response->set_version("1");
+    response->set_weights_bytes(2'500'000);
+    response->add_steps()->set_node("input x");
+    v1::PlanStep* step = response->add_steps();
+    step->set_node("conv");
+    step->set_implementation("convolution/reference");
+    step->set_fused("relu:0");
+    step->set_remark("reference, because");
+    step->set_operations(8000);
+    const std::pair<const char*, const char*> tensors[] = {
+        {"src", "f32:1x3x4x5:nchw"}, {"weights", "f32:4x3x1x1:oihw"}, {"dst", "f32:1x4x4x5:nchw"}};
+    for (const auto& [argument, layout] : tensors) {
+      v1::PlanTensor* tensor = step->add_tensors();
+      tensor->set_argument(argument);
+      tensor->set_layout(layout);
+      tensor->set_size_bytes(100'000);
+    }
+    response->add_steps()->set_node("output scores");
+    response->set_runs(request->runs());
+    if (request->runs() == 0) return grpc::Status::OK;
+    response->set_run_ns(4000);
+    response->set_threads(2);
+    response->set_peak_gflops(16);
+    step->set_time_ns(2000);
+    step->set_share_of_peak(0.25);
+    return grpc::Status::OK;
+  }
+};
+
 class FakeServer {
  public:
   explicit FakeServer(FakeService* service) {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::ServerBuilder builder;
     builder.RegisterService(service);
+    builder.RegisterService(&plans_);
     server_ = builder.BuildAndStart();
   }
 
@@ -82,6 +121,7 @@ class FakeServer {
   grpc::Server* server() { return server_.get(); }
 
  private:
+  FakePlans plans_;
   std::unique_ptr<grpc::Server> server_;
 };
 

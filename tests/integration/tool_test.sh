@@ -77,6 +77,13 @@ expect 0 'errors +0, .*: 0$' load --model=digits --concurrency=2 --requests=40
 expect 0 'rows/s' load --model=digits --duration=0.3 --batch=3 --layout=nhwc
 expect 1 'NOT_FOUND' load --model=nope --requests=1
 
+expect 0 'convolution/.* -> .*\+ .*relu' explain digits
+expect 0 '^median of 3 runs [0-9.]+ ms' explain digits --runs=3 --batch=2 --costliest=2
+expect 0 'f32:5x3x24x20:nchw' explain digits --model_version=1 --shape image=5x3x24x20
+expect 1 'NOT_FOUND' explain nope
+expect 1 'INVALID_ARGUMENT.*does not match' explain digits --shape image=1x3x20x24
+expect 2 'image=1x3x224x224' explain digits --shape image=axb
+
 primitive 'implementation +convolution/' \
   convolution --src=1x64x14x14 --weights=64x64x3x3 --padding=1 --relu
 primitive 'cache hit' \

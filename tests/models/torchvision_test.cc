@@ -86,13 +86,13 @@ TEST_F(TorchvisionTest, EveryImageHasTheBitsItHasAlone) {
 TEST_F(TorchvisionTest, NoReferenceAndReordersAtTheEdgesOnly) {
   if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
   const bool is_resnet = absl::StartsWith(std::getenv("TILEWIRE_TEST_MODEL"), "resnet");
-  const std::vector<PlanStep> steps = model_->Explain(1).value();
-  for (const PlanStep& step : steps) {
+  const Explanation plan = model_->Explain({}).value();
+  for (const PlanStep& step : plan.steps) {
     if (absl::StartsWith(step.node, "input ")) continue;
     EXPECT_FALSE(is_resnet && absl::StartsWith(step.implementation, "reorder/"))
-        << step.node << step.description;
+        << step.node << ": " << step.remark;
     EXPECT_FALSE(absl::EndsWith(step.implementation, "/reference"))
-        << step.node << step.description;
+        << step.node << ": " << step.remark;
   }
 }
 

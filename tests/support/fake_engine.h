@@ -30,8 +30,24 @@ class FakeModel final : public Model {
   }
 
   const ModelSignature& signature() const override { return signature_; }
-  absl::StatusOr<std::vector<PlanStep>> Explain(int64_t) const override {
-    return std::vector<PlanStep>();
+  // One step; as many microseconds as runs.
+  absl::StatusOr<Explanation> Explain(const ExplainOptions& options) const override {
+    if (*on_run_) (*on_run_)();
+    if (options.limits.interrupted) ABSL_RETURN_IF_ERROR(options.limits.interrupted());
+    const absl::Duration time = absl::Microseconds(options.runs);
+    PlanStep step{.node = "copy",
+                  .primitive = "reorder",
+                  .implementation = "reorder/fake",
+                  .fused = "relu:0",
+                  .remark = DimsToString(options.dims[0]),
+                  .operations = 4000,
+                  .time = time};
+    step.tensors = {{"src", "f32:1x2x3x4:nchw", 96}};
+    return Explanation{.steps = {step},
+                       .activations_bytes = 96,
+                       .run = time,
+                       .threads = 1,
+                       .peak_gflops = options.runs > 0 ? 8.0 : 0.0};
   }
   int64_t weights_bytes() const override { return 0; }
 

@@ -226,23 +226,63 @@ TEST_F(ModelErrorsTest, AnAnswerBeyondTheLimitIsRefusedBeforeAnyWork) {
   EXPECT_EQ(asked, 0);
 }
 
-TEST_F(ModelErrorsTest, ExplainNamesEveryStepAndTheBatchMustBePositive) {
-  const auto steps = subject_.model->Explain(2);
-  ASSERT_TRUE(steps.ok()) << steps.status();
-  std::vector<std::string> nodes;
-  for (const PlanStep& step : *steps) nodes.push_back(step.node);
-  EXPECT_THAT(nodes, ::testing::IsSupersetOf(
-                         {"input x", "stem", "one", "two", "three", "output three.out"}));
-  EXPECT_EQ(subject_.model->Explain(0).status().code(), absl::StatusCode::kInvalidArgument);
+TEST_F(ModelErrorsTest, ExplainNamesEveryStepWithItsBytesAndFusedOps) {
+  const auto plan = subject_.model->Explain({.batch = 2});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  std::map<std::string, PlanStep> steps;
+  for (const PlanStep& step : plan->steps) steps[step.node] = step;
+  for (const char* node : {"input x", "stem", "one", "two", "three", "output three.out"})
+    EXPECT_TRUE(steps.count(node)) << node;
+  const PlanStep& two = steps["two"];
+  EXPECT_EQ(two.primitive, "convolution");
+  EXPECT_EQ(two.fused, "relu:0");
+  EXPECT_EQ(two.operations, 2 * 2 * 20 * 20 * 9 * 7) << "1x1, 20 channels to 20, 2 images of 9x7";
+  ASSERT_EQ(two.tensors.size(), 4) << "source, weights, bias, destination";
+  EXPECT_THAT(two.tensors[0].layout, ::testing::StartsWith("f32:2x20x9x7:"));
+  EXPECT_GE(two.tensors[0].bytes, 2 * 20 * 9 * 7 * 4);
+  EXPECT_GT(plan->activations_bytes, 0);
+  EXPECT_EQ(plan->run, absl::ZeroDuration());
+}
+
+TEST_F(ModelErrorsTest, ExplainTimesEveryStepWhereRunsAreAskedFor) {
+  const auto plan = subject_.model->Explain({.dims = {{3, 3, 9, 7}}, .runs = 3});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  absl::Duration sum;
+  for (const PlanStep& step : plan->steps) {
+    sum += step.time;
+    if (!step.primitive.empty()) EXPECT_GT(step.time, absl::ZeroDuration()) << step.node;
+  }
+  EXPECT_GT(plan->run, absl::ZeroDuration());
+  EXPECT_LE(sum, 3 * plan->run) << "each median is at most the time of some run";
+  EXPECT_EQ(plan->threads, 1);
+}
+
+TEST_F(ModelErrorsTest, ExplainRefusesWhatARunWould) {
+  const auto code = [this](const ExplainOptions& options) {
+    return subject_.model->Explain(options).status().code();
+  };
+  EXPECT_EQ(code({.batch = 0}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({.dims = {{1, 3, 7, 9}}}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({.dims = {{1, 3, 9, 7}, {1}}}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({.batch = 1, .limits = {.max_output_bytes = 755}}),
+            absl::StatusCode::kResourceExhausted)
+      << "the input has 756";
+  EXPECT_EQ(code({.runs = 1, .limits = {.max_output_bytes = 800}}),
+            absl::StatusCode::kResourceExhausted)
+      << "the output has 5040";
+  EXPECT_EQ(code({.batch = int64_t{1} << 61}), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(
+      code({.runs = 1, .limits = {.interrupted = [] { return absl::CancelledError("left"); }}}),
+      absl::StatusCode::kCancelled);
 }
 
 // The first sum's addend is read by the same convolution and must be copied; the second's is
 // written over.
 TEST_F(ModelErrorsTest, FusedSumsCopyOnlyWhereTheyMust) {
   int copies = 0;
-  const std::vector<PlanStep> steps = subject_.model->Explain(1).value();
-  for (const PlanStep& step : steps) {
-    if (step.description.find("copies the addend") == std::string::npos) continue;
+  const Explanation plan = subject_.model->Explain({}).value();
+  for (const PlanStep& step : plan.steps) {
+    if (step.remark.find("copies the addend") == std::string::npos) continue;
     EXPECT_EQ(step.node, "one");
     ++copies;
   }

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/bench/fma_peak.h"
+#include "engine/jit/fma_peak.h"
 
 #include <time.h>
 
-#include "engine/cpu/isa.h"
 #include "engine/jit/generator.h"
 
-namespace tilewire::bench {
+namespace tilewire::jit {
 namespace {
 
-constexpr int kChains = 14;       // more than latency times FMAs a cycle
-constexpr int kRounds = 400'000;  // some ten milliseconds
+constexpr int kChains = 14;  // more than latency times FMAs a cycle
+constexpr int kRounds = 400'000;
 
-class FmaLoop final : public jit::Generator {
+class FmaLoop final : public Generator {
  public:
-  explicit FmaLoop(bool wide) : Generator("bench/fma_peak"), wide_(wide) {}
+  explicit FmaLoop(bool wide) : Generator("jit/fma_peak"), wide_(wide) {}
 
  private:
   Xbyak::Xmm Vector(int i) const {
@@ -38,9 +37,10 @@ class FmaLoop final : public jit::Generator {
 
 }  // namespace
 
-double MeasureFmaPeak() {
-  const bool wide = cpu::Supports(cpu::Isa::kAvx512);
-  static const auto loop = jit::Compile<FmaLoop>(wide);
+double MeasureFmaPeak(cpu::Isa isa) {
+  if (isa < cpu::Isa::kAvx2 || !cpu::Supports(isa)) return 0;
+  const bool wide = isa >= cpu::Isa::kAvx512;
+  const auto loop = Compile<FmaLoop>(wide);
   if (!loop.ok()) return 0;
   timespec start, end;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
@@ -50,4 +50,4 @@ double MeasureFmaPeak() {
   return kRounds * double{kChains} * 2 * (wide ? 16 : 8) / seconds * 1e-9;
 }
 
-}  // namespace tilewire::bench
+}  // namespace tilewire::jit

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/plan_text.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace tilewire::client {
+namespace {
+
+std::string Megabytes(int64_t bytes) {
+  return absl::StrFormat("%.1f MB", static_cast<double>(bytes) * 1e-6);
+}
+
+std::string Milliseconds(int64_t nanoseconds) {
+  return absl::StrFormat("%.3f ms", static_cast<double>(nanoseconds) * 1e-6);
+}
+
+int64_t BytesOf(const v1::PlanStep& step) {
+  int64_t bytes = 0;
+  for (const v1::PlanTensor& tensor : step.tensors()) bytes += tensor.size_bytes();
+  return bytes;
+}
+
+// "src f32:1x3x9x7:nchw, weights ... -> f32:1x20x9x7:nChw16c"
+std::string LayoutsText(const v1::PlanStep& step) {
+  std::string sources, destination;
+  for (const v1::PlanTensor& tensor : step.tensors()) {
+    if (tensor.argument() == "dst") {
+      destination = absl::StrCat(" -> ", tensor.layout());
+    } else {
+      absl::StrAppend(&sources, sources.empty() ? " " : ", ", tensor.argument(), " ",
+                      tensor.layout());
+    }
+  }
+  return absl::StrCat(sources, destination);
+}
+
+std::string HeadText(const v1::ExplainResponse& plan) {
+  int64_t operations = 0;
+  for (const v1::PlanStep& step : plan.steps()) operations += step.operations();
+  std::string text = absl::StrFormat(
+      "%s version %s: %d steps, %.2f GFLOP in products of matrices\n"
+      "weights %s in the file, activations %s, scratchpad %s\n",
+      plan.model(), plan.version(), plan.steps_size(), static_cast<double>(operations) * 1e-9,
+      Megabytes(plan.weights_bytes()), Megabytes(plan.activations_bytes()),
+      Megabytes(plan.scratchpad_bytes()));
+  if (plan.runs() == 0) return text;
+  const double gflops =
+      plan.run_ns() > 0 ? static_cast<double>(operations) / static_cast<double>(plan.run_ns()) : 0;
+  absl::StrAppendFormat(
+      &text, "median of %d runs %s: %.1f of %.1f GFLOP/s (%d threads)%s\n", plan.runs(),
+      Milliseconds(plan.run_ns()), gflops, plan.peak_gflops(), plan.threads(),
+      plan.peak_gflops() > 0 ? absl::StrFormat(", %.1f %%", 100 * gflops / plan.peak_gflops())
+                             : "");
+  return text;
+}
+
+void AppendStep(const v1::PlanStep& step, const v1::ExplainResponse& plan, std::string* text) {
+  if (plan.runs() > 0) {
+    const double share = static_cast<double>(step.time_ns()) /
+                         static_cast<double>(std::max<int64_t>(1, plan.run_ns()));
+    const std::string of_peak = step.share_of_peak() > 0
+                                    ? absl::StrFormat("%5.1f %%", 100 * step.share_of_peak())
+                                    : "      -";
+    absl::StrAppendFormat(text, "%10s %5.1f %% %s ", Milliseconds(step.time_ns()), 100 * share,
+                          of_peak);
+  }
+  absl::StrAppendFormat(text, "%9s  %s%s", Megabytes(BytesOf(step)),
+                        step.implementation().empty() ? "-" : step.implementation(),
+                        LayoutsText(step));
+  if (!step.fused().empty()) absl::StrAppend(text, " + ", step.fused());
+  absl::StrAppend(text, "  ", step.node());
+  if (!step.remark().empty()) absl::StrAppend(text, " (", step.remark(), ")");
+  absl::StrAppend(text, "\n");
+}
+
+}  // namespace
+
+std::string PlanText(const v1::ExplainResponse& plan, int costliest) {
+  std::vector<const v1::PlanStep*> steps;
+  for (const v1::PlanStep& step : plan.steps()) steps.push_back(&step);
+  if (costliest > 0) {
+    const auto cost = [&plan](const v1::PlanStep* step) {
+      return plan.runs() > 0 ? step->time_ns() : BytesOf(*step);
+    };
+    std::stable_sort(steps.begin(), steps.end(),
+                     [&](const auto* a, const auto* b) { return cost(a) > cost(b); });
+    steps.resize(std::min<size_t>(steps.size(), costliest));
+  }
+  std::string text = HeadText(plan);
+  absl::StrAppend(&text, plan.runs() > 0 ? "      time  of run of peak " : "",
+                  "    bytes  implementation, layouts + fused, node\n");
+  for (const v1::PlanStep* step : steps) AppendStep(*step, plan, &text);
+  return text;
+}
+
+}  // namespace tilewire::client

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `tilewire explain`: what a model became on the server, and where the time of a run goes.
+#include <cstdio>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "client/plan_text.h"
+#include "client/tool/command.h"
+
+namespace tilewire::client {
+namespace {
+
+constexpr char kExamples[] = R"(  tilewire explain resnet50
+  tilewire explain resnet50 --runs=20                  # with the time of each step
+  tilewire explain resnet50 --runs=20 --costliest=10
+  tilewire explain resnet50 --batch=8 --runs=5
+  tilewire explain detector --shape image=1x3x480x640  # where height and width are open
+
+A line is a step: time, share of the run, share of the peak (what the threads could multiply and add
+in registers; for products of matrices only), bytes read and written, implementation, layouts, what
+is fused into it, and the ONNX node. The peak is that of f32: integer steps may exceed it.)";
+
+struct Options {
+  std::string model, version;
+  int64_t batch = 1;
+  int runs = 0, costliest = 0;
+  double timeout_s = 60;
+  std::vector<std::string> shapes;  // NAME=1x3x224x224
+};
+
+bool ParseShape(const std::string& text, v1::ExplainRequest::InputShape* shape) {
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos) return false;
+  shape->set_name(text.substr(0, equals));
+  for (absl::string_view size : absl::StrSplit(absl::string_view(text).substr(equals + 1), 'x')) {
+    int64_t dim = 0;
+    if (!absl::SimpleAtoi(size, &dim)) return false;
+    shape->add_dims(dim);
+  }
+  return true;
+}
+
+int RunExplain(const Server& server, const Options& options) {
+  v1::ExplainRequest request;
+  request.set_model(options.model);
+  request.set_version(options.version);
+  request.set_batch(options.batch);
+  request.set_runs(options.runs);
+  for (const std::string& shape : options.shapes) {
+    if (ParseShape(shape, request.add_shapes())) continue;
+    absl::FPrintF(stderr, "tilewire: --shape: '%s' is not like image=1x3x224x224\n", shape);
+    return 2;
+  }
+  auto client = server.Connect();
+  if (!client.ok()) return Report(client.status());
+  const auto plan = (*client)->Explain(request, absl::Seconds(options.timeout_s));
+  if (!plan.ok()) return Report(plan.status());
+  absl::PrintF("%s", PlanText(*plan, options.costliest));
+  return 0;
+}
+
+}  // namespace
+
+void AddExplainCommand(CLI::App* app, const Server& server, int* exit_code) {
+  CLI::App* command = app->add_subcommand(
+      "explain", "Show the steps that a model became, and where the time of a run goes");
+  command->footer(kExamples);
+  auto options = std::make_shared<Options>();
+  command->add_option("model", options->model, "which model")->required();
+  command->add_option("--model_version", options->version, "by default the highest");
+  command->add_option("--batch", options->batch, "images a run")->capture_default_str();
+  command->add_option("--shape", options->shapes,
+                      "dims of an input, NAME=1x3x224x224; several are allowed");
+  command->add_option("--runs", options->runs, "timed runs on the server, 0 to 1000")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  command->add_option("--costliest", options->costliest, "only so many steps, the costliest first")
+      ->check(CLI::Range(0, 1000000));
+  command->add_option("--timeout", options->timeout_s, "seconds to wait for the answer")
+      ->check(CLI::Range(0.001, 3600.0))
+      ->capture_default_str();
+  command->callback([=, &server] { *exit_code = RunExplain(server, *options); });
+}
+
+}  // namespace tilewire::client

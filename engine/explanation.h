@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a model's plan is made of, and where the time of a run goes. Value types.
+#ifndef ENGINE_EXPLANATION_H_
+#define ENGINE_EXPLANATION_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace tilewire {
+
+// What a step reads or writes.
+struct PlanTensor {
+  std::string argument;  // "src"
+  std::string layout;    // "f32:1x64x56x56:nChw16c"
+  int64_t bytes = 0;
+};
+
+// One step of a plan; the way of an input into it, or of an output out of it.
+struct PlanStep {
+  std::string node;            // ONNX node; "input x", "output y"
+  std::string primitive;       // "convolution"; empty for inputs and outputs
+  std::string implementation;  // "convolution/avx512_f32_direct"
+  std::vector<PlanTensor> tensors;
+  std::string fused;       // "sum:1;relu:0"
+  std::string remark;      // why it is there, or why nothing faster is
+  int64_t operations = 0;  // floating-point (or integer) ones of what multiplies matrices; else 0
+  absl::Duration time;     // median of the runs
+};
+
+struct Explanation {
+  std::vector<PlanStep> steps;  // inputs first, outputs last
+  int64_t activations_bytes = 0, scratchpad_bytes = 0;
+  absl::Duration run;      // median of whole runs
+  int threads = 0;         // that share a run's work
+  double peak_gflops = 0;  // of one such thread, measured by the runs' side; 0 without runs
+};
+
+}  // namespace tilewire
+
+#endif  // ENGINE_EXPLANATION_H_

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/runtime/step_work.h"
+
+namespace tilewire::runtime {
+namespace {
+
+// Each of the weights meets every image and every pixel of `swept` once.
+int64_t WeightsTimesPixels(const Primitive& primitive, int swept) {
+  const MemoryDesc& tensor = primitive.Desc(swept);
+  return primitive.Desc(kArgWeights).ElementCount() * (tensor.ElementCount() / tensor.dim(1));
+}
+
+}  // namespace
+
+int64_t OperationsOf(const Primitive& primitive) {
+  const MemoryDesc& dst = primitive.Desc(kArgDst);
+  if (dst.IsZero() || dst.ElementCount() == 0) return 0;
+  switch (primitive.kind()) {
+    case PrimitiveKind::kConvolution:
+    case PrimitiveKind::kInnerProduct:
+      return 2 * WeightsTimesPixels(primitive, kArgDst);
+    case PrimitiveKind::kDeconvolution:
+      return 2 * WeightsTimesPixels(primitive, kArgSrc);
+    case PrimitiveKind::kMatmul:
+      return 2 * dst.ElementCount() * primitive.Desc(kArgSrc).dim(dst.rank() - 1);
+    default:
+      return 0;
+  }
+}
+
+}  // namespace tilewire::runtime
