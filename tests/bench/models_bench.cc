@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole models, ours against ONNX Runtime, run by run in turn:
+//
+//   models_bench --onnxruntime=libonnxruntime.so.1 resnet50.onnx vgg16.onnx
+//
+// For 1 thread and for all cores, batches 1 and 8: the medians, the median of the ratios of
+// neighbouring runs, how far the answers are apart, and the geometric mean of the ratios. Of each
+// model also, in processes of their own, the time from nothing to the first answer and the resident
+// memory after it, against weights x 1.5 + 60 MB. With one thread the time is that of the thread on
+// its core, else the wall's. Without a library ours alone.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "engine/base/status_macros.h"
+#include "engine/engine.h"
+#include "tests/bench/onnx_runtime.h"
+#include "tests/bench/stopwatch.h"
+#include "tests/support/float_tensors.h"
+
+namespace tilewire::bench {
+namespace {
+
+struct Options {
+  std::string library;
+  std::vector<std::string> models;
+  std::vector<int64_t> batches = {1, 8};
+  std::vector<int> threads = {1, 0};
+  int rounds = 11;
+  bool loads = true;
+};
+
+template <typename Function>
+double WallSeconds(Function function) {
+  const absl::Time start = absl::Now();
+  function();
+  return absl::ToDoubleSeconds(absl::Now() - start);
+}
+
+// Either side, with one model loaded. An error of a run ends the measurement.
+class Side {
+ public:
+  static absl::StatusOr<std::unique_ptr<Side>> Ours(const std::string& model, int threads) {
+    auto side = std::make_unique<Side>();
+    ABSL_ASSIGN_OR_RETURN(side->engine_,
+                          Engine::Create({.threads = threads, .threads_per_request = threads}));
+    ABSL_ASSIGN_OR_RETURN(side->model_, side->engine_->LoadModel(model));
+    return side;
+  }
+  static absl::StatusOr<std::unique_ptr<Side>> Theirs(const std::string& library,
+                                                      const std::string& model, int threads) {
+    auto side = std::make_unique<Side>();
+    ABSL_ASSIGN_OR_RETURN(side->runtime_, OnnxRuntime::Open(library, threads));
+    ABSL_ASSIGN_OR_RETURN(side->session_, side->runtime_->Load(model));
+    return side;
+  }
+
+  absl::StatusOr<std::vector<float>> Run(const std::vector<float>& image, const Dims& dims) const {
+    if (session_ != nullptr)
+      return session_->Run(image, std::vector<int64_t>(dims.begin(), dims.end()));
+    const OutputRequest first;
+    const InputTensor input{dims, Layout::kNchw, {testing::BytesOf(image)}};
+    ABSL_ASSIGN_OR_RETURN(const auto outputs, model_->Run({&input, 1}, {&first, 1}, {}));
+    return testing::FloatsOf(outputs[0].bytes);
+  }
+
+ private:
+  std::unique_ptr<Engine> engine_;
+  std::shared_ptr<const Model> model_;
+  std::unique_ptr<OnnxRuntime> runtime_;
+  std::unique_ptr<OnnxRuntime::Session> session_;
+};
+
+// The input of the model for one image; open dimensions behind the batch are 224.
+absl::StatusOr<Dims> DimsOfImage(const std::string& model) {
+  ABSL_ASSIGN_OR_RETURN(const auto engine, Engine::Create({.threads = 1}));
+  ABSL_ASSIGN_OR_RETURN(const auto loaded, engine->LoadModel(model));
+  if (loaded->signature().inputs.size() != 1)
+    return absl::UnimplementedError(absl::StrCat(model, " has not one input"));
+  Dims dims = loaded->signature().inputs[0].dims;
+  for (int64_t& dim : dims) dim = dim > 0 ? dim : 224;
+  dims[0] = 1;
+  return dims;
+}
+
+std::vector<float> Images(const Dims& dims) {
+  std::vector<float> values(*ElementCount(dims));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 1009) / 504.5f - 1;
+  return values;
+}
+
+std::string NameOf(const std::string& path) {
+  std::string name = path.substr(path.find_last_of('/') + 1);
+  if (name != "model.onnx") return name.substr(0, name.rfind(".onnx"));
+  std::vector<std::string> parts = absl::StrSplit(path, '/');
+  return parts.size() >= 3 ? parts[parts.size() - 3] : name;
+}
+
+struct Loading {
+  double milliseconds = 0, megabytes = 0;
+};
+
+double ResidentMegabytes() {
+  int64_t size = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident;
+  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+// What `work(Result*)` says, done in a process of its own, which has no thread but this one yet.
+template <typename Result, typename Work>
+absl::StatusOr<Result> InChild(Work work) {
+  int ends[2];
+  if (pipe(ends) != 0) return absl::InternalError("no pipe");
+  const pid_t child = fork();
+  Result result = {};
+  if (child == 0) {
+    const absl::Status status = work(&result);
+    if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
+    const bool written = write(ends[1], &result, sizeof(result)) == sizeof(result);
+    _exit(status.ok() && written ? 0 : 1);
+  }
+  close(ends[1]);
+  const bool whole = read(ends[0], &result, sizeof(result)) == sizeof(result);
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (!whole || status != 0) return absl::InternalError("a child failed");
+  return result;
+}
+
+struct FlatDims {
+  size_t rank = 0;
+  int64_t dims[kMaxRank] = {};
+};
+
+absl::StatusOr<Dims> DimsAskedInChild(const std::string& model) {
+  ABSL_ASSIGN_OR_RETURN(const FlatDims flat, InChild<FlatDims>([&](FlatDims* result) {
+                          ABSL_ASSIGN_OR_RETURN(const Dims dims, DimsOfImage(model));
+                          result->rank = dims.size();
+                          std::copy(dims.begin(), dims.end(), result->dims);
+                          return absl::OkStatus();
+                        }));
+  return Dims(flat.dims, flat.dims + flat.rank);
+}
+
+// From nothing to the first answer.
+absl::StatusOr<Loading> Load(const Options& options, const std::string& model, const Dims& dims,
+                             bool ours) {
+  return InChild<Loading>([&](Loading* loading) {
+    const std::vector<float> image = Images(dims);
+    const double before = ResidentMegabytes();
+    absl::Status status;
+    loading->milliseconds =
+        1e3 * WallSeconds([&] {
+          const auto side = ours ? Side::Ours(model, 1) : Side::Theirs(options.library, model, 1);
+          status = side.ok() ? (*side)->Run(image, dims).status() : side.status();
+          loading->megabytes = ResidentMegabytes() - before;
+        });
+    return status;
+  });
+}
+
+absl::Status PrintLoading(const Options& options, const std::string& model) {
+  ABSL_ASSIGN_OR_RETURN(const Dims dims, DimsAskedInChild(model));
+  ABSL_ASSIGN_OR_RETURN(const Loading ours, Load(options, model, dims, /*ours=*/true));
+  const double file = static_cast<double>(std::ifstream(model, std::ios::ate).tellg()) / 1e6;
+  std::printf("load %-24s ours %7.0f ms, %6.0f MB of %6.0f allowed", NameOf(model).c_str(),
+              ours.milliseconds, ours.megabytes, file * 1.5 + 60);
+  if (!options.library.empty()) {
+    ABSL_ASSIGN_OR_RETURN(const Loading theirs, Load(options, model, dims, /*ours=*/false));
+    std::printf("   onnxruntime %7.0f ms, %6.0f MB", theirs.milliseconds, theirs.megabytes);
+  }
+  std::printf("\n");
+  std::fflush(stdout);
+  return absl::OkStatus();
+}
+
+struct Setting {
+  int threads;
+  int64_t batch;
+};
+
+// The median ratio, theirs over ours.
+absl::StatusOr<double> Compare(const Options& options, const std::string& model, Setting setting) {
+  ABSL_ASSIGN_OR_RETURN(Dims dims, DimsOfImage(model));
+  dims[0] = setting.batch;
+  const std::vector<float> images = Images(dims);
+  ABSL_ASSIGN_OR_RETURN(const auto ours, Side::Ours(model, setting.threads));
+  std::unique_ptr<Side> theirs;
+  if (!options.library.empty()) {
+    ABSL_ASSIGN_OR_RETURN(theirs, Side::Theirs(options.library, model, setting.threads));
+  }
+  absl::Status status;
+  std::vector<float> answers[2];
+  const auto measure = [&](const Side& side, std::vector<float>* answer) {
+    const auto run = [&] {
+      absl::StatusOr<std::vector<float>> result = side.Run(images, dims);
+      status.Update(result.status());
+      if (result.ok()) *answer = *std::move(result);
+    };
+    return setting.threads == 1 ? Seconds(run) : WallSeconds(run);
+  };
+  std::vector<double> mine, other, ratios;
+  for (int round = -2; round < options.rounds; ++round) {  // two warm up
+    const double a = measure(*ours, &answers[0]);
+    const double b = theirs != nullptr ? measure(*theirs, &answers[1]) : a;
+    ABSL_RETURN_IF_ERROR(status);
+    // Its threads spin for a while.
+    if (theirs != nullptr && setting.threads > 1) absl::SleepFor(absl::Milliseconds(5));
+    if (round < 0) continue;
+    mine.push_back(a);
+    other.push_back(b);
+    ratios.push_back(b / a);
+  }
+  std::printf("%-24s threads %d batch %d  ours %9.3f ms", NameOf(model).c_str(), setting.threads,
+              static_cast<int>(setting.batch), 1e3 * Median(mine));
+  if (theirs == nullptr) {
+    std::printf("\n");
+    return 1.0;
+  }
+  std::printf("  onnxruntime %9.3f ms  ratio %.2f  apart %.1e\n", 1e3 * Median(other),
+              Median(ratios), testing::RelativeL2(answers[0], answers[1]));
+  std::fflush(stdout);
+  return Median(ratios);
+}
+
+absl::Status Measure(const Options& options) {
+  for (size_t i = 0; options.loads && i < options.models.size(); ++i)
+    ABSL_RETURN_IF_ERROR(PrintLoading(options, options.models[i]));
+  for (int threads : options.threads) {
+    const int count = threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency());
+    for (int64_t batch : options.batches) {
+      double logarithms = 0;
+      for (const std::string& model : options.models) {
+        ABSL_ASSIGN_OR_RETURN(const double ratio, Compare(options, model, {count, batch}));
+        logarithms += std::log(ratio);
+      }
+      std::printf("threads %d batch %d: geometric mean of the ratios %.2f\n", count,
+                  static_cast<int>(batch),
+                  std::exp(logarithms / static_cast<double>(options.models.size())));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace tilewire::bench
+
+int main(int argc, char** argv) {
+  tilewire::bench::Options options;
+  CLI::App app{"Times whole models, ours against ONNX Runtime"};
+  app.add_option("models", options.models, "ONNX files of one image input")->required();
+  app.add_option("--onnxruntime", options.library, "libonnxruntime.so, version 1.5 or later")
+      ->envname("ONNXRUNTIME_LIBRARY");
+  app.add_option("--batch", options.batches, "images a run")->delimiter(',');
+  app.add_option("--threads", options.threads, "compute threads; 0: all cores")->delimiter(',');
+  app.add_option("--rounds", options.rounds, "measured runs of each")->check(CLI::PositiveNumber);
+  app.add_flag("--load,!--no-load", options.loads, "time to the first answer, and memory");
+  CLI11_PARSE(app, argc, argv);
+  const absl::Status status = tilewire::bench::Measure(options);
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  std::fflush(stdout);
+  _exit(status.ok() ? 0 : 1);  // not through the peer's own end
+}
