@@ -110,6 +110,26 @@ struct Select {
 struct Literal {         // the same elements in every run; no source
   ConstantPtr constant;  // of floats
 };
+// dst = src * (k + alpha / size * sum of src^2 over the `size` channels around)^-beta; size is odd.
+struct Lrn {
+  int64_t size = 5;
+  float alpha = 1e-4f, beta = 0.75f, k = 1;
+};
+// (src - mean) / sqrt(variance + epsilon) along the last dimension; times scale plus shift, one
+// each an element of it, or both empty.
+struct LayerNormalization {
+  float epsilon = 1e-5f;
+  std::vector<float> scale, shift;
+};
+// srcs [..., M, K] and [..., K, N] of dst's rank; what stands before the last two is broadcast.
+struct Matmul {};
+// The largest (or smallest) elements along one axis, as many as dst has there, best first: the
+// elements, or their indices as numbers. Of equal ones the first, or the last, is better; NaN is
+// larger than any number.
+struct TopK {
+  int axis = 0;
+  bool largest = true, indices = false, last_of_equals = false;
+};
 // Along the dimensions that are 1 in dst and more in src; the ranks are equal.
 struct Reduce {
   enum class Function {
@@ -133,7 +153,8 @@ struct Interpolate {
 
 using OperationParams =
     std::variant<Convolution, InnerProduct, Pooling, Eltwise, Softmax, Sum, Concat, Shuffle,
-                 Reshape, Transpose, Select, Literal, Elementwise, Reduce, Interpolate>;
+                 Reshape, Transpose, Select, Literal, Elementwise, Reduce, Interpolate, Lrn,
+                 LayerNormalization, Matmul, TopK>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)

@@ -151,6 +151,20 @@ class ParamsText {
     SetAxis("interpolate", interpolate.axis);
     absl::StrAppend(&rest, " taps=", interpolate.taps);
   }
+  void operator()(const Lrn& lrn) {
+    name = "lrn";
+    rest = absl::StrCat(" size=", lrn.size, " (", lrn.alpha, ",", lrn.beta, ",", lrn.k, ")");
+  }
+  void operator()(const LayerNormalization& norm) {
+    name = "layer_normalization";
+    rest = absl::StrCat(" epsilon=", norm.epsilon, norm.scale.empty() ? "" : " scaled");
+  }
+  void operator()(const Matmul&) { name = "matmul"; }
+  void operator()(const TopK& top) {
+    SetAxis("top_k", top.axis);
+    absl::StrAppend(&rest, top.largest ? "" : " smallest", top.indices ? " indices" : "",
+                    top.last_of_equals ? " last" : "");
+  }
   void operator()(const Literal& literal) {
     name = "literal";
     rest = absl::StrCat(" elements=", literal.constant->count());

@@ -53,24 +53,31 @@ class Execution {
   absl::Status Prepare(absl::Span<OutputBytes> outputs) {
     ABSL_ASSIGN_OR_RETURN(arena_, context_.scratchpads->Take(plan_.arena_bytes));
     ABSL_ASSIGN_OR_RETURN(scratchpad_, context_.scratchpads->Take(plan_.scratchpad_bytes));
-    for (size_t i = 0; i < buffers_.size(); ++i) {
-      const PlanBuffer& buffer = plan_.buffers[i];
-      // No step writes a constant.
-      buffers_[i] = buffer.constant != nullptr ? const_cast<std::byte*>(buffer.constant)
-                                               : arena_.data() + buffer.offset;
-    }
+    for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = PlaceOf(plan_.buffers[i]);
     for (OutputBytes& output : outputs) {
       ABSL_ASSIGN_OR_RETURN(output.bytes, AlignedBuffer::Allocate(output.desc.SizeBytes()));
       const PlanOutput& planned = plan_.outputs[output.index];
       // The output may be a part of what lies in its buffer.
       const bool is_all = plan_.buffers[planned.buffer].bytes <= output.desc.SizeBytes() &&
-                          plan_.buffers[planned.buffer].constant == nullptr;
+                          plan_.buffers[planned.buffer].constant == nullptr &&
+                          plan_.buffers[planned.buffer].part_of < 0;
       if (redirected_[planned.buffer] || !is_all || !SameMemory(planned.desc, output.desc))
         continue;
       buffers_[planned.buffer] = output.bytes.data();
       redirected_[planned.buffer] = true;
     }
+    // Parts follow what they are parts of.
+    for (size_t i = buffers_.size(); i-- > 0;) {
+      const PlanBuffer& part = plan_.buffers[i];
+      if (part.part_of >= 0) buffers_[i] = buffers_[part.part_of] + part.part_offset;
+    }
     return absl::OkStatus();
+  }
+
+  std::byte* PlaceOf(const PlanBuffer& buffer) {
+    // No step writes a constant.
+    return buffer.constant != nullptr ? const_cast<std::byte*>(buffer.constant)
+                                      : arena_.data() + buffer.offset;
   }
 
   // Into the layout in which the first step reads it; bytes that lie so already, in one piece, are

@@ -169,7 +169,8 @@ absl::StatusOr<Place> Lowering::DestinationHolding(const Operation& op, ValueId 
     ABSL_ASSIGN_OR_RETURN(held, builder_.Home(addend));
   }
   builder_.Consume(addend);
-  if (SameMemory(held.desc, desc) && builder_.IsDead(held.buffer) && held.buffer != src) {
+  if (SameMemory(held.desc, desc) && builder_.IsDead(held.buffer) &&
+      !builder_.MayOverlap(held.buffer, src)) {
     return Place{held.buffer, desc};
   }
   ABSL_ASSIGN_OR_RETURN(auto copy, builder_.Create(ReorderDesc{held.desc, desc}));

@@ -29,15 +29,6 @@ PoolingAlgorithm ToPrimitive(graph::Pooling::Algorithm algorithm) {
   return PoolingAlgorithm::kMax;
 }
 
-Bindings ManySources(const std::vector<Place>& sources, int dst) {
-  Bindings bindings;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    bindings.push_back({kArgMultipleSrc + static_cast<int>(i), sources[i].buffer});
-  }
-  bindings.push_back({kArgDst, dst});
-  return bindings;
-}
-
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const Plan>> Lowering::Build() {
@@ -53,13 +44,15 @@ absl::StatusOr<std::shared_ptr<const Plan>> Lowering::Build() {
 }
 
 absl::Status Lowering::EmitUnary(const Operation& op, std::shared_ptr<const Primitive> primitive,
-                                 const Place& src, bool may_run_in_place) {
+                                 const Place& src, bool may_run_in_place, Bindings more) {
   builder_.Consume(op.srcs[0]);
   const MemoryDesc& dst_desc = primitive->Desc(kArgDst);
   const bool in_place =
       may_run_in_place && builder_.IsDead(src.buffer) && SameMemory(src.desc, dst_desc);
   const Place dst = in_place ? Place{src.buffer, dst_desc} : builder_.NewPlace(dst_desc);
-  builder_.Emit(op.name, std::move(primitive), {{kArgSrc, src.buffer}, {kArgDst, dst.buffer}});
+  more.push_back({kArgSrc, src.buffer});
+  more.push_back({kArgDst, dst.buffer});
+  builder_.Emit(op.name, std::move(primitive), std::move(more));
   builder_.Bind(op.dst, dst);
   return absl::OkStatus();
 }
@@ -130,19 +123,6 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Sum&) {
   ABSL_ASSIGN_OR_RETURN(const std::vector<Place> sources, SourcesInLayout(op, layout));
   SumDesc desc{.scales = std::vector<float>(sources.size(), 1.0f), .srcs = {}, .dst = layout};
   for (const Place& source : sources) desc.srcs.push_back(source.desc);
-  ABSL_ASSIGN_OR_RETURN(auto primitive, builder_.Create(desc));
-  const Place dst = builder_.NewPlace(primitive->Desc(kArgDst));
-  builder_.Emit(op.name, std::move(primitive), ManySources(sources, dst.buffer));
-  builder_.Bind(op.dst, dst);
-  return absl::OkStatus();
-}
-
-absl::Status Lowering::Lower(const Operation& op, const graph::Concat& concat) {
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc layout, LayoutOfSources(op));
-  ABSL_ASSIGN_OR_RETURN(const std::vector<Place> sources, SourcesInLayout(op, layout));
-  ConcatDesc desc{.axis = concat.axis};
-  for (const Place& source : sources) desc.srcs.push_back(source.desc);
-  ABSL_ASSIGN_OR_RETURN(desc.dst, LayoutLike(layout, builder_.value(op.dst).dims));
   ABSL_ASSIGN_OR_RETURN(auto primitive, builder_.Create(desc));
   const Place dst = builder_.NewPlace(primitive->Desc(kArgDst));
   builder_.Emit(op.name, std::move(primitive), ManySources(sources, dst.buffer));

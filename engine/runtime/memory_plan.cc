@@ -34,9 +34,27 @@ int64_t BestGap(const std::vector<const PlanBuffer*>& placed, const PlanBuffer& 
   return best >= 0 ? best : end;
 }
 
+// Whoever holds parts lives as long as any of them.
+void ExtendLives(absl::Span<PlanBuffer> buffers) {
+  for (const PlanBuffer& part : buffers) {  // before what it is a part of
+    if (part.part_of < 0) continue;
+    PlanBuffer& whole = buffers[part.part_of];
+    whole.first = std::min(whole.first, part.first);
+    whole.last = std::max(whole.last, part.last);
+  }
+}
+
+void PlaceParts(absl::Span<PlanBuffer> buffers) {
+  for (size_t i = buffers.size(); i-- > 0;) {
+    PlanBuffer& part = buffers[i];
+    if (part.part_of >= 0) part.offset = buffers[part.part_of].offset + part.part_offset;
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<int64_t> PlaceBuffers(absl::Span<PlanBuffer> buffers, int64_t max_bytes) {
+  ExtendLives(buffers);
   for (const PlanBuffer& buffer : buffers) {
     if (buffer.bytes > max_bytes) {
       return absl::ResourceExhaustedError(absl::StrCat(
@@ -51,6 +69,7 @@ absl::StatusOr<int64_t> PlaceBuffers(absl::Span<PlanBuffer> buffers, int64_t max
   int64_t arena_bytes = 0;
   for (int i : order) {
     PlanBuffer& buffer = buffers[i];
+    if (buffer.part_of >= 0) continue;
     buffer.offset = BestGap(placed, buffer);
     arena_bytes = std::max(arena_bytes, buffer.offset + RoundUp(buffer.bytes, kAlignment));
     if (arena_bytes > max_bytes) {
@@ -62,6 +81,7 @@ absl::StatusOr<int64_t> PlaceBuffers(absl::Span<PlanBuffer> buffers, int64_t max
     };
     placed.insert(std::upper_bound(placed.begin(), placed.end(), &buffer, by_offset), &buffer);
   }
+  PlaceParts(buffers);
   return arena_bytes;
 }
 

@@ -15,6 +15,8 @@
 
 namespace tilewire::runtime {
 
+// A buffer that is a part of another lies in that one, which lives as long as its parts.
+//
 // Fills the offsets (multiples of 64) and returns the bytes of the arena.
 //   kResourceExhausted  the arena would exceed `max_bytes`
 absl::StatusOr<int64_t> PlaceBuffers(absl::Span<PlanBuffer> buffers, int64_t max_bytes);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The work of lowering, one overload of Lower() per operation: those with weights and fused steps
-// in lower_weighted.cc, those that only move elements in lower_movement.cc, those without
-// primitives in lower_elementwise.cc, the others in
-// lowering.cc. Private to these files. Thread-compatible.
+// in lower_weighted.cc, those that only move elements in lower_movement.cc, functions of elements
+// and reductions in lower_elementwise.cc, normalizations and products in lower_rows.cc,
+// concatenations in lower_concat.cc, the others in lowering.cc. Private to these files.
+// Thread-compatible.
 #ifndef ENGINE_RUNTIME_OPERATION_LOWERING_H_
 #define ENGINE_RUNTIME_OPERATION_LOWERING_H_
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -53,6 +55,10 @@ class Lowering {
   absl::Status Lower(const Operation& op, const graph::Elementwise& elementwise);
   absl::Status Lower(const Operation& op, const graph::Reduce& reduce);
   absl::Status Lower(const Operation& op, const graph::Interpolate& interpolate);
+  absl::Status Lower(const Operation& op, const graph::Lrn& lrn);
+  absl::Status Lower(const Operation& op, const graph::LayerNormalization& norm);
+  absl::Status Lower(const Operation& op, const graph::Matmul& matmul);
+  absl::Status Lower(const Operation& op, const graph::TopK& top);
 
   absl::Status LowerWeighted(const Operation& op, std::shared_ptr<const Primitive> primitive,
                              const graph::Weights& weights, const std::vector<float>& bias,
@@ -70,10 +76,18 @@ class Lowering {
   absl::Status LowerFusedRest(const Operation& op, const std::vector<FusedStep>& fused, size_t from,
                               Place place);
   absl::StatusOr<Place> PlaceOfRank(ValueId id, size_t rank, const Operation& op);
+  absl::StatusOr<Place> RowMajorOfRank(ValueId id, size_t rank, const Operation& op);
+  absl::StatusOr<Place> PlaceLike(ValueId id, const MemoryDesc& layout, const Operation& op);
+  absl::StatusOr<bool> TryEltwise(const Operation& op, const graph::Elementwise& elementwise);
+  absl::StatusOr<bool> TryBinary(const Operation& op, const graph::Elementwise& elementwise);
   absl::StatusOr<MemoryDesc> LayoutOfSources(const Operation& op);
+  static Bindings ManySources(const std::vector<Place>& sources, int dst);
+  absl::StatusOr<std::optional<Place>> TryParts(const Operation& op,
+                                                const std::vector<Place>& sources,
+                                                const MemoryDesc& dst_desc, int axis);
   absl::StatusOr<std::vector<Place>> SourcesInLayout(const Operation& op, const MemoryDesc& layout);
   absl::Status EmitUnary(const Operation& op, std::shared_ptr<const Primitive> primitive,
-                         const Place& src, bool may_run_in_place);
+                         const Place& src, bool may_run_in_place, Bindings more = {});
 
   const graph::Network& network_;
   PlanBuilder builder_;

@@ -43,6 +43,9 @@ struct PlanBuffer {
   int last = 0;
   int64_t offset = 0;                   // into the arena, a multiple of 64
   const std::byte* constant = nullptr;  // instead of a place in the arena: bytes that never change
+  // Instead of a place of its own: these bytes of a buffer with a higher index.
+  int part_of = -1;
+  int64_t part_offset = 0;  // a multiple of 64
 };
 
 // A request whose input comes in the layout `desc` keeps it: the step that reads it runs this

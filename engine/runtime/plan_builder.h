@@ -65,11 +65,18 @@ class PlanBuilder {
   void Consume(graph::ValueId id) { --remaining_uses_[id]; }
   // Operations that still have to look at the value.
   int RemainingUses(graph::ValueId id) const { return remaining_uses_[id]; }
+  // Both are, or are parts of, one buffer: a step must not read the one while it writes the other.
+  bool MayOverlap(int a, int b) const { return WholeOf(a) == WholeOf(b); }
   // Nobody will read what the buffer holds.
   bool IsDead(int buffer) const;
   Place NewPlace(const MemoryDesc& desc);
   // A place that holds these bytes in every run and that is never overwritten.
   Place ConstantPlace(const MemoryDesc& desc, std::shared_ptr<const AlignedBuffer> bytes);
+  // Whether the whole buffer could lie in another one: it is a run's own, in one piece that is
+  // neither the request's nor an answer's nor a part already.
+  bool MayBePart(const Place& place) const;
+  // `part` lies in `whole`, a later buffer that no step has used yet, from byte `offset` on.
+  void MakePart(int part, int whole, int64_t offset);
   // The value now lives there; its home if it has none yet.
   void Bind(graph::ValueId id, const Place& place);
 
@@ -89,13 +96,16 @@ class PlanBuilder {
   absl::Status AddOutput(graph::ValueId id);
   PlanInput& InputOf(graph::ValueId id);
   void NoteOverwrittenInputs();
+  // The buffer that the buffer is a part of, itself if of none.
+  int WholeOf(int buffer) const;
 
   const graph::Network& network_;
   const LoweringContext& context_;
   std::shared_ptr<Plan> plan_ = std::make_shared<Plan>();
   std::vector<absl::InlinedVector<Place, 2>> places_;  // of each value, the home first
   std::vector<int> remaining_uses_;  // of each value; an output counts as one for ever
-  std::vector<std::vector<graph::ValueId>> buffer_values_;  // of each buffer: whose bytes it holds
+  // Of each buffer that is no part: whose bytes it and its parts hold.
+  std::vector<std::vector<graph::ValueId>> buffer_values_;
 };
 
 }  // namespace tilewire::runtime

@@ -107,6 +107,74 @@ void DoInterpolate(const graph::Interpolate& interpolate, Shaped<Elements> src, 
   });
 }
 
+template <typename Elements>
+void DoLrn(const graph::Lrn& lrn, Shaped<Elements> src, Elements* dst) {
+  int64_t n = 0;
+  ForEachIndex(src.dims, [&](const Dims& index) {
+    double sum = 0;
+    Dims near = index;
+    for (near[1] = std::max<int64_t>(0, index[1] - lrn.size / 2);
+         near[1] <= std::min(src.dims[1] - 1, index[1] + lrn.size / 2); ++near[1]) {
+      sum += std::pow(static_cast<double>(src.AtBroadcast(near)), 2);
+    }
+    (*dst)[n] = src.elements[n] * std::pow(lrn.k + lrn.alpha / static_cast<double>(lrn.size) * sum,
+                                           -static_cast<double>(lrn.beta));
+    ++n;
+  });
+}
+
+template <typename Elements>
+void DoLayerNormalization(const graph::LayerNormalization& norm, Shaped<Elements> src,
+                          Elements* dst) {
+  const int64_t columns = src.dims.back();
+  for (size_t row = 0; row < src.elements.size(); row += columns) {
+    double mean = 0, variance = 0;
+    for (int64_t c = 0; c < columns; ++c) mean += src.elements[row + c] / double(columns);
+    for (int64_t c = 0; c < columns; ++c)
+      variance += std::pow(src.elements[row + c] - mean, 2) / double(columns);
+    for (int64_t c = 0; c < columns; ++c) {
+      const double x = (src.elements[row + c] - mean) / std::sqrt(variance + norm.epsilon);
+      (*dst)[row + c] = norm.scale.empty() ? x : x * norm.scale[c] + norm.shift[c];
+    }
+  }
+}
+
+template <typename Elements>
+void DoMatmul(Shaped<Elements> a, Shaped<Elements> b, const Dims& dims, Elements* dst) {
+  int64_t n = 0;
+  const size_t rank = dims.size();
+  ForEachIndex(dims, [&](const Dims& index) {
+    Dims left = index, right = index;
+    double sum = 0;
+    for (int64_t k = 0; k < a.dims[rank - 1]; ++k) {
+      left[rank - 1] = right[rank - 2] = k;
+      sum += static_cast<double>(a.AtBroadcast(left)) * b.AtBroadcast(right);
+    }
+    (*dst)[n++] = sum;
+  });
+}
+
+template <typename Elements>
+void DoTopK(const graph::TopK& top, Shaped<Elements> src, const Dims& dims, Elements* dst) {
+  int64_t n = 0;
+  ForEachIndex(dims, [&](const Dims& index) {
+    // The element before which exactly index[axis] others rank.
+    for (int64_t i = 0; i < src.dims[top.axis]; ++i) {
+      Dims at = index, other = index;
+      at[top.axis] = i;
+      const auto x = src.AtBroadcast(at);
+      int64_t before = 0;
+      for (other[top.axis] = 0; other[top.axis] < src.dims[top.axis]; ++other[top.axis]) {
+        const auto y = src.AtBroadcast(other);
+        const bool earlier = top.last_of_equals ? other[top.axis] > i : other[top.axis] < i;
+        before += y == x ? earlier : (y > x) == top.largest;
+      }
+      if (before == index[top.axis]) (*dst)[n] = top.indices ? i : x;
+    }
+    ++n;
+  });
+}
+
 }  // namespace tilewire::testing
 
 #endif  // TESTS_SUPPORT_LOOP_OPERATIONS_H_

@@ -112,7 +112,7 @@ absl::Status LowerMod(NodeContext& context) {
   return LowerTwo(context, Function::kMod);
 }
 
-// x^2 has a kernel.
+// Known powers have kernels.
 absl::Status LowerPow(NodeContext& context) {
   const ConstantPtr& exponent = context.input(1).constant;
   if (exponent != nullptr && exponent->count() == 1 && context.input(0).constant == nullptr &&
@@ -124,10 +124,9 @@ absl::Status LowerPow(NodeContext& context) {
                             EltwiseOf(context, {jit::EltwiseAlgorithm::kSquare}, context.input(0)));
       return context.SetOutput(dst);
     }
-    const Operand number = {MakeFloats(context.output_name() + "/exponent", {1}, {power})};
-    ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                          ElementwiseOf(context, {Function::kPow},
-                                        {context.input(0), {number.constant, kNoValue, {1}}}));
+    ABSL_ASSIGN_OR_RETURN(
+        const Operand dst,
+        EltwiseOf(context, {jit::EltwiseAlgorithm::kPow, 1, power}, context.input(0)));
     return context.SetOutput(dst);
   }
   return LowerTwo(context, Function::kPow);

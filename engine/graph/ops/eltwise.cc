@@ -52,6 +52,8 @@ absl::Status LowerSoftplus(NodeContext& context) {
 }
 // Not the kernels' square root, which gives 0 for a negative number.
 absl::Status LowerSqrt(NodeContext& context) {
+  if (context.input(0).value != kNoValue)
+    return FinishEltwise(context, EltwiseAlgorithm::kPow, 1, 0.5f);
   const Operand half = {MakeFloats(context.output_name() + "/half", {}, {0.5f}), kNoValue, {}};
   ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {Elementwise::Function::kPow},
                                                          {context.input(0), half}));

@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/matmul.h"
 #include "engine/graph/ops/ops.h"
 #include "engine/graph/ops/weights.h"
 
@@ -17,8 +18,7 @@ struct MatrixWeights {
 absl::StatusOr<MatrixWeights> ReadMatrix(const NodeContext& context, bool as_given) {
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr matrix, context.FloatsInPlace(1));
   if (matrix->dims.size() != 2) {
-    return context.node.Unimplemented(
-        absl::StrCat("a right side of dims ", DimsToString(matrix->dims)));
+    return context.node.Invalid(absl::StrCat("a right side of dims ", DimsToString(matrix->dims)));
   }
   MatrixWeights result{WeightsOf(matrix), matrix->dims[as_given ? 1 : 0],
                        matrix->dims[as_given ? 0 : 1]};
@@ -44,6 +44,8 @@ absl::StatusOr<std::optional<std::vector<float>>> ReadGemmBias(const NodeContext
   return bias;
 }
 
+}  // namespace
+
 // dst = product + beta * C, with C broadcast.
 absl::Status AddC(NodeContext& context, const Operand& product, float beta) {
   Operand c = context.input(2);
@@ -57,10 +59,9 @@ absl::Status AddC(NodeContext& context, const Operand& product, float beta) {
   return context.SetOutput(dst);
 }
 
-}  // namespace
-
 absl::Status LowerGemm(NodeContext& context) {
   const Node& node = context.node;
+  if (context.input(1).constant == nullptr) return LowerComputedGemm(context);
   ABSL_ASSIGN_OR_RETURN(const float alpha, node.Float("alpha", 1.0f));
   ABSL_ASSIGN_OR_RETURN(const float beta, node.Float("beta", 1.0f));
   ABSL_ASSIGN_OR_RETURN(const int64_t transposed_a, node.Int("transA", 0));
@@ -98,6 +99,9 @@ absl::Status LowerGemm(NodeContext& context) {
 // [..., I] x [I, O]: all dimensions but the last are rows.
 absl::Status LowerMatMul(NodeContext& context) {
   const Node& node = context.node;
+  const Operand& right = context.input(1);
+  const bool is_known_matrix = right.constant != nullptr && right.dims.size() == 2;
+  if (!is_known_matrix || context.input(0).dims.size() < 2) return LowerComputedMatMul(context);
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   ABSL_ASSIGN_OR_RETURN(MatrixWeights matrix, ReadMatrix(context, /*as_given=*/false));
   Dims dims = context.input(0).dims;

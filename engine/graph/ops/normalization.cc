@@ -5,8 +5,8 @@
 //   dst = scale * (x - mean) / sqrt(mean of (x - mean)^2 + epsilon) + bias
 //
 // over the spatial dimensions (InstanceNormalization), over all dimensions from an axis on
-// (LayerNormalization), or over named axes without scale and bias (MeanVarianceNormalization); and
-// LRN, which divides by a sum over near channels.
+// (LayerNormalization; one operation where scale and bias are known), or over named axes without
+// scale and bias (MeanVarianceNormalization).
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,10 +20,6 @@ namespace {
 
 using Function = Elementwise::Function;
 using jit::EltwiseAlgorithm;
-
-Operand Number(const NodeContext& context, absl::string_view name, float value) {
-  return {MakeFloats(absl::StrCat(context.output_name(), "/", name), {}, {value}), kNoValue, {}};
-}
 
 // (x - mean) / sqrt(variance + epsilon)
 absl::StatusOr<Operand> Standardized(NodeContext& context, const Operand& src,
@@ -42,6 +38,35 @@ absl::StatusOr<Operand> Standardized(NodeContext& context, const Operand& src,
   ABSL_ASSIGN_OR_RETURN(const Operand deviation,
                         EltwiseOf(context, {EltwiseAlgorithm::kSqrt}, shifted, "/deviation"));
   return ElementwiseOf(context, {Function::kDiv}, {centred, deviation}, "/standardized");
+}
+
+// A factor or shift of LayerNormalization that is known: one number an element behind the axis.
+bool IsRowOf(const Operand& operand, const Dims& row) {
+  return operand.constant != nullptr && operand.constant->is_float && operand.dims == row;
+}
+
+// Rows of everything behind the axis.
+absl::Status FinishLayerNormalization(NodeContext& context, const Operand& src, int axis,
+                                      float epsilon) {
+  int64_t rows = 1, columns = 1;
+  for (size_t d = 0; d < src.dims.size(); ++d)
+    (static_cast<int>(d) < axis ? rows : columns) *= src.dims[d];
+  LayerNormalization norm{.epsilon = epsilon};
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr scale, context.Floats(1));
+  norm.scale.assign(scale->floats.begin(), scale->floats.end());
+  norm.shift.assign(columns, 0);
+  if (context.Has(2)) {
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr shift, context.Floats(2));
+    norm.shift.assign(shift->floats.begin(), shift->floats.end());
+  }
+  const bool is_matrix = src.dims == Dims{rows, columns};
+  ABSL_ASSIGN_OR_RETURN(const ValueId matrix,
+                        context.EmitReshape(src.value, {rows, columns}, "/matrix"));
+  ABSL_ASSIGN_OR_RETURN(
+      const ValueId result,
+      context.Emit(std::move(norm), {matrix}, {rows, columns}, is_matrix ? "" : "/rows"));
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.EmitReshape(result, src.dims));
+  return context.SetOutput(dst);
 }
 
 }  // namespace
@@ -79,6 +104,11 @@ absl::Status LowerLayerNormalization(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const float epsilon, context.node.Float("epsilon", 1e-5f));
   std::vector<bool> reduced(src.dims.size(), false);
   for (size_t d = axis; d < reduced.size(); ++d) reduced[d] = true;
+  const Dims row(src.dims.begin() + axis, src.dims.end());
+  if (src.value != kNoValue && IsRowOf(context.input(1), row) &&
+      (!context.Has(2) || IsRowOf(context.input(2), row))) {
+    return FinishLayerNormalization(context, src, axis, epsilon);
+  }
   ABSL_ASSIGN_OR_RETURN(Operand result, Standardized(context, src, reduced, epsilon));
   ABSL_ASSIGN_OR_RETURN(
       result, ElementwiseOf(context, {Function::kMul}, {result, context.input(1)}, "/scaled"));
@@ -99,41 +129,6 @@ absl::Status LowerMeanVarianceNormalization(NodeContext& context) {
   }
   ABSL_ASSIGN_OR_RETURN(const Operand result, Standardized(context, src, reduced, 1e-9f));
   return context.SetOutput(result);
-}
-
-// dst = x * (bias + alpha / size * sum of x^2 over `size` channels around)^-beta. The sum is `size`
-// times an average pooling over [channel, pixel] that counts its padding.
-absl::Status LowerLrn(NodeContext& context) {
-  const Node& node = context.node;
-  const Operand src = context.input(0);
-  ABSL_ASSIGN_OR_RETURN(const float alpha, node.Float("alpha", 1e-4f));
-  ABSL_ASSIGN_OR_RETURN(const float beta, node.Float("beta", 0.75f));
-  ABSL_ASSIGN_OR_RETURN(const float bias, node.Float("bias", 1.0f));
-  ABSL_ASSIGN_OR_RETURN(const int64_t size, node.Int("size", 0));
-  if (size < 1 || size > 1024 || src.dims.size() < 3)
-    return node.Invalid(absl::StrCat("size ", size, " of ", DimsToString(src.dims)));
-  const Dims& dims = src.dims;
-  const int64_t pixels = *CheckedProduct(absl::MakeConstSpan(dims).subspan(2));
-  const Dims flat = {dims[0], 1, dims[1], pixels};
-  ABSL_ASSIGN_OR_RETURN(const Operand squares,
-                        EltwiseOf(context, {EltwiseAlgorithm::kSquare}, src, "/squares"));
-  ABSL_ASSIGN_OR_RETURN(const Operand rows, ReshapeOf(context, squares, flat, "/rows"));
-  Pooling pooling{Pooling::Algorithm::kAvgIncludePadding,
-                  {size, 1},
-                  {1, 1},
-                  {(size - 1) / 2, 0},
-                  {size - 1 - (size - 1) / 2, 0}};
-  ABSL_ASSIGN_OR_RETURN(const ValueId mean,
-                        context.Emit(std::move(pooling), {rows.value}, flat, "/mean"));
-  ABSL_ASSIGN_OR_RETURN(
-      const Operand sum,
-      EltwiseOf(context, {EltwiseAlgorithm::kLinear, alpha, bias}, {nullptr, mean, flat}, "/sum"));
-  ABSL_ASSIGN_OR_RETURN(
-      const Operand factor,
-      ElementwiseOf(context, {Function::kPow}, {sum, Number(context, "power", -beta)}, "/factor"));
-  ABSL_ASSIGN_OR_RETURN(const Operand shaped, ReshapeOf(context, factor, dims, "/shaped"));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {Function::kMul}, {src, shaped}));
-  return context.SetOutput(dst);
 }
 
 }  // namespace tilewire::graph

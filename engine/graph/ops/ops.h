@@ -64,10 +64,11 @@ absl::Status LowerIdentity(NodeContext& context);
 // inner_product.cc
 absl::Status LowerGemm(NodeContext& context);
 absl::Status LowerMatMul(NodeContext& context);
+// lrn.cc
+absl::Status LowerLrn(NodeContext& context);
 // normalization.cc
 absl::Status LowerInstanceNormalization(NodeContext& context);
 absl::Status LowerLayerNormalization(NodeContext& context);
-absl::Status LowerLrn(NodeContext& context);
 absl::Status LowerMeanVarianceNormalization(NodeContext& context);
 // pad.cc
 absl::Status LowerPad(NodeContext& context);
@@ -116,6 +117,10 @@ absl::Status LowerSoftmax(NodeContext& context);
 // space_depth.cc
 absl::Status LowerDepthToSpace(NodeContext& context);
 absl::Status LowerSpaceToDepth(NodeContext& context);
+// top_k.cc
+absl::Status LowerArgMax(NodeContext& context);
+absl::Status LowerArgMin(NodeContext& context);
+absl::Status LowerTopK(NodeContext& context);
 // transpose.cc
 absl::Status LowerTranspose(NodeContext& context);
 // unary.cc

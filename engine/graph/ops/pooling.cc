@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/ops.h"
+#include "engine/graph/ops/select.h"
 #include "engine/graph/ops/window.h"
 
 namespace tilewire::graph {
@@ -22,18 +28,61 @@ absl::StatusOr<Dims> ReadKernel(const Node& node, const Dims& src) {
   return Dims(kernel.begin(), kernel.end());
 }
 
+bool IsDilated(const Window& window) {
+  for (size_t i = 0; i < window.kernel.size(); ++i) {
+    if (window.dilations[i] != 1 && window.kernel[i] != 1) return true;
+  }
+  return false;
+}
+
 // A window must see at least one element, so no side may be padded by a whole window.
 absl::StatusOr<Window> ReadPoolingWindow(const Node& node, const Dims& src) {
   ABSL_ASSIGN_OR_RETURN(Dims kernel, ReadKernel(node, src));
   ABSL_ASSIGN_OR_RETURN(const int64_t ceil_mode, node.Int("ceil_mode", 0));
   ABSL_ASSIGN_OR_RETURN(Window window, ReadWindow(node, src, std::move(kernel), ceil_mode != 0));
   for (size_t i = 0; i < window.kernel.size(); ++i) {
-    if (window.dilations[i] != 1) return node.Unimplemented("dilations other than 1");
-    if (window.padding_left[i] >= window.kernel[i] || window.padding_right[i] >= window.kernel[i]) {
+    const int64_t extent = (window.kernel[i] - 1) * window.dilations[i] + 1;
+    if (window.padding_left[i] >= extent || window.padding_right[i] >= extent) {
       return node.Invalid("padding is not smaller than the window");
     }
   }
   return window;
+}
+
+// The maximum over a window is that of its taps along one dimension after the other; a tap is a
+// selection, with minus infinity for what lies outside.
+absl::Status LowerDilatedMaxPool(NodeContext& context, const Window& window) {
+  constexpr int64_t kMostTaps = 256, kLargest = int64_t{1} << 20;
+  Operand result = context.input(0);
+  for (size_t i = 0; i < window.kernel.size(); ++i) {
+    const Operand src = result;
+    if (window.kernel[i] > kMostTaps || window.dst[i] > kLargest) {
+      return context.node.Unimplemented(
+          absl::StrCat("dilations of ", window.kernel[i], " taps over ", window.dst[i], " places"));
+    }
+    for (int64_t tap = 0; tap < window.kernel[i]; ++tap) {
+      const int64_t start = tap * window.dilations[i] - window.padding_left[i];
+      std::vector<int64_t> indices;
+      for (int64_t o = 0; o < window.dst[i]; ++o) {
+        const int64_t index = start + o * window.strides[i];
+        indices.push_back(index < src.dims[i + 2] ? std::max<int64_t>(index, -1) : -1);
+      }
+      Select select = WholeOf(src.dims.size());
+      select.from[i + 2] = RunsOf(indices);
+      select.fill = -std::numeric_limits<float>::infinity();
+      const std::string name = absl::StrCat("/tap", i, ".", tap);
+      ABSL_ASSIGN_OR_RETURN(const Operand part, SelectOf(context, src, std::move(select), name));
+      if (tap == 0) {
+        result = part;
+        continue;
+      }
+      const bool is_last = i + 1 == window.kernel.size() && tap + 1 == window.kernel[i];
+      ABSL_ASSIGN_OR_RETURN(result,
+                            ElementwiseOf(context, {Elementwise::Function::kMax}, {result, part},
+                                          is_last ? "" : absl::StrCat("/max", i, ".", tap)));
+    }
+  }
+  return context.SetOutput(result);
 }
 
 absl::Status FinishPooling(NodeContext& context, Pooling::Algorithm algorithm,
@@ -72,6 +121,7 @@ absl::StatusOr<ValueId> EmitGlobalPooling(NodeContext& context, Pooling::Algorit
 absl::Status LowerMaxPool(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Window window,
                         ReadPoolingWindow(context.node, context.input(0).dims));
+  if (IsDilated(window)) return LowerDilatedMaxPool(context, window);
   return FinishPooling(context, Pooling::Algorithm::kMax, window);
 }
 

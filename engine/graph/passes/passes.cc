@@ -10,6 +10,8 @@ void RunPasses(Network* network) {
   FuseShuffle(network);
   FoldFlatten(network);
   FuseSwish(network);
+  FuseGelu(network);
+  FuseLayerNormalization(network);
   FusePostOps(network);
   RemoveDead(network);
 }

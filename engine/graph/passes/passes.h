@@ -22,6 +22,12 @@ void FoldPad(Network* network);
 // x * hard_sigmoid(x) and x * logistic(x) become one elementwise function.
 void FuseSwish(Network* network);
 
+// x / 2 * (1 + erf(x / sqrt(2))) becomes one elementwise function.
+void FuseGelu(Network* network);
+
+// What exporters make of a layer normalization becomes one operation, with its scale and shift.
+void FuseLayerNormalization(Network* network);
+
 // A reshape of a reshape reads the first one's source; a reshape to the dims it comes from
 // disappears.
 void CollapseReshapes(Network* network);

@@ -216,6 +216,12 @@ class Interpreter {
       srcs.push_back(Shaped(static_cast<int>(i)));
     testing::DoElementwise(elementwise, srcs, Dst(), &Out());
   }
+  void Execute(const Lrn& lrn) { testing::DoLrn(lrn, Shaped(), &Out()); }
+  void Execute(const LayerNormalization& norm) {
+    testing::DoLayerNormalization(norm, Shaped(), &Out());
+  }
+  void Execute(const Matmul&) { testing::DoMatmul(Shaped(0), Shaped(1), Dst(), &Out()); }
+  void Execute(const TopK& top) { testing::DoTopK(top, Shaped(), Dst(), &Out()); }
   void Execute(const Reduce& reduce) { testing::DoReduce(reduce, Shaped(), Dst(), &Out()); }
   void Execute(const Interpolate& interpolate) {
     testing::DoInterpolate(interpolate, Shaped(), Dst(), &Out());

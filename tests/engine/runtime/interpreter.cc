@@ -182,6 +182,18 @@ class Interpreter {
     for (ValueId src : op.srcs) srcs.push_back(Shaped(src));
     testing::DoElementwise(params, srcs, dims(op.dst), &tensors_[op.dst]);
   }
+  void Do(const Operation& op, const Lrn& params) {
+    testing::DoLrn(params, Shaped(op.srcs[0]), &tensors_[op.dst]);
+  }
+  void Do(const Operation& op, const LayerNormalization& params) {
+    testing::DoLayerNormalization(params, Shaped(op.srcs[0]), &tensors_[op.dst]);
+  }
+  void Do(const Operation& op, const Matmul&) {
+    testing::DoMatmul(Shaped(op.srcs[0]), Shaped(op.srcs[1]), dims(op.dst), &tensors_[op.dst]);
+  }
+  void Do(const Operation& op, const TopK& params) {
+    testing::DoTopK(params, Shaped(op.srcs[0]), dims(op.dst), &tensors_[op.dst]);
+  }
   void Do(const Operation& op, const Reduce& params) {
     testing::DoReduce(params, Shaped(op.srcs[0]), dims(op.dst), &tensors_[op.dst]);
   }

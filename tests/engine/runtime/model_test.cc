@@ -2,6 +2,7 @@
 //
 // Every network, under every level of instruction set: against the oracle, and the same bits for
 // every batch size, number of threads, layout of the request and concurrency.
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <thread>
@@ -250,7 +251,8 @@ TEST_F(ModelErrorsTest, ExplainTimesEveryStepWhereRunsAreAskedFor) {
   absl::Duration sum;
   for (const PlanStep& step : plan->steps) {
     sum += step.time;
-    if (!step.primitive.empty()) EXPECT_GT(step.time, absl::ZeroDuration()) << step.node;
+    if (step.primitive.empty()) continue;
+    EXPECT_GT(step.time, absl::ZeroDuration()) << step.node;
   }
   EXPECT_GT(plan->run, absl::ZeroDuration());
   EXPECT_LE(sum, 3 * plan->run) << "each median is at most the time of some run";
@@ -274,6 +276,26 @@ TEST_F(ModelErrorsTest, ExplainRefusesWhatARunWould) {
   EXPECT_EQ(
       code({.runs = 1, .limits = {.interrupted = [] { return absl::CancelledError("left"); }}}),
       absl::StatusCode::kCancelled);
+}
+
+// Of one image the sources are written where they belong; what is the request's, an answer's, or
+// there already is copied.
+TEST(ConcatTest, OfOneImageIsNoStep) {
+  const auto cases = graph::NetworkCases();
+  const auto found = std::find_if(cases.begin(), cases.end(), [](const graph::NetworkCase& one) {
+    return absl::string_view(one.name) == "ConcatsOfWholeBlocks";
+  });
+  const Subject subject(found->make, Options(cpu::BestIsa(), 1));
+  for (int64_t batch : {1, 2}) {
+    int concats = 0, copies = 0;
+    const Explanation plan = subject.model->Explain({.batch = batch}).value();
+    for (const PlanStep& step : plan.steps) {
+      concats += step.primitive == "concat";
+      copies += step.remark == "copies a part of a concatenation";
+    }
+    EXPECT_EQ(concats, batch == 1 ? 0 : 3);
+    EXPECT_EQ(copies, batch == 1 ? 4 : 0) << "second, x and third again; end, an output";
+  }
 }
 
 // The first sum's addend is read by the same convolution and must be copied; the second's is

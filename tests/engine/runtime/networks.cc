@@ -196,6 +196,73 @@ Network LoopsWithoutPrimitives(int64_t n) {
   return b.Finish({quotient, peaks, wide, b.Conv("end", product, 8)});
 }
 
+// Rows that primitives carry out in more than one layout: of blocked and of plain tensors, and such
+// that write over what nobody else reads.
+Network NormalizationsAndProducts(int64_t n) {
+  using Function = graph::Elementwise::Function;
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3, 6, 5});
+  const ValueId y = b.Input("y", {n, 20, 6, 5});
+  const auto two = [&](const std::string& name, Function function, std::vector<ValueId> srcs) {
+    return b.AddOperation(name, graph::Elementwise{function}, std::move(srcs), {n, 20, 6, 5});
+  };
+  const ValueId conv = b.Conv("conv", x, 20);
+  const ValueId lrn = b.AddOperation("lrn", Lrn{3, 0.5f, 0.75f, 1}, {conv}, {n, 20, 6, 5});
+  const ValueId plain = b.AddOperation("plain", Lrn{5, 0.1f, 0.5f, 2}, {y}, {n, 20, 6, 5});
+  const ValueId both = two("both", Function::kSub, {y, lrn});
+  const ValueId one = b.AddOperation("one", Literal{Numbers({1})}, {}, {1});
+  const ValueId shifted = two("shifted", Function::kMax, {one, both});
+  const ValueId mask = b.Conv("mask", conv, 1, {.kernel = 1, .padding = 0});
+  const ValueId masked = two("masked", Function::kMul, {shifted, mask});
+  const ValueId channels = b.AddOperation("channels", Literal{Numbers({20, 1, 1})}, {}, {20, 1, 1});
+  const ValueId scaled = two("scaled", Function::kDiv, {masked, channels});
+  const ValueId floor = two("floor", Function::kFloor, {y});
+  const ValueId row =
+      b.AddOperation("row", Reduce{Reduce::Function::kSumOfSquares}, {conv}, {n, 20, 1, 1});
+  const ValueId rows = b.Reshaped("rows", conv, {n, 4, 5, 30});
+  const LayerNormalization factors{1e-3f, PseudoRandom("scale", 30, 0.5f, 1),
+                                   PseudoRandom("shift", 30, -1, 1)};
+  const ValueId norm = b.AddOperation("norm", factors, {rows}, {n, 4, 5, 30});
+  const ValueId bare = b.AddOperation("bare", LayerNormalization{}, {rows}, {n, 4, 5, 30});
+  const ValueId turned = b.Transposed("turned", norm, {0, 1, 3, 2});
+  const ValueId product = b.AddOperation("product", Matmul{}, {bare, turned}, {n, 4, 5, 5});
+  const ValueId matrix = b.AddOperation("matrix", Literal{Numbers({5, 7})}, {}, {5, 7});
+  const ValueId more = b.AddOperation("more", Matmul{}, {product, matrix}, {n, 4, 5, 7});
+  return b.Finish({plain, scaled, floor, row, more});
+}
+
+// Concatenations of whole blocks, one inside the other: of parts that are read again, before and
+// after, or written over; of one value twice, of the request's own, of an output, of a cut.
+Network ConcatsOfWholeBlocks(int64_t n) {
+  NetworkBuilder b;
+  const ConvolutionOptions point = {.kernel = 1, .padding = 0};
+  const ValueId x = b.Input("x", {n, 16, 3, 2});
+  const ValueId first = b.Conv("first", x, 32, {.kernel = 1, .padding = 0, .fused = {Relu()}});
+  const ValueId second = b.Conv("second", first, 16, point);
+  const ValueId both = b.ConcatOf("both", {first, second});
+  const ValueId third =
+      b.Conv("third", both, 16, {.kernel = 1, .padding = 0, .fused = {Add(second)}});
+  const ValueId all = b.ConcatOf("all", {both, third, second, x, third});
+  const ValueId tanh = b.Elementwise("tanh", third, {EltwiseAlgorithm::kTanh});
+  const ValueId over = b.Elementwise("over", both, {EltwiseAlgorithm::kSquare});
+  const ValueId cut =
+      b.AddOperation("cut", Select{{{}, {{16, 1, 48}}, {}, {}}}, {all}, {n, 48, 3, 2});
+  const ValueId mixed = b.SumOf("mixed", {cut, over});
+  const ValueId end = b.Conv("end", all, 32, point);
+  const ValueId last = b.ConcatOf("last", {end, tanh});
+  return b.Finish({mixed, end, last, b.Conv("tail", last, 8, point)});
+}
+
+// Of the request's own numbers, so that rounding cannot change the order.
+Network BestElements(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 20, 6, 5});
+  const ValueId values = b.AddOperation("values", TopK{1, true, false}, {x}, {n, 3, 6, 5});
+  const ValueId places = b.AddOperation("places", TopK{1, true, true}, {x}, {n, 3, 6, 5});
+  const ValueId least = b.AddOperation("least", TopK{3, false, true, true}, {x}, {n, 20, 6, 1});
+  return b.Finish({values, places, least});
+}
+
 constexpr NetworkCase kCases[] = {
     {"Residual", Residual},
     {"StridedResidual", StridedResidual},
@@ -211,6 +278,9 @@ constexpr NetworkCase kCases[] = {
     {"PartsOfBlockedTensors", PartsOfBlockedTensors},
     {"SelectedElements", SelectedElements},
     {"LoopsWithoutPrimitives", LoopsWithoutPrimitives},
+    {"NormalizationsAndProducts", NormalizationsAndProducts},
+    {"ConcatsOfWholeBlocks", ConcatsOfWholeBlocks},
+    {"BestElements", BestElements},
 };
 
 class HandMade : public OnnxModel {

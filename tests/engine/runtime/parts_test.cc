@@ -73,6 +73,21 @@ TEST(MemoryPlanTest, AChainNeedsTwoBuffersAtATime) {
   EXPECT_EQ(PlaceBuffers(absl::MakeSpan(chain), 1 << 20).value(), 2 * 640);
 }
 
+TEST(MemoryPlanTest, PartsLieInWhatTheyArePartsOfAndKeepItAlive) {
+  // Two parts, the second of which has a part itself, beside a buffer that lives before the whole.
+  std::vector<PlanBuffer> buffers = {
+      {.bytes = 128, .first = 0, .last = 5, .part_of = 2, .part_offset = 64},
+      {.bytes = 128, .first = 1, .last = 2, .part_of = 3},
+      {.bytes = 192, .first = 2, .last = 3, .part_of = 3, .part_offset = 128},
+      {.bytes = 320, .first = 4, .last = 4},
+      {.bytes = 256, .first = 0, .last = 1}};
+  EXPECT_EQ(PlaceBuffers(absl::MakeSpan(buffers), 1 << 20).value(), 320 + 256);
+  const int64_t whole = buffers[3].offset;
+  EXPECT_EQ(buffers[0].offset, whole + 192);
+  EXPECT_EQ(buffers[1].offset, whole);
+  EXPECT_EQ(buffers[2].offset, whole + 128);
+}
+
 TEST(MemoryPlanTest, TooLargeAnArenaIsRefused) {
   std::vector<PlanBuffer> one = {{.bytes = 1001}}, two = {{.bytes = 600}, {.bytes = 600}};
   EXPECT_EQ(PlaceBuffers(absl::MakeSpan(one), 1000).status().code(),

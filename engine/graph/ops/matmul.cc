@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/graph/ops/matmul.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/select.h"
+
+namespace tilewire::graph {
+namespace {
+
+absl::Status DoNotFit(const NodeContext& context) {
+  return context.node.Invalid(absl::StrCat("A ", DimsToString(context.input(0).dims),
+                                           " does not fit B ",
+                                           DimsToString(context.input(1).dims)));
+}
+
+// With leading dimensions of 1 up to `rank`.
+absl::StatusOr<Operand> Raised(NodeContext& context, const Operand& src, size_t rank,
+                               absl::string_view suffix) {
+  Dims dims(rank - src.dims.size(), 1);
+  dims.insert(dims.end(), src.dims.begin(), src.dims.end());
+  return ReshapeOf(context, src, std::move(dims), suffix);
+}
+
+// Of two matrices, or stacks of some; `a` and `b` have rank 2 or more.
+absl::StatusOr<Operand> ProductOf(NodeContext& context, const Operand& a, const Operand& b,
+                                  absl::string_view suffix) {
+  const size_t rank = std::max(a.dims.size(), b.dims.size());
+  ABSL_ASSIGN_OR_RETURN(const Operand left, Raised(context, a, rank, "/left"));
+  ABSL_ASSIGN_OR_RETURN(const Operand right, Raised(context, b, rank, "/right"));
+  const std::optional<Dims> stack = Broadcast(Dims(left.dims.begin(), left.dims.end() - 2),
+                                              Dims(right.dims.begin(), right.dims.end() - 2));
+  if (!stack || left.dims[rank - 1] != right.dims[rank - 2]) return DoNotFit(context);
+  Dims dims = *stack;
+  dims.push_back(left.dims[rank - 2]);
+  dims.push_back(right.dims[rank - 1]);
+  ABSL_ASSIGN_OR_RETURN(const ValueId left_value, context.AsValue(left));
+  ABSL_ASSIGN_OR_RETURN(const ValueId right_value, context.AsValue(right));
+  ABSL_ASSIGN_OR_RETURN(const ValueId product,
+                        context.Emit(Matmul{}, {left_value, right_value}, dims, suffix));
+  return Operand{nullptr, product, std::move(dims)};
+}
+
+absl::StatusOr<Operand> TransposedIf(NodeContext& context, absl::string_view attribute, int input) {
+  const Operand& src = context.input(input);
+  ABSL_ASSIGN_OR_RETURN(const int64_t transposed, context.node.Int(attribute, 0));
+  if (src.dims.size() != 2) return DoNotFit(context);
+  if (transposed == 0) return src;
+  const Dims dims = {src.dims[1], src.dims[0]};
+  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));
+  ABSL_ASSIGN_OR_RETURN(const ValueId result, context.Emit(Transpose{{1, 0}}, {value}, dims,
+                                                           absl::StrCat("/", attribute)));
+  return Operand{nullptr, result, dims};
+}
+
+}  // namespace
+
+absl::Status LowerComputedMatMul(NodeContext& context) {
+  Operand a = context.input(0), b = context.input(1);
+  for (int i = 0; i < 2; ++i) {
+    const ConstantPtr& known = context.input(i).constant;
+    if (known != nullptr && !known->is_float)
+      return context.node.Invalid(absl::StrCat("input ", i, " is not floating-point"));
+  }
+  if (a.dims.empty() || b.dims.empty()) return DoNotFit(context);
+  const bool row = a.dims.size() == 1, column = b.dims.size() == 1;
+  if (row) {
+    ABSL_ASSIGN_OR_RETURN(a, ReshapeOf(context, a, {1, a.dims[0]}, "/row"));
+  }
+  if (column) {
+    ABSL_ASSIGN_OR_RETURN(b, ReshapeOf(context, b, {b.dims[0], 1}, "/column"));
+  }
+  ABSL_ASSIGN_OR_RETURN(const Operand product,
+                        ProductOf(context, a, b, row || column ? "/product" : ""));
+  Dims dims = product.dims;
+  if (column) dims.pop_back();
+  if (row) dims.erase(dims.end() - (column ? 1 : 2));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, ReshapeOf(context, product, std::move(dims)));
+  return context.SetOutput(dst);
+}
+
+absl::Status LowerComputedGemm(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 1.0f));
+  ABSL_ASSIGN_OR_RETURN(const float beta, context.node.Float("beta", 1.0f));
+  ABSL_ASSIGN_OR_RETURN(const Operand a, TransposedIf(context, "transA", 0));
+  ABSL_ASSIGN_OR_RETURN(const Operand b, TransposedIf(context, "transB", 1));
+  const bool adds = context.Has(2);
+  ABSL_ASSIGN_OR_RETURN(Operand dst,
+                        ProductOf(context, a, b, alpha != 1 || adds ? "/product" : ""));
+  if (alpha != 1) {
+    ABSL_ASSIGN_OR_RETURN(dst, EltwiseOf(context, {jit::EltwiseAlgorithm::kLinear, alpha, 0}, dst,
+                                         adds ? "/alpha" : ""));
+  }
+  return adds ? AddC(context, dst, beta) : context.SetOutput(dst);
+}
+
+}  // namespace tilewire::graph

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of matrices whose right side is computed, or is more than one matrix: the operation
+// Matmul, where a known right side is an InnerProduct's weights.
+#ifndef ENGINE_GRAPH_OPS_MATMUL_H_
+#define ENGINE_GRAPH_OPS_MATMUL_H_
+
+#include "engine/graph/lowering.h"
+
+namespace tilewire::graph {
+
+// MatMul of any two tensors by numpy's rule: one of rank 1 is a row or a column, dropped again.
+absl::Status LowerComputedMatMul(NodeContext& context);
+
+// Gemm with a computed B.
+absl::Status LowerComputedGemm(NodeContext& context);
+
+// dst = product + beta * C (Gemm's input 2), broadcast.
+absl::Status AddC(NodeContext& context, const Operand& product, float beta);
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_GRAPH_OPS_MATMUL_H_
