@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <variant>
 
 namespace tilewire {
@@ -13,6 +14,12 @@ const Xbyak::Opmask kMask(1), kTail(2);
 cpu::Isa IsaOf(int lanes) { return lanes == 16 ? cpu::Isa::kAvx512 : cpu::Isa::kAvx2; }
 
 }  // namespace
+
+std::vector<int> FreeVectorRegisters(int first, int count) {
+  std::vector<int> free(count - first);
+  std::iota(free.begin(), free.end(), first);
+  return free;
+}
 
 int AccumulatorEpilogue::ScratchCount(int lanes, const PostOps& post_ops) {
   int count = 1;

@@ -27,6 +27,12 @@ inline Xbyak::Xmm VectorRegister(int lanes, int index) {
   return Xbyak::Ymm(index);
 }
 
+// As many as there are of them.
+inline int VectorRegisterCount(int lanes) { return lanes == 16 ? 32 : 16; }
+
+// The registers from `first` on.
+std::vector<int> FreeVectorRegisters(int first, int count);
+
 struct EpilogueConfig {
   int lanes = 16;
   int blocks = 1;  // of `lanes` output channels
@@ -41,6 +47,11 @@ struct EpilogueConfig {
   bool packed_channels =
       false;  // what follows the last channel belongs to somebody else: it is not touched
   bool operator==(const EpilogueConfig&) const = default;
+
+  // What a loop leaves free once the sums are complete.
+  std::vector<int> FreeVectors() const {
+    return FreeVectorRegisters(blocks * pixels, VectorRegisterCount(lanes));
+  }
 };
 
 class AccumulatorEpilogue {

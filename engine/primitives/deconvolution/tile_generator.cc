@@ -3,27 +3,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
-#include <vector>
 
 namespace tilewire::deconvolution {
-namespace {
-
-int Registers(int lanes) { return lanes == 16 ? 32 : 16; }
-
-// What the loops leave free once the sums are complete.
-std::vector<int> ScratchOf(const EpilogueConfig& epilogue) {
-  const int first = epilogue.blocks * epilogue.pixels;
-  std::vector<int> scratch(Registers(epilogue.lanes) - first);
-  std::iota(scratch.begin(), scratch.end(), first);
-  return scratch;
-}
-
-}  // namespace
 
 int TileGenerator::MaxPixels(int lanes, const PostOps& post_ops) {
   const int needed = std::max(kMaxBlocks + 1, AccumulatorEpilogue::ScratchCount(lanes, post_ops));
-  return (Registers(lanes) - needed) / kMaxBlocks;
+  return (VectorRegisterCount(lanes) - needed) / kMaxBlocks;
 }
 
 TileGenerator::TileGenerator(absl::string_view name, const TileConfig& config)
@@ -31,7 +16,8 @@ TileGenerator::TileGenerator(absl::string_view name, const TileConfig& config)
       config_(config),
       epilogue_(
           this, config.epilogue,
-          {.dst = dst_, .bias = bias_, .spare = spare_, .scratch = ScratchOf(config.epilogue)}) {}
+          {.dst = dst_, .bias = bias_, .spare = spare_, .scratch = config.epilogue.FreeVectors()}) {
+}
 
 void TileGenerator::Emit() {
   mov(tap_, ptr[args_ + offsetof(TileArgs, taps)]);

@@ -2,26 +2,16 @@
 #include "engine/primitives/inner_product/tile_generator.h"
 
 #include <cstddef>
-#include <numeric>
-#include <vector>
 
 namespace tilewire::inner_product {
 namespace {
 
 constexpr int kChains = 2;
 
-// The registers behind both chains of sums and the weights.
-std::vector<int> ScratchOf(const EpilogueConfig& epilogue) {
-  const int first = epilogue.blocks * epilogue.pixels;  // the first chain holds the result
-  std::vector<int> scratch((epilogue.lanes == 16 ? 32 : 16) - first);
-  std::iota(scratch.begin(), scratch.end(), first);
-  return scratch;
-}
-
 }  // namespace
 
 int TileGenerator::MaxRows(int lanes, const PostOps& post_ops) {
-  const int registers = lanes == 16 ? 32 : 16;
+  const int registers = VectorRegisterCount(lanes);
   const int blocks = MaxBlocks(lanes);
   int rows = lanes == 16 ? 3 : 2;
   // After the loop all but the first chain are free for the post-ops.
@@ -35,7 +25,8 @@ TileGenerator::TileGenerator(absl::string_view name, const TileConfig& config)
       config_(config),
       epilogue_(
           this, config.epilogue,
-          {.dst = dst_, .bias = bias_, .spare = spare_, .scratch = ScratchOf(config.epilogue)}) {}
+          {.dst = dst_, .bias = bias_, .spare = spare_, .scratch = config.epilogue.FreeVectors()}) {
+}
 
 Xbyak::Xmm TileGenerator::Sum(int chain, int block, int row) const {
   return Vector(chain * Tile() + block * config_.epilogue.pixels + row);

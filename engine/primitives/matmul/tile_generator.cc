@@ -2,30 +2,18 @@
 #include "engine/primitives/matmul/tile_generator.h"
 
 #include <cstddef>
-#include <numeric>
-#include <vector>
 
 namespace tilewire::matmul {
 namespace {
 
 constexpr int kUnroll = 4;
 
-int Registers(int lanes) { return lanes == 16 ? 32 : 16; }
-
-// What the loop leaves free once the sums are complete.
-std::vector<int> ScratchOf(const EpilogueConfig& epilogue) {
-  const int first = epilogue.blocks * epilogue.pixels;
-  std::vector<int> scratch(Registers(epilogue.lanes) - first);
-  std::iota(scratch.begin(), scratch.end(), first);
-  return scratch;
-}
-
 }  // namespace
 
 int TileGenerator::MaxRows(int lanes, const PostOps& post_ops) {
   int rows = lanes == 16 ? 8 : 4;
-  while (rows > 1 &&
-         Registers(lanes) - kBlocks * rows < AccumulatorEpilogue::ScratchCount(lanes, post_ops)) {
+  while (rows > 1 && VectorRegisterCount(lanes) - kBlocks * rows <
+                         AccumulatorEpilogue::ScratchCount(lanes, post_ops)) {
     --rows;
   }
   return rows;
@@ -36,7 +24,8 @@ TileGenerator::TileGenerator(absl::string_view name, const TileConfig& config)
       config_(config),
       epilogue_(
           this, config.epilogue,
-          {.dst = dst_, .bias = bias_, .spare = spare_, .scratch = ScratchOf(config.epilogue)}) {}
+          {.dst = dst_, .bias = bias_, .spare = spare_, .scratch = config.epilogue.FreeVectors()}) {
+}
 
 void TileGenerator::Emit() {
   mov(src_, ptr[args_ + offsetof(TileArgs, src)]);
