@@ -7,15 +7,15 @@
 #define ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_DRIVER_H_
 
 #include <cstdint>
-#include <memory>
-#include <vector>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "engine/jit/generator.h"
 #include "engine/primitives/attributes.h"
 #include "engine/primitives/convolution/direct_generator.h"
 #include "engine/primitives/convolution/geometry.h"
+#include "engine/primitives/convolution/piece_grid.h"
+#include "engine/primitives/convolution/tile_functions.h"
 #include "engine/primitives/convolution/tiling.h"
 #include "engine/threading/arena.h"
 
@@ -55,44 +55,23 @@ class DirectDriver {
   void Run(const float* src, const float* weights, const float* bias, float* dst,
            const threading::Team& team) const;
 
-  int64_t code_bytes() const;
+  int64_t code_bytes() const { return functions_.code_bytes(); }
 
  private:
-  // Offsets in elements that a row and a tile add; what of the kernel lies inside src for the row.
-  struct Row {
-    int64_t src, weights, dst;
-    int64_t depth_taps, height_taps;  // both 0 when there are none
-  };
-  struct Tile {
-    int64_t src, dst;
-  };
-  // Where a piece of work stands: one image, channel group, group of output blocks and chunk of
-  // input channels.
-  struct Position {
-    DirectArgs args;  // without the offsets of row and tile
-    int64_t full_blocks, tail_blocks;
-    const DirectFunction* functions;  // one a tile
-  };
   struct Operands;
 
-  explicit DirectDriver(const DirectProblem& problem);
-  void TabulateOffsets();
-  absl::Status Generate(absl::string_view name);
+  DirectDriver(const DirectProblem& problem, const WorkSize& work, PieceGrid grid)
+      : problem_(problem), work_(work), grid_(std::move(grid)) {}
   DirectConfig ConfigOf(const Range& tile, const Range& oc_group) const;
-  void RunPiece(const Operands& operands, int64_t index) const;
-  Position PositionOf(const Operands& operands, int64_t image, int64_t group, int64_t oc_group,
-                      int64_t ic_block) const;
-  void RunUnits(const Position& position, const Range& units) const;
+  void RunPiece(const Operands& operands, const PieceGrid::Piece& piece) const;
+  DirectArgs PositionOf(const Operands& operands, const PieceGrid::Piece& piece, int64_t oc_group,
+                        int64_t ic_block) const;
+  int64_t IcBlocks() const;
 
   DirectProblem problem_;
-  int64_t ic_blocks_ = 0;
-  Tiling tiling_;
   WorkSize work_;
-  int64_t unit_pieces_ = 0, oc_pieces_ = 0;
-  std::vector<Row> rows_;
-  std::vector<Tile> tiles_;
-  std::vector<std::unique_ptr<const jit::Generator>> generators_;
-  std::vector<DirectFunction> functions_;  // [oc group][tile]
+  PieceGrid grid_;
+  TileFunctions<DirectConfig, DirectFunction> functions_;
 };
 
 }  // namespace tilewire::convolution

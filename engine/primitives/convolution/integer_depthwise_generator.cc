@@ -18,12 +18,12 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
         config_(config),
         lanes_(config.epilogue.lanes),
         pixels_(config.epilogue.pixels),
-        taps_(static_cast<int>(config.kernel[2])),
+        taps_(static_cast<int>(config.loops.kernel[2])),
         epilogue_(this, config.epilogue,
                   {.dst = src_,
                    .bias = weights_,
                    .spare = rax,
-                   .scratch = FreeVectors(),
+                   .scratch = FreeVectorRegisters(pixels_, config.loops.vector_registers),
                    .scales = src_row_}) {}
 
  private:
@@ -40,11 +40,6 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
   Xbyak::Xmm Weights(int tap) const { return Vector(pixels_ + tap); }
   Xbyak::Xmm Column() const { return Vector(pixels_ + taps_); }
   Xbyak::Xmm Product() const { return Vector(pixels_ + taps_ + 1); }
-  std::vector<int> FreeVectors() const {
-    std::vector<int> free;
-    for (int i = pixels_; i < config_.vector_registers; ++i) free.push_back(i);
-    return free;
-  }
   Xbyak::Address Argument(size_t offset) { return qword[args_ + static_cast<int>(offset)]; }
 
   void Emit() override {
@@ -57,15 +52,15 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
       mov(eax, (1u << config_.epilogue.tail_lanes) - 1);
       kmovw(tail_, eax);
     }
-    mov(depths_left_, Argument(offsetof(IntegerArgs, depth_taps)));
+    mov(depths_left_, Argument(offsetof(IntegerArgs, loops.depth_taps)));
     test(depths_left_, depths_left_);
     jz(done, T_NEAR);
     mov(src_, Argument(offsetof(IntegerArgs, src)));
     mov(weights_, Argument(offsetof(IntegerArgs, weights)));
     L(depth);
     ReduceRows();
-    AddBytes(src_, config_.src_tap[0]);
-    AddBytes(weights_, config_.kernel[1] * taps_ * lanes_);
+    AddBytes(src_, config_.loops.src_tap[0]);
+    AddBytes(weights_, config_.loops.kernel[1] * taps_ * lanes_);
     dec(depths_left_);
     jnz(depth, T_NEAR);
     L(done);
@@ -79,14 +74,14 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
     Xbyak::Label loop;
     mov(src_row_, src_);
     mov(weights_row_, weights_);
-    mov(rows_left_, Argument(offsetof(IntegerArgs, height_taps)));
+    mov(rows_left_, Argument(offsetof(IntegerArgs, loops.height_taps)));
     L(loop);
     for (int tap = 0; tap < taps_; ++tap) LoadWeights(tap);
     for (const auto& [offset, users] : Columns()) {
       LoadColumn(offset);
       for (const auto& [pixel, tap] : users) MultiplyAdd(pixel, tap);
     }
-    AddBytes(src_row_, config_.src_tap[1]);
+    AddBytes(src_row_, config_.loops.src_tap[1]);
     AddBytes(weights_row_, taps_ * lanes_);
     dec(rows_left_);
     jnz(loop, T_NEAR);
@@ -97,8 +92,10 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
   std::map<int64_t, std::vector<std::pair<int, int>>> Columns() const {
     std::map<int64_t, std::vector<std::pair<int, int>>> columns;
     for (int pixel = 0; pixel < pixels_; ++pixel) {
-      for (int64_t tap = config_.taps[pixel].begin; tap < config_.taps[pixel].end; ++tap) {
-        columns[pixel * config_.src_pixel + tap * config_.src_tap[2]].emplace_back(pixel, tap);
+      for (int64_t tap = config_.loops.taps[pixel].begin; tap < config_.loops.taps[pixel].end;
+           ++tap) {
+        columns[pixel * config_.loops.src_pixel + tap * config_.loops.src_tap[2]].emplace_back(
+            pixel, tap);
       }
     }
     return columns;

@@ -7,12 +7,13 @@
 #define ENGINE_PRIMITIVES_CONVOLUTION_INTEGER_DRIVER_H_
 
 #include <cstdint>
-#include <memory>
-#include <vector>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/primitives/convolution/geometry.h"
+#include "engine/primitives/convolution/piece_grid.h"
+#include "engine/primitives/convolution/tile_functions.h"
 #include "engine/primitives/convolution/tiling.h"
 #include "engine/primitives/integer_tile_generator.h"
 #include "engine/threading/arena.h"
@@ -60,37 +61,18 @@ class IntegerDriver {
 
   void Run(const Operands& operands, int64_t images, const threading::Team& team) const;
 
-  int64_t code_bytes() const;
+  int64_t code_bytes() const { return functions_.code_bytes(); }
 
  private:
-  // Offsets in bytes that a row and a tile add; what of the kernel lies inside src for the row.
-  struct Row {
-    int64_t src, weights, dst;
-    int64_t depth_taps, height_taps;  // both 0 when there are none
-  };
-  struct Tile {
-    int64_t src, dst;
-  };
-
-  explicit IntegerDriver(const IntegerProblem& problem);
-  void TabulateOffsets();
-  absl::Status Generate(absl::string_view name);
+  IntegerDriver(const IntegerProblem& problem, PieceGrid grid)
+      : problem_(problem), grid_(std::move(grid)) {}
   IntegerConfig ConfigOf(const Range& tile, const Range& oc_group) const;
-  void RunPiece(const Operands& operands, int64_t index) const;
-  IntegerArgs ArgsOf(const Operands& operands, int64_t image, int64_t group,
-                     int64_t oc_group) const;
-  void RunUnits(const IntegerArgs& position, const IntegerFunction* functions,
-                const Range& units) const;
+  IntegerArgs PositionOf(const Operands& operands, const PieceGrid::Piece& piece,
+                         int64_t oc_group) const;
 
   IntegerProblem problem_;
-  int64_t full_blocks_ = 0, tail_blocks_ = 0;
-  Tiling tiling_;
-  WorkSize work_;
-  int64_t unit_pieces_ = 0, oc_pieces_ = 0;
-  std::vector<Row> rows_;
-  std::vector<Tile> tiles_;
-  std::vector<std::unique_ptr<const jit::Generator>> generators_;
-  std::vector<IntegerFunction> functions_;  // [oc group][tile]
+  PieceGrid grid_;
+  TileFunctions<IntegerConfig, IntegerFunction> functions_;
 };
 
 }  // namespace tilewire::convolution

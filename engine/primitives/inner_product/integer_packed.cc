@@ -127,8 +127,8 @@ class IntegerPacked final : public Primitive {
           channel;
     }
     tile.dst = args.Get<std::byte>(kArgDst) + dst * SizeOf(desc_.dst.data_type());
-    tile.full_blocks = image_ / kQuad / kBlockQuads;
-    tile.tail_blocks = image_ / kQuad % kBlockQuads != 0 ? 1 : 0;
+    tile.loops.full_blocks = image_ / kQuad / kBlockQuads;
+    tile.loops.tail_blocks = image_ / kQuad % kBlockQuads != 0 ? 1 : 0;
     return tile;
   }
 
@@ -161,17 +161,18 @@ IntegerConfig ConfigOf(const InnerProductDesc& desc, const Attributes& attribute
                      .compensation = desc.weights.HasCompensation(),
                      .scales = !attributes.output_scales.IsDefault(),
                      .packed_channels = true};
-  config.vector_registers = isa.vectors;
   config.dot = isa.dot;
   config.signed_src = isa.dot == DotProduct::kWidened && desc.src.data_type() == DataType::kS8;
-  config.quads = kBlockQuads;
-  config.tail_quads = static_cast<int>(image / kQuad % kBlockQuads);
-  config.full_blocks = image / kQuad >= kBlockQuads;
-  config.src_pixel = src_row;
-  config.src_block = kBlockQuads * kQuad;
-  config.weights_oc_block = image * isa.lanes;
-  config.weights_ic_block = kBlockQuads * kQuad * isa.lanes;
-  config.taps.assign(rows, TapRange{0, 1});
+  config.loops = {.vector_registers = isa.vectors,
+                  .channels = kBlockQuads,
+                  .tail_channels = static_cast<int>(image / kQuad % kBlockQuads),
+                  .full_blocks = image / kQuad >= kBlockQuads,
+                  .tap_channels = kBlockQuads,
+                  .src_pixel = src_row,
+                  .src_block = kBlockQuads * kQuad,
+                  .weights_oc_block = image * isa.lanes,
+                  .weights_ic_block = kBlockQuads * kQuad * isa.lanes};
+  config.loops.taps.assign(rows, TapRange{0, 1});
   return config;
 }
 

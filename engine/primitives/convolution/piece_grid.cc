@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/convolution/piece_grid.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/checked_math.h"
+
+namespace tilewire::convolution {
+
+PieceGrid::PieceGrid(const Geometry& geometry, Tiling tiling, const WorkSize& work,
+                     const Spatial& src_strides, const Spatial& dst_strides, int64_t tap_weights)
+    : tiling_(std::move(tiling)), work_(work), groups_(geometry.groups) {
+  const auto src_offset = [&](int d, int64_t o, int64_t first_tap) {
+    return (o * geometry.stride[d] + first_tap * geometry.tap_step[d] - geometry.pad[d]) *
+           src_strides[d];
+  };
+  for (int64_t od = 0; od < geometry.out[0]; ++od) {
+    for (int64_t oh = 0; oh < geometry.out[1]; ++oh) {
+      const TapRange depth = ValidTaps(geometry, 0, od), height = ValidTaps(geometry, 1, oh);
+      const bool any = depth.end > depth.begin && height.end > height.begin;
+      const int64_t first_tap =
+          (depth.begin * geometry.kernel[1] + height.begin) * geometry.kernel[2];
+      rows_.push_back({.src = src_offset(0, od, depth.begin) + src_offset(1, oh, height.begin),
+                       .weights = first_tap * tap_weights,
+                       .dst = od * dst_strides[0] + oh * dst_strides[1],
+                       .depth_taps = any ? depth.end - depth.begin : 0,
+                       .height_taps = any ? height.end - height.begin : 0});
+    }
+  }
+  for (const Range& tile : tiling_.tiles)
+    tiles_.push_back({.src = src_offset(2, tile.begin, 0), .dst = tile.begin * dst_strides[2]});
+  unit_pieces_ = DivUp(rows_.size() * tiles_.size(), work_.units);
+  oc_pieces_ = DivUp(tiling_.oc_groups.size(), work_.oc_groups);
+}
+
+PieceGrid::Piece PieceGrid::PieceAt(int64_t index) const {
+  const int64_t all_units = rows_.size() * tiles_.size(), all_groups = tiling_.oc_groups.size();
+  Piece piece;
+  piece.units.begin = index % unit_pieces_ * work_.units;
+  piece.units.size = std::min(work_.units, all_units - piece.units.begin);
+  index /= unit_pieces_;
+  piece.oc_groups.begin = index % oc_pieces_ * work_.oc_groups;
+  piece.oc_groups.size = std::min(work_.oc_groups, all_groups - piece.oc_groups.begin);
+  index /= oc_pieces_;
+  piece.image = index / groups_;
+  piece.group = index % groups_;
+  return piece;
+}
+
+}  // namespace tilewire::convolution

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The work of a direct convolution as a grid of pieces - image, channel group, groups of output
+// blocks, tiles of pixels - and what each row and tile of pixels adds to the pointers. Offsets are
+// in the unit of the strides that it is made of. Immutable.
+#ifndef ENGINE_PRIMITIVES_CONVOLUTION_PIECE_GRID_H_
+#define ENGINE_PRIMITIVES_CONVOLUTION_PIECE_GRID_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/primitives/convolution/geometry.h"
+#include "engine/primitives/convolution/tiling.h"
+#include "engine/primitives/tap_loop_generator.h"
+
+namespace tilewire::convolution {
+
+class PieceGrid {
+ public:
+  struct Piece {
+    int64_t image = 0, group = 0;
+    Range oc_groups;
+    Range units;  // tiles, counted over all rows of an image
+  };
+
+  // `tap_weights`: from tap to tap of the weights.
+  PieceGrid(const Geometry& geometry, Tiling tiling, const WorkSize& work,
+            const Spatial& src_strides, const Spatial& dst_strides, int64_t tap_weights);
+
+  const Tiling& tiling() const { return tiling_; }
+  int64_t pieces_per_image() const { return groups_ * oc_pieces_ * unit_pieces_; }
+  Piece PieceAt(int64_t index) const;
+
+  // Calls a function of `functions` (one a tile) for each unit. `position` holds the pointers
+  // without the offsets of row and tile, and the blocks of the reduction.
+  template <typename Args>
+  void RunUnits(const Args& position, void (*const* functions)(const Args*),
+                const Range& units) const {
+    const int64_t tiles = tiles_.size();
+    int64_t tile = units.begin % tiles;
+    const Row* row = &rows_[units.begin / tiles];
+    Args args = position;
+    for (int64_t left = units.size; left > 0; --left) {
+      args.src = position.src + row->src + tiles_[tile].src;
+      args.weights = position.weights + row->weights;
+      args.dst = position.dst + row->dst + tiles_[tile].dst;
+      args.loops = {.full_blocks = row->height_taps == 0 ? 0 : position.loops.full_blocks,
+                    .tail_blocks = row->height_taps == 0 ? 0 : position.loops.tail_blocks,
+                    .depth_taps = row->depth_taps,
+                    .height_taps = row->height_taps};
+      functions[tile](&args);
+      if (++tile < tiles) continue;
+      tile = 0;
+      ++row;
+    }
+  }
+
+ private:
+  // The offsets that a row and a tile add; what of the kernel lies inside src for the row.
+  struct Row {
+    int64_t src, weights, dst;
+    int64_t depth_taps, height_taps;  // both 0 when there are none
+  };
+  struct Tile {
+    int64_t src, dst;
+  };
+
+  Tiling tiling_;
+  WorkSize work_;
+  int64_t groups_ = 0, unit_pieces_ = 0, oc_pieces_ = 0;
+  std::vector<Row> rows_;
+  std::vector<Tile> tiles_;
+};
+
+}  // namespace tilewire::convolution
+
+#endif  // ENGINE_PRIMITIVES_CONVOLUTION_PIECE_GRID_H_
