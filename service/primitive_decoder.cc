@@ -68,18 +68,67 @@ absl::StatusOr<Dims> Spatial(const google::protobuf::RepeatedField<int64_t>& val
   return Dims(values.begin(), values.end());
 }
 
+// An algorithm whose numbers are those of the engine's enum, from 0 to the generated enum's last.
+template <typename Algorithm, typename Message>
+absl::StatusOr<Algorithm> DecodeAlgorithm(Message number, int last, absl::string_view primitive) {
+  if (number < 0 || number > last) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown ", primitive, " algorithm ", static_cast<int>(number)));
+  }
+  return static_cast<Algorithm>(number);
+}
+
+// The tensors of a primitive with one source.
+template <typename Message, typename Desc>
+absl::Status DecodeSrcAndDst(const Message& message, Desc* desc) {
+  ABSL_ASSIGN_OR_RETURN(desc->src, Named(message.src(), "src"));
+  ABSL_ASSIGN_OR_RETURN(desc->dst, Named(message.dst(), "dst"));
+  return absl::OkStatus();
+}
+
+template <typename Message, typename Desc>
+absl::Status DecodeWeightsAndBias(const Message& message, Desc* desc) {
+  ABSL_ASSIGN_OR_RETURN(desc->weights, Named(message.weights(), "weights"));
+  if (message.has_bias()) {
+    ABSL_ASSIGN_OR_RETURN(desc->bias, Named(message.bias(), "bias"));
+  }
+  return absl::OkStatus();
+}
+
+// Where the windows of a convolution or pooling stand. desc->src has been decoded.
+template <typename Message, typename Desc>
+absl::Status DecodeWindows(const Message& message, Desc* desc) {
+  const int spatial = desc->src.rank() - 2;
+  ABSL_ASSIGN_OR_RETURN(desc->strides, Spatial(message.strides(), spatial, 1, "strides"));
+  ABSL_ASSIGN_OR_RETURN(desc->padding_left,
+                        Spatial(message.padding_left(), spatial, 0, "padding_left"));
+  ABSL_ASSIGN_OR_RETURN(desc->padding_right,
+                        Spatial(message.padding_right(), spatial, 0, "padding_right"));
+  return absl::OkStatus();
+}
+
+// What convolution and deconvolution share.
+template <typename Message, typename Desc>
+absl::Status DecodeConvolved(const Message& message, Desc* desc) {
+  ABSL_ASSIGN_OR_RETURN(desc->prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, desc));
+  ABSL_RETURN_IF_ERROR(DecodeWeightsAndBias(message, desc));
+  ABSL_RETURN_IF_ERROR(DecodeWindows(message, desc));
+  ABSL_ASSIGN_OR_RETURN(desc->dilations,
+                        Spatial(message.dilations(), desc->src.rank() - 2, 0, "dilations"));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<OpDesc> Decode(const v1::Reorder& message) {
   ReorderDesc desc;
-  ABSL_ASSIGN_OR_RETURN(desc.src, Named(message.src(), "src"));
-  ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
   return desc;
 }
 
 absl::StatusOr<OpDesc> Decode(const v1::Shuffle& message) {
   ShuffleDesc desc;
   ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
-  ABSL_ASSIGN_OR_RETURN(desc.src, Named(message.src(), "src"));
-  ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
   desc.axis = message.axis();
   desc.group_size = message.group_size();
   return desc;
@@ -107,26 +156,10 @@ absl::StatusOr<OpDesc> Decode(const v1::Sum& message) {
 
 absl::StatusOr<OpDesc> Decode(const v1::Convolution& message) {
   ConvolutionDesc desc;
-  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
-  if (message.algorithm() < v1::CONVOLUTION_AUTO ||
-      message.algorithm() > v1::CONVOLUTION_WINOGRAD) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown convolution algorithm ", message.algorithm()));
-  }
-  desc.algorithm = static_cast<ConvolutionAlgorithm>(message.algorithm());
-  ABSL_ASSIGN_OR_RETURN(desc.src, Named(message.src(), "src"));
-  ABSL_ASSIGN_OR_RETURN(desc.weights, Named(message.weights(), "weights"));
-  if (message.has_bias()) {
-    ABSL_ASSIGN_OR_RETURN(desc.bias, Named(message.bias(), "bias"));
-  }
-  ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
-  const int spatial = desc.src.rank() - 2;
-  ABSL_ASSIGN_OR_RETURN(desc.strides, Spatial(message.strides(), spatial, 1, "strides"));
-  ABSL_ASSIGN_OR_RETURN(desc.dilations, Spatial(message.dilations(), spatial, 0, "dilations"));
-  ABSL_ASSIGN_OR_RETURN(desc.padding_left,
-                        Spatial(message.padding_left(), spatial, 0, "padding_left"));
-  ABSL_ASSIGN_OR_RETURN(desc.padding_right,
-                        Spatial(message.padding_right(), spatial, 0, "padding_right"));
+  ABSL_ASSIGN_OR_RETURN(desc.algorithm,
+                        DecodeAlgorithm<ConvolutionAlgorithm>(
+                            message.algorithm(), v1::ConvolutionAlgorithm_MAX, "convolution"));
+  ABSL_RETURN_IF_ERROR(DecodeConvolved(message, &desc));
   return desc;
 }
 
@@ -134,16 +167,14 @@ absl::StatusOr<OpDesc> Decode(const v1::Eltwise& message) {
   EltwiseDesc desc;
   ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
   ABSL_ASSIGN_OR_RETURN(desc.op, DecodeEltwiseOp(message.op()));
-  ABSL_ASSIGN_OR_RETURN(desc.src, Named(message.src(), "src"));
-  ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
   return desc;
 }
 
 absl::StatusOr<OpDesc> Decode(const v1::Softmax& message) {
   SoftmaxDesc desc;
   ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
-  ABSL_ASSIGN_OR_RETURN(desc.src, Named(message.src(), "src"));
-  ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
   desc.axis = message.axis();
   return desc;
 }
@@ -151,61 +182,21 @@ absl::StatusOr<OpDesc> Decode(const v1::Softmax& message) {
 absl::StatusOr<OpDesc> Decode(const v1::Pooling& message) {
   PoolingDesc desc;
   ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
-  if (message.algorithm() < v1::POOLING_MAX ||
-      message.algorithm() > v1::POOLING_AVG_EXCLUDE_PADDING) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown pooling algorithm ", message.algorithm()));
-  }
-  desc.algorithm = static_cast<PoolingAlgorithm>(message.algorithm());
-  ABSL_ASSIGN_OR_RETURN(desc.src, Named(message.src(), "src"));
-  ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
-  const int spatial = desc.src.rank() - 2;
-  ABSL_ASSIGN_OR_RETURN(desc.kernel, Spatial(message.kernel(), spatial, 1, "kernel"));
-  ABSL_ASSIGN_OR_RETURN(desc.strides, Spatial(message.strides(), spatial, 1, "strides"));
-  ABSL_ASSIGN_OR_RETURN(desc.padding_left,
-                        Spatial(message.padding_left(), spatial, 0, "padding_left"));
-  ABSL_ASSIGN_OR_RETURN(desc.padding_right,
-                        Spatial(message.padding_right(), spatial, 0, "padding_right"));
+  ABSL_ASSIGN_OR_RETURN(
+      desc.algorithm,
+      DecodeAlgorithm<PoolingAlgorithm>(message.algorithm(), v1::PoolingAlgorithm_MAX, "pooling"));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  ABSL_ASSIGN_OR_RETURN(desc.kernel, Spatial(message.kernel(), desc.src.rank() - 2, 1, "kernel"));
+  ABSL_RETURN_IF_ERROR(DecodeWindows(message, &desc));
   return desc;
 }
 
 absl::StatusOr<OpDesc> Decode(const v1::InnerProduct& message) {
   InnerProductDesc desc;
   ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
-  ABSL_ASSIGN_OR_RETURN(desc.src, Named(message.src(), "src"));
-  ABSL_ASSIGN_OR_RETURN(desc.weights, Named(message.weights(), "weights"));
-  if (message.has_bias()) {
-    ABSL_ASSIGN_OR_RETURN(desc.bias, Named(message.bias(), "bias"));
-  }
-  ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  ABSL_RETURN_IF_ERROR(DecodeWeightsAndBias(message, &desc));
   return desc;
-}
-
-// An algorithm whose numbers are those of the engine's enum, from 0 to the generated enum's last.
-template <typename Algorithm, typename Message>
-absl::StatusOr<Algorithm> DecodeAlgorithm(Message number, int last, absl::string_view primitive) {
-  if (number < 0 || number > last) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown ", primitive, " algorithm ", static_cast<int>(number)));
-  }
-  return static_cast<Algorithm>(number);
-}
-
-// The tensors of a primitive with one source.
-template <typename Message, typename Desc>
-absl::Status DecodeSrcAndDst(const Message& message, Desc* desc) {
-  ABSL_ASSIGN_OR_RETURN(desc->src, Named(message.src(), "src"));
-  ABSL_ASSIGN_OR_RETURN(desc->dst, Named(message.dst(), "dst"));
-  return absl::OkStatus();
-}
-
-template <typename Message, typename Desc>
-absl::Status DecodeWeightsAndBias(const Message& message, Desc* desc) {
-  ABSL_ASSIGN_OR_RETURN(desc->weights, Named(message.weights(), "weights"));
-  if (message.has_bias()) {
-    ABSL_ASSIGN_OR_RETURN(desc->bias, Named(message.bias(), "bias"));
-  }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<OpDesc> Decode(const v1::Lrn& message) {
@@ -283,51 +274,25 @@ absl::StatusOr<OpDesc> Decode(const v1::Matmul& message) {
 
 absl::StatusOr<OpDesc> Decode(const v1::Deconvolution& message) {
   DeconvolutionDesc desc;
-  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
-  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
-  ABSL_RETURN_IF_ERROR(DecodeWeightsAndBias(message, &desc));
-  const int spatial = desc.src.rank() - 2;
-  ABSL_ASSIGN_OR_RETURN(desc.strides, Spatial(message.strides(), spatial, 1, "strides"));
-  ABSL_ASSIGN_OR_RETURN(desc.dilations, Spatial(message.dilations(), spatial, 0, "dilations"));
-  ABSL_ASSIGN_OR_RETURN(desc.padding_left,
-                        Spatial(message.padding_left(), spatial, 0, "padding_left"));
-  ABSL_ASSIGN_OR_RETURN(desc.padding_right,
-                        Spatial(message.padding_right(), spatial, 0, "padding_right"));
+  ABSL_RETURN_IF_ERROR(DecodeConvolved(message, &desc));
   return desc;
 }
 
 // Every tensor that a descriptor names.
-struct Tensors {
-  std::vector<const MemoryDesc*> operator()(const ConcatDesc& desc) const { return Many(desc); }
-  std::vector<const MemoryDesc*> operator()(const SumDesc& desc) const { return Many(desc); }
-  std::vector<const MemoryDesc*> operator()(const ConvolutionDesc& desc) const {
-    return {&desc.src, &desc.weights, &desc.bias, &desc.dst};
-  }
-  std::vector<const MemoryDesc*> operator()(const InnerProductDesc& desc) const {
-    return {&desc.src, &desc.weights, &desc.bias, &desc.dst};
-  }
-  std::vector<const MemoryDesc*> operator()(const MatmulDesc& desc) const {
-    return {&desc.src, &desc.weights, &desc.bias, &desc.dst};
-  }
-  std::vector<const MemoryDesc*> operator()(const DeconvolutionDesc& desc) const {
-    return {&desc.src, &desc.weights, &desc.bias, &desc.dst};
-  }
-  std::vector<const MemoryDesc*> operator()(const BinaryDesc& desc) const {
-    return {&desc.src0, &desc.src1, &desc.dst};
-  }
-  template <typename Desc>
-  std::vector<const MemoryDesc*> operator()(const Desc& desc) const {
-    return {&desc.src, &desc.dst};
-  }
-
- private:
-  template <typename Desc>
-  static std::vector<const MemoryDesc*> Many(const Desc& desc) {
-    std::vector<const MemoryDesc*> tensors = {&desc.dst};
+template <typename Desc>
+std::vector<const MemoryDesc*> TensorsOf(const Desc& desc) {
+  std::vector<const MemoryDesc*> tensors = {&desc.dst};
+  if constexpr (requires { desc.srcs; }) {
     for (const MemoryDesc& source : desc.srcs) tensors.push_back(&source);
-    return tensors;
+  } else if constexpr (requires { desc.src1; }) {
+    tensors.insert(tensors.end(), {&desc.src0, &desc.src1});
+  } else {
+    tensors.push_back(&desc.src);
   }
-};
+  if constexpr (requires { desc.weights; })
+    tensors.insert(tensors.end(), {&desc.weights, &desc.bias});
+  return tensors;
+}
 
 }  // namespace
 
@@ -403,7 +368,8 @@ absl::StatusOr<Attributes> DecodeAttributes(const v1::Attributes& message) {
 
 int64_t DescribedBytes(const OpDesc& desc) {
   std::optional<int64_t> total = 0;
-  for (const MemoryDesc* tensor : std::visit(Tensors(), desc)) {
+  const auto tensors = std::visit([](const auto& op) { return TensorsOf(op); }, desc);
+  for (const MemoryDesc* tensor : tensors) {
     if (tensor->IsZero()) continue;
     // Whatever layout the primitive chooses for `any`, it holds at least the elements; strides of 0
     // take fewer bytes, but as much work.
