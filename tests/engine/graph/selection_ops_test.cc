@@ -4,7 +4,7 @@
 // they become.
 #include <gmock/gmock.h>
 
-#include "tests/engine/graph/fixture.h"
+#include "tests/engine/graph/op_case.h"
 
 namespace tilewire::graph {
 namespace {
@@ -15,15 +15,6 @@ using testing::Int;
 using testing::Ints;
 using testing::OnnxBuilder;
 using testing::String;
-
-struct OpCase {
-  const char* why;
-  int64_t opset;
-  std::string op;
-  std::vector<onnx::AttributeProto> attributes;
-  std::vector<int64_t> src;
-  const char* expected;  // the lines between "input" and "output"
-};
 
 std::vector<OpCase> Cases() {
   return {
@@ -82,16 +73,7 @@ std::vector<OpCase> Cases() {
   };
 }
 
-TEST(SelectionOpsTest, OneInput) {
-  for (const OpCase& c : Cases()) {
-    SCOPED_TRACE(c.why);
-    OnnxBuilder model(c.opset);
-    model.Input("x", c.src).Node(c.op, {"x"}, {"y"}, c.attributes).Output("y");
-    const Dims dims(c.src.begin(), c.src.end());
-    EXPECT_EQ(LoweredText(model, {dims}),
-              "input x " + DimsToString(dims) + "\n" + c.expected + "\noutput y\n");
-  }
-}
+TEST(SelectionOpsTest, OneInput) { ExpectLowered(Cases()); }
 
 TEST(SelectionOpsTest, SplitGivesEachPartItsName) {
   OnnxBuilder model;
