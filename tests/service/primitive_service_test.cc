@@ -223,15 +223,15 @@ TEST_F(PrimitiveServiceTest, AnIdOutlivesTheCompiledCode) {
   EXPECT_THAT(ValuesOf(response.outputs(0)), ElementsAreArray(test.expected));
 }
 
-// Minutes of work in a layout that only the plain loops take: the deadline ends it in its middle.
+// Half a minute of work in a layout that only the plain loops take: the deadline ends it in its middle.
 TEST_F(PrimitiveServiceTest, ADeadlineEndsLongWorkAndTheServerServesOn) {
   Start();
-  const std::string src = Md("1,400,100,100", "chwn"), weights = Md("400,400,7,7", "hwio");
+  const std::string src = Md("1,100,60,60", "chwn"), weights = Md("100,100,7,7", "hwio");
   v1::ExecuteRequest request;
   *request.mutable_primitive() = FromText<v1::PrimitiveDesc>(absl::StrCat(
-      "convolution { src ", src, " weights ", weights, " dst ", Md("1,400,94,94", "chwn"), "}"));
-  *request.add_inputs() = ToMessage({1, src, std::vector<float>(4000000)});
-  *request.add_inputs() = ToMessage({33, weights, std::vector<float>(400 * 400 * 49)});
+      "convolution { src ", src, " weights ", weights, " dst ", Md("1,100,54,54", "chwn"), "}"));
+  *request.add_inputs() = ToMessage({1, src, std::vector<float>(100 * 60 * 60)});
+  *request.add_inputs() = ToMessage({33, weights, std::vector<float>(100 * 100 * 49)});
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(1));
   v1::ExecuteResponse response;

@@ -1,0 +1,65 @@
+"""Precompiled headers: what every source of a room would parse again is parsed once."""
+
+load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
+
+def _precompiled_headers_impl(ctx):
+    toolchain = find_cpp_toolchain(ctx)
+    features = cc_common.configure_features(ctx = ctx, cc_toolchain = toolchain)
+    context = cc_common.merge_cc_infos(cc_infos = [dep[CcInfo] for dep in ctx.attr.deps]).compilation_context
+    header = ctx.actions.declare_file(ctx.label.name + ".h")
+    compiled = ctx.actions.declare_file(ctx.label.name + ".h.gch")
+    ctx.actions.write(header, "".join(["#include \"%s\"\n" % name for name in ctx.attr.headers]))
+
+    # The flags that the toolchain gives a source, so that the compiler finds them equal.
+    action = "c++-compile"
+    variables = cc_common.create_compile_variables(
+        feature_configuration = features,
+        cc_toolchain = toolchain,
+        source_file = header.path,
+        output_file = compiled.path,
+        user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ["-x", "c++-header"],
+        include_directories = context.includes,
+        quote_include_directories = depset([".", ctx.bin_dir.path], transitive = [context.quote_includes]),
+        system_include_directories = context.system_includes,
+        preprocessor_defines = context.defines,
+        use_pic = True,
+    )
+    ctx.actions.run(
+        executable = cc_common.get_tool_for_action(feature_configuration = features, action_name = action),
+        arguments = cc_common.get_memory_inefficient_command_line(
+            feature_configuration = features,
+            action_name = action,
+            variables = variables,
+        ),
+        env = cc_common.get_environment_variables(
+            feature_configuration = features,
+            action_name = action,
+            variables = variables,
+        ),
+        inputs = depset([header], transitive = [context.headers, toolchain.all_files]),
+        outputs = [compiled],
+        mnemonic = "CppPrecompile",
+        progress_message = "Precompiling %s" % header.short_path,
+    )
+    files = depset([header, compiled])
+    return [
+        DefaultInfo(files = files),
+        CcInfo(compilation_context = cc_common.create_compilation_context(
+            headers = files,
+            quote_includes = depset([ctx.bin_dir.path]),
+        )),
+    ]
+
+# Generates <name>.h, which includes `headers`, and compiles it once. Whoever depends on it and is
+# compiled with "-include <package>/<name>.h" (.bazelrc says who) gets the compiled form; a compiler
+# that finds its flags different parses the header instead. Sources still include what they use.
+precompiled_headers = rule(
+    implementation = _precompiled_headers_impl,
+    attrs = {
+        "headers": attr.string_list(mandatory = True, doc = "as an #include names them"),
+        "deps": attr.label_list(providers = [CcInfo]),
+        "_cc_toolchain": attr.label(default = Label("@bazel_tools//tools/cpp:current_cc_toolchain")),
+    },
+    fragments = ["cpp"],
+    toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
+)
