@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -43,6 +44,23 @@ int Report(const absl::Status& status) {
   if (const absl::string_view next = NextStep(status.code()); !next.empty())
     absl::FPrintF(stderr, "%s\n", next);
   return 1;
+}
+
+void AddNormalizationOptions(CLI::App* command, Normalization* normalization) {
+  command->add_option("--scale", normalization->scale,
+                      "value = (byte * scale - mean) / std, by default 1/255");
+  command
+      ->add_option("--mean", normalization->mean, "one for all channels, or one each; by default 0")
+      ->expected(1, 3);
+  command
+      ->add_option("--std", normalization->std, "one for all channels, or one each; by default 1")
+      ->expected(1, 3)
+      ->check([](const std::string& value) {
+        double number = 0;
+        return absl::SimpleAtod(value, &number) && number != 0
+                   ? ""
+                   : absl::StrCat("'", value, "' divides: a number other than 0, please");
+      });
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {

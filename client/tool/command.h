@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/client.h"
+#include "client/image.h"
 
 namespace tilewire::client {
 
@@ -35,6 +36,9 @@ void AddProbeCommand(CLI::App* app, const Server& server, int* exit_code);
 
 // Prints the error and what to do next; the exit status that fits it.
 int Report(const absl::Status& status);
+
+// --scale, --mean, --std.
+void AddNormalizationOptions(CLI::App* command, Normalization* normalization);
 
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 absl::Status WriteFile(const std::string& path, absl::string_view bytes);

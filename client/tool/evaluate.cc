@@ -241,10 +241,7 @@ void AddEvaluateCommand(CLI::App* app, const Server& server, int* exit_code) {
       ->capture_default_str();
   command->add_option("--show", flags->show, "pictures to print as text")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--scale", flags->normalization.scale,
-                      "value = (byte * scale - mean) / std, by default 1/255");
-  command->add_option("--mean", flags->normalization.mean, "one, or one a channel")->expected(1, 3);
-  command->add_option("--std", flags->normalization.std, "one, or one a channel")->expected(1, 3);
+  AddNormalizationOptions(command, &flags->normalization);
   command->add_option("--timeout", flags->timeout_s, "seconds for one answer")
       ->check(CLI::Range(0.001, 1e6));
   command->callback([=, &server] { *exit_code = RunEvaluate(server, *flags); });

@@ -167,16 +167,7 @@ int RunInfer(const Server& server, const InferFlags& flags) {
 }
 
 void AddPictureOptions(CLI::App* command, InferFlags* flags) {
-  command->add_option("--scale", flags->normalization.scale,
-                      "value = (byte * scale - mean) / std, by default 1/255");
-  command
-      ->add_option("--mean", flags->normalization.mean,
-                   "one for all channels, or one each; by default 0")
-      ->expected(1, 3);
-  command
-      ->add_option("--std", flags->normalization.std,
-                   "one for all channels, or one each; by default 1")
-      ->expected(1, 3);
+  AddNormalizationOptions(command, &flags->normalization);
   command
       ->add_option("--free_size", flags->free_size,
                    "height and width where the model leaves them open")

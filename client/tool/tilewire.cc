@@ -65,6 +65,15 @@ int main(int argc, char** argv) {
   tilewire::client::AddProbeCommand(&app, server, &exit_code);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError& error) {
+    // A word that is no command says more than the command that is missing.
+    const std::vector<std::string> words = app.remaining();
+    if (words.empty() || !app.get_subcommands().empty()) {
+      app.exit(error);
+      return 2;
+    }
+    app.exit(CLI::ExtrasError(words));
+    return 2;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }

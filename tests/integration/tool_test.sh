@@ -32,7 +32,7 @@ export TILEWIRE_SERVER=$server_address
 expect 0 '^tilewire [0-9]+\.[0-9]+' --version
 expect 0 'tilewire load' --help
 expect 2 'subcommand'
-expect 2 'help' unheard-of
+expect 2 'unheard-of' unheard-of
 expect 0 'serves$' probe
 expect 0 'serves digits' probe --model=digits
 expect 1 'NOT_FOUND' probe --model=nope
@@ -72,6 +72,7 @@ expect 0 ' [0-9] ' infer --model=digits --raw --softmax --top=10 "$TEST_TMPDIR/z
 expect 1 'not a PGM' infer --model=digits "$digits/labels.txt"
 expect 1 'INVALID_ARGUMENT' infer --model=digits --raw "$digits/labels.txt"
 expect 2 'does not exist' infer --model=digits missing.png
+expect 2 'other than 0' infer --model=digits --std 0.2 0 0.2 -- "$picture"
 
 expect 0 'errors +0, .*: 0$' load --model=digits --concurrency=2 --requests=40
 expect 0 'rows/s' load --model=digits --duration=0.3 --batch=3 --layout=nhwc
