@@ -44,26 +44,32 @@ class ChannelGather {
   void Run(absl::Span<const std::byte* const> srcs, std::byte* dst,
            const threading::Team& team) const;
 
-  int64_t code_bytes() const { return gather_.code == nullptr ? 0 : gather_.code->code_bytes(); }
+  int64_t code_bytes() const;
 
  private:
-  // Where a source block of dst's block begins, for image 0.
+  // Where a source block begins, for image 0.
   struct SourceBlock {
     int tensor;
     int64_t offset, image_stride;  // bytes
   };
-  struct Block {
+  // One block of dst, or several that the same function puts together.
+  struct Unit {
     std::vector<SourceBlock> sources;
-    int pattern;
+    std::vector<int64_t> dsts;  // bytes, for image 0
+    LaneGatherFunction function;
   };
+  struct Plan;
 
+  absl::Status MakeUnits(absl::string_view name, const LaneGatherConfig& config, const Plan& plan,
+                         absl::Span<const MemoryDesc> srcs);
   void RunPiece(absl::Span<const std::byte* const> srcs, std::byte* dst, int64_t index) const;
 
-  LaneGather gather_;
-  std::vector<Block> blocks_;
+  LaneGather gathers_, exchanges_;
+  std::vector<Unit> units_;
   int64_t batch_ = 0, run_bytes_ = 0;  // of the pixels of a block
   int64_t dst_offset_ = 0, dst_image_stride_ = 0, dst_block_stride_ = 0;  // bytes
-  int64_t piece_bytes_ = 0, pieces_ = 0;
+  // A piece of work is some units at some pixels: what the units have in common stays in cache.
+  int64_t piece_bytes_ = 0, pieces_ = 0, units_at_once_ = 1, unit_pieces_ = 0;
 };
 
 }  // namespace tilewire

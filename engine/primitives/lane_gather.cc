@@ -84,7 +84,8 @@ class LaneGatherGenerator final : public jit::Generator {
   void EmitFunction(const LanePattern& pattern) {
     std::vector<Xbyak::Label> tables(SourceCount(pattern));
     mov(sources_, ptr[args_ + offsetof(LaneGatherArgs, sources)]);
-    mov(dst_, ptr[args_ + offsetof(LaneGatherArgs, dst)]);
+    mov(dst_, ptr[args_ + offsetof(LaneGatherArgs, dsts)]);
+    mov(dst_, ptr[dst_]);
     mov(left_, ptr[args_ + offsetof(LaneGatherArgs, bytes)]);
     xor_(at_, at_);
     if (method_ != Method::kShuffledBytes) {
@@ -209,13 +210,7 @@ absl::StatusOr<LaneGather> CompileLaneGather(absl::string_view name, const LaneG
                                              absl::Span<const LanePattern> patterns) {
   ABSL_RETURN_IF_ERROR(RequireLaneGather(config));
   ABSL_ASSIGN_OR_RETURN(auto code, jit::Compile<LaneGatherGenerator>(name, config, patterns));
-  LaneGather gather;
-  for (size_t entry : code->entries()) {
-    gather.functions.push_back(
-        reinterpret_cast<LaneGatherFunction>(const_cast<uint8_t*>(code->getCode() + entry)));
-  }
-  gather.code = std::move(code);
-  return gather;
+  return LaneGather::Of(std::move(code));
 }
 
 }  // namespace tilewire

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -36,8 +37,8 @@ using LanePattern = std::vector<LaneSource>;
 
 struct LaneGatherArgs {
   const std::byte* const* sources;  // first pixel of each source block
-  std::byte* dst;
-  int64_t bytes;  // of the run: pixels * lanes * element size; > 0
+  std::byte* const* dsts;           // and of the block that is put together
+  int64_t bytes;                    // of the run: pixels * lanes * element size; > 0
 };
 using LaneGatherFunction = void (*)(const LaneGatherArgs*);
 
@@ -54,6 +55,18 @@ absl::Status RequireLaneGather(const LaneGatherConfig& config);
 struct LaneGather {
   std::unique_ptr<const jit::Generator> code;
   std::vector<LaneGatherFunction> functions;  // [pattern]
+
+  // Of a generator that tells where its functions begin.
+  template <typename G>
+  static LaneGather Of(std::unique_ptr<const G> code) {
+    LaneGather gather;
+    for (size_t entry : code->entries()) {
+      gather.functions.push_back(
+          reinterpret_cast<LaneGatherFunction>(const_cast<uint8_t*>(code->getCode() + entry)));
+    }
+    gather.code = std::move(code);
+    return gather;
+  }
 };
 //   kUnimplemented, kResourceExhausted  see RequireLaneGather(), jit::Compile()
 absl::StatusOr<LaneGather> CompileLaneGather(absl::string_view name, const LaneGatherConfig& config,

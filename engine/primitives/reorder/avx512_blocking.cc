@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// channel_blocking.h's kernels for AVX-512: tiles of 16 x 16 floats, every access under a mask.
+// channel_blocking.h's kernels for AVX-512: tiles of 16 x 16 floats; rows that are not whole are
+// moved under a mask.
 #include <bit>
 
 #include "engine/base/status_macros.h"
@@ -60,8 +61,14 @@ class Avx512Blocking final : public ChannelBlockingGenerator {
     }
   }
 
-  void LoadRow(int index, bool) override {
-    loads_.Load(config_.src_type, Vector(index), row_, /*tail=*/true);
+  void LoadRow(int index, bool partial) override {
+    if (!LoadsPixels() && config_.readable <= 4 && config_.src_type == DataType::kF32) {
+      // Shorter accesses cross fewer cache lines.
+      vmovups(Xbyak::Xmm(index) | channel_lanes_ | T_z, ptr[row_]);
+      return;
+    }
+    loads_.Load(config_.src_type, Vector(index), row_,
+                LoadsPixels() ? partial : config_.channels < kTile);
   }
 
   void AddRow(int index, bool) override {
@@ -70,8 +77,13 @@ class Avx512Blocking final : public ChannelBlockingGenerator {
     vaddps(Vector(index), Vector(index), before_row_);
   }
 
-  void StoreRow(int index, bool) override {
-    stores_.Store(config_.dst_type, Vector(index), row_, /*tail=*/true);
+  void StoreRow(int index, bool partial) override {
+    if (!StoresPixels() && config_.stored <= 4 && config_.dst_type == DataType::kF32) {
+      vmovups(ptr[row_] | stored_lanes_, Xbyak::Xmm(index));
+      return;
+    }
+    stores_.Store(config_.dst_type, Vector(index), row_,
+                  StoresPixels() ? partial : config_.stored < kTile);
   }
 
   // zmm0-15 as rows of a matrix -> its columns; zmm16-31 are overwritten.

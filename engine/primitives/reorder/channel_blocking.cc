@@ -13,8 +13,11 @@
 namespace tilewire::reorder {
 namespace {
 
-constexpr int64_t kRunPixels = 1024;    // of one call of a kernel
-constexpr int64_t kPiecePixels = 8192;  // of one piece of work
+// Of one call of a kernel. Copied, several groups of a pixel are moved before the next pixel: what
+// lies side by side is read or written in order, and there are not more streams on the other side
+// than the core fetches ahead.
+constexpr int64_t kTransposedPixels = 1024, kCopiedPixels = 64, kCopiedGroups = 16;
+constexpr int64_t kPieceVectors = 8192;  // of one piece of work
 
 bool IsChannelBlocked(const MemoryDesc& desc) {
   const InnerBlocks& blocks = desc.inner_blocks();
@@ -58,10 +61,10 @@ struct Geometry {
   int group = 16;
   int64_t channels = 0, groups = 0;
   int64_t src_bytes = 0, dst_bytes = 0;  // of an element
-  int64_t run_pixels = 0, runs = 0;  // runs of at most kRunPixels make up the evenly spaced pixels
+  int64_t run_pixels = 0, runs = 0;      // runs of at most so many make up the evenly spaced pixels
   Pixels pixels;
   absl::InlinedVector<WalkDim, 4> outer;  // batch and the spatial dimensions outside a run
-  int64_t items = 0;                      // outer x groups x runs
+  int64_t outers = 1;                     // their product
 };
 
 Geometry GeometryOf(const ReorderDesc& desc, int lanes) {
@@ -82,14 +85,13 @@ Geometry GeometryOf(const ReorderDesc& desc, int lanes) {
   g.src_bytes = SizeOf(desc.src.data_type());
   g.dst_bytes = SizeOf(desc.dst.data_type());
   g.pixels = RunOf(desc);
-  g.run_pixels = std::min(g.pixels.count, kRunPixels);
+  g.run_pixels = std::min(g.pixels.count, g.transposes ? kTransposedPixels : kCopiedPixels);
   g.runs = g.run_pixels == 0 ? 0 : DivUp(g.pixels.count, g.run_pixels);
-  g.items = g.groups * g.runs;
   for (int d = 0; d < g.pixels.first_dim; ++d) {
     if (d == 1) continue;
     g.outer.push_back(
         {desc.src.dim(d), desc.src.stride(d) * g.src_bytes, desc.dst.stride(d) * g.dst_bytes});
-    g.items *= desc.src.dim(d);
+    g.outers *= desc.src.dim(d);
   }
   return g;
 }
@@ -107,11 +109,40 @@ using Kernel = void (*)(const ChannelBlockingArgs*);
 // By the channels of the group; null where no group needs it.
 struct Kernels {
   std::unique_ptr<const jit::Generator> full, tail, empty;
-  Kernel Of(int64_t channels, int group) const {
-    const auto& kernel = channels >= group ? full : channels > 0 ? tail : empty;
-    return kernel->entry<Kernel>();
-  }
 };
+
+// Groups that one call of a kernel moves.
+struct Chunk {
+  int64_t first_channel, groups;
+  Kernel kernel;
+};
+
+std::vector<Chunk> CutIntoChunks(const ReorderDesc& desc, const Geometry& geometry,
+                                 const Kernels& kernels) {
+  std::vector<Chunk> chunks;
+  const int64_t full_groups = geometry.channels / geometry.group;
+  bool together = !geometry.transposes;
+  for (const MemoryDesc* side : {&desc.src, &desc.dst}) {
+    together = together && (side->IsPlain() || side->BlockSize(1) == geometry.group);
+  }
+  for (int64_t group = 0; group < geometry.groups;) {
+    const int64_t channel = group * geometry.group;
+    const auto& kernel = group < full_groups           ? kernels.full
+                         : channel < geometry.channels ? kernels.tail
+                                                       : kernels.empty;
+    const int64_t count =
+        together && group < full_groups ? std::min(kCopiedGroups, full_groups - group) : 1;
+    chunks.push_back({channel, count, kernel->entry<Kernel>()});
+    group += count;
+  }
+  return chunks;
+}
+
+int64_t MostGroups(const std::vector<Chunk>& chunks) {
+  int64_t most = 0;
+  for (const Chunk& chunk : chunks) most = std::max(most, chunk.groups);
+  return most;
+}
 
 // Immutable.
 class ChannelBlocking final : public Primitive {
@@ -123,43 +154,75 @@ class ChannelBlocking final : public Primitive {
         geometry_(geometry),
         scales_(ScalesOf(attributes.output_scales, geometry)),
         kernels_(std::move(kernels)),
-        items_at_once_(
-            std::max<int64_t>(1, kPiecePixels / std::max<int64_t>(1, geometry.run_pixels))) {}
+        chunks_(CutIntoChunks(desc, geometry, kernels_)),
+        items_(static_cast<int64_t>(chunks_.size()) * geometry.runs),
+        items_at_once_(std::max<int64_t>(
+            1, kPieceVectors / std::max<int64_t>(1, geometry.run_pixels * MostGroups(chunks_)))),
+        outers_at_once_(std::max<int64_t>(1, items_at_once_ / std::max<int64_t>(1, items_))) {}
 
  private:
+  // The beginning of a pixel's channels on both sides.
+  struct Place {
+    const std::byte* src;
+    std::byte* dst;
+  };
+
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     const Geometry& g = geometry_;
-    const auto* src = args.Get<const std::byte>(kArgSrc) + desc_.src.offset0() * g.src_bytes;
-    auto* dst = args.Get<std::byte>(kArgDst) + desc_.dst.offset0() * g.dst_bytes;
-    team.ParallelFor(DivUp(g.items, items_at_once_), [&](int64_t piece) {
-      const int64_t end = std::min(g.items, (piece + 1) * items_at_once_);
-      for (int64_t item = piece * items_at_once_; item < end; ++item) RunItem(src, dst, item);
+    const Place tensors = {args.Get<const std::byte>(kArgSrc) + desc_.src.offset0() * g.src_bytes,
+                           args.Get<std::byte>(kArgDst) + desc_.dst.offset0() * g.dst_bytes};
+    const int64_t pieces = DivUp(items_, items_at_once_);
+    team.ParallelFor(pieces * DivUp(g.outers, outers_at_once_), [&](int64_t piece) {
+      const int64_t first = piece % pieces * items_at_once_;
+      const int64_t outer = piece / pieces * outers_at_once_;
+      for (int64_t i = outer; i < std::min(g.outers, outer + outers_at_once_); ++i) {
+        RunItems(At(tensors, i), first, std::min(items_, first + items_at_once_));
+      }
     });
   }
 
-  void RunItem(const std::byte* src, std::byte* dst, int64_t item) const {
-    const Geometry& g = geometry_;
-    const int64_t first_pixel = item % g.runs * g.run_pixels;
-    item /= g.runs;
-    const int64_t first_channel = item % g.groups * g.group;
-    item /= g.groups;
-    const int last = desc_.src.rank() - 1;
-    src += g.src_bytes *
-           (ChannelOffset(desc_.src, first_channel) + first_pixel * desc_.src.stride(last));
-    dst += g.dst_bytes *
-           (ChannelOffset(desc_.dst, first_channel) + first_pixel * desc_.dst.stride(last));
-    for (auto dim = g.outer.rbegin(); dim != g.outer.rend(); ++dim) {
-      src += item % dim->count * dim->src_step;
-      dst += item % dim->count * dim->dst_step;
-      item /= dim->count;
+  Place At(Place place, int64_t outer) const {
+    for (auto dim = geometry_.outer.rbegin(); dim != geometry_.outer.rend(); ++dim) {
+      place.src += outer % dim->count * dim->src_step;
+      place.dst += outer % dim->count * dim->dst_step;
+      outer /= dim->count;
     }
-    const ChannelBlockingArgs args{src,
-                                   dst,
-                                   scales_.data() + first_channel,
-                                   Step(desc_.src, !g.to_lanes) * g.src_bytes,
-                                   Step(desc_.dst, g.to_lanes) * g.dst_bytes,
-                                   std::min(g.run_pixels, g.pixels.count - first_pixel)};
-    kernels_.Of(g.channels - first_channel, g.group)(&args);
+    return place;
+  }
+
+  // An item is one run of one chunk. Transposed, the runs of a group follow each other; copied, the
+  // chunks of a run do.
+  void RunItems(const Place& place, int64_t begin, int64_t end) const {
+    const Geometry& g = geometry_;
+    const int64_t fast_count = g.transposes ? g.runs : static_cast<int64_t>(chunks_.size());
+    int64_t fast = begin % fast_count, slow = begin / fast_count;
+    for (int64_t item = begin; item < end; ++item) {
+      g.transposes ? RunItem(place, fast, chunks_[slow]) : RunItem(place, slow, chunks_[fast]);
+      if (++fast < fast_count) continue;
+      fast = 0;
+      ++slow;
+    }
+  }
+
+  void RunItem(const Place& place, int64_t run, const Chunk& chunk) const {
+    const Geometry& g = geometry_;
+    const int64_t first_pixel = run * g.run_pixels;
+    const int last = desc_.src.rank() - 1;
+    ChannelBlockingArgs args = {};
+    args.src = place.src + g.src_bytes * (ChannelOffset(desc_.src, chunk.first_channel) +
+                                          first_pixel * desc_.src.stride(last));
+    args.dst = place.dst + g.dst_bytes * (ChannelOffset(desc_.dst, chunk.first_channel) +
+                                          first_pixel * desc_.dst.stride(last));
+    args.scales = scales_.data() + chunk.first_channel;
+    args.src_step = Step(desc_.src, !g.to_lanes) * g.src_bytes;
+    args.dst_step = Step(desc_.dst, g.to_lanes) * g.dst_bytes;
+    args.pixels = std::min(g.run_pixels, g.pixels.count - first_pixel);
+    args.groups = chunk.groups;
+    args.src_group_step = ChannelOffset(desc_.src, g.group) * g.src_bytes;
+    args.dst_group_step = ChannelOffset(desc_.dst, g.group) * g.dst_bytes;
+    args.src_return = args.src_step - args.groups * args.src_group_step;
+    args.dst_return = args.dst_step - args.groups * args.dst_group_step;
+    chunk.kernel(&args);
   }
 
   static int64_t ChannelOffset(const MemoryDesc& side, int64_t channel) {
@@ -177,7 +240,9 @@ class ChannelBlocking final : public Primitive {
   const Geometry geometry_;
   const std::vector<float> scales_;
   const Kernels kernels_;
-  const int64_t items_at_once_;
+  const std::vector<Chunk> chunks_;
+  const int64_t items_;                           // chunks x runs
+  const int64_t items_at_once_, outers_at_once_;  // in a piece of work
 };
 
 absl::Status RequireArithmetic(const ReorderDesc& desc, const Attributes& attributes) {

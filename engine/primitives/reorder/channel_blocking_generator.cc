@@ -25,20 +25,28 @@ void ChannelBlockingGenerator::Emit() {
 }
 
 void ChannelBlockingGenerator::EmitCopy() {
-  Xbyak::Label step;
+  Xbyak::Label pixel, group;
   BeginLoads(/*partial=*/false);
   BeginStores(/*partial=*/false);
-  L(step);
+  L(pixel);
+  mov(groups_, ptr[rdi + offsetof(ChannelBlockingArgs, groups)]);
+  if (config_.scaled) mov(scales_, ptr[rdi + offsetof(ChannelBlockingArgs, scales)]);
+  L(group);
   mov(row_, src_);
   LoadRow(result_, /*partial=*/false);
   Scale(result_);
   mov(row_, dst_);
   if (config_.adds) AddRow(result_, /*partial=*/false);
   StoreRow(result_, /*partial=*/false);
-  add(src_, src_step_);
-  add(dst_, dst_step_);
+  add(src_, ptr[rdi + offsetof(ChannelBlockingArgs, src_group_step)]);
+  add(dst_, ptr[rdi + offsetof(ChannelBlockingArgs, dst_group_step)]);
+  if (config_.scaled) add(scales_, config_.channels * static_cast<int>(sizeof(float)));
+  dec(groups_);
+  jnz(group, T_NEAR);
+  add(src_, ptr[rdi + offsetof(ChannelBlockingArgs, src_return)]);
+  add(dst_, ptr[rdi + offsetof(ChannelBlockingArgs, dst_return)]);
   dec(pixels_);
-  jnz(step, T_NEAR);
+  jnz(pixel, T_NEAR);
 }
 
 void ChannelBlockingGenerator::EmitTiles() {

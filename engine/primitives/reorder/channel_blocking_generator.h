@@ -23,7 +23,11 @@ struct ChannelBlockingArgs {
   const float* scales;  // one a lane of the group, 0 where there is no channel
   int64_t src_step;     // from row to row: channels where neighbours are pixels, pixels otherwise
   int64_t dst_step;
-  int64_t pixels;          // >= 1
+  int64_t pixels;  // >= 1
+  // Of a copying kernel: groups whose rows are copied pixel after pixel, the steps from one to the
+  // next, and from behind the last one to the next pixel.
+  int64_t groups;
+  int64_t src_group_step, dst_group_step, src_return, dst_return;
   const int32_t* offsets;  // scattered: one a row of dst, bytes from dst
 };
 
@@ -69,7 +73,7 @@ class ChannelBlockingGenerator : public jit::Generator {
   const Xbyak::Reg64 src_step_ = r8, dst_step_ = r9;
   const Xbyak::Reg64 pixels_ = rcx;  // not yet moved
   const Xbyak::Reg64 row_ = r10;     // walks over the rows of a tile
-  const Xbyak::Reg64 scales_ = r12, offsets_ = r15;
+  const Xbyak::Reg64 scales_ = r12, offsets_ = r15, groups_ = rbp;
   const Xbyak::Reg64 spare_ = rax;
   const ChannelBlockingConfig config_;
   const int tile_, result_;

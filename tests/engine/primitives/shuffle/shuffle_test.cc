@@ -125,6 +125,18 @@ TEST_P(ShuffleTest, MoreThanOnePieceOfWork) {
   }
 }
 
+// As many blocks of dst as of src, each made of all of them: 2, 4, 8 and 16 blocks of 16, also in
+// several such sets, and images of several pieces of work.
+TEST_P(ShuffleTest, BlocksThatExchangeTheirChannels) {
+  for (const Dims& dims : {Dims{2, 32, 3, 1}, Dims{1, 64, 1, 5}, Dims{1, 128, 2, 2},
+                           Dims{1, 256, 1, 3}, Dims{1, 64, 12, 13}}) {
+    for (int64_t groups : {2, 4, 8, 16}) {
+      ExpectForward<float>(Tagged(dims, "nChw16c"), 1, dims[1] / groups);
+      ExpectForward<float>(Tagged(dims, "nChw8c"), 1, dims[1] / groups);
+    }
+  }
+}
+
 TEST_P(ShuffleTest, GroupSizeOfChannelsByGroupsIsTorchsChannelShuffle) {
   for (int64_t channels : {6, 24, 40, 58, 116}) {
     for (int64_t groups : DivisorsOf(channels)) {
