@@ -2,6 +2,35 @@
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 
+# What every room includes.
+EVERYWHERE = [
+    "algorithm",
+    "array",
+    "atomic",
+    "bit",
+    "cmath",
+    "cstddef",
+    "cstdint",
+    "cstring",
+    "functional",
+    "limits",
+    "map",
+    "memory",
+    "numeric",
+    "optional",
+    "string",
+    "utility",
+    "variant",
+    "vector",
+    "absl/container/flat_hash_map.h",
+    "absl/container/inlined_vector.h",
+    "absl/functional/function_ref.h",
+    "absl/status/statusor.h",
+    "absl/strings/str_cat.h",
+    "absl/strings/str_join.h",
+    "absl/types/span.h",
+]
+
 def _precompiled_headers_impl(ctx):
     toolchain = find_cpp_toolchain(ctx)
     features = cc_common.configure_features(ctx = ctx, cc_toolchain = toolchain)
