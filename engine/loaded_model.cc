@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/loaded_model.h"
 
+#include <malloc.h>
+
 #include <string>
 #include <utility>
 
@@ -92,6 +94,8 @@ absl::StatusOr<std::shared_ptr<const Model>> LoadedModel::Create(
     ABSL_ASSIGN_OR_RETURN(const auto plan, model->PlanFor(*dims));
     WarnAboutReferences(*plan);
   }
+  // The weights as they lay in the file were freed one by one; their memory goes back too.
+  malloc_trim(0);
   return std::shared_ptr<const Model>(std::move(model));
 }
 

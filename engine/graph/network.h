@@ -107,6 +107,16 @@ struct Select {
   std::vector<std::vector<IndexRun>> from;  // one list a dimension
   float fill = 0;
 };
+// dst channel c (dimension 1) is channel from[c].channel of srcs[from[c].src]; all other dimensions
+// are equal.
+struct GatherChannels {
+  struct From {
+    int src = 0;
+    int64_t channel = 0;
+    bool operator==(const From&) const = default;
+  };
+  std::vector<From> from;  // one a channel of dst
+};
 struct Literal {         // the same elements in every run; no source
   ConstantPtr constant;  // of floats
 };
@@ -154,7 +164,7 @@ struct Interpolate {
 using OperationParams =
     std::variant<Convolution, InnerProduct, Pooling, Eltwise, Softmax, Sum, Concat, Shuffle,
                  Reshape, Transpose, Select, Literal, Elementwise, Reduce, Interpolate, Lrn,
-                 LayerNormalization, Matmul, TopK>;
+                 LayerNormalization, Matmul, TopK, GatherChannels>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)

@@ -151,6 +151,13 @@ class ParamsText {
     SetAxis("interpolate", interpolate.axis);
     absl::StrAppend(&rest, " taps=", interpolate.taps);
   }
+  void operator()(const GatherChannels& gather) {
+    name = "gather_channels";
+    constexpr size_t kShown = 8;
+    for (size_t c = 0; c < std::min(kShown, gather.from.size()); ++c)
+      absl::StrAppend(&rest, " ", gather.from[c].src, ":", gather.from[c].channel);
+    if (gather.from.size() > kShown) absl::StrAppend(&rest, " ...");
+  }
   void operator()(const Lrn& lrn) {
     name = "lrn";
     rest = absl::StrCat(" size=", lrn.size, " (", lrn.alpha, ",", lrn.beta, ",", lrn.k, ")");

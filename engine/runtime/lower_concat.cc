@@ -2,13 +2,15 @@
 //
 // A concatenation whose sources lie one behind the other in its result (the dimensions before the
 // axis are 1: one image) needs no step: each source is written where its part of the result is. A
-// source that cannot be moved there is copied.
+// source that cannot be moved there is copied. Channels that are gathered one by one from several
+// tensors take one step.
 #include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "engine/base/status_macros.h"
+#include "engine/runtime/channel_step.h"
 #include "engine/runtime/layouts.h"
 #include "engine/runtime/operation_lowering.h"
 
@@ -96,6 +98,20 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Concat& concat) {
   ABSL_ASSIGN_OR_RETURN(auto primitive, builder_.Create(desc));
   const Place dst = builder_.NewPlace(primitive->Desc(kArgDst));
   builder_.Emit(op.name, std::move(primitive), ManySources(sources, dst.buffer));
+  builder_.Bind(op.dst, dst);
+  return absl::OkStatus();
+}
+
+absl::Status Lowering::Lower(const Operation& op, const graph::GatherChannels& gather) {
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc layout, LayoutOfSources(op));
+  ABSL_ASSIGN_OR_RETURN(const std::vector<Place> sources, SourcesInLayout(op, layout));
+  std::vector<MemoryDesc> descs;
+  for (const Place& source : sources) descs.push_back(source.desc);
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, LayoutLike(layout, builder_.value(op.dst).dims));
+  ABSL_ASSIGN_OR_RETURN(auto step,
+                        CreateChannelStep(gather, descs, desc, builder_.context().options.max_isa));
+  const Place dst = builder_.NewPlace(desc);
+  builder_.Emit(op.name, std::move(step), ManySources(sources, dst.buffer));
   builder_.Bind(op.dst, dst);
   return absl::OkStatus();
 }

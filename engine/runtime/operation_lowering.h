@@ -59,6 +59,7 @@ class Lowering {
   absl::Status Lower(const Operation& op, const graph::LayerNormalization& norm);
   absl::Status Lower(const Operation& op, const graph::Matmul& matmul);
   absl::Status Lower(const Operation& op, const graph::TopK& top);
+  absl::Status Lower(const Operation& op, const graph::GatherChannels& gather);
 
   absl::Status LowerWeighted(const Operation& op, std::shared_ptr<const Primitive> primitive,
                              const graph::Weights& weights, const std::vector<float>& bias,

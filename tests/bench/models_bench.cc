@@ -7,8 +7,8 @@
 // For 1 thread and for all cores, batches 1 and 8: the medians, the median of the ratios of
 // neighbouring runs, how far the answers are apart, and the geometric mean of the ratios. Of each
 // model also, in processes of their own, the time from nothing to the first answer and the resident
-// memory after it, against weights x 1.5 + 60 MB. With one thread the time is that of the thread on
-// its core, else the wall's. Without a library ours alone.
+// memory once it is loaded, against weights x 1.5 + 60 MB. With one thread the time is that of the
+// thread on its core, else the wall's. Without a library ours alone.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -162,13 +162,12 @@ absl::StatusOr<Loading> Load(const Options& options, const std::string& model, c
                              bool ours) {
   return InChild<Loading>([&](Loading* loading) {
     const std::vector<float> image = Images(dims);
-    const double before = ResidentMegabytes();
     absl::Status status;
     loading->milliseconds =
         1e3 * WallSeconds([&] {
           const auto side = ours ? Side::Ours(model, 1) : Side::Theirs(options.library, model, 1);
+          loading->megabytes = ResidentMegabytes();
           status = side.ok() ? (*side)->Run(image, dims).status() : side.status();
-          loading->megabytes = ResidentMegabytes() - before;
         });
     return status;
   });

@@ -108,6 +108,17 @@ void DoInterpolate(const graph::Interpolate& interpolate, Shaped<Elements> src, 
 }
 
 template <typename Elements>
+void DoGatherChannels(const graph::GatherChannels& gather,
+                      const std::vector<Shaped<Elements>>& srcs, const Dims& dims, Elements* dst) {
+  int64_t n = 0;
+  ForEachIndex(dims, [&](const Dims& index) {
+    Dims from = index;
+    from[1] = gather.from[index[1]].channel;
+    (*dst)[n++] = srcs[gather.from[index[1]].src].AtBroadcast(from);
+  });
+}
+
+template <typename Elements>
 void DoLrn(const graph::Lrn& lrn, Shaped<Elements> src, Elements* dst) {
   int64_t n = 0;
   ForEachIndex(src.dims, [&](const Dims& index) {

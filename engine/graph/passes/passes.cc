@@ -8,6 +8,7 @@ void RunPasses(Network* network) {
   FoldScaleShift(network);
   CollapseReshapes(network);
   FuseShuffle(network);
+  FuseChannelMoves(network);
   FoldFlatten(network);
   FuseSwish(network);
   FuseGelu(network);

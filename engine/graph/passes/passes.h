@@ -35,6 +35,10 @@ void CollapseReshapes(Network* network);
 // Reshape that splits an axis in two, transpose that swaps the two, reshape back: a shuffle.
 void FuseShuffle(Network* network);
 
+// A shuffle of a concatenation, and a selection of channels behind a shuffle, gather their channels
+// from where these were computed.
+void FuseChannelMoves(Network* network);
+
 // A reshape of [N,C,spatial...] to [N,C*spatial] before an inner product disappears: it reads its
 // source directly.
 void FoldFlatten(Network* network);

@@ -216,6 +216,12 @@ class Interpreter {
       srcs.push_back(Shaped(static_cast<int>(i)));
     testing::DoElementwise(elementwise, srcs, Dst(), &Out());
   }
+  void Execute(const GatherChannels& gather) {
+    std::vector<testing::Shaped<Elements>> srcs;
+    for (size_t i = 0; i < operation_->srcs.size(); ++i)
+      srcs.push_back(Shaped(static_cast<int>(i)));
+    testing::DoGatherChannels(gather, srcs, Dst(), &Out());
+  }
   void Execute(const Lrn& lrn) { testing::DoLrn(lrn, Shaped(), &Out()); }
   void Execute(const LayerNormalization& norm) {
     testing::DoLayerNormalization(norm, Shaped(), &Out());

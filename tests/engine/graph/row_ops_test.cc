@@ -200,6 +200,39 @@ TEST(RowPassesTest, GeluIsOneFunctionInEveryOrderOfItsFactors) {
   }
 }
 
+// A unit of ShuffleNet: two parts are joined, shuffled in two groups, and split again.
+TEST(RowPassesTest, ShuffledAndSplitChannelsAreGatheredFromWhereTheyWereComputed) {
+  OnnxBuilder model;
+  model.Input("a", {1, 3, 2, 2}).Input("b", {1, 3, 2, 2});
+  model.Integers("split", {1, 2, 3, 2, 2}).Integers("joined", {1, 6, 2, 2});
+  model.Node("Concat", {"a", "b"}, {"c"}, {Int("axis", 1)}).Node("Reshape", {"c", "split"}, {"d"});
+  model.Node("Transpose", {"d"}, {"e"}, {Ints("perm", {0, 2, 1, 3, 4})});
+  model.Node("Reshape", {"e", "joined"}, {"s"});
+  model.Node("Split", {"s"}, {"y", "z"}, {Int("axis", 1)}).Output("y").Output("z");
+  absl::StatusOr<Network> network = Lowered(model, {{1, 3, 2, 2}, {1, 3, 2, 2}});
+  ASSERT_TRUE(network.ok()) << network.status();
+  FuseShuffle(&*network);
+  RemoveDead(&*network);
+  EXPECT_EQ(NetworkToText(*network),
+            "input a [1,3,2,2]\ninput b [1,3,2,2]\nc [1,6,2,2] = concat(a, b) axis=1\n"
+            "s [1,6,2,2] = shuffle(c) axis=1 group_size=3\n"
+            "y [1,3,2,2] = select(s) 1:0 x3\nz [1,3,2,2] = select(s) 1:3 x3\n"
+            "output y\noutput z\n");
+  FuseChannelMoves(&*network);
+  EXPECT_EQ(NetworkToText(*network),
+            "input a [1,3,2,2]\ninput b [1,3,2,2]\n"
+            "y [1,3,2,2] = gather_channels(a, b) 0:0 1:0 0:1\n"
+            "z [1,3,2,2] = gather_channels(b, a) 0:1 1:2 0:2\noutput y\noutput z\n");
+}
+
+TEST(RowPassesTest, PartsOfAConcatenationAndOfOtherAxesStay) {
+  OnnxBuilder model(9);
+  model.Input("a", {1, 4, 2, 2}).Node("Concat", {"a", "a"}, {"c"}, {Int("axis", 1)});
+  model.Node("Slice", {"c"}, {"y"}, {Ints("axes", {1}), Ints("starts", {2}), Ints("ends", {6})});
+  model.Output("y");
+  EXPECT_THAT(After(model, {1, 4, 2, 2}), HasSubstr("y [1,4,2,2] = select(c) 1:2 x4"));
+}
+
 TEST(RowPassesTest, AnotherFactorIsNoGelu) {
   OnnxBuilder model = Gate();
   model.Node("Mul", {"x", "x"}, {"q"}).Node("Mul", {"m", "g"}, {"p"});

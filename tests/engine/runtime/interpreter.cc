@@ -182,6 +182,11 @@ class Interpreter {
     for (ValueId src : op.srcs) srcs.push_back(Shaped(src));
     testing::DoElementwise(params, srcs, dims(op.dst), &tensors_[op.dst]);
   }
+  void Do(const Operation& op, const GatherChannels& params) {
+    std::vector<testing::Shaped<Tensor>> srcs;
+    for (ValueId src : op.srcs) srcs.push_back(Shaped(src));
+    testing::DoGatherChannels(params, srcs, dims(op.dst), &tensors_[op.dst]);
+  }
   void Do(const Operation& op, const Lrn& params) {
     testing::DoLrn(params, Shaped(op.srcs[0]), &tensors_[op.dst]);
   }

@@ -253,6 +253,25 @@ Network ConcatsOfWholeBlocks(int64_t n) {
   return b.Finish({mixed, end, last, b.Conv("tail", last, 8, point)});
 }
 
+// Channels of three tensors, one of them the request's: in blocked and in plain layouts.
+Network GatheredChannels(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 20, 3, 5});
+  const ValueId y = b.Input("y", {n, 7, 3, 5});
+  const ConvolutionOptions point = {.kernel = 1, .padding = 0};
+  const ValueId first = b.Conv("first", x, 29, point), second = b.Conv("second", first, 33, point);
+  GatherChannels three, plain;
+  for (int64_t c = 0; c < 41; ++c)
+    three.from.push_back({static_cast<int>(c % 3), c * 7 %
+                                                       (c % 3 == 0   ? 29
+                                                        : c % 3 == 1 ? 33
+                                                                     : 20)});
+  for (int64_t c = 0; c < 9; ++c) plain.from.push_back({0, c * 3 % 7});
+  const ValueId mixed = b.AddOperation("mixed", three, {first, second, x}, {n, 41, 3, 5});
+  const ValueId turned = b.AddOperation("turned", plain, {y}, {n, 9, 3, 5});
+  return b.Finish({b.Conv("end", mixed, 16, point), mixed, turned});
+}
+
 // Of the request's own numbers, so that rounding cannot change the order.
 Network BestElements(int64_t n) {
   NetworkBuilder b;
@@ -280,6 +299,7 @@ constexpr NetworkCase kCases[] = {
     {"LoopsWithoutPrimitives", LoopsWithoutPrimitives},
     {"NormalizationsAndProducts", NormalizationsAndProducts},
     {"ConcatsOfWholeBlocks", ConcatsOfWholeBlocks},
+    {"GatheredChannels", GatheredChannels},
     {"BestElements", BestElements},
 };
 
