@@ -38,8 +38,9 @@ Spatial SpatialStrides(const MemoryDesc& desc, int first) {
 TapRange ValidTaps(const Geometry& geometry, int d, int64_t o) {
   const int64_t first = o * geometry.stride[d] - geometry.pad[d];  // where tap 0 reads
   const int64_t step = geometry.tap_step[d];
-  const int64_t begin = first >= 0 ? 0 : DivUp(-first, step);
-  const int64_t end = first >= geometry.in[d] ? 0 : DivUp(geometry.in[d] - first, step);
+  const auto taps = [step](int64_t pixels) { return step == 1 ? pixels : DivUp(pixels, step); };
+  const int64_t begin = first >= 0 ? 0 : taps(-first);
+  const int64_t end = first >= geometry.in[d] ? 0 : taps(geometry.in[d] - first);
   return {std::min(begin, geometry.kernel[d]),
           std::max(std::min(end, geometry.kernel[d]), std::min(begin, geometry.kernel[d]))};
 }

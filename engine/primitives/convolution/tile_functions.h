@@ -29,10 +29,11 @@ class TileFunctions {
       const Tiling& tiling,
       absl::FunctionRef<Config(const Range& tile, const Range& oc_group)> config_of,
       absl::FunctionRef<Generated(const Config&)> generate) {
+    const std::vector<Range> kinds = FindKinds(tiling, config_of);
     std::map<Key, Function> known;
-    tiles_ = tiling.tiles.size();
     for (const Range& oc_group : tiling.oc_groups) {
-      for (const Range& tile : tiling.tiles) {
+      std::vector<Function> of_kind;
+      for (const Range& tile : kinds) {
         const Config config = config_of(tile, oc_group);
         Function& function = known[KeyOf(config)];
         if (function == nullptr) {
@@ -40,14 +41,15 @@ class TileFunctions {
           function = generator->entry<Function>();
           generators_.push_back(std::move(generator));
         }
-        functions_.push_back(function);
+        of_kind.push_back(function);
       }
+      for (int kind : kinds_) functions_.push_back(of_kind[kind]);
     }
     return absl::OkStatus();
   }
 
   // One a tile.
-  const Function* of(int64_t oc_group) const { return &functions_[oc_group * tiles_]; }
+  const Function* of(int64_t oc_group) const { return &functions_[oc_group * kinds_.size()]; }
 
   int64_t code_bytes() const {
     int64_t bytes = 0;
@@ -65,7 +67,23 @@ class TileFunctions {
     return key;
   }
 
-  int64_t tiles_ = 0;
+  // One tile of each kind; kinds_ tells the kind of every tile. A flat image has hundreds of tiles
+  // and two kinds.
+  std::vector<Range> FindKinds(
+      const Tiling& tiling,
+      absl::FunctionRef<Config(const Range& tile, const Range& oc_group)> config_of) {
+    std::map<Key, int> known;
+    std::vector<Range> kinds;
+    for (const Range& tile : tiling.tiles) {
+      const auto [it, is_new] =
+          known.try_emplace(KeyOf(config_of(tile, tiling.oc_groups[0])), kinds.size());
+      if (is_new) kinds.push_back(tile);
+      kinds_.push_back(it->second);
+    }
+    return kinds;
+  }
+
+  std::vector<int> kinds_;  // of the tiles
   std::vector<std::unique_ptr<const jit::Generator>> generators_;
   std::vector<Function> functions_;  // [oc group][tile]
 };

@@ -13,9 +13,11 @@ constexpr int kMaxBlocks = 4;  // the generator's addressing of weights reaches 
 
 double TileCycles(const RegisterFile& registers, int64_t blocks, int64_t pixels) {
   const bool embedded = registers.lanes == 16 && blocks == 1;
+  // One for each line of weights and of src.
+  const double prefetches = (blocks * registers.lanes + pixels) / 16.0;
   const double fmas = blocks * pixels;
-  const double loads = blocks + pixels;
-  const double instructions = fmas + blocks + (embedded ? 0 : pixels);
+  const double loads = blocks + pixels + prefetches;
+  const double instructions = fmas + blocks + (embedded ? 0 : pixels) + prefetches;
   constexpr double kLatency = 4, kWeightsFetch = 0.3;
   return std::max({fmas / 2, loads / 2, instructions / 4, kLatency}) + kWeightsFetch * blocks;
 }
