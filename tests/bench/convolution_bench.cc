@@ -31,11 +31,18 @@
 namespace tilewire::bench {
 namespace {
 
-ConvolutionDesc DescOf(const Shape& s, Arithmetic arithmetic) {
+// What ours may use.
+struct Allowed {
+  cpu::Isa max_isa;
+  ConvolutionAlgorithm algorithm;
+};
+
+ConvolutionDesc DescOf(const Shape& s, Arithmetic arithmetic, ConvolutionAlgorithm algorithm) {
   const bool f32 = arithmetic == Arithmetic::kF32;
   const DataType activation = f32 ? DataType::kF32 : DataType::kU8,
                  weight = f32 ? DataType::kF32 : DataType::kS8;
   ConvolutionDesc desc;
+  desc.algorithm = algorithm;
   desc.src = *MemoryDesc::CreateAny({s.batch, s.ic, s.in, s.in}, activation);
   desc.dst = *MemoryDesc::CreateAny({s.batch, s.oc, s.out, s.out}, activation);
   desc.bias = *MemoryDesc::CreateAny({s.oc}, DataType::kF32);
@@ -53,7 +60,8 @@ ConvolutionDesc DescOf(const Shape& s, Arithmetic arithmetic) {
 // the time.
 class OurConvolution {
  public:
-  OurConvolution(const Shape& shape, Arithmetic arithmetic, cpu::Isa max_isa) : max_isa_(max_isa) {
+  OurConvolution(const Shape& shape, Arithmetic arithmetic, const Allowed& allowed)
+      : max_isa_(allowed.max_isa) {
     Attributes attributes;
     attributes.scratchpad_mode = ScratchpadMode::kUser;
     (void)attributes.post_ops.Append(EltwisePostOp{});
@@ -61,7 +69,8 @@ class OurConvolution {
       attributes.output_scales = {2, std::vector<float>(shape.oc, 1e-3f)};
     absl::StatusOr<std::shared_ptr<const Primitive>> primitive;
     create_seconds_ = Seconds([&] {
-      primitive = CreateConvolution(DescOf(shape, arithmetic), attributes, {.max_isa = max_isa});
+      primitive = CreateConvolution(DescOf(shape, arithmetic, allowed.algorithm), attributes,
+                                    {.max_isa = max_isa_});
     });
     if (!primitive.ok()) {
       std::fprintf(stderr, "%s: %s\n", shape.name.c_str(), primitive.status().ToString().c_str());
@@ -122,8 +131,8 @@ struct Result {
   double ratio;  // their time / our time
 };
 
-Result Measure(const Shape& shape, Arithmetic arithmetic, cpu::Isa max_isa, double seconds) {
-  OurConvolution ours(shape, arithmetic, max_isa);
+Result Measure(const Shape& shape, Arithmetic arithmetic, const Allowed& allowed, double seconds) {
+  OurConvolution ours(shape, arithmetic, allowed);
   OneDnnConvolution theirs(shape, arithmetic);
   for (int i = 0; i < 2; ++i) {
     ours.Run();
@@ -148,11 +157,11 @@ Result Measure(const Shape& shape, Arithmetic arithmetic, cpu::Isa max_isa, doub
 }
 
 // Create, pack and run, several times over; medians.
-Result MeasureFirst(const Shape& shape, cpu::Isa max_isa) {
+Result MeasureFirst(const Shape& shape, const Allowed& allowed) {
   std::vector<double> parts[6], ratios;
   for (int i = 0; i < 7; ++i) {
     const FirstExecution ours =
-        OurConvolution(shape, Arithmetic::kF32, max_isa).MeasureFirstExecution();
+        OurConvolution(shape, Arithmetic::kF32, allowed).MeasureFirstExecution();
     const FirstExecution theirs = MeasureOneDnnFirstExecution(shape);
     const double values[] = {ours.create,   ours.pack,   ours.run,
                              theirs.create, theirs.pack, theirs.run};
@@ -184,7 +193,7 @@ int Main(int argc, char** argv) {
   omp_set_num_threads(1);  // oneDNN's threads; too late for OMP_NUM_THREADS, which was read at load
   std::string shapes = "tests/bench/resnet50_convs.txt", max_isa = "best", filter;
   double seconds = 0.5;
-  bool first = false;
+  bool first = false, direct = false;
   Arithmetic arithmetic = Arithmetic::kF32;
   CLI::App app("convolutions with relu, ours against oneDNN's, one thread");
   app.add_option("--shapes", shapes, "list of shapes")
@@ -194,6 +203,7 @@ int Main(int argc, char** argv) {
   type->transform(CLI::CheckedTransformer(
       std::map<std::string, Arithmetic>{{"f32", Arithmetic::kF32}, {"u8s8", Arithmetic::kU8S8}}));
   app.add_option("--max_isa", max_isa, "ours may use: avx2, avx512, best")->capture_default_str();
+  app.add_flag("--direct", direct, "ours may not use Winograd's algorithm");
   app.add_option("--seconds", seconds, "for each shape")->capture_default_str();
   app.add_option("--filter", filter, "only shapes whose name contains this");
   app.add_flag("--first", first, "time the first execution: create, pack the weights, run")
@@ -204,6 +214,8 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "--max_isa: %s\n", isa.status().ToString().c_str());
     return 2;
   }
+  const Allowed allowed = {*isa,
+                           direct ? ConvolutionAlgorithm::kDirect : ConvolutionAlgorithm::kAuto};
   if (first) {
     std::printf("%-22s %26s %26s %7s\n", "shape", "us to create, pack, run", "the same of oneDNN",
                 "ratio");
@@ -214,8 +226,8 @@ int Main(int argc, char** argv) {
   std::vector<Result> results;
   for (const Shape& shape : ReadShapes(shapes)) {
     if (!absl::StrContains(shape.name, filter)) continue;
-    results.push_back(first ? MeasureFirst(shape, *isa)
-                            : Measure(shape, arithmetic, *isa, seconds));
+    results.push_back(first ? MeasureFirst(shape, allowed)
+                            : Measure(shape, arithmetic, allowed, seconds));
   }
   Summarize("3x3", results, 3);
   Summarize("1x1", results, 1);
