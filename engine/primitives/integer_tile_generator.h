@@ -42,8 +42,9 @@ struct IntegerConfig {
   EpilogueConfig epilogue;  // lanes, blocks, pixels, dst
   TapLoops loops;           // a channel is a quad
   DotProduct dot = DotProduct::kVnni;
-  bool signed_src = false;  // kWidened, and depthwise
-  bool packed_src = false;  // depthwise: what follows the last channel belongs to somebody else
+  bool signed_src = false;    // kWidened, and depthwise
+  bool fetches_next = false;  // one tap: the bytes of the next tile's src follow this one's
+  bool packed_src = false;    // depthwise: what follows the last channel belongs to somebody else
 };
 
 // What one call works on. Pointers are to the first valid depth and height tap, width tap 0.

@@ -97,6 +97,8 @@ IntegerConfig IntegerDriver::ConfigOf(const Range& tile, const Range& oc_group) 
   loops.src_block = problem_.block_quads * kQuadBytes;
   for (int d = 0; d < 3; ++d) loops.src_tap[d] = problem_.src.spatial[d] * geometry.tap_step[d];
   loops.kernel = geometry.kernel;
+  config.fetches_next = geometry.kernel == Spatial{1, 1, 1} && !problem_.depthwise &&
+                        geometry.stride[2] == 1 && loops.src_pixel == geometry.ic * kQuadBytes;
   loops.weights_oc_block = problem_.weights_oc_block;
   loops.weights_ic_block = problem_.weights_ic_block;
   for (int64_t pixel = 0; pixel < tile.size; ++pixel)
