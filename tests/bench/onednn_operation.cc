@@ -30,7 +30,7 @@ class OneDnnOperation final : public RunnableOperation {
  public:
   // Activations in `tag`, where the peer does not choose itself. Throws dnnl::error.
   OneDnnOperation(const Operation& operation, Tag tag) : op_(operation), tag_(tag) {
-    if (op_.kind == "convolution") {
+    if (op_.kind.ends_with("convolution")) {
       Convolution();
     } else if (op_.kind == "max" || op_.kind == "avg") {
       Pooling();
@@ -44,7 +44,7 @@ class OneDnnOperation final : public RunnableOperation {
       Sum();
     } else if (op_.kind == "concat") {
       Concat();
-    } else if (op_.kind == "inner_product") {
+    } else if (op_.kind.ends_with("inner_product")) {
       InnerProduct();
     } else if (op_.kind.find("_to_") != std::string::npos) {
       Reorder();
@@ -73,25 +73,42 @@ class OneDnnOperation final : public RunnableOperation {
   }
   void Bring(int argument, const memory::desc& desc) {
     memory tensor(desc, engine_);
-    testing::FillUniform(
-        {static_cast<float*>(tensor.get_data_handle()), desc.get_size() / sizeof(float)}, argument);
+    if (desc.data_type() == kF32) {
+      testing::FillUniform(
+          {static_cast<float*>(tensor.get_data_handle()), desc.get_size() / sizeof(float)},
+          argument);
+    } else {
+      testing::FillGarbage(tensor.get_data_handle(), desc.get_size(), argument);
+    }
     arguments_[argument] = std::move(tensor);
+  }
+
+  memory::data_type Activation() const { return op_.IsInteger() ? memory::data_type::u8 : kF32; }
+  memory::data_type Weight() const { return op_.IsInteger() ? memory::data_type::s8 : kF32; }
+  memory::desc Any(const memory::dims& dims, memory::data_type type) const {
+    return memory::desc(dims, type, Tag::any);
+  }
+  dnnl::primitive_attr Attribute() const {
+    dnnl::primitive_attr attribute = UserScratchpad();
+    if (op_.IsInteger()) attribute.set_output_scales(2, std::vector<float>(op_.at("o"), 1e-3f));
+    return attribute;
   }
 
   void Convolution() {
     const int64_t g = op_.at("g"), k = op_.at("k"), o = op_.at("o"), c = op_.at("c"),
                   out = op_.out();
-    const memory::desc weights = g > 1 ? memory::desc({g, o / g, c / g, k, k}, kF32, Tag::any)
-                                       : memory::desc({o, c, k, k}, kF32, Tag::any);
+    const memory::desc weights =
+        g > 1 ? Any({g, o / g, c / g, k, k}, Weight()) : Any({o, c, k, k}, Weight());
     const memory::dims strides = {op_.at("s"), op_.at("s")}, padding = {op_.at("p"), op_.at("p")};
     dnnl::post_ops relu;
     relu.append_eltwise(1.f, algorithm::eltwise_relu, 0, 0);
-    dnnl::primitive_attr attribute = UserScratchpad();
+    dnnl::primitive_attr attribute = Attribute();
     attribute.set_post_ops(relu);
     const dnnl::convolution_forward::primitive_desc described(
-        {kInference, algorithm::convolution_auto, Image(c, Tag::any), weights,
-         memory::desc({o}, kF32, Tag::a), memory::desc({op_.at("n"), o, out, out}, kF32, Tag::any),
-         strides, padding, padding},
+        {kInference, algorithm::convolution_auto,
+         Any({op_.at("n"), c, op_.at("in"), op_.at("in")}, Activation()), weights,
+         memory::desc({o}, kF32, Tag::a), Any({op_.at("n"), o, out, out}, Activation()), strides,
+         padding, padding},
         attribute, engine_);
     Bring(DNNL_ARG_SRC, described.src_desc());
     Bring(DNNL_ARG_WEIGHTS, described.weights_desc());
@@ -168,9 +185,9 @@ class OneDnnOperation final : public RunnableOperation {
   void InnerProduct() {
     const int64_t n = op_.at("n"), c = op_.at("c"), o = op_.at("o");
     const dnnl::inner_product_forward::primitive_desc described(
-        {kInference, memory::desc({n, c}, kF32, Tag::any), memory::desc({o, c}, kF32, Tag::any),
-         memory::desc({o}, kF32, Tag::a), memory::desc({n, o}, kF32, Tag::any)},
-        UserScratchpad(), engine_);
+        {kInference, Any({n, c}, Activation()), Any({o, c}, Weight()),
+         memory::desc({o}, kF32, Tag::a), Any({n, o}, Activation())},
+        Attribute(), engine_);
     Bring(DNNL_ARG_SRC, described.src_desc());
     Bring(DNNL_ARG_WEIGHTS, described.weights_desc());
     Bring(DNNL_ARG_BIAS, described.bias_desc());

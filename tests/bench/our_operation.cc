@@ -12,7 +12,9 @@
 namespace tilewire::bench {
 namespace {
 
-MemoryDesc Any(Dims dims) { return *MemoryDesc::CreateAny(std::move(dims), DataType::kF32); }
+MemoryDesc Any(Dims dims, DataType type = DataType::kF32) {
+  return *MemoryDesc::CreateAny(std::move(dims), type);
+}
 MemoryDesc Tagged(Dims dims, absl::string_view pattern) {
   return *MemoryDesc::CreatePattern(std::move(dims), DataType::kF32, pattern);
 }
@@ -24,7 +26,7 @@ class Descriptors {
       : op_(operation), blocked_(max_isa >= cpu::Isa::kAvx512 ? "aBcd16b" : "aBcd8b") {}
 
   OpDesc Make() const {
-    if (op_.kind == "convolution") return Convolution();
+    if (absl::EndsWith(op_.kind, "convolution")) return Convolution();
     if (op_.kind == "max" || op_.kind == "avg") return Pooling();
     if (op_.kind == "lrn") return LrnDesc{.src = Image(), .dst = Image()};
     if (op_.kind == "softmax") {
@@ -43,7 +45,7 @@ class Descriptors {
                      .dst = Image()};
     }
     if (op_.kind == "concat") return Concat();
-    if (op_.kind == "inner_product") return InnerProduct();
+    if (absl::EndsWith(op_.kind, "inner_product")) return InnerProduct();
     if (absl::StrContains(op_.kind, "_to_")) return Reorder();
     return Eltwise();
   }
@@ -54,13 +56,16 @@ class Descriptors {
   }
   MemoryDesc Image() const { return Tagged(ImageDims(op_.at("c")), blocked_); }
 
+  DataType Activation() const { return op_.IsInteger() ? DataType::kU8 : DataType::kF32; }
+  DataType Weight() const { return op_.IsInteger() ? DataType::kS8 : DataType::kF32; }
+
   OpDesc Convolution() const {
     const int64_t g = op_.at("g"), k = op_.at("k"), o = op_.at("o"), c = op_.at("c");
     ConvolutionDesc desc;
-    desc.src = Any(ImageDims(c));
-    desc.weights = g > 1 ? Any({g, o / g, c / g, k, k}) : Any({o, c, k, k});
+    desc.src = Any(ImageDims(c), Activation());
+    desc.weights = Any(g > 1 ? Dims{g, o / g, c / g, k, k} : Dims{o, c, k, k}, Weight());
     desc.bias = Any({o});
-    desc.dst = Any({op_.at("n"), o, op_.out(), op_.out()});
+    desc.dst = Any({op_.at("n"), o, op_.out(), op_.out()}, Activation());
     desc.strides = {op_.at("s"), op_.at("s")};
     desc.dilations = {0, 0};
     desc.padding_left = desc.padding_right = {op_.at("p"), op_.at("p")};
@@ -93,10 +98,10 @@ class Descriptors {
   OpDesc InnerProduct() const {
     const int64_t n = op_.at("n"), c = op_.at("c"), o = op_.at("o");
     InnerProductDesc desc;
-    desc.src = Any({n, c});
-    desc.weights = Any({o, c});
+    desc.src = Any({n, c}, Activation());
+    desc.weights = Any({o, c}, Weight());
     desc.bias = Any({o});
-    desc.dst = Any({n, o});
+    desc.dst = Any({n, o}, Activation());
     return desc;
   }
 
@@ -128,7 +133,12 @@ class OurOperation final : public RunnableOperation {
   OurOperation(const Operation& operation, cpu::Isa max_isa) {
     Attributes attributes;
     attributes.scratchpad_mode = ScratchpadMode::kUser;
-    if (operation.kind == "convolution") (void)attributes.post_ops.Append(EltwisePostOp{});
+    if (absl::EndsWith(operation.kind, "convolution")) {
+      (void)attributes.post_ops.Append(EltwisePostOp{});
+    }
+    if (operation.IsInteger()) {
+      attributes.output_scales = {2, std::vector<float>(operation.at("o"), 1e-3f)};
+    }
     auto primitive =
         CreatePrimitive(Descriptors(operation, max_isa).Make(), attributes, {.max_isa = max_isa});
     if (!primitive.ok()) {
@@ -156,8 +166,12 @@ class OurOperation final : public RunnableOperation {
  private:
   void Bring(int arg, const MemoryDesc& desc) {
     AlignedBuffer buffer = *AlignedBuffer::Allocate(desc.SizeBytes());
-    testing::FillUniform({reinterpret_cast<float*>(buffer.data()), buffer.size() / sizeof(float)},
-                         arg);
+    if (desc.data_type() == DataType::kF32) {
+      testing::FillUniform({reinterpret_cast<float*>(buffer.data()), buffer.size() / sizeof(float)},
+                           arg);
+    } else {
+      testing::FillGarbage(buffer.data(), buffer.size(), arg);
+    }
     args_.Set(arg, buffer.data());
     buffers_.push_back(std::move(buffer));
   }
