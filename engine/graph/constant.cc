@@ -27,17 +27,32 @@ ConstantPtr MakeFloats(std::string name, Dims dims, std::vector<float> values) {
 }
 
 absl::StatusOr<ConstantPtr> InMemory(const ConstantPtr& constant) {
-  if (constant->stored == nullptr || constant->owner != nullptr) return constant;
+  const bool in_memory = constant->is_float ? constant->owner != nullptr : !constant->ints.empty();
+  if (constant->stored == nullptr || in_memory) return constant;
   auto loaded = std::make_shared<Constant>(*constant);
   ABSL_ASSIGN_OR_RETURN(HeldFloats held, constant->stored->Load());
+  if (!constant->is_float) {
+    loaded->ints.assign(held.values.begin(), held.values.end());
+    return loaded;
+  }
   loaded->floats = held.values;
   loaded->owner = std::move(held.owner);
   return loaded;
 }
 
+absl::StatusOr<HeldFloats> LoadNumbers(const Constant& constant) {
+  if (constant.is_float && constant.owner != nullptr)
+    return HeldFloats{constant.floats, constant.owner};
+  if (constant.stored != nullptr) return constant.stored->Load();
+  auto numbers =
+      std::make_shared<const std::vector<float>>(constant.ints.begin(), constant.ints.end());
+  return HeldFloats{*numbers, numbers};
+}
+
 ConstantPtr Reshaped(const Constant& constant, std::string name, Dims dims) {
   auto reshaped = std::make_shared<Constant>(constant);
   reshaped->name = std::move(name);
+  if (reshaped->dims != dims) reshaped->quantized = nullptr;
   reshaped->dims = std::move(dims);
   return reshaped;
 }

@@ -11,6 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/graph/grid.h"
+#include "engine/memory/data_type.h"
 #include "engine/memory/dims.h"
 
 namespace tilewire::graph {
@@ -30,24 +32,36 @@ class StoredFloats {
   virtual absl::StatusOr<HeldFloats> Load() const = 0;
 };
 
+struct Constant;
+using ConstantPtr = std::shared_ptr<const Constant>;
+
+// Real numbers and the 8-bit integers that stand for them.
+struct Quantized {
+  ConstantPtr integers;
+  int axis = 0;
+  std::vector<Grid> grids;  // one, or one for each index of `axis`
+};
+
 struct Constant {
   std::string name;  // of the tensor in the file; unique in a model
   Dims dims;
   bool is_float = false;
-  absl::Span<const float> floats;     // row-major, borrowed from `owner`; none while only `stored`
-  std::shared_ptr<const void> owner;  // keeps `floats` alive
-  std::shared_ptr<const StoredFloats> stored;  // null: they are in memory only
-  std::vector<int64_t> ints;                   // row-major
+  DataType integers = DataType::kS32;  // of integers: kU8, kS8, or kS32 for all others
+  absl::Span<const float> floats;      // row-major, borrowed from `owner`; none while only `stored`
+  std::shared_ptr<const void> owner;   // keeps `floats` alive
+  std::shared_ptr<const StoredFloats> stored;  // null: in memory only; integers are given as floats
+  std::vector<int64_t> ints;                   // row-major; none while only `stored`
+  std::shared_ptr<const Quantized> quantized;  // what floats were made of; may be null
 
   int64_t count() const { return ElementCount(dims).value_or(0); }
 };
 
-using ConstantPtr = std::shared_ptr<const Constant>;
-
 ConstantPtr MakeInts(std::string name, Dims dims, std::vector<int64_t> values);
 ConstantPtr MakeFloats(std::string name, Dims dims, std::vector<float> values);
-// The constant with its floats in memory; those of StoredFloats::Load().
+// The constant with its elements in memory; errors are those of StoredFloats::Load().
 absl::StatusOr<ConstantPtr> InMemory(const ConstantPtr& constant);
+// The elements of any constant as floats. Errors are those of StoredFloats::Load().
+absl::StatusOr<HeldFloats> LoadNumbers(const Constant& constant);
 // The same elements, not copied, under other dims (of the same count).
 ConstantPtr Reshaped(const Constant& constant, std::string name, Dims dims);
 

@@ -83,6 +83,8 @@ float Activation(const Elementwise& e, float x) {
       return std::max(0.0f, x) + std::min(0.0f, e.alpha * std::expm1(x / e.alpha));
     case Function::kThresholdedRelu:
       return x > e.alpha ? x : 0;
+    case Function::kTruncate:
+      return std::trunc(x);
     case Function::kShrink:
       return x < -e.alpha ? x + e.beta : x > e.alpha ? x - e.beta : 0;
     default:

@@ -60,6 +60,7 @@ struct Elementwise {
     kThresholdedRelu,  // x > alpha ? x : 0
     kShrink,           // x < -alpha ? x + beta : x > alpha ? x - beta : 0
     kSoftsign,         // x / (1 + |x|)
+    kTruncate,         // towards zero
   } function = Function::kAdd;
   float alpha = 0, beta = 0;
 };

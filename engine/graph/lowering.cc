@@ -28,6 +28,26 @@ std::vector<Operand> Initializers(const ModelGraph& graph) {
   return tensors;
 }
 
+// The numbers that a value of 8-bit integers holds; itself if it is in f32.
+ValueId InFloats(ValueId value, Network* network) {
+  if (network->values[value].type == DataType::kF32) return value;
+  const ValueId wide = static_cast<ValueId>(network->values.size());
+  Value copy = network->values[value];
+  copy.type = DataType::kF32;
+  network->operations.push_back({copy.name, Dequantize{}, {value}, wide});
+  network->values.push_back(std::move(copy));
+  return wide;
+}
+
+// Elements are moved or compared: integers stay what they are.
+bool KeepsType(const OperationParams& params) {
+  if (const auto* pooling = std::get_if<Pooling>(&params))
+    return pooling->algorithm == Pooling::Algorithm::kMax;
+  return std::holds_alternative<Reshape>(params) || std::holds_alternative<Transpose>(params) ||
+         std::holds_alternative<Select>(params) || std::holds_alternative<Shuffle>(params) ||
+         std::holds_alternative<Concat>(params);
+}
+
 // An output that is known already is a literal. A result without dimensions is given as [1].
 absl::Status SetOutputs(const ModelGraph& graph, const std::vector<Operand>& tensors,
                         Network* network) {
@@ -44,7 +64,7 @@ absl::Status SetOutputs(const ModelGraph& graph, const std::vector<Operand>& ten
       network->values.push_back({name, DataType::kF32, constant->dims});
       network->operations.push_back({name, Literal{constant}, {}, value});
     }
-    network->outputs.push_back(value);
+    network->outputs.push_back(InFloats(value, network));
   }
   for (Value& value : network->values) {
     if (value.dims.empty()) value.dims = {1};
@@ -91,20 +111,41 @@ absl::StatusOr<ConstantPtr> NodeContext::Ints(int i) const {
   if (constant == nullptr)
     return node.Unimplemented(absl::StrCat("input ", i, " is computed at run time"));
   if (constant->is_float) return node.Invalid(absl::StrCat("input ", i, " is not of integers"));
-  return constant;
+  return InMemory(constant);
 }
 
 absl::StatusOr<ValueId> NodeContext::AsValue(const Operand& operand) {
-  if (operand.value != kNoValue) return operand.value;
-  if (!operand.constant->is_float)
+  const bool is_float = operand.value != kNoValue ? value(operand.value).type == DataType::kF32
+                                                  : operand.constant->is_float;
+  if (!is_float)
     return node.Unimplemented(
         "computes with integers, which is supported for what is known at load");
-  return Emit(Literal{operand.constant}, {}, operand.constant->dims,
-              absl::StrCat("/", operand.constant->name));
+  return Numbers(operand);
+}
+
+absl::StatusOr<ValueId> NodeContext::Numbers(const Operand& operand) {
+  if (operand.value != kNoValue) {
+    if (value(operand.value).type == DataType::kF32) return operand.value;
+    const std::string suffix = absl::StrCat("/", value(operand.value).name);
+    return Emit(Dequantize{}, {operand.value}, operand.dims, suffix);
+  }
+  ConstantPtr numbers = operand.constant;
+  const std::string suffix = absl::StrCat("/", numbers->name);
+  if (!numbers->is_float) {
+    ABSL_ASSIGN_OR_RETURN(numbers, InMemory(numbers));
+    numbers = MakeFloats(numbers->name, numbers->dims,
+                         std::vector<float>(numbers->ints.begin(), numbers->ints.end()));
+  }
+  const Dims dims = numbers->dims;
+  return Emit(Literal{std::move(numbers)}, {}, dims, suffix);
+}
+
+absl::StatusOr<ValueId> NodeContext::RuntimeOfAnyType(int i) {
+  return input(i).value != kNoValue ? input(i).value : Runtime(i);
 }
 
 absl::StatusOr<ValueId> NodeContext::Emit(OperationParams params, std::vector<ValueId> srcs,
-                                          Dims dims, absl::string_view suffix) {
+                                          Dims dims, absl::string_view suffix, DataType type) {
   for (int64_t dim : dims) {
     if (dim < 1)
       return node.Invalid(absl::StrCat("the result would have dims ", DimsToString(dims)));
@@ -114,8 +155,8 @@ absl::StatusOr<ValueId> NodeContext::Emit(OperationParams params, std::vector<Va
   if (!FitsInMemory(dims))
     return node.Invalid(absl::StrCat("the result is too large: ", DimsToString(dims)));
   const ValueId dst = static_cast<ValueId>(network_->values.size());
-  network_->values.push_back(
-      {absl::StrCat(output_name(), suffix), DataType::kF32, std::move(dims)});
+  if (KeepsType(params)) type = value(srcs[0]).type;
+  network_->values.push_back({absl::StrCat(output_name(), suffix), type, std::move(dims)});
   network_->operations.push_back({node.name(), std::move(params), std::move(srcs), dst});
   return dst;
 }
@@ -154,13 +195,15 @@ void ReleaseStored(Operand* operand) {
   auto released = std::make_shared<Constant>(*operand->constant);
   released->floats = {};
   released->owner = nullptr;
+  released->ints.clear();
   operand->constant = std::move(released);
 }
 
-// Operators that fold read the elements of their inputs: these are in memory meanwhile.
+// Operators that fold read the elements of their inputs, unless they work on what is in the file:
+// these are in memory meanwhile.
 absl::Status Fold(const Node& node, NodeContext* context, std::vector<Operand>* tensors) {
   for (TensorId input : node.inputs) {
-    if (input == kNoTensor) continue;
+    if (input == kNoTensor || FindOp(node)->reads_in_place) continue;
     ABSL_ASSIGN_OR_RETURN((*tensors)[input].constant, InMemory((*tensors)[input].constant));
   }
   ABSL_RETURN_IF_ERROR(FindOp(node)->lower(*context));

@@ -51,19 +51,24 @@ class NodeContext {
   // The same, whose floats may lie in the file still: for what only passes them on as weights.
   absl::StatusOr<ConstantPtr> FloatsInPlace(int i) const;
   absl::StatusOr<ConstantPtr> Ints(int i) const;
-  // The input as a value of the network, a floating-point constant as a Literal. kUnimplemented: it
-  // is of integers.
+  // The input as a value of the network in f32, a floating-point constant as a Literal.
+  // kUnimplemented: it is of integers.
   absl::StatusOr<ValueId> Runtime(int i) { return AsValue(input(i)); }
   absl::StatusOr<ValueId> AsValue(const Operand& operand);
+  // The same, for what only moves or compares elements: a value of 8-bit integers stays one.
+  absl::StatusOr<ValueId> RuntimeOfAnyType(int i);
+  // The same as AsValue(), and integers as the numbers they are.
+  absl::StatusOr<ValueId> Numbers(const Operand& operand);
 
   const Value& value(ValueId id) const { return network_->values[id]; }
   // The name of output i in the file; unique.
   const std::string& output_name(int i = 0) const { return graph_.tensor_names[node.outputs[i]]; }
 
-  // Appends an operation; its result gets `dims` and the name of output 0 followed by `suffix`.
+  // Appends an operation; its result gets `dims` and the name of output 0 followed by `suffix`. It
+  // is of `type`, or, where elements are only moved or compared, of its source's type.
   //   kInvalidArgument  a dimension below 1, a rank over kMaxRank, a size that overflows
   absl::StatusOr<ValueId> Emit(OperationParams params, std::vector<ValueId> srcs, Dims dims,
-                               absl::string_view suffix = "");
+                               absl::string_view suffix = "", DataType type = DataType::kF32);
   // Emit() of a Reshape; `src` itself where the dims are equal.
   absl::StatusOr<ValueId> EmitReshape(ValueId src, Dims dims, absl::string_view suffix = "");
 

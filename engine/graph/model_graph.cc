@@ -17,6 +17,11 @@ constexpr int kGiven = -1;  // an initializer or an input: no node produces it
 
 std::string Quoted(absl::string_view name) { return absl::StrCat("'", name.substr(0, 200), "'"); }
 
+int64_t BytesOfElement(const Constant& constant) {
+  if (constant.is_float) return sizeof(float);
+  return constant.integers == DataType::kS32 ? sizeof(int64_t) : SizeOf(constant.integers);
+}
+
 // Builds a ModelGraph step by step; each step checks what it resolves.
 class Builder {
  public:
@@ -50,8 +55,7 @@ class Builder {
   absl::Status AddInitializers() {
     for (ConstantPtr& constant : contents_.initializers) {
       ABSL_ASSIGN_OR_RETURN(const TensorId id, Define(constant->name, kGiven));
-      graph_.weights_bytes +=
-          constant->count() * (constant->is_float ? sizeof(float) : sizeof(int64_t));
+      graph_.weights_bytes += constant->count() * BytesOfElement(*constant);
       graph_.initializers[id] = std::move(constant);
     }
     return absl::OkStatus();

@@ -8,6 +8,7 @@
 #define ENGINE_GRAPH_NETWORK_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "absl/types/span.h"
 #include "engine/graph/constant.h"
 #include "engine/graph/elementwise.h"
+#include "engine/graph/grid.h"
 #include "engine/jit/eltwise.h"
 #include "engine/memory/data_type.h"
 #include "engine/memory/dims.h"
@@ -25,7 +27,7 @@ namespace tilewire::graph {
 using ValueId = int;  // index into Network::values
 constexpr ValueId kNoValue = -1;
 
-// A tensor that is computed or given at run time.
+// A tensor that is computed or given at run time: f32, or u8 or s8 behind a Quantize.
 struct Value {
   std::string name;
   DataType type = DataType::kF32;
@@ -34,8 +36,7 @@ struct Value {
 
 // Weights as they lie in the file, f32 and row-major, and what folding made of them:
 //   effective[oc, ...] = data[oc, ...] * (scale.empty() ? 1 : scale[oc])
-// `key` names the effective weights: equal for every specialisation of one model, so that packed
-// forms are shared.
+// `key` names these: equal for every specialisation of a model, so that packed forms are shared.
 struct Weights {
   std::string key;
   Dims dims;                     // convolution [O, I/groups, k...]; inner product [O, I]
@@ -44,19 +45,22 @@ struct Weights {
   std::shared_ptr<const StoredFloats> stored;  // null: they are in memory only
   std::vector<float> scale;  // one an output channel (batch-norm folding), or empty
   bool transposed = false;   // inner product only: data is [I, O] (MatMul, Gemm transB=0)
+  bool is_s8 = false;        // every element of data is an integer in [-128, 127]
 };
 
 // `data` of the weights, read from their file if need be; errors are those of StoredFloats::Load().
 absl::StatusOr<HeldFloats> LoadElements(const Weights& weights);
 
-// Applied in this order to the result of an operation; `kSum` adds another value, elementwise,
-// before what follows.
+// Applied in this order to the result of an operation; `kSum` adds another value, elementwise.
 struct FusedStep {
   enum class Kind { kEltwise, kSum } kind = Kind::kEltwise;
   jit::EltwiseOp eltwise;
   ValueId addend = kNoValue;
+  std::optional<Grid> grid;  // of an addend of integers
 };
 
+// A source or result with a grid is of integers that stand for the real numbers of the formula (0
+// pads); such a source comes with weights that are s8.
 struct Convolution {
   Weights weights;
   std::vector<float> bias;  // [O], or empty; batch norms are folded in
@@ -64,12 +68,14 @@ struct Convolution {
   Dims strides, dilations, padding_left,
       padding_right;  // dilations count from 0 (dense), unlike ONNX
   std::vector<FusedStep> fused;
+  std::optional<Grid> src_grid, dst_grid;
 };
 struct InnerProduct {
   Weights weights;
   std::vector<float> bias;
   std::vector<FusedStep> fused;  // src may be [N,C] or [N,C,spatial...] (a flatten was folded in,
                                  // in logical nchw order)
+  std::optional<Grid> src_grid, dst_grid;
 };
 struct Pooling {
   enum class Algorithm { kMax, kAvgIncludePadding, kAvgExcludePadding } algorithm = Algorithm::kMax;
@@ -78,6 +84,15 @@ struct Pooling {
 };
 struct Eltwise {
   jit::EltwiseOp op;
+};
+struct Quantize {  // f32 to u8 or s8 (grid.h), on one grid or one for each index of `axis`
+  int axis = 0;
+  std::vector<Grid> grids = {Grid()};
+  bool operator==(const Quantize&) const = default;
+};
+struct Dequantize {  // u8, s8, or integers held in f32, to f32
+  int axis = 0;
+  std::vector<Grid> grids = {Grid()};
 };
 struct Softmax {
   int axis = 1;
@@ -164,7 +179,7 @@ struct Interpolate {
 using OperationParams =
     std::variant<Convolution, InnerProduct, Pooling, Eltwise, Softmax, Sum, Concat, Shuffle,
                  Reshape, Transpose, Select, Literal, Elementwise, Reduce, Interpolate, Lrn,
-                 LayerNormalization, Matmul, TopK, GatherChannels>;
+                 LayerNormalization, Matmul, TopK, GatherChannels, Quantize, Dequantize>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)

@@ -28,6 +28,13 @@ std::string WeightsText(const Weights& weights, const std::vector<float>& bias) 
                       weights.scale.empty() ? "" : " scaled", bias.empty() ? "" : " bias");
 }
 
+std::string GridText(const Grid& grid) { return absl::StrCat(grid.scale, "@", grid.zero_point); }
+
+std::string GridsText(const std::vector<Grid>& grids, int axis) {
+  return absl::StrCat(" ", GridText(grids[0]),
+                      grids.size() == 1 ? "" : absl::StrCat(",... axis=", axis));
+}
+
 std::string EltwiseText(const jit::EltwiseOp& op) {
   return absl::StrCat(jit::EltwiseAlgorithmName(op.algorithm), "(", op.alpha, ",", op.beta, ")");
 }
@@ -75,7 +82,8 @@ absl::string_view FunctionName(Elementwise::Function function) {
                                           "celu",
                                           "thresholded_relu",
                                           "shrink",
-                                          "softsign"};
+                                          "softsign",
+                                          "truncate"};
   return kNames[static_cast<int>(function)];
 }
 
@@ -91,12 +99,12 @@ class ParamsText {
                         c.groups == 1 ? "" : absl::StrCat(" groups=", c.groups),
                         SizesText("strides", c.strides, 1), SizesText("dilations", c.dilations, 0),
                         PadsText(c.padding_left, c.padding_right));
-    AddFused(c.fused);
+    AddFused(c);
   }
   void operator()(const InnerProduct& product) {
     name = "inner_product";
     rest = WeightsText(product.weights, product.bias);
-    AddFused(product.fused);
+    AddFused(product);
   }
   void operator()(const Pooling& pooling) {
     constexpr absl::string_view kNames[] = {"max_pooling", "avg_include_padding",
@@ -172,6 +180,14 @@ class ParamsText {
     absl::StrAppend(&rest, top.largest ? "" : " smallest", top.indices ? " indices" : "",
                     top.last_of_equals ? " last" : "");
   }
+  void operator()(const Quantize& quantize) {
+    name = "quantize";
+    rest = GridsText(quantize.grids, quantize.axis);
+  }
+  void operator()(const Dequantize& dequantize) {
+    name = "dequantize";
+    rest = GridsText(dequantize.grids, dequantize.axis);
+  }
   void operator()(const Literal& literal) {
     name = "literal";
     rest = absl::StrCat(" elements=", literal.constant->count());
@@ -182,13 +198,17 @@ class ParamsText {
     name = std::string(operation);
     rest = absl::StrCat(" axis=", axis);
   }
-  void AddFused(const std::vector<FusedStep>& steps) {
-    for (const FusedStep& step : steps) {
+  template <typename Weighted>
+  void AddFused(const Weighted& weighted) {
+    if (weighted.src_grid) absl::StrAppend(&rest, " from ", GridText(*weighted.src_grid));
+    for (const FusedStep& step : weighted.fused) {
       absl::StrAppend(&rest, " + ",
                       step.kind == FusedStep::Kind::kSum
                           ? absl::StrCat("sum(", network_.values[step.addend].name, ")")
-                          : EltwiseText(step.eltwise));
+                          : EltwiseText(step.eltwise),
+                      step.grid ? absl::StrCat(" from ", GridText(*step.grid)) : "");
     }
+    if (weighted.dst_grid) absl::StrAppend(&rest, " to ", GridText(*weighted.dst_grid));
   }
   const Network& network_;
 };
@@ -208,8 +228,10 @@ std::string NetworkToText(const Network& network) {
     const std::string srcs = absl::StrJoin(
         operation.srcs, ", ",
         [&named](std::string* out, ValueId src) { absl::StrAppend(out, named(src).name); });
-    absl::StrAppend(&text, named(operation.dst).name, " ", DimsToString(named(operation.dst).dims),
-                    " = ", params.name, "(", srcs, ")", params.rest, "\n");
+    const Value& dst = named(operation.dst);
+    absl::StrAppend(&text, dst.name, dst.type == DataType::kF32 ? "" : " ",
+                    dst.type == DataType::kF32 ? "" : DataTypeName(dst.type), " ",
+                    DimsToString(dst.dims), " = ", params.name, "(", srcs, ")", params.rest, "\n");
   }
   for (ValueId output : network.outputs)
     absl::StrAppend(&text, "output ", named(output).name, "\n");

@@ -236,6 +236,22 @@ HeldFloats FloatsIn(AlignedBuffer bytes, int64_t count) {
   return {absl::MakeConstSpan(floats, count), std::move(owner)};
 }
 
+DataType IntegersOf(int type) {
+  if (type == TensorProto::UINT8) return DataType::kU8;
+  return type == TensorProto::INT8 ? DataType::kS8 : DataType::kS32;
+}
+
+// What typed contents hold beyond 8 bits is cut off.
+ConstantPtr OfType(int type, const ConstantPtr& integers) {
+  auto typed = std::make_shared<Constant>(*integers);
+  typed->integers = IntegersOf(type);
+  for (int64_t& element : typed->ints) {
+    if (typed->integers == DataType::kU8) element = static_cast<uint8_t>(element);
+    if (typed->integers == DataType::kS8) element = static_cast<int8_t>(element);
+  }
+  return typed;
+}
+
 ConstantPtr FromBytes(const Record& record, int64_t count, AlignedBuffer bytes) {
   Dims dims(record.dims.begin(), record.dims.end());
   if (record.type == TensorProto::DOUBLE) {
@@ -248,7 +264,8 @@ ConstantPtr FromBytes(const Record& record, int64_t count, AlignedBuffer bytes) 
     return MakeFloats(record.name, std::move(dims), std::move(floats));
   }
   if (record.type != TensorProto::FLOAT) {
-    return MakeInts(record.name, std::move(dims), WidenRaw(record.type, bytes.data(), count));
+    return OfType(record.type, MakeInts(record.name, std::move(dims),
+                                        WidenRaw(record.type, bytes.data(), count)));
   }
   auto constant = std::make_shared<Constant>();
   constant->name = record.name;
@@ -260,27 +277,42 @@ ConstantPtr FromBytes(const Record& record, int64_t count, AlignedBuffer bytes) 
   return constant;
 }
 
-// A run of f32 in a file that stays open.
+// A run of f32, u8 or s8 in a file that stays open.
 class FloatsInFile final : public StoredFloats {
  public:
-  FloatsInFile(std::string name, std::shared_ptr<const ByteSource> source, int64_t offset,
+  FloatsInFile(std::string name, int type, std::shared_ptr<const ByteSource> source, int64_t offset,
                int64_t count)
-      : name_(std::move(name)), source_(std::move(source)), offset_(offset), count_(count) {}
+      : name_(std::move(name)),
+        type_(type),
+        source_(std::move(source)),
+        offset_(offset),
+        count_(count) {}
 
   absl::StatusOr<HeldFloats> Load() const override {
-    const int64_t size = count_ * sizeof(float);
-    ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes, AlignedBuffer::Allocate(size));
-    absl::Status read = source_->Read(offset_, size, bytes.data());
+    ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes, AlignedBuffer::Allocate(count_ * sizeof(float)));
+    const int64_t size = count_ * ElementSize(type_);
+    // Bytes are read to the end of the buffer, and widened from its beginning.
+    std::byte* to = bytes.data() + count_ * sizeof(float) - size;
+    absl::Status read = source_->Read(offset_, size, to);
     if (read.ok()) read = source_->CheckUnchanged();
     if (!read.ok()) {
       return absl::FailedPreconditionError(
           absl::StrCat("tensor '", name_, "': ", read.message(), "; load the model again"));
     }
+    if (type_ != TensorProto::FLOAT) WidenInPlace(to, reinterpret_cast<float*>(bytes.data()));
     return FloatsIn(std::move(bytes), count_);
   }
 
  private:
+  void WidenInPlace(const std::byte* from, float* to) const {
+    for (int64_t i = 0; i < count_; ++i) {
+      const auto byte = std::to_integer<uint8_t>(from[i]);
+      to[i] = type_ == TensorProto::UINT8 ? byte : static_cast<int8_t>(byte);
+    }
+  }
+
   const std::string name_;
+  const int type_;
   const std::shared_ptr<const ByteSource> source_;
   const int64_t offset_, count_;
 };
@@ -290,15 +322,18 @@ class FloatsInFile final : public StoredFloats {
 ConstantPtr LeaveInFile(const Record& record, int64_t count, const ByteSource& source,
                         const std::vector<Run>& runs) {
   constexpr int64_t kSmallest = 16384;
-  if (record.type != TensorProto::FLOAT || count < kSmallest || runs.size() != 1) return nullptr;
+  const bool is_float = record.type == TensorProto::FLOAT;
+  if (!is_float && IntegersOf(record.type) == DataType::kS32) return nullptr;
+  if (count < kSmallest || runs.size() != 1) return nullptr;
   std::shared_ptr<const ByteSource> file = source.Keep();
   if (file == nullptr || runs[0].stride != runs[0].size) return nullptr;
   auto constant = std::make_shared<Constant>();
   constant->name = record.name;
   constant->dims = Dims(record.dims.begin(), record.dims.end());
-  constant->is_float = true;
-  constant->stored =
-      std::make_shared<const FloatsInFile>(record.name, std::move(file), runs[0].offset, count);
+  constant->is_float = is_float;
+  constant->integers = IntegersOf(record.type);
+  constant->stored = std::make_shared<const FloatsInFile>(record.name, record.type, std::move(file),
+                                                          runs[0].offset, count);
   return constant;
 }
 
@@ -350,8 +385,8 @@ absl::StatusOr<ConstantPtr> TensorReader::Read(ByteWindow* window, int64_t begin
   }
   ABSL_RETURN_IF_ERROR(CheckContents(record, count, element_size));
   if (!record.has_raw && !IsFloat(record.type)) {
-    return MakeInts(record.name, Dims(record.dims.begin(), record.dims.end()),
-                    std::move(record.ints));
+    return OfType(record.type, MakeInts(record.name, Dims(record.dims.begin(), record.dims.end()),
+                                        std::move(record.ints)));
   }
   const std::vector<Run> runs = record.has_raw ? std::vector<Run>{record.raw} : record.fixed;
   if (ConstantPtr stored = LeaveInFile(record, count, *source, runs)) return stored;

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "engine/base/status_macros.h"
+#include "engine/runtime/integer_fusion.h"
 #include "engine/runtime/layouts.h"
 #include "engine/runtime/operation_lowering.h"
 #include "engine/runtime/reference_reason.h"
@@ -17,8 +18,9 @@ using graph::ValueId;
 using Place = PlanBuilder::Place;
 
 // A sum post-op reads the one destination, so that a second sum cannot be a post-op.
-Fusion PlanFusion(const std::vector<FusedStep>& steps) {
+Fusion PlanFusion(const std::vector<FusedStep>& steps, const std::vector<float>& bias) {
   Fusion fusion;
+  fusion.bias = bias;
   for (const FusedStep& step : steps) {
     const bool is_sum = step.kind == FusedStep::Kind::kSum;
     if (is_sum && fusion.addend != graph::kNoValue) break;
@@ -30,6 +32,27 @@ Fusion PlanFusion(const std::vector<FusedStep>& steps) {
   return fusion;
 }
 
+// Of a convolution or inner product.
+template <typename Weighted>
+absl::StatusOr<Fusion> PlanFusion(const Weighted& weighted, const LoweringContext& context) {
+  if (!weighted.src_grid) return PlanFusion(weighted.fused, weighted.bias);
+  std::shared_ptr<const AlignedBuffer> sums;
+  IntegerTerms terms{.src = *weighted.src_grid,
+                     .dst = weighted.dst_grid,
+                     .weight_scales = weighted.weights.scale,
+                     .outputs = weighted.weights.dims[0],
+                     .bias = weighted.bias,
+                     .steps = weighted.fused};
+  if (terms.src.zero_point != 0) {
+    ABSL_ASSIGN_OR_RETURN(sums, context.weights->SumOutputs(weighted.weights));
+    terms.weight_sums = {reinterpret_cast<const float*>(sums->data()),
+                         static_cast<size_t>(terms.outputs)};
+  }
+  ABSL_ASSIGN_OR_RETURN(IntegerFusion integers, PlanIntegerFusion(terms));
+  return Fusion{std::move(integers.attributes), integers.addend, weighted.fused.size(),
+                std::move(integers.bias)};
+}
+
 // [O, I/g, k...] as the primitive counts it: [g, O/g, I/g, k...] where there are groups.
 Dims WeightsDims(const graph::Convolution& convolution) {
   Dims dims = convolution.weights.dims;
@@ -38,6 +61,11 @@ Dims WeightsDims(const graph::Convolution& convolution) {
     dims.insert(dims.begin(), convolution.groups);
   }
   return dims;
+}
+
+template <typename Weighted>
+DataType WeightsType(const Weighted& weighted) {
+  return weighted.src_grid ? DataType::kS8 : DataType::kF32;
 }
 
 // Leaves the zero descriptor where there is no bias.
@@ -51,7 +79,7 @@ absl::Status SetBias(const std::vector<float>& bias, MemoryDesc* desc) {
 }  // namespace
 
 absl::Status Lowering::Lower(const Operation& op, const graph::Convolution& convolution) {
-  const Fusion fusion = PlanFusion(convolution.fused);
+  ABSL_ASSIGN_OR_RETURN(const Fusion fusion, PlanFusion(convolution, builder_.context()));
   ConvolutionDesc desc{.algorithm = builder_.context().convolution_algorithm,
                        .strides = convolution.strides,
                        .dilations = convolution.dilations,
@@ -60,14 +88,14 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Convolution& conv
   ABSL_ASSIGN_OR_RETURN(desc.src, builder_.AnyDesc(op.srcs[0]));
   ABSL_ASSIGN_OR_RETURN(desc.dst, builder_.AnyDesc(op.dst));
   ABSL_ASSIGN_OR_RETURN(desc.weights,
-                        MemoryDesc::CreateAny(WeightsDims(convolution), DataType::kF32));
-  ABSL_RETURN_IF_ERROR(SetBias(convolution.bias, &desc.bias));
+                        MemoryDesc::CreateAny(WeightsDims(convolution), WeightsType(convolution)));
+  ABSL_RETURN_IF_ERROR(SetBias(fusion.bias, &desc.bias));
   ABSL_ASSIGN_OR_RETURN(auto primitive, builder_.Create(desc, fusion.attributes));
   ABSL_ASSIGN_OR_RETURN(primitive, OnPart(op.srcs[0], desc, fusion.attributes, primitive));
   const bool alone_reads_request =
       builder_.IsUnplaced(op.srcs[0]) && builder_.RemainingUses(op.srcs[0]) == 1;
-  ABSL_RETURN_IF_ERROR(LowerWeighted(op, primitive, convolution.weights, convolution.bias,
-                                     convolution.fused, fusion));
+  ABSL_RETURN_IF_ERROR(
+      LowerWeighted(op, primitive, convolution.weights, convolution.fused, fusion));
   if (!alone_reads_request) return absl::OkStatus();
   return OfferChannelsLast(op.srcs[0], desc, fusion.attributes, *primitive);
 }
@@ -106,16 +134,15 @@ absl::Status Lowering::OfferChannelsLast(ValueId input, ConvolutionDesc desc,
 }
 
 absl::Status Lowering::Lower(const Operation& op, const graph::InnerProduct& product) {
-  const Fusion fusion = PlanFusion(product.fused);
+  ABSL_ASSIGN_OR_RETURN(const Fusion fusion, PlanFusion(product, builder_.context()));
   Dims weights_dims = builder_.value(op.srcs[0]).dims;
   weights_dims[0] = builder_.value(op.dst).dims[1];
   InnerProductDesc desc;
   ABSL_ASSIGN_OR_RETURN(desc.dst, builder_.AnyDesc(op.dst));
-  ABSL_ASSIGN_OR_RETURN(desc.weights, MemoryDesc::CreateAny(weights_dims, DataType::kF32));
-  ABSL_RETURN_IF_ERROR(SetBias(product.bias, &desc.bias));
+  ABSL_ASSIGN_OR_RETURN(desc.weights, MemoryDesc::CreateAny(weights_dims, WeightsType(product)));
+  ABSL_RETURN_IF_ERROR(SetBias(fusion.bias, &desc.bias));
   ABSL_ASSIGN_OR_RETURN(auto primitive, CreateInnerProduct(op, std::move(desc), fusion.attributes));
-  return LowerWeighted(op, std::move(primitive), product.weights, product.bias, product.fused,
-                       fusion);
+  return LowerWeighted(op, std::move(primitive), product.weights, product.fused, fusion);
 }
 
 // An inner product can take its source as it lies, because the weights can be packed to match; the
@@ -134,7 +161,7 @@ absl::StatusOr<std::shared_ptr<const Primitive>> Lowering::CreateInnerProduct(
 
 absl::Status Lowering::LowerWeighted(const Operation& op,
                                      std::shared_ptr<const Primitive> primitive,
-                                     const graph::Weights& weights, const std::vector<float>& bias,
+                                     const graph::Weights& weights,
                                      const std::vector<FusedStep>& fused, const Fusion& fusion) {
   const LoweringContext& context = builder_.context();
   ABSL_ASSIGN_OR_RETURN(const Place src,
@@ -146,9 +173,9 @@ absl::Status Lowering::LowerWeighted(const Operation& op,
                         context.weights->Pack(weights, primitive->Desc(kArgWeights), context.team));
   Bindings bindings = {{kArgSrc, src.buffer}, {kArgDst, dst.buffer}};
   bindings.push_back(builder_.Constant(kArgWeights, std::move(packed)));
-  if (!bias.empty()) {
+  if (!fusion.bias.empty()) {
     ABSL_ASSIGN_OR_RETURN(auto packed_bias,
-                          context.weights->PackBias(bias, primitive->Desc(kArgBias)));
+                          context.weights->PackBias(fusion.bias, primitive->Desc(kArgBias)));
     bindings.push_back(builder_.Constant(kArgBias, std::move(packed_bias)));
   }
   builder_.Emit(op.name, std::move(primitive), std::move(bindings), /*remark=*/"",

@@ -3,8 +3,8 @@
 // The work of lowering, one overload of Lower() per operation: those with weights and fused steps
 // in lower_weighted.cc, those that only move elements in lower_movement.cc, functions of elements
 // and reductions in lower_elementwise.cc, normalizations and products in lower_rows.cc,
-// concatenations in lower_concat.cc, the others in lowering.cc. Private to these files.
-// Thread-compatible.
+// concatenations in lower_concat.cc, the ways to integers and back in lower_quantization.cc, the
+// others in lowering.cc. Private to these files. Thread-compatible.
 #ifndef ENGINE_RUNTIME_OPERATION_LOWERING_H_
 #define ENGINE_RUNTIME_OPERATION_LOWERING_H_
 
@@ -20,11 +20,12 @@
 namespace tilewire::runtime {
 
 // How a chain of fused steps is carried out: the first `taken` as post-ops, the others as steps of
-// their own.
+// their own. And the bias before them.
 struct Fusion {
   Attributes attributes;
   graph::ValueId addend = graph::kNoValue;  // of the sum among the post-ops
   size_t taken = 0;
+  std::vector<float> bias;  // empty for none
 };
 
 class Lowering {
@@ -60,10 +61,12 @@ class Lowering {
   absl::Status Lower(const Operation& op, const graph::Matmul& matmul);
   absl::Status Lower(const Operation& op, const graph::TopK& top);
   absl::Status Lower(const Operation& op, const graph::GatherChannels& gather);
+  absl::Status Lower(const Operation& op, const graph::Quantize& quantize);
+  absl::Status Lower(const Operation& op, const graph::Dequantize& dequantize);
 
   absl::Status LowerWeighted(const Operation& op, std::shared_ptr<const Primitive> primitive,
-                             const graph::Weights& weights, const std::vector<float>& bias,
-                             const std::vector<FusedStep>& fused, const Fusion& fusion);
+                             const graph::Weights& weights, const std::vector<FusedStep>& fused,
+                             const Fusion& fusion);
   absl::StatusOr<std::shared_ptr<const Primitive>> OnPart(
       ValueId src, ConvolutionDesc desc, const Attributes& attributes,
       std::shared_ptr<const Primitive> primitive);

@@ -80,11 +80,12 @@ absl::StatusOr<PackedWeights::Bytes> PackedWeights::MakePacked(const graph::Weig
       StoredDesc(weights, static_cast<int64_t>(held.values.size()), target.dims()));
   const void* source = held.values.data();
   AlignedBuffer scaled;
-  if (!weights.scale.empty()) {
+  const bool scales = !weights.scale.empty() && target.data_type() == DataType::kF32;
+  if (scales) {
     ABSL_ASSIGN_OR_RETURN(scaled, Scaled(weights, held.values, team));
     source = scaled.data();
   }
-  if (!weights.scale.empty() && SameMemory(stored, target)) {
+  if (scales && SameMemory(stored, target)) {
     return std::make_shared<const AlignedBuffer>(std::move(scaled));
   }
   Attributes attributes;
@@ -98,6 +99,21 @@ absl::StatusOr<PackedWeights::Bytes> PackedWeights::MakePacked(const graph::Weig
   args.Set(kArgSrc, source).Set(kArgDst, packed.data()).Set(kArgScratchpad, scratchpad.data());
   ABSL_RETURN_IF_ERROR(found.primitive->Execute(args, team));
   return std::make_shared<const AlignedBuffer>(std::move(packed));
+}
+
+absl::StatusOr<PackedWeights::Bytes> PackedWeights::SumOutputs(const graph::Weights& weights) {
+  return packed_.GetOrMake(absl::StrCat("sums:", weights.key), [&]() -> absl::StatusOr<Bytes> {
+    ABSL_ASSIGN_OR_RETURN(const graph::HeldFloats held, graph::LoadElements(weights));
+    const int64_t outputs = weights.dims[0];
+    const int64_t count = static_cast<int64_t>(held.values.size());
+    ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(outputs * sizeof(float)));
+    auto* sums = reinterpret_cast<float*>(buffer.data());
+    std::fill_n(sums, outputs, 0.0f);
+    const int64_t inputs = count / outputs;
+    for (int64_t i = 0; i < count; ++i)
+      sums[weights.transposed ? i % outputs : i / inputs] += held.values[i];
+    return std::make_shared<const AlignedBuffer>(std::move(buffer));
+  });
 }
 
 absl::StatusOr<PackedWeights::Bytes> PackedWeights::PackBias(const std::vector<float>& bias,

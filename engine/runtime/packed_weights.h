@@ -26,13 +26,17 @@ class PackedWeights {
   PackedWeights(PrimitiveCache* cache, const CreateOptions& options)
       : cache_(cache), options_(options) {}
 
-  // The effective weights in the layout of `target`, whose dims may split those of `weights`
+  // The effective weights in the layout of `target` (s8: without their scales, which are left to
+  // the primitive), whose dims may split those of `weights`
   // (groups of output channels; input features into channels and space).
   //   kInvalidArgument    sizes that do not fit each other
   //   kFailedPrecondition the model's file, which still holds them, was written to
   //   kResourceExhausted  memory
   absl::StatusOr<Bytes> Pack(const graph::Weights& weights, const MemoryDesc& target,
                              const threading::Team& team);
+
+  // The sum of the weights of each output, without their scales, as floats.
+  absl::StatusOr<Bytes> SumOutputs(const graph::Weights& weights);
 
   // A bias in the layout of `target` (one dimension, possibly padded with zeros).
   absl::StatusOr<Bytes> PackBias(const std::vector<float>& bias, const MemoryDesc& target);

@@ -5,8 +5,8 @@
 //   dst[i0, i1, ...] = src[from[0][i0], from[1][i1], ...], or `fill` where one of these is not in
 //   the source
 //
-// f32, any layout on both sides; the padded tail of dst is written with zeros. Pieces that both
-// sides keep together are copied whole. Arguments kArgSrc, kArgDst.
+// f32, u8 or s8, any layout on both sides; the padded tail of dst is written with zeros. Pieces
+// that both sides keep together are copied whole. Arguments kArgSrc, kArgDst.
 #ifndef ENGINE_RUNTIME_SELECT_STEP_H_
 #define ENGINE_RUNTIME_SELECT_STEP_H_
 

@@ -19,10 +19,8 @@ namespace tilewire::runtime {
 
 constexpr int64_t kLargestStepDimension = int64_t{1} << 24;
 
-// kUnimplemented  not f32, or a dimension that is too large for a table
-inline absl::Status CheckStep(const MemoryDesc& desc) {
-  if (desc.data_type() != DataType::kF32)
-    return absl::UnimplementedError("steps without a primitive take f32 only");
+// kUnimplemented  a dimension that is too large for a table
+inline absl::Status CheckStepSizes(const MemoryDesc& desc) {
   for (int64_t size : desc.dims()) {
     if (size > kLargestStepDimension) {
       return absl::UnimplementedError(
@@ -31,6 +29,13 @@ inline absl::Status CheckStep(const MemoryDesc& desc) {
     }
   }
   return absl::OkStatus();
+}
+
+// kUnimplemented  not f32, or too large
+inline absl::Status CheckStep(const MemoryDesc& desc) {
+  if (desc.data_type() != DataType::kF32)
+    return absl::UnimplementedError("steps without a primitive take f32 only");
+  return CheckStepSizes(desc);
 }
 
 inline PrimitiveInfo StepInfo(absl::string_view name, std::vector<ArgDesc> args) {
@@ -56,7 +61,10 @@ inline int NearestDimension(const MemoryDesc& desc) {
 // The rows of dst, shared out over a team: visit(index with 0 along the row).
 class StepRows {
  public:
-  explicit StepRows(const MemoryDesc& dst) : inner_(NearestDimension(dst)), outer_(dst.dims()) {
+  // `beside`: a dimension that belongs to the rows, too; -1 for none.
+  explicit StepRows(const MemoryDesc& dst, int beside = -1)
+      : inner_(NearestDimension(dst)), outer_(dst.dims()) {
+    if (beside >= 0) outer_[beside] = 1;
     at_once_ = std::max<int64_t>(1, kElementsAtOnce / std::max<int64_t>(1, outer_[inner_]));
     outer_[inner_] = 1;
   }

@@ -120,7 +120,9 @@ class Case {
   }
 
  private:
-  static bool RunsThroughCast(int type) { return type == TensorProto::BOOL; }
+  static bool RunsThroughCast(int type) {
+    return type == TensorProto::BOOL || type == TensorProto::UINT8 || type == TensorProto::INT8;
+  }
 
   // Declares what is given at run time, and makes initializers of the rest. A model without any
   // input gets one that nobody reads.
@@ -132,7 +134,7 @@ class Case {
     nodes.Swap(graph->mutable_node());
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const TensorProto& tensor = inputs_[i];
-      const bool cast = RunsThroughCast(tensor.data_type()) && given == Given::kAll;
+      const bool cast = RunsThroughCast(tensor.data_type());
       const std::optional<std::vector<double>> values = Values(tensor);
       const bool given_now = (tensor.data_type() == TensorProto::FLOAT || cast) &&
                              tensor.dims_size() > 0 && values && !values->empty() &&
@@ -164,7 +166,7 @@ class Case {
     auto* type = info->mutable_type()->mutable_tensor_type();
     type->set_elem_type(TensorProto::FLOAT);
     for (int64_t dim : tensor.dims()) type->mutable_shape()->add_dim()->set_dim_value(dim);
-    if (cast) AddCast(info->name(), name, TensorProto::BOOL, graph);
+    if (cast) AddCast(info->name(), name, tensor.data_type(), graph);
   }
 
   static void AddCast(const std::string& from, const std::string& to, int type,
@@ -183,7 +185,7 @@ class Case {
   static void CastOutputs(onnx::GraphProto* graph) {
     for (onnx::ValueInfoProto& output : *graph->mutable_output()) {
       const int type = output.type().tensor_type().elem_type();
-      if (type != TensorProto::BOOL && type != TensorProto::INT64 && type != TensorProto::INT32)
+      if (!RunsThroughCast(type) && type != TensorProto::INT64 && type != TensorProto::INT32)
         continue;
       const std::string name = output.name();
       output.set_name(name + " as float");

@@ -85,6 +85,18 @@ class OnnxBuilder {
     tensor->set_raw_data(values.data(), values.size() * sizeof(int64_t));
     return *this;
   }
+  // Integers of 8 bits; without values, deterministic ones.
+  OnnxBuilder& Bytes(const std::string& name, const std::vector<int64_t>& dims, bool is_signed,
+                     std::vector<int> values = {}) {
+    int64_t count = 1;
+    for (int64_t dim : dims) count *= dim;
+    while (static_cast<int64_t>(values.size()) < count)
+      values.push_back(static_cast<int>(values.size() * 37 + name.size()) % 255 - 127);
+    const std::string bytes(values.begin(), values.end());
+    Tensor(name, dims, is_signed ? onnx::TensorProto::INT8 : onnx::TensorProto::UINT8)
+        ->set_raw_data(bytes);
+    return *this;
+  }
   onnx::TensorProto* Tensor(const std::string& name, const std::vector<int64_t>& dims,
                             onnx::TensorProto::DataType type) {
     onnx::TensorProto* tensor = graph().add_initializer();

@@ -72,8 +72,9 @@ absl::Status LowerConcat(NodeContext& context) {
   if (context.input_count() == 1) return context.SetOutput(context.input(0));
   std::vector<ValueId> srcs;
   for (int i = 0; i < context.input_count(); ++i) {
-    ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(i));
-    srcs.push_back(src);
+    ABSL_ASSIGN_OR_RETURN(srcs.emplace_back(), context.RuntimeOfAnyType(i));
+    if (context.value(srcs[i]).type != context.value(srcs[0]).type)
+      return node.Unimplemented("inputs of different types");
   }
   return context.Finish(Concat{axis}, std::move(srcs), std::move(dst));
 }

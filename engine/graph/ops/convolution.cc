@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/graph/ops/convolution.h"
+
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/ops.h"
@@ -27,11 +29,11 @@ absl::Status CheckShapes(const Node& node, const Dims& src, const Dims& weights,
 
 }  // namespace
 
-absl::Status LowerConv(NodeContext& context) {
+absl::StatusOr<ValueId> EmitConvolution(NodeContext& context, ValueId src,
+                                        const ConstantPtr& weights, std::vector<float> bias,
+                                        absl::string_view suffix) {
   const Node& node = context.node;
-  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr weights, context.FloatsInPlace(1));
-  const Dims src_dims = context.input(0).dims;
+  const Dims src_dims = context.value(src).dims;
   Convolution convolution;
   ABSL_ASSIGN_OR_RETURN(convolution.groups, node.Int("group", 1));
   ABSL_RETURN_IF_ERROR(CheckShapes(node, src_dims, weights->dims, convolution.groups));
@@ -49,13 +51,23 @@ absl::Status LowerConv(NodeContext& context) {
   for (int64_t dilation : window.dilations) convolution.dilations.push_back(dilation - 1);
   convolution.padding_left = window.padding_left;
   convolution.padding_right = window.padding_right;
-  convolution.weights = WeightsOf(weights);
-  if (context.Has(2)) {
-    ABSL_ASSIGN_OR_RETURN(convolution.bias, ReadVector(context, 2, weights->dims[0]));
-  }
+  convolution.weights = WeightsOf(weights, /*output_axis=*/0);
+  convolution.bias = std::move(bias);
   Dims dst = {src_dims[0], weights->dims[0]};
   dst.insert(dst.end(), window.dst.begin(), window.dst.end());
-  return context.Finish(std::move(convolution), {src}, std::move(dst));
+  return context.Emit(std::move(convolution), {src}, std::move(dst), suffix);
+}
+
+absl::Status LowerConv(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr weights, context.FloatsInPlace(1));
+  std::vector<float> bias;
+  if (context.Has(2)) {
+    const int64_t outputs = weights->dims.empty() ? 0 : weights->dims[0];
+    ABSL_ASSIGN_OR_RETURN(bias, ReadVector(context, 2, outputs));
+  }
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst, EmitConvolution(context, src, weights, std::move(bias)));
+  return context.SetOutput(dst);
 }
 
 }  // namespace tilewire::graph

@@ -141,9 +141,10 @@ absl::StatusOr<std::optional<Operand>> TryLinear(NodeContext& context, Function 
     const jit::EltwiseOp op{jit::EltwiseAlgorithm::kLinear, linear->scale[0], linear->shift[0]};
     return EltwiseOf(context, op, src, suffix);
   }
-  ABSL_ASSIGN_OR_RETURN(const ValueId value,
-                        EmitScaleShift(context, src.value, std::move(linear->scale),
-                                       std::move(linear->shift), suffix));
+  ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(src));
+  ABSL_ASSIGN_OR_RETURN(
+      const ValueId value,
+      EmitScaleShift(context, numbers, std::move(linear->scale), std::move(linear->shift), suffix));
   return Operand{nullptr, value, src.dims};
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/graph/ops/inner_product.h"
+
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/elementwise.h"
@@ -14,14 +16,14 @@ struct MatrixWeights {
   int64_t inputs = 0, outputs = 0;
 };
 
-// Input 1 as weights; `as_given` is [O, I], else [I, O].
-absl::StatusOr<MatrixWeights> ReadMatrix(const NodeContext& context, bool as_given) {
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr matrix, context.FloatsInPlace(1));
+// A matrix as weights; `as_given` is [O, I], else [I, O].
+absl::StatusOr<MatrixWeights> ReadMatrix(const NodeContext& context, const ConstantPtr& matrix,
+                                         bool as_given) {
   if (matrix->dims.size() != 2) {
     return context.node.Invalid(absl::StrCat("a right side of dims ", DimsToString(matrix->dims)));
   }
-  MatrixWeights result{WeightsOf(matrix), matrix->dims[as_given ? 1 : 0],
-                       matrix->dims[as_given ? 0 : 1]};
+  MatrixWeights result{WeightsOf(matrix, /*output_axis=*/as_given ? 0 : 1),
+                       matrix->dims[as_given ? 1 : 0], matrix->dims[as_given ? 0 : 1]};
   result.weights.dims = {result.outputs, result.inputs};
   result.weights.transposed = !as_given;
   if (!as_given) result.weights.key += "^T";
@@ -67,7 +69,8 @@ absl::Status LowerGemm(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t transposed_a, node.Int("transA", 0));
   ABSL_ASSIGN_OR_RETURN(const int64_t transposed_b, node.Int("transB", 0));
   ABSL_ASSIGN_OR_RETURN(ValueId src, context.Runtime(0));
-  ABSL_ASSIGN_OR_RETURN(MatrixWeights matrix, ReadMatrix(context, transposed_b != 0));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr b, context.FloatsInPlace(1));
+  ABSL_ASSIGN_OR_RETURN(MatrixWeights matrix, ReadMatrix(context, b, transposed_b != 0));
   Dims src_dims = context.input(0).dims;
   if (transposed_a != 0 && src_dims.size() == 2) {
     std::swap(src_dims[0], src_dims[1]);
@@ -85,7 +88,8 @@ absl::Status LowerGemm(NodeContext& context) {
     if (bias) product.bias = *std::move(bias);
   }
   if (alpha != 1) {
-    matrix.weights.scale.assign(matrix.outputs, alpha);
+    matrix.weights.scale.resize(matrix.outputs, 1);
+    for (float& scale : matrix.weights.scale) scale *= alpha;
     absl::StrAppend(&matrix.weights.key, "*", context.output_name());
   }
   const Dims dims = {src_dims[0], matrix.outputs};
@@ -96,15 +100,12 @@ absl::Status LowerGemm(NodeContext& context) {
   return AddC(context, {nullptr, result, dims}, beta);
 }
 
-// [..., I] x [I, O]: all dimensions but the last are rows.
-absl::Status LowerMatMul(NodeContext& context) {
+// All dimensions but the last are rows.
+absl::StatusOr<ValueId> EmitMatMul(NodeContext& context, ValueId src, const ConstantPtr& right,
+                                   absl::string_view suffix) {
   const Node& node = context.node;
-  const Operand& right = context.input(1);
-  const bool is_known_matrix = right.constant != nullptr && right.dims.size() == 2;
-  if (!is_known_matrix || context.input(0).dims.size() < 2) return LowerComputedMatMul(context);
-  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
-  ABSL_ASSIGN_OR_RETURN(MatrixWeights matrix, ReadMatrix(context, /*as_given=*/false));
-  Dims dims = context.input(0).dims;
+  ABSL_ASSIGN_OR_RETURN(MatrixWeights matrix, ReadMatrix(context, right, /*as_given=*/false));
+  Dims dims = context.value(src).dims;
   if (dims.size() < 2 || dims.back() != matrix.inputs) {
     return node.Invalid(
         absl::StrCat("A ", DimsToString(dims), " does not fit B of ", matrix.inputs, " inputs"));
@@ -116,10 +117,19 @@ absl::Status LowerMatMul(NodeContext& context) {
   product.weights = std::move(matrix.weights);
   dims.back() = matrix.outputs;
   const bool is_matrix = dims.size() == 2;
+  const std::string name = absl::StrCat(suffix, is_matrix ? "" : "/product");
   ABSL_ASSIGN_OR_RETURN(const ValueId result,
-                        context.Emit(std::move(product), {flat}, {rows, matrix.outputs},
-                                     is_matrix ? "" : "/product"));
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.EmitReshape(result, std::move(dims)));
+                        context.Emit(std::move(product), {flat}, {rows, matrix.outputs}, name));
+  return context.EmitReshape(result, std::move(dims), suffix);
+}
+
+absl::Status LowerMatMul(NodeContext& context) {
+  const Operand& right = context.input(1);
+  const bool is_known_matrix = right.constant != nullptr && right.dims.size() == 2;
+  if (!is_known_matrix || context.input(0).dims.size() < 2) return LowerComputedMatMul(context);
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr matrix, context.FloatsInPlace(1));
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst, EmitMatMul(context, src, matrix));
   return context.SetOutput(dst);
 }
 

@@ -12,10 +12,9 @@
 namespace tilewire::graph {
 namespace {
 
-absl::Status DoNotFit(const NodeContext& context) {
-  return context.node.Invalid(absl::StrCat("A ", DimsToString(context.input(0).dims),
-                                           " does not fit B ",
-                                           DimsToString(context.input(1).dims)));
+absl::Status DoNotFit(const NodeContext& context, const Operand& a, const Operand& b) {
+  return context.node.Invalid(
+      absl::StrCat("A ", DimsToString(a.dims), " does not fit B ", DimsToString(b.dims)));
 }
 
 // With leading dimensions of 1 up to `rank`.
@@ -34,7 +33,7 @@ absl::StatusOr<Operand> ProductOf(NodeContext& context, const Operand& a, const 
   ABSL_ASSIGN_OR_RETURN(const Operand right, Raised(context, b, rank, "/right"));
   const std::optional<Dims> stack = Broadcast(Dims(left.dims.begin(), left.dims.end() - 2),
                                               Dims(right.dims.begin(), right.dims.end() - 2));
-  if (!stack || left.dims[rank - 1] != right.dims[rank - 2]) return DoNotFit(context);
+  if (!stack || left.dims[rank - 1] != right.dims[rank - 2]) return DoNotFit(context, a, b);
   Dims dims = *stack;
   dims.push_back(left.dims[rank - 2]);
   dims.push_back(right.dims[rank - 1]);
@@ -48,7 +47,7 @@ absl::StatusOr<Operand> ProductOf(NodeContext& context, const Operand& a, const 
 absl::StatusOr<Operand> TransposedIf(NodeContext& context, absl::string_view attribute, int input) {
   const Operand& src = context.input(input);
   ABSL_ASSIGN_OR_RETURN(const int64_t transposed, context.node.Int(attribute, 0));
-  if (src.dims.size() != 2) return DoNotFit(context);
+  if (src.dims.size() != 2) return DoNotFit(context, context.input(0), context.input(1));
   if (transposed == 0) return src;
   const Dims dims = {src.dims[1], src.dims[0]};
   ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));
@@ -59,14 +58,10 @@ absl::StatusOr<Operand> TransposedIf(NodeContext& context, absl::string_view att
 
 }  // namespace
 
-absl::Status LowerComputedMatMul(NodeContext& context) {
-  Operand a = context.input(0), b = context.input(1);
-  for (int i = 0; i < 2; ++i) {
-    const ConstantPtr& known = context.input(i).constant;
-    if (known != nullptr && !known->is_float)
-      return context.node.Invalid(absl::StrCat("input ", i, " is not floating-point"));
-  }
-  if (a.dims.empty() || b.dims.empty()) return DoNotFit(context);
+absl::StatusOr<Operand> MatMulOf(NodeContext& context, const Operand& left, const Operand& right,
+                                 absl::string_view suffix) {
+  if (left.dims.empty() || right.dims.empty()) return DoNotFit(context, left, right);
+  Operand a = left, b = right;
   const bool row = a.dims.size() == 1, column = b.dims.size() == 1;
   if (row) {
     ABSL_ASSIGN_OR_RETURN(a, ReshapeOf(context, a, {1, a.dims[0]}, "/row"));
@@ -74,12 +69,21 @@ absl::Status LowerComputedMatMul(NodeContext& context) {
   if (column) {
     ABSL_ASSIGN_OR_RETURN(b, ReshapeOf(context, b, {b.dims[0], 1}, "/column"));
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand product,
-                        ProductOf(context, a, b, row || column ? "/product" : ""));
+  const std::string name = absl::StrCat(suffix, row || column ? "/product" : "");
+  ABSL_ASSIGN_OR_RETURN(const Operand product, ProductOf(context, a, b, name));
   Dims dims = product.dims;
   if (column) dims.pop_back();
   if (row) dims.erase(dims.end() - (column ? 1 : 2));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ReshapeOf(context, product, std::move(dims)));
+  return ReshapeOf(context, product, std::move(dims), suffix);
+}
+
+absl::Status LowerComputedMatMul(NodeContext& context) {
+  for (int i = 0; i < 2; ++i) {
+    const ConstantPtr& known = context.input(i).constant;
+    if (known != nullptr && !known->is_float)
+      return context.node.Invalid(absl::StrCat("input ", i, " is not floating-point"));
+  }
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, MatMulOf(context, context.input(0), context.input(1)));
   return context.SetOutput(dst);
 }
 

@@ -9,7 +9,10 @@
 
 namespace tilewire::graph {
 
-// MatMul of any two tensors by numpy's rule: one of rank 1 is a row or a column, dropped again.
+// The product of any two tensors by numpy's rule: one of rank 1 is a row or a column, dropped
+// again.
+absl::StatusOr<Operand> MatMulOf(NodeContext& context, const Operand& left, const Operand& right,
+                                 absl::string_view suffix = "");
 absl::Status LowerComputedMatMul(NodeContext& context);
 
 // Gemm with a computed B.

@@ -20,6 +20,7 @@ struct OpRow {
   absl::string_view attributes;  // all that it may have, in any opset, with blanks between
   bool folds;                    // gives a constant where all inputs are constants
   absl::Status (*lower)(NodeContext& context);
+  bool reads_in_place = false;  // folds large constants without their elements in memory
 };
 
 absl::Span<const OpRow> OpTable();

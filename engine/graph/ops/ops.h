@@ -80,6 +80,15 @@ absl::Status LowerMaxPool(NodeContext& context);
 // One window over everything behind the channels.
 absl::StatusOr<ValueId> EmitGlobalPooling(NodeContext& context, Pooling::Algorithm algorithm,
                                           absl::string_view suffix = "");
+// quantize.cc
+absl::Status LowerDequantizeLinear(NodeContext& context);
+absl::Status LowerDynamicQuantizeLinear(NodeContext& context);
+absl::Status LowerQuantizeLinear(NodeContext& context);
+// quantized.cc
+absl::Status LowerConvInteger(NodeContext& context);
+absl::Status LowerMatMulInteger(NodeContext& context);
+absl::Status LowerQLinearConv(NodeContext& context);
+absl::Status LowerQLinearMatMul(NodeContext& context);
 // reduce.cc
 absl::Status LowerGlobalLpPool(NodeContext& context);
 absl::Status LowerReduceL1(NodeContext& context);

@@ -87,7 +87,9 @@ absl::Status LowerDilatedMaxPool(NodeContext& context, const Window& window) {
 
 absl::Status FinishPooling(NodeContext& context, Pooling::Algorithm algorithm,
                            const Window& window) {
-  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, algorithm == Pooling::Algorithm::kMax
+                                               ? context.RuntimeOfAnyType(0)
+                                               : context.Runtime(0));
   const Dims& dims = context.input(0).dims;
   Pooling pooling{algorithm, window.kernel, window.strides, window.padding_left,
                   window.padding_right};

@@ -22,6 +22,40 @@ int64_t ClampAxis(int64_t axis, int64_t rank) {
   return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
 }
 
+// Of an ONNX type; kS32 for all that are not of 8 bits.
+DataType EightBits(int64_t type) {
+  if (type == onnx::TensorProto::UINT8) return DataType::kU8;
+  return type == onnx::TensorProto::INT8 ? DataType::kS8 : DataType::kS32;
+}
+
+int64_t CutTo(int64_t type, int64_t value) {
+  if (type == onnx::TensorProto::BOOL) return value != 0;
+  if (type == onnx::TensorProto::UINT8) return static_cast<uint8_t>(value);
+  return type == onnx::TensorProto::INT8 ? static_cast<int8_t>(value) : value;
+}
+
+// To integers towards zero; those beyond 8 bits are held in f32.
+absl::Status CastComputed(NodeContext& context, int64_t to) {
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Numbers(context.input(0)));
+  const Operand numbers = {nullptr, src, context.input(0).dims};
+  if (to == onnx::TensorProto::FLOAT) return context.SetOutput(numbers);
+  if (to == onnx::TensorProto::BOOL) {
+    const Elementwise negate{Elementwise::Function::kNot};
+    ABSL_ASSIGN_OR_RETURN(const Operand no, ElementwiseOf(context, negate, {numbers}, "/not"));
+    ABSL_ASSIGN_OR_RETURN(const Operand yes, ElementwiseOf(context, negate, {no}));
+    return context.SetOutput(yes);
+  }
+  const DataType type = EightBits(to);
+  const bool is_wide = type == DataType::kS32;
+  ABSL_ASSIGN_OR_RETURN(const Operand whole,
+                        ElementwiseOf(context, {Elementwise::Function::kTruncate}, {numbers},
+                                      is_wide ? "" : "/whole"));
+  if (is_wide) return context.SetOutput(whole);
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst,
+                        context.Emit(Quantize{}, {whole.value}, whole.dims, "", type));
+  return context.SetOutput(dst);
+}
+
 }  // namespace
 
 absl::Status LowerShape(NodeContext& context) {
@@ -99,35 +133,29 @@ absl::Status LowerCast(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t to, node.Int("to", 0));
   const bool to_float = to == onnx::TensorProto::FLOAT || to == onnx::TensorProto::DOUBLE;
   const bool to_truth = to == onnx::TensorProto::BOOL;
-  const bool to_int = to == onnx::TensorProto::INT64 || to == onnx::TensorProto::INT32 || to_truth;
+  const bool to_int = to == onnx::TensorProto::INT64 || to == onnx::TensorProto::INT32 ||
+                      EightBits(to) != DataType::kS32 || to_truth;
   const ConstantPtr& src = context.input(0).constant;
-  if (src == nullptr && to == onnx::TensorProto::FLOAT) return context.SetOutput(context.input(0));
-  if (src == nullptr && to_truth) {
-    const Elementwise negate{Elementwise::Function::kNot};
-    ABSL_ASSIGN_OR_RETURN(const Operand no,
-                          ElementwiseOf(context, negate, {context.input(0)}, "/not"));
-    ABSL_ASSIGN_OR_RETURN(const Operand yes, ElementwiseOf(context, negate, {no}));
-    return context.SetOutput(yes);
-  }
-  if (src == nullptr || (!to_float && !to_int))
+  if ((src == nullptr && to == onnx::TensorProto::DOUBLE) || (!to_float && !to_int))
     return node.Unimplemented(absl::StrCat("to ONNX element type ", to));
-  if (src->is_float == to_float && !to_truth)
+  if (src == nullptr) return CastComputed(context, to);
+  if (src->is_float == to_float && EightBits(to) == src->integers && !to_truth)
     return context.SetOutput(Reshaped(*src, context.output_name(), src->dims));
   if (to_float) {
     std::vector<float> floats(src->ints.begin(), src->ints.end());
     return context.SetOutput(MakeFloats(context.output_name(), src->dims, std::move(floats)));
   }
-  std::vector<int64_t> ints;
-  for (int64_t value : src->ints) ints.push_back(value != 0);
+  std::vector<int64_t> ints = src->ints;
   for (float value : src->floats) {
-    if (to_truth) {
-      ints.push_back(value != 0);
-      continue;
-    }
-    if (!(std::abs(value) < 9.2e18f)) return node.Invalid("a number beyond the integers");
-    ints.push_back(static_cast<int64_t>(value));
+    if (!to_truth && !(std::abs(value) < 9.2e18f))
+      return node.Invalid("a number beyond the integers");
+    ints.push_back(to_truth ? value != 0 : static_cast<int64_t>(value));
   }
-  return context.SetOutput(MakeInts(context.output_name(), src->dims, std::move(ints)));
+  for (int64_t& value : ints) value = CutTo(to, value);
+  auto cast =
+      std::make_shared<Constant>(*MakeInts(context.output_name(), src->dims, std::move(ints)));
+  cast->integers = EightBits(to);
+  return context.SetOutput(std::move(cast));
 }
 
 }  // namespace tilewire::graph

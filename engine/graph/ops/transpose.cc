@@ -47,7 +47,7 @@ absl::Status LowerTranspose(NodeContext& context) {
   for (int axis : order) dst.push_back(src[axis]);
   const ConstantPtr constant = context.input(0).constant;
   if (constant == nullptr) {
-    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.Runtime(0));
+    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.RuntimeOfAnyType(0));
     return context.Finish(Transpose{std::move(order)}, {value}, std::move(dst));
   }
   if (constant->is_float) {

@@ -8,6 +8,56 @@
 
 namespace tilewire::graph {
 
+namespace {
+
+// The integers of a constant less their zero point.
+class CenteredIntegers final : public StoredFloats {
+ public:
+  CenteredIntegers(ConstantPtr integers, int32_t zero_point)
+      : integers_(std::move(integers)), zero_point_(zero_point) {}
+
+  absl::StatusOr<HeldFloats> Load() const override {
+    ABSL_ASSIGN_OR_RETURN(HeldFloats held, LoadNumbers(*integers_));
+    if (zero_point_ == 0) return held;
+    auto centered = std::make_shared<std::vector<float>>(held.values.begin(), held.values.end());
+    for (float& element : *centered) element -= static_cast<float>(zero_point_);
+    return HeldFloats{*centered, centered};
+  }
+
+ private:
+  const ConstantPtr integers_;
+  const int32_t zero_point_;
+};
+
+// Integers in the range of s8 once their zero point is subtracted, and a scale an output at most.
+bool IsS8(const Quantized& quantized, int output_axis) {
+  const DataType type = quantized.integers->integers;
+  const int32_t zero_point = type == DataType::kU8 ? 128 : 0;
+  if (type == DataType::kS32) return false;
+  if (quantized.grids.size() > 1 && quantized.axis != output_axis) return false;
+  for (const Grid& grid : quantized.grids) {
+    if (grid.zero_point != zero_point) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Weights WeightsOf(const ConstantPtr& constant, int output_axis) {
+  Weights weights = WeightsOf(constant);
+  if (constant->quantized == nullptr || !IsS8(*constant->quantized, output_axis)) return weights;
+  const Quantized& quantized = *constant->quantized;
+  weights.data = {};
+  weights.owner = nullptr;
+  weights.stored =
+      std::make_shared<const CenteredIntegers>(quantized.integers, quantized.grids[0].zero_point);
+  weights.is_s8 = true;
+  const size_t outputs = constant->dims[output_axis];
+  for (size_t o = 0; o < outputs; ++o)
+    weights.scale.push_back(quantized.grids[quantized.grids.size() == 1 ? 0 : o].scale);
+  return weights;
+}
+
 Weights WeightsOf(const ConstantPtr& constant) {
   Weights weights;
   weights.key = constant->name;

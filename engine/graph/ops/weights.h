@@ -15,6 +15,8 @@ namespace tilewire::graph {
 
 // Borrows the constant's elements and takes its name as key.
 Weights WeightsOf(const ConstantPtr& constant);
+// The same, as s8 and a scale for each index of `output_axis` where the constant was dequantised.
+Weights WeightsOf(const ConstantPtr& constant, int output_axis);
 
 // Input i as a vector of `length` floats. kInvalidArgument: another shape or type.
 absl::StatusOr<std::vector<float>> ReadVector(const NodeContext& context, int i, int64_t length);

@@ -93,6 +93,8 @@ Moves Through(const Moves& moves, const Moves& before) {
 std::optional<Moves> Fused(Editor& editor, int op) {
   const bool shuffles = editor.As<Shuffle>(op) != nullptr;
   if (!shuffles && editor.As<Select>(op) == nullptr) return std::nullopt;
+  // Integers are moved by steps of their own.
+  if (editor.network().values[editor.operation(op).dst].type != DataType::kF32) return std::nullopt;
   const auto moves = MovesOf(editor, op);
   if (!moves) return std::nullopt;
   const int before = editor.producer(moves->srcs[0]);

@@ -6,6 +6,8 @@ namespace tilewire::graph {
 void RunPasses(Network* network) {
   FoldPad(network);
   FoldScaleShift(network);
+  SinkDequantize(network);
+  FoldDequantize(network);
   CollapseReshapes(network);
   FuseShuffle(network);
   FuseChannelMoves(network);
@@ -14,6 +16,7 @@ void RunPasses(Network* network) {
   FuseGelu(network);
   FuseLayerNormalization(network);
   FusePostOps(network);
+  FoldQuantize(network);
   RemoveDead(network);
 }
 

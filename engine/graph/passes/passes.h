@@ -10,14 +10,21 @@
 
 namespace tilewire::graph {
 
+// Zeros around the spatial dimensions before a convolution or an average, minus infinity before a
+// maximum, become the padding of its window.
+void FoldPad(Network* network);
+
 // A depthwise convolution of one element (a batch normalisation, or a product or sum per channel)
 // behind a convolution or inner product whose result only it uses: folded into that one's scale and
 // bias.
 void FoldScaleShift(Network* network);
 
-// Zeros around the spatial dimensions before a convolution or an average, minus infinity before a
-// maximum, become the padding of its window.
-void FoldPad(Network* network);
+// What only moves or compares elements runs on the integers before a Dequantize; a Quantize back to
+// them disappears, and so does one of the same numbers as another.
+void SinkDequantize(Network* network);
+
+// A convolution or inner product of dequantised integers with s8 weights reads the integers.
+void FoldDequantize(Network* network);
 
 // x * hard_sigmoid(x) and x * logistic(x) become one elementwise function.
 void FuseSwish(Network* network);
@@ -45,6 +52,9 @@ void FoldFlatten(Network* network);
 
 // Elementwise functions and sums behind a convolution or inner product become its fused steps.
 void FusePostOps(Network* network);
+
+// A Quantize behind a convolution or inner product of integers becomes the grid of its result.
+void FoldQuantize(Network* network);
 
 // Operations whose result nobody uses, then values that nothing names, disappear.
 void RemoveDead(Network* network);

@@ -57,16 +57,40 @@ class Interpreter {
   const Dims& Src(int i = 0) const { return network_.values[operation_->srcs[i]].dims; }
   const Dims& Dst() const { return network_.values[operation_->dst].dims; }
   const Elements& In(int i = 0) const { return elements_[operation_->srcs[i]]; }
+  DataType DstType() const { return network_.values[operation_->dst].type; }
+  double Real(double element, const std::optional<Grid>& grid) const {
+    return grid ? FromGrid(static_cast<float>(element), *grid) : element;
+  }
   Elements& Out() { return elements_[operation_->dst]; }
 
-  void Fuse(const std::vector<FusedStep>& steps) {
+  void Fuse(const std::vector<FusedStep>& steps, const std::optional<Grid>& dst_grid) {
     for (const FusedStep& step : steps) {
       for (size_t i = 0; i < Out().size(); ++i) {
         Out()[i] = step.kind == FusedStep::Kind::kSum
-                       ? Out()[i] + elements_[step.addend][i]
+                       ? Out()[i] + Real(elements_[step.addend][i], step.grid)
                        : jit::EltwiseScalar(step.eltwise, static_cast<float>(Out()[i]));
       }
     }
+    for (double& element : Out()) {
+      if (dst_grid) element = ToGrid(static_cast<float>(element), *dst_grid, DstType());
+    }
+  }
+
+  // The grid of element i of a tensor of these dims.
+  static const Grid& GridAt(const std::vector<Grid>& grids, int axis, const Dims& dims, size_t i) {
+    if (grids.size() == 1) return grids[0];
+    for (size_t d = dims.size() - 1; d > static_cast<size_t>(axis); --d) i /= dims[d];
+    return grids[i % dims[axis]];
+  }
+  void Execute(const Quantize& quantize) {
+    for (size_t i = 0; i < Out().size(); ++i)
+      Out()[i] = ToGrid(static_cast<float>(In()[i]),
+                        GridAt(quantize.grids, quantize.axis, Dst(), i), DstType());
+  }
+  void Execute(const Dequantize& dequantize) {
+    for (size_t i = 0; i < Out().size(); ++i)
+      Out()[i] = FromGrid(static_cast<float>(In()[i]),
+                          GridAt(dequantize.grids, dequantize.axis, Dst(), i));
   }
 
   // Calls visit(source offset within a channel, window offset) for each element of the window that
@@ -99,13 +123,13 @@ class Interpreter {
         const int64_t base = (index[0] * Src()[1] + first + i) * src_plane;
         OverWindow(
             kernel, c.strides, c.dilations, c.padding_left, index, [&](int64_t at, int64_t k) {
-              sum += In()[base + at] *
+              sum += Real(In()[base + at], c.src_grid) *
                      WeightAt(c.weights, held.values, o, i * window + k, weights[1] * window);
             });
       }
       Out()[n++] = sum;
     } while (Advance(Dst(), &index));
-    Fuse(c.fused);
+    Fuse(c.fused, c.dst_grid);
   }
 
   void Execute(const InnerProduct& product) {
@@ -115,11 +139,12 @@ class Interpreter {
       for (int64_t o = 0; o < outputs; ++o) {
         double sum = product.bias.empty() ? 0 : product.bias[o];
         for (int64_t i = 0; i < inputs; ++i)
-          sum += In()[r * inputs + i] * WeightAt(product.weights, held.values, o, i, inputs);
+          sum += Real(In()[r * inputs + i], product.src_grid) *
+                 WeightAt(product.weights, held.values, o, i, inputs);
         Out()[r * outputs + o] = sum;
       }
     }
-    Fuse(product.fused);
+    Fuse(product.fused, product.dst_grid);
   }
 
   void Execute(const Pooling& pooling) {

@@ -66,14 +66,38 @@ class Interpreter {
     return args;
   }
 
-  void Fused(const Operation& op, const std::vector<FusedStep>& steps) {
+  void Fused(const Operation& op, const std::vector<FusedStep>& steps,
+             const std::optional<Grid>& grid) {
     Tensor& dst = tensors_[op.dst];
     for (const FusedStep& step : steps) {
       for (size_t i = 0; i < dst.size(); ++i) {
-        dst[i] = step.kind == FusedStep::Kind::kSum ? dst[i] + tensors_[step.addend][i]
-                                                    : jit::EltwiseScalar(step.eltwise, dst[i]);
+        dst[i] = step.kind == FusedStep::Kind::kSum
+                     ? dst[i] + Real(tensors_[step.addend][i], step.grid)
+                     : jit::EltwiseScalar(step.eltwise, dst[i]);
       }
     }
+    for (float& element : dst) {
+      if (grid) element = ToGrid(element, *grid, network_.values[op.dst].type);
+    }
+  }
+
+  static float Real(float element, const std::optional<Grid>& grid) {
+    return grid ? FromGrid(element, *grid) : element;
+  }
+  // The source as real numbers.
+  Tensor RealSource(const Operation& op, const std::optional<Grid>& grid) const {
+    Tensor src = tensors_[op.srcs[0]];
+    for (float& element : src) element = Real(element, grid);
+    return src;
+  }
+
+  void Do(const Operation& op, const Quantize& params) {
+    tensors_[op.dst] = tensors_[op.srcs[0]];
+    for (float& element : tensors_[op.dst])
+      element = ToGrid(element, params.grids[0], network_.values[op.dst].type);
+  }
+  void Do(const Operation& op, const Dequantize& params) {
+    tensors_[op.dst] = RealSource(op, params.grids[0]);
   }
 
   void Do(const Operation& op, const Convolution& params) {
@@ -91,9 +115,11 @@ class Interpreter {
     desc.dilations = params.dilations;
     desc.padding_left = params.padding_left;
     desc.padding_right = params.padding_right;
-    Execute(op, desc,
-            Source(op).Set(kArgWeights, weights.data()).Set(kArgBias, params.bias.data()));
-    Fused(op, params.fused);
+    const Tensor src = RealSource(op, params.src_grid);
+    ExecuteArgs args;
+    args.Set(kArgSrc, src.data());
+    Execute(op, desc, args.Set(kArgWeights, weights.data()).Set(kArgBias, params.bias.data()));
+    Fused(op, params.fused, params.dst_grid);
   }
 
   void Do(const Operation& op, const InnerProduct& params) {
@@ -103,9 +129,11 @@ class Interpreter {
     InnerProductDesc desc{
         .src = Desc(op.srcs[0]), .weights = RowMajor(weights_dims), .dst = Desc(op.dst)};
     if (!params.bias.empty()) desc.bias = RowMajor({weights_dims[0]});
-    Execute(op, desc,
-            Source(op).Set(kArgWeights, weights.data()).Set(kArgBias, params.bias.data()));
-    Fused(op, params.fused);
+    const Tensor src = RealSource(op, params.src_grid);
+    ExecuteArgs args;
+    args.Set(kArgSrc, src.data());
+    Execute(op, desc, args.Set(kArgWeights, weights.data()).Set(kArgBias, params.bias.data()));
+    Fused(op, params.fused, params.dst_grid);
   }
 
   void Do(const Operation& op, const Pooling& params) {

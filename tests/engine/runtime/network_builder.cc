@@ -44,8 +44,9 @@ ValueId NetworkBuilder::AddValue(const std::string& name, Dims dims) {
 }
 
 ValueId NetworkBuilder::AddOperation(const std::string& name, OperationParams params,
-                                     std::vector<ValueId> srcs, Dims dims) {
+                                     std::vector<ValueId> srcs, Dims dims, DataType type) {
   const ValueId dst = AddValue(name + ".out", std::move(dims));
+  SetType(dst, type);
   network_.operations.push_back({name, std::move(params), std::move(srcs), dst});
   return dst;
 }

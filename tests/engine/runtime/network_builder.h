@@ -49,12 +49,16 @@ class NetworkBuilder {
   ValueId SoftmaxOf(const std::string& name, ValueId src, int axis);
 
   ValueId AddOperation(const std::string& name, OperationParams params, std::vector<ValueId> srcs,
-                       Dims dims);
+                       Dims dims, DataType type = DataType::kF32);
+
+  const Dims& dims(ValueId id) const { return network_.values[id].dims; }
+  // What the last call added, to be changed.
+  Operation& last() { return network_.operations.back(); }
+  void SetType(ValueId id, DataType type) { network_.values[id].type = type; }
 
   Network Finish(std::vector<ValueId> outputs);
 
  private:
-  const Dims& dims(ValueId id) const { return network_.values[id].dims; }
   ValueId AddValue(const std::string& name, Dims dims);
 
   Network network_;

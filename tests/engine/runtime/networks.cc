@@ -301,6 +301,8 @@ constexpr NetworkCase kCases[] = {
     {"ConcatsOfWholeBlocks", ConcatsOfWholeBlocks},
     {"GatheredChannels", GatheredChannels},
     {"BestElements", BestElements},
+    {"QuantizedResidual", QuantizedResidual},
+    {"QuantizedGroups", QuantizedGroups},
 };
 
 class HandMade : public OnnxModel {

@@ -22,6 +22,13 @@ struct NetworkCase {
 
 absl::Span<const NetworkCase> NetworkCases();
 
+// Of 8-bit integers; quantized_networks.cc.
+Network QuantizedResidual(int64_t batch);
+Network QuantizedGroups(int64_t batch);
+// Scales of any size, each output one operation away from the input; steps of the outputs.
+constexpr float kOrdinaryStep = 0.0153f;
+Network QuantizedOrdinary(int64_t batch);
+
 // A model whose networks `make` builds; its signature leaves the batch open.
 std::shared_ptr<const OnnxModel> HandMadeModel(Network (*make)(int64_t batch));
 

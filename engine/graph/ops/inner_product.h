@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products with a matrix that is known at load, for the operators that contain one.
+#ifndef ENGINE_GRAPH_OPS_INNER_PRODUCT_H_
+#define ENGINE_GRAPH_OPS_INNER_PRODUCT_H_
+
+#include "absl/status/statusor.h"
+#include "engine/graph/lowering.h"
+
+namespace tilewire::graph {
+
+// [..., I] x [I, O].
+//   kInvalidArgument  sizes that do not fit
+//   kUnimplemented    a right side that is not of rank 2
+absl::StatusOr<ValueId> EmitMatMul(NodeContext& context, ValueId src, const ConstantPtr& right,
+                                   absl::string_view suffix = "");
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_GRAPH_OPS_INNER_PRODUCT_H_

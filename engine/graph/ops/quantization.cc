@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/graph/ops/quantization.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/ops.h"
+#include "engine/graph/ops/select.h"
+
+namespace tilewire::graph {
+namespace {
+
+using Function = Elementwise::Function;
+
+constexpr int64_t kFewElements = 16384;  // are computed at once
+constexpr int kDeepest = 3;              // chain of conversions that is computed when it is wanted
+constexpr int64_t kLargestZeroPoint = 255;
+
+bool IsComputed(const NodeContext& context, int input) {
+  return input >= 0 && context.Has(input) && context.input(input).constant == nullptr;
+}
+
+bool IsGiven(const NodeContext& context, int input) { return input >= 0 && context.Has(input); }
+
+absl::StatusOr<std::vector<float>> ReadScales(const NodeContext& context, int input) {
+  if (!IsGiven(context, input)) return std::vector<float>(1, 1.0f);
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr scales, context.Floats(input));
+  for (float scale : scales->floats) {
+    if (!(scale > 0) || std::isinf(scale))
+      return context.node.Invalid(absl::StrCat("a scale of ", scale));
+  }
+  return std::vector<float>(scales->floats.begin(), scales->floats.end());
+}
+
+absl::StatusOr<std::vector<int64_t>> ReadZeroPoints(const NodeContext& context, int input) {
+  if (!IsGiven(context, input)) return std::vector<int64_t>(1, 0);
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr zero_points, context.Ints(input));
+  for (int64_t zero_point : zero_points->ints) {
+    if (std::abs(zero_point) > kLargestZeroPoint)
+      return context.node.Invalid(absl::StrCat("a zero point of ", zero_point));
+  }
+  return zero_points->ints;
+}
+
+// Calls visit(element, grid) for every element, row-major.
+template <typename Visit>
+void ForEachOnGrid(const Dims& dims, const Grids& grids, Visit visit) {
+  const int64_t count = ElementCount(dims).value_or(0);
+  int64_t inner = count;  // neighbours on one grid
+  if (grids.grids.size() > 1) {
+    inner = 1;
+    for (size_t d = grids.axis + 1; d < dims.size(); ++d) inner *= dims[d];
+  }
+  for (int64_t first = 0, run = 0; first < count; first += inner, ++run) {
+    const Grid& grid = grids.grids[run % grids.grids.size()];
+    for (int64_t i = first; i < first + inner; ++i) visit(i, grid);
+  }
+}
+
+// What a constant of some kind gives, computed anew whenever it is wanted.
+class Converted final : public StoredFloats {
+ public:
+  // `type`: of the integers to make; nullopt for real numbers.
+  Converted(ConstantPtr src, Grids grids, std::optional<DataType> type)
+      : src_(std::move(src)), grids_(std::move(grids)), type_(type), depth_(DepthOf(*src_) + 1) {}
+
+  // Conversions of conversions that a Load() goes through.
+  static int DepthOf(const Constant& constant) {
+    const auto* converted = dynamic_cast<const Converted*>(constant.stored.get());
+    return converted == nullptr ? 0 : converted->depth_;
+  }
+
+  absl::StatusOr<HeldFloats> Load() const override {
+    ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(*src_));
+    auto converted = std::make_shared<std::vector<float>>(held.values.size());
+    ForEachOnGrid(src_->dims, grids_, [&](int64_t i, const Grid& grid) {
+      const float from = held.values[i];
+      (*converted)[i] = type_ ? ToGrid(from, grid, *type_) : FromGrid(from, grid);
+    });
+    return HeldFloats{*converted, converted};
+  }
+
+ private:
+  const ConstantPtr src_;
+  const Grids grids_;
+  const std::optional<DataType> type_;
+  const int depth_;
+};
+
+absl::StatusOr<ConstantPtr> Convert(const ConstantPtr& src, const Grids& grids,
+                                    std::optional<DataType> type, std::string name) {
+  auto constant = std::make_shared<Constant>();
+  constant->name = std::move(name);
+  constant->dims = src->dims;
+  constant->is_float = !type;
+  constant->integers = type.value_or(DataType::kS32);
+  auto converted = std::make_shared<const Converted>(src, grids, type);
+  if (src->count() >= kFewElements && Converted::DepthOf(*src) < kDeepest) {
+    constant->stored = std::move(converted);
+    return constant;
+  }
+  ABSL_ASSIGN_OR_RETURN(HeldFloats held, converted->Load());
+  if (type) {
+    constant->ints.assign(held.values.begin(), held.values.end());
+  } else {
+    constant->floats = held.values;
+    constant->owner = std::move(held.owner);
+  }
+  return constant;
+}
+
+// A scale or zero point as an operand of floats that is broadcast along all axes but its own.
+absl::StatusOr<Operand> Parameter(NodeContext& context, int input, size_t rank, int64_t axis,
+                                  float absent, absl::string_view suffix) {
+  const std::string name = absl::StrCat(context.output_name(), suffix);
+  if (!IsGiven(context, input)) return Operand{MakeFloats(name, {}, {absent}), kNoValue, {}};
+  Operand parameter = context.input(input);
+  if (parameter.constant == nullptr) {
+    ABSL_ASSIGN_OR_RETURN(parameter.value, context.Numbers(parameter));
+  } else if (!parameter.constant->is_float) {
+    ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(*parameter.constant));
+    parameter.constant = MakeFloats(name, parameter.dims,
+                                    std::vector<float>(held.values.begin(), held.values.end()));
+  }
+  if (ElementCount(parameter.dims) == 1) return ReshapeOf(context, parameter, {}, suffix);
+  ABSL_ASSIGN_OR_RETURN(const int at, NormalizeAxis(context.node, axis, rank));
+  Dims dims(rank - at, 1);
+  if (parameter.dims.size() != 1) return context.node.Invalid("scales or zero points of some axes");
+  dims[0] = parameter.dims[0];
+  return ReshapeOf(context, parameter, std::move(dims), suffix);
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<Grids>> ReadGrids(const NodeContext& context, GridInputs inputs,
+                                               const Dims& dims, int64_t axis) {
+  if (IsComputed(context, inputs.scale) || IsComputed(context, inputs.zero_point))
+    return std::nullopt;
+  ABSL_ASSIGN_OR_RETURN(const std::vector<float> scales, ReadScales(context, inputs.scale));
+  ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> zero_points,
+                        ReadZeroPoints(context, inputs.zero_point));
+  const size_t count = std::max(scales.size(), zero_points.size());
+  for (const size_t size : {scales.size(), zero_points.size()}) {
+    if (size != 1 && size != count) return context.node.Invalid("scales and zero points differ");
+    if (size == 0) return context.node.Invalid("scales or zero points without elements");
+  }
+  Grids result;
+  result.grids.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    result.grids[i] = {scales[scales.size() == 1 ? 0 : i],
+                       static_cast<int32_t>(zero_points[zero_points.size() == 1 ? 0 : i])};
+  }
+  if (count == 1) return result;
+  ABSL_ASSIGN_OR_RETURN(result.axis, NormalizeAxis(context.node, axis, dims.size()));
+  if (static_cast<int64_t>(count) != dims[result.axis]) {
+    return context.node.Invalid(
+        absl::StrCat(count, " scales along axis ", result.axis, " of ", DimsToString(dims)));
+  }
+  return result;
+}
+
+absl::StatusOr<Grids> ReadKnownGrids(const NodeContext& context, GridInputs inputs,
+                                     const Dims& dims, int64_t axis) {
+  ABSL_ASSIGN_OR_RETURN(std::optional<Grids> grids, ReadGrids(context, inputs, dims, axis));
+  if (!grids) return context.node.Unimplemented("scales or zero points that are computed");
+  return *std::move(grids);
+}
+
+absl::StatusOr<DataType> TypeOfZeroPoint(const NodeContext& context, int input) {
+  if (!IsGiven(context, input)) return DataType::kU8;
+  const Operand& zero_point = context.input(input);
+  const DataType type = zero_point.constant != nullptr ? zero_point.constant->integers
+                                                       : context.value(zero_point.value).type;
+  if (type == DataType::kU8 || type == DataType::kS8) return type;
+  return context.node.Unimplemented("a zero point that is not u8 or s8");
+}
+
+absl::StatusOr<ConstantPtr> DequantizeConstant(const ConstantPtr& integers, const Grids& grids,
+                                               std::string name) {
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr floats,
+                        Convert(integers, grids, std::nullopt, std::move(name)));
+  auto constant = std::make_shared<Constant>(*floats);
+  constant->quantized =
+      std::make_shared<const Quantized>(Quantized{integers, grids.axis, grids.grids});
+  return constant;
+}
+
+absl::StatusOr<ConstantPtr> QuantizeConstant(const ConstantPtr& floats, const Grids& grids,
+                                             DataType type, std::string name) {
+  return Convert(floats, grids, type, std::move(name));
+}
+
+absl::StatusOr<Operand> DequantizeOf(NodeContext& context, const Operand& src,
+                                     const std::optional<Grids>& grids, GridInputs inputs,
+                                     int64_t axis, absl::string_view suffix) {
+  if (grids && src.constant != nullptr) {
+    ABSL_ASSIGN_OR_RETURN(
+        ConstantPtr constant,
+        DequantizeConstant(src.constant, *grids, absl::StrCat(context.output_name(), suffix)));
+    return Operand{std::move(constant), kNoValue, src.dims};
+  }
+  if (grids) {
+    ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.Emit(Dequantize{grids->axis, grids->grids},
+                                                          {src.value}, src.dims, suffix));
+    return Operand{nullptr, dst, src.dims};
+  }
+  const size_t rank = src.dims.size();
+  ABSL_ASSIGN_OR_RETURN(const Operand scale,
+                        Parameter(context, inputs.scale, rank, axis, 1, "/scale"));
+  ABSL_ASSIGN_OR_RETURN(const Operand zero_point,
+                        Parameter(context, inputs.zero_point, rank, axis, 0, "/zero_point"));
+  ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.Numbers(src));
+  ABSL_ASSIGN_OR_RETURN(const Operand difference,
+                        ElementwiseOf(context, {Function::kSub},
+                                      {{nullptr, numbers, src.dims}, zero_point}, "/difference"));
+  return ElementwiseOf(context, {Function::kMul}, {difference, scale}, suffix);
+}
+
+absl::StatusOr<Operand> QuantizeOf(NodeContext& context, const Operand& src,
+                                   const std::optional<Grids>& grids, GridInputs inputs,
+                                   int64_t axis, DataType type, absl::string_view suffix) {
+  if (grids && src.constant != nullptr) {
+    ABSL_ASSIGN_OR_RETURN(
+        ConstantPtr constant,
+        QuantizeConstant(src.constant, *grids, type, absl::StrCat(context.output_name(), suffix)));
+    return Operand{std::move(constant), kNoValue, src.dims};
+  }
+  if (grids) {
+    ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(src));
+    ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.Emit(Quantize{grids->axis, grids->grids},
+                                                          {numbers}, src.dims, suffix, type));
+    return Operand{nullptr, dst, src.dims};
+  }
+  const size_t rank = src.dims.size();
+  ABSL_ASSIGN_OR_RETURN(const Operand scale,
+                        Parameter(context, inputs.scale, rank, axis, 1, "/scale"));
+  ABSL_ASSIGN_OR_RETURN(const Operand zero_point,
+                        Parameter(context, inputs.zero_point, rank, axis, 0, "/zero_point"));
+  return QuantizeBy(context, src, scale, zero_point, type, suffix);
+}
+
+absl::StatusOr<Operand> QuantizeBy(NodeContext& context, const Operand& src, const Operand& scale,
+                                   const Operand& zero_point, DataType type,
+                                   absl::string_view suffix) {
+  ABSL_ASSIGN_OR_RETURN(const Operand quotient,
+                        ElementwiseOf(context, {Function::kDiv}, {src, scale}, "/quotient"));
+  ABSL_ASSIGN_OR_RETURN(const Operand rounded,
+                        ElementwiseOf(context, {Function::kRound}, {quotient}, "/rounded"));
+  ABSL_ASSIGN_OR_RETURN(const Operand shifted, ElementwiseOf(context, {Function::kAdd},
+                                                             {rounded, zero_point}, "/shifted"));
+  ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(shifted));
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst,
+                        context.Emit(Quantize{}, {numbers}, shifted.dims, suffix, type));
+  return Operand{nullptr, dst, shifted.dims};
+}
+
+}  // namespace tilewire::graph

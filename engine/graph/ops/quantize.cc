@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From real numbers to 8-bit integers and back.
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/ops.h"
+#include "engine/graph/ops/quantization.h"
+#include "engine/graph/ops/select.h"
+
+namespace tilewire::graph {
+namespace {
+
+using Function = Elementwise::Function;
+
+constexpr GridInputs kGridInputs = {.scale = 1, .zero_point = 2};
+
+// The smallest or largest element of input 0, and 0.
+absl::StatusOr<Operand> Extremum(NodeContext& context, Reduce::Function reduction,
+                                 Function with_zero, absl::string_view suffix) {
+  const Operand& src = context.input(0);
+  const Operand zero = {MakeFloats(context.output_name() + "/zero", {}, {0.0f}), kNoValue, {}};
+  const std::vector<bool> all(src.dims.size(), true);
+  ABSL_ASSIGN_OR_RETURN(const Operand reduced, ReduceOf(context, reduction, src, all, suffix));
+  ABSL_ASSIGN_OR_RETURN(const Operand flat, ReshapeOf(context, reduced, {1}, suffix));
+  return ElementwiseOf(context, {with_zero}, {flat, zero}, suffix);
+}
+
+}  // namespace
+
+absl::Status LowerQuantizeLinear(NodeContext& context) {
+  const Operand src = context.input(0);
+  ABSL_ASSIGN_OR_RETURN(const int64_t axis, context.node.Int("axis", 1));
+  ABSL_ASSIGN_OR_RETURN(const DataType type, TypeOfZeroPoint(context, 2));
+  if (src.constant != nullptr && !src.constant->is_float)
+    return context.node.Unimplemented("of integers");
+  ABSL_ASSIGN_OR_RETURN(const std::optional<Grids> grids,
+                        ReadGrids(context, kGridInputs, src.dims, axis));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst,
+                        QuantizeOf(context, src, grids, kGridInputs, axis, type));
+  return context.SetOutput(dst);
+}
+
+absl::Status LowerDequantizeLinear(NodeContext& context) {
+  const Operand src = context.input(0);
+  ABSL_ASSIGN_OR_RETURN(const int64_t axis, context.node.Int("axis", 1));
+  if (src.constant != nullptr && src.constant->is_float)
+    return context.node.Invalid("input 0 is not of integers");
+  ABSL_ASSIGN_OR_RETURN(const std::optional<Grids> grids,
+                        ReadGrids(context, kGridInputs, src.dims, axis));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, DequantizeOf(context, src, grids, kGridInputs, axis));
+  return context.SetOutput(dst);
+}
+
+// scale = (max(x, 0) - min(x, 0)) / 255, or 1 where all elements are 0
+// zero_point = saturate(round(-min(x, 0) / scale))
+absl::Status LowerDynamicQuantizeLinear(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Operand low,
+                        Extremum(context, Reduce::Function::kMin, Function::kMin, "/min"));
+  ABSL_ASSIGN_OR_RETURN(const Operand high,
+                        Extremum(context, Reduce::Function::kMax, Function::kMax, "/max"));
+  const auto number = [&](float value, absl::string_view suffix) {
+    return context.Emit(Literal{MakeFloats(context.output_name(), {1}, {value})}, {}, {1}, suffix);
+  };
+  ABSL_ASSIGN_OR_RETURN(const ValueId steps, number(255, "/steps"));
+  ABSL_ASSIGN_OR_RETURN(const ValueId one, number(1, "/one"));
+  ABSL_ASSIGN_OR_RETURN(const ValueId none, number(0, "/none"));
+  const auto of = [](ValueId value) { return Operand{nullptr, value, {1}}; };
+  ABSL_ASSIGN_OR_RETURN(const Operand range,
+                        ElementwiseOf(context, {Function::kSub}, {high, low}, "/range"));
+  ABSL_ASSIGN_OR_RETURN(const Operand step,
+                        ElementwiseOf(context, {Function::kDiv}, {range, of(steps)}, "/step"));
+  ABSL_ASSIGN_OR_RETURN(const Operand positive,
+                        ElementwiseOf(context, {Function::kLess}, {of(none), step}, "/positive"));
+  ABSL_ASSIGN_OR_RETURN(const Operand scale, ElementwiseOf(context, {Function::kWhere},
+                                                           {positive, step, of(one)}, "/scale"));
+  ABSL_ASSIGN_OR_RETURN(const Operand below,
+                        ElementwiseOf(context, {Function::kSub}, {of(none), low}, "/below"));
+  ABSL_ASSIGN_OR_RETURN(const Operand zero_point,
+                        QuantizeBy(context, below, scale, of(none), DataType::kU8, "/zero_point"));
+  ABSL_ASSIGN_OR_RETURN(const ValueId zero, context.Numbers(zero_point));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst,
+                        QuantizeBy(context, context.input(0), scale, of(zero), DataType::kU8));
+  ABSL_RETURN_IF_ERROR(context.SetOutput(dst));
+  const Operand rest[] = {scale, zero_point};
+  for (size_t i = 1; i < context.node.outputs.size() && i < 3; ++i) {
+    if (context.node.outputs[i] == kNoTensor) continue;
+    ABSL_ASSIGN_OR_RETURN(const Operand flat, ReshapeOf(context, rest[i - 1], {}, "/flat"));
+    ABSL_RETURN_IF_ERROR(context.SetOutput(flat, static_cast<int>(i)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tilewire::graph

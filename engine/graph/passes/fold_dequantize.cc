@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A convolution or inner product of dequantised integers, with weights that are s8, reads the
+// integers. Padding with real zeros is padding with the zero point: one that is not 0 is written
+// out before the convolution.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/graph/passes/passes.h"
+
+namespace tilewire::graph {
+namespace {
+
+constexpr int64_t kMaxProducts = 65793;  // of u8 and s8 whose sum fits 32 bits
+
+bool FitsSum(const Weights& weights) {
+  int64_t products = 1;
+  for (size_t d = 1; d < weights.dims.size(); ++d) products *= weights.dims[d];
+  if (!weights.is_s8 || products > kMaxProducts) return false;
+  return std::all_of(weights.scale.begin(), weights.scale.end(),
+                     [](float scale) { return IsOrdinary(std::abs(scale)); });
+}
+
+bool IsPadded(const Convolution& convolution) {
+  for (size_t i = 0; i < convolution.strides.size(); ++i) {
+    if (convolution.padding_left[i] != 0 || convolution.padding_right[i] != 0) return true;
+  }
+  return false;
+}
+
+// The operation that writes out the padding of `convolution`, which then has none. `padded` is its
+// result.
+Operation TakePadding(const Operation& operation, ValueId integers, const Grid& grid,
+                      Convolution* convolution, const Network& network, Value* padded) {
+  Select select;
+  select.from.resize(2);
+  select.fill = static_cast<float>(grid.zero_point);
+  *padded = network.values[integers];
+  absl::StrAppend(&padded->name, "/padded/", operation.name);
+  for (size_t i = 0; i < convolution->strides.size(); ++i) {
+    int64_t &left = convolution->padding_left[i], &right = convolution->padding_right[i];
+    std::vector<IndexRun>& runs = select.from.emplace_back();
+    if (left > 0) runs.push_back({-1, 1, left});
+    runs.push_back({0, 1, padded->dims[i + 2]});
+    if (right > 0) runs.push_back({-1, 1, right});
+    padded->dims[i + 2] += left + right;
+    left = right = 0;
+  }
+  return {operation.name, std::move(select), {integers}, kNoValue};
+}
+
+// One pass over the operations, which it writes anew.
+class Folding {
+ public:
+  explicit Folding(Network* network)
+      : network_(network), dequantized_(network->values.size(), nullptr) {}
+
+  void Run() {
+    std::vector<Operation> operations = std::move(network_->operations);
+    for (const Operation& operation : operations) {
+      const auto* dequantize = std::get_if<Dequantize>(&operation.params);
+      if (dequantize == nullptr || dequantize->grids.size() != 1) continue;
+      if (network_->values[operation.srcs[0]].type == DataType::kF32) continue;
+      if (!IsOrdinary(dequantize->grids[0].scale)) continue;
+      dequantized_[operation.dst] = &operation;
+    }
+    for (const Operation& operation : operations) done_.push_back(Fold(operation));
+    network_->operations = std::move(done_);
+  }
+
+ private:
+  Operation Fold(Operation operation) {
+    const Operation* before = operation.srcs.empty() ? nullptr : dequantized_[operation.srcs[0]];
+    if (before == nullptr) return operation;
+    const ValueId integers = before->srcs[0];
+    const Grid grid = std::get<Dequantize>(before->params).grids[0];
+    if (auto* convolution = std::get_if<Convolution>(&operation.params);
+        convolution != nullptr && FitsSum(convolution->weights)) {
+      convolution->src_grid = grid;
+      operation.srcs[0] = integers;
+      if (grid.zero_point != 0 && IsPadded(*convolution)) {
+        Value padded;
+        Operation pad = TakePadding(operation, integers, grid, convolution, *network_, &padded);
+        pad.dst = operation.srcs[0] = static_cast<ValueId>(network_->values.size());
+        network_->values.push_back(std::move(padded));
+        done_.push_back(std::move(pad));
+      }
+    } else if (auto* product = std::get_if<InnerProduct>(&operation.params);
+               product != nullptr && FitsSum(product->weights)) {
+      product->src_grid = grid;
+      operation.srcs[0] = integers;
+    }
+    return operation;
+  }
+
+  Network* network_;
+  std::vector<const Operation*> dequantized_;  // of each value: the Dequantize that makes it
+  std::vector<Operation> done_;
+};
+
+}  // namespace
+
+void FoldDequantize(Network* network) { Folding(network).Run(); }
+
+}  // namespace tilewire::graph

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A Quantize behind a convolution or inner product of integers becomes the grid of its result. A
+// fused sum then adds to what its destination holds: integers of the same type.
+#include <utility>
+
+#include "engine/graph/passes/editor.h"
+#include "engine/graph/passes/passes.h"
+
+namespace tilewire::graph {
+namespace {
+
+// A zero point of the result and one of an addend take a step each beside these.
+constexpr size_t kLongestChain = 2;
+
+bool IsOfIntegers(const Operation& operation) {
+  if (const auto* convolution = std::get_if<Convolution>(&operation.params))
+    return convolution->src_grid && !convolution->dst_grid;
+  const auto* product = std::get_if<InnerProduct>(&operation.params);
+  return product != nullptr && product->src_grid && !product->dst_grid;
+}
+
+void SetGrid(const Grid& grid, Operation* operation) {
+  if (auto* convolution = std::get_if<Convolution>(&operation->params)) {
+    convolution->dst_grid = grid;
+  } else {
+    std::get<InnerProduct>(operation->params).dst_grid = grid;
+  }
+}
+
+// Addends as integers of `type`; false where one is not.
+bool ReadIntegers(Editor& editor, DataType type, std::vector<FusedStep>* steps) {
+  for (FusedStep& step : *steps) {
+    if (step.kind != FusedStep::Kind::kSum) continue;
+    const int before = editor.producer(step.addend);
+    const Dequantize* dequantize = editor.As<Dequantize>(before);
+    if (dequantize == nullptr || dequantize->grids.size() != 1) return false;
+    if (!IsOrdinary(dequantize->grids[0].scale)) return false;
+    const ValueId integers = editor.operation(before).srcs[0];
+    if (editor.network().values[integers].type != type) return false;
+    step.addend = integers;
+    step.grid = dequantize->grids[0];
+  }
+  return true;
+}
+
+}  // namespace
+
+void FoldQuantize(Network* network) {
+  Editor editor(network);
+  for (int i = 0; i < editor.size(); ++i) {
+    const Quantize* quantize = editor.As<Quantize>(i);
+    if (quantize == nullptr || quantize->grids.size() != 1) continue;
+    if (!IsOrdinary(quantize->grids[0].scale)) continue;
+    const ValueId real = editor.operation(i).srcs[0], integers = editor.operation(i).dst;
+    const int before = editor.producer(real);
+    if (before == Editor::kNone || editor.use_count(real) != 1) continue;
+    Operation folded = editor.operation(before);
+    if (!IsOfIntegers(folded) || FusedSteps(folded)->size() > kLongestChain) continue;
+    if (!ReadIntegers(editor, network->values[integers].type, FusedSteps(folded))) continue;
+    SetGrid(quantize->grids[0], &folded);
+    folded.dst = integers;
+    editor.Replace(i, std::move(folded), before);
+  }
+}
+
+}  // namespace tilewire::graph

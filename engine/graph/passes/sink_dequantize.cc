@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Integers in the order of the real numbers that they stand for: what only moves or compares
+// elements may run before they become real numbers. Then a Quantize finds the Dequantize that it
+// undoes.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/graph/passes/passes.h"
+
+namespace tilewire::graph {
+namespace {
+
+// Goes through the operations once, in order, and writes them anew.
+class Sink {
+ public:
+  explicit Sink(Network* network)
+      : network_(network),
+        renamed_(network->values.size(), kNoValue),
+        made_by_(network->values.size(), kNobody) {}
+
+  void Run() {
+    for (Operation& operation : network_->operations) {
+      for (ValueId& src : operation.srcs) src = NameOf(src);
+      if (Cancels(operation)) continue;
+      if (const Dequantize* before = CommonDequantize(operation); before != nullptr) {
+        Swap(std::move(operation), Dequantize(*before));
+      } else {
+        Append(std::move(operation));
+      }
+    }
+    for (ValueId& output : network_->outputs) output = NameOf(output);
+    network_->operations = std::move(done_);
+  }
+
+ private:
+  static constexpr int kNobody = -1;
+
+  DataType TypeOf(ValueId value) const { return network_->values[value].type; }
+  ValueId NameOf(ValueId value) const {
+    return renamed_[value] == kNoValue ? value : renamed_[value];
+  }
+
+  void Append(Operation operation) {
+    made_by_[operation.dst] = static_cast<int>(done_.size());
+    done_.push_back(std::move(operation));
+  }
+
+  // The operation that makes the value if it is a T.
+  template <typename T>
+  const Operation* MadeBy(ValueId value) const {
+    if (made_by_[value] == kNobody) return nullptr;
+    const Operation& operation = done_[made_by_[value]];
+    return std::holds_alternative<T>(operation.params) ? &operation : nullptr;
+  }
+
+  // A Dequantize of 8-bit integers on one grid.
+  const Operation* DequantizeOf(ValueId value) const {
+    const Operation* operation = MadeBy<Dequantize>(value);
+    if (operation == nullptr || TypeOf(operation->srcs[0]) == DataType::kF32) return nullptr;
+    return std::get<Dequantize>(operation->params).grids.size() == 1 ? operation : nullptr;
+  }
+
+  // A Quantize back to where its source came from, or one that has been done.
+  bool Cancels(const Operation& operation) {
+    const auto* quantize = std::get_if<Quantize>(&operation.params);
+    if (quantize == nullptr) return false;
+    const Operation* before = DequantizeOf(operation.srcs[0]);
+    if (before != nullptr && TypeOf(before->srcs[0]) == TypeOf(operation.dst) &&
+        std::get<Dequantize>(before->params).grids == quantize->grids) {
+      renamed_[operation.dst] = before->srcs[0];
+      return true;
+    }
+    const auto same = std::find_if(done_.begin(), done_.end(), [&](const Operation& other) {
+      const auto* done = std::get_if<Quantize>(&other.params);
+      return done != nullptr && other.srcs == operation.srcs && *done == *quantize &&
+             TypeOf(other.dst) == TypeOf(operation.dst);
+    });
+    if (same == done_.end()) return false;
+    renamed_[operation.dst] = same->dst;
+    return true;
+  }
+
+  // Moves or compares, and what it adds has an integer of its own.
+  static bool Moves(const OperationParams& params, const Grid& grid, DataType type) {
+    if (const auto* pooling = std::get_if<Pooling>(&params))
+      return pooling->algorithm == Pooling::Algorithm::kMax;
+    if (const auto* select = std::get_if<Select>(&params))
+      return FromGrid(ToGrid(select->fill, grid, type), grid) == select->fill;
+    return std::holds_alternative<Reshape>(params) || std::holds_alternative<Transpose>(params) ||
+           std::holds_alternative<Shuffle>(params) || std::holds_alternative<Concat>(params);
+  }
+
+  // What made all sources, if the operation may run before it.
+  const Dequantize* CommonDequantize(const Operation& operation) const {
+    const Operation* first = operation.srcs.empty() ? nullptr : DequantizeOf(operation.srcs[0]);
+    if (first == nullptr) return nullptr;
+    const auto& params = std::get<Dequantize>(first->params);
+    const DataType type = TypeOf(first->srcs[0]);
+    if (!Moves(operation.params, params.grids[0], type)) return nullptr;
+    for (ValueId src : operation.srcs) {
+      const Operation* other = DequantizeOf(src);
+      if (other == nullptr || TypeOf(other->srcs[0]) != type ||
+          std::get<Dequantize>(other->params).grids != params.grids)
+        return nullptr;
+    }
+    return &params;
+  }
+
+  void Swap(Operation operation, Dequantize dequantize) {
+    const ValueId real = operation.dst;
+    for (ValueId& src : operation.srcs) src = DequantizeOf(src)->srcs[0];
+    const Value& value = network_->values[real];
+    Value integers{absl::StrCat(value.name, "/integers"), TypeOf(operation.srcs[0]), value.dims};
+    operation.dst = static_cast<ValueId>(network_->values.size());
+    network_->values.push_back(std::move(integers));
+    renamed_.push_back(kNoValue);
+    made_by_.push_back(kNobody);
+    if (auto* select = std::get_if<Select>(&operation.params)) {
+      select->fill = ToGrid(select->fill, dequantize.grids[0], TypeOf(operation.dst));
+    }
+    Operation after{operation.name, std::move(dequantize), {operation.dst}, real};
+    Append(std::move(operation));
+    Append(std::move(after));
+  }
+
+  Network* network_;
+  std::vector<Operation> done_;
+  std::vector<ValueId> renamed_;
+  std::vector<int> made_by_;  // of each value: index into done_
+};
+
+}  // namespace
+
+void SinkDequantize(Network* network) { Sink(network).Run(); }
+
+}  // namespace tilewire::graph
