@@ -16,8 +16,8 @@ namespace {
 // The layout of the weights in the file, seen with the dims of the primitive. Stored as [I, O], an
 // output channel steps by one element and everything else by O.
 absl::StatusOr<MemoryDesc> StoredDesc(const graph::Weights& weights, int64_t count,
-                                      const Dims& dims) {
-  ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, PlainDesc(dims, DataType::kF32, /*channels_last=*/false));
+                                      const Dims& dims, DataType type) {
+  ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, PlainDesc(dims, type, /*channels_last=*/false));
   if (desc.ElementCount() != count) {
     return absl::InvalidArgumentError(absl::StrCat("weights '", weights.key, "' hold ", count,
                                                    " elements, ", DimsToString(dims), " needs ",
@@ -31,7 +31,21 @@ absl::StatusOr<MemoryDesc> StoredDesc(const graph::Weights& weights, int64_t cou
     strides[d] = step;
     step *= dims[d];
   }
-  return MemoryDesc::CreateStrided(dims, DataType::kF32, strides);
+  return MemoryDesc::CreateStrided(dims, type, strides);
+}
+
+// Integers in [-128, 127], where they lie.
+absl::StatusOr<AlignedBuffer> AsBytes(absl::Span<const float> integers,
+                                      const threading::Team& team) {
+  constexpr int64_t kAtOnce = 65536;
+  const int64_t count = static_cast<int64_t>(integers.size());
+  ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(count));
+  auto* bytes = reinterpret_cast<int8_t*>(buffer.data());
+  team.ParallelFor(DivUp(count, kAtOnce), [&](int64_t part) {
+    const int64_t end = std::min(count, (part + 1) * kAtOnce);
+    for (int64_t i = part * kAtOnce; i < end; ++i) bytes[i] = static_cast<int8_t>(integers[i]);
+  });
+  return buffer;
 }
 
 // data * scale of the output channel, where it lies: rows of the output channel, or columns if
@@ -75,18 +89,20 @@ absl::StatusOr<PackedWeights::Bytes> PackedWeights::MakePacked(const graph::Weig
                                                                const MemoryDesc& target,
                                                                const threading::Team& team) {
   ABSL_ASSIGN_OR_RETURN(const graph::HeldFloats held, graph::LoadElements(weights));
-  ABSL_ASSIGN_OR_RETURN(
-      const MemoryDesc stored,
-      StoredDesc(weights, static_cast<int64_t>(held.values.size()), target.dims()));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc stored,
+                        StoredDesc(weights, static_cast<int64_t>(held.values.size()), target.dims(),
+                                   target.data_type()));
   const void* source = held.values.data();
-  AlignedBuffer scaled;
-  const bool scales = !weights.scale.empty() && target.data_type() == DataType::kF32;
-  if (scales) {
-    ABSL_ASSIGN_OR_RETURN(scaled, Scaled(weights, held.values, team));
-    source = scaled.data();
+  AlignedBuffer converted;
+  const bool is_s8 = target.data_type() == DataType::kS8, scales = !weights.scale.empty();
+  if (is_s8) {
+    ABSL_ASSIGN_OR_RETURN(converted, AsBytes(held.values, team));
+  } else if (scales) {
+    ABSL_ASSIGN_OR_RETURN(converted, Scaled(weights, held.values, team));
   }
-  if (scales && SameMemory(stored, target)) {
-    return std::make_shared<const AlignedBuffer>(std::move(scaled));
+  if (is_s8 || scales) source = converted.data();
+  if ((is_s8 || scales) && SameMemory(stored, target) && !target.HasCompensation()) {
+    return std::make_shared<const AlignedBuffer>(std::move(converted));
   }
   Attributes attributes;
   attributes.scratchpad_mode = ScratchpadMode::kUser;
