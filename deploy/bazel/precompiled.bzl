@@ -34,10 +34,9 @@ EVERYWHERE = [
 def _precompiled_headers_impl(ctx):
     toolchain = find_cpp_toolchain(ctx)
     features = cc_common.configure_features(ctx = ctx, cc_toolchain = toolchain)
-    context = cc_common.merge_cc_infos(cc_infos = [dep[CcInfo] for dep in ctx.attr.deps]).compilation_context
     header = ctx.actions.declare_file(ctx.label.name + ".h")
     compiled = ctx.actions.declare_file(ctx.label.name + ".h.gch")
-    ctx.actions.write(header, "".join(["#include \"%s\"\n" % name for name in ctx.attr.headers]))
+    ctx.actions.write(header, "".join(["#include <%s>\n" % name for name in ctx.attr.headers]))
 
     # The flags that the toolchain gives a source, so that the compiler finds them equal.
     action = "c++-compile"
@@ -47,10 +46,6 @@ def _precompiled_headers_impl(ctx):
         source_file = header.path,
         output_file = compiled.path,
         user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ["-x", "c++-header"],
-        include_directories = context.includes,
-        quote_include_directories = depset([".", ctx.bin_dir.path], transitive = [context.quote_includes]),
-        system_include_directories = context.system_includes,
-        preprocessor_defines = context.defines,
         use_pic = True,
     )
     ctx.actions.run(
@@ -65,7 +60,7 @@ def _precompiled_headers_impl(ctx):
             action_name = action,
             variables = variables,
         ),
-        inputs = depset([header], transitive = [context.headers, toolchain.all_files]),
+        inputs = depset([header], transitive = [toolchain.all_files]),
         outputs = [compiled],
         mnemonic = "CppPrecompile",
         progress_message = "Precompiling %s" % header.short_path,
@@ -80,13 +75,13 @@ def _precompiled_headers_impl(ctx):
     ]
 
 # Generates <name>.h, which includes `headers`, and compiles it once. Whoever depends on it and is
-# compiled with "-include <package>/<name>.h" (.bazelrc says who) gets the compiled form; a compiler
-# that finds its flags different parses the header instead. Sources still include what they use.
+# compiled with "-include <package>/<name>.h" (.bazelrc says who) gets the compiled form; sources still
+# include what they use. Only headers of the system: the compiler does not tell Bazel what a source
+# got this way, so that a change to one of ours would go unseen.
 precompiled_headers = rule(
     implementation = _precompiled_headers_impl,
     attrs = {
-        "headers": attr.string_list(mandatory = True, doc = "as an #include names them"),
-        "deps": attr.label_list(providers = [CcInfo]),
+        "headers": attr.string_list(mandatory = True, doc = "of the system, as in #include <...>"),
         "_cc_toolchain": attr.label(default = Label("@bazel_tools//tools/cpp:current_cc_toolchain")),
     },
     fragments = ["cpp"],
