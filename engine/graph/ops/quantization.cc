@@ -133,6 +133,20 @@ absl::StatusOr<Operand> Parameter(NodeContext& context, int input, size_t rank, 
   return ReshapeOf(context, parameter, std::move(dims), suffix);
 }
 
+struct Parameters {
+  Operand scale, zero_point;
+};
+
+absl::StatusOr<Parameters> ParametersOf(NodeContext& context, GridInputs inputs, const Operand& src,
+                                        int64_t axis) {
+  const size_t rank = src.dims.size();
+  Parameters by;
+  ABSL_ASSIGN_OR_RETURN(by.scale, Parameter(context, inputs.scale, rank, axis, 1, "/scale"));
+  ABSL_ASSIGN_OR_RETURN(by.zero_point,
+                        Parameter(context, inputs.zero_point, rank, axis, 0, "/zero_point"));
+  return by;
+}
+
 }  // namespace
 
 absl::StatusOr<std::optional<Grids>> ReadGrids(const NodeContext& context, GridInputs inputs,
@@ -207,16 +221,13 @@ absl::StatusOr<Operand> DequantizeOf(NodeContext& context, const Operand& src,
                                                           {src.value}, src.dims, suffix));
     return Operand{nullptr, dst, src.dims};
   }
-  const size_t rank = src.dims.size();
-  ABSL_ASSIGN_OR_RETURN(const Operand scale,
-                        Parameter(context, inputs.scale, rank, axis, 1, "/scale"));
-  ABSL_ASSIGN_OR_RETURN(const Operand zero_point,
-                        Parameter(context, inputs.zero_point, rank, axis, 0, "/zero_point"));
+  ABSL_ASSIGN_OR_RETURN(const Parameters by, ParametersOf(context, inputs, src, axis));
   ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.Numbers(src));
-  ABSL_ASSIGN_OR_RETURN(const Operand difference,
-                        ElementwiseOf(context, {Function::kSub},
-                                      {{nullptr, numbers, src.dims}, zero_point}, "/difference"));
-  return ElementwiseOf(context, {Function::kMul}, {difference, scale}, suffix);
+  ABSL_ASSIGN_OR_RETURN(
+      const Operand difference,
+      ElementwiseOf(context, {Function::kSub}, {{nullptr, numbers, src.dims}, by.zero_point},
+                    "/difference"));
+  return ElementwiseOf(context, {Function::kMul}, {difference, by.scale}, suffix);
 }
 
 absl::StatusOr<Operand> QuantizeOf(NodeContext& context, const Operand& src,
@@ -234,12 +245,8 @@ absl::StatusOr<Operand> QuantizeOf(NodeContext& context, const Operand& src,
                                                           {numbers}, src.dims, suffix, type));
     return Operand{nullptr, dst, src.dims};
   }
-  const size_t rank = src.dims.size();
-  ABSL_ASSIGN_OR_RETURN(const Operand scale,
-                        Parameter(context, inputs.scale, rank, axis, 1, "/scale"));
-  ABSL_ASSIGN_OR_RETURN(const Operand zero_point,
-                        Parameter(context, inputs.zero_point, rank, axis, 0, "/zero_point"));
-  return QuantizeBy(context, src, scale, zero_point, type, suffix);
+  ABSL_ASSIGN_OR_RETURN(const Parameters by, ParametersOf(context, inputs, src, axis));
+  return QuantizeBy(context, src, by.scale, by.zero_point, type, suffix);
 }
 
 absl::StatusOr<Operand> QuantizeBy(NodeContext& context, const Operand& src, const Operand& scale,
