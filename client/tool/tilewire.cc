@@ -68,11 +68,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::RequiredError& error) {
     // A word that is no command says more than the command that is missing.
     const std::vector<std::string> words = app.remaining();
-    if (words.empty() || !app.get_subcommands().empty()) {
-      app.exit(error);
-      return 2;
-    }
-    app.exit(CLI::ExtrasError(words));
+    const bool unknown = app.get_subcommands().empty() && !words.empty();
+    unknown ? app.exit(CLI::ExtrasError(words)) : app.exit(error);
     return 2;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
