@@ -13,7 +13,6 @@
 #include "engine/loaded_model.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/layouts.h"
-#include "engine/runtime/step_work.h"
 
 namespace tilewire {
 namespace {
@@ -35,7 +34,7 @@ PlanStep Describe(const runtime::Step& step) {
     described.tensors.push_back(Describe(ArgName(arg.arg), arg.desc));
   described.fused = step.fused;
   described.remark = step.remark;
-  described.operations = runtime::OperationsOf(primitive);
+  described.operations = step.operations;
   return described;
 }
 

@@ -33,6 +33,7 @@ struct Step {
   std::string remark;  // why it is there, or why nothing faster is
   std::shared_ptr<const Primitive> primitive;
   Bindings bindings;
+  int64_t operations = 0;  // multiplications and additions; see step_work.h
 };
 
 // Buffer i is needed from step `first` (written there; -1: an input) to step `last` (the number of

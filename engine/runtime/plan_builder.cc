@@ -11,6 +11,7 @@
 #include "engine/runtime/layouts.h"
 #include "engine/runtime/memory_plan.h"
 #include "engine/runtime/reference_reason.h"
+#include "engine/runtime/step_work.h"
 
 namespace tilewire::runtime {
 namespace {
@@ -63,6 +64,7 @@ absl::StatusOr<std::shared_ptr<const Primitive>> PlanBuilder::Create(const OpDes
   attributes.scratchpad_mode = ScratchpadMode::kUser;
   ABSL_ASSIGN_OR_RETURN(PrimitiveCache::Found found,
                         context_.cache->GetOrCreate(desc, attributes, context_.options));
+  requests_.try_emplace(found.primitive.get(), ChainLink{desc, attributes, found.primitive});
   return std::move(found.primitive);
 }
 
@@ -173,8 +175,9 @@ void PlanBuilder::Emit(absl::string_view node, std::shared_ptr<const Primitive> 
   std::string remarks(remark);
   if (IsReference(*primitive))
     AddRemark("reference, because " + WhyReference(*primitive), &remarks);
+  const int64_t operations = OperationsOf(*primitive);
   plan_->steps.push_back({std::string(node), fused.ToString(), std::move(remarks),
-                          std::move(primitive), std::move(bindings)});
+                          std::move(primitive), std::move(bindings), operations});
 }
 
 PlanInput& PlanBuilder::InputOf(ValueId id) {
@@ -225,6 +228,15 @@ absl::StatusOr<std::shared_ptr<const Plan>> PlanBuilder::Finish() {
   // An input that nobody reads is still taken from the request.
   for (ValueId input : network_.inputs) ABSL_RETURN_IF_ERROR(Home(input).status());
   NoteOverwrittenInputs();
+  ABSL_RETURN_IF_ERROR(FuseChains(
+      requests_, context_.bands,
+      [this](const OpDesc& desc,
+             const Attributes& attributes) -> absl::StatusOr<std::shared_ptr<const Primitive>> {
+        ABSL_ASSIGN_OR_RETURN(PrimitiveCache::Found found,
+                              context_.cache->GetOrCreate(desc, attributes, context_.options));
+        return std::move(found.primitive);
+      },
+      plan_.get()));
   ABSL_ASSIGN_OR_RETURN(plan_->arena_bytes,
                         PlaceBuffers(absl::MakeSpan(plan_->buffers), context_.max_arena_bytes));
   return std::shared_ptr<const Plan>(std::move(plan_));

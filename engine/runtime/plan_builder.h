@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/cache/primitive_cache.h"
 #include "engine/graph/network.h"
+#include "engine/runtime/chain_fusion.h"
 #include "engine/runtime/packed_weights.h"
 #include "engine/runtime/plan.h"
 #include "engine/threading/arena.h"
@@ -31,6 +32,7 @@ struct LoweringContext {
   ConvolutionAlgorithm convolution_algorithm = ConvolutionAlgorithm::kAuto;
   threading::Team team = threading::Team::Serial();  // packs weights
   int64_t max_arena_bytes = int64_t{8} << 30;
+  BandLimits bands;
 };
 
 class PlanBuilder {
@@ -89,7 +91,7 @@ class PlanBuilder {
   void AddInputVariant(graph::ValueId id, const Primitive& primitive,
                        std::shared_ptr<const Primitive> variant);
 
-  // Adds outputs and their reorders, and plans memory. Call once, last.
+  // Adds outputs and their reorders, fuses chains and plans memory. Call once, last.
   absl::StatusOr<std::shared_ptr<const Plan>> Finish();
 
  private:
@@ -102,6 +104,7 @@ class PlanBuilder {
   const graph::Network& network_;
   const LoweringContext& context_;
   std::shared_ptr<Plan> plan_ = std::make_shared<Plan>();
+  PrimitiveRequests requests_;
   std::vector<absl::InlinedVector<Place, 2>> places_;  // of each value, the home first
   std::vector<int> remaining_uses_;  // of each value; an output counts as one for ever
   // Of each buffer that is no part: whose bytes it and its parts hold.

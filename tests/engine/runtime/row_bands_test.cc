@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chains of steps that run band by band: the same bits as step by step, whatever lies between them.
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "engine/runtime/executor.h"
+#include "engine/runtime/layouts.h"
+#include "engine/runtime/lowering.h"
+#include "gtest/gtest.h"
+#include "tests/engine/runtime/network_builder.h"
+#include "tests/support/float_tensors.h"
+
+namespace tilewire::runtime {
+namespace {
+
+using graph::NetworkBuilder;
+using graph::Pooling;
+using graph::ValueId;
+
+constexpr BandLimits kNever = {.least_bytes = int64_t{1} << 40};
+// Whatever fits, in bands of a few rows.
+constexpr BandLimits kAlways = {.least_bytes = 1, .most_bytes = 40 * 1024, .most_rows = 100};
+
+struct ChainCase {
+  const char* name;
+  graph::Network (*make)(int64_t batch);
+  int chains, steps;  // with kAlways, on AVX-512
+};
+
+// All that a mobile network begins with; the request is read by the first link.
+graph::Network MobileStem(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3, 39, 31});
+  const ValueId stem = b.Conv("stem", x, 24, {.stride = 2, .fused = {graph::Relu()}});
+  const ValueId depthwise = b.Conv("depthwise", stem, 24, {.groups = 24});
+  const ValueId project = b.Conv("project", depthwise, 10, {.kernel = 1, .padding = 0});
+  const ValueId expand =
+      b.Conv("expand", project, 40, {.kernel = 1, .padding = 0, .fused = {graph::Relu()}});
+  return b.Finish({b.Conv("down", expand, 40, {.stride = 2, .groups = 40, .bias = false})});
+}
+
+// Windows that reach far, and poolings that count padding.
+graph::Network WideWindows(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 16, 29, 9});
+  const ValueId seven = b.Conv("seven", x, 20, {.kernel = 7, .stride = 2, .padding = 3});
+  const ValueId average = b.Pool("average", seven, Pooling::Algorithm::kAvgIncludePadding, 3, 1, 1);
+  const ValueId dilated = b.Conv("dilated", average, 18, {.padding = 2, .dilation = 1});
+  const ValueId largest = b.Pool("largest", dilated, Pooling::Algorithm::kMax, 3, 2, 1);
+  return b.Finish({b.Pool("inside", largest, Pooling::Algorithm::kAvgExcludePadding, 3, 1, 1)});
+}
+
+// The sum is written over what the chain's first link reads: it stays a step of its own.
+graph::Network SumOverTheSource(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 8, 15, 8});
+  const ValueId stem = b.Conv("stem", x, 16, {.kernel = 1, .padding = 0});
+  const ValueId expand = b.Conv("expand", stem, 32, {.kernel = 1, .padding = 0});
+  const ValueId depthwise = b.Conv("depthwise", expand, 32, {.groups = 32});
+  return b.Finish(
+      {b.Conv("project", depthwise, 16, {.kernel = 1, .padding = 0, .fused = {graph::Add(stem)}})});
+}
+
+// The sum is written over what somebody else made: the last link takes it.
+graph::Network SumOverAnother(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 8, 15, 8});
+  const ValueId other = b.Pool("other", b.Conv("aside", x, 16, {.kernel = 1, .padding = 0}),
+                               Pooling::Algorithm::kMax, 3, 1, 1);
+  const ValueId stem = b.Conv("stem", x, 16, {.kernel = 1, .padding = 0});
+  const ValueId depthwise = b.Conv("depthwise", stem, 16, {.groups = 16});
+  return b.Finish({b.Conv("project", depthwise, 16,
+                          {.kernel = 1, .padding = 0, .fused = {graph::Add(other)}})});
+}
+
+// What lies between is an answer, too, or is read twice.
+graph::Network ReadElsewhere(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 16, 11, 7});
+  const ValueId answer = b.Conv("answer", x, 16, {.kernel = 1, .padding = 0});
+  const ValueId twice = b.Conv("twice", answer, 16, {.groups = 16});
+  const ValueId left = b.Conv("left", twice, 16, {.groups = 16});
+  return b.Finish({answer, left, b.Conv("right", twice, 16, {.groups = 16})});
+}
+
+constexpr ChainCase kCases[] = {{"MobileStem", MobileStem, 1, 1},
+                                {"WideWindows", WideWindows, 1, 1},
+                                {"SumOverTheSource", SumOverTheSource, 1, 3},
+                                {"SumOverAnother", SumOverAnother, 2, 2},
+                                {"ReadElsewhere", ReadElsewhere, 0, 4}};
+
+class RowBandsTest : public ::testing::TestWithParam<std::tuple<ChainCase, cpu::Isa>> {
+ protected:
+  static const ChainCase& Case() { return std::get<0>(GetParam()); }
+  static cpu::Isa Isa() { return std::get<1>(GetParam()); }
+  void SetUp() override {
+    if (!cpu::Supports(Isa())) GTEST_SKIP() << "the CPU lacks " << cpu::IsaName(Isa());
+  }
+
+  std::shared_ptr<const Plan> PlanWith(int64_t batch, const BandLimits& limits) {
+    LoweringContext context;
+    context.cache = &cache_;
+    context.options.max_isa = Isa();
+    context.convolution_algorithm = ConvolutionAlgorithm::kDirect;
+    context.bands = limits;
+    weights_ = std::make_unique<PackedWeights>(&cache_, context.options);
+    context.weights = weights_.get();
+    return Lower(Case().make(batch), context).value();
+  }
+
+  // The outputs' bytes, one behind the other.
+  std::string Run(const Plan& plan, int threads, bool channels_last) {
+    const Dims& dims = plan.inputs[0].desc.dims();
+    std::vector<float> image = graph::PseudoRandom("x", *ElementCount(dims), -1, 1);
+    if (channels_last) image = testing::ChannelsLast(image, dims);
+    const absl::string_view piece = testing::BytesOf(image);
+    const InputBytes input{PlainDesc(dims, DataType::kF32, channels_last).value(), {&piece, 1}};
+    std::vector<OutputBytes> outputs;
+    for (const PlanOutput& output : plan.outputs) {
+      const int index = static_cast<int>(outputs.size());
+      outputs.push_back(
+          {index,
+           PlainDesc(output.desc.dims(), DataType::kF32, /*channels_last=*/false).value(),
+           {}});
+    }
+    threading::Arena arena(threads);
+    const ExecutionContext context{.scratchpads = &pool_, .team = threading::Team(&arena)};
+    EXPECT_TRUE(Execute(plan, {&input, 1}, absl::MakeSpan(outputs), context).ok());
+    std::string bytes;
+    for (const OutputBytes& output : outputs)
+      bytes.append(reinterpret_cast<const char*>(output.bytes.data()), output.bytes.size());
+    return bytes;
+  }
+
+  PrimitiveCache cache_{int64_t{64} << 20};
+  std::unique_ptr<PackedWeights> weights_;
+  ScratchpadPool pool_;
+};
+
+TEST_P(RowBandsTest, TheBitsOfStepByStep) {
+  for (const int64_t batch : {1, 3}) {
+    const std::shared_ptr<const Plan> apart = PlanWith(batch, kNever);
+    const std::string want = Run(*apart, /*threads=*/1, /*channels_last=*/false);
+    const std::shared_ptr<const Plan> banded = PlanWith(batch, kAlways);
+    EXPECT_EQ(banded->inputs[0].variants.size(), apart->inputs[0].variants.size());
+    for (const int threads : {1, 2}) {
+      for (const bool channels_last : {false, true}) {
+        EXPECT_TRUE(Run(*banded, threads, channels_last) == want)
+            << "batch " << batch << ", threads " << threads << ", nhwc " << channels_last;
+      }
+    }
+  }
+}
+
+TEST_P(RowBandsTest, ChainsEndWhereATensorIsNeededAsAWhole) {
+  if (Isa() != cpu::Isa::kAvx512) GTEST_SKIP() << "rows of the table are for one register size";
+  const std::shared_ptr<const Plan> plan = PlanWith(1, kAlways);
+  EXPECT_EQ(plan->steps.size(), Case().steps);
+  EXPECT_EQ(
+      std::count_if(plan->steps.begin(), plan->steps.end(),
+                    [](const Step& step) { return step.primitive->name() == "runtime/row_bands"; }),
+      Case().chains);
+}
+
+TEST_P(RowBandsTest, TheTensorsInBetweenNeedNoBuffer) {
+  EXPECT_LE(PlanWith(1, kAlways)->arena_bytes, PlanWith(1, kNever)->arena_bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Chains, RowBandsTest,
+                         ::testing::Combine(::testing::ValuesIn(kCases),
+                                            ::testing::Values(cpu::Isa::kAvx2, cpu::Isa::kAvx512)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_" +
+                                  std::string(cpu::IsaName(std::get<1>(info.param)));
+                         });
+
+}  // namespace
+}  // namespace tilewire::runtime
