@@ -19,7 +19,7 @@
 namespace tilewire::client {
 namespace {
 
-constexpr char kExamples[] =
+constexpr char kEvaluateExamples[] =
     R"(Sends the pictures one by one, each in both layouts. The exit status is 0 if the accuracy is
 reached and both layouts agree bit for bit on all outputs.
 
@@ -226,7 +226,7 @@ int RunEvaluate(const Server& server, const EvaluateFlags& flags) {
 
 void AddEvaluateCommand(CLI::App* app, const Server& server, int* exit_code) {
   CLI::App* command = app->add_subcommand("evaluate", "Classify labelled pictures in both layouts");
-  command->footer(kExamples);
+  command->footer(kEvaluateExamples);
   auto flags = std::make_shared<EvaluateFlags>();
   command->add_option("--model", flags->model, "its first output gives the scores")->required();
   command->add_option("--images", flags->images, "file of bytes [count, C, H, W] without a header")

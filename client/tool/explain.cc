@@ -13,7 +13,7 @@
 namespace tilewire::client {
 namespace {
 
-constexpr char kExamples[] = R"(  tilewire explain resnet50
+constexpr char kExplainExamples[] = R"(  tilewire explain resnet50
   tilewire explain resnet50 --runs=20                  # with the time of each step
   tilewire explain resnet50 --runs=20 --costliest=10
   tilewire explain resnet50 --batch=8 --runs=5
@@ -67,7 +67,7 @@ int RunExplain(const Server& server, const Options& options) {
 void AddExplainCommand(CLI::App* app, const Server& server, int* exit_code) {
   CLI::App* command = app->add_subcommand(
       "explain", "Show the steps that a model became, and where the time of a run goes");
-  command->footer(kExamples);
+  command->footer(kExplainExamples);
   auto options = std::make_shared<Options>();
   command->add_option("model", options->model, "which model")->required();
   command->add_option("--model_version", options->version, "by default the highest");

@@ -16,7 +16,7 @@
 namespace tilewire::client {
 namespace {
 
-constexpr char kExamples[] =
+constexpr char kInferExamples[] =
     R"(Pictures are PGM, PPM, PNG or JPEG; they are resized and cropped to the model's size.
 
   tilewire infer --model=digits --top=3 digit.png
@@ -179,7 +179,7 @@ void AddPictureOptions(CLI::App* command, InferFlags* flags) {
 
 void AddInferCommand(CLI::App* app, const Server& server, int* exit_code) {
   CLI::App* command = app->add_subcommand("infer", "Run a model on pictures or raw tensor files");
-  command->footer(kExamples);
+  command->footer(kInferExamples);
   auto flags = std::make_shared<InferFlags>();
   command->add_option("files", flags->files, "one file an input; several requests in turn")
       ->required()

@@ -13,7 +13,7 @@
 namespace tilewire::client {
 namespace {
 
-constexpr char kExamples[] =
+constexpr char kLoadExamples[] =
     R"(Prints latency and throughput. Equal inputs must give equal bytes; if one does not, or on
 an error, the exit status is 1.
 
@@ -94,7 +94,7 @@ int RunLoadCommand(const Server& server, const LoadFlags& flags) {
 
 void AddLoadCommand(CLI::App* app, const Server& server, int* exit_code) {
   CLI::App* command = app->add_subcommand("load", "Send requests in a closed loop, check answers");
-  command->footer(kExamples);
+  command->footer(kLoadExamples);
   auto flags = std::make_shared<LoadFlags>();
   command->add_option("--model", flags->model, "the model to call")->required();
   command

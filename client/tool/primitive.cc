@@ -13,7 +13,7 @@
 namespace tilewire::client {
 namespace {
 
-constexpr char kExamples[] = R"(Tensors are written [type:]dims[:layout].
+constexpr char kPrimitiveExamples[] = R"(Tensors are written [type:]dims[:layout].
 
   tilewire primitive convolution --src=1x64x56x56 --weights=64x64x3x3 --padding=1 --relu
   tilewire primitive inner_product --src=1x2048 --weights=1000x2048 --bias
@@ -130,7 +130,7 @@ void AddFunctionOptions(CLI::App* command, PrimitiveText* text) {
 void AddPrimitiveCommand(CLI::App* app, const Server& server, int* exit_code) {
   CLI::App* command =
       app->add_subcommand("primitive", "Compile and time one primitive on the server");
-  command->footer(kExamples);
+  command->footer(kPrimitiveExamples);
   auto text = std::make_shared<PrimitiveText>();
   auto repeat = std::make_shared<int>(10);
   auto relu = std::make_shared<bool>(false);

@@ -19,6 +19,10 @@
 
 namespace tilewire::graph {
 
+// Elements. Folding is for shapes and the like; a larger constant is a sign of a file that asks
+// for too much.
+inline constexpr int64_t kLargestFold = int64_t{1} << 24;
+
 // What is known about a tensor while lowering: its value, or that it is computed at run time.
 struct Operand {
   ConstantPtr constant;      // not null: folded

@@ -10,7 +10,7 @@ struct Row {
   int64_t size;
 };
 
-constexpr Row kRows[] = {
+constexpr Row kTypeRows[] = {
     {DataType::kUndef, "undef", 0}, {DataType::kF16, "f16", 2}, {DataType::kBf16, "bf16", 2},
     {DataType::kF32, "f32", 4},     {DataType::kS32, "s32", 4}, {DataType::kS8, "s8", 1},
     {DataType::kU8, "u8", 1},
@@ -19,7 +19,7 @@ constexpr Row kRows[] = {
 // A number outside the enumeration is read as undef.
 const Row& RowOf(DataType type) {
   const auto index = static_cast<size_t>(type);
-  return kRows[index < std::size(kRows) ? index : 0];
+  return kTypeRows[index < std::size(kTypeRows) ? index : 0];
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ int64_t SizeOf(DataType type) { return RowOf(type).size; }
 absl::string_view DataTypeName(DataType type) { return RowOf(type).name; }
 
 std::optional<DataType> ParseDataType(absl::string_view name) {
-  for (const Row& row : kRows) {
+  for (const Row& row : kTypeRows) {
     if (row.name == name) return row.type;
   }
   return std::nullopt;

@@ -7,7 +7,7 @@
 namespace tilewire {
 namespace {
 
-constexpr FormatTagRow kRows[] = {
+constexpr FormatTagRow kTagRows[] = {
 #define TILEWIRE_FORMAT_TAG(name, pattern) {FormatTag::k_##name, #name, pattern},
 #include "engine/memory/format_tags.inc"
 #undef TILEWIRE_FORMAT_TAG
@@ -17,12 +17,12 @@ constexpr int kFirst = static_cast<int>(FormatTag::kAny) + 1;
 
 const FormatTagRow* Find(FormatTag tag) {
   const int index = static_cast<int>(tag) - kFirst;
-  return index >= 0 && index < static_cast<int>(std::size(kRows)) ? &kRows[index] : nullptr;
+  return index >= 0 && index < static_cast<int>(std::size(kTagRows)) ? &kTagRows[index] : nullptr;
 }
 
 }  // namespace
 
-absl::Span<const FormatTagRow> FormatTags() { return kRows; }
+absl::Span<const FormatTagRow> FormatTags() { return kTagRows; }
 
 absl::string_view FormatTagName(FormatTag tag) {
   if (tag == FormatTag::kAny) return "any";
@@ -47,7 +47,7 @@ int FormatTagRank(FormatTag tag) {
 
 absl::StatusOr<FormatTag> ParseFormatTag(absl::string_view name) {
   if (name == "any") return FormatTag::kAny;
-  for (const FormatTagRow& row : kRows) {
+  for (const FormatTagRow& row : kTagRows) {
     if (row.name == name) return row.tag;
   }
   return absl::InvalidArgumentError(

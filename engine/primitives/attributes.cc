@@ -5,14 +5,10 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "engine/primitives/key_bytes.h"
 
 namespace tilewire {
 namespace {
-
-template <typename T>
-void AppendBytes(const T& value, std::string* key) {
-  key->append(reinterpret_cast<const char*>(&value), sizeof(value));
-}
 
 bool IsFinite(const PostOp& op) {
   if (const auto* sum = std::get_if<SumPostOp>(&op)) return std::isfinite(sum->scale);

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "engine/primitives/key_bytes.h"
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {
@@ -59,16 +60,6 @@ std::vector<ArgDesc> ArgsOf(const MemoryDesc& src, const MemoryDesc& weights,
 // Without scratchpad and code.
 PrimitiveInfo BasicInfo(absl::string_view name, PrimitiveKind kind, std::vector<ArgDesc> args,
                         const Attributes& attributes);
-
-// The bytes of a plain value, for keys.
-template <typename T>
-void AppendBytes(const T& value, std::string* key) {
-  key->append(reinterpret_cast<const char*>(&value), sizeof(value));
-}
-inline void AppendBytes(const Dims& dims, std::string* key) {
-  AppendBytes(static_cast<int64_t>(dims.size()), key);
-  for (int64_t value : dims) AppendBytes(value, key);
-}
 
 }  // namespace tilewire
 

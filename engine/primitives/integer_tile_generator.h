@@ -38,6 +38,13 @@ struct IntegerIsa {
   int TilingVectors() const { return dot == DotProduct::kVnni ? vectors : vectors - 5; }
 };
 
+inline constexpr IntegerIsa kAvx2Integers = {
+    .lanes = 8, .vectors = 16, .dot = DotProduct::kWidened};
+inline constexpr IntegerIsa kAvx512Integers = {
+    .lanes = 16, .vectors = 32, .dot = DotProduct::kWidened};
+inline constexpr IntegerIsa kVnniIntegers = {
+    .lanes = 16, .vectors = 32, .dot = DotProduct::kVnni};
+
 struct IntegerConfig {
   EpilogueConfig epilogue;  // lanes, blocks, pixels, dst
   TapLoops loops;           // a channel is a quad

@@ -20,7 +20,7 @@ namespace {
 using graph::Operation;
 using Place = PlanBuilder::Place;
 
-constexpr int64_t kAlignment = AlignedBuffer::kAlignment;
+constexpr int64_t kPartAlignment = AlignedBuffer::kAlignment;
 
 // Every element of both lies at the same place from the start of each (`offset0` aside).
 bool SameOrder(const MemoryDesc& a, const MemoryDesc& b) {
@@ -43,7 +43,7 @@ std::optional<std::vector<int64_t>> PartOffsets(const std::vector<Place>& source
     const absl::StatusOr<MemoryDesc> view = dst.SubMemory(source.desc.dims(), offsets);
     if (!view.ok() || !SameOrder(*view, source.desc)) return std::nullopt;
     starts.push_back((view->offset0() - dst.offset0()) * SizeOf(dst.data_type()));
-    if (starts.back() % kAlignment != 0) return std::nullopt;
+    if (starts.back() % kPartAlignment != 0) return std::nullopt;
     offsets[axis] += source.desc.dim(axis);
   }
   return starts;

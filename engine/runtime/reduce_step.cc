@@ -12,53 +12,53 @@
 namespace tilewire::runtime {
 namespace {
 
-using Function = graph::Reduce::Function;
+using Reduction = graph::Reduce::Function;
 
 // Sums in double, so that the order of what is added hardly matters.
 class Accumulator {
  public:
-  explicit Accumulator(Function function) : function_(function) {
-    if (function == Function::kProduct) value_ = 1;
-    if (function == Function::kMax) value_ = -std::numeric_limits<double>::infinity();
-    if (function == Function::kMin) value_ = std::numeric_limits<double>::infinity();
+  explicit Accumulator(Reduction function) : function_(function) {
+    if (function == Reduction::kProduct) value_ = 1;
+    if (function == Reduction::kMax) value_ = -std::numeric_limits<double>::infinity();
+    if (function == Reduction::kMin) value_ = std::numeric_limits<double>::infinity();
   }
   void Add(double x) {
     switch (function_) {
-      case Function::kSum:
-      case Function::kMean:
+      case Reduction::kSum:
+      case Reduction::kMean:
         value_ += x;
         return;
-      case Function::kMax:
+      case Reduction::kMax:
         value_ = std::isnan(x) || x > value_ ? x : value_;
         return;
-      case Function::kMin:
+      case Reduction::kMin:
         value_ = std::isnan(x) || x < value_ ? x : value_;
         return;
-      case Function::kProduct:
+      case Reduction::kProduct:
         value_ *= x;
         return;
-      case Function::kSumOfAbs:
+      case Reduction::kSumOfAbs:
         value_ += std::abs(x);
         return;
-      case Function::kSumOfSquares:
+      case Reduction::kSumOfSquares:
         value_ += x * x;
         return;
     }
   }
   float Result(int64_t count) const {
-    return static_cast<float>(function_ == Function::kMean ? value_ / static_cast<double>(count)
+    return static_cast<float>(function_ == Reduction::kMean ? value_ / static_cast<double>(count)
                                                            : value_);
   }
 
  private:
-  const Function function_;
+  const Reduction function_;
   double value_ = 0;
 };
 
 // Immutable.
 class ReduceStep final : public Primitive {
  public:
-  ReduceStep(PrimitiveInfo info, Function function, const MemoryDesc& src, const MemoryDesc& dst)
+  ReduceStep(PrimitiveInfo info, Reduction function, const MemoryDesc& src, const MemoryDesc& dst)
       : Primitive(std::move(info)),
         function_(function),
         dst_(dst),
@@ -104,7 +104,7 @@ class ReduceStep final : public Primitive {
     return accumulator.Result(count);
   }
 
-  const Function function_;
+  const Reduction function_;
   const MemoryDesc dst_;
   const StepRows rows_;
   const SeparableOffsets from_, to_;

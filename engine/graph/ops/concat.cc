@@ -38,7 +38,7 @@ std::vector<T> Join(const NodeContext& context, int axis, Elements elements) {
   return joined;
 }
 
-absl::Status Fold(NodeContext& context, int axis, Dims dst) {
+absl::Status FoldConcat(NodeContext& context, int axis, Dims dst) {
   const bool is_float = context.input(0).constant->is_float;
   for (int i = 1; i < context.input_count(); ++i) {
     if (context.input(i).constant->is_float != is_float)
@@ -68,7 +68,7 @@ absl::Status LowerConcat(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int axis,
                         NormalizeAxis(node, raw_axis, context.input(0).dims.size()));
   ABSL_ASSIGN_OR_RETURN(Dims dst, ConcatDims(context, axis));
-  if (context.AllConstant()) return Fold(context, axis, std::move(dst));
+  if (context.AllConstant()) return FoldConcat(context, axis, std::move(dst));
   if (context.input_count() == 1) return context.SetOutput(context.input(0));
   std::vector<ValueId> srcs;
   for (int i = 0; i < context.input_count(); ++i) {

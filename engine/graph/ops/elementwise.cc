@@ -18,10 +18,6 @@ namespace {
 
 using Function = Elementwise::Function;
 
-// Folding is for shapes and the like; a larger product of constants is a sign of a file that asks
-// for too much.
-constexpr int64_t kLargestFold = int64_t{1} << 24;
-
 // Where element `n` of `dst` comes from in a tensor of dims `src` that is broadcast to it.
 int64_t SourceOf(int64_t n, const Dims& dst, const Dims& src) {
   int64_t offset = 0, stride = 1;
@@ -67,7 +63,7 @@ absl::StatusOr<ConstantPtr> FoldInts(const NodeContext& context, Function functi
   return MakeInts(std::move(name), dims, std::move(result));
 }
 
-absl::StatusOr<Operand> Fold(const NodeContext& context, const Elementwise& function,
+absl::StatusOr<Operand> FoldElementwise(const NodeContext& context, const Elementwise& function,
                              const std::vector<Operand>& operands, const Dims& dims,
                              std::string name) {
   if (*ElementCount(dims) > kLargestFold)
@@ -164,7 +160,7 @@ absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& f
                                              DimsToString(operands.back().dims), " do not fit"));
   }
   if (constant) {
-    return Fold(context, function, operands, *dims, absl::StrCat(context.output_name(), suffix));
+    return FoldElementwise(context, function, operands, *dims, absl::StrCat(context.output_name(), suffix));
   }
   ABSL_ASSIGN_OR_RETURN(std::optional<Operand> linear,
                         TryLinear(context, function.function, operands, suffix));

@@ -13,7 +13,7 @@
 namespace tilewire::graph {
 namespace {
 
-using Function = Reduce::Function;
+using Reduction = Reduce::Function;
 
 // Which dimensions are reduced; all of them where no axis is named.
 absl::StatusOr<std::vector<bool>> ReadReduced(const NodeContext& context) {
@@ -47,7 +47,7 @@ absl::Status FinishReduce(NodeContext& context, Operand kept, const std::vector<
 }
 
 // Of integers that are known: shape arithmetic.
-absl::StatusOr<Operand> FoldReduce(const NodeContext& context, Function function,
+absl::StatusOr<Operand> FoldReduce(const NodeContext& context, Reduction function,
                                    const std::vector<bool>& reduced) {
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr src, context.Ints(0));
   if (std::find(reduced.begin(), reduced.end(), false) != reduced.end() || src->ints.empty())
@@ -56,10 +56,10 @@ absl::StatusOr<Operand> FoldReduce(const NodeContext& context, Function function
   for (size_t i = 1; i < src->ints.size(); ++i) {
     const int64_t x = src->ints[i];
     std::optional<int64_t> next;
-    if (function == Function::kSum) next = CheckedAdd(result, x);
-    if (function == Function::kProduct) next = CheckedMul(result, x);
-    if (function == Function::kMax) next = std::max(result, x);
-    if (function == Function::kMin) next = std::min(result, x);
+    if (function == Reduction::kSum) next = CheckedAdd(result, x);
+    if (function == Reduction::kProduct) next = CheckedMul(result, x);
+    if (function == Reduction::kMax) next = std::max(result, x);
+    if (function == Reduction::kMin) next = std::min(result, x);
     if (!next) return context.node.Unimplemented("of these integers");
     result = *next;
   }
@@ -67,7 +67,7 @@ absl::StatusOr<Operand> FoldReduce(const NodeContext& context, Function function
   return Operand{MakeInts(context.output_name(), dims, {result}), kNoValue, dims};
 }
 
-absl::Status LowerReduce(NodeContext& context, Function function) {
+absl::Status LowerReduce(NodeContext& context, Reduction function) {
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
   if (context.input(0).constant != nullptr && !context.input(0).constant->is_float) {
     ABSL_ASSIGN_OR_RETURN(const Operand folded, FoldReduce(context, function, reduced));
@@ -94,21 +94,21 @@ bool IsGlobalPooling(const std::vector<bool>& reduced) {
 }  // namespace
 
 absl::Status LowerReduceL1(NodeContext& context) {
-  return LowerReduce(context, Function::kSumOfAbs);
+  return LowerReduce(context, Reduction::kSumOfAbs);
 }
-absl::Status LowerReduceMax(NodeContext& context) { return LowerReduce(context, Function::kMax); }
-absl::Status LowerReduceMin(NodeContext& context) { return LowerReduce(context, Function::kMin); }
+absl::Status LowerReduceMax(NodeContext& context) { return LowerReduce(context, Reduction::kMax); }
+absl::Status LowerReduceMin(NodeContext& context) { return LowerReduce(context, Reduction::kMin); }
 absl::Status LowerReduceProd(NodeContext& context) {
-  return LowerReduce(context, Function::kProduct);
+  return LowerReduce(context, Reduction::kProduct);
 }
-absl::Status LowerReduceSum(NodeContext& context) { return LowerReduce(context, Function::kSum); }
+absl::Status LowerReduceSum(NodeContext& context) { return LowerReduce(context, Reduction::kSum); }
 absl::Status LowerReduceSumSquare(NodeContext& context) {
-  return LowerReduce(context, Function::kSumOfSquares);
+  return LowerReduce(context, Reduction::kSumOfSquares);
 }
 
 absl::Status LowerReduceMean(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
-  if (!IsGlobalPooling(reduced)) return LowerReduce(context, Function::kMean);
+  if (!IsGlobalPooling(reduced)) return LowerReduce(context, Reduction::kMean);
   ABSL_ASSIGN_OR_RETURN(
       const ValueId mean,
       EmitGlobalPooling(context, Pooling::Algorithm::kAvgExcludePadding, "/kept"));
@@ -117,7 +117,7 @@ absl::Status LowerReduceMean(NodeContext& context) {
 
 absl::Status LowerReduceL2(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
-  ABSL_ASSIGN_OR_RETURN(const Operand squares, ReduceOf(context, Function::kSumOfSquares,
+  ABSL_ASSIGN_OR_RETURN(const Operand squares, ReduceOf(context, Reduction::kSumOfSquares,
                                                         context.input(0), reduced, "/squares"));
   ABSL_ASSIGN_OR_RETURN(const Operand kept,
                         EltwiseOf(context, {jit::EltwiseAlgorithm::kSqrt}, squares, "/kept"));
@@ -127,7 +127,7 @@ absl::Status LowerReduceL2(NodeContext& context) {
 absl::Status LowerReduceLogSum(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
   ABSL_ASSIGN_OR_RETURN(const Operand sum,
-                        ReduceOf(context, Function::kSum, context.input(0), reduced, "/sum"));
+                        ReduceOf(context, Reduction::kSum, context.input(0), reduced, "/sum"));
   ABSL_ASSIGN_OR_RETURN(const Operand kept, LogOf(context, sum, "/kept"));
   return FinishReduce(context, kept, reduced);
 }
@@ -136,12 +136,12 @@ absl::Status LowerReduceLogSum(NodeContext& context) {
 absl::Status LowerReduceLogSumExp(NodeContext& context) {
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
-  ABSL_ASSIGN_OR_RETURN(const Operand max, ReduceOf(context, Function::kMax, src, reduced, "/max"));
+  ABSL_ASSIGN_OR_RETURN(const Operand max, ReduceOf(context, Reduction::kMax, src, reduced, "/max"));
   ABSL_ASSIGN_OR_RETURN(const Operand shifted, ElementwiseOf(context, {Elementwise::Function::kSub},
                                                              {src, max}, "/shifted"));
   ABSL_ASSIGN_OR_RETURN(const Operand exp,
                         EltwiseOf(context, {jit::EltwiseAlgorithm::kExp}, shifted, "/exp"));
-  ABSL_ASSIGN_OR_RETURN(const Operand sum, ReduceOf(context, Function::kSum, exp, reduced, "/sum"));
+  ABSL_ASSIGN_OR_RETURN(const Operand sum, ReduceOf(context, Reduction::kSum, exp, reduced, "/sum"));
   ABSL_ASSIGN_OR_RETURN(const Operand log, LogOf(context, sum, "/log"));
   ABSL_ASSIGN_OR_RETURN(const Operand kept,
                         ElementwiseOf(context, {Elementwise::Function::kAdd}, {log, max}, "/kept"));
@@ -156,7 +156,7 @@ absl::Status LowerGlobalLpPool(NodeContext& context) {
   std::vector<bool> reduced(src.dims.size(), true);
   if (reduced.size() < 3) return context.node.Invalid("the input has no spatial dimensions");
   reduced[0] = reduced[1] = false;
-  const Function function = p == 1 ? Function::kSumOfAbs : Function::kSumOfSquares;
+  const Reduction function = p == 1 ? Reduction::kSumOfAbs : Reduction::kSumOfSquares;
   ABSL_ASSIGN_OR_RETURN(Operand norm, ReduceOf(context, function, src, reduced, "/sum"));
   if (p == 2) {
     ABSL_ASSIGN_OR_RETURN(norm, EltwiseOf(context, {jit::EltwiseAlgorithm::kSqrt}, norm));

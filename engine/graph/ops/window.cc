@@ -12,7 +12,7 @@ namespace {
 // Above any real window, and small enough that products of two fit.
 constexpr int64_t kLargest = (int64_t{1} << 31) - 1;
 
-absl::StatusOr<Dims> ReadSizes(const Node& node, absl::string_view name, size_t length,
+absl::StatusOr<Dims> ReadWindowSizes(const Node& node, absl::string_view name, size_t length,
                                int64_t absent, int64_t smallest) {
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> values,
                         node.Ints(name, std::vector<int64_t>(length, absent)));
@@ -59,9 +59,9 @@ absl::StatusOr<Window> ReadWindow(const Node& node, const Dims& src, Dims kernel
   const size_t rank = kernel.size();
   Window window;
   window.kernel = std::move(kernel);
-  ABSL_ASSIGN_OR_RETURN(window.strides, ReadSizes(node, "strides", rank, 1, 1));
-  ABSL_ASSIGN_OR_RETURN(window.dilations, ReadSizes(node, "dilations", rank, 1, 1));
-  ABSL_ASSIGN_OR_RETURN(Dims pads, ReadSizes(node, "pads", 2 * rank, 0, 0));
+  ABSL_ASSIGN_OR_RETURN(window.strides, ReadWindowSizes(node, "strides", rank, 1, 1));
+  ABSL_ASSIGN_OR_RETURN(window.dilations, ReadWindowSizes(node, "dilations", rank, 1, 1));
+  ABSL_ASSIGN_OR_RETURN(Dims pads, ReadWindowSizes(node, "pads", 2 * rank, 0, 0));
   ABSL_ASSIGN_OR_RETURN(const std::string auto_pad, node.String("auto_pad", "NOTSET"));
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
   if (!same && auto_pad != "NOTSET" && auto_pad != "VALID") {

@@ -11,7 +11,7 @@ namespace tilewire::graph {
 namespace {
 
 // A zero point of the result and one of an addend take a step each beside these.
-constexpr size_t kLongestChain = 2;
+constexpr size_t kLongestIntegerChain = 2;
 
 bool IsOfIntegers(const Operation& operation) {
   if (const auto* convolution = std::get_if<Convolution>(&operation.params))
@@ -56,7 +56,7 @@ void FoldQuantize(Network* network) {
     const int before = editor.producer(real);
     if (before == Editor::kNone || editor.use_count(real) != 1) continue;
     Operation folded = editor.operation(before);
-    if (!IsOfIntegers(folded) || FusedSteps(folded)->size() > kLongestChain) continue;
+    if (!IsOfIntegers(folded) || FusedSteps(folded)->size() > kLongestIntegerChain) continue;
     if (!ReadIntegers(editor, network->values[integers].type, FusedSteps(folded))) continue;
     SetGrid(quantize->grids[0], &folded);
     folded.dst = integers;

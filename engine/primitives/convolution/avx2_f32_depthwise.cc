@@ -5,21 +5,15 @@
 #include "engine/primitives/convolution/implementations.h"
 
 namespace tilewire::convolution {
-namespace {
-
-constexpr RegisterFile kRegisters = {.lanes = 8, .vectors = 16};
-
-}  // namespace
-
 absl::StatusOr<ConvolutionDesc> ResolveAvx2F32Depthwise(const ConvolutionDesc& desc,
                                                         const Attributes& attributes) {
-  return ResolveDepthwise(desc, attributes, kRegisters.lanes);
+  return ResolveDepthwise(desc, attributes, kAvx2Registers.lanes);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32Depthwise(const ConvolutionDesc& desc,
                                                                   const Attributes& attributes,
                                                                   absl::string_view name) {
-  return CreateDepthwise(desc, attributes, name, kRegisters);
+  return CreateDepthwise(desc, attributes, name, kAvx2Registers);
 }
 
 }  // namespace tilewire::convolution

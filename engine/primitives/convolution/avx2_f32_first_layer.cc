@@ -5,21 +5,15 @@
 #include "engine/primitives/convolution/implementations.h"
 
 namespace tilewire::convolution {
-namespace {
-
-constexpr RegisterFile kRegisters = {.lanes = 8, .vectors = 16};
-
-}  // namespace
-
 absl::StatusOr<ConvolutionDesc> ResolveAvx2F32FirstLayer(const ConvolutionDesc& desc,
                                                          const Attributes& attributes) {
-  return ResolveFirstLayer(desc, attributes, kRegisters.lanes);
+  return ResolveFirstLayer(desc, attributes, kAvx2Registers.lanes);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32FirstLayer(const ConvolutionDesc& desc,
                                                                    const Attributes& attributes,
                                                                    absl::string_view name) {
-  return CreateFirstLayer(desc, attributes, name, kRegisters);
+  return CreateFirstLayer(desc, attributes, name, kAvx2Registers);
 }
 
 }  // namespace tilewire::convolution

@@ -5,22 +5,15 @@
 #include "engine/primitives/convolution/winograd_convolution.h"
 
 namespace tilewire::convolution {
-namespace {
-
-constexpr int kTile = 2;
-constexpr RegisterFile kRegisters = {.lanes = 8, .vectors = 16};
-
-}  // namespace
-
 absl::StatusOr<ConvolutionDesc> ResolveAvx2F32Winograd2x3(const ConvolutionDesc& desc,
                                                           const Attributes& attributes) {
-  return ResolveWinograd(desc, attributes, kTile, kRegisters);
+  return ResolveWinograd(desc, attributes, /*tile=*/2, kAvx2Registers);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32Winograd2x3(const ConvolutionDesc& desc,
                                                                     const Attributes& attributes,
                                                                     absl::string_view name) {
-  return CreateWinograd(desc, attributes, name, kTile, kRegisters);
+  return CreateWinograd(desc, attributes, name, /*tile=*/2, kAvx2Registers);
 }
 
 }  // namespace tilewire::convolution

@@ -5,21 +5,15 @@
 #include "engine/primitives/convolution/integer_convolution.h"
 
 namespace tilewire::convolution {
-namespace {
-
-constexpr IntegerIsa kIsa = {.lanes = 8, .vectors = 16, .dot = DotProduct::kWidened};
-
-}  // namespace
-
 absl::StatusOr<ConvolutionDesc> ResolveAvx2U8S8Direct(const ConvolutionDesc& desc,
                                                       const Attributes&) {
-  return ResolveInteger(desc, kIsa);
+  return ResolveInteger(desc, kAvx2Integers);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2U8S8Direct(const ConvolutionDesc& desc,
                                                                 const Attributes& attributes,
                                                                 absl::string_view name) {
-  return CreateInteger(desc, attributes, name, kIsa);
+  return CreateInteger(desc, attributes, name, kAvx2Integers);
 }
 
 }  // namespace tilewire::convolution

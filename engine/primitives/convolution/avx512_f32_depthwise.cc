@@ -5,21 +5,15 @@
 #include "engine/primitives/convolution/implementations.h"
 
 namespace tilewire::convolution {
-namespace {
-
-constexpr RegisterFile kRegisters = {.lanes = 16, .vectors = 32};
-
-}  // namespace
-
 absl::StatusOr<ConvolutionDesc> ResolveAvx512F32Depthwise(const ConvolutionDesc& desc,
                                                           const Attributes& attributes) {
-  return ResolveDepthwise(desc, attributes, kRegisters.lanes);
+  return ResolveDepthwise(desc, attributes, kAvx512Registers.lanes);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32Depthwise(const ConvolutionDesc& desc,
                                                                     const Attributes& attributes,
                                                                     absl::string_view name) {
-  return CreateDepthwise(desc, attributes, name, kRegisters);
+  return CreateDepthwise(desc, attributes, name, kAvx512Registers);
 }
 
 }  // namespace tilewire::convolution

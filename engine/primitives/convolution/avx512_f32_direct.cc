@@ -5,21 +5,15 @@
 #include "engine/primitives/convolution/implementations.h"
 
 namespace tilewire::convolution {
-namespace {
-
-constexpr RegisterFile kRegisters = {.lanes = 16, .vectors = 32};
-
-}  // namespace
-
 absl::StatusOr<ConvolutionDesc> ResolveAvx512F32Direct(const ConvolutionDesc& desc,
                                                        const Attributes& attributes) {
-  return ResolveDirect(desc, attributes, kRegisters.lanes);
+  return ResolveDirect(desc, attributes, kAvx512Registers.lanes);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32Direct(const ConvolutionDesc& desc,
                                                                  const Attributes& attributes,
                                                                  absl::string_view name) {
-  return CreateDirect(desc, attributes, name, kRegisters);
+  return CreateDirect(desc, attributes, name, kAvx512Registers);
 }
 
 }  // namespace tilewire::convolution

@@ -5,22 +5,15 @@
 #include "engine/primitives/convolution/winograd_convolution.h"
 
 namespace tilewire::convolution {
-namespace {
-
-constexpr int kTile = 2;
-constexpr RegisterFile kRegisters = {.lanes = 16, .vectors = 32};
-
-}  // namespace
-
 absl::StatusOr<ConvolutionDesc> ResolveAvx512F32Winograd2x3(const ConvolutionDesc& desc,
                                                             const Attributes& attributes) {
-  return ResolveWinograd(desc, attributes, kTile, kRegisters);
+  return ResolveWinograd(desc, attributes, /*tile=*/2, kAvx512Registers);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32Winograd2x3(const ConvolutionDesc& desc,
                                                                       const Attributes& attributes,
                                                                       absl::string_view name) {
-  return CreateWinograd(desc, attributes, name, kTile, kRegisters);
+  return CreateWinograd(desc, attributes, name, /*tile=*/2, kAvx512Registers);
 }
 
 }  // namespace tilewire::convolution

@@ -6,21 +6,15 @@
 #include "engine/primitives/convolution/integer_convolution.h"
 
 namespace tilewire::convolution {
-namespace {
-
-constexpr IntegerIsa kIsa = {.lanes = 16, .vectors = 32, .dot = DotProduct::kWidened};
-
-}  // namespace
-
 absl::StatusOr<ConvolutionDesc> ResolveAvx512U8S8Depthwise(const ConvolutionDesc& desc,
                                                            const Attributes&) {
-  return ResolveIntegerDepthwise(desc, kIsa);
+  return ResolveIntegerDepthwise(desc, kAvx512Integers);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512U8S8Depthwise(const ConvolutionDesc& desc,
                                                                      const Attributes& attributes,
                                                                      absl::string_view name) {
-  return CreateIntegerDepthwise(desc, attributes, name, kIsa);
+  return CreateIntegerDepthwise(desc, attributes, name, kAvx512Integers);
 }
 
 }  // namespace tilewire::convolution

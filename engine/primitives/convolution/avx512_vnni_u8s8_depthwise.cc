@@ -5,20 +5,14 @@
 #include "engine/primitives/convolution/integer_convolution.h"
 
 namespace tilewire::convolution {
-namespace {
-
-constexpr IntegerIsa kIsa = {.lanes = 16, .vectors = 32, .dot = DotProduct::kVnni};
-
-}  // namespace
-
 absl::StatusOr<ConvolutionDesc> ResolveAvx512VnniU8S8Depthwise(const ConvolutionDesc& desc,
                                                                const Attributes&) {
-  return ResolveIntegerDepthwise(desc, kIsa);
+  return ResolveIntegerDepthwise(desc, kVnniIntegers);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512VnniU8S8Depthwise(
     const ConvolutionDesc& desc, const Attributes& attributes, absl::string_view name) {
-  return CreateIntegerDepthwise(desc, attributes, name, kIsa);
+  return CreateIntegerDepthwise(desc, attributes, name, kVnniIntegers);
 }
 
 }  // namespace tilewire::convolution

@@ -5,21 +5,15 @@
 #include "engine/primitives/convolution/integer_convolution.h"
 
 namespace tilewire::convolution {
-namespace {
-
-constexpr IntegerIsa kIsa = {.lanes = 16, .vectors = 32, .dot = DotProduct::kVnni};
-
-}  // namespace
-
 absl::StatusOr<ConvolutionDesc> ResolveAvx512VnniU8S8Direct(const ConvolutionDesc& desc,
                                                             const Attributes&) {
-  return ResolveInteger(desc, kIsa);
+  return ResolveInteger(desc, kVnniIntegers);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512VnniU8S8Direct(const ConvolutionDesc& desc,
                                                                       const Attributes& attributes,
                                                                       absl::string_view name) {
-  return CreateInteger(desc, attributes, name, kIsa);
+  return CreateInteger(desc, attributes, name, kVnniIntegers);
 }
 
 }  // namespace tilewire::convolution

@@ -12,7 +12,7 @@
 namespace tilewire::convolution {
 namespace {
 
-constexpr int64_t kFloat = sizeof(float);
+constexpr int64_t kFloatBytes = sizeof(float);
 
 // Sums may wait in dst between chunks unless a sum in the middle of the chain needs what dst held
 // before.
@@ -48,7 +48,7 @@ Tiling TilingOf(const DirectProblem& problem) {
 // Every displacement and increment in the generated code is a part of one of these spans.
 absl::Status CheckDisplacements(const DirectProblem& problem) {
   const Geometry& geometry = problem.geometry;
-  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max() / kFloat / 4;
+  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max() / kFloatBytes / 4;
   std::optional<int64_t> src = CheckedMul(problem.src.channel, problem.registers.lanes);
   for (int d = 0; d < 3 && src; ++d) {
     const std::optional<int64_t> taps =
@@ -111,8 +111,8 @@ DirectConfig DirectDriver::ConfigOf(const Range& tile, const Range& oc_group) co
   config.epilogue.lanes = lanes;
   config.epilogue.blocks = static_cast<int>(oc_group.size);
   config.epilogue.pixels = static_cast<int>(tile.size);
-  config.epilogue.dst_pixel_bytes = problem_.dst.spatial[2] * kFloat;
-  config.epilogue.dst_block_bytes = problem_.dst.block * kFloat;
+  config.epilogue.dst_pixel_bytes = problem_.dst.spatial[2] * kFloatBytes;
+  config.epilogue.dst_block_bytes = problem_.dst.block * kFloatBytes;
   config.epilogue.bias = problem_.has_bias;
   const bool last = oc_group.begin + oc_group.size == DivUp(geometry.oc, lanes);
   config.epilogue.tail_lanes = last ? static_cast<int>(geometry.oc % lanes) : 0;
@@ -123,14 +123,14 @@ DirectConfig DirectDriver::ConfigOf(const Range& tile, const Range& oc_group) co
   loops.tail_channels = static_cast<int>(geometry.ic % lanes);
   loops.full_blocks = geometry.ic >= lanes;
   loops.tap_channels = problem_.tap_channels;
-  loops.src_channel = problem_.src.channel * kFloat;
-  loops.src_pixel = problem_.src.spatial[2] * geometry.stride[2] * kFloat;
-  loops.src_block = problem_.src.block * kFloat;
+  loops.src_channel = problem_.src.channel * kFloatBytes;
+  loops.src_pixel = problem_.src.spatial[2] * geometry.stride[2] * kFloatBytes;
+  loops.src_block = problem_.src.block * kFloatBytes;
   for (int d = 0; d < 3; ++d)
-    loops.src_tap[d] = problem_.src.spatial[d] * geometry.tap_step[d] * kFloat;
+    loops.src_tap[d] = problem_.src.spatial[d] * geometry.tap_step[d] * kFloatBytes;
   loops.kernel = geometry.kernel;
-  loops.weights_oc_block = problem_.weights.oc_block * kFloat;
-  loops.weights_ic_block = problem_.weights.ic_block * kFloat;
+  loops.weights_oc_block = problem_.weights.oc_block * kFloatBytes;
+  loops.weights_ic_block = problem_.weights.ic_block * kFloatBytes;
   for (int64_t pixel = 0; pixel < tile.size; ++pixel)
     loops.taps.push_back(ValidTaps(geometry, 2, tile.begin + pixel));
   config.depthwise = problem_.depthwise;

@@ -34,11 +34,11 @@ std::string WeightsPattern(int rank, bool grouped, int lanes, WeightsKind kind) 
   return absl::StrCat(pattern, lanes, std::string(1, ic), lanes, std::string(1, oc));
 }
 
-absl::Status Refuse(absl::string_view tensor, const MemoryDesc& desc) {
+}  // namespace
+
+absl::Status RefuseLayout(absl::string_view tensor, const MemoryDesc& desc) {
   return absl::UnimplementedError(absl::StrCat("does not take ", tensor, " as ", desc.ToString()));
 }
-
-}  // namespace
 
 bool IsChannelBlocked(const MemoryDesc& desc, int lanes) {
   return desc.inner_blocks().size() == 1 && desc.inner_blocks()[0] == InnerBlock{1, lanes};
@@ -55,13 +55,13 @@ absl::Status ResolveActivations(int lanes, SrcLayouts allowed, ConvolutionDesc* 
   const bool takes_src = desc->src.IsPlain()
                              ? allowed != SrcLayouts::kBlocked
                              : allowed != SrcLayouts::kPlain && IsChannelBlocked(desc->src, lanes);
-  if (!takes_src) return Refuse("src", desc->src);
-  if (!IsChannelBlocked(desc->dst, lanes)) return Refuse("dst", desc->dst);
+  if (!takes_src) return RefuseLayout("src", desc->src);
+  if (!IsChannelBlocked(desc->dst, lanes)) return RefuseLayout("dst", desc->dst);
   const MemoryDesc& bias = desc->bias;
   if (bias.IsZero() || (bias.IsPlain() && (bias.stride(0) == 1 || bias.dim(0) == 1))) {
     return absl::OkStatus();
   }
-  return Refuse("bias", bias);
+  return RefuseLayout("bias", bias);
 }
 
 absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, int lanes,
@@ -73,7 +73,7 @@ absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, int 
       MemoryDesc::CreatePattern(desc.weights.dims(), desc.weights.data_type(),
                                 WeightsPattern(desc.weights.rank(), grouped, lanes, weights)));
   if (desc.weights.IsAny()) resolved.weights = packed;
-  if (!(resolved.weights == packed)) return Refuse("weights", desc.weights);
+  if (!(resolved.weights == packed)) return RefuseLayout("weights", desc.weights);
   const SrcLayouts allowed = weights == WeightsKind::kFirstLayer  ? SrcLayouts::kPlain
                              : weights == WeightsKind::kDepthwise ? SrcLayouts::kBlocked
                                                                   : SrcLayouts::kEither;

@@ -26,6 +26,9 @@ enum class SrcLayouts { kPlain, kBlocked, kEither };
 // The same for src, dst and bias of `desc` alone, in place.
 absl::Status ResolveActivations(int lanes, SrcLayouts allowed, ConvolutionDesc* desc);
 
+// kUnimplemented: says which tensor has which layout.
+absl::Status RefuseLayout(absl::string_view tensor, const MemoryDesc& desc);
+
 // Channels are cut into blocks of `lanes` and nothing else is cut.
 bool IsChannelBlocked(const MemoryDesc& desc, int lanes);
 

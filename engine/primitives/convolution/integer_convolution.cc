@@ -52,10 +52,6 @@ absl::StatusOr<MemoryDesc> PackedWeights(const ConvolutionDesc& desc, const Inte
   return packed.WithCompensation(geometry.grouped_weights ? 3 : 1);
 }
 
-absl::Status Refuse(absl::string_view tensor, const MemoryDesc& desc) {
-  return absl::UnimplementedError(absl::StrCat("does not take ", tensor, " as ", desc.ToString()));
-}
-
 bool HasDenseChannels(const MemoryDesc& desc) {
   return desc.IsPlain() && (desc.stride(1) == 1 || desc.dim(1) == 1);
 }
@@ -63,16 +59,16 @@ bool HasDenseChannels(const MemoryDesc& desc) {
 absl::Status CheckLayouts(const ConvolutionDesc& desc, int lanes) {
   const Geometry geometry = GeometryOf(desc);
   for (const InnerBlock& block : desc.src.inner_blocks()) {
-    if (block.dim != 1) return Refuse("src", desc.src);
+    if (block.dim != 1) return RefuseLayout("src", desc.src);
   }
   const bool aligned = geometry.groups == 1 || geometry.oc % lanes == 0 || geometry.IsDepthwise();
   if (!HasDenseChannels(desc.dst) && !(aligned && IsChannelBlocked(desc.dst, lanes))) {
-    return Refuse("dst", desc.dst);
+    return RefuseLayout("dst", desc.dst);
   }
   const bool dense_bias =
       desc.bias.IsZero() ||
       (desc.bias.IsPlain() && (desc.bias.stride(0) == 1 || desc.bias.dim(0) == 1));
-  if (!dense_bias) return Refuse("bias", desc.bias);
+  if (!dense_bias) return RefuseLayout("bias", desc.bias);
   return absl::OkStatus();
 }
 
@@ -91,7 +87,7 @@ absl::StatusOr<ConvolutionDesc> ResolveActivations(const ConvolutionDesc& desc,
 
 absl::StatusOr<ConvolutionDesc> WithWeights(ConvolutionDesc resolved, const MemoryDesc& packed) {
   if (resolved.weights.IsAny()) resolved.weights = packed;
-  if (!(resolved.weights == packed)) return Refuse("weights", resolved.weights);
+  if (!(resolved.weights == packed)) return RefuseLayout("weights", resolved.weights);
   return resolved;
 }
 
@@ -200,7 +196,7 @@ absl::StatusOr<ConvolutionDesc> ResolveIntegerDepthwise(const ConvolutionDesc& d
     return absl::UnimplementedError("the kernel is too wide");
   ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved, ResolveActivations(desc, isa));
   if (!HasDenseChannels(resolved.src) && !IsChannelBlocked(resolved.src, isa.lanes)) {
-    return Refuse("src", desc.src);
+    return RefuseLayout("src", desc.src);
   }
   std::string pattern(PlainPattern(desc.weights.rank()));
   pattern[0] = 'A';

@@ -26,6 +26,9 @@ struct RegisterFile {
   int scratch = 1;  // vectors that the epilogue needs beside the sums
 };
 
+inline constexpr RegisterFile kAvx2Registers = {.lanes = 8, .vectors = 16};
+inline constexpr RegisterFile kAvx512Registers = {.lanes = 16, .vectors = 32};
+
 struct Tiling {
   std::vector<Range> tiles;      // of a row, in pixels
   std::vector<Range> oc_groups;  // in blocks of output channels

@@ -5,20 +5,14 @@
 #include "engine/primitives/inner_product/integer_packed.h"
 
 namespace tilewire::inner_product {
-namespace {
-
-constexpr IntegerIsa kIsa = {.lanes = 8, .vectors = 16, .dot = DotProduct::kWidened};
-
-}  // namespace
-
 absl::StatusOr<InnerProductDesc> ResolveAvx2U8S8(const InnerProductDesc& desc, const Attributes&) {
-  return ResolveIntegerPacked(desc, kIsa);
+  return ResolveIntegerPacked(desc, kAvx2Integers);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2U8S8(const InnerProductDesc& desc,
                                                           const Attributes& attributes,
                                                           absl::string_view name) {
-  return CreateIntegerPacked(desc, attributes, name, kIsa);
+  return CreateIntegerPacked(desc, attributes, name, kAvx2Integers);
 }
 
 }  // namespace tilewire::inner_product

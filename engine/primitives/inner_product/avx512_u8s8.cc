@@ -6,21 +6,15 @@
 #include "engine/primitives/inner_product/integer_packed.h"
 
 namespace tilewire::inner_product {
-namespace {
-
-constexpr IntegerIsa kIsa = {.lanes = 16, .vectors = 32, .dot = DotProduct::kWidened};
-
-}  // namespace
-
 absl::StatusOr<InnerProductDesc> ResolveAvx512U8S8(const InnerProductDesc& desc,
                                                    const Attributes&) {
-  return ResolveIntegerPacked(desc, kIsa);
+  return ResolveIntegerPacked(desc, kAvx512Integers);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512U8S8(const InnerProductDesc& desc,
                                                             const Attributes& attributes,
                                                             absl::string_view name) {
-  return CreateIntegerPacked(desc, attributes, name, kIsa);
+  return CreateIntegerPacked(desc, attributes, name, kAvx512Integers);
 }
 
 }  // namespace tilewire::inner_product

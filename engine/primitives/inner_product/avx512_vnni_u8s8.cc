@@ -5,21 +5,15 @@
 #include "engine/primitives/inner_product/integer_packed.h"
 
 namespace tilewire::inner_product {
-namespace {
-
-constexpr IntegerIsa kIsa = {.lanes = 16, .vectors = 32, .dot = DotProduct::kVnni};
-
-}  // namespace
-
 absl::StatusOr<InnerProductDesc> ResolveAvx512VnniU8S8(const InnerProductDesc& desc,
                                                        const Attributes&) {
-  return ResolveIntegerPacked(desc, kIsa);
+  return ResolveIntegerPacked(desc, kVnniIntegers);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512VnniU8S8(const InnerProductDesc& desc,
                                                                 const Attributes& attributes,
                                                                 absl::string_view name) {
-  return CreateIntegerPacked(desc, attributes, name, kIsa);
+  return CreateIntegerPacked(desc, attributes, name, kVnniIntegers);
 }
 
 }  // namespace tilewire::inner_product

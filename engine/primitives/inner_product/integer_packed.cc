@@ -32,7 +32,7 @@ int MaxRows(const IntegerIsa& isa, const PostOps& post_ops) {
 }
 
 // "AB16a4b", "AcdB16a4b"
-std::string WeightsPattern(int rank, int lanes) {
+std::string IntegerWeightsPattern(int rank, int lanes) {
   return absl::StrCat("A", absl::string_view("cdefg").substr(0, rank - 2), "B", lanes, "a", kQuad,
                       "b");
 }
@@ -142,7 +142,7 @@ class IntegerPacked final : public Primitive {
   const Generators generators_;  // by (last group, rows)
 };
 
-IntegerConfig ConfigOf(const InnerProductDesc& desc, const Attributes& attributes,
+IntegerConfig IntegerConfigOf(const InnerProductDesc& desc, const Attributes& attributes,
                        const IntegerIsa& isa, bool last, int rows, int64_t src_row) {
   const int64_t group = MaxBlocks(isa) * isa.lanes, image = StagedBytes(desc.src);
   const int64_t channels = last ? (desc.dst.dim(1) - 1) % group + 1 : group;
@@ -189,7 +189,7 @@ absl::StatusOr<IntegerPacked::Generators> Generate(const InnerProductDesc& desc,
       if (!last && desc.dst.dim(1) <= MaxBlocks(isa) * isa.lanes) continue;
       ABSL_ASSIGN_OR_RETURN(
           auto generator,
-          GenerateInteger(name, ConfigOf(desc, attributes, isa, last, tile_rows, src_row)));
+          GenerateInteger(name, IntegerConfigOf(desc, attributes, isa, last, tile_rows, src_row)));
       generators[{last, tile_rows}] = std::move(generator);
     }
   }
@@ -225,7 +225,7 @@ absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const InnerProductDesc& de
   }
   ABSL_ASSIGN_OR_RETURN(MemoryDesc packed,
                         MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kS8,
-                                                  WeightsPattern(rank, isa.lanes)));
+                                                  IntegerWeightsPattern(rank, isa.lanes)));
   if (isa.dot == DotProduct::kVnni && desc.src.data_type() == DataType::kS8) {
     ABSL_ASSIGN_OR_RETURN(packed, packed.WithCompensation(1));
   }

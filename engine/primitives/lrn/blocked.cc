@@ -14,7 +14,7 @@
 namespace tilewire::lrn {
 namespace {
 
-constexpr int64_t kPixelsPerTask = 256;
+constexpr int64_t kBlockPixelsPerTask = 256;
 
 // Where there is no block before or after, these stand for it at every pixel.
 alignas(64) constexpr float kZeros[16] = {};
@@ -135,14 +135,14 @@ class Blocked final : public Primitive {
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     const float* src = args.Get<const float>(kArgSrc) + desc_.src.offset0();
     float* dst = args.Get<float>(kArgDst) + desc_.dst.offset0();
-    const int64_t pieces = DivUp(pixels_, kPixelsPerTask);
+    const int64_t pieces = DivUp(pixels_, kBlockPixelsPerTask);
     team.ParallelFor(desc_.src.dim(0) * blocks_ * pieces, [&](int64_t task) {
-      const int64_t first = task % pieces * kPixelsPerTask;
+      const int64_t first = task % pieces * kBlockPixelsPerTask;
       const int64_t block = task / pieces % blocks_, n = task / pieces / blocks_;
       const float* from =
           src + n * desc_.src.stride(0) + block * desc_.src.stride(1) + first * lanes_;
       float* to = dst + n * desc_.dst.stride(0) + block * desc_.dst.stride(1) + first * lanes_;
-      RunBlock(from, to, block, std::min(kPixelsPerTask, pixels_ - first));
+      RunBlock(from, to, block, std::min(kBlockPixelsPerTask, pixels_ - first));
     });
     if (SpoilsPadding(desc_)) ZeroPadding(desc_.dst, args.Find(kArgDst));
   }

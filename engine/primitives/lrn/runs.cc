@@ -13,7 +13,7 @@
 namespace tilewire::lrn {
 namespace {
 
-constexpr int64_t kPixelsPerTask = 1024;
+constexpr int64_t kRunPixelsPerTask = 1024;
 constexpr int64_t kFloatBytes = sizeof(float);
 
 struct Range {
@@ -92,7 +92,7 @@ class Runs final : public Primitive {
 
   void RunAcross(const float* src, float* dst, const threading::Team& team) const {
     const int64_t step = PixelStep(layout_);
-    const int64_t per_task = layout_.cell == 1 ? kPixelsPerTask : kPixelsPerTask / 16;
+    const int64_t per_task = layout_.cell == 1 ? kRunPixelsPerTask : kRunPixelsPerTask / 16;
     const int64_t pieces = DivUp(pixels_, per_task);
     team.ParallelFor(desc_.src.dim(0) * pieces, [&](int64_t task) {
       const int64_t first = task % pieces * per_task;

@@ -13,7 +13,7 @@
 namespace tilewire::pooling {
 namespace {
 
-constexpr int kOrdered = 7;
+constexpr int kOrderedPredicate = 7;
 
 // Registers over 15 exist for AVX-512's encoding alone, which vectors of 8 lanes do not need.
 std::vector<int> ConversionScratch(bool wide) {
@@ -155,7 +155,7 @@ void RowGenerator::LoadTap(const Xbyak::Xmm& to, const Xbyak::RegExp& from) {
 // holds.
 void RowGenerator::EmitFloatMaximum(const Xbyak::Xmm& result, const Xbyak::RegExp& value) {
   if (is_avx512()) {
-    vcmpps(ordered_, result, result, kOrdered);
+    vcmpps(ordered_, result, result, kOrderedPredicate);
     if (!has_tail()) {
       vmaxps(result | ordered_, result, ptr[value]);
       return;

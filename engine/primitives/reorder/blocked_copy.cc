@@ -26,7 +26,7 @@ constexpr int64_t kMaxTile = 1 << 20;     // elements that blocks may ask for
 constexpr int64_t kDenseTile = 64;        // along the dense dimension of one side
 constexpr int64_t kDenseCopyTile = 4096;  // along the dense dimension of both
 constexpr int64_t kSmallTile = 1024;  // tiles grow over whole dimensions up to this many elements
-constexpr int64_t kElementsAtOnce = 32768;  // in one piece of work
+constexpr int64_t kTileElementsAtOnce = 32768;  // in one piece of work
 
 struct Side {
   std::vector<int64_t> offset;  // of each index in a tile, relative to the tile
@@ -109,7 +109,7 @@ class BlockedCopy final : public Primitive {
     }
     if (order_.empty()) order_.push_back(0);
     std::sort(order_.begin(), order_.end(), [this](int a, int b) { return Gap(a) < Gap(b); });
-    tiles_at_once_ = std::max<int64_t>(1, kElementsAtOnce / tile_elements);
+    tiles_at_once_ = std::max<int64_t>(1, kTileElementsAtOnce / tile_elements);
   }
 
  private:

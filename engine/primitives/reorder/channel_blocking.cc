@@ -107,7 +107,7 @@ std::vector<float> ScalesOf(const OutputScales& scales, const Geometry& geometry
 
 using Kernel = void (*)(const ChannelBlockingArgs*);
 // By the channels of the group; null where no group needs it.
-struct Kernels {
+struct ChannelKernels {
   std::unique_ptr<const jit::Generator> full, tail, empty;
 };
 
@@ -118,7 +118,7 @@ struct Chunk {
 };
 
 std::vector<Chunk> CutIntoChunks(const ReorderDesc& desc, const Geometry& geometry,
-                                 const Kernels& kernels) {
+                                 const ChannelKernels& kernels) {
   std::vector<Chunk> chunks;
   const int64_t full_groups = geometry.channels / geometry.group;
   bool together = !geometry.transposes;
@@ -148,7 +148,7 @@ int64_t MostGroups(const std::vector<Chunk>& chunks) {
 class ChannelBlocking final : public Primitive {
  public:
   ChannelBlocking(PrimitiveInfo info, const ReorderDesc& desc, const Attributes& attributes,
-                  const Geometry& geometry, Kernels kernels)
+                  const Geometry& geometry, ChannelKernels kernels)
       : Primitive(std::move(info)),
         desc_(desc),
         geometry_(geometry),
@@ -239,7 +239,7 @@ class ChannelBlocking final : public Primitive {
   const ReorderDesc desc_;
   const Geometry geometry_;
   const std::vector<float> scales_;
-  const Kernels kernels_;
+  const ChannelKernels kernels_;
   const std::vector<Chunk> chunks_;
   const int64_t items_;                           // chunks x runs
   const int64_t items_at_once_, outers_at_once_;  // in a piece of work
@@ -257,7 +257,7 @@ absl::Status RequireArithmetic(const ReorderDesc& desc, const Attributes& attrib
   return RequireSumAtMost(desc, attributes);
 }
 
-ChannelBlockingConfig ConfigOf(const ReorderDesc& desc, const Attributes& attributes,
+ChannelBlockingConfig ChannelBlockingConfigOf(const ReorderDesc& desc, const Attributes& attributes,
                                const Geometry& geometry, int64_t channels) {
   ChannelBlockingConfig config;
   config.transposes = geometry.transposes;
@@ -313,10 +313,10 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelBlocking(const ReorderDe
   const Geometry geometry = GeometryOf(desc, lanes);
   PrimitiveInfo info =
       BasicInfo(name, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
-  Kernels kernels;
+  ChannelKernels kernels;
   const auto add = [&](int64_t channels,
                        std::unique_ptr<const jit::Generator>* kernel) -> absl::Status {
-    ABSL_ASSIGN_OR_RETURN(*kernel, compile(ConfigOf(desc, attributes, geometry, channels)));
+    ABSL_ASSIGN_OR_RETURN(*kernel, compile(ChannelBlockingConfigOf(desc, attributes, geometry, channels)));
     info.code_bytes += static_cast<int64_t>((*kernel)->code_bytes());
     return absl::OkStatus();
   };

@@ -185,7 +185,7 @@ class Dense final : public Primitive {
   const std::unique_ptr<const DenseGenerator> generator_;
 };
 
-DenseConfig ConfigOf(const ReorderDesc& desc, const Attributes& attributes, const Plan& plan,
+DenseConfig DenseConfigOf(const ReorderDesc& desc, const Attributes& attributes, const Plan& plan,
                      int lanes) {
   using Scales = DenseConfig::Scales;
   DenseConfig config;
@@ -218,7 +218,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const ReorderDesc& desc,
                                                        absl::string_view name, int lanes) {
   Plan plan = MakePlan(desc.dst, attributes.output_scales);
   ABSL_ASSIGN_OR_RETURN(
-      auto generator, jit::Compile<DenseGenerator>(name, ConfigOf(desc, attributes, plan, lanes)));
+      auto generator, jit::Compile<DenseGenerator>(name, DenseConfigOf(desc, attributes, plan, lanes)));
   PrimitiveInfo info =
       BasicInfo(name, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
   info.code_bytes = static_cast<int64_t>(generator->code_bytes());

@@ -14,12 +14,12 @@
 namespace tilewire::reorder {
 namespace {
 
-constexpr int64_t kTaps = 9;
+constexpr int64_t kWindowTaps = 9;
 constexpr int64_t kLargestBlock = 16;        // output channels
 constexpr int64_t kInputsAtOnce = 16;        // input channels
 constexpr int64_t kStreamedBytes = 1 << 20;  // a larger dst would drive everything from the caches
 
-struct Kernels {
+struct WinogradKernels {
   std::unique_ptr<const jit::Generator> transpose, transpose_tail;  // null where not needed
   std::unique_ptr<const WinogradWeightsGenerator> transform;
 };
@@ -27,7 +27,7 @@ struct Kernels {
 // Immutable.
 class GeneratedWinograd final : public Primitive {
  public:
-  GeneratedWinograd(PrimitiveInfo info, const ReorderDesc& desc, Kernels kernels)
+  GeneratedWinograd(PrimitiveInfo info, const ReorderDesc& desc, WinogradKernels kernels)
       : Primitive(std::move(info)),
         layout_(desc.dst.winograd()),
         oc_(desc.src.dim(0)),
@@ -49,10 +49,10 @@ class GeneratedWinograd final : public Primitive {
 
   // Input channels from `first` on of one block of output channels.
   void TransformBlock(const float* src, float* dst, int64_t block, int64_t first) const {
-    alignas(64) float taps[kInputsAtOnce * kTaps * kLargestBlock];
+    alignas(64) float taps[kInputsAtOnce * kWindowTaps * kLargestBlock];
     alignas(64) double half[6 * 3 * kLargestBlock];
     const int64_t inputs = std::min(kInputsAtOnce, layout_.PaddedInputs(ic_) - first);
-    Transpose(src + block * layout_.lanes * oc_stride_ + first * kTaps, block,
+    Transpose(src + block * layout_.lanes * oc_stride_ + first * kWindowTaps, block,
               std::clamp<int64_t>(ic_ - first, 0, inputs), taps);
     const int64_t panel = block / layout_.panel_blocks;
     const int64_t width = layout_.BlocksOfPanel(oc_, panel) * layout_.lanes;
@@ -71,8 +71,8 @@ class GeneratedWinograd final : public Primitive {
 
   // `inputs` channels, and zeros for the rest of taps.
   void Transpose(const float* src, int64_t block, int64_t inputs, float* taps) const {
-    const int64_t elements = inputs * kTaps;
-    std::fill(taps + elements * layout_.lanes, taps + kInputsAtOnce * kTaps * layout_.lanes, 0.0f);
+    const int64_t elements = inputs * kWindowTaps;
+    std::fill(taps + elements * layout_.lanes, taps + kInputsAtOnce * kWindowTaps * layout_.lanes, 0.0f);
     if (elements == 0) return;
     ChannelBlockingArgs args = {};
     args.src = reinterpret_cast<const std::byte*>(src);
@@ -88,7 +88,7 @@ class GeneratedWinograd final : public Primitive {
   const WinogradLayout layout_;
   const int64_t oc_, ic_, src_offset_, oc_stride_;
   const bool streams_;
-  const Kernels kernels_;
+  const WinogradKernels kernels_;
 };
 
 absl::StatusOr<std::unique_ptr<const jit::Generator>> CompileTranspose(cpu::Isa isa, int lanes,
@@ -112,7 +112,7 @@ absl::Status RequireGeneratedWinograd(const ReorderDesc& desc, const Attributes&
   }
   const MemoryDesc& src = desc.src;
   const bool dense = src.IsPlain() && src.stride(3) == 1 && src.stride(2) == 3 &&
-                     (src.dim(1) == 1 || src.stride(1) == kTaps);
+                     (src.dim(1) == 1 || src.stride(1) == kWindowTaps);
   if (!dense) return absl::UnimplementedError("src does not hold the taps of channels as oihw");
   return absl::OkStatus();
 }
@@ -125,7 +125,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateGeneratedWinograd(const Reorder
       BasicInfo(name, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
   const WinogradLayout& layout = desc.dst.winograd();
   const int64_t oc = desc.src.dim(0), tail = oc % layout.lanes;
-  Kernels kernels;
+  WinogradKernels kernels;
   if (oc >= layout.lanes) {
     ABSL_ASSIGN_OR_RETURN(kernels.transpose, CompileTranspose(isa, layout.lanes, layout.lanes));
     info.code_bytes += static_cast<int64_t>(kernels.transpose->code_bytes());

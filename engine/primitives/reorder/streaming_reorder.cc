@@ -217,7 +217,7 @@ class Streaming final : public StreamingReorder {
   size_t carried_ = 0;
 };
 
-absl::Status Validate(const MemoryDesc& src, const MemoryDesc& dst) {
+absl::Status ValidateStreaming(const MemoryDesc& src, const MemoryDesc& dst) {
   if (!src.IsPlain() || !src.IsDense() || src.offset0() != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("streaming reorder: src ", src.ToString(), " is not plain and dense"));
@@ -247,7 +247,7 @@ absl::Status Validate(const MemoryDesc& src, const MemoryDesc& dst) {
 absl::StatusOr<std::unique_ptr<StreamingReorder>> StreamingReorder::Create(const MemoryDesc& src,
                                                                            const MemoryDesc& dst,
                                                                            void* dst_data) {
-  if (absl::Status status = Validate(src, dst); !status.ok()) return status;
+  if (absl::Status status = ValidateStreaming(src, dst); !status.ok()) return status;
   switch (SizeOf(src.data_type())) {
     case 1:
       return std::make_unique<Streaming<uint8_t>>(src, dst, dst_data);

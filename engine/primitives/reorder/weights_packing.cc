@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kShortestRun = 8;        // below, registers would stay empty
 constexpr int64_t kLongestRun = 1 << 20;   // elements: the table is as long
-constexpr int64_t kElementsAtOnce = 1024;  // of a run, in one piece of work
+constexpr int64_t kRunElementsAtOnce = 1024;  // of a run, in one piece of work
 constexpr int64_t kBytes = 4;              // of an element
 
 int LanesDim(const ReorderDesc& desc) { return desc.dst.inner_blocks().back().dim; }
@@ -75,15 +75,15 @@ int64_t RunReach(const ReorderDesc& desc, const Split& split) {
   return reach;
 }
 
-using Kernel = void (*)(const ChannelBlockingArgs*);
-struct Kernels {
+using PackingKernel = void (*)(const ChannelBlockingArgs*);
+struct PackingKernels {
   std::unique_ptr<const jit::Generator> full, tail;  // of blocks; null where there are none
 };
 
 // Immutable.
 class WeightsPacking final : public Primitive {
  public:
-  WeightsPacking(PrimitiveInfo info, const ReorderDesc& desc, Kernels kernels)
+  WeightsPacking(PrimitiveInfo info, const ReorderDesc& desc, PackingKernels kernels)
       : Primitive(std::move(info)),
         desc_(desc),
         lanes_dim_(LanesDim(desc)),
@@ -92,7 +92,7 @@ class WeightsPacking final : public Primitive {
     const Split split = SplitDims(desc);
     offsets_ = RunOffsets(desc, split);
     run_elements_ = split.run_elements;
-    pieces_ = DivUp(run_elements_, kElementsAtOnce);
+    pieces_ = DivUp(run_elements_, kRunElementsAtOnce);
     blocks_ = DivUp(desc.src.dim(lanes_dim_), lanes_);
     items_ = pieces_ * blocks_;
     for (int d : split.outer) {
@@ -114,7 +114,7 @@ class WeightsPacking final : public Primitive {
   }
 
   void RunItem(const std::byte* src, std::byte* dst, int64_t item) const {
-    const int64_t first = item % pieces_ * kElementsAtOnce;
+    const int64_t first = item % pieces_ * kRunElementsAtOnce;
     item /= pieces_;
     const int64_t block = item % blocks_;
     item /= blocks_;
@@ -128,16 +128,16 @@ class WeightsPacking final : public Primitive {
     args.src = src + block * lanes_ * lane_step + first * kBytes;
     args.dst = dst + block * desc_.dst.stride(lanes_dim_) * kBytes;
     args.src_step = lane_step;
-    args.pixels = std::min(kElementsAtOnce, run_elements_ - first);
+    args.pixels = std::min(kRunElementsAtOnce, run_elements_ - first);
     args.offsets = offsets_.data() + first;
     const bool full = (block + 1) * lanes_ <= desc_.src.dim(lanes_dim_);
-    (full ? kernels_.full : kernels_.tail)->entry<Kernel>()(&args);
+    (full ? kernels_.full : kernels_.tail)->entry<PackingKernel>()(&args);
   }
 
   const ReorderDesc desc_;
   const int lanes_dim_;
   const int64_t lanes_;
-  const Kernels kernels_;
+  const PackingKernels kernels_;
   std::vector<int32_t> offsets_;  // of a run's elements
   int64_t run_elements_ = 0, pieces_ = 0, blocks_ = 0, items_ = 0;
   absl::InlinedVector<WalkDim, 6> outer_;
@@ -186,7 +186,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateWeightsPacking(const ReorderDes
       BasicInfo(name, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
   const int lanes = static_cast<int>(desc.dst.inner_blocks().back().size);
   const int64_t channels = desc.src.dim(LanesDim(desc));
-  Kernels kernels;
+  PackingKernels kernels;
   const auto add = [&](int64_t lanes_in_use,
                        std::unique_ptr<const jit::Generator>* kernel) -> absl::Status {
     ChannelBlockingConfig config;

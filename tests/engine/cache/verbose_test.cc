@@ -22,22 +22,22 @@ using ::testing::ExitedWithCode;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-MemoryDesc Plain(Dims dims) {
+MemoryDesc Image(Dims dims) {
   return MemoryDesc::CreatePattern(std::move(dims), DataType::kF32, "abcd").value();
 }
 
 OpDesc MaxPooling() {
   PoolingDesc desc;
-  desc.src = Plain({1, 3, 4, 4});
-  desc.dst = Plain({1, 3, 2, 2});
+  desc.src = Image({1, 3, 4, 4});
+  desc.dst = Image({1, 3, 2, 2});
   desc.kernel = desc.strides = {2, 2};
   desc.padding_left = desc.padding_right = {0, 0};
   return desc;
 }
 
-OpDesc Invalid() {
+OpDesc InvalidPooling() {
   PoolingDesc desc = std::get<PoolingDesc>(MaxPooling());
-  desc.dst = Plain({1, 3, 5, 5});
+  desc.dst = Image({1, 3, 5, 5});
   return desc;
 }
 
@@ -51,7 +51,7 @@ OpDesc Invalid() {
   const auto found = cache.GetOrCreate(MaxPooling(), attributes, baseline);
   if (!found.ok()) std::exit(1);
   if (!cache.GetOrCreate(MaxPooling(), attributes, baseline)->hit) std::exit(2);
-  if (cache.GetOrCreate(Invalid(), attributes, baseline).ok()) std::exit(3);
+  if (cache.GetOrCreate(InvalidPooling(), attributes, baseline).ok()) std::exit(3);
   alignas(64) float src[48] = {}, dst[12];
   ExecuteArgs args;
   args.Set(kArgSrc, src).Set(kArgDst, dst);

@@ -15,6 +15,7 @@
 #include "engine/graph/model_graph.h"
 #include "engine/graph/network_text.h"
 #include "engine/graph/onnx_model.h"
+#include "engine/graph/passes/passes.h"
 #include "tests/support/onnx_builder.h"
 
 namespace tilewire::graph {
@@ -48,6 +49,14 @@ inline absl::StatusOr<Network> Lowered(const testing::OnnxBuilder& builder,
 inline std::string LoweredText(const testing::OnnxBuilder& builder, const std::vector<Dims>& dims) {
   absl::StatusOr<Network> network = Lowered(builder, dims);
   return network.ok() ? NetworkToText(*network) : network.status().ToString();
+}
+
+// The same after all passes.
+inline std::string AfterPasses(const testing::OnnxBuilder& model, const std::vector<Dims>& dims) {
+  absl::StatusOr<Network> network = Lowered(model, dims);
+  if (!network.ok()) return network.status().ToString();
+  RunPasses(&*network);
+  return NetworkToText(*network);
 }
 
 }  // namespace tilewire::graph

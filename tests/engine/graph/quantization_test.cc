@@ -28,13 +28,6 @@ OnnxBuilder WithGrids() {
   return model;
 }
 
-std::string After(const OnnxBuilder& model, const std::vector<Dims>& dims) {
-  absl::StatusOr<Network> network = Lowered(model, dims);
-  if (!network.ok()) return network.status().ToString();
-  RunPasses(&*network);
-  return NetworkToText(*network);
-}
-
 // Weights "w" as s8, one scale an output, dequantised to "wr".
 void AddWeights(OnnxBuilder* model, const std::vector<int64_t>& dims) {
   model->Bytes("w", dims, true).Floats("ws", {dims[0]}, std::vector<float>(dims[0], 0.25f));
@@ -82,7 +75,7 @@ TEST(QuantizationTest, ConvolutionBetweenPairsReadsAndWritesIntegers) {
   model.Floats("b", {3}).Node("Conv", {"a", "wr", "b"}, {"c"}, {Ints("pads", {1, 1, 1, 1})});
   model.Node("Relu", {"c"}, {"r"});
   AddPair(&model, "r", "y", "s", "z0").Output("y");
-  EXPECT_EQ(After(model, {{1, 2, 5, 5}}),
+  EXPECT_EQ(AfterPasses(model, {{1, 2, 5, 5}}),
             "input x [1,2,5,5]\na.q u8 [1,2,5,5] = quantize(x) 0.5@0\n"
             "y.q u8 [1,3,5,5] = convolution(a.q) wr[3,2,3,3] scaled bias pads=[1,1],[1,1] from "
             "0.5@0 + relu(0,0) to 0.5@0\ny [1,3,5,5] = dequantize(y.q) 0.5@0\noutput y\n");
@@ -95,7 +88,7 @@ TEST(QuantizationTest, PaddingOfIntegersThatAreNotCenteredIsWrittenOut) {
   AddWeights(&model, {3, 2, 3, 3});
   model.Node("Conv", {"a", "wr"}, {"y"}, {Ints("pads", {0, 1, 2, 1})}).Output("y");
   EXPECT_THAT(
-      After(model, {{1, 2, 5, 5}}),
+      AfterPasses(model, {{1, 2, 5, 5}}),
       HasSubstr("u8 [1,2,7,7] = select(a.q) 2:0 x5+fill(128) x2 3:fill(128) x1+0 x5+fill(128) x1\n"
                 "y [1,3,5,5] = convolution(a.q/padded/node_y) wr[3,2,3,3] scaled from 0.5@128\n"));
 }
@@ -108,7 +101,7 @@ TEST(QuantizationTest, PoolingAndReshapesBetweenPairsRunOnIntegers) {
   AddPair(&model, "m", "b", "s", "z");
   model.Node("Flatten", {"b"}, {"f"}).Bytes("w", {18, 3}, true).Floats("ws", {}, {0.125f});
   model.Node("DequantizeLinear", {"w", "ws"}, {"wr"}).Node("MatMul", {"f", "wr"}, {"y"});
-  EXPECT_EQ(After(model.Output("y"), {{1, 2, 4, 4}}),
+  EXPECT_EQ(AfterPasses(model.Output("y"), {{1, 2, 4, 4}}),
             "input x [1,2,4,4]\na.q u8 [1,2,4,4] = quantize(x) 0.5@128\n"
             "m/integers u8 [1,2,3,3] = max_pooling(a.q) kernel=[2,2]\n"
             "y [1,3] = inner_product(m/integers) wr^T[3,18] transposed scaled from 0.5@128\n"
@@ -122,12 +115,12 @@ TEST(QuantizationTest, SumOfIntegersFusesWhereTypesAgree) {
   AddWeights(&model, {3, 3, 1, 1});
   model.Node("Conv", {"a", "wr"}, {"c"}).Node("Add", {"c", "a"}, {"d"}).Node("Relu", {"d"}, {"r"});
   AddPair(&model, "r", "y", "t", "z0").Output("y");
-  EXPECT_THAT(After(model, {{1, 3, 5, 5}}),
+  EXPECT_THAT(AfterPasses(model, {{1, 3, 5, 5}}),
               HasSubstr("y.q u8 [1,3,5,5] = convolution(a.q) wr[3,3,1,1] scaled from 0.5@128 + "
                         "sum(a.q) from 0.5@128 + relu(0,0) to 0.25@0\n"));
   model.graph().mutable_node()->Mutable(6)->set_input(2, "zs");
   model.graph().mutable_node()->Mutable(7)->set_input(2, "zs");
-  EXPECT_THAT(After(model, {{1, 3, 5, 5}}), HasSubstr("y.q s8 [1,3,5,5] = quantize("));
+  EXPECT_THAT(AfterPasses(model, {{1, 3, 5, 5}}), HasSubstr("y.q s8 [1,3,5,5] = quantize("));
 }
 
 TEST(QuantizationTest, WeightsThatAreNotS8StayReal) {
@@ -136,17 +129,17 @@ TEST(QuantizationTest, WeightsThatAreNotS8StayReal) {
   AddPair(&model, "x", "a", "s", "z");
   model.Bytes("w", {3, 2, 1, 1}, false).Node("DequantizeLinear", {"w", "s", "z0"}, {"wr"});
   model.Node("Conv", {"a", "wr"}, {"y"}).Output("y");
-  const std::string text = After(model, {{1, 2, 5, 5}});
+  const std::string text = AfterPasses(model, {{1, 2, 5, 5}});
   EXPECT_THAT(text, HasSubstr("convolution(a) wr[3,2,1,1]\n"));
   model.graph().mutable_node()->Mutable(2)->set_input(2, "z");  // centered: s8 less 128
-  EXPECT_THAT(After(model, {{1, 2, 5, 5}}), HasSubstr("wr[3,2,1,1] scaled from 0.5@128\n"));
+  EXPECT_THAT(AfterPasses(model, {{1, 2, 5, 5}}), HasSubstr("wr[3,2,1,1] scaled from 0.5@128\n"));
 }
 
 TEST(QuantizationTest, IntegerOperatorsAreConvolutionsOfIntegers) {
   OnnxBuilder model = WithGrids();
   model.Input("x", {1, 2, 5, 5}).Node("QuantizeLinear", {"x", "s", "z"}, {"q"});
   model.Bytes("w", {3, 2, 1, 1}, true).Node("ConvInteger", {"q", "w", "z"}, {"y"}).Output("y");
-  EXPECT_THAT(After(model, {{1, 2, 5, 5}}),
+  EXPECT_THAT(AfterPasses(model, {{1, 2, 5, 5}}),
               HasSubstr("y [1,3,5,5] = convolution(q) y/weights[3,2,1,1] scaled from 1@128\n"));
   OnnxBuilder conv = WithGrids();
   conv.Input("x", {1, 2, 5, 5}).Node("QuantizeLinear", {"x", "s", "z0"}, {"q"});
@@ -154,7 +147,7 @@ TEST(QuantizationTest, IntegerOperatorsAreConvolutionsOfIntegers) {
   conv.graph().mutable_initializer()->rbegin()->mutable_int32_data()->Resize(3, 7);
   conv.Node("QLinearConv", {"q", "s", "z0", "w", "s3", "z3", "s", "zs", "b"}, {"p"});
   conv.Node("DequantizeLinear", {"p", "s", "zs"}, {"y"}).Output("y");
-  EXPECT_THAT(After(conv, {{1, 2, 5, 5}}),
+  EXPECT_THAT(AfterPasses(conv, {{1, 2, 5, 5}}),
               HasSubstr("p s8 [1,3,5,5] = convolution(q) p/weights[3,2,1,1] scaled bias from 0.5@0 "
                         "to 0.5@0\n"));
 }

@@ -26,7 +26,7 @@ struct RowCase {
   const char* expected;  // the lines between the inputs and "output"
 };
 
-std::vector<RowCase> Cases() {
+std::vector<RowCase> RowCases() {
   return {
       {"lrn",
        "LRN",
@@ -111,7 +111,7 @@ std::vector<RowCase> Cases() {
 }
 
 TEST(RowOpsTest, Operators) {
-  for (const RowCase& c : Cases()) {
+  for (const RowCase& c : RowCases()) {
     SCOPED_TRACE(c.why);
     OnnxBuilder model(17);
     model.Input("x", c.x).Input("z", {2, 4, 5});
@@ -165,13 +165,6 @@ TEST(RowOpsTest, Refusals) {
   }
 }
 
-std::string After(const OnnxBuilder& model, const Dims& dims) {
-  absl::StatusOr<Network> network = Lowered(model, {dims});
-  if (!network.ok()) return network.status().ToString();
-  RunPasses(&*network);
-  return NetworkToText(*network);
-}
-
 // x / sqrt(2), erf, + 1; then the order of the two products differs.
 OnnxBuilder Gate() {
   OnnxBuilder model;
@@ -194,7 +187,7 @@ TEST(RowPassesTest, GeluIsOneFunctionInEveryOrderOfItsFactors) {
             "g [2,4] = eltwise(e) linear(1,1)\np [2,4] = mul(m, g)\n"
             "y [2,4] = eltwise(p) linear(0.5,0)\noutput y\n");
   for (const OnnxBuilder* model : {&last, &first, &gate}) {
-    EXPECT_EQ(After(*model, {2, 3}),
+    EXPECT_EQ(AfterPasses(*model, {{2, 3}}),
               "input x [2,3]\ny [2,4] = inner_product(x) w^T[4,3] transposed + gelu_erf(0,0)\n"
               "output y\n");
   }
@@ -230,14 +223,14 @@ TEST(RowPassesTest, PartsOfAConcatenationAndOfOtherAxesStay) {
   model.Input("a", {1, 4, 2, 2}).Node("Concat", {"a", "a"}, {"c"}, {Int("axis", 1)});
   model.Node("Slice", {"c"}, {"y"}, {Ints("axes", {1}), Ints("starts", {2}), Ints("ends", {6})});
   model.Output("y");
-  EXPECT_THAT(After(model, {1, 4, 2, 2}), HasSubstr("y [1,4,2,2] = select(c) 1:2 x4"));
+  EXPECT_THAT(AfterPasses(model, {{1, 4, 2, 2}}), HasSubstr("y [1,4,2,2] = select(c) 1:2 x4"));
 }
 
 TEST(RowPassesTest, AnotherFactorIsNoGelu) {
   OnnxBuilder model = Gate();
   model.Node("Mul", {"x", "x"}, {"q"}).Node("Mul", {"m", "g"}, {"p"});
   model.Node("Mul", {"p", "one"}, {"y"}).Output("y");
-  EXPECT_THAT(After(model, {2, 3}), HasSubstr("erf("));
+  EXPECT_THAT(AfterPasses(model, {{2, 3}}), HasSubstr("erf("));
 }
 
 // What torch writes for LayerNorm before opset 17.
@@ -257,10 +250,10 @@ TEST(RowPassesTest, TheExportedFormOfLayerNormalizationIsOneOperation) {
     OnnxBuilder model = Centred(square);
     model.Node("Mul", {"n", "scale"}, {"p"}).Node("Add", {"p", "shift"}, {"y"}).Output("y");
     EXPECT_EQ(
-        After(model, {2, 3, 4}),
+        AfterPasses(model, {{2, 3, 4}}),
         "input x [2,3,4]\ny [2,3,4] = layer_normalization(x) epsilon=0.25 scaled\noutput y\n");
     OnnxBuilder bare = Centred(square).Output("n");
-    EXPECT_EQ(After(bare, {2, 3, 4}),
+    EXPECT_EQ(AfterPasses(bare, {{2, 3, 4}}),
               "input x [2,3,4]\nn [2,3,4] = layer_normalization(x) epsilon=0.25\noutput n\n");
   }
 }
@@ -268,7 +261,7 @@ TEST(RowPassesTest, TheExportedFormOfLayerNormalizationIsOneOperation) {
 TEST(RowPassesTest, OtherQuotientsStay) {
   OnnxBuilder model = Centred("Pow");
   model.Node("Div", {"x", "d"}, {"y"}).Output("y");
-  EXPECT_THAT(After(model, {2, 3, 4}), HasSubstr("y [2,3,4] = div(x, d)"));
+  EXPECT_THAT(AfterPasses(model, {{2, 3, 4}}), HasSubstr("y [2,3,4] = div(x, d)"));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ using testing::Ints;
 using testing::OnnxBuilder;
 using testing::String;
 
-std::vector<OpCase> Cases() {
+std::vector<OpCase> SelectionCases() {
   return {
       {"a slice, counted from the back",
        9,
@@ -73,7 +73,7 @@ std::vector<OpCase> Cases() {
   };
 }
 
-TEST(SelectionOpsTest, OneInput) { ExpectLowered(Cases()); }
+TEST(SelectionOpsTest, OneInput) { ExpectLowered(SelectionCases()); }
 
 TEST(SelectionOpsTest, SplitGivesEachPartItsName) {
   OnnxBuilder model;

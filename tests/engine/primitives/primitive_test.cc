@@ -67,7 +67,7 @@ std::shared_ptr<const Primitive> CreateDouble(ScratchpadMode mode, bool needs_sc
   return *primitive;
 }
 
-struct Buffers {
+struct CopyBuffers {
   alignas(64) uint8_t src[kBytes], dst[kBytes], scratchpad[kBytes + 1];
   ExecuteArgs Args() {
     std::memset(src, 21, sizeof(src));
@@ -138,7 +138,7 @@ TEST(ScratchpadModeTest, LibraryModeBringsItsOwn) {
     const auto primitive = CreateDouble(ScratchpadMode::kLibrary, needed);
     EXPECT_EQ(primitive->ScratchpadDesc(), MemoryDesc());
     EXPECT_EQ(primitive->MemoryConsumptionBytes(), needed ? kBytes : 0);
-    Buffers buffers;
+    CopyBuffers buffers;
     EXPECT_TRUE(Execute(*primitive, buffers.Args()).ok());
     EXPECT_EQ(buffers.dst[kBytes - 1], 42);
   }
@@ -157,7 +157,7 @@ TEST(ScratchpadModeTest, UserModeTellsItsSizeAndOwnsNothing) {
 
 TEST(ScratchpadModeTest, UserModeUsesTheGivenBuffer) {
   const auto primitive = CreateDouble(ScratchpadMode::kUser, true);
-  Buffers buffers;
+  CopyBuffers buffers;
   ExecuteArgs args = buffers.Args();
   ASSERT_TRUE(Execute(*primitive, args.Set(kArgScratchpad, buffers.scratchpad)).ok());
   EXPECT_EQ(buffers.dst[0], 42);
@@ -166,7 +166,7 @@ TEST(ScratchpadModeTest, UserModeUsesTheGivenBuffer) {
 
 TEST(ScratchpadModeTest, UserModeRefusesAMissingOrMisalignedBuffer) {
   const auto primitive = CreateDouble(ScratchpadMode::kUser, true);
-  Buffers buffers;
+  CopyBuffers buffers;
   ExecuteArgs args = buffers.Args();
   EXPECT_THAT(Execute(*primitive, args).message(), HasSubstr("scratchpad is missing"));
   args.Set(kArgScratchpad, buffers.scratchpad + 1);
@@ -175,14 +175,14 @@ TEST(ScratchpadModeTest, UserModeRefusesAMissingOrMisalignedBuffer) {
 
 TEST(ScratchpadModeTest, UserModeNeedsNoBufferOfNoBytes) {
   const auto primitive = CreateDouble(ScratchpadMode::kUser, false);
-  Buffers buffers;
+  CopyBuffers buffers;
   ExecuteArgs args = buffers.Args();
   EXPECT_TRUE(Execute(*primitive, args.Set(kArgScratchpad, nullptr)).ok());
 }
 
 TEST(ExecuteTest, MissingArgumentIsNamed) {
   const auto primitive = CreateDouble(ScratchpadMode::kLibrary, true);
-  Buffers buffers;
+  CopyBuffers buffers;
   const absl::Status status = Execute(*primitive, ExecuteArgs().Set(kArgSrc, buffers.src));
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(status.message(), HasSubstr("dst is missing"));

@@ -22,7 +22,7 @@ struct Setting {
   std::vector<PostOp> chain = {};
 };
 
-struct Shape {
+struct IntegerShape {
   Dims src;  // [N,C] or [N,C,spatial...]
   int64_t outputs;
 
@@ -34,14 +34,14 @@ struct Shape {
   Dims DstDims() const { return {src[0], outputs}; }
 };
 
-InnerProductDesc IntegerDesc(const Shape& shape, const Setting& setting) {
+InnerProductDesc IntegerDesc(const IntegerShape& shape, const Setting& setting) {
   return {.src = *MemoryDesc::CreateAny(shape.src, setting.src),
           .weights = *MemoryDesc::CreateAny(shape.WeightsDims(), kS8),
           .bias = *MemoryDesc::CreateAny({shape.outputs}, setting.bias),
           .dst = *MemoryDesc::CreateAny(shape.DstDims(), setting.dst)};
 }
 
-Attributes AttributesOf(const Shape& shape, const Setting& setting) {
+Attributes AttributesOf(const IntegerShape& shape, const Setting& setting) {
   Attributes attributes;
   attributes.scratchpad_mode = ScratchpadMode::kUser;
   for (const PostOp& entry : setting.chain) EXPECT_TRUE(attributes.post_ops.Append(entry).ok());
@@ -50,7 +50,7 @@ Attributes AttributesOf(const Shape& shape, const Setting& setting) {
   return attributes;
 }
 
-Values RandomValues(const Shape& shape, const Setting& setting) {
+Values RandomValues(const IntegerShape& shape, const Setting& setting) {
   return {.src = RandomOf(setting.src, shape.src, 1),
           .weights = RandomOf(kS8, shape.WeightsDims(), 2),
           .bias = RandomOf(setting.bias, {shape.outputs}, 3),
@@ -81,7 +81,7 @@ class IntegerInnerProductTest : public ::testing::TestWithParam<Implementation<I
     EXPECT_TRUE(result == expected) << "bytes between the elements";
     EXPECT_TRUE(result == ResultOf(**primitive, values, Team(arena))) << "two threads";
   }
-  void ExpectSameBytes(const Shape& shape, const Setting& setting) {
+  void ExpectSameBytes(const IntegerShape& shape, const Setting& setting) {
     SCOPED_TRACE(absl::StrCat(DimsToString(shape.src), " to ", shape.outputs, ", ",
                               DataTypeName(setting.src), " -> ", DataTypeName(setting.dst)));
     ExpectSameBytes(IntegerDesc(shape, setting), AttributesOf(shape, setting),
@@ -106,7 +106,7 @@ TEST_P(IntegerInnerProductTest, FewAndManyProducts) {
 }
 
 TEST_P(IntegerInnerProductTest, EveryTypeAndChain) {
-  for (const Shape& shape : {Shape{{5, 24}, 70}, Shape{{2, 5, 3, 2}, 19}}) {
+  for (const IntegerShape& shape : {IntegerShape{{5, 24}, 70}, IntegerShape{{2, 5, 3, 2}, 19}}) {
     for (DataType src : {kU8, kS8}) {
       for (DataType dst : {kU8, kS8, kS32, kF32}) {
         for (const std::vector<PostOp>& chain : ExactChains()) {
@@ -124,7 +124,7 @@ TEST_P(IntegerInnerProductTest, EveryTypeAndChain) {
 TEST_P(IntegerInnerProductTest, EveryLayout) {
   for (const Dims& dims : {Dims{3, 20, 3, 5}, Dims{2, 17, 4}, Dims{3, 16, 2, 1, 3}}) {
     for (DataType src : {kU8, kS8}) {
-      const Shape shape{dims, 21};
+      const IntegerShape shape{dims, 21};
       const Setting setting{.src = src, .chain = {SumPostOp{}}};
       InnerProductDesc desc = IntegerDesc(shape, setting);
       for (const Layout& layout : LayoutsOf(dims, src)) {
@@ -141,7 +141,7 @@ TEST_P(IntegerInnerProductTest, EveryLayout) {
 TEST_P(IntegerInnerProductTest, ExtremeProductsAreExact) {
   for (const auto& [type, element] : {std::pair{kU8, 255.0f}, std::pair{kS8, -128.0f}}) {
     for (float weight : {-128.0f, 127.0f}) {
-      const Shape shape{{1, 25088}, 3};
+      const IntegerShape shape{{1, 25088}, 3};
       const Setting setting{.src = type, .dst = kS32};
       Values values = RandomValues(shape, setting);
       std::fill(values.src.begin(), values.src.end(), element);
@@ -159,7 +159,7 @@ INSTANTIATE_TEST_SUITE_P(Rows, IntegerInnerProductTest,
 TEST(IntegerInnerProductErrorsTest, CreationNamesWhatDoesNotFit) {
   constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-  const Shape shape{{2, 5}, 3};
+  const IntegerShape shape{{2, 5}, 3};
   const auto with = [&](MemoryDesc InnerProductDesc::*field, DataType type) {
     InnerProductDesc desc = IntegerDesc(shape, {});
     desc.*field = *(desc.*field).WithDataType(type);
