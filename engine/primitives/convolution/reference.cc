@@ -24,6 +24,7 @@ class Reference final : public Primitive {
       : Primitive(std::move(info)),
         geometry_(GeometryOf(desc)),
         first_(5 - desc.src.rank()),
+        width_(desc.src.rank() - 1),
         src_type_(desc.src.data_type()),
         dst_desc_(desc.dst),
         epilogue_{attributes, desc.bias.data_type(), desc.dst.data_type()},
@@ -86,9 +87,11 @@ class Reference final : public Primitive {
       const Weights* w = weights + weights_.At(weights_group + 1, ic);
       for (int64_t kd = taps[0].begin; kd < taps[0].end; ++kd) {
         for (int64_t kh = taps[1].begin; kh < taps[1].end; ++kh) {
+          const Src* row = s + At(src_, 2, {In(0, o[0], kd), In(1, o[1], kh), 0});
+          const Weights* tap = w + At(weights_, weights_group + 2, {kd, kh, 0});
           for (int64_t kw = taps[2].begin; kw < taps[2].end; ++kw) {
-            const Spatial i = {In(0, o[0], kd), In(1, o[1], kh), In(2, o[2], kw)};
-            sum += s[At(src_, 2, i)] * w[At(weights_, weights_group + 2, {kd, kh, kw})];
+            sum += row[src_.At(width_, In(2, o[2], kw))] *
+                   tap[weights_.At(weights_group + width_, kw)];
           }
         }
       }
@@ -109,6 +112,7 @@ class Reference final : public Primitive {
 
   const Geometry geometry_;
   const int first_;  // of depth, height, width, the first that the tensors have
+  const int width_;  // the dimension of src that is its width
   const DataType src_type_;
   const MemoryDesc dst_desc_;
   const ScalarEpilogue epilogue_;

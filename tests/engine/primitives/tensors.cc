@@ -34,6 +34,7 @@ MemoryDesc PartOf(const Dims& dims, absl::string_view pattern, int64_t channels,
 // Bytes that belong to no element, nor to the padded tail, hold what they held.
 bool OutsideIsUntouched(const MemoryDesc& desc, const Bytes& before, Bytes after) {
   const int64_t size = SizeOf(desc.data_type());
+  if (desc.SizeBytes() == desc.PaddedElementCount() * size) return true;  // nothing outside
   ForEachIndex(desc.padded_dims(), [&](const Dims& index) {
     const int64_t at = desc.Offset(index) * size;
     std::memcpy(&after[at], &before[at], size);
