@@ -9,7 +9,7 @@ def tilewire_cc_proto(name, src, deps = [], grpc = False):
       name: of the cc_library, by convention <something>_cc_proto.
       src: the .proto file of this package; it imports others as "protos/<file>.proto".
       deps: tilewire_cc_proto targets whose .proto files `src` imports.
-      grpc: also run grpc_cpp_plugin and link gRPC.
+      grpc: also run grpc_cpp_plugin, link gRPC, and compile with the package's precompiled headers.
     """
     if not src.endswith(".proto"):
         fail("src must be a .proto file: " + src)
@@ -38,5 +38,5 @@ def tilewire_cc_proto(name, src, deps = [], grpc = False):
         copts = ["-w"],  # generated code
         linkstatic = True,
         visibility = ["//visibility:public"],
-        deps = deps + ["@system//:grpc" if grpc else "@system//:protobuf"],
+        deps = deps + (["@system//:grpc", ":precompiled"] if grpc else ["@system//:protobuf"]),
     )
