@@ -136,6 +136,13 @@ Contents Magnitudes(Contents contents) {
   return contents;
 }
 
+Attributes AttributesOf(const std::vector<PostOp>& chain, ScratchpadMode mode) {
+  Attributes attributes;
+  attributes.scratchpad_mode = mode;
+  for (const PostOp& entry : chain) EXPECT_TRUE(attributes.post_ops.Append(entry).ok());
+  return attributes;
+}
+
 std::vector<float> Execute(const Primitive& primitive, const Contents& contents,
                            const threading::Team& team, bool* tail_is_zero) {
   const AlignedBuffer src = Pack(primitive.Desc(kArgSrc), contents.src, 0);

@@ -43,6 +43,9 @@ Contents RandomContents(const ConvolutionCase& shape);
 Contents IntegerContents(const ConvolutionCase& shape);
 Contents Magnitudes(Contents contents);  // absolute values of src, weights and bias
 
+Attributes AttributesOf(const std::vector<PostOp>& chain,
+                        ScratchpadMode mode = ScratchpadMode::kUser);
+
 // Executes in the layouts that the primitive chose. Padded tails of src and weights are zeros, that
 // of dst is garbage and, where `tail_is_zero` is given, checked afterwards.
 std::vector<float> Execute(const Primitive& primitive, const Contents& contents,

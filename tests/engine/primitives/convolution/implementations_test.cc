@@ -52,13 +52,6 @@ std::vector<PostOpsCase> PostOpsCases() {
   };
 }
 
-Attributes AttributesOf(const std::vector<PostOp>& chain) {
-  Attributes attributes;
-  attributes.scratchpad_mode = ScratchpadMode::kUser;
-  for (const PostOp& entry : chain) EXPECT_TRUE(attributes.post_ops.Append(entry).ok());
-  return attributes;
-}
-
 std::shared_ptr<const Primitive> Reference(const ConvolutionCase& shape,
                                            const Attributes& attributes) {
   return *CreateConvolution(DescOf(shape), attributes, {.only = "convolution/reference"});

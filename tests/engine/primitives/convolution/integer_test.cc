@@ -42,7 +42,7 @@ ConvolutionDesc IntegerDesc(const ConvolutionCase& shape, const Setting& setting
   return desc;
 }
 
-Attributes AttributesOf(const ConvolutionCase& shape, const Setting& setting) {
+Attributes IntegerAttributesOf(const ConvolutionCase& shape, const Setting& setting) {
   Attributes attributes;
   attributes.scratchpad_mode = ScratchpadMode::kUser;
   for (const PostOp& entry : setting.chain) EXPECT_TRUE(attributes.post_ops.Append(entry).ok());
@@ -90,7 +90,7 @@ class IntegerConvolutionTest : public ::testing::TestWithParam<Implementation<Co
   void ExpectSameBytes(const ConvolutionCase& shape, const Setting& setting) {
     SCOPED_TRACE(absl::StrCat(shape.why, ", ", DataTypeName(setting.src), " -> ",
                               DataTypeName(setting.dst)));
-    ExpectSameBytes(IntegerDesc(shape, setting), AttributesOf(shape, setting),
+    ExpectSameBytes(IntegerDesc(shape, setting), IntegerAttributesOf(shape, setting),
                     RandomValues(shape, setting));
   }
 };
@@ -205,12 +205,12 @@ TEST_P(IntegerConvolutionTest, LayoutsOfTheDestination) {
       wide[1] += 9;
       const MemoryDesc whole = *MemoryDesc::CreatePattern(wide, type, "acdb");
       desc.dst = *whole.SubMemory(shape.DstDims(), {0, 5, 0, 0});
-      ExpectSameBytes(desc, AttributesOf(shape, setting), RandomValues(shape, setting));
+      ExpectSameBytes(desc, IntegerAttributesOf(shape, setting), RandomValues(shape, setting));
       if (shape.groups > 1 && shape.groups != shape.ic) continue;  // groups within a block
       const bool avx2 = absl::StrContains(GetParam().name, "avx2");
       if (shape.groups > 1 && !absl::StrContains(GetParam().name, "depthwise")) continue;
       desc.dst = *MemoryDesc::CreatePattern(shape.DstDims(), type, avx2 ? "aBcd8b" : "aBcd16b");
-      ExpectSameBytes(desc, AttributesOf(shape, setting), RandomValues(shape, setting));
+      ExpectSameBytes(desc, IntegerAttributesOf(shape, setting), RandomValues(shape, setting));
     }
   }
 }
@@ -222,10 +222,10 @@ TEST_P(IntegerConvolutionTest, ThreadsAndBatchDoNotChangeABit) {
     for (DataType src : {kU8, kS8}) {
       const Setting setting = {.src = src, .dst_pattern = ""};
       shape.batch = 3;
-      const auto three = Create(IntegerDesc(shape, setting), AttributesOf(shape, setting));
+      const auto three = Create(IntegerDesc(shape, setting), IntegerAttributesOf(shape, setting));
       Values values = RandomValues(shape, setting);
       shape.batch = 1;
-      const auto one = Create(IntegerDesc(shape, setting), AttributesOf(shape, setting));
+      const auto one = Create(IntegerDesc(shape, setting), IntegerAttributesOf(shape, setting));
       if (three == nullptr) continue;
       const Bytes result = ResultOf(*three, values, Team::Serial());
       EXPECT_TRUE(result == ResultOf(*three, values, Team(&arena)));
@@ -254,7 +254,7 @@ TEST(IntegerReferenceTest, BiasThenScaleThenChainThenRounding) {
   const auto result = [&](DataType type, float scale, const std::vector<PostOp>& chain,
                           float before) {
     const Setting setting = {.dst = type, .bias = kS32, .chain = chain};
-    Attributes attributes = AttributesOf(one, setting);
+    Attributes attributes = IntegerAttributesOf(one, setting);
     attributes.output_scales.scales = {scale};
     const auto primitive =
         CreateConvolution(IntegerDesc(one, setting), attributes, {.only = "convolution/reference"});

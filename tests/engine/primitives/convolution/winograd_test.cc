@@ -71,14 +71,6 @@ std::vector<ConvolutionCase> Shapes() {
   return shapes;
 }
 
-Attributes AttributesOf(const std::vector<PostOp>& chain,
-                        ScratchpadMode mode = ScratchpadMode::kUser) {
-  Attributes attributes;
-  attributes.scratchpad_mode = mode;
-  for (const PostOp& entry : chain) EXPECT_TRUE(attributes.post_ops.Append(entry).ok());
-  return attributes;
-}
-
 // One image's channel is a plane of `size`; one output in double precision.
 double ExactSum(const ConvolutionCase& shape, const Contents& contents, int64_t n, int64_t o,
                 int64_t y, int64_t x) {
