@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/message_limits.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/io/coded_stream.h"
@@ -97,6 +101,18 @@ absl::Status ParseLimited(const grpc::ByteBuffer& bytes, google::protobuf::Messa
         absl::StrCat("the request is not a ", message->GetDescriptor()->name()));
   }
   return absl::OkStatus();
+}
+
+bool FitMessage(const std::vector<TensorSpec>& tensors, int64_t max_message_bytes) {
+  std::optional<int64_t> all = 0;
+  for (const TensorSpec& tensor : tensors) {
+    std::optional<int64_t> bytes = SizeOf(tensor.type);
+    for (int64_t dim : tensor.dims) {
+      if (bytes) bytes = CheckedMul(*bytes, std::max<int64_t>(dim, 1));
+    }
+    if (all) all = bytes ? CheckedAdd(*all, *bytes) : std::nullopt;
+  }
+  return all && *all <= max_message_bytes;
 }
 
 }  // namespace tilewire::service

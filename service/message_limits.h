@@ -5,7 +5,10 @@
 #ifndef SERVICE_MESSAGE_LIMITS_H_
 #define SERVICE_MESSAGE_LIMITS_H_
 
+#include <vector>
+
 #include "absl/status/status.h"
+#include "engine/engine.h"
 #include "google/protobuf/io/zero_copy_stream.h"
 #include "google/protobuf/message.h"
 #include "grpcpp/support/byte_buffer.h"
@@ -24,6 +27,10 @@ absl::Status CheckEntries(const google::protobuf::Descriptor& type,
 // Checks, then parses.
 //   kInvalidArgument  as CheckEntries(), or bytes that cannot be decompressed
 absl::Status ParseLimited(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
+
+// Whether the inputs that every request of a model carries, or the outputs of every answer, fit
+// into a message. A dimension that may vary counts as 1.
+bool FitMessage(const std::vector<TensorSpec>& tensors, int64_t max_message_bytes);
 
 }  // namespace tilewire::service
 

@@ -6,12 +6,31 @@
 #include "absl/strings/str_cat.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
+#include "service/message_limits.h"
+#include "spdlog/spdlog.h"
 
 namespace tilewire::service {
 namespace {
 
 // How long streams that do not end by themselves (health's Watch) may hold up the end.
 constexpr std::chrono::milliseconds kShutdownGrace{500};
+
+// A model whose every request is refused serves nobody: better said before the first one comes.
+void WarnOfModelsBeyondMessages(const ModelRepository& models, int64_t max_message_bytes) {
+  for (const std::string& name : models.Names()) {
+    for (const int64_t version : models.Versions(name)) {
+      const auto served = models.FindLoaded(name, absl::StrCat(version));
+      if (!served.ok()) continue;
+      const ModelSignature& signature = (*served)->model->signature();
+      const bool inputs_fit = FitMessage(signature.inputs, max_message_bytes);
+      if (inputs_fit && FitMessage(signature.outputs, max_message_bytes)) continue;
+      spdlog::warn(
+          "model '{}' version {}: the {} of one image exceed a message of {} MB; raise "
+          "--max_message_mb",
+          name, version, inputs_fit ? "outputs" : "inputs", max_message_bytes >> 20);
+    }
+  }
+}
 
 }  // namespace
 
@@ -43,6 +62,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Engine* engine, const Mode
         absl::StrCat("cannot listen on ", address,
                      ": no such address here, or the port is in use or not allowed"));
   }
+  WarnOfModelsBeyondMessages(*models, options.max_message_bytes);
   server->PublishHealth(*models);
   return server;
 }

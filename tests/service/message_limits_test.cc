@@ -68,6 +68,15 @@ TEST(MessageLimitsTest, PackedIntegersCountByTheirBytesAndFloatsDoNot) {
               StatusIs(absl::StatusCode::kInvalidArgument, "entries"));
 }
 
+TEST(MessageLimitsTest, TensorsThatNoMessageHoldsDoNotFit) {
+  const TensorSpec image = {"x", DataType::kF32, {-1, 3, 4, 4}};
+  EXPECT_TRUE(FitMessage({image}, 192));
+  EXPECT_FALSE(FitMessage({image}, 191));
+  EXPECT_FALSE(FitMessage({image, image}, 383));
+  EXPECT_FALSE(FitMessage({{"x", DataType::kF32, {1, int64_t{1} << 40, int64_t{1} << 40}}, image},
+                          int64_t{1} << 30));
+}
+
 TEST(MessageLimitsTest, EveryTruncationIsRefusedOrParses) {
   v1::CreateRequest request;
   request.mutable_primitive()->mutable_reorder()->mutable_src()->set_tag("nchw");
