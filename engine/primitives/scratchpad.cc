@@ -9,6 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "engine/base/checked_math.h"
+#include "engine/base/huge_pages.h"
 #include "engine/base/status_macros.h"
 #include "engine/threading/mutex.h"
 
@@ -114,6 +115,7 @@ absl::StatusOr<ScratchpadPool::Lease> ScratchpadPool::Take(size_t bytes) {
     shards_->idle_bytes.fetch_sub(lease.buffer_.size(), std::memory_order_relaxed);
   } else {
     ABSL_ASSIGN_OR_RETURN(lease.buffer_, AlignedBuffer::Allocate(rounded));
+    PreferHugePages(lease.buffer_.data(), lease.buffer_.size());
   }
   lease.pool_ = this;
   shards_->leased_bytes.fetch_add(lease.buffer_.size(), std::memory_order_relaxed);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/huge_pages.h"
 #include "engine/base/status_macros.h"
 #include "engine/runtime/layouts.h"
 
@@ -109,6 +110,7 @@ absl::StatusOr<PackedWeights::Bytes> PackedWeights::MakePacked(const graph::Weig
   ABSL_ASSIGN_OR_RETURN(const PrimitiveCache::Found found,
                         cache_->GetOrCreate(ReorderDesc{stored, target}, attributes, options_));
   ABSL_ASSIGN_OR_RETURN(AlignedBuffer packed, AlignedBuffer::Allocate(target.SizeBytes()));
+  PreferHugePages(packed.data(), packed.size());
   ABSL_ASSIGN_OR_RETURN(AlignedBuffer scratchpad,
                         AlignedBuffer::Allocate(found.primitive->info().scratchpad_bytes));
   ExecuteArgs args;

@@ -78,9 +78,12 @@ struct DirectDriver::Operands {
   float* dst;
 };
 
-int64_t DirectDriver::IcBlocks() const {
-  return DivUp(problem_.geometry.ic, problem_.registers.lanes);
-}
+DirectDriver::DirectDriver(const DirectProblem& problem, const WorkSize& work, PieceGrid grid)
+    : problem_(problem),
+      work_(work),
+      grid_(std::move(grid)),
+      ic_blocks_(DivUp(problem.geometry.ic, problem.registers.lanes)),
+      tail_blocks_(problem.geometry.ic % problem.registers.lanes == 0 ? 0 : 1) {}
 
 absl::StatusOr<DirectDriver> DirectDriver::Create(absl::string_view name,
                                                   const DirectProblem& requested) {
@@ -134,7 +137,7 @@ DirectConfig DirectDriver::ConfigOf(const Range& tile, const Range& oc_group) co
   for (int64_t pixel = 0; pixel < tile.size; ++pixel)
     loops.taps.push_back(ValidTaps(geometry, 2, tile.begin + pixel));
   config.depthwise = problem_.depthwise;
-  config.chunked = work_.ic_blocks < IcBlocks();
+  config.chunked = work_.ic_blocks < ic_blocks_;
   return config;
 }
 
@@ -148,9 +151,8 @@ void DirectDriver::Run(const float* src, const float* weights, const float* bias
 void DirectDriver::RunPiece(const Operands& operands, const PieceGrid::Piece& piece) const {
   for (int64_t i = 0; i < piece.oc_groups.size; ++i) {
     const int64_t oc_group = piece.oc_groups.begin + i;
-    for (int64_t block = 0; block < IcBlocks(); block += work_.ic_blocks) {
-      grid_.RunUnits(PositionOf(operands, piece, oc_group, block), functions_.of(oc_group),
-                     piece.units);
+    for (int64_t block = 0; block < ic_blocks_; block += work_.ic_blocks) {
+      grid_.RunUnits(PositionOf(operands, piece, oc_group, block), functions_.of(oc_group), piece);
     }
   }
 }
@@ -160,11 +162,11 @@ DirectArgs DirectDriver::PositionOf(const Operands& operands, const PieceGrid::P
                                     int64_t oc_group, int64_t ic_block) const {
   const Geometry& geometry = problem_.geometry;
   const int lanes = problem_.registers.lanes;
-  const auto [image, group, oc_groups, units] = piece;
+  const int64_t image = piece.image, group = piece.group;
   const int64_t oc_block = grid_.tiling().oc_groups[oc_group].begin;
   const int64_t src_block = problem_.depthwise ? oc_block : ic_block;
-  const int64_t blocks = std::min(work_.ic_blocks, IcBlocks() - ic_block);
-  const bool last = ic_block + blocks == IcBlocks();
+  const int64_t blocks = std::min(work_.ic_blocks, ic_blocks_ - ic_block);
+  const bool last = ic_block + blocks == ic_blocks_;
   DirectArgs args;
   args.src = operands.src + image * problem_.src.image + group * problem_.src.group +
              src_block * problem_.src.block;
@@ -176,7 +178,7 @@ DirectArgs DirectDriver::PositionOf(const Operands& operands, const PieceGrid::P
              oc_block * problem_.dst.block;
   args.first = ic_block == 0;
   args.last = last;
-  args.loops.tail_blocks = last && geometry.ic % lanes != 0 ? 1 : 0;
+  args.loops.tail_blocks = last ? tail_blocks_ : 0;
   args.loops.full_blocks = blocks - args.loops.tail_blocks;
   return args;
 }

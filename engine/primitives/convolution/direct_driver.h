@@ -60,17 +60,16 @@ class DirectDriver {
  private:
   struct Operands;
 
-  DirectDriver(const DirectProblem& problem, const WorkSize& work, PieceGrid grid)
-      : problem_(problem), work_(work), grid_(std::move(grid)) {}
+  DirectDriver(const DirectProblem& problem, const WorkSize& work, PieceGrid grid);
   DirectConfig ConfigOf(const Range& tile, const Range& oc_group) const;
   void RunPiece(const Operands& operands, const PieceGrid::Piece& piece) const;
   DirectArgs PositionOf(const Operands& operands, const PieceGrid::Piece& piece, int64_t oc_group,
                         int64_t ic_block) const;
-  int64_t IcBlocks() const;
 
   DirectProblem problem_;
   WorkSize work_;
   PieceGrid grid_;
+  int64_t ic_blocks_, tail_blocks_;  // all of src's, and those of them that are not full
   TileFunctions<DirectConfig, DirectFunction> functions_;
 };
 

@@ -112,7 +112,7 @@ void IntegerDriver::Run(const Operands& operands, int64_t images,
     const PieceGrid::Piece piece = grid_.PieceAt(index);
     for (int64_t i = 0; i < piece.oc_groups.size; ++i) {
       const int64_t oc_group = piece.oc_groups.begin + i;
-      grid_.RunUnits(PositionOf(operands, piece, oc_group), functions_.of(oc_group), piece.units);
+      grid_.RunUnits(PositionOf(operands, piece, oc_group), functions_.of(oc_group), piece);
     }
   });
 }
@@ -120,7 +120,7 @@ void IntegerDriver::Run(const Operands& operands, int64_t images,
 // Where a piece stands with one group of output blocks.
 IntegerArgs IntegerDriver::PositionOf(const Operands& operands, const PieceGrid::Piece& piece,
                                       int64_t oc_group) const {
-  const auto [image, group, oc_groups, units] = piece;
+  const int64_t image = piece.image, group = piece.group;
   const Geometry& geometry = problem_.geometry;
   const int lanes = problem_.isa.lanes;
   const int64_t block = grid_.tiling().oc_groups[oc_group].begin;

@@ -39,6 +39,8 @@ PieceGrid::Piece PieceGrid::PieceAt(int64_t index) const {
   Piece piece;
   piece.units.begin = index % unit_pieces_ * work_.units;
   piece.units.size = std::min(work_.units, all_units - piece.units.begin);
+  piece.row = piece.units.begin / static_cast<int64_t>(tiles_.size());
+  piece.tile = piece.units.begin % static_cast<int64_t>(tiles_.size());
   index /= unit_pieces_;
   piece.oc_groups.begin = index % oc_pieces_ * work_.oc_groups;
   piece.oc_groups.size = std::min(work_.oc_groups, all_groups - piece.oc_groups.begin);

@@ -20,7 +20,8 @@ class PieceGrid {
   struct Piece {
     int64_t image = 0, group = 0;
     Range oc_groups;
-    Range units;  // tiles, counted over all rows of an image
+    Range units;                // tiles, counted over all rows of an image
+    int64_t row = 0, tile = 0;  // of the first of them
   };
 
   // `tap_weights`: from tap to tap of the weights.
@@ -31,16 +32,16 @@ class PieceGrid {
   int64_t pieces_per_image() const { return groups_ * oc_pieces_ * unit_pieces_; }
   Piece PieceAt(int64_t index) const;
 
-  // Calls a function of `functions` (one a tile) for each unit. `position` holds the pointers
-  // without the offsets of row and tile, and the blocks of the reduction.
+  // Calls a function of `functions` (one a tile) for each unit of a piece. `position` holds the
+  // pointers without the offsets of row and tile, and the blocks of the reduction.
   template <typename Args>
   void RunUnits(const Args& position, void (*const* functions)(const Args*),
-                const Range& units) const {
+                const Piece& piece) const {
     const int64_t tiles = tiles_.size();
-    int64_t tile = units.begin % tiles;
-    const Row* row = &rows_[units.begin / tiles];
+    int64_t tile = piece.tile;
+    const Row* row = &rows_[piece.row];
     Args args = position;
-    for (int64_t left = units.size; left > 0; --left) {
+    for (int64_t left = piece.units.size; left > 0; --left) {
       args.src = position.src + row->src + tiles_[tile].src;
       args.weights = position.weights + row->weights;
       args.dst = position.dst + row->dst + tiles_[tile].dst;
