@@ -12,6 +12,7 @@ void RunPasses(Network* network) {
   FuseShuffle(network);
   FuseChannelMoves(network);
   FoldFlatten(network);
+  FuseHardSigmoid(network);
   FuseSwish(network);
   FuseGelu(network);
   FuseLayerNormalization(network);

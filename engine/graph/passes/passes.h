@@ -26,6 +26,9 @@ void SinkDequantize(Network* network);
 // A convolution or inner product of dequantised integers with s8 weights reads the integers.
 void FoldDequantize(Network* network);
 
+// min(max(x + 3, 0), 6) / 6 becomes hard_sigmoid, x times it hard_swish; likewise other slopes.
+void FuseHardSigmoid(Network* network);
+
 // x * hard_sigmoid(x) and x * logistic(x) become one elementwise function.
 void FuseSwish(Network* network);
 

@@ -183,6 +183,54 @@ TEST(PassesTest, SwishIsOneFunction) {
             "swish(1,0)\noutput y\n");
 }
 
+// min(max(`x` + 3, 0), 6) / 6 as `gate`.
+void AddSpelledHardSigmoid(OnnxBuilder* model, const std::string& x, const std::string& gate) {
+  model->Node("Add", {x, "3"}, {gate + "/sum"});
+  model->Node("Clip", {gate + "/sum", "0", "6"}, {gate + "/bounded"});
+  model->Node("Div", {gate + "/bounded", "6"}, {gate});
+}
+
+OnnxBuilder WithBounds(const std::vector<int64_t>& dims) {
+  OnnxBuilder model;
+  model.Input("x", dims).Floats("0", {}, {0}).Floats("3", {}, {3}).Floats("6", {}, {6});
+  return model;
+}
+
+TEST(PassesTest, SpelledHardSigmoidAndHardSwishAreOneFunctionEach) {
+  OnnxBuilder model = WithBounds({1, 2, 4, 4});
+  AddSpelledHardSigmoid(&model, "x", "g");
+  model.Node("Mul", {"x", "g"}, {"s"});
+  model.Node("Add", {"s", "3"}, {"t"}).Node("Clip", {"t", "0", "6"}, {"u"});
+  model.Node("Mul", {"s", "u"}, {"v"}).Node("Div", {"v", "6"}, {"y"}).Output("y").Output("g");
+  EXPECT_EQ(After(model, FuseHardSigmoid, {{1, 2, 4, 4}}),
+            "input x [1,2,4,4]\n"
+            "g [1,2,4,4] = eltwise(x) hard_sigmoid(0.166667,0.5)\n"
+            "s [1,2,4,4] = mul(x, g)\n"
+            "y [1,2,4,4] = eltwise(s) hard_swish(0.166667,0.5)\noutput y\noutput g\n");
+}
+
+TEST(PassesTest, BoundsThatAreNoHardSigmoidStay) {
+  OnnxBuilder model = WithBounds({1, 2, 4, 4});
+  model.Node("Add", {"x", "3"}, {"t"}).Node("Clip", {"t", "0", "6"}, {"u"});
+  model.Node("Div", {"u", "3"}, {"y"}).Output("y");  // reaches 2
+  EXPECT_EQ(After(model, FuseHardSigmoid, {{1, 2, 4, 4}}), LoweredText(model, {{1, 2, 4, 4}}));
+}
+
+// Pooling, two convolutions that do their functions themselves, one product.
+TEST(PassesTest, SqueezeAndExciteIsFourSteps) {
+  OnnxBuilder model = WithBounds({1, 4, 6, 6});
+  model.Floats("v", {2, 4, 1, 1}).Floats("w", {4, 2, 1, 1});
+  model.Node("GlobalAveragePool", {"x"}, {"p"}).Node("Conv", {"p", "v"}, {"c"});
+  model.Node("Relu", {"c"}, {"r"}).Node("Conv", {"r", "w"}, {"d"});
+  AddSpelledHardSigmoid(&model, "d", "g");
+  model.Node("Mul", {"x", "g"}, {"y"}).Output("y");
+  EXPECT_EQ(After(model, RunPasses, {{1, 4, 6, 6}}),
+            "input x [1,4,6,6]\np [1,4,1,1] = avg_exclude_padding(x) kernel=[6,6]\n"
+            "r [1,2,1,1] = convolution(p) v[2,4,1,1] + relu(0,0)\n"
+            "g [1,4,1,1] = convolution(r) w[4,2,1,1] + hard_sigmoid(0.166667,0.5)\n"
+            "y [1,4,6,6] = mul(x, g)\noutput y\n");
+}
+
 TEST(PassesTest, ReshapesCollapse) {
   OnnxBuilder model;
   model.Input("x", {2, 12}).Integers("a", {2, 3, 4}).Integers("b", {24}).Integers("c", {2, 12});
