@@ -97,13 +97,16 @@ absl::StatusOr<std::vector<Rows>> ChooseBands(absl::Span<const ChainLink> links,
                                               absl::Span<const RowWindow> windows,
                                               const BandLimits& limits) {
   const int64_t height = windows.back().out;
+  int64_t weights_bytes = 0;
+  for (const ChainLink& link : links) weights_bytes += link.whole->Desc(kArgWeights).SizeBytes();
   for (int64_t count = 2; count <= height; ++count) {
     std::vector<Rows> bands = CutIntoBands(height, count);
     std::vector<int64_t> computed(links.size(), 0);
     int64_t most_bytes = 0;
     for (const Rows& band : bands) {
       const std::vector<LinkRows> rows = RowsOfLinks(windows, band);
-      int64_t bytes = rows[0].reach.src.size * BytesOfRow(links[0].whole->Desc(kArgSrc));
+      int64_t bytes =
+          weights_bytes + rows[0].reach.src.size * BytesOfRow(links[0].whole->Desc(kArgSrc));
       for (size_t i = 0; i < links.size(); ++i) {
         if (rows[i].reach.src.size < 1) return absl::UnimplementedError("rows of padding alone");
         bytes += rows[i].dst.size * BytesOfRow(links[i].whole->Desc(kArgDst));

@@ -28,7 +28,7 @@ struct ChainLink {
 // Which chains are worth it. Bytes are of one image.
 struct BandLimits {
   int64_t least_bytes = 704 * 1024;  // a tensor between two links that is smaller stays in cache
-  int64_t most_bytes = 512 * 1024;   // of all that one band reads and writes
+  int64_t most_bytes = 512 * 1024;   // of all that one band reads and writes, weights too
   double most_rows = 1.35;           // computed by a link, for each row of its result
 };
 
