@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "engine/base/checked_math.h"
+#include "engine/base/range.h"
 #include "engine/base/status_macros.h"
 #include "engine/runtime/layouts.h"
 #include "engine/runtime/step_rows.h"
@@ -18,9 +19,7 @@ namespace {
 
 constexpr int kHeight = 2;  // the dimension that is cut into bands
 
-struct Rows {
-  int64_t begin = 0, size = 0;
-};
+using Rows = Range;
 
 // A link along the height: row o of the result reads `span` rows from o * stride - padding on.
 struct RowWindow {
@@ -77,17 +76,6 @@ std::vector<LinkRows> RowsOfLinks(absl::Span<const RowWindow> windows, const Row
   return rows;
 }
 
-// Bands whose heights differ by one at most.
-std::vector<Rows> CutIntoBands(int64_t height, int64_t count) {
-  std::vector<Rows> bands(count);
-  int64_t begin = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    bands[i] = {begin, height / count + (i < height % count ? 1 : 0)};
-    begin += bands[i].size;
-  }
-  return bands;
-}
-
 int64_t BytesOfRow(const MemoryDesc& desc) {
   return desc.SizeBytes() / desc.dim(0) / desc.dim(kHeight);
 }
@@ -100,7 +88,7 @@ absl::StatusOr<std::vector<Rows>> ChooseBands(absl::Span<const ChainLink> links,
   int64_t weights_bytes = 0;
   for (const ChainLink& link : links) weights_bytes += link.whole->Desc(kArgWeights).SizeBytes();
   for (int64_t count = 2; count <= height; ++count) {
-    std::vector<Rows> bands = CutIntoBands(height, count);
+    std::vector<Rows> bands = SplitEvenly(height, count);
     std::vector<int64_t> computed(links.size(), 0);
     int64_t most_bytes = 0;
     for (const Rows& band : bands) {

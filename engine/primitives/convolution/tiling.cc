@@ -29,16 +29,6 @@ int64_t LargestPixels(const RegisterFile& registers, int64_t blocks) {
 
 }  // namespace
 
-std::vector<Range> SplitEvenly(int64_t count, int64_t parts) {
-  std::vector<Range> ranges(parts);
-  int64_t begin = 0;
-  for (int64_t i = 0; i < parts; ++i) {
-    ranges[i] = {begin, count / parts + (i < count % parts ? 1 : 0)};
-    begin += ranges[i].size;
-  }
-  return ranges;
-}
-
 Tiling ChooseTiling(int64_t row_pixels, int64_t oc_blocks, const RegisterFile& registers) {
   Tiling best;
   double best_cycles = std::numeric_limits<double>::infinity();

@@ -9,16 +9,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/base/range.h"
 #include "engine/primitives/convolution/geometry.h"
 
 namespace tilewire::convolution {
-
-struct Range {
-  int64_t begin = 0, size = 0;
-};
-
-// `count` things in `parts` ranges whose sizes differ by one at most.
-std::vector<Range> SplitEvenly(int64_t count, int64_t parts);
 
 struct RegisterFile {
   int lanes = 16;  // of a vector: the channels of a block
