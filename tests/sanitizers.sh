@@ -20,7 +20,8 @@ run() {
   local what=$1 config=$2
   shift 2
   echo "== $what"
-  bazel test --config="$config" --keep_going --test_tag_filters=-external "$@"
+  # Instrumented tests take ten times as long.
+  bazel test --config="$config" --keep_going --test_tag_filters=-external --test_timeout=3600 "$@"
 }
 
 status=0

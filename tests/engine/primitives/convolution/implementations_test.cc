@@ -152,12 +152,6 @@ TEST_P(ConvolutionTest, AppliesPostOpsInOrder) {
        .in = {5, 5},
        .kernel = {3, 3},
        .left = {1, 1}},
-      {.why = "chunks of channels",
-       .ic = 1040,
-       .oc = 24,
-       .in = {5, 5},
-       .kernel = {3, 3},
-       .left = {1, 1}},
       {.why = "depthwise",
        .groups = 24,
        .ic = 24,
@@ -170,6 +164,12 @@ TEST_P(ConvolutionTest, AppliesPostOpsInOrder) {
     SCOPED_TRACE(post_ops.why);
     for (const ConvolutionCase& shape : shapes) ExpectMatches(shape, AttributesOf(post_ops.chain));
   }
+}
+
+TEST_P(ConvolutionTest, AppliesPostOpsAfterTheLastChunkOfChannels) {
+  const ConvolutionCase shape = {
+      .why = "", .ic = 1040, .oc = 24, .in = {5, 5}, .kernel = {3, 3}, .left = {1, 1}};
+  ExpectMatches(shape, AttributesOf({SumPostOp{}, Eltwise(EltwiseAlgorithm::kElu, 0.5f, 2)}));
 }
 
 TEST_P(ConvolutionTest, ReadsPlainSources) {
