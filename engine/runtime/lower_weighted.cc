@@ -91,7 +91,7 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Convolution& conv
                         MemoryDesc::CreateAny(WeightsDims(convolution), WeightsType(convolution)));
   ABSL_RETURN_IF_ERROR(SetBias(fusion.bias, &desc.bias));
   ABSL_ASSIGN_OR_RETURN(auto primitive, builder_.Create(desc, fusion.attributes));
-  ABSL_ASSIGN_OR_RETURN(primitive, OnPart(op.srcs[0], desc, fusion.attributes, primitive));
+  ABSL_ASSIGN_OR_RETURN(primitive, AsItLies(op.srcs[0], desc, fusion.attributes, primitive));
   const bool alone_reads_request =
       builder_.IsUnplaced(op.srcs[0]) && builder_.RemainingUses(op.srcs[0]) == 1;
   ABSL_RETURN_IF_ERROR(
@@ -101,18 +101,22 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Convolution& conv
 }
 
 // Where the source is a part of a larger blocked tensor, the same implementation reading it where
-// it lies, if it can; else the primitive as it is.
-absl::StatusOr<std::shared_ptr<const Primitive>> Lowering::OnPart(
+// it lies, if it can; where the primitive would read a blocked source of few channels as a plain
+// one, any that takes the blocks; else the primitive as it is.
+absl::StatusOr<std::shared_ptr<const Primitive>> Lowering::AsItLies(
     ValueId src, ConvolutionDesc desc, const Attributes& attributes,
     std::shared_ptr<const Primitive> primitive) {
   if (builder_.IsUnplaced(src)) return primitive;
   ABSL_ASSIGN_OR_RETURN(const Place home, builder_.Home(src));
   if (home.desc.IsPlain() || SameMemory(home.desc, primitive->Desc(kArgSrc))) return primitive;
-  if (home.desc.IsDense() && home.desc.offset0() == 0) return primitive;
+  const bool wants_plain = primitive->Desc(kArgSrc).IsPlain();
+  if (home.desc.IsDense() && home.desc.offset0() == 0 && !wants_plain) return primitive;
   desc.src = home.desc;
-  auto on_part = builder_.Create(desc, attributes);
-  if (on_part.ok() && (*on_part)->name() == primitive->name()) return *std::move(on_part);
-  return primitive;
+  auto as_it_lies = builder_.Create(desc, attributes);
+  if (!as_it_lies.ok()) return primitive;
+  const bool takes =
+      wants_plain ? !IsReference(**as_it_lies) : (*as_it_lies)->name() == primitive->name();
+  return takes ? *std::move(as_it_lies) : primitive;
 }
 
 // A convolution that reads a request's plain bytes reads either order of them, if there is an

@@ -67,7 +67,7 @@ class Lowering {
   absl::Status LowerWeighted(const Operation& op, std::shared_ptr<const Primitive> primitive,
                              const graph::Weights& weights, const std::vector<FusedStep>& fused,
                              const Fusion& fusion);
-  absl::StatusOr<std::shared_ptr<const Primitive>> OnPart(
+  absl::StatusOr<std::shared_ptr<const Primitive>> AsItLies(
       ValueId src, ConvolutionDesc desc, const Attributes& attributes,
       std::shared_ptr<const Primitive> primitive);
   absl::Status OfferChannelsLast(ValueId input, ConvolutionDesc desc, const Attributes& attributes,

@@ -17,6 +17,7 @@ void RunPasses(Network* network) {
   FuseGelu(network);
   FuseLayerNormalization(network);
   FusePostOps(network);
+  ConvolveGates(network);
   FoldQuantize(network);
   RemoveDead(network);
 }

@@ -56,6 +56,11 @@ void FoldFlatten(Network* network);
 // Elementwise functions and sums behind a convolution or inner product become its fused steps.
 void FusePostOps(Network* network);
 
+// Squeeze and excite with inner products: those between an average over all pixels and the reshape
+// to one pixel again, by which the channels are multiplied, become 1x1 convolutions, and the
+// reshape disappears. Nothing leaves the layout of the channels.
+void ConvolveGates(Network* network);
+
 // A Quantize behind a convolution or inner product of integers becomes the grid of its result.
 void FoldQuantize(Network* network);
 

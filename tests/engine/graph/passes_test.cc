@@ -231,6 +231,40 @@ TEST(PassesTest, SqueezeAndExciteIsFourSteps) {
             "y [1,4,6,6] = mul(x, g)\noutput y\n");
 }
 
+OnnxBuilder SqueezeAndExciteOfProducts() {
+  OnnxBuilder model;
+  model.Input("x", {1, 4, 6, 6})
+      .Floats("v", {2, 4})
+      .Floats("w", {4, 2})
+      .Integers("1", {1, 4, 1, 1});
+  model.Node("GlobalAveragePool", {"x"}, {"p"}).Node("Flatten", {"p"}, {"f"});
+  model.Node("Gemm", {"f", "v"}, {"c"}, {Int("transB", 1)}).Node("Relu", {"c"}, {"r"});
+  model.Node("Gemm", {"r", "w"}, {"d"}, {Int("transB", 1)}).Node("Sigmoid", {"d"}, {"s"});
+  model.Node("Reshape", {"s", "1"}, {"g"}).Node("Mul", {"x", "g"}, {"y"}).Output("y");
+  return model;
+}
+
+TEST(PassesTest, SqueezeAndExciteOfProductsIsTheSameFourSteps) {
+  const OnnxBuilder model = SqueezeAndExciteOfProducts();
+  EXPECT_EQ(LoweredText(model, {{1, 4, 6, 6}}),
+            "input x [1,4,6,6]\np [1,4,1,1] = avg_exclude_padding(x) kernel=[6,6]\n"
+            "f [1,4] = reshape(p)\nc [1,2] = inner_product(f) v[2,4]\n"
+            "r [1,2] = eltwise(c) relu(0,0)\nd [1,4] = inner_product(r) w[4,2]\n"
+            "s [1,4] = eltwise(d) logistic(0,0)\ng [1,4,1,1] = reshape(s)\n"
+            "y [1,4,6,6] = mul(x, g)\noutput y\n");
+  EXPECT_EQ(After(model, RunPasses, {{1, 4, 6, 6}}),
+            "input x [1,4,6,6]\np [1,4,1,1] = avg_exclude_padding(x) kernel=[6,6]\n"
+            "r [1,2,1,1] = convolution(p) v[2,4,1,1] + relu(0,0)\n"
+            "s [1,4,1,1] = convolution(r) w[4,2,1,1] + logistic(0,0)\n"
+            "y [1,4,6,6] = mul(x, s)\noutput y\n");
+}
+
+TEST(PassesTest, ProductsThatAreReadElsewhereStay) {
+  OnnxBuilder model = SqueezeAndExciteOfProducts();
+  model.Output("s");
+  EXPECT_THAT(After(model, RunPasses, {{1, 4, 6, 6}}), HasSubstr("s [1,4] = inner_product(r)"));
+}
+
 TEST(PassesTest, ReshapesCollapse) {
   OnnxBuilder model;
   model.Input("x", {2, 12}).Integers("a", {2, 3, 4}).Integers("b", {24}).Integers("c", {2, 12});

@@ -278,6 +278,19 @@ TEST_F(ModelErrorsTest, ExplainRefusesWhatARunWould) {
       absl::StatusCode::kCancelled);
 }
 
+TEST(FewChannelsTest, StayInBlocks) {
+  const auto cases = graph::NetworkCases();
+  const auto found = std::find_if(cases.begin(), cases.end(), [](const graph::NetworkCase& one) {
+    return absl::string_view(one.name) == "FewChannels";
+  });
+  for (const cpu::Isa isa : {cpu::Isa::kAvx2, cpu::Isa::kAvx512}) {
+    if (!cpu::Supports(isa)) continue;
+    const Explanation plan = Subject(found->make, Options(isa, 1)).model->Explain({}).value();
+    for (const PlanStep& step : plan.steps)
+      EXPECT_NE(step.remark, "another layout is wanted") << step.node;
+  }
+}
+
 // Of one image the sources are written where they belong; what is the request's, an answer's, or
 // there already is copied.
 TEST(ConcatTest, OfOneImageIsNoStep) {

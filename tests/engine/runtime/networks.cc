@@ -46,6 +46,15 @@ Network BranchesAndConcat(int64_t n) {
   return b.Finish({b.Conv("last", all, 10, {.kernel = 1, .padding = 0})});
 }
 
+// Few channels in the middle, as squeeze and excite has them.
+Network FewChannels(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3, 9, 7});
+  const ValueId stem = b.Conv("stem", x, 20, {.fused = {Relu()}});
+  const ValueId few = b.Conv("few", stem, 3, {.kernel = 1, .padding = 0, .fused = {Relu()}});
+  return b.Finish({b.Conv("back", few, 20, {.fused = {Add(stem)}})});
+}
+
 Network GroupedShuffleDepthwise(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 24, 6, 5});
@@ -286,6 +295,7 @@ constexpr NetworkCase kCases[] = {
     {"Residual", Residual},
     {"StridedResidual", StridedResidual},
     {"BranchesAndConcat", BranchesAndConcat},
+    {"FewChannels", FewChannels},
     {"GroupedShuffleDepthwise", GroupedShuffleDepthwise},
     {"ValueUsedTwice", ValueUsedTwice},
     {"OutputsInsideTwiceAndInput", OutputsInsideTwiceAndInput},

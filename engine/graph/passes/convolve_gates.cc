@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "engine/graph/passes/editor.h"
+#include "engine/graph/passes/passes.h"
+
+namespace tilewire::graph {
+namespace {
+
+bool IsOnePixel(const Dims& dims) { return dims.size() == 4 && dims[2] == 1 && dims[3] == 1; }
+
+// Of one pixel it is a 1x1 convolution.
+bool MayBeConvolution(const InnerProduct& product) {
+  for (const FusedStep& step : product.fused) {
+    if (step.kind != FusedStep::Kind::kEltwise) return false;
+  }
+  return !product.weights.transposed && !product.src_grid && !product.dst_grid;
+}
+
+// The inner products behind each other whose last result is `value` and used once, the last first,
+// up to one that reads single pixels; none where there is no such one.
+std::vector<int> ProductsUpTo(Editor& editor, ValueId value) {
+  std::vector<int> products;
+  while (!IsOnePixel(editor.dims(value))) {
+    const int before = editor.producer(value);
+    const InnerProduct* product = editor.As<InnerProduct>(before);
+    if (product == nullptr || !MayBeConvolution(*product) || editor.use_count(value) != 1)
+      return {};
+    products.push_back(before);
+    value = editor.operation(before).srcs[0];
+  }
+  return products;
+}
+
+void MakeConvolution(Editor& editor, int op) {
+  InnerProduct& product = std::get<InnerProduct>(editor.operation(op).params);
+  Convolution convolution{.weights = std::move(product.weights),
+                          .bias = std::move(product.bias),
+                          .strides = {1, 1},
+                          .dilations = {0, 0},
+                          .padding_left = {0, 0},
+                          .padding_right = {0, 0},
+                          .fused = std::move(product.fused)};
+  convolution.weights.dims.insert(convolution.weights.dims.end(), {1, 1});
+  Dims& dims = editor.network().values[editor.operation(op).dst].dims;
+  dims.insert(dims.end(), {1, 1});
+  editor.operation(op).params = std::move(convolution);
+}
+
+}  // namespace
+
+void ConvolveGates(Network* network) {
+  Editor editor(network);
+  for (int i = 0; i < editor.size(); ++i) {
+    if (editor.As<Reshape>(i) == nullptr) continue;
+    const Operation& reshape = editor.operation(i);
+    const ValueId flat = reshape.srcs[0], gate = reshape.dst;
+    const Dims& dims = editor.dims(gate);
+    if (editor.dims(flat).size() != 2 || !IsOnePixel(dims) || dims[1] != editor.dims(flat)[1])
+      continue;
+    const std::vector<int> products = ProductsUpTo(editor, flat);
+    if (products.empty()) continue;
+    for (int product : products) MakeConvolution(editor, product);
+    editor.ReplaceUses(gate, flat);
+    editor.Remove(i);
+  }
+}
+
+}  // namespace tilewire::graph
