@@ -262,10 +262,12 @@ absl::Status Client::Health(const std::string& service, absl::Duration timeout) 
                    done.Notify();
                  });
   done.WaitForNotification();
+  if (!status.ok() && status.error_code() == grpc::StatusCode::NOT_FOUND)
+    return absl::NotFoundError(absl::StrCat("no model '", service, "'"));
   if (!status.ok()) return ToStatus(status);
   if (IsServing(response)) return absl::OkStatus();
-  return absl::UnavailableError(service.empty() ? "the server is not serving"
-                                                : absl::StrCat("'", service, "' is not serving"));
+  if (service.empty()) return absl::UnavailableError("the server is not serving");
+  return absl::FailedPreconditionError(absl::StrCat("'", service, "' is not serving"));
 }
 
 absl::StatusOr<v1::CreateResponse> Client::Create(const v1::CreateRequest& request) {

@@ -110,8 +110,8 @@ class Client {
   absl::StatusOr<bool> Ready(const std::string& model, const std::string& version = "");
   absl::StatusOr<Result> Infer(const std::string& model, const std::vector<Tensor>& inputs,
                                const InferOptions& options = {});
-  // grpc.health.v1: OK if `service` (empty: the server as a whole) is SERVING; kUnavailable if it
-  // is not.
+  // grpc.health.v1: OK if `service` (empty: the server as a whole) is SERVING. kUnavailable: the
+  // server is not; kFailedPrecondition: the model is not; kNotFound: no such model.
   absl::Status Health(const std::string& service, absl::Duration timeout);
 
   // Single primitives; see protos/tilewire.proto.

@@ -7,11 +7,14 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 
 namespace tilewire::client {
 namespace {
+
+constexpr double kMostMessageBytes = 2e9;  // of protobuf
 
 // What the callers of one load share. Thread-safe.
 class LoadState {
@@ -171,11 +174,17 @@ absl::StatusOr<Tensor> RandomInput(const TensorMetadata& metadata, int64_t batch
   Tensor tensor;
   tensor.name = metadata.name;
   tensor.datatype = metadata.datatype;
-  int64_t count = 1;
+  double bytes = size;
   for (size_t i = 0; i < metadata.shape.size(); ++i) {
     tensor.shape.push_back(metadata.shape[i] >= 0 ? metadata.shape[i] : i == 0 ? batch : free_size);
-    count *= tensor.shape.back();
+    bytes *= tensor.shape.back();
   }
+  if (bytes > kMostMessageBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("input '%s' of %d rows takes %.0f MB; a message holds 2 GB at most",
+                        metadata.name, batch, bytes / 1e6));
+  }
+  const auto count = static_cast<int64_t>(bytes) / size;
   if (layout == Layout::kNhwc && tensor.shape.size() >= 3) {
     tensor.layout = layout;
     std::rotate(tensor.shape.begin() + 1, tensor.shape.begin() + 2, tensor.shape.end());

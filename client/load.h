@@ -46,7 +46,8 @@ absl::StatusOr<LoadReport> RunLoad(const ClientFactory& connect, const LoadOptio
 
 // Deterministic input for a model: values in [0, 1) for floating point, small numbers elsewhere; -1
 // becomes `batch` in the first dimension and `free_size` elsewhere. `seed` makes another one.
-//   kUnimplemented  datatype BYTES
+//   kUnimplemented    datatype BYTES
+//   kInvalidArgument  more bytes than a message can hold
 absl::StatusOr<Tensor> RandomInput(const TensorMetadata& metadata, int64_t batch, int64_t free_size,
                                    Layout layout, uint64_t seed);
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/runtime/executor.h"
@@ -140,9 +141,10 @@ absl::Status LoadedModel::CheckDims(const std::vector<Dims>& dims) const {
   for (size_t i = 0; i < dims.size(); ++i) {
     const TensorSpec& spec = signature_.inputs[i];
     if (!Fits(dims[i], spec.dims)) {
-      return absl::InvalidArgumentError(absl::StrCat("input '", spec.name, "': shape ",
-                                                     DimsToString(dims[i]), " does not match ",
-                                                     DimsToString(spec.dims)));
+      const bool open = absl::c_any_of(dims[i], [](int64_t dim) { return dim < 0; });
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input '", spec.name, "': shape ", DimsToString(dims[i]), " does not match ",
+          DimsToString(spec.dims), open ? "; -1: open in the model, so give this shape" : ""));
     }
   }
   return absl::OkStatus();

@@ -6,6 +6,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "service/version.h"
 
@@ -93,6 +94,11 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   app.footer(kFooter);
   Numbers numbers;
   AddOptions(&app, flags, &numbers);
+  for (const std::string& argument : std::vector<std::string>(argv + 1, argv + argc)) {
+    // The parser would take the next argument for the value.
+    if (absl::StartsWith(argument, "--") && absl::EndsWith(argument, "="))
+      return Fail(absl::StrCat(argument, " has no value; leave it out for the default"));
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {

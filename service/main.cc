@@ -8,9 +8,11 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "google/protobuf/stubs/logging.h"
 #include "service/flags.h"
 #include "service/model_repository.h"
@@ -44,6 +46,31 @@ void EndAtNextSignal() {
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
+// While models load, such a signal ends the process at once: nothing has been admitted yet.
+class EndWhileLoading {
+ public:
+  EndWhileLoading() : watcher_([this] { Watch(); }) {}
+  ~EndWhileLoading() {
+    loaded_.Notify();
+    watcher_.join();
+  }
+
+ private:
+  void Watch() {
+    const sigset_t signals = EndSignals();
+    constexpr timespec kPause = {.tv_sec = 0, .tv_nsec = 50'000'000};
+    while (!loaded_.HasBeenNotified()) {
+      const int signal = sigtimedwait(&signals, nullptr, &kPause);
+      if (signal < 0) continue;
+      spdlog::info("signal {}: ended while models were loading", signal);
+      _exit(0);
+    }
+  }
+
+  absl::Notification loaded_;
+  std::thread watcher_;
+};
+
 void ListImplementations(cpu::Isa allowed) {
   std::printf("this CPU: %s, allowed: %s; * marks what can be used\n",
               std::string(cpu::IsaName(cpu::BestIsa())).c_str(),
@@ -62,6 +89,7 @@ void ListImplementations(cpu::Isa allowed) {
 }
 
 absl::StatusOr<std::unique_ptr<ModelRepository>> OpenModels(const Flags& flags, Engine* engine) {
+  const EndWhileLoading end_while_loading;
   return flags.model.empty() ? ModelRepository::OpenDirectory(flags.model_repository, engine)
                              : ModelRepository::OpenFile(flags.model, engine);
 }

@@ -52,12 +52,16 @@ std::string ReadLabels(const std::string& path) {
   return "";
 }
 
-// Entries of a directory in order of name; what cannot be read is empty.
-std::vector<fs::path> Entries(const fs::path& directory) {
+// In order of name.
+absl::StatusOr<std::vector<fs::path>> Entries(const fs::path& directory) {
   std::vector<fs::path> entries;
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
     entries.push_back(it->path());
+  }
+  if (error) {
+    return absl::ErrnoToStatus(error.value(),
+                               absl::StrCat("cannot read the folder '", directory.string(), "'"));
   }
   std::sort(entries.begin(), entries.end());
   return entries;
@@ -72,7 +76,8 @@ absl::StatusOr<std::unique_ptr<ModelRepository>> ModelRepository::OpenDirectory(
     return absl::NotFoundError(absl::StrCat("model repository '", directory, "' is no directory"));
   }
   auto repository = std::make_unique<ModelRepository>();
-  for (const fs::path& model : Entries(directory)) {
+  ABSL_ASSIGN_OR_RETURN(const std::vector<fs::path> models, Entries(directory));
+  for (const fs::path& model : models) {
     if (!fs::is_directory(model, error)) continue;
     if (!IsUtf8(model.filename().string())) {
       spdlog::warn("{}: skipped, its name is not UTF-8", model.string());
@@ -91,8 +96,13 @@ absl::StatusOr<std::unique_ptr<ModelRepository>> ModelRepository::OpenDirectory(
 
 void ModelRepository::LoadVersions(const std::string& directory, Engine* engine) {
   const fs::path model(directory);
+  const absl::StatusOr<std::vector<fs::path>> entries = Entries(model);
+  if (!entries.ok()) {
+    spdlog::error("{}: skipped, {}", directory, entries.status().ToString());
+    return;
+  }
   bool found = false;
-  for (const fs::path& entry : Entries(model)) {
+  for (const fs::path& entry : *entries) {
     int64_t version = 0;
     if (!ParseVersion(entry.filename().string(), &version)) continue;
     found = true;

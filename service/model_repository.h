@@ -30,7 +30,8 @@ class ModelRepository {
  public:
   // `directory` holds <model>/<integer version>/model.onnx and, if wanted, <model>/labels.txt. A
   // model that does not load is kept with its error; the others serve.
-  //   kNotFound  no such directory
+  //   kNotFound          no such directory, or no model in it
+  //   kPermissionDenied  it may not be read
   static absl::StatusOr<std::unique_ptr<ModelRepository>> OpenDirectory(
       const std::string& directory, Engine* engine);
 

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
+#include "grpc/grpc.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "service/message_limits.h"
@@ -42,6 +43,10 @@ Server::Server(Engine* engine, const ModelRepository* models, const ServerOption
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(Engine* engine, const ModelRepository* models,
                                                       const ServerOptions& options) {
+  // For as long as the process lives: gRPC's last shutdown waits up to ten seconds for a poll that
+  // nobody wakes if large answers were written before.
+  static const bool kept = (grpc_init(), true);
+  (void)kept;
   auto server = std::unique_ptr<Server>(new Server(engine, models, options));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();

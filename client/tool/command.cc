@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tool/command.h"
 
+#include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "absl/strings/numbers.h"
@@ -37,27 +40,48 @@ absl::StatusOr<std::unique_ptr<Client>> Server::Connect() const {
   return Client::Connect(address, {.timeout = absl::Seconds(connect_timeout_s)});
 }
 
-int Report(const absl::Status& status) {
-  if (status.ok()) return 0;
+CLI::Validator Between(double low, double high) {
+  const auto check = [=](const std::string& text) {
+    double number = 0;
+    return absl::SimpleAtod(text, &number) && number >= low && number <= high
+               ? ""
+               : absl::StrCat("'", text, "' is no number from ", low, " to ", high);
+  };
+  return CLI::Validator(check, absl::StrCat(low, " to ", high));
+}
+
+CLI::Validator AtLeastOne() { return CLI::Range(int64_t{1}, int64_t{1} << 31); }
+
+int Refuse(const absl::Status& status) {
   absl::FPrintF(stderr, "tilewire: %s: %s\n", absl::StatusCodeToString(status.code()),
                 status.message());
+  return 2;
+}
+
+int Report(const absl::Status& status) {
+  if (status.ok()) return 0;
+  Refuse(status);
   if (const absl::string_view next = NextStep(status.code()); !next.empty())
     absl::FPrintF(stderr, "%s\n", next);
   return 1;
 }
 
 void AddNormalizationOptions(CLI::App* command, Normalization* normalization) {
-  command->add_option("--scale", normalization->scale,
-                      "value = (byte * scale - mean) / std, by default 1/255");
+  constexpr double kMost = std::numeric_limits<float>::max();
+  command
+      ->add_option("--scale", normalization->scale,
+                   "value = (byte * scale - mean) / std, by default 1/255")
+      ->check(Between(-kMost, kMost));
   command
       ->add_option("--mean", normalization->mean, "one for all channels, or one each; by default 0")
-      ->expected(1, 3);
+      ->expected(1, 3)
+      ->check(Between(-kMost, kMost));
   command
       ->add_option("--std", normalization->std, "one for all channels, or one each; by default 1")
       ->expected(1, 3)
       ->check([](const std::string& value) {
         double number = 0;
-        return absl::SimpleAtod(value, &number) && number != 0
+        return absl::SimpleAtod(value, &number) && std::isfinite(number) && number != 0
                    ? ""
                    : absl::StrCat("'", value, "' divides: a number other than 0, please");
       });
@@ -65,17 +89,21 @@ void AddNormalizationOptions(CLI::App* command, Normalization* normalization) {
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read '", path, "'"));
   std::ostringstream bytes;
-  if (!(bytes << file.rdbuf()))
-    return absl::NotFoundError(absl::StrCat("cannot read '", path, "'"));
+  if (file.peek() != std::ifstream::traits_type::eof()) bytes << file.rdbuf();
+  if (file.bad() || !bytes) return absl::DataLossError(absl::StrCat("cannot read '", path, "'"));
+  if (bytes.view().empty())
+    return absl::InvalidArgumentError(absl::StrCat("'", path, "' is empty"));
   return std::move(bytes).str();
 }
 
 absl::Status WriteFile(const std::string& path, absl::string_view bytes) {
+  errno = 0;
   std::ofstream file(path, std::ios::binary);
   file.write(bytes.data(), bytes.size());
   file.close();
-  if (!file) return absl::PermissionDeniedError(absl::StrCat("cannot write '", path, "'"));
+  if (!file) return absl::ErrnoToStatus(errno, absl::StrCat("cannot write '", path, "'"));
   return absl::OkStatus();
 }
 

@@ -34,8 +34,15 @@ void AddPrimitiveCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddImplementationsCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddProbeCommand(CLI::App* app, const Server& server, int* exit_code);
 
-// Prints the error and what to do next; the exit status that fits it.
+// Of an option: a number from `low` to `high`, which NaN is not.
+CLI::Validator Between(double low, double high);
+// As many as one may count or send.
+CLI::Validator AtLeastOne();
+
+// Prints the error and what to do next; the exit status of a server or an answer that failed.
 int Report(const absl::Status& status);
+// Prints what is wrong with a file; the exit status of a bad command line or file.
+int Refuse(const absl::Status& status);
 
 // --scale, --mean, --std.
 void AddNormalizationOptions(CLI::App* command, Normalization* normalization);

@@ -237,13 +237,13 @@ void AddEvaluateCommand(CLI::App* app, const Server& server, int* exit_code) {
       ->check(CLI::ExistingFile);
   command->add_option("--shape", flags->shape, "CxHxW of one picture")->required();
   command->add_option("--min_accuracy", flags->min_accuracy, "share of right answers to reach")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(Between(0.0, 1.0))
       ->capture_default_str();
   command->add_option("--show", flags->show, "pictures to print as text")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1000000));
   AddNormalizationOptions(command, &flags->normalization);
   command->add_option("--timeout", flags->timeout_s, "seconds for one answer")
-      ->check(CLI::Range(0.001, 1e6));
+      ->check(Between(0.001, 1e6));
   command->callback([=, &server] { *exit_code = RunEvaluate(server, *flags); });
 }
 

@@ -71,16 +71,20 @@ void AddExplainCommand(CLI::App* app, const Server& server, int* exit_code) {
   auto options = std::make_shared<Options>();
   command->add_option("model", options->model, "which model")->required();
   command->add_option("--model_version", options->version, "by default the highest");
-  command->add_option("--batch", options->batch, "images a run")->capture_default_str();
-  command->add_option("--shape", options->shapes,
-                      "dims of an input, NAME=1x3x224x224; several are allowed");
+  CLI::Option* batch = command->add_option("--batch", options->batch, "images a run")
+                           ->check(CLI::Range(1, 1000000))
+                           ->capture_default_str();
+  command
+      ->add_option("--shape", options->shapes,
+                   "dims of an input with its batch, NAME=1x3x224x224; several are allowed")
+      ->excludes(batch);
   command->add_option("--runs", options->runs, "timed runs on the server, 0 to 1000")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
   command->add_option("--costliest", options->costliest, "only so many steps, the costliest first")
       ->check(CLI::Range(0, 1000000));
   command->add_option("--timeout", options->timeout_s, "seconds to wait for the answer")
-      ->check(CLI::Range(0.001, 3600.0))
+      ->check(Between(0.001, 3600.0))
       ->capture_default_str();
   command->callback([=, &server] { *exit_code = RunExplain(server, *options); });
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `tilewire implementations`: what the server has compiled in, for which instruction set and types.
+#include <set>
 #include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "client/tool/command.h"
 
@@ -30,6 +32,12 @@ int RunImplementations(const Server& server, const std::string& only) {
   if (!list.ok()) return Report(list.status());
   absl::PrintF("the server's CPU: %s, allowed: %s; * marks what it can use\n", list->cpu_isa(),
                list->allowed_isa());
+  std::set<std::string> primitives;
+  for (const v1::Implementation& row : list->implementations()) primitives.insert(row.primitive());
+  if (!only.empty() && primitives.count(only) == 0) {
+    return Refuse(absl::InvalidArgumentError(
+        absl::StrCat("--primitive: '", only, "' is none of ", absl::StrJoin(primitives, ", "))));
+  }
   for (const v1::Implementation& row : list->implementations()) {
     if (!only.empty() && row.primitive() != only) continue;
     absl::PrintF("%c %-12s %-40s %s\n", row.usable() ? '*' : ' ', row.isa(), row.name(),

@@ -121,12 +121,12 @@ absl::Status SaveOutputs(const Result& result, const InferFlags& flags) {
   return absl::OkStatus();
 }
 
-absl::Status InferRow(Client* client, const ModelMetadata& metadata,
-                      const std::vector<std::string>& files, const InferFlags& flags) {
+int InferRow(Client* client, const ModelMetadata& metadata, const std::vector<std::string>& files,
+             const InferFlags& flags) {
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < files.size(); ++i) {
     auto tensor = MakeInput(files[i], metadata.inputs[i], flags);
-    if (!tensor.ok()) return tensor.status();
+    if (!tensor.ok()) return Refuse(tensor.status());
     inputs.push_back(*std::move(tensor));
   }
   InferOptions options;
@@ -135,16 +135,17 @@ absl::Status InferRow(Client* client, const ModelMetadata& metadata,
   options.outputs = AllOutputs(metadata, ParseLayout(flags.layout));
   const absl::Time sent = absl::Now();
   auto result = client->Infer(flags.model, inputs, options);
-  if (!result.ok()) return result.status();
+  if (!result.ok()) return Report(result.status());
   absl::PrintF("%s  (%s)\n", files.front(), FormatMs(absl::Now() - sent));
   const std::string& name =
       flags.score_output.empty() ? metadata.outputs.front().name : flags.score_output;
   const Tensor* scores = result->Find(name);
   if (scores == nullptr)
-    return absl::InvalidArgumentError(absl::StrCat("the model has no output '", name, "'"));
+    return Report(absl::InvalidArgumentError(absl::StrCat("the model has no output '", name, "'")));
   if (absl::Status status = PrintTop(*scores, metadata.Labels(), flags); !status.ok())
-    return status;
-  return SaveOutputs(*result, flags);
+    return Report(status);
+  const absl::Status saved = SaveOutputs(*result, flags);
+  return saved.ok() ? 0 : Refuse(saved);
 }
 
 int RunInfer(const Server& server, const InferFlags& flags) {
@@ -160,8 +161,8 @@ int RunInfer(const Server& server, const InferFlags& flags) {
   }
   for (size_t i = 0; i < flags.files.size(); i += inputs) {
     const std::vector<std::string> files(flags.files.begin() + i, flags.files.begin() + i + inputs);
-    if (absl::Status status = InferRow(client->get(), *metadata, files, flags); !status.ok())
-      return Report(status);
+    if (const int exit_code = InferRow(client->get(), *metadata, files, flags); exit_code != 0)
+      return exit_code;
   }
   return 0;
 }
@@ -171,7 +172,7 @@ void AddPictureOptions(CLI::App* command, InferFlags* flags) {
   command
       ->add_option("--free_size", flags->free_size,
                    "height and width where the model leaves them open")
-      ->check(CLI::PositiveNumber)
+      ->check(AtLeastOne())
       ->capture_default_str();
 }
 
@@ -192,7 +193,7 @@ void AddInferCommand(CLI::App* app, const Server& server, int* exit_code) {
       ->check(CLI::IsMember({"nchw", "nhwc"}))
       ->capture_default_str();
   command->add_option("--top", flags->top, "how many classes to print")
-      ->check(CLI::PositiveNumber)
+      ->check(AtLeastOne())
       ->capture_default_str();
   command->add_flag("--softmax", flags->softmax,
                     "print probabilities of what the model gives as logits");
@@ -202,7 +203,7 @@ void AddInferCommand(CLI::App* app, const Server& server, int* exit_code) {
                       "NAME or NAME=FILE: write this output's raw bytes there [NAME.raw]");
   AddPictureOptions(command, flags.get());
   command->add_option("--timeout", flags->timeout_s, "seconds for an answer")
-      ->check(CLI::Range(0.001, 1e6))
+      ->check(Between(0.001, 1e6))
       ->capture_default_str();
   command->callback([=, &server] { *exit_code = RunInfer(server, *flags); });
 }

@@ -103,12 +103,12 @@ void AddLoadCommand(CLI::App* app, const Server& server, int* exit_code) {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   command->add_option("--duration", flags->duration_s, "seconds")
-      ->check(CLI::Range(0.01, 1e6))
+      ->check(Between(0.01, 1e6))
       ->capture_default_str();
   command->add_option("--requests", flags->requests, "stop after this many instead")
-      ->check(CLI::PositiveNumber);
+      ->check(AtLeastOne());
   command->add_option("--batch", flags->batch, "rows a request")
-      ->check(CLI::PositiveNumber)
+      ->check(AtLeastOne())
       ->capture_default_str();
   command->add_option("--layout", flags->layout, "of inputs and outputs")
       ->check(CLI::IsMember({"nchw", "nhwc"}))
@@ -119,10 +119,10 @@ void AddLoadCommand(CLI::App* app, const Server& server, int* exit_code) {
   command
       ->add_option("--free_size", flags->free_size,
                    "for a dimension, other than the batch, that a request chooses")
-      ->check(CLI::PositiveNumber)
+      ->check(AtLeastOne())
       ->capture_default_str();
   command->add_option("--timeout", flags->timeout_s, "seconds for one answer")
-      ->check(CLI::Range(0.001, 1e6))
+      ->check(Between(0.001, 1e6))
       ->capture_default_str();
   command->callback([=, &server] { *exit_code = RunLoadCommand(server, *flags); });
 }

@@ -16,7 +16,7 @@ void AddProbeCommand(CLI::App* app, const Server& server, int* exit_code) {
   auto timeout_s = std::make_shared<double>(2);
   command->add_option("--model", *model, "ask for this model's health, not the server's");
   command->add_option("--timeout", *timeout_s, "seconds for connection and answer together")
-      ->check(CLI::Range(0.001, 3600.0))
+      ->check(Between(0.001, 3600.0))
       ->capture_default_str();
   command->callback([=, &server] {
     const absl::Time deadline = absl::Now() + absl::Seconds(*timeout_s);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The command-line client.
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/tool/command.h"
 #include "client/tool/version.h"
@@ -41,11 +43,14 @@ int main(int argc, char** argv) {
   app.add_option("--host", host, "only the host of it");
   app.add_option("--port", port, "only the port of it")->check(CLI::Range(1, 65535));
   app.add_option("--connect_timeout", server.connect_timeout_s, "seconds to wait for a connection")
-      ->check(CLI::Range(0.001, 3600.0))
+      ->check(tilewire::client::Between(0.001, 3600.0))
       ->capture_default_str();
   app.parse_complete_callback([&] {
     const size_t colon = server.address.rfind(':');
-    if (colon == std::string::npos) {
+    int named_port = 0;
+    if (colon == std::string::npos ||
+        !absl::SimpleAtoi(server.address.substr(colon + 1), &named_port) || named_port < 1 ||
+        named_port > 65535) {
       throw CLI::ValidationError(
           "--server",
           absl::StrCat("'", server.address, "' is not HOST:PORT, such as 127.0.0.1:8001"));
@@ -63,6 +68,12 @@ int main(int argc, char** argv) {
   tilewire::client::AddPrimitiveCommand(&app, server, &exit_code);
   tilewire::client::AddImplementationsCommand(&app, server, &exit_code);
   tilewire::client::AddProbeCommand(&app, server, &exit_code);
+  for (const std::string& argument : std::vector<std::string>(argv + 1, argv + argc)) {
+    // The parser would take the next argument for the value.
+    if (!absl::StartsWith(argument, "--") || !absl::EndsWith(argument, "=")) continue;
+    return tilewire::client::Refuse(absl::InvalidArgumentError(
+        absl::StrCat(argument, " has no value; leave it out for the default")));
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError& error) {

@@ -103,8 +103,7 @@ absl::Status MemorySource::Read(int64_t offset, int64_t count, void* dst) const 
 
 absl::StatusOr<std::shared_ptr<const ByteSource>> OpenFile(const std::string& path) {
   Descriptor file(open(path.c_str(), kOpenFlags));
-  if (file.get() < 0)
-    return absl::NotFoundError(absl::StrCat("cannot open the model file: ", strerror(errno)));
+  if (file.get() < 0) return absl::ErrnoToStatus(errno, "cannot open the model file");
   ABSL_ASSIGN_OR_RETURN(const struct stat status, RegularFile(file));
   return std::make_shared<const FileSource>(std::move(file), status);
 }

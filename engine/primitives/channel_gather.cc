@@ -13,7 +13,39 @@
 #include "engine/primitives/lane_exchange.h"
 
 namespace tilewire {
+
+// Parts of ChannelGather::Plan, whose name has linkage.
+namespace channel_gather {
+
+// A block of the source tensors.
+struct BlockName {
+  int tensor;
+  int64_t block;
+  auto operator<=>(const BlockName&) const = default;
+};
+
+// Numbers for patterns, equal ones for equal patterns.
+template <typename Pattern>
+class Numbering {
+ public:
+  int Of(const Pattern& pattern) {
+    const auto [it, is_new] = numbers_.try_emplace(pattern, numbers_.size());
+    if (is_new) patterns_.push_back(pattern);
+    return it->second;
+  }
+  const std::vector<Pattern>& patterns() const { return patterns_; }
+
+ private:
+  std::map<Pattern, int> numbers_;
+  std::vector<Pattern> patterns_;
+};
+
+}  // namespace channel_gather
+
 namespace {
+
+using channel_gather::BlockName;
+using channel_gather::Numbering;
 
 constexpr int64_t kPiecePixels = 128;
 constexpr int kMostSources = 16;  // lanes of the widest block
@@ -37,13 +69,6 @@ absl::Status RequireDensePixels(const MemoryDesc& desc, int64_t lanes) {
 LaneGatherConfig ConfigOf(const MemoryDesc& desc, cpu::Isa isa) {
   return {isa, static_cast<int>(desc.BlockSize(1)), static_cast<int>(SizeOf(desc.data_type()))};
 }
-
-// A block of the source tensors.
-struct BlockName {
-  int tensor;
-  int64_t block;
-  auto operator<=>(const BlockName&) const = default;
-};
 
 // One block of dst: which source blocks it needs, and the lanes it takes of them.
 struct BlockOrigin {
@@ -74,22 +99,6 @@ LanePattern Renumbered(const BlockOrigin& origin, const std::vector<BlockName>& 
   }
   return pattern;
 }
-
-// Numbers for patterns, equal ones for equal patterns.
-template <typename Pattern>
-class Numbering {
- public:
-  int Of(const Pattern& pattern) {
-    const auto [it, is_new] = numbers_.try_emplace(pattern, numbers_.size());
-    if (is_new) patterns_.push_back(pattern);
-    return it->second;
-  }
-  const std::vector<Pattern>& patterns() const { return patterns_; }
-
- private:
-  std::map<Pattern, int> numbers_;
-  std::vector<Pattern> patterns_;
-};
 
 }  // namespace
 

@@ -85,7 +85,7 @@ TEST_F(ClientTest, HealthFollowsTheServer) {
   EXPECT_THAT(client_->Health("", absl::Seconds(5)), IsOk());
   server_.server()->GetHealthCheckService()->SetServingStatus("model", false);
   EXPECT_THAT(client_->Health("model", absl::Seconds(5)),
-              StatusIs(absl::StatusCode::kUnavailable, "'model' is not serving"));
+              StatusIs(absl::StatusCode::kFailedPrecondition, "'model' is not serving"));
   EXPECT_THAT(client_->Health(std::string(150, 'n'), absl::Seconds(5)),
               StatusIs(absl::StatusCode::kNotFound));
 }

@@ -69,7 +69,7 @@ expect 0 'features: FP32 1x40x6x5 nchw' infer --model=digits \
 }
 head -c 11520 /dev/zero >"$TEST_TMPDIR/zeros.raw"
 expect 0 ' [0-9] ' infer --model=digits --raw --softmax --top=10 "$TEST_TMPDIR/zeros.raw"
-expect 1 'not a PGM' infer --model=digits "$digits/labels.txt"
+expect 2 'not a PGM' infer --model=digits "$digits/labels.txt"
 expect 1 'INVALID_ARGUMENT' infer --model=digits --raw "$digits/labels.txt"
 expect 2 'does not exist' infer --model=digits missing.png
 expect 2 'other than 0' infer --model=digits --std 0.2 0 0.2 -- "$picture"
@@ -106,6 +106,17 @@ expect 2 'kernel' primitive pooling --src=1x2x3x4
 expect 0 '^[* ] avx2 +pooling/avx2_f32 +f32' implementations --primitive=pooling
 expect 0 '^\* baseline +reorder/reference +f32 bf16 f16 s32 s8 u8' implementations
 
+# Values that no option takes, each named.
+expect 2 "'nan' is no number from 0.01" load --model=digits --duration=nan
+expect 2 "'nan' is no number" infer --model=digits --mean=nan "$0"
+expect 2 'not in range .*1' infer --model=digits --top=0 "$0"
+expect 1 'takes .* MB; a message holds 2 GB' load --model=digits --batch=2000000000
+expect 2 "'foo' is none of .*convolution" implementations --primitive=foo
+expect 2 'is not HOST:PORT' --server=127.0.0.1:99999 probe
+expect 2 '--model= has no value' load --model= --port=1
+expect 2 'is empty' infer --model=digits /dev/null
+expect 1 "NOT_FOUND: no model 'nope'" probe --model=nope
+
 # A repository without a model serves nothing and says what one looks like.
 mkdir -p "$TEST_TMPDIR/empty/digits"
 refused=$(service/tilewire-server --model_repository="$TEST_TMPDIR/empty" 2>&1)
@@ -114,6 +125,13 @@ refused=$(service/tilewire-server --model_repository="$TEST_TMPDIR/empty" 2>&1)
   failures=$((failures + 1))
 }
 
+# Answers of many megabytes do not hold up the end.
+expect 0 'answers that differ .*: 0' load --model=digits --batch=3000 --requests=2
+stopped_at=$SECONDS
 stop_server
+[[ $((SECONDS - stopped_at)) -lt 6 ]] || {
+  echo "FAILED: the end took $((SECONDS - stopped_at)) s"
+  failures=$((failures + 1))
+}
 expect 1 'UNAVAILABLE' probe --timeout=0.2
 [[ $failures -eq 0 ]] || { echo "$failures failures"; exit 1; }
