@@ -412,6 +412,10 @@ absl::StatusOr<v1::PrimitiveDesc> ParsePrimitive(const PrimitiveText& text) {
       post_op->mutable_sum();
       continue;
     }
+    if (name == "max_pooling") {
+      post_op->mutable_max_pooling();
+      continue;
+    }
     auto algorithm = ParseEnum<v1::EltwiseAlgorithm>("post-op", "ELTWISE_", name);
     if (!algorithm.ok()) return algorithm.status();
     post_op->mutable_eltwise()->mutable_op()->set_algorithm(*algorithm);

@@ -32,7 +32,7 @@ struct PrimitiveText {
   float p = 2, eps = 1e-5f;           // of reductions; eps of normalizations too
   int64_t local_size = 5;             // of lrn
   std::vector<float> scales;          // of sum; 1 if none
-  std::vector<std::string> post_ops;  // "relu", "sum", ... in order
+  std::vector<std::string> post_ops;  // "relu", "sum", "max_pooling", ... in order
 };
 
 constexpr const char* kPrimitiveKinds[] = {"convolution",

@@ -354,8 +354,11 @@ absl::StatusOr<Attributes> DecodeAttributes(const v1::Attributes& message) {
         ABSL_RETURN_IF_ERROR(attributes.post_ops.Append(SumPostOp{scale}));
         break;
       }
+      case v1::PostOp::kMaxPooling:
+        ABSL_RETURN_IF_ERROR(attributes.post_ops.Append(MaxPoolingPostOp{}));
+        break;
       case v1::PostOp::KIND_NOT_SET:
-        return absl::InvalidArgumentError("a post-op is neither eltwise nor sum");
+        return absl::InvalidArgumentError("a post-op is neither eltwise nor sum nor max pooling");
     }
   }
   if (message.has_output_scales()) {

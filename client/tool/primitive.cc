@@ -147,7 +147,7 @@ void AddPrimitiveCommand(CLI::App* app, const Server& server, int* exit_code) {
   AddFunctionOptions(command, text.get());
   command->add_option("--scales", text->scales, "of sum, one a source");
   command->add_option("--post_op", text->post_ops,
-                      "sum, or the name of an eltwise; several run in order");
+                      "sum, max_pooling (2x2, last), or the name of an eltwise; several in order");
   command->add_flag("--relu", *relu, "short for a last --post_op=relu");
   command->add_option("--repeat", *repeat, "runs")
       ->check(CLI::Range(1, 1000000))

@@ -17,15 +17,13 @@
 #include "absl/types/span.h"
 #include "engine/graph/constant.h"
 #include "engine/graph/elementwise.h"
+#include "engine/graph/fused_step.h"
 #include "engine/graph/grid.h"
 #include "engine/jit/eltwise.h"
 #include "engine/memory/data_type.h"
 #include "engine/memory/dims.h"
 
 namespace tilewire::graph {
-
-using ValueId = int;  // index into Network::values
-constexpr ValueId kNoValue = -1;
 
 // A tensor that is computed or given at run time: f32, or u8 or s8 behind a Quantize.
 struct Value {
@@ -51,14 +49,6 @@ struct Weights {
 // `data` of the weights, read from their file if need be; errors are those of StoredFloats::Load().
 absl::StatusOr<HeldFloats> LoadElements(const Weights& weights);
 
-// Applied in this order to the result of an operation; `kSum` adds another value, elementwise.
-struct FusedStep {
-  enum class Kind { kEltwise, kSum } kind = Kind::kEltwise;
-  jit::EltwiseOp eltwise;
-  ValueId addend = kNoValue;
-  std::optional<Grid> grid;  // of an addend of integers
-};
-
 // A source or result with a grid is of integers that stand for the real numbers of the formula (0
 // pads); such a source comes with weights that are s8.
 struct Convolution {
@@ -69,6 +59,7 @@ struct Convolution {
       padding_right;  // dilations count from 0 (dense), unlike ONNX
   std::vector<FusedStep> fused;
   std::optional<Grid> src_grid, dst_grid;
+  std::optional<FusedPooling> pooling;  // behind `fused`; dst is its result
 };
 struct InnerProduct {
   Weights weights;

@@ -100,6 +100,7 @@ class ParamsText {
                         SizesText("strides", c.strides, 1), SizesText("dilations", c.dilations, 0),
                         PadsText(c.padding_left, c.padding_right));
     AddFused(c);
+    if (c.pooling) absl::StrAppend(&rest, " + max_pooling(2,2)");
   }
   void operator()(const InnerProduct& product) {
     name = "inner_product";

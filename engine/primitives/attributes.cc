@@ -11,6 +11,7 @@ namespace tilewire {
 namespace {
 
 bool IsFinite(const PostOp& op) {
+  if (std::holds_alternative<MaxPoolingPostOp>(op)) return true;
   if (const auto* sum = std::get_if<SumPostOp>(&op)) return std::isfinite(sum->scale);
   const auto& eltwise = std::get<EltwisePostOp>(op);
   return std::isfinite(eltwise.scale) && std::isfinite(eltwise.op.alpha) &&
@@ -18,6 +19,9 @@ bool IsFinite(const PostOp& op) {
 }
 
 std::string ToString(const PostOp& op) {
+  if (std::holds_alternative<MaxPoolingPostOp>(op)) {
+    return absl::StrCat("max_pooling:", MaxPoolingPostOp::kSize, "x", MaxPoolingPostOp::kSize);
+  }
   if (const auto* sum = std::get_if<SumPostOp>(&op)) return absl::StrCat("sum:", sum->scale);
   const auto& eltwise = std::get<EltwisePostOp>(op);
   std::string text =
@@ -29,6 +33,7 @@ std::string ToString(const PostOp& op) {
 
 void AppendKey(const PostOp& op, std::string* key) {
   AppendBytes(static_cast<uint8_t>(op.index()), key);
+  if (std::holds_alternative<MaxPoolingPostOp>(op)) return;
   if (const auto* sum = std::get_if<SumPostOp>(&op)) return AppendBytes(sum->scale, key);
   const auto& eltwise = std::get<EltwisePostOp>(op);
   AppendBytes(eltwise.op.algorithm, key);
@@ -44,6 +49,10 @@ absl::Status PostOps::Append(const PostOp& op) {
     return absl::InvalidArgumentError(
         absl::StrCat("a chain holds at most ", kCapacity, " post-ops"));
   }
+  if (HasMaxPooling()) {
+    return absl::InvalidArgumentError(absl::StrCat("post-op ", tilewire::ToString(op),
+                                                   " follows a max pooling, which comes last"));
+  }
   if (!IsFinite(op)) {
     return absl::InvalidArgumentError(
         absl::StrCat("post-op ", tilewire::ToString(op), ": its numbers must be finite"));
@@ -55,6 +64,16 @@ absl::Status PostOps::Append(const PostOp& op) {
 bool PostOps::HasSum() const {
   return std::any_of(entries_.begin(), entries_.end(),
                      [](const PostOp& op) { return std::holds_alternative<SumPostOp>(op); });
+}
+
+bool PostOps::HasMaxPooling() const {
+  return !entries_.empty() && std::holds_alternative<MaxPoolingPostOp>(entries_.back());
+}
+
+PostOps PostOps::WithoutMaxPooling() const {
+  PostOps rest = *this;
+  if (HasMaxPooling()) rest.entries_.pop_back();
+  return rest;
 }
 
 bool PostOps::PreserveZero() const {

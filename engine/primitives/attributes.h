@@ -32,22 +32,35 @@ struct SumPostOp {
   bool operator==(const SumPostOp&) const = default;
 };
 
-using PostOp = std::variant<EltwisePostOp, SumPostOp>;
+// The maximum of each 2x2 window of the two spatial dimensions, stride 2, no padding: [N,C,H,W]
+// becomes [N,C,floor(H/2),floor(W/2)], what is left of an odd size is dropped. The descriptor's dst
+// stays that of the operation before it; Primitive::Desc(kArgDst) is what is written. NaN where a
+// window has one. It ends its chain, and implementations that take it say so in their table.
+struct MaxPoolingPostOp {
+  static constexpr int kSize = 2;  // of a window, and the stride
+  bool operator==(const MaxPoolingPostOp&) const = default;
+};
+
+using PostOp = std::variant<EltwisePostOp, SumPostOp, MaxPoolingPostOp>;
 
 // A chain in the order of execution.
 class PostOps {
  public:
   static constexpr int kCapacity = 4;
 
-  // kInvalidArgument  the chain holds kCapacity entries already, or a number is not finite
+  // kInvalidArgument  the chain holds kCapacity entries already, a max pooling has ended it, or a
+  //                   number is not finite
   absl::Status Append(const PostOp& op);
 
   absl::Span<const PostOp> entries() const { return entries_; }
   bool empty() const { return entries_.empty(); }
   bool HasSum() const;
+  bool HasMaxPooling() const;
+  // The entries before the max pooling; all where there is none.
+  PostOps WithoutMaxPooling() const;
   // Every entry maps 0 to 0 (for a destination whose tail is zero).
   bool PreserveZero() const;
-  // "sum:1;relu:0", "" for none.
+  // "sum:1;relu:0;max_pooling:2x2", "" for none.
   std::string ToString() const;
   bool operator==(const PostOps&) const = default;
 

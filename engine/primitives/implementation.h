@@ -35,6 +35,7 @@ struct Implementation {
   // Creates from what `resolve` returned. kResourceExhausted, or kUnimplemented for what only generation shows.
   absl::StatusOr<std::unique_ptr<Primitive>> (*create)(const Desc& resolved, const Attributes& attributes,
                                                        absl::string_view name);
+  bool takes_max_pooling = false;  // as the last post-op; a row that does not refuses before `resolve`
 };
 
 // kUnimplemented: "no implementation takes this descriptor; NAME: REASON; ..."
@@ -58,6 +59,10 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateFirst(absl::Span<const Im
     named = true;
     if (row.isa > options.max_isa) {
       refuse(row.name, absl::StrCat("needs ", cpu::IsaName(row.isa)));
+      continue;
+    }
+    if (attributes.post_ops.HasMaxPooling() && !row.takes_max_pooling) {
+      refuse(row.name, "takes no max pooling as a post-op");
       continue;
     }
     absl::StatusOr<Desc> resolved = row.resolve(desc, attributes);

@@ -146,6 +146,7 @@ absl::Status Primitive::Execute(const ExecuteArgs& args, const threading::Team& 
 absl::Status FinishCreation(const Attributes& attributes, CreationRecord record,
                             Primitive* primitive) {
   primitive->info_.reads_destination = attributes.post_ops.HasSum();
+  primitive->info_.pools_destination = attributes.post_ops.HasMaxPooling();
   primitive->info_.creation = std::move(record);
   primitive->info_.creation.attributes = attributes.ToString();
   if (primitive->info_.scratchpad_mode != ScratchpadMode::kLibrary) return absl::OkStatus();

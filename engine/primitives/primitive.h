@@ -97,6 +97,7 @@ struct PrimitiveInfo {
   ScratchpadMode scratchpad_mode = ScratchpadMode::kLibrary;
   // Set by FinishCreation, not by implementations:
   bool reads_destination = false;  // a sum post-op does
+  bool pools_destination = false;  // a max pooling post-op does: one element of dst where there were four
   CreationRecord creation;
 };
 

@@ -19,13 +19,18 @@ float ApplyPostOps(const PostOps& post_ops, float value, float before) {
   return value;
 }
 
-void ScalarEpilogue::Store(float sum, int64_t channel, const void* bias, int64_t bias_index,
-                           void* dst, int64_t dst_index) const {
+float ScalarEpilogue::Value(float sum, int64_t channel, const void* bias, int64_t bias_index,
+                            float before) const {
   float value = sum;
   if (bias_type != DataType::kUndef) value += LoadElement(bias_type, bias, bias_index);
   value *= attributes.output_scales.scales[attributes.output_scales.mask == 0 ? 0 : channel];
+  return ApplyPostOps(attributes.post_ops, value, before);
+}
+
+void ScalarEpilogue::Store(float sum, int64_t channel, const void* bias, int64_t bias_index,
+                           void* dst, int64_t dst_index) const {
   const float before = attributes.post_ops.HasSum() ? LoadElement(dst_type, dst, dst_index) : 0;
-  StoreElement(dst_type, ApplyPostOps(attributes.post_ops, value, before), dst, dst_index);
+  StoreElement(dst_type, Value(sum, channel, bias, bias_index, before), dst, dst_index);
 }
 
 }  // namespace tilewire

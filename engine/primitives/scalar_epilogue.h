@@ -12,8 +12,8 @@
 
 namespace tilewire {
 
-// The chain applied to `value`; `before` is what the destination held. A sum is one multiply-add,
-// rounded once.
+// The chain, which pools nothing, applied to `value`; `before` is what the destination held. A sum
+// is one multiply-add, rounded once.
 float ApplyPostOps(const PostOps& post_ops, float value, float before);
 
 // From the sum of a convolution or inner product to the element of dst, in the order of
@@ -23,7 +23,9 @@ struct ScalarEpilogue {
   DataType bias_type = DataType::kUndef;  // kUndef: no bias
   DataType dst_type = DataType::kF32;
 
-  // Of output channel `channel`; the last index is that of the element.
+  // Of output channel `channel`, not yet rounded; `before` is what the destination held.
+  float Value(float sum, int64_t channel, const void* bias, int64_t bias_index, float before) const;
+  // The same, stored; the last index is that of the element.
   void Store(float sum, int64_t channel, const void* bias, int64_t bias_index, void* dst,
              int64_t dst_index) const;
 };

@@ -63,6 +63,13 @@ Dims WeightsDims(const graph::Convolution& convolution) {
   return dims;
 }
 
+// What the convolution itself computes, in any layout; `dst` is that, or what its pooling makes of
+// it.
+absl::StatusOr<MemoryDesc> ResultDesc(const graph::Convolution& convolution,
+                                      const graph::Value& dst) {
+  return MemoryDesc::CreateAny(convolution.pooling ? convolution.pooling->src : dst.dims, dst.type);
+}
+
 template <typename Weighted>
 DataType WeightsType(const Weighted& weighted) {
   return weighted.src_grid ? DataType::kS8 : DataType::kF32;
@@ -79,25 +86,61 @@ absl::Status SetBias(const std::vector<float>& bias, MemoryDesc* desc) {
 }  // namespace
 
 absl::Status Lowering::Lower(const Operation& op, const graph::Convolution& convolution) {
-  ABSL_ASSIGN_OR_RETURN(const Fusion fusion, PlanFusion(convolution, builder_.context()));
+  ABSL_ASSIGN_OR_RETURN(Fusion fusion, PlanFusion(convolution, builder_.context()));
   ConvolutionDesc desc{.algorithm = builder_.context().convolution_algorithm,
                        .strides = convolution.strides,
                        .dilations = convolution.dilations,
                        .padding_left = convolution.padding_left,
                        .padding_right = convolution.padding_right};
   ABSL_ASSIGN_OR_RETURN(desc.src, builder_.AnyDesc(op.srcs[0]));
-  ABSL_ASSIGN_OR_RETURN(desc.dst, builder_.AnyDesc(op.dst));
+  ABSL_ASSIGN_OR_RETURN(desc.dst, ResultDesc(convolution, builder_.value(op.dst)));
   ABSL_ASSIGN_OR_RETURN(desc.weights,
                         MemoryDesc::CreateAny(WeightsDims(convolution), WeightsType(convolution)));
   ABSL_RETURN_IF_ERROR(SetBias(fusion.bias, &desc.bias));
-  ABSL_ASSIGN_OR_RETURN(auto primitive, builder_.Create(desc, fusion.attributes));
+  ABSL_ASSIGN_OR_RETURN(auto primitive, CreateConvolution(convolution, desc, &fusion));
   ABSL_ASSIGN_OR_RETURN(primitive, AsItLies(op.srcs[0], desc, fusion.attributes, primitive));
   const bool alone_reads_request =
       builder_.IsUnplaced(op.srcs[0]) && builder_.RemainingUses(op.srcs[0]) == 1;
-  ABSL_RETURN_IF_ERROR(
-      LowerWeighted(op, primitive, convolution.weights, convolution.fused, fusion));
+  ABSL_ASSIGN_OR_RETURN(
+      Place result, LowerWeighted(op, primitive, convolution.weights, convolution.fused, fusion));
+  if (convolution.pooling && !fusion.attributes.post_ops.HasMaxPooling()) {
+    ABSL_ASSIGN_OR_RETURN(result, LowerFusedPooling(op, *convolution.pooling, result));
+  }
+  builder_.Bind(op.dst, result);
   if (!alone_reads_request) return absl::OkStatus();
   return OfferChannelsLast(op.srcs[0], desc, fusion.attributes, *primitive);
+}
+
+// A Winograd convolution does a pooling behind it in passing: it does both where it is chosen for
+// the convolution alone, and then the chain of post-ops has the pooling.
+absl::StatusOr<std::shared_ptr<const Primitive>> Lowering::CreateConvolution(
+    const graph::Convolution& convolution, const ConvolutionDesc& desc, Fusion* fusion) {
+  ABSL_ASSIGN_OR_RETURN(auto primitive, builder_.Create(desc, fusion->attributes));
+  const bool may_pool = primitive->Desc(kArgWeights).format_kind() == FormatKind::kWinograd &&
+                        fusion->taken == convolution.fused.size();
+  Attributes pooled = fusion->attributes;
+  if (!convolution.pooling || !may_pool || !pooled.post_ops.Append(MaxPoolingPostOp{}).ok()) {
+    return primitive;
+  }
+  auto pooling = builder_.Create(desc, pooled);
+  if (!pooling.ok() || (*pooling)->name() != primitive->name()) return primitive;
+  fusion->attributes = std::move(pooled);
+  return *std::move(pooling);
+}
+
+absl::StatusOr<Place> Lowering::LowerFusedPooling(const Operation& op,
+                                                  const graph::FusedPooling& pooling,
+                                                  const Place& src) {
+  PoolingDesc desc{.src = src.desc,
+                   .kernel = {2, 2},
+                   .strides = {2, 2},
+                   .padding_left = {0, 0},
+                   .padding_right = {0, 0}};
+  ABSL_ASSIGN_OR_RETURN(desc.dst, builder_.AnyDesc(op.dst));
+  ABSL_ASSIGN_OR_RETURN(auto primitive, builder_.Create(desc));
+  const Place dst = builder_.NewPlace(primitive->Desc(kArgDst));
+  builder_.Emit(pooling.name, std::move(primitive), {{kArgSrc, src.buffer}, {kArgDst, dst.buffer}});
+  return dst;
 }
 
 // Where the source is a part of a larger blocked tensor, the same implementation reading it where
@@ -146,7 +189,10 @@ absl::Status Lowering::Lower(const Operation& op, const graph::InnerProduct& pro
   ABSL_ASSIGN_OR_RETURN(desc.weights, MemoryDesc::CreateAny(weights_dims, WeightsType(product)));
   ABSL_RETURN_IF_ERROR(SetBias(fusion.bias, &desc.bias));
   ABSL_ASSIGN_OR_RETURN(auto primitive, CreateInnerProduct(op, std::move(desc), fusion.attributes));
-  return LowerWeighted(op, std::move(primitive), product.weights, product.fused, fusion);
+  ABSL_ASSIGN_OR_RETURN(const Place result, LowerWeighted(op, std::move(primitive), product.weights,
+                                                          product.fused, fusion));
+  builder_.Bind(op.dst, result);
+  return absl::OkStatus();
 }
 
 // An inner product can take its source as it lies, because the weights can be packed to match; the
@@ -163,10 +209,12 @@ absl::StatusOr<std::shared_ptr<const Primitive>> Lowering::CreateInnerProduct(
   return builder_.Create(desc, attributes);
 }
 
-absl::Status Lowering::LowerWeighted(const Operation& op,
-                                     std::shared_ptr<const Primitive> primitive,
-                                     const graph::Weights& weights,
-                                     const std::vector<FusedStep>& fused, const Fusion& fusion) {
+// The step, and where its result is; nobody knows it as op.dst yet.
+absl::StatusOr<Place> Lowering::LowerWeighted(const Operation& op,
+                                              std::shared_ptr<const Primitive> primitive,
+                                              const graph::Weights& weights,
+                                              const std::vector<FusedStep>& fused,
+                                              const Fusion& fusion) {
   const LoweringContext& context = builder_.context();
   ABSL_ASSIGN_OR_RETURN(const Place src,
                         builder_.InLayout(op.srcs[0], primitive->Desc(kArgSrc), op.name));
@@ -184,7 +232,8 @@ absl::Status Lowering::LowerWeighted(const Operation& op,
   }
   builder_.Emit(op.name, std::move(primitive), std::move(bindings), /*remark=*/"",
                 fusion.attributes.post_ops);
-  return LowerFusedRest(op, fused, fusion.taken, dst);
+  ABSL_RETURN_IF_ERROR(LowerFusedRest(op, fused, fusion.taken, dst));
+  return dst;
 }
 
 // Where an operation writes. With an addend, a buffer that holds it and that may be overwritten:
@@ -213,7 +262,7 @@ absl::StatusOr<Place> Lowering::DestinationHolding(const Operation& op, ValueId 
 
 // What the primitive could not take as post-ops, in place over its result.
 absl::Status Lowering::LowerFusedRest(const Operation& op, const std::vector<FusedStep>& fused,
-                                      size_t from, Place place) {
+                                      size_t from, const Place& place) {
   for (size_t i = from; i < fused.size(); ++i) {
     const FusedStep& step = fused[i];
     if (step.kind == FusedStep::Kind::kEltwise) {
@@ -234,7 +283,6 @@ absl::Status Lowering::LowerFusedRest(const Operation& op, const std::vector<Fus
                    {kArgMultipleSrc + 1, addend.buffer},
                    {kArgDst, place.buffer}});
   }
-  builder_.Bind(op.dst, place);
   return absl::OkStatus();
 }
 

@@ -5,7 +5,8 @@
 //
 // Convolutions and inner products choose their layouts; pooling, eltwise, sum, concat, softmax and
 // shuffle keep the layout of their source; a reorder stands only where two neighbours differ. A
-// fused sum writes over its addend where that dies, else over a copy. Choices depend on shapes and
+// fused sum writes over its addend where that dies, else over a copy. A 2x2 maximum behind a
+// convolution is done by the convolution where that is Winograd's. Choices depend on shapes and
 // the instruction set only. Thread-safe.
 #ifndef ENGINE_RUNTIME_LOWERING_H_
 #define ENGINE_RUNTIME_LOWERING_H_

@@ -22,7 +22,7 @@ namespace tilewire::runtime {
 // How a chain of fused steps is carried out: the first `taken` as post-ops, the others as steps of
 // their own. And the bias before them.
 struct Fusion {
-  Attributes attributes;
+  Attributes attributes;  // a max pooling among them is of a convolution that has one
   graph::ValueId addend = graph::kNoValue;  // of the sum among the post-ops
   size_t taken = 0;
   std::vector<float> bias;  // empty for none
@@ -64,9 +64,14 @@ class Lowering {
   absl::Status Lower(const Operation& op, const graph::Quantize& quantize);
   absl::Status Lower(const Operation& op, const graph::Dequantize& dequantize);
 
-  absl::Status LowerWeighted(const Operation& op, std::shared_ptr<const Primitive> primitive,
-                             const graph::Weights& weights, const std::vector<FusedStep>& fused,
-                             const Fusion& fusion);
+  absl::StatusOr<Place> LowerWeighted(const Operation& op,
+                                      std::shared_ptr<const Primitive> primitive,
+                                      const graph::Weights& weights,
+                                      const std::vector<FusedStep>& fused, const Fusion& fusion);
+  absl::StatusOr<std::shared_ptr<const Primitive>> CreateConvolution(
+      const graph::Convolution& convolution, const ConvolutionDesc& desc, Fusion* fusion);
+  absl::StatusOr<Place> LowerFusedPooling(const Operation& op, const graph::FusedPooling& pooling,
+                                          const Place& src);
   absl::StatusOr<std::shared_ptr<const Primitive>> AsItLies(
       ValueId src, ConvolutionDesc desc, const Attributes& attributes,
       std::shared_ptr<const Primitive> primitive);
@@ -78,7 +83,7 @@ class Lowering {
   absl::StatusOr<Place> DestinationHolding(const Operation& op, ValueId addend,
                                            const MemoryDesc& desc, int src);
   absl::Status LowerFusedRest(const Operation& op, const std::vector<FusedStep>& fused, size_t from,
-                              Place place);
+                              const Place& place);
   absl::StatusOr<Place> PlaceOfRank(ValueId id, size_t rank, const Operation& op);
   absl::StatusOr<Place> RowMajorOfRank(ValueId id, size_t rank, const Operation& op);
   absl::StatusOr<Place> PlaceLike(ValueId id, const MemoryDesc& layout, const Operation& op);

@@ -17,8 +17,11 @@ int64_t OperationsOf(const Primitive& primitive) {
   if (dst.IsZero() || dst.ElementCount() == 0) return 0;
   switch (primitive.kind()) {
     case PrimitiveKind::kConvolution:
-    case PrimitiveKind::kInnerProduct:
-      return 2 * WeightsTimesPixels(primitive, kArgDst);
+    case PrimitiveKind::kInnerProduct: {
+      constexpr int64_t kWindow = MaxPoolingPostOp::kSize * MaxPoolingPostOp::kSize;
+      return 2 * WeightsTimesPixels(primitive, kArgDst) *
+             (primitive.info().pools_destination ? kWindow : 1);
+    }
     case PrimitiveKind::kDeconvolution:
       return 2 * WeightsTimesPixels(primitive, kArgSrc);
     case PrimitiveKind::kMatmul:

@@ -27,6 +27,16 @@ TEST(ParsePrimitive, ConvolutionDestinationFollows) {
   EXPECT_EQ(desc->attributes().post_ops(1).eltwise().op().algorithm(), v1::ELTWISE_RELU);
 }
 
+// The destination is described as if nothing were pooled.
+TEST(ParsePrimitive, MaxPoolingIsAPostOp) {
+  PrimitiveText text{.kind = "convolution", .srcs = {"1x16x9x7"}, .weights = "32x16x3x3"};
+  text.post_ops = {"relu", "max_pooling"};
+  const auto desc = ParsePrimitive(text);
+  ASSERT_THAT(desc, IsOk());
+  EXPECT_THAT(desc->convolution().dst().dims(), ElementsAre(1, 32, 7, 5));
+  EXPECT_TRUE(desc->attributes().post_ops(1).has_max_pooling());
+}
+
 TEST(ParsePrimitive, GroupsSplitTheWeights) {
   PrimitiveText text{.kind = "convolution", .srcs = {"1x16x5x5:nhwc"}, .weights = "32x4x1x1"};
   text.groups = 4;

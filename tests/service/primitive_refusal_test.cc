@@ -79,6 +79,13 @@ std::vector<RefusedCase> Refused() {
        Convolution(image, kernel, kernel, "") + "attributes { " + post_op + post_op + post_op +
            post_op + post_op + "}",
        bad},
+      {"a post-op behind a max pooling",
+       Convolution(image, kernel, kernel, "") + "attributes { post_ops { max_pooling {} } " +
+           post_op + "}",
+       bad},
+      {"a max pooling without a window",
+       Convolution("1,1,3,3", kernel, "1,1,1,1", "") + "attributes { post_ops { max_pooling {} } }",
+       bad},
       {"a post-op that is none",
        Convolution(image, kernel, kernel, "") + "attributes { post_ops {} }", bad},
       {"sixteen gigabytes", Relu(Md("1,1,65536,65536", "nchw")), large},

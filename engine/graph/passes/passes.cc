@@ -18,6 +18,7 @@ void RunPasses(Network* network) {
   FuseLayerNormalization(network);
   FusePostOps(network);
   ConvolveGates(network);
+  FusePooling(network);
   FoldQuantize(network);
   RemoveDead(network);
 }

@@ -61,6 +61,10 @@ void FusePostOps(Network* network);
 // reshape disappears. Nothing leaves the layout of the channels.
 void ConvolveGates(Network* network);
 
+// A 2x2 maximum of stride 2 behind a convolution of real numbers, and behind its fused steps, if no
+// sum is among them, becomes its pooling.
+void FusePooling(Network* network);
+
 // A Quantize behind a convolution or inner product of integers becomes the grid of its result.
 void FoldQuantize(Network* network);
 

@@ -4,6 +4,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/implementations.h"
+#include "engine/primitives/convolution/pooled_destination.h"
 #include "engine/primitives/creation.h"
 
 namespace tilewire {
@@ -15,6 +16,7 @@ absl::string_view AlgorithmName(ConvolutionAlgorithm algorithm) {
 
 absl::Span<const Implementation<ConvolutionDesc>> ConvolutionImplementations() {
   using namespace convolution;  // NOLINT: the rows below name its functions
+  constexpr bool kMaxPooling = true;
   static constexpr Implementation<ConvolutionDesc> kRows[] = {
       {"convolution/avx512_vnni_u8s8_depthwise", cpu::Isa::kAvx512Vnni,
        ResolveAvx512VnniU8S8Depthwise, CreateAvx512VnniU8S8Depthwise},
@@ -33,9 +35,9 @@ absl::Span<const Implementation<ConvolutionDesc>> ConvolutionImplementations() {
       {"convolution/avx512_f32_first_layer", cpu::Isa::kAvx512, ResolveAvx512F32FirstLayer,
        CreateAvx512F32FirstLayer},
       {"convolution/avx512_f32_winograd_4x3", cpu::Isa::kAvx512, ResolveAvx512F32Winograd4x3,
-       CreateAvx512F32Winograd4x3},
+       CreateAvx512F32Winograd4x3, kMaxPooling},
       {"convolution/avx512_f32_winograd_2x3", cpu::Isa::kAvx512, ResolveAvx512F32Winograd2x3,
-       CreateAvx512F32Winograd2x3},
+       CreateAvx512F32Winograd2x3, kMaxPooling},
       {"convolution/avx512_f32_direct", cpu::Isa::kAvx512, ResolveAvx512F32Direct,
        CreateAvx512F32Direct},
       {"convolution/avx2_f32_depthwise", cpu::Isa::kAvx2, ResolveAvx2F32Depthwise,
@@ -43,11 +45,12 @@ absl::Span<const Implementation<ConvolutionDesc>> ConvolutionImplementations() {
       {"convolution/avx2_f32_first_layer", cpu::Isa::kAvx2, ResolveAvx2F32FirstLayer,
        CreateAvx2F32FirstLayer},
       {"convolution/avx2_f32_winograd_4x3", cpu::Isa::kAvx2, ResolveAvx2F32Winograd4x3,
-       CreateAvx2F32Winograd4x3},
+       CreateAvx2F32Winograd4x3, kMaxPooling},
       {"convolution/avx2_f32_winograd_2x3", cpu::Isa::kAvx2, ResolveAvx2F32Winograd2x3,
-       CreateAvx2F32Winograd2x3},
+       CreateAvx2F32Winograd2x3, kMaxPooling},
       {"convolution/avx2_f32_direct", cpu::Isa::kAvx2, ResolveAvx2F32Direct, CreateAvx2F32Direct},
-      {"convolution/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+      {"convolution/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference,
+       kMaxPooling},
   };
   return kRows;
 }
@@ -57,6 +60,7 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateConvolution(const Convolu
                                                                    const CreateOptions& options) {
   ABSL_RETURN_IF_ERROR(convolution::Validate(desc));
   ABSL_RETURN_IF_ERROR(CheckChannelScales("convolution", desc.dst, attributes.output_scales));
+  ABSL_RETURN_IF_ERROR(convolution::ValidateMaxPooling(desc, attributes));
   return CreateFirst(ConvolutionImplementations(), desc, attributes, options);
 }
 

@@ -16,6 +16,12 @@
 //          descriptor, dst [N,O,...] with size (in + pl + pr - ((k-1)*(dilation+1)+1)) / stride +
 //          1, rounded down.
 // Dilation counts from 0: 0 is dense (ROWS.md P02).
+// Pooling  with a max pooling post-op desc.dst stays the convolution's own result, of two spatial
+//          dimensions of at least 2; it is `any` or dense, Desc(kArgDst) has the sizes of the
+//          pooled one in its layout. Not together with a sum post-op, whose addend would have the
+//          one shape and lie in the other. The bits are those of the same implementation followed
+//          by pooling. Winograd convolutions do it in passing, wherever they can convolve; where
+//          that is the slower algorithm, two primitives may be faster. The reference does the rest.
 // Layouts  any of them `any`: the primitive chooses. Weights are never packed inside: reorder them
 // to Desc(kArgWeights). Order of accumulation depends on the per-image descriptor and the
 // instruction set only. Source   ROWS.md P02; Georganas et al., "Anatomy of high-performance deep

@@ -3,6 +3,7 @@
 // The executable specification: convolution.h's formula as plain loops, any layout. One output
 // after the other; f32 products are added in the order of input channel, depth, height, width; sums
 // of integers are exact, modulo 2^32.
+#include <limits>
 #include <utility>
 
 #include "engine/base/status_macros.h"
@@ -10,7 +11,9 @@
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/implementations.h"
+#include "engine/primitives/convolution/pooled_destination.h"
 #include "engine/primitives/convolution/requirements.h"
+#include "engine/primitives/element_conversion.h"
 #include "engine/primitives/layout.h"
 #include "engine/primitives/scalar_epilogue.h"
 
@@ -26,19 +29,21 @@ class Reference final : public Primitive {
         first_(5 - desc.src.rank()),
         width_(desc.src.rank() - 1),
         src_type_(desc.src.data_type()),
-        dst_desc_(desc.dst),
+        pools_(attributes.post_ops.HasMaxPooling()),
         epilogue_{attributes, desc.bias.data_type(), desc.dst.data_type()},
         src_(desc.src),
         weights_(desc.weights),
         bias_(desc.bias),
-        dst_(desc.dst) {}
+        dst_(Desc(kArgDst)) {
+    epilogue_.attributes.post_ops = attributes.post_ops.WithoutMaxPooling();
+  }
 
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     const int64_t channels = geometry_.groups * geometry_.oc;
     team.ParallelFor(geometry_.batch * channels,
                      [&](int64_t i) { RunChannel(args, i / channels, i % channels); });
-    ZeroPadding(dst_desc_, args.Find(kArgDst));
+    ZeroPadding(Desc(kArgDst), args.Find(kArgDst));
   }
 
   // All outputs of channel `oc` (counted over all groups) of image `n`.
@@ -47,6 +52,7 @@ class Reference final : public Primitive {
     const int64_t bias_index = has_bias() ? bias_.Offset({oc}) : 0;
     void* dst = args.Find(kArgDst);
     const int64_t channel = dst_.base() + dst_.At(0, n) + dst_.At(1, oc);
+    if (pools_) return PoolChannel(args, n, oc, channel);
     const Spatial& out = geometry_.out;
     for (int64_t od = 0; od < out[0]; ++od) {
       for (int64_t oh = 0; oh < out[1]; ++oh) {
@@ -54,6 +60,27 @@ class Reference final : public Primitive {
           epilogue_.Store(Sum(args, n, oc, {od, oh, ow}), oc, bias, bias_index, dst,
                           channel + At(dst_, 2, {od, oh, ow}));
         }
+      }
+    }
+  }
+
+  // The same with a maximum over the windows of height and width; `channel` is where dst's begins.
+  void PoolChannel(const ExecuteArgs& args, int64_t n, int64_t oc, int64_t channel) const {
+    constexpr int64_t kSize = MaxPoolingPostOp::kSize;
+    const void* bias = args.Find(kArgBias);
+    const int64_t bias_index = has_bias() ? bias_.Offset({oc}) : 0;
+    for (int64_t row = 0; row < geometry_.out[1] / kSize; ++row) {
+      for (int64_t column = 0; column < geometry_.out[2] / kSize; ++column) {
+        float highest = -std::numeric_limits<float>::infinity();
+        for (int64_t tap = 0; tap < kSize * kSize; ++tap) {
+          const Spatial o = {0, row * kSize + tap / kSize, column * kSize + tap % kSize};
+          const float value =
+              epilogue_.Value(Sum(args, n, oc, o), oc, bias, bias_index, /*before=*/0);
+          // A NaN, once seen, stays: it compares false.
+          highest = value <= highest || highest != highest ? highest : value;
+        }
+        StoreElement(epilogue_.dst_type, highest, args.Find(kArgDst),
+                     channel + At(dst_, 2, {0, row, column}));
       }
     }
   }
@@ -114,8 +141,8 @@ class Reference final : public Primitive {
   const int first_;  // of depth, height, width, the first that the tensors have
   const int width_;  // the dimension of src that is its width
   const DataType src_type_;
-  const MemoryDesc dst_desc_;
-  const ScalarEpilogue epilogue_;
+  const bool pools_;
+  ScalarEpilogue epilogue_;  // of the chain before the pooling
   const SeparableOffsets src_, weights_, bias_, dst_;
 };
 
@@ -134,7 +161,9 @@ absl::StatusOr<ConvolutionDesc> ResolveReference(const ConvolutionDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConvolutionDesc& desc,
                                                            const Attributes& attributes,
                                                            absl::string_view name) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc, attributes);
+  ConvolutionDesc written = desc;
+  ABSL_ASSIGN_OR_RETURN(written.dst, WrittenDst(desc.dst, attributes));
+  return std::make_unique<Reference>(InfoOf(written, attributes, name), desc, attributes);
 }
 
 }  // namespace tilewire::convolution

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/convolution/direct_layouts.h"
+#include "engine/primitives/convolution/pooled_destination.h"
 #include "engine/primitives/convolution/requirements.h"
 #include "engine/primitives/convolution/winograd_driver.h"
 #include "engine/primitives/convolution/winograd_plan.h"
@@ -22,7 +23,7 @@ class WinogradConvolution final : public Primitive {
         driver_(std::move(driver)),
         src_offset_(desc.src.offset0()),
         bias_offset_(desc.bias.offset0()),
-        dst_offset_(desc.dst.offset0()),
+        dst_offset_(Desc(kArgDst).offset0()),
         has_bias_(!desc.bias.IsZero()) {}
 
  private:
@@ -63,7 +64,10 @@ absl::StatusOr<ConvolutionDesc> ResolveWinograd(const ConvolutionDesc& desc,
   ABSL_RETURN_IF_ERROR(RequireShape(desc));
   const Geometry geometry = GeometryOf(desc);
   if (desc.algorithm == ConvolutionAlgorithm::kAuto) {
-    ABSL_RETURN_IF_ERROR(RequireFastest(geometry, tile, registers));
+    // No direct convolution pools.
+    if (!attributes.post_ops.HasMaxPooling())
+      ABSL_RETURN_IF_ERROR(RequireFasterThanDirect(geometry, tile, registers));
+    ABSL_RETURN_IF_ERROR(RequireFasterTile(geometry, tile, registers));
   }
   ConvolutionDesc resolved = desc;
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed,
@@ -86,14 +90,20 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateWinograd(const ConvolutionDesc&
                                                           absl::string_view name, int tile,
                                                           const RegisterFile& registers) {
   WinogradProblem problem;
+  ConvolutionDesc written = desc;
+  ABSL_ASSIGN_OR_RETURN(written.dst, WrittenDst(desc.dst, attributes));
   problem.geometry = GeometryOf(desc);
+  problem.pools = attributes.post_ops.HasMaxPooling();
+  if (problem.pools) {  // nobody reads what is left of an odd size
+    for (int d = 1; d < 3; ++d) problem.geometry.out[d] -= problem.geometry.out[d] % 2;
+  }
   problem.registers = registers;
   problem.plan = PlanWinograd(problem.geometry, tile, registers);
   problem.src = StridesOf(desc.src, registers.lanes, problem.geometry.ic);
-  problem.dst = StridesOf(desc.dst, registers.lanes, problem.geometry.oc);
+  problem.dst = StridesOf(written.dst, registers.lanes, problem.geometry.oc);
   problem.has_bias = !desc.bias.IsZero();
-  problem.post_ops = attributes.post_ops;
-  PrimitiveInfo info = InfoOf(desc, attributes, name);
+  problem.post_ops = attributes.post_ops.WithoutMaxPooling();
+  PrimitiveInfo info = InfoOf(written, attributes, name);
   ABSL_ASSIGN_OR_RETURN(WinogradDriver driver, WinogradDriver::Create(name, problem));
   info.code_bytes = driver.code_bytes();
   info.scratchpad_bytes = driver.scratchpad_bytes();

@@ -6,6 +6,7 @@
 //
 //   src, dst  nChw16c, or nChw8c for 8 lanes; weights  Winograd's own layout, through `any`
 //
+// A max pooling post-op happens in the transform of the outputs, on the pixels of one tile.
 // Chosen where winograd_plan.h estimates that it is the fastest; ConvolutionAlgorithm::kWinograd
 // asks for it whatever the estimate, kDirect forbids it. Relative error of an output, over the root
 // mean square of all: below 1e-5 against exact arithmetic. An infinity spreads as NaN over a tile.

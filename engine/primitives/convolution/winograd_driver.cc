@@ -122,7 +122,8 @@ absl::Status WinogradDriver::GenerateOutputs(absl::string_view name, int tail_la
                                   .dst_block_bytes = problem_.dst.block * kElementBytes,
                                   .bias = problem_.has_bias,
                                   .tail_lanes = tail_lanes,
-                                  .post_ops = problem_.post_ops};
+                                  .post_ops = problem_.post_ops,
+                                  .pools = problem_.pools};
       WinogradOutputFunction& function = functions->by_cut[cut_rows][cut_columns];
       ABSL_ASSIGN_OR_RETURN(auto output,
                             GenerateWinogradOutput(absl::StrCat(name, ".output"), config));
@@ -274,7 +275,7 @@ void WinogradDriver::TransformOutputs(const Operands& operands, const Block& blo
                                       int64_t group, const float* m) const {
   const WinogradPlan& plan = problem_.plan;
   const Geometry& geometry = problem_.geometry;
-  const int64_t lanes = problem_.registers.lanes;
+  const int64_t lanes = problem_.registers.lanes, pixels = problem_.PixelsOfDst();
   const int64_t blocks = plan.weights.BlocksOfPanel(geometry.oc, panel);
   const int64_t first_block = panel * plan.weights.panel_blocks;
   const bool has_tail = geometry.oc % lanes != 0 && panel == plan.panels - 1;
@@ -288,8 +289,8 @@ void WinogradDriver::TransformOutputs(const Operands& operands, const Block& blo
     WinogradOutputArgs args;
     args.m = m;
     args.dst = operands.dst + position.image * problem_.dst.image +
-               first_block * problem_.dst.block + position.row * problem_.dst.spatial[1] +
-               position.column * problem_.dst.spatial[2];
+               first_block * problem_.dst.block + position.row / pixels * problem_.dst.spatial[1] +
+               position.column / pixels * problem_.dst.spatial[2];
     args.bias = operands.bias == nullptr ? nullptr : operands.bias + first_block * lanes;
     args.blocks = blocks - has_tail;
     if (args.blocks > 0) output_.by_cut[cut_rows][cut_columns](&args);

@@ -24,12 +24,15 @@
 namespace tilewire::convolution {
 
 struct WinogradProblem {
-  Geometry geometry;
+  Geometry geometry;  // out is even where the result is pooled
   RegisterFile registers;
   WinogradPlan plan;
   ActivationStrides src, dst;
   bool has_bias = false;
   PostOps post_ops;
+  bool pools = false;  // behind the post-ops: dst holds the maximum of each 2x2 pixels
+
+  int64_t PixelsOfDst() const { return pools ? MaxPoolingPostOp::kSize : 1; }  // a side of theirs
 };
 
 // Immutable.

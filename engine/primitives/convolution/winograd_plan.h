@@ -60,8 +60,11 @@ struct WinogradPlan {
 
 WinogradPlan PlanWinograd(const Geometry& geometry, int tile, const RegisterFile& registers);
 
-// kUnimplemented  the direct convolution, or the other tile, is estimated to be faster
-absl::Status RequireFastest(const Geometry& geometry, int tile, const RegisterFile& registers);
+// kUnimplemented  the direct convolution is estimated to be faster
+absl::Status RequireFasterThanDirect(const Geometry& geometry, int tile,
+                                     const RegisterFile& registers);
+// kUnimplemented  the other tile is
+absl::Status RequireFasterTile(const Geometry& geometry, int tile, const RegisterFile& registers);
 
 }  // namespace tilewire::convolution
 

@@ -11,6 +11,9 @@
 // and of F(2,3), with points 0, +-1, infinity:
 //
 //   t0 = d2 - d0   t1, t2 = d2 +- d1   t3 = d3 - d1       y0 = m0 + m1 + m2   y1 = m1 - m2 + m3
+//
+// Tiles begin at even pixels, so that a 2x2 pooling never looks beyond one. It goes as the pooling
+// primitive does, earlier pixels first: which of two zeros is kept is the same.
 #include "engine/primitives/convolution/winograd_transform_generator.h"
 
 #include <array>
@@ -19,6 +22,7 @@
 #include <vector>
 
 #include "engine/base/status_macros.h"
+#include "engine/jit/extremum.h"
 #include "engine/primitives/accumulator_epilogue.h"
 #include "engine/primitives/winograd_transforms.h"
 
@@ -158,16 +162,29 @@ EpilogueConfig EpilogueOf(const WinogradOutputConfig& config) {
   return epilogue;
 }
 
+// Stores a row that has been pooled.
+EpilogueConfig PooledEpilogueOf(const WinogradOutputConfig& config) {
+  EpilogueConfig epilogue;
+  epilogue.lanes = config.lanes;
+  epilogue.pixels = config.columns / MaxPoolingPostOp::kSize;
+  epilogue.dst_pixel_bytes = config.dst_pixel_bytes;
+  epilogue.tail_lanes = config.tail_lanes;
+  return epilogue;
+}
+
 class OutputGenerator final : public TransformGenerator {
  public:
   OutputGenerator(absl::string_view name, const WinogradOutputConfig& config)
       : TransformGenerator(name, config.lanes, config.tile),
         config_(config),
-        epilogue_(this, EpilogueOf(config),
-                  {.dst = row_, .bias = bias_, .spare = rax, .scratch = {4, 5, 6, 7, 8, 9}}) {}
+        epilogue_(this, EpilogueOf(config), registers_),
+        pooled_epilogue_(this, PooledEpilogueOf(config), registers_) {}
 
  private:
   const Xbyak::Reg64 m_ = rsi, dst_ = rdx, bias_ = rcx, blocks_left_ = r8, row_ = r9;
+  const Xbyak::Opmask ordered_ = k3;  // the epilogue has 1 and 2
+  const AccumulatorEpilogue::Registers registers_ = {
+      .dst = row_, .bias = bias_, .spare = rax, .scratch = {4, 5, 6, 7, 8, 9}};
   // Constants of F(4,3).
   static constexpr int kP = 10, kQ = 11, kPP = 12, kQQ = 13, kPPP = 14, kQQQ = 15;
 
@@ -189,6 +206,7 @@ class OutputGenerator final : public TransformGenerator {
     jnz(block, T_NEAR);
     CloseFrame();
     epilogue_.EmitTables();
+    if (config_.pools) pooled_epilogue_.EmitTables();
   }
 
   void TransformBlock() {
@@ -198,21 +216,55 @@ class OutputGenerator final : public TransformGenerator {
       }
       Transform();
       for (int row = 0; row < config_.rows; ++row) {
-        vmovaps(ptr[rsp + (row * side_ + x) * VectorBytes()], V(row));
+        vmovaps(Kept(row, x), V(row));
       }
     }
     mov(row_, dst_);
     for (int row = 0; row < config_.rows; ++row) {
-      for (int x = 0; x < side_; ++x) {
-        vmovaps(V(x), ptr[rsp + (row * side_ + x) * VectorBytes()]);
-      }
+      for (int x = 0; x < side_; ++x) vmovaps(V(x), Kept(row, x));
       Transform();
       epilogue_.AddBias();
       epilogue_.ApplyPostOps(/*skip_sum=*/false);
+      if (config_.pools) {
+        PoolRow(row);
+        continue;
+      }
       epilogue_.ZeroTail();
       epilogue_.Store();
       add(row_, static_cast<int>(config_.dst_row_bytes));
     }
+  }
+
+  Xbyak::Address Kept(int row, int x) const { return ptr[rsp + (row * side_ + x) * VectorBytes()]; }
+
+  // The first of two rows waits where it was read from.
+  void PoolRow(int row) {
+    const int pooled = config_.columns / MaxPoolingPostOp::kSize;
+    for (int x = 0; x < pooled; ++x) {
+      RunningMaximum(2 * x, 2 * x + 1);
+      if (x > 0) vmovaps(V(x), V(2 * x));
+    }
+    const bool is_first = row % MaxPoolingPostOp::kSize == 0;
+    for (int x = 0; x < pooled; ++x) {
+      if (is_first) {
+        vmovaps(Kept(row, x), V(x));
+        continue;
+      }
+      constexpr int kHeld = 4;
+      vmovaps(V(kHeld), Kept(row - 1, x));
+      RunningMaximum(kHeld, x);
+      vmovaps(V(x), V(kHeld));
+    }
+    if (is_first) return;
+    pooled_epilogue_.ZeroTail();
+    pooled_epilogue_.Store();
+    add(row_, static_cast<int>(config_.dst_row_bytes));
+  }
+
+  void RunningMaximum(int held, int other) {
+    constexpr int kSpare = 5;
+    const cpu::Isa isa = lanes_ == 16 ? cpu::Isa::kAvx512 : cpu::Isa::kAvx2;
+    jit::EmitRunningMaximum(this, V(held), V(other), V(kSpare), ordered_, isa);
   }
 
   // Registers 0.. hold m, then y.
@@ -242,7 +294,7 @@ class OutputGenerator final : public TransformGenerator {
   }
 
   const WinogradOutputConfig config_;
-  AccumulatorEpilogue epilogue_;
+  AccumulatorEpilogue epilogue_, pooled_epilogue_;
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 //
 //   input   V = B^T d B    d: (tile + 2)^2 pixels of src, V: as many points
 //   output  Y = A^T M A    Y: tile^2 pixels, or the rows and columns of them that lie inside dst,
-//                          with bias and post-ops
+//                          with bias and post-ops; or the maximum of each 2x2 of them
 //
 // Points are numbered row by row and lie `point_bytes` apart. See winograd_transforms.h.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_WINOGRAD_TRANSFORM_GENERATOR_H_
@@ -38,11 +38,12 @@ struct WinogradOutputConfig {
   int lanes = 16;
   int tile = 4;
   int64_t point_bytes = 0, block_bytes = 0;  // of M
-  int rows = 4, columns = 4;                 // that are stored
+  int rows = 4, columns = 4;  // that are computed, even numbers where they are pooled
   int64_t dst_row_bytes = 0, dst_pixel_bytes = 0, dst_block_bytes = 0;
   bool bias = false;
   int tail_lanes = 0;  // channels of every block of the run; 0: all of them
   PostOps post_ops;
+  bool pools = false;  // dst has a pixel for each 2x2
 };
 
 struct WinogradOutputArgs {

@@ -10,10 +10,10 @@
 #include <limits>
 #include <vector>
 
+#include "engine/jit/extremum.h"
+
 namespace tilewire::pooling {
 namespace {
-
-constexpr int kOrderedPredicate = 7;
 
 // Registers over 15 exist for AVX-512's encoding alone, which vectors of 8 lanes do not need.
 std::vector<int> ConversionScratch(bool wide) {
@@ -151,24 +151,13 @@ void RowGenerator::LoadTap(const Xbyak::Xmm& to, const Xbyak::RegExp& from) {
   }
 }
 
-// vmaxps gives its second source when either is NaN, so a plain maximum would forget a NaN it
-// holds.
 void RowGenerator::EmitFloatMaximum(const Xbyak::Xmm& result, const Xbyak::RegExp& value) {
-  if (is_avx512()) {
-    vcmpps(ordered_, result, result, kOrderedPredicate);
-    if (!has_tail()) {
-      vmaxps(result | ordered_, result, ptr[value]);
-      return;
-    }
-    LoadTap(Scratch(0), value);
-    vmaxps(result | ordered_, result, Scratch(0));
-  } else {
-    // Either order alone loses one of the two NaNs; without a NaN both are the same number.
-    vmovups(Scratch(0), ptr[value]);
-    vmaxps(Scratch(1), result, Scratch(0));
-    vmaxps(Scratch(0), Scratch(0), result);
-    vorps(result, Scratch(0), Scratch(1));
-  }
+  const Xbyak::Xmm loaded = Scratch(0);
+  const Xbyak::Address memory = ptr[value];
+  const bool in_memory = is_avx512() && !has_tail();
+  if (!in_memory) LoadTap(loaded, value);
+  const Xbyak::Operand& other = in_memory ? static_cast<const Xbyak::Operand&>(memory) : loaded;
+  jit::EmitRunningMaximum(this, result, other, Scratch(1), ordered_, shape_.isa);
 }
 
 void RowGenerator::EmitIntegerMaximum(const Xbyak::Xmm& result, const Xbyak::RegExp& value) {

@@ -3,11 +3,12 @@
 
 #include <cstddef>
 
+#include "engine/jit/extremum.h"
+
 namespace tilewire::pooling {
 namespace {
 
 constexpr int kResult = 0, kValue = 1, kSpare = 2, kSteps = 3, kMask = 4;  // vector registers
-constexpr int kOrdered = 7;
 
 }  // namespace
 
@@ -61,15 +62,9 @@ void TapGenerator::EmitCombine() {
     shape_.is_float ? vaddps(result, result, value) : vpaddd(result, result, value);
   } else if (!shape_.is_float) {
     vpmaxsd(result, result, value);
-  } else if (shape_.lanes == 16) {
-    // vmaxps gives its second source when either is NaN: a NaN that is held stays untouched.
-    vcmpps(ordered_, result, result, kOrdered);
-    vmaxps(result | ordered_, result, value);
   } else {
-    // Either order alone loses one of the two NaNs; without a NaN both are the same number.
-    vmaxps(spare, result, value);
-    vmaxps(value, value, result);
-    vorps(result, spare, value);
+    const cpu::Isa isa = shape_.lanes == 16 ? cpu::Isa::kAvx512 : cpu::Isa::kAvx2;
+    jit::EmitRunningMaximum(this, result, value, spare, ordered_, isa);
   }
 }
 

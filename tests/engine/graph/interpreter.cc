@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "engine/jit/eltwise.h"
 #include "tests/support/loop_operations.h"
@@ -110,11 +111,25 @@ class Interpreter {
     } while (Advance(kernel, &k));
   }
 
+  // The maximum of each 2x2 of `elements`, which have `dims`.
+  void Pool(const Elements& elements, const Dims& dims) {
+    Dims index(Dst().size(), 0);
+    int64_t n = 0;
+    do {
+      const int64_t row = (index[0] * dims[1] + index[1]) * dims[2] + 2 * index[2];
+      const double* first = &elements[row * dims[3] + 2 * index[3]];
+      const double* second = first + dims[3];
+      Out()[n++] = std::max(std::max(first[0], first[1]), std::max(second[0], second[1]));
+    } while (Advance(Dst(), &index));
+  }
+
   void Execute(const Convolution& c) {
+    const Dims dims = c.pooling ? c.pooling->src : Dst();
+    Out().assign(*ElementCount(dims), 0);
     const HeldFloats held = LoadElements(c.weights).value();
     const Dims &weights = c.weights.dims, kernel = Spatial(weights);
     const int64_t src_plane = *ElementCount(Spatial(Src())), window = *ElementCount(kernel);
-    Dims index(Dst().size(), 0);
+    Dims index(dims.size(), 0);
     int64_t n = 0;
     do {
       const int64_t o = index[1], first = o / (weights[0] / c.groups) * weights[1];
@@ -128,8 +143,11 @@ class Interpreter {
             });
       }
       Out()[n++] = sum;
-    } while (Advance(Dst(), &index));
+    } while (Advance(dims, &index));
     Fuse(c.fused, c.dst_grid);
+    if (!c.pooling) return;
+    const Elements unpooled = std::exchange(Out(), Elements(*ElementCount(Dst())));
+    Pool(unpooled, dims);
   }
 
   void Execute(const InnerProduct& product) {

@@ -30,8 +30,13 @@ class RandomModel {
     const int nodes = 3 + static_cast<int>(random_() % 10);
     for (int i = 0; i < nodes; ++i) AddNode(random_() % 8);
     const std::string last = tensors_.back();
-    model_.Node("Flatten", {last}, {"flat"})
-        .Floats("f", {kChannels * 16, 5})
+    const bool pools = random_() % 2 == 0;
+    const std::string small = pools ? New() : last;
+    if (pools)
+      model_.Node("MaxPool", {last}, {small},
+                  {Ints("kernel_shape", {2, 2}), Ints("strides", {2, 2})});
+    model_.Node("Flatten", {small}, {"flat"})
+        .Floats("f", {kChannels * (pools ? 4 : 16), 5})
         .Node("MatMul", {"flat", "f"}, {"p"});
     AddBatchNorm("p", 5);
     model_.Node("Relu", {Last()}, {"y"})

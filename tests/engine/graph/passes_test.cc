@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include "absl/strings/match.h"
 #include "tests/engine/graph/fixture.h"
 
 namespace tilewire::graph {
@@ -117,6 +118,81 @@ TEST(PassesTest, OneSumAndFourStepsAtMost) {
   for (int i = 0; i < 5; ++i) chain.Node("Tanh", {std::to_string(i)}, {std::to_string(i + 1)});
   EXPECT_THAT(After(chain.Output("5"), FusePostOps, {{1, 3, 4, 4}}),
               HasSubstr("5 [1,3,4,4] = eltwise(4) tanh(0,0)"));
+}
+
+// x, a convolution of it, and what follows up to y.
+OnnxBuilder Convolved(const std::vector<int64_t>& dims) {
+  OnnxBuilder model;
+  model.Input("x", dims).Floats("w", {4, dims[1], 3, 3}).Node("Conv", {"x", "w"}, {"c"});
+  return model;
+}
+
+TEST(PassesTest, MaxPoolingFusesBehindTheActivation) {
+  OnnxBuilder model = Convolved({1, 3, 9, 8});
+  model.Node("Relu", {"c"}, {"r"})
+      .Node("MaxPool", {"r"}, {"y"}, {Ints("kernel_shape", {2, 2}), Ints("strides", {2, 2})})
+      .Output("y");
+  const auto passes = [](Network* network) {
+    FusePostOps(network);
+    FusePooling(network);
+  };
+  EXPECT_EQ(After(model, FusePostOps, {{1, 3, 9, 8}}),
+            "input x [1,3,9,8]\nr [1,4,7,6] = convolution(x) w[4,3,3,3] + relu(0,0)\n"
+            "y [1,4,3,3] = max_pooling(r) kernel=[2,2] strides=[2,2]\noutput y\n");
+  EXPECT_EQ(After(model, passes, {{1, 3, 9, 8}}),
+            "input x [1,3,9,8]\ny [1,4,3,3] = convolution(x) w[4,3,3,3] + relu(0,0) + "
+            "max_pooling(2,2)\noutput y\n");
+}
+
+TEST(PassesTest, NothingFollowsAFusedMaxPooling) {
+  OnnxBuilder model = Convolved({1, 3, 10, 10});
+  for (const auto& [src, dst] : {std::pair("c", "p"), std::pair("p", "q")})
+    model.Node("MaxPool", {src}, {dst}, {Ints("kernel_shape", {2, 2}), Ints("strides", {2, 2})});
+  model.Node("Relu", {"q"}, {"y"}).Output("y");
+  EXPECT_EQ(After(model, RunPasses, {{1, 3, 10, 10}}),
+            "input x [1,3,10,10]\np [1,4,4,4] = convolution(x) w[4,3,3,3] + max_pooling(2,2)\n"
+            "q [1,4,2,2] = max_pooling(p) kernel=[2,2] strides=[2,2]\n"
+            "y [1,4,2,2] = eltwise(q) relu(0,0)\noutput y\n");
+}
+
+// Rounded up, an even size gives the same windows as rounded down, an odd one does not.
+TEST(PassesTest, OtherPoolingsBehindAConvolutionStay) {
+  struct Case {
+    const char* why;
+    std::vector<onnx::AttributeProto> attributes;
+    bool fuses = false;
+  };
+  const auto two = Ints("kernel_shape", {2, 2}), step = Ints("strides", {2, 2});
+  const Case cases[] = {
+      {"as it should be", {two, step}, true},
+      {"rounded up", {two, step, Int("ceil_mode", 1)}},
+      {"stride 1", {two}},
+      {"a larger window", {Ints("kernel_shape", {3, 3}), step}},
+      {"padded on the left", {two, step, Ints("pads", {1, 0, 0, 0})}},
+      {"padded on the right", {two, step, Ints("pads", {0, 0, 1, 1})}},
+      {"dilated", {two, step, Ints("dilations", {2, 2})}},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.why);
+    OnnxBuilder model = Convolved({1, 3, 9, 9});
+    model.Node("MaxPool", {"c"}, {"y"}, one.attributes).Output("y");
+    const bool fused = absl::StrContains(After(model, FusePooling, {{1, 3, 9, 9}}), " + max_");
+    EXPECT_EQ(fused, one.fuses);
+  }
+  OnnxBuilder even = Convolved({1, 3, 10, 8});
+  even.Node("MaxPool", {"c"}, {"y"}, {two, step, Int("ceil_mode", 1)}).Output("y");
+  EXPECT_THAT(After(even, FusePooling, {{1, 3, 10, 8}}), HasSubstr(" + max_pooling"));
+}
+
+TEST(PassesTest, MaxPoolingOfAResultWithAnotherUseOrASumStays) {
+  const auto two = Ints("kernel_shape", {2, 2}), step = Ints("strides", {2, 2});
+  OnnxBuilder used = Convolved({1, 3, 10, 10});
+  used.Node("MaxPool", {"c"}, {"y"}, {two, step}).Output("y").Output("c");
+  EXPECT_THAT(After(used, RunPasses, {{1, 3, 10, 10}}), HasSubstr("= max_pooling(c)"));
+  OnnxBuilder summed = Convolved({1, 3, 10, 10});
+  summed.Floats("v", {4, 3, 3, 3}).Node("Conv", {"x", "v"}, {"d"});
+  summed.Node("Add", {"c", "d"}, {"s"}).Node("MaxPool", {"s"}, {"y"}, {two, step}).Output("y");
+  EXPECT_THAT(After(summed, RunPasses, {{1, 3, 10, 10}}), HasSubstr("= max_pooling(s)"));
 }
 
 // ShuffleNet's channel_shuffle(groups = 2) of 6 channels: group_size is 6 / 2, not 2.

@@ -12,6 +12,7 @@ namespace {
 
 const PostOp kSum = SumPostOp{.scale = 1};
 const PostOp kRelu = EltwisePostOp{.op = {.algorithm = EltwiseAlgorithm::kRelu}};
+const PostOp kMaxPooling = MaxPoolingPostOp{};
 
 PostOps Chain(std::initializer_list<PostOp> ops) {
   PostOps chain;
@@ -30,6 +31,17 @@ TEST(PostOpsTest, HoldsFourAndKeepsTheirOrder) {
   EXPECT_EQ(chain.ToString(), "sum:1;relu:0;sum:1;relu:0");
   EXPECT_EQ(chain.Append(kRelu).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(chain.entries().size(), 4u);
+}
+
+TEST(PostOpsTest, MaxPoolingEndsTheChain) {
+  PostOps chain = Chain({kRelu, kMaxPooling});
+  EXPECT_EQ(chain.ToString(), "relu:0;max_pooling:2x2");
+  EXPECT_TRUE(chain.HasMaxPooling());
+  for (const PostOp& op : {kSum, kRelu, kMaxPooling})
+    EXPECT_EQ(chain.Append(op).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(chain.WithoutMaxPooling(), Chain({kRelu}));
+  EXPECT_FALSE(Chain({kRelu}).HasMaxPooling());
+  EXPECT_EQ(Chain({kSum, kRelu}).WithoutMaxPooling(), Chain({kSum, kRelu}));
 }
 
 TEST(PostOpsTest, RefusesNumbersThatAreNotFinite) {
@@ -52,6 +64,7 @@ TEST(PostOpsTest, KnowsWhatItNeedsOfTheDestination) {
   EXPECT_TRUE(Chain({}).PreserveZero());
   EXPECT_TRUE(Chain({kSum, kRelu}).PreserveZero());
   EXPECT_FALSE(Chain({kRelu, exp}).PreserveZero());
+  EXPECT_TRUE(Chain({kRelu, kMaxPooling}).PreserveZero());
 }
 
 // Seeds 003: the library copies attributes, so that a later change of the caller's does not reach
@@ -68,7 +81,7 @@ TEST(AttributesTest, CopiesAreIndependent) {
 }
 
 TEST(AttributesTest, EqualAttributesAndNoOthersHaveOneKey) {
-  std::vector<Attributes> different(9);
+  std::vector<Attributes> different(11);
   different[1].scratchpad_mode = ScratchpadMode::kUser;
   different[2].post_ops = Chain({kSum});
   different[3].post_ops = Chain({kRelu});
@@ -77,6 +90,8 @@ TEST(AttributesTest, EqualAttributesAndNoOthersHaveOneKey) {
   different[6].output_scales.scales = {2};
   different[7].output_scales = {.mask = 2, .scales = {1, 1}};
   different[8].output_scales = {.mask = 2, .scales = {1, 1, 1}};
+  different[9].post_ops = Chain({kMaxPooling});
+  different[10].post_ops = Chain({kRelu, kMaxPooling});
   std::set<std::string> keys;
   for (const Attributes& attributes : different) {
     EXPECT_EQ(KeyOf(attributes), KeyOf(Attributes(attributes)));

@@ -139,6 +139,20 @@ TEST(QueriesTest, PrimitivesThatTakeNoPostOpsRefuseThemAtCreation) {
   }
 }
 
+TEST(QueriesTest, ConvolutionAloneTakesMaxPooling) {
+  Attributes pooled = UserMode();
+  ASSERT_TRUE(pooled.post_ops.Append(MaxPoolingPostOp{}).ok());
+  for (PrimitiveKind kind : Kinds()) {
+    bool any_takes_it = false;
+    for (const OpDesc& desc : Probes(kind, DataType::kF32)) {
+      const auto primitive = CreatePrimitive(desc, pooled, {});
+      any_takes_it |= primitive.ok();
+      EXPECT_TRUE(primitive.ok() || absl::IsUnimplemented(primitive.status()));
+    }
+    EXPECT_EQ(any_takes_it, kind == PrimitiveKind::kConvolution) << PrimitiveKindName(kind);
+  }
+}
+
 // A row that takes none of them has no types in the matrix: it needs a probe of its kind.
 TEST(MatrixTest, EveryImplementationTakesAProbe) {
   for (const ImplementationRow& row : AllImplementations()) {

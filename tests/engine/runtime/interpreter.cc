@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/engine/runtime/interpreter.h"
 
+#include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
@@ -107,8 +108,9 @@ class Interpreter {
       weights_dims.insert(weights_dims.begin(), params.groups);
     }
     const Tensor weights = Effective(params.weights);
-    ConvolutionDesc desc{
-        .src = Desc(op.srcs[0]), .weights = RowMajor(weights_dims), .dst = Desc(op.dst)};
+    const MemoryDesc result = params.pooling ? RowMajor(params.pooling->src) : Desc(op.dst);
+    tensors_[op.dst].resize(result.ElementCount());
+    ConvolutionDesc desc{.src = Desc(op.srcs[0]), .weights = RowMajor(weights_dims), .dst = result};
     if (!params.bias.empty())
       desc.bias = RowMajor({weights_dims[0] * (params.groups > 1 ? weights_dims[1] : 1)});
     desc.strides = params.strides;
@@ -120,6 +122,17 @@ class Interpreter {
     args.Set(kArgSrc, src.data());
     Execute(op, desc, args.Set(kArgWeights, weights.data()).Set(kArgBias, params.bias.data()));
     Fused(op, params.fused, params.dst_grid);
+    if (!params.pooling) return;
+    const Tensor unpooled = std::exchange(tensors_[op.dst], Tensor(Desc(op.dst).ElementCount()));
+    ExecuteArgs pooled;
+    Execute(op,
+            PoolingDesc{.src = result,
+                        .dst = Desc(op.dst),
+                        .kernel = {2, 2},
+                        .strides = {2, 2},
+                        .padding_left = {0, 0},
+                        .padding_right = {0, 0}},
+            pooled.Set(kArgSrc, unpooled.data()));
   }
 
   void Do(const Operation& op, const InnerProduct& params) {

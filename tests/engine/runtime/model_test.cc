@@ -311,6 +311,29 @@ TEST(ConcatTest, OfOneImageIsNoStep) {
   }
 }
 
+// Winograd's convolutions pool in passing, the others leave it to a step of its own: the same bits.
+TEST(FusedPoolingTest, IsOneStepBehindWinogradAndGivesTheBitsOfTwo) {
+  for (const cpu::Isa isa : {cpu::Isa::kBaseline, cpu::Isa::kAvx2, cpu::Isa::kAvx512}) {
+    if (!cpu::Supports(isa)) continue;
+    const Subject fused(graph::PooledConvolutions, Options(isa, 1));
+    const Subject apart(graph::ConvolutionsAndPoolings, Options(isa, 1));
+    std::map<std::string, PlanStep> steps;
+    const Explanation plan = fused.model->Explain({}).value();
+    for (const PlanStep& step : plan.steps) steps[step.node] = step;
+    const bool has_winograd = isa != cpu::Isa::kBaseline;
+    EXPECT_EQ(steps.count("winograd.pool"), has_winograd ? 0 : 1);
+    EXPECT_EQ(steps["winograd"].fused, has_winograd ? "relu:0;max_pooling:2x2" : "relu:0");
+    EXPECT_EQ(steps["winograd"].operations, 2 * 40 * 16 * 9 * (has_winograd ? 28 * 30 : 29 * 31));
+    for (const char* node : {"full.pool", "one.pool", "small.pool"})
+      EXPECT_EQ(steps[node].primitive, "pooling") << node;
+    const auto got = fused.Run(kBatch, Layout::kNchw, Layout::kNchw);
+    const auto want = apart.Run(kBatch, Layout::kNchw, Layout::kNchw);
+    ASSERT_TRUE(got.ok() && want.ok()) << got.status() << want.status();
+    for (size_t i = 0; i < want->size(); ++i)
+      EXPECT_TRUE(BytesOf((*got)[i]) == BytesOf((*want)[i])) << cpu::IsaName(isa) << ", " << i;
+  }
+}
+
 TEST(QuantizedModelTest, FoldedOperationsAreAtMostOneUnitOff) {
   for (const cpu::Isa isa :
        {cpu::Isa::kBaseline, cpu::Isa::kAvx2, cpu::Isa::kAvx512, cpu::Isa::kAvx512Vnni}) {

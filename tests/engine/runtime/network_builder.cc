@@ -72,6 +72,10 @@ ValueId NetworkBuilder::Conv(const std::string& name, ValueId src, int64_t chann
   }
   convolution.weights = MakeWeights(name, weights, options.scale, /*transposed=*/false);
   if (options.bias) convolution.bias = PseudoRandom(name + ".bias", channels, -0.5f, 0.5f);
+  if (options.pool) {
+    convolution.pooling = FusedPooling{name + ".pool", out};
+    for (int d = 2; d < 4; ++d) out[d] /= 2;
+  }
   return AddOperation(name, std::move(convolution), {src}, out);
 }
 

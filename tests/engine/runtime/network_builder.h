@@ -20,6 +20,7 @@ struct ConvolutionOptions {
   int64_t kernel = 3, stride = 1, padding = 1, dilation = 0, groups = 1;
   bool bias = true, scale = false;
   std::vector<FusedStep> fused;
+  bool pool = false;  // a 2x2 maximum behind
 };
 
 struct InnerProductOptions {

@@ -114,6 +114,23 @@ Network SumsOfThree(int64_t n) {
   return b.Finish({b.Elementwise("clip", s, {EltwiseAlgorithm::kClip, -1, 1})});
 }
 
+Network WithPoolings(int64_t n, bool fused) {
+  NetworkBuilder b;
+  const auto pooled = [&](const std::string& name, ValueId src, int64_t channels,
+                          ConvolutionOptions options) {
+    options.pool = fused;
+    const ValueId result = b.Conv(name, src, channels, options);
+    return fused ? result : b.Pool(name + ".pool", result, kMax, 2, 2, 0);
+  };
+  const ValueId x = b.Input("x", {n, 16, 29, 31});
+  const std::vector<FusedStep> five(5, Relu());
+  const ValueId winograd = pooled("winograd", x, 40, {.fused = {Relu()}});
+  const ValueId full = pooled("full", x, 40, {.fused = five});
+  const ValueId both = b.SumOf("both", {winograd, full});
+  const ValueId one = pooled("one", both, 24, {.kernel = 1, .padding = 0, .fused = {Relu()}});
+  return b.Finish({pooled("small", one, 12, {.bias = false}), winograd});
+}
+
 Network Classifier(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 3, 10, 8});
@@ -311,6 +328,7 @@ constexpr NetworkCase kCases[] = {
     {"ConcatsOfWholeBlocks", ConcatsOfWholeBlocks},
     {"GatheredChannels", GatheredChannels},
     {"BestElements", BestElements},
+    {"PooledConvolutions", PooledConvolutions},
     {"QuantizedResidual", QuantizedResidual},
     {"QuantizedGroups", QuantizedGroups},
 };
@@ -341,6 +359,9 @@ class HandMade : public OnnxModel {
 };
 
 }  // namespace
+
+Network PooledConvolutions(int64_t n) { return WithPoolings(n, /*fused=*/true); }
+Network ConvolutionsAndPoolings(int64_t n) { return WithPoolings(n, /*fused=*/false); }
 
 absl::Span<const NetworkCase> NetworkCases() { return kCases; }
 

@@ -29,6 +29,11 @@ Network QuantizedGroups(int64_t batch);
 constexpr float kOrdinaryStep = 0.0153f;
 Network QuantizedOrdinary(int64_t batch);
 
+// Convolutions with a 2x2 maximum behind: as one operation (one of them Winograd's, at odd sizes,
+// one 1x1, one too small for Winograd, one with more steps than a chain holds), and as two.
+Network PooledConvolutions(int64_t batch);
+Network ConvolutionsAndPoolings(int64_t batch);
+
 // A model whose networks `make` builds; its signature leaves the batch open.
 std::shared_ptr<const OnnxModel> HandMadeModel(Network (*make)(int64_t batch));
 

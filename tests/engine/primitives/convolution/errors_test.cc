@@ -144,6 +144,70 @@ TEST(ConvolutionErrorsTest, OutputScalesAreRefused) {
             absl::StatusCode::kUnimplemented);
 }
 
+TEST(ConvolutionErrorsTest, MaxPoolingNeedsAWindowAndADestinationOfItsOwn) {
+  ASSERT_TRUE(CreateConvolution(DescOf(kGood), AttributesOf({MaxPoolingPostOp{}}), {}).ok());
+  const auto expect = [](const ConvolutionDesc& desc, const Attributes& attributes,
+                         absl::StatusCode code, const char* message) {
+    const absl::Status status = CreateConvolution(desc, attributes, {}).status();
+    EXPECT_EQ(status.code(), code) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+  };
+  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
+  expect(DescOf(kGood), AttributesOf({SumPostOp{}, MaxPoolingPostOp{}}), kUnimplemented,
+         "sum post-op");
+  ConvolutionCase shape{.why = "", .oc = 8, .in = {3, 4}, .kernel = {3, 3}};
+  expect(DescOf(shape), AttributesOf({MaxPoolingPostOp{}}), absl::StatusCode::kInvalidArgument,
+         "[1,8,1,2] has no window");
+  shape.in = {4};
+  shape.kernel = {3};
+  expect(DescOf(shape), AttributesOf({MaxPoolingPostOp{}}), kUnimplemented,
+         "needs 2 spatial dimensions, dst has 1");
+  ConvolutionDesc desc = DescOf(kGood);
+  desc.dst = *MemoryDesc::CreateStrided(desc.dst.dims(), DataType::kF32, {480, 60, 12, 2});
+  expect(desc, AttributesOf({MaxPoolingPostOp{}}), kUnimplemented, "`any` or dense");
+}
+
+TEST(ConvolutionErrorsTest, RowsThatCannotPoolSaySo) {
+  for (const Implementation<ConvolutionDesc>& row : ConvolutionImplementations()) {
+    if (row.takes_max_pooling || !cpu::Supports(row.isa)) continue;
+    const absl::Status status =
+        CreateConvolution(DescOf(kGood), AttributesOf({MaxPoolingPostOp{}}), {.only = row.name})
+            .status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("takes no max pooling as a post-op"));
+  }
+}
+
+// The reference of any type and layout: the largest of its own results.
+TEST(ConvolutionReferenceTest, MaxPoolingIsTheLargestOfEachWindow) {
+  for (const DataType type : {DataType::kF32, DataType::kU8}) {
+    const bool is_float = type == DataType::kF32;
+    ConvolutionDesc desc =
+        DescOf({.why = "", .oc = 2, .in = {5, 4}, .kernel = {1, 1}, .bias = false});
+    desc.src = *MemoryDesc::CreatePattern({1, 1, 5, 4}, type, "abcd");
+    desc.weights =
+        *MemoryDesc::CreatePattern({2, 1, 1, 1}, is_float ? type : DataType::kS8, "abcd");
+    desc.dst = *MemoryDesc::CreatePattern({1, 2, 5, 4}, DataType::kF32, "acdb");
+    const auto primitive = CreateConvolution(desc, AttributesOf({MaxPoolingPostOp{}}),
+                                             {.only = "convolution/reference"});
+    ASSERT_TRUE(primitive.ok()) << primitive.status();
+    EXPECT_EQ((*primitive)->Desc(kArgDst).ToString(), "f32:1x2x2x2:nhwc");
+    std::vector<float> src(20);
+    std::vector<uint8_t> bytes(20);
+    for (size_t i = 0; i < 20; ++i) src[i] = bytes[i] = static_cast<uint8_t>(i * 7 % 20);
+    const float weights[] = {1, -1};
+    const int8_t byte_weights[] = {1, -1};
+    std::vector<float> dst(8);
+    ExecuteArgs args;
+    args.Set(kArgSrc, is_float ? static_cast<const void*>(src.data()) : bytes.data());
+    args.Set(kArgWeights, is_float ? static_cast<const void*>(weights) : byte_weights);
+    ASSERT_TRUE(
+        (*primitive)->Execute(args.Set(kArgDst, dst.data()), threading::Team::Serial()).ok());
+    // Rows of src: 0 7 14 1, 8 15 2 9, 16 3 10 17, 4 11 18 5, and a fifth that no window reads.
+    EXPECT_EQ(dst, (std::vector<float>{15, 0, 14, -1, 16, -3, 18, -5}));
+  }
+}
+
 std::string KeyOf(const ConvolutionDesc& desc) {
   std::string key;
   AppendKey(desc, &key);

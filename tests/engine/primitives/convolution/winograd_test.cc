@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Winograd rows: accuracy against double precision, post-ops, borders, threads and batches, and
-// where they are chosen.
+// The Winograd rows: accuracy against double precision, post-ops, pooling, borders, threads and
+// batches, and where they are chosen.
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <ostream>
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/primitives/pooling/pooling.h"
 #include "gtest/gtest.h"
 #include "tests/engine/primitives/convolution/convolution_case.h"
 #include "tests/support/status_matchers.h"
@@ -69,6 +73,38 @@ std::vector<ConvolutionCase> Shapes() {
   shapes.push_back(Shape("no bias", 24, 24, {8, 8}));
   shapes.back().bias = false;
   return shapes;
+}
+
+Attributes PooledAttributes(std::vector<PostOp> chain) {
+  chain.push_back(MaxPoolingPostOp{});
+  return AttributesOf(chain);
+}
+
+// What the pooling primitive makes of a row-major tensor.
+std::vector<float> Pooled(const std::vector<float>& values, const Dims& dims, cpu::Isa isa) {
+  const Dims pooled = {dims[0], dims[1], dims[2] / 2, dims[3] / 2};
+  const PoolingDesc desc{.src = *MemoryDesc::CreatePattern(dims, DataType::kF32, "abcd"),
+                         .dst = *MemoryDesc::CreatePattern(pooled, DataType::kF32, "abcd"),
+                         .kernel = {2, 2},
+                         .strides = {2, 2},
+                         .padding_left = {0, 0},
+                         .padding_right = {0, 0}};
+  const auto primitive = CreatePooling(desc, {}, {.max_isa = isa});
+  EXPECT_THAT(primitive, testing::IsOk());
+  std::vector<float> result(*ElementCount(pooled));
+  ExecuteArgs args;
+  args.Set(kArgSrc, values.data()).Set(kArgDst, result.data());
+  EXPECT_THAT((*primitive)->Execute(args, Team::Serial()), testing::IsOk());
+  return result;
+}
+
+// Tells +0 from -0, but no NaN from another.
+void ExpectSameBits(const std::vector<float>& got, const std::vector<float>& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i) {
+    if (std::isnan(want[i]) && std::isnan(got[i])) continue;
+    ASSERT_EQ(std::bit_cast<uint32_t>(got[i]), std::bit_cast<uint32_t>(want[i])) << "element " << i;
+  }
 }
 
 // One image's channel is a plane of `size`; one output in double precision.
@@ -157,6 +193,22 @@ class WinogradTest : public TestWithParam<Row> {
     ASSERT_EQ(result.size(), exact.size());
     EXPECT_LE(RelativeL2(result, exact), 1e-5);
   }
+
+  void ExpectPoolsItsOwnResult(const ConvolutionCase& shape, const Contents& contents,
+                               const std::vector<PostOp>& chain, const Team& team) {
+    SCOPED_TRACE(shape.why);
+    const auto plain = Create(shape, AttributesOf(chain));
+    const auto pooled = Create(shape, PooledAttributes(chain));
+    ASSERT_TRUE(plain != nullptr && pooled != nullptr);
+    const Dims dims = shape.DstDims();
+    EXPECT_EQ(pooled->Desc(kArgDst).dims(), (Dims{dims[0], dims[1], dims[2] / 2, dims[3] / 2}));
+    EXPECT_EQ(pooled->Desc(kArgWeights), plain->Desc(kArgWeights));
+    bool tail_is_zero = false;
+    const std::vector<float> result = Execute(*pooled, contents, team, &tail_is_zero);
+    EXPECT_TRUE(tail_is_zero);
+    const std::vector<float> unpooled = Execute(*plain, contents, Team::Serial());
+    ExpectSameBits(result, Pooled(unpooled, dims, GetParam().isa));
+  }
 };
 
 TEST_P(WinogradTest, IsAccurateOnEveryShape) {
@@ -182,6 +234,45 @@ TEST_P(WinogradTest, AppliesPostOpsInOrder) {
     SCOPED_TRACE(AttributesOf(chain).post_ops.ToString());
     ExpectAccurate(Shape("tails of all kinds", 20, 40, {6, 17}), chain);
   }
+}
+
+TEST_P(WinogradTest, MaxPoolingGivesTheBitsOfTwoPrimitives) {
+  threading::Arena arena(3);
+  for (ConvolutionCase shape : Shapes()) {
+    const Dims dims = shape.DstDims();
+    if (dims[2] < 2 || dims[3] < 2) continue;
+    ExpectPoolsItsOwnResult(shape, RandomContents(shape), {}, Team::Serial());
+    shape.batch = 3;
+    ExpectPoolsItsOwnResult(shape, RandomContents(shape), {EltwisePostOp{}}, Team(&arena));
+  }
+}
+
+TEST_P(WinogradTest, MaxPoolingFollowsThePostOps) {
+  const EltwisePostOp relu{}, abs{.op = {.algorithm = EltwiseAlgorithm::kAbs}},
+      exp{.op = {.algorithm = EltwiseAlgorithm::kExp}},
+      negated{.op = {.algorithm = EltwiseAlgorithm::kLinear, .alpha = -1, .beta = 2}, .scale = 3};
+  for (const std::vector<PostOp>& chain :
+       std::vector<std::vector<PostOp>>{{abs}, {exp}, {negated, relu}, {relu, negated, exp}}) {
+    SCOPED_TRACE(AttributesOf(chain).post_ops.ToString());
+    for (const Dims& in : {Dims{6, 17}, Dims{7, 5}, Dims{2, 3}}) {
+      const ConvolutionCase shape = Shape("tails of all kinds", 20, 40, in);
+      ExpectPoolsItsOwnResult(shape, RandomContents(shape), chain, Team::Serial());
+    }
+  }
+}
+
+TEST_P(WinogradTest, MaxPoolingKeepsNanAndTheSignOfZero) {
+  const ConvolutionCase shape = Shape("several tiles", 16, 24, {10, 11});
+  Contents contents = RandomContents(shape);
+  contents.src[3 * 11 + 4] = std::numeric_limits<float>::quiet_NaN();
+  contents.src[7 * 11 + 10] = -std::numeric_limits<float>::infinity();
+  ExpectPoolsItsOwnResult(shape, contents, {}, Team::Serial());
+  // Zeros of both signs: what is left of a product of zero by random numbers.
+  contents.src.assign(contents.src.size(), 0.0f);
+  contents.bias.assign(contents.bias.size(), -0.0f);
+  const EltwisePostOp signs{.op = {.algorithm = EltwiseAlgorithm::kLinear, .alpha = -1}};
+  ExpectPoolsItsOwnResult(shape, contents, {}, Team::Serial());
+  ExpectPoolsItsOwnResult(shape, contents, {signs}, Team::Serial());
 }
 
 TEST_P(WinogradTest, ThreadsAndBatchDoNotChangeABit) {
@@ -287,6 +378,28 @@ TEST(WinogradChoiceTest, IsTheCostModelsForTheLayersOfKnownModels) {
       EXPECT_EQ(std::string((*primitive)->name()),
                 std::string("convolution/avx512_f32_") + choice.expected)
           << choice.ic << " to " << choice.oc << " channels of " << choice.size << " squared";
+    }
+  }
+}
+
+// A descriptor that gets a Winograd implementation gets the same one with pooling, so that both
+// have the same bits; direct ones do not pool, so that another gets the faster of the two tiles.
+TEST(WinogradChoiceTest, MaxPoolingDoesNotChangeIt) {
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+  for (const cpu::Isa isa : {cpu::Isa::kAvx2, cpu::Isa::kAvx512}) {
+    if (!cpu::Supports(isa)) continue;
+    for (const int64_t size : {224, 56, 28, 14, 9, 7, 4}) {
+      const ConvolutionCase shape = Shape("", 64, 128, {size, size});
+      const CreateOptions options{.max_isa = isa};
+      const auto plain = CreateConvolution(DescOf(shape), AttributesOf({}), options);
+      const auto pooled = CreateConvolution(DescOf(shape), PooledAttributes({}), options);
+      ASSERT_THAT(plain, testing::IsOk());
+      ASSERT_THAT(pooled, testing::IsOk());
+      const std::string name((*pooled)->name());
+      const bool is_winograd = absl::StrContains((*plain)->name(), "winograd");
+      EXPECT_TRUE(!is_winograd || name == (*plain)->name()) << name;
+      EXPECT_TRUE(absl::StrContains(name, absl::StrCat(cpu::IsaName(isa), "_f32_winograd")))
+          << name;
     }
   }
 }
