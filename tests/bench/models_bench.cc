@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -193,6 +194,17 @@ struct Setting {
   int64_t batch;
 };
 
+// Until no thread of this process spins: one that waits for more work of its side would take a core
+// from the other side.
+void AwaitIdleThreads() {
+  std::clock_t before = 0, now = std::clock();  // of all threads
+  do {
+    before = now;
+    absl::SleepFor(absl::Milliseconds(5));
+    now = std::clock();
+  } while (now - before > CLOCKS_PER_SEC / 1000);
+}
+
 // The median ratio, theirs over ours.
 absl::StatusOr<double> Compare(const Options& options, const std::string& model, Setting setting) {
   ABSL_ASSIGN_OR_RETURN(Dims dims, DimsOfImage(model));
@@ -215,11 +227,11 @@ absl::StatusOr<double> Compare(const Options& options, const std::string& model,
   };
   std::vector<double> mine, other, ratios;
   for (int round = -2; round < options.rounds; ++round) {  // two warm up
+    if (setting.threads > 1) AwaitIdleThreads();
     const double a = measure(*ours, &answers[0]);
+    if (setting.threads > 1) AwaitIdleThreads();
     const double b = theirs != nullptr ? measure(*theirs, &answers[1]) : a;
     ABSL_RETURN_IF_ERROR(status);
-    // Its threads spin for a while.
-    if (theirs != nullptr && setting.threads > 1) absl::SleepFor(absl::Milliseconds(5));
     if (round < 0) continue;
     mine.push_back(a);
     other.push_back(b);
