@@ -85,7 +85,9 @@ LoadedModel::LoadedModel(std::shared_ptr<const graph::OnnxModel> source,
       shared_(std::move(shared)),
       signature_(SignatureOf(*source_)),
       weights_(&shared_->cache, PrimitiveOptions(shared_->options)),
-      plans_(kPlans) {}
+      plans_({.values = kPlans, .bytes = kPlanBytes, .bytes_of = [](const runtime::Plan& plan) {
+                return plan.HeldBytes();
+              }}) {}
 
 absl::StatusOr<std::shared_ptr<const Model>> LoadedModel::Create(
     std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared) {

@@ -28,11 +28,12 @@ struct EngineShared {
   ScratchpadPool scratchpads;
 };
 
-// Immutable to its users; the plans that it keeps are built once a shape, at most kPlans of them. A
-// shape that is known never waits for one that is being built. Thread-safe.
+// Immutable to its users; the plans that it keeps are built once a shape, at most kPlans of them
+// and kPlanBytes. A shape that is known never waits for one that is being built. Thread-safe.
 class LoadedModel : public Model {
  public:
   static constexpr size_t kPlans = 32;
+  static constexpr int64_t kPlanBytes = int64_t{128} << 20;
 
   // Builds the plan for one image at once, if the signature leaves nothing but the batch open.
   //   those of graph::OnnxModel::Specialize() and runtime::Lower()

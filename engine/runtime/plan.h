@@ -88,6 +88,10 @@ struct Plan {
       constants;  // keeps alive what the bindings point to
   int64_t arena_bytes = 0;
   int64_t scratchpad_bytes = 0;  // the largest of all steps
+
+  // What it keeps alive beside the weights that all plans of a model share: generated code, and a
+  // guess at what describes a step.
+  int64_t HeldBytes() const;
 };
 
 }  // namespace tilewire::runtime

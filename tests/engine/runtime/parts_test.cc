@@ -133,7 +133,7 @@ TEST(OnceMapTest, AKnownKeyDoesNotWaitForAnother) {
 }
 
 TEST(OnceMapTest, FailuresLeaveNothingAndTheOldestGoes) {
-  OnceMap<int> map(2);
+  OnceMap<int> map({.values = 2});
   EXPECT_EQ(
       map.GetOrMake(
              "bad",
@@ -149,6 +149,27 @@ TEST(OnceMapTest, FailuresLeaveNothingAndTheOldestGoes) {
   EXPECT_EQ(map.size(), 2u);
   EXPECT_EQ(*map.GetOrMake("a", make).value(), 1);  // was used after b
   EXPECT_EQ(*map.GetOrMake("b", make).value(), 4);
+}
+
+TEST(OnceMapTest, BytesStayWithinTheirBoundAndTheLastValueStays) {
+  OnceMap<int> map({.bytes = 10, .bytes_of = [](const int& value) { return int64_t{value}; }});
+  const auto get = [&](const std::string& key, int bytes) {
+    return *map.GetOrMake(key,
+                          [&]() -> absl::StatusOr<std::shared_ptr<const int>> {
+                            return std::make_shared<const int>(bytes);
+                          })
+                .value();
+  };
+  for (const char* key : {"a", "b", "c"}) get(key, 3);
+  EXPECT_EQ(map.bytes(), 9);
+  EXPECT_EQ(get("a", -1), 3);  // was kept, and is now younger than b
+  get("d", 4);
+  EXPECT_EQ(map.bytes(), 10);
+  EXPECT_EQ(get("b", 2), 2);  // had gone; c goes for it
+  EXPECT_EQ(map.bytes(), 9);
+  get("large", 50);
+  EXPECT_EQ(map.size(), 1u);
+  EXPECT_EQ(map.bytes(), 50);
 }
 
 }  // namespace
