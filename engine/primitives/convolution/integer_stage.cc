@@ -118,9 +118,10 @@ void IntegerStage::CopyPixels(const uint8_t* from, uint8_t* to, int64_t count) c
     for (; w < count; ++w)
       CopyFlipped(from + w * strides_[2], to + w * pixel_bytes_, pixel_bytes_, flip_);
   } else if (short_pixels_) {
-    // The fourth byte is the next pixel's: all but the last pixel have one.
+    // What is behind a pixel's channels meets weights of zero; it is read as far as the row goes.
     const uint32_t flips = flip_ * 0x01010101u;
-    for (; strides_[2] >= geometry_.ic && w + 1 < count; ++w) {
+    const int64_t end = (count - 1) * strides_[2] + geometry_.ic;
+    for (; w < count && w * strides_[2] + kQuadChannels <= end; ++w) {
       const uint32_t word = Load<uint32_t>(from + w * strides_[2]) ^ flips;
       std::memcpy(to + w * kQuadChannels, &word, sizeof(word));
     }

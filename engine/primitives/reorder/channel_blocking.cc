@@ -96,9 +96,11 @@ Geometry GeometryOf(const ReorderDesc& desc, int lanes) {
   return g;
 }
 
-// One scale a channel; zeros for those that only fill the last group.
+// One scale a channel; zeros for those that only fill the last group, and for a whole vector that
+// the last group's load reaches over.
 std::vector<float> ScalesOf(const OutputScales& scales, const Geometry& geometry) {
-  std::vector<float> padded(geometry.groups * geometry.group, 0.0f);
+  constexpr int64_t kLargestVector = 16;
+  std::vector<float> padded(geometry.groups * geometry.group + kLargestVector, 0.0f);
   for (int64_t c = 0; c < geometry.channels; ++c) {
     padded[c] = scales.scales[scales.mask == 0 ? 0 : c];
   }
@@ -258,7 +260,7 @@ absl::Status RequireArithmetic(const ReorderDesc& desc, const Attributes& attrib
 }
 
 ChannelBlockingConfig ChannelBlockingConfigOf(const ReorderDesc& desc, const Attributes& attributes,
-                               const Geometry& geometry, int64_t channels) {
+                                              const Geometry& geometry, int64_t channels) {
   ChannelBlockingConfig config;
   config.transposes = geometry.transposes;
   config.to_lanes = geometry.to_lanes;
@@ -316,7 +318,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelBlocking(const ReorderDe
   ChannelKernels kernels;
   const auto add = [&](int64_t channels,
                        std::unique_ptr<const jit::Generator>* kernel) -> absl::Status {
-    ABSL_ASSIGN_OR_RETURN(*kernel, compile(ChannelBlockingConfigOf(desc, attributes, geometry, channels)));
+    ABSL_ASSIGN_OR_RETURN(*kernel,
+                          compile(ChannelBlockingConfigOf(desc, attributes, geometry, channels)));
     info.code_bytes += static_cast<int64_t>((*kernel)->code_bytes());
     return absl::OkStatus();
   };
