@@ -31,6 +31,19 @@ EVERYWHERE = [
     "absl/types/span.h",
 ]
 
+# What generated messages include.
+PROTOBUF = [
+    "google/protobuf/arena.h",
+    "google/protobuf/extension_set.h",
+    "google/protobuf/generated_message_reflection.h",
+    "google/protobuf/generated_message_util.h",
+    "google/protobuf/io/coded_stream.h",
+    "google/protobuf/message.h",
+    "google/protobuf/metadata_lite.h",
+    "google/protobuf/repeated_field.h",
+    "google/protobuf/unknown_field_set.h",
+]
+
 def _precompiled_headers_impl(ctx):
     toolchain = find_cpp_toolchain(ctx)
     features = cc_common.configure_features(ctx = ctx, cc_toolchain = toolchain)

@@ -24,6 +24,9 @@ enum class DataType : uint8_t {
 // Bytes of one element; 0 for kUndef.
 int64_t SizeOf(DataType type);
 
+// u8 or s8.
+inline bool IsByte(DataType type) { return type == DataType::kU8 || type == DataType::kS8; }
+
 // "undef", "f16", "bf16", "f32", "s32", "s8", "u8".
 absl::string_view DataTypeName(DataType type);
 std::optional<DataType> ParseDataType(absl::string_view name);

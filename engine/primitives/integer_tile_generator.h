@@ -24,6 +24,9 @@
 
 namespace tilewire {
 
+// Products that an integer instruction adds up: s8 weights lie in as many input channels.
+inline constexpr int64_t kQuad = 4;
+
 enum class DotProduct : uint8_t {
   kVnni,     // vpdpbusd: u8 x s8
   kWidened,  // bytes become 16-bit numbers, vpmaddwd: u8 or s8 x s8. vpmaddubsw would saturate
@@ -42,8 +45,7 @@ inline constexpr IntegerIsa kAvx2Integers = {
     .lanes = 8, .vectors = 16, .dot = DotProduct::kWidened};
 inline constexpr IntegerIsa kAvx512Integers = {
     .lanes = 16, .vectors = 32, .dot = DotProduct::kWidened};
-inline constexpr IntegerIsa kVnniIntegers = {
-    .lanes = 16, .vectors = 32, .dot = DotProduct::kVnni};
+inline constexpr IntegerIsa kVnniIntegers = {.lanes = 16, .vectors = 32, .dot = DotProduct::kVnni};
 
 struct IntegerConfig {
   EpilogueConfig epilogue;  // lanes, blocks, pixels, dst

@@ -16,15 +16,13 @@ MemoryDesc Any(Dims dims, DataType type) {
   return MemoryDesc::CreateAny(std::move(dims), type).value();
 }
 
-bool IsByteType(DataType type) { return type == DataType::kU8 || type == DataType::kS8; }
-
 // What a convolution or inner product may write when it reads `type`.
 std::vector<DataType> ResultTypes(DataType type) {
-  if (IsByteType(type)) return {DataType::kU8, DataType::kS8, DataType::kS32, DataType::kF32};
+  if (IsByte(type)) return {DataType::kU8, DataType::kS8, DataType::kS32, DataType::kF32};
   return {type, DataType::kF32};
 }
 
-DataType WeightsType(DataType type) { return IsByteType(type) ? DataType::kS8 : type; }
+DataType WeightsType(DataType type) { return IsByte(type) ? DataType::kS8 : type; }
 
 std::vector<OpDesc> Reorders(DataType type) {
   std::vector<OpDesc> probes;

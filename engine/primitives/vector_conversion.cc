@@ -13,8 +13,6 @@ Xbyak::Ymm Half(const Xbyak::Xmm& v) { return Xbyak::Ymm(v.getIdx()); }
 
 bool IsHalf(DataType type) { return type == DataType::kF16 || type == DataType::kBf16; }
 
-bool IsByte(DataType type) { return type == DataType::kS8 || type == DataType::kU8; }
-
 // From here on a value becomes the largest of its type. For s32 it is one more than that: 2^31 - 1
 // is no float.
 float UpperBound(DataType type) {

@@ -173,8 +173,7 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateDequantizeStep(
     const graph::Dequantize& dequantize, const MemoryDesc& src, const MemoryDesc& dst) {
   constexpr absl::string_view kName = "runtime/dequantize";
   const DataType from = src.data_type();
-  const bool known = dst.data_type() == DataType::kF32 &&
-                     (from == DataType::kU8 || from == DataType::kS8 || from == DataType::kF32);
+  const bool known = dst.data_type() == DataType::kF32 && (IsByte(from) || from == DataType::kF32);
   ABSL_RETURN_IF_ERROR(CheckTypes(known, src, dst));
   const std::vector<Grid>& grids = dequantize.grids;
   if (from == DataType::kU8)

@@ -47,7 +47,7 @@ class Accumulator {
   }
   float Result(int64_t count) const {
     return static_cast<float>(function_ == Reduction::kMean ? value_ / static_cast<double>(count)
-                                                           : value_);
+                                                            : value_);
   }
 
  private:

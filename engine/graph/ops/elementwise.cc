@@ -64,8 +64,8 @@ absl::StatusOr<ConstantPtr> FoldInts(const NodeContext& context, Function functi
 }
 
 absl::StatusOr<Operand> FoldElementwise(const NodeContext& context, const Elementwise& function,
-                             const std::vector<Operand>& operands, const Dims& dims,
-                             std::string name) {
+                                        const std::vector<Operand>& operands, const Dims& dims,
+                                        std::string name) {
   if (*ElementCount(dims) > kLargestFold)
     return context.node.Unimplemented("constants of this size");
   std::vector<ConstantPtr> srcs;
@@ -160,7 +160,8 @@ absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& f
                                              DimsToString(operands.back().dims), " do not fit"));
   }
   if (constant) {
-    return FoldElementwise(context, function, operands, *dims, absl::StrCat(context.output_name(), suffix));
+    return FoldElementwise(context, function, operands, *dims,
+                           absl::StrCat(context.output_name(), suffix));
   }
   ABSL_ASSIGN_OR_RETURN(std::optional<Operand> linear,
                         TryLinear(context, function.function, operands, suffix));

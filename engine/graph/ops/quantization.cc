@@ -188,7 +188,7 @@ absl::StatusOr<DataType> TypeOfZeroPoint(const NodeContext& context, int input) 
   const Operand& zero_point = context.input(input);
   const DataType type = zero_point.constant != nullptr ? zero_point.constant->integers
                                                        : context.value(zero_point.value).type;
-  if (type == DataType::kU8 || type == DataType::kS8) return type;
+  if (IsByte(type)) return type;
   return context.node.Unimplemented("a zero point that is not u8 or s8");
 }
 

@@ -136,12 +136,14 @@ absl::Status LowerReduceLogSum(NodeContext& context) {
 absl::Status LowerReduceLogSumExp(NodeContext& context) {
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
-  ABSL_ASSIGN_OR_RETURN(const Operand max, ReduceOf(context, Reduction::kMax, src, reduced, "/max"));
+  ABSL_ASSIGN_OR_RETURN(const Operand max,
+                        ReduceOf(context, Reduction::kMax, src, reduced, "/max"));
   ABSL_ASSIGN_OR_RETURN(const Operand shifted, ElementwiseOf(context, {Elementwise::Function::kSub},
                                                              {src, max}, "/shifted"));
   ABSL_ASSIGN_OR_RETURN(const Operand exp,
                         EltwiseOf(context, {jit::EltwiseAlgorithm::kExp}, shifted, "/exp"));
-  ABSL_ASSIGN_OR_RETURN(const Operand sum, ReduceOf(context, Reduction::kSum, exp, reduced, "/sum"));
+  ABSL_ASSIGN_OR_RETURN(const Operand sum,
+                        ReduceOf(context, Reduction::kSum, exp, reduced, "/sum"));
   ABSL_ASSIGN_OR_RETURN(const Operand log, LogOf(context, sum, "/log"));
   ABSL_ASSIGN_OR_RETURN(const Operand kept,
                         ElementwiseOf(context, {Elementwise::Function::kAdd}, {log, max}, "/kept"));

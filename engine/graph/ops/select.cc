@@ -10,7 +10,6 @@
 namespace tilewire::graph {
 namespace {
 
-
 std::vector<int64_t> IndicesOf(const IndexRuns& runs, int64_t size) {
   std::vector<int64_t> indices;
   for (const IndexRun& run : runs) {
@@ -43,8 +42,8 @@ std::vector<T> SelectElements(absl::Span<const T> src, const Dims& src_dims, con
   return dst;
 }
 
-absl::StatusOr<Operand> FoldSelect(const NodeContext& context, const Constant& src, const Select& select,
-                             Dims dims, const std::string& name) {
+absl::StatusOr<Operand> FoldSelect(const NodeContext& context, const Constant& src,
+                                   const Select& select, Dims dims, const std::string& name) {
   const std::optional<int64_t> count = ElementCount(dims);
   if (!count || *count > kLargestFold) {
     return context.node.Unimplemented(
@@ -111,7 +110,8 @@ absl::StatusOr<Operand> SelectOf(NodeContext& context, const Operand& src, Selec
   }
   if (all) return src;
   const std::string name = absl::StrCat(context.output_name(), suffix);
-  if (src.constant != nullptr) return FoldSelect(context, *src.constant, select, std::move(dims), name);
+  if (src.constant != nullptr)
+    return FoldSelect(context, *src.constant, select, std::move(dims), name);
   ABSL_ASSIGN_OR_RETURN(const ValueId dst,
                         context.Emit(std::move(select), {src.value}, dims, suffix));
   return Operand{nullptr, dst, std::move(dims)};

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kLargest = (int64_t{1} << 31) - 1;
 
 absl::StatusOr<Dims> ReadWindowSizes(const Node& node, absl::string_view name, size_t length,
-                               int64_t absent, int64_t smallest) {
+                                     int64_t absent, int64_t smallest) {
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> values,
                         node.Ints(name, std::vector<int64_t>(length, absent)));
   if (values.size() != length) {

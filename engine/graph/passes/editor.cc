@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/graph/passes/editor.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tilewire::graph {
@@ -14,6 +15,11 @@ const std::vector<FusedStep>* FusedSteps(const Operation& operation) {
 
 std::vector<FusedStep>* FusedSteps(Operation& operation) {
   return const_cast<std::vector<FusedStep>*>(FusedSteps(std::as_const(operation)));
+}
+
+bool HasSum(const std::vector<FusedStep>& steps) {
+  return std::any_of(steps.begin(), steps.end(),
+                     [](const FusedStep& step) { return step.kind == FusedStep::Kind::kSum; });
 }
 
 Editor::Editor(Network* network)

@@ -59,6 +59,7 @@ class Editor {
 // The chain of fused steps of a convolution or inner product; nullptr for other operations.
 std::vector<FusedStep>* FusedSteps(Operation& operation);
 const std::vector<FusedStep>* FusedSteps(const Operation& operation);
+bool HasSum(const std::vector<FusedStep>& steps);
 
 }  // namespace tilewire::graph
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Only what costs nothing where the runtime has no primitive that does both: it runs the two then.
-#include <algorithm>
 #include <utility>
 
 #include "engine/graph/passes/editor.h"
@@ -18,18 +17,13 @@ bool IsMaximumOfTwoByTwo(const Pooling& pooling, const Dims& src, const Dims& ds
          dst[2] == src[2] / 2 && dst[3] == src[3] / 2;
 }
 
-bool HasSumStep(const Convolution& convolution) {
-  return std::any_of(convolution.fused.begin(), convolution.fused.end(),
-                     [](const FusedStep& step) { return step.kind == FusedStep::Kind::kSum; });
-}
-
 // The convolution that computes `value`, if a maximum may follow in it.
 int PoolableProducer(Editor& editor, ValueId value) {
   const int op = editor.producer(value);
   const Convolution* convolution = editor.As<Convolution>(op);
   if (convolution == nullptr || editor.use_count(value) != 1) return Editor::kNone;
   const bool is_real = !convolution->src_grid && !convolution->dst_grid;
-  return is_real && !convolution->pooling && !HasSumStep(*convolution) ? op : Editor::kNone;
+  return is_real && !convolution->pooling && !HasSum(convolution->fused) ? op : Editor::kNone;
 }
 
 }  // namespace

@@ -13,11 +13,6 @@ namespace {
 
 constexpr size_t kLongestChain = 4;  // PostOps::kCapacity of the primitives
 
-bool HasSum(const std::vector<FusedStep>& steps) {
-  return std::any_of(steps.begin(), steps.end(),
-                     [](const FusedStep& step) { return step.kind == FusedStep::Kind::kSum; });
-}
-
 // The operation that computes `value`, if it can take one more step; kNone otherwise.
 int Absorber(Editor& editor, ValueId value, bool for_sum) {
   const int op = editor.producer(value);

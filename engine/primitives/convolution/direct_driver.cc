@@ -12,8 +12,6 @@
 namespace tilewire::convolution {
 namespace {
 
-constexpr int64_t kFloatBytes = sizeof(float);
-
 // Sums may wait in dst between chunks unless a sum in the middle of the chain needs what dst held
 // before.
 bool MayChunk(const PostOps& post_ops) {

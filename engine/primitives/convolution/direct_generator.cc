@@ -13,7 +13,6 @@ namespace {
 
 // Weights stream from the second cache: each line is asked for this far ahead, a block of 16 x 16.
 constexpr int64_t kWeightsAhead = 1024;
-constexpr int64_t kLineBytes = 64;
 
 class DirectGenerator final : public TapLoopGenerator {
  public:

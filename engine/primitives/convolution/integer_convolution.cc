@@ -20,7 +20,7 @@
 namespace tilewire::convolution {
 namespace {
 
-constexpr int64_t kQuad = 4, kMaxBlockQuads = 16;  // a cache line of src
+constexpr int64_t kMaxBlockQuads = 16;  // a cache line of src
 
 // Input blocks of equal size.
 int BlockQuads(const Geometry& geometry) {

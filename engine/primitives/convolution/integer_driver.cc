@@ -12,13 +12,11 @@
 namespace tilewire::convolution {
 namespace {
 
-constexpr int64_t kQuadBytes = 4;
-
 // Every displacement and increment in the generated code is a part of one of these spans.
 absl::Status CheckDisplacements(const IntegerProblem& problem) {
   const Geometry& geometry = problem.geometry;
   constexpr int64_t kLargest = std::numeric_limits<int32_t>::max() / 4;
-  std::optional<int64_t> src = problem.block_quads * kQuadBytes;
+  std::optional<int64_t> src = problem.block_quads * kQuad;
   for (int d = 0; d < 3 && src; ++d) {
     const int64_t stride = problem.src.spatial[d];
     const auto taps = CheckedProduct({stride, geometry.tap_step[d], geometry.kernel[d]});
@@ -60,7 +58,7 @@ absl::StatusOr<IntegerDriver> IntegerDriver::Create(absl::string_view name,
   FlattenPixels(&problem.geometry, problem.src.spatial, problem.dst.spatial);
   const Tiling tiling = TilingOf(problem);
   const int lanes = problem.isa.lanes;
-  const int64_t tap_bytes = lanes * (problem.depthwise ? 1 : problem.block_quads * kQuadBytes);
+  const int64_t tap_bytes = lanes * (problem.depthwise ? 1 : problem.block_quads * kQuad);
   const WorkSize work = ChooseWorkSize(problem.geometry, tiling, lanes, /*may_chunk=*/false);
   IntegerDriver driver(problem, PieceGrid(problem.geometry, tiling, work, problem.src.spatial,
                                           problem.dst.spatial, tap_bytes));
@@ -94,11 +92,11 @@ IntegerConfig IntegerDriver::ConfigOf(const Range& tile, const Range& oc_group) 
   loops.full_blocks = geometry.ic >= problem_.block_quads;
   loops.tap_channels = problem_.block_quads;
   loops.src_pixel = problem_.src.spatial[2] * geometry.stride[2];
-  loops.src_block = problem_.block_quads * kQuadBytes;
+  loops.src_block = problem_.block_quads * kQuad;
   for (int d = 0; d < 3; ++d) loops.src_tap[d] = problem_.src.spatial[d] * geometry.tap_step[d];
   loops.kernel = geometry.kernel;
   config.fetches_next = geometry.kernel == Spatial{1, 1, 1} && !problem_.depthwise &&
-                        geometry.stride[2] == 1 && loops.src_pixel == geometry.ic * kQuadBytes;
+                        geometry.stride[2] == 1 && loops.src_pixel == geometry.ic * kQuad;
   loops.weights_oc_block = problem_.weights_oc_block;
   loops.weights_ic_block = problem_.weights_ic_block;
   for (int64_t pixel = 0; pixel < tile.size; ++pixel)

@@ -10,8 +10,6 @@
 namespace tilewire::convolution {
 namespace {
 
-constexpr int64_t kQuadChannels = 4;
-
 template <typename Word>
 Word Load(const uint8_t* from) {
   Word word;
@@ -39,8 +37,8 @@ IntegerStage::IntegerStage(const MemoryDesc& src, const Geometry& geometry, uint
     : geometry_(geometry),
       strides_(SpatialStrides(src, 2)),
       flip_(flip),
-      quads_(DivUp(geometry.ic, kQuadChannels)),
-      pixel_bytes_(geometry.groups * quads_ * kQuadChannels) {
+      quads_(DivUp(geometry.ic, kQuad)),
+      pixel_bytes_(geometry.groups * quads_ * kQuad) {
   for (int d = 0; d < 3; ++d) {
     size_[d] = (geometry.out[d] - 1) * geometry.stride[d] +
                (geometry.kernel[d] - 1) * geometry.tap_step[d] + 1;
@@ -55,15 +53,15 @@ absl::StatusOr<IntegerStage> IntegerStage::Create(const MemoryDesc& src, const G
   if (!bytes) return absl::ResourceExhaustedError("the padded copy of src is too large");
   const SeparableOffsets offsets(src);
   for (int64_t group = 0; group < geometry.groups; ++group) {
-    for (int64_t c = 0; c < stage.quads_ * kQuadChannels; ++c) {
+    for (int64_t c = 0; c < stage.quads_ * kQuad; ++c) {
       stage.channels_.push_back(offsets.At(1, group * geometry.ic + std::min(c, geometry.ic - 1)));
     }
   }
   bool side_by_side = true;
   for (int64_t c = 0; c < geometry.groups * geometry.ic; ++c)
     side_by_side = side_by_side && offsets.At(1, c) == c;
-  stage.dense_ = side_by_side && geometry.ic % kQuadChannels == 0;
-  stage.short_pixels_ = side_by_side && stage.pixel_bytes_ == kQuadChannels;
+  stage.dense_ = side_by_side && geometry.ic % kQuad == 0;
+  stage.short_pixels_ = side_by_side && stage.pixel_bytes_ == kQuad;
   return stage;
 }
 
@@ -77,7 +75,7 @@ Geometry IntegerStage::StagedGeometry() const {
 
 ByteStrides IntegerStage::StagedStrides() const {
   ByteStrides strides;
-  strides.group = quads_ * kQuadChannels;
+  strides.group = quads_ * kQuad;
   strides.spatial = {size_[1] * size_[2] * pixel_bytes_, size_[2] * pixel_bytes_, pixel_bytes_};
   return strides;
 }
@@ -121,9 +119,9 @@ void IntegerStage::CopyPixels(const uint8_t* from, uint8_t* to, int64_t count) c
     // What is behind a pixel's channels meets weights of zero; it is read as far as the row goes.
     const uint32_t flips = flip_ * 0x01010101u;
     const int64_t end = (count - 1) * strides_[2] + geometry_.ic;
-    for (; w < count && w * strides_[2] + kQuadChannels <= end; ++w) {
+    for (; w < count && w * strides_[2] + kQuad <= end; ++w) {
       const uint32_t word = Load<uint32_t>(from + w * strides_[2]) ^ flips;
-      std::memcpy(to + w * kQuadChannels, &word, sizeof(word));
+      std::memcpy(to + w * kQuad, &word, sizeof(word));
     }
   }
   for (; w < count; ++w) {

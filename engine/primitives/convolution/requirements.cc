@@ -26,9 +26,7 @@ absl::Status RequireDirectF32(const ConvolutionDesc& desc, const Attributes& att
   return RequireDirect(desc);
 }
 
-bool IsInteger(const ConvolutionDesc& desc) {
-  return desc.src.data_type() == DataType::kU8 || desc.src.data_type() == DataType::kS8;
-}
+bool IsInteger(const ConvolutionDesc& desc) { return IsByte(desc.src.data_type()); }
 
 absl::Status RequireInteger(const ConvolutionDesc& desc) {
   ABSL_RETURN_IF_ERROR(RequireIntegerTypes(desc.src, desc.weights, desc.bias, desc.dst));

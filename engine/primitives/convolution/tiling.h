@@ -14,6 +14,9 @@
 
 namespace tilewire::convolution {
 
+inline constexpr int64_t kFloatBytes = sizeof(float);
+inline constexpr int kLineBytes = 64;  // of a cache
+
 struct RegisterFile {
   int lanes = 16;  // of a vector: the channels of a block
   int vectors = 32;

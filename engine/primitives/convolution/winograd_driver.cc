@@ -15,13 +15,12 @@
 namespace tilewire::convolution {
 namespace {
 
-constexpr int64_t kElementBytes = sizeof(float);
 constexpr int kMaxSide = 6;
 constexpr int kMaxLanes = 16;
 
 // Every displacement and increment in the generated code is a part of one of these spans.
 absl::Status CheckDisplacements(const WinogradProblem& problem) {
-  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max() / kElementBytes;
+  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max() / kFloatBytes;
   const WinogradPlan& plan = problem.plan;
   const std::optional<int64_t> row = CheckedMul(plan.tile(), problem.dst.spatial[1]);
   const std::optional<int64_t> column = CheckedMul(plan.tile(), problem.dst.spatial[2]);
@@ -75,12 +74,12 @@ Function WinogradDriver::Keep(std::unique_ptr<const jit::Generator> generator) {
 absl::Status WinogradDriver::Generate(absl::string_view name) {
   const WinogradPlan& plan = problem_.plan;
   const int lanes = problem_.registers.lanes;
-  ABSL_ASSIGN_OR_RETURN(auto input,
-                        GenerateWinogradInput(absl::StrCat(name, ".input"),
-                                              {.lanes = lanes,
-                                               .tile = plan.tile(),
-                                               .point_bytes = plan.VPoint() * kElementBytes,
-                                               .block_bytes = plan.group_tiles * lanes * kElementBytes}));
+  ABSL_ASSIGN_OR_RETURN(
+      auto input, GenerateWinogradInput(absl::StrCat(name, ".input"),
+                                        {.lanes = lanes,
+                                         .tile = plan.tile(),
+                                         .point_bytes = plan.VPoint() * kFloatBytes,
+                                         .block_bytes = plan.group_tiles * lanes * kFloatBytes}));
   input_ = Keep<WinogradInputFunction>(std::move(input));
   WinogradGemmConfig config{.lanes = lanes,
                             .vector_registers = problem_.registers.vectors,
@@ -113,13 +112,13 @@ absl::Status WinogradDriver::GenerateOutputs(absl::string_view name, int tail_la
     for (const bool cut_columns : {false, true}) {
       WinogradOutputConfig config{.lanes = lanes,
                                   .tile = plan.tile(),
-                                  .point_bytes = plan.MPoint() * kElementBytes,
-                                  .block_bytes = plan.group_tiles * lanes * kElementBytes,
+                                  .point_bytes = plan.MPoint() * kFloatBytes,
+                                  .block_bytes = plan.group_tiles * lanes * kFloatBytes,
                                   .rows = cut_rows ? last_rows : plan.tile(),
                                   .columns = cut_columns ? last_columns : plan.tile(),
-                                  .dst_row_bytes = problem_.dst.spatial[1] * kElementBytes,
-                                  .dst_pixel_bytes = problem_.dst.spatial[2] * kElementBytes,
-                                  .dst_block_bytes = problem_.dst.block * kElementBytes,
+                                  .dst_row_bytes = problem_.dst.spatial[1] * kFloatBytes,
+                                  .dst_pixel_bytes = problem_.dst.spatial[2] * kFloatBytes,
+                                  .dst_block_bytes = problem_.dst.block * kFloatBytes,
                                   .bias = problem_.has_bias,
                                   .tail_lanes = tail_lanes,
                                   .post_ops = problem_.post_ops,
@@ -135,7 +134,7 @@ absl::Status WinogradDriver::GenerateOutputs(absl::string_view name, int tail_la
 
 int64_t WinogradDriver::scratchpad_bytes() const {
   const WinogradPlan& plan = problem_.plan;
-  return ((plan.shared ? 1 : slots_) * plan.VElements() + slots_ * plan.MElements()) * kElementBytes;
+  return ((plan.shared ? 1 : slots_) * plan.VElements() + slots_ * plan.MElements()) * kFloatBytes;
 }
 
 int64_t WinogradDriver::code_bytes() const {
@@ -242,8 +241,8 @@ void WinogradDriver::TransformInput(const float* src, const TilePosition& positi
   const float* from =
       src + (first_row + rows.begin) * row_stride + (first_column + columns.begin) * lanes;
   if (rows.end - rows.begin == side && columns.end - columns.begin == side) {
-    const WinogradInputArgs args = {from, v, row_stride * kElementBytes, problem_.src.block * kElementBytes,
-                                    problem_.plan.input_blocks};
+    const WinogradInputArgs args = {from, v, row_stride * kFloatBytes,
+                                    problem_.src.block * kFloatBytes, problem_.plan.input_blocks};
     return input_(&args);
   }
   alignas(64) float patch[kMaxSide * kMaxSide * kMaxLanes] = {};
@@ -251,9 +250,9 @@ void WinogradDriver::TransformInput(const float* src, const TilePosition& positi
     for (int64_t row = rows.begin; row < rows.end; ++row) {
       std::memcpy(patch + (row * side + columns.begin) * lanes,
                   from + (row - rows.begin) * row_stride,
-                  (columns.end - columns.begin) * lanes * kElementBytes);
+                  (columns.end - columns.begin) * lanes * kFloatBytes);
     }
-    const WinogradInputArgs args = {patch, v, side * lanes * kElementBytes, 0, 1};
+    const WinogradInputArgs args = {patch, v, side * lanes * kFloatBytes, 0, 1};
     input_(&args);
     from += problem_.src.block;
     v += problem_.plan.group_tiles * lanes;

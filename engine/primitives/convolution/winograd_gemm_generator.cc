@@ -13,7 +13,6 @@ namespace {
 
 // The first group reads weights from the second cache: they are asked for this far ahead.
 constexpr int kNearBytes = 1024;
-constexpr int kCacheLine = 64;
 
 class WinogradGemmGenerator final : public jit::Generator {
  public:
@@ -107,16 +106,16 @@ class WinogradGemmGenerator final : public jit::Generator {
   // The next matrix comes from beyond the second cache: its lines are asked for while all groups of
   // this one are computed, at an even pace.
   void PrefetchNextMatrix(int channel) {
-    const int lines = AheadBytes() / kCacheLine;
+    const int lines = AheadBytes() / kLineBytes;
     for (int line = channel * lines / lanes_; line < (channel + 1) * lines / lanes_; ++line) {
-      prefetcht1(ptr[ahead_ + line * kCacheLine]);
+      prefetcht1(ptr[ahead_ + line * kLineBytes]);
     }
   }
 
   // Of the next matrix, for one input block of one group.
   int AheadBytes() const {
-    const int64_t lines = lanes_ * config_.blocks * VectorBytes() / kCacheLine;
-    return static_cast<int>(DivUp(lines, config_.groups)) * kCacheLine;
+    const int64_t lines = lanes_ * config_.blocks * VectorBytes() / kLineBytes;
+    return static_cast<int>(DivUp(lines, config_.groups)) * kLineBytes;
   }
 
   void StoreGroup() {

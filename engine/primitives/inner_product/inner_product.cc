@@ -42,9 +42,7 @@ absl::Status RequireForwardF32(const InnerProductDesc& desc, const Attributes& a
   return RequireForward(desc.prop_kind);
 }
 
-bool IsInteger(const InnerProductDesc& desc) {
-  return desc.src.data_type() == DataType::kU8 || desc.src.data_type() == DataType::kS8;
-}
+bool IsInteger(const InnerProductDesc& desc) { return IsByte(desc.src.data_type()); }
 
 absl::Status RequireForwardInteger(const InnerProductDesc& desc) {
   ABSL_RETURN_IF_ERROR(RequireIntegerTypes(desc.src, desc.weights, desc.bias, desc.dst));

@@ -19,7 +19,6 @@
 namespace tilewire::inner_product {
 namespace {
 
-constexpr int64_t kQuad = 4;
 constexpr int kBlockQuads = 16;  // a cache line of src
 
 int MaxBlocks(const IntegerIsa& isa) { return isa.lanes == 16 ? 4 : 2; }
@@ -143,7 +142,7 @@ class IntegerPacked final : public Primitive {
 };
 
 IntegerConfig IntegerConfigOf(const InnerProductDesc& desc, const Attributes& attributes,
-                       const IntegerIsa& isa, bool last, int rows, int64_t src_row) {
+                              const IntegerIsa& isa, bool last, int rows, int64_t src_row) {
   const int64_t group = MaxBlocks(isa) * isa.lanes, image = StagedBytes(desc.src);
   const int64_t channels = last ? (desc.dst.dim(1) - 1) % group + 1 : group;
   const int64_t dst_bytes = SizeOf(desc.dst.data_type());

@@ -32,7 +32,7 @@ absl::StatusOr<PoolingDesc> ResolveDefaults(const PoolingDesc& desc, const Attri
 
 absl::Status RequireInteger(const MemoryDesc& desc) {
   const DataType type = desc.data_type();
-  if (type == DataType::kU8 || type == DataType::kS8 || type == DataType::kS32) {
+  if (IsByte(type) || type == DataType::kS32) {
     return absl::OkStatus();
   }
   return absl::UnimplementedError(absl::StrCat("takes u8, s8 and s32, not ", DataTypeName(type)));

@@ -186,7 +186,7 @@ class Dense final : public Primitive {
 };
 
 DenseConfig DenseConfigOf(const ReorderDesc& desc, const Attributes& attributes, const Plan& plan,
-                     int lanes) {
+                          int lanes) {
   using Scales = DenseConfig::Scales;
   DenseConfig config;
   config.lanes = lanes;
@@ -217,8 +217,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const ReorderDesc& desc,
                                                        const Attributes& attributes,
                                                        absl::string_view name, int lanes) {
   Plan plan = MakePlan(desc.dst, attributes.output_scales);
-  ABSL_ASSIGN_OR_RETURN(
-      auto generator, jit::Compile<DenseGenerator>(name, DenseConfigOf(desc, attributes, plan, lanes)));
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<DenseGenerator>(
+                                            name, DenseConfigOf(desc, attributes, plan, lanes)));
   PrimitiveInfo info =
       BasicInfo(name, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
   info.code_bytes = static_cast<int64_t>(generator->code_bytes());

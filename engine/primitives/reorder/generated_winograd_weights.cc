@@ -72,7 +72,8 @@ class GeneratedWinograd final : public Primitive {
   // `inputs` channels, and zeros for the rest of taps.
   void Transpose(const float* src, int64_t block, int64_t inputs, float* taps) const {
     const int64_t elements = inputs * kWindowTaps;
-    std::fill(taps + elements * layout_.lanes, taps + kInputsAtOnce * kWindowTaps * layout_.lanes, 0.0f);
+    std::fill(taps + elements * layout_.lanes, taps + kInputsAtOnce * kWindowTaps * layout_.lanes,
+              0.0f);
     if (elements == 0) return;
     ChannelBlockingArgs args = {};
     args.src = reinterpret_cast<const std::byte*>(src);

@@ -16,10 +16,10 @@
 namespace tilewire::reorder {
 namespace {
 
-constexpr int64_t kShortestRun = 8;        // below, registers would stay empty
-constexpr int64_t kLongestRun = 1 << 20;   // elements: the table is as long
+constexpr int64_t kShortestRun = 8;           // below, registers would stay empty
+constexpr int64_t kLongestRun = 1 << 20;      // elements: the table is as long
 constexpr int64_t kRunElementsAtOnce = 1024;  // of a run, in one piece of work
-constexpr int64_t kBytes = 4;              // of an element
+constexpr int64_t kBytes = 4;                 // of an element
 
 int LanesDim(const ReorderDesc& desc) { return desc.dst.inner_blocks().back().dim; }
 
