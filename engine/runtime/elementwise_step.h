@@ -2,9 +2,10 @@
 //
 // Steps of a plan that compute where no primitive does, in plain loops: functions of up to three
 // broadcast tensors (graph::Elementwise), reductions (graph::Reduce) and weighted sums along one
-// dimension (graph::Interpolate). f32, any layout on every side; the padded tail of dst is written
-// with zeros. Every element of dst is computed by itself, in an order that its dims alone decide.
-// Arguments kArgMultipleSrc + i (Elementwise) or kArgSrc, kArgDst.
+// dimension (graph::Interpolate). f32, any layout on every side, but for Interpolate: dense, nested
+// alike, and not blocked along its dimension. The padded tail of dst is written with zeros. Every
+// element of dst is computed by itself, in an order that its dims alone decide. Arguments
+// kArgMultipleSrc + i (Elementwise) or kArgSrc, kArgDst.
 #ifndef ENGINE_RUNTIME_ELEMENTWISE_STEP_H_
 #define ENGINE_RUNTIME_ELEMENTWISE_STEP_H_
 

@@ -226,7 +226,10 @@ absl::Status Lowering::Lower(const Operation& op, const graph::TopK& top) {
 }
 
 absl::Status Lowering::Lower(const Operation& op, const graph::Interpolate& interpolate) {
-  ABSL_ASSIGN_OR_RETURN(const Place src, builder_.Home(op.srcs[0]));
+  ABSL_ASSIGN_OR_RETURN(Place src, builder_.DenseHome(op.srcs[0], op.name));
+  if (src.desc.BlockSize(interpolate.axis) != 1) {
+    ABSL_ASSIGN_OR_RETURN(src, RowMajorOfRank(op.srcs[0], src.desc.dims().size(), op));
+  }
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, LayoutLike(src.desc, builder_.value(op.dst).dims));
   ABSL_ASSIGN_OR_RETURN(auto step, CreateInterpolateStep(interpolate, src.desc, dst));
   return EmitUnary(op, std::move(step), src, /*may_run_in_place=*/false);

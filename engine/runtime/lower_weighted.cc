@@ -6,6 +6,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/runtime/integer_fusion.h"
 #include "engine/runtime/layouts.h"
+#include "engine/runtime/merged_groups.h"
 #include "engine/runtime/operation_lowering.h"
 #include "engine/runtime/reference_reason.h"
 
@@ -53,16 +54,6 @@ absl::StatusOr<Fusion> PlanFusion(const Weighted& weighted, const LoweringContex
                 std::move(integers.bias)};
 }
 
-// [O, I/g, k...] as the primitive counts it: [g, O/g, I/g, k...] where there are groups.
-Dims WeightsDims(const graph::Convolution& convolution) {
-  Dims dims = convolution.weights.dims;
-  if (convolution.groups > 1 && !dims.empty()) {
-    dims[0] /= convolution.groups;
-    dims.insert(dims.begin(), convolution.groups);
-  }
-  return dims;
-}
-
 // What the convolution itself computes, in any layout; `dst` is that, or what its pooling makes of
 // it.
 absl::StatusOr<MemoryDesc> ResultDesc(const graph::Convolution& convolution,
@@ -94,8 +85,8 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Convolution& conv
                        .padding_right = convolution.padding_right};
   ABSL_ASSIGN_OR_RETURN(desc.src, builder_.AnyDesc(op.srcs[0]));
   ABSL_ASSIGN_OR_RETURN(desc.dst, ResultDesc(convolution, builder_.value(op.dst)));
-  ABSL_ASSIGN_OR_RETURN(desc.weights,
-                        MemoryDesc::CreateAny(WeightsDims(convolution), WeightsType(convolution)));
+  const Dims weights = GroupedWeightsDims(convolution, builder_.context().options.max_isa);
+  ABSL_ASSIGN_OR_RETURN(desc.weights, MemoryDesc::CreateAny(weights, WeightsType(convolution)));
   ABSL_RETURN_IF_ERROR(SetBias(fusion.bias, &desc.bias));
   ABSL_ASSIGN_OR_RETURN(auto primitive, CreateConvolution(convolution, desc, &fusion));
   ABSL_ASSIGN_OR_RETURN(primitive, AsItLies(op.srcs[0], desc, fusion.attributes, primitive));

@@ -10,6 +10,7 @@
 #include "engine/base/huge_pages.h"
 #include "engine/base/status_macros.h"
 #include "engine/runtime/layouts.h"
+#include "engine/runtime/merged_groups.h"
 
 namespace tilewire::runtime {
 namespace {
@@ -76,6 +77,10 @@ absl::StatusOr<AlignedBuffer> Scaled(const graph::Weights& weights, absl::Span<c
   return buffer;
 }
 
+absl::Span<const float> FloatsIn(const AlignedBuffer& buffer) {
+  return {reinterpret_cast<const float*>(buffer.data()), buffer.size() / sizeof(float)};
+}
+
 }  // namespace
 
 absl::StatusOr<PackedWeights::Bytes> PackedWeights::Pack(const graph::Weights& weights,
@@ -90,19 +95,27 @@ absl::StatusOr<PackedWeights::Bytes> PackedWeights::MakePacked(const graph::Weig
                                                                const MemoryDesc& target,
                                                                const threading::Team& team) {
   ABSL_ASSIGN_OR_RETURN(const graph::HeldFloats held, graph::LoadElements(weights));
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc stored,
-                        StoredDesc(weights, static_cast<int64_t>(held.values.size()), target.dims(),
-                                   target.data_type()));
-  const void* source = held.values.data();
+  absl::Span<const float> elements = held.values;
+  const void* source = elements.data();
   AlignedBuffer converted;
   const bool is_s8 = target.data_type() == DataType::kS8, scales = !weights.scale.empty();
+  const bool merges = MergesGroups(weights, target.dims());
   if (is_s8) {
-    ABSL_ASSIGN_OR_RETURN(converted, AsBytes(held.values, team));
+    ABSL_ASSIGN_OR_RETURN(converted, AsBytes(elements, team));
   } else if (scales) {
-    ABSL_ASSIGN_OR_RETURN(converted, Scaled(weights, held.values, team));
+    ABSL_ASSIGN_OR_RETURN(converted, Scaled(weights, elements, team));
+    elements = FloatsIn(converted);
   }
-  if (is_s8 || scales) source = converted.data();
-  if ((is_s8 || scales) && SameMemory(stored, target) && !target.HasCompensation()) {
+  if (merges) {
+    ABSL_ASSIGN_OR_RETURN(converted, WithZerosBetweenGroups(weights, elements, target.dims()));
+    elements = FloatsIn(converted);
+  }
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc stored,
+                        StoredDesc(weights, static_cast<int64_t>(elements.size()), target.dims(),
+                                   target.data_type()));
+  const bool is_converted = is_s8 || scales || merges;
+  if (is_converted) source = converted.data();
+  if (is_converted && SameMemory(stored, target) && !target.HasCompensation()) {
     return std::make_shared<const AlignedBuffer>(std::move(converted));
   }
   Attributes attributes;

@@ -113,48 +113,6 @@ class ReduceStep final : public Primitive {
   int64_t last_size_ = 1;
 };
 
-// Immutable.
-class InterpolateStep final : public Primitive {
- public:
-  InterpolateStep(PrimitiveInfo info, const graph::Interpolate& interpolate, const MemoryDesc& src,
-                  const MemoryDesc& dst)
-      : Primitive(std::move(info)),
-        interpolate_(interpolate),
-        dst_(dst),
-        rows_(dst),
-        from_(src),
-        to_(dst) {}
-
- private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const float* src = args.Get<const float>(kArgSrc);
-    float* dst = args.Get<float>(kArgDst);
-    const int axis = interpolate_.axis;
-    rows_.ForEach(team, [&](const Dims& row) {
-      Dims index = row;
-      for (int64_t i = 0; i < dst_.dim(rows_.inner()); ++i) {
-        index[rows_.inner()] = i;
-        Dims origin = index;
-        origin[axis] = 0;
-        dst[to_.Offset(index)] = SumAt(src + from_.Offset(origin), index[axis]);
-      }
-    });
-    if (dst_.HasPadding()) ZeroPadding(dst_, dst);
-  }
-
-  float SumAt(const float* line, int64_t i) const {
-    float sum = 0;
-    for (int64_t t = i * interpolate_.taps; t < (i + 1) * interpolate_.taps; ++t)
-      sum += interpolate_.weights[t] * line[from_.At(interpolate_.axis, interpolate_.indices[t])];
-    return sum;
-  }
-
-  const graph::Interpolate interpolate_;
-  const MemoryDesc dst_;
-  const StepRows rows_;
-  const SeparableOffsets from_, to_;
-};
-
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateReduceStep(const graph::Reduce& reduce,
@@ -164,14 +122,6 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateReduceStep(const graph::R
   ABSL_RETURN_IF_ERROR(CheckStep(dst));
   return std::make_shared<ReduceStep>(StepInfo("runtime/reduce", {{kArgSrc, src}, {kArgDst, dst}}),
                                       reduce.function, src, dst);
-}
-
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateInterpolateStep(
-    const graph::Interpolate& interpolate, const MemoryDesc& src, const MemoryDesc& dst) {
-  ABSL_RETURN_IF_ERROR(CheckStep(src));
-  ABSL_RETURN_IF_ERROR(CheckStep(dst));
-  return std::make_shared<InterpolateStep>(
-      StepInfo("runtime/interpolate", {{kArgSrc, src}, {kArgDst, dst}}), interpolate, src, dst);
 }
 
 }  // namespace tilewire::runtime

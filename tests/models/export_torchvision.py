@@ -19,11 +19,16 @@ import lrn_models
 
 BATCHES = (1, 3, 8)
 DEFAULT_OPSET = 13
+SIZE = 224
+SIZES = {"inception_v3": 299}
 
 
-def randomize_batch_norms(model):
-    """Fresh models have mean 0 and variance 1, which would hide mistakes in folding."""
+def randomize(model):
+    """What fresh models have the same of everywhere would hide mistakes in folding: mean 0 and variance 1 of batch
+    normalisations, and the scales of a millionth by which ConvNeXt's blocks start as good as empty."""
     for module in model.modules():
+        if hasattr(module, "layer_scale"):
+            torch.nn.init.uniform_(module.layer_scale, 0.5, 1.0)
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
             module.running_mean.normal_(0, 0.1)
             module.running_var.uniform_(0.5, 1.5)
@@ -43,14 +48,15 @@ def export(name, out, fold_batch_norms):
     torch.manual_seed(20240229)
     architecture, _, opset = name.partition("-")
     model = create(architecture)
-    randomize_batch_norms(model)
+    randomize(model)
     model.eval()
+    size = SIZES.get(architecture, SIZE)
     version = out / name / "1"
     version.mkdir(parents=True, exist_ok=True)
     training = torch.onnx.TrainingMode.EVAL if fold_batch_norms else torch.onnx.TrainingMode.PRESERVE
     torch.onnx.export(
         model,
-        torch.randn(1, 3, 224, 224),
+        torch.randn(1, 3, size, size),
         str(version / "model.onnx"),
         opset_version=int(opset or DEFAULT_OPSET),
         input_names=["input"],
@@ -60,7 +66,7 @@ def export(name, out, fold_batch_norms):
         do_constant_folding=fold_batch_norms,
     )
     for batch in BATCHES:
-        image = torch.randn(batch, 3, 224, 224)
+        image = torch.randn(batch, 3, size, size)
         with torch.no_grad():
             result = model(image)
         image.numpy().astype("<f4").tofile(out / name / f"input_{batch}.f32")

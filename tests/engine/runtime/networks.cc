@@ -67,6 +67,22 @@ Network GroupedShuffleDepthwise(int64_t n) {
   return b.Finish({back});
 }
 
+// Groups that fill a block of channels together (as ResNeXt and RegNet have them), with as many
+// outputs or others, and some that do not come out even.
+Network NarrowGroups(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 32, 7, 5});
+  const ValueId fours = b.Conv("fours", x, 32, {.groups = 8, .scale = true, .fused = {Relu()}});
+  const ValueId eights =
+      b.Conv("eights", fours, 64, {.groups = 4, .bias = false, .fused = {Relu()}});
+  const ValueId down =
+      b.Conv("down", eights, 32, {.kernel = 1, .stride = 2, .padding = 0, .groups = 8});
+  const ValueId wide = b.Conv("wide", fours, 96, {.groups = 32});
+  const ValueId uneven = b.Conv("uneven", wide, 36, {.groups = 3, .fused = {Relu()}});
+  const ValueId more = b.Conv("more", uneven, 36, {.groups = 9, .fused = {Add(uneven)}});
+  return b.Finish({down, more});
+}
+
 Network ValueUsedTwice(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 5, 4, 6});
@@ -219,7 +235,15 @@ Network LoopsWithoutPrimitives(int64_t n) {
   const ValueId wide = b.AddOperation(
       "wide", Interpolate{3, 2, {0, 0, 0, 1, 2, 3, 4, 4}, {1, 0, .5f, .5f, .25f, .75f, 0, 1}}, {x},
       {n, 3, 6, 4});
-  return b.Finish({quotient, peaks, wide, b.Conv("end", product, 8)});
+  const ValueId high =
+      b.AddOperation("high", Interpolate{2, 2, {0, 0, 0, 1, 4, 5}, {1, 0, .5f, .5f, .25f, .75f}},
+                     {product}, {n, 20, 3, 5});
+  const ValueId deep = b.AddOperation(
+      "deep", Interpolate{1, 4, {0, 1, 2, 3, 16, 17, 18, 19}, {1, .5f, .5f, 2, .5f, 1, 1, .5f}},
+      {product}, {n, 2, 6, 5});
+  const ValueId spread =
+      b.AddOperation("spread", Interpolate{2, 1, {0, 0, 0}, {1, 2, 3}}, {gate}, {n, 20, 3, 1});
+  return b.Finish({quotient, peaks, wide, high, deep, spread, b.Conv("end", product, 8)});
 }
 
 // Rows that primitives carry out in more than one layout: of blocked and of plain tensors, and such
@@ -314,6 +338,7 @@ constexpr NetworkCase kCases[] = {
     {"BranchesAndConcat", BranchesAndConcat},
     {"FewChannels", FewChannels},
     {"GroupedShuffleDepthwise", GroupedShuffleDepthwise},
+    {"NarrowGroups", NarrowGroups},
     {"ValueUsedTwice", ValueUsedTwice},
     {"OutputsInsideTwiceAndInput", OutputsInsideTwiceAndInput},
     {"ReshapesAndTransposes", ReshapesAndTransposes},
