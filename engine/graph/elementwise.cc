@@ -11,6 +11,11 @@ namespace {
 
 using Function = Elementwise::Function;
 
+float FloorMod(float x, float y) {
+  const float rest = std::fmod(x, y);
+  return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+}
+
 float OfTwo(Function function, float x, float y) {
   switch (function) {
     case Function::kAdd:
@@ -29,6 +34,8 @@ float OfTwo(Function function, float x, float y) {
       return std::pow(x, y);
     case Function::kMod:
       return std::fmod(x, y);
+    case Function::kFloorMod:
+      return FloorMod(x, y);
     case Function::kPRelu:
       return x < 0 ? x * y : x;
     case Function::kEqual:
@@ -128,12 +135,13 @@ std::optional<int64_t> PowInts(int64_t base, int64_t exponent) {
   return result;
 }
 
-// The quotient is cut towards zero; the remainder of kMod has the sign of the divisor.
+// The quotient is cut towards zero; the remainder of kFloorMod has the sign of the divisor.
 std::optional<int64_t> DivideInts(Function function, int64_t x, int64_t y) {
   if (y == 0 || (x == INT64_MIN && y == -1)) return std::nullopt;
   if (function == Function::kDiv) return x / y;
   const int64_t rest = x % y;
-  return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+  const bool moves = function == Function::kFloorMod && rest != 0 && (rest < 0) != (y < 0);
+  return moves ? rest + y : rest;
 }
 
 }  // namespace
@@ -161,6 +169,7 @@ std::optional<int64_t> EvaluateInts(Function function, const int64_t* x) {
       return CheckedMul(x[0], x[1]);
     case Function::kDiv:
     case Function::kMod:
+    case Function::kFloorMod:
       return DivideInts(function, x[0], x[1]);
     case Function::kPow:
       return PowInts(x[0], x[1]);

@@ -23,8 +23,9 @@ struct Elementwise {
     kMax,
     kMin,
     kPow,
-    kMod,
-    kPRelu,  // of two
+    kMod,       // the remainder of a quotient cut towards zero
+    kFloorMod,  // of one rounded down
+    kPRelu,     // of two
     kEqual,
     kLess,
     kLessOrEqual,

@@ -45,7 +45,7 @@ bool KeepsType(const OperationParams& params) {
     return pooling->algorithm == Pooling::Algorithm::kMax;
   return std::holds_alternative<Reshape>(params) || std::holds_alternative<Transpose>(params) ||
          std::holds_alternative<Select>(params) || std::holds_alternative<Shuffle>(params) ||
-         std::holds_alternative<Concat>(params);
+         std::holds_alternative<Concat>(params) || std::holds_alternative<IndexedGather>(params);
 }
 
 // An output that is known already is a literal. A result without dimensions is given as [1].
@@ -181,9 +181,10 @@ absl::Status NodeContext::SetOutput(ConstantPtr constant) {
   return SetOutput(Operand{std::move(constant), kNoValue, std::move(dims)});
 }
 
-absl::Status NodeContext::Finish(OperationParams params, std::vector<ValueId> srcs, Dims dims) {
+absl::Status NodeContext::Finish(OperationParams params, std::vector<ValueId> srcs, Dims dims,
+                                 DataType type) {
   ABSL_ASSIGN_OR_RETURN(const ValueId dst,
-                        Emit(std::move(params), std::move(srcs), std::move(dims)));
+                        Emit(std::move(params), std::move(srcs), std::move(dims), "", type));
   return SetOutput(dst);
 }
 

@@ -81,7 +81,8 @@ class NodeContext {
   // What this node emitted takes the name of the output; an input is passed on as it is.
   absl::Status SetOutput(const Operand& operand, int i = 0);
   // Emit() and SetOutput() in one.
-  absl::Status Finish(OperationParams params, std::vector<ValueId> srcs, Dims dims);
+  absl::Status Finish(OperationParams params, std::vector<ValueId> srcs, Dims dims,
+                      DataType type = DataType::kF32);
 
  private:
   const ModelGraph& graph_;

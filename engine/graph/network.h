@@ -123,6 +123,12 @@ struct GatherChannels {
   };
   std::vector<From> from;  // one a channel of dst
 };
+// dst[i..., j..., k...] = src0[i..., at(src1[j...]), k...], where at() counts along `axis`. src1
+// holds whole numbers, negative ones count from the end; one that is outside is an error of the
+// run.
+struct IndexedGather {
+  int axis = 0;
+};
 struct Literal {         // the same elements in every run; no source
   ConstantPtr constant;  // of floats
 };
@@ -170,7 +176,8 @@ struct Interpolate {
 using OperationParams =
     std::variant<Convolution, InnerProduct, Pooling, Eltwise, Softmax, Sum, Concat, Shuffle,
                  Reshape, Transpose, Select, Literal, Elementwise, Reduce, Interpolate, Lrn,
-                 LayerNormalization, Matmul, TopK, GatherChannels, Quantize, Dequantize>;
+                 LayerNormalization, Matmul, TopK, GatherChannels, IndexedGather, Quantize,
+                 Dequantize>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)

@@ -40,50 +40,14 @@ std::string EltwiseText(const jit::EltwiseOp& op) {
 }
 
 absl::string_view FunctionName(Elementwise::Function function) {
-  constexpr absl::string_view kNames[] = {"add",
-                                          "sub",
-                                          "mul",
-                                          "div",
-                                          "max",
-                                          "min",
-                                          "pow",
-                                          "mod",
-                                          "prelu",
-                                          "equal",
-                                          "less",
-                                          "less_or_equal",
-                                          "and",
-                                          "or",
-                                          "xor",
-                                          "where",
-                                          "log",
-                                          "reciprocal",
-                                          "floor",
-                                          "ceil",
-                                          "round",
-                                          "sign",
-                                          "erf",
-                                          "gelu",
-                                          "not",
-                                          "is_nan",
-                                          "is_inf",
-                                          "sin",
-                                          "cos",
-                                          "tan",
-                                          "sinh",
-                                          "cosh",
-                                          "asin",
-                                          "acos",
-                                          "atan",
-                                          "asinh",
-                                          "acosh",
-                                          "atanh",
-                                          "selu",
-                                          "celu",
-                                          "thresholded_relu",
-                                          "shrink",
-                                          "softsign",
-                                          "truncate"};
+  constexpr absl::string_view kNames[] = {
+      "add",    "sub",       "mul",     "div",   "max",        "min",           "pow",
+      "mod",    "floor_mod", "prelu",   "equal", "less",       "less_or_equal", "and",
+      "or",     "xor",       "where",   "log",   "reciprocal", "floor",         "ceil",
+      "round",  "sign",      "erf",     "gelu",  "not",        "is_nan",        "is_inf",
+      "sin",    "cos",       "tan",     "sinh",  "cosh",       "asin",          "acos",
+      "atan",   "asinh",     "acosh",   "atanh", "selu",       "celu",          "thresholded_relu",
+      "shrink", "softsign",  "truncate"};
   return kNames[static_cast<int>(function)];
 }
 
@@ -167,6 +131,7 @@ class ParamsText {
       absl::StrAppend(&rest, " ", gather.from[c].src, ":", gather.from[c].channel);
     if (gather.from.size() > kShown) absl::StrAppend(&rest, " ...");
   }
+  void operator()(const IndexedGather& gather) { SetAxis("gather", gather.axis); }
   void operator()(const Lrn& lrn) {
     name = "lrn";
     rest = absl::StrCat(" size=", lrn.size, " (", lrn.alpha, ",", lrn.beta, ",", lrn.k, ")");

@@ -134,6 +134,13 @@ class Execution {
       args.Set(binding.arg, binding.buffer >= 0 ? buffers_[binding.buffer] : binding.constant);
     }
     args.Set(kArgScratchpad, scratchpad_.data());
+    if (step.check != nullptr) {
+      const absl::Status status = step.check->Check(args);
+      if (!status.ok()) {
+        return absl::Status(status.code(),
+                            absl::StrCat("node '", step.node, "': ", status.message()));
+      }
+    }
     return primitive.Execute(args, context_.team);
   }
 

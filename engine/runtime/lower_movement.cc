@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/runtime/gather_step.h"
 #include "engine/runtime/layouts.h"
 #include "engine/runtime/operation_lowering.h"
 #include "engine/runtime/select_step.h"
@@ -56,6 +57,21 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Select& select) {
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, LayoutLike(src.desc, builder_.value(op.dst).dims));
   ABSL_ASSIGN_OR_RETURN(auto step, CreateSelectStep(select, src.desc, desc));
   return EmitUnary(op, std::move(step), src, /*may_run_in_place=*/false);
+}
+
+absl::Status Lowering::Lower(const Operation& op, const graph::IndexedGather& gather) {
+  const auto row_major = [&](ValueId id) {
+    return RowMajorOfRank(id, builder_.value(id).dims.size(), op);
+  };
+  ABSL_ASSIGN_OR_RETURN(const Place src, row_major(op.srcs[0]));
+  ABSL_ASSIGN_OR_RETURN(const Place indices, row_major(op.srcs[1]));
+  const graph::Value& value = builder_.value(op.dst);
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst,
+                        PlainDesc(value.dims, value.type, /*channels_last=*/false));
+  ABSL_ASSIGN_OR_RETURN(auto step, CreateGatherStep(gather, src.desc, indices.desc, dst));
+  builder_.Consume(op.srcs[1]);
+  return EmitUnary(op, std::move(step), src, /*may_run_in_place=*/false,
+                   {{kArgSrc1, indices.buffer}});
 }
 
 absl::Status Lowering::Lower(const Operation& op, const graph::Literal& literal) {

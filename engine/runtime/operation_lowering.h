@@ -61,6 +61,7 @@ class Lowering {
   absl::Status Lower(const Operation& op, const graph::Matmul& matmul);
   absl::Status Lower(const Operation& op, const graph::TopK& top);
   absl::Status Lower(const Operation& op, const graph::GatherChannels& gather);
+  absl::Status Lower(const Operation& op, const graph::IndexedGather& gather);
   absl::Status Lower(const Operation& op, const graph::Quantize& quantize);
   absl::Status Lower(const Operation& op, const graph::Dequantize& dequantize);
 

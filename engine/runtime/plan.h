@@ -27,13 +27,23 @@ struct Binding {
 };
 using Bindings = absl::InlinedVector<Binding, 5>;
 
+// What a step needs of the elements it reads, beyond what shapes tell. Asked right before the step
+// runs, with its arguments. Immutable.
+class SourceCheck {
+ public:
+  virtual ~SourceCheck() = default;
+  // kInvalidArgument  elements that the step has no answer for
+  virtual absl::Status Check(const ExecuteArgs& args) const = 0;
+};
+
 struct Step {
   std::string node;    // the ONNX node it came from
   std::string fused;   // the primitive's post-ops, as PostOps::ToString() writes them
   std::string remark;  // why it is there, or why nothing faster is
   std::shared_ptr<const Primitive> primitive;
   Bindings bindings;
-  int64_t operations = 0;  // multiplications and additions; see step_work.h
+  int64_t operations = 0;              // multiplications and additions; see step_work.h
+  const SourceCheck* check = nullptr;  // the primitive, where it is one
 };
 
 // Buffer i is needed from step `first` (written there; -1: an input) to step `last` (the number of

@@ -176,8 +176,9 @@ void PlanBuilder::Emit(absl::string_view node, std::shared_ptr<const Primitive> 
   if (IsReference(*primitive))
     AddRemark("reference, because " + WhyReference(*primitive), &remarks);
   const int64_t operations = OperationsOf(*primitive);
+  const auto* check = dynamic_cast<const SourceCheck*>(primitive.get());
   plan_->steps.push_back({std::string(node), fused.ToString(), std::move(remarks),
-                          std::move(primitive), std::move(bindings), operations});
+                          std::move(primitive), std::move(bindings), operations, check});
 }
 
 PlanInput& PlanBuilder::InputOf(ValueId id) {

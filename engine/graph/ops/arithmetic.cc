@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Operators that are one function of two or more tensors, element by element.
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/elementwise.h"
@@ -105,11 +107,39 @@ absl::Status LowerMin(NodeContext& context) { return LowerChain(context, Functio
 
 absl::Status LowerMod(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t fmod, context.node.Int("fmod", 0));
-  if (fmod == 0 && !context.AllConstant())
-    return context.node.Unimplemented("fmod=0 of floating-point tensors");
-  if (fmod != 0 && context.input(0).constant != nullptr && !context.input(0).constant->is_float)
-    return context.node.Unimplemented("fmod=1 of integers");
-  return LowerTwo(context, Function::kMod);
+  return LowerTwo(context, fmod == 0 ? Function::kFloorMod : Function::kMod);
+}
+
+// Integers as the floats they are: the two sides of a power may differ in type.
+absl::StatusOr<Operand> AsFloats(const Operand& operand) {
+  if (operand.constant == nullptr || operand.constant->is_float) return operand;
+  ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(*operand.constant));
+  return Operand{MakeFloats(operand.constant->name, operand.dims,
+                            std::vector<float>(held.values.begin(), held.values.end())),
+                 kNoValue, operand.dims};
+}
+
+bool IsOfInts(const Operand& operand) {
+  return operand.constant != nullptr && !operand.constant->is_float;
+}
+
+// The result has the base's type: integers are cut towards zero.
+absl::StatusOr<Operand> MixedPow(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Operand base, AsFloats(context.input(0)));
+  ABSL_ASSIGN_OR_RETURN(const Operand exponent, AsFloats(context.input(1)));
+  const bool cuts = IsOfInts(context.input(0));
+  ABSL_ASSIGN_OR_RETURN(const Operand power, ElementwiseOf(context, {Function::kPow},
+                                                           {base, exponent}, cuts ? "/exact" : ""));
+  if (!cuts) return power;
+  ABSL_ASSIGN_OR_RETURN(const Operand whole,
+                        ElementwiseOf(context, {Function::kTruncate}, {power}));
+  if (whole.constant == nullptr) return whole;
+  const absl::Span<const float> floats = whole.constant->floats;
+  for (float number : floats) {
+    if (!(std::abs(number) < 9.2e18f)) return context.node.Invalid("a number beyond the integers");
+  }
+  return Operand{MakeInts(whole.constant->name, whole.dims, {floats.begin(), floats.end()}),
+                 kNoValue, whole.dims};
 }
 
 // Known powers have kernels.
@@ -119,17 +149,15 @@ absl::Status LowerPow(NodeContext& context) {
       exponent->dims.size() <= context.input(0).dims.size()) {
     ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, InMemory(exponent));
     const float power = known->is_float ? known->floats[0] : static_cast<float>(known->ints[0]);
-    if (power == 2) {
-      ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                            EltwiseOf(context, {jit::EltwiseAlgorithm::kSquare}, context.input(0)));
-      return context.SetOutput(dst);
-    }
-    ABSL_ASSIGN_OR_RETURN(
-        const Operand dst,
-        EltwiseOf(context, {jit::EltwiseAlgorithm::kPow, 1, power}, context.input(0)));
+    const jit::EltwiseOp op = power == 2 ? jit::EltwiseOp{jit::EltwiseAlgorithm::kSquare}
+                                         : jit::EltwiseOp{jit::EltwiseAlgorithm::kPow, 1, power};
+    ABSL_ASSIGN_OR_RETURN(const Operand dst, EltwiseOf(context, op, context.input(0)));
     return context.SetOutput(dst);
   }
-  return LowerTwo(context, Function::kPow);
+  if (IsOfInts(context.input(0)) == IsOfInts(context.input(1)))
+    return LowerTwo(context, Function::kPow);
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, MixedPow(context));
+  return context.SetOutput(dst);
 }
 
 // The slope is broadcast to the channels where it has one dimension only and that is their number.

@@ -28,9 +28,44 @@ absl::StatusOr<float> ReadBound(const NodeContext& context, int input, absl::str
   if (context.node.HasAttribute(name))
     return context.node.Invalid(absl::StrCat("unknown attribute '", name, "'"));
   if (!context.Has(input)) return absent;
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr bound, context.Floats(input));
-  if (bound->count() != 1) return context.node.Invalid(absl::StrCat(name, " is not one number"));
-  return bound->floats[0];
+  const Constant& bound = *context.input(input).constant;
+  if (bound.count() != 1) return context.node.Invalid(absl::StrCat(name, " is not one number"));
+  ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(bound));
+  return held.values[0];
+}
+
+// The type of an operand; kF32 of what is known.
+DataType ClippedType(const NodeContext& context, const Operand& operand) {
+  return operand.value == kNoValue ? DataType::kF32 : context.value(operand.value).type;
+}
+
+// Numbers that were made of 8-bit integers are such again.
+absl::Status FinishInType(NodeContext& context, const Operand& numbers, DataType type) {
+  if (type == DataType::kF32 || numbers.value == kNoValue) return context.SetOutput(numbers);
+  return context.Finish(Quantize{}, {numbers.value}, numbers.dims, type);
+}
+
+// Between bounds that are computed, or of what is known.
+absl::Status ClipByFunctions(NodeContext& context) {
+  const DataType type = ClippedType(context, context.input(0));
+  const bool folds = context.AllConstant();
+  const auto numbers = [&](int i) -> absl::StatusOr<Operand> {
+    const Operand operand = context.input(i);
+    if (folds) return operand;
+    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.Numbers(operand));
+    return Operand{nullptr, value, operand.dims};
+  };
+  ABSL_ASSIGN_OR_RETURN(Operand result, numbers(0));
+  for (int i = 1; i <= 2; ++i) {
+    if (!context.Has(i)) continue;
+    ABSL_ASSIGN_OR_RETURN(const Operand bound, numbers(i));
+    if (ElementCount(bound.dims) != 1)
+      return context.node.Invalid(absl::StrCat("input ", i, " is not one number"));
+    const Elementwise bounded{i == 1 ? Elementwise::Function::kMax : Elementwise::Function::kMin};
+    ABSL_ASSIGN_OR_RETURN(
+        result, ElementwiseOf(context, bounded, {result, bound}, absl::StrCat("/bounded", i)));
+  }
+  return FinishInType(context, result, type);
 }
 
 }  // namespace
@@ -84,12 +119,23 @@ absl::Status LowerHardSwish(NodeContext& context) {
 }
 
 absl::Status LowerClip(NodeContext& context) {
+  const bool by_inputs = context.node.opset() >= 11;
+  const auto is_computed = [&](int i) {
+    return context.Has(i) && context.input(i).constant == nullptr;
+  };
+  if (by_inputs && (is_computed(1) || is_computed(2) || !is_computed(0)))
+    return ClipByFunctions(context);
   constexpr float kMost = std::numeric_limits<float>::max();
   ABSL_ASSIGN_OR_RETURN(const float low, ReadBound(context, 1, "min", -kMost));
   ABSL_ASSIGN_OR_RETURN(const float high, ReadBound(context, 2, "max", kMost));
-  if (low == 0 && high >= kMost) return FinishEltwise(context, EltwiseAlgorithm::kRelu);
-  if (low == 0) return FinishEltwise(context, EltwiseAlgorithm::kBoundedRelu, high);
-  return FinishEltwise(context, EltwiseAlgorithm::kClip, low, high);
+  jit::EltwiseOp op{EltwiseAlgorithm::kClip, low, high};
+  if (low == 0) op = {EltwiseAlgorithm::kBoundedRelu, high, 0};
+  if (low == 0 && high >= kMost) op = {EltwiseAlgorithm::kRelu, 0, 0};
+  const DataType type = ClippedType(context, context.input(0));
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Numbers(context.input(0)));
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.Emit(Eltwise{op}, {src}, context.input(0).dims,
+                                                        type == DataType::kF32 ? "" : "/clipped"));
+  return FinishInType(context, {nullptr, dst, context.input(0).dims}, type);
 }
 
 }  // namespace tilewire::graph

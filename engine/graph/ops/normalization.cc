@@ -21,9 +21,13 @@ namespace {
 using Function = Elementwise::Function;
 using jit::EltwiseAlgorithm;
 
-// (x - mean) / sqrt(variance + epsilon)
-absl::StatusOr<Operand> Standardized(NodeContext& context, const Operand& src,
-                                     const std::vector<bool>& reduced, float epsilon) {
+// What standardizing computes: (x - mean) / deviation, where deviation = sqrt(variance + epsilon).
+struct Standard {
+  Operand mean, deviation, result;
+};
+
+absl::StatusOr<Standard> Standardized(NodeContext& context, const Operand& src,
+                                      const std::vector<bool>& reduced, float epsilon) {
   ABSL_ASSIGN_OR_RETURN(const Operand mean,
                         ReduceOf(context, Reduce::Function::kMean, src, reduced, "/mean"));
   ABSL_ASSIGN_OR_RETURN(const Operand centred,
@@ -37,7 +41,22 @@ absl::StatusOr<Operand> Standardized(NodeContext& context, const Operand& src,
       EltwiseOf(context, {EltwiseAlgorithm::kLinear, 1, epsilon}, variance, "/shifted"));
   ABSL_ASSIGN_OR_RETURN(const Operand deviation,
                         EltwiseOf(context, {EltwiseAlgorithm::kSqrt}, shifted, "/deviation"));
-  return ElementwiseOf(context, {Function::kDiv}, {centred, deviation}, "/standardized");
+  ABSL_ASSIGN_OR_RETURN(const Operand result, ElementwiseOf(context, {Function::kDiv},
+                                                            {centred, deviation}, "/standardized"));
+  return Standard{mean, deviation, result};
+}
+
+bool IsWanted(const Node& node, size_t output) {
+  return output < node.outputs.size() && node.outputs[output] != kNoTensor;
+}
+
+// The mean as output 1, the reciprocal of the deviation as output 2, where they are wanted.
+absl::Status SetStatistics(NodeContext& context, const Standard& standard) {
+  if (IsWanted(context.node, 1)) ABSL_RETURN_IF_ERROR(context.SetOutput(standard.mean, 1));
+  if (!IsWanted(context.node, 2)) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(const Operand inverse, ElementwiseOf(context, {Function::kReciprocal},
+                                                             {standard.deviation}, "/inverse"));
+  return context.SetOutput(inverse, 2);
 }
 
 // A factor or shift of LayerNormalization that is known: one number an element behind the axis.
@@ -78,7 +97,8 @@ absl::Status LowerInstanceNormalization(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const float epsilon, context.node.Float("epsilon", 1e-5f));
   std::vector<bool> reduced(rank, true);
   reduced[0] = reduced[1] = false;
-  ABSL_ASSIGN_OR_RETURN(Operand result, Standardized(context, src, reduced, epsilon));
+  ABSL_ASSIGN_OR_RETURN(const Standard standard, Standardized(context, src, reduced, epsilon));
+  Operand result = standard.result;
   for (int i = 1; i <= 2; ++i) {
     if (context.input(i).dims != Dims{src.dims[1]})
       return context.node.Invalid(absl::StrCat("input ", i, " is not one number a channel"));
@@ -95,23 +115,22 @@ absl::Status LowerInstanceNormalization(NodeContext& context) {
 
 absl::Status LowerLayerNormalization(NodeContext& context) {
   const Operand src = context.input(0);
-  for (size_t i = 1; i < context.node.outputs.size(); ++i) {
-    if (context.node.outputs[i] != kNoTensor)
-      return context.node.Unimplemented("mean and deviation as outputs");
-  }
+  const bool wants_statistics = IsWanted(context.node, 1) || IsWanted(context.node, 2);
   ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, context.node.Int("axis", -1));
   ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context.node, raw_axis, src.dims.size()));
   ABSL_ASSIGN_OR_RETURN(const float epsilon, context.node.Float("epsilon", 1e-5f));
   std::vector<bool> reduced(src.dims.size(), false);
   for (size_t d = axis; d < reduced.size(); ++d) reduced[d] = true;
   const Dims row(src.dims.begin() + axis, src.dims.end());
-  if (src.value != kNoValue && IsRowOf(context.input(1), row) &&
+  if (!wants_statistics && src.value != kNoValue && IsRowOf(context.input(1), row) &&
       (!context.Has(2) || IsRowOf(context.input(2), row))) {
     return FinishLayerNormalization(context, src, axis, epsilon);
   }
-  ABSL_ASSIGN_OR_RETURN(Operand result, Standardized(context, src, reduced, epsilon));
+  ABSL_ASSIGN_OR_RETURN(const Standard standard, Standardized(context, src, reduced, epsilon));
+  ABSL_RETURN_IF_ERROR(SetStatistics(context, standard));
   ABSL_ASSIGN_OR_RETURN(
-      result, ElementwiseOf(context, {Function::kMul}, {result, context.input(1)}, "/scaled"));
+      Operand result,
+      ElementwiseOf(context, {Function::kMul}, {standard.result, context.input(1)}, "/scaled"));
   if (context.Has(2)) {
     ABSL_ASSIGN_OR_RETURN(result,
                           ElementwiseOf(context, {Function::kAdd}, {result, context.input(2)}));
@@ -127,8 +146,8 @@ absl::Status LowerMeanVarianceNormalization(NodeContext& context) {
     ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context.node, raw_axis, src.dims.size()));
     reduced[axis] = true;
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand result, Standardized(context, src, reduced, 1e-9f));
-  return context.SetOutput(result);
+  ABSL_ASSIGN_OR_RETURN(const Standard standard, Standardized(context, src, reduced, 1e-9f));
+  return context.SetOutput(standard.result);
 }
 
 }  // namespace tilewire::graph

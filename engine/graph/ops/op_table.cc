@@ -29,7 +29,7 @@ constexpr OpRow kOps[] = {
     {"Cast", 1, 1, "to", true, LowerCast},
     {"Ceil", 1, 1, "", true, LowerCeil},
     {"Celu", 1, 1, "alpha", true, LowerCelu},
-    {"Clip", 1, 3, "max min", false, LowerClip},
+    {"Clip", 1, 3, "max min", true, LowerClip},
     {"Concat", 1, INT_MAX, "axis", true, LowerConcat},
     {"Constant", 0, 0,
      "sparse_value value value_float value_floats value_int value_ints value_string value_strings",
@@ -173,6 +173,13 @@ absl::Status CheckSupported(const Node& node) {
   if (node.proto().output_size() == 0 || node.proto().output(0).empty())
     return node.Invalid("has no output");
   return node.CheckAttributes(row->attributes);
+}
+
+absl::Status CheckCountable(const Node& node, int64_t size) {
+  constexpr int64_t kMost = int64_t{1} << 24;
+  if (size <= kMost) return absl::OkStatus();
+  return node.Unimplemented(absl::StrCat("computed indices of ", size,
+                                         " elements; they are held in f32, which counts ", kMost));
 }
 
 absl::StatusOr<int> NormalizeAxis(const Node& node, int64_t axis, size_t rank) {

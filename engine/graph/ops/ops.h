@@ -164,6 +164,10 @@ absl::Status LowerThresholdedRelu(NodeContext& context);
 // The tensor that an attribute holds. kInvalidArgument: there is none, or it is malformed.
 absl::StatusOr<ConstantPtr> TensorAttribute(const NodeContext& context, absl::string_view name);
 
+// Indices that are computed are held in f32, which counts to 2^24 without gaps. kUnimplemented:
+// among `size` elements there may be more.
+absl::Status CheckCountable(const Node& node, int64_t size);
+
 // An axis in [-rank, rank) counted from 0. kInvalidArgument: it is outside.
 absl::StatusOr<int> NormalizeAxis(const Node& node, int64_t axis, size_t rank);
 

@@ -85,6 +85,27 @@ absl::Status LowerDilatedMaxPool(NodeContext& context, const Window& window) {
   return context.SetOutput(result);
 }
 
+// What padding adds counts, what ceil_mode adds does not: zeros around the source are elements of
+// it.
+absl::Status LowerPaddedAveragePool(NodeContext& context, const Window& window) {
+  const Operand src = context.input(0);
+  const size_t rank = src.dims.size();
+  Select select = WholeOf(rank);
+  Dims dst = {src.dims[0], src.dims[1]};
+  for (size_t i = 0; i + 2 < rank; ++i) {
+    IndexRuns& runs = select.from[i + 2];
+    if (window.padding_left[i] > 0) runs.push_back({-1, 1, window.padding_left[i]});
+    runs.push_back({0, 1, src.dims[i + 2]});
+    if (window.padding_right[i] > 0) runs.push_back({-1, 1, window.padding_right[i]});
+    dst.push_back(window.dst[i]);
+  }
+  ABSL_ASSIGN_OR_RETURN(const Operand padded, SelectOf(context, src, std::move(select), "/padded"));
+  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(padded));
+  Pooling pooling{Pooling::Algorithm::kAvgExcludePadding, window.kernel, window.strides,
+                  Dims(rank - 2, 0), window.ceil_extension};
+  return context.Finish(std::move(pooling), {value}, std::move(dst));
+}
+
 absl::Status FinishPooling(NodeContext& context, Pooling::Algorithm algorithm,
                            const Window& window) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, algorithm == Pooling::Algorithm::kMax
@@ -140,8 +161,7 @@ absl::Status LowerAveragePool(NodeContext& context) {
   // themselves count.
   if (include == 0 || !padded)
     return FinishPooling(context, Pooling::Algorithm::kAvgExcludePadding, window);
-  if (extended)
-    return node.Unimplemented("ceil_mode that adds a window, together with counted padding");
+  if (extended) return LowerPaddedAveragePool(context, window);
   return FinishPooling(context, Pooling::Algorithm::kAvgIncludePadding, window);
 }
 

@@ -14,6 +14,7 @@ namespace tilewire::graph {
 namespace {
 
 using Reduction = Reduce::Function;
+using jit::EltwiseAlgorithm;
 
 // Which dimensions are reduced; all of them where no axis is named.
 absl::StatusOr<std::vector<bool>> ReadReduced(const NodeContext& context) {
@@ -120,7 +121,7 @@ absl::Status LowerReduceL2(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand squares, ReduceOf(context, Reduction::kSumOfSquares,
                                                         context.input(0), reduced, "/squares"));
   ABSL_ASSIGN_OR_RETURN(const Operand kept,
-                        EltwiseOf(context, {jit::EltwiseAlgorithm::kSqrt}, squares, "/kept"));
+                        EltwiseOf(context, {EltwiseAlgorithm::kSqrt}, squares, "/kept"));
   return FinishReduce(context, kept, reduced);
 }
 
@@ -141,7 +142,7 @@ absl::Status LowerReduceLogSumExp(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand shifted, ElementwiseOf(context, {Elementwise::Function::kSub},
                                                              {src, max}, "/shifted"));
   ABSL_ASSIGN_OR_RETURN(const Operand exp,
-                        EltwiseOf(context, {jit::EltwiseAlgorithm::kExp}, shifted, "/exp"));
+                        EltwiseOf(context, {EltwiseAlgorithm::kExp}, shifted, "/exp"));
   ABSL_ASSIGN_OR_RETURN(const Operand sum,
                         ReduceOf(context, Reduction::kSum, exp, reduced, "/sum"));
   ABSL_ASSIGN_OR_RETURN(const Operand log, LogOf(context, sum, "/log"));
@@ -153,15 +154,24 @@ absl::Status LowerReduceLogSumExp(NodeContext& context) {
 // (sum |x|^p)^(1/p) over everything behind the channels.
 absl::Status LowerGlobalLpPool(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t p, context.node.Int("p", 2));
-  if (p != 1 && p != 2) return context.node.Unimplemented(absl::StrCat("p ", p));
-  const Operand src = context.input(0);
+  if (p < 1) return context.node.Invalid(absl::StrCat("p ", p));
+  Operand src = context.input(0);
   std::vector<bool> reduced(src.dims.size(), true);
   if (reduced.size() < 3) return context.node.Invalid("the input has no spatial dimensions");
   reduced[0] = reduced[1] = false;
-  const Reduction function = p == 1 ? Reduction::kSumOfAbs : Reduction::kSumOfSquares;
+  Reduction function = p == 1 ? Reduction::kSumOfAbs : Reduction::kSumOfSquares;
+  const float power = static_cast<float>(p);
+  if (p > 2) {
+    function = Reduction::kSum;
+    ABSL_ASSIGN_OR_RETURN(src, EltwiseOf(context, {EltwiseAlgorithm::kAbs}, src, "/sizes"));
+    ABSL_ASSIGN_OR_RETURN(src,
+                          EltwiseOf(context, {EltwiseAlgorithm::kPow, 1, power}, src, "/powers"));
+  }
   ABSL_ASSIGN_OR_RETURN(Operand norm, ReduceOf(context, function, src, reduced, "/sum"));
   if (p == 2) {
-    ABSL_ASSIGN_OR_RETURN(norm, EltwiseOf(context, {jit::EltwiseAlgorithm::kSqrt}, norm));
+    ABSL_ASSIGN_OR_RETURN(norm, EltwiseOf(context, {EltwiseAlgorithm::kSqrt}, norm));
+  } else if (p > 2) {
+    ABSL_ASSIGN_OR_RETURN(norm, EltwiseOf(context, {EltwiseAlgorithm::kPow, 1, 1 / power}, norm));
   }
   return context.SetOutput(norm);
 }

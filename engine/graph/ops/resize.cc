@@ -2,7 +2,7 @@
 //
 // Resize and Upsample: nearest takes elements, linear and cubic interpolate along one dimension
 // after the other. Where an index of the result lies in the source is ONNX's
-// coordinate_transformation_mode.
+// coordinate_transformation_mode; a crop (tf_crop_and_resize) may lie partly outside.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -16,11 +16,15 @@ namespace tilewire::graph {
 namespace {
 
 constexpr int64_t kLargestSize = int64_t{1} << 20;  // of a resized dimension
+constexpr float kFarthest = 1 << 20;                // ends of a region, in sizes of the source
 
 struct ResizeArgs {
   std::string mode, coordinates, rounding;
   float cubic_a = -0.75f;
   bool exclude_outside = false;
+  bool crops = false;          // takes the part of the source that `roi` names
+  std::vector<float> roi;      // starts, then ends, one each a dimension; 1 is the last element
+  float outside = 0;           // of a crop: stands where the source has nothing
   std::vector<float> scales;   // one a dimension
   std::vector<int64_t> sizes;  // of the result, one a dimension
 };
@@ -39,8 +43,23 @@ absl::Status ReadAttributes(const NodeContext& context, ResizeArgs* args) {
   if (args->mode == "bilinear" || args->mode == "trilinear") args->mode = "linear";
   if (args->mode != "nearest" && args->mode != "linear" && args->mode != "cubic")
     return node.Invalid(absl::StrCat("mode '", args->mode.substr(0, 200), "'"));
-  if (args->coordinates == "tf_crop_and_resize" || args->coordinates == "tf_half_pixel_for_nn")
-    return node.Unimplemented(absl::StrCat("coordinates '", args->coordinates, "'"));
+  ABSL_ASSIGN_OR_RETURN(args->outside, node.Float("extrapolation_value", 0));
+  args->crops = args->coordinates == "tf_crop_and_resize";
+  return absl::OkStatus();
+}
+
+absl::Status ReadRoi(const NodeContext& context, size_t rank, ResizeArgs* args) {
+  args->roi.assign(rank, 0);
+  args->roi.resize(2 * rank, 1);
+  if (!args->crops) return absl::OkStatus();
+  if (!context.Has(1)) return context.node.Invalid("crops without a region");
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr roi, context.Floats(1));
+  if (roi->floats.size() != 2 * rank) return context.node.Invalid("a region of another rank");
+  for (float end : roi->floats) {
+    if (!(std::abs(end) <= kFarthest))
+      return context.node.Invalid(absl::StrCat("a region to ", end));
+  }
+  args->roi.assign(roi->floats.begin(), roi->floats.end());
   return absl::OkStatus();
 }
 
@@ -65,19 +84,43 @@ absl::Status ReadSizes(const NodeContext& context, const Dims& src, ResizeArgs* 
   for (size_t d = 0; d < src.size(); ++d) {
     if (!(args->scales[d] > 0) || !(args->scales[d] * src[d] < kLargestSize))
       return node.Invalid(absl::StrCat("scale ", args->scales[d]));
+    const float part = args->roi[src.size() + d] - args->roi[d];
     if (args->sizes.size() < src.size())
-      args->sizes.push_back(static_cast<int64_t>(std::floor(src[d] * args->scales[d])));
+      args->sizes.push_back(static_cast<int64_t>(std::floor(src[d] * part * args->scales[d])));
   }
   return absl::OkStatus();
 }
 
-// Where index `i` of `dst` elements stands among `src`.
-double Position(const ResizeArgs& args, int64_t i, double scale, int64_t src, int64_t dst) {
+double PositionInCrop(const ResizeArgs& args, int64_t i, int axis, int64_t src) {
+  const int64_t dst = args.sizes[axis];
+  const double first = args.roi[axis], end = args.roi[args.sizes.size() + axis];
+  const double last = static_cast<double>(src - 1);
+  if (dst == 1) return 0.5 * (first + end) * last;
+  return first * last +
+         static_cast<double>(i) * (end - first) * last / static_cast<double>(dst - 1);
+}
+
+// Where index `i` of the result stands among `src` elements.
+double Position(const ResizeArgs& args, int64_t i, int axis, int64_t src) {
+  const int64_t dst = args.sizes[axis];
+  const double scale = args.scales[axis];
+  if (args.crops) return PositionInCrop(args, i, axis, src);
+  if (args.coordinates == "tf_half_pixel_for_nn") return (static_cast<double>(i) + 0.5) / scale;
   if (args.coordinates == "asymmetric") return static_cast<double>(i) / scale;
   if (args.coordinates == "align_corners")
     return dst == 1 ? 0 : static_cast<double>(i * (src - 1)) / static_cast<double>(dst - 1);
   if (args.coordinates == "pytorch_half_pixel" && dst == 1) return 0;
   return (static_cast<double>(i) + 0.5) / scale - 0.5;
+}
+
+bool IsOutside(const ResizeArgs& args, double position, int64_t src) {
+  return args.crops && (position < 0 || position > static_cast<double>(src - 1));
+}
+
+// Nothing happens along this dimension.
+bool Keeps(const ResizeArgs& args, size_t d, int64_t src) {
+  const bool is_whole = args.roi[d] == 0 && args.roi[args.sizes.size() + d] == 1;
+  return args.sizes[d] == src && (args.crops || args.scales[d] == 1) && is_whole;
 }
 
 int64_t Nearest(const std::string& rounding, double position) {
@@ -95,10 +138,10 @@ std::vector<double> Weights(const ResizeArgs& args, double fraction) {
   return {far(t + 1), near(t), near(u), far(u + 1)};
 }
 
-Interpolate Interpolation(const ResizeArgs& args, int axis, int64_t src, int64_t dst) {
+Interpolate Interpolation(const ResizeArgs& args, int axis, int64_t src) {
   Interpolate result{axis, args.mode == "linear" ? 2 : 4, {}, {}};
-  for (int64_t i = 0; i < dst; ++i) {
-    const double at = Position(args, i, args.scales[axis], src, dst);
+  for (int64_t i = 0; i < args.sizes[axis]; ++i) {
+    const double at = Position(args, i, axis, src);
     const int64_t first = static_cast<int64_t>(std::floor(at)) - (result.taps / 2 - 1);
     std::vector<double> weights = Weights(args, at - std::floor(at));
     double sum = 0;
@@ -117,12 +160,14 @@ Interpolate Interpolation(const ResizeArgs& args, int axis, int64_t src, int64_t
 
 absl::Status LowerNearest(NodeContext& context, const ResizeArgs& args, const Operand& src) {
   Select select = WholeOf(src.dims.size());
+  select.fill = args.outside;
   for (size_t d = 0; d < src.dims.size(); ++d) {
-    if (args.sizes[d] == src.dims[d] && args.scales[d] == 1) continue;
+    if (Keeps(args, d, src.dims[d])) continue;
     std::vector<int64_t> from;
     for (int64_t i = 0; i < args.sizes[d]; ++i) {
-      const double at = Position(args, i, args.scales[d], src.dims[d], args.sizes[d]);
-      from.push_back(std::clamp<int64_t>(Nearest(args.rounding, at), 0, src.dims[d] - 1));
+      const double at = Position(args, i, static_cast<int>(d), src.dims[d]);
+      const int64_t nearest = std::clamp<int64_t>(Nearest(args.rounding, at), 0, src.dims[d] - 1);
+      from.push_back(IsOutside(args, at, src.dims[d]) ? -1 : nearest);
     }
     select.from[d] = RunsOf(from);
   }
@@ -130,12 +175,30 @@ absl::Status LowerNearest(NodeContext& context, const ResizeArgs& args, const Op
   return context.SetOutput(dst);
 }
 
+// What a crop takes from outside the source of dims `src`.
+absl::StatusOr<Operand> FillOutside(NodeContext& context, const ResizeArgs& args, const Dims& src,
+                                    const Operand& resized) {
+  Select select = WholeOf(src.size());
+  select.fill = args.outside;
+  for (size_t d = 0; args.crops && d < src.size(); ++d) {
+    std::vector<int64_t> from;
+    for (int64_t i = 0; i < args.sizes[d]; ++i) {
+      const double at = Position(args, i, static_cast<int>(d), src[d]);
+      from.push_back(IsOutside(args, at, src[d]) ? -1 : i);
+    }
+    select.from[d] = RunsOf(from);
+  }
+  return SelectOf(context, resized, std::move(select), "/filled");
+}
+
 }  // namespace
 
 absl::Status LowerResize(NodeContext& context) {
   Operand src = context.input(0);
+  const Dims whole = src.dims;
   ResizeArgs args;
   ABSL_RETURN_IF_ERROR(ReadAttributes(context, &args));
+  ABSL_RETURN_IF_ERROR(ReadRoi(context, src.dims.size(), &args));
   ABSL_RETURN_IF_ERROR(ReadSizes(context, src.dims, &args));
   for (int64_t size : args.sizes) {
     if (size < 1 || size > kLargestSize)
@@ -143,16 +206,17 @@ absl::Status LowerResize(NodeContext& context) {
   }
   if (args.mode == "nearest") return LowerNearest(context, args, src);
   for (size_t d = 0; d < src.dims.size(); ++d) {
-    if (args.sizes[d] == src.dims[d] && args.scales[d] == 1) continue;
+    if (Keeps(args, d, src.dims[d])) continue;
     ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));
     Dims dims = src.dims;
     dims[d] = args.sizes[d];
-    Interpolate interpolate = Interpolation(args, static_cast<int>(d), src.dims[d], args.sizes[d]);
+    Interpolate interpolate = Interpolation(args, static_cast<int>(d), src.dims[d]);
     ABSL_ASSIGN_OR_RETURN(
         src.value, context.Emit(std::move(interpolate), {value}, dims, absl::StrCat("/", d)));
     src = {nullptr, src.value, std::move(dims)};
   }
-  return context.SetOutput(src);
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, FillOutside(context, args, whole, src));
+  return context.SetOutput(dst);
 }
 
 }  // namespace tilewire::graph

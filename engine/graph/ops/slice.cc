@@ -2,6 +2,7 @@
 //
 // Slice and Split: ranges of indices.
 #include <algorithm>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
@@ -30,8 +31,10 @@ absl::StatusOr<SliceArgs> ReadSliceArgs(const NodeContext& context) {
       *slots[i - 1] = values->ints;
     }
   }
-  for (size_t i = 0; args.axes.empty() && i < args.starts.size(); ++i)
-    args.axes.push_back(static_cast<int64_t>(i));
+  if (args.axes.empty()) {
+    args.axes.resize(args.starts.size());
+    std::iota(args.axes.begin(), args.axes.end(), 0);
+  }
   if (args.steps.empty()) args.steps.assign(args.starts.size(), 1);
   const size_t count = args.starts.size();
   if (count == 0 || args.ends.size() != count || args.axes.size() != count ||

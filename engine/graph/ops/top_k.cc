@@ -12,14 +12,6 @@
 namespace tilewire::graph {
 namespace {
 
-// f32 counts no further without gaps.
-constexpr int64_t kMostIndices = int64_t{1} << 24;
-
-absl::Status CheckAxisSize(const Node& node, int64_t size) {
-  if (size <= kMostIndices) return absl::OkStatus();
-  return node.Unimplemented(absl::StrCat("along ", size, " elements"));
-}
-
 // An attribute before opset 10.
 absl::StatusOr<int64_t> ReadCount(const NodeContext& context, int64_t size) {
   int64_t count = 0;
@@ -44,7 +36,7 @@ absl::Status LowerArg(NodeContext& context, bool largest) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   Dims dims = context.input(0).dims;
   ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, dims.size()));
-  ABSL_RETURN_IF_ERROR(CheckAxisSize(node, dims[axis]));
+  ABSL_RETURN_IF_ERROR(CheckCountable(node, dims[axis]));
   dims[axis] = 1;
   const bool drops = keep_dims == 0 && dims.size() > 1;
   ABSL_ASSIGN_OR_RETURN(const ValueId kept, context.Emit(TopK{axis, largest, /*indices=*/true,
@@ -69,7 +61,7 @@ absl::Status LowerTopK(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   Dims dims = context.input(0).dims;
   ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, dims.size()));
-  ABSL_RETURN_IF_ERROR(CheckAxisSize(node, dims[axis]));
+  ABSL_RETURN_IF_ERROR(CheckCountable(node, dims[axis]));
   ABSL_ASSIGN_OR_RETURN(dims[axis], ReadCount(context, dims[axis]));
   for (int i = 0; i < static_cast<int>(node.outputs.size()) && i < 2; ++i) {
     if (node.outputs[i] == kNoTensor) continue;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Functions of one tensor, element by element, that are no activation of the kernels.
+#include <cmath>
+
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/ops.h"
@@ -61,8 +63,14 @@ absl::Status LowerNeg(NodeContext& context) {
 absl::Status LowerIsInf(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t negative, context.node.Int("detect_negative", 1));
   ABSL_ASSIGN_OR_RETURN(const int64_t positive, context.node.Int("detect_positive", 1));
-  if (negative == 0 || positive == 0) return context.node.Unimplemented("of one sign only");
-  return LowerOne(context, {Function::kIsInf});
+  if (negative != 0 && positive != 0) return LowerOne(context, {Function::kIsInf});
+  // Nothing equals the number that is none.
+  const float sought = negative != 0 ? -INFINITY : positive != 0 ? INFINITY : NAN;
+  const Operand number = {
+      MakeFloats(context.output_name() + "/sought", {}, {sought}), kNoValue, {}};
+  ABSL_ASSIGN_OR_RETURN(const Operand dst,
+                        ElementwiseOf(context, {Function::kEqual}, {context.input(0), number}));
+  return context.SetOutput(dst);
 }
 
 absl::Status LowerSelu(NodeContext& context) {

@@ -8,6 +8,7 @@
 
 #include "engine/jit/eltwise.h"
 #include "tests/support/loop_operations.h"
+#include "tests/support/window_operations.h"
 
 namespace tilewire::graph {
 namespace {
@@ -264,6 +265,9 @@ class Interpreter {
     for (size_t i = 0; i < operation_->srcs.size(); ++i)
       srcs.push_back(Shaped(static_cast<int>(i)));
     testing::DoGatherChannels(gather, srcs, Dst(), &Out());
+  }
+  void Execute(const IndexedGather& gather) {
+    testing::DoGather(gather, Shaped(0), Shaped(1), &Out());
   }
   void Execute(const Lrn& lrn) { testing::DoLrn(lrn, Shaped(), &Out()); }
   void Execute(const LayerNormalization& norm) {

@@ -24,6 +24,12 @@ std::vector<OpCase> SelectionCases() {
        {Ints("starts", {1, -2}), Ints("ends", {3, 9}), Ints("axes", {1, 2})},
        {2, 4, 5},
        "y [2,2,2] = select(x) 1:1 x2 2:3 x2"},
+      {"a slice of the first axes",
+       9,
+       "Slice",
+       {Ints("starts", {1, 2}), Ints("ends", {2, 4})},
+       {2, 4, 5},
+       "y [1,2,5] = select(x) 0:1 x1 1:2 x2"},
       {"zeros around",
        10,
        "Pad",
@@ -67,6 +73,27 @@ std::vector<OpCase> SelectionCases() {
        {Ints("axes", {-1})},
        {2, 4},
        "y/squares [2,1] = reduce_sum_of_squares(x)\ny [2,1] = eltwise(y/squares) sqrt(0,0)"},
+      {"a norm of any order",
+       13,
+       "GlobalLpPool",
+       {Int("p", 3)},
+       {1, 2, 4},
+       "y/sizes [1,2,4] = eltwise(x) abs(0,0)\ny/powers [1,2,4] = eltwise(y/sizes) pow(1,3)\n"
+       "y/sum [1,2,1] = reduce_sum(y/powers)\ny [1,2,1] = eltwise(y/sum) pow(1,0.333333)"},
+      {"infinity of one sign",
+       13,
+       "IsInf",
+       {Int("detect_positive", 0)},
+       {2, 4},
+       "y/y/sought [1] = literal() elements=1\ny [2,4] = equal(x, y/y/sought)"},
+      {"counted padding, and a window that ceil_mode adds",
+       13,
+       "AveragePool",
+       {Ints("kernel_shape", {3}), Ints("strides", {2}), Ints("pads", {1, 1}), Int("ceil_mode", 1),
+        Int("count_include_pad", 1)},
+       {1, 4, 6},
+       "y/padded [1,4,8] = select(x) 2:fill(0) x1+0 x6+fill(0) x1\n"
+       "y [1,4,4] = avg_exclude_padding(y/padded) kernel=[3] strides=[2] pads=[0],[1]"},
       {"a logarithm", 13, "Log", {}, {2, 4}, "y [2,4] = log(x)"},
       {"a negation is linear", 13, "Neg", {}, {2, 4}, "y [2,4] = eltwise(x) linear(-1,0)"},
       {"thresholds", 13, "Shrink", {Float("lambd", 1)}, {2, 4}, "y [2,4] = shrink(x) (1,0)"},
@@ -126,6 +153,52 @@ TEST(SelectionOpsTest, ResizeTakesOrMixesNeighbours) {
             "b [1,1,4,2] = interpolate(x) axis=2 taps=2\noutput a\noutput b\n");
 }
 
+TEST(SelectionOpsTest, ResizeCropsAndFillsWhatIsOutside) {
+  OnnxBuilder model;
+  model.Input("x", {4, 1}).Floats("roi", {4}, {0.5f, 0, 1.5f, 1}).Floats("none", {0});
+  model.Integers("sizes", {4, 1}).Integers("half", {2, 1});
+  model.Node("Resize", {"x", "roi", "none", "sizes"}, {"a"},
+             {String("coordinate_transformation_mode", "tf_crop_and_resize"),
+              Float("extrapolation_value", 9)});
+  model.Node("Resize", {"x", "roi", "none", "sizes"}, {"b"},
+             {String("coordinate_transformation_mode", "tf_crop_and_resize"),
+              String("mode", "linear"), Float("extrapolation_value", 9)});
+  model.Node("Resize", {"x", "none", "none", "half"}, {"c"},
+             {String("coordinate_transformation_mode", "tf_half_pixel_for_nn"),
+              String("nearest_mode", "floor")});
+  model.Output("a").Output("b").Output("c");
+  EXPECT_EQ(LoweredText(model, {{4, 1}}),
+            "input x [4,1]\na [4,1] = select(x) 0:1 x2+fill(9) x2\n"
+            "b/0 [4,1] = interpolate(x) axis=0 taps=2\nb [4,1] = select(b/0) 0:0 x2+fill(9) x2\n"
+            "c [2,1] = select(x) 0:1 by 2 x2\noutput a\noutput b\noutput c\n");
+}
+
+TEST(SelectionOpsTest, OptionalOutputs) {
+  OnnxBuilder model(17);
+  model.Input("x", {2, 4}).Floats("scale", {4});
+  model.Node("Dropout", {"x"}, {"kept", "mask"});
+  model.Node("LayerNormalization", {"kept", "scale"}, {"y", "mean", "inverse"});
+  model.Output("mask").Output("y").Output("mean").Output("inverse");
+  const std::string text = LoweredText(model, {{2, 4}});
+  EXPECT_THAT(text, HasSubstr("mask [2,4] = select(kept/kept) 0:0 by 0 x2 1:0 by 0 x4\n"));
+  EXPECT_THAT(text, HasSubstr("mean [2,1] = reduce_mean(x)\n"));
+  EXPECT_THAT(text, HasSubstr("inverse [2,1] = reciprocal(y/deviation)\n"));
+}
+
+TEST(SelectionOpsTest, FunctionsOfComputedAndOfMixedOperands) {
+  OnnxBuilder model;
+  model.Input("x", {2, 2}).Input("low", {1}).Integers("powers", {2, 3});
+  model.Node("Clip", {"x", "low"}, {"a"}).Node("Mod", {"a", "x"}, {"b"});
+  model.Node("Mod", {"a", "x"}, {"c"}, {Int("fmod", 1)}).Node("Pow", {"c", "powers"}, {"d"});
+  model.Node("Pow", {"powers", "d"}, {"e"}).Output("b").Output("e");
+  EXPECT_EQ(LoweredText(model, {{2, 2}, {1}}),
+            "input x [2,2]\ninput low [1]\na [2,2] = max(x, low)\nb [2,2] = floor_mod(a, x)\n"
+            "c [2,2] = mod(a, x)\nd/powers [2] = literal() elements=2\n"
+            "d [2,2] = pow(c, d/powers)\ne/powers [2] = literal() elements=2\n"
+            "e/exact [2,2] = pow(e/powers, d)\ne [2,2] = truncate(e/exact)\n"
+            "output b\noutput e\n");
+}
+
 TEST(SelectionOpsTest, TransposedConvolutionIsOneOfASpreadSource) {
   OnnxBuilder model;
   model.Input("x", {1, 2, 3, 3}).Floats("w", {2, 4, 3, 3});
@@ -137,6 +210,18 @@ TEST(SelectionOpsTest, TransposedConvolutionIsOneOfASpreadSource) {
   EXPECT_THAT(text, HasSubstr("y/spread [1,2,6,6] = select(x)"));
   EXPECT_THAT(text, HasSubstr("y [1,4,6,6] = convolution(y/spread) w/turned[4,2,3,3] "
                               "pads=[1,1],[1,1]"));
+}
+
+TEST(SelectionOpsTest, GatherOfComputedIndices) {
+  OnnxBuilder model;
+  model.Input("x", {2, 5}).Floats("table", {5, 3});
+  model.Node("ArgMax", {"x"}, {"at"}, {Int("axis", 1), Int("keepdims", 0)});
+  model.Node("Gather", {"table", "at"}, {"y"})
+      .Node("Gather", {"x", "at"}, {"z"}, {Int("axis", -1)});
+  model.Output("y").Output("z");
+  const std::string text = LoweredText(model, {{2, 5}});
+  EXPECT_THAT(text, HasSubstr("y [2,3] = gather(y/table, at) axis=0\n"));
+  EXPECT_THAT(text, HasSubstr("z [2,2] = gather(x, at) axis=1\n"));
 }
 
 TEST(SelectionOpsTest, IntegersAreKnownAtLoad) {

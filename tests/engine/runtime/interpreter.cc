@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/primitives/primitives.h"
 #include "tests/support/loop_operations.h"
+#include "tests/support/window_operations.h"
 
 namespace tilewire::graph {
 namespace {
@@ -227,6 +228,9 @@ class Interpreter {
     std::vector<testing::Shaped<Tensor>> srcs;
     for (ValueId src : op.srcs) srcs.push_back(Shaped(src));
     testing::DoGatherChannels(params, srcs, dims(op.dst), &tensors_[op.dst]);
+  }
+  void Do(const Operation& op, const IndexedGather& params) {
+    testing::DoGather(params, Shaped(op.srcs[0]), Shaped(op.srcs[1]), &tensors_[op.dst]);
   }
   void Do(const Operation& op, const Lrn& params) {
     testing::DoLrn(params, Shaped(op.srcs[0]), &tensors_[op.dst]);

@@ -291,6 +291,20 @@ TEST(FewChannelsTest, StayInBlocks) {
   }
 }
 
+TEST(GatherTest, IndicesOutsideAreAnErrorOfTheRequest) {
+  const Subject subject(graph::GatheredByTheRequest, Options(cpu::BestIsa(), 1));
+  const auto run = [&](const Tensor& indices) {
+    return subject.model->Run({{{1, 3}, Layout::kNchw, {BytesOf(indices)}}}, {}, {}).status();
+  };
+  EXPECT_EQ(run({0, 3, -4}), absl::OkStatus());
+  for (float index : {4.0f, -5.0f, 1e30f, -INFINITY, NAN}) {
+    const absl::Status status = run({0, index, 1});
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << index;
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("node 'rows': index "))
+        << index;
+  }
+}
+
 // Of one image the sources are written where they belong; what is the request's, an answer's, or
 // there already is copied.
 TEST(ConcatTest, OfOneImageIsNoStep) {

@@ -332,6 +332,23 @@ Network BestElements(int64_t n) {
   return b.Finish({values, places, least});
 }
 
+// Rows of a table and of a blocked tensor that the request's own numbers name, some from the end.
+Network GatheredByComputedIndices(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 20, 3, 5});
+  const ValueId best = b.AddOperation("best", TopK{1, true, true}, {x}, {n, 2, 3, 5});
+  const ValueId back = b.Elementwise("back", best, {EltwiseAlgorithm::kLinear, -1, -1});
+  const ValueId table = b.AddOperation("table", Literal{Numbers({20, 7})}, {}, {20, 7});
+  const ValueId rows = b.AddOperation("rows", IndexedGather{0}, {table, best}, {n, 2, 3, 5, 7});
+  const ValueId last = b.AddOperation("last", IndexedGather{0}, {table, back}, {n, 2, 3, 5, 7});
+  const ValueId conv = b.Conv("conv", x, 24);
+  const ValueId order =
+      b.AddOperation("order", Literal{MakeFloats("order", {2, 2}, {23, -1, 0, -24})}, {}, {2, 2});
+  const ValueId channels =
+      b.AddOperation("channels", IndexedGather{1}, {conv, order}, {n, 2, 2, 3, 5});
+  return b.Finish({rows, last, channels});
+}
+
 constexpr NetworkCase kCases[] = {
     {"Residual", Residual},
     {"StridedResidual", StridedResidual},
@@ -353,6 +370,7 @@ constexpr NetworkCase kCases[] = {
     {"ConcatsOfWholeBlocks", ConcatsOfWholeBlocks},
     {"GatheredChannels", GatheredChannels},
     {"BestElements", BestElements},
+    {"GatheredByComputedIndices", GatheredByComputedIndices},
     {"PooledConvolutions", PooledConvolutions},
     {"QuantizedResidual", QuantizedResidual},
     {"QuantizedGroups", QuantizedGroups},
@@ -384,6 +402,13 @@ class HandMade : public OnnxModel {
 };
 
 }  // namespace
+
+Network GatheredByTheRequest(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3});
+  const ValueId table = b.AddOperation("table", Literal{Numbers({4, 2})}, {}, {4, 2});
+  return b.Finish({b.AddOperation("rows", IndexedGather{0}, {table, x}, {n, 3, 2})});
+}
 
 Network PooledConvolutions(int64_t n) { return WithPoolings(n, /*fused=*/true); }
 Network ConvolutionsAndPoolings(int64_t n) { return WithPoolings(n, /*fused=*/false); }

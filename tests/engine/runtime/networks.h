@@ -34,6 +34,9 @@ Network QuantizedOrdinary(int64_t batch);
 Network PooledConvolutions(int64_t batch);
 Network ConvolutionsAndPoolings(int64_t batch);
 
+// Rows of a table of four; the request says which.
+Network GatheredByTheRequest(int64_t batch);
+
 // A model whose networks `make` builds; its signature leaves the batch open.
 std::shared_ptr<const OnnxModel> HandMadeModel(Network (*make)(int64_t batch));
 
