@@ -19,6 +19,7 @@
 #include "engine/graph/elementwise.h"
 #include "engine/graph/fused_step.h"
 #include "engine/graph/grid.h"
+#include "engine/graph/movement.h"
 #include "engine/jit/eltwise.h"
 #include "engine/memory/data_type.h"
 #include "engine/memory/dims.h"
@@ -61,6 +62,12 @@ struct Convolution {
   std::optional<Grid> src_grid, dst_grid;
   std::optional<FusedPooling> pooling;  // behind `fused`; dst is its result
 };
+// A convolution whose weights [O, I/groups, k...], and bias [O] if it has one, are computed: its
+// sources are src, weights, bias. The rest is as in Convolution.
+struct ComputedConvolution {
+  int64_t groups = 1;
+  Dims strides, dilations, padding_left, padding_right;
+};
 struct InnerProduct {
   Weights weights;
   std::vector<float> bias;
@@ -72,6 +79,16 @@ struct Pooling {
   enum class Algorithm { kMax, kAvgIncludePadding, kAvgExcludePadding } algorithm = Algorithm::kMax;
   Dims kernel, strides, padding_left,
       padding_right;  // a global pooling has the kernel of its input
+};
+// Of the greatest element of each window, the first of equals, any number before NaN: the element,
+// or its place in the whole source, -1 for a window without elements. Dilations count from 0.
+struct MaxWindow {
+  enum class Result {
+    kElement,
+    kIndex,            // in row-major order
+    kColumnMajorIndex  // the spatial dimensions in the order of columns
+  } result = Result::kElement;
+  Dims kernel, strides, dilations, padding_left;
 };
 struct Eltwise {
   jit::EltwiseOp op;
@@ -88,47 +105,7 @@ struct Dequantize {  // u8, s8, or integers held in f32, to f32
 struct Softmax {
   int axis = 1;
 };
-struct Sum {};  // of all srcs, elementwise, same shapes
-struct Concat {
-  int axis = 1;
-};
-struct Shuffle {
-  int axis = 1;
-  int64_t group_size = 1;  // MKL-DNN's: see engine/primitives/shuffle/shuffle.h
-};
-struct Reshape {};  // the same elements in logical row-major order under dst's dims
-struct Transpose {
-  std::vector<int> order;  // dst dimension i is src dimension order[i]
-};
-// `count` indices start, start + step, ...; a negative start stands for elements that are not in
-// the source.
-struct IndexRun {
-  int64_t start = 0, step = 1, count = 0;
-  bool operator==(const IndexRun&) const = default;
-};
-// dst[i0, i1, ...] = src[from[0][i0], from[1][i1], ...], where from[d] lists the indices run after
-// run (an empty list is the whole dimension) and an index that is not in the source gives `fill`.
-// Slices, splits, pads, repeats, gathers.
-struct Select {
-  std::vector<std::vector<IndexRun>> from;  // one list a dimension
-  float fill = 0;
-};
-// dst channel c (dimension 1) is channel from[c].channel of srcs[from[c].src]; all other dimensions
-// are equal.
-struct GatherChannels {
-  struct From {
-    int src = 0;
-    int64_t channel = 0;
-    bool operator==(const From&) const = default;
-  };
-  std::vector<From> from;  // one a channel of dst
-};
-// dst[i..., j..., k...] = src0[i..., at(src1[j...]), k...], where at() counts along `axis`. src1
-// holds whole numbers, negative ones count from the end; one that is outside is an error of the
-// run.
-struct IndexedGather {
-  int axis = 0;
-};
+struct Sum {};           // of all srcs, elementwise, same shapes
 struct Literal {         // the same elements in every run; no source
   ConstantPtr constant;  // of floats
 };
@@ -174,10 +151,10 @@ struct Interpolate {
 };
 
 using OperationParams =
-    std::variant<Convolution, InnerProduct, Pooling, Eltwise, Softmax, Sum, Concat, Shuffle,
-                 Reshape, Transpose, Select, Literal, Elementwise, Reduce, Interpolate, Lrn,
-                 LayerNormalization, Matmul, TopK, GatherChannels, IndexedGather, Quantize,
-                 Dequantize>;
+    std::variant<Convolution, ComputedConvolution, InnerProduct, Pooling, MaxWindow, Eltwise,
+                 Softmax, Sum, Concat, Shuffle, Reshape, Transpose, Select, Literal, Elementwise,
+                 Reduce, Interpolate, Lrn, LayerNormalization, Matmul, TopK, GatherChannels,
+                 IndexedGather, Quantize, Dequantize>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)

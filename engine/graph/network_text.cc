@@ -66,6 +66,12 @@ class ParamsText {
     AddFused(c);
     if (c.pooling) absl::StrAppend(&rest, " + max_pooling(2,2)");
   }
+  void operator()(const ComputedConvolution& c) {
+    name = "computed_convolution";
+    rest = absl::StrCat(c.groups == 1 ? "" : absl::StrCat(" groups=", c.groups),
+                        SizesText("strides", c.strides, 1), SizesText("dilations", c.dilations, 0),
+                        PadsText(c.padding_left, c.padding_right));
+  }
   void operator()(const InnerProduct& product) {
     name = "inner_product";
     rest = WeightsText(product.weights, product.bias);
@@ -78,6 +84,14 @@ class ParamsText {
     rest = absl::StrCat(" kernel=", DimsToString(pooling.kernel),
                         SizesText("strides", pooling.strides, 1),
                         PadsText(pooling.padding_left, pooling.padding_right));
+  }
+  void operator()(const MaxWindow& window) {
+    constexpr absl::string_view kResults[] = {"", " index", " column_major_index"};
+    name = "max_window";
+    rest = absl::StrCat(
+        kResults[static_cast<int>(window.result)], " kernel=", DimsToString(window.kernel),
+        SizesText("strides", window.strides, 1), SizesText("dilations", window.dilations, 0),
+        SizesText("pads", window.padding_left, 0));
   }
   void operator()(const Eltwise& eltwise) {
     name = "eltwise";

@@ -10,6 +10,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/runtime/elementwise_step.h"
 #include "engine/runtime/layouts.h"
+#include "engine/runtime/max_window_step.h"
 #include "engine/runtime/operation_lowering.h"
 #include "engine/runtime/reference_reason.h"
 #include "engine/runtime/top_k_step.h"
@@ -222,6 +223,14 @@ absl::Status Lowering::Lower(const Operation& op, const graph::TopK& top) {
   ABSL_ASSIGN_OR_RETURN(const Place src, builder_.Home(op.srcs[0]));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, LayoutLike(src.desc, builder_.value(op.dst).dims));
   ABSL_ASSIGN_OR_RETURN(auto step, CreateTopKStep(top, src.desc, dst));
+  return EmitUnary(op, std::move(step), src, /*may_run_in_place=*/false);
+}
+
+absl::Status Lowering::Lower(const Operation& op, const graph::MaxWindow& window) {
+  ABSL_ASSIGN_OR_RETURN(const Place src,
+                        RowMajorOfRank(op.srcs[0], builder_.value(op.srcs[0]).dims.size(), op));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, LayoutLike(src.desc, builder_.value(op.dst).dims));
+  ABSL_ASSIGN_OR_RETURN(auto step, CreateMaxWindowStep(window, src.desc, dst));
   return EmitUnary(op, std::move(step), src, /*may_run_in_place=*/false);
 }
 

@@ -3,8 +3,9 @@
 // The work of lowering, one overload of Lower() per operation: those with weights and fused steps
 // in lower_weighted.cc, those that only move elements in lower_movement.cc, functions of elements
 // and reductions in lower_elementwise.cc, normalizations and products in lower_rows.cc,
-// concatenations in lower_concat.cc, the ways to integers and back in lower_quantization.cc, the
-// others in lowering.cc. Private to these files. Thread-compatible.
+// convolutions with computed weights in
+// lower_computed_weights.cc, concatenations in lower_concat.cc, the ways to integers and back in
+// lower_quantization.cc, the others in lowering.cc. Private to these files. Thread-compatible.
 #ifndef ENGINE_RUNTIME_OPERATION_LOWERING_H_
 #define ENGINE_RUNTIME_OPERATION_LOWERING_H_
 
@@ -42,8 +43,10 @@ class Lowering {
 
  private:
   absl::Status Lower(const Operation& op, const graph::Convolution& convolution);
+  absl::Status Lower(const Operation& op, const graph::ComputedConvolution& convolution);
   absl::Status Lower(const Operation& op, const graph::InnerProduct& product);
   absl::Status Lower(const Operation& op, const graph::Pooling& pooling);
+  absl::Status Lower(const Operation& op, const graph::MaxWindow& window);
   absl::Status Lower(const Operation& op, const graph::Eltwise& eltwise);
   absl::Status Lower(const Operation& op, const graph::Softmax& softmax);
   absl::Status Lower(const Operation& op, const graph::Sum& sum);
@@ -96,6 +99,8 @@ class Lowering {
                                                 const std::vector<Place>& sources,
                                                 const MemoryDesc& dst_desc, int axis);
   absl::StatusOr<std::vector<Place>> SourcesInLayout(const Operation& op, const MemoryDesc& layout);
+  absl::StatusOr<Place> PackInRun(ValueId weights, const Dims& dims, const MemoryDesc& packed,
+                                  const Operation& op);
   absl::Status EmitUnary(const Operation& op, std::shared_ptr<const Primitive> primitive,
                          const Place& src, bool may_run_in_place, Bindings more = {});
 

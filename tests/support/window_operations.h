@@ -30,6 +30,59 @@ void DoGather(const graph::IndexedGather& gather, Shaped<Elements> src, Shaped<E
   }
 }
 
+template <typename Elements>
+void DoComputedConvolution(const graph::ComputedConvolution& c,
+                           const std::vector<Shaped<Elements>>& srcs, const Dims& dims,
+                           Elements* dst) {
+  const Dims& weights = srcs[1].dims;
+  const Dims taps(weights.begin() + 1, weights.end());
+  int64_t n = 0;
+  ForEachIndex(dims, [&](const Dims& index) {
+    double sum = srcs.size() > 2 ? srcs[2].elements[index[1]] : 0;
+    ForEachIndex(taps, [&](const Dims& tap) {
+      Dims at = index, weight = {index[1]};
+      weight.insert(weight.end(), tap.begin(), tap.end());
+      at[1] = index[1] / (weights[0] / c.groups) * weights[1] + tap[0];
+      bool inside = true;
+      for (size_t d = 2; d < at.size(); ++d) {
+        at[d] = index[d] * c.strides[d - 2] + tap[d - 1] * (c.dilations[d - 2] + 1) -
+                c.padding_left[d - 2];
+        inside = inside && at[d] >= 0 && at[d] < srcs[0].dims[d];
+      }
+      if (inside) sum += static_cast<double>(srcs[0].AtBroadcast(at)) * srcs[1].AtBroadcast(weight);
+    });
+    (*dst)[n++] = sum;
+  });
+}
+
+template <typename Elements>
+void DoMaxWindow(const graph::MaxWindow& window, Shaped<Elements> src, const Dims& dims,
+                 Elements* dst) {
+  using Result = graph::MaxWindow::Result;
+  const Dims& sizes = src.dims;
+  int64_t n = 0;
+  ForEachIndex(dims, [&](const Dims& index) {
+    double best = -INFINITY, place = -1;
+    ForEachIndex(window.kernel, [&](const Dims& tap) {
+      Dims at = index;
+      int64_t rows = index[0] * sizes[1] + index[1], columns = 0, stride = 1;
+      for (size_t d = 2; d < at.size(); ++d) {
+        at[d] = index[d] * window.strides[d - 2] + tap[d - 2] * (window.dilations[d - 2] + 1) -
+                window.padding_left[d - 2];
+        if (at[d] < 0 || at[d] >= sizes[d]) return;
+        rows = rows * sizes[d] + at[d];
+        columns += at[d] * stride;
+        stride *= sizes[d];
+      }
+      if (place >= 0 && !(src.AtBroadcast(at) > best)) return;
+      best = src.AtBroadcast(at);
+      const int64_t plane = (index[0] * sizes[1] + index[1]) * stride;
+      place = window.result == Result::kIndex ? rows : plane + columns;
+    });
+    (*dst)[n++] = window.result == Result::kElement ? best : place;
+  });
+}
+
 }  // namespace tilewire::testing
 
 #endif  // TESTS_SUPPORT_WINDOW_OPERATIONS_H_

@@ -4,18 +4,21 @@
 #ifndef ENGINE_GRAPH_OPS_CONVOLUTION_H_
 #define ENGINE_GRAPH_OPS_CONVOLUTION_H_
 
-#include <vector>
-
 #include "absl/status/statusor.h"
 #include "engine/graph/lowering.h"
 
 namespace tilewire::graph {
 
-// Of `src` [N, C, spatial...] with weights [O, C/groups, k...] and a bias [O], or none.
+// Of `src` [N, C, spatial...] with weights [O, C/groups, k...] and a bias [O], or one that is not
+// defined(). Weights that are known are packed once, computed ones in every run.
 //   kInvalidArgument  shapes or attributes that do not fit each other
-absl::StatusOr<ValueId> EmitConvolution(NodeContext& context, ValueId src,
-                                        const ConstantPtr& weights, std::vector<float> bias,
-                                        absl::string_view suffix = "");
+absl::StatusOr<ValueId> EmitConvolution(NodeContext& context, ValueId src, const Operand& weights,
+                                        const Operand& bias, absl::string_view suffix = "");
+
+// The same for a window that is known; `dst`: dims of the result.
+absl::StatusOr<ValueId> EmitWindowed(NodeContext& context, ValueId src, ComputedConvolution window,
+                                     const Operand& weights, const Operand& bias, Dims dst,
+                                     absl::string_view suffix = "");
 
 }  // namespace tilewire::graph
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/ops/convolution.h"
 #include "engine/graph/ops/ops.h"
 #include "engine/graph/ops/select.h"
 #include "engine/graph/ops/weights.h"
@@ -79,6 +80,44 @@ std::vector<float> TurnWeights(absl::Span<const float> src, int64_t groups, int6
   return dst;
 }
 
+// The same in every run.
+absl::StatusOr<Operand> TurnComputedWeights(NodeContext& context, const Operand& weights,
+                                            int64_t groups) {
+  const Dims& w = weights.dims;
+  const int64_t inputs = w[0] / groups;
+  Dims split = {groups, inputs}, moved = {groups, w[1], inputs}, joined = {groups * w[1], inputs};
+  std::vector<int> order = {0, 2, 1};
+  Select turn = WholeOf(w.size());
+  split.insert(split.end(), w.begin() + 1, w.end());
+  for (size_t d = 2; d < w.size(); ++d) {
+    moved.push_back(w[d]);
+    joined.push_back(w[d]);
+    order.push_back(static_cast<int>(d) + 1);
+    if (w[d] > 1) turn.from[d] = {{w[d] - 1, -1, w[d]}};
+  }
+  ABSL_ASSIGN_OR_RETURN(const Operand by_group, ReshapeOf(context, weights, split, "/groups"));
+  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(by_group));
+  ABSL_ASSIGN_OR_RETURN(const ValueId swapped,
+                        context.Emit(Transpose{order}, {value}, moved, "/swapped"));
+  ABSL_ASSIGN_OR_RETURN(const Operand whole,
+                        ReshapeOf(context, {nullptr, swapped, moved}, joined, "/outputs"));
+  return SelectOf(context, whole, std::move(turn), "/turned");
+}
+
+absl::StatusOr<Operand> TurnedWeights(NodeContext& context, int64_t groups) {
+  const Operand given = context.input(1);
+  if (given.constant == nullptr) return TurnComputedWeights(context, given, groups);
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr weights, context.Floats(1));
+  const Dims& w = given.dims;
+  Dims turned = {w[1] * groups, w[0] / groups};
+  turned.insert(turned.end(), w.begin() + 2, w.end());
+  const int64_t window = *CheckedProduct(absl::MakeConstSpan(w).subspan(2));
+  ConstantPtr constant =
+      MakeFloats(weights->name + "/turned", turned,
+                 TurnWeights(weights->floats, groups, w[0] / groups, w[1], window));
+  return Operand{std::move(constant), kNoValue, std::move(turned)};
+}
+
 // src with stride - 1 zeros between its elements, `in_front` of the row cut off, and `behind` zeros
 // added (or cut off where negative).
 IndexRuns Spread(int64_t size, int64_t stride, int64_t in_front, int64_t behind) {
@@ -97,20 +136,18 @@ IndexRuns Spread(int64_t size, int64_t stride, int64_t in_front, int64_t behind)
 absl::Status LowerConvTranspose(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0);
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr weights, context.Floats(1));
+  const Dims w = context.input(1).dims;
   ABSL_ASSIGN_OR_RETURN(const int64_t groups, node.Int("group", 1));
   const size_t rank = src.dims.size(), spatial = rank - 2;
-  const Dims& w = weights->dims;
   if (rank < 3 || rank > 5 || w.size() != rank || groups < 1 || src.dims[1] != w[0] ||
-      w[0] % groups != 0 || weights->count() < 1) {
+      w[0] % groups != 0 || ElementCount(w).value_or(0) < 1) {
     return node.Invalid(absl::StrCat("input ", DimsToString(src.dims), ", weights ",
                                      DimsToString(w), " and group ", groups, " do not fit"));
   }
-  Convolution convolution;
+  ComputedConvolution convolution;
   convolution.groups = groups;
   Select select = WholeOf(rank);
   Dims spread = src.dims, dst = {src.dims[0], w[1] * groups};
-  Dims turned = {w[1] * groups, w[0] / groups};
   for (size_t i = 0; i < spatial; ++i) {
     ABSL_ASSIGN_OR_RETURN(const Axis axis, ReadAxis(node, i, spatial, src.dims[i + 2], w[i + 2]));
     const int64_t reach = (w[i + 2] - 1) * axis.dilation;
@@ -124,19 +161,15 @@ absl::Status LowerConvTranspose(NodeContext& context) {
     convolution.padding_left.push_back(std::max<int64_t>(0, reach - axis.left));
     convolution.padding_right.push_back(std::max<int64_t>(0, reach - axis.right));
     dst.push_back(size + axis.extra + reach - axis.left - axis.right);
-    turned.push_back(w[i + 2]);
     if (dst.back() < 1) return node.Invalid("the padding leaves nothing");
   }
-  const int64_t window = *CheckedProduct(absl::MakeConstSpan(w).subspan(2));
-  convolution.weights =
-      WeightsOf(MakeFloats(weights->name + "/turned", std::move(turned),
-                           TurnWeights(weights->floats, groups, w[0] / groups, w[1], window)));
-  if (context.Has(2)) {
-    ABSL_ASSIGN_OR_RETURN(convolution.bias, ReadVector(context, 2, w[1] * groups));
-  }
+  ABSL_ASSIGN_OR_RETURN(const Operand turned, TurnedWeights(context, groups));
+  const Operand bias = context.Has(2) ? context.input(2) : Operand();
   ABSL_ASSIGN_OR_RETURN(Operand wide, SelectOf(context, src, std::move(select), "/spread"));
   ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(wide));
-  return context.Finish(std::move(convolution), {value}, std::move(dst));
+  ABSL_ASSIGN_OR_RETURN(const ValueId result, EmitWindowed(context, value, std::move(convolution),
+                                                           turned, bias, std::move(dst)));
+  return context.SetOutput(result);
 }
 
 }  // namespace tilewire::graph

@@ -49,17 +49,46 @@ absl::StatusOr<Window> ReadPoolingWindow(const Node& node, const Dims& src) {
   return window;
 }
 
+// What LowerDilatedMaxPool() takes: its operations grow with the window, its lists with the result.
+bool HasFewTaps(const Window& window) {
+  constexpr int64_t kMostTaps = 256, kLargest = int64_t{1} << 20;
+  for (size_t i = 0; i < window.kernel.size(); ++i) {
+    if (window.kernel[i] > kMostTaps || window.dst[i] > kLargest) return false;
+  }
+  return true;
+}
+
+// By a loop over each window.
+absl::StatusOr<ValueId> EmitMaxWindow(NodeContext& context, const Window& window,
+                                      MaxWindow::Result result, absl::string_view suffix = "") {
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Numbers(context.input(0)));
+  const Dims& dims = context.input(0).dims;
+  MaxWindow greatest{result, window.kernel, window.strides, window.dilations, window.padding_left};
+  for (int64_t& dilation : greatest.dilations) --dilation;
+  Dims dst = {dims[0], dims[1]};
+  dst.insert(dst.end(), window.dst.begin(), window.dst.end());
+  return context.Emit(std::move(greatest), {src}, std::move(dst), suffix);
+}
+
+// Output 1: where the maxima stand.
+absl::Status SetIndices(NodeContext& context, const Window& window) {
+  const Operand& src = context.input(0);
+  ABSL_RETURN_IF_ERROR(CheckCountable(context.node, ElementCount(src.dims).value_or(INT64_MAX)));
+  ABSL_ASSIGN_OR_RETURN(const int64_t by_columns, context.node.Int("storage_order", 0));
+  ABSL_ASSIGN_OR_RETURN(const ValueId indices,
+                        EmitMaxWindow(context, window,
+                                      by_columns != 0 ? MaxWindow::Result::kColumnMajorIndex
+                                                      : MaxWindow::Result::kIndex,
+                                      "/indices"));
+  return context.SetOutput({nullptr, indices, context.value(indices).dims}, 1);
+}
+
 // The maximum over a window is that of its taps along one dimension after the other; a tap is a
 // selection, with minus infinity for what lies outside.
 absl::Status LowerDilatedMaxPool(NodeContext& context, const Window& window) {
-  constexpr int64_t kMostTaps = 256, kLargest = int64_t{1} << 20;
   Operand result = context.input(0);
   for (size_t i = 0; i < window.kernel.size(); ++i) {
     const Operand src = result;
-    if (window.kernel[i] > kMostTaps || window.dst[i] > kLargest) {
-      return context.node.Unimplemented(
-          absl::StrCat("dilations of ", window.kernel[i], " taps over ", window.dst[i], " places"));
-    }
     for (int64_t tap = 0; tap < window.kernel[i]; ++tap) {
       const int64_t start = tap * window.dilations[i] - window.padding_left[i];
       std::vector<int64_t> indices;
@@ -144,8 +173,14 @@ absl::StatusOr<ValueId> EmitGlobalPooling(NodeContext& context, Pooling::Algorit
 absl::Status LowerMaxPool(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Window window,
                         ReadPoolingWindow(context.node, context.input(0).dims));
-  if (IsDilated(window)) return LowerDilatedMaxPool(context, window);
-  return FinishPooling(context, Pooling::Algorithm::kMax, window);
+  const std::vector<TensorId>& outputs = context.node.outputs;
+  if (outputs.size() > 1 && outputs[1] != kNoTensor)
+    ABSL_RETURN_IF_ERROR(SetIndices(context, window));
+  if (!IsDilated(window)) return FinishPooling(context, Pooling::Algorithm::kMax, window);
+  if (HasFewTaps(window)) return LowerDilatedMaxPool(context, window);
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst,
+                        EmitMaxWindow(context, window, MaxWindow::Result::kElement));
+  return context.SetOutput(dst);
 }
 
 absl::Status LowerAveragePool(NodeContext& context) {

@@ -14,6 +14,8 @@
 namespace tilewire::graph {
 namespace {
 
+using Function = Elementwise::Function;
+
 // Input `i` as real numbers at run time. `axis` has grids of its own where there is more than one.
 absl::StatusOr<ValueId> Source(NodeContext& context, int i, GridInputs inputs, int64_t axis,
                                absl::string_view suffix = "/src") {
@@ -25,40 +27,54 @@ absl::StatusOr<ValueId> Source(NodeContext& context, int i, GridInputs inputs, i
   return context.AsValue(real);
 }
 
-struct RealWeights {
-  ConstantPtr constant;
-  Grids grids;
-};
-
-absl::StatusOr<RealWeights> ReadWeights(NodeContext& context, int i, GridInputs inputs,
-                                        int64_t axis) {
+// Input `i` as real numbers, known ones with the integers they are made of.
+absl::StatusOr<Operand> RealWeights(NodeContext& context, int i, GridInputs inputs, int64_t axis) {
   const Operand weights = context.input(i);
-  if (weights.constant == nullptr)
-    return context.node.Unimplemented(absl::StrCat("input ", i, " is computed at run time"));
-  if (weights.constant->is_float)
+  if (weights.constant != nullptr && weights.constant->is_float)
     return context.node.Invalid(absl::StrCat("input ", i, " is not of integers"));
-  ABSL_ASSIGN_OR_RETURN(Grids grids, ReadKnownGrids(context, inputs, weights.dims, axis));
-  ABSL_ASSIGN_OR_RETURN(
-      ConstantPtr constant,
-      DequantizeConstant(weights.constant, grids, absl::StrCat(context.output_name(), "/weights")));
-  return RealWeights{std::move(constant), std::move(grids)};
+  ABSL_ASSIGN_OR_RETURN(const std::optional<Grids> grids,
+                        ReadGrids(context, inputs, weights.dims, axis));
+  return DequantizeOf(context, weights, grids, inputs, axis, "/weights");
 }
 
 // Integers that count products of a step of the source and one of the weights.
-absl::StatusOr<std::vector<float>> ReadBias(const NodeContext& context, int i, float src_scale,
-                                            const RealWeights& weights) {
-  if (!context.Has(i)) return std::vector<float>();
+absl::StatusOr<Operand> KnownBias(const NodeContext& context, int i, float src_scale,
+                                  const std::vector<Grid>& grids) {
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr integers, context.Ints(i));
-  const int64_t outputs = weights.constant->dims.empty() ? 0 : weights.constant->dims[0];
-  if (integers->dims != Dims{outputs})
-    return context.node.Invalid(absl::StrCat("a bias of dims ", DimsToString(integers->dims)));
-  const std::vector<Grid>& grids = weights.grids.grids;
   std::vector<float> bias;
-  for (int64_t o = 0; o < outputs; ++o) {
-    const float scale = src_scale * grids[grids.size() == 1 ? 0 : o].scale;
+  for (size_t o = 0; o < integers->ints.size(); ++o) {
+    const float scale = src_scale * grids[grids.size() == 1 ? 0 : o % grids.size()].scale;
     bias.push_back(static_cast<float>(integers->ints[o]) * scale);
   }
+  return Operand{
+      MakeFloats(absl::StrCat(context.output_name(), "/bias"), integers->dims, std::move(bias)),
+      kNoValue, integers->dims};
+}
+
+absl::StatusOr<Operand> ComputedBias(NodeContext& context, int i, int src_scale,
+                                     int weights_scale) {
+  ABSL_ASSIGN_OR_RETURN(const ValueId integers, context.Numbers(context.input(i)));
+  Operand bias = {nullptr, integers, context.input(i).dims};
+  for (int scale : {src_scale, weights_scale}) {
+    const Function multiply = Function::kMul;
+    ABSL_ASSIGN_OR_RETURN(bias, ElementwiseOf(context, {multiply}, {bias, context.input(scale)},
+                                              absl::StrCat("/bias", scale)));
+  }
   return bias;
+}
+
+// Of QLinearConv, if it has one.
+absl::StatusOr<Operand> RealBias(NodeContext& context, GridInputs of_src, GridInputs of_weights) {
+  constexpr int kBias = 8;
+  if (!context.Has(kBias)) return Operand();
+  ABSL_ASSIGN_OR_RETURN(const std::optional<Grids> src,
+                        ReadGrids(context, of_src, context.input(0).dims, 1));
+  ABSL_ASSIGN_OR_RETURN(const std::optional<Grids> weights,
+                        ReadGrids(context, of_weights, context.input(3).dims, 0));
+  if (src && src->grids.size() != 1) return context.node.Invalid("input 1 is not one scale");
+  if (src && weights && context.input(kBias).constant != nullptr)
+    return KnownBias(context, kBias, src->grids[0].scale, weights->grids);
+  return ComputedBias(context, kBias, of_src.scale, of_weights.scale);
 }
 
 // The product of real numbers; a right side that is one known matrix becomes weights.
@@ -67,8 +83,8 @@ absl::StatusOr<ValueId> Product(NodeContext& context, ValueId src, int right, Gr
   const Operand given = context.input(right);
   const Operand left = {nullptr, src, context.value(src).dims};
   if (given.constant != nullptr && given.dims.size() == 2 && left.dims.size() >= 2) {
-    ABSL_ASSIGN_OR_RETURN(const RealWeights weights, ReadWeights(context, right, inputs, -1));
-    return EmitMatMul(context, src, weights.constant, suffix);
+    ABSL_ASSIGN_OR_RETURN(const Operand weights, RealWeights(context, right, inputs, -1));
+    if (weights.constant != nullptr) return EmitMatMul(context, src, weights.constant, suffix);
   }
   ABSL_ASSIGN_OR_RETURN(const ValueId matrix, Source(context, right, inputs, -1, "/right"));
   ABSL_ASSIGN_OR_RETURN(
@@ -80,7 +96,7 @@ absl::StatusOr<ValueId> Product(NodeContext& context, ValueId src, int right, Gr
 absl::Status FinishQuantized(NodeContext& context, ValueId real, GridInputs inputs) {
   const Dims dims = context.value(real).dims;
   ABSL_ASSIGN_OR_RETURN(const DataType type, TypeOfZeroPoint(context, inputs.zero_point));
-  ABSL_ASSIGN_OR_RETURN(const Grids grids, ReadKnownGrids(context, inputs, dims, -1));
+  ABSL_ASSIGN_OR_RETURN(const std::optional<Grids> grids, ReadGrids(context, inputs, dims, -1));
   ABSL_ASSIGN_OR_RETURN(const Operand dst,
                         QuantizeOf(context, {nullptr, real, dims}, grids, inputs, -1, type));
   return context.SetOutput(dst);
@@ -89,17 +105,12 @@ absl::Status FinishQuantized(NodeContext& context, ValueId real, GridInputs inpu
 }  // namespace
 
 absl::Status LowerQLinearConv(NodeContext& context) {
-  const GridInputs of_src = {.scale = 1, .zero_point = 2};
+  const GridInputs of_src = {.scale = 1, .zero_point = 2},
+                   of_weights = {.scale = 4, .zero_point = 5};
   ABSL_ASSIGN_OR_RETURN(const ValueId src, Source(context, 0, of_src, 1));
-  ABSL_ASSIGN_OR_RETURN(const RealWeights weights,
-                        ReadWeights(context, 3, {.scale = 4, .zero_point = 5}, 0));
-  ABSL_ASSIGN_OR_RETURN(const Grids src_grids,
-                        ReadKnownGrids(context, of_src, context.input(0).dims, 1));
-  if (src_grids.grids.size() != 1) return context.node.Invalid("input 1 is not one scale");
-  ABSL_ASSIGN_OR_RETURN(std::vector<float> bias,
-                        ReadBias(context, 8, src_grids.grids[0].scale, weights));
-  ABSL_ASSIGN_OR_RETURN(const ValueId real,
-                        EmitConvolution(context, src, weights.constant, std::move(bias), "/real"));
+  ABSL_ASSIGN_OR_RETURN(const Operand weights, RealWeights(context, 3, of_weights, 0));
+  ABSL_ASSIGN_OR_RETURN(const Operand bias, RealBias(context, of_src, of_weights));
+  ABSL_ASSIGN_OR_RETURN(const ValueId real, EmitConvolution(context, src, weights, bias, "/real"));
   return FinishQuantized(context, real, {.scale = 6, .zero_point = 7});
 }
 
@@ -112,8 +123,8 @@ absl::Status LowerQLinearMatMul(NodeContext& context) {
 
 absl::Status LowerConvInteger(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, Source(context, 0, {.zero_point = 2}, 1));
-  ABSL_ASSIGN_OR_RETURN(const RealWeights weights, ReadWeights(context, 1, {.zero_point = 3}, 0));
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst, EmitConvolution(context, src, weights.constant, {}));
+  ABSL_ASSIGN_OR_RETURN(const Operand weights, RealWeights(context, 1, {.zero_point = 3}, 0));
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst, EmitConvolution(context, src, weights, Operand()));
   return context.SetOutput(dst);
 }
 

@@ -269,6 +269,13 @@ class Interpreter {
   void Execute(const IndexedGather& gather) {
     testing::DoGather(gather, Shaped(0), Shaped(1), &Out());
   }
+  void Execute(const ComputedConvolution& convolution) {
+    std::vector<testing::Shaped<Elements>> srcs;
+    for (size_t i = 0; i < operation_->srcs.size(); ++i)
+      srcs.push_back(Shaped(static_cast<int>(i)));
+    testing::DoComputedConvolution(convolution, srcs, Dst(), &Out());
+  }
+  void Execute(const MaxWindow& window) { testing::DoMaxWindow(window, Shaped(), Dst(), &Out()); }
   void Execute(const Lrn& lrn) { testing::DoLrn(lrn, Shaped(), &Out()); }
   void Execute(const LayerNormalization& norm) {
     testing::DoLayerNormalization(norm, Shaped(), &Out());

@@ -346,7 +346,7 @@ TEST(OpsTest, RefusesByName) {
        kInvalid,
        "cannot view [1,4,8,8] as [7]"},
       {"axis outside", "Softmax", {"x"}, {Int("axis", 4)}, kInvalid, "axis 4"},
-      {"computed weights", "Conv", {"x", "x"}, {}, kUnimplemented, "input 1 is computed"},
+      {"computed count", "TopK", {"x", "x"}, {}, kUnimplemented, "input 1 is computed"},
       {"weights of integers", "MatMul", {"x", "shape"}, {}, kInvalid, "not floating-point"},
       {"not a permutation",
        "Transpose",

@@ -224,6 +224,56 @@ TEST(SelectionOpsTest, GatherOfComputedIndices) {
   EXPECT_THAT(text, HasSubstr("z [2,2] = gather(x, at) axis=1\n"));
 }
 
+TEST(SelectionOpsTest, ConvolutionsWithComputedWeights) {
+  OnnxBuilder model;
+  model.Input("x", {1, 4, 5, 5}).Input("w", {4, 2, 3, 3}).Input("b", {4}).Floats("k", {4, 2, 3, 3});
+  model.Node("Conv", {"x", "w", "b"}, {"y"}, {Int("group", 2), Ints("strides", {2, 2})});
+  model.Node("Conv", {"x", "k", "b"}, {"z"}, {Int("group", 2)});
+  model.Node("ConvTranspose", {"x", "w"}, {"t"}, {Int("group", 2)});
+  model.Output("y").Output("z").Output("t");
+  const std::string text = LoweredText(model, {{1, 4, 5, 5}, {4, 2, 3, 3}, {4}});
+  EXPECT_THAT(text, HasSubstr("y [1,4,2,2] = computed_convolution(x, w, b) groups=2 "
+                              "strides=[2,2]\n"));
+  EXPECT_THAT(text,
+              HasSubstr("z/unbiased [1,4,3,3] = convolution(x) k[4,2,3,3] groups=2\n"
+                        "z/bias [4,1,1] = reshape(b)\nz [1,4,3,3] = add(z/unbiased, z/bias)"));
+  EXPECT_THAT(text, HasSubstr("t/groups [2,2,2,3,3] = reshape(w)\n"
+                              "t/swapped [2,2,2,3,3] = transpose(t/groups) order=[0,2,1,3,4]\n"
+                              "t/outputs [4,2,3,3] = reshape(t/swapped)\n"
+                              "t/turned [4,2,3,3] = select(t/outputs) 2:2 by -1 x3 3:2 by -1 x3\n"
+                              "t [1,4,7,7] = computed_convolution(x, t/turned) groups=2 "
+                              "pads=[2,2],[2,2]"));
+}
+
+TEST(SelectionOpsTest, QuantisedConvolutionWithComputedWeightsAndScales) {
+  OnnxBuilder model;
+  model.Input("x", {1, 2, 4, 4}).Input("w", {3, 2, 1, 1}).Integers("bias", {1, 2, 3});
+  model.Node("DynamicQuantizeLinear", {"x"}, {"q", "s", "z"});
+  model.Node("DynamicQuantizeLinear", {"w"}, {"wq", "ws", "wz"});
+  model.Node("QLinearConv", {"q", "s", "z", "wq", "ws", "wz", "s", "z", "bias"}, {"y"});
+  model.Node("ConvInteger", {"q", "wq", "z", "wz"}, {"i"}).Output("y").Output("i");
+  const std::string text = LoweredText(model, {{1, 2, 4, 4}, {3, 2, 1, 1}});
+  EXPECT_THAT(text,
+              HasSubstr("y/real [1,3,4,4] = computed_convolution(y/src, y/weights, y/bias4)"));
+  EXPECT_THAT(text, HasSubstr("y u8 [1,3,4,4] = quantize("));
+  EXPECT_THAT(text, HasSubstr("i [1,3,4,4] = computed_convolution(i/src, i/weights)"));
+}
+
+TEST(SelectionOpsTest, MaxPoolSaysWhereMaximaStand) {
+  OnnxBuilder model;
+  model.Input("x", {1, 2, 6, 6});
+  model.Node("MaxPool", {"x"}, {"a", "i"}, {Ints("kernel_shape", {2, 2}), Ints("strides", {2, 2})});
+  model.Node("MaxPool", {"x"}, {"b", "j"},
+             {Ints("kernel_shape", {2, 1}), Ints("dilations", {3, 1}), Int("storage_order", 1),
+              Ints("pads", {1, 0, 0, 0})});
+  model.Output("a").Output("i").Output("j");
+  const std::string text = LoweredText(model, {{1, 2, 6, 6}});
+  EXPECT_THAT(text, HasSubstr("i [1,2,3,3] = max_window(x) index kernel=[2,2] strides=[2,2]\n"
+                              "a [1,2,3,3] = max_pooling(x) kernel=[2,2] strides=[2,2]\n"));
+  EXPECT_THAT(text, HasSubstr("j [1,2,4,6] = max_window(x) column_major_index kernel=[2,1] "
+                              "dilations=[2,0] pads=[1,0]\n"));
+}
+
 TEST(SelectionOpsTest, IntegersAreKnownAtLoad) {
   OnnxBuilder model;
   model.Input("x", {2, 3}).Integers("one", {1}).Node("Equal", {"one", "one"}, {"is"});

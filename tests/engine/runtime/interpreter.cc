@@ -232,6 +232,14 @@ class Interpreter {
   void Do(const Operation& op, const IndexedGather& params) {
     testing::DoGather(params, Shaped(op.srcs[0]), Shaped(op.srcs[1]), &tensors_[op.dst]);
   }
+  void Do(const Operation& op, const ComputedConvolution& params) {
+    std::vector<testing::Shaped<Tensor>> srcs;
+    for (ValueId src : op.srcs) srcs.push_back(Shaped(src));
+    testing::DoComputedConvolution(params, srcs, dims(op.dst), &tensors_[op.dst]);
+  }
+  void Do(const Operation& op, const MaxWindow& params) {
+    testing::DoMaxWindow(params, Shaped(op.srcs[0]), dims(op.dst), &tensors_[op.dst]);
+  }
   void Do(const Operation& op, const Lrn& params) {
     testing::DoLrn(params, Shaped(op.srcs[0]), &tensors_[op.dst]);
   }

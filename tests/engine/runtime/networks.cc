@@ -349,6 +349,55 @@ Network GatheredByComputedIndices(int64_t n) {
   return b.Finish({rows, last, channels});
 }
 
+// Weights that are computed: dense with a bias, grouped, depthwise, of a 1x1 window that two read.
+Network ComputedWeights(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 20, 7, 9});
+  const auto computed = [&](const std::string& name, Dims dims) {
+    const ValueId literal = b.AddOperation(
+        name, Literal{MakeFloats(name, dims, PseudoRandom(name, *ElementCount(dims), -1, 1))}, {},
+        dims);
+    return b.Elementwise(name + ".tanh", literal, {EltwiseAlgorithm::kTanh});
+  };
+  const ComputedConvolution padded{1, {2, 1}, {0, 1}, {1, 2}, {1, 2}};
+  const ComputedConvolution point{1, {1, 1}, {0, 0}, {0, 0}, {0, 0}};
+  ComputedConvolution groups = point, depthwise = padded;
+  groups.groups = 4;
+  depthwise.groups = 20;
+  const ValueId dense = b.AddOperation(
+      "dense", padded, {x, computed("w", {24, 20, 3, 3}), computed("c", {24})}, {n, 24, 4, 9});
+  const ValueId grouped =
+      b.AddOperation("grouped", groups, {x, computed("g", {12, 5, 1, 1})}, {n, 12, 7, 9});
+  const ValueId single =
+      b.AddOperation("single", depthwise, {x, computed("d", {20, 1, 3, 3})}, {n, 20, 4, 9});
+  const ValueId shared = computed("s", {16, 24, 1, 1});
+  const ValueId one = b.AddOperation("one", point, {dense, shared}, {n, 16, 4, 9});
+  const ValueId two = b.AddOperation("two", point, {b.Conv("conv", x, 24), shared}, {n, 16, 7, 9});
+  return b.Finish({grouped, single, one, two});
+}
+
+// The windows' maxima of the first image (indices count all that stand before) and of every image.
+Network WindowsMaxima(int64_t n) {
+  using Result = MaxWindow::Result;
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3, 6, 5});
+  const MaxWindow window{Result::kElement, {3, 2}, {2, 1}, {1, 3}, {2, 1}};
+  MaxWindow rows = window, columns = window;
+  rows.result = Result::kIndex;
+  columns.result = Result::kColumnMajorIndex;
+  const ValueId first =
+      b.AddOperation("first", Select{{{{0, 0, n}}, {}, {}, {}}}, {x}, {n, 3, 6, 5});
+  const ValueId one =
+      b.AddOperation("one", Select{{{{0, 1, 1}}, {}, {}, {}}}, {first}, {1, 3, 6, 5});
+  const ValueId by_rows = b.AddOperation("rows", rows, {one}, {1, 3, 3, 4});
+  const ValueId by_columns = b.AddOperation("columns", columns, {one}, {1, 3, 3, 4});
+  const ValueId maxima = b.AddOperation("maxima", window, {x}, {n, 3, 3, 4});
+  const auto repeated = [&](const std::string& name, ValueId value) {
+    return b.AddOperation(name, Select{{{{0, 0, n}}, {}, {}, {}}}, {value}, {n, 3, 3, 4});
+  };
+  return b.Finish({maxima, repeated("all_rows", by_rows), repeated("all_columns", by_columns)});
+}
+
 constexpr NetworkCase kCases[] = {
     {"Residual", Residual},
     {"StridedResidual", StridedResidual},
@@ -371,6 +420,8 @@ constexpr NetworkCase kCases[] = {
     {"GatheredChannels", GatheredChannels},
     {"BestElements", BestElements},
     {"GatheredByComputedIndices", GatheredByComputedIndices},
+    {"ComputedWeights", ComputedWeights},
+    {"WindowsMaxima", WindowsMaxima},
     {"PooledConvolutions", PooledConvolutions},
     {"QuantizedResidual", QuantizedResidual},
     {"QuantizedGroups", QuantizedGroups},

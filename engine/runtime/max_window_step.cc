@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/runtime/max_window_step.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/runtime/step_rows.h"
+
+namespace tilewire::runtime {
+namespace {
+
+using Result = graph::MaxWindow::Result;
+
+// One spatial dimension.
+struct WindowAxis {
+  int64_t src = 1, dst = 1, kernel = 1, stride = 1, step = 1, left = 0;
+
+  // The taps [first, end) of the window at index i that lie inside the source.
+  std::pair<int64_t, int64_t> Inside(int64_t i) const {
+    const int64_t start = i * stride - left;
+    const int64_t first = start < 0 ? DivUp(-start, step) : 0;
+    const int64_t end = start >= src ? 0 : DivUp(src - start, step);
+    return {std::min(first, kernel), std::min(end, kernel)};
+  }
+};
+
+// Three spatial dimensions, the first of them 1 where there are fewer. Immutable.
+class MaxWindowStep final : public Primitive {
+ public:
+  MaxWindowStep(PrimitiveInfo info, const graph::MaxWindow& window, const MemoryDesc& src,
+                const MemoryDesc& dst)
+      : Primitive(std::move(info)), result_(window.result), planes_(src.dim(0) * src.dim(1)) {
+    const size_t spatial = window.kernel.size(), missing = axes_.size() - spatial;
+    for (size_t i = 0; i < spatial; ++i) {
+      const int d = static_cast<int>(i) + 2;
+      axes_[missing + i] = {src.dim(d),
+                            dst.dim(d),
+                            window.kernel[i],
+                            window.strides[i],
+                            window.dilations[i] + 1,
+                            window.padding_left[i]};
+    }
+  }
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+    const auto* src = args.Get<const float>(kArgSrc);
+    auto* dst = args.Get<float>(kArgDst);
+    const auto& [z, y, x] = axes_;
+    const int64_t rows = planes_ * z.dst * y.dst;
+    const int64_t work = x.dst * z.kernel * y.kernel * x.kernel;
+    const int64_t at_once = std::max<int64_t>(1, kElementsAtOnce / work);
+    team.ParallelFor(DivUp(rows, at_once), [&](int64_t task) {
+      const int64_t end = std::min(rows, (task + 1) * at_once);
+      for (int64_t row = task * at_once; row < end; ++row) RunRow(row, src, dst);
+    });
+  }
+
+  void RunRow(int64_t row, const float* src, float* dst) const {
+    const auto& [z, y, x] = axes_;
+    const int64_t plane = row / (z.dst * y.dst);
+    const int64_t from = plane * z.src * y.src * x.src;
+    for (int64_t i = 0; i < x.dst; ++i) {
+      const int64_t best = Greatest(src + from, row / y.dst % z.dst, row % y.dst, i);
+      dst[row * x.dst + i] = ResultOf(src, from, best);
+    }
+  }
+
+  // The offset in its plane; -1 where no element is inside.
+  int64_t Greatest(const float* plane, int64_t k, int64_t j, int64_t i) const {
+    const auto& [z, y, x] = axes_;
+    const auto [z_first, z_end] = z.Inside(k);
+    const auto [y_first, y_end] = y.Inside(j);
+    const auto [x_first, x_end] = x.Inside(i);
+    int64_t best = -1;
+    for (int64_t c = z_first; c < z_end; ++c) {
+      for (int64_t b = y_first; b < y_end; ++b) {
+        const int64_t line =
+            (k * z.stride - z.left + c * z.step) * y.src + (j * y.stride - y.left + b * y.step);
+        for (int64_t a = x_first; a < x_end; ++a) {
+          const int64_t at = line * x.src + (i * x.stride - x.left + a * x.step);
+          const bool beats = best < 0 || plane[at] > plane[best] ||
+                             (std::isnan(plane[best]) && !std::isnan(plane[at]));
+          if (beats) best = at;
+        }
+      }
+    }
+    return best;
+  }
+
+  float ResultOf(const float* src, int64_t from, int64_t best) const {
+    if (result_ == Result::kElement)
+      return best < 0 ? -std::numeric_limits<float>::infinity() : src[from + best];
+    if (best < 0) return -1;
+    if (result_ == Result::kIndex) return static_cast<float>(from + best);
+    const auto& [z, y, x] = axes_;
+    const int64_t a = best % x.src, b = best / x.src % y.src, c = best / (x.src * y.src);
+    return static_cast<float>(from + (a * y.src + b) * z.src + c);
+  }
+
+  static constexpr int64_t kElementsAtOnce = 16384;  // looked at in one piece of work
+
+  const Result result_;
+  const int64_t planes_;
+  std::array<WindowAxis, 3> axes_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateMaxWindowStep(const graph::MaxWindow& window,
+                                                                     const MemoryDesc& src,
+                                                                     const MemoryDesc& dst) {
+  ABSL_RETURN_IF_ERROR(CheckStep(src));
+  ABSL_RETURN_IF_ERROR(CheckStep(dst));
+  if (src.rank() > 5) return absl::UnimplementedError("windows of more than three dimensions");
+  return std::make_shared<MaxWindowStep>(
+      StepInfo("runtime/max_window", {{kArgSrc, src}, {kArgDst, dst}}), window, src, dst);
+}
+
+}  // namespace tilewire::runtime
