@@ -125,21 +125,12 @@ absl::StatusOr<MemoryDesc> MemoryDesc::CreatePattern(Dims dims, DataType type,
 
 absl::StatusOr<MemoryDesc> MemoryDesc::CreateStrided(Dims dims, DataType type, Dims strides) {
   ABSL_RETURN_IF_ERROR(CheckDims(dims, type));
-  if (strides.size() != dims.size()) {
-    return Invalid("strides", strides,
-                   absl::StrCat("shape ", DimsToString(dims), " has another rank"));
-  }
-  for (int64_t stride : strides) {
-    if (stride < 0) return Invalid("strides", strides, "a negative stride");
-  }
   MemoryDesc desc;
   desc.dims_ = std::move(dims);
   desc.padded_dims_ = desc.dims_;
-  desc.strides_ = std::move(strides);
   desc.data_type_ = type;
   desc.format_kind_ = FormatKind::kBlocked;
-  ABSL_RETURN_IF_ERROR(desc.CheckSize());
-  return desc;
+  return desc.WithStrides(std::move(strides));
 }
 
 absl::StatusOr<MemoryDesc> MemoryDesc::CreateAny(Dims dims, DataType type) {
@@ -274,6 +265,24 @@ absl::StatusOr<MemoryDesc> MemoryDesc::Permuted(absl::Span<const int> order) con
     if (!strides_.empty()) desc.strides_[i] = strides_[order[i]];
   }
   for (InnerBlock& block : desc.inner_blocks_) block.dim = inverse[block.dim];
+  return desc;
+}
+
+absl::StatusOr<MemoryDesc> MemoryDesc::WithStrides(Dims strides) const {
+  if (format_kind_ != FormatKind::kBlocked) {
+    return absl::InvalidArgumentError(absl::StrCat(ToString(), " has no strides"));
+  }
+  if (strides.size() != dims_.size()) {
+    return Invalid("strides", strides,
+                   absl::StrCat("shape ", DimsToString(dims_), " has another rank"));
+  }
+  for (int64_t stride : strides) {
+    if (stride < 0) return Invalid("strides", strides, "a negative stride");
+  }
+  MemoryDesc desc = WithoutExtra();
+  desc.strides_ = std::move(strides);
+  desc.offset0_ = 0;
+  ABSL_RETURN_IF_ERROR(desc.CheckSize());
   return desc;
 }
 

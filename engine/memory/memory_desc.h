@@ -89,6 +89,9 @@ class MemoryDesc {
   absl::StatusOr<MemoryDesc> WithDataType(DataType type) const;
   // Logical dimension i of the result is dimension order[i] of this one; no byte moves.
   absl::StatusOr<MemoryDesc> Permuted(absl::Span<const int> order) const;
+  // The same dims, type and blocks; strides as in strides(), and offset 0. kInvalidArgument for
+  // what has no strides, and as in CreateStrided().
+  absl::StatusOr<MemoryDesc> WithStrides(Dims strides) const;
   // kInvalidArgument  not s8 in a blocked layout, a mask of other dimensions, or there is
   // compensation already
   absl::StatusOr<MemoryDesc> WithCompensation(int mask) const;

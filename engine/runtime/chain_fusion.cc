@@ -22,7 +22,7 @@ int BufferOf(const Step& step, int arg) {
 
 class ChainFusion {
  public:
-  ChainFusion(const PrimitiveRequests& requests, const BandLimits& limits, CreateLink create,
+  ChainFusion(const PrimitiveRequests& requests, const BandLimits& limits, RequestPrimitive create,
               Plan* plan)
       : requests_(requests), limits_(limits), create_(create), plan_(plan) {}
 
@@ -64,9 +64,9 @@ class ChainFusion {
 
   // Moves the first of `steps`, or as many as make one chain, to the plan; returns their number.
   absl::StatusOr<size_t> TakeChain(absl::Span<Step> steps, size_t index) {
-    std::vector<ChainLink> links;
+    std::vector<PrimitiveRequest> links;
     while (links.size() < steps.size()) {
-      const std::optional<ChainLink> link = LinkOf(*steps[links.size()].primitive);
+      const std::optional<PrimitiveRequest> link = LinkOf(*steps[links.size()].primitive);
       if (!link || (!links.empty() && !Joins(steps[links.size() - 1], steps[links.size()]))) break;
       links.push_back(*link);
     }
@@ -85,7 +85,7 @@ class ChainFusion {
     return 1;
   }
 
-  std::optional<ChainLink> LinkOf(const Primitive& primitive) const {
+  std::optional<PrimitiveRequest> LinkOf(const Primitive& primitive) const {
     const auto found = requests_.find(&primitive);
     if (found == requests_.end() || !MayBeLink(found->second)) return std::nullopt;
     return found->second;
@@ -107,7 +107,7 @@ class ChainFusion {
   }
 
   // A request whose input comes in another layout runs the same chain on it.
-  absl::Status ReplaceVariants(std::vector<ChainLink> links, size_t index) {
+  absl::Status ReplaceVariants(std::vector<PrimitiveRequest> links, size_t index) {
     for (PlanInput& input : plan_->inputs) {
       for (size_t i = 0; i < input.variants.size();) {
         InputVariant& variant = input.variants[i];
@@ -115,7 +115,7 @@ class ChainFusion {
           ++i;
           continue;
         }
-        const std::optional<ChainLink> first = LinkOf(*variant.primitive);
+        const std::optional<PrimitiveRequest> first = LinkOf(*variant.primitive);
         if (first) links[0] = *first;
         auto primitive = first ? CreateRowBands(links, limits_, create_)
                                : absl::UnimplementedError("not a link");
@@ -159,7 +159,7 @@ class ChainFusion {
 
   const PrimitiveRequests& requests_;
   const BandLimits& limits_;
-  const CreateLink create_;
+  const RequestPrimitive create_;
   Plan* const plan_;
   std::vector<int> uses_;  // of each buffer
 };
@@ -167,7 +167,7 @@ class ChainFusion {
 }  // namespace
 
 absl::Status FuseChains(const PrimitiveRequests& requests, const BandLimits& limits,
-                        CreateLink create, Plan* plan) {
+                        RequestPrimitive create, Plan* plan) {
   return ChainFusion(requests, limits, create, plan).Run();
 }
 

@@ -5,20 +5,16 @@
 #ifndef ENGINE_RUNTIME_CHAIN_FUSION_H_
 #define ENGINE_RUNTIME_CHAIN_FUSION_H_
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "engine/runtime/plan.h"
 #include "engine/runtime/row_bands.h"
 
 namespace tilewire::runtime {
 
-// What the primitives of a plan were created from.
-using PrimitiveRequests = absl::flat_hash_map<const Primitive*, ChainLink>;
-
 // Before memory is planned: a tensor between two links needs no buffer any more. Errors other than
 // a chain that is not worth it or that a primitive does not take are those of `create`.
 absl::Status FuseChains(const PrimitiveRequests& requests, const BandLimits& limits,
-                        CreateLink create, Plan* plan);
+                        RequestPrimitive create, Plan* plan);
 
 }  // namespace tilewire::runtime
 

@@ -65,7 +65,7 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Pooling& pooling)
                    .strides = pooling.strides,
                    .padding_left = pooling.padding_left,
                    .padding_right = pooling.padding_right};
-  ABSL_ASSIGN_OR_RETURN(desc.dst, builder_.AnyDesc(op.dst));
+  ABSL_ASSIGN_OR_RETURN(desc.dst, LayoutLike(src.desc, builder_.value(op.dst).dims));
   ABSL_ASSIGN_OR_RETURN(auto primitive, builder_.Create(desc));
   return EmitUnary(op, std::move(primitive), src, /*may_run_in_place=*/false);
 }

@@ -95,6 +95,8 @@ class Lowering {
   absl::StatusOr<bool> TryBinary(const Operation& op, const graph::Elementwise& elementwise);
   absl::StatusOr<MemoryDesc> LayoutOfSources(const Operation& op);
   static Bindings ManySources(const std::vector<Place>& sources, int dst);
+  absl::StatusOr<MemoryDesc> ConcatResult(const Operation& op, const MemoryDesc& layout, int axis);
+  absl::StatusOr<Place> ConcatSource(const Operation& op, ValueId src, const MemoryDesc& layout);
   absl::StatusOr<std::optional<Place>> TryParts(const Operation& op,
                                                 const std::vector<Place>& sources,
                                                 const MemoryDesc& dst_desc, int axis);

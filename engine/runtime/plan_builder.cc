@@ -64,7 +64,7 @@ absl::StatusOr<std::shared_ptr<const Primitive>> PlanBuilder::Create(const OpDes
   attributes.scratchpad_mode = ScratchpadMode::kUser;
   ABSL_ASSIGN_OR_RETURN(PrimitiveCache::Found found,
                         context_.cache->GetOrCreate(desc, attributes, context_.options));
-  requests_.try_emplace(found.primitive.get(), ChainLink{desc, attributes, found.primitive});
+  requests_.try_emplace(found.primitive.get(), PrimitiveRequest{desc, attributes, found.primitive});
   return std::move(found.primitive);
 }
 

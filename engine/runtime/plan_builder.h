@@ -79,6 +79,11 @@ class PlanBuilder {
   bool MayBePart(const Place& place) const;
   // `part` lies in `whole`, a later buffer that no step has used yet, from byte `offset` on.
   void MakePart(int part, int whole, int64_t offset);
+  // Gives the tensor, which may be a part, these strides (of more than it needs), and everything
+  // else in its buffer with it: the steps that make and read it are created again.
+  //   kUnimplemented  a step that cannot be, or a value that lies there in another way: nothing
+  //                   has changed
+  absl::Status Respace(const Place& place, const Dims& strides);
   // The value now lives there; its home if it has none yet.
   void Bind(graph::ValueId id, const Place& place);
 
@@ -98,6 +103,13 @@ class PlanBuilder {
   absl::Status AddOutput(graph::ValueId id);
   PlanInput& InputOf(graph::ValueId id);
   void NoteOverwrittenInputs();
+  // For each buffer, whether it is `whole` or lies in it.
+  std::vector<bool> BuffersIn(int whole) const;
+  absl::Status RespaceSteps(const std::vector<bool>& inside, const MemoryDesc& from,
+                            const Dims& strides);
+  absl::StatusOr<std::shared_ptr<const Primitive>> RespacedPrimitive(
+      const Primitive& primitive, const Bindings& bindings, const std::vector<bool>& inside,
+      const MemoryDesc& from, const Dims& strides);
   // The buffer that the buffer is a part of, itself if of none.
   int WholeOf(int buffer) const;
 

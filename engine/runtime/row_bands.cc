@@ -26,7 +26,7 @@ struct RowWindow {
   int64_t in = 0, out = 0, span = 1, stride = 1, padding = 0;
 };
 
-RowWindow WindowOf(const ChainLink& link) {
+RowWindow WindowOf(const PrimitiveRequest& link) {
   const Primitive& whole = *link.whole;
   RowWindow window{whole.Desc(kArgSrc).dim(kHeight), whole.Desc(kArgDst).dim(kHeight)};
   if (const auto* pooling = std::get_if<PoolingDesc>(&link.desc)) {
@@ -77,16 +77,17 @@ std::vector<LinkRows> RowsOfLinks(absl::Span<const RowWindow> windows, const Row
 }
 
 int64_t BytesOfRow(const MemoryDesc& desc) {
-  return desc.SizeBytes() / desc.dim(0) / desc.dim(kHeight);
+  return desc.PaddedElementCount() * SizeOf(desc.data_type()) / desc.dim(0) / desc.dim(kHeight);
 }
 
 // The fewest bands that keep within the limits.
-absl::StatusOr<std::vector<Rows>> ChooseBands(absl::Span<const ChainLink> links,
+absl::StatusOr<std::vector<Rows>> ChooseBands(absl::Span<const PrimitiveRequest> links,
                                               absl::Span<const RowWindow> windows,
                                               const BandLimits& limits) {
   const int64_t height = windows.back().out;
   int64_t weights_bytes = 0;
-  for (const ChainLink& link : links) weights_bytes += link.whole->Desc(kArgWeights).SizeBytes();
+  for (const PrimitiveRequest& link : links)
+    weights_bytes += link.whole->Desc(kArgWeights).SizeBytes();
   for (int64_t count = 2; count <= height; ++count) {
     std::vector<Rows> bands = SplitEvenly(height, count);
     std::vector<int64_t> computed(links.size(), 0);
@@ -120,7 +121,7 @@ absl::StatusOr<MemoryDesc> BandOf(const MemoryDesc& whole, int64_t rows, bool de
   return whole.SubMemory(dims, Dims(dims.size(), 0));
 }
 
-OpDesc DescOfBand(const ChainLink& link, const MemoryDesc& src, const MemoryDesc& dst,
+OpDesc DescOfBand(const PrimitiveRequest& link, const MemoryDesc& src, const MemoryDesc& dst,
                   const Reach& reach) {
   return std::visit(
       [&](auto desc) -> OpDesc {
@@ -206,9 +207,9 @@ class RowBands final : public Primitive {
 // Creates the links' primitives for bands, and gives each tensor between them its place.
 class BandPlanner {
  public:
-  BandPlanner(absl::Span<const ChainLink> links, CreateLink create)
+  BandPlanner(absl::Span<const PrimitiveRequest> links, RequestPrimitive create)
       : links_(links), create_(create), between_(links.size(), 0) {
-    for (const ChainLink& link : links) windows_.push_back(WindowOf(link));
+    for (const PrimitiveRequest& link : links) windows_.push_back(WindowOf(link));
   }
 
   absl::StatusOr<std::vector<Band>> Plan(const BandLimits& limits) {
@@ -263,14 +264,14 @@ class BandPlanner {
     return band;
   }
 
-  const absl::Span<const ChainLink> links_;
-  const CreateLink create_;
+  const absl::Span<const PrimitiveRequest> links_;
+  const RequestPrimitive create_;
   std::vector<RowWindow> windows_;
   std::vector<int64_t> between_;  // where the result of a link begins in the scratchpad
   int64_t scratchpad_bytes_ = 0;
 };
 
-PrimitiveInfo InfoOfChain(absl::Span<const ChainLink> links) {
+PrimitiveInfo InfoOfChain(absl::Span<const PrimitiveRequest> links) {
   std::vector<ArgDesc> args = {{kArgSrc, links.front().whole->Desc(kArgSrc)}};
   for (size_t i = 0; i < links.size(); ++i) {
     const Primitive& whole = *links[i].whole;
@@ -285,7 +286,7 @@ PrimitiveInfo InfoOfChain(absl::Span<const ChainLink> links) {
 
 }  // namespace
 
-bool MayBeLink(const ChainLink& link) {
+bool MayBeLink(const PrimitiveRequest& link) {
   const absl::string_view name = link.whole->name();
   const MemoryDesc &src = link.whole->Desc(kArgSrc), &dst = link.whole->Desc(kArgDst);
   const bool known = std::holds_alternative<ConvolutionDesc>(link.desc) ||
@@ -297,9 +298,8 @@ bool MayBeLink(const ChainLink& link) {
          !absl::EndsWith(name, "/reference") && !absl::StrContains(name, "winograd");
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateRowBands(absl::Span<const ChainLink> links,
-                                                                const BandLimits& limits,
-                                                                CreateLink create) {
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateRowBands(
+    absl::Span<const PrimitiveRequest> links, const BandLimits& limits, RequestPrimitive create) {
   BandPlanner planner(links, create);
   ABSL_ASSIGN_OR_RETURN(std::vector<Band> bands, planner.Plan(limits));
   PrimitiveInfo info = InfoOfChain(links);

@@ -11,19 +11,11 @@
 #include <memory>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "engine/primitives/primitives.h"
+#include "engine/runtime/primitive_request.h"
 
 namespace tilewire::runtime {
-
-// A step as it would run on whole tensors: what was asked for, and what came of it.
-struct ChainLink {
-  OpDesc desc;  // a ConvolutionDesc or a PoolingDesc
-  Attributes attributes;
-  std::shared_ptr<const Primitive> whole;
-};
 
 // Which chains are worth it. Bytes are of one image.
 struct BandLimits {
@@ -36,18 +28,14 @@ struct BandLimits {
 constexpr int WeightsOfLink(int link) { return kArgMultipleSrc + 2 * link; }
 constexpr int BiasOfLink(int link) { return kArgMultipleSrc + 2 * link + 1; }
 
-// Whether a primitive may be a link at all.
-bool MayBeLink(const ChainLink& link);
-
-using CreateLink = absl::FunctionRef<absl::StatusOr<std::shared_ptr<const Primitive>>(
-    const OpDesc&, const Attributes&)>;
+// Whether a convolution or pooling of whole tensors may be a link at all.
+bool MayBeLink(const PrimitiveRequest& link);
 
 // "runtime/row_bands". The links' sources and results are each other's; only the last may have a
 // sum among its post-ops.
 //   kUnimplemented  no height of bands keeps within the limits, or a link does not take a band
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateRowBands(absl::Span<const ChainLink> links,
-                                                                const BandLimits& limits,
-                                                                CreateLink create);
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateRowBands(
+    absl::Span<const PrimitiveRequest> links, const BandLimits& limits, RequestPrimitive create);
 
 }  // namespace tilewire::runtime
 

@@ -11,6 +11,7 @@ void RunPasses(Network* network) {
   CollapseReshapes(network);
   FuseShuffle(network);
   FuseChannelMoves(network);
+  NestConcats(network);
   FoldFlatten(network);
   FuseHardSigmoid(network);
   FuseSwish(network);

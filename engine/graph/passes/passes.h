@@ -49,6 +49,10 @@ void FuseShuffle(Network* network);
 // from where these were computed.
 void FuseChannelMoves(Network* network);
 
+// A concatenation whose first sources are those of an earlier one takes the result of that instead:
+// [a,b], [a,b,c], ... lie in each other.
+void NestConcats(Network* network);
+
 // A reshape of [N,C,spatial...] to [N,C*spatial] before an inner product disappears: it reads its
 // source directly.
 void FoldFlatten(Network* network);

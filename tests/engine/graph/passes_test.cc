@@ -230,6 +230,20 @@ TEST(PassesTest, FlattenFoldsIntoTheInnerProduct) {
             "input x [2,3,2,2]\ny [2,5] = inner_product(x) w[5,12] bias\noutput y\n");
 }
 
+TEST(PassesTest, ConcatenationsThatBeginAlikeLieInEachOther) {
+  OnnxBuilder model;
+  model.Input("x", {1, 2, 3, 3}).Input("y", {1, 1, 3, 3}).Input("z", {1, 3, 3, 3});
+  model.Node("Concat", {"x", "y"}, {"a"}, {Int("axis", 1)}).Output("a");
+  model.Node("Concat", {"x", "y", "z"}, {"b"}, {Int("axis", 1)}).Output("b");
+  model.Node("Concat", {"y", "x"}, {"c"}, {Int("axis", 1)}).Output("c");
+  model.Node("Concat", {"x", "y", "z", "x"}, {"d"}, {Int("axis", 1)}).Output("d");
+  EXPECT_EQ(After(model, NestConcats, {{1, 2, 3, 3}, {1, 1, 3, 3}, {1, 3, 3, 3}}),
+            "input x [1,2,3,3]\ninput y [1,1,3,3]\ninput z [1,3,3,3]\n"
+            "a [1,3,3,3] = concat(x, y) axis=1\nb [1,6,3,3] = concat(a, z) axis=1\n"
+            "c [1,3,3,3] = concat(y, x) axis=1\nd [1,8,3,3] = concat(b, x) axis=1\n"
+            "output a\noutput b\noutput c\noutput d\n");
+}
+
 TEST(PassesTest, PadFoldsIntoConvolutionsAndPoolings) {
   OnnxBuilder model(10);
   model.Input("x", {1, 2, 4, 4}).Floats("w", {2, 2, 3, 3});

@@ -162,6 +162,23 @@ TEST(MemoryDescTest, PartsAreViews) {
   EXPECT_THAT(MemoryDesc().SubMemory({}, {}), StatusIs(kInvalid));
 }
 
+TEST(MemoryDescTest, StridesOfALargerTensorMoveTheBlocksApart) {
+  const MemoryDesc whole = Make({2, 40, 5, 4}, FormatTag::k_nChw16c);
+  const MemoryDesc dense = Make({2, 24, 5, 4}, FormatTag::k_nChw16c);
+  ASSERT_OK_AND_ASSIGN(const MemoryDesc apart, dense.WithStrides(whole.strides()));
+  EXPECT_EQ(apart.Offset({0, 17, 4, 3}), dense.Offset({0, 17, 4, 3}));
+  EXPECT_EQ(apart.Offset({1, 17, 4, 3}), whole.Offset({1, 17, 4, 3}));
+  EXPECT_FALSE(apart.IsDense());
+  EXPECT_EQ(apart.padded_dims(), dense.padded_dims());
+  ASSERT_OK_AND_ASSIGN(const MemoryDesc part, whole.SubMemory({2, 16, 5, 4}, {0, 16, 0, 0}));
+  ASSERT_OK_AND_ASSIGN(const MemoryDesc moved, part.WithStrides(part.strides()));
+  EXPECT_EQ(moved.offset0(), 0);
+  EXPECT_THAT(dense.WithStrides({1, 2, 3}), StatusIs(kInvalid, "rank"));
+  EXPECT_THAT(dense.WithStrides({1, 2, 3, -1}), StatusIs(kInvalid, "negative"));
+  EXPECT_THAT(dense.WithStrides({int64_t{1} << 62, 1, 1, 1}), StatusIs(kInvalid, "overflow"));
+  EXPECT_THAT(MemoryDesc().WithStrides({}), StatusIs(kInvalid, "no strides"));
+}
+
 TEST(MemoryDescTest, OverlapIsExactForInterleavedStrides) {
   const auto overlaps = [](Dims dims, Dims strides) {
     return MemoryDesc::CreateStrided(std::move(dims), DataType::kF32, std::move(strides))

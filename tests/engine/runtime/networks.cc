@@ -303,6 +303,28 @@ Network ConcatsOfWholeBlocks(int64_t n) {
   return b.Finish({mixed, end, last, b.Conv("tail", last, 8, point)});
 }
 
+// Concatenations that lie in each other, of what several implementations write and read: of a chain
+// as densely connected networks have them, and of branches whose results are read before.
+Network ConcatsOfSeveralImages(int64_t n) {
+  NetworkBuilder b;
+  const ConvolutionOptions point = {.kernel = 1, .padding = 0, .fused = {Relu()}};
+  const ConvolutionOptions scale = {.kernel = 1, .padding = 0, .groups = 48, .fused = {Relu()}};
+  const ValueId x = b.Input("x", {n, 3, 12, 11});
+  const ValueId stem = b.Conv("stem", x, 32, {.fused = {Relu()}});
+  const ValueId narrow = b.Conv("narrow", stem, 16, {.fused = {Relu()}});
+  const ValueId two = b.ConcatOf("two", {stem, narrow});
+  const ValueId normal = b.Conv("normal", two, 48, scale);
+  const ValueId more = b.Conv("more", b.Conv("wide", normal, 64, point), 16);
+  const ValueId three = b.ConcatOf("three", {two, more});
+  const ValueId pool = b.Pool("pool", three, kMax, 3, 1, 1);
+  const ValueId depthwise = b.Conv("depthwise", pool, 64, {.groups = 64});
+  const ValueId sum = b.Conv("sum", stem, 16, {.kernel = 1, .padding = 0, .fused = {Add(more)}});
+  const ValueId four = b.ConcatOf("four", {three, pool, depthwise, sum});
+  const ValueId cut =
+      b.AddOperation("cut", Select{{{}, {{32, 1, 48}}, {}, {}}}, {four}, {n, 48, 12, 11});
+  return b.Finish({b.Conv("end", four, 16, point), b.Conv("part", cut, 16, point)});
+}
+
 // Channels of three tensors, one of them the request's: in blocked and in plain layouts.
 Network GatheredChannels(int64_t n) {
   NetworkBuilder b;
@@ -417,6 +439,7 @@ constexpr NetworkCase kCases[] = {
     {"LoopsWithoutPrimitives", LoopsWithoutPrimitives},
     {"NormalizationsAndProducts", NormalizationsAndProducts},
     {"ConcatsOfWholeBlocks", ConcatsOfWholeBlocks},
+    {"ConcatsOfSeveralImages", ConcatsOfSeveralImages},
     {"GatheredChannels", GatheredChannels},
     {"BestElements", BestElements},
     {"GatheredByComputedIndices", GatheredByComputedIndices},

@@ -30,10 +30,16 @@ void ForEachIndex(const Dims& size, const std::function<void(const Dims&)>& visi
   }
 }
 
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// What belongs to other tensors, between the images of this one, is NaN.
 AlignedBuffer Pack(const MemoryDesc& desc, const std::vector<float>& values, float tail) {
   AlignedBuffer buffer = *AlignedBuffer::Allocate(desc.SizeBytes());
   float* to = reinterpret_cast<float*>(buffer.data());
-  std::fill(to, to + buffer.size() / sizeof(float), tail);
+  const bool dense = desc.IsDense();
+  std::fill(to, to + buffer.size() / sizeof(float), dense ? tail : kNan);
+  if (!dense)
+    ForEachIndex(desc.padded_dims(), [&](const Dims& index) { to[desc.Offset(index)] = tail; });
   const float* from = values.data();
   ForEachIndex(desc.dims(), [&](const Dims& index) { to[desc.Offset(index)] = *from++; });
   return buffer;
@@ -70,6 +76,22 @@ bool TailIsZero(const MemoryDesc& desc, const AlignedBuffer& buffer) {
     if (!inside && from[desc.Offset(index)] != 0.0f) zero = false;
   });
   return zero;
+}
+
+void ExpectUntouchedBetweenElements(const MemoryDesc& desc, const AlignedBuffer& buffer) {
+  if (desc.IsDense()) return;
+  const float* from = reinterpret_cast<const float*>(buffer.data());
+  std::vector<bool> others(buffer.size() / sizeof(float), true);
+  ForEachIndex(desc.padded_dims(), [&](const Dims& index) { others[desc.Offset(index)] = false; });
+  for (size_t i = 0; i < others.size(); ++i) {
+    if (others[i]) ASSERT_TRUE(std::isnan(from[i])) << "wrote to element " << i << " of the buffer";
+  }
+}
+
+MemoryDesc WithLargerImages(const MemoryDesc& desc) {
+  Dims strides = desc.strides();
+  strides[0] += 3 * strides[1];
+  return *desc.WithStrides(strides);
 }
 
 }  // namespace
@@ -115,6 +137,14 @@ ConvolutionDesc DescOf(const ConvolutionCase& shape, absl::string_view src_patte
   return desc;
 }
 
+ConvolutionDesc InLargerTensors(const ConvolutionDesc& desc, const Primitive& dense) {
+  ConvolutionDesc parts = desc;
+  parts.src = WithLargerImages(dense.Desc(kArgSrc));
+  parts.weights = dense.Desc(kArgWeights);
+  parts.dst = WithLargerImages(dense.Desc(kArgDst));
+  return parts;
+}
+
 Contents RandomContents(const ConvolutionCase& shape) {
   return {.src = testing::RandomFloats(*ElementCount(shape.SrcDims()), 1),
           .weights = testing::RandomFloats(*ElementCount(shape.WeightsDims()), 2),
@@ -148,8 +178,7 @@ std::vector<float> Execute(const Primitive& primitive, const Contents& contents,
   const AlignedBuffer src = Pack(primitive.Desc(kArgSrc), contents.src, 0);
   const AlignedBuffer weights = PackWeights(primitive.Desc(kArgWeights), contents.weights);
   AlignedBuffer bias;
-  const AlignedBuffer dst =
-      Pack(primitive.Desc(kArgDst), contents.dst, std::numeric_limits<float>::quiet_NaN());
+  const AlignedBuffer dst = Pack(primitive.Desc(kArgDst), contents.dst, kNan);
   const AlignedBuffer scratchpad = *AlignedBuffer::Allocate(primitive.ScratchpadDesc().SizeBytes());
   ExecuteArgs args;
   args.Set(kArgSrc, src.data()).Set(kArgWeights, weights.data()).Set(kArgDst, dst.data());
@@ -159,6 +188,7 @@ std::vector<float> Execute(const Primitive& primitive, const Contents& contents,
   }
   if (scratchpad.size() > 0) args.Set(kArgScratchpad, scratchpad.data());
   if (!primitive.Execute(args, team).ok()) return {};
+  ExpectUntouchedBetweenElements(primitive.Desc(kArgDst), dst);
   if (tail_is_zero != nullptr) *tail_is_zero = TailIsZero(primitive.Desc(kArgDst), dst);
   return Unpack(primitive.Desc(kArgDst), dst);
 }

@@ -34,6 +34,9 @@ struct ConvolutionCase {
 // All layouts `any`, or src in the layout of `src_pattern`.
 ConvolutionDesc DescOf(const ConvolutionCase& shape, absl::string_view src_pattern = "");
 
+// What `dense` does, reading and writing the first channels of tensors that have more of them.
+ConvolutionDesc InLargerTensors(const ConvolutionDesc& desc, const Primitive& dense);
+
 // Logical row-major contents; dst is what a sum post-op finds there.
 struct Contents {
   std::vector<float> src, weights, bias, dst;
@@ -47,7 +50,8 @@ Attributes AttributesOf(const std::vector<PostOp>& chain,
                         ScratchpadMode mode = ScratchpadMode::kUser);
 
 // Executes in the layouts that the primitive chose. Padded tails of src and weights are zeros, that
-// of dst is garbage and, where `tail_is_zero` is given, checked afterwards.
+// of dst is garbage and, where `tail_is_zero` is given, checked afterwards; what lies between the
+// images of dst must stay as it is.
 std::vector<float> Execute(const Primitive& primitive, const Contents& contents,
                            const threading::Team& team, bool* tail_is_zero = nullptr);
 

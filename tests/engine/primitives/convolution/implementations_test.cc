@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/engine/primitives/convolution/convolution_cases.h"
 #include "tests/engine/primitives/integer_tensors.h"
+#include "tests/support/status_matchers.h"
 
 namespace tilewire {
 
@@ -230,6 +231,21 @@ TEST_P(ConvolutionTest, FirstLayersDoNotDependOnTheLayoutOfTheirSource) {
     if (nchw == nullptr) continue;
     const Contents contents = RandomContents(shape);
     EXPECT_EQ(Execute(*nchw, contents, Team::Serial()), Execute(*nhwc, contents, Team::Serial()));
+  }
+}
+
+TEST_P(ConvolutionTest, PartsOfLargerTensorsGiveTheBitsOfTensorsOfTheirOwn) {
+  for (ConvolutionCase shape : ConvolutionCases()) {
+    SCOPED_TRACE(shape.why);
+    shape.batch = 2;
+    const Attributes attributes = AttributesOf({SumPostOp{}, Eltwise(EltwiseAlgorithm::kRelu)});
+    const auto dense = Create(shape, attributes);
+    if (dense == nullptr) continue;
+    ASSERT_OK_AND_ASSIGN(const auto parts,
+                         CreateConvolution(InLargerTensors(DescOf(shape), *dense), attributes,
+                                           {.only = GetParam().name}));
+    const Contents contents = RandomContents(shape);
+    EXPECT_EQ(Execute(*parts, contents, Team::Serial()), Execute(*dense, contents, Team::Serial()));
   }
 }
 

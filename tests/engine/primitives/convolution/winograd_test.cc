@@ -293,6 +293,21 @@ TEST_P(WinogradTest, ThreadsAndBatchDoNotChangeABit) {
   }
 }
 
+TEST_P(WinogradTest, PartsOfLargerTensorsGiveTheBitsOfTensorsOfTheirOwn) {
+  for (ConvolutionCase shape : Shapes()) {
+    SCOPED_TRACE(shape.why);
+    shape.batch = 2;
+    const Attributes attributes = AttributesOf({SumPostOp{}});
+    const auto dense = Create(shape, attributes);
+    ConvolutionDesc desc = InLargerTensors(DescOf(shape), *dense);
+    desc.algorithm = ConvolutionAlgorithm::kWinograd;
+    ASSERT_OK_AND_ASSIGN(const auto parts,
+                         CreateConvolution(desc, attributes, {.only = GetParam().name}));
+    const Contents contents = RandomContents(shape);
+    EXPECT_EQ(Execute(*parts, contents, Team::Serial()), Execute(*dense, contents, Team::Serial()));
+  }
+}
+
 TEST_P(WinogradTest, WeightsHaveOneLayoutForEveryBatch) {
   for (ConvolutionCase shape : Shapes()) {
     SCOPED_TRACE(shape.why);
