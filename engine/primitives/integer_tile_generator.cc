@@ -11,7 +11,6 @@ namespace {
 
 // Weights stream from the second cache: each line is asked for this far ahead.
 constexpr int64_t kWeightsAhead = 1024;
-constexpr int kQuadBytes = 4;
 
 class IntegerGenerator final : public TapLoopGenerator {
  public:
@@ -36,7 +35,7 @@ class IntegerGenerator final : public TapLoopGenerator {
     return Vector(first + i % std::max(1, loops_.vector_registers - first));
   }
   // Without rows of taps r8 is free: the part of the next tile that is asked for next.
-  const Xbyak::Reg64 ahead_ = r8;
+  const Xbyak::Reg64 next_tile_ = r8;
   bool widened() const { return config_.dot == DotProduct::kWidened; }
 
   void Emit() override {
@@ -45,8 +44,8 @@ class IntegerGenerator final : public TapLoopGenerator {
     ZeroSums();
     LoadPointers(offsetof(IntegerArgs, src), offsetof(IntegerArgs, weights));
     if (config_.fetches_next) {
-      mov(ahead_, Argument(offsetof(IntegerArgs, src)));
-      add(ahead_, static_cast<int>(pixels_ * loops_.src_pixel));
+      mov(next_tile_, Argument(offsetof(IntegerArgs, src)));
+      add(next_tile_, static_cast<int>(pixels_ * loops_.src_pixel));
     }
     ReduceBlocks();
     Finish();
@@ -62,8 +61,9 @@ class IntegerGenerator final : public TapLoopGenerator {
   void ReduceChannel(const TapRun& run, int quad) override {
     for (int block = 0; block < blocks_; ++block) LoadWeights(block, quad);
     FetchNextTile();
+    FetchWeightsAhead(quad);
     for (int pixel = run.first_pixel; pixel < run.end_pixel; ++pixel) {
-      const auto src = ptr[src_ + static_cast<int>(pixel * loops_.src_pixel + quad * kQuadBytes)];
+      const auto src = ptr[src_ + static_cast<int>(pixel * loops_.src_pixel + quad * kQuad)];
       if (widened()) {
         AddWidened(pixel, src);
         continue;
@@ -79,8 +79,8 @@ class IntegerGenerator final : public TapLoopGenerator {
   // of up to 16 pixels have come when this tile ends.
   void FetchNextTile() {
     if (!config_.fetches_next) return;
-    prefetcht0(ptr[ahead_]);
-    add(ahead_, std::min(64, pixels_ * kQuadBytes));
+    prefetcht0(ptr[next_tile_]);
+    AddBytes(next_tile_, std::min<int64_t>(64, pixels_ * kQuad));
   }
 
   void LoadWeights(int block, int quad) {

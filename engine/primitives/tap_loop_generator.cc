@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "engine/base/cache_line.h"
+
 namespace tilewire {
 namespace {
 
@@ -41,9 +43,12 @@ void TapLoopGenerator::LoadPointers(size_t src_offset, size_t weights_offset) {
 }
 
 void TapLoopGenerator::ReduceBlocks() {
+  const size_t ahead = offsetof(TapLoopArgs, ahead);
+  if (loops_.calls_ahead > 0) mov(ahead_, LoopArgument(ahead));
   if (loops_.full_blocks) ReduceBlocks(loops_.channels, offsetof(TapLoopArgs, full_blocks));
   if (loops_.tail_channels > 0)
     ReduceBlocks(loops_.tail_channels, offsetof(TapLoopArgs, tail_blocks));
+  if (loops_.calls_ahead > 0) mov(LoopArgument(ahead), ahead_);
 }
 
 // All input blocks that have `channels` channels; their number is the argument at `count_offset`.
@@ -96,6 +101,12 @@ void TapLoopGenerator::ReduceTaps(int channels, const Xbyak::Reg64& src,
   lea(src_, ptr[src + src_bias_]);
   mov(weights_, weights);
   const int unroll = UnrolledChannels(channels);
+  unrolled_ = unroll;
+  lines_ahead_ = 0;
+  if (loops_.calls_ahead > 0) {
+    const int64_t lines = unroll * blocks_ * VectorBytes() / kLineBytes;
+    lines_ahead_ = std::max<int64_t>(1, lines / loops_.calls_ahead);
+  }
   BeginTaps(channels, unroll);
   for (const TapRun& run : runs_) {
     Xbyak::Label loop;
@@ -141,6 +152,14 @@ int TapLoopGenerator::UnrolledChannels(int channels) const {
   while (unroll > 1 && (channels % unroll != 0 || unroll * instructions > kMaxUnrolledInstructions))
     --unroll;
   return unroll;
+}
+
+void TapLoopGenerator::FetchWeightsAhead(int channel) {
+  const int64_t begin = channel * lines_ahead_ / unrolled_;
+  const int64_t end = (channel + 1) * lines_ahead_ / unrolled_;
+  for (int64_t line = begin; line < end; ++line)
+    prefetcht1(ptr[ahead_ + static_cast<int>(line * kLineBytes)]);
+  if (channel + 1 == unrolled_) AddBytes(ahead_, lines_ahead_ * kLineBytes);
 }
 
 std::vector<int> TapLoopGenerator::FreeVectors() const {

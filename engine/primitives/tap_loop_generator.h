@@ -34,6 +34,9 @@ struct TapLoops {
   std::array<int64_t, 3> src_tap{0, 0, 0}, kernel{1, 1, 1};  // depth, height, width
   int64_t weights_oc_block = 0, weights_ic_block = 0;
   std::vector<TapRange> taps;  // for each pixel, the width taps that lie inside src
+  // Weights that later calls read are asked for in passing, so that as many calls as this ask for
+  // all of another group of output blocks; 0: none are. Without depth only.
+  int64_t calls_ahead = 0;
 };
 
 // The part of a function's arguments that counts its loops.
@@ -41,6 +44,7 @@ struct TapLoopArgs {
   int64_t full_blocks;              // input blocks
   int64_t tail_blocks;              // 1 when the block with tail_channels follows them, else 0
   int64_t depth_taps, height_taps;  // >= 1 unless there are no blocks
+  mutable const void* ahead;        // the weights to ask for; left behind the last of them
 };
 
 class TapLoopGenerator : public jit::Generator {
@@ -62,6 +66,9 @@ class TapLoopGenerator : public jit::Generator {
   // Sets src_block_, weights_block_ and the strides of weights.
   void LoadPointers(size_t src_offset, size_t weights_offset);
   void ReduceBlocks();
+  // Emitted with each of the unrolled channels: asks the second cache for its share of the weights
+  // ahead, at an even pace.
+  void FetchWeightsAhead(int channel);
 
   Xbyak::Xmm Vector(int index) const { return VectorRegister(lanes_, index); }
   Xbyak::Xmm Sum(int block, int pixel) const { return Vector(block * pixels_ + pixel); }
@@ -99,9 +106,12 @@ class TapLoopGenerator : public jit::Generator {
 
   const Xbyak::Reg64 rows_left_ = rcx, taps_left_ = rbx, channels_left_ = rbp;
   const Xbyak::Reg64 depths_left_ = rax;
+  const Xbyak::Reg64 ahead_ = r10;  // without depth: TapLoopArgs::ahead
 
   const size_t args_offset_;
   const std::vector<TapRun> runs_;
+  int unrolled_ = 0;         // channels, side by side in the code
+  int64_t lines_ahead_ = 0;  // of weights, that these ask for
 };
 
 }  // namespace tilewire

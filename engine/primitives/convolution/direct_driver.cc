@@ -136,6 +136,7 @@ DirectConfig DirectDriver::ConfigOf(const Range& tile, const Range& oc_group) co
     loops.taps.push_back(ValidTaps(geometry, 2, tile.begin + pixel));
   config.depthwise = problem_.depthwise;
   config.chunked = work_.ic_blocks < ic_blocks_;
+  loops.calls_ahead = AsksAhead() ? grid_.units_per_image() : 0;
   return config;
 }
 
@@ -150,7 +151,8 @@ void DirectDriver::RunPiece(const Operands& operands, const PieceGrid::Piece& pi
   for (int64_t i = 0; i < piece.oc_groups.size; ++i) {
     const int64_t oc_group = piece.oc_groups.begin + i;
     for (int64_t block = 0; block < ic_blocks_; block += work_.ic_blocks) {
-      grid_.RunUnits(PositionOf(operands, piece, oc_group, block), functions_.of(oc_group), piece);
+      grid_.RunUnits(PositionOf(operands, piece, oc_group, block), functions_.of(oc_group), piece,
+                     WeightsBehind(operands, piece, oc_group, block));
     }
   }
 }
@@ -179,6 +181,26 @@ DirectArgs DirectDriver::PositionOf(const Operands& operands, const PieceGrid::P
   args.loops.tail_blocks = last ? tail_blocks_ : 0;
   args.loops.full_blocks = blocks - args.loops.tail_blocks;
   return args;
+}
+
+// Without depth, where a register is free.
+bool DirectDriver::AsksAhead() const {
+  return work_.streams_weights && !problem_.depthwise && problem_.geometry.kernel[0] == 1 &&
+         problem_.tap_channels == problem_.registers.lanes;
+}
+
+WeightsAhead DirectDriver::WeightsBehind(const Operands& operands, const PieceGrid::Piece& piece,
+                                         int64_t oc_group, int64_t ic_block) const {
+  if (!AsksAhead()) return {};
+  const WeightsStrides& strides = problem_.weights;
+  return grid_.WeightsBehind(piece, oc_group, ic_block,
+                             {.begin = reinterpret_cast<const std::byte*>(operands.weights),
+                              .group = strides.group * kFloatBytes,
+                              .oc_block = strides.oc_block * kFloatBytes,
+                              .ic_block = strides.ic_block * kFloatBytes,
+                              .ic_blocks = ic_blocks_,
+                              .chunk = work_.ic_blocks,
+                              .images = problem_.geometry.batch});
 }
 
 }  // namespace tilewire::convolution

@@ -17,6 +17,7 @@
 #include "engine/primitives/convolution/piece_grid.h"
 #include "engine/primitives/convolution/tile_functions.h"
 #include "engine/primitives/convolution/tiling.h"
+#include "engine/primitives/convolution/weights_ahead.h"
 #include "engine/threading/arena.h"
 
 namespace tilewire::convolution {
@@ -62,9 +63,12 @@ class DirectDriver {
 
   DirectDriver(const DirectProblem& problem, const WorkSize& work, PieceGrid grid);
   DirectConfig ConfigOf(const Range& tile, const Range& oc_group) const;
+  bool AsksAhead() const;
   void RunPiece(const Operands& operands, const PieceGrid::Piece& piece) const;
   DirectArgs PositionOf(const Operands& operands, const PieceGrid::Piece& piece, int64_t oc_group,
                         int64_t ic_block) const;
+  WeightsAhead WeightsBehind(const Operands& operands, const PieceGrid::Piece& piece,
+                             int64_t oc_group, int64_t ic_block) const;
 
   DirectProblem problem_;
   WorkSize work_;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <variant>
 
+#include "engine/base/cache_line.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 
@@ -87,6 +88,7 @@ class DirectGenerator final : public TapLoopGenerator {
 
   void ReduceChannel(const TapRun& run, int channel) override {
     PrefetchNextBlock();
+    FetchWeightsAhead(channel);
     for (int block = 0; block < blocks_; ++block) {
       const int64_t offset = channel * VectorBytes();
       vmovups(Weights(block), ptr[WeightsOf(block) + static_cast<int>(offset)]);

@@ -64,13 +64,16 @@ class IntegerDriver {
   int64_t code_bytes() const { return functions_.code_bytes(); }
 
  private:
-  IntegerDriver(const IntegerProblem& problem, PieceGrid grid)
-      : problem_(problem), grid_(std::move(grid)) {}
+  IntegerDriver(const IntegerProblem& problem, bool asks_ahead, PieceGrid grid)
+      : problem_(problem), asks_ahead_(asks_ahead), grid_(std::move(grid)) {}
   IntegerConfig ConfigOf(const Range& tile, const Range& oc_group) const;
   IntegerArgs PositionOf(const Operands& operands, const PieceGrid::Piece& piece,
                          int64_t oc_group) const;
+  WeightsAhead WeightsBehind(const Operands& operands, const PieceGrid::Piece& piece,
+                             int64_t oc_group, int64_t images) const;
 
   IntegerProblem problem_;
+  bool asks_ahead_;  // the second cache for weights before their turn
   PieceGrid grid_;
   TileFunctions<IntegerConfig, IntegerFunction> functions_;
 };

@@ -50,4 +50,28 @@ PieceGrid::Piece PieceGrid::PieceAt(int64_t index) const {
   return piece;
 }
 
+WeightsAhead PieceGrid::WeightsBehind(const Piece& piece, int64_t oc_group, int64_t ic_block,
+                                      const WeightsOrder& order) const {
+  int64_t group = piece.group;
+  ic_block += order.chunk;
+  if (ic_block >= order.ic_blocks) {
+    ic_block = 0;
+    ++oc_group;
+  }
+  if (oc_group == static_cast<int64_t>(tiling_.oc_groups.size())) {
+    oc_group = 0;
+    group = (group + 1) % groups_;
+    if (group == 0 && piece.image + 1 == order.images) return {};
+  }
+  const Range& blocks = tiling_.oc_groups[oc_group];
+  const std::byte* weights =
+      order.begin + group * order.group + blocks.begin * order.oc_block + ic_block * order.ic_block;
+  const int64_t stretch = std::min(order.chunk, order.ic_blocks - ic_block) * order.ic_block;
+  if (stretch < order.oc_block)
+    return WeightsAhead(weights, stretch, order.oc_block, blocks.size, /*skipped=*/0);
+  // All in one, of which each piece asks for its share.
+  const int64_t all = blocks.size * order.oc_block;
+  return WeightsAhead(weights, all, all, 1, all * piece.units.begin / units_per_image());
+}
+
 }  // namespace tilewire::convolution

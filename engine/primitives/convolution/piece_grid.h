@@ -11,6 +11,7 @@
 
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/tiling.h"
+#include "engine/primitives/convolution/weights_ahead.h"
 #include "engine/primitives/tap_loop_generator.h"
 
 namespace tilewire::convolution {
@@ -29,27 +30,44 @@ class PieceGrid {
             const Spatial& src_strides, const Spatial& dst_strides, int64_t tap_weights);
 
   const Tiling& tiling() const { return tiling_; }
+  int64_t units_per_image() const { return rows_.size() * tiles_.size(); }
   int64_t pieces_per_image() const { return groups_ * oc_pieces_ * unit_pieces_; }
   Piece PieceAt(int64_t index) const;
+
+  // The weights of all images, and the order in which they are read; distances are bytes.
+  struct WeightsOrder {
+    const std::byte* begin = nullptr;
+    int64_t group = 0, oc_block = 0, ic_block = 0;
+    int64_t ic_blocks = 1;  // of an output block
+    int64_t chunk = 1;      // of them, that are read before the next group of output blocks' are
+    int64_t images = 1;
+  };
+  // What is read after the chunk at `ic_block` of a group of output blocks; none at the very end.
+  WeightsAhead WeightsBehind(const Piece& piece, int64_t oc_group, int64_t ic_block,
+                             const WeightsOrder& order) const;
 
   // Calls a function of `functions` (one a tile) for each unit of a piece. `position` holds the
   // pointers without the offsets of row and tile, and the blocks of the reduction.
   template <typename Args>
-  void RunUnits(const Args& position, void (*const* functions)(const Args*),
-                const Piece& piece) const {
+  void RunUnits(const Args& position, void (*const* functions)(const Args*), const Piece& piece,
+                WeightsAhead ahead) const {
+    const void* reached = ahead.begin();
     const int64_t tiles = tiles_.size();
     int64_t tile = piece.tile;
     const Row* row = &rows_[piece.row];
     Args args = position;
     for (int64_t left = piece.units.size; left > 0; --left) {
+      reached = ahead.Next(reached, position.weights);
       args.src = position.src + row->src + tiles_[tile].src;
       args.weights = position.weights + row->weights;
       args.dst = position.dst + row->dst + tiles_[tile].dst;
       args.loops = {.full_blocks = row->height_taps == 0 ? 0 : position.loops.full_blocks,
                     .tail_blocks = row->height_taps == 0 ? 0 : position.loops.tail_blocks,
                     .depth_taps = row->depth_taps,
-                    .height_taps = row->height_taps};
+                    .height_taps = row->height_taps,
+                    .ahead = reached};
       functions[tile](&args);
+      reached = args.loops.ahead;
       if (++tile < tiles) continue;
       tile = 0;
       ++row;

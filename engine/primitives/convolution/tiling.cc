@@ -74,6 +74,7 @@ WorkSize ChooseWorkSize(const Geometry& geometry, const Tiling& tiling, int lane
     work.units = std::min(work.units, DivUp(units, pieces));
   } else {
     work.oc_groups = 1;
+    work.streams_weights = true;
     if (may_chunk && group_bytes > kWeightsBytes) {
       work.ic_blocks = std::max<int64_t>(1, ic_blocks * kWeightsBytes / 2 / group_bytes);
       work.units = units;

@@ -15,7 +15,6 @@
 namespace tilewire::convolution {
 
 inline constexpr int64_t kFloatBytes = sizeof(float);
-inline constexpr int kLineBytes = 64;  // of a cache
 
 struct RegisterFile {
   int lanes = 16;  // of a vector: the channels of a block
@@ -42,6 +41,7 @@ Tiling ChooseTiling(int64_t row_pixels, int64_t oc_blocks, const RegisterFile& r
 // dst.
 struct WorkSize {
   int64_t units = 1, oc_groups = 1, ic_blocks = 1;
+  bool streams_weights = false;  // more of them than stay in the second cache
 };
 WorkSize ChooseWorkSize(const Geometry& geometry, const Tiling& tiling, int lanes, bool may_chunk);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "engine/base/cache_line.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/accumulator_epilogue.h"
