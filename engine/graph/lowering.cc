@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/op_table.h"
+#include "engine/graph/ops/result_types.h"
 
 namespace tilewire::graph {
 namespace {
@@ -101,7 +102,8 @@ absl::StatusOr<ConstantPtr> NodeContext::Floats(int i) const {
 absl::StatusOr<ConstantPtr> NodeContext::FloatsInPlace(int i) const {
   const ConstantPtr& constant = input(i).constant;
   if (constant == nullptr)
-    return node.Unimplemented(absl::StrCat("input ", i, " is computed at run time"));
+    return node.Unimplemented(
+        absl::StrCat("input ", i, " is computed at run time; it must be known at load"));
   if (!constant->is_float) return node.Invalid(absl::StrCat("input ", i, " is not floating-point"));
   return constant;
 }
@@ -109,7 +111,8 @@ absl::StatusOr<ConstantPtr> NodeContext::FloatsInPlace(int i) const {
 absl::StatusOr<ConstantPtr> NodeContext::Ints(int i) const {
   const ConstantPtr& constant = input(i).constant;
   if (constant == nullptr)
-    return node.Unimplemented(absl::StrCat("input ", i, " is computed at run time"));
+    return node.Unimplemented(
+        absl::StrCat("input ", i, " is computed at run time; it must be known at load"));
   if (constant->is_float) return node.Invalid(absl::StrCat("input ", i, " is not of integers"));
   return InMemory(constant);
 }
@@ -119,7 +122,8 @@ absl::StatusOr<ValueId> NodeContext::AsValue(const Operand& operand) {
                                                   : operand.constant->is_float;
   if (!is_float)
     return node.Unimplemented(
-        "computes with integers, which is supported for what is known at load");
+        "takes integers here; supported are f32, and integers of more than 8 bits that are "
+        "computed");
   return Numbers(operand);
 }
 
@@ -141,7 +145,7 @@ absl::StatusOr<ValueId> NodeContext::Numbers(const Operand& operand) {
 }
 
 absl::StatusOr<ValueId> NodeContext::RuntimeOfAnyType(int i) {
-  return input(i).value != kNoValue ? input(i).value : Runtime(i);
+  return input(i).value != kNoValue ? input(i).value : Numbers(input(i));
 }
 
 absl::StatusOr<ValueId> NodeContext::Emit(OperationParams params, std::vector<ValueId> srcs,
@@ -254,6 +258,10 @@ absl::StatusOr<Network> Lower(const ModelGraph& graph, std::vector<Operand> fold
     ABSL_RETURN_IF_ERROR(CheckInputs(node, graph, tensors));
     NodeContext context(node, graph, &tensors, &network);
     ABSL_RETURN_IF_ERROR(FindOp(node)->lower(context));
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] != kNoTensor)
+        tensors[node.outputs[i]].is_integer = GivesIntegers(context, static_cast<int>(i));
+    }
   }
   ABSL_RETURN_IF_ERROR(SetOutputs(graph, tensors, &network));
   return network;

@@ -28,8 +28,13 @@ struct Operand {
   ConstantPtr constant;      // not null: folded
   ValueId value = kNoValue;  // else: this value of the network
   Dims dims;
+  bool is_integer = false;  // of a value: integers or truth values, whatever they are held in
   bool defined() const { return constant != nullptr || value != kNoValue; }
 };
+
+inline bool IsInteger(const Operand& operand) {
+  return operand.constant != nullptr ? !operand.constant->is_float : operand.is_integer;
+}
 
 // One node being lowered. Operators read inputs(), append operations with Emit() and end with
 // SetOutput().
@@ -55,11 +60,14 @@ class NodeContext {
   // The same, whose floats may lie in the file still: for what only passes them on as weights.
   absl::StatusOr<ConstantPtr> FloatsInPlace(int i) const;
   absl::StatusOr<ConstantPtr> Ints(int i) const;
+  // Whether the input is of integers or truth values.
+  bool IsInteger(int i) const { return tilewire::graph::IsInteger(input(i)); }
   // The input as a value of the network in f32, a floating-point constant as a Literal.
   // kUnimplemented: it is of integers.
   absl::StatusOr<ValueId> Runtime(int i) { return AsValue(input(i)); }
   absl::StatusOr<ValueId> AsValue(const Operand& operand);
-  // The same, for what only moves or compares elements: a value of 8-bit integers stays one.
+  // The same, for what only moves or compares elements: a value of 8-bit integers stays one,
+  // integers that are known are the numbers they are.
   absl::StatusOr<ValueId> RuntimeOfAnyType(int i);
   // The same as AsValue(), and integers as the numbers they are.
   absl::StatusOr<ValueId> Numbers(const Operand& operand);

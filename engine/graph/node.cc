@@ -36,8 +36,11 @@ std::string Node::name() const {
 }
 
 std::string Node::Describe() const {
+  const std::string& domain = proto_->domain();
   return absl::StrCat("node '", name().substr(0, kLongestNameInMessage), "' (",
-                      op().substr(0, kLongestNameInMessage), ", opset ", opset_, ")");
+                      op().substr(0, kLongestNameInMessage), " of ",
+                      domain.empty() ? "ai.onnx" : domain.substr(0, kLongestNameInMessage),
+                      ", opset ", opset_, ")");
 }
 
 absl::Status Node::Invalid(absl::string_view what) const {

@@ -31,7 +31,7 @@ class Node {
   int64_t opset() const { return opset_; }
   // The node's name, or "#<position in the file>" where it has none.
   std::string name() const;
-  // "node 'conv1' (Conv, opset 13)", for messages.
+  // "node 'conv1' (Conv of ai.onnx, opset 13)", for messages.
   std::string Describe() const;
   absl::Status Invalid(absl::string_view what) const;        // kInvalidArgument, with Describe()
   absl::Status Unimplemented(absl::string_view what) const;  // kUnimplemented, with Describe()

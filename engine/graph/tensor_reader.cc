@@ -5,6 +5,7 @@
 // memory allocated, so that a few bytes cannot ask for gigabytes.
 #include "engine/graph/tensor_reader.h"
 
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -252,17 +253,24 @@ ConstantPtr OfType(int type, const ConstantPtr& integers) {
   return typed;
 }
 
-ConstantPtr FromBytes(const Record& record, int64_t count, AlignedBuffer bytes) {
-  Dims dims(record.dims.begin(), record.dims.end());
-  if (record.type == TensorProto::DOUBLE) {
-    std::vector<float> floats(count);
-    for (int64_t i = 0; i < count; ++i) {
-      double element;
-      memcpy(&element, bytes.data() + i * sizeof(double), sizeof(double));
-      floats[i] = static_cast<float>(element);
+absl::StatusOr<ConstantPtr> FromDoubles(const Record& record, int64_t count,
+                                        const AlignedBuffer& bytes) {
+  std::vector<float> floats(count);
+  for (int64_t i = 0; i < count; ++i) {
+    double element;
+    memcpy(&element, bytes.data() + i * sizeof(double), sizeof(double));
+    floats[i] = static_cast<float>(element);
+    if (std::isinf(floats[i]) && !std::isinf(element)) {
+      return absl::UnimplementedError(
+          absl::StrCat("tensor '", record.name, "' holds ", element, ", which is beyond f32"));
     }
-    return MakeFloats(record.name, std::move(dims), std::move(floats));
   }
+  return MakeFloats(record.name, Dims(record.dims.begin(), record.dims.end()), std::move(floats));
+}
+
+absl::StatusOr<ConstantPtr> FromBytes(const Record& record, int64_t count, AlignedBuffer bytes) {
+  Dims dims(record.dims.begin(), record.dims.end());
+  if (record.type == TensorProto::DOUBLE) return FromDoubles(record, count, bytes);
   if (record.type != TensorProto::FLOAT) {
     return OfType(record.type, MakeInts(record.name, std::move(dims),
                                         WidenRaw(record.type, bytes.data(), count)));

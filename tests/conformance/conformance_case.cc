@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/conformance/conformance_case.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -56,6 +57,18 @@ std::optional<std::vector<double>> Values(const TensorProto& tensor) {
     case TensorProto::INT32:
       Widen<int32_t>(raw, &values);
       return values;
+    case TensorProto::INT16:
+      Widen<int16_t>(raw, &values);
+      return values;
+    case TensorProto::UINT16:
+      Widen<uint16_t>(raw, &values);
+      return values;
+    case TensorProto::UINT32:
+      Widen<uint32_t>(raw, &values);
+      return values;
+    case TensorProto::UINT64:
+      Widen<uint64_t>(raw, &values);
+      return values;
     case TensorProto::INT8:
       Widen<int8_t>(raw, &values);
       return values;
@@ -66,6 +79,12 @@ std::optional<std::vector<double>> Values(const TensorProto& tensor) {
     default:
       return std::nullopt;
   }
+}
+
+bool FitFloats(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double value) {
+    return !std::isfinite(value) || std::isfinite(static_cast<float>(value));
+  });
 }
 
 bool Close(double got, double want) {
@@ -121,7 +140,14 @@ class Case {
 
  private:
   static bool RunsThroughCast(int type) {
-    return type == TensorProto::BOOL || type == TensorProto::UINT8 || type == TensorProto::INT8;
+    return type == TensorProto::BOOL || type == TensorProto::UINT8 || type == TensorProto::INT8 ||
+           type == TensorProto::DOUBLE;
+  }
+  // Types that leave as f32.
+  static bool IsCastAtTheEnd(int type) {
+    return RunsThroughCast(type) || type == TensorProto::INT16 || type == TensorProto::INT32 ||
+           type == TensorProto::INT64 || type == TensorProto::UINT16 ||
+           type == TensorProto::UINT32 || type == TensorProto::UINT64;
   }
 
   // Declares what is given at run time, and makes initializers of the rest. A model without any
@@ -138,6 +164,7 @@ class Case {
       const std::optional<std::vector<double>> values = Values(tensor);
       const bool given_now = (tensor.data_type() == TensorProto::FLOAT || cast) &&
                              tensor.dims_size() > 0 && values && !values->empty() &&
+                             FitFloats(*values) &&
                              (given == Given::kAll || (given == Given::kFirst && images->empty()));
       if (!given_now) {
         TensorProto* initializer = graph->add_initializer();
@@ -181,12 +208,10 @@ class Case {
     attribute->set_i(type);
   }
 
-  // Outputs of integers and truth values leave as f32.
   static void CastOutputs(onnx::GraphProto* graph) {
     for (onnx::ValueInfoProto& output : *graph->mutable_output()) {
       const int type = output.type().tensor_type().elem_type();
-      if (!RunsThroughCast(type) && type != TensorProto::INT64 && type != TensorProto::INT32)
-        continue;
+      if (!IsCastAtTheEnd(type)) continue;
       const std::string name = output.name();
       output.set_name(name + " as float");
       output.mutable_type()->mutable_tensor_type()->set_elem_type(TensorProto::FLOAT);

@@ -32,14 +32,28 @@ absl::StatusOr<Operand> SecondOfOpset6(NodeContext& context) {
   return ReshapeOf(context, context.input(1), std::move(dims), "/broadcast");
 }
 
-absl::Status LowerTwo(NodeContext& context, Function function, bool swapped = false) {
+absl::Status CheckOneType(const NodeContext& context, int first = 0) {
+  for (int i = first + 1; i < context.input_count(); ++i) {
+    if (context.Has(i) && context.IsInteger(i) != context.IsInteger(first))
+      return context.node.Invalid("inputs of different types");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Operand> OfTwoInputs(NodeContext& context, Function function, bool swapped = false,
+                                    absl::string_view suffix = "") {
+  ABSL_RETURN_IF_ERROR(CheckOneType(context));
   std::vector<Operand> operands = {context.input(0), context.input(1)};
   const bool old = context.node.opset() < 7 && function != Function::kPRelu;
   if (old) {
     ABSL_ASSIGN_OR_RETURN(operands[1], SecondOfOpset6(context));
   }
   if (swapped) std::swap(operands[0], operands[1]);
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {function}, operands));
+  return ElementwiseOf(context, {function}, operands, suffix);
+}
+
+absl::Status LowerTwo(NodeContext& context, Function function, bool swapped = false) {
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, OfTwoInputs(context, function, swapped));
   return context.SetOutput(dst);
 }
 
@@ -64,6 +78,7 @@ absl::Status CheckPresent(const NodeContext& context) {
 // One operation for computed tensors of one shape, which may be fused; else a chain.
 absl::StatusOr<Operand> SumOf(NodeContext& context) {
   ABSL_RETURN_IF_ERROR(CheckPresent(context));
+  ABSL_RETURN_IF_ERROR(CheckOneType(context));
   const Dims dims = context.input(0).dims;
   std::vector<ValueId> srcs;
   for (int i = 0; i < context.input_count(); ++i) {
@@ -78,6 +93,7 @@ absl::StatusOr<Operand> SumOf(NodeContext& context) {
 
 absl::Status LowerChain(NodeContext& context, Function function) {
   ABSL_RETURN_IF_ERROR(CheckPresent(context));
+  ABSL_RETURN_IF_ERROR(CheckOneType(context));
   ABSL_ASSIGN_OR_RETURN(const Operand dst, Chain(context, function));
   return context.SetOutput(dst);
 }
@@ -87,7 +103,18 @@ absl::Status LowerChain(NodeContext& context, Function function) {
 absl::Status LowerAdd(NodeContext& context) { return LowerTwo(context, Function::kAdd); }
 absl::Status LowerSub(NodeContext& context) { return LowerTwo(context, Function::kSub); }
 absl::Status LowerMul(NodeContext& context) { return LowerTwo(context, Function::kMul); }
-absl::Status LowerDiv(NodeContext& context) { return LowerTwo(context, Function::kDiv); }
+
+// The quotient of integers is cut towards zero. In f32 it is below the next integer wherever it
+// should be: that is at least 1 / divisor away, and integers beyond 2^24 are rounded as it is.
+absl::Status LowerDiv(NodeContext& context) {
+  if (context.AllConstant() || !context.IsInteger(0)) return LowerTwo(context, Function::kDiv);
+  ABSL_ASSIGN_OR_RETURN(const Operand exact,
+                        OfTwoInputs(context, Function::kDiv, /*swapped=*/false, "/exact"));
+  ABSL_ASSIGN_OR_RETURN(const Operand whole,
+                        ElementwiseOf(context, {Function::kTruncate}, {exact}));
+  return context.SetOutput(whole);
+}
+
 absl::Status LowerAnd(NodeContext& context) { return LowerTwo(context, Function::kAnd); }
 absl::Status LowerOr(NodeContext& context) { return LowerTwo(context, Function::kOr); }
 absl::Status LowerXor(NodeContext& context) { return LowerTwo(context, Function::kXor); }
@@ -119,15 +146,11 @@ absl::StatusOr<Operand> AsFloats(const Operand& operand) {
                  kNoValue, operand.dims};
 }
 
-bool IsOfInts(const Operand& operand) {
-  return operand.constant != nullptr && !operand.constant->is_float;
-}
-
 // The result has the base's type: integers are cut towards zero.
 absl::StatusOr<Operand> MixedPow(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand base, AsFloats(context.input(0)));
   ABSL_ASSIGN_OR_RETURN(const Operand exponent, AsFloats(context.input(1)));
-  const bool cuts = IsOfInts(context.input(0));
+  const bool cuts = context.IsInteger(0);
   ABSL_ASSIGN_OR_RETURN(const Operand power, ElementwiseOf(context, {Function::kPow},
                                                            {base, exponent}, cuts ? "/exact" : ""));
   if (!cuts) return power;
@@ -145,7 +168,8 @@ absl::StatusOr<Operand> MixedPow(NodeContext& context) {
 // Known powers have kernels.
 absl::Status LowerPow(NodeContext& context) {
   const ConstantPtr& exponent = context.input(1).constant;
-  if (exponent != nullptr && exponent->count() == 1 && context.input(0).constant == nullptr &&
+  if (exponent != nullptr && exponent->count() == 1 && !context.IsInteger(0) &&
+      context.input(0).constant == nullptr &&
       exponent->dims.size() <= context.input(0).dims.size()) {
     ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, InMemory(exponent));
     const float power = known->is_float ? known->floats[0] : static_cast<float>(known->ints[0]);
@@ -154,8 +178,10 @@ absl::Status LowerPow(NodeContext& context) {
     ABSL_ASSIGN_OR_RETURN(const Operand dst, EltwiseOf(context, op, context.input(0)));
     return context.SetOutput(dst);
   }
-  if (IsOfInts(context.input(0)) == IsOfInts(context.input(1)))
+  if (context.IsInteger(0) == context.IsInteger(1) &&
+      (context.AllConstant() || !context.IsInteger(0))) {
     return LowerTwo(context, Function::kPow);
+  }
   ABSL_ASSIGN_OR_RETURN(const Operand dst, MixedPow(context));
   return context.SetOutput(dst);
 }
@@ -190,6 +216,7 @@ absl::Status LowerMean(NodeContext& context) {
 }
 
 absl::Status LowerWhere(NodeContext& context) {
+  ABSL_RETURN_IF_ERROR(CheckOneType(context, /*first=*/1));
   const Operand condition = context.input(0);
   if (condition.constant != nullptr && context.AllConstant()) {
     ABSL_ASSIGN_OR_RETURN(const Operand folded,

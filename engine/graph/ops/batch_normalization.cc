@@ -6,24 +6,86 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/normalization.h"
 #include "engine/graph/ops/ops.h"
+#include "engine/graph/ops/select.h"
 #include "engine/graph/ops/weights.h"
 
 namespace tilewire::graph {
+namespace {
+
+// momentum * input i + (1 - momentum) * statistic
+absl::Status SetRunning(NodeContext& context, int i, int output, const Operand& statistic,
+                        float momentum) {
+  const std::vector<TensorId>& outputs = context.node.outputs;
+  if (output >= static_cast<int>(outputs.size()) || outputs[output] == kNoTensor)
+    return absl::OkStatus();
+  const Operand sources[] = {context.input(i), statistic};
+  const float shares[] = {momentum, 1 - momentum};
+  Operand parts[2];
+  for (int k = 0; k < 2; ++k) {
+    const std::string name = absl::StrCat("/running", output, ".", k);
+    ABSL_ASSIGN_OR_RETURN(const Operand vector,
+                          ReshapeOf(context, sources[k], context.input(i).dims, name + "/vector"));
+    const jit::EltwiseOp share{jit::EltwiseAlgorithm::kLinear, shares[k], 0};
+    ABSL_ASSIGN_OR_RETURN(parts[k], EltwiseOf(context, share, vector, name));
+  }
+  ABSL_ASSIGN_OR_RETURN(const Operand running,
+                        ElementwiseOf(context, {Elementwise::Function::kAdd}, {parts[0], parts[1]},
+                                      absl::StrCat("/running", output)));
+  return context.SetOutput(running, output);
+}
+
+// Training: by the statistics of this batch, which move the running ones.
+absl::Status NormalizeByBatch(NodeContext& context, float epsilon) {
+  ABSL_ASSIGN_OR_RETURN(const float momentum, context.node.Float("momentum", 0.9f));
+  const Operand src = context.input(0);
+  std::vector<bool> reduced(src.dims.size(), true);
+  reduced[1] = false;
+  for (int i = 3; i <= 4; ++i) {
+    if (context.input(i).dims != Dims{src.dims[1]})
+      return context.node.Invalid(absl::StrCat("input ", i, " is not one number a channel"));
+  }
+  ABSL_ASSIGN_OR_RETURN(const Standard standard, Standardized(context, src, reduced, epsilon));
+  ABSL_RETURN_IF_ERROR(SetRunning(context, 3, 1, standard.mean, momentum));
+  ABSL_RETURN_IF_ERROR(SetRunning(context, 4, 2, standard.variance, momentum));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, ScaledByInputs(context, standard.result));
+  return context.SetOutput(dst);
+}
+
+// By statistics, scales or shifts that are computed.
+absl::Status NormalizeByInputs(NodeContext& context, float epsilon) {
+  const Operand src = context.input(0);
+  ABSL_ASSIGN_OR_RETURN(const Operand mean, PerChannel(context, 3, src.dims));
+  ABSL_ASSIGN_OR_RETURN(const Operand variance, PerChannel(context, 4, src.dims));
+  ABSL_ASSIGN_OR_RETURN(const Operand standard,
+                        StandardizedBy(context, src, mean, variance, epsilon));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, ScaledByInputs(context, standard));
+  return context.SetOutput(dst);
+}
+
+}  // namespace
 
 absl::Status LowerBatchNormalization(NodeContext& context) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const int64_t training, node.Int("training_mode", 0));
   ABSL_ASSIGN_OR_RETURN(const int64_t spatial, node.Int("spatial", 1));
   ABSL_ASSIGN_OR_RETURN(const int64_t is_test, node.Int("is_test", 1));
-  if (training != 0 || spatial != 1 || (node.opset() < 7 && is_test == 0)) {
-    return node.Unimplemented("only inference with statistics per channel");
-  }
+  if (spatial != 1)
+    return node.Unimplemented(
+        "spatial=0, that is statistics an element; they may be one a channel");
   ABSL_ASSIGN_OR_RETURN(const float epsilon, node.Float("epsilon", 1e-5f));
-  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   const Dims& dims = context.input(0).dims;
   if (dims.size() < 2)
     return node.Invalid(absl::StrCat("input ", DimsToString(dims), " has no channels"));
+  if (training != 0 || (node.opset() < 7 && is_test == 0))
+    return NormalizeByBatch(context, epsilon);
+  for (int i = 1; i <= 4; ++i) {
+    if (context.input(i).constant == nullptr || dims.size() > 5)
+      return NormalizeByInputs(context, epsilon);
+  }
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   ABSL_ASSIGN_OR_RETURN(const std::vector<float> gamma, ReadVector(context, 1, dims[1]));
   ABSL_ASSIGN_OR_RETURN(const std::vector<float> beta, ReadVector(context, 2, dims[1]));
   ABSL_ASSIGN_OR_RETURN(const std::vector<float> mean, ReadVector(context, 3, dims[1]));

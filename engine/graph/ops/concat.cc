@@ -73,8 +73,10 @@ absl::Status LowerConcat(NodeContext& context) {
   std::vector<ValueId> srcs;
   for (int i = 0; i < context.input_count(); ++i) {
     ABSL_ASSIGN_OR_RETURN(srcs.emplace_back(), context.RuntimeOfAnyType(i));
+    if (context.IsInteger(i) != context.IsInteger(0))
+      return node.Invalid("inputs of different types");
     if (context.value(srcs[i]).type != context.value(srcs[0]).type)
-      return node.Unimplemented("inputs of different types");
+      return node.Unimplemented("integers of 8 bits beside wider ones");
   }
   return context.Finish(Concat{axis}, std::move(srcs), std::move(dst));
 }

@@ -45,7 +45,8 @@ absl::Status LowerConstant(NodeContext& context) {
     const int64_t count = static_cast<int64_t>(values.size());
     return context.SetOutput(MakeFloats(context.output_name(), {count}, std::move(values)));
   }
-  return node.Unimplemented(absl::StrCat("attribute '", node.proto().attribute(0).name(), "'"));
+  return node.Unimplemented(absl::StrCat("attribute '", node.proto().attribute(0).name(),
+                                         "'; supported are dense numbers"));
 }
 
 }  // namespace tilewire::graph

@@ -18,6 +18,8 @@
 namespace tilewire::graph {
 namespace {
 
+constexpr int64_t kLongestSpread = int64_t{1} << 20;  // of a source with zeros in between
+
 struct Axis {
   int64_t stride = 1, dilation = 1, left = 0, right = 0, extra = 0;
 };
@@ -152,7 +154,8 @@ absl::Status LowerConvTranspose(NodeContext& context) {
     ABSL_ASSIGN_OR_RETURN(const Axis axis, ReadAxis(node, i, spatial, src.dims[i + 2], w[i + 2]));
     const int64_t reach = (w[i + 2] - 1) * axis.dilation;
     const int64_t size = axis.stride * (src.dims[i + 2] - 1) + 1;
-    if (size > (int64_t{1} << 20)) return node.Unimplemented("a result of this size");
+    if (size > kLongestSpread)
+      return node.Unimplemented(absl::StrCat(size, " places; supported are ", kLongestSpread));
     select.from[i + 2] =
         Spread(src.dims[i + 2], axis.stride, std::max<int64_t>(0, axis.left - reach),
                axis.extra + std::min<int64_t>(0, reach - axis.right));

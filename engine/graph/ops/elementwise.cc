@@ -67,7 +67,8 @@ absl::StatusOr<Operand> FoldElementwise(const NodeContext& context, const Elemen
                                         const std::vector<Operand>& operands, const Dims& dims,
                                         std::string name) {
   if (*ElementCount(dims) > kLargestFold)
-    return context.node.Unimplemented("constants of this size");
+    return context.node.Unimplemented(
+        absl::StrCat("constants of more than ", kLargestFold, " elements"));
   std::vector<ConstantPtr> srcs;
   bool is_float = false;
   // The condition of kWhere is of integers whatever the others are.
@@ -144,6 +145,23 @@ absl::StatusOr<std::optional<Operand>> TryLinear(NodeContext& context, Function 
   return Operand{nullptr, value, src.dims};
 }
 
+// Of 8-bit integers the result is the number that it is in any type.
+bool NeverWraps(Function function) {
+  switch (function) {
+    case Function::kMax:
+    case Function::kMin:
+    case Function::kMod:
+    case Function::kFloorMod:
+    case Function::kEqual:
+    case Function::kLess:
+    case Function::kLessOrEqual:
+    case Function::kWhere:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& function,
@@ -169,7 +187,9 @@ absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& f
   std::vector<ValueId> srcs;
   bool same = true;
   for (const Operand& operand : operands) {
-    ABSL_ASSIGN_OR_RETURN(srcs.emplace_back(), context.AsValue(operand));
+    const bool is_number = operand.constant != nullptr || NeverWraps(function.function);
+    ABSL_ASSIGN_OR_RETURN(srcs.emplace_back(),
+                          is_number ? context.Numbers(operand) : context.AsValue(operand));
     same = same && operand.dims == *dims;
   }
   OperationParams params = Elementwise(function);

@@ -7,6 +7,8 @@
 // over the spatial dimensions (InstanceNormalization), over all dimensions from an axis on
 // (LayerNormalization; one operation where scale and bias are known), or over named axes without
 // scale and bias (MeanVarianceNormalization).
+#include "engine/graph/ops/normalization.h"
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,29 +23,11 @@ namespace {
 using Function = Elementwise::Function;
 using jit::EltwiseAlgorithm;
 
-// What standardizing computes: (x - mean) / deviation, where deviation = sqrt(variance + epsilon).
-struct Standard {
-  Operand mean, deviation, result;
-};
-
-absl::StatusOr<Standard> Standardized(NodeContext& context, const Operand& src,
-                                      const std::vector<bool>& reduced, float epsilon) {
-  ABSL_ASSIGN_OR_RETURN(const Operand mean,
-                        ReduceOf(context, Reduce::Function::kMean, src, reduced, "/mean"));
-  ABSL_ASSIGN_OR_RETURN(const Operand centred,
-                        ElementwiseOf(context, {Function::kSub}, {src, mean}, "/centred"));
-  ABSL_ASSIGN_OR_RETURN(const Operand squares,
-                        EltwiseOf(context, {EltwiseAlgorithm::kSquare}, centred, "/squares"));
-  ABSL_ASSIGN_OR_RETURN(const Operand variance,
-                        ReduceOf(context, Reduce::Function::kMean, squares, reduced, "/variance"));
+absl::StatusOr<Operand> DeviationOf(NodeContext& context, const Operand& variance, float epsilon) {
   ABSL_ASSIGN_OR_RETURN(
       const Operand shifted,
       EltwiseOf(context, {EltwiseAlgorithm::kLinear, 1, epsilon}, variance, "/shifted"));
-  ABSL_ASSIGN_OR_RETURN(const Operand deviation,
-                        EltwiseOf(context, {EltwiseAlgorithm::kSqrt}, shifted, "/deviation"));
-  ABSL_ASSIGN_OR_RETURN(const Operand result, ElementwiseOf(context, {Function::kDiv},
-                                                            {centred, deviation}, "/standardized"));
-  return Standard{mean, deviation, result};
+  return EltwiseOf(context, {EltwiseAlgorithm::kSqrt}, shifted, "/deviation");
 }
 
 bool IsWanted(const Node& node, size_t output) {
@@ -90,6 +74,51 @@ absl::Status FinishLayerNormalization(NodeContext& context, const Operand& src, 
 
 }  // namespace
 
+absl::StatusOr<Operand> StandardizedBy(NodeContext& context, const Operand& src,
+                                       const Operand& mean, const Operand& variance,
+                                       float epsilon) {
+  ABSL_ASSIGN_OR_RETURN(const Operand centred,
+                        ElementwiseOf(context, {Function::kSub}, {src, mean}, "/centred"));
+  ABSL_ASSIGN_OR_RETURN(const Operand deviation, DeviationOf(context, variance, epsilon));
+  return ElementwiseOf(context, {Function::kDiv}, {centred, deviation}, "/standardized");
+}
+
+absl::StatusOr<Standard> Standardized(NodeContext& context, const Operand& src,
+                                      const std::vector<bool>& reduced, float epsilon) {
+  Standard standard;
+  ABSL_ASSIGN_OR_RETURN(standard.mean,
+                        ReduceOf(context, Reduce::Function::kMean, src, reduced, "/mean"));
+  ABSL_ASSIGN_OR_RETURN(const Operand centred,
+                        ElementwiseOf(context, {Function::kSub}, {src, standard.mean}, "/centred"));
+  ABSL_ASSIGN_OR_RETURN(const Operand squares,
+                        EltwiseOf(context, {EltwiseAlgorithm::kSquare}, centred, "/squares"));
+  ABSL_ASSIGN_OR_RETURN(standard.variance,
+                        ReduceOf(context, Reduce::Function::kMean, squares, reduced, "/variance"));
+  ABSL_ASSIGN_OR_RETURN(standard.deviation, DeviationOf(context, standard.variance, epsilon));
+  ABSL_ASSIGN_OR_RETURN(
+      standard.result,
+      ElementwiseOf(context, {Function::kDiv}, {centred, standard.deviation}, "/standardized"));
+  return standard;
+}
+
+absl::StatusOr<Operand> PerChannel(NodeContext& context, int i, const Dims& src) {
+  if (context.input(i).dims != Dims{src[1]})
+    return context.node.Invalid(absl::StrCat("input ", i, " is not one number a channel"));
+  Dims channel(src.size() - 1, 1);
+  channel[0] = src[1];
+  return ReshapeOf(context, context.input(i), std::move(channel), absl::StrCat("/channel", i));
+}
+
+absl::StatusOr<Operand> ScaledByInputs(NodeContext& context, const Operand& src) {
+  Operand result = src;
+  for (int i = 1; i <= 2; ++i) {
+    ABSL_ASSIGN_OR_RETURN(const Operand factor, PerChannel(context, i, src.dims));
+    ABSL_ASSIGN_OR_RETURN(result, ElementwiseOf(context, {i == 1 ? Function::kMul : Function::kAdd},
+                                                {result, factor}, i == 1 ? "/scaled" : ""));
+  }
+  return result;
+}
+
 absl::Status LowerInstanceNormalization(NodeContext& context) {
   const Operand src = context.input(0);
   const size_t rank = src.dims.size();
@@ -98,18 +127,7 @@ absl::Status LowerInstanceNormalization(NodeContext& context) {
   std::vector<bool> reduced(rank, true);
   reduced[0] = reduced[1] = false;
   ABSL_ASSIGN_OR_RETURN(const Standard standard, Standardized(context, src, reduced, epsilon));
-  Operand result = standard.result;
-  for (int i = 1; i <= 2; ++i) {
-    if (context.input(i).dims != Dims{src.dims[1]})
-      return context.node.Invalid(absl::StrCat("input ", i, " is not one number a channel"));
-    Dims channel(rank - 1, 1);
-    channel[0] = src.dims[1];
-    ABSL_ASSIGN_OR_RETURN(
-        const Operand factor,
-        ReshapeOf(context, context.input(i), std::move(channel), absl::StrCat("/channel", i)));
-    ABSL_ASSIGN_OR_RETURN(result, ElementwiseOf(context, {i == 1 ? Function::kMul : Function::kAdd},
-                                                {result, factor}, i == 1 ? "/scaled" : ""));
-  }
+  ABSL_ASSIGN_OR_RETURN(const Operand result, ScaledByInputs(context, standard.result));
   return context.SetOutput(result);
 }
 

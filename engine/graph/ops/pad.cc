@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/ops.h"
 #include "engine/graph/ops/select.h"
 
@@ -18,6 +19,7 @@ constexpr int64_t kLargestPad = INT32_MAX;
 struct PadArgs {
   std::vector<int64_t> pads;  // of all dimensions before, then of all behind
   float value = 0;
+  bool computes_value = false;  // `value` is not known
 };
 
 // Attributes before opset 11, inputs from then on.
@@ -33,9 +35,11 @@ absl::StatusOr<PadArgs> ReadArgs(const NodeContext& context, size_t rank) {
     args.pads = pads->ints;
     if (context.Has(2)) {
       const ConstantPtr& value = context.input(2).constant;
-      if (value == nullptr) return node.Unimplemented("input 2 is computed at run time");
-      if (value->count() != 1) return node.Invalid("constant_value is not one number");
-      args.value = value->is_float ? value->floats[0] : static_cast<float>(value->ints[0]);
+      if (ElementCount(context.input(2).dims) != 1)
+        return node.Invalid("constant_value is not one number");
+      args.computes_value = value == nullptr;
+      if (value != nullptr)
+        args.value = value->is_float ? value->floats[0] : static_cast<float>(value->ints[0]);
     }
   }
   if (args.pads.size() != 2 * rank)
@@ -68,6 +72,22 @@ absl::StatusOr<IndexRuns> PadRuns(const Node& node, const std::string& mode, int
   return runs;
 }
 
+// Input 2 wherever the selection takes nothing from the source.
+absl::Status FillByInput(NodeContext& context, const Operand& zeros, Select select) {
+  const Dims single(select.from.size(), 1);
+  const std::string name = absl::StrCat(context.output_name(), "/one");
+  ABSL_ASSIGN_OR_RETURN(const ValueId one,
+                        context.Emit(Literal{MakeFloats(name, single, {1})}, {}, single, "/one"));
+  for (std::vector<IndexRun>& runs : select.from) {
+    for (IndexRun& run : runs) run = {std::min<int64_t>(run.start, 0), 0, run.count};
+  }
+  ABSL_ASSIGN_OR_RETURN(const Operand is_inside,
+                        SelectOf(context, {nullptr, one, single}, std::move(select), "/inside"));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {Elementwise::Function::kWhere},
+                                                         {is_inside, zeros, context.input(2)}));
+  return context.SetOutput(dst);
+}
+
 }  // namespace
 
 absl::Status LowerPad(NodeContext& context) {
@@ -83,6 +103,10 @@ absl::Status LowerPad(NodeContext& context) {
   for (size_t d = 0; d < rank; ++d) {
     ABSL_ASSIGN_OR_RETURN(select.from[d],
                           PadRuns(node, mode, args.pads[d], args.pads[rank + d], src.dims[d]));
+  }
+  if (args.computes_value && mode == "constant") {
+    ABSL_ASSIGN_OR_RETURN(const Operand zeros, SelectOf(context, src, select, "/zeros"));
+    return FillByInput(context, zeros, std::move(select));
   }
   ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));
   return context.SetOutput(dst);

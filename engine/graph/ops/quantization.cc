@@ -179,7 +179,9 @@ absl::StatusOr<std::optional<Grids>> ReadGrids(const NodeContext& context, GridI
 absl::StatusOr<Grids> ReadKnownGrids(const NodeContext& context, GridInputs inputs,
                                      const Dims& dims, int64_t axis) {
   ABSL_ASSIGN_OR_RETURN(std::optional<Grids> grids, ReadGrids(context, inputs, dims, axis));
-  if (!grids) return context.node.Unimplemented("scales or zero points that are computed");
+  if (!grids)
+    return context.node.Unimplemented(
+        "scales or zero points that are computed; they must be known at load");
   return *std::move(grids);
 }
 
@@ -189,7 +191,7 @@ absl::StatusOr<DataType> TypeOfZeroPoint(const NodeContext& context, int input) 
   const DataType type = zero_point.constant != nullptr ? zero_point.constant->integers
                                                        : context.value(zero_point.value).type;
   if (IsByte(type)) return type;
-  return context.node.Unimplemented("a zero point that is not u8 or s8");
+  return context.node.Unimplemented("a zero point that is neither u8 nor s8");
 }
 
 absl::StatusOr<ConstantPtr> DequantizeConstant(const ConstantPtr& integers, const Grids& grids,

@@ -32,7 +32,7 @@ absl::Status LowerQuantizeLinear(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t axis, context.node.Int("axis", 1));
   ABSL_ASSIGN_OR_RETURN(const DataType type, TypeOfZeroPoint(context, 2));
   if (src.constant != nullptr && !src.constant->is_float)
-    return context.node.Unimplemented("of integers");
+    return context.node.Unimplemented("of integers; supported is f32");
   ABSL_ASSIGN_OR_RETURN(const std::optional<Grids> grids,
                         ReadGrids(context, kGridInputs, src.dims, axis));
   ABSL_ASSIGN_OR_RETURN(const Operand dst,

@@ -3,6 +3,8 @@
 // Reductions along axes. The axes are an attribute; ReduceSum has them as an input from opset 13
 // on.
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
@@ -15,6 +17,12 @@ namespace {
 
 using Reduction = Reduce::Function;
 using jit::EltwiseAlgorithm;
+
+// What integers have no exact result for.
+absl::Status CheckReal(const NodeContext& context) {
+  if (!context.IsInteger(0)) return absl::OkStatus();
+  return context.node.Unimplemented("of integers; supported are real numbers");
+}
 
 // Which dimensions are reduced; all of them where no axis is named.
 absl::StatusOr<std::vector<bool>> ReadReduced(const NodeContext& context) {
@@ -47,25 +55,48 @@ absl::Status FinishReduce(NodeContext& context, Operand kept, const std::vector<
   return context.SetOutput(dst);
 }
 
+// Of integers; nullopt for an overflow, and for what is no integer.
+std::optional<int64_t> Accumulated(Reduction function, std::optional<int64_t> so_far, int64_t x) {
+  std::optional<int64_t> term = x;
+  if (function == Reduction::kSumOfSquares) term = CheckedMul(x, x);
+  if (function == Reduction::kSumOfAbs && x < 0) term = CheckedMul(x, -1);
+  if (!so_far || !term) return term;
+  switch (function) {
+    case Reduction::kProduct:
+      return CheckedMul(*so_far, x);
+    case Reduction::kMax:
+      return std::max(*so_far, x);
+    case Reduction::kMin:
+      return std::min(*so_far, x);
+    case Reduction::kMean:
+      return std::nullopt;
+    default:
+      return CheckedAdd(*so_far, *term);
+  }
+}
+
 // Of integers that are known: shape arithmetic.
 absl::StatusOr<Operand> FoldReduce(const NodeContext& context, Reduction function,
                                    const std::vector<bool>& reduced) {
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr src, context.Ints(0));
-  if (std::find(reduced.begin(), reduced.end(), false) != reduced.end() || src->ints.empty())
-    return context.node.Unimplemented("of integers along some axes only");
-  int64_t result = src->ints[0];
-  for (size_t i = 1; i < src->ints.size(); ++i) {
-    const int64_t x = src->ints[i];
-    std::optional<int64_t> next;
-    if (function == Reduction::kSum) next = CheckedAdd(result, x);
-    if (function == Reduction::kProduct) next = CheckedMul(result, x);
-    if (function == Reduction::kMax) next = std::max(result, x);
-    if (function == Reduction::kMin) next = std::min(result, x);
-    if (!next) return context.node.Unimplemented("of these integers");
-    result = *next;
+  if (src->ints.empty()) return context.node.Unimplemented("of no elements");
+  Dims dims = src->dims;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (reduced[d]) dims[d] = 1;
   }
-  const Dims dims(src->dims.size(), 1);
-  return Operand{MakeInts(context.output_name(), dims, {result}), kNoValue, dims};
+  std::vector<std::optional<int64_t>> results(*ElementCount(dims));
+  for (size_t n = 0; n < src->ints.size(); ++n) {
+    int64_t rest = static_cast<int64_t>(n), to = 0, stride = 1;
+    for (size_t d = dims.size(); d-- > 0; rest /= src->dims[d]) {
+      if (!reduced[d]) to += rest % src->dims[d] * stride;
+      stride *= dims[d];
+    }
+    results[to] = Accumulated(function, results[to], src->ints[n]);
+    if (!results[to]) return context.node.Invalid("integer overflow");
+  }
+  std::vector<int64_t> ints;
+  for (const std::optional<int64_t>& result : results) ints.push_back(*result);
+  return Operand{MakeInts(context.output_name(), dims, std::move(ints)), kNoValue, dims};
 }
 
 absl::Status LowerReduce(NodeContext& context, Reduction function) {
@@ -109,6 +140,7 @@ absl::Status LowerReduceSumSquare(NodeContext& context) {
 
 absl::Status LowerReduceMean(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
+  ABSL_RETURN_IF_ERROR(CheckReal(context));
   if (!IsGlobalPooling(reduced)) return LowerReduce(context, Reduction::kMean);
   ABSL_ASSIGN_OR_RETURN(
       const ValueId mean,
@@ -117,6 +149,7 @@ absl::Status LowerReduceMean(NodeContext& context) {
 }
 
 absl::Status LowerReduceL2(NodeContext& context) {
+  ABSL_RETURN_IF_ERROR(CheckReal(context));
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
   ABSL_ASSIGN_OR_RETURN(const Operand squares, ReduceOf(context, Reduction::kSumOfSquares,
                                                         context.input(0), reduced, "/squares"));
@@ -126,6 +159,7 @@ absl::Status LowerReduceL2(NodeContext& context) {
 }
 
 absl::Status LowerReduceLogSum(NodeContext& context) {
+  ABSL_RETURN_IF_ERROR(CheckReal(context));
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
   ABSL_ASSIGN_OR_RETURN(const Operand sum,
                         ReduceOf(context, Reduction::kSum, context.input(0), reduced, "/sum"));
@@ -135,6 +169,7 @@ absl::Status LowerReduceLogSum(NodeContext& context) {
 
 // max + log(sum(e^(x - max))): e^x alone would overflow.
 absl::Status LowerReduceLogSumExp(NodeContext& context) {
+  ABSL_RETURN_IF_ERROR(CheckReal(context));
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
   ABSL_ASSIGN_OR_RETURN(const Operand max,

@@ -53,7 +53,7 @@ absl::Status LowerTile(NodeContext& context) {
     } else if (times <= kMostRepeats) {
       select.from[d].assign(times, {0, 1, src.dims[d]});
     } else {
-      return node.Unimplemented(absl::StrCat("repeats ", times));
+      return node.Unimplemented(absl::StrCat(times, " repeats; supported are ", kMostRepeats));
     }
   }
   ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));

@@ -38,7 +38,8 @@ int64_t CutTo(int64_t type, int64_t value) {
 absl::Status CastComputed(NodeContext& context, int64_t to) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Numbers(context.input(0)));
   const Operand numbers = {nullptr, src, context.input(0).dims};
-  if (to == onnx::TensorProto::FLOAT) return context.SetOutput(numbers);
+  if (to == onnx::TensorProto::FLOAT || to == onnx::TensorProto::DOUBLE)
+    return context.SetOutput(numbers);
   if (to == onnx::TensorProto::BOOL) {
     const Elementwise negate{Elementwise::Function::kNot};
     ABSL_ASSIGN_OR_RETURN(const Operand no, ElementwiseOf(context, negate, {numbers}, "/not"));
@@ -91,7 +92,8 @@ absl::Status LowerConstantOfShape(NodeContext& context) {
   }
   const std::optional<int64_t> count = ElementCount(dims);
   if (!count || *count > kLargestFill || dims.size() > kMaxRank)
-    return node.Unimplemented(absl::StrCat("shape ", DimsToString(dims)));
+    return node.Unimplemented(
+        absl::StrCat("shape ", DimsToString(dims), "; supported are ", kLargestFill, " elements"));
   if (value->is_float)
     return context.SetOutput(
         MakeFloats(context.output_name(), dims, std::vector<float>(*count, value->floats[0])));
@@ -103,7 +105,8 @@ absl::Status LowerRange(NodeContext& context) {
   const Node& node = context.node;
   for (int i = 0; i < 3; ++i) {
     if (context.input(i).constant == nullptr || context.input(i).constant->count() != 1)
-      return node.Unimplemented(absl::StrCat("input ", i, " is computed at run time"));
+      return node.Unimplemented(
+          absl::StrCat("input ", i, " is computed at run time; it must be known at load"));
   }
   const bool is_float = context.input(0).constant->is_float;
   double at[3];  // start, limit, delta
@@ -113,7 +116,8 @@ absl::Status LowerRange(NodeContext& context) {
     at[i] = is_float ? number.floats[0] : static_cast<double>(number.ints[0]);
   }
   const double exact = at[2] == 0 ? INFINITY : std::ceil((at[1] - at[0]) / at[2]);
-  if (!(exact <= kLargestFill)) return node.Unimplemented("a range of this size");
+  if (!(exact <= kLargestFill))
+    return node.Unimplemented(absl::StrCat("more than ", kLargestFill, " elements"));
   const int64_t count = exact > 0 ? static_cast<int64_t>(exact) : 0;
   if (is_float) {
     std::vector<float> floats(count);
@@ -136,8 +140,10 @@ absl::Status LowerCast(NodeContext& context) {
   const bool to_int = to == onnx::TensorProto::INT64 || to == onnx::TensorProto::INT32 ||
                       EightBits(to) != DataType::kS32 || to_truth;
   const ConstantPtr& src = context.input(0).constant;
-  if ((src == nullptr && to == onnx::TensorProto::DOUBLE) || (!to_float && !to_int))
-    return node.Unimplemented(absl::StrCat("to ONNX element type ", to));
+  if (!to_float && !to_int)
+    return node.Unimplemented(absl::StrCat("to ONNX element type ", to,
+                                           "; supported are FLOAT, DOUBLE, INT32, INT64, INT8, "
+                                           "UINT8 and BOOL"));
   if (src == nullptr) return CastComputed(context, to);
   if (src->is_float == to_float && EightBits(to) == src->integers && !to_truth)
     return context.SetOutput(Reshaped(*src, context.output_name(), src->dims));

@@ -81,7 +81,8 @@ absl::StatusOr<ValueId> EmitScaleShift(NodeContext& context, ValueId src, std::v
                                        std::vector<float> shift, absl::string_view suffix) {
   const Dims dims = context.value(src).dims;
   if (dims.size() < 2 || dims.size() > 5) {
-    return context.node.Unimplemented(absl::StrCat("scales per channel of rank ", dims.size()));
+    return context.node.Unimplemented(
+        absl::StrCat("scales per channel of rank ", dims.size(), "; supported are 2 to 5"));
   }
   const bool flat = dims.size() == 2;
   Dims spatial_dims = dims;

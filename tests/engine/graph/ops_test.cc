@@ -297,7 +297,12 @@ TEST(OpsTest, RefusesByName) {
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
   const RefusedCase cases[] = {
-      {"unknown operator", "Einsum", {"x"}, {}, kUnimplemented, "node 'node_y' (Einsum, opset 13)"},
+      {"unknown operator",
+       "Einsum",
+       {"x"},
+       {},
+       kUnimplemented,
+       "node 'node_y' (Einsum of ai.onnx, opset 13)"},
       {"attribute of the wrong type",
        "Conv",
        {"x", "w"},

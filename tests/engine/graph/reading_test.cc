@@ -251,6 +251,11 @@ const HostileCase kHostile[] = {
     {"rank 100",
      [](OnnxBuilder* m) { m->Tensor("t", std::vector<int64_t>(100, 1), onnx::TensorProto::FLOAT); },
      kInvalid, "rank 100"},
+    {"a number beyond f32",
+     [](OnnxBuilder* m) {
+       m->Tensor("far", {1}, onnx::TensorProto::DOUBLE)->add_double_data(1e200);
+     },
+     kUnimplemented, "tensor 'far' holds 1e+200, which is beyond f32"},
     {"foreign domain",
      [](OnnxBuilder* m) {
        m->Node("Relu", {"x"}, {"p"}).graph().mutable_node(5)->set_domain("com.example");

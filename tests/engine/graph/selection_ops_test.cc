@@ -153,6 +153,27 @@ TEST(SelectionOpsTest, ResizeTakesOrMixesNeighbours) {
             "b [1,1,4,2] = interpolate(x) axis=2 taps=2\noutput a\noutput b\n");
 }
 
+TEST(SelectionOpsTest, PadTakesAComputedValue) {
+  OnnxBuilder model;
+  model.Input("x", {2, 3}).Input("v", {1}).Integers("pads", {0, 1, 0, -1});
+  model.Node("Pad", {"x", "pads", "v"}, {"y"}).Output("y");
+  EXPECT_EQ(LoweredText(model, {{2, 3}, {1}}),
+            "input x [2,3]\ninput v [1]\ny/zeros [2,3] = select(x) 1:fill(0) x1+0 x2\n"
+            "y/one [1,1] = literal() elements=1\n"
+            "y/inside [2,3] = select(y/one) 0:0 by 0 x2 1:fill(0) x1+0 by 0 x2\n"
+            "y [2,3] = where(y/inside, y/zeros, v)\noutput y\n");
+}
+
+TEST(SelectionOpsTest, IntegersReduceAlongAxes) {
+  OnnxBuilder model;
+  model.Input("x", {1, 1}).Integers("all", {1, -2, 3, 4}).Integers("square", {2, 2});
+  model.Node("Reshape", {"all", "square"}, {"m"});
+  model.Node("ReduceSumSquare", {"m"}, {"s"}, {Ints("axes", {1}), Int("keepdims", 0)});
+  model.Node("ReduceMax", {"m"}, {"n"}, {Ints("axes", {0}), Int("keepdims", 0)});
+  model.Node("Min", {"s", "n"}, {"shape"}).Node("Expand", {"x", "shape"}, {"y"}).Output("y");
+  EXPECT_THAT(LoweredText(model, {{1, 1}}), HasSubstr("y [3,4] = ")) << "of [5,25] and [3,4]";
+}
+
 TEST(SelectionOpsTest, ResizeCropsAndFillsWhatIsOutside) {
   OnnxBuilder model;
   model.Input("x", {4, 1}).Floats("roi", {4}, {0.5f, 0, 1.5f, 1}).Floats("none", {0});
@@ -185,6 +206,22 @@ TEST(SelectionOpsTest, OptionalOutputs) {
   EXPECT_THAT(text, HasSubstr("inverse [2,1] = reciprocal(y/deviation)\n"));
 }
 
+TEST(SelectionOpsTest, BatchNormalizationByComputedStatisticsAndByTheBatch) {
+  OnnxBuilder model(15);
+  model.Input("x", {2, 3, 4}).Input("m", {3}).Floats("c", {3}, {1, 2, 3});
+  model.Node("BatchNormalization", {"x", "c", "c", "m", "c"}, {"a"});
+  model.Node("BatchNormalization", {"x", "c", "c", "m", "c"}, {"b", "mean"},
+             {Int("training_mode", 1), Float("momentum", 0.75f)});
+  model.Output("a").Output("b").Output("mean");
+  const std::string text = LoweredText(model, {{2, 3, 4}, {3}});
+  EXPECT_THAT(text, HasSubstr("a/centred [2,3,4] = sub(x, a/channel3)\n"));
+  EXPECT_THAT(text, HasSubstr("a [2,3,4] = convolution("));
+  EXPECT_THAT(text, HasSubstr("b/mean [1,3,1] = reduce_mean(x)\n"));
+  EXPECT_THAT(text, HasSubstr("b/running1.0 [3] = eltwise(m) linear(0.75,0)\n"));
+  EXPECT_THAT(text, HasSubstr("b/running1.1 [3] = eltwise(b/running1.1/vector) linear(0.25,0)\n"
+                              "mean [3] = sum(b/running1.0, b/running1.1)\n"));
+}
+
 TEST(SelectionOpsTest, FunctionsOfComputedAndOfMixedOperands) {
   OnnxBuilder model;
   model.Input("x", {2, 2}).Input("low", {1}).Integers("powers", {2, 3});
@@ -197,6 +234,23 @@ TEST(SelectionOpsTest, FunctionsOfComputedAndOfMixedOperands) {
             "d [2,2] = pow(c, d/powers)\ne/powers [2] = literal() elements=2\n"
             "e/exact [2,2] = pow(e/powers, d)\ne [2,2] = truncate(e/exact)\n"
             "output b\noutput e\n");
+}
+
+// Rows and columns of the greatest element, counted through the plane.
+TEST(SelectionOpsTest, IntegersThatAreComputedDivideAsIntegers) {
+  OnnxBuilder model;
+  model.Input("x", {2, 15}).Integers("five", {5}).Integers("two", {2});
+  model.Node("ArgMax", {"x"}, {"at"}, {Int("axis", 1)}).Node("Div", {"at", "five"}, {"row"});
+  model.Node("Mod", {"at", "five"}, {"column"})
+      .Node("Concat", {"row", "column"}, {"y"}, {Int("axis", 1)});
+  model.Node("Pow", {"at", "two"}, {"square"}).Output("y").Output("square");
+  EXPECT_EQ(LoweredText(model, {{2, 15}}),
+            "input x [2,15]\nat [2,1] = top_k(x) axis=1 indices\n"
+            "row/five [1] = literal() elements=1\nrow/exact [2,1] = div(at, row/five)\n"
+            "row [2,1] = truncate(row/exact)\ncolumn/five [1] = literal() elements=1\n"
+            "column [2,1] = floor_mod(at, column/five)\ny [2,2] = concat(row, column) axis=1\n"
+            "square/two [1] = literal() elements=1\nsquare/exact [2,1] = pow(at, square/two)\n"
+            "square [2,1] = truncate(square/exact)\noutput y\noutput square\n");
 }
 
 TEST(SelectionOpsTest, TransposedConvolutionIsOneOfASpreadSource) {
