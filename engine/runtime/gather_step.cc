@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/status_macros.h"
 #include "engine/runtime/plan.h"
 #include "engine/runtime/step_rows.h"
 
@@ -80,7 +79,6 @@ class IndexedGatherStep final : public Primitive, public SourceCheck {
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateGatherStep(
     const graph::IndexedGather& gather, const MemoryDesc& src, const MemoryDesc& indices,
     const MemoryDesc& dst) {
-  ABSL_RETURN_IF_ERROR(CheckStepSizes(src));
   if (indices.data_type() != DataType::kF32)
     return absl::UnimplementedError("indices that are not held in f32");
   return std::make_shared<IndexedGatherStep>(

@@ -18,11 +18,10 @@
 
 namespace tilewire::runtime {
 
-//   kUnimplemented  indices of another type, or a dimension of more than 2^24
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateGatherStep(const graph::IndexedGather& gather,
-                                                                  const MemoryDesc& src,
-                                                                  const MemoryDesc& indices,
-                                                                  const MemoryDesc& dst);
+//   kUnimplemented  indices of another type
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateGatherStep(
+    const graph::IndexedGather& gather, const MemoryDesc& src, const MemoryDesc& indices,
+    const MemoryDesc& dst);
 
 }  // namespace tilewire::runtime
 

@@ -19,6 +19,9 @@ using Result = graph::MaxWindow::Result;
 struct WindowAxis {
   int64_t src = 1, dst = 1, kernel = 1, stride = 1, step = 1, left = 0;
 
+  // Taps of a window beyond those lie outside the source.
+  int64_t MostInside() const { return std::min(kernel, src); }
+
   // The taps [first, end) of the window at index i that lie inside the source.
   std::pair<int64_t, int64_t> Inside(int64_t i) const {
     const int64_t start = i * stride - left;
@@ -52,7 +55,7 @@ class MaxWindowStep final : public Primitive {
     auto* dst = args.Get<float>(kArgDst);
     const auto& [z, y, x] = axes_;
     const int64_t rows = planes_ * z.dst * y.dst;
-    const int64_t work = x.dst * z.kernel * y.kernel * x.kernel;
+    const int64_t work = x.dst * z.MostInside() * y.MostInside() * x.MostInside();
     const int64_t at_once = std::max<int64_t>(1, kElementsAtOnce / work);
     team.ParallelFor(DivUp(rows, at_once), [&](int64_t task) {
       const int64_t end = std::min(rows, (task + 1) * at_once);

@@ -44,7 +44,7 @@ absl::StatusOr<ConstantPtr> FoldFloats(const Elementwise& function,
   }
   const bool is_truth =
       (function.function >= Function::kEqual && function.function <= Function::kXor) ||
-      function.function == Function::kNot;
+      (function.function >= Function::kNot && function.function <= Function::kIsInf);
   if (!is_truth) return MakeFloats(std::move(name), dims, std::move(result));
   return MakeInts(std::move(name), dims, std::vector<int64_t>(result.begin(), result.end()));
 }

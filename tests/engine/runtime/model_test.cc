@@ -291,6 +291,20 @@ TEST(FewChannelsTest, StayInBlocks) {
   }
 }
 
+TEST(ComputedWeightsTest, ArePackedInEveryRunAndThePlanSaysSo) {
+  const auto cases = graph::NetworkCases();
+  const auto found = std::find_if(cases.begin(), cases.end(), [](const graph::NetworkCase& one) {
+    return absl::string_view(one.name) == "ComputedWeights";
+  });
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+  const Subject subject(found->make, Options(cpu::Isa::kAvx2, 1));
+  const Explanation plan = subject.model->Explain({}).value();
+  int packed = 0;
+  for (const PlanStep& step : plan.steps)
+    packed += step.remark == "packs weights that are computed, in every run";
+  EXPECT_EQ(packed, 5) << "one each for dense, grouped, single, one and two";
+}
+
 TEST(GatherTest, IndicesOutsideAreAnErrorOfTheRequest) {
   const Subject subject(graph::GatheredByTheRequest, Options(cpu::BestIsa(), 1));
   const auto run = [&](const Tensor& indices) {
