@@ -43,7 +43,7 @@ struct Weights {
   std::shared_ptr<const void> owner;
   std::shared_ptr<const StoredFloats> stored;  // null: they are in memory only
   std::vector<float> scale;  // one an output channel (batch-norm folding), or empty
-  bool transposed = false;   // inner product only: data is [I, O] (MatMul, Gemm transB=0)
+  bool transposed = false;   // of one pixel a tap: data is [I, O] (MatMul, Gemm transB=0)
   bool is_s8 = false;        // every element of data is an integer in [-128, 127]
 };
 

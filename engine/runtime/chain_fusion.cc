@@ -70,6 +70,7 @@ class ChainFusion {
       if (!link || (!links.empty() && !Joins(steps[links.size() - 1], steps[links.size()]))) break;
       links.push_back(*link);
     }
+    links.resize(std::min(links.size(), LengthThatSavesMost(links)));
     for (; links.size() > 1; links.pop_back()) {
       const absl::Span<Step> chain = steps.first(links.size());
       if (WholeOf(BufferOf(chain.front(), kArgSrc)) == WholeOf(BufferOf(chain.back(), kArgDst)))
@@ -83,6 +84,26 @@ class ChainFusion {
     }
     plan_->steps.push_back(std::move(steps[0]));
     return 1;
+  }
+
+  // Of the first chain, where the run of `links` is cut into chains within the limits such that the
+  // tensors between links of one chain are the most bytes. At least 1.
+  size_t LengthThatSavesMost(absl::Span<const PrimitiveRequest> links) const {
+    std::vector<int64_t> saved(links.size() + 1, 0);  // from link i on
+    size_t length = 1;
+    for (size_t i = links.size(); i-- > 0;) {
+      saved[i] = saved[i + 1];
+      length = 1;
+      int64_t between = 0;
+      for (size_t count = 2; i + count <= links.size(); ++count) {
+        between += links[i + count - 2].whole->Desc(kArgDst).SizeBytes();
+        if (between + saved[i + count] <= saved[i]) continue;
+        if (!KeepsWithinLimits(links.subspan(i, count), limits_)) continue;
+        saved[i] = between + saved[i + count];
+        length = count;
+      }
+    }
+    return length;
   }
 
   std::optional<PrimitiveRequest> LinkOf(const Primitive& primitive) const {

@@ -3,7 +3,9 @@
 // Operations that move elements and compute nothing.
 #include <cstring>
 #include <utility>
+#include <variant>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/runtime/gather_step.h"
@@ -34,10 +36,28 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Reshape&) {
   return absl::OkStatus();
 }
 
-// A reorder from the source with its dimensions renamed to row-major.
+// Only operations read the value that reorder it to a layout of their own if it has another.
+bool Lowering::IsReorderedAnyway(ValueId id) const {
+  int64_t reorders = 0;
+  for (const Operation& op : network_.operations) {
+    if (std::holds_alternative<graph::Convolution>(op.params) ||
+        std::holds_alternative<graph::LayerNormalization>(op.params)) {
+      reorders += absl::c_count(op.srcs, id);
+    }
+  }
+  return reorders == builder_.RemainingUses(id);
+}
+
+// A reorder from the source with its dimensions renamed to row-major; no step where others reorder
+// it.
 absl::Status Lowering::Lower(const Operation& op, const graph::Transpose& transpose) {
   ABSL_ASSIGN_OR_RETURN(const Place src, builder_.Home(op.srcs[0]));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc view, src.desc.Permuted(transpose.order));
+  if (IsReorderedAnyway(op.dst)) {
+    builder_.Consume(op.srcs[0]);
+    builder_.Bind(op.dst, {src.buffer, view});
+    return absl::OkStatus();
+  }
   const graph::Value& value = builder_.value(op.dst);
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc,
                         PlainDesc(value.dims, value.type, /*channels_last=*/false));

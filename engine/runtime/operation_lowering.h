@@ -88,6 +88,7 @@ class Lowering {
                                            const MemoryDesc& desc, int src);
   absl::Status LowerFusedRest(const Operation& op, const std::vector<FusedStep>& fused, size_t from,
                               const Place& place);
+  bool IsReorderedAnyway(ValueId id) const;
   absl::StatusOr<Place> PlaceOfRank(ValueId id, size_t rank, const Operation& op);
   absl::StatusOr<Place> RowMajorOfRank(ValueId id, size_t rank, const Operation& op);
   absl::StatusOr<Place> PlaceLike(ValueId id, const MemoryDesc& layout, const Operation& op);

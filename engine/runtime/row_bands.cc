@@ -298,6 +298,12 @@ bool MayBeLink(const PrimitiveRequest& link) {
          !absl::EndsWith(name, "/reference") && !absl::StrContains(name, "winograd");
 }
 
+bool KeepsWithinLimits(absl::Span<const PrimitiveRequest> links, const BandLimits& limits) {
+  std::vector<RowWindow> windows;
+  for (const PrimitiveRequest& link : links) windows.push_back(WindowOf(link));
+  return ChooseBands(links, windows, limits).ok();
+}
+
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateRowBands(
     absl::Span<const PrimitiveRequest> links, const BandLimits& limits, RequestPrimitive create) {
   BandPlanner planner(links, create);

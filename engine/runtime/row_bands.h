@@ -31,6 +31,9 @@ constexpr int BiasOfLink(int link) { return kArgMultipleSrc + 2 * link + 1; }
 // Whether a convolution or pooling of whole tensors may be a link at all.
 bool MayBeLink(const PrimitiveRequest& link);
 
+// Some height of bands keeps within the limits.
+bool KeepsWithinLimits(absl::Span<const PrimitiveRequest> links, const BandLimits& limits);
+
 // "runtime/row_bands". The links' sources and results are each other's; only the last may have a
 // sum among its post-ops.
 //   kUnimplemented  no height of bands keeps within the limits, or a link does not take a band

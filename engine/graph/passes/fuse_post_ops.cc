@@ -30,10 +30,19 @@ void Absorb(Editor& editor, int into, int op, const FusedStep& step) {
   editor.Replace(op, std::move(fused), into);
 }
 
+// A function of single elements may as well come before a reshape.
 void TryEltwise(Editor& editor, int op, const Eltwise& eltwise) {
-  const int into = Absorber(editor, editor.operation(op).srcs[0], /*for_sum=*/false);
-  if (into != Editor::kNone)
-    Absorb(editor, into, op, {FusedStep::Kind::kEltwise, eltwise.op, kNoValue});
+  const FusedStep step = {FusedStep::Kind::kEltwise, eltwise.op, kNoValue};
+  const ValueId src = editor.operation(op).srcs[0];
+  const int into = Absorber(editor, src, /*for_sum=*/false);
+  if (into != Editor::kNone) return Absorb(editor, into, op, step);
+  const int reshape = editor.producer(src);
+  if (editor.As<Reshape>(reshape) == nullptr || editor.use_count(src) != 1) return;
+  const int behind = Absorber(editor, editor.operation(reshape).srcs[0], /*for_sum=*/false);
+  if (behind == Editor::kNone) return;
+  FusedSteps(editor.operation(behind))->push_back(step);
+  editor.ReplaceUses(editor.operation(op).dst, src);
+  editor.Remove(op);
 }
 
 // Of two sources that could take the sum, the one that is computed later does: its own sources then

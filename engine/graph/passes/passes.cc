@@ -5,6 +5,10 @@ namespace tilewire::graph {
 
 void RunPasses(Network* network) {
   FoldPad(network);
+  FuseGelu(network);
+  FuseLayerNormalization(network);
+  FuseBias(network);
+  ConvolveRows(network);
   FoldScaleShift(network);
   SinkDequantize(network);
   FoldDequantize(network);
@@ -15,8 +19,6 @@ void RunPasses(Network* network) {
   FoldFlatten(network);
   FuseHardSigmoid(network);
   FuseSwish(network);
-  FuseGelu(network);
-  FuseLayerNormalization(network);
   FusePostOps(network);
   ConvolveGates(network);
   FusePooling(network);

@@ -14,6 +14,21 @@ namespace tilewire::graph {
 // maximum, become the padding of its window.
 void FoldPad(Network* network);
 
+// x / 2 * (1 + erf(x / sqrt(2))) becomes one elementwise function.
+void FuseGelu(Network* network);
+
+// What exporters make of a layer normalization becomes one operation, with its scale and shift.
+void FuseLayerNormalization(Network* network);
+
+// A sum with one known number an output behind an inner product, and behind reshapes that keep its
+// rows, becomes its bias.
+void FuseBias(Network* network);
+
+// Inner products of the pixels of a tensor with the channels last (and what is elementwise between
+// them), behind which the channels are brought to the front, become 1x1 convolutions behind that
+// transpose.
+void ConvolveRows(Network* network);
+
 // A depthwise convolution of one element (a batch normalisation, or a product or sum per channel)
 // behind a convolution or inner product whose result only it uses: folded into that one's scale and
 // bias.
@@ -31,12 +46,6 @@ void FuseHardSigmoid(Network* network);
 
 // x * hard_sigmoid(x) and x * logistic(x) become one elementwise function.
 void FuseSwish(Network* network);
-
-// x / 2 * (1 + erf(x / sqrt(2))) becomes one elementwise function.
-void FuseGelu(Network* network);
-
-// What exporters make of a layer normalization becomes one operation, with its scale and shift.
-void FuseLayerNormalization(Network* network);
 
 // A reshape of a reshape reads the first one's source; a reshape to the dims it comes from
 // disappears.
@@ -57,7 +66,8 @@ void NestConcats(Network* network);
 // source directly.
 void FoldFlatten(Network* network);
 
-// Elementwise functions and sums behind a convolution or inner product become its fused steps.
+// Elementwise functions and sums behind a convolution or inner product become its fused steps; a
+// function also behind a reshape of its result.
 void FusePostOps(Network* network);
 
 // Squeeze and excite with inner products: those between an average over all pixels and the reshape

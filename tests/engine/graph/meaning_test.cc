@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Passes keep a network's meaning: random graphs of convolutions, batch norms, sums, activations,
-// shuffles, poolings and classifiers give the same numbers before and after all passes.
+// shuffles, linear layers of pixels, poolings and classifiers give the same numbers before and
+// after all passes.
 #include <cmath>
 #include <random>
 
@@ -28,7 +29,7 @@ class RandomModel {
 
   OnnxBuilder Build() {
     const int nodes = 3 + static_cast<int>(random_() % 10);
-    for (int i = 0; i < nodes; ++i) AddNode(random_() % 8);
+    for (int i = 0; i < nodes; ++i) AddNode(random_() % 9);
     const std::string last = tensors_.back();
     const bool pools = random_() % 2 == 0;
     const std::string small = pools ? New() : last;
@@ -80,6 +81,20 @@ class RandomModel {
     model_.Node("Reshape", {b, "joined"}, {Last()});
   }
 
+  // One or two, with a bias or none, between transposes to the channels last and back.
+  void AddLinears(const std::string& src) {
+    std::string at = New() + "rows";
+    model_.Node("Transpose", {src}, {at}, {Ints("perm", {0, 2, 3, 1})});
+    for (uint32_t layers = 1 + random_() % 2; layers > 0; --layers) {
+      const std::string w = at + "w", b = at + "b", sum = at + "s", next = at + "r";
+      model_.Floats(w, {kChannels, kChannels}).Floats(b, {kChannels});
+      model_.Node("MatMul", {at, w}, {at + "p"}).Node("Add", {b, at + "p"}, {sum});
+      model_.Node("Relu", {random_() % 2 == 0 ? sum : at + "p"}, {next});
+      at = next;
+    }
+    model_.Node("Transpose", {at}, {Last()}, {Ints("perm", {0, 3, 1, 2})});
+  }
+
   void AddNode(uint32_t kind) {
     const std::string a = Any(), b = Any();
     switch (kind) {
@@ -97,6 +112,8 @@ class RandomModel {
         return;
       case 6:
         return AddShuffle(a);
+      case 7:
+        return AddLinears(a);
       default:
         model_.Node("MaxPool", {a}, {New()},
                     {Ints("kernel_shape", {3, 3}), Ints("pads", {1, 1, 1, 1})});

@@ -219,6 +219,60 @@ TEST(PassesTest, OtherTransposesAreNoShuffle) {
   EXPECT_THAT(After(model, FuseShuffle, {{1, 6, 4, 4}}), Not(HasSubstr("shuffle")));
 }
 
+// A linear layer of every row, with a bias and an activation behind the reshape to the rows' dims.
+OnnxBuilder LinearOfRows(const std::vector<int64_t>& x) {
+  OnnxBuilder model;
+  model.Input("x", x).Floats("w", {x.back(), 5}).Floats("b", {5});
+  model.Node("MatMul", {"x", "w"}, {"p"}).Node("Add", {"b", "p"}, {"s"});
+  model.Node("Relu", {"s"}, {"r"});
+  return model;
+}
+
+TEST(PassesTest, BiasAndActivationFuseThroughReshapesOfRows) {
+  OnnxBuilder model = LinearOfRows({2, 3, 4});
+  EXPECT_EQ(After(model.Output("r"), RunPasses, {{2, 3, 4}}),
+            "input x [2,3,4]\np/rows [6,4] = reshape(x)\n"
+            "p/product [6,5] = inner_product(p/rows) w^T[5,4] transposed bias + relu(0,0)\n"
+            "p [2,3,5] = reshape(p/product)\noutput p\n");
+}
+
+TEST(PassesTest, SumsThatAreNoBiasOfOutputsStay) {
+  OnnxBuilder twice = LinearOfRows({2, 3, 4});
+  EXPECT_THAT(After(twice.Output("p").Output("r"), RunPasses, {{2, 3, 4}}), HasSubstr("add("));
+  OnnxBuilder model;
+  model.Input("x", {2, 5, 4}).Floats("w", {4, 5}).Floats("b", {5, 1});
+  model.Node("MatMul", {"x", "w"}, {"p"}).Node("Add", {"p", "b"}, {"y"}).Output("y");
+  EXPECT_THAT(After(model, FuseBias, {{2, 5, 4}}), HasSubstr("y [2,5,5] = convolution(p)"));
+}
+
+// The end of ConvNeXt's block: two layers with the channels last, then the channels to the front.
+TEST(PassesTest, LinearLayersOfPixelsAreConvolutionsBehindTheTranspose) {
+  OnnxBuilder model = LinearOfRows({2, 3, 4, 6});
+  model.Floats("v", {5, 7}).Node("MatMul", {"r", "v"}, {"q"});
+  model.Node("Transpose", {"q"}, {"t"}, {Ints("perm", {0, 3, 1, 2})});
+  EXPECT_EQ(After(model.Output("t"), RunPasses, {{2, 3, 4, 6}}),
+            "input x [2,3,4,6]\np/rows [2,6,3,4] = transpose(x) order=[0,3,1,2]\n"
+            "r [2,5,3,4] = convolution(p/rows) w^T[5,6,1,1] transposed bias + relu(0,0)\n"
+            "q/product [2,7,3,4] = convolution(r) v^T[7,5,1,1] transposed\noutput q/product\n");
+}
+
+TEST(PassesTest, TransposesAroundLinearLayersOfPixelsDisappear) {
+  OnnxBuilder model;
+  model.Input("x", {2, 6, 8}).Floats("w", {6, 5});
+  model.Node("Transpose", {"x"}, {"a"}, {Ints("perm", {0, 2, 1})})
+      .Node("MatMul", {"a", "w"}, {"p"});
+  model.Node("Transpose", {"p"}, {"y"}, {Ints("perm", {0, 2, 1})}).Output("y");
+  EXPECT_EQ(After(model, RunPasses, {{2, 6, 8}}),
+            "input x [2,6,8]\np/product [2,5,8] = convolution(x) w^T[5,6,1] transposed\n"
+            "output p/product\n");
+}
+
+TEST(PassesTest, RowsThatAreReadElsewhereStayRows) {
+  OnnxBuilder model = LinearOfRows({2, 3, 4, 6});
+  model.Node("Transpose", {"r"}, {"t"}, {Ints("perm", {0, 3, 1, 2})}).Output("t").Output("r");
+  EXPECT_THAT(After(model, ConvolveRows, {{2, 3, 4, 6}}), Not(HasSubstr("convolution")));
+}
+
 TEST(PassesTest, FlattenFoldsIntoTheInnerProduct) {
   OnnxBuilder model;
   model.Input("x", {2, 3, 2, 2})

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/graph/passes/editor.h"
+#include "engine/graph/passes/passes.h"
+
+namespace tilewire::graph {
+namespace {
+
+// One known number an output; nullptr where `value` is something else.
+const Constant* NumbersOfOutputs(Editor& editor, ValueId value, int64_t outputs) {
+  const Literal* literal = editor.As<Literal>(editor.producer(value));
+  if (literal == nullptr) return nullptr;
+  const Constant& constant = *literal->constant;
+  const bool fits = constant.count() == outputs && !constant.dims.empty() &&
+                    constant.dims.back() == outputs &&
+                    static_cast<int64_t>(constant.floats.size()) == outputs;
+  return fits ? &constant : nullptr;
+}
+
+// The inner product that computes the rows of `value`, whatever its leading dimensions, if nobody
+// else reads them.
+InnerProduct* ProductOfRows(Editor& editor, ValueId value) {
+  const int64_t outputs = editor.dims(value).empty() ? 0 : editor.dims(value).back();
+  while (editor.use_count(value) == 1 && !editor.dims(value).empty() &&
+         editor.dims(value).back() == outputs) {
+    const int op = editor.producer(value);
+    if (editor.As<Reshape>(op) == nullptr) return editor.As<InnerProduct>(op);
+    value = editor.operation(op).srcs[0];
+  }
+  return nullptr;
+}
+
+void TryBias(Editor& editor, int op) {
+  const Elementwise* sum = editor.As<Elementwise>(op);
+  if (sum == nullptr || sum->function != Elementwise::Function::kAdd) return;
+  for (int s = 0; s < 2; ++s) {
+    const ValueId src = editor.operation(op).srcs[s], other = editor.operation(op).srcs[1 - s];
+    const ValueId dst = editor.operation(op).dst;
+    InnerProduct* product = ProductOfRows(editor, src);
+    if (product == nullptr || !product->fused.empty() || product->src_grid || product->dst_grid ||
+        editor.dims(src) != editor.dims(dst)) {
+      continue;
+    }
+    const Constant* numbers = NumbersOfOutputs(editor, other, editor.dims(src).back());
+    if (numbers == nullptr) continue;
+    product->bias.resize(numbers->floats.size(), 0);
+    for (size_t o = 0; o < product->bias.size(); ++o) product->bias[o] += numbers->floats[o];
+    editor.ReplaceUses(dst, src);
+    editor.Remove(op);
+    return;
+  }
+}
+
+}  // namespace
+
+void FuseBias(Network* network) {
+  Editor editor(network);
+  for (int i = 0; i < editor.size(); ++i) TryBias(editor, i);
+}
+
+}  // namespace tilewire::graph
