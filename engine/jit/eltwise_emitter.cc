@@ -145,7 +145,7 @@ void EltwiseEmitter::ApplyHardSwish(const Vector& v) {
 
 void EltwiseEmitter::ApplySwish(const Vector& v) {
   generator_->vmovaps(Scratch(3), v);
-  generator_->vmulps(v, v, math_.Constant(op_.alpha));
+  if (op_.alpha != 1) generator_->vmulps(v, v, math_.Constant(op_.alpha));
   math_.Logistic(v, Scratch(0), Scratch(1), Scratch(2));
   generator_->vmulps(v, v, Scratch(3));
 }

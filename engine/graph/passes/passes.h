@@ -51,7 +51,7 @@ void FuseSwish(Network* network);
 // disappears.
 void CollapseReshapes(Network* network);
 
-// Reshape that splits an axis in two, transpose that swaps the two, reshape back: a shuffle.
+// Reshape that splits the channels in two, transpose that swaps the two, reshape back: a shuffle.
 void FuseShuffle(Network* network);
 
 // A shuffle of a concatenation, and a selection of channels behind a shuffle, gather their channels

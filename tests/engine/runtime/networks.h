@@ -22,6 +22,11 @@ struct NetworkCase {
 
 absl::Span<const NetworkCase> NetworkCases();
 
+// channel_networks.cc.
+Network GroupedShuffleDepthwise(int64_t batch);
+Network NarrowGroups(int64_t batch);
+Network TransposesBetweenConvolutions(int64_t batch);
+
 // Of 8-bit integers; quantized_networks.cc.
 Network QuantizedResidual(int64_t batch);
 Network QuantizedGroups(int64_t batch);
