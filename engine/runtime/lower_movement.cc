@@ -94,10 +94,21 @@ absl::Status Lowering::Lower(const Operation& op, const graph::IndexedGather& ga
                    {{kArgSrc1, indices.buffer}});
 }
 
+// Large tables of the file are in memory once for all plans of a model.
 absl::Status Lowering::Lower(const Operation& op, const graph::Literal& literal) {
   const graph::Value& value = builder_.value(op.dst);
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc,
                         PlainDesc(value.dims, value.type, /*channels_last=*/false));
+  if (literal.constant->stored != nullptr && literal.constant->quantized == nullptr) {
+    graph::Weights table;
+    table.key = literal.constant->name;
+    table.dims = value.dims;
+    table.stored = literal.constant->stored;
+    const LoweringContext& context = builder_.context();
+    ABSL_ASSIGN_OR_RETURN(auto shared, context.weights->Pack(table, desc, context.team));
+    builder_.Bind(op.dst, builder_.ConstantPlace(desc, std::move(shared)));
+    return absl::OkStatus();
+  }
   ABSL_ASSIGN_OR_RETURN(const graph::ConstantPtr constant, graph::InMemory(literal.constant));
   ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes, AlignedBuffer::Allocate(desc.SizeBytes()));
   std::memcpy(bytes.data(), constant->floats.data(), bytes.size());

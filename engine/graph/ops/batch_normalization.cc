@@ -38,30 +38,31 @@ absl::Status SetRunning(NodeContext& context, int i, int output, const Operand& 
 }
 
 // Training: by the statistics of this batch, which move the running ones.
-absl::Status NormalizeByBatch(NodeContext& context, float epsilon) {
+absl::Status NormalizeByBatch(NodeContext& context, float epsilon, Per per) {
   ABSL_ASSIGN_OR_RETURN(const float momentum, context.node.Float("momentum", 0.9f));
   const Operand src = context.input(0);
-  std::vector<bool> reduced(src.dims.size(), true);
+  std::vector<bool> reduced(src.dims.size(), per == Per::kChannel);
+  reduced[0] = true;
   reduced[1] = false;
   for (int i = 3; i <= 4; ++i) {
-    if (context.input(i).dims != Dims{src.dims[1]})
-      return context.node.Invalid(absl::StrCat("input ", i, " is not one number a channel"));
+    if (context.input(i).dims != context.input(1).dims)
+      return context.node.Invalid(absl::StrCat("inputs 1 and ", i, " have different dims"));
   }
   ABSL_ASSIGN_OR_RETURN(const Standard standard, Standardized(context, src, reduced, epsilon));
   ABSL_RETURN_IF_ERROR(SetRunning(context, 3, 1, standard.mean, momentum));
   ABSL_RETURN_IF_ERROR(SetRunning(context, 4, 2, standard.variance, momentum));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ScaledByInputs(context, standard.result));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, ScaledByInputs(context, standard.result, per));
   return context.SetOutput(dst);
 }
 
 // By statistics, scales or shifts that are computed.
-absl::Status NormalizeByInputs(NodeContext& context, float epsilon) {
+absl::Status NormalizeByInputs(NodeContext& context, float epsilon, Per per) {
   const Operand src = context.input(0);
-  ABSL_ASSIGN_OR_RETURN(const Operand mean, PerChannel(context, 3, src.dims));
-  ABSL_ASSIGN_OR_RETURN(const Operand variance, PerChannel(context, 4, src.dims));
+  ABSL_ASSIGN_OR_RETURN(const Operand mean, ParameterOf(context, 3, src.dims, per));
+  ABSL_ASSIGN_OR_RETURN(const Operand variance, ParameterOf(context, 4, src.dims, per));
   ABSL_ASSIGN_OR_RETURN(const Operand standard,
                         StandardizedBy(context, src, mean, variance, epsilon));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ScaledByInputs(context, standard));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, ScaledByInputs(context, standard, per));
   return context.SetOutput(dst);
 }
 
@@ -72,18 +73,16 @@ absl::Status LowerBatchNormalization(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t training, node.Int("training_mode", 0));
   ABSL_ASSIGN_OR_RETURN(const int64_t spatial, node.Int("spatial", 1));
   ABSL_ASSIGN_OR_RETURN(const int64_t is_test, node.Int("is_test", 1));
-  if (spatial != 1)
-    return node.Unimplemented(
-        "spatial=0, that is statistics an element; they may be one a channel");
+  const Per per = spatial == 0 ? Per::kElement : Per::kChannel;
   ABSL_ASSIGN_OR_RETURN(const float epsilon, node.Float("epsilon", 1e-5f));
   const Dims& dims = context.input(0).dims;
   if (dims.size() < 2)
     return node.Invalid(absl::StrCat("input ", DimsToString(dims), " has no channels"));
   if (training != 0 || (node.opset() < 7 && is_test == 0))
-    return NormalizeByBatch(context, epsilon);
+    return NormalizeByBatch(context, epsilon, per);
   for (int i = 1; i <= 4; ++i) {
-    if (context.input(i).constant == nullptr || dims.size() > 5)
-      return NormalizeByInputs(context, epsilon);
+    if (context.input(i).constant == nullptr || dims.size() > 5 || per == Per::kElement)
+      return NormalizeByInputs(context, epsilon, per);
   }
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   ABSL_ASSIGN_OR_RETURN(const std::vector<float> gamma, ReadVector(context, 1, dims[1]));

@@ -101,18 +101,23 @@ absl::StatusOr<Standard> Standardized(NodeContext& context, const Operand& src,
   return standard;
 }
 
-absl::StatusOr<Operand> PerChannel(NodeContext& context, int i, const Dims& src) {
-  if (context.input(i).dims != Dims{src[1]})
-    return context.node.Invalid(absl::StrCat("input ", i, " is not one number a channel"));
+absl::StatusOr<Operand> ParameterOf(NodeContext& context, int i, const Dims& src, Per per) {
+  const bool of_channels = per == Per::kChannel;
+  const Dims wanted = of_channels ? Dims{src[1]} : Dims(src.begin() + 1, src.end());
+  if (context.input(i).dims != wanted) {
+    return context.node.Invalid(
+        absl::StrCat("input ", i, " is not one number ", of_channels ? "a channel" : "an element"));
+  }
+  if (!of_channels) return context.input(i);
   Dims channel(src.size() - 1, 1);
   channel[0] = src[1];
   return ReshapeOf(context, context.input(i), std::move(channel), absl::StrCat("/channel", i));
 }
 
-absl::StatusOr<Operand> ScaledByInputs(NodeContext& context, const Operand& src) {
+absl::StatusOr<Operand> ScaledByInputs(NodeContext& context, const Operand& src, Per per) {
   Operand result = src;
   for (int i = 1; i <= 2; ++i) {
-    ABSL_ASSIGN_OR_RETURN(const Operand factor, PerChannel(context, i, src.dims));
+    ABSL_ASSIGN_OR_RETURN(const Operand factor, ParameterOf(context, i, src.dims, per));
     ABSL_ASSIGN_OR_RETURN(result, ElementwiseOf(context, {i == 1 ? Function::kMul : Function::kAdd},
                                                 {result, factor}, i == 1 ? "/scaled" : ""));
   }
@@ -127,7 +132,8 @@ absl::Status LowerInstanceNormalization(NodeContext& context) {
   std::vector<bool> reduced(rank, true);
   reduced[0] = reduced[1] = false;
   ABSL_ASSIGN_OR_RETURN(const Standard standard, Standardized(context, src, reduced, epsilon));
-  ABSL_ASSIGN_OR_RETURN(const Operand result, ScaledByInputs(context, standard.result));
+  ABSL_ASSIGN_OR_RETURN(const Operand result,
+                        ScaledByInputs(context, standard.result, Per::kChannel));
   return context.SetOutput(result);
 }
 

@@ -24,11 +24,14 @@ absl::StatusOr<Standard> Standardized(NodeContext& context, const Operand& src,
 absl::StatusOr<Operand> StandardizedBy(NodeContext& context, const Operand& src,
                                        const Operand& mean, const Operand& variance, float epsilon);
 
-// Input i, one number a channel, as it is broadcast to a tensor of dims `src`.
-// kInvalidArgument: it has other dims.
-absl::StatusOr<Operand> PerChannel(NodeContext& context, int i, const Dims& src);
-// src * input 1 + input 2, one number each a channel.
-absl::StatusOr<Operand> ScaledByInputs(NodeContext& context, const Operand& src);
+// What the inputs that belong to a tensor hold: one number a channel, or one an element of an
+// image.
+enum class Per { kChannel, kElement };
+
+// Input i as it is broadcast to a tensor of dims `src`. kInvalidArgument: it has other dims.
+absl::StatusOr<Operand> ParameterOf(NodeContext& context, int i, const Dims& src, Per per);
+// src * input 1 + input 2.
+absl::StatusOr<Operand> ScaledByInputs(NodeContext& context, const Operand& src, Per per);
 
 }  // namespace tilewire::graph
 

@@ -222,6 +222,15 @@ TEST(SelectionOpsTest, BatchNormalizationByComputedStatisticsAndByTheBatch) {
                               "mean [3] = sum(b/running1.0, b/running1.1)\n"));
 }
 
+TEST(SelectionOpsTest, BatchNormalizationOfElements) {
+  OnnxBuilder model(7);
+  model.Input("x", {2, 2, 3}).Floats("c", {2, 3}, {1, 2, 3, 4, 5, 6});
+  model.Node("BatchNormalization", {"x", "c", "c", "c", "c"}, {"y"}, {Int("spatial", 0)});
+  const std::string text = LoweredText(model.Output("y"), {{2, 2, 3}});
+  EXPECT_THAT(text, HasSubstr("y/standardized [2,2,3] = div(y/centred, y/deviation)\n"));
+  EXPECT_THAT(text, HasSubstr("y [2,2,3] = add(y/scaled, y/c)\n"));
+}
+
 TEST(SelectionOpsTest, FunctionsOfComputedAndOfMixedOperands) {
   OnnxBuilder model;
   model.Input("x", {2, 2}).Input("low", {1}).Integers("powers", {2, 3});
