@@ -102,6 +102,13 @@ struct Dequantize {  // u8, s8, or integers held in f32, to f32
   int axis = 0;
   std::vector<Grid> grids = {Grid()};
 };
+// 8-bit integers as the real numbers that they stand for, added up in the order of srcs, those below
+// 0 raised to it if so wanted, and rounded to dst's grid. The same shapes; types may differ.
+struct IntegerSum {
+  std::vector<Grid> grids;  // of the srcs
+  Grid dst_grid;
+  bool relu = false;
+};
 struct Softmax {
   int axis = 1;
 };
@@ -154,7 +161,7 @@ using OperationParams =
     std::variant<Convolution, ComputedConvolution, InnerProduct, Pooling, MaxWindow, Eltwise,
                  Softmax, Sum, Concat, Shuffle, Reshape, Transpose, Select, Literal, Elementwise,
                  Reduce, Interpolate, Lrn, LayerNormalization, Matmul, TopK, GatherChannels,
-                 IndexedGather, Quantize, Dequantize>;
+                 IndexedGather, Quantize, Dequantize, IntegerSum>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)

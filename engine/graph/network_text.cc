@@ -168,6 +168,12 @@ class ParamsText {
     name = "dequantize";
     rest = GridsText(dequantize.grids, dequantize.axis);
   }
+  void operator()(const IntegerSum& sum) {
+    name = "integer_sum";
+    for (size_t i = 0; i < sum.grids.size(); ++i)
+      absl::StrAppend(&rest, i == 0 ? " from " : ", ", GridText(sum.grids[i]));
+    absl::StrAppend(&rest, sum.relu ? " + relu to " : " to ", GridText(sum.dst_grid));
+  }
   void operator()(const Literal& literal) {
     name = "literal";
     rest = absl::StrCat(" elements=", literal.constant->count());

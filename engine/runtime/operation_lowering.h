@@ -67,6 +67,7 @@ class Lowering {
   absl::Status Lower(const Operation& op, const graph::IndexedGather& gather);
   absl::Status Lower(const Operation& op, const graph::Quantize& quantize);
   absl::Status Lower(const Operation& op, const graph::Dequantize& dequantize);
+  absl::Status Lower(const Operation& op, const graph::IntegerSum& sum);
 
   absl::StatusOr<Place> LowerWeighted(const Operation& op,
                                       std::shared_ptr<const Primitive> primitive,

@@ -10,6 +10,7 @@ void RunPasses(Network* network) {
   FuseBias(network);
   ConvolveRows(network);
   FoldScaleShift(network);
+  LiftQuantize(network);
   SinkDequantize(network);
   FoldDequantize(network);
   CollapseReshapes(network);
@@ -23,6 +24,7 @@ void RunPasses(Network* network) {
   ConvolveGates(network);
   FusePooling(network);
   FoldQuantize(network);
+  FoldIntegerSum(network);
   RemoveDead(network);
 }
 

@@ -34,6 +34,9 @@ void ConvolveRows(Network* network);
 // bias.
 void FoldScaleShift(Network* network);
 
+// A Quantize behind a concatenation that nobody else reads is done for each of its sources.
+void LiftQuantize(Network* network);
+
 // What only moves or compares elements runs on the integers before a Dequantize; a Quantize back to
 // them disappears, and so does one of the same numbers as another.
 void SinkDequantize(Network* network);
@@ -81,6 +84,9 @@ void FusePooling(Network* network);
 
 // A Quantize behind a convolution or inner product of integers becomes the grid of its result.
 void FoldQuantize(Network* network);
+
+// A Quantize of dequantised integers, of their sum, or of what a Relu leaves of either: one step.
+void FoldIntegerSum(Network* network);
 
 // Operations whose result nobody uses, then values that nothing names, disappear.
 void RemoveDead(Network* network);

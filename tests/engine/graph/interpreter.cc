@@ -95,6 +95,16 @@ class Interpreter {
                           GridAt(dequantize.grids, dequantize.axis, Dst(), i));
   }
 
+  void Execute(const IntegerSum& sum) {
+    for (size_t i = 0; i < Out().size(); ++i) {
+      float real = 0;
+      for (size_t s = 0; s < sum.grids.size(); ++s)
+        real += FromGrid(static_cast<float>(In(s)[i]), sum.grids[s]);
+      if (sum.relu && real < 0) real = 0;
+      Out()[i] = ToGrid(real, sum.dst_grid, DstType());
+    }
+  }
+
   // Calls visit(source offset within a channel, window offset) for each element of the window that
   // is inside src.
   template <typename Visit>

@@ -123,6 +123,39 @@ TEST(QuantizationTest, SumOfIntegersFusesWhereTypesAgree) {
   EXPECT_THAT(AfterPasses(model, {{1, 3, 5, 5}}), HasSubstr("y.q s8 [1,3,5,5] = quantize("));
 }
 
+TEST(QuantizationTest, SumsBetweenPairsAreOneStep) {
+  OnnxBuilder model = WithGrids();
+  model.Input("x", {1, 3, 5, 5}).Floats("t", {}, {0.25f});
+  AddPair(&model, "x", "a", "s", "z");
+  AddPair(&model, "x", "b", "t", "zs");
+  model.Node("Add", {"a", "b"}, {"c"}).Node("Relu", {"c"}, {"r"});
+  AddPair(&model, "r", "y", "s", "z0").Output("y");
+  EXPECT_EQ(AfterPasses(model, {{1, 3, 5, 5}}),
+            "input x [1,3,5,5]\na.q u8 [1,3,5,5] = quantize(x) 0.5@128\n"
+            "b.q s8 [1,3,5,5] = quantize(x) 0.25@0\n"
+            "y.q u8 [1,3,5,5] = integer_sum(a.q, b.q) from 0.5@128, 0.25@0 + relu to 0.5@0\n"
+            "y [1,3,5,5] = dequantize(y.q) 0.5@0\noutput y\n");
+  model.Output("c");
+  EXPECT_THAT(AfterPasses(model, {{1, 3, 5, 5}}), HasSubstr("y.q u8 [1,3,5,5] = quantize(r)"));
+}
+
+TEST(QuantizationTest, ConcatenationsOfSeveralGridsMoveIntegers) {
+  OnnxBuilder model = WithGrids();
+  model.Input("x", {1, 3, 5, 5}).Floats("t", {}, {0.25f});
+  AddPair(&model, "x", "a", "s", "z");
+  AddPair(&model, "x", "b", "t", "z0");
+  model.Node("Concat", {"a", "b", "x"}, {"c"}, {Int("axis", 1)});
+  AddPair(&model, "c", "y", "t", "z0").Output("y");
+  EXPECT_EQ(AfterPasses(model, {{1, 3, 5, 5}}),
+            "input x [1,3,5,5]\na.q u8 [1,3,5,5] = quantize(x) 0.5@128\n"
+            "b.q u8 [1,3,5,5] = quantize(x) 0.25@0\n"
+            "a/node_y.q u8 [1,3,5,5] = integer_sum(a.q) from 0.5@128 to 0.25@0\n"
+            "y.q u8 [1,9,5,5] = concat(a/node_y.q, b.q, b.q) axis=1\n"
+            "y [1,9,5,5] = dequantize(y.q) 0.25@0\noutput y\n");
+  model.Output("c");
+  EXPECT_THAT(AfterPasses(model, {{1, 3, 5, 5}}), HasSubstr("y.q u8 [1,9,5,5] = quantize(c)"));
+}
+
 TEST(QuantizationTest, WeightsThatAreNotS8StayReal) {
   OnnxBuilder model = WithGrids();
   model.Input("x", {1, 2, 5, 5});

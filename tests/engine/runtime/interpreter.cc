@@ -102,6 +102,19 @@ class Interpreter {
     tensors_[op.dst] = RealSource(op, params.grids[0]);
   }
 
+  void Do(const Operation& op, const IntegerSum& params) {
+    Tensor& dst = tensors_[op.dst];
+    dst.assign(tensors_[op.srcs[0]].size(), 0.0f);
+    for (size_t s = 0; s < op.srcs.size(); ++s) {
+      for (size_t i = 0; i < dst.size(); ++i)
+        dst[i] += FromGrid(tensors_[op.srcs[s]][i], params.grids[s]);
+    }
+    for (float& element : dst) {
+      const float real = params.relu ? std::max(element, 0.0f) : element;
+      element = ToGrid(real, params.dst_grid, network_.values[op.dst].type);
+    }
+  }
+
   void Do(const Operation& op, const Convolution& params) {
     Dims weights_dims = params.weights.dims;
     if (params.groups > 1) {

@@ -421,6 +421,7 @@ constexpr NetworkCase kCases[] = {
     {"PooledConvolutions", PooledConvolutions},
     {"QuantizedResidual", QuantizedResidual},
     {"QuantizedGroups", QuantizedGroups},
+    {"QuantizedSums", QuantizedSums},
 };
 
 class HandMade : public OnnxModel {

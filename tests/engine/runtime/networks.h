@@ -30,6 +30,7 @@ Network TransposesBetweenConvolutions(int64_t batch);
 // Of 8-bit integers; quantized_networks.cc.
 Network QuantizedResidual(int64_t batch);
 Network QuantizedGroups(int64_t batch);
+Network QuantizedSums(int64_t batch);
 // Scales of any size, each output one operation away from the input; steps of the outputs.
 constexpr float kOrdinaryStep = 0.0153f;
 Network QuantizedOrdinary(int64_t batch);

@@ -99,6 +99,23 @@ Network QuantizedGroups(int64_t n) {
   return b.Finish({back, ToReal(&b, "both.real", both, wide)});
 }
 
+// Sums of several types and grids that are no powers of two: every operation rounds as in f32.
+Network QuantizedSums(int64_t n) {
+  NetworkBuilder b;
+  const Grid one{0.0079f, 117}, two{0.013f, -3}, three{0.0171f, 5};
+  const ValueId x = b.Input("x", {n, 11, 6, 5}), y = b.Input("y", {n, 11, 6, 5});
+  const ValueId p = ToIntegers(&b, "p", x, one, kU8), q = ToIntegers(&b, "q", y, two, kS8);
+  const Dims dims = b.dims(p);
+  const ValueId sum =
+      b.AddOperation("sum", IntegerSum{{one, two}, three, true}, {p, q}, dims, kU8);
+  const ValueId moved = b.AddOperation("moved", IntegerSum{{two}, three}, {q}, dims, kU8);
+  const ValueId signs =
+      b.AddOperation("signs", IntegerSum{{one, two, one}, two}, {p, q, p}, dims, kS8);
+  const ValueId both = b.ConcatOf("both", {sum, moved});
+  b.SetType(both, kU8);
+  return b.Finish({ToReal(&b, "both.real", both, three), ToReal(&b, "signs.real", signs, two)});
+}
+
 Network QuantizedOrdinary(int64_t n) {
   NetworkBuilder b;
   const Grid input{0.0079f, 117}, output{kOrdinaryStep, 93};

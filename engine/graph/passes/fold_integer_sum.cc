@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "engine/graph/passes/editor.h"
+#include "engine/graph/passes/passes.h"
+
+namespace tilewire::graph {
+namespace {
+
+constexpr size_t kMostSources = 8;
+
+// What lies between the integers and their Quantize: operations whose results only this one uses.
+struct Between {
+  IntegerSum sum;
+  std::vector<ValueId> integers;
+  std::vector<int> operations;  // the last first
+};
+
+bool IsRelu(const Eltwise* eltwise) {
+  return eltwise != nullptr && eltwise->op.algorithm == jit::EltwiseAlgorithm::kRelu &&
+         eltwise->op.alpha == 0;
+}
+
+// Adds the integers that `real` stands for; false where it stands for none.
+bool AddSource(Editor& editor, ValueId real, Between* between) {
+  const int op = editor.producer(real);
+  const Dequantize* dequantize = editor.As<Dequantize>(op);
+  if (dequantize == nullptr || dequantize->grids.size() != 1) return false;
+  if (!IsOrdinary(dequantize->grids[0].scale)) return false;
+  const ValueId integers = editor.operation(op).srcs[0];
+  if (!IsByte(editor.network().values[integers].type)) return false;
+  between->integers.push_back(integers);
+  between->sum.grids.push_back(dequantize->grids[0]);
+  return true;
+}
+
+std::optional<Between> FindBetween(Editor& editor, ValueId real) {
+  Between between;
+  if (const int op = editor.producer(real);
+      IsRelu(editor.As<Eltwise>(op)) && editor.use_count(real) == 1) {
+    between.sum.relu = true;
+    between.operations.push_back(op);
+    real = editor.operation(op).srcs[0];
+  }
+  std::vector<ValueId> addends = {real};
+  if (const int op = editor.producer(real);
+      editor.As<Sum>(op) != nullptr && editor.use_count(real) == 1) {
+    addends = editor.operation(op).srcs;
+    between.operations.push_back(op);
+  }
+  if (addends.size() > kMostSources) return std::nullopt;
+  for (ValueId addend : addends) {
+    if (!AddSource(editor, addend, &between)) return std::nullopt;
+  }
+  return between;
+}
+
+}  // namespace
+
+void FoldIntegerSum(Network* network) {
+  Editor editor(network);
+  for (int i = 0; i < editor.size(); ++i) {
+    const Quantize* quantize = editor.As<Quantize>(i);
+    if (quantize == nullptr || quantize->grids.size() != 1) continue;
+    const Grid grid = quantize->grids[0];
+    if (!IsOrdinary(grid.scale)) continue;
+    std::optional<Between> between = FindBetween(editor, editor.operation(i).srcs[0]);
+    if (!between) continue;
+    between->sum.dst_grid = grid;
+    editor.operation(i).params = std::move(between->sum);
+    editor.SetSources(i, std::move(between->integers));
+    for (int op : between->operations) editor.Remove(op);
+  }
+}
+
+}  // namespace tilewire::graph
