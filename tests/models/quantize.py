@@ -3,7 +3,8 @@
 """Makes a quantised ONNX model from a float one: pairs of QuantizeLinear and DequantizeLinear around what reads integers.
 
 Activations are u8 with a zero point, from the smallest and largest value that each tensor takes on sample data; weights are
-s8, one scale an output channel. Of the operands of an Add, one that only a convolution gives stays in f32.
+s8, one scale an output channel. Of the operands of an Add, one that only a convolution gives stays in f32, unless
+--every_operand is given.
 
 Reads the folders that export_torchvision.py writes, or a digits folder (deploy/models/digits), and writes
 DIR/<NAME>/1/model.onnx, and what torch gives for the same graph of pairs: DIR/<NAME>/input_<batch>.f32 and
@@ -120,8 +121,8 @@ def fold_batch_norms(graph):
 
 
 class Quantizer:
-    def __init__(self, graph, ranges):
-        self.graph, self.ranges = graph, ranges
+    def __init__(self, graph, ranges, every_operand):
+        self.graph, self.ranges, self.every_operand = graph, ranges, every_operand
         self.constants = {t.name: t for t in graph.initializer}
         self.constants.update({n.output[0]: attributes(n)["value"] for n in graph.node if n.op_type == "Constant"})
         self.uses = {}
@@ -169,7 +170,7 @@ class Quantizer:
 
     def stays_real(self, node):
         """The operand of an Add to which a convolution adds the others."""
-        if node.op_type != "Add":
+        if node.op_type != "Add" or self.every_operand:
             return None
         for name in node.input:
             producer = self.producers.get(name)
@@ -211,6 +212,7 @@ def main():
     parser.add_argument("--name", required=True)
     parser.add_argument("--images", help="u8 pictures to sample, else normally distributed numbers")
     parser.add_argument("--shape", type=lambda s: [int(d) for d in s.split("x")], default=[3, 224, 224])
+    parser.add_argument("--every_operand", action="store_true", help="pairs around every operand of an Add")
     args = parser.parse_args()
     torch.manual_seed(20240301)
     graph = onnx.load(args.model).graph
@@ -219,7 +221,7 @@ def main():
     for name, value in run(graph, sample(args, SAMPLES)).items():
         if value.is_floating_point():
             ranges[name] = (value.min().item(), value.max().item())
-    Quantizer(graph, ranges).run()
+    Quantizer(graph, ranges, args.every_operand).run()
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=7)
     onnx.checker.check_model(model)
     folder = args.out / args.name

@@ -21,13 +21,18 @@ TEST_F(QuantizedTest, AgreesWithTorchWithTheSameBitsForBothLayouts) { ExpectTorc
 
 TEST_F(QuantizedTest, EveryImageHasTheBitsItHasAlone) { ExpectTheBitsOfImagesAlone(); }
 
-// Every convolution and inner product is one of integers, and none a reference.
+// Every convolution and inner product is one of integers, and none a reference; sums and
+// concatenations between them are of integers, too.
 TEST_F(QuantizedTest, FoldsIntoIntegers) {
   if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
   const Explanation plan = model_->Explain({}).value();
   int products = 0;
   for (const PlanStep& step : plan.steps) {
     EXPECT_FALSE(absl::EndsWith(step.implementation, "/reference")) << step.node;
+    EXPECT_NE(step.primitive, "sum") << step.node;
+    EXPECT_NE(step.primitive, "eltwise") << step.node;
+    if (step.primitive == "concat")
+      EXPECT_EQ(step.tensors[0].layout.substr(0, 2), "u8") << step.node;
     if (!absl::StartsWith(step.implementation, "convolution/") &&
         !absl::StartsWith(step.implementation, "inner_product/"))
       continue;
