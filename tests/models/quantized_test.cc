@@ -31,8 +31,9 @@ TEST_F(QuantizedTest, FoldsIntoIntegers) {
     EXPECT_FALSE(absl::EndsWith(step.implementation, "/reference")) << step.node;
     EXPECT_NE(step.primitive, "sum") << step.node;
     EXPECT_NE(step.primitive, "eltwise") << step.node;
-    if (step.primitive == "concat")
+    if (step.primitive == "concat") {
       EXPECT_EQ(step.tensors[0].layout.substr(0, 2), "u8") << step.node;
+    }
     if (!absl::StartsWith(step.implementation, "convolution/") &&
         !absl::StartsWith(step.implementation, "inner_product/"))
       continue;

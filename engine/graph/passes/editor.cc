@@ -22,6 +22,11 @@ bool HasSum(const std::vector<FusedStep>& steps) {
                      [](const FusedStep& step) { return step.kind == FusedStep::Kind::kSum; });
 }
 
+bool IsRelu(const Eltwise* eltwise) {
+  return eltwise != nullptr && eltwise->op.algorithm == jit::EltwiseAlgorithm::kRelu &&
+         eltwise->op.alpha == 0;
+}
+
 Editor::Editor(Network* network)
     : network_(network),
       producer_(network->values.size(), kNone),

@@ -60,6 +60,8 @@ class Editor {
 std::vector<FusedStep>* FusedSteps(Operation& operation);
 const std::vector<FusedStep>* FusedSteps(const Operation& operation);
 bool HasSum(const std::vector<FusedStep>& steps);
+// max(x, 0); false for nullptr.
+bool IsRelu(const Eltwise* eltwise);
 
 }  // namespace tilewire::graph
 

@@ -18,11 +18,6 @@ struct Between {
   std::vector<int> operations;  // the last first
 };
 
-bool IsRelu(const Eltwise* eltwise) {
-  return eltwise != nullptr && eltwise->op.algorithm == jit::EltwiseAlgorithm::kRelu &&
-         eltwise->op.alpha == 0;
-}
-
 // Adds the integers that `real` stands for; false where it stands for none.
 bool AddSource(Editor& editor, ValueId real, Between* between) {
   const int op = editor.producer(real);

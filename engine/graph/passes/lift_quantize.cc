@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rounding to a grid commutes with putting tensors behind each other: the concatenation then moves
-// bytes, and whoever computes a source may write them.
+// Rounding to a grid, and a Relu before it, commute with putting tensors behind each other: the
+// concatenation then moves bytes, and whoever computes a source may write them.
 #include <utility>
 #include <vector>
 
@@ -13,7 +13,8 @@ namespace tilewire::graph {
 namespace {
 
 struct Lift {
-  int concat = Editor::kNone, quantize = Editor::kNone;
+  int concat = Editor::kNone;
+  std::vector<int> behind;  // a Relu or none, and the Quantize
 };
 
 std::vector<Lift> FindLifts(Network* network) {
@@ -22,27 +23,37 @@ std::vector<Lift> FindLifts(Network* network) {
   for (int i = 0; i < editor.size(); ++i) {
     const Quantize* quantize = editor.As<Quantize>(i);
     if (quantize == nullptr || quantize->grids.size() != 1) continue;
-    const ValueId real = editor.operation(i).srcs[0];
-    const int before = editor.producer(real);
-    if (editor.As<Concat>(before) == nullptr || editor.use_count(real) != 1) continue;
-    lifts.push_back({before, i});
+    Lift lift{.behind = {i}};
+    ValueId real = editor.operation(i).srcs[0];
+    if (const int op = editor.producer(real);
+        IsRelu(editor.As<Eltwise>(op)) && editor.use_count(real) == 1) {
+      lift.behind.insert(lift.behind.begin(), op);
+      real = editor.operation(op).srcs[0];
+    }
+    lift.concat = editor.producer(real);
+    if (editor.As<Concat>(lift.concat) == nullptr || editor.use_count(real) != 1) continue;
+    lifts.push_back(std::move(lift));
   }
   return lifts;
 }
 
-// A Quantize of the same kind for each source, and the concatenation of their results.
-std::vector<Operation> Lifted(const Operation& concat, const Operation& quantize,
-                              Network* network) {
+// What stood behind the concatenation for each source, and the concatenation of that.
+std::vector<Operation> Lifted(const Lift& lift, Network* network) {
+  const Operation& concat = network->operations[lift.concat];
   std::vector<Operation> operations;
-  const DataType type = network->values[quantize.dst].type;
-  Operation whole{concat.name, concat.params, {}, quantize.dst};
+  Operation whole{concat.name, concat.params, {}, network->operations[lift.behind.back()].dst};
   for (ValueId src : concat.srcs) {
-    const Value& real = network->values[src];
-    Value integers{absl::StrCat(real.name, "/", quantize.name), type, real.dims};
-    const ValueId part = static_cast<ValueId>(network->values.size());
-    network->values.push_back(std::move(integers));
-    operations.push_back({quantize.name, quantize.params, {src}, part});
-    whole.srcs.push_back(part);
+    for (int i : lift.behind) {
+      const Operation& behind = network->operations[i];
+      const Value& value = network->values[src];
+      Value part{absl::StrCat(value.name, "/", behind.name), network->values[behind.dst].type,
+                 value.dims};
+      const ValueId dst = static_cast<ValueId>(network->values.size());
+      network->values.push_back(std::move(part));
+      operations.push_back({behind.name, behind.params, {src}, dst});
+      src = dst;
+    }
+    whole.srcs.push_back(src);
   }
   operations.push_back(std::move(whole));
   return operations;
@@ -55,9 +66,9 @@ void LiftQuantize(Network* network) {
   std::vector<std::vector<Operation>> instead(network->operations.size());
   std::vector<bool> changed(network->operations.size(), false);
   for (const Lift& lift : lifts) {
-    instead[lift.concat] =
-        Lifted(network->operations[lift.concat], network->operations[lift.quantize], network);
-    changed[lift.concat] = changed[lift.quantize] = true;
+    instead[lift.concat] = Lifted(lift, network);
+    changed[lift.concat] = true;
+    for (int i : lift.behind) changed[i] = true;
   }
   std::vector<Operation> operations;
   for (size_t i = 0; i < changed.size(); ++i) {

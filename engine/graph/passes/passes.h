@@ -34,7 +34,8 @@ void ConvolveRows(Network* network);
 // bias.
 void FoldScaleShift(Network* network);
 
-// A Quantize behind a concatenation that nobody else reads is done for each of its sources.
+// A Quantize, or a Relu and a Quantize, behind a concatenation that nobody else reads: done for each
+// of its sources.
 void LiftQuantize(Network* network);
 
 // What only moves or compares elements runs on the integers before a Dequantize; a Quantize back to

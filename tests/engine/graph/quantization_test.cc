@@ -14,6 +14,7 @@
 namespace tilewire::graph {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::Int;
 using testing::Ints;
@@ -154,6 +155,19 @@ TEST(QuantizationTest, ConcatenationsOfSeveralGridsMoveIntegers) {
             "y [1,9,5,5] = dequantize(y.q) 0.25@0\noutput y\n");
   model.Output("c");
   EXPECT_THAT(AfterPasses(model, {{1, 3, 5, 5}}), HasSubstr("y.q u8 [1,9,5,5] = quantize(c)"));
+}
+
+TEST(QuantizationTest, ReluAndQuantizeGoBeforeAConcatenation) {
+  OnnxBuilder model = WithGrids();
+  model.Input("x", {1, 3, 5, 5}).Floats("t", {}, {0.25f}).Floats("w", {4, 3, 1, 1});
+  AddPair(&model, "x", "a", "s", "z");
+  model.Node("Conv", {"x", "w"}, {"v"});
+  model.Node("Concat", {"a", "v"}, {"c"}, {Int("axis", 1)}).Node("Relu", {"c"}, {"r"});
+  AddPair(&model, "r", "y", "t", "z0").Output("y");
+  EXPECT_THAT(AfterPasses(model, {{1, 3, 5, 5}}),
+              AllOf(HasSubstr(" u8 [1,3,5,5] = integer_sum(a.q) from 0.5@128 + relu to 0.25@0\n"),
+                    HasSubstr(" [1,4,5,5] = convolution(x) w[4,3,1,1] + relu(0,0)\n"),
+                    HasSubstr("y.q u8 [1,7,5,5] = concat(")));
 }
 
 TEST(QuantizationTest, WeightsThatAreNotS8StayReal) {
