@@ -40,18 +40,22 @@ class InterpolateStep final : public Primitive {
     const int64_t at_once =
         std::max<int64_t>(1, kInterpolatedAtOnce / std::max<int64_t>(1, inner_));
     team.ParallelFor(DivUp(rows_, at_once), [&](int64_t task) {
-      const int64_t end = std::min(rows_, (task + 1) * at_once);
-      for (int64_t row = task * at_once; row < end; ++row) {
-        const float* first = src + row / dst_size_ * src_size_ * inner_;
-        SumRows(first, row % dst_size_, dst + row * inner_);
+      const int64_t begin = task * at_once, end = std::min(rows_, begin + at_once);
+      const float* first = src + begin / dst_size_ * src_size_ * inner_;
+      int64_t i = begin % dst_size_;
+      for (int64_t row = begin; row < end; ++row) {
+        SumRows(first, i, dst + row * inner_);
+        if (++i < dst_size_) continue;
+        i = 0;
+        first += src_size_ * inner_;
       }
     });
   }
 
-  // The sum for index `i` of dst, of the rows that begin at `first`. Sixteen columns at a time,
-  // which compilers keep in registers.
+  // The sum for index `i` of dst, of the rows that begin at `first`. As many columns at a time as
+  // any compiler keeps in one register.
   void SumRows(const float* first, int64_t i, float* dst) const {
-    constexpr int64_t kColumns = 16;
+    constexpr int64_t kColumns = 4;
     int64_t column = 0;
     for (; column + kColumns <= inner_; column += kColumns)
       SumColumns<kColumns>(first + column, i, dst + column);
