@@ -16,7 +16,7 @@ namespace tilewire {
 struct PlanTensor {
   std::string argument;  // "src"
   std::string layout;    // "f32:1x64x56x56:nChw16c"
-  int64_t bytes = 0;
+  int64_t bytes = 0;     // of its elements and their padding
 };
 
 // One step of a plan; the way of an input into it, or of an output out of it.

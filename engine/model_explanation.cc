@@ -17,8 +17,14 @@
 namespace tilewire {
 namespace {
 
+// Without what lies between the images of a part of a larger tensor.
+int64_t OwnBytes(const MemoryDesc& desc) {
+  if (desc.format_kind() != FormatKind::kBlocked || desc.HasCompensation()) return desc.SizeBytes();
+  return desc.PaddedElementCount() * SizeOf(desc.data_type());
+}
+
 PlanTensor Describe(absl::string_view argument, const MemoryDesc& desc) {
-  return {std::string(argument), desc.ToString(), desc.SizeBytes()};
+  return {std::string(argument), desc.ToString(), OwnBytes(desc)};
 }
 
 PlanStep Describe(const runtime::Step& step) {
