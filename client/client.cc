@@ -162,6 +162,14 @@ std::vector<std::string> ModelMetadata::Labels() const {
   return lines;
 }
 
+std::vector<int64_t> ClosedShape(const TensorMetadata& tensor, int64_t batch, int64_t free_size) {
+  std::vector<int64_t> shape = tensor.shape;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] < 0) shape[i] = i == 0 ? batch : free_size;
+  }
+  return shape;
+}
+
 std::vector<OutputRequest> AllOutputs(const ModelMetadata& metadata, Layout layout) {
   std::vector<OutputRequest> outputs;
   for (const TensorMetadata& output : metadata.outputs) {

@@ -56,6 +56,10 @@ struct TensorMetadata {
   std::vector<int64_t> shape;
 };
 
+// The tensor's shape with `batch` in the place of an open first dimension and `free_size` of
+// others.
+std::vector<int64_t> ClosedShape(const TensorMetadata& tensor, int64_t batch, int64_t free_size);
+
 struct ModelMetadata {
   std::string name, platform;
   std::vector<std::string> versions;  // ascending; the last one serves by default

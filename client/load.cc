@@ -175,10 +175,8 @@ absl::StatusOr<Tensor> RandomInput(const TensorMetadata& metadata, int64_t batch
   tensor.name = metadata.name;
   tensor.datatype = metadata.datatype;
   double bytes = size;
-  for (size_t i = 0; i < metadata.shape.size(); ++i) {
-    tensor.shape.push_back(metadata.shape[i] >= 0 ? metadata.shape[i] : i == 0 ? batch : free_size);
-    bytes *= tensor.shape.back();
-  }
+  tensor.shape = ClosedShape(metadata, batch, free_size);
+  for (int64_t dim : tensor.shape) bytes *= dim;
   if (bytes > kMostMessageBytes) {
     return absl::InvalidArgumentError(
         absl::StrFormat("input '%s' of %d rows takes %.0f MB; a message holds 2 GB at most",

@@ -15,6 +15,7 @@
 #include "absl/synchronization/notification.h"
 #include "google/protobuf/stubs/logging.h"
 #include "service/flags.h"
+#include "service/log_formatter.h"
 #include "service/model_repository.h"
 #include "service/server.h"
 #include "spdlog/sinks/stdout_color_sinks.h"
@@ -134,6 +135,7 @@ int Main(int argc, char** argv) {
   setenv("GRPC_VERBOSITY", "NONE", 0);       // what matters is in the statuses
   google::protobuf::SetLogHandler(nullptr);  // a client's malformed strings fill no log
   spdlog::set_default_logger(spdlog::stderr_color_mt("tilewire"));
+  spdlog::set_formatter(LogFormatter());
   spdlog::set_level(spdlog::level::from_str(flags.log_level));
   if (flags.list_implementations) {
     ListImplementations(flags.engine.max_isa);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `tilewire explain`: what a model became on the server, and where the time of a run goes.
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -17,7 +18,8 @@ constexpr char kExplainExamples[] = R"(  tilewire explain resnet50
   tilewire explain resnet50 --runs=20                  # with the time of each step
   tilewire explain resnet50 --runs=20 --costliest=10
   tilewire explain resnet50 --batch=8 --runs=5
-  tilewire explain detector --shape image=1x3x480x640  # where height and width are open
+  tilewire explain detector --free_size=480            # where height and width are open: 224 if not given
+  tilewire explain detector --shape image=1x3x480x640
 
 A line is a step: time, share of the run, share of the peak (what the threads could multiply and add
 in registers; for products of matrices only), bytes read and written, implementation, layouts, what
@@ -25,7 +27,7 @@ is fused into it, and the ONNX node. The peak is that of f32: integer steps may 
 
 struct Options {
   std::string model, version;
-  int64_t batch = 1;
+  int64_t batch = 1, free_size = 224;
   int runs = 0, costliest = 0;
   double timeout_s = 60;
   std::vector<std::string> shapes;  // NAME=1x3x224x224
@@ -43,6 +45,25 @@ bool ParseShape(const std::string& text, v1::ExplainRequest::InputShape* shape) 
   return true;
 }
 
+bool HasOpenSize(const TensorMetadata& input) {
+  return std::find_if(input.shape.begin() + std::min<size_t>(1, input.shape.size()),
+                      input.shape.end(), [](int64_t dim) { return dim < 0; }) != input.shape.end();
+}
+
+// Shapes of the inputs of a model that leaves more open than the batch.
+absl::Status CloseShapes(const Options& options, Client* client, v1::ExplainRequest* request) {
+  const auto metadata = client->Metadata(options.model, options.version);
+  if (!metadata.ok()) return metadata.status();
+  const std::vector<TensorMetadata>& inputs = metadata->inputs;
+  if (std::none_of(inputs.begin(), inputs.end(), HasOpenSize)) return absl::OkStatus();
+  for (const TensorMetadata& input : inputs) {
+    v1::ExplainRequest::InputShape* closed = request->add_shapes();
+    closed->set_name(input.name);
+    for (int64_t dim : ClosedShape(input, options.batch, options.free_size)) closed->add_dims(dim);
+  }
+  return absl::OkStatus();
+}
+
 int RunExplain(const Server& server, const Options& options) {
   v1::ExplainRequest request;
   request.set_model(options.model);
@@ -56,6 +77,10 @@ int RunExplain(const Server& server, const Options& options) {
   }
   auto client = server.Connect();
   if (!client.ok()) return Report(client.status());
+  if (options.shapes.empty()) {
+    if (auto status = CloseShapes(options, client->get(), &request); !status.ok())
+      return Report(status);
+  }
   const auto plan = (*client)->Explain(request, absl::Seconds(options.timeout_s));
   if (!plan.ok()) return Report(plan.status());
   absl::PrintF("%s", PlanText(*plan, options.costliest));
@@ -78,6 +103,11 @@ void AddExplainCommand(CLI::App* app, const Server& server, int* exit_code) {
       ->add_option("--shape", options->shapes,
                    "dims of an input with its batch, NAME=1x3x224x224; several are allowed")
       ->excludes(batch);
+  command
+      ->add_option("--free_size", options->free_size,
+                   "height and width where the model leaves them open")
+      ->check(AtLeastOne())
+      ->capture_default_str();
   command->add_option("--runs", options->runs, "timed runs on the server, 0 to 1000")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();

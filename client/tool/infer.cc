@@ -33,15 +33,6 @@ struct InferFlags {
   Normalization normalization;
 };
 
-// The input's shape for one row in [N, C, spatial...] order.
-std::vector<int64_t> RowShape(const TensorMetadata& input, int64_t free_size) {
-  std::vector<int64_t> shape = input.shape;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] < 0) shape[i] = i == 0 ? 1 : free_size;
-  }
-  return shape;
-}
-
 absl::StatusOr<std::string> PictureBytes(const std::string& file, const TensorMetadata& input,
                                          const std::vector<int64_t>& shape,
                                          const InferFlags& flags) {
@@ -65,7 +56,7 @@ absl::StatusOr<Tensor> MakeInput(const std::string& file, const TensorMetadata& 
   Tensor tensor;
   tensor.name = input.name;
   tensor.datatype = input.datatype;
-  tensor.shape = RowShape(input, flags.free_size);
+  tensor.shape = ClosedShape(input, /*batch=*/1, flags.free_size);
   auto bytes = flags.raw ? ReadFile(file) : PictureBytes(file, input, tensor.shape, flags);
   if (!bytes.ok()) return bytes.status();
   tensor.bytes = *std::move(bytes);

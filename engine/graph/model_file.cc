@@ -116,6 +116,8 @@ absl::StatusOr<FileContents> ReadModelFile(const ByteSource& source,
 
   FileContents contents;
   ABSL_ASSIGN_OR_RETURN(contents.opset, DefaultOpset(parts.opsets));
+  for (const onnx::OperatorSetIdProto& entry : parts.opsets)
+    contents.foreign_opsets[entry.domain()] = entry.version();
   contents.graph = std::make_unique<onnx::GraphProto>();
   if (!contents.graph->ParseFromString(parts.skeleton)) {
     return absl::InvalidArgumentError("not a model: malformed graph");

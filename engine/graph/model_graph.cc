@@ -97,10 +97,17 @@ class Builder {
     return absl::OkStatus();
   }
 
+  // 0 where the file imports none.
+  int64_t OpsetOf(const std::string& domain) const {
+    if (domain.empty() || domain == "ai.onnx") return contents_.opset;
+    const auto found = contents_.foreign_opsets.find(domain);
+    return found == contents_.foreign_opsets.end() ? 0 : found->second;
+  }
+
   absl::Status AddNodes() {
     for (const onnx::NodeProto& proto : contents_.graph->node()) {
       const int index = static_cast<int>(graph_.nodes.size());
-      Node& node = graph_.nodes.emplace_back(&proto, index, contents_.opset);
+      Node& node = graph_.nodes.emplace_back(&proto, index, OpsetOf(proto.domain()));
       ABSL_RETURN_IF_ERROR(CheckSupported(node));
       for (const std::string& output : proto.output()) {
         if (output.empty()) {

@@ -5,6 +5,7 @@
 #ifndef ENGINE_GRAPH_MODEL_GRAPH_H_
 #define ENGINE_GRAPH_MODEL_GRAPH_H_
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,7 +39,8 @@ struct ModelGraph {
 struct FileContents {
   std::unique_ptr<onnx::GraphProto> graph;
   std::vector<ConstantPtr> initializers;
-  int64_t opset = 0;  // of the default domain
+  int64_t opset = 0;                              // of the default domain
+  std::map<std::string, int64_t> foreign_opsets;  // of other domains
 };
 
 // Reads a ModelProto. `model_path` locates external data; empty refuses it.

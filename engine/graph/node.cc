@@ -40,7 +40,7 @@ std::string Node::Describe() const {
   return absl::StrCat("node '", name().substr(0, kLongestNameInMessage), "' (",
                       op().substr(0, kLongestNameInMessage), " of ",
                       domain.empty() ? "ai.onnx" : domain.substr(0, kLongestNameInMessage),
-                      ", opset ", opset_, ")");
+                      opset_ == 0 ? ", not imported" : absl::StrCat(", opset ", opset_), ")");
 }
 
 absl::Status Node::Invalid(absl::string_view what) const {

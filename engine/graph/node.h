@@ -28,7 +28,7 @@ class Node {
 
   const onnx::NodeProto& proto() const { return *proto_; }
   const std::string& op() const { return proto_->op_type(); }
-  int64_t opset() const { return opset_; }
+  int64_t opset() const { return opset_; }  // of its domain; 0: the file imports none
   // The node's name, or "#<position in the file>" where it has none.
   std::string name() const;
   // "node 'conv1' (Conv of ai.onnx, opset 13)", for messages.

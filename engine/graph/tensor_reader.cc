@@ -305,7 +305,7 @@ class FloatsInFile final : public StoredFloats {
     if (read.ok()) read = source_->CheckUnchanged();
     if (!read.ok()) {
       return absl::FailedPreconditionError(
-          absl::StrCat("tensor '", name_, "': ", read.message(), "; load the model again"));
+          absl::StrCat("tensor '", name_, "': ", read.message(), "; restart the server to load it again"));
     }
     if (type_ != TensorProto::FLOAT) WidenInPlace(to, reinterpret_cast<float*>(bytes.data()));
     return FloatsIn(std::move(bytes), count_);

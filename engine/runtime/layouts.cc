@@ -36,6 +36,13 @@ absl::StatusOr<MemoryDesc> PlainDesc(const Dims& dims, DataType type, bool chann
   return MemoryDesc::CreatePattern(dims, type, pattern);
 }
 
+absl::StatusOr<MemoryDesc> NestedDesc(const Dims& dims, DataType type,
+                                      absl::Span<const int> order) {
+  std::string pattern;
+  for (int d : order) pattern.push_back(static_cast<char>('a' + d));
+  return MemoryDesc::CreatePattern(dims, type, pattern);
+}
+
 bool IsRowMajorInMemory(const MemoryDesc& desc) {
   if (desc.format_kind() != FormatKind::kBlocked || desc.HasPadding() || desc.offset0() != 0)
     return false;

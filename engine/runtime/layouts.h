@@ -5,6 +5,7 @@
 #define ENGINE_RUNTIME_LAYOUTS_H_
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "engine/memory/memory_desc.h"
 
 namespace tilewire::runtime {
@@ -12,6 +13,9 @@ namespace tilewire::runtime {
 // The plain layout in which clients hold a tensor of logical dims [N, C, spatial...]: row-major in
 // that order, or with the channels last. Below rank 3 both are the same.
 absl::StatusOr<MemoryDesc> PlainDesc(const Dims& dims, DataType type, bool channels_last);
+
+// Dense, the dimension order[0] the outermost in memory and the last of `order` the innermost.
+absl::StatusOr<MemoryDesc> NestedDesc(const Dims& dims, DataType type, absl::Span<const int> order);
 
 // The elements follow each other in logical row-major order, without gaps or padding; blocked
 // layouts of tensors whose blocked sizes leave no choice count too ([N,C,1,1] in nChw16c where 16

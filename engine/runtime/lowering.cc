@@ -77,12 +77,25 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Eltwise& eltwise)
   return EmitUnary(op, std::move(primitive), src, /*may_run_in_place=*/true);
 }
 
+// As rows along the axis, which the generated code wants: what is exponentiated and added up
+// follows each other in memory.
 absl::Status Lowering::Lower(const Operation& op, const graph::Softmax& softmax) {
-  ABSL_ASSIGN_OR_RETURN(const Place src, builder_.DenseHome(op.srcs[0], op.name));
-  ABSL_ASSIGN_OR_RETURN(
-      auto primitive,
-      builder_.Create(SoftmaxDesc{.src = src.desc, .dst = src.desc, .axis = softmax.axis}));
-  return EmitUnary(op, std::move(primitive), src, /*may_run_in_place=*/true);
+  const graph::Value& value = builder_.value(op.dst);
+  std::vector<int> order;  // of the dimensions, the axis last
+  for (int d = 0; d < static_cast<int>(value.dims.size()); ++d) {
+    if (d != softmax.axis) order.push_back(d);
+  }
+  order.push_back(softmax.axis);
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, NestedDesc(value.dims, value.type, order));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc rows, desc.Permuted(order));
+  ABSL_ASSIGN_OR_RETURN(const Place src, builder_.InLayout(op.srcs[0], desc, op.name));
+  ABSL_ASSIGN_OR_RETURN(auto primitive, builder_.Create(SoftmaxDesc{
+                                            .src = rows, .dst = rows, .axis = rows.rank() - 1}));
+  builder_.Consume(op.srcs[0]);
+  const Place dst = builder_.IsDead(src.buffer) ? src : builder_.NewPlace(desc);
+  builder_.Emit(op.name, std::move(primitive), {{kArgSrc, src.buffer}, {kArgDst, dst.buffer}});
+  builder_.Bind(op.dst, {dst.buffer, desc});
+  return absl::OkStatus();
 }
 
 absl::Status Lowering::Lower(const Operation& op, const graph::Shuffle& shuffle) {

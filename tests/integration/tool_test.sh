@@ -84,6 +84,7 @@ expect 0 'f32:5x3x24x20:nchw' explain digits --model_version=1 --shape image=5x3
 expect 1 'NOT_FOUND' explain nope
 expect 1 'INVALID_ARGUMENT.*does not match' explain digits --shape image=1x3x20x24
 expect 2 'image=1x3x224x224' explain digits --shape image=axb
+expect 0 'f32:2x3x24x20' explain digits --batch=2 --free_size=48
 
 primitive 'implementation +convolution/' \
   convolution --src=1x64x14x14 --weights=64x64x3x3 --padding=1 --relu

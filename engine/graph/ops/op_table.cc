@@ -159,9 +159,8 @@ absl::Status CheckSupported(const Node& node) {
   const std::string& domain = node.proto().domain();
   const OpRow* row = domain.empty() || domain == "ai.onnx" ? FindOp(node) : nullptr;
   if (row == nullptr) {
-    return node.Unimplemented(absl::StrCat("operator of domain '",
-                                           domain.empty() ? "ai.onnx" : domain.substr(0, 200),
-                                           "' is not supported"));
+    return node.Unimplemented(absl::StrCat(
+        "this operator is not supported, only those of ai.onnx in ", "engine/graph/README.md are"));
   }
   const int inputs = node.proto().input_size();
   if (inputs < row->min_inputs || inputs > row->max_inputs)

@@ -35,16 +35,18 @@ bool IsDilated(const Window& window) {
   return false;
 }
 
-// A window must see at least one element, so no side may be padded by a whole window.
+// A window must see at least one element.
 absl::StatusOr<Window> ReadPoolingWindow(const Node& node, const Dims& src) {
   ABSL_ASSIGN_OR_RETURN(Dims kernel, ReadKernel(node, src));
   ABSL_ASSIGN_OR_RETURN(const int64_t ceil_mode, node.Int("ceil_mode", 0));
   ABSL_ASSIGN_OR_RETURN(Window window, ReadWindow(node, src, std::move(kernel), ceil_mode != 0));
   for (size_t i = 0; i < window.kernel.size(); ++i) {
     const int64_t extent = (window.kernel[i] - 1) * window.dilations[i] + 1;
-    if (window.padding_left[i] >= extent || window.padding_right[i] >= extent) {
-      return node.Invalid("padding is not smaller than the window");
-    }
+    const int64_t last = (window.dst[i] - 1) * window.strides[i] - window.padding_left[i];
+    if (window.padding_left[i] < extent && last < src[i + 2]) continue;
+    return node.Unimplemented(absl::StrCat("windows that see padding alone: of ", extent,
+                                           " elements, padded by ", window.padding_left[i], " and ",
+                                           window.padding_right[i]));
   }
   return window;
 }

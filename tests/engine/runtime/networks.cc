@@ -36,6 +36,17 @@ Network StridedResidual(int64_t n) {
   return b.Finish({down});
 }
 
+// Along other dimensions than the last: of a result inside, of one that is read again, of a
+// request.
+Network SoftmaxAlongOthers(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 20, 5, 3});
+  const ValueId conv = b.Conv("conv", x, 21, {.kernel = 1, .padding = 0});
+  const ValueId channels = b.SoftmaxOf("channels", conv, 1);
+  const ValueId again = b.Conv("again", channels, 16, {});
+  return b.Finish({b.SoftmaxOf("rows", again, 2), channels, b.SoftmaxOf("given", x, 1)});
+}
+
 Network BranchesAndConcat(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 16, 8, 9});
@@ -395,6 +406,7 @@ Network WindowsMaxima(int64_t n) {
 constexpr NetworkCase kCases[] = {
     {"Residual", Residual},
     {"StridedResidual", StridedResidual},
+    {"SoftmaxAlongOthers", SoftmaxAlongOthers},
     {"BranchesAndConcat", BranchesAndConcat},
     {"FewChannels", FewChannels},
     {"GroupedShuffleDepthwise", GroupedShuffleDepthwise},
