@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "engine/base/cache_line.h"
 #include "engine/base/status_macros.h"
 
 namespace tilewire {
@@ -80,13 +81,13 @@ class IntegerGenerator final : public TapLoopGenerator {
   void FetchNextTile() {
     if (!config_.fetches_next) return;
     prefetcht0(ptr[next_tile_]);
-    AddBytes(next_tile_, std::min<int64_t>(64, pixels_ * kQuad));
+    AddBytes(next_tile_, std::min<int64_t>(kLineBytes, pixels_ * kQuad));
   }
 
   void LoadWeights(int block, int quad) {
     const int64_t offset = quad * VectorBytes();
     vmovups(Weights(block), ptr[WeightsOf(block) + static_cast<int>(offset)]);
-    if (offset % 64 == 0)
+    if (offset % kLineBytes == 0)
       prefetcht0(ptr[WeightsOf(block) + static_cast<int>(offset + kWeightsAhead)]);
     if (!widened()) return;
     SplitBytes(OddWeights(block), Weights(block), /*is_signed=*/true);

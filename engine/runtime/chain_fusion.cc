@@ -73,7 +73,8 @@ class ChainFusion {
     links.resize(std::min(links.size(), LengthThatSavesMost(links)));
     for (; links.size() > 1; links.pop_back()) {
       const absl::Span<Step> chain = steps.first(links.size());
-      if (WholeOf(BufferOf(chain.front(), kArgSrc)) == WholeOf(BufferOf(chain.back(), kArgDst)))
+      if (plan_->WholeOf(BufferOf(chain.front(), kArgSrc)) ==
+          plan_->WholeOf(BufferOf(chain.back(), kArgDst)))
         continue;  // its end would be written while its beginning is still read
       auto primitive = CreateRowBands(links, limits_, create_);
       if (absl::IsUnimplemented(primitive.status())) continue;
@@ -120,11 +121,6 @@ class ChainFusion {
     return buffer == BufferOf(second, kArgSrc) && uses_[buffer] == 2 && between.part_of < 0 &&
            desc == second.primitive->Desc(kArgSrc) && desc.offset0() == 0 &&
            between.bytes >= limits_.least_bytes * desc.dim(0);
-  }
-
-  int WholeOf(int buffer) const {
-    while (plan_->buffers[buffer].part_of >= 0) buffer = plan_->buffers[buffer].part_of;
-    return buffer;
   }
 
   // A request whose input comes in another layout runs the same chain on it.

@@ -54,6 +54,13 @@ bool IsRowMajorInMemory(const MemoryDesc& desc) {
   return true;
 }
 
+bool SameStrides(const MemoryDesc& a, const MemoryDesc& b) {
+  for (int d = 0; d < a.rank(); ++d) {
+    if (a.padded_dims()[d] > a.BlockSize(d) && a.stride(d) != b.stride(d)) return false;
+  }
+  return true;
+}
+
 bool SameMemory(const MemoryDesc& a, const MemoryDesc& b) {
   if (a == b) return true;
   return a.data_type() == b.data_type() && a.dims() == b.dims() && IsRowMajorInMemory(a) &&

@@ -22,6 +22,10 @@ absl::StatusOr<MemoryDesc> NestedDesc(const Dims& dims, DataType type, absl::Spa
 // divides C).
 bool IsRowMajorInMemory(const MemoryDesc& desc);
 
+// As far as strides are used, which those of dimensions of one block are not. The same rank and
+// blocks.
+bool SameStrides(const MemoryDesc& a, const MemoryDesc& b);
+
 // Every element (and every padding) of both lives at the same place, so that no reorder is needed
 // between them.
 bool SameMemory(const MemoryDesc& a, const MemoryDesc& b);

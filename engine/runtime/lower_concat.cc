@@ -26,12 +26,8 @@ constexpr int64_t kPartAlignment = AlignedBuffer::kAlignment;
 
 // Every element of both lies at the same place.
 bool SameOrder(const MemoryDesc& a, const MemoryDesc& b) {
-  if (a.dims() != b.dims() || a.inner_blocks() != b.inner_blocks() || a.offset0() != b.offset0())
-    return false;
-  for (int d = 0; d < a.rank(); ++d) {
-    if (a.padded_dims()[d] > a.BlockSize(d) && a.stride(d) != b.stride(d)) return false;
-  }
-  return true;
+  return a.dims() == b.dims() && a.inner_blocks() == b.inner_blocks() &&
+         a.offset0() == b.offset0() && SameStrides(a, b);
 }
 
 // Where a source is to be written.

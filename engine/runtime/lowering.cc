@@ -87,15 +87,10 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Softmax& softmax)
   }
   order.push_back(softmax.axis);
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, NestedDesc(value.dims, value.type, order));
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc rows, desc.Permuted(order));
   ABSL_ASSIGN_OR_RETURN(const Place src, builder_.InLayout(op.srcs[0], desc, op.name));
-  ABSL_ASSIGN_OR_RETURN(auto primitive, builder_.Create(SoftmaxDesc{
-                                            .src = rows, .dst = rows, .axis = rows.rank() - 1}));
-  builder_.Consume(op.srcs[0]);
-  const Place dst = builder_.IsDead(src.buffer) ? src : builder_.NewPlace(desc);
-  builder_.Emit(op.name, std::move(primitive), {{kArgSrc, src.buffer}, {kArgDst, dst.buffer}});
-  builder_.Bind(op.dst, {dst.buffer, desc});
-  return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(
+      auto primitive, builder_.Create(SoftmaxDesc{.src = desc, .dst = desc, .axis = softmax.axis}));
+  return EmitUnary(op, std::move(primitive), src, /*may_run_in_place=*/true);
 }
 
 absl::Status Lowering::Lower(const Operation& op, const graph::Shuffle& shuffle) {

@@ -3,6 +3,11 @@
 
 namespace tilewire::runtime {
 
+int Plan::WholeOf(int buffer) const {
+  while (buffers[buffer].part_of >= 0) buffer = buffers[buffer].part_of;
+  return buffer;
+}
+
 int64_t Plan::HeldBytes() const {
   constexpr int64_t kBytesOfAStep = 4 << 10;
   int64_t bytes = static_cast<int64_t>(steps.size()) * kBytesOfAStep;

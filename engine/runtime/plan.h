@@ -99,6 +99,9 @@ struct Plan {
   int64_t arena_bytes = 0;
   int64_t scratchpad_bytes = 0;  // the largest of all steps
 
+  // The buffer that the buffer is a part of, itself if of none.
+  int WholeOf(int buffer) const;
+
   // What it keeps alive beside the weights that all plans of a model share: generated code, and a
   // guess at what describes a step.
   int64_t HeldBytes() const;

@@ -111,7 +111,7 @@ absl::StatusOr<PlanBuilder::Place> PlanBuilder::InLayout(ValueId id, const Memor
 }
 
 bool PlanBuilder::IsDead(int buffer) const {
-  const std::vector<ValueId>& values = buffer_values_[WholeOf(buffer)];
+  const std::vector<ValueId>& values = buffer_values_[plan_->WholeOf(buffer)];
   if (plan_->buffers[buffer].constant != nullptr) return false;
   return std::all_of(values.begin(), values.end(),
                      [&](ValueId id) { return remaining_uses_[id] == 0; });
@@ -134,11 +134,6 @@ PlanBuilder::Place PlanBuilder::ConstantPlace(const MemoryDesc& desc,
   return place;
 }
 
-int PlanBuilder::WholeOf(int buffer) const {
-  while (plan_->buffers[buffer].part_of >= 0) buffer = plan_->buffers[buffer].part_of;
-  return buffer;
-}
-
 bool PlanBuilder::MayBePart(const Place& place) const {
   const PlanBuffer& buffer = plan_->buffers[place.buffer];
   const auto is_output = [this](ValueId id) { return absl::c_linear_search(network_.outputs, id); };
@@ -157,7 +152,7 @@ void PlanBuilder::MakePart(int part, int whole, int64_t offset) {
 
 void PlanBuilder::Bind(ValueId id, const Place& place) {
   places_[id].push_back(place);
-  buffer_values_[WholeOf(place.buffer)].push_back(id);
+  buffer_values_[plan_->WholeOf(place.buffer)].push_back(id);
 }
 
 Binding PlanBuilder::Constant(int arg, std::shared_ptr<const AlignedBuffer> bytes) {

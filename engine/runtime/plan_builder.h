@@ -68,7 +68,7 @@ class PlanBuilder {
   // Operations that still have to look at the value.
   int RemainingUses(graph::ValueId id) const { return remaining_uses_[id]; }
   // Both are, or are parts of, one buffer: a step must not read the one while it writes the other.
-  bool MayOverlap(int a, int b) const { return WholeOf(a) == WholeOf(b); }
+  bool MayOverlap(int a, int b) const { return plan_->WholeOf(a) == plan_->WholeOf(b); }
   // Nobody will read what the buffer holds.
   bool IsDead(int buffer) const;
   Place NewPlace(const MemoryDesc& desc);
@@ -110,8 +110,6 @@ class PlanBuilder {
   absl::StatusOr<std::shared_ptr<const Primitive>> RespacedPrimitive(
       const Primitive& primitive, const Bindings& bindings, const std::vector<bool>& inside,
       const MemoryDesc& from, const Dims& strides);
-  // The buffer that the buffer is a part of, itself if of none.
-  int WholeOf(int buffer) const;
 
   const graph::Network& network_;
   const LoweringContext& context_;

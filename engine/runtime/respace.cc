@@ -9,6 +9,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/runtime/layouts.h"
 #include "engine/runtime/plan_builder.h"
 
 namespace tilewire::runtime {
@@ -17,12 +18,8 @@ namespace {
 // `desc` with other strides, where it has those of `from` and begins where its buffer does.
 absl::StatusOr<MemoryDesc> Respaced(const MemoryDesc& desc, const MemoryDesc& from,
                                     const Dims& strides) {
-  bool same = desc.rank() == from.rank() && desc.inner_blocks() == from.inner_blocks() &&
-              desc.offset0() == 0;
-  for (int d = 0; same && d < desc.rank(); ++d) {
-    const bool one = desc.padded_dims()[d] <= desc.BlockSize(d);  // its stride is never used
-    same = one || desc.stride(d) == from.stride(d);
-  }
+  const bool same = desc.rank() == from.rank() && desc.inner_blocks() == from.inner_blocks() &&
+                    desc.offset0() == 0 && SameStrides(desc, from);
   if (same) return desc.WithStrides(strides);
   return absl::UnimplementedError(
       absl::StrCat(desc.ToString(), " has not the strides of ", from.ToString()));
@@ -90,7 +87,7 @@ absl::Status PlanBuilder::RespaceSteps(const std::vector<bool>& inside, const Me
 absl::Status PlanBuilder::Respace(const Place& place, const Dims& strides) {
   const std::vector<bool> inside = BuffersIn(place.buffer);
   std::vector<std::pair<Place*, MemoryDesc>> now;
-  for (const graph::ValueId id : buffer_values_[WholeOf(place.buffer)]) {
+  for (const graph::ValueId id : buffer_values_[plan_->WholeOf(place.buffer)]) {
     for (Place& one : places_[id]) {
       if (!inside[one.buffer]) continue;
       ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, Respaced(one.desc, place.desc, strides));

@@ -6,6 +6,7 @@
 #ifndef ENGINE_GRAPH_PASSES_EDITOR_H_
 #define ENGINE_GRAPH_PASSES_EDITOR_H_
 
+#include <optional>
 #include <vector>
 
 #include "engine/graph/network.h"
@@ -60,8 +61,17 @@ class Editor {
 std::vector<FusedStep>* FusedSteps(Operation& operation);
 const std::vector<FusedStep>* FusedSteps(const Operation& operation);
 bool HasSum(const std::vector<FusedStep>& steps);
-// max(x, 0); false for nullptr.
-bool IsRelu(const Eltwise* eltwise);
+
+// The max(x, 0) that computes `value`, if nobody else reads that; Editor::kNone otherwise.
+int SoleRelu(Editor& editor, ValueId value);
+
+// 8-bit integers on one grid of an ordinary scale.
+struct GridIntegers {
+  ValueId value = kNoValue;
+  Grid grid;
+};
+// Those that a Dequantize made `real` of; nullopt where none did.
+std::optional<GridIntegers> IntegersOf(Editor& editor, ValueId real);
 
 }  // namespace tilewire::graph
 

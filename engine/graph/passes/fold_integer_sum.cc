@@ -18,23 +18,9 @@ struct Between {
   std::vector<int> operations;  // the last first
 };
 
-// Adds the integers that `real` stands for; false where it stands for none.
-bool AddSource(Editor& editor, ValueId real, Between* between) {
-  const int op = editor.producer(real);
-  const Dequantize* dequantize = editor.As<Dequantize>(op);
-  if (dequantize == nullptr || dequantize->grids.size() != 1) return false;
-  if (!IsOrdinary(dequantize->grids[0].scale)) return false;
-  const ValueId integers = editor.operation(op).srcs[0];
-  if (!IsByte(editor.network().values[integers].type)) return false;
-  between->integers.push_back(integers);
-  between->sum.grids.push_back(dequantize->grids[0]);
-  return true;
-}
-
 std::optional<Between> FindBetween(Editor& editor, ValueId real) {
   Between between;
-  if (const int op = editor.producer(real);
-      IsRelu(editor.As<Eltwise>(op)) && editor.use_count(real) == 1) {
+  if (const int op = SoleRelu(editor, real); op != Editor::kNone) {
     between.sum.relu = true;
     between.operations.push_back(op);
     real = editor.operation(op).srcs[0];
@@ -47,7 +33,10 @@ std::optional<Between> FindBetween(Editor& editor, ValueId real) {
   }
   if (addends.size() > kMostSources) return std::nullopt;
   for (ValueId addend : addends) {
-    if (!AddSource(editor, addend, &between)) return std::nullopt;
+    const std::optional<GridIntegers> integers = IntegersOf(editor, addend);
+    if (!integers) return std::nullopt;
+    between.integers.push_back(integers->value);
+    between.sum.grids.push_back(integers->grid);
   }
   return between;
 }

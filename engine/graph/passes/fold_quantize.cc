@@ -2,6 +2,7 @@
 //
 // A Quantize behind a convolution or inner product of integers becomes the grid of its result. A
 // fused sum then adds to what its destination holds: integers of the same type.
+#include <optional>
 #include <utility>
 
 #include "engine/graph/passes/editor.h"
@@ -32,14 +33,10 @@ void SetGrid(const Grid& grid, Operation* operation) {
 bool ReadIntegers(Editor& editor, DataType type, std::vector<FusedStep>* steps) {
   for (FusedStep& step : *steps) {
     if (step.kind != FusedStep::Kind::kSum) continue;
-    const int before = editor.producer(step.addend);
-    const Dequantize* dequantize = editor.As<Dequantize>(before);
-    if (dequantize == nullptr || dequantize->grids.size() != 1) return false;
-    if (!IsOrdinary(dequantize->grids[0].scale)) return false;
-    const ValueId integers = editor.operation(before).srcs[0];
-    if (editor.network().values[integers].type != type) return false;
-    step.addend = integers;
-    step.grid = dequantize->grids[0];
+    const std::optional<GridIntegers> integers = IntegersOf(editor, step.addend);
+    if (!integers || editor.network().values[integers->value].type != type) return false;
+    step.addend = integers->value;
+    step.grid = integers->grid;
   }
   return true;
 }

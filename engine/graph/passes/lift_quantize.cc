@@ -25,8 +25,7 @@ std::vector<Lift> FindLifts(Network* network) {
     if (quantize == nullptr || quantize->grids.size() != 1) continue;
     Lift lift{.behind = {i}};
     ValueId real = editor.operation(i).srcs[0];
-    if (const int op = editor.producer(real);
-        IsRelu(editor.As<Eltwise>(op)) && editor.use_count(real) == 1) {
+    if (const int op = SoleRelu(editor, real); op != Editor::kNone) {
       lift.behind.insert(lift.behind.begin(), op);
       real = editor.operation(op).srcs[0];
     }

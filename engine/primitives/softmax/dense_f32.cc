@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Row-major tensors whose axis is the innermost dimension: rows are contiguous and independent, one
-// thread a group of rows.
+// Dense tensors whose axis is the innermost dimension in memory: rows are contiguous and
+// independent, one thread a group of rows.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -56,15 +56,9 @@ absl::StatusOr<SoftmaxDesc> ResolveDenseF32(const SoftmaxDesc& desc, const Attri
   ABSL_ASSIGN_OR_RETURN(SoftmaxDesc resolved, ResolveReference(desc, attributes));
   const MemoryDesc& md = resolved.src;
   if (resolved.dst != md) return absl::UnimplementedError("layouts of src and dst differ");
-  if (!md.IsPlain() || !md.IsDense() || resolved.axis != md.rank() - 1) {
-    return absl::UnimplementedError("not dense along the last axis");
-  }
-  int64_t step = 1;
-  for (int d = md.rank() - 1; d >= 0; --d) {
-    if (md.dim(d) != 1 && md.stride(d) != step) return absl::UnimplementedError("not row-major");
-    step *= md.dim(d);
-  }
-  return resolved;
+  const bool is_row = md.dim(resolved.axis) == 1 || md.stride(resolved.axis) == 1;
+  if (md.IsPlain() && md.IsDense() && is_row) return resolved;
+  return absl::UnimplementedError("not dense with the axis innermost");
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseF32(const SoftmaxDesc& desc,

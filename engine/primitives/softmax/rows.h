@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Row-major tensors whose axis is the innermost dimension, by generated code: what avx512_f32 and
+// Dense tensors whose axis is the innermost dimension in memory, by generated code: what avx512_f32 and
 // avx2_f32 share. Three walks over a row, each vector by vector with several sums at once: the
 // maximum, the exponentials and their sum, the scaling. How a row is cut depends on its length
 // alone.
