@@ -15,16 +15,15 @@
 #define TILEWIRE_CONCAT_INNER(a, b) a##b
 #define TILEWIRE_CONCAT(a, b) TILEWIRE_CONCAT_INNER(a, b)
 
-#define ABSL_RETURN_IF_ERROR(expression)                                 \
-  if (absl::Status tilewire_status = (expression); !tilewire_status.ok()) \
-  return tilewire_status
+#define ABSL_RETURN_IF_ERROR(expression) \
+  if (absl::Status tilewire_status = (expression); !tilewire_status.ok()) return tilewire_status
 
 #define ABSL_ASSIGN_OR_RETURN(declaration, expression) \
   TILEWIRE_ASSIGN_OR_RETURN(TILEWIRE_CONCAT(status_or_, __LINE__), declaration, expression)
 
 #define TILEWIRE_ASSIGN_OR_RETURN(status_or, declaration, expression) \
-  auto status_or = (expression);                                     \
-  if (!status_or.ok()) return std::move(status_or).status();         \
+  auto status_or = (expression);                                      \
+  if (!status_or.ok()) return std::move(status_or).status();          \
   declaration = *std::move(status_or)
 
 #endif  // ENGINE_BASE_STATUS_MACROS_H_

@@ -33,7 +33,8 @@ class PrimitiveCache {
     absl::Duration compile_time;  // zero on a hit
   };
   // Errors are those of CreatePrimitive().
-  absl::StatusOr<Found> GetOrCreate(const OpDesc& desc, const Attributes& attributes, const CreateOptions& options);
+  absl::StatusOr<Found> GetOrCreate(const OpDesc& desc, const Attributes& attributes,
+                                    const CreateOptions& options);
 
   CacheStatistics Statistics() const;
 

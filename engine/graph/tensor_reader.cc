@@ -304,8 +304,8 @@ class FloatsInFile final : public StoredFloats {
     absl::Status read = source_->Read(offset_, size, to);
     if (read.ok()) read = source_->CheckUnchanged();
     if (!read.ok()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("tensor '", name_, "': ", read.message(), "; restart the server to load it again"));
+      return absl::FailedPreconditionError(absl::StrCat("tensor '", name_, "': ", read.message(),
+                                                        "; restart the server to load it again"));
     }
     if (type_ != TensorProto::FLOAT) WidenInPlace(to, reinterpret_cast<float*>(bytes.data()));
     return FloatsIn(std::move(bytes), count_);

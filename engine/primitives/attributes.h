@@ -70,7 +70,7 @@ class PostOps {
 
 enum class ScratchpadMode : uint8_t {
   kLibrary = 0,  // the primitive owns its scratchpad: one thread at a time may execute it
-  kUser,         // the caller brings it (kArgScratchpad): any number of threads may execute one primitive
+  kUser,  // the caller brings it (kArgScratchpad): any number of threads may execute one primitive
 };
 
 // Bit i of `mask` set: the scale varies along dimension i of the destination.

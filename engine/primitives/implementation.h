@@ -21,8 +21,8 @@
 namespace tilewire {
 
 struct CreateOptions {
-  cpu::Isa max_isa = cpu::BestIsa();     // no implementation above this level is tried
-  absl::string_view only;                // if not empty: this implementation or none ("pooling/reference")
+  cpu::Isa max_isa = cpu::BestIsa();  // no implementation above this level is tried
+  absl::string_view only;  // if not empty: this implementation or none ("pooling/reference")
 };
 
 template <typename Desc>
@@ -33,9 +33,11 @@ struct Implementation {
   // for which it refuses. `desc` has been validated.
   absl::StatusOr<Desc> (*resolve)(const Desc& desc, const Attributes& attributes);
   // Creates from what `resolve` returned. kResourceExhausted, or kUnimplemented for what only generation shows.
-  absl::StatusOr<std::unique_ptr<Primitive>> (*create)(const Desc& resolved, const Attributes& attributes,
+  absl::StatusOr<std::unique_ptr<Primitive>> (*create)(const Desc& resolved,
+                                                       const Attributes& attributes,
                                                        absl::string_view name);
-  bool takes_max_pooling = false;  // as the last post-op; a row that does not refuses before `resolve`
+  bool takes_max_pooling =
+      false;  // as the last post-op; a row that does not refuses before `resolve`
 };
 
 // kUnimplemented: "no implementation takes this descriptor; NAME: REASON; ..."
@@ -46,9 +48,9 @@ absl::Status NobodyTakes(const std::vector<Refusal>& refusals);
 //   kInvalidArgument    options.only names no implementation
 //   kResourceExhausted  memory (code pages, library scratchpad)
 template <typename Desc>
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateFirst(absl::Span<const Implementation<Desc>> table,
-                                                             const Desc& desc, const Attributes& attributes,
-                                                             const CreateOptions& options) {
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateFirst(
+    absl::Span<const Implementation<Desc>> table, const Desc& desc, const Attributes& attributes,
+    const CreateOptions& options) {
   CreationRecord record{std::string(PropText(desc)), ProblemText(desc), "", {}};
   const auto refuse = [&record](absl::string_view name, absl::string_view reason) {
     record.refusals.push_back({std::string(name), std::string(reason)});
@@ -70,7 +72,8 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateFirst(absl::Span<const Im
       refuse(row.name, resolved.status().message());
       continue;
     }
-    absl::StatusOr<std::unique_ptr<Primitive>> primitive = row.create(*resolved, attributes, row.name);
+    absl::StatusOr<std::unique_ptr<Primitive>> primitive =
+        row.create(*resolved, attributes, row.name);
     if (primitive.ok()) {
       ABSL_RETURN_IF_ERROR(FinishCreation(attributes, std::move(record), primitive->get()));
       return std::shared_ptr<const Primitive>(*std::move(primitive));
@@ -78,7 +81,8 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateFirst(absl::Span<const Im
     if (!absl::IsUnimplemented(primitive.status())) return primitive.status();
     refuse(row.name, primitive.status().message());
   }
-  if (!named) return absl::InvalidArgumentError(absl::StrCat("no implementation '", options.only, "'"));
+  if (!named)
+    return absl::InvalidArgumentError(absl::StrCat("no implementation '", options.only, "'"));
   return NobodyTakes(record.refusals);
 }
 

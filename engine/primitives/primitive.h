@@ -27,13 +27,31 @@
 namespace tilewire {
 
 enum class PrimitiveKind : uint8_t {
-  kReorder, kShuffle, kConcat, kSum, kConvolution, kEltwise, kSoftmax, kPooling, kInnerProduct,
-  kLrn, kBinary, kBatchNormalization, kResampling, kReduction, kLayerNormalization,
-  kMatmul, kDeconvolution,
+  kReorder,
+  kShuffle,
+  kConcat,
+  kSum,
+  kConvolution,
+  kEltwise,
+  kSoftmax,
+  kPooling,
+  kInnerProduct,
+  kLrn,
+  kBinary,
+  kBatchNormalization,
+  kResampling,
+  kReduction,
+  kLayerNormalization,
+  kMatmul,
+  kDeconvolution,
 };
 absl::string_view PrimitiveKindName(PrimitiveKind kind);  // "inner_product"
 
-enum class PropKind : uint8_t { kForwardTraining = 64, kForwardInference = 96, kBackwardData = 160 };
+enum class PropKind : uint8_t {
+  kForwardTraining = 64,
+  kForwardInference = 96,
+  kBackwardData = 160
+};
 absl::string_view PropKindName(PropKind kind);  // "forward_inference"
 
 // Names of execution arguments; MKL-DNN 1.0's numbers.
@@ -91,13 +109,14 @@ struct ArgDesc {
 struct PrimitiveInfo {
   std::string name;  // "convolution/avx512_f32_direct"
   PrimitiveKind kind = PrimitiveKind::kReorder;
-  std::vector<ArgDesc> args;      // inputs and outputs, with the layouts it chose
-  int64_t scratchpad_bytes = 0;   // needed by one execution, in either mode
-  int64_t code_bytes = 0;         // generated code and tables: what the cache counts
+  std::vector<ArgDesc> args;     // inputs and outputs, with the layouts it chose
+  int64_t scratchpad_bytes = 0;  // needed by one execution, in either mode
+  int64_t code_bytes = 0;        // generated code and tables: what the cache counts
   ScratchpadMode scratchpad_mode = ScratchpadMode::kLibrary;
   // Set by FinishCreation, not by implementations:
   bool reads_destination = false;  // a sum post-op does
-  bool pools_destination = false;  // a max pooling post-op does: one element of dst where there were four
+  bool pools_destination =
+      false;  // a max pooling post-op does: one element of dst where there were four
   CreationRecord creation;
 };
 
@@ -128,7 +147,8 @@ class Primitive {
  protected:
   explicit Primitive(PrimitiveInfo info) : info_(std::move(info)) {}
   // Every argument is present; `scratchpad` is 64-byte aligned, of info().scratchpad_bytes. Cannot fail.
-  virtual void Run(const ExecuteArgs& args, std::byte* scratchpad, const threading::Team& team) const = 0;
+  virtual void Run(const ExecuteArgs& args, std::byte* scratchpad,
+                   const threading::Team& team) const = 0;
 
  private:
   friend absl::Status FinishCreation(const Attributes& attributes, CreationRecord record,
@@ -139,7 +159,8 @@ class Primitive {
 
 // Called once after creation: notes `record` and what follows from the attributes, and gives a primitive in library
 // mode its scratchpad. kResourceExhausted.
-absl::Status FinishCreation(const Attributes& attributes, CreationRecord record, Primitive* primitive);
+absl::Status FinishCreation(const Attributes& attributes, CreationRecord record,
+                            Primitive* primitive);
 
 }  // namespace tilewire
 

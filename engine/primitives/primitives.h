@@ -31,18 +31,21 @@
 namespace tilewire {
 
 // The order is PrimitiveKind's.
-using OpDesc = std::variant<ReorderDesc, ShuffleDesc, ConcatDesc, SumDesc, ConvolutionDesc, EltwiseDesc, SoftmaxDesc,
-                            PoolingDesc, InnerProductDesc, LrnDesc, BinaryDesc, BatchNormalizationDesc,
-                            ResamplingDesc, ReductionDesc, LayerNormalizationDesc, MatmulDesc, DeconvolutionDesc>;
+using OpDesc = std::variant<ReorderDesc, ShuffleDesc, ConcatDesc, SumDesc, ConvolutionDesc,
+                            EltwiseDesc, SoftmaxDesc, PoolingDesc, InnerProductDesc, LrnDesc,
+                            BinaryDesc, BatchNormalizationDesc, ResamplingDesc, ReductionDesc,
+                            LayerNormalizationDesc, MatmulDesc, DeconvolutionDesc>;
 
 PrimitiveKind KindOf(const OpDesc& desc);
 
 // Dispatches to the primitive's Create...(); the errors are those of its header.
-absl::StatusOr<std::shared_ptr<const Primitive>> CreatePrimitive(const OpDesc& desc, const Attributes& attributes,
+absl::StatusOr<std::shared_ptr<const Primitive>> CreatePrimitive(const OpDesc& desc,
+                                                                 const Attributes& attributes,
                                                                  const CreateOptions& options);
 
 // The canonical bytes of kind, descriptor, attributes and cap: equal requests, and no others, give equal bytes.
-std::string PrimitiveKey(const OpDesc& desc, const Attributes& attributes, const CreateOptions& options);
+std::string PrimitiveKey(const OpDesc& desc, const Attributes& attributes,
+                         const CreateOptions& options);
 
 struct ImplementationRow {
   PrimitiveKind kind;

@@ -10,11 +10,12 @@
 
 #include <memory>
 #include <string>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
-#include <vector>
 
 namespace tilewire {
 
@@ -30,8 +31,9 @@ absl::Span<const Implementation<ConcatDesc>> ConcatImplementations();
 //   kInvalidArgument    no source, an axis outside the rank, sizes off the axis that differ, types that differ
 //   kUnimplemented      no implementation takes it; the message lists why each refused
 //   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateConcat(const ConcatDesc& desc, const Attributes& attributes,
-                                                                  const CreateOptions& options);
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateConcat(const ConcatDesc& desc,
+                                                              const Attributes& attributes,
+                                                              const CreateOptions& options);
 
 void AppendKey(const ConcatDesc& desc, std::string* key);
 

@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/primitives/implementation.h"
@@ -31,8 +32,9 @@ absl::Span<const Implementation<EltwiseDesc>> EltwiseImplementations();
 //   kInvalidArgument    src and dst differ in shape
 //   kUnimplemented      no implementation takes it; the message lists why each refused
 //   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateEltwise(const EltwiseDesc& desc, const Attributes& attributes,
-                                                                  const CreateOptions& options);
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateEltwise(const EltwiseDesc& desc,
+                                                               const Attributes& attributes,
+                                                               const CreateOptions& options);
 
 void AppendKey(const EltwiseDesc& desc, std::string* key);
 

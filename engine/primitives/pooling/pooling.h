@@ -18,6 +18,7 @@
 
 #include <memory>
 #include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/primitives/implementation.h"
@@ -41,8 +42,9 @@ absl::Span<const Implementation<PoolingDesc>> PoolingImplementations();
 //   kInvalidArgument    shapes that do not fit each other, or a window wholly in the padding
 //   kUnimplemented      no implementation takes it; the message lists why each refused
 //   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreatePooling(const PoolingDesc& desc, const Attributes& attributes,
-                                                                  const CreateOptions& options);
+absl::StatusOr<std::shared_ptr<const Primitive>> CreatePooling(const PoolingDesc& desc,
+                                                               const Attributes& attributes,
+                                                               const CreateOptions& options);
 
 void AppendKey(const PoolingDesc& desc, std::string* key);
 

@@ -15,6 +15,7 @@
 
 #include <memory>
 #include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/primitives/implementation.h"
@@ -35,8 +36,9 @@ absl::Span<const Implementation<ShuffleDesc>> ShuffleImplementations();
 //   kInvalidArgument    an axis outside the rank, a group size that does not divide
 //   kUnimplemented      no implementation takes it; the message lists why each refused
 //   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateShuffle(const ShuffleDesc& desc, const Attributes& attributes,
-                                                                  const CreateOptions& options);
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateShuffle(const ShuffleDesc& desc,
+                                                               const Attributes& attributes,
+                                                               const CreateOptions& options);
 
 void AppendKey(const ShuffleDesc& desc, std::string* key);
 

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/primitives/implementation.h"
@@ -28,8 +29,9 @@ absl::Span<const Implementation<SoftmaxDesc>> SoftmaxImplementations();
 //   kInvalidArgument    an axis outside the rank, shapes that differ
 //   kUnimplemented      no implementation takes it; the message lists why each refused
 //   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateSoftmax(const SoftmaxDesc& desc, const Attributes& attributes,
-                                                                  const CreateOptions& options);
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateSoftmax(const SoftmaxDesc& desc,
+                                                               const Attributes& attributes,
+                                                               const CreateOptions& options);
 
 void AppendKey(const SoftmaxDesc& desc, std::string* key);
 

@@ -12,11 +12,12 @@
 
 #include <memory>
 #include <string>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
-#include <vector>
 
 namespace tilewire {
 
@@ -32,8 +33,9 @@ absl::Span<const Implementation<SumDesc>> SumImplementations();
 //   kInvalidArgument    no source, shapes or types that differ, scales of another number
 //   kUnimplemented      no implementation takes it; the message lists why each refused
 //   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateSum(const SumDesc& desc, const Attributes& attributes,
-                                                                  const CreateOptions& options);
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateSum(const SumDesc& desc,
+                                                           const Attributes& attributes,
+                                                           const CreateOptions& options);
 
 void AppendKey(const SumDesc& desc, std::string* key);
 

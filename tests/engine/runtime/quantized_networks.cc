@@ -106,8 +106,7 @@ Network QuantizedSums(int64_t n) {
   const ValueId x = b.Input("x", {n, 11, 6, 5}), y = b.Input("y", {n, 11, 6, 5});
   const ValueId p = ToIntegers(&b, "p", x, one, kU8), q = ToIntegers(&b, "q", y, two, kS8);
   const Dims dims = b.dims(p);
-  const ValueId sum =
-      b.AddOperation("sum", IntegerSum{{one, two}, three, true}, {p, q}, dims, kU8);
+  const ValueId sum = b.AddOperation("sum", IntegerSum{{one, two}, three, true}, {p, q}, dims, kU8);
   const ValueId moved = b.AddOperation("moved", IntegerSum{{two}, three}, {q}, dims, kU8);
   const ValueId signs =
       b.AddOperation("signs", IntegerSum{{one, two, one}, two}, {p, q, p}, dims, kS8);

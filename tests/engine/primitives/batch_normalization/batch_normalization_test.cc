@@ -97,7 +97,8 @@ TEST_P(BatchNormalizationTest, EveryLayoutAndFlag) {
 }
 
 TEST_P(BatchNormalizationTest, ModelShapes) {
-  for (const Dims& dims : {Dims{4, 10, 6, 6}, Dims{16, 32, 16, 16}, Dims{3, 70}, Dims{0, 8, 2, 2}}) {
+  for (const Dims& dims :
+       {Dims{4, 10, 6, 6}, Dims{16, 32, 16, 16}, Dims{3, 70}, Dims{0, 8, 2, 2}}) {
     const std::string spatial = dims.size() == 2 ? "" : "cd";
     for (const std::string& pattern :
          {"ab" + spatial, "a" + spatial + "b", "aB" + spatial + "8b", "aB" + spatial + "16b"}) {
