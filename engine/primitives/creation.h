@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "engine/primitives/key_bytes.h"
+#include "engine/memory/key_bytes.h"
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {

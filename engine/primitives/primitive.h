@@ -20,8 +20,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/aligned_buffer.h"
+#include "engine/kernels/attributes.h"
 #include "engine/memory/memory_desc.h"
-#include "engine/primitives/attributes.h"
 #include "engine/threading/arena.h"
 
 namespace tilewire {

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/kernels/channel_gather.h"
 #include "engine/memory/index_walk.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
-#include "engine/primitives/channel_gather.h"
 #include "engine/runtime/step_rows.h"
 
 namespace tilewire::runtime {

@@ -14,9 +14,9 @@
 #include "engine/base/status_macros.h"
 #include "engine/graph/grid.h"
 #include "engine/jit/generator.h"
-#include "engine/primitives/accumulator_epilogue.h"
-#include "engine/primitives/element_conversion.h"
-#include "engine/primitives/vector_conversion.h"
+#include "engine/kernels/accumulator_epilogue.h"
+#include "engine/kernels/element_conversion.h"
+#include "engine/kernels/vector_conversion.h"
 #include "engine/runtime/step_rows.h"
 
 namespace tilewire::runtime {

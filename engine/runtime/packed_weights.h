@@ -13,8 +13,8 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/cache/primitive_cache.h"
 #include "engine/graph/network.h"
-#include "engine/runtime/once_map.h"
 #include "engine/threading/arena.h"
+#include "engine/threading/single_flight_cache.h"
 
 namespace tilewire::runtime {
 
@@ -47,7 +47,7 @@ class PackedWeights {
 
   PrimitiveCache* const cache_;
   const CreateOptions options_;
-  OnceMap<AlignedBuffer> packed_;
+  threading::SingleFlightCache<AlignedBuffer> packed_;
 };
 
 }  // namespace tilewire::runtime

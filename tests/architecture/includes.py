@@ -10,12 +10,15 @@ ROOMS = {
     "engine/memory": ["engine/base"],
     "engine/threading": ["engine/base", "engine/cpu"],
     "engine/jit": ["engine/base", "engine/cpu"],
-    "engine/primitives": ["engine/base", "engine/cpu", "engine/memory", "engine/threading",
-                          "engine/jit"],
+    "engine/kernels": ["engine/base", "engine/cpu", "engine/memory", "engine/threading",
+                       "engine/jit"],
+    "engine/primitives": ["engine/kernels"],
     "engine/cache": ["engine/primitives"],
     "engine/graph": ["engine/base", "engine/memory", "protos"],
     "engine/runtime": ["engine/cache", "engine/graph", "engine/primitives"],
-    "engine": ["engine/runtime", "engine/cache"],
+    "engine/lowering": ["engine/runtime"],
+    "engine": ["engine/primitives", "engine/cache"],
+    "engine/facade": ["engine", "engine/lowering"],
     "service": ["engine/memory", "protos"],
     "client": ["protos"],
     "protos": [],
@@ -32,10 +35,10 @@ HEADERS = {
 # Libraries that only some rooms may know.
 LIBRARIES = {
     r"(oneapi/)?tbb/": ["engine/threading"],
-    r"xbyak/": ["engine/jit", "engine/primitives"],
+    r"xbyak/": ["engine/jit", "engine/kernels", "engine/primitives"],
     r"grpc(pp|\+\+)?/": ["service", "client"],
     r"google/protobuf/": ["engine/graph", "service", "client"],
-    r"spdlog/": ["engine", "service", "client"],
+    r"spdlog/": ["engine/facade", "service", "client"],
     r"(oneapi/)?dnnl": [],
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitive_execution.h"
+#include "engine/facade/primitive_execution.h"
 
 #include <cstring>
 #include <limits>

@@ -6,13 +6,13 @@
 #include <variant>
 
 #include "engine/base/status_macros.h"
+#include "engine/kernels/scalar_epilogue.h"
 #include "engine/memory/index_walk.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/batch_normalization/implementations.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/layout.h"
-#include "engine/primitives/scalar_epilogue.h"
 
 namespace tilewire::batch_normalization {
 namespace {

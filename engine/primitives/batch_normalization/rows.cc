@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/kernels/elementwise_kernel.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/batch_normalization/implementations.h"
-#include "engine/primitives/elementwise_rows.h"
 #include "engine/primitives/layout.h"
 
 namespace tilewire::batch_normalization {

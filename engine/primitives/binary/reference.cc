@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/kernels/scalar_epilogue.h"
 #include "engine/memory/index_walk.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/binary/implementations.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/layout.h"
-#include "engine/primitives/scalar_epilogue.h"
 
 namespace tilewire::binary {
 namespace {

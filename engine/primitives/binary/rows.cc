@@ -8,9 +8,9 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/jit/extremum.h"
+#include "engine/kernels/elementwise_kernel.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/binary/implementations.h"
-#include "engine/primitives/elementwise_rows.h"
 
 namespace tilewire::binary {
 namespace {

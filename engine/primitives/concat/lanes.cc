@@ -5,7 +5,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "engine/base/status_macros.h"
-#include "engine/primitives/channel_gather.h"
+#include "engine/kernels/channel_gather.h"
 #include "engine/primitives/concat/implementations.h"
 #include "engine/primitives/creation.h"
 

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "engine/primitives/attributes.h"
+#include "engine/kernels/attributes.h"
 #include "engine/primitives/convolution/direct_generator.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/piece_grid.h"

@@ -17,8 +17,8 @@
 
 #include "absl/status/statusor.h"
 #include "engine/jit/generator.h"
-#include "engine/primitives/accumulator_epilogue.h"
-#include "engine/primitives/tap_loop_generator.h"
+#include "engine/kernels/accumulator_epilogue.h"
+#include "engine/kernels/tap_loops.h"
 
 namespace tilewire::convolution {
 

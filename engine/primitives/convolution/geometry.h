@@ -9,8 +9,8 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "engine/kernels/tap_runs.h"
 #include "engine/primitives/convolution/convolution.h"
-#include "engine/primitives/tap_runs.h"
 
 namespace tilewire::convolution {
 

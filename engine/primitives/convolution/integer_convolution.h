@@ -22,8 +22,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/kernels/integer_tile.h"
 #include "engine/primitives/convolution/convolution.h"
-#include "engine/primitives/integer_tile_generator.h"
 
 namespace tilewire::convolution {
 

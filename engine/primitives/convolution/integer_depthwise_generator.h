@@ -18,7 +18,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "engine/primitives/integer_tile_generator.h"
+#include "engine/kernels/integer_tile.h"
 
 namespace tilewire::convolution {
 

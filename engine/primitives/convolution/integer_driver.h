@@ -11,11 +11,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/kernels/integer_tile.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/piece_grid.h"
 #include "engine/primitives/convolution/tile_functions.h"
 #include "engine/primitives/convolution/tiling.h"
-#include "engine/primitives/integer_tile_generator.h"
 #include "engine/threading/arena.h"
 
 namespace tilewire::convolution {

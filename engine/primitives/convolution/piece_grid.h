@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/kernels/tap_loops.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/tiling.h"
 #include "engine/primitives/convolution/weights_ahead.h"
-#include "engine/primitives/tap_loop_generator.h"
 
 namespace tilewire::convolution {
 

@@ -7,15 +7,15 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/kernels/element_conversion.h"
+#include "engine/kernels/scalar_epilogue.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/pooled_destination.h"
 #include "engine/primitives/convolution/requirements.h"
-#include "engine/primitives/element_conversion.h"
 #include "engine/primitives/layout.h"
-#include "engine/primitives/scalar_epilogue.h"
 
 namespace tilewire::convolution {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/jit/generator.h"
-#include "engine/primitives/attributes.h"
+#include "engine/kernels/attributes.h"
 #include "engine/primitives/convolution/direct_driver.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/winograd_gemm_generator.h"

@@ -7,7 +7,7 @@
 #include "engine/base/cache_line.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
-#include "engine/primitives/accumulator_epilogue.h"
+#include "engine/kernels/accumulator_epilogue.h"
 
 namespace tilewire::convolution {
 namespace {

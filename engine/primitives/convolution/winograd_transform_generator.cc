@@ -23,8 +23,8 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/jit/extremum.h"
-#include "engine/primitives/accumulator_epilogue.h"
-#include "engine/primitives/winograd_transforms.h"
+#include "engine/kernels/accumulator_epilogue.h"
+#include "engine/kernels/winograd_transforms.h"
 
 namespace tilewire::convolution {
 namespace {

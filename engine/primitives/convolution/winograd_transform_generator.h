@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/jit/generator.h"
-#include "engine/primitives/attributes.h"
+#include "engine/kernels/attributes.h"
 
 namespace tilewire::convolution {
 

@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/kernels/scalar_epilogue.h"
 #include "engine/memory/index_walk.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/deconvolution/geometry.h"
 #include "engine/primitives/deconvolution/implementations.h"
 #include "engine/primitives/layout.h"
-#include "engine/primitives/scalar_epilogue.h"
 
 namespace tilewire::deconvolution {
 namespace {

@@ -7,11 +7,11 @@
 #include "engine/base/status_macros.h"
 #include "engine/jit/eltwise_emitter.h"
 #include "engine/jit/generator.h"
+#include "engine/kernels/accumulator_epilogue.h"
+#include "engine/kernels/vector_conversion.h"
 #include "engine/memory/zero_padding.h"
-#include "engine/primitives/accumulator_epilogue.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/eltwise/implementations.h"
-#include "engine/primitives/vector_conversion.h"
 
 namespace tilewire::eltwise {
 namespace {

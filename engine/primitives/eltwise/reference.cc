@@ -3,11 +3,11 @@
 // The executable specification: any layouts and types, one element after the other, computed in
 // f32.
 #include "engine/base/status_macros.h"
+#include "engine/kernels/element_conversion.h"
 #include "engine/memory/index_walk.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/element_conversion.h"
 #include "engine/primitives/eltwise/implementations.h"
 #include "engine/primitives/layout.h"
 

@@ -19,8 +19,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/kernels/integer_tile.h"
 #include "engine/primitives/inner_product/inner_product.h"
-#include "engine/primitives/integer_tile_generator.h"
 
 namespace tilewire::inner_product {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "engine/jit/generator.h"
-#include "engine/primitives/accumulator_epilogue.h"
+#include "engine/kernels/accumulator_epilogue.h"
 
 namespace tilewire::matmul {
 

@@ -14,8 +14,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/kernels/element_conversion.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/element_conversion.h"
 #include "engine/primitives/pooling/axis.h"
 #include "engine/primitives/pooling/implementations.h"
 #include "engine/primitives/pooling/tap_generator.h"

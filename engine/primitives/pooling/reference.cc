@@ -8,10 +8,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "engine/kernels/element_conversion.h"
 #include "engine/memory/index_walk.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/element_conversion.h"
 #include "engine/primitives/pooling/implementations.h"
 
 namespace tilewire::pooling {

@@ -11,8 +11,8 @@
 #include "absl/strings/string_view.h"
 #include "engine/cpu/isa.h"
 #include "engine/jit/generator.h"
+#include "engine/kernels/vector_conversion.h"
 #include "engine/primitives/pooling/pooling.h"
-#include "engine/primitives/vector_conversion.h"
 
 namespace tilewire::pooling {
 

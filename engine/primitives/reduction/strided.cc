@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/kernels/strided_loops.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/reduction/implementations.h"
 #include "engine/primitives/reduction/kernel_generator.h"
-#include "engine/primitives/strided_loops.h"
 
 namespace tilewire::reduction {
 namespace {

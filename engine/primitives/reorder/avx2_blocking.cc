@@ -6,8 +6,8 @@
 #include <bit>
 
 #include "engine/base/status_macros.h"
+#include "engine/kernels/vector_conversion.h"
 #include "engine/primitives/reorder/channel_blocking.h"
-#include "engine/primitives/vector_conversion.h"
 
 namespace tilewire::reorder {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "engine/primitives/accumulator_epilogue.h"
+#include "engine/kernels/accumulator_epilogue.h"
 
 namespace tilewire::reorder {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "engine/primitives/attributes.h"
+#include "engine/kernels/attributes.h"
 #include "engine/primitives/reorder/reorder.h"
 
 namespace tilewire::reorder {

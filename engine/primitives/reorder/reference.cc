@@ -6,9 +6,9 @@
 #include <variant>
 
 #include "engine/base/status_macros.h"
+#include "engine/kernels/element_conversion.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/element_conversion.h"
 #include "engine/primitives/reorder/implementations.h"
 
 namespace tilewire::reorder {

@@ -9,7 +9,7 @@
 #include <bit>
 #include <cstddef>
 
-#include "engine/primitives/winograd_transforms.h"
+#include "engine/kernels/winograd_transforms.h"
 
 namespace tilewire::reorder {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/base/status_macros.h"
-#include "engine/primitives/channel_gather.h"
+#include "engine/kernels/channel_gather.h"
 #include "engine/primitives/shuffle/implementations.h"
 
 namespace tilewire::shuffle {

@@ -12,11 +12,11 @@
 #include "absl/container/inlined_vector.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
+#include "engine/kernels/accumulator_epilogue.h"
+#include "engine/kernels/vector_conversion.h"
 #include "engine/memory/zero_padding.h"
-#include "engine/primitives/accumulator_epilogue.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/sum/implementations.h"
-#include "engine/primitives/vector_conversion.h"
 
 namespace tilewire::sum {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/attributes.h"
+#include "engine/kernels/attributes.h"
 
 #include <limits>
 #include <set>

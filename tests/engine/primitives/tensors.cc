@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "engine/primitives/element_conversion.h"
+#include "engine/kernels/element_conversion.h"
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"
 

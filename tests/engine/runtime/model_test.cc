@@ -8,7 +8,7 @@
 #include <thread>
 #include <tuple>
 
-#include "engine/loaded_model.h"
+#include "engine/facade/loaded_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/engine/runtime/interpreter.h"

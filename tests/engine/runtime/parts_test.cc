@@ -5,9 +5,9 @@
 #include <random>
 #include <thread>
 
+#include "engine/lowering/memory_plan.h"
 #include "engine/runtime/layouts.h"
-#include "engine/runtime/memory_plan.h"
-#include "engine/runtime/once_map.h"
+#include "engine/threading/single_flight_cache.h"
 #include "gtest/gtest.h"
 
 namespace tilewire::runtime {
@@ -96,8 +96,8 @@ TEST(MemoryPlanTest, TooLargeAnArenaIsRefused) {
             absl::StatusCode::kResourceExhausted);
 }
 
-TEST(OnceMapTest, ConcurrentCallersShareOneValue) {
-  OnceMap<int> map;
+TEST(SingleFlightCacheTest, ConcurrentCallersShareOneValue) {
+  threading::SingleFlightCache<int> map;
   std::atomic<int> made = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
@@ -112,8 +112,8 @@ TEST(OnceMapTest, ConcurrentCallersShareOneValue) {
   EXPECT_EQ(made, 1);
 }
 
-TEST(OnceMapTest, AKnownKeyDoesNotWaitForAnother) {
-  OnceMap<int> map;
+TEST(SingleFlightCacheTest, AKnownKeyDoesNotWaitForAnother) {
+  threading::SingleFlightCache<int> map;
   const auto make = [] {
     return absl::StatusOr<std::shared_ptr<const int>>(std::make_shared<const int>(1));
   };
@@ -132,8 +132,8 @@ TEST(OnceMapTest, AKnownKeyDoesNotWaitForAnother) {
   slow.join();
 }
 
-TEST(OnceMapTest, FailuresLeaveNothingAndTheOldestGoes) {
-  OnceMap<int> map({.values = 2});
+TEST(SingleFlightCacheTest, FailuresLeaveNothingAndTheOldestGoes) {
+  threading::SingleFlightCache<int> map({.values = 2});
   EXPECT_EQ(
       map.GetOrMake(
              "bad",
@@ -151,8 +151,9 @@ TEST(OnceMapTest, FailuresLeaveNothingAndTheOldestGoes) {
   EXPECT_EQ(*map.GetOrMake("b", make).value(), 4);
 }
 
-TEST(OnceMapTest, BytesStayWithinTheirBoundAndTheLastValueStays) {
-  OnceMap<int> map({.bytes = 10, .bytes_of = [](const int& value) { return int64_t{value}; }});
+TEST(SingleFlightCacheTest, BytesStayWithinTheirBoundAndTheLastValueStays) {
+  threading::SingleFlightCache<int> map(
+      {.bytes = 10, .bytes_of = [](const int& value) { return int64_t{value}; }});
   const auto get = [&](const std::string& key, int bytes) {
     return *map.GetOrMake(key,
                           [&]() -> absl::StatusOr<std::shared_ptr<const int>> {

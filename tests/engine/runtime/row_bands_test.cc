@@ -6,9 +6,9 @@
 #include <tuple>
 #include <vector>
 
+#include "engine/lowering/lowering.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/layouts.h"
-#include "engine/runtime/lowering.h"
 #include "gtest/gtest.h"
 #include "tests/engine/runtime/network_builder.h"
 #include "tests/support/float_tensors.h"

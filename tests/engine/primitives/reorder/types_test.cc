@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "engine/kernels/element_conversion.h"
 #include "engine/memory/index_walk.h"
 #include "engine/memory/zero_padding.h"
-#include "engine/primitives/element_conversion.h"
 #include "engine/primitives/reorder/reorder.h"
 #include "gtest/gtest.h"
 #include "tests/support/random_tensor.h"

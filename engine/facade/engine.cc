@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/cpu/cores.h"
+#include "engine/facade/loaded_model.h"
+#include "engine/facade/primitive_execution.h"
+#include "engine/jit/generator.h"
+#include "engine/primitives/verbose.h"
+
+namespace tilewire {
+namespace {
+
+constexpr int kMaxThreads = 1024;
+
+absl::StatusOr<EngineOptions> Resolve(EngineOptions options) {
+  ABSL_RETURN_IF_ERROR(VerboseLevelOfEnvironment().status());
+  ABSL_RETURN_IF_ERROR(jit::CheckDumpFolder());
+  if (options.threads < 0 || options.threads > kMaxThreads) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("threads: ", options.threads, ", allowed 0 to ", kMaxThreads));
+  }
+  if (options.threads_per_request < 0 || options.threads_per_request > kMaxThreads) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "threads per request: ", options.threads_per_request, ", allowed 0 to ", kMaxThreads));
+  }
+  if (options.primitive_cache_bytes < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("primitive cache: ", options.primitive_cache_bytes, " bytes"));
+  }
+  if (!cpu::Supports(options.max_isa)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("this CPU has no ", cpu::IsaName(options.max_isa)));
+  }
+  if (options.threads == 0) options.threads = cpu::GrantedCores();
+  if (options.threads_per_request == 0) options.threads_per_request = options.threads;
+  options.threads_per_request = std::min(options.threads_per_request, options.threads);
+  return options;
+}
+
+class RealEngine : public Engine {
+ public:
+  explicit RealEngine(const EngineOptions& resolved)
+      : shared_(std::make_shared<EngineShared>(resolved)) {}
+
+  absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path) override {
+    ABSL_ASSIGN_OR_RETURN(auto source, graph::OnnxModel::Open(path));
+    return LoadedModel::Create(std::move(source), shared_);
+  }
+
+  absl::StatusOr<PrimitiveCache::Found> GetPrimitive(const OpDesc& desc,
+                                                     const Attributes& attributes) override {
+    Attributes user_mode = attributes;
+    user_mode.scratchpad_mode = ScratchpadMode::kUser;
+    const CreateOptions create{.max_isa = options().max_isa, .only = {}};
+    const auto* convolution = std::get_if<ConvolutionDesc>(&desc);
+    if (convolution == nullptr || convolution->algorithm != ConvolutionAlgorithm::kAuto) {
+      return shared_->cache.GetOrCreate(desc, user_mode, create);
+    }
+    ConvolutionDesc decided = *convolution;
+    decided.algorithm = options().convolution_algorithm;
+    return shared_->cache.GetOrCreate(decided, user_mode, create);
+  }
+
+  absl::StatusOr<PrimitiveTimes> ExecutePrimitive(const Primitive& primitive,
+                                                  absl::Span<const PrimitiveInput> inputs,
+                                                  absl::Span<PrimitiveOutput> outputs,
+                                                  const RunOptions& run) override {
+    return ExecuteWithReorders(
+        primitive, inputs, outputs,
+        {.cache = &shared_->cache,
+         .scratchpads = &shared_->scratchpads,
+         .team = threading::Team(&shared_->arena, options().threads_per_request).Until(run.stop),
+         .max_isa = options().max_isa,
+         .interrupted = run.interrupted,
+         .max_output_bytes = run.max_output_bytes});
+  }
+
+  CacheStatistics cache_statistics() const override { return shared_->cache.Statistics(); }
+  threading::Arena& arena() override { return shared_->arena; }
+  const EngineOptions& options() const override { return shared_->options; }
+
+ private:
+  const std::shared_ptr<EngineShared> shared_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options) {
+  ABSL_ASSIGN_OR_RETURN(const EngineOptions resolved, Resolve(options));
+  return std::make_unique<RealEngine>(resolved);
+}
+
+}  // namespace tilewire

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/facade/loaded_model.h"
+
+#include <malloc.h>
+
+#include <string>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/lowering/lowering.h"
+#include "engine/runtime/executor.h"
+#include "engine/runtime/layouts.h"
+#include "engine/runtime/reference_reason.h"
+#include "spdlog/spdlog.h"
+
+namespace tilewire {
+namespace {
+
+CreateOptions PrimitiveOptions(const EngineOptions& options) {
+  return {.max_isa = options.max_isa, .only = {}};
+}
+
+ModelSignature SignatureOf(const graph::OnnxModel& source) {
+  ModelSignature signature;
+  for (const graph::TensorSignature& input : source.inputs()) {
+    signature.inputs.push_back({input.name, input.type, input.dims});
+  }
+  for (const graph::TensorSignature& output : source.outputs()) {
+    signature.outputs.push_back({output.name, output.type, output.dims});
+  }
+  return signature;
+}
+
+bool Fits(const Dims& dims, const Dims& allowed) {
+  if (dims.size() != allowed.size()) return false;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] < 1 || (allowed[d] >= 0 && dims[d] != allowed[d])) return false;
+  }
+  return true;
+}
+
+std::string PlanKey(const std::vector<Dims>& dims) {
+  std::string key;
+  for (const Dims& one : dims) absl::StrAppend(&key, DimsToString(one));
+  return key;
+}
+
+// A reference step is right and slow: the operator should know which, and why.
+void WarnAboutReferences(const runtime::Plan& plan) {
+  constexpr int kShown = 8;
+  int count = 0;
+  for (const runtime::Step& step : plan.steps) {
+    if (!runtime::IsReference(*step.primitive)) continue;
+    if (++count > kShown) continue;
+    spdlog::warn("node '{}' runs {} into {}: {}", step.node, std::string(step.primitive->name()),
+                 step.primitive->Desc(kArgDst).ToString(), step.remark);
+  }
+  if (count > kShown)
+    spdlog::warn("{} of {} steps run reference implementations", count, plan.steps.size());
+}
+
+absl::StatusOr<std::vector<runtime::OutputBytes>> DescribeOutputs(
+    const runtime::Plan& plan, const std::vector<OutputRequest>& requests) {
+  std::vector<runtime::OutputBytes> output_bytes;
+  for (const OutputRequest& request : requests) {
+    if (request.index < 0 || request.index >= static_cast<int>(plan.outputs.size())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("output ", request.index, " of ", plan.outputs.size(), " is asked for"));
+    }
+    const MemoryDesc& inside = plan.outputs[request.index].desc;
+    ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, runtime::PlainDesc(inside.dims(), inside.data_type(),
+                                                              request.layout == Layout::kNhwc));
+    output_bytes.push_back({request.index, std::move(desc), AlignedBuffer()});
+  }
+  return output_bytes;
+}
+
+}  // namespace
+
+LoadedModel::LoadedModel(std::shared_ptr<const graph::OnnxModel> source,
+                         std::shared_ptr<EngineShared> shared)
+    : source_(std::move(source)),
+      shared_(std::move(shared)),
+      signature_(SignatureOf(*source_)),
+      weights_(&shared_->cache, PrimitiveOptions(shared_->options)),
+      plans_({.values = kPlans, .bytes = kPlanBytes, .bytes_of = [](const runtime::Plan& plan) {
+                return plan.HeldBytes();
+              }}) {}
+
+absl::StatusOr<std::shared_ptr<const Model>> LoadedModel::Create(
+    std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared) {
+  std::shared_ptr<LoadedModel> model(new LoadedModel(std::move(source), std::move(shared)));
+  const absl::StatusOr<std::vector<Dims>> dims = model->DimsForBatch(1);
+  if (dims.ok()) {
+    ABSL_ASSIGN_OR_RETURN(const auto plan, model->PlanFor(*dims));
+    WarnAboutReferences(*plan);
+  }
+  // The weights as they lay in the file were freed one by one; their memory goes back too.
+  malloc_trim(0);
+  return std::shared_ptr<const Model>(std::move(model));
+}
+
+absl::StatusOr<std::vector<Dims>> LoadedModel::DimsForBatch(int64_t batch) const {
+  if (batch < 1) return absl::InvalidArgumentError(absl::StrCat("a batch of ", batch));
+  std::vector<Dims> all;
+  for (const TensorSpec& input : signature_.inputs) {
+    Dims dims = input.dims;
+    if (!dims.empty() && dims[0] < 0) dims[0] = batch;
+    for (int64_t size : dims) {
+      if (size < 0) {
+        return absl::InvalidArgumentError(absl::StrCat("input '", input.name, "': shape ",
+                                                       DimsToString(input.dims),
+                                                       " has more open than the batch"));
+      }
+    }
+    all.push_back(std::move(dims));
+  }
+  return all;
+}
+
+absl::StatusOr<std::shared_ptr<const runtime::Plan>> LoadedModel::PlanFor(
+    const std::vector<Dims>& dims) const {
+  return plans_.GetOrMake(
+      PlanKey(dims), [&]() -> absl::StatusOr<std::shared_ptr<const runtime::Plan>> {
+        ABSL_ASSIGN_OR_RETURN(const graph::Network network, source_->Specialize(dims));
+        runtime::LoweringContext context;
+        context.cache = &shared_->cache;
+        context.weights = &weights_;
+        context.options = PrimitiveOptions(shared_->options);
+        context.convolution_algorithm = shared_->options.convolution_algorithm;
+        context.team = threading::Team(&shared_->arena);
+        return runtime::Lower(network, context);
+      });
+}
+
+absl::Status LoadedModel::CheckDims(const std::vector<Dims>& dims) const {
+  if (dims.size() != signature_.inputs.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(dims.size(), " inputs given, the model takes ", signature_.inputs.size()));
+  }
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const TensorSpec& spec = signature_.inputs[i];
+    if (!Fits(dims[i], spec.dims)) {
+      const bool open = absl::c_any_of(dims[i], [](int64_t dim) { return dim < 0; });
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input '", spec.name, "': shape ", DimsToString(dims[i]), " does not match ",
+          DimsToString(spec.dims), open ? "; -1: open in the model, so give this shape" : ""));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LoadedModel::CheckBytes(absl::Span<const InputTensor> inputs) const {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorSpec& spec = signature_.inputs[i];
+    std::optional<int64_t> bytes = ElementCount(inputs[i].dims);
+    if (bytes) bytes = CheckedMul(*bytes, SizeOf(spec.type));
+    int64_t given = 0;
+    for (absl::string_view piece : inputs[i].pieces) given += static_cast<int64_t>(piece.size());
+    if (!bytes || given != *bytes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input '", spec.name, "': ", given, " bytes given, shape ", DimsToString(inputs[i].dims),
+          " needs ", bytes ? absl::StrCat(*bytes) : "more than there are"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<runtime::InputBytes>> LoadedModel::DescribeInputs(
+    absl::Span<const InputTensor> inputs) const {
+  std::vector<runtime::InputBytes> input_bytes;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    ABSL_ASSIGN_OR_RETURN(MemoryDesc desc,
+                          runtime::PlainDesc(inputs[i].dims, signature_.inputs[i].type,
+                                             inputs[i].layout == Layout::kNhwc));
+    input_bytes.push_back({std::move(desc), inputs[i].pieces});
+  }
+  return input_bytes;
+}
+
+absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const InputTensor> inputs,
+                                                           absl::Span<const OutputRequest> outputs,
+                                                           const RunOptions& options) const {
+  std::vector<Dims> dims;
+  for (const InputTensor& input : inputs) dims.push_back(input.dims);
+  ABSL_RETURN_IF_ERROR(CheckDims(dims));
+  ABSL_RETURN_IF_ERROR(CheckBytes(inputs));
+  std::vector<OutputRequest> requests(outputs.begin(), outputs.end());
+  if (requests.empty()) {
+    for (size_t i = 0; i < signature_.outputs.size(); ++i)
+      requests.push_back({static_cast<int>(i), Layout::kNchw});
+  }
+  ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const runtime::Plan> plan, PlanFor(dims));
+
+  ABSL_ASSIGN_OR_RETURN(const std::vector<runtime::InputBytes> input_bytes, DescribeInputs(inputs));
+  ABSL_ASSIGN_OR_RETURN(std::vector<runtime::OutputBytes> output_bytes,
+                        DescribeOutputs(*plan, requests));
+  ABSL_RETURN_IF_ERROR(runtime::CheckOutputBytes(output_bytes, options.max_output_bytes));
+  const runtime::ExecutionContext context{
+      .scratchpads = &shared_->scratchpads,
+      .team = threading::Team(&shared_->arena, shared_->options.threads_per_request)
+                  .Until(options.stop),
+      .interrupted = &options.interrupted};
+  ABSL_RETURN_IF_ERROR(runtime::Execute(*plan, input_bytes, absl::MakeSpan(output_bytes), context));
+
+  std::vector<OutputTensor> results;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    results.push_back({requests[i].index, output_bytes[i].desc.dims(), requests[i].layout,
+                       std::move(output_bytes[i].bytes)});
+  }
+  return results;
+}
+
+}  // namespace tilewire

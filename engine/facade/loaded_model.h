@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model behind the facade: plans by input shape over one set of packed weights.
+#ifndef ENGINE_FACADE_LOADED_MODEL_H_
+#define ENGINE_FACADE_LOADED_MODEL_H_
+
+#include <memory>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/graph/onnx_model.h"
+#include "engine/primitives/scratchpad.h"
+#include "engine/runtime/executor.h"
+#include "engine/runtime/packed_weights.h"
+#include "engine/runtime/plan.h"
+#include "engine/threading/single_flight_cache.h"
+
+namespace tilewire {
+
+// What all models of an engine share; outlives them.
+struct EngineShared {
+  explicit EngineShared(const EngineOptions& resolved)
+      : options(resolved), arena(resolved.threads), cache(resolved.primitive_cache_bytes) {}
+
+  const EngineOptions options;
+  threading::Arena arena;
+  PrimitiveCache cache;
+  ScratchpadPool scratchpads;
+};
+
+// Immutable to its users; the plans that it keeps are built once a shape, at most kPlans of them
+// and kPlanBytes. A shape that is known never waits for one that is being built. Thread-safe.
+class LoadedModel : public Model {
+ public:
+  static constexpr size_t kPlans = 32;
+  static constexpr int64_t kPlanBytes = int64_t{128} << 20;
+
+  // Builds the plan for one image at once, if the signature leaves nothing but the batch open.
+  //   those of graph::OnnxModel::Specialize() and runtime::Lower()
+  static absl::StatusOr<std::shared_ptr<const Model>> Create(
+      std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared);
+
+  const ModelSignature& signature() const override { return signature_; }
+  absl::StatusOr<std::vector<OutputTensor>> Run(absl::Span<const InputTensor> inputs,
+                                                absl::Span<const OutputRequest> outputs,
+                                                const RunOptions& options) const override;
+  absl::StatusOr<Explanation> Explain(const ExplainOptions& options) const override;
+  int64_t weights_bytes() const override { return source_->weights_bytes(); }
+
+ private:
+  LoadedModel(std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared);
+
+  absl::StatusOr<std::shared_ptr<const runtime::Plan>> PlanFor(const std::vector<Dims>& dims) const;
+  absl::Status CheckBytes(absl::Span<const InputTensor> inputs) const;
+  absl::StatusOr<std::vector<runtime::InputBytes>> DescribeInputs(
+      absl::Span<const InputTensor> inputs) const;
+  absl::Status CheckDims(const std::vector<Dims>& dims) const;
+  // Times options.runs runs of the plan.
+  absl::Status Time(const runtime::Plan& plan, const ExplainOptions& options,
+                    Explanation* explanation) const;
+  // The signature's input dims for this batch; kInvalidArgument where another dimension is open.
+  absl::StatusOr<std::vector<Dims>> DimsForBatch(int64_t batch) const;
+
+  const std::shared_ptr<const graph::OnnxModel> source_;
+  const std::shared_ptr<EngineShared> shared_;
+  ModelSignature signature_;
+  mutable runtime::PackedWeights weights_;
+  mutable threading::SingleFlightCache<runtime::Plan> plans_;
+};
+
+}  // namespace tilewire
+
+#endif  // ENGINE_FACADE_LOADED_MODEL_H_

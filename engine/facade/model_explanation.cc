@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LoadedModel::Explain(): the plan in words, and the medians of timed runs.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/facade/loaded_model.h"
+#include "engine/jit/fma_peak.h"
+#include "engine/runtime/executor.h"
+#include "engine/runtime/layouts.h"
+
+namespace tilewire {
+namespace {
+
+// Without what lies between the images of a part of a larger tensor.
+int64_t OwnBytes(const MemoryDesc& desc) {
+  if (desc.format_kind() != FormatKind::kBlocked || desc.HasCompensation()) return desc.SizeBytes();
+  return desc.PaddedElementCount() * SizeOf(desc.data_type());
+}
+
+PlanTensor Describe(absl::string_view argument, const MemoryDesc& desc) {
+  return {std::string(argument), desc.ToString(), OwnBytes(desc)};
+}
+
+PlanStep Describe(const runtime::Step& step) {
+  const Primitive& primitive = *step.primitive;
+  PlanStep described;
+  described.node = step.node;
+  described.implementation = std::string(primitive.name());
+  described.primitive =
+      described.implementation.substr(0, described.implementation.find_last_of('/'));
+  if (described.primitive == "runtime")  // a loop of the runtime's own
+    described.primitive = described.implementation;
+  for (const ArgDesc& arg : primitive.info().args)
+    described.tensors.push_back(Describe(ArgName(arg.arg), arg.desc));
+  described.fused = step.fused;
+  described.remark = step.remark;
+  described.operations = step.operations;
+  return described;
+}
+
+PlanStep Describe(const runtime::PlanInput& input) {
+  PlanStep described;
+  described.node = absl::StrCat("input ", input.name);
+  described.implementation = "reorder/streaming";
+  described.tensors.push_back(Describe("dst", input.desc));
+  return described;
+}
+
+PlanStep Describe(const runtime::PlanOutput& output) {
+  PlanStep described;
+  described.node = absl::StrCat("output ", output.name);
+  described.tensors.push_back(Describe("src", output.desc));
+  for (const runtime::OutputReorder& way : output.reorders) {
+    absl::StrAppend(&described.remark, described.remark.empty() ? "" : "; ", "to ",
+                    way.desc.ToString(), " by ", way.reorder->name());
+  }
+  return described;
+}
+
+// What clients could send and get: every input and output in nchw. Values repeat with a period that
+// is no power of two.
+struct MadeUpRequest {
+  absl::Status Fill(const runtime::Plan& plan) {
+    for (const runtime::PlanInput& input : plan.inputs) {
+      ABSL_ASSIGN_OR_RETURN(MemoryDesc desc,
+                            runtime::PlainDesc(input.desc.dims(), input.desc.data_type(),
+                                               /*channels_last=*/false));
+      ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(desc.SizeBytes()));
+      float* values = reinterpret_cast<float*>(buffer.data());
+      for (int64_t i = 0; i < desc.ElementCount(); ++i)
+        values[i] = static_cast<float>(i % 1009) / 1009 - 0.5f;
+      pieces.emplace_back(reinterpret_cast<const char*>(buffer.data()), buffer.size());
+      descs.push_back(std::move(desc));
+      buffers.push_back(std::move(buffer));
+    }
+    for (size_t i = 0; i < descs.size(); ++i) inputs.push_back({descs[i], {&pieces[i], 1}});
+    for (size_t i = 0; i < plan.outputs.size(); ++i) {
+      const MemoryDesc& inside = plan.outputs[i].desc;
+      ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, runtime::PlainDesc(inside.dims(), inside.data_type(),
+                                                                /*channels_last=*/false));
+      outputs.push_back({static_cast<int>(i), std::move(desc), AlignedBuffer()});
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<MemoryDesc> descs;
+  std::vector<AlignedBuffer> buffers;
+  std::vector<absl::string_view> pieces;
+  std::vector<runtime::InputBytes> inputs;
+  std::vector<runtime::OutputBytes> outputs;
+};
+
+absl::Status CheckInputBytes(const std::vector<Dims>& all, int64_t limit) {
+  int64_t left = limit;
+  for (const Dims& dims : all) {
+    const std::optional<int64_t> elements = ElementCount(dims);
+    if (!elements || *elements > left / static_cast<int64_t>(sizeof(float))) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the inputs have more than ", limit, " bytes"));
+    }
+    left -= *elements * static_cast<int64_t>(sizeof(float));
+  }
+  return absl::OkStatus();
+}
+
+absl::Duration Median(std::vector<absl::Duration> times) {
+  const auto middle = times.begin() + static_cast<int64_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+// laps[run][row] to the medians of rows, and of whole runs.
+void SetTimes(const std::vector<std::vector<absl::Duration>>& laps, Explanation* explanation) {
+  std::vector<absl::Duration> wholes;
+  for (const std::vector<absl::Duration>& run : laps) {
+    absl::Duration& whole = wholes.emplace_back();
+    for (absl::Duration lap : run) whole += lap;
+  }
+  explanation->run = Median(std::move(wholes));
+  for (size_t row = 0; row < explanation->steps.size(); ++row) {
+    std::vector<absl::Duration> times;
+    for (const std::vector<absl::Duration>& run : laps) times.push_back(run[row]);
+    explanation->steps[row].time = Median(std::move(times));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Explanation> LoadedModel::Explain(const ExplainOptions& options) const {
+  std::vector<Dims> dims = options.dims;
+  if (dims.empty()) {
+    ABSL_ASSIGN_OR_RETURN(dims, DimsForBatch(options.batch));
+  }
+  ABSL_RETURN_IF_ERROR(CheckDims(dims));
+  ABSL_RETURN_IF_ERROR(CheckInputBytes(dims, options.limits.max_output_bytes));
+  ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const runtime::Plan> plan, PlanFor(dims));
+  Explanation explanation;
+  for (const runtime::PlanInput& input : plan->inputs) explanation.steps.push_back(Describe(input));
+  for (const runtime::Step& step : plan->steps) explanation.steps.push_back(Describe(step));
+  for (const runtime::PlanOutput& output : plan->outputs)
+    explanation.steps.push_back(Describe(output));
+  explanation.activations_bytes = plan->arena_bytes;
+  explanation.scratchpad_bytes = plan->scratchpad_bytes;
+  explanation.threads = shared_->options.threads_per_request;
+  if (options.runs > 0) ABSL_RETURN_IF_ERROR(Time(*plan, options, &explanation));
+  return explanation;
+}
+
+absl::Status LoadedModel::Time(const runtime::Plan& plan, const ExplainOptions& options,
+                               Explanation* explanation) const {
+  MadeUpRequest request;
+  ABSL_RETURN_IF_ERROR(request.Fill(plan));
+  ABSL_RETURN_IF_ERROR(runtime::CheckOutputBytes(request.outputs, options.limits.max_output_bytes));
+  std::vector<std::vector<absl::Duration>> laps;
+  for (int run = -1; run < options.runs; ++run) {
+    std::vector<absl::Duration> times;
+    const runtime::ExecutionContext context{
+        .scratchpads = &shared_->scratchpads,
+        .team = threading::Team(&shared_->arena, explanation->threads).Until(options.limits.stop),
+        .interrupted = &options.limits.interrupted,
+        .laps = &times};
+    ABSL_RETURN_IF_ERROR(
+        runtime::Execute(plan, request.inputs, absl::MakeSpan(request.outputs), context));
+    if (run >= 0) laps.push_back(std::move(times));
+  }
+  explanation->peak_gflops = jit::MeasureFmaPeak(shared_->options.max_isa);
+  SetTimes(laps, explanation);
+  return absl::OkStatus();
+}
+
+}  // namespace tilewire

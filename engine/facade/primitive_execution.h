@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What stands behind Engine::ExecutePrimitive: tensors in the caller's layouts go in, are reordered
+// to those the primitive chose, and come out in the layouts asked for. Bytes move once where the
+// source is plain and dense (StreamingReorder); other sources are gathered first.
+#ifndef ENGINE_FACADE_PRIMITIVE_EXECUTION_H_
+#define ENGINE_FACADE_PRIMITIVE_EXECUTION_H_
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/cache/primitive_cache.h"
+#include "engine/cpu/isa.h"
+#include "engine/engine.h"
+#include "engine/primitives/scratchpad.h"
+#include "engine/threading/arena.h"
+
+namespace tilewire {
+
+// What an execution borrows; all of it outlives the call.
+struct ExecutionResources {
+  PrimitiveCache* cache;        // for reorders
+  ScratchpadPool* scratchpads;  // for scratchpads and reordered inputs
+  threading::Team team;
+  cpu::Isa max_isa = cpu::BestIsa();
+  std::function<absl::Status()> interrupted;  // asked between reorders and the primitive
+  int64_t max_output_bytes = std::numeric_limits<int64_t>::max();
+};
+
+// The contract is Engine::ExecutePrimitive's. An input is given exactly once, and so is an output;
+// an output whose descriptor is zero or `any` gets the primitive's own. Where a destination is
+// larger than its elements (strides with gaps), the gaps are zero. Thread-safe for a primitive in
+// user scratchpad mode.
+//   kInvalidArgument    an argument that is missing, unknown, given twice, or of another shape,
+//                       type or size
+//   kUnimplemented      a reorder that no implementation takes
+//   kResourceExhausted  memory; outputs of more than max_output_bytes
+//   what `interrupted` returned
+absl::StatusOr<PrimitiveTimes> ExecuteWithReorders(const Primitive& primitive,
+                                                   absl::Span<const PrimitiveInput> inputs,
+                                                   absl::Span<PrimitiveOutput> outputs,
+                                                   const ExecutionResources& resources);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_FACADE_PRIMITIVE_EXECUTION_H_

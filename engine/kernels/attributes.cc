@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/kernels/attributes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "engine/memory/key_bytes.h"
+
+namespace tilewire {
+namespace {
+
+bool IsFinite(const PostOp& op) {
+  if (std::holds_alternative<MaxPoolingPostOp>(op)) return true;
+  if (const auto* sum = std::get_if<SumPostOp>(&op)) return std::isfinite(sum->scale);
+  const auto& eltwise = std::get<EltwisePostOp>(op);
+  return std::isfinite(eltwise.scale) && std::isfinite(eltwise.op.alpha) &&
+         std::isfinite(eltwise.op.beta);
+}
+
+std::string ToString(const PostOp& op) {
+  if (std::holds_alternative<MaxPoolingPostOp>(op)) {
+    return absl::StrCat("max_pooling:", MaxPoolingPostOp::kSize, "x", MaxPoolingPostOp::kSize);
+  }
+  if (const auto* sum = std::get_if<SumPostOp>(&op)) return absl::StrCat("sum:", sum->scale);
+  const auto& eltwise = std::get<EltwisePostOp>(op);
+  std::string text =
+      absl::StrCat(jit::EltwiseAlgorithmName(eltwise.op.algorithm), ":", eltwise.op.alpha);
+  if (eltwise.op.beta != 0) absl::StrAppend(&text, ":", eltwise.op.beta);
+  if (eltwise.scale != 1) absl::StrAppend(&text, "*", eltwise.scale);
+  return text;
+}
+
+void AppendKey(const PostOp& op, std::string* key) {
+  AppendBytes(static_cast<uint8_t>(op.index()), key);
+  if (std::holds_alternative<MaxPoolingPostOp>(op)) return;
+  if (const auto* sum = std::get_if<SumPostOp>(&op)) return AppendBytes(sum->scale, key);
+  const auto& eltwise = std::get<EltwisePostOp>(op);
+  AppendBytes(eltwise.op.algorithm, key);
+  AppendBytes(eltwise.op.alpha, key);
+  AppendBytes(eltwise.op.beta, key);
+  AppendBytes(eltwise.scale, key);
+}
+
+}  // namespace
+
+absl::Status PostOps::Append(const PostOp& op) {
+  if (entries_.size() >= kCapacity) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a chain holds at most ", kCapacity, " post-ops"));
+  }
+  if (HasMaxPooling()) {
+    return absl::InvalidArgumentError(absl::StrCat("post-op ", tilewire::ToString(op),
+                                                   " follows a max pooling, which comes last"));
+  }
+  if (!IsFinite(op)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("post-op ", tilewire::ToString(op), ": its numbers must be finite"));
+  }
+  entries_.push_back(op);
+  return absl::OkStatus();
+}
+
+bool PostOps::HasSum() const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [](const PostOp& op) { return std::holds_alternative<SumPostOp>(op); });
+}
+
+bool PostOps::HasMaxPooling() const {
+  return !entries_.empty() && std::holds_alternative<MaxPoolingPostOp>(entries_.back());
+}
+
+PostOps PostOps::WithoutMaxPooling() const {
+  PostOps rest = *this;
+  if (HasMaxPooling()) rest.entries_.pop_back();
+  return rest;
+}
+
+bool PostOps::PreserveZero() const {
+  return std::all_of(entries_.begin(), entries_.end(), [](const PostOp& op) {
+    const auto* eltwise = std::get_if<EltwisePostOp>(&op);
+    return eltwise == nullptr || jit::PreservesZero(eltwise->op);
+  });
+}
+
+std::string PostOps::ToString() const {
+  std::string text;
+  for (const PostOp& op : entries_) {
+    absl::StrAppend(&text, text.empty() ? "" : ";", tilewire::ToString(op));
+  }
+  return text;
+}
+
+std::string Attributes::ToString() const {
+  std::string text;
+  if (!post_ops.empty()) absl::StrAppend(&text, "post_ops:", post_ops.ToString(), " ");
+  if (!output_scales.IsDefault()) {
+    absl::StrAppend(&text, "scales:mask:", output_scales.mask, " ");
+  }
+  const bool user = scratchpad_mode == ScratchpadMode::kUser;
+  return absl::StrCat(text, "scratchpad:", user ? "user" : "library");
+}
+
+void Attributes::AppendKey(std::string* key) const {
+  AppendBytes(static_cast<uint8_t>(post_ops.entries().size()), key);
+  for (const PostOp& op : post_ops.entries()) tilewire::AppendKey(op, key);
+  AppendBytes(output_scales.mask, key);
+  AppendBytes(static_cast<uint64_t>(output_scales.scales.size()), key);
+  for (float scale : output_scales.scales) AppendBytes(scale, key);
+  AppendBytes(scratchpad_mode, key);
+}
+
+}  // namespace tilewire

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What modifies a primitive beyond its descriptor: post-ops, output scales, who owns the scratchpad.
+// Order of work (ROWS.md Q02): accumulate, + bias, x output scale, post-ops as attached, round, saturate.
+// Value types; thread-compatible.
+#ifndef ENGINE_KERNELS_ATTRIBUTES_H_
+#define ENGINE_KERNELS_ATTRIBUTES_H_
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "engine/jit/eltwise.h"
+
+namespace tilewire {
+
+using jit::EltwiseAlgorithm;
+using jit::EltwiseOp;
+
+// dst = scale * eltwise(dst)
+struct EltwisePostOp {
+  EltwiseOp op;
+  float scale = 1;
+  bool operator==(const EltwisePostOp&) const = default;
+};
+
+// dst = dst + scale * (what the destination held before), read in the destination's own layout and type.
+struct SumPostOp {
+  float scale = 1;
+  bool operator==(const SumPostOp&) const = default;
+};
+
+// The maximum of each 2x2 window of the two spatial dimensions, stride 2, no padding: [N,C,H,W]
+// becomes [N,C,floor(H/2),floor(W/2)], what is left of an odd size is dropped. The descriptor's dst
+// stays that of the operation before it; Primitive::Desc(kArgDst) is what is written. NaN where a
+// window has one. It ends its chain, and implementations that take it say so in their table.
+struct MaxPoolingPostOp {
+  static constexpr int kSize = 2;  // of a window, and the stride
+  bool operator==(const MaxPoolingPostOp&) const = default;
+};
+
+using PostOp = std::variant<EltwisePostOp, SumPostOp, MaxPoolingPostOp>;
+
+// A chain in the order of execution.
+class PostOps {
+ public:
+  static constexpr int kCapacity = 4;
+
+  // kInvalidArgument  the chain holds kCapacity entries already, a max pooling has ended it, or a
+  //                   number is not finite
+  absl::Status Append(const PostOp& op);
+
+  absl::Span<const PostOp> entries() const { return entries_; }
+  bool empty() const { return entries_.empty(); }
+  bool HasSum() const;
+  bool HasMaxPooling() const;
+  // The entries before the max pooling; all where there is none.
+  PostOps WithoutMaxPooling() const;
+  // Every entry maps 0 to 0 (for a destination whose tail is zero).
+  bool PreserveZero() const;
+  // "sum:1;relu:0;max_pooling:2x2", "" for none.
+  std::string ToString() const;
+  bool operator==(const PostOps&) const = default;
+
+ private:
+  std::vector<PostOp> entries_;
+};
+
+enum class ScratchpadMode : uint8_t {
+  kLibrary = 0,  // the primitive owns its scratchpad: one thread at a time may execute it
+  kUser,  // the caller brings it (kArgScratchpad): any number of threads may execute one primitive
+};
+
+// Bit i of `mask` set: the scale varies along dimension i of the destination.
+struct OutputScales {
+  int mask = 0;
+  std::vector<float> scales = {1.0f};
+  bool IsDefault() const { return mask == 0 && scales.size() == 1 && scales[0] == 1.0f; }
+  bool operator==(const OutputScales&) const = default;
+};
+
+struct Attributes {
+  PostOps post_ops;
+  OutputScales output_scales;
+  ScratchpadMode scratchpad_mode = ScratchpadMode::kLibrary;
+
+  void AppendKey(std::string* key) const;
+  // "post_ops:sum:1;relu:0 scales:mask:2 scratchpad:user"; post-ops and scales only where there are any.
+  std::string ToString() const;
+  bool operator==(const Attributes&) const = default;
+};
+
+}  // namespace tilewire
+
+#endif  // ENGINE_KERNELS_ATTRIBUTES_H_

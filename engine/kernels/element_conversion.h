@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One element of any type to f32 and back. To an integer: rounded to nearest even, saturated, NaN
+// to 0. To f16 and bf16: rounded to nearest even, infinite where too large, NaN to a quiet NaN.
+// Pure; thread-safe.
+#ifndef ENGINE_KERNELS_ELEMENT_CONVERSION_H_
+#define ENGINE_KERNELS_ELEMENT_CONVERSION_H_
+
+#include <cstdint>
+
+#include "engine/memory/data_type.h"
+
+namespace tilewire {
+
+// Element `index` of an array of `type`.
+float LoadElement(DataType type, const void* base, int64_t index);
+void StoreElement(DataType type, float value, void* base, int64_t index);
+
+// Copies the bytes of one element.
+void CopyElement(DataType type, const void* src, int64_t src_index, void* dst, int64_t dst_index);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_KERNELS_ELEMENT_CONVERSION_H_

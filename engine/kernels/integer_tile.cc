@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/kernels/integer_tile.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "engine/base/cache_line.h"
+#include "engine/base/status_macros.h"
+
+namespace tilewire {
+namespace {
+
+// Weights stream from the second cache: each line is asked for this far ahead.
+constexpr int64_t kWeightsAhead = 1024;
+
+class IntegerGenerator final : public TapLoopGenerator {
+ public:
+  IntegerGenerator(absl::string_view name, const IntegerConfig& config)
+      : TapLoopGenerator(name, config.epilogue, config.loops, offsetof(IntegerArgs, loops)),
+        config_(config),
+        epilogue_(this, config.epilogue,
+                  {.dst = src_,
+                   .bias = weights_,
+                   .spare = rax,
+                   .scratch = FreeVectors(),
+                   .scales = src_row_,
+                   .compensation = weights_row_}) {}
+
+ private:
+  // After the reduction src_, weights_, src_row_ and weights_row_ hold dst, bias, scales and
+  // compensation. Vectors: the sums; the weights of each block (widened: their even and their odd
+  // bytes); the rest.
+  Xbyak::Xmm OddWeights(int block) const { return Vector(blocks_ * (pixels_ + 1) + block); }
+  Xbyak::Xmm Spare(int i) const {
+    const int first = blocks_ * (pixels_ + (widened() ? 2 : 1));
+    return Vector(first + i % std::max(1, loops_.vector_registers - first));
+  }
+  // Without rows of taps r8 is free: the part of the next tile that is asked for next.
+  const Xbyak::Reg64 next_tile_ = r8;
+  bool widened() const { return config_.dot == DotProduct::kWidened; }
+
+  void Emit() override {
+    Preamble();
+    ReserveStack();
+    ZeroSums();
+    LoadPointers(offsetof(IntegerArgs, src), offsetof(IntegerArgs, weights));
+    if (config_.fetches_next) {
+      mov(next_tile_, Argument(offsetof(IntegerArgs, src)));
+      add(next_tile_, static_cast<int>(pixels_ * loops_.src_pixel));
+    }
+    ReduceBlocks();
+    Finish();
+    ReleaseStack();
+    Postamble();
+    epilogue_.EmitTables();
+  }
+
+  int InstructionsOfChannel(int pixels) const override {
+    return (blocks_ + pixels * (blocks_ + 1)) * (widened() ? 4 : 1);
+  }
+
+  void ReduceChannel(const TapRun& run, int quad) override {
+    for (int block = 0; block < blocks_; ++block) LoadWeights(block, quad);
+    FetchNextTile();
+    FetchWeightsAhead(quad);
+    for (int pixel = run.first_pixel; pixel < run.end_pixel; ++pixel) {
+      const auto src = ptr[src_ + static_cast<int>(pixel * loops_.src_pixel + quad * kQuad)];
+      if (widened()) {
+        AddWidened(pixel, src);
+        continue;
+      }
+      const Xbyak::Xmm broadcast = Spare(pixel);
+      vpbroadcastd(broadcast, src);
+      for (int block = 0; block < blocks_; ++block)
+        vpdpbusd(Sum(block, pixel), broadcast, Weights(block));
+    }
+  }
+
+  // Its pixels are too many streams for the core to fetch by itself. With at most a line a quad all
+  // of up to 16 pixels have come when this tile ends.
+  void FetchNextTile() {
+    if (!config_.fetches_next) return;
+    prefetcht0(ptr[next_tile_]);
+    AddBytes(next_tile_, std::min<int64_t>(kLineBytes, pixels_ * kQuad));
+  }
+
+  void LoadWeights(int block, int quad) {
+    const int64_t offset = quad * VectorBytes();
+    vmovups(Weights(block), ptr[WeightsOf(block) + static_cast<int>(offset)]);
+    if (offset % kLineBytes == 0)
+      prefetcht0(ptr[WeightsOf(block) + static_cast<int>(offset + kWeightsAhead)]);
+    if (!widened()) return;
+    SplitBytes(OddWeights(block), Weights(block), /*is_signed=*/true);
+  }
+
+  // A vector of bytes as 16-bit numbers: `even` becomes the bytes 0, 2, ..., `odd` those in
+  // between.
+  void SplitBytes(const Xbyak::Xmm& odd, const Xbyak::Xmm& even, bool is_signed) {
+    is_signed ? vpsraw(odd, even, 8) : vpsrlw(odd, even, 8);
+    vpsllw(even, even, 8);
+    is_signed ? vpsraw(even, even, 8) : vpsrlw(even, even, 8);
+  }
+
+  void AddWidened(int pixel, const Xbyak::Address& src) {
+    const Xbyak::Xmm even = Spare(0), odd = Spare(1), product = Spare(2);
+    vpbroadcastd(even, src);
+    SplitBytes(odd, even, config_.signed_src);
+    for (int block = 0; block < blocks_; ++block) {
+      vpmaddwd(product, even, Weights(block));
+      vpaddd(Sum(block, pixel), Sum(block, pixel), product);
+      vpmaddwd(product, odd, OddWeights(block));
+      vpaddd(Sum(block, pixel), Sum(block, pixel), product);
+    }
+  }
+
+  void Finish() {
+    mov(src_, Argument(offsetof(IntegerArgs, dst)));
+    if (config_.epilogue.bias) mov(weights_, Argument(offsetof(IntegerArgs, bias)));
+    if (config_.epilogue.scales) mov(src_row_, Argument(offsetof(IntegerArgs, scales)));
+    if (config_.epilogue.compensation)
+      mov(weights_row_, Argument(offsetof(IntegerArgs, compensation)));
+    epilogue_.FinishIntegers();
+  }
+
+  const IntegerConfig config_;
+  AccumulatorEpilogue epilogue_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateInteger(absl::string_view name,
+                                                                      const IntegerConfig& config) {
+  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<const jit::Generator> generator,
+                        jit::Compile<IntegerGenerator>(name, config));
+  return generator;
+}
+
+}  // namespace tilewire

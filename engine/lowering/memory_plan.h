@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Places buffers with known lifetimes in one arena so that buffers alive at the same time do not
+// overlap: the largest first, each at the start of the smallest gap that fits among those placed
+// before it (greedy by size; Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
+// Inference", arXiv 2001.03288). Deterministic. Thread-safe.
+#ifndef ENGINE_LOWERING_MEMORY_PLAN_H_
+#define ENGINE_LOWERING_MEMORY_PLAN_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/runtime/plan.h"
+
+namespace tilewire::runtime {
+
+// A buffer that is a part of another lies in that one, which lives as long as its parts.
+//
+// Fills the offsets (multiples of 64) and returns the bytes of the arena.
+//   kResourceExhausted  the arena would exceed `max_bytes`
+absl::StatusOr<int64_t> PlaceBuffers(absl::Span<PlanBuffer> buffers, int64_t max_bytes);
+
+}  // namespace tilewire::runtime
+
+#endif  // ENGINE_LOWERING_MEMORY_PLAN_H_

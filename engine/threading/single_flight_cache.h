@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Values that are made once a key and shared: the first to ask for a key makes its value, whoever
+// asks meanwhile waits for that key only, and a failure leaves nothing behind. What is kept is
+// bounded in number and in bytes, the least recently used go first; a value lives as long as
+// somebody holds it. A value that exists is found under a shared lock. Thread-safe.
+#ifndef ENGINE_THREADING_SINGLE_FLIGHT_CACHE_H_
+#define ENGINE_THREADING_SINGLE_FLIGHT_CACHE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "engine/threading/mutex.h"
+
+namespace tilewire::threading {
+
+template <typename T>
+class SingleFlightCache {
+ public:
+  using Value = std::shared_ptr<const T>;
+
+  // The last value that was made is kept even if it exceeds `bytes` alone.
+  struct Bound {
+    size_t values = std::numeric_limits<size_t>::max();
+    int64_t bytes = std::numeric_limits<int64_t>::max();
+    int64_t (*bytes_of)(const T&) = [](const T&) { return int64_t{0}; };
+  };
+
+  SingleFlightCache() = default;
+  explicit SingleFlightCache(const Bound& bound) : bound_(bound) {}
+
+  // Errors are those of `make`.
+  absl::StatusOr<Value> GetOrMake(const std::string& key,
+                                  absl::FunctionRef<absl::StatusOr<Value>()> make) {
+    std::shared_ptr<Entry> entry = Find(key);
+    if (entry == nullptr) {
+      bool mine = false;
+      entry = FindOrInsert(key, &mine);
+      if (mine) return Make(key, *entry, make);
+    }
+    entry->done.WaitForNotification();
+    return entry->value;
+  }
+
+  size_t size() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    threading::ReaderMutexLock lock(&mutex_);
+    return entries_.size();
+  }
+  int64_t bytes() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    threading::ReaderMutexLock lock(&mutex_);
+    return bytes_;
+  }
+
+ private:
+  struct Entry {
+    threading::Notification done;
+    absl::StatusOr<Value> value =
+        absl::UnknownError("not made");  // written before `done`, read after it
+    std::atomic<int64_t> last_use = 0;
+    int64_t bytes = 0;  // guarded by mutex_; 0 until the value is made
+  };
+
+  std::shared_ptr<Entry> Find(const std::string& key) ABSL_LOCKS_EXCLUDED(mutex_) {
+    threading::ReaderMutexLock lock(&mutex_);
+    const auto it = entries_.find(key);
+    if (it == entries_.end()) return nullptr;
+    it->second->last_use.store(clock_.fetch_add(1, std::memory_order_relaxed),
+                               std::memory_order_relaxed);
+    return it->second;
+  }
+
+  std::shared_ptr<Entry> FindOrInsert(const std::string& key, bool* mine)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    threading::MutexLock lock(&mutex_);
+    auto [it, inserted] = entries_.try_emplace(key);
+    if (inserted) it->second = std::make_shared<Entry>();
+    std::shared_ptr<Entry> entry = it->second;
+    entry->last_use.store(clock_.fetch_add(1, std::memory_order_relaxed),
+                          std::memory_order_relaxed);
+    if (inserted && entries_.size() > bound_.values) EvictOldest();
+    *mine = inserted;
+    return entry;
+  }
+
+  // An entry that is being made may go too: who waits for it holds it.
+  void EvictOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    auto oldest = entries_.begin();
+    for (auto it = entries_.begin(); it != entries_.end(); ++it) {
+      if (it->second->last_use.load() < oldest->second->last_use.load()) oldest = it;
+    }
+    bytes_ -= oldest->second->bytes;
+    entries_.erase(oldest);
+  }
+
+  void Count(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    entry.bytes = bound_.bytes_of(**entry.value);
+    bytes_ += entry.bytes;
+    entry.last_use.store(clock_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+    while (bytes_ > bound_.bytes && entries_.size() > 1) EvictOldest();
+  }
+
+  absl::StatusOr<Value> Make(const std::string& key, Entry& entry,
+                             absl::FunctionRef<absl::StatusOr<Value>()> make)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    entry.value = make();
+    {
+      threading::MutexLock lock(&mutex_);
+      const auto it = entries_.find(key);
+      if (it != entries_.end() && it->second.get() == &entry) {
+        if (entry.value.ok()) {
+          Count(entry);
+        } else {
+          entries_.erase(it);
+        }
+      }
+    }
+    entry.done.Notify();
+    return entry.value;
+  }
+
+  const Bound bound_;
+  mutable threading::Mutex mutex_;
+  std::atomic<int64_t> clock_ = 0;
+  absl::flat_hash_map<std::string, std::shared_ptr<Entry>> entries_ ABSL_GUARDED_BY(mutex_);
+  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace tilewire::threading
+
+#endif  // ENGINE_THREADING_SINGLE_FLIGHT_CACHE_H_
