@@ -7,7 +7,7 @@
 #include "grpc/grpc.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
-#include "service/message_limits.h"
+#include "service/wire/message_limits.h"
 #include "spdlog/spdlog.h"
 
 namespace tilewire::service {

@@ -11,11 +11,11 @@
 #include "absl/status/statusor.h"
 #include "engine/engine.h"
 #include "grpcpp/grpcpp.h"
-#include "service/inference_service.h"
-#include "service/model_repository.h"
-#include "service/model_service.h"
-#include "service/primitive_service.h"
-#include "service/scheduler.h"
+#include "service/models/model_repository.h"
+#include "service/rpc/inference_service.h"
+#include "service/rpc/model_service.h"
+#include "service/rpc/primitive_service.h"
+#include "service/schedule/scheduler.h"
 
 namespace tilewire::service {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/log_formatter.h"
+#include "service/observe/log_formatter.h"
 
 #include <string>
 

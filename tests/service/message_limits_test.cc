@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/message_limits.h"
+#include "service/wire/message_limits.h"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/request_decoder.h"
+#include "service/wire/request_decoder.h"
 
 #include <string>
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/observe/log_formatter.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/string_view.h"
+#include "spdlog/pattern_formatter.h"
+
+namespace tilewire::service {
+namespace {
+
+class EscapingFormatter final : public spdlog::formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& line) override {
+    const std::string text = Escaped({message.payload.data(), message.payload.size()});
+    spdlog::details::log_msg safe = message;
+    safe.payload = spdlog::string_view_t(text.data(), text.size());
+    lines_.format(safe, line);
+    message.color_range_start = safe.color_range_start;  // sinks ask the message for it
+    message.color_range_end = safe.color_range_end;
+  }
+
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<EscapingFormatter>();
+  }
+
+ private:
+  static std::string Escaped(absl::string_view text) {
+    std::string escaped;
+    for (const char c : text) {
+      if (absl::ascii_isprint(c)) {
+        escaped.push_back(c);
+      } else {
+        escaped += absl::CHexEscape(absl::string_view(&c, 1));
+      }
+    }
+    return escaped;
+  }
+
+  spdlog::pattern_formatter lines_;
+};
+
+}  // namespace
+
+std::unique_ptr<spdlog::formatter> LogFormatter() { return std::make_unique<EscapingFormatter>(); }
+
+}  // namespace tilewire::service

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "service/wire/primitive_decoder.h"
+#include "service/wire/status_text.h"
+
+namespace tilewire::service {
+namespace {
+
+// The pattern of a dense blocked layout: outer dimensions by descending stride, then the inner
+// blocks. Strides that are equal (dimensions of size 1) are tried in logical order; the caller
+// checks the result.
+std::string PatternOf(const MemoryDesc& desc) {
+  std::vector<int> order(desc.rank());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&desc](int a, int b) { return desc.stride(a) > desc.stride(b); });
+  std::string pattern;
+  for (int d : order) {
+    pattern.push_back(static_cast<char>((desc.BlockSize(d) > 1 ? 'A' : 'a') + d));
+  }
+  for (const InnerBlock& block : desc.inner_blocks()) {
+    absl::StrAppend(&pattern, block.size);
+    pattern.push_back(static_cast<char>('a' + block.dim));
+  }
+  return pattern;
+}
+
+}  // namespace
+
+absl::StatusOr<MemoryDesc> DecodeMemoryDesc(const v1::MemoryDesc& message) {
+  if (message.dims_size() < 1 || message.dims_size() > kMaxRank) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", message.dims_size(), " is not 1 to ", kMaxRank));
+  }
+  if (message.type() < v1::DATA_TYPE_F16 || message.type() > v1::DATA_TYPE_U8) {
+    return absl::InvalidArgumentError(absl::StrCat("unknown data type ", message.type()));
+  }
+  const Dims dims(message.dims().begin(), message.dims().end());
+  const DataType type = static_cast<DataType>(message.type());
+  switch (message.layout_case()) {
+    case v1::MemoryDesc::kStrides: {
+      const auto& values = message.strides().values();
+      if (values.size() != message.dims_size()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(values.size(), " strides for rank ", message.dims_size()));
+      }
+      return MemoryDesc::CreateStrided(dims, type, Dims(values.begin(), values.end()));
+    }
+    case v1::MemoryDesc::kPattern:
+      if (message.pattern().size() > 64) {
+        return absl::InvalidArgumentError("a pattern of more than 64 letters");
+      }
+      return MemoryDesc::CreatePattern(dims, type, message.pattern());
+    case v1::MemoryDesc::kTag: {
+      if (message.tag() == "any") return MemoryDesc::CreateAny(dims, type);
+      const absl::StatusOr<FormatTag> tag = ParseFormatTag(message.tag());
+      if (!tag.ok() || *tag == FormatTag::kUndef) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("unknown format tag ", Quoted(message.tag())));
+      }
+      return MemoryDesc::Create(dims, type, *tag);
+    }
+    case v1::MemoryDesc::LAYOUT_NOT_SET:
+      break;
+  }
+  return MemoryDesc::CreatePattern(dims, type, std::string("abcdefghijkl").substr(0, dims.size()));
+}
+
+v1::MemoryDesc EncodeMemoryDesc(const MemoryDesc& desc) {
+  v1::MemoryDesc message;
+  for (int64_t dim : desc.dims()) message.add_dims(dim);
+  message.set_type(static_cast<v1::DataType>(desc.data_type()));
+  if (desc.IsZero()) return message;
+  if (desc.format_kind() == FormatKind::kWinograd) {
+    message.set_tag(absl::StrCat("winograd_", desc.winograd().tile, "x3"));
+    return message;
+  }
+  const FormatTag tag = desc.IsAny() ? FormatTag::kAny : desc.Tag();
+  if (tag != FormatTag::kUndef) {
+    message.set_tag(std::string(FormatTagName(tag)));
+    return message;
+  }
+  const std::string pattern = PatternOf(desc);
+  const absl::StatusOr<MemoryDesc> again =
+      MemoryDesc::CreatePattern(desc.dims(), desc.data_type(), pattern);
+  if (again.ok() && *again == desc) {
+    message.set_pattern(pattern);
+  } else {
+    for (int64_t stride : desc.strides()) message.mutable_strides()->add_values(stride);
+  }
+  return message;
+}
+
+}  // namespace tilewire::service

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/wire/primitive_decoder.h"
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+
+namespace tilewire::service {
+namespace {
+
+absl::StatusOr<MemoryDesc> Named(const v1::MemoryDesc& message, absl::string_view name) {
+  absl::StatusOr<MemoryDesc> desc = DecodeMemoryDesc(message);
+  if (desc.ok()) return desc;
+  return absl::Status(desc.status().code(), absl::StrCat(name, ": ", desc.status().message()));
+}
+
+absl::StatusOr<std::vector<MemoryDesc>> Sources(
+    const google::protobuf::RepeatedPtrField<v1::MemoryDesc>& messages) {
+  if (messages.size() > kMaxSources) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(messages.size(), " sources; at most ", kMaxSources));
+  }
+  std::vector<MemoryDesc> sources;
+  for (const v1::MemoryDesc& message : messages) {
+    ABSL_ASSIGN_OR_RETURN(MemoryDesc source,
+                          Named(message, absl::StrCat("srcs[", sources.size(), "]")));
+    sources.push_back(std::move(source));
+  }
+  return sources;
+}
+
+absl::StatusOr<PropKind> DecodePropKind(v1::PropKind kind) {
+  switch (kind) {
+    case v1::PROP_KIND_UNDEFINED:
+    case v1::PROP_KIND_FORWARD_INFERENCE:
+      return PropKind::kForwardInference;
+    case v1::PROP_KIND_FORWARD_TRAINING:
+      return PropKind::kForwardTraining;
+    case v1::PROP_KIND_BACKWARD_DATA:
+      return PropKind::kBackwardData;
+    default:
+      return absl::InvalidArgumentError(absl::StrCat("unknown prop_kind ", kind));
+  }
+}
+
+absl::StatusOr<EltwiseOp> DecodeEltwiseOp(const v1::EltwiseOp& message) {
+  if (message.algorithm() < v1::ELTWISE_RELU || message.algorithm() > v1::ELTWISE_CEIL) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown eltwise algorithm ", message.algorithm()));
+  }
+  return EltwiseOp{static_cast<EltwiseAlgorithm>(message.algorithm() - v1::ELTWISE_RELU),
+                   message.alpha(), message.beta()};
+}
+
+// One value a spatial dimension; `fallback` everywhere if there is none.
+absl::StatusOr<Dims> Spatial(const google::protobuf::RepeatedField<int64_t>& values, int spatial,
+                             int64_t fallback, absl::string_view name) {
+  if (values.empty()) return Dims(std::max(spatial, 0), fallback);
+  if (values.size() != spatial) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " has ", values.size(), " values for ", spatial, " spatial dimensions"));
+  }
+  return Dims(values.begin(), values.end());
+}
+
+// An algorithm whose numbers are those of the engine's enum, from 0 to the generated enum's last.
+template <typename Algorithm, typename Message>
+absl::StatusOr<Algorithm> DecodeAlgorithm(Message number, int last, absl::string_view primitive) {
+  if (number < 0 || number > last) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown ", primitive, " algorithm ", static_cast<int>(number)));
+  }
+  return static_cast<Algorithm>(number);
+}
+
+// The tensors of a primitive with one source.
+template <typename Message, typename Desc>
+absl::Status DecodeSrcAndDst(const Message& message, Desc* desc) {
+  ABSL_ASSIGN_OR_RETURN(desc->src, Named(message.src(), "src"));
+  ABSL_ASSIGN_OR_RETURN(desc->dst, Named(message.dst(), "dst"));
+  return absl::OkStatus();
+}
+
+template <typename Message, typename Desc>
+absl::Status DecodeWeightsAndBias(const Message& message, Desc* desc) {
+  ABSL_ASSIGN_OR_RETURN(desc->weights, Named(message.weights(), "weights"));
+  if (message.has_bias()) {
+    ABSL_ASSIGN_OR_RETURN(desc->bias, Named(message.bias(), "bias"));
+  }
+  return absl::OkStatus();
+}
+
+// Where the windows of a convolution or pooling stand. desc->src has been decoded.
+template <typename Message, typename Desc>
+absl::Status DecodeWindows(const Message& message, Desc* desc) {
+  const int spatial = desc->src.rank() - 2;
+  ABSL_ASSIGN_OR_RETURN(desc->strides, Spatial(message.strides(), spatial, 1, "strides"));
+  ABSL_ASSIGN_OR_RETURN(desc->padding_left,
+                        Spatial(message.padding_left(), spatial, 0, "padding_left"));
+  ABSL_ASSIGN_OR_RETURN(desc->padding_right,
+                        Spatial(message.padding_right(), spatial, 0, "padding_right"));
+  return absl::OkStatus();
+}
+
+// What convolution and deconvolution share.
+template <typename Message, typename Desc>
+absl::Status DecodeConvolved(const Message& message, Desc* desc) {
+  ABSL_ASSIGN_OR_RETURN(desc->prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, desc));
+  ABSL_RETURN_IF_ERROR(DecodeWeightsAndBias(message, desc));
+  ABSL_RETURN_IF_ERROR(DecodeWindows(message, desc));
+  ABSL_ASSIGN_OR_RETURN(desc->dilations,
+                        Spatial(message.dilations(), desc->src.rank() - 2, 0, "dilations"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Reorder& message) {
+  ReorderDesc desc;
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Shuffle& message) {
+  ShuffleDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  desc.axis = message.axis();
+  desc.group_size = message.group_size();
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Concat& message) {
+  ConcatDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.srcs, Sources(message.srcs()));
+  ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
+  desc.axis = message.axis();
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Sum& message) {
+  SumDesc desc;
+  if (message.scales_size() != message.srcs_size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(message.scales_size(), " scales for ", message.srcs_size(), " sources"));
+  }
+  desc.scales.assign(message.scales().begin(), message.scales().end());
+  ABSL_ASSIGN_OR_RETURN(desc.srcs, Sources(message.srcs()));
+  ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Convolution& message) {
+  ConvolutionDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.algorithm,
+                        DecodeAlgorithm<ConvolutionAlgorithm>(
+                            message.algorithm(), v1::ConvolutionAlgorithm_MAX, "convolution"));
+  ABSL_RETURN_IF_ERROR(DecodeConvolved(message, &desc));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Eltwise& message) {
+  EltwiseDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_ASSIGN_OR_RETURN(desc.op, DecodeEltwiseOp(message.op()));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Softmax& message) {
+  SoftmaxDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  desc.axis = message.axis();
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Pooling& message) {
+  PoolingDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_ASSIGN_OR_RETURN(
+      desc.algorithm,
+      DecodeAlgorithm<PoolingAlgorithm>(message.algorithm(), v1::PoolingAlgorithm_MAX, "pooling"));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  ABSL_ASSIGN_OR_RETURN(desc.kernel, Spatial(message.kernel(), desc.src.rank() - 2, 1, "kernel"));
+  ABSL_RETURN_IF_ERROR(DecodeWindows(message, &desc));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::InnerProduct& message) {
+  InnerProductDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  ABSL_RETURN_IF_ERROR(DecodeWeightsAndBias(message, &desc));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Lrn& message) {
+  LrnDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_ASSIGN_OR_RETURN(desc.algorithm, DecodeAlgorithm<LrnAlgorithm>(message.algorithm(),
+                                                                      v1::LrnAlgorithm_MAX, "lrn"));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  desc.local_size = message.local_size();
+  desc.alpha = message.alpha();
+  desc.beta = message.beta();
+  desc.k = message.k();
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Binary& message) {
+  BinaryDesc desc;
+  ABSL_ASSIGN_OR_RETURN(
+      desc.algorithm,
+      DecodeAlgorithm<BinaryAlgorithm>(message.algorithm(), v1::BinaryAlgorithm_MAX, "binary"));
+  ABSL_ASSIGN_OR_RETURN(desc.src0, Named(message.src0(), "src0"));
+  ABSL_ASSIGN_OR_RETURN(desc.src1, Named(message.src1(), "src1"));
+  ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::BatchNormalization& message) {
+  BatchNormalizationDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  desc.epsilon = message.epsilon();
+  desc.use_global_stats = message.use_global_stats();
+  desc.use_scale_shift = message.use_scale_shift();
+  desc.fuse_relu = message.fuse_relu();
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Resampling& message) {
+  ResamplingDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_ASSIGN_OR_RETURN(desc.algorithm,
+                        DecodeAlgorithm<ResamplingAlgorithm>(
+                            message.algorithm(), v1::ResamplingAlgorithm_MAX, "resampling"));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Reduction& message) {
+  ReductionDesc desc;
+  ABSL_ASSIGN_OR_RETURN(
+      desc.algorithm, DecodeAlgorithm<ReductionAlgorithm>(message.algorithm(),
+                                                          v1::ReductionAlgorithm_MAX, "reduction"));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  desc.p = message.p();
+  desc.eps = message.eps();
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::LayerNormalization& message) {
+  LayerNormalizationDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  desc.epsilon = message.epsilon();
+  desc.use_global_stats = message.use_global_stats();
+  desc.use_scale_shift = message.use_scale_shift();
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Matmul& message) {
+  MatmulDesc desc;
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  ABSL_RETURN_IF_ERROR(DecodeWeightsAndBias(message, &desc));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Deconvolution& message) {
+  DeconvolutionDesc desc;
+  ABSL_RETURN_IF_ERROR(DecodeConvolved(message, &desc));
+  return desc;
+}
+
+// Every tensor that a descriptor names.
+template <typename Desc>
+std::vector<const MemoryDesc*> TensorsOf(const Desc& desc) {
+  std::vector<const MemoryDesc*> tensors = {&desc.dst};
+  if constexpr (requires { desc.srcs; }) {
+    for (const MemoryDesc& source : desc.srcs) tensors.push_back(&source);
+  } else if constexpr (requires { desc.src1; }) {
+    tensors.insert(tensors.end(), {&desc.src0, &desc.src1});
+  } else {
+    tensors.push_back(&desc.src);
+  }
+  if constexpr (requires { desc.weights; })
+    tensors.insert(tensors.end(), {&desc.weights, &desc.bias});
+  return tensors;
+}
+
+}  // namespace
+
+absl::StatusOr<OpDesc> DecodeOperation(const v1::PrimitiveDesc& message) {
+  switch (message.operation_case()) {
+    case v1::PrimitiveDesc::kReorder:
+      return Decode(message.reorder());
+    case v1::PrimitiveDesc::kShuffle:
+      return Decode(message.shuffle());
+    case v1::PrimitiveDesc::kConcat:
+      return Decode(message.concat());
+    case v1::PrimitiveDesc::kSum:
+      return Decode(message.sum());
+    case v1::PrimitiveDesc::kConvolution:
+      return Decode(message.convolution());
+    case v1::PrimitiveDesc::kEltwise:
+      return Decode(message.eltwise());
+    case v1::PrimitiveDesc::kSoftmax:
+      return Decode(message.softmax());
+    case v1::PrimitiveDesc::kPooling:
+      return Decode(message.pooling());
+    case v1::PrimitiveDesc::kInnerProduct:
+      return Decode(message.inner_product());
+    case v1::PrimitiveDesc::kLrn:
+      return Decode(message.lrn());
+    case v1::PrimitiveDesc::kBinary:
+      return Decode(message.binary());
+    case v1::PrimitiveDesc::kBatchNormalization:
+      return Decode(message.batch_normalization());
+    case v1::PrimitiveDesc::kResampling:
+      return Decode(message.resampling());
+    case v1::PrimitiveDesc::kReduction:
+      return Decode(message.reduction());
+    case v1::PrimitiveDesc::kLayerNormalization:
+      return Decode(message.layer_normalization());
+    case v1::PrimitiveDesc::kMatmul:
+      return Decode(message.matmul());
+    case v1::PrimitiveDesc::kDeconvolution:
+      return Decode(message.deconvolution());
+    case v1::PrimitiveDesc::OPERATION_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("the primitive has no operation");
+}
+
+absl::StatusOr<Attributes> DecodeAttributes(const v1::Attributes& message) {
+  Attributes attributes;
+  attributes.scratchpad_mode = ScratchpadMode::kUser;
+  for (const v1::PostOp& post_op : message.post_ops()) {
+    switch (post_op.kind_case()) {
+      case v1::PostOp::kEltwise: {
+        ABSL_ASSIGN_OR_RETURN(const EltwiseOp op, DecodeEltwiseOp(post_op.eltwise().op()));
+        const float scale = post_op.eltwise().has_scale() ? post_op.eltwise().scale() : 1;
+        ABSL_RETURN_IF_ERROR(attributes.post_ops.Append(EltwisePostOp{op, scale}));
+        break;
+      }
+      case v1::PostOp::kSum: {
+        const float scale = post_op.sum().has_scale() ? post_op.sum().scale() : 1;
+        ABSL_RETURN_IF_ERROR(attributes.post_ops.Append(SumPostOp{scale}));
+        break;
+      }
+      case v1::PostOp::kMaxPooling:
+        ABSL_RETURN_IF_ERROR(attributes.post_ops.Append(MaxPoolingPostOp{}));
+        break;
+      case v1::PostOp::KIND_NOT_SET:
+        return absl::InvalidArgumentError("a post-op is neither eltwise nor sum nor max pooling");
+    }
+  }
+  if (message.has_output_scales()) {
+    attributes.output_scales.mask = message.output_scales().mask();
+    attributes.output_scales.scales.assign(message.output_scales().scales().begin(),
+                                           message.output_scales().scales().end());
+  }
+  return attributes;
+}
+
+int64_t DescribedBytes(const OpDesc& desc) {
+  std::optional<int64_t> total = 0;
+  const auto tensors = std::visit([](const auto& op) { return TensorsOf(op); }, desc);
+  for (const MemoryDesc* tensor : tensors) {
+    if (tensor->IsZero()) continue;
+    // Whatever layout the primitive chooses for `any`, it holds at least the elements; strides of 0
+    // take fewer bytes, but as much work.
+    const std::optional<int64_t> count = ElementCount(tensor->dims());
+    const std::optional<int64_t> elements =
+        count ? CheckedMul(*count, SizeOf(tensor->data_type())) : std::nullopt;
+    if (!elements) return std::numeric_limits<int64_t>::max();
+    total =
+        CheckedAdd(*total, tensor->IsAny() ? *elements : std::max(*elements, tensor->SizeBytes()));
+    if (!total) return std::numeric_limits<int64_t>::max();
+  }
+  return *total;
+}
+
+}  // namespace tilewire::service

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/wire/tensor_layout.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "service/wire/status_text.h"
+
+namespace tilewire::service {
+
+absl::string_view DatatypeName(DataType type) {
+  switch (type) {
+    case DataType::kF32:
+      return "FP32";
+    case DataType::kF16:
+      return "FP16";
+    case DataType::kBf16:
+      return "BF16";
+    case DataType::kS32:
+      return "INT32";
+    case DataType::kS8:
+      return "INT8";
+    case DataType::kU8:
+      return "UINT8";
+    case DataType::kUndef:
+      break;
+  }
+  return "";
+}
+
+absl::StatusOr<Layout> LayoutParameter(const Parameters& parameters, int rank,
+                                       absl::string_view what) {
+  const auto found = parameters.find("layout");
+  if (found == parameters.end()) return Layout::kNchw;
+  const inference::InferParameter& parameter = found->second;
+  if (parameter.parameter_choice_case() != inference::InferParameter::kStringParam) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, ": parameter 'layout' must be a string, 'nchw' or 'nhwc'"));
+  }
+  if (parameter.string_param() == "nchw") return Layout::kNchw;
+  if (parameter.string_param() != "nhwc") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, ": layout ", Quoted(parameter.string_param()), " is not 'nchw' or 'nhwc'"));
+  }
+  if (rank < 3 || rank > 5) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, ": layout 'nhwc' needs rank 3 to 5, this tensor has rank ", rank));
+  }
+  return Layout::kNhwc;
+}
+
+Dims ToLogical(Dims shape, Layout layout) {
+  if (layout == Layout::kNhwc) std::rotate(shape.begin() + 1, shape.end() - 1, shape.end());
+  return shape;
+}
+
+Dims FromLogical(Dims dims, Layout layout) {
+  if (layout == Layout::kNhwc) std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
+  return dims;
+}
+
+}  // namespace tilewire::service
