@@ -13,10 +13,20 @@
 namespace tilewire::service {
 namespace {
 
+// A tensor of a primitive. The engine knows tensors without elements, but a primitive of them
+// computes nothing, so that one which arrives here is a mistake of the client.
 absl::StatusOr<MemoryDesc> Named(const v1::MemoryDesc& message, absl::string_view name) {
   absl::StatusOr<MemoryDesc> desc = DecodeMemoryDesc(message);
-  if (desc.ok()) return desc;
-  return absl::Status(desc.status().code(), absl::StrCat(name, ": ", desc.status().message()));
+  if (!desc.ok()) {
+    return absl::Status(desc.status().code(), absl::StrCat(name, ": ", desc.status().message()));
+  }
+  for (int d = 0; d < desc->rank(); ++d) {
+    if (desc->dim(d) == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ": dimension ", d, " is 0, allowed are sizes from 1"));
+    }
+  }
+  return desc;
 }
 
 absl::StatusOr<std::vector<MemoryDesc>> Sources(

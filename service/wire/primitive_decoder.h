@@ -18,8 +18,8 @@ absl::StatusOr<MemoryDesc> DecodeMemoryDesc(const v1::MemoryDesc& message);
 // By tag where one matches, else by pattern, else by strides.
 v1::MemoryDesc EncodeMemoryDesc(const MemoryDesc& desc);
 
-//   kInvalidArgument  no operation, a descriptor that is missing or malformed, unknown numbers of
-//   enumerations
+//   kInvalidArgument  no operation, a descriptor that is missing or malformed, a dimension of 0,
+//                     unknown numbers of enumerations
 // What the shapes mean together is checked by the engine.
 absl::StatusOr<OpDesc> DecodeOperation(const v1::PrimitiveDesc& message);
 //   kInvalidArgument  an empty or unknown post-op, a chain that is too long

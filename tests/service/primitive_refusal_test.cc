@@ -26,6 +26,11 @@ std::string Relu(const std::string& md) {
   return Unary("eltwise { op { algorithm: ELTWISE_RELU }", md);
 }
 
+std::string Lrn(absl::string_view algorithm, const std::string& md) {
+  return Unary(absl::StrCat("lrn { local_size: 5 alpha: 1 beta: 0.75 k: 1 algorithm: ", algorithm),
+               md);
+}
+
 // 3x3 on an image of 5x5 with dst of 3x3, and what else is said.
 std::string Convolution(absl::string_view src, absl::string_view weights, absl::string_view dst,
                         absl::string_view more) {
@@ -118,6 +123,35 @@ TEST_F(PrimitiveRefusalTest, CreateSaysWhatIsWrong) {
     EXPECT_LT(status.error_message().size(), 1024);
   }
   EXPECT_EQ(Statistics().entries(), 0) << "what failed leaves nothing behind";
+}
+
+// Each of these once divided by zero in the engine, and the whole server went down.
+TEST_F(PrimitiveRefusalTest, EmptyDimensionsDoNotKillTheServer) {
+  Start();
+  const std::string batch = Convolution("0,64,28,28", "64,64,3,3", "0,64,28,28",
+                                        "padding_left: [1, 1] "
+                                        "padding_right: [1, 1]");
+  const std::string channels = Lrn("LRN_WITHIN_CHANNEL", Md("16,0,1", "ncw"));
+  const std::string bias =
+      absl::StrCat("inner_product { src ", Md("2,8", "any"), " weights ", Md("4,8", "any"),
+                   " bias ", Md("0", "any"), " dst ", Md("2,4", "any"), "}");
+  const std::string concat = absl::StrCat("concat { axis: 1 srcs ", Md("1,2,3", "ncw"), " srcs ",
+                                          Md("1,2,0", "ncw"), " dst ", Md("1,4,3", "ncw"), "}");
+  const struct {
+    std::string primitive, says;
+  } cases[] = {
+      {batch, "src: dimension 0 is 0, allowed are sizes from 1"},
+      {channels, "src: dimension 1 is 0, allowed are sizes from 1"},
+      {Lrn("LRN_ACROSS_CHANNELS", Md("16,0,1", "nwc")), "src: dimension 1 is 0"},
+      {bias, "bias: dimension 0 is 0"},
+      {concat, "srcs[1]: dimension 2 is 0"},
+  };
+  for (const auto& test : cases) {
+    v1::CreateResponse response;
+    const grpc::Status status = Create(test.primitive, &response);
+    EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(), ::testing::HasSubstr(test.says));
+  }
 }
 
 v1::ExecuteRequest GoodExecution() {

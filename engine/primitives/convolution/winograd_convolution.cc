@@ -48,6 +48,8 @@ absl::Status RequireShape(const ConvolutionDesc& desc) {
   if (geometry.grouped_weights) return absl::UnimplementedError("takes no groups");
   if (geometry.stride != ones) return absl::UnimplementedError("is for stride 1");
   if (geometry.tap_step != ones) return absl::UnimplementedError("takes no dilation");
+  // The plan divides by the number of tiles; no other size of a convolution can be 0.
+  if (geometry.batch == 0) return absl::UnimplementedError("takes no batch of 0");
   return absl::OkStatus();
 }
 

@@ -58,6 +58,7 @@ struct WinogradPlan {
   static int64_t PointStride(int64_t elements) { return (DivUp(elements, 16) | 1) * 16; }
 };
 
+// Every size of `geometry` is at least 1.
 WinogradPlan PlanWinograd(const Geometry& geometry, int tile, const RegisterFile& registers);
 
 // kUnimplemented  the direct convolution is estimated to be faster

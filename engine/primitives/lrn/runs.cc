@@ -44,8 +44,11 @@ RunLayout RunLayoutOf(const MemoryDesc& md) {
   if (md.inner_blocks().empty() && md.stride(1) != 1) {
     layout.channels = md.dim(1);
     layout.channel_stride = md.stride(1);
+  } else if (md.inner_blocks().empty()) {
+    layout.cell = md.dim(1);  // all channels in one cell, even if there are none
+    layout.channel_stride = md.stride(1);
   } else {
-    layout.cell = md.inner_blocks().empty() ? md.dim(1) : md.BlockSize(1);
+    layout.cell = md.BlockSize(1);
     layout.channels = md.padded_dims()[1] / layout.cell;
     layout.channel_stride = md.stride(1);
   }

@@ -419,6 +419,19 @@ TEST(WinogradChoiceTest, MaxPoolingDoesNotChangeIt) {
   }
 }
 
+// The plan of the tiles divides by their number.
+TEST(WinogradChoiceTest, ABatchOfZeroDoesNotDivideByZero) {
+  ConvolutionCase shape = Shape("a batch of 0", 64, 64, {28, 28});
+  shape.batch = 0;
+  ConvolutionDesc desc = DescOf(shape);
+  const auto primitive = CreateConvolution(desc, AttributesOf({}), {});
+  ASSERT_THAT(primitive, testing::IsOk());
+  EXPECT_TRUE(Execute(**primitive, RandomContents(shape), Team::Serial()).empty());
+  desc.algorithm = ConvolutionAlgorithm::kWinograd;
+  EXPECT_THAT(CreateConvolution(desc, {}, {}),
+              testing::StatusIs(absl::StatusCode::kUnimplemented, "takes no batch of 0"));
+}
+
 TEST(WinogradChoiceTest, DirectForbidsIt) {
   ConvolutionDesc desc = DescOf(Shape("", 64, 64, {56, 56}));
   desc.algorithm = ConvolutionAlgorithm::kDirect;

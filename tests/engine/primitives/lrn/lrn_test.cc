@@ -157,6 +157,18 @@ TEST_P(LrnTest, RankTwoAndTensorsWithoutElements) {
   }
 }
 
+TEST_P(LrnTest, NoChannelsDoNotDivideByZero) {
+  for (LrnAlgorithm algorithm : kAlgorithms) {
+    for (const char* tag : {"ncw", "nwc", "nCw8c", "nCw16c"}) {
+      const MemoryDesc md = Tagged({16, 0, 1}, tag);
+      ExpectFormula({PropKind::kForwardInference, algorithm, md, md}, {});
+    }
+    const MemoryDesc md = Tagged({2, 0, 3, 3, 3}, "ndhwc");
+    ExpectFormula({PropKind::kForwardInference, algorithm, md, md}, {});
+  }
+  ExpectFormula({PropKind::kForwardInference, kAlgorithms[0], Plain({1, 1}), Plain({1, 1})}, {2});
+}
+
 // 0^-beta is not finite, and 0 times it NaN: the padded tail must stay zero all the same.
 TEST_P(LrnTest, ZeroKKeepsThePaddedTail) {
   const Dims dims = {1, 19, 3, 5};
