@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/memory/index_run.h"
+
 namespace tilewire::graph {
 
 struct Concat {
@@ -19,12 +21,6 @@ struct Shuffle {
 struct Reshape {};  // the same elements in logical row-major order under dst's dims
 struct Transpose {
   std::vector<int> order;  // dst dimension i is src dimension order[i]
-};
-// `count` indices start, start + step, ...; a negative start stands for elements that are not in
-// the source.
-struct IndexRun {
-  int64_t start = 0, step = 1, count = 0;
-  bool operator==(const IndexRun&) const = default;
 };
 // dst[i0, i1, ...] = src[from[0][i0], from[1][i1], ...], where from[d] lists the indices run after
 // run (an empty list is the whole dimension) and an index that is not in the source gives `fill`.

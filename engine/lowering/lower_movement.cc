@@ -11,12 +11,30 @@
 #include "engine/lowering/operation_lowering.h"
 #include "engine/runtime/gather_step.h"
 #include "engine/runtime/layouts.h"
-#include "engine/runtime/select_step.h"
 
 namespace tilewire::runtime {
 
 using graph::Operation;
 using Place = PlanBuilder::Place;
+
+namespace {
+
+// The part of `src` that `select` takes, if that is one box of neighbouring elements.
+//   kInvalidArgument  it is not, or it does not end where blocks do
+absl::StatusOr<MemoryDesc> ViewOf(const graph::Select& select, const MemoryDesc& src) {
+  Dims dims = src.dims(), offsets(dims.size(), 0);
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (select.from[d].empty()) continue;
+    const IndexRun& run = select.from[d].front();
+    if (select.from[d].size() > 1 || run.start < 0 || (run.step != 1 && run.count > 1))
+      return absl::InvalidArgumentError("is not one box");
+    dims[d] = run.count;
+    offsets[d] = run.start;
+  }
+  return src.SubMemory(dims, offsets);
+}
+
+}  // namespace
 
 // The same bytes under other dims: no step, only a reorder where the source is not row-major.
 absl::Status Lowering::Lower(const Operation& op, const graph::Reshape&) {
@@ -75,8 +93,9 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Select& select) {
     return absl::OkStatus();
   }
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, LayoutLike(src.desc, builder_.value(op.dst).dims));
-  ABSL_ASSIGN_OR_RETURN(auto step, CreateSelectStep(select, src.desc, desc));
-  return EmitUnary(op, std::move(step), src, /*may_run_in_place=*/false);
+  ABSL_ASSIGN_OR_RETURN(auto primitive,
+                        builder_.Create(SelectDesc{src.desc, desc, select.from, select.fill}));
+  return EmitUnary(op, std::move(primitive), src, /*may_run_in_place=*/false);
 }
 
 absl::Status Lowering::Lower(const Operation& op, const graph::IndexedGather& gather) {

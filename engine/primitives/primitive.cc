@@ -18,7 +18,7 @@ constexpr absl::string_view kKindNames[] = {
     "softmax",    "pooling",       "inner_product",
     "lrn",        "binary",        "batch_normalization",
     "resampling", "reduction",     "layer_normalization",
-    "matmul",     "deconvolution",
+    "matmul",     "deconvolution", "select",
 };
 
 }  // namespace

@@ -44,6 +44,7 @@ enum class PrimitiveKind : uint8_t {
   kLayerNormalization,
   kMatmul,
   kDeconvolution,
+  kSelect,
 };
 absl::string_view PrimitiveKindName(PrimitiveKind kind);  // "inner_product"
 

@@ -43,6 +43,7 @@ struct Create {
   Result operator()(const DeconvolutionDesc& d) const {
     return CreateDeconvolution(d, attributes, options);
   }
+  Result operator()(const SelectDesc& d) const { return CreateSelect(d, attributes, options); }
 };
 
 template <typename Desc>
@@ -91,6 +92,7 @@ std::vector<ImplementationRow> AllImplementations() {
   AppendRows(PrimitiveKind::kLayerNormalization, LayerNormalizationImplementations(), &rows);
   AppendRows(PrimitiveKind::kMatmul, MatmulImplementations(), &rows);
   AppendRows(PrimitiveKind::kDeconvolution, DeconvolutionImplementations(), &rows);
+  AppendRows(PrimitiveKind::kSelect, SelectImplementations(), &rows);
   return rows;
 }
 

@@ -24,6 +24,7 @@
 #include "engine/primitives/reduction/reduction.h"
 #include "engine/primitives/reorder/reorder.h"
 #include "engine/primitives/resampling/resampling.h"
+#include "engine/primitives/select/select.h"
 #include "engine/primitives/shuffle/shuffle.h"
 #include "engine/primitives/softmax/softmax.h"
 #include "engine/primitives/sum/sum.h"
@@ -34,7 +35,7 @@ namespace tilewire {
 using OpDesc = std::variant<ReorderDesc, ShuffleDesc, ConcatDesc, SumDesc, ConvolutionDesc,
                             EltwiseDesc, SoftmaxDesc, PoolingDesc, InnerProductDesc, LrnDesc,
                             BinaryDesc, BatchNormalizationDesc, ResamplingDesc, ReductionDesc,
-                            LayerNormalizationDesc, MatmulDesc, DeconvolutionDesc>;
+                            LayerNormalizationDesc, MatmulDesc, DeconvolutionDesc, SelectDesc>;
 
 PrimitiveKind KindOf(const OpDesc& desc);
 

@@ -211,6 +211,16 @@ std::vector<OpDesc> Deconvolutions(DataType type) {
   return {desc};
 }
 
+std::vector<OpDesc> Selections(DataType type) {
+  std::vector<OpDesc> probes;
+  for (absl::string_view tag : kImageTags) {
+    probes.push_back(SelectDesc{Tagged({2, 32, 8, 8}, type, tag),
+                                Tagged({2, 10, 8, 9}, type, tag),
+                                {{}, {{3, 1, 10}}, {}, {{0, 1, 8}, {-1, 1, 1}}}});
+  }
+  return probes;
+}
+
 }  // namespace
 
 std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
@@ -249,6 +259,8 @@ std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
       return Matmuls(type);
     case PrimitiveKind::kDeconvolution:
       return Deconvolutions(type);
+    case PrimitiveKind::kSelect:
+      return Selections(type);
   }
   return {};
 }

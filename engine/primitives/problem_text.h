@@ -64,6 +64,7 @@ std::string ProblemText(const Desc& desc) {
   if constexpr (requires { desc.use_scale_shift; })
     Append("use_scale_shift", desc.use_scale_shift, &text);
   if constexpr (requires { desc.fuse_relu; }) Append("fuse_relu", desc.fuse_relu, &text);
+  if constexpr (requires { desc.fill; }) Append("fill", desc.fill, &text);
   if constexpr (requires { desc.scales; }) Append("scales", desc.scales, &text);
   return text;
 }

@@ -1,62 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Offsets are sums of one table entry a dimension on either side. The dimension whose neighbours
-// are nearest in dst is the inner loop; its table is cut into pieces that are contiguous on both
-// sides.
-#include "engine/runtime/select_step.h"
-
+// Copies what both sides keep together in one piece. An offset is a sum of one table entry per
+// dimension on either side. The dimension whose neighbours are nearest in dst is the inner loop;
+// its table is cut into pieces that are contiguous on both sides.
 #include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
 
 #include "engine/base/status_macros.h"
+#include "engine/kernels/element_conversion.h"
+#include "engine/kernels/tensor_rows.h"
+#include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
-#include "engine/runtime/step_rows.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/select/implementations.h"
 
-namespace tilewire::runtime {
+namespace tilewire::select {
 namespace {
-
-using graph::IndexRun;
-
-constexpr int64_t kFill = -1;
 
 // A piece of the inner dimension; src is kFill where nothing is copied.
 struct Piece {
   int64_t src, dst, count;
 };
 
-// Where index i of dst comes from, for every i; kFill for none.
-std::vector<int64_t> SourceIndices(const std::vector<IndexRun>& runs, int64_t size) {
-  std::vector<int64_t> indices;
-  for (const IndexRun& run : runs) {
-    for (int64_t i = 0; i < run.count; ++i)
-      indices.push_back(run.start < 0 ? kFill : run.start + i * run.step);
-  }
-  for (int64_t i = 0; runs.empty() && i < size; ++i) indices.push_back(i);
-  return indices;
-}
-
-// Immutable. Element: what has the size of an element.
+// Immutable. Element: an integer of the size of an element.
 template <typename Element>
-class SelectStep final : public Primitive {
+class RunCopy final : public Primitive {
  public:
-  SelectStep(PrimitiveInfo info, const graph::Select& select, const MemoryDesc& src,
-             const MemoryDesc& dst)
+  RunCopy(PrimitiveInfo info, const SelectDesc& desc)
       : Primitive(std::move(info)),
-        fill_(static_cast<Element>(select.fill)),
-        dst_(dst),
-        beside_(BesideRows(select, src, dst)),
-        rows_(dst, beside_),
-        src_base_(src.offset0()),
-        dst_base_(dst.offset0()),
-        from_(dst.rank()),
-        to_(dst.rank()) {
-    const SeparableOffsets src_offsets(src), dst_offsets(dst);
-    for (int d = 0; d < dst.rank(); ++d) {
-      for (int64_t index : SourceIndices(select.from[d], src.dim(d)))
+        dst_(desc.dst),
+        beside_(BesideRows(desc)),
+        rows_(desc.dst, beside_),
+        src_base_(desc.src.offset0()),
+        dst_base_(desc.dst.offset0()),
+        from_(desc.dst.rank()),
+        to_(desc.dst.rank()) {
+    StoreElement(dst_.data_type(), desc.fill, &fill_, 0);
+    const SeparableOffsets src_offsets(desc.src), dst_offsets(dst_);
+    for (int d = 0; d < dst_.rank(); ++d) {
+      for (int64_t index : SourceIndices(desc, d))
         from_[d].push_back(index == kFill ? kFill : src_offsets.At(d, index));
-      for (int64_t i = 0; i < dst.dim(d); ++i) to_[d].push_back(dst_offsets.At(d, i));
+      for (int64_t i = 0; i < dst_.dim(d); ++i) to_[d].push_back(dst_offsets.At(d, i));
     }
     if (beside_ == kNone) {
       SetPieces(from_[rows_.inner()], to_[rows_.inner()]);
@@ -70,11 +56,12 @@ class SelectStep final : public Primitive {
 
   // Where the nearest dimension is short and whole, the one around it makes longer rows: a pixel's
   // few channels, and the pixels.
-  static int BesideRows(const graph::Select& select, const MemoryDesc& src, const MemoryDesc& dst) {
+  static int BesideRows(const SelectDesc& desc) {
+    const MemoryDesc &src = desc.src, &dst = desc.dst;
     constexpr int64_t kShort = 64, kLargestTable = 1 << 16;
     if (!src.IsPlain() || !dst.IsPlain()) return kNone;
     const int inner = NearestDimension(dst);
-    const bool is_whole = select.from[inner].empty() && src.stride(inner) == 1;
+    const bool is_whole = desc.from[inner].empty() && src.stride(inner) == 1;
     if (!is_whole || dst.stride(inner) != 1 || dst.dim(inner) > kShort) return kNone;
     for (int d = 0; d < dst.rank(); ++d) {
       const bool follows = d != inner && dst.stride(d) == dst.dim(inner) && dst.dim(d) > 1;
@@ -139,43 +126,46 @@ class SelectStep final : public Primitive {
     }
   }
 
-  const Element fill_;
+  Element fill_ = 0;  // the bits
   const MemoryDesc dst_;
   const int beside_;  // the dimension that rows run along beside the nearest one
-  const StepRows rows_;
+  const TensorRows rows_;
   const int64_t src_base_, dst_base_;
-  std::vector<std::vector<int64_t>> from_, to_;  // offsets by index of dst, a table a dimension
+  std::vector<std::vector<int64_t>> from_, to_;  // offsets by index of dst, one table per dimension
   std::vector<Piece> pieces_;
 };
 
+template <typename Element>
+std::unique_ptr<Primitive> MakeRunCopy(const SelectDesc& desc, const Attributes& attributes,
+                                       absl::string_view name) {
+  PrimitiveInfo info =
+      BasicInfo(name, PrimitiveKind::kSelect, ArgsOf(desc.src, desc.dst), attributes);
+  for (int64_t size : desc.dst.dims()) {
+    info.code_bytes += 2 * size * static_cast<int64_t>(sizeof(int64_t));  // the tables
+  }
+  return std::make_unique<RunCopy<Element>>(std::move(info), desc);
+}
+
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateSelectStep(const graph::Select& select,
-                                                                  const MemoryDesc& src,
-                                                                  const MemoryDesc& dst) {
-  ABSL_RETURN_IF_ERROR(CheckStepSizes(src));
-  ABSL_RETURN_IF_ERROR(CheckStepSizes(dst));
-  PrimitiveInfo info = StepInfo("runtime/select", {{kArgSrc, src}, {kArgDst, dst}});
-  if (src.data_type() == DataType::kF32)
-    return std::make_shared<SelectStep<float>>(std::move(info), select, src, dst);
-  if (src.data_type() == DataType::kS8)
-    return std::make_shared<SelectStep<int8_t>>(std::move(info), select, src, dst);
-  if (src.data_type() == DataType::kU8)
-    return std::make_shared<SelectStep<uint8_t>>(std::move(info), select, src, dst);
-  return absl::UnimplementedError("select takes f32, u8 and s8 only");
+absl::StatusOr<SelectDesc> ResolveRunCopy(const SelectDesc& desc, const Attributes& attributes) {
+  ABSL_ASSIGN_OR_RETURN(SelectDesc resolved, ResolveReference(desc, attributes));
+  ABSL_RETURN_IF_ERROR(TensorRows::RequireTables(resolved.src));
+  ABSL_RETURN_IF_ERROR(TensorRows::RequireTables(resolved.dst));
+  return resolved;
 }
 
-absl::StatusOr<MemoryDesc> ViewOf(const graph::Select& select, const MemoryDesc& src) {
-  Dims dims = src.dims(), offsets(dims.size(), 0);
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (select.from[d].empty()) continue;
-    const IndexRun& run = select.from[d].front();
-    if (select.from[d].size() > 1 || run.start < 0 || (run.step != 1 && run.count > 1))
-      return absl::InvalidArgumentError("is not one box");
-    dims[d] = run.count;
-    offsets[d] = run.start;
+absl::StatusOr<std::unique_ptr<Primitive>> CreateRunCopy(const SelectDesc& desc,
+                                                         const Attributes& attributes,
+                                                         absl::string_view name) {
+  switch (SizeOf(desc.dst.data_type())) {
+    case 1:
+      return MakeRunCopy<uint8_t>(desc, attributes, name);
+    case 2:
+      return MakeRunCopy<uint16_t>(desc, attributes, name);
+    default:
+      return MakeRunCopy<uint32_t>(desc, attributes, name);
   }
-  return src.SubMemory(dims, offsets);
 }
 
-}  // namespace tilewire::runtime
+}  // namespace tilewire::select

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rows of select's table, one file each, and what they share.
+#ifndef ENGINE_PRIMITIVES_SELECT_IMPLEMENTATIONS_H_
+#define ENGINE_PRIMITIVES_SELECT_IMPLEMENTATIONS_H_
+
+#include "engine/primitives/select/select.h"
+
+namespace tilewire::select {
+
+constexpr int64_t kFill = -1;  // the place of an element that is not in the source
+
+// Where index i of dst comes from along dimension d, for every i; kFill for none.
+std::vector<int64_t> SourceIndices(const SelectDesc& desc, int d);
+
+absl::StatusOr<SelectDesc> ResolveRunCopy(const SelectDesc& desc, const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateRunCopy(const SelectDesc& desc,
+                                                         const Attributes& attributes,
+                                                         absl::string_view name);
+
+absl::StatusOr<SelectDesc> ResolveReference(const SelectDesc& desc, const Attributes& attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SelectDesc& desc,
+                                                           const Attributes& attributes,
+                                                           absl::string_view name);
+
+}  // namespace tilewire::select
+
+#endif  // ENGINE_PRIMITIVES_SELECT_IMPLEMENTATIONS_H_

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Selection of elements by one list of indices per dimension:
+//
+//   dst[i0, i1, ...] = src[from[0][i0], from[1][i1], ...], or `fill` where one of these indices
+//                      names no element of the source
+//
+// Slices, splits, pads, repeats, and gathers whose indices are known at creation.
+//
+// Shapes    src and dst of the same rank (1 to 12); from[d] lists as many indices as dst has along
+//           d, run after run. An empty list is the whole dimension.
+// Types     all; src and dst have the same. `fill` is a value of that type.
+// Layouts   any; dst may be `any`: the layout of src. Not in place.
+// Threads   immutable; see primitive.h.
+// Wire      not offered: only models use it.
+// Source    ONNX, Slice, Split, Pad, Expand, Tile, Gather.
+#ifndef ENGINE_PRIMITIVES_SELECT_SELECT_H_
+#define ENGINE_PRIMITIVES_SELECT_SELECT_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/memory/index_run.h"
+#include "engine/primitives/implementation.h"
+#include "engine/primitives/primitive.h"
+
+namespace tilewire {
+
+struct SelectDesc {
+  MemoryDesc src, dst;
+  std::vector<std::vector<IndexRun>> from;  // one list per dimension
+  float fill = 0;
+};
+
+// Best first; tests and benchmarks visit every row.
+absl::Span<const Implementation<SelectDesc>> SelectImplementations();
+
+//   kInvalidArgument    ranks, types or counts that differ, an index beyond the source, a fill that
+//                       the type does not hold
+//   kUnimplemented      no implementation takes it; the message lists why each refused
+//   kResourceExhausted  memory
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateSelect(const SelectDesc& desc,
+                                                              const Attributes& attributes,
+                                                              const CreateOptions& options);
+
+void AppendKey(const SelectDesc& desc, std::string* key);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_SELECT_SELECT_H_
