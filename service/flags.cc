@@ -55,7 +55,8 @@ void AddOptions(CLI::App* app, Flags* flags, Numbers* numbers) {
       "Threads that one request may use; 0: all")
       ->check(CLI::Range(0, 1024));
   Add(app, "max_isa", &numbers->max_isa,
-      "No instruction set above: baseline | avx2 | avx512 | avx512_vnni | avx512_bf16 | best");
+      "No instruction set above: baseline | avx2 | avx2_vnni | avx512 | avx512_vnni | "
+      "avx512_bf16 | avx512_fp16 | amx | best");
   Add(app, "convolution_algorithm", &numbers->convolution_algorithm,
       "auto: Winograd where it is estimated to be faster; direct: never")
       ->check(CLI::IsMember({"auto", "direct"}));
@@ -108,8 +109,8 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   }
   const absl::StatusOr<cpu::Isa> isa = cpu::ParseIsa(numbers.max_isa);
   if (!isa.ok()) return Fail(absl::StrCat("--max_isa: ", isa.status().message()));
-  flags->engine.max_isa = std::min(*isa, cpu::BestIsa());
-  if (*isa > cpu::BestIsa()) {
+  flags->engine.max_isa = *isa & cpu::BestIsa();
+  if (!cpu::Supports(*isa)) {
     std::fprintf(stderr, "tilewire-server: --max_isa=%s is a limit; this CPU ends at %s\n",
                  numbers.max_isa.c_str(), std::string(cpu::IsaName(cpu::BestIsa())).c_str());
   }

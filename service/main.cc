@@ -79,7 +79,7 @@ void ListImplementations(cpu::Isa allowed) {
   for (const ImplementationRow& row : AllImplementations()) {
     std::string types;
     for (DataType type : TypesOf(row)) absl::StrAppend(&types, " ", DataTypeName(type));
-    std::printf("%c %-20s %-12s %-40s%s\n", row.isa <= allowed ? '*' : ' ',
+    std::printf("%c %-20s %-12s %-40s%s\n", allowed.Includes(row.isa) ? '*' : ' ',
                 std::string(PrimitiveKindName(row.kind)).c_str(),
                 std::string(cpu::IsaName(row.isa)).c_str(), std::string(row.name).c_str(),
                 types.c_str());
@@ -100,7 +100,7 @@ int Serve(const Flags& flags) {
   // them.
   const sigset_t signals = EndSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  if (flags.engine.max_isa < cpu::Isa::kAvx2) {
+  if (!flags.engine.max_isa.Includes(cpu::Isa::kAvx2)) {
     spdlog::warn("without AVX2 every primitive runs as its reference: right, but slow");
   }
   absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(flags.engine);

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Instruction sets as levels: each includes all before it. An implementation names the level it
-// needs; creation takes a cap (`max_isa`), so that a lower level can be tested and forced.
+// An instruction set: the set of CPU features that code may use. An implementation names the set
+// it needs, a CPU has the set it has, and a cap (`max_isa`) is the set that is allowed, so that
+// narrower code can be tested and forced. Sets are ordered only by inclusion: AVX2 with VNNI and
+// AVX-512 include AVX2, and neither includes the other.
+//
+//   if (cpu::BestIsa().Includes(cpu::Isa::kAvx512)) ...   // this CPU may run AVX-512 code
+//   const cpu::Isa used = max_isa & cpu::BestIsa();       // what is both allowed and present
+//
 // Thread-safe: all functions are pure or read the CPU once.
 #ifndef ENGINE_CPU_ISA_H_
 #define ENGINE_CPU_ISA_H_
@@ -13,26 +19,60 @@
 
 namespace tilewire::cpu {
 
-enum class Isa : uint8_t {
-  kBaseline = 0,  // x86-64: the reference loops
-  kAvx2,          // AVX2, FMA, F16C, BMI2
-  kAvx512,        // AVX-512 F, BW, DQ, VL
-  kAvx512Vnni,    // and VNNI
-  kAvx512Bf16,    // and BF16
+// A value. The named sets are complete: each holds every feature that it builds on.
+class Isa {
+ public:
+  static const Isa kBaseline;    // x86-64: the reference loops
+  static const Isa kAvx2;        // AVX2, FMA, F16C, BMI2
+  static const Isa kAvx2Vnni;    // kAvx2 and VNNI on 256-bit registers (AVX-VNNI)
+  static const Isa kAvx512;      // kAvx2 and AVX-512 F, BW, DQ, VL
+  static const Isa kAvx512Vnni;  // kAvx512 and AVX-512 VNNI
+  static const Isa kAvx512Bf16;  // kAvx512Vnni and AVX-512 BF16
+  static const Isa kAvx512Fp16;  // kAvx512Bf16 and AVX-512 FP16
+  static const Isa kAmx;         // kAvx512Fp16 and tiles of s8, u8 and bf16 (AMX)
+
+  constexpr Isa() = default;  // kBaseline
+
+  // Whether every feature of `other` is in this set.
+  constexpr bool Includes(Isa other) const { return (bits_ & other.bits_) == other.bits_; }
+  constexpr uint32_t bits() const { return bits_; }  // equal for equal sets: for keys
+
+  friend constexpr bool operator==(Isa, Isa) = default;
+  friend constexpr bool operator>=(Isa a, Isa b) { return a.Includes(b); }
+  friend constexpr Isa operator&(Isa a, Isa b) { return Isa(a.bits_ & b.bits_); }
+  friend constexpr Isa operator|(Isa a, Isa b) { return Isa(a.bits_ | b.bits_); }
+
+ private:
+  explicit constexpr Isa(uint32_t bits) : bits_(bits) {}
+  constexpr Isa With(int feature) const { return Isa(bits_ | 1u << feature); }
+
+  uint32_t bits_ = 0;
 };
 
-// "baseline", "avx2", "avx512", "avx512_vnni", "avx512_bf16".
+inline constexpr Isa Isa::kBaseline = Isa();
+inline constexpr Isa Isa::kAvx2 = kBaseline.With(0);
+inline constexpr Isa Isa::kAvx2Vnni = kAvx2.With(1);
+inline constexpr Isa Isa::kAvx512 = kAvx2.With(2);
+inline constexpr Isa Isa::kAvx512Vnni = kAvx512.With(3);
+inline constexpr Isa Isa::kAvx512Bf16 = kAvx512Vnni.With(4);
+inline constexpr Isa Isa::kAvx512Fp16 = kAvx512Bf16.With(5);
+inline constexpr Isa Isa::kAmx = kAvx512Fp16.With(6);
+
+// "baseline", "avx2", "avx2_vnni", "avx512", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx":
+// the last of the named sets that `isa` includes.
 absl::string_view IsaName(Isa isa);
 
-// kInvalidArgument  not one of the names above, nor "best"; the message lists them
+// The set of a name above, which as a cap is what the name allows; "best" is BestIsa().
+//   kInvalidArgument  any other name; the message lists these
 absl::StatusOr<Isa> ParseIsa(absl::string_view name);
 
-// The highest level of this CPU whose registers the operating system saves, no higher than the
-// level that the environment variable TILEWIRE_MAX_ISA names (another value of it is ignored here;
-// the server refuses it).
+// Every feature that this CPU has and the operating system saves the registers of, no more than the
+// set that the environment variable TILEWIRE_MAX_ISA names (another value of it is ignored here;
+// the server refuses it). Tiles count only if this process has been granted their registers before
+// the first call; Linux grants them on request.
 Isa BestIsa();
 
-inline bool Supports(Isa isa) { return isa <= BestIsa(); }
+inline bool Supports(Isa isa) { return BestIsa().Includes(isa); }
 
 }  // namespace tilewire::cpu
 

@@ -38,8 +38,8 @@ class FmaLoop final : public Generator {
 }  // namespace
 
 double MeasureFmaPeak(cpu::Isa isa) {
-  if (isa < cpu::Isa::kAvx2 || !cpu::Supports(isa)) return 0;
-  const bool wide = isa >= cpu::Isa::kAvx512;
+  if (!isa.Includes(cpu::Isa::kAvx2) || !cpu::Supports(isa)) return 0;
+  const bool wide = isa.Includes(cpu::Isa::kAvx512);
   const auto loop = Compile<FmaLoop>(wide);
   if (!loop.ok()) return 0;
   timespec start, end;

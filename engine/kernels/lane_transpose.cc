@@ -127,8 +127,8 @@ class LaneExchangeGenerator final : public jit::Generator {
 
 bool IsLaneExchange(const LaneGatherConfig& config, const LaneExchangePattern& pattern) {
   const int count = static_cast<int>(pattern.size());
-  if (config.isa < cpu::Isa::kAvx512 || config.lanes != kLanes || config.element_bytes != 4 ||
-      count < 2 || count > kLanes || kLanes % count != 0) {
+  if (!config.isa.Includes(cpu::Isa::kAvx512) || config.lanes != kLanes ||
+      config.element_bytes != 4 || count < 2 || count > kLanes || kLanes % count != 0) {
     return false;
   }
   for (const LanePattern& dst : pattern) {

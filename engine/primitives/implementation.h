@@ -21,14 +21,14 @@
 namespace tilewire {
 
 struct CreateOptions {
-  cpu::Isa max_isa = cpu::BestIsa();  // no implementation above this level is tried
+  cpu::Isa max_isa = cpu::BestIsa();  // no implementation that needs more is tried
   absl::string_view only;  // if not empty: this implementation or none ("pooling/reference")
 };
 
 template <typename Desc>
 struct Implementation {
   absl::string_view name;  // "convolution/avx512_f32_direct"
-  cpu::Isa isa;            // the level it needs
+  cpu::Isa isa;            // what it needs
   // The descriptor with every `any` replaced by what this implementation wants, or kUnimplemented with the reason
   // for which it refuses. `desc` has been validated.
   absl::StatusOr<Desc> (*resolve)(const Desc& desc, const Attributes& attributes);
@@ -59,7 +59,7 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateFirst(
   for (const Implementation<Desc>& row : table) {
     if (!options.only.empty() && row.name != options.only) continue;
     named = true;
-    if (row.isa > options.max_isa) {
+    if (!options.max_isa.Includes(row.isa)) {
       refuse(row.name, absl::StrCat("needs ", cpu::IsaName(row.isa)));
       continue;
     }

@@ -2,6 +2,7 @@
 #include "engine/primitives/primitives.h"
 
 #include "absl/types/span.h"
+#include "engine/memory/key_bytes.h"
 
 namespace tilewire {
 namespace {
@@ -65,7 +66,7 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreatePrimitive(const OpDesc& d
 std::string PrimitiveKey(const OpDesc& desc, const Attributes& attributes,
                          const CreateOptions& options) {
   std::string key(1, static_cast<char>(desc.index()));
-  key.push_back(static_cast<char>(options.max_isa));
+  AppendBytes(options.max_isa.bits(), &key);
   std::visit([&key](const auto& d) { AppendKey(d, &key); }, desc);
   attributes.AppendKey(&key);
   // Last, so that it needs no length: everything before it has one or is of a fixed size.

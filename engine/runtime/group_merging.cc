@@ -10,8 +10,9 @@ namespace tilewire::runtime {
 namespace {
 
 int64_t ChannelsOfBlock(cpu::Isa max_isa) {
-  const cpu::Isa isa = std::min(max_isa, cpu::BestIsa());
-  return isa >= cpu::Isa::kAvx512 ? 16 : isa >= cpu::Isa::kAvx2 ? 8 : 1;
+  const cpu::Isa isa = max_isa & cpu::BestIsa();
+  if (isa.Includes(cpu::Isa::kAvx512)) return 16;
+  return isa.Includes(cpu::Isa::kAvx2) ? 8 : 1;
 }
 
 // The fewest that fill blocks; 1 where products with zeros would cost more than copying, and for

@@ -215,7 +215,7 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateIntegerSumStep(
   std::unique_ptr<const IntegerSumGenerator> generator;
   int lanes = 1;
   for (const cpu::Isa isa : {cpu::Isa::kAvx512, cpu::Isa::kAvx2}) {
-    if (isa > max_isa || !cpu::Supports(isa)) continue;
+    if (!max_isa.Includes(isa) || !cpu::Supports(isa)) continue;
     lanes = isa == cpu::Isa::kAvx512 ? 16 : 8;
     ABSL_ASSIGN_OR_RETURN(generator,
                           jit::Compile<IntegerSumGenerator>(info.name, sum, types, lanes));

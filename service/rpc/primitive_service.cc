@@ -179,7 +179,7 @@ grpc::ServerUnaryReactor* PrimitiveService::ListImplementations(
     implementation->set_primitive(std::string(PrimitiveKindName(row.kind)));
     implementation->set_name(std::string(row.name));
     implementation->set_isa(std::string(cpu::IsaName(row.isa)));
-    implementation->set_usable(row.isa <= allowed && cpu::Supports(row.isa));
+    implementation->set_usable(allowed.Includes(row.isa) && cpu::Supports(row.isa));
     for (DataType type : TypesOf(row)) {
       implementation->add_types(static_cast<v1::DataType>(type));
     }

@@ -23,7 +23,7 @@ MemoryDesc Tagged(Dims dims, absl::string_view pattern) {
 class Descriptors {
  public:
   Descriptors(const Operation& operation, cpu::Isa max_isa)
-      : op_(operation), blocked_(max_isa >= cpu::Isa::kAvx512 ? "aBcd16b" : "aBcd8b") {}
+      : op_(operation), blocked_(max_isa.Includes(cpu::Isa::kAvx512) ? "aBcd16b" : "aBcd8b") {}
 
   OpDesc Make() const {
     if (absl::EndsWith(op_.kind, "convolution")) return Convolution();
