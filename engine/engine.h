@@ -26,6 +26,7 @@
 #include "engine/cpu/isa.h"
 #include "engine/explanation.h"
 #include "engine/memory/memory_desc.h"
+#include "engine/memory/tensor_spec.h"
 #include "engine/primitives/primitives.h"
 #include "engine/threading/arena.h"
 
@@ -34,14 +35,6 @@ namespace tilewire {
 // Where the channels of a [N, C, spatial...] tensor stand in memory and in a shape that a client
 // gives.
 enum class Layout : uint8_t { kNchw = 0, kNhwc = 1 };
-
-// One input or output of a model; -1 for a dimension that may vary (the batch). Logical order [N,
-// C, spatial...].
-struct TensorSpec {
-  std::string name;
-  DataType type = DataType::kF32;
-  Dims dims;
-};
 
 struct ModelSignature {
   std::vector<TensorSpec> inputs, outputs;

@@ -23,14 +23,7 @@ CreateOptions PrimitiveOptions(const EngineOptions& options) {
 }
 
 ModelSignature SignatureOf(const graph::OnnxModel& source) {
-  ModelSignature signature;
-  for (const graph::TensorSignature& input : source.inputs()) {
-    signature.inputs.push_back({input.name, input.type, input.dims});
-  }
-  for (const graph::TensorSignature& output : source.outputs()) {
-    signature.outputs.push_back({output.name, output.type, output.dims});
-  }
-  return signature;
+  return {source.inputs(), source.outputs()};
 }
 
 bool Fits(const Dims& dims, const Dims& allowed) {

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "engine/graph/grid.h"
+#include "engine/graph/quantization_params.h"
 #include "engine/memory/data_type.h"
 #include "engine/memory/dims.h"
 
@@ -39,7 +39,7 @@ using ConstantPtr = std::shared_ptr<const Constant>;
 struct Quantized {
   ConstantPtr integers;
   int axis = 0;
-  std::vector<Grid> grids;  // one, or one for each index of `axis`
+  std::vector<QuantizationParams> params;  // one, or one for each index of `axis`
 };
 
 struct Constant {

@@ -80,7 +80,7 @@ float Trigonometric(Function function, float x) {
   }
 }
 
-float Activation(const Elementwise& e, float x) {
+float ActivationFunction(const Elementwise& e, float x) {
   switch (e.function) {
     case Function::kGelu:
       return 0.5f * x * (1 + std::erf(x * 0.70710678f));
@@ -124,7 +124,7 @@ float OfOne(const Elementwise& e, float x) {
     default:
       return e.function >= Function::kSin && e.function <= Function::kAtanh
                  ? Trigonometric(e.function, x)
-                 : Activation(e, x);
+                 : ActivationFunction(e, x);
   }
 }
 

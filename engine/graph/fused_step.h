@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/graph/grid.h"
+#include "engine/graph/quantization_params.h"
 #include "engine/jit/eltwise.h"
 #include "engine/memory/dims.h"
 
@@ -18,10 +18,10 @@ constexpr ValueId kNoValue = -1;
 
 // Applied in this order to the result of an operation; `kSum` adds another value, elementwise.
 struct FusedStep {
-  enum class Kind { kEltwise, kSum } kind = Kind::kEltwise;
-  jit::EltwiseOp eltwise;
+  enum class Kind { kActivation, kSum } kind = Kind::kActivation;
+  jit::EltwiseOp activation;
   ValueId addend = kNoValue;
-  std::optional<Grid> grid;  // of an addend of integers
+  std::optional<QuantizationParams> quantization;  // of an addend of integers
 };
 
 // The maximum of each 2x2 window of two spatial dimensions, stride 2, no padding.

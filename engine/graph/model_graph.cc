@@ -25,7 +25,7 @@ int64_t BytesOfElement(const Constant& constant) {
 // Builds a ModelGraph step by step; each step checks what it resolves.
 class Builder {
  public:
-  explicit Builder(FileContents contents) : contents_(std::move(contents)) {}
+  explicit Builder(OnnxFile file) : file_(std::move(file)) {}
 
   absl::StatusOr<ModelGraph> Build() {
     ABSL_RETURN_IF_ERROR(AddInitializers());
@@ -34,7 +34,7 @@ class Builder {
     ABSL_RETURN_IF_ERROR(ConnectNodes());
     ABSL_RETURN_IF_ERROR(AddOutputs());
     ABSL_RETURN_IF_ERROR(Order());
-    graph_.proto = std::move(contents_.graph);
+    graph_.proto = std::move(file_.graph);
     return std::move(graph_);
   }
 
@@ -53,7 +53,7 @@ class Builder {
   }
 
   absl::Status AddInitializers() {
-    for (ConstantPtr& constant : contents_.initializers) {
+    for (ConstantPtr& constant : file_.initializers) {
       ABSL_ASSIGN_OR_RETURN(const TensorId id, Define(constant->name, kGiven));
       graph_.weights_bytes += constant->count() * BytesOfElement(*constant);
       graph_.initializers[id] = std::move(constant);
@@ -85,7 +85,7 @@ class Builder {
   }
 
   absl::Status AddInputs() {
-    for (const onnx::ValueInfoProto& input : contents_.graph->input()) {
+    for (const onnx::ValueInfoProto& input : file_.graph->input()) {
       const auto known = ids_.find(input.name());
       // Before IR version 4 every initializer was an input as well; it is a constant here.
       if (known != ids_.end() && graph_.initializers[known->second] != nullptr) continue;
@@ -99,13 +99,13 @@ class Builder {
 
   // 0 where the file imports none.
   int64_t OpsetOf(const std::string& domain) const {
-    if (domain.empty() || domain == "ai.onnx") return contents_.opset;
-    const auto found = contents_.foreign_opsets.find(domain);
-    return found == contents_.foreign_opsets.end() ? 0 : found->second;
+    if (domain.empty() || domain == "ai.onnx") return file_.opset;
+    const auto found = file_.foreign_opsets.find(domain);
+    return found == file_.foreign_opsets.end() ? 0 : found->second;
   }
 
   absl::Status AddNodes() {
-    for (const onnx::NodeProto& proto : contents_.graph->node()) {
+    for (const onnx::NodeProto& proto : file_.graph->node()) {
       const int index = static_cast<int>(graph_.nodes.size());
       Node& node = graph_.nodes.emplace_back(&proto, index, OpsetOf(proto.domain()));
       ABSL_RETURN_IF_ERROR(CheckSupported(node));
@@ -140,7 +140,7 @@ class Builder {
 
   absl::Status AddOutputs() {
     absl::flat_hash_map<TensorId, int> seen;
-    for (const onnx::ValueInfoProto& output : contents_.graph->output()) {
+    for (const onnx::ValueInfoProto& output : file_.graph->output()) {
       const auto id = ids_.find(output.name());
       if (id == ids_.end()) {
         return absl::InvalidArgumentError(
@@ -186,7 +186,7 @@ class Builder {
     return absl::OkStatus();
   }
 
-  FileContents contents_;
+  OnnxFile file_;
   ModelGraph graph_;
   absl::flat_hash_map<std::string, TensorId> ids_;
   std::vector<int> producers_;  // by TensorId: index of a node, or kGiven
@@ -194,8 +194,8 @@ class Builder {
 
 }  // namespace
 
-absl::StatusOr<ModelGraph> BuildModelGraph(FileContents contents) {
-  return Builder(std::move(contents)).Build();
+absl::StatusOr<ModelGraph> BuildModelGraph(OnnxFile file) {
+  return Builder(std::move(file)).Build();
 }
 
 }  // namespace tilewire::graph

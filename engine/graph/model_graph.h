@@ -5,15 +5,14 @@
 #ifndef ENGINE_GRAPH_MODEL_GRAPH_H_
 #define ENGINE_GRAPH_MODEL_GRAPH_H_
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/graph/byte_source.h"
 #include "engine/graph/constant.h"
 #include "engine/graph/node.h"
+#include "engine/graph/onnx_file.h"
 #include "engine/memory/dims.h"
 #include "protos/onnx_subset.pb.h"
 
@@ -35,24 +34,11 @@ struct ModelGraph {
   int64_t weights_bytes = 0;  // of all initializers
 };
 
-// What a file holds, before its names are resolved.
-struct FileContents {
-  std::unique_ptr<onnx::GraphProto> graph;
-  std::vector<ConstantPtr> initializers;
-  int64_t opset = 0;                              // of the default domain
-  std::map<std::string, int64_t> foreign_opsets;  // of other domains
-};
-
-// Reads a ModelProto. `model_path` locates external data; empty refuses it.
-//   kInvalidArgument  not ONNX, truncated, or a tensor that tensor_reader.h refuses
-//   kUnimplemented    an opset that is not supported
-absl::StatusOr<FileContents> ReadModelFile(const ByteSource& source, const std::string& model_path);
-
 // Resolves names, checks and orders.
 //   kInvalidArgument  no input or output, names that are dangling, duplicate or empty, cycles
 //   kUnimplemented    an operator or domain that is not supported, inputs and outputs that are no
 //   f32 tensors
-absl::StatusOr<ModelGraph> BuildModelGraph(FileContents contents);
+absl::StatusOr<ModelGraph> BuildModelGraph(OnnxFile file);
 
 }  // namespace tilewire::graph
 

@@ -42,7 +42,7 @@ struct GatherChannels {
 // dst[i..., j..., k...] = src0[i..., at(src1[j...]), k...], where at() counts along `axis`. src1
 // holds whole numbers, negative ones count from the end; one that is outside is an error of the
 // run.
-struct IndexedGather {
+struct Gather {
   int axis = 0;
 };
 

@@ -18,8 +18,8 @@
 #include "engine/graph/constant.h"
 #include "engine/graph/elementwise.h"
 #include "engine/graph/fused_step.h"
-#include "engine/graph/grid.h"
 #include "engine/graph/movement.h"
+#include "engine/graph/quantization_params.h"
 #include "engine/jit/eltwise.h"
 #include "engine/memory/data_type.h"
 #include "engine/memory/dims.h"
@@ -59,7 +59,7 @@ struct Convolution {
   Dims strides, dilations, padding_left,
       padding_right;  // dilations count from 0 (dense), unlike ONNX
   std::vector<FusedStep> fused;
-  std::optional<Grid> src_grid, dst_grid;
+  std::optional<QuantizationParams> src_quantization, dst_quantization;
   std::optional<FusedPooling> pooling;  // behind `fused`; dst is its result
 };
 // A convolution whose weights [O, I/groups, k...], and bias [O] if it has one, are computed: its
@@ -73,7 +73,7 @@ struct InnerProduct {
   std::vector<float> bias;
   std::vector<FusedStep> fused;  // src may be [N,C] or [N,C,spatial...] (a flatten was folded in,
                                  // in logical nchw order)
-  std::optional<Grid> src_grid, dst_grid;
+  std::optional<QuantizationParams> src_quantization, dst_quantization;
 };
 struct Pooling {
   enum class Algorithm { kMax, kAvgIncludePadding, kAvgExcludePadding } algorithm = Algorithm::kMax;
@@ -90,23 +90,23 @@ struct MaxWindow {
   } result = Result::kElement;
   Dims kernel, strides, dilations, padding_left;
 };
-struct Eltwise {
+struct Activation {
   jit::EltwiseOp op;
 };
 struct Quantize {  // f32 to u8 or s8 (grid.h), on one grid or one for each index of `axis`
   int axis = 0;
-  std::vector<Grid> grids = {Grid()};
+  std::vector<QuantizationParams> params = {QuantizationParams()};
   bool operator==(const Quantize&) const = default;
 };
 struct Dequantize {  // u8, s8, or integers held in f32, to f32
   int axis = 0;
-  std::vector<Grid> grids = {Grid()};
+  std::vector<QuantizationParams> params = {QuantizationParams()};
 };
 // 8-bit integers as the real numbers that they stand for, added up in the order of srcs, those below
 // 0 raised to it if so wanted, and rounded to dst's grid. The same shapes; types may differ.
 struct IntegerSum {
-  std::vector<Grid> grids;  // of the srcs
-  Grid dst_grid;
+  std::vector<QuantizationParams> src_quantization;
+  QuantizationParams dst_quantization;
   bool relu = false;
 };
 struct Softmax {
@@ -158,10 +158,10 @@ struct Interpolate {
 };
 
 using OperationParams =
-    std::variant<Convolution, ComputedConvolution, InnerProduct, Pooling, MaxWindow, Eltwise,
+    std::variant<Convolution, ComputedConvolution, InnerProduct, Pooling, MaxWindow, Activation,
                  Softmax, Sum, Concat, Shuffle, Reshape, Transpose, Select, Literal, Elementwise,
-                 Reduce, Interpolate, Lrn, LayerNormalization, Matmul, TopK, GatherChannels,
-                 IndexedGather, Quantize, Dequantize, IntegerSum>;
+                 Reduce, Interpolate, Lrn, LayerNormalization, Matmul, TopK, GatherChannels, Gather,
+                 Quantize, Dequantize, IntegerSum>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)

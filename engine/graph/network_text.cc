@@ -28,14 +28,16 @@ std::string WeightsText(const Weights& weights, const std::vector<float>& bias) 
                       weights.scale.empty() ? "" : " scaled", bias.empty() ? "" : " bias");
 }
 
-std::string GridText(const Grid& grid) { return absl::StrCat(grid.scale, "@", grid.zero_point); }
-
-std::string GridsText(const std::vector<Grid>& grids, int axis) {
-  return absl::StrCat(" ", GridText(grids[0]),
-                      grids.size() == 1 ? "" : absl::StrCat(",... axis=", axis));
+std::string QuantizationText(const QuantizationParams& params) {
+  return absl::StrCat(params.scale, "@", params.zero_point);
 }
 
-std::string EltwiseText(const jit::EltwiseOp& op) {
+std::string AxisQuantizationText(const std::vector<QuantizationParams>& quantization, int axis) {
+  return absl::StrCat(" ", QuantizationText(quantization[0]),
+                      quantization.size() == 1 ? "" : absl::StrCat(",... axis=", axis));
+}
+
+std::string ActivationText(const jit::EltwiseOp& op) {
   return absl::StrCat(jit::EltwiseAlgorithmName(op.algorithm), "(", op.alpha, ",", op.beta, ")");
 }
 
@@ -93,9 +95,9 @@ class ParamsText {
         SizesText("strides", window.strides, 1), SizesText("dilations", window.dilations, 0),
         SizesText("pads", window.padding_left, 0));
   }
-  void operator()(const Eltwise& eltwise) {
-    name = "eltwise";
-    rest = absl::StrCat(" ", EltwiseText(eltwise.op));
+  void operator()(const Activation& activation) {
+    name = "activation";
+    rest = absl::StrCat(" ", ActivationText(activation.op));
   }
   void operator()(const Softmax& softmax) { SetAxis("softmax", softmax.axis); }
   void operator()(const Sum&) { name = "sum"; }
@@ -145,7 +147,7 @@ class ParamsText {
       absl::StrAppend(&rest, " ", gather.from[c].src, ":", gather.from[c].channel);
     if (gather.from.size() > kShown) absl::StrAppend(&rest, " ...");
   }
-  void operator()(const IndexedGather& gather) { SetAxis("gather", gather.axis); }
+  void operator()(const Gather& gather) { SetAxis("gather", gather.axis); }
   void operator()(const Lrn& lrn) {
     name = "lrn";
     rest = absl::StrCat(" size=", lrn.size, " (", lrn.alpha, ",", lrn.beta, ",", lrn.k, ")");
@@ -162,17 +164,18 @@ class ParamsText {
   }
   void operator()(const Quantize& quantize) {
     name = "quantize";
-    rest = GridsText(quantize.grids, quantize.axis);
+    rest = AxisQuantizationText(quantize.params, quantize.axis);
   }
   void operator()(const Dequantize& dequantize) {
     name = "dequantize";
-    rest = GridsText(dequantize.grids, dequantize.axis);
+    rest = AxisQuantizationText(dequantize.params, dequantize.axis);
   }
   void operator()(const IntegerSum& sum) {
     name = "integer_sum";
-    for (size_t i = 0; i < sum.grids.size(); ++i)
-      absl::StrAppend(&rest, i == 0 ? " from " : ", ", GridText(sum.grids[i]));
-    absl::StrAppend(&rest, sum.relu ? " + relu to " : " to ", GridText(sum.dst_grid));
+    for (size_t i = 0; i < sum.src_quantization.size(); ++i)
+      absl::StrAppend(&rest, i == 0 ? " from " : ", ", QuantizationText(sum.src_quantization[i]));
+    absl::StrAppend(&rest, sum.relu ? " + relu to " : " to ",
+                    QuantizationText(sum.dst_quantization));
   }
   void operator()(const Literal& literal) {
     name = "literal";
@@ -186,15 +189,18 @@ class ParamsText {
   }
   template <typename Weighted>
   void AddFused(const Weighted& weighted) {
-    if (weighted.src_grid) absl::StrAppend(&rest, " from ", GridText(*weighted.src_grid));
+    if (weighted.src_quantization)
+      absl::StrAppend(&rest, " from ", QuantizationText(*weighted.src_quantization));
     for (const FusedStep& step : weighted.fused) {
-      absl::StrAppend(&rest, " + ",
-                      step.kind == FusedStep::Kind::kSum
-                          ? absl::StrCat("sum(", network_.values[step.addend].name, ")")
-                          : EltwiseText(step.eltwise),
-                      step.grid ? absl::StrCat(" from ", GridText(*step.grid)) : "");
+      absl::StrAppend(
+          &rest, " + ",
+          step.kind == FusedStep::Kind::kSum
+              ? absl::StrCat("sum(", network_.values[step.addend].name, ")")
+              : ActivationText(step.activation),
+          step.quantization ? absl::StrCat(" from ", QuantizationText(*step.quantization)) : "");
     }
-    if (weighted.dst_grid) absl::StrAppend(&rest, " to ", GridText(*weighted.dst_grid));
+    if (weighted.dst_quantization)
+      absl::StrAppend(&rest, " to ", QuantizationText(*weighted.dst_quantization));
   }
   const Network& network_;
 };

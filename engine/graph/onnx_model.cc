@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/byte_source.h"
-#include "engine/graph/lowering.h"
 #include "engine/graph/model_graph.h"
 #include "engine/graph/passes/passes.h"
+#include "engine/graph/specialization.h"
 
 namespace tilewire::graph {
 namespace {
@@ -23,10 +23,10 @@ struct Probe {
 };
 constexpr Probe kProbes[] = {{1, 224}, {2, 256}};
 
-class LoadedModel final : public OnnxModel {
+class ParsedModel final : public OnnxModel {
  public:
   static absl::StatusOr<std::shared_ptr<const OnnxModel>> Create(ModelGraph graph) {
-    auto model = std::make_shared<LoadedModel>();
+    auto model = std::make_shared<ParsedModel>();
     model->graph_ = std::move(graph);
     ABSL_ASSIGN_OR_RETURN(model->folded_, FoldConstants(model->graph_));
     ABSL_RETURN_IF_ERROR(model->DeclareInputs());
@@ -34,13 +34,13 @@ class LoadedModel final : public OnnxModel {
     return std::shared_ptr<const OnnxModel>(std::move(model));
   }
 
-  const std::vector<TensorSignature>& inputs() const override { return inputs_; }
-  const std::vector<TensorSignature>& outputs() const override { return outputs_; }
+  const std::vector<TensorSpec>& inputs() const override { return inputs_; }
+  const std::vector<TensorSpec>& outputs() const override { return outputs_; }
   int64_t weights_bytes() const override { return graph_.weights_bytes; }
 
   absl::StatusOr<Network> Specialize(absl::Span<const Dims> input_dims) const override {
     ABSL_RETURN_IF_ERROR(CheckInputDims(input_dims));
-    ABSL_ASSIGN_OR_RETURN(Network network, Lower(graph_, folded_, input_dims));
+    ABSL_ASSIGN_OR_RETURN(Network network, BuildNetwork(graph_, folded_, input_dims));
     RunPasses(&network);
     return network;
   }
@@ -64,7 +64,7 @@ class LoadedModel final : public OnnxModel {
 
   std::vector<Dims> ProbeDims(const Probe& probe) const {
     std::vector<Dims> all;
-    for (const TensorSignature& input : inputs_) {
+    for (const TensorSpec& input : inputs_) {
       Dims& dims = all.emplace_back(input.dims);
       for (size_t i = 0; i < dims.size(); ++i) {
         if (dims[i] == kOpen) dims[i] = i == 0 ? probe.batch : probe.spatial;
@@ -75,7 +75,7 @@ class LoadedModel final : public OnnxModel {
 
   absl::Status InferOutputs() {
     for (const Probe& probe : kProbes) {
-      ABSL_ASSIGN_OR_RETURN(const Network network, Lower(graph_, folded_, ProbeDims(probe)));
+      ABSL_ASSIGN_OR_RETURN(const Network network, BuildNetwork(graph_, folded_, ProbeDims(probe)));
       for (size_t i = 0; i < graph_.outputs.size(); ++i) {
         const Dims& dims = network.values[network.outputs[i]].dims;
         if (i == outputs_.size()) {
@@ -116,16 +116,16 @@ class LoadedModel final : public OnnxModel {
 
   ModelGraph graph_;
   std::vector<Operand> folded_;
-  std::vector<TensorSignature> inputs_, outputs_;
+  std::vector<TensorSpec> inputs_, outputs_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::Open(const std::string& path) {
   ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const ByteSource> file, OpenFile(path));
-  ABSL_ASSIGN_OR_RETURN(FileContents contents, ReadModelFile(*file, path));
-  ABSL_ASSIGN_OR_RETURN(ModelGraph graph, BuildModelGraph(std::move(contents)));
-  return LoadedModel::Create(std::move(graph));
+  ABSL_ASSIGN_OR_RETURN(OnnxFile onnx_file, ReadOnnxFile(*file, path));
+  ABSL_ASSIGN_OR_RETURN(ModelGraph graph, BuildModelGraph(std::move(onnx_file)));
+  return ParsedModel::Create(std::move(graph));
 }
 
 }  // namespace tilewire::graph

@@ -17,15 +17,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/graph/network.h"
+#include "engine/memory/tensor_spec.h"
 
 namespace tilewire::graph {
-
-// A tensor of the model's signature; -1 for a dimension that the file leaves open (the batch).
-struct TensorSignature {
-  std::string name;
-  DataType type = DataType::kF32;
-  Dims dims;
-};
 
 class OnnxModel {
  public:
@@ -39,8 +33,8 @@ class OnnxModel {
   static absl::StatusOr<std::shared_ptr<const OnnxModel>> Open(const std::string& path);
   virtual ~OnnxModel() = default;
 
-  virtual const std::vector<TensorSignature>& inputs() const = 0;
-  virtual const std::vector<TensorSignature>& outputs() const = 0;
+  virtual const std::vector<TensorSpec>& inputs() const = 0;
+  virtual const std::vector<TensorSpec>& outputs() const = 0;
   virtual int64_t weights_bytes() const = 0;
 
   // The network for these input shapes (in the order of inputs()), all passes applied.

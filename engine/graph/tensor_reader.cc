@@ -185,7 +185,7 @@ absl::Status CheckContents(const Record& record, int64_t count, int64_t element_
 }
 
 // All runs, end to end.
-absl::Status Gather(const ByteSource& source, const std::vector<Run>& runs, std::byte* dst) {
+absl::Status ReadRuns(const ByteSource& source, const std::vector<Run>& runs, std::byte* dst) {
   for (const Run& run : runs) {
     if (run.stride == run.size) {
       ABSL_RETURN_IF_ERROR(source.Read(run.offset, run.count * run.size, dst));
@@ -399,7 +399,7 @@ absl::StatusOr<ConstantPtr> TensorReader::Read(ByteWindow* window, int64_t begin
   const std::vector<Run> runs = record.has_raw ? std::vector<Run>{record.raw} : record.fixed;
   if (ConstantPtr stored = LeaveInFile(record, count, *source, runs)) return stored;
   ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes, AlignedBuffer::Allocate(count * element_size));
-  ABSL_RETURN_IF_ERROR(Gather(*source, runs, bytes.data()));
+  ABSL_RETURN_IF_ERROR(ReadRuns(*source, runs, bytes.data()));
   return FromBytes(record, count, std::move(bytes));
 }
 

@@ -9,7 +9,7 @@ namespace tilewire::runtime {
 namespace {
 
 using graph::FusedStep;
-using graph::Grid;
+using graph::QuantizationParams;
 using jit::EltwiseAlgorithm;
 using jit::EltwiseOp;
 
@@ -39,7 +39,7 @@ class Chain {
  public:
   Chain(const IntegerTerms& terms, IntegerFusion* fusion) : terms_(terms), fusion_(*fusion) {
     for (const FusedStep& step : terms.steps) {
-      commutes_ = commutes_ && (step.kind == FusedStep::Kind::kSum || InUnits(step.eltwise, 1));
+      commutes_ = commutes_ && (step.kind == FusedStep::Kind::kSum || InUnits(step.activation, 1));
     }
     step_size_ = terms.dst ? terms.dst->scale : 1;
     unit_ = commutes_ ? 1 / step_size_ : 1;
@@ -55,7 +55,7 @@ class Chain {
       if (step.kind == FusedStep::Kind::kSum) {
         ABSL_RETURN_IF_ERROR(AppendSum(step));
       } else {
-        const EltwiseOp op = commutes_ ? *InUnits(step.eltwise, unit_) : step.eltwise;
+        const EltwiseOp op = commutes_ ? *InUnits(step.activation, unit_) : step.activation;
         ABSL_RETURN_IF_ERROR(Append(EltwisePostOp{op}));
       }
     }
@@ -80,9 +80,9 @@ class Chain {
   }
 
   absl::Status AppendSum(const FusedStep& step) {
-    const Grid grid = step.grid.value_or(Grid());
-    const float scale = grid.scale * unit_;
-    ABSL_RETURN_IF_ERROR(AppendShift(-scale * static_cast<float>(grid.zero_point)));
+    const QuantizationParams params = step.quantization.value_or(QuantizationParams());
+    const float scale = params.scale * unit_;
+    ABSL_RETURN_IF_ERROR(AppendShift(-scale * static_cast<float>(params.zero_point)));
     fusion_.addend = step.addend;
     return Append(SumPostOp{scale});
   }

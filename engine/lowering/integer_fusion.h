@@ -33,8 +33,8 @@ struct IntegerFusion {
 // What a convolution or inner product has, and the sums of its weights as integers, one an output
 // (not looked at where the zero point of the source is 0).
 struct IntegerTerms {
-  graph::Grid src;
-  std::optional<graph::Grid> dst;
+  graph::QuantizationParams src;
+  std::optional<graph::QuantizationParams> dst;
   absl::Span<const float> weight_scales, weight_sums;
   int64_t outputs = 0;
   absl::Span<const float> bias;

@@ -98,7 +98,7 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Select& select) {
   return EmitUnary(op, std::move(primitive), src, /*may_run_in_place=*/false);
 }
 
-absl::Status Lowering::Lower(const Operation& op, const graph::IndexedGather& gather) {
+absl::Status Lowering::Lower(const Operation& op, const graph::Gather& gather) {
   const auto row_major = [&](ValueId id) {
     return RowMajorOfRank(id, builder_.value(id).dims.size(), op);
   };

@@ -25,7 +25,7 @@ Fusion PlanFusion(const std::vector<FusedStep>& steps, const std::vector<float>&
   for (const FusedStep& step : steps) {
     const bool is_sum = step.kind == FusedStep::Kind::kSum;
     if (is_sum && fusion.addend != graph::kNoValue) break;
-    const PostOp op = is_sum ? PostOp(SumPostOp{}) : PostOp(EltwisePostOp{step.eltwise});
+    const PostOp op = is_sum ? PostOp(SumPostOp{}) : PostOp(EltwisePostOp{step.activation});
     if (!fusion.attributes.post_ops.Append(op).ok()) break;
     if (is_sum) fusion.addend = step.addend;
     ++fusion.taken;
@@ -36,10 +36,10 @@ Fusion PlanFusion(const std::vector<FusedStep>& steps, const std::vector<float>&
 // Of a convolution or inner product.
 template <typename Weighted>
 absl::StatusOr<Fusion> PlanFusion(const Weighted& weighted, const LoweringContext& context) {
-  if (!weighted.src_grid) return PlanFusion(weighted.fused, weighted.bias);
+  if (!weighted.src_quantization) return PlanFusion(weighted.fused, weighted.bias);
   std::shared_ptr<const AlignedBuffer> sums;
-  IntegerTerms terms{.src = *weighted.src_grid,
-                     .dst = weighted.dst_grid,
+  IntegerTerms terms{.src = *weighted.src_quantization,
+                     .dst = weighted.dst_quantization,
                      .weight_scales = weighted.weights.scale,
                      .outputs = weighted.weights.dims[0],
                      .bias = weighted.bias,
@@ -63,7 +63,7 @@ absl::StatusOr<MemoryDesc> ResultDesc(const graph::Convolution& convolution,
 
 template <typename Weighted>
 DataType WeightsType(const Weighted& weighted) {
-  return weighted.src_grid ? DataType::kS8 : DataType::kF32;
+  return weighted.src_quantization ? DataType::kS8 : DataType::kF32;
 }
 
 // Leaves the zero descriptor where there is no bias.
@@ -256,10 +256,10 @@ absl::Status Lowering::LowerFusedRest(const Operation& op, const std::vector<Fus
                                       size_t from, const Place& place) {
   for (size_t i = from; i < fused.size(); ++i) {
     const FusedStep& step = fused[i];
-    if (step.kind == FusedStep::Kind::kEltwise) {
-      ABSL_ASSIGN_OR_RETURN(
-          auto eltwise,
-          builder_.Create(EltwiseDesc{.op = step.eltwise, .src = place.desc, .dst = place.desc}));
+    if (step.kind == FusedStep::Kind::kActivation) {
+      ABSL_ASSIGN_OR_RETURN(auto eltwise,
+                            builder_.Create(EltwiseDesc{
+                                .op = step.activation, .src = place.desc, .dst = place.desc}));
       builder_.Emit(op.name, std::move(eltwise),
                     {{kArgSrc, place.buffer}, {kArgDst, place.buffer}});
       continue;

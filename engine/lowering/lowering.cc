@@ -70,10 +70,11 @@ absl::Status Lowering::Lower(const Operation& op, const graph::Pooling& pooling)
   return EmitUnary(op, std::move(primitive), src, /*may_run_in_place=*/false);
 }
 
-absl::Status Lowering::Lower(const Operation& op, const graph::Eltwise& eltwise) {
+absl::Status Lowering::Lower(const Operation& op, const graph::Activation& activation) {
   ABSL_ASSIGN_OR_RETURN(const Place src, builder_.DenseHome(op.srcs[0], op.name));
-  ABSL_ASSIGN_OR_RETURN(auto primitive, builder_.Create(EltwiseDesc{
-                                            .op = eltwise.op, .src = src.desc, .dst = src.desc}));
+  ABSL_ASSIGN_OR_RETURN(
+      auto primitive,
+      builder_.Create(EltwiseDesc{.op = activation.op, .src = src.desc, .dst = src.desc}));
   return EmitUnary(op, std::move(primitive), src, /*may_run_in_place=*/true);
 }
 

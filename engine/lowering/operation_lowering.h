@@ -47,7 +47,7 @@ class Lowering {
   absl::Status Lower(const Operation& op, const graph::InnerProduct& product);
   absl::Status Lower(const Operation& op, const graph::Pooling& pooling);
   absl::Status Lower(const Operation& op, const graph::MaxWindow& window);
-  absl::Status Lower(const Operation& op, const graph::Eltwise& eltwise);
+  absl::Status Lower(const Operation& op, const graph::Activation& activation);
   absl::Status Lower(const Operation& op, const graph::Softmax& softmax);
   absl::Status Lower(const Operation& op, const graph::Sum& sum);
   absl::Status Lower(const Operation& op, const graph::Concat& concat);
@@ -64,7 +64,7 @@ class Lowering {
   absl::Status Lower(const Operation& op, const graph::Matmul& matmul);
   absl::Status Lower(const Operation& op, const graph::TopK& top);
   absl::Status Lower(const Operation& op, const graph::GatherChannels& gather);
-  absl::Status Lower(const Operation& op, const graph::IndexedGather& gather);
+  absl::Status Lower(const Operation& op, const graph::Gather& gather);
   absl::Status Lower(const Operation& op, const graph::Quantize& quantize);
   absl::Status Lower(const Operation& op, const graph::Dequantize& dequantize);
   absl::Status Lower(const Operation& op, const graph::IntegerSum& sum);

@@ -25,7 +25,7 @@ int64_t PlaceOfIndex(float index, int64_t size) {
 // Immutable.
 class IndexedGatherStep final : public Primitive, public SourceCheck {
  public:
-  IndexedGatherStep(PrimitiveInfo info, const graph::IndexedGather& gather, const MemoryDesc& src,
+  IndexedGatherStep(PrimitiveInfo info, const graph::Gather& gather, const MemoryDesc& src,
                     const MemoryDesc& indices)
       : Primitive(std::move(info)),
         axis_(gather.axis),
@@ -76,9 +76,10 @@ class IndexedGatherStep final : public Primitive, public SourceCheck {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateGatherStep(
-    const graph::IndexedGather& gather, const MemoryDesc& src, const MemoryDesc& indices,
-    const MemoryDesc& dst) {
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateGatherStep(const graph::Gather& gather,
+                                                                  const MemoryDesc& src,
+                                                                  const MemoryDesc& indices,
+                                                                  const MemoryDesc& dst) {
   if (indices.data_type() != DataType::kF32)
     return absl::UnimplementedError("indices that are not held in f32");
   return std::make_shared<IndexedGatherStep>(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A step of a plan that takes what computed indices name (graph::IndexedGather):
+// A step of a plan that takes what computed indices name (graph::Gather):
 //
 //   dst[i..., j..., k...] = src[i..., at(indices[j...]), k...]
 //
@@ -19,9 +19,10 @@
 namespace tilewire::runtime {
 
 //   kUnimplemented  indices of another type
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateGatherStep(
-    const graph::IndexedGather& gather, const MemoryDesc& src, const MemoryDesc& indices,
-    const MemoryDesc& dst);
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateGatherStep(const graph::Gather& gather,
+                                                                  const MemoryDesc& src,
+                                                                  const MemoryDesc& indices,
+                                                                  const MemoryDesc& dst);
 
 }  // namespace tilewire::runtime
 

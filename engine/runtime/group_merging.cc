@@ -23,7 +23,7 @@ int64_t NeighboursOf(const graph::Convolution& convolution, cpu::Isa max_isa) {
   const int64_t inputs = convolution.weights.dims[1];
   const int64_t outputs = convolution.weights.dims[0] / convolution.groups;
   const bool is_depthwise = inputs == 1 && outputs == 1;
-  if (is_depthwise || convolution.src_grid || inputs < 1 || outputs < 1) return 1;
+  if (is_depthwise || convolution.src_quantization || inputs < 1 || outputs < 1) return 1;
   const int64_t count = std::lcm(lanes / std::gcd(lanes, inputs), lanes / std::gcd(lanes, outputs));
   const bool is_cheap = count * std::max(inputs, outputs) <= kMostBlocks * lanes;
   return is_cheap && convolution.groups % count == 0 ? count : 1;

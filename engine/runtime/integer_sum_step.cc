@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/grid.h"
+#include "engine/graph/quantization_params.h"
 #include "engine/jit/generator.h"
 #include "engine/kernels/accumulator_epilogue.h"
 #include "engine/kernels/element_conversion.h"
@@ -22,8 +22,8 @@
 namespace tilewire::runtime {
 namespace {
 
-using graph::Grid;
 using graph::IntegerSum;
+using graph::QuantizationParams;
 
 constexpr int64_t kSumAtOnce = 32 * 1024;  // elements: a piece of work for one thread
 
@@ -77,17 +77,17 @@ class IntegerSumGenerator final : public jit::Generator {
     ret();
     conversion_.EmitTable();
     L(table_);
-    for (const Grid& grid : sum_.grids) EmitGrid(grid);
-    EmitGrid(sum_.dst_grid);
+    for (const QuantizationParams& params : sum_.src_quantization) EmitParams(params);
+    EmitParams(sum_.dst_quantization);
   }
 
-  void EmitGrid(const Grid& grid) {
-    dd(std::bit_cast<uint32_t>(grid.scale));
-    dd(std::bit_cast<uint32_t>(static_cast<float>(grid.zero_point)));
+  void EmitParams(const QuantizationParams& params) {
+    dd(std::bit_cast<uint32_t>(params.scale));
+    dd(std::bit_cast<uint32_t>(static_cast<float>(params.zero_point)));
   }
 
   // Of source i, or of dst behind the last.
-  void LoadGrid(size_t i) {
+  void LoadParams(size_t i) {
     const int at = static_cast<int>(i * 2 * sizeof(float));
     vbroadcastss(Scale(), ptr[constants_ + at]);
     vbroadcastss(Zero(), ptr[constants_ + at + static_cast<int>(sizeof(float))]);
@@ -99,8 +99,8 @@ class IntegerSumGenerator final : public jit::Generator {
     L(step);
     cmp(left_, vectors);
     jl(done, T_NEAR);
-    for (size_t i = 0; i < sum_.grids.size(); ++i) AddTerms(i, vectors);
-    LoadGrid(sum_.grids.size());
+    for (size_t i = 0; i < sum_.src_quantization.size(); ++i) AddTerms(i, vectors);
+    LoadParams(sum_.src_quantization.size());
     for (int v = 0; v < vectors; ++v) StoreTotal(v);
     add(offset_, vectors * lanes_);
     sub(left_, vectors);
@@ -110,7 +110,7 @@ class IntegerSumGenerator final : public jit::Generator {
 
   void AddTerms(size_t i, int vectors) {
     mov(src_, ptr[srcs_ + static_cast<int>(i * sizeof(void*))]);
-    LoadGrid(i);
+    LoadParams(i);
     for (int v = 0; v < vectors; ++v) {
       const Xbyak::Xmm term = i == 0 ? Total(v) : Term(v);
       conversion_.Load(types_.srcs[i], term, src_ + offset_ + v * lanes_, /*tail=*/false);
@@ -175,11 +175,13 @@ class IntegerSumStep final : public Primitive {
     for (int64_t i = vectors * lanes_; i < count; ++i) {
       float real = 0;
       for (size_t s = 0; s < srcs.size(); ++s) {
-        const float term = graph::FromGrid(LoadElement(types_.srcs[s], srcs[s], i), sum_.grids[s]);
+        const float term = graph::DequantizeElement(LoadElement(types_.srcs[s], srcs[s], i),
+                                                    sum_.src_quantization[s]);
         real = s == 0 ? term : real + term;
       }
       if (sum_.relu) real = std::max(real, 0.0f);
-      StoreElement(types_.dst, graph::ToGrid(real, sum_.dst_grid, types_.dst), dst, i);
+      StoreElement(types_.dst, graph::QuantizeElement(real, sum_.dst_quantization, types_.dst), dst,
+                   i);
     }
   }
 

@@ -16,7 +16,7 @@
 namespace tilewire::runtime {
 namespace {
 
-using graph::Grid;
+using graph::QuantizationParams;
 
 // Rounds to the nearest integer, halves to the even one: f32 holds no fraction beyond 2^23.
 // |x| <= 2^22.
@@ -29,11 +29,11 @@ template <typename To>
 struct Quantizing {
   using Src = float;
   using Dst = To;
-  explicit Quantizing(const Grid& grid)
-      : scale(grid.scale),
-        zero(grid.zero_point),
-        lowest(static_cast<float>(std::numeric_limits<To>::lowest() - grid.zero_point)),
-        highest(static_cast<float>(std::numeric_limits<To>::max() - grid.zero_point)) {}
+  explicit Quantizing(const QuantizationParams& params)
+      : scale(params.scale),
+        zero(params.zero_point),
+        lowest(static_cast<float>(std::numeric_limits<To>::lowest() - params.zero_point)),
+        highest(static_cast<float>(std::numeric_limits<To>::max() - params.zero_point)) {}
   To operator()(float real) const {
     float scaled = real / scale;
     scaled = scaled > lowest ? scaled : lowest;
@@ -49,8 +49,8 @@ template <typename From>
 struct Dequantizing {
   using Src = From;
   using Dst = float;
-  explicit Dequantizing(const Grid& grid)
-      : scale(grid.scale), zero(static_cast<float>(grid.zero_point)) {}
+  explicit Dequantizing(const QuantizationParams& params)
+      : scale(params.scale), zero(static_cast<float>(params.zero_point)) {}
   float operator()(From integer) const { return (static_cast<float>(integer) - zero) * scale; }
   float scale, zero;
 };
@@ -62,16 +62,16 @@ class ConversionStep final : public Primitive {
   using Dst = typename Conversion::Dst;
 
  public:
-  ConversionStep(PrimitiveInfo info, const std::vector<Grid>& grids, int axis,
+  ConversionStep(PrimitiveInfo info, const std::vector<QuantizationParams>& quantization, int axis,
                  const MemoryDesc& src, const MemoryDesc& dst)
       : Primitive(std::move(info)),
         dst_(dst),
         rows_(dst),
         src_offsets_(src),
         dst_offsets_(dst),
-        axis_(grids.size() == 1 ? kNoAxis : axis),
-        flat_(IsFlat(src, dst) && grids.size() == 1) {
-    for (const Grid& grid : grids) conversions_.emplace_back(grid);
+        axis_(quantization.size() == 1 ? kNoAxis : axis),
+        flat_(IsFlat(src, dst) && quantization.size() == 1) {
+    for (const QuantizationParams& params : quantization) conversions_.emplace_back(params);
     for (int64_t i = 0; i < dst.dim(rows_.inner()); ++i) {
       from_.push_back(src_offsets_.At(rows_.inner(), i));
       to_.push_back(dst_offsets_.At(rows_.inner(), i));
@@ -142,10 +142,11 @@ class ConversionStep final : public Primitive {
 };
 
 template <typename Conversion>
-std::shared_ptr<const Primitive> MakeStep(absl::string_view name, const std::vector<Grid>& grids,
+std::shared_ptr<const Primitive> MakeStep(absl::string_view name,
+                                          const std::vector<QuantizationParams>& quantization,
                                           int axis, const MemoryDesc& src, const MemoryDesc& dst) {
   return std::make_shared<ConversionStep<Conversion>>(
-      StepInfo(name, {{kArgSrc, src}, {kArgDst, dst}}), grids, axis, src, dst);
+      StepInfo(name, {{kArgSrc, src}, {kArgDst, dst}}), quantization, axis, src, dst);
 }
 
 absl::Status CheckTypes(bool known, const MemoryDesc& src, const MemoryDesc& dst) {
@@ -165,8 +166,8 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateQuantizeStep(const graph:
   const bool to_u8 = dst.data_type() == DataType::kU8, to_s8 = dst.data_type() == DataType::kS8;
   const bool known = src.data_type() == DataType::kF32 && (to_u8 || to_s8);
   ABSL_RETURN_IF_ERROR(CheckTypes(known, src, dst));
-  if (to_u8) return MakeStep<Quantizing<uint8_t>>(kName, quantize.grids, quantize.axis, src, dst);
-  return MakeStep<Quantizing<int8_t>>(kName, quantize.grids, quantize.axis, src, dst);
+  if (to_u8) return MakeStep<Quantizing<uint8_t>>(kName, quantize.params, quantize.axis, src, dst);
+  return MakeStep<Quantizing<int8_t>>(kName, quantize.params, quantize.axis, src, dst);
 }
 
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateDequantizeStep(
@@ -175,12 +176,12 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateDequantizeStep(
   const DataType from = src.data_type();
   const bool known = dst.data_type() == DataType::kF32 && (IsByte(from) || from == DataType::kF32);
   ABSL_RETURN_IF_ERROR(CheckTypes(known, src, dst));
-  const std::vector<Grid>& grids = dequantize.grids;
+  const std::vector<QuantizationParams>& quantization = dequantize.params;
   if (from == DataType::kU8)
-    return MakeStep<Dequantizing<uint8_t>>(kName, grids, dequantize.axis, src, dst);
+    return MakeStep<Dequantizing<uint8_t>>(kName, quantization, dequantize.axis, src, dst);
   if (from == DataType::kS8)
-    return MakeStep<Dequantizing<int8_t>>(kName, grids, dequantize.axis, src, dst);
-  return MakeStep<Dequantizing<float>>(kName, grids, dequantize.axis, src, dst);
+    return MakeStep<Dequantizing<int8_t>>(kName, quantization, dequantize.axis, src, dst);
+  return MakeStep<Dequantizing<float>>(kName, quantization, dequantize.axis, src, dst);
 }
 
 }  // namespace tilewire::runtime

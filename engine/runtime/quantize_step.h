@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps of a plan between real numbers in f32 and 8-bit integers (engine/graph/grid.h), in plain
+// Steps of a plan between real numbers in f32 and 8-bit integers (engine/graph/quantization_params.h), in plain
 // loops:
 //
 //   quantize    dst = saturate(round(src / scale) + zero_point)     f32 to u8 or s8

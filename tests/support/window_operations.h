@@ -14,7 +14,7 @@
 namespace tilewire::testing {
 
 template <typename Elements>
-void DoGather(const graph::IndexedGather& gather, Shaped<Elements> src, Shaped<Elements> indices,
+void DoGather(const graph::Gather& gather, Shaped<Elements> src, Shaped<Elements> indices,
               Elements* dst) {
   const size_t axis = gather.axis;
   int64_t outer = 1, inner = 1;

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/normalization.h"
 #include "engine/graph/ops/ops.h"
 #include "engine/graph/ops/select.h"
@@ -29,7 +29,7 @@ absl::Status SetRunning(NodeContext& context, int i, int output, const Operand& 
     ABSL_ASSIGN_OR_RETURN(const Operand vector,
                           ReshapeOf(context, sources[k], context.input(i).dims, name + "/vector"));
     const jit::EltwiseOp share{jit::EltwiseAlgorithm::kLinear, shares[k], 0};
-    ABSL_ASSIGN_OR_RETURN(parts[k], EltwiseOf(context, share, vector, name));
+    ABSL_ASSIGN_OR_RETURN(parts[k], ActivationOf(context, share, vector, name));
   }
   ABSL_ASSIGN_OR_RETURN(const Operand running,
                         ElementwiseOf(context, {Elementwise::Function::kAdd}, {parts[0], parts[1]},
@@ -68,7 +68,7 @@ absl::Status NormalizeByInputs(NodeContext& context, float epsilon, Per per) {
 
 }  // namespace
 
-absl::Status LowerBatchNormalization(NodeContext& context) {
+absl::Status BuildBatchNormalization(NodeContext& context) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const int64_t training, node.Int("training_mode", 0));
   ABSL_ASSIGN_OR_RETURN(const int64_t spatial, node.Int("spatial", 1));

@@ -58,7 +58,7 @@ absl::Status FoldConcat(NodeContext& context, int axis, Dims dst) {
 
 }  // namespace
 
-absl::Status LowerConcat(NodeContext& context) {
+absl::Status BuildConcat(NodeContext& context) {
   const Node& node = context.node;
   for (int i = 0; i < context.input_count(); ++i) {
     if (!context.Has(i)) return node.Invalid(absl::StrCat("input ", i, " is missing"));

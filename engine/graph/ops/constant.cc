@@ -20,7 +20,7 @@ absl::StatusOr<ConstantPtr> TensorAttribute(const NodeContext& context, absl::st
   return Reshaped(**constant, context.output_name(), (*constant)->dims);
 }
 
-absl::Status LowerConstant(NodeContext& context) {
+absl::Status BuildConstant(NodeContext& context) {
   const Node& node = context.node;
   if (node.proto().attribute_size() != 1) return node.Invalid("needs exactly one value");
   if (node.HasAttribute("value")) {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/ops.h"
 #include "engine/graph/ops/select.h"
 #include "engine/graph/ops/weights.h"
@@ -109,7 +109,7 @@ absl::StatusOr<ValueId> EmitConvolution(NodeContext& context, ValueId src, const
   return EmitWindowed(context, src, std::move(convolution), weights, bias, std::move(dst), suffix);
 }
 
-absl::Status LowerConv(NodeContext& context) {
+absl::Status BuildConv(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   if (context.input(1).constant != nullptr) ABSL_RETURN_IF_ERROR(context.FloatsInPlace(1).status());
   const Operand bias = context.Has(2) ? context.input(2) : Operand();

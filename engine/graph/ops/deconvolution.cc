@@ -135,7 +135,7 @@ IndexRuns Spread(int64_t size, int64_t stride, int64_t in_front, int64_t behind)
 
 }  // namespace
 
-absl::Status LowerConvTranspose(NodeContext& context) {
+absl::Status BuildConvTranspose(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0);
   const Dims w = context.input(1).dims;

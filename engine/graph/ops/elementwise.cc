@@ -1,221 +1,239 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Three cases: constants alone (folded), a computed tensor and a constant that is one number or one
-// a channel (a linear function, or a scale and shift that fold into the convolution before), and
-// all others.
-#include "engine/graph/ops/elementwise.h"
-
-#include <algorithm>
-#include <utility>
+// Operators that are one function of two or more tensors, element by element.
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/elementwise.h"
-#include "engine/graph/ops/weights.h"
+#include "engine/graph/ops/element_functions.h"
+#include "engine/graph/ops/ops.h"
+#include "engine/graph/ops/select.h"
 
 namespace tilewire::graph {
 namespace {
 
 using Function = Elementwise::Function;
 
-// Where element `n` of `dst` comes from in a tensor of dims `src` that is broadcast to it.
-int64_t SourceOf(int64_t n, const Dims& dst, const Dims& src) {
-  int64_t offset = 0, stride = 1;
-  for (size_t i = 1; i <= src.size(); ++i) {
-    const int64_t index = n % dst[dst.size() - i];
-    n /= dst[dst.size() - i];
-    if (src[src.size() - i] != 1) offset += index * stride;
-    stride *= src[src.size() - i];
+// Opset 6: without `broadcast` the dims are equal; with it, those of input 1 stand at `axis` of
+// input 0's.
+absl::StatusOr<Operand> SecondOfOpset6(NodeContext& context) {
+  const Dims &first = context.input(0).dims, &second = context.input(1).dims;
+  ABSL_ASSIGN_OR_RETURN(const int64_t broadcast, context.node.Int("broadcast", 0));
+  const int64_t last = static_cast<int64_t>(first.size()) - static_cast<int64_t>(second.size());
+  ABSL_ASSIGN_OR_RETURN(int64_t axis, context.node.Int("axis", last));
+  if (axis < 0) axis += static_cast<int64_t>(first.size());
+  if (broadcast == 0) {
+    if (first != second) return context.node.Invalid("dims that differ, without broadcast");
+    return context.input(1);
   }
-  return offset;
+  if (axis < 0 || axis > last) return context.node.Invalid(absl::StrCat("axis ", axis));
+  Dims dims(second);
+  dims.resize(first.size() - axis, 1);
+  return ReshapeOf(context, context.input(1), std::move(dims), "/broadcast");
 }
 
-absl::StatusOr<ConstantPtr> FoldFloats(const Elementwise& function,
-                                       const std::vector<ConstantPtr>& srcs, const Dims& dims,
-                                       std::string name) {
-  std::vector<float> result;
-  for (int64_t n = 0, count = *ElementCount(dims); n < count; ++n) {
-    float x[3] = {};
-    for (size_t s = 0; s < srcs.size(); ++s) {
-      const int64_t at = SourceOf(n, dims, srcs[s]->dims);
-      x[s] = srcs[s]->is_float ? srcs[s]->floats[at] : static_cast<float>(srcs[s]->ints[at]);
-    }
-    result.push_back(Evaluate(function, x));
-  }
-  const bool is_truth =
-      (function.function >= Function::kEqual && function.function <= Function::kXor) ||
-      (function.function >= Function::kNot && function.function <= Function::kIsInf);
-  if (!is_truth) return MakeFloats(std::move(name), dims, std::move(result));
-  return MakeInts(std::move(name), dims, std::vector<int64_t>(result.begin(), result.end()));
-}
-
-absl::StatusOr<ConstantPtr> FoldInts(const NodeContext& context, Function function,
-                                     const std::vector<ConstantPtr>& srcs, const Dims& dims,
-                                     std::string name) {
-  std::vector<int64_t> result;
-  for (int64_t n = 0, count = *ElementCount(dims); n < count; ++n) {
-    int64_t x[3] = {};
-    for (size_t s = 0; s < srcs.size(); ++s) x[s] = srcs[s]->ints[SourceOf(n, dims, srcs[s]->dims)];
-    const std::optional<int64_t> element = EvaluateInts(function, x);
-    if (!element) return context.node.Invalid("integer overflow or division by zero");
-    result.push_back(*element);
-  }
-  return MakeInts(std::move(name), dims, std::move(result));
-}
-
-absl::StatusOr<Operand> FoldElementwise(const NodeContext& context, const Elementwise& function,
-                                        const std::vector<Operand>& operands, const Dims& dims,
-                                        std::string name) {
-  if (*ElementCount(dims) > kLargestFold)
-    return context.node.Unimplemented(
-        absl::StrCat("constants of more than ", kLargestFold, " elements"));
-  std::vector<ConstantPtr> srcs;
-  bool is_float = false;
-  // The condition of kWhere is of integers whatever the others are.
-  const size_t first = function.function == Function::kWhere ? 1 : 0;
-  for (const Operand& operand : operands) {
-    ABSL_ASSIGN_OR_RETURN(ConstantPtr src, InMemory(operand.constant));
-    const bool counts = srcs.size() >= first;
-    if (counts && srcs.size() > first && src->is_float != is_float)
+absl::Status CheckOneType(const NodeContext& context, int first = 0) {
+  for (int i = first + 1; i < context.input_count(); ++i) {
+    if (context.Has(i) && context.IsInteger(i) != context.IsInteger(first))
       return context.node.Invalid("inputs of different types");
-    if (counts) is_float = src->is_float;
-    srcs.push_back(std::move(src));
   }
-  absl::StatusOr<ConstantPtr> folded =
-      is_float ? FoldFloats(function, srcs, dims, std::move(name))
-               : FoldInts(context, function.function, srcs, dims, std::move(name));
-  if (!folded.ok()) return folded.status();
-  return Operand{*std::move(folded), kNoValue, dims};
+  return absl::OkStatus();
 }
 
-// One element a channel (dimension 1) of a tensor of dims `src` after broadcasting.
-bool IsPerChannel(const Dims& constant, const Dims& src) {
-  if (constant.size() > src.size() || src.size() < 2 || src.size() > 5) return false;
-  const size_t channel = 1 - (src.size() - constant.size());
-  for (size_t i = 0; i < constant.size(); ++i) {
-    if (constant[i] != (i == channel ? src[1] : 1)) return false;
+absl::StatusOr<Operand> OfTwoInputs(NodeContext& context, Function function, bool swapped = false,
+                                    absl::string_view suffix = "") {
+  ABSL_RETURN_IF_ERROR(CheckOneType(context));
+  std::vector<Operand> operands = {context.input(0), context.input(1)};
+  const bool old = context.node.opset() < 7 && function != Function::kPRelu;
+  if (old) {
+    ABSL_ASSIGN_OR_RETURN(operands[1], SecondOfOpset6(context));
   }
-  return constant.size() + 1 >= src.size();
+  if (swapped) std::swap(operands[0], operands[1]);
+  return ElementwiseOf(context, {function}, operands, suffix);
 }
 
-// dst = scale * src + shift
-struct Linear {
-  std::vector<float> scale, shift;
-};
-
-// nullopt for a function that is not linear in what is computed.
-std::optional<Linear> LinearOf(Function function, bool constant_first, const Constant& constant) {
-  const bool adds = function == Function::kAdd || function == Function::kSub;
-  const bool multiplies =
-      function == Function::kMul || (function == Function::kDiv && !constant_first);
-  if (!adds && !multiplies) return std::nullopt;
-  Linear linear;
-  for (float c : constant.floats) {
-    const bool negates = function == Function::kSub;
-    linear.scale.push_back(adds                         ? (negates && constant_first ? -1 : 1)
-                           : function == Function::kMul ? c
-                                                        : 1 / c);
-    linear.shift.push_back(!adds ? 0 : negates && !constant_first ? -c : c);
-  }
-  return linear;
+absl::Status BuildTwo(NodeContext& context, Function function, bool swapped = false) {
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, OfTwoInputs(context, function, swapped));
+  return context.SetOutput(dst);
 }
 
-// The linear operation, where the function of the two operands is one.
-absl::StatusOr<std::optional<Operand>> TryLinear(NodeContext& context, Function function,
-                                                 const std::vector<Operand>& operands,
-                                                 absl::string_view suffix) {
-  if (operands.size() != 2) return std::nullopt;
-  const bool constant_first = operands[0].constant != nullptr;
-  const Operand& known = operands[constant_first ? 0 : 1];
-  const Operand& src = operands[constant_first ? 1 : 0];
-  if (known.constant == nullptr || !known.constant->is_float) return std::nullopt;
-  const bool one = known.constant->count() == 1 && known.dims.size() <= src.dims.size();
-  if (!one && !IsPerChannel(known.dims, src.dims)) return std::nullopt;
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr constant, InMemory(known.constant));
-  std::optional<Linear> linear = LinearOf(function, constant_first, *constant);
-  if (!linear) return std::nullopt;
-  if (one) {
-    const jit::EltwiseOp op{jit::EltwiseAlgorithm::kLinear, linear->scale[0], linear->shift[0]};
-    return EltwiseOf(context, op, src, suffix);
+// ((a f b) f c) ...
+absl::StatusOr<Operand> Chain(NodeContext& context, Function function) {
+  Operand result = context.input(0);
+  for (int i = 1; i < context.input_count(); ++i) {
+    const std::string suffix = i + 1 < context.input_count() ? absl::StrCat("/", i) : "";
+    ABSL_ASSIGN_OR_RETURN(result,
+                          ElementwiseOf(context, {function}, {result, context.input(i)}, suffix));
   }
-  ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(src));
-  ABSL_ASSIGN_OR_RETURN(
-      const ValueId value,
-      EmitScaleShift(context, numbers, std::move(linear->scale), std::move(linear->shift), suffix));
-  return Operand{nullptr, value, src.dims};
+  return result;
 }
 
-// Of 8-bit integers the result is the number that it is in any type.
-bool NeverWraps(Function function) {
-  switch (function) {
-    case Function::kMax:
-    case Function::kMin:
-    case Function::kMod:
-    case Function::kFloorMod:
-    case Function::kEqual:
-    case Function::kLess:
-    case Function::kLessOrEqual:
-    case Function::kWhere:
-      return true;
-    default:
-      return false;
+absl::Status CheckPresent(const NodeContext& context) {
+  for (int i = 0; i < context.input_count(); ++i) {
+    if (!context.Has(i)) return context.node.Invalid(absl::StrCat("input ", i, " is missing"));
   }
+  return absl::OkStatus();
+}
+
+// One operation for computed tensors of one shape, which may be fused; else a chain.
+absl::StatusOr<Operand> SumOf(NodeContext& context) {
+  ABSL_RETURN_IF_ERROR(CheckPresent(context));
+  ABSL_RETURN_IF_ERROR(CheckOneType(context));
+  const Dims dims = context.input(0).dims;
+  std::vector<ValueId> srcs;
+  for (int i = 0; i < context.input_count(); ++i) {
+    if (context.input(i).value != kNoValue && context.input(i).dims == dims)
+      srcs.push_back(context.input(i).value);
+  }
+  if (srcs.size() < 2 || static_cast<int>(srcs.size()) < context.input_count())
+    return Chain(context, Function::kAdd);
+  ABSL_ASSIGN_OR_RETURN(const ValueId sum, context.Emit(Sum{}, std::move(srcs), dims));
+  return Operand{nullptr, sum, dims};
+}
+
+absl::Status BuildChain(NodeContext& context, Function function) {
+  ABSL_RETURN_IF_ERROR(CheckPresent(context));
+  ABSL_RETURN_IF_ERROR(CheckOneType(context));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, Chain(context, function));
+  return context.SetOutput(dst);
 }
 
 }  // namespace
 
-absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& function,
-                                      const std::vector<Operand>& operands,
-                                      absl::string_view suffix) {
-  std::optional<Dims> dims = operands[0].dims;
-  bool constant = operands[0].constant != nullptr;
-  for (size_t i = 1; i < operands.size() && dims; ++i) {
-    dims = Broadcast(*dims, operands[i].dims);
-    constant = constant && operands[i].constant != nullptr;
-  }
-  if (!dims || !ElementCount(*dims)) {
-    return context.node.Invalid(absl::StrCat(DimsToString(operands[0].dims), " and ",
-                                             DimsToString(operands.back().dims), " do not fit"));
-  }
-  if (constant) {
-    return FoldElementwise(context, function, operands, *dims,
-                           absl::StrCat(context.output_name(), suffix));
-  }
-  ABSL_ASSIGN_OR_RETURN(std::optional<Operand> linear,
-                        TryLinear(context, function.function, operands, suffix));
-  if (linear) return *std::move(linear);
-  std::vector<ValueId> srcs;
-  bool same = true;
-  for (const Operand& operand : operands) {
-    const bool is_number = operand.constant != nullptr || NeverWraps(function.function);
-    ABSL_ASSIGN_OR_RETURN(srcs.emplace_back(),
-                          is_number ? context.Numbers(operand) : context.AsValue(operand));
-    same = same && operand.dims == *dims;
-  }
-  OperationParams params = Elementwise(function);
-  if (function.function == Function::kAdd && same) params = Sum{};
-  ABSL_ASSIGN_OR_RETURN(const ValueId value,
-                        context.Emit(std::move(params), std::move(srcs), *dims, suffix));
-  return Operand{nullptr, value, *std::move(dims)};
+absl::Status BuildAdd(NodeContext& context) { return BuildTwo(context, Function::kAdd); }
+absl::Status BuildSub(NodeContext& context) { return BuildTwo(context, Function::kSub); }
+absl::Status BuildMul(NodeContext& context) { return BuildTwo(context, Function::kMul); }
+
+// The quotient of integers is cut towards zero. In f32 it is below the next integer wherever it
+// should be: that is at least 1 / divisor away, and integers beyond 2^24 are rounded as it is.
+absl::Status BuildDiv(NodeContext& context) {
+  if (context.AllConstant() || !context.IsInteger(0)) return BuildTwo(context, Function::kDiv);
+  ABSL_ASSIGN_OR_RETURN(const Operand exact,
+                        OfTwoInputs(context, Function::kDiv, /*swapped=*/false, "/exact"));
+  ABSL_ASSIGN_OR_RETURN(const Operand whole,
+                        ElementwiseOf(context, {Function::kTruncate}, {exact}));
+  return context.SetOutput(whole);
 }
 
-absl::StatusOr<Operand> EltwiseOf(NodeContext& context, jit::EltwiseOp op, const Operand& src,
-                                  absl::string_view suffix) {
-  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.Emit(Eltwise{op}, {value}, src.dims, suffix));
-  return Operand{nullptr, dst, src.dims};
+absl::Status BuildAnd(NodeContext& context) { return BuildTwo(context, Function::kAnd); }
+absl::Status BuildOr(NodeContext& context) { return BuildTwo(context, Function::kOr); }
+absl::Status BuildXor(NodeContext& context) { return BuildTwo(context, Function::kXor); }
+absl::Status BuildEqual(NodeContext& context) { return BuildTwo(context, Function::kEqual); }
+absl::Status BuildLess(NodeContext& context) { return BuildTwo(context, Function::kLess); }
+absl::Status BuildGreater(NodeContext& context) {
+  return BuildTwo(context, Function::kLess, /*swapped=*/true);
+}
+absl::Status BuildLessOrEqual(NodeContext& context) {
+  return BuildTwo(context, Function::kLessOrEqual);
+}
+absl::Status BuildGreaterOrEqual(NodeContext& context) {
+  return BuildTwo(context, Function::kLessOrEqual, /*swapped=*/true);
+}
+absl::Status BuildMax(NodeContext& context) { return BuildChain(context, Function::kMax); }
+absl::Status BuildMin(NodeContext& context) { return BuildChain(context, Function::kMin); }
+
+absl::Status BuildMod(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const int64_t fmod, context.node.Int("fmod", 0));
+  return BuildTwo(context, fmod == 0 ? Function::kFloorMod : Function::kMod);
 }
 
-absl::StatusOr<Operand> ReduceOf(NodeContext& context, Reduce::Function function,
-                                 const Operand& src, const std::vector<bool>& reduced,
-                                 absl::string_view suffix) {
-  Dims dims = src.dims;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (reduced[d]) dims[d] = 1;
+// Integers as the floats they are: the two sides of a power may differ in type.
+absl::StatusOr<Operand> AsFloats(const Operand& operand) {
+  if (operand.constant == nullptr || operand.constant->is_float) return operand;
+  ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(*operand.constant));
+  return Operand{MakeFloats(operand.constant->name, operand.dims,
+                            std::vector<float>(held.values.begin(), held.values.end())),
+                 kNoValue, operand.dims};
+}
+
+// The result has the base's type: integers are cut towards zero.
+absl::StatusOr<Operand> MixedPow(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Operand base, AsFloats(context.input(0)));
+  ABSL_ASSIGN_OR_RETURN(const Operand exponent, AsFloats(context.input(1)));
+  const bool cuts = context.IsInteger(0);
+  ABSL_ASSIGN_OR_RETURN(const Operand power, ElementwiseOf(context, {Function::kPow},
+                                                           {base, exponent}, cuts ? "/exact" : ""));
+  if (!cuts) return power;
+  ABSL_ASSIGN_OR_RETURN(const Operand whole,
+                        ElementwiseOf(context, {Function::kTruncate}, {power}));
+  if (whole.constant == nullptr) return whole;
+  const absl::Span<const float> floats = whole.constant->floats;
+  for (float number : floats) {
+    if (!(std::abs(number) < 9.2e18f)) return context.node.Invalid("a number beyond the integers");
   }
-  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.Emit(Reduce{function}, {value}, dims, suffix));
-  return Operand{nullptr, dst, std::move(dims)};
+  return Operand{MakeInts(whole.constant->name, whole.dims, {floats.begin(), floats.end()}),
+                 kNoValue, whole.dims};
+}
+
+// Known powers have kernels.
+absl::Status BuildPow(NodeContext& context) {
+  const ConstantPtr& exponent = context.input(1).constant;
+  if (exponent != nullptr && exponent->count() == 1 && !context.IsInteger(0) &&
+      context.input(0).constant == nullptr &&
+      exponent->dims.size() <= context.input(0).dims.size()) {
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, InMemory(exponent));
+    const float power = known->is_float ? known->floats[0] : static_cast<float>(known->ints[0]);
+    const jit::EltwiseOp op = power == 2 ? jit::EltwiseOp{jit::EltwiseAlgorithm::kSquare}
+                                         : jit::EltwiseOp{jit::EltwiseAlgorithm::kPow, 1, power};
+    ABSL_ASSIGN_OR_RETURN(const Operand dst, ActivationOf(context, op, context.input(0)));
+    return context.SetOutput(dst);
+  }
+  if (context.IsInteger(0) == context.IsInteger(1) &&
+      (context.AllConstant() || !context.IsInteger(0))) {
+    return BuildTwo(context, Function::kPow);
+  }
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, MixedPow(context));
+  return context.SetOutput(dst);
+}
+
+// The slope is broadcast to the channels where it has one dimension only and that is their number.
+absl::Status BuildPRelu(NodeContext& context) {
+  const Dims &dims = context.input(0).dims, &slope = context.input(1).dims;
+  if (slope.size() == 1 && dims.size() > 2 && slope[0] == dims[1] && context.node.opset() < 7) {
+    Dims channel(dims.size() - 1, 1);
+    channel[0] = slope[0];
+    ABSL_ASSIGN_OR_RETURN(const Operand raised,
+                          ReshapeOf(context, context.input(1), std::move(channel), "/slope"));
+    ABSL_ASSIGN_OR_RETURN(const Operand dst,
+                          ElementwiseOf(context, {Function::kPRelu}, {context.input(0), raised}));
+    return context.SetOutput(dst);
+  }
+  return BuildTwo(context, Function::kPRelu);
+}
+
+absl::Status BuildSum(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, SumOf(context));
+  return context.SetOutput(dst);
+}
+
+absl::Status BuildMean(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Operand sum, SumOf(context));
+  const float share = 1.0f / static_cast<float>(context.input_count());
+  const Operand factor = {MakeFloats(context.output_name() + "/share", {}, {share}), kNoValue, {}};
+  ABSL_ASSIGN_OR_RETURN(const Operand dst,
+                        ElementwiseOf(context, {Function::kMul}, {sum, factor}, "/mean"));
+  return context.SetOutput(dst);
+}
+
+absl::Status BuildWhere(NodeContext& context) {
+  ABSL_RETURN_IF_ERROR(CheckOneType(context, /*first=*/1));
+  const Operand condition = context.input(0);
+  if (condition.constant != nullptr && context.AllConstant()) {
+    ABSL_ASSIGN_OR_RETURN(const Operand folded,
+                          ElementwiseOf(context, {Function::kWhere},
+                                        {condition, context.input(1), context.input(2)}));
+    return context.SetOutput(folded);
+  }
+  Operand truth = condition;
+  if (condition.constant != nullptr && !condition.constant->is_float) {
+    const std::vector<int64_t>& ints = condition.constant->ints;
+    truth.constant = MakeFloats(condition.constant->name, condition.dims,
+                                std::vector<float>(ints.begin(), ints.end()));
+  }
+  ABSL_ASSIGN_OR_RETURN(
+      const Operand dst,
+      ElementwiseOf(context, {Function::kWhere}, {truth, context.input(1), context.input(2)}));
+  return context.SetOutput(dst);
 }
 
 }  // namespace tilewire::graph

@@ -25,13 +25,12 @@ absl::Status GatherComputed(NodeContext& context, int axis) {
     ABSL_ASSIGN_OR_RETURN(elements, context.Numbers(src));
   }
   ABSL_ASSIGN_OR_RETURN(const ValueId at, context.Numbers(indices));
-  return context.Finish(IndexedGather{axis}, {elements, at},
-                        GatheredDims(src.dims, indices.dims, axis));
+  return context.Finish(Gather{axis}, {elements, at}, GatheredDims(src.dims, indices.dims, axis));
 }
 
 }  // namespace
 
-absl::Status LowerGather(NodeContext& context) {
+absl::Status BuildGather(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", 0));

@@ -8,7 +8,7 @@
 
 namespace tilewire::graph {
 
-absl::Status LowerIdentity(NodeContext& context) { return context.SetOutput(context.input(0)); }
+absl::Status BuildIdentity(NodeContext& context) { return context.SetOutput(context.input(0)); }
 
 namespace {
 
@@ -45,7 +45,7 @@ absl::Status SetMask(NodeContext& context) {
 
 }  // namespace
 
-absl::Status LowerDropout(NodeContext& context) {
+absl::Status BuildDropout(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const bool drops, Drops(context));
   if (drops) return context.node.Unimplemented("training_mode with a ratio other than 0");
   const std::vector<TensorId>& outputs = context.node.outputs;

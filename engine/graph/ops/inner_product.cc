@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/matmul.h"
 #include "engine/graph/ops/ops.h"
 #include "engine/graph/ops/weights.h"
@@ -61,9 +61,9 @@ absl::Status AddC(NodeContext& context, const Operand& product, float beta) {
   return context.SetOutput(dst);
 }
 
-absl::Status LowerGemm(NodeContext& context) {
+absl::Status BuildGemm(NodeContext& context) {
   const Node& node = context.node;
-  if (context.input(1).constant == nullptr) return LowerComputedGemm(context);
+  if (context.input(1).constant == nullptr) return BuildComputedGemm(context);
   ABSL_ASSIGN_OR_RETURN(const float alpha, node.Float("alpha", 1.0f));
   ABSL_ASSIGN_OR_RETURN(const float beta, node.Float("beta", 1.0f));
   ABSL_ASSIGN_OR_RETURN(const int64_t transposed_a, node.Int("transA", 0));
@@ -123,10 +123,10 @@ absl::StatusOr<ValueId> EmitMatMul(NodeContext& context, ValueId src, const Cons
   return context.EmitReshape(result, std::move(dims), suffix);
 }
 
-absl::Status LowerMatMul(NodeContext& context) {
+absl::Status BuildMatMul(NodeContext& context) {
   const Operand& right = context.input(1);
   const bool is_known_matrix = right.constant != nullptr && right.dims.size() == 2;
-  if (!is_known_matrix || context.input(0).dims.size() < 2) return LowerComputedMatMul(context);
+  if (!is_known_matrix || context.input(0).dims.size() < 2) return BuildComputedMatMul(context);
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr matrix, context.FloatsInPlace(1));
   ABSL_ASSIGN_OR_RETURN(const ValueId dst, EmitMatMul(context, src, matrix));

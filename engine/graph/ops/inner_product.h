@@ -5,7 +5,7 @@
 #define ENGINE_GRAPH_OPS_INNER_PRODUCT_H_
 
 #include "absl/status/statusor.h"
-#include "engine/graph/lowering.h"
+#include "engine/graph/specialization.h"
 
 namespace tilewire::graph {
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/ops.h"
 #include "engine/graph/ops/select.h"
 
@@ -15,7 +15,7 @@ namespace tilewire::graph {
 
 using Function = Elementwise::Function;
 using jit::EltwiseAlgorithm;
-absl::Status LowerLrn(NodeContext& context) {
+absl::Status BuildLrn(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const float alpha, node.Float("alpha", 1e-4f));
@@ -32,7 +32,7 @@ absl::Status LowerLrn(NodeContext& context) {
   const int64_t pixels = *CheckedProduct(absl::MakeConstSpan(dims).subspan(2));
   const Dims flat = {dims[0], 1, dims[1], pixels};
   ABSL_ASSIGN_OR_RETURN(const Operand squares,
-                        EltwiseOf(context, {EltwiseAlgorithm::kSquare}, src, "/squares"));
+                        ActivationOf(context, {EltwiseAlgorithm::kSquare}, src, "/squares"));
   ABSL_ASSIGN_OR_RETURN(const Operand rows, ReshapeOf(context, squares, flat, "/rows"));
   Pooling pooling{Pooling::Algorithm::kAvgIncludePadding,
                   {size, 1},
@@ -41,11 +41,11 @@ absl::Status LowerLrn(NodeContext& context) {
                   {size - 1 - (size - 1) / 2, 0}};
   ABSL_ASSIGN_OR_RETURN(const ValueId mean,
                         context.Emit(std::move(pooling), {rows.value}, flat, "/mean"));
-  ABSL_ASSIGN_OR_RETURN(
-      const Operand sum,
-      EltwiseOf(context, {EltwiseAlgorithm::kLinear, alpha, bias}, {nullptr, mean, flat}, "/sum"));
+  ABSL_ASSIGN_OR_RETURN(const Operand sum,
+                        ActivationOf(context, {EltwiseAlgorithm::kLinear, alpha, bias},
+                                     {nullptr, mean, flat}, "/sum"));
   ABSL_ASSIGN_OR_RETURN(const Operand factor,
-                        EltwiseOf(context, {EltwiseAlgorithm::kPow, 1, -beta}, sum, "/factor"));
+                        ActivationOf(context, {EltwiseAlgorithm::kPow, 1, -beta}, sum, "/factor"));
   ABSL_ASSIGN_OR_RETURN(const Operand shaped, ReshapeOf(context, factor, dims, "/shaped"));
   ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {Function::kMul}, {src, shaped}));
   return context.SetOutput(dst);

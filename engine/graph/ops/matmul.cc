@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/select.h"
 
 namespace tilewire::graph {
@@ -77,7 +77,7 @@ absl::StatusOr<Operand> MatMulOf(NodeContext& context, const Operand& left, cons
   return ReshapeOf(context, product, std::move(dims), suffix);
 }
 
-absl::Status LowerComputedMatMul(NodeContext& context) {
+absl::Status BuildComputedMatMul(NodeContext& context) {
   for (int i = 0; i < 2; ++i) {
     const ConstantPtr& known = context.input(i).constant;
     if (known != nullptr && !known->is_float)
@@ -87,7 +87,7 @@ absl::Status LowerComputedMatMul(NodeContext& context) {
   return context.SetOutput(dst);
 }
 
-absl::Status LowerComputedGemm(NodeContext& context) {
+absl::Status BuildComputedGemm(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 1.0f));
   ABSL_ASSIGN_OR_RETURN(const float beta, context.node.Float("beta", 1.0f));
   ABSL_ASSIGN_OR_RETURN(const Operand a, TransposedIf(context, "transA", 0));
@@ -96,8 +96,8 @@ absl::Status LowerComputedGemm(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(Operand dst,
                         ProductOf(context, a, b, alpha != 1 || adds ? "/product" : ""));
   if (alpha != 1) {
-    ABSL_ASSIGN_OR_RETURN(dst, EltwiseOf(context, {jit::EltwiseAlgorithm::kLinear, alpha, 0}, dst,
-                                         adds ? "/alpha" : ""));
+    ABSL_ASSIGN_OR_RETURN(dst, ActivationOf(context, {jit::EltwiseAlgorithm::kLinear, alpha, 0},
+                                            dst, adds ? "/alpha" : ""));
   }
   return adds ? AddC(context, dst, beta) : context.SetOutput(dst);
 }

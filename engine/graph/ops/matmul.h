@@ -5,7 +5,7 @@
 #ifndef ENGINE_GRAPH_OPS_MATMUL_H_
 #define ENGINE_GRAPH_OPS_MATMUL_H_
 
-#include "engine/graph/lowering.h"
+#include "engine/graph/specialization.h"
 
 namespace tilewire::graph {
 
@@ -13,10 +13,10 @@ namespace tilewire::graph {
 // again.
 absl::StatusOr<Operand> MatMulOf(NodeContext& context, const Operand& left, const Operand& right,
                                  absl::string_view suffix = "");
-absl::Status LowerComputedMatMul(NodeContext& context);
+absl::Status BuildComputedMatMul(NodeContext& context);
 
 // Gemm with a computed B.
-absl::Status LowerComputedGemm(NodeContext& context);
+absl::Status BuildComputedGemm(NodeContext& context);
 
 // dst = product + beta * C (Gemm's input 2), broadcast.
 absl::Status AddC(NodeContext& context, const Operand& product, float beta);

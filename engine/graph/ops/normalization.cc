@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/ops.h"
 #include "engine/graph/ops/select.h"
 
@@ -26,8 +26,8 @@ using jit::EltwiseAlgorithm;
 absl::StatusOr<Operand> DeviationOf(NodeContext& context, const Operand& variance, float epsilon) {
   ABSL_ASSIGN_OR_RETURN(
       const Operand shifted,
-      EltwiseOf(context, {EltwiseAlgorithm::kLinear, 1, epsilon}, variance, "/shifted"));
-  return EltwiseOf(context, {EltwiseAlgorithm::kSqrt}, shifted, "/deviation");
+      ActivationOf(context, {EltwiseAlgorithm::kLinear, 1, epsilon}, variance, "/shifted"));
+  return ActivationOf(context, {EltwiseAlgorithm::kSqrt}, shifted, "/deviation");
 }
 
 bool IsWanted(const Node& node, size_t output) {
@@ -91,7 +91,7 @@ absl::StatusOr<Standard> Standardized(NodeContext& context, const Operand& src,
   ABSL_ASSIGN_OR_RETURN(const Operand centred,
                         ElementwiseOf(context, {Function::kSub}, {src, standard.mean}, "/centred"));
   ABSL_ASSIGN_OR_RETURN(const Operand squares,
-                        EltwiseOf(context, {EltwiseAlgorithm::kSquare}, centred, "/squares"));
+                        ActivationOf(context, {EltwiseAlgorithm::kSquare}, centred, "/squares"));
   ABSL_ASSIGN_OR_RETURN(standard.variance,
                         ReduceOf(context, Reduce::Function::kMean, squares, reduced, "/variance"));
   ABSL_ASSIGN_OR_RETURN(standard.deviation, DeviationOf(context, standard.variance, epsilon));
@@ -124,7 +124,7 @@ absl::StatusOr<Operand> ScaledByInputs(NodeContext& context, const Operand& src,
   return result;
 }
 
-absl::Status LowerInstanceNormalization(NodeContext& context) {
+absl::Status BuildInstanceNormalization(NodeContext& context) {
   const Operand src = context.input(0);
   const size_t rank = src.dims.size();
   if (rank < 3) return context.node.Invalid("the input has no spatial dimensions");
@@ -137,7 +137,7 @@ absl::Status LowerInstanceNormalization(NodeContext& context) {
   return context.SetOutput(result);
 }
 
-absl::Status LowerLayerNormalization(NodeContext& context) {
+absl::Status BuildLayerNormalization(NodeContext& context) {
   const Operand src = context.input(0);
   const bool wants_statistics = IsWanted(context.node, 1) || IsWanted(context.node, 2);
   ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, context.node.Int("axis", -1));
@@ -162,7 +162,7 @@ absl::Status LowerLayerNormalization(NodeContext& context) {
   return context.SetOutput(result);
 }
 
-absl::Status LowerMeanVarianceNormalization(NodeContext& context) {
+absl::Status BuildMeanVarianceNormalization(NodeContext& context) {
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, context.node.Ints("axes", {0, 2, 3}));
   std::vector<bool> reduced(src.dims.size(), false);

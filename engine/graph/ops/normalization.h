@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/graph/lowering.h"
+#include "engine/graph/specialization.h"
 
 namespace tilewire::graph {
 

@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "engine/graph/lowering.h"
 #include "engine/graph/node.h"
+#include "engine/graph/specialization.h"
 
 namespace tilewire::graph {
 
@@ -19,7 +19,7 @@ struct OpRow {
   int max_inputs;
   absl::string_view attributes;  // all that it may have, in any opset, with blanks between
   bool folds;                    // gives a constant where all inputs are constants
-  absl::Status (*lower)(NodeContext& context);
+  absl::Status (*build)(NodeContext& context);
   bool reads_in_place = false;  // folds large constants without their elements in memory
 };
 

@@ -8,158 +8,158 @@
 #ifndef ENGINE_GRAPH_OPS_OPS_H_
 #define ENGINE_GRAPH_OPS_OPS_H_
 
-#include "engine/graph/lowering.h"
+#include "engine/graph/specialization.h"
 
 namespace tilewire::graph {
 
-// arithmetic.cc
-absl::Status LowerAdd(NodeContext& context);
-absl::Status LowerSub(NodeContext& context);
-absl::Status LowerMul(NodeContext& context);
-absl::Status LowerDiv(NodeContext& context);
-absl::Status LowerMod(NodeContext& context);
-absl::Status LowerPow(NodeContext& context);
-absl::Status LowerPRelu(NodeContext& context);
-absl::Status LowerAnd(NodeContext& context);
-absl::Status LowerOr(NodeContext& context);
-absl::Status LowerXor(NodeContext& context);
-absl::Status LowerEqual(NodeContext& context);
-absl::Status LowerLess(NodeContext& context);
-absl::Status LowerLessOrEqual(NodeContext& context);
-absl::Status LowerGreater(NodeContext& context);
-absl::Status LowerGreaterOrEqual(NodeContext& context);
-absl::Status LowerWhere(NodeContext& context);
-absl::Status LowerMax(NodeContext& context);
-absl::Status LowerMin(NodeContext& context);
-absl::Status LowerMean(NodeContext& context);
-absl::Status LowerSum(NodeContext& context);
+// elementwise.cc
+absl::Status BuildAdd(NodeContext& context);
+absl::Status BuildSub(NodeContext& context);
+absl::Status BuildMul(NodeContext& context);
+absl::Status BuildDiv(NodeContext& context);
+absl::Status BuildMod(NodeContext& context);
+absl::Status BuildPow(NodeContext& context);
+absl::Status BuildPRelu(NodeContext& context);
+absl::Status BuildAnd(NodeContext& context);
+absl::Status BuildOr(NodeContext& context);
+absl::Status BuildXor(NodeContext& context);
+absl::Status BuildEqual(NodeContext& context);
+absl::Status BuildLess(NodeContext& context);
+absl::Status BuildLessOrEqual(NodeContext& context);
+absl::Status BuildGreater(NodeContext& context);
+absl::Status BuildGreaterOrEqual(NodeContext& context);
+absl::Status BuildWhere(NodeContext& context);
+absl::Status BuildMax(NodeContext& context);
+absl::Status BuildMin(NodeContext& context);
+absl::Status BuildMean(NodeContext& context);
+absl::Status BuildSum(NodeContext& context);
 // batch_normalization.cc
-absl::Status LowerBatchNormalization(NodeContext& context);
+absl::Status BuildBatchNormalization(NodeContext& context);
 // concat.cc
-absl::Status LowerConcat(NodeContext& context);
+absl::Status BuildConcat(NodeContext& context);
 // constant.cc
-absl::Status LowerConstant(NodeContext& context);
+absl::Status BuildConstant(NodeContext& context);
 // convolution.cc
-absl::Status LowerConv(NodeContext& context);
+absl::Status BuildConv(NodeContext& context);
 // deconvolution.cc
-absl::Status LowerConvTranspose(NodeContext& context);
-// eltwise.cc
-absl::Status LowerAbs(NodeContext& context);
-absl::Status LowerClip(NodeContext& context);
-absl::Status LowerElu(NodeContext& context);
-absl::Status LowerExp(NodeContext& context);
-absl::Status LowerHardSigmoid(NodeContext& context);
-absl::Status LowerHardSwish(NodeContext& context);
-absl::Status LowerLeakyRelu(NodeContext& context);
-absl::Status LowerRelu(NodeContext& context);
-absl::Status LowerSigmoid(NodeContext& context);
-absl::Status LowerSoftplus(NodeContext& context);
-absl::Status LowerSqrt(NodeContext& context);
-absl::Status LowerTanh(NodeContext& context);
+absl::Status BuildConvTranspose(NodeContext& context);
+// activation.cc
+absl::Status BuildAbs(NodeContext& context);
+absl::Status BuildClip(NodeContext& context);
+absl::Status BuildElu(NodeContext& context);
+absl::Status BuildExp(NodeContext& context);
+absl::Status BuildHardSigmoid(NodeContext& context);
+absl::Status BuildHardSwish(NodeContext& context);
+absl::Status BuildLeakyRelu(NodeContext& context);
+absl::Status BuildRelu(NodeContext& context);
+absl::Status BuildSigmoid(NodeContext& context);
+absl::Status BuildSoftplus(NodeContext& context);
+absl::Status BuildSqrt(NodeContext& context);
+absl::Status BuildTanh(NodeContext& context);
 // gather.cc
-absl::Status LowerGather(NodeContext& context);
+absl::Status BuildGather(NodeContext& context);
 // identity.cc
-absl::Status LowerDropout(NodeContext& context);
-absl::Status LowerIdentity(NodeContext& context);
+absl::Status BuildDropout(NodeContext& context);
+absl::Status BuildIdentity(NodeContext& context);
 // inner_product.cc
-absl::Status LowerGemm(NodeContext& context);
-absl::Status LowerMatMul(NodeContext& context);
+absl::Status BuildGemm(NodeContext& context);
+absl::Status BuildMatMul(NodeContext& context);
 // lrn.cc
-absl::Status LowerLrn(NodeContext& context);
+absl::Status BuildLrn(NodeContext& context);
 // normalization.cc
-absl::Status LowerInstanceNormalization(NodeContext& context);
-absl::Status LowerLayerNormalization(NodeContext& context);
-absl::Status LowerMeanVarianceNormalization(NodeContext& context);
+absl::Status BuildInstanceNormalization(NodeContext& context);
+absl::Status BuildLayerNormalization(NodeContext& context);
+absl::Status BuildMeanVarianceNormalization(NodeContext& context);
 // pad.cc
-absl::Status LowerPad(NodeContext& context);
+absl::Status BuildPad(NodeContext& context);
 // pooling.cc
-absl::Status LowerAveragePool(NodeContext& context);
-absl::Status LowerGlobalAveragePool(NodeContext& context);
-absl::Status LowerGlobalMaxPool(NodeContext& context);
-absl::Status LowerMaxPool(NodeContext& context);
+absl::Status BuildAveragePool(NodeContext& context);
+absl::Status BuildGlobalAveragePool(NodeContext& context);
+absl::Status BuildGlobalMaxPool(NodeContext& context);
+absl::Status BuildMaxPool(NodeContext& context);
 // One window over everything behind the channels.
 absl::StatusOr<ValueId> EmitGlobalPooling(NodeContext& context, Pooling::Algorithm algorithm,
                                           absl::string_view suffix = "");
-// quantize.cc
-absl::Status LowerDequantizeLinear(NodeContext& context);
-absl::Status LowerDynamicQuantizeLinear(NodeContext& context);
-absl::Status LowerQuantizeLinear(NodeContext& context);
-// quantized.cc
-absl::Status LowerConvInteger(NodeContext& context);
-absl::Status LowerMatMulInteger(NodeContext& context);
-absl::Status LowerQLinearConv(NodeContext& context);
-absl::Status LowerQLinearMatMul(NodeContext& context);
+// quantize_linear.cc
+absl::Status BuildDequantizeLinear(NodeContext& context);
+absl::Status BuildDynamicQuantizeLinear(NodeContext& context);
+absl::Status BuildQuantizeLinear(NodeContext& context);
+// qlinear.cc
+absl::Status BuildConvInteger(NodeContext& context);
+absl::Status BuildMatMulInteger(NodeContext& context);
+absl::Status BuildQLinearConv(NodeContext& context);
+absl::Status BuildQLinearMatMul(NodeContext& context);
 // reduce.cc
-absl::Status LowerGlobalLpPool(NodeContext& context);
-absl::Status LowerReduceL1(NodeContext& context);
-absl::Status LowerReduceL2(NodeContext& context);
-absl::Status LowerReduceLogSum(NodeContext& context);
-absl::Status LowerReduceLogSumExp(NodeContext& context);
-absl::Status LowerReduceMax(NodeContext& context);
-absl::Status LowerReduceMean(NodeContext& context);
-absl::Status LowerReduceMin(NodeContext& context);
-absl::Status LowerReduceProd(NodeContext& context);
-absl::Status LowerReduceSum(NodeContext& context);
-absl::Status LowerReduceSumSquare(NodeContext& context);
+absl::Status BuildGlobalLpPool(NodeContext& context);
+absl::Status BuildReduceL1(NodeContext& context);
+absl::Status BuildReduceL2(NodeContext& context);
+absl::Status BuildReduceLogSum(NodeContext& context);
+absl::Status BuildReduceLogSumExp(NodeContext& context);
+absl::Status BuildReduceMax(NodeContext& context);
+absl::Status BuildReduceMean(NodeContext& context);
+absl::Status BuildReduceMin(NodeContext& context);
+absl::Status BuildReduceProd(NodeContext& context);
+absl::Status BuildReduceSum(NodeContext& context);
+absl::Status BuildReduceSumSquare(NodeContext& context);
 // repeat.cc
-absl::Status LowerExpand(NodeContext& context);
-absl::Status LowerTile(NodeContext& context);
+absl::Status BuildExpand(NodeContext& context);
+absl::Status BuildTile(NodeContext& context);
 // reshape.cc
-absl::Status LowerFlatten(NodeContext& context);
-absl::Status LowerReshape(NodeContext& context);
-absl::Status LowerSqueeze(NodeContext& context);
-absl::Status LowerUnsqueeze(NodeContext& context);
+absl::Status BuildFlatten(NodeContext& context);
+absl::Status BuildReshape(NodeContext& context);
+absl::Status BuildSqueeze(NodeContext& context);
+absl::Status BuildUnsqueeze(NodeContext& context);
 // resize.cc
-absl::Status LowerResize(NodeContext& context);
+absl::Status BuildResize(NodeContext& context);
 // shape.cc
-absl::Status LowerCast(NodeContext& context);
-absl::Status LowerConstantOfShape(NodeContext& context);
-absl::Status LowerRange(NodeContext& context);
-absl::Status LowerShape(NodeContext& context);
-absl::Status LowerSize(NodeContext& context);
+absl::Status BuildCast(NodeContext& context);
+absl::Status BuildConstantOfShape(NodeContext& context);
+absl::Status BuildRange(NodeContext& context);
+absl::Status BuildShape(NodeContext& context);
+absl::Status BuildSize(NodeContext& context);
 // slice.cc
-absl::Status LowerSlice(NodeContext& context);
-absl::Status LowerSplit(NodeContext& context);
+absl::Status BuildSlice(NodeContext& context);
+absl::Status BuildSplit(NodeContext& context);
 // softmax.cc
-absl::Status LowerLogSoftmax(NodeContext& context);
-absl::Status LowerSoftmax(NodeContext& context);
+absl::Status BuildLogSoftmax(NodeContext& context);
+absl::Status BuildSoftmax(NodeContext& context);
 // space_depth.cc
-absl::Status LowerDepthToSpace(NodeContext& context);
-absl::Status LowerSpaceToDepth(NodeContext& context);
+absl::Status BuildDepthToSpace(NodeContext& context);
+absl::Status BuildSpaceToDepth(NodeContext& context);
 // top_k.cc
-absl::Status LowerArgMax(NodeContext& context);
-absl::Status LowerArgMin(NodeContext& context);
-absl::Status LowerTopK(NodeContext& context);
+absl::Status BuildArgMax(NodeContext& context);
+absl::Status BuildArgMin(NodeContext& context);
+absl::Status BuildTopK(NodeContext& context);
 // transpose.cc
-absl::Status LowerTranspose(NodeContext& context);
+absl::Status BuildTranspose(NodeContext& context);
 // unary.cc
-absl::Status LowerAcos(NodeContext& context);
-absl::Status LowerAcosh(NodeContext& context);
-absl::Status LowerAsin(NodeContext& context);
-absl::Status LowerAsinh(NodeContext& context);
-absl::Status LowerAtan(NodeContext& context);
-absl::Status LowerAtanh(NodeContext& context);
-absl::Status LowerCeil(NodeContext& context);
-absl::Status LowerCelu(NodeContext& context);
-absl::Status LowerCos(NodeContext& context);
-absl::Status LowerCosh(NodeContext& context);
-absl::Status LowerErf(NodeContext& context);
-absl::Status LowerFloor(NodeContext& context);
-absl::Status LowerIsInf(NodeContext& context);
-absl::Status LowerIsNaN(NodeContext& context);
-absl::Status LowerLog(NodeContext& context);
-absl::Status LowerNeg(NodeContext& context);
-absl::Status LowerNot(NodeContext& context);
-absl::Status LowerReciprocal(NodeContext& context);
-absl::Status LowerRound(NodeContext& context);
-absl::Status LowerSelu(NodeContext& context);
-absl::Status LowerShrink(NodeContext& context);
-absl::Status LowerSign(NodeContext& context);
-absl::Status LowerSin(NodeContext& context);
-absl::Status LowerSinh(NodeContext& context);
-absl::Status LowerSoftsign(NodeContext& context);
-absl::Status LowerTan(NodeContext& context);
-absl::Status LowerThresholdedRelu(NodeContext& context);
+absl::Status BuildAcos(NodeContext& context);
+absl::Status BuildAcosh(NodeContext& context);
+absl::Status BuildAsin(NodeContext& context);
+absl::Status BuildAsinh(NodeContext& context);
+absl::Status BuildAtan(NodeContext& context);
+absl::Status BuildAtanh(NodeContext& context);
+absl::Status BuildCeil(NodeContext& context);
+absl::Status BuildCelu(NodeContext& context);
+absl::Status BuildCos(NodeContext& context);
+absl::Status BuildCosh(NodeContext& context);
+absl::Status BuildErf(NodeContext& context);
+absl::Status BuildFloor(NodeContext& context);
+absl::Status BuildIsInf(NodeContext& context);
+absl::Status BuildIsNaN(NodeContext& context);
+absl::Status BuildLog(NodeContext& context);
+absl::Status BuildNeg(NodeContext& context);
+absl::Status BuildNot(NodeContext& context);
+absl::Status BuildReciprocal(NodeContext& context);
+absl::Status BuildRound(NodeContext& context);
+absl::Status BuildSelu(NodeContext& context);
+absl::Status BuildShrink(NodeContext& context);
+absl::Status BuildSign(NodeContext& context);
+absl::Status BuildSin(NodeContext& context);
+absl::Status BuildSinh(NodeContext& context);
+absl::Status BuildSoftsign(NodeContext& context);
+absl::Status BuildTan(NodeContext& context);
+absl::Status BuildThresholdedRelu(NodeContext& context);
 
 // The tensor that an attribute holds. kInvalidArgument: there is none, or it is malformed.
 absl::StatusOr<ConstantPtr> TensorAttribute(const NodeContext& context, absl::string_view name);

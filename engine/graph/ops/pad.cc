@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/ops.h"
 #include "engine/graph/ops/select.h"
 
@@ -90,7 +90,7 @@ absl::Status FillByInput(NodeContext& context, const Operand& zeros, Select sele
 
 }  // namespace
 
-absl::Status LowerPad(NodeContext& context) {
+absl::Status BuildPad(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0);
   const size_t rank = src.dims.size();

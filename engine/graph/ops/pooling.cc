@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/ops.h"
 #include "engine/graph/ops/select.h"
 #include "engine/graph/ops/window.h"
@@ -51,7 +51,7 @@ absl::StatusOr<Window> ReadPoolingWindow(const Node& node, const Dims& src) {
   return window;
 }
 
-// What LowerDilatedMaxPool() takes: its operations grow with the window, its lists with the result.
+// What BuildDilatedMaxPool() takes: its operations grow with the window, its lists with the result.
 bool HasFewTaps(const Window& window) {
   constexpr int64_t kMostTaps = 256, kLargest = int64_t{1} << 20;
   for (size_t i = 0; i < window.kernel.size(); ++i) {
@@ -87,7 +87,7 @@ absl::Status SetIndices(NodeContext& context, const Window& window) {
 
 // The maximum over a window is that of its taps along one dimension after the other; a tap is a
 // selection, with minus infinity for what lies outside.
-absl::Status LowerDilatedMaxPool(NodeContext& context, const Window& window) {
+absl::Status BuildDilatedMaxPool(NodeContext& context, const Window& window) {
   Operand result = context.input(0);
   for (size_t i = 0; i < window.kernel.size(); ++i) {
     const Operand src = result;
@@ -118,7 +118,7 @@ absl::Status LowerDilatedMaxPool(NodeContext& context, const Window& window) {
 
 // What padding adds counts, what ceil_mode adds does not: zeros around the source are elements of
 // it.
-absl::Status LowerPaddedAveragePool(NodeContext& context, const Window& window) {
+absl::Status BuildPaddedAveragePool(NodeContext& context, const Window& window) {
   const Operand src = context.input(0);
   const size_t rank = src.dims.size();
   Select select = WholeOf(rank);
@@ -172,20 +172,20 @@ absl::StatusOr<ValueId> EmitGlobalPooling(NodeContext& context, Pooling::Algorit
   return context.Emit(std::move(pooling), {src}, std::move(dst), suffix);
 }
 
-absl::Status LowerMaxPool(NodeContext& context) {
+absl::Status BuildMaxPool(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Window window,
                         ReadPoolingWindow(context.node, context.input(0).dims));
   const std::vector<TensorId>& outputs = context.node.outputs;
   if (outputs.size() > 1 && outputs[1] != kNoTensor)
     ABSL_RETURN_IF_ERROR(SetIndices(context, window));
   if (!IsDilated(window)) return FinishPooling(context, Pooling::Algorithm::kMax, window);
-  if (HasFewTaps(window)) return LowerDilatedMaxPool(context, window);
+  if (HasFewTaps(window)) return BuildDilatedMaxPool(context, window);
   ABSL_ASSIGN_OR_RETURN(const ValueId dst,
                         EmitMaxWindow(context, window, MaxWindow::Result::kElement));
   return context.SetOutput(dst);
 }
 
-absl::Status LowerAveragePool(NodeContext& context) {
+absl::Status BuildAveragePool(NodeContext& context) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const Window window, ReadPoolingWindow(node, context.input(0).dims));
   ABSL_ASSIGN_OR_RETURN(const int64_t include, node.Int("count_include_pad", 0));
@@ -198,17 +198,17 @@ absl::Status LowerAveragePool(NodeContext& context) {
   // themselves count.
   if (include == 0 || !padded)
     return FinishPooling(context, Pooling::Algorithm::kAvgExcludePadding, window);
-  if (extended) return LowerPaddedAveragePool(context, window);
+  if (extended) return BuildPaddedAveragePool(context, window);
   return FinishPooling(context, Pooling::Algorithm::kAvgIncludePadding, window);
 }
 
-absl::Status LowerGlobalAveragePool(NodeContext& context) {
+absl::Status BuildGlobalAveragePool(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId dst,
                         EmitGlobalPooling(context, Pooling::Algorithm::kAvgExcludePadding));
   return context.SetOutput(dst);
 }
 
-absl::Status LowerGlobalMaxPool(NodeContext& context) {
+absl::Status BuildGlobalMaxPool(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId dst, EmitGlobalPooling(context, Pooling::Algorithm::kMax));
   return context.SetOutput(dst);
 }

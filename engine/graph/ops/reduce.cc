@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/ops.h"
 #include "engine/graph/ops/select.h"
 
@@ -99,7 +99,7 @@ absl::StatusOr<Operand> FoldReduce(const NodeContext& context, Reduction functio
   return Operand{MakeInts(context.output_name(), dims, std::move(ints)), kNoValue, dims};
 }
 
-absl::Status LowerReduce(NodeContext& context, Reduction function) {
+absl::Status BuildReduce(NodeContext& context, Reduction function) {
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
   if (context.input(0).constant != nullptr && !context.input(0).constant->is_float) {
     ABSL_ASSIGN_OR_RETURN(const Operand folded, FoldReduce(context, function, reduced));
@@ -125,40 +125,40 @@ bool IsGlobalPooling(const std::vector<bool>& reduced) {
 
 }  // namespace
 
-absl::Status LowerReduceL1(NodeContext& context) {
-  return LowerReduce(context, Reduction::kSumOfAbs);
+absl::Status BuildReduceL1(NodeContext& context) {
+  return BuildReduce(context, Reduction::kSumOfAbs);
 }
-absl::Status LowerReduceMax(NodeContext& context) { return LowerReduce(context, Reduction::kMax); }
-absl::Status LowerReduceMin(NodeContext& context) { return LowerReduce(context, Reduction::kMin); }
-absl::Status LowerReduceProd(NodeContext& context) {
-  return LowerReduce(context, Reduction::kProduct);
+absl::Status BuildReduceMax(NodeContext& context) { return BuildReduce(context, Reduction::kMax); }
+absl::Status BuildReduceMin(NodeContext& context) { return BuildReduce(context, Reduction::kMin); }
+absl::Status BuildReduceProd(NodeContext& context) {
+  return BuildReduce(context, Reduction::kProduct);
 }
-absl::Status LowerReduceSum(NodeContext& context) { return LowerReduce(context, Reduction::kSum); }
-absl::Status LowerReduceSumSquare(NodeContext& context) {
-  return LowerReduce(context, Reduction::kSumOfSquares);
+absl::Status BuildReduceSum(NodeContext& context) { return BuildReduce(context, Reduction::kSum); }
+absl::Status BuildReduceSumSquare(NodeContext& context) {
+  return BuildReduce(context, Reduction::kSumOfSquares);
 }
 
-absl::Status LowerReduceMean(NodeContext& context) {
+absl::Status BuildReduceMean(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
   ABSL_RETURN_IF_ERROR(CheckReal(context));
-  if (!IsGlobalPooling(reduced)) return LowerReduce(context, Reduction::kMean);
+  if (!IsGlobalPooling(reduced)) return BuildReduce(context, Reduction::kMean);
   ABSL_ASSIGN_OR_RETURN(
       const ValueId mean,
       EmitGlobalPooling(context, Pooling::Algorithm::kAvgExcludePadding, "/kept"));
   return FinishReduce(context, {nullptr, mean, context.value(mean).dims}, reduced);
 }
 
-absl::Status LowerReduceL2(NodeContext& context) {
+absl::Status BuildReduceL2(NodeContext& context) {
   ABSL_RETURN_IF_ERROR(CheckReal(context));
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
   ABSL_ASSIGN_OR_RETURN(const Operand squares, ReduceOf(context, Reduction::kSumOfSquares,
                                                         context.input(0), reduced, "/squares"));
   ABSL_ASSIGN_OR_RETURN(const Operand kept,
-                        EltwiseOf(context, {EltwiseAlgorithm::kSqrt}, squares, "/kept"));
+                        ActivationOf(context, {EltwiseAlgorithm::kSqrt}, squares, "/kept"));
   return FinishReduce(context, kept, reduced);
 }
 
-absl::Status LowerReduceLogSum(NodeContext& context) {
+absl::Status BuildReduceLogSum(NodeContext& context) {
   ABSL_RETURN_IF_ERROR(CheckReal(context));
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
   ABSL_ASSIGN_OR_RETURN(const Operand sum,
@@ -168,7 +168,7 @@ absl::Status LowerReduceLogSum(NodeContext& context) {
 }
 
 // max + log(sum(e^(x - max))): e^x alone would overflow.
-absl::Status LowerReduceLogSumExp(NodeContext& context) {
+absl::Status BuildReduceLogSumExp(NodeContext& context) {
   ABSL_RETURN_IF_ERROR(CheckReal(context));
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
@@ -177,7 +177,7 @@ absl::Status LowerReduceLogSumExp(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand shifted, ElementwiseOf(context, {Elementwise::Function::kSub},
                                                              {src, max}, "/shifted"));
   ABSL_ASSIGN_OR_RETURN(const Operand exp,
-                        EltwiseOf(context, {EltwiseAlgorithm::kExp}, shifted, "/exp"));
+                        ActivationOf(context, {EltwiseAlgorithm::kExp}, shifted, "/exp"));
   ABSL_ASSIGN_OR_RETURN(const Operand sum,
                         ReduceOf(context, Reduction::kSum, exp, reduced, "/sum"));
   ABSL_ASSIGN_OR_RETURN(const Operand log, LogOf(context, sum, "/log"));
@@ -187,7 +187,7 @@ absl::Status LowerReduceLogSumExp(NodeContext& context) {
 }
 
 // (sum |x|^p)^(1/p) over everything behind the channels.
-absl::Status LowerGlobalLpPool(NodeContext& context) {
+absl::Status BuildGlobalLpPool(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t p, context.node.Int("p", 2));
   if (p < 1) return context.node.Invalid(absl::StrCat("p ", p));
   Operand src = context.input(0);
@@ -198,15 +198,16 @@ absl::Status LowerGlobalLpPool(NodeContext& context) {
   const float power = static_cast<float>(p);
   if (p > 2) {
     function = Reduction::kSum;
-    ABSL_ASSIGN_OR_RETURN(src, EltwiseOf(context, {EltwiseAlgorithm::kAbs}, src, "/sizes"));
-    ABSL_ASSIGN_OR_RETURN(src,
-                          EltwiseOf(context, {EltwiseAlgorithm::kPow, 1, power}, src, "/powers"));
+    ABSL_ASSIGN_OR_RETURN(src, ActivationOf(context, {EltwiseAlgorithm::kAbs}, src, "/sizes"));
+    ABSL_ASSIGN_OR_RETURN(
+        src, ActivationOf(context, {EltwiseAlgorithm::kPow, 1, power}, src, "/powers"));
   }
   ABSL_ASSIGN_OR_RETURN(Operand norm, ReduceOf(context, function, src, reduced, "/sum"));
   if (p == 2) {
-    ABSL_ASSIGN_OR_RETURN(norm, EltwiseOf(context, {EltwiseAlgorithm::kSqrt}, norm));
+    ABSL_ASSIGN_OR_RETURN(norm, ActivationOf(context, {EltwiseAlgorithm::kSqrt}, norm));
   } else if (p > 2) {
-    ABSL_ASSIGN_OR_RETURN(norm, EltwiseOf(context, {EltwiseAlgorithm::kPow, 1, 1 / power}, norm));
+    ABSL_ASSIGN_OR_RETURN(norm,
+                          ActivationOf(context, {EltwiseAlgorithm::kPow, 1, 1 / power}, norm));
   }
   return context.SetOutput(norm);
 }

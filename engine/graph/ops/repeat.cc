@@ -15,7 +15,7 @@ constexpr int64_t kMostRepeats = int64_t{1} << 20;  // of one dimension of more 
 
 }  // namespace
 
-absl::Status LowerExpand(NodeContext& context) {
+absl::Status BuildExpand(NodeContext& context) {
   const Node& node = context.node;
   Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr shape, context.Ints(1));
@@ -38,7 +38,7 @@ absl::Status LowerExpand(NodeContext& context) {
   return context.SetOutput(dst);
 }
 
-absl::Status LowerTile(NodeContext& context) {
+absl::Status BuildTile(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr repeats, context.Ints(1));

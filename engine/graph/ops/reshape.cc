@@ -46,7 +46,7 @@ absl::StatusOr<std::vector<bool>> MarkAxes(const NodeContext& context, size_t ra
 
 }  // namespace
 
-absl::Status LowerFlatten(NodeContext& context) {
+absl::Status BuildFlatten(NodeContext& context) {
   const Dims& dims = context.input(0).dims;
   ABSL_ASSIGN_OR_RETURN(int64_t axis, context.node.Int("axis", 1));
   const int64_t rank = static_cast<int64_t>(dims.size());
@@ -58,7 +58,7 @@ absl::Status LowerFlatten(NodeContext& context) {
   return FinishReshape(context, std::move(dst));
 }
 
-absl::Status LowerReshape(NodeContext& context) {
+absl::Status BuildReshape(NodeContext& context) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr shape, context.Ints(1));
   ABSL_ASSIGN_OR_RETURN(const int64_t allow_zero, node.Int("allowzero", 0));
@@ -87,7 +87,7 @@ absl::Status LowerReshape(NodeContext& context) {
   return FinishReshape(context, std::move(dst));
 }
 
-absl::Status LowerSqueeze(NodeContext& context) {
+absl::Status BuildSqueeze(NodeContext& context) {
   const Dims& src = context.input(0).dims;
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> removed, MarkAxes(context, src.size()));
   const bool all_ones = std::find(removed.begin(), removed.end(), true) == removed.end();
@@ -100,7 +100,7 @@ absl::Status LowerSqueeze(NodeContext& context) {
   return FinishReshape(context, std::move(dst));
 }
 
-absl::Status LowerUnsqueeze(NodeContext& context) {
+absl::Status BuildUnsqueeze(NodeContext& context) {
   const Dims& src = context.input(0).dims;
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, ReadAxes(context));
   const size_t rank = src.size() + axes.size();

@@ -158,7 +158,7 @@ Interpolate Interpolation(const ResizeArgs& args, int axis, int64_t src) {
   return result;
 }
 
-absl::Status LowerNearest(NodeContext& context, const ResizeArgs& args, const Operand& src) {
+absl::Status BuildNearest(NodeContext& context, const ResizeArgs& args, const Operand& src) {
   Select select = WholeOf(src.dims.size());
   select.fill = args.outside;
   for (size_t d = 0; d < src.dims.size(); ++d) {
@@ -193,7 +193,7 @@ absl::StatusOr<Operand> FillOutside(NodeContext& context, const ResizeArgs& args
 
 }  // namespace
 
-absl::Status LowerResize(NodeContext& context) {
+absl::Status BuildResize(NodeContext& context) {
   Operand src = context.input(0);
   const Dims whole = src.dims;
   ResizeArgs args;
@@ -204,7 +204,7 @@ absl::Status LowerResize(NodeContext& context) {
     if (size < 1 || size > kLargestSize)
       return context.node.Invalid(absl::StrCat("a result of ", size, " elements"));
   }
-  if (args.mode == "nearest") return LowerNearest(context, args, src);
+  if (args.mode == "nearest") return BuildNearest(context, args, src);
   for (size_t d = 0; d < src.dims.size(); ++d) {
     if (Keeps(args, d, src.dims[d])) continue;
     ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));

@@ -6,7 +6,7 @@
 #ifndef ENGINE_GRAPH_OPS_RESULT_TYPES_H_
 #define ENGINE_GRAPH_OPS_RESULT_TYPES_H_
 
-#include "engine/graph/lowering.h"
+#include "engine/graph/specialization.h"
 
 namespace tilewire::graph {
 

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/ops.h"
 
 namespace tilewire::graph {
@@ -59,7 +59,7 @@ absl::Status CastComputed(NodeContext& context, int64_t to) {
 
 }  // namespace
 
-absl::Status LowerShape(NodeContext& context) {
+absl::Status BuildShape(NodeContext& context) {
   const Dims& dims = context.input(0).dims;
   const int64_t rank = static_cast<int64_t>(dims.size());
   ABSL_ASSIGN_OR_RETURN(const int64_t raw_start, context.node.Int("start", 0));
@@ -71,14 +71,14 @@ absl::Status LowerShape(NodeContext& context) {
   return context.SetOutput(MakeInts(context.output_name(), {count}, std::move(shape)));
 }
 
-absl::Status LowerSize(NodeContext& context) {
+absl::Status BuildSize(NodeContext& context) {
   const std::optional<int64_t> count = ElementCount(context.input(0).dims);
   if (!count) return context.node.Invalid("the input is too large");
   return context.SetOutput(MakeInts(context.output_name(), {}, {*count}));
 }
 
 // The value is an attribute tensor of one element; without it, 0 as a float.
-absl::Status LowerConstantOfShape(NodeContext& context) {
+absl::Status BuildConstantOfShape(NodeContext& context) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr shape, context.Ints(0));
   ConstantPtr value = MakeFloats("", {1}, {0.0f});
@@ -101,7 +101,7 @@ absl::Status LowerConstantOfShape(NodeContext& context) {
       MakeInts(context.output_name(), dims, std::vector<int64_t>(*count, value->ints[0])));
 }
 
-absl::Status LowerRange(NodeContext& context) {
+absl::Status BuildRange(NodeContext& context) {
   const Node& node = context.node;
   for (int i = 0; i < 3; ++i) {
     if (context.input(i).constant == nullptr || context.input(i).constant->count() != 1)
@@ -132,7 +132,7 @@ absl::Status LowerRange(NodeContext& context) {
   return context.SetOutput(MakeInts(context.output_name(), {count}, std::move(ints)));
 }
 
-absl::Status LowerCast(NodeContext& context) {
+absl::Status BuildCast(NodeContext& context) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const int64_t to, node.Int("to", 0));
   const bool to_float = to == onnx::TensorProto::FLOAT || to == onnx::TensorProto::DOUBLE;

@@ -88,7 +88,7 @@ absl::StatusOr<std::vector<int64_t>> ReadSplit(const NodeContext& context, int64
 
 }  // namespace
 
-absl::Status LowerSlice(NodeContext& context) {
+absl::Status BuildSlice(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const SliceArgs args, ReadSliceArgs(context));
@@ -106,7 +106,7 @@ absl::Status LowerSlice(NodeContext& context) {
   return context.SetOutput(dst);
 }
 
-absl::Status LowerSplit(NodeContext& context) {
+absl::Status BuildSplit(NodeContext& context) {
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, context.node.Int("axis", 0));
   ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context.node, raw_axis, src.dims.size()));

@@ -3,12 +3,12 @@
 // From opset 13 on Softmax works along one axis. Before, it flattened its input to a matrix at the
 // axis and worked along the rows; that is the same when everything behind the axis has one element.
 #include "engine/base/status_macros.h"
-#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/ops.h"
 
 namespace tilewire::graph {
 
-absl::Status LowerSoftmax(NodeContext& context) {
+absl::Status BuildSoftmax(NodeContext& context) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   const Dims dims = context.input(0).dims;
@@ -27,7 +27,7 @@ absl::Status LowerSoftmax(NodeContext& context) {
 
 // (x - max) - log(sum of e^(x - max)) along the axis, before opset 13 along all dimensions from it
 // on.
-absl::Status LowerLogSoftmax(NodeContext& context) {
+absl::Status BuildLogSoftmax(NodeContext& context) {
   using Function = Elementwise::Function;
   const Operand src = context.input(0);
   const bool along_one_axis = context.node.opset() >= 13;
@@ -41,7 +41,7 @@ absl::Status LowerLogSoftmax(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand shifted,
                         ElementwiseOf(context, {Function::kSub}, {src, max}, "/shifted"));
   ABSL_ASSIGN_OR_RETURN(const Operand exp,
-                        EltwiseOf(context, {jit::EltwiseAlgorithm::kExp}, shifted, "/exp"));
+                        ActivationOf(context, {jit::EltwiseAlgorithm::kExp}, shifted, "/exp"));
   ABSL_ASSIGN_OR_RETURN(const Operand sum,
                         ReduceOf(context, Reduce::Function::kSum, exp, reduced, "/sum"));
   ABSL_ASSIGN_OR_RETURN(const Operand log, ElementwiseOf(context, {Function::kLog}, {sum}, "/log"));

@@ -35,7 +35,7 @@ absl::Status FinishMove(NodeContext& context, Dims split, std::vector<int> order
 
 }  // namespace
 
-absl::Status LowerDepthToSpace(NodeContext& context) {
+absl::Status BuildDepthToSpace(NodeContext& context) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const int64_t b, ReadBlock(context));
   ABSL_ASSIGN_OR_RETURN(const std::string mode, node.String("mode", "DCR"));
@@ -52,7 +52,7 @@ absl::Status LowerDepthToSpace(NodeContext& context) {
   return FinishMove(context, {dims[0], channels, b, b, dims[2], dims[3]}, {0, 1, 4, 2, 5, 3}, dst);
 }
 
-absl::Status LowerSpaceToDepth(NodeContext& context) {
+absl::Status BuildSpaceToDepth(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t b, ReadBlock(context));
   const Dims dims = context.input(0).dims;
   if (dims[2] % b != 0 || dims[3] % b != 0) {

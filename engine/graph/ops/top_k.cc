@@ -28,7 +28,7 @@ absl::StatusOr<int64_t> ReadCount(const NodeContext& context, int64_t size) {
   return count;
 }
 
-absl::Status LowerArg(NodeContext& context, bool largest) {
+absl::Status BuildArg(NodeContext& context, bool largest) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", 0));
   ABSL_ASSIGN_OR_RETURN(const int64_t keep_dims, node.Int("keepdims", 1));
@@ -51,10 +51,10 @@ absl::Status LowerArg(NodeContext& context, bool largest) {
 
 }  // namespace
 
-absl::Status LowerArgMax(NodeContext& context) { return LowerArg(context, /*largest=*/true); }
-absl::Status LowerArgMin(NodeContext& context) { return LowerArg(context, /*largest=*/false); }
+absl::Status BuildArgMax(NodeContext& context) { return BuildArg(context, /*largest=*/true); }
+absl::Status BuildArgMin(NodeContext& context) { return BuildArg(context, /*largest=*/false); }
 
-absl::Status LowerTopK(NodeContext& context) {
+absl::Status BuildTopK(NodeContext& context) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", -1));
   ABSL_ASSIGN_OR_RETURN(const int64_t largest, node.Int("largest", 1));

@@ -40,7 +40,7 @@ std::vector<T> Permute(absl::Span<const T> src, const Dims& src_dims, const std:
 
 }  // namespace
 
-absl::Status LowerTranspose(NodeContext& context) {
+absl::Status BuildTranspose(NodeContext& context) {
   const Dims src = context.input(0).dims;
   ABSL_ASSIGN_OR_RETURN(std::vector<int> order, ReadOrder(context.node, src.size()));
   Dims dst;

@@ -34,9 +34,9 @@ bool IsS8(const Quantized& quantized, int output_axis) {
   const DataType type = quantized.integers->integers;
   const int32_t zero_point = type == DataType::kU8 ? 128 : 0;
   if (type == DataType::kS32) return false;
-  if (quantized.grids.size() > 1 && quantized.axis != output_axis) return false;
-  for (const Grid& grid : quantized.grids) {
-    if (grid.zero_point != zero_point) return false;
+  if (quantized.params.size() > 1 && quantized.axis != output_axis) return false;
+  for (const QuantizationParams& params : quantized.params) {
+    if (params.zero_point != zero_point) return false;
   }
   return true;
 }
@@ -50,11 +50,11 @@ Weights WeightsOf(const ConstantPtr& constant, int output_axis) {
   weights.data = {};
   weights.owner = nullptr;
   weights.stored =
-      std::make_shared<const CenteredIntegers>(quantized.integers, quantized.grids[0].zero_point);
+      std::make_shared<const CenteredIntegers>(quantized.integers, quantized.params[0].zero_point);
   weights.is_s8 = true;
   const size_t outputs = constant->dims[output_axis];
   for (size_t o = 0; o < outputs; ++o)
-    weights.scale.push_back(quantized.grids[quantized.grids.size() == 1 ? 0 : o].scale);
+    weights.scale.push_back(quantized.params[quantized.params.size() == 1 ? 0 : o].scale);
   return weights;
 }
 

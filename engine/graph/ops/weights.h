@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "engine/graph/constant.h"
-#include "engine/graph/lowering.h"
 #include "engine/graph/network.h"
+#include "engine/graph/specialization.h"
 
 namespace tilewire::graph {
 

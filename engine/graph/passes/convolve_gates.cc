@@ -13,8 +13,8 @@ bool IsOnePixel(const Dims& dims) { return dims.size() == 4 && dims[2] == 1 && d
 
 // Of one pixel it is a 1x1 convolution.
 bool MayBeConvolution(const InnerProduct& product) {
-  return !HasSum(product.fused) && !product.weights.transposed && !product.src_grid &&
-         !product.dst_grid;
+  return !HasSum(product.fused) && !product.weights.transposed && !product.src_quantization &&
+         !product.dst_quantization;
 }
 
 // The inner products behind each other whose last result is `value` and used once, the last first,

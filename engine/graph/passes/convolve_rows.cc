@@ -47,11 +47,11 @@ std::vector<int> PixelwiseBefore(Editor& editor, int last) {
     const InnerProduct* product = editor.As<InnerProduct>(op);
     const bool is_reshape = editor.As<Reshape>(op) != nullptr;
     if (product != nullptr) {
-      if (!product->fused.empty() || product->src_grid || product->dst_grid) break;
+      if (!product->fused.empty() || product->src_quantization || product->dst_quantization) break;
       has_product = true;
     } else if (is_reshape) {
       if (editor.dims(src).back() != editor.dims(value).back()) break;
-    } else if (editor.As<Eltwise>(op) == nullptr) {
+    } else if (editor.As<Activation>(op) == nullptr) {
       break;
     }
     backwards.push_back(op);

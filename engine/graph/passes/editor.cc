@@ -24,19 +24,19 @@ bool HasSum(const std::vector<FusedStep>& steps) {
 
 int SoleRelu(Editor& editor, ValueId value) {
   const int op = editor.producer(value);
-  const Eltwise* eltwise = editor.As<Eltwise>(op);
-  const bool is_relu = eltwise != nullptr && eltwise->op.alpha == 0 &&
-                       eltwise->op.algorithm == jit::EltwiseAlgorithm::kRelu;
+  const Activation* activation = editor.As<Activation>(op);
+  const bool is_relu = activation != nullptr && activation->op.alpha == 0 &&
+                       activation->op.algorithm == jit::EltwiseAlgorithm::kRelu;
   return is_relu && editor.use_count(value) == 1 ? op : Editor::kNone;
 }
 
-std::optional<GridIntegers> IntegersOf(Editor& editor, ValueId real) {
+std::optional<QuantizedValue> IntegersOf(Editor& editor, ValueId real) {
   const int op = editor.producer(real);
   const Dequantize* dequantize = editor.As<Dequantize>(op);
-  if (dequantize == nullptr || dequantize->grids.size() != 1) return std::nullopt;
-  const GridIntegers integers = {editor.operation(op).srcs[0], dequantize->grids[0]};
+  if (dequantize == nullptr || dequantize->params.size() != 1) return std::nullopt;
+  const QuantizedValue integers = {editor.operation(op).srcs[0], dequantize->params[0]};
   const DataType type = editor.network().values[integers.value].type;
-  if (!IsByte(type) || !IsOrdinary(integers.grid.scale)) return std::nullopt;
+  if (!IsByte(type) || !IsOrdinary(integers.params.scale)) return std::nullopt;
   return integers;
 }
 

@@ -66,12 +66,12 @@ bool HasSum(const std::vector<FusedStep>& steps);
 int SoleRelu(Editor& editor, ValueId value);
 
 // 8-bit integers on one grid of an ordinary scale.
-struct GridIntegers {
+struct QuantizedValue {
   ValueId value = kNoValue;
-  Grid grid;
+  QuantizationParams params;
 };
 // Those that a Dequantize made `real` of; nullopt where none did.
-std::optional<GridIntegers> IntegersOf(Editor& editor, ValueId real);
+std::optional<QuantizedValue> IntegersOf(Editor& editor, ValueId real);
 
 }  // namespace tilewire::graph
 

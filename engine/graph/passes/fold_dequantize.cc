@@ -32,11 +32,12 @@ bool IsPadded(const Convolution& convolution) {
 
 // The operation that writes out the padding of `convolution`, which then has none. `padded` is its
 // result.
-Operation TakePadding(const Operation& operation, ValueId integers, const Grid& grid,
-                      Convolution* convolution, const Network& network, Value* padded) {
+Operation TakePadding(const Operation& operation, ValueId integers,
+                      const QuantizationParams& params, Convolution* convolution,
+                      const Network& network, Value* padded) {
   Select select;
   select.from.resize(2);
-  select.fill = static_cast<float>(grid.zero_point);
+  select.fill = static_cast<float>(params.zero_point);
   *padded = network.values[integers];
   absl::StrAppend(&padded->name, "/padded/", operation.name);
   for (size_t i = 0; i < convolution->strides.size(); ++i) {
@@ -61,9 +62,9 @@ class Folding {
     std::vector<Operation> operations = std::move(network_->operations);
     for (const Operation& operation : operations) {
       const auto* dequantize = std::get_if<Dequantize>(&operation.params);
-      if (dequantize == nullptr || dequantize->grids.size() != 1) continue;
+      if (dequantize == nullptr || dequantize->params.size() != 1) continue;
       if (network_->values[operation.srcs[0]].type == DataType::kF32) continue;
-      if (!IsOrdinary(dequantize->grids[0].scale)) continue;
+      if (!IsOrdinary(dequantize->params[0].scale)) continue;
       dequantized_[operation.dst] = &operation;
     }
     for (const Operation& operation : operations) done_.push_back(Fold(operation));
@@ -75,21 +76,21 @@ class Folding {
     const Operation* before = operation.srcs.empty() ? nullptr : dequantized_[operation.srcs[0]];
     if (before == nullptr) return operation;
     const ValueId integers = before->srcs[0];
-    const Grid grid = std::get<Dequantize>(before->params).grids[0];
+    const QuantizationParams params = std::get<Dequantize>(before->params).params[0];
     if (auto* convolution = std::get_if<Convolution>(&operation.params);
         convolution != nullptr && FitsSum(convolution->weights)) {
-      convolution->src_grid = grid;
+      convolution->src_quantization = params;
       operation.srcs[0] = integers;
-      if (grid.zero_point != 0 && IsPadded(*convolution)) {
+      if (params.zero_point != 0 && IsPadded(*convolution)) {
         Value padded;
-        Operation pad = TakePadding(operation, integers, grid, convolution, *network_, &padded);
+        Operation pad = TakePadding(operation, integers, params, convolution, *network_, &padded);
         pad.dst = operation.srcs[0] = static_cast<ValueId>(network_->values.size());
         network_->values.push_back(std::move(padded));
         done_.push_back(std::move(pad));
       }
     } else if (auto* product = std::get_if<InnerProduct>(&operation.params);
                product != nullptr && FitsSum(product->weights)) {
-      product->src_grid = grid;
+      product->src_quantization = params;
       operation.srcs[0] = integers;
     }
     return operation;

@@ -33,10 +33,10 @@ std::optional<Between> FindBetween(Editor& editor, ValueId real) {
   }
   if (addends.size() > kMostSources) return std::nullopt;
   for (ValueId addend : addends) {
-    const std::optional<GridIntegers> integers = IntegersOf(editor, addend);
+    const std::optional<QuantizedValue> integers = IntegersOf(editor, addend);
     if (!integers) return std::nullopt;
     between.integers.push_back(integers->value);
-    between.sum.grids.push_back(integers->grid);
+    between.sum.src_quantization.push_back(integers->params);
   }
   return between;
 }
@@ -47,12 +47,12 @@ void FoldIntegerSum(Network* network) {
   Editor editor(network);
   for (int i = 0; i < editor.size(); ++i) {
     const Quantize* quantize = editor.As<Quantize>(i);
-    if (quantize == nullptr || quantize->grids.size() != 1) continue;
-    const Grid grid = quantize->grids[0];
-    if (!IsOrdinary(grid.scale)) continue;
+    if (quantize == nullptr || quantize->params.size() != 1) continue;
+    const QuantizationParams params = quantize->params[0];
+    if (!IsOrdinary(params.scale)) continue;
     std::optional<Between> between = FindBetween(editor, editor.operation(i).srcs[0]);
     if (!between) continue;
-    between->sum.dst_grid = grid;
+    between->sum.dst_quantization = params;
     editor.operation(i).params = std::move(between->sum);
     editor.SetSources(i, std::move(between->integers));
     for (int op : between->operations) editor.Remove(op);

@@ -16,16 +16,16 @@ constexpr size_t kLongestIntegerChain = 2;
 
 bool IsOfIntegers(const Operation& operation) {
   if (const auto* convolution = std::get_if<Convolution>(&operation.params))
-    return convolution->src_grid && !convolution->dst_grid;
+    return convolution->src_quantization && !convolution->dst_quantization;
   const auto* product = std::get_if<InnerProduct>(&operation.params);
-  return product != nullptr && product->src_grid && !product->dst_grid;
+  return product != nullptr && product->src_quantization && !product->dst_quantization;
 }
 
-void SetGrid(const Grid& grid, Operation* operation) {
+void SetDstQuantization(const QuantizationParams& params, Operation* operation) {
   if (auto* convolution = std::get_if<Convolution>(&operation->params)) {
-    convolution->dst_grid = grid;
+    convolution->dst_quantization = params;
   } else {
-    std::get<InnerProduct>(operation->params).dst_grid = grid;
+    std::get<InnerProduct>(operation->params).dst_quantization = params;
   }
 }
 
@@ -33,10 +33,10 @@ void SetGrid(const Grid& grid, Operation* operation) {
 bool ReadIntegers(Editor& editor, DataType type, std::vector<FusedStep>* steps) {
   for (FusedStep& step : *steps) {
     if (step.kind != FusedStep::Kind::kSum) continue;
-    const std::optional<GridIntegers> integers = IntegersOf(editor, step.addend);
+    const std::optional<QuantizedValue> integers = IntegersOf(editor, step.addend);
     if (!integers || editor.network().values[integers->value].type != type) return false;
     step.addend = integers->value;
-    step.grid = integers->grid;
+    step.quantization = integers->params;
   }
   return true;
 }
@@ -47,15 +47,15 @@ void FoldQuantize(Network* network) {
   Editor editor(network);
   for (int i = 0; i < editor.size(); ++i) {
     const Quantize* quantize = editor.As<Quantize>(i);
-    if (quantize == nullptr || quantize->grids.size() != 1) continue;
-    if (!IsOrdinary(quantize->grids[0].scale)) continue;
+    if (quantize == nullptr || quantize->params.size() != 1) continue;
+    if (!IsOrdinary(quantize->params[0].scale)) continue;
     const ValueId real = editor.operation(i).srcs[0], integers = editor.operation(i).dst;
     const int before = editor.producer(real);
     if (before == Editor::kNone || editor.use_count(real) != 1) continue;
     Operation folded = editor.operation(before);
     if (!IsOfIntegers(folded) || FusedSteps(folded)->size() > kLongestIntegerChain) continue;
     if (!ReadIntegers(editor, network->values[integers].type, FusedSteps(folded))) continue;
-    SetGrid(quantize->grids[0], &folded);
+    SetDstQuantization(quantize->params[0], &folded);
     folded.dst = integers;
     editor.Replace(i, std::move(folded), before);
   }

@@ -36,8 +36,8 @@ void TryBias(Editor& editor, int op) {
     const ValueId src = editor.operation(op).srcs[s], other = editor.operation(op).srcs[1 - s];
     const ValueId dst = editor.operation(op).dst;
     InnerProduct* product = ProductOfRows(editor, src);
-    if (product == nullptr || !product->fused.empty() || product->src_grid || product->dst_grid ||
-        editor.dims(src) != editor.dims(dst)) {
+    if (product == nullptr || !product->fused.empty() || product->src_quantization ||
+        product->dst_quantization || editor.dims(src) != editor.dims(dst)) {
       continue;
     }
     const Constant* numbers = NumbersOfOutputs(editor, other, editor.dims(src).back());

@@ -19,7 +19,7 @@ bool Near(float a, double b) { return std::abs(a - b) <= 1e-6; }
 // The x of `value` = alpha * x + beta.
 std::optional<ValueId> LinearOf(Editor& editor, ValueId value, double alpha, double beta) {
   const int op = editor.producer(value);
-  const Eltwise* linear = editor.As<Eltwise>(op);
+  const Activation* linear = editor.As<Activation>(op);
   if (linear == nullptr || linear->op.algorithm != EltwiseAlgorithm::kLinear ||
       !Near(linear->op.alpha, alpha) || !Near(linear->op.beta, beta)) {
     return std::nullopt;
@@ -66,13 +66,13 @@ void FuseGelu(Network* network) {
     Editor editor(network);
     for (int i = 0; i < editor.size(); ++i) {
       std::optional<ValueId> x = ProductOf(editor, i, /*halved=*/true);
-      if (!x && editor.As<Eltwise>(i) != nullptr) {
+      if (!x && editor.As<Activation>(i) != nullptr) {
         const auto product = LinearOf(editor, editor.operation(i).dst, 0.5, 0);
         if (product) x = ProductOf(editor, editor.producer(*product), /*halved=*/false);
       }
       if (!x) continue;
       editor.SetSources(i, {*x});
-      editor.operation(i).params = Eltwise{{EltwiseAlgorithm::kGeluErf, 0, 0}};
+      editor.operation(i).params = Activation{{EltwiseAlgorithm::kGeluErf, 0, 0}};
     }
   }
   // The factors no longer use x.

@@ -14,9 +14,9 @@ namespace {
 using jit::EltwiseAlgorithm;
 
 // The operation that computes `value`, if it is this function.
-const Eltwise* FunctionOf(Editor& editor, ValueId value, EltwiseAlgorithm algorithm) {
-  const Eltwise* eltwise = editor.As<Eltwise>(editor.producer(value));
-  return eltwise != nullptr && eltwise->op.algorithm == algorithm ? eltwise : nullptr;
+const Activation* FunctionOf(Editor& editor, ValueId value, EltwiseAlgorithm algorithm) {
+  const Activation* activation = editor.As<Activation>(editor.producer(value));
+  return activation != nullptr && activation->op.algorithm == algorithm ? activation : nullptr;
 }
 
 // A value that is min(max(alpha * x + beta, 0), bound).
@@ -26,10 +26,10 @@ struct BoundedLinear {
 };
 
 std::optional<BoundedLinear> BoundedLinearOf(Editor& editor, ValueId value) {
-  const Eltwise* bounded = FunctionOf(editor, value, EltwiseAlgorithm::kBoundedRelu);
+  const Activation* bounded = FunctionOf(editor, value, EltwiseAlgorithm::kBoundedRelu);
   if (bounded == nullptr) return std::nullopt;
   const ValueId sum = editor.operation(editor.producer(value)).srcs[0];
-  const Eltwise* linear = FunctionOf(editor, sum, EltwiseAlgorithm::kLinear);
+  const Activation* linear = FunctionOf(editor, sum, EltwiseAlgorithm::kLinear);
   if (linear == nullptr) return std::nullopt;
   return BoundedLinear{editor.operation(editor.producer(sum)).srcs[0], linear->op.alpha,
                        linear->op.beta, bounded->op.alpha};
@@ -49,7 +49,7 @@ std::optional<BoundedLinear> GatedProductOf(Editor& editor, ValueId value) {
 }
 
 void FuseAt(Editor& editor, int op) {
-  const Eltwise* last = editor.As<Eltwise>(op);
+  const Activation* last = editor.As<Activation>(op);
   if (last == nullptr) return;
   const bool scales = last->op.algorithm == EltwiseAlgorithm::kLinear && last->op.beta == 0;
   const bool bounds = last->op.algorithm == EltwiseAlgorithm::kBoundedRelu;
@@ -64,7 +64,7 @@ void FuseAt(Editor& editor, int op) {
   }
   if (!gate || std::abs(gate->bound * factor - 1) > 1e-6) return;
   editor.SetSources(op, {gate->x});
-  editor.operation(op).params = Eltwise{{function, gate->alpha * factor, gate->beta * factor}};
+  editor.operation(op).params = Activation{{function, gate->alpha * factor, gate->beta * factor}};
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ std::optional<ValueId> CentredOf(Editor& editor, ValueId value) {
 
 std::optional<ValueId> SquareOf(Editor& editor, ValueId value) {
   const int op = editor.producer(value);
-  const Eltwise* square = editor.As<Eltwise>(op);
+  const Activation* square = editor.As<Activation>(op);
   if (square != nullptr && square->op.algorithm == EltwiseAlgorithm::kSquare)
     return editor.operation(op).srcs[0];
   const Elementwise* product = editor.As<Elementwise>(op);
@@ -60,7 +60,7 @@ const Constant* LiteralOf(Editor& editor, ValueId value) {
 // What the square root is taken of.
 std::optional<ValueId> RootOf(Editor& editor, ValueId value) {
   const int op = editor.producer(value);
-  const Eltwise* root = editor.As<Eltwise>(op);
+  const Activation* root = editor.As<Activation>(op);
   if (root == nullptr) return std::nullopt;
   const jit::EltwiseOp& function = root->op;
   const bool is_root =
@@ -73,7 +73,7 @@ std::optional<float> DeviationOf(Editor& editor, ValueId value, ValueId x) {
   const auto shifted = RootOf(editor, value);
   if (!shifted) return std::nullopt;
   const int op = editor.producer(*shifted);
-  const Eltwise* linear = editor.As<Eltwise>(op);
+  const Activation* linear = editor.As<Activation>(op);
   if (linear == nullptr || linear->op.algorithm != EltwiseAlgorithm::kLinear ||
       linear->op.alpha != 1) {
     return std::nullopt;

@@ -22,7 +22,7 @@ int PoolableProducer(Editor& editor, ValueId value) {
   const int op = editor.producer(value);
   const Convolution* convolution = editor.As<Convolution>(op);
   if (convolution == nullptr || editor.use_count(value) != 1) return Editor::kNone;
-  const bool is_real = !convolution->src_grid && !convolution->dst_grid;
+  const bool is_real = !convolution->src_quantization && !convolution->dst_quantization;
   return is_real && !convolution->pooling && !HasSum(convolution->fused) ? op : Editor::kNone;
 }
 

@@ -31,8 +31,8 @@ void Absorb(Editor& editor, int into, int op, const FusedStep& step) {
 }
 
 // A function of single elements may as well come before a reshape.
-void TryEltwise(Editor& editor, int op, const Eltwise& eltwise) {
-  const FusedStep step = {FusedStep::Kind::kEltwise, eltwise.op, kNoValue};
+void TryActivation(Editor& editor, int op, const Activation& activation) {
+  const FusedStep step = {FusedStep::Kind::kActivation, activation.op, kNoValue};
   const ValueId src = editor.operation(op).srcs[0];
   const int into = Absorber(editor, src, /*for_sum=*/false);
   if (into != Editor::kNone) return Absorb(editor, into, op, step);
@@ -62,8 +62,8 @@ void TrySum(Editor& editor, int op) {
 void FusePostOps(Network* network) {
   Editor editor(network);
   for (int i = 0; i < editor.size(); ++i) {
-    if (const Eltwise* eltwise = editor.As<Eltwise>(i); eltwise != nullptr) {
-      TryEltwise(editor, i, Eltwise(*eltwise));
+    if (const Activation* activation = editor.As<Activation>(i); activation != nullptr) {
+      TryActivation(editor, i, Activation(*activation));
     } else if (editor.As<Sum>(i) != nullptr) {
       TrySum(editor, i);
     }

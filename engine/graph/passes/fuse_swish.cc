@@ -11,7 +11,7 @@ namespace {
 using jit::EltwiseAlgorithm;
 
 // The function of x that `gate` * x is, if the operation computes a gate of x.
-std::optional<jit::EltwiseOp> GatedBy(const Eltwise& gate) {
+std::optional<jit::EltwiseOp> GatedBy(const Activation& gate) {
   if (gate.op.algorithm == EltwiseAlgorithm::kHardSigmoid)
     return jit::EltwiseOp{EltwiseAlgorithm::kHardSwish, gate.op.alpha, gate.op.beta};
   if (gate.op.algorithm == EltwiseAlgorithm::kLogistic)
@@ -29,12 +29,12 @@ void FuseSwish(Network* network) {
     for (int g = 0; g < 2; ++g) {
       const std::vector<ValueId> srcs = editor.operation(i).srcs;
       const int before = editor.producer(srcs[g]);
-      const Eltwise* gate = editor.As<Eltwise>(before);
+      const Activation* gate = editor.As<Activation>(before);
       if (gate == nullptr || editor.operation(before).srcs[0] != srcs[1 - g]) continue;
       const std::optional<jit::EltwiseOp> op = GatedBy(*gate);
       if (!op) continue;
       editor.SetSources(i, {srcs[1 - g]});
-      editor.operation(i).params = Eltwise{*op};
+      editor.operation(i).params = Activation{*op};
       if (editor.use_count(srcs[g]) == 0) editor.Remove(before);
       break;
     }

@@ -22,7 +22,7 @@ std::vector<Lift> FindLifts(Network* network) {
   std::vector<Lift> lifts;
   for (int i = 0; i < editor.size(); ++i) {
     const Quantize* quantize = editor.As<Quantize>(i);
-    if (quantize == nullptr || quantize->grids.size() != 1) continue;
+    if (quantize == nullptr || quantize->params.size() != 1) continue;
     Lift lift{.behind = {i}};
     ValueId real = editor.operation(i).srcs[0];
     if (const int op = SoleRelu(editor, real); op != Editor::kNone) {

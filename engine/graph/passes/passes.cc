@@ -15,7 +15,7 @@ void RunPasses(Network* network) {
   FoldDequantize(network);
   CollapseReshapes(network);
   FuseShuffle(network);
-  FuseChannelMoves(network);
+  FuseGatherChannels(network);
   NestConcats(network);
   FoldFlatten(network);
   FuseHardSigmoid(network);

@@ -60,7 +60,7 @@ void FuseShuffle(Network* network);
 
 // A shuffle of a concatenation, and a selection of channels behind a shuffle, gather their channels
 // from where these were computed.
-void FuseChannelMoves(Network* network);
+void FuseGatherChannels(Network* network);
 
 // A concatenation whose first sources are those of an earlier one takes the result of that instead:
 // [a,b], [a,b,c], ... lie in each other.

@@ -59,7 +59,7 @@ class Sink {
   const Operation* DequantizeOf(ValueId value) const {
     const Operation* operation = MadeBy<Dequantize>(value);
     if (operation == nullptr || TypeOf(operation->srcs[0]) == DataType::kF32) return nullptr;
-    return std::get<Dequantize>(operation->params).grids.size() == 1 ? operation : nullptr;
+    return std::get<Dequantize>(operation->params).params.size() == 1 ? operation : nullptr;
   }
 
   // A Quantize back to where its source came from, or one that has been done.
@@ -68,7 +68,7 @@ class Sink {
     if (quantize == nullptr) return false;
     const Operation* before = DequantizeOf(operation.srcs[0]);
     if (before != nullptr && TypeOf(before->srcs[0]) == TypeOf(operation.dst) &&
-        std::get<Dequantize>(before->params).grids == quantize->grids) {
+        std::get<Dequantize>(before->params).params == quantize->params) {
       renamed_[operation.dst] = before->srcs[0];
       return true;
     }
@@ -83,29 +83,31 @@ class Sink {
   }
 
   // Moves or compares, and what it adds has an integer of its own.
-  static bool Moves(const OperationParams& params, const Grid& grid, DataType type) {
-    if (const auto* pooling = std::get_if<Pooling>(&params))
+  static bool Moves(const OperationParams& operation, const QuantizationParams& params,
+                    DataType type) {
+    if (const auto* pooling = std::get_if<Pooling>(&operation))
       return pooling->algorithm == Pooling::Algorithm::kMax;
-    if (const auto* select = std::get_if<Select>(&params))
-      return FromGrid(ToGrid(select->fill, grid, type), grid) == select->fill;
-    return std::holds_alternative<Reshape>(params) || std::holds_alternative<Transpose>(params) ||
-           std::holds_alternative<Shuffle>(params) || std::holds_alternative<Concat>(params);
+    if (const auto* select = std::get_if<Select>(&operation))
+      return DequantizeElement(QuantizeElement(select->fill, params, type), params) == select->fill;
+    return std::holds_alternative<Reshape>(operation) ||
+           std::holds_alternative<Transpose>(operation) ||
+           std::holds_alternative<Shuffle>(operation) || std::holds_alternative<Concat>(operation);
   }
 
   // What made all sources, if the operation may run before it.
   const Dequantize* CommonDequantize(const Operation& operation) const {
     const Operation* first = operation.srcs.empty() ? nullptr : DequantizeOf(operation.srcs[0]);
     if (first == nullptr) return nullptr;
-    const auto& params = std::get<Dequantize>(first->params);
+    const auto& common = std::get<Dequantize>(first->params);
     const DataType type = TypeOf(first->srcs[0]);
-    if (!Moves(operation.params, params.grids[0], type)) return nullptr;
+    if (!Moves(operation.params, common.params[0], type)) return nullptr;
     for (ValueId src : operation.srcs) {
       const Operation* other = DequantizeOf(src);
       if (other == nullptr || TypeOf(other->srcs[0]) != type ||
-          std::get<Dequantize>(other->params).grids != params.grids)
+          std::get<Dequantize>(other->params).params != common.params)
         return nullptr;
     }
-    return &params;
+    return &common;
   }
 
   void Swap(Operation operation, Dequantize dequantize) {
@@ -118,7 +120,7 @@ class Sink {
     renamed_.push_back(kNoValue);
     made_by_.push_back(kNobody);
     if (auto* select = std::get_if<Select>(&operation.params)) {
-      select->fill = ToGrid(select->fill, dequantize.grids[0], TypeOf(operation.dst));
+      select->fill = QuantizeElement(select->fill, dequantize.params[0], TypeOf(operation.dst));
     }
     Operation after{operation.name, std::move(dequantize), {operation.dst}, real};
     Append(std::move(operation));

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "engine/base/status_macros.h"
-#include "engine/graph/lowering.h"
 #include "engine/graph/model_graph.h"
 #include "engine/graph/network_text.h"
 #include "engine/graph/onnx_model.h"
 #include "engine/graph/passes/passes.h"
+#include "engine/graph/specialization.h"
 #include "tests/support/onnx_builder.h"
 
 namespace tilewire::graph {
@@ -35,25 +35,25 @@ inline absl::StatusOr<std::shared_ptr<const OnnxModel>> Open(const testing::Onnx
 }
 
 // The network as the operators give it, before any pass.
-inline absl::StatusOr<Network> Lowered(const testing::OnnxBuilder& builder,
-                                       const std::vector<Dims>& dims) {
+inline absl::StatusOr<Network> Built(const testing::OnnxBuilder& builder,
+                                     const std::vector<Dims>& dims) {
   const std::string bytes = builder.Serialize();
   MemorySource source(bytes);
-  ABSL_ASSIGN_OR_RETURN(FileContents contents, ReadModelFile(source, ""));
-  ABSL_ASSIGN_OR_RETURN(const ModelGraph graph, BuildModelGraph(std::move(contents)));
+  ABSL_ASSIGN_OR_RETURN(OnnxFile onnx_file, ReadOnnxFile(source, ""));
+  ABSL_ASSIGN_OR_RETURN(const ModelGraph graph, BuildModelGraph(std::move(onnx_file)));
   ABSL_ASSIGN_OR_RETURN(std::vector<Operand> folded, FoldConstants(graph));
-  return Lower(graph, std::move(folded), dims);
+  return BuildNetwork(graph, std::move(folded), dims);
 }
 
 // Its text, or the message of the error.
-inline std::string LoweredText(const testing::OnnxBuilder& builder, const std::vector<Dims>& dims) {
-  absl::StatusOr<Network> network = Lowered(builder, dims);
+inline std::string BuiltText(const testing::OnnxBuilder& builder, const std::vector<Dims>& dims) {
+  absl::StatusOr<Network> network = Built(builder, dims);
   return network.ok() ? NetworkToText(*network) : network.status().ToString();
 }
 
 // The same after all passes.
 inline std::string AfterPasses(const testing::OnnxBuilder& model, const std::vector<Dims>& dims) {
-  absl::StatusOr<Network> network = Lowered(model, dims);
+  absl::StatusOr<Network> network = Built(model, dims);
   if (!network.ok()) return network.status().ToString();
   RunPasses(&*network);
   return NetworkToText(*network);

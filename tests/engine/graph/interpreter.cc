@@ -60,48 +60,51 @@ class Interpreter {
   const Dims& Dst() const { return network_.values[operation_->dst].dims; }
   const Elements& In(int i = 0) const { return elements_[operation_->srcs[i]]; }
   DataType DstType() const { return network_.values[operation_->dst].type; }
-  double Real(double element, const std::optional<Grid>& grid) const {
-    return grid ? FromGrid(static_cast<float>(element), *grid) : element;
+  double Real(double element, const std::optional<QuantizationParams>& params) const {
+    return params ? DequantizeElement(static_cast<float>(element), *params) : element;
   }
   Elements& Out() { return elements_[operation_->dst]; }
 
-  void Fuse(const std::vector<FusedStep>& steps, const std::optional<Grid>& dst_grid) {
+  void Fuse(const std::vector<FusedStep>& steps,
+            const std::optional<QuantizationParams>& dst_quantization) {
     for (const FusedStep& step : steps) {
       for (size_t i = 0; i < Out().size(); ++i) {
         Out()[i] = step.kind == FusedStep::Kind::kSum
-                       ? Out()[i] + Real(elements_[step.addend][i], step.grid)
-                       : jit::EltwiseScalar(step.eltwise, static_cast<float>(Out()[i]));
+                       ? Out()[i] + Real(elements_[step.addend][i], step.quantization)
+                       : jit::EltwiseScalar(step.activation, static_cast<float>(Out()[i]));
       }
     }
     for (double& element : Out()) {
-      if (dst_grid) element = ToGrid(static_cast<float>(element), *dst_grid, DstType());
+      if (dst_quantization)
+        element = QuantizeElement(static_cast<float>(element), *dst_quantization, DstType());
     }
   }
 
   // The grid of element i of a tensor of these dims.
-  static const Grid& GridAt(const std::vector<Grid>& grids, int axis, const Dims& dims, size_t i) {
-    if (grids.size() == 1) return grids[0];
+  static const QuantizationParams& ParamsAt(const std::vector<QuantizationParams>& quantization,
+                                            int axis, const Dims& dims, size_t i) {
+    if (quantization.size() == 1) return quantization[0];
     for (size_t d = dims.size() - 1; d > static_cast<size_t>(axis); --d) i /= dims[d];
-    return grids[i % dims[axis]];
+    return quantization[i % dims[axis]];
   }
   void Execute(const Quantize& quantize) {
     for (size_t i = 0; i < Out().size(); ++i)
-      Out()[i] = ToGrid(static_cast<float>(In()[i]),
-                        GridAt(quantize.grids, quantize.axis, Dst(), i), DstType());
+      Out()[i] = QuantizeElement(static_cast<float>(In()[i]),
+                                 ParamsAt(quantize.params, quantize.axis, Dst(), i), DstType());
   }
   void Execute(const Dequantize& dequantize) {
     for (size_t i = 0; i < Out().size(); ++i)
-      Out()[i] = FromGrid(static_cast<float>(In()[i]),
-                          GridAt(dequantize.grids, dequantize.axis, Dst(), i));
+      Out()[i] = DequantizeElement(static_cast<float>(In()[i]),
+                                   ParamsAt(dequantize.params, dequantize.axis, Dst(), i));
   }
 
   void Execute(const IntegerSum& sum) {
     for (size_t i = 0; i < Out().size(); ++i) {
       float real = 0;
-      for (size_t s = 0; s < sum.grids.size(); ++s)
-        real += FromGrid(static_cast<float>(In(s)[i]), sum.grids[s]);
+      for (size_t s = 0; s < sum.src_quantization.size(); ++s)
+        real += DequantizeElement(static_cast<float>(In(s)[i]), sum.src_quantization[s]);
       if (sum.relu && real < 0) real = 0;
-      Out()[i] = ToGrid(real, sum.dst_grid, DstType());
+      Out()[i] = QuantizeElement(real, sum.dst_quantization, DstType());
     }
   }
 
@@ -149,13 +152,13 @@ class Interpreter {
         const int64_t base = (index[0] * Src()[1] + first + i) * src_plane;
         OverWindow(
             kernel, c.strides, c.dilations, c.padding_left, index, [&](int64_t at, int64_t k) {
-              sum += Real(In()[base + at], c.src_grid) *
+              sum += Real(In()[base + at], c.src_quantization) *
                      WeightAt(c.weights, held.values, o, i * window + k, weights[1] * window);
             });
       }
       Out()[n++] = sum;
     } while (Advance(dims, &index));
-    Fuse(c.fused, c.dst_grid);
+    Fuse(c.fused, c.dst_quantization);
     if (!c.pooling) return;
     const Elements unpooled = std::exchange(Out(), Elements(*ElementCount(Dst())));
     Pool(unpooled, dims);
@@ -168,12 +171,12 @@ class Interpreter {
       for (int64_t o = 0; o < outputs; ++o) {
         double sum = product.bias.empty() ? 0 : product.bias[o];
         for (int64_t i = 0; i < inputs; ++i)
-          sum += Real(In()[r * inputs + i], product.src_grid) *
+          sum += Real(In()[r * inputs + i], product.src_quantization) *
                  WeightAt(product.weights, held.values, o, i, inputs);
         Out()[r * outputs + o] = sum;
       }
     }
-    Fuse(product.fused, product.dst_grid);
+    Fuse(product.fused, product.dst_quantization);
   }
 
   void Execute(const Pooling& pooling) {
@@ -196,9 +199,9 @@ class Interpreter {
     } while (Advance(Dst(), &index));
   }
 
-  void Execute(const Eltwise& eltwise) {
+  void Execute(const Activation& activation) {
     for (size_t i = 0; i < Out().size(); ++i) {
-      Out()[i] = jit::EltwiseScalar(eltwise.op, static_cast<float>(In()[i]));
+      Out()[i] = jit::EltwiseScalar(activation.op, static_cast<float>(In()[i]));
     }
   }
 
@@ -276,9 +279,7 @@ class Interpreter {
       srcs.push_back(Shaped(static_cast<int>(i)));
     testing::DoGatherChannels(gather, srcs, Dst(), &Out());
   }
-  void Execute(const IndexedGather& gather) {
-    testing::DoGather(gather, Shaped(0), Shaped(1), &Out());
-  }
+  void Execute(const Gather& gather) { testing::DoGather(gather, Shaped(0), Shaped(1), &Out()); }
   void Execute(const ComputedConvolution& convolution) {
     std::vector<testing::Shaped<Elements>> srcs;
     for (size_t i = 0; i < operation_->srcs.size(); ++i)

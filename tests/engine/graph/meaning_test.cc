@@ -130,7 +130,7 @@ TEST(MeaningTest, PassesKeepTheNumbers) {
   Elements image(*ElementCount(dims));
   for (size_t i = 0; i < image.size(); ++i) image[i] = std::sin(static_cast<double>(i));
   for (uint32_t seed = 0; seed < 200; ++seed) {
-    absl::StatusOr<Network> network = Lowered(RandomModel(seed).Build(), {dims});
+    absl::StatusOr<Network> network = Built(RandomModel(seed).Build(), {dims});
     ASSERT_TRUE(network.ok()) << network.status();
     const std::string before_text = NetworkToText(*network);
     const std::vector<Elements> before = Interpret(*network, {image});

@@ -22,13 +22,13 @@ struct OpCase {
   const char* expected;  // the lines between "input" and "output"
 };
 
-inline void ExpectLowered(const std::vector<OpCase>& cases) {
+inline void ExpectBuilt(const std::vector<OpCase>& cases) {
   for (const OpCase& c : cases) {
     SCOPED_TRACE(c.why);
     testing::OnnxBuilder model(c.opset);
     model.Input("x", c.src).Node(c.op, {"x"}, {"y"}, c.attributes).Output("y");
     const Dims dims(c.src.begin(), c.src.end());
-    EXPECT_EQ(LoweredText(model, {dims}),
+    EXPECT_EQ(BuiltText(model, {dims}),
               "input x " + DimsToString(dims) + "\n" + c.expected + "\noutput y\n");
   }
 }

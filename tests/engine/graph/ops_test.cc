@@ -18,29 +18,39 @@ using testing::String;
 
 std::vector<OpCase> UnaryCases() {
   return {
-      {"relu", 13, "Relu", {}, {2, 3}, "y [2,3] = eltwise(x) relu(0,0)"},
-      {"leaky default", 13, "LeakyRelu", {}, {2, 3}, "y [2,3] = eltwise(x) relu(0.01,0)"},
-      {"elu", 13, "Elu", {Float("alpha", 2)}, {2, 3}, "y [2,3] = eltwise(x) elu(2,0)"},
-      {"sigmoid", 13, "Sigmoid", {}, {2, 3}, "y [2,3] = eltwise(x) logistic(0,0)"},
-      {"tanh", 13, "Tanh", {}, {2, 3}, "y [2,3] = eltwise(x) tanh(0,0)"},
-      {"exp", 13, "Exp", {}, {2, 3}, "y [2,3] = eltwise(x) exp(0,0)"},
-      {"abs", 13, "Abs", {}, {2, 3}, "y [2,3] = eltwise(x) abs(0,0)"},
-      {"sqrt", 13, "Sqrt", {}, {2, 3}, "y [2,3] = eltwise(x) pow(1,0.5)"},
-      {"softplus", 13, "Softplus", {}, {2, 3}, "y [2,3] = eltwise(x) soft_relu(0,0)"},
-      {"hard sigmoid", 13, "HardSigmoid", {}, {2, 3}, "y [2,3] = eltwise(x) hard_sigmoid(0.2,0.5)"},
-      {"hard swish", 14, "HardSwish", {}, {2, 3}, "y [2,3] = eltwise(x) hard_swish(0.166667,0.5)"},
+      {"relu", 13, "Relu", {}, {2, 3}, "y [2,3] = activation(x) relu(0,0)"},
+      {"leaky default", 13, "LeakyRelu", {}, {2, 3}, "y [2,3] = activation(x) relu(0.01,0)"},
+      {"elu", 13, "Elu", {Float("alpha", 2)}, {2, 3}, "y [2,3] = activation(x) elu(2,0)"},
+      {"sigmoid", 13, "Sigmoid", {}, {2, 3}, "y [2,3] = activation(x) logistic(0,0)"},
+      {"tanh", 13, "Tanh", {}, {2, 3}, "y [2,3] = activation(x) tanh(0,0)"},
+      {"exp", 13, "Exp", {}, {2, 3}, "y [2,3] = activation(x) exp(0,0)"},
+      {"abs", 13, "Abs", {}, {2, 3}, "y [2,3] = activation(x) abs(0,0)"},
+      {"sqrt", 13, "Sqrt", {}, {2, 3}, "y [2,3] = activation(x) pow(1,0.5)"},
+      {"softplus", 13, "Softplus", {}, {2, 3}, "y [2,3] = activation(x) soft_relu(0,0)"},
+      {"hard sigmoid",
+       13,
+       "HardSigmoid",
+       {},
+       {2, 3},
+       "y [2,3] = activation(x) hard_sigmoid(0.2,0.5)"},
+      {"hard swish",
+       14,
+       "HardSwish",
+       {},
+       {2, 3},
+       "y [2,3] = activation(x) hard_swish(0.166667,0.5)"},
       {"relu6 by attributes",
        6,
        "Clip",
        {Float("min", 0), Float("max", 6)},
        {2, 3},
-       "y [2,3] = eltwise(x) bounded_relu(6,0)"},
+       "y [2,3] = activation(x) bounded_relu(6,0)"},
       {"clip",
        6,
        "Clip",
        {Float("min", -1), Float("max", 1)},
        {2, 3},
-       "y [2,3] = eltwise(x) clip(-1,1)"},
+       "y [2,3] = activation(x) clip(-1,1)"},
       {"rounds down",
        13,
        "MaxPool",
@@ -156,7 +166,7 @@ std::vector<OpCase> UnaryCases() {
   };
 }
 
-TEST(OpsTest, UnaryOperators) { ExpectLowered(UnaryCases()); }
+TEST(OpsTest, UnaryOperators) { ExpectBuilt(UnaryCases()); }
 
 struct ConvCase {
   const char* why;
@@ -208,7 +218,7 @@ TEST(OpsTest, Convolution) {
     OnnxBuilder model;
     model.Input("x", c.src).Floats("w", c.weights).Floats("b", {c.weights[0]});
     model.Node("Conv", {"x", "w", "b"}, {"y"}, c.attributes).Output("y");
-    EXPECT_THAT(LoweredText(model, {Dims(c.src.begin(), c.src.end())}),
+    EXPECT_THAT(BuiltText(model, {Dims(c.src.begin(), c.src.end())}),
                 HasSubstr(std::string(c.expected) + "\n"));
   }
 }
@@ -219,7 +229,7 @@ TEST(OpsTest, InnerProducts) {
   model.Node("MatMul", {"x", "w"}, {"h"})
       .Node("Gemm", {"h", "v", "c"}, {"y"}, {Int("transB", 1), Float("alpha", 2)});
   model.Output("y");
-  EXPECT_EQ(LoweredText(model, {{2, 4}}),
+  EXPECT_EQ(BuiltText(model, {{2, 4}}),
             "input x [2,4]\n"
             "h [2,5] = inner_product(x) w^T[5,4] transposed\n"
             "y [2,3] = inner_product(h) v*y[3,5] scaled bias\n"
@@ -229,7 +239,7 @@ TEST(OpsTest, InnerProducts) {
 TEST(OpsTest, MatMulOfHigherRankWorksOnRows) {
   OnnxBuilder model;
   model.Input("x", {2, 7, 4}).Floats("w", {4, 5}).Node("MatMul", {"x", "w"}, {"y"}).Output("y");
-  EXPECT_THAT(LoweredText(model, {{2, 7, 4}}),
+  EXPECT_THAT(BuiltText(model, {{2, 7, 4}}),
               HasSubstr("y/product [14,5] = inner_product(y/rows) w^T[5,4] transposed\n"
                         "y [2,7,5] = reshape(y/product)\n"));
 }
@@ -243,11 +253,11 @@ TEST(OpsTest, SumsConcatsAndConstants) {
   model.Node("Add", {"a", "c"}, {"d"})
       .Node("Concat", {"a", "d"}, {"e"}, {Int("axis", -3)})
       .Output("e");
-  EXPECT_EQ(LoweredText(model, {{1, 2, 3, 3}}),
+  EXPECT_EQ(BuiltText(model, {{1, 2, 3, 3}}),
             "input x [1,2,3,3]\n"
-            "a [1,2,3,3] = eltwise(x) linear(1,3)\n"
+            "a [1,2,3,3] = activation(x) linear(1,3)\n"
             "b [1,2,3,3] = convolution(a) b[2,1,1,1] bias groups=2\n"
-            "c [1,2,3,3] = eltwise(b) linear(-1,3)\n"
+            "c [1,2,3,3] = activation(b) linear(-1,3)\n"
             "d [1,2,3,3] = sum(a, c)\n"
             "e [1,4,3,3] = concat(a, d) axis=1\n"
             "output e\n");
@@ -259,9 +269,9 @@ TEST(OpsTest, ClipBoundsAreInputsFromOpset11On) {
   model.Node("Clip", {"x", "low", "high"}, {"a"})
       .Node("Clip", {"a", "", "high"}, {"b"})
       .Output("b");
-  EXPECT_EQ(LoweredText(model, {{2, 3}}),
-            "input x [2,3]\na [2,3] = eltwise(x) bounded_relu(6,0)\n"
-            "b [2,3] = eltwise(a) clip(-3.40282e+38,6)\noutput b\n");
+  EXPECT_EQ(BuiltText(model, {{2, 3}}),
+            "input x [2,3]\na [2,3] = activation(x) bounded_relu(6,0)\n"
+            "b [2,3] = activation(a) clip(-3.40282e+38,6)\noutput b\n");
 }
 
 // What exporters write for x.view(x.size(0), -1) and for channel_shuffle.
@@ -280,7 +290,7 @@ TEST(OpsTest, ShapeArithmeticFoldsForEveryBatch) {
   model.Node("Reshape", {"x", "dims"}, {"y"})
       .Node("Cast", {"y"}, {"z"}, {Int("to", 1)})
       .Output("z");
-  EXPECT_EQ(LoweredText(model, {{5, 6, 4, 4}}),
+  EXPECT_EQ(BuiltText(model, {{5, 6, 4, 4}}),
             "input x [5,6,4,4]\ny [5,32,3] = reshape(x)\noutput y\n");
 }
 

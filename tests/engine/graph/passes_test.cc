@@ -18,7 +18,7 @@ using ::testing::Not;
 using testing::OnnxBuilder;
 
 std::string After(const OnnxBuilder& model, void (*pass)(Network*), const std::vector<Dims>& dims) {
-  absl::StatusOr<Network> network = Lowered(model, dims);
+  absl::StatusOr<Network> network = Built(model, dims);
   if (!network.ok()) return network.status().ToString();
   pass(&*network);
   RemoveDead(&*network);
@@ -40,7 +40,7 @@ TEST(PassesTest, BatchNormFoldsIntoTheConvolutionBefore) {
   model.Input("x", {1, 3, 4, 4}).Floats("w", {2, 3, 1, 1}).Node("Conv", {"x", "w"}, {"c"});
   AddBatchNorm(&model, "n", "c", 2);
   model.Output("n");
-  EXPECT_EQ(LoweredText(model, {{1, 3, 4, 4}}),
+  EXPECT_EQ(BuiltText(model, {{1, 3, 4, 4}}),
             "input x [1,3,4,4]\nc [1,2,4,4] = convolution(x) w[2,3,1,1]\n"
             "n [1,2,4,4] = convolution(c) n[2,1,1,1] bias groups=2\noutput n\n");
   EXPECT_EQ(After(model, FoldScaleShift, {{1, 3, 4, 4}}),
@@ -105,7 +105,7 @@ TEST(PassesTest, NothingFusesThatIsUsedTwice) {
   OnnxBuilder model;
   model.Input("x", {1, 3, 4, 4}).Floats("w", {3, 3, 1, 1}).Node("Conv", {"x", "w"}, {"c"});
   model.Node("Add", {"c", "c"}, {"s"}).Node("Relu", {"c"}, {"r"}).Output("s").Output("r");
-  EXPECT_EQ(After(model, FusePostOps, {{1, 3, 4, 4}}), LoweredText(model, {{1, 3, 4, 4}}));
+  EXPECT_EQ(After(model, FusePostOps, {{1, 3, 4, 4}}), BuiltText(model, {{1, 3, 4, 4}}));
 }
 
 TEST(PassesTest, OneSumAndFourStepsAtMost) {
@@ -117,7 +117,7 @@ TEST(PassesTest, OneSumAndFourStepsAtMost) {
   chain.Input("x", {1, 3, 4, 4}).Floats("w", {3, 3, 1, 1}).Node("Conv", {"x", "w"}, {"0"});
   for (int i = 0; i < 5; ++i) chain.Node("Tanh", {std::to_string(i)}, {std::to_string(i + 1)});
   EXPECT_THAT(After(chain.Output("5"), FusePostOps, {{1, 3, 4, 4}}),
-              HasSubstr("5 [1,3,4,4] = eltwise(4) tanh(0,0)"));
+              HasSubstr("5 [1,3,4,4] = activation(4) tanh(0,0)"));
 }
 
 // x, a convolution of it, and what follows up to y.
@@ -152,7 +152,7 @@ TEST(PassesTest, NothingFollowsAFusedMaxPooling) {
   EXPECT_EQ(After(model, RunPasses, {{1, 3, 10, 10}}),
             "input x [1,3,10,10]\np [1,4,4,4] = convolution(x) w[4,3,3,3] + max_pooling(2,2)\n"
             "q [1,4,2,2] = max_pooling(p) kernel=[2,2] strides=[2,2]\n"
-            "y [1,4,2,2] = eltwise(q) relu(0,0)\noutput y\n");
+            "y [1,4,2,2] = activation(q) relu(0,0)\noutput y\n");
 }
 
 // Rounded up, an even size gives the same windows as rounded down, an odd one does not.
@@ -320,8 +320,8 @@ TEST(PassesTest, SwishIsOneFunction) {
   model.Node("Sigmoid", {"s"}, {"h"}).Node("Mul", {"h", "s"}, {"y"}).Output("y");
   EXPECT_EQ(After(model, FuseSwish, {{1, 2, 4, 4}}),
             "input x [1,2,4,4]\nc [1,2,4,4] = convolution(x) w[2,2,1,1]\n"
-            "s [1,2,4,4] = eltwise(c) hard_swish(0.2,0.5)\n"
-            "y [1,2,4,4] = eltwise(s) swish(1,0)\noutput y\n");
+            "s [1,2,4,4] = activation(c) hard_swish(0.2,0.5)\n"
+            "y [1,2,4,4] = activation(s) swish(1,0)\noutput y\n");
   EXPECT_EQ(After(model, RunPasses, {{1, 2, 4, 4}}),
             "input x [1,2,4,4]\ny [1,2,4,4] = convolution(x) w[2,2,1,1] + hard_swish(0.2,0.5) + "
             "swish(1,0)\noutput y\n");
@@ -348,16 +348,16 @@ TEST(PassesTest, SpelledHardSigmoidAndHardSwishAreOneFunctionEach) {
   model.Node("Mul", {"s", "u"}, {"v"}).Node("Div", {"v", "6"}, {"y"}).Output("y").Output("g");
   EXPECT_EQ(After(model, FuseHardSigmoid, {{1, 2, 4, 4}}),
             "input x [1,2,4,4]\n"
-            "g [1,2,4,4] = eltwise(x) hard_sigmoid(0.166667,0.5)\n"
+            "g [1,2,4,4] = activation(x) hard_sigmoid(0.166667,0.5)\n"
             "s [1,2,4,4] = mul(x, g)\n"
-            "y [1,2,4,4] = eltwise(s) hard_swish(0.166667,0.5)\noutput y\noutput g\n");
+            "y [1,2,4,4] = activation(s) hard_swish(0.166667,0.5)\noutput y\noutput g\n");
 }
 
 TEST(PassesTest, BoundsThatAreNoHardSigmoidStay) {
   OnnxBuilder model = WithBounds({1, 2, 4, 4});
   model.Node("Add", {"x", "3"}, {"t"}).Node("Clip", {"t", "0", "6"}, {"u"});
   model.Node("Div", {"u", "3"}, {"y"}).Output("y");  // reaches 2
-  EXPECT_EQ(After(model, FuseHardSigmoid, {{1, 2, 4, 4}}), LoweredText(model, {{1, 2, 4, 4}}));
+  EXPECT_EQ(After(model, FuseHardSigmoid, {{1, 2, 4, 4}}), BuiltText(model, {{1, 2, 4, 4}}));
 }
 
 // Pooling, two convolutions that do their functions themselves, one product.
@@ -390,11 +390,11 @@ OnnxBuilder SqueezeAndExciteOfProducts() {
 
 TEST(PassesTest, SqueezeAndExciteOfProductsIsTheSameFourSteps) {
   const OnnxBuilder model = SqueezeAndExciteOfProducts();
-  EXPECT_EQ(LoweredText(model, {{1, 4, 6, 6}}),
+  EXPECT_EQ(BuiltText(model, {{1, 4, 6, 6}}),
             "input x [1,4,6,6]\np [1,4,1,1] = avg_exclude_padding(x) kernel=[6,6]\n"
             "f [1,4] = reshape(p)\nc [1,2] = inner_product(f) v[2,4]\n"
-            "r [1,2] = eltwise(c) relu(0,0)\nd [1,4] = inner_product(r) w[4,2]\n"
-            "s [1,4] = eltwise(d) logistic(0,0)\ng [1,4,1,1] = reshape(s)\n"
+            "r [1,2] = activation(c) relu(0,0)\nd [1,4] = inner_product(r) w[4,2]\n"
+            "s [1,4] = activation(d) logistic(0,0)\ng [1,4,1,1] = reshape(s)\n"
             "y [1,4,6,6] = mul(x, g)\noutput y\n");
   EXPECT_EQ(After(model, RunPasses, {{1, 4, 6, 6}}),
             "input x [1,4,6,6]\np [1,4,1,1] = avg_exclude_padding(x) kernel=[6,6]\n"

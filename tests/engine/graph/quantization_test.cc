@@ -21,7 +21,7 @@ using testing::Ints;
 using testing::OnnxBuilder;
 
 // Scales and zero points of the tests: "s" 0.5, "z" 128 and "z0" 0 as u8, "zs" 0 as s8.
-OnnxBuilder WithGrids() {
+OnnxBuilder QuantizedModel() {
   OnnxBuilder model;
   model.Floats("s", {}, {0.5f}).Floats("s3", {3}, {0.5f, 0.25f, 2.0f});
   model.Bytes("z", {}, false, {128}).Bytes("z0", {}, false, {0}).Bytes("zs", {}, true, {0});
@@ -43,12 +43,12 @@ OnnxBuilder& AddPair(OnnxBuilder* model, const std::string& src, const std::stri
 }
 
 TEST(QuantizationTest, TypesFollowTheZeroPoint) {
-  OnnxBuilder model = WithGrids();
+  OnnxBuilder model = QuantizedModel();
   model.Input("x", {2, 3}).Node("QuantizeLinear", {"x", "s", "z"}, {"q"});
   model.Node("QuantizeLinear", {"x", "s3", "z3"}, {"p"}).Node("QuantizeLinear", {"x", "s"}, {"r"});
   model.Node("DequantizeLinear", {"q", "s", "z"}, {"y"}).Node("Cast", {"p"}, {"c"}, {Int("to", 1)});
   model.Node("Cast", {"r"}, {"d"}, {Int("to", 1)}).Output("y").Output("c").Output("d");
-  EXPECT_EQ(LoweredText(model, {{2, 3}}),
+  EXPECT_EQ(BuiltText(model, {{2, 3}}),
             "input x [2,3]\nq u8 [2,3] = quantize(x) 0.5@128\n"
             "p s8 [2,3] = quantize(x) 0.5@0,... axis=1\nr u8 [2,3] = quantize(x) 0.5@0\n"
             "y [2,3] = dequantize(q) 0.5@128\nc [2,3] = dequantize(p) 1@0\n"
@@ -56,20 +56,20 @@ TEST(QuantizationTest, TypesFollowTheZeroPoint) {
 }
 
 TEST(QuantizationTest, WhatMovesIntegersKeepsThemAndWhatComputesRefusesThem) {
-  OnnxBuilder model = WithGrids();
+  OnnxBuilder model = QuantizedModel();
   model.Input("x", {1, 2, 4, 4}).Node("QuantizeLinear", {"x", "s", "z"}, {"q"});
   model.Node("MaxPool", {"q"}, {"m"}, {Ints("kernel_shape", {2, 2})});
   model.Node("Flatten", {"m"}, {"f"}).Output("f");
-  EXPECT_EQ(LoweredText(model, {{1, 2, 4, 4}}),
+  EXPECT_EQ(BuiltText(model, {{1, 2, 4, 4}}),
             "input x [1,2,4,4]\nq u8 [1,2,4,4] = quantize(x) 0.5@128\n"
             "m u8 [1,2,3,3] = max_pooling(q) kernel=[2,2]\nf u8 [1,18] = reshape(m)\n"
             "f [1,18] = dequantize(f) 1@0\noutput f\n");
   model.Node("Add", {"q", "q"}, {"y"}).Output("y");
-  EXPECT_THAT(LoweredText(model, {{1, 2, 4, 4}}), HasSubstr("UNIMPLEMENTED: node 'node_y'"));
+  EXPECT_THAT(BuiltText(model, {{1, 2, 4, 4}}), HasSubstr("UNIMPLEMENTED: node 'node_y'"));
 }
 
 TEST(QuantizationTest, ConvolutionBetweenPairsReadsAndWritesIntegers) {
-  OnnxBuilder model = WithGrids();
+  OnnxBuilder model = QuantizedModel();
   model.Input("x", {1, 2, 5, 5});
   AddPair(&model, "x", "a", "s", "z0");
   AddWeights(&model, {3, 2, 3, 3});
@@ -83,7 +83,7 @@ TEST(QuantizationTest, ConvolutionBetweenPairsReadsAndWritesIntegers) {
 }
 
 TEST(QuantizationTest, PaddingOfIntegersThatAreNotCenteredIsWrittenOut) {
-  OnnxBuilder model = WithGrids();
+  OnnxBuilder model = QuantizedModel();
   model.Input("x", {1, 2, 5, 5});
   AddPair(&model, "x", "a", "s", "z");
   AddWeights(&model, {3, 2, 3, 3});
@@ -95,7 +95,7 @@ TEST(QuantizationTest, PaddingOfIntegersThatAreNotCenteredIsWrittenOut) {
 }
 
 TEST(QuantizationTest, PoolingAndReshapesBetweenPairsRunOnIntegers) {
-  OnnxBuilder model = WithGrids();
+  OnnxBuilder model = QuantizedModel();
   model.Input("x", {1, 2, 4, 4});
   AddPair(&model, "x", "a", "s", "z");
   model.Node("MaxPool", {"a"}, {"m"}, {Ints("kernel_shape", {2, 2})});
@@ -110,7 +110,7 @@ TEST(QuantizationTest, PoolingAndReshapesBetweenPairsRunOnIntegers) {
 }
 
 TEST(QuantizationTest, SumOfIntegersFusesWhereTypesAgree) {
-  OnnxBuilder model = WithGrids();
+  OnnxBuilder model = QuantizedModel();
   model.Input("x", {1, 3, 5, 5}).Floats("t", {}, {0.25f});
   AddPair(&model, "x", "a", "s", "z");
   AddWeights(&model, {3, 3, 1, 1});
@@ -125,7 +125,7 @@ TEST(QuantizationTest, SumOfIntegersFusesWhereTypesAgree) {
 }
 
 TEST(QuantizationTest, SumsBetweenPairsAreOneStep) {
-  OnnxBuilder model = WithGrids();
+  OnnxBuilder model = QuantizedModel();
   model.Input("x", {1, 3, 5, 5}).Floats("t", {}, {0.25f});
   AddPair(&model, "x", "a", "s", "z");
   AddPair(&model, "x", "b", "t", "zs");
@@ -141,7 +141,7 @@ TEST(QuantizationTest, SumsBetweenPairsAreOneStep) {
 }
 
 TEST(QuantizationTest, ConcatenationsOfSeveralGridsMoveIntegers) {
-  OnnxBuilder model = WithGrids();
+  OnnxBuilder model = QuantizedModel();
   model.Input("x", {1, 3, 5, 5}).Floats("t", {}, {0.25f});
   AddPair(&model, "x", "a", "s", "z");
   AddPair(&model, "x", "b", "t", "z0");
@@ -158,7 +158,7 @@ TEST(QuantizationTest, ConcatenationsOfSeveralGridsMoveIntegers) {
 }
 
 TEST(QuantizationTest, ReluAndQuantizeGoBeforeAConcatenation) {
-  OnnxBuilder model = WithGrids();
+  OnnxBuilder model = QuantizedModel();
   model.Input("x", {1, 3, 5, 5}).Floats("t", {}, {0.25f}).Floats("w", {4, 3, 1, 1});
   AddPair(&model, "x", "a", "s", "z");
   model.Node("Conv", {"x", "w"}, {"v"});
@@ -171,7 +171,7 @@ TEST(QuantizationTest, ReluAndQuantizeGoBeforeAConcatenation) {
 }
 
 TEST(QuantizationTest, WeightsThatAreNotS8StayReal) {
-  OnnxBuilder model = WithGrids();
+  OnnxBuilder model = QuantizedModel();
   model.Input("x", {1, 2, 5, 5});
   AddPair(&model, "x", "a", "s", "z");
   model.Bytes("w", {3, 2, 1, 1}, false).Node("DequantizeLinear", {"w", "s", "z0"}, {"wr"});
@@ -183,12 +183,12 @@ TEST(QuantizationTest, WeightsThatAreNotS8StayReal) {
 }
 
 TEST(QuantizationTest, IntegerOperatorsAreConvolutionsOfIntegers) {
-  OnnxBuilder model = WithGrids();
+  OnnxBuilder model = QuantizedModel();
   model.Input("x", {1, 2, 5, 5}).Node("QuantizeLinear", {"x", "s", "z"}, {"q"});
   model.Bytes("w", {3, 2, 1, 1}, true).Node("ConvInteger", {"q", "w", "z"}, {"y"}).Output("y");
   EXPECT_THAT(AfterPasses(model, {{1, 2, 5, 5}}),
               HasSubstr("y [1,3,5,5] = convolution(q) y/weights[3,2,1,1] scaled from 1@128\n"));
-  OnnxBuilder conv = WithGrids();
+  OnnxBuilder conv = QuantizedModel();
   conv.Input("x", {1, 2, 5, 5}).Node("QuantizeLinear", {"x", "s", "z0"}, {"q"});
   conv.Bytes("w", {3, 2, 1, 1}, true).Tensor("b", {3}, onnx::TensorProto::INT32)->add_int32_data(1);
   conv.graph().mutable_initializer()->rbegin()->mutable_int32_data()->Resize(3, 7);
@@ -203,7 +203,7 @@ TEST(QuantizationTest, ComputedGridsAreArithmetic) {
   OnnxBuilder model;
   model.Input("x", {2, 3}).Node("DynamicQuantizeLinear", {"x"}, {"q", "s", "z"});
   model.Bytes("w", {3, 4}, true).Node("MatMulInteger", {"q", "w", "z"}, {"y"}).Output("y");
-  const absl::StatusOr<Network> network = Lowered(model, {{2, 3}});
+  const absl::StatusOr<Network> network = Built(model, {{2, 3}});
   ASSERT_TRUE(network.ok()) << network.status();
   // The range is -1 to 4: steps of 1/51, 51 of which are below 0.
   const std::vector<Elements> y = Interpret(*network, {{-1, 0, 4, 1, 2, 3}});
@@ -219,15 +219,15 @@ TEST(QuantizationTest, ComputedGridsAreArithmetic) {
 }
 
 TEST(QuantizationTest, RefusesWhatItCannotHold) {
-  const auto message = [](const OnnxBuilder& model) { return LoweredText(model, {{1, 2, 5, 5}}); };
-  OnnxBuilder zero_scale = WithGrids();
+  const auto message = [](const OnnxBuilder& model) { return BuiltText(model, {{1, 2, 5, 5}}); };
+  OnnxBuilder zero_scale = QuantizedModel();
   zero_scale.Input("x", {1, 2, 5, 5}).Floats("o", {}, {0.0f});
   zero_scale.Node("QuantizeLinear", {"x", "o", "z"}, {"y"}).Output("y");
   EXPECT_THAT(message(zero_scale), HasSubstr("INVALID_ARGUMENT: node 'node_y'"));
-  OnnxBuilder wrong_count = WithGrids();
+  OnnxBuilder wrong_count = QuantizedModel();
   wrong_count.Input("x", {1, 2, 5, 5}).Node("QuantizeLinear", {"x", "s3", "z3"}, {"y"});
   EXPECT_THAT(message(wrong_count.Output("y")), HasSubstr("3 scales along axis 1 of [1,2,5,5]"));
-  OnnxBuilder wide = WithGrids();
+  OnnxBuilder wide = QuantizedModel();
   wide.Input("x", {1, 2, 5, 5}).Tensor("wz", {}, onnx::TensorProto::INT32)->add_int32_data(0);
   wide.Node("QuantizeLinear", {"x", "s", "wz"}, {"y"}).Output("y");
   EXPECT_THAT(message(wide), HasSubstr("UNIMPLEMENTED"));
@@ -238,7 +238,7 @@ TEST(QuantizationTest, PassesKeepTheNumbers) {
   const Dims dims = {2, 3, 6, 6};
   for (uint32_t seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);
-    OnnxBuilder model = WithGrids();
+    OnnxBuilder model = QuantizedModel();
     model.Input("x", {2, 3, 6, 6});
     AddWeights(&model, {3, 3, 3, 3});
     model.Floats("step", {}, {0.03125f});
@@ -267,7 +267,7 @@ TEST(QuantizationTest, PassesKeepTheNumbers) {
       last = name;
     }
     model.Node("Sigmoid", {last}, {"y"}).Output("y");
-    absl::StatusOr<Network> network = Lowered(model, {dims});
+    absl::StatusOr<Network> network = Built(model, {dims});
     ASSERT_TRUE(network.ok()) << network.status();
     Elements image(*ElementCount(dims));
     for (size_t i = 0; i < image.size(); ++i) image[i] = std::sin(static_cast<double>(i));

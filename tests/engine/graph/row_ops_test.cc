@@ -77,7 +77,7 @@ std::vector<RowCase> RowCases() {
        {Int("transB", 1), Float("alpha", 2)},
        {5, 4},
        "y/transB [4,5] = transpose(x) order=[1,0]\ny/product [5,5] = matmul(x, y/transB)\n"
-       "y/alpha [5,5] = eltwise(y/product) linear(2,0)\n"
+       "y/alpha [5,5] = activation(y/product) linear(2,0)\n"
        "y/spatial [5,5,1] = reshape(y/alpha)\n"
        "y/scaled [5,5,1] = convolution(y/spatial) y[5,1,1] bias groups=5\n"
        "y [5,5] = reshape(y/scaled)\n"},
@@ -119,7 +119,7 @@ TEST(RowOpsTest, Operators) {
     model.Integers("two", {2});
     model.Node(c.op, c.inputs, {"y"}, c.attributes).Output("y");
     const Dims dims(c.x.begin(), c.x.end());
-    EXPECT_EQ(LoweredText(model, {dims, {2, 4, 5}}),
+    EXPECT_EQ(BuiltText(model, {dims, {2, 4, 5}}),
               "input x " + DimsToString(dims) + "\ninput z [2,4,5]\n" + c.expected + "output y\n");
   }
 }
@@ -128,7 +128,7 @@ TEST(RowOpsTest, TopKGivesIndicesAsItsSecondOutput) {
   OnnxBuilder model;
   model.Input("x", {2, 9}).Integers("k", {3}).Node("TopK", {"x", "k"}, {"v", "i"});
   model.Output("i").Output("v");
-  EXPECT_EQ(LoweredText(model, {{2, 9}}),
+  EXPECT_EQ(BuiltText(model, {{2, 9}}),
             "input x [2,9]\nv [2,3] = top_k(x) axis=1\ni [2,3] = top_k(x) axis=1 indices\n"
             "output i\noutput v\n");
 }
@@ -181,11 +181,11 @@ TEST(RowPassesTest, GeluIsOneFunctionInEveryOrderOfItsFactors) {
   last.Node("Mul", {"m", "g"}, {"p"}).Node("Mul", {"p", "half"}, {"y"}).Output("y");
   first.Node("Mul", {"m", "half"}, {"p"}).Node("Mul", {"p", "g"}, {"y"}).Output("y");
   gate.Node("Mul", {"g", "half"}, {"p"}).Node("Mul", {"p", "m"}, {"y"}).Output("y");
-  EXPECT_EQ(LoweredText(last, {{2, 3}}),
+  EXPECT_EQ(BuiltText(last, {{2, 3}}),
             "input x [2,3]\nm [2,4] = inner_product(x) w^T[4,3] transposed\n"
-            "d [2,4] = eltwise(m) linear(0.707107,0)\ne [2,4] = erf(d)\n"
-            "g [2,4] = eltwise(e) linear(1,1)\np [2,4] = mul(m, g)\n"
-            "y [2,4] = eltwise(p) linear(0.5,0)\noutput y\n");
+            "d [2,4] = activation(m) linear(0.707107,0)\ne [2,4] = erf(d)\n"
+            "g [2,4] = activation(e) linear(1,1)\np [2,4] = mul(m, g)\n"
+            "y [2,4] = activation(p) linear(0.5,0)\noutput y\n");
   for (const OnnxBuilder* model : {&last, &first, &gate}) {
     EXPECT_EQ(AfterPasses(*model, {{2, 3}}),
               "input x [2,3]\ny [2,4] = inner_product(x) w^T[4,3] transposed + gelu_erf(0,0)\n"
@@ -202,7 +202,7 @@ TEST(RowPassesTest, ShuffledAndSplitChannelsAreGatheredFromWhereTheyWereComputed
   model.Node("Transpose", {"d"}, {"e"}, {Ints("perm", {0, 2, 1, 3, 4})});
   model.Node("Reshape", {"e", "joined"}, {"s"});
   model.Node("Split", {"s"}, {"y", "z"}, {Int("axis", 1)}).Output("y").Output("z");
-  absl::StatusOr<Network> network = Lowered(model, {{1, 3, 2, 2}, {1, 3, 2, 2}});
+  absl::StatusOr<Network> network = Built(model, {{1, 3, 2, 2}, {1, 3, 2, 2}});
   ASSERT_TRUE(network.ok()) << network.status();
   FuseShuffle(&*network);
   RemoveDead(&*network);
@@ -211,7 +211,7 @@ TEST(RowPassesTest, ShuffledAndSplitChannelsAreGatheredFromWhereTheyWereComputed
             "s [1,6,2,2] = shuffle(c) axis=1 group_size=3\n"
             "y [1,3,2,2] = select(s) 1:0 x3\nz [1,3,2,2] = select(s) 1:3 x3\n"
             "output y\noutput z\n");
-  FuseChannelMoves(&*network);
+  FuseGatherChannels(&*network);
   EXPECT_EQ(NetworkToText(*network),
             "input a [1,3,2,2]\ninput b [1,3,2,2]\n"
             "y [1,3,2,2] = gather_channels(a, b) 0:0 1:0 0:1\n"

@@ -69,37 +69,37 @@ class Interpreter {
   }
 
   void Fused(const Operation& op, const std::vector<FusedStep>& steps,
-             const std::optional<Grid>& grid) {
+             const std::optional<QuantizationParams>& params) {
     Tensor& dst = tensors_[op.dst];
     for (const FusedStep& step : steps) {
       for (size_t i = 0; i < dst.size(); ++i) {
         dst[i] = step.kind == FusedStep::Kind::kSum
-                     ? dst[i] + Real(tensors_[step.addend][i], step.grid)
-                     : jit::EltwiseScalar(step.eltwise, dst[i]);
+                     ? dst[i] + Real(tensors_[step.addend][i], step.quantization)
+                     : jit::EltwiseScalar(step.activation, dst[i]);
       }
     }
     for (float& element : dst) {
-      if (grid) element = ToGrid(element, *grid, network_.values[op.dst].type);
+      if (params) element = QuantizeElement(element, *params, network_.values[op.dst].type);
     }
   }
 
-  static float Real(float element, const std::optional<Grid>& grid) {
-    return grid ? FromGrid(element, *grid) : element;
+  static float Real(float element, const std::optional<QuantizationParams>& params) {
+    return params ? DequantizeElement(element, *params) : element;
   }
   // The source as real numbers.
-  Tensor RealSource(const Operation& op, const std::optional<Grid>& grid) const {
+  Tensor RealSource(const Operation& op, const std::optional<QuantizationParams>& params) const {
     Tensor src = tensors_[op.srcs[0]];
-    for (float& element : src) element = Real(element, grid);
+    for (float& element : src) element = Real(element, params);
     return src;
   }
 
   void Do(const Operation& op, const Quantize& params) {
     tensors_[op.dst] = tensors_[op.srcs[0]];
     for (float& element : tensors_[op.dst])
-      element = ToGrid(element, params.grids[0], network_.values[op.dst].type);
+      element = QuantizeElement(element, params.params[0], network_.values[op.dst].type);
   }
   void Do(const Operation& op, const Dequantize& params) {
-    tensors_[op.dst] = RealSource(op, params.grids[0]);
+    tensors_[op.dst] = RealSource(op, params.params[0]);
   }
 
   void Do(const Operation& op, const IntegerSum& params) {
@@ -107,11 +107,11 @@ class Interpreter {
     dst.assign(tensors_[op.srcs[0]].size(), 0.0f);
     for (size_t s = 0; s < op.srcs.size(); ++s) {
       for (size_t i = 0; i < dst.size(); ++i)
-        dst[i] += FromGrid(tensors_[op.srcs[s]][i], params.grids[s]);
+        dst[i] += DequantizeElement(tensors_[op.srcs[s]][i], params.src_quantization[s]);
     }
     for (float& element : dst) {
       const float real = params.relu ? std::max(element, 0.0f) : element;
-      element = ToGrid(real, params.dst_grid, network_.values[op.dst].type);
+      element = QuantizeElement(real, params.dst_quantization, network_.values[op.dst].type);
     }
   }
 
@@ -131,11 +131,11 @@ class Interpreter {
     desc.dilations = params.dilations;
     desc.padding_left = params.padding_left;
     desc.padding_right = params.padding_right;
-    const Tensor src = RealSource(op, params.src_grid);
+    const Tensor src = RealSource(op, params.src_quantization);
     ExecuteArgs args;
     args.Set(kArgSrc, src.data());
     Execute(op, desc, args.Set(kArgWeights, weights.data()).Set(kArgBias, params.bias.data()));
-    Fused(op, params.fused, params.dst_grid);
+    Fused(op, params.fused, params.dst_quantization);
     if (!params.pooling) return;
     const Tensor unpooled = std::exchange(tensors_[op.dst], Tensor(Desc(op.dst).ElementCount()));
     ExecuteArgs pooled;
@@ -156,11 +156,11 @@ class Interpreter {
     InnerProductDesc desc{
         .src = Desc(op.srcs[0]), .weights = RowMajor(weights_dims), .dst = Desc(op.dst)};
     if (!params.bias.empty()) desc.bias = RowMajor({weights_dims[0]});
-    const Tensor src = RealSource(op, params.src_grid);
+    const Tensor src = RealSource(op, params.src_quantization);
     ExecuteArgs args;
     args.Set(kArgSrc, src.data());
     Execute(op, desc, args.Set(kArgWeights, weights.data()).Set(kArgBias, params.bias.data()));
-    Fused(op, params.fused, params.dst_grid);
+    Fused(op, params.fused, params.dst_quantization);
   }
 
   void Do(const Operation& op, const Pooling& params) {
@@ -175,7 +175,7 @@ class Interpreter {
     Execute(op, desc, Source(op));
   }
 
-  void Do(const Operation& op, const Eltwise& params) {
+  void Do(const Operation& op, const Activation& params) {
     const Tensor& src = tensors_[op.srcs[0]];
     for (size_t i = 0; i < src.size(); ++i)
       tensors_[op.dst][i] = jit::EltwiseScalar(params.op, src[i]);
@@ -242,7 +242,7 @@ class Interpreter {
     for (ValueId src : op.srcs) srcs.push_back(Shaped(src));
     testing::DoGatherChannels(params, srcs, dims(op.dst), &tensors_[op.dst]);
   }
-  void Do(const Operation& op, const IndexedGather& params) {
+  void Do(const Operation& op, const Gather& params) {
     testing::DoGather(params, Shaped(op.srcs[0]), Shaped(op.srcs[1]), &tensors_[op.dst]);
   }
   void Do(const Operation& op, const ComputedConvolution& params) {

@@ -325,7 +325,7 @@ graph::Network RowsOfAStoredTable(int64_t n) {
   graph::NetworkBuilder b;
   const graph::ValueId x = b.Input("x", {n, 3});
   const graph::ValueId rows = b.AddOperation("table", graph::Literal{table}, {}, {4, 1});
-  return b.Finish({b.AddOperation("rows", graph::IndexedGather{0}, {rows, x}, {n, 3, 1})});
+  return b.Finish({b.AddOperation("rows", graph::Gather{0}, {rows, x}, {n, 3, 1})});
 }
 
 TEST(GatherTest, ATableOfTheFileIsReadOnceForAllPlans) {

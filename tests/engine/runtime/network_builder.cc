@@ -35,7 +35,7 @@ std::vector<float> PseudoRandom(const std::string& name, int64_t count, float fr
   return testing::RandomFloats(count, seed, from, to);
 }
 
-FusedStep Relu() { return {.eltwise = {jit::EltwiseAlgorithm::kRelu}}; }
+FusedStep Relu() { return {.activation = {jit::EltwiseAlgorithm::kRelu}}; }
 FusedStep Add(ValueId addend) { return {.kind = FusedStep::Kind::kSum, .addend = addend}; }
 
 ValueId NetworkBuilder::AddValue(const std::string& name, Dims dims) {
@@ -119,7 +119,7 @@ ValueId NetworkBuilder::GlobalAverage(const std::string& name, ValueId src) {
 }
 
 ValueId NetworkBuilder::Elementwise(const std::string& name, ValueId src, jit::EltwiseOp op) {
-  return AddOperation(name, Eltwise{op}, {src}, dims(src));
+  return AddOperation(name, Activation{op}, {src}, dims(src));
 }
 
 ValueId NetworkBuilder::SumOf(const std::string& name, std::vector<ValueId> srcs) {

@@ -344,13 +344,12 @@ Network GatheredByComputedIndices(int64_t n) {
   const ValueId best = b.AddOperation("best", TopK{1, true, true}, {x}, {n, 2, 3, 5});
   const ValueId back = b.Elementwise("back", best, {EltwiseAlgorithm::kLinear, -1, -1});
   const ValueId table = b.AddOperation("table", Literal{Numbers({20, 7})}, {}, {20, 7});
-  const ValueId rows = b.AddOperation("rows", IndexedGather{0}, {table, best}, {n, 2, 3, 5, 7});
-  const ValueId last = b.AddOperation("last", IndexedGather{0}, {table, back}, {n, 2, 3, 5, 7});
+  const ValueId rows = b.AddOperation("rows", Gather{0}, {table, best}, {n, 2, 3, 5, 7});
+  const ValueId last = b.AddOperation("last", Gather{0}, {table, back}, {n, 2, 3, 5, 7});
   const ValueId conv = b.Conv("conv", x, 24);
   const ValueId order =
       b.AddOperation("order", Literal{MakeFloats("order", {2, 2}, {23, -1, 0, -24})}, {}, {2, 2});
-  const ValueId channels =
-      b.AddOperation("channels", IndexedGather{1}, {conv, order}, {n, 2, 2, 3, 5});
+  const ValueId channels = b.AddOperation("channels", Gather{1}, {conv, order}, {n, 2, 2, 3, 5});
   return b.Finish({rows, last, channels});
 }
 
@@ -443,22 +442,22 @@ class HandMade : public OnnxModel {
     for (ValueId id : network.inputs) inputs_.push_back(Signature(network.values[id]));
     for (ValueId id : network.outputs) outputs_.push_back(Signature(network.values[id]));
   }
-  const std::vector<TensorSignature>& inputs() const override { return inputs_; }
-  const std::vector<TensorSignature>& outputs() const override { return outputs_; }
+  const std::vector<TensorSpec>& inputs() const override { return inputs_; }
+  const std::vector<TensorSpec>& outputs() const override { return outputs_; }
   int64_t weights_bytes() const override { return 0; }
   absl::StatusOr<Network> Specialize(absl::Span<const Dims> dims) const override {
     return make_(dims[0][0]);
   }
 
  private:
-  static TensorSignature Signature(const Value& value) {
-    TensorSignature signature{value.name, value.type, value.dims};
+  static TensorSpec Signature(const Value& value) {
+    TensorSpec signature{value.name, value.type, value.dims};
     signature.dims[0] = -1;
     return signature;
   }
 
   Network (*const make_)(int64_t);
-  std::vector<TensorSignature> inputs_, outputs_;
+  std::vector<TensorSpec> inputs_, outputs_;
 };
 
 }  // namespace
@@ -467,7 +466,7 @@ Network GatheredByTheRequest(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 3});
   const ValueId table = b.AddOperation("table", Literal{Numbers({4, 2})}, {}, {4, 2});
-  return b.Finish({b.AddOperation("rows", IndexedGather{0}, {table, x}, {n, 3, 2})});
+  return b.Finish({b.AddOperation("rows", Gather{0}, {table, x}, {n, 3, 2})});
 }
 
 Network PooledConvolutions(int64_t n) { return WithPoolings(n, /*fused=*/true); }

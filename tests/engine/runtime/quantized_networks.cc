@@ -28,29 +28,30 @@ void MakeIntegers(Weights* weights, int64_t outputs, float step) {
 
 // The operation that was added last, on integers: from `src` to `dst` of `type`, or to f32.
 template <typename Weighted>
-ValueId OnGrids(NetworkBuilder* b, Grid src, std::optional<Grid> dst, DataType type,
-                float step = 1 / 128.0f) {
+ValueId QuantizedOperation(NetworkBuilder* b, QuantizationParams src,
+                           std::optional<QuantizationParams> dst, DataType type,
+                           float step = 1 / 128.0f) {
   Operation& operation = b->last();
   auto& weighted = std::get<Weighted>(operation.params);
   MakeIntegers(&weighted.weights, weighted.weights.dims[0], step);
   for (float& bias : weighted.bias) bias = std::nearbyint(bias * 16) / 16;
-  weighted.src_grid = src;
-  weighted.dst_grid = dst;
+  weighted.src_quantization = src;
+  weighted.dst_quantization = dst;
   if (dst) b->SetType(operation.dst, type);
   return operation.dst;
 }
 
-ValueId ToIntegers(NetworkBuilder* b, const std::string& name, ValueId src, Grid grid,
-                   DataType type) {
-  return b->AddOperation(name, Quantize{0, {grid}}, {src}, b->dims(src), type);
+ValueId ToIntegers(NetworkBuilder* b, const std::string& name, ValueId src,
+                   QuantizationParams params, DataType type) {
+  return b->AddOperation(name, Quantize{0, {params}}, {src}, b->dims(src), type);
 }
-ValueId ToReal(NetworkBuilder* b, const std::string& name, ValueId src, Grid grid) {
-  return b->AddOperation(name, Dequantize{0, {grid}}, {src}, b->dims(src));
+ValueId ToReal(NetworkBuilder* b, const std::string& name, ValueId src, QuantizationParams params) {
+  return b->AddOperation(name, Dequantize{0, {params}}, {src}, b->dims(src));
 }
 
-FusedStep AddIntegers(ValueId addend, Grid grid) {
+FusedStep AddIntegers(ValueId addend, QuantizationParams params) {
   FusedStep step = Add(addend);
-  step.grid = grid;
+  step.quantization = params;
   return step;
 }
 
@@ -60,7 +61,8 @@ FusedStep AddIntegers(ValueId addend, Grid grid) {
 // centered.
 Network QuantizedResidual(int64_t n) {
   NetworkBuilder b;
-  const Grid input{1 / 64.0f, 120}, first{1 / 16.0f, 4}, inner{1 / 8.0f, 0}, last{1 / 8.0f, 10};
+  const QuantizationParams input{1 / 64.0f, 120}, first{1 / 16.0f, 4}, inner{1 / 8.0f, 0},
+      last{1 / 8.0f, 10};
   const ValueId x = b.Input("x", {n, 3, 9, 7});
   const ValueId q = ToIntegers(&b, "q", x, input, kU8);
   const ValueId padded = b.AddOperation(
@@ -69,15 +71,15 @@ Network QuantizedResidual(int64_t n) {
              120},
       {q}, {n, 3, 11, 9}, kU8);
   b.Conv("stem", padded, 20, {.padding = 0, .fused = {Relu()}});
-  const ValueId stem = OnGrids<Convolution>(&b, input, first, kU8);
+  const ValueId stem = QuantizedOperation<Convolution>(&b, input, first, kU8);
   const ValueId pool = b.Pool("pool", stem, Pooling::Algorithm::kMax, 3, 2, 1);
   b.SetType(pool, kU8);
   b.Conv("one", pool, 16, {.kernel = 1, .padding = 0, .fused = {Relu()}});
-  const ValueId one = OnGrids<Convolution>(&b, first, inner, kU8);
+  const ValueId one = QuantizedOperation<Convolution>(&b, first, inner, kU8);
   b.Conv("two", one, 20, {.fused = {AddIntegers(pool, first), Relu()}});
-  const ValueId two = OnGrids<Convolution>(&b, inner, last, kU8);
+  const ValueId two = QuantizedOperation<Convolution>(&b, inner, last, kU8);
   b.Fc("fc", two, 11);
-  const ValueId fc = OnGrids<InnerProduct>(&b, last, std::nullopt, kU8);
+  const ValueId fc = QuantizedOperation<InnerProduct>(&b, last, std::nullopt, kU8);
   return b.Finish({fc, ToReal(&b, "two.real", two, last), ToReal(&b, "r", pool, first)});
 }
 
@@ -85,24 +87,24 @@ Network QuantizedResidual(int64_t n) {
 // integer products.
 Network QuantizedGroups(int64_t n) {
   NetworkBuilder b;
-  const Grid fine{1 / 64.0f, 0}, wide{1 / 4.0f, 0};
+  const QuantizationParams fine{1 / 64.0f, 0}, wide{1 / 4.0f, 0};
   const ValueId x = b.Input("x", {n, 24, 6, 5});
   const ValueId q = ToIntegers(&b, "q", x, fine, kS8);
   b.Conv("grouped", q, 48, {.kernel = 1, .padding = 0, .groups = 3});
-  const ValueId grouped = OnGrids<Convolution>(&b, fine, wide, kS8);
+  const ValueId grouped = QuantizedOperation<Convolution>(&b, fine, wide, kS8);
   b.Conv("depthwise", grouped, 48, {.groups = 48, .bias = false, .fused = {Relu()}});
-  const ValueId depthwise = OnGrids<Convolution>(&b, wide, wide, kS8);
+  const ValueId depthwise = QuantizedOperation<Convolution>(&b, wide, wide, kS8);
   const ValueId both = b.ConcatOf("both", {grouped, depthwise});
   b.SetType(both, kS8);
   b.Conv("back", both, 24, {.kernel = 1, .padding = 0, .fused = {Add(x)}});
-  const ValueId back = OnGrids<Convolution>(&b, wide, std::nullopt, kS8);
+  const ValueId back = QuantizedOperation<Convolution>(&b, wide, std::nullopt, kS8);
   return b.Finish({back, ToReal(&b, "both.real", both, wide)});
 }
 
 // Sums of several types and grids that are no powers of two: every operation rounds as in f32.
 Network QuantizedSums(int64_t n) {
   NetworkBuilder b;
-  const Grid one{0.0079f, 117}, two{0.013f, -3}, three{0.0171f, 5};
+  const QuantizationParams one{0.0079f, 117}, two{0.013f, -3}, three{0.0171f, 5};
   const ValueId x = b.Input("x", {n, 11, 6, 5}), y = b.Input("y", {n, 11, 6, 5});
   const ValueId p = ToIntegers(&b, "p", x, one, kU8), q = ToIntegers(&b, "q", y, two, kS8);
   const Dims dims = b.dims(p);
@@ -117,20 +119,20 @@ Network QuantizedSums(int64_t n) {
 
 Network QuantizedOrdinary(int64_t n) {
   NetworkBuilder b;
-  const Grid input{0.0079f, 117}, output{kOrdinaryStep, 93};
+  const QuantizationParams input{0.0079f, 117}, output{kOrdinaryStep, 93};
   const float step = 0.0031f;
-  const FusedStep swish{.eltwise = {jit::EltwiseAlgorithm::kSwish, 1, 0}};
-  const FusedStep clip{.eltwise = {jit::EltwiseAlgorithm::kClip, -0.7f, 1.9f}};
+  const FusedStep swish{.activation = {jit::EltwiseAlgorithm::kSwish, 1, 0}};
+  const FusedStep clip{.activation = {jit::EltwiseAlgorithm::kClip, -0.7f, 1.9f}};
   const ValueId x = b.Input("x", {n, 5, 6, 7});
   const ValueId q = ToIntegers(&b, "q", x, input, kU8);
   b.Conv("plain", q, 20, {.padding = 0});
-  const ValueId plain = OnGrids<Convolution>(&b, input, output, kU8, step);
+  const ValueId plain = QuantizedOperation<Convolution>(&b, input, output, kU8, step);
   b.Conv("swish", q, 20, {.kernel = 1, .padding = 0, .fused = {swish}});
-  const ValueId swished = OnGrids<Convolution>(&b, input, output, kU8, step);
+  const ValueId swished = QuantizedOperation<Convolution>(&b, input, output, kU8, step);
   b.Conv("sum", q, 5, {.kernel = 1, .padding = 0, .fused = {AddIntegers(q, input), clip}});
-  const ValueId sum = OnGrids<Convolution>(&b, input, output, kU8, step);
+  const ValueId sum = QuantizedOperation<Convolution>(&b, input, output, kU8, step);
   b.Fc("fc", q, 11, {.fused = {Relu()}});
-  const ValueId fc = OnGrids<InnerProduct>(&b, input, output, kU8, step);
+  const ValueId fc = QuantizedOperation<InnerProduct>(&b, input, output, kU8, step);
   std::vector<ValueId> outputs;
   for (const ValueId integers : {plain, swished, sum, fc})
     outputs.push_back(ToReal(&b, "real" + std::to_string(integers), integers, output));

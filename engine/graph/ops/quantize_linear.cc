@@ -2,9 +2,9 @@
 //
 // From real numbers to 8-bit integers and back.
 #include "engine/base/status_macros.h"
-#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/ops.h"
-#include "engine/graph/ops/quantization.h"
+#include "engine/graph/ops/quantization_params.h"
 #include "engine/graph/ops/select.h"
 
 namespace tilewire::graph {
@@ -12,7 +12,7 @@ namespace {
 
 using Function = Elementwise::Function;
 
-constexpr GridInputs kGridInputs = {.scale = 1, .zero_point = 2};
+constexpr QuantizationInputs kQuantizationInputs = {.scale = 1, .zero_point = 2};
 
 // The smallest or largest element of input 0, and 0.
 absl::StatusOr<Operand> Extremum(NodeContext& context, Reduce::Function reduction,
@@ -27,33 +27,34 @@ absl::StatusOr<Operand> Extremum(NodeContext& context, Reduce::Function reductio
 
 }  // namespace
 
-absl::Status LowerQuantizeLinear(NodeContext& context) {
+absl::Status BuildQuantizeLinear(NodeContext& context) {
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const int64_t axis, context.node.Int("axis", 1));
   ABSL_ASSIGN_OR_RETURN(const DataType type, TypeOfZeroPoint(context, 2));
   if (src.constant != nullptr && !src.constant->is_float)
     return context.node.Unimplemented("of integers; supported is f32");
-  ABSL_ASSIGN_OR_RETURN(const std::optional<Grids> grids,
-                        ReadGrids(context, kGridInputs, src.dims, axis));
+  ABSL_ASSIGN_OR_RETURN(const std::optional<AxisQuantization> quantization,
+                        ReadQuantization(context, kQuantizationInputs, src.dims, axis));
   ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                        QuantizeOf(context, src, grids, kGridInputs, axis, type));
+                        QuantizeOf(context, src, quantization, kQuantizationInputs, axis, type));
   return context.SetOutput(dst);
 }
 
-absl::Status LowerDequantizeLinear(NodeContext& context) {
+absl::Status BuildDequantizeLinear(NodeContext& context) {
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const int64_t axis, context.node.Int("axis", 1));
   if (src.constant != nullptr && src.constant->is_float)
     return context.node.Invalid("input 0 is not of integers");
-  ABSL_ASSIGN_OR_RETURN(const std::optional<Grids> grids,
-                        ReadGrids(context, kGridInputs, src.dims, axis));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, DequantizeOf(context, src, grids, kGridInputs, axis));
+  ABSL_ASSIGN_OR_RETURN(const std::optional<AxisQuantization> quantization,
+                        ReadQuantization(context, kQuantizationInputs, src.dims, axis));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst,
+                        DequantizeOf(context, src, quantization, kQuantizationInputs, axis));
   return context.SetOutput(dst);
 }
 
 // scale = (max(x, 0) - min(x, 0)) / 255, or 1 where all elements are 0
 // zero_point = saturate(round(-min(x, 0) / scale))
-absl::Status LowerDynamicQuantizeLinear(NodeContext& context) {
+absl::Status BuildDynamicQuantizeLinear(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand low,
                         Extremum(context, Reduce::Function::kMin, Function::kMin, "/min"));
   ABSL_ASSIGN_OR_RETURN(const Operand high,

@@ -109,7 +109,7 @@ std::optional<Moves> Fused(Editor& editor, int op) {
 
 }  // namespace
 
-void FuseChannelMoves(Network* network) {
+void FuseGatherChannels(Network* network) {
   {
     Editor editor(network);
     for (int i = 0; i < editor.size(); ++i) {

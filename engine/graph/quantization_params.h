@@ -6,8 +6,8 @@
 //   integer = saturate(round(real / scale) + zero_point)     halves to the even one
 //
 // Integers are held as floats, exactly. Pure functions; thread-safe. Source: ONNX, QuantizeLinear.
-#ifndef ENGINE_GRAPH_GRID_H_
-#define ENGINE_GRAPH_GRID_H_
+#ifndef ENGINE_GRAPH_QUANTIZATION_PARAMS_H_
+#define ENGINE_GRAPH_QUANTIZATION_PARAMS_H_
 
 #include <cmath>
 #include <cstdint>
@@ -16,10 +16,10 @@
 
 namespace tilewire::graph {
 
-struct Grid {
+struct QuantizationParams {
   float scale = 1;  // positive, finite
   int32_t zero_point = 0;
-  bool operator==(const Grid&) const = default;
+  bool operator==(const QuantizationParams&) const = default;
 };
 
 // The range of kU8; for any other type that of kS8.
@@ -27,17 +27,17 @@ constexpr float LowestOf(DataType type) { return type == DataType::kU8 ? 0 : -12
 constexpr float HighestOf(DataType type) { return type == DataType::kU8 ? 255 : 127; }
 
 // Not a number gives the lowest integer.
-inline float ToGrid(float real, const Grid& grid, DataType type) {
-  const float zero = static_cast<float>(grid.zero_point);
+inline float QuantizeElement(float real, const QuantizationParams& params, DataType type) {
+  const float zero = static_cast<float>(params.zero_point);
   const float lowest = LowestOf(type) - zero, highest = HighestOf(type) - zero;
-  float scaled = real / grid.scale;
+  float scaled = real / params.scale;
   scaled = scaled > lowest ? scaled : lowest;
   scaled = scaled < highest ? scaled : highest;
   return std::nearbyint(scaled) + zero;
 }
 
-inline float FromGrid(float integer, const Grid& grid) {
-  return (integer - static_cast<float>(grid.zero_point)) * grid.scale;
+inline float DequantizeElement(float integer, const QuantizationParams& params) {
+  return (integer - static_cast<float>(params.zero_point)) * params.scale;
 }
 
 // Of a size whose products and quotients, three at a time, are far from the ends of f32.
@@ -45,4 +45,4 @@ inline bool IsOrdinary(float scale) { return scale >= 1e-12f && scale <= 1e12f; 
 
 }  // namespace tilewire::graph
 
-#endif  // ENGINE_GRAPH_GRID_H_
+#endif  // ENGINE_GRAPH_QUANTIZATION_PARAMS_H_

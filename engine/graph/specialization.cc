@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/graph/lowering.h"
+#include "engine/graph/specialization.h"
 
 #include <utility>
 
@@ -46,7 +46,7 @@ bool KeepsType(const OperationParams& params) {
     return pooling->algorithm == Pooling::Algorithm::kMax;
   return std::holds_alternative<Reshape>(params) || std::holds_alternative<Transpose>(params) ||
          std::holds_alternative<Select>(params) || std::holds_alternative<Shuffle>(params) ||
-         std::holds_alternative<Concat>(params) || std::holds_alternative<IndexedGather>(params);
+         std::holds_alternative<Concat>(params) || std::holds_alternative<Gather>(params);
 }
 
 // An output that is known already is a literal. A result without dimensions is given as [1].
@@ -211,7 +211,7 @@ absl::Status Fold(const Node& node, NodeContext* context, std::vector<Operand>* 
     if (input == kNoTensor || FindOp(node)->reads_in_place) continue;
     ABSL_ASSIGN_OR_RETURN((*tensors)[input].constant, InMemory((*tensors)[input].constant));
   }
-  ABSL_RETURN_IF_ERROR(FindOp(node)->lower(*context));
+  ABSL_RETURN_IF_ERROR(FindOp(node)->build(*context));
   for (TensorId id : node.inputs) {
     if (id != kNoTensor) ReleaseStored(&(*tensors)[id]);
   }
@@ -239,8 +239,8 @@ absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph) {
   return tensors;
 }
 
-absl::StatusOr<Network> Lower(const ModelGraph& graph, std::vector<Operand> folded,
-                              absl::Span<const Dims> input_dims) {
+absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operand> folded,
+                                     absl::Span<const Dims> input_dims) {
   Network network;
   std::vector<Operand> tensors = std::move(folded);
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
@@ -257,7 +257,7 @@ absl::StatusOr<Network> Lower(const ModelGraph& graph, std::vector<Operand> fold
     if (tensors[node.outputs[0]].defined()) continue;  // folded
     ABSL_RETURN_IF_ERROR(CheckInputs(node, graph, tensors));
     NodeContext context(node, graph, &tensors, &network);
-    ABSL_RETURN_IF_ERROR(FindOp(node)->lower(context));
+    ABSL_RETURN_IF_ERROR(FindOp(node)->build(context));
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] != kNoTensor)
         tensors[node.outputs[i]].is_integer = GivesIntegers(context, static_cast<int>(i));

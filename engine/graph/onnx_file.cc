@@ -2,11 +2,12 @@
 //
 // The file is walked field by field. Initializers, nearly all of it, are read in place
 // (tensor_reader.h); the rest of the graph is gathered into one small message that protobuf parses.
+#include "engine/graph/onnx_file.h"
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/model_graph.h"
 #include "engine/graph/tensor_reader.h"
 #include "engine/graph/wire_cursor.h"
 
@@ -103,8 +104,7 @@ absl::StatusOr<int64_t> DefaultOpset(const std::vector<onnx::OperatorSetIdProto>
 
 }  // namespace
 
-absl::StatusOr<FileContents> ReadModelFile(const ByteSource& source,
-                                           const std::string& model_path) {
+absl::StatusOr<OnnxFile> ReadOnnxFile(const ByteSource& source, const std::string& model_path) {
   if (source.size() == 0) return absl::InvalidArgumentError("not a model: an empty file");
   Parts parts;
   ByteWindow window(&source);
@@ -114,7 +114,7 @@ absl::StatusOr<FileContents> ReadModelFile(const ByteSource& source,
   ABSL_RETURN_IF_ERROR(tensors.CheckUnchanged());
   if (!parts.has_graph) return absl::InvalidArgumentError("not a model: no graph");
 
-  FileContents contents;
+  OnnxFile contents;
   ABSL_ASSIGN_OR_RETURN(contents.opset, DefaultOpset(parts.opsets));
   for (const onnx::OperatorSetIdProto& entry : parts.opsets)
     contents.foreign_opsets[entry.domain()] = entry.version();

@@ -2,13 +2,13 @@
 //
 // From functions of single elements to operations, for the operators that are one and for those
 // that are made of some.
-#ifndef ENGINE_GRAPH_OPS_ELEMENTWISE_H_
-#define ENGINE_GRAPH_OPS_ELEMENTWISE_H_
+#ifndef ENGINE_GRAPH_OPS_ELEMENT_FUNCTIONS_H_
+#define ENGINE_GRAPH_OPS_ELEMENT_FUNCTIONS_H_
 
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/graph/lowering.h"
+#include "engine/graph/specialization.h"
 
 namespace tilewire::graph {
 
@@ -21,8 +21,8 @@ absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& f
                                       absl::string_view suffix = "");
 
 // An elementwise function of the kernels on a value.
-absl::StatusOr<Operand> EltwiseOf(NodeContext& context, jit::EltwiseOp op, const Operand& src,
-                                  absl::string_view suffix = "");
+absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, const Operand& src,
+                                     absl::string_view suffix = "");
 
 // Along the marked dimensions, which are kept with size 1.
 absl::StatusOr<Operand> ReduceOf(NodeContext& context, Reduce::Function function,
@@ -31,4 +31,4 @@ absl::StatusOr<Operand> ReduceOf(NodeContext& context, Reduce::Function function
 
 }  // namespace tilewire::graph
 
-#endif  // ENGINE_GRAPH_OPS_ELEMENTWISE_H_
+#endif  // ENGINE_GRAPH_OPS_ELEMENT_FUNCTIONS_H_

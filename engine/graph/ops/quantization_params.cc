@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/graph/ops/quantization.h"
+#include "engine/graph/ops/quantization_params.h"
 
 #include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/ops.h"
 #include "engine/graph/ops/select.h"
 
@@ -47,16 +47,16 @@ absl::StatusOr<std::vector<int64_t>> ReadZeroPoints(const NodeContext& context, 
 
 // Calls visit(element, grid) for every element, row-major.
 template <typename Visit>
-void ForEachOnGrid(const Dims& dims, const Grids& grids, Visit visit) {
+void ForEachQuantized(const Dims& dims, const AxisQuantization& quantization, Visit visit) {
   const int64_t count = ElementCount(dims).value_or(0);
   int64_t inner = count;  // neighbours on one grid
-  if (grids.grids.size() > 1) {
+  if (quantization.params.size() > 1) {
     inner = 1;
-    for (size_t d = grids.axis + 1; d < dims.size(); ++d) inner *= dims[d];
+    for (size_t d = quantization.axis + 1; d < dims.size(); ++d) inner *= dims[d];
   }
   for (int64_t first = 0, run = 0; first < count; first += inner, ++run) {
-    const Grid& grid = grids.grids[run % grids.grids.size()];
-    for (int64_t i = first; i < first + inner; ++i) visit(i, grid);
+    const QuantizationParams& params = quantization.params[run % quantization.params.size()];
+    for (int64_t i = first; i < first + inner; ++i) visit(i, params);
   }
 }
 
@@ -64,8 +64,11 @@ void ForEachOnGrid(const Dims& dims, const Grids& grids, Visit visit) {
 class Converted final : public StoredFloats {
  public:
   // `type`: of the integers to make; nullopt for real numbers.
-  Converted(ConstantPtr src, Grids grids, std::optional<DataType> type)
-      : src_(std::move(src)), grids_(std::move(grids)), type_(type), depth_(DepthOf(*src_) + 1) {}
+  Converted(ConstantPtr src, AxisQuantization quantization, std::optional<DataType> type)
+      : src_(std::move(src)),
+        quantization_(std::move(quantization)),
+        type_(type),
+        depth_(DepthOf(*src_) + 1) {}
 
   // Conversions of conversions that a Load() goes through.
   static int DepthOf(const Constant& constant) {
@@ -76,28 +79,29 @@ class Converted final : public StoredFloats {
   absl::StatusOr<HeldFloats> Load() const override {
     ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(*src_));
     auto converted = std::make_shared<std::vector<float>>(held.values.size());
-    ForEachOnGrid(src_->dims, grids_, [&](int64_t i, const Grid& grid) {
+    ForEachQuantized(src_->dims, quantization_, [&](int64_t i, const QuantizationParams& params) {
       const float from = held.values[i];
-      (*converted)[i] = type_ ? ToGrid(from, grid, *type_) : FromGrid(from, grid);
+      (*converted)[i] =
+          type_ ? QuantizeElement(from, params, *type_) : DequantizeElement(from, params);
     });
     return HeldFloats{*converted, converted};
   }
 
  private:
   const ConstantPtr src_;
-  const Grids grids_;
+  const AxisQuantization quantization_;
   const std::optional<DataType> type_;
   const int depth_;
 };
 
-absl::StatusOr<ConstantPtr> Convert(const ConstantPtr& src, const Grids& grids,
+absl::StatusOr<ConstantPtr> Convert(const ConstantPtr& src, const AxisQuantization& quantization,
                                     std::optional<DataType> type, std::string name) {
   auto constant = std::make_shared<Constant>();
   constant->name = std::move(name);
   constant->dims = src->dims;
   constant->is_float = !type;
   constant->integers = type.value_or(DataType::kS32);
-  auto converted = std::make_shared<const Converted>(src, grids, type);
+  auto converted = std::make_shared<const Converted>(src, quantization, type);
   if (src->count() >= kFewElements && Converted::DepthOf(*src) < kDeepest) {
     constant->stored = std::move(converted);
     return constant;
@@ -137,8 +141,8 @@ struct Parameters {
   Operand scale, zero_point;
 };
 
-absl::StatusOr<Parameters> ParametersOf(NodeContext& context, GridInputs inputs, const Operand& src,
-                                        int64_t axis) {
+absl::StatusOr<Parameters> ParametersOf(NodeContext& context, QuantizationInputs inputs,
+                                        const Operand& src, int64_t axis) {
   const size_t rank = src.dims.size();
   Parameters by;
   ABSL_ASSIGN_OR_RETURN(by.scale, Parameter(context, inputs.scale, rank, axis, 1, "/scale"));
@@ -149,8 +153,9 @@ absl::StatusOr<Parameters> ParametersOf(NodeContext& context, GridInputs inputs,
 
 }  // namespace
 
-absl::StatusOr<std::optional<Grids>> ReadGrids(const NodeContext& context, GridInputs inputs,
-                                               const Dims& dims, int64_t axis) {
+absl::StatusOr<std::optional<AxisQuantization>> ReadQuantization(const NodeContext& context,
+                                                                 QuantizationInputs inputs,
+                                                                 const Dims& dims, int64_t axis) {
   if (IsComputed(context, inputs.scale) || IsComputed(context, inputs.zero_point))
     return std::nullopt;
   ABSL_ASSIGN_OR_RETURN(const std::vector<float> scales, ReadScales(context, inputs.scale));
@@ -161,11 +166,11 @@ absl::StatusOr<std::optional<Grids>> ReadGrids(const NodeContext& context, GridI
     if (size != 1 && size != count) return context.node.Invalid("scales and zero points differ");
     if (size == 0) return context.node.Invalid("scales or zero points without elements");
   }
-  Grids result;
-  result.grids.resize(count);
+  AxisQuantization result;
+  result.params.resize(count);
   for (size_t i = 0; i < count; ++i) {
-    result.grids[i] = {scales[scales.size() == 1 ? 0 : i],
-                       static_cast<int32_t>(zero_points[zero_points.size() == 1 ? 0 : i])};
+    result.params[i] = {scales[scales.size() == 1 ? 0 : i],
+                        static_cast<int32_t>(zero_points[zero_points.size() == 1 ? 0 : i])};
   }
   if (count == 1) return result;
   ABSL_ASSIGN_OR_RETURN(result.axis, NormalizeAxis(context.node, axis, dims.size()));
@@ -176,13 +181,15 @@ absl::StatusOr<std::optional<Grids>> ReadGrids(const NodeContext& context, GridI
   return result;
 }
 
-absl::StatusOr<Grids> ReadKnownGrids(const NodeContext& context, GridInputs inputs,
-                                     const Dims& dims, int64_t axis) {
-  ABSL_ASSIGN_OR_RETURN(std::optional<Grids> grids, ReadGrids(context, inputs, dims, axis));
-  if (!grids)
+absl::StatusOr<AxisQuantization> ReadKnownQuantization(const NodeContext& context,
+                                                       QuantizationInputs inputs, const Dims& dims,
+                                                       int64_t axis) {
+  ABSL_ASSIGN_OR_RETURN(std::optional<AxisQuantization> quantization,
+                        ReadQuantization(context, inputs, dims, axis));
+  if (!quantization)
     return context.node.Unimplemented(
         "scales or zero points that are computed; they must be known at load");
-  return *std::move(grids);
+  return *std::move(quantization);
 }
 
 absl::StatusOr<DataType> TypeOfZeroPoint(const NodeContext& context, int input) {
@@ -194,33 +201,37 @@ absl::StatusOr<DataType> TypeOfZeroPoint(const NodeContext& context, int input) 
   return context.node.Unimplemented("a zero point that is neither u8 nor s8");
 }
 
-absl::StatusOr<ConstantPtr> DequantizeConstant(const ConstantPtr& integers, const Grids& grids,
+absl::StatusOr<ConstantPtr> DequantizeConstant(const ConstantPtr& integers,
+                                               const AxisQuantization& quantization,
                                                std::string name) {
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr floats,
-                        Convert(integers, grids, std::nullopt, std::move(name)));
+                        Convert(integers, quantization, std::nullopt, std::move(name)));
   auto constant = std::make_shared<Constant>(*floats);
-  constant->quantized =
-      std::make_shared<const Quantized>(Quantized{integers, grids.axis, grids.grids});
+  constant->quantized = std::make_shared<const Quantized>(
+      Quantized{integers, quantization.axis, quantization.params});
   return constant;
 }
 
-absl::StatusOr<ConstantPtr> QuantizeConstant(const ConstantPtr& floats, const Grids& grids,
-                                             DataType type, std::string name) {
-  return Convert(floats, grids, type, std::move(name));
+absl::StatusOr<ConstantPtr> QuantizeConstant(const ConstantPtr& floats,
+                                             const AxisQuantization& quantization, DataType type,
+                                             std::string name) {
+  return Convert(floats, quantization, type, std::move(name));
 }
 
 absl::StatusOr<Operand> DequantizeOf(NodeContext& context, const Operand& src,
-                                     const std::optional<Grids>& grids, GridInputs inputs,
-                                     int64_t axis, absl::string_view suffix) {
-  if (grids && src.constant != nullptr) {
-    ABSL_ASSIGN_OR_RETURN(
-        ConstantPtr constant,
-        DequantizeConstant(src.constant, *grids, absl::StrCat(context.output_name(), suffix)));
+                                     const std::optional<AxisQuantization>& quantization,
+                                     QuantizationInputs inputs, int64_t axis,
+                                     absl::string_view suffix) {
+  if (quantization && src.constant != nullptr) {
+    ABSL_ASSIGN_OR_RETURN(ConstantPtr constant,
+                          DequantizeConstant(src.constant, *quantization,
+                                             absl::StrCat(context.output_name(), suffix)));
     return Operand{std::move(constant), kNoValue, src.dims};
   }
-  if (grids) {
-    ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.Emit(Dequantize{grids->axis, grids->grids},
-                                                          {src.value}, src.dims, suffix));
+  if (quantization) {
+    ABSL_ASSIGN_OR_RETURN(const ValueId dst,
+                          context.Emit(Dequantize{quantization->axis, quantization->params},
+                                       {src.value}, src.dims, suffix));
     return Operand{nullptr, dst, src.dims};
   }
   ABSL_ASSIGN_OR_RETURN(const Parameters by, ParametersOf(context, inputs, src, axis));
@@ -233,18 +244,20 @@ absl::StatusOr<Operand> DequantizeOf(NodeContext& context, const Operand& src,
 }
 
 absl::StatusOr<Operand> QuantizeOf(NodeContext& context, const Operand& src,
-                                   const std::optional<Grids>& grids, GridInputs inputs,
-                                   int64_t axis, DataType type, absl::string_view suffix) {
-  if (grids && src.constant != nullptr) {
-    ABSL_ASSIGN_OR_RETURN(
-        ConstantPtr constant,
-        QuantizeConstant(src.constant, *grids, type, absl::StrCat(context.output_name(), suffix)));
+                                   const std::optional<AxisQuantization>& quantization,
+                                   QuantizationInputs inputs, int64_t axis, DataType type,
+                                   absl::string_view suffix) {
+  if (quantization && src.constant != nullptr) {
+    ABSL_ASSIGN_OR_RETURN(ConstantPtr constant,
+                          QuantizeConstant(src.constant, *quantization, type,
+                                           absl::StrCat(context.output_name(), suffix)));
     return Operand{std::move(constant), kNoValue, src.dims};
   }
-  if (grids) {
+  if (quantization) {
     ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(src));
-    ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.Emit(Quantize{grids->axis, grids->grids},
-                                                          {numbers}, src.dims, suffix, type));
+    ABSL_ASSIGN_OR_RETURN(const ValueId dst,
+                          context.Emit(Quantize{quantization->axis, quantization->params},
+                                       {numbers}, src.dims, suffix, type));
     return Operand{nullptr, dst, src.dims};
   }
   ABSL_ASSIGN_OR_RETURN(const Parameters by, ParametersOf(context, inputs, src, axis));

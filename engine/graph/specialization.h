@@ -4,8 +4,8 @@
 // where they are known, the values) of its inputs: shape arithmetic folds to constants on the way,
 // everything else appends operations to a Network. What an operator does is in ops/; this file
 // holds what they share.
-#ifndef ENGINE_GRAPH_LOWERING_H_
-#define ENGINE_GRAPH_LOWERING_H_
+#ifndef ENGINE_GRAPH_SPECIALIZATION_H_
+#define ENGINE_GRAPH_SPECIALIZATION_H_
 
 #include <string>
 #include <vector>
@@ -99,16 +99,16 @@ class NodeContext {
   ValueId first_own_value_;  // values from here on were emitted by this node
 };
 
-// Folds every node that depends on no input. Done once a model; the result is where Lower() starts.
+// Folds every node that depends on no input. Done once a model; the result is where BuildNetwork() starts.
 absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph);
 
 // The network for these input dims (checked by the caller), one operation or a few per node, no
 // pass applied.
 //   kInvalidArgument  a shape that some node cannot take
 //   kUnimplemented    a use of an operator that is not supported
-absl::StatusOr<Network> Lower(const ModelGraph& graph, std::vector<Operand> folded,
-                              absl::Span<const Dims> input_dims);
+absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operand> folded,
+                                     absl::Span<const Dims> input_dims);
 
 }  // namespace tilewire::graph
 
-#endif  // ENGINE_GRAPH_LOWERING_H_
+#endif  // ENGINE_GRAPH_SPECIALIZATION_H_

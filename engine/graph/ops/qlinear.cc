@@ -5,11 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/convolution.h"
-#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/inner_product.h"
 #include "engine/graph/ops/matmul.h"
 #include "engine/graph/ops/ops.h"
-#include "engine/graph/ops/quantization.h"
+#include "engine/graph/ops/quantization_params.h"
 
 namespace tilewire::graph {
 namespace {
@@ -17,33 +17,35 @@ namespace {
 using Function = Elementwise::Function;
 
 // Input `i` as real numbers at run time. `axis` has grids of its own where there is more than one.
-absl::StatusOr<ValueId> Source(NodeContext& context, int i, GridInputs inputs, int64_t axis,
+absl::StatusOr<ValueId> Source(NodeContext& context, int i, QuantizationInputs inputs, int64_t axis,
                                absl::string_view suffix = "/src") {
   const Operand src = context.input(i);
-  ABSL_ASSIGN_OR_RETURN(const std::optional<Grids> grids,
-                        ReadGrids(context, inputs, src.dims, axis));
+  ABSL_ASSIGN_OR_RETURN(const std::optional<AxisQuantization> quantization,
+                        ReadQuantization(context, inputs, src.dims, axis));
   ABSL_ASSIGN_OR_RETURN(const Operand real,
-                        DequantizeOf(context, src, grids, inputs, axis, suffix));
+                        DequantizeOf(context, src, quantization, inputs, axis, suffix));
   return context.AsValue(real);
 }
 
 // Input `i` as real numbers, known ones with the integers they are made of.
-absl::StatusOr<Operand> RealWeights(NodeContext& context, int i, GridInputs inputs, int64_t axis) {
+absl::StatusOr<Operand> RealWeights(NodeContext& context, int i, QuantizationInputs inputs,
+                                    int64_t axis) {
   const Operand weights = context.input(i);
   if (weights.constant != nullptr && weights.constant->is_float)
     return context.node.Invalid(absl::StrCat("input ", i, " is not of integers"));
-  ABSL_ASSIGN_OR_RETURN(const std::optional<Grids> grids,
-                        ReadGrids(context, inputs, weights.dims, axis));
-  return DequantizeOf(context, weights, grids, inputs, axis, "/weights");
+  ABSL_ASSIGN_OR_RETURN(const std::optional<AxisQuantization> quantization,
+                        ReadQuantization(context, inputs, weights.dims, axis));
+  return DequantizeOf(context, weights, quantization, inputs, axis, "/weights");
 }
 
 // Integers that count products of a step of the source and one of the weights.
 absl::StatusOr<Operand> KnownBias(const NodeContext& context, int i, float src_scale,
-                                  const std::vector<Grid>& grids) {
+                                  const std::vector<QuantizationParams>& quantization) {
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr integers, context.Ints(i));
   std::vector<float> bias;
   for (size_t o = 0; o < integers->ints.size(); ++o) {
-    const float scale = src_scale * grids[grids.size() == 1 ? 0 : o % grids.size()].scale;
+    const float scale =
+        src_scale * quantization[quantization.size() == 1 ? 0 : o % quantization.size()].scale;
     bias.push_back(static_cast<float>(integers->ints[o]) * scale);
   }
   return Operand{
@@ -64,22 +66,23 @@ absl::StatusOr<Operand> ComputedBias(NodeContext& context, int i, int src_scale,
 }
 
 // Of QLinearConv, if it has one.
-absl::StatusOr<Operand> RealBias(NodeContext& context, GridInputs of_src, GridInputs of_weights) {
+absl::StatusOr<Operand> RealBias(NodeContext& context, QuantizationInputs of_src,
+                                 QuantizationInputs of_weights) {
   constexpr int kBias = 8;
   if (!context.Has(kBias)) return Operand();
-  ABSL_ASSIGN_OR_RETURN(const std::optional<Grids> src,
-                        ReadGrids(context, of_src, context.input(0).dims, 1));
-  ABSL_ASSIGN_OR_RETURN(const std::optional<Grids> weights,
-                        ReadGrids(context, of_weights, context.input(3).dims, 0));
-  if (src && src->grids.size() != 1) return context.node.Invalid("input 1 is not one scale");
+  ABSL_ASSIGN_OR_RETURN(const std::optional<AxisQuantization> src,
+                        ReadQuantization(context, of_src, context.input(0).dims, 1));
+  ABSL_ASSIGN_OR_RETURN(const std::optional<AxisQuantization> weights,
+                        ReadQuantization(context, of_weights, context.input(3).dims, 0));
+  if (src && src->params.size() != 1) return context.node.Invalid("input 1 is not one scale");
   if (src && weights && context.input(kBias).constant != nullptr)
-    return KnownBias(context, kBias, src->grids[0].scale, weights->grids);
+    return KnownBias(context, kBias, src->params[0].scale, weights->params);
   return ComputedBias(context, kBias, of_src.scale, of_weights.scale);
 }
 
 // The product of real numbers; a right side that is one known matrix becomes weights.
-absl::StatusOr<ValueId> Product(NodeContext& context, ValueId src, int right, GridInputs inputs,
-                                absl::string_view suffix = "") {
+absl::StatusOr<ValueId> Product(NodeContext& context, ValueId src, int right,
+                                QuantizationInputs inputs, absl::string_view suffix = "") {
   const Operand given = context.input(right);
   const Operand left = {nullptr, src, context.value(src).dims};
   if (given.constant != nullptr && given.dims.size() == 2 && left.dims.size() >= 2) {
@@ -93,20 +96,21 @@ absl::StatusOr<ValueId> Product(NodeContext& context, ValueId src, int right, Gr
   return product.value;
 }
 
-absl::Status FinishQuantized(NodeContext& context, ValueId real, GridInputs inputs) {
+absl::Status FinishQuantized(NodeContext& context, ValueId real, QuantizationInputs inputs) {
   const Dims dims = context.value(real).dims;
   ABSL_ASSIGN_OR_RETURN(const DataType type, TypeOfZeroPoint(context, inputs.zero_point));
-  ABSL_ASSIGN_OR_RETURN(const std::optional<Grids> grids, ReadGrids(context, inputs, dims, -1));
+  ABSL_ASSIGN_OR_RETURN(const std::optional<AxisQuantization> quantization,
+                        ReadQuantization(context, inputs, dims, -1));
   ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                        QuantizeOf(context, {nullptr, real, dims}, grids, inputs, -1, type));
+                        QuantizeOf(context, {nullptr, real, dims}, quantization, inputs, -1, type));
   return context.SetOutput(dst);
 }
 
 }  // namespace
 
-absl::Status LowerQLinearConv(NodeContext& context) {
-  const GridInputs of_src = {.scale = 1, .zero_point = 2},
-                   of_weights = {.scale = 4, .zero_point = 5};
+absl::Status BuildQLinearConv(NodeContext& context) {
+  const QuantizationInputs of_src = {.scale = 1, .zero_point = 2},
+                           of_weights = {.scale = 4, .zero_point = 5};
   ABSL_ASSIGN_OR_RETURN(const ValueId src, Source(context, 0, of_src, 1));
   ABSL_ASSIGN_OR_RETURN(const Operand weights, RealWeights(context, 3, of_weights, 0));
   ABSL_ASSIGN_OR_RETURN(const Operand bias, RealBias(context, of_src, of_weights));
@@ -114,21 +118,21 @@ absl::Status LowerQLinearConv(NodeContext& context) {
   return FinishQuantized(context, real, {.scale = 6, .zero_point = 7});
 }
 
-absl::Status LowerQLinearMatMul(NodeContext& context) {
+absl::Status BuildQLinearMatMul(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, Source(context, 0, {.scale = 1, .zero_point = 2}, -2));
   ABSL_ASSIGN_OR_RETURN(const ValueId real,
                         Product(context, src, 3, {.scale = 4, .zero_point = 5}, "/real"));
   return FinishQuantized(context, real, {.scale = 6, .zero_point = 7});
 }
 
-absl::Status LowerConvInteger(NodeContext& context) {
+absl::Status BuildConvInteger(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, Source(context, 0, {.zero_point = 2}, 1));
   ABSL_ASSIGN_OR_RETURN(const Operand weights, RealWeights(context, 1, {.zero_point = 3}, 0));
   ABSL_ASSIGN_OR_RETURN(const ValueId dst, EmitConvolution(context, src, weights, Operand()));
   return context.SetOutput(dst);
 }
 
-absl::Status LowerMatMulInteger(NodeContext& context) {
+absl::Status BuildMatMulInteger(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, Source(context, 0, {.zero_point = 2}, -2));
   ABSL_ASSIGN_OR_RETURN(const ValueId dst, Product(context, src, 1, {.zero_point = 3}));
   return context.SetOutput(dst);

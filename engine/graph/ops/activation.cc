@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Elementwise functions of one tensor. Names and parameters map to engine/jit/eltwise.h.
-#include "engine/jit/eltwise.h"
-
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/ops.h"
+#include "engine/jit/eltwise.h"
 
 namespace tilewire::graph {
 namespace {
 
 using jit::EltwiseAlgorithm;
 
-absl::Status FinishEltwise(NodeContext& context, EltwiseAlgorithm algorithm, float alpha = 0,
-                           float beta = 0) {
+absl::Status FinishActivation(NodeContext& context, EltwiseAlgorithm algorithm, float alpha = 0,
+                              float beta = 0) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
-  return context.Finish(Eltwise{{algorithm, alpha, beta}}, {src}, context.input(0).dims);
+  return context.Finish(Activation{{algorithm, alpha, beta}}, {src}, context.input(0).dims);
 }
 
 // A bound of Clip: an attribute before opset 11, then an optional input of one element.
@@ -70,55 +69,55 @@ absl::Status ClipByFunctions(NodeContext& context) {
 
 }  // namespace
 
-absl::Status LowerAbs(NodeContext& context) {
-  return FinishEltwise(context, EltwiseAlgorithm::kAbs);
+absl::Status BuildAbs(NodeContext& context) {
+  return FinishActivation(context, EltwiseAlgorithm::kAbs);
 }
-absl::Status LowerExp(NodeContext& context) {
-  return FinishEltwise(context, EltwiseAlgorithm::kExp);
+absl::Status BuildExp(NodeContext& context) {
+  return FinishActivation(context, EltwiseAlgorithm::kExp);
 }
-absl::Status LowerRelu(NodeContext& context) {
-  return FinishEltwise(context, EltwiseAlgorithm::kRelu);
+absl::Status BuildRelu(NodeContext& context) {
+  return FinishActivation(context, EltwiseAlgorithm::kRelu);
 }
-absl::Status LowerSigmoid(NodeContext& context) {
-  return FinishEltwise(context, EltwiseAlgorithm::kLogistic);
+absl::Status BuildSigmoid(NodeContext& context) {
+  return FinishActivation(context, EltwiseAlgorithm::kLogistic);
 }
-absl::Status LowerSoftplus(NodeContext& context) {
-  return FinishEltwise(context, EltwiseAlgorithm::kSoftRelu);
+absl::Status BuildSoftplus(NodeContext& context) {
+  return FinishActivation(context, EltwiseAlgorithm::kSoftRelu);
 }
 // Not the kernels' square root, which gives 0 for a negative number.
-absl::Status LowerSqrt(NodeContext& context) {
+absl::Status BuildSqrt(NodeContext& context) {
   if (context.input(0).value != kNoValue)
-    return FinishEltwise(context, EltwiseAlgorithm::kPow, 1, 0.5f);
+    return FinishActivation(context, EltwiseAlgorithm::kPow, 1, 0.5f);
   const Operand half = {MakeFloats(context.output_name() + "/half", {}, {0.5f}), kNoValue, {}};
   ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {Elementwise::Function::kPow},
                                                          {context.input(0), half}));
   return context.SetOutput(dst);
 }
-absl::Status LowerTanh(NodeContext& context) {
-  return FinishEltwise(context, EltwiseAlgorithm::kTanh);
+absl::Status BuildTanh(NodeContext& context) {
+  return FinishActivation(context, EltwiseAlgorithm::kTanh);
 }
 
-absl::Status LowerElu(NodeContext& context) {
+absl::Status BuildElu(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 1.0f));
-  return FinishEltwise(context, EltwiseAlgorithm::kElu, alpha);
+  return FinishActivation(context, EltwiseAlgorithm::kElu, alpha);
 }
 
-absl::Status LowerLeakyRelu(NodeContext& context) {
+absl::Status BuildLeakyRelu(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 0.01f));
-  return FinishEltwise(context, EltwiseAlgorithm::kRelu, alpha);
+  return FinishActivation(context, EltwiseAlgorithm::kRelu, alpha);
 }
 
-absl::Status LowerHardSigmoid(NodeContext& context) {
+absl::Status BuildHardSigmoid(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 0.2f));
   ABSL_ASSIGN_OR_RETURN(const float beta, context.node.Float("beta", 0.5f));
-  return FinishEltwise(context, EltwiseAlgorithm::kHardSigmoid, alpha, beta);
+  return FinishActivation(context, EltwiseAlgorithm::kHardSigmoid, alpha, beta);
 }
 
-absl::Status LowerHardSwish(NodeContext& context) {
-  return FinishEltwise(context, EltwiseAlgorithm::kHardSwish, 1.0f / 6.0f, 0.5f);
+absl::Status BuildHardSwish(NodeContext& context) {
+  return FinishActivation(context, EltwiseAlgorithm::kHardSwish, 1.0f / 6.0f, 0.5f);
 }
 
-absl::Status LowerClip(NodeContext& context) {
+absl::Status BuildClip(NodeContext& context) {
   const bool by_inputs = context.node.opset() >= 11;
   const auto is_computed = [&](int i) {
     return context.Has(i) && context.input(i).constant == nullptr;
@@ -133,8 +132,9 @@ absl::Status LowerClip(NodeContext& context) {
   if (low == 0 && high >= kMost) op = {EltwiseAlgorithm::kRelu, 0, 0};
   const DataType type = ClippedType(context, context.input(0));
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Numbers(context.input(0)));
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.Emit(Eltwise{op}, {src}, context.input(0).dims,
-                                                        type == DataType::kF32 ? "" : "/clipped"));
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst,
+                        context.Emit(Activation{op}, {src}, context.input(0).dims,
+                                     type == DataType::kF32 ? "" : "/clipped"));
   return FinishInType(context, {nullptr, dst, context.input(0).dims}, type);
 }
 

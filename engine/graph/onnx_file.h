@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads an ONNX file into a graph and its initializers; names are not resolved yet.
+#ifndef ENGINE_GRAPH_ONNX_FILE_H_
+#define ENGINE_GRAPH_ONNX_FILE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/graph/byte_source.h"
+#include "engine/graph/constant.h"
+#include "protos/onnx_subset.pb.h"
+
+namespace tilewire::graph {
+
+struct OnnxFile {
+  std::unique_ptr<onnx::GraphProto> graph;  // without initializers
+  std::vector<ConstantPtr> initializers;
+  int64_t opset = 0;                              // of the default domain
+  std::map<std::string, int64_t> foreign_opsets;  // of other domains
+};
+
+// Reads a ModelProto. `model_path` locates external data; an empty path refuses external data.
+//   kInvalidArgument  not ONNX, truncated, or a tensor that tensor_reader.h refuses
+//   kUnimplemented    an opset that is not supported
+absl::StatusOr<OnnxFile> ReadOnnxFile(const ByteSource& source, const std::string& model_path);
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_GRAPH_ONNX_FILE_H_

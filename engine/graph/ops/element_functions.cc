@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Three cases: constants alone (folded), a computed tensor and a constant that is one number or one
+// a channel (a linear function, or a scale and shift that fold into the convolution before), and
+// all others.
+#include "engine/graph/ops/element_functions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/elementwise.h"
+#include "engine/graph/ops/weights.h"
+
+namespace tilewire::graph {
+namespace {
+
+using Function = Elementwise::Function;
+
+// Where element `n` of `dst` comes from in a tensor of dims `src` that is broadcast to it.
+int64_t SourceOf(int64_t n, const Dims& dst, const Dims& src) {
+  int64_t offset = 0, stride = 1;
+  for (size_t i = 1; i <= src.size(); ++i) {
+    const int64_t index = n % dst[dst.size() - i];
+    n /= dst[dst.size() - i];
+    if (src[src.size() - i] != 1) offset += index * stride;
+    stride *= src[src.size() - i];
+  }
+  return offset;
+}
+
+absl::StatusOr<ConstantPtr> FoldFloats(const Elementwise& function,
+                                       const std::vector<ConstantPtr>& srcs, const Dims& dims,
+                                       std::string name) {
+  std::vector<float> result;
+  for (int64_t n = 0, count = *ElementCount(dims); n < count; ++n) {
+    float x[3] = {};
+    for (size_t s = 0; s < srcs.size(); ++s) {
+      const int64_t at = SourceOf(n, dims, srcs[s]->dims);
+      x[s] = srcs[s]->is_float ? srcs[s]->floats[at] : static_cast<float>(srcs[s]->ints[at]);
+    }
+    result.push_back(Evaluate(function, x));
+  }
+  const bool is_truth =
+      (function.function >= Function::kEqual && function.function <= Function::kXor) ||
+      (function.function >= Function::kNot && function.function <= Function::kIsInf);
+  if (!is_truth) return MakeFloats(std::move(name), dims, std::move(result));
+  return MakeInts(std::move(name), dims, std::vector<int64_t>(result.begin(), result.end()));
+}
+
+absl::StatusOr<ConstantPtr> FoldInts(const NodeContext& context, Function function,
+                                     const std::vector<ConstantPtr>& srcs, const Dims& dims,
+                                     std::string name) {
+  std::vector<int64_t> result;
+  for (int64_t n = 0, count = *ElementCount(dims); n < count; ++n) {
+    int64_t x[3] = {};
+    for (size_t s = 0; s < srcs.size(); ++s) x[s] = srcs[s]->ints[SourceOf(n, dims, srcs[s]->dims)];
+    const std::optional<int64_t> element = EvaluateInts(function, x);
+    if (!element) return context.node.Invalid("integer overflow or division by zero");
+    result.push_back(*element);
+  }
+  return MakeInts(std::move(name), dims, std::move(result));
+}
+
+absl::StatusOr<Operand> FoldElementwise(const NodeContext& context, const Elementwise& function,
+                                        const std::vector<Operand>& operands, const Dims& dims,
+                                        std::string name) {
+  if (*ElementCount(dims) > kLargestFold)
+    return context.node.Unimplemented(
+        absl::StrCat("constants of more than ", kLargestFold, " elements"));
+  std::vector<ConstantPtr> srcs;
+  bool is_float = false;
+  // The condition of kWhere is of integers whatever the others are.
+  const size_t first = function.function == Function::kWhere ? 1 : 0;
+  for (const Operand& operand : operands) {
+    ABSL_ASSIGN_OR_RETURN(ConstantPtr src, InMemory(operand.constant));
+    const bool counts = srcs.size() >= first;
+    if (counts && srcs.size() > first && src->is_float != is_float)
+      return context.node.Invalid("inputs of different types");
+    if (counts) is_float = src->is_float;
+    srcs.push_back(std::move(src));
+  }
+  absl::StatusOr<ConstantPtr> folded =
+      is_float ? FoldFloats(function, srcs, dims, std::move(name))
+               : FoldInts(context, function.function, srcs, dims, std::move(name));
+  if (!folded.ok()) return folded.status();
+  return Operand{*std::move(folded), kNoValue, dims};
+}
+
+// One element a channel (dimension 1) of a tensor of dims `src` after broadcasting.
+bool IsPerChannel(const Dims& constant, const Dims& src) {
+  if (constant.size() > src.size() || src.size() < 2 || src.size() > 5) return false;
+  const size_t channel = 1 - (src.size() - constant.size());
+  for (size_t i = 0; i < constant.size(); ++i) {
+    if (constant[i] != (i == channel ? src[1] : 1)) return false;
+  }
+  return constant.size() + 1 >= src.size();
+}
+
+// dst = scale * src + shift
+struct Linear {
+  std::vector<float> scale, shift;
+};
+
+// nullopt for a function that is not linear in what is computed.
+std::optional<Linear> LinearOf(Function function, bool constant_first, const Constant& constant) {
+  const bool adds = function == Function::kAdd || function == Function::kSub;
+  const bool multiplies =
+      function == Function::kMul || (function == Function::kDiv && !constant_first);
+  if (!adds && !multiplies) return std::nullopt;
+  Linear linear;
+  for (float c : constant.floats) {
+    const bool negates = function == Function::kSub;
+    linear.scale.push_back(adds                         ? (negates && constant_first ? -1 : 1)
+                           : function == Function::kMul ? c
+                                                        : 1 / c);
+    linear.shift.push_back(!adds ? 0 : negates && !constant_first ? -c : c);
+  }
+  return linear;
+}
+
+// The linear operation, where the function of the two operands is one.
+absl::StatusOr<std::optional<Operand>> TryLinear(NodeContext& context, Function function,
+                                                 const std::vector<Operand>& operands,
+                                                 absl::string_view suffix) {
+  if (operands.size() != 2) return std::nullopt;
+  const bool constant_first = operands[0].constant != nullptr;
+  const Operand& known = operands[constant_first ? 0 : 1];
+  const Operand& src = operands[constant_first ? 1 : 0];
+  if (known.constant == nullptr || !known.constant->is_float) return std::nullopt;
+  const bool one = known.constant->count() == 1 && known.dims.size() <= src.dims.size();
+  if (!one && !IsPerChannel(known.dims, src.dims)) return std::nullopt;
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr constant, InMemory(known.constant));
+  std::optional<Linear> linear = LinearOf(function, constant_first, *constant);
+  if (!linear) return std::nullopt;
+  if (one) {
+    const jit::EltwiseOp op{jit::EltwiseAlgorithm::kLinear, linear->scale[0], linear->shift[0]};
+    return ActivationOf(context, op, src, suffix);
+  }
+  ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(src));
+  ABSL_ASSIGN_OR_RETURN(
+      const ValueId value,
+      EmitScaleShift(context, numbers, std::move(linear->scale), std::move(linear->shift), suffix));
+  return Operand{nullptr, value, src.dims};
+}
+
+// Of 8-bit integers the result is the number that it is in any type.
+bool NeverWraps(Function function) {
+  switch (function) {
+    case Function::kMax:
+    case Function::kMin:
+    case Function::kMod:
+    case Function::kFloorMod:
+    case Function::kEqual:
+    case Function::kLess:
+    case Function::kLessOrEqual:
+    case Function::kWhere:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& function,
+                                      const std::vector<Operand>& operands,
+                                      absl::string_view suffix) {
+  std::optional<Dims> dims = operands[0].dims;
+  bool constant = operands[0].constant != nullptr;
+  for (size_t i = 1; i < operands.size() && dims; ++i) {
+    dims = Broadcast(*dims, operands[i].dims);
+    constant = constant && operands[i].constant != nullptr;
+  }
+  if (!dims || !ElementCount(*dims)) {
+    return context.node.Invalid(absl::StrCat(DimsToString(operands[0].dims), " and ",
+                                             DimsToString(operands.back().dims), " do not fit"));
+  }
+  if (constant) {
+    return FoldElementwise(context, function, operands, *dims,
+                           absl::StrCat(context.output_name(), suffix));
+  }
+  ABSL_ASSIGN_OR_RETURN(std::optional<Operand> linear,
+                        TryLinear(context, function.function, operands, suffix));
+  if (linear) return *std::move(linear);
+  std::vector<ValueId> srcs;
+  bool same = true;
+  for (const Operand& operand : operands) {
+    const bool is_number = operand.constant != nullptr || NeverWraps(function.function);
+    ABSL_ASSIGN_OR_RETURN(srcs.emplace_back(),
+                          is_number ? context.Numbers(operand) : context.AsValue(operand));
+    same = same && operand.dims == *dims;
+  }
+  OperationParams params = Elementwise(function);
+  if (function.function == Function::kAdd && same) params = Sum{};
+  ABSL_ASSIGN_OR_RETURN(const ValueId value,
+                        context.Emit(std::move(params), std::move(srcs), *dims, suffix));
+  return Operand{nullptr, value, *std::move(dims)};
+}
+
+absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, const Operand& src,
+                                     absl::string_view suffix) {
+  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.Emit(Activation{op}, {value}, src.dims, suffix));
+  return Operand{nullptr, dst, src.dims};
+}
+
+absl::StatusOr<Operand> ReduceOf(NodeContext& context, Reduce::Function function,
+                                 const Operand& src, const std::vector<bool>& reduced,
+                                 absl::string_view suffix) {
+  Dims dims = src.dims;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (reduced[d]) dims[d] = 1;
+  }
+  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.Emit(Reduce{function}, {value}, dims, suffix));
+  return Operand{nullptr, dst, std::move(dims)};
+}
+
+}  // namespace tilewire::graph
