@@ -118,13 +118,13 @@ absl::StatusOr<std::shared_ptr<const runtime::Plan>> LoadedModel::PlanFor(
   return plans_.GetOrMake(
       PlanKey(dims), [&]() -> absl::StatusOr<std::shared_ptr<const runtime::Plan>> {
         ABSL_ASSIGN_OR_RETURN(const graph::Network network, source_->Specialize(dims));
-        runtime::LoweringContext context;
+        lowering::LoweringContext context;
         context.cache = &shared_->cache;
         context.weights = &weights_;
         context.options = PrimitiveOptions(shared_->options);
         context.convolution_algorithm = shared_->options.convolution_algorithm;
         context.team = threading::Team(&shared_->arena);
-        return runtime::Lower(network, context);
+        return lowering::LowerNetwork(network, context);
       });
 }
 

@@ -36,7 +36,7 @@ class LoadedModel : public Model {
   static constexpr int64_t kPlanBytes = int64_t{128} << 20;
 
   // Builds the plan for one image at once, if the signature leaves nothing but the batch open.
-  //   those of graph::OnnxModel::Specialize() and runtime::Lower()
+  //   those of graph::OnnxModel::Specialize() and lowering::LowerNetwork()
   static absl::StatusOr<std::shared_ptr<const Model>> Create(
       std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared);
 

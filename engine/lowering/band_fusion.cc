@@ -10,8 +10,20 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
-namespace tilewire::runtime {
+namespace tilewire::lowering {
 namespace {
+
+using runtime::BandLimits;
+using runtime::Binding;
+using runtime::InputVariant;
+using runtime::Plan;
+using runtime::PlanBuffer;
+using runtime::PlanInput;
+using runtime::PlanOutput;
+using runtime::PrimitiveRequest;
+using runtime::PrimitiveRequests;
+using runtime::RequestPrimitive;
+using runtime::Step;
 
 int BufferOf(const Step& step, int arg) {
   for (const Binding& binding : step.bindings) {
@@ -20,10 +32,10 @@ int BufferOf(const Step& step, int arg) {
   return -1;
 }
 
-class ChainFusion {
+class BandFusion {
  public:
-  ChainFusion(const PrimitiveRequests& requests, const BandLimits& limits, RequestPrimitive create,
-              Plan* plan)
+  BandFusion(const PrimitiveRequests& requests, const BandLimits& limits, RequestPrimitive create,
+             Plan* plan)
       : requests_(requests), limits_(limits), create_(create), plan_(plan) {}
 
   absl::Status Run() {
@@ -163,9 +175,10 @@ class ChainFusion {
       for (const Binding& binding : step.bindings) {
         const int link = static_cast<int>(i);
         if (binding.arg == kArgWeights)
-          whole.bindings.push_back({WeightsOfLink(link), binding.buffer, binding.constant});
+          whole.bindings.push_back(
+              {runtime::WeightsOfLink(link), binding.buffer, binding.constant});
         if (binding.arg == kArgBias)
-          whole.bindings.push_back({BiasOfLink(link), binding.buffer, binding.constant});
+          whole.bindings.push_back({runtime::BiasOfLink(link), binding.buffer, binding.constant});
       }
       if (i + 1 < chain.size()) plan_->buffers[BufferOf(step, kArgDst)].bytes = 0;
     }
@@ -183,9 +196,9 @@ class ChainFusion {
 
 }  // namespace
 
-absl::Status FuseChains(const PrimitiveRequests& requests, const BandLimits& limits,
-                        RequestPrimitive create, Plan* plan) {
-  return ChainFusion(requests, limits, create, plan).Run();
+absl::Status FuseBands(const PrimitiveRequests& requests, const BandLimits& limits,
+                       RequestPrimitive create, Plan* plan) {
+  return BandFusion(requests, limits, create, plan).Run();
 }
 
-}  // namespace tilewire::runtime
+}  // namespace tilewire::lowering

@@ -9,13 +9,15 @@
 #include "engine/runtime/plan.h"
 #include "engine/runtime/row_bands.h"
 
-namespace tilewire::runtime {
+namespace tilewire::lowering {
 
-// Before memory is planned: a tensor between two links needs no buffer any more. Errors other than
-// a chain that is not worth it or that a primitive does not take are those of `create`.
-absl::Status FuseChains(const PrimitiveRequests& requests, const BandLimits& limits,
-                        RequestPrimitive create, Plan* plan);
+// Call before memory is planned: a tensor between two steps of a band needs no buffer any more. A
+// chain that is not worth it, or that some primitive does not take, stays as it is; any other error
+// of `create` is returned.
+absl::Status FuseBands(const runtime::PrimitiveRequests& requests,
+                       const runtime::BandLimits& limits, runtime::RequestPrimitive create,
+                       runtime::Plan* plan);
 
-}  // namespace tilewire::runtime
+}  // namespace tilewire::lowering
 
 #endif  // ENGINE_LOWERING_BAND_FUSION_H_

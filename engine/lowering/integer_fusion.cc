@@ -5,7 +5,7 @@
 
 #include "engine/base/status_macros.h"
 
-namespace tilewire::runtime {
+namespace tilewire::lowering {
 namespace {
 
 using graph::FusedStep;
@@ -116,4 +116,4 @@ absl::StatusOr<IntegerFusion> PlanIntegerFusion(const IntegerTerms& terms) {
   return fusion;
 }
 
-}  // namespace tilewire::runtime
+}  // namespace tilewire::lowering

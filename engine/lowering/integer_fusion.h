@@ -22,7 +22,7 @@
 #include "engine/graph/network.h"
 #include "engine/kernels/attributes.h"
 
-namespace tilewire::runtime {
+namespace tilewire::lowering {
 
 struct IntegerFusion {
   Attributes attributes;
@@ -44,6 +44,6 @@ struct IntegerTerms {
 // kUnimplemented: more steps than a primitive takes.
 absl::StatusOr<IntegerFusion> PlanIntegerFusion(const IntegerTerms& terms);
 
-}  // namespace tilewire::runtime
+}  // namespace tilewire::lowering
 
 #endif  // ENGINE_LOWERING_INTEGER_FUSION_H_

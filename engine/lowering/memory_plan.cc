@@ -9,8 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 
-namespace tilewire::runtime {
+namespace tilewire::lowering {
 namespace {
+
+using runtime::PlanBuffer;
 
 constexpr int64_t kAlignment = AlignedBuffer::kAlignment;
 
@@ -85,4 +87,4 @@ absl::StatusOr<int64_t> PlaceBuffers(absl::Span<PlanBuffer> buffers, int64_t max
   return arena_bytes;
 }
 
-}  // namespace tilewire::runtime
+}  // namespace tilewire::lowering

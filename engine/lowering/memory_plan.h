@@ -13,14 +13,14 @@
 #include "absl/types/span.h"
 #include "engine/runtime/plan.h"
 
-namespace tilewire::runtime {
+namespace tilewire::lowering {
 
 // A buffer that is a part of another lies in that one, which lives as long as its parts.
 //
 // Fills the offsets (multiples of 64) and returns the bytes of the arena.
 //   kResourceExhausted  the arena would exceed `max_bytes`
-absl::StatusOr<int64_t> PlaceBuffers(absl::Span<PlanBuffer> buffers, int64_t max_bytes);
+absl::StatusOr<int64_t> PlaceBuffers(absl::Span<runtime::PlanBuffer> buffers, int64_t max_bytes);
 
-}  // namespace tilewire::runtime
+}  // namespace tilewire::lowering
 
 #endif  // ENGINE_LOWERING_MEMORY_PLAN_H_

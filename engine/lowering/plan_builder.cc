@@ -9,15 +9,24 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/lowering/memory_plan.h"
+#include "engine/lowering/restride.h"
 #include "engine/runtime/layouts.h"
 #include "engine/runtime/reference_reason.h"
 #include "engine/runtime/step_work.h"
 
-namespace tilewire::runtime {
+namespace tilewire::lowering {
 namespace {
 
 using graph::FusedStep;
 using graph::ValueId;
+using runtime::Binding;
+using runtime::Bindings;
+using runtime::Plan;
+using runtime::PlanBuffer;
+using runtime::PlanInput;
+using runtime::PlanOutput;
+using runtime::PrimitiveRequest;
+using runtime::Step;
 
 const std::vector<FusedStep>* FusedSteps(const graph::OperationParams& params) {
   if (const auto* convolution = std::get_if<graph::Convolution>(&params))
@@ -47,16 +56,14 @@ void AddRemark(absl::string_view remark, std::string* remarks) {
 }  // namespace
 
 PlanBuilder::PlanBuilder(const graph::Network& network, const LoweringContext& context)
-    : network_(network),
-      context_(context),
-      places_(network.values.size()),
-      remaining_uses_(CountUses(network)) {
+    : network_(network), context_(context), remaining_uses_(CountUses(network)) {
+  draft_.places.resize(network.values.size());
   for (ValueId input : network.inputs)
-    plan_->inputs.push_back({network.values[input].name, -1, {}});
+    draft_.plan.inputs.push_back({network.values[input].name, -1, {}});
 }
 
-absl::StatusOr<MemoryDesc> PlanBuilder::AnyDesc(ValueId id) const {
-  return MemoryDesc::CreateAny(value(id).dims, value(id).type);
+absl::StatusOr<MemoryDesc> PlanBuilder::RowMajorDesc(ValueId id) const {
+  return runtime::PlainDesc(value(id).dims, value(id).type, /*channels_last=*/false);
 }
 
 absl::StatusOr<std::shared_ptr<const Primitive>> PlanBuilder::Create(const OpDesc& desc,
@@ -64,43 +71,31 @@ absl::StatusOr<std::shared_ptr<const Primitive>> PlanBuilder::Create(const OpDes
   attributes.scratchpad_mode = ScratchpadMode::kUser;
   ABSL_ASSIGN_OR_RETURN(PrimitiveCache::Found found,
                         context_.cache->GetOrCreate(desc, attributes, context_.options));
-  requests_.try_emplace(found.primitive.get(), PrimitiveRequest{desc, attributes, found.primitive});
+  draft_.requests.try_emplace(found.primitive.get(),
+                              PrimitiveRequest{desc, attributes, found.primitive});
   return std::move(found.primitive);
 }
 
-absl::StatusOr<PlanBuilder::Place> PlanBuilder::Home(ValueId id) {
-  if (!IsUnplaced(id)) return places_[id].front();
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc,
-                        PlainDesc(value(id).dims, value(id).type, /*channels_last=*/false));
+absl::StatusOr<Place> PlanBuilder::Home(ValueId id) {
+  if (!IsUnplaced(id)) return draft_.places[id].front();
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, RowMajorDesc(id));
   return InLayout(id, desc, "");
 }
 
-absl::StatusOr<PlanBuilder::Place> PlanBuilder::DenseHome(ValueId id, absl::string_view node) {
+absl::StatusOr<Place> PlanBuilder::DenseHome(ValueId id, absl::string_view node) {
   ABSL_ASSIGN_OR_RETURN(const Place home, Home(id));
   if (home.desc.IsDense() && home.desc.offset0() == 0) return home;
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, LayoutLike(home.desc, home.desc.dims()));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, runtime::LayoutLike(home.desc, home.desc.dims()));
   return InLayout(id, desc, node);
 }
 
-absl::StatusOr<PlanBuilder::Place> PlanBuilder::InLayout(ValueId id, const MemoryDesc& desc,
-                                                         absl::string_view node) {
-  for (const Place& place : places_[id]) {
-    if (SameMemory(place.desc, desc)) return Place{place.buffer, desc};
+absl::StatusOr<Place> PlanBuilder::InLayout(ValueId id, const MemoryDesc& desc,
+                                            absl::string_view node) {
+  for (const Place& place : draft_.places[id]) {
+    if (runtime::SameMemory(place.desc, desc)) return Place{place.buffer, desc};
   }
-  if (IsUnplaced(id)) {
-    if (!absl::c_linear_search(network_.inputs, id)) {
-      return absl::InternalError(
-          absl::StrCat("value '", value(id).name, "' is read before it is computed"));
-    }
-    const Place place = NewPlace(desc);
-    plan_->buffers[place.buffer].first = -1;
-    PlanInput& input = InputOf(id);
-    input.buffer = place.buffer;
-    input.desc = desc;
-    Bind(id, place);
-    return place;
-  }
-  const Place home = places_[id].front();
+  if (IsUnplaced(id)) return PlaceInput(id, desc);
+  const Place home = draft_.places[id].front();
   ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> reorder,
                         Create(ReorderDesc{home.desc, desc}));
   const Place place = NewPlace(desc);
@@ -110,108 +105,123 @@ absl::StatusOr<PlanBuilder::Place> PlanBuilder::InLayout(ValueId id, const Memor
   return place;
 }
 
+absl::StatusOr<Place> PlanBuilder::PlaceInput(ValueId id, const MemoryDesc& desc) {
+  if (!absl::c_linear_search(network_.inputs, id)) {
+    return absl::InternalError(
+        absl::StrCat("value '", value(id).name, "' is read before it is computed"));
+  }
+  const Place place = NewPlace(desc);
+  draft_.plan.buffers[place.buffer].first = -1;
+  PlanInput& input = InputOf(id);
+  input.buffer = place.buffer;
+  input.desc = desc;
+  Bind(id, place);
+  return place;
+}
+
 bool PlanBuilder::IsDead(int buffer) const {
-  const std::vector<ValueId>& values = buffer_values_[plan_->WholeOf(buffer)];
-  if (plan_->buffers[buffer].constant != nullptr) return false;
+  const std::vector<ValueId>& values = draft_.buffer_values[draft_.plan.WholeOf(buffer)];
+  if (draft_.plan.buffers[buffer].constant != nullptr) return false;
   return std::all_of(values.begin(), values.end(),
                      [&](ValueId id) { return remaining_uses_[id] == 0; });
 }
 
-PlanBuilder::Place PlanBuilder::NewPlace(const MemoryDesc& desc) {
-  const int step = static_cast<int>(plan_->steps.size());
-  plan_->buffers.push_back({.bytes = desc.SizeBytes(), .first = step, .last = step});
-  buffer_values_.emplace_back();
-  return {static_cast<int>(plan_->buffers.size()) - 1, desc};
+Place PlanBuilder::NewPlace(const MemoryDesc& desc) {
+  const int step = static_cast<int>(draft_.plan.steps.size());
+  draft_.plan.buffers.push_back({.bytes = desc.SizeBytes(), .first = step, .last = step});
+  draft_.buffer_values.emplace_back();
+  return {static_cast<int>(draft_.plan.buffers.size()) - 1, desc};
 }
 
-PlanBuilder::Place PlanBuilder::ConstantPlace(const MemoryDesc& desc,
-                                              std::shared_ptr<const AlignedBuffer> bytes) {
+Place PlanBuilder::ConstantPlace(const MemoryDesc& desc,
+                                 std::shared_ptr<const AlignedBuffer> bytes) {
   const Place place = NewPlace(desc);
-  PlanBuffer& buffer = plan_->buffers[place.buffer];
+  PlanBuffer& buffer = draft_.plan.buffers[place.buffer];
   buffer.bytes = 0;
   buffer.constant = bytes->data();
-  plan_->constants.push_back(std::move(bytes));
+  draft_.plan.constants.push_back(std::move(bytes));
   return place;
 }
 
 bool PlanBuilder::MayBePart(const Place& place) const {
-  const PlanBuffer& buffer = plan_->buffers[place.buffer];
+  const PlanBuffer& buffer = draft_.plan.buffers[place.buffer];
   const auto is_output = [this](ValueId id) { return absl::c_linear_search(network_.outputs, id); };
   return buffer.first >= 0 && buffer.constant == nullptr && buffer.part_of < 0 &&
          place.desc.offset0() == 0 && place.desc.SizeBytes() == buffer.bytes &&
-         absl::c_none_of(buffer_values_[place.buffer], is_output);
+         absl::c_none_of(draft_.buffer_values[place.buffer], is_output);
 }
 
 void PlanBuilder::MakePart(int part, int whole, int64_t offset) {
-  plan_->buffers[part].part_of = whole;
-  plan_->buffers[part].part_offset = offset;
-  std::vector<ValueId>& values = buffer_values_[part];
-  buffer_values_[whole].insert(buffer_values_[whole].end(), values.begin(), values.end());
+  draft_.plan.buffers[part].part_of = whole;
+  draft_.plan.buffers[part].part_offset = offset;
+  std::vector<ValueId>& values = draft_.buffer_values[part];
+  draft_.buffer_values[whole].insert(draft_.buffer_values[whole].end(), values.begin(),
+                                     values.end());
   values.clear();
 }
 
 void PlanBuilder::Bind(ValueId id, const Place& place) {
-  places_[id].push_back(place);
-  buffer_values_[plan_->WholeOf(place.buffer)].push_back(id);
+  draft_.places[id].push_back(place);
+  draft_.buffer_values[draft_.plan.WholeOf(place.buffer)].push_back(id);
 }
 
 Binding PlanBuilder::Constant(int arg, std::shared_ptr<const AlignedBuffer> bytes) {
-  plan_->constants.push_back(bytes);
+  draft_.plan.constants.push_back(bytes);
   return {arg, -1, bytes->data()};
 }
 
 void PlanBuilder::Emit(absl::string_view node, std::shared_ptr<const Primitive> primitive,
                        Bindings bindings, absl::string_view remark, const PostOps& fused) {
-  const int step = static_cast<int>(plan_->steps.size());
+  const int step = static_cast<int>(draft_.plan.steps.size());
   for (const Binding& binding : bindings) {
-    if (binding.buffer >= 0) plan_->buffers[binding.buffer].last = step;
+    if (binding.buffer >= 0) draft_.plan.buffers[binding.buffer].last = step;
   }
-  plan_->scratchpad_bytes = std::max(plan_->scratchpad_bytes, primitive->info().scratchpad_bytes);
+  ReserveScratchpad(*primitive);
   std::string remarks(remark);
-  if (IsReference(*primitive))
-    AddRemark("reference, because " + WhyReference(*primitive), &remarks);
-  const int64_t operations = OperationsOf(*primitive);
-  const auto* check = dynamic_cast<const SourceCheck*>(primitive.get());
-  plan_->steps.push_back({std::string(node), fused.ToString(), std::move(remarks),
-                          std::move(primitive), std::move(bindings), operations, check});
+  if (runtime::IsReference(*primitive))
+    AddRemark("reference, because " + runtime::WhyReference(*primitive), &remarks);
+  const int64_t operations = runtime::OperationsOf(*primitive);
+  const auto* check = dynamic_cast<const runtime::SourceCheck*>(primitive.get());
+  draft_.plan.steps.push_back({std::string(node), fused.ToString(), std::move(remarks),
+                               std::move(primitive), std::move(bindings), operations, check});
 }
 
 PlanInput& PlanBuilder::InputOf(ValueId id) {
   const auto it = std::find(network_.inputs.begin(), network_.inputs.end(), id);
-  return plan_->inputs[it - network_.inputs.begin()];
+  return draft_.plan.inputs[it - network_.inputs.begin()];
 }
 
 void PlanBuilder::AddInputVariant(ValueId id, const Primitive& primitive,
                                   std::shared_ptr<const Primitive> variant) {
-  int step = static_cast<int>(plan_->steps.size()) - 1;
-  while (plan_->steps[step].primitive.get() != &primitive) --step;
-  plan_->scratchpad_bytes = std::max(plan_->scratchpad_bytes, variant->info().scratchpad_bytes);
+  int step = static_cast<int>(draft_.plan.steps.size()) - 1;
+  while (draft_.plan.steps[step].primitive.get() != &primitive) --step;
+  ReserveScratchpad(*variant);
   const MemoryDesc& desc = variant->Desc(kArgSrc);
-  AddRemark("or src " + desc.ToString(), &plan_->steps[step].remark);
+  AddRemark("or src " + desc.ToString(), &draft_.plan.steps[step].remark);
   InputOf(id).variants.push_back({desc, step, std::move(variant)});
 }
 
 absl::Status PlanBuilder::AddOutput(ValueId id) {
   ABSL_ASSIGN_OR_RETURN(const Place home, Home(id));
-  plan_->buffers[home.buffer].last = static_cast<int>(plan_->steps.size());
+  draft_.plan.buffers[home.buffer].last = static_cast<int>(draft_.plan.steps.size());
   PlanOutput output{value(id).name, home.buffer, home.desc, {}};
   for (const bool channels_last : {false, true}) {
     ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc,
-                          PlainDesc(value(id).dims, value(id).type, channels_last));
-    if (SameMemory(home.desc, desc)) continue;
+                          runtime::PlainDesc(value(id).dims, value(id).type, channels_last));
+    if (runtime::SameMemory(home.desc, desc)) continue;
     if (!output.reorders.empty() && output.reorders.back().desc == desc) continue;
     ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> reorder,
                           Create(ReorderDesc{home.desc, desc}));
-    plan_->scratchpad_bytes = std::max(plan_->scratchpad_bytes, reorder->info().scratchpad_bytes);
+    ReserveScratchpad(*reorder);
     output.reorders.push_back({desc, std::move(reorder)});
   }
-  plan_->outputs.push_back(std::move(output));
+  draft_.plan.outputs.push_back(std::move(output));
   return absl::OkStatus();
 }
 
 void PlanBuilder::NoteOverwrittenInputs() {
-  for (PlanInput& input : plan_->inputs) {
-    for (const Step& step : plan_->steps) {
+  for (PlanInput& input : draft_.plan.inputs) {
+    for (const Step& step : draft_.plan.steps) {
       input.overwritten |= absl::c_any_of(step.bindings, [&](const Binding& binding) {
         return binding.buffer == input.buffer && IsOutput(binding.arg);
       });
@@ -219,23 +229,35 @@ void PlanBuilder::NoteOverwrittenInputs() {
   }
 }
 
+void PlanBuilder::ReserveScratchpad(const Primitive& primitive) {
+  draft_.plan.scratchpad_bytes =
+      std::max(draft_.plan.scratchpad_bytes, primitive.info().scratchpad_bytes);
+}
+
+absl::Status PlanBuilder::Restride(const Place& place, const Dims& strides) {
+  return lowering::Restride(
+      place, strides,
+      [this](const OpDesc& desc, const Attributes& attributes) { return Create(desc, attributes); },
+      &draft_);
+}
+
 absl::StatusOr<std::shared_ptr<const Plan>> PlanBuilder::Finish() {
   for (ValueId output : network_.outputs) ABSL_RETURN_IF_ERROR(AddOutput(output));
-  // An input that nobody reads is still taken from the request.
+  // An input that no operation reads is taken from the request all the same.
   for (ValueId input : network_.inputs) ABSL_RETURN_IF_ERROR(Home(input).status());
   NoteOverwrittenInputs();
-  ABSL_RETURN_IF_ERROR(FuseChains(
-      requests_, context_.bands,
+  ABSL_RETURN_IF_ERROR(FuseBands(
+      draft_.requests, context_.bands,
       [this](const OpDesc& desc,
              const Attributes& attributes) -> absl::StatusOr<std::shared_ptr<const Primitive>> {
         ABSL_ASSIGN_OR_RETURN(PrimitiveCache::Found found,
                               context_.cache->GetOrCreate(desc, attributes, context_.options));
         return std::move(found.primitive);
       },
-      plan_.get()));
-  ABSL_ASSIGN_OR_RETURN(plan_->arena_bytes,
-                        PlaceBuffers(absl::MakeSpan(plan_->buffers), context_.max_arena_bytes));
-  return std::shared_ptr<const Plan>(std::move(plan_));
+      &draft_.plan));
+  ABSL_ASSIGN_OR_RETURN(draft_.plan.arena_bytes, PlaceBuffers(absl::MakeSpan(draft_.plan.buffers),
+                                                              context_.max_arena_bytes));
+  return std::make_shared<const Plan>(std::move(draft_.plan));
 }
 
-}  // namespace tilewire::runtime
+}  // namespace tilewire::lowering

@@ -1,11 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Grows a plan step by step: where each value lives and in which layouts, which buffers may be
-// overwritten, and the reorders between layouts. Knows no operation: lowering.cc does.
+// Builds a plan while the operations of a network are lowered one after the other. The builder
+// knows where each value is, in which layout, and which memory may be overwritten. It knows no
+// operation.
 //
-// A value has a home (the layout in which it was made) and possibly copies in other layouts. A
-// value of the network's inputs has no home until somebody wants it: then it is streamed from the
-// request straight into that layout. Thread-compatible.
+// Places. A value of the network has a home: the buffer and the layout in which the step that
+// computes it writes it. An operation that needs another layout calls InLayout(): the first such
+// call adds a reorder step, later ones find the copy that it made. An input of the network has no
+// home until an operation reads it. The bytes of a request are then streamed straight into the
+// layout that this first reader wants, so that no reorder is needed.
+//
+// Buffers. A buffer is a number with a size and a lifetime, from the step that writes it to the
+// last step that reads it. It has no address until Finish(), when buffers whose lifetimes do not
+// overlap come to share memory. A buffer may be a part of another one: a concatenation makes its
+// sources parts of its result, so that each is written where it belongs and nothing is copied.
+// Where that takes the strides of the larger tensor, Restride() gives them to the smaller one.
+//
+// Uses. The builder counts how many operations have yet to read each value. An operation calls
+// Consume() for each value that it reads; a value without remaining uses is dead, and the operation
+// may write its result over it. Outputs of the network are never dead.
+//
+// To lower an operation: find its sources (Home, DenseHome, InLayout), Create() the primitive,
+// Consume() the sources, choose the destination (a dead source, or NewPlace), Emit() the step and
+// Bind() the result. After the last operation, Finish() adds the outputs, joins steps whose
+// intermediate tensors exceed the cache (band_fusion.h) and assigns memory (memory_plan.h).
+//
+// Thread-compatible.
 #ifndef ENGINE_LOWERING_PLAN_BUILDER_H_
 #define ENGINE_LOWERING_PLAN_BUILDER_H_
 
@@ -18,109 +38,101 @@
 #include "engine/cache/primitive_cache.h"
 #include "engine/graph/network.h"
 #include "engine/lowering/band_fusion.h"
+#include "engine/lowering/plan_draft.h"
 #include "engine/runtime/packed_weights.h"
 #include "engine/runtime/plan.h"
 #include "engine/threading/arena.h"
 
-namespace tilewire::runtime {
+namespace tilewire::lowering {
 
 // What lowering works with; everything must outlive the call.
 struct LoweringContext {
   PrimitiveCache* cache = nullptr;
-  PackedWeights* weights = nullptr;
+  runtime::PackedWeights* weights = nullptr;
   CreateOptions options;
   ConvolutionAlgorithm convolution_algorithm = ConvolutionAlgorithm::kAuto;
   threading::Team team = threading::Team::Serial();  // packs weights
   int64_t max_arena_bytes = int64_t{8} << 30;
-  BandLimits bands;
+  runtime::BandLimits bands;
 };
 
 class PlanBuilder {
  public:
-  // A value in one layout.
-  struct Place {
-    int buffer = -1;
-    MemoryDesc desc;
-  };
-
   PlanBuilder(const graph::Network& network, const LoweringContext& context);
 
   const LoweringContext& context() const { return context_; }
   const graph::Value& value(graph::ValueId id) const { return network_.values[id]; }
-  absl::StatusOr<MemoryDesc> AnyDesc(graph::ValueId id) const;
+
+  // The value in row-major order without gaps.
+  absl::StatusOr<MemoryDesc> RowMajorDesc(graph::ValueId id) const;
 
   // From the cache, in user scratchpad mode.
   absl::StatusOr<std::shared_ptr<const Primitive>> Create(const OpDesc& desc,
                                                           Attributes attributes = {});
 
-  // An input of the network that nobody has asked for yet.
-  bool IsUnplaced(graph::ValueId id) const { return places_[id].empty(); }
-  // Where the value was made; an unplaced input is placed row-major.
+  // Whether the value is an input of the network that no operation has read yet.
+  bool IsUnplaced(graph::ValueId id) const { return draft_.places[id].empty(); }
+  // The place in which the value was computed; an unplaced input is placed in row-major order.
   absl::StatusOr<Place> Home(graph::ValueId id);
-  // The same, or, where that is a part of a larger buffer, a copy without gaps in the same layout.
+  // The same, except that a value that is a part of a larger tensor is copied, on behalf of `node`,
+  // to a place without gaps.
   absl::StatusOr<Place> DenseHome(graph::ValueId id, absl::string_view node);
-  // The value in the layout of `desc`: where it lies so already, else by a reorder on behalf of
-  // `node`.
+  // The value in the layout of `desc`: an existing place, or a copy that a reorder step makes on
+  // behalf of `node`.
   absl::StatusOr<Place> InLayout(graph::ValueId id, const MemoryDesc& desc, absl::string_view node);
 
-  // One use of the value by the operation being lowered has been looked at.
+  // Marks one use of the value as consumed.
   void Consume(graph::ValueId id) { --remaining_uses_[id]; }
-  // Operations that still have to look at the value.
+  // How many uses of the value are not consumed yet.
   int RemainingUses(graph::ValueId id) const { return remaining_uses_[id]; }
-  // Both are, or are parts of, one buffer: a step must not read the one while it writes the other.
-  bool MayOverlap(int a, int b) const { return plan_->WholeOf(a) == plan_->WholeOf(b); }
-  // Nobody will read what the buffer holds.
+  // Whether two buffers are, or are parts of, the same buffer: a step must not read one of them
+  // while it writes the other.
+  bool MayOverlap(int a, int b) const { return draft_.plan.WholeOf(a) == draft_.plan.WholeOf(b); }
+  // Whether no later operation reads what the buffer holds, so that it may be overwritten.
   bool IsDead(int buffer) const;
+  // A new buffer for a tensor of `desc`.
   Place NewPlace(const MemoryDesc& desc);
-  // A place that holds these bytes in every run and that is never overwritten.
+  // A place that holds `bytes` in every run and is never overwritten.
   Place ConstantPlace(const MemoryDesc& desc, std::shared_ptr<const AlignedBuffer> bytes);
-  // Whether the whole buffer could lie in another one: it is a run's own, in one piece that is
-  // neither the request's nor an answer's nor a part already.
+  // Whether the whole buffer could become a part of another one: it is written by a step, is
+  // neither an output nor constant, and is not a part yet.
   bool MayBePart(const Place& place) const;
-  // `part` lies in `whole`, a later buffer that no step has used yet, from byte `offset` on.
+  // Puts the buffer `part` into `whole`, a later buffer that no step uses yet, at byte `offset`.
   void MakePart(int part, int whole, int64_t offset);
-  // Gives the tensor, which may be a part, these strides (of more than it needs), and everything
-  // else in its buffer with it: the steps that make and read it are created again.
-  //   kUnimplemented  a step that cannot be, or a value that lies there in another way: nothing
-  //                   has changed
-  absl::Status Respace(const Place& place, const Dims& strides);
-  // The value now lives there; its home if it has none yet.
+  // Re-strides `place` and everything that shares its buffer (restride.h).
+  absl::Status Restride(const Place& place, const Dims& strides);
+  // Notes that the value is in this place; its home if it has none yet.
   void Bind(graph::ValueId id, const Place& place);
 
-  Binding Constant(int arg, std::shared_ptr<const AlignedBuffer> bytes);
-  void Emit(absl::string_view node, std::shared_ptr<const Primitive> primitive, Bindings bindings,
-            absl::string_view remark = "", const PostOps& fused = {});
+  // An argument whose bytes never change.
+  runtime::Binding Constant(int arg, std::shared_ptr<const AlignedBuffer> bytes);
+  // Appends a step. `remark` says why the step is there, where that is not obvious; `fused` are the
+  // post-ops of the primitive.
+  void Emit(absl::string_view node, std::shared_ptr<const Primitive> primitive,
+            runtime::Bindings bindings, absl::string_view remark = "", const PostOps& fused = {});
 
-  // The network's input `id`, read by the latest step that runs `primitive` and by no other, may
-  // also come in the layout that `variant` reads.
+  // Requests may also bring the network's input `id` in the layout that `variant` reads. The latest
+  // step that runs `primitive` must be the only reader of the input.
   void AddInputVariant(graph::ValueId id, const Primitive& primitive,
                        std::shared_ptr<const Primitive> variant);
 
-  // Adds outputs and their reorders, fuses chains and plans memory. Call once, last.
-  absl::StatusOr<std::shared_ptr<const Plan>> Finish();
+  // Adds the outputs and the reorders to the layouts that requests may ask for, fuses bands and
+  // assigns memory. Call once, last.
+  absl::StatusOr<std::shared_ptr<const runtime::Plan>> Finish();
 
  private:
+  absl::StatusOr<Place> PlaceInput(graph::ValueId id, const MemoryDesc& desc);
   absl::Status AddOutput(graph::ValueId id);
-  PlanInput& InputOf(graph::ValueId id);
+  runtime::PlanInput& InputOf(graph::ValueId id);
   void NoteOverwrittenInputs();
-  // For each buffer, whether it is `whole` or lies in it.
-  std::vector<bool> BuffersIn(int whole) const;
-  absl::Status RespaceSteps(const std::vector<bool>& inside, const MemoryDesc& from,
-                            const Dims& strides);
-  absl::StatusOr<std::shared_ptr<const Primitive>> RespacedPrimitive(
-      const Primitive& primitive, const Bindings& bindings, const std::vector<bool>& inside,
-      const MemoryDesc& from, const Dims& strides);
+  void ReserveScratchpad(const Primitive& primitive);
 
   const graph::Network& network_;
   const LoweringContext& context_;
-  std::shared_ptr<Plan> plan_ = std::make_shared<Plan>();
-  PrimitiveRequests requests_;
-  std::vector<absl::InlinedVector<Place, 2>> places_;  // of each value, the home first
-  std::vector<int> remaining_uses_;  // of each value; an output counts as one for ever
-  // Of each buffer that is no part: whose bytes it and its parts hold.
-  std::vector<std::vector<graph::ValueId>> buffer_values_;
+  PlanDraft draft_;
+  std::vector<int> remaining_uses_;  // per value; an output counts as one that is never consumed
 };
 
-}  // namespace tilewire::runtime
+}  // namespace tilewire::lowering
 
 #endif  // ENGINE_LOWERING_PLAN_BUILDER_H_

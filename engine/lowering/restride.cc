@@ -1,106 +1,150 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// PlanBuilder::Respace: a tensor that is dense by itself gets the strides of a larger one of which
-// it will be a part, after the steps that make and read it were chosen. All of it happens or none.
+#include "engine/lowering/restride.h"
+
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/lowering/plan_builder.h"
 #include "engine/runtime/layouts.h"
 
-namespace tilewire::runtime {
+namespace tilewire::lowering {
 namespace {
 
-// `desc` with other strides, where it has those of `from` and begins where its buffer does.
-absl::StatusOr<MemoryDesc> Respaced(const MemoryDesc& desc, const MemoryDesc& from,
-                                    const Dims& strides) {
+using runtime::Binding;
+using runtime::Bindings;
+using runtime::InputVariant;
+using runtime::PlanBuffer;
+using runtime::PlanInput;
+using runtime::PrimitiveRequest;
+using runtime::SameStrides;
+using runtime::Step;
+
+// `desc` with `strides` in place of those of `from`. Refuses a tensor with other strides than
+// `from`, or one that does not begin where its buffer does.
+absl::StatusOr<MemoryDesc> Restrided(const MemoryDesc& desc, const MemoryDesc& from,
+                                     const Dims& strides) {
   const bool same = desc.rank() == from.rank() && desc.inner_blocks() == from.inner_blocks() &&
                     desc.offset0() == 0 && SameStrides(desc, from);
   if (same) return desc.WithStrides(strides);
   return absl::UnimplementedError(
-      absl::StrCat(desc.ToString(), " has not the strides of ", from.ToString()));
+      absl::StrCat(desc.ToString(), " does not have the strides of ", from.ToString()));
 }
+
+// One call of Restride(). Changes are collected first and made together at the end.
+class Restriding {
+ public:
+  Restriding(const Place& place, const Dims& strides, runtime::RequestPrimitive create,
+             PlanDraft* draft)
+      : from_(place.desc),
+        strides_(strides),
+        create_(create),
+        draft_(*draft),
+        inside_(BuffersIn(place.buffer)) {}
+
+  absl::Status Run(int buffer) {
+    ABSL_RETURN_IF_ERROR(FindPlaces(buffer));
+    for (size_t i = 0; i < draft_.plan.steps.size(); ++i) {
+      if (Touches(draft_.plan.steps[i])) ABSL_RETURN_IF_ERROR(RecreateStep(static_cast<int>(i)));
+    }
+    Apply();
+    return absl::OkStatus();
+  }
+
+ private:
+  using PrimitivePtr = std::shared_ptr<const Primitive>;
+
+  // For each buffer, whether it is `whole` or a part of it.
+  std::vector<bool> BuffersIn(int whole) const {
+    std::vector<bool> inside(draft_.plan.buffers.size(), false);
+    inside[whole] = true;
+    for (int i = whole; i-- > 0;) {  // parts have lower indices than what they are parts of
+      const int part_of = draft_.plan.buffers[i].part_of;
+      inside[i] = part_of >= 0 && inside[part_of];
+    }
+    return inside;
+  }
+
+  bool IsInside(const Binding& binding) const {
+    return binding.buffer >= 0 && inside_[binding.buffer];
+  }
+  bool Touches(const Step& step) const {
+    return absl::c_any_of(step.bindings, [this](const Binding& one) { return IsInside(one); });
+  }
+
+  absl::Status FindPlaces(int buffer) {
+    for (const graph::ValueId id : draft_.buffer_values[draft_.plan.WholeOf(buffer)]) {
+      for (Place& place : draft_.places[id]) {
+        if (!inside_[place.buffer]) continue;
+        ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, Restrided(place.desc, from_, strides_));
+        places_.emplace_back(&place, std::move(desc));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // The primitive of a step, and those of the variants for other layouts of a request's input.
+  absl::Status RecreateStep(int index) {
+    Step& step = draft_.plan.steps[index];
+    ABSL_RETURN_IF_ERROR(Recreate(step.bindings, &step.primitive));
+    for (PlanInput& input : draft_.plan.inputs) {
+      for (InputVariant& variant : input.variants) {
+        if (variant.step == index)
+          ABSL_RETURN_IF_ERROR(Recreate(step.bindings, &variant.primitive));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Recreate(const Bindings& bindings, PrimitivePtr* primitive) {
+    const auto found = draft_.requests.find(primitive->get());
+    if (found == draft_.requests.end()) {
+      return absl::UnimplementedError(
+          absl::StrCat((*primitive)->name(), " cannot take other strides"));
+    }
+    std::vector<ArgDesc> changed;
+    for (const Binding& binding : bindings) {
+      if (!IsInside(binding)) continue;
+      ABSL_ASSIGN_OR_RETURN(MemoryDesc desc,
+                            Restrided((*primitive)->Desc(binding.arg), from_, strides_));
+      changed.push_back({binding.arg, std::move(desc)});
+    }
+    const PrimitiveRequest request = found->second;  // a copy: create_ may grow draft_.requests
+    ABSL_ASSIGN_OR_RETURN(PrimitivePtr restrided, RequestAgain(request, changed, create_));
+    primitives_.emplace_back(primitive, std::move(restrided));
+    return absl::OkStatus();
+  }
+
+  void Apply() {
+    for (auto& [primitive, restrided] : primitives_) {
+      draft_.plan.scratchpad_bytes =
+          std::max(draft_.plan.scratchpad_bytes, restrided->info().scratchpad_bytes);
+      *primitive = std::move(restrided);
+    }
+    for (auto& [place, desc] : places_) {
+      place->desc = std::move(desc);
+      PlanBuffer& buffer = draft_.plan.buffers[place->buffer];
+      buffer.bytes = std::max(buffer.bytes, place->desc.SizeBytes());
+    }
+  }
+
+  const MemoryDesc from_;
+  const Dims& strides_;
+  const runtime::RequestPrimitive create_;
+  PlanDraft& draft_;
+  const std::vector<bool> inside_;  // per buffer
+  std::vector<std::pair<Place*, MemoryDesc>> places_;
+  std::vector<std::pair<PrimitivePtr*, PrimitivePtr>> primitives_;
+};
 
 }  // namespace
 
-std::vector<bool> PlanBuilder::BuffersIn(int whole) const {
-  std::vector<bool> inside(plan_->buffers.size(), false);
-  inside[whole] = true;
-  for (int i = whole; i-- > 0;) {  // a whole comes after its parts
-    const int part_of = plan_->buffers[i].part_of;
-    inside[i] = part_of >= 0 && inside[part_of];
-  }
-  return inside;
+absl::Status Restride(const Place& place, const Dims& strides, runtime::RequestPrimitive create,
+                      PlanDraft* draft) {
+  return Restriding(place, strides, create, draft).Run(place.buffer);
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> PlanBuilder::RespacedPrimitive(
-    const Primitive& primitive, const Bindings& bindings, const std::vector<bool>& inside,
-    const MemoryDesc& from, const Dims& strides) {
-  const auto request = requests_.find(&primitive);
-  if (request == requests_.end())
-    return absl::UnimplementedError(absl::StrCat(primitive.name(), " keeps its layouts"));
-  std::vector<ArgDesc> changed;
-  for (const Binding& binding : bindings) {
-    if (binding.buffer < 0 || !inside[binding.buffer]) continue;
-    ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, Respaced(primitive.Desc(binding.arg), from, strides));
-    changed.push_back({binding.arg, std::move(desc)});
-  }
-  const PrimitiveRequest was = request->second;  // creating another moves the table
-  return RequestAgain(was, changed, [this](const OpDesc& desc, const Attributes& attributes) {
-    return Create(desc, attributes);
-  });
-}
-
-absl::Status PlanBuilder::RespaceSteps(const std::vector<bool>& inside, const MemoryDesc& from,
-                                       const Dims& strides) {
-  std::vector<std::pair<std::shared_ptr<const Primitive>*, std::shared_ptr<const Primitive>>> now;
-  const auto again = [&](std::shared_ptr<const Primitive>* primitive, const Bindings& bindings) {
-    auto respaced = RespacedPrimitive(**primitive, bindings, inside, from, strides);
-    if (respaced.ok()) now.emplace_back(primitive, *std::move(respaced));
-    return respaced.status();
-  };
-  for (size_t i = 0; i < plan_->steps.size(); ++i) {
-    Step& step = plan_->steps[i];
-    const bool touched = absl::c_any_of(step.bindings, [&](const Binding& binding) {
-      return binding.buffer >= 0 && inside[binding.buffer];
-    });
-    if (!touched) continue;
-    ABSL_RETURN_IF_ERROR(again(&step.primitive, step.bindings));
-    for (PlanInput& input : plan_->inputs) {
-      for (InputVariant& variant : input.variants) {
-        if (variant.step == static_cast<int>(i))
-          ABSL_RETURN_IF_ERROR(again(&variant.primitive, step.bindings));
-      }
-    }
-  }
-  for (auto& [primitive, respaced] : now) {
-    plan_->scratchpad_bytes = std::max(plan_->scratchpad_bytes, respaced->info().scratchpad_bytes);
-    *primitive = std::move(respaced);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status PlanBuilder::Respace(const Place& place, const Dims& strides) {
-  const std::vector<bool> inside = BuffersIn(place.buffer);
-  std::vector<std::pair<Place*, MemoryDesc>> now;
-  for (const graph::ValueId id : buffer_values_[plan_->WholeOf(place.buffer)]) {
-    for (Place& one : places_[id]) {
-      if (!inside[one.buffer]) continue;
-      ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, Respaced(one.desc, place.desc, strides));
-      now.emplace_back(&one, std::move(desc));
-    }
-  }
-  ABSL_RETURN_IF_ERROR(RespaceSteps(inside, place.desc, strides));
-  for (auto& [one, desc] : now) {
-    one->desc = std::move(desc);
-    PlanBuffer& buffer = plan_->buffers[one->buffer];
-    buffer.bytes = std::max(buffer.bytes, one->desc.SizeBytes());
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace tilewire::runtime
+}  // namespace tilewire::lowering

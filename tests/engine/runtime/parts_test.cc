@@ -13,6 +13,8 @@
 namespace tilewire::runtime {
 namespace {
 
+using lowering::PlaceBuffers;
+
 MemoryDesc Desc(Dims dims, FormatTag tag) {
   return MemoryDesc::Create(dims, DataType::kF32, tag).value();
 }

@@ -105,14 +105,14 @@ class RowBandsTest : public ::testing::TestWithParam<std::tuple<ChainCase, cpu::
   }
 
   std::shared_ptr<const Plan> PlanWith(int64_t batch, const BandLimits& limits) {
-    LoweringContext context;
+    lowering::LoweringContext context;
     context.cache = &cache_;
     context.options.max_isa = Isa();
     context.convolution_algorithm = ConvolutionAlgorithm::kDirect;
     context.bands = limits;
     weights_ = std::make_unique<PackedWeights>(&cache_, context.options);
     context.weights = weights_.get();
-    return Lower(Case().make(batch), context).value();
+    return lowering::LowerNetwork(Case().make(batch), context).value();
   }
 
   // The outputs' bytes, one behind the other.

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/lowering/operation_table.h"
+
+namespace tilewire::lowering {
+
+absl::Status LowerActivation(const graph::Activation& activation, OperationContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src()));
+  ABSL_ASSIGN_OR_RETURN(
+      auto primitive,
+      context.Create(EltwiseDesc{.op = activation.op, .src = src.desc, .dst = src.desc}));
+  return context.EmitUnaryInPlace(std::move(primitive), src);
+}
+
+}  // namespace tilewire::lowering

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+#include <vector>
+
+#include "engine/base/status_macros.h"
+#include "engine/lowering/operation_table.h"
+#include "engine/lowering/source_layouts.h"
+#include "engine/runtime/integer_sum_step.h"
+#include "engine/runtime/layouts.h"
+
+namespace tilewire::lowering {
+
+// With the channels last, as all primitives for 8-bit integers have them.
+absl::Status LowerIntegerSum(const graph::IntegerSum& sum, OperationContext& context) {
+  const graph::Value& value = context.dst_value();
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst,
+                        runtime::PlainDesc(value.dims, value.type, /*channels_last=*/true));
+  std::vector<Place> sources;
+  for (graph::ValueId src : context.srcs()) {
+    ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, dst.WithDataType(context.value(src).type));
+    ABSL_ASSIGN_OR_RETURN(sources.emplace_back(), context.InLayout(src, desc));
+  }
+  ABSL_ASSIGN_OR_RETURN(auto step,
+                        runtime::CreateIntegerSumStep(sum, DescsOf(sources), dst,
+                                                      context.settings().options.max_isa));
+  context.ConsumeSources();
+  return context.EmitMultiple(std::move(step), sources);
+}
+
+}  // namespace tilewire::lowering

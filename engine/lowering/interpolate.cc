@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/lowering/operation_table.h"
+#include "engine/runtime/elementwise_step.h"
+
+namespace tilewire::lowering {
+
+// Keeps the layout of its source, unless the axis is blocked there.
+absl::Status LowerInterpolate(const graph::Interpolate& interpolate, OperationContext& context) {
+  ABSL_ASSIGN_OR_RETURN(Place src, context.DenseHome(context.src()));
+  if (src.desc.BlockSize(interpolate.axis) != 1) {
+    ABSL_ASSIGN_OR_RETURN(src, context.RowMajor(context.src()));
+  }
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.DstLike(src.desc));
+  ABSL_ASSIGN_OR_RETURN(auto step, runtime::CreateInterpolateStep(interpolate, src.desc, dst));
+  return context.EmitUnary(std::move(step), src);
+}
+
+}  // namespace tilewire::lowering

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/lowering/operation_table.h"
+
+namespace tilewire::lowering {
+
+absl::Status LowerLrn(const graph::Lrn& lrn, OperationContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src()));
+  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(LrnDesc{.src = src.desc,
+                                                               .dst = src.desc,
+                                                               .local_size = lrn.size,
+                                                               .alpha = lrn.alpha,
+                                                               .beta = lrn.beta,
+                                                               .k = lrn.k}));
+  return context.EmitUnary(std::move(primitive), src);
+}
+
+}  // namespace tilewire::lowering

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/lowering/operation_table.h"
+
+namespace tilewire::lowering {
+
+// A product of two computed tensors, all of them in row-major order.
+absl::Status LowerMatmul(const graph::Matmul&, OperationContext& context) {
+  const size_t rank = context.dst_value().dims.size();
+  ABSL_ASSIGN_OR_RETURN(const Place a, context.RowMajorOfRank(context.src(0), rank));
+  ABSL_ASSIGN_OR_RETURN(const Place b, context.RowMajorOfRank(context.src(1), rank));
+  MatmulDesc desc{.src = a.desc, .weights = b.desc};
+  ABSL_ASSIGN_OR_RETURN(desc.dst, context.RowMajorDesc(context.dst()));
+  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
+  context.ConsumeSources();
+  const Place dst = context.plan().NewPlace(desc.dst);
+  context.Emit(std::move(primitive),
+               {{kArgSrc, a.buffer}, {kArgWeights, b.buffer}, {kArgDst, dst.buffer}});
+  context.BindResult(dst);
+  return absl::OkStatus();
+}
+
+}  // namespace tilewire::lowering

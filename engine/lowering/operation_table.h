@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One row per operation of a network (engine/graph/network.h): the function that lowers it, in the
+// file named as the operation. To add an operation: its file, its declaration and its row here.
+//
+// Each function brings the sources into a layout that a primitive takes, appends the steps and
+// binds the result. It returns
+//   kUnimplemented      a combination that no primitive takes
+//   kInvalidArgument    shapes that do not fit each other
+//   kResourceExhausted  memory
+#ifndef ENGINE_LOWERING_OPERATION_TABLE_H_
+#define ENGINE_LOWERING_OPERATION_TABLE_H_
+
+#include <tuple>
+
+#include "absl/status/status.h"
+#include "engine/graph/network.h"
+#include "engine/lowering/operation_context.h"
+
+namespace tilewire::lowering {
+
+absl::Status LowerActivation(const graph::Activation&, OperationContext&);
+absl::Status LowerComputedConvolution(const graph::ComputedConvolution&, OperationContext&);
+absl::Status LowerConcat(const graph::Concat&, OperationContext&);
+absl::Status LowerConvolution(const graph::Convolution&, OperationContext&);
+absl::Status LowerDequantize(const graph::Dequantize&, OperationContext&);
+absl::Status LowerElementwise(const graph::Elementwise&, OperationContext&);
+absl::Status LowerGather(const graph::Gather&, OperationContext&);
+absl::Status LowerGatherChannels(const graph::GatherChannels&, OperationContext&);
+absl::Status LowerInnerProduct(const graph::InnerProduct&, OperationContext&);
+absl::Status LowerIntegerSum(const graph::IntegerSum&, OperationContext&);
+absl::Status LowerInterpolate(const graph::Interpolate&, OperationContext&);
+absl::Status LowerLayerNormalization(const graph::LayerNormalization&, OperationContext&);
+absl::Status LowerLiteral(const graph::Literal&, OperationContext&);
+absl::Status LowerLrn(const graph::Lrn&, OperationContext&);
+absl::Status LowerMatmul(const graph::Matmul&, OperationContext&);
+absl::Status LowerMaxWindow(const graph::MaxWindow&, OperationContext&);
+absl::Status LowerPooling(const graph::Pooling&, OperationContext&);
+absl::Status LowerQuantize(const graph::Quantize&, OperationContext&);
+absl::Status LowerReduce(const graph::Reduce&, OperationContext&);
+absl::Status LowerReshape(const graph::Reshape&, OperationContext&);
+absl::Status LowerSelect(const graph::Select&, OperationContext&);
+absl::Status LowerShuffle(const graph::Shuffle&, OperationContext&);
+absl::Status LowerSoftmax(const graph::Softmax&, OperationContext&);
+absl::Status LowerSum(const graph::Sum&, OperationContext&);
+absl::Status LowerTopK(const graph::TopK&, OperationContext&);
+absl::Status LowerTranspose(const graph::Transpose&, OperationContext&);
+
+template <typename Params>
+struct OperationRow {
+  absl::Status (*lower)(const Params&, OperationContext&);
+  // The operation reorders a source to a layout of its own anyway, so that a Transpose in front of
+  // it costs nothing as a view.
+  bool absorbs_transpose = false;
+};
+
+inline constexpr std::tuple kOperationTable = {
+    OperationRow{LowerActivation},
+    OperationRow{LowerComputedConvolution},
+    OperationRow{LowerConcat},
+    OperationRow{LowerConvolution, /*absorbs_transpose=*/true},
+    OperationRow{LowerDequantize},
+    OperationRow{LowerElementwise},
+    OperationRow{LowerGather},
+    OperationRow{LowerGatherChannels},
+    OperationRow{LowerInnerProduct},
+    OperationRow{LowerIntegerSum},
+    OperationRow{LowerInterpolate},
+    OperationRow{LowerLayerNormalization, /*absorbs_transpose=*/true},
+    OperationRow{LowerLiteral},
+    OperationRow{LowerLrn},
+    OperationRow{LowerMatmul},
+    OperationRow{LowerMaxWindow},
+    OperationRow{LowerPooling},
+    OperationRow{LowerQuantize},
+    OperationRow{LowerReduce},
+    OperationRow{LowerReshape},
+    OperationRow{LowerSelect},
+    OperationRow{LowerShuffle},
+    OperationRow{LowerSoftmax},
+    OperationRow{LowerSum},
+    OperationRow{LowerTopK},
+    OperationRow{LowerTranspose},
+};
+
+// The row of an operation; one without a row does not compile.
+template <typename Params>
+constexpr const OperationRow<Params>& RowOf(const Params&) {
+  return std::get<OperationRow<Params>>(kOperationTable);
+}
+
+}  // namespace tilewire::lowering
+
+#endif  // ENGINE_LOWERING_OPERATION_TABLE_H_

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/base/status_macros.h"
+#include "engine/lowering/operation_table.h"
+
+namespace tilewire::lowering {
+namespace {
+
+PoolingAlgorithm AlgorithmOf(graph::Pooling::Algorithm algorithm) {
+  switch (algorithm) {
+    case graph::Pooling::Algorithm::kMax:
+      return PoolingAlgorithm::kMax;
+    case graph::Pooling::Algorithm::kAvgIncludePadding:
+      return PoolingAlgorithm::kAvgIncludePadding;
+    case graph::Pooling::Algorithm::kAvgExcludePadding:
+      return PoolingAlgorithm::kAvgExcludePadding;
+  }
+  return PoolingAlgorithm::kMax;
+}
+
+}  // namespace
+
+// Keeps the layout of its source, which may be a part of a larger tensor.
+absl::Status LowerPooling(const graph::Pooling& pooling, OperationContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Place src, context.Home(context.src()));
+  PoolingDesc desc{.algorithm = AlgorithmOf(pooling.algorithm),
+                   .src = src.desc,
+                   .kernel = pooling.kernel,
+                   .strides = pooling.strides,
+                   .padding_left = pooling.padding_left,
+                   .padding_right = pooling.padding_right};
+  ABSL_ASSIGN_OR_RETURN(desc.dst, context.DstLike(src.desc));
+  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
+  return context.EmitUnary(std::move(primitive), src);
+}
+
+}  // namespace tilewire::lowering

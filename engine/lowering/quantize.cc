@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/lowering/operation_table.h"
+#include "engine/runtime/layouts.h"
+#include "engine/runtime/quantize_step.h"
+
+namespace tilewire::lowering {
+
+// Writes the channels last, as all primitives for 8-bit integers read them. An input of the network
+// is taken from the request with its channels last, too; any other source is read where it is.
+absl::Status LowerQuantize(const graph::Quantize& quantize, OperationContext& context) {
+  const graph::Value& value = context.dst_value();
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst,
+                        runtime::PlainDesc(value.dims, value.type, /*channels_last=*/true));
+  Place src;
+  if (context.plan().IsUnplaced(context.src())) {
+    ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, dst.WithDataType(DataType::kF32));
+    ABSL_ASSIGN_OR_RETURN(src, context.InLayout(context.src(), desc));
+  } else {
+    ABSL_ASSIGN_OR_RETURN(src, context.Home(context.src()));
+  }
+  ABSL_ASSIGN_OR_RETURN(auto step, runtime::CreateQuantizeStep(quantize, src.desc, dst));
+  return context.EmitUnary(std::move(step), src);
+}
+
+}  // namespace tilewire::lowering

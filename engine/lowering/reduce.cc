@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/lowering/operation_table.h"
+#include "engine/runtime/elementwise_step.h"
+#include "engine/runtime/reference_reason.h"
+
+namespace tilewire::lowering {
+namespace {
+
+// A sum of |x|^p is the p-th power of a norm.
+ReductionDesc ReductionOf(graph::Reduce::Function function) {
+  using Function = graph::Reduce::Function;
+  switch (function) {
+    case Function::kSum:
+      return {.algorithm = ReductionAlgorithm::kSum};
+    case Function::kMean:
+      return {.algorithm = ReductionAlgorithm::kMean};
+    case Function::kMax:
+      return {.algorithm = ReductionAlgorithm::kMax};
+    case Function::kMin:
+      return {.algorithm = ReductionAlgorithm::kMin};
+    case Function::kProduct:
+      return {.algorithm = ReductionAlgorithm::kMul};
+    case Function::kSumOfAbs:
+      return {.algorithm = ReductionAlgorithm::kNormLpPowerPSum, .p = 1};
+    case Function::kSumOfSquares:
+      return {.algorithm = ReductionAlgorithm::kNormLpPowerPSum, .p = 2};
+  }
+  return {};
+}
+
+}  // namespace
+
+// Keeps the layout of its source. By the primitive where that has generated code, otherwise by
+// plain loops.
+absl::Status LowerReduce(const graph::Reduce& reduce, OperationContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Place src, context.Home(context.src()));
+  ReductionDesc desc = ReductionOf(reduce.function);
+  desc.src = src.desc;
+  ABSL_ASSIGN_OR_RETURN(desc.dst, context.DstLike(src.desc));
+  auto primitive = context.Create(desc);
+  if (primitive.ok() && !runtime::IsReference(**primitive))
+    return context.EmitUnary(*std::move(primitive), src);
+  ABSL_ASSIGN_OR_RETURN(auto step, runtime::CreateReduceStep(reduce, src.desc, desc.dst));
+  return context.EmitUnary(std::move(step), src);
+}
+
+}  // namespace tilewire::lowering

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/lowering/operation_table.h"
+
+namespace tilewire::lowering {
+namespace {
+
+// The part of `src` that `select` takes, if that is one box of neighbouring elements.
+//   kInvalidArgument  it is not one box, or the box does not end where blocks do
+absl::StatusOr<MemoryDesc> ViewOf(const graph::Select& select, const MemoryDesc& src) {
+  Dims dims = src.dims(), offsets(dims.size(), 0);
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (select.from[d].empty()) continue;
+    const IndexRun& run = select.from[d].front();
+    if (select.from[d].size() > 1 || run.start < 0 || (run.step != 1 && run.count > 1))
+      return absl::InvalidArgumentError("is not one box");
+    dims[d] = run.count;
+    offsets[d] = run.start;
+  }
+  return src.SubMemory(dims, offsets);
+}
+
+}  // namespace
+
+// A view of the source, without a step, where the selection is a box of whole blocks; otherwise a
+// step that keeps the layout of the source.
+absl::Status LowerSelect(const graph::Select& select, OperationContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Place src, context.Home(context.src()));
+  if (absl::StatusOr<MemoryDesc> view = ViewOf(select, src.desc); view.ok()) {
+    context.ConsumeSources();
+    context.BindResult({src.buffer, *std::move(view)});
+    return absl::OkStatus();
+  }
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.DstLike(src.desc));
+  ABSL_ASSIGN_OR_RETURN(auto primitive,
+                        context.Create(SelectDesc{src.desc, dst, select.from, select.fill}));
+  return context.EmitUnary(std::move(primitive), src);
+}
+
+}  // namespace tilewire::lowering

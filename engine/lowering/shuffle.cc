@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/lowering/operation_table.h"
+
+namespace tilewire::lowering {
+
+absl::Status LowerShuffle(const graph::Shuffle& shuffle, OperationContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src()));
+  ABSL_ASSIGN_OR_RETURN(auto primitive,
+                        context.Create(ShuffleDesc{.src = src.desc,
+                                                   .dst = src.desc,
+                                                   .axis = shuffle.axis,
+                                                   .group_size = shuffle.group_size}));
+  return context.EmitUnary(std::move(primitive), src);
+}
+
+}  // namespace tilewire::lowering

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+#include <vector>
+
+#include "engine/base/status_macros.h"
+#include "engine/lowering/operation_table.h"
+#include "engine/runtime/layouts.h"
+
+namespace tilewire::lowering {
+
+// Makes the axis the innermost dimension: the generated code wants the elements that it
+// exponentiates and adds up to be neighbours in memory.
+absl::Status LowerSoftmax(const graph::Softmax& softmax, OperationContext& context) {
+  const graph::Value& value = context.dst_value();
+  std::vector<int> order;  // of the dimensions, the axis last
+  for (int d = 0; d < static_cast<int>(value.dims.size()); ++d) {
+    if (d != softmax.axis) order.push_back(d);
+  }
+  order.push_back(softmax.axis);
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, runtime::NestedDesc(value.dims, value.type, order));
+  ABSL_ASSIGN_OR_RETURN(const Place src, context.InLayout(context.src(), desc));
+  ABSL_ASSIGN_OR_RETURN(
+      auto primitive, context.Create(SoftmaxDesc{.src = desc, .dst = desc, .axis = softmax.axis}));
+  return context.EmitUnaryInPlace(std::move(primitive), src);
+}
+
+}  // namespace tilewire::lowering
