@@ -38,7 +38,7 @@ void DoSelect(const graph::Select& select, Shaped<Elements> src, const Dims& dim
     bool fill = false;
     for (size_t d = 0; d < dims.size(); ++d) {
       int64_t rest = index[d];
-      for (const graph::IndexRun& run : select.from[d]) {
+      for (const IndexRun& run : select.from[d]) {
         if (rest >= 0 && rest < run.count) {
           from[d] = run.start + rest * run.step;
           fill = fill || run.start < 0;
