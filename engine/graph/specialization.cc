@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/op_table.h"
-#include "engine/graph/ops/result_types.h"
 
 namespace tilewire::graph {
 namespace {
@@ -208,7 +207,7 @@ void ReleaseStored(Operand* operand) {
 // these are in memory meanwhile.
 absl::Status Fold(const Node& node, NodeContext* context, std::vector<Operand>* tensors) {
   for (TensorId input : node.inputs) {
-    if (input == kNoTensor || FindOp(node)->reads_in_place) continue;
+    if (input == kNoTensor || FindOp(node)->folds == Folds::kInPlace) continue;
     ABSL_ASSIGN_OR_RETURN((*tensors)[input].constant, InMemory((*tensors)[input].constant));
   }
   ABSL_RETURN_IF_ERROR(FindOp(node)->build(*context));
@@ -231,7 +230,7 @@ absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph) {
   for (const Node& node : graph.nodes) {
     Network scratch;
     NodeContext context(node, graph, &tensors, &scratch);
-    bool ready = FindOp(node)->folds;
+    bool ready = FindOp(node)->folds != Folds::kNever;
     for (TensorId input : node.inputs)
       ready = ready && (input == kNoTensor || tensors[input].constant != nullptr);
     if (ready) ABSL_RETURN_IF_ERROR(Fold(node, &context, &tensors));
@@ -257,10 +256,11 @@ absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operan
     if (tensors[node.outputs[0]].defined()) continue;  // folded
     ABSL_RETURN_IF_ERROR(CheckInputs(node, graph, tensors));
     NodeContext context(node, graph, &tensors, &network);
-    ABSL_RETURN_IF_ERROR(FindOp(node)->build(context));
+    const OpRow& row = *FindOp(node);
+    ABSL_RETURN_IF_ERROR(row.build(context));
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] != kNoTensor)
-        tensors[node.outputs[i]].is_integer = GivesIntegers(context, static_cast<int>(i));
+        tensors[node.outputs[i]].is_integer = row.gives_integers(context, static_cast<int>(i));
     }
   }
   ABSL_RETURN_IF_ERROR(SetOutputs(graph, tensors, &network));

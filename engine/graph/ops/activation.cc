@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elementwise functions of one tensor. Names and parameters map to engine/jit/eltwise.h.
+// Activations: functions of one tensor, element by element, that networks apply after their linear
+// layers. Mathematical functions of one tensor are in unary.cc, functions of several tensors in
+// elementwise.cc.
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -13,12 +15,6 @@ namespace tilewire::graph {
 namespace {
 
 using jit::EltwiseAlgorithm;
-
-absl::Status FinishActivation(NodeContext& context, EltwiseAlgorithm algorithm, float alpha = 0,
-                              float beta = 0) {
-  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
-  return context.Finish(Activation{{algorithm, alpha, beta}}, {src}, context.input(0).dims);
-}
 
 // A bound of Clip: an attribute before opset 11, then an optional input of one element.
 absl::StatusOr<float> ReadBound(const NodeContext& context, int input, absl::string_view name,
@@ -67,54 +63,63 @@ absl::Status ClipByFunctions(NodeContext& context) {
   return FinishInType(context, result, type);
 }
 
-}  // namespace
-
-absl::Status BuildAbs(NodeContext& context) {
-  return FinishActivation(context, EltwiseAlgorithm::kAbs);
-}
-absl::Status BuildExp(NodeContext& context) {
-  return FinishActivation(context, EltwiseAlgorithm::kExp);
-}
 absl::Status BuildRelu(NodeContext& context) {
-  return FinishActivation(context, EltwiseAlgorithm::kRelu);
+  return FinishActivation(context, {EltwiseAlgorithm::kRelu});
 }
 absl::Status BuildSigmoid(NodeContext& context) {
-  return FinishActivation(context, EltwiseAlgorithm::kLogistic);
+  return FinishActivation(context, {EltwiseAlgorithm::kLogistic});
 }
 absl::Status BuildSoftplus(NodeContext& context) {
-  return FinishActivation(context, EltwiseAlgorithm::kSoftRelu);
-}
-// Not the kernels' square root, which gives 0 for a negative number.
-absl::Status BuildSqrt(NodeContext& context) {
-  if (context.input(0).value != kNoValue)
-    return FinishActivation(context, EltwiseAlgorithm::kPow, 1, 0.5f);
-  const Operand half = {MakeFloats(context.output_name() + "/half", {}, {0.5f}), kNoValue, {}};
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {Elementwise::Function::kPow},
-                                                         {context.input(0), half}));
-  return context.SetOutput(dst);
+  return FinishActivation(context, {EltwiseAlgorithm::kSoftRelu});
 }
 absl::Status BuildTanh(NodeContext& context) {
-  return FinishActivation(context, EltwiseAlgorithm::kTanh);
+  return FinishActivation(context, {EltwiseAlgorithm::kTanh});
 }
 
 absl::Status BuildElu(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 1.0f));
-  return FinishActivation(context, EltwiseAlgorithm::kElu, alpha);
+  return FinishActivation(context, {EltwiseAlgorithm::kElu, alpha});
 }
 
 absl::Status BuildLeakyRelu(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 0.01f));
-  return FinishActivation(context, EltwiseAlgorithm::kRelu, alpha);
+  return FinishActivation(context, {EltwiseAlgorithm::kRelu, alpha});
+}
+
+absl::Status BuildSelu(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 1.67326319217681884765625f));
+  ABSL_ASSIGN_OR_RETURN(const float gamma, context.node.Float("gamma", 1.05070102214813232421875f));
+  return FinishElementwise(context, {Elementwise::Function::kSelu, alpha, gamma});
+}
+
+absl::Status BuildCelu(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 1.0f));
+  return FinishElementwise(context, {Elementwise::Function::kCelu, alpha});
+}
+
+absl::Status BuildThresholdedRelu(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 1.0f));
+  return FinishElementwise(context, {Elementwise::Function::kThresholdedRelu, alpha});
+}
+
+absl::Status BuildShrink(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const float lambda, context.node.Float("lambd", 0.5f));
+  ABSL_ASSIGN_OR_RETURN(const float bias, context.node.Float("bias", 0.0f));
+  return FinishElementwise(context, {Elementwise::Function::kShrink, lambda, bias});
+}
+
+absl::Status BuildSoftsign(NodeContext& context) {
+  return FinishElementwise(context, {Elementwise::Function::kSoftsign});
 }
 
 absl::Status BuildHardSigmoid(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 0.2f));
   ABSL_ASSIGN_OR_RETURN(const float beta, context.node.Float("beta", 0.5f));
-  return FinishActivation(context, EltwiseAlgorithm::kHardSigmoid, alpha, beta);
+  return FinishActivation(context, {EltwiseAlgorithm::kHardSigmoid, alpha, beta});
 }
 
 absl::Status BuildHardSwish(NodeContext& context) {
-  return FinishActivation(context, EltwiseAlgorithm::kHardSwish, 1.0f / 6.0f, 0.5f);
+  return FinishActivation(context, {EltwiseAlgorithm::kHardSwish, 1.0f / 6.0f, 0.5f});
 }
 
 absl::Status BuildClip(NodeContext& context) {
@@ -136,6 +141,28 @@ absl::Status BuildClip(NodeContext& context) {
                         context.Emit(Activation{op}, {src}, context.input(0).dims,
                                      type == DataType::kF32 ? "" : "/clipped"));
   return FinishInType(context, {nullptr, dst, context.input(0).dims}, type);
+}
+
+}  // namespace
+
+absl::Span<const OpRow> ActivationOperators() {
+  static constexpr OpRow kRows[] = {
+      {"Celu", 1, 1, "alpha", BuildCelu, Folds::kInMemory},
+      {"Clip", 1, 3, "max min", BuildClip, Folds::kInMemory},
+      {"Elu", 1, 1, "alpha", BuildElu},
+      {"HardSigmoid", 1, 1, "alpha beta", BuildHardSigmoid},
+      {"HardSwish", 1, 1, "", BuildHardSwish},
+      {"LeakyRelu", 1, 1, "alpha", BuildLeakyRelu},
+      {"Relu", 1, 1, "", BuildRelu},
+      {"Selu", 1, 1, "alpha gamma", BuildSelu, Folds::kInMemory},
+      {"Shrink", 1, 1, "bias lambd", BuildShrink, Folds::kInMemory},
+      {"Sigmoid", 1, 1, "", BuildSigmoid},
+      {"Softplus", 1, 1, "", BuildSoftplus},
+      {"Softsign", 1, 1, "", BuildSoftsign, Folds::kInMemory},
+      {"Tanh", 1, 1, "", BuildTanh},
+      {"ThresholdedRelu", 1, 1, "alpha", BuildThresholdedRelu, Folds::kInMemory},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

@@ -66,8 +66,6 @@ absl::Status NormalizeByInputs(NodeContext& context, float epsilon, Per per) {
   return context.SetOutput(dst);
 }
 
-}  // namespace
-
 absl::Status BuildBatchNormalization(NodeContext& context) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const int64_t training, node.Int("training_mode", 0));
@@ -96,6 +94,16 @@ absl::Status BuildBatchNormalization(NodeContext& context) {
     shift[c] = static_cast<float>(beta[c] - mean[c] * factor);
   }
   return FinishScaleShift(context, src, std::move(scale), std::move(shift));
+}
+
+}  // namespace
+
+absl::Span<const OpRow> BatchNormalizationOperators() {
+  static constexpr OpRow kRows[] = {
+      {"BatchNormalization", 5, 5, "epsilon is_test momentum spatial training_mode",
+       BuildBatchNormalization},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

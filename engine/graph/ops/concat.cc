@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <climits>
+
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/ops.h"
@@ -56,8 +58,6 @@ absl::Status FoldConcat(NodeContext& context, int axis, Dims dst) {
       Join<int64_t>(context, axis, [](const Constant& c) { return absl::MakeConstSpan(c.ints); })));
 }
 
-}  // namespace
-
 absl::Status BuildConcat(NodeContext& context) {
   const Node& node = context.node;
   for (int i = 0; i < context.input_count(); ++i) {
@@ -79,6 +79,15 @@ absl::Status BuildConcat(NodeContext& context) {
       return node.Unimplemented("integers of 8 bits beside wider ones");
   }
   return context.Finish(Concat{axis}, std::move(srcs), std::move(dst));
+}
+
+}  // namespace
+
+absl::Span<const OpRow> ConcatOperators() {
+  static constexpr OpRow kRows[] = {
+      {"Concat", 1, INT_MAX, "axis", BuildConcat, Folds::kInMemory},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

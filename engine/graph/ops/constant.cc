@@ -20,6 +20,8 @@ absl::StatusOr<ConstantPtr> TensorAttribute(const NodeContext& context, absl::st
   return Reshaped(**constant, context.output_name(), (*constant)->dims);
 }
 
+namespace {
+
 absl::Status BuildConstant(NodeContext& context) {
   const Node& node = context.node;
   if (node.proto().attribute_size() != 1) return node.Invalid("needs exactly one value");
@@ -47,6 +49,18 @@ absl::Status BuildConstant(NodeContext& context) {
   }
   return node.Unimplemented(absl::StrCat("attribute '", node.proto().attribute(0).name(),
                                          "'; supported are dense numbers"));
+}
+
+}  // namespace
+
+absl::Span<const OpRow> ConstantOperators() {
+  static constexpr OpRow kRows[] = {
+      {"Constant", 0, 0,
+       "sparse_value value value_float value_floats value_int value_ints value_string "
+       "value_strings",
+       BuildConstant, Folds::kInMemory},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

@@ -109,12 +109,23 @@ absl::StatusOr<ValueId> EmitConvolution(NodeContext& context, ValueId src, const
   return EmitWindowed(context, src, std::move(convolution), weights, bias, std::move(dst), suffix);
 }
 
+namespace {
+
 absl::Status BuildConv(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   if (context.input(1).constant != nullptr) ABSL_RETURN_IF_ERROR(context.FloatsInPlace(1).status());
   const Operand bias = context.Has(2) ? context.input(2) : Operand();
   ABSL_ASSIGN_OR_RETURN(const ValueId dst, EmitConvolution(context, src, context.input(1), bias));
   return context.SetOutput(dst);
+}
+
+}  // namespace
+
+absl::Span<const OpRow> ConvolutionOperators() {
+  static constexpr OpRow kRows[] = {
+      {"Conv", 2, 3, "auto_pad dilations group kernel_shape pads strides", BuildConv},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

@@ -133,8 +133,6 @@ IndexRuns Spread(int64_t size, int64_t stride, int64_t in_front, int64_t behind)
   return RunsOf(from);
 }
 
-}  // namespace
-
 absl::Status BuildConvTranspose(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0);
@@ -173,6 +171,17 @@ absl::Status BuildConvTranspose(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId result, EmitWindowed(context, value, std::move(convolution),
                                                            turned, bias, std::move(dst)));
   return context.SetOutput(result);
+}
+
+}  // namespace
+
+absl::Span<const OpRow> DeconvolutionOperators() {
+  static constexpr OpRow kRows[] = {
+      {"ConvTranspose", 2, 3,
+       "auto_pad dilations group kernel_shape output_padding output_shape pads strides",
+       BuildConvTranspose},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

@@ -206,6 +206,16 @@ absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, co
   return Operand{nullptr, dst, src.dims};
 }
 
+absl::Status FinishElementwise(NodeContext& context, const Elementwise& function) {
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, function, {context.input(0)}));
+  return context.SetOutput(dst);
+}
+
+absl::Status FinishActivation(NodeContext& context, const jit::EltwiseOp& op) {
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, ActivationOf(context, op, context.input(0)));
+  return context.SetOutput(dst);
+}
+
 absl::StatusOr<Operand> ReduceOf(NodeContext& context, Reduce::Function function,
                                  const Operand& src, const std::vector<bool>& reduced,
                                  absl::string_view suffix) {

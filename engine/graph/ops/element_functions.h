@@ -24,6 +24,10 @@ absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& f
 absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, const Operand& src,
                                      absl::string_view suffix = "");
 
+// ElementwiseOf() and ActivationOf() of input 0, as the node's output.
+absl::Status FinishElementwise(NodeContext& context, const Elementwise& function);
+absl::Status FinishActivation(NodeContext& context, const jit::EltwiseOp& op);
+
 // Along the marked dimensions, which are kept with size 1.
 absl::StatusOr<Operand> ReduceOf(NodeContext& context, Reduce::Function function,
                                  const Operand& src, const std::vector<bool>& reduced,

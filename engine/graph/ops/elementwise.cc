@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Operators that are one function of two or more tensors, element by element.
+#include <climits>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -97,8 +98,6 @@ absl::Status BuildChain(NodeContext& context, Function function) {
   ABSL_ASSIGN_OR_RETURN(const Operand dst, Chain(context, function));
   return context.SetOutput(dst);
 }
-
-}  // namespace
 
 absl::Status BuildAdd(NodeContext& context) { return BuildTwo(context, Function::kAdd); }
 absl::Status BuildSub(NodeContext& context) { return BuildTwo(context, Function::kSub); }
@@ -234,6 +233,36 @@ absl::Status BuildWhere(NodeContext& context) {
       const Operand dst,
       ElementwiseOf(context, {Function::kWhere}, {truth, context.input(1), context.input(2)}));
   return context.SetOutput(dst);
+}
+
+bool LikeSecondInput(const NodeContext& context, int) { return context.IsInteger(1); }
+
+}  // namespace
+
+absl::Span<const OpRow> ElementwiseOperators() {
+  static constexpr OpRow kRows[] = {
+      {"Add", 2, 2, "axis broadcast", BuildAdd, Folds::kInMemory},
+      {"And", 2, 2, "axis broadcast", BuildAnd, Folds::kInMemory, Integers},
+      {"Div", 2, 2, "axis broadcast", BuildDiv, Folds::kInMemory},
+      {"Equal", 2, 2, "axis broadcast", BuildEqual, Folds::kInMemory, Integers},
+      {"Greater", 2, 2, "axis broadcast", BuildGreater, Folds::kInMemory, Integers},
+      {"GreaterOrEqual", 2, 2, "", BuildGreaterOrEqual, Folds::kInMemory, Integers},
+      {"Less", 2, 2, "axis broadcast", BuildLess, Folds::kInMemory, Integers},
+      {"LessOrEqual", 2, 2, "", BuildLessOrEqual, Folds::kInMemory, Integers},
+      {"Max", 1, INT_MAX, "", BuildMax, Folds::kInMemory},
+      {"Mean", 1, INT_MAX, "", BuildMean},
+      {"Min", 1, INT_MAX, "", BuildMin, Folds::kInMemory},
+      {"Mod", 2, 2, "fmod", BuildMod, Folds::kInMemory},
+      {"Mul", 2, 2, "axis broadcast", BuildMul, Folds::kInMemory},
+      {"Or", 2, 2, "axis broadcast", BuildOr, Folds::kInMemory, Integers},
+      {"PRelu", 2, 2, "", BuildPRelu, Folds::kInMemory},
+      {"Pow", 2, 2, "axis broadcast", BuildPow, Folds::kInMemory},
+      {"Sub", 2, 2, "axis broadcast", BuildSub, Folds::kInMemory},
+      {"Sum", 1, INT_MAX, "", BuildSum},
+      {"Where", 3, 3, "", BuildWhere, Folds::kInMemory, LikeSecondInput},
+      {"Xor", 2, 2, "axis broadcast", BuildXor, Folds::kInMemory, Integers},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

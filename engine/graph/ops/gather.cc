@@ -28,8 +28,6 @@ absl::Status GatherComputed(NodeContext& context, int axis) {
   return context.Finish(Gather{axis}, {elements, at}, GatheredDims(src.dims, indices.dims, axis));
 }
 
-}  // namespace
-
 absl::Status BuildGather(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0);
@@ -50,6 +48,15 @@ absl::Status BuildGather(NodeContext& context) {
                         SelectOf(context, src, std::move(select), same_rank ? "" : "/gathered"));
   ABSL_ASSIGN_OR_RETURN(const Operand result, ReshapeOf(context, gathered, std::move(dst)));
   return context.SetOutput(result);
+}
+
+}  // namespace
+
+absl::Span<const OpRow> GatherOperators() {
+  static constexpr OpRow kRows[] = {
+      {"Gather", 2, 2, "axis", BuildGather, Folds::kInMemory},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

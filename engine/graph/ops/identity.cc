@@ -7,10 +7,9 @@
 #include "engine/graph/ops/select.h"
 
 namespace tilewire::graph {
+namespace {
 
 absl::Status BuildIdentity(NodeContext& context) { return context.SetOutput(context.input(0)); }
-
-namespace {
 
 // Whether numbers are drawn: when training, unless the ratio is 0.
 absl::StatusOr<bool> Drops(const NodeContext& context) {
@@ -43,14 +42,23 @@ absl::Status SetMask(NodeContext& context) {
   return context.SetOutput(mask, 1);
 }
 
-}  // namespace
-
 absl::Status BuildDropout(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const bool drops, Drops(context));
   if (drops) return context.node.Unimplemented("training_mode with a ratio other than 0");
   const std::vector<TensorId>& outputs = context.node.outputs;
   if (outputs.size() > 1 && outputs[1] != kNoTensor) ABSL_RETURN_IF_ERROR(SetMask(context));
   return context.SetOutput(context.input(0));
+}
+
+}  // namespace
+
+absl::Span<const OpRow> IdentityOperators() {
+  static constexpr OpRow kRows[] = {
+      {"Dropout", 1, 3, "is_test ratio seed", BuildDropout, Folds::kInMemory,
+       IntegersInSecondOutput},
+      {"Identity", 1, 1, "", BuildIdentity, Folds::kInMemory},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

@@ -61,6 +61,8 @@ absl::Status AddC(NodeContext& context, const Operand& product, float beta) {
   return context.SetOutput(dst);
 }
 
+namespace {
+
 absl::Status BuildGemm(NodeContext& context) {
   const Node& node = context.node;
   if (context.input(1).constant == nullptr) return BuildComputedGemm(context);
@@ -100,6 +102,8 @@ absl::Status BuildGemm(NodeContext& context) {
   return AddC(context, {nullptr, result, dims}, beta);
 }
 
+}  // namespace
+
 // All dimensions but the last are rows.
 absl::StatusOr<ValueId> EmitMatMul(NodeContext& context, ValueId src, const ConstantPtr& right,
                                    absl::string_view suffix) {
@@ -123,6 +127,8 @@ absl::StatusOr<ValueId> EmitMatMul(NodeContext& context, ValueId src, const Cons
   return context.EmitReshape(result, std::move(dims), suffix);
 }
 
+namespace {
+
 absl::Status BuildMatMul(NodeContext& context) {
   const Operand& right = context.input(1);
   const bool is_known_matrix = right.constant != nullptr && right.dims.size() == 2;
@@ -131,6 +137,16 @@ absl::Status BuildMatMul(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr matrix, context.FloatsInPlace(1));
   ABSL_ASSIGN_OR_RETURN(const ValueId dst, EmitMatMul(context, src, matrix));
   return context.SetOutput(dst);
+}
+
+}  // namespace
+
+absl::Span<const OpRow> InnerProductOperators() {
+  static constexpr OpRow kRows[] = {
+      {"Gemm", 2, 3, "alpha beta broadcast transA transB", BuildGemm},
+      {"MatMul", 2, 2, "", BuildMatMul},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

@@ -15,6 +15,9 @@ namespace tilewire::graph {
 
 using Function = Elementwise::Function;
 using jit::EltwiseAlgorithm;
+
+namespace {
+
 absl::Status BuildLrn(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0);
@@ -49,6 +52,15 @@ absl::Status BuildLrn(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand shaped, ReshapeOf(context, factor, dims, "/shaped"));
   ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {Function::kMul}, {src, shaped}));
   return context.SetOutput(dst);
+}
+
+}  // namespace
+
+absl::Span<const OpRow> LrnOperators() {
+  static constexpr OpRow kRows[] = {
+      {"LRN", 1, 1, "alpha beta bias size", BuildLrn},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

@@ -124,6 +124,8 @@ absl::StatusOr<Operand> ScaledByInputs(NodeContext& context, const Operand& src,
   return result;
 }
 
+namespace {
+
 absl::Status BuildInstanceNormalization(NodeContext& context) {
   const Operand src = context.input(0);
   const size_t rank = src.dims.size();
@@ -172,6 +174,17 @@ absl::Status BuildMeanVarianceNormalization(NodeContext& context) {
   }
   ABSL_ASSIGN_OR_RETURN(const Standard standard, Standardized(context, src, reduced, 1e-9f));
   return context.SetOutput(standard.result);
+}
+
+}  // namespace
+
+absl::Span<const OpRow> NormalizationOperators() {
+  static constexpr OpRow kRows[] = {
+      {"InstanceNormalization", 3, 3, "epsilon", BuildInstanceNormalization},
+      {"LayerNormalization", 2, 3, "axis epsilon stash_type", BuildLayerNormalization},
+      {"MeanVarianceNormalization", 1, 1, "axes", BuildMeanVarianceNormalization},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

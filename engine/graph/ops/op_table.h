@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operators that are supported: one row each. What is not in the table is refused when a model
-// is opened.
+// The table of the ONNX operators that are supported. Each file of this folder adds the rows of its
+// operators (ops.h); an operator without a row is refused when a model is opened.
 #ifndef ENGINE_GRAPH_OPS_OP_TABLE_H_
 #define ENGINE_GRAPH_OPS_OP_TABLE_H_
+
+#include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -13,24 +16,45 @@
 
 namespace tilewire::graph {
 
+// Whether a node whose inputs are all constants is computed when the model is loaded.
+enum class Folds : uint8_t {
+  kNever,
+  kInMemory,  // yes: its build() reads elements, which are loaded before it and released after it
+  kInPlace,   // yes, without elements in memory: its build() passes on constants that lie in a file
+};
+
+// Whether output `i` of a node holds integers or truth values by ONNX's rules. The runtime holds
+// both in f32, where no type tells them from real numbers, but division, powers and means do.
+using ResultType = bool (*)(const NodeContext& context, int i);
+bool LikeFirstInput(const NodeContext& context, int i);
+bool Integers(const NodeContext& context, int i);
+bool RealNumbers(const NodeContext& context, int i);
+// Output 0 is like the first input; output 1 holds indices or a mask.
+bool IntegersInSecondOutput(const NodeContext& context, int i);
+
 struct OpRow {
   absl::string_view name;  // ONNX's, of the default domain
   int min_inputs;
   int max_inputs;
   absl::string_view attributes;  // all that it may have, in any opset, with blanks between
-  bool folds;                    // gives a constant where all inputs are constants
+  // Appends the node's operations to the network, or folds it.
+  //   kInvalidArgument  inputs or attributes that the operator does not allow
+  //   kUnimplemented    a use of it that the engine has no operation for
   absl::Status (*build)(NodeContext& context);
-  bool reads_in_place = false;  // folds large constants without their elements in memory
+  Folds folds = Folds::kNever;
+  ResultType gives_integers = LikeFirstInput;
 };
 
-absl::Span<const OpRow> OpTable();
+// All rows, family by family.
+std::vector<OpRow> OpTable();
 
-// The row of a node that CheckSupported() accepted.
+// The row of the node's operator, whatever its domain; nullptr if there is none.
 const OpRow* FindOp(const Node& node);
 
-//   kUnimplemented    operator or domain without a row; the message names node, operator, domain
-//   and opset kInvalidArgument  too many or too few inputs, no output, attributes that the operator
-//   does not have
+//   kUnimplemented    an operator or domain without a row; the message names node, operator, domain
+//                     and opset
+//   kInvalidArgument  too many or too few inputs, no output, attributes that the operator does not
+//                     have
 absl::Status CheckSupported(const Node& node);
 
 }  // namespace tilewire::graph

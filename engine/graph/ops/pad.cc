@@ -88,8 +88,6 @@ absl::Status FillByInput(NodeContext& context, const Operand& zeros, Select sele
   return context.SetOutput(dst);
 }
 
-}  // namespace
-
 absl::Status BuildPad(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0);
@@ -110,6 +108,15 @@ absl::Status BuildPad(NodeContext& context) {
   }
   ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));
   return context.SetOutput(dst);
+}
+
+}  // namespace
+
+absl::Span<const OpRow> PadOperators() {
+  static constexpr OpRow kRows[] = {
+      {"Pad", 1, 3, "mode pads value", BuildPad, Folds::kInMemory},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

@@ -172,6 +172,8 @@ absl::StatusOr<ValueId> EmitGlobalPooling(NodeContext& context, Pooling::Algorit
   return context.Emit(std::move(pooling), {src}, std::move(dst), suffix);
 }
 
+namespace {
+
 absl::Status BuildMaxPool(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Window window,
                         ReadPoolingWindow(context.node, context.input(0).dims));
@@ -211,6 +213,20 @@ absl::Status BuildGlobalAveragePool(NodeContext& context) {
 absl::Status BuildGlobalMaxPool(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId dst, EmitGlobalPooling(context, Pooling::Algorithm::kMax));
   return context.SetOutput(dst);
+}
+
+}  // namespace
+
+absl::Span<const OpRow> PoolingOperators() {
+  static constexpr OpRow kRows[] = {
+      {"AveragePool", 1, 1, "auto_pad ceil_mode count_include_pad kernel_shape pads strides",
+       BuildAveragePool},
+      {"GlobalAveragePool", 1, 1, "", BuildGlobalAveragePool},
+      {"GlobalMaxPool", 1, 1, "", BuildGlobalMaxPool},
+      {"MaxPool", 1, 1, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides",
+       BuildMaxPool, Folds::kNever, IntegersInSecondOutput},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

@@ -106,8 +106,6 @@ absl::Status FinishQuantized(NodeContext& context, ValueId real, QuantizationInp
   return context.SetOutput(dst);
 }
 
-}  // namespace
-
 absl::Status BuildQLinearConv(NodeContext& context) {
   const QuantizationInputs of_src = {.scale = 1, .zero_point = 2},
                            of_weights = {.scale = 4, .zero_point = 5};
@@ -136,6 +134,20 @@ absl::Status BuildMatMulInteger(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, Source(context, 0, {.zero_point = 2}, -2));
   ABSL_ASSIGN_OR_RETURN(const ValueId dst, Product(context, src, 1, {.zero_point = 3}));
   return context.SetOutput(dst);
+}
+
+}  // namespace
+
+absl::Span<const OpRow> QLinearOperators() {
+  static constexpr OpRow kRows[] = {
+      {"ConvInteger", 2, 4, "auto_pad dilations group kernel_shape pads strides", BuildConvInteger,
+       Folds::kNever, Integers},
+      {"MatMulInteger", 2, 4, "", BuildMatMulInteger, Folds::kNever, Integers},
+      {"QLinearConv", 8, 9, "auto_pad dilations group kernel_shape pads strides", BuildQLinearConv,
+       Folds::kNever, Integers},
+      {"QLinearMatMul", 8, 8, "", BuildQLinearMatMul, Folds::kNever, Integers},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

@@ -25,8 +25,6 @@ absl::StatusOr<Operand> Extremum(NodeContext& context, Reduce::Function reductio
   return ElementwiseOf(context, {with_zero}, {flat, zero}, suffix);
 }
 
-}  // namespace
-
 absl::Status BuildQuantizeLinear(NodeContext& context) {
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const int64_t axis, context.node.Int("axis", 1));
@@ -89,6 +87,21 @@ absl::Status BuildDynamicQuantizeLinear(NodeContext& context) {
     ABSL_RETURN_IF_ERROR(context.SetOutput(flat, static_cast<int>(i)));
   }
   return absl::OkStatus();
+}
+
+// All outputs but the scale.
+bool IntegersButTheScale(const NodeContext&, int i) { return i != 1; }
+
+}  // namespace
+
+absl::Span<const OpRow> QuantizeLinearOperators() {
+  static constexpr OpRow kRows[] = {
+      {"DequantizeLinear", 2, 3, "axis", BuildDequantizeLinear, Folds::kInPlace, RealNumbers},
+      {"DynamicQuantizeLinear", 1, 1, "", BuildDynamicQuantizeLinear, Folds::kNever,
+       IntegersButTheScale},
+      {"QuantizeLinear", 2, 3, "axis", BuildQuantizeLinear, Folds::kInPlace, Integers},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

@@ -123,8 +123,6 @@ bool IsGlobalPooling(const std::vector<bool>& reduced) {
   return true;
 }
 
-}  // namespace
-
 absl::Status BuildReduceL1(NodeContext& context) {
   return BuildReduce(context, Reduction::kSumOfAbs);
 }
@@ -210,6 +208,25 @@ absl::Status BuildGlobalLpPool(NodeContext& context) {
                           ActivationOf(context, {EltwiseAlgorithm::kPow, 1, 1 / power}, norm));
   }
   return context.SetOutput(norm);
+}
+
+}  // namespace
+
+absl::Span<const OpRow> ReduceOperators() {
+  static constexpr OpRow kRows[] = {
+      {"GlobalLpPool", 1, 1, "p", BuildGlobalLpPool},
+      {"ReduceL1", 1, 1, "axes keepdims", BuildReduceL1, Folds::kInMemory},
+      {"ReduceL2", 1, 1, "axes keepdims", BuildReduceL2, Folds::kInMemory},
+      {"ReduceLogSum", 1, 1, "axes keepdims", BuildReduceLogSum, Folds::kInMemory},
+      {"ReduceLogSumExp", 1, 1, "axes keepdims", BuildReduceLogSumExp, Folds::kInMemory},
+      {"ReduceMax", 1, 1, "axes keepdims", BuildReduceMax, Folds::kInMemory},
+      {"ReduceMean", 1, 1, "axes keepdims", BuildReduceMean},
+      {"ReduceMin", 1, 1, "axes keepdims", BuildReduceMin, Folds::kInMemory},
+      {"ReduceProd", 1, 1, "axes keepdims", BuildReduceProd, Folds::kInMemory},
+      {"ReduceSum", 1, 2, "axes keepdims noop_with_empty_axes", BuildReduceSum, Folds::kInMemory},
+      {"ReduceSumSquare", 1, 1, "axes keepdims", BuildReduceSumSquare, Folds::kInMemory},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

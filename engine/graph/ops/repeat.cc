@@ -13,8 +13,6 @@ namespace {
 
 constexpr int64_t kMostRepeats = int64_t{1} << 20;  // of one dimension of more than one element
 
-}  // namespace
-
 absl::Status BuildExpand(NodeContext& context) {
   const Node& node = context.node;
   Operand src = context.input(0);
@@ -58,6 +56,16 @@ absl::Status BuildTile(NodeContext& context) {
   }
   ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));
   return context.SetOutput(dst);
+}
+
+}  // namespace
+
+absl::Span<const OpRow> RepeatOperators() {
+  static constexpr OpRow kRows[] = {
+      {"Expand", 2, 2, "", BuildExpand, Folds::kInMemory},
+      {"Tile", 2, 2, "", BuildTile, Folds::kInMemory},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

@@ -44,8 +44,6 @@ absl::StatusOr<std::vector<bool>> MarkAxes(const NodeContext& context, size_t ra
   return marked;
 }
 
-}  // namespace
-
 absl::Status BuildFlatten(NodeContext& context) {
   const Dims& dims = context.input(0).dims;
   ABSL_ASSIGN_OR_RETURN(int64_t axis, context.node.Int("axis", 1));
@@ -111,6 +109,18 @@ absl::Status BuildUnsqueeze(NodeContext& context) {
   size_t next = 0;
   for (size_t i = 0; i < rank; ++i) dst.push_back(added[i] ? 1 : src[next++]);
   return FinishReshape(context, std::move(dst));
+}
+
+}  // namespace
+
+absl::Span<const OpRow> ReshapeOperators() {
+  static constexpr OpRow kRows[] = {
+      {"Flatten", 1, 1, "axis", BuildFlatten, Folds::kInMemory},
+      {"Reshape", 2, 2, "allowzero", BuildReshape, Folds::kInMemory},
+      {"Squeeze", 1, 2, "axes", BuildSqueeze, Folds::kInMemory},
+      {"Unsqueeze", 1, 2, "axes", BuildUnsqueeze, Folds::kInMemory},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

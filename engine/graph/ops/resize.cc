@@ -191,8 +191,6 @@ absl::StatusOr<Operand> FillOutside(NodeContext& context, const ResizeArgs& args
   return SelectOf(context, resized, std::move(select), "/filled");
 }
 
-}  // namespace
-
 absl::Status BuildResize(NodeContext& context) {
   Operand src = context.input(0);
   const Dims whole = src.dims;
@@ -217,6 +215,19 @@ absl::Status BuildResize(NodeContext& context) {
   }
   ABSL_ASSIGN_OR_RETURN(const Operand dst, FillOutside(context, args, whole, src));
   return context.SetOutput(dst);
+}
+
+}  // namespace
+
+absl::Span<const OpRow> ResizeOperators() {
+  static constexpr OpRow kRows[] = {
+      {"Resize", 1, 4,
+       "coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value mode "
+       "nearest_mode",
+       BuildResize},
+      {"Upsample", 1, 2, "mode scales", BuildResize},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

@@ -57,8 +57,6 @@ absl::Status CastComputed(NodeContext& context, int64_t to) {
   return context.SetOutput(dst);
 }
 
-}  // namespace
-
 absl::Status BuildShape(NodeContext& context) {
   const Dims& dims = context.input(0).dims;
   const int64_t rank = static_cast<int64_t>(dims.size());
@@ -162,6 +160,25 @@ absl::Status BuildCast(NodeContext& context) {
       std::make_shared<Constant>(*MakeInts(context.output_name(), src->dims, std::move(ints)));
   cast->integers = EightBits(to);
   return context.SetOutput(std::move(cast));
+}
+
+bool CastsToIntegers(const NodeContext& context, int) {
+  constexpr int64_t kDefault = onnx::TensorProto::FLOAT;
+  const int64_t to = context.node.Int("to", kDefault).value_or(kDefault);
+  return to != onnx::TensorProto::FLOAT && to != onnx::TensorProto::DOUBLE;
+}
+
+}  // namespace
+
+absl::Span<const OpRow> ShapeOperators() {
+  static constexpr OpRow kRows[] = {
+      {"Cast", 1, 1, "to", BuildCast, Folds::kInMemory, CastsToIntegers},
+      {"ConstantOfShape", 1, 1, "value", BuildConstantOfShape, Folds::kInMemory},
+      {"Range", 3, 3, "", BuildRange, Folds::kInMemory},
+      {"Shape", 1, 1, "end start", BuildShape, Folds::kInMemory, Integers},
+      {"Size", 1, 1, "", BuildSize, Folds::kInMemory, Integers},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

@@ -86,8 +86,6 @@ absl::StatusOr<std::vector<int64_t>> ReadSplit(const NodeContext& context, int64
   return parts;
 }
 
-}  // namespace
-
 absl::Status BuildSlice(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0);
@@ -121,6 +119,16 @@ absl::Status BuildSplit(NodeContext& context) {
     ABSL_RETURN_IF_ERROR(context.SetOutput(part, static_cast<int>(i)));
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Span<const OpRow> SliceOperators() {
+  static constexpr OpRow kRows[] = {
+      {"Slice", 1, 5, "axes ends starts", BuildSlice, Folds::kInMemory},
+      {"Split", 1, 2, "axis split", BuildSplit, Folds::kInMemory},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

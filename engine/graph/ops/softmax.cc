@@ -7,6 +7,7 @@
 #include "engine/graph/ops/ops.h"
 
 namespace tilewire::graph {
+namespace {
 
 absl::Status BuildSoftmax(NodeContext& context) {
   const Node& node = context.node;
@@ -48,6 +49,16 @@ absl::Status BuildLogSoftmax(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand dst,
                         ElementwiseOf(context, {Function::kSub}, {shifted, log}));
   return context.SetOutput(dst);
+}
+
+}  // namespace
+
+absl::Span<const OpRow> SoftmaxOperators() {
+  static constexpr OpRow kRows[] = {
+      {"LogSoftmax", 1, 1, "axis", BuildLogSoftmax},
+      {"Softmax", 1, 1, "axis", BuildSoftmax},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

@@ -33,8 +33,6 @@ absl::Status FinishMove(NodeContext& context, Dims split, std::vector<int> order
   return context.SetOutput(result);
 }
 
-}  // namespace
-
 absl::Status BuildDepthToSpace(NodeContext& context) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const int64_t b, ReadBlock(context));
@@ -61,6 +59,16 @@ absl::Status BuildSpaceToDepth(NodeContext& context) {
   }
   return FinishMove(context, {dims[0], dims[1], dims[2] / b, b, dims[3] / b, b}, {0, 3, 5, 1, 2, 4},
                     {dims[0], dims[1] * b * b, dims[2] / b, dims[3] / b});
+}
+
+}  // namespace
+
+absl::Span<const OpRow> SpaceDepthOperators() {
+  static constexpr OpRow kRows[] = {
+      {"DepthToSpace", 1, 1, "blocksize mode", BuildDepthToSpace},
+      {"SpaceToDepth", 1, 1, "blocksize", BuildSpaceToDepth},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

@@ -49,8 +49,6 @@ absl::Status BuildArg(NodeContext& context, bool largest) {
   return context.SetOutput(dst);
 }
 
-}  // namespace
-
 absl::Status BuildArgMax(NodeContext& context) { return BuildArg(context, /*largest=*/true); }
 absl::Status BuildArgMin(NodeContext& context) { return BuildArg(context, /*largest=*/false); }
 
@@ -70,6 +68,17 @@ absl::Status BuildTopK(NodeContext& context) {
     ABSL_RETURN_IF_ERROR(context.SetOutput(Operand{nullptr, part, dims}, i));
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Span<const OpRow> TopKOperators() {
+  static constexpr OpRow kRows[] = {
+      {"ArgMax", 1, 1, "axis keepdims select_last_index", BuildArgMax, Folds::kNever, Integers},
+      {"ArgMin", 1, 1, "axis keepdims select_last_index", BuildArgMin, Folds::kNever, Integers},
+      {"TopK", 1, 2, "axis k largest sorted", BuildTopK, Folds::kNever, IntegersInSecondOutput},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

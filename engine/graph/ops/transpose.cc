@@ -38,8 +38,6 @@ std::vector<T> Permute(absl::Span<const T> src, const Dims& src_dims, const std:
   return permuted;
 }
 
-}  // namespace
-
 absl::Status BuildTranspose(NodeContext& context) {
   const Dims src = context.input(0).dims;
   ABSL_ASSIGN_OR_RETURN(std::vector<int> order, ReadOrder(context.node, src.size()));
@@ -56,6 +54,15 @@ absl::Status BuildTranspose(NodeContext& context) {
   }
   return context.SetOutput(MakeInts(context.output_name(), dst,
                                     Permute(absl::MakeConstSpan(constant->ints), src, order, dst)));
+}
+
+}  // namespace
+
+absl::Span<const OpRow> TransposeOperators() {
+  static constexpr OpRow kRows[] = {
+      {"Transpose", 1, 1, "perm", BuildTranspose, Folds::kInMemory},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of one tensor, element by element, that are no activation of the kernels.
+// Mathematical functions of one tensor, element by element. Activations are in activation.cc,
+// functions of several tensors in elementwise.cc.
 #include <cmath>
 
 #include "engine/base/status_macros.h"
@@ -12,38 +13,71 @@ namespace {
 
 using Function = Elementwise::Function;
 
-absl::Status BuildOne(NodeContext& context, const Elementwise& function) {
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, function, {context.input(0)}));
+absl::Status BuildAcos(NodeContext& context) {
+  return FinishElementwise(context, {Function::kAcos});
+}
+absl::Status BuildAcosh(NodeContext& context) {
+  return FinishElementwise(context, {Function::kAcosh});
+}
+absl::Status BuildAsin(NodeContext& context) {
+  return FinishElementwise(context, {Function::kAsin});
+}
+absl::Status BuildAsinh(NodeContext& context) {
+  return FinishElementwise(context, {Function::kAsinh});
+}
+absl::Status BuildAtan(NodeContext& context) {
+  return FinishElementwise(context, {Function::kAtan});
+}
+absl::Status BuildAtanh(NodeContext& context) {
+  return FinishElementwise(context, {Function::kAtanh});
+}
+absl::Status BuildCeil(NodeContext& context) {
+  return FinishElementwise(context, {Function::kCeil});
+}
+absl::Status BuildCos(NodeContext& context) { return FinishElementwise(context, {Function::kCos}); }
+absl::Status BuildCosh(NodeContext& context) {
+  return FinishElementwise(context, {Function::kCosh});
+}
+absl::Status BuildErf(NodeContext& context) { return FinishElementwise(context, {Function::kErf}); }
+absl::Status BuildFloor(NodeContext& context) {
+  return FinishElementwise(context, {Function::kFloor});
+}
+absl::Status BuildIsNaN(NodeContext& context) {
+  return FinishElementwise(context, {Function::kIsNan});
+}
+absl::Status BuildLog(NodeContext& context) { return FinishElementwise(context, {Function::kLog}); }
+absl::Status BuildNot(NodeContext& context) { return FinishElementwise(context, {Function::kNot}); }
+absl::Status BuildReciprocal(NodeContext& context) {
+  return FinishElementwise(context, {Function::kReciprocal});
+}
+absl::Status BuildRound(NodeContext& context) {
+  return FinishElementwise(context, {Function::kRound});
+}
+absl::Status BuildSign(NodeContext& context) {
+  return FinishElementwise(context, {Function::kSign});
+}
+absl::Status BuildSin(NodeContext& context) { return FinishElementwise(context, {Function::kSin}); }
+absl::Status BuildSinh(NodeContext& context) {
+  return FinishElementwise(context, {Function::kSinh});
+}
+absl::Status BuildTan(NodeContext& context) { return FinishElementwise(context, {Function::kTan}); }
+
+absl::Status BuildAbs(NodeContext& context) {
+  return FinishActivation(context, {jit::EltwiseAlgorithm::kAbs});
+}
+absl::Status BuildExp(NodeContext& context) {
+  return FinishActivation(context, {jit::EltwiseAlgorithm::kExp});
+}
+
+// A power, because the square root of the kernels is 0 for a negative number.
+absl::Status BuildSqrt(NodeContext& context) {
+  if (context.input(0).value != kNoValue)
+    return FinishActivation(context, {jit::EltwiseAlgorithm::kPow, 1, 0.5f});
+  const Operand half = {MakeFloats(context.output_name() + "/half", {}, {0.5f}), kNoValue, {}};
+  ABSL_ASSIGN_OR_RETURN(const Operand dst,
+                        ElementwiseOf(context, {Function::kPow}, {context.input(0), half}));
   return context.SetOutput(dst);
 }
-
-}  // namespace
-
-absl::Status BuildAcos(NodeContext& context) { return BuildOne(context, {Function::kAcos}); }
-absl::Status BuildAcosh(NodeContext& context) { return BuildOne(context, {Function::kAcosh}); }
-absl::Status BuildAsin(NodeContext& context) { return BuildOne(context, {Function::kAsin}); }
-absl::Status BuildAsinh(NodeContext& context) { return BuildOne(context, {Function::kAsinh}); }
-absl::Status BuildAtan(NodeContext& context) { return BuildOne(context, {Function::kAtan}); }
-absl::Status BuildAtanh(NodeContext& context) { return BuildOne(context, {Function::kAtanh}); }
-absl::Status BuildCeil(NodeContext& context) { return BuildOne(context, {Function::kCeil}); }
-absl::Status BuildCos(NodeContext& context) { return BuildOne(context, {Function::kCos}); }
-absl::Status BuildCosh(NodeContext& context) { return BuildOne(context, {Function::kCosh}); }
-absl::Status BuildErf(NodeContext& context) { return BuildOne(context, {Function::kErf}); }
-absl::Status BuildFloor(NodeContext& context) { return BuildOne(context, {Function::kFloor}); }
-absl::Status BuildIsNaN(NodeContext& context) { return BuildOne(context, {Function::kIsNan}); }
-absl::Status BuildLog(NodeContext& context) { return BuildOne(context, {Function::kLog}); }
-absl::Status BuildNot(NodeContext& context) { return BuildOne(context, {Function::kNot}); }
-absl::Status BuildReciprocal(NodeContext& context) {
-  return BuildOne(context, {Function::kReciprocal});
-}
-absl::Status BuildRound(NodeContext& context) { return BuildOne(context, {Function::kRound}); }
-absl::Status BuildSign(NodeContext& context) { return BuildOne(context, {Function::kSign}); }
-absl::Status BuildSin(NodeContext& context) { return BuildOne(context, {Function::kSin}); }
-absl::Status BuildSinh(NodeContext& context) { return BuildOne(context, {Function::kSinh}); }
-absl::Status BuildSoftsign(NodeContext& context) {
-  return BuildOne(context, {Function::kSoftsign});
-}
-absl::Status BuildTan(NodeContext& context) { return BuildOne(context, {Function::kTan}); }
 
 absl::Status BuildNeg(NodeContext& context) {
   const Operand src = context.input(0);
@@ -63,7 +97,7 @@ absl::Status BuildNeg(NodeContext& context) {
 absl::Status BuildIsInf(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t negative, context.node.Int("detect_negative", 1));
   ABSL_ASSIGN_OR_RETURN(const int64_t positive, context.node.Int("detect_positive", 1));
-  if (negative != 0 && positive != 0) return BuildOne(context, {Function::kIsInf});
+  if (negative != 0 && positive != 0) return FinishElementwise(context, {Function::kIsInf});
   // Nothing equals the number that is none.
   const float sought = negative != 0 ? -INFINITY : positive != 0 ? INFINITY : NAN;
   const Operand number = {
@@ -73,26 +107,37 @@ absl::Status BuildIsInf(NodeContext& context) {
   return context.SetOutput(dst);
 }
 
-absl::Status BuildSelu(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 1.67326319217681884765625f));
-  ABSL_ASSIGN_OR_RETURN(const float gamma, context.node.Float("gamma", 1.05070102214813232421875f));
-  return BuildOne(context, {Function::kSelu, alpha, gamma});
-}
+}  // namespace
 
-absl::Status BuildCelu(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 1.0f));
-  return BuildOne(context, {Function::kCelu, alpha});
-}
-
-absl::Status BuildThresholdedRelu(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 1.0f));
-  return BuildOne(context, {Function::kThresholdedRelu, alpha});
-}
-
-absl::Status BuildShrink(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const float lambda, context.node.Float("lambd", 0.5f));
-  ABSL_ASSIGN_OR_RETURN(const float bias, context.node.Float("bias", 0.0f));
-  return BuildOne(context, {Function::kShrink, lambda, bias});
+absl::Span<const OpRow> UnaryOperators() {
+  static constexpr OpRow kRows[] = {
+      {"Abs", 1, 1, "", BuildAbs},
+      {"Acos", 1, 1, "", BuildAcos, Folds::kInMemory},
+      {"Acosh", 1, 1, "", BuildAcosh, Folds::kInMemory},
+      {"Asin", 1, 1, "", BuildAsin, Folds::kInMemory},
+      {"Asinh", 1, 1, "", BuildAsinh, Folds::kInMemory},
+      {"Atan", 1, 1, "", BuildAtan, Folds::kInMemory},
+      {"Atanh", 1, 1, "", BuildAtanh, Folds::kInMemory},
+      {"Ceil", 1, 1, "", BuildCeil, Folds::kInMemory},
+      {"Cos", 1, 1, "", BuildCos, Folds::kInMemory},
+      {"Cosh", 1, 1, "", BuildCosh, Folds::kInMemory},
+      {"Erf", 1, 1, "", BuildErf, Folds::kInMemory},
+      {"Exp", 1, 1, "", BuildExp},
+      {"Floor", 1, 1, "", BuildFloor, Folds::kInMemory},
+      {"IsInf", 1, 1, "detect_negative detect_positive", BuildIsInf, Folds::kInMemory, Integers},
+      {"IsNaN", 1, 1, "", BuildIsNaN, Folds::kInMemory, Integers},
+      {"Log", 1, 1, "", BuildLog, Folds::kInMemory},
+      {"Neg", 1, 1, "", BuildNeg, Folds::kInMemory},
+      {"Not", 1, 1, "", BuildNot, Folds::kInMemory, Integers},
+      {"Reciprocal", 1, 1, "", BuildReciprocal, Folds::kInMemory},
+      {"Round", 1, 1, "", BuildRound, Folds::kInMemory},
+      {"Sign", 1, 1, "", BuildSign, Folds::kInMemory},
+      {"Sin", 1, 1, "", BuildSin, Folds::kInMemory},
+      {"Sinh", 1, 1, "", BuildSinh, Folds::kInMemory},
+      {"Sqrt", 1, 1, "", BuildSqrt},
+      {"Tan", 1, 1, "", BuildTan, Folds::kInMemory},
+  };
+  return kRows;
 }
 
 }  // namespace tilewire::graph

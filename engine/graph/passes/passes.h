@@ -1,99 +1,112 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done to a network between lowering and the runtime. Each pass keeps the network's meaning
-// (up to the rounding of folded factors) and its topological order, and costs little: no pass
-// touches weights element by element.
+// Rewrites of a network before it is lowered to primitives. Each pass keeps the network's meaning
+// (up to the rounding of folded factors) and its topological order. No pass touches weights element
+// by element. passes.cc lists the passes in the order in which they run, and why.
 #ifndef ENGINE_GRAPH_PASSES_PASSES_H_
 #define ENGINE_GRAPH_PASSES_PASSES_H_
 
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "engine/graph/network.h"
 
 namespace tilewire::graph {
 
-// Zeros around the spatial dimensions before a convolution or an average, minus infinity before a
-// maximum, become the padding of its window.
+struct Pass {
+  absl::string_view name;  // of its file
+  void (*run)(Network* network);
+  absl::string_view before;  // passes that must come later, with blanks between
+  absl::string_view why;     // they must, or why it stands where it stands
+};
+
+// All passes, in the order in which they run.
+absl::Span<const Pass> PassTable();
+
+// Runs the table.
+void RunPasses(Network* network);
+
+// Explicit padding before a convolution or pooling becomes the padding of its window: zeros before
+// a convolution or an average, minus infinity before a maximum.
 void FoldPad(Network* network);
 
-// x / 2 * (1 + erf(x / sqrt(2))) becomes one elementwise function.
+// x / 2 * (1 + erf(x / sqrt(2))) becomes one activation.
 void FuseGelu(Network* network);
 
-// What exporters make of a layer normalization becomes one operation, with its scale and shift.
+// The form in which exporters spell out a layer normalization becomes one operation, with its scale
+// and shift.
 void FuseLayerNormalization(Network* network);
 
-// A sum with one known number an output behind an inner product, and behind reshapes that keep its
-// rows, becomes its bias.
+// A sum of an inner product and one constant per output becomes the inner product's bias. Reshapes
+// between the two may change all dimensions but the last.
 void FuseBias(Network* network);
 
-// Inner products of the pixels of a tensor with the channels last (and what is elementwise between
-// them), behind which the channels are brought to the front, become 1x1 convolutions behind that
-// transpose.
+// Inner products on the pixels of a channels-last tensor, and the activations between them, become
+// 1x1 convolutions if a transpose to channels-first follows; the transpose moves before them.
 void ConvolveRows(Network* network);
 
-// A depthwise convolution of one element (a batch normalisation, or a product or sum per channel)
-// behind a convolution or inner product whose result only it uses: folded into that one's scale and
-// bias.
+// A depthwise convolution of one element (a batch normalization, or a product or sum per channel)
+// is folded into the scale and bias of the convolution or inner product before it, if nothing else
+// reads that one's result.
 void FoldScaleShift(Network* network);
 
-// A Quantize, or a Relu and a Quantize, behind a concatenation that nobody else reads: done for each
-// of its sources.
+// A Quantize, or a Relu and a Quantize, of a concatenation that nothing else reads moves to each of
+// the concatenation's sources.
 void LiftQuantize(Network* network);
 
-// What only moves or compares elements runs on the integers before a Dequantize; a Quantize back to
-// them disappears, and so does one of the same numbers as another.
+// Operations that only move or compare elements run on the integers before a Dequantize. A Quantize
+// back to those integers disappears, and so does a second Quantize of the same numbers.
 void SinkDequantize(Network* network);
 
-// A convolution or inner product of dequantised integers with s8 weights reads the integers.
+// A convolution or inner product of dequantized integers with s8 weights reads the integers.
 void FoldDequantize(Network* network);
 
-// min(max(x + 3, 0), 6) / 6 becomes hard_sigmoid, x times it hard_swish; likewise other slopes.
-void FuseHardSigmoid(Network* network);
-
-// x * hard_sigmoid(x) and x * logistic(x) become one elementwise function.
-void FuseSwish(Network* network);
-
-// A reshape of a reshape reads the first one's source; a reshape to the dims it comes from
-// disappears.
+// A reshape of a reshape reads the first one's source; a reshape to the same dims disappears.
 void CollapseReshapes(Network* network);
 
-// Reshape that splits the channels in two, transpose that swaps the two, reshape back: a shuffle.
+// A reshape that splits the channels in two, a transpose that swaps the two, and a reshape back
+// become a shuffle.
 void FuseShuffle(Network* network);
 
-// A shuffle of a concatenation, and a selection of channels behind a shuffle, gather their channels
-// from where these were computed.
+// A shuffle of a concatenation, and a selection of channels after a shuffle, gather their channels
+// from the tensors in which these were computed.
 void FuseGatherChannels(Network* network);
 
-// A concatenation whose first sources are those of an earlier one takes the result of that instead:
-// [a,b], [a,b,c], ... lie in each other.
+// A concatenation whose first sources are those of an earlier one takes the earlier one's result:
+// [a,b], [a,b,c], ... share one buffer.
 void NestConcats(Network* network);
 
-// A reshape of [N,C,spatial...] to [N,C*spatial] before an inner product disappears: it reads its
-// source directly.
+// A reshape of [N,C,spatial...] to [N,C*spatial] before an inner product disappears: the inner
+// product reads the reshape's source.
 void FoldFlatten(Network* network);
 
-// Elementwise functions and sums behind a convolution or inner product become its fused steps; a
-// function also behind a reshape of its result.
+// min(max(x + 3, 0), 6) / 6 becomes hard_sigmoid, and x times it hard_swish; likewise for other
+// slopes.
+void FuseHardSigmoid(Network* network);
+
+// x * hard_sigmoid(x) and x * logistic(x) become one activation each.
+void FuseSwish(Network* network);
+
+// Activations and sums after a convolution or inner product become its fused steps; an activation
+// also after a reshape of its result.
 void FusePostOps(Network* network);
 
-// Squeeze and excite with inner products: those between an average over all pixels and the reshape
-// to one pixel again, by which the channels are multiplied, become 1x1 convolutions, and the
-// reshape disappears. Nothing leaves the layout of the channels.
+// The inner products of a squeeze-and-excite gate become 1x1 convolutions, and the reshape of their
+// result to one pixel per channel disappears, so that no tensor leaves the layout of the channels.
 void ConvolveGates(Network* network);
 
-// A 2x2 maximum of stride 2 behind a convolution of real numbers, and behind its fused steps, if no
-// sum is among them, becomes its pooling.
+// A 2x2 maximum of stride 2 after a convolution of real numbers, and after its fused steps if these
+// contain no sum, becomes the convolution's pooling.
 void FusePooling(Network* network);
 
-// A Quantize behind a convolution or inner product of integers becomes the grid of its result.
+// A Quantize of the result of a convolution or inner product of integers becomes its
+// dst_quantization.
 void FoldQuantize(Network* network);
 
-// A Quantize of dequantised integers, of their sum, or of what a Relu leaves of either: one step.
+// A Quantize of dequantized integers, of their sum, or of a Relu of either becomes one operation.
 void FoldIntegerSum(Network* network);
 
-// Operations whose result nobody uses, then values that nothing names, disappear.
+// Operations whose result nothing uses, then values that nothing names, disappear.
 void RemoveDead(Network* network);
-
-// All of them, in the order above.
-void RunPasses(Network* network);
 
 }  // namespace tilewire::graph
 
