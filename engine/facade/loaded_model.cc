@@ -11,8 +11,8 @@
 #include "engine/base/status_macros.h"
 #include "engine/lowering/lowering.h"
 #include "engine/runtime/executor.h"
-#include "engine/runtime/layouts.h"
 #include "engine/runtime/reference_reason.h"
+#include "engine/runtime/tensor_layout.h"
 #include "spdlog/spdlog.h"
 
 namespace tilewire {
@@ -45,7 +45,7 @@ void WarnAboutReferences(const runtime::Plan& plan) {
   constexpr int kShown = 8;
   int count = 0;
   for (const runtime::Step& step : plan.steps) {
-    if (!runtime::IsReference(*step.primitive)) continue;
+    if (step.primitive == nullptr || !runtime::IsReference(*step.primitive)) continue;
     if (++count > kShown) continue;
     spdlog::warn("node '{}' runs {} into {}: {}", step.node, std::string(step.primitive->name()),
                  step.primitive->Desc(kArgDst).ToString(), step.remark);

@@ -12,7 +12,7 @@
 #include "engine/facade/loaded_model.h"
 #include "engine/jit/fma_peak.h"
 #include "engine/runtime/executor.h"
-#include "engine/runtime/layouts.h"
+#include "engine/runtime/tensor_layout.h"
 
 namespace tilewire {
 namespace {
@@ -28,15 +28,14 @@ PlanTensor Describe(absl::string_view argument, const MemoryDesc& desc) {
 }
 
 PlanStep Describe(const runtime::Step& step) {
-  const Primitive& primitive = *step.primitive;
   PlanStep described;
   described.node = step.node;
-  described.implementation = std::string(primitive.name());
+  described.implementation = std::string(step.implementation());
   described.primitive =
       described.implementation.substr(0, described.implementation.find_last_of('/'));
-  if (described.primitive == "runtime")  // a loop of the runtime's own
+  if (described.primitive == "runtime")  // what the runtime does itself
     described.primitive = described.implementation;
-  for (const ArgDesc& arg : primitive.info().args)
+  for (const ArgDesc& arg : step.args())
     described.tensors.push_back(Describe(ArgName(arg.arg), arg.desc));
   described.fused = step.fused;
   described.remark = step.remark;

@@ -14,7 +14,7 @@
 #include "engine/lowering/operation_table.h"
 #include "engine/lowering/source_layouts.h"
 #include "engine/primitives/layout.h"
-#include "engine/runtime/layouts.h"
+#include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
 namespace {

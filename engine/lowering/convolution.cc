@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/lowering/group_merging.h"
 #include "engine/lowering/operation_table.h"
 #include "engine/lowering/weighted_operation.h"
-#include "engine/runtime/group_merging.h"
-#include "engine/runtime/layouts.h"
 #include "engine/runtime/reference_reason.h"
+#include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
 namespace {
@@ -27,7 +27,7 @@ absl::StatusOr<ConvolutionDesc> DescOf(const graph::Convolution& convolution,
   const graph::Value& dst = context.dst_value();
   // What the convolution itself computes: the result, or what its pooling reads.
   const Dims& computed = convolution.pooling ? convolution.pooling->src : dst.dims;
-  const Dims weights = runtime::GroupedWeightsDims(convolution, context.settings().options.max_isa);
+  const Dims weights = GroupedWeightsDims(convolution, context.settings().options.max_isa);
   ABSL_ASSIGN_OR_RETURN(desc.src, context.AnyDesc(context.src()));
   ABSL_ASSIGN_OR_RETURN(desc.dst, MemoryDesc::CreateAny(computed, dst.type));
   ABSL_ASSIGN_OR_RETURN(desc.weights, MemoryDesc::CreateAny(weights, operation.WeightsType()));

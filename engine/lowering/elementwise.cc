@@ -6,8 +6,8 @@
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
 #include "engine/runtime/elementwise_step.h"
-#include "engine/runtime/layouts.h"
 #include "engine/runtime/reference_reason.h"
+#include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
-#include "engine/runtime/layouts.h"
+#include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/runtime/layouts.h"
+#include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
 

@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/lowering/memory_plan.h"
+#include "engine/lowering/operation_count.h"
 #include "engine/lowering/restride.h"
-#include "engine/runtime/layouts.h"
 #include "engine/runtime/reference_reason.h"
-#include "engine/runtime/step_work.h"
+#include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
 namespace {
@@ -25,7 +25,6 @@ using runtime::Plan;
 using runtime::PlanBuffer;
 using runtime::PlanInput;
 using runtime::PlanOutput;
-using runtime::PrimitiveRequest;
 using runtime::Step;
 
 const std::vector<FusedStep>* FusedSteps(const graph::OperationParams& params) {
@@ -180,10 +179,16 @@ void PlanBuilder::Emit(absl::string_view node, std::shared_ptr<const Primitive> 
   std::string remarks(remark);
   if (runtime::IsReference(*primitive))
     AddRemark("reference, because " + runtime::WhyReference(*primitive), &remarks);
-  const int64_t operations = runtime::OperationsOf(*primitive);
+  const int64_t operations = OperationCount(*primitive);
   const auto* check = dynamic_cast<const runtime::SourceCheck*>(primitive.get());
-  draft_.plan.steps.push_back({std::string(node), fused.ToString(), std::move(remarks),
-                               std::move(primitive), std::move(bindings), operations, check});
+  draft_.plan.steps.push_back({.node = std::string(node),
+                               .fused = fused.ToString(),
+                               .remark = std::move(remarks),
+                               .primitive = std::move(primitive),
+                               .bands = nullptr,
+                               .bindings = std::move(bindings),
+                               .operations = operations,
+                               .check = check});
 }
 
 PlanInput& PlanBuilder::InputOf(ValueId id) {
@@ -198,7 +203,7 @@ void PlanBuilder::AddInputVariant(ValueId id, const Primitive& primitive,
   ReserveScratchpad(*variant);
   const MemoryDesc& desc = variant->Desc(kArgSrc);
   AddRemark("or src " + desc.ToString(), &draft_.plan.steps[step].remark);
-  InputOf(id).variants.push_back({desc, step, std::move(variant)});
+  InputOf(id).variants.push_back({desc, step, std::move(variant), /*bands=*/nullptr});
 }
 
 absl::Status PlanBuilder::AddOutput(ValueId id) {

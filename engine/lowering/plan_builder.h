@@ -53,7 +53,7 @@ struct LoweringContext {
   ConvolutionAlgorithm convolution_algorithm = ConvolutionAlgorithm::kAuto;
   threading::Team team = threading::Team::Serial();  // packs weights
   int64_t max_arena_bytes = int64_t{8} << 30;
-  runtime::BandLimits bands;
+  BandLimits bands;
 };
 
 class PlanBuilder {

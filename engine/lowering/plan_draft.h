@@ -9,9 +9,9 @@
 
 #include "absl/container/inlined_vector.h"
 #include "engine/graph/network.h"
+#include "engine/lowering/primitive_request.h"
 #include "engine/memory/memory_desc.h"
 #include "engine/runtime/plan.h"
-#include "engine/runtime/primitive_request.h"
 
 namespace tilewire::lowering {
 
@@ -24,7 +24,7 @@ struct Place {
 
 struct PlanDraft {
   runtime::Plan plan;
-  runtime::PrimitiveRequests requests;  // what each primitive was created from
+  PrimitiveRequests requests;  // what each primitive was created from
   // Per value: its home, then its copies in other layouts. Empty for an input of the network that
   // no operation has read yet.
   std::vector<absl::InlinedVector<Place, 2>> places;

@@ -3,8 +3,8 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
-#include "engine/runtime/layouts.h"
 #include "engine/runtime/quantize_step.h"
+#include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
 

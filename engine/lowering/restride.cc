@@ -9,7 +9,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/runtime/layouts.h"
+#include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
 namespace {
@@ -19,7 +19,6 @@ using runtime::Bindings;
 using runtime::InputVariant;
 using runtime::PlanBuffer;
 using runtime::PlanInput;
-using runtime::PrimitiveRequest;
 using runtime::SameStrides;
 using runtime::Step;
 
@@ -37,8 +36,7 @@ absl::StatusOr<MemoryDesc> Restrided(const MemoryDesc& desc, const MemoryDesc& f
 // One call of Restride(). Changes are collected first and made together at the end.
 class Restriding {
  public:
-  Restriding(const Place& place, const Dims& strides, runtime::RequestPrimitive create,
-             PlanDraft* draft)
+  Restriding(const Place& place, const Dims& strides, RequestPrimitive create, PlanDraft* draft)
       : from_(place.desc),
         strides_(strides),
         create_(create),
@@ -133,7 +131,7 @@ class Restriding {
 
   const MemoryDesc from_;
   const Dims& strides_;
-  const runtime::RequestPrimitive create_;
+  const RequestPrimitive create_;
   PlanDraft& draft_;
   const std::vector<bool> inside_;  // per buffer
   std::vector<std::pair<Place*, MemoryDesc>> places_;
@@ -142,7 +140,7 @@ class Restriding {
 
 }  // namespace
 
-absl::Status Restride(const Place& place, const Dims& strides, runtime::RequestPrimitive create,
+absl::Status Restride(const Place& place, const Dims& strides, RequestPrimitive create,
                       PlanDraft* draft) {
   return Restriding(place, strides, create, draft).Run(place.buffer);
 }

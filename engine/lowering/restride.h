@@ -15,7 +15,7 @@ namespace tilewire::lowering {
 //   kUnimplemented  a step whose primitive cannot take the strides, or a value that shares the
 //                   buffer in another layout
 //   and what `create` returns
-absl::Status Restride(const Place& place, const Dims& strides, runtime::RequestPrimitive create,
+absl::Status Restride(const Place& place, const Dims& strides, RequestPrimitive create,
                       PlanDraft* draft);
 
 }  // namespace tilewire::lowering

@@ -2,7 +2,7 @@
 #include "engine/lowering/source_layouts.h"
 
 #include "engine/base/status_macros.h"
-#include "engine/runtime/layouts.h"
+#include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
 

@@ -5,7 +5,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/integer_fusion.h"
-#include "engine/runtime/layouts.h"
+#include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
 

@@ -10,14 +10,14 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/reorder/streaming_reorder.h"
-#include "engine/runtime/layouts.h"
+#include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::runtime {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// One execution: what stands where in memory.
+// One execution of a plan: where each buffer is in memory.
 class Execution {
  public:
   Execution(const Plan& plan, const ExecutionContext& context)
@@ -35,10 +35,10 @@ class Execution {
     }
     for (size_t i = 0; i < plan_.steps.size(); ++i) {
       ABSL_RETURN_IF_ERROR(Interrupted());
-      ABSL_RETURN_IF_ERROR(RunStep(plan_.steps[i], PrimitiveOf(static_cast<int>(i))));
+      ABSL_RETURN_IF_ERROR(RunStep(static_cast<int>(i)));
       EndLap();
     }
-    // A step that was cut short left nothing to answer with.
+    // A step that was cut short has not computed its whole result.
     ABSL_RETURN_IF_ERROR(Interrupted());
     for (OutputBytes& output : outputs) {
       ABSL_RETURN_IF_ERROR(WriteOutput(output));
@@ -48,8 +48,8 @@ class Execution {
   }
 
  private:
-  // Takes memory. An output that is asked for in the layout in which a step writes it is written
-  // there at once: its buffer moves out of the arena.
+  // Takes memory. An output that is requested in the layout in which a step writes it gets that
+  // step's result directly: its buffer moves out of the arena.
   absl::Status Prepare(absl::Span<OutputBytes> outputs) {
     ABSL_ASSIGN_OR_RETURN(arena_, context_.scratchpads->Take(plan_.arena_bytes));
     ABSL_ASSIGN_OR_RETURN(scratchpad_, context_.scratchpads->Take(plan_.scratchpad_bytes));
@@ -57,7 +57,7 @@ class Execution {
     for (OutputBytes& output : outputs) {
       ABSL_ASSIGN_OR_RETURN(output.bytes, AlignedBuffer::Allocate(output.desc.SizeBytes()));
       const PlanOutput& planned = plan_.outputs[output.index];
-      // The output may be a part of what lies in its buffer.
+      // The output may be only a part of its buffer.
       const bool is_all = plan_.buffers[planned.buffer].bytes <= output.desc.SizeBytes() &&
                           plan_.buffers[planned.buffer].constant == nullptr &&
                           plan_.buffers[planned.buffer].part_of < 0;
@@ -66,7 +66,7 @@ class Execution {
       buffers_[planned.buffer] = output.bytes.data();
       redirected_[planned.buffer] = true;
     }
-    // Parts follow what they are parts of.
+    // A part moves with the buffer that it is a part of.
     for (size_t i = buffers_.size(); i-- > 0;) {
       const PlanBuffer& part = plan_.buffers[i];
       if (part.part_of >= 0) buffers_[i] = buffers_[part.part_of] + part.part_offset;
@@ -75,13 +75,13 @@ class Execution {
   }
 
   std::byte* PlaceOf(const PlanBuffer& buffer) {
-    // No step writes a constant.
+    // The const_cast is safe because no step writes a constant.
     return buffer.constant != nullptr ? const_cast<std::byte*>(buffer.constant)
                                       : arena_.data() + buffer.offset;
   }
 
-  // Into the layout in which the first step reads it; bytes that lie so already, in one piece, are
-  // read where they are.
+  // Streams an input into the layout in which the first step reads it. Bytes that are in that
+  // layout already, in one piece, are not copied.
   absl::Status ReadInput(const PlanInput& input, const InputBytes& bytes) {
     const MemoryDesc* desc = &input.desc;
     for (const InputVariant& variant : input.variants) {
@@ -101,7 +101,7 @@ class Execution {
     return reorder->Finish();
   }
 
-  // In one piece whose elements are aligned.
+  // Whether the input is in one piece whose elements are aligned.
   static bool IsWhole(const InputBytes& bytes) {
     return bytes.pieces.size() == 1 &&
            static_cast<int64_t>(bytes.pieces[0].size()) == bytes.desc.SizeBytes() &&
@@ -109,11 +109,12 @@ class Execution {
                0;
   }
 
-  const Primitive& PrimitiveOf(int step) const {
+  // What the layouts of the request call for instead of the step's own primitive; null if nothing.
+  const InputVariant* VariantOf(int step) const {
     for (const InputVariant* variant : variants_) {
-      if (variant->step == step) return *variant->primitive;
+      if (variant->step == step) return variant;
     }
-    return *plan_.steps[step].primitive;
+    return nullptr;
   }
 
   void EndLap() {
@@ -128,7 +129,8 @@ class Execution {
     return asks ? (*context_.interrupted)() : absl::OkStatus();
   }
 
-  absl::Status RunStep(const Step& step, const Primitive& primitive) {
+  absl::Status RunStep(int index) {
+    const Step& step = plan_.steps[index];
     ExecuteArgs args;
     for (const Binding& binding : step.bindings) {
       args.Set(binding.arg, binding.buffer >= 0 ? buffers_[binding.buffer] : binding.constant);
@@ -141,6 +143,13 @@ class Execution {
                             absl::StrCat("node '", step.node, "': ", status.message()));
       }
     }
+    const InputVariant* variant = VariantOf(index);
+    const RowBands* bands = variant != nullptr ? variant->bands.get() : step.bands.get();
+    if (bands != nullptr) {
+      bands->Run(args, context_.team);
+      return absl::OkStatus();
+    }
+    const Primitive& primitive = variant != nullptr ? *variant->primitive : *step.primitive;
     return primitive.Execute(args, context_.team);
   }
 
@@ -152,24 +161,24 @@ class Execution {
       std::memcpy(output.bytes.data(), source, output.bytes.size());
       return absl::OkStatus();
     }
-    for (const OutputReorder& way : planned.reorders) {
-      if (way.desc != output.desc) continue;
+    for (const OutputReorder& reorder : planned.reorders) {
+      if (reorder.desc != output.desc) continue;
       ExecuteArgs args;
       args.Set(kArgSrc, source)
           .Set(kArgDst, output.bytes.data())
           .Set(kArgScratchpad, scratchpad_.data());
-      return way.reorder->Execute(args, context_.team);
+      return reorder.reorder->Execute(args, context_.team);
     }
     return absl::InternalError(
-        absl::StrCat("no way from ", planned.desc.ToString(), " to ", output.desc.ToString()));
+        absl::StrCat("no reorder from ", planned.desc.ToString(), " to ", output.desc.ToString()));
   }
 
   const Plan& plan_;
   const ExecutionContext& context_;
   ScratchpadPool::Lease arena_, scratchpad_;
-  std::vector<std::byte*> buffers_;            // where each buffer of the plan stands
-  std::vector<bool> redirected_;               // it is an output's
-  std::vector<const InputVariant*> variants_;  // that the request's layouts call for
+  std::vector<std::byte*> buffers_;            // where each buffer of the plan is
+  std::vector<bool> redirected_;               // it is in an output's memory
+  std::vector<const InputVariant*> variants_;  // that the layouts of the request call for
   Clock::time_point lap_start_;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Executes a plan: inputs are streamed into the layouts of the first primitives, the steps run one
-// after the other, and outputs are written into their own buffers by the last step or reorder. No
-// allocation and no lock between steps.
+// Executes a plan: streams the inputs into the layouts of the first primitives, runs the steps one
+// after the other, and has the last step or reorder write each output into a buffer of its own.
+// Between steps nothing is allocated or locked.
 #ifndef ENGINE_RUNTIME_EXECUTOR_H_
 #define ENGINE_RUNTIME_EXECUTOR_H_
 
@@ -36,17 +36,17 @@ struct ExecutionContext {
   ScratchpadPool* scratchpads = nullptr;
   threading::Team team = threading::Team::Serial();
   const std::function<absl::Status()>* interrupted = nullptr;  // may be null or empty
-  // Where not null: filled with how long each input, each step and each output took, in that order.
+  // Where not null: receives how long each input, each step and each output took, in that order.
   std::vector<absl::Duration>* laps = nullptr;
 };
 
-// kResourceExhausted  together they are larger than `limit`
+//   kResourceExhausted  together the outputs are larger than `limit`, in bytes
 absl::Status CheckOutputBytes(absl::Span<const OutputBytes> outputs, int64_t limit);
 
 // Thread-safe: one plan may be executed by any number of threads.
-//   kInvalidArgument    bytes of an input that do not fill it
+//   kInvalidArgument    an input with too few or too many bytes; elements that a step refuses
 //   kResourceExhausted  memory
-//   what `interrupted` returned
+//   and what `interrupted` returned
 absl::Status Execute(const Plan& plan, absl::Span<const InputBytes> inputs,
                      absl::Span<OutputBytes> outputs, const ExecutionContext& context);
 

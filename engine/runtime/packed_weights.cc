@@ -9,8 +9,8 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/huge_pages.h"
 #include "engine/base/status_macros.h"
-#include "engine/runtime/group_merging.h"
-#include "engine/runtime/layouts.h"
+#include "engine/runtime/group_packing.h"
+#include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::runtime {
 namespace {

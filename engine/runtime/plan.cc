@@ -3,23 +3,31 @@
 
 namespace tilewire::runtime {
 
+absl::string_view Step::implementation() const {
+  return bands != nullptr ? RowBands::kName : primitive->name();
+}
+
+const std::vector<ArgDesc>& Step::args() const {
+  return bands != nullptr ? bands->args() : primitive->info().args;
+}
+
 int Plan::WholeOf(int buffer) const {
   while (buffers[buffer].part_of >= 0) buffer = buffers[buffer].part_of;
   return buffer;
 }
 
 int64_t Plan::HeldBytes() const {
-  constexpr int64_t kBytesOfAStep = 4 << 10;
-  int64_t bytes = static_cast<int64_t>(steps.size()) * kBytesOfAStep;
-  const auto add = [&](const Primitive& primitive) { bytes += primitive.info().code_bytes; };
-  for (const Step& step : steps) {
-    if (step.primitive != nullptr) add(*step.primitive);
-  }
+  constexpr int64_t kBytesPerStep = 4 << 10;
+  int64_t bytes = static_cast<int64_t>(steps.size()) * kBytesPerStep;
+  const auto add = [&](const Primitive* primitive) {
+    if (primitive != nullptr) bytes += primitive->info().code_bytes;
+  };
+  for (const Step& step : steps) add(step.primitive.get());
   for (const PlanInput& input : inputs) {
-    for (const InputVariant& variant : input.variants) add(*variant.primitive);
+    for (const InputVariant& variant : input.variants) add(variant.primitive.get());
   }
   for (const PlanOutput& output : outputs) {
-    for (const OutputReorder& reorder : output.reorders) add(*reorder.reorder);
+    for (const OutputReorder& reorder : output.reorders) add(reorder.reorder.get());
   }
   return bytes;
 }

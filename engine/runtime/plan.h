@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A network lowered to primitives for one set of input shapes: steps over numbered buffers that lie
-// in one arena of memory. Immutable once built: any number of threads may execute one plan, each
-// with an arena of its own.
+// A network lowered to primitives for one set of input shapes: steps over numbered buffers in one
+// arena of memory. Immutable once built: any number of threads may execute one plan, each with an
+// arena of its own.
 #ifndef ENGINE_RUNTIME_PLAN_H_
 #define ENGINE_RUNTIME_PLAN_H_
 
@@ -15,11 +15,11 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/memory/memory_desc.h"
 #include "engine/primitives/primitive.h"
+#include "engine/runtime/row_bands.h"
 
 namespace tilewire::runtime {
 
-// What a step passes as one argument: a buffer of the run, or bytes that never change (packed
-// weights).
+// One argument of a step: a buffer of the run, or bytes that never change (packed weights).
 struct Binding {
   int arg = kArgSrc;
   int buffer = -1;  // index into Plan::buffers, -1 for a constant
@@ -27,56 +27,63 @@ struct Binding {
 };
 using Bindings = absl::InlinedVector<Binding, 5>;
 
-// What a step needs of the elements it reads, beyond what shapes tell. Asked right before the step
-// runs, with its arguments. Immutable.
+// A condition on the elements that a step reads, beyond what shapes tell. Checked right before the
+// step runs, with its arguments. Immutable.
 class SourceCheck {
  public:
   virtual ~SourceCheck() = default;
-  // kInvalidArgument  elements that the step has no answer for
+  // kInvalidArgument  elements for which the step has no result
   virtual absl::Status Check(const ExecuteArgs& args) const = 0;
 };
 
+// Runs a primitive, or a chain of primitives band by band: one of `primitive` and `bands` is set.
 struct Step {
-  std::string node;    // the ONNX node it came from
+  std::string node;    // the ONNX node that it came from
   std::string fused;   // the primitive's post-ops, as PostOps::ToString() writes them
-  std::string remark;  // why it is there, or why nothing faster is
+  std::string remark;  // why the step is there, or why no faster primitive is
   std::shared_ptr<const Primitive> primitive;
+  std::shared_ptr<const RowBands> bands;
   Bindings bindings;
-  int64_t operations = 0;              // multiplications and additions; see step_work.h
-  const SourceCheck* check = nullptr;  // the primitive, where it is one
+  int64_t operations = 0;              // multiplications and additions (lowering/operation_count.h)
+  const SourceCheck* check = nullptr;  // the primitive, where it has such a condition
+
+  absl::string_view implementation() const;  // "convolution/avx512_f32_direct"
+  const std::vector<ArgDesc>& args() const;
 };
 
-// Buffer i is needed from step `first` (written there; -1: an input) to step `last` (the number of
-// steps: an output).
+// A buffer is needed from the step `first` that writes it (-1: an input) to the last step that reads
+// it (the number of steps: an output).
 struct PlanBuffer {
   int64_t bytes = 0;
   int first = 0;
   int last = 0;
-  int64_t offset = 0;                   // into the arena, a multiple of 64
-  const std::byte* constant = nullptr;  // instead of a place in the arena: bytes that never change
-  // Instead of a place of its own: these bytes of a buffer with a higher index.
+  int64_t offset = 0;                   // in the arena, a multiple of 64
+  const std::byte* constant = nullptr;  // not in the arena: bytes that never change
+  // A part of another buffer, which has a higher index: it begins `part_offset` bytes into that
+  // one, a multiple of 64. -1 for a buffer of its own.
   int part_of = -1;
-  int64_t part_offset = 0;  // a multiple of 64
+  int64_t part_offset = 0;
 };
 
-// A request whose input comes in the layout `desc` keeps it: the step that reads it runs this
-// primitive in place of its own. Same size of the buffer, same bits of the result.
+// For a request that brings an input in the layout `desc`: the step that reads the input runs this
+// primitive, or these bands, instead of its own. The buffer has the same size, the result the same
+// bits.
 struct InputVariant {
   MemoryDesc desc;
   int step = 0;
   std::shared_ptr<const Primitive> primitive;
+  std::shared_ptr<const RowBands> bands;
 };
 
 struct PlanInput {
   std::string name;
   int buffer = -1;
-  MemoryDesc
-      desc;  // what the first primitive wants: requests in other layouts are streamed into it
+  MemoryDesc desc;  // what its first reader wants; requests in other layouts are streamed into it
   std::vector<InputVariant> variants;
-  bool overwritten = false;  // by some step; else a request's own bytes may stand for the buffer
+  bool overwritten = false;  // by a step; otherwise the request's own bytes may serve as the buffer
 };
 
-// A way from the layout inside to one that a request may ask for.
+// From the layout in the plan to one that a request may ask for.
 struct OutputReorder {
   MemoryDesc desc;
   std::shared_ptr<const Primitive> reorder;
@@ -94,16 +101,15 @@ struct Plan {
   std::vector<PlanBuffer> buffers;
   std::vector<PlanInput> inputs;
   std::vector<PlanOutput> outputs;
-  std::vector<std::shared_ptr<const AlignedBuffer>>
-      constants;  // keeps alive what the bindings point to
+  std::vector<std::shared_ptr<const AlignedBuffer>> constants;  // that bindings point to
   int64_t arena_bytes = 0;
   int64_t scratchpad_bytes = 0;  // the largest of all steps
 
-  // The buffer that the buffer is a part of, itself if of none.
+  // The buffer itself, or the outermost one that it is a part of.
   int WholeOf(int buffer) const;
 
-  // What it keeps alive beside the weights that all plans of a model share: generated code, and a
-  // guess at what describes a step.
+  // What the plan keeps in memory beyond the weights, which all plans of a model share: generated
+  // code, and an estimate of what describes a step.
   int64_t HeldBytes() const;
 };
 

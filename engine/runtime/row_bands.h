@@ -1,44 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A chain of convolutions and poolings as one primitive: instead of one whole tensor after the
-// other, a band of rows of the last result goes through all links, and what lies between two links
-// stays in cache. Neighbouring bands overlap where windows do: those rows are computed twice, with
-// the same bits, since no result of these links depends on where its tensor was cut.
+// A chain of primitives that one step of a plan runs band by band. Instead of one whole tensor after
+// the other, a band (a few rows of the last result, and the rows that they need of each tensor
+// before it) goes through all primitives of the chain, so that the intermediate tensors stay in
+// cache. engine/lowering/band_plan.h chooses the bands and explains why the bits do not change.
 #ifndef ENGINE_RUNTIME_ROW_BANDS_H_
 #define ENGINE_RUNTIME_ROW_BANDS_H_
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
-#include "engine/runtime/primitive_request.h"
+#include "engine/primitives/primitive.h"
 
 namespace tilewire::runtime {
 
-// Which chains are worth it. Bytes are of one image.
-struct BandLimits {
-  int64_t least_bytes = 704 * 1024;  // a tensor between two links that is smaller stays in cache
-  int64_t most_bytes = 512 * 1024;   // of all that one band reads and writes, weights too
-  double most_rows = 1.35;           // computed by a link, for each row of its result
+// The arguments of the weights and bias of the chain's primitive `i`. Beside these there are the
+// kArgSrc of the first and the kArgDst of the last primitive.
+constexpr int WeightsOfChain(int i) { return kArgMultipleSrc + 2 * i; }
+constexpr int BiasOfChain(int i) { return kArgMultipleSrc + 2 * i + 1; }
+
+// Immutable: any number of threads may Run() it at once on distinct buffers.
+class RowBands {
+ public:
+  // One primitive of the chain, for the rows of one band.
+  struct Part {
+    std::shared_ptr<const Primitive> primitive;  // without a scratchpad
+    // Where it reads and writes, in bytes from the start of the image; for an intermediate tensor,
+    // from the start of the worker's scratchpad.
+    int64_t src_offset = 0, dst_offset = 0;
+  };
+  using Band = std::vector<Part>;  // in the order of the chain
+
+  // As explanations of plans name it.
+  static constexpr absl::string_view kName = "runtime/row_bands";
+
+  // `args` are those of the whole chain, for all images; `bands` cover one image. Each worker takes
+  // `worker_bytes` of the scratchpad, a multiple of 64.
+  RowBands(std::vector<ArgDesc> args, std::vector<Band> bands, int64_t worker_bytes);
+
+  const std::vector<ArgDesc>& args() const { return args_; }
+  const MemoryDesc& Desc(int arg) const;  // of an argument that is there
+  int64_t scratchpad_bytes() const { return workers_ * worker_bytes_; }
+
+  // All arguments must be there, and kArgScratchpad with scratchpad_bytes() on a 64-byte boundary.
+  void Run(const ExecuteArgs& args, const threading::Team& team) const;
+
+ private:
+  void RunBand(const ExecuteArgs& args, const Band& band, int64_t image, std::byte* scratch) const;
+
+  const std::vector<ArgDesc> args_;
+  const std::vector<Band> bands_;
+  const int64_t worker_bytes_;
+  const int64_t images_, src_image_, dst_image_;  // the last two in bytes
+  const int64_t workers_;                         // at most
 };
-
-// The arguments of link i's weights and bias; the rest is kArgSrc and kArgDst of the whole.
-constexpr int WeightsOfLink(int link) { return kArgMultipleSrc + 2 * link; }
-constexpr int BiasOfLink(int link) { return kArgMultipleSrc + 2 * link + 1; }
-
-// Whether a convolution or pooling of whole tensors may be a link at all.
-bool MayBeLink(const PrimitiveRequest& link);
-
-// Some height of bands keeps within the limits.
-bool KeepsWithinLimits(absl::Span<const PrimitiveRequest> links, const BandLimits& limits);
-
-// "runtime/row_bands". The links' sources and results are each other's; only the last may have a
-// sum among its post-ops.
-//   kUnimplemented  no height of bands keeps within the limits, or a link does not take a band
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateRowBands(
-    absl::Span<const PrimitiveRequest> links, const BandLimits& limits, RequestPrimitive create);
 
 }  // namespace tilewire::runtime
 

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "engine/lowering/memory_plan.h"
-#include "engine/runtime/layouts.h"
+#include "engine/runtime/tensor_layout.h"
 #include "engine/threading/single_flight_cache.h"
 #include "gtest/gtest.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/runtime/step_work.h"
+#include "engine/lowering/operation_count.h"
 
-namespace tilewire::runtime {
+namespace tilewire::lowering {
 namespace {
 
-// Each of the weights meets every image and every pixel of `swept` once.
+// Each weight is multiplied once per image and pixel of `swept`.
 int64_t WeightsTimesPixels(const Primitive& primitive, int swept) {
   const MemoryDesc& tensor = primitive.Desc(swept);
   return primitive.Desc(kArgWeights).ElementCount() * (tensor.ElementCount() / tensor.dim(1));
@@ -12,7 +12,7 @@ int64_t WeightsTimesPixels(const Primitive& primitive, int swept) {
 
 }  // namespace
 
-int64_t OperationsOf(const Primitive& primitive) {
+int64_t OperationCount(const Primitive& primitive) {
   const MemoryDesc& dst = primitive.Desc(kArgDst);
   if (dst.IsZero() || dst.ElementCount() == 0) return 0;
   switch (primitive.kind()) {
@@ -31,4 +31,4 @@ int64_t OperationsOf(const Primitive& primitive) {
   }
 }
 
-}  // namespace tilewire::runtime
+}  // namespace tilewire::lowering

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/runtime/layouts.h"
+#include "engine/runtime/tensor_layout.h"
 
 #include <string>
 

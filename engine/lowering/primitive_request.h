@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a step's primitive was created from, kept while a plan is built: to create it again for a
-// part of its tensors, or for other layouts of them.
-#ifndef ENGINE_RUNTIME_PRIMITIVE_REQUEST_H_
-#define ENGINE_RUNTIME_PRIMITIVE_REQUEST_H_
+// What a step's primitive was created from. It is kept while a plan is built, so that the primitive
+// can be created again for other layouts of its tensors (restride.h) or for some rows of them
+// (band_plan.h).
+#ifndef ENGINE_LOWERING_PRIMITIVE_REQUEST_H_
+#define ENGINE_LOWERING_PRIMITIVE_REQUEST_H_
 
 #include <memory>
 
@@ -13,12 +14,12 @@
 #include "absl/types/span.h"
 #include "engine/primitives/primitives.h"
 
-namespace tilewire::runtime {
+namespace tilewire::lowering {
 
 struct PrimitiveRequest {
   OpDesc desc;
   Attributes attributes;
-  std::shared_ptr<const Primitive> whole;  // what came of it, on whole tensors
+  std::shared_ptr<const Primitive> whole;  // the result of the request, for whole tensors
 };
 
 using PrimitiveRequests = absl::flat_hash_map<const Primitive*, PrimitiveRequest>;
@@ -26,13 +27,13 @@ using PrimitiveRequests = absl::flat_hash_map<const Primitive*, PrimitiveRequest
 using RequestPrimitive = absl::FunctionRef<absl::StatusOr<std::shared_ptr<const Primitive>>(
     const OpDesc&, const Attributes&)>;
 
-// A convolution, pooling or reorder once more, with these layouts of some arguments (of the same
-// sizes and types) and all others as they are.
-//   kUnimplemented  another operation, or not by the same implementation
+// The same convolution, pooling or reorder with `changed` layouts of some arguments, of the same
+// dims and types, and the others as the first primitive resolved them.
+//   kUnimplemented  another operation, or another implementation would take it
 absl::StatusOr<std::shared_ptr<const Primitive>> RequestAgain(const PrimitiveRequest& request,
                                                               absl::Span<const ArgDesc> changed,
                                                               RequestPrimitive create);
 
-}  // namespace tilewire::runtime
+}  // namespace tilewire::lowering
 
-#endif  // ENGINE_RUNTIME_PRIMITIVE_REQUEST_H_
+#endif  // ENGINE_LOWERING_PRIMITIVE_REQUEST_H_

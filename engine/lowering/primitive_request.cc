@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/runtime/primitive_request.h"
+#include "engine/lowering/primitive_request.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
-namespace tilewire::runtime {
+namespace tilewire::lowering {
 namespace {
 
-// Every layout as the primitive resolved it, but for those that change.
+// A descriptor with every layout as the primitive resolved it, except those that change.
 class ChangedLayouts {
  public:
   ChangedLayouts(const PrimitiveRequest& request, absl::Span<const ArgDesc> changed)
@@ -19,7 +19,7 @@ class ChangedLayouts {
 
   absl::StatusOr<OpDesc> operator()(ConvolutionDesc desc) const {
     if (request_.attributes.post_ops.HasMaxPooling())
-      return absl::UnimplementedError("a pooled dst is dense");
+      return absl::UnimplementedError("a pooled destination has no gaps");
     desc.src = Now(kArgSrc);
     desc.weights = Now(kArgWeights);
     desc.bias = Now(kArgBias);
@@ -41,7 +41,8 @@ class ChangedLayouts {
 
   template <typename Desc>
   absl::StatusOr<OpDesc> operator()(const Desc&) const {
-    return absl::UnimplementedError(absl::StrCat(request_.whole->name(), " keeps its layouts"));
+    return absl::UnimplementedError(
+        absl::StrCat(request_.whole->name(), " cannot take other layouts"));
   }
 
  private:
@@ -68,4 +69,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> RequestAgain(const PrimitiveReq
       absl::StrCat(again->name(), " would take the place of ", request.whole->name()));
 }
 
-}  // namespace tilewire::runtime
+}  // namespace tilewire::lowering

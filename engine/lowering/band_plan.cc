@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/lowering/band_plan.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "engine/base/checked_math.h"
+#include "engine/base/range.h"
+#include "engine/base/status_macros.h"
+#include "engine/runtime/tensor_layout.h"
+
+namespace tilewire::lowering {
+namespace {
+
+using runtime::RowBands;
+
+constexpr int kHeight = 2;  // the dimension that is cut into bands
+
+using Rows = Range;
+
+// A convolution or pooling along the height: row o of its result reads `span` rows, from row
+// o * stride - padding on.
+struct RowWindow {
+  int64_t in = 0, out = 0, span = 1, stride = 1, padding = 0;
+};
+
+RowWindow WindowOf(const PrimitiveRequest& request) {
+  const Primitive& whole = *request.whole;
+  RowWindow window{whole.Desc(kArgSrc).dim(kHeight), whole.Desc(kArgDst).dim(kHeight)};
+  if (const auto* pooling = std::get_if<PoolingDesc>(&request.desc)) {
+    window.span = pooling->kernel[0];
+    window.stride = pooling->strides[0];
+    window.padding = pooling->padding_left[0];
+    return window;
+  }
+  const auto& convolution = std::get<ConvolutionDesc>(request.desc);
+  const MemoryDesc& weights = whole.Desc(kArgWeights);
+  window.span = (weights.dim(weights.rank() - 2) - 1) * (convolution.dilations[0] + 1) + 1;
+  window.stride = convolution.strides[0];
+  window.padding = convolution.padding_left[0];
+  return window;
+}
+
+// The rows of a source that some rows of a result read, and the rows of padding before and after
+// them.
+struct Reach {
+  Rows src;
+  int64_t before = 0, after = 0;
+};
+
+Reach ReachOf(const RowWindow& window, const Rows& dst) {
+  const int64_t first = dst.begin * window.stride - window.padding;
+  const int64_t end = (dst.begin + dst.size - 1) * window.stride - window.padding + window.span;
+  Reach reach;
+  reach.src.begin = std::max<int64_t>(first, 0);
+  reach.src.size = std::min(end, window.in) - reach.src.begin;
+  reach.before = reach.src.begin - first;
+  reach.after = std::max<int64_t>(end - window.in, 0);
+  return reach;
+}
+
+// What one primitive of a chain has to do in a band.
+struct BandRows {
+  Reach reach;
+  Rows dst;
+};
+
+// The same for all primitives of a chain, where the band computes the rows `last` of its result.
+std::vector<BandRows> RowsOfBand(absl::Span<const RowWindow> windows, const Rows& last) {
+  std::vector<BandRows> rows(windows.size());
+  Rows dst = last;
+  for (size_t i = windows.size(); i-- > 0;) {
+    rows[i] = {ReachOf(windows[i], dst), dst};
+    dst = rows[i].reach.src;
+  }
+  return rows;
+}
+
+int64_t BytesOfRow(const MemoryDesc& desc) {
+  return desc.PaddedElementCount() * SizeOf(desc.data_type()) / desc.dim(0) / desc.dim(kHeight);
+}
+
+int64_t WeightsBytes(absl::Span<const PrimitiveRequest> chain) {
+  int64_t bytes = 0;
+  for (const PrimitiveRequest& request : chain)
+    bytes += request.whole->Desc(kArgWeights).SizeBytes();
+  return bytes;
+}
+
+// The fewest bands that keep within the limits: their rows of the chain's result.
+absl::StatusOr<std::vector<Rows>> ChooseBands(absl::Span<const PrimitiveRequest> chain,
+                                              absl::Span<const RowWindow> windows,
+                                              const BandLimits& limits) {
+  const int64_t height = windows.back().out, weights_bytes = WeightsBytes(chain);
+  for (int64_t count = 2; count <= height; ++count) {
+    std::vector<Rows> bands = SplitEvenly(height, count);
+    std::vector<int64_t> computed(chain.size(), 0);
+    int64_t most_bytes = 0;
+    for (const Rows& band : bands) {
+      const std::vector<BandRows> rows = RowsOfBand(windows, band);
+      int64_t bytes =
+          weights_bytes + rows[0].reach.src.size * BytesOfRow(chain[0].whole->Desc(kArgSrc));
+      for (size_t i = 0; i < chain.size(); ++i) {
+        if (rows[i].reach.src.size < 1)
+          return absl::UnimplementedError("a band reads nothing but padding");
+        bytes += rows[i].dst.size * BytesOfRow(chain[i].whole->Desc(kArgDst));
+        computed[i] += rows[i].dst.size;
+      }
+      most_bytes = std::max(most_bytes, bytes);
+    }
+    for (size_t i = 0; i < chain.size(); ++i) {
+      if (static_cast<double>(computed[i]) > limits.most_rows * static_cast<double>(windows[i].out))
+        return absl::UnimplementedError("too many rows would be computed twice");
+    }
+    if (most_bytes <= limits.most_bytes) return bands;
+  }
+  return absl::UnimplementedError("a single row is too large");
+}
+
+// One image of `rows` rows, with the strides of the whole tensor or without gaps.
+absl::StatusOr<MemoryDesc> DescOfRows(const MemoryDesc& whole, int64_t rows, bool dense) {
+  Dims dims = whole.dims();
+  dims[0] = 1;
+  dims[kHeight] = rows;
+  if (dense) return runtime::LayoutLike(whole, dims);
+  return whole.SubMemory(dims, Dims(dims.size(), 0));
+}
+
+OpDesc DescOfPart(const PrimitiveRequest& request, const MemoryDesc& src, const MemoryDesc& dst,
+                  const Reach& reach) {
+  return std::visit(
+      [&](auto desc) -> OpDesc {
+        using Desc = decltype(desc);
+        if constexpr (std::is_same_v<Desc, ConvolutionDesc> || std::is_same_v<Desc, PoolingDesc>) {
+          desc.src = src;
+          desc.dst = dst;
+          desc.padding_left[0] = reach.before;
+          desc.padding_right[0] = reach.after;
+        }
+        if constexpr (std::is_same_v<Desc, ConvolutionDesc>) {
+          desc.algorithm = ConvolutionAlgorithm::kDirect;
+          desc.weights = request.whole->Desc(kArgWeights);
+          desc.bias = request.whole->Desc(kArgBias);
+        }
+        return desc;
+      },
+      request.desc);
+}
+
+int64_t RowBytes(const MemoryDesc& whole) {
+  return whole.stride(kHeight) * SizeOf(whole.data_type());
+}
+
+// Creates the primitives of all bands, and gives each intermediate tensor its place in a worker's
+// scratchpad.
+class BandPlanner {
+ public:
+  BandPlanner(absl::Span<const PrimitiveRequest> chain, RequestPrimitive create)
+      : chain_(chain), create_(create), between_(chain.size(), 0) {
+    for (const PrimitiveRequest& request : chain) windows_.push_back(WindowOf(request));
+  }
+
+  absl::StatusOr<std::vector<RowBands::Band>> Plan(const BandLimits& limits) {
+    ABSL_ASSIGN_OR_RETURN(const std::vector<Rows> heights, ChooseBands(chain_, windows_, limits));
+    ABSL_RETURN_IF_ERROR(PlaceTensors(heights));
+    std::vector<RowBands::Band> bands;
+    for (const Rows& height : heights) {
+      ABSL_ASSIGN_OR_RETURN(bands.emplace_back(), BandAt(height));
+    }
+    return bands;
+  }
+
+  int64_t scratchpad_bytes() const { return scratchpad_bytes_; }
+
+ private:
+  // One after the other, each as large as its largest band.
+  absl::Status PlaceTensors(const std::vector<Rows>& heights) {
+    for (size_t i = 0; i + 1 < chain_.size(); ++i) {
+      between_[i] = scratchpad_bytes_;
+      int64_t most_rows = 0;
+      for (const Rows& height : heights)
+        most_rows = std::max(most_rows, RowsOfBand(windows_, height)[i].dst.size);
+      ABSL_ASSIGN_OR_RETURN(const MemoryDesc largest,
+                            DescOfRows(chain_[i].whole->Desc(kArgDst), most_rows, /*dense=*/true));
+      scratchpad_bytes_ += RoundUp(largest.SizeBytes(), AlignedBuffer::kAlignment);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<RowBands::Band> BandAt(const Rows& height) {
+    const std::vector<BandRows> rows = RowsOfBand(windows_, height);
+    RowBands::Band band;
+    for (size_t i = 0; i < chain_.size(); ++i) {
+      ABSL_ASSIGN_OR_RETURN(band.emplace_back(), PartAt(i, rows[i]));
+    }
+    return band;
+  }
+
+  absl::StatusOr<RowBands::Part> PartAt(size_t i, const BandRows& rows) {
+    const Primitive& whole = *chain_[i].whole;
+    const bool first = i == 0, last = i + 1 == chain_.size();
+    const MemoryDesc &whole_src = whole.Desc(kArgSrc), &whole_dst = whole.Desc(kArgDst);
+    ABSL_ASSIGN_OR_RETURN(const MemoryDesc src,
+                          DescOfRows(whole_src, rows.reach.src.size, /*dense=*/!first));
+    ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst,
+                          DescOfRows(whole_dst, rows.dst.size, /*dense=*/!last));
+    RowBands::Part part;
+    ABSL_ASSIGN_OR_RETURN(
+        part.primitive, create_(DescOfPart(chain_[i], src, dst, rows.reach), chain_[i].attributes));
+    if (part.primitive->name() != whole.name())
+      return absl::UnimplementedError("a band would take another implementation");
+    if (part.primitive->info().scratchpad_bytes > 0)
+      return absl::UnimplementedError("a primitive of the chain needs a scratchpad");
+    part.src_offset = first ? rows.reach.src.begin * RowBytes(whole_src) : between_[i - 1];
+    part.dst_offset = last ? rows.dst.begin * RowBytes(whole_dst) : between_[i];
+    return part;
+  }
+
+  const absl::Span<const PrimitiveRequest> chain_;
+  const RequestPrimitive create_;
+  std::vector<RowWindow> windows_;
+  std::vector<int64_t> between_;  // where a primitive's result begins in the scratchpad
+  int64_t scratchpad_bytes_ = 0;
+};
+
+std::vector<ArgDesc> ArgsOfChain(absl::Span<const PrimitiveRequest> chain) {
+  std::vector<ArgDesc> args = {{kArgSrc, chain.front().whole->Desc(kArgSrc)}};
+  for (size_t i = 0; i < chain.size(); ++i) {
+    const MemoryDesc& weights = chain[i].whole->Desc(kArgWeights);
+    const MemoryDesc& bias = chain[i].whole->Desc(kArgBias);
+    const int index = static_cast<int>(i);
+    if (!weights.IsZero()) args.push_back({runtime::WeightsOfChain(index), weights});
+    if (!bias.IsZero()) args.push_back({runtime::BiasOfChain(index), bias});
+  }
+  args.push_back({kArgDst, chain.back().whole->Desc(kArgDst)});
+  return args;
+}
+
+}  // namespace
+
+bool MayJoinChain(const PrimitiveRequest& request) {
+  const absl::string_view name = request.whole->name();
+  const MemoryDesc &src = request.whole->Desc(kArgSrc), &dst = request.whole->Desc(kArgDst);
+  const bool known = std::holds_alternative<ConvolutionDesc>(request.desc) ||
+                     std::holds_alternative<PoolingDesc>(request.desc);
+  // Winograd's tiles, and with them the bits, depend on where a tensor begins.
+  return known && src.rank() == 4 && src.data_type() == DataType::kF32 &&
+         dst.data_type() == DataType::kF32 && dst.ElementCount() > 0 &&
+         src.BlockSize(kHeight) == 1 && dst.BlockSize(kHeight) == 1 &&
+         !absl::EndsWith(name, "/reference") && !absl::StrContains(name, "winograd");
+}
+
+bool KeepsWithinLimits(absl::Span<const PrimitiveRequest> chain, const BandLimits& limits) {
+  std::vector<RowWindow> windows;
+  for (const PrimitiveRequest& request : chain) windows.push_back(WindowOf(request));
+  return ChooseBands(chain, windows, limits).ok();
+}
+
+absl::StatusOr<std::shared_ptr<const RowBands>> PlanBands(absl::Span<const PrimitiveRequest> chain,
+                                                          const BandLimits& limits,
+                                                          RequestPrimitive create) {
+  BandPlanner planner(chain, create);
+  ABSL_ASSIGN_OR_RETURN(std::vector<RowBands::Band> bands, planner.Plan(limits));
+  return std::make_shared<const RowBands>(ArgsOfChain(chain), std::move(bands),
+                                          planner.scratchpad_bytes());
+}
+
+}  // namespace tilewire::lowering

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How much a step computes. Pure function; thread-safe.
+#ifndef ENGINE_LOWERING_OPERATION_COUNT_H_
+#define ENGINE_LOWERING_OPERATION_COUNT_H_
+
+#include <cstdint>
+
+#include "engine/primitives/primitive.h"
+
+namespace tilewire::lowering {
+
+// Multiplications and additions of a convolution, deconvolution, inner product or matrix product,
+// as its definition counts them (products with padding included, whatever the algorithm saves); 0
+// for other primitives.
+int64_t OperationCount(const Primitive& primitive);
+
+}  // namespace tilewire::lowering
+
+#endif  // ENGINE_LOWERING_OPERATION_COUNT_H_
