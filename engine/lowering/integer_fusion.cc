@@ -13,7 +13,7 @@ using graph::QuantizationParams;
 using jit::EltwiseAlgorithm;
 using jit::EltwiseOp;
 
-// f(x) as a function of x * unit that gives f(x) * unit; nullopt where there is none.
+// The function g with g(x * unit) = f(x) * unit for `op` = f; nullopt where there is none.
 std::optional<EltwiseOp> InUnits(EltwiseOp op, float unit) {
   switch (op.algorithm) {
     case EltwiseAlgorithm::kRelu:
@@ -34,10 +34,10 @@ std::optional<EltwiseOp> InUnits(EltwiseOp op, float unit) {
   }
 }
 
-// Grows the chain of post-ops behind the scaled sums.
-class Chain {
+// Builds the chain of post-ops that follows the scaled sums.
+class PostOpChain {
  public:
-  Chain(const IntegerTerms& terms, IntegerFusion* fusion) : terms_(terms), fusion_(*fusion) {
+  PostOpChain(const IntegerTerms& terms, IntegerFusion* fusion) : terms_(terms), fusion_(*fusion) {
     for (const FusedStep& step : terms.steps) {
       commutes_ = commutes_ && (step.kind == FusedStep::Kind::kSum || InUnits(step.activation, 1));
     }
@@ -45,9 +45,9 @@ class Chain {
     unit_ = commutes_ ? 1 / step_size_ : 1;
   }
 
-  // Of a step of the result on which the chain works, in real numbers.
+  // The chain works on the real numbers times this: 1 / d, or 1.
   float unit() const { return unit_; }
-  // What the bias takes, in these steps.
+  // What the bias has to add for the chain, in the chain's numbers.
   float shift() const { return shift_; }
 
   absl::Status Build() {
@@ -72,7 +72,7 @@ class Chain {
     return Append(EltwisePostOp{{EltwiseAlgorithm::kLinear, alpha, beta}});
   }
 
-  // The bias takes what comes before any step.
+  // The bias takes what comes before any post-op.
   absl::Status AppendShift(float shift) {
     if (!fusion_.attributes.post_ops.empty()) return AppendLinear(1, shift);
     shift_ += shift;
@@ -89,7 +89,7 @@ class Chain {
 
   const IntegerTerms& terms_;
   IntegerFusion& fusion_;
-  bool commutes_ = true;  // every step, with a positive factor
+  bool commutes_ = true;  // whether every step does, with a positive factor
   float step_size_ = 1, unit_ = 1, shift_ = 0;
 };
 
@@ -97,7 +97,7 @@ class Chain {
 
 absl::StatusOr<IntegerFusion> PlanIntegerFusion(const IntegerTerms& terms) {
   IntegerFusion fusion;
-  Chain chain(terms, &fusion);
+  PostOpChain chain(terms, &fusion);
   ABSL_RETURN_IF_ERROR(chain.Build());
   const bool shifts_src = terms.src.zero_point != 0;
   OutputScales& scales = fusion.attributes.output_scales;
@@ -105,7 +105,7 @@ absl::StatusOr<IntegerFusion> PlanIntegerFusion(const IntegerTerms& terms) {
   if (!terms.bias.empty() || shifts_src || chain.shift() != 0) fusion.bias.resize(terms.outputs);
   for (int64_t o = 0; o < terms.outputs; ++o) {
     const float weight = terms.weight_scales.empty() ? 1 : terms.weight_scales[o];
-    const float product = terms.src.scale * weight;  // a step of the sums
+    const float product = terms.src.scale * weight;  // what 1 in the sums stands for
     scales.scales.push_back(product * chain.unit());
     if (fusion.bias.empty()) continue;
     double bias = terms.bias.empty() ? 0 : static_cast<double>(terms.bias[o]) / product;

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a convolution or inner product of 8-bit integers does behind its sums. A primitive computes
+// What a convolution or inner product of 8-bit integers does after its sums. A primitive computes
 //
 //   dst = postops((sum(src * weights) + bias[o]) * scale[o])
 //
-// With src = s (x - z), weights = w[o] * (integers), a bias b, and a result that is y / d + e on
-// its grid, where d is 1 and e is 0 for a result of real numbers:
+// The operation is given in real numbers: a source s * (x - z) of integers x, weights w[o] times
+// integers, a bias b, and a result y. A quantized result holds y / d + e; for a result of real
+// numbers d is 1 and e is 0. Then
 //
 //   scale[o] = s * w[o] / d      bias[o] = b[o] / (s * w[o]) - z * sum(weights[o]) + (e or 0)
 //
-// Steps that commute with a positive factor (relu, clip, ...) work on y / d; with any other among
-// them y / d comes last, as a step. Zero points that no bias takes are steps, too.
+// Fused steps that commute with a positive factor (relu, clip, ...) work on y / d. If any step does
+// not, all of them work on y, and the division by d is the last post-op. A zero point that the bias
+// cannot take, because a post-op comes before it, becomes a post-op of its own.
 #ifndef ENGINE_LOWERING_INTEGER_FUSION_H_
 #define ENGINE_LOWERING_INTEGER_FUSION_H_
 
@@ -30,8 +32,8 @@ struct IntegerFusion {
   graph::ValueId addend = graph::kNoValue;  // of the sum among the post-ops
 };
 
-// What a convolution or inner product has, and the sums of its weights as integers, one an output
-// (not looked at where the zero point of the source is 0).
+// What a convolution or inner product has. `weight_sums` are the sums of its integer weights per
+// output; they are not read where the zero point of the source is 0.
 struct IntegerTerms {
   graph::QuantizationParams src;
   std::optional<graph::QuantizationParams> dst;

@@ -20,8 +20,8 @@ bool AliveTogether(const PlanBuffer& a, const PlanBuffer& b) {
   return a.first <= b.last && b.first <= a.last;
 }
 
-// The start of the smallest gap of `bytes` between `placed`, which is sorted by offset; behind all
-// of them if none.
+// The start of the smallest gap that holds `buffer` between `placed`, which is sorted by offset;
+// after all of them if there is none.
 int64_t BestGap(const std::vector<const PlanBuffer*>& placed, const PlanBuffer& buffer) {
   int64_t best = -1, best_size = std::numeric_limits<int64_t>::max(), end = 0;
   for (const PlanBuffer* other : placed) {
@@ -36,9 +36,9 @@ int64_t BestGap(const std::vector<const PlanBuffer*>& placed, const PlanBuffer& 
   return best >= 0 ? best : end;
 }
 
-// Whoever holds parts lives as long as any of them.
+// A buffer lives as long as any of its parts.
 void ExtendLives(absl::Span<PlanBuffer> buffers) {
-  for (const PlanBuffer& part : buffers) {  // before what it is a part of
+  for (const PlanBuffer& part : buffers) {  // parts come before what they are parts of
     if (part.part_of < 0) continue;
     PlanBuffer& whole = buffers[part.part_of];
     whole.first = std::min(whole.first, part.first);
@@ -59,8 +59,8 @@ absl::StatusOr<int64_t> PlaceBuffers(absl::Span<PlanBuffer> buffers, int64_t max
   ExtendLives(buffers);
   for (const PlanBuffer& buffer : buffers) {
     if (buffer.bytes > max_bytes) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "a tensor of ", buffer.bytes, " bytes; at most ", max_bytes, " are used for one run"));
+      return absl::ResourceExhaustedError(
+          absl::StrCat("a tensor has ", buffer.bytes, " bytes; one run may use ", max_bytes));
     }
   }
   std::vector<int> order(buffers.size());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Places buffers with known lifetimes in one arena so that buffers alive at the same time do not
-// overlap: the largest first, each at the start of the smallest gap that fits among those placed
-// before it (greedy by size; Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
-// Inference", arXiv 2001.03288). Deterministic. Thread-safe.
+// Places buffers with known lifetimes in one arena, such that buffers that are needed at the same
+// time do not overlap. Places the largest buffer first, and each at the start of the smallest gap
+// that fits among those placed before it: greedy by size (Pisarchyk and Lee, "Efficient Memory
+// Management for Deep Neural Net Inference", arXiv 2001.03288). Deterministic. Thread-safe.
 #ifndef ENGINE_LOWERING_MEMORY_PLAN_H_
 #define ENGINE_LOWERING_MEMORY_PLAN_H_
 
@@ -15,9 +15,8 @@
 
 namespace tilewire::lowering {
 
-// A buffer that is a part of another lies in that one, which lives as long as its parts.
-//
-// Fills the offsets (multiples of 64) and returns the bytes of the arena.
+// Fills the offsets (multiples of 64) and returns the size of the arena in bytes. A buffer that is a
+// part of another one is placed inside it, and keeps it alive.
 //   kResourceExhausted  the arena would exceed `max_bytes`
 absl::StatusOr<int64_t> PlaceBuffers(absl::Span<runtime::PlanBuffer> buffers, int64_t max_bytes);
 

@@ -15,13 +15,13 @@
 namespace tilewire::runtime {
 namespace {
 
-// The layout of the weights in the file, seen with the dims of the primitive. Stored as [I, O], an
-// output channel steps by one element and everything else by O.
+// The layout of the weights in the file, with the dims of the primitive. Where they are stored as
+// [I, O], neighbouring output channels are one element apart, and everything else is O apart.
 absl::StatusOr<MemoryDesc> StoredDesc(const graph::Weights& weights, int64_t count,
                                       const Dims& dims, DataType type) {
   ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, PlainDesc(dims, type, /*channels_last=*/false));
   if (desc.ElementCount() != count) {
-    return absl::InvalidArgumentError(absl::StrCat("weights '", weights.key, "' hold ", count,
+    return absl::InvalidArgumentError(absl::StrCat("weights '", weights.key, "' have ", count,
                                                    " elements, ", DimsToString(dims), " needs ",
                                                    desc.ElementCount()));
   }
@@ -36,7 +36,7 @@ absl::StatusOr<MemoryDesc> StoredDesc(const graph::Weights& weights, int64_t cou
   return MemoryDesc::CreateStrided(dims, type, strides);
 }
 
-// Integers in [-128, 127], where they lie.
+// Integers in [-128, 127] as bytes, in the same order.
 absl::StatusOr<AlignedBuffer> AsBytes(absl::Span<const float> integers,
                                       const threading::Team& team) {
   constexpr int64_t kAtOnce = 65536;
@@ -50,7 +50,7 @@ absl::StatusOr<AlignedBuffer> AsBytes(absl::Span<const float> integers,
   return buffer;
 }
 
-// data * scale of the output channel, where it lies: rows of the output channel, or columns if
+// data * scale of the output channel, in the same order: an output channel is a row, or a column if
 // transposed.
 absl::StatusOr<AlignedBuffer> Scaled(const graph::Weights& weights, absl::Span<const float> data,
                                      const threading::Team& team) {
@@ -154,7 +154,7 @@ absl::StatusOr<PackedWeights::Bytes> PackedWeights::PackBias(const std::vector<f
     return absl::InvalidArgumentError(
         absl::StrCat("a bias of ", bias.size(), " elements does not fit ", target.ToString()));
   }
-  // Equal bytes are one bias, whatever operation they belong to.
+  // Operations with equal biases share one.
   std::string key = "bias:";
   target.AppendKey(&key);
   key.append(reinterpret_cast<const char*>(bias.data()), bytes);

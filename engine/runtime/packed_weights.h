@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The weights of one model in the layouts that its primitives want. Each is scaled and reordered
-// once per layout, whoever asks first, and shared by every plan of the model. Thread-safe.
+// The weights of one model in the layouts that its primitives want. Scales and reorders them once
+// per layout, when they are first asked for; all plans of the model share the result. Thread-safe.
 #ifndef ENGINE_RUNTIME_PACKED_WEIGHTS_H_
 #define ENGINE_RUNTIME_PACKED_WEIGHTS_H_
 
@@ -26,19 +26,19 @@ class PackedWeights {
   PackedWeights(PrimitiveCache* cache, const CreateOptions& options)
       : cache_(cache), options_(options) {}
 
-  // The effective weights in the layout of `target` (s8: without their scales, which are left to
-  // the primitive), whose dims may split those of `weights`
-  // (groups of output channels; input features into channels and space).
-  //   kInvalidArgument    sizes that do not fit each other
-  //   kFailedPrecondition the model's file, which still holds them, was written to
-  //   kResourceExhausted  memory
+  // The weights in the layout of `target`: for f32 with their scales, for s8 without them, because
+  // the primitive applies those. The dims of `target` may split those of `weights`: output channels
+  // into groups, input features into channels and space.
+  //   kInvalidArgument     sizes that do not fit each other
+  //   kFailedPrecondition  the model's file, which still holds the weights, was written to
+  //   kResourceExhausted   memory
   absl::StatusOr<Bytes> Pack(const graph::Weights& weights, const MemoryDesc& target,
                              const threading::Team& team);
 
-  // The sum of the weights of each output, without their scales, as floats.
+  // The sum of the weights per output, without their scales, as floats.
   absl::StatusOr<Bytes> SumOutputs(const graph::Weights& weights);
 
-  // A bias in the layout of `target` (one dimension, possibly padded with zeros).
+  // A bias in the layout of `target`, which has one dimension and may be padded with zeros.
   absl::StatusOr<Bytes> PackBias(const std::vector<float>& bias, const MemoryDesc& target);
 
  private:

@@ -8,11 +8,11 @@
 namespace tilewire::runtime {
 namespace {
 
-// Does dimension `d`, whose step in row-major order is `step`, lie as row-major order wants it?
+// Whether dimension `d` has the stride and blocks of row-major order, in which its stride is `step`.
 bool DimensionIsRowMajor(const MemoryDesc& desc, int d, int64_t step) {
   const int64_t block = desc.BlockSize(d);
   if (desc.dim(d) / block > 1 && desc.stride(d) != step * block) return false;
-  int64_t inner_stride = 1;  // in memory, of the block looked at
+  int64_t inner_stride = 1;  // in memory, of the current block
   int64_t inner_step = step;
   for (auto it = desc.inner_blocks().rbegin(); it != desc.inner_blocks().rend(); ++it) {
     if (it->dim == d) {

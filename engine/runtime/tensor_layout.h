@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Questions about layouts that lowering and execution ask. Pure functions; thread-safe.
+// Descriptors in common layouts, and comparisons of layouts, for lowering and execution. Pure
+// functions; thread-safe.
 #ifndef ENGINE_RUNTIME_LAYOUTS_H_
 #define ENGINE_RUNTIME_LAYOUTS_H_
 
@@ -14,24 +15,24 @@ namespace tilewire::runtime {
 // that order, or with the channels last. Below rank 3 both are the same.
 absl::StatusOr<MemoryDesc> PlainDesc(const Dims& dims, DataType type, bool channels_last);
 
-// Dense, the dimension order[0] the outermost in memory and the last of `order` the innermost.
+// Without gaps, with the dimensions in `order`: order[0] is the outermost in memory.
 absl::StatusOr<MemoryDesc> NestedDesc(const Dims& dims, DataType type, absl::Span<const int> order);
 
-// The elements follow each other in logical row-major order, without gaps or padding; blocked
-// layouts of tensors whose blocked sizes leave no choice count too ([N,C,1,1] in nChw16c where 16
-// divides C).
+// Whether the elements are in logical row-major order, without gaps or padding. This includes
+// blocked layouts of tensors for which both orders are the same, such as [N,C,1,1] in nChw16c where
+// 16 divides C.
 bool IsRowMajorInMemory(const MemoryDesc& desc);
 
-// As far as strides are used, which those of dimensions of one block are not. The same rank and
-// blocks.
+// Whether the strides are equal, for two layouts of the same rank and blocks. The strides of
+// dimensions of a single block do not count, because nothing uses them.
 bool SameStrides(const MemoryDesc& a, const MemoryDesc& b);
 
-// Every element (and every padding) of both lives at the same place, so that no reorder is needed
-// between them.
+// Whether every element, and every element of padding, is at the same offset in both, so that no
+// reorder is needed between them.
 bool SameMemory(const MemoryDesc& a, const MemoryDesc& b);
 
-// The dense layout whose dimensions are nested and blocked as those of `desc`, for a tensor of
-// other sizes; row-major where the rank differs.
+// A tensor of `dims` without gaps, whose dimensions are nested and blocked as those of `desc`; in
+// row-major order where the rank differs.
 absl::StatusOr<MemoryDesc> LayoutLike(const MemoryDesc& desc, const Dims& dims);
 
 }  // namespace tilewire::runtime

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Networks whose channels come in groups, or lie elsewhere than where a convolution wants them.
-#include "tests/engine/runtime/network_builder.h"
-#include "tests/engine/runtime/networks.h"
+#include "tests/engine/lowering/network_builder.h"
+#include "tests/engine/lowering/networks.h"
 
 namespace tilewire::graph {
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The networks of the runtime's tests, as tables: each exercises one thing that lowering can get
+// The networks of the tests of lowering, as a table: each exercises one thing that lowering can get
 // wrong.
-#ifndef TESTS_ENGINE_RUNTIME_NETWORKS_H_
-#define TESTS_ENGINE_RUNTIME_NETWORKS_H_
+#ifndef TESTS_ENGINE_LOWERING_NETWORKS_H_
+#define TESTS_ENGINE_LOWERING_NETWORKS_H_
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/graph/network.h"
 #include "engine/graph/onnx_model.h"
@@ -21,6 +22,8 @@ struct NetworkCase {
 };
 
 absl::Span<const NetworkCase> NetworkCases();
+// The function that makes the case of this name, which must be one.
+Network (*FindNetwork(absl::string_view name))(int64_t batch);
 
 // channel_networks.cc.
 Network GroupedShuffleDepthwise(int64_t batch);
@@ -35,7 +38,7 @@ Network QuantizedSums(int64_t batch);
 constexpr float kOrdinaryStep = 0.0153f;
 Network QuantizedOrdinary(int64_t batch);
 
-// Convolutions with a 2x2 maximum behind: as one operation (one of them Winograd's, at odd sizes,
+// Convolutions followed by a 2x2 maximum: as one operation (one of them Winograd's, at odd sizes,
 // one 1x1, one too small for Winograd, one with more steps than a chain holds), and as two.
 Network PooledConvolutions(int64_t batch);
 Network ConvolutionsAndPoolings(int64_t batch);
@@ -48,4 +51,4 @@ std::shared_ptr<const OnnxModel> HandMadeModel(Network (*make)(int64_t batch));
 
 }  // namespace tilewire::graph
 
-#endif  // TESTS_ENGINE_RUNTIME_NETWORKS_H_
+#endif  // TESTS_ENGINE_LOWERING_NETWORKS_H_

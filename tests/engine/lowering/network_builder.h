@@ -3,8 +3,8 @@
 // Networks by hand, without an ONNX file: each call adds one operation and gives its value. Weights
 // are pseudo-random and depend on their name only, so that a network built for another batch has
 // the same ones.
-#ifndef TESTS_ENGINE_RUNTIME_NETWORK_BUILDER_H_
-#define TESTS_ENGINE_RUNTIME_NETWORK_BUILDER_H_
+#ifndef TESTS_ENGINE_LOWERING_NETWORK_BUILDER_H_
+#define TESTS_ENGINE_LOWERING_NETWORK_BUILDER_H_
 
 #include <string>
 #include <utility>
@@ -67,4 +67,4 @@ class NetworkBuilder {
 
 }  // namespace tilewire::graph
 
-#endif  // TESTS_ENGINE_RUNTIME_NETWORK_BUILDER_H_
+#endif  // TESTS_ENGINE_LOWERING_NETWORK_BUILDER_H_

@@ -10,7 +10,7 @@
 #include "engine/runtime/executor.h"
 #include "engine/runtime/tensor_layout.h"
 #include "gtest/gtest.h"
-#include "tests/engine/runtime/network_builder.h"
+#include "tests/engine/lowering/network_builder.h"
 #include "tests/support/float_tensors.h"
 
 namespace tilewire::runtime {
@@ -34,7 +34,7 @@ BandLimits Always(const ChainCase& chain) {
   return {.least_bytes = 1, .most_bytes = chain.most_bytes, .most_rows = 100};
 }
 
-// All that a mobile network begins with; the request is read by the first link.
+// The beginning of a mobile network; the first convolution of the chain reads the request.
 graph::Network MobileStem(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 3, 39, 31});
@@ -46,7 +46,7 @@ graph::Network MobileStem(int64_t n) {
   return b.Finish({b.Conv("down", expand, 40, {.stride = 2, .groups = 40, .bias = false})});
 }
 
-// Windows that reach far, and poolings that count padding.
+// Wide windows, and poolings that count padding.
 graph::Network WideWindows(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 16, 29, 9});
@@ -57,7 +57,7 @@ graph::Network WideWindows(int64_t n) {
   return b.Finish({b.Pool("inside", largest, Pooling::Algorithm::kAvgExcludePadding, 3, 1, 1)});
 }
 
-// The sum is written over what the chain's first link reads: it stays a step of its own.
+// The sum writes over what the chain's first convolution reads, so that it stays a step of its own.
 graph::Network SumOverTheSource(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 8, 15, 8});
@@ -68,7 +68,7 @@ graph::Network SumOverTheSource(int64_t n) {
       {b.Conv("project", depthwise, 16, {.kernel = 1, .padding = 0, .fused = {graph::Add(stem)}})});
 }
 
-// The sum is written over what somebody else made: the last link takes it.
+// The sum writes over the result of a step outside the chain, so that it joins the chain.
 graph::Network SumOverAnother(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 8, 15, 8});
@@ -80,7 +80,7 @@ graph::Network SumOverAnother(int64_t n) {
                           {.kernel = 1, .padding = 0, .fused = {graph::Add(other)}})});
 }
 
-// What lies between is an answer, too, or is read twice.
+// The intermediate tensors are outputs, too, or are read twice.
 graph::Network ReadElsewhere(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 16, 11, 7});
@@ -90,7 +90,8 @@ graph::Network ReadElsewhere(int64_t n) {
   return b.Finish({answer, left, b.Conv("right", twice, 16, {.groups = 16})});
 }
 
-// A band of all five links is too large: of the cuts in two chains, the one at the smallest tensor.
+// For MobileStemInTwo a band of all five steps is too large: of the ways to cut them into two chains,
+// the one at the smallest tensor is best.
 constexpr ChainCase kCases[] = {{"MobileStem", MobileStem, 48 * 1024, 1, 1},
                                 {"MobileStemInTwo", MobileStem, 36 * 1024, 2, 2},
                                 {"WideWindows", WideWindows, 200 * 1024, 1, 1},
@@ -98,7 +99,7 @@ constexpr ChainCase kCases[] = {{"MobileStem", MobileStem, 48 * 1024, 1, 1},
                                 {"SumOverAnother", SumOverAnother, 24 * 1024, 2, 2},
                                 {"ReadElsewhere", ReadElsewhere, 24 * 1024, 0, 4}};
 
-class RowBandsTest : public ::testing::TestWithParam<std::tuple<ChainCase, cpu::Isa>> {
+class BandFusionTest : public ::testing::TestWithParam<std::tuple<ChainCase, cpu::Isa>> {
  protected:
   static const ChainCase& Case() { return std::get<0>(GetParam()); }
   static cpu::Isa Isa() { return std::get<1>(GetParam()); }
@@ -117,7 +118,7 @@ class RowBandsTest : public ::testing::TestWithParam<std::tuple<ChainCase, cpu::
     return lowering::LowerNetwork(Case().make(batch), context).value();
   }
 
-  // The outputs' bytes, one behind the other.
+  // The outputs' bytes, one after the other.
   std::string Run(const Plan& plan, int threads, bool channels_last) {
     const Dims& dims = plan.inputs[0].desc.dims();
     std::vector<float> image = graph::PseudoRandom("x", *ElementCount(dims), -1, 1);
@@ -146,7 +147,7 @@ class RowBandsTest : public ::testing::TestWithParam<std::tuple<ChainCase, cpu::
   ScratchpadPool pool_;
 };
 
-TEST_P(RowBandsTest, TheBitsOfStepByStep) {
+TEST_P(BandFusionTest, TheBitsOfStepByStep) {
   for (const int64_t batch : {1, 3}) {
     const std::shared_ptr<const Plan> apart = PlanWith(batch, kNever);
     const std::string want = Run(*apart, /*threads=*/1, /*channels_last=*/false);
@@ -161,7 +162,7 @@ TEST_P(RowBandsTest, TheBitsOfStepByStep) {
   }
 }
 
-TEST_P(RowBandsTest, ChainsEndWhereATensorIsNeededAsAWhole) {
+TEST_P(BandFusionTest, ChainsEndWhereATensorIsNeededAsAWhole) {
   if (Isa() != cpu::Isa::kAvx512) GTEST_SKIP() << "rows of the table are for one register size";
   const std::shared_ptr<const Plan> plan = PlanWith(1, Always(Case()));
   EXPECT_EQ(plan->steps.size(), Case().steps);
@@ -170,11 +171,11 @@ TEST_P(RowBandsTest, ChainsEndWhereATensorIsNeededAsAWhole) {
             Case().chains);
 }
 
-TEST_P(RowBandsTest, TheTensorsInBetweenNeedNoBuffer) {
+TEST_P(BandFusionTest, TheTensorsInBetweenNeedNoBuffer) {
   EXPECT_LE(PlanWith(1, Always(Case()))->arena_bytes, PlanWith(1, kNever)->arena_bytes);
 }
 
-INSTANTIATE_TEST_SUITE_P(Chains, RowBandsTest,
+INSTANTIATE_TEST_SUITE_P(Chains, BandFusionTest,
                          ::testing::Combine(::testing::ValuesIn(kCases),
                                             ::testing::Values(cpu::Isa::kAvx2, cpu::Isa::kAvx512)),
                          [](const auto& info) {

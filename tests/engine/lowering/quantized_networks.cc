@@ -7,8 +7,8 @@
 #include <memory>
 #include <utility>
 
-#include "tests/engine/runtime/network_builder.h"
-#include "tests/engine/runtime/networks.h"
+#include "tests/engine/lowering/network_builder.h"
+#include "tests/engine/lowering/networks.h"
 
 namespace tilewire::graph {
 namespace {

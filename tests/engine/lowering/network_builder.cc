@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/engine/runtime/network_builder.h"
+#include "tests/engine/lowering/network_builder.h"
 
 #include <cmath>
 #include <memory>

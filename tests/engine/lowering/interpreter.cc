@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/engine/runtime/interpreter.h"
+#include "tests/engine/lowering/interpreter.h"
 
 #include <utility>
 #include <variant>

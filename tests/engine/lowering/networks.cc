@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/engine/runtime/networks.h"
+#include "tests/engine/lowering/networks.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "tests/engine/runtime/network_builder.h"
+#include "engine/base/check.h"
+#include "tests/engine/lowering/network_builder.h"
 
 namespace tilewire::graph {
 namespace {
@@ -473,6 +475,14 @@ Network PooledConvolutions(int64_t n) { return WithPoolings(n, /*fused=*/true); 
 Network ConvolutionsAndPoolings(int64_t n) { return WithPoolings(n, /*fused=*/false); }
 
 absl::Span<const NetworkCase> NetworkCases() { return kCases; }
+
+Network (*FindNetwork(absl::string_view name))(int64_t batch) {
+  const auto cases = NetworkCases();
+  const auto found = std::find_if(cases.begin(), cases.end(),
+                                  [&](const NetworkCase& one) { return one.name == name; });
+  TILEWIRE_CHECK(found != cases.end(), "a case has the name");
+  return found->make;
+}
 
 std::shared_ptr<const OnnxModel> HandMadeModel(Network (*make)(int64_t batch)) {
   return std::make_shared<HandMade>(make);

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A loaded model: what it refuses, how its runs end early, and what it explains.
+#include <atomic>
+#include <map>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/engine/lowering/subject.h"
+
+namespace tilewire {
+namespace {
+
+using testing::BytesOf;
+using testing::Options;
+using testing::Subject;
+using testing::Tensor;
+
+class ModelTest : public ::testing::Test {
+ protected:
+  const Subject subject_{graph::FindNetwork("Residual"), Options(cpu::BestIsa(), 1)};
+  const Tensor image_ = Tensor(3 * 9 * 7, 0.5f);
+
+  absl::Status RunOn(std::vector<InputTensor> inputs, std::vector<OutputRequest> outputs = {},
+                     RunOptions options = {}) {
+    return subject_.model->Run(inputs, outputs, options).status();
+  }
+};
+
+TEST_F(ModelTest, WrongRequestsAreInvalidArguments) {
+  const absl::string_view bytes = BytesOf(image_);
+  EXPECT_TRUE(RunOn({{{1, 3, 9, 7}, Layout::kNchw, {bytes}}}).ok());
+  const std::vector<std::vector<InputTensor>> wrong = {
+      {},
+      {{{1, 3, 9, 7}, Layout::kNchw, {bytes}}, {{1, 3, 9, 7}, Layout::kNchw, {bytes}}},
+      {{{1, 3, 7, 9}, Layout::kNchw, {bytes}}},
+      {{{3, 9, 7}, Layout::kNchw, {bytes}}},
+      {{{0, 3, 9, 7}, Layout::kNchw, {}}},
+      {{{-1, 3, 9, 7}, Layout::kNchw, {bytes}}},
+      {{{int64_t{1} << 62, 3, 9, 7}, Layout::kNchw, {bytes}}},
+      {{{2, 3, 9, 7}, Layout::kNchw, {bytes}}},
+      {{{1, 3, 9, 7}, Layout::kNchw, {bytes.substr(1)}}},
+      {{{1, 3, 9, 7}, Layout::kNchw, {bytes, "x"}}},
+  };
+  for (size_t i = 0; i < wrong.size(); ++i) {
+    EXPECT_EQ(RunOn(wrong[i]).code(), absl::StatusCode::kInvalidArgument) << i;
+  }
+  for (int index : {-1, 1}) {
+    EXPECT_EQ(RunOn({{{1, 3, 9, 7}, Layout::kNchw, {bytes}}}, {{index}}).code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST_F(ModelTest, InterruptionEndsTheRunBetweenSteps) {
+  int asked = 0;
+  const RunOptions options{.interrupted = [&] {
+    return ++asked < 3 ? absl::OkStatus() : absl::CancelledError("the client left");
+  }};
+  EXPECT_EQ(RunOn({{{1, 3, 9, 7}, Layout::kNchw, {BytesOf(image_)}}}, {}, options),
+            absl::CancelledError("the client left"));
+  EXPECT_EQ(asked, 3);
+}
+
+// Steps that were cut short computed nothing: the question after the last one must be asked.
+TEST_F(ModelTest, AfterTheLastStepTheRunAsksOnceMore) {
+  int all = 0, asked = 0;
+  const std::vector<InputTensor> inputs = {{{1, 3, 9, 7}, Layout::kNchw, {BytesOf(image_)}}};
+  EXPECT_TRUE(RunOn(inputs, {},
+                    {.interrupted =
+                         [&] {
+                           ++all;
+                           return absl::OkStatus();
+                         }})
+                  .ok());
+  const std::atomic<bool> stop = true;
+  const RunOptions options{
+      .interrupted =
+          [&] { return ++asked < all ? absl::OkStatus() : absl::CancelledError("left"); },
+      .stop = &stop};
+  EXPECT_EQ(RunOn(inputs, {}, options), absl::CancelledError("left"));
+  EXPECT_EQ(asked, all);
+}
+
+TEST_F(ModelTest, AnAnswerBeyondTheLimitIsRefusedBeforeAnyWork) {
+  int asked = 0;
+  const RunOptions options{.interrupted =
+                               [&] {
+                                 ++asked;
+                                 return absl::OkStatus();
+                               },
+                           .max_output_bytes = 8};
+  EXPECT_EQ(RunOn({{{1, 3, 9, 7}, Layout::kNchw, {BytesOf(image_)}}}, {}, options).code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(asked, 0);
+}
+
+TEST_F(ModelTest, ExplainNamesEveryStepWithItsBytesAndFusedOps) {
+  const auto plan = subject_.model->Explain({.batch = 2});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  std::map<std::string, PlanStep> steps;
+  for (const PlanStep& step : plan->steps) steps[step.node] = step;
+  for (const char* node : {"input x", "stem", "one", "two", "three", "output three.out"})
+    EXPECT_TRUE(steps.count(node)) << node;
+  const PlanStep& two = steps["two"];
+  EXPECT_EQ(two.primitive, "convolution");
+  EXPECT_EQ(two.fused, "relu:0");
+  EXPECT_EQ(two.operations, 2 * 2 * 20 * 20 * 9 * 7) << "1x1, 20 channels to 20, 2 images of 9x7";
+  ASSERT_EQ(two.tensors.size(), 4) << "source, weights, bias, destination";
+  EXPECT_THAT(two.tensors[0].layout, ::testing::StartsWith("f32:2x20x9x7:"));
+  EXPECT_GE(two.tensors[0].bytes, 2 * 20 * 9 * 7 * 4);
+  EXPECT_GT(plan->activations_bytes, 0);
+  EXPECT_EQ(plan->run, absl::ZeroDuration());
+}
+
+TEST_F(ModelTest, ExplainTimesEveryStepWhereRunsAreAskedFor) {
+  const auto plan = subject_.model->Explain({.dims = {{3, 3, 9, 7}}, .runs = 3});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  absl::Duration sum;
+  for (const PlanStep& step : plan->steps) {
+    sum += step.time;
+    if (step.primitive.empty()) continue;
+    EXPECT_GT(step.time, absl::ZeroDuration()) << step.node;
+  }
+  EXPECT_GT(plan->run, absl::ZeroDuration());
+  EXPECT_LE(sum, 3 * plan->run) << "each median is at most the time of some run";
+  EXPECT_EQ(plan->threads, 1);
+}
+
+TEST_F(ModelTest, ExplainRefusesWhatARunWould) {
+  const auto code = [this](const ExplainOptions& options) {
+    return subject_.model->Explain(options).status().code();
+  };
+  EXPECT_EQ(code({.batch = 0}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({.dims = {{1, 3, 7, 9}}}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({.dims = {{1, 3, 9, 7}, {1}}}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({.batch = 1, .limits = {.max_output_bytes = 755}}),
+            absl::StatusCode::kResourceExhausted)
+      << "the input has 756";
+  EXPECT_EQ(code({.runs = 1, .limits = {.max_output_bytes = 800}}),
+            absl::StatusCode::kResourceExhausted)
+      << "the output has 5040";
+  EXPECT_EQ(code({.batch = int64_t{1} << 61}), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(
+      code({.runs = 1, .limits = {.interrupted = [] { return absl::CancelledError("left"); }}}),
+      absl::StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace tilewire

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "gtest/gtest.h"
+#include "tests/engine/lowering/interpreter.h"
+#include "tests/engine/lowering/subject.h"
+
+namespace tilewire {
+namespace {
+
+using testing::kImages;
+using testing::Options;
+using testing::Subject;
+using testing::Tensor;
+
+TEST(IntegerFusionTest, FoldedOperationsAreAtMostOneUnitOff) {
+  for (const cpu::Isa isa :
+       {cpu::Isa::kBaseline, cpu::Isa::kAvx2, cpu::Isa::kAvx512, cpu::Isa::kAvx512Vnni}) {
+    if (!cpu::Supports(isa)) continue;
+    const Subject subject(graph::QuantizedOrdinary, Options(isa, 1));
+    const std::vector<Tensor> want = graph::Interpret(subject.network, subject.inputs);
+    const std::vector<Tensor> got = subject.Run(kImages, Layout::kNchw, Layout::kNchw).value();
+    for (size_t i = 0; i < want.size(); ++i) {
+      int64_t off = 0;
+      for (size_t k = 0; k < want[i].size(); ++k) {
+        const float units = std::abs(got[i][k] - want[i][k]) / graph::kOrdinaryStep;
+        ASSERT_LE(units, 1.01f) << cpu::IsaName(isa) << ", output " << i;
+        off += units > 0.5f;
+      }
+      // Only results half-way between two integers may differ.
+      EXPECT_LE(off, static_cast<int64_t>(want[i].size()) / 100) << "output " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tilewire
