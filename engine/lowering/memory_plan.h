@@ -15,8 +15,8 @@
 
 namespace tilewire::lowering {
 
-// Fills the offsets (multiples of 64) and returns the size of the arena in bytes. A buffer that is a
-// part of another one is placed inside it, and keeps it alive.
+// Fills the offsets (multiples of 64) and returns the size of the arena in bytes. A part of another
+// buffer is placed inside that one, and keeps it alive.
 //   kResourceExhausted  the arena would exceed `max_bytes`
 absl::StatusOr<int64_t> PlaceBuffers(absl::Span<runtime::PlanBuffer> buffers, int64_t max_bytes);
 

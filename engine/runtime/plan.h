@@ -51,8 +51,8 @@ struct Step {
   const std::vector<ArgDesc>& args() const;
 };
 
-// A buffer is needed from the step `first` that writes it (-1: an input) to the last step that reads
-// it (the number of steps: an output).
+// A buffer is needed from the step `first`, which writes it (-1: an input), to the step `last`, the
+// last one that reads it (the number of steps: an output).
 struct PlanBuffer {
   int64_t bytes = 0;
   int first = 0;

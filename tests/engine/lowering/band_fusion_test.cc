@@ -90,8 +90,8 @@ graph::Network ReadElsewhere(int64_t n) {
   return b.Finish({answer, left, b.Conv("right", twice, 16, {.groups = 16})});
 }
 
-// For MobileStemInTwo a band of all five steps is too large: of the ways to cut them into two chains,
-// the one at the smallest tensor is best.
+// For MobileStemInTwo a band of all five steps is too large: the best cut into two chains is at the
+// smallest tensor.
 constexpr ChainCase kCases[] = {{"MobileStem", MobileStem, 48 * 1024, 1, 1},
                                 {"MobileStemInTwo", MobileStem, 36 * 1024, 2, 2},
                                 {"WideWindows", WideWindows, 200 * 1024, 1, 1},

@@ -23,8 +23,8 @@ TEST(ConvolutionTest, FewChannelsStayInBlocks) {
   }
 }
 
-// Winograd's convolutions compute a pooling along the way, others leave it to a step of its own: both
-// give the same bits.
+// Winograd's convolutions compute a pooling along the way, others leave it to a step of its own.
+// Both give the same bits.
 TEST(ConvolutionTest, FusedPoolingIsOneStepWithWinogradAndGivesTheBitsOfTwo) {
   for (const cpu::Isa isa : {cpu::Isa::kBaseline, cpu::Isa::kAvx2, cpu::Isa::kAvx512}) {
     if (!cpu::Supports(isa)) continue;

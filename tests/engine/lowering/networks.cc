@@ -14,7 +14,7 @@ using jit::EltwiseAlgorithm;
 constexpr auto kMax = Pooling::Algorithm::kMax;
 constexpr auto kAverage = Pooling::Algorithm::kAvgIncludePadding;
 
-// The addend of the second sum dies there, that of the first is the source of the same convolution.
+// The addend of the second sum is dead after it; that of the first is also the convolution's source.
 Network Residual(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 3, 9, 7});
@@ -38,8 +38,8 @@ Network StridedResidual(int64_t n) {
   return b.Finish({down});
 }
 
-// Along other dimensions than the last: of a result inside, of one that is read again, of a
-// request.
+// Along other dimensions than the last: of an intermediate result, of one that is read again, and
+// of a request.
 Network SoftmaxAlongOthers(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 20, 5, 3});
@@ -59,7 +59,7 @@ Network BranchesAndConcat(int64_t n) {
   return b.Finish({b.Conv("last", all, 10, {.kernel = 1, .padding = 0})});
 }
 
-// Few channels in the middle, as squeeze and excite has them.
+// A tensor of few channels, as in the middle of squeeze and excite.
 Network FewChannels(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 3, 9, 7});
@@ -89,7 +89,7 @@ Network OutputsInsideTwiceAndInput(int64_t n) {
   return b.Finish({inside, end, end, x, squashed});
 }
 
-// ShuffleNet's shuffle spelt out, then a flatten into a classifier.
+// ShuffleNet's shuffle as Reshape, Transpose and Reshape, then a flatten and a classifier.
 Network ReshapesAndTransposes(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 3, 4, 5});
@@ -151,15 +151,15 @@ Network TwoInputsOneAnAddend(int64_t n) {
   return b.Finish({b.ConcatOf("concat", {conv, y, x})});
 }
 
-// The only reader of the request's bytes adds them to its result too.
+// The only reader of the request's bytes also adds them to its result.
 Network AddsItsOwnInput(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 3, 6, 5});
   return b.Finish({b.Conv("conv", x, 3, {.fused = {Add(x), Relu()}})});
 }
 
-// Parts of a blocked tensor: of whole blocks (views), and such that cut blocks; read by what takes
-// views and by what does not; one is an output, one is the first images of its source.
+// Parts of a blocked tensor: some consist of whole blocks (views), others cut blocks. They are read
+// by operations that take views and by others; one is an output, one the first images of its source.
 Network PartsOfBlockedTensors(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 3, 6, 5});
@@ -231,8 +231,8 @@ Network LoopsWithoutPrimitives(int64_t n) {
   return b.Finish({quotient, peaks, wide, high, deep, spread, b.Conv("end", product, 8)});
 }
 
-// Rows that primitives carry out in more than one layout: of blocked and of plain tensors, and such
-// that write over what nobody else reads.
+// Operations on rows whose primitives take several layouts: blocked and plain sources, and some that
+// write over a source that nothing else reads.
 Network NormalizationsAndProducts(int64_t n) {
   using Function = graph::Elementwise::Function;
   NetworkBuilder b;
@@ -266,8 +266,8 @@ Network NormalizationsAndProducts(int64_t n) {
   return b.Finish({plain, scaled, floor, row, more});
 }
 
-// Concatenations of whole blocks, one inside the other: of parts that are read again, before and
-// after, or written over; of one value twice, of the request's own, of an output, of a cut.
+// Concatenations of whole blocks, one inside the other. Their sources are read again before and
+// after, are written over, appear twice, are the request's, an output, or not whole blocks.
 Network ConcatsOfWholeBlocks(int64_t n) {
   NetworkBuilder b;
   const ConvolutionOptions point = {.kernel = 1, .padding = 0};
@@ -288,8 +288,8 @@ Network ConcatsOfWholeBlocks(int64_t n) {
   return b.Finish({mixed, end, last, b.Conv("tail", last, 8, point)});
 }
 
-// Concatenations that lie in each other, of what several implementations write and read: of a chain
-// as densely connected networks have them, and of branches whose results are read before.
+// Nested concatenations of what several implementations write and read: a chain as in densely
+// connected networks, and branches whose results are read before.
 Network ConcatsOfSeveralImages(int64_t n) {
   NetworkBuilder b;
   const ConvolutionOptions point = {.kernel = 1, .padding = 0, .fused = {Relu()}};
@@ -310,7 +310,7 @@ Network ConcatsOfSeveralImages(int64_t n) {
   return b.Finish({b.Conv("end", four, 16, point), b.Conv("part", cut, 16, point)});
 }
 
-// Channels of three tensors, one of them the request's: in blocked and in plain layouts.
+// Channels of three tensors, one of which is the request's, in blocked and in plain layouts.
 Network GatheredChannels(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 20, 3, 5});
@@ -329,7 +329,7 @@ Network GatheredChannels(int64_t n) {
   return b.Finish({b.Conv("end", mixed, 16, point), mixed, turned});
 }
 
-// Of the request's own numbers, so that rounding cannot change the order.
+// Reads the request's numbers directly, so that rounding cannot change their order.
 Network BestElements(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 20, 6, 5});
@@ -339,7 +339,8 @@ Network BestElements(int64_t n) {
   return b.Finish({values, places, least});
 }
 
-// Rows of a table and of a blocked tensor that the request's own numbers name, some from the end.
+// Rows of a table and of a blocked tensor. The request's numbers are the indices; some count from the
+// end.
 Network GatheredByComputedIndices(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 20, 3, 5});
@@ -355,7 +356,7 @@ Network GatheredByComputedIndices(int64_t n) {
   return b.Finish({rows, last, channels});
 }
 
-// Weights that are computed: dense with a bias, grouped, depthwise, of a 1x1 window that two read.
+// Computed weights: dense with a bias, grouped, depthwise, and of a 1x1 window with two readers.
 Network ComputedWeights(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 20, 7, 9});
@@ -382,7 +383,7 @@ Network ComputedWeights(int64_t n) {
   return b.Finish({grouped, single, one, two});
 }
 
-// The windows' maxima of the first image (indices count all that stand before) and of every image.
+// The maxima of windows, and their indices, which count the elements of all images before.
 Network WindowsMaxima(int64_t n) {
   using Result = MaxWindow::Result;
   NetworkBuilder b;
