@@ -36,12 +36,14 @@ trap stop_server EXIT
 
 address=
 for _ in $(seq 100); do
-  address=$(sed -n 's/.*listening on \([^ ]*:[0-9]*\).*/\1/p' "$log" | head -n 1)
-  [[ $address ]] && break
+  if grep -q '^tilewire-server ready' "$log"; then
+    address=$(sed -n 's/.*listening on \([^ ]*:[0-9]*\).*/\1/p' "$log" | head -n 1)
+    break
+  fi
   kill -0 "$server_pid" 2>/dev/null || { echo "The server did not start:" >&2; cat "$log" >&2; exit 1; }
   sleep 0.1
 done
-[[ $address ]] || { echo "The server did not print its address within 10 s:" >&2; cat "$log" >&2; exit 1; }
+[[ $address ]] || { echo "The server was not ready within 10 s:" >&2; cat "$log" >&2; exit 1; }
 "$client" probe --server="$address"
 echo "Serving on $address"
 

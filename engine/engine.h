@@ -68,6 +68,11 @@ struct RunOptions {
   const std::atomic<bool>* stop = nullptr;
   // An answer of more bytes is refused before any work.
   int64_t max_output_bytes = std::numeric_limits<int64_t>::max();
+  // Asked once, before any memory is taken, for what the run will hold: activations, scratchpad and
+  // answer. A status that is not OK ends the run with it. May be empty.
+  std::function<absl::Status(int64_t bytes)> reserve;
+  // The run keeps to the calling thread.
+  bool serial = false;
 };
 
 struct ExplainOptions {
@@ -149,6 +154,9 @@ class Engine {
                                                           absl::Span<const PrimitiveInput> inputs,
                                                           absl::Span<PrimitiveOutput> outputs,
                                                           const RunOptions& options) = 0;
+
+  // Gives the memory of past runs back to the system: for when nothing has run for a while.
+  virtual void FreeIdleMemory() {}
 
   virtual CacheStatistics cache_statistics() const = 0;
   virtual threading::Arena& arena() = 0;             // for the service's scheduler

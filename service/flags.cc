@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/flags.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "service/granted_memory.h"
 #include "service/version.h"
 
 namespace tilewire::service {
@@ -27,6 +32,15 @@ constexpr char kFooter[] =
 // What the command line gives before it becomes options.
 struct Numbers {
   int64_t max_message_mb = 64;
+  int64_t max_work_mb = 0;
+  int64_t transport_mb = 512;
+  int64_t max_queue_per_model = 0;
+  int64_t max_queue_ms = 10'000;
+  int64_t slow_ms = 10'000;
+  int64_t write_timeout = 30, keepalive = 30, max_idle = 1800, max_age = 43'200;
+  int64_t drain_timeout = 30;
+  std::vector<std::string> services = {"inference", "primitives", "plans"};
+  std::string ready = "all";
   int64_t primitive_cache_mb = 64;
   std::string max_isa = "best";
   std::string convolution_algorithm = "auto";
@@ -38,6 +52,95 @@ CLI::Option* Add(CLI::App* app, const std::string& name, Value* value, const std
   return app->add_option("--" + name, *value, text)
       ->capture_default_str()
       ->envname(absl::StrCat("TILEWIRE_", absl::AsciiStrToUpper(name)));
+}
+
+// What requests and connections may cost.
+void AddLimits(CLI::App* app, Flags* flags, Numbers* numbers) {
+  ServerOptions* server = &flags->server;
+  const auto seconds = CLI::Range(1, 1'000'000);
+  Add(app, "max_queue", &server->queue.max_waiting, "Requests that may wait; more are UNAVAILABLE")
+      ->check(CLI::Range(1, 1000000));
+  Add(app, "max_queue_per_model", &numbers->max_queue_per_model,
+      "Of these, requests of one model; 0: three quarters")
+      ->check(CLI::Range(0, 1000000));
+  Add(app, "max_queue_ms", &numbers->max_queue_ms, "Longest time that a request may wait")
+      ->check(CLI::Range(1, 3'600'000));
+  Add(app, "max_message_mb", &numbers->max_message_mb, "Largest message, both ways")
+      ->check(CLI::Range(1, 2047));
+  Add(app, "max_work_mb", &numbers->max_work_mb,
+      "Memory of all requests together: messages, activations, answers; 0: half of what is granted")
+      ->check(CLI::Range(0, 1 << 24));
+  Add(app, "max_operations", &server->primitives.max_operations,
+      "Operations of one described primitive");
+  Add(app, "max_reference_operations", &server->primitives.max_reference_operations,
+      "The same, where only a reference implementation takes it");
+  Add(app, "transport_mb", &numbers->transport_mb, "Memory of all connections together")
+      ->check(CLI::Range(16, 1 << 20));
+  Add(app, "max_streams", &server->transport.max_streams, "Calls at once per connection")
+      ->check(CLI::Range(1, 1'000'000));
+  Add(app, "max_metadata_bytes", &server->transport.max_metadata_bytes, "Headers of a call")
+      ->check(CLI::Range(1024, 1 << 20));
+  Add(app, "keepalive", &numbers->keepalive, "Seconds of silence after which a peer is asked")
+      ->check(seconds);
+  Add(app, "max_idle", &numbers->max_idle, "Seconds after which an unused connection is closed")
+      ->check(seconds);
+  Add(app, "max_age", &numbers->max_age, "Seconds after which a client is told to reconnect")
+      ->check(seconds);
+  Add(app, "write_timeout", &numbers->write_timeout,
+      "Seconds that a client may take to read a large answer")
+      ->check(seconds);
+  app->add_flag("--accept_compressed", server->transport.accept_compressed,
+                "Accept gzip and deflate: 1.5 MB may then inflate to 2 GB before it is refused")
+      ->envname("TILEWIRE_ACCEPT_COMPRESSED");
+}
+
+// What is served, from the start to the end.
+void AddLifeCycle(CLI::App* app, Flags* flags, Numbers* numbers) {
+  app->add_option("--services", numbers->services,
+                  "What is served besides health, any of: inference,primitives,plans")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->envname("TILEWIRE_SERVICES")
+      ->check(CLI::IsMember({"inference", "primitives", "plans"}));
+  app->add_flag("--reflection", flags->server.reflection,
+                "Serve gRPC's reflection; each of its streams takes a thread")
+      ->envname("TILEWIRE_REFLECTION");
+  Add(app, "ready", &numbers->ready, "Ready when all models are, or any")
+      ->check(CLI::IsMember({"all", "any"}));
+  Add(app, "drain_delay", &flags->drain_delay,
+      "Seconds between not being ready and closing the port, after SIGTERM")
+      ->check(CLI::Range(0, 3600));
+  Add(app, "drain_timeout", &numbers->drain_timeout,
+      "Seconds after which requests that still run are cancelled")
+      ->check(CLI::Range(0, 3600));
+  Add(app, "slow_ms", &numbers->slow_ms, "A request that takes longer gets a line in the log")
+      ->check(CLI::Range(1, 3'600'000));
+}
+
+// What the numbers mean to the server.
+void ApplyNumbers(const Numbers& numbers, ServerOptions* server) {
+  server->transport.max_message_bytes = numbers.max_message_mb << 20;
+  server->transport.transport_bytes = std::max(numbers.transport_mb, 2 * numbers.max_message_mb)
+                                      << 20;
+  server->transport.keepalive = absl::Seconds(numbers.keepalive);
+  server->transport.max_idle = absl::Seconds(numbers.max_idle);
+  server->transport.max_age = absl::Seconds(numbers.max_age);
+  server->queue.max_waiting_per_model = static_cast<int>(
+      numbers.max_queue_per_model > 0 ? numbers.max_queue_per_model
+                                      : (3 * int64_t{server->queue.max_waiting} + 3) / 4);
+  server->queue.max_wait = absl::Milliseconds(numbers.max_queue_ms);
+  server->max_work_bytes =
+      numbers.max_work_mb > 0 ? numbers.max_work_mb << 20 : GrantedMemory() / 2;
+  server->write_timeout = absl::Seconds(numbers.write_timeout);
+  server->drain_timeout = absl::Seconds(numbers.drain_timeout);
+  server->slow_request = absl::Milliseconds(numbers.slow_ms);
+  const auto serves = [&numbers](const char* service) {
+    return absl::c_linear_search(numbers.services, service);
+  };
+  server->serve_inference = serves("inference");
+  server->serve_primitives = serves("primitives");
+  server->serve_plans = serves("plans");
+  server->ready_when_any = numbers.ready == "any";
 }
 
 void AddOptions(CLI::App* app, Flags* flags, Numbers* numbers) {
@@ -60,10 +163,6 @@ void AddOptions(CLI::App* app, Flags* flags, Numbers* numbers) {
   Add(app, "convolution_algorithm", &numbers->convolution_algorithm,
       "auto: Winograd where it is estimated to be faster; direct: never")
       ->check(CLI::IsMember({"auto", "direct"}));
-  Add(app, "max_queue", &flags->server.max_queue, "Requests that may wait; more are UNAVAILABLE")
-      ->check(CLI::Range(1, 1000000));
-  Add(app, "max_message_mb", &numbers->max_message_mb, "Largest message, both ways")
-      ->check(CLI::Range(1, 2047));
   Add(app, "primitive_cache_mb", &numbers->primitive_cache_mb, "Compiled code that is kept")
       ->check(CLI::Range(0, 65536));
   Add(app, "log_level", &flags->log_level, "trace | debug | info | warning | error | off")
@@ -75,6 +174,8 @@ void AddOptions(CLI::App* app, Flags* flags, Numbers* numbers) {
       ->check(CLI::ExistingDirectory);
   app->add_flag("--list_implementations", flags->list_implementations,
                 "Print primitive x instruction set x type, mark what this machine uses, exit");
+  AddLimits(app, flags, numbers);
+  AddLifeCycle(app, flags, numbers);
   app->set_version_flag("--version", absl::StrCat("tilewire-server ", kVersion));
 }
 
@@ -118,7 +219,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
                                             ? ConvolutionAlgorithm::kDirect
                                             : ConvolutionAlgorithm::kAuto;
   flags->engine.primitive_cache_bytes = numbers.primitive_cache_mb << 20;
-  flags->server.max_message_bytes = numbers.max_message_mb << 20;
+  ApplyNumbers(numbers, &flags->server);
   if (flags->list_implementations) return std::nullopt;
   if (flags->model.empty() && flags->model_repository.empty()) {
     flags->model = FromEnvironment("TILEWIRE_MODEL");

@@ -19,6 +19,7 @@ struct Flags {
   int verbose = 0;
   std::string dump_jit;  // folder; empty: no dumps
   bool list_implementations = false;
+  int drain_delay = 0;  // seconds
   EngineOptions engine;
   ServerOptions server;
 };

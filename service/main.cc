@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tilewire-server: reads its flags, loads the models, serves until SIGTERM or SIGINT, drains.
+// tilewire-server: reads its flags, listens, loads the models, serves until SIGTERM, SIGINT or
+// SIGQUIT, drains. SIGUSR1 and SIGUSR2 write the counts of requests to the log; SIGHUP is ignored.
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "engine/threading/background_thread.h"
 #include "google/protobuf/stubs/logging.h"
 #include "service/flags.h"
 #include "service/models/model_repository.h"
 #include "service/observe/log_formatter.h"
 #include "service/server.h"
+#include "service/version.h"
 #include "spdlog/sinks/stdout_color_sinks.h"
 #include "spdlog/spdlog.h"
 
@@ -29,48 +36,33 @@ int Refuse(const absl::Status& status) {
   return 2;
 }
 
-sigset_t EndSignals() {
+// What main waits for. SIGPIPE is ignored: a peer that goes away ends its connection only.
+sigset_t AwaitedSignals() {
   sigset_t signals;
   sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
+  for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM}) {
+    sigaddset(&signals, signal);
+  }
   return signals;
 }
 
-// From now on such a signal ends the process at once.
-void EndAtNextSignal() {
-  const sigset_t signals = EndSignals();
+// From now on a signal that ends the process does so at once, and so does SIGALRM, which comes when
+// draining takes far longer than it may.
+void EndAtNextSignal(absl::Duration longest) {
   struct sigaction at_once = {};
   at_once.sa_handler = [](int) { _exit(1); };
+  struct sigaction at_limit = {};
+  at_limit.sa_handler = [](int) { _exit(0); };
   sigaction(SIGTERM, &at_once, nullptr);
   sigaction(SIGINT, &at_once, nullptr);
+  sigaction(SIGQUIT, &at_once, nullptr);
+  sigaction(SIGALRM, &at_limit, nullptr);
+  alarm(static_cast<unsigned>(absl::ToInt64Seconds(longest)));
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGALRM}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
-
-// While models load, such a signal ends the process at once: nothing has been admitted yet.
-class EndWhileLoading {
- public:
-  EndWhileLoading() : watcher_([this] { Watch(); }) {}
-  ~EndWhileLoading() {
-    loaded_.Notify();
-    watcher_.join();
-  }
-
- private:
-  void Watch() {
-    const sigset_t signals = EndSignals();
-    constexpr timespec kPause = {.tv_sec = 0, .tv_nsec = 50'000'000};
-    while (!loaded_.HasBeenNotified()) {
-      const int signal = sigtimedwait(&signals, nullptr, &kPause);
-      if (signal < 0) continue;
-      spdlog::info("signal {}: ended while models were loading", signal);
-      _exit(0);
-    }
-  }
-
-  absl::Notification loaded_;
-  std::thread watcher_;
-};
 
 void ListImplementations(cpu::Isa allowed) {
   std::printf("this CPU: %s, allowed: %s; * marks what can be used\n",
@@ -89,40 +81,130 @@ void ListImplementations(cpu::Isa allowed) {
       "ones refused\n");
 }
 
-absl::StatusOr<std::unique_ptr<ModelRepository>> OpenModels(const Flags& flags, Engine* engine) {
-  const EndWhileLoading end_while_loading;
-  return flags.model.empty() ? ModelRepository::OpenDirectory(flags.model_repository, engine)
-                             : ModelRepository::OpenFile(flags.model, engine);
+absl::StatusOr<std::unique_ptr<ModelRepository>> ScanModels(const Flags& flags) {
+  return flags.model.empty() ? ModelRepository::ScanDirectory(flags.model_repository)
+                             : ModelRepository::ScanFile(flags.model);
+}
+
+// Loads the models on a thread of low priority while the server already answers.
+class Loader {
+ public:
+  Loader(const Flags& flags, Engine* engine, ModelRepository* models, Server* server)
+      : flags_(flags),
+        engine_(engine),
+        models_(models),
+        server_(server),
+        thread_("tw-load", [this] { Load(); }) {}
+  // Waits for the model that is being loaded.
+  ~Loader() { stop_.store(true); }
+
+  bool loading() const { return loading_.load(); }
+  // The only model there was to serve did not load.
+  bool nothing_to_serve() const { return nothing_to_serve_.load(); }
+
+ private:
+  void Load() {
+    setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNiceness);
+    models_->LoadAll(
+        engine_, [this] { server_->ModelsChanged(); }, [this] { return stop_.load(); });
+    loading_.store(false);
+    if (stop_.load()) return;
+    Announce();
+    if (flags_.model.empty() || models_->AnyReady()) return;
+    nothing_to_serve_.store(true);
+    kill(getpid(), SIGTERM);
+  }
+
+  void Announce() const {
+    int ready = 0;
+    const std::vector<ModelRepository::Served> all = models_->All();
+    for (const ModelRepository::Served& served : all) ready += served->model != nullptr ? 1 : 0;
+    std::printf("tilewire-server %s: %d of %d model versions loaded\n",
+                server_->Ready() ? "ready" : "not ready", ready, static_cast<int>(all.size()));
+    std::fflush(stdout);
+  }
+
+  static constexpr int kNiceness = 10;
+  const Flags& flags_;
+  Engine* const engine_;
+  ModelRepository* const models_;
+  Server* const server_;
+  std::atomic<bool> stop_{false}, loading_{true}, nothing_to_serve_{false};
+  threading::BackgroundThread thread_;
+};
+
+void WriteCounts(const RequestLog& log) {
+  std::string counts;
+  for (size_t code = 0; code < RequestLog::kCodes; ++code) {
+    const auto status = static_cast<absl::StatusCode>(code);
+    if (log.Requests(status) == 0) continue;
+    absl::StrAppend(&counts, " ", absl::StatusCodeToString(status), " ", log.Requests(status));
+  }
+  spdlog::info("requests so far:{}; slow {}", counts.empty() ? " none" : counts, log.Slow());
+}
+
+// Returns when the server is to end.
+void AwaitEnd(const Server& server) {
+  const sigset_t signals = AwaitedSignals();
+  while (true) {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    switch (signal) {
+      case SIGHUP:
+        spdlog::info("SIGHUP: models and settings are read at the start only; nothing is reloaded");
+        break;
+      case SIGUSR1:
+      case SIGUSR2:
+        WriteCounts(server.log());
+        break;
+      case SIGALRM:
+        break;
+      default:
+        spdlog::info("signal {}: draining", signal);
+        return;
+    }
+  }
+}
+
+void Drain(const Flags& flags, Server* server) {
+  const absl::Duration delay = absl::Seconds(flags.drain_delay);
+  EndAtNextSignal(delay + flags.server.drain_timeout + absl::Seconds(10));
+  server->StartDrain();
+  absl::SleepFor(delay);
+  server->Drain();
+  spdlog::info("drained");
 }
 
 int Serve(const Flags& flags) {
   // Blocked before any thread starts, so that every thread inherits it and only sigwait() sees
   // them.
-  const sigset_t signals = EndSignals();
+  const sigset_t signals = AwaitedSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  RaiseDescriptorLimit();
   if (!flags.engine.max_isa.Includes(cpu::Isa::kAvx2)) {
     spdlog::warn("without AVX2 every primitive runs as its reference: right, but slow");
   }
   absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(flags.engine);
   if (!engine.ok()) return Refuse(engine.status());
-  const auto models = OpenModels(flags, engine->get());
+  const auto models = ScanModels(flags);
   if (!models.ok()) return Refuse(models.status());
   auto server = Server::Start(engine->get(), models->get(), flags.server);
   if (!server.ok()) return Refuse(server.status());
-  spdlog::info("{} threads, {}", (*engine)->options().threads,
-               std::string(cpu::IsaName((*engine)->options().max_isa)));
-  const bool ipv6 = flags.server.host.find(':') != std::string::npos;
+  spdlog::info("tilewire-server {}: {} threads, {}, {} MB for requests", kVersion,
+               (*engine)->options().threads,
+               std::string(cpu::IsaName((*engine)->options().max_isa)),
+               flags.server.max_work_bytes >> 20);
+  const bool ipv6 = absl::StrContains(flags.server.host, ':') && flags.server.host[0] != '[';
   std::printf(
       ipv6 ? "tilewire-server listening on [%s]:%d\n" : "tilewire-server listening on %s:%d\n",
       flags.server.host.c_str(), (*server)->port());
   std::fflush(stdout);
-
-  int signal = 0;
-  sigwait(&signals, &signal);
-  spdlog::info("signal {}: draining", signal);
-  EndAtNextSignal();
-  (*server)->Drain();
-  spdlog::info("drained");
+  Loader loader(flags, engine->get(), models->get(), server->get());
+  AwaitEnd(**server);
+  Drain(flags, server->get());
+  if (loader.nothing_to_serve()) return Refuse((*models)->All()[0]->load_status);
+  if (loader.loading()) _exit(0);  // a load cannot be interrupted, and nothing needs its end
   return 0;
 }
 

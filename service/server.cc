@@ -1,88 +1,134 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/server.h"
 
+#include <algorithm>
 #include <chrono>
+#include <utility>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/match.h"
+#include "absl/time/clock.h"
+#include "engine/base/status_macros.h"
 #include "grpc/grpc.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
-#include "service/wire/message_limits.h"
-#include "spdlog/spdlog.h"
+#include "grpcpp/impl/server_builder_option.h"
+#include "grpcpp/impl/server_builder_plugin.h"
 
 namespace tilewire::service {
 namespace {
 
-// How long streams that do not end by themselves (health's Watch) may hold up the end.
-constexpr std::chrono::milliseconds kShutdownGrace{500};
+// How often the timer looks for what has become late, at least.
+constexpr absl::Duration kLongestTick = absl::Milliseconds(250);
+// Nothing has ended for so long while requests wait: the server no longer lives.
+constexpr absl::Duration kStuck = absl::Minutes(2);
 
-// A model whose every request is refused serves nobody: better said before the first one comes.
-void WarnOfModelsBeyondMessages(const ModelRepository& models, int64_t max_message_bytes) {
-  for (const std::string& name : models.Names()) {
-    for (const int64_t version : models.Versions(name)) {
-      const auto served = models.FindLoaded(name, absl::StrCat(version));
-      if (!served.ok()) continue;
-      const ModelSignature& signature = (*served)->model->signature();
-      const bool inputs_fit = FitMessage(signature.inputs, max_message_bytes);
-      if (inputs_fit && FitMessage(signature.outputs, max_message_bytes)) continue;
-      spdlog::warn(
-          "model '{}' version {}: the {} of one image exceed a message of {} MB; raise "
-          "--max_message_mb",
-          name, version, inputs_fit ? "outputs" : "inputs", max_message_bytes >> 20);
-    }
+// Memory of past requests is kept for so long after the last one.
+constexpr absl::Duration kIdle = absl::Seconds(10);
+
+// Linking reflection adds it to every builder.
+class WithoutReflection final : public grpc::ServerBuilderOption {
+ public:
+  void UpdateArguments(grpc::ChannelArguments*) override {}
+  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
+    std::erase_if(*plugins, [](const auto& plugin) {
+      return absl::StrContains(plugin->name(), "reflection");
+    });
   }
-}
+};
 
 }  // namespace
 
 Server::Server(Engine* engine, const ModelRepository* models, const ServerOptions& options)
-    : scheduler_(&engine->arena(), options.max_queue),
-      inference_(models, &scheduler_, options.max_message_bytes),
-      primitives_(engine, &scheduler_, options.max_message_bytes),
-      plans_(models, &scheduler_, options.max_message_bytes) {}
+    : engine_(engine),
+      models_(models),
+      options_(options),
+      admission_(options.max_work_bytes),
+      log_(options.slow_request),
+      writes_(options.write_timeout),
+      dispatcher_(&engine->arena(), options.queue),
+      inference_(models, Host(),
+                 {.live = [this] { return !dispatcher_.Stuck(kStuck); },
+                  .ready = [this] { return Ready(); },
+                  .draining = [this] { return draining_.load(); }}),
+      primitives_(engine, Host(), options.primitives),
+      plans_(models, Host()),
+      health_([this](const std::string& name) { return Serves(name); }) {}
+
+CallHost Server::Host() {
+  return {.dispatcher = &dispatcher_,
+          .admission = &admission_,
+          .writes = &writes_,
+          .log = &log_,
+          .max_message_bytes = options_.transport.max_message_bytes};
+}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(Engine* engine, const ModelRepository* models,
                                                       const ServerOptions& options) {
   // For as long as the process lives: gRPC's last shutdown waits up to ten seconds for a poll that
-  // nobody wakes if large answers were written before.
+  // nothing wakes if large answers were written before.
   static const bool kept = (grpc_init(), true);
   (void)kept;
   auto server = std::unique_ptr<Server>(new Server(engine, models, options));
-  grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  const bool ipv6 = options.host.find(':') != std::string::npos;
-  const std::string address =
-      absl::StrCat(ipv6 ? "[" : "", options.host, ipv6 ? "]" : "", ":", options.port);
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &server->port_);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
-  builder.SetMaxSendMessageSize(static_cast<int>(options.max_message_bytes));
-  builder.RegisterService(&server->inference_);
-  builder.RegisterService(&server->primitives_);
-  builder.RegisterService(&server->plans_);
-  server->server_ = builder.BuildAndStart();
-  if (server->server_ == nullptr || server->port_ == 0) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", address,
-                     ": no such address here, or the port is in use or not allowed"));
-  }
-  WarnOfModelsBeyondMessages(*models, options.max_message_bytes);
-  server->PublishHealth(*models);
+  ABSL_ASSIGN_OR_RETURN(server->listener_, Listener::Open(options.host, options.port));
+  ABSL_RETURN_IF_ERROR(server->Build());
   return server;
+}
+
+absl::Status Server::Build() {
+  grpc::EnableDefaultHealthCheckService(false);
+  grpc::ServerBuilder builder;
+  if (options_.reflection) {
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  } else {
+    builder.SetOption(std::make_unique<WithoutReflection>());
+  }
+  ApplyTransportOptions(options_.transport, &builder);
+  acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      grpc::InsecureServerCredentials());
+  if (options_.serve_inference) builder.RegisterService(&inference_);
+  if (options_.serve_primitives) builder.RegisterService(&primitives_);
+  if (options_.serve_plans) builder.RegisterService(&plans_);
+  builder.RegisterService(&health_);
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr) return absl::InternalError("gRPC does not start");
+  listener_->Start([this](int fd) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = fd;
+    acceptor_->HandleNewConnection(&connection);
+  });
+  timer_ = std::make_unique<Timer>([this] { return Tick(); }, kLongestTick);
+  return absl::OkStatus();
+}
+
+absl::Time Server::Tick() {
+  FreeMemoryWhenIdle();
+  return std::min(dispatcher_.EndExpired(), writes_.CancelLate());
+}
+
+void Server::FreeMemoryWhenIdle() {
+  const absl::Time idle_since = dispatcher_.IdleSince();
+  if (absl::Now() - idle_since < kIdle || freed_ > idle_since) return;
+  freed_ = absl::Now();
+  engine_->FreeIdleMemory();
 }
 
 Server::~Server() { Drain(); }
 
-void Server::PublishHealth(const ModelRepository& models) {
-  grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService();
-  health->SetServingStatus("", true);
-  health->SetServingStatus(inference::GRPCInferenceService::service_full_name(), true);
-  health->SetServingStatus(v1::PrimitiveService::service_full_name(), true);
-  health->SetServingStatus(v1::ModelService::service_full_name(), true);
-  for (const std::string& name : models.Names()) {
-    health->SetServingStatus(name, models.FindLoaded(name, "").ok());
-  }
+bool Server::Ready() const {
+  if (draining_.load()) return false;
+  return options_.ready_when_any ? models_->AnyReady() : models_->AllReady();
+}
+
+std::optional<bool> Server::Serves(const std::string& name) const {
+  if (name.empty()) return Ready();
+  if (options_.serve_inference && name == Inference::service_full_name()) return Ready();
+  if (options_.serve_primitives && name == v1::PrimitiveService::service_full_name()) return true;
+  if (options_.serve_plans && name == v1::ModelService::service_full_name()) return true;
+  const auto served = models_->Find(name, "");
+  if (!served.ok()) return std::nullopt;
+  return (*served)->state == ModelState::kReady;
 }
 
 std::shared_ptr<grpc::Channel> Server::InProcessChannel() {
@@ -92,17 +138,21 @@ std::shared_ptr<grpc::Channel> Server::InProcessChannel() {
 }
 
 void Server::StartDrain() {
-  if (server_ != nullptr) server_->GetHealthCheckService()->SetServingStatus(false);
-  scheduler_.Drain();
+  draining_.store(true);
+  health_.StartDrain();
 }
 
 void Server::Drain() {
   StartDrain();
-  scheduler_.WaitIdle();
   if (server_ == nullptr) return;
-  server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+  listener_->Stop();
+  health_.EndWatches();
+  server_->Shutdown(std::chrono::system_clock::now() +
+                    absl::ToChronoMilliseconds(options_.drain_timeout));
   server_->Wait();
-  server_.reset();
+  dispatcher_.WaitIdle();
+  timer_ = nullptr;
+  server_ = nullptr;
 }
 
 }  // namespace tilewire::service

@@ -1,59 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gRPC server: services, health and reflection on one port. Thread-compatible.
+// The server: one port with the services, health and, if asked for, reflection. Thread-compatible.
 #ifndef SERVICE_SERVER_H_
 #define SERVICE_SERVER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "engine/engine.h"
 #include "grpcpp/grpcpp.h"
+#include "service/front/health.h"
+#include "service/front/listener.h"
+#include "service/front/transport_options.h"
 #include "service/models/model_repository.h"
+#include "service/observe/request_log.h"
+#include "service/rpc/call_host.h"
 #include "service/rpc/inference_service.h"
 #include "service/rpc/model_service.h"
 #include "service/rpc/primitive_service.h"
-#include "service/schedule/scheduler.h"
+#include "service/schedule/admission.h"
+#include "service/schedule/dispatcher.h"
+#include "service/schedule/timer.h"
 
 namespace tilewire::service {
 
 struct ServerOptions {
   std::string host = "0.0.0.0";
-  int port = 8001;                                // 0: any that is free
-  int max_queue = 256;                            // requests that wait
-  int64_t max_message_bytes = int64_t{64} << 20;  // both ways
+  int port = 8001;  // 0: any that is free
+  TransportOptions transport;
+  DispatcherOptions queue;
+  // What all requests may hold together: messages, activations, answers.
+  int64_t max_work_bytes = int64_t{2} << 30;
+  PrimitiveLimits primitives;
+  bool serve_inference = true, serve_primitives = true, serve_plans = true;
+  bool reflection = false;
+  bool ready_when_any = false;  // one model suffices; else all have to be ready
+  absl::Duration write_timeout = absl::Seconds(30);
+  absl::Duration slow_request = absl::Seconds(10);
+  absl::Duration drain_timeout = absl::Seconds(30);
 };
 
 class Server {
  public:
-  // Engine and models must outlive the server.
-  //   kUnavailable  the port is in use, or the host is none of this machine's
+  // Listens, and answers from then on. Engine and models must outlive the server.
+  //   the errors of Listener::Open()
   static absl::StatusOr<std::unique_ptr<Server>> Start(Engine* engine,
                                                        const ModelRepository* models,
                                                        const ServerOptions& options);
   ~Server();  // drains
 
-  int port() const { return port_; }
+  int port() const { return listener_->port(); }
   // A connection without a network.
   std::shared_ptr<grpc::Channel> InProcessChannel();
 
-  // Health turns NOT_SERVING and new requests are refused; returns at once. May be called again.
+  // To be called when a model's state has changed. Any thread may.
+  void ModelsChanged() { health_.Changed(); }
+  bool Ready() const;
+  const RequestLog& log() const { return log_; }
+
+  // From now on the server is not ready, so that balancers look for another; requests are served.
   void StartDrain();
-  // StartDrain(); returns when every admitted request has been answered and the port is closed.
+  // StartDrain(); closes the port, lets clients know, and returns when every request has been
+  // answered and written, or drain_timeout after the call: what still runs is then cancelled.
   void Drain();
 
  private:
   Server(Engine* engine, const ModelRepository* models, const ServerOptions& options);
-  void PublishHealth(const ModelRepository& models);
+  absl::Status Build();
+  CallHost Host();
+  std::optional<bool> Serves(const std::string& name) const;
+  absl::Time Tick();
+  void FreeMemoryWhenIdle();
 
-  Scheduler scheduler_;
+  Engine* const engine_;
+  const ModelRepository* const models_;
+  const ServerOptions options_;
+  std::atomic<bool> draining_{false};
+  absl::Time freed_ = absl::InfinitePast();  // used by the timer's thread only
+  Admission admission_;
+  RequestLog log_;
+  WriteDeadlines writes_;
+  Dispatcher dispatcher_;
   InferenceService inference_;
   PrimitiveService primitives_;
   ModelService plans_;
-  int port_ = 0;
+  HealthService health_;
+  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Timer> timer_;
 };
 
 }  // namespace tilewire::service

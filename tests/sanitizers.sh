@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the engine's tests under sanitizers; generated code is not instrumented. Everything must be clean.
+# Runs the tests of engine and service under sanitizers; generated code is not instrumented. Everything must be clean.
 #
 #   tests/sanitizers.sh            both
-#   tests/sanitizers.sh address    address and undefined behaviour: all tests of the engine
+#   tests/sanitizers.sh address    address and undefined behaviour: all tests of engine and service
 #   tests/sanitizers.sh thread     threads: what they share, on the standard library's threads and locks
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -15,6 +15,7 @@ shared_by_threads=(
   //tests/engine/facade/...
   //tests/engine/lowering/...
   //tests/engine/threading/...
+  //tests/service/schedule/...
 )
 
 run() {
@@ -27,7 +28,7 @@ run() {
 
 status=0
 case "${1:-both}" in
-  address | both) run "address and undefined behaviour" asan //tests/engine/... || status=1 ;;&
+  address | both) run "address and undefined behaviour" asan //tests/engine/... //tests/service/... || status=1 ;;&
   thread | both) run "threads" tsan "${shared_by_threads[@]}" || status=1 ;;&
   address | thread | both) exit "$status" ;;
   *) echo "usage: tests/sanitizers.sh [address|thread]" >&2; exit 2 ;;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/engine.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <utility>
 #include <variant>
@@ -71,14 +73,19 @@ class RealEngine : public Engine {
                                                   absl::Span<const PrimitiveInput> inputs,
                                                   absl::Span<PrimitiveOutput> outputs,
                                                   const RunOptions& run) override {
-    return ExecuteWithReorders(
-        primitive, inputs, outputs,
-        {.cache = &shared_->cache,
-         .scratchpads = &shared_->scratchpads,
-         .team = threading::Team(&shared_->arena, options().threads_per_request).Until(run.stop),
-         .max_isa = options().max_isa,
-         .interrupted = run.interrupted,
-         .max_output_bytes = run.max_output_bytes});
+    return ExecuteWithReorders(primitive, inputs, outputs,
+                               {.cache = &shared_->cache,
+                                .scratchpads = &shared_->scratchpads,
+                                .team = shared_->TeamFor(run),
+                                .max_isa = options().max_isa,
+                                .interrupted = run.interrupted,
+                                .max_output_bytes = run.max_output_bytes,
+                                .reserve = run.reserve});
+  }
+
+  void FreeIdleMemory() override {
+    shared_->scratchpads.FreeIdle();
+    malloc_trim(0);
   }
 
   CacheStatistics cache_statistics() const override { return shared_->cache.Statistics(); }

@@ -34,6 +34,13 @@ bool Fits(const Dims& dims, const Dims& allowed) {
   return true;
 }
 
+// What a run of the plan holds besides its inputs.
+int64_t RunBytes(const runtime::Plan& plan, const std::vector<runtime::OutputBytes>& outputs) {
+  int64_t bytes = plan.arena_bytes + plan.scratchpad_bytes;
+  for (const runtime::OutputBytes& output : outputs) bytes += output.desc.SizeBytes();
+  return bytes;
+}
+
 std::string PlanKey(const std::vector<Dims>& dims) {
   std::string key;
   for (const Dims& one : dims) absl::StrAppend(&key, DimsToString(one));
@@ -191,11 +198,10 @@ absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const Inpu
   ABSL_ASSIGN_OR_RETURN(std::vector<runtime::OutputBytes> output_bytes,
                         DescribeOutputs(*plan, requests));
   ABSL_RETURN_IF_ERROR(runtime::CheckOutputBytes(output_bytes, options.max_output_bytes));
-  const runtime::ExecutionContext context{
-      .scratchpads = &shared_->scratchpads,
-      .team = threading::Team(&shared_->arena, shared_->options.threads_per_request)
-                  .Until(options.stop),
-      .interrupted = &options.interrupted};
+  const runtime::ExecutionContext context{.scratchpads = &shared_->scratchpads,
+                                          .team = shared_->TeamFor(options),
+                                          .interrupted = &options.interrupted};
+  if (options.reserve) ABSL_RETURN_IF_ERROR(options.reserve(RunBytes(*plan, output_bytes)));
   ABSL_RETURN_IF_ERROR(runtime::Execute(*plan, input_bytes, absl::MakeSpan(output_bytes), context));
 
   std::vector<OutputTensor> results;

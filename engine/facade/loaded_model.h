@@ -26,6 +26,12 @@ struct EngineShared {
   threading::Arena arena;
   PrimitiveCache cache;
   ScratchpadPool scratchpads;
+
+  // What a request may compute on.
+  threading::Team TeamFor(const RunOptions& run) {
+    const threading::Team all(&arena, options.threads_per_request);
+    return (run.serial ? threading::Team::Serial() : all).Until(run.stop);
+  }
 };
 
 // Immutable to its users; the plans that it keeps are built once a shape, at most kPlans of them

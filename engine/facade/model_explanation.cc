@@ -153,17 +153,19 @@ absl::StatusOr<Explanation> LoadedModel::Explain(const ExplainOptions& options) 
 
 absl::Status LoadedModel::Time(const runtime::Plan& plan, const ExplainOptions& options,
                                Explanation* explanation) const {
+  if (options.limits.reserve) {
+    ABSL_RETURN_IF_ERROR(options.limits.reserve(plan.arena_bytes + plan.scratchpad_bytes));
+  }
   MadeUpRequest request;
   ABSL_RETURN_IF_ERROR(request.Fill(plan));
   ABSL_RETURN_IF_ERROR(runtime::CheckOutputBytes(request.outputs, options.limits.max_output_bytes));
   std::vector<std::vector<absl::Duration>> laps;
   for (int run = -1; run < options.runs; ++run) {
     std::vector<absl::Duration> times;
-    const runtime::ExecutionContext context{
-        .scratchpads = &shared_->scratchpads,
-        .team = threading::Team(&shared_->arena, explanation->threads).Until(options.limits.stop),
-        .interrupted = &options.limits.interrupted,
-        .laps = &times};
+    const runtime::ExecutionContext context{.scratchpads = &shared_->scratchpads,
+                                            .team = shared_->TeamFor(options.limits),
+                                            .interrupted = &options.limits.interrupted,
+                                            .laps = &times};
     ABSL_RETURN_IF_ERROR(
         runtime::Execute(plan, request.inputs, absl::MakeSpan(request.outputs), context));
     if (run >= 0) laps.push_back(std::move(times));

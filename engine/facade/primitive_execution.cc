@@ -106,6 +106,18 @@ absl::Status CheckOutputBytes(const Primitive& primitive, absl::Span<const Primi
       absl::StrCat("the outputs have ", bytes, " bytes, a message may have ", limit));
 }
 
+// What an execution holds at most: each tensor in the primitive's layout and in the caller's.
+int64_t ExecutionBytes(const Primitive& primitive, absl::Span<const PrimitiveInput> inputs,
+                       absl::Span<const PrimitiveOutput> outputs) {
+  int64_t bytes = primitive.ScratchpadDesc().SizeBytes();
+  for (const ArgDesc& entry : primitive.info().args) bytes += entry.desc.SizeBytes();
+  for (const PrimitiveInput& input : inputs) bytes += input.desc.SizeBytes();
+  for (const PrimitiveOutput& output : outputs) {
+    if (!output.desc.IsAny()) bytes += output.desc.SizeBytes();
+  }
+  return bytes;
+}
+
 absl::Status Interrupted(const ExecutionResources& resources) {
   return resources.interrupted ? resources.interrupted() : absl::OkStatus();
 }
@@ -227,6 +239,9 @@ absl::StatusOr<PrimitiveTimes> ExecuteWithReorders(const Primitive& primitive,
                                                    const ExecutionResources& resources) {
   ABSL_RETURN_IF_ERROR(CheckArguments(primitive, inputs, outputs));
   ABSL_RETURN_IF_ERROR(CheckOutputBytes(primitive, outputs, resources.max_output_bytes));
+  if (resources.reserve) {
+    ABSL_RETURN_IF_ERROR(resources.reserve(ExecutionBytes(primitive, inputs, outputs)));
+  }
   const absl::Time start = absl::Now();
   Execution execution(primitive, resources);
   for (const PrimitiveInput& input : inputs) {

@@ -24,6 +24,7 @@ struct ExecutionResources {
   cpu::Isa max_isa = cpu::BestIsa();
   std::function<absl::Status()> interrupted;  // asked between reorders and the primitive
   int64_t max_output_bytes = std::numeric_limits<int64_t>::max();
+  std::function<absl::Status(int64_t bytes)> reserve;  // as RunOptions::reserve
 };
 
 // The contract is Engine::ExecutePrimitive's. An input is given exactly once, and so is an output;
@@ -34,7 +35,7 @@ struct ExecutionResources {
 //                       type or size
 //   kUnimplemented      a reorder that no implementation takes
 //   kResourceExhausted  memory; outputs of more than max_output_bytes
-//   what `interrupted` returned
+//   what `interrupted` and `reserve` returned
 absl::StatusOr<PrimitiveTimes> ExecuteWithReorders(const Primitive& primitive,
                                                    absl::Span<const PrimitiveInput> inputs,
                                                    absl::Span<PrimitiveOutput> outputs,

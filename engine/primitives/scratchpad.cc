@@ -142,6 +142,19 @@ void ScratchpadPool::Return(AlignedBuffer buffer) {
   }
 }
 
+void ScratchpadPool::FreeIdle() {
+  for (Shards::Shard& shard : shards_->shards) {
+    std::vector<Shards::Idle> removed;  // freed when the lock is not held
+    {
+      threading::MutexLock lock(&shard.mutex);
+      removed.swap(shard.idle);
+    }
+    for (const Shards::Idle& idle : removed) {
+      shards_->idle_bytes.fetch_sub(idle.buffer.size(), std::memory_order_relaxed);
+    }
+  }
+}
+
 int64_t ScratchpadPool::idle_bytes() const { return shards_->idle_bytes.load(); }
 int64_t ScratchpadPool::leased_bytes() const { return shards_->leased_bytes.load(); }
 

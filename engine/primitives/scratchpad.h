@@ -43,6 +43,9 @@ class ScratchpadPool {
   // large enough and not four times too large, else a new one. 0 bytes gives an empty lease. kResourceExhausted.
   absl::StatusOr<Lease> Take(size_t bytes);
 
+  // Frees every idle buffer: for when nothing has run for a while.
+  void FreeIdle();
+
   int64_t idle_bytes() const;
   int64_t leased_bytes() const;
 

@@ -26,12 +26,15 @@ struct alignas(64) Range {
 
 using Ranges = absl::InlinedVector<Range, 8>;
 
-void RunFrom(int first, Ranges& ranges, absl::FunctionRef<void(int64_t)> body) {
+// Runner 0 takes pieces until none are left; the others leave when tasks wait for a thread.
+void RunFrom(int first, Ranges& ranges, const std::atomic<int64_t>& waiting,
+             absl::FunctionRef<void(int64_t)> body) {
   const DenormalsFlushed flushed;
   const int count = static_cast<int>(ranges.size());
   for (int i = 0; i < count; ++i) {
     Range& range = ranges[(first + i) % count];
     while (range.next.load(std::memory_order_relaxed) < range.end) {
+      if (first != 0 && waiting.load(std::memory_order_relaxed) > 0) return;
       const int64_t piece = range.next.fetch_add(1, std::memory_order_relaxed);
       if (piece < range.end) body(piece);
     }
@@ -62,10 +65,17 @@ void Arena::ParallelFor(int64_t count, int max_threads, absl::FunctionRef<void(i
     ranges[i].next.store(count * i / runners, std::memory_order_relaxed);
     ranges[i].end = count * (i + 1) / runners;
   }
-  workers_->Run(static_cast<int>(runners), [&](int runner) { RunFrom(runner, ranges, body); });
+  workers_->Run(static_cast<int>(runners),
+                [&](int runner) { RunFrom(runner, ranges, waiting_, body); });
 }
 
-void Arena::Enqueue(absl::AnyInvocable<void()> task) { workers_->Enqueue(std::move(task)); }
+void Arena::Enqueue(absl::AnyInvocable<void()> task) {
+  waiting_.fetch_add(1, std::memory_order_relaxed);
+  workers_->Enqueue([this, task = std::move(task)]() mutable {
+    waiting_.fetch_sub(1, std::memory_order_relaxed);
+    task();
+  });
+}
 
 void Team::ParallelFor(int64_t count, absl::FunctionRef<void(int64_t)> body) const {
   const auto unless_stopped = [this, body](int64_t piece) {

@@ -34,9 +34,12 @@ class Arena {
   void ParallelFor(int64_t count, int max_threads, absl::FunctionRef<void(int64_t)> body);
 
   // Runs `task` soon on one of the threads, in about the order of the calls; any thread may call.
+  // Threads that only help with a loop leave it for the task when their piece ends; the loop's
+  // caller computes what they leave.
   void Enqueue(absl::AnyInvocable<void()> task);
 
  private:
+  std::atomic<int64_t> waiting_{0};  // tasks that no thread has begun
   std::unique_ptr<Workers> workers_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #ifdef TILEWIRE_STD_THREADS
 #include <condition_variable>
 #include <mutex>
@@ -33,6 +34,11 @@ class ABSL_LOCKABLE Mutex {
   // Held before and after, and whenever `condition` is asked; released in between.
   void Await(const absl::Condition& condition) {
     changed_.wait(mutex_, [&condition] { return condition.Eval(); });
+  }
+  // As Await(), but returns after `timeout` at the latest; whether the condition holds then.
+  bool AwaitWithTimeout(const absl::Condition& condition, absl::Duration timeout) {
+    return changed_.wait_for(mutex_, absl::ToChronoNanoseconds(timeout),
+                             [&condition] { return condition.Eval(); });
   }
 
  private:

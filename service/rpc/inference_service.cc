@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/rpc/inference_service.h"
 
+#include <algorithm>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "service/rpc/parsed_request.h"
+#include "service/rpc/unary_call.h"
 #include "service/version.h"
 #include "service/wire/request_decoder.h"
 #include "service/wire/response_encoder.h"
@@ -20,46 +25,97 @@ void DescribeTensor(const TensorSpec& spec,
   for (int64_t dim : spec.dims) tensor->add_shape(dim);
 }
 
+class InferJob final : public Job {
+ public:
+  InferJob(const ModelRepository* models, const grpc::ByteBuffer& request,
+           grpc::ByteBuffer* response)
+      : models_(models), request_(request), response_(response) {}
+
+  absl::Status Prepare(WorkTerms* terms) override {
+    ABSL_RETURN_IF_ERROR(decoded_.Parse(request_));
+    ABSL_ASSIGN_OR_RETURN(served_,
+                          models_->FindLoaded(decoded_.model_name(), decoded_.model_version()));
+    terms->model = served_->name;
+    ABSL_RETURN_IF_ERROR(decoded_.Bind(served_->model->signature()));
+    terms->cost_key = absl::StrCat(served_->name, "/", served_->version);
+    for (const InputTensor& input : decoded_.inputs()) {
+      absl::StrAppend(&terms->cost_key, DimsToString(input.dims));
+    }
+    terms->priority = decoded_.priority();
+    terms->deadline = std::min(terms->deadline, absl::Now() + decoded_.timeout());
+    terms->may_run_serially = true;
+    return absl::OkStatus();
+  }
+
+  absl::Status Run(UnaryCall& call) override {
+    const Model& model = *served_->model;
+    ABSL_ASSIGN_OR_RETURN(std::vector<OutputTensor> outputs,
+                          model.Run(decoded_.inputs(), decoded_.outputs(), call.LimitsOfWork()));
+    inference::ModelInferResponse head;
+    head.set_model_name(served_->name);
+    head.set_model_version(absl::StrCat(served_->version));
+    head.set_id(decoded_.id());
+    *response_ = EncodeInferResponse(std::move(head), model.signature(), std::move(outputs));
+    return absl::OkStatus();
+  }
+
+ private:
+  const ModelRepository* const models_;
+  const grpc::ByteBuffer& request_;
+  grpc::ByteBuffer* const response_;
+  InferRequest decoded_;
+  std::shared_ptr<const ServedModel> served_;
+};
+
 }  // namespace
 
-grpc::ServerUnaryReactor* InferenceService::ServerLive(grpc::CallbackServerContext* context,
-                                                       const inference::ServerLiveRequest*,
-                                                       inference::ServerLiveResponse* response) {
-  response->set_live(true);
-  return RpcCall::Answer(context, absl::OkStatus());
+InferenceService::Reactor* InferenceService::ServerLive(Context* context, const Bytes* request,
+                                                        Bytes* response) {
+  return AnswerNames<inference::ServerLiveRequest, inference::ServerLiveResponse>(
+      context, host_, "ServerLive", *request, response, [this](const auto&, auto* answer) {
+        answer->set_live(health_.live());
+        return absl::OkStatus();
+      });
 }
 
-grpc::ServerUnaryReactor* InferenceService::ServerReady(grpc::CallbackServerContext* context,
-                                                        const inference::ServerReadyRequest*,
-                                                        inference::ServerReadyResponse* response) {
-  response->set_ready(models_->AllLoaded() && !scheduler_->draining());
-  return RpcCall::Answer(context, absl::OkStatus());
+InferenceService::Reactor* InferenceService::ServerReady(Context* context, const Bytes* request,
+                                                         Bytes* response) {
+  return AnswerNames<inference::ServerReadyRequest, inference::ServerReadyResponse>(
+      context, host_, "ServerReady", *request, response, [this](const auto&, auto* answer) {
+        answer->set_ready(health_.ready());
+        return absl::OkStatus();
+      });
 }
 
-grpc::ServerUnaryReactor* InferenceService::ModelReady(grpc::CallbackServerContext* context,
-                                                       const inference::ModelReadyRequest* request,
-                                                       inference::ModelReadyResponse* response) {
-  const auto served = models_->Find(request->name(), request->version());
-  if (!served.ok()) return RpcCall::Answer(context, served.status());
-  response->set_ready((*served)->load_status.ok() && !scheduler_->draining());
-  return RpcCall::Answer(context, absl::OkStatus());
+InferenceService::Reactor* InferenceService::ModelReady(Context* context, const Bytes* request,
+                                                        Bytes* response) {
+  return AnswerNames<inference::ModelReadyRequest, inference::ModelReadyResponse>(
+      context, host_, "ModelReady", *request, response,
+      [this](const auto& asked, auto* answer) -> absl::Status {
+        ABSL_ASSIGN_OR_RETURN(const auto served, models_->Find(asked.name(), asked.version()));
+        answer->set_ready(served->state == ModelState::kReady && !health_.draining());
+        return absl::OkStatus();
+      });
 }
 
-grpc::ServerUnaryReactor* InferenceService::ServerMetadata(
-    grpc::CallbackServerContext* context, const inference::ServerMetadataRequest*,
-    inference::ServerMetadataResponse* response) {
-  response->set_name("tilewire-server");
-  response->set_version(kVersion);
-  response->add_extensions("layout");
-  response->add_extensions("tilewire.v1.PrimitiveService");
-  response->add_extensions("tilewire.v1.ModelService");
-  return RpcCall::Answer(context, absl::OkStatus());
+InferenceService::Reactor* InferenceService::ServerMetadata(Context* context, const Bytes* request,
+                                                            Bytes* response) {
+  return AnswerNames<inference::ServerMetadataRequest, inference::ServerMetadataResponse>(
+      context, host_, "ServerMetadata", *request, response, [](const auto&, auto* answer) {
+        answer->set_name("tilewire-server");
+        answer->set_version(kVersion);
+        answer->add_extensions("layout");
+        answer->add_extensions("tilewire.v1.PrimitiveService");
+        answer->add_extensions("tilewire.v1.ModelService");
+        return absl::OkStatus();
+      });
 }
 
-grpc::ServerUnaryReactor* InferenceService::ModelMetadata(
-    grpc::CallbackServerContext* context, const inference::ModelMetadataRequest* request,
-    inference::ModelMetadataResponse* response) {
-  return RpcCall::Answer(context, Describe(*request, response));
+InferenceService::Reactor* InferenceService::ModelMetadata(Context* context, const Bytes* request,
+                                                           Bytes* response) {
+  return AnswerNames<inference::ModelMetadataRequest, inference::ModelMetadataResponse>(
+      context, host_, "ModelMetadata", *request, response,
+      [this](const auto& asked, auto* answer) { return Describe(asked, answer); });
 }
 
 absl::Status InferenceService::Describe(const inference::ModelMetadataRequest& request,
@@ -78,50 +134,32 @@ absl::Status InferenceService::Describe(const inference::ModelMetadataRequest& r
   return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* InferenceService::RepositoryIndex(
-    grpc::CallbackServerContext* context, const inference::RepositoryIndexRequest* request,
-    inference::RepositoryIndexResponse* response) {
-  for (const std::string& name : models_->Names()) {
-    for (int64_t version : models_->Versions(name)) {
-      const absl::Status loaded = models_->FindLoaded(name, absl::StrCat(version)).status();
-      if (request->ready() && !loaded.ok()) continue;
-      inference::RepositoryIndexResponse::ModelIndex* index = response->add_models();
-      index->set_name(name);
-      index->set_version(absl::StrCat(version));
-      index->set_state(loaded.ok() ? "READY" : "UNAVAILABLE");
-      index->set_reason(std::string(loaded.message()));
-    }
+InferenceService::Reactor* InferenceService::RepositoryIndex(Context* context, const Bytes* request,
+                                                             Bytes* response) {
+  return AnswerNames<inference::RepositoryIndexRequest, inference::RepositoryIndexResponse>(
+      context, host_, "RepositoryIndex", *request, response,
+      [this](const auto& asked, auto* answer) {
+        ListModels(asked, answer);
+        return absl::OkStatus();
+      });
+}
+
+void InferenceService::ListModels(const inference::RepositoryIndexRequest& request,
+                                  inference::RepositoryIndexResponse* response) const {
+  for (const std::shared_ptr<const ServedModel>& served : models_->All()) {
+    if (request.ready() && served->state != ModelState::kReady) continue;
+    inference::RepositoryIndexResponse::ModelIndex* index = response->add_models();
+    index->set_name(served->name);
+    index->set_version(absl::StrCat(served->version));
+    index->set_state(std::string(ModelStateName(served->state)));
+    index->set_reason(std::string(ModelRepository::Usable(*served).message()));
   }
-  return RpcCall::Answer(context, absl::OkStatus());
 }
 
-grpc::ServerUnaryReactor* InferenceService::ModelInfer(grpc::CallbackServerContext* context,
-                                                       const grpc::ByteBuffer* request,
-                                                       grpc::ByteBuffer* response) {
-  return RpcCall::Start(context, scheduler_, [this, request, response](const RpcCall& call) {
-    return Infer(*request, call, response);
-  });
-}
-
-absl::Status InferenceService::Infer(const grpc::ByteBuffer& request, const RpcCall& call,
-                                     grpc::ByteBuffer* response) const {
-  InferRequest decoded;
-  ABSL_RETURN_IF_ERROR(decoded.Parse(request));
-  ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const ServedModel> served,
-                        models_->FindLoaded(decoded.model_name(), decoded.model_version()));
-  const Model& model = *served->model;
-  ABSL_RETURN_IF_ERROR(decoded.Bind(model.signature()));
-
-  ABSL_ASSIGN_OR_RETURN(
-      std::vector<OutputTensor> outputs,
-      model.Run(decoded.inputs(), decoded.outputs(), call.LimitsOfWork(max_message_bytes_)));
-
-  inference::ModelInferResponse head;
-  head.set_model_name(served->name);
-  head.set_model_version(absl::StrCat(served->version));
-  head.set_id(decoded.id());
-  *response = EncodeInferResponse(std::move(head), model.signature(), std::move(outputs));
-  return absl::OkStatus();
+InferenceService::Reactor* InferenceService::ModelInfer(Context* context, const Bytes* request,
+                                                        Bytes* response) {
+  return UnaryCall::Start(context, host_, "ModelInfer", *request, response,
+                          std::make_unique<InferJob>(models_, *request, response));
 }
 
 }  // namespace tilewire::service

@@ -4,56 +4,58 @@
 #ifndef SERVICE_RPC_INFERENCE_SERVICE_H_
 #define SERVICE_RPC_INFERENCE_SERVICE_H_
 
+#include <functional>
+
 #include "grpcpp/grpcpp.h"
 #include "protos/open_inference.grpc.pb.h"
 #include "service/models/model_repository.h"
-#include "service/rpc/rpc_call.h"
-#include "service/schedule/scheduler.h"
+#include "service/rpc/call_host.h"
 
 namespace tilewire::service {
 
-// ModelInfer is a raw handler, so that tensors are read where gRPC put them; protobuf parses the
-// other methods.
-using InferenceServiceBase = inference::GRPCInferenceService::WithRawCallbackMethod_ModelInfer<
-    inference::GRPCInferenceService::CallbackService>;
+// Every method is raw, so that a message is judged before it is parsed, and tensors are read where
+// gRPC put them.
+using Inference = inference::GRPCInferenceService;
+using InferenceServiceBase =
+    Inference::WithRawCallbackMethod_ServerLive<Inference::WithRawCallbackMethod_ServerReady<
+        Inference::WithRawCallbackMethod_ModelReady<Inference::WithRawCallbackMethod_ServerMetadata<
+            Inference::WithRawCallbackMethod_ModelMetadata<
+                Inference::WithRawCallbackMethod_RepositoryIndex<
+                    Inference::WithRawCallbackMethod_ModelInfer<Inference::CallbackService>>>>>>>;
 
 class InferenceService final : public InferenceServiceBase {
  public:
-  // Both must outlive the service. An answer of more than `max_message_bytes` is refused.
-  InferenceService(const ModelRepository* models, Scheduler* scheduler, int64_t max_message_bytes)
-      : models_(models), scheduler_(scheduler), max_message_bytes_(max_message_bytes) {}
+  using Context = grpc::CallbackServerContext;
+  using Reactor = grpc::ServerUnaryReactor;
+  using Bytes = grpc::ByteBuffer;
 
-  grpc::ServerUnaryReactor* ServerLive(grpc::CallbackServerContext* context,
-                                       const inference::ServerLiveRequest* request,
-                                       inference::ServerLiveResponse* response) override;
-  grpc::ServerUnaryReactor* ServerReady(grpc::CallbackServerContext* context,
-                                        const inference::ServerReadyRequest* request,
-                                        inference::ServerReadyResponse* response) override;
-  grpc::ServerUnaryReactor* ModelReady(grpc::CallbackServerContext* context,
-                                       const inference::ModelReadyRequest* request,
-                                       inference::ModelReadyResponse* response) override;
-  grpc::ServerUnaryReactor* ServerMetadata(grpc::CallbackServerContext* context,
-                                           const inference::ServerMetadataRequest* request,
-                                           inference::ServerMetadataResponse* response) override;
-  grpc::ServerUnaryReactor* ModelMetadata(grpc::CallbackServerContext* context,
-                                          const inference::ModelMetadataRequest* request,
-                                          inference::ModelMetadataResponse* response) override;
-  grpc::ServerUnaryReactor* RepositoryIndex(grpc::CallbackServerContext* context,
-                                            const inference::RepositoryIndexRequest* request,
-                                            inference::RepositoryIndexResponse* response) override;
-  grpc::ServerUnaryReactor* ModelInfer(grpc::CallbackServerContext* context,
-                                       const grpc::ByteBuffer* request,
-                                       grpc::ByteBuffer* response) override;
+  // What the server knows of itself as a whole.
+  struct Health {
+    std::function<bool()> live, ready;
+    std::function<bool()> draining;
+  };
+
+  // The models and what `host` points to must outlive the service.
+  InferenceService(const ModelRepository* models, const CallHost& host, Health health)
+      : models_(models), host_(host), health_(std::move(health)) {}
+
+  Reactor* ServerLive(Context* context, const Bytes* request, Bytes* response) override;
+  Reactor* ServerReady(Context* context, const Bytes* request, Bytes* response) override;
+  Reactor* ModelReady(Context* context, const Bytes* request, Bytes* response) override;
+  Reactor* ServerMetadata(Context* context, const Bytes* request, Bytes* response) override;
+  Reactor* ModelMetadata(Context* context, const Bytes* request, Bytes* response) override;
+  Reactor* RepositoryIndex(Context* context, const Bytes* request, Bytes* response) override;
+  Reactor* ModelInfer(Context* context, const Bytes* request, Bytes* response) override;
 
  private:
-  absl::Status Infer(const grpc::ByteBuffer& request, const RpcCall& call,
-                     grpc::ByteBuffer* response) const;
   absl::Status Describe(const inference::ModelMetadataRequest& request,
                         inference::ModelMetadataResponse* response) const;
+  void ListModels(const inference::RepositoryIndexRequest& request,
+                  inference::RepositoryIndexResponse* response) const;
 
   const ModelRepository* const models_;
-  Scheduler* const scheduler_;
-  const int64_t max_message_bytes_;
+  const CallHost host_;
+  const Health health_;
 };
 
 }  // namespace tilewire::service

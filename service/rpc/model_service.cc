@@ -15,6 +15,7 @@ namespace tilewire::service {
 namespace {
 
 constexpr int kMostRuns = 1000;
+constexpr absl::Duration kLongestExplain = absl::Minutes(1);
 
 // The dims of each input: those that the request names, else with the batch in the place of an open
 // first one. The engine checks them.
@@ -59,43 +60,66 @@ void EncodeStep(const PlanStep& step, double peak_gflops, v1::PlanStep* message)
   }
 }
 
+class ExplainJob final : public Job {
+ public:
+  ExplainJob(const ModelRepository* models, const CallHost& host, const grpc::ByteBuffer& request,
+             grpc::ByteBuffer* response)
+      : models_(models), host_(host), bytes_(request), response_(response) {}
+
+  absl::Status Prepare(WorkTerms* terms) override {
+    ABSL_RETURN_IF_ERROR(ParseNames(bytes_, &request_));
+    terms->model = request_.model();
+    terms->work_class = WorkClass::kBackground;
+    terms->deadline = std::min(terms->deadline, absl::Now() + kLongestExplain);
+    ABSL_ASSIGN_OR_RETURN(served_, models_->FindLoaded(request_.model(), request_.version()));
+    if (request_.runs() < 0 || request_.runs() > kMostRuns) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(request_.runs(), " runs, allowed are 0 to ", kMostRuns));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Run(UnaryCall& call) override {
+    ExplainOptions options{.runs = request_.runs(), .limits = call.LimitsOfWork()};
+    ABSL_ASSIGN_OR_RETURN(options.dims, DecodeShapes(request_, served_->model->signature()));
+    ABSL_ASSIGN_OR_RETURN(const Explanation explanation, served_->model->Explain(options));
+    v1::ExplainResponse answer;
+    Encode(explanation, &answer);
+    return SerializeAnswer(answer, host_.max_message_bytes, response_);
+  }
+
+ private:
+  void Encode(const Explanation& explanation, v1::ExplainResponse* answer) const {
+    const double peak_gflops = explanation.peak_gflops * explanation.threads;
+    answer->set_model(served_->name);
+    answer->set_version(absl::StrCat(served_->version));
+    for (const PlanStep& step : explanation.steps) {
+      EncodeStep(step, peak_gflops, answer->add_steps());
+    }
+    answer->set_weights_bytes(served_->model->weights_bytes());
+    answer->set_activations_bytes(explanation.activations_bytes);
+    answer->set_scratchpad_bytes(explanation.scratchpad_bytes);
+    answer->set_runs(request_.runs());
+    answer->set_run_ns(absl::ToInt64Nanoseconds(explanation.run));
+    answer->set_threads(explanation.threads);
+    answer->set_peak_gflops(peak_gflops);
+  }
+
+  const ModelRepository* const models_;
+  const CallHost& host_;
+  const grpc::ByteBuffer& bytes_;
+  grpc::ByteBuffer* const response_;
+  v1::ExplainRequest request_;
+  std::shared_ptr<const ServedModel> served_;
+};
+
 }  // namespace
 
 grpc::ServerUnaryReactor* ModelService::Explain(grpc::CallbackServerContext* context,
                                                 const grpc::ByteBuffer* request,
                                                 grpc::ByteBuffer* response) {
-  return RpcCall::Start(context, scheduler_, [this, request, response](const RpcCall& call) {
-    return AnswerParsed<v1::ExplainRequest, v1::ExplainResponse>(
-        *request, max_message_bytes_,
-        [&](const auto& parsed, auto* answer) { return DoExplain(parsed, call, answer); },
-        response);
-  });
-}
-
-absl::Status ModelService::DoExplain(const v1::ExplainRequest& request, const RpcCall& call,
-                                     v1::ExplainResponse* response) const {
-  ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const ServedModel> served,
-                        models_->FindLoaded(request.model(), request.version()));
-  if (request.runs() < 0 || request.runs() > kMostRuns) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(request.runs(), " runs, allowed are 0 to ", kMostRuns));
-  }
-  ExplainOptions options{.runs = request.runs(), .limits = call.LimitsOfWork(max_message_bytes_)};
-  ABSL_ASSIGN_OR_RETURN(options.dims, DecodeShapes(request, served->model->signature()));
-  ABSL_ASSIGN_OR_RETURN(const Explanation explanation, served->model->Explain(options));
-  const double peak_gflops = explanation.peak_gflops * explanation.threads;
-  response->set_model(served->name);
-  response->set_version(absl::StrCat(served->version));
-  for (const PlanStep& step : explanation.steps)
-    EncodeStep(step, peak_gflops, response->add_steps());
-  response->set_weights_bytes(served->model->weights_bytes());
-  response->set_activations_bytes(explanation.activations_bytes);
-  response->set_scratchpad_bytes(explanation.scratchpad_bytes);
-  response->set_runs(request.runs());
-  response->set_run_ns(absl::ToInt64Nanoseconds(explanation.run));
-  response->set_threads(explanation.threads);
-  response->set_peak_gflops(peak_gflops);
-  return absl::OkStatus();
+  return UnaryCall::Start(context, host_, "Explain", *request, response,
+                          std::make_unique<ExplainJob>(models_, host_, *request, response));
 }
 
 }  // namespace tilewire::service

@@ -9,8 +9,7 @@
 #include "grpcpp/grpcpp.h"
 #include "protos/model_service.grpc.pb.h"
 #include "service/models/model_repository.h"
-#include "service/rpc/rpc_call.h"
-#include "service/schedule/scheduler.h"
+#include "service/rpc/call_host.h"
 
 namespace tilewire::service {
 
@@ -19,21 +18,18 @@ using ModelServiceBase =
 
 class ModelService final : public ModelServiceBase {
  public:
-  // Both must outlive the service. Models are run only with what fits into `max_message_bytes`.
-  ModelService(const ModelRepository* models, Scheduler* scheduler, int64_t max_message_bytes)
-      : models_(models), scheduler_(scheduler), max_message_bytes_(max_message_bytes) {}
+  // The models and what `host` points to must outlive the service.
+  ModelService(const ModelRepository* models, const CallHost& host)
+      : models_(models), host_(host) {}
 
+  // Runs in the background: one such request at a time, and only while no other request waits.
   grpc::ServerUnaryReactor* Explain(grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request,
                                     grpc::ByteBuffer* response) override;
 
  private:
-  absl::Status DoExplain(const v1::ExplainRequest& request, const RpcCall& call,
-                         v1::ExplainResponse* response) const;
-
   const ModelRepository* const models_;
-  Scheduler* const scheduler_;
-  const int64_t max_message_bytes_;
+  const CallHost host_;
 };
 
 }  // namespace tilewire::service

@@ -1,32 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A raw handler whose request is judged before protobuf parses it. Thread-safe.
+// Raw handlers whose request is judged before protobuf parses it. Thread-safe.
 #ifndef SERVICE_RPC_PARSED_REQUEST_H_
 #define SERVICE_RPC_PARSED_REQUEST_H_
 
 #include "absl/status/status.h"
 #include "engine/base/status_macros.h"
 #include "grpcpp/grpcpp.h"
+#include "service/rpc/unary_call.h"
 #include "service/wire/message_limits.h"
 
 namespace tilewire::service {
 
-// Parses `request`, lets `work(const Request&, Response*)` answer, and serialises the answer.
-//   what ParseLimited() and `work` return
 //   kResourceExhausted  the answer is larger than `max_message_bytes`
-template <typename Request, typename Response, typename Work>
-absl::Status AnswerParsed(const grpc::ByteBuffer& request, int64_t max_message_bytes, Work work,
-                          grpc::ByteBuffer* response) {
-  Request parsed;
-  ABSL_RETURN_IF_ERROR(ParseLimited(request, &parsed));
-  Response answer;
-  ABSL_RETURN_IF_ERROR(work(parsed, &answer));
+template <typename Response>
+absl::Status SerializeAnswer(const Response& answer, int64_t max_message_bytes,
+                             grpc::ByteBuffer* response) {
   bool own_buffer = true;
   if (static_cast<int64_t>(answer.ByteSizeLong()) > max_message_bytes ||
       !grpc::SerializationTraits<Response>::Serialize(answer, response, &own_buffer).ok()) {
     return absl::ResourceExhaustedError("the answer is larger than a message may be");
   }
   return absl::OkStatus();
+}
+
+// A request that holds names and numbers only, answered on gRPC's thread: parses `request`, lets
+// `work(const Request&, Response*)` answer, and serialises the answer.
+//   what ParseNames(), `work` and SerializeAnswer() return
+template <typename Request, typename Response, typename Work>
+grpc::ServerUnaryReactor* AnswerNames(grpc::CallbackServerContext* context, const CallHost& host,
+                                      const char* method, const grpc::ByteBuffer& request,
+                                      grpc::ByteBuffer* response, Work work) {
+  const auto answer = [&]() -> absl::Status {
+    Request parsed;
+    ABSL_RETURN_IF_ERROR(ParseNames(request, &parsed));
+    Response message;
+    ABSL_RETURN_IF_ERROR(work(parsed, &message));
+    return SerializeAnswer(message, host.max_message_bytes, response);
+  };
+  return UnaryCall::Answer(context, host, method, WithoutExceptions(answer));
 }
 
 }  // namespace tilewire::service

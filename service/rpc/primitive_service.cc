@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/rpc/primitive_service.h"
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,37 +10,18 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "service/rpc/parsed_request.h"
+#include "service/rpc/unary_call.h"
+#include "service/wire/message_limits.h"
 #include "service/wire/primitive_decoder.h"
 
 namespace tilewire::service {
 namespace {
 
-// All layouts of a primitive's tensors together, in messages of the largest size.
-constexpr int64_t kTensorBytesPerMessageByte = 8;
-constexpr int64_t kCatalogBytes = int64_t{64} << 20;
-
-absl::Status TooLarge(int64_t limit) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the primitive's tensors need more than ", limit, " bytes"));
-}
-
-// Adds to a budget that cannot overflow: kResourceExhausted once it is spent.
-class Budget {
- public:
-  explicit Budget(int64_t limit) : limit_(limit), left_(limit) {}
-  absl::Status Spend(int64_t bytes) {
-    if (bytes > left_) return TooLarge(limit_);
-    left_ -= bytes;
-    return absl::OkStatus();
-  }
-
- private:
-  const int64_t limit_;
-  int64_t left_;
-};
+// All primitives together are one share among the models.
+constexpr char kShareOfPrimitives[] = "primitives";
 
 absl::StatusOr<std::vector<PrimitiveInput>> DecodeInputs(const v1::ExecuteRequest& request,
-                                                         Budget* budget) {
+                                                         ByteBudget* budget) {
   if (request.inputs_size() > kMaxSources + 8) {
     return absl::InvalidArgumentError(absl::StrCat(request.inputs_size(), " inputs are too many"));
   }
@@ -93,7 +75,7 @@ absl::StatusOr<PrimitiveOutput> DecodeOutput(const v1::WantedOutput& wanted,
 
 absl::StatusOr<std::vector<PrimitiveOutput>> DecodeOutputs(const v1::ExecuteRequest& request,
                                                            const Primitive& primitive,
-                                                           Budget* budget) {
+                                                           ByteBudget* budget) {
   std::vector<PrimitiveOutput> outputs;
   for (const v1::WantedOutput& wanted : request.outputs()) {
     ABSL_ASSIGN_OR_RETURN(PrimitiveOutput output, DecodeOutput(wanted, primitive));
@@ -125,144 +107,192 @@ void EncodeOutputs(const std::vector<PrimitiveOutput>& outputs, v1::ExecuteRespo
   }
 }
 
-}  // namespace
+class CreateJob final : public Job {
+ public:
+  CreateJob(PrimitiveCompiler* compiler, const CallHost& host, const grpc::ByteBuffer& request,
+            grpc::ByteBuffer* response)
+      : compiler_(compiler), host_(host), request_(request), response_(response) {}
 
-PrimitiveService::PrimitiveService(Engine* engine, Scheduler* scheduler, int64_t max_message_bytes)
-    : engine_(engine),
-      scheduler_(scheduler),
-      max_message_bytes_(max_message_bytes),
-      max_tensor_bytes_(kTensorBytesPerMessageByte * max_message_bytes),
-      catalog_(engine->options().max_isa, kCatalogBytes) {}
+  absl::Status Prepare(WorkTerms* terms) override {
+    terms->model = kShareOfPrimitives;
+    v1::CreateRequest parsed;
+    ABSL_RETURN_IF_ERROR(ParseLimited(request_, &parsed));
+    ABSL_ASSIGN_OR_RETURN(described_, compiler_->Describe(parsed.primitive()));
+    return absl::OkStatus();
+  }
+
+  absl::Status Run(UnaryCall&) override {
+    ABSL_ASSIGN_OR_RETURN(const PrimitiveCompiler::Compiled compiled,
+                          compiler_->Compile(std::move(described_)));
+    v1::CreateResponse answer;
+    EncodeCreated(compiled, &answer);
+    return SerializeAnswer(answer, host_.max_message_bytes, response_);
+  }
+
+ private:
+  static void EncodeCreated(const PrimitiveCompiler::Compiled& compiled,
+                            v1::CreateResponse* answer) {
+    const PrimitiveInfo& info = compiled.found.primitive->info();
+    answer->set_id(compiled.described->id);
+    answer->set_implementation(info.name);
+    for (const ArgDesc& arg : info.args) {
+      v1::ArgumentDesc* argument = answer->add_arguments();
+      argument->set_argument(arg.arg);
+      argument->set_name(ArgName(arg.arg));
+      *argument->mutable_desc() = EncodeMemoryDesc(arg.desc);
+      argument->set_size_bytes(arg.desc.SizeBytes());
+      argument->set_text(arg.desc.ToString());
+    }
+    answer->set_scratchpad_bytes(info.scratchpad_bytes);
+    for (const Refusal& refusal : info.creation.refusals) {
+      v1::Refusal* message = answer->add_refusals();
+      message->set_implementation(refusal.name);
+      message->set_reason(refusal.reason);
+    }
+    answer->set_cache_hit(compiled.found.hit);
+    answer->set_compile_time_ns(absl::ToInt64Nanoseconds(compiled.found.compile_time));
+  }
+
+  PrimitiveCompiler* const compiler_;
+  const CallHost& host_;
+  const grpc::ByteBuffer& request_;
+  grpc::ByteBuffer* const response_;
+  PrimitiveCompiler::Described described_;
+};
+
+class ExecuteJob final : public Job {
+ public:
+  ExecuteJob(PrimitiveCompiler* compiler, const CallHost& host, const grpc::ByteBuffer& request,
+             grpc::ByteBuffer* response)
+      : compiler_(compiler), host_(host), bytes_(request), response_(response) {}
+
+  absl::Status Prepare(WorkTerms* terms) override {
+    terms->model = kShareOfPrimitives;
+    ABSL_RETURN_IF_ERROR(ParseLimited(bytes_, &request_));
+    if (request_.which_case() == v1::ExecuteRequest::kPrimitive) {
+      ABSL_ASSIGN_OR_RETURN(described_, compiler_->Describe(request_.primitive()));
+    } else if (request_.which_case() == v1::ExecuteRequest::kId) {
+      ABSL_ASSIGN_OR_RETURN(described_, compiler_->Find(request_.id()));
+    } else {
+      return absl::InvalidArgumentError("neither an id nor a primitive is given");
+    }
+    terms->cost_key = described_->id;
+    return absl::OkStatus();
+  }
+
+  absl::Status Run(UnaryCall& call) override {
+    ABSL_ASSIGN_OR_RETURN(const PrimitiveCompiler::Compiled compiled,
+                          compiler_->Compile(std::move(described_)));
+    const Primitive& primitive = *compiled.found.primitive;
+    ByteBudget budget(compiler_->max_tensor_bytes());
+    ABSL_ASSIGN_OR_RETURN(std::vector<PrimitiveInput> inputs, DecodeInputs(request_, &budget));
+    ABSL_ASSIGN_OR_RETURN(std::vector<PrimitiveOutput> outputs,
+                          DecodeOutputs(request_, primitive, &budget));
+    ABSL_ASSIGN_OR_RETURN(const PrimitiveTimes times,
+                          compiler_->engine().ExecutePrimitive(
+                              primitive, inputs, absl::MakeSpan(outputs), call.LimitsOfWork()));
+    v1::ExecuteResponse answer;
+    EncodeOutputs(outputs, &answer);
+    answer.set_implementation(primitive.info().name);
+    answer.set_reorder_in_ns(absl::ToInt64Nanoseconds(times.reorder_in));
+    answer.set_kernel_ns(absl::ToInt64Nanoseconds(times.kernel));
+    answer.set_reorder_out_ns(absl::ToInt64Nanoseconds(times.reorder_out));
+    return SerializeAnswer(answer, host_.max_message_bytes, response_);
+  }
+
+ private:
+  PrimitiveCompiler* const compiler_;
+  const CallHost& host_;
+  const grpc::ByteBuffer& bytes_;
+  grpc::ByteBuffer* const response_;
+  v1::ExecuteRequest request_;
+  PrimitiveCompiler::Described described_;
+};
+
+// Finding out which types a row takes compiles kernels: once per process is enough.
+const v1::ListImplementationsResponse& AllRows(cpu::Isa allowed) {
+  static const auto* const rows = [allowed] {
+    auto* response = new v1::ListImplementationsResponse;
+    for (const ImplementationRow& row : AllImplementations()) {
+      v1::Implementation* implementation = response->add_implementations();
+      implementation->set_primitive(std::string(PrimitiveKindName(row.kind)));
+      implementation->set_name(std::string(row.name));
+      implementation->set_isa(std::string(cpu::IsaName(row.isa)));
+      implementation->set_usable(allowed.Includes(row.isa) && cpu::Supports(row.isa));
+      for (DataType type : TypesOf(row)) {
+        implementation->add_types(static_cast<v1::DataType>(type));
+      }
+    }
+    response->set_cpu_isa(std::string(cpu::IsaName(cpu::BestIsa())));
+    response->set_allowed_isa(std::string(cpu::IsaName(allowed)));
+    return response;
+  }();
+  return *rows;
+}
+
+class ListJob final : public Job {
+ public:
+  ListJob(const PrimitiveCompiler* compiler, const CallHost& host, const grpc::ByteBuffer& request,
+          grpc::ByteBuffer* response)
+      : compiler_(compiler), host_(host), request_(request), response_(response) {}
+
+  absl::Status Prepare(WorkTerms* terms) override {
+    terms->model = kShareOfPrimitives;
+    v1::ListImplementationsRequest parsed;
+    return ParseNames(request_, &parsed);
+  }
+
+  absl::Status Run(UnaryCall&) override {
+    return SerializeAnswer(AllRows(compiler_->engine().options().max_isa), host_.max_message_bytes,
+                           response_);
+  }
+
+ private:
+  const PrimitiveCompiler* const compiler_;
+  const CallHost& host_;
+  const grpc::ByteBuffer& request_;
+  grpc::ByteBuffer* const response_;
+};
+
+}  // namespace
 
 grpc::ServerUnaryReactor* PrimitiveService::Create(grpc::CallbackServerContext* context,
                                                    const grpc::ByteBuffer* request,
                                                    grpc::ByteBuffer* response) {
-  return RpcCall::Start(context, scheduler_, [this, request, response](const RpcCall&) {
-    return AnswerParsed<v1::CreateRequest, v1::CreateResponse>(
-        *request, max_message_bytes_,
-        [this](const auto& parsed, auto* answer) { return DoCreate(parsed, answer); }, response);
-  });
+  return UnaryCall::Start(context, host_, "Create", *request, response,
+                          std::make_unique<CreateJob>(&compiler_, host_, *request, response));
 }
 
 grpc::ServerUnaryReactor* PrimitiveService::Execute(grpc::CallbackServerContext* context,
                                                     const grpc::ByteBuffer* request,
                                                     grpc::ByteBuffer* response) {
-  return RpcCall::Start(context, scheduler_, [this, request, response](const RpcCall& call) {
-    return AnswerParsed<v1::ExecuteRequest, v1::ExecuteResponse>(
-        *request, max_message_bytes_,
-        [&](const auto& parsed, auto* answer) { return DoExecute(parsed, call, answer); },
-        response);
-  });
-}
-
-grpc::ServerUnaryReactor* PrimitiveService::CacheStatistics(grpc::CallbackServerContext* context,
-                                                            const v1::CacheStatisticsRequest*,
-                                                            v1::CacheStatisticsResponse* response) {
-  const tilewire::CacheStatistics statistics = engine_->cache_statistics();
-  response->set_hits(statistics.hits);
-  response->set_misses(statistics.misses);
-  response->set_evictions(statistics.evictions);
-  response->set_failures(statistics.failures);
-  response->set_entries(statistics.entries);
-  response->set_bytes(statistics.bytes);
-  response->set_capacity_bytes(statistics.capacity_bytes);
-  response->set_compile_time_ns(absl::ToInt64Nanoseconds(statistics.compile_time));
-  return RpcCall::Answer(context, absl::OkStatus());
+  return UnaryCall::Start(context, host_, "Execute", *request, response,
+                          std::make_unique<ExecuteJob>(&compiler_, host_, *request, response));
 }
 
 grpc::ServerUnaryReactor* PrimitiveService::ListImplementations(
-    grpc::CallbackServerContext* context, const v1::ListImplementationsRequest*,
-    v1::ListImplementationsResponse* response) {
-  const cpu::Isa allowed = engine_->options().max_isa;
-  for (const ImplementationRow& row : AllImplementations()) {
-    v1::Implementation* implementation = response->add_implementations();
-    implementation->set_primitive(std::string(PrimitiveKindName(row.kind)));
-    implementation->set_name(std::string(row.name));
-    implementation->set_isa(std::string(cpu::IsaName(row.isa)));
-    implementation->set_usable(allowed.Includes(row.isa) && cpu::Supports(row.isa));
-    for (DataType type : TypesOf(row)) {
-      implementation->add_types(static_cast<v1::DataType>(type));
-    }
-  }
-  response->set_cpu_isa(std::string(cpu::IsaName(cpu::BestIsa())));
-  response->set_allowed_isa(std::string(cpu::IsaName(allowed)));
-  return RpcCall::Answer(context, absl::OkStatus());
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  return UnaryCall::Start(context, host_, "ListImplementations", *request, response,
+                          std::make_unique<ListJob>(&compiler_, host_, *request, response));
 }
 
-absl::StatusOr<PrimitiveService::Compiled> PrimitiveService::Compile(
-    std::shared_ptr<const DescribedPrimitive> described) {
-  if (DescribedBytes(described->operation) > max_tensor_bytes_) return TooLarge(max_tensor_bytes_);
-  Compiled compiled;
-  ABSL_ASSIGN_OR_RETURN(compiled.found,
-                        engine_->GetPrimitive(described->operation, described->attributes));
-  const PrimitiveInfo& info = compiled.found.primitive->info();
-  Budget budget(max_tensor_bytes_);
-  ABSL_RETURN_IF_ERROR(budget.Spend(info.scratchpad_bytes));
-  for (const ArgDesc& arg : info.args) ABSL_RETURN_IF_ERROR(budget.Spend(arg.desc.SizeBytes()));
-  compiled.described = std::move(described);
-  return compiled;
-}
-
-absl::StatusOr<PrimitiveService::Compiled> PrimitiveService::CompileMessage(
-    const v1::PrimitiveDesc& message) {
-  ABSL_ASSIGN_OR_RETURN(OpDesc operation, DecodeOperation(message));
-  ABSL_ASSIGN_OR_RETURN(Attributes attributes, DecodeAttributes(message.attributes()));
-  ABSL_ASSIGN_OR_RETURN(Compiled compiled,
-                        Compile(catalog_.Describe(std::move(operation), std::move(attributes))));
-  ABSL_RETURN_IF_ERROR(catalog_.Remember(compiled.described));
-  return compiled;
-}
-
-absl::Status PrimitiveService::DoCreate(const v1::CreateRequest& request,
-                                        v1::CreateResponse* response) {
-  ABSL_ASSIGN_OR_RETURN(const Compiled compiled, CompileMessage(request.primitive()));
-  const PrimitiveInfo& info = compiled.found.primitive->info();
-  response->set_id(compiled.described->id);
-  response->set_implementation(info.name);
-  for (const ArgDesc& arg : info.args) {
-    v1::ArgumentDesc* argument = response->add_arguments();
-    argument->set_argument(arg.arg);
-    argument->set_name(ArgName(arg.arg));
-    *argument->mutable_desc() = EncodeMemoryDesc(arg.desc);
-    argument->set_size_bytes(arg.desc.SizeBytes());
-    argument->set_text(arg.desc.ToString());
-  }
-  response->set_scratchpad_bytes(info.scratchpad_bytes);
-  for (const Refusal& refusal : info.creation.refusals) {
-    v1::Refusal* message = response->add_refusals();
-    message->set_implementation(refusal.name);
-    message->set_reason(refusal.reason);
-  }
-  response->set_cache_hit(compiled.found.hit);
-  response->set_compile_time_ns(absl::ToInt64Nanoseconds(compiled.found.compile_time));
-  return absl::OkStatus();
-}
-
-absl::Status PrimitiveService::DoExecute(const v1::ExecuteRequest& request, const RpcCall& call,
-                                         v1::ExecuteResponse* response) {
-  Compiled compiled;
-  if (request.which_case() == v1::ExecuteRequest::kPrimitive) {
-    ABSL_ASSIGN_OR_RETURN(compiled, CompileMessage(request.primitive()));
-  } else if (request.which_case() == v1::ExecuteRequest::kId) {
-    ABSL_ASSIGN_OR_RETURN(auto described, catalog_.Find(request.id()));
-    ABSL_ASSIGN_OR_RETURN(compiled, Compile(std::move(described)));
-  } else {
-    return absl::InvalidArgumentError("neither an id nor a primitive is given");
-  }
-  const Primitive& primitive = *compiled.found.primitive;
-  Budget budget(max_tensor_bytes_);
-  ABSL_ASSIGN_OR_RETURN(std::vector<PrimitiveInput> inputs, DecodeInputs(request, &budget));
-  ABSL_ASSIGN_OR_RETURN(std::vector<PrimitiveOutput> outputs,
-                        DecodeOutputs(request, primitive, &budget));
-  ABSL_ASSIGN_OR_RETURN(const PrimitiveTimes times,
-                        engine_->ExecutePrimitive(primitive, inputs, absl::MakeSpan(outputs),
-                                                  call.LimitsOfWork(max_message_bytes_)));
-  EncodeOutputs(outputs, response);
-  response->set_implementation(primitive.info().name);
-  response->set_reorder_in_ns(absl::ToInt64Nanoseconds(times.reorder_in));
-  response->set_kernel_ns(absl::ToInt64Nanoseconds(times.kernel));
-  response->set_reorder_out_ns(absl::ToInt64Nanoseconds(times.reorder_out));
-  return absl::OkStatus();
+grpc::ServerUnaryReactor* PrimitiveService::CacheStatistics(grpc::CallbackServerContext* context,
+                                                            const grpc::ByteBuffer* request,
+                                                            grpc::ByteBuffer* response) {
+  return AnswerNames<v1::CacheStatisticsRequest, v1::CacheStatisticsResponse>(
+      context, host_, "CacheStatistics", *request, response, [this](const auto&, auto* answer) {
+        const tilewire::CacheStatistics statistics = compiler_.engine().cache_statistics();
+        answer->set_hits(statistics.hits);
+        answer->set_misses(statistics.misses);
+        answer->set_evictions(statistics.evictions);
+        answer->set_failures(statistics.failures);
+        answer->set_entries(statistics.entries);
+        answer->set_bytes(statistics.bytes);
+        answer->set_capacity_bytes(statistics.capacity_bytes);
+        answer->set_compile_time_ns(absl::ToInt64Nanoseconds(statistics.compile_time));
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace tilewire::service

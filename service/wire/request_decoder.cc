@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -45,6 +46,26 @@ std::string SpecText(const TensorSpec& spec, Layout layout) {
                       "]");
 }
 
+bool Matches(const Dims& dims, const TensorSpec& spec) {
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] < 1 || (spec.dims[i] >= 0 && dims[i] != spec.dims[i])) return false;
+  }
+  return true;
+}
+
+// What would help where a shape does not match.
+std::string ShapeHint(const Dims& given, const TensorSpec& spec, Layout layout) {
+  if (std::any_of(given.begin(), given.end(), [](int64_t dim) { return dim < 1; })) {
+    return "; every dimension is at least 1";
+  }
+  const bool has_layouts = given.size() >= 3 && given.size() <= 5;
+  const Layout other = layout == Layout::kNchw ? Layout::kNhwc : Layout::kNchw;
+  if (!has_layouts || !Matches(ToLogical(given, other), spec)) return "";
+  return other == Layout::kNhwc
+             ? "; if its channels stand last, set the input's parameter 'layout' to 'nhwc'"
+             : "; its parameter 'layout' says 'nhwc', but it looks like 'nchw'";
+}
+
 template <typename Shape>
 absl::StatusOr<Dims> LogicalDims(const Shape& shape, const TensorSpec& spec, Layout layout,
                                  absl::string_view what) {
@@ -54,25 +75,55 @@ absl::StatusOr<Dims> LogicalDims(const Shape& shape, const TensorSpec& spec, Lay
   }
   const Dims given(shape.begin(), shape.end());
   const Dims dims = ToLogical(given, layout);
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] < 1 || (spec.dims[i] >= 0 && dims[i] != spec.dims[i])) {
-      return Invalid(what, absl::StrCat("shape ", DimsToString(given), " does not match ",
-                                        SpecText(spec, layout)));
-    }
-  }
-  return dims;
+  if (Matches(dims, spec)) return dims;
+  return Invalid(what, absl::StrCat("shape ", DimsToString(given), " does not match ",
+                                    SpecText(spec, layout), ShapeHint(given, spec, layout)));
 }
 
-// A sequence carries state from request to request; ignoring it would give other answers than the
-// client expects.
-template <typename Parameters>
-absl::Status RefuseSequences(const Parameters& parameters) {
-  for (absl::string_view name : {"sequence_id", "sequence_start", "sequence_end"}) {
-    if (!parameters.contains(std::string(name))) continue;
-    return Invalid(absl::StrCat("parameter '", name, "'"),
-                   "sequences are not supported: every request stands alone; leave it out");
+using Parameters = google::protobuf::Map<std::string, inference::InferParameter>;
+
+// Parameters that change the answer and are not served: ignoring one would give another answer than
+// the client expects.
+struct Refused {
+  absl::string_view name, why;
+};
+constexpr Refused kRefusedOfRequests[] = {
+    {"sequence_id", "sequences are not supported: every request stands alone; leave it out"},
+    {"sequence_start", "sequences are not supported: every request stands alone; leave it out"},
+    {"sequence_end", "sequences are not supported: every request stands alone; leave it out"},
+};
+constexpr char kNoSharedMemory[] = "shared memory is not supported; send the tensor's bytes";
+constexpr Refused kRefusedOfTensors[] = {
+    {"classification", "classification is not supported; ask for the scores"},
+    {"shared_memory_region", kNoSharedMemory},
+    {"shared_memory_byte_size", kNoSharedMemory},
+    {"shared_memory_offset", kNoSharedMemory},
+};
+
+absl::Status Refuse(const Parameters& parameters, absl::Span<const Refused> refused,
+                    absl::string_view prefix) {
+  for (const Refused& one : refused) {
+    if (!parameters.contains(std::string(one.name))) continue;
+    return Invalid(absl::StrCat(prefix, "parameter '", one.name, "'"), one.why);
   }
   return absl::OkStatus();
+}
+
+// The value of an integer parameter; nothing if it is absent.
+absl::StatusOr<std::optional<int64_t>> IntegerParameter(const Parameters& parameters,
+                                                        const char* name) {
+  const auto found = parameters.find(name);
+  if (found == parameters.end()) return std::optional<int64_t>();
+  const inference::InferParameter& value = found->second;
+  if (value.parameter_choice_case() == inference::InferParameter::kUint64Param &&
+      value.uint64_param() <= std::numeric_limits<int64_t>::max()) {
+    return std::optional<int64_t>(value.uint64_param());
+  }
+  if (value.parameter_choice_case() == inference::InferParameter::kInt64Param &&
+      value.int64_param() >= 0) {
+    return std::optional<int64_t>(value.int64_param());
+  }
+  return Invalid(absl::StrCat("parameter '", name, "'"), "it is not an integer from 0");
 }
 
 int64_t TotalBytes(const Pieces& pieces) {
@@ -98,7 +149,7 @@ absl::Status InferRequest::Parse(const grpc::ByteBuffer& bytes) {
 }
 
 absl::Status InferRequest::Bind(const ModelSignature& signature) {
-  ABSL_RETURN_IF_ERROR(RefuseSequences(message_.parameters()));
+  ABSL_RETURN_IF_ERROR(ReadParameters());
   if (!raw_.empty() && static_cast<int>(raw_.size()) != message_.inputs_size()) {
     return absl::InvalidArgumentError(absl::StrCat("raw_input_contents has ", raw_.size(),
                                                    " entries for ", message_.inputs_size(),
@@ -118,6 +169,20 @@ absl::Status InferRequest::Bind(const ModelSignature& signature) {
   return BindOutputs(signature);
 }
 
+absl::Status InferRequest::ReadParameters() {
+  ABSL_RETURN_IF_ERROR(Refuse(message_.parameters(), kRefusedOfRequests, ""));
+  ABSL_ASSIGN_OR_RETURN(const std::optional<int64_t> timeout,
+                        IntegerParameter(message_.parameters(), "timeout"));
+  if (timeout.value_or(0) > 0) timeout_ = absl::Microseconds(*timeout);
+  ABSL_ASSIGN_OR_RETURN(const std::optional<int64_t> priority,
+                        IntegerParameter(message_.parameters(), "priority"));
+  constexpr int64_t kLowestPriority = 1000;
+  if (priority.value_or(0) > 0) {
+    priority_ = static_cast<int>(std::min(*priority, kLowestPriority));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status InferRequest::BindInput(int index, const ModelSignature& signature,
                                      std::vector<bool>* seen) {
   const inference::ModelInferRequest::InferInputTensor& input = message_.inputs(index);
@@ -127,6 +192,7 @@ absl::Status InferRequest::BindInput(int index, const ModelSignature& signature,
     return Invalid(what, absl::StrCat("unknown; the model has ", Names(signature.inputs)));
   if ((*seen)[slot]) return Invalid(what, "given twice");
   (*seen)[slot] = true;
+  ABSL_RETURN_IF_ERROR(Refuse(input.parameters(), kRefusedOfTensors, absl::StrCat(what, ": ")));
 
   const TensorSpec& spec = signature.inputs[slot];
   if (input.datatype() != DatatypeName(spec.type)) {
@@ -182,6 +248,7 @@ absl::Status InferRequest::BindOutputs(const ModelSignature& signature) {
     }
     if (seen[slot]) return Invalid(what, "asked for twice");
     seen[slot] = true;
+    ABSL_RETURN_IF_ERROR(Refuse(output.parameters(), kRefusedOfTensors, absl::StrCat(what, ": ")));
     ABSL_ASSIGN_OR_RETURN(
         const Layout layout,
         LayoutParameter(output.parameters(), signature.outputs[slot].dims.size(), what));

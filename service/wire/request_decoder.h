@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "engine/engine.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "protos/open_inference.pb.h"
@@ -31,6 +32,11 @@ class InferRequest {
   const std::string& model_version() const { return message_.model_version(); }
   const std::string& id() const { return message_.id(); }
 
+  // The parameter `priority`: 1 is the highest, 0 (and none) stands for 2. Higher is served first.
+  int priority() const { return -priority_; }
+  // The parameter `timeout`, in microseconds; infinite where there is none. After Bind().
+  absl::Duration timeout() const { return timeout_; }
+
   // Fits the request to a model. The pieces live as long as this object.
   absl::Status Bind(const ModelSignature& signature);
 
@@ -41,6 +47,7 @@ class InferRequest {
   absl::Status BindInput(int index, const ModelSignature& signature, std::vector<bool>* seen);
   absl::StatusOr<Pieces> InputPieces(int index, DataType type, int64_t elements);
   absl::Status BindOutputs(const ModelSignature& signature);
+  absl::Status ReadParameters();
 
   std::vector<grpc::Slice> slices_;
   inference::ModelInferRequest message_;
@@ -49,6 +56,8 @@ class InferRequest {
       converted_;  // typed contents that are narrower on the wire
   std::vector<InputTensor> inputs_;
   std::vector<OutputRequest> outputs_;
+  int priority_ = 2;
+  absl::Duration timeout_ = absl::InfiniteDuration();
 };
 
 }  // namespace tilewire::service

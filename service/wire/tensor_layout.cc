@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "service/wire/status_text.h"
 
@@ -37,8 +38,8 @@ absl::StatusOr<Layout> LayoutParameter(const Parameters& parameters, int rank,
     return absl::InvalidArgumentError(
         absl::StrCat(what, ": parameter 'layout' must be a string, 'nchw' or 'nhwc'"));
   }
-  if (parameter.string_param() == "nchw") return Layout::kNchw;
-  if (parameter.string_param() != "nhwc") {
+  if (absl::EqualsIgnoreCase(parameter.string_param(), "nchw")) return Layout::kNchw;
+  if (!absl::EqualsIgnoreCase(parameter.string_param(), "nhwc")) {
     return absl::InvalidArgumentError(absl::StrCat(
         what, ": layout ", Quoted(parameter.string_param()), " is not 'nchw' or 'nhwc'"));
   }

@@ -23,7 +23,7 @@ ROOMS = {
     "service/schedule": ["service/observe"],
     "service/wire": ["engine/memory", "protos"],
     "service/models": ["engine/base", "protos", "service/schedule", "service/observe"],
-    "service/front": ["service/observe"],
+    "service/front": ["protos", "service/observe"],
     "service/rpc": ["service/wire", "service/models", "service/front"],
     "service": ["service/rpc"],
     "client": ["protos"],
@@ -36,11 +36,12 @@ HEADERS = {
     # The names and formulas of elementwise functions are data, not kernels.
     "engine/graph": ["engine/jit/eltwise.h"],
     "service/observe": ["engine/threading/mutex.h"],
-    "service/schedule": ["engine/threading/arena.h", "engine/threading/mutex.h"],
+    "service/schedule": ["engine/threading/arena.h", "engine/threading/background_thread.h",
+                         "engine/threading/mutex.h"],
     "service/models": ["engine/threading/mutex.h", "service/wire/status_text.h"],
-    "service/front": ["engine/threading/mutex.h"],
+    "service/front": ["engine/threading/background_thread.h", "engine/threading/mutex.h"],
     "service/rpc": ["engine/threading/mutex.h", "service/version.h"],
-    "service": ["engine/threading/mutex.h"],
+    "service": ["engine/threading/background_thread.h", "engine/threading/mutex.h"],
 }
 
 # Rooms that see the engine through its door.

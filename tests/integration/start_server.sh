@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Sourced by the tests of this folder: start_server [OPTION...] starts the server on the built-in
-# models and sets $server_address and $server_pid; it is stopped when the test ends.
+# models, waits until it is ready and sets $server_address and $server_pid; it is stopped when the test ends.
 
 server_log=$(mktemp -p "$TEST_TMPDIR" server.XXXXXX.log)
 
@@ -11,11 +11,11 @@ start_server() {
   server_pid=$!
   trap 'kill -KILL $server_pid 2>/dev/null' EXIT
   server_address=
-  until [[ $server_address ]]; do
+  until grep -q '^tilewire-server ready' "$server_log"; do
     kill -0 "$server_pid" 2>/dev/null || { echo "the server ended:"; cat "$server_log"; exit 1; }
     sleep 0.05
-    server_address=$(sed -n 's/.*listening on \([^ ]*:[0-9]*\).*/\1/p' "$server_log" | head -n 1)
   done
+  server_address=$(sed -n 's/.*listening on \([^ ]*:[0-9]*\).*/\1/p' "$server_log" | head -n 1)
 }
 
 # SIGTERM must end it with status 0.

@@ -55,6 +55,7 @@ class HealthTest : public ServedFixture {
 };
 
 TEST_F(HealthTest, TellsOfServerServicesAndModelsUntilTheDrain) {
+  options_.ready_when_any = true;
   Start();
   const std::string services[] = {"", "inference.GRPCInferenceService",
                                   "tilewire.v1.PrimitiveService", "echo"};
@@ -65,7 +66,26 @@ TEST_F(HealthTest, TellsOfServerServicesAndModelsUntilTheDrain) {
   for (const std::string& service : services) EXPECT_EQ(Health(service), kNotServing) << service;
 }
 
+TEST_F(HealthTest, OneModelThatDidNotLoadMakesTheServerNotReadyUnlessAnySuffices) {
+  Start();
+  EXPECT_EQ(Health(""), kNotServing);
+  EXPECT_EQ(Health("echo"), kServing);
+}
+
+TEST_F(HealthTest, RequestsAreBounded) {
+  Start();
+  EXPECT_EQ(Ask("/grpc.health.v1.Health/Check", std::string(100'000, 'x')),
+            std::to_string(grpc::StatusCode::INVALID_ARGUMENT));
+}
+
+TEST_F(HealthTest, ReflectionIsServedOnRequestOnly) {
+  Start();
+  EXPECT_EQ(Ask("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "\x3a\x01*"),
+            std::to_string(grpc::StatusCode::UNIMPLEMENTED));
+}
+
 TEST_F(HealthTest, ReflectionListsTheServices) {
+  options_.reflection = true;
   Start();
   const std::string reply =
       Ask("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "\x3a\x01*");

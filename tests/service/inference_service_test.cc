@@ -119,6 +119,46 @@ TEST_F(InferenceServiceTest, LayoutsOfInputAndOutputAreIndependent) {
   EXPECT_EQ(nchw.raw_output_contents(0), Floats(24));
 }
 
+TEST_F(InferenceServiceTest, TheTimeoutOfARequestEndsItsWork) {
+  engine_.on_run = [] { absl::SleepFor(absl::Milliseconds(30)); };
+  Start();
+  Request request = GoodRequest();
+  (*request.mutable_parameters())["timeout"].set_int64_param(10'000);
+  Response response;
+  EXPECT_EQ(Infer(request, &response).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  (*request.mutable_parameters())["timeout"].set_uint64_param(10'000'000);
+  (*request.mutable_parameters())["priority"].set_uint64_param(1);
+  EXPECT_TRUE(Infer(request, &response).ok());
+}
+
+TEST_F(InferenceServiceTest, WithoutAVersionTheHighestThatIsReadyServes) {
+  WriteFile(directory_ / "echo/3/model.onnx", "broken");
+  WriteFile(directory_ / ".hidden/1/model.onnx", "");
+  Start();
+  Response response;
+  ASSERT_TRUE(Infer(GoodRequest(), &response).ok());
+  EXPECT_EQ(response.model_version(), "2");
+  Request third = GoodRequest();
+  third.set_model_version("3");
+  EXPECT_EQ(Infer(third, &response).error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(models_->Names(), (std::vector<std::string>{"bad", "echo"}));
+}
+
+TEST_F(InferenceServiceTest, UntilItIsLoadedAModelIsUnavailable) {
+  models_ = ModelRepository::ScanDirectory(directory_.string()).value();
+  options_.host = "127.0.0.1";
+  options_.port = 0;
+  options_.ready_when_any = true;
+  server_ = Server::Start(&engine_, models_.get(), options_).value();
+  stub_ = inference::GRPCInferenceService::NewStub(server_->InProcessChannel());
+  Response response;
+  EXPECT_EQ(Infer(GoodRequest(), &response).error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_FALSE(server_->Ready());
+  models_->LoadAll(&engine_);
+  EXPECT_TRUE(Infer(GoodRequest(), &response).ok());
+  EXPECT_TRUE(server_->Ready());
+}
+
 struct ErrorCase {
   const char* why;
   std::function<void(Request*)> spoil;
@@ -135,8 +175,8 @@ TEST_F(InferenceServiceTest, RefusesWithCodeAndReason) {
        "no model 'x'"},
       {"unknown version", [](Request* r) { r->set_model_version("3"); },
        grpc::StatusCode::NOT_FOUND, "version 3"},
-      {"a version that is no integer", [](Request* r) { r->set_model_version("-1x"); }, bad,
-       "no integer"},
+      {"a version that is not an integer", [](Request* r) { r->set_model_version("-1x"); }, bad,
+       "not an integer"},
       {"a model that did not load", [](Request* r) { r->set_model_name("bad"); },
        grpc::StatusCode::FAILED_PRECONDITION, "model.onnx: not an ONNX file"},
       {"rank", [](Request* r) { r->mutable_inputs(0)->add_shape(1); }, bad, "[N,2,3,4]"},
@@ -194,6 +234,34 @@ TEST_F(InferenceServiceTest, RefusesWithCodeAndReason) {
          (*r->mutable_inputs(1)->mutable_parameters())["layout"].set_string_param("nhwc");
        },
        bad, "rank 3 to 5"},
+      {"channels last, without saying so",
+       [](Request* r) {
+         auto* shape = r->mutable_inputs(0)->mutable_shape();
+         shape->Clear();
+         for (int dim : {1, 3, 4, 2}) shape->Add(dim);
+       },
+       bad, "'layout' to 'nhwc'"},
+      {"an empty batch", [](Request* r) { r->mutable_inputs(0)->set_shape(0, 0); }, bad,
+       "at least 1"},
+      {"classification",
+       [](Request* r) {
+         auto* output = r->add_outputs();
+         output->set_name("row_out");
+         (*output->mutable_parameters())["classification"].set_int64_param(3);
+       },
+       bad, "'classification'"},
+      {"an input in shared memory",
+       [](Request* r) {
+         (*r->mutable_inputs(0)->mutable_parameters())["shared_memory_region"].set_string_param(
+             "r");
+       },
+       bad, "'shared_memory_region'"},
+      {"a timeout that is no number",
+       [](Request* r) { (*r->mutable_parameters())["timeout"].set_string_param("1s"); }, bad,
+       "'timeout'"},
+      {"a priority below 0",
+       [](Request* r) { (*r->mutable_parameters())["priority"].set_int64_param(-1); }, bad,
+       "'priority'"},
       {"a name of a megabyte",
        [](Request* r) { r->mutable_inputs(0)->set_name(std::string(1 << 20, 'x')); }, bad, "..."},
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <chrono>
 #include <functional>
@@ -11,7 +11,6 @@ namespace tilewire::service {
 namespace {
 
 using grpc::StatusCode;
-using ::testing::HasSubstr;
 
 class ModelServiceTest : public ServedFixture {
  protected:
@@ -99,11 +98,9 @@ TEST_F(ModelServiceTest, ADeadlineThatPassedEndsTheRuns) {
             StatusCode::DEADLINE_EXCEEDED);
 }
 
-TEST_F(ModelServiceTest, ADrainingServerExplainsNothing) {
+TEST_F(ModelServiceTest, ADrainingServerStillExplains) {
   server_->StartDrain();
-  const grpc::Status status = Explain(request_);
-  EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);
-  EXPECT_THAT(status.error_message(), HasSubstr("draining"));
+  EXPECT_TRUE(Explain(request_).ok());
 }
 
 }  // namespace

@@ -55,10 +55,9 @@ class PrimitiveFixture : public ::testing::Test {
  protected:
   void Start(const EngineOptions& engine_options = {}) {
     engine_ = Engine::Create(engine_options).value();
-    ServerOptions options;
-    options.host = "127.0.0.1";
-    options.port = 0;
-    server_ = Server::Start(engine_.get(), &models_, options).value();
+    options_.host = "127.0.0.1";
+    options_.port = 0;
+    server_ = Server::Start(engine_.get(), &models_, options_).value();
     stub_ = v1::PrimitiveService::NewStub(server_->InProcessChannel());
   }
 
@@ -82,6 +81,7 @@ class PrimitiveFixture : public ::testing::Test {
   }
 
   ModelRepository models_;
+  ServerOptions options_;  // tests may change them before Start()
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Server> server_;
   std::unique_ptr<v1::PrimitiveService::Stub> stub_;

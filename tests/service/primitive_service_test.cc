@@ -7,6 +7,7 @@ namespace tilewire::service {
 namespace {
 
 using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::StartsWith;
 
@@ -225,6 +226,7 @@ TEST_F(PrimitiveServiceTest, AnIdOutlivesTheCompiledCode) {
 
 // Half a minute of work in a layout that only the plain loops take: the deadline ends it in its middle.
 TEST_F(PrimitiveServiceTest, ADeadlineEndsLongWorkAndTheServerServesOn) {
+  options_.primitives.max_reference_operations = 1e12;
   Start();
   const std::string src = Md("1,100,60,60", "chwn"), weights = Md("100,100,7,7", "hwio");
   v1::ExecuteRequest request;
@@ -237,7 +239,27 @@ TEST_F(PrimitiveServiceTest, ADeadlineEndsLongWorkAndTheServerServesOn) {
   v1::ExecuteResponse response;
   EXPECT_EQ(stub_->Execute(&context, request, &response).error_code(),
             grpc::StatusCode::DEADLINE_EXCEEDED);
-  server_->Drain();  // returns: nothing works on what nobody waits for
+  server_->Drain();  // returns: nothing works on what no client waits for
+}
+
+TEST_F(PrimitiveServiceTest, WorkBeyondTheLimitsIsRefusedBeforeItBegins) {
+  options_.primitives = {.max_operations = 1e6, .max_reference_operations = 1e3};
+  Start();
+  v1::CreateResponse response;
+  const auto product = [](int size, const char* tag) {
+    const std::string matrix = Md(absl::StrCat(size, ",", size), tag);
+    return absl::StrCat("matmul { src ", matrix, " weights ", matrix, " dst ", matrix, "}");
+  };
+  EXPECT_TRUE(Create(product(9, "ab"), &response).ok());
+  EXPECT_EQ(Create(product(200, "ab"), &response).error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  const grpc::Status status = Create(
+      absl::StrCat("convolution { src ", Md("1,10,20,20", "chwn"), " weights ",
+                   Md("10,10,3,3", "hwio"), " dst ", Md("1,10,18,18", "chwn"), "}"),
+      &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED)
+      << "only a reference takes it";
+  EXPECT_THAT(status.error_message(), HasSubstr("--max_reference_operations"));
 }
 
 TEST_F(PrimitiveServiceTest, CacheStatisticsCount) {

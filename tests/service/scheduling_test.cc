@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Admission, cancellation, deadlines and draining: runs are held at a gate.
+#include <gmock/gmock.h>
+
 #include <future>
 #include <thread>
 
@@ -76,18 +78,18 @@ TEST_F(SchedulingTest, DeadlineEndsAWaitingRequest) {
   EXPECT_EQ(first.get(), grpc::StatusCode::OK);
 }
 
-TEST_F(SchedulingTest, DrainFinishesWhatWasAdmittedAndRefusesTheRest) {
+TEST_F(SchedulingTest, ADrainServesUntilThePortClosesAndFinishesWhatWasAdmitted) {
   StartGated(4);
-  grpc::ClientContext context;
-  std::future<grpc::StatusCode> admitted = InferLater(&context);
+  grpc::ClientContext running, later;
+  std::future<grpc::StatusCode> admitted = InferLater(&running);
   entered_.WaitForNotification();
   server_->StartDrain();
-  inference::ModelInferResponse response;
-  EXPECT_EQ(Infer(GoodRequest(), &response).error_code(), grpc::StatusCode::UNAVAILABLE);
-  std::thread drain([this] { server_->Drain(); });
+  EXPECT_FALSE(server_->Ready());
+  std::future<grpc::StatusCode> after = InferLater(&later);
   open_.Notify();
   EXPECT_EQ(admitted.get(), grpc::StatusCode::OK);
-  drain.join();
+  EXPECT_EQ(after.get(), grpc::StatusCode::OK) << "balancers have not noticed yet";
+  server_->Drain();
 }
 
 TEST_F(SchedulingTest, PortInUseIsAnError) {
@@ -97,6 +99,10 @@ TEST_F(SchedulingTest, PortInUseIsAnError) {
   options.port = server_->port();
   const auto second = Server::Start(&engine_, models_.get(), options);
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(second.status().message()), ::testing::HasSubstr("in use"));
+  options.host = "192.0.2.1";  // reserved for documentation: not this machine's
+  EXPECT_EQ(Server::Start(&engine_, models_.get(), options).status().code(),
+            absl::StatusCode::kFailedPrecondition);
 }
 
 }  // namespace

@@ -63,11 +63,10 @@ class ServedFixture : public ::testing::Test {
     auto models = ModelRepository::OpenDirectory(directory_.string(), &engine_);
     ASSERT_TRUE(models.ok()) << models.status();
     models_ = *std::move(models);
-    ServerOptions options;
-    options.host = "127.0.0.1";
-    options.port = 0;
-    options.max_queue = max_queue;
-    auto server = Server::Start(&engine_, models_.get(), options);
+    options_.host = "127.0.0.1";
+    options_.port = 0;
+    options_.queue.max_waiting = options_.queue.max_waiting_per_model = max_queue;
+    auto server = Server::Start(&engine_, models_.get(), options_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     stub_ = inference::GRPCInferenceService::NewStub(server_->InProcessChannel());
@@ -81,6 +80,7 @@ class ServedFixture : public ::testing::Test {
 
   std::filesystem::path directory_;
   testing::FakeEngine engine_;
+  ServerOptions options_;  // tests may change them before Start()
   std::unique_ptr<ModelRepository> models_;
   std::unique_ptr<Server> server_;
   std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a connection may cost: one table of the transport's bounds. Pure functions.
+#ifndef SERVICE_FRONT_TRANSPORT_OPTIONS_H_
+#define SERVICE_FRONT_TRANSPORT_OPTIONS_H_
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "grpcpp/server_builder.h"
+
+namespace tilewire::service {
+
+struct TransportOptions {
+  int64_t max_message_bytes = int64_t{64} << 20;  // both ways
+  // Bytes that the transport may hold for all connections together, and threads that it may start
+  // for calls of the synchronous interface (reflection).
+  int64_t transport_bytes = int64_t{512} << 20;
+  int transport_threads = 8;
+  int max_streams = 128;                                 // calls at once per connection
+  int max_metadata_bytes = 8 << 10;                      // headers of a call
+  absl::Duration keepalive = absl::Seconds(30);          // silence after which a peer is asked
+  absl::Duration keepalive_timeout = absl::Seconds(20);  // and how long it may take to answer
+  absl::Duration max_idle = absl::Minutes(30);           // without a call
+  absl::Duration max_age = absl::Hours(12);              // then the client is told to reconnect
+  absl::Duration max_age_grace = absl::Minutes(1);
+  // A compressed message of 1.5 MB may inflate to 2 GB before its size is judged.
+  bool accept_compressed = false;
+};
+
+// kResourceExhausted and kUnimplemented answer what exceeds the bounds, or the connection ends.
+void ApplyTransportOptions(const TransportOptions& options, grpc::ServerBuilder* builder);
+
+}  // namespace tilewire::service
+
+#endif  // SERVICE_FRONT_TRANSPORT_OPTIONS_H_

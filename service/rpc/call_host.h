@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What all calls of a server share.
+#ifndef SERVICE_RPC_CALL_HOST_H_
+#define SERVICE_RPC_CALL_HOST_H_
+
+#include <cstdint>
+
+#include "service/observe/request_log.h"
+#include "service/rpc/write_deadlines.h"
+#include "service/schedule/admission.h"
+#include "service/schedule/dispatcher.h"
+
+namespace tilewire::service {
+
+// A row of pointers; what they point to outlives every call.
+struct CallHost {
+  Dispatcher* dispatcher = nullptr;
+  Admission* admission = nullptr;
+  WriteDeadlines* writes = nullptr;
+  RequestLog* log = nullptr;
+  int64_t max_message_bytes = int64_t{64} << 20;
+};
+
+}  // namespace tilewire::service
+
+#endif  // SERVICE_RPC_CALL_HOST_H_

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/schedule/admission.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace tilewire::service {
+
+bool Admission::Take(int64_t bytes) {
+  int64_t held = bytes_.load(std::memory_order_relaxed);
+  do {
+    if (bytes > max_bytes_ - held) return false;
+  } while (!bytes_.compare_exchange_weak(held, held + bytes, std::memory_order_relaxed));
+  return true;
+}
+
+absl::Status Ticket::Charge(int64_t bytes, const char* what) {
+  if (bytes > admission_->max_bytes()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(what, " of ", bytes, " bytes exceed the ", admission_->max_bytes(),
+                     " bytes that all requests may hold (--max_work_mb)"));
+  }
+  if (!admission_->Take(bytes)) {
+    return absl::UnavailableError(
+        absl::StrCat("memory for ", what, " of ", bytes, " bytes is not free: requests hold ",
+                     admission_->bytes(), " of ", admission_->max_bytes(), " bytes"));
+  }
+  bytes_ += bytes;
+  return absl::OkStatus();
+}
+
+}  // namespace tilewire::service

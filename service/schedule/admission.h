@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A budget of bytes for everything that requests hold: a ticket is charged the request, its
+// activations while it runs, and its answer, and gives them back when it is destroyed, which is when
+// the transport is done with the call.
+#ifndef SERVICE_SCHEDULE_ADMISSION_H_
+#define SERVICE_SCHEDULE_ADMISSION_H_
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#include "absl/status/status.h"
+
+namespace tilewire::service {
+
+// Thread-safe; outlives its tickets.
+class Admission {
+ public:
+  explicit Admission(int64_t max_bytes) : max_bytes_(max_bytes) {}
+  Admission(const Admission&) = delete;
+
+  int64_t max_bytes() const { return max_bytes_; }
+  int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class Ticket;
+  bool Take(int64_t bytes);
+  void GiveBack(int64_t bytes) { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+  const int64_t max_bytes_;
+  std::atomic<int64_t> bytes_{0};
+};
+
+// Thread-compatible.
+class Ticket {
+ public:
+  explicit Ticket(Admission* admission) : admission_(admission) {}
+  ~Ticket() { admission_->GiveBack(bytes_); }
+  Ticket(const Ticket&) = delete;
+
+  // Charges `bytes` more for `what`, which the error names.
+  //   kResourceExhausted  they exceed the whole budget
+  //   kUnavailable        others hold what is missing
+  absl::Status Charge(int64_t bytes, const char* what);
+  void GiveBack(int64_t bytes) {
+    admission_->GiveBack(bytes);
+    bytes_ -= bytes;
+  }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  Admission* const admission_;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace tilewire::service
+
+#endif  // SERVICE_SCHEDULE_ADMISSION_H_

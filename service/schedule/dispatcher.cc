@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/schedule/dispatcher.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace tilewire::service {
+namespace {
+
+// What the express thread takes, and how long the tokens must be expected to stay busy for it. The
+// second is also how often it looks while they are.
+constexpr absl::Duration kExpressWork = absl::Milliseconds(10);
+constexpr absl::Duration kExpressPatience = absl::Milliseconds(2);
+
+constexpr absl::Duration kLeastRetry = absl::Milliseconds(5);
+constexpr absl::Duration kMostRetry = absl::Seconds(5);
+
+int64_t Milliseconds(absl::Duration time) { return absl::ToInt64Milliseconds(time); }
+
+}  // namespace
+
+Dispatcher::Dispatcher(threading::Arena* arena, const DispatcherOptions& options,
+                       const Clock* clock)
+    : arena_(arena),
+      options_(options),
+      clock_(clock == nullptr ? &real_clock_ : clock),
+      threads_(arena->threads()),
+      last_end_(clock_->Now()) {
+  if (options_.express) {
+    express_ =
+        std::make_unique<threading::BackgroundThread>("tw-express", [this] { RunExpress(); });
+  }
+}
+
+Dispatcher::~Dispatcher() {
+  WaitIdle();
+  {
+    threading::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  express_ = nullptr;
+}
+
+absl::Duration Dispatcher::PredictedWait(const std::string& model) const {
+  return queue_.WorkAhead(model) / threads_;
+}
+
+absl::Status Dispatcher::Refuse(const Work& work, absl::Time now, absl::Duration expected) const {
+  const WorkTerms& terms = work.terms();
+  if (terms.deadline <= now) return absl::DeadlineExceededError("its deadline had passed");
+  if (terms.work_class == WorkClass::kBackground) {
+    if (static_cast<int>(background_.size()) < options_.max_waiting) return absl::OkStatus();
+    return absl::UnavailableError(
+        absl::StrCat("the queue is full: ", background_.size(), " background requests wait"));
+  }
+  const auto here = queue_.size() + static_cast<int64_t>(running_.size());
+  if (here >= options_.max_waiting + threads_) {
+    return absl::UnavailableError(
+        absl::StrCat("the queue is full: ", here, " requests wait or run (--max_queue)"));
+  }
+  const int64_t of_model = queue_.SizeOf(terms.model);
+  if (of_model >= options_.max_waiting_per_model + threads_) {
+    return absl::UnavailableError(absl::StrCat("the queue of this model is full: ", of_model,
+                                               " requests wait (--max_queue_per_model)"));
+  }
+  if (!AllBusy() || queue_.size() == 0) return absl::OkStatus();
+  const absl::Duration wait = PredictedWait(terms.model);
+  if (wait > options_.max_wait || now + wait + expected > terms.deadline) {
+    return absl::UnavailableError(absl::StrCat("it cannot be answered in its time: about ",
+                                               Milliseconds(wait), " ms of work are ahead of it"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Dispatcher::Submit(Work* work) {
+  const WorkTerms& terms = work->terms();
+  bool new_token = false;
+  {
+    threading::MutexLock lock(&mutex_);
+    const absl::Time now = clock_->Now();
+    const absl::Duration expected = costs_.Expected(terms.cost_key);
+    const absl::Status refused = Refuse(*work, now, expected);
+    if (!refused.ok()) return refused;
+    if (queue_.size() == 0 && running_.empty()) last_end_ = now;
+    if (terms.work_class == WorkClass::kBackground) {
+      background_.push_back(work);
+    } else {
+      queue_.Push(work, expected, std::min(terms.deadline, now + options_.max_wait));
+    }
+    new_token = !AllBusy();
+    if (new_token) ++tokens_;
+  }
+  if (new_token) arena_->Enqueue([this] { RunToken(); });
+  return absl::OkStatus();
+}
+
+bool Dispatcher::Withdraw(Work* work) {
+  threading::MutexLock lock(&mutex_);
+  if (work->terms().work_class == WorkClass::kForeground) return queue_.Remove(work);
+  const auto found = std::find(background_.begin(), background_.end(), work);
+  if (found == background_.end()) return false;
+  background_.erase(found);
+  return true;
+}
+
+absl::Duration Dispatcher::RetryAfter(const std::string& model) const {
+  threading::MutexLock lock(&mutex_);
+  return std::clamp(PredictedWait(model), kLeastRetry, kMostRetry);
+}
+
+void Dispatcher::EndTooLate(Work* work, absl::Time now) const {
+  if (work->terms().deadline <= now) {
+    work->End(absl::DeadlineExceededError("the deadline passed while the request waited"));
+  } else {
+    work->End(absl::UnavailableError(absl::StrCat(
+        "the request waited for ", Milliseconds(options_.max_wait), " ms (--max_queue_ms)")));
+  }
+}
+
+absl::Time Dispatcher::EndExpired() {
+  const absl::Time now = clock_->Now();
+  std::vector<Work*> expired;
+  absl::Time next;
+  {
+    threading::MutexLock lock(&mutex_);
+    expired = queue_.TakeExpired(now);
+    next = queue_.NextExpiry();
+    for (auto it = background_.begin(); it != background_.end();) {
+      const absl::Time deadline = (*it)->terms().deadline;
+      next = deadline <= now ? next : std::min(next, deadline);
+      if (deadline <= now) expired.push_back(*it);
+      it = deadline <= now ? background_.erase(it) : std::next(it);
+    }
+  }
+  for (Work* work : expired) EndTooLate(work, now);
+  return next;
+}
+
+Dispatcher::Taken Dispatcher::Start(Work* work) {
+  const WorkTerms& terms = work->terms();
+  const bool background = terms.work_class == WorkClass::kBackground;
+  background_runs_ |= background;
+  running_.push_front(
+      {terms.model, terms.cost_key, clock_->Now(), costs_.Expected(terms.cost_key), background});
+  return {work, running_.begin()};
+}
+
+Dispatcher::Taken Dispatcher::Take(bool with_background) {
+  Work* work = queue_.Pop();
+  if (work == nullptr && with_background && !background_runs_ && !background_.empty()) {
+    work = background_.front();
+    background_.pop_front();
+  }
+  return work == nullptr ? Taken{} : Start(work);
+}
+
+void Dispatcher::RunTaken(const Taken& taken, Lane lane) {
+  taken.work->Run(lane);  // may destroy the work
+  threading::MutexLock lock(&mutex_);
+  const Running& ran = *taken.place;
+  last_end_ = clock_->Now();
+  const absl::Duration time = last_end_ - ran.start;
+  if (ran.background) {
+    background_runs_ = false;
+  } else {
+    queue_.Charge(ran.model, time, ran.expected);
+    if (lane == Lane::kArena) costs_.Record(ran.cost_key, time);
+  }
+  running_.erase(taken.place);
+}
+
+void Dispatcher::RunToken() {
+  while (true) {
+    EndExpired();
+    Taken taken;
+    {
+      threading::MutexLock lock(&mutex_);
+      taken = Take(/*with_background=*/true);
+      if (taken.work == nullptr) {
+        --tokens_;
+        return;
+      }
+    }
+    RunTaken(taken, Lane::kArena);
+  }
+}
+
+void Dispatcher::RunWaiting() {
+  while (true) {
+    Taken taken;
+    {
+      threading::MutexLock lock(&mutex_);
+      taken = Take(/*with_background=*/false);
+    }
+    if (taken.work == nullptr) return;
+    RunTaken(taken, Lane::kArena);
+  }
+}
+
+// Work of unknown length, or that has already taken longer than expected, is taken to last as long
+// again as it has.
+bool Dispatcher::BusyWithLongWork(absl::Time now) const {
+  for (const Running& running : running_) {
+    const absl::Duration elapsed = now - running.start;
+    const absl::Duration left = running.expected - elapsed;
+    if (std::max(left, left > absl::ZeroDuration() ? left : elapsed) < kExpressPatience) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void Dispatcher::RunExpress() {
+  const auto wanted = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || (queue_.size() > 0 && AllBusy());
+  };
+  const auto stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; };
+  while (true) {
+    Taken taken;
+    {
+      threading::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(&wanted));
+      if (stopping_) return;
+      if (BusyWithLongWork(clock_->Now())) {
+        if (Work* work = queue_.PopShort(kExpressWork)) taken = Start(work);
+      }
+      if (taken.work == nullptr) {
+        mutex_.AwaitWithTimeout(absl::Condition(&stopping), kExpressPatience);
+        continue;
+      }
+    }
+    RunTaken(taken, Lane::kExpress);
+  }
+}
+
+bool Dispatcher::Stuck(absl::Duration limit) const {
+  threading::MutexLock lock(&mutex_);
+  return queue_.size() > 0 && clock_->Now() - last_end_ > limit;
+}
+
+absl::Time Dispatcher::IdleSince() const {
+  threading::MutexLock lock(&mutex_);
+  const bool idle = running_.empty() && queue_.size() == 0 && background_.empty();
+  return idle ? last_end_ : absl::InfiniteFuture();
+}
+
+void Dispatcher::WaitIdle() {
+  threading::MutexLock lock(&mutex_);
+  const auto idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return tokens_ == 0 && running_.empty() && queue_.size() == 0 && background_.empty();
+  };
+  mutex_.Await(absl::Condition(&idle));
+}
+
+}  // namespace tilewire::service

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs work on the engine's arena: at most as many pieces at once as the arena has threads, each on
+// a token that takes the next piece from the queue when its own has ended, so that gRPC's threads
+// never compute, many requests run one per core, and a lone one spreads over the idle cores.
+//
+//   admission    refused at the door: above the bounds on what waits, or what cannot be answered in
+//                its time by the measured cost of what is ahead of it
+//   order        FairQueue
+//   background   one piece at a time, begun only while nothing else waits
+//   express      while every token is busy with long work, short work runs on a thread of its own
+//                and shares the cores with them as the operating system decides
+//
+// Thread-safe; no lock is held while work runs or ends.
+#ifndef SERVICE_SCHEDULE_DISPATCHER_H_
+#define SERVICE_SCHEDULE_DISPATCHER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "engine/threading/arena.h"
+#include "engine/threading/background_thread.h"
+#include "engine/threading/mutex.h"
+#include "service/schedule/clock.h"
+#include "service/schedule/cost.h"
+#include "service/schedule/fair_queue.h"
+#include "service/schedule/work.h"
+
+namespace tilewire::service {
+
+struct DispatcherOptions {
+  int max_waiting = 256;            // pieces of work, beyond those that run
+  int max_waiting_per_model = 192;  // so that one model leaves room for the others
+  absl::Duration max_wait = absl::Seconds(10);
+  bool express = true;
+};
+
+class Dispatcher {
+ public:
+  // The arena and the clock must outlive this object.
+  Dispatcher(threading::Arena* arena, const DispatcherOptions& options,
+             const Clock* clock = nullptr);  // null: the real time
+  ~Dispatcher();                             // waits for all that was submitted
+  Dispatcher(const Dispatcher&) = delete;
+
+  // Once OK, exactly one of Run() and End() will be called, unless Withdraw() takes it back.
+  //   kUnavailable       a bound on what waits; too much work ahead of it for its deadline
+  //   kDeadlineExceeded  its deadline has passed
+  absl::Status Submit(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // True if the work was waiting: it no longer is, and neither Run() nor End() will be called.
+  bool Withdraw(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // When a refused client may try again: the predicted wait, between 5 ms and 5 s.
+  absl::Duration RetryAfter(const std::string& model) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Ends what has waited for too long with kDeadlineExceeded or, where only max_wait has passed,
+  // kUnavailable. Returns when to call it again at the latest.
+  absl::Time EndExpired() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // For background work, between its steps: runs the foreground work that waits, here.
+  void RunWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Something waits, and nothing has ended for `limit`.
+  bool Stuck(absl::Duration limit) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Since when nothing runs or waits; InfiniteFuture while something does.
+  absl::Time IdleSince() const ABSL_LOCKS_EXCLUDED(mutex_);
+  void WaitIdle() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Running {
+    std::string model, cost_key;
+    absl::Time start;
+    absl::Duration expected;
+    bool background;
+  };
+  using RunningPlace = std::list<Running>::iterator;
+  struct Taken {
+    Work* work = nullptr;  // null: nothing to do
+    RunningPlace place;
+  };
+
+  absl::Status Refuse(const Work& work, absl::Time now, absl::Duration expected) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Duration PredictedWait(const std::string& model) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool AllBusy() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return tokens_ >= threads_; }
+  bool BusyWithLongWork(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  void RunToken() ABSL_LOCKS_EXCLUDED(mutex_);
+  void RunExpress() ABSL_LOCKS_EXCLUDED(mutex_);
+  Taken Take(bool with_background) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Taken Start(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RunTaken(const Taken& taken, Lane lane) ABSL_LOCKS_EXCLUDED(mutex_);
+  void EndTooLate(Work* work, absl::Time now) const;
+
+  threading::Arena* const arena_;
+  const DispatcherOptions options_;
+  const Clock real_clock_;
+  const Clock* const clock_;
+  const int threads_;
+  mutable threading::Mutex mutex_;
+  FairQueue queue_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Work*> background_ ABSL_GUARDED_BY(mutex_);
+  CostTable costs_ ABSL_GUARDED_BY(mutex_);
+  std::list<Running> running_ ABSL_GUARDED_BY(mutex_);
+  int tokens_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool background_runs_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time last_end_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<threading::BackgroundThread> express_;
+};
+
+}  // namespace tilewire::service
+
+#endif  // SERVICE_SCHEDULE_DISPATCHER_H_

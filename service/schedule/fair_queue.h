@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Work that waits, a sub-queue per model. Within a model: by priority, then by the time until which
+// it may wait (in steps of kDeadlineStep), then first come, first served. Between models: the one
+// that has received the least compute time; a model that was idle starts level with the least
+// served of the others, so that it gains no credit by waiting. Thread-compatible.
+#ifndef SERVICE_SCHEDULE_FAIR_QUEUE_H_
+#define SERVICE_SCHEDULE_FAIR_QUEUE_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "service/schedule/work.h"
+
+namespace tilewire::service {
+
+class FairQueue {
+ public:
+  // Requests whose deadlines differ by less are served in the order of their arrival.
+  static constexpr absl::Duration kDeadlineStep = absl::Milliseconds(250);
+
+  // `expected` is the time that the work will take, zero if unknown. It leaves the queue by itself,
+  // through TakeExpired(), at `expires`.
+  void Push(Work* work, absl::Duration expected, absl::Time expires);
+  // False if it is not in the queue (any more).
+  bool Remove(Work* work);
+
+  // The work that is due next; null if none waits. Its model is charged the expected time at once,
+  // so that its next work takes its place behind it.
+  Work* Pop();
+  // As Pop(), of the first work that is expected to take at most `longest`, has a known time and may
+  // run serially; it may stand behind longer work of its model.
+  Work* PopShort(absl::Duration longest);
+  // Corrects what Pop() charged.
+  void Charge(const std::string& model, absl::Duration taken, absl::Duration expected);
+
+  std::vector<Work*> TakeExpired(absl::Time now);
+  // InfiniteFuture if nothing waits.
+  absl::Time NextExpiry() const;
+
+  int64_t size() const { return static_cast<int64_t>(by_expiry_.size()); }
+  int64_t SizeOf(const std::string& model) const;
+  // Expected time of all that waits before new work of `model` would run: its own backlog, and as
+  // much of each other model's.
+  absl::Duration WorkAhead(const std::string& model) const;
+
+ private:
+  using Place = std::tuple<int, int64_t, int64_t>;  // -priority, step of expiry, sequence
+  struct ModelQueue {
+    std::map<Place, Work*> works;
+    absl::Duration received, backlog;
+  };
+
+  static Place PlaceOf(const Work& work);
+  static Work* FirstShort(const ModelQueue& queue, absl::Duration longest);
+  Work* Take(ModelQueue* queue, Work* work);
+  void Drop(ModelQueue* queue, Work* work);
+  absl::Duration LeastReceived() const;
+  void ForgetIdleModels();
+
+  std::map<std::string, ModelQueue> models_;
+  std::set<std::pair<absl::Time, Work*>> by_expiry_;
+  int64_t next_sequence_ = 0;
+};
+
+}  // namespace tilewire::service
+
+#endif  // SERVICE_SCHEDULE_FAIR_QUEUE_H_

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One piece of work that waits for the compute threads, and what the scheduler has to know of it.
+#ifndef SERVICE_SCHEDULE_WORK_H_
+#define SERVICE_SCHEDULE_WORK_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace tilewire::service {
+
+// Foreground work is a client's request. Background work (a model's load, the timed runs of a plan)
+// runs one piece at a time, and begins only while no foreground work waits.
+enum class WorkClass : uint8_t { kForeground, kBackground };
+
+struct WorkTerms {
+  std::string model;     // compute time is shared evenly between these
+  std::string cost_key;  // work with the same key takes about the same time; empty: unknown
+  int priority = 0;      // higher first, within a model
+  absl::Time deadline = absl::InfiniteFuture();
+  WorkClass work_class = WorkClass::kForeground;
+  bool may_run_serially = false;  // Run(kExpress) computes on the calling thread only
+};
+
+// Where Run() is called.
+enum class Lane : uint8_t {
+  kArena,    // on one of the arena's threads; loops may spread over the others
+  kExpress,  // on a thread beside the arena, while long work occupies the arena
+};
+
+// Owned by the caller, alive until Run() or End() has been called or Withdraw() has returned true.
+class Work {
+ public:
+  explicit Work(WorkTerms terms = {}) : terms_(std::move(terms)) {}
+  virtual ~Work() = default;
+  Work(const Work&) = delete;
+
+  // Exactly one of these two is called, once, without any lock held.
+  virtual void Run(Lane lane) = 0;
+  virtual void End(const absl::Status& status) = 0;
+
+  const WorkTerms& terms() const { return terms_; }
+
+ protected:
+  // Before Submit().
+  void set_terms(WorkTerms terms) { terms_ = std::move(terms); }
+
+ private:
+  friend class FairQueue;
+  WorkTerms terms_;
+  // Guarded by the lock of the queue's owner.
+  bool waiting_ = false;
+  int64_t sequence_ = 0;
+  absl::Duration expected_;
+  absl::Time expires_;
+};
+
+}  // namespace tilewire::service
+
+#endif  // SERVICE_SCHEDULE_WORK_H_

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/wire/operation_count.h"
+
+#include <algorithm>
+#include <variant>
+
+namespace tilewire::service {
+namespace {
+
+double Elements(const Dims& dims) {
+  double elements = 1;
+  for (int64_t dim : dims) elements *= static_cast<double>(dim);
+  return elements;
+}
+
+double Elements(const MemoryDesc& desc) { return desc.IsZero() ? 0 : Elements(desc.dims()); }
+
+double Channels(const MemoryDesc& desc) {
+  return desc.rank() < 2 ? 1 : std::max<double>(1, static_cast<double>(desc.dims()[1]));
+}
+
+double Count(const ConvolutionDesc& desc) {
+  return Elements(desc.dst) * Elements(desc.weights) / Channels(desc.dst);
+}
+double Count(const DeconvolutionDesc& desc) {
+  return Elements(desc.src) * Elements(desc.weights) / Channels(desc.src);
+}
+double Count(const InnerProductDesc& desc) {
+  return Elements(desc.dst) * Elements(desc.weights) / Channels(desc.dst);
+}
+double Count(const MatmulDesc& desc) {
+  const double depth = desc.src.rank() < 1 ? 1 : static_cast<double>(desc.src.dims().back());
+  return Elements(desc.dst) * depth;
+}
+double Count(const PoolingDesc& desc) { return Elements(desc.dst) * Elements(desc.kernel); }
+double Count(const LrnDesc& desc) {
+  const double size = static_cast<double>(std::max<int64_t>(1, desc.local_size));
+  const bool plane = desc.algorithm == LrnAlgorithm::kWithinChannel;
+  return Elements(desc.src) * (plane ? size * size * size : size);
+}
+
+// The tensors of all others are read or written once.
+template <typename Desc>
+double Count(const Desc& desc) {
+  double elements = Elements(desc.dst);
+  if constexpr (requires { desc.srcs; }) {
+    for (const MemoryDesc& source : desc.srcs) elements += Elements(source);
+  } else if constexpr (requires { desc.src; }) {
+    elements += Elements(desc.src);
+  }
+  return elements;
+}
+
+}  // namespace
+
+double DescribedOperations(const OpDesc& desc) {
+  return std::visit([](const auto& operation) { return Count(operation); }, desc);
+}
+
+}  // namespace tilewire::service

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How much a described primitive computes, before anything is created. Pure function.
+#ifndef SERVICE_WIRE_OPERATION_COUNT_H_
+#define SERVICE_WIRE_OPERATION_COUNT_H_
+
+#include "engine/engine.h"
+
+namespace tilewire::service {
+
+// Multiply-additions of convolutions and products, comparisons of pooling, elements read or written
+// of the others, as the definition counts them. Exact below 2^53, which is beyond every bound.
+double DescribedOperations(const OpDesc& desc);
+
+}  // namespace tilewire::service
+
+#endif  // SERVICE_WIRE_OPERATION_COUNT_H_

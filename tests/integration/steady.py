@@ -1,0 +1,437 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one client may do to a server, against the real binary; after each, the server still serves.
+
+usage: steady.py SERVER_BINARY MODEL_REPOSITORY
+
+Each check starts a server of its own, so that it can choose its limits.
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import zlib
+
+import grpc
+
+INFER = '/inference.GRPCInferenceService/'
+PRIMITIVES = '/tilewire.v1.PrimitiveService/'
+PATIENCE = 60
+
+
+def field(number, payload):
+    """A length-delimited field."""
+    size, head = len(payload), bytes([number << 3 | 2])
+    while size > 127:
+        head += bytes([size & 127 | 128])
+        size >>= 7
+    return head + bytes([size]) + payload
+
+
+def varint(number, value):
+    encoded = bytes([number << 3])
+    while value > 127:
+        encoded += bytes([value & 127 | 128])
+        value >>= 7
+    return encoded + bytes([value])
+
+
+def packed(number, values):
+    return field(number, b''.join(varint(0, value)[1:] for value in values))
+
+
+def digits_request(batch=1, name=b'digits', repeated=b'\0\0\x80\x3f'):
+    tensor = field(1, b'image') + field(2, b'FP32') + packed(3, [batch, 3, 24, 20])
+    return field(1, name) + field(5, tensor) + field(7, repeated * (batch * 1440))
+
+
+class Server:
+    def __init__(self, *options, descriptors=None, ready='ready'):
+        def limit():
+            if descriptors:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+        command = [sys.argv[1], '--host=127.0.0.1', '--port=0', *options]
+        if not any('--model' in option for option in options):
+            command.append(f'--model_repository={sys.argv[2]}')
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        preexec_fn=limit)
+        line = self.process.stdout.readline().decode()
+        assert 'listening on' in line, (line, self.process.stderr.read())
+        self.address = line.split()[-1]
+        self.port = int(self.address.rsplit(':', 1)[1])
+        line = self.process.stdout.readline().decode()
+        assert line.startswith(f'tilewire-server {ready}:'), line
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+    def channel(self, *options, compression=None):
+        own = (('grpc.use_local_subchannel_pool', 1), ('grpc.max_receive_message_length', -1))
+        return grpc.insecure_channel(self.address, (*own, ('grpc.enable_retries', 0), *options),
+                                     compression)
+
+    def ask(self, method, request=b'', channel=None, timeout=PATIENCE, metadata=None):
+        """The answer's bytes, or the code of the refusal."""
+        call = (channel or self.channel()).unary_unary(method)
+        try:
+            return call(request, timeout=timeout, metadata=metadata)
+        except grpc.RpcError as error:
+            return error.code()
+
+    def infer(self, **options):
+        return self.ask(INFER + 'ModelInfer', digits_request(), **options)
+
+    def status(self, key):
+        text = pathlib.Path(f'/proc/{self.process.pid}/status').read_text()
+        return int(re.search(rf'^{key}:\s+(\d+)', text, re.MULTILINE).group(1))
+
+    def resident_mb(self):
+        return self.status('VmRSS') // 1024
+
+    def end(self, sent=signal.SIGTERM, patience=PATIENCE):
+        self.process.send_signal(sent)
+        assert self.process.wait(patience) == 0, self.process.stderr.read()
+
+
+def expect(got, wanted):
+    assert got == wanted, f'{got} where {wanted} was expected'
+
+
+def descriptors():
+    """After the process ran out of descriptors the port accepts again."""
+    with Server(descriptors=96) as server:
+        bits = server.infer()
+        with server.channel() as old:
+            expect(server.infer(channel=old), bits)
+            peers = [socket.create_connection(('127.0.0.1', server.port)) for _ in range(200)]
+            expect(server.infer(channel=old), bits)
+            for peer in peers:
+                peer.close()
+        start = time.time()
+        while server.infer(timeout=1) != bits:
+            assert time.time() - start < 10, 'the port stays deaf'
+        print(f'  accepts again after {time.time() - start:.2f} s')
+        server.end()
+
+
+def compression():
+    """A compressed message is refused before it is inflated."""
+    with Server() as server:
+        before = server.resident_mb()
+        with server.channel(compression=grpc.Compression.Gzip) as channel:
+            bomb = field(1, b'digits') + field(7, b'\0' * (48 << 20))
+            expect(server.ask(INFER + 'ModelInfer', bomb, channel), grpc.StatusCode.UNIMPLEMENTED)
+        grown = server.resident_mb() - before
+        print(f'  48 MB in {len(zlib.compress(bomb))} bytes: {grown} MB more')
+        assert grown < 40, grown
+        server.end()
+
+
+def names():
+    """Requests that hold names are bounded before they are parsed."""
+    with Server() as server:
+        methods = [INFER + name for name in ('ServerLive', 'ServerReady', 'ModelReady',
+                                             'ServerMetadata', 'ModelMetadata', 'RepositoryIndex')]
+        methods += [PRIMITIVES + name for name in ('CacheStatistics', 'ListImplementations')]
+        methods += ['/tilewire.v1.ModelService/Explain', '/grpc.health.v1.Health/Check']
+        before = server.resident_mb()
+        for method in methods:
+            for unknown in (b'\x78\x01' * (8 << 20), field(15, b'x' * (16 << 20))):
+                expect(server.ask(method, unknown), grpc.StatusCode.INVALID_ARGUMENT)
+        grown = server.resident_mb() - before
+        print(f'  20 requests of 16 MB: {grown} MB more')
+        assert grown < 120, grown
+        server.end()
+
+
+def metadata():
+    """Large headers are refused; small ones pass."""
+    with Server() as server:
+        bits = server.infer()
+        expect(server.infer(metadata=[('x-small', 'x' * 1000)]), bits)
+        refused = server.infer(metadata=[('x-large', 'x' * 20000)])
+        assert refused in (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE), refused
+        expect(server.infer(), bits)
+        server.end()
+
+
+def endless_work():
+    """Tensors of a few bytes that describe work without end are refused."""
+    def tensor(*dims, strides=None):
+        layout = field(4, packed(1, strides)) if strides else b''
+        return packed(1, dims) + varint(2, 3) + layout
+
+    def convolution(size, channels):
+        source = tensor(1, channels, size, size)
+        weights = tensor(channels, channels, 3, 3)
+        return field(5, field(3, source) + field(4, weights) + field(6, source)
+                     + packed(9, [1, 1]) + packed(10, [1, 1]))
+
+    with Server('--max_reference_operations=1e6') as server:
+        bits = server.infer()
+        start = time.time()
+        for size, channels in ((2048, 1), (1 << 20, 1 << 20), (512, 512)):
+            answer = server.ask(PRIMITIVES + 'Create', field(1, convolution(size, channels)))
+            expect(answer, grpc.StatusCode.RESOURCE_EXHAUSTED)
+        assert time.time() - start < 30, time.time() - start
+        expect(server.infer(), bits)
+        server.end()
+
+
+def explain():
+    """Plans are timed in the background: requests go on being answered."""
+    with Server() as server, server.channel() as channel:
+        bits = server.infer()
+        request = field(1, b'digits') + varint(3, 2048) + varint(5, 1000)
+        runs = [channel.unary_unary('/tilewire.v1.ModelService/Explain').future(request, timeout=6)
+                for _ in range(2)]
+        time.sleep(0.3)
+        longest = 0
+        while not all(run.done() for run in runs):
+            start = time.time()
+            expect(server.infer(), bits)
+            longest = max(longest, time.time() - start)
+        print(f'  beside two Explain(batch 2048, runs 1000): at most {longest * 1e3:.0f} ms')
+        assert longest < 3, longest
+        server.end()
+
+
+def isolation():
+    """Small requests beside batches that hold every thread."""
+    with Server() as server, server.channel() as small, server.channel() as big:
+        bits = server.infer()
+        for _ in range(20):
+            server.infer(channel=small)
+        batch = digits_request(8000)
+        server.ask(INFER + 'ModelInfer', batch, big)
+        begun = time.time()
+        server.ask(INFER + 'ModelInfer', batch, big)
+        alone = time.time() - begun
+        times = []
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            futures = [pool.submit(server.ask, INFER + 'ModelInfer', batch, big) for _ in range(9)]
+            while not all(future.done() for future in futures):
+                start = time.time()
+                expect(server.infer(channel=small), bits)
+                times.append(time.time() - start)
+        times.sort()
+        print(f'  a batch of 8000 takes {alone * 1e3:.0f} ms; one image beside three such callers: '
+              f'median {times[len(times) // 2] * 1e3:.1f} ms, longest {times[-1] * 1e3:.0f} ms')
+        assert times[len(times) // 2] < max(alone, 0.2), times
+        server.end()
+
+
+def frame(kind, flags, stream, payload):
+    return struct.pack('>I', len(payload))[1:] + bytes([kind, flags]) + struct.pack(
+        '>I', stream) + payload
+
+
+def literal(name, value):
+    return b'\0' + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+
+def deaf_peer(server, requests):
+    """A connection that sends requests and never takes an answer: its windows are of 0 bytes."""
+    peer = socket.create_connection(('127.0.0.1', server.port))
+    peer.sendall(b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + frame(4, 0, 0, struct.pack('>HI', 4, 0)))
+    headers = b'\x83\x86' + literal(b':path', (INFER + 'ModelInfer').encode()) + literal(
+        b':authority', b'x') + literal(b'content-type', b'application/grpc') + literal(
+            b'te', b'trailers')
+    body = digits_request(16)
+    message = b'\0' + struct.pack('>I', len(body)) + body
+    for stream in range(1, 2 * requests, 2):
+        peer.sendall(frame(1, 4, stream, headers))
+        for at in range(0, len(message), 16384):
+            last = at + 16384 >= len(message)
+            peer.sendall(frame(0, int(last), stream, message[at:at + 16384]))
+    return peer
+
+
+def deaf_peers():
+    """What answers nobody reads hold is bounded and comes back."""
+    with Server('--max_work_mb=24', '--write_timeout=2', '--max_streams=100') as server:
+        bits = server.infer()
+        before = server.resident_mb()
+        peers = []
+        try:
+            for _ in range(6):
+                peers.append(deaf_peer(server, 60))
+        except OSError:
+            pass
+        time.sleep(1)
+        grown = server.resident_mb() - before
+        start = time.time()
+        while server.infer() != bits:
+            assert time.time() - start < 20, 'what deaf peers hold does not come back'
+            time.sleep(0.1)
+        print(f'  6 deaf peers: {grown} MB more; serves others after {time.time() - start:.1f} s')
+        for peer in peers:
+            peer.close()
+        server.end()
+
+
+def signals():
+    """Only those that ask for the end end the server, and they drain."""
+    for last in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+        with Server() as server:
+            bits = server.infer()
+            for harmless in (signal.SIGPIPE, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+                server.process.send_signal(harmless)
+                expect(server.infer(), bits)
+            server.end(last, 20)
+
+
+def drain():
+    """A drain answers what it has admitted, ends watches, and takes no longer than it may."""
+    with Server() as server:
+        bits = server.infer()
+        big = digits_request(2000)
+        with server.channel() as channel, concurrent.futures.ThreadPoolExecutor(8) as pool:
+            watch = channel.unary_stream('/grpc.health.v1.Health/Watch')(b'')
+            expect(next(watch), b'\x08\x01')
+            channels = [server.channel() for _ in range(6)]
+            for connected in channels:
+                expect(server.infer(channel=connected), bits)
+            futures = [pool.submit(server.ask, INFER + 'ModelInfer', big, connected)
+                       for connected in channels]
+            while sum(future.running() for future in futures) < 6:
+                time.sleep(0.01)
+            time.sleep(1)
+            start = time.time()
+            server.process.send_signal(signal.SIGTERM)
+            answers = [future.result() for future in futures]
+            expect(server.process.wait(PATIENCE), 0)
+            print(f'  drained in {time.time() - start:.1f} s')
+        assert all(isinstance(answer, bytes) for answer in answers), [
+            answer for answer in answers if not isinstance(answer, bytes)]
+        assert all(len(answer) > 2000 * 40 for answer in answers), 'an answer was cut'
+        assert bits
+
+
+def drain_delay():
+    """Between not being ready and the end, requests are served."""
+    with Server('--drain_delay=2') as server, server.channel() as channel:
+        bits = server.infer(channel=channel)
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        expect(server.ask('/grpc.health.v1.Health/Check', b''), b'\x08\x02')
+        expect(server.infer(), bits)
+        expect(server.process.wait(20), 0)
+
+
+def drain_timeout():
+    """Work that does not end in time is cancelled, and the exit status is 0."""
+    with Server('--drain_timeout=1') as server, server.channel() as channel:
+        server.infer()
+        request = field(1, b'digits') + varint(3, 2048) + varint(5, 1000)
+        run = channel.unary_unary('/tilewire.v1.ModelService/Explain').future(request, timeout=50)
+        time.sleep(0.5)
+        start = time.time()
+        server.process.send_signal(signal.SIGTERM)
+        expect(server.process.wait(30), 0)
+        print(f'  ended after {time.time() - start:.1f} s')
+        assert time.time() - start < 10
+        assert run.exception() is not None
+
+
+def readiness():
+    """A model that does not load makes the server not ready, unless any model suffices."""
+    with tempfile_repository() as repository:
+        live, yes, no = b'\x08\x01', b'\x08\x01', b'\x08\x02'
+        with Server(f'--model_repository={repository}', ready='not ready') as server:
+            expect(server.ask(INFER + 'ServerLive'), live)
+            expect(server.ask(INFER + 'ServerReady'), b'')
+            expect(server.ask('/grpc.health.v1.Health/Check', b''), no)
+            expect(server.ask('/grpc.health.v1.Health/Check', field(1, b'digits')), yes)
+            expect(server.ask('/grpc.health.v1.Health/Check', field(1, b'broken')), no)
+            assert isinstance(server.infer(), bytes)
+            server.end()
+        with Server(f'--model_repository={repository}', '--ready=any') as server:
+            expect(server.ask(INFER + 'ServerReady'), b'\x08\x01')
+            expect(server.ask('/grpc.health.v1.Health/Check', b''), yes)
+            server.end()
+
+
+def tempfile_repository():
+    import contextlib
+    import shutil
+    import tempfile
+
+    @contextlib.contextmanager
+    def repository():
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(pathlib.Path(sys.argv[2]) / 'digits', f'{folder}/digits',
+                            symlinks=False)
+            os.makedirs(f'{folder}/broken/1')
+            pathlib.Path(f'{folder}/broken/1/net.onnx').write_bytes(b'')
+            os.makedirs(f'{folder}/.hidden/1')
+            yield folder
+    return repository()
+
+
+def services():
+    """Reflection, primitives and plans can be left out."""
+    unknown = grpc.StatusCode.UNIMPLEMENTED
+    with Server('--services=inference') as server:
+        expect(server.ask(PRIMITIVES + 'CacheStatistics'), unknown)
+        expect(server.ask('/tilewire.v1.ModelService/Explain'), unknown)
+        expect(server.ask('/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo'), unknown)
+        assert isinstance(server.infer(), bytes)
+        server.end()
+
+
+def refusals_at_the_start():
+    """One line that says which and why, and exit status 2."""
+    with Server() as server:
+        cases = ((f'--port={server.port}', 'the port is in use'),
+                 ('--host=192.0.2.1', 'no such address'), ('--host=no.such.host.invalid', 'listen'),
+                 ('--model=/nowhere.onnx', 'does not exist'), ('--services=nothing', '--services'))
+        for option, text in cases:
+            command = [sys.argv[1], '--host=127.0.0.1', '--port=0']
+            if '--model' not in option:
+                command.append(f'--model_repository={sys.argv[2]}')
+            command = [part for part in command if part.split('=')[0] != option.split('=')[0]]
+            run = subprocess.run(command + [option], capture_output=True, text=True, timeout=PATIENCE,
+                                 check=False)
+            expect(run.returncode, 2)
+            assert text in run.stderr, run.stderr
+
+
+def evidence():
+    """A refused request leaves a line; many leave few."""
+    with Server() as server:
+        for _ in range(100):
+            server.ask(INFER + 'ModelInfer', digits_request(name=b'nope'))
+        server.end()
+        lines = [line for line in server.process.stderr.read().decode().splitlines()
+                 if 'ModelInfer' in line and 'NOT_FOUND' in line]
+        assert 1 <= len(lines) <= 60, lines
+
+
+CHECKS = (descriptors, compression, names, metadata, endless_work, explain, isolation, deaf_peers,
+          signals, drain, drain_delay, drain_timeout, readiness, services, refusals_at_the_start,
+          evidence)
+
+
+def main():
+    wanted = sys.argv[3:]
+    for check in CHECKS:
+        if wanted and check.__name__ not in wanted:
+            continue
+        print(f'{check.__name__}: {check.__doc__.splitlines()[0]}', flush=True)
+        check()
+
+
+if __name__ == '__main__':
+    main()

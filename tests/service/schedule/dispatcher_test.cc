@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/schedule/dispatcher.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "tests/service/schedule/recorded_work.h"
+
+namespace tilewire::service {
+namespace {
+
+// One compute thread, which `Block()` keeps busy.
+class DispatcherTest : public ::testing::Test {
+ protected:
+  void Start(DispatcherOptions options = {}) {
+    dispatcher_ = std::make_unique<Dispatcher>(&arena_, options, &clock_);
+  }
+  RecordedWork* Make(WorkTerms terms, std::function<void()> body = nullptr) {
+    works_.push_back(std::make_unique<RecordedWork>(std::move(terms), std::move(body)));
+    return works_.back().get();
+  }
+  // Returns when it runs; it ends when `open_` is notified.
+  RecordedWork* Block(WorkTerms terms) {
+    RecordedWork* work = Make(std::move(terms), [this] {
+      entered_.Notify();
+      open_.WaitForNotification();
+    });
+    EXPECT_TRUE(dispatcher_->Submit(work).ok());
+    entered_.WaitForNotification();
+    return work;
+  }
+  // So that the dispatcher knows how long it takes.
+  void Learn(const std::string& model, absl::Duration time) {
+    for (int i = 0; i < 3; ++i) {
+      RecordedWork* work = Make(TermsOf(model), [this, time] { clock_.Advance(time); });
+      ASSERT_TRUE(dispatcher_->Submit(work).ok());
+      work->Wait();
+      dispatcher_->WaitIdle();
+    }
+  }
+
+  FakeClock clock_;
+  threading::Notification entered_, open_;
+  threading::Arena arena_{1};
+  std::vector<std::unique_ptr<RecordedWork>> works_;
+  std::unique_ptr<Dispatcher> dispatcher_;  // last: ends before what it uses
+};
+
+constexpr DispatcherOptions kNoExpress = {.express = false};
+
+TEST_F(DispatcherTest, RunsAllThatIsSubmittedByManyThreads) {
+  Start();
+  constexpr int kThreads = 4, kEach = 200;
+  std::atomic<int> ran{0};
+  for (int i = 0; i < kThreads * kEach; ++i) Make(TermsOf("a"), [&ran] { ++ran; });
+  std::atomic<int> refused{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kEach; ++i) {
+        if (!dispatcher_->Submit(works_[t * kEach + i].get()).ok()) ++refused;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  dispatcher_->WaitIdle();
+  EXPECT_EQ(ran + refused, kThreads * kEach);
+}
+
+TEST_F(DispatcherTest, WithdrawnWorkNeitherRunsNorEnds) {
+  Start(kNoExpress);
+  RecordedWork* running = Block(TermsOf("a"));
+  RecordedWork* waiting = Make(TermsOf("a"));
+  ASSERT_TRUE(dispatcher_->Submit(waiting).ok());
+  EXPECT_FALSE(dispatcher_->Withdraw(running));
+  EXPECT_TRUE(dispatcher_->Withdraw(waiting));
+  open_.Notify();
+  dispatcher_->WaitIdle();
+  EXPECT_FALSE(waiting->ran());
+}
+
+TEST_F(DispatcherTest, ExpiredWorkEndsAtOnceAndFreesItsPlace) {
+  Start({.max_waiting = 1, .max_wait = absl::Seconds(5), .express = false});
+  Block(TermsOf("a"));
+  WorkTerms terms = TermsOf("a");
+  terms.deadline = clock_.Now() + absl::Seconds(1);
+  RecordedWork* late = Make(terms);
+  ASSERT_TRUE(dispatcher_->Submit(late).ok());
+  EXPECT_EQ(dispatcher_->Submit(Make(TermsOf("a"))).code(), absl::StatusCode::kUnavailable);
+  clock_.Advance(absl::Seconds(2));
+  dispatcher_->EndExpired();
+  late->Wait();
+  EXPECT_EQ(late->status().code(), absl::StatusCode::kDeadlineExceeded);
+  RecordedWork* patient = Make(TermsOf("a"));
+  ASSERT_TRUE(dispatcher_->Submit(patient).ok()) << "the place of the expired one";
+  clock_.Advance(absl::Seconds(6));
+  dispatcher_->EndExpired();
+  patient->Wait();
+  EXPECT_EQ(patient->status().code(), absl::StatusCode::kUnavailable) << "its wait, not its time";
+  open_.Notify();
+}
+
+TEST_F(DispatcherTest, WhatCannotBeAnsweredInItsTimeIsRefusedAtTheDoor) {
+  Start({.max_waiting = 100, .max_wait = absl::Seconds(1), .express = false});
+  Learn("slow", absl::Milliseconds(300));
+  Block(TermsOf("other"));
+  int admitted = 0;
+  absl::Status refused;
+  while (refused.ok()) {
+    refused = dispatcher_->Submit(Make(TermsOf("slow")));
+    admitted += refused.ok() ? 1 : 0;
+    ASSERT_LT(admitted, 50);
+  }
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(admitted, 4) << "0, 300, 600 and 900 ms of work ahead";
+  EXPECT_EQ(dispatcher_->RetryAfter("slow"), absl::Milliseconds(1200));
+  WorkTerms hurried = TermsOf("other");
+  hurried.deadline = clock_.Now() + absl::Milliseconds(1);
+  EXPECT_TRUE(dispatcher_->Submit(Make(hurried)).ok()) << "nothing of its model is ahead";
+  open_.Notify();
+}
+
+TEST_F(DispatcherTest, OneModelLeavesRoomForOthers) {
+  Start({.max_waiting = 4, .max_waiting_per_model = 2, .express = false});
+  Block(TermsOf("a"));
+  int admitted = 0;
+  while (dispatcher_->Submit(Make(TermsOf("a"))).ok()) ++admitted;
+  EXPECT_EQ(admitted, 3);
+  EXPECT_TRUE(dispatcher_->Submit(Make(TermsOf("b"))).ok());
+  EXPECT_FALSE(dispatcher_->Submit(Make(TermsOf("c"))).ok()) << "the whole queue is bounded too";
+  open_.Notify();
+}
+
+TEST_F(DispatcherTest, BackgroundWorkWaitsForAllOthersAndLetsThemThroughBetweenItsSteps) {
+  Start(kNoExpress);
+  WorkTerms background = TermsOf("plans");
+  background.work_class = WorkClass::kBackground;
+  RecordedWork* request = Make(TermsOf("a"));
+  RecordedWork* first = Make(background, [&] {
+    ASSERT_TRUE(dispatcher_->Submit(request).ok());
+    EXPECT_FALSE(request->ran()) << "the only thread runs this";
+    dispatcher_->RunWaiting();
+    EXPECT_TRUE(request->ran());
+  });
+  RecordedWork* second = Make(background);
+  Block(TermsOf("a"));
+  ASSERT_TRUE(dispatcher_->Submit(first).ok());
+  ASSERT_TRUE(dispatcher_->Submit(second).ok());
+  RecordedWork* ahead = Make(TermsOf("a"), [&] { EXPECT_FALSE(first->ran()); });
+  ASSERT_TRUE(dispatcher_->Submit(ahead).ok());
+  open_.Notify();
+  dispatcher_->WaitIdle();
+  EXPECT_TRUE(ahead->ran() && first->ran() && second->ran());
+}
+
+TEST_F(DispatcherTest, ShortWorkRunsBesideLongWorkThatHoldsEveryThread) {
+  Start();
+  Learn("short", absl::Milliseconds(1));
+  Block(TermsOf("long"));
+  clock_.Advance(absl::Seconds(1));  // it has run for a while
+  RecordedWork* work = Make(TermsOf("short"));
+  ASSERT_TRUE(dispatcher_->Submit(work).ok());
+  work->Wait();
+  EXPECT_TRUE(work->ran());
+  EXPECT_EQ(work->lane(), Lane::kExpress);
+  open_.Notify();
+}
+
+TEST_F(DispatcherTest, IsStuckOnlyWhileSomethingWaitsAndNothingEnds) {
+  Start(kNoExpress);
+  EXPECT_FALSE(dispatcher_->Stuck(absl::Seconds(1)));
+  Block(TermsOf("a"));
+  clock_.Advance(absl::Seconds(2));
+  EXPECT_FALSE(dispatcher_->Stuck(absl::Seconds(1))) << "nothing waits";
+  ASSERT_TRUE(dispatcher_->Submit(Make(TermsOf("a"))).ok());
+  EXPECT_TRUE(dispatcher_->Stuck(absl::Seconds(1)));
+  EXPECT_EQ(dispatcher_->IdleSince(), absl::InfiniteFuture());
+  open_.Notify();
+  dispatcher_->WaitIdle();
+  EXPECT_FALSE(dispatcher_->Stuck(absl::Seconds(1)));
+  EXPECT_LE(dispatcher_->IdleSince(), clock_.Now());
+}
+
+}  // namespace
+}  // namespace tilewire::service

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/schedule/fair_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "service/schedule/admission.h"
+#include "service/schedule/cost.h"
+#include "tests/service/schedule/recorded_work.h"
+
+namespace tilewire::service {
+namespace {
+
+constexpr absl::Duration kShort = absl::Milliseconds(1), kLong = absl::Milliseconds(100);
+
+class FairQueueTest : public ::testing::Test {
+ protected:
+  RecordedWork* Push(WorkTerms terms, absl::Duration expected = kShort,
+                     absl::Duration may_wait = absl::Seconds(10)) {
+    works_.emplace_back(std::move(terms));
+    queue_.Push(&works_.back(), expected, now_ + may_wait);
+    return &works_.back();
+  }
+
+  const absl::Time now_ = absl::FromUnixSeconds(1000);
+  std::deque<RecordedWork> works_;
+  FairQueue queue_;
+};
+
+TEST_F(FairQueueTest, EqualRequestsAreServedInTheOrderOfTheirArrival) {
+  std::vector<Work*> pushed;
+  // Deadlines that differ by less than a step, in any order.
+  for (int i = 0; i < 20; ++i) {
+    pushed.push_back(Push(TermsOf("a"), kShort, absl::Seconds(10) - absl::Milliseconds(i)));
+  }
+  std::vector<Work*> popped;
+  while (Work* work = queue_.Pop()) popped.push_back(work);
+  // The step's border may lie among them; within it the order holds.
+  ASSERT_EQ(popped.size(), pushed.size());
+  int inversions = 0;
+  for (size_t i = 1; i < popped.size(); ++i) {
+    const auto place = [&](Work* w) { return std::find(pushed.begin(), pushed.end(), w); };
+    inversions += place(popped[i]) < place(popped[i - 1]) ? 1 : 0;
+  }
+  EXPECT_LE(inversions, 1);
+}
+
+TEST_F(FairQueueTest, HigherPriorityThenEarlierDeadlineGoesFirst) {
+  Work* late = Push(TermsOf("a"), kShort, absl::Seconds(9));
+  Work* early = Push(TermsOf("a"), kShort, absl::Seconds(2));
+  WorkTerms urgent = TermsOf("a");
+  urgent.priority = 1;
+  Work* first = Push(urgent, kShort, absl::Seconds(20));
+  EXPECT_EQ(queue_.Pop(), first);
+  EXPECT_EQ(queue_.Pop(), early);
+  EXPECT_EQ(queue_.Pop(), late);
+  EXPECT_EQ(queue_.Pop(), nullptr);
+}
+
+TEST_F(FairQueueTest, ModelsShareTheTimeWhateverTheyQueue) {
+  for (int i = 0; i < 10; ++i) Push(TermsOf("big"), kLong);
+  for (int i = 0; i < 200; ++i) Push(TermsOf("small"), kShort);
+  // In the time of five big ones, the small ones get as much: every one of the first hundred or so.
+  int big = 0, small = 0;
+  while (small < 200) {
+    const Work* work = queue_.Pop();
+    (work->terms().model == "big" ? big : small) += 1;
+  }
+  EXPECT_LE(big, 3) << "200 small ones take the time of two big ones";
+  EXPECT_GE(big, 1);
+}
+
+TEST_F(FairQueueTest, AModelGainsNoCreditByBeingIdle) {
+  Push(TermsOf("busy"), kLong);
+  for (int i = 0; i < 50; ++i) {
+    queue_.Pop();
+    Push(TermsOf("busy"), kLong);
+  }
+  for (int i = 0; i < 10; ++i) Push(TermsOf("new"), kLong);
+  int fresh = 0;
+  for (int i = 0; i < 4; ++i) {
+    Push(TermsOf("busy"), kLong);
+    fresh += queue_.Pop()->terms().model == "new" ? 1 : 0;
+  }
+  EXPECT_LE(fresh, 3) << "the model that was idle took everything";
+}
+
+TEST_F(FairQueueTest, RemovedWorkIsGone) {
+  Work* kept = Push(TermsOf("a"));
+  Work* removed = Push(TermsOf("a"));
+  EXPECT_TRUE(queue_.Remove(removed));
+  EXPECT_FALSE(queue_.Remove(removed));
+  EXPECT_EQ(queue_.size(), 1);
+  EXPECT_EQ(queue_.Pop(), kept);
+  EXPECT_FALSE(queue_.Remove(kept));
+}
+
+TEST_F(FairQueueTest, ExpiredWorkLeavesAtOnce) {
+  Work* late = Push(TermsOf("a"), kShort, absl::Seconds(1));
+  Push(TermsOf("b"), kShort, absl::Seconds(5));
+  EXPECT_TRUE(queue_.TakeExpired(now_ + absl::Milliseconds(999)).empty());
+  EXPECT_EQ(queue_.NextExpiry(), now_ + absl::Seconds(1));
+  EXPECT_EQ(queue_.TakeExpired(now_ + absl::Seconds(1)), std::vector<Work*>{late});
+  EXPECT_EQ(queue_.SizeOf("a"), 0);
+  EXPECT_EQ(queue_.SizeOf("b"), 1);
+}
+
+TEST_F(FairQueueTest, OnlyShortWorkOfKnownLengthIsPoppedAsSuch) {
+  Push(TermsOf("long"), kLong);
+  Push(TermsOf("unknown"), absl::ZeroDuration());
+  EXPECT_EQ(queue_.PopShort(absl::Milliseconds(10)), nullptr);
+  Push(TermsOf("mixed"), kLong);
+  Work* behind = Push(TermsOf("mixed"), kShort);
+  EXPECT_EQ(queue_.PopShort(absl::Milliseconds(10)), behind) << "also behind long work";
+}
+
+TEST_F(FairQueueTest, WorkAheadIsTheOwnBacklogAndAsMuchOfTheOthers) {
+  for (int i = 0; i < 5; ++i) Push(TermsOf("a"), kLong);
+  Push(TermsOf("b"), kShort);
+  EXPECT_EQ(queue_.WorkAhead("a"), 5 * kLong + kShort);
+  EXPECT_EQ(queue_.WorkAhead("b"), 2 * kShort);
+  EXPECT_EQ(queue_.WorkAhead("c"), absl::ZeroDuration());
+}
+
+TEST(CostTableTest, FollowsTheLastRunsAndForgetsTheFirst) {
+  CostTable costs;
+  EXPECT_EQ(costs.Expected("a"), absl::ZeroDuration());
+  costs.Record("a", absl::Seconds(1));  // compiled its plan
+  EXPECT_EQ(costs.Expected("a"), absl::Seconds(1));
+  costs.Record("a", kShort);
+  EXPECT_EQ(costs.Expected("a"), kShort);
+  for (int i = 0; i < 50; ++i) costs.Record("a", 3 * kShort);
+  EXPECT_GT(costs.Expected("a"), 2.9 * kShort);
+  costs.Record("", kLong);
+  EXPECT_EQ(costs.Expected(""), absl::ZeroDuration());
+}
+
+TEST(AdmissionTest, TicketsNeverHoldMoreThanTheBudgetAndGiveItBack) {
+  Admission admission(100);
+  {
+    Ticket first(&admission), second(&admission);
+    EXPECT_TRUE(first.Charge(60, "a request").ok());
+    EXPECT_EQ(second.Charge(41, "a request").code(), absl::StatusCode::kUnavailable);
+    EXPECT_EQ(second.Charge(101, "a request").code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_TRUE(second.Charge(40, "a request").ok());
+    first.GiveBack(10);
+    EXPECT_EQ(admission.bytes(), 90);
+  }
+  EXPECT_EQ(admission.bytes(), 0);
+}
+
+}  // namespace
+}  // namespace tilewire::service
