@@ -24,6 +24,7 @@ struct PlanStep {
   std::string node;            // ONNX node; "input x", "output y"
   std::string primitive;       // "convolution"; empty for inputs and outputs
   std::string implementation;  // "convolution/avx512_f32_direct"
+  bool is_reference = false;   // the plain loops: nothing faster takes it
   std::vector<PlanTensor> tensors;
   std::string fused;       // "sum:1;relu:0"
   std::string remark;      // why it is there, or why nothing faster is

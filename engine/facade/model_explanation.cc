@@ -31,6 +31,7 @@ PlanStep Describe(const runtime::Step& step) {
   PlanStep described;
   described.node = step.node;
   described.implementation = std::string(step.implementation());
+  described.is_reference = step.primitive != nullptr && step.primitive->info().traits.is_reference;
   described.primitive =
       described.implementation.substr(0, described.implementation.find_last_of('/'));
   if (described.primitive == "runtime")  // what the runtime does itself

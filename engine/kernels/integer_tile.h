@@ -47,6 +47,11 @@ inline constexpr IntegerIsa kAvx512Integers = {
     .lanes = 16, .vectors = 32, .dot = DotProduct::kWidened};
 inline constexpr IntegerIsa kVnniIntegers = {.lanes = 16, .vectors = 32, .dot = DotProduct::kVnni};
 
+inline constexpr IntegerIsa IntegersOf(cpu::Isa isa) {
+  if (isa.Includes(cpu::Isa::kAvx512Vnni)) return kVnniIntegers;
+  return isa.Includes(cpu::Isa::kAvx512) ? kAvx512Integers : kAvx2Integers;
+}
+
 struct IntegerConfig {
   EpilogueConfig epilogue;  // lanes, blocks, pixels, dst
   TapLoops loops;           // a channel is a quad

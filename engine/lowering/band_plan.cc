@@ -6,7 +6,6 @@
 #include <variant>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/range.h"
 #include "engine/base/status_macros.h"
@@ -246,11 +245,10 @@ bool MayJoinChain(const PrimitiveRequest& request) {
   const MemoryDesc &src = request.whole->Desc(kArgSrc), &dst = request.whole->Desc(kArgDst);
   const bool known = std::holds_alternative<ConvolutionDesc>(request.desc) ||
                      std::holds_alternative<PoolingDesc>(request.desc);
-  // Winograd's tiles, and with them the bits, depend on where a tensor begins.
   return known && src.rank() == 4 && src.data_type() == DataType::kF32 &&
          dst.data_type() == DataType::kF32 && dst.ElementCount() > 0 &&
-         src.BlockSize(kHeight) == 1 && dst.BlockSize(kHeight) == 1 &&
-         !absl::EndsWith(name, "/reference") && !absl::StrContains(name, "winograd");
+         src.BlockSize(kHeight) == 1 && dst.BlockSize(kHeight) == 1 && !traits.is_reference &&
+         !traits.bits_depend_on_position;
 }
 
 bool KeepsWithinLimits(absl::Span<const PrimitiveRequest> chain, const BandLimits& limits) {

@@ -129,10 +129,12 @@ std::vector<ArgDesc> ArgsOf(const MemoryDesc& src, const MemoryDesc& weights,
   return args;
 }
 
-PrimitiveInfo BasicInfo(absl::string_view name, PrimitiveKind kind, std::vector<ArgDesc> args,
-                        const Attributes& attributes) {
+PrimitiveInfo BasicInfo(const ImplementationFacts& facts, PrimitiveKind kind,
+                        std::vector<ArgDesc> args, const Attributes& attributes) {
   PrimitiveInfo info;
-  info.name = std::string(name);
+  info.name = std::string(facts.name);
+  info.isa = facts.isa;
+  info.traits = facts.traits;
   info.kind = kind;
   info.args = std::move(args);
   info.scratchpad_mode = attributes.scratchpad_mode;

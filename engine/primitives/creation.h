@@ -58,8 +58,8 @@ std::vector<ArgDesc> ArgsOf(const MemoryDesc& src, const MemoryDesc& weights,
                             const MemoryDesc& bias, const MemoryDesc& dst);
 
 // Without scratchpad and code.
-PrimitiveInfo BasicInfo(absl::string_view name, PrimitiveKind kind, std::vector<ArgDesc> args,
-                        const Attributes& attributes);
+PrimitiveInfo BasicInfo(const ImplementationFacts& facts, PrimitiveKind kind,
+                        std::vector<ArgDesc> args, const Attributes& attributes);
 
 }  // namespace tilewire
 

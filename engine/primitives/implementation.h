@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of a primitive's implementations, best first. Dispatch, tests, benchmarks and the printed matrix all
-// read the same table: an implementation that is not in it does not exist.
+// The table of a primitive's implementations, best first. Dispatch, tests, benchmarks and the
+// printed matrix all read the same table: an implementation that is not in it does not exist.
+//
+//   {{"sum/avx2_dense", cpu::Isa::kAvx2}, ResolveDense, CreateDense},
+//   {{"sum/reference", cpu::Isa::kBaseline, {.is_reference = true}}, ResolveReference, ...},
 #ifndef ENGINE_PRIMITIVES_IMPLEMENTATION_H_
 #define ENGINE_PRIMITIVES_IMPLEMENTATION_H_
 
@@ -22,22 +25,22 @@ namespace tilewire {
 
 struct CreateOptions {
   cpu::Isa max_isa = cpu::BestIsa();  // no implementation that needs more is tried
-  absl::string_view only;  // if not empty: this implementation or none ("pooling/reference")
+  absl::string_view only;             // if not empty: this implementation or none
+  bool reference_only = false;        // the reference or none
 };
 
+// A row. Its functions get the row's facts, so that one function serves several instruction sets.
 template <typename Desc>
-struct Implementation {
-  absl::string_view name;  // "convolution/avx512_f32_direct"
-  cpu::Isa isa;            // what it needs
-  // The descriptor with every `any` replaced by what this implementation wants, or kUnimplemented with the reason
-  // for which it refuses. `desc` has been validated.
-  absl::StatusOr<Desc> (*resolve)(const Desc& desc, const Attributes& attributes);
-  // Creates from what `resolve` returned. kResourceExhausted, or kUnimplemented for what only generation shows.
+struct Implementation : ImplementationFacts {
+  // The descriptor with every `any` replaced by what this implementation wants, or kUnimplemented
+  // with the reason for which it refuses. `desc` has been validated.
+  absl::StatusOr<Desc> (*resolve)(const Desc& desc, const Attributes& attributes,
+                                  const ImplementationFacts& facts);
+  // Creates from what `resolve` returned. kResourceExhausted, or kUnimplemented for what only
+  // generation shows.
   absl::StatusOr<std::unique_ptr<Primitive>> (*create)(const Desc& resolved,
                                                        const Attributes& attributes,
-                                                       absl::string_view name);
-  bool takes_max_pooling =
-      false;  // as the last post-op; a row that does not refuses before `resolve`
+                                                       const ImplementationFacts& facts);
 };
 
 // kUnimplemented: "no implementation takes this descriptor; NAME: REASON; ..."
@@ -58,22 +61,22 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateFirst(
   bool named = false;
   for (const Implementation<Desc>& row : table) {
     if (!options.only.empty() && row.name != options.only) continue;
+    if (options.reference_only && !row.traits.is_reference) continue;
     named = true;
     if (!options.max_isa.Includes(row.isa)) {
       refuse(row.name, absl::StrCat("needs ", cpu::IsaName(row.isa)));
       continue;
     }
-    if (attributes.post_ops.HasMaxPooling() && !row.takes_max_pooling) {
+    if (attributes.post_ops.HasMaxPooling() && !row.traits.takes_max_pooling) {
       refuse(row.name, "takes no max pooling as a post-op");
       continue;
     }
-    absl::StatusOr<Desc> resolved = row.resolve(desc, attributes);
+    absl::StatusOr<Desc> resolved = row.resolve(desc, attributes, row);
     if (!resolved.ok()) {
       refuse(row.name, resolved.status().message());
       continue;
     }
-    absl::StatusOr<std::unique_ptr<Primitive>> primitive =
-        row.create(*resolved, attributes, row.name);
+    absl::StatusOr<std::unique_ptr<Primitive>> primitive = row.create(*resolved, attributes, row);
     if (primitive.ok()) {
       ABSL_RETURN_IF_ERROR(FinishCreation(attributes, std::move(record), primitive->get()));
       return std::shared_ptr<const Primitive>(*std::move(primitive));

@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/aligned_buffer.h"
+#include "engine/cpu/isa.h"
 #include "engine/kernels/attributes.h"
 #include "engine/memory/memory_desc.h"
 #include "engine/threading/arena.h"
@@ -106,9 +107,29 @@ struct ArgDesc {
   MemoryDesc desc;
 };
 
+// What an implementation is, for code that must know it: names are for people, and are never read.
+struct ImplementationTraits {
+  bool is_reference = false;  // the plain loops that the others are tested against
+  bool is_integer = false;    // for integers only, where other rows are for f32
+  // The bits of a result depend on where it lies in the tensor, as with Winograd's tiles: a part
+  // of a result may not be computed by itself.
+  bool bits_depend_on_position = false;
+  bool takes_max_pooling = false;  // as the last post-op; others refuse it before `resolve`
+  uint8_t algorithm = 0;  // one of the algorithms that the primitive's header names, if it does
+};
+
+// What a row of a primitive's table says beside its functions, which get it as an argument.
+struct ImplementationFacts {
+  absl::string_view name;  // "convolution/avx512_f32_direct", of static storage
+  cpu::Isa isa;            // what it needs, and so the registers that it uses
+  ImplementationTraits traits;
+};
+
 // What a primitive tells about itself; filled by its implementation.
 struct PrimitiveInfo {
   std::string name;  // "convolution/avx512_f32_direct"
+  cpu::Isa isa;      // what its implementation needs
+  ImplementationTraits traits;
   PrimitiveKind kind = PrimitiveKind::kReorder;
   std::vector<ArgDesc> args;     // inputs and outputs, with the layouts it chose
   int64_t scratchpad_bytes = 0;  // needed by one execution, in either mode

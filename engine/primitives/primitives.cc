@@ -50,7 +50,7 @@ struct Create {
 template <typename Desc>
 void AppendRows(PrimitiveKind kind, absl::Span<const Implementation<Desc>> table,
                 std::vector<ImplementationRow>* rows) {
-  for (const Implementation<Desc>& row : table) rows->push_back({kind, row.name, row.isa});
+  for (const Implementation<Desc>& row : table) rows->push_back({row, kind});
 }
 
 }  // namespace
@@ -69,6 +69,7 @@ std::string PrimitiveKey(const OpDesc& desc, const Attributes& attributes,
   AppendBytes(options.max_isa.bits(), &key);
   std::visit([&key](const auto& d) { AppendKey(d, &key); }, desc);
   attributes.AppendKey(&key);
+  AppendBytes(options.reference_only, &key);
   // Last, so that it needs no length: everything before it has one or is of a fixed size.
   key.append(options.only.data(), options.only.size());
   return key;

@@ -48,10 +48,8 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreatePrimitive(const OpDesc& d
 std::string PrimitiveKey(const OpDesc& desc, const Attributes& attributes,
                          const CreateOptions& options);
 
-struct ImplementationRow {
+struct ImplementationRow : ImplementationFacts {
   PrimitiveKind kind;
-  absl::string_view name;
-  cpu::Isa isa;
 };
 // Every implementation of every primitive, best first within a primitive.
 std::vector<ImplementationRow> AllImplementations();

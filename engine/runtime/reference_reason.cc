@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/runtime/reference_reason.h"
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace tilewire::runtime {
 
-bool IsReference(const Primitive& primitive) {
-  return absl::EndsWith(primitive.name(), "/reference");
-}
+bool IsReference(const Primitive& primitive) { return primitive.info().traits.is_reference; }
 
 std::string WhyReference(const Primitive& primitive) {
   std::string reasons;

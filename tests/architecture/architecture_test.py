@@ -26,7 +26,9 @@ CHECKS = {
     "licenses": names.check_licenses,
     "a README in each room": names.check_readmes_exist,
     "paths in documents": names.check_readme_paths,
-    "a file for each implementation": names.check_implementation_files,
+    "names of implementations": names.check_implementation_names,
+    "a reference for each primitive": names.check_references,
+    "files for instruction sets": names.check_name_plates,
     "the list of operators": names.check_operator_list,
 }
 
@@ -58,9 +60,15 @@ VIOLATIONS = [
     (names.check_readmes_exist, "engine/base/a.h", ""),
     (names.check_readme_paths, "README.md", "see `engine/nowhere.h`\n"),
     (names.check_readme_paths, "README.md", "see [it](docs/nowhere.md)\n"),
-    (names.check_implementation_files, "engine/primitives/sum/sum.cc",
-     '{"sum/reference", Isa::kBaseline, R, C},\n'),
-    (names.check_implementation_files, "engine/primitives/sum/reference.cc", "int x;\n"),
+    (names.check_implementation_names, "engine/primitives/sum/sum.cc",
+     '{{"sum/avx2_dense", Isa::kAvx512}, R, C},\n'),
+    (names.check_implementation_names, "engine/primitives/sum/sum.cc",
+     '{{"sum/dense", cpu::Isa::kAvx2, {.is_integer = true}}, R, C},\n'),
+    (names.check_references, "engine/primitives/sum/sum.cc",
+     '{{"sum/reference", Isa::kBaseline, {.is_reference = true}}, R, C},\n'),
+    (names.check_references, "engine/primitives/sum/reference.cc",
+     '{{"sum/reference", Isa::kBaseline}, R, C},\n'),
+    (names.check_name_plates, "engine/primitives/sum/avx2_dense.cc", "int F() { return G(8); }\n"),
     (names.check_operator_list, "engine/graph/ops/unary.cc",
      '      {"Abs", 1, 1, "", BuildAbs},\n'),
 ]
@@ -78,6 +86,11 @@ LEGAL = [
      "void F() {\n  const int rows[] = {\n" + "    {1},\n" * 90 + "  };\n  x();\n}\n"),
     (sizes.check_functions, "engine/a.cc", 'void F() {\n  s = R"(\n' + "{\n" * 9 + ')";\n}\n'),
     (names.check_file_names, "engine/data_type.h", "class DataType {};\n"),
+    (names.check_implementation_names, "engine/primitives/sum/sum.cc",
+     '{{"sum/avx512_vnni_u8s8",\n  cpu::Isa::kAvx512Vnni, {.is_integer = true}}, R, C},\n'),
+    (names.check_references, "engine/primitives/sum/reference.cc",
+     '{{"sum/reference", Isa::kBaseline, {.is_reference = true}}, R, C},\n'),
+    (names.check_name_plates, "engine/primitives/sum/avx2_dense.cc", "int x;\n" * 40),
 ]
 
 

@@ -106,14 +106,17 @@ def check_readme_paths(tree):
 
 
 def implementations(tree):
-    """(file of the table, name) of every row of every primitive's table."""
+    """(file of the table, name, instruction set, whether it is a reference) of every row of every
+    primitive's table."""
     rows = []
     for path in tree.with_suffix(".cc"):
         match = re.fullmatch(r"engine/primitives/(\w+)/[^/]+", path)
         if not match:
             continue
-        pattern = rf'\{{\s*"({match.group(1)}/\w+)",\s*(?:\w+::)*Isa::'
-        rows += [(path, name) for name in re.findall(pattern, tree.text(path))]
+        pattern = rf'\{{\{{\s*"({match.group(1)}/\w+)",\s*(?:\w+::)*Isa::k(\w+)\s*(,[^}}]*)?\}}'
+        for name, isa, traits in re.findall(pattern, tree.text(path)):
+            words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", isa).lower()
+            rows.append((path, name, words, "is_reference = true" in traits))
     return rows
 
 
@@ -132,13 +135,37 @@ def check_operator_list(tree):
             [f"{readme}: operator {name} is not in {table}" for name in sorted(listed - known)])
 
 
-def check_implementation_files(tree):
-    rows = implementations(tree)
-    problems = [f"{path}: {name} has no engine/primitives/{name}.cc" for path, name in rows
-                if f"engine/primitives/{name}.cc" not in tree.files]
+def check_implementation_names(tree):
+    """A row's name begins with the instruction set that it needs, or with none."""
+    problems = []
+    for path, name, isa, _ in implementations(tree):
+        variant = name.split("/")[1]
+        named = re.match(r"(?:avx2_vnni|avx512_(?:vnni|bf16|fp16)|avx2|avx512|amx)(?=_|$)", variant)
+        if (named.group() if named else "baseline") != isa:
+            problems.append(f"{path}: {name} needs {isa}")
+    return problems
+
+
+def check_references(tree):
+    """Each primitive has one row of plain loops, in reference.cc."""
     folders = {path.split("/")[2] for path in tree.files
                if re.fullmatch(r"engine/primitives/\w+/[^/]+\.cc", path)}
-    names = {name for _, name in rows}
-    problems += [f"engine/primitives/{folder}: no row {folder}/reference in its table"
-                 for folder in sorted(folders) if f"{folder}/reference" not in names]
+    problems = []
+    for folder in sorted(folders):
+        names = [name for _, name, _, is_reference in implementations(tree)
+                 if is_reference and name.startswith(folder + "/")]
+        if names != [f"{folder}/reference"]:
+            problems.append(f"engine/primitives/{folder}: its references are {names}, "
+                            f"not {folder}/reference alone")
+        if f"engine/primitives/{folder}/reference.cc" not in tree.files:
+            problems.append(f"engine/primitives/{folder}: no reference.cc")
     return problems
+
+
+def check_name_plates(tree):
+    """A file for an instruction set holds code of its own, and does not only forward to shared
+    functions with an argument that the table could give."""
+    return [f"{path}: only forwards; let the row name the shared functions"
+            for path in tree.with_suffix(".cc")
+            if re.fullmatch(r"engine/primitives/\w+/(avx|amx)\w*\.cc", path)
+            and len(tree.text(path).splitlines()) < 30]

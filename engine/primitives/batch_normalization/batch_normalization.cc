@@ -7,6 +7,7 @@
 #include "engine/base/check.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/batch_normalization/implementations.h"
+#include "engine/primitives/batch_normalization/rows.h"
 #include "engine/primitives/creation.h"
 
 namespace tilewire {
@@ -37,7 +38,7 @@ MemoryDesc RowMajor(const Dims& dims) {
 }  // namespace
 
 PrimitiveInfo InfoOf(const BatchNormalizationDesc& desc, const Attributes& attributes,
-                     absl::string_view name) {
+                     const ImplementationFacts& facts) {
   const int64_t channels = desc.src.dim(1);
   std::vector<ArgDesc> args = {{kArgSrc, desc.src}, {kArgDst, desc.dst}};
   if (desc.use_global_stats) {
@@ -45,7 +46,7 @@ PrimitiveInfo InfoOf(const BatchNormalizationDesc& desc, const Attributes& attri
     args.push_back({kArgVariance, RowMajor({channels})});
   }
   if (desc.use_scale_shift) args.push_back({kArgWeights, RowMajor({2, channels})});
-  return BasicInfo(name, PrimitiveKind::kBatchNormalization, std::move(args), attributes);
+  return BasicInfo(facts, PrimitiveKind::kBatchNormalization, std::move(args), attributes);
 }
 
 PostOps PostOpsOf(const BatchNormalizationDesc& desc, const Attributes& attributes) {
@@ -72,9 +73,11 @@ ChannelParameters ParametersOf(const BatchNormalizationDesc& desc, const Execute
 absl::Span<const Implementation<BatchNormalizationDesc>> BatchNormalizationImplementations() {
   using namespace batch_normalization;  // NOLINT: the rows below name its functions
   static constexpr Implementation<BatchNormalizationDesc> kRows[] = {
-      {"batch_normalization/avx512_f32", cpu::Isa::kAvx512, ResolveAvx512F32, CreateAvx512F32},
-      {"batch_normalization/avx2_f32", cpu::Isa::kAvx2, ResolveAvx2F32, CreateAvx2F32},
-      {"batch_normalization/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+      {{"batch_normalization/avx512_f32", cpu::Isa::kAvx512}, ResolveRows, CreateRows},
+      {{"batch_normalization/avx2_f32", cpu::Isa::kAvx2}, ResolveRows, CreateRows},
+      {{"batch_normalization/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       ResolveReference,
+       CreateReference},
   };
   return kRows;
 }

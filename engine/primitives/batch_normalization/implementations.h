@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each row of the table consists of; batch_normalization.cc lists the rows. See
-// implementation.h for resolve and create.
+// The functions of the rows of batch_normalization.cc; implementation.h says what they do.
 #ifndef ENGINE_PRIMITIVES_BATCH_NORMALIZATION_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_BATCH_NORMALIZATION_IMPLEMENTATIONS_H_
 
@@ -13,26 +12,15 @@
 
 namespace tilewire::batch_normalization {
 
-absl::StatusOr<BatchNormalizationDesc> ResolveAvx512F32(const BatchNormalizationDesc& desc,
-                                                        const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32(const BatchNormalizationDesc& desc,
-                                                           const Attributes& attributes,
-                                                           absl::string_view name);
-
-absl::StatusOr<BatchNormalizationDesc> ResolveAvx2F32(const BatchNormalizationDesc& desc,
-                                                      const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32(const BatchNormalizationDesc& desc,
-                                                         const Attributes& attributes,
-                                                         absl::string_view name);
-
 absl::StatusOr<BatchNormalizationDesc> ResolveReference(const BatchNormalizationDesc& desc,
-                                                        const Attributes& attributes);
+                                                        const Attributes& attributes,
+                                                        const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const BatchNormalizationDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name);
+                                                           const ImplementationFacts& facts);
 
 PrimitiveInfo InfoOf(const BatchNormalizationDesc& desc, const Attributes& attributes,
-                     absl::string_view name);
+                     const ImplementationFacts& facts);
 
 // The chain with the relu of `fuse_relu`, which comes first.
 PostOps PostOpsOf(const BatchNormalizationDesc& desc, const Attributes& attributes);

@@ -76,7 +76,8 @@ class Reference final : public Primitive {
 }  // namespace
 
 absl::StatusOr<BatchNormalizationDesc> ResolveReference(const BatchNormalizationDesc& desc,
-                                                        const Attributes& attributes) {
+                                                        const Attributes& attributes,
+                                                        const ImplementationFacts&) {
   if (desc.prop_kind != PropKind::kForwardInference) {
     return absl::UnimplementedError("takes inference only");
   }
@@ -98,8 +99,8 @@ absl::StatusOr<BatchNormalizationDesc> ResolveReference(const BatchNormalization
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const BatchNormalizationDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc,
+                                                           const ImplementationFacts& facts) {
+  return std::make_unique<Reference>(InfoOf(desc, attributes, facts), desc,
                                      PostOpsOf(desc, attributes));
 }
 

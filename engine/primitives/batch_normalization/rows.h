@@ -11,10 +11,11 @@
 namespace tilewire::batch_normalization {
 
 absl::StatusOr<BatchNormalizationDesc> ResolveRows(const BatchNormalizationDesc& desc,
-                                                   const Attributes& attributes, cpu::Isa isa);
+                                                   const Attributes& attributes,
+                                                   const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const BatchNormalizationDesc& desc,
                                                       const Attributes& attributes,
-                                                      absl::string_view name, cpu::Isa isa);
+                                                      const ImplementationFacts& facts);
 
 }  // namespace tilewire::batch_normalization
 

@@ -3,6 +3,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/primitives/binary/implementations.h"
+#include "engine/primitives/binary/rows.h"
 #include "engine/primitives/creation.h"
 
 namespace tilewire {
@@ -38,8 +39,9 @@ absl::Status Validate(const BinaryDesc& desc) {
 
 }  // namespace
 
-PrimitiveInfo InfoOf(const BinaryDesc& desc, const Attributes& attributes, absl::string_view name) {
-  return BasicInfo(name, PrimitiveKind::kBinary,
+PrimitiveInfo InfoOf(const BinaryDesc& desc, const Attributes& attributes,
+                     const ImplementationFacts& facts) {
+  return BasicInfo(facts, PrimitiveKind::kBinary,
                    {{kArgSrc, desc.src0}, {kArgSrc1, desc.src1}, {kArgDst, desc.dst}}, attributes);
 }
 
@@ -48,9 +50,11 @@ PrimitiveInfo InfoOf(const BinaryDesc& desc, const Attributes& attributes, absl:
 absl::Span<const Implementation<BinaryDesc>> BinaryImplementations() {
   using namespace binary;  // NOLINT: the rows below name its functions
   static constexpr Implementation<BinaryDesc> kRows[] = {
-      {"binary/avx512_f32", cpu::Isa::kAvx512, ResolveAvx512F32, CreateAvx512F32},
-      {"binary/avx2_f32", cpu::Isa::kAvx2, ResolveAvx2F32, CreateAvx2F32},
-      {"binary/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+      {{"binary/avx512_f32", cpu::Isa::kAvx512}, ResolveRows, CreateRows},
+      {{"binary/avx2_f32", cpu::Isa::kAvx2}, ResolveRows, CreateRows},
+      {{"binary/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       ResolveReference,
+       CreateReference},
   };
   return kRows;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each row of the table consists of; binary.cc lists the rows. See implementation.h for
-// resolve and create.
+// The functions of the rows of binary.cc; implementation.h says what they do.
 #ifndef ENGINE_PRIMITIVES_BINARY_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_BINARY_IMPLEMENTATIONS_H_
 
@@ -13,22 +12,14 @@
 
 namespace tilewire::binary {
 
-absl::StatusOr<BinaryDesc> ResolveAvx512F32(const BinaryDesc& desc, const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32(const BinaryDesc& desc,
-                                                           const Attributes& attributes,
-                                                           absl::string_view name);
-
-absl::StatusOr<BinaryDesc> ResolveAvx2F32(const BinaryDesc& desc, const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32(const BinaryDesc& desc,
-                                                         const Attributes& attributes,
-                                                         absl::string_view name);
-
-absl::StatusOr<BinaryDesc> ResolveReference(const BinaryDesc& desc, const Attributes& attributes);
+absl::StatusOr<BinaryDesc> ResolveReference(const BinaryDesc& desc, const Attributes& attributes,
+                                            const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const BinaryDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name);
+                                                           const ImplementationFacts& facts);
 
-PrimitiveInfo InfoOf(const BinaryDesc& desc, const Attributes& attributes, absl::string_view name);
+PrimitiveInfo InfoOf(const BinaryDesc& desc, const Attributes& attributes,
+                     const ImplementationFacts& facts);
 
 }  // namespace tilewire::binary
 

@@ -75,7 +75,8 @@ class Reference final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<BinaryDesc> ResolveReference(const BinaryDesc& desc, const Attributes& attributes) {
+absl::StatusOr<BinaryDesc> ResolveReference(const BinaryDesc& desc, const Attributes& attributes,
+                                            const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src0, desc.src1, desc.dst));
   ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
   BinaryDesc resolved = desc;
@@ -85,8 +86,8 @@ absl::StatusOr<BinaryDesc> ResolveReference(const BinaryDesc& desc, const Attrib
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const BinaryDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc, attributes.post_ops);
+                                                           const ImplementationFacts& facts) {
+  return std::make_unique<Reference>(InfoOf(desc, attributes, facts), desc, attributes.post_ops);
 }
 
 }  // namespace tilewire::binary

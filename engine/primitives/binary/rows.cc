@@ -78,20 +78,20 @@ absl::StatusOr<ElementwisePlan> PlanOf(const BinaryDesc& desc, cpu::Isa isa) {
 }  // namespace
 
 absl::StatusOr<BinaryDesc> ResolveRows(const BinaryDesc& desc, const Attributes& attributes,
-                                       cpu::Isa isa) {
-  ABSL_ASSIGN_OR_RETURN(BinaryDesc resolved, ResolveReference(desc, attributes));
-  ABSL_RETURN_IF_ERROR(PlanOf(resolved, isa).status());
+                                       const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(BinaryDesc resolved, ResolveReference(desc, attributes, facts));
+  ABSL_RETURN_IF_ERROR(PlanOf(resolved, facts.isa).status());
   return resolved;
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const BinaryDesc& desc,
                                                       const Attributes& attributes,
-                                                      absl::string_view name, cpu::Isa isa) {
-  ABSL_ASSIGN_OR_RETURN(ElementwisePlan plan, PlanOf(desc, isa));
+                                                      const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(ElementwisePlan plan, PlanOf(desc, facts.isa));
   ABSL_ASSIGN_OR_RETURN(
       auto generator,
-      jit::Compile<Generator>(name, plan.Config(attributes.post_ops), desc.algorithm));
-  PrimitiveInfo info = InfoOf(desc, attributes, name);
+      jit::Compile<Generator>(facts.name, plan.Config(attributes.post_ops), desc.algorithm));
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   info.code_bytes = static_cast<int64_t>(generator->code_bytes());
   return std::make_unique<Rows>(std::move(info), desc, std::move(plan), std::move(generator));
 }

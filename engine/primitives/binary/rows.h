@@ -11,10 +11,10 @@
 namespace tilewire::binary {
 
 absl::StatusOr<BinaryDesc> ResolveRows(const BinaryDesc& desc, const Attributes& attributes,
-                                       cpu::Isa isa);
+                                       const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const BinaryDesc& desc,
                                                       const Attributes& attributes,
-                                                      absl::string_view name, cpu::Isa isa);
+                                                      const ImplementationFacts& facts);
 
 }  // namespace tilewire::binary
 

@@ -110,8 +110,9 @@ absl::StatusOr<MemoryDesc> PartOf(const ConcatDesc& desc, size_t i, int64_t befo
 
 }  // namespace
 
-absl::StatusOr<ConcatDesc> ResolveBlockCopy(const ConcatDesc& desc, const Attributes& attributes) {
-  ABSL_ASSIGN_OR_RETURN(ConcatDesc resolved, ResolveReference(desc, attributes));
+absl::StatusOr<ConcatDesc> ResolveBlockCopy(const ConcatDesc& desc, const Attributes& attributes,
+                                            const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(ConcatDesc resolved, ResolveReference(desc, attributes, facts));
   int64_t before = 0;
   for (size_t i = 0; i < resolved.srcs.size(); ++i) {
     ABSL_RETURN_IF_ERROR(PartOf(resolved, i, before).status());
@@ -122,7 +123,7 @@ absl::StatusOr<ConcatDesc> ResolveBlockCopy(const ConcatDesc& desc, const Attrib
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockCopy(const ConcatDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name) {
+                                                           const ImplementationFacts& facts) {
   std::vector<CopyPlan> plans;
   int64_t before = 0;
   for (size_t i = 0; i < desc.srcs.size(); ++i) {
@@ -131,7 +132,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockCopy(const ConcatDesc& des
     plans.push_back(PlanCopy(desc.srcs[i], part));
   }
   return std::make_unique<BlockCopy>(
-      BasicInfo(name, PrimitiveKind::kConcat, ArgsOf(desc.srcs, desc.dst), attributes),
+      BasicInfo(facts, PrimitiveKind::kConcat, ArgsOf(desc.srcs, desc.dst), attributes),
       std::move(plans));
 }
 

@@ -3,6 +3,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/primitives/concat/implementations.h"
+#include "engine/primitives/concat/lanes.h"
 #include "engine/primitives/creation.h"
 
 namespace tilewire {
@@ -47,11 +48,14 @@ absl::Status Validate(const ConcatDesc& desc) {
 
 absl::Span<const Implementation<ConcatDesc>> ConcatImplementations() {
   static constexpr Implementation<ConcatDesc> kRows[] = {
-      {"concat/block_copy", cpu::Isa::kBaseline, concat::ResolveBlockCopy, concat::CreateBlockCopy},
-      {"concat/avx512_lanes", cpu::Isa::kAvx512, concat::ResolveAvx512Lanes,
-       concat::CreateAvx512Lanes},
-      {"concat/avx2_lanes", cpu::Isa::kAvx2, concat::ResolveAvx2Lanes, concat::CreateAvx2Lanes},
-      {"concat/reference", cpu::Isa::kBaseline, concat::ResolveReference, concat::CreateReference},
+      {{"concat/block_copy", cpu::Isa::kBaseline},
+       concat::ResolveBlockCopy,
+       concat::CreateBlockCopy},
+      {{"concat/avx512_lanes", cpu::Isa::kAvx512}, concat::ResolveLanes, concat::CreateLanes},
+      {{"concat/avx2_lanes", cpu::Isa::kAvx2}, concat::ResolveLanes, concat::CreateLanes},
+      {{"concat/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       concat::ResolveReference,
+       concat::CreateReference},
   };
   return kRows;
 }

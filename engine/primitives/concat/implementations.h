@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of concat's table, one file each.
+// The functions of the rows of concat.cc; implementation.h says what they do.
 #ifndef ENGINE_PRIMITIVES_CONCAT_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_CONCAT_IMPLEMENTATIONS_H_
 
@@ -8,25 +8,17 @@
 
 namespace tilewire::concat {
 
-absl::StatusOr<ConcatDesc> ResolveBlockCopy(const ConcatDesc& desc, const Attributes& attributes);
+absl::StatusOr<ConcatDesc> ResolveBlockCopy(const ConcatDesc& desc, const Attributes& attributes,
+                                            const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockCopy(const ConcatDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name);
+                                                           const ImplementationFacts& facts);
 
-absl::StatusOr<ConcatDesc> ResolveAvx512Lanes(const ConcatDesc& desc, const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512Lanes(const ConcatDesc& desc,
-                                                             const Attributes& attributes,
-                                                             absl::string_view name);
-
-absl::StatusOr<ConcatDesc> ResolveAvx2Lanes(const ConcatDesc& desc, const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2Lanes(const ConcatDesc& desc,
-                                                           const Attributes& attributes,
-                                                           absl::string_view name);
-
-absl::StatusOr<ConcatDesc> ResolveReference(const ConcatDesc& desc, const Attributes& attributes);
+absl::StatusOr<ConcatDesc> ResolveReference(const ConcatDesc& desc, const Attributes& attributes,
+                                            const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConcatDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name);
+                                                           const ImplementationFacts& facts);
 
 }  // namespace tilewire::concat
 

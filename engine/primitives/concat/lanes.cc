@@ -34,24 +34,24 @@ class Lanes final : public Primitive {
 }  // namespace
 
 absl::StatusOr<ConcatDesc> ResolveLanes(const ConcatDesc& desc, const Attributes& attributes,
-                                        cpu::Isa isa) {
-  ABSL_ASSIGN_OR_RETURN(ConcatDesc resolved, ResolveReference(desc, attributes));
+                                        const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(ConcatDesc resolved, ResolveReference(desc, attributes, facts));
   if (resolved.axis != 1) return absl::UnimplementedError("not along the channels");
-  ABSL_RETURN_IF_ERROR(ChannelGather::Require(resolved.srcs, resolved.dst, isa));
+  ABSL_RETURN_IF_ERROR(ChannelGather::Require(resolved.srcs, resolved.dst, facts.isa));
   return resolved;
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateLanes(const ConcatDesc& desc,
                                                        const Attributes& attributes,
-                                                       absl::string_view name, cpu::Isa isa) {
+                                                       const ImplementationFacts& facts) {
   std::vector<ChannelSource> channels;
   for (int i = 0; i < static_cast<int>(desc.srcs.size()); ++i) {
     for (int64_t c = 0; c < desc.srcs[i].dim(1); ++c) channels.push_back({i, c});
   }
-  ABSL_ASSIGN_OR_RETURN(ChannelGather gather,
-                        ChannelGather::Create(name, isa, desc.srcs, desc.dst, channels));
+  ABSL_ASSIGN_OR_RETURN(ChannelGather gather, ChannelGather::Create(facts.name, facts.isa,
+                                                                    desc.srcs, desc.dst, channels));
   PrimitiveInfo info =
-      BasicInfo(name, PrimitiveKind::kConcat, ArgsOf(desc.srcs, desc.dst), attributes);
+      BasicInfo(facts, PrimitiveKind::kConcat, ArgsOf(desc.srcs, desc.dst), attributes);
   info.code_bytes = gather.code_bytes();
   return std::make_unique<Lanes>(std::move(info), static_cast<int>(desc.srcs.size()),
                                  std::move(gather));

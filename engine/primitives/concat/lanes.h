@@ -14,10 +14,10 @@ namespace tilewire::concat {
 
 // See implementation.h.
 absl::StatusOr<ConcatDesc> ResolveLanes(const ConcatDesc& desc, const Attributes& attributes,
-                                        cpu::Isa isa);
+                                        const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateLanes(const ConcatDesc& desc,
                                                        const Attributes& attributes,
-                                                       absl::string_view name, cpu::Isa isa);
+                                                       const ImplementationFacts& facts);
 
 }  // namespace tilewire::concat
 

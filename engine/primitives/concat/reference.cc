@@ -57,7 +57,8 @@ class Reference final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<ConcatDesc> ResolveReference(const ConcatDesc& desc, const Attributes& attributes) {
+absl::StatusOr<ConcatDesc> ResolveReference(const ConcatDesc& desc, const Attributes& attributes,
+                                            const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
   ConcatDesc resolved = desc;
   ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.srcs[0]));
@@ -66,9 +67,9 @@ absl::StatusOr<ConcatDesc> ResolveReference(const ConcatDesc& desc, const Attrib
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConcatDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name) {
+                                                           const ImplementationFacts& facts) {
   return std::make_unique<Reference>(
-      BasicInfo(name, PrimitiveKind::kConcat, ArgsOf(desc.srcs, desc.dst), attributes), desc);
+      BasicInfo(facts, PrimitiveKind::kConcat, ArgsOf(desc.srcs, desc.dst), attributes), desc);
 }
 
 }  // namespace tilewire::concat

@@ -2,12 +2,24 @@
 #include "engine/primitives/convolution/convolution.h"
 
 #include "engine/base/status_macros.h"
+#include "engine/primitives/convolution/direct_convolution.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/implementations.h"
+#include "engine/primitives/convolution/integer_convolution.h"
 #include "engine/primitives/convolution/pooled_destination.h"
+#include "engine/primitives/convolution/winograd_convolution.h"
 #include "engine/primitives/creation.h"
 
 namespace tilewire {
+namespace convolution {
+namespace {
+
+constexpr ImplementationTraits WinogradTraits(Algorithm algorithm) {
+  return {.bits_depend_on_position = true, .takes_max_pooling = true, .algorithm = algorithm};
+}
+
+}  // namespace
+}  // namespace convolution
 
 absl::string_view AlgorithmName(ConvolutionAlgorithm algorithm) {
   constexpr absl::string_view kNames[] = {"auto", "direct", "winograd"};
@@ -16,41 +28,72 @@ absl::string_view AlgorithmName(ConvolutionAlgorithm algorithm) {
 
 absl::Span<const Implementation<ConvolutionDesc>> ConvolutionImplementations() {
   using namespace convolution;  // NOLINT: the rows below name its functions
-  constexpr bool kMaxPooling = true;
   static constexpr Implementation<ConvolutionDesc> kRows[] = {
-      {"convolution/avx512_vnni_u8s8_depthwise", cpu::Isa::kAvx512Vnni,
-       ResolveAvx512VnniU8S8Depthwise, CreateAvx512VnniU8S8Depthwise},
-      {"convolution/avx512_vnni_u8s8_direct", cpu::Isa::kAvx512Vnni, ResolveAvx512VnniU8S8Direct,
-       CreateAvx512VnniU8S8Direct},
-      {"convolution/avx512_u8s8_depthwise", cpu::Isa::kAvx512, ResolveAvx512U8S8Depthwise,
-       CreateAvx512U8S8Depthwise},
-      {"convolution/avx512_u8s8_direct", cpu::Isa::kAvx512, ResolveAvx512U8S8Direct,
-       CreateAvx512U8S8Direct},
-      {"convolution/avx2_u8s8_depthwise", cpu::Isa::kAvx2, ResolveAvx2U8S8Depthwise,
-       CreateAvx2U8S8Depthwise},
-      {"convolution/avx2_u8s8_direct", cpu::Isa::kAvx2, ResolveAvx2U8S8Direct,
-       CreateAvx2U8S8Direct},
-      {"convolution/avx512_f32_depthwise", cpu::Isa::kAvx512, ResolveAvx512F32Depthwise,
-       CreateAvx512F32Depthwise},
-      {"convolution/avx512_f32_first_layer", cpu::Isa::kAvx512, ResolveAvx512F32FirstLayer,
-       CreateAvx512F32FirstLayer},
-      {"convolution/avx512_f32_winograd_4x3", cpu::Isa::kAvx512, ResolveAvx512F32Winograd4x3,
-       CreateAvx512F32Winograd4x3, kMaxPooling},
-      {"convolution/avx512_f32_winograd_2x3", cpu::Isa::kAvx512, ResolveAvx512F32Winograd2x3,
-       CreateAvx512F32Winograd2x3, kMaxPooling},
-      {"convolution/avx512_f32_direct", cpu::Isa::kAvx512, ResolveAvx512F32Direct,
-       CreateAvx512F32Direct},
-      {"convolution/avx2_f32_depthwise", cpu::Isa::kAvx2, ResolveAvx2F32Depthwise,
-       CreateAvx2F32Depthwise},
-      {"convolution/avx2_f32_first_layer", cpu::Isa::kAvx2, ResolveAvx2F32FirstLayer,
-       CreateAvx2F32FirstLayer},
-      {"convolution/avx2_f32_winograd_4x3", cpu::Isa::kAvx2, ResolveAvx2F32Winograd4x3,
-       CreateAvx2F32Winograd4x3, kMaxPooling},
-      {"convolution/avx2_f32_winograd_2x3", cpu::Isa::kAvx2, ResolveAvx2F32Winograd2x3,
-       CreateAvx2F32Winograd2x3, kMaxPooling},
-      {"convolution/avx2_f32_direct", cpu::Isa::kAvx2, ResolveAvx2F32Direct, CreateAvx2F32Direct},
-      {"convolution/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference,
-       kMaxPooling},
+      {{"convolution/avx512_vnni_u8s8_depthwise",
+        cpu::Isa::kAvx512Vnni,
+        {.is_integer = true, .algorithm = kDepthwise}},
+       ResolveIntegerDepthwise,
+       CreateIntegerDepthwise},
+      {{"convolution/avx512_vnni_u8s8_direct",
+        cpu::Isa::kAvx512Vnni,
+        {.is_integer = true, .algorithm = kDirect}},
+       ResolveInteger,
+       CreateInteger},
+      {{"convolution/avx512_u8s8_depthwise",
+        cpu::Isa::kAvx512,
+        {.is_integer = true, .algorithm = kDepthwise}},
+       ResolveIntegerDepthwise,
+       CreateIntegerDepthwise},
+      {{"convolution/avx512_u8s8_direct",
+        cpu::Isa::kAvx512,
+        {.is_integer = true, .algorithm = kDirect}},
+       ResolveInteger,
+       CreateInteger},
+      {{"convolution/avx2_u8s8_depthwise",
+        cpu::Isa::kAvx2,
+        {.is_integer = true, .algorithm = kDepthwise}},
+       ResolveIntegerDepthwise,
+       CreateIntegerDepthwise},
+      {{"convolution/avx2_u8s8_direct",
+        cpu::Isa::kAvx2,
+        {.is_integer = true, .algorithm = kDirect}},
+       ResolveInteger,
+       CreateInteger},
+      {{"convolution/avx512_f32_depthwise", cpu::Isa::kAvx512, {.algorithm = kDepthwise}},
+       ResolveDepthwise,
+       CreateDepthwise},
+      {{"convolution/avx512_f32_first_layer", cpu::Isa::kAvx512, {.algorithm = kFirstLayer}},
+       ResolveFirstLayer,
+       CreateFirstLayer},
+      {{"convolution/avx512_f32_winograd_4x3", cpu::Isa::kAvx512, WinogradTraits(kWinograd4x3)},
+       ResolveWinograd,
+       CreateWinograd},
+      {{"convolution/avx512_f32_winograd_2x3", cpu::Isa::kAvx512, WinogradTraits(kWinograd2x3)},
+       ResolveWinograd,
+       CreateWinograd},
+      {{"convolution/avx512_f32_direct", cpu::Isa::kAvx512, {.algorithm = kDirect}},
+       ResolveDirect,
+       CreateDirect},
+      {{"convolution/avx2_f32_depthwise", cpu::Isa::kAvx2, {.algorithm = kDepthwise}},
+       ResolveDepthwise,
+       CreateDepthwise},
+      {{"convolution/avx2_f32_first_layer", cpu::Isa::kAvx2, {.algorithm = kFirstLayer}},
+       ResolveFirstLayer,
+       CreateFirstLayer},
+      {{"convolution/avx2_f32_winograd_4x3", cpu::Isa::kAvx2, WinogradTraits(kWinograd4x3)},
+       ResolveWinograd,
+       CreateWinograd},
+      {{"convolution/avx2_f32_winograd_2x3", cpu::Isa::kAvx2, WinogradTraits(kWinograd2x3)},
+       ResolveWinograd,
+       CreateWinograd},
+      {{"convolution/avx2_f32_direct", cpu::Isa::kAvx2, {.algorithm = kDirect}},
+       ResolveDirect,
+       CreateDirect},
+      {{"convolution/reference",
+        cpu::Isa::kBaseline,
+        {.is_reference = true, .takes_max_pooling = true}},
+       ResolveReference,
+       CreateReference},
   };
   return kRows;
 }

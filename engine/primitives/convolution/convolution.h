@@ -40,6 +40,11 @@
 
 namespace tilewire {
 
+namespace convolution {
+// ImplementationTraits::algorithm. F(2x2, 3x3) is 2x3 and F(4x4, 3x3) is 4x3, as in the names.
+enum Algorithm : uint8_t { kDirect = 1, kFirstLayer, kDepthwise, kWinograd2x3, kWinograd4x3 };
+}  // namespace convolution
+
 enum class ConvolutionAlgorithm : uint8_t { kAuto = 0, kDirect, kWinograd };
 absl::string_view AlgorithmName(ConvolutionAlgorithm algorithm);  // "auto"
 

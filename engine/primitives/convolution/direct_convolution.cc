@@ -73,16 +73,18 @@ absl::StatusOr<std::unique_ptr<Primitive>> AroundDriver(const ConvolutionDesc& d
 }  // namespace
 
 absl::StatusOr<ConvolutionDesc> ResolveDirect(const ConvolutionDesc& desc,
-                                              const Attributes& attributes, int lanes) {
+                                              const Attributes& attributes,
+                                              const ImplementationFacts& facts) {
+  const int lanes = RegistersOf(facts.isa).lanes;
   ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
   return ResolveLayouts(desc, lanes, WeightsKind::kDense);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const ConvolutionDesc& desc,
                                                         const Attributes& attributes,
-                                                        absl::string_view name,
-                                                        const RegisterFile& registers) {
-  PrimitiveInfo info = InfoOf(desc, attributes, name);
+                                                        const ImplementationFacts& facts) {
+  const RegisterFile registers = RegistersOf(facts.isa);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   const DirectProblem problem = ProblemOf(desc, attributes, registers);
   if (GroupsAreAligned(problem, desc.src.IsPlain()))
     return AroundDriver(desc, problem, std::move(info));
@@ -90,7 +92,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const ConvolutionDesc& d
 }
 
 absl::StatusOr<ConvolutionDesc> ResolveFirstLayer(const ConvolutionDesc& desc,
-                                                  const Attributes& attributes, int lanes) {
+                                                  const Attributes& attributes,
+                                                  const ImplementationFacts& facts) {
+  const int lanes = RegistersOf(facts.isa).lanes;
   constexpr int kMostChannels = 4;
   ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
   const Geometry geometry = GeometryOf(desc);
@@ -103,15 +107,17 @@ absl::StatusOr<ConvolutionDesc> ResolveFirstLayer(const ConvolutionDesc& desc,
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateFirstLayer(const ConvolutionDesc& desc,
                                                             const Attributes& attributes,
-                                                            absl::string_view name,
-                                                            const RegisterFile& registers) {
+                                                            const ImplementationFacts& facts) {
+  const RegisterFile registers = RegistersOf(facts.isa);
   DirectProblem problem = ProblemOf(desc, attributes, registers);
   problem.tap_channels = static_cast<int>(problem.geometry.ic);
-  return AroundDriver(desc, problem, InfoOf(desc, attributes, name));
+  return AroundDriver(desc, problem, InfoOf(desc, attributes, facts));
 }
 
 absl::StatusOr<ConvolutionDesc> ResolveDepthwise(const ConvolutionDesc& desc,
-                                                 const Attributes& attributes, int lanes) {
+                                                 const Attributes& attributes,
+                                                 const ImplementationFacts& facts) {
+  const int lanes = RegistersOf(facts.isa).lanes;
   ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
   if (!GeometryOf(desc).IsDepthwise())
     return absl::UnimplementedError("is for one channel a group");
@@ -120,15 +126,15 @@ absl::StatusOr<ConvolutionDesc> ResolveDepthwise(const ConvolutionDesc& desc,
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDepthwise(const ConvolutionDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name,
-                                                           const RegisterFile& registers) {
+                                                           const ImplementationFacts& facts) {
+  const RegisterFile registers = RegistersOf(facts.isa);
   DirectProblem problem = ProblemOf(desc, attributes, registers);
   problem.depthwise = true;
   problem.tap_channels = 1;
   problem.geometry.oc = problem.geometry.groups;
   problem.geometry.groups = 1;
   problem.weights = {.group = 0, .oc_block = desc.weights.stride(0), .ic_block = 0};
-  return AroundDriver(desc, problem, InfoOf(desc, attributes, name));
+  return AroundDriver(desc, problem, InfoOf(desc, attributes, facts));
 }
 
 }  // namespace tilewire::convolution

@@ -182,14 +182,18 @@ IntegerProblem ProblemOf(const ConvolutionDesc& desc, const Attributes& attribut
 
 }  // namespace
 
-absl::StatusOr<ConvolutionDesc> ResolveInteger(const ConvolutionDesc& desc, const IntegerIsa& isa) {
+absl::StatusOr<ConvolutionDesc> ResolveInteger(const ConvolutionDesc& desc, const Attributes&,
+                                               const ImplementationFacts& facts) {
+  const IntegerIsa isa = IntegersOf(facts.isa);
   ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved, ResolveActivations(desc, isa));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed, PackedWeights(desc, isa));
   return WithWeights(std::move(resolved), packed);
 }
 
 absl::StatusOr<ConvolutionDesc> ResolveIntegerDepthwise(const ConvolutionDesc& desc,
-                                                        const IntegerIsa& isa) {
+                                                        const Attributes&,
+                                                        const ImplementationFacts& facts) {
+  const IntegerIsa isa = IntegersOf(facts.isa);
   const Geometry geometry = GeometryOf(desc);
   if (!geometry.IsDepthwise()) return absl::UnimplementedError("is for one channel a group");
   if (geometry.kernel[2] > kMaxDepthwiseTaps)
@@ -208,9 +212,9 @@ absl::StatusOr<ConvolutionDesc> ResolveIntegerDepthwise(const ConvolutionDesc& d
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateInteger(const ConvolutionDesc& desc,
                                                          const Attributes& attributes,
-                                                         absl::string_view name,
-                                                         const IntegerIsa& isa) {
-  PrimitiveInfo info = InfoOf(desc, attributes, name);
+                                                         const ImplementationFacts& facts) {
+  const IntegerIsa isa = IntegersOf(facts.isa);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   IntegerProblem problem = ProblemOf(desc, attributes, isa);
   const Geometry geometry = problem.geometry;
   const bool shifts = problem.epilogue.compensation;
@@ -231,11 +235,10 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateInteger(const ConvolutionDesc& 
       PaddedScales(attributes.output_scales, geometry, isa.lanes));
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerDepthwise(const ConvolutionDesc& desc,
-                                                                  const Attributes& attributes,
-                                                                  absl::string_view name,
-                                                                  const IntegerIsa& isa) {
-  PrimitiveInfo info = InfoOf(desc, attributes, name);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerDepthwise(
+    const ConvolutionDesc& desc, const Attributes& attributes, const ImplementationFacts& facts) {
+  const IntegerIsa isa = IntegersOf(facts.isa);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   IntegerProblem problem = ProblemOf(desc, attributes, isa);
   problem.depthwise = true;
   problem.signed_src = desc.src.data_type() == DataType::kS8;

@@ -149,7 +149,8 @@ class Reference final : public Primitive {
 }  // namespace
 
 absl::StatusOr<ConvolutionDesc> ResolveReference(const ConvolutionDesc& desc,
-                                                 const Attributes& attributes) {
+                                                 const Attributes& attributes,
+                                                 const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(IsInteger(desc) ? RequireInteger(desc) : RequireDirectF32(desc, attributes));
   ConvolutionDesc resolved = desc;
   for (MemoryDesc* tensor : {&resolved.src, &resolved.weights, &resolved.bias, &resolved.dst}) {
@@ -160,10 +161,10 @@ absl::StatusOr<ConvolutionDesc> ResolveReference(const ConvolutionDesc& desc,
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConvolutionDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name) {
+                                                           const ImplementationFacts& facts) {
   ConvolutionDesc written = desc;
   ABSL_ASSIGN_OR_RETURN(written.dst, WrittenDst(desc.dst, attributes));
-  return std::make_unique<Reference>(InfoOf(written, attributes, name), desc, attributes);
+  return std::make_unique<Reference>(InfoOf(written, attributes, facts), desc, attributes);
 }
 
 }  // namespace tilewire::convolution

@@ -34,8 +34,8 @@ absl::Status RequireInteger(const ConvolutionDesc& desc) {
 }
 
 PrimitiveInfo InfoOf(const ConvolutionDesc& desc, const Attributes& attributes,
-                     absl::string_view name) {
-  return BasicInfo(name, PrimitiveKind::kConvolution,
+                     const ImplementationFacts& facts) {
+  return BasicInfo(facts, PrimitiveKind::kConvolution,
                    ArgsOf(desc.src, desc.weights, desc.bias, desc.dst), attributes);
 }
 

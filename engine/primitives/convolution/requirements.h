@@ -23,7 +23,7 @@ absl::Status RequireInteger(const ConvolutionDesc& desc);
 
 // Without scratchpad and code.
 PrimitiveInfo InfoOf(const ConvolutionDesc& desc, const Attributes& attributes,
-                     absl::string_view name);
+                     const ImplementationFacts& facts);
 
 }  // namespace tilewire::convolution
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/base/range.h"
+#include "engine/cpu/isa.h"
 #include "engine/primitives/convolution/geometry.h"
 
 namespace tilewire::convolution {
@@ -24,6 +25,10 @@ struct RegisterFile {
 
 inline constexpr RegisterFile kAvx2Registers = {.lanes = 8, .vectors = 16};
 inline constexpr RegisterFile kAvx512Registers = {.lanes = 16, .vectors = 32};
+
+inline constexpr RegisterFile RegistersOf(cpu::Isa isa) {
+  return isa.Includes(cpu::Isa::kAvx512) ? kAvx512Registers : kAvx2Registers;
+}
 
 struct Tiling {
   std::vector<Range> tiles;      // of a row, in pixels

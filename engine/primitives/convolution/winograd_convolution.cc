@@ -53,11 +53,17 @@ absl::Status RequireShape(const ConvolutionDesc& desc) {
   return absl::OkStatus();
 }
 
+int TileOf(const ImplementationFacts& facts) {
+  return facts.traits.algorithm == kWinograd4x3 ? 4 : 2;
+}
+
 }  // namespace
 
 absl::StatusOr<ConvolutionDesc> ResolveWinograd(const ConvolutionDesc& desc,
-                                                const Attributes& attributes, int tile,
-                                                const RegisterFile& registers) {
+                                                const Attributes& attributes,
+                                                const ImplementationFacts& facts) {
+  const RegisterFile registers = RegistersOf(facts.isa);
+  const int tile = TileOf(facts);
   if (desc.algorithm == ConvolutionAlgorithm::kDirect) {
     return absl::UnimplementedError("is a Winograd convolution, direct was asked for");
   }
@@ -89,8 +95,9 @@ absl::StatusOr<ConvolutionDesc> ResolveWinograd(const ConvolutionDesc& desc,
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateWinograd(const ConvolutionDesc& desc,
                                                           const Attributes& attributes,
-                                                          absl::string_view name, int tile,
-                                                          const RegisterFile& registers) {
+                                                          const ImplementationFacts& facts) {
+  const RegisterFile registers = RegistersOf(facts.isa);
+  const int tile = TileOf(facts);
   WinogradProblem problem;
   ConvolutionDesc written = desc;
   ABSL_ASSIGN_OR_RETURN(written.dst, WrittenDst(desc.dst, attributes));
@@ -105,8 +112,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateWinograd(const ConvolutionDesc&
   problem.dst = StridesOf(written.dst, registers.lanes, problem.geometry.oc);
   problem.has_bias = !desc.bias.IsZero();
   problem.post_ops = attributes.post_ops.WithoutMaxPooling();
-  PrimitiveInfo info = InfoOf(written, attributes, name);
-  ABSL_ASSIGN_OR_RETURN(WinogradDriver driver, WinogradDriver::Create(name, problem));
+  PrimitiveInfo info = InfoOf(written, attributes, facts);
+  ABSL_ASSIGN_OR_RETURN(WinogradDriver driver, WinogradDriver::Create(facts.name, problem));
   info.code_bytes = driver.code_bytes();
   info.scratchpad_bytes = driver.scratchpad_bytes();
   return std::make_unique<WinogradConvolution>(std::move(info), desc, std::move(driver));

@@ -22,14 +22,13 @@
 
 namespace tilewire::convolution {
 
-// See implementation.h; `tile` is 2 or 4, `registers` are those of the instruction set.
+// See implementation.h. The row's algorithm is kWinograd2x3 or kWinograd4x3.
 absl::StatusOr<ConvolutionDesc> ResolveWinograd(const ConvolutionDesc& desc,
-                                                const Attributes& attributes, int tile,
-                                                const RegisterFile& registers);
+                                                const Attributes& attributes,
+                                                const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateWinograd(const ConvolutionDesc& desc,
                                                           const Attributes& attributes,
-                                                          absl::string_view name, int tile,
-                                                          const RegisterFile& registers);
+                                                          const ImplementationFacts& facts);
 
 }  // namespace tilewire::convolution
 

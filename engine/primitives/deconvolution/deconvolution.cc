@@ -3,6 +3,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/deconvolution/direct.h"
 #include "engine/primitives/deconvolution/geometry.h"
 #include "engine/primitives/deconvolution/implementations.h"
 
@@ -16,8 +17,8 @@ absl::Status RequireForwardF32(const DeconvolutionDesc& desc, const Attributes& 
 }
 
 PrimitiveInfo InfoOf(const DeconvolutionDesc& desc, const Attributes& attributes,
-                     absl::string_view name) {
-  return BasicInfo(name, PrimitiveKind::kDeconvolution,
+                     const ImplementationFacts& facts) {
+  return BasicInfo(facts, PrimitiveKind::kDeconvolution,
                    ArgsOf(desc.src, desc.weights, desc.bias, desc.dst), attributes);
 }
 
@@ -26,10 +27,11 @@ PrimitiveInfo InfoOf(const DeconvolutionDesc& desc, const Attributes& attributes
 absl::Span<const Implementation<DeconvolutionDesc>> DeconvolutionImplementations() {
   using namespace deconvolution;  // NOLINT: the rows below name its functions
   static constexpr Implementation<DeconvolutionDesc> kRows[] = {
-      {"deconvolution/avx512_f32_direct", cpu::Isa::kAvx512, ResolveAvx512F32Direct,
-       CreateAvx512F32Direct},
-      {"deconvolution/avx2_f32_direct", cpu::Isa::kAvx2, ResolveAvx2F32Direct, CreateAvx2F32Direct},
-      {"deconvolution/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+      {{"deconvolution/avx512_f32_direct", cpu::Isa::kAvx512}, ResolveDirect, CreateDirect},
+      {{"deconvolution/avx2_f32_direct", cpu::Isa::kAvx2}, ResolveDirect, CreateDirect},
+      {{"deconvolution/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       ResolveReference,
+       CreateReference},
   };
   return kRows;
 }

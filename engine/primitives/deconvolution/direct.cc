@@ -205,9 +205,10 @@ TileConfig ConfigOf(const DeconvolutionDesc& desc, const PostOps& post_ops, int6
 }  // namespace
 
 absl::StatusOr<DeconvolutionDesc> ResolveDirect(const DeconvolutionDesc& desc,
-                                                const Attributes& attributes, cpu::Isa isa) {
+                                                const Attributes& attributes,
+                                                const ImplementationFacts& facts) {
   ABSL_RETURN_IF_ERROR(RequireForwardF32(desc, attributes));
-  const int64_t lanes = LanesOf(isa);
+  const int64_t lanes = LanesOf(facts.isa);
   DeconvolutionDesc resolved = desc;
   const std::string blocked = BlockedPattern(desc.src.rank(), lanes);
   ABSL_ASSIGN_OR_RETURN(resolved.src, OrPattern(desc.src, blocked));
@@ -242,14 +243,14 @@ absl::StatusOr<DeconvolutionDesc> ResolveDirect(const DeconvolutionDesc& desc,
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const DeconvolutionDesc& desc,
                                                         const Attributes& attributes,
-                                                        absl::string_view name, cpu::Isa isa) {
-  const int64_t lanes = LanesOf(isa);
+                                                        const ImplementationFacts& facts) {
+  const int64_t lanes = LanesOf(facts.isa);
   const PostOps& post_ops = attributes.post_ops;
   const int64_t max_pixels = TileGenerator::MaxPixels(static_cast<int>(lanes), post_ops);
   const Geometry geometry = GeometryOf(desc);
   const bool several = geometry.oc > TileGenerator::kMaxBlocks * lanes;
   std::vector<Segment> segments = SegmentsOf(geometry.axes[2]);
-  PrimitiveInfo info = InfoOf(desc, attributes, name);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   Direct::Generators generators;
   for (const Segment& segment : segments) {
     for (int64_t pixels : {std::min(max_pixels, segment.count), segment.count % max_pixels}) {
@@ -257,7 +258,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const DeconvolutionDesc&
         if (pixels == 0 || (!last && !several) || generators.count({last, pixels}) > 0) continue;
         ABSL_ASSIGN_OR_RETURN(
             auto generator,
-            jit::Compile<TileGenerator>(name, ConfigOf(desc, post_ops, lanes, last, pixels)));
+            jit::Compile<TileGenerator>(facts.name, ConfigOf(desc, post_ops, lanes, last, pixels)));
         info.code_bytes += static_cast<int64_t>(generator->code_bytes());
         generators[{last, pixels}] = std::move(generator);
       }

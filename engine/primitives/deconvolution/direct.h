@@ -18,10 +18,11 @@
 namespace tilewire::deconvolution {
 
 absl::StatusOr<DeconvolutionDesc> ResolveDirect(const DeconvolutionDesc& desc,
-                                                const Attributes& attributes, cpu::Isa isa);
+                                                const Attributes& attributes,
+                                                const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const DeconvolutionDesc& desc,
                                                         const Attributes& attributes,
-                                                        absl::string_view name, cpu::Isa isa);
+                                                        const ImplementationFacts& facts);
 
 }  // namespace tilewire::deconvolution
 

@@ -89,7 +89,8 @@ class Reference final : public Primitive {
 }  // namespace
 
 absl::StatusOr<DeconvolutionDesc> ResolveReference(const DeconvolutionDesc& desc,
-                                                   const Attributes& attributes) {
+                                                   const Attributes& attributes,
+                                                   const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(RequireForwardF32(desc, attributes));
   DeconvolutionDesc resolved = desc;
   for (MemoryDesc* tensor : {&resolved.src, &resolved.weights, &resolved.bias, &resolved.dst}) {
@@ -100,8 +101,8 @@ absl::StatusOr<DeconvolutionDesc> ResolveReference(const DeconvolutionDesc& desc
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const DeconvolutionDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc, attributes.post_ops);
+                                                           const ImplementationFacts& facts) {
+  return std::make_unique<Reference>(InfoOf(desc, attributes, facts), desc, attributes.post_ops);
 }
 
 }  // namespace tilewire::deconvolution

@@ -127,8 +127,9 @@ class Dense final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<EltwiseDesc> ResolveDense(const EltwiseDesc& desc, const Attributes& attributes) {
-  ABSL_ASSIGN_OR_RETURN(EltwiseDesc resolved, ResolveReference(desc, attributes));
+absl::StatusOr<EltwiseDesc> ResolveDense(const EltwiseDesc& desc, const Attributes& attributes,
+                                         const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(EltwiseDesc resolved, ResolveReference(desc, attributes, facts));
   if (resolved.src != resolved.dst) {
     return absl::UnimplementedError("layouts of src and dst differ");
   }
@@ -138,13 +139,13 @@ absl::StatusOr<EltwiseDesc> ResolveDense(const EltwiseDesc& desc, const Attribut
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const EltwiseDesc& desc,
                                                        const Attributes& attributes,
-                                                       absl::string_view name, cpu::Isa isa) {
-  ABSL_ASSIGN_OR_RETURN(auto generator,
-                        jit::Compile<DenseGenerator>(name, desc.op, desc.dst.data_type(), isa));
+                                                       const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<DenseGenerator>(
+                                            facts.name, desc.op, desc.dst.data_type(), facts.isa));
   PrimitiveInfo info =
-      BasicInfo(name, PrimitiveKind::kEltwise, ArgsOf(desc.src, desc.dst), attributes);
+      BasicInfo(facts, PrimitiveKind::kEltwise, ArgsOf(desc.src, desc.dst), attributes);
   info.code_bytes = generator->code_bytes();
-  return std::make_unique<Dense>(std::move(info), desc, isa == cpu::Isa::kAvx512 ? 16 : 8,
+  return std::make_unique<Dense>(std::move(info), desc, facts.isa == cpu::Isa::kAvx512 ? 16 : 8,
                                  std::move(generator));
 }
 

@@ -13,7 +13,7 @@ namespace tilewire::eltwise {
 // Creates for the vectors of `isa` (kAvx2 or kAvx512).
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const EltwiseDesc& desc,
                                                        const Attributes& attributes,
-                                                       absl::string_view name, cpu::Isa isa);
+                                                       const ImplementationFacts& facts);
 
 }  // namespace tilewire::eltwise
 

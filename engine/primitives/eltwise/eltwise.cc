@@ -3,6 +3,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/eltwise/dense.h"
 #include "engine/primitives/eltwise/implementations.h"
 
 namespace tilewire {
@@ -29,10 +30,10 @@ absl::Status Validate(const EltwiseDesc& desc) {
 
 absl::Span<const Implementation<EltwiseDesc>> EltwiseImplementations() {
   static constexpr Implementation<EltwiseDesc> kRows[] = {
-      {"eltwise/avx512_dense", cpu::Isa::kAvx512, eltwise::ResolveDense,
-       eltwise::CreateAvx512Dense},
-      {"eltwise/avx2_dense", cpu::Isa::kAvx2, eltwise::ResolveDense, eltwise::CreateAvx2Dense},
-      {"eltwise/reference", cpu::Isa::kBaseline, eltwise::ResolveReference,
+      {{"eltwise/avx512_dense", cpu::Isa::kAvx512}, eltwise::ResolveDense, eltwise::CreateDense},
+      {{"eltwise/avx2_dense", cpu::Isa::kAvx2}, eltwise::ResolveDense, eltwise::CreateDense},
+      {{"eltwise/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       eltwise::ResolveReference,
        eltwise::CreateReference},
   };
   return kRows;

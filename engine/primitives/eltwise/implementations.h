@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of eltwise's table, one file each.
+// The functions of the rows of eltwise.cc; implementation.h says what they do.
 #ifndef ENGINE_PRIMITIVES_ELTWISE_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_ELTWISE_IMPLEMENTATIONS_H_
 
@@ -9,18 +9,13 @@
 namespace tilewire::eltwise {
 
 // One layout on both sides, dense: what the generated rows take.
-absl::StatusOr<EltwiseDesc> ResolveDense(const EltwiseDesc& desc, const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512Dense(const EltwiseDesc& desc,
-                                                             const Attributes& attributes,
-                                                             absl::string_view name);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2Dense(const EltwiseDesc& desc,
-                                                           const Attributes& attributes,
-                                                           absl::string_view name);
-
-absl::StatusOr<EltwiseDesc> ResolveReference(const EltwiseDesc& desc, const Attributes& attributes);
+absl::StatusOr<EltwiseDesc> ResolveDense(const EltwiseDesc& desc, const Attributes& attributes,
+                                         const ImplementationFacts& facts);
+absl::StatusOr<EltwiseDesc> ResolveReference(const EltwiseDesc& desc, const Attributes& attributes,
+                                             const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const EltwiseDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name);
+                                                           const ImplementationFacts& facts);
 
 }  // namespace tilewire::eltwise
 

@@ -43,8 +43,8 @@ class Reference final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<EltwiseDesc> ResolveReference(const EltwiseDesc& desc,
-                                             const Attributes& attributes) {
+absl::StatusOr<EltwiseDesc> ResolveReference(const EltwiseDesc& desc, const Attributes& attributes,
+                                             const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
   ABSL_RETURN_IF_ERROR(RequireForward(desc.prop_kind));
   EltwiseDesc resolved = desc;
@@ -54,9 +54,9 @@ absl::StatusOr<EltwiseDesc> ResolveReference(const EltwiseDesc& desc,
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const EltwiseDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name) {
+                                                           const ImplementationFacts& facts) {
   return std::make_unique<Reference>(
-      BasicInfo(name, PrimitiveKind::kEltwise, ArgsOf(desc.src, desc.dst), attributes), desc);
+      BasicInfo(facts, PrimitiveKind::kEltwise, ArgsOf(desc.src, desc.dst), attributes), desc);
 }
 
 }  // namespace tilewire::eltwise

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of inner product's table, one file each.
+// The functions of the rows of inner_product.cc; implementation.h says what they do.
 #ifndef ENGINE_PRIMITIVES_INNER_PRODUCT_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_INNER_PRODUCT_IMPLEMENTATIONS_H_
 
@@ -8,41 +8,12 @@
 
 namespace tilewire::inner_product {
 
-absl::StatusOr<InnerProductDesc> ResolveAvx512F32(const InnerProductDesc& desc,
-                                                  const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32(const InnerProductDesc& desc,
-                                                           const Attributes& attributes,
-                                                           absl::string_view name);
-
-absl::StatusOr<InnerProductDesc> ResolveAvx2F32(const InnerProductDesc& desc,
-                                                const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32(const InnerProductDesc& desc,
-                                                         const Attributes& attributes,
-                                                         absl::string_view name);
-
-absl::StatusOr<InnerProductDesc> ResolveAvx512VnniU8S8(const InnerProductDesc& desc,
-                                                       const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512VnniU8S8(const InnerProductDesc& desc,
-                                                                const Attributes& attributes,
-                                                                absl::string_view name);
-
-absl::StatusOr<InnerProductDesc> ResolveAvx512U8S8(const InnerProductDesc& desc,
-                                                   const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512U8S8(const InnerProductDesc& desc,
-                                                            const Attributes& attributes,
-                                                            absl::string_view name);
-
-absl::StatusOr<InnerProductDesc> ResolveAvx2U8S8(const InnerProductDesc& desc,
-                                                 const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2U8S8(const InnerProductDesc& desc,
-                                                          const Attributes& attributes,
-                                                          absl::string_view name);
-
 absl::StatusOr<InnerProductDesc> ResolveReference(const InnerProductDesc& desc,
-                                                  const Attributes& attributes);
+                                                  const Attributes& attributes,
+                                                  const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const InnerProductDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name);
+                                                           const ImplementationFacts& facts);
 
 // kUnimplemented  a tensor that is not f32, output scales, or backward: what every row refuses
 absl::Status RequireForwardF32(const InnerProductDesc& desc, const Attributes& attributes);

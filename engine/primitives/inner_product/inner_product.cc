@@ -4,6 +4,8 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/inner_product/implementations.h"
+#include "engine/primitives/inner_product/integer_packed.h"
+#include "engine/primitives/inner_product/packed.h"
 
 namespace tilewire {
 namespace inner_product {
@@ -54,13 +56,20 @@ absl::Status RequireForwardInteger(const InnerProductDesc& desc) {
 absl::Span<const Implementation<InnerProductDesc>> InnerProductImplementations() {
   using namespace inner_product;  // NOLINT: the rows below name its functions
   static constexpr Implementation<InnerProductDesc> kRows[] = {
-      {"inner_product/avx512_vnni_u8s8", cpu::Isa::kAvx512Vnni, ResolveAvx512VnniU8S8,
-       CreateAvx512VnniU8S8},
-      {"inner_product/avx512_u8s8", cpu::Isa::kAvx512, ResolveAvx512U8S8, CreateAvx512U8S8},
-      {"inner_product/avx2_u8s8", cpu::Isa::kAvx2, ResolveAvx2U8S8, CreateAvx2U8S8},
-      {"inner_product/avx512_f32", cpu::Isa::kAvx512, ResolveAvx512F32, CreateAvx512F32},
-      {"inner_product/avx2_f32", cpu::Isa::kAvx2, ResolveAvx2F32, CreateAvx2F32},
-      {"inner_product/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+      {{"inner_product/avx512_vnni_u8s8", cpu::Isa::kAvx512Vnni, {.is_integer = true}},
+       ResolveIntegerPacked,
+       CreateIntegerPacked},
+      {{"inner_product/avx512_u8s8", cpu::Isa::kAvx512, {.is_integer = true}},
+       ResolveIntegerPacked,
+       CreateIntegerPacked},
+      {{"inner_product/avx2_u8s8", cpu::Isa::kAvx2, {.is_integer = true}},
+       ResolveIntegerPacked,
+       CreateIntegerPacked},
+      {{"inner_product/avx512_f32", cpu::Isa::kAvx512}, ResolvePacked, CreatePacked},
+      {{"inner_product/avx2_f32", cpu::Isa::kAvx2}, ResolvePacked, CreatePacked},
+      {{"inner_product/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       ResolveReference,
+       CreateReference},
   };
   return kRows;
 }

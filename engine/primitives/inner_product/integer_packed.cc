@@ -198,7 +198,9 @@ absl::StatusOr<IntegerPacked::Generators> Generate(const InnerProductDesc& desc,
 }  // namespace
 
 absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const InnerProductDesc& desc,
-                                                      const IntegerIsa& isa) {
+                                                      const Attributes&,
+                                                      const ImplementationFacts& facts) {
+  const IntegerIsa isa = IntegersOf(facts.isa);
   ABSL_RETURN_IF_ERROR(RequireForwardInteger(desc));
   InnerProductDesc resolved = desc;
   const int rank = desc.src.rank();
@@ -237,9 +239,9 @@ absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const InnerProductDesc& de
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerPacked(const InnerProductDesc& desc,
                                                                const Attributes& attributes,
-                                                               absl::string_view name,
-                                                               const IntegerIsa& isa) {
-  PrimitiveInfo info = BasicInfo(name, PrimitiveKind::kInnerProduct,
+                                                               const ImplementationFacts& facts) {
+  const IntegerIsa isa = IntegersOf(facts.isa);
+  PrimitiveInfo info = BasicInfo(facts, PrimitiveKind::kInnerProduct,
                                  ArgsOf(desc.src, desc.weights, desc.bias, desc.dst), attributes);
   std::vector<int64_t> stage = StagedOffsets(desc.src);
   int64_t src_row = StagedBytes(desc.src);
@@ -253,7 +255,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerPacked(const InnerProduc
   }
   const int max_rows = MaxRows(isa, attributes.post_ops);
   ABSL_ASSIGN_OR_RETURN(IntegerPacked::Generators generators,
-                        Generate(desc, attributes, isa, name, max_rows, src_row));
+                        Generate(desc, attributes, isa, facts.name, max_rows, src_row));
   for (const auto& [key, generator] : generators) info.code_bytes += generator->code_bytes();
   const OutputScales& output_scales = attributes.output_scales;
   std::vector<float> scales(RoundUp(desc.dst.dim(1), isa.lanes), output_scales.scales[0]);

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The integer inner product as rows of the table: u8 or s8 sources, s8 weights. One file an
-// instruction set names its row: avx512_vnni_u8s8.cc and its siblings.
+// The integer inner product: u8 or s8 sources, s8 weights. The row's instruction set decides the
+// registers.
 //
 //   src      nhwc or nc, images any distance apart, read in place where the channels are a multiple
-//   of 4 and, with
-//            VNNI, the type is u8; any other layout is copied first
+//            of 4 and, with VNNI, the type is u8; any other layout is copied first
 //   weights  in the order of nhwc, input channels in quads: AB16a4b, AcdB16a4b (8 for 16 with
-//   AVX2); with VNNI and an
-//            s8 source they carry their compensation (memory_desc.h)
+//            AVX2); with VNNI and an s8 source they carry their compensation (memory_desc.h)
 //   dst      nc, rows any distance apart
 //
 // Sums are taken modulo 2^32: they are exact up to 65793 products.
@@ -26,11 +24,11 @@ namespace tilewire::inner_product {
 
 // See implementation.h.
 absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const InnerProductDesc& desc,
-                                                      const IntegerIsa& isa);
+                                                      const Attributes& attributes,
+                                                      const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerPacked(const InnerProductDesc& desc,
                                                                const Attributes& attributes,
-                                                               absl::string_view name,
-                                                               const IntegerIsa& isa);
+                                                               const ImplementationFacts& facts);
 
 }  // namespace tilewire::inner_product
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/base/status_macros.h"
+#include "engine/jit/vector_unit.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/inner_product/implementations.h"
 #include "engine/primitives/inner_product/tile_generator.h"
@@ -125,7 +126,9 @@ TileConfig ConfigOf(const InnerProductDesc& desc, const PostOps& post_ops, int l
 }  // namespace
 
 absl::StatusOr<InnerProductDesc> ResolvePacked(const InnerProductDesc& desc,
-                                               const Attributes& attributes, int lanes) {
+                                               const Attributes& attributes,
+                                               const ImplementationFacts& facts) {
+  const int lanes = jit::VectorUnit::Of(facts.isa).lanes();
   ABSL_RETURN_IF_ERROR(RequireForwardF32(desc, attributes));
   InnerProductDesc resolved = desc;
   ABSL_RETURN_IF_ERROR(ResolveSrcAndDst(&resolved));
@@ -149,12 +152,13 @@ absl::StatusOr<InnerProductDesc> ResolvePacked(const InnerProductDesc& desc,
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreatePacked(const InnerProductDesc& desc,
                                                         const Attributes& attributes,
-                                                        absl::string_view name, int lanes) {
+                                                        const ImplementationFacts& facts) {
+  const int lanes = jit::VectorUnit::Of(facts.isa).lanes();
   const int64_t rows = desc.src.dim(0);
   const int max_rows = TileGenerator::MaxRows(lanes, attributes.post_ops);
   const int64_t group = TileGenerator::MaxBlocks(lanes) * lanes;
   PrimitiveInfo primitive_info =
-      BasicInfo(name, PrimitiveKind::kInnerProduct,
+      BasicInfo(facts, PrimitiveKind::kInnerProduct,
                 ArgsOf(desc.src, desc.weights, desc.bias, desc.dst), attributes);
   Packed::Generators generators;
   for (int tile_rows = 1; tile_rows <= max_rows; ++tile_rows) {
@@ -162,9 +166,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePacked(const InnerProductDesc& 
     if (!full && rows % max_rows != tile_rows) continue;
     for (bool last : {false, true}) {
       if (!last && desc.dst.dim(1) <= group) continue;
-      ABSL_ASSIGN_OR_RETURN(auto generator,
-                            jit::Compile<TileGenerator>(
-                                name, ConfigOf(desc, attributes.post_ops, lanes, last, tile_rows)));
+      ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<TileGenerator>(
+                                                facts.name, ConfigOf(desc, attributes.post_ops,
+                                                                     lanes, last, tile_rows)));
       primitive_info.code_bytes += generator->code_bytes();
       generators[{last, tile_rows}] = std::move(generator);
     }

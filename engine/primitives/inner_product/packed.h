@@ -16,10 +16,11 @@ namespace tilewire::inner_product {
 
 // The weights' layout for vectors of `lanes` output channels; refuses an image that is not dense.
 absl::StatusOr<InnerProductDesc> ResolvePacked(const InnerProductDesc& desc,
-                                               const Attributes& attributes, int lanes);
+                                               const Attributes& attributes,
+                                               const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreatePacked(const InnerProductDesc& desc,
                                                         const Attributes& attributes,
-                                                        absl::string_view name, int lanes);
+                                                        const ImplementationFacts& facts);
 
 }  // namespace tilewire::inner_product
 

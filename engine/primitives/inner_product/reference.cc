@@ -77,7 +77,8 @@ class Reference final : public Primitive {
 }  // namespace
 
 absl::StatusOr<InnerProductDesc> ResolveReference(const InnerProductDesc& desc,
-                                                  const Attributes& attributes) {
+                                                  const Attributes& attributes,
+                                                  const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(IsInteger(desc) ? RequireForwardInteger(desc)
                                        : RequireForwardF32(desc, attributes));
   InnerProductDesc resolved = desc;
@@ -89,9 +90,9 @@ absl::StatusOr<InnerProductDesc> ResolveReference(const InnerProductDesc& desc,
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const InnerProductDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name) {
+                                                           const ImplementationFacts& facts) {
   return std::make_unique<Reference>(
-      BasicInfo(name, PrimitiveKind::kInnerProduct,
+      BasicInfo(facts, PrimitiveKind::kInnerProduct,
                 ArgsOf(desc.src, desc.weights, desc.bias, desc.dst), attributes),
       desc, attributes);
 }

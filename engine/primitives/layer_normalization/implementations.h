@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each row of the table consists of; layer_normalization.cc lists the rows. See
-// implementation.h for resolve and create.
+// The functions of the rows of layer_normalization.cc; implementation.h says what they do.
 #ifndef ENGINE_PRIMITIVES_LAYER_NORMALIZATION_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_LAYER_NORMALIZATION_IMPLEMENTATIONS_H_
 
@@ -14,22 +13,17 @@
 namespace tilewire::layer_normalization {
 
 absl::StatusOr<LayerNormalizationDesc> ResolveRows(const LayerNormalizationDesc& desc,
-                                                   const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32(const LayerNormalizationDesc& desc,
-                                                           const Attributes& attributes,
-                                                           absl::string_view name);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32(const LayerNormalizationDesc& desc,
-                                                         const Attributes& attributes,
-                                                         absl::string_view name);
-
+                                                   const Attributes& attributes,
+                                                   const ImplementationFacts& facts);
 absl::StatusOr<LayerNormalizationDesc> ResolveReference(const LayerNormalizationDesc& desc,
-                                                        const Attributes& attributes);
+                                                        const Attributes& attributes,
+                                                        const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const LayerNormalizationDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name);
+                                                           const ImplementationFacts& facts);
 
 PrimitiveInfo InfoOf(const LayerNormalizationDesc& desc, const Attributes& attributes,
-                     absl::string_view name);
+                     const ImplementationFacts& facts);
 
 // Of all dimensions but the last.
 int64_t RowsOf(const LayerNormalizationDesc& desc);

@@ -8,6 +8,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/layer_normalization/implementations.h"
+#include "engine/primitives/layer_normalization/rows.h"
 #include "engine/primitives/layout.h"
 
 namespace tilewire {
@@ -38,7 +39,7 @@ MemoryDesc RowMajor(const Dims& dims) {
 }  // namespace
 
 PrimitiveInfo InfoOf(const LayerNormalizationDesc& desc, const Attributes& attributes,
-                     absl::string_view name) {
+                     const ImplementationFacts& facts) {
   std::vector<ArgDesc> args = ArgsOf(desc.src, desc.dst);
   if (desc.use_global_stats) {
     Dims rows = desc.src.dims();
@@ -49,7 +50,7 @@ PrimitiveInfo InfoOf(const LayerNormalizationDesc& desc, const Attributes& attri
   if (desc.use_scale_shift) {
     args.push_back({kArgWeights, RowMajor({2, desc.src.dim(desc.src.rank() - 1)})});
   }
-  return BasicInfo(name, PrimitiveKind::kLayerNormalization, std::move(args), attributes);
+  return BasicInfo(facts, PrimitiveKind::kLayerNormalization, std::move(args), attributes);
 }
 
 int64_t RowsOf(const LayerNormalizationDesc& desc) {
@@ -63,9 +64,11 @@ int64_t RowsOf(const LayerNormalizationDesc& desc) {
 absl::Span<const Implementation<LayerNormalizationDesc>> LayerNormalizationImplementations() {
   using namespace layer_normalization;  // NOLINT: the rows below name its functions
   static constexpr Implementation<LayerNormalizationDesc> kRows[] = {
-      {"layer_normalization/avx512_f32", cpu::Isa::kAvx512, ResolveRows, CreateAvx512F32},
-      {"layer_normalization/avx2_f32", cpu::Isa::kAvx2, ResolveRows, CreateAvx2F32},
-      {"layer_normalization/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+      {{"layer_normalization/avx512_f32", cpu::Isa::kAvx512}, ResolveRows, CreateRows},
+      {{"layer_normalization/avx2_f32", cpu::Isa::kAvx2}, ResolveRows, CreateRows},
+      {{"layer_normalization/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       ResolveReference,
+       CreateReference},
   };
   return kRows;
 }

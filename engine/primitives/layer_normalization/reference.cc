@@ -77,7 +77,8 @@ class Reference final : public Primitive {
 }  // namespace
 
 absl::StatusOr<LayerNormalizationDesc> ResolveReference(const LayerNormalizationDesc& desc,
-                                                        const Attributes& attributes) {
+                                                        const Attributes& attributes,
+                                                        const ImplementationFacts&) {
   if (desc.prop_kind != PropKind::kForwardInference) {
     return absl::UnimplementedError("takes inference only");
   }
@@ -90,8 +91,8 @@ absl::StatusOr<LayerNormalizationDesc> ResolveReference(const LayerNormalization
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const LayerNormalizationDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc);
+                                                           const ImplementationFacts& facts) {
+  return std::make_unique<Reference>(InfoOf(desc, attributes, facts), desc);
 }
 
 }  // namespace tilewire::layer_normalization

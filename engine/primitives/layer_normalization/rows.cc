@@ -246,8 +246,9 @@ class Rows final : public Primitive {
 }  // namespace
 
 absl::StatusOr<LayerNormalizationDesc> ResolveRows(const LayerNormalizationDesc& desc,
-                                                   const Attributes& attributes) {
-  ABSL_ASSIGN_OR_RETURN(LayerNormalizationDesc resolved, ResolveReference(desc, attributes));
+                                                   const Attributes& attributes,
+                                                   const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(LayerNormalizationDesc resolved, ResolveReference(desc, attributes, facts));
   const int axis = desc.src.rank() - 1;
   for (const MemoryDesc* md : {&resolved.src, &resolved.dst}) {
     if (!md->IsPlain() || (md->dim(axis) > 1 && md->stride(axis) != 1)) {
@@ -264,11 +265,11 @@ absl::StatusOr<LayerNormalizationDesc> ResolveRows(const LayerNormalizationDesc&
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const LayerNormalizationDesc& desc,
                                                       const Attributes& attributes,
-                                                      absl::string_view name, cpu::Isa isa) {
-  const RowConfig config = {isa, desc.src.dim(desc.src.rank() - 1), desc.epsilon,
+                                                      const ImplementationFacts& facts) {
+  const RowConfig config = {facts.isa, desc.src.dim(desc.src.rank() - 1), desc.epsilon,
                             desc.use_global_stats, desc.use_scale_shift};
-  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RowGenerator>(name, config));
-  PrimitiveInfo info = InfoOf(desc, attributes, name);
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RowGenerator>(facts.name, config));
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   info.code_bytes = static_cast<int64_t>(generator->code_bytes());
   return std::make_unique<Rows>(std::move(info), desc, std::move(generator));
 }

@@ -13,7 +13,7 @@ namespace tilewire::layer_normalization {
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const LayerNormalizationDesc& desc,
                                                       const Attributes& attributes,
-                                                      absl::string_view name, cpu::Isa isa);
+                                                      const ImplementationFacts& facts);
 
 }  // namespace tilewire::layer_normalization
 

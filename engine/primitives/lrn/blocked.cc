@@ -186,9 +186,9 @@ absl::Status RequireBlocked(const MemoryDesc& md, int64_t lanes) {
 }  // namespace
 
 absl::StatusOr<LrnDesc> ResolveBlocked(const LrnDesc& desc, const Attributes& attributes,
-                                       cpu::Isa isa) {
+                                       const ImplementationFacts& facts) {
   ABSL_ASSIGN_OR_RETURN(LrnDesc resolved, ResolveDefaults(desc, attributes));
-  const int64_t lanes = isa >= cpu::Isa::kAvx512 ? 16 : 8;
+  const int64_t lanes = facts.isa >= cpu::Isa::kAvx512 ? 16 : 8;
   if (desc.algorithm != LrnAlgorithm::kAcrossChannels) {
     return absl::UnimplementedError("not across channels");
   }
@@ -203,11 +203,11 @@ absl::StatusOr<LrnDesc> ResolveBlocked(const LrnDesc& desc, const Attributes& at
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBlocked(const LrnDesc& desc,
                                                          const Attributes& attributes,
-                                                         absl::string_view name, cpu::Isa isa) {
-  const NormalizerConfig config = {isa, ScaleOf(desc), desc.beta, desc.k};
-  ABSL_ASSIGN_OR_RETURN(
-      auto generator, jit::Compile<BlockGenerator>(name, config, static_cast<int>(ReachOf(desc))));
-  PrimitiveInfo info = InfoOf(desc, attributes, name);
+                                                         const ImplementationFacts& facts) {
+  const NormalizerConfig config = {facts.isa, ScaleOf(desc), desc.beta, desc.k};
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<BlockGenerator>(
+                                            facts.name, config, static_cast<int>(ReachOf(desc))));
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   info.code_bytes = static_cast<int64_t>(generator->code_bytes());
   return std::make_unique<Blocked>(std::move(info), desc, std::move(generator));
 }

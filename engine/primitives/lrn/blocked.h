@@ -12,10 +12,10 @@ namespace tilewire::lrn {
 
 // kUnimplemented  another block than the vector's length, or neighbours beyond the next block
 absl::StatusOr<LrnDesc> ResolveBlocked(const LrnDesc& desc, const Attributes& attributes,
-                                       cpu::Isa isa);
+                                       const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBlocked(const LrnDesc& desc,
                                                          const Attributes& attributes,
-                                                         absl::string_view name, cpu::Isa isa);
+                                                         const ImplementationFacts& facts);
 
 }  // namespace tilewire::lrn
 

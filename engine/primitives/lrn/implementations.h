@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each row of the table consists of; lrn.cc lists the rows. See implementation.h for resolve
-// and create.
+// The functions of the rows of lrn.cc; implementation.h says what they do.
 #ifndef ENGINE_PRIMITIVES_LRN_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_LRN_IMPLEMENTATIONS_H_
 
@@ -13,34 +12,18 @@
 
 namespace tilewire::lrn {
 
-// Across the channels of nChw16c (8c for AVX2) and its 1D and 3D kin.
-absl::StatusOr<LrnDesc> ResolveAvx512F32Blocked(const LrnDesc& desc, const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32Blocked(const LrnDesc& desc,
-                                                                  const Attributes& attributes,
-                                                                  absl::string_view name);
-absl::StatusOr<LrnDesc> ResolveAvx2F32Blocked(const LrnDesc& desc, const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32Blocked(const LrnDesc& desc,
-                                                                const Attributes& attributes,
-                                                                absl::string_view name);
-
-// Whatever falls into runs of memory with the same neighbours (runs.h).
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32Runs(const LrnDesc& desc,
-                                                               const Attributes& attributes,
-                                                               absl::string_view name);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32Runs(const LrnDesc& desc,
-                                                             const Attributes& attributes,
-                                                             absl::string_view name);
-
-absl::StatusOr<LrnDesc> ResolveReference(const LrnDesc& desc, const Attributes& attributes);
+absl::StatusOr<LrnDesc> ResolveReference(const LrnDesc& desc, const Attributes& attributes,
+                                         const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const LrnDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name);
+                                                           const ImplementationFacts& facts);
 
 // The descriptor with a dst in the place of `any`; kUnimplemented for types and attributes that no
 // row takes.
 absl::StatusOr<LrnDesc> ResolveDefaults(const LrnDesc& desc, const Attributes& attributes);
 
-PrimitiveInfo InfoOf(const LrnDesc& desc, const Attributes& attributes, absl::string_view name);
+PrimitiveInfo InfoOf(const LrnDesc& desc, const Attributes& attributes,
+                     const ImplementationFacts& facts);
 
 // alpha / summands.
 float ScaleOf(const LrnDesc& desc);

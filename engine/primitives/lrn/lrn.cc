@@ -6,6 +6,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/layout.h"
+#include "engine/primitives/lrn/blocked.h"
 #include "engine/primitives/lrn/implementations.h"
 #include "engine/primitives/lrn/runs.h"
 
@@ -54,8 +55,9 @@ absl::StatusOr<LrnDesc> ResolveDefaults(const LrnDesc& desc, const Attributes& a
   return resolved;
 }
 
-PrimitiveInfo InfoOf(const LrnDesc& desc, const Attributes& attributes, absl::string_view name) {
-  return BasicInfo(name, PrimitiveKind::kLrn, {{kArgSrc, desc.src}, {kArgDst, desc.dst}},
+PrimitiveInfo InfoOf(const LrnDesc& desc, const Attributes& attributes,
+                     const ImplementationFacts& facts) {
+  return BasicInfo(facts, PrimitiveKind::kLrn, {{kArgSrc, desc.src}, {kArgDst, desc.dst}},
                    attributes);
 }
 
@@ -72,12 +74,13 @@ float ScaleOf(const LrnDesc& desc) {
 absl::Span<const Implementation<LrnDesc>> LrnImplementations() {
   using namespace lrn;  // NOLINT: the rows below name its functions
   static constexpr Implementation<LrnDesc> kRows[] = {
-      {"lrn/avx512_f32_blocked", cpu::Isa::kAvx512, ResolveAvx512F32Blocked,
-       CreateAvx512F32Blocked},
-      {"lrn/avx512_f32_runs", cpu::Isa::kAvx512, ResolveRuns, CreateAvx512F32Runs},
-      {"lrn/avx2_f32_blocked", cpu::Isa::kAvx2, ResolveAvx2F32Blocked, CreateAvx2F32Blocked},
-      {"lrn/avx2_f32_runs", cpu::Isa::kAvx2, ResolveRuns, CreateAvx2F32Runs},
-      {"lrn/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+      {{"lrn/avx512_f32_blocked", cpu::Isa::kAvx512}, ResolveBlocked, CreateBlocked},
+      {{"lrn/avx512_f32_runs", cpu::Isa::kAvx512}, ResolveRuns, CreateRuns},
+      {{"lrn/avx2_f32_blocked", cpu::Isa::kAvx2}, ResolveBlocked, CreateBlocked},
+      {{"lrn/avx2_f32_runs", cpu::Isa::kAvx2}, ResolveRuns, CreateRuns},
+      {{"lrn/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       ResolveReference,
+       CreateReference},
   };
   return kRows;
 }

@@ -66,14 +66,15 @@ class Reference final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<LrnDesc> ResolveReference(const LrnDesc& desc, const Attributes& attributes) {
+absl::StatusOr<LrnDesc> ResolveReference(const LrnDesc& desc, const Attributes& attributes,
+                                         const ImplementationFacts&) {
   return ResolveDefaults(desc, attributes);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const LrnDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc);
+                                                           const ImplementationFacts& facts) {
+  return std::make_unique<Reference>(InfoOf(desc, attributes, facts), desc);
 }
 
 }  // namespace tilewire::lrn

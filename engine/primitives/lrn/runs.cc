@@ -185,7 +185,8 @@ class Runs final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<LrnDesc> ResolveRuns(const LrnDesc& desc, const Attributes& attributes) {
+absl::StatusOr<LrnDesc> ResolveRuns(const LrnDesc& desc, const Attributes& attributes,
+                                    const ImplementationFacts&) {
   ABSL_ASSIGN_OR_RETURN(LrnDesc resolved, ResolveDefaults(desc, attributes));
   const MemoryDesc& md = resolved.src;
   if (resolved.dst != md) return absl::UnimplementedError("layouts of src and dst differ");
@@ -210,10 +211,10 @@ absl::StatusOr<LrnDesc> ResolveRuns(const LrnDesc& desc, const Attributes& attri
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRuns(const LrnDesc& desc,
                                                       const Attributes& attributes,
-                                                      absl::string_view name, cpu::Isa isa) {
-  const NormalizerConfig config = {isa, ScaleOf(desc), desc.beta, desc.k};
-  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RunGenerator>(name, config));
-  PrimitiveInfo info = InfoOf(desc, attributes, name);
+                                                      const ImplementationFacts& facts) {
+  const NormalizerConfig config = {facts.isa, ScaleOf(desc), desc.beta, desc.k};
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RunGenerator>(facts.name, config));
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   info.code_bytes = static_cast<int64_t>(generator->code_bytes());
   return std::make_unique<Runs>(std::move(info), desc, std::move(generator));
 }

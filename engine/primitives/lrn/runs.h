@@ -16,10 +16,11 @@
 
 namespace tilewire::lrn {
 
-absl::StatusOr<LrnDesc> ResolveRuns(const LrnDesc& desc, const Attributes& attributes);
+absl::StatusOr<LrnDesc> ResolveRuns(const LrnDesc& desc, const Attributes& attributes,
+                                    const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRuns(const LrnDesc& desc,
                                                       const Attributes& attributes,
-                                                      absl::string_view name, cpu::Isa isa);
+                                                      const ImplementationFacts& facts);
 
 }  // namespace tilewire::lrn
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each row of the table consists of; matmul.cc lists the rows. See implementation.h for
-// resolve and create.
+// The functions of the rows of matmul.cc; implementation.h says what they do.
 #ifndef ENGINE_PRIMITIVES_MATMUL_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_MATMUL_IMPLEMENTATIONS_H_
 
@@ -13,20 +12,16 @@
 
 namespace tilewire::matmul {
 
-absl::StatusOr<MatmulDesc> ResolveTiles(const MatmulDesc& desc, const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32(const MatmulDesc& desc,
-                                                           const Attributes& attributes,
-                                                           absl::string_view name);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32(const MatmulDesc& desc,
-                                                         const Attributes& attributes,
-                                                         absl::string_view name);
-
-absl::StatusOr<MatmulDesc> ResolveReference(const MatmulDesc& desc, const Attributes& attributes);
+absl::StatusOr<MatmulDesc> ResolveTiles(const MatmulDesc& desc, const Attributes& attributes,
+                                        const ImplementationFacts& facts);
+absl::StatusOr<MatmulDesc> ResolveReference(const MatmulDesc& desc, const Attributes& attributes,
+                                            const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const MatmulDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name);
+                                                           const ImplementationFacts& facts);
 
-PrimitiveInfo InfoOf(const MatmulDesc& desc, const Attributes& attributes, absl::string_view name);
+PrimitiveInfo InfoOf(const MatmulDesc& desc, const Attributes& attributes,
+                     const ImplementationFacts& facts);
 
 }  // namespace tilewire::matmul
 

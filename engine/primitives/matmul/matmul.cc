@@ -4,6 +4,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/matmul/implementations.h"
+#include "engine/primitives/matmul/tiles.h"
 
 namespace tilewire {
 namespace matmul {
@@ -45,8 +46,9 @@ absl::Status Validate(const MatmulDesc& desc) {
 
 }  // namespace
 
-PrimitiveInfo InfoOf(const MatmulDesc& desc, const Attributes& attributes, absl::string_view name) {
-  return BasicInfo(name, PrimitiveKind::kMatmul,
+PrimitiveInfo InfoOf(const MatmulDesc& desc, const Attributes& attributes,
+                     const ImplementationFacts& facts) {
+  return BasicInfo(facts, PrimitiveKind::kMatmul,
                    ArgsOf(desc.src, desc.weights, desc.bias, desc.dst), attributes);
 }
 
@@ -55,9 +57,11 @@ PrimitiveInfo InfoOf(const MatmulDesc& desc, const Attributes& attributes, absl:
 absl::Span<const Implementation<MatmulDesc>> MatmulImplementations() {
   using namespace matmul;  // NOLINT: the rows below name its functions
   static constexpr Implementation<MatmulDesc> kRows[] = {
-      {"matmul/avx512_f32", cpu::Isa::kAvx512, ResolveTiles, CreateAvx512F32},
-      {"matmul/avx2_f32", cpu::Isa::kAvx2, ResolveTiles, CreateAvx2F32},
-      {"matmul/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+      {{"matmul/avx512_f32", cpu::Isa::kAvx512}, ResolveTiles, CreateTiles},
+      {{"matmul/avx2_f32", cpu::Isa::kAvx2}, ResolveTiles, CreateTiles},
+      {{"matmul/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       ResolveReference,
+       CreateReference},
   };
   return kRows;
 }

@@ -79,7 +79,8 @@ class Reference final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<MatmulDesc> ResolveReference(const MatmulDesc& desc, const Attributes& attributes) {
+absl::StatusOr<MatmulDesc> ResolveReference(const MatmulDesc& desc, const Attributes& attributes,
+                                            const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.bias, desc.dst));
   ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
   MatmulDesc resolved = desc;
@@ -91,8 +92,8 @@ absl::StatusOr<MatmulDesc> ResolveReference(const MatmulDesc& desc, const Attrib
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const MatmulDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc, attributes.post_ops);
+                                                           const ImplementationFacts& facts) {
+  return std::make_unique<Reference>(InfoOf(desc, attributes, facts), desc, attributes.post_ops);
 }
 
 }  // namespace tilewire::matmul

@@ -222,8 +222,9 @@ absl::Status RequireStrides(const MemoryDesc& md) {
 
 }  // namespace
 
-absl::StatusOr<MatmulDesc> ResolveTiles(const MatmulDesc& desc, const Attributes& attributes) {
-  ABSL_ASSIGN_OR_RETURN(MatmulDesc resolved, ResolveReference(desc, attributes));
+absl::StatusOr<MatmulDesc> ResolveTiles(const MatmulDesc& desc, const Attributes& attributes,
+                                        const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(MatmulDesc resolved, ResolveReference(desc, attributes, facts));
   for (const MemoryDesc* md : {&resolved.src, &resolved.weights, &resolved.dst}) {
     ABSL_RETURN_IF_ERROR(RequireStrides(*md));
   }
@@ -243,11 +244,11 @@ absl::StatusOr<MatmulDesc> ResolveTiles(const MatmulDesc& desc, const Attributes
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateTiles(const MatmulDesc& desc,
                                                        const Attributes& attributes,
-                                                       absl::string_view name, cpu::Isa isa) {
+                                                       const ImplementationFacts& facts) {
   const PostOps& post_ops = attributes.post_ops;
-  const Tiling tiling = TilingOf(desc, post_ops, isa >= cpu::Isa::kAvx512 ? 16 : 8);
+  const Tiling tiling = TilingOf(desc, post_ops, facts.isa >= cpu::Isa::kAvx512 ? 16 : 8);
   const Shape shape = ShapeOf(desc);
-  PrimitiveInfo info = InfoOf(desc, attributes, name);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   const auto bytes = CheckedProduct(
       {shape.weights_batch, tiling.copied(), shape.k, tiling.columns, int64_t{sizeof(float)}});
   if (!bytes) return absl::UnimplementedError("the copied weights overflow a size");
@@ -262,7 +263,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateTiles(const MatmulDesc& desc,
       if (rows == 0 || generators.count({tail, rows}) > 0) continue;
       ABSL_ASSIGN_OR_RETURN(
           auto generator,
-          jit::Compile<TileGenerator>(name, ConfigOf(desc, tiling, post_ops, tail, rows)));
+          jit::Compile<TileGenerator>(facts.name, ConfigOf(desc, tiling, post_ops, tail, rows)));
       info.code_bytes += static_cast<int64_t>(generator->code_bytes());
       generators[{tail, rows}] = std::move(generator);
     }

@@ -13,7 +13,7 @@ namespace tilewire::matmul {
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateTiles(const MatmulDesc& desc,
                                                        const Attributes& attributes,
-                                                       absl::string_view name, cpu::Isa isa);
+                                                       const ImplementationFacts& facts);
 
 }  // namespace tilewire::matmul
 

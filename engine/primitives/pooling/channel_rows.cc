@@ -223,20 +223,22 @@ class ChannelRows final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<PoolingDesc> ResolveChannelRows(cpu::Isa isa, const PoolingDesc& desc,
-                                               const Attributes& attributes) {
+absl::StatusOr<PoolingDesc> ResolveChannelRows(const PoolingDesc& desc,
+                                               const Attributes& attributes,
+                                               const ImplementationFacts& facts) {
+  ABSL_RETURN_IF_ERROR(facts.traits.is_integer ? RequireInteger(desc.src) : RequireF32(desc.src));
   ABSL_ASSIGN_OR_RETURN(PoolingDesc resolved, ResolveDefaults(desc, attributes));
-  ABSL_RETURN_IF_ERROR(RequireLayouts(isa, resolved));
+  ABSL_RETURN_IF_ERROR(RequireLayouts(facts.isa, resolved));
   ABSL_RETURN_IF_ERROR(RequireSizes(resolved));
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelRows(cpu::Isa isa, const PoolingDesc& desc,
+absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelRows(const PoolingDesc& desc,
                                                              const Attributes& attributes,
-                                                             absl::string_view name) {
-  ABSL_ASSIGN_OR_RETURN(Rows rows, MakeRows(isa, desc, name));
+                                                             const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(Rows rows, MakeRows(facts.isa, desc, facts.name));
   PrimitiveInfo info =
-      BasicInfo(name, PrimitiveKind::kPooling, ArgsOf(desc.src, desc.dst), attributes);
+      BasicInfo(facts, PrimitiveKind::kPooling, ArgsOf(desc.src, desc.dst), attributes);
   for (const auto* row : {rows.wide.get(), rows.full.get(), rows.tail.get()}) {
     if (row != nullptr) info.code_bytes += static_cast<int64_t>(row->code_bytes());
   }

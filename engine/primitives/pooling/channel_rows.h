@@ -15,12 +15,13 @@
 
 namespace tilewire::pooling {
 
-// Layouts and sizes alone: the caller looks at the type. kUnimplemented with the reason.
-absl::StatusOr<PoolingDesc> ResolveChannelRows(cpu::Isa isa, const PoolingDesc& desc,
-                                               const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelRows(cpu::Isa isa, const PoolingDesc& desc,
+// A row for integers takes u8, s8 and s32, another f32. kUnimplemented with the reason.
+absl::StatusOr<PoolingDesc> ResolveChannelRows(const PoolingDesc& desc,
+                                               const Attributes& attributes,
+                                               const ImplementationFacts& facts);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelRows(const PoolingDesc& desc,
                                                              const Attributes& attributes,
-                                                             absl::string_view name);
+                                                             const ImplementationFacts& facts);
 
 }  // namespace tilewire::pooling
 

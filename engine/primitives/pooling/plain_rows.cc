@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/jit/vector_unit.h"
 #include "engine/kernels/element_conversion.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/pooling/axis.h"
@@ -153,8 +154,8 @@ class PlainRows final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<PoolingDesc> ResolvePlainRows(const PoolingDesc& desc,
-                                             const Attributes& attributes) {
+absl::StatusOr<PoolingDesc> ResolvePlainRows(const PoolingDesc& desc, const Attributes& attributes,
+                                             const ImplementationFacts&) {
   ABSL_ASSIGN_OR_RETURN(PoolingDesc resolved, ResolveDefaults(desc, attributes));
   const int last = resolved.src.rank() - 1;
   for (const MemoryDesc* tensor : {&resolved.src, &resolved.dst}) {
@@ -174,14 +175,15 @@ absl::StatusOr<PoolingDesc> ResolvePlainRows(const PoolingDesc& desc,
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreatePlainRows(const PoolingDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name, int lanes) {
+                                                           const ImplementationFacts& facts) {
+  const int lanes = jit::VectorUnit::Of(facts.isa).lanes();
   const Axis w = AxisOf(desc, 0);
   const TapShape shape = {lanes, desc.algorithm == PoolingAlgorithm::kMax,
                           desc.src.data_type() == DataType::kF32, w.kernel, w.stride};
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<const TapGenerator> taps,
-                        jit::Compile<TapGenerator>(shape, name));
+                        jit::Compile<TapGenerator>(shape, facts.name));
   PrimitiveInfo info =
-      BasicInfo(name, PrimitiveKind::kPooling, ArgsOf(desc.src, desc.dst), attributes);
+      BasicInfo(facts, PrimitiveKind::kPooling, ArgsOf(desc.src, desc.dst), attributes);
   info.code_bytes = static_cast<int64_t>(taps->code_bytes());
   return std::make_unique<PlainRows>(std::move(info), desc, lanes, std::move(taps));
 }

@@ -15,11 +15,11 @@
 namespace tilewire::pooling {
 
 // kUnimplemented with the reason.
-absl::StatusOr<PoolingDesc> ResolvePlainRows(const PoolingDesc& desc, const Attributes& attributes);
-// `lanes`: windows of a vector, 16 for AVX-512, 8 for AVX2.
+absl::StatusOr<PoolingDesc> ResolvePlainRows(const PoolingDesc& desc, const Attributes& attributes,
+                                             const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreatePlainRows(const PoolingDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name, int lanes);
+                                                           const ImplementationFacts& facts);
 
 }  // namespace tilewire::pooling
 

@@ -10,7 +10,9 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/layout.h"
+#include "engine/primitives/pooling/channel_rows.h"
 #include "engine/primitives/pooling/implementations.h"
+#include "engine/primitives/pooling/plain_rows.h"
 
 namespace tilewire {
 
@@ -99,13 +101,29 @@ absl::Status Validate(const PoolingDesc& desc) {
 absl::Span<const Implementation<PoolingDesc>> PoolingImplementations() {
   using namespace pooling;  // NOLINT: the rows below name its functions
   static constexpr Implementation<PoolingDesc> kRows[] = {
-      {"pooling/avx512_f32", cpu::Isa::kAvx512, ResolveAvx512F32, CreateAvx512F32},
-      {"pooling/avx512_integer", cpu::Isa::kAvx512, ResolveAvx512Integer, CreateAvx512Integer},
-      {"pooling/avx512_plain", cpu::Isa::kAvx512, ResolveAvx512Plain, CreateAvx512Plain},
-      {"pooling/avx2_f32", cpu::Isa::kAvx2, ResolveAvx2F32, CreateAvx2F32},
-      {"pooling/avx2_integer", cpu::Isa::kAvx2, ResolveAvx2Integer, CreateAvx2Integer},
-      {"pooling/avx2_plain", cpu::Isa::kAvx2, ResolveAvx2Plain, CreateAvx2Plain},
-      {"pooling/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+      {{"pooling/avx512_f32", cpu::Isa::kAvx512, {.algorithm = kChannelRows}},
+       ResolveChannelRows,
+       CreateChannelRows},
+      {{"pooling/avx512_integer",
+        cpu::Isa::kAvx512,
+        {.is_integer = true, .algorithm = kChannelRows}},
+       ResolveChannelRows,
+       CreateChannelRows},
+      {{"pooling/avx512_plain", cpu::Isa::kAvx512, {.algorithm = kPlainRows}},
+       ResolvePlainRows,
+       CreatePlainRows},
+      {{"pooling/avx2_f32", cpu::Isa::kAvx2, {.algorithm = kChannelRows}},
+       ResolveChannelRows,
+       CreateChannelRows},
+      {{"pooling/avx2_integer", cpu::Isa::kAvx2, {.is_integer = true, .algorithm = kChannelRows}},
+       ResolveChannelRows,
+       CreateChannelRows},
+      {{"pooling/avx2_plain", cpu::Isa::kAvx2, {.algorithm = kPlainRows}},
+       ResolvePlainRows,
+       CreatePlainRows},
+      {{"pooling/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       ResolveReference,
+       CreateReference},
   };
   return kRows;
 }

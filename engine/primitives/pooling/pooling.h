@@ -26,6 +26,11 @@
 
 namespace tilewire {
 
+namespace pooling {
+// ImplementationTraits::algorithm: vectors of channels, and vectors of neighbouring windows.
+enum Algorithm : uint8_t { kChannelRows = 1, kPlainRows };
+}  // namespace pooling
+
 enum class PoolingAlgorithm : uint8_t { kMax = 0, kAvgIncludePadding, kAvgExcludePadding };
 absl::string_view AlgorithmName(PoolingAlgorithm algorithm);  // "max"
 

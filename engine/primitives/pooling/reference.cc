@@ -82,16 +82,16 @@ class Reference final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<PoolingDesc> ResolveReference(const PoolingDesc& desc,
-                                             const Attributes& attributes) {
+absl::StatusOr<PoolingDesc> ResolveReference(const PoolingDesc& desc, const Attributes& attributes,
+                                             const ImplementationFacts&) {
   return ResolveDefaults(desc, attributes);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const PoolingDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name) {
+                                                           const ImplementationFacts& facts) {
   PrimitiveInfo info =
-      BasicInfo(name, PrimitiveKind::kPooling, ArgsOf(desc.src, desc.dst), attributes);
+      BasicInfo(facts, PrimitiveKind::kPooling, ArgsOf(desc.src, desc.dst), attributes);
   switch (desc.src.data_type()) {
     case DataType::kU8:
       return std::make_unique<Reference<uint8_t>>(std::move(info), desc);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each row of the table consists of; reduction.cc lists the rows. See implementation.h for
-// resolve and create.
+// The functions of the rows of reduction.cc; implementation.h says what they do.
 #ifndef ENGINE_PRIMITIVES_REDUCTION_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_REDUCTION_IMPLEMENTATIONS_H_
 
@@ -14,22 +13,17 @@
 namespace tilewire::reduction {
 
 absl::StatusOr<ReductionDesc> ResolveStrided(const ReductionDesc& desc,
-                                             const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32(const ReductionDesc& desc,
-                                                           const Attributes& attributes,
-                                                           absl::string_view name);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32(const ReductionDesc& desc,
-                                                         const Attributes& attributes,
-                                                         absl::string_view name);
-
+                                             const Attributes& attributes,
+                                             const ImplementationFacts& facts);
 absl::StatusOr<ReductionDesc> ResolveReference(const ReductionDesc& desc,
-                                               const Attributes& attributes);
+                                               const Attributes& attributes,
+                                               const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ReductionDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name);
+                                                           const ImplementationFacts& facts);
 
 PrimitiveInfo InfoOf(const ReductionDesc& desc, const Attributes& attributes,
-                     absl::string_view name);
+                     const ImplementationFacts& facts);
 
 // How many elements of src fall on one of dst.
 int64_t ReducedCount(const ReductionDesc& desc);

@@ -7,6 +7,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reduction/implementations.h"
+#include "engine/primitives/reduction/strided.h"
 
 namespace tilewire {
 
@@ -56,8 +57,8 @@ absl::Status Validate(const ReductionDesc& desc) {
 }  // namespace
 
 PrimitiveInfo InfoOf(const ReductionDesc& desc, const Attributes& attributes,
-                     absl::string_view name) {
-  return BasicInfo(name, PrimitiveKind::kReduction, ArgsOf(desc.src, desc.dst), attributes);
+                     const ImplementationFacts& facts) {
+  return BasicInfo(facts, PrimitiveKind::kReduction, ArgsOf(desc.src, desc.dst), attributes);
 }
 
 int64_t ReducedCount(const ReductionDesc& desc) {
@@ -86,9 +87,11 @@ float NeutralElement(ReductionAlgorithm algorithm) {
 absl::Span<const Implementation<ReductionDesc>> ReductionImplementations() {
   using namespace reduction;  // NOLINT: the rows below name its functions
   static constexpr Implementation<ReductionDesc> kRows[] = {
-      {"reduction/avx512_f32", cpu::Isa::kAvx512, ResolveStrided, CreateAvx512F32},
-      {"reduction/avx2_f32", cpu::Isa::kAvx2, ResolveStrided, CreateAvx2F32},
-      {"reduction/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+      {{"reduction/avx512_f32", cpu::Isa::kAvx512}, ResolveStrided, CreateStrided},
+      {{"reduction/avx2_f32", cpu::Isa::kAvx2}, ResolveStrided, CreateStrided},
+      {{"reduction/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       ResolveReference,
+       CreateReference},
   };
   return kRows;
 }

@@ -82,7 +82,8 @@ class Reference final : public Primitive {
 }  // namespace
 
 absl::StatusOr<ReductionDesc> ResolveReference(const ReductionDesc& desc,
-                                               const Attributes& attributes) {
+                                               const Attributes& attributes,
+                                               const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
   ReductionDesc resolved = desc;
@@ -92,8 +93,8 @@ absl::StatusOr<ReductionDesc> ResolveReference(const ReductionDesc& desc,
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ReductionDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc);
+                                                           const ImplementationFacts& facts) {
+  return std::make_unique<Reference>(InfoOf(desc, attributes, facts), desc);
 }
 
 }  // namespace tilewire::reduction

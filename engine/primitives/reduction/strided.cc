@@ -110,8 +110,9 @@ class Strided final : public Primitive {
 }  // namespace
 
 absl::StatusOr<ReductionDesc> ResolveStrided(const ReductionDesc& desc,
-                                             const Attributes& attributes) {
-  ABSL_ASSIGN_OR_RETURN(ReductionDesc resolved, ResolveReference(desc, attributes));
+                                             const Attributes& attributes,
+                                             const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(ReductionDesc resolved, ResolveReference(desc, attributes, facts));
   // The padded tail of a reduced dimension is read: zeros, which sums do not notice.
   const bool notices = IsExtremum(desc.algorithm) || desc.algorithm == ReductionAlgorithm::kMul;
   for (int d = 0; notices && d < desc.src.rank(); ++d) {
@@ -125,11 +126,11 @@ absl::StatusOr<ReductionDesc> ResolveStrided(const ReductionDesc& desc,
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateStrided(const ReductionDesc& desc,
                                                          const Attributes& attributes,
-                                                         absl::string_view name, cpu::Isa isa) {
+                                                         const ImplementationFacts& facts) {
   ABSL_ASSIGN_OR_RETURN(Plan plan, PlanOf(desc));
   constexpr int64_t kFloatBytes = sizeof(float);
   KernelConfig config;
-  config.isa = isa;
+  config.isa = facts.isa;
   config.algorithm = desc.algorithm;
   config.p = desc.p;
   config.eps = desc.eps;
@@ -137,8 +138,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateStrided(const ReductionDesc& de
   config.outer = {plan.outer.count, plan.outer.strides[0] * kFloatBytes};
   config.inner = {plan.inner.count, plan.inner.strides[0] * kFloatBytes};
   config.line = plan.line;
-  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<KernelGenerator>(name, config));
-  PrimitiveInfo info = InfoOf(desc, attributes, name);
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<KernelGenerator>(facts.name, config));
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   info.code_bytes = static_cast<int64_t>(generator->code_bytes());
   return std::make_unique<Strided>(std::move(info), desc, std::move(plan), std::move(generator));
 }

@@ -12,7 +12,7 @@ namespace tilewire::reduction {
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateStrided(const ReductionDesc& desc,
                                                          const Attributes& attributes,
-                                                         absl::string_view name, cpu::Isa isa);
+                                                         const ImplementationFacts& facts);
 
 }  // namespace tilewire::reduction
 

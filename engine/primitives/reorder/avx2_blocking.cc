@@ -163,16 +163,4 @@ absl::StatusOr<std::unique_ptr<const jit::Generator>> CompileAvx2ChannelBlocking
   return jit::Compile<Avx2Blocking>(config);
 }
 
-absl::StatusOr<ReorderDesc> ResolveAvx2Blocking(const ReorderDesc& desc,
-                                                const Attributes& attributes) {
-  ABSL_RETURN_IF_ERROR(RequireChannelBlocking(desc, attributes));
-  return desc;
-}
-
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2Blocking(const ReorderDesc& desc,
-                                                              const Attributes& attributes,
-                                                              absl::string_view name) {
-  return CreateChannelBlocking(desc, attributes, name, /*lanes=*/8, CompileAvx2ChannelBlocking);
-}
-
 }  // namespace tilewire::reorder

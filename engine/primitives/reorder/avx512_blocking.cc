@@ -123,16 +123,4 @@ absl::StatusOr<std::unique_ptr<const jit::Generator>> CompileAvx512ChannelBlocki
   return jit::Compile<Avx512Blocking>(config);
 }
 
-absl::StatusOr<ReorderDesc> ResolveAvx512Blocking(const ReorderDesc& desc,
-                                                  const Attributes& attributes) {
-  ABSL_RETURN_IF_ERROR(RequireChannelBlocking(desc, attributes));
-  return desc;
-}
-
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512Blocking(const ReorderDesc& desc,
-                                                                const Attributes& attributes,
-                                                                absl::string_view name) {
-  return CreateChannelBlocking(desc, attributes, name, /*lanes=*/16, CompileAvx512ChannelBlocking);
-}
-
 }  // namespace tilewire::reorder

@@ -184,7 +184,8 @@ class BlockedCopy final : public Primitive {
 }  // namespace
 
 absl::StatusOr<ReorderDesc> ResolveBlockedCopy(const ReorderDesc& desc,
-                                               const Attributes& attributes) {
+                                               const Attributes& attributes,
+                                               const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(RequirePlainCopy(desc, attributes));
   int64_t elements = 1;
   for (int d = 0; d < desc.src.rank(); ++d) {
@@ -196,9 +197,9 @@ absl::StatusOr<ReorderDesc> ResolveBlockedCopy(const ReorderDesc& desc,
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockedCopy(const ReorderDesc& desc,
                                                              const Attributes& attributes,
-                                                             absl::string_view name) {
+                                                             const ImplementationFacts& facts) {
   PrimitiveInfo info =
-      BasicInfo(name, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
+      BasicInfo(facts, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
   switch (SizeOf(desc.src.data_type())) {
     case 1:
       return std::make_unique<BlockedCopy<uint8_t>>(std::move(info), desc);

@@ -8,6 +8,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "engine/base/status_macros.h"
+#include "engine/jit/vector_unit.h"
 #include "engine/primitives/creation.h"
 
 namespace tilewire::reorder {
@@ -281,7 +282,9 @@ ChannelBlockingConfig ChannelBlockingConfigOf(const ReorderDesc& desc, const Att
 
 }  // namespace
 
-absl::Status RequireChannelBlocking(const ReorderDesc& desc, const Attributes& attributes) {
+absl::StatusOr<ReorderDesc> ResolveChannelBlocking(const ReorderDesc& desc,
+                                                   const Attributes& attributes,
+                                                   const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(RequireArithmetic(desc, attributes));
   const int rank = desc.src.rank();
   if (rank < 3 || rank > 5) return absl::UnimplementedError("not 1 to 3 spatial dimensions");
@@ -305,21 +308,22 @@ absl::Status RequireChannelBlocking(const ReorderDesc& desc, const Attributes& a
       return absl::UnimplementedError("neither channels nor pixels are neighbours");
     }
   }
-  return absl::OkStatus();
+  return desc;
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelBlocking(const ReorderDesc& desc,
                                                                  const Attributes& attributes,
-                                                                 absl::string_view name, int lanes,
-                                                                 CompileChannelBlocking compile) {
+                                                                 const ImplementationFacts& facts) {
+  const int lanes = jit::VectorUnit::Of(facts.isa).lanes();
   const Geometry geometry = GeometryOf(desc, lanes);
   PrimitiveInfo info =
-      BasicInfo(name, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
+      BasicInfo(facts, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
   ChannelKernels kernels;
   const auto add = [&](int64_t channels,
                        std::unique_ptr<const jit::Generator>* kernel) -> absl::Status {
-    ABSL_ASSIGN_OR_RETURN(*kernel,
-                          compile(ChannelBlockingConfigOf(desc, attributes, geometry, channels)));
+    ABSL_ASSIGN_OR_RETURN(
+        *kernel, CompileChannelBlocking(
+                     facts.isa, ChannelBlockingConfigOf(desc, attributes, geometry, channels)));
     info.code_bytes += static_cast<int64_t>((*kernel)->code_bytes());
     return absl::OkStatus();
   };

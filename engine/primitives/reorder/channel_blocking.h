@@ -25,25 +25,26 @@
 
 namespace tilewire::reorder {
 
-using CompileChannelBlocking =
-    absl::FunctionRef<absl::StatusOr<std::unique_ptr<const jit::Generator>>(
-        const ChannelBlockingConfig& config)>;
-
 // The kernels of one instruction set, of 16 and of 8 lanes. kResourceExhausted.
 absl::StatusOr<std::unique_ptr<const jit::Generator>> CompileAvx512ChannelBlocking(
     const ChannelBlockingConfig& config);
 absl::StatusOr<std::unique_ptr<const jit::Generator>> CompileAvx2ChannelBlocking(
     const ChannelBlockingConfig& config);
+inline absl::StatusOr<std::unique_ptr<const jit::Generator>> CompileChannelBlocking(
+    cpu::Isa isa, const ChannelBlockingConfig& config) {
+  return isa.Includes(cpu::Isa::kAvx512) ? CompileAvx512ChannelBlocking(config)
+                                         : CompileAvx2ChannelBlocking(config);
+}
 
 // kUnimplemented with the reason.
-absl::Status RequireChannelBlocking(const ReorderDesc& desc, const Attributes& attributes);
+absl::StatusOr<ReorderDesc> ResolveChannelBlocking(const ReorderDesc& desc,
+                                                   const Attributes& attributes,
+                                                   const ImplementationFacts& facts);
 
-// `lanes`: the widest group, floats of a register. Takes what RequireChannelBlocking() takes.
-// kResourceExhausted.
+// From what ResolveChannelBlocking() returned. kResourceExhausted.
 absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelBlocking(const ReorderDesc& desc,
                                                                  const Attributes& attributes,
-                                                                 absl::string_view name, int lanes,
-                                                                 CompileChannelBlocking compile);
+                                                                 const ImplementationFacts& facts);
 
 }  // namespace tilewire::reorder
 

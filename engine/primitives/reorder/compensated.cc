@@ -66,7 +66,8 @@ class Compensated final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<ReorderDesc> ResolveCompensated(const ReorderDesc& desc, const Attributes&) {
+absl::StatusOr<ReorderDesc> ResolveCompensated(const ReorderDesc& desc, const Attributes&,
+                                               const ImplementationFacts&) {
   if (!desc.dst.HasCompensation()) return absl::UnimplementedError("dst carries no compensation");
   if (desc.dst.ElementCount() == 0) return absl::UnimplementedError("nothing to sum up");
   return desc;
@@ -74,14 +75,14 @@ absl::StatusOr<ReorderDesc> ResolveCompensated(const ReorderDesc& desc, const At
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateCompensated(const ReorderDesc& desc,
                                                              const Attributes& attributes,
-                                                             absl::string_view name) {
+                                                             const ImplementationFacts& facts) {
   Attributes copy_attributes = attributes;
   copy_attributes.scratchpad_mode = ScratchpadMode::kUser;
   ABSL_ASSIGN_OR_RETURN(
       std::shared_ptr<const Primitive> copy,
       CreateReorder({.src = desc.src, .dst = desc.dst.WithoutExtra()}, copy_attributes, {}));
   PrimitiveInfo info =
-      BasicInfo(name, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
+      BasicInfo(facts, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
   info.scratchpad_bytes = copy->info().scratchpad_bytes;
   info.code_bytes = copy->info().code_bytes;
   return std::make_unique<Compensated>(std::move(info), desc.dst, std::move(copy));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/base/status_macros.h"
+#include "engine/jit/vector_unit.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reorder/dense_generator.h"
@@ -202,7 +203,8 @@ DenseConfig DenseConfigOf(const ReorderDesc& desc, const Attributes& attributes,
 
 }  // namespace
 
-absl::Status RequireDense(const ReorderDesc& desc, const Attributes& attributes) {
+absl::StatusOr<ReorderDesc> ResolveDense(const ReorderDesc& desc, const Attributes& attributes,
+                                         const ImplementationFacts&) {
   if (RequirePlainCopy(desc, attributes).ok()) return absl::UnimplementedError("a copy of bytes");
   ABSL_RETURN_IF_ERROR(RequireSumAtMost(desc, attributes));
   if (desc.src.strides() != desc.dst.strides() ||
@@ -210,17 +212,19 @@ absl::Status RequireDense(const ReorderDesc& desc, const Attributes& attributes)
     return absl::UnimplementedError("layouts differ");
   }
   if (!desc.dst.IsDense()) return absl::UnimplementedError("not dense");
-  return absl::OkStatus();
+  return desc;
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const ReorderDesc& desc,
                                                        const Attributes& attributes,
-                                                       absl::string_view name, int lanes) {
+                                                       const ImplementationFacts& facts) {
+  const int lanes = jit::VectorUnit::Of(facts.isa).lanes();
   Plan plan = MakePlan(desc.dst, attributes.output_scales);
-  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<DenseGenerator>(
-                                            name, DenseConfigOf(desc, attributes, plan, lanes)));
+  ABSL_ASSIGN_OR_RETURN(
+      auto generator,
+      jit::Compile<DenseGenerator>(facts.name, DenseConfigOf(desc, attributes, plan, lanes)));
   PrimitiveInfo info =
-      BasicInfo(name, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
+      BasicInfo(facts, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
   info.code_bytes = static_cast<int64_t>(generator->code_bytes());
   return std::make_unique<Dense>(std::move(info), desc, std::move(plan), lanes,
                                  std::move(generator));

@@ -17,12 +17,13 @@
 namespace tilewire::reorder {
 
 // kUnimplemented with the reason.
-absl::Status RequireDense(const ReorderDesc& desc, const Attributes& attributes);
+absl::StatusOr<ReorderDesc> ResolveDense(const ReorderDesc& desc, const Attributes& attributes,
+                                         const ImplementationFacts& facts);
 
-// `lanes`: floats of a register, 16 for AVX-512, 8 for AVX2. kResourceExhausted.
+// kResourceExhausted.
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const ReorderDesc& desc,
                                                        const Attributes& attributes,
-                                                       absl::string_view name, int lanes);
+                                                       const ImplementationFacts& facts);
 
 }  // namespace tilewire::reorder
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/jit/vector_unit.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reorder/channel_blocking.h"
 #include "engine/primitives/reorder/winograd_weights_generator.h"
@@ -98,16 +99,16 @@ absl::StatusOr<std::unique_ptr<const jit::Generator>> CompileTranspose(cpu::Isa 
   config.transposes = config.to_lanes = true;
   config.channels = channels;
   config.readable = config.stored = lanes;
-  return isa >= cpu::Isa::kAvx512 ? CompileAvx512ChannelBlocking(config)
-                                  : CompileAvx2ChannelBlocking(config);
+  return CompileChannelBlocking(isa, config);
 }
 
 }  // namespace
 
-absl::Status RequireGeneratedWinograd(const ReorderDesc& desc, const Attributes& attributes,
-                                      cpu::Isa isa) {
-  ABSL_RETURN_IF_ERROR(ResolveWinogradWeights(desc, attributes).status());
-  const int lanes = isa >= cpu::Isa::kAvx512 ? 16 : 8;
+absl::StatusOr<ReorderDesc> ResolveGeneratedWinograd(const ReorderDesc& desc,
+                                                     const Attributes& attributes,
+                                                     const ImplementationFacts& facts) {
+  ABSL_RETURN_IF_ERROR(ResolveWinogradWeights(desc, attributes, facts).status());
+  const int lanes = jit::VectorUnit::Of(facts.isa).lanes();
   if (desc.dst.winograd().lanes != lanes) {
     return absl::UnimplementedError(absl::StrCat("dst has no vectors of ", lanes));
   }
@@ -115,29 +116,28 @@ absl::Status RequireGeneratedWinograd(const ReorderDesc& desc, const Attributes&
   const bool dense = src.IsPlain() && src.stride(3) == 1 && src.stride(2) == 3 &&
                      (src.dim(1) == 1 || src.stride(1) == kWindowTaps);
   if (!dense) return absl::UnimplementedError("src does not hold the taps of channels as oihw");
-  return absl::OkStatus();
+  return desc;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateGeneratedWinograd(const ReorderDesc& desc,
-                                                                   const Attributes& attributes,
-                                                                   absl::string_view name,
-                                                                   cpu::Isa isa) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateGeneratedWinograd(
+    const ReorderDesc& desc, const Attributes& attributes, const ImplementationFacts& facts) {
   PrimitiveInfo info =
-      BasicInfo(name, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
+      BasicInfo(facts, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
   const WinogradLayout& layout = desc.dst.winograd();
   const int64_t oc = desc.src.dim(0), tail = oc % layout.lanes;
   WinogradKernels kernels;
   if (oc >= layout.lanes) {
-    ABSL_ASSIGN_OR_RETURN(kernels.transpose, CompileTranspose(isa, layout.lanes, layout.lanes));
+    ABSL_ASSIGN_OR_RETURN(kernels.transpose,
+                          CompileTranspose(facts.isa, layout.lanes, layout.lanes));
     info.code_bytes += static_cast<int64_t>(kernels.transpose->code_bytes());
   }
   if (tail != 0) {
     ABSL_ASSIGN_OR_RETURN(kernels.transpose_tail,
-                          CompileTranspose(isa, layout.lanes, static_cast<int>(tail)));
+                          CompileTranspose(facts.isa, layout.lanes, static_cast<int>(tail)));
     info.code_bytes += static_cast<int64_t>(kernels.transpose_tail->code_bytes());
   }
   ABSL_ASSIGN_OR_RETURN(kernels.transform,
-                        jit::Compile<WinogradWeightsGenerator>(name, isa, layout.tile));
+                        jit::Compile<WinogradWeightsGenerator>(facts.name, facts.isa, layout.tile));
   info.code_bytes += static_cast<int64_t>(kernels.transform->code_bytes());
   return std::make_unique<GeneratedWinograd>(std::move(info), desc, std::move(kernels));
 }

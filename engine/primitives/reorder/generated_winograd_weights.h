@@ -17,14 +17,13 @@
 namespace tilewire::reorder {
 
 // kUnimplemented with the reason.
-absl::Status RequireGeneratedWinograd(const ReorderDesc& desc, const Attributes& attributes,
-                                      cpu::Isa isa);
+absl::StatusOr<ReorderDesc> ResolveGeneratedWinograd(const ReorderDesc& desc,
+                                                     const Attributes& attributes,
+                                                     const ImplementationFacts& facts);
 
-// From what RequireGeneratedWinograd() takes. kResourceExhausted.
-absl::StatusOr<std::unique_ptr<Primitive>> CreateGeneratedWinograd(const ReorderDesc& desc,
-                                                                   const Attributes& attributes,
-                                                                   absl::string_view name,
-                                                                   cpu::Isa isa);
+// From what ResolveGeneratedWinograd() returned. kResourceExhausted.
+absl::StatusOr<std::unique_ptr<Primitive>> CreateGeneratedWinograd(
+    const ReorderDesc& desc, const Attributes& attributes, const ImplementationFacts& facts);
 
 }  // namespace tilewire::reorder
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of reorder.cc's table, one file each, and what they share. Pure; thread-safe.
+// The functions of the rows that reorder.cc lists and that have no header of their own, and the
+// checks that rows share. Pure; thread-safe.
 #ifndef ENGINE_PRIMITIVES_REORDER_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_REORDER_IMPLEMENTATIONS_H_
 
@@ -13,30 +14,23 @@
 
 namespace tilewire::reorder {
 
-// kUnimplemented for Winograd's layout, which nobody reads and the rows named after it alone write.
+// kUnimplemented for Winograd's layout: no row reads it, and only the rows named after it write it.
 absl::Status RequireBlocked(const ReorderDesc& desc);
 
 // kUnimplemented unless the bytes of elements are copied as they are: one type, no scale, no
 // post-op.
 absl::Status RequirePlainCopy(const ReorderDesc& desc, const Attributes& attributes);
 
-// kUnimplemented for other post-ops than none and one sum.
+// kUnimplemented unless there are no post-ops, or only one sum.
 absl::Status RequireSumAtMost(const ReorderDesc& desc, const Attributes& attributes);
 
 #define TILEWIRE_REORDER_IMPLEMENTATION(name)                                                    \
-  absl::StatusOr<ReorderDesc> Resolve##name(const ReorderDesc&, const Attributes&);              \
+  absl::StatusOr<ReorderDesc> Resolve##name(const ReorderDesc&, const Attributes&,               \
+                                            const ImplementationFacts&);                         \
   absl::StatusOr<std::unique_ptr<Primitive>> Create##name(const ReorderDesc&, const Attributes&, \
-                                                          absl::string_view)
+                                                          const ImplementationFacts&)
 
 TILEWIRE_REORDER_IMPLEMENTATION(Compensated);
-TILEWIRE_REORDER_IMPLEMENTATION(Avx512Dense);
-TILEWIRE_REORDER_IMPLEMENTATION(Avx2Dense);
-TILEWIRE_REORDER_IMPLEMENTATION(Avx512Blocking);
-TILEWIRE_REORDER_IMPLEMENTATION(Avx2Blocking);
-TILEWIRE_REORDER_IMPLEMENTATION(Avx512Weights);
-TILEWIRE_REORDER_IMPLEMENTATION(Avx2Weights);
-TILEWIRE_REORDER_IMPLEMENTATION(Avx512WinogradWeights);
-TILEWIRE_REORDER_IMPLEMENTATION(Avx2WinogradWeights);
 TILEWIRE_REORDER_IMPLEMENTATION(WinogradWeights);
 TILEWIRE_REORDER_IMPLEMENTATION(BlockedCopy);
 TILEWIRE_REORDER_IMPLEMENTATION(Reference);

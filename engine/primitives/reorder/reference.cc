@@ -78,8 +78,8 @@ class Reference final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<ReorderDesc> ResolveReference(const ReorderDesc& desc,
-                                             const Attributes& attributes) {
+absl::StatusOr<ReorderDesc> ResolveReference(const ReorderDesc& desc, const Attributes& attributes,
+                                             const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(RequireBlocked(desc));
   ABSL_RETURN_IF_ERROR(RequireSumAtMost(desc, attributes));
   return desc;
@@ -87,9 +87,9 @@ absl::StatusOr<ReorderDesc> ResolveReference(const ReorderDesc& desc,
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ReorderDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name) {
+                                                           const ImplementationFacts& facts) {
   return std::make_unique<Reference>(
-      BasicInfo(name, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes), desc,
+      BasicInfo(facts, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes), desc,
       attributes);
 }
 

@@ -6,7 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/reorder/channel_blocking.h"
+#include "engine/primitives/reorder/dense.h"
+#include "engine/primitives/reorder/generated_winograd_weights.h"
 #include "engine/primitives/reorder/implementations.h"
+#include "engine/primitives/reorder/weights_packing.h"
 
 namespace tilewire {
 namespace reorder {
@@ -55,21 +59,28 @@ absl::Status RequireSumAtMost(const ReorderDesc& desc, const Attributes& attribu
 absl::Span<const Implementation<ReorderDesc>> ReorderImplementations() {
   using namespace reorder;  // NOLINT: the rows below name its functions
   static constexpr Implementation<ReorderDesc> kRows[] = {
-      {"reorder/compensated", cpu::Isa::kBaseline, ResolveCompensated, CreateCompensated},
-      {"reorder/avx512_dense", cpu::Isa::kAvx512, ResolveAvx512Dense, CreateAvx512Dense},
-      {"reorder/avx512_blocking", cpu::Isa::kAvx512, ResolveAvx512Blocking, CreateAvx512Blocking},
-      {"reorder/avx512_weights", cpu::Isa::kAvx512, ResolveAvx512Weights, CreateAvx512Weights},
-      {"reorder/avx512_winograd_weights", cpu::Isa::kAvx512, ResolveAvx512WinogradWeights,
-       CreateAvx512WinogradWeights},
-      {"reorder/avx2_dense", cpu::Isa::kAvx2, ResolveAvx2Dense, CreateAvx2Dense},
-      {"reorder/avx2_blocking", cpu::Isa::kAvx2, ResolveAvx2Blocking, CreateAvx2Blocking},
-      {"reorder/avx2_weights", cpu::Isa::kAvx2, ResolveAvx2Weights, CreateAvx2Weights},
-      {"reorder/avx2_winograd_weights", cpu::Isa::kAvx2, ResolveAvx2WinogradWeights,
-       CreateAvx2WinogradWeights},
-      {"reorder/winograd_weights", cpu::Isa::kBaseline, ResolveWinogradWeights,
+      {{"reorder/compensated", cpu::Isa::kBaseline}, ResolveCompensated, CreateCompensated},
+      {{"reorder/avx512_dense", cpu::Isa::kAvx512}, ResolveDense, CreateDense},
+      {{"reorder/avx512_blocking", cpu::Isa::kAvx512},
+       ResolveChannelBlocking,
+       CreateChannelBlocking},
+      {{"reorder/avx512_weights", cpu::Isa::kAvx512}, ResolveWeightsPacking, CreateWeightsPacking},
+      {{"reorder/avx512_winograd_weights", cpu::Isa::kAvx512},
+       ResolveGeneratedWinograd,
+       CreateGeneratedWinograd},
+      {{"reorder/avx2_dense", cpu::Isa::kAvx2}, ResolveDense, CreateDense},
+      {{"reorder/avx2_blocking", cpu::Isa::kAvx2}, ResolveChannelBlocking, CreateChannelBlocking},
+      {{"reorder/avx2_weights", cpu::Isa::kAvx2}, ResolveWeightsPacking, CreateWeightsPacking},
+      {{"reorder/avx2_winograd_weights", cpu::Isa::kAvx2},
+       ResolveGeneratedWinograd,
+       CreateGeneratedWinograd},
+      {{"reorder/winograd_weights", cpu::Isa::kBaseline},
+       ResolveWinogradWeights,
        CreateWinogradWeights},
-      {"reorder/blocked_copy", cpu::Isa::kBaseline, ResolveBlockedCopy, CreateBlockedCopy},
-      {"reorder/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+      {{"reorder/blocked_copy", cpu::Isa::kBaseline}, ResolveBlockedCopy, CreateBlockedCopy},
+      {{"reorder/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       ResolveReference,
+       CreateReference},
   };
   return kRows;
 }

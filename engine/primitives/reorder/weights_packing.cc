@@ -9,6 +9,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/jit/vector_unit.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
@@ -163,8 +164,10 @@ absl::Status RequireRun(const ReorderDesc& desc) {
 
 }  // namespace
 
-absl::Status RequireWeightsPacking(const ReorderDesc& desc, const Attributes& attributes,
-                                   int lanes) {
+absl::StatusOr<ReorderDesc> ResolveWeightsPacking(const ReorderDesc& desc,
+                                                  const Attributes& attributes,
+                                                  const ImplementationFacts& facts) {
+  const int lanes = jit::VectorUnit::Of(facts.isa).lanes();
   ABSL_RETURN_IF_ERROR(RequirePlainCopy(desc, attributes));
   if (SizeOf(desc.src.data_type()) != kBytes) {
     return absl::UnimplementedError("elements of other than four bytes");
@@ -175,15 +178,15 @@ absl::Status RequireWeightsPacking(const ReorderDesc& desc, const Attributes& at
       desc.dst.BlockSize(blocks.back().dim) != lanes) {
     return absl::UnimplementedError(absl::StrCat("dst has no innermost block of ", lanes));
   }
-  return RequireRun(desc);
+  ABSL_RETURN_IF_ERROR(RequireRun(desc));
+  return desc;
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateWeightsPacking(const ReorderDesc& desc,
                                                                 const Attributes& attributes,
-                                                                absl::string_view name,
-                                                                CompileChannelBlocking compile) {
+                                                                const ImplementationFacts& facts) {
   PrimitiveInfo info =
-      BasicInfo(name, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
+      BasicInfo(facts, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
   const int lanes = static_cast<int>(desc.dst.inner_blocks().back().size);
   const int64_t channels = desc.src.dim(LanesDim(desc));
   PackingKernels kernels;
@@ -193,7 +196,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateWeightsPacking(const ReorderDes
     config.transposes = config.to_lanes = config.scattered = true;
     config.channels = static_cast<int>(lanes_in_use);
     config.readable = config.stored = lanes;
-    ABSL_ASSIGN_OR_RETURN(*kernel, compile(config));
+    ABSL_ASSIGN_OR_RETURN(*kernel, CompileChannelBlocking(facts.isa, config));
     info.code_bytes += static_cast<int64_t>((*kernel)->code_bytes());
     return absl::OkStatus();
   };

@@ -18,15 +18,15 @@
 
 namespace tilewire::reorder {
 
-// `lanes`: of the innermost block and of a register. kUnimplemented with the reason.
-absl::Status RequireWeightsPacking(const ReorderDesc& desc, const Attributes& attributes,
-                                   int lanes);
+// The innermost block has the lanes of a register. kUnimplemented with the reason.
+absl::StatusOr<ReorderDesc> ResolveWeightsPacking(const ReorderDesc& desc,
+                                                  const Attributes& attributes,
+                                                  const ImplementationFacts& facts);
 
-// From what RequireWeightsPacking() takes. kResourceExhausted.
+// From what ResolveWeightsPacking() returned. kResourceExhausted.
 absl::StatusOr<std::unique_ptr<Primitive>> CreateWeightsPacking(const ReorderDesc& desc,
                                                                 const Attributes& attributes,
-                                                                absl::string_view name,
-                                                                CompileChannelBlocking compile);
+                                                                const ImplementationFacts& facts);
 
 }  // namespace tilewire::reorder
 

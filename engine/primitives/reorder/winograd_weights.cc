@@ -100,7 +100,8 @@ class WinogradWeights final : public Primitive {
 }  // namespace
 
 absl::StatusOr<ReorderDesc> ResolveWinogradWeights(const ReorderDesc& desc,
-                                                   const Attributes& attributes) {
+                                                   const Attributes& attributes,
+                                                   const ImplementationFacts&) {
   if (desc.src.format_kind() != FormatKind::kBlocked ||
       desc.dst.format_kind() != FormatKind::kWinograd) {
     return absl::UnimplementedError("writes Winograd's layout only");
@@ -113,9 +114,9 @@ absl::StatusOr<ReorderDesc> ResolveWinogradWeights(const ReorderDesc& desc,
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateWinogradWeights(const ReorderDesc& desc,
                                                                  const Attributes& attributes,
-                                                                 absl::string_view name) {
+                                                                 const ImplementationFacts& facts) {
   PrimitiveInfo info =
-      BasicInfo(name, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
+      BasicInfo(facts, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
   if (desc.dst.winograd().tile == 2) {
     return std::make_unique<WinogradWeights<4>>(std::move(info), desc);
   }

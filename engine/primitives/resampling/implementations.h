@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each row of the table consists of; resampling.cc lists the rows. See implementation.h for
-// resolve and create.
+// The functions of the rows of resampling.cc; implementation.h says what they do.
 #ifndef ENGINE_PRIMITIVES_RESAMPLING_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_RESAMPLING_IMPLEMENTATIONS_H_
 
@@ -14,23 +13,17 @@
 
 namespace tilewire::resampling {
 
-absl::StatusOr<ResamplingDesc> ResolveRows(const ResamplingDesc& desc,
-                                           const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32(const ResamplingDesc& desc,
-                                                           const Attributes& attributes,
-                                                           absl::string_view name);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32(const ResamplingDesc& desc,
-                                                         const Attributes& attributes,
-                                                         absl::string_view name);
-
+absl::StatusOr<ResamplingDesc> ResolveRows(const ResamplingDesc& desc, const Attributes& attributes,
+                                           const ImplementationFacts& facts);
 absl::StatusOr<ResamplingDesc> ResolveReference(const ResamplingDesc& desc,
-                                                const Attributes& attributes);
+                                                const Attributes& attributes,
+                                                const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ResamplingDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name);
+                                                           const ImplementationFacts& facts);
 
 PrimitiveInfo InfoOf(const ResamplingDesc& desc, const Attributes& attributes,
-                     absl::string_view name);
+                     const ImplementationFacts& facts);
 
 // Where one output of a dimension comes from.
 struct Sample {

@@ -72,7 +72,8 @@ class Reference final : public Primitive {
 }  // namespace
 
 absl::StatusOr<ResamplingDesc> ResolveReference(const ResamplingDesc& desc,
-                                                const Attributes& attributes) {
+                                                const Attributes& attributes,
+                                                const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(RequireForward(desc.prop_kind));
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
@@ -83,8 +84,8 @@ absl::StatusOr<ResamplingDesc> ResolveReference(const ResamplingDesc& desc,
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ResamplingDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc);
+                                                           const ImplementationFacts& facts) {
+  return std::make_unique<Reference>(InfoOf(desc, attributes, facts), desc);
 }
 
 }  // namespace tilewire::resampling

@@ -7,6 +7,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/resampling/implementations.h"
+#include "engine/primitives/resampling/rows.h"
 
 namespace tilewire {
 
@@ -37,8 +38,8 @@ absl::Status Validate(const ResamplingDesc& desc) {
 }  // namespace
 
 PrimitiveInfo InfoOf(const ResamplingDesc& desc, const Attributes& attributes,
-                     absl::string_view name) {
-  return BasicInfo(name, PrimitiveKind::kResampling, ArgsOf(desc.src, desc.dst), attributes);
+                     const ImplementationFacts& facts) {
+  return BasicInfo(facts, PrimitiveKind::kResampling, ArgsOf(desc.src, desc.dst), attributes);
 }
 
 std::vector<Sample> SamplesOf(const ResamplingDesc& desc, int d) {
@@ -66,9 +67,11 @@ std::vector<Sample> SamplesOf(const ResamplingDesc& desc, int d) {
 absl::Span<const Implementation<ResamplingDesc>> ResamplingImplementations() {
   using namespace resampling;  // NOLINT: the rows below name its functions
   static constexpr Implementation<ResamplingDesc> kRows[] = {
-      {"resampling/avx512_f32", cpu::Isa::kAvx512, ResolveRows, CreateAvx512F32},
-      {"resampling/avx2_f32", cpu::Isa::kAvx2, ResolveRows, CreateAvx2F32},
-      {"resampling/reference", cpu::Isa::kBaseline, ResolveReference, CreateReference},
+      {{"resampling/avx512_f32", cpu::Isa::kAvx512}, ResolveRows, CreateRows},
+      {{"resampling/avx2_f32", cpu::Isa::kAvx2}, ResolveRows, CreateRows},
+      {{"resampling/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       ResolveReference,
+       CreateReference},
   };
   return kRows;
 }

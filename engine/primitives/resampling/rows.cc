@@ -123,9 +123,9 @@ absl::Status RequireCells(const MemoryDesc& md, int64_t cell) {
 
 }  // namespace
 
-absl::StatusOr<ResamplingDesc> ResolveRows(const ResamplingDesc& desc,
-                                           const Attributes& attributes) {
-  ABSL_ASSIGN_OR_RETURN(ResamplingDesc resolved, ResolveReference(desc, attributes));
+absl::StatusOr<ResamplingDesc> ResolveRows(const ResamplingDesc& desc, const Attributes& attributes,
+                                           const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(ResamplingDesc resolved, ResolveReference(desc, attributes, facts));
   const int64_t cell = CellOf(resolved.dst);
   ABSL_RETURN_IF_ERROR(RequireCells(resolved.src, cell));
   ABSL_RETURN_IF_ERROR(RequireCells(resolved.dst, cell));
@@ -134,16 +134,16 @@ absl::StatusOr<ResamplingDesc> ResolveRows(const ResamplingDesc& desc,
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const ResamplingDesc& desc,
                                                       const Attributes& attributes,
-                                                      absl::string_view name, cpu::Isa isa) {
+                                                      const ImplementationFacts& facts) {
   RowConfig config;
-  config.isa = isa;
+  config.isa = facts.isa;
   config.cell = CellOf(desc.dst);
   if (desc.algorithm == ResamplingAlgorithm::kLinear) {
     config.sides = 2;
     config.rows = 1 << (desc.src.rank() - 3);
   }
-  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RowGenerator>(name, config));
-  PrimitiveInfo info = InfoOf(desc, attributes, name);
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RowGenerator>(facts.name, config));
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   info.code_bytes = static_cast<int64_t>(generator->code_bytes());
   return std::make_unique<Rows>(std::move(info), desc, config, std::move(generator));
 }

@@ -12,7 +12,7 @@ namespace tilewire::resampling {
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const ResamplingDesc& desc,
                                                       const Attributes& attributes,
-                                                      absl::string_view name, cpu::Isa isa);
+                                                      const ImplementationFacts& facts);
 
 }  // namespace tilewire::resampling
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of select's table, one file each, and what they share.
+// The functions of the rows of select.cc; implementation.h says what they do.
 #ifndef ENGINE_PRIMITIVES_SELECT_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_SELECT_IMPLEMENTATIONS_H_
 
@@ -13,15 +13,17 @@ constexpr int64_t kFill = -1;  // the place of an element that is not in the sou
 // Where index i of dst comes from along dimension d, for every i; kFill for none.
 std::vector<int64_t> SourceIndices(const SelectDesc& desc, int d);
 
-absl::StatusOr<SelectDesc> ResolveRunCopy(const SelectDesc& desc, const Attributes& attributes);
+absl::StatusOr<SelectDesc> ResolveRunCopy(const SelectDesc& desc, const Attributes& attributes,
+                                          const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRunCopy(const SelectDesc& desc,
                                                          const Attributes& attributes,
-                                                         absl::string_view name);
+                                                         const ImplementationFacts& facts);
 
-absl::StatusOr<SelectDesc> ResolveReference(const SelectDesc& desc, const Attributes& attributes);
+absl::StatusOr<SelectDesc> ResolveReference(const SelectDesc& desc, const Attributes& attributes,
+                                            const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SelectDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name);
+                                                           const ImplementationFacts& facts);
 
 }  // namespace tilewire::select
 

@@ -44,7 +44,8 @@ class Reference final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<SelectDesc> ResolveReference(const SelectDesc& desc, const Attributes& attributes) {
+absl::StatusOr<SelectDesc> ResolveReference(const SelectDesc& desc, const Attributes& attributes,
+                                            const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
   SelectDesc resolved = desc;
   ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.src));
@@ -53,9 +54,9 @@ absl::StatusOr<SelectDesc> ResolveReference(const SelectDesc& desc, const Attrib
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SelectDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name) {
+                                                           const ImplementationFacts& facts) {
   return std::make_unique<Reference>(
-      BasicInfo(name, PrimitiveKind::kSelect, ArgsOf(desc.src, desc.dst), attributes), desc);
+      BasicInfo(facts, PrimitiveKind::kSelect, ArgsOf(desc.src, desc.dst), attributes), desc);
 }
 
 }  // namespace tilewire::select

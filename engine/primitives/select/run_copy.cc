@@ -137,9 +137,9 @@ class RunCopy final : public Primitive {
 
 template <typename Element>
 std::unique_ptr<Primitive> MakeRunCopy(const SelectDesc& desc, const Attributes& attributes,
-                                       absl::string_view name) {
+                                       const ImplementationFacts& facts) {
   PrimitiveInfo info =
-      BasicInfo(name, PrimitiveKind::kSelect, ArgsOf(desc.src, desc.dst), attributes);
+      BasicInfo(facts, PrimitiveKind::kSelect, ArgsOf(desc.src, desc.dst), attributes);
   for (int64_t size : desc.dst.dims()) {
     info.code_bytes += 2 * size * static_cast<int64_t>(sizeof(int64_t));  // the tables
   }
@@ -148,8 +148,9 @@ std::unique_ptr<Primitive> MakeRunCopy(const SelectDesc& desc, const Attributes&
 
 }  // namespace
 
-absl::StatusOr<SelectDesc> ResolveRunCopy(const SelectDesc& desc, const Attributes& attributes) {
-  ABSL_ASSIGN_OR_RETURN(SelectDesc resolved, ResolveReference(desc, attributes));
+absl::StatusOr<SelectDesc> ResolveRunCopy(const SelectDesc& desc, const Attributes& attributes,
+                                          const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(SelectDesc resolved, ResolveReference(desc, attributes, facts));
   ABSL_RETURN_IF_ERROR(TensorRows::RequireTables(resolved.src));
   ABSL_RETURN_IF_ERROR(TensorRows::RequireTables(resolved.dst));
   return resolved;
@@ -157,14 +158,14 @@ absl::StatusOr<SelectDesc> ResolveRunCopy(const SelectDesc& desc, const Attribut
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRunCopy(const SelectDesc& desc,
                                                          const Attributes& attributes,
-                                                         absl::string_view name) {
+                                                         const ImplementationFacts& facts) {
   switch (SizeOf(desc.dst.data_type())) {
     case 1:
-      return MakeRunCopy<uint8_t>(desc, attributes, name);
+      return MakeRunCopy<uint8_t>(desc, attributes, facts);
     case 2:
-      return MakeRunCopy<uint16_t>(desc, attributes, name);
+      return MakeRunCopy<uint16_t>(desc, attributes, facts);
     default:
-      return MakeRunCopy<uint32_t>(desc, attributes, name);
+      return MakeRunCopy<uint32_t>(desc, attributes, facts);
   }
 }
 

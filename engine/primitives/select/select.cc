@@ -76,8 +76,10 @@ std::vector<int64_t> SourceIndices(const SelectDesc& desc, int d) {
 
 absl::Span<const Implementation<SelectDesc>> SelectImplementations() {
   static constexpr Implementation<SelectDesc> kRows[] = {
-      {"select/run_copy", cpu::Isa::kBaseline, select::ResolveRunCopy, select::CreateRunCopy},
-      {"select/reference", cpu::Isa::kBaseline, select::ResolveReference, select::CreateReference},
+      {{"select/run_copy", cpu::Isa::kBaseline}, select::ResolveRunCopy, select::CreateRunCopy},
+      {{"select/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       select::ResolveReference,
+       select::CreateReference},
   };
   return kRows;
 }

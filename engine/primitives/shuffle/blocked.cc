@@ -86,8 +86,9 @@ class Blocked final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<ShuffleDesc> ResolveBlocked(const ShuffleDesc& desc, const Attributes& attributes) {
-  ABSL_ASSIGN_OR_RETURN(ShuffleDesc resolved, ResolveReference(desc, attributes));
+absl::StatusOr<ShuffleDesc> ResolveBlocked(const ShuffleDesc& desc, const Attributes& attributes,
+                                           const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(ShuffleDesc resolved, ResolveReference(desc, attributes, facts));
   const MemoryDesc& md = resolved.src;
   if (resolved.axis != 1 || md.rank() < 3) {
     return absl::UnimplementedError("not axis 1 of [N, C, spatial...]");
@@ -105,8 +106,8 @@ absl::StatusOr<ShuffleDesc> ResolveBlocked(const ShuffleDesc& desc, const Attrib
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBlocked(const ShuffleDesc& desc,
                                                          const Attributes& attributes,
-                                                         absl::string_view name) {
-  PrimitiveInfo primitive_info = InfoOf(desc, attributes, name);
+                                                         const ImplementationFacts& facts) {
+  PrimitiveInfo primitive_info = InfoOf(desc, attributes, facts);
   switch (SizeOf(desc.src.data_type())) {
     case 1:
       return std::make_unique<Blocked<uint8_t>>(std::move(primitive_info), desc);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of shuffle's table, one file each.
+// The functions of the rows of shuffle.cc; implementation.h says what they do.
 #ifndef ENGINE_PRIMITIVES_SHUFFLE_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_SHUFFLE_IMPLEMENTATIONS_H_
 
@@ -10,29 +10,21 @@
 
 namespace tilewire::shuffle {
 
-absl::StatusOr<ShuffleDesc> ResolveBlocked(const ShuffleDesc& desc, const Attributes& attributes);
+absl::StatusOr<ShuffleDesc> ResolveBlocked(const ShuffleDesc& desc, const Attributes& attributes,
+                                           const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBlocked(const ShuffleDesc& desc,
                                                          const Attributes& attributes,
-                                                         absl::string_view name);
+                                                         const ImplementationFacts& facts);
 
-absl::StatusOr<ShuffleDesc> ResolveAvx512Lanes(const ShuffleDesc& desc,
-                                               const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512Lanes(const ShuffleDesc& desc,
-                                                             const Attributes& attributes,
-                                                             absl::string_view name);
-
-absl::StatusOr<ShuffleDesc> ResolveAvx2Lanes(const ShuffleDesc& desc, const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2Lanes(const ShuffleDesc& desc,
-                                                           const Attributes& attributes,
-                                                           absl::string_view name);
-
-absl::StatusOr<ShuffleDesc> ResolveReference(const ShuffleDesc& desc, const Attributes& attributes);
+absl::StatusOr<ShuffleDesc> ResolveReference(const ShuffleDesc& desc, const Attributes& attributes,
+                                             const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ShuffleDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name);
+                                                           const ImplementationFacts& facts);
 
 // What the primitive tells about itself, whatever the implementation.
-PrimitiveInfo InfoOf(const ShuffleDesc& desc, const Attributes& attributes, absl::string_view name);
+PrimitiveInfo InfoOf(const ShuffleDesc& desc, const Attributes& attributes,
+                     const ImplementationFacts& facts);
 
 // Element i of the destination's axis is element SourceIndices()[i] of the source's.
 std::vector<int64_t> SourceIndices(const ShuffleDesc& desc);

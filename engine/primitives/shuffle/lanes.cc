@@ -29,21 +29,22 @@ class Lanes final : public Primitive {
 }  // namespace
 
 absl::StatusOr<ShuffleDesc> ResolveLanes(const ShuffleDesc& desc, const Attributes& attributes,
-                                         cpu::Isa isa) {
-  ABSL_ASSIGN_OR_RETURN(ShuffleDesc resolved, ResolveReference(desc, attributes));
+                                         const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(ShuffleDesc resolved, ResolveReference(desc, attributes, facts));
   if (resolved.axis != 1) return absl::UnimplementedError("not along the channels");
-  ABSL_RETURN_IF_ERROR(ChannelGather::Require({&resolved.src, 1}, resolved.dst, isa));
+  ABSL_RETURN_IF_ERROR(ChannelGather::Require({&resolved.src, 1}, resolved.dst, facts.isa));
   return resolved;
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateLanes(const ShuffleDesc& desc,
                                                        const Attributes& attributes,
-                                                       absl::string_view name, cpu::Isa isa) {
+                                                       const ImplementationFacts& facts) {
   std::vector<ChannelSource> channels;
   for (int64_t source : SourceIndices(desc)) channels.push_back({0, source});
-  ABSL_ASSIGN_OR_RETURN(ChannelGather gather,
-                        ChannelGather::Create(name, isa, {&desc.src, 1}, desc.dst, channels));
-  PrimitiveInfo primitive_info = InfoOf(desc, attributes, name);
+  ABSL_ASSIGN_OR_RETURN(
+      ChannelGather gather,
+      ChannelGather::Create(facts.name, facts.isa, {&desc.src, 1}, desc.dst, channels));
+  PrimitiveInfo primitive_info = InfoOf(desc, attributes, facts);
   primitive_info.code_bytes = gather.code_bytes();
   return std::make_unique<Lanes>(std::move(primitive_info), std::move(gather));
 }

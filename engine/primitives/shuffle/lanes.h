@@ -14,10 +14,10 @@ namespace tilewire::shuffle {
 
 // See implementation.h.
 absl::StatusOr<ShuffleDesc> ResolveLanes(const ShuffleDesc& desc, const Attributes& attributes,
-                                         cpu::Isa isa);
+                                         const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateLanes(const ShuffleDesc& desc,
                                                        const Attributes& attributes,
-                                                       absl::string_view name, cpu::Isa isa);
+                                                       const ImplementationFacts& facts);
 
 }  // namespace tilewire::shuffle
 

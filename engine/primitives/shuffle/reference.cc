@@ -48,8 +48,8 @@ class Reference final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<ShuffleDesc> ResolveReference(const ShuffleDesc& desc,
-                                             const Attributes& attributes) {
+absl::StatusOr<ShuffleDesc> ResolveReference(const ShuffleDesc& desc, const Attributes& attributes,
+                                             const ImplementationFacts&) {
   if (desc.prop_kind == PropKind::kBackwardData) ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
   ShuffleDesc resolved = desc;
@@ -60,8 +60,8 @@ absl::StatusOr<ShuffleDesc> ResolveReference(const ShuffleDesc& desc,
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ShuffleDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, name), desc);
+                                                           const ImplementationFacts& facts) {
+  return std::make_unique<Reference>(InfoOf(desc, attributes, facts), desc);
 }
 
 }  // namespace tilewire::shuffle

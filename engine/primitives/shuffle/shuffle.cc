@@ -4,6 +4,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/shuffle/implementations.h"
+#include "engine/primitives/shuffle/lanes.h"
 
 namespace tilewire {
 namespace shuffle {
@@ -32,12 +33,12 @@ absl::Status Validate(const ShuffleDesc& desc) {
 }  // namespace
 
 PrimitiveInfo InfoOf(const ShuffleDesc& desc, const Attributes& attributes,
-                     absl::string_view name) {
+                     const ImplementationFacts& facts) {
   std::vector<ArgDesc> args = ArgsOf(desc.src, desc.dst);
   if (desc.prop_kind == PropKind::kBackwardData) {
     args = {{kArgDiffDst, desc.src}, {kArgDiffSrc, desc.dst}};
   }
-  return BasicInfo(name, PrimitiveKind::kShuffle, std::move(args), attributes);
+  return BasicInfo(facts, PrimitiveKind::kShuffle, std::move(args), attributes);
 }
 
 std::vector<int64_t> SourceIndices(const ShuffleDesc& desc) {
@@ -56,11 +57,11 @@ std::vector<int64_t> SourceIndices(const ShuffleDesc& desc) {
 
 absl::Span<const Implementation<ShuffleDesc>> ShuffleImplementations() {
   static constexpr Implementation<ShuffleDesc> kRows[] = {
-      {"shuffle/avx512_lanes", cpu::Isa::kAvx512, shuffle::ResolveAvx512Lanes,
-       shuffle::CreateAvx512Lanes},
-      {"shuffle/avx2_lanes", cpu::Isa::kAvx2, shuffle::ResolveAvx2Lanes, shuffle::CreateAvx2Lanes},
-      {"shuffle/blocked", cpu::Isa::kBaseline, shuffle::ResolveBlocked, shuffle::CreateBlocked},
-      {"shuffle/reference", cpu::Isa::kBaseline, shuffle::ResolveReference,
+      {{"shuffle/avx512_lanes", cpu::Isa::kAvx512}, shuffle::ResolveLanes, shuffle::CreateLanes},
+      {{"shuffle/avx2_lanes", cpu::Isa::kAvx2}, shuffle::ResolveLanes, shuffle::CreateLanes},
+      {{"shuffle/blocked", cpu::Isa::kBaseline}, shuffle::ResolveBlocked, shuffle::CreateBlocked},
+      {{"shuffle/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       shuffle::ResolveReference,
        shuffle::CreateReference},
   };
   return kRows;

@@ -52,8 +52,9 @@ class DenseF32 final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<SoftmaxDesc> ResolveDenseF32(const SoftmaxDesc& desc, const Attributes& attributes) {
-  ABSL_ASSIGN_OR_RETURN(SoftmaxDesc resolved, ResolveReference(desc, attributes));
+absl::StatusOr<SoftmaxDesc> ResolveDenseF32(const SoftmaxDesc& desc, const Attributes& attributes,
+                                            const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(SoftmaxDesc resolved, ResolveReference(desc, attributes, facts));
   const MemoryDesc& md = resolved.src;
   if (resolved.dst != md) return absl::UnimplementedError("layouts of src and dst differ");
   const bool is_row = md.dim(resolved.axis) == 1 || md.stride(resolved.axis) == 1;
@@ -63,9 +64,9 @@ absl::StatusOr<SoftmaxDesc> ResolveDenseF32(const SoftmaxDesc& desc, const Attri
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseF32(const SoftmaxDesc& desc,
                                                           const Attributes& attributes,
-                                                          absl::string_view name) {
+                                                          const ImplementationFacts& facts) {
   return std::make_unique<DenseF32>(
-      BasicInfo(name, PrimitiveKind::kSoftmax, ArgsOf(desc.src, desc.dst), attributes), desc);
+      BasicInfo(facts, PrimitiveKind::kSoftmax, ArgsOf(desc.src, desc.dst), attributes), desc);
 }
 
 }  // namespace tilewire::softmax

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of softmax's table, one file each.
+// The functions of the rows of softmax.cc; implementation.h says what they do.
 #ifndef ENGINE_PRIMITIVES_SOFTMAX_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_SOFTMAX_IMPLEMENTATIONS_H_
 
@@ -8,23 +8,17 @@
 
 namespace tilewire::softmax {
 
-absl::StatusOr<SoftmaxDesc> ResolveDenseF32(const SoftmaxDesc& desc, const Attributes& attributes);
+absl::StatusOr<SoftmaxDesc> ResolveDenseF32(const SoftmaxDesc& desc, const Attributes& attributes,
+                                            const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseF32(const SoftmaxDesc& desc,
                                                           const Attributes& attributes,
-                                                          absl::string_view name);
+                                                          const ImplementationFacts& facts);
 
-// Both resolve as dense_f32 does.
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512F32(const SoftmaxDesc& desc,
-                                                           const Attributes& attributes,
-                                                           absl::string_view name);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2F32(const SoftmaxDesc& desc,
-                                                         const Attributes& attributes,
-                                                         absl::string_view name);
-
-absl::StatusOr<SoftmaxDesc> ResolveReference(const SoftmaxDesc& desc, const Attributes& attributes);
+absl::StatusOr<SoftmaxDesc> ResolveReference(const SoftmaxDesc& desc, const Attributes& attributes,
+                                             const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SoftmaxDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name);
+                                                           const ImplementationFacts& facts);
 
 }  // namespace tilewire::softmax
 

@@ -60,8 +60,8 @@ class Reference final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<SoftmaxDesc> ResolveReference(const SoftmaxDesc& desc,
-                                             const Attributes& attributes) {
+absl::StatusOr<SoftmaxDesc> ResolveReference(const SoftmaxDesc& desc, const Attributes& attributes,
+                                             const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
   ABSL_RETURN_IF_ERROR(RequireForward(desc.prop_kind));
@@ -72,9 +72,9 @@ absl::StatusOr<SoftmaxDesc> ResolveReference(const SoftmaxDesc& desc,
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SoftmaxDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name) {
+                                                           const ImplementationFacts& facts) {
   return std::make_unique<Reference>(
-      BasicInfo(name, PrimitiveKind::kSoftmax, ArgsOf(desc.src, desc.dst), attributes), desc);
+      BasicInfo(facts, PrimitiveKind::kSoftmax, ArgsOf(desc.src, desc.dst), attributes), desc);
 }
 
 }  // namespace tilewire::softmax

@@ -203,12 +203,12 @@ class Rows final : public Primitive {
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const SoftmaxDesc& desc,
                                                       const Attributes& attributes,
-                                                      absl::string_view name, cpu::Isa isa) {
+                                                      const ImplementationFacts& facts) {
   const int64_t size = desc.dst.dim(desc.axis);
   if (size >= int64_t{1} << 28) return absl::UnimplementedError("rows of 1 GiB and more");
-  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RowsGenerator>(name, isa, size));
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RowsGenerator>(facts.name, facts.isa, size));
   PrimitiveInfo info =
-      BasicInfo(name, PrimitiveKind::kSoftmax, ArgsOf(desc.src, desc.dst), attributes);
+      BasicInfo(facts, PrimitiveKind::kSoftmax, ArgsOf(desc.src, desc.dst), attributes);
   info.code_bytes = static_cast<int64_t>(generator->code_bytes());
   return std::make_unique<Rows>(std::move(info), desc, std::move(generator));
 }

@@ -16,7 +16,7 @@ namespace tilewire::softmax {
 // Of what ResolveDenseF32() returned, for the vectors of `isa` (kAvx2 or kAvx512).
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const SoftmaxDesc& desc,
                                                       const Attributes& attributes,
-                                                      absl::string_view name, cpu::Isa isa);
+                                                      const ImplementationFacts& facts);
 
 }  // namespace tilewire::softmax
 

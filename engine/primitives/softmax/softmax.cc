@@ -4,6 +4,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/softmax/implementations.h"
+#include "engine/primitives/softmax/rows.h"
 
 namespace tilewire {
 namespace softmax {
@@ -29,10 +30,13 @@ absl::Status Validate(const SoftmaxDesc& desc) {
 
 absl::Span<const Implementation<SoftmaxDesc>> SoftmaxImplementations() {
   static constexpr Implementation<SoftmaxDesc> kRows[] = {
-      {"softmax/avx512_f32", cpu::Isa::kAvx512, softmax::ResolveDenseF32, softmax::CreateAvx512F32},
-      {"softmax/avx2_f32", cpu::Isa::kAvx2, softmax::ResolveDenseF32, softmax::CreateAvx2F32},
-      {"softmax/dense_f32", cpu::Isa::kBaseline, softmax::ResolveDenseF32, softmax::CreateDenseF32},
-      {"softmax/reference", cpu::Isa::kBaseline, softmax::ResolveReference,
+      {{"softmax/avx512_f32", cpu::Isa::kAvx512}, softmax::ResolveDenseF32, softmax::CreateRows},
+      {{"softmax/avx2_f32", cpu::Isa::kAvx2}, softmax::ResolveDenseF32, softmax::CreateRows},
+      {{"softmax/dense_f32", cpu::Isa::kBaseline},
+       softmax::ResolveDenseF32,
+       softmax::CreateDenseF32},
+      {{"softmax/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       softmax::ResolveReference,
        softmax::CreateReference},
   };
   return kRows;

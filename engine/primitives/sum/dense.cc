@@ -12,6 +12,7 @@
 #include "absl/container/inlined_vector.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/vector_unit.h"
 #include "engine/kernels/accumulator_epilogue.h"
 #include "engine/kernels/vector_conversion.h"
 #include "engine/memory/zero_padding.h"
@@ -160,8 +161,9 @@ class Dense final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<SumDesc> ResolveDense(const SumDesc& desc, const Attributes& attributes) {
-  ABSL_ASSIGN_OR_RETURN(SumDesc resolved, ResolveReference(desc, attributes));
+absl::StatusOr<SumDesc> ResolveDense(const SumDesc& desc, const Attributes& attributes,
+                                     const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(SumDesc resolved, ResolveReference(desc, attributes, facts));
   if (!resolved.dst.IsDense()) return absl::UnimplementedError("dst is not dense");
   for (const MemoryDesc& src : resolved.srcs) {
     if (src != resolved.dst) return absl::UnimplementedError("layouts differ");
@@ -171,11 +173,12 @@ absl::StatusOr<SumDesc> ResolveDense(const SumDesc& desc, const Attributes& attr
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const SumDesc& desc,
                                                        const Attributes& attributes,
-                                                       absl::string_view name, int lanes) {
-  ABSL_ASSIGN_OR_RETURN(
-      auto generator, jit::Compile<DenseGenerator>(name, desc.scales, desc.dst.data_type(), lanes));
+                                                       const ImplementationFacts& facts) {
+  const int lanes = jit::VectorUnit::Of(facts.isa).lanes();
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<DenseGenerator>(facts.name, desc.scales,
+                                                                     desc.dst.data_type(), lanes));
   PrimitiveInfo info =
-      BasicInfo(name, PrimitiveKind::kSum, ArgsOf(desc.srcs, desc.dst), attributes);
+      BasicInfo(facts, PrimitiveKind::kSum, ArgsOf(desc.srcs, desc.dst), attributes);
   info.code_bytes = static_cast<int64_t>(generator->code_bytes());
   return std::make_unique<Dense>(std::move(info), desc, lanes, std::move(generator));
 }

@@ -14,7 +14,7 @@ namespace tilewire::sum {
 // `lanes`: 16 for AVX-512, 8 for AVX2.
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const SumDesc& desc,
                                                        const Attributes& attributes,
-                                                       absl::string_view name, int lanes);
+                                                       const ImplementationFacts& facts);
 
 }  // namespace tilewire::sum
 

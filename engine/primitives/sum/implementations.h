@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of sum's table, one file each.
+// The functions of the rows of sum.cc; implementation.h says what they do.
 #ifndef ENGINE_PRIMITIVES_SUM_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_SUM_IMPLEMENTATIONS_H_
 
@@ -9,18 +9,13 @@
 namespace tilewire::sum {
 
 // One dense layout of all tensors: what the generated rows take.
-absl::StatusOr<SumDesc> ResolveDense(const SumDesc& desc, const Attributes& attributes);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx512Dense(const SumDesc& desc,
-                                                             const Attributes& attributes,
-                                                             absl::string_view name);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateAvx2Dense(const SumDesc& desc,
-                                                           const Attributes& attributes,
-                                                           absl::string_view name);
-
-absl::StatusOr<SumDesc> ResolveReference(const SumDesc& desc, const Attributes& attributes);
+absl::StatusOr<SumDesc> ResolveDense(const SumDesc& desc, const Attributes& attributes,
+                                     const ImplementationFacts& facts);
+absl::StatusOr<SumDesc> ResolveReference(const SumDesc& desc, const Attributes& attributes,
+                                         const ImplementationFacts& facts);
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SumDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name);
+                                                           const ImplementationFacts& facts);
 
 }  // namespace tilewire::sum
 

@@ -45,7 +45,8 @@ class Reference final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<SumDesc> ResolveReference(const SumDesc& desc, const Attributes& attributes) {
+absl::StatusOr<SumDesc> ResolveReference(const SumDesc& desc, const Attributes& attributes,
+                                         const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
   SumDesc resolved = desc;
   ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.srcs[0]));
@@ -54,9 +55,9 @@ absl::StatusOr<SumDesc> ResolveReference(const SumDesc& desc, const Attributes& 
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SumDesc& desc,
                                                            const Attributes& attributes,
-                                                           absl::string_view name) {
+                                                           const ImplementationFacts& facts) {
   return std::make_unique<Reference>(
-      BasicInfo(name, PrimitiveKind::kSum, ArgsOf(desc.srcs, desc.dst), attributes), desc);
+      BasicInfo(facts, PrimitiveKind::kSum, ArgsOf(desc.srcs, desc.dst), attributes), desc);
 }
 
 }  // namespace tilewire::sum

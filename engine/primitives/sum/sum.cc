@@ -3,6 +3,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/sum/dense.h"
 #include "engine/primitives/sum/implementations.h"
 
 namespace tilewire {
@@ -32,9 +33,11 @@ absl::Status Validate(const SumDesc& desc) {
 
 absl::Span<const Implementation<SumDesc>> SumImplementations() {
   static constexpr Implementation<SumDesc> kRows[] = {
-      {"sum/avx512_dense", cpu::Isa::kAvx512, sum::ResolveDense, sum::CreateAvx512Dense},
-      {"sum/avx2_dense", cpu::Isa::kAvx2, sum::ResolveDense, sum::CreateAvx2Dense},
-      {"sum/reference", cpu::Isa::kBaseline, sum::ResolveReference, sum::CreateReference},
+      {{"sum/avx512_dense", cpu::Isa::kAvx512}, sum::ResolveDense, sum::CreateDense},
+      {{"sum/avx2_dense", cpu::Isa::kAvx2}, sum::ResolveDense, sum::CreateDense},
+      {{"sum/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       sum::ResolveReference,
+       sum::CreateReference},
   };
   return kRows;
 }

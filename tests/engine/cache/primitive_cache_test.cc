@@ -72,6 +72,7 @@ TEST(PrimitiveKeyTest, DiffersWhereverThePrimitiveMay) {
   Attributes library;
   const CreateOptions baseline = {.max_isa = cpu::Isa::kBaseline, .only = {}};
   const CreateOptions named = {.max_isa = cpu::Isa::kBaseline, .only = "eltwise/reference"};
+  const CreateOptions reference = {.max_isa = cpu::Isa::kBaseline, .reference_only = true};
   const std::vector<std::string> keys = {
       PrimitiveKey(relu, UserMode(), baseline),
       PrimitiveKey(wider, UserMode(), baseline),
@@ -81,6 +82,7 @@ TEST(PrimitiveKeyTest, DiffersWhereverThePrimitiveMay) {
       PrimitiveKey(softmax, UserMode(), baseline),
       PrimitiveKey(relu, library, baseline),
       PrimitiveKey(relu, UserMode(), named),
+      PrimitiveKey(relu, UserMode(), reference),
       PrimitiveKey(relu, UserMode(), {.max_isa = cpu::Isa::kAvx2, .only = {}}),
   };
   EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()).size(), keys.size());

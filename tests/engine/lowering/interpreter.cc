@@ -56,8 +56,7 @@ class Interpreter {
   MemoryDesc Desc(ValueId id) const { return RowMajor(dims(id)); }
 
   void Execute(const Operation& op, const OpDesc& desc, ExecuteArgs args) {
-    const std::string only = absl::StrCat(PrimitiveKindName(KindOf(desc)), "/reference");
-    const auto primitive = CreatePrimitive(desc, {}, {.only = only}).value();
+    const auto primitive = CreatePrimitive(desc, {}, {.reference_only = true}).value();
     args.Set(kArgDst, tensors_[op.dst].data());
     if (!primitive->Execute(args, threading::Team::Serial()).ok()) std::abort();
   }

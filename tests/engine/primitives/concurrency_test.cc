@@ -155,7 +155,7 @@ class Buffers {
     for (float& value : values) value = uniform(random);
     const ReorderDesc reorder = {Plain(desc.dims()), desc};
     const bool blocked = desc.format_kind() == FormatKind::kBlocked;
-    const auto primitive = CreateReorder(reorder, {}, {.only = blocked ? "reorder/reference" : ""});
+    const auto primitive = CreateReorder(reorder, {}, {.reference_only = blocked});
     ASSERT_TRUE(primitive.ok()) << primitive.status();
     ExecuteArgs args;
     args.Set(kArgSrc, values.data()).Set(kArgDst, bytes);

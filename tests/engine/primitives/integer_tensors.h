@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/types/span.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -49,7 +48,7 @@ std::vector<Implementation<Desc>> IntegerRows(absl::Span<const Implementation<De
                                               bool integer = true) {
   std::vector<Implementation<Desc>> rows;
   for (const Implementation<Desc>& row : table) {
-    if (absl::StrContains(row.name, "u8s8") == integer) rows.push_back(row);
+    if (row.traits.is_integer == integer) rows.push_back(row);
   }
   return rows;
 }

@@ -33,18 +33,23 @@ class Double final : public Primitive {
   }
 };
 
-absl::StatusOr<DoubleDesc> Refuse(const DoubleDesc&, const Attributes&) {
+absl::StatusOr<DoubleDesc> Refuse(const DoubleDesc&, const Attributes&,
+                                  const ImplementationFacts&) {
   return absl::UnimplementedError("never in the mood");
 }
 
-absl::StatusOr<DoubleDesc> Accept(const DoubleDesc& desc, const Attributes&) { return desc; }
+absl::StatusOr<DoubleDesc> Accept(const DoubleDesc& desc, const Attributes&,
+                                  const ImplementationFacts&) {
+  return desc;
+}
 
 absl::StatusOr<std::unique_ptr<Primitive>> Create(const DoubleDesc& desc,
                                                   const Attributes& attributes,
-                                                  absl::string_view name) {
+                                                  const ImplementationFacts& facts) {
   const MemoryDesc md = MemoryDesc::CreatePattern({kBytes}, DataType::kU8, "a").value();
   PrimitiveInfo info;
-  info.name = std::string(name);
+  info.name = std::string(facts.name);
+  info.traits = facts.traits;
   info.args = {{kArgSrc, md}, {kArgDst, md}};
   info.scratchpad_bytes = desc.needs_scratchpad ? kBytes : 0;
   info.scratchpad_mode = attributes.scratchpad_mode;
@@ -52,9 +57,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> Create(const DoubleDesc& desc,
 }
 
 constexpr Implementation<DoubleDesc> kTable[] = {
-    {"double/avx512_bf16", cpu::Isa::kAvx512Bf16, Accept, Create},
-    {"double/moody", cpu::Isa::kBaseline, Refuse, Create},
-    {"double/reference", cpu::Isa::kBaseline, Accept, Create},
+    {{"double/avx512_bf16", cpu::Isa::kAvx512Bf16}, Accept, Create},
+    {{"double/moody", cpu::Isa::kBaseline}, Refuse, Create},
+    {{"double/reference", cpu::Isa::kBaseline, {.is_reference = true}}, Accept, Create},
 };
 
 const CreateOptions kBaseline = {.max_isa = cpu::Isa::kBaseline, .only = {}};
@@ -120,6 +125,16 @@ TEST(CreateFirstTest, RefusalListsEveryReason) {
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(status.message(), HasSubstr("double/avx512_bf16: needs avx512_bf16"));
   EXPECT_THAT(status.message(), HasSubstr("double/moody: never in the mood"));
+}
+
+TEST(CreateFirstTest, ReferenceOnlyTakesTheReference) {
+  CreateOptions options = kBaseline;
+  options.max_isa = cpu::Isa::kAvx512Bf16;
+  options.reference_only = true;
+  const auto primitive = CreateFirst<DoubleDesc>(kTable, {}, {}, options);
+  ASSERT_TRUE(primitive.ok());
+  EXPECT_TRUE((*primitive)->info().traits.is_reference);
+  EXPECT_TRUE((*primitive)->info().creation.refusals.empty());
 }
 
 TEST(CreateFirstTest, OnlyNamesOneImplementation) {

@@ -169,7 +169,7 @@ TEST(ConvolutionErrorsTest, MaxPoolingNeedsAWindowAndADestinationOfItsOwn) {
 
 TEST(ConvolutionErrorsTest, RowsThatCannotPoolSaySo) {
   for (const Implementation<ConvolutionDesc>& row : ConvolutionImplementations()) {
-    if (row.takes_max_pooling || !cpu::Supports(row.isa)) continue;
+    if (row.traits.takes_max_pooling || !cpu::Supports(row.isa)) continue;
     const absl::Status status =
         CreateConvolution(DescOf(kGood), AttributesOf({MaxPoolingPostOp{}}), {.only = row.name})
             .status();
@@ -188,8 +188,8 @@ TEST(ConvolutionReferenceTest, MaxPoolingIsTheLargestOfEachWindow) {
     desc.weights =
         *MemoryDesc::CreatePattern({2, 1, 1, 1}, is_float ? type : DataType::kS8, "abcd");
     desc.dst = *MemoryDesc::CreatePattern({1, 2, 5, 4}, DataType::kF32, "acdb");
-    const auto primitive = CreateConvolution(desc, AttributesOf({MaxPoolingPostOp{}}),
-                                             {.only = "convolution/reference"});
+    const auto primitive =
+        CreateConvolution(desc, AttributesOf({MaxPoolingPostOp{}}), {.reference_only = true});
     ASSERT_TRUE(primitive.ok()) << primitive.status();
     EXPECT_EQ((*primitive)->Desc(kArgDst).ToString(), "f32:1x2x2x2:nhwc");
     std::vector<float> src(20);

@@ -56,7 +56,7 @@ std::vector<PostOpsCase> PostOpsCases() {
 
 std::shared_ptr<const Primitive> Reference(const ConvolutionCase& shape,
                                            const Attributes& attributes) {
-  return *CreateConvolution(DescOf(shape), attributes, {.only = "convolution/reference"});
+  return *CreateConvolution(DescOf(shape), attributes, {.reference_only = true});
 }
 
 // |result - exact| <= K 2^-24 sum|a b| (Higham 2002, 3.1) holds for both sides; K counts products,
@@ -96,12 +96,12 @@ class ConvolutionTest : public TestWithParam<Implementation<ConvolutionDesc>> {
   }
 
   static bool IsFor(const ConvolutionCase& shape, absl::string_view src_pattern) {
-    const absl::string_view name = GetParam().name;
-    if (absl::StrContains(name, "depthwise")) {
+    const uint8_t algorithm = GetParam().traits.algorithm;
+    if (algorithm == convolution::kDepthwise) {
       const bool depthwise = shape.groups > 1 && shape.groups == shape.ic && shape.ic == shape.oc;
       return depthwise && src_pattern.empty();
     }
-    if (absl::StrContains(name, "first_layer")) {
+    if (algorithm == convolution::kFirstLayer) {
       return shape.groups == 1 && shape.ic <= 4 && (shape.in.size() < 3 || shape.kernel[0] == 1);
     }
     return true;
@@ -303,7 +303,7 @@ TEST(ConvolutionDispatchTest, NoShapeFallsBackToTheReference) {
     for (cpu::Isa isa : {cpu::Isa::kAvx2, cpu::BestIsa()}) {
       const auto primitive = CreateConvolution(DescOf(shape), AttributesOf({}), {.max_isa = isa});
       ASSERT_TRUE(primitive.ok()) << primitive.status();
-      EXPECT_NE((*primitive)->name(), "convolution/reference");
+      EXPECT_FALSE((*primitive)->info().traits.is_reference);
       EXPECT_GT((*primitive)->info().code_bytes, 0);
     }
   }
@@ -314,7 +314,7 @@ TEST(ConvolutionDispatchTest, NoShapeFallsBackToTheReference) {
 std::vector<Implementation<ConvolutionDesc>> DirectRows() {
   std::vector<Implementation<ConvolutionDesc>> rows;
   for (const Implementation<ConvolutionDesc>& row : FloatRows(ConvolutionImplementations())) {
-    if (!absl::StrContains(row.name, "winograd")) rows.push_back(row);
+    if (!row.traits.bits_depend_on_position) rows.push_back(row);
   }
   return rows;
 }

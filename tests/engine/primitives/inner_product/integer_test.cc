@@ -71,8 +71,7 @@ class IntegerInnerProductTest : public ::testing::TestWithParam<Implementation<I
     InnerProductDesc same = desc;
     same.src = (*primitive)->Desc(kArgSrc);
     same.dst = (*primitive)->Desc(kArgDst);
-    const auto reference =
-        CreateInnerProduct(same, attributes, {.only = "inner_product/reference"});
+    const auto reference = CreateInnerProduct(same, attributes, {.reference_only = true});
     ASSERT_THAT(reference, testing::IsOk());
     static threading::Arena* const arena = new threading::Arena(2);
     const Bytes expected = ResultOf(**reference, values, Team::Serial());

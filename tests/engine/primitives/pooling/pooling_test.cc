@@ -189,16 +189,16 @@ void ExpectSame(const Tensor& actual, const Tensor& expected) {
 // channels that are: the other generated rows take them, but that AVX2 needs a whole vector.
 bool IsForRow(const Case& c, const Implementation<PoolingDesc>& row, size_t pattern,
               DataType type) {
-  if (absl::EndsWith(row.name, "_plain")) return pattern == 0;
-  if (absl::EndsWith(row.name, "_integer") != (type != DataType::kF32)) return false;
-  return pattern >= 2 || (pattern == 1 && (row.isa >= cpu::Isa::kAvx512 || c.src[1] >= 8));
+  if (row.traits.algorithm == pooling::kPlainRows) return pattern == 0;
+  if (row.traits.is_integer != (type != DataType::kF32)) return false;
+  return pattern >= 2 || (pattern == 1 && (row.isa.Includes(cpu::Isa::kAvx512) || c.src[1] >= 8));
 }
 
 void CompareRows(const Case& c, PoolingAlgorithm algorithm, DataType type) {
   const std::vector<std::string> patterns = Patterns(static_cast<int>(c.src.size()));
   const int64_t nan_every = algorithm == PoolingAlgorithm::kMax ? 11 : 0;
   const PoolingDesc plain = DescOf(c, algorithm, patterns[0], type);
-  const auto reference = CreatePooling(plain, {}, {.only = "pooling/reference"});
+  const auto reference = CreatePooling(plain, {}, {.reference_only = true});
   ASSERT_TRUE(reference.ok()) << reference.status();
   const Tensor expected =
       Execute(**reference, RandomSource(plain.src, nan_every), threading::Team::Serial());
@@ -236,7 +236,7 @@ TEST(PoolingTest, IntegersAreRoundedToNearestEven) {
   const Case c = {"by hand", {1, 1, 4}, {2}, {2}, {2}, {0}, {0}};
   const auto pool = [&](DataType type, auto src, PoolingAlgorithm algorithm) {
     const auto pooling =
-        CreatePooling(DescOf(c, algorithm, "abc", type), {}, {.only = "pooling/reference"});
+        CreatePooling(DescOf(c, algorithm, "abc", type), {}, {.reference_only = true});
     EXPECT_TRUE(pooling.ok()) << pooling.status();
     decltype(src) dst(2);
     ExecuteArgs args;
@@ -261,7 +261,7 @@ TEST(PoolingTest, ReferenceFollowsTheFormulas) {
   const float expected[3][3] = {{1, 2, 3}, {0.5f, 1.5f, 2.5f}, {1, 1.5f, 2.5f}};
   for (int algorithm = 0; algorithm < 3; ++algorithm) {
     const auto pooling =
-        CreatePooling(DescOf(c, kAlgorithms[algorithm], "abc"), {}, {.only = "pooling/reference"});
+        CreatePooling(DescOf(c, kAlgorithms[algorithm], "abc"), {}, {.reference_only = true});
     ASSERT_TRUE(pooling.ok()) << pooling.status();
     const float src[3] = {1, 2, 3};
     float dst[3];
@@ -304,7 +304,7 @@ TEST(PoolingTest, StridedTensorsTakeTheReference) {
   desc.dst = *MemoryDesc::CreateStrided({2, 3, 2, 2}, DataType::kF32, {20, 5, 2, 1});
   const auto strided = CreatePooling(desc, {}, {});
   ASSERT_TRUE(strided.ok()) << strided.status();
-  EXPECT_EQ((*strided)->name(), "pooling/reference");
+  EXPECT_TRUE((*strided)->info().traits.is_reference);
   ExpectSame(Execute(**strided, RandomSource(desc.src, 0), threading::Team::Serial()), expected);
 }
 

@@ -110,8 +110,8 @@ TEST(ReorderTest, GeneratedImplementationsTakeWhatTheyAreFor) {
           const ReorderDesc from{to.dst, to.src};
           for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
             if (row.name != name) continue;
-            EXPECT_THAT(row.resolve(to, {}), IsOk());
-            EXPECT_THAT(row.resolve(from, {}), IsOk());
+            EXPECT_THAT(row.resolve(to, {}, row), IsOk());
+            EXPECT_THAT(row.resolve(from, {}, row), IsOk());
           }
         }
       }
@@ -334,7 +334,7 @@ TEST(ReorderTest, GeneratedWinogradWeightsHaveTheBitsOfThePlainOnes) {
       std::vector<float> first;
       int taken = 0;
       for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
-        if (!cpu::Supports(row.isa) || !row.resolve(desc, {}).ok()) continue;
+        if (!cpu::Supports(row.isa) || !row.resolve(desc, {}, row).ok()) continue;
         ASSERT_OK_AND_ASSIGN(const auto primitive, CreateReorder(desc, {}, {.only = row.name}));
         std::vector<float> dst(desc.dst.SizeBytes() / sizeof(float), kNan);
         ExecuteArgs args;
@@ -368,7 +368,7 @@ TEST(ReorderTest, GeneratedRowsPackWeights) {
     const bool wide = absl::StrContains(one.packed, "16");
     for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
       if (row.name != (wide ? "reorder/avx512_weights" : "reorder/avx2_weights")) continue;
-      EXPECT_THAT(row.resolve(desc, {}), IsOk()) << one.packed;
+      EXPECT_THAT(row.resolve(desc, {}, row), IsOk()) << one.packed;
     }
   }
 }
@@ -388,7 +388,7 @@ TEST(ReorderTest, ManyThreadsGiveTheSameBytes) {
     const ReorderDesc desc{Make({3, 70, 60, 50}, "nchw"), Make({3, 70, 60, 50}, to)};
     const Bytes src = RandomTensor(desc.src, 1), before = Garbage(desc.dst, 2);
     for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
-      if (!cpu::Supports(row.isa) || !row.resolve(desc, {}).ok()) continue;
+      if (!cpu::Supports(row.isa) || !row.resolve(desc, {}, row).ok()) continue;
       ASSERT_OK_AND_ASSIGN(const auto primitive, CreateReorder(desc, {}, {.only = row.name}));
       Bytes serial = before, parallel = before;
       ExecuteArgs args;

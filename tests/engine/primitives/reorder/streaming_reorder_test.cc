@@ -34,8 +34,7 @@ void CheckStream(const MemoryDesc& src, const MemoryDesc& dst, int64_t longest) 
   SCOPED_TRACE(absl::StrCat(src.ToString(), " -> ", dst.ToString(), ", pieces up to ", longest));
   const Bytes bytes = Garbage(src, 1), before = Garbage(dst, 2);
   Bytes expected = before, streamed = before;
-  ASSERT_OK_AND_ASSIGN(const auto reorder,
-                       CreateReorder({src, dst}, {}, {.only = "reorder/reference"}));
+  ASSERT_OK_AND_ASSIGN(const auto reorder, CreateReorder({src, dst}, {}, {.reference_only = true}));
   ExecuteArgs args;
   args.Set(kArgSrc, bytes.data()).Set(kArgDst, expected.data());
   ASSERT_THAT(reorder->Execute(args, threading::Team::Serial()), IsOk());

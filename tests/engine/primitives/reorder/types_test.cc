@@ -59,13 +59,13 @@ Bytes Execute(const Primitive& primitive, const Bytes& src, Bytes dst) {
 // Returns how many generated rows took it.
 int CompareRows(const ReorderDesc& desc, const Attributes& attributes) {
   const Bytes src = RandomTensor(desc.src, 1), before = RandomTensor(desc.dst, 2);
-  const auto reference = CreateReorder(desc, attributes, {.only = "reorder/reference"});
+  const auto reference = CreateReorder(desc, attributes, {.reference_only = true});
   EXPECT_THAT(reference, IsOk());
   if (!reference.ok()) return 0;
   const Bytes expected = Execute(**reference, src, before);
   int generated = 0;
   for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
-    if (!cpu::Supports(row.isa) || row.name == "reorder/reference") continue;
+    if (!cpu::Supports(row.isa) || row.traits.is_reference) continue;
     const auto primitive = CreateReorder(desc, attributes, {.only = row.name});
     if (absl::IsUnimplemented(primitive.status())) continue;
     EXPECT_THAT(primitive, IsOk());
