@@ -241,7 +241,7 @@ std::vector<ArgDesc> ArgsOfChain(absl::Span<const PrimitiveRequest> chain) {
 }  // namespace
 
 bool MayJoinChain(const PrimitiveRequest& request) {
-  const absl::string_view name = request.whole->name();
+  const ImplementationTraits& traits = request.whole->info().traits;
   const MemoryDesc &src = request.whole->Desc(kArgSrc), &dst = request.whole->Desc(kArgDst);
   const bool known = std::holds_alternative<ConvolutionDesc>(request.desc) ||
                      std::holds_alternative<PoolingDesc>(request.desc);
