@@ -4,6 +4,7 @@
 // output after the other; its products are added in the order of input channel, depth, height,
 // width.
 #include <utility>
+#include <vector>
 
 #include "engine/base/status_macros.h"
 #include "engine/kernels/scalar_epilogue.h"
@@ -28,24 +29,44 @@ class Reference final : public Primitive {
         src_(desc.src),
         weights_(desc.weights),
         bias_(desc.bias),
-        dst_(desc.dst) {
-    for (int i = 0; i < desc.src.rank() - 2; ++i) {
-      const Axis& axis = geometry_.axes[5 - desc.src.rank() + i];
-      sources_.emplace_back();
-      for (int64_t o = 0; o < axis.out; ++o) sources_.back().push_back(axis.SourcesOf(o));
-    }
-  }
+        dst_(desc.dst) {}
 
  private:
+  // What one output reads along each spatial dimension. A table of all outputs would be many times
+  // as large as the tensors.
+  class Sources {
+   public:
+    explicit Sources(const Reference& reference)
+        : axes_(&reference.geometry_.axes[5 - reference.desc_.src.rank()]),
+          at_(reference.desc_.src.rank() - 2, -1),
+          sources_(at_.size()) {}
+
+    void MoveTo(const Dims& index) {
+      for (size_t i = 0; i < at_.size(); ++i) {
+        if (at_[i] == index[i + 2]) continue;
+        at_[i] = index[i + 2];
+        sources_[i] = axes_[i].SourcesOf(at_[i]);
+      }
+    }
+    const std::vector<std::vector<Source>>& operator*() const { return sources_; }
+
+   private:
+    const Axis* const axes_;
+    Dims at_;
+    std::vector<std::vector<Source>> sources_;
+  };
+
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     const int64_t channels = desc_.dst.dim(1);
     Dims plane = desc_.dst.dims();
     plane[0] = plane[1] = 1;
     team.ParallelFor(geometry_.batch * channels, [&](int64_t task) {
+      Sources sources(*this);
       ForEachIndex(plane, [&](Dims index) {
         index[0] = task / channels;
         index[1] = task % channels;
-        float value = Sum(args, index);
+        sources.MoveTo(index);
+        float value = Sum(args, index, *sources);
         if (!desc_.bias.IsZero())
           value += args.Get<const float>(kArgBias)[bias_.Offset({index[1]})];
         float& result = args.Get<float>(kArgDst)[dst_.Offset(index)];
@@ -55,11 +76,12 @@ class Reference final : public Primitive {
     ZeroPadding(desc_.dst, args.Find(kArgDst));
   }
 
-  float Sum(const ExecuteArgs& args, const Dims& index) const {
+  float Sum(const ExecuteArgs& args, const Dims& index,
+            const std::vector<std::vector<Source>>& sources) const {
     const int group_dims = geometry_.grouped_weights ? 1 : 0;
     const int64_t group = index[1] / geometry_.oc;
     Dims taps, from = index, at(desc_.weights.rank(), 0);
-    for (size_t i = 0; i < sources_.size(); ++i) taps.push_back(sources_[i][index[i + 2]].size());
+    for (const std::vector<Source>& line : sources) taps.push_back(line.size());
     if (group_dims == 1) at[0] = group;
     at[group_dims] = index[1] % geometry_.oc;
     float sum = 0;
@@ -67,8 +89,8 @@ class Reference final : public Primitive {
       from[1] = group * geometry_.ic + ic;
       at[group_dims + 1] = ic;
       ForEachIndex(taps, [&](const Dims& tap) {
-        for (size_t i = 0; i < sources_.size(); ++i) {
-          const Source& source = sources_[i][index[i + 2]][tap[i]];
+        for (size_t i = 0; i < sources.size(); ++i) {
+          const Source& source = sources[i][tap[i]];
           from[i + 2] = source.position;
           at[group_dims + 2 + i] = source.tap;
         }
@@ -83,7 +105,6 @@ class Reference final : public Primitive {
   const DeconvolutionDesc desc_;
   const PostOps post_ops_;
   const SeparableOffsets src_, weights_, bias_, dst_;
-  std::vector<std::vector<std::vector<Source>>> sources_;  // by spatial dimension, by output
 };
 
 }  // namespace

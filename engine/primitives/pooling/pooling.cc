@@ -48,6 +48,9 @@ absl::Status CheckSpatial(const PoolingDesc& desc, int d) {
   const int64_t in = desc.src.dim(d + 2), out = desc.dst.dim(d + 2);
   const int64_t kernel = desc.kernel[d], stride = desc.strides[d], left = desc.padding_left[d];
   constexpr int64_t kLargest = int64_t{1} << 30;
+  if (in < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("spatial dimension ", d, " of src is empty"));
+  }
   if (kernel < 1 || stride < 1 || left < 0 || desc.padding_right[d] < 0 || left >= kernel ||
       std::max({kernel, stride, desc.padding_right[d]}) > kLargest) {
     return absl::InvalidArgumentError(

@@ -246,6 +246,21 @@ INSTANTIATE_TEST_SUITE_P(AllImplementations, DeconvolutionTest,
                                              DeconvolutionImplementations().end()),
                          RowName<DeconvolutionDesc>);
 
+// The reference asked a layout without strides where its elements are.
+TEST(DeconvolutionErrorsTest, TransformedWeightsAreRefused) {
+  DeconvolutionDesc desc = DescOf(Cases()[1], true);
+  desc.weights =
+      *MemoryDesc::CreateWinograd({16, 16, 3, 3}, {.tile = 4, .lanes = 16, .panel_blocks = 1});
+  desc.src = Plain({1, 16, 4, 4});
+  desc.dst = Plain({1, 16, 4, 4});
+  desc.bias = MemoryDesc();
+  desc.strides = {1, 1};
+  desc.dilations = {0, 0};
+  desc.padding_left = desc.padding_right = {1, 1};
+  EXPECT_THAT(CreateDeconvolution(desc, {}, {}),
+              StatusIs(absl::StatusCode::kUnimplemented, "does not read"));
+}
+
 TEST(DeconvolutionErrorsTest, CreationNamesWhatDoesNotFit) {
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   const auto status = [](auto change) {

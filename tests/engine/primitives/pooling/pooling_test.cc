@@ -348,6 +348,22 @@ TEST(PoolingTest, CreationSaysWhatDoesNotFit) {
   EXPECT_EQ(code(valid, relu), Code::kUnimplemented);
 }
 
+// Its windows lie in the padding alone: the kernels ran past both ends of such a source.
+TEST(PoolingTest, ASourceWithoutRowsIsRefused) {
+  for (const char* pattern : {"abcd", "acdb", "aBcd16b"}) {
+    PoolingDesc desc{.src = *MemoryDesc::CreatePattern({1, 9, 0, 2}, DataType::kF32, pattern),
+                     .dst = *MemoryDesc::CreatePattern({1, 9, 1, 2}, DataType::kF32, pattern),
+                     .kernel = {3, 3},
+                     .strides = {1, 1},
+                     .padding_left = {1, 1},
+                     .padding_right = {1, 1}};
+    const absl::Status status = CreatePooling(desc, {}, {}).status();
+    EXPECT_EQ(status.message(), "spatial dimension 0 of src is empty");
+    desc.src = *MemoryDesc::CreatePattern({1, 9, 1, 2}, DataType::kF32, pattern);
+    EXPECT_TRUE(CreatePooling(desc, {}, {}).ok());
+  }
+}
+
 TEST(PoolingTest, KeysTellDescriptorsApart) {
   const Case c = {"valid", {1, 4, 6, 6}, {3, 3}, {2, 2}, {2, 2}, {0, 0}, {0, 0}};
   const PoolingDesc desc = DescOf(c, PoolingAlgorithm::kMax, "abcd");

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/engine/primitives/random_descriptors/crash_note.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+
+// Of the address sanitizer; absent in other builds.
+extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
+
+namespace tilewire::testing {
+namespace {
+
+std::atomic<int64_t> current_case = -1;
+
+// Only what a signal handler may call.
+void Write(const char* text) {
+  const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
+  (void)written;
+}
+
+void Note() {
+  char digits[24];
+  char* at = digits + sizeof digits;
+  *--at = '\0';
+  int64_t rest = current_case;
+  do {
+    *--at = static_cast<char>('0' + rest % 10);
+    rest /= 10;
+  } while (rest > 0);
+  Write("\nthe process died in random descriptor ");
+  Write(at);
+  Write("\n");
+}
+
+void OnSignal(int signal_number) {
+  if (signal_number == SIGALRM) Write("\na random descriptor takes too long");
+  Note();
+  signal(signal_number, SIG_DFL);
+  raise(signal_number);
+}
+
+}  // namespace
+
+void InstallCrashNote() {
+  if (__sanitizer_set_death_callback != nullptr) {
+    __sanitizer_set_death_callback(Note);
+    signal(SIGALRM, OnSignal);
+    return;
+  }
+  for (const int number : {SIGSEGV, SIGFPE, SIGILL, SIGBUS, SIGABRT, SIGALRM}) {
+    signal(number, OnSignal);
+  }
+}
+
+void NoteCase(int64_t index, unsigned seconds) {
+  current_case = index;
+  alarm(seconds);
+}
+
+}  // namespace tilewire::testing
