@@ -85,7 +85,8 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateChannelStep(
   args.push_back({kArgDst, dst});
   PrimitiveInfo info = StepInfo("runtime/gather_channels", std::move(args));
   for (cpu::Isa isa : {cpu::Isa::kAvx512, cpu::Isa::kAvx2}) {
-    if (!max_isa.Includes(isa) || !cpu::Supports(isa) || !ChannelGather::Require(srcs, dst, isa).ok())
+    if (!max_isa.Includes(isa) || !cpu::Supports(isa) ||
+        !ChannelGather::Require(srcs, dst, isa).ok())
       continue;
     std::vector<ChannelSource> channels;
     for (const From& from : gather.from) channels.push_back({from.src, from.channel});

@@ -11,8 +11,13 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, HERE)
 
+import door  # noqa: E402
+import english  # noqa: E402
+import formatting  # noqa: E402
+import identifiers  # noqa: E402
 import includes  # noqa: E402
 import names  # noqa: E402
+import passes  # noqa: E402
 import sizes  # noqa: E402
 from tree import Tree  # noqa: E402
 
@@ -30,10 +35,17 @@ CHECKS = {
     "a reference for each primitive": names.check_references,
     "files for instruction sets": names.check_name_plates,
     "the list of operators": names.check_operator_list,
+    "headers of the door": door.check,
+    "format": formatting.check,
+    "names in comments and documents": identifiers.check,
+    "order of passes": passes.check,
+    "plain English": english.check,
 }
 
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 LONG_BODY = "  x();\n" * 61
+PASSES = "engine/graph/passes/"
+ROW_OF_A_PASS = '    {"fuse_gelu", FuseGelu, "", "early, while the pattern is whole"},\n'
 
 # Each breaks one rule, which the check must notice: (check, path, text).
 VIOLATIONS = [
@@ -71,6 +83,32 @@ VIOLATIONS = [
     (names.check_name_plates, "engine/primitives/sum/avx2_dense.cc", "int F() { return G(8); }\n"),
     (names.check_operator_list, "engine/graph/ops/unary.cc",
      '      {"Abs", 1, 1, "", BuildAbs},\n'),
+    (formatting.check, "engine/a.cc", "int  x;\n"),
+    (identifiers.check, "engine/a.h", "// Like `RenamedLongAgo` in its file.\n"),
+    (identifiers.check, "engine/a.h", "// Called by RenamedLongAgo().\n"),
+    (identifiers.check, "engine/a.h", "// See engine/nowhere.h.\n"),
+    (identifiers.check, "engine/README.md", "The flag is `renamed_long_ago`.\n"),
+    (passes.check, PASSES + "passes.cc", "constexpr Pass kPasses[] = {};\n"),
+    (passes.check, PASSES + "passes.cc", ROW_OF_A_PASS),
+    (english.check, "engine/a.h", "// What lies behind the axis.\n"),
+    (english.check, "engine/a.h", "// One value a\n// channel.\n"),
+    (english.check, "engine/a.cc", 'return Error("is no number");\n'),
+    (english.check, "engine/README.md", "Nobody reads it.\n"),
+]
+
+# Trees of several files that break a rule: (check, {path: text}).
+VIOLATIONS_OF_TREES = [
+    (door.check, {f"engine/h{i}.h": f'#include "engine/h{i + 1}.h"\n' for i in range(9)}
+     | {"engine/h9.h": "", "engine/model.h": '#include "engine/h0.h"\n'}),
+    (identifiers.check, {"tests/engine/rows.txt": "A01 | x | T.T\n",
+                         "engine/a.h": "// Source: tests/engine/rows.txt A02.\n"}),
+    (passes.check, {PASSES + "passes.cc": ROW_OF_A_PASS, PASSES + "fuse_gelu.cc": "",
+                    PASSES + "fold_pad.cc": ""}),
+    (passes.check, {PASSES + "passes.cc": ROW_OF_A_PASS.replace('"early, while the pattern is whole"', '""'),
+                    PASSES + "fuse_gelu.cc": ""}),
+    (passes.check, {PASSES + "passes.cc": ROW_OF_A_PASS
+                    + '    {"fold_pad", FoldPad, "fuse_gelu", "windows are whole by then"},\n',
+                    PASSES + "fuse_gelu.cc": "", PASSES + "fold_pad.cc": ""}),
 ]
 
 # Each looks like a violation and is none: (check, path, text).
@@ -91,16 +129,22 @@ LEGAL = [
     (names.check_references, "engine/primitives/sum/reference.cc",
      '{{"sum/reference", Isa::kBaseline, {.is_reference = true}}, R, C},\n'),
     (names.check_name_plates, "engine/primitives/sum/avx2_dense.cc", "int x;\n" * 40),
+    (identifiers.check, "engine/a.h", "// The name is `kName`.\nint kName;\n"),
+    (identifiers.check, "engine/a.h", "// Use:\n//\n//   auto x = WhatYouLike();\n"),
+    (formatting.check, "engine/a.cc", "int x;\n"),
+    (english.check, "engine/a.h", "// There is no tail, and it is no longer than a block.\n"),
+    (english.check, "engine/a.cc", "const int nobody = 0;\n"),
 ]
 
 
-def tree_of(path, text):
+def tree_of(texts):
     folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
-    file = os.path.join(folder, path)
-    os.makedirs(os.path.dirname(file), exist_ok=True)
-    with open(file, "w", encoding="utf-8") as out:
-        out.write(text)
-    return Tree(folder, [path])
+    for path, text in texts.items():
+        file = os.path.join(folder, path)
+        os.makedirs(os.path.dirname(file), exist_ok=True)
+        with open(file, "w", encoding="utf-8") as out:
+            out.write(text)
+    return Tree(folder, list(texts))
 
 
 class ArchitectureTest(unittest.TestCase):
@@ -115,12 +159,15 @@ class ArchitectureTest(unittest.TestCase):
     def test_checks_notice_violations(self):
         for check, path, text in VIOLATIONS:
             with self.subTest(check=check.__name__, path=path, text=text[:60]):
-                self.assertTrue(check(tree_of(path, text)))
+                self.assertTrue(check(tree_of({path: text})))
+        for check, texts in VIOLATIONS_OF_TREES:
+            with self.subTest(check=check.__name__, texts=list(texts)):
+                self.assertTrue(check(tree_of(texts)))
 
     def test_checks_let_legal_code_pass(self):
         for check, path, text in LEGAL:
             with self.subTest(check=check.__name__, path=path, text=text[:60]):
-                self.assertEqual(check(tree_of(path, text)), [])
+                self.assertEqual(check(tree_of({path: text})), [])
 
 
 if __name__ == "__main__":
