@@ -4,12 +4,13 @@
 //
 //   auto client = client::Client::Connect("127.0.0.1:8001");
 //   auto image = client::Tensor::FromFloats("image", {1, 24, 20, 3}, pixels,
-//   client::Layout::kNhwc); auto result = (*client)->Infer("digits", {image}); std::vector<float>
-//   logits = *result->Find("logits")->Floats();
+//                                           client::Layout::kNhwc);
+//   auto result = (*client)->Infer("digits", {image});
+//   std::vector<float> logits = *result->Find("logits")->Floats();
 //
 // Errors of the server come back as the absl::Status of the same code, with its message unchanged.
 // The rest:
-//   kUnavailable       nobody answers at the address; the message says which
+//   kUnavailable       no server answers at the address, which the message names
 //   kDeadlineExceeded  no answer within the deadline
 #ifndef CLIENT_CLIENT_H_
 #define CLIENT_CLIENT_H_

@@ -37,14 +37,14 @@ absl::StatusOr<Enum> ParseEnum(absl::string_view what, const char* prefix,
   return Invalid(what, text, absl::StrCat("one of ", absl::StrJoin(names, ", ")));
 }
 
-// One value a spatial dimension from "2" or "2x1".
+// One value per spatial dimension from "2" or "2x1".
 absl::Status ParseSpatial(absl::string_view what, const std::string& text, int rank,
                           google::protobuf::RepeatedField<int64_t>* out) {
   absl::StatusOr<std::vector<int64_t>> values = ParseDims(text);
   if (!values.ok()) return Invalid(what, text, "numbers such as 1 or 2x1");
   if (values->size() == 1) values->resize(rank, values->front());
   if (static_cast<int>(values->size()) != rank) {
-    return Invalid(what, text, absl::StrCat("1 or ", rank, " numbers (one a spatial dimension)"));
+    return Invalid(what, text, absl::StrCat("1 or ", rank, " numbers (one per spatial dimension)"));
   }
   out->Assign(values->begin(), values->end());
   return absl::OkStatus();

@@ -45,7 +45,7 @@ CLI::Validator Between(double low, double high) {
     double number = 0;
     return absl::SimpleAtod(text, &number) && number >= low && number <= high
                ? ""
-               : absl::StrCat("'", text, "' is no number from ", low, " to ", high);
+               : absl::StrCat("'", text, "' is not a number from ", low, " to ", high);
   };
   return CLI::Validator(check, absl::StrCat(low, " to ", high));
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the subcommands of `tilewire` share. Each Add...Command() declares one subcommand on `app`
-// and lets it set
-// `*exit_code` when it was chosen: 0 success, 1 the server or an answer failed, 2 a bad command
-// line or file.
+// Shared by the subcommands of `tilewire`. Each function below declares one subcommand on `app`,
+// which sets `*exit_code` when it is chosen: 0 success, 1 the server or an answer failed, 2 a bad
+// command line or file.
 #ifndef CLIENT_TOOL_COMMAND_H_
 #define CLIENT_TOOL_COMMAND_H_
 

@@ -173,7 +173,7 @@ void AddInferCommand(CLI::App* app, const Server& server, int* exit_code) {
   CLI::App* command = app->add_subcommand("infer", "Run a model on pictures or raw tensor files");
   command->footer(kInferExamples);
   auto flags = std::make_shared<InferFlags>();
-  command->add_option("files", flags->files, "one file an input; several requests in turn")
+  command->add_option("files", flags->files, "one file per input; more files are further requests")
       ->required()
       ->check(CLI::ExistingFile);
   command->add_option("--model", flags->model, "the model to call")->required();

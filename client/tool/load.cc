@@ -107,7 +107,7 @@ void AddLoadCommand(CLI::App* app, const Server& server, int* exit_code) {
       ->capture_default_str();
   command->add_option("--requests", flags->requests, "stop after this many instead")
       ->check(AtLeastOne());
-  command->add_option("--batch", flags->batch, "rows a request")
+  command->add_option("--batch", flags->batch, "rows per request")
       ->check(AtLeastOne())
       ->capture_default_str();
   command->add_option("--layout", flags->layout, "of inputs and outputs")

@@ -145,7 +145,7 @@ void AddPrimitiveCommand(CLI::App* app, const Server& server, int* exit_code) {
       "eltwise: relu tanh elu ...; binary: add mul max min div sub; lrn: across_channels "
       "within_channel; resampling: nearest linear; reduction: max min sum mul mean norm_...");
   AddFunctionOptions(command, text.get());
-  command->add_option("--scales", text->scales, "of sum, one a source");
+  command->add_option("--scales", text->scales, "of sum, one per source");
   command->add_option("--post_op", text->post_ops,
                       "sum, max_pooling (2x2, last), or the name of an eltwise; several in order");
   command->add_flag("--relu", *relu, "short for a last --post_op=relu");

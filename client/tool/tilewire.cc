@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError& error) {
-    // A word that is no command says more than the command that is missing.
+    // An unknown word tells the user more than the command that is missing.
     const std::vector<std::string> words = app.remaining();
     const bool unknown = app.get_subcommands().empty() && !words.empty();
     unknown ? app.exit(CLI::ExtrasError(words)) : app.exit(error);

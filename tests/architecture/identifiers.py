@@ -47,6 +47,11 @@ def _names(prose, is_document):
         yield from _CALL_OR_SCOPE.findall(_EXAMPLE.sub("", prose))
 
 
+def _exists(word, words):
+    """A variable TILEWIRE_NAME gives the server's flag --name its default."""
+    return word in words or word.startswith("TILEWIRE_") and word[len("TILEWIRE_"):].lower() in words
+
+
 def _rows(tree):
     if SPECIFICATION not in tree.files:
         return set()
@@ -59,7 +64,7 @@ def check(tree):
     for path in tree.with_suffix(".md", ".h", ".cc", ".proto"):
         prose = _prose(tree, path)
         unknown = [token for token in _names(prose, path.endswith(".md"))
-                   if any(word not in words for word in re.findall(r"\w+", token))]
+                   if not all(_exists(word, words) for word in re.findall(r"\w+", token))]
         if not path.endswith(".md"):
             unknown += [named for named in _PATH.findall(prose) if named not in files]
         for cited in _CITED_ROW.findall(prose):

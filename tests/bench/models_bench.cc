@@ -86,7 +86,7 @@ class Side {
   std::unique_ptr<OnnxRuntime::Session> session_;
 };
 
-// The input of the model for one image; open dimensions behind the batch are 224.
+// The input of the model for one image; open dimensions after the batch are 224.
 absl::StatusOr<Dims> DimsOfImage(const std::string& model) {
   ABSL_ASSIGN_OR_RETURN(const auto engine, Engine::Create({.threads = 1}));
   ABSL_ASSIGN_OR_RETURN(const auto loaded, engine->LoadModel(model));

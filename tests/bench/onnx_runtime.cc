@@ -66,7 +66,7 @@ absl::StatusOr<std::unique_ptr<OnnxRuntime>> OnnxRuntime::Open(const std::string
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return absl::NotFoundError(dlerror());
   const auto base = reinterpret_cast<const ApiBase* (*)()>(dlsym(handle, "OrtGetApiBase"));
-  if (base == nullptr) return absl::NotFoundError(absl::StrCat(library, " is no ONNX Runtime"));
+  if (base == nullptr) return absl::NotFoundError(absl::StrCat(library, " is not an ONNX Runtime"));
   auto runtime = std::make_unique<OnnxRuntime>();
   runtime->table_ = base()->get_api(kInterfaceVersion);
   if (runtime->table_ == nullptr)

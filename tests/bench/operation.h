@@ -26,7 +26,7 @@ struct Operation {
   int64_t out() const { return (at("in") + 2 * at("p") - at("k")) / at("s") + 1; }
 };
 
-// Lines that are no operation are left out.
+// Lines that do not name an operation are left out.
 std::vector<Operation> ReadOperations(const std::string& path);
 
 class RunnableOperation {

@@ -22,10 +22,10 @@ struct Shape {
   }
 };
 
-// What convolutions compute in: f32 throughout, or u8 x s8 to u8 with one scale an output channel.
+// What convolutions compute in: f32 throughout, or u8 x s8 to u8 with one scale per output channel.
 enum class Arithmetic { kF32, kU8S8 };
 
-// Lines that are no shape are left out.
+// Lines that do not hold a shape are left out.
 inline std::vector<Shape> ReadShapes(const std::string& path) {
   std::vector<Shape> shapes;
   std::ifstream file(path);

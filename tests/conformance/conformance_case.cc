@@ -151,7 +151,7 @@ class Case {
   }
 
   // Declares what is given at run time, and makes initializers of the rest. A model without any
-  // input gets one that nobody reads.
+  // input gets one that nothing reads.
   void SetInputs(Given given, onnx::GraphProto* graph, std::vector<std::vector<float>>* images,
                  std::vector<Dims>* dims) const {
     google::protobuf::RepeatedPtrField<onnx::ValueInfoProto> declared;
@@ -179,7 +179,7 @@ class Case {
     if (images->empty()) {
       TensorProto one;
       one.add_dims(1);
-      Declare("nobody reads this", one, /*cast=*/false, graph);
+      Declare("nothing reads this", one, /*cast=*/false, graph);
       images->push_back({0});
       dims->push_back({1});
     }
@@ -253,7 +253,7 @@ ConformanceResult RunConformanceCase(Engine& engine, const std::string& director
                                      const std::string& scratch) {
   const Case one(directory);
   if (!one.parsed())
-    return {Outcome::kRefused, Given::kAll, "inputs or outputs that are no tensors"};
+    return {Outcome::kRefused, Given::kAll, "inputs or outputs that are not tensors"};
   ConformanceResult refused;
   for (Given given : {Given::kAll, Given::kFirst, Given::kNone}) {
     ConformanceResult result = one.Run(engine, given, scratch);

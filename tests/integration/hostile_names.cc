@@ -209,7 +209,7 @@ std::vector<HostileKind> HostileNames() {
        [](Random* random) { return WithModel(random, std::string(random->Integer(1, 9), '.')); }},
       {"a model name of a megabyte", kNotFound,
        [](Random* random) { return WithModel(random, Megabyte(random)); }},
-      {"a version that is no integer", kInvalid, WithVersion},
+      {"a version that is not an integer", kInvalid, WithVersion},
       {"a version that there is not", kNotFound,
        [](Random* random) {
          return Spoiled(random, [random](Request* request) {

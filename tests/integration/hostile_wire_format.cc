@@ -17,7 +17,7 @@ std::string Truncated(Random* random) {
   return bytes.substr(0, random->Integer(0, in_the_head ? 100 : bytes.size() - 1));
 }
 
-// The first byte is no field's: what follows is never read as a model's name.
+// The first byte does not start a field: what follows is never read as a model's name.
 std::string Garbage(Random* random) {
   const int64_t most[] = {1, 10, 1000, 1 << 20};
   std::string bytes(random->Integer(1, most[random->Integer(0, 3)]), '\0');

@@ -108,8 +108,8 @@ expect 0 '^[* ] avx2 +pooling/avx2_f32 +f32' implementations --primitive=pooling
 expect 0 '^\* baseline +reorder/reference +f32 bf16 f16 s32 s8 u8' implementations
 
 # Values that no option takes, each named.
-expect 2 "'nan' is no number from 0.01" load --model=digits --duration=nan
-expect 2 "'nan' is no number" infer --model=digits --mean=nan "$0"
+expect 2 "'nan' is not a number from 0.01" load --model=digits --duration=nan
+expect 2 "'nan' is not a number" infer --model=digits --mean=nan "$0"
 expect 2 'not in range .*1' infer --model=digits --top=0 "$0"
 expect 1 'takes .* MB; a message holds 2 GB' load --model=digits --batch=2000000000
 expect 2 "'foo' is none of .*convolution" implementations --primitive=foo

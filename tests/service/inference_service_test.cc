@@ -256,7 +256,7 @@ TEST_F(InferenceServiceTest, RefusesWithCodeAndReason) {
              "r");
        },
        bad, "'shared_memory_region'"},
-      {"a timeout that is no number",
+      {"a timeout that is not a number",
        [](Request* r) { (*r->mutable_parameters())["timeout"].set_string_param("1s"); }, bad,
        "'timeout'"},
       {"a priority below 0",

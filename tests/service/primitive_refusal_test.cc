@@ -84,7 +84,7 @@ std::vector<RefusedCase> Refused() {
        Convolution(image, kernel, kernel, "") + "attributes { " + post_op + post_op + post_op +
            post_op + post_op + "}",
        bad},
-      {"a post-op behind a max pooling",
+      {"a post-op after a max pooling",
        Convolution(image, kernel, kernel, "") + "attributes { post_ops { max_pooling {} } " +
            post_op + "}",
        bad},

@@ -253,10 +253,10 @@ TEST_F(PrimitiveServiceTest, WorkBeyondTheLimitsIsRefusedBeforeItBegins) {
   EXPECT_TRUE(Create(product(9, "ab"), &response).ok());
   EXPECT_EQ(Create(product(200, "ab"), &response).error_code(),
             grpc::StatusCode::RESOURCE_EXHAUSTED);
-  const grpc::Status status = Create(
-      absl::StrCat("convolution { src ", Md("1,10,20,20", "chwn"), " weights ",
-                   Md("10,10,3,3", "hwio"), " dst ", Md("1,10,18,18", "chwn"), "}"),
-      &response);
+  const grpc::Status status =
+      Create(absl::StrCat("convolution { src ", Md("1,10,20,20", "chwn"), " weights ",
+                          Md("10,10,3,3", "hwio"), " dst ", Md("1,10,18,18", "chwn"), "}"),
+             &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED)
       << "only a reference takes it";
   EXPECT_THAT(status.error_message(), HasSubstr("--max_reference_operations"));

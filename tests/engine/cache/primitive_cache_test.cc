@@ -127,7 +127,7 @@ TEST(PrimitiveCacheTest, SixteenThreadsAskingOneKeyCompileOnce) {
   }
 }
 
-// C04: a failure leaves nothing behind and reaches everybody who waited.
+// C04: a failure leaves nothing behind and reaches every thread that waited.
 TEST(PrimitiveCacheTest, FailuresLeaveNothing) {
   PrimitiveCache cache(kMegabyte);
   std::vector<std::thread> threads;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shapes and parameters of every operator, one row a case: node, input dims, and the line of the
+// Shapes and parameters of every operator, one row per case: node, input dims, and the line of the
 // network it becomes.
 #include <gmock/gmock.h>
 

@@ -219,7 +219,7 @@ TEST(PassesTest, OtherTransposesAreNoShuffle) {
   EXPECT_THAT(After(model, FuseShuffle, {{1, 6, 4, 4}}), Not(HasSubstr("shuffle")));
 }
 
-// A linear layer of every row, with a bias and an activation behind the reshape to the rows' dims.
+// A linear layer of every row, with a bias and an activation after the reshape to the rows' dims.
 OnnxBuilder LinearOfRows(const std::vector<int64_t>& x) {
   OnnxBuilder model;
   model.Input("x", x).Floats("w", {x.back(), 5}).Floats("b", {5});

@@ -29,7 +29,7 @@ OnnxBuilder QuantizedModel() {
   return model;
 }
 
-// Weights "w" as s8, one scale an output, dequantised to "wr".
+// Weights "w" as s8, one scale per output, dequantised to "wr".
 void AddWeights(OnnxBuilder* model, const std::vector<int64_t>& dims) {
   model->Bytes("w", dims, true).Floats("ws", {dims[0]}, std::vector<float>(dims[0], 0.25f));
   model->Bytes("wz", {dims[0]}, true, std::vector<int>(dims[0], 0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files as exporters write them, and files that nobody should write.
+// Files as exporters write them, and files that no exporter should write.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>

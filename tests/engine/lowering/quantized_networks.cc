@@ -101,7 +101,7 @@ Network QuantizedGroups(int64_t n) {
   return b.Finish({back, ToReal(&b, "both.real", both, wide)});
 }
 
-// Sums of several types and grids that are no powers of two: every operation rounds as in f32.
+// Sums of several types and grids that are not powers of two: every operation rounds as in f32.
 Network QuantizedSums(int64_t n) {
   NetworkBuilder b;
   const QuantizationParams one{0.0079f, 117}, two{0.013f, -3}, three{0.0171f, 5};

@@ -62,7 +62,7 @@ TEST(FormatTagTest, EverySpecifiedTagParsesAndMakesADescriptor) {
     const absl::StatusOr<FormatTag> tag = ParseFormatTag(name);
     ASSERT_THAT(tag, IsOk());
     EXPECT_EQ(FormatTagName(*tag), name);
-    // More than one block of each dimension: otherwise the order of the outer blocks is no matter.
+    // More than one block of each dimension: otherwise any order of the outer blocks fits.
     const Dims dims(FormatTagRank(*tag), 33);
     ASSERT_OK_AND_ASSIGN(const MemoryDesc desc, MemoryDesc::Create(dims, DataType::kF32, *tag));
     EXPECT_TRUE(desc.Matches(*tag));

@@ -32,7 +32,7 @@ std::vector<uint8_t> ResultOf(const Primitive& primitive, const Values& values,
 
 std::vector<float> Logical(const MemoryDesc& desc, const std::vector<uint8_t>& bytes);
 
-// One scale, or one a channel, that spread sums of `products` products over the range of u8 and a
+// One scale, or one per channel, that spread sums of `products` products over the range of u8 and a
 // little beyond.
 OutputScales SpreadingScales(int64_t products, int64_t channels, bool scale_a_channel);
 

@@ -10,7 +10,7 @@
 namespace tilewire::test {
 namespace {
 
-// Row-major with a hole behind every row, image and so on.
+// Row-major with a hole after each row, each image and so on.
 MemoryDesc WithGaps(const Dims& dims, DataType type) {
   Dims strides(dims.size());
   int64_t step = 2;

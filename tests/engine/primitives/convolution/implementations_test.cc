@@ -193,7 +193,7 @@ TEST_P(ConvolutionTest, ReadsPlainSources) {
   }
 }
 
-// The first layers of everybody's networks, in both layouts of clients: the same bits.
+// The first layers of well-known networks give the same bits in both layouts of clients.
 TEST_P(ConvolutionTest, FirstLayersDoNotDependOnTheLayoutOfTheirSource) {
   const ConvolutionCase shapes[] = {
       {.why = "ResNet",
@@ -282,7 +282,7 @@ TEST_P(ConvolutionTest, InfinityDoesNotReachTheTail) {
   EXPECT_TRUE(tail_is_zero);
 }
 
-// ResNet's and everybody's layers stay off the reference.
+// The layers of ResNet and of other networks do not fall back to the reference.
 TEST(WeightsAheadTest, GoesFromStretchToStretchAndThenStaysNear) {
   const std::vector<std::byte> weights(100);
   const std::byte *begin = weights.data(), *near = begin + 90;
