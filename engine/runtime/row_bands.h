@@ -3,8 +3,8 @@
 // A chain of primitives that one step of a plan runs band by band. The step does not compute one
 // whole tensor after the other. Instead, a band (a few rows of the last result, and the rows that
 // they need of each tensor before it) goes through all primitives of the chain, so that the
-// intermediate tensors stay in cache. engine/lowering/band_plan.h chooses the bands and explains why
-// the bits do not change.
+// intermediate tensors stay in cache. lowering/band_plan.h chooses the bands and explains why the
+// bits do not change.
 #ifndef ENGINE_RUNTIME_ROW_BANDS_H_
 #define ENGINE_RUNTIME_ROW_BANDS_H_
 

@@ -14,7 +14,7 @@ using jit::EltwiseAlgorithm;
 constexpr auto kMax = Pooling::Algorithm::kMax;
 constexpr auto kAverage = Pooling::Algorithm::kAvgIncludePadding;
 
-// The addend of the second sum is dead after it; that of the first is also the convolution's source.
+// The addend of the second sum is dead after it; that of the first is also a source.
 Network Residual(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 3, 9, 7});
@@ -159,7 +159,8 @@ Network AddsItsOwnInput(int64_t n) {
 }
 
 // Parts of a blocked tensor: some consist of whole blocks (views), others cut blocks. They are read
-// by operations that take views and by others; one is an output, one the first images of its source.
+// by operations that take views and by others. One is an output; one is the first images of its
+// source.
 Network PartsOfBlockedTensors(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 3, 6, 5});
@@ -231,8 +232,8 @@ Network LoopsWithoutPrimitives(int64_t n) {
   return b.Finish({quotient, peaks, wide, high, deep, spread, b.Conv("end", product, 8)});
 }
 
-// Operations on rows whose primitives take several layouts: blocked and plain sources, and some that
-// write over a source that nothing else reads.
+// Operations on rows whose primitives take several layouts. The sources are blocked or plain; some
+// operations write over a source that nothing else reads.
 Network NormalizationsAndProducts(int64_t n) {
   using Function = graph::Elementwise::Function;
   NetworkBuilder b;
@@ -339,8 +340,8 @@ Network BestElements(int64_t n) {
   return b.Finish({values, places, least});
 }
 
-// Rows of a table and of a blocked tensor. The request's numbers are the indices; some count from the
-// end.
+// Rows of a table and of a blocked tensor. The request's numbers are the indices; some of them count
+// from the end.
 Network GatheredByComputedIndices(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 20, 3, 5});
@@ -383,7 +384,8 @@ Network ComputedWeights(int64_t n) {
   return b.Finish({grouped, single, one, two});
 }
 
-// The maxima of windows, and their indices, which count the elements of all images before.
+// The maxima of the windows of every image, and their indices for the first image only: indices also
+// count the elements of all images before.
 Network WindowsMaxima(int64_t n) {
   using Result = MaxWindow::Result;
   NetworkBuilder b;
