@@ -340,7 +340,7 @@ Network BestElements(int64_t n) {
   return b.Finish({values, places, least});
 }
 
-// Rows of a table and of a blocked tensor. The request's numbers are the indices; some of them count
+// Rows of a table and of a blocked tensor. The request's numbers are the indices; some count
 // from the end.
 Network GatheredByComputedIndices(int64_t n) {
   NetworkBuilder b;
@@ -384,8 +384,8 @@ Network ComputedWeights(int64_t n) {
   return b.Finish({grouped, single, one, two});
 }
 
-// The maxima of the windows of every image, and their indices for the first image only: indices also
-// count the elements of all images before.
+// The maxima of the windows of every image, and their indices for the first image only: indices
+// also count the elements of all images before.
 Network WindowsMaxima(int64_t n) {
   using Result = MaxWindow::Result;
   NetworkBuilder b;
