@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled primitives by descriptor. Sharded, least recently used, bounded in bytes of code and tables. Concurrent
-// requests for one key wait for one compile; a failed compile leaves nothing behind and its status goes to all who
-// waited. Eviction drops the cache's reference only: code that runs lives as long as somebody holds it. Thread-safe.
-// Source: DESIGN.md; ROWS.md C02-C04.
+// Compiled primitives by descriptor. Sharded, bounded in bytes of code and tables; the least
+// recently used go first. Concurrent requests for one key wait for one compile. A failed compile
+// leaves nothing in the cache, and every request that waited gets its status. Eviction drops the
+// cache's reference only: a primitive lives as long as any caller holds it. Thread-safe.
+// Source: tests/engine/rows.txt C02, C03, C04.
 #ifndef ENGINE_CACHE_PRIMITIVE_CACHE_H_
 #define ENGINE_CACHE_PRIMITIVE_CACHE_H_
 

@@ -19,10 +19,9 @@ struct LayoutPattern {
   absl::InlinedVector<int, 6> order;  // dimensions, outermost first
   InnerBlocks blocks;                 // outermost first
 
-  // kInvalidArgument  letters that are no permutation of a, b, c, ...; an upper-case letter without
-  // a block or a
-  //                   block of a lower-case one; a block size below 2, or an inner block over
-  //                   kMaxInnerSize
+  // kInvalidArgument  letters that are not a permutation of a, b, c, ...; an upper-case letter
+  //                   without a block, or a block of a lower-case one; a block size below 2, or an
+  //                   inner block over kMaxInnerSize
   static absl::StatusOr<LayoutPattern> Parse(absl::string_view pattern);
 };
 

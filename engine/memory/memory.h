@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tensor's bytes together with their descriptor. Taking bytes zeroes their padded tail, whoever
-// owns them (ROWS.md A08), so that a Memory always satisfies what primitives expect. Move-only;
-// thread-compatible.
+// A tensor's bytes together with their descriptor. Taking bytes zeroes their padded tail, owned
+// or borrowed, so that a Memory always satisfies what primitives expect. Move-only;
+// thread-compatible. Source: tests/engine/rows.txt A08.
 #ifndef ENGINE_MEMORY_MEMORY_H_
 #define ENGINE_MEMORY_MEMORY_H_
 

@@ -189,7 +189,7 @@ absl::Status MemoryDesc::CheckSize() const {
     const std::optional<int64_t> reach = CheckedMul(std::max<int64_t>(0, blocks - 1), strides_[d]);
     end = reach ? CheckedAdd(*end, *reach) : std::nullopt;
   }
-  // The compensation takes less than four bytes an element, and three to its boundary.
+  // The compensation takes less than four bytes per element, and three to its boundary.
   if (end && HasCompensation()) end = CheckedMul(*end, 8);
   if (!end || !CheckedMul(*end, SizeOf(data_type_))) {
     return Invalid(
@@ -254,7 +254,7 @@ absl::StatusOr<MemoryDesc> MemoryDesc::Permuted(absl::Span<const int> order) con
   for (size_t i = 0; i < order.size(); ++i) {
     if (order[i] < 0 || order[i] >= rank() || inverse[order[i]] != -1) {
       return absl::InvalidArgumentError(
-          absl::StrCat("[", absl::StrJoin(order, ","), "] is no permutation"));
+          absl::StrCat("[", absl::StrJoin(order, ","), "] is not a permutation"));
     }
     inverse[order[i]] = static_cast<int>(i);
   }

@@ -2,19 +2,19 @@
 //
 // Where each element of a tensor lives. A blocked layout cuts some dimensions into blocks:
 //
-//   offset(i) = offset0 + sum_d (i_d / B_d) * strides[d] + position of (i_d % B_d) in the inner
-//   block
+//   offset(i) = offset0 + sum over d of (i_d / B_d) * strides[d]
+//                       + position of the (i_d % B_d) in the inner block
 //
 // where B_d is the product of the inner blocks on dimension d, and the inner block is dense: its
 // blocks follow each other, outermost first, as in `inner_blocks()`. Strides count elements,
-// between outer blocks. Sizes that are no multiple of the block are rounded up in `padded_dims()`;
-// the padded tail holds zeros before and after every primitive. `SizeBytes()` is the only way to
-// learn a size.
+// between outer blocks. Sizes that are not multiples of the block are rounded up in
+// `padded_dims()`; the padded tail holds zeros before and after every primitive. `SizeBytes()` is
+// the only way to learn a size.
 //
-// s8 weights may carry their compensation behind the elements: see MemoryExtra.
+// s8 weights may carry their compensation after the elements: see MemoryExtra.
 //
 // Immutable value type; compares by meaning of every field.
-// Source: seeds, "Understanding Memory Formats"; ROWS.md A03-A07.
+// Source: MKL-DNN 1.0, "Understanding Memory Formats"; tests/engine/rows.txt A03 to A07.
 #ifndef ENGINE_MEMORY_MEMORY_DESC_H_
 #define ENGINE_MEMORY_MEMORY_DESC_H_
 
@@ -45,9 +45,9 @@ struct InnerBlock {
 };
 using InnerBlocks = absl::InlinedVector<InnerBlock, 4>;
 
-// What lies behind the elements (ROWS.md A06). A reorder to a descriptor with compensation writes,
-// on the next 4-byte boundary, one s32 for each index of the (padded) dimensions whose bit is set
-// in `compensation_mask`, row-major:
+// What follows the elements (tests/engine/rows.txt A06). A reorder to a descriptor with
+// compensation writes, on the next 4-byte boundary, one s32 for each index of the (padded)
+// dimensions whose bit is set in `compensation_mask`, row-major:
 //
 //   -128 * (sum of the weights with this index)
 //
@@ -67,9 +67,8 @@ class MemoryDesc {
   MemoryDesc() = default;
 
   // All factories:
-  //   kInvalidArgument  rank 0 or over kMaxRank, a negative size, a tag of another rank, a type
-  //   kUndef,
-  //                     or a size in bytes that overflows; the message names the value
+  //   kInvalidArgument  rank 0 or over kMaxRank, a negative size, a tag of another rank, the type
+  //                     kUndef, or a size in bytes that overflows; the message names the value
   // A dimension of size 0 is legal: such a tensor has no element.
   static absl::StatusOr<MemoryDesc> Create(Dims dims, DataType type, FormatTag tag);
   // Any strides >= 0 (0 repeats an element and is legal for inputs); strides[i] in elements.
@@ -93,7 +92,7 @@ class MemoryDesc {
   // what has no strides, and as in CreateStrided().
   absl::StatusOr<MemoryDesc> WithStrides(Dims strides) const;
   // kInvalidArgument  not s8 in a blocked layout, a mask of other dimensions, or there is
-  // compensation already
+  //                   compensation already
   absl::StatusOr<MemoryDesc> WithCompensation(int mask) const;
   MemoryDesc WithoutExtra() const;
 

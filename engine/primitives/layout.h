@@ -25,6 +25,8 @@ absl::StatusOr<MemoryDesc> OrLayoutOf(const MemoryDesc& desc, const MemoryDesc& 
 
 // `desc` itself, or, where it is `any`, its dims and type in the layout of `pattern`.
 absl::StatusOr<MemoryDesc> OrPattern(const MemoryDesc& desc, absl::string_view pattern);
+// As OrPattern() with a row-major pattern, for implementations that read an element at any index.
+// kUnimplemented for transformed weights, which have no such elements.
 absl::StatusOr<MemoryDesc> OrPlain(const MemoryDesc& desc);
 
 }  // namespace tilewire

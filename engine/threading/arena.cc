@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A loop of `count` pieces is cut into one contiguous range a runner. A runner takes pieces from
-// the front of its own range and then helps with the others', so that neighbours stay on one core
-// and nobody idles while pieces are left; a runner that no thread has come for costs one failed
-// increment a range.
+// A loop of `count` pieces is cut into one contiguous range per runner. A runner takes pieces from
+// the front of its own range and then from the others', so that neighbours stay on one core and no
+// thread idles while pieces are left. A runner that no thread has joined costs one failed increment
+// per range.
 #include "engine/threading/arena.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace tilewire::threading {
 namespace {
 
-// Pieces [next, end) that nobody has taken; alone on its cache line.
+// Pieces [next, end) that no thread has taken; alone on its cache line.
 struct alignas(64) Range {
   std::atomic<int64_t> next{0};
   int64_t end = 0;

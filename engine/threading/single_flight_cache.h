@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values that are made once a key and shared: the first to ask for a key makes its value, whoever
-// asks meanwhile waits for that key only, and a failure leaves nothing behind. What is kept is
-// bounded in number and in bytes, the least recently used go first; a value lives as long as
-// somebody holds it. A value that exists is found under a shared lock. Thread-safe.
+// Computes each key's value once and shares it. Concurrent callers of one key wait for the first;
+// other keys are unaffected. A failure is not kept. The number of values and their bytes are
+// bounded, and the least recently used go first; a value lives as long as any caller holds it.
+// A value that exists is found under a shared lock. Thread-safe.
 #ifndef ENGINE_THREADING_SINGLE_FLIGHT_CACHE_H_
 #define ENGINE_THREADING_SINGLE_FLIGHT_CACHE_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The threads behind an Arena, and nothing of how work is cut: oneTBB's (tbb_workers.cc), or the
-// standard library's (std_workers.cc) where every lock and thread must be visible to
+// The threads of an Arena; how work is cut is not known here. They are oneTBB's (tbb_workers.cc),
+// or the standard library's (std_workers.cc) where every lock and thread must be visible to
 // ThreadSanitizer.
 #ifndef ENGINE_THREADING_WORKERS_H_
 #define ENGINE_THREADING_WORKERS_H_

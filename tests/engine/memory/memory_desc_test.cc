@@ -200,7 +200,7 @@ TEST(MemoryDescTest, PermutedMovesNoElement) {
   EXPECT_EQ(io.dims(), Dims({7, 5, 3, 3}));
   EXPECT_EQ(io.Offset({6, 4, 1, 2}), oi.Offset({4, 6, 1, 2}));
   EXPECT_EQ(Make({2, 3, 4, 5}, FormatTag::k_nhwc).Permuted({0, 2, 3, 1})->Tag(), FormatTag::k_nchw);
-  EXPECT_THAT(oi.Permuted({0, 0, 2, 3}), StatusIs(kInvalid, "no permutation"));
+  EXPECT_THAT(oi.Permuted({0, 0, 2, 3}), StatusIs(kInvalid, "not a permutation"));
   EXPECT_THAT(oi.Permuted({0, 1}), StatusIs(kInvalid));
 }
 
