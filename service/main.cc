@@ -108,6 +108,7 @@ class Loader {
     models_->LoadAll(
         engine_, [this] { server_->ModelsChanged(); }, [this] { return stop_.load(); });
     loading_.store(false);
+    if (!stop_.load()) server_->StartAccepting();
     if (stop_.load()) return;
     Announce();
     if (flags_.model.empty() || models_->AnyReady()) return;
@@ -189,7 +190,9 @@ int Serve(const Flags& flags) {
   if (!engine.ok()) return Refuse(engine.status());
   const auto models = ScanModels(flags);
   if (!models.ok()) return Refuse(models.status());
-  auto server = Server::Start(engine->get(), models->get(), flags.server);
+  ServerOptions options = flags.server;
+  options.accept_at_once = false;
+  auto server = Server::Start(engine->get(), models->get(), options);
   if (!server.ok()) return Refuse(server.status());
   spdlog::info("tilewire-server {}: {} threads, {}, {} MB for requests", kVersion,
                (*engine)->options().threads,

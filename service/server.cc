@@ -93,16 +93,23 @@ absl::Status Server::Build() {
   builder.RegisterService(&health_);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return absl::InternalError("gRPC does not start");
-  listener_->Start([this](int fd) {
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-    connection.fd = fd;
-    acceptor_->HandleNewConnection(&connection);
-  });
+  if (options_.accept_at_once) StartAccepting();
   timer_ = std::make_unique<Timer>([this] { return Tick(); }, kLongestTick);
   return absl::OkStatus();
 }
 
+void Server::StartAccepting() {
+  std::call_once(accepting_, [this] {
+    listener_->Start([this](int fd) {
+      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+      connection.fd = fd;
+      acceptor_->HandleNewConnection(&connection);
+    });
+  });
+}
+
 absl::Time Server::Tick() {
+  if (absl::Now() - start_ > kLongestBacklog && !draining_.load()) StartAccepting();
   FreeMemoryWhenIdle();
   return std::min(dispatcher_.EndExpired(), writes_.CancelLate());
 }
@@ -145,6 +152,7 @@ void Server::StartDrain() {
 void Server::Drain() {
   StartDrain();
   if (server_ == nullptr) return;
+  std::call_once(accepting_, [] {});  // from now on nothing starts to accept
   listener_->Stop();
   health_.EndWatches();
   server_->Shutdown(std::chrono::system_clock::now() +

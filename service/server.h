@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -38,6 +39,9 @@ struct ServerOptions {
   PrimitiveLimits primitives;
   bool serve_inference = true, serve_primitives = true, serve_plans = true;
   bool reflection = false;
+  // Until StartAccepting() connections wait in the port's backlog, so that clients that ask for no
+  // health find another replica; not longer than kLongestBacklog.
+  bool accept_at_once = true;
   bool ready_when_any = false;  // one model suffices; else all have to be ready
   absl::Duration write_timeout = absl::Seconds(30);
   absl::Duration slow_request = absl::Seconds(10);
@@ -46,6 +50,8 @@ struct ServerOptions {
 
 class Server {
  public:
+  static constexpr absl::Duration kLongestBacklog = absl::Seconds(5);
+
   // Listens, and answers from then on. Engine and models must outlive the server.
   //   the errors of Listener::Open()
   static absl::StatusOr<std::unique_ptr<Server>> Start(Engine* engine,
@@ -56,6 +62,8 @@ class Server {
   int port() const { return listener_->port(); }
   // A connection without a network.
   std::shared_ptr<grpc::Channel> InProcessChannel();
+
+  void StartAccepting();
 
   // To be called when a model's state has changed. Any thread may.
   void ModelsChanged() { health_.Changed(); }
@@ -89,6 +97,8 @@ class Server {
   PrimitiveService primitives_;
   ModelService plans_;
   HealthService health_;
+  const absl::Time start_ = absl::Now();
+  std::once_flag accepting_;
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tensor whose elements are known before anything runs: an initializer, or the result of folding
-// nodes. Floating-point types are held as f32, integer types and bool as int64. Immutable.
+// A tensor whose elements are known before anything runs: an initializer, or what folding made of
+// some. Floating-point types are held as f32, integer types and bool as int64. Immutable.
 #ifndef ENGINE_GRAPH_CONSTANT_H_
 #define ENGINE_GRAPH_CONSTANT_H_
 
@@ -17,7 +17,7 @@
 
 namespace tilewire::graph {
 
-// Floats in memory, and the owner that keeps them there.
+// Floats in memory and what keeps them there.
 struct HeldFloats {
   absl::Span<const float> values;
   std::shared_ptr<const void> owner;
@@ -35,11 +35,11 @@ class StoredFloats {
 struct Constant;
 using ConstantPtr = std::shared_ptr<const Constant>;
 
-// The 8-bit integers that a constant of real numbers was made of.
+// Real numbers and the 8-bit integers that stand for them.
 struct Quantized {
   ConstantPtr integers;
   int axis = 0;
-  std::vector<QuantizationParams> params;  // one, or one per index of `axis`
+  std::vector<QuantizationParams> params;  // one, or one for each index of `axis`
 };
 
 struct Constant {
@@ -50,8 +50,8 @@ struct Constant {
   absl::Span<const float> floats;      // row-major, borrowed from `owner`; none while only `stored`
   std::shared_ptr<const void> owner;   // keeps `floats` alive
   std::shared_ptr<const StoredFloats> stored;  // null: in memory only; integers are given as floats
-  std::vector<int64_t> ints;                   // row-major; empty while only `stored`
-  std::shared_ptr<const Quantized> quantized;  // what the floats were made of; may be null
+  std::vector<int64_t> ints;                   // row-major; none while only `stored`
+  std::shared_ptr<const Quantized> quantized;  // what floats were made of; may be null
 
   int64_t count() const { return ElementCount(dims).value_or(0); }
 };
@@ -62,7 +62,7 @@ ConstantPtr MakeFloats(std::string name, Dims dims, std::vector<float> values);
 absl::StatusOr<ConstantPtr> InMemory(const ConstantPtr& constant);
 // The elements of any constant as floats. Errors are those of StoredFloats::Load().
 absl::StatusOr<HeldFloats> LoadNumbers(const Constant& constant);
-// The same elements under other dims of the same count; shares the elements.
+// The same elements, not copied, under other dims (of the same count).
 ConstantPtr Reshaped(const Constant& constant, std::string name, Dims dims);
 
 }  // namespace tilewire::graph

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of elements: their values for single numbers, and the shapes that they combine.
-// Pure functions; thread-safe. A function of NaN is NaN wherever its formula says so.
+// Functions of elements: what they give for single numbers, and which shapes they join.
+// Pure functions; thread-safe. NaN gives NaN where the formula of a function does.
 #ifndef ENGINE_GRAPH_ELEMENTWISE_H_
 #define ENGINE_GRAPH_ELEMENTWISE_H_
 
@@ -23,8 +23,8 @@ struct Elementwise {
     kMax,
     kMin,
     kPow,
-    kMod,       // the remainder of a quotient rounded towards zero
-    kFloorMod,  // the remainder of a quotient rounded down
+    kMod,       // the remainder of a quotient cut towards zero
+    kFloorMod,  // of one rounded down
     kPRelu,     // of two
     kEqual,
     kLess,
@@ -66,12 +66,12 @@ struct Elementwise {
   float alpha = 0, beta = 0;
 };
 
-// The number of sources of the function: 1, 2 or 3.
+// Sources that the function has: 1, 2 or 3.
 int ArityOf(Elementwise::Function function);
 
 // `x` holds ArityOf() numbers.
 float Evaluate(const Elementwise& elementwise, const float* x);
-// nullopt: an overflow, a division by zero, or a function that is not defined for integers.
+// nullopt: an overflow, a division by zero, or a function that integers do not have.
 std::optional<int64_t> EvaluateInts(Elementwise::Function function, const int64_t* x);
 
 // Numpy's rule; nullopt where the dims do not fit.

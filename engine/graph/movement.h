@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations of a network (network.h) that move elements without computing anything.
+// Operations of a network (network.h) that move elements and compute nothing.
 #ifndef ENGINE_GRAPH_MOVEMENT_H_
 #define ENGINE_GRAPH_MOVEMENT_H_
 
@@ -22,11 +22,11 @@ struct Reshape {};  // the same elements in logical row-major order under dst's 
 struct Transpose {
   std::vector<int> order;  // dst dimension i is src dimension order[i]
 };
-// dst[i0, i1, ...] = src[from[0][i0], from[1][i1], ...], where from[d] lists the indices as runs
-// (an empty list is the whole dimension) and an index outside the source gives `fill`. Expresses
-// slices, splits, pads, repeats, and gathers by known indices.
+// dst[i0, i1, ...] = src[from[0][i0], from[1][i1], ...], where from[d] lists the indices run after
+// run (an empty list is the whole dimension) and an index that is not in the source gives `fill`.
+// Slices, splits, pads, repeats, gathers.
 struct Select {
-  std::vector<std::vector<IndexRun>> from;  // one list per dimension
+  std::vector<std::vector<IndexRun>> from;  // one list a dimension
   float fill = 0;
 };
 // dst channel c (dimension 1) is channel from[c].channel of srcs[from[c].src]; all other dimensions
@@ -37,10 +37,11 @@ struct GatherChannels {
     int64_t channel = 0;
     bool operator==(const From&) const = default;
   };
-  std::vector<From> from;  // one per channel of dst
+  std::vector<From> from;  // one a channel of dst
 };
-// dst[i..., j..., k...] = src0[i..., src1[j...], k...], where the index is along `axis`. src1 holds
-// whole numbers; negative ones count from the end, and one outside the source fails the run.
+// dst[i..., j..., k...] = src0[i..., at(src1[j...]), k...], where at() counts along `axis`. src1
+// holds whole numbers, negative ones count from the end; one that is outside is an error of the
+// run.
 struct Gather {
   int axis = 0;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model specialized to concrete input shapes: operations that the engine has primitives for, in
-// an order in which they can run. The passes rewrite it; engine/lowering makes a plan of it. It
-// knows no layout and no kernel: every shape is in logical order [N, C, spatial...]. Immutable once
+// A model specialised to concrete input shapes: operations that the engine has primitives for, in
+// an order in which they can run. What the passes leave behind and what the runtime lowers. Knows
+// no layout and no kernel: every shape is in logical order [N, C, spatial...]. Immutable once
 // built.
 #ifndef ENGINE_GRAPH_NETWORK_H_
 #define ENGINE_GRAPH_NETWORK_H_
@@ -26,45 +26,44 @@
 
 namespace tilewire::graph {
 
-// A tensor that is computed or given at run time: f32, or the u8 or s8 result of a Quantize.
+// A tensor that is computed or given at run time: f32, or u8 or s8 behind a Quantize.
 struct Value {
   std::string name;
   DataType type = DataType::kF32;
   Dims dims;
 };
 
-// Weights as they are in the file, row-major, and the factors that were folded into them:
+// Weights as they lie in the file, f32 and row-major, and what folding made of them:
 //   effective[oc, ...] = data[oc, ...] * (scale.empty() ? 1 : scale[oc])
-// `key` names them: it is the same for every specialization of a model, so that packed forms are
-// shared.
+// `key` names these: equal for every specialisation of a model, so that packed forms are shared.
 struct Weights {
   std::string key;
   Dims dims;                     // convolution [O, I/groups, k...]; inner product [O, I]
   absl::Span<const float> data;  // borrowed from `owner`; aligned to 4; none while only `stored`
   std::shared_ptr<const void> owner;
   std::shared_ptr<const StoredFloats> stored;  // null: they are in memory only
-  std::vector<float> scale;  // one per output channel (folded batch normalization), or empty
-  bool transposed = false;   // the elements are [I, O] (MatMul, Gemm transB=0)
+  std::vector<float> scale;  // one an output channel (batch-norm folding), or empty
+  bool transposed = false;   // of one pixel a tap: data is [I, O] (MatMul, Gemm transB=0)
   bool is_s8 = false;        // every element of data is an integer in [-128, 127]
 };
 
 // `data` of the weights, read from their file if need be; errors are those of StoredFloats::Load().
 absl::StatusOr<HeldFloats> LoadElements(const Weights& weights);
 
-// A source or result with quantization parameters holds integers that represent the real numbers of
-// the formula; padding is the integer 0. Such a source requires s8 weights.
+// A source or result with a grid is of integers that stand for the real numbers of the formula (0
+// pads); such a source comes with weights that are s8.
 struct Convolution {
   Weights weights;
   std::vector<float> bias;  // [O], or empty; batch norms are folded in
   int64_t groups = 1;
   Dims strides, dilations, padding_left,
-      padding_right;  // dilation 0 is dense (1 in ONNX)
+      padding_right;  // dilations count from 0 (dense), unlike ONNX
   std::vector<FusedStep> fused;
   std::optional<QuantizationParams> src_quantization, dst_quantization;
-  std::optional<FusedPooling> pooling;  // after `fused`; dst is its result
+  std::optional<FusedPooling> pooling;  // behind `fused`; dst is its result
 };
-// A convolution whose weights [O, I/groups, k...], and bias [O] if it has one, are computed at run
-// time: its sources are src, weights, bias. The rest is as in Convolution.
+// A convolution whose weights [O, I/groups, k...], and bias [O] if it has one, are computed: its
+// sources are src, weights, bias. The rest is as in Convolution.
 struct ComputedConvolution {
   int64_t groups = 1;
   Dims strides, dilations, padding_left, padding_right;
@@ -72,8 +71,8 @@ struct ComputedConvolution {
 struct InnerProduct {
   Weights weights;
   std::vector<float> bias;
-  std::vector<FusedStep> fused;  // src may be [N,C] or [N,C,spatial...], which is then flattened
-                                 // in logical order
+  std::vector<FusedStep> fused;  // src may be [N,C] or [N,C,spatial...] (a flatten was folded in,
+                                 // in logical nchw order)
   std::optional<QuantizationParams> src_quantization, dst_quantization;
 };
 struct Pooling {
@@ -81,8 +80,8 @@ struct Pooling {
   Dims kernel, strides, padding_left,
       padding_right;  // a global pooling has the kernel of its input
 };
-// The maximum of each window (the first of equals; NaN only if all are NaN), or its index in the
-// whole source (-1 for a window without elements). Dilation 0 is dense.
+// Of the greatest element of each window, the first of equals, any number before NaN: the element,
+// or its place in the whole source, -1 for a window without elements. Dilations count from 0.
 struct MaxWindow {
   enum class Result {
     kElement,
@@ -94,7 +93,7 @@ struct MaxWindow {
 struct Activation {
   jit::EltwiseOp op;
 };
-struct Quantize {  // f32 to u8 or s8
+struct Quantize {  // f32 to u8 or s8 (grid.h), on one grid or one for each index of `axis`
   int axis = 0;
   std::vector<QuantizationParams> params = {QuantizationParams()};
   bool operator==(const Quantize&) const = default;
@@ -103,8 +102,8 @@ struct Dequantize {  // u8, s8, or integers held in f32, to f32
   int axis = 0;
   std::vector<QuantizationParams> params = {QuantizationParams()};
 };
-// Dequantizes 8-bit integers, adds them up in the order of the sources, applies a Relu if `relu`,
-// and quantizes the result. All shapes are equal; types may differ.
+// 8-bit integers as the real numbers that they stand for, added up in the order of srcs, those below
+// 0 raised to it if so wanted, and rounded to dst's grid. The same shapes; types may differ.
 struct IntegerSum {
   std::vector<QuantizationParams> src_quantization;
   QuantizationParams dst_quantization;
@@ -113,7 +112,7 @@ struct IntegerSum {
 struct Softmax {
   int axis = 1;
 };
-struct Sum {};           // of all sources, elementwise, of equal shapes
+struct Sum {};           // of all srcs, elementwise, same shapes
 struct Literal {         // the same elements in every run; no source
   ConstantPtr constant;  // of floats
 };
@@ -128,11 +127,11 @@ struct LayerNormalization {
   float epsilon = 1e-5f;
   std::vector<float> scale, shift;
 };
-// Sources [..., M, K] and [..., K, N] of dst's rank; dimensions before the last two are broadcast.
+// srcs [..., M, K] and [..., K, N] of dst's rank; what stands before the last two is broadcast.
 struct Matmul {};
-// The largest (or smallest) elements along one axis, or their indices as numbers, best first; dst's
-// size gives how many. Of equal elements the first (or the last) is better; NaN is larger than any
-// number.
+// The largest (or smallest) elements along one axis, as many as dst has there, best first: the
+// elements, or their indices as numbers. Of equal ones the first, or the last, is better; NaN is
+// larger than any number.
 struct TopK {
   int axis = 0;
   bool largest = true, indices = false, last_of_equals = false;

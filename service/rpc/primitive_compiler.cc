@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
@@ -58,7 +57,7 @@ absl::StatusOr<PrimitiveCompiler::Compiled> PrimitiveCompiler::Compile(Described
                         engine_->GetPrimitive(described->operation, described->attributes));
   const PrimitiveInfo& info = compiled.found.primitive->info();
   const double operations = DescribedOperations(described->operation);
-  if (absl::EndsWith(info.name, "/reference") && operations > limits_.max_reference_operations) {
+  if (info.traits.is_reference && operations > limits_.max_reference_operations) {
     return absl::ResourceExhaustedError(absl::StrFormat(
         "only %s takes this primitive, which computes %.3g operations; at most %.3g are allowed "
         "for reference implementations (--max_reference_operations)",

@@ -155,7 +155,7 @@ std::string WithLayoutOfAnotherKind(Random* random) {
 
 std::string WithUnknownLayout(Random* random) {
   const std::string words[] = {
-      "NCHW", "nChw16c", "", "any", "nchw ", Misspelt(random, "nhwc"), Megabyte(random)};
+      "CHWN", "nChw16c", "", "any", "nchw ", Misspelt(random, "nhcw"), Megabyte(random)};
   return Spoiled(random, [&](Request* request) {
     LayoutOf(random, request)->set_string_param(words[random->Integer(0, 6)]);
   });

@@ -5,20 +5,26 @@ usage: steady.py SERVER_BINARY MODEL_REPOSITORY
 
 Each check starts a server of its own, so that it can choose its limits.
 """
+import collections
 import concurrent.futures
+import contextlib
 import os
 import pathlib
 import re
 import resource
+import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 import zlib
 
 import grpc
+
+from deaf_peer import DeafPeer
 
 INFER = '/inference.GRPCInferenceService/'
 PRIMITIVES = '/tilewire.v1.PrimitiveService/'
@@ -56,7 +62,9 @@ class Server:
         def limit():
             if descriptors:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
-        command = [sys.argv[1], '--host=127.0.0.1', '--port=0', *options]
+        command = [sys.argv[1], '--host=127.0.0.1', *options]
+        if not any('--port' in option for option in options):
+            command.append('--port=0')
         if not any('--model' in option for option in options):
             command.append(f'--model_repository={sys.argv[2]}')
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -232,53 +240,33 @@ def isolation():
         server.end()
 
 
-def frame(kind, flags, stream, payload):
-    return struct.pack('>I', len(payload))[1:] + bytes([kind, flags]) + struct.pack(
-        '>I', stream) + payload
-
-
-def literal(name, value):
-    return b'\0' + bytes([len(name)]) + name + bytes([len(value)]) + value
-
-
-def deaf_peer(server, requests):
-    """A connection that sends requests and never takes an answer: its windows are of 0 bytes."""
-    peer = socket.create_connection(('127.0.0.1', server.port))
-    peer.sendall(b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + frame(4, 0, 0, struct.pack('>HI', 4, 0)))
-    headers = b'\x83\x86' + literal(b':path', (INFER + 'ModelInfer').encode()) + literal(
-        b':authority', b'x') + literal(b'content-type', b'application/grpc') + literal(
-            b'te', b'trailers')
-    body = digits_request(16)
-    message = b'\0' + struct.pack('>I', len(body)) + body
-    for stream in range(1, 2 * requests, 2):
-        peer.sendall(frame(1, 4, stream, headers))
-        for at in range(0, len(message), 16384):
-            last = at + 16384 >= len(message)
-            peer.sendall(frame(0, int(last), stream, message[at:at + 16384]))
-    return peer
-
-
 def deaf_peers():
-    """What answers nobody reads hold is bounded and comes back."""
-    with Server('--max_work_mb=24', '--write_timeout=2', '--max_streams=100') as server:
-        bits = server.infer()
-        before = server.resident_mb()
-        peers = []
-        try:
-            for _ in range(6):
-                peers.append(deaf_peer(server, 60))
-        except OSError:
-            pass
-        time.sleep(1)
-        grown = server.resident_mb() - before
-        start = time.time()
-        while server.infer() != bits:
-            assert time.time() - start < 20, 'what deaf peers hold does not come back'
-            time.sleep(0.1)
-        print(f'  6 deaf peers: {grown} MB more; serves others after {time.time() - start:.1f} s')
-        for peer in peers:
-            peer.close()
-        server.end()
+    """What answers that no client reads hold is bounded and comes back."""
+    def held(*options):
+        with Server('--max_streams=100', *options) as server:
+            bits = server.infer()
+            before = server.resident_mb()
+            peers = [DeafPeer(server.port) for _ in range(3)]
+            for peer in peers:
+                with contextlib.suppress(OSError):  # the server may stop reading
+                    for stream in range(1, 140, 2):
+                        peer.ask(stream, INFER + 'ModelInfer', digits_request(40))
+            time.sleep(1)
+            grown = server.resident_mb() - before
+            start = time.time()
+            while server.infer() != bits:
+                assert time.time() - start < 20, 'what deaf peers hold does not come back'
+                time.sleep(0.1)
+            waited = time.time() - start
+            for peer in peers:
+                peer.socket.close()
+            server.end()
+            return grown, waited
+    unbounded, _ = held('--max_work_mb=4000', '--write_timeout=1000')
+    bounded, waited = held('--max_work_mb=8', '--write_timeout=2')
+    print(f'  210 answers of 190 KB to 3 deaf peers: {bounded} MB more instead of {unbounded} MB; '
+          f'serves others after {waited:.1f} s')
+    assert bounded < 0.7 * unbounded, (bounded, unbounded)
 
 
 def signals():
@@ -319,6 +307,45 @@ def drain():
         assert bits
 
 
+def rolling_restart(rounds=6):
+    """Replicas that restart in turn lose no request of a client that balances by health."""
+    config = ('{"loadBalancingConfig": [{"round_robin": {}}], '
+              '"healthCheckConfig": {"serviceName": ""}}')
+    with contextlib.ExitStack() as stack:
+        replicas = [stack.enter_context(Server('--drain_delay=1')) for _ in range(2)]
+        ports = [replica.port for replica in replicas]
+        bits = replicas[0].infer()
+        target = 'ipv4:' + ','.join(f'127.0.0.1:{port}' for port in ports)
+        channel = stack.enter_context(grpc.insecure_channel(target, (
+            ('grpc.enable_retries', 0), ('grpc.service_config', config),
+            ('grpc.initial_reconnect_backoff_ms', 100), ('grpc.max_reconnect_backoff_ms', 200))))
+        grpc.channel_ready_future(channel).result(PATIENCE)
+        stop, counts = threading.Event(), collections.Counter()
+
+        def client():
+            call = channel.unary_unary(INFER + 'ModelInfer')
+            while not stop.is_set():
+                try:
+                    counts['right' if call(digits_request(), timeout=PATIENCE) == bits
+                           else 'wrong'] += 1
+                except grpc.RpcError as error:
+                    counts[f'{error.code()} {error.details()}'] += 1
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            clients = [pool.submit(client) for _ in range(4)]
+            for turn in range(rounds):
+                time.sleep(0.5)
+                replicas[turn % 2].end()
+                replicas[turn % 2] = stack.enter_context(
+                    Server('--drain_delay=1', f'--port={ports[turn % 2]}'))
+                time.sleep(0.7)  # until the client has reconnected
+            stop.set()
+            for ended in clients:
+                ended.result()
+        print(f'  {rounds} restarts: {dict(counts)}')
+        expect(list(counts), ['right'])
+
+
 def drain_delay():
     """Between not being ready and the end, requests are served."""
     with Server('--drain_delay=2') as server, server.channel() as channel:
@@ -347,7 +374,7 @@ def drain_timeout():
 
 def readiness():
     """A model that does not load makes the server not ready, unless any model suffices."""
-    with tempfile_repository() as repository:
+    with repository_with_a_broken_model() as repository:
         live, yes, no = b'\x08\x01', b'\x08\x01', b'\x08\x02'
         with Server(f'--model_repository={repository}', ready='not ready') as server:
             expect(server.ask(INFER + 'ServerLive'), live)
@@ -363,21 +390,14 @@ def readiness():
             server.end()
 
 
-def tempfile_repository():
-    import contextlib
-    import shutil
-    import tempfile
-
-    @contextlib.contextmanager
-    def repository():
-        with tempfile.TemporaryDirectory() as folder:
-            shutil.copytree(pathlib.Path(sys.argv[2]) / 'digits', f'{folder}/digits',
-                            symlinks=False)
-            os.makedirs(f'{folder}/broken/1')
-            pathlib.Path(f'{folder}/broken/1/net.onnx').write_bytes(b'')
-            os.makedirs(f'{folder}/.hidden/1')
-            yield folder
-    return repository()
+@contextlib.contextmanager
+def repository_with_a_broken_model():
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(pathlib.Path(sys.argv[2]) / 'digits', f'{folder}/digits')
+        os.makedirs(f'{folder}/broken/1')
+        pathlib.Path(f'{folder}/broken/1/net.onnx').write_bytes(b'')
+        os.makedirs(f'{folder}/.hidden/1')
+        yield folder
 
 
 def services():
@@ -386,7 +406,8 @@ def services():
     with Server('--services=inference') as server:
         expect(server.ask(PRIMITIVES + 'CacheStatistics'), unknown)
         expect(server.ask('/tilewire.v1.ModelService/Explain'), unknown)
-        expect(server.ask('/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo'), unknown)
+        reflection = '/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo'
+        expect(server.ask(reflection), unknown)
         assert isinstance(server.infer(), bytes)
         server.end()
 
@@ -402,8 +423,8 @@ def refusals_at_the_start():
             if '--model' not in option:
                 command.append(f'--model_repository={sys.argv[2]}')
             command = [part for part in command if part.split('=')[0] != option.split('=')[0]]
-            run = subprocess.run(command + [option], capture_output=True, text=True, timeout=PATIENCE,
-                                 check=False)
+            run = subprocess.run(command + [option], capture_output=True, text=True,
+                                 timeout=PATIENCE, check=False)
             expect(run.returncode, 2)
             assert text in run.stderr, run.stderr
 
@@ -420,8 +441,8 @@ def evidence():
 
 
 CHECKS = (descriptors, compression, names, metadata, endless_work, explain, isolation, deaf_peers,
-          signals, drain, drain_delay, drain_timeout, readiness, services, refusals_at_the_start,
-          evidence)
+          signals, drain, rolling_restart, drain_delay, drain_timeout, readiness, services,
+          refusals_at_the_start, evidence)
 
 
 def main():

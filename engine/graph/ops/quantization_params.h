@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the operators of quantized tensors share: reading scales and zero points, converting
-// constants, and converting computed tensors.
+// What the quantised operators share: grids from scales and zero points, constants on both sides of
+// them, and the two conversions of a computed tensor.
 #ifndef ENGINE_GRAPH_OPS_QUANTIZATION_PARAMS_H_
 #define ENGINE_GRAPH_OPS_QUANTIZATION_PARAMS_H_
 
@@ -14,34 +14,34 @@
 
 namespace tilewire::graph {
 
-// The parameters of a tensor: one set, or one per index of `axis`.
+// The grids of a tensor; its axis matters where there is more than one.
 struct AxisQuantization {
   int axis = 0;
   std::vector<QuantizationParams> params = {QuantizationParams()};
 };
 
-// The inputs of a node that hold them. For -1 or an input that is left out: scale 1, zero point 0.
+// Which inputs of a node hold them; -1, or one that is left out: 1 and 0.
 struct QuantizationInputs {
   int scale = -1, zero_point = -1;
 };
 
-// The parameters of a tensor of dims `dims`, along `axis` if there are as many as it has indices.
+// For a tensor of dims `dims`, along `axis` where there are as many grids as it has indices.
 // nullopt: they are computed.
 //   kInvalidArgument  counts that do not fit, scales that are not positive, zero points out of
-//                     range
+//   range
 absl::StatusOr<std::optional<AxisQuantization>> ReadQuantization(const NodeContext& context,
                                                                  QuantizationInputs inputs,
                                                                  const Dims& dims, int64_t axis);
-// The same for operators that need to know them. kUnimplemented: they are computed.
+// The same where they must be known. kUnimplemented: they are computed.
 absl::StatusOr<AxisQuantization> ReadKnownQuantization(const NodeContext& context,
                                                        QuantizationInputs inputs, const Dims& dims,
                                                        int64_t axis);
 
-// The type of a tensor, which is that of its zero point; kU8 if that is left out.
+// The type that a zero point gives to what it belongs to; kU8 where it is left out.
 // kUnimplemented: it is not u8 or s8.
 absl::StatusOr<DataType> TypeOfZeroPoint(const NodeContext& context, int input);
 
-// Large constants are converted when they are needed.
+// Elements are computed when they are wanted where there are many.
 absl::StatusOr<ConstantPtr> DequantizeConstant(const ConstantPtr& integers,
                                                const AxisQuantization& quantization,
                                                std::string name);
@@ -49,18 +49,18 @@ absl::StatusOr<ConstantPtr> QuantizeConstant(const ConstantPtr& floats,
                                              const AxisQuantization& quantization, DataType type,
                                              std::string name);
 
-// The real numbers of an operand of integers. Parameters are known (`quantization`) or computed
-// (`inputs`).
+// Real numbers of an operand of integers, known or computed, on grids that are known (`grids`) or
+// computed (`inputs`).
 absl::StatusOr<Operand> DequantizeOf(NodeContext& context, const Operand& src,
                                      const std::optional<AxisQuantization>& quantization,
                                      QuantizationInputs inputs, int64_t axis,
                                      absl::string_view suffix = "");
-// The inverse.
+// The other way.
 absl::StatusOr<Operand> QuantizeOf(NodeContext& context, const Operand& src,
                                    const std::optional<AxisQuantization>& quantization,
                                    QuantizationInputs inputs, int64_t axis, DataType type,
                                    absl::string_view suffix = "");
-// The same with a computed scale and zero point.
+// With a scale and a zero point that are computed.
 absl::StatusOr<Operand> QuantizeBy(NodeContext& context, const Operand& src, const Operand& scale,
                                    const Operand& zero_point, DataType type,
                                    absl::string_view suffix = "");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Edits a network: tracks the producer and the uses of each value while a pass rewires it.
-// Operations keep their index until the editor is destroyed, which closes the gaps.
+// A network being changed: who produces and who uses each value, kept up to date while a pass
+// rewires it. Operations keep their index until the editor is destroyed, which closes the gaps.
 // Thread-compatible.
 #ifndef ENGINE_GRAPH_PASSES_EDITOR_H_
 #define ENGINE_GRAPH_PASSES_EDITOR_H_
@@ -29,10 +29,10 @@ class Editor {
 
   // The operation that computes the value, kNone for an input.
   int producer(ValueId value) const { return producer_[value]; }
-  // Counts sources, addends of fused sums and the network's outputs.
+  // By sources, addends of fused sums and the network's outputs.
   int use_count(ValueId value) const { return use_count_[value]; }
 
-  // The operation as T; nullptr if it is another one, removed, or kNone.
+  // The operation as T, nullptr when it is another one, removed, or kNone.
   template <typename T>
   T* As(int op) {
     return op == kNone || removed_[op] ? nullptr : std::get_if<T>(&network_->operations[op].params);
@@ -42,9 +42,9 @@ class Editor {
   void SetSources(int op, std::vector<ValueId> values);
   // Every use of `from` becomes a use of `to`.
   void ReplaceUses(ValueId from, ValueId to);
-  // Removes the operation; nothing may use its result.
+  // Removes the operation; nobody may use its result.
   void Remove(int op);
-  // Replaces `op` by `operation` and removes `old`, whose sources and parameters `operation` took
+  // Puts `operation` in the place of `op` and removes `old`, whose sources and parameters it took
   // over.
   void Replace(int op, Operation operation, int old);
 
@@ -62,15 +62,15 @@ std::vector<FusedStep>* FusedSteps(Operation& operation);
 const std::vector<FusedStep>* FusedSteps(const Operation& operation);
 bool HasSum(const std::vector<FusedStep>& steps);
 
-// The operation max(x, 0) that computes `value`, if `value` has one use; Editor::kNone otherwise.
+// The max(x, 0) that computes `value`, if nobody else reads that; Editor::kNone otherwise.
 int SoleRelu(Editor& editor, ValueId value);
 
-// 8-bit integers with one set of parameters, of an ordinary scale.
+// 8-bit integers on one grid of an ordinary scale.
 struct QuantizedValue {
   ValueId value = kNoValue;
   QuantizationParams params;
 };
-// The integers that a Dequantize made `real` of; nullopt if something else computes it.
+// Those that a Dequantize made `real` of; nullopt where none did.
 std::optional<QuantizedValue> IntegersOf(Editor& editor, ValueId real);
 
 }  // namespace tilewire::graph

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HTTP/2 spoken by hand, for clients that no library would be."""
+import socket
+import struct
+
+
+def frame(kind, flags, stream, payload):
+    return struct.pack('>I', len(payload))[1:] + bytes([kind, flags]) + struct.pack(
+        '>I', stream) + payload
+
+
+def literal(name, value):
+    return b'\0' + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+
+class DeafPeer:
+    """A connection that sends requests and never takes an answer: its windows are of 0 bytes."""
+
+    def __init__(self, port):
+        self.socket = socket.create_connection(('127.0.0.1', port))
+        self.socket.settimeout(3)
+        self.windows = {0: 65535}
+        self.initial = 65535
+        self.received = b''
+        self.socket.sendall(b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
+                            + frame(4, 0, 0, struct.pack('>HI', 4, 0)))
+
+    def read(self):
+        self.received += self.socket.recv(65536)
+        while len(self.received) >= 9:
+            size = struct.unpack('>I', b'\0' + self.received[:3])[0]
+            kind, flags = self.received[3:5]
+            if len(self.received) < 9 + size:
+                return
+            stream = struct.unpack('>I', self.received[5:9])[0]
+            payload, self.received = self.received[9:9 + size], self.received[9 + size:]
+            if kind == 8:
+                self.windows[stream] = self.windows.get(stream, self.initial) + struct.unpack(
+                    '>I', payload)[0]
+            elif kind == 6 and not flags:
+                self.socket.sendall(frame(6, 1, 0, payload))
+            elif kind == 4 and not flags:
+                for at in range(0, size, 6):
+                    name, value = struct.unpack('>HI', payload[at:at + 6])
+                    if name == 4:
+                        for open_stream in self.windows.keys() - {0}:
+                            self.windows[open_stream] += value - self.initial
+                        self.initial = value
+                self.socket.sendall(frame(4, 1, 0, b''))
+
+    def ask(self, stream, method, body):
+        headers = b'\x83\x86' + literal(b':path', method.encode()) + literal(
+            b':authority', b'x') + literal(b'content-type', b'application/grpc') + literal(
+                b'te', b'trailers')
+        self.windows[stream] = self.initial
+        self.socket.sendall(frame(1, 4, stream, headers))
+        message = b'\0' + struct.pack('>I', len(body)) + body
+        while message:
+            while min(self.windows[0], self.windows[stream]) <= 0:
+                self.read()
+            size = min(16384, self.windows[0], self.windows[stream])
+            piece, message = message[:size], message[size:]
+            self.windows[0] -= size
+            self.windows[stream] -= size
+            self.socket.sendall(frame(0, int(not message), stream, piece))
