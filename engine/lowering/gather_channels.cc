@@ -5,7 +5,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
 #include "engine/lowering/source_layouts.h"
-#include "engine/runtime/channel_step.h"
 
 namespace tilewire::lowering {
 
@@ -14,9 +13,11 @@ absl::Status LowerGatherChannels(const graph::GatherChannels& gather, OperationC
   ABSL_ASSIGN_OR_RETURN(const std::vector<Place> sources, SourcesInLayout(layout, context));
   context.ConsumeSources();
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.DstLike(layout));
-  ABSL_ASSIGN_OR_RETURN(auto step, runtime::CreateChannelStep(gather, DescsOf(sources), dst,
-                                                              context.settings().options.max_isa));
-  return context.EmitMultiple(std::move(step), sources);
+  GatherChannelsDesc desc{.srcs = DescsOf(sources), .dst = dst};
+  for (const graph::GatherChannels::From& from : gather.from)
+    desc.channels.push_back({from.src, from.channel});
+  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
+  return context.EmitMultiple(std::move(primitive), sources);
 }
 
 }  // namespace tilewire::lowering

@@ -13,12 +13,25 @@ namespace {
 constexpr uintptr_t kAlignmentMask = AlignedBuffer::kAlignment - 1;
 
 constexpr absl::string_view kKindNames[] = {
-    "reorder",    "shuffle",       "concat",
-    "sum",        "convolution",   "eltwise",
-    "softmax",    "pooling",       "inner_product",
-    "lrn",        "binary",        "batch_normalization",
-    "resampling", "reduction",     "layer_normalization",
-    "matmul",     "deconvolution", "select",
+    "reorder",
+    "shuffle",
+    "concat",
+    "sum",
+    "convolution",
+    "eltwise",
+    "softmax",
+    "pooling",
+    "inner_product",
+    "lrn",
+    "binary",
+    "batch_normalization",
+    "resampling",
+    "reduction",
+    "layer_normalization",
+    "matmul",
+    "deconvolution",
+    "select",
+    "gather_channels",
 };
 
 }  // namespace

@@ -46,6 +46,7 @@ enum class PrimitiveKind : uint8_t {
   kMatmul,
   kDeconvolution,
   kSelect,
+  kGatherChannels,
 };
 absl::string_view PrimitiveKindName(PrimitiveKind kind);  // "inner_product"
 

@@ -45,6 +45,9 @@ struct Create {
     return CreateDeconvolution(d, attributes, options);
   }
   Result operator()(const SelectDesc& d) const { return CreateSelect(d, attributes, options); }
+  Result operator()(const GatherChannelsDesc& d) const {
+    return CreateGatherChannels(d, attributes, options);
+  }
 };
 
 template <typename Desc>
@@ -95,6 +98,7 @@ std::vector<ImplementationRow> AllImplementations() {
   AppendRows(PrimitiveKind::kMatmul, MatmulImplementations(), &rows);
   AppendRows(PrimitiveKind::kDeconvolution, DeconvolutionImplementations(), &rows);
   AppendRows(PrimitiveKind::kSelect, SelectImplementations(), &rows);
+  AppendRows(PrimitiveKind::kGatherChannels, GatherChannelsImplementations(), &rows);
   return rows;
 }
 

@@ -16,6 +16,7 @@
 #include "engine/primitives/convolution/convolution.h"
 #include "engine/primitives/deconvolution/deconvolution.h"
 #include "engine/primitives/eltwise/eltwise.h"
+#include "engine/primitives/gather_channels/gather_channels.h"
 #include "engine/primitives/inner_product/inner_product.h"
 #include "engine/primitives/layer_normalization/layer_normalization.h"
 #include "engine/primitives/lrn/lrn.h"
@@ -32,10 +33,11 @@
 namespace tilewire {
 
 // The order is PrimitiveKind's.
-using OpDesc = std::variant<ReorderDesc, ShuffleDesc, ConcatDesc, SumDesc, ConvolutionDesc,
-                            EltwiseDesc, SoftmaxDesc, PoolingDesc, InnerProductDesc, LrnDesc,
-                            BinaryDesc, BatchNormalizationDesc, ResamplingDesc, ReductionDesc,
-                            LayerNormalizationDesc, MatmulDesc, DeconvolutionDesc, SelectDesc>;
+using OpDesc =
+    std::variant<ReorderDesc, ShuffleDesc, ConcatDesc, SumDesc, ConvolutionDesc, EltwiseDesc,
+                 SoftmaxDesc, PoolingDesc, InnerProductDesc, LrnDesc, BinaryDesc,
+                 BatchNormalizationDesc, ResamplingDesc, ReductionDesc, LayerNormalizationDesc,
+                 MatmulDesc, DeconvolutionDesc, SelectDesc, GatherChannelsDesc>;
 
 PrimitiveKind KindOf(const OpDesc& desc);
 

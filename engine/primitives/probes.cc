@@ -221,6 +221,21 @@ std::vector<OpDesc> Selections(DataType type) {
   return probes;
 }
 
+std::vector<OpDesc> ChannelGathers(DataType type) {
+  std::vector<OpDesc> probes;
+  for (absl::string_view tag : kImageTags) {
+    GatherChannelsDesc desc;
+    desc.srcs = {Tagged({2, 20, 8, 8}, type, tag), Tagged({2, 12, 8, 8}, type, tag)};
+    desc.dst = Tagged({2, 32, 8, 8}, type, tag);
+    for (int64_t c = 0; c < 32; ++c) {
+      const bool is_first = c % 2 == 0;
+      desc.channels.push_back({is_first ? 0 : 1, is_first ? c / 2 : c / 2 % 12});
+    }
+    probes.push_back(desc);
+  }
+  return probes;
+}
+
 }  // namespace
 
 std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
@@ -261,6 +276,8 @@ std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
       return Deconvolutions(type);
     case PrimitiveKind::kSelect:
       return Selections(type);
+    case PrimitiveKind::kGatherChannels:
+      return ChannelGathers(type);
   }
   return {};
 }

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/gather_channels/gather_channels.h"
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/gather_channels/implementations.h"
+
+namespace tilewire {
+namespace gather_channels {
+namespace {
+
+absl::Status ValidateSource(const GatherChannelsDesc& desc, size_t i) {
+  const MemoryDesc& src = desc.srcs[i];
+  ABSL_RETURN_IF_ERROR(CheckSource(absl::StrCat("gather_channels: source ", i), src));
+  bool fits = src.rank() == desc.dst.rank() && src.data_type() == desc.dst.data_type();
+  for (int d = 0; fits && d < src.rank(); ++d) fits = d == 1 || src.dim(d) == desc.dst.dim(d);
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("gather_channels: source ", i, " is ",
+                                                 src.ToString(), ", the destination ",
+                                                 desc.dst.ToString()));
+}
+
+absl::Status Validate(const GatherChannelsDesc& desc) {
+  if (desc.srcs.empty()) return absl::InvalidArgumentError("gather_channels: no source");
+  ABSL_RETURN_IF_ERROR(CheckDestination("gather_channels: dst", desc.dst));
+  if (desc.dst.rank() < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("gather_channels: dst has no channels: ", desc.dst.ToString()));
+  }
+  for (size_t i = 0; i < desc.srcs.size(); ++i) ABSL_RETURN_IF_ERROR(ValidateSource(desc, i));
+  if (static_cast<int64_t>(desc.channels.size()) != desc.dst.dim(1)) {
+    return absl::InvalidArgumentError(absl::StrCat("gather_channels: ", desc.channels.size(),
+                                                   " entries for the ", desc.dst.dim(1),
+                                                   " channels of dst"));
+  }
+  for (const ChannelSource& from : desc.channels) {
+    const bool is_tensor = from.tensor >= 0 && from.tensor < static_cast<int>(desc.srcs.size());
+    if (is_tensor && from.channel >= 0 && from.channel < desc.srcs[from.tensor].dim(1)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("gather_channels: no channel ", from.channel, " of a source ", from.tensor));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace gather_channels
+
+absl::Span<const Implementation<GatherChannelsDesc>> GatherChannelsImplementations() {
+  using namespace gather_channels;  // NOLINT: the rows below name its functions
+  static constexpr Implementation<GatherChannelsDesc> kRows[] = {
+      {{"gather_channels/avx512_lanes", cpu::Isa::kAvx512}, ResolveLanes, CreateLanes},
+      {{"gather_channels/avx2_lanes", cpu::Isa::kAvx2}, ResolveLanes, CreateLanes},
+      {{"gather_channels/channel_copy", cpu::Isa::kBaseline},
+       ResolveChannelCopy,
+       CreateChannelCopy},
+      {{"gather_channels/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       ResolveReference,
+       CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateGatherChannels(
+    const GatherChannelsDesc& desc, const Attributes& attributes, const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(gather_channels::Validate(desc));
+  return CreateFirst(GatherChannelsImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const GatherChannelsDesc& desc, std::string* key) {
+  AppendBytes(static_cast<int64_t>(desc.srcs.size()), key);
+  for (const MemoryDesc& src : desc.srcs) src.AppendKey(key);
+  desc.dst.AppendKey(key);
+  for (const ChannelSource& from : desc.channels) {
+    AppendBytes(from.tensor, key);
+    AppendBytes(from.channel, key);
+  }
+}
+
+}  // namespace tilewire
