@@ -3,7 +3,6 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
-#include "engine/runtime/gather_step.h"
 
 namespace tilewire::lowering {
 
@@ -11,9 +10,10 @@ absl::Status LowerGather(const graph::Gather& gather, OperationContext& context)
   ABSL_ASSIGN_OR_RETURN(const Place src, context.RowMajor(context.src(0)));
   ABSL_ASSIGN_OR_RETURN(const Place indices, context.RowMajor(context.src(1)));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.RowMajorDesc(context.dst()));
-  ABSL_ASSIGN_OR_RETURN(auto step, runtime::CreateGatherStep(gather, src.desc, indices.desc, dst));
+  ABSL_ASSIGN_OR_RETURN(auto primitive,
+                        context.Create(GatherDesc{gather.axis, src.desc, indices.desc, dst}));
   context.plan().Consume(context.src(1));
-  return context.EmitUnary(std::move(step), src, {{kArgSrc1, indices.buffer}});
+  return context.EmitUnary(std::move(primitive), src, {{kArgSrc1, indices.buffer}});
 }
 
 }  // namespace tilewire::lowering

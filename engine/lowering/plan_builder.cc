@@ -180,15 +180,13 @@ void PlanBuilder::Emit(absl::string_view node, std::shared_ptr<const Primitive> 
   if (runtime::IsReference(*primitive))
     AddRemark("reference, because " + runtime::WhyReference(*primitive), &remarks);
   const int64_t operations = OperationCount(*primitive);
-  const auto* check = dynamic_cast<const runtime::SourceCheck*>(primitive.get());
   draft_.plan.steps.push_back({.node = std::string(node),
                                .fused = fused.ToString(),
                                .remark = std::move(remarks),
                                .primitive = std::move(primitive),
                                .bands = nullptr,
                                .bindings = std::move(bindings),
-                               .operations = operations,
-                               .check = check});
+                               .operations = operations});
 }
 
 PlanInput& PlanBuilder::InputOf(ValueId id) {

@@ -50,4 +50,11 @@ absl::StatusOr<MemoryDesc> OrPlain(const MemoryDesc& desc) {
   return OrPattern(desc, PlainPattern(desc.rank()));
 }
 
+absl::Status RequireRowMajor(const MemoryDesc& desc) {
+  const absl::StatusOr<MemoryDesc> plain =
+      MemoryDesc::CreatePattern(desc.dims(), desc.data_type(), PlainPattern(desc.rank()));
+  if (plain.ok() && desc == *plain) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat("is not row-major: ", desc.ToString()));
+}
+
 }  // namespace tilewire

@@ -29,6 +29,9 @@ absl::StatusOr<MemoryDesc> OrPattern(const MemoryDesc& desc, absl::string_view p
 // kUnimplemented for transformed weights, which have no such elements.
 absl::StatusOr<MemoryDesc> OrPlain(const MemoryDesc& desc);
 
+// kUnimplemented  not dense in row-major order from the start of the buffer
+absl::Status RequireRowMajor(const MemoryDesc& desc);
+
 }  // namespace tilewire
 
 #endif  // ENGINE_PRIMITIVES_LAYOUT_H_

@@ -32,6 +32,7 @@ constexpr absl::string_view kKindNames[] = {
     "deconvolution",
     "select",
     "gather_channels",
+    "gather",
 };
 
 }  // namespace
@@ -146,6 +147,7 @@ absl::Status Primitive::Execute(const ExecuteArgs& args, const threading::Team& 
           absl::StrCat(name(), ": scratchpad is not on a 64-byte boundary"));
     }
   }
+  ABSL_RETURN_IF_ERROR(CheckElements(args));
   if (VerboseLevel() == 0) {
     Run(args, scratchpad, team);
     return absl::OkStatus();

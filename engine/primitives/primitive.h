@@ -47,6 +47,7 @@ enum class PrimitiveKind : uint8_t {
   kDeconvolution,
   kSelect,
   kGatherChannels,
+  kGather,
 };
 absl::string_view PrimitiveKindName(PrimitiveKind kind);  // "inner_product"
 
@@ -164,11 +165,14 @@ class Primitive {
   // Library mode: bytes that the primitive holds for its scratchpad. User mode: 0.
   int64_t MemoryConsumptionBytes() const;
 
-  // kInvalidArgument  an argument of info().args (or the user's scratchpad, if its size is not 0) is missing
+  // kInvalidArgument  an argument of info().args, or a scratchpad, is missing; see CheckElements()
   absl::Status Execute(const ExecuteArgs& args, const threading::Team& team) const;
 
  protected:
   explicit Primitive(PrimitiveInfo info) : info_(std::move(info)) {}
+  // A precondition on the elements of the arguments, asked before each Run(); none by default.
+  //   kInvalidArgument  elements that the operation has no result for; nothing is written then
+  virtual absl::Status CheckElements(const ExecuteArgs&) const { return absl::OkStatus(); }
   // Every argument is present; `scratchpad` is 64-byte aligned, of info().scratchpad_bytes. Cannot fail.
   virtual void Run(const ExecuteArgs& args, std::byte* scratchpad,
                    const threading::Team& team) const = 0;

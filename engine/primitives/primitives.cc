@@ -48,6 +48,7 @@ struct Create {
   Result operator()(const GatherChannelsDesc& d) const {
     return CreateGatherChannels(d, attributes, options);
   }
+  Result operator()(const GatherDesc& d) const { return CreateGather(d, attributes, options); }
 };
 
 template <typename Desc>
@@ -99,6 +100,7 @@ std::vector<ImplementationRow> AllImplementations() {
   AppendRows(PrimitiveKind::kDeconvolution, DeconvolutionImplementations(), &rows);
   AppendRows(PrimitiveKind::kSelect, SelectImplementations(), &rows);
   AppendRows(PrimitiveKind::kGatherChannels, GatherChannelsImplementations(), &rows);
+  AppendRows(PrimitiveKind::kGather, GatherImplementations(), &rows);
   return rows;
 }
 

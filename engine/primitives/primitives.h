@@ -16,6 +16,7 @@
 #include "engine/primitives/convolution/convolution.h"
 #include "engine/primitives/deconvolution/deconvolution.h"
 #include "engine/primitives/eltwise/eltwise.h"
+#include "engine/primitives/gather/gather.h"
 #include "engine/primitives/gather_channels/gather_channels.h"
 #include "engine/primitives/inner_product/inner_product.h"
 #include "engine/primitives/layer_normalization/layer_normalization.h"

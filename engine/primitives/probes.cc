@@ -236,6 +236,11 @@ std::vector<OpDesc> ChannelGathers(DataType type) {
   return probes;
 }
 
+std::vector<OpDesc> Gathers(DataType type) {
+  return {GatherDesc{0, Tagged({40, 32}, type, "nc"), Tagged({3, 5}, DataType::kF32, "nc"),
+                     Any({3, 5, 32}, type)}};
+}
+
 }  // namespace
 
 std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
@@ -278,6 +283,8 @@ std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
       return Selections(type);
     case PrimitiveKind::kGatherChannels:
       return ChannelGathers(type);
+    case PrimitiveKind::kGather:
+      return Gathers(type);
   }
   return {};
 }

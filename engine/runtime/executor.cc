@@ -136,13 +136,6 @@ class Execution {
       args.Set(binding.arg, binding.buffer >= 0 ? buffers_[binding.buffer] : binding.constant);
     }
     args.Set(kArgScratchpad, scratchpad_.data());
-    if (step.check != nullptr) {
-      const absl::Status status = step.check->Check(args);
-      if (!status.ok()) {
-        return absl::Status(status.code(),
-                            absl::StrCat("node '", step.node, "': ", status.message()));
-      }
-    }
     const InputVariant* variant = VariantOf(index);
     const RowBands* bands = variant != nullptr ? variant->bands.get() : step.bands.get();
     if (bands != nullptr) {
@@ -150,7 +143,9 @@ class Execution {
       return absl::OkStatus();
     }
     const Primitive& primitive = variant != nullptr ? *variant->primitive : *step.primitive;
-    return primitive.Execute(args, context_.team);
+    const absl::Status status = primitive.Execute(args, context_.team);
+    if (status.ok()) return status;
+    return absl::Status(status.code(), absl::StrCat("node '", step.node, "': ", status.message()));
   }
 
   absl::Status WriteOutput(OutputBytes& output) {

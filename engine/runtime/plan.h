@@ -27,15 +27,6 @@ struct Binding {
 };
 using Bindings = absl::InlinedVector<Binding, 5>;
 
-// A condition on the elements that a step reads, beyond what shapes tell. Checked right before the
-// step runs, with its arguments. Immutable.
-class SourceCheck {
- public:
-  virtual ~SourceCheck() = default;
-  // kInvalidArgument  elements for which the step has no result
-  virtual absl::Status Check(const ExecuteArgs& args) const = 0;
-};
-
 // Runs a primitive, or a chain of primitives band by band: one of `primitive` and `bands` is set.
 struct Step {
   std::string node;    // the ONNX node that it came from
@@ -44,8 +35,7 @@ struct Step {
   std::shared_ptr<const Primitive> primitive;
   std::shared_ptr<const RowBands> bands;
   Bindings bindings;
-  int64_t operations = 0;              // multiplications and additions (lowering/operation_count.h)
-  const SourceCheck* check = nullptr;  // the primitive, where it has such a condition
+  int64_t operations = 0;  // multiplications and additions (lowering/operation_count.h)
 
   absl::string_view implementation() const;  // "convolution/avx512_f32_direct"
   const std::vector<ArgDesc>& args() const;

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/gather/gather.h"
+
+#include <algorithm>
+
+#include "engine/base/status_macros.h"
+#include "engine/memory/index_walk.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/gather/implementations.h"
+#include "engine/primitives/gather/indices.h"
+
+namespace tilewire {
+namespace gather {
+namespace {
+
+absl::Status Validate(const GatherDesc& desc) {
+  ABSL_RETURN_IF_ERROR(CheckSource("gather: src", desc.src));
+  ABSL_RETURN_IF_ERROR(CheckSource("gather: indices", desc.indices));
+  ABSL_RETURN_IF_ERROR(CheckDestination("gather: dst", desc.dst));
+  if (desc.axis < 0 || desc.axis >= desc.src.rank()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("gather: axis ", desc.axis, " of a tensor of rank ", desc.src.rank()));
+  }
+  Dims dims(desc.src.dims().begin(), desc.src.dims().begin() + desc.axis);
+  dims.insert(dims.end(), desc.indices.dims().begin(), desc.indices.dims().end());
+  dims.insert(dims.end(), desc.src.dims().begin() + desc.axis + 1, desc.src.dims().end());
+  if (dims == desc.dst.dims() && desc.src.data_type() == desc.dst.data_type()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("gather along axis ", desc.axis, ": ", desc.indices.ToString(), " of ",
+                   desc.src.ToString(), " give ", DataTypeName(desc.src.data_type()), " ",
+                   DimsToString(dims), ", not ", desc.dst.ToString()));
+}
+
+}  // namespace
+
+int64_t PlaceOfIndex(float index, int64_t size) {
+  const float end = static_cast<float>(size);
+  if (!(index > -end - 1 && index < end)) return kOutside;  // NaN is outside, too
+  const int64_t whole = static_cast<int64_t>(index);
+  return whole < 0 ? std::max(whole + size, kOutside) : whole;
+}
+
+absl::Status CheckIndices(const GatherDesc& desc, const float* indices) {
+  const int64_t size = desc.src.dim(desc.axis);
+  absl::Status status;
+  ForEachIndex(desc.indices.dims(), [&](const Dims& at) {
+    const float index = indices[desc.indices.Offset(at)];
+    if (!status.ok() || PlaceOfIndex(index, size) != kOutside) return;
+    status = absl::InvalidArgumentError(absl::StrCat("index ", index, " is outside the ", size,
+                                                     " elements along axis ", desc.axis));
+  });
+  return status;
+}
+
+PrimitiveInfo InfoOf(const GatherDesc& desc, const Attributes& attributes,
+                     const ImplementationFacts& facts) {
+  return BasicInfo(facts, PrimitiveKind::kGather,
+                   {{kArgSrc, desc.src}, {kArgSrc1, desc.indices}, {kArgDst, desc.dst}},
+                   attributes);
+}
+
+}  // namespace gather
+
+absl::Span<const Implementation<GatherDesc>> GatherImplementations() {
+  static constexpr Implementation<GatherDesc> kRows[] = {
+      {{"gather/slice_copy", cpu::Isa::kBaseline},
+       gather::ResolveSliceCopy,
+       gather::CreateSliceCopy},
+      {{"gather/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       gather::ResolveReference,
+       gather::CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateGather(const GatherDesc& desc,
+                                                              const Attributes& attributes,
+                                                              const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(gather::Validate(desc));
+  return CreateFirst(GatherImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const GatherDesc& desc, std::string* key) {
+  AppendBytes(desc.axis, key);
+  desc.src.AppendKey(key);
+  desc.indices.AppendKey(key);
+  desc.dst.AppendKey(key);
+}
+
+}  // namespace tilewire

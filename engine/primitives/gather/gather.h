@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gather along one axis by indices that are computed:
+//
+//   dst[i..., j..., k...] = src[i..., at(indices[j...]), k...]
+//
+// where i... is what stands before `axis` and k... what stands after it. at() drops the fraction of
+// an index and counts a negative one from the end.
+//
+// Shapes    dst has the dims of src with the dimension `axis` replaced by the dims of `indices`.
+// Types     src and dst: all, the same. indices: f32.
+// Layouts   any; dst may be `any`: row-major. Not in place.
+// Arguments kArgSrc, kArgSrc1 (the indices), kArgDst.
+// Execute   kInvalidArgument for an index outside [-size, size) or NaN; nothing is written then.
+// Threads   immutable; see primitive.h.
+// Wire      not offered: only models use it.
+// Source    ONNX, Gather.
+#ifndef ENGINE_PRIMITIVES_GATHER_GATHER_H_
+#define ENGINE_PRIMITIVES_GATHER_GATHER_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/primitives/implementation.h"
+#include "engine/primitives/primitive.h"
+
+namespace tilewire {
+
+struct GatherDesc {
+  int axis = 0;
+  MemoryDesc src, indices, dst;
+};
+
+// Best first; tests and benchmarks visit every row.
+absl::Span<const Implementation<GatherDesc>> GatherImplementations();
+
+//   kInvalidArgument    an axis outside the rank, dims or types that do not fit
+//   kUnimplemented      no implementation takes it; the message lists why each refused
+//   kResourceExhausted  memory
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateGather(const GatherDesc& desc,
+                                                              const Attributes& attributes,
+                                                              const CreateOptions& options);
+
+void AppendKey(const GatherDesc& desc, std::string* key);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_GATHER_GATHER_H_

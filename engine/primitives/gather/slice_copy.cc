@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Everything row-major: what stands after the axis is one piece of memory per index.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/gather/implementations.h"
+#include "engine/primitives/gather/indices.h"
+#include "engine/primitives/layout.h"
+
+namespace tilewire::gather {
+namespace {
+
+// Immutable.
+class SliceCopy final : public Primitive {
+ public:
+  SliceCopy(PrimitiveInfo info, const GatherDesc& desc)
+      : Primitive(std::move(info)),
+        desc_(desc),
+        size_(desc.src.dim(desc.axis)),
+        indices_(desc.indices.ElementCount()),
+        slice_(SizeOf(desc.src.data_type())) {
+    for (int d = 0; d < desc.src.rank(); ++d) {
+      if (d < desc.axis) outer_ *= desc.src.dim(d);
+      if (d > desc.axis) slice_ *= desc.src.dim(d);
+    }
+  }
+
+ private:
+  absl::Status CheckElements(const ExecuteArgs& args) const override {
+    return CheckIndices(desc_, args.Get<const float>(kArgSrc1));
+  }
+
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+    const auto* src = args.Get<const std::byte>(kArgSrc);
+    const auto* indices = args.Get<const float>(kArgSrc1);
+    auto* dst = args.Get<std::byte>(kArgDst);
+    const int64_t slices = slice_ == 0 ? 0 : outer_ * indices_;
+    const int64_t at_once = std::max<int64_t>(1, kBytesAtOnce / std::max<int64_t>(1, slice_));
+    team.ParallelFor(DivUp(slices, at_once), [&](int64_t task) {
+      const int64_t end = std::min(slices, (task + 1) * at_once);
+      for (int64_t i = task * at_once; i < end; ++i) {
+        // CheckElements() has seen this index: the bound keeps reads inside should it change.
+        const int64_t at = std::max<int64_t>(0, PlaceOfIndex(indices[i % indices_], size_));
+        std::memcpy(dst + i * slice_, src + (i / indices_ * size_ + at) * slice_, slice_);
+      }
+    });
+  }
+
+  static constexpr int64_t kBytesAtOnce = 65536;  // in one piece of work
+
+  const GatherDesc desc_;
+  const int64_t size_, indices_;  // elements along the axis, and how many are taken
+  int64_t outer_ = 1;             // elements of what stands before the axis
+  int64_t slice_;                 // bytes of what stands after it
+};
+
+}  // namespace
+
+absl::StatusOr<GatherDesc> ResolveSliceCopy(const GatherDesc& desc, const Attributes& attributes,
+                                            const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(GatherDesc resolved, ResolveReference(desc, attributes, facts));
+  for (const MemoryDesc* tensor : {&resolved.src, &resolved.indices, &resolved.dst}) {
+    ABSL_RETURN_IF_ERROR(RequireRowMajor(*tensor));
+  }
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateSliceCopy(const GatherDesc& desc,
+                                                           const Attributes& attributes,
+                                                           const ImplementationFacts& facts) {
+  return std::make_unique<SliceCopy>(InfoOf(desc, attributes, facts), desc);
+}
+
+}  // namespace tilewire::gather

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/gather/gather.h"
+
+#include <limits>
+
+#include "tests/engine/primitives/row_test.h"
+
+namespace tilewire::test {
+namespace {
+
+using testing::IsOk;
+using testing::StatusIs;
+
+struct GatherCase {
+  const char* why;
+  int axis;
+  Dims src, indices;
+};
+
+constexpr int64_t kAlongAxis = 7;
+
+std::vector<GatherCase> GatherCases() {
+  return {
+      {"rows of a table", 0, {kAlongAxis, 5}, {3}},
+      {"rows by a matrix of indices", 0, {kAlongAxis, 5}, {2, 3}},
+      {"columns", 1, {4, kAlongAxis}, {5}},
+      {"between dimensions", 1, {2, kAlongAxis, 3}, {2, 2}},
+      {"one index", 2, {2, 3, kAlongAxis}, {1}},
+      {"no index", 0, {kAlongAxis, 5}, {0}},
+      {"elements of a line", 0, {kAlongAxis}, {40}},
+      {"more than one piece of work", 0, {kAlongAxis, 3000}, {90}},
+  };
+}
+
+Dims GatheredDims(const GatherCase& one) {
+  Dims dims(one.src.begin(), one.src.begin() + one.axis);
+  dims.insert(dims.end(), one.indices.begin(), one.indices.end());
+  dims.insert(dims.end(), one.src.begin() + one.axis + 1, one.src.end());
+  return dims;
+}
+
+// Whole numbers and fractions in [-size, size).
+std::vector<float> IndicesOf(int64_t count) {
+  constexpr float kIndices[] = {0, 6, -1, -7, 3.75f, -2.5f, -0.25f, 2, 5.999f};
+  std::vector<float> indices;
+  for (int64_t i = 0; i < count; ++i) indices.push_back(kIndices[i % 9]);
+  return indices;
+}
+
+class GatherTest : public RowTest<GatherDesc> {
+ protected:
+  GatherTest() : RowTest(CreateGather) {}
+
+  void ExpectGathered(const GatherCase& one, const MemoryDesc& src, const MemoryDesc& dst) {
+    SCOPED_TRACE(absl::StrCat(one.why, ": ", src.ToString(), " -> ", dst.ToString()));
+    const MemoryDesc indices = Plain(one.indices);
+    const auto primitive = Create({one.axis, src, indices, dst});
+    if (!primitive) return;
+    const Bytes source = RandomTensor(src, 1);
+    const std::vector<float> numbers = IndicesOf(indices.ElementCount());
+    const Bytes packed = Pack(indices, numbers);
+    const std::vector<uint32_t> elements = ElementBits(src, source);
+    std::vector<uint32_t> expected;
+    int64_t inner = 1;
+    for (size_t d = one.axis + 1; d < one.src.size(); ++d) inner *= one.src[d];
+    for (int64_t outer = 0; outer * inner * kAlongAxis < src.ElementCount(); ++outer) {
+      for (float number : numbers) {
+        int64_t at = static_cast<int64_t>(number);
+        if (at < 0) at += kAlongAxis;
+        for (int64_t k = 0; k < inner; ++k)
+          expected.push_back(elements[(outer * kAlongAxis + at) * inner + k]);
+      }
+    }
+    const Inputs inputs = {{kArgSrc, &source}, {kArgSrc1, &packed}};
+    EXPECT_EQ(ElementBits(dst, ExecuteAllWays(*primitive, inputs, kArgDst, Garbage(dst, 7))),
+              expected);
+  }
+};
+
+TEST_P(GatherTest, EveryCaseOfEveryType) {
+  for (const GatherCase& one : GatherCases()) {
+    const Dims dims = GatheredDims(one);
+    ExpectGathered(one, Plain(one.src), Plain(dims));
+    for (DataType type : kOtherTypes) ExpectGathered(one, Plain(one.src, type), Plain(dims, type));
+  }
+}
+
+TEST_P(GatherTest, LayoutsThatDiffer) {
+  if (!GetParam().traits.is_reference) GTEST_SKIP() << "takes row-major tensors only";
+  const GatherCase one{"", 1, {2, kAlongAxis, 3}, {2, 2}};
+  for (const Layout& src : LayoutsOf(one.src)) {
+    for (const Layout& dst : LayoutsOf(GatheredDims(one))) ExpectGathered(one, src.desc, dst.desc);
+  }
+}
+
+TEST_P(GatherTest, IndicesOutsideAreRefusedBeforeAnythingIsWritten) {
+  const MemoryDesc src = Plain({kAlongAxis, 2}), indices = Plain({2}), dst = Plain({2, 2});
+  const auto primitive = Create({0, src, indices, dst});
+  ASSERT_TRUE(primitive);
+  const Bytes source = RandomTensor(src, 1);
+  for (float outside : {7.0f, -8.0f, 1e30f, -1e30f, std::numeric_limits<float>::infinity(),
+                        std::numeric_limits<float>::quiet_NaN()}) {
+    const Bytes packed = Pack<float>(indices, {0, outside});
+    const Bytes before = Garbage(dst, 7);
+    Bytes after = before;
+    ExecuteArgs args;
+    args.Set(kArgSrc, source.data()).Set(kArgSrc1, packed.data()).Set(kArgDst, after.data());
+    EXPECT_THAT(primitive->library->Execute(args, threading::Team::Serial()),
+                StatusIs(absl::StatusCode::kInvalidArgument, "is outside the 7 elements"))
+        << outside;
+    EXPECT_EQ(before, after);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllImplementations, GatherTest,
+                         ::testing::ValuesIn(GatherImplementations().begin(),
+                                             GatherImplementations().end()),
+                         RowName<GatherDesc>);
+
+TEST(GatherErrorsTest, CreationNamesWhatDoesNotFit) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  const MemoryDesc src = Plain({4, 5}), indices = Plain({3}), dst = Plain({3, 5});
+  const auto status = [](const GatherDesc& desc) { return CreateGather(desc, {}, {}).status(); };
+  EXPECT_THAT(status({0, src, indices, dst}), IsOk());
+  EXPECT_THAT(status({2, src, indices, dst}), StatusIs(kInvalid, "axis 2"));
+  EXPECT_THAT(status({-1, src, indices, dst}), StatusIs(kInvalid, "axis -1"));
+  EXPECT_THAT(status({1, src, indices, dst}), StatusIs(kInvalid, "give f32 [4,3], not"));
+  EXPECT_THAT(status({0, src, indices, Plain({3, 5}, DataType::kU8)}),
+              StatusIs(kInvalid, "give f32 [3,5], not u8"));
+  EXPECT_THAT(status({0, src, Plain({3}, DataType::kS32), dst}),
+              StatusIs(absl::StatusCode::kUnimplemented, "takes f32 only"));
+}
+
+}  // namespace
+}  // namespace tilewire::test
