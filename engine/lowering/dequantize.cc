@@ -3,7 +3,6 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
-#include "engine/runtime/quantize_step.h"
 
 namespace tilewire::lowering {
 
@@ -12,8 +11,13 @@ absl::Status LowerDequantize(const graph::Dequantize& dequantize, OperationConte
   ABSL_ASSIGN_OR_RETURN(const Place src, context.Home(context.src()));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc layout, context.DstLike(src.desc));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, layout.WithDataType(DataType::kF32));
-  ABSL_ASSIGN_OR_RETURN(auto step, runtime::CreateDequantizeStep(dequantize, src.desc, dst));
-  return context.EmitUnary(std::move(step), src);
+  QuantizeDesc desc{.src = src.desc, .dst = dst, .axis = dequantize.axis};
+  for (const graph::QuantizationParams& params : dequantize.params) {
+    desc.scales.push_back(params.scale);
+    desc.zero_points.push_back(params.zero_point);
+  }
+  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
+  return context.EmitUnary(std::move(primitive), src);
 }
 
 }  // namespace tilewire::lowering

@@ -3,7 +3,6 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
-#include "engine/runtime/quantize_step.h"
 #include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
@@ -21,8 +20,13 @@ absl::Status LowerQuantize(const graph::Quantize& quantize, OperationContext& co
   } else {
     ABSL_ASSIGN_OR_RETURN(src, context.Home(context.src()));
   }
-  ABSL_ASSIGN_OR_RETURN(auto step, runtime::CreateQuantizeStep(quantize, src.desc, dst));
-  return context.EmitUnary(std::move(step), src);
+  QuantizeDesc desc{.src = src.desc, .dst = dst, .axis = quantize.axis};
+  for (const graph::QuantizationParams& params : quantize.params) {
+    desc.scales.push_back(params.scale);
+    desc.zero_points.push_back(params.zero_point);
+  }
+  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
+  return context.EmitUnary(std::move(primitive), src);
 }
 
 }  // namespace tilewire::lowering

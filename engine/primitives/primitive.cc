@@ -33,6 +33,7 @@ constexpr absl::string_view kKindNames[] = {
     "select",
     "gather_channels",
     "gather",
+    "quantize",
 };
 
 }  // namespace

@@ -48,6 +48,7 @@ enum class PrimitiveKind : uint8_t {
   kSelect,
   kGatherChannels,
   kGather,
+  kQuantize,
 };
 absl::string_view PrimitiveKindName(PrimitiveKind kind);  // "inner_product"
 

@@ -49,6 +49,7 @@ struct Create {
     return CreateGatherChannels(d, attributes, options);
   }
   Result operator()(const GatherDesc& d) const { return CreateGather(d, attributes, options); }
+  Result operator()(const QuantizeDesc& d) const { return CreateQuantize(d, attributes, options); }
 };
 
 template <typename Desc>
@@ -101,6 +102,7 @@ std::vector<ImplementationRow> AllImplementations() {
   AppendRows(PrimitiveKind::kSelect, SelectImplementations(), &rows);
   AppendRows(PrimitiveKind::kGatherChannels, GatherChannelsImplementations(), &rows);
   AppendRows(PrimitiveKind::kGather, GatherImplementations(), &rows);
+  AppendRows(PrimitiveKind::kQuantize, QuantizeImplementations(), &rows);
   return rows;
 }
 

@@ -23,6 +23,7 @@
 #include "engine/primitives/lrn/lrn.h"
 #include "engine/primitives/matmul/matmul.h"
 #include "engine/primitives/pooling/pooling.h"
+#include "engine/primitives/quantize/quantize.h"
 #include "engine/primitives/reduction/reduction.h"
 #include "engine/primitives/reorder/reorder.h"
 #include "engine/primitives/resampling/resampling.h"

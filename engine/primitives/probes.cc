@@ -241,6 +241,18 @@ std::vector<OpDesc> Gathers(DataType type) {
                      Any({3, 5, 32}, type)}};
 }
 
+std::vector<OpDesc> Quantizations(DataType type) {
+  std::vector<OpDesc> probes;
+  for (DataType to : {DataType::kU8, DataType::kF32}) {
+    for (absl::string_view tag : kImageTags) {
+      const Dims dims = {2, 32, 8, 8};
+      probes.push_back(
+          QuantizeDesc{Tagged(dims, type, tag), Tagged(dims, to, tag), 1, {0.5f}, {3}});
+    }
+  }
+  return probes;
+}
+
 }  // namespace
 
 std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
@@ -285,6 +297,8 @@ std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
       return ChannelGathers(type);
     case PrimitiveKind::kGather:
       return Gathers(type);
+    case PrimitiveKind::kQuantize:
+      return Quantizations(type);
   }
   return {};
 }

@@ -2,21 +2,21 @@
 //
 // Elements that lie in one order on both sides are converted in runs that the compiler turns into
 // vectors; others one by one, along the rows of dst.
-#include "engine/runtime/quantize_step.h"
-
 #include <algorithm>
 #include <limits>
 #include <utility>
 #include <vector>
 
+#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/kernels/tensor_rows.h"
+#include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
-#include "engine/runtime/step_rows.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/quantize/implementations.h"
 
-namespace tilewire::runtime {
+namespace tilewire::quantize {
 namespace {
-
-using graph::QuantizationParams;
 
 // Rounds to the nearest integer, halves to the even one: f32 holds no fraction beyond 2^23.
 // |x| <= 2^22.
@@ -29,11 +29,11 @@ template <typename To>
 struct Quantizing {
   using Src = float;
   using Dst = To;
-  explicit Quantizing(const QuantizationParams& params)
-      : scale(params.scale),
-        zero(params.zero_point),
-        lowest(static_cast<float>(std::numeric_limits<To>::lowest() - params.zero_point)),
-        highest(static_cast<float>(std::numeric_limits<To>::max() - params.zero_point)) {}
+  Quantizing(float step, int32_t zero_point)
+      : scale(step),
+        zero(zero_point),
+        lowest(static_cast<float>(std::numeric_limits<To>::lowest() - zero_point)),
+        highest(static_cast<float>(std::numeric_limits<To>::max() - zero_point)) {}
   To operator()(float real) const {
     float scaled = real / scale;
     scaled = scaled > lowest ? scaled : lowest;
@@ -49,30 +49,30 @@ template <typename From>
 struct Dequantizing {
   using Src = From;
   using Dst = float;
-  explicit Dequantizing(const QuantizationParams& params)
-      : scale(params.scale), zero(static_cast<float>(params.zero_point)) {}
+  Dequantizing(float step, int32_t zero_point)
+      : scale(step), zero(static_cast<float>(zero_point)) {}
   float operator()(From integer) const { return (static_cast<float>(integer) - zero) * scale; }
   float scale, zero;
 };
 
 // Immutable.
 template <typename Conversion>
-class ConversionStep final : public Primitive {
+class Rows final : public Primitive {
   using Src = typename Conversion::Src;
   using Dst = typename Conversion::Dst;
 
  public:
-  ConversionStep(PrimitiveInfo info, const std::vector<QuantizationParams>& quantization, int axis,
-                 const MemoryDesc& src, const MemoryDesc& dst)
+  Rows(PrimitiveInfo info, const QuantizeDesc& desc)
       : Primitive(std::move(info)),
-        dst_(dst),
-        rows_(dst),
-        src_offsets_(src),
-        dst_offsets_(dst),
-        axis_(quantization.size() == 1 ? kNoAxis : axis),
-        flat_(IsFlat(src, dst) && quantization.size() == 1) {
-    for (const QuantizationParams& params : quantization) conversions_.emplace_back(params);
-    for (int64_t i = 0; i < dst.dim(rows_.inner()); ++i) {
+        dst_(desc.dst),
+        rows_(desc.dst),
+        src_offsets_(desc.src),
+        dst_offsets_(desc.dst),
+        axis_(desc.scales.size() == 1 ? kNoAxis : desc.axis),
+        flat_(IsFlat(desc.src, desc.dst) && desc.scales.size() == 1) {
+    for (size_t i = 0; i < desc.scales.size(); ++i)
+      conversions_.emplace_back(desc.scales[i], desc.zero_points[i]);
+    for (int64_t i = 0; i < dst_.dim(rows_.inner()); ++i) {
       from_.push_back(src_offsets_.At(rows_.inner(), i));
       to_.push_back(dst_offsets_.At(rows_.inner(), i));
     }
@@ -132,7 +132,7 @@ class ConversionStep final : public Primitive {
   }
 
   const MemoryDesc dst_;
-  const StepRows rows_;
+  const TensorRows rows_;
   const SeparableOffsets src_offsets_, dst_offsets_;
   const int axis_;
   const bool flat_;
@@ -142,46 +142,42 @@ class ConversionStep final : public Primitive {
 };
 
 template <typename Conversion>
-std::shared_ptr<const Primitive> MakeStep(absl::string_view name,
-                                          const std::vector<QuantizationParams>& quantization,
-                                          int axis, const MemoryDesc& src, const MemoryDesc& dst) {
-  return std::make_shared<ConversionStep<Conversion>>(
-      StepInfo(name, {{kArgSrc, src}, {kArgDst, dst}}), quantization, axis, src, dst);
-}
-
-absl::Status CheckTypes(bool known, const MemoryDesc& src, const MemoryDesc& dst) {
-  if (!known) {
-    return absl::UnimplementedError(absl::StrCat("no step from ", DataTypeName(src.data_type()),
-                                                 " to ", DataTypeName(dst.data_type())));
-  }
-  return CheckStepSizes(dst);
+std::unique_ptr<Primitive> MakeRows(const QuantizeDesc& desc, const Attributes& attributes,
+                                    const ImplementationFacts& facts) {
+  PrimitiveInfo info =
+      BasicInfo(facts, PrimitiveKind::kQuantize, ArgsOf(desc.src, desc.dst), attributes);
+  info.code_bytes = static_cast<int64_t>(desc.scales.size() * sizeof(Conversion));  // the tables
+  return std::make_unique<Rows<Conversion>>(std::move(info), desc);
 }
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateQuantizeStep(const graph::Quantize& quantize,
-                                                                    const MemoryDesc& src,
-                                                                    const MemoryDesc& dst) {
-  constexpr absl::string_view kName = "runtime/quantize";
-  const bool to_u8 = dst.data_type() == DataType::kU8, to_s8 = dst.data_type() == DataType::kS8;
-  const bool known = src.data_type() == DataType::kF32 && (to_u8 || to_s8);
-  ABSL_RETURN_IF_ERROR(CheckTypes(known, src, dst));
-  if (to_u8) return MakeStep<Quantizing<uint8_t>>(kName, quantize.params, quantize.axis, src, dst);
-  return MakeStep<Quantizing<int8_t>>(kName, quantize.params, quantize.axis, src, dst);
+absl::StatusOr<QuantizeDesc> ResolveRows(const QuantizeDesc& desc, const Attributes& attributes,
+                                         const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(QuantizeDesc resolved, ResolveReference(desc, attributes, facts));
+  ABSL_RETURN_IF_ERROR(TensorRows::RequireTables(resolved.dst));
+  return resolved;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateDequantizeStep(
-    const graph::Dequantize& dequantize, const MemoryDesc& src, const MemoryDesc& dst) {
-  constexpr absl::string_view kName = "runtime/dequantize";
-  const DataType from = src.data_type();
-  const bool known = dst.data_type() == DataType::kF32 && (IsByte(from) || from == DataType::kF32);
-  ABSL_RETURN_IF_ERROR(CheckTypes(known, src, dst));
-  const std::vector<QuantizationParams>& quantization = dequantize.params;
-  if (from == DataType::kU8)
-    return MakeStep<Dequantizing<uint8_t>>(kName, quantization, dequantize.axis, src, dst);
-  if (from == DataType::kS8)
-    return MakeStep<Dequantizing<int8_t>>(kName, quantization, dequantize.axis, src, dst);
-  return MakeStep<Dequantizing<float>>(kName, quantization, dequantize.axis, src, dst);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const QuantizeDesc& desc,
+                                                      const Attributes& attributes,
+                                                      const ImplementationFacts& facts) {
+  switch (desc.dst.data_type()) {
+    case DataType::kU8:
+      return MakeRows<Quantizing<uint8_t>>(desc, attributes, facts);
+    case DataType::kS8:
+      return MakeRows<Quantizing<int8_t>>(desc, attributes, facts);
+    default:
+      break;
+  }
+  switch (desc.src.data_type()) {
+    case DataType::kU8:
+      return MakeRows<Dequantizing<uint8_t>>(desc, attributes, facts);
+    case DataType::kS8:
+      return MakeRows<Dequantizing<int8_t>>(desc, attributes, facts);
+    default:
+      return MakeRows<Dequantizing<float>>(desc, attributes, facts);
+  }
 }
 
-}  // namespace tilewire::runtime
+}  // namespace tilewire::quantize

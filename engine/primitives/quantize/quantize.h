@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Quantization of real numbers to 8-bit integers, and back; the types say which:
+//
+//   f32 to u8 or s8          dst = saturate(round(src / scale) + zero_point)
+//   u8, s8 or f32 to f32     dst = (src - zero_point) * scale
+//
+// in f32. round() gives the nearest integer, the even one of two that are equally near; NaN maps to
+// the lowest integer. An f32 source of the second form holds integers.
+//
+// Shapes    src and dst the same, rank 1 to 12. One scale and zero point, or one per index of
+//           `axis`.
+// Layouts   any; dst may be `any`: the layout of src. Not in place.
+// Threads   immutable; see primitive.h.
+// Wire      not offered: only models use it.
+// Source    ONNX, QuantizeLinear and DequantizeLinear.
+#ifndef ENGINE_PRIMITIVES_QUANTIZE_QUANTIZE_H_
+#define ENGINE_PRIMITIVES_QUANTIZE_QUANTIZE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/primitives/implementation.h"
+#include "engine/primitives/primitive.h"
+
+namespace tilewire {
+
+struct QuantizeDesc {
+  MemoryDesc src, dst;
+  int axis = 0;  // says nothing where there is one scale
+  std::vector<float> scales;
+  std::vector<int32_t> zero_points;
+};
+
+// Best first; tests and benchmarks visit every row.
+absl::Span<const Implementation<QuantizeDesc>> QuantizeImplementations();
+
+//   kInvalidArgument    dims that differ, an axis outside the rank, another count of scales or zero
+//                       points, a scale that is not positive, a zero point that dst does not hold
+//   kUnimplemented      no implementation takes it; the message lists why each refused
+//   kResourceExhausted  memory
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateQuantize(const QuantizeDesc& desc,
+                                                                const Attributes& attributes,
+                                                                const CreateOptions& options);
+
+void AppendKey(const QuantizeDesc& desc, std::string* key);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_QUANTIZE_QUANTIZE_H_
