@@ -5,7 +5,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
 #include "engine/lowering/source_layouts.h"
-#include "engine/runtime/integer_sum_step.h"
 #include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
@@ -20,11 +19,17 @@ absl::Status LowerIntegerSum(const graph::IntegerSum& sum, OperationContext& con
     ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, dst.WithDataType(context.value(src).type));
     ABSL_ASSIGN_OR_RETURN(sources.emplace_back(), context.InLayout(src, desc));
   }
-  ABSL_ASSIGN_OR_RETURN(auto step,
-                        runtime::CreateIntegerSumStep(sum, DescsOf(sources), dst,
-                                                      context.settings().options.max_isa));
+  IntegerSumDesc desc{.srcs = DescsOf(sources), .dst = dst};
+  for (const graph::QuantizationParams& params : sum.src_quantization) {
+    desc.scales.push_back(params.scale);
+    desc.zero_points.push_back(params.zero_point);
+  }
+  desc.dst_scale = sum.dst_quantization.scale;
+  desc.dst_zero_point = sum.dst_quantization.zero_point;
+  desc.relu = sum.relu;
+  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
   context.ConsumeSources();
-  return context.EmitMultiple(std::move(step), sources);
+  return context.EmitMultiple(std::move(primitive), sources);
 }
 
 }  // namespace tilewire::lowering

@@ -34,6 +34,7 @@ constexpr absl::string_view kKindNames[] = {
     "gather_channels",
     "gather",
     "quantize",
+    "integer_sum",
 };
 
 }  // namespace

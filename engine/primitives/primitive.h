@@ -49,6 +49,7 @@ enum class PrimitiveKind : uint8_t {
   kGatherChannels,
   kGather,
   kQuantize,
+  kIntegerSum,
 };
 absl::string_view PrimitiveKindName(PrimitiveKind kind);  // "inner_product"
 

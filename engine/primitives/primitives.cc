@@ -50,6 +50,9 @@ struct Create {
   }
   Result operator()(const GatherDesc& d) const { return CreateGather(d, attributes, options); }
   Result operator()(const QuantizeDesc& d) const { return CreateQuantize(d, attributes, options); }
+  Result operator()(const IntegerSumDesc& d) const {
+    return CreateIntegerSum(d, attributes, options);
+  }
 };
 
 template <typename Desc>
@@ -103,6 +106,7 @@ std::vector<ImplementationRow> AllImplementations() {
   AppendRows(PrimitiveKind::kGatherChannels, GatherChannelsImplementations(), &rows);
   AppendRows(PrimitiveKind::kGather, GatherImplementations(), &rows);
   AppendRows(PrimitiveKind::kQuantize, QuantizeImplementations(), &rows);
+  AppendRows(PrimitiveKind::kIntegerSum, IntegerSumImplementations(), &rows);
   return rows;
 }
 

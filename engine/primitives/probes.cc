@@ -253,6 +253,11 @@ std::vector<OpDesc> Quantizations(DataType type) {
   return probes;
 }
 
+std::vector<OpDesc> IntegerSums(DataType type) {
+  const MemoryDesc image = Tagged({2, 32, 8, 8}, type, "nhwc");
+  return {IntegerSumDesc{{image, image}, image, {0.5f, 0.25f}, {3, 0}, 0.5f, 1}};
+}
+
 }  // namespace
 
 std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
@@ -299,6 +304,8 @@ std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
       return Gathers(type);
     case PrimitiveKind::kQuantize:
       return Quantizations(type);
+    case PrimitiveKind::kIntegerSum:
+      return IntegerSums(type);
   }
   return {};
 }

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/integer_sum/integer_sum.h"
+
+#include <algorithm>
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/integer_sum/implementations.h"
+
+namespace tilewire {
+namespace integer_sum {
+namespace {
+
+absl::Status Validate(const IntegerSumDesc& desc) {
+  if (desc.srcs.empty()) return absl::InvalidArgumentError("integer_sum: no source");
+  if (desc.scales.size() != desc.srcs.size() || desc.zero_points.size() != desc.srcs.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("integer_sum: ", desc.scales.size(), " scales and ", desc.zero_points.size(),
+                     " zero points for ", desc.srcs.size(), " sources"));
+  }
+  ABSL_RETURN_IF_ERROR(CheckDestination("integer_sum: dst", desc.dst));
+  for (size_t i = 0; i < desc.srcs.size(); ++i) {
+    const std::string name = absl::StrCat("integer_sum: source ", i);
+    ABSL_RETURN_IF_ERROR(CheckSource(name, desc.srcs[i]));
+    ABSL_RETURN_IF_ERROR(CheckSameDims(name, desc.srcs[i], "dst", desc.dst));
+  }
+  const bool positive =
+      std::all_of(desc.scales.begin(), desc.scales.end(), [](float scale) { return scale > 0; });
+  if (positive && desc.dst_scale > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError("integer_sum: a scale is not positive");
+}
+
+}  // namespace
+}  // namespace integer_sum
+
+absl::Span<const Implementation<IntegerSumDesc>> IntegerSumImplementations() {
+  using namespace integer_sum;  // NOLINT: the rows below name its functions
+  static constexpr Implementation<IntegerSumDesc> kRows[] = {
+      {{"integer_sum/avx512_dense", cpu::Isa::kAvx512}, ResolveDense, CreateDense},
+      {{"integer_sum/avx2_dense", cpu::Isa::kAvx2}, ResolveDense, CreateDense},
+      {{"integer_sum/dense_loop", cpu::Isa::kBaseline}, ResolveDense, CreateDenseLoop},
+      {{"integer_sum/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       ResolveReference,
+       CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateIntegerSum(const IntegerSumDesc& desc,
+                                                                  const Attributes& attributes,
+                                                                  const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(integer_sum::Validate(desc));
+  return CreateFirst(IntegerSumImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const IntegerSumDesc& desc, std::string* key) {
+  AppendBytes(static_cast<int64_t>(desc.srcs.size()), key);
+  for (const MemoryDesc& src : desc.srcs) src.AppendKey(key);
+  desc.dst.AppendKey(key);
+  for (float scale : desc.scales) AppendBytes(scale, key);
+  for (int32_t zero_point : desc.zero_points) AppendBytes(zero_point, key);
+  AppendBytes(desc.dst_scale, key);
+  AppendBytes(desc.dst_zero_point, key);
+  AppendBytes(desc.relu, key);
+}
+
+}  // namespace tilewire
