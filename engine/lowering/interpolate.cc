@@ -3,7 +3,6 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
-#include "engine/runtime/elementwise_step.h"
 
 namespace tilewire::lowering {
 
@@ -14,8 +13,14 @@ absl::Status LowerInterpolate(const graph::Interpolate& interpolate, OperationCo
     ABSL_ASSIGN_OR_RETURN(src, context.RowMajor(context.src()));
   }
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.DstLike(src.desc));
-  ABSL_ASSIGN_OR_RETURN(auto step, runtime::CreateInterpolateStep(interpolate, src.desc, dst));
-  return context.EmitUnary(std::move(step), src);
+  ABSL_ASSIGN_OR_RETURN(auto primitive,
+                        context.Create(InterpolateDesc{.src = src.desc,
+                                                       .dst = dst,
+                                                       .axis = interpolate.axis,
+                                                       .taps = interpolate.taps,
+                                                       .indices = interpolate.indices,
+                                                       .weights = interpolate.weights}));
+  return context.EmitUnary(std::move(primitive), src);
 }
 
 }  // namespace tilewire::lowering

@@ -35,6 +35,7 @@ constexpr absl::string_view kKindNames[] = {
     "gather",
     "quantize",
     "integer_sum",
+    "interpolate",
 };
 
 }  // namespace

@@ -50,6 +50,7 @@ enum class PrimitiveKind : uint8_t {
   kGather,
   kQuantize,
   kIntegerSum,
+  kInterpolate,
 };
 absl::string_view PrimitiveKindName(PrimitiveKind kind);  // "inner_product"
 

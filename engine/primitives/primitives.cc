@@ -53,6 +53,9 @@ struct Create {
   Result operator()(const IntegerSumDesc& d) const {
     return CreateIntegerSum(d, attributes, options);
   }
+  Result operator()(const InterpolateDesc& d) const {
+    return CreateInterpolate(d, attributes, options);
+  }
 };
 
 template <typename Desc>
@@ -107,6 +110,7 @@ std::vector<ImplementationRow> AllImplementations() {
   AppendRows(PrimitiveKind::kGather, GatherImplementations(), &rows);
   AppendRows(PrimitiveKind::kQuantize, QuantizeImplementations(), &rows);
   AppendRows(PrimitiveKind::kIntegerSum, IntegerSumImplementations(), &rows);
+  AppendRows(PrimitiveKind::kInterpolate, InterpolateImplementations(), &rows);
   return rows;
 }
 

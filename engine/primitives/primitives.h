@@ -20,6 +20,7 @@
 #include "engine/primitives/gather_channels/gather_channels.h"
 #include "engine/primitives/inner_product/inner_product.h"
 #include "engine/primitives/integer_sum/integer_sum.h"
+#include "engine/primitives/interpolate/interpolate.h"
 #include "engine/primitives/layer_normalization/layer_normalization.h"
 #include "engine/primitives/lrn/lrn.h"
 #include "engine/primitives/matmul/matmul.h"

@@ -258,6 +258,19 @@ std::vector<OpDesc> IntegerSums(DataType type) {
   return {IntegerSumDesc{{image, image}, image, {0.5f, 0.25f}, {3, 0}, 0.5f, 1}};
 }
 
+std::vector<OpDesc> Interpolations(DataType type) {
+  std::vector<OpDesc> probes;
+  for (absl::string_view tag : kImageTags) {
+    probes.push_back(InterpolateDesc{Tagged({2, 32, 2, 8}, type, tag),
+                                     Tagged({2, 32, 3, 8}, type, tag),
+                                     2,
+                                     2,
+                                     {0, 0, 0, 1, 1, 1},
+                                     {1, 0, 0.5f, 0.5f, 0, 1}});
+  }
+  return probes;
+}
+
 }  // namespace
 
 std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
@@ -306,6 +319,8 @@ std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
       return Quantizations(type);
     case PrimitiveKind::kIntegerSum:
       return IntegerSums(type);
+    case PrimitiveKind::kInterpolate:
+      return Interpolations(type);
   }
   return {};
 }

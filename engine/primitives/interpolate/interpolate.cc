@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/interpolate/interpolate.h"
+
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/interpolate/implementations.h"
+
+namespace tilewire {
+namespace interpolate {
+namespace {
+
+absl::Status ValidateTaps(const InterpolateDesc& desc) {
+  const int64_t src_size = desc.src.dim(desc.axis), dst_size = desc.dst.dim(desc.axis);
+  const std::optional<int64_t> count =
+      desc.taps < 1 ? std::nullopt : CheckedMul(desc.taps, dst_size);
+  if (!count || static_cast<int64_t>(desc.indices.size()) != *count ||
+      desc.weights.size() != desc.indices.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("interpolate: ", desc.indices.size(), " indices and ", desc.weights.size(),
+                     " weights for ", desc.taps, " taps of each of ", dst_size, " elements"));
+  }
+  for (int64_t index : desc.indices) {
+    if (index >= 0 && index < src_size) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("interpolate: index ", index, " of a source of ", src_size));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Validate(const InterpolateDesc& desc) {
+  ABSL_RETURN_IF_ERROR(CheckSource("interpolate: src", desc.src));
+  ABSL_RETURN_IF_ERROR(CheckDestination("interpolate: dst", desc.dst));
+  if (desc.axis < 0 || desc.axis >= desc.src.rank()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("interpolate: axis ", desc.axis, " of a tensor of rank ", desc.src.rank()));
+  }
+  Dims dims = desc.src.dims();
+  if (desc.dst.rank() == desc.src.rank()) dims[desc.axis] = desc.dst.dim(desc.axis);
+  if (dims == desc.dst.dims()) return ValidateTaps(desc);
+  return absl::InvalidArgumentError(absl::StrCat("interpolate along axis ", desc.axis, ": src is ",
+                                                 desc.src.ToString(), ", dst ",
+                                                 desc.dst.ToString()));
+}
+
+}  // namespace
+}  // namespace interpolate
+
+absl::Span<const Implementation<InterpolateDesc>> InterpolateImplementations() {
+  using namespace interpolate;  // NOLINT: the rows below name its functions
+  static constexpr Implementation<InterpolateDesc> kRows[] = {
+      {{"interpolate/dense_rows", cpu::Isa::kBaseline}, ResolveDenseRows, CreateDenseRows},
+      {{"interpolate/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       ResolveReference,
+       CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateInterpolate(const InterpolateDesc& desc,
+                                                                   const Attributes& attributes,
+                                                                   const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(interpolate::Validate(desc));
+  return CreateFirst(InterpolateImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const InterpolateDesc& desc, std::string* key) {
+  desc.src.AppendKey(key);
+  desc.dst.AppendKey(key);
+  AppendBytes(desc.axis, key);
+  AppendBytes(desc.taps, key);
+  for (int64_t index : desc.indices) AppendBytes(index, key);
+  for (float weight : desc.weights) AppendBytes(weight, key);
+}
+
+}  // namespace tilewire
