@@ -3,16 +3,38 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
-#include "engine/runtime/max_window_step.h"
 
 namespace tilewire::lowering {
+namespace {
+
+MaxWindowResult ResultOf(graph::MaxWindow::Result result) {
+  using Result = graph::MaxWindow::Result;
+  switch (result) {
+    case Result::kElement:
+      return MaxWindowResult::kElement;
+    case Result::kIndex:
+      return MaxWindowResult::kIndex;
+    case Result::kColumnMajorIndex:
+      return MaxWindowResult::kColumnMajorIndex;
+  }
+  return MaxWindowResult::kElement;
+}
+
+}  // namespace
 
 // In row-major order, in which the indices of maxima count.
 absl::Status LowerMaxWindow(const graph::MaxWindow& window, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.RowMajor(context.src()));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.DstLike(src.desc));
-  ABSL_ASSIGN_OR_RETURN(auto step, runtime::CreateMaxWindowStep(window, src.desc, dst));
-  return context.EmitUnary(std::move(step), src);
+  ABSL_ASSIGN_OR_RETURN(auto primitive,
+                        context.Create(MaxWindowDesc{.result = ResultOf(window.result),
+                                                     .src = src.desc,
+                                                     .dst = dst,
+                                                     .kernel = window.kernel,
+                                                     .strides = window.strides,
+                                                     .dilations = window.dilations,
+                                                     .padding_left = window.padding_left}));
+  return context.EmitUnary(std::move(primitive), src);
 }
 
 }  // namespace tilewire::lowering

@@ -36,6 +36,7 @@ constexpr absl::string_view kKindNames[] = {
     "quantize",
     "integer_sum",
     "interpolate",
+    "max_window",
 };
 
 }  // namespace

@@ -51,6 +51,7 @@ enum class PrimitiveKind : uint8_t {
   kQuantize,
   kIntegerSum,
   kInterpolate,
+  kMaxWindow,
 };
 absl::string_view PrimitiveKindName(PrimitiveKind kind);  // "inner_product"
 

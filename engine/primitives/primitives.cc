@@ -56,6 +56,9 @@ struct Create {
   Result operator()(const InterpolateDesc& d) const {
     return CreateInterpolate(d, attributes, options);
   }
+  Result operator()(const MaxWindowDesc& d) const {
+    return CreateMaxWindow(d, attributes, options);
+  }
 };
 
 template <typename Desc>
@@ -111,6 +114,7 @@ std::vector<ImplementationRow> AllImplementations() {
   AppendRows(PrimitiveKind::kQuantize, QuantizeImplementations(), &rows);
   AppendRows(PrimitiveKind::kIntegerSum, IntegerSumImplementations(), &rows);
   AppendRows(PrimitiveKind::kInterpolate, InterpolateImplementations(), &rows);
+  AppendRows(PrimitiveKind::kMaxWindow, MaxWindowImplementations(), &rows);
   return rows;
 }
 

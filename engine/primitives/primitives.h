@@ -24,6 +24,7 @@
 #include "engine/primitives/layer_normalization/layer_normalization.h"
 #include "engine/primitives/lrn/lrn.h"
 #include "engine/primitives/matmul/matmul.h"
+#include "engine/primitives/max_window/max_window.h"
 #include "engine/primitives/pooling/pooling.h"
 #include "engine/primitives/quantize/quantize.h"
 #include "engine/primitives/reduction/reduction.h"

@@ -271,6 +271,16 @@ std::vector<OpDesc> Interpolations(DataType type) {
   return probes;
 }
 
+std::vector<OpDesc> MaxWindows(DataType type) {
+  MaxWindowDesc desc;
+  desc.result = MaxWindowResult::kIndex;
+  desc.src = Tagged({2, 32, 8, 8}, type, "nchw");
+  desc.dst = Tagged({2, 32, 4, 4}, type, "nchw");
+  desc.kernel = desc.strides = {2, 2};
+  desc.dilations = desc.padding_left = {0, 0};
+  return {desc};
+}
+
 }  // namespace
 
 std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
@@ -321,6 +331,8 @@ std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
       return IntegerSums(type);
     case PrimitiveKind::kInterpolate:
       return Interpolations(type);
+    case PrimitiveKind::kMaxWindow:
+      return MaxWindows(type);
   }
   return {};
 }

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/runtime/max_window_step.h"
-
+//
+// Row-major tensors, some rows of windows per piece of work. Windows are cut to the source before
+// their taps are visited, so that taps outside it cost nothing.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
 
+#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
-#include "engine/runtime/step_rows.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/layout.h"
+#include "engine/primitives/max_window/implementations.h"
 
-namespace tilewire::runtime {
+namespace tilewire::max_window {
 namespace {
-
-using Result = graph::MaxWindow::Result;
 
 // One spatial dimension.
 struct WindowAxis {
@@ -32,20 +34,17 @@ struct WindowAxis {
 };
 
 // Three spatial dimensions, the first of them 1 where there are fewer. Immutable.
-class MaxWindowStep final : public Primitive {
+class PlainRows final : public Primitive {
  public:
-  MaxWindowStep(PrimitiveInfo info, const graph::MaxWindow& window, const MemoryDesc& src,
-                const MemoryDesc& dst)
-      : Primitive(std::move(info)), result_(window.result), planes_(src.dim(0) * src.dim(1)) {
-    const size_t spatial = window.kernel.size(), missing = axes_.size() - spatial;
+  PlainRows(PrimitiveInfo info, const MaxWindowDesc& desc)
+      : Primitive(std::move(info)),
+        result_(desc.result),
+        planes_(desc.src.dim(0) * desc.src.dim(1)) {
+    const size_t spatial = desc.kernel.size(), missing = axes_.size() - spatial;
     for (size_t i = 0; i < spatial; ++i) {
       const int d = static_cast<int>(i) + 2;
-      axes_[missing + i] = {src.dim(d),
-                            dst.dim(d),
-                            window.kernel[i],
-                            window.strides[i],
-                            window.dilations[i] + 1,
-                            window.padding_left[i]};
+      axes_[missing + i] = {desc.src.dim(d), desc.dst.dim(d),       desc.kernel[i],
+                            desc.strides[i], desc.dilations[i] + 1, desc.padding_left[i]};
     }
   }
 
@@ -56,7 +55,7 @@ class MaxWindowStep final : public Primitive {
     const auto& [z, y, x] = axes_;
     const int64_t rows = planes_ * z.dst * y.dst;
     const int64_t work = x.dst * z.MostInside() * y.MostInside() * x.MostInside();
-    const int64_t at_once = std::max<int64_t>(1, kElementsAtOnce / work);
+    const int64_t at_once = std::max<int64_t>(1, kElementsAtOnce / std::max<int64_t>(1, work));
     team.ParallelFor(DivUp(rows, at_once), [&](int64_t task) {
       const int64_t end = std::min(rows, (task + 1) * at_once);
       for (int64_t row = task * at_once; row < end; ++row) RunRow(row, src, dst);
@@ -68,13 +67,13 @@ class MaxWindowStep final : public Primitive {
     const int64_t plane = row / (z.dst * y.dst);
     const int64_t from = plane * z.src * y.src * x.src;
     for (int64_t i = 0; i < x.dst; ++i) {
-      const int64_t best = Greatest(src + from, row / y.dst % z.dst, row % y.dst, i);
+      const int64_t best = PlaceOfMaximum(src + from, row / y.dst % z.dst, row % y.dst, i);
       dst[row * x.dst + i] = ResultOf(src, from, best);
     }
   }
 
-  // The offset in its plane; -1 where no element is inside.
-  int64_t Greatest(const float* plane, int64_t k, int64_t j, int64_t i) const {
+  // Its offset in the plane; -1 where no element is inside.
+  int64_t PlaceOfMaximum(const float* plane, int64_t k, int64_t j, int64_t i) const {
     const auto& [z, y, x] = axes_;
     const auto [z_first, z_end] = z.Inside(k);
     const auto [y_first, y_end] = y.Inside(j);
@@ -96,10 +95,10 @@ class MaxWindowStep final : public Primitive {
   }
 
   float ResultOf(const float* src, int64_t from, int64_t best) const {
-    if (result_ == Result::kElement)
+    if (result_ == MaxWindowResult::kElement)
       return best < 0 ? -std::numeric_limits<float>::infinity() : src[from + best];
     if (best < 0) return -1;
-    if (result_ == Result::kIndex) return static_cast<float>(from + best);
+    if (result_ == MaxWindowResult::kIndex) return static_cast<float>(from + best);
     const auto& [z, y, x] = axes_;
     const int64_t a = best % x.src, b = best / x.src % y.src, c = best / (x.src * y.src);
     return static_cast<float>(from + (a * y.src + b) * z.src + c);
@@ -107,21 +106,27 @@ class MaxWindowStep final : public Primitive {
 
   static constexpr int64_t kElementsAtOnce = 16384;  // looked at in one piece of work
 
-  const Result result_;
+  const MaxWindowResult result_;
   const int64_t planes_;
   std::array<WindowAxis, 3> axes_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateMaxWindowStep(const graph::MaxWindow& window,
-                                                                     const MemoryDesc& src,
-                                                                     const MemoryDesc& dst) {
-  ABSL_RETURN_IF_ERROR(CheckStep(src));
-  ABSL_RETURN_IF_ERROR(CheckStep(dst));
-  if (src.rank() > 5) return absl::UnimplementedError("windows of more than three dimensions");
-  return std::make_shared<MaxWindowStep>(
-      StepInfo("runtime/max_window", {{kArgSrc, src}, {kArgDst, dst}}), window, src, dst);
+absl::StatusOr<MaxWindowDesc> ResolvePlainRows(const MaxWindowDesc& desc,
+                                               const Attributes& attributes,
+                                               const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(MaxWindowDesc resolved, ResolveReference(desc, attributes, facts));
+  ABSL_RETURN_IF_ERROR(RequireRowMajor(resolved.src));
+  ABSL_RETURN_IF_ERROR(RequireRowMajor(resolved.dst));
+  return resolved;
 }
 
-}  // namespace tilewire::runtime
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePlainRows(const MaxWindowDesc& desc,
+                                                           const Attributes& attributes,
+                                                           const ImplementationFacts& facts) {
+  return std::make_unique<PlainRows>(
+      BasicInfo(facts, PrimitiveKind::kMaxWindow, ArgsOf(desc.src, desc.dst), attributes), desc);
+}
+
+}  // namespace tilewire::max_window
