@@ -3,7 +3,6 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
-#include "engine/runtime/top_k_step.h"
 
 namespace tilewire::lowering {
 
@@ -11,8 +10,14 @@ namespace tilewire::lowering {
 absl::Status LowerTopK(const graph::TopK& top, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.Home(context.src()));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.DstLike(src.desc));
-  ABSL_ASSIGN_OR_RETURN(auto step, runtime::CreateTopKStep(top, src.desc, dst));
-  return context.EmitUnary(std::move(step), src);
+  ABSL_ASSIGN_OR_RETURN(auto primitive,
+                        context.Create(TopKDesc{.src = src.desc,
+                                                .dst = dst,
+                                                .axis = top.axis,
+                                                .largest = top.largest,
+                                                .indices = top.indices,
+                                                .last_of_equals = top.last_of_equals}));
+  return context.EmitUnary(std::move(primitive), src);
 }
 
 }  // namespace tilewire::lowering

@@ -37,6 +37,7 @@ constexpr absl::string_view kKindNames[] = {
     "integer_sum",
     "interpolate",
     "max_window",
+    "top_k",
 };
 
 }  // namespace

@@ -52,6 +52,7 @@ enum class PrimitiveKind : uint8_t {
   kIntegerSum,
   kInterpolate,
   kMaxWindow,
+  kTopK,
 };
 absl::string_view PrimitiveKindName(PrimitiveKind kind);  // "inner_product"
 

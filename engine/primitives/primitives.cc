@@ -59,6 +59,7 @@ struct Create {
   Result operator()(const MaxWindowDesc& d) const {
     return CreateMaxWindow(d, attributes, options);
   }
+  Result operator()(const TopKDesc& d) const { return CreateTopK(d, attributes, options); }
 };
 
 template <typename Desc>
@@ -115,6 +116,7 @@ std::vector<ImplementationRow> AllImplementations() {
   AppendRows(PrimitiveKind::kIntegerSum, IntegerSumImplementations(), &rows);
   AppendRows(PrimitiveKind::kInterpolate, InterpolateImplementations(), &rows);
   AppendRows(PrimitiveKind::kMaxWindow, MaxWindowImplementations(), &rows);
+  AppendRows(PrimitiveKind::kTopK, TopKImplementations(), &rows);
   return rows;
 }
 

@@ -34,6 +34,7 @@
 #include "engine/primitives/shuffle/shuffle.h"
 #include "engine/primitives/softmax/softmax.h"
 #include "engine/primitives/sum/sum.h"
+#include "engine/primitives/top_k/top_k.h"
 
 namespace tilewire {
 

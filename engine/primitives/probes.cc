@@ -281,6 +281,10 @@ std::vector<OpDesc> MaxWindows(DataType type) {
   return {desc};
 }
 
+std::vector<OpDesc> TopKs(DataType type) {
+  return {TopKDesc{Tagged({8, 100}, type, "nc"), Tagged({8, 5}, type, "nc"), 1}};
+}
+
 }  // namespace
 
 std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
@@ -333,6 +337,8 @@ std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
       return Interpolations(type);
     case PrimitiveKind::kMaxWindow:
       return MaxWindows(type);
+    case PrimitiveKind::kTopK:
+      return TopKs(type);
   }
   return {};
 }

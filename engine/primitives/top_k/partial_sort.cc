@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/runtime/top_k_step.h"
-
+//
+// Any layout, some lines along the axis per piece of work: a line is copied, and its indices are
+// sorted as far as dst wants them.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <utility>
 #include <vector>
 
+#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
-#include "engine/runtime/step_rows.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/top_k/implementations.h"
 
-namespace tilewire::runtime {
+namespace tilewire::top_k {
 namespace {
 
 // Whether an element ranks before another: a strict order, NaN above every number.
 class Ranks {
  public:
-  Ranks(const graph::TopK& top, const std::vector<float>& line) : top_(top), line_(line) {}
+  Ranks(const TopKDesc& top, const std::vector<float>& line) : top_(top), line_(line) {}
   bool operator()(int64_t a, int64_t b) const {
     const float x = line_[a], y = line_[b];
     if (Above(x, y) || Above(y, x)) return top_.largest ? Above(x, y) : Above(y, x);
@@ -29,21 +32,20 @@ class Ranks {
   static bool Above(float x, float y) {
     return std::isnan(x) || std::isnan(y) ? std::isnan(x) && !std::isnan(y) : x > y;
   }
-  const graph::TopK& top_;
+  const TopKDesc& top_;
   const std::vector<float>& line_;
 };
 
 // Immutable.
-class TopKStep final : public Primitive {
+class PartialSort final : public Primitive {
  public:
-  TopKStep(PrimitiveInfo info, const graph::TopK& top, const MemoryDesc& src, const MemoryDesc& dst)
+  PartialSort(PrimitiveInfo info, const TopKDesc& top)
       : Primitive(std::move(info)),
         top_(top),
-        size_(src.dim(top.axis)),
-        dst_(dst),
-        from_(src),
-        to_(dst),
-        lines_(dst.dims()) {
+        size_(top.src.dim(top.axis)),
+        from_(top.src),
+        to_(top.dst),
+        lines_(top.dst.dims()) {
     lines_[top.axis] = 1;
   }
 
@@ -52,7 +54,7 @@ class TopKStep final : public Primitive {
     const float* src = args.Get<const float>(kArgSrc);
     float* dst = args.Get<float>(kArgDst);
     const int64_t lines = *tilewire::ElementCount(lines_);
-    const int64_t at_once = std::max<int64_t>(1, kElementsAtOnce / size_);
+    const int64_t at_once = std::max<int64_t>(1, kElementsAtOnce / std::max<int64_t>(1, size_));
     team.ParallelFor(DivUp(lines, at_once), [&](int64_t task) {
       std::vector<float> line(size_);
       std::vector<int64_t> order(size_);
@@ -64,14 +66,14 @@ class TopKStep final : public Primitive {
         RunLine(src + from_.Offset(index), dst + to_.Offset(index), &line, &order);
       }
     });
-    if (dst_.HasPadding()) ZeroPadding(dst_, dst);
+    if (top_.dst.HasPadding()) ZeroPadding(top_.dst, dst);
   }
 
   void RunLine(const float* src, float* dst, std::vector<float>* line,
                std::vector<int64_t>* order) const {
     for (int64_t i = 0; i < size_; ++i) (*line)[i] = src[from_.At(top_.axis, i)];
     std::iota(order->begin(), order->end(), 0);
-    const int64_t count = dst_.dim(top_.axis);
+    const int64_t count = top_.dst.dim(top_.axis);
     std::partial_sort(order->begin(), order->begin() + count, order->end(), Ranks(top_, *line));
     for (int64_t i = 0; i < count; ++i) {
       const int64_t best = (*order)[i];
@@ -81,22 +83,24 @@ class TopKStep final : public Primitive {
 
   static constexpr int64_t kElementsAtOnce = 16384;  // in one piece of work
 
-  const graph::TopK top_;
+  const TopKDesc top_;
   const int64_t size_;
-  const MemoryDesc dst_;
   const SeparableOffsets from_, to_;
   Dims lines_;  // dst's dims, with 1 along the axis
 };
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateTopKStep(const graph::TopK& top,
-                                                                const MemoryDesc& src,
-                                                                const MemoryDesc& dst) {
-  ABSL_RETURN_IF_ERROR(CheckStep(src));
-  ABSL_RETURN_IF_ERROR(CheckStep(dst));
-  return std::make_shared<TopKStep>(StepInfo("runtime/top_k", {{kArgSrc, src}, {kArgDst, dst}}),
-                                    top, src, dst);
+absl::StatusOr<TopKDesc> ResolvePartialSort(const TopKDesc& desc, const Attributes& attributes,
+                                            const ImplementationFacts& facts) {
+  return ResolveReference(desc, attributes, facts);
 }
 
-}  // namespace tilewire::runtime
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePartialSort(const TopKDesc& desc,
+                                                             const Attributes& attributes,
+                                                             const ImplementationFacts& facts) {
+  return std::make_unique<PartialSort>(
+      BasicInfo(facts, PrimitiveKind::kTopK, ArgsOf(desc.src, desc.dst), attributes), desc);
+}
+
+}  // namespace tilewire::top_k

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/top_k/top_k.h"
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/top_k/implementations.h"
+
+namespace tilewire {
+namespace top_k {
+namespace {
+
+absl::Status Validate(const TopKDesc& desc) {
+  ABSL_RETURN_IF_ERROR(CheckSource("top_k: src", desc.src));
+  ABSL_RETURN_IF_ERROR(CheckDestination("top_k: dst", desc.dst));
+  if (desc.axis < 0 || desc.axis >= desc.src.rank()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("top_k: axis ", desc.axis, " of a tensor of rank ", desc.src.rank()));
+  }
+  bool fits = desc.src.rank() == desc.dst.rank();
+  for (int d = 0; fits && d < desc.src.rank(); ++d) {
+    fits = d == desc.axis ? desc.dst.dim(d) <= desc.src.dim(d) : desc.dst.dim(d) == desc.src.dim(d);
+  }
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("top_k along axis ", desc.axis, ": src is ",
+                                                 desc.src.ToString(), ", dst ",
+                                                 desc.dst.ToString()));
+}
+
+}  // namespace
+}  // namespace top_k
+
+absl::Span<const Implementation<TopKDesc>> TopKImplementations() {
+  static constexpr Implementation<TopKDesc> kRows[] = {
+      {{"top_k/partial_sort", cpu::Isa::kBaseline},
+       top_k::ResolvePartialSort,
+       top_k::CreatePartialSort},
+      {{"top_k/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+       top_k::ResolveReference,
+       top_k::CreateReference},
+  };
+  return kRows;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateTopK(const TopKDesc& desc,
+                                                            const Attributes& attributes,
+                                                            const CreateOptions& options) {
+  ABSL_RETURN_IF_ERROR(top_k::Validate(desc));
+  return CreateFirst(TopKImplementations(), desc, attributes, options);
+}
+
+void AppendKey(const TopKDesc& desc, std::string* key) {
+  desc.src.AppendKey(key);
+  desc.dst.AppendKey(key);
+  AppendBytes(desc.axis, key);
+  AppendBytes(desc.largest, key);
+  AppendBytes(desc.indices, key);
+  AppendBytes(desc.last_of_equals, key);
+}
+
+}  // namespace tilewire

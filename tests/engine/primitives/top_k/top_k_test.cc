@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/top_k/top_k.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tests/engine/primitives/row_test.h"
+
+namespace tilewire::test {
+namespace {
+
+using testing::IsOk;
+using testing::StatusIs;
+
+// Few different numbers, so that lines have equal ones; some are NaN or infinite.
+std::vector<float> RankedValues(int64_t count) {
+  std::vector<float> values(count);
+  testing::Random random(3);
+  for (float& value : values) {
+    const uint64_t bits = random.Next() % 13;
+    value = bits == 12   ? std::numeric_limits<float>::quiet_NaN()
+            : bits == 11 ? -std::numeric_limits<float>::infinity()
+                         : static_cast<float>(bits) - 5;
+  }
+  return values;
+}
+
+// A number that is as large as the element ranks.
+double RankOf(float x) { return std::isnan(x) ? 1e300 : static_cast<double>(x); }
+
+class TopKTest : public RowTest<TopKDesc> {
+ protected:
+  TopKTest() : RowTest(CreateTopK) {}
+
+  void ExpectBest(const TopKDesc& desc) {
+    SCOPED_TRACE(absl::StrCat(desc.src.ToString(), " -> ", desc.dst.ToString(), " axis ", desc.axis,
+                              " ", desc.largest, desc.indices, desc.last_of_equals));
+    const auto primitive = Create(desc);
+    if (!primitive) return;
+    const std::vector<float> values = RankedValues(desc.src.ElementCount());
+    const Bytes packed = Pack(desc.src, values);
+    const std::vector<float> got = Unpack<float>(
+        desc.dst, ExecuteAllWays(*primitive, {{kArgSrc, &packed}}, kArgDst, Garbage(desc.dst, 7)));
+    const MemoryDesc plain = Plain(desc.src.dims());
+    size_t i = 0;
+    ForEachIndex(desc.dst.dims(), [&](Dims index) {
+      const int64_t place = index[desc.axis];
+      std::vector<std::pair<double, int64_t>> line;  // sorted: best first
+      for (int64_t a = 0; a < plain.dim(desc.axis); ++a) {
+        index[desc.axis] = a;
+        const double rank = RankOf(values[plain.Offset(index)]);
+        line.emplace_back(desc.largest ? -rank : rank, desc.last_of_equals ? -a : a);
+      }
+      std::sort(line.begin(), line.end());
+      index[desc.axis] = std::abs(line[place].second);
+      const float element = values[plain.Offset(index)];
+      const float expected = desc.indices ? static_cast<float>(index[desc.axis]) : element;
+      ASSERT_TRUE(got[i] == expected || (std::isnan(got[i]) && std::isnan(expected)))
+          << "element " << i << ": " << got[i] << ", not " << expected;
+      ++i;
+    });
+  }
+};
+
+TEST_P(TopKTest, EveryAxisAndLayout) {
+  for (const Dims& dims : {Dims{2, 17, 5}, Dims{3, 9, 3, 4}, Dims{5, 40}}) {
+    for (int axis = 0; axis < static_cast<int>(dims.size()); ++axis) {
+      for (int64_t count : {int64_t{0}, int64_t{1}, dims[axis] / 2, dims[axis]}) {
+        Dims best = dims;
+        best[axis] = count;
+        for (size_t layout = 0; layout < LayoutsOf(dims).size(); ++layout) {
+          ExpectBest({LayoutsOf(dims)[layout].desc, LayoutsOf(best)[layout].desc, axis});
+          ExpectBest({LayoutsOf(dims)[layout].desc, Plain(best), axis, true, true});
+        }
+      }
+    }
+  }
+}
+
+TEST_P(TopKTest, EveryOrder) {
+  for (bool largest : {false, true}) {
+    for (bool indices : {false, true}) {
+      for (bool last : {false, true})
+        ExpectBest({Plain({20, 100}), Plain({20, 7}), 1, largest, indices, last});
+    }
+  }
+}
+
+TEST_P(TopKTest, MoreThanOnePieceOfWork) {
+  ExpectBest({Plain({90, 1000}), Plain({90, 5}), 1});
+  ExpectBest({Plain({1, 40000}), Plain({1, 3}), 1, true, true});
+}
+
+INSTANTIATE_TEST_SUITE_P(AllImplementations, TopKTest,
+                         ::testing::ValuesIn(TopKImplementations().begin(),
+                                             TopKImplementations().end()),
+                         RowName<TopKDesc>);
+
+TEST(TopKErrorsTest, CreationNamesWhatDoesNotFit) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  const MemoryDesc src = Plain({4, 5}), dst = Plain({4, 2});
+  const auto status = [](const TopKDesc& desc) { return CreateTopK(desc, {}, {}).status(); };
+  EXPECT_THAT(status({src, dst, 1}), IsOk());
+  EXPECT_THAT(status({src, dst, 2}), StatusIs(kInvalid, "axis 2"));
+  EXPECT_THAT(status({src, dst, 0}), StatusIs(kInvalid, "along axis 0"));
+  EXPECT_THAT(status({dst, src, 1}), StatusIs(kInvalid, "along axis 1"));
+  const MemoryDesc bytes = Plain({4, 5}, DataType::kU8);
+  EXPECT_THAT(status({bytes, bytes, 1}), StatusIs(absl::StatusCode::kUnimplemented, "f32 only"));
+}
+
+}  // namespace
+}  // namespace tilewire::test
