@@ -3,8 +3,6 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
-#include "engine/runtime/elementwise_step.h"
-#include "engine/runtime/reference_reason.h"
 
 namespace tilewire::lowering {
 namespace {
@@ -33,18 +31,14 @@ ReductionDesc ReductionOf(graph::Reduce::Function function) {
 
 }  // namespace
 
-// Keeps the layout of its source. By the primitive where that has generated code, otherwise by
-// plain loops.
+// Keeps the layout of its source.
 absl::Status LowerReduce(const graph::Reduce& reduce, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.Home(context.src()));
   ReductionDesc desc = ReductionOf(reduce.function);
   desc.src = src.desc;
   ABSL_ASSIGN_OR_RETURN(desc.dst, context.DstLike(src.desc));
-  auto primitive = context.Create(desc);
-  if (primitive.ok() && !runtime::IsReference(**primitive))
-    return context.EmitUnary(*std::move(primitive), src);
-  ABSL_ASSIGN_OR_RETURN(auto step, runtime::CreateReduceStep(reduce, src.desc, desc.dst));
-  return context.EmitUnary(std::move(step), src);
+  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
+  return context.EmitUnary(std::move(primitive), src);
 }
 
 }  // namespace tilewire::lowering

@@ -15,6 +15,14 @@ namespace tilewire::reduction {
 absl::StatusOr<ReductionDesc> ResolveStrided(const ReductionDesc& desc,
                                              const Attributes& attributes,
                                              const ImplementationFacts& facts);
+
+// Plain loops over rows, any layout.
+absl::StatusOr<ReductionDesc> ResolveRows(const ReductionDesc& desc, const Attributes& attributes,
+                                          const ImplementationFacts& facts);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const ReductionDesc& desc,
+                                                      const Attributes& attributes,
+                                                      const ImplementationFacts& facts);
+
 absl::StatusOr<ReductionDesc> ResolveReference(const ReductionDesc& desc,
                                                const Attributes& attributes,
                                                const ImplementationFacts& facts);

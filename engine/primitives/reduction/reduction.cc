@@ -39,9 +39,6 @@ absl::Status Validate(const ReductionDesc& desc) {
                                                    " does not reduce to dst ",
                                                    DimsToString(desc.dst.dims())));
   }
-  if (desc.src.ElementCount() == 0 && desc.dst.ElementCount() != 0) {
-    return absl::InvalidArgumentError("reduction: src is empty");
-  }
   if (static_cast<int>(desc.algorithm) >= kReductionAlgorithmCount) {
     return absl::InvalidArgumentError(
         absl::StrCat("reduction: no algorithm ", static_cast<int>(desc.algorithm)));
@@ -89,6 +86,7 @@ absl::Span<const Implementation<ReductionDesc>> ReductionImplementations() {
   static constexpr Implementation<ReductionDesc> kRows[] = {
       {{"reduction/avx512_f32", cpu::Isa::kAvx512}, ResolveStrided, CreateStrided},
       {{"reduction/avx2_f32", cpu::Isa::kAvx2}, ResolveStrided, CreateStrided},
+      {{"reduction/rows", cpu::Isa::kBaseline}, ResolveRows, CreateRows},
       {{"reduction/reference", cpu::Isa::kBaseline, {.is_reference = true}},
        ResolveReference,
        CreateReference},

@@ -8,6 +8,8 @@
 //   norm_lp_max          max(sum |x|^p, eps)^(1/p)      norm_lp_power_p_max  max(sum |x|^p, eps)
 //   norm_lp_sum          (sum |x|^p + eps)^(1/p)        norm_lp_power_p_sum  sum |x|^p + eps
 //
+// Of no element the sum is 0, the product 1, max -infinity, min infinity and mean NaN.
+//
 // Shapes   src of rank 1 to 12, dst src's dims with some of them 1. Not in place.
 // Layouts  any; dst may be `any`: the layout of src.
 // Source   oneDNN, "Reduction".
@@ -47,8 +49,7 @@ struct ReductionDesc {
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<ReductionDesc>> ReductionImplementations();
 
-//   kInvalidArgument    dims of dst that are neither src's nor 1, an empty src under a dst that is
-//                       not, p or eps that do not fit
+//   kInvalidArgument    dims of dst that are neither src's nor 1, p or eps that do not fit
 //   kUnimplemented      no implementation takes it; the message lists why each refused
 //   kResourceExhausted  memory
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateReduction(const ReductionDesc& desc,

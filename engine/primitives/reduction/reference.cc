@@ -2,8 +2,6 @@
 //
 // The executable specification: any layouts, one element of dst after the other; sums and products
 // in double.
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "engine/base/status_macros.h"
@@ -12,6 +10,7 @@
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/layout.h"
+#include "engine/primitives/reduction/combination.h"
 #include "engine/primitives/reduction/implementations.h"
 
 namespace tilewire::reduction {
@@ -41,37 +40,10 @@ class Reference final : public Primitive {
       double result = NeutralElement(desc_.algorithm);
       ForEachIndex(reduced_, [&](Dims at) {
         for (size_t d = 0; d < at.size(); ++d) at[d] += index[d];
-        result = Combine(result, src[src_.Offset(at)]);
+        result = Combine(desc_, result, src[src_.Offset(at)]);
       });
-      dst[dst_.Offset(index)] = static_cast<float>(Finish(result));
+      dst[dst_.Offset(index)] = static_cast<float>(FinishCombination(desc_, result));
     });
-  }
-
-  double Combine(double result, double x) const {
-    switch (desc_.algorithm) {
-      case ReductionAlgorithm::kMax:
-        return std::isnan(result) || result > x ? result : x;
-      case ReductionAlgorithm::kMin:
-        return std::isnan(result) || result < x ? result : x;
-      case ReductionAlgorithm::kSum:
-      case ReductionAlgorithm::kMean:
-        return result + x;
-      case ReductionAlgorithm::kMul:
-        return result * x;
-      default:
-        return result + std::pow(std::abs(x), desc_.p);
-    }
-  }
-
-  double Finish(double result) const {
-    if (desc_.algorithm == ReductionAlgorithm::kMean) {
-      return result / static_cast<double>(ReducedCount(desc_));
-    }
-    if (!IsNorm(desc_.algorithm)) return result;
-    result = AddsEps(desc_.algorithm) ? result + desc_.eps
-             : result < desc_.eps     ? desc_.eps
-                                      : result;
-    return TakesRoot(desc_.algorithm) ? std::pow(result, 1.0 / desc_.p) : result;
   }
 
   const ReductionDesc desc_;

@@ -120,6 +120,8 @@ absl::StatusOr<ReductionDesc> ResolveStrided(const ReductionDesc& desc,
       return absl::UnimplementedError(absl::StrCat("dimension ", d, " of src has a padded tail"));
     }
   }
+  if (desc.src.ElementCount() == 0 && desc.dst.ElementCount() != 0)
+    return absl::UnimplementedError("reduces no element");
   ABSL_RETURN_IF_ERROR(PlanOf(resolved).status());
   return resolved;
 }
