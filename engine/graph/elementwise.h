@@ -1,76 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of elements: what they give for single numbers, and which shapes they join.
-// Pure functions; thread-safe. NaN gives NaN where the formula of a function does.
+// Functions of elements (engine/jit/elementwise.h) in a network: what they give for integers, and
+// which shapes they join. Pure functions; thread-safe.
 #ifndef ENGINE_GRAPH_ELEMENTWISE_H_
 #define ENGINE_GRAPH_ELEMENTWISE_H_
 
 #include <cstdint>
 #include <optional>
 
+#include "engine/jit/elementwise.h"
 #include "engine/memory/dims.h"
 
 namespace tilewire::graph {
 
-// dst = function(srcs...), element by element; sources are broadcast to dst by numpy's rule. Truth
-// values are 1 and 0.
-struct Elementwise {
-  enum class Function {
-    kAdd,
-    kSub,
-    kMul,
-    kDiv,
-    kMax,
-    kMin,
-    kPow,
-    kMod,       // the remainder of a quotient cut towards zero
-    kFloorMod,  // of one rounded down
-    kPRelu,     // of two
-    kEqual,
-    kLess,
-    kLessOrEqual,
-    kAnd,
-    kOr,
-    kXor,
-    kWhere,  // of three: src0 ? src1 : src2
-    // of one
-    kLog,
-    kReciprocal,
-    kFloor,
-    kCeil,
-    kRound,
-    kSign,
-    kErf,
-    kGelu,
-    kNot,
-    kIsNan,
-    kIsInf,
-    kSin,
-    kCos,
-    kTan,
-    kSinh,
-    kCosh,
-    kAsin,
-    kAcos,
-    kAtan,
-    kAsinh,
-    kAcosh,
-    kAtanh,
-    kSelu,             // x > 0 ? beta x : beta alpha (e^x - 1)
-    kCelu,             // max(0, x) + min(0, alpha (e^(x / alpha) - 1))
-    kThresholdedRelu,  // x > alpha ? x : 0
-    kShrink,           // x < -alpha ? x + beta : x > alpha ? x - beta : 0
-    kSoftsign,         // x / (1 + |x|)
-    kTruncate,         // towards zero
-  } function = Function::kAdd;
-  float alpha = 0, beta = 0;
-};
+using jit::ArityOf;
+using jit::Elementwise;
+using jit::Evaluate;
 
-// Sources that the function has: 1, 2 or 3.
-int ArityOf(Elementwise::Function function);
-
-// `x` holds ArityOf() numbers.
-float Evaluate(const Elementwise& elementwise, const float* x);
 // nullopt: an overflow, a division by zero, or a function that integers do not have.
 std::optional<int64_t> EvaluateInts(Elementwise::Function function, const int64_t* x);
 

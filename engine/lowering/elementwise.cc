@@ -5,7 +5,6 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
-#include "engine/runtime/elementwise_step.h"
 #include "engine/runtime/reference_reason.h"
 #include "engine/runtime/tensor_layout.h"
 
@@ -157,9 +156,9 @@ absl::StatusOr<bool> TryBinary(const graph::Elementwise& elementwise, OperationC
   return BinaryOperation(*algorithm, context.srcs(), context).Try();
 }
 
-// By a loop that reads every source where it is, in the layout of the first source that is not
-// broadcast.
-absl::Status LowerByLoop(const graph::Elementwise& elementwise, OperationContext& context) {
+// By the primitive for any function, which reads every source where it is, in the layout of the
+// first source that is not broadcast.
+absl::Status LowerGeneral(const graph::Elementwise& elementwise, OperationContext& context) {
   const graph::Value& value = context.dst_value();
   ABSL_ASSIGN_OR_RETURN(MemoryDesc dst, context.RowMajorDesc(context.dst()));
   std::vector<MemoryDesc> descs;
@@ -175,19 +174,21 @@ absl::Status LowerByLoop(const graph::Elementwise& elementwise, OperationContext
     descs.push_back(place.desc);
   }
   context.ConsumeSources();
-  ABSL_ASSIGN_OR_RETURN(auto step, runtime::CreateElementwiseStep(elementwise, descs, dst));
-  return context.EmitMultiple(std::move(step), places);
+  ABSL_ASSIGN_OR_RETURN(auto primitive,
+                        context.Create(ElementwiseDesc{elementwise, std::move(descs), dst}));
+  return context.EmitMultiple(std::move(primitive), places);
 }
 
 }  // namespace
 
-// By the eltwise or binary primitive where that has generated code, otherwise by a loop.
+// By the eltwise or binary primitive where that has generated code, otherwise by the
+// primitive that computes any function in plain loops.
 absl::Status LowerElementwise(const graph::Elementwise& elementwise, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(bool done, TryEltwise(elementwise, context));
   if (!done) {
     ABSL_ASSIGN_OR_RETURN(done, TryBinary(elementwise, context));
   }
-  return done ? absl::OkStatus() : LowerByLoop(elementwise, context);
+  return done ? absl::OkStatus() : LowerGeneral(elementwise, context);
 }
 
 }  // namespace tilewire::lowering

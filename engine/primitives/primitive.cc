@@ -38,6 +38,7 @@ constexpr absl::string_view kKindNames[] = {
     "interpolate",
     "max_window",
     "top_k",
+    "elementwise",
 };
 
 }  // namespace

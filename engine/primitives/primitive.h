@@ -53,6 +53,7 @@ enum class PrimitiveKind : uint8_t {
   kInterpolate,
   kMaxWindow,
   kTopK,
+  kElementwise,
 };
 absl::string_view PrimitiveKindName(PrimitiveKind kind);  // "inner_product"
 

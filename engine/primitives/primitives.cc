@@ -60,6 +60,9 @@ struct Create {
     return CreateMaxWindow(d, attributes, options);
   }
   Result operator()(const TopKDesc& d) const { return CreateTopK(d, attributes, options); }
+  Result operator()(const ElementwiseDesc& d) const {
+    return CreateElementwise(d, attributes, options);
+  }
 };
 
 template <typename Desc>
@@ -117,6 +120,7 @@ std::vector<ImplementationRow> AllImplementations() {
   AppendRows(PrimitiveKind::kInterpolate, InterpolateImplementations(), &rows);
   AppendRows(PrimitiveKind::kMaxWindow, MaxWindowImplementations(), &rows);
   AppendRows(PrimitiveKind::kTopK, TopKImplementations(), &rows);
+  AppendRows(PrimitiveKind::kElementwise, ElementwiseImplementations(), &rows);
   return rows;
 }
 

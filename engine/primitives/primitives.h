@@ -15,6 +15,7 @@
 #include "engine/primitives/concat/concat.h"
 #include "engine/primitives/convolution/convolution.h"
 #include "engine/primitives/deconvolution/deconvolution.h"
+#include "engine/primitives/elementwise/elementwise.h"
 #include "engine/primitives/eltwise/eltwise.h"
 #include "engine/primitives/gather/gather.h"
 #include "engine/primitives/gather_channels/gather_channels.h"

@@ -285,6 +285,11 @@ std::vector<OpDesc> TopKs(DataType type) {
   return {TopKDesc{Tagged({8, 100}, type, "nc"), Tagged({8, 5}, type, "nc"), 1}};
 }
 
+std::vector<OpDesc> ElementwiseFunctions(DataType type) {
+  const MemoryDesc image = Tagged({2, 32, 8, 8}, type, "nchw");
+  return {ElementwiseDesc{{jit::Elementwise::Function::kMod}, {image, image}, image}};
+}
+
 }  // namespace
 
 std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
@@ -339,6 +344,8 @@ std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
       return MaxWindows(type);
     case PrimitiveKind::kTopK:
       return TopKs(type);
+    case PrimitiveKind::kElementwise:
+      return ElementwiseFunctions(type);
   }
   return {};
 }

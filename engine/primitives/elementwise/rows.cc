@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/runtime/elementwise_step.h"
-
-#include <cmath>
+//
+// Rows along the dimension of dst whose neighbours are nearest in memory; each source has a table
+// of its offsets along the row. Rows that lie densely take loops that the compiler turns into
+// vectors, for the four functions that images are combined with.
 #include <utility>
+#include <vector>
 
 #include "engine/base/status_macros.h"
-#include "engine/graph/elementwise.h"
+#include "engine/kernels/tensor_rows.h"
+#include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
-#include "engine/runtime/step_rows.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/elementwise/implementations.h"
 
-namespace tilewire::runtime {
+namespace tilewire::elementwise {
 namespace {
 
-using Function = graph::Elementwise::Function;
+using Function = jit::Elementwise::Function;
 
 // Offsets of one side by index of dst; broadcast dimensions stand still.
 class Side {
@@ -77,14 +81,13 @@ bool FastRow(Function function, const float* a, const float* b, bool b_constant,
 }
 
 // Immutable.
-class ElementwiseStep final : public Primitive {
+class Rows final : public Primitive {
  public:
-  ElementwiseStep(PrimitiveInfo info, const graph::Elementwise& elementwise,
-                  const std::vector<MemoryDesc>& srcs, const MemoryDesc& dst)
-      : Primitive(std::move(info)), elementwise_(elementwise), dst_(dst), rows_(dst) {
-    for (const MemoryDesc& src : srcs) sides_.emplace_back(src, dst.dims(), rows_.inner());
-    sides_.emplace_back(dst, dst.dims(), rows_.inner());
-    fast_ = srcs.size() == 2 && sides_[0].dense() && sides_[2].dense() &&
+  Rows(PrimitiveInfo info, const ElementwiseDesc& desc)
+      : Primitive(std::move(info)), function_(desc.function), dst_(desc.dst), rows_(desc.dst) {
+    for (const MemoryDesc& src : desc.srcs) sides_.emplace_back(src, dst_.dims(), rows_.inner());
+    sides_.emplace_back(dst_, dst_.dims(), rows_.inner());
+    fast_ = desc.srcs.size() == 2 && sides_[0].dense() && sides_[2].dense() &&
             (sides_[1].dense() || sides_[1].constant());
   }
 
@@ -105,38 +108,43 @@ class ElementwiseStep final : public Primitive {
 
   void RunRow(const float* const from[3], size_t count, float* dst) const {
     const std::vector<int64_t>& to = sides_[count].row();
-    if (fast_ && FastRow(elementwise_.function, from[0], from[1], sides_[1].constant(), dst,
+    if (fast_ && FastRow(function_.function, from[0], from[1], sides_[1].constant(), dst,
                          static_cast<int64_t>(to.size()))) {
       return;
     }
     for (size_t i = 0; i < to.size(); ++i) {
       float x[3];
       for (size_t s = 0; s < count; ++s) x[s] = from[s][sides_[s].row()[i]];
-      dst[to[i]] = graph::Evaluate(elementwise_, x);
+      dst[to[i]] = jit::Evaluate(function_, x);
     }
   }
 
-  const graph::Elementwise elementwise_;
+  const jit::Elementwise function_;
   const MemoryDesc dst_;
-  const StepRows rows_;
+  const TensorRows rows_;
   std::vector<Side> sides_;  // the sources, then dst
   bool fast_ = false;
 };
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateElementwiseStep(
-    const graph::Elementwise& elementwise, const std::vector<MemoryDesc>& srcs,
-    const MemoryDesc& dst) {
-  ABSL_RETURN_IF_ERROR(CheckStep(dst));
-  std::vector<ArgDesc> args;
-  for (const MemoryDesc& src : srcs) {
-    ABSL_RETURN_IF_ERROR(CheckStep(src));
-    args.push_back({kArgMultipleSrc + static_cast<int>(args.size()), src});
-  }
-  args.push_back({kArgDst, dst});
-  return std::make_shared<ElementwiseStep>(StepInfo("runtime/elementwise", std::move(args)),
-                                           elementwise, srcs, dst);
+absl::StatusOr<ElementwiseDesc> ResolveRows(const ElementwiseDesc& desc,
+                                            const Attributes& attributes,
+                                            const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(ElementwiseDesc resolved, ResolveReference(desc, attributes, facts));
+  ABSL_RETURN_IF_ERROR(TensorRows::RequireTables(resolved.dst));
+  return resolved;
 }
 
-}  // namespace tilewire::runtime
+absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const ElementwiseDesc& desc,
+                                                      const Attributes& attributes,
+                                                      const ImplementationFacts& facts) {
+  PrimitiveInfo info =
+      BasicInfo(facts, PrimitiveKind::kElementwise, ArgsOf(desc.srcs, desc.dst), attributes);
+  const int64_t entries =
+      desc.dst.dim(NearestDimension(desc.dst)) * (static_cast<int64_t>(desc.srcs.size()) + 1);
+  info.code_bytes = entries * static_cast<int64_t>(sizeof(int64_t));  // the tables
+  return std::make_unique<Rows>(std::move(info), desc);
+}
+
+}  // namespace tilewire::elementwise

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A function of the elements of one to three tensors:
+//
+//   dst[i] = function(srcs[0][i], ...)
+//
+// engine/jit/elementwise.h lists the functions. A source whose size is 1 along a dimension is
+// broadcast along it. binary.h and eltwise.h have generated code for some of these functions; this
+// is the primitive of the others.
+//
+// Shapes    srcs have the rank of dst, 1 to 12, and along every dimension its size or 1.
+// Types     f32; truth values are 1 and 0.
+// Layouts   any, each tensor its own; dst may be `any`: row-major. Not in place.
+// Arguments kArgMultipleSrc + i, kArgDst.
+// Threads   immutable; see primitive.h.
+// Wire      not offered: only models use it.
+// Source    ONNX.
+#ifndef ENGINE_PRIMITIVES_ELEMENTWISE_ELEMENTWISE_H_
+#define ENGINE_PRIMITIVES_ELEMENTWISE_ELEMENTWISE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/jit/elementwise.h"
+#include "engine/primitives/implementation.h"
+#include "engine/primitives/primitive.h"
+
+namespace tilewire {
+
+struct ElementwiseDesc {
+  jit::Elementwise function;
+  std::vector<MemoryDesc> srcs;
+  MemoryDesc dst;
+};
+
+// Best first; tests and benchmarks visit every row.
+absl::Span<const Implementation<ElementwiseDesc>> ElementwiseImplementations();
+
+//   kInvalidArgument    another count of sources than the function has, dims that are not broadcast
+//   kUnimplemented      no implementation takes it; the message lists why each refused
+//   kResourceExhausted  memory
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateElementwise(const ElementwiseDesc& desc,
+                                                                   const Attributes& attributes,
+                                                                   const CreateOptions& options);
+
+void AppendKey(const ElementwiseDesc& desc, std::string* key);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_ELEMENTWISE_ELEMENTWISE_H_

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/elementwise/elementwise.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tests/engine/primitives/row_test.h"
+
+namespace tilewire::test {
+namespace {
+
+using testing::IsOk;
+using testing::StatusIs;
+using Function = jit::Elementwise::Function;
+
+constexpr int kFunctionCount = static_cast<int>(Function::kTruncate) + 1;
+
+class ElementwiseTest : public RowTest<ElementwiseDesc> {
+ protected:
+  ElementwiseTest() : RowTest(CreateElementwise) {}
+
+  // Compares with `formula` of the numbers x[0], x[1], x[2].
+  template <typename Formula>
+  void ExpectFunction(const ElementwiseDesc& desc, Formula formula) {
+    SCOPED_TRACE(absl::StrCat("function ", static_cast<int>(desc.function.function), ": ",
+                              desc.srcs[0].ToString(), " ... -> ", desc.dst.ToString()));
+    const auto primitive = Create(desc);
+    if (!primitive) return;
+    std::vector<std::vector<float>> values;
+    std::vector<Bytes> packed;
+    for (size_t s = 0; s < desc.srcs.size(); ++s) {
+      values.push_back(testing::RandomFloats(desc.srcs[s].ElementCount(), s + 1, -3, 3));
+      for (size_t i = 0; i < values[s].size(); i += 5) values[s][i] = std::round(values[s][i]);
+      for (size_t i = 3; i < values[s].size(); i += 40) values[s][i] = std::nanf("");
+      packed.push_back(Pack(desc.srcs[s], values[s]));
+    }
+    Inputs inputs;
+    for (size_t s = 0; s < packed.size(); ++s)
+      inputs.emplace_back(kArgMultipleSrc + static_cast<int>(s), &packed[s]);
+    const std::vector<float> got =
+        Unpack<float>(desc.dst, ExecuteAllWays(*primitive, inputs, kArgDst, Garbage(desc.dst, 7)));
+    size_t i = 0;
+    ForEachIndex(desc.dst.dims(), [&](const Dims& index) {
+      float x[3] = {};
+      for (size_t s = 0; s < desc.srcs.size(); ++s) {
+        const MemoryDesc plain = Plain(desc.srcs[s].dims());
+        Dims from = index;
+        for (int d = 0; d < plain.rank(); ++d) from[d] = plain.dim(d) == 1 ? 0 : index[d];
+        x[s] = values[s][plain.Offset(from)];
+      }
+      const float expected = formula(x);
+      ASSERT_TRUE(BitsOf({got[i]}) == BitsOf({expected}) ||
+                  (std::isnan(got[i]) && std::isnan(expected)))
+          << "element " << i << ": " << got[i] << ", not " << expected;
+      ++i;
+    });
+  }
+};
+
+// Of the functions whose formula is one operation; the conformance of all is tested with ONNX's.
+TEST_P(ElementwiseTest, FormulasInEveryLayout) {
+  for (const Dims& dims : ImageDims()) {
+    for (const Layout& layout : LayoutsOf(dims)) {
+      const MemoryDesc& md = layout.desc;
+      ExpectFunction({{Function::kAdd}, {md, md}, md}, [](auto* x) { return x[0] + x[1]; });
+      ExpectFunction({{Function::kDiv}, {md, md}, md}, [](auto* x) { return x[0] / x[1]; });
+      ExpectFunction({{Function::kWhere}, {md, md, md}, md},
+                     [](auto* x) { return x[0] != 0 ? x[1] : x[2]; });
+      ExpectFunction({{Function::kReciprocal}, {md}, md}, [](auto* x) { return 1 / x[0]; });
+    }
+  }
+}
+
+TEST_P(ElementwiseTest, EveryFunction) {
+  const MemoryDesc md = Plain({2, 17, 3, 4});
+  for (int i = 0; i < kFunctionCount; ++i) {
+    const jit::Elementwise function{static_cast<Function>(i), 0.75f, 0.5f};
+    const int arity = jit::ArityOf(function.function);
+    ExpectFunction({function, std::vector<MemoryDesc>(arity, md), md},
+                   [&](const float* x) { return jit::Evaluate(function, x); });
+  }
+}
+
+TEST_P(ElementwiseTest, EveryBroadcastOfEitherSource) {
+  const Dims dims = {2, 17, 3, 4};
+  for (unsigned set = 0; set < 16; ++set) {
+    Dims small = dims;
+    for (int d = 0; d < 4; ++d) small[d] = set >> d & 1 ? 1 : dims[d];
+    for (const char* tag : {"nchw", "nhwc", "nChw8c"}) {
+      const MemoryDesc whole = Tagged(dims, tag);
+      for (const MemoryDesc& other : {Plain(small), Tagged(small, tag)}) {
+        ExpectFunction({{Function::kSub}, {whole, other}, whole},
+                       [](auto* x) { return x[0] - x[1]; });
+        ExpectFunction({{Function::kMul}, {other, whole}, whole},
+                       [](auto* x) { return x[0] * x[1]; });
+        ExpectFunction({{Function::kLess}, {other, other}, whole},
+                       [](auto* x) { return x[0] < x[1] ? 1.0f : 0.0f; });
+      }
+    }
+  }
+}
+
+TEST_P(ElementwiseTest, LayoutsThatDiffer) {
+  const Dims dims = {2, 17, 3, 4};
+  for (const Layout& a : LayoutsOf(dims)) {
+    for (const Layout& b : LayoutsOf(dims)) {
+      ExpectFunction({{Function::kMax}, {a.desc, b.desc}, b.desc},
+                     [](auto* x) { return std::isnan(x[0]) || x[0] > x[1] ? x[0] : x[1]; });
+    }
+  }
+}
+
+TEST_P(ElementwiseTest, MoreThanOnePieceOfWork) {
+  const MemoryDesc md = Plain({2, 40, 33, 31});
+  ExpectFunction({{Function::kMul}, {md, Plain({1, 40, 1, 1})}, md},
+                 [](auto* x) { return x[0] * x[1]; });
+}
+
+INSTANTIATE_TEST_SUITE_P(AllImplementations, ElementwiseTest,
+                         ::testing::ValuesIn(ElementwiseImplementations().begin(),
+                                             ElementwiseImplementations().end()),
+                         RowName<ElementwiseDesc>);
+
+TEST(ElementwiseErrorsTest, CreationNamesWhatDoesNotFit) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  const MemoryDesc md = Plain({4, 5});
+  const auto status = [](const ElementwiseDesc& desc) {
+    return CreateElementwise(desc, {}, {}).status();
+  };
+  EXPECT_THAT(status({{Function::kMod}, {md, md}, md}), IsOk());
+  EXPECT_THAT(status({{Function::kMod}, {md}, md}), StatusIs(kInvalid, "1 sources"));
+  EXPECT_THAT(status({{Function::kMod}, {md, Plain({4, 4})}, md}),
+              StatusIs(kInvalid, "source 1 [4,4] is not broadcast"));
+  EXPECT_THAT(status({{Function::kMod}, {md, Plain({5})}, md}), StatusIs(kInvalid, "source 1 [5]"));
+  const MemoryDesc bytes = Plain({4, 5}, DataType::kU8);
+  EXPECT_THAT(status({{Function::kMod}, {md, bytes}, md}),
+              StatusIs(absl::StatusCode::kUnimplemented, "f32 only"));
+}
+
+}  // namespace
+}  // namespace tilewire::test
