@@ -40,11 +40,12 @@
 namespace tilewire {
 
 // The order is PrimitiveKind's.
-using OpDesc =
-    std::variant<ReorderDesc, ShuffleDesc, ConcatDesc, SumDesc, ConvolutionDesc, EltwiseDesc,
-                 SoftmaxDesc, PoolingDesc, InnerProductDesc, LrnDesc, BinaryDesc,
-                 BatchNormalizationDesc, ResamplingDesc, ReductionDesc, LayerNormalizationDesc,
-                 MatmulDesc, DeconvolutionDesc, SelectDesc, GatherChannelsDesc>;
+using OpDesc = std::variant<ReorderDesc, ShuffleDesc, ConcatDesc, SumDesc, ConvolutionDesc,
+                            EltwiseDesc, SoftmaxDesc, PoolingDesc, InnerProductDesc, LrnDesc,
+                            BinaryDesc, BatchNormalizationDesc, ResamplingDesc, ReductionDesc,
+                            LayerNormalizationDesc, MatmulDesc, DeconvolutionDesc, SelectDesc,
+                            GatherChannelsDesc, GatherDesc, QuantizeDesc, IntegerSumDesc,
+                            InterpolateDesc, MaxWindowDesc, TopKDesc, ElementwiseDesc>;
 
 PrimitiveKind KindOf(const OpDesc& desc);
 

@@ -299,9 +299,18 @@ std::vector<const MemoryDesc*> TensorsOf(const Desc& desc) {
   } else {
     tensors.push_back(&desc.src);
   }
-  if constexpr (requires { desc.weights; })
-    tensors.insert(tensors.end(), {&desc.weights, &desc.bias});
+  if constexpr (requires { desc.bias; }) tensors.insert(tensors.end(), {&desc.weights, &desc.bias});
   return tensors;
+}
+
+// "reorder, shuffle, ...": what PrimitiveDesc has a message for.
+std::string OfferedOperations() {
+  const google::protobuf::OneofDescriptor* operations =
+      v1::PrimitiveDesc::descriptor()->FindOneofByName("operation");
+  std::string names;
+  for (int i = 0; i < operations->field_count(); ++i)
+    absl::StrAppend(&names, i == 0 ? "" : ", ", operations->field(i)->name());
+  return names;
 }
 
 }  // namespace
@@ -345,7 +354,8 @@ absl::StatusOr<OpDesc> DecodeOperation(const v1::PrimitiveDesc& message) {
     case v1::PrimitiveDesc::OPERATION_NOT_SET:
       break;
   }
-  return absl::InvalidArgumentError("the primitive has no operation");
+  return absl::InvalidArgumentError(
+      absl::StrCat("the primitive has no operation that is offered: one of ", OfferedOperations()));
 }
 
 absl::StatusOr<Attributes> DecodeAttributes(const v1::Attributes& message) {

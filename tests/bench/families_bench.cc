@@ -68,7 +68,7 @@ class Copy final : public RunnableOperation {
 };
 
 Result Measure(const Operation& operation, cpu::Isa max_isa, double seconds) {
-  const std::unique_ptr<RunnableOperation> theirs = MakeOneDnn(operation);
+  const std::unique_ptr<RunnableOperation> theirs = MakePeer(operation, max_isa);
   const std::unique_ptr<RunnableOperation> ours = MakeOurs(operation, max_isa);
   std::unique_ptr<RunnableOperation> copy;
   if (ours->MovedBytes() > 0) copy = std::make_unique<Copy>(ours->MovedBytes());

@@ -44,6 +44,8 @@ std::unique_ptr<RunnableOperation> MakeOurs(const Operation& operation, cpu::Isa
 // In the fastest of the layouts nChw16c, nChw8c, nhwc and nchw where the peer takes what it is
 // given.
 std::unique_ptr<RunnableOperation> MakeOneDnn(const Operation& operation);
+// oneDNN's; of an operation that it does not have, our reference implementation.
+std::unique_ptr<RunnableOperation> MakePeer(const Operation& operation, cpu::Isa max_isa);
 
 }  // namespace tilewire::bench
 

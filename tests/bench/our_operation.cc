@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/primitives/primitives.h"
+#include "tests/bench/model_operations.h"
 #include "tests/bench/operation.h"
 #include "tests/support/random_tensor.h"
 
@@ -47,6 +49,7 @@ class Descriptors {
     if (op_.kind == "concat") return Concat();
     if (absl::EndsWith(op_.kind, "inner_product")) return InnerProduct();
     if (absl::StrContains(op_.kind, "_to_")) return Reorder();
+    if (std::optional<OpDesc> desc = ModelDescriptor(op_, blocked_)) return *std::move(desc);
     return Eltwise();
   }
 
@@ -130,7 +133,8 @@ class Descriptors {
 
 class OurOperation final : public RunnableOperation {
  public:
-  OurOperation(const Operation& operation, cpu::Isa max_isa) {
+  // `reference`: by the reference row of its table.
+  OurOperation(const Operation& operation, cpu::Isa max_isa, bool reference) {
     Attributes attributes;
     attributes.scratchpad_mode = ScratchpadMode::kUser;
     if (absl::EndsWith(operation.kind, "convolution")) {
@@ -139,8 +143,9 @@ class OurOperation final : public RunnableOperation {
     if (operation.IsInteger()) {
       attributes.output_scales = {2, std::vector<float>(operation.at("o"), 1e-3f)};
     }
+    const OpDesc desc = Descriptors(operation, max_isa).Make();
     auto primitive =
-        CreatePrimitive(Descriptors(operation, max_isa).Make(), attributes, {.max_isa = max_isa});
+        CreatePrimitive(desc, attributes, {.max_isa = max_isa, .reference_only = reference});
     if (!primitive.ok()) {
       std::fprintf(stderr, "%s: %s\n", operation.name.c_str(),
                    primitive.status().ToString().c_str());
@@ -184,7 +189,12 @@ class OurOperation final : public RunnableOperation {
 }  // namespace
 
 std::unique_ptr<RunnableOperation> MakeOurs(const Operation& operation, cpu::Isa max_isa) {
-  return std::make_unique<OurOperation>(operation, max_isa);
+  return std::make_unique<OurOperation>(operation, max_isa, /*reference=*/false);
+}
+
+std::unique_ptr<RunnableOperation> MakePeer(const Operation& operation, cpu::Isa max_isa) {
+  if (!ModelDescriptor(operation, "aBcd8b")) return MakeOneDnn(operation);
+  return std::make_unique<OurOperation>(operation, max_isa, /*reference=*/true);
 }
 
 }  // namespace tilewire::bench

@@ -125,6 +125,16 @@ TEST_F(PrimitiveRefusalTest, CreateSaysWhatIsWrong) {
   EXPECT_EQ(Statistics().entries(), 0) << "what failed leaves nothing behind";
 }
 
+// The primitives that models alone use have no message: a client that asks for one sends none.
+TEST_F(PrimitiveRefusalTest, WhatIsNotOfferedIsAnsweredWithWhatIs) {
+  Start();
+  v1::CreateResponse response;
+  const grpc::Status status = Create("", &response);
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), ::testing::HasSubstr("one of reorder, shuffle, concat"));
+  EXPECT_THAT(status.error_message(), ::testing::Not(::testing::HasSubstr("select")));
+}
+
 // Each of these once divided by zero in the engine, and the whole server went down.
 TEST_F(PrimitiveRefusalTest, EmptyDimensionsDoNotKillTheServer) {
   Start();
