@@ -127,6 +127,7 @@ absl::StatusOr<ResamplingDesc> ResolveRows(const ResamplingDesc& desc, const Att
                                            const ImplementationFacts& facts) {
   ABSL_ASSIGN_OR_RETURN(ResamplingDesc resolved, ResolveReference(desc, attributes, facts));
   const int64_t cell = CellOf(resolved.dst);
+  if (cell == 0) return absl::UnimplementedError("there are no channels");  // it is divided by
   ABSL_RETURN_IF_ERROR(RequireCells(resolved.src, cell));
   ABSL_RETURN_IF_ERROR(RequireCells(resolved.dst, cell));
   return resolved;
