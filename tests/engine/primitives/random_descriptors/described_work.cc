@@ -64,8 +64,8 @@ std::vector<const MemoryDesc*> TensorsOf(const OpDesc& desc) {
         } else {
           tensors.push_back(&op.src);
         }
-        if constexpr (requires { op.weights; }) tensors.push_back(&op.weights);
-        if constexpr (requires { op.bias; }) tensors.push_back(&op.bias);
+        if constexpr (requires { op.weights.IsZero(); }) tensors.push_back(&op.weights);
+        if constexpr (requires { op.bias.IsZero(); }) tensors.push_back(&op.bias);
         return tensors;
       },
       desc);
