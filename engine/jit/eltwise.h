@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The elementwise functions that primitives and post-ops know. Formulas, for f32 x:
+// The elementwise functions of primitives and post-ops. Formulas, for f32 x:
 //
 //   relu          x > 0 ? x : alpha x          tanh         tanh(x)
 //   elu           x > 0 ? x : alpha (e^x - 1)  square       x^2
@@ -15,8 +15,10 @@
 //   pow           alpha x^beta, NaN for x < 0 unless beta is integral; denormal x counts as 0
 //   round         to the nearest integer, halves to the even one; floor, ceil
 //
-// Source: ROWS.md A15 (MKL-DNN 1.0.4) for the twelve from relu to gelu; the others are ONNX's and
-// today's models'. NaN gives NaN (but pow with beta 0).
+// NaN gives NaN, except from pow with beta 0. Pure functions; thread-safe.
+//
+// Source: MKL-DNN 1.0.4 for the twelve from relu to gelu (tests/engine/rows.txt A15); ONNX and
+// current models for the others.
 #ifndef ENGINE_JIT_ELTWISE_H_
 #define ENGINE_JIT_ELTWISE_H_
 
@@ -62,11 +64,11 @@ struct EltwiseOp {
   bool operator==(const EltwiseOp&) const = default;
 };
 
-// The reference: the formula above, linear parts in float with one rounding (fma), the exponential
-// ones in double.
+// The reference: the formula above. Linear parts are computed in float with one rounding (fma), the
+// exponential ones in double.
 float EltwiseScalar(const EltwiseOp& op, float x);
 
-// f(0) is 0 and not -0, so that every byte of a zero padded tail stays zero.
+// Whether f(0) is 0 and not -0, so that every byte of a tail padded with zeros stays zero.
 bool PreservesZero(const EltwiseOp& op);
 
 }  // namespace tilewire::jit

@@ -8,7 +8,7 @@ namespace tilewire::jit {
 
 using Algorithm = EltwiseAlgorithm;
 
-int EltwiseEmitter::ScratchCount(cpu::Isa, EltwiseAlgorithm algorithm) {
+int EltwiseEmitter::ScratchCount(EltwiseAlgorithm algorithm) {
   switch (algorithm) {
     case Algorithm::kSquare:
     case Algorithm::kAbs:
@@ -43,18 +43,18 @@ int EltwiseEmitter::ScratchCount(cpu::Isa, EltwiseAlgorithm algorithm) {
   return 0;
 }
 
-EltwiseEmitter::EltwiseEmitter(Xbyak::CodeGenerator* generator, cpu::Isa isa, const EltwiseOp& op,
-                               Registers registers)
+EltwiseEmitter::EltwiseEmitter(Xbyak::CodeGenerator* generator, const VectorUnit& unit,
+                               const EltwiseOp& op, Registers registers)
     : generator_(generator),
       op_(op),
       registers_(std::move(registers)),
-      math_(generator, isa, registers_.table, registers_.mask) {}
+      math_(generator, unit, registers_.table, registers_.mask) {}
 
 void EltwiseEmitter::LoadTable() { math_.LoadTable(); }
 void EltwiseEmitter::EmitTable() { math_.EmitTable(); }
 
 void EltwiseEmitter::Apply(absl::Span<const int> vector_registers) {
-  for (int index : vector_registers) ApplyTo(math_.Register(index));
+  for (int index : vector_registers) ApplyTo(math_.unit().Vector(index));
 }
 
 void EltwiseEmitter::ApplyTo(const Vector& v) {

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Emits the machine code of one eltwise function, in place on vector registers, into somebody's
+// Emits the machine code of one elementwise function, in place on vector registers, into a
 // generator:
 //
-//   EltwiseEmitter relu(this, Isa::kAvx512, op, {.table = rax, .scratch = {29, 30, 31}, .mask =
-//   k2}); relu.LoadTable();               // once, before the first Apply, wherever `table` is free
-//   from then on relu.Apply({0, 1, 2, 3});       // zmm0..zmm3 = f(zmm0..zmm3)
+//   EltwiseEmitter relu(this, unit, op, {.table = rax, .scratch = {29, 30, 31}, .mask = k2});
+//   relu.LoadTable();           // once before the first Apply; `table` is taken from then on
+//   relu.Apply({0, 1, 2, 3});   // registers 0 to 3 = f(registers 0 to 3)
 //   ... ret();
-//   relu.EmitTable();               // once, behind the last ret: the constants
+//   relu.EmitTable();           // once, after the last ret: the constants
 //
-// For AVX2 the registers are ymm0..ymm15, for AVX-512 zmm0..zmm31. Accuracy: 2 ulp-class against
-// EltwiseScalar (exact for relu, abs, square, linear, sqrt, the clips;
-// gelu and swish add the rounding of their inner argument; gelu_erf, mish and pow 4 ulp). Used
-// while generating; thread-compatible.
+// Accuracy against EltwiseScalar: about 2 ulp. relu, abs, square, linear, sqrt and the clips are
+// exact; gelu and swish add the rounding of their inner argument; gelu_erf, mish and pow have
+// 4 ulp. Used while generating; thread-compatible.
 #ifndef ENGINE_JIT_ELTWISE_EMITTER_H_
 #define ENGINE_JIT_ELTWISE_EMITTER_H_
 
 #include <vector>
 
 #include "absl/types/span.h"
-#include "engine/cpu/isa.h"
 #include "engine/jit/eltwise.h"
 #include "engine/jit/vector_math.h"
+#include "engine/jit/vector_unit.h"
 #include "xbyak/xbyak.h"
 
 namespace tilewire::jit {
@@ -31,13 +30,13 @@ class EltwiseEmitter {
   struct Registers {
     Xbyak::Reg64 table;  // holds the address of the constants between LoadTable and the last Apply
     std::vector<int> scratch;  // vector registers that Apply may overwrite; >= ScratchCount
-    Xbyak::Opmask mask = Xbyak::Opmask(1);  // AVX-512 only: overwritten by Apply
+    Xbyak::Opmask mask = Xbyak::Opmask(1);  // overwritten by Apply where the unit has masks
   };
 
   // How many scratch vector registers Apply needs (0 to 5).
-  static int ScratchCount(cpu::Isa isa, EltwiseAlgorithm algorithm);
+  static int ScratchCount(EltwiseAlgorithm algorithm);
 
-  EltwiseEmitter(Xbyak::CodeGenerator* generator, cpu::Isa isa, const EltwiseOp& op,
+  EltwiseEmitter(Xbyak::CodeGenerator* generator, const VectorUnit& unit, const EltwiseOp& op,
                  Registers registers);
 
   void LoadTable();
@@ -58,7 +57,7 @@ class EltwiseEmitter {
   VectorMath::Scratch5 AllScratch() const {
     return {Scratch(0), Scratch(1), Scratch(2), Scratch(3), Scratch(4)};
   }
-  Vector Scratch(int i) const { return math_.Register(registers_.scratch[i]); }
+  Vector Scratch(int i) const { return math_.unit().Vector(registers_.scratch[i]); }
 
   Xbyak::CodeGenerator* generator_;
   EltwiseOp op_;

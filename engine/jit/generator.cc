@@ -22,7 +22,7 @@ File OpenFile(const std::string& path, const char* mode) {
   return File(std::fopen(path.c_str(), mode), &std::fclose);
 }
 
-// Dumps are a tool for people: a file that cannot be written is no reason to fail a request.
+// Dumps are a tool for people: a file that cannot be written must not fail a request.
 void Dump(const Generator& generator) {
   static const char* const folder = std::getenv("TILEWIRE_DUMP_JIT");
   if (folder == nullptr || *folder == '\0') return;
@@ -34,7 +34,7 @@ void Dump(const Generator& generator) {
   if (file != nullptr) std::fwrite(generator.getCode(), 1, generator.getSize(), file.get());
 }
 
-// The format is linux/tools/perf/Documentation/jit-interface.txt's: "<start> <size> <name>" in hex.
+// The format of linux/tools/perf/Documentation/jit-interface.txt: "<start> <size> <name>", in hex.
 void AppendToPerfMap(const Generator& generator) {
   static const char* const wanted = std::getenv("TILEWIRE_PERF_MAP");
   if (wanted == nullptr || absl::string_view(wanted) != "1") return;
@@ -77,7 +77,7 @@ absl::Status CheckDumpFolder() {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("dumps of code: '", folder, "' is no folder that can be written"));
+      absl::StrCat("dumps of code: '", folder, "' is not a folder that can be written"));
 }
 
 absl::Status ToStatus(absl::string_view name, const Xbyak::Error& error) {

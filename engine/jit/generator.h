@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The base of every code generator. A derived class emits its code once, in Emit(); Compile() then seals the
-// pages read+execute: they are never writable and executable together.
+// The base of every code generator. A derived class emits its code once, in Emit(). Compile() then
+// seals the pages to be read and executed: they are never writable and executable together.
 //
 //   class ReluAvx512 final : public jit::Generator { ... void Emit() override { ... } };
 //   ABSL_ASSIGN_OR_RETURN(auto relu, jit::Compile<ReluAvx512>(config));
@@ -37,8 +37,8 @@ class Generator : public Xbyak::CodeGenerator {
     return getCode<Function>();
   }
 
-  // Emits, seals, and writes the dump and the perf map when the environment asks for them (TILEWIRE_DUMP_JIT=DIR,
-  // TILEWIRE_PERF_MAP=1). Called by Compile(); throws Xbyak::Error.
+  // Emits, seals, and writes the dump and the perf map when the environment asks for them
+  // (TILEWIRE_DUMP_JIT=DIR, TILEWIRE_PERF_MAP=1). Called by Compile(); throws Xbyak::Error.
   void EmitAndSeal();
 
  protected:
@@ -47,7 +47,8 @@ class Generator : public Xbyak::CodeGenerator {
   // The whole function, from its first instruction to ret() and its tables.
   virtual void Emit() = 0;
 
-  // Saves and restores the callee-saved rbx, rbp, r12-r15 (System V); rdi (the argument) is untouched.
+  // Saves and restores System V's callee-saved registers rbx, rbp and r12 to r15. rdi, which holds
+  // the argument, is untouched.
   void Preamble();
   void Postamble();  // with vzeroupper and ret
 
@@ -55,15 +56,15 @@ class Generator : public Xbyak::CodeGenerator {
   std::string name_;
 };
 
-// kInvalidArgument  TILEWIRE_DUMP_JIT names something, and it is no folder that can be written
+// kInvalidArgument  TILEWIRE_DUMP_JIT names something that is not a folder that can be written
 absl::Status CheckDumpFolder();
 
-// What an Xbyak exception means.
+// The status that an Xbyak exception stands for.
 absl::Status ToStatus(absl::string_view name, const Xbyak::Error& error);
 
-// Emits G once and seals it. The only catch block in the engine: Xbyak reports by exception.
+// Emits G once and seals it. Holds the only catch block in the engine: Xbyak reports by exception.
 //   kResourceExhausted  executable memory could not be mapped or protected
-//   kUnimplemented      the code outgrew its bound
+//   kUnimplemented      the code is longer than its bound
 //   kInternal           the generator emitted an invalid instruction (a bug)
 template <typename G, typename... Args>
 absl::StatusOr<std::unique_ptr<const G>> Compile(Args&&... args) {

@@ -57,6 +57,10 @@ void TailMask::Load(const Xbyak::Xmm& to, const Xbyak::Address& from) {
   }
 }
 
+void TailMask::LoadInto(const Xbyak::Xmm& to, const Xbyak::Address& from) {
+  g_->vmovups(to | registers_.opmask, from);
+}
+
 void TailMask::Store(const Xbyak::Address& to, const Xbyak::Xmm& from) {
   if (unit_.has_masks()) {
     g_->vmovups(to | registers_.opmask, from);

@@ -50,12 +50,15 @@ class TailMask {
   TailMask(Xbyak::CodeGenerator* generator, const VectorUnit& unit, const Registers& registers)
       : g_(generator), unit_(unit), registers_(registers) {}
 
-  // The first `count` lanes, 0 <= count <= lanes; the register is overwritten.
+  // The first `count` lanes, 0 <= count <= lanes. Overwrites the register where the unit has no
+  // masks.
   void Set(const Xbyak::Reg64& count);
-  // The same for one number of lanes, 1 <= count < lanes, in all of the code.
+  // The same for a number of lanes that is known, and the only one in all of the code.
   void Set(int count);
 
   void Load(const Xbyak::Xmm& to, const Xbyak::Address& from);  // zeros in the other lanes
+  // Leaves the other lanes as they are. Only where the unit has masks.
+  void LoadInto(const Xbyak::Xmm& to, const Xbyak::Address& from);
   void Store(const Xbyak::Address& to, const Xbyak::Xmm& from);
   // The whole vector, or its masked lanes alone.
   void Load(const Xbyak::Xmm& to, const Xbyak::Address& from, bool masked);

@@ -7,11 +7,10 @@
 //             a polynomial of degree 6 (error 3e-9). Denormal and infinite results come out right.
 //   e^v - 1   2^n (e^r - 1) + (2^n - 1), so that nothing cancels near 0.
 //   logistic  with t = e^-|v|: t / (1 + t) for v < 0, 1 / (1 + t) otherwise; t never overflows.
-//   tanh      v + v^3 P(v^2) below 0.625; 1 - 2 / (e^2|v| + 1) with v's sign from there on.
+//   tanh      v + v^3 P(v^2) for |v| < 0.625, and 1 - 2 / (e^2|v| + 1) with v's sign above.
 //   softplus  max(v, 0) + log1p(t); log1p(t) = 2 atanh(t / (2 + t)) by a polynomial (error 1e-10).
-//   gelu_erf  with t = 1 / (1 + 0.3 |x|), erfc(|x| / sqrt(2)) / 2 = e^(-x^2 / 2) t P(t) (error
-//   4e-9),
-//             the square as the sum of two floats; that times x for x < 0, 1 less that otherwise.
+//   gelu_erf  with t = 1 / (1 + 0.3 |x|), h = erfc(|x| / sqrt(2)) / 2 = e^(-x^2 / 2) t P(t) (error
+//             4e-9), where the square is the sum of two floats; x h for x < 0, else x (1 - h).
 //   mish      see EltwiseScalar.
 //
 // Coefficients: minimax fits of the relative error, rounded to float.
@@ -30,25 +29,22 @@ constexpr std::initializer_list<float> kExpCoefficients = {
 
 }  // namespace
 
-VectorMath::Vector VectorMath::Register(int index) const {
-  return Vector(is_avx512() ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, index);
-}
-
 Xbyak::Address VectorMath::Constant(float value) {
   return ConstantBits(std::bit_cast<uint32_t>(value));
 }
 
-// AVX-512 broadcasts a memory operand by itself; for AVX2 the table holds whole vectors.
+// Units with masks broadcast a memory operand by themselves; for others the table holds whole
+// vectors.
 int VectorMath::OffsetOf(uint32_t bits) {
   int index = 0;
   while (index < constants_.size() && constants_[index] != bits) ++index;
   if (index == constants_.size()) constants_.push_back(bits);
-  return index * (is_avx512() ? 4 : 32);
+  return index * (unit_.has_masks() ? 4 : unit_.bytes());
 }
 
 Xbyak::Address VectorMath::ConstantBits(uint32_t bits) {
   const int offset = OffsetOf(bits);
-  return is_avx512() ? generator_->ptr_b[table_ + offset] : generator_->ptr[table_ + offset];
+  return unit_.has_masks() ? generator_->ptr_b[table_ + offset] : generator_->ptr[table_ + offset];
 }
 
 void VectorMath::LoadTable() { generator_->lea(table_, generator_->ptr[generator_->rip + label_]); }
@@ -57,18 +53,11 @@ void VectorMath::EmitTable() {
   generator_->align(32);
   generator_->L(label_);
   for (uint32_t bits : constants_) {
-    for (int copy = is_avx512() ? 1 : 8; copy > 0; --copy) generator_->dd(bits);
+    for (int copy = unit_.has_masks() ? 1 : unit_.lanes(); copy > 0; --copy) generator_->dd(bits);
   }
 }
 
-void VectorMath::Abs(const Vector& v) {
-  // The integer form needs no AVX512DQ on 512 bits and has the embedded broadcast.
-  if (is_avx512()) {
-    generator_->vpandd(v, v, ConstantBits(0x7FFFFFFF));
-  } else {
-    generator_->vandps(v, v, ConstantBits(0x7FFFFFFF));
-  }
-}
+void VectorMath::Abs(const Vector& v) { unit_.And(generator_, v, v, ConstantBits(0x7FFFFFFF)); }
 
 void VectorMath::Load(const Vector& v, float value) {
   generator_->vbroadcastss(v, generator_->ptr[table_ + OffsetOf(std::bit_cast<uint32_t>(value))]);
@@ -83,15 +72,6 @@ void VectorMath::AtLeast(const Vector& v, float low, const Vector& s0) {
 void VectorMath::AtMost(const Vector& v, float high, const Vector& s0) {
   Load(s0, high);
   generator_->vminps(v, s0, v);
-}
-
-void VectorMath::TakeWhereNegative(const Vector& v, const Vector& sign, const Vector& negative) {
-  if (is_avx512()) {
-    generator_->vpmovd2m(mask_, sign);
-    generator_->vmovaps(v | mask_, negative);
-  } else {
-    generator_->vblendvps(v, v, negative, sign);
-  }
 }
 
 void VectorMath::Polynomial(const Vector& p, const Vector& x,
@@ -112,14 +92,6 @@ void VectorMath::ReduceByLn2(const Vector& v, const Vector& n) {
   Round(n, Rounding::kNearest);
   generator_->vfnmadd231ps(v, n, Constant(kLn2High));
   generator_->vfnmadd231ps(v, n, Constant(kLn2Low));
-}
-
-void VectorMath::Round(const Vector& v, Rounding rounding) {
-  if (is_avx512()) {
-    generator_->vrndscaleps(v, v, static_cast<int>(rounding));
-  } else {
-    generator_->vroundps(v, v, static_cast<int>(rounding));
-  }
 }
 
 void VectorMath::PowerOf2(const Vector& n) {
@@ -146,10 +118,7 @@ void VectorMath::ExpOfSum(const Vector& v, const Vector& low, const Vector& s0, 
 }
 
 void VectorMath::ScaleByPowerOf2(const Vector& v, const Vector& p, const Vector& n) {
-  if (is_avx512()) {
-    generator_->vscalefps(v, p, n);
-    return;
-  }
+  if (unit_.has_masks()) return generator_->vscalefps(v, p, n);
   // 2^n in two factors, each in range where 2^n itself is not.
   generator_->vcvtps2dq(n, n);
   generator_->vpsrad(v, n, 1);
@@ -174,11 +143,7 @@ void VectorMath::ExpMinus1(const Vector& v, const Vector& s0, const Vector& s1) 
 }
 
 void VectorMath::NegativeAbs(const Vector& v) {
-  if (is_avx512()) {
-    generator_->vpord(v, v, ConstantBits(0x80000000));
-  } else {
-    generator_->vorps(v, v, ConstantBits(0x80000000));
-  }
+  unit_.Or(generator_, v, v, ConstantBits(0x80000000));
 }
 
 void VectorMath::Logistic(const Vector& v, const Vector& s0, const Vector& s1, const Vector& s2) {
@@ -203,13 +168,8 @@ void VectorMath::Tanh(const Vector& v, const Vector& s0, const Vector& s1, const
   generator_->vdivps(v, s0, v);
   generator_->vaddps(v, v, Constant(1));  // tanh|x|, at least 0 where it is used
   // v or'ed with x's sign.
-  if (is_avx512()) {
-    generator_->vpandd(s0, x, ConstantBits(0x80000000));
-    generator_->vpord(v, v, s0);
-  } else {
-    generator_->vandps(s0, x, ConstantBits(0x80000000));
-    generator_->vorps(v, v, s0);
-  }
+  unit_.And(generator_, s0, x, ConstantBits(0x80000000));
+  unit_.Or(generator_, v, v, s0);
   const Vector &z = s0, &p = s1;
   generator_->vmulps(z, x, x);
   Polynomial(p, z,

@@ -2,12 +2,13 @@
 //
 // Logarithm and power:
 //
-//   log x   x = 2^e m with m in [sqrt(1/2), sqrt(2)), f = m - 1; log x = e ln 2 + f - f^2/2 + f^3
-//   P(f)
-//           (P's share of the error: 2e-10), as the sum of two floats, since a power multiplies the
-//           error of the logarithm by its exponent.
-//   x^y     e^(y log|x|), the low part of the product added to the reduced argument of e; the sign
-//           and the NaN of negative x after. 0 and infinity take the logarithms -2^33 and 2^33.
+//   log x   x = 2^e m with m in [sqrt(1/2), sqrt(2)) and f = m - 1:
+//           log x = e ln 2 + f - f^2/2 + f^3 P(f), where P's share of the error is 2e-10. The result
+//           is the sum of two floats, because a power multiplies the logarithm's error by its
+//           exponent.
+//   x^y     e^(y log|x|), where the low part of the product is added to the reduced argument of e;
+//           the sign or the NaN of a negative x comes last. 0 and infinity have the logarithms
+//           -2^33 and 2^33.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -62,7 +63,7 @@ void VectorMath::Log(const Vector& v, const Scratch5& s) {
   generator_->vmovaps(x, v);
   LogParts(v, s[0], s[1], s[2], s[3]);
   generator_->vaddps(v, v, s[0]);
-  // Infinity and NaN: what lies above the largest number is added.
+  // For infinity and NaN, the amount by which x exceeds the largest number is added.
   generator_->vsubps(s[0], x, Constant(std::numeric_limits<float>::max()));
   AtLeast(s[0], 0, s[1]);
   generator_->vaddps(v, v, s[0]);
@@ -104,20 +105,16 @@ void VectorMath::Pow(const Vector& v, float y, const Scratch5& s) {
   FinishPow(v, x, y, s[0]);
 }
 
-// |x|^y in v gets the sign of an odd y, NaN of a negative x where y is no integer, and x's own NaN.
+// |x|^y in v becomes negative for a negative x and an odd y, NaN for a negative x where y is not an
+// integer, and NaN where x is.
 void VectorMath::FinishPow(const Vector& v, const Vector& x, float y, const Vector& s0) {
   const bool integer = y == std::floor(y);
   if (integer && std::fmod(y, 2.0f) != 0) {
     generator_->vmovaps(s0, x);
-    if (is_avx512()) {
-      generator_->vpandd(s0, s0, ConstantBits(0x80000000));
-      generator_->vpord(v, v, s0);
-    } else {
-      generator_->vandps(s0, s0, ConstantBits(0x80000000));
-      generator_->vorps(v, v, s0);
-    }
+    unit_.And(generator_, s0, s0, ConstantBits(0x80000000));
+    unit_.Or(generator_, v, v, s0);
   } else if (!integer) {
-    generator_->vaddps(x, x, Constant(0));  // -0 is no negative number
+    generator_->vaddps(x, x, Constant(0));  // -0 is not a negative number
     Load(s0, std::numeric_limits<float>::quiet_NaN());
     TakeWhereNegative(v, x, s0);
   }

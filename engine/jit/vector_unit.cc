@@ -7,8 +7,9 @@
 namespace tilewire::jit {
 
 VectorUnit VectorUnit::Of(cpu::Isa isa) {
-  if (isa >= cpu::Isa::kAvx512Vnni) return {64, 32, kMasks | kDotProducts};
-  if (isa >= cpu::Isa::kAvx512) return {64, 32, kMasks};
+  if (isa.Includes(cpu::Isa::kAvx512Vnni)) return {64, 32, kMasks | kDotProducts};
+  if (isa.Includes(cpu::Isa::kAvx512)) return {64, 32, kMasks};
+  if (isa.Includes(cpu::Isa::kAvx2Vnni)) return {32, 16, kDotProducts};
   return {32, 16, 0};
 }
 
@@ -16,6 +17,11 @@ Xbyak::Xmm VectorUnit::Vector(int index) const {
   if (bytes_ == 64) return Xbyak::Zmm(index);
   if (bytes_ == 32) return Xbyak::Ymm(index);
   return Xbyak::Xmm(index);
+}
+
+Xbyak::Ymm VectorUnit::Wide(int index) const {
+  if (bytes_ == 64) return Xbyak::Zmm(index);
+  return Xbyak::Ymm(index);
 }
 
 std::vector<int> VectorUnit::RegistersFrom(int first) const {
@@ -70,6 +76,17 @@ void VectorUnit::TakeWhereNegative(Xbyak::CodeGenerator* g, const Xbyak::Xmm& v,
   } else {
     g->vblendvps(v, v, negative, sign);
   }
+}
+
+void VectorUnit::AddDotProducts(Xbyak::CodeGenerator* g, const Xbyak::Xmm& sums,
+                                const Xbyak::Xmm& unsigned_bytes,
+                                const Xbyak::Operand& signed_bytes) const {
+  g->vpdpbusd(sums, unsigned_bytes, signed_bytes, Encoding());
+}
+
+void VectorUnit::AddWordProducts(Xbyak::CodeGenerator* g, const Xbyak::Xmm& sums,
+                                 const Xbyak::Xmm& a, const Xbyak::Operand& b) const {
+  g->vpdpwssd(sums, a, b, Encoding());
 }
 
 // A gather clears the mask bit of each element that it has loaded, so that the mask is set anew.

@@ -50,8 +50,10 @@ class VectorUnit {
   // The same instructions on registers of another width.
   constexpr VectorUnit WithBytes(int bytes) const { return {bytes, registers_, features_}; }
 
-  // Register `index` in the unit's width. It prints and encodes as an xmm, ymm or zmm.
+  // Register `index` in the unit's width: it encodes as an xmm, ymm or zmm.
   Xbyak::Xmm Vector(int index) const;
+  // The same for instructions that Xbyak declares for ymm and zmm only; `bytes` is 32 or 64.
+  Xbyak::Ymm Wide(int index) const;
   // The numbers of the registers from `first` on.
   std::vector<int> RegistersFrom(int first) const;
   // A displacement of one byte reaches elements that are broadcast from -reach to almost +reach
@@ -78,6 +80,12 @@ class VectorUnit {
   // unit has masks.
   void TakeWhereNegative(Xbyak::CodeGenerator* g, const Xbyak::Xmm& v, const Xbyak::Xmm& sign,
                          const Xbyak::Xmm& negative, const Xbyak::Opmask& mask) const;
+  // Where the unit has dot products. sums += the four products of u8 and s8 in each lane, and sums +=
+  // the two products of s16 in each lane.
+  void AddDotProducts(Xbyak::CodeGenerator* g, const Xbyak::Xmm& sums,
+                      const Xbyak::Xmm& unsigned_bytes, const Xbyak::Operand& signed_bytes) const;
+  void AddWordProducts(Xbyak::CodeGenerator* g, const Xbyak::Xmm& sums, const Xbyak::Xmm& a,
+                       const Xbyak::Operand& b) const;
   // to = the 32-bit elements at base + scale * index + displacement. Overwrites `mask`, or vector
   // register `mask_vector` where the unit has no masks.
   void Gather(Xbyak::CodeGenerator* g, const Xbyak::Xmm& to, const Xbyak::Reg64& base,
@@ -90,6 +98,11 @@ class VectorUnit {
                  Combine combine) const;
 
  private:
+  // Of instructions that exist in both.
+  Xbyak::PreferredEncoding Encoding() const {
+    return has_masks() ? Xbyak::EvexEncoding : Xbyak::VexEncoding;
+  }
+
   int bytes_, registers_;
   uint32_t features_;
 };
@@ -116,5 +129,9 @@ void VectorUnit::FoldLanes(Xbyak::CodeGenerator* g, const Xbyak::Xmm& v, const X
 }
 
 }  // namespace tilewire::jit
+
+namespace tilewire {
+using jit::VectorUnit;
+}  // namespace tilewire
 
 #endif  // ENGINE_JIT_VECTOR_UNIT_H_

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 #include <variant>
 
 namespace tilewire {
@@ -11,29 +10,20 @@ namespace {
 
 const Xbyak::Opmask kMask(1), kTail(2);
 
-cpu::Isa IsaOf(int lanes) { return lanes == 16 ? cpu::Isa::kAvx512 : cpu::Isa::kAvx2; }
-
 }  // namespace
 
-std::vector<int> FreeVectorRegisters(int first, int count) {
-  std::vector<int> free(count - first);
-  std::iota(free.begin(), free.end(), first);
-  return free;
-}
-
-int AccumulatorEpilogue::ScratchCount(int lanes, const PostOps& post_ops) {
+int AccumulatorEpilogue::ScratchCount(const PostOps& post_ops) {
   int count = 1;
   for (const PostOp& entry : post_ops.entries()) {
     if (const auto* eltwise = std::get_if<EltwisePostOp>(&entry)) {
-      count =
-          std::max(count, jit::EltwiseEmitter::ScratchCount(IsaOf(lanes), eltwise->op.algorithm));
+      count = std::max(count, jit::EltwiseEmitter::ScratchCount(eltwise->op.algorithm));
     }
   }
   return count;
 }
 
-int AccumulatorEpilogue::IntegerScratchCount(int lanes, const PostOps& post_ops) {
-  return std::max(VectorConversion::kScratchCount, ScratchCount(lanes, post_ops));
+int AccumulatorEpilogue::IntegerScratchCount(const PostOps& post_ops) {
+  return std::max(VectorConversion::kScratchCount, ScratchCount(post_ops));
 }
 
 AccumulatorEpilogue::AccumulatorEpilogue(Xbyak::CodeGenerator* generator,
@@ -42,14 +32,14 @@ AccumulatorEpilogue::AccumulatorEpilogue(Xbyak::CodeGenerator* generator,
       config_(config),
       registers_(registers),
       conversion_(
-          generator, config.lanes, config.tail_lanes,
+          generator, config.unit, config.tail_lanes,
           {.spare = registers.spare, .scratch = registers.scratch, .tail = kTail, .mask = kMask}) {
   for (const PostOp& entry : config_.post_ops.entries()) {
     const auto* eltwise = std::get_if<EltwisePostOp>(&entry);
     emitters_.push_back(eltwise == nullptr
                             ? nullptr
                             : std::make_unique<jit::EltwiseEmitter>(
-                                  g_, IsaOf(config_.lanes), eltwise->op,
+                                  g_, config_.unit, eltwise->op,
                                   jit::EltwiseEmitter::Registers{.table = registers_.spare,
                                                                  .scratch = registers_.scratch}));
   }
@@ -60,26 +50,31 @@ Xbyak::RegExp AccumulatorEpilogue::Dst(int block, int pixel) const {
   return registers_.dst + static_cast<int>(offset);
 }
 
-void AccumulatorEpilogue::LoadSums() {
+SumsInMemory AccumulatorEpilogue::Dst() const {
+  return {registers_.dst, config_.dst_block_bytes, config_.dst_pixel_bytes};
+}
+
+void AccumulatorEpilogue::LoadSums(const SumsInMemory& from) {
   for (int block = 0; block < config_.blocks; ++block) {
     for (int pixel = 0; pixel < config_.pixels; ++pixel) {
-      g_->vmovups(Accumulator(block, pixel), g_->ptr[Dst(block, pixel)]);
+      const int64_t offset = block * from.block_bytes + pixel * from.pixel_bytes;
+      g_->vmovups(Accumulator(block, pixel), g_->ptr[from.base + static_cast<int>(offset)]);
     }
   }
 }
 
 void AccumulatorEpilogue::AddScaledDst(float scale) {
-  const Xbyak::Xmm factor = VectorRegister(config_.lanes, registers_.scratch[0]);
+  const Xbyak::Xmm factor = Scratch(0);
   if (scale != 1.0f) BroadcastConstant(factor, scale);
   if (IsPartial(config_.blocks - 1)) conversion_.LoadTailMask();
   for (int block = 0; block < config_.blocks; ++block) {
     for (int pixel = 0; pixel < config_.pixels; ++pixel) {
       const Xbyak::Xmm sum = Accumulator(block, pixel);
       const bool in_memory = config_.dst_type == DataType::kF32 && !IsPartial(block);
-      const Xbyak::Xmm loaded =
-          VectorRegister(config_.lanes, registers_.scratch[in_memory ? 0 : 1]);
-      if (!in_memory)
+      const Xbyak::Xmm loaded = Scratch(in_memory ? 0 : 1);
+      if (!in_memory) {
         conversion_.Load(config_.dst_type, loaded, Dst(block, pixel), IsPartial(block));
+      }
       const Xbyak::Address memory = g_->ptr[Dst(block, pixel)];
       const Xbyak::Operand& before =
           in_memory ? static_cast<const Xbyak::Operand&>(memory) : loaded;
@@ -93,10 +88,10 @@ void AccumulatorEpilogue::AddScaledDst(float scale) {
 }
 
 void AccumulatorEpilogue::ConvertSums() {
-  const Xbyak::Xmm compensation = VectorRegister(config_.lanes, registers_.scratch[0]);
+  const Xbyak::Xmm compensation = Scratch(0);
   for (int block = 0; block < config_.blocks; ++block) {
     if (config_.compensation) {
-      g_->vmovups(compensation, g_->ptr[registers_.compensation + block * config_.lanes * 4]);
+      g_->vmovups(compensation, g_->ptr[registers_.compensation + block * config_.unit.bytes()]);
     }
     for (int pixel = 0; pixel < config_.pixels; ++pixel) {
       const Xbyak::Xmm sum = Accumulator(block, pixel);
@@ -108,9 +103,9 @@ void AccumulatorEpilogue::ConvertSums() {
 
 void AccumulatorEpilogue::Scale() {
   if (!config_.scales) return;
-  const Xbyak::Xmm scale = VectorRegister(config_.lanes, registers_.scratch[0]);
+  const Xbyak::Xmm scale = Scratch(0);
   for (int block = 0; block < config_.blocks; ++block) {
-    g_->vmovups(scale, g_->ptr[registers_.scales + block * config_.lanes * 4]);
+    g_->vmovups(scale, g_->ptr[registers_.scales + block * config_.unit.bytes()]);
     for (int pixel = 0; pixel < config_.pixels; ++pixel) {
       g_->vmulps(Accumulator(block, pixel), Accumulator(block, pixel), scale);
     }
@@ -119,7 +114,7 @@ void AccumulatorEpilogue::Scale() {
 
 void AccumulatorEpilogue::AddBias() {
   if (!config_.bias) return;
-  const Xbyak::Xmm bias = VectorRegister(config_.lanes, registers_.scratch[0]);
+  const Xbyak::Xmm bias = Scratch(0);
   for (int block = 0; block < config_.blocks; ++block) {
     LoadBias(bias, block);
     for (int pixel = 0; pixel < config_.pixels; ++pixel) {
@@ -128,10 +123,10 @@ void AccumulatorEpilogue::AddBias() {
   }
 }
 
-// The bias is as long as the real channels are: the last block is read under a mask.
+// The bias ends with the last real channel, so that the last block is read under a mask.
 void AccumulatorEpilogue::LoadBias(const Xbyak::Xmm& to, int block) {
   if (HasTail(block)) conversion_.LoadTailMask();
-  conversion_.Load(config_.bias_type, to, registers_.bias + block * config_.lanes * 4,
+  conversion_.Load(config_.bias_type, to, registers_.bias + block * config_.unit.bytes(),
                    HasTail(block));
 }
 
@@ -160,10 +155,10 @@ void AccumulatorEpilogue::ApplyEltwise(const EltwisePostOp& op, jit::EltwiseEmit
   emitter->LoadTable();
   emitter->Apply(sums);
   if (op.scale == 1.0f) return;
-  const Xbyak::Xmm factor = VectorRegister(config_.lanes, registers_.scratch[0]);
+  const Xbyak::Xmm factor = Scratch(0);
   BroadcastConstant(factor, op.scale);
   for (int i : sums) {
-    g_->vmulps(VectorRegister(config_.lanes, i), VectorRegister(config_.lanes, i), factor);
+    g_->vmulps(config_.unit.Vector(i), config_.unit.Vector(i), factor);
   }
 }
 
@@ -171,7 +166,8 @@ void AccumulatorEpilogue::BroadcastConstant(const Xbyak::Xmm& to, float value) {
   conversion_.Broadcast(to, std::bit_cast<uint32_t>(value));
 }
 
-// Padded weights are zeros, but zero times infinity is not, and a post-op need not keep zero.
+// Padded weights are zeros, but zero times infinity is not, and a post-op may turn zero into
+// something else.
 void AccumulatorEpilogue::ZeroTail() {
   if (config_.tail_lanes == 0 || config_.packed_channels) return;
   for (int pixel = 0; pixel < config_.pixels; ++pixel) {
@@ -179,11 +175,11 @@ void AccumulatorEpilogue::ZeroTail() {
   }
 }
 
-// Four blocks whose bytes lie side by side.
+// Whether the bytes of four blocks lie side by side and are stored at once.
 bool AccumulatorEpilogue::StoresFour() const {
   const bool bytes = SizeOf(config_.dst_type) == 1;
-  return bytes && config_.lanes == 16 && config_.blocks == 4 && config_.dst_block_bytes == 16 &&
-         !IsPartial(3);
+  return bytes && conversion_.StoresFour() && config_.blocks == 4 &&
+         config_.dst_block_bytes == config_.unit.lanes() && !IsPartial(3);
 }
 
 void AccumulatorEpilogue::Store() {

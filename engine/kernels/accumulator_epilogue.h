@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The end of every generated convolution and inner product: a tile of sums lies in vector
-// registers, block-major (register block * pixels + pixel); bias and post-ops are applied to it,
-// lanes behind the last channel are zeroed or left out, and it is stored. Sums of integers become
-// f32 first, and are scaled behind the bias (ROWS.md Q02). Used while generating;
-// thread-compatible.
+// Emits the end of every generated convolution, inner product and matrix product. A tile of sums
+// stands in vector registers, block after block: register block * pixels + pixel. Sums that a kernel
+// keeps elsewhere, in matrix tiles or between the calls of a long reduction, reach them through
+// memory: see LoadSums(). Then, in this order, bias and post-ops are applied, the lanes after the
+// last channel are zeroed or left out, and the tile is stored. Sums of integers become f32 first and
+// are scaled after the bias (tests/engine/rows.txt Q02).
+//
+// Used while generating; thread-compatible.
 #ifndef ENGINE_KERNELS_ACCUMULATOR_EPILOGUE_H_
 #define ENGINE_KERNELS_ACCUMULATOR_EPILOGUE_H_
 
@@ -12,8 +15,8 @@
 #include <memory>
 #include <vector>
 
-#include "engine/cpu/isa.h"
 #include "engine/jit/eltwise_emitter.h"
+#include "engine/jit/vector_unit.h"
 #include "engine/kernels/attributes.h"
 #include "engine/kernels/vector_conversion.h"
 #include "engine/memory/data_type.h"
@@ -21,37 +24,29 @@
 
 namespace tilewire {
 
-// zmm for 16 lanes, ymm for 8.
-inline Xbyak::Xmm VectorRegister(int lanes, int index) {
-  if (lanes == 16) return Xbyak::Zmm(index);
-  return Xbyak::Ymm(index);
-}
-
-// As many as there are of them.
-inline int VectorRegisterCount(int lanes) { return lanes == 16 ? 32 : 16; }
-
-// The registers from `first` on.
-std::vector<int> FreeVectorRegisters(int first, int count);
-
 struct EpilogueConfig {
-  int lanes = 16;
-  int blocks = 1;  // of `lanes` output channels
+  VectorUnit unit;
+  int blocks = 1;  // each a vector of output channels
   int pixels = 1;
   int64_t dst_pixel_bytes = 0, dst_block_bytes = 0;
   bool bias = false;
   int tail_lanes = 0;  // channels in the last block; 0: all of them
   PostOps post_ops;
   DataType bias_type = DataType::kF32, dst_type = DataType::kF32;
-  bool compensation = false,
-       scales = false;  // of integer sums: added to them; multiplied behind the bias
-  bool packed_channels =
-      false;  // what follows the last channel belongs to somebody else: it is not touched
+  bool compensation = false;     // is added to integer sums
+  bool scales = false;           // multiply integer sums after the bias
+  bool packed_channels = false;  // the bytes after the last channel are not touched
   bool operator==(const EpilogueConfig&) const = default;
 
-  // What a loop leaves free once the sums are complete.
-  std::vector<int> FreeVectors() const {
-    return FreeVectorRegisters(blocks * pixels, VectorRegisterCount(lanes));
-  }
+  // The vector registers that a loop leaves free once the sums are complete.
+  std::vector<int> FreeVectors() const { return unit.RegistersFrom(blocks * pixels); }
+};
+
+// Where a tile's sums are in memory, as 32-bit numbers. A vector begins at every base + block *
+// block_bytes + pixel * pixel_bytes; all of its lanes are read.
+struct SumsInMemory {
+  Xbyak::RegExp base;
+  int64_t block_bytes = 0, pixel_bytes = 0;
 };
 
 class AccumulatorEpilogue {
@@ -59,40 +54,42 @@ class AccumulatorEpilogue {
   struct Registers {
     Xbyak::Reg64 dst, bias;    // of the tile's first pixel and channel
     Xbyak::Reg64 spare;        // overwritten
-    std::vector<int> scratch;  // vector registers that are overwritten, ScratchCount() at least
-    // Where the configuration has them; padded to whole vectors.
+    std::vector<int> scratch;  // overwritten vector registers, at least ScratchCount()
+    // Read only where the configuration has them; padded to whole vectors.
     Xbyak::Reg64 scales = Xbyak::Reg64(), compensation = Xbyak::Reg64();
   };
 
-  // The vector registers that the post-ops need beside the accumulators; at least 1.
-  static int ScratchCount(int lanes, const PostOps& post_ops);
-  // And for a destination that is not f32.
-  static int IntegerScratchCount(int lanes, const PostOps& post_ops);
+  // How many vector registers the post-ops need beside the sums; at least 1.
+  static int ScratchCount(const PostOps& post_ops);
+  // The same for a destination that is not f32.
+  static int IntegerScratchCount(const PostOps& post_ops);
 
   AccumulatorEpilogue(Xbyak::CodeGenerator* generator, const EpilogueConfig& config,
                       const Registers& registers);
 
-  void LoadSums();                 // accumulators = dst
-  void AddScaledDst(float scale);  // accumulators += scale * dst
+  void LoadSums(const SumsInMemory& from);  // sums = memory
+  SumsInMemory Dst() const;                 // f32 sums that wait in the destination
+  void AddScaledDst(float scale);           // sums += scale * dst
   void AddBias();
   // `skip_sum`: the chain's first entry is a sum that has been added already.
   void ApplyPostOps(bool skip_sum);
   void ZeroTail();
   void Store();
-  void FinishIntegers();  // all of it in order, from s32 sums to dst
-  void EmitTables();      // behind the last ret
+  void FinishIntegers();  // everything in order, from s32 sums to dst
+  void EmitTables();      // after the last ret
 
  private:
   Xbyak::Xmm Accumulator(int block, int pixel) const {
-    return VectorRegister(config_.lanes, block * config_.pixels + pixel);
+    return config_.unit.Vector(block * config_.pixels + pixel);
   }
-  void ConvertSums();  // of integers, to f32, with their compensation
+  Xbyak::Xmm Scratch(int i) const { return config_.unit.Vector(registers_.scratch[i]); }
+  void ConvertSums();  // of integers to f32, with their compensation
   void Scale();
   Xbyak::RegExp Dst(int block, int pixel) const;
   bool HasTail(int block) const { return config_.tail_lanes != 0 && block == config_.blocks - 1; }
   bool IsPartial(int block) const { return config_.packed_channels && HasTail(block); }
   bool StoresFour() const;
-  // A relu that ends the chain: saturation to u8 does the same.
+  // Whether the entry is a relu that ends the chain: saturation to u8 does the same.
   bool IsAbsorbed(int entry) const;
   void LoadBias(const Xbyak::Xmm& to, int block);
   void BroadcastConstant(const Xbyak::Xmm& to, float value);
@@ -101,7 +98,7 @@ class AccumulatorEpilogue {
   Xbyak::CodeGenerator* const g_;
   const EpilogueConfig config_;
   const Registers registers_;
-  std::vector<std::unique_ptr<jit::EltwiseEmitter>> emitters_;  // one a post-op; null for a sum
+  std::vector<std::unique_ptr<jit::EltwiseEmitter>> emitters_;  // one per post-op; null for a sum
   VectorConversion conversion_;
 };
 

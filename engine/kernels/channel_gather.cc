@@ -66,8 +66,8 @@ absl::Status RequireDensePixels(const MemoryDesc& desc, int64_t lanes) {
   return absl::OkStatus();
 }
 
-LaneGatherConfig ConfigOf(const MemoryDesc& desc, cpu::Isa isa) {
-  return {isa, static_cast<int>(desc.BlockSize(1)), static_cast<int>(SizeOf(desc.data_type()))};
+LaneGatherConfig ConfigOf(const MemoryDesc& desc, const jit::VectorUnit& unit) {
+  return {unit, static_cast<int>(desc.BlockSize(1)), static_cast<int>(SizeOf(desc.data_type()))};
 }
 
 // One block of dst: which source blocks it needs, and the lanes it takes of them.
@@ -89,7 +89,7 @@ BlockOrigin OriginOf(absl::Span<const ChannelSource> channels, int lanes) {
   return origin;
 }
 
-// The pattern with its sources numbered in the order of `blocks`.
+// The pattern, with its sources numbered in the order of `blocks`.
 LanePattern Renumbered(const BlockOrigin& origin, const std::vector<BlockName>& blocks) {
   LanePattern pattern = origin.pattern;
   for (LaneSource& lane : pattern) {
@@ -103,11 +103,11 @@ LanePattern Renumbered(const BlockOrigin& origin, const std::vector<BlockName>& 
 }  // namespace
 
 absl::Status ChannelGather::Require(absl::Span<const MemoryDesc> srcs, const MemoryDesc& dst,
-                                    cpu::Isa isa) {
+                                    const jit::VectorUnit& unit) {
   if (dst.rank() < 2 || dst.inner_blocks().size() != 1) {
     return absl::UnimplementedError(absl::StrCat(dst.ToString(), " has no blocks of channels"));
   }
-  const LaneGatherConfig config = ConfigOf(dst, isa);
+  const LaneGatherConfig config = ConfigOf(dst, unit);
   ABSL_RETURN_IF_ERROR(RequireLaneGather(config));
   ABSL_RETURN_IF_ERROR(RequireDensePixels(dst, config.lanes));
   for (const MemoryDesc& src : srcs) ABSL_RETURN_IF_ERROR(RequireDensePixels(src, config.lanes));
@@ -119,14 +119,14 @@ struct ChannelGather::Plan {
   struct PlannedUnit {
     std::vector<BlockName> sources;
     std::vector<int64_t> dsts;  // blocks
-    bool exchanges;
+    bool transposes;
     int function;
   };
   Numbering<LanePattern> gathers;
-  Numbering<LaneExchangePattern> exchanges;
+  Numbering<LaneTransposePattern> transposes;
   std::vector<PlannedUnit> units;
 
-  // Blocks of dst that are made of the same blocks are exchanged where they can be; the others are
+  // Blocks of dst that consist of the same blocks are transposed where possible; the others are
   // gathered.
   Plan(const LaneGatherConfig& config, absl::Span<const ChannelSource> channels) {
     std::vector<BlockOrigin> origins;
@@ -138,10 +138,10 @@ struct ChannelGather::Plan {
       by_sources[blocks].push_back(static_cast<int64_t>(origins.size()) - 1);
     }
     for (const auto& [sources, dsts] : by_sources) {
-      LaneExchangePattern pattern;
+      LaneTransposePattern pattern;
       for (int64_t dst : dsts) pattern.push_back(Renumbered(origins[dst], sources));
-      if (IsLaneExchange(config, pattern)) {
-        units.push_back({sources, dsts, true, exchanges.Of(pattern)});
+      if (IsLaneTranspose(config, pattern)) {
+        units.push_back({sources, dsts, true, transposes.Of(pattern)});
         continue;
       }
       for (int64_t dst : dsts) {
@@ -151,11 +151,12 @@ struct ChannelGather::Plan {
   }
 };
 
-absl::StatusOr<ChannelGather> ChannelGather::Create(absl::string_view name, cpu::Isa isa,
+absl::StatusOr<ChannelGather> ChannelGather::Create(absl::string_view name,
+                                                    const jit::VectorUnit& unit,
                                                     absl::Span<const MemoryDesc> srcs,
                                                     const MemoryDesc& dst,
                                                     absl::Span<const ChannelSource> channels) {
-  const LaneGatherConfig config = ConfigOf(dst, isa);
+  const LaneGatherConfig config = ConfigOf(dst, unit);
   const int64_t element = config.element_bytes, vector = config.lanes * element;
   ChannelGather gather;
   gather.batch_ = dst.dim(0);
@@ -178,8 +179,8 @@ absl::Status ChannelGather::MakeUnits(absl::string_view name, const LaneGatherCo
   if (!plan.gathers.patterns().empty()) {
     ABSL_ASSIGN_OR_RETURN(gathers_, CompileLaneGather(name, config, plan.gathers.patterns()));
   }
-  if (!plan.exchanges.patterns().empty()) {
-    ABSL_ASSIGN_OR_RETURN(exchanges_, CompileLaneExchange(name, plan.exchanges.patterns()));
+  if (!plan.transposes.patterns().empty()) {
+    ABSL_ASSIGN_OR_RETURN(transposes_, CompileLaneTranspose(name, plan.transposes.patterns()));
   }
   for (const Plan::PlannedUnit& planned : plan.units) {
     Unit unit;
@@ -192,7 +193,7 @@ absl::Status ChannelGather::MakeUnits(absl::string_view name, const LaneGatherCo
     for (int64_t dst : planned.dsts) {
       unit.dsts.push_back(dst_offset_ + dst * dst_block_stride_);
     }
-    unit.function = (planned.exchanges ? exchanges_ : gathers_).functions[planned.function];
+    unit.function = (planned.transposes ? transposes_ : gathers_).functions[planned.function];
     units_.push_back(std::move(unit));
   }
   return absl::OkStatus();
@@ -200,7 +201,7 @@ absl::Status ChannelGather::MakeUnits(absl::string_view name, const LaneGatherCo
 
 int64_t ChannelGather::code_bytes() const {
   int64_t bytes = 0;
-  for (const LaneGather* gather : {&gathers_, &exchanges_}) {
+  for (const LaneGather* gather : {&gathers_, &transposes_}) {
     if (gather->code != nullptr) bytes += static_cast<int64_t>(gather->code->code_bytes());
   }
   return bytes;

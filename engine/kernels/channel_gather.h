@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Channels of blocked tensors put in another order, across blocks and across tensors: what concat
-// and shuffle of nChw16c and its kin do where the pieces are no whole blocks.
+// Puts channels of blocked tensors in another order, across blocks and across tensors. Concat and
+// shuffle of nChw16c and similar layouts use it where channels do not move in whole blocks.
 //
 //   dst[n, c, pixel] = srcs[channels[c].tensor][n, channels[c].channel, pixel]
 #ifndef ENGINE_KERNELS_CHANNEL_GATHER_H_
@@ -28,14 +28,15 @@ struct ChannelSource {
 // Immutable.
 class ChannelGather {
  public:
-  // kUnimplemented  a tensor whose dimension 1 alone is not blocked, all by the same size, or whose
-  //                 pixels do not follow each other; elements that `isa` has no lanes for
+  // kUnimplemented  a tensor has other blocks than one on dimension 1, of the same size in all
+  //                 tensors; its pixels do not follow each other; the unit has no lanes of its
+  //                 elements' size
   static absl::Status Require(absl::Span<const MemoryDesc> srcs, const MemoryDesc& dst,
-                              cpu::Isa isa);
+                              const jit::VectorUnit& unit);
 
-  // From what Require() takes; one entry of `channels` a channel of dst.
+  // For tensors that Require() accepts; `channels` has one entry per channel of dst.
   //   kUnimplemented, kResourceExhausted  see jit::Compile()
-  static absl::StatusOr<ChannelGather> Create(absl::string_view name, cpu::Isa isa,
+  static absl::StatusOr<ChannelGather> Create(absl::string_view name, const jit::VectorUnit& unit,
                                               absl::Span<const MemoryDesc> srcs,
                                               const MemoryDesc& dst,
                                               absl::Span<const ChannelSource> channels);
@@ -52,7 +53,7 @@ class ChannelGather {
     int tensor;
     int64_t offset, image_stride;  // bytes
   };
-  // One block of dst, or several that the same function puts together.
+  // One block of dst, or several that one function assembles.
   struct Unit {
     std::vector<SourceBlock> sources;
     std::vector<int64_t> dsts;  // bytes, for image 0
@@ -64,11 +65,11 @@ class ChannelGather {
                          absl::Span<const MemoryDesc> srcs);
   void RunPiece(absl::Span<const std::byte* const> srcs, std::byte* dst, int64_t index) const;
 
-  LaneGather gathers_, exchanges_;
+  LaneGather gathers_, transposes_;
   std::vector<Unit> units_;
   int64_t batch_ = 0, run_bytes_ = 0;  // of the pixels of a block
   int64_t dst_offset_ = 0, dst_image_stride_ = 0, dst_block_stride_ = 0;  // bytes
-  // A piece of work is some units at some pixels: what the units have in common stays in cache.
+  // A piece of work is some units at some pixels, so that sources that units share stay in cache.
   int64_t piece_bytes_ = 0, pieces_ = 0, units_at_once_ = 1, unit_pieces_ = 0;
 };
 

@@ -1,4 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// How a function of several tensors becomes a few loops over memory.
+//
+// LoopsOver() (strided_loops.h) turns the tensors, whatever their layouts, into one nest of loops
+// with constant strides, in the order of dst's memory. A plan splits the nest: the innermost loop
+// gives the columns, along which every tensor is dense or broadcast, the next gives the rows, and
+// all others are counted by the tasks that threads take. A generated function computes any number
+// of rows of any number of columns, as far as the task reaches.
+//
+// The function has one of two shapes:
+//
+//   few columns   Up to two vectors per row, as of a block of channels. Their number is part of the
+//                 code. A vector of an operand that is the same in every row (a bias, the scale of
+//                 a batch normalization) is loaded once, before all rows; four vectors of dst, of
+//                 as many rows as they make, are computed side by side.
+//   many columns  A loop over the row, four vectors at a time, then one at a time, then the tail
+//                 under a mask. An operand that is broadcast along the columns is loaded once per
+//                 row, or once for all rows.
+//
+// "Hoisting" is that loading in advance: see IsHoisted(). Four vectors, the slots, are in work at a
+// time so that their latencies overlap; each runs through Load, the primitive's own EmitFunction,
+// the post-ops and Store. Vector registers 0 to 3 are the slots' values, 4 to 8 hold the other
+// operands and then what the post-ops overwrite, 9 holds the mask of the tail where the unit has no
+// opmasks, and the rest hold hoisted operands.
 #include "engine/kernels/elementwise_kernel.h"
 
 #include <algorithm>
@@ -15,37 +39,34 @@ namespace {
 
 constexpr int kUnroll = 4;        // vectors in registers 0 to 3
 constexpr int kFirstScratch = 4;  // 4 to 8: other operands, then what the post-ops overwrite
-constexpr int kScratch = 5;
-constexpr int kLaneMask = 9;  // AVX2's
+constexpr int kTailVector = 9;
 constexpr int kFirstHoisted = 10;
-constexpr int kMaxFewVectors = 2;  // of a row whose columns are unrolled
+constexpr int kMaxFewVectors = 2;  // per row, where the columns are few
 constexpr int64_t kTaskElements = 16 * 1024;
 
 }  // namespace
 
-RowsGenerator::RowsGenerator(absl::string_view name, const RowsConfig& config)
-    : Generator(name), config_(config) {
+ElementwiseGenerator::ElementwiseGenerator(absl::string_view name, const ElementwiseConfig& config)
+    : Generator(name),
+      config_(config),
+      tail_(this, config.unit, {.spare = spare_, .opmask = k2, .vector = kTailVector}) {
   for (const PostOp& entry : config.post_ops.entries()) {
     const auto* eltwise = std::get_if<EltwisePostOp>(&entry);
     emitters_.push_back(eltwise == nullptr ? nullptr
                                            : std::make_unique<jit::EltwiseEmitter>(
-                                                 this, config.isa, eltwise->op,
+                                                 this, config.unit, eltwise->op,
                                                  jit::EltwiseEmitter::Registers{
                                                      .table = spare_, .scratch = {4, 5, 6, 7, 8}}));
   }
 }
 
-Xbyak::Xmm RowsGenerator::Vector(int index) const {
-  return Xbyak::Xmm(is_avx512() ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, index);
-}
-
-void RowsGenerator::Emit() {
-  mov(dst_, ptr[rdi + offsetof(RowsArgs, dst)]);
+void ElementwiseGenerator::Emit() {
+  mov(dst_, ptr[rdi + offsetof(ElementwiseArgs, dst)]);
   for (size_t i = 0; i < config_.operands.size(); ++i) {
-    mov(operands_[i], ptr[rdi + offsetof(RowsArgs, operands) + i * sizeof(float*)]);
+    mov(operands_[i], ptr[rdi + offsetof(ElementwiseArgs, operands) + i * sizeof(float*)]);
   }
-  mov(rows_, ptr[rdi + offsetof(RowsArgs, rows)]);
-  LoadMask();
+  mov(rows_, ptr[rdi + offsetof(ElementwiseArgs, rows)]);
+  SetTail();
   if (config_.columns > 0) {
     EmitFewColumns();
   } else {
@@ -56,43 +77,30 @@ void RowsGenerator::Emit() {
   for (const auto& emitter : emitters_) {
     if (emitter != nullptr) emitter->EmitTable();
   }
-  if (is_avx512()) return;
-  align(32);
-  L(lane_table_);
-  for (int i = 0; i < 16; ++i) dd(i < 8 ? 0xFFFFFFFF : 0);
+  tail_.EmitTable();
 }
 
-// The lanes of the columns behind the last whole vector.
-void RowsGenerator::LoadMask() {
-  mov(left_, ptr[rdi + offsetof(RowsArgs, columns)]);
+// The lanes of the columns after the last whole vector.
+void ElementwiseGenerator::SetTail() {
+  mov(left_, ptr[rdi + offsetof(ElementwiseArgs, columns)]);
   and_(left_, lanes() - 1);
-  if (is_avx512()) {
-    mov(eax, 0xFFFF);
-    bzhi(eax, eax, left_.cvt32());
-    kmovw(mask_, eax);
-    return;
-  }
-  lea(spare_, ptr[rip + lane_table_]);
-  add(spare_, 32);
-  shl(left_, 2);
-  sub(spare_, left_);
-  vmovups(Vector(kLaneMask), ptr[spare_]);
+  tail_.Set(left_);
 }
 
-bool RowsGenerator::IsHoisted(int operand) const {
-  const RowsConfig::Operand& o = config_.operands[operand];
+bool ElementwiseGenerator::IsHoisted(int operand) const {
+  const ElementwiseConfig::Operand& o = config_.operands[operand];
   return operand > 0 && (o.broadcast || (config_.columns > 0 && o.row_bytes == 0));
 }
 
-Xbyak::Xmm RowsGenerator::Hoisted(int operand, int vector) const {
+Xbyak::Xmm ElementwiseGenerator::Hoisted(int operand, int vector) const {
   const bool one = config_.operands[operand].broadcast;
   return Vector(kFirstHoisted + (operand - 1) * kMaxFewVectors + (one ? 0 : vector));
 }
 
-// Loads what stays in registers: over all rows, or for one row.
-void RowsGenerator::Hoist(int vectors, bool per_row) {
+// Loads the operands that stay in registers over all rows, or those that do over one row.
+void ElementwiseGenerator::Hoist(int vectors, bool per_row) {
   for (int i = 1; i < static_cast<int>(config_.operands.size()); ++i) {
-    const RowsConfig::Operand& operand = config_.operands[i];
+    const ElementwiseConfig::Operand& operand = config_.operands[i];
     if (!IsHoisted(i) || (operand.row_bytes != 0) != per_row) continue;
     if (operand.broadcast) {
       vbroadcastss(Hoisted(i, 0), ptr[operands_[i]]);
@@ -100,12 +108,12 @@ void RowsGenerator::Hoist(int vectors, bool per_row) {
     }
     for (int v = 0; v < vectors; ++v) {
       const bool masked = (v + 1) * lanes() > config_.columns;
-      Load(Hoisted(i, v), ptr[operands_[i] + v * vector_bytes()], masked);
+      tail_.Load(Hoisted(i, v), ptr[operands_[i] + v * vector_bytes()], masked);
     }
   }
 }
 
-void RowsGenerator::EmitFewColumns() {
+void ElementwiseGenerator::EmitFewColumns() {
   const int vectors = static_cast<int>((config_.columns + lanes() - 1) / lanes());
   bool rows_differ = false;  // a broadcast operand has to be loaded for every row
   for (size_t i = 1; i < config_.operands.size(); ++i) {
@@ -134,13 +142,13 @@ void RowsGenerator::EmitFewColumns() {
   }
 }
 
-void RowsGenerator::EmitManyColumns() {
+void ElementwiseGenerator::EmitManyColumns() {
   Xbyak::Label row;
   Hoist(1, /*per_row=*/false);
   L(row);
   Hoist(1, /*per_row=*/true);
   xor_(column_, column_);
-  mov(left_, ptr[rdi + offsetof(RowsArgs, columns)]);
+  mov(left_, ptr[rdi + offsetof(ElementwiseArgs, columns)]);
   for (int vectors : {kUnroll, 1}) {
     Xbyak::Label next, done;
     L(next);
@@ -164,7 +172,7 @@ void RowsGenerator::EmitManyColumns() {
   jnz(row, T_NEAR);
 }
 
-void RowsGenerator::EmitAdvance(int rows) {
+void ElementwiseGenerator::EmitAdvance(int rows) {
   add(dst_, static_cast<int>(rows * config_.dst_row_bytes));
   for (size_t i = 0; i < config_.operands.size(); ++i) {
     const int64_t bytes = rows * config_.operands[i].row_bytes;
@@ -172,16 +180,16 @@ void RowsGenerator::EmitAdvance(int rows) {
   }
 }
 
-Xbyak::Address RowsGenerator::At(const Xbyak::Reg64& base, int64_t row_bytes,
-                                 const Slot& slot) const {
+Xbyak::Address ElementwiseGenerator::At(const Xbyak::Reg64& base, int64_t row_bytes,
+                                        const Slot& slot) const {
   return ptr[base + column_ +
              static_cast<int>(slot.row * row_bytes + slot.vector * vector_bytes())];
 }
 
-void RowsGenerator::EmitSlots(const std::vector<Slot>& slots) {
+void ElementwiseGenerator::EmitSlots(const std::vector<Slot>& slots) {
   for (const Slot& slot : slots) {
-    const RowsConfig::Operand& first = config_.operands[0];
-    Load(Vector(slot.value), At(operands_[0], first.row_bytes, slot), slot.masked);
+    const ElementwiseConfig::Operand& first = config_.operands[0];
+    tail_.Load(Vector(slot.value), At(operands_[0], first.row_bytes, slot), slot.masked);
     std::vector<Xbyak::Xmm> others;
     for (int i = 1; i < static_cast<int>(config_.operands.size()); ++i) {
       if (IsHoisted(i)) {
@@ -189,24 +197,24 @@ void RowsGenerator::EmitSlots(const std::vector<Slot>& slots) {
         continue;
       }
       others.push_back(Vector(kFirstScratch + i));
-      Load(others.back(), At(operands_[i], config_.operands[i].row_bytes, slot), slot.masked);
+      tail_.Load(others.back(), At(operands_[i], config_.operands[i].row_bytes, slot), slot.masked);
     }
     EmitFunction(Vector(slot.value), others, Vector(kFirstScratch));
   }
   EmitPostOps(slots);
   for (const Slot& slot : slots) {
-    Store(At(dst_, config_.dst_row_bytes, slot), Vector(slot.value), slot.masked);
+    tail_.Store(At(dst_, config_.dst_row_bytes, slot), Vector(slot.value), slot.masked);
   }
 }
 
-void RowsGenerator::EmitPostOps(const std::vector<Slot>& slots) {
+void ElementwiseGenerator::EmitPostOps(const std::vector<Slot>& slots) {
   const Xbyak::Xmm factor = Vector(kFirstScratch), before = Vector(kFirstScratch + 1);
   for (size_t i = 0; i < emitters_.size(); ++i) {
     const PostOp& entry = config_.post_ops.entries()[i];
     if (const auto* sum = std::get_if<SumPostOp>(&entry)) {
-      BroadcastConstant(factor, sum->scale);
+      unit().Broadcast(this, factor, sum->scale, rax);
       for (const Slot& slot : slots) {
-        Load(before, At(dst_, config_.dst_row_bytes, slot), slot.masked);
+        tail_.Load(before, At(dst_, config_.dst_row_bytes, slot), slot.masked);
         vfmadd231ps(Vector(slot.value), factor, before);
       }
       continue;
@@ -217,43 +225,15 @@ void RowsGenerator::EmitPostOps(const std::vector<Slot>& slots) {
     emitters_[i]->Apply(values);
     const float scale = std::get<EltwisePostOp>(entry).scale;
     if (scale == 1.0f) continue;
-    BroadcastConstant(factor, scale);
+    unit().Broadcast(this, factor, scale, rax);
     for (int value : values) vmulps(Vector(value), Vector(value), factor);
   }
 }
 
-void RowsGenerator::Load(const Xbyak::Xmm& to, const Xbyak::Address& from, bool masked) {
-  if (!masked) {
-    vmovups(to, from);
-  } else if (is_avx512()) {
-    vmovups(to | mask_ | T_z, from);
-  } else {
-    vmaskmovps(to, Vector(kLaneMask), from);
-  }
-}
-
-void RowsGenerator::Store(const Xbyak::Address& to, const Xbyak::Xmm& from, bool masked) {
-  if (!masked) {
-    vmovups(to, from);
-  } else if (is_avx512()) {
-    vmovups(to | mask_, from);
-  } else {
-    vmaskmovps(to, Vector(kLaneMask), from);
-  }
-}
-
-void RowsGenerator::BroadcastConstant(const Xbyak::Xmm& to, float value) {
-  const Xbyak::Xmm low(to.getIdx());
-  mov(eax, std::bit_cast<uint32_t>(value));
-  vmovd(low, eax);
-  vbroadcastss(to, low);
-}
-
 absl::StatusOr<ElementwisePlan> ElementwisePlan::Create(absl::Span<const MemoryDesc* const> tensors,
-                                                        cpu::Isa isa) {
+                                                        const jit::VectorUnit& unit) {
   ABSL_ASSIGN_OR_RETURN(std::vector<StridedLoop> loops, LoopsOver(tensors));
-  ElementwisePlan plan;
-  plan.isa_ = isa;
+  ElementwisePlan plan(unit);
   plan.rows_.strides.assign(tensors.size(), 0);
   plan.columns_.strides.assign(tensors.size(), 1);
   if (!loops.empty()) {
@@ -286,21 +266,20 @@ absl::StatusOr<ElementwisePlan> ElementwisePlan::Create(absl::Span<const MemoryD
   return plan;
 }
 
-RowsConfig ElementwisePlan::Config(const PostOps& post_ops) const {
-  RowsConfig config;
-  config.isa = isa_;
+ElementwiseConfig ElementwisePlan::Config(const PostOps& post_ops) const {
+  ElementwiseConfig config{.unit = unit_};
   config.post_ops = post_ops;
   config.dst_row_bytes = rows_.strides[0] * static_cast<int64_t>(sizeof(float));
   for (size_t i = 1; i < rows_.strides.size(); ++i) {
     config.operands.push_back(
         {columns_.strides[i] == 0, rows_.strides[i] * static_cast<int64_t>(sizeof(float))});
   }
-  const int64_t few = kMaxFewVectors * (isa_ >= cpu::Isa::kAvx512 ? 16 : 8);
+  const int64_t few = kMaxFewVectors * unit_.lanes();
   config.columns = columns_.count <= few ? columns_.count : 0;
   return config;
 }
 
-void ElementwisePlan::Run(RowsGenerator::Function function, float* dst,
+void ElementwisePlan::Run(ElementwiseGenerator::Function function, float* dst,
                           absl::Span<const float* const> operands,
                           const threading::Team& team) const {
   const int64_t row_tasks = DivUp(rows_.count, rows_per_task_);
@@ -317,7 +296,7 @@ void ElementwisePlan::Run(RowsGenerator::Function function, float* dst,
       }
       return at;
     };
-    RowsArgs args = {};
+    ElementwiseArgs args = {};
     args.dst = dst + offset(0);
     for (size_t i = 0; i < operands.size(); ++i) args.operands[i] = operands[i] + offset(i + 1);
     args.rows = std::min(rows_per_task_, rows_.count - row);

@@ -10,13 +10,13 @@
 namespace tilewire {
 namespace {
 
-// Weights stream from the second cache: each line is asked for this far ahead.
+// Weights stream from the second cache: each line is prefetched this many bytes ahead.
 constexpr int64_t kWeightsAhead = 1024;
 
-class IntegerGenerator final : public TapLoopGenerator {
+class IntegerTileGenerator final : public TapLoopGenerator {
  public:
-  IntegerGenerator(absl::string_view name, const IntegerConfig& config)
-      : TapLoopGenerator(name, config.epilogue, config.loops, offsetof(IntegerArgs, loops)),
+  IntegerTileGenerator(absl::string_view name, const IntegerTileConfig& config)
+      : TapLoopGenerator(name, config.epilogue, config.loops, offsetof(IntegerTileArgs, loops)),
         config_(config),
         epilogue_(this, config.epilogue,
                   {.dst = src_,
@@ -33,19 +33,19 @@ class IntegerGenerator final : public TapLoopGenerator {
   Xbyak::Xmm OddWeights(int block) const { return Vector(blocks_ * (pixels_ + 1) + block); }
   Xbyak::Xmm Spare(int i) const {
     const int first = blocks_ * (pixels_ + (widened() ? 2 : 1));
-    return Vector(first + i % std::max(1, loops_.vector_registers - first));
+    return Vector(first + i % std::max(1, unit_.registers() - first));
   }
-  // Without rows of taps r8 is free: the part of the next tile that is asked for next.
+  // Without rows of taps r8 is free: it points to the bytes of the next tile to prefetch.
   const Xbyak::Reg64 next_tile_ = r8;
-  bool widened() const { return config_.dot == DotProduct::kWidened; }
+  bool widened() const { return !unit_.has_dot_products(); }
 
   void Emit() override {
     Preamble();
     ReserveStack();
     ZeroSums();
-    LoadPointers(offsetof(IntegerArgs, src), offsetof(IntegerArgs, weights));
+    LoadPointers(offsetof(IntegerTileArgs, src), offsetof(IntegerTileArgs, weights));
     if (config_.fetches_next) {
-      mov(next_tile_, Argument(offsetof(IntegerArgs, src)));
+      mov(next_tile_, Argument(offsetof(IntegerTileArgs, src)));
       add(next_tile_, static_cast<int>(pixels_ * loops_.src_pixel));
     }
     ReduceBlocks();
@@ -71,13 +71,14 @@ class IntegerGenerator final : public TapLoopGenerator {
       }
       const Xbyak::Xmm broadcast = Spare(pixel);
       vpbroadcastd(broadcast, src);
-      for (int block = 0; block < blocks_; ++block)
-        vpdpbusd(Sum(block, pixel), broadcast, Weights(block));
+      for (int block = 0; block < blocks_; ++block) {
+        unit_.AddDotProducts(this, Sum(block, pixel), broadcast, Weights(block));
+      }
     }
   }
 
-  // Its pixels are too many streams for the core to fetch by itself. With at most a line a quad all
-  // of up to 16 pixels have come when this tile ends.
+  // The next tile's pixels are too many streams for the core to prefetch by itself. With at most a
+  // line per quad all of up to 16 pixels have arrived when this tile ends.
   void FetchNextTile() {
     if (!config_.fetches_next) return;
     prefetcht0(ptr[next_tile_]);
@@ -93,8 +94,8 @@ class IntegerGenerator final : public TapLoopGenerator {
     SplitBytes(OddWeights(block), Weights(block), /*is_signed=*/true);
   }
 
-  // A vector of bytes as 16-bit numbers: `even` becomes the bytes 0, 2, ..., `odd` those in
-  // between.
+  // Splits a vector of bytes into 16-bit numbers: `even` becomes bytes 0, 2, ..., `odd` bytes 1,
+  // 3, ...
   void SplitBytes(const Xbyak::Xmm& odd, const Xbyak::Xmm& even, bool is_signed) {
     is_signed ? vpsraw(odd, even, 8) : vpsrlw(odd, even, 8);
     vpsllw(even, even, 8);
@@ -114,24 +115,24 @@ class IntegerGenerator final : public TapLoopGenerator {
   }
 
   void Finish() {
-    mov(src_, Argument(offsetof(IntegerArgs, dst)));
-    if (config_.epilogue.bias) mov(weights_, Argument(offsetof(IntegerArgs, bias)));
-    if (config_.epilogue.scales) mov(src_row_, Argument(offsetof(IntegerArgs, scales)));
+    mov(src_, Argument(offsetof(IntegerTileArgs, dst)));
+    if (config_.epilogue.bias) mov(weights_, Argument(offsetof(IntegerTileArgs, bias)));
+    if (config_.epilogue.scales) mov(src_row_, Argument(offsetof(IntegerTileArgs, scales)));
     if (config_.epilogue.compensation)
-      mov(weights_row_, Argument(offsetof(IntegerArgs, compensation)));
+      mov(weights_row_, Argument(offsetof(IntegerTileArgs, compensation)));
     epilogue_.FinishIntegers();
   }
 
-  const IntegerConfig config_;
+  const IntegerTileConfig config_;
   AccumulatorEpilogue epilogue_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateInteger(absl::string_view name,
-                                                                      const IntegerConfig& config) {
+absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateIntegerTile(
+    absl::string_view name, const IntegerTileConfig& config) {
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<const jit::Generator> generator,
-                        jit::Compile<IntegerGenerator>(name, config));
+                        jit::Compile<IntegerTileGenerator>(name, config));
   return generator;
 }
 

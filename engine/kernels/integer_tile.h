@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Generates the inner function of the integer convolution and inner product for one tile: `pixels`
-// neighbouring outputs of one row times `blocks` blocks of `lanes` output channels, their s32 sums
-// in registers over the whole reduction (see tap_loop_generator.h). Input channels come in quads,
-// four bytes side by side; weights hold, for each quad, four bytes for each of the lanes. For a
-// quad:
+// neighbouring outputs of one row times `blocks` vectors of output channels, whose s32 sums stay in
+// registers over the whole reduction (see tap_loops.h). Input channels come in quads, four bytes
+// side by side; weights hold four bytes per lane for each quad. For a quad:
 //
-//   load a vector of weights for each output block; broadcast a quad of src for each pixel; dot
-//   products
+//   load a vector of weights for each output block
+//   for each pixel: broadcast its quad of src, and add its dot products with the weights
 //
-// Sums are exact (modulo 2^32), and so do not depend on their order.
+// A unit with dot products adds u8 x s8 with vpdpbusd. Others widen bytes to 16-bit numbers for
+// vpmaddwd, which also takes s8 x s8 (vpmaddubsw would saturate). Sums are exact modulo 2^32, and so
+// do not depend on their order.
 #ifndef ENGINE_KERNELS_INTEGER_TILE_H_
 #define ENGINE_KERNELS_INTEGER_TILE_H_
 
@@ -24,45 +25,23 @@
 
 namespace tilewire {
 
-// Products that an integer instruction adds up: s8 weights lie in as many input channels.
+// How many input channels an integer instruction adds up in a lane.
 inline constexpr int64_t kQuad = 4;
 
-enum class DotProduct : uint8_t {
-  kVnni,     // vpdpbusd: u8 x s8
-  kWidened,  // bytes become 16-bit numbers, vpmaddwd: u8 or s8 x s8. vpmaddubsw would saturate
-};
+// How many vector registers the loop needs beside the sums, one vector of weights per block and one
+// of src: widened bytes take more.
+inline int ExtraIntegerVectors(const VectorUnit& unit) { return unit.has_dot_products() ? 0 : 5; }
 
-// What an instruction set offers.
-struct IntegerIsa {
-  int lanes = 16, vectors = 32;
-  DotProduct dot = DotProduct::kVnni;
-
-  // Left for sums, one vector of weights a block and one of src: kWidened needs more beside them.
-  int TilingVectors() const { return dot == DotProduct::kVnni ? vectors : vectors - 5; }
-};
-
-inline constexpr IntegerIsa kAvx2Integers = {
-    .lanes = 8, .vectors = 16, .dot = DotProduct::kWidened};
-inline constexpr IntegerIsa kAvx512Integers = {
-    .lanes = 16, .vectors = 32, .dot = DotProduct::kWidened};
-inline constexpr IntegerIsa kVnniIntegers = {.lanes = 16, .vectors = 32, .dot = DotProduct::kVnni};
-
-inline constexpr IntegerIsa IntegersOf(cpu::Isa isa) {
-  if (isa.Includes(cpu::Isa::kAvx512Vnni)) return kVnniIntegers;
-  return isa.Includes(cpu::Isa::kAvx512) ? kAvx512Integers : kAvx2Integers;
-}
-
-struct IntegerConfig {
-  EpilogueConfig epilogue;  // lanes, blocks, pixels, dst
-  TapLoops loops;           // a channel is a quad
-  DotProduct dot = DotProduct::kVnni;
-  bool signed_src = false;    // kWidened, and depthwise
+struct IntegerTileConfig {
+  EpilogueConfig epilogue;    // unit, blocks, pixels, dst
+  TapLoops loops;             // a channel is a quad
+  bool signed_src = false;    // only where bytes are widened, and depthwise
   bool fetches_next = false;  // one tap: the bytes of the next tile's src follow this one's
-  bool packed_src = false;    // depthwise: what follows the last channel belongs to somebody else
+  bool packed_src = false;    // depthwise: the bytes after the last channel must not be read
 };
 
-// What one call works on. Pointers are to the first valid depth and height tap, width tap 0.
-struct IntegerArgs {
+// The arguments of one call. Pointers are to the first valid depth and height tap, width tap 0.
+struct IntegerTileArgs {
   const std::byte* src;
   const std::byte* weights;
   const std::byte* bias;
@@ -71,11 +50,11 @@ struct IntegerArgs {
   std::byte* dst;
   TapLoopArgs loops;
 };
-using IntegerFunction = void (*)(const IntegerArgs*);
+using IntegerTileFunction = void (*)(const IntegerTileArgs*);
 
 //   kResourceExhausted, kUnimplemented  see jit::Compile
-absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateInteger(absl::string_view name,
-                                                                      const IntegerConfig& config);
+absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateIntegerTile(
+    absl::string_view name, const IntegerTileConfig& config);
 
 }  // namespace tilewire
 

@@ -15,11 +15,13 @@ enum class Method { kNone, kMaskedPermute, kBlendedPermute, kShuffledBytes };
 
 Method MethodOf(const LaneGatherConfig& config) {
   const int bytes = config.lanes * config.element_bytes;
-  const bool avx512 = config.isa >= cpu::Isa::kAvx512;
-  if (avx512 && config.element_bytes == 4 && (bytes == 64 || bytes == 32))
+  const bool masks = config.unit.has_masks();
+  if (masks && config.element_bytes == 4 && (bytes == 64 || bytes == 32)) {
     return Method::kMaskedPermute;
-  if (avx512 && config.element_bytes == 2 && (bytes == 32 || bytes == 16))
+  }
+  if (masks && config.element_bytes == 2 && (bytes == 32 || bytes == 16)) {
     return Method::kMaskedPermute;
+  }
   if (config.element_bytes == 4 && bytes == 32) return Method::kBlendedPermute;
   return bytes == 16 || bytes == 8 ? Method::kShuffledBytes : Method::kNone;
 }
@@ -38,13 +40,14 @@ class LaneGatherGenerator final : public jit::Generator {
         config_(config),
         method_(MethodOf(config)),
         vector_bytes_(config.lanes * config.element_bytes),
+        unit_(config.unit.WithBytes(vector_bytes_)),
         patterns_(patterns.begin(), patterns.end()) {}
 
   const std::vector<size_t>& entries() const { return entries_; }  // of the patterns, in bytes
 
  private:
-  static constexpr int kUnroll = 4;  // pixels, each in a vector of its own: 0 ... 3
-  static constexpr int kMoved = 4;   // the vector that holds moved lanes before they join
+  static constexpr int kUnroll = 4;  // pixels, each in a vector of its own: 0 to 3
+  static constexpr int kMoved = 4;   // the vector that holds moved lanes before they are joined
   static constexpr int kFirstIndices = 5;
 
   const Xbyak::Reg64 args_ = rdi;
@@ -58,20 +61,12 @@ class LaneGatherGenerator final : public jit::Generator {
 
   const LaneGatherConfig config_;
   const Method method_;
-  const int vector_bytes_;
+  const int vector_bytes_;  // of a block
+  const jit::VectorUnit unit_;
   const std::vector<LanePattern> patterns_;
   std::vector<size_t> entries_;
 
-  Xbyak::Xmm Vector(int index) const {
-    if (vector_bytes_ == 64) return Xbyak::Zmm(index);
-    if (vector_bytes_ == 32) return Xbyak::Ymm(index);
-    return Xbyak::Xmm(index);
-  }
-
-  Xbyak::Ymm WideVector(int index) const {
-    if (vector_bytes_ == 64) return Xbyak::Zmm(index);
-    return Xbyak::Ymm(index);
-  }
+  Xbyak::Xmm Vector(int index) const { return unit_.Vector(index); }
 
   void Emit() override {
     for (const LanePattern& pattern : patterns_) {
@@ -133,15 +128,15 @@ class LaneGatherGenerator final : public jit::Generator {
     for (int p = 0; p < pixels; ++p) Store(ptr[dst_ + at_ + p * vector_bytes_], Vector(p));
   }
 
-  // The first source writes the whole vector: zeros where its lanes are not.
+  // The first source writes the whole vector, with zeros in the lanes of the others.
   void PermuteUnderMask(int pixel, int source, const Xbyak::Address& from) {
     const int indices = kFirstIndices + source;
     if (config_.element_bytes == 2) {
       vpermw(source == 0 ? Vector(pixel) | lanes_ | T_z : Vector(pixel) | lanes_, Vector(indices),
              from);
     } else {
-      vpermd(source == 0 ? WideVector(pixel) | lanes_ | T_z : WideVector(pixel) | lanes_,
-             WideVector(indices), from);
+      vpermd(source == 0 ? unit_.Wide(pixel) | lanes_ | T_z : unit_.Wide(pixel) | lanes_,
+             unit_.Wide(indices), from);
     }
   }
 
@@ -186,12 +181,14 @@ class LaneGatherGenerator final : public jit::Generator {
     for (const LaneSource& lane : pattern) {
       const bool here = lane.source == source;
       if (method_ != Method::kShuffledBytes) {
-        for (int byte = 0; byte < config_.element_bytes; ++byte)
+        for (int byte = 0; byte < config_.element_bytes; ++byte) {
           db(byte == 0 && here ? lane.lane : 0);
+        }
         continue;
       }
-      for (int byte = 0; byte < config_.element_bytes; ++byte)
+      for (int byte = 0; byte < config_.element_bytes; ++byte) {
         db(here ? lane.lane * config_.element_bytes + byte : 0x80);
+      }
     }
     for (int byte = vector_bytes_; byte < 16; ++byte) db(0x80);
   }
@@ -201,9 +198,9 @@ class LaneGatherGenerator final : public jit::Generator {
 
 absl::Status RequireLaneGather(const LaneGatherConfig& config) {
   if (MethodOf(config) != Method::kNone) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat(config.lanes, " lanes of ", config.element_bytes,
-                                               " bytes are no vector of ",
-                                               cpu::IsaName(config.isa)));
+  return absl::UnimplementedError(absl::StrCat("vectors of ", config.unit.bytes(),
+                                               " bytes cannot move ", config.lanes, " lanes of ",
+                                               config.element_bytes, " bytes"));
 }
 
 absl::StatusOr<LaneGather> CompileLaneGather(absl::string_view name, const LaneGatherConfig& config,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Step l merges the vectors whose numbers differ in bit l: the one with a 0 there keeps the lanes
-// for vectors of dst with a 0 in that bit, the other one the rest. Before step l vector i holds
-// lanes of 2^l sources for S / 2^l vectors of dst, 16 / S of each for each: always 16. After the
-// last step it is vector i of dst.
+// for vectors of dst with a 0 in that bit, the other one keeps the rest. Before step l vector i
+// holds lanes of 2^l sources for S / 2^l vectors of dst: 16 / S lanes of each source for each
+// vector, which is always 16 in all. After the last step it is vector i of dst.
 #include "engine/kernels/lane_transpose.h"
 
 #include <algorithm>
@@ -20,17 +20,17 @@ namespace {
 constexpr int kLanes = 16;
 constexpr int kVectorBytes = 64;
 
-using Lanes = std::array<int, kLanes>;  // a permutation's indices, or who stands where
+using Lanes = std::array<int, kLanes>;  // the indices of a permutation, or the place of each lane
 
-class LaneExchangeGenerator final : public jit::Generator {
+class LaneTransposeGenerator final : public jit::Generator {
  public:
-  LaneExchangeGenerator(absl::string_view name, absl::Span<const LaneExchangePattern> patterns)
+  LaneTransposeGenerator(absl::string_view name, absl::Span<const LaneTransposePattern> patterns)
       : Generator(name), patterns_(patterns.begin(), patterns.end()) {}
 
   const std::vector<size_t>& entries() const { return entries_; }  // of the patterns, in bytes
 
  private:
-  // A vector in a register, and the place in dst (vector * 16 + lane) that each lane is for.
+  // A vector in a register, and the place in dst (vector * 16 + lane) where each lane belongs.
   struct Holder {
     Xbyak::Zmm vector;
     Lanes places;
@@ -40,12 +40,12 @@ class LaneExchangeGenerator final : public jit::Generator {
   const Xbyak::Reg64 at_ = rcx;  // bytes of the run already done
   const Xbyak::Reg64 block_ = r9;
 
-  const std::vector<LaneExchangePattern> patterns_;
+  const std::vector<LaneTransposePattern> patterns_;
   std::vector<size_t> entries_;
   std::map<Lanes, Xbyak::Label> tables_;
 
   void Emit() override {
-    for (const LaneExchangePattern& pattern : patterns_) {
+    for (const LaneTransposePattern& pattern : patterns_) {
       align(16);
       entries_.push_back(getSize());
       EmitFunction(pattern);
@@ -57,7 +57,7 @@ class LaneExchangeGenerator final : public jit::Generator {
     }
   }
 
-  void EmitFunction(const LaneExchangePattern& pattern) {
+  void EmitFunction(const LaneTransposePattern& pattern) {
     mov(sources_, ptr[args_ + offsetof(LaneGatherArgs, sources)]);
     mov(dsts_, ptr[args_ + offsetof(LaneGatherArgs, dsts)]);
     mov(bytes_, ptr[args_ + offsetof(LaneGatherArgs, bytes)]);
@@ -84,7 +84,7 @@ class LaneExchangeGenerator final : public jit::Generator {
     ret();
   }
 
-  std::vector<Holder> Load(const LaneExchangePattern& pattern) {
+  std::vector<Holder> Load(const LaneTransposePattern& pattern) {
     std::vector<Holder> holders(pattern.size());
     for (size_t dst = 0; dst < pattern.size(); ++dst) {
       for (int lane = 0; lane < kLanes; ++lane) {
@@ -100,7 +100,8 @@ class LaneExchangeGenerator final : public jit::Generator {
     return holders;
   }
 
-  // `low` keeps what is for vectors of dst without `bit`. In the last step lanes go to their place.
+  // `low` keeps the lanes for vectors of dst without `bit`. In the last step lanes go to their
+  // final place.
   void Exchange(int bit, bool last, Holder* low, Holder* high, Xbyak::Zmm* free,
                 const Xbyak::Zmm& indices) {
     Lanes permutations[2], places[2];
@@ -125,9 +126,9 @@ class LaneExchangeGenerator final : public jit::Generator {
 
 }  // namespace
 
-bool IsLaneExchange(const LaneGatherConfig& config, const LaneExchangePattern& pattern) {
+bool IsLaneTranspose(const LaneGatherConfig& config, const LaneTransposePattern& pattern) {
   const int count = static_cast<int>(pattern.size());
-  if (!config.isa.Includes(cpu::Isa::kAvx512) || config.lanes != kLanes ||
+  if (!config.unit.has_masks() || config.unit.lanes() < kLanes || config.lanes != kLanes ||
       config.element_bytes != 4 || count < 2 || count > kLanes || kLanes % count != 0) {
     return false;
   }
@@ -141,9 +142,9 @@ bool IsLaneExchange(const LaneGatherConfig& config, const LaneExchangePattern& p
   return true;
 }
 
-absl::StatusOr<LaneGather> CompileLaneExchange(absl::string_view name,
-                                               absl::Span<const LaneExchangePattern> patterns) {
-  ABSL_ASSIGN_OR_RETURN(auto code, jit::Compile<LaneExchangeGenerator>(name, patterns));
+absl::StatusOr<LaneGather> CompileLaneTranspose(absl::string_view name,
+                                                absl::Span<const LaneTransposePattern> patterns) {
+  ABSL_ASSIGN_OR_RETURN(auto code, jit::Compile<LaneTransposeGenerator>(name, patterns));
   return LaneGather::Of(std::move(code));
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generates functions that put S vectors of 16 lanes of 4 bytes together from S others (S = 2, 4, 8
-// or 16) when each takes equally many lanes of each, as a transposed matrix does: in log2(S) steps
-// of S permutations of two vectors, where gathering each vector on its own (lane_gather.h) takes
-// S * S. AVX-512. A shuffle of channels in as many groups is made of such exchanges.
+// Generates functions that assemble S vectors of 16 lanes of 4 bytes from S others (S = 2, 4, 8 or
+// 16) when each takes equally many lanes from each, as in the transposition of a matrix. They take
+// log2(S) steps of S permutations of two vectors, where gathering each vector on its own
+// (lane_gather.h) takes S * S. For units of 16 lanes with masks. A shuffle of channels in S groups
+// consists of such transpositions.
 #ifndef ENGINE_KERNELS_LANE_TRANSPOSE_H_
 #define ENGINE_KERNELS_LANE_TRANSPOSE_H_
 
@@ -16,16 +17,16 @@
 
 namespace tilewire {
 
-// One pattern a vector of dst; their sources are numbered alike, 0 to S - 1.
-using LaneExchangePattern = std::vector<LanePattern>;
+// One pattern per vector of dst; their sources are numbered alike, 0 to S - 1.
+using LaneTransposePattern = std::vector<LanePattern>;
 
-// Whether the functions below can do it. Pure.
-bool IsLaneExchange(const LaneGatherConfig& config, const LaneExchangePattern& pattern);
+// Whether CompileLaneTranspose() takes the pattern. Pure.
+bool IsLaneTranspose(const LaneGatherConfig& config, const LaneTransposePattern& pattern);
 
-// From patterns that are exchanges.
+// From patterns for which IsLaneTranspose() holds.
 //   kResourceExhausted  see jit::Compile()
-absl::StatusOr<LaneGather> CompileLaneExchange(absl::string_view name,
-                                               absl::Span<const LaneExchangePattern> patterns);
+absl::StatusOr<LaneGather> CompileLaneTranspose(absl::string_view name,
+                                                absl::Span<const LaneTransposePattern> patterns);
 
 }  // namespace tilewire
 

@@ -8,10 +8,10 @@
 namespace tilewire {
 namespace {
 
-// The reduction's code stays below what the cache of decoded instructions holds: of instructions as
-// long as these, about half of the nominal 1,500.
+// The reduction's code stays below what the cache of decoded instructions holds. Of instructions as
+// long as these it holds about half of the nominal 1,500.
 constexpr int kMaxUnrolledInstructions = 400;
-constexpr int kStackBytes = 16;  // the input blocks that are left
+constexpr int kStackBytes = 16;  // holds the number of input blocks that are left
 
 }  // namespace
 
@@ -19,7 +19,7 @@ TapLoopGenerator::TapLoopGenerator(absl::string_view name, const EpilogueConfig&
                                    const TapLoops& loops, size_t args_offset)
     : Generator(name),
       loops_(loops),
-      lanes_(tile.lanes),
+      unit_(tile.unit),
       blocks_(tile.blocks),
       pixels_(tile.pixels),
       args_offset_(args_offset),
@@ -30,8 +30,7 @@ void TapLoopGenerator::ReleaseStack() { add(rsp, kStackBytes); }
 
 void TapLoopGenerator::ZeroSums() {
   for (int i = 0; i < blocks_ * pixels_; ++i) {
-    lanes_ == 16 ? vpxord(Vector(i), Vector(i), Vector(i))
-                 : vxorps(Vector(i), Vector(i), Vector(i));
+    unit_.Zero(this, Vector(i));
   }
 }
 
@@ -51,7 +50,8 @@ void TapLoopGenerator::ReduceBlocks() {
   if (loops_.calls_ahead > 0) mov(LoopArgument(ahead), ahead_);
 }
 
-// All input blocks that have `channels` channels; their number is the argument at `count_offset`.
+// Reduces all input blocks that have `channels` channels. Their number is the argument at
+// `count_offset`.
 void TapLoopGenerator::ReduceBlocks(int channels, size_t count_offset) {
   Xbyak::Label loop, done;
   mov(rax, LoopArgument(count_offset));
@@ -104,7 +104,7 @@ void TapLoopGenerator::ReduceTaps(int channels, const Xbyak::Reg64& src,
   unrolled_ = unroll;
   lines_ahead_ = 0;
   if (loops_.calls_ahead > 0) {
-    const int64_t lines = unroll * blocks_ * VectorBytes() / kLineBytes;
+    const int64_t lines = unroll * blocks_ * ChannelBytes() / kLineBytes;
     lines_ahead_ = std::max<int64_t>(1, lines / loops_.calls_ahead);
   }
   BeginTaps(channels, unroll);
@@ -124,7 +124,7 @@ void TapLoopGenerator::ReduceTaps(int channels, const Xbyak::Reg64& src,
   }
 }
 
-// One tap for the channels of a block; then the pointers are at the next tap.
+// Reduces one tap for the channels of a block, and leaves the pointers at the next tap.
 void TapLoopGenerator::ReduceTap(const TapRun& run, int channels, int unroll) {
   Xbyak::Label loop;
   if (unroll < channels) mov(channels_left_, channels / unroll);
@@ -136,11 +136,11 @@ void TapLoopGenerator::ReduceTap(const TapRun& run, int channels, int unroll) {
     return;
   }
   AddBytes(src_, unroll * loops_.src_channel);
-  AddBytes(weights_, unroll * VectorBytes());
+  AddBytes(weights_, unroll * ChannelBytes());
   dec(channels_left_);
   jnz(loop, T_NEAR);
   AddBytes(src_, loops_.src_tap[2] - channels * loops_.src_channel);
-  AddBytes(weights_, TapBytes() - channels * VectorBytes());
+  AddBytes(weights_, TapBytes() - channels * ChannelBytes());
 }
 
 // The largest divisor of `channels` whose unrolled code stays small.
@@ -160,10 +160,6 @@ void TapLoopGenerator::FetchWeightsAhead(int channel) {
   for (int64_t line = begin; line < end; ++line)
     prefetcht1(ptr[ahead_ + static_cast<int>(line * kLineBytes)]);
   if (channel + 1 == unrolled_) AddBytes(ahead_, lines_ahead_ * kLineBytes);
-}
-
-std::vector<int> TapLoopGenerator::FreeVectors() const {
-  return FreeVectorRegisters(blocks_ * pixels_, loops_.vector_registers);
 }
 
 Xbyak::RegExp TapLoopGenerator::WeightsOf(int block) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The width taps of a tile, by the pixels that they concern: a tap that some pixels read from the
-// padding is emitted for the other pixels only.
+// The width taps of a tile, grouped by the pixels that read them: a tap that some pixels read from
+// the padding is emitted for the other pixels only. Pure; thread-safe.
 #ifndef ENGINE_KERNELS_TAP_RUNS_H_
 #define ENGINE_KERNELS_TAP_RUNS_H_
 
@@ -15,8 +15,8 @@ struct TapRange {
   int64_t begin, end;
 };
 
-// Consecutive width taps that are read by the same pixels [first_pixel, end_pixel); none: end_pixel
-// is 0.
+// Consecutive width taps that are read by the same pixels, [first_pixel, end_pixel). end_pixel is 0
+// where no pixel reads them.
 struct TapRun {
   int first_pixel = 0, end_pixel = 0;
   int taps = 0;

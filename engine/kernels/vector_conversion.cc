@@ -22,27 +22,26 @@ float UpperBound(DataType type) {
 
 }  // namespace
 
-Xbyak::Xmm VectorConversion::Scratch(int i) const {
-  const int index = registers_.scratch[i];
-  if (lanes_ == 16) return Xbyak::Zmm(index);
-  return Xbyak::Ymm(index);
+Xbyak::Xmm VectorConversion::MaskedIf(bool tail, const Xbyak::Xmm& to) const {
+  return tail ? to | registers_.tail | Xbyak::util::T_z : to;
+}
+
+Xbyak::Address VectorConversion::MaskedIf(bool tail, const Xbyak::Address& to) const {
+  return tail ? to | registers_.tail : to;
 }
 
 void VectorConversion::LoadTailMask() {
-  if (lanes_ != 16) return;
+  if (!unit_.has_masks()) return;
   g_->mov(registers_.spare.cvt32(), (1u << tail_lanes_) - 1);
   g_->kmovw(registers_.tail, registers_.spare.cvt32());
 }
 
 void VectorConversion::ZeroTail(const Xbyak::Xmm& value) {
-  g_->vandps(value, value, g_->ptr[g_->rip + tail_table_]);
+  g_->vandps(value, value, tail_table_.Only(g_));
 }
 
 void VectorConversion::Broadcast(const Xbyak::Xmm& to, uint32_t bits) {
-  g_->mov(registers_.spare.cvt32(), bits);
-  if (lanes_ == 16) return g_->vpbroadcastd(to, registers_.spare.cvt32());
-  g_->vmovd(Low(to), registers_.spare.cvt32());
-  g_->vpbroadcastd(to, Low(to));
+  unit_.BroadcastBits(g_, to, bits, registers_.spare);
 }
 
 void VectorConversion::Load(DataType type, const Xbyak::Xmm& to, const Xbyak::RegExp& from,
@@ -50,13 +49,11 @@ void VectorConversion::Load(DataType type, const Xbyak::Xmm& to, const Xbyak::Re
   if (IsHalf(type)) return LoadHalves(type, to, from, tail);
   if (IsByte(type)) {
     LoadBytes(type, to, from, tail);
-  } else if (!tail) {
-    g_->vmovups(to, g_->ptr[from]);
-  } else if (lanes_ == 16) {
-    g_->vmovups(to | registers_.tail | Xbyak::util::T_z, g_->ptr[from]);
-  } else {
-    g_->vmovups(to, g_->ptr[g_->rip + tail_table_]);
+  } else if (IsSplit(tail)) {
+    g_->vmovups(to, tail_table_.Only(g_));
     g_->vmaskmovps(to, to, g_->ptr[from]);
+  } else {
+    g_->vmovups(MaskedIf(tail, to), g_->ptr[from]);
   }
   if (type != DataType::kF32) g_->vcvtdq2ps(to, to);
 }
@@ -64,12 +61,12 @@ void VectorConversion::Load(DataType type, const Xbyak::Xmm& to, const Xbyak::Re
 void VectorConversion::LoadBytes(DataType type, const Xbyak::Xmm& to, const Xbyak::RegExp& from,
                                  bool tail) {
   const bool is_signed = type == DataType::kS8;
-  if (tail && lanes_ == 8) {
+  if (IsSplit(tail)) {
     g_->vpxor(Low(to), Low(to), Low(to));
     for (int i = 0; i < tail_lanes_; ++i) g_->vpinsrb(Low(to), Low(to), g_->ptr[from + i], i);
     return is_signed ? g_->vpmovsxbd(to, Low(to)) : g_->vpmovzxbd(to, Low(to));
   }
-  const Xbyak::Xmm masked = tail ? to | registers_.tail | Xbyak::util::T_z : to;
+  const Xbyak::Xmm masked = MaskedIf(tail, to);
   if (is_signed) {
     g_->vpmovsxbd(masked, g_->ptr[from]);
   } else {
@@ -80,12 +77,12 @@ void VectorConversion::LoadBytes(DataType type, const Xbyak::Xmm& to, const Xbya
 void VectorConversion::LoadHalves(DataType type, const Xbyak::Xmm& to, const Xbyak::RegExp& from,
                                   bool tail) {
   const bool is_f16 = type == DataType::kF16;
-  if (tail && lanes_ == 8) {
+  if (IsSplit(tail)) {
     g_->vpxor(Low(to), Low(to), Low(to));
     for (int i = 0; i < tail_lanes_; ++i) g_->vpinsrw(Low(to), Low(to), g_->ptr[from + 2 * i], i);
     is_f16 ? g_->vcvtph2ps(to, Low(to)) : g_->vpmovzxwd(to, Low(to));
   } else {
-    const Xbyak::Xmm masked = tail ? to | registers_.tail | Xbyak::util::T_z : to;
+    const Xbyak::Xmm masked = MaskedIf(tail, to);
     is_f16 ? g_->vcvtph2ps(masked, g_->ptr[from]) : g_->vpmovzxwd(masked, g_->ptr[from]);
   }
   if (!is_f16) g_->vpslld(to, to, 16);
@@ -95,25 +92,28 @@ void VectorConversion::BeginStores(DataType type) {
   if (type == DataType::kF32 || type == DataType::kF16) return;
   if (type == DataType::kBf16) return Broadcast(Scratch(0), 0x7FFF);
   Broadcast(Scratch(0), std::bit_cast<uint32_t>(UpperBound(type)));
-  if (lanes_ == 16 && type == DataType::kS32) {
+  if (!unit_.has_masks()) return;
+  if (type == DataType::kS32) {
     g_->vpternlogd(Scratch(1), Scratch(1), Scratch(1), 0xFF);  // ones
-  } else if (lanes_ == 16 && IsByte(type)) {
+  } else if (IsByte(type)) {
     g_->vpxord(Scratch(1), Scratch(1), Scratch(1));
+    if (!StoresFour()) return;
     g_->vmovups(Scratch(2), g_->ptr[g_->rip + order_table_]);
     needs_order_ = true;
   }
 }
 
-// vcvtps2dq gives -2^31 for what does not fit, NaN included. That is right for too small values,
-// and for u8, where it becomes 0, for NaN. The second operand of vminps decides about NaN.
+// vcvtps2dq gives -2^31 for what does not fit and for NaN. That is right for values that are too
+// small, and for NaN when the type is u8, where it becomes 0. vminps gives its second operand for
+// NaN.
 void VectorConversion::Round(DataType type, const Xbyak::Xmm& value) {
   const bool zeroes_nan = type != DataType::kU8;
   if (type != DataType::kS32) g_->vminps(value, Scratch(0), value);
-  if (lanes_ == 16) {
+  if (unit_.has_masks()) {
     if (zeroes_nan) g_->vcmpps(registers_.mask, value, value, kOrdered);
     const Xbyak::Xmm to = zeroes_nan ? value | registers_.mask | Xbyak::util::T_z : value;
     if (type != DataType::kS32) return g_->vcvtps2dq(to, value);
-    // What does not fit above becomes ~(-2^31).
+    // Values that are too large become ~(-2^31).
     const Xbyak::Xmm spare = Scratch(2);
     g_->vmovaps(spare, value);
     g_->vcvtps2dq(to, value);
@@ -138,7 +138,7 @@ void VectorConversion::Store(DataType type, const Xbyak::Xmm& value, const Xbyak
   StoreDwords(value, to, tail);
 }
 
-// Half of the last bit that stays, less one where that bit is even, is added; NaN is made quiet
+// Adds half of the last bit that stays, less one where that bit is even. A NaN is made quiet
 // instead.
 Xbyak::Xmm VectorConversion::RoundToBf16(const Xbyak::Xmm& value) {
   const Xbyak::Xmm rounded = Scratch(1), nan = Scratch(2);
@@ -146,7 +146,7 @@ Xbyak::Xmm VectorConversion::RoundToBf16(const Xbyak::Xmm& value) {
   g_->vpsrld(rounded, rounded, 31);
   g_->vpaddd(rounded, rounded, value);
   g_->vpaddd(rounded, rounded, Scratch(0));
-  if (lanes_ == 16) {
+  if (unit_.has_masks()) {
     g_->vcmpps(registers_.mask, value, value, kUnordered);
     g_->vaddps(rounded | registers_.mask, value, value);
   } else {
@@ -162,15 +162,14 @@ void VectorConversion::StoreHalves(DataType type, const Xbyak::Xmm& value, const
                                    bool tail) {
   constexpr int kToNearestEven = 0;
   if (type == DataType::kF16) {
-    if (lanes_ == 16) {
-      return g_->vcvtps2ph(tail ? g_->ptr[to] | registers_.tail : g_->ptr[to], value,
-                           kToNearestEven);
+    if (unit_.has_masks()) {
+      return g_->vcvtps2ph(MaskedIf(tail, g_->ptr[to]), value, kToNearestEven);
     }
     g_->vcvtps2ph(Low(value), value, kToNearestEven);
     return StoreWords(Low(value), to, tail);
   }
   const Xbyak::Xmm rounded = RoundToBf16(value);
-  if (lanes_ == 16) return g_->vpmovdw(tail ? g_->ptr[to] | registers_.tail : g_->ptr[to], rounded);
+  if (unit_.has_masks()) return g_->vpmovdw(MaskedIf(tail, g_->ptr[to]), rounded);
   g_->vextracti128(Low(Scratch(2)), Half(rounded), 1);
   g_->vpackusdw(Low(rounded), Low(rounded), Low(Scratch(2)));
   StoreWords(Low(rounded), to, tail);
@@ -182,20 +181,19 @@ void VectorConversion::StoreWords(const Xbyak::Xmm& low, const Xbyak::RegExp& to
 }
 
 void VectorConversion::StoreDwords(const Xbyak::Xmm& value, const Xbyak::RegExp& to, bool tail) {
-  if (!tail) return g_->vmovups(g_->ptr[to], value);
-  if (lanes_ == 16) return g_->vmovups(g_->ptr[to] | registers_.tail, value);
+  if (!IsSplit(tail)) return g_->vmovups(MaskedIf(tail, g_->ptr[to]), value);
   const Xbyak::Xmm mask = Scratch(2);
-  g_->vmovups(mask, g_->ptr[g_->rip + tail_table_]);
+  g_->vmovups(mask, tail_table_.Only(g_));
   g_->vmaskmovps(g_->ptr[to], mask, value);
 }
 
 void VectorConversion::StoreBytes(DataType type, const Xbyak::Xmm& value, const Xbyak::RegExp& to,
                                   bool tail) {
   const bool is_unsigned = type == DataType::kU8;
-  if (lanes_ == 16) {
-    const Xbyak::Address at = tail ? g_->ptr[to] | registers_.tail : g_->ptr[to];
+  if (unit_.has_masks()) {
+    const Xbyak::Address at = MaskedIf(tail, g_->ptr[to]);
     if (!is_unsigned) return g_->vpmovsdb(at, value);
-    g_->vpmaxsd(value, value, Scratch(1));  // vpmovusdb takes negative numbers for large ones
+    g_->vpmaxsd(value, value, Scratch(1));  // vpmovusdb would read negative numbers as large ones
     return g_->vpmovusdb(at, value);
   }
   const Xbyak::Xmm low = Low(value), high = Low(Scratch(1));
@@ -220,16 +218,15 @@ void VectorConversion::StoreFour(DataType type, const Xbyak::Xmm (&values)[4],
   } else {
     g_->vpacksswb(values[0], values[0], values[2]);
   }
+  // Now each quarter holds four elements of every vector.
   const Xbyak::Zmm packed(values[0].getIdx());
-  g_->vpermd(packed, Xbyak::Zmm(registers_.scratch[2]),
-             packed);  // each quarter holds four elements of every vector
+  g_->vpermd(packed, Xbyak::Zmm(registers_.scratch[2]), packed);
   g_->vmovups(g_->ptr[to], values[0]);
 }
 
 void VectorConversion::EmitTable() {
   g_->align(64);
-  g_->L(tail_table_);
-  for (int lane = 0; lane < lanes_; ++lane) g_->dd(lane < tail_lanes_ ? 0xFFFFFFFFu : 0u);
+  tail_table_.EmitOnly(g_, unit_, tail_lanes_);
   g_->L(order_table_);
   for (int i = 0; needs_order_ && i < 16; ++i) g_->dd(i % 4 * 4 + i / 4);
 }

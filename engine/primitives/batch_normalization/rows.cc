@@ -14,9 +14,10 @@
 namespace tilewire::batch_normalization {
 namespace {
 
-class Generator final : public RowsGenerator {
+class Generator final : public ElementwiseGenerator {
  public:
-  Generator(absl::string_view name, const RowsConfig& config) : RowsGenerator(name, config) {}
+  Generator(absl::string_view name, const ElementwiseConfig& config)
+      : ElementwiseGenerator(name, config) {}
 
  private:
   void EmitFunction(const Xbyak::Xmm& value, absl::Span<const Xbyak::Xmm> others,
@@ -44,7 +45,7 @@ class Rows final : public Primitive {
     auto* a = reinterpret_cast<float*>(scratchpad);
     float* b = a + line_elements_;
     FillLines(ParametersOf(desc_, args), a, b);
-    plan_.Run(generator_->entry<RowsGenerator::Function>(),
+    plan_.Run(generator_->entry<ElementwiseGenerator::Function>(),
               args.Get<float>(kArgDst) + desc_.dst.offset0(),
               {args.Get<const float>(kArgSrc) + desc_.src.offset0(), a, b}, team);
   }
@@ -80,7 +81,7 @@ absl::StatusOr<MemoryDesc> LineOf(const BatchNormalizationDesc& desc) {
 
 absl::StatusOr<ElementwisePlan> PlanOf(const BatchNormalizationDesc& desc, const MemoryDesc& line,
                                        cpu::Isa isa) {
-  return ElementwisePlan::Create({&desc.dst, &desc.src, &line, &line}, isa);
+  return ElementwisePlan::Create({&desc.dst, &desc.src, &line, &line}, VectorUnit::Of(isa));
 }
 
 }  // namespace

@@ -15,10 +15,10 @@
 namespace tilewire::binary {
 namespace {
 
-class Generator final : public RowsGenerator {
+class Generator final : public ElementwiseGenerator {
  public:
-  Generator(absl::string_view name, const RowsConfig& config, BinaryAlgorithm algorithm)
-      : RowsGenerator(name, config), isa_(config.isa), algorithm_(algorithm) {}
+  Generator(absl::string_view name, const ElementwiseConfig& config, BinaryAlgorithm algorithm)
+      : ElementwiseGenerator(name, config), algorithm_(algorithm) {}
 
  private:
   void EmitFunction(const Xbyak::Xmm& value, absl::Span<const Xbyak::Xmm> others,
@@ -35,13 +35,12 @@ class Generator final : public RowsGenerator {
         return vsubps(value, value, other);
       case BinaryAlgorithm::kMax:
       case BinaryAlgorithm::kMin:
-        return jit::EmitExtremum(this, algorithm_ == BinaryAlgorithm::kMax, value, other, spare,
-                                 Vector(kSecondSpare), spare_mask_, isa_);
+        return jit::EmitExtremum(this, unit(), algorithm_ == BinaryAlgorithm::kMax, value, other,
+                                 spare, Vector(kSecondSpare), spare_mask_);
     }
   }
 
   static constexpr int kSecondSpare = 8;  // free until the post-ops
-  const cpu::Isa isa_;
   const BinaryAlgorithm algorithm_;
 };
 
@@ -58,7 +57,7 @@ class Rows final : public Primitive {
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     if (desc_.dst.ElementCount() == 0) return;
-    plan_.Run(generator_->entry<RowsGenerator::Function>(),
+    plan_.Run(generator_->entry<ElementwiseGenerator::Function>(),
               args.Get<float>(kArgDst) + desc_.dst.offset0(),
               {args.Get<const float>(kArgSrc) + desc_.src0.offset0(),
                args.Get<const float>(kArgSrc1) + desc_.src1.offset0()},
@@ -72,7 +71,7 @@ class Rows final : public Primitive {
 };
 
 absl::StatusOr<ElementwisePlan> PlanOf(const BinaryDesc& desc, cpu::Isa isa) {
-  return ElementwisePlan::Create({&desc.dst, &desc.src0, &desc.src1}, isa);
+  return ElementwisePlan::Create({&desc.dst, &desc.src0, &desc.src1}, VectorUnit::Of(isa));
 }
 
 }  // namespace

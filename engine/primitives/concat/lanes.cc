@@ -37,7 +37,8 @@ absl::StatusOr<ConcatDesc> ResolveLanes(const ConcatDesc& desc, const Attributes
                                         const ImplementationFacts& facts) {
   ABSL_ASSIGN_OR_RETURN(ConcatDesc resolved, ResolveReference(desc, attributes, facts));
   if (resolved.axis != 1) return absl::UnimplementedError("not along the channels");
-  ABSL_RETURN_IF_ERROR(ChannelGather::Require(resolved.srcs, resolved.dst, facts.isa));
+  ABSL_RETURN_IF_ERROR(
+      ChannelGather::Require(resolved.srcs, resolved.dst, VectorUnit::Of(facts.isa)));
   return resolved;
 }
 
@@ -48,8 +49,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateLanes(const ConcatDesc& desc,
   for (int i = 0; i < static_cast<int>(desc.srcs.size()); ++i) {
     for (int64_t c = 0; c < desc.srcs[i].dim(1); ++c) channels.push_back({i, c});
   }
-  ABSL_ASSIGN_OR_RETURN(ChannelGather gather, ChannelGather::Create(facts.name, facts.isa,
-                                                                    desc.srcs, desc.dst, channels));
+  ABSL_ASSIGN_OR_RETURN(
+      ChannelGather gather,
+      ChannelGather::Create(facts.name, VectorUnit::Of(facts.isa), desc.srcs, desc.dst, channels));
   PrimitiveInfo info =
       BasicInfo(facts, PrimitiveKind::kConcat, ArgsOf(desc.srcs, desc.dst), attributes);
   info.code_bytes = gather.code_bytes();

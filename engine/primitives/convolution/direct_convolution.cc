@@ -38,13 +38,11 @@ class DirectConvolution final : public Primitive {
 };
 
 DirectProblem ProblemOf(const ConvolutionDesc& desc, const Attributes& attributes,
-                        const RegisterFile& registers) {
-  DirectProblem problem;
-  problem.geometry = GeometryOf(desc);
-  problem.registers = registers;
-  problem.tap_channels = registers.lanes;
-  problem.src = StridesOf(desc.src, registers.lanes, problem.geometry.ic);
-  problem.dst = StridesOf(desc.dst, registers.lanes, problem.geometry.oc);
+                        const VectorUnit& unit) {
+  DirectProblem problem{.geometry = GeometryOf(desc), .unit = unit};
+  problem.tap_channels = unit.lanes();
+  problem.src = StridesOf(desc.src, unit.lanes(), problem.geometry.ic);
+  problem.dst = StridesOf(desc.dst, unit.lanes(), problem.geometry.oc);
   const int group = problem.geometry.grouped_weights ? 1 : 0;
   problem.weights = {.group = group == 1 ? desc.weights.stride(0) : 0,
                      .oc_block = desc.weights.stride(group),
@@ -57,7 +55,7 @@ DirectProblem ProblemOf(const ConvolutionDesc& desc, const Attributes& attribute
 // Groups begin at the first lane of a block.
 bool GroupsAreAligned(const DirectProblem& problem, bool plain_src) {
   const Geometry& geometry = problem.geometry;
-  const int lanes = problem.registers.lanes;
+  const int lanes = problem.unit.lanes();
   return geometry.groups == 1 ||
          (geometry.oc % lanes == 0 && (plain_src || geometry.ic % lanes == 0));
 }
@@ -75,7 +73,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> AroundDriver(const ConvolutionDesc& d
 absl::StatusOr<ConvolutionDesc> ResolveDirect(const ConvolutionDesc& desc,
                                               const Attributes& attributes,
                                               const ImplementationFacts& facts) {
-  const int lanes = RegistersOf(facts.isa).lanes;
+  const int lanes = VectorUnit::Of(facts.isa).lanes();
   ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
   return ResolveLayouts(desc, lanes, WeightsKind::kDense);
 }
@@ -83,9 +81,9 @@ absl::StatusOr<ConvolutionDesc> ResolveDirect(const ConvolutionDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const ConvolutionDesc& desc,
                                                         const Attributes& attributes,
                                                         const ImplementationFacts& facts) {
-  const RegisterFile registers = RegistersOf(facts.isa);
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
   PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  const DirectProblem problem = ProblemOf(desc, attributes, registers);
+  const DirectProblem problem = ProblemOf(desc, attributes, unit);
   if (GroupsAreAligned(problem, desc.src.IsPlain()))
     return AroundDriver(desc, problem, std::move(info));
   return CreateRegrouped(desc, problem, std::move(info));
@@ -94,7 +92,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const ConvolutionDesc& d
 absl::StatusOr<ConvolutionDesc> ResolveFirstLayer(const ConvolutionDesc& desc,
                                                   const Attributes& attributes,
                                                   const ImplementationFacts& facts) {
-  const int lanes = RegistersOf(facts.isa).lanes;
+  const int lanes = VectorUnit::Of(facts.isa).lanes();
   constexpr int kMostChannels = 4;
   ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
   const Geometry geometry = GeometryOf(desc);
@@ -108,8 +106,8 @@ absl::StatusOr<ConvolutionDesc> ResolveFirstLayer(const ConvolutionDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateFirstLayer(const ConvolutionDesc& desc,
                                                             const Attributes& attributes,
                                                             const ImplementationFacts& facts) {
-  const RegisterFile registers = RegistersOf(facts.isa);
-  DirectProblem problem = ProblemOf(desc, attributes, registers);
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
+  DirectProblem problem = ProblemOf(desc, attributes, unit);
   problem.tap_channels = static_cast<int>(problem.geometry.ic);
   return AroundDriver(desc, problem, InfoOf(desc, attributes, facts));
 }
@@ -117,7 +115,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateFirstLayer(const ConvolutionDes
 absl::StatusOr<ConvolutionDesc> ResolveDepthwise(const ConvolutionDesc& desc,
                                                  const Attributes& attributes,
                                                  const ImplementationFacts& facts) {
-  const int lanes = RegistersOf(facts.isa).lanes;
+  const int lanes = VectorUnit::Of(facts.isa).lanes();
   ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
   if (!GeometryOf(desc).IsDepthwise())
     return absl::UnimplementedError("is for one channel a group");
@@ -127,8 +125,8 @@ absl::StatusOr<ConvolutionDesc> ResolveDepthwise(const ConvolutionDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDepthwise(const ConvolutionDesc& desc,
                                                            const Attributes& attributes,
                                                            const ImplementationFacts& facts) {
-  const RegisterFile registers = RegistersOf(facts.isa);
-  DirectProblem problem = ProblemOf(desc, attributes, registers);
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
+  DirectProblem problem = ProblemOf(desc, attributes, unit);
   problem.depthwise = true;
   problem.tap_channels = 1;
   problem.geometry.oc = problem.geometry.groups;

@@ -36,9 +36,11 @@ WorkSize ChooseDepthwiseWorkSize(const Geometry& geometry, const Tiling& tiling)
 }
 
 Tiling TilingOf(const DirectProblem& problem) {
-  const int64_t blocks = DivUp(problem.geometry.oc, problem.registers.lanes);
+  const int64_t blocks = DivUp(problem.geometry.oc, problem.unit.lanes());
   const int64_t row = problem.geometry.out[2];
-  Tiling tiling = ChooseTiling(row, problem.depthwise ? 1 : blocks, problem.registers);
+  const RegisterBudget budget = {.unit = problem.unit,
+                                 .scratch = AccumulatorEpilogue::ScratchCount(problem.post_ops)};
+  Tiling tiling = ChooseTiling(row, problem.depthwise ? 1 : blocks, budget);
   if (problem.depthwise) tiling.oc_groups = SplitEvenly(blocks, blocks);
   return tiling;
 }
@@ -47,7 +49,7 @@ Tiling TilingOf(const DirectProblem& problem) {
 absl::Status CheckDisplacements(const DirectProblem& problem) {
   const Geometry& geometry = problem.geometry;
   constexpr int64_t kLargest = std::numeric_limits<int32_t>::max() / kFloatBytes / 4;
-  std::optional<int64_t> src = CheckedMul(problem.src.channel, problem.registers.lanes);
+  std::optional<int64_t> src = CheckedMul(problem.src.channel, problem.unit.lanes());
   for (int d = 0; d < 3 && src; ++d) {
     const std::optional<int64_t> taps =
         CheckedProduct({problem.src.spatial[d], geometry.tap_step[d], geometry.kernel[d]});
@@ -56,7 +58,7 @@ absl::Status CheckDisplacements(const DirectProblem& problem) {
     src = taps && pixels ? CheckedAdd(*src, *taps + *pixels) : std::nullopt;
   }
   const int64_t taps = geometry.kernel[0] * geometry.kernel[1] * geometry.kernel[2];
-  const int64_t weights = taps * problem.registers.lanes * problem.registers.lanes;
+  const int64_t weights = taps * problem.unit.lanes() * problem.unit.lanes();
   const std::optional<int64_t> dst = CheckedAdd(4 * problem.dst.block, 32 * problem.dst.spatial[2]);
   for (const std::optional<int64_t>& span :
        {src, dst, std::optional(weights), std::optional(problem.src.block),
@@ -80,8 +82,8 @@ DirectDriver::DirectDriver(const DirectProblem& problem, const WorkSize& work, P
     : problem_(problem),
       work_(work),
       grid_(std::move(grid)),
-      ic_blocks_(DivUp(problem.geometry.ic, problem.registers.lanes)),
-      tail_blocks_(problem.geometry.ic % problem.registers.lanes == 0 ? 0 : 1) {}
+      ic_blocks_(DivUp(problem.geometry.ic, problem.unit.lanes())),
+      tail_blocks_(problem.geometry.ic % problem.unit.lanes() == 0 ? 0 : 1) {}
 
 absl::StatusOr<DirectDriver> DirectDriver::Create(absl::string_view name,
                                                   const DirectProblem& requested) {
@@ -89,8 +91,7 @@ absl::StatusOr<DirectDriver> DirectDriver::Create(absl::string_view name,
   DirectProblem problem = requested;
   FlattenPixels(&problem.geometry, problem.src.spatial, problem.dst.spatial);
   const Geometry& geometry = problem.geometry;
-  const int lanes = problem.registers.lanes;
-  problem.registers.scratch = AccumulatorEpilogue::ScratchCount(lanes, problem.post_ops);
+  const int lanes = problem.unit.lanes();
   const Tiling tiling = TilingOf(problem);
   const WorkSize work = problem.depthwise
                             ? ChooseDepthwiseWorkSize(geometry, tiling)
@@ -107,9 +108,8 @@ absl::StatusOr<DirectDriver> DirectDriver::Create(absl::string_view name,
 
 DirectConfig DirectDriver::ConfigOf(const Range& tile, const Range& oc_group) const {
   const Geometry& geometry = problem_.geometry;
-  const int lanes = problem_.registers.lanes;
-  DirectConfig config;
-  config.epilogue.lanes = lanes;
+  const int lanes = problem_.unit.lanes();
+  DirectConfig config{.epilogue = {.unit = problem_.unit}};
   config.epilogue.blocks = static_cast<int>(oc_group.size);
   config.epilogue.pixels = static_cast<int>(tile.size);
   config.epilogue.dst_pixel_bytes = problem_.dst.spatial[2] * kFloatBytes;
@@ -119,7 +119,6 @@ DirectConfig DirectDriver::ConfigOf(const Range& tile, const Range& oc_group) co
   config.epilogue.tail_lanes = last ? static_cast<int>(geometry.oc % lanes) : 0;
   config.epilogue.post_ops = problem_.post_ops;
   TapLoops& loops = config.loops;
-  loops.vector_registers = problem_.registers.vectors;
   loops.channels = lanes;
   loops.tail_channels = static_cast<int>(geometry.ic % lanes);
   loops.full_blocks = geometry.ic >= lanes;
@@ -161,7 +160,7 @@ void DirectDriver::RunPiece(const Operands& operands, const PieceGrid::Piece& pi
 DirectArgs DirectDriver::PositionOf(const Operands& operands, const PieceGrid::Piece& piece,
                                     int64_t oc_group, int64_t ic_block) const {
   const Geometry& geometry = problem_.geometry;
-  const int lanes = problem_.registers.lanes;
+  const int lanes = problem_.unit.lanes();
   const int64_t image = piece.image, group = piece.group;
   const int64_t oc_block = grid_.tiling().oc_groups[oc_group].begin;
   const int64_t src_block = problem_.depthwise ? oc_block : ic_block;
@@ -186,7 +185,7 @@ DirectArgs DirectDriver::PositionOf(const Operands& operands, const PieceGrid::P
 // Without depth, where a register is free.
 bool DirectDriver::AsksAhead() const {
   return work_.streams_weights && !problem_.depthwise && problem_.geometry.kernel[0] == 1 &&
-         problem_.tap_channels == problem_.registers.lanes;
+         problem_.tap_channels == problem_.unit.lanes();
 }
 
 WeightsAhead DirectDriver::WeightsBehind(const Operands& operands, const PieceGrid::Piece& piece,

@@ -36,7 +36,7 @@ struct WeightsStrides {
 
 struct DirectProblem {
   Geometry geometry;
-  RegisterFile registers;  // scratch is filled in by the driver
+  VectorUnit unit;
   ActivationStrides src, dst;
   WeightsStrides weights;
   bool has_bias = false;

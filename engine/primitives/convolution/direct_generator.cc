@@ -1,4 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// How the code of a tile comes about, with 3 x 2 sums (3 pixels, 2 blocks) as an example. The loops
+// over input blocks, depth, height and width taps are those of tap_loops.h. Inside them stands,
+// unrolled, the code of as many channels as the cache of decoded instructions allows:
+//
+//   load   w0 = weights of the channel for output block 0
+//   load   w1 = weights of the channel for output block 1
+//   b = src[pixel 0][channel] in every lane;  sum(0,0) += w0 b;  sum(1,0) += w1 b
+//   b = src[pixel 1][channel] in every lane;  sum(0,1) += w0 b;  sum(1,1) += w1 b
+//   b = src[pixel 2][channel] in every lane;  sum(0,2) += w0 b;  sum(1,2) += w1 b
+//
+// A tile has enough sums to hide the latency of the multiply-adds, and each load serves several of
+// them; tiling.h chooses its size. With one block only, a broadcast serves a single multiply-add and
+// is embedded in that instruction where the unit can do so. Several registers take turns for b.
+//
+// Then come the details that let the loads keep up. src_ points past the first pixel, so that
+// displacements to both sides fit one byte and the code stays short. Weights are prefetched from the
+// second cache into the first one block ahead, the next input block's lines of src in the steps of
+// the first tap, and, if asked for, another group's weights into the second cache (FetchWeightsAhead
+// of tap_loops.h). If the input channels of a layer do not fit the cache, the caller cuts them into
+// chunks; between the calls the sums wait in dst. The last call applies bias and post-ops and
+// stores (accumulator_epilogue.h).
 #include "engine/primitives/convolution/direct_generator.h"
 
 #include <algorithm>
@@ -12,7 +34,8 @@
 namespace tilewire::convolution {
 namespace {
 
-// Weights stream from the second cache: each line is asked for this far ahead, a block of 16 x 16.
+// Weights stream from the second cache: each line is prefetched this many bytes ahead, which is a
+// block of 16 x 16.
 constexpr int64_t kWeightsAhead = 1024;
 
 class DirectGenerator final : public TapLoopGenerator {
@@ -22,8 +45,8 @@ class DirectGenerator final : public TapLoopGenerator {
         config_(config),
         epilogue_(this, config.epilogue,
                   {.dst = src_, .bias = weights_, .spare = rax, .scratch = FreeVectors()}) {
-    // More displacements fit one byte, -128 to 127: EVEX counts those of broadcasts in elements.
-    if (!config.depthwise) src_bias_ = lanes_ == 16 ? 512 : 128;
+    // Displacements on both sides of src_ are twice as many that fit one byte.
+    if (!config.depthwise) src_bias_ = unit_.BroadcastReach();
     for (int pixel = 0; pixel < pixels_; ++pixel) {
       const int64_t at = pixel * loops_.src_pixel;
       const bool near = !next_lines_.empty() && at < next_lines_.back() + kLineBytes;
@@ -37,9 +60,9 @@ class DirectGenerator final : public TapLoopGenerator {
 
   Xbyak::Xmm Broadcast(int i) const {
     const int first = blocks_ * (pixels_ + 1);
-    return Vector(first + i % std::max(1, loops_.vector_registers - first));
+    return Vector(first + i % std::max(1, unit_.registers() - first));
   }
-  bool EmbedsBroadcasts() const { return lanes_ == 16 && blocks_ == 1; }
+  bool EmbedsBroadcasts() const { return unit_.has_masks() && blocks_ == 1; }
 
   void Emit() override {
     Preamble();
@@ -57,7 +80,8 @@ class DirectGenerator final : public TapLoopGenerator {
     epilogue_.EmitTables();
   }
 
-  // A chain that begins with a sum: in chunks the old dst has to be taken before it is overwritten.
+  // The sum with which the chain of post-ops begins, or null. If input channels come in chunks, the
+  // old dst must be added before the first chunk overwrites it.
   const SumPostOp* LeadingSum() const {
     const auto entries = config_.epilogue.post_ops.entries();
     return entries.empty() ? nullptr : std::get_if<SumPostOp>(&entries[0]);
@@ -73,13 +97,13 @@ class DirectGenerator final : public TapLoopGenerator {
     if (LeadingSum() != nullptr) epilogue_.AddScaledDst(LeadingSum()->scale);
     jmp(done, T_NEAR);
     L(later);
-    epilogue_.LoadSums();
+    epilogue_.LoadSums(epilogue_.Dst());
     L(done);
   }
 
   void BeginTaps(int channels, int unroll) override {
     lines_prefetched_ = 0;
-    prefetch_steps_ = channels == lanes_ ? unroll : 0;
+    prefetch_steps_ = channels == unit_.lanes() ? unroll : 0;
   }
 
   int InstructionsOfChannel(int pixels) const override {
@@ -92,7 +116,7 @@ class DirectGenerator final : public TapLoopGenerator {
     for (int block = 0; block < blocks_; ++block) {
       const int64_t offset = channel * VectorBytes();
       vmovups(Weights(block), ptr[WeightsOf(block) + static_cast<int>(offset)]);
-      if (loops_.tap_channels == lanes_ && offset % kLineBytes == 0) {
+      if (loops_.tap_channels == unit_.lanes() && offset % kLineBytes == 0) {
         prefetcht0(ptr[WeightsOf(block) + static_cast<int>(offset + kWeightsAhead)]);
       }
     }
@@ -108,12 +132,13 @@ class DirectGenerator final : public TapLoopGenerator {
       }
       const Xbyak::Xmm broadcast = Broadcast(pixel);
       vbroadcastss(broadcast, ptr[src]);
-      for (int block = 0; block < blocks_; ++block)
+      for (int block = 0; block < blocks_; ++block) {
         vfmadd231ps(Sum(block, pixel), Weights(block), broadcast);
+      }
     }
   }
 
-  // The lines of a later block of src are far from this block's: they are asked for in time, spread
+  // The lines of a later block of src are far from this block's. They are prefetched in time, spread
   // over the steps of the first tap's code.
   void PrefetchNextBlock() {
     if (prefetch_steps_ == 0 || loops_.src_channel != 4) return;
@@ -125,14 +150,14 @@ class DirectGenerator final : public TapLoopGenerator {
     }
   }
 
-  // 8 channels of one tap take less than 50 cycles, which is less than the third cache takes.
+  // A single tap of 8 channels takes less than 50 cycles, which is less than the third cache takes.
   int BlocksAhead() const {
     const int64_t taps = loops_.kernel[0] * loops_.kernel[1] * loops_.kernel[2];
-    return lanes_ == 8 && taps == 1 ? 3 : 1;
+    return unit_.lanes() <= 8 && taps == 1 ? 3 : 1;
   }
 
-  // Channels that are far apart (colour planes) are reached through registers: their distance does
-  // not fit a short displacement.
+  // Channels that are far apart (colour planes) are reached through registers, because their
+  // distance does not fit a short displacement.
   bool StepsChannelsByRegister() const {
     return loops_.kernel[0] == 1 && loops_.tap_channels <= 4 && loops_.src_channel > 256;
   }
@@ -171,9 +196,9 @@ class DirectGenerator final : public TapLoopGenerator {
 
   const DirectConfig config_;
   AccumulatorEpilogue epilogue_;
-  std::vector<int64_t> next_lines_;  // of a tile's pixels in one block, from the first one
+  std::vector<int64_t> next_lines_;  // of a tile's pixels in one block: bytes from the first
   int lines_prefetched_ = 0;         // since the current row of taps began
-  int prefetch_steps_ = 0;           // over which they are spread; 0: there are none
+  int prefetch_steps_ = 0;           // over which they are spread; 0: none are prefetched
 };
 
 }  // namespace

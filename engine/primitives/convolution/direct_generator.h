@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Generates the inner function of the direct convolution for one tile: `pixels` neighbouring
-// outputs of one row times `blocks` blocks of `lanes` output channels, all of them in registers
-// over the whole reduction (see tap_loop_generator.h). For a channel:
+// outputs of one row times `blocks` vectors of output channels, all of them in registers over the
+// whole reduction (see tap_loops.h). For a channel:
 //
-//   load a vector of weights for each output block; broadcast a src element for each pixel; FMA
+//   load a vector of weights for each output block
+//   for each pixel: broadcast its element of src, and multiply and add it to the sum of each block
 //
-// Depthwise, the one channel of the one input block is a vector of channels, each of which meets
-// its own weights. The same order for every tile, so that a result does not depend on how the row
-// was cut. Source: Georganas et al., SC'18, section II.
+// In a depthwise convolution the one channel of the one input block is a vector of channels, each of
+// which has weights of its own. The order is the same in every tile, so that a result does not
+// depend on how the row was cut. Source: Georganas et al., SC'18, section II.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_GENERATOR_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_GENERATOR_H_
 
@@ -23,21 +24,20 @@
 namespace tilewire::convolution {
 
 struct DirectConfig {
-  EpilogueConfig epilogue;  // lanes, blocks, pixels, dst
+  EpilogueConfig epilogue;  // unit, blocks, pixels, dst
   TapLoops loops;
-  bool chunked = false;  // input channels come in several calls; sums wait in dst
-  bool depthwise =
-      false;  // a vector of src, not one broadcast element, meets each vector of weights
+  bool chunked = false;    // input channels come in several calls; sums wait in dst
+  bool depthwise = false;  // weights are multiplied by a vector of src, not a broadcast element
 };
 
-// What one call works on. Pointers are to the first valid depth and height tap, width tap 0.
+// The arguments of one call. Pointers are to the first valid depth and height tap, width tap 0.
 struct DirectArgs {
   const float* src;
   const float* weights;
   const float* bias;
   float* dst;
   TapLoopArgs loops;
-  int64_t first, last;  // chunked: nonzero in the first and in the last call for these outputs
+  int64_t first, last;  // if chunked: nonzero in the first and in the last call for these outputs
 };
 using DirectFunction = void (*)(const DirectArgs*);
 

@@ -36,7 +36,7 @@ std::string ChannelsLast(int rank) {
 }
 
 // "ABcd4b16a4b", with groups "aBCde4c16b4c".
-absl::StatusOr<MemoryDesc> PackedWeights(const ConvolutionDesc& desc, const IntegerIsa& isa) {
+absl::StatusOr<MemoryDesc> PackedWeights(const ConvolutionDesc& desc, const VectorUnit& unit) {
   const Geometry geometry = GeometryOf(desc);
   std::string pattern(PlainPattern(desc.weights.rank()));
   const int o = geometry.grouped_weights ? 1 : 0;
@@ -45,10 +45,10 @@ absl::StatusOr<MemoryDesc> PackedWeights(const ConvolutionDesc& desc, const Inte
   pattern[o + 1] = absl::ascii_toupper(pattern[o + 1]);
   const int quads = BlockQuads(geometry);
   if (quads > 1) absl::StrAppend(&pattern, quads, ic);
-  absl::StrAppend(&pattern, isa.lanes, oc, kQuad, ic);
+  absl::StrAppend(&pattern, unit.lanes(), oc, kQuad, ic);
   ABSL_ASSIGN_OR_RETURN(MemoryDesc packed,
                         MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kS8, pattern));
-  if (isa.dot != DotProduct::kVnni || desc.src.data_type() != DataType::kS8) return packed;
+  if (!unit.has_dot_products() || desc.src.data_type() != DataType::kS8) return packed;
   return packed.WithCompensation(geometry.grouped_weights ? 3 : 1);
 }
 
@@ -74,14 +74,14 @@ absl::Status CheckLayouts(const ConvolutionDesc& desc, int lanes) {
 
 // With layouts for src, dst and bias.
 absl::StatusOr<ConvolutionDesc> ResolveActivations(const ConvolutionDesc& desc,
-                                                   const IntegerIsa& isa) {
+                                                   const VectorUnit& unit) {
   ABSL_RETURN_IF_ERROR(RequireInteger(desc));
   ConvolutionDesc resolved = desc;
   const std::string pattern = ChannelsLast(desc.src.rank());
   ABSL_ASSIGN_OR_RETURN(resolved.src, OrPattern(desc.src, pattern));
   ABSL_ASSIGN_OR_RETURN(resolved.dst, OrPattern(desc.dst, pattern));
   ABSL_ASSIGN_OR_RETURN(resolved.bias, OrPattern(desc.bias, "a"));
-  ABSL_RETURN_IF_ERROR(CheckLayouts(resolved, isa.lanes));
+  ABSL_RETURN_IF_ERROR(CheckLayouts(resolved, unit.lanes()));
   return resolved;
 }
 
@@ -158,13 +158,11 @@ ByteStrides StridesOfBytes(const MemoryDesc& desc, int lanes, int64_t group_chan
 }
 
 IntegerProblem ProblemOf(const ConvolutionDesc& desc, const Attributes& attributes,
-                         const IntegerIsa& isa) {
-  IntegerProblem problem;
-  problem.geometry = GeometryOf(desc);
+                         const VectorUnit& unit) {
+  IntegerProblem problem{.geometry = GeometryOf(desc), .epilogue = {.unit = unit}};
   const Geometry& geometry = problem.geometry;
-  const int group = geometry.grouped_weights ? 1 : 0, lanes = isa.lanes;
-  problem.isa = isa;
-  problem.signed_src = isa.dot == DotProduct::kWidened && desc.src.data_type() == DataType::kS8;
+  const int group = geometry.grouped_weights ? 1 : 0, lanes = unit.lanes();
+  problem.signed_src = !unit.has_dot_products() && desc.src.data_type() == DataType::kS8;
   problem.block_quads = BlockQuads(geometry);
   problem.dst = StridesOfBytes(desc.dst, lanes, geometry.oc);
   problem.weights_group = group == 1 ? desc.weights.stride(0) : 0;
@@ -184,38 +182,38 @@ IntegerProblem ProblemOf(const ConvolutionDesc& desc, const Attributes& attribut
 
 absl::StatusOr<ConvolutionDesc> ResolveInteger(const ConvolutionDesc& desc, const Attributes&,
                                                const ImplementationFacts& facts) {
-  const IntegerIsa isa = IntegersOf(facts.isa);
-  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved, ResolveActivations(desc, isa));
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed, PackedWeights(desc, isa));
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
+  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved, ResolveActivations(desc, unit));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed, PackedWeights(desc, unit));
   return WithWeights(std::move(resolved), packed);
 }
 
 absl::StatusOr<ConvolutionDesc> ResolveIntegerDepthwise(const ConvolutionDesc& desc,
                                                         const Attributes&,
                                                         const ImplementationFacts& facts) {
-  const IntegerIsa isa = IntegersOf(facts.isa);
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
   const Geometry geometry = GeometryOf(desc);
   if (!geometry.IsDepthwise()) return absl::UnimplementedError("is for one channel a group");
   if (geometry.kernel[2] > kMaxDepthwiseTaps)
     return absl::UnimplementedError("the kernel is too wide");
-  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved, ResolveActivations(desc, isa));
-  if (!HasDenseChannels(resolved.src) && !IsChannelBlocked(resolved.src, isa.lanes)) {
+  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved, ResolveActivations(desc, unit));
+  if (!HasDenseChannels(resolved.src) && !IsChannelBlocked(resolved.src, unit.lanes())) {
     return RefuseLayout("src", desc.src);
   }
   std::string pattern(PlainPattern(desc.weights.rank()));
   pattern[0] = 'A';
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed,
                         MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kS8,
-                                                  absl::StrCat(pattern, isa.lanes, "a")));
+                                                  absl::StrCat(pattern, unit.lanes(), "a")));
   return WithWeights(std::move(resolved), packed);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateInteger(const ConvolutionDesc& desc,
                                                          const Attributes& attributes,
                                                          const ImplementationFacts& facts) {
-  const IntegerIsa isa = IntegersOf(facts.isa);
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
   PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  IntegerProblem problem = ProblemOf(desc, attributes, isa);
+  IntegerProblem problem = ProblemOf(desc, attributes, unit);
   const Geometry geometry = problem.geometry;
   const bool shifts = problem.epilogue.compensation;
   std::optional<IntegerStage> stage;
@@ -225,35 +223,35 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateInteger(const ConvolutionDesc& 
     problem.geometry = stage->StagedGeometry();
     problem.src = stage->StagedStrides();
   } else {
-    problem.src = StridesOfBytes(desc.src, isa.lanes, geometry.ic);
+    problem.src = StridesOfBytes(desc.src, unit.lanes(), geometry.ic);
     problem.geometry.ic /= kQuad;
   }
   ABSL_ASSIGN_OR_RETURN(IntegerDriver driver, IntegerDriver::Create(info.name, problem));
   info.code_bytes = driver.code_bytes();
   return std::make_unique<IntegerConvolution>(
       std::move(info), desc, std::move(stage), std::move(driver),
-      PaddedScales(attributes.output_scales, geometry, isa.lanes));
+      PaddedScales(attributes.output_scales, geometry, unit.lanes()));
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerDepthwise(
     const ConvolutionDesc& desc, const Attributes& attributes, const ImplementationFacts& facts) {
-  const IntegerIsa isa = IntegersOf(facts.isa);
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
   PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  IntegerProblem problem = ProblemOf(desc, attributes, isa);
+  IntegerProblem problem = ProblemOf(desc, attributes, unit);
   problem.depthwise = true;
   problem.signed_src = desc.src.data_type() == DataType::kS8;
   problem.packed_src = desc.src.IsPlain();
   problem.geometry.oc = problem.geometry.groups;
   problem.geometry.groups = 1;
-  problem.src = StridesOfBytes(desc.src, isa.lanes, problem.geometry.oc);
-  problem.dst = StridesOfBytes(desc.dst, isa.lanes, problem.geometry.oc);
+  problem.src = StridesOfBytes(desc.src, unit.lanes(), problem.geometry.oc);
+  problem.dst = StridesOfBytes(desc.dst, unit.lanes(), problem.geometry.oc);
   problem.weights_group = problem.weights_ic_block = 0;
   problem.weights_oc_block = desc.weights.stride(0);
   ABSL_ASSIGN_OR_RETURN(IntegerDriver driver, IntegerDriver::Create(info.name, problem));
   info.code_bytes = driver.code_bytes();
   return std::make_unique<IntegerConvolution>(
       std::move(info), desc, std::nullopt, std::move(driver),
-      PaddedScales(attributes.output_scales, problem.geometry, isa.lanes));
+      PaddedScales(attributes.output_scales, problem.geometry, unit.lanes()));
 }
 
 }  // namespace tilewire::convolution

@@ -13,17 +13,18 @@ namespace {
 
 class IntegerDepthwiseGenerator final : public jit::Generator {
  public:
-  IntegerDepthwiseGenerator(absl::string_view name, const IntegerConfig& config)
+  IntegerDepthwiseGenerator(absl::string_view name, const IntegerTileConfig& config)
       : Generator(name),
         config_(config),
-        lanes_(config.epilogue.lanes),
+        unit_(config.epilogue.unit),
+        lanes_(unit_.lanes()),
         pixels_(config.epilogue.pixels),
         taps_(static_cast<int>(config.loops.kernel[2])),
         epilogue_(this, config.epilogue,
                   {.dst = src_,
                    .bias = weights_,
                    .spare = rax,
-                   .scratch = FreeVectorRegisters(pixels_, config.loops.vector_registers),
+                   .scratch = unit_.RegistersFrom(pixels_),
                    .scales = src_row_}) {}
 
  private:
@@ -36,7 +37,7 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
   const Xbyak::Opmask tail_ = k2;
 
   // Vectors: the sums, the weights of every width tap, a column of src, a product.
-  Xbyak::Xmm Vector(int index) const { return VectorRegister(lanes_, index); }
+  Xbyak::Xmm Vector(int index) const { return unit_.Vector(index); }
   Xbyak::Xmm Weights(int tap) const { return Vector(pixels_ + tap); }
   Xbyak::Xmm Column() const { return Vector(pixels_ + taps_); }
   Xbyak::Xmm Product() const { return Vector(pixels_ + taps_ + 1); }
@@ -45,18 +46,17 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
   void Emit() override {
     Xbyak::Label done, depth;
     for (int i = 0; i < pixels_; ++i) {
-      lanes_ == 16 ? vpxord(Vector(i), Vector(i), Vector(i))
-                   : vpxor(Vector(i), Vector(i), Vector(i));
+      unit_.Zero(this, Vector(i));
     }
-    if (LoadsPart() && lanes_ == 16) {
+    if (LoadsPart() && unit_.has_masks()) {
       mov(eax, (1u << config_.epilogue.tail_lanes) - 1);
       kmovw(tail_, eax);
     }
-    mov(depths_left_, Argument(offsetof(IntegerArgs, loops.depth_taps)));
+    mov(depths_left_, Argument(offsetof(IntegerTileArgs, loops.depth_taps)));
     test(depths_left_, depths_left_);
     jz(done, T_NEAR);
-    mov(src_, Argument(offsetof(IntegerArgs, src)));
-    mov(weights_, Argument(offsetof(IntegerArgs, weights)));
+    mov(src_, Argument(offsetof(IntegerTileArgs, src)));
+    mov(weights_, Argument(offsetof(IntegerTileArgs, weights)));
     L(depth);
     ReduceRows();
     AddBytes(src_, config_.loops.src_tap[0]);
@@ -74,7 +74,7 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
     Xbyak::Label loop;
     mov(src_row_, src_);
     mov(weights_row_, weights_);
-    mov(rows_left_, Argument(offsetof(IntegerArgs, loops.height_taps)));
+    mov(rows_left_, Argument(offsetof(IntegerTileArgs, loops.height_taps)));
     L(loop);
     for (int tap = 0; tap < taps_; ++tap) LoadWeights(tap);
     for (const auto& [offset, users] : Columns()) {
@@ -87,8 +87,8 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
     jnz(loop, T_NEAR);
   }
 
-  // By the byte offset of a column of src, the pixels that read it and their taps; the padding is
-  // no column.
+  // Maps the byte offset of a column of src to the pixels that read it, with their taps. The padding
+  // has no columns.
   std::map<int64_t, std::vector<std::pair<int, int>>> Columns() const {
     std::map<int64_t, std::vector<std::pair<int, int>>> columns;
     for (int pixel = 0; pixel < pixels_; ++pixel) {
@@ -101,8 +101,8 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
     return columns;
   }
 
-  // A weight stands in the lower half of its lane, 0 in the upper: what that half of src holds does
-  // not matter.
+  // A weight stands in the lower half of its lane, and 0 in the upper half, so that the upper half
+  // of src does not matter.
   void LoadWeights(int tap) {
     const Xbyak::Xmm weights = Weights(tap);
     vpmovsxbd(weights, ptr[weights_row_ + tap * lanes_]);
@@ -114,7 +114,7 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
 
   void LoadColumn(int64_t offset) {
     const Xbyak::RegExp from = src_row_ + static_cast<int>(offset);
-    if (LoadsPart() && lanes_ == 8) {
+    if (LoadsPart() && !unit_.has_masks()) {
       const Xbyak::Xmm low(Column().getIdx());
       vpxor(low, low, low);
       for (int i = 0; i < config_.epilogue.tail_lanes; ++i) vpinsrb(low, low, ptr[from + i], i);
@@ -126,15 +126,17 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
   }
 
   void MultiplyAdd(int pixel, int tap) {
-    if (config_.dot == DotProduct::kVnni) return vpdpwssd(Vector(pixel), Column(), Weights(tap));
+    if (unit_.has_dot_products()) {
+      return unit_.AddWordProducts(this, Vector(pixel), Column(), Weights(tap));
+    }
     vpmaddwd(Product(), Column(), Weights(tap));
     vpaddd(Vector(pixel), Vector(pixel), Product());
   }
 
   void Finish() {
-    mov(src_, Argument(offsetof(IntegerArgs, dst)));
-    if (config_.epilogue.bias) mov(weights_, Argument(offsetof(IntegerArgs, bias)));
-    if (config_.epilogue.scales) mov(src_row_, Argument(offsetof(IntegerArgs, scales)));
+    mov(src_, Argument(offsetof(IntegerTileArgs, dst)));
+    if (config_.epilogue.bias) mov(weights_, Argument(offsetof(IntegerTileArgs, bias)));
+    if (config_.epilogue.scales) mov(src_row_, Argument(offsetof(IntegerTileArgs, scales)));
     epilogue_.FinishIntegers();
   }
 
@@ -142,7 +144,8 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
     if (bytes != 0) add(to, static_cast<int>(bytes));
   }
 
-  const IntegerConfig config_;
+  const IntegerTileConfig config_;
+  const VectorUnit unit_;
   const int lanes_, pixels_, taps_;
   AccumulatorEpilogue epilogue_;
 };
@@ -150,7 +153,7 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateIntegerDepthwise(
-    absl::string_view name, const IntegerConfig& config) {
+    absl::string_view name, const IntegerTileConfig& config) {
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<const jit::Generator> generator,
                         jit::Compile<IntegerDepthwiseGenerator>(name, config));
   return generator;

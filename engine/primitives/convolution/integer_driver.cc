@@ -36,15 +36,14 @@ absl::Status CheckDisplacements(const IntegerProblem& problem) {
 
 Tiling TilingOf(const IntegerProblem& problem) {
   const Geometry& geometry = problem.geometry;
-  const int lanes = problem.isa.lanes;
-  RegisterFile registers = {
-      .lanes = lanes,
-      .vectors = problem.isa.TilingVectors(),
-      .scratch = AccumulatorEpilogue::IntegerScratchCount(lanes, problem.epilogue.post_ops)};
-  const int64_t blocks = DivUp(geometry.oc, lanes);
-  if (!problem.depthwise) return ChooseTiling(geometry.out[2], blocks, registers);
-  registers.vectors = problem.isa.vectors - static_cast<int>(geometry.kernel[2]) - 1;
-  Tiling tiling = ChooseTiling(geometry.out[2], 1, registers);
+  RegisterBudget budget = {
+      .unit = problem.unit(),
+      .extra = ExtraIntegerVectors(problem.unit()),
+      .scratch = AccumulatorEpilogue::IntegerScratchCount(problem.epilogue.post_ops)};
+  const int64_t blocks = DivUp(geometry.oc, problem.unit().lanes());
+  if (!problem.depthwise) return ChooseTiling(geometry.out[2], blocks, budget);
+  budget.extra = static_cast<int>(geometry.kernel[2]) + 1;
+  Tiling tiling = ChooseTiling(geometry.out[2], 1, budget);
   tiling.oc_groups = SplitEvenly(blocks, blocks);
   return tiling;
 }
@@ -57,7 +56,7 @@ absl::StatusOr<IntegerDriver> IntegerDriver::Create(absl::string_view name,
   IntegerProblem problem = requested;
   FlattenPixels(&problem.geometry, problem.src.spatial, problem.dst.spatial);
   const Tiling tiling = TilingOf(problem);
-  const int lanes = problem.isa.lanes;
+  const int lanes = problem.unit().lanes();
   const int64_t tap_bytes = lanes * (problem.depthwise ? 1 : problem.block_quads * kQuad);
   const WorkSize work = ChooseWorkSize(problem.geometry, tiling, lanes, /*may_chunk=*/false);
   const bool asks_ahead =
@@ -65,31 +64,27 @@ absl::StatusOr<IntegerDriver> IntegerDriver::Create(absl::string_view name,
   IntegerDriver driver(problem, asks_ahead,
                        PieceGrid(problem.geometry, tiling, work, problem.src.spatial,
                                  problem.dst.spatial, tap_bytes));
-  const auto generate = problem.depthwise ? GenerateIntegerDepthwise : GenerateInteger;
+  const auto generate = problem.depthwise ? GenerateIntegerDepthwise : GenerateIntegerTile;
   ABSL_RETURN_IF_ERROR(driver.functions_.Generate(
       tiling,
       [&](const Range& tile, const Range& oc_group) { return driver.ConfigOf(tile, oc_group); },
-      [&](const IntegerConfig& config) { return generate(name, config); }));
+      [&](const IntegerTileConfig& config) { return generate(name, config); }));
   return driver;
 }
 
-IntegerConfig IntegerDriver::ConfigOf(const Range& tile, const Range& oc_group) const {
+IntegerTileConfig IntegerDriver::ConfigOf(const Range& tile, const Range& oc_group) const {
   const Geometry& geometry = problem_.geometry;
-  const int lanes = problem_.isa.lanes;
+  const int lanes = problem_.unit().lanes();
   const bool last = oc_group.begin + oc_group.size == DivUp(geometry.oc, lanes);
-  IntegerConfig config;
-  config.epilogue = problem_.epilogue;
-  config.epilogue.lanes = lanes;
+  IntegerTileConfig config{.epilogue = problem_.epilogue};
   config.epilogue.blocks = static_cast<int>(oc_group.size);
   config.epilogue.pixels = static_cast<int>(tile.size);
   config.epilogue.dst_pixel_bytes = problem_.dst.spatial[2];
   config.epilogue.dst_block_bytes = problem_.dst.block;
   config.epilogue.tail_lanes = last ? static_cast<int>(geometry.oc % lanes) : 0;
-  config.dot = problem_.isa.dot;
   config.signed_src = problem_.signed_src;
   config.packed_src = problem_.packed_src;
   TapLoops& loops = config.loops;
-  loops.vector_registers = problem_.isa.vectors;
   loops.channels = problem_.block_quads;
   loops.tail_channels = static_cast<int>(geometry.ic % problem_.block_quads);
   loops.full_blocks = geometry.ic >= problem_.block_quads;
@@ -135,11 +130,11 @@ WeightsAhead IntegerDriver::WeightsBehind(const Operands& operands, const PieceG
 }
 
 // Where a piece stands with one group of output blocks.
-IntegerArgs IntegerDriver::PositionOf(const Operands& operands, const PieceGrid::Piece& piece,
-                                      int64_t oc_group) const {
+IntegerTileArgs IntegerDriver::PositionOf(const Operands& operands, const PieceGrid::Piece& piece,
+                                          int64_t oc_group) const {
   const int64_t image = piece.image, group = piece.group;
   const Geometry& geometry = problem_.geometry;
-  const int lanes = problem_.isa.lanes;
+  const int lanes = problem_.unit().lanes();
   const int64_t block = grid_.tiling().oc_groups[oc_group].begin;
   const int64_t channel = group * geometry.oc + block * lanes;
   const int64_t padded_channel = group * RoundUp(geometry.oc, lanes) + block * lanes;

@@ -29,15 +29,16 @@ struct ByteStrides {
 
 struct IntegerProblem {
   Geometry geometry;  // input channels count quads
-  IntegerIsa isa;
   bool signed_src = false;
   bool depthwise = false;   // geometry: one group, whose ic is 1 and whose oc counts all channels
-  bool packed_src = false;  // depthwise: see IntegerConfig
+  bool packed_src = false;  // depthwise: see IntegerTileConfig
   int block_quads = 1;      // of an input block; inside it, and from block to block, the quads of a
                             // pixel lie side by side
   ByteStrides src, dst;
   int64_t weights_group = 0, weights_oc_block = 0, weights_ic_block = 0;  // bytes
-  EpilogueConfig epilogue;  // bias, scales, compensation, post-ops, types
+  EpilogueConfig epilogue;  // unit, bias, scales, compensation, post-ops, types
+
+  const VectorUnit& unit() const { return epilogue.unit; }
 };
 
 // Immutable.
@@ -66,16 +67,16 @@ class IntegerDriver {
  private:
   IntegerDriver(const IntegerProblem& problem, bool asks_ahead, PieceGrid grid)
       : problem_(problem), asks_ahead_(asks_ahead), grid_(std::move(grid)) {}
-  IntegerConfig ConfigOf(const Range& tile, const Range& oc_group) const;
-  IntegerArgs PositionOf(const Operands& operands, const PieceGrid::Piece& piece,
-                         int64_t oc_group) const;
+  IntegerTileConfig ConfigOf(const Range& tile, const Range& oc_group) const;
+  IntegerTileArgs PositionOf(const Operands& operands, const PieceGrid::Piece& piece,
+                             int64_t oc_group) const;
   WeightsAhead WeightsBehind(const Operands& operands, const PieceGrid::Piece& piece,
                              int64_t oc_group, int64_t images) const;
 
   IntegerProblem problem_;
   bool asks_ahead_;  // the second cache for weights before their turn
   PieceGrid grid_;
-  TileFunctions<IntegerConfig, IntegerFunction> functions_;
+  TileFunctions<IntegerTileConfig, IntegerTileFunction> functions_;
 };
 
 }  // namespace tilewire::convolution

@@ -77,7 +77,7 @@ class RegroupedConvolution final : public Primitive {
   void Gather(const float* from, const ActivationStrides& from_strides, float* to,
               const ActivationStrides& to_strides, int64_t group_channels, const Spatial& size,
               const threading::Team& team) const {
-    const int lanes = outer_.registers.lanes;
+    const int lanes = outer_.unit.lanes();
     team.ParallelFor(outer_.geometry.groups, [&](int64_t group) {
       for (int64_t c = 0; c < group_channels; ++c) {
         CopyChannel(from + ChannelOffset(from_strides, lanes, group * group_channels + c),
@@ -91,7 +91,7 @@ class RegroupedConvolution final : public Primitive {
   // By blocks of dst, so that no two threads write to one cache line.
   void Scatter(const float* from, float* dst, const threading::Team& team) const {
     const Geometry& geometry = outer_.geometry;
-    const int lanes = outer_.registers.lanes;
+    const int lanes = outer_.unit.lanes();
     const int64_t channels = geometry.groups * geometry.oc;
     team.ParallelFor(DivUp(channels, lanes), [&](int64_t block) {
       for (int64_t c = block * lanes; c < (block + 1) * lanes; ++c) {
@@ -128,7 +128,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateRegrouped(const ConvolutionDesc
                                                            const DirectProblem& problem,
                                                            PrimitiveInfo info) {
   const Geometry& geometry = problem.geometry;
-  const int lanes = problem.registers.lanes;
+  const int lanes = problem.unit.lanes();
   const std::optional<int64_t> src = ScratchElements(geometry, geometry.ic, geometry.in, lanes);
   const std::optional<int64_t> dst = ScratchElements(geometry, geometry.oc, geometry.out, lanes);
   if (!src || !dst)

@@ -11,10 +11,10 @@ namespace {
 
 constexpr int kMaxBlocks = 4;  // the generator's addressing of weights reaches four
 
-double TileCycles(const RegisterFile& registers, int64_t blocks, int64_t pixels) {
-  const bool embedded = registers.lanes == 16 && blocks == 1;
+double TileCycles(const VectorUnit& unit, int64_t blocks, int64_t pixels) {
+  const bool embedded = unit.has_masks() && blocks == 1;
   // One for each line of weights and of src.
-  const double prefetches = (blocks * registers.lanes + pixels) / 16.0;
+  const double prefetches = (blocks * unit.lanes() + pixels) / 16.0;
   const double fmas = blocks * pixels;
   const double loads = blocks + pixels + prefetches;
   const double instructions = fmas + blocks + (embedded ? 0 : pixels) + prefetches;
@@ -22,18 +22,18 @@ double TileCycles(const RegisterFile& registers, int64_t blocks, int64_t pixels)
   return std::max({fmas / 2, loads / 2, instructions / 4, kLatency}) + kWeightsFetch * blocks;
 }
 
-int64_t LargestPixels(const RegisterFile& registers, int64_t blocks) {
-  const int64_t beside = std::max<int64_t>(registers.scratch, blocks + 1);
-  return (registers.vectors - beside) / blocks;
+int64_t LargestPixels(const RegisterBudget& budget, int64_t blocks) {
+  const int64_t beside = std::max<int64_t>(budget.scratch, blocks + 1);
+  return (budget.unit.registers() - budget.extra - beside) / blocks;
 }
 
 }  // namespace
 
-Tiling ChooseTiling(int64_t row_pixels, int64_t oc_blocks, const RegisterFile& registers) {
+Tiling ChooseTiling(int64_t row_pixels, int64_t oc_blocks, const RegisterBudget& budget) {
   Tiling best;
   double best_cycles = std::numeric_limits<double>::infinity();
   for (int64_t blocks = 1; blocks <= std::min<int64_t>(kMaxBlocks, oc_blocks); ++blocks) {
-    const int64_t pixels = LargestPixels(registers, blocks);
+    const int64_t pixels = LargestPixels(budget, blocks);
     if (pixels < 1) continue;
     const int64_t tiles = DivUp(row_pixels, pixels), groups = DivUp(oc_blocks, blocks);
     const int64_t long_tiles = row_pixels % tiles, large_groups = oc_blocks % groups;
@@ -41,8 +41,8 @@ Tiling ChooseTiling(int64_t row_pixels, int64_t oc_blocks, const RegisterFile& r
     for (auto [n, b] : {std::pair(large_groups, oc_blocks / groups + 1),
                         std::pair(groups - large_groups, oc_blocks / groups)}) {
       if (n == 0) continue;
-      cycles += n * (long_tiles * TileCycles(registers, b, row_pixels / tiles + 1) +
-                     (tiles - long_tiles) * TileCycles(registers, b, row_pixels / tiles));
+      cycles += n * (long_tiles * TileCycles(budget.unit, b, row_pixels / tiles + 1) +
+                     (tiles - long_tiles) * TileCycles(budget.unit, b, row_pixels / tiles));
     }
     if (cycles >= best_cycles) continue;
     best_cycles = cycles;

@@ -10,25 +10,20 @@
 #include <vector>
 
 #include "engine/base/range.h"
-#include "engine/cpu/isa.h"
+#include "engine/jit/vector_unit.h"
 #include "engine/primitives/convolution/geometry.h"
 
 namespace tilewire::convolution {
 
 inline constexpr int64_t kFloatBytes = sizeof(float);
 
-struct RegisterFile {
-  int lanes = 16;  // of a vector: the channels of a block
-  int vectors = 32;
-  int scratch = 1;  // vectors that the epilogue needs beside the sums
+// The vector registers that a tile may use. Beside the sums its loop needs a vector of weights per
+// block, one of src, and `extra` more; its epilogue needs `scratch`, once the loop is done.
+struct RegisterBudget {
+  VectorUnit unit;
+  int extra = 0;
+  int scratch = 1;
 };
-
-inline constexpr RegisterFile kAvx2Registers = {.lanes = 8, .vectors = 16};
-inline constexpr RegisterFile kAvx512Registers = {.lanes = 16, .vectors = 32};
-
-inline constexpr RegisterFile RegistersOf(cpu::Isa isa) {
-  return isa.Includes(cpu::Isa::kAvx512) ? kAvx512Registers : kAvx2Registers;
-}
 
 struct Tiling {
   std::vector<Range> tiles;      // of a row, in pixels
@@ -39,7 +34,7 @@ struct Tiling {
 // takes the longest of its FMAs (two a cycle), its loads (two a cycle), its instructions (four a
 // cycle) and the latency of a chain of FMAs, and a little for fetching weights from beyond the
 // first cache.
-Tiling ChooseTiling(int64_t row_pixels, int64_t oc_blocks, const RegisterFile& registers);
+Tiling ChooseTiling(int64_t row_pixels, int64_t oc_blocks, const RegisterBudget& budget);
 
 // One piece of work is `units` tiles (counted over all rows of an image) times `oc_groups` groups;
 // inside it the input channels are summed up in chunks of `ic_blocks`, with the sums waiting in

@@ -60,10 +60,10 @@ int TileOf(const ImplementationFacts& facts) {
 }  // namespace
 
 absl::StatusOr<ConvolutionDesc> ResolveWinograd(const ConvolutionDesc& desc,
-                                                const Attributes& attributes,
+                                                const Attributes& attributes, int tile,
+                                                const Attributes&,
                                                 const ImplementationFacts& facts) {
-  const RegisterFile registers = RegistersOf(facts.isa);
-  const int tile = TileOf(facts);
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
   if (desc.algorithm == ConvolutionAlgorithm::kDirect) {
     return absl::UnimplementedError("is a Winograd convolution, direct was asked for");
   }
@@ -74,20 +74,20 @@ absl::StatusOr<ConvolutionDesc> ResolveWinograd(const ConvolutionDesc& desc,
   if (desc.algorithm == ConvolutionAlgorithm::kAuto) {
     // No direct convolution pools.
     if (!attributes.post_ops.HasMaxPooling())
-      ABSL_RETURN_IF_ERROR(RequireFasterThanDirect(geometry, tile, registers));
-    ABSL_RETURN_IF_ERROR(RequireFasterTile(geometry, tile, registers));
+      ABSL_RETURN_IF_ERROR(RequireFasterThanDirect(geometry, tile, unit));
+    ABSL_RETURN_IF_ERROR(RequireFasterTile(geometry, tile, unit));
   }
   ConvolutionDesc resolved = desc;
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed,
-                        MemoryDesc::CreateWinograd(
-                            desc.weights.dims(), PlanWinograd(geometry, tile, registers).weights));
+  ABSL_ASSIGN_OR_RETURN(
+      const MemoryDesc packed,
+      MemoryDesc::CreateWinograd(desc.weights.dims(), PlanWinograd(geometry, tile, unit).weights));
   if (desc.weights.IsAny()) resolved.weights = packed;
   if (!(resolved.weights == packed)) {
     return absl::UnimplementedError(
         absl::StrCat("does not take weights as ", desc.weights.ToString()));
   }
-  ABSL_RETURN_IF_ERROR(ResolveActivations(registers.lanes, SrcLayouts::kBlocked, &resolved));
-  if (resolved.src.stride(3) != registers.lanes) {
+  ABSL_RETURN_IF_ERROR(ResolveActivations(unit.lanes(), SrcLayouts::kBlocked, &resolved));
+  if (resolved.src.stride(3) != unit.lanes()) {
     return absl::UnimplementedError("pixels of src are not neighbours");
   }
   return resolved;
@@ -96,20 +96,18 @@ absl::StatusOr<ConvolutionDesc> ResolveWinograd(const ConvolutionDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateWinograd(const ConvolutionDesc& desc,
                                                           const Attributes& attributes,
                                                           const ImplementationFacts& facts) {
-  const RegisterFile registers = RegistersOf(facts.isa);
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
   const int tile = TileOf(facts);
-  WinogradProblem problem;
   ConvolutionDesc written = desc;
   ABSL_ASSIGN_OR_RETURN(written.dst, WrittenDst(desc.dst, attributes));
-  problem.geometry = GeometryOf(desc);
+  WinogradProblem problem{.geometry = GeometryOf(desc), .unit = unit};
   problem.pools = attributes.post_ops.HasMaxPooling();
   if (problem.pools) {  // nobody reads what is left of an odd size
     for (int d = 1; d < 3; ++d) problem.geometry.out[d] -= problem.geometry.out[d] % 2;
   }
-  problem.registers = registers;
-  problem.plan = PlanWinograd(problem.geometry, tile, registers);
-  problem.src = StridesOf(desc.src, registers.lanes, problem.geometry.ic);
-  problem.dst = StridesOf(written.dst, registers.lanes, problem.geometry.oc);
+  problem.plan = PlanWinograd(problem.geometry, tile, unit);
+  problem.src = StridesOf(desc.src, unit.lanes(), problem.geometry.ic);
+  problem.dst = StridesOf(written.dst, unit.lanes(), problem.geometry.oc);
   problem.has_bias = !desc.bias.IsZero();
   problem.post_ops = attributes.post_ops.WithoutMaxPooling();
   PrimitiveInfo info = InfoOf(written, attributes, facts);

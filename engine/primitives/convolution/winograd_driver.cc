@@ -73,16 +73,15 @@ Function WinogradDriver::Keep(std::unique_ptr<const jit::Generator> generator) {
 
 absl::Status WinogradDriver::Generate(absl::string_view name) {
   const WinogradPlan& plan = problem_.plan;
-  const int lanes = problem_.registers.lanes;
+  const int lanes = problem_.unit.lanes();
   ABSL_ASSIGN_OR_RETURN(
       auto input, GenerateWinogradInput(absl::StrCat(name, ".input"),
-                                        {.lanes = lanes,
+                                        {.unit = problem_.unit,
                                          .tile = plan.tile(),
                                          .point_bytes = plan.VPoint() * kFloatBytes,
                                          .block_bytes = plan.group_tiles * lanes * kFloatBytes}));
   input_ = Keep<WinogradInputFunction>(std::move(input));
-  WinogradGemmConfig config{.lanes = lanes,
-                            .vector_registers = problem_.registers.vectors,
+  WinogradGemmConfig config{.unit = problem_.unit,
                             .tiles = static_cast<int>(plan.group_tiles),
                             .blocks = plan.weights.panel_blocks,
                             .input_blocks = plan.input_blocks,
@@ -105,12 +104,12 @@ absl::Status WinogradDriver::Generate(absl::string_view name) {
 absl::Status WinogradDriver::GenerateOutputs(absl::string_view name, int tail_lanes,
                                              OutputFunctions* functions) {
   const WinogradPlan& plan = problem_.plan;
-  const int lanes = problem_.registers.lanes;
+  const int lanes = problem_.unit.lanes();
   const int last_rows = static_cast<int>((problem_.geometry.out[1] - 1) % plan.tile() + 1);
   const int last_columns = static_cast<int>((problem_.geometry.out[2] - 1) % plan.tile() + 1);
   for (const bool cut_rows : {false, true}) {
     for (const bool cut_columns : {false, true}) {
-      WinogradOutputConfig config{.lanes = lanes,
+      WinogradOutputConfig config{.unit = problem_.unit,
                                   .tile = plan.tile(),
                                   .point_bytes = plan.MPoint() * kFloatBytes,
                                   .block_bytes = plan.group_tiles * lanes * kFloatBytes,
@@ -224,7 +223,7 @@ void WinogradDriver::TransformInputs(const Operands& operands, const Block& bloc
   TilePosition position = PositionOf(block.first + first);
   for (int64_t tile = first; tile < end; ++tile, Advance(&position)) {
     TransformInput(operands.src + position.image * problem_.src.image, position, v);
-    v += problem_.registers.lanes;
+    v += problem_.unit.lanes();
   }
 }
 
@@ -232,7 +231,7 @@ void WinogradDriver::TransformInputs(const Operands& operands, const Block& bloc
 void WinogradDriver::TransformInput(const float* src, const TilePosition& position,
                                     float* v) const {
   const Geometry& geometry = problem_.geometry;
-  const int64_t side = problem_.plan.side(), lanes = problem_.registers.lanes;
+  const int64_t side = problem_.plan.side(), lanes = problem_.unit.lanes();
   const int64_t row_stride = problem_.src.spatial[1];
   const int64_t first_row = position.row - geometry.pad[1];
   const int64_t first_column = position.column - geometry.pad[2];
@@ -274,7 +273,7 @@ void WinogradDriver::TransformOutputs(const Operands& operands, const Block& blo
                                       int64_t group, const float* m) const {
   const WinogradPlan& plan = problem_.plan;
   const Geometry& geometry = problem_.geometry;
-  const int64_t lanes = problem_.registers.lanes, pixels = problem_.PixelsOfDst();
+  const int64_t lanes = problem_.unit.lanes(), pixels = problem_.PixelsOfDst();
   const int64_t blocks = plan.weights.BlocksOfPanel(geometry.oc, panel);
   const int64_t first_block = panel * plan.weights.panel_blocks;
   const bool has_tail = geometry.oc % lanes != 0 && panel == plan.panels - 1;

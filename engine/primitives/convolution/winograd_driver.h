@@ -25,7 +25,7 @@ namespace tilewire::convolution {
 
 struct WinogradProblem {
   Geometry geometry;  // out is even where the result is pooled
-  RegisterFile registers;
+  VectorUnit unit;
   WinogradPlan plan;
   ActivationStrides src, dst;
   bool has_bias = false;

@@ -7,44 +7,42 @@
 #include "engine/base/cache_line.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
-#include "engine/kernels/accumulator_epilogue.h"
 
 namespace tilewire::convolution {
 namespace {
 
-// The first group reads weights from the second cache: they are asked for this far ahead.
+// The first group reads weights from the second cache: they are prefetched this many bytes ahead.
 constexpr int kNearBytes = 1024;
 
 class WinogradGemmGenerator final : public jit::Generator {
  public:
   WinogradGemmGenerator(absl::string_view name, const WinogradGemmConfig& config)
-      : Generator(name), config_(config), lanes_(config.lanes) {}
+      : Generator(name), config_(config), unit_(config.unit), lanes_(unit_.lanes()) {}
 
  private:
   // rdi holds the arguments.
   const Xbyak::Reg64 v_ = rsi, u_ = rdx;       // of the current input block
   const Xbyak::Reg64 m_ = rcx, first_u_ = r8;  // of the current group; of all groups
   const Xbyak::Reg64 groups_left_ = r9, blocks_left_ = r10;
-  const Xbyak::Reg64 ahead_ = r11;  // of the next matrix, what is asked for next
+  const Xbyak::Reg64 ahead_ = r11;  // the part of the next matrix that is prefetched next
 
-  Xbyak::Xmm Sum(int block, int tile) const {
-    return VectorRegister(lanes_, block * config_.tiles + tile);
-  }
+  Xbyak::Xmm Sum(int block, int tile) const { return unit_.Vector(block * config_.tiles + tile); }
   Xbyak::Xmm Weights(int block) const {
-    return VectorRegister(lanes_, config_.blocks * config_.tiles + block);
+    return unit_.Vector(config_.blocks * config_.tiles + block);
   }
   Xbyak::Xmm Broadcast(int tile) const {
     const int first = config_.blocks * (config_.tiles + 1);
-    return VectorRegister(lanes_, first + tile % std::max(1, config_.vector_registers - first));
+    return unit_.Vector(first + tile % std::max(1, unit_.registers() - first));
   }
-  bool EmbedsBroadcasts() const { return lanes_ == 16 && config_.blocks == 1; }
-  int VectorBytes() const { return lanes_ * 4; }
+  bool EmbedsBroadcasts() const { return unit_.has_masks() && config_.blocks == 1; }
+  int VectorBytes() const { return unit_.bytes(); }
   int64_t MatrixBytes() const {
     return config_.input_blocks * lanes_ * config_.blocks * VectorBytes();
   }
   int GroupBlockBytes() const { return config_.tiles * VectorBytes(); }
-  // v_ points this far behind the block's first element, so that more displacements fit one byte.
-  int VBias() const { return lanes_ == 16 ? 512 : 128; }
+  // v_ points this many bytes past the block's first element, so that more displacements fit one
+  // byte.
+  int VBias() const { return unit_.BroadcastReach(); }
 
   void Emit() override {
     Preamble();
@@ -65,12 +63,7 @@ class WinogradGemmGenerator final : public jit::Generator {
 
   void ReduceGroup() {
     for (int i = 0; i < config_.blocks * config_.tiles; ++i) {
-      const Xbyak::Xmm sum = VectorRegister(lanes_, i);
-      if (lanes_ == 16) {
-        vpxord(sum, sum, sum);
-      } else {
-        vxorps(sum, sum, sum);
-      }
+      unit_.Zero(this, unit_.Vector(i));
     }
     mov(u_, first_u_);
     mov(blocks_left_, config_.input_blocks);
@@ -104,7 +97,7 @@ class WinogradGemmGenerator final : public jit::Generator {
     }
   }
 
-  // The next matrix comes from beyond the second cache: its lines are asked for while all groups of
+  // The next matrix comes from beyond the second cache. Its lines are prefetched while all groups of
   // this one are computed, at an even pace.
   void PrefetchNextMatrix(int channel) {
     const int lines = AheadBytes() / kLineBytes;
@@ -113,7 +106,7 @@ class WinogradGemmGenerator final : public jit::Generator {
     }
   }
 
-  // Of the next matrix, for one input block of one group.
+  // The bytes of the next matrix to prefetch per input block of a group.
   int AheadBytes() const {
     const int64_t lines = lanes_ * config_.blocks * VectorBytes() / kLineBytes;
     return static_cast<int>(DivUp(lines, config_.groups)) * kLineBytes;
@@ -121,12 +114,13 @@ class WinogradGemmGenerator final : public jit::Generator {
 
   void StoreGroup() {
     for (int i = 0; i < config_.blocks * config_.tiles; ++i) {
-      vmovups(ptr[m_ + i * VectorBytes()], VectorRegister(lanes_, i));
+      vmovups(ptr[m_ + i * VectorBytes()], unit_.Vector(i));
     }
     add(m_, config_.blocks * GroupBlockBytes());
   }
 
   const WinogradGemmConfig config_;
+  const jit::VectorUnit unit_;
   const int lanes_;
 };
 

@@ -5,8 +5,8 @@
 //
 //   m[tile][oc] = sum over ic of v[tile][ic] * u[ic][oc]
 //
-// Tiles come in groups of `tiles`; a group's products with the whole panel stay in registers over
-// the whole sum, whose order is that of the input channels for every tile.
+// Tiles come in groups of `tiles`. A group's products with the whole panel stay in registers over
+// the whole sum, which is in the order of the input channels for every tile.
 //
 //   v  [group][input block][tile][lane]
 //   u  [input channel][output block][lane]; see winograd_layout.h
@@ -20,16 +20,16 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/vector_unit.h"
 
 namespace tilewire::convolution {
 
 struct WinogradGemmConfig {
-  int lanes = 16;
-  int vector_registers = 32;
+  jit::VectorUnit unit;
   int tiles = 1;             // of a group
-  int blocks = 1;            // of `lanes` output channels
-  int64_t input_blocks = 1;  // of `lanes` input channels
-  int64_t groups = 1;        // of most calls: the pace at which the next weights are fetched
+  int blocks = 1;            // vectors of output channels
+  int64_t input_blocks = 1;  // vectors of input channels
+  int64_t groups = 1;  // of most calls: sets the pace at which the next weights are prefetched
 };
 
 struct WinogradGemmArgs {

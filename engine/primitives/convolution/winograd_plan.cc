@@ -24,40 +24,39 @@ constexpr double TransformCycles(int tile) { return tile == 2 ? 110 : 210; }
 // Weights that are 1.8 or 4 times as large have to be worth their memory and their packing.
 constexpr double kWorthwhile = 1.1;
 
-double DirectCycles(const Geometry& geometry, const RegisterFile& registers) {
-  const double weights = 9.0 * geometry.ic * RoundUp(geometry.oc, registers.lanes);
+double DirectCycles(const Geometry& geometry, const VectorUnit& unit) {
+  const double weights = 9.0 * geometry.ic * RoundUp(geometry.oc, unit.lanes());
   const double products = weights * geometry.out[1] * geometry.out[2];
-  return products / (2 * registers.lanes) / kDirectShareOfPeak +
+  return products / (2 * unit.lanes()) / kDirectShareOfPeak +
          weights * sizeof(float) * kDirectWeightsByte;
 }
 
-double WinogradCycles(const Geometry& geometry, int tile, const RegisterFile& registers) {
+double WinogradCycles(const Geometry& geometry, int tile, const VectorUnit& unit) {
   const double tiles = 1.0 * DivUp(geometry.out[1], tile) * DivUp(geometry.out[2], tile);
-  const double blocks =
-      1.0 * DivUp(geometry.ic, registers.lanes) + DivUp(geometry.oc, registers.lanes);
-  const double weights = 1.0 * (tile + 2) * (tile + 2) * RoundUp(geometry.ic, registers.lanes) *
-                         RoundUp(geometry.oc, registers.lanes);
-  return tiles * weights / (2 * registers.lanes) / kProductShareOfPeak +
+  const double blocks = 1.0 * DivUp(geometry.ic, unit.lanes()) + DivUp(geometry.oc, unit.lanes());
+  const double weights = 1.0 * (tile + 2) * (tile + 2) * RoundUp(geometry.ic, unit.lanes()) *
+                         RoundUp(geometry.oc, unit.lanes());
+  return tiles * weights / (2 * unit.lanes()) / kProductShareOfPeak +
          tiles * (kTile + blocks * TransformCycles(tile)) +
          weights * sizeof(float) * kWinogradWeightsByte;
 }
 
 }  // namespace
 
-WinogradPlan PlanWinograd(const Geometry& geometry, int tile, const RegisterFile& registers) {
+WinogradPlan PlanWinograd(const Geometry& geometry, int tile, const VectorUnit& unit) {
   WinogradPlan plan;
   plan.weights.tile = tile;
-  plan.weights.lanes = registers.lanes;
+  plan.weights.lanes = unit.lanes();
   plan.tile_rows = DivUp(geometry.out[1], tile);
   plan.tile_columns = DivUp(geometry.out[2], tile);
-  plan.input_blocks = DivUp(geometry.ic, registers.lanes);
-  plan.output_blocks = DivUp(geometry.oc, registers.lanes);
+  plan.input_blocks = DivUp(geometry.ic, unit.lanes());
+  plan.output_blocks = DivUp(geometry.oc, unit.lanes());
   const int panel_blocks = static_cast<int>(std::min<int64_t>(kPanelBlocks, plan.output_blocks));
   plan.weights.panel_blocks = panel_blocks;
   plan.panels = plan.weights.Panels(geometry.oc);
-  const int64_t tile_bytes = plan.points() * plan.input_blocks * registers.lanes * sizeof(float);
+  const int64_t tile_bytes = plan.points() * plan.input_blocks * unit.lanes() * sizeof(float);
   plan.shared = kAloneTiles * tile_bytes > kAloneBytes;
-  const int64_t largest_group = (registers.vectors - panel_blocks - 1) / panel_blocks;
+  const int64_t largest_group = (unit.registers() - panel_blocks - 1) / panel_blocks;
   const int64_t wanted = plan.shared
                              ? std::clamp(kSharedBytes / tile_bytes, largest_group, kSharedTiles)
                              : kAloneTiles;
@@ -68,10 +67,9 @@ WinogradPlan PlanWinograd(const Geometry& geometry, int tile, const RegisterFile
   return plan;
 }
 
-absl::Status RequireFasterThanDirect(const Geometry& geometry, int tile,
-                                     const RegisterFile& registers) {
-  const double mine = WinogradCycles(geometry, tile, registers);
-  const double direct = DirectCycles(geometry, registers);
+absl::Status RequireFasterThanDirect(const Geometry& geometry, int tile, const VectorUnit& unit) {
+  const double mine = WinogradCycles(geometry, tile, unit);
+  const double direct = DirectCycles(geometry, unit);
   if (mine * kWorthwhile > direct) {
     return absl::UnimplementedError(absl::StrCat("is estimated at ", static_cast<int64_t>(mine),
                                                  " cycles an image, the direct convolution at ",
@@ -80,10 +78,10 @@ absl::Status RequireFasterThanDirect(const Geometry& geometry, int tile,
   return absl::OkStatus();
 }
 
-absl::Status RequireFasterTile(const Geometry& geometry, int tile, const RegisterFile& registers) {
-  const double mine = WinogradCycles(geometry, tile, registers);
+absl::Status RequireFasterTile(const Geometry& geometry, int tile, const VectorUnit& unit) {
+  const double mine = WinogradCycles(geometry, tile, unit);
   const int other_tile = 6 - tile;
-  const double other = WinogradCycles(geometry, other_tile, registers);
+  const double other = WinogradCycles(geometry, other_tile, unit);
   if (other < mine) {
     return absl::UnimplementedError(
         absl::StrCat("is estimated at ", static_cast<int64_t>(mine), " cycles an image, F(",

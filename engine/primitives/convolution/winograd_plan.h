@@ -59,13 +59,12 @@ struct WinogradPlan {
 };
 
 // Every size of `geometry` is at least 1.
-WinogradPlan PlanWinograd(const Geometry& geometry, int tile, const RegisterFile& registers);
+WinogradPlan PlanWinograd(const Geometry& geometry, int tile, const VectorUnit& unit);
 
 // kUnimplemented  the direct convolution is estimated to be faster
-absl::Status RequireFasterThanDirect(const Geometry& geometry, int tile,
-                                     const RegisterFile& registers);
+absl::Status RequireFasterThanDirect(const Geometry& geometry, int tile, const VectorUnit& unit);
 // kUnimplemented  the other tile is
-absl::Status RequireFasterTile(const Geometry& geometry, int tile, const RegisterFile& registers);
+absl::Status RequireFasterTile(const Geometry& geometry, int tile, const VectorUnit& unit);
 
 }  // namespace tilewire::convolution
 

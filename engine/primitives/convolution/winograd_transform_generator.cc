@@ -12,12 +12,11 @@
 //
 //   t0 = d2 - d0   t1, t2 = d2 +- d1   t3 = d3 - d1       y0 = m0 + m1 + m2   y1 = m1 - m2 + m3
 //
-// Tiles begin at even pixels, so that a 2x2 pooling never looks beyond one. It goes as the pooling
-// primitive does, earlier pixels first: which of two zeros is kept is the same.
+// Tiles begin at even pixels, so that a window of a 2x2 pooling lies in one tile. Pooling takes
+// earlier pixels first, as the pooling primitive does, so that of two zeros the same one is kept.
 #include "engine/primitives/convolution/winograd_transform_generator.h"
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <vector>
 
@@ -29,19 +28,19 @@
 namespace tilewire::convolution {
 namespace {
 
-// Registers 0 to 9 are for work, 10 to 15 hold constants. Every function takes and gives registers
-// by number.
+// Registers 0 to 9 are for work, 10 to 15 hold constants. Functions take and return registers by
+// number.
 class TransformGenerator : public jit::Generator {
  protected:
   static constexpr int kFirstConstant = 10;
 
-  TransformGenerator(absl::string_view name, int lanes, int tile)
-      : Generator(name), lanes_(lanes), tile_(tile), side_(tile + 2) {}
+  TransformGenerator(absl::string_view name, const jit::VectorUnit& unit, int tile)
+      : Generator(name), unit_(unit), tile_(tile), side_(tile + 2) {}
 
-  Xbyak::Xmm V(int index) const { return VectorRegister(lanes_, index); }
-  int VectorBytes() const { return lanes_ * 4; }
+  Xbyak::Xmm V(int index) const { return unit_.Vector(index); }
+  int VectorBytes() const { return unit_.bytes(); }
 
-  // Room for `vectors` on the stack, each on its own boundary; rbp keeps the old stack pointer.
+  // Makes room for `vectors` on the stack, aligned to vectors; rbp keeps the old stack pointer.
   void OpenFrame(int vectors) {
     Preamble();
     mov(rbp, rsp);
@@ -56,19 +55,18 @@ class TransformGenerator : public jit::Generator {
   void LoadConstants(const std::vector<double>& values) {
     for (size_t i = 0; i < values.size(); ++i) {
       const int index = kFirstConstant + static_cast<int>(i);
-      mov(eax, std::bit_cast<uint32_t>(static_cast<float>(values[i])));
-      vmovd(Xbyak::Xmm(index), eax);
-      vbroadcastss(V(index), Xbyak::Xmm(index));
+      unit_.Broadcast(this, V(index), static_cast<float>(values[i]), rax);
     }
   }
 
-  const int lanes_, tile_, side_;
+  const jit::VectorUnit unit_;
+  const int tile_, side_;
 };
 
 class InputGenerator final : public TransformGenerator {
  public:
   InputGenerator(absl::string_view name, const WinogradInputConfig& config)
-      : TransformGenerator(name, config.lanes, config.tile), config_(config) {}
+      : TransformGenerator(name, config.unit, config.tile), config_(config) {}
 
  private:
   const Xbyak::Reg64 src_ = rsi, v_ = rdx, row_bytes_ = rcx, block_bytes_ = r8, blocks_left_ = r9;
@@ -117,7 +115,7 @@ class InputGenerator final : public TransformGenerator {
     }
   }
 
-  // Registers 0.. hold d; the result names those that hold t.
+  // Registers 0 to side_ - 1 hold d; the result names those that hold t.
   std::array<int, 6> Transform() { return tile_ == 4 ? Transform4() : Transform2(); }
 
   std::array<int, 6> Transform4() {
@@ -152,8 +150,7 @@ class InputGenerator final : public TransformGenerator {
 };
 
 EpilogueConfig EpilogueOf(const WinogradOutputConfig& config) {
-  EpilogueConfig epilogue;
-  epilogue.lanes = config.lanes;
+  EpilogueConfig epilogue{.unit = config.unit};
   epilogue.pixels = config.columns;
   epilogue.dst_pixel_bytes = config.dst_pixel_bytes;
   epilogue.bias = config.bias;
@@ -164,8 +161,7 @@ EpilogueConfig EpilogueOf(const WinogradOutputConfig& config) {
 
 // Stores a row that has been pooled.
 EpilogueConfig PooledEpilogueOf(const WinogradOutputConfig& config) {
-  EpilogueConfig epilogue;
-  epilogue.lanes = config.lanes;
+  EpilogueConfig epilogue{.unit = config.unit};
   epilogue.pixels = config.columns / MaxPoolingPostOp::kSize;
   epilogue.dst_pixel_bytes = config.dst_pixel_bytes;
   epilogue.tail_lanes = config.tail_lanes;
@@ -175,7 +171,7 @@ EpilogueConfig PooledEpilogueOf(const WinogradOutputConfig& config) {
 class OutputGenerator final : public TransformGenerator {
  public:
   OutputGenerator(absl::string_view name, const WinogradOutputConfig& config)
-      : TransformGenerator(name, config.lanes, config.tile),
+      : TransformGenerator(name, config.unit, config.tile),
         config_(config),
         epilogue_(this, EpilogueOf(config), registers_),
         pooled_epilogue_(this, PooledEpilogueOf(config), registers_) {}
@@ -263,11 +259,10 @@ class OutputGenerator final : public TransformGenerator {
 
   void RunningMaximum(int held, int other) {
     constexpr int kSpare = 5;
-    const cpu::Isa isa = lanes_ == 16 ? cpu::Isa::kAvx512 : cpu::Isa::kAvx2;
-    jit::EmitRunningMaximum(this, V(held), V(other), V(kSpare), ordered_, isa);
+    jit::EmitRunningMaximum(this, unit_, V(held), V(other), V(kSpare), ordered_);
   }
 
-  // Registers 0.. hold m, then y.
+  // Registers 0 to side_ - 1 hold m, then registers 0 to tile_ - 1 hold y.
   void Transform() { return tile_ == 4 ? Transform4() : Transform2(); }
 
   void Transform4() {

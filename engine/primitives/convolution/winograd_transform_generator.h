@@ -16,18 +16,19 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/vector_unit.h"
 #include "engine/kernels/attributes.h"
 
 namespace tilewire::convolution {
 
 struct WinogradInputConfig {
-  int lanes = 16;
+  jit::VectorUnit unit;
   int tile = 4;
   int64_t point_bytes = 0, block_bytes = 0;  // of V
 };
 
 struct WinogradInputArgs {
-  const float* src;  // the patch's first pixel; pixels of a row are `lanes` apart
+  const float* src;  // the patch's first pixel; pixels of a row are a vector apart
   float* v;
   int64_t row_bytes, block_bytes;  // of src
   int64_t blocks;                  // >= 1
@@ -35,7 +36,7 @@ struct WinogradInputArgs {
 using WinogradInputFunction = void (*)(const WinogradInputArgs*);
 
 struct WinogradOutputConfig {
-  int lanes = 16;
+  jit::VectorUnit unit;
   int tile = 4;
   int64_t point_bytes = 0, block_bytes = 0;  // of M
   int rows = 4, columns = 4;  // that are computed, even numbers where they are pooled

@@ -20,8 +20,6 @@ namespace {
 
 constexpr int64_t kFloatBytes = sizeof(float);
 
-int64_t LanesOf(cpu::Isa isa) { return isa >= cpu::Isa::kAvx512 ? 16 : 8; }
-
 // Outputs first, first + stride, ... along the width; `sources` are those of the first.
 struct Segment {
   int64_t first, count;
@@ -179,18 +177,18 @@ absl::Status RequireBlocked(const MemoryDesc& md, int64_t lanes) {
   return absl::OkStatus();
 }
 
-TileConfig ConfigOf(const DeconvolutionDesc& desc, const PostOps& post_ops, int64_t lanes,
+TileConfig ConfigOf(const DeconvolutionDesc& desc, const PostOps& post_ops, const VectorUnit& unit,
                     bool last, int64_t pixels) {
+  const int64_t lanes = unit.lanes();
   const Geometry geometry = GeometryOf(desc);
   const int group_dims = geometry.grouped_weights ? 1 : 0;
   const int64_t blocks = DivUp(geometry.oc, lanes);
-  TileConfig config;
+  TileConfig config{.epilogue = {.unit = unit}};
   config.ic_blocks = DivUp(geometry.ic, lanes);
   config.src_block_bytes = desc.src.stride(1) * kFloatBytes;
   config.weights_oc_block_bytes = desc.weights.stride(group_dims) * kFloatBytes;
   config.weights_ic_block_bytes = desc.weights.stride(group_dims + 1) * kFloatBytes;
   EpilogueConfig& epilogue = config.epilogue;
-  epilogue.lanes = static_cast<int>(lanes);
   epilogue.blocks = static_cast<int>(last ? (blocks - 1) % TileGenerator::kMaxBlocks + 1
                                           : TileGenerator::kMaxBlocks);
   epilogue.pixels = static_cast<int>(pixels);
@@ -208,7 +206,7 @@ absl::StatusOr<DeconvolutionDesc> ResolveDirect(const DeconvolutionDesc& desc,
                                                 const Attributes& attributes,
                                                 const ImplementationFacts& facts) {
   ABSL_RETURN_IF_ERROR(RequireForwardF32(desc, attributes));
-  const int64_t lanes = LanesOf(facts.isa);
+  const int64_t lanes = VectorUnit::Of(facts.isa).lanes();
   DeconvolutionDesc resolved = desc;
   const std::string blocked = BlockedPattern(desc.src.rank(), lanes);
   ABSL_ASSIGN_OR_RETURN(resolved.src, OrPattern(desc.src, blocked));
@@ -244,9 +242,10 @@ absl::StatusOr<DeconvolutionDesc> ResolveDirect(const DeconvolutionDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const DeconvolutionDesc& desc,
                                                         const Attributes& attributes,
                                                         const ImplementationFacts& facts) {
-  const int64_t lanes = LanesOf(facts.isa);
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
+  const int64_t lanes = unit.lanes();
   const PostOps& post_ops = attributes.post_ops;
-  const int64_t max_pixels = TileGenerator::MaxPixels(static_cast<int>(lanes), post_ops);
+  const int64_t max_pixels = TileGenerator::MaxPixels(unit, post_ops);
   const Geometry geometry = GeometryOf(desc);
   const bool several = geometry.oc > TileGenerator::kMaxBlocks * lanes;
   std::vector<Segment> segments = SegmentsOf(geometry.axes[2]);
@@ -258,7 +257,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const DeconvolutionDesc&
         if (pixels == 0 || (!last && !several) || generators.count({last, pixels}) > 0) continue;
         ABSL_ASSIGN_OR_RETURN(
             auto generator,
-            jit::Compile<TileGenerator>(facts.name, ConfigOf(desc, post_ops, lanes, last, pixels)));
+            jit::Compile<TileGenerator>(facts.name, ConfigOf(desc, post_ops, unit, last, pixels)));
         info.code_bytes += static_cast<int64_t>(generator->code_bytes());
         generators[{last, pixels}] = std::move(generator);
       }

@@ -6,9 +6,9 @@
 
 namespace tilewire::deconvolution {
 
-int TileGenerator::MaxPixels(int lanes, const PostOps& post_ops) {
-  const int needed = std::max(kMaxBlocks + 1, AccumulatorEpilogue::ScratchCount(lanes, post_ops));
-  return (VectorRegisterCount(lanes) - needed) / kMaxBlocks;
+int TileGenerator::MaxPixels(const VectorUnit& unit, const PostOps& post_ops) {
+  const int needed = std::max(kMaxBlocks + 1, AccumulatorEpilogue::ScratchCount(post_ops));
+  return (unit.registers() - needed) / kMaxBlocks;
 }
 
 TileGenerator::TileGenerator(absl::string_view name, const TileConfig& config)
@@ -53,7 +53,7 @@ void TileGenerator::Emit() {
 
 // The products of a block of input channels.
 void TileGenerator::EmitBlock() {
-  const int lanes = config_.epilogue.lanes, blocks = config_.epilogue.blocks;
+  const int lanes = config_.epilogue.unit.lanes(), blocks = config_.epilogue.blocks;
   const int pixels = config_.epilogue.pixels;
   const Xbyak::Xmm source = Vector(Tile() + blocks);
   for (int ic = 0; ic < lanes; ++ic) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generates one tile of dst: `pixels` outputs that stand `stride` apart in a row, times one or two
-// blocks of output channels, from a list of taps. The same taps reach all of a tile's outputs, and
-// each of them brings neighbouring pixels of src to neighbouring outputs.
+// Generates one tile of dst: `pixels` outputs of a row, `stride` apart, times one or two blocks of
+// output channels, from a list of taps. The same taps reach all outputs of a tile, and each tap
+// takes neighbouring pixels of src to neighbouring outputs.
 #ifndef ENGINE_PRIMITIVES_DECONVOLUTION_TILE_GENERATOR_H_
 #define ENGINE_PRIMITIVES_DECONVOLUTION_TILE_GENERATOR_H_
 
@@ -28,7 +28,7 @@ struct TileConfig {
   int64_t ic_blocks = 1;
   int64_t src_block_bytes = 0, weights_ic_block_bytes = 0;  // from input block to input block
   int64_t weights_oc_block_bytes = 0;                       // from output block to output block
-  EpilogueConfig epilogue;  // blocks, pixels, lanes, strides of dst, bias, post-ops
+  EpilogueConfig epilogue;  // unit, blocks, pixels, strides of dst, bias, post-ops
 };
 
 class TileGenerator final : public jit::Generator {
@@ -37,13 +37,13 @@ class TileGenerator final : public jit::Generator {
   TileGenerator(absl::string_view name, const TileConfig& config);
 
   static constexpr int kMaxBlocks = 2;
-  // The most outputs of a tile, with registers left for the post-ops.
-  static int MaxPixels(int lanes, const PostOps& post_ops);
+  // The most outputs of a tile that leave enough registers for the post-ops.
+  static int MaxPixels(const VectorUnit& unit, const PostOps& post_ops);
 
  private:
   void Emit() override;
   void EmitBlock();
-  Xbyak::Xmm Vector(int index) const { return VectorRegister(config_.epilogue.lanes, index); }
+  Xbyak::Xmm Vector(int index) const { return config_.epilogue.unit.Vector(index); }
   int Tile() const { return config_.epilogue.blocks * config_.epilogue.pixels; }
 
   const TileConfig config_;

@@ -7,7 +7,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/jit/eltwise_emitter.h"
 #include "engine/jit/generator.h"
-#include "engine/kernels/accumulator_epilogue.h"
 #include "engine/kernels/vector_conversion.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
@@ -16,17 +15,17 @@
 namespace tilewire::eltwise {
 namespace {
 
-constexpr int64_t kChunk = 16 * 1024;  // elements: a piece of work for one thread
+constexpr int64_t kChunk = 16 * 1024;  // elements: for one thread at a time
 
 // void(const void* src, void* dst, int64_t vectors): dst = f(src), vectors >= 1. src may be dst.
 class DenseGenerator final : public jit::Generator {
  public:
-  DenseGenerator(absl::string_view name, const EltwiseOp& op, DataType type, cpu::Isa isa)
+  DenseGenerator(absl::string_view name, const EltwiseOp& op, DataType type, const VectorUnit& unit)
       : Generator(name),
-        lanes_(isa == cpu::Isa::kAvx512 ? 16 : 8),
+        unit_(unit),
         type_(type),
-        emitter_(this, isa, op, {.table = rax, .scratch = {4, 5, 6, 7, 8}, .mask = k1}),
-        conversion_(this, lanes_, /*tail_lanes=*/0,
+        emitter_(this, unit, op, {.table = rax, .scratch = {4, 5, 6, 7, 8}, .mask = k1}),
+        conversion_(this, unit, /*tail_lanes=*/0,
                     {.spare = rcx, .scratch = {9, 10, 11}, .tail = k2, .mask = k3}) {}
 
  private:
@@ -48,9 +47,9 @@ class DenseGenerator final : public jit::Generator {
     conversion_.EmitTable();
   }
 
-  // Takes `vectors` a step while as many are left.
+  // Takes `vectors` per step while as many are left.
   void EmitLoop(int vectors) {
-    const int vector_bytes = lanes_ * static_cast<int>(SizeOf(type_));
+    const int vector_bytes = unit_.lanes() * static_cast<int>(SizeOf(type_));
     Xbyak::Label step, done;
     L(step);
     cmp(left_, vectors);
@@ -71,9 +70,9 @@ class DenseGenerator final : public jit::Generator {
     L(done);
   }
 
-  Xbyak::Xmm Vector(int index) const { return VectorRegister(lanes_, index); }
+  Xbyak::Xmm Vector(int index) const { return unit_.Vector(index); }
 
-  const int lanes_;
+  const VectorUnit unit_;
   const DataType type_;
   jit::EltwiseEmitter emitter_;
   VectorConversion conversion_;
@@ -140,13 +139,13 @@ absl::StatusOr<EltwiseDesc> ResolveDense(const EltwiseDesc& desc, const Attribut
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const EltwiseDesc& desc,
                                                        const Attributes& attributes,
                                                        const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<DenseGenerator>(
-                                            facts.name, desc.op, desc.dst.data_type(), facts.isa));
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<DenseGenerator>(facts.name, desc.op,
+                                                                     desc.dst.data_type(), unit));
   PrimitiveInfo info =
       BasicInfo(facts, PrimitiveKind::kEltwise, ArgsOf(desc.src, desc.dst), attributes);
   info.code_bytes = generator->code_bytes();
-  return std::make_unique<Dense>(std::move(info), desc, facts.isa == cpu::Isa::kAvx512 ? 16 : 8,
-                                 std::move(generator));
+  return std::make_unique<Dense>(std::move(info), desc, unit.lanes(), std::move(generator));
 }
 
 }  // namespace tilewire::eltwise

@@ -21,13 +21,12 @@ namespace {
 
 constexpr int kBlockQuads = 16;  // a cache line of src
 
-int MaxBlocks(const IntegerIsa& isa) { return isa.lanes == 16 ? 4 : 2; }
+int MaxBlocks(const VectorUnit& unit) { return unit.registers() >= 32 ? 4 : 2; }
 
-int MaxRows(const IntegerIsa& isa, const PostOps& post_ops) {
-  const int blocks = MaxBlocks(isa);
-  const int beside =
-      std::max(blocks + 1, AccumulatorEpilogue::IntegerScratchCount(isa.lanes, post_ops));
-  return std::max(1, (isa.TilingVectors() - beside) / blocks);
+int MaxRows(const VectorUnit& unit, const PostOps& post_ops) {
+  const int blocks = MaxBlocks(unit);
+  const int beside = std::max(blocks + 1, AccumulatorEpilogue::IntegerScratchCount(post_ops));
+  return std::max(1, (unit.registers() - ExtraIntegerVectors(unit) - beside) / blocks);
 }
 
 // "AB16a4b", "AcdB16a4b"
@@ -71,13 +70,13 @@ class IntegerPacked final : public Primitive {
   using Generators = std::map<std::pair<bool, int>, std::unique_ptr<const jit::Generator>>;
 
   // `stage`: the offsets of StagedOffsets(), empty where src is read in place.
-  IntegerPacked(PrimitiveInfo primitive_info, const InnerProductDesc& desc, const IntegerIsa& isa,
+  IntegerPacked(PrimitiveInfo primitive_info, const InnerProductDesc& desc, const VectorUnit& unit,
                 int max_rows, std::vector<float> scales, std::vector<int64_t> stage,
                 Generators generators)
       : Primitive(std::move(primitive_info)),
         desc_(desc),
         src_(desc.src),
-        group_(MaxBlocks(isa) * isa.lanes),
+        group_(MaxBlocks(unit) * unit.lanes()),
         max_rows_(max_rows),
         image_(StagedBytes(desc.src)),
         scales_(std::move(scales)),
@@ -98,8 +97,8 @@ class IntegerPacked final : public Primitive {
       const bool last = (g + 1) * group_ >= channels;
       for (int64_t row = 0; row < rows; row += max_rows_) {
         const int64_t tile_rows = std::min<int64_t>(max_rows_, rows - row);
-        const IntegerArgs tile = TileArgs(args, src, g * group_, row);
-        generators_.at({last, static_cast<int>(tile_rows)})->entry<IntegerFunction>()(&tile);
+        const IntegerTileArgs tile = TileArgs(args, src, g * group_, row);
+        generators_.at({last, static_cast<int>(tile_rows)})->entry<IntegerTileFunction>()(&tile);
       }
     });
   }
@@ -109,11 +108,11 @@ class IntegerPacked final : public Primitive {
     for (int64_t i = 0; i < image_; ++i) to[i] = from[stage_[i]] ^ flip;
   }
 
-  IntegerArgs TileArgs(const ExecuteArgs& args, const std::byte* src, int64_t channel,
-                       int64_t row) const {
+  IntegerTileArgs TileArgs(const ExecuteArgs& args, const std::byte* src, int64_t channel,
+                           int64_t row) const {
     const std::byte* weights = args.Get<const std::byte>(kArgWeights);
     const int64_t dst = desc_.dst.offset0() + row * desc_.dst.stride(0) + channel;
-    IntegerArgs tile = {};
+    IntegerTileArgs tile = {};
     tile.src = src + row * (stage_.empty() ? desc_.src.stride(0) : image_);
     tile.weights = weights + channel * image_;
     if (!desc_.bias.IsZero()) {
@@ -141,43 +140,41 @@ class IntegerPacked final : public Primitive {
   const Generators generators_;  // by (last group, rows)
 };
 
-IntegerConfig IntegerConfigOf(const InnerProductDesc& desc, const Attributes& attributes,
-                              const IntegerIsa& isa, bool last, int rows, int64_t src_row) {
-  const int64_t group = MaxBlocks(isa) * isa.lanes, image = StagedBytes(desc.src);
+IntegerTileConfig IntegerConfigOf(const InnerProductDesc& desc, const Attributes& attributes,
+                                  const VectorUnit& unit, bool last, int rows, int64_t src_row) {
+  const int64_t group = MaxBlocks(unit) * unit.lanes(), image = StagedBytes(desc.src);
   const int64_t channels = last ? (desc.dst.dim(1) - 1) % group + 1 : group;
   const int64_t dst_bytes = SizeOf(desc.dst.data_type());
-  IntegerConfig config;
-  config.epilogue = {.lanes = isa.lanes,
-                     .blocks = static_cast<int>(DivUp(channels, isa.lanes)),
-                     .pixels = rows,
-                     .dst_pixel_bytes = desc.dst.stride(0) * dst_bytes,
-                     .dst_block_bytes = isa.lanes * dst_bytes,
-                     .bias = !desc.bias.IsZero(),
-                     .tail_lanes = static_cast<int>(channels % isa.lanes),
-                     .post_ops = attributes.post_ops,
-                     .bias_type = desc.bias.IsZero() ? DataType::kF32 : desc.bias.data_type(),
-                     .dst_type = desc.dst.data_type(),
-                     .compensation = desc.weights.HasCompensation(),
-                     .scales = !attributes.output_scales.IsDefault(),
-                     .packed_channels = true};
-  config.dot = isa.dot;
-  config.signed_src = isa.dot == DotProduct::kWidened && desc.src.data_type() == DataType::kS8;
-  config.loops = {.vector_registers = isa.vectors,
-                  .channels = kBlockQuads,
+  IntegerTileConfig config{
+      .epilogue = {.unit = unit,
+                   .blocks = static_cast<int>(DivUp(channels, unit.lanes())),
+                   .pixels = rows,
+                   .dst_pixel_bytes = desc.dst.stride(0) * dst_bytes,
+                   .dst_block_bytes = unit.lanes() * dst_bytes,
+                   .bias = !desc.bias.IsZero(),
+                   .tail_lanes = static_cast<int>(channels % unit.lanes()),
+                   .post_ops = attributes.post_ops,
+                   .bias_type = desc.bias.IsZero() ? DataType::kF32 : desc.bias.data_type(),
+                   .dst_type = desc.dst.data_type(),
+                   .compensation = desc.weights.HasCompensation(),
+                   .scales = !attributes.output_scales.IsDefault(),
+                   .packed_channels = true}};
+  config.signed_src = !unit.has_dot_products() && desc.src.data_type() == DataType::kS8;
+  config.loops = {.channels = kBlockQuads,
                   .tail_channels = static_cast<int>(image / kQuad % kBlockQuads),
                   .full_blocks = image / kQuad >= kBlockQuads,
                   .tap_channels = kBlockQuads,
                   .src_pixel = src_row,
                   .src_block = kBlockQuads * kQuad,
-                  .weights_oc_block = image * isa.lanes,
-                  .weights_ic_block = kBlockQuads * kQuad * isa.lanes};
+                  .weights_oc_block = image * unit.lanes(),
+                  .weights_ic_block = kBlockQuads * kQuad * unit.lanes()};
   config.loops.taps.assign(rows, TapRange{0, 1});
   return config;
 }
 
 absl::StatusOr<IntegerPacked::Generators> Generate(const InnerProductDesc& desc,
                                                    const Attributes& attributes,
-                                                   const IntegerIsa& isa, absl::string_view name,
+                                                   const VectorUnit& unit, absl::string_view name,
                                                    int max_rows, int64_t src_row) {
   const int64_t rows = desc.src.dim(0);
   IntegerPacked::Generators generators;
@@ -185,10 +182,10 @@ absl::StatusOr<IntegerPacked::Generators> Generate(const InnerProductDesc& desc,
     const bool full = tile_rows == max_rows && rows >= max_rows;
     if (!full && rows % max_rows != tile_rows) continue;
     for (bool last : {false, true}) {
-      if (!last && desc.dst.dim(1) <= MaxBlocks(isa) * isa.lanes) continue;
-      ABSL_ASSIGN_OR_RETURN(
-          auto generator,
-          GenerateInteger(name, IntegerConfigOf(desc, attributes, isa, last, tile_rows, src_row)));
+      if (!last && desc.dst.dim(1) <= MaxBlocks(unit) * unit.lanes()) continue;
+      ABSL_ASSIGN_OR_RETURN(auto generator,
+                            GenerateIntegerTile(name, IntegerConfigOf(desc, attributes, unit, last,
+                                                                      tile_rows, src_row)));
       generators[{last, tile_rows}] = std::move(generator);
     }
   }
@@ -200,7 +197,7 @@ absl::StatusOr<IntegerPacked::Generators> Generate(const InnerProductDesc& desc,
 absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const InnerProductDesc& desc,
                                                       const Attributes&,
                                                       const ImplementationFacts& facts) {
-  const IntegerIsa isa = IntegersOf(facts.isa);
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
   ABSL_RETURN_IF_ERROR(RequireForwardInteger(desc));
   InnerProductDesc resolved = desc;
   const int rank = desc.src.rank();
@@ -226,8 +223,8 @@ absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const InnerProductDesc& de
   }
   ABSL_ASSIGN_OR_RETURN(MemoryDesc packed,
                         MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kS8,
-                                                  IntegerWeightsPattern(rank, isa.lanes)));
-  if (isa.dot == DotProduct::kVnni && desc.src.data_type() == DataType::kS8) {
+                                                  IntegerWeightsPattern(rank, unit.lanes())));
+  if (unit.has_dot_products() && desc.src.data_type() == DataType::kS8) {
     ABSL_ASSIGN_OR_RETURN(packed, packed.WithCompensation(1));
   }
   if (resolved.weights.IsAny()) resolved.weights = packed;
@@ -240,7 +237,7 @@ absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const InnerProductDesc& de
 absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerPacked(const InnerProductDesc& desc,
                                                                const Attributes& attributes,
                                                                const ImplementationFacts& facts) {
-  const IntegerIsa isa = IntegersOf(facts.isa);
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
   PrimitiveInfo info = BasicInfo(facts, PrimitiveKind::kInnerProduct,
                                  ArgsOf(desc.src, desc.weights, desc.bias, desc.dst), attributes);
   std::vector<int64_t> stage = StagedOffsets(desc.src);
@@ -253,15 +250,15 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerPacked(const InnerProduc
     if (!bytes) return absl::ResourceExhaustedError("the copy of src is too large");
     info.scratchpad_bytes = *bytes;
   }
-  const int max_rows = MaxRows(isa, attributes.post_ops);
+  const int max_rows = MaxRows(unit, attributes.post_ops);
   ABSL_ASSIGN_OR_RETURN(IntegerPacked::Generators generators,
-                        Generate(desc, attributes, isa, facts.name, max_rows, src_row));
+                        Generate(desc, attributes, unit, facts.name, max_rows, src_row));
   for (const auto& [key, generator] : generators) info.code_bytes += generator->code_bytes();
   const OutputScales& output_scales = attributes.output_scales;
-  std::vector<float> scales(RoundUp(desc.dst.dim(1), isa.lanes), output_scales.scales[0]);
+  std::vector<float> scales(RoundUp(desc.dst.dim(1), unit.lanes()), output_scales.scales[0]);
   if (output_scales.mask != 0)
     std::copy(output_scales.scales.begin(), output_scales.scales.end(), scales.begin());
-  return std::make_unique<IntegerPacked>(std::move(info), desc, isa, max_rows, std::move(scales),
+  return std::make_unique<IntegerPacked>(std::move(info), desc, unit, max_rows, std::move(scales),
                                          std::move(stage), std::move(generators));
 }
 

@@ -25,10 +25,10 @@ class Packed final : public Primitive {
  public:
   using Generators = std::map<std::pair<bool, int>, std::unique_ptr<const TileGenerator>>;
 
-  Packed(PrimitiveInfo primitive_info, const InnerProductDesc& desc, int lanes, int max_rows,
-         bool has_sum, Generators generators)
+  Packed(PrimitiveInfo primitive_info, const InnerProductDesc& desc, const VectorUnit& unit,
+         int max_rows, bool has_sum, Generators generators)
       : Primitive(std::move(primitive_info)),
-        lanes_(lanes),
+        group_(TileGenerator::MaxBlocks(unit) * unit.lanes()),
         max_rows_(max_rows),
         rows_(desc.src.dim(0)),
         channels_(desc.dst.dim(1)),
@@ -42,11 +42,10 @@ class Packed final : public Primitive {
 
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const int64_t group = TileGenerator::MaxBlocks(lanes_) * lanes_;  // channels
-    team.ParallelFor(DivUp(channels_, group), [&](int64_t g) {
-      const bool last = (g + 1) * group >= channels_;
+    team.ParallelFor(DivUp(channels_, group_), [&](int64_t g) {
+      const bool last = (g + 1) * group_ >= channels_;
       for (int64_t row = 0; row < rows_; row += max_rows_) {
-        RunTile(args, g * group, row, std::min<int64_t>(max_rows_, rows_ - row), last);
+        RunTile(args, g * group_, row, std::min<int64_t>(max_rows_, rows_ - row), last);
       }
     });
   }
@@ -54,7 +53,7 @@ class Packed final : public Primitive {
   void RunTile(const ExecuteArgs& args, int64_t channel, int64_t row, int64_t rows,
                bool last) const {
     float tile[3 * kMaxBlocks * 16];
-    const int64_t tile_stride = TileGenerator::MaxBlocks(lanes_) * lanes_;
+    const int64_t tile_stride = group_;
     const int64_t count = std::min(tile_stride, channels_ - channel);
     float* dst = args.Get<float>(kArgDst) + dst_offset_ + row * dst_stride_ + channel;
     TileArgs tile_args;
@@ -75,7 +74,8 @@ class Packed final : public Primitive {
     }
   }
 
-  const int lanes_, max_rows_;
+  const int64_t group_;  // output channels of a tile
+  const int max_rows_;
   const int64_t rows_, channels_, k_, src_offset_, dst_offset_, dst_stride_;
   const bool has_bias_, has_sum_;
   const Generators generators_;  // by (last group, rows)
@@ -105,14 +105,14 @@ absl::Status ResolveSrcAndDst(InnerProductDesc* desc) {
   return absl::OkStatus();
 }
 
-TileConfig ConfigOf(const InnerProductDesc& desc, const PostOps& post_ops, int lanes, bool last,
-                    int rows) {
-  const int64_t group = TileGenerator::MaxBlocks(lanes) * lanes;
+TileConfig ConfigOf(const InnerProductDesc& desc, const PostOps& post_ops, const VectorUnit& unit,
+                    bool last, int rows) {
+  const int lanes = unit.lanes();
+  const int64_t group = TileGenerator::MaxBlocks(unit) * lanes;
   const int64_t channels = last ? (desc.dst.dim(1) - 1) % group + 1 : group;
-  TileConfig config;
+  TileConfig config{.epilogue = {.unit = unit}};
   config.k = desc.src.stride(0);
   config.src_row_bytes = config.k * sizeof(float);
-  config.epilogue.lanes = lanes;
   config.epilogue.blocks = static_cast<int>(DivUp(channels, lanes));
   config.epilogue.pixels = rows;
   config.epilogue.dst_block_bytes = lanes * sizeof(float);
@@ -153,10 +153,10 @@ absl::StatusOr<InnerProductDesc> ResolvePacked(const InnerProductDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreatePacked(const InnerProductDesc& desc,
                                                         const Attributes& attributes,
                                                         const ImplementationFacts& facts) {
-  const int lanes = jit::VectorUnit::Of(facts.isa).lanes();
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
   const int64_t rows = desc.src.dim(0);
-  const int max_rows = TileGenerator::MaxRows(lanes, attributes.post_ops);
-  const int64_t group = TileGenerator::MaxBlocks(lanes) * lanes;
+  const int max_rows = TileGenerator::MaxRows(unit, attributes.post_ops);
+  const int64_t group = TileGenerator::MaxBlocks(unit) * unit.lanes();
   PrimitiveInfo primitive_info =
       BasicInfo(facts, PrimitiveKind::kInnerProduct,
                 ArgsOf(desc.src, desc.weights, desc.bias, desc.dst), attributes);
@@ -168,12 +168,12 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePacked(const InnerProductDesc& 
       if (!last && desc.dst.dim(1) <= group) continue;
       ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<TileGenerator>(
                                                 facts.name, ConfigOf(desc, attributes.post_ops,
-                                                                     lanes, last, tile_rows)));
+                                                                     unit, last, tile_rows)));
       primitive_info.code_bytes += generator->code_bytes();
       generators[{last, tile_rows}] = std::move(generator);
     }
   }
-  return std::make_unique<Packed>(std::move(primitive_info), desc, lanes, max_rows,
+  return std::make_unique<Packed>(std::move(primitive_info), desc, unit, max_rows,
                                   attributes.post_ops.HasSum(), std::move(generators));
 }
 

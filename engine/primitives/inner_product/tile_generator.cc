@@ -10,13 +10,13 @@ constexpr int kChains = 2;
 
 }  // namespace
 
-int TileGenerator::MaxRows(int lanes, const PostOps& post_ops) {
-  const int registers = VectorRegisterCount(lanes);
-  const int blocks = MaxBlocks(lanes);
-  int rows = lanes == 16 ? 3 : 2;
+int TileGenerator::MaxRows(const VectorUnit& unit, const PostOps& post_ops) {
+  const int registers = unit.registers(), blocks = MaxBlocks(unit);
+  int rows = registers >= 32 ? 3 : 2;
   // After the loop all but the first chain are free for the post-ops.
-  while (rows > 1 && registers - blocks * rows < AccumulatorEpilogue::ScratchCount(lanes, post_ops))
+  while (rows > 1 && registers - blocks * rows < AccumulatorEpilogue::ScratchCount(post_ops)) {
     --rows;
+  }
   return rows;
 }
 
@@ -44,7 +44,7 @@ void TileGenerator::Emit() {
 }
 
 void TileGenerator::EmitPointers() {
-  const int block_bytes = static_cast<int>(config_.k * config_.epilogue.lanes * sizeof(float));
+  const int block_bytes = static_cast<int>(config_.k * config_.epilogue.unit.bytes());
   mov(dst_, ptr[args_ + offsetof(TileArgs, dst)]);
   if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(TileArgs, bias)]);
   mov(weights_[0], ptr[args_ + offsetof(TileArgs, weights)]);
@@ -59,7 +59,7 @@ void TileGenerator::EmitPointers() {
 void TileGenerator::EmitSums() {
   for (int i = 0; i < kChains * Tile(); ++i) vxorps(Vector(i), Vector(i), Vector(i));
   if (config_.k >= kChains) {
-    const int vector_bytes = config_.epilogue.lanes * static_cast<int>(sizeof(float));
+    const int vector_bytes = config_.epilogue.unit.bytes();
     Xbyak::Label step;
     mov(left_, config_.k / kChains);
     L(step);
@@ -75,11 +75,10 @@ void TileGenerator::EmitSums() {
 
 // sums of `chain` += src[k + chain] * weights[k + chain]
 void TileGenerator::EmitStep(int chain) {
-  const int lanes = config_.epilogue.lanes, blocks = config_.epilogue.blocks;
-  const int last = lanes == 16 ? 31 : 15;
+  const int blocks = config_.epilogue.blocks, last = config_.epilogue.unit.registers() - 1;
   const Xbyak::Xmm source = Vector(last);
   for (int b = 0; b < blocks; ++b) {
-    vmovups(Vector(last - 1 - b), ptr[weights_[b] + chain * lanes * 4]);
+    vmovups(Vector(last - 1 - b), ptr[weights_[b] + chain * config_.epilogue.unit.bytes()]);
   }
   for (int r = 0; r < config_.epilogue.pixels; ++r) {
     vbroadcastss(source, ptr[rows_[r] + chain * 4]);

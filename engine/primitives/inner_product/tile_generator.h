@@ -4,8 +4,8 @@
 // channels.
 //
 // Every element of the result is the sum of two chains, over even and over odd k, added at the end:
-// two chains hide the latency of the multiply-add at one row, and the order does not depend on how
-// many rows a tile has.
+// two chains hide the latency of the multiply-add when a tile has one row, and the order of
+// additions does not depend on how many rows a tile has.
 #ifndef ENGINE_PRIMITIVES_INNER_PRODUCT_TILE_GENERATOR_H_
 #define ENGINE_PRIMITIVES_INNER_PRODUCT_TILE_GENERATOR_H_
 
@@ -21,7 +21,7 @@ constexpr int kMaxBlocks = 4;
 struct TileConfig {
   int64_t k = 0;              // elements of an image, padding included
   int64_t src_row_bytes = 0;  // from image to image
-  EpilogueConfig epilogue;    // blocks, pixels (rows), lanes, strides of dst, bias, post-ops
+  EpilogueConfig epilogue;    // unit, blocks, pixels (rows), strides of dst, bias, post-ops
 };
 
 struct TileArgs {
@@ -36,9 +36,9 @@ class TileGenerator final : public jit::Generator {
   using Function = void (*)(const TileArgs*);
   TileGenerator(absl::string_view name, const TileConfig& config);
 
-  // The most rows of a tile for vectors of `lanes`, with registers left for the post-ops.
-  static int MaxRows(int lanes, const PostOps& post_ops);
-  static int MaxBlocks(int lanes) { return lanes == 16 ? kMaxBlocks : 2; }
+  // The most rows of a tile that leave enough registers for the post-ops.
+  static int MaxRows(const VectorUnit& unit, const PostOps& post_ops);
+  static int MaxBlocks(const VectorUnit& unit) { return unit.registers() >= 32 ? kMaxBlocks : 2; }
 
  private:
   void Emit() override;
@@ -46,7 +46,7 @@ class TileGenerator final : public jit::Generator {
   void EmitSums();
   void EmitStep(int chain);
   Xbyak::Xmm Sum(int chain, int block, int row) const;
-  Xbyak::Xmm Vector(int index) const { return VectorRegister(config_.epilogue.lanes, index); }
+  Xbyak::Xmm Vector(int index) const { return config_.epilogue.unit.Vector(index); }
   int Tile() const { return config_.epilogue.blocks * config_.epilogue.pixels; }
 
   const TileConfig config_;

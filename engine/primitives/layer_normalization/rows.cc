@@ -7,6 +7,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/tail_mask.h"
 #include "engine/jit/vector_math.h"
 #include "engine/primitives/layer_normalization/implementations.h"
 
@@ -18,12 +19,12 @@ constexpr int64_t kElementsPerTask = 16 * 1024;
 struct RowArgs {
   const float* src;
   float* dst;
-  const float *mean, *variance;  // of the row, where they are given
-  const float *scale, *shift;    // where there are any
+  const float *mean, *variance;  // of the row, if they are given
+  const float *scale, *shift;    // if there are any
 };
 
 struct RowConfig {
-  cpu::Isa isa;
+  VectorUnit unit;
   int64_t size;  // of a row, >= 1
   float epsilon;
   bool given_statistics, scale_shift;
@@ -33,7 +34,10 @@ class RowGenerator final : public jit::Generator {
  public:
   using Function = void (*)(const RowArgs*);
   RowGenerator(absl::string_view name, const RowConfig& config)
-      : Generator(name), config_(config), math_(this, config.isa, rax, k1) {}
+      : Generator(name),
+        config_(config),
+        math_(this, config.unit, rax, k1),
+        tail_(this, config.unit, {.spare = at_, .opmask = k2, .vector = 8}) {}
 
  private:
   static constexpr int kUnroll = 4;
@@ -44,7 +48,7 @@ class RowGenerator final : public jit::Generator {
     mov(scale_, ptr[rdi + offsetof(RowArgs, scale)]);
     mov(shift_, ptr[rdi + offsetof(RowArgs, shift)]);
     math_.LoadTable();
-    LoadMask();
+    if (TailLanes() != 0) tail_.Set(TailLanes());
     if (config_.given_statistics) {
       mov(at_, ptr[rdi + offsetof(RowArgs, mean)]);
       vbroadcastss(mean_, ptr[at_]);
@@ -61,9 +65,7 @@ class RowGenerator final : public jit::Generator {
     vzeroupper();
     ret();
     math_.EmitTable();
-    align(32);
-    L(lane_table_);
-    for (int i = 0; i < 16; ++i) dd(i < 8 ? 0xFFFFFFFF : 0);
+    if (TailLanes() != 0) tail_.EmitTable();
   }
 
   void EmitStatistics() {
@@ -77,7 +79,7 @@ class RowGenerator final : public jit::Generator {
     ForEachVector([this](int unroll, bool masked) {
       Load(x_, src_, unroll, masked);
       vsubps(x_, x_, mean_);
-      if (masked) ZeroBehindMask(x_);
+      if (masked) tail_.ZeroOthers(x_);
       vfmadd231ps(Vector(unroll), x_, x_);
     });
     CombineSums(factor_);
@@ -93,14 +95,7 @@ class RowGenerator final : public jit::Generator {
       Load(Vector(0), shift_, unroll, masked);
       vfmadd213ps(x_, spare_vector_, Vector(0));
     }
-    const Xbyak::Address to = ptr[dst_ + at_ + unroll * vector_bytes()];
-    if (!masked) {
-      vmovups(to, x_);
-    } else if (is_avx512()) {
-      vmovups(to | lane_mask_, x_);
-    } else {
-      vmaskmovps(to, lane_vector_, x_);
-    }
+    tail_.Store(ptr[dst_ + at_ + unroll * vector_bytes()], x_, masked);
   }
 
   // Calls `body` for every vector of a row, at_ holding the bytes to vector 0 of its group of four.
@@ -126,72 +121,33 @@ class RowGenerator final : public jit::Generator {
     for (int v = 0; v < kUnroll; ++v) vxorps(Vector(v), Vector(v), Vector(v));
   }
 
-  // to = (all lanes of all sums) / size, in every lane.
+  // to = the sum of all lanes of all sums, divided by size, in every lane.
   void CombineSums(const Xbyak::Xmm& to) {
     const Xbyak::Xmm sum = Vector(0), half = Vector(1);
     vaddps(sum, sum, Vector(1));
     vaddps(Vector(2), Vector(2), Vector(3));
     vaddps(sum, sum, Vector(2));
-    if (is_avx512()) {
-      vshuff32x4(Xbyak::Zmm(1), Xbyak::Zmm(0), Xbyak::Zmm(0), 0x4E);
-      vaddps(sum, sum, half);
-      vshuff32x4(Xbyak::Zmm(1), Xbyak::Zmm(0), Xbyak::Zmm(0), 0xB1);
-    } else {
-      vperm2f128(Xbyak::Ymm(1), Xbyak::Ymm(0), Xbyak::Ymm(0), 1);
-    }
-    vaddps(sum, sum, half);
-    for (int shuffle : {0x4E, 0xB1}) {
-      vshufps(half, sum, sum, shuffle);
-      vaddps(sum, sum, half);
-    }
+    config_.unit.FoldLanes(this, sum, half, [&] { vaddps(sum, sum, half); });
     math_.Load(half, static_cast<float>(config_.size));
     vdivps(to, sum, half);
   }
 
-  void LoadMask() {
-    const int64_t tail = config_.size % lanes();
-    if (tail == 0) return;
-    if (is_avx512()) {
-      mov(at_.cvt32(), (1 << tail) - 1);
-      kmovw(lane_mask_, at_.cvt32());
-    } else {
-      lea(at_, ptr[rip + lane_table_]);
-      vmovups(lane_vector_, ptr[at_ + static_cast<int>(4 * (8 - tail))]);
-    }
-  }
-
   void Load(const Xbyak::Xmm& to, const Xbyak::Reg64& base, int unroll, bool masked) {
-    const Xbyak::Address from = ptr[base + at_ + unroll * vector_bytes()];
-    if (!masked) {
-      vmovups(to, from);
-    } else if (is_avx512()) {
-      vmovups(to | lane_mask_ | T_z, from);
-    } else {
-      vmaskmovps(to, lane_vector_, from);
-    }
+    tail_.Load(to, ptr[base + at_ + unroll * vector_bytes()], masked);
   }
 
-  void ZeroBehindMask(const Xbyak::Xmm& x) {
-    if (is_avx512()) {
-      vmovaps(x | lane_mask_ | T_z, x);
-    } else {
-      vandps(x, x, lane_vector_);
-    }
-  }
-
-  bool is_avx512() const { return config_.isa >= cpu::Isa::kAvx512; }
-  int lanes() const { return is_avx512() ? 16 : 8; }
-  int vector_bytes() const { return lanes() * 4; }
-  Xbyak::Xmm Vector(int index) const { return math_.Register(index); }
+  int lanes() const { return config_.unit.lanes(); }
+  int vector_bytes() const { return config_.unit.bytes(); }
+  int TailLanes() const { return static_cast<int>(config_.size % lanes()); }
+  Xbyak::Xmm Vector(int index) const { return config_.unit.Vector(index); }
 
   // Registers. Arguments arrive in rdi; vectors 0 to 3 are sums.
   const Xbyak::Reg64 src_ = rsi, dst_ = rdx, scale_ = r8, shift_ = r9, at_ = rcx;
-  const Xbyak::Opmask lane_mask_ = k2;
   const RowConfig config_;
   jit::VectorMath math_;
+  jit::TailMask tail_;
   const Xbyak::Xmm x_ = Vector(4), spare_vector_ = Vector(5), mean_ = Vector(6);
-  const Xbyak::Xmm factor_ = Vector(7), lane_vector_ = Vector(8);  // factor_: the variance at first
-  Xbyak::Label lane_table_;
+  const Xbyak::Xmm factor_ = Vector(7);  // holds the variance at first
 };
 
 // Immutable.
@@ -266,8 +222,8 @@ absl::StatusOr<LayerNormalizationDesc> ResolveRows(const LayerNormalizationDesc&
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const LayerNormalizationDesc& desc,
                                                       const Attributes& attributes,
                                                       const ImplementationFacts& facts) {
-  const RowConfig config = {facts.isa, desc.src.dim(desc.src.rank() - 1), desc.epsilon,
-                            desc.use_global_stats, desc.use_scale_shift};
+  const RowConfig config = {VectorUnit::Of(facts.isa), desc.src.dim(desc.src.rank() - 1),
+                            desc.epsilon, desc.use_global_stats, desc.use_scale_shift};
   ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RowGenerator>(facts.name, config));
   PrimitiveInfo info = InfoOf(desc, attributes, facts);
   info.code_bytes = static_cast<int64_t>(generator->code_bytes());

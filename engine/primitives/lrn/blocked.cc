@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kBlockPixelsPerTask = 256;
 
-// Where there is no block before or after, these stand for it at every pixel.
+// Stand for the block before the first and after the last, at every pixel.
 alignas(64) constexpr float kZeros[16] = {};
 
 struct BlockArgs {
@@ -29,14 +29,13 @@ struct BlockArgs {
 class BlockGenerator final : public jit::Generator {
  public:
   BlockGenerator(absl::string_view name, const NormalizerConfig& config, int reach)
-      : Generator(name), isa_(config.isa), reach_(reach), normalizer_(this, config, rax, 8) {}
+      : Generator(name), unit_(config.unit), reach_(reach), normalizer_(this, config, rax, 8) {}
 
  private:
-  bool is_avx512() const { return isa_ >= cpu::Isa::kAvx512; }
-  int vector_bytes() const { return is_avx512() ? 64 : 32; }
-  Xbyak::Xmm Vector(int index) const {
-    return Xbyak::Xmm(is_avx512() ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, index);
-  }
+  int vector_bytes() const { return unit_.bytes(); }
+  Xbyak::Xmm Vector(int index) const { return unit_.Vector(index); }
+  // valignd shifts whole vectors by lanes; without it halves have to be shifted on their own.
+  bool ShiftsVectors() const { return unit_.has_masks(); }
 
   void Emit() override {
     mov(src_, ptr[rdi + offsetof(BlockArgs, src)]);
@@ -67,9 +66,9 @@ class BlockGenerator final : public jit::Generator {
     vmulps(low_, low_, low_);
     vmulps(high_, high_, high_);
     vmovaps(sum_, middle_);
-    if (!is_avx512()) {
-      vperm2f128(Ymm(low_middle_), Ymm(low_), Ymm(middle_),
-                 0x21);  // the high half of one, the low of the next
+    if (!ShiftsVectors()) {
+      // The high half of one and the low half of the next.
+      vperm2f128(Ymm(low_middle_), Ymm(low_), Ymm(middle_), 0x21);
       vperm2f128(Ymm(middle_high_), Ymm(middle_), Ymm(high_), 0x21);
     }
     for (int shift = 1; shift <= reach_; ++shift) EmitNeighbours(shift);
@@ -79,11 +78,12 @@ class BlockGenerator final : public jit::Generator {
 
   // The squares `shift` channels before, and those as far after.
   void EmitNeighbours(int shift) {
-    if (is_avx512()) {
-      valignd(shifted_, middle_, low_, (16 - shift) & 15);
-      vaddps(sum_, sum_, shift == 16 ? low_ : shifted_);
-      valignd(shifted_, high_, middle_, shift & 15);
-      vaddps(sum_, sum_, shift == 16 ? high_ : shifted_);
+    if (ShiftsVectors()) {
+      const int lanes = unit_.lanes();
+      valignd(shifted_, middle_, low_, (lanes - shift) % lanes);
+      vaddps(sum_, sum_, shift == lanes ? low_ : shifted_);
+      valignd(shifted_, high_, middle_, shift % lanes);
+      vaddps(sum_, sum_, shift == lanes ? high_ : shifted_);
       return;
     }
     AddShifted(shift, low_, low_middle_, middle_);
@@ -109,7 +109,7 @@ class BlockGenerator final : public jit::Generator {
 
   const Xbyak::Reg64 src_ = rsi, before_ = r8, after_ = r9, dst_ = rdx;
   const Xbyak::Reg64 pixels_ = rcx;  // not yet written
-  const cpu::Isa isa_;
+  const VectorUnit unit_;
   const int reach_;
   Normalizer normalizer_;
   // Squares: of the block before, of this one, of the one after.
@@ -188,7 +188,7 @@ absl::Status RequireBlocked(const MemoryDesc& md, int64_t lanes) {
 absl::StatusOr<LrnDesc> ResolveBlocked(const LrnDesc& desc, const Attributes& attributes,
                                        const ImplementationFacts& facts) {
   ABSL_ASSIGN_OR_RETURN(LrnDesc resolved, ResolveDefaults(desc, attributes));
-  const int64_t lanes = facts.isa >= cpu::Isa::kAvx512 ? 16 : 8;
+  const int64_t lanes = VectorUnit::Of(facts.isa).lanes();
   if (desc.algorithm != LrnAlgorithm::kAcrossChannels) {
     return absl::UnimplementedError("not across channels");
   }
@@ -204,7 +204,7 @@ absl::StatusOr<LrnDesc> ResolveBlocked(const LrnDesc& desc, const Attributes& at
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBlocked(const LrnDesc& desc,
                                                          const Attributes& attributes,
                                                          const ImplementationFacts& facts) {
-  const NormalizerConfig config = {facts.isa, ScaleOf(desc), desc.beta, desc.k};
+  const NormalizerConfig config = {VectorUnit::Of(facts.isa), ScaleOf(desc), desc.beta, desc.k};
   ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<BlockGenerator>(
                                             facts.name, config, static_cast<int>(ReachOf(desc))));
   PrimitiveInfo info = InfoOf(desc, attributes, facts);

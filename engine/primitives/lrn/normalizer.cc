@@ -7,10 +7,10 @@ Normalizer::Normalizer(Xbyak::CodeGenerator* generator, const NormalizerConfig& 
                        const Xbyak::Reg64& table, int first_scratch)
     : generator_(generator),
       config_(config),
-      math_(generator, config.isa, table, Xbyak::Opmask(1)),
-      scratch_{math_.Register(first_scratch), math_.Register(first_scratch + 1),
-               math_.Register(first_scratch + 2), math_.Register(first_scratch + 3),
-               math_.Register(first_scratch + 4)} {}
+      math_(generator, config.unit, table, Xbyak::Opmask(1)),
+      scratch_{config.unit.Vector(first_scratch), config.unit.Vector(first_scratch + 1),
+               config.unit.Vector(first_scratch + 2), config.unit.Vector(first_scratch + 3),
+               config.unit.Vector(first_scratch + 4)} {}
 
 void Normalizer::Apply(const Xbyak::Xmm& sum, const Xbyak::Xmm& src) {
   math_.Load(scratch_[0], config_.scale);

@@ -5,13 +5,13 @@
 #ifndef ENGINE_PRIMITIVES_LRN_NORMALIZER_H_
 #define ENGINE_PRIMITIVES_LRN_NORMALIZER_H_
 
-#include "engine/cpu/isa.h"
 #include "engine/jit/vector_math.h"
+#include "engine/jit/vector_unit.h"
 
 namespace tilewire::lrn {
 
 struct NormalizerConfig {
-  cpu::Isa isa = cpu::Isa::kAvx512;
+  VectorUnit unit;
   float scale = 1, beta = 0.75f, k = 1;
 };
 

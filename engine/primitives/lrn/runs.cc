@@ -212,7 +212,7 @@ absl::StatusOr<LrnDesc> ResolveRuns(const LrnDesc& desc, const Attributes& attri
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRuns(const LrnDesc& desc,
                                                       const Attributes& attributes,
                                                       const ImplementationFacts& facts) {
-  const NormalizerConfig config = {facts.isa, ScaleOf(desc), desc.beta, desc.k};
+  const NormalizerConfig config = {VectorUnit::Of(facts.isa), ScaleOf(desc), desc.beta, desc.k};
   ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RunGenerator>(facts.name, config));
   PrimitiveInfo info = InfoOf(desc, attributes, facts);
   info.code_bytes = static_cast<int64_t>(generator->code_bytes());

@@ -10,10 +10,10 @@ constexpr int kUnroll = 4;
 
 }  // namespace
 
-int TileGenerator::MaxRows(int lanes, const PostOps& post_ops) {
-  int rows = lanes == 16 ? 8 : 4;
-  while (rows > 1 && VectorRegisterCount(lanes) - kBlocks * rows <
-                         AccumulatorEpilogue::ScratchCount(lanes, post_ops)) {
+int TileGenerator::MaxRows(const VectorUnit& unit, const PostOps& post_ops) {
+  int rows = unit.registers() >= 32 ? 8 : 4;
+  while (rows > 1 &&
+         unit.registers() - kBlocks * rows < AccumulatorEpilogue::ScratchCount(post_ops)) {
     --rows;
   }
   return rows;
@@ -57,10 +57,10 @@ void TileGenerator::EmitSteps(int64_t count, int unroll) {
 
 // sums += src[k + step] * weights[k + step]
 void TileGenerator::EmitStep(int step) {
-  const int lanes = config_.epilogue.lanes, blocks = config_.epilogue.blocks;
+  const int blocks = config_.epilogue.blocks;
   const Xbyak::Xmm source = Vector(Tile() + blocks);
   for (int b = 0; b < blocks; ++b) {
-    const int64_t offset = step * config_.weights_k_bytes + b * lanes * 4;
+    const int64_t offset = step * config_.weights_k_bytes + b * config_.epilogue.unit.bytes();
     vmovups(Vector(Tile() + b), ptr[weights_ + static_cast<int>(offset)]);
   }
   for (int r = 0; r < config_.epilogue.pixels; ++r) {

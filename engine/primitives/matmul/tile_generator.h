@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Generates one tile of dst: `rows` of src times `blocks` vectors of columns of weights, over all
-// of K, one chain of additions an element. src may have any strides, weights any between their
+// of K, one chain of additions per element. src may have any strides, weights any between their
 // rows.
 #ifndef ENGINE_PRIMITIVES_MATMUL_TILE_GENERATOR_H_
 #define ENGINE_PRIMITIVES_MATMUL_TILE_GENERATOR_H_
@@ -33,13 +33,13 @@ class TileGenerator final : public jit::Generator {
   // Vectors of columns in a whole tile.
   static constexpr int kBlocks = 3;
   // Rows of a whole tile, with registers left for the post-ops.
-  static int MaxRows(int lanes, const PostOps& post_ops);
+  static int MaxRows(const VectorUnit& unit, const PostOps& post_ops);
 
  private:
   void Emit() override;
   void EmitSteps(int64_t count, int unroll);
   void EmitStep(int step);
-  Xbyak::Xmm Vector(int index) const { return VectorRegister(config_.epilogue.lanes, index); }
+  Xbyak::Xmm Vector(int index) const { return config_.epilogue.unit.Vector(index); }
   int Tile() const { return config_.epilogue.blocks * config_.epilogue.pixels; }
 
   const TileConfig config_;

@@ -36,32 +36,31 @@ Shape ShapeOf(const MatmulDesc& desc) {
   return shape;
 }
 
-// The last but `back` stride; 0 where the dimension has size 1 and its stride means nothing.
+// The last stride but `back`; 0 where the dimension has size 1 and its stride means nothing.
 int64_t StrideOf(const MemoryDesc& md, int back) {
   const int d = md.rank() - 1 - back;
   return md.dim(d) == 1 ? 0 : md.stride(d);
 }
 
 struct Tiling {
-  int lanes;
+  VectorUnit unit;
   int64_t columns;  // of a panel
   int64_t panels;
   bool copies;   // all panels, not only a last one with a tail
-  int64_t tail;  // columns of the last panel that are no whole panel; 0: it is whole
+  int64_t tail;  // columns of the last panel where it is not whole, else 0
   int64_t max_rows;
   int64_t copied() const { return copies ? panels : tail == 0 ? 0 : 1; }
 };
 
-Tiling TilingOf(const MatmulDesc& desc, const PostOps& post_ops, int lanes) {
+Tiling TilingOf(const MatmulDesc& desc, const PostOps& post_ops, const VectorUnit& unit) {
   const Shape shape = ShapeOf(desc);
-  Tiling tiling;
-  tiling.lanes = lanes;
-  tiling.columns = TileGenerator::kBlocks * lanes;
+  Tiling tiling{.unit = unit};
+  tiling.columns = TileGenerator::kBlocks * unit.lanes();
   tiling.panels = DivUp(shape.n, tiling.columns);
   tiling.tail = shape.n % tiling.columns;
   const bool row_major = shape.n == 1 || desc.weights.stride(desc.weights.rank() - 1) == 1;
   tiling.copies = !row_major || shape.m > kFewRows;
-  tiling.max_rows = TileGenerator::MaxRows(lanes, post_ops);
+  tiling.max_rows = TileGenerator::MaxRows(unit, post_ops);
   return tiling;
 }
 
@@ -192,19 +191,19 @@ TileConfig ConfigOf(const MatmulDesc& desc, const Tiling& tiling, const PostOps&
   constexpr int64_t kFloatBytes = sizeof(float);
   const int64_t columns = tail ? tiling.tail : tiling.columns;
   const bool copied = tiling.copies || tail;
-  TileConfig config;
+  const VectorUnit& unit = tiling.unit;
+  TileConfig config{.epilogue = {.unit = unit}};
   config.k = ShapeOf(desc).k;
   config.src_row_bytes = StrideOf(desc.src, 1) * kFloatBytes;
   config.src_k_bytes = StrideOf(desc.src, 0) * kFloatBytes;
   config.weights_k_bytes = (copied ? tiling.columns : StrideOf(desc.weights, 1)) * kFloatBytes;
   EpilogueConfig& epilogue = config.epilogue;
-  epilogue.lanes = tiling.lanes;
-  epilogue.blocks = static_cast<int>(DivUp(columns, tiling.lanes));
+  epilogue.blocks = static_cast<int>(DivUp(columns, unit.lanes()));
   epilogue.pixels = static_cast<int>(rows);
-  epilogue.dst_block_bytes = tiling.lanes * kFloatBytes;
+  epilogue.dst_block_bytes = unit.bytes();
   epilogue.dst_pixel_bytes = (tail ? tiling.columns : StrideOf(desc.dst, 1)) * kFloatBytes;
   epilogue.bias = !desc.bias.IsZero();
-  epilogue.tail_lanes = static_cast<int>(columns % tiling.lanes);
+  epilogue.tail_lanes = static_cast<int>(columns % unit.lanes());
   epilogue.post_ops = post_ops;
   return config;
 }
@@ -246,7 +245,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateTiles(const MatmulDesc& desc,
                                                        const Attributes& attributes,
                                                        const ImplementationFacts& facts) {
   const PostOps& post_ops = attributes.post_ops;
-  const Tiling tiling = TilingOf(desc, post_ops, facts.isa >= cpu::Isa::kAvx512 ? 16 : 8);
+  const Tiling tiling = TilingOf(desc, post_ops, VectorUnit::Of(facts.isa));
   const Shape shape = ShapeOf(desc);
   PrimitiveInfo info = InfoOf(desc, attributes, facts);
   const auto bytes = CheckedProduct(

@@ -29,19 +29,20 @@ bool IsPlain(const MemoryDesc& desc) {
 }
 
 // Channels of one vector; 0 where no vector fits.
-int LanesOf(cpu::Isa isa, const PoolingDesc& desc) {
-  const bool avx512 = isa >= cpu::Isa::kAvx512;
+int LanesOf(const VectorUnit& unit, const PoolingDesc& desc) {
   const bool bytes = SizeOf(desc.src.data_type()) == 1 && desc.algorithm == PoolingAlgorithm::kMax;
-  const int widest = (avx512 ? 16 : 8) * (bytes ? 4 : 1);
+  const int widest = unit.lanes() * (bytes ? 4 : 1);
   const bool plain = IsPlain(desc.src);
+  // Channels that are left over, or all if there are few, take a vector under a mask.
+  const bool masked = plain && unit.has_masks();
   const int64_t channels = plain ? desc.src.dim(1) : desc.src.BlockSize(1);
-  for (int lanes = widest; lanes >= (plain && avx512 ? 16 : 8); lanes /= 2) {
+  for (int lanes = widest; lanes >= (masked ? unit.lanes() : 8); lanes /= 2) {
     if (plain ? lanes <= channels : channels % lanes == 0) return lanes;
   }
-  return plain && avx512 ? 16 : 0;
+  return masked ? unit.lanes() : 0;
 }
 
-absl::Status RequireLayouts(cpu::Isa isa, const PoolingDesc& desc) {
+absl::Status RequireLayouts(const VectorUnit& unit, const PoolingDesc& desc) {
   const MemoryDesc &src = desc.src, &dst = desc.dst;
   const InnerBlocks& blocks = src.inner_blocks();
   const bool blocked = blocks.size() == 1 && blocks[0].dim == 1 && dst.inner_blocks() == blocks;
@@ -49,7 +50,7 @@ absl::Status RequireLayouts(cpu::Isa isa, const PoolingDesc& desc) {
     return absl::UnimplementedError(absl::StrCat("takes channels that are neighbours, not ",
                                                  src.ToString(), " and ", dst.ToString()));
   }
-  if (LanesOf(isa, desc) == 0) {
+  if (LanesOf(unit, desc) == 0) {
     return absl::UnimplementedError(absl::StrCat(
         "has no vector for ", blocked ? src.BlockSize(1) : src.dim(1), " neighbouring channels"));
   }
@@ -72,12 +73,12 @@ absl::Status RequireSizes(const PoolingDesc& desc) {
   return absl::OkStatus();
 }
 
-RowShape RowShapeOf(cpu::Isa isa, const PoolingDesc& desc, int tail_lanes) {
+RowShape RowShapeOf(const VectorUnit& unit, const PoolingDesc& desc, int tail_lanes) {
   const Axis w = AxisOf(desc, 0);
-  return {isa,
+  return {unit,
           desc.algorithm,
           desc.src.data_type(),
-          LanesOf(isa, desc),
+          LanesOf(unit, desc),
           tail_lanes,
           w.src_stride,
           w.dst_stride,
@@ -99,8 +100,8 @@ int64_t ChannelOffset(const MemoryDesc& md, int64_t channel) {
 }
 
 // Several groups at once where rows are short and `groups` are evenly spaced.
-RowShape WideRowShapeOf(cpu::Isa isa, const PoolingDesc& desc, int64_t groups) {
-  RowShape shape = RowShapeOf(isa, desc, /*tail_lanes=*/0);
+RowShape WideRowShapeOf(const VectorUnit& unit, const PoolingDesc& desc, int64_t groups) {
+  RowShape shape = RowShapeOf(unit, desc, /*tail_lanes=*/0);
   if (shape.out > RowShape::kShortRow || shape.out == 0) return shape;
   if (!IsPlain(desc.src) && desc.src.BlockSize(1) != shape.lanes) return shape;
   const int64_t src_step = ChannelOffset(desc.src, shape.lanes);
@@ -123,9 +124,10 @@ struct Rows {
   std::vector<Group> groups;
 };
 
-absl::StatusOr<Rows> MakeRows(cpu::Isa isa, const PoolingDesc& desc, absl::string_view name) {
+absl::StatusOr<Rows> MakeRows(const VectorUnit& unit, const PoolingDesc& desc,
+                              absl::string_view name) {
   Rows rows;
-  const int lanes = LanesOf(isa, desc);
+  const int lanes = LanesOf(unit, desc);
   const int64_t channels = IsPlain(desc.src) ? desc.src.dim(1) : desc.src.padded_dims()[1];
   const auto add = [&](int64_t channel, const std::unique_ptr<const RowGenerator>& row) {
     rows.groups.push_back(
@@ -135,20 +137,20 @@ absl::StatusOr<Rows> MakeRows(cpu::Isa isa, const PoolingDesc& desc, absl::strin
     return jit::Compile<RowGenerator>(shape, name);
   };
   int64_t channel = 0;
-  const RowShape wide = WideRowShapeOf(isa, desc, channels / lanes);
+  const RowShape wide = WideRowShapeOf(unit, desc, channels / lanes);
   if (wide.groups > 1) {
     ABSL_ASSIGN_OR_RETURN(rows.wide, compile(wide));
     const int64_t step = wide.groups * lanes;
     for (; channel + step <= channels; channel += step) add(channel, rows.wide);
   }
   const int64_t left = channels % lanes;
-  const bool masked = left > 0 && isa >= cpu::Isa::kAvx512;
+  const bool masked = left > 0 && unit.has_masks();
   if (channel + lanes <= channels || (left > 0 && !masked)) {
-    ABSL_ASSIGN_OR_RETURN(rows.full, compile(RowShapeOf(isa, desc, /*tail_lanes=*/0)));
+    ABSL_ASSIGN_OR_RETURN(rows.full, compile(RowShapeOf(unit, desc, /*tail_lanes=*/0)));
   }
   for (; channel + lanes <= channels; channel += lanes) add(channel, rows.full);
   if (masked) {
-    ABSL_ASSIGN_OR_RETURN(rows.tail, compile(RowShapeOf(isa, desc, static_cast<int>(left))));
+    ABSL_ASSIGN_OR_RETURN(rows.tail, compile(RowShapeOf(unit, desc, static_cast<int>(left))));
     add(channel, rows.tail);
   } else if (left > 0) {
     add(channels - lanes, rows.full);
@@ -228,7 +230,7 @@ absl::StatusOr<PoolingDesc> ResolveChannelRows(const PoolingDesc& desc,
                                                const ImplementationFacts& facts) {
   ABSL_RETURN_IF_ERROR(facts.traits.is_integer ? RequireInteger(desc.src) : RequireF32(desc.src));
   ABSL_ASSIGN_OR_RETURN(PoolingDesc resolved, ResolveDefaults(desc, attributes));
-  ABSL_RETURN_IF_ERROR(RequireLayouts(facts.isa, resolved));
+  ABSL_RETURN_IF_ERROR(RequireLayouts(VectorUnit::Of(facts.isa), resolved));
   ABSL_RETURN_IF_ERROR(RequireSizes(resolved));
   return resolved;
 }
@@ -236,7 +238,7 @@ absl::StatusOr<PoolingDesc> ResolveChannelRows(const PoolingDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelRows(const PoolingDesc& desc,
                                                              const Attributes& attributes,
                                                              const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(Rows rows, MakeRows(facts.isa, desc, facts.name));
+  ABSL_ASSIGN_OR_RETURN(Rows rows, MakeRows(VectorUnit::Of(facts.isa), desc, facts.name));
   PrimitiveInfo info =
       BasicInfo(facts, PrimitiveKind::kPooling, ArgsOf(desc.src, desc.dst), attributes);
   for (const auto* row : {rows.wide.get(), rows.full.get(), rows.tail.get()}) {

@@ -176,16 +176,16 @@ absl::StatusOr<PoolingDesc> ResolvePlainRows(const PoolingDesc& desc, const Attr
 absl::StatusOr<std::unique_ptr<Primitive>> CreatePlainRows(const PoolingDesc& desc,
                                                            const Attributes& attributes,
                                                            const ImplementationFacts& facts) {
-  const int lanes = jit::VectorUnit::Of(facts.isa).lanes();
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
   const Axis w = AxisOf(desc, 0);
-  const TapShape shape = {lanes, desc.algorithm == PoolingAlgorithm::kMax,
+  const TapShape shape = {unit, desc.algorithm == PoolingAlgorithm::kMax,
                           desc.src.data_type() == DataType::kF32, w.kernel, w.stride};
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<const TapGenerator> taps,
                         jit::Compile<TapGenerator>(shape, facts.name));
   PrimitiveInfo info =
       BasicInfo(facts, PrimitiveKind::kPooling, ArgsOf(desc.src, desc.dst), attributes);
   info.code_bytes = static_cast<int64_t>(taps->code_bytes());
-  return std::make_unique<PlainRows>(std::move(info), desc, lanes, std::move(taps));
+  return std::make_unique<PlainRows>(std::move(info), desc, unit.lanes(), std::move(taps));
 }
 
 }  // namespace tilewire::pooling

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/jit/vector_unit.h"
 #include "engine/primitives/pooling/pooling.h"
 
 namespace tilewire::pooling {

@@ -13,30 +13,15 @@
 #include "engine/jit/extremum.h"
 
 namespace tilewire::pooling {
-namespace {
-
-// Registers over 15 exist for AVX-512's encoding alone, which vectors of 8 lanes do not need.
-std::vector<int> ConversionScratch(bool wide) {
-  if (!wide) return {10, 11, 12};
-  return {26, 27, 28};
-}
-
-}  // namespace
-
 RowGenerator::RowGenerator(const RowShape& shape, absl::string_view name)
     : Generator(name),
       shape_(shape),
-      conversion_(this, shape.lanes == 16 ? 16 : 8, shape.tail_lanes,
+      unit_(shape.unit.WithBytes(vector_bytes())),
+      conversion_(this, ConversionUnit(), shape.tail_lanes,
                   {.spare = rax,
-                   .scratch = ConversionScratch(is_wide()),
+                   .scratch = {registers() - 6, registers() - 5, registers() - 4},
                    .tail = tail_,
                    .mask = spare_mask_}) {}
-
-Xbyak::Xmm RowGenerator::Vector(int index) const {
-  if (vector_bytes() == 64) return Xbyak::Zmm(index);
-  if (vector_bytes() == 32) return Xbyak::Ymm(index);
-  return Xbyak::Xmm(index);
-}
 
 void RowGenerator::Emit() {
   Preamble();
@@ -59,7 +44,7 @@ void RowGenerator::Emit() {
     EmitOutputs(src_, begin, dst_, out, 1, taps);
   }
   Postamble();
-  conversion_.EmitTable();
+  if (!is_max()) conversion_.EmitTable();
 }
 
 void RowGenerator::LoadTailMask() {
@@ -154,10 +139,10 @@ void RowGenerator::LoadTap(const Xbyak::Xmm& to, const Xbyak::RegExp& from) {
 void RowGenerator::EmitFloatMaximum(const Xbyak::Xmm& result, const Xbyak::RegExp& value) {
   const Xbyak::Xmm loaded = Scratch(0);
   const Xbyak::Address memory = ptr[value];
-  const bool in_memory = is_avx512() && !has_tail();
+  const bool in_memory = shape_.unit.has_masks() && !has_tail();
   if (!in_memory) LoadTap(loaded, value);
   const Xbyak::Operand& other = in_memory ? static_cast<const Xbyak::Operand&>(memory) : loaded;
-  jit::EmitRunningMaximum(this, result, other, Scratch(1), ordered_, shape_.isa);
+  jit::EmitRunningMaximum(this, shape_.unit, result, other, Scratch(1), ordered_);
 }
 
 void RowGenerator::EmitIntegerMaximum(const Xbyak::Xmm& result, const Xbyak::RegExp& value) {
@@ -179,9 +164,9 @@ void RowGenerator::EmitIntegerMaximum(const Xbyak::Xmm& result, const Xbyak::Reg
 void RowGenerator::EmitDivision(int vectors, int64_t taps) {
   const Xbyak::Xmm divisor = Scratch(0);
   if (shape_.algorithm == PoolingAlgorithm::kAvgIncludePadding) {
-    Broadcast(divisor, static_cast<float>(shape_.window));
+    unit_.Broadcast(this, divisor, static_cast<float>(shape_.window), rax);
   } else {
-    Broadcast(divisor, static_cast<float>(taps));
+    unit_.Broadcast(this, divisor, static_cast<float>(taps), rax);
     vbroadcastss(Scratch(1), ptr[rdi + offsetof(RowArgs, rows)]);
     vmulps(divisor, divisor, Scratch(1));
   }
@@ -207,13 +192,6 @@ void RowGenerator::EmitStore(int output, const Xbyak::RegExp& to) {
   }
 }
 
-void RowGenerator::Broadcast(const Xbyak::Xmm& vector, float value) {
-  const Xbyak::Xmm low(vector.getIdx());
-  mov(eax, std::bit_cast<uint32_t>(value));
-  vmovd(low, eax);
-  vbroadcastss(vector, low);
-}
-
 void RowGenerator::BroadcastIdentity(const Xbyak::Xmm& vector) {
   uint32_t bits = 0;
   if (is_max() && is_float()) {
@@ -223,7 +201,7 @@ void RowGenerator::BroadcastIdentity(const Xbyak::Xmm& vector) {
   } else if (is_max() && shape_.type == DataType::kS32) {
     bits = 0x80000000;
   }
-  Broadcast(vector, std::bit_cast<float>(bits));
+  unit_.Broadcast(this, vector, std::bit_cast<float>(bits), rax);
 }
 
 }  // namespace tilewire::pooling

@@ -2,15 +2,15 @@
 //
 // Generates the pooling of one row of one group of channels, or of several groups at once: all dst
 // elements along W, with one row (depth and height) of windows. A vector holds the group's channels
-// of one pixel, as bytes for the maximum of bytes and as 32-bit numbers otherwise; the outputs of a
-// step stay in registers. Short rows take several groups, since one chain of additions would leave
-// the core waiting for each result.
+// of one pixel, as bytes for the maximum of bytes and as 32-bit numbers otherwise. The outputs of a
+// step stay in registers. Short rows take several groups, because with one chain of additions the
+// core would wait for each result.
 #ifndef ENGINE_PRIMITIVES_POOLING_ROW_GENERATOR_H_
 #define ENGINE_PRIMITIVES_POOLING_ROW_GENERATOR_H_
 
 #include "absl/strings/string_view.h"
-#include "engine/cpu/isa.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/vector_unit.h"
 #include "engine/kernels/vector_conversion.h"
 #include "engine/primitives/pooling/pooling.h"
 
@@ -25,11 +25,12 @@ struct RowArgs {
 };
 
 struct RowShape {
-  cpu::Isa isa;
+  VectorUnit unit;
   PoolingAlgorithm algorithm;
   DataType type;
-  int lanes;       // 8 or 16; of the maximum of bytes also 32 and 64
-  int tail_lanes;  // the first of them, where the others are not to be touched (AVX-512); else 0
+  int lanes;  // 8, or the unit's; up to four times as many for the maximum of bytes
+  // Only the first of them are touched; 0: all. For units with masks.
+  int tail_lanes;
   int64_t src_pixel_bytes, dst_pixel_bytes;
   int64_t in, out, kernel, stride, padding;  // along W
   int64_t window;                            // taps of a whole window, all dimensions
@@ -59,19 +60,23 @@ class RowGenerator final : public jit::Generator {
   void LoadTap(const Xbyak::Xmm& to, const Xbyak::RegExp& from);
   void EmitDivision(int vectors, int64_t taps);
   void EmitStore(int output, const Xbyak::RegExp& to);
-  void Broadcast(const Xbyak::Xmm& vector, float value);  // overwrites eax
-  void BroadcastIdentity(const Xbyak::Xmm& vector);       // what any first tap replaces
+  void BroadcastIdentity(const Xbyak::Xmm& vector);  // what any first tap replaces
 
-  bool is_avx512() const { return shape_.isa >= cpu::Isa::kAvx512; }
   bool is_max() const { return shape_.algorithm == PoolingAlgorithm::kMax; }
   bool is_float() const { return shape_.type == DataType::kF32; }
   bool is_byte() const { return SizeOf(shape_.type) == 1; }
   bool has_tail() const { return shape_.tail_lanes != 0; }
   int vector_bytes() const { return shape_.lanes * (is_max() && is_byte() ? 1 : 4); }
-  bool is_wide() const { return is_avx512() && shape_.lanes != 8; }  // 32 registers
-  int step() const { return is_wide() ? 16 : 10; }                   // outputs in registers at once
-  Xbyak::Xmm Vector(int index) const;
-  Xbyak::Xmm Scratch(int i) const { return Vector((is_wide() ? 29 : 13) + i); }
+  // Registers over 15 take EVEX, whose longer code vectors of 8 lanes do not need.
+  bool is_wide() const { return shape_.unit.registers() > 16 && shape_.lanes > 8; }
+  int registers() const { return is_wide() ? shape_.unit.registers() : 16; }
+  int step() const { return is_wide() ? 16 : 10; }  // outputs in registers at once
+  // What loads and stores averages: without masks where they are not needed.
+  VectorUnit ConversionUnit() const {
+    return is_wide() ? shape_.unit : VectorUnit(32, 16, /*features=*/0);
+  }
+  Xbyak::Xmm Vector(int index) const { return unit_.Vector(index); }
+  Xbyak::Xmm Scratch(int i) const { return Vector(registers() - 3 + i); }
 
   // Arguments arrive in rdi.
   const Xbyak::Reg64 src_ = rsi, dst_ = rdx;
@@ -81,6 +86,7 @@ class RowGenerator final : public jit::Generator {
   const Xbyak::Opmask ordered_ = k1, tail_ = k2, spare_mask_ = k3;
 
   const RowShape shape_;
+  const VectorUnit unit_;        // of the vectors of this row
   VectorConversion conversion_;  // of averages
 };
 

@@ -12,11 +12,6 @@ constexpr int kResult = 0, kValue = 1, kSpare = 2, kSteps = 3, kMask = 4;  // ve
 
 }  // namespace
 
-Xbyak::Xmm TapGenerator::Vector(int index) const {
-  if (shape_.lanes == 16) return Xbyak::Zmm(index);
-  return Xbyak::Ymm(index);
-}
-
 void TapGenerator::Emit() {
   mov(row_, ptr[rdi + offsetof(TapArgs, row)]);
   mov(windows_, ptr[rdi + offsetof(TapArgs, windows)]);
@@ -30,29 +25,26 @@ void TapGenerator::Emit() {
     EmitCombine();
   }
   vmovups(ptr[windows_], Vector(kResult));
-  add(windows_, shape_.lanes * 4);
-  add(row_, static_cast<uint32_t>(shape_.lanes * shape_.stride * 4));
+  add(windows_, shape_.unit.bytes());
+  add(row_, static_cast<uint32_t>(shape_.unit.lanes() * shape_.stride * 4));
   dec(left_);
   jnz(next, T_NEAR);
   vzeroupper();
   ret();
   align(64);
   L(steps_);
-  for (int lane = 0; lane < shape_.lanes; ++lane) dd(static_cast<uint32_t>(lane * shape_.stride));
+  for (int lane = 0; lane < shape_.unit.lanes(); ++lane)
+    dd(static_cast<uint32_t>(lane * shape_.stride));
 }
 
-// Neighbours, or every stride-th element; a gather uses its mask up.
+// Loads neighbours, or every stride-th element.
 void TapGenerator::EmitLoad(int64_t tap) {
   const int displacement = static_cast<int>(tap * 4);
   if (shape_.stride == 1) {
     vmovups(Vector(kValue), ptr[row_ + displacement]);
-  } else if (shape_.lanes == 16) {
-    kxnorw(lanes_, lanes_, lanes_);
-    vgatherdps(Xbyak::Zmm(kValue) | lanes_, ptr[row_ + Xbyak::Zmm(kSteps) * 4 + displacement]);
   } else {
-    const Xbyak::Ymm mask(kMask);
-    vpcmpeqd(mask, mask, mask);
-    vgatherdps(Xbyak::Ymm(kValue), ptr[row_ + Xbyak::Ymm(kSteps) * 4 + displacement], mask);
+    shape_.unit.Gather(this, Vector(kValue), row_, Vector(kSteps), /*scale=*/4, displacement,
+                       gathered_, kMask);
   }
 }
 
@@ -63,8 +55,7 @@ void TapGenerator::EmitCombine() {
   } else if (!shape_.is_float) {
     vpmaxsd(result, result, value);
   } else {
-    const cpu::Isa isa = shape_.lanes == 16 ? cpu::Isa::kAvx512 : cpu::Isa::kAvx2;
-    jit::EmitRunningMaximum(this, result, value, spare, ordered_, isa);
+    jit::EmitRunningMaximum(this, shape_.unit, result, value, spare, ordered_);
   }
 }
 

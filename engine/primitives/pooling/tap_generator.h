@@ -10,6 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/vector_unit.h"
 
 namespace tilewire::pooling {
 
@@ -20,7 +21,7 @@ struct TapArgs {
 };
 
 struct TapShape {
-  int lanes;  // 16: AVX-512, 8: AVX2
+  VectorUnit unit;
   bool is_max, is_float;
   int64_t kernel, stride;
 };
@@ -33,13 +34,13 @@ class TapGenerator final : public jit::Generator {
   void Emit() override;
   void EmitLoad(int64_t tap);
   void EmitCombine();
-  Xbyak::Xmm Vector(int index) const;
+  Xbyak::Xmm Vector(int index) const { return shape_.unit.Vector(index); }
 
   // Arguments arrive in rdi.
   const Xbyak::Reg64 row_ = rsi, windows_ = rdx, left_ = rcx;
-  const Xbyak::Opmask lanes_ = k1, ordered_ = k2;
+  const Xbyak::Opmask gathered_ = k1, ordered_ = k2;
   const TapShape shape_;
-  Xbyak::Label steps_;  // 0, stride, 2 * stride, ...
+  Xbyak::Label steps_;  // a vector of 0, stride, 2 * stride, ...
 };
 
 }  // namespace tilewire::pooling

@@ -9,7 +9,10 @@
 namespace tilewire::reduction {
 
 KernelGenerator::KernelGenerator(absl::string_view name, const KernelConfig& config)
-    : Generator(name), config_(config), math_(this, config.isa, rax, k1) {}
+    : Generator(name),
+      config_(config),
+      math_(this, config.unit, rax, k1),
+      tail_(this, config.unit, {.spare = r11, .opmask = k2, .vector = 15}) {}
 
 void KernelGenerator::Emit() {
   Preamble();
@@ -23,9 +26,7 @@ void KernelGenerator::Emit() {
   }
   Postamble();
   math_.EmitTable();
-  align(32);
-  L(lane_table_);
-  for (int i = 0; i < 16; ++i) dd(i < 8 ? 0xFFFFFFFF : 0);
+  tail_.EmitTable();
 }
 
 template <typename Body>
@@ -37,21 +38,6 @@ void KernelGenerator::Loop(const Xbyak::Reg64& counter, int64_t count, Body body
   body();
   dec(counter);
   jnz(next, T_NEAR);
-}
-
-// The lowest `count` lanes, count < lanes; `count` is overwritten.
-void KernelGenerator::LoadMask(const Xbyak::Reg64& count) {
-  if (is_avx512()) {
-    mov(spare_.cvt32(), 0xFFFF);
-    bzhi(spare_.cvt32(), spare_.cvt32(), count.cvt32());
-    kmovw(lane_mask_, spare_.cvt32());
-    return;
-  }
-  lea(spare_, ptr[rip + lane_table_]);
-  add(spare_, 32);
-  shl(count, 2);
-  sub(spare_, count);
-  vmovups(lane_vector_, ptr[spare_]);
 }
 
 void KernelGenerator::EmitColumns() {
@@ -71,7 +57,7 @@ void KernelGenerator::EmitColumns() {
   Xbyak::Label end;
   test(left_, left_);
   jz(end, T_NEAR);
-  LoadMask(left_);
+  tail_.Set(left_);
   EmitColumnVectors(1, /*masked=*/true);
   L(end);
 }
@@ -100,14 +86,7 @@ void KernelGenerator::EmitColumnVectors(int vectors, bool masked) {
   for (int v = 0; v < vectors; ++v) {
     Combine(Vector(v), Vector(vectors + v));
     Finish(Vector(v));
-    const Xbyak::Address to = ptr[dst_ + v * vector_bytes()];
-    if (!masked) {
-      vmovups(to, Vector(v));
-    } else if (is_avx512()) {
-      vmovups(to | lane_mask_, Vector(v));
-    } else {
-      vmaskmovps(to, lane_vector_, Vector(v));
-    }
+    tail_.Store(ptr[dst_ + v * vector_bytes()], Vector(v), masked);
   }
 }
 
@@ -115,7 +94,7 @@ void KernelGenerator::EmitLine() {
   for (int i = 0; i < kUnroll; ++i) math_.Load(Vector(i), NeutralElement(config_.algorithm));
   if (config_.line % lanes() != 0) {
     mov(left_, config_.line % lanes());
-    LoadMask(left_);
+    tail_.Set(left_);
   }
   mov(outer_at_, src_);
   Loop(outer_left_, config_.outer.count, [&] {
@@ -147,19 +126,19 @@ void KernelGenerator::EmitLinePart() {
   if (rest % lanes() != 0) EmitSum(Vector(vectors), ptr[left_ + vectors * vector_bytes()], true);
 }
 
-// result = f(result, element), the lanes behind a mask being the neutral element.
+// result = f(result, element), where the lanes outside of the mask hold the neutral element.
 void KernelGenerator::EmitSum(const Xbyak::Xmm& result, const Xbyak::Address& from, bool masked) {
   const float neutral = NeutralElement(config_.algorithm);
   if (!masked) {
     vmovups(x_, from);
-  } else if (is_avx512()) {
+  } else if (config_.unit.has_masks()) {
     math_.Load(x_, neutral);
-    vmovups(x_ | lane_mask_, from);
+    tail_.LoadInto(x_, from);
   } else {
-    vmaskmovps(x_, lane_vector_, from);
+    tail_.Load(x_, from);
     if (neutral != 0) {
       math_.Load(spare_vector_, neutral);
-      vblendvps(x_, spare_vector_, x_, lane_vector_);
+      tail_.ReplaceOthers(x_, spare_vector_);
     }
   }
   if (IsNorm(config_.algorithm)) RaiseToPower(x_);
@@ -175,28 +154,17 @@ void KernelGenerator::RaiseToPower(const Xbyak::Xmm& x) {
 void KernelGenerator::Combine(const Xbyak::Xmm& result, const Xbyak::Xmm& other) {
   if (IsExtremum(config_.algorithm)) {
     const bool is_max = config_.algorithm == ReductionAlgorithm::kMax;
-    return jit::EmitExtremum(this, is_max, result, other, scratch_[0], scratch_[1], ordered_,
-                             config_.isa);
+    return jit::EmitExtremum(this, config_.unit, is_max, result, other, scratch_[0], scratch_[1],
+                             ordered_);
   }
   if (config_.algorithm == ReductionAlgorithm::kMul) return vmulps(result, result, other);
   vaddps(result, result, other);
 }
 
-// All lanes of vector 0 into its first one: halves onto each other.
+// Combines all lanes of vector 0 in the first.
 void KernelGenerator::CombineLanes() {
   const Xbyak::Xmm result = Vector(0), half = Vector(1);
-  if (is_avx512()) {
-    vshuff32x4(Xbyak::Zmm(1), Xbyak::Zmm(0), Xbyak::Zmm(0), 0x4E);
-    Combine(result, half);
-    vshuff32x4(Xbyak::Zmm(1), Xbyak::Zmm(0), Xbyak::Zmm(0), 0xB1);
-  } else {
-    vperm2f128(Xbyak::Ymm(1), Xbyak::Ymm(0), Xbyak::Ymm(0), 1);
-  }
-  Combine(result, half);
-  for (int shuffle : {0x4E, 0xB1}) {
-    vshufps(half, result, result, shuffle);
-    Combine(result, half);
-  }
+  config_.unit.FoldLanes(this, result, half, [&] { Combine(result, half); });
 }
 
 void KernelGenerator::Finish(const Xbyak::Xmm& result) {

@@ -4,10 +4,9 @@
 // densely in memory.
 //
 //   over columns  the innermost loop is kept: dst[c] = f over both outer loops of src[c], for any
-//                 number of columns; two chains of results, over even and odd steps
-//   along a line  the innermost loop is reduced: dst[0] = f of everything; a vector's lanes and
-//   four
-//                 vectors are partial results, combined at the end
+//                 number of columns, in two chains of results, of even and of odd steps
+//   along a line  the innermost loop is reduced: dst[0] = f of everything; the lanes of four
+//                 vectors hold partial results, which are combined at the end
 //
 // The order of operations depends on the loops alone.
 #ifndef ENGINE_PRIMITIVES_REDUCTION_KERNEL_GENERATOR_H_
@@ -16,6 +15,7 @@
 #include <cstdint>
 
 #include "engine/jit/generator.h"
+#include "engine/jit/tail_mask.h"
 #include "engine/jit/vector_math.h"
 #include "engine/primitives/reduction/reduction.h"
 
@@ -31,7 +31,7 @@ struct KernelConfig {
   struct Loop {
     int64_t count = 1, stride_bytes = 0;
   };
-  cpu::Isa isa = cpu::Isa::kAvx512;
+  VectorUnit unit;
   ReductionAlgorithm algorithm = ReductionAlgorithm::kSum;
   float p = 2, eps = 0;
   int64_t reduced_count = 1;  // of the whole reduction, for the mean
@@ -60,24 +60,22 @@ class KernelGenerator final : public jit::Generator {
   template <typename Body>
   void Loop(const Xbyak::Reg64& counter, int64_t count, Body body);
 
-  void LoadMask(const Xbyak::Reg64& count);
-  bool is_avx512() const { return config_.isa >= cpu::Isa::kAvx512; }
-  int lanes() const { return is_avx512() ? 16 : 8; }
-  int vector_bytes() const { return lanes() * 4; }
-  Xbyak::Xmm Vector(int index) const { return math_.Register(index); }
+  int lanes() const { return config_.unit.lanes(); }
+  int vector_bytes() const { return config_.unit.bytes(); }
+  Xbyak::Xmm Vector(int index) const { return config_.unit.Vector(index); }
 
   // Registers. Arguments arrive in rdi; vectors 0 to 7 are results.
-  const Xbyak::Reg64 src_ = rsi, dst_ = rdx, left_ = rcx, spare_ = r11;
+  const Xbyak::Reg64 src_ = rsi, dst_ = rdx, left_ = rcx;
   const Xbyak::Reg64 outer_left_ = r8, inner_left_ = r9, outer_at_ = r10, inner_at_ = rbx;
   const Xbyak::Reg64 line_left_ = rbp;
-  const Xbyak::Opmask lane_mask_ = k2, ordered_ = k3;
+  const Xbyak::Opmask ordered_ = k3;
 
   const KernelConfig config_;
   jit::VectorMath math_;
-  const Xbyak::Xmm x_ = Vector(8), spare_vector_ = Vector(9), lane_vector_ = Vector(15);
+  jit::TailMask tail_;
+  const Xbyak::Xmm x_ = Vector(8), spare_vector_ = Vector(9);
   const jit::VectorMath::Scratch5 scratch_ = {Vector(10), Vector(11), Vector(12), Vector(13),
                                               Vector(14)};
-  Xbyak::Label lane_table_;
 };
 
 }  // namespace tilewire::reduction

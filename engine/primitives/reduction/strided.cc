@@ -131,8 +131,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateStrided(const ReductionDesc& de
                                                          const ImplementationFacts& facts) {
   ABSL_ASSIGN_OR_RETURN(Plan plan, PlanOf(desc));
   constexpr int64_t kFloatBytes = sizeof(float);
-  KernelConfig config;
-  config.isa = facts.isa;
+  KernelConfig config{.unit = VectorUnit::Of(facts.isa)};
   config.algorithm = desc.algorithm;
   config.p = desc.p;
   config.eps = desc.eps;

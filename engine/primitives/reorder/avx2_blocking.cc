@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// channel_blocking.h's kernels for AVX2: tiles of 8 x 8 floats; a block of 16 channels is two
-// groups. Rows that are not whole are moved under a mask where they are f32; those of other types
-// go through 32 bytes of the stack's red zone.
+// The kernels of channel_blocking.h for AVX2: tiles of 8 x 8 floats; a block of 16 channels is two
+// groups. Rows that are not whole are moved under a mask if they are f32; those of other types go
+// through 32 bytes of the stack's red zone.
 #include <bit>
 
 #include "engine/base/status_macros.h"
@@ -15,8 +15,9 @@ namespace {
 class Avx2Blocking final : public ChannelBlockingGenerator {
  public:
   explicit Avx2Blocking(const ChannelBlockingConfig& config)
-      : ChannelBlockingGenerator("reorder/avx2_blocking", config, kTile, /*result=*/8),
-        conversion_(this, kTile, /*tail_lanes=*/0,
+      : ChannelBlockingGenerator("reorder/avx2_blocking", config, VectorUnit::Of(cpu::Isa::kAvx2),
+                                 /*result=*/8),
+        conversion_(this, unit_, /*tail_lanes=*/0,
                     {.spare = rax, .scratch = {0, 1, 2}, .tail = k1, .mask = k2}) {}
 
  private:
@@ -28,9 +29,7 @@ class Avx2Blocking final : public ChannelBlockingGenerator {
   const Xbyak::Ymm load_mask_ = ymm15;
   const Xbyak::Ymm before_row_ = ymm3, sum_scale_ = ymm4, store_mask_ = ymm5;
   VectorConversion conversion_;
-  Xbyak::Label masks_;  // 8 lanes on, 8 lanes off
-
-  Xbyak::Xmm Vector(int index) const override { return Xbyak::Ymm(index); }
+  jit::MaskTable masks_;
 
   // Whether a row has fewer than 8 lanes.
   bool LoadsPart(bool partial) const { return LoadsPixels() ? partial : config_.readable < kTile; }
@@ -55,11 +54,11 @@ class Avx2Blocking final : public ChannelBlockingGenerator {
     }
   }
 
-  // Of the pixels that are left, or of `channels`.
+  // Loads the mask of the pixels that are left, or of `channels`.
   void LoadMask(const Xbyak::Ymm& mask, bool pixels, int channels) {
     mov(count_, pixels ? kTile : kTile - channels);
     if (pixels) sub(count_, pixels_);
-    lea(spare_, ptr[rip + masks_]);
+    masks_.LoadAddress(this, spare_);
     vmovups(mask, ptr[spare_ + count_ * 4]);
   }
 
@@ -92,8 +91,8 @@ class Avx2Blocking final : public ChannelBlockingGenerator {
     }
     vmulps(before_row_, before_row_, sum_scale_);
     vaddps(Vector(index), Vector(index), before_row_);
-    if (!StoresPixels() && config_.channels < kTile) {  // what a block holds behind its channels
-      lea(spare_, ptr[rip + masks_]);
+    if (!StoresPixels() && config_.channels < kTile) {  // the rest of a block after its channels
+      masks_.LoadAddress(this, spare_);
       vandps(Vector(index), Vector(index), ptr[spare_ + (kTile - config_.channels) * 4]);
     }
   }
@@ -110,7 +109,7 @@ class Avx2Blocking final : public ChannelBlockingGenerator {
     }
   }
 
-  // As many elements as there are pixels left, or channels of dst.
+  // Copies as many elements as there are pixels left, or channels of dst.
   void CopyBytes(const Xbyak::Reg64& to, const Xbyak::Reg64& from, DataType type, bool pixels) {
     const int size = static_cast<int>(SizeOf(type));
     if (pixels) {
@@ -150,9 +149,7 @@ class Avx2Blocking final : public ChannelBlockingGenerator {
 
   void EmitTables() override {
     conversion_.EmitTable();
-    align(32);
-    L(masks_);
-    for (int i = 0; i < 16; ++i) dd(i < 8 ? 0xFFFFFFFF : 0);
+    masks_.Emit(this, unit_);
   }
 };
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// channel_blocking.h's kernels for AVX-512: tiles of 16 x 16 floats; rows that are not whole are
-// moved under a mask.
+// The kernels of channel_blocking.h for AVX-512: tiles of 16 x 16 floats. Rows that are not whole
+// are moved under a mask.
 #include <bit>
 
 #include "engine/base/status_macros.h"
+#include "engine/jit/tail_mask.h"
 #include "engine/kernels/vector_conversion.h"
 #include "engine/primitives/reorder/channel_blocking.h"
 
@@ -14,7 +15,8 @@ namespace {
 class Avx512Blocking final : public ChannelBlockingGenerator {
  public:
   explicit Avx512Blocking(const ChannelBlockingConfig& config)
-      : ChannelBlockingGenerator("reorder/avx512_blocking", config, kTile, /*result=*/0),
+      : ChannelBlockingGenerator("reorder/avx512_blocking", config,
+                                 VectorUnit::Of(cpu::Isa::kAvx512), /*result=*/0),
         loads_(Conversion(LoadsPixels() ? pixel_lanes_ : channel_lanes_)),
         before_(Conversion(StoresPixels() ? pixel_lanes_ : channel_lanes_)),
         stores_(Conversion(StoresPixels() ? pixel_lanes_ : stored_lanes_)) {}
@@ -29,27 +31,20 @@ class Avx512Blocking final : public ChannelBlockingGenerator {
   VectorConversion loads_, before_, stores_;
 
   VectorConversion Conversion(const Xbyak::Opmask& lanes) {
-    return VectorConversion(this, kTile, /*tail_lanes=*/0,
+    return VectorConversion(this, unit_, /*tail_lanes=*/0,
                             {.spare = rax, .scratch = {16, 17, 18}, .tail = lanes, .mask = k4});
   }
 
-  Xbyak::Xmm Vector(int index) const override { return Xbyak::Zmm(index); }
-
   void Prepare() override {
-    SetLanes(channel_lanes_, config_.channels);
-    SetLanes(stored_lanes_, config_.stored);
-    SetLanes(pixel_lanes_, kTile);
+    Tail(channel_lanes_).Set(config_.channels);
+    Tail(stored_lanes_).Set(config_.stored);
+    Tail(pixel_lanes_).Set(kTile);
   }
 
-  void SetLanes(const Xbyak::Opmask& mask, int lanes) {
-    mov(spare_.cvt32(), (1 << lanes) - 1);
-    kmovw(mask, spare_.cvt32());
-  }
+  void BeginPartial() override { Tail(pixel_lanes_).Set(pixels_); }
 
-  void BeginPartial() override {
-    mov(spare_.cvt32(), 0xFFFF);
-    bzhi(spare_.cvt32(), spare_.cvt32(), pixels_.cvt32());
-    kmovw(pixel_lanes_, spare_.cvt32());
+  jit::TailMask Tail(const Xbyak::Opmask& mask) {
+    return jit::TailMask(this, unit_, {.spare = spare_, .opmask = mask});
   }
 
   void BeginLoads(bool) override {}
@@ -64,7 +59,7 @@ class Avx512Blocking final : public ChannelBlockingGenerator {
   void LoadRow(int index, bool partial) override {
     if (!LoadsPixels() && config_.readable <= 4 && config_.src_type == DataType::kF32) {
       // Shorter accesses cross fewer cache lines.
-      vmovups(Xbyak::Xmm(index) | channel_lanes_ | T_z, ptr[row_]);
+      Tail(channel_lanes_).Load(Xbyak::Xmm(index), ptr[row_]);
       return;
     }
     loads_.Load(config_.src_type, Vector(index), row_,
@@ -79,7 +74,7 @@ class Avx512Blocking final : public ChannelBlockingGenerator {
 
   void StoreRow(int index, bool partial) override {
     if (!StoresPixels() && config_.stored <= 4 && config_.dst_type == DataType::kF32) {
-      vmovups(ptr[row_] | stored_lanes_, Xbyak::Xmm(index));
+      Tail(stored_lanes_).Store(ptr[row_], Xbyak::Xmm(index));
       return;
     }
     stores_.Store(config_.dst_type, Vector(index), row_,

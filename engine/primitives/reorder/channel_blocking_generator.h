@@ -12,6 +12,7 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/vector_unit.h"
 #include "engine/memory/data_type.h"
 
 namespace tilewire::reorder {
@@ -45,11 +46,15 @@ struct ChannelBlockingConfig {
 
 class ChannelBlockingGenerator : public jit::Generator {
  protected:
-  // `tile`: floats of a register; results of a transposition are in registers `result`,
-  // `result` + 1, ...
-  ChannelBlockingGenerator(absl::string_view name, const ChannelBlockingConfig& config, int tile,
-                           int result)
-      : Generator(name, 32768), config_(config), tile_(tile), result_(result) {}
+  // A tile is as many rows as a register has lanes. Results of a transposition are in registers
+  // `result`, `result` + 1, ...
+  ChannelBlockingGenerator(absl::string_view name, const ChannelBlockingConfig& config,
+                           const VectorUnit& unit, int result)
+      : Generator(name, 32768),
+        config_(config),
+        unit_(unit),
+        tile_(unit.lanes()),
+        result_(result) {}
 
   virtual void Prepare() = 0;       // once
   virtual void BeginPartial() = 0;  // from here on pixels_ < tile
@@ -62,7 +67,7 @@ class ChannelBlockingGenerator : public jit::Generator {
   virtual void AddRow(int index, bool partial) = 0;  // += sum_scale * what stands in dst
   virtual void EmitTranspose() = 0;
   virtual void EmitTables() = 0;
-  virtual Xbyak::Xmm Vector(int index) const = 0;
+  Xbyak::Xmm Vector(int index) const { return unit_.Vector(index); }
 
   // Whether the lanes of a row are pixels (else channels).
   bool LoadsPixels() const { return config_.transposes && config_.to_lanes; }
@@ -76,6 +81,7 @@ class ChannelBlockingGenerator : public jit::Generator {
   const Xbyak::Reg64 scales_ = r12, offsets_ = r15, groups_ = rbp;
   const Xbyak::Reg64 spare_ = rax;
   const ChannelBlockingConfig config_;
+  const VectorUnit unit_;
   const int tile_, result_;
 
  private:

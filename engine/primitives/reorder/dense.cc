@@ -187,10 +187,9 @@ class Dense final : public Primitive {
 };
 
 DenseConfig DenseConfigOf(const ReorderDesc& desc, const Attributes& attributes, const Plan& plan,
-                          int lanes) {
+                          const VectorUnit& unit) {
   using Scales = DenseConfig::Scales;
-  DenseConfig config;
-  config.lanes = lanes;
+  DenseConfig config{.unit = unit};
   config.src_type = desc.src.data_type();
   config.dst_type = desc.dst.data_type();
   if (!plan.scales.empty()) config.scales = plan.row == 1 ? Scales::kOne : Scales::kMany;
@@ -218,15 +217,15 @@ absl::StatusOr<ReorderDesc> ResolveDense(const ReorderDesc& desc, const Attribut
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const ReorderDesc& desc,
                                                        const Attributes& attributes,
                                                        const ImplementationFacts& facts) {
-  const int lanes = jit::VectorUnit::Of(facts.isa).lanes();
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
   Plan plan = MakePlan(desc.dst, attributes.output_scales);
   ABSL_ASSIGN_OR_RETURN(
       auto generator,
-      jit::Compile<DenseGenerator>(facts.name, DenseConfigOf(desc, attributes, plan, lanes)));
+      jit::Compile<DenseGenerator>(facts.name, DenseConfigOf(desc, attributes, plan, unit)));
   PrimitiveInfo info =
       BasicInfo(facts, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
   info.code_bytes = static_cast<int64_t>(generator->code_bytes());
-  return std::make_unique<Dense>(std::move(info), desc, std::move(plan), lanes,
+  return std::make_unique<Dense>(std::move(info), desc, std::move(plan), unit.lanes(),
                                  std::move(generator));
 }
 

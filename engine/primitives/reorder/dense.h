@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "engine/jit/vector_unit.h"
 #include "engine/primitives/reorder/implementations.h"
 
 namespace tilewire::reorder {

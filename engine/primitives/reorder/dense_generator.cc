@@ -3,23 +3,19 @@
 
 #include <bit>
 
-#include "engine/kernels/accumulator_epilogue.h"
-
 namespace tilewire::reorder {
 namespace {
 
 constexpr int kUnroll = 4;
-constexpr int kBefore = 4, kSumScale = 5, kScale = 6;  // vector registers behind the unrolled ones
+constexpr int kBefore = 4, kSumScale = 5, kScale = 6;  // vector registers after the unrolled ones
 
 }  // namespace
 
 DenseGenerator::DenseGenerator(absl::string_view name, const DenseConfig& config)
     : Generator(name),
       config_(config),
-      conversion_(this, config.lanes, /*tail_lanes=*/0,
+      conversion_(this, config.unit, /*tail_lanes=*/0,
                   {.spare = rax, .scratch = {9, 10, 11}, .tail = k1, .mask = k2}) {}
-
-Xbyak::Xmm DenseGenerator::Vector(int index) const { return VectorRegister(config_.lanes, index); }
 
 void DenseGenerator::Emit() {
   mov(src_, ptr[rdi + offsetof(DenseArgs, src)]);
@@ -38,14 +34,14 @@ void DenseGenerator::Emit() {
   conversion_.EmitTable();
 }
 
-// Takes `vectors` a step while as many are left.
+// Takes `vectors` per step while as many are left.
 void DenseGenerator::EmitLoop(int vectors) {
   Xbyak::Label step, done;
   L(step);
   cmp(left_, vectors);
   jl(done, T_NEAR);
   for (int v = 0; v < vectors; ++v) EmitVector(v);
-  const int elements = vectors * config_.lanes;
+  const int elements = vectors * config_.unit.lanes();
   add(src_, elements * static_cast<int>(SizeOf(config_.src_type)));
   add(dst_, elements * static_cast<int>(SizeOf(config_.dst_type)));
   if (config_.scales == DenseConfig::Scales::kMany) {
@@ -58,7 +54,7 @@ void DenseGenerator::EmitLoop(int vectors) {
 
 void DenseGenerator::EmitVector(int index) {
   const Xbyak::Xmm value = Vector(index), before = Vector(kBefore);
-  const int element = index * config_.lanes;
+  const int element = index * config_.unit.lanes();
   const Xbyak::RegExp dst = dst_ + element * static_cast<int>(SizeOf(config_.dst_type));
   conversion_.Load(config_.src_type, value,
                    src_ + element * static_cast<int>(SizeOf(config_.src_type)), /*tail=*/false);

@@ -16,13 +16,13 @@ namespace tilewire::reorder {
 struct DenseArgs {
   const std::byte* src;
   std::byte* dst;
-  const float* scales;  // one, or one an element
+  const float* scales;  // one, or one per element
   int64_t vectors;      // >= 1
 };
 
 struct DenseConfig {
   enum class Scales { kNone, kOne, kMany };
-  int lanes = 16;  // 16: zmm, 8: ymm
+  VectorUnit unit;
   DataType src_type = DataType::kF32, dst_type = DataType::kF32;
   Scales scales = Scales::kNone;
   bool adds = false;
@@ -37,7 +37,7 @@ class DenseGenerator final : public jit::Generator {
   void Emit() override;
   void EmitLoop(int vectors);
   void EmitVector(int index);
-  Xbyak::Xmm Vector(int index) const;
+  Xbyak::Xmm Vector(int index) const { return config_.unit.Vector(index); }
 
   // Arguments arrive in rdi.
   const Xbyak::Reg64 src_ = rsi, dst_ = rdx, scales_ = r8;

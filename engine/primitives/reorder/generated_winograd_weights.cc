@@ -104,11 +104,10 @@ absl::StatusOr<std::unique_ptr<const jit::Generator>> CompileTranspose(cpu::Isa 
 
 }  // namespace
 
-absl::StatusOr<ReorderDesc> ResolveGeneratedWinograd(const ReorderDesc& desc,
-                                                     const Attributes& attributes,
-                                                     const ImplementationFacts& facts) {
-  ABSL_RETURN_IF_ERROR(ResolveWinogradWeights(desc, attributes, facts).status());
-  const int lanes = jit::VectorUnit::Of(facts.isa).lanes();
+absl::Status RequireGeneratedWinograd(const ReorderDesc& desc, const Attributes& attributes,
+                                      cpu::Isa isa) {
+  ABSL_RETURN_IF_ERROR(ResolveWinogradWeights(desc, attributes).status());
+  const int lanes = VectorUnit::Of(facts.isa).lanes();
   if (desc.dst.winograd().lanes != lanes) {
     return absl::UnimplementedError(absl::StrCat("dst has no vectors of ", lanes));
   }
@@ -136,8 +135,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateGeneratedWinograd(
                           CompileTranspose(facts.isa, layout.lanes, static_cast<int>(tail)));
     info.code_bytes += static_cast<int64_t>(kernels.transpose_tail->code_bytes());
   }
-  ABSL_ASSIGN_OR_RETURN(kernels.transform,
-                        jit::Compile<WinogradWeightsGenerator>(facts.name, facts.isa, layout.tile));
+  ABSL_ASSIGN_OR_RETURN(kernels.transform, jit::Compile<WinogradWeightsGenerator>(
+                                               facts.name, VectorUnit::Of(facts.isa), layout.tile));
   info.code_bytes += static_cast<int64_t>(kernels.transform->code_bytes());
   return std::make_unique<GeneratedWinograd>(std::move(info), desc, std::move(kernels));
 }

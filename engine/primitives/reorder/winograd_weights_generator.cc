@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A vector of floats is two of doubles, its parts. First G times each column of taps, to memory;
-// then each row of that times G^T, whose two parts are joined for the store: a line of dst is
-// written at once, since the points are far apart, often a power of two, and compete for one set of
-// every cache.
+// A vector of floats becomes two of doubles, its parts. First G times each column of taps goes to
+// memory, then each row of that is multiplied by G^T. The two parts of a result are joined for the
+// store, so that a line of dst is written at once: the points are far apart, often by a power of
+// two, and compete for one set of every cache.
 #include "engine/primitives/reorder/winograd_weights_generator.h"
 
 #include <bit>
@@ -13,18 +13,9 @@
 
 namespace tilewire::reorder {
 
-WinogradWeightsGenerator::WinogradWeightsGenerator(absl::string_view name, cpu::Isa isa, int tile)
-    : Generator(name, 32768), isa_(isa), tile_(tile) {}
-
-Xbyak::Ymm WinogradWeightsGenerator::Vector(int index) const {
-  if (isa_ >= cpu::Isa::kAvx512) return Xbyak::Zmm(index);
-  return Xbyak::Ymm(index);
-}
-
-Xbyak::Xmm WinogradWeightsGenerator::HalfVector(int index) const {
-  if (isa_ >= cpu::Isa::kAvx512) return Xbyak::Ymm(index);
-  return Xbyak::Xmm(index);
-}
+WinogradWeightsGenerator::WinogradWeightsGenerator(absl::string_view name, const VectorUnit& unit,
+                                                   int tile)
+    : Generator(name, 32768), unit_(unit), tile_(tile) {}
 
 void WinogradWeightsGenerator::Emit() {
   Preamble();
@@ -78,7 +69,7 @@ void WinogradWeightsGenerator::EmitColumns(int part) {
   }
 }
 
-// The points of one row, to dst.
+// Stores the points of one row to dst.
 void WinogradWeightsGenerator::EmitRow(int row, bool streams) {
   const Xbyak::Xmm plus[2] = {Vector(0), Vector(3)}, even[2] = {Vector(1), Vector(4)},
                    odd[2] = {Vector(2), Vector(5)};
@@ -112,14 +103,14 @@ void WinogradWeightsGenerator::EmitPair(int point, const Xbyak::Xmm& even, const
   vsubpd(even, even, odd);
 }
 
-// The two parts of a point; then point_ is at the next.
+// Stores the two parts of a point, and moves point_ to the next.
 void WinogradWeightsGenerator::StorePoint(const Xbyak::Xmm& low, const Xbyak::Xmm& high,
                                           bool streams) {
   const Xbyak::Xmm floats = HalfVector(low.getIdx()), upper = HalfVector(high.getIdx());
   const Xbyak::Ymm joined = Vector(low.getIdx());
   vcvtpd2ps(floats, low);
   vcvtpd2ps(upper, high);
-  if (isa_ >= cpu::Isa::kAvx512) {
+  if (unit_.bytes() == 64) {
     vinsertf64x4(Xbyak::Zmm(low.getIdx()), Xbyak::Zmm(low.getIdx()), Xbyak::Ymm(high.getIdx()), 1);
   } else {
     vinsertf128(joined, joined, upper, 1);

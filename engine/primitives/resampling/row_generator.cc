@@ -23,30 +23,13 @@ void RowGenerator::Emit() {
     EmitCells();
   }
   Postamble();
-  align(32);
-  L(lane_table_);
-  for (int i = 0; i < 16; ++i) dd(i < 8 ? 0xFFFFFFFF : 0);
-}
-
-// The lowest `count` lanes, count < lanes; `count` is overwritten.
-void RowGenerator::LoadMask(const Xbyak::Reg64& count) {
-  if (is_avx512()) {
-    mov(eax, 0xFFFF);
-    bzhi(eax, eax, count.cvt32());
-    kmovw(mask_, eax);
-    return;
-  }
-  lea(spare_, ptr[rip + lane_table_]);
-  add(spare_, 32);
-  shl(count, 2);
-  sub(spare_, count);
-  vmovups(lane_mask_, ptr[spare_]);
+  tail_.EmitTable();
 }
 
 void RowGenerator::EmitCells() {
   if (config_.cell % lanes() != 0) {
     mov(column_, config_.cell % lanes());
-    LoadMask(column_);
+    tail_.Set(column_);
   }
   Xbyak::Label output;
   L(output);
@@ -82,21 +65,13 @@ void RowGenerator::EmitCellVector(bool masked) {
   vxorps(sum_, sum_, sum_);
   for (int r = 0; r < config_.rows; ++r) {
     for (int s = 0; s < config_.sides; ++s) {
-      // Three registers make no address.
+      // An address has two registers at most.
       lea(spare_, ptr[rows_[r] + at_[s]]);
-      const Xbyak::Address from = ptr[spare_ + column_];
-      const Xbyak::Xmm& to = s == 0 ? value_ : other_;
-      if (!masked) {
-        vmovups(to, from);
-      } else if (is_avx512()) {
-        vmovups(to | mask_ | T_z, from);
-      } else {
-        vmaskmovps(to, lane_mask_, from);
-      }
+      tail_.Load(s == 0 ? value_ : other_, ptr[spare_ + column_], masked);
     }
     AddRow(r);
   }
-  Store(ptr[dst_ + column_], masked);
+  tail_.Store(ptr[dst_ + column_], sum_, masked);
 }
 
 // sum += row's weight * (sides' weights * samples); one sample of one row is dst itself.
@@ -108,16 +83,6 @@ void RowGenerator::AddRow(int row) {
   vmulps(value_, value_, Side(0));
   vfmadd231ps(value_, other_, Side(1));
   vfmadd231ps(sum_, value_, RowWeight(row));
-}
-
-void RowGenerator::Store(const Xbyak::Address& to, bool masked) {
-  if (!masked) {
-    vmovups(to, sum_);
-  } else if (is_avx512()) {
-    vmovups(to | mask_, sum_);
-  } else {
-    vmaskmovps(to, lane_mask_, sum_);
-  }
 }
 
 // The tables are as long as a whole number of vectors.
@@ -134,7 +99,7 @@ void RowGenerator::EmitGathers() {
   L(rest);
   test(outputs_, outputs_);
   jz(done, T_NEAR);
-  LoadMask(outputs_);
+  tail_.Set(outputs_);
   EmitGatherVector(/*masked=*/true);
   L(done);
 }
@@ -144,22 +109,13 @@ void RowGenerator::EmitGatherVector(bool masked) {
   for (int s = 0; s < config_.sides; ++s) vmovups(Side(s), ptr[sides_[s] + column_]);
   for (int r = 0; r < config_.rows; ++r) {
     for (int s = 0; s < config_.sides; ++s) {
-      const Xbyak::Xmm& to = s == 0 ? value_ : other_;
       vmovups(index_, ptr[tables_[s] + column_]);
-      if (is_avx512()) {
-        kxnorw(gathered_, gathered_, gathered_);
-        vgatherdps(Xbyak::Zmm(to.getIdx()) | gathered_,
-                   ptr[rows_[r] + Xbyak::Zmm(index_.getIdx())]);
-      } else {
-        vpcmpeqd(Xbyak::Ymm(gather_mask_.getIdx()), Xbyak::Ymm(gather_mask_.getIdx()),
-                 Xbyak::Ymm(gather_mask_.getIdx()));
-        vgatherdps(Xbyak::Ymm(to.getIdx()), ptr[rows_[r] + Xbyak::Ymm(index_.getIdx())],
-                   Xbyak::Ymm(gather_mask_.getIdx()));
-      }
+      config_.unit.Gather(this, s == 0 ? value_ : other_, rows_[r], index_, /*scale=*/1,
+                          /*displacement=*/0, gathered_, kGathered);
     }
     AddRow(r);
   }
-  Store(ptr[dst_ + column_], masked);
+  tail_.Store(ptr[dst_ + column_], sum_, masked);
 }
 
 }  // namespace tilewire::resampling

@@ -136,8 +136,7 @@ absl::StatusOr<ResamplingDesc> ResolveRows(const ResamplingDesc& desc, const Att
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const ResamplingDesc& desc,
                                                       const Attributes& attributes,
                                                       const ImplementationFacts& facts) {
-  RowConfig config;
-  config.isa = facts.isa;
+  RowConfig config{.unit = VectorUnit::Of(facts.isa)};
   config.cell = CellOf(desc.dst);
   if (desc.algorithm == ResamplingAlgorithm::kLinear) {
     config.sides = 2;

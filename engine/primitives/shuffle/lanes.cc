@@ -32,7 +32,8 @@ absl::StatusOr<ShuffleDesc> ResolveLanes(const ShuffleDesc& desc, const Attribut
                                          const ImplementationFacts& facts) {
   ABSL_ASSIGN_OR_RETURN(ShuffleDesc resolved, ResolveReference(desc, attributes, facts));
   if (resolved.axis != 1) return absl::UnimplementedError("not along the channels");
-  ABSL_RETURN_IF_ERROR(ChannelGather::Require({&resolved.src, 1}, resolved.dst, facts.isa));
+  ABSL_RETURN_IF_ERROR(
+      ChannelGather::Require({&resolved.src, 1}, resolved.dst, VectorUnit::Of(facts.isa)));
   return resolved;
 }
 
@@ -41,9 +42,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateLanes(const ShuffleDesc& desc,
                                                        const ImplementationFacts& facts) {
   std::vector<ChannelSource> channels;
   for (int64_t source : SourceIndices(desc)) channels.push_back({0, source});
-  ABSL_ASSIGN_OR_RETURN(
-      ChannelGather gather,
-      ChannelGather::Create(facts.name, facts.isa, {&desc.src, 1}, desc.dst, channels));
+  ABSL_ASSIGN_OR_RETURN(ChannelGather gather,
+                        ChannelGather::Create(facts.name, VectorUnit::Of(facts.isa), {&desc.src, 1},
+                                              desc.dst, channels));
   PrimitiveInfo primitive_info = InfoOf(desc, attributes, facts);
   primitive_info.code_bytes = gather.code_bytes();
   return std::make_unique<Lanes>(std::move(primitive_info), std::move(gather));

@@ -9,9 +9,9 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/tail_mask.h"
 #include "engine/jit/vector_math.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/softmax/partial_vector.h"
 
 namespace tilewire::softmax {
 namespace {
@@ -19,16 +19,18 @@ namespace {
 // void(const float* src, float* dst, int64_t rows), rows >= 1. src may be dst.
 class RowsGenerator final : public jit::Generator {
  public:
-  RowsGenerator(absl::string_view name, cpu::Isa isa, int64_t size)
+  RowsGenerator(absl::string_view name, const VectorUnit& unit, int64_t size)
       : Generator(name),
-        lanes_(isa >= cpu::Isa::kAvx512 ? 16 : 8),
+        unit_(unit),
+        lanes_(unit.lanes()),
         size_(size),
-        math_(this, isa, rax, k1),
-        tail_(this, isa, static_cast<int>(size % lanes_), {.spare = left_, .lanes = k2}) {}
+        math_(this, unit, rax, k1),
+        tail_(this, unit, {.spare = left_, .opmask = k2, .vector = 15}) {}
 
  private:
   static constexpr int kUnroll = 4;  // vectors at once, each with its own accumulator
-  // Vector registers: 0-3 values, 4-7 accumulators, then these. 15 is the tail's on AVX2.
+  // Vector registers: 0 to 3 hold values, 4 to 7 accumulators, then come these. 15 may hold the
+  // mask of the tail.
   static constexpr int kScratch0 = 8, kScratch1 = 9, kOfRow = 10, kFill = 11;
 
   // Arguments arrive as System V rdi, rsi, rdx.
@@ -36,22 +38,23 @@ class RowsGenerator final : public jit::Generator {
   const Xbyak::Reg64 at_ = rcx;   // bytes into the row
   const Xbyak::Reg64 left_ = r8;  // steps of kUnroll vectors
 
+  const VectorUnit unit_;
   const int lanes_;
   const int64_t size_;
   jit::VectorMath math_;
-  PartialVector tail_;
+  jit::TailMask tail_;
 
   using Vector = jit::VectorMath::Vector;
-  Vector Value(int i) const { return math_.Register(i); }
-  Vector Accumulator(int i) const { return math_.Register(kUnroll + i); }
-  Vector OfRow() const { return math_.Register(kOfRow); }  // the maximum, later the scale
-  int VectorBytes() const { return lanes_ * 4; }
+  Vector Value(int i) const { return unit_.Vector(i); }
+  Vector Accumulator(int i) const { return unit_.Vector(kUnroll + i); }
+  Vector OfRow() const { return unit_.Vector(kOfRow); }  // the maximum, later the scale
+  int VectorBytes() const { return unit_.bytes(); }
   bool HasTail() const { return size_ % lanes_ != 0; }
 
   void Emit() override {
     Xbyak::Label row;
     math_.LoadTable();
-    if (HasTail()) tail_.Prepare();
+    if (HasTail()) tail_.Set(static_cast<int>(size_ % lanes_));
     L(row);
     EmitMaximum();
     EmitExponentials();
@@ -85,31 +88,21 @@ class RowsGenerator final : public jit::Generator {
   }
 
   void Load(int i, const Xbyak::Reg64& row, bool whole) {
-    const Xbyak::Address from = ptr[row + at_ + i * VectorBytes()];
-    if (whole) {
-      vmovups(Value(i), from);
-    } else {
-      tail_.Load(Value(i), from);
-    }
+    tail_.Load(Value(i), ptr[row + at_ + i * VectorBytes()], /*masked=*/!whole);
   }
   void Store(int i, bool whole) {
-    const Xbyak::Address to = ptr[dst_ + at_ + i * VectorBytes()];
-    if (whole) {
-      vmovups(to, Value(i));
-    } else {
-      tail_.Store(to, Value(i));
-    }
+    tail_.Store(ptr[dst_ + at_ + i * VectorBytes()], Value(i), /*masked=*/!whole);
   }
 
-  // vmaxps gives its second source when either is NaN: a NaN is passed over here, and comes back
+  // vmaxps gives its second source when either is NaN. So NaN is passed over here, and comes back
   // with its exponential.
   void EmitMaximum() {
-    const Vector fill = math_.Register(kFill);
+    const Vector fill = unit_.Vector(kFill);
     math_.Load(fill, -std::numeric_limits<float>::infinity());
     for (int i = 0; i < kUnroll; ++i) vmovaps(Accumulator(i), fill);
     Walk([&](int i, bool whole) {
       Load(i, src_, whole);
-      if (!whole) tail_.Replace(Value(i), fill);
+      if (!whole) tail_.ReplaceOthers(Value(i), fill);
       vmaxps(Accumulator(i), Value(i), Accumulator(i));
     });
     Reduce([this](const Vector& a, const Vector& b) { vmaxps(a, b, a); });
@@ -117,15 +110,15 @@ class RowsGenerator final : public jit::Generator {
   }
 
   void EmitExponentials() {
-    const Vector scratch0 = math_.Register(kScratch0), scratch1 = math_.Register(kScratch1);
-    for (int i = 0; i < kUnroll; ++i) Zero(Accumulator(i));
+    const Vector scratch0 = unit_.Vector(kScratch0), scratch1 = unit_.Vector(kScratch1);
+    for (int i = 0; i < kUnroll; ++i) unit_.Zero(this, Accumulator(i));
     Walk([&](int i, bool whole) {
       Load(i, src_, whole);
       vsubps(Value(i), Value(i), OfRow());
       math_.Exp(Value(i), scratch0, scratch1);
       if (!whole) {
-        Zero(scratch0);
-        tail_.Replace(Value(i), scratch0);
+        unit_.Zero(this, scratch0);
+        tail_.ReplaceOthers(Value(i), scratch0);
       }
       vaddps(Accumulator(i), Accumulator(i), Value(i));
       Store(i, whole);
@@ -143,13 +136,13 @@ class RowsGenerator final : public jit::Generator {
     });
   }
 
-  // All lanes of all accumulators, into every lane of the first.
+  // Combines all lanes of all accumulators, into every lane of the first.
   void Reduce(absl::FunctionRef<void(const Vector&, const Vector&)> combine) {
     for (int width = kUnroll / 2; width >= 1; width /= 2) {
       for (int i = 0; i < width; ++i) combine(Accumulator(i), Accumulator(i + width));
     }
     const int sum = Accumulator(0).getIdx(), other = kScratch0;
-    if (lanes_ == 16) {
+    if (unit_.bytes() == 64) {
       vextractf64x4(Xbyak::Ymm(other), Xbyak::Zmm(sum), 1);
       combine(Xbyak::Ymm(sum), Xbyak::Ymm(other));
     }
@@ -160,14 +153,6 @@ class RowsGenerator final : public jit::Generator {
     vmovshdup(Xbyak::Xmm(other), Xbyak::Xmm(sum));
     combine(Xbyak::Xmm(sum), Xbyak::Xmm(other));
     vbroadcastss(Accumulator(0), Xbyak::Xmm(sum));
-  }
-
-  void Zero(const Vector& v) {
-    if (lanes_ == 16) {
-      vpxord(v, v, v);
-    } else {
-      vxorps(v, v, v);
-    }
   }
 };
 
@@ -188,10 +173,10 @@ class Rows final : public Primitive {
     const float* src = args.Get<const float>(kArgSrc) + offset0_;
     float* dst = args.Get<float>(kArgDst) + offset0_;
     const auto function = generator_->entry<Function>();
-    const int64_t rows_a_task = std::max<int64_t>(1, 8192 / std::max<int64_t>(1, size_));
-    team.ParallelFor(DivUp(rows_, rows_a_task), [&](int64_t task) {
-      const int64_t first = task * rows_a_task;
-      function(src + first * size_, dst + first * size_, std::min(rows_a_task, rows_ - first));
+    const int64_t rows_per_task = std::max<int64_t>(1, 8192 / std::max<int64_t>(1, size_));
+    team.ParallelFor(DivUp(rows_, rows_per_task), [&](int64_t task) {
+      const int64_t first = task * rows_per_task;
+      function(src + first * size_, dst + first * size_, std::min(rows_per_task, rows_ - first));
     });
   }
 
@@ -206,7 +191,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const SoftmaxDesc& desc,
                                                       const ImplementationFacts& facts) {
   const int64_t size = desc.dst.dim(desc.axis);
   if (size >= int64_t{1} << 28) return absl::UnimplementedError("rows of 1 GiB and more");
-  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RowsGenerator>(facts.name, facts.isa, size));
+  ABSL_ASSIGN_OR_RETURN(auto generator,
+                        jit::Compile<RowsGenerator>(facts.name, VectorUnit::Of(facts.isa), size));
   PrimitiveInfo info =
       BasicInfo(facts, PrimitiveKind::kSoftmax, ArgsOf(desc.src, desc.dst), attributes);
   info.code_bytes = static_cast<int64_t>(generator->code_bytes());

@@ -12,8 +12,6 @@
 #include "absl/container/inlined_vector.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
-#include "engine/jit/vector_unit.h"
-#include "engine/kernels/accumulator_epilogue.h"
 #include "engine/kernels/vector_conversion.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
@@ -22,7 +20,7 @@
 namespace tilewire::sum {
 namespace {
 
-constexpr int64_t kChunk = 16 * 1024;  // elements: a piece of work for one thread
+constexpr int64_t kChunk = 16 * 1024;  // elements: for one thread at a time
 
 struct SumArgs {
   const std::byte* const* srcs;
@@ -32,12 +30,13 @@ struct SumArgs {
 
 class DenseGenerator final : public jit::Generator {
  public:
-  DenseGenerator(absl::string_view name, const std::vector<float>& scales, DataType type, int lanes)
+  DenseGenerator(absl::string_view name, const std::vector<float>& scales, DataType type,
+                 const VectorUnit& unit)
       : Generator(name),
         scales_(scales),
         type_(type),
-        lanes_(lanes),
-        conversion_(this, lanes, /*tail_lanes=*/0,
+        unit_(unit),
+        conversion_(this, unit, /*tail_lanes=*/0,
                     {.spare = rax, .scratch = {9, 10, 11}, .tail = k1, .mask = k2}) {}
 
  private:
@@ -50,9 +49,9 @@ class DenseGenerator final : public jit::Generator {
   const Xbyak::Reg64 left_ = rcx;   // vectors not yet written
   const Xbyak::Reg64 offset_ = r8;  // bytes from the start
   const Xbyak::Reg64 scale_ = r10;  // address of the scales
-  Xbyak::Xmm Total(int v) const { return VectorRegister(lanes_, v); }
-  Xbyak::Xmm Term(int v) const { return VectorRegister(lanes_, kUnroll + v); }
-  Xbyak::Xmm Scale() const { return VectorRegister(lanes_, 2 * kUnroll); }
+  Xbyak::Xmm Total(int v) const { return unit_.Vector(v); }
+  Xbyak::Xmm Term(int v) const { return unit_.Vector(kUnroll + v); }
+  Xbyak::Xmm Scale() const { return unit_.Vector(2 * kUnroll); }
 
   void Emit() override {
     mov(srcs_, ptr[rdi + offsetof(SumArgs, srcs)]);
@@ -70,9 +69,9 @@ class DenseGenerator final : public jit::Generator {
     for (float scale : scales_) dd(std::bit_cast<uint32_t>(scale));
   }
 
-  // Takes `vectors` a step while as many are left.
+  // Takes `vectors` per step while as many are left.
   void EmitLoop(int vectors) {
-    const int vector_bytes = lanes_ * static_cast<int>(SizeOf(type_));
+    const int vector_bytes = unit_.lanes() * static_cast<int>(SizeOf(type_));
     Xbyak::Label step, done;
     L(step);
     cmp(left_, vectors);
@@ -98,7 +97,7 @@ class DenseGenerator final : public jit::Generator {
 
   const std::vector<float> scales_;
   const DataType type_;
-  const int lanes_;
+  const VectorUnit unit_;
   VectorConversion conversion_;
   Xbyak::Label scale_table_;
 };
@@ -174,13 +173,13 @@ absl::StatusOr<SumDesc> ResolveDense(const SumDesc& desc, const Attributes& attr
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const SumDesc& desc,
                                                        const Attributes& attributes,
                                                        const ImplementationFacts& facts) {
-  const int lanes = jit::VectorUnit::Of(facts.isa).lanes();
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
   ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<DenseGenerator>(facts.name, desc.scales,
-                                                                     desc.dst.data_type(), lanes));
+                                                                     desc.dst.data_type(), unit));
   PrimitiveInfo info =
       BasicInfo(facts, PrimitiveKind::kSum, ArgsOf(desc.srcs, desc.dst), attributes);
   info.code_bytes = static_cast<int64_t>(generator->code_bytes());
-  return std::make_unique<Dense>(std::move(info), desc, lanes, std::move(generator));
+  return std::make_unique<Dense>(std::move(info), desc, unit.lanes(), std::move(generator));
 }
 
 }  // namespace tilewire::sum

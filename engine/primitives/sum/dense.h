@@ -7,6 +7,7 @@
 #ifndef ENGINE_PRIMITIVES_SUM_DENSE_H_
 #define ENGINE_PRIMITIVES_SUM_DENSE_H_
 
+#include "engine/jit/vector_unit.h"
 #include "engine/primitives/sum/sum.h"
 
 namespace tilewire::sum {
