@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Uninitialised bytes on a 64-byte boundary, owned. Move-only; thread-compatible.
+// Owns uninitialised bytes on a 64-byte boundary. Move-only; thread-compatible.
 #ifndef ENGINE_BASE_ALIGNED_BUFFER_H_
 #define ENGINE_BASE_ALIGNED_BUFFER_H_
 
@@ -27,7 +27,7 @@ class AlignedBuffer {
     return *this;
   }
 
-  // kResourceExhausted  the system has no `size` bytes
+  // kResourceExhausted  the system does not have `size` bytes
   static absl::StatusOr<AlignedBuffer> Allocate(size_t size) {
     AlignedBuffer buffer;
     if (size == 0) return buffer;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arithmetic on sizes that come from outside: nullopt instead of an overflow.
+// Arithmetic on sizes that come from outside, which returns nullopt instead of overflowing. Pure.
 #ifndef ENGINE_BASE_CHECKED_MATH_H_
 #define ENGINE_BASE_CHECKED_MATH_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Large buffers that are read again and again: on pages of 2 MB where the system has some. Fewer
-// page faults when they are filled, and a stream of reads is not stopped at every 4 KB.
+// Puts large buffers that are read again and again on pages of 2 MB if the system has some. They
+// take fewer page faults to fill, and a stream of reads does not stop at every 4 KB.
 #ifndef ENGINE_BASE_HUGE_PAGES_H_
 #define ENGINE_BASE_HUGE_PAGES_H_
 
@@ -12,8 +12,8 @@
 
 namespace tilewire {
 
-// Asks for them in the whole pages that lie inside the bytes, before these are first touched; a
-// system that refuses does no harm. Thread-safe.
+// Asks for such pages for all whole pages inside the bytes. To be called before these are first
+// touched; a refusal of the system is ignored. Thread-safe.
 inline void PreferHugePages(void* bytes, size_t size) {
   constexpr uintptr_t kPage = uintptr_t{2} << 20;
   const uintptr_t begin = (reinterpret_cast<uintptr_t>(bytes) + kPage - 1) / kPage * kPage;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stretches of something that is counted. Pure functions.
+// Ranges of numbered things. Pure functions.
 #ifndef ENGINE_BASE_RANGE_H_
 #define ENGINE_BASE_RANGE_H_
 
@@ -13,7 +13,7 @@ struct Range {
   int64_t begin = 0, size = 0;
 };
 
-// `count` things in `parts` ranges whose sizes differ by one at most.
+// Cuts `count` things into `parts` ranges whose sizes differ by at most one.
 inline std::vector<Range> SplitEvenly(int64_t count, int64_t parts) {
   std::vector<Range> ranges(parts);
   int64_t begin = 0;

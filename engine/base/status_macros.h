@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Early return of absl::Status, under the names of newer Abseil (Debian 12's release has none):
+// Returns early with an absl::Status. The names are those of newer Abseil; Debian 12's has none:
 //
 //   ABSL_RETURN_IF_ERROR(DoIt());
 //   ABSL_ASSIGN_OR_RETURN(Thing thing, MakeThing());

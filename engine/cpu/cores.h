@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many cores this process is really granted: the affinity mask, bounded by the cgroup's CPU
-// quota (v1 and v2), rounded up; at least 1. Thread-safe.
+// How many cores this process is granted: those of its affinity mask, but no more than the CPU
+// quota of its cgroup (v1 or v2), rounded up; at least 1. Thread-safe.
 #ifndef ENGINE_CPU_CORES_H_
 #define ENGINE_CPU_CORES_H_
 

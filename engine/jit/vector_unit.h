@@ -80,8 +80,8 @@ class VectorUnit {
   // unit has masks.
   void TakeWhereNegative(Xbyak::CodeGenerator* g, const Xbyak::Xmm& v, const Xbyak::Xmm& sign,
                          const Xbyak::Xmm& negative, const Xbyak::Opmask& mask) const;
-  // Where the unit has dot products. sums += the four products of u8 and s8 in each lane, and sums +=
-  // the two products of s16 in each lane.
+  // Where the unit has dot products. sums += the four products of u8 and s8 in each lane, and sums
+  // += the two products of s16 in each lane.
   void AddDotProducts(Xbyak::CodeGenerator* g, const Xbyak::Xmm& sums,
                       const Xbyak::Xmm& unsigned_bytes, const Xbyak::Operand& signed_bytes) const;
   void AddWordProducts(Xbyak::CodeGenerator* g, const Xbyak::Xmm& sums, const Xbyak::Xmm& a,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Emits the end of every generated convolution, inner product and matrix product. A tile of sums
-// stands in vector registers, block after block: register block * pixels + pixel. Sums that a kernel
-// keeps elsewhere, in matrix tiles or between the calls of a long reduction, reach them through
-// memory: see LoadSums(). Then, in this order, bias and post-ops are applied, the lanes after the
-// last channel are zeroed or left out, and the tile is stored. Sums of integers become f32 first and
-// are scaled after the bias (tests/engine/rows.txt Q02).
+// stands in vector registers, block after block: register block * pixels + pixel. Sums that a
+// kernel keeps elsewhere, in matrix tiles or between the calls of a long reduction, reach them
+// through memory: see LoadSums(). Then, in this order, bias and post-ops are applied, the lanes
+// after the last channel are zeroed or left out, and the tile is stored. Sums of integers become
+// f32 first and are scaled after the bias (tests/engine/rows.txt Q02).
 //
 // Used while generating; thread-compatible.
 #ifndef ENGINE_KERNELS_ACCUMULATOR_EPILOGUE_H_

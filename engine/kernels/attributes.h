@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What modifies a primitive beyond its descriptor: post-ops, output scales, who owns the scratchpad.
-// Order of work (ROWS.md Q02): accumulate, + bias, x output scale, post-ops as attached, round, saturate.
-// Value types; thread-compatible.
+// What modifies a primitive beyond its descriptor: post-ops, output scales, and who owns the
+// scratchpad. The order of work is: accumulate, add bias, multiply by the output scale, apply
+// post-ops in their order, round, saturate (tests/engine/rows.txt Q02). Value types;
+// thread-compatible.
 #ifndef ENGINE_KERNELS_ATTRIBUTES_H_
 #define ENGINE_KERNELS_ATTRIBUTES_H_
 
@@ -26,16 +27,18 @@ struct EltwisePostOp {
   bool operator==(const EltwisePostOp&) const = default;
 };
 
-// dst = dst + scale * (what the destination held before), read in the destination's own layout and type.
+// dst = dst + scale * (what the destination held before), which is read in the destination's own
+// layout and type.
 struct SumPostOp {
   float scale = 1;
   bool operator==(const SumPostOp&) const = default;
 };
 
 // The maximum of each 2x2 window of the two spatial dimensions, stride 2, no padding: [N,C,H,W]
-// becomes [N,C,floor(H/2),floor(W/2)], what is left of an odd size is dropped. The descriptor's dst
-// stays that of the operation before it; Primitive::Desc(kArgDst) is what is written. NaN where a
-// window has one. It ends its chain, and implementations that take it say so in their table.
+// becomes [N,C,floor(H/2),floor(W/2)]; the last row or column of an odd size is dropped. The
+// descriptor's dst stays that of the operation before it; Primitive::Desc(kArgDst) is the tensor
+// that is written. A window that holds NaN gives NaN. A max pooling ends its chain, and
+// implementations that take it say so in their table.
 struct MaxPoolingPostOp {
   static constexpr int kSize = 2;  // of a window, and the stride
   bool operator==(const MaxPoolingPostOp&) const = default;
@@ -48,7 +51,7 @@ class PostOps {
  public:
   static constexpr int kCapacity = 4;
 
-  // kInvalidArgument  the chain holds kCapacity entries already, a max pooling has ended it, or a
+  // kInvalidArgument  the chain already holds kCapacity entries, a max pooling has ended it, or a
   //                   number is not finite
   absl::Status Append(const PostOp& op);
 
@@ -58,7 +61,7 @@ class PostOps {
   bool HasMaxPooling() const;
   // The entries before the max pooling; all where there is none.
   PostOps WithoutMaxPooling() const;
-  // Every entry maps 0 to 0 (for a destination whose tail is zero).
+  // Whether every entry maps 0 to 0, for a destination whose tail is zero.
   bool PreserveZero() const;
   // "sum:1;relu:0;max_pooling:2x2", "" for none.
   std::string ToString() const;
@@ -70,7 +73,7 @@ class PostOps {
 
 enum class ScratchpadMode : uint8_t {
   kLibrary = 0,  // the primitive owns its scratchpad: one thread at a time may execute it
-  kUser,  // the caller brings it (kArgScratchpad): any number of threads may execute one primitive
+  kUser,  // the caller passes it (kArgScratchpad): any number of threads may execute one primitive
 };
 
 // Bit i of `mask` set: the scale varies along dimension i of the destination.
@@ -87,7 +90,8 @@ struct Attributes {
   ScratchpadMode scratchpad_mode = ScratchpadMode::kLibrary;
 
   void AppendKey(std::string* key) const;
-  // "post_ops:sum:1;relu:0 scales:mask:2 scratchpad:user"; post-ops and scales only where there are any.
+  // "post_ops:sum:1;relu:0 scales:mask:2 scratchpad:user"; post-ops and scales only if there are
+  // any.
   std::string ToString() const;
   bool operator==(const Attributes&) const = default;
 };

@@ -24,7 +24,7 @@ void Store(T value, void* base, int64_t index) {
 template <typename T>
 T Saturate(float value) {
   if (std::isnan(value)) return 0;
-  // 2^31 - 1 is no float: the comparison is with 2^31, from which on everything saturates.
+  // 2^31 - 1 is not a float, so the comparison is with 2^31, from which on everything saturates.
   constexpr double kLow = std::numeric_limits<T>::min();
   constexpr double kHigh = std::numeric_limits<T>::max();
   const double rounded = std::nearbyint(static_cast<double>(value));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One element of any type to f32 and back. To an integer: rounded to nearest even, saturated, NaN
-// to 0. To f16 and bf16: rounded to nearest even, infinite where too large, NaN to a quiet NaN.
-// Pure; thread-safe.
+// Converts one element of any type to f32 and back. To an integer, numbers are rounded to nearest
+// even and saturated, and NaN becomes 0. To f16 and bf16, they are rounded to nearest even and
+// become infinite if too large, and NaN becomes a quiet NaN. Pure; thread-safe.
 #ifndef ENGINE_KERNELS_ELEMENT_CONVERSION_H_
 #define ENGINE_KERNELS_ELEMENT_CONVERSION_H_
 

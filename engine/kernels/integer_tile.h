@@ -9,8 +9,8 @@
 //   for each pixel: broadcast its quad of src, and add its dot products with the weights
 //
 // A unit with dot products adds u8 x s8 with vpdpbusd. Others widen bytes to 16-bit numbers for
-// vpmaddwd, which also takes s8 x s8 (vpmaddubsw would saturate). Sums are exact modulo 2^32, and so
-// do not depend on their order.
+// vpmaddwd, which also takes s8 x s8 (vpmaddubsw would saturate). Sums are exact modulo 2^32, and
+// so do not depend on their order.
 #ifndef ENGINE_KERNELS_INTEGER_TILE_H_
 #define ENGINE_KERNELS_INTEGER_TILE_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The end of every result in the references: what accumulator_epilogue.h generates for vectors, for
-// one value. Pure; thread-safe.
+// The end of every result in the references: does for one value what accumulator_epilogue.h
+// generates for vectors. Pure; thread-safe.
 #ifndef ENGINE_KERNELS_SCALAR_EPILOGUE_H_
 #define ENGINE_KERNELS_SCALAR_EPILOGUE_H_
 
@@ -12,7 +12,7 @@
 
 namespace tilewire {
 
-// The chain, which pools nothing, applied to `value`; `before` is what the destination held. A sum
+// Applies the chain, which has no pooling, to `value`; `before` is what the destination held. A sum
 // is one multiply-add, rounded once.
 float ApplyPostOps(const PostOps& post_ops, float value, float before);
 
@@ -23,9 +23,9 @@ struct ScalarEpilogue {
   DataType bias_type = DataType::kUndef;  // kUndef: no bias
   DataType dst_type = DataType::kF32;
 
-  // Of output channel `channel`, not yet rounded; `before` is what the destination held.
+  // The result of output channel `channel`, not yet rounded; `before` is what the destination held.
   float Value(float sum, int64_t channel, const void* bias, int64_t bias_index, float before) const;
-  // The same, stored; the last index is that of the element.
+  // Stores the same; the last index is that of the element.
   void Store(float sum, int64_t channel, const void* bias, int64_t bias_index, void* dst,
              int64_t dst_index) const;
 };

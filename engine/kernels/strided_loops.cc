@@ -17,9 +17,9 @@ struct PhysicalLoop {
   int64_t count, step;
 };
 
-// The product of the blocks behind `first` that satisfy `counts`.
+// The product of the blocks after `first` that satisfy `counts`.
 template <typename Counts>
-int64_t SizeBehind(const InnerBlocks& blocks, int first, Counts counts) {
+int64_t SizeAfter(const InnerBlocks& blocks, int first, Counts counts) {
   int64_t size = 1;
   for (int i = first + 1; i < static_cast<int>(blocks.size()); ++i) {
     if (counts(blocks[i])) size *= blocks[i].size;
@@ -39,7 +39,7 @@ std::vector<PhysicalLoop> LoopsOfFirst(const MemoryDesc& md) {
   for (int i = 0; i < static_cast<int>(blocks.size()); ++i) {
     const int dim = blocks[i].dim;
     const auto same = [dim](const InnerBlock& block) { return block.dim == dim; };
-    loops.push_back({dim, i, blocks[i].size, SizeBehind(blocks, i, same)});
+    loops.push_back({dim, i, blocks[i].size, SizeAfter(blocks, i, same)});
   }
   return loops;
 }
@@ -66,7 +66,7 @@ std::optional<int64_t> StepOf(const MemoryDesc& md, const MemoryDesc& first,
       do --place;
       while (md.inner_blocks()[place].dim != d);
     }
-    return SizeBehind(md.inner_blocks(), place, [](const InnerBlock&) { return true; });
+    return SizeAfter(md.inner_blocks(), place, [](const InnerBlock&) { return true; });
   }
   if (md.dim(d) == 1) return 0;
   if (md.BlockSize(d) != 1 || first.dim(d) != first.padded_dims()[d]) return std::nullopt;

@@ -13,8 +13,9 @@
 //
 // The loops do not touch the sums. By default these stand in the first vector registers, where
 // ZeroSums() clears them. A kernel that keeps them elsewhere, as in the tiles of a matrix unit,
-// overrides ZeroSums(), adds to them in ReduceChannel(), and once ReduceBlocks() is done spills them
-// to memory, from where AccumulatorEpilogue::LoadSums() takes as many at a time as registers hold.
+// overrides ZeroSums(), adds to them in ReduceChannel(), and once ReduceBlocks() is done spills
+// them to memory, from where AccumulatorEpilogue::LoadSums() takes as many at a time as registers
+// hold.
 //
 // Used while generating; thread-compatible.
 #ifndef ENGINE_KERNELS_TAP_LOOPS_H_
@@ -65,8 +66,8 @@ class TapLoopGenerator : public jit::Generator {
   virtual void ReduceChannel(const TapRun& run, int channel) = 0;
   // How many instructions ReduceChannel() emits for `pixels` pixels.
   virtual int InstructionsOfChannel(int pixels) const = 0;
-  // Called when a row of taps begins: a block has `channels`, `unroll` of them are emitted one after
-  // the other.
+  // Called when a row of taps begins: a block has `channels`, `unroll` of them are emitted one
+  // after the other.
   virtual void BeginTaps(int /*channels*/, int /*unroll*/) {}
 
   void ReserveStack();  // before the loops, after Preamble()
@@ -75,8 +76,8 @@ class TapLoopGenerator : public jit::Generator {
   // Sets src_block_, weights_block_ and the strides of weights.
   void LoadPointers(size_t src_offset, size_t weights_offset);
   void ReduceBlocks();
-  // To be emitted with each of the unrolled channels: prefetches its share of later weights into the
-  // second cache, at an even pace.
+  // To be emitted with each of the unrolled channels: prefetches its share of later weights into
+  // the second cache, at an even pace.
   void FetchWeightsAhead(int channel);
 
   Xbyak::Xmm Vector(int index) const { return unit_.Vector(index); }

@@ -2,9 +2,9 @@
 //
 // Emits loads and stores of neighbouring elements of any type, as many as a vector has lanes, which
 // are f32 in the register. It does what element_conversion.h does for one element, with the same
-// results: integers are rounded to nearest even and saturated, and NaN becomes 0; halves are rounded
-// to nearest even. An access marked `tail` touches the first `tail_lanes` elements only. Used while
-// generating; thread-compatible.
+// results: integers are rounded to nearest even and saturated, and NaN becomes 0; halves are
+// rounded to nearest even. An access marked `tail` touches the first `tail_lanes` elements only.
+// Used while generating; thread-compatible.
 #ifndef ENGINE_KERNELS_VECTOR_CONVERSION_H_
 #define ENGINE_KERNELS_VECTOR_CONVERSION_H_
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interpolation points of Winograd's F(m x m, 3x3) and what follows from them. With points
-// 0, +-p, (+-q,) infinity, a filter g of 3 taps and m + 2 inputs d give m outputs
+// The interpolation points of Winograd's F(m x m, 3x3), and the transform of weights that follows
+// from them. With points 0, +-p, (+-q,) infinity, a filter g of 3 taps and m + 2 inputs d give the
+// m outputs
 //
 //   y = A^T ((G g) * (B^T d))
 //

@@ -3,7 +3,7 @@
 // Names of common layouts. A tag stands for a pattern of letters: 'a' is dimension 0, 'b' dimension
 // 1, ...; lower case is a plain dimension, upper case one that is also blocked, and the blocks
 // follow with their sizes, outermost first: nChw16c = "aBcd16b", OIhw4i16o4i = "ABcd4b16a4b".
-// Source: ROWS.md T01-T06 (MKL-DNN 1.0.4's mkldnn_format_tag_t).
+// Source: MKL-DNN 1.0.4's mkldnn_format_tag_t (tests/engine/rows.txt T01 to T06).
 #ifndef ENGINE_MEMORY_FORMAT_TAG_H_
 #define ENGINE_MEMORY_FORMAT_TAG_H_
 
@@ -37,8 +37,8 @@ absl::string_view FormatTagName(FormatTag tag);     // "nChw16c"; "undef", "any"
 absl::string_view FormatTagPattern(FormatTag tag);  // "aBcd16b"; empty for undef and any
 int FormatTagRank(FormatTag tag);                   // 4 for nChw16c
 
-// Any name of FormatTags(), or "any".
-// kInvalidArgument  no tag has this name
+// Takes any name of FormatTags(), or "any".
+//   kInvalidArgument  no tag has this name
 absl::StatusOr<FormatTag> ParseFormatTag(absl::string_view name);
 
 }  // namespace tilewire

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Visits the indices of a box in row-major order: what every reference loop over a tensor does.
+// Visits the indices of a box in row-major order, for the reference loops over tensors.
 #ifndef ENGINE_MEMORY_INDEX_WALK_H_
 #define ENGINE_MEMORY_INDEX_WALK_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the keys of descriptors and attributes are made of. No thread rule: pure functions.
+// Bytes for the keys of descriptors and attributes. Pure functions; thread-safe.
 #ifndef ENGINE_MEMORY_KEY_BYTES_H_
 #define ENGINE_MEMORY_KEY_BYTES_H_
 

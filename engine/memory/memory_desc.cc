@@ -177,7 +177,7 @@ absl::Status MemoryDesc::PadToBlocks() {
   return absl::OkStatus();
 }
 
-// With this check behind us, no sum or product of an index, size or stride in this file overflows.
+// After this check no sum or product of an index, size or stride in this file overflows.
 absl::Status MemoryDesc::CheckSize() const {
   const std::optional<int64_t> count = CheckedProduct(padded_dims_);
   if (!count || !CheckedMul(*count, SizeOf(data_type_))) {
@@ -324,7 +324,7 @@ bool MemoryDesc::Overlaps() const {
   }
   if (nested) return false;
   if (span < PaddedElementCount()) return true;
-  // Dimensions that interleave: the exact answer is a walk; where it would be a long one, "yes" is
+  // For dimensions that interleave the exact answer takes a walk; if it would be long, "yes" is
   // safe.
   constexpr int64_t kLongWalk = int64_t{1} << 24;
   return span > kLongWalk || BlocksCollide(outers, inner_size, span);

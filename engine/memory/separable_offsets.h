@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MemoryDesc::Offset as a sum of one term a dimension. It is such a sum for every layout: an outer
-// stride and a place in the inner block are contributions of one dimension each.
+// MemoryDesc::Offset as a sum of one term per dimension. It is such a sum for every layout: an
+// outer stride and a place in the inner block are contributions of one dimension each.
 //
 //   Offset(i) = offset0 + At(0, i_0) + At(1, i_1) + ...
 //   At(d, i)  = stride_d * (i / block_d) + place_d[i % block_d]
 //
-// Its memory is the places in one block, whatever the dims. Immutable.
+// It stores the places in one block only, whatever the dims. Immutable.
 #ifndef ENGINE_MEMORY_SEPARABLE_OFFSETS_H_
 #define ENGINE_MEMORY_SEPARABLE_OFFSETS_H_
 
@@ -38,7 +38,7 @@ class SeparableOffsets {
     }
   }
 
-  // Of a whole index, offset0 included.
+  // The offset of a whole index, offset0 included.
   int64_t Offset(const Dims& index) const {
     int64_t offset = base_;
     for (size_t d = 0; d < axes_.size(); ++d) offset += At(static_cast<int>(d), index[d]);

@@ -7,8 +7,7 @@
 //
 // cut into panels of `panel_blocks` blocks of `lanes` output channels, the last of which may be
 // narrower: [panel][point][input channel][output channel of the panel]. Input channels are rounded
-// up to `lanes`, output channels to a block; what is added is zero. One cannot get back to the
-// weights.
+// up to `lanes`, output channels to a block, with zeros. The original weights cannot be recovered.
 //
 // Value type. Source: Lavin & Gray, "Fast algorithms for convolutional neural networks" (2015).
 #ifndef ENGINE_MEMORY_WINOGRAD_LAYOUT_H_

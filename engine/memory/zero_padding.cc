@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Padding is always shorter than a block, so on each dimension it lies in the last outer block
-// only. There the padded elements of an inner block are the same runs in every block: they are
+// only. There the padded elements of an inner block are the same runs in every block, so they are
 // found once and visited for all positions of the other dimensions. An element that is padding on
 // two dimensions is visited twice, which does no harm.
 #include "engine/memory/zero_padding.h"

@@ -7,26 +7,28 @@
 //
 // for o, k over 1 to 3 spatial dimensions; src outside its bounds is 0.
 //
-// Types    f32 throughout; or u8, s8 x s8 with f32, s32 or no bias to u8, s8, s32, f32: exact s32
-// sums, which become
-//          f32, + bias, x output scale (one, or one an output channel: mask 2), post-ops in f32,
-//          rounded to nearest even, saturated (ROWS.md Q01-Q10).
-// Shapes   src [N,C,(D,(H,))W], weights [O,I,(D,(H,))W], or [G,O/G,I/G,...] with groups, bias [O]
-// or the zero
-//          descriptor, dst [N,O,...] with size (in + pl + pr - ((k-1)*(dilation+1)+1)) / stride +
-//          1, rounded down.
-// Dilation counts from 0: 0 is dense (ROWS.md P02).
-// Pooling  with a max pooling post-op desc.dst stays the convolution's own result, of two spatial
-//          dimensions of at least 2; it is `any` or dense, Desc(kArgDst) has the sizes of the
-//          pooled one in its layout. Not together with a sum post-op, whose addend would have the
-//          one shape and lie in the other. The bits are those of the same implementation followed
-//          by pooling. Winograd convolutions do it in passing, wherever they can convolve; where
-//          that is the slower algorithm, two primitives may be faster. The reference does the rest.
-// Layouts  any of them `any`: the primitive chooses. Weights are never packed inside: reorder them
-// to Desc(kArgWeights). Order of accumulation depends on the per-image descriptor and the
-// instruction set only. Source   ROWS.md P02; Georganas et al., "Anatomy of high-performance deep
-// learning convolutions on SIMD
-//          architectures", SC'18.
+// Types     f32 throughout; or src u8 or s8, weights s8, bias f32, s32 or none, and dst u8, s8, s32
+//           or f32. Integers give exact s32 sums, which become f32; then bias is added, the output
+//           scale (one, or one per output channel: mask 2) multiplied, post-ops are applied in f32,
+//           and the result is rounded to nearest even and saturated (tests/engine/rows.txt Q01 to
+//           Q10).
+// Shapes    src [N,C,(D,(H,))W]; weights [O,I,(D,(H,))W], or [G,O/G,I/G,...] with groups; bias [O]
+//           or the zero descriptor; dst [N,O,...], whose sizes are
+//           (in + pl + pr - ((k-1)*(dilation+1)+1)) / stride + 1, rounded down.
+// Dilation  counts from 0: 0 is dense (tests/engine/rows.txt P02).
+// Pooling   With a max pooling post-op desc.dst stays the convolution's own result, of two spatial
+//           dimensions of at least 2. It is `any` or dense; Desc(kArgDst) has the sizes of the
+//           pooled tensor, in the same layout. A sum post-op is refused together with it, because
+//           its addend would have the shape of one and lie in the other. The bits are those of the
+//           same implementation followed by pooling. Winograd convolutions pool in passing wherever
+//           they can convolve; where Winograd is the slower algorithm, two primitives may be
+//           faster. The reference does the rest.
+// Layouts   Each may be `any`: the primitive chooses. Weights are never packed inside: reorder them
+//           to Desc(kArgWeights).
+// Order     The order of accumulation depends only on the descriptor of one image and on the
+//           instruction set.
+// Source    tests/engine/rows.txt P02; Georganas et al., "Anatomy of high-performance deep learning
+//           convolutions on SIMD architectures", SC'18.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_CONVOLUTION_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_CONVOLUTION_H_
 
@@ -52,7 +54,7 @@ struct ConvolutionDesc {
   PropKind prop_kind = PropKind::kForwardInference;
   ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::kAuto;
   MemoryDesc src, weights, bias, dst;
-  Dims strides, dilations, padding_left, padding_right;  // one a spatial dimension
+  Dims strides, dilations, padding_left, padding_right;  // one per spatial dimension
 };
 
 // Best first; tests and benchmarks visit every row.

@@ -45,7 +45,7 @@ Tiling TilingOf(const DirectProblem& problem) {
   return tiling;
 }
 
-// Every displacement and increment in the generated code is a part of one of these spans.
+// Every displacement and increment in the generated code lies within one of these spans.
 absl::Status CheckDisplacements(const DirectProblem& problem) {
   const Geometry& geometry = problem.geometry;
   constexpr int64_t kLargest = std::numeric_limits<int32_t>::max() / kFloatBytes / 4;
@@ -78,7 +78,7 @@ struct DirectDriver::Operands {
   float* dst;
 };
 
-DirectDriver::DirectDriver(const DirectProblem& problem, const WorkSize& work, PieceGrid grid)
+DirectDriver::DirectDriver(const DirectProblem& problem, const WorkSize& work, WorkGrid grid)
     : problem_(problem),
       work_(work),
       grid_(std::move(grid)),
@@ -97,8 +97,8 @@ absl::StatusOr<DirectDriver> DirectDriver::Create(absl::string_view name,
                             ? ChooseDepthwiseWorkSize(geometry, tiling)
                             : ChooseWorkSize(geometry, tiling, lanes, MayChunk(problem.post_ops));
   DirectDriver driver(problem, work,
-                      PieceGrid(geometry, tiling, work, problem.src.spatial, problem.dst.spatial,
-                                /*tap_weights=*/lanes * problem.tap_channels));
+                      WorkGrid(geometry, tiling, work, problem.src.spatial, problem.dst.spatial,
+                               /*tap_weights=*/lanes * problem.tap_channels));
   ABSL_RETURN_IF_ERROR(driver.functions_.Generate(
       tiling,
       [&](const Range& tile, const Range& oc_group) { return driver.ConfigOf(tile, oc_group); },
@@ -135,7 +135,7 @@ DirectConfig DirectDriver::ConfigOf(const Range& tile, const Range& oc_group) co
     loops.taps.push_back(ValidTaps(geometry, 2, tile.begin + pixel));
   config.depthwise = problem_.depthwise;
   config.chunked = work_.ic_blocks < ic_blocks_;
-  loops.calls_ahead = AsksAhead() ? grid_.units_per_image() : 0;
+  loops.calls_ahead = PrefetchesWeights() ? grid_.units_per_image() : 0;
   return config;
 }
 
@@ -146,18 +146,18 @@ void DirectDriver::Run(const float* src, const float* weights, const float* bias
                    [&](int64_t index) { RunPiece(operands, grid_.PieceAt(index)); });
 }
 
-void DirectDriver::RunPiece(const Operands& operands, const PieceGrid::Piece& piece) const {
+void DirectDriver::RunPiece(const Operands& operands, const WorkGrid::Piece& piece) const {
   for (int64_t i = 0; i < piece.oc_groups.size; ++i) {
     const int64_t oc_group = piece.oc_groups.begin + i;
     for (int64_t block = 0; block < ic_blocks_; block += work_.ic_blocks) {
       grid_.RunUnits(PositionOf(operands, piece, oc_group, block), functions_.of(oc_group), piece,
-                     WeightsBehind(operands, piece, oc_group, block));
+                     WeightsAfter(operands, piece, oc_group, block));
     }
   }
 }
 
-// Where a piece stands with one group of output blocks and one chunk of input channels.
-DirectArgs DirectDriver::PositionOf(const Operands& operands, const PieceGrid::Piece& piece,
+// The arguments of a piece for one group of output blocks and one chunk of input channels.
+DirectArgs DirectDriver::PositionOf(const Operands& operands, const WorkGrid::Piece& piece,
                                     int64_t oc_group, int64_t ic_block) const {
   const Geometry& geometry = problem_.geometry;
   const int lanes = problem_.unit.lanes();
@@ -182,24 +182,24 @@ DirectArgs DirectDriver::PositionOf(const Operands& operands, const PieceGrid::P
   return args;
 }
 
-// Without depth, where a register is free.
-bool DirectDriver::AsksAhead() const {
+// Only without depth, when a register is free.
+bool DirectDriver::PrefetchesWeights() const {
   return work_.streams_weights && !problem_.depthwise && problem_.geometry.kernel[0] == 1 &&
          problem_.tap_channels == problem_.unit.lanes();
 }
 
-WeightsAhead DirectDriver::WeightsBehind(const Operands& operands, const PieceGrid::Piece& piece,
-                                         int64_t oc_group, int64_t ic_block) const {
-  if (!AsksAhead()) return {};
+WeightsPrefetch DirectDriver::WeightsAfter(const Operands& operands, const WorkGrid::Piece& piece,
+                                           int64_t oc_group, int64_t ic_block) const {
+  if (!PrefetchesWeights()) return {};
   const WeightsStrides& strides = problem_.weights;
-  return grid_.WeightsBehind(piece, oc_group, ic_block,
-                             {.begin = reinterpret_cast<const std::byte*>(operands.weights),
-                              .group = strides.group * kFloatBytes,
-                              .oc_block = strides.oc_block * kFloatBytes,
-                              .ic_block = strides.ic_block * kFloatBytes,
-                              .ic_blocks = ic_blocks_,
-                              .chunk = work_.ic_blocks,
-                              .images = problem_.geometry.batch});
+  return grid_.WeightsAfter(piece, oc_group, ic_block,
+                            {.begin = reinterpret_cast<const std::byte*>(operands.weights),
+                             .group = strides.group * kFloatBytes,
+                             .oc_block = strides.oc_block * kFloatBytes,
+                             .ic_block = strides.ic_block * kFloatBytes,
+                             .ic_blocks = ic_blocks_,
+                             .chunk = work_.ic_blocks,
+                             .images = problem_.geometry.batch});
 }
 
 }  // namespace tilewire::convolution

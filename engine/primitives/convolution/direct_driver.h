@@ -2,7 +2,7 @@
 //
 // The direct convolution around its generated tiles: which tiles there are, how they are cut into
 // pieces of work, and the loops over images, groups, rows and chunks of channels. One driver serves
-// every vector length.
+// every vector unit.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_DRIVER_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_DRIVER_H_
 
@@ -14,10 +14,10 @@
 #include "engine/kernels/attributes.h"
 #include "engine/primitives/convolution/direct_generator.h"
 #include "engine/primitives/convolution/geometry.h"
-#include "engine/primitives/convolution/piece_grid.h"
-#include "engine/primitives/convolution/tile_functions.h"
+#include "engine/primitives/convolution/tile_cache.h"
 #include "engine/primitives/convolution/tiling.h"
-#include "engine/primitives/convolution/weights_ahead.h"
+#include "engine/primitives/convolution/weights_prefetch.h"
+#include "engine/primitives/convolution/work_grid.h"
 #include "engine/threading/arena.h"
 
 namespace tilewire::convolution {
@@ -29,7 +29,7 @@ struct ActivationStrides {
   int64_t channel = 1;  // inside a block
   Spatial spatial{0, 0, 0};
 };
-// Inside an input block weights lie dense, [depth][height][width][tap_channels][oc].
+// Inside an input block weights are dense: [depth][height][width][tap_channels][oc].
 struct WeightsStrides {
   int64_t group = 0, oc_block = 0, ic_block = 0;
 };
@@ -48,8 +48,8 @@ struct DirectProblem {
 // Immutable.
 class DirectDriver {
  public:
-  //   kUnimplemented      strides that do not fit the 32-bit displacements of the generated code
-  //   kResourceExhausted  code pages
+  //   kUnimplemented      strides do not fit the 32-bit displacements of the generated code
+  //   kResourceExhausted  no memory for code
   static absl::StatusOr<DirectDriver> Create(absl::string_view name, const DirectProblem& problem);
 
   // Pointers are to element (0,...,0).
@@ -61,20 +61,20 @@ class DirectDriver {
  private:
   struct Operands;
 
-  DirectDriver(const DirectProblem& problem, const WorkSize& work, PieceGrid grid);
+  DirectDriver(const DirectProblem& problem, const WorkSize& work, WorkGrid grid);
   DirectConfig ConfigOf(const Range& tile, const Range& oc_group) const;
-  bool AsksAhead() const;
-  void RunPiece(const Operands& operands, const PieceGrid::Piece& piece) const;
-  DirectArgs PositionOf(const Operands& operands, const PieceGrid::Piece& piece, int64_t oc_group,
+  bool PrefetchesWeights() const;
+  void RunPiece(const Operands& operands, const WorkGrid::Piece& piece) const;
+  DirectArgs PositionOf(const Operands& operands, const WorkGrid::Piece& piece, int64_t oc_group,
                         int64_t ic_block) const;
-  WeightsAhead WeightsBehind(const Operands& operands, const PieceGrid::Piece& piece,
-                             int64_t oc_group, int64_t ic_block) const;
+  WeightsPrefetch WeightsAfter(const Operands& operands, const WorkGrid::Piece& piece,
+                               int64_t oc_group, int64_t ic_block) const;
 
   DirectProblem problem_;
   WorkSize work_;
-  PieceGrid grid_;
-  int64_t ic_blocks_, tail_blocks_;  // all of src's, and those of them that are not full
-  TileFunctions<DirectConfig, DirectFunction> functions_;
+  WorkGrid grid_;
+  int64_t ic_blocks_, tail_blocks_;  // all of src's, and those that are not full
+  TileCache<DirectConfig, DirectFunction> functions_;
 };
 
 }  // namespace tilewire::convolution

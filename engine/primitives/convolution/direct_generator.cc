@@ -11,16 +11,16 @@
 //   b = src[pixel 2][channel] in every lane;  sum(0,2) += w0 b;  sum(1,2) += w1 b
 //
 // A tile has enough sums to hide the latency of the multiply-adds, and each load serves several of
-// them; tiling.h chooses its size. With one block only, a broadcast serves a single multiply-add and
-// is embedded in that instruction where the unit can do so. Several registers take turns for b.
+// them; tiling.h chooses its size. With one block only, a broadcast serves a single multiply-add
+// and is embedded in that instruction where the unit can do so. Several registers take turns for b.
 //
 // Then come the details that let the loads keep up. src_ points past the first pixel, so that
-// displacements to both sides fit one byte and the code stays short. Weights are prefetched from the
-// second cache into the first one block ahead, the next input block's lines of src in the steps of
-// the first tap, and, if asked for, another group's weights into the second cache (FetchWeightsAhead
-// of tap_loops.h). If the input channels of a layer do not fit the cache, the caller cuts them into
-// chunks; between the calls the sums wait in dst. The last call applies bias and post-ops and
-// stores (accumulator_epilogue.h).
+// displacements to both sides fit one byte and the code stays short. Weights are prefetched from
+// the second cache into the first one block ahead, the next input block's lines of src in the steps
+// of the first tap, and, if asked for, another group's weights into the second cache
+// (FetchWeightsAhead of tap_loops.h). If the input channels of a layer do not fit the cache, the
+// caller cuts them into chunks; between the calls the sums wait in dst. The last call applies bias
+// and post-ops and stores (accumulator_epilogue.h).
 #include "engine/primitives/convolution/direct_generator.h"
 
 #include <algorithm>
@@ -138,8 +138,8 @@ class DirectGenerator final : public TapLoopGenerator {
     }
   }
 
-  // The lines of a later block of src are far from this block's. They are prefetched in time, spread
-  // over the steps of the first tap's code.
+  // The lines of a later block of src are far from this block's. They are prefetched in time,
+  // spread over the steps of the first tap's code.
   void PrefetchNextBlock() {
     if (prefetch_steps_ == 0 || loops_.src_channel != 4) return;
     const int lines = static_cast<int>(next_lines_.size());

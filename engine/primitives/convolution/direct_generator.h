@@ -7,8 +7,8 @@
 //   load a vector of weights for each output block
 //   for each pixel: broadcast its element of src, and multiply and add it to the sum of each block
 //
-// In a depthwise convolution the one channel of the one input block is a vector of channels, each of
-// which has weights of its own. The order is the same in every tile, so that a result does not
+// In a depthwise convolution the one channel of the one input block is a vector of channels, each
+// of which has weights of its own. The order is the same in every tile, so that a result does not
 // depend on how the row was cut. Source: Georganas et al., SC'18, section II.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_GENERATOR_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_GENERATOR_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The layouts of the direct convolution: names for `any`, checks of what the caller fixed,
-// descriptors as strides.
+// The layouts of the direct convolution: what `any` becomes, checks of the layouts that the caller
+// chose, and descriptors as strides. Pure functions.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_LAYOUTS_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_LAYOUTS_H_
 
@@ -23,19 +23,19 @@ absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, int 
 // Plain, in channel blocks, or the caller's choice.
 enum class SrcLayouts { kPlain, kBlocked, kEither };
 
-// The same for src, dst and bias of `desc` alone, in place.
+// The same, in place, for src, dst and bias of `desc` only.
 absl::Status ResolveActivations(int lanes, SrcLayouts allowed, ConvolutionDesc* desc);
 
-// kUnimplemented: says which tensor has which layout.
+// kUnimplemented; the message says which tensor has which layout.
 absl::Status RefuseLayout(absl::string_view tensor, const MemoryDesc& desc);
 
-// Channels are cut into blocks of `lanes` and nothing else is cut.
+// Whether channels are cut into blocks of `lanes`, and nothing else is cut.
 bool IsChannelBlocked(const MemoryDesc& desc, int lanes);
 
-// Of a plain or channel-blocked tensor whose groups have `group_channels` channels.
+// The strides of a plain or channel-blocked tensor whose groups have `group_channels` channels.
 ActivationStrides StridesOf(const MemoryDesc& desc, int lanes, int64_t group_channels);
 
-// In elements, from element (0,...,0).
+// The offset of a channel from element (0,...,0), in elements.
 inline int64_t ChannelOffset(const ActivationStrides& strides, int lanes, int64_t channel) {
   return channel / lanes * strides.block + channel % lanes * strides.channel;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A convolution as plain numbers: 1D and 2D written as 3D with leading spatial dimensions of size
-// 1, channels counted per group, dilation counted as the distance between taps (1 is dense).
+// A convolution as plain numbers. 1D and 2D are written as 3D with leading spatial dimensions of
+// size 1; channels count per group; dilation is the distance between taps (1 is dense). Pure
+// functions.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_GEOMETRY_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_GEOMETRY_H_
 
@@ -36,12 +37,13 @@ Spatial SpatialStrides(const MemoryDesc& desc, int first);
 // The taps k of 0..kernel-1 that read inside src for output `o` along dimension d: [begin, end).
 TapRange ValidTaps(const Geometry& geometry, int d, int64_t o);
 
-// A 1x1 convolution with stride 1 over dense rows does not know where rows end: it becomes one row
-// of all pixels. Strides are those of src and dst, in whatever unit.
+// Turns a 1x1 convolution with stride 1 over dense rows into one row of all pixels: to it the ends
+// of rows do not matter. The strides of src and dst may be in any unit.
 void FlattenPixels(Geometry* geometry, const Spatial& src_strides, const Spatial& dst_strides);
 
-//   kInvalidArgument  shapes, strides, dilations or paddings that do not fit; the message names the
-//   dimension kUnimplemented    not a forward propagation
+//   kInvalidArgument  shapes, strides, dilations or paddings do not fit; the message names the
+//                     dimension
+//   kUnimplemented    not a forward propagation
 absl::Status Validate(const ConvolutionDesc& desc);
 
 }  // namespace tilewire::convolution

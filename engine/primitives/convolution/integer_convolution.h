@@ -3,7 +3,7 @@
 // The integer convolution: u8 or s8 sources, s8 weights. The row's instruction set decides the
 // registers.
 //
-//   src      nhwc, any strides between pixels, read in place where the channels of a group are a
+//   src      nhwc, any strides between pixels; read in place if the channels of a group are a
 //            multiple of 4 and, with VNNI, the type is u8; any other layout without blocks of
 //            pixels is copied first (integer_stage.h)
 //   weights  OIhw4i16o4i and the like: blocks of up to 64 input channels in quads, 16 output
@@ -33,7 +33,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateInteger(const ConvolutionDesc& 
                                                          const Attributes& attributes,
                                                          const ImplementationFacts& facts);
 
-// The same for one channel a group. src nhwc or nChw16c, u8 or s8; weights Goihw16g; dst as above.
+// The same for one channel per group. src nhwc or nChw16c, u8 or s8; weights Goihw16g; dst as
+// above.
 absl::StatusOr<ConvolutionDesc> ResolveIntegerDepthwise(const ConvolutionDesc& desc,
                                                         const Attributes& attributes,
                                                         const ImplementationFacts& facts);

@@ -87,8 +87,8 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
     jnz(loop, T_NEAR);
   }
 
-  // Maps the byte offset of a column of src to the pixels that read it, with their taps. The padding
-  // has no columns.
+  // Maps the byte offset of a column of src to the pixels that read it, with their taps. The
+  // padding has no columns.
   std::map<int64_t, std::vector<std::pair<int, int>>> Columns() const {
     std::map<int64_t, std::vector<std::pair<int, int>>> columns;
     for (int pixel = 0; pixel < pixels_; ++pixel) {

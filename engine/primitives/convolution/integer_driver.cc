@@ -59,11 +59,11 @@ absl::StatusOr<IntegerDriver> IntegerDriver::Create(absl::string_view name,
   const int lanes = problem.unit().lanes();
   const int64_t tap_bytes = lanes * (problem.depthwise ? 1 : problem.block_quads * kQuad);
   const WorkSize work = ChooseWorkSize(problem.geometry, tiling, lanes, /*may_chunk=*/false);
-  const bool asks_ahead =
+  const bool prefetches_weights =
       work.streams_weights && !problem.depthwise && problem.geometry.kernel[0] == 1;
-  IntegerDriver driver(problem, asks_ahead,
-                       PieceGrid(problem.geometry, tiling, work, problem.src.spatial,
-                                 problem.dst.spatial, tap_bytes));
+  IntegerDriver driver(problem, prefetches_weights,
+                       WorkGrid(problem.geometry, tiling, work, problem.src.spatial,
+                                problem.dst.spatial, tap_bytes));
   const auto generate = problem.depthwise ? GenerateIntegerDepthwise : GenerateIntegerTile;
   ABSL_RETURN_IF_ERROR(driver.functions_.Generate(
       tiling,
@@ -99,38 +99,38 @@ IntegerTileConfig IntegerDriver::ConfigOf(const Range& tile, const Range& oc_gro
   loops.weights_ic_block = problem_.weights_ic_block;
   for (int64_t pixel = 0; pixel < tile.size; ++pixel)
     loops.taps.push_back(ValidTaps(geometry, 2, tile.begin + pixel));
-  loops.calls_ahead = asks_ahead_ ? grid_.units_per_image() : 0;
+  loops.calls_ahead = prefetches_weights_ ? grid_.units_per_image() : 0;
   return config;
 }
 
 void IntegerDriver::Run(const Operands& operands, int64_t images,
                         const threading::Team& team) const {
   team.ParallelFor(images * grid_.pieces_per_image(), [&](int64_t index) {
-    const PieceGrid::Piece piece = grid_.PieceAt(index);
+    const WorkGrid::Piece piece = grid_.PieceAt(index);
     for (int64_t i = 0; i < piece.oc_groups.size; ++i) {
       const int64_t oc_group = piece.oc_groups.begin + i;
       grid_.RunUnits(PositionOf(operands, piece, oc_group), functions_.of(oc_group), piece,
-                     WeightsBehind(operands, piece, oc_group, images));
+                     WeightsAfter(operands, piece, oc_group, images));
     }
   });
 }
 
-WeightsAhead IntegerDriver::WeightsBehind(const Operands& operands, const PieceGrid::Piece& piece,
-                                          int64_t oc_group, int64_t images) const {
-  if (!asks_ahead_) return {};
+WeightsPrefetch IntegerDriver::WeightsAfter(const Operands& operands, const WorkGrid::Piece& piece,
+                                            int64_t oc_group, int64_t images) const {
+  if (!prefetches_weights_) return {};
   const int64_t ic_blocks = DivUp(problem_.geometry.ic, problem_.block_quads);
-  return grid_.WeightsBehind(piece, oc_group, /*ic_block=*/0,
-                             {.begin = operands.weights,
-                              .group = problem_.weights_group,
-                              .oc_block = problem_.weights_oc_block,
-                              .ic_block = problem_.weights_ic_block,
-                              .ic_blocks = ic_blocks,
-                              .chunk = ic_blocks,
-                              .images = images});
+  return grid_.WeightsAfter(piece, oc_group, /*ic_block=*/0,
+                            {.begin = operands.weights,
+                             .group = problem_.weights_group,
+                             .oc_block = problem_.weights_oc_block,
+                             .ic_block = problem_.weights_ic_block,
+                             .ic_blocks = ic_blocks,
+                             .chunk = ic_blocks,
+                             .images = images});
 }
 
-// Where a piece stands with one group of output blocks.
-IntegerTileArgs IntegerDriver::PositionOf(const Operands& operands, const PieceGrid::Piece& piece,
+// The arguments of a piece for one group of output blocks.
+IntegerTileArgs IntegerDriver::PositionOf(const Operands& operands, const WorkGrid::Piece& piece,
                                           int64_t oc_group) const {
   const int64_t image = piece.image, group = piece.group;
   const Geometry& geometry = problem_.geometry;

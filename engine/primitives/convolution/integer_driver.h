@@ -2,7 +2,7 @@
 //
 // The integer convolution around its generated tiles: which tiles there are, how they are cut into
 // pieces of work, and the loops over images, groups, rows and groups of output blocks. One driver
-// serves every instruction set.
+// serves every vector unit.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_INTEGER_DRIVER_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_INTEGER_DRIVER_H_
 
@@ -13,9 +13,9 @@
 #include "absl/strings/string_view.h"
 #include "engine/kernels/integer_tile.h"
 #include "engine/primitives/convolution/geometry.h"
-#include "engine/primitives/convolution/piece_grid.h"
-#include "engine/primitives/convolution/tile_functions.h"
+#include "engine/primitives/convolution/tile_cache.h"
 #include "engine/primitives/convolution/tiling.h"
+#include "engine/primitives/convolution/work_grid.h"
 #include "engine/threading/arena.h"
 
 namespace tilewire::convolution {
@@ -32,8 +32,8 @@ struct IntegerProblem {
   bool signed_src = false;
   bool depthwise = false;   // geometry: one group, whose ic is 1 and whose oc counts all channels
   bool packed_src = false;  // depthwise: see IntegerTileConfig
-  int block_quads = 1;      // of an input block; inside it, and from block to block, the quads of a
-                            // pixel lie side by side
+  int block_quads = 1;      // of an input block; the quads of a pixel lie side by side, inside a
+                            // block and from block to block
   ByteStrides src, dst;
   int64_t weights_group = 0, weights_oc_block = 0, weights_ic_block = 0;  // bytes
   EpilogueConfig epilogue;  // unit, bias, scales, compensation, post-ops, types
@@ -55,8 +55,8 @@ class IntegerDriver {
     std::byte* dst;
   };
 
-  //   kUnimplemented      strides that do not fit the 32-bit displacements of the generated code
-  //   kResourceExhausted  code pages
+  //   kUnimplemented      strides do not fit the 32-bit displacements of the generated code
+  //   kResourceExhausted  no memory for code
   static absl::StatusOr<IntegerDriver> Create(absl::string_view name,
                                               const IntegerProblem& problem);
 
@@ -65,18 +65,18 @@ class IntegerDriver {
   int64_t code_bytes() const { return functions_.code_bytes(); }
 
  private:
-  IntegerDriver(const IntegerProblem& problem, bool asks_ahead, PieceGrid grid)
-      : problem_(problem), asks_ahead_(asks_ahead), grid_(std::move(grid)) {}
+  IntegerDriver(const IntegerProblem& problem, bool prefetches_weights, WorkGrid grid)
+      : problem_(problem), prefetches_weights_(prefetches_weights), grid_(std::move(grid)) {}
   IntegerTileConfig ConfigOf(const Range& tile, const Range& oc_group) const;
-  IntegerTileArgs PositionOf(const Operands& operands, const PieceGrid::Piece& piece,
+  IntegerTileArgs PositionOf(const Operands& operands, const WorkGrid::Piece& piece,
                              int64_t oc_group) const;
-  WeightsAhead WeightsBehind(const Operands& operands, const PieceGrid::Piece& piece,
-                             int64_t oc_group, int64_t images) const;
+  WeightsPrefetch WeightsAfter(const Operands& operands, const WorkGrid::Piece& piece,
+                               int64_t oc_group, int64_t images) const;
 
   IntegerProblem problem_;
-  bool asks_ahead_;  // the second cache for weights before their turn
-  PieceGrid grid_;
-  TileFunctions<IntegerTileConfig, IntegerTileFunction> functions_;
+  bool prefetches_weights_;  // into the second cache, before their turn
+  WorkGrid grid_;
+  TileCache<IntegerTileConfig, IntegerTileFunction> functions_;
 };
 
 }  // namespace tilewire::convolution

@@ -2,9 +2,9 @@
 //
 // Copies one image of bytes from any layout to the one that the integer convolution reads fastest:
 // [depth][height][width][group][channels of the group, rounded up to quads], with the padding
-// around it written out. `flip` is xored to every byte: 0x80 turns an s8 source into u8 by adding
-// 128, and its zero padding into 128, so that the weights' compensation is the same for every
-// output. Immutable.
+// around it. Every byte is xored with `flip`: 0x80 turns an s8 source into u8 by adding 128, and
+// its zero padding into 128, so that the weights' compensation is the same for every output.
+// Immutable.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_INTEGER_STAGE_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_INTEGER_STAGE_H_
 
@@ -19,7 +19,8 @@ namespace tilewire::convolution {
 
 class IntegerStage {
  public:
-  // `src` is blocked along channels at most. kResourceExhausted  the copy is too large
+  // `src` has no blocks, or blocks of channels.
+  //   kResourceExhausted  the copy is too large
   static absl::StatusOr<IntegerStage> Create(const MemoryDesc& src, const Geometry& geometry,
                                              uint8_t flip);
 
@@ -44,8 +45,8 @@ class IntegerStage {
   int64_t pixel_bytes_;        // of the copy
   bool dense_ = false;         // the bytes of a pixel lie in src as in the copy
   bool short_pixels_ = false;  // up to four channels side by side
-  std::vector<int64_t>
-      channels_;  // offset in src of each byte of a pixel; those behind the last channel repeat one
+  // The offset in src of each byte of a pixel; those after the last channel repeat one.
+  std::vector<int64_t> channels_;
 };
 
 }  // namespace tilewire::convolution

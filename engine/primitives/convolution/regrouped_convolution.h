@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A grouped direct convolution whose groups do not begin at block boundaries. For one image after
-// the other: channels are copied to groups that do, in the scratchpad; the direct convolution runs
-// there; results are copied back, and the tail of dst is zeroed. A sum post-op finds the old dst in
-// the scratchpad, where it was copied to first.
+// A grouped direct convolution whose groups do not begin at block boundaries. Image after image,
+// channels are copied to groups in the scratchpad that do, the direct convolution runs there,
+// results are copied back, and the tail of dst is zeroed. For a sum post-op the old dst is copied
+// to the scratchpad first.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_REGROUPED_CONVOLUTION_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_REGROUPED_CONVOLUTION_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What implementations ask of a descriptor, and what they tell about themselves.
+// What implementations require of a descriptor, and what they report about themselves.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_REQUIREMENTS_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_REQUIREMENTS_H_
 
@@ -10,15 +10,15 @@
 
 namespace tilewire::convolution {
 
-// kUnimplemented  a tensor that is not f32, output scales, an algorithm other than direct, or
-// weights in Winograd's layout
+// kUnimplemented  a tensor is not f32, there are output scales, the algorithm is not direct, or
+//                 weights are in Winograd's layout
 absl::Status RequireDirectF32(const ConvolutionDesc& desc, const Attributes& attributes);
 
-// src is u8 or s8.
+// Whether src is u8 or s8.
 bool IsInteger(const ConvolutionDesc& desc);
 
 // kUnimplemented  types other than u8, s8 x s8 + f32, s32 -> u8, s8, s32, f32, or an algorithm
-// other than direct
+//                 other than direct
 absl::Status RequireInteger(const ConvolutionDesc& desc);
 
 // Without scratchpad and code.

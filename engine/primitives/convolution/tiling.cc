@@ -13,7 +13,7 @@ constexpr int kMaxBlocks = 4;  // the generator's addressing of weights reaches 
 
 double TileCycles(const VectorUnit& unit, int64_t blocks, int64_t pixels) {
   const bool embedded = unit.has_masks() && blocks == 1;
-  // One for each line of weights and of src.
+  // One per line of weights and of src.
   const double prefetches = (blocks * unit.lanes() + pixels) / 16.0;
   const double fmas = blocks * pixels;
   const double loads = blocks + pixels + prefetches;
@@ -54,8 +54,8 @@ Tiling ChooseTiling(int64_t row_pixels, int64_t oc_blocks, const RegisterBudget&
 WorkSize ChooseWorkSize(const Geometry& geometry, const Tiling& tiling, int lanes, bool may_chunk) {
   constexpr int64_t kSrcBytes = 256 * 1024;      // of src that a piece reads
   constexpr int64_t kWeightsBytes = 512 * 1024;  // that stay in the second cache together with it
-  constexpr int64_t kPieces =
-      8;  // of an image at least, where it has them: work for several threads
+  // Per image, at least, if its size allows: work for several threads.
+  constexpr int64_t kPieces = 8;
   const int64_t taps = geometry.kernel[0] * geometry.kernel[1] * geometry.kernel[2];
   const int64_t ic_blocks = DivUp(geometry.ic, lanes);
   const int64_t group_bytes = tiling.oc_groups[0].size * geometry.ic * taps * lanes * 4;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a convolution is cut: register tiles (pixels of a row x blocks of output channels), and
-// pieces of work that keep their operands in cache. Decided by shape and register file alone, never
-// by the number of threads or the batch.
+// How a convolution is cut: into register tiles (pixels of a row x blocks of output channels), and
+// into pieces of work that keep their operands in cache. Only the shape and the unit decide, never
+// the number of threads or the batch. Pure functions.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_TILING_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_TILING_H_
 
@@ -30,18 +30,18 @@ struct Tiling {
   std::vector<Range> oc_groups;  // in blocks of output channels
 };
 
-// The tiling with the fewest estimated cycles: per input channel a tile of b blocks x p pixels
-// takes the longest of its FMAs (two a cycle), its loads (two a cycle), its instructions (four a
-// cycle) and the latency of a chain of FMAs, and a little for fetching weights from beyond the
-// first cache.
+// The tiling with the fewest estimated cycles. Per input channel a tile of b blocks x p pixels
+// takes the longest of its FMAs (two per cycle), its loads (two per cycle), its instructions (four
+// per cycle) and the latency of a chain of FMAs, plus a little for weights from beyond the first
+// cache.
 Tiling ChooseTiling(int64_t row_pixels, int64_t oc_blocks, const RegisterBudget& budget);
 
-// One piece of work is `units` tiles (counted over all rows of an image) times `oc_groups` groups;
-// inside it the input channels are summed up in chunks of `ic_blocks`, with the sums waiting in
-// dst.
+// A piece of work is `units` tiles (counted over all rows of an image) times `oc_groups` groups.
+// Inside it the input channels are summed up in chunks of `ic_blocks`, between which the sums wait
+// in dst.
 struct WorkSize {
   int64_t units = 1, oc_groups = 1, ic_blocks = 1;
-  bool streams_weights = false;  // more of them than stay in the second cache
+  bool streams_weights = false;  // there are more than stay in the second cache
 };
 WorkSize ChooseWorkSize(const Geometry& geometry, const Tiling& tiling, int lanes, bool may_chunk);
 

@@ -1,4 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// How the pieces of a Winograd convolution come together. Three generated functions do the work:
+//
+//   input     patches of (tile + 2)^2 pixels of src become as many points, V    (once per tile)
+//   multiply  for each point, tiles x input channels times input x output channels gives M
+//   output    points of M become tile^2 pixels of dst, with bias and post-ops   (once per tile)
+//
+// Each point is a matrix product of its own; weights have been transformed to one matrix per point
+// by a reorder. So the whole is: transform the inputs of a block of tiles; then, for each panel of
+// output channels, multiply all points and transform the outputs of the panel at once, while its
+// products are in the cache. A block is large enough to make up for reading the weights once, and
+// V and M of one block, not of all tiles, are in the scratchpad.
+//
+// A block either belongs to one thread (RunAlone), when its V fits the second cache, or to all
+// (RunShared), when there are so many channels that only large blocks make up for the weights; see
+// winograd_plan.h. Each thread that works on blocks, or on panels of a shared one, has a slot of
+// the scratchpad: see ForEachInSlots.
+//
+// Borders: a patch that reaches beyond the image is copied, with zeros around it, before its
+// transform; a tile that dst's last rows or columns cut has an output function that writes the rest
+// only; the last output channels, if they do not fill a vector, have functions of their own.
 #include "engine/primitives/convolution/winograd_driver.h"
 
 #include <algorithm>
@@ -18,7 +39,7 @@ namespace {
 constexpr int kMaxSide = 6;
 constexpr int kMaxLanes = 16;
 
-// Every displacement and increment in the generated code is a part of one of these spans.
+// Every displacement and increment in the generated code lies within one of these spans.
 absl::Status CheckDisplacements(const WinogradProblem& problem) {
   constexpr int64_t kLargest = std::numeric_limits<int32_t>::max() / kFloatBytes;
   const WinogradPlan& plan = problem.plan;
@@ -33,14 +54,14 @@ absl::Status CheckDisplacements(const WinogradProblem& problem) {
   return absl::OkStatus();
 }
 
-// What of [first, first + side) lies inside [0, size), counted from `first`.
+// The part of [first, first + side) that lies inside [0, size), counted from `first`.
 TapRange Inside(int64_t first, int64_t side, int64_t size) {
   const int64_t begin = std::clamp<int64_t>(-first, 0, side);
   return {begin, std::clamp<int64_t>(size - first, begin, side)};
 }
 
-// Calls body(piece, slot) for every piece, with no slot in use twice at a time: whoever comes for a
-// slot takes pieces until none is left. What a piece computes depends on nobody.
+// Calls body(piece, slot) for every piece, and never uses a slot twice at a time. A thread that
+// claims a slot takes pieces until none remain; pieces are independent.
 template <typename Body>
 void ForEachInSlots(int64_t pieces, int64_t slots, const threading::Team& team, const Body& body) {
   std::atomic<int64_t> next{0};
@@ -174,7 +195,7 @@ WinogradDriver::TilePosition WinogradDriver::PositionOf(int64_t tile) const {
           in_image % plan.tile_columns * plan.tile()};
 }
 
-// Divisions would be felt where there are few channels.
+// With few channels, divisions for every tile would cost noticeable time.
 void WinogradDriver::Advance(TilePosition* position) const {
   const WinogradPlan& plan = problem_.plan;
   position->column += plan.tile();
@@ -227,7 +248,7 @@ void WinogradDriver::TransformInputs(const Operands& operands, const Block& bloc
   }
 }
 
-// A patch that reaches beyond the image is copied, block after block, to where zeros surround it.
+// A patch that reaches beyond the image is copied, block after block, and surrounded with zeros.
 void WinogradDriver::TransformInput(const float* src, const TilePosition& position,
                                     float* v) const {
   const Geometry& geometry = problem_.geometry;

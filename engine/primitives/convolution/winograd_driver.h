@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The Winograd convolution around its generated functions: the loops over blocks of tiles, points
-// and panels of output channels, and what the borders of an image ask for. One driver serves every
-// vector length.
+// and panels of output channels, and the borders of images. One driver serves every vector unit.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_WINOGRAD_DRIVER_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_WINOGRAD_DRIVER_H_
 
@@ -30,16 +29,16 @@ struct WinogradProblem {
   ActivationStrides src, dst;
   bool has_bias = false;
   PostOps post_ops;
-  bool pools = false;  // behind the post-ops: dst holds the maximum of each 2x2 pixels
+  bool pools = false;  // after the post-ops: dst holds the maximum of each 2x2 pixels
 
-  int64_t PixelsOfDst() const { return pools ? MaxPoolingPostOp::kSize : 1; }  // a side of theirs
+  int64_t PixelsOfDst() const { return pools ? MaxPoolingPostOp::kSize : 1; }  // along a side
 };
 
 // Immutable.
 class WinogradDriver {
  public:
-  //   kUnimplemented      strides that do not fit the 32-bit displacements of the generated code
-  //   kResourceExhausted  code pages
+  //   kUnimplemented      strides do not fit the 32-bit displacements of the generated code
+  //   kResourceExhausted  no memory for code
   static absl::StatusOr<WinogradDriver> Create(absl::string_view name,
                                                const WinogradProblem& problem);
 

@@ -97,8 +97,8 @@ class WinogradGemmGenerator final : public jit::Generator {
     }
   }
 
-  // The next matrix comes from beyond the second cache. Its lines are prefetched while all groups of
-  // this one are computed, at an even pace.
+  // The next matrix comes from beyond the second cache. Its lines are prefetched while all groups
+  // of this one are computed, at an even pace.
   void PrefetchNextMatrix(int channel) {
     const int lines = AheadBytes() / kLineBytes;
     for (int line = channel * lines / lanes_; line < (channel + 1) * lines / lanes_; ++line) {

@@ -9,17 +9,17 @@ namespace tilewire::convolution {
 namespace {
 
 constexpr int kPanelBlocks = 2;             // 14 x 2 products in 32 registers, 6 x 2 in 16
-constexpr int64_t kAloneTiles = 28;         // enough for one fetch of the weights
+constexpr int64_t kAloneTiles = 28;         // enough to make up for fetching the weights once
 constexpr int64_t kAloneBytes = 544 << 10;  // of V, in a second cache of 1 MB
 constexpr int64_t kSharedTiles = 112;
 constexpr int64_t kSharedBytes = 32 << 20;  // of V
 
-// Cycles, fitted to measurements on a Cascade Lake core whose weights come from memory, as those of
-// a whole model do.
+// Cycles, fitted to measurements on a Cascade Lake core. Weights come from memory, as they do in a
+// whole model.
 constexpr double kDirectShareOfPeak = 0.92, kProductShareOfPeak = 0.94;
 constexpr double kDirectWeightsByte = 0.18, kWinogradWeightsByte = 0.22;
-constexpr double kTile = 200;  // beside its blocks of channels
-// Of one block of channels of one tile, input or output.
+constexpr double kTile = 200;  // per tile, besides its blocks of channels
+// For one block of channels of one tile, input or output.
 constexpr double TransformCycles(int tile) { return tile == 2 ? 110 : 210; }
 // Weights that are 1.8 or 4 times as large have to be worth their memory and their packing.
 constexpr double kWorthwhile = 1.1;
@@ -72,7 +72,7 @@ absl::Status RequireFasterThanDirect(const Geometry& geometry, int tile, const V
   const double direct = DirectCycles(geometry, unit);
   if (mine * kWorthwhile > direct) {
     return absl::UnimplementedError(absl::StrCat("is estimated at ", static_cast<int64_t>(mine),
-                                                 " cycles an image, the direct convolution at ",
+                                                 " cycles per image, the direct convolution at ",
                                                  static_cast<int64_t>(direct)));
   }
   return absl::OkStatus();
@@ -84,7 +84,7 @@ absl::Status RequireFasterTile(const Geometry& geometry, int tile, const VectorU
   const double other = WinogradCycles(geometry, other_tile, unit);
   if (other < mine) {
     return absl::UnimplementedError(
-        absl::StrCat("is estimated at ", static_cast<int64_t>(mine), " cycles an image, F(",
+        absl::StrCat("is estimated at ", static_cast<int64_t>(mine), " cycles per image, F(",
                      other_tile, "x", other_tile, ", 3x3) at ", static_cast<int64_t>(other)));
   }
   return absl::OkStatus();

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a Winograd convolution F(tile x tile, 3x3) is cut: tiles of all images in one row, blocks of
-// them whose transformed inputs are in the scratchpad at a time, groups of them for one call of the
-// matrix product.
+// How a Winograd convolution F(tile x tile, 3x3) is cut. The tiles of all images form one row,
+// which is cut into blocks, whose transformed inputs are in the scratchpad at a time, and these
+// into groups, one for each step of the matrix product. A block is processed in one of two ways:
 //
-//   alone   the transformed inputs of a block stay in the second cache of the thread that made
-//   them,
-//           and a thread takes whole blocks
-//   shared  where they would not, blocks are large, so that the weights are fetched rarely; threads
-//           share a block: first its inputs, then its panels of output channels
+//   alone   The transformed inputs of a block stay in the second cache of the thread that made
+//           them, and a thread takes whole blocks.
+//   shared  If they would not fit, blocks are large, so that the weights are fetched rarely, and
+//           threads share a block: first its inputs, then its panels of output channels.
 //
-// In both, the products of one panel are transformed as soon as they are summed.
-//
-// No result depends on any of it: a product sums over its input channels in one order.
-// Pure; thread-safe.
+// In both, the products of one panel are transformed as soon as they are summed. No result depends
+// on the plan: a product sums over its input channels in one order. Pure; thread-safe.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_WINOGRAD_PLAN_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_WINOGRAD_PLAN_H_
 
@@ -42,8 +39,8 @@ struct WinogradPlan {
   int64_t BlockTiles() const { return group_tiles * block_groups; }
   int64_t Blocks(int64_t images) const { return DivUp(images * ImageTiles(), BlockTiles()); }
 
-  // Of the scratchpad, in elements. V is [point][group][input block][tile][lane], M is
-  // [point][group][output block][tile][lane] of one panel.
+  // Sizes and distances in the scratchpad, in elements. V is [point][group][input
+  // block][tile][lane], M is [point][group][output block][tile][lane] of one panel.
   int64_t VGroup() const { return input_blocks * group_tiles * weights.lanes; }
   int64_t VPoint() const { return PointStride(block_groups * VGroup()); }
   int64_t VElements() const { return points() * VPoint(); }
@@ -53,8 +50,8 @@ struct WinogradPlan {
   int64_t MElements() const { return points() * MPoint(); }
 
  private:
-  // An odd number of cache lines: points that are a power of two apart would compete for one set of
-  // the first cache.
+  // An odd number of cache lines, because points that are a power of two apart would compete for
+  // one set of the first cache.
   static int64_t PointStride(int64_t elements) { return (DivUp(elements, 16) | 1) * 16; }
 };
 
@@ -63,7 +60,7 @@ WinogradPlan PlanWinograd(const Geometry& geometry, int tile, const VectorUnit& 
 
 // kUnimplemented  the direct convolution is estimated to be faster
 absl::Status RequireFasterThanDirect(const Geometry& geometry, int tile, const VectorUnit& unit);
-// kUnimplemented  the other tile is
+// kUnimplemented  the other tile is estimated to be faster
 absl::Status RequireFasterTile(const Geometry& geometry, int tile, const VectorUnit& unit);
 
 }  // namespace tilewire::convolution

@@ -3,8 +3,8 @@
 // Generates one row of outputs along the width: the weighted sum of up to four rows of src (depth
 // and height), each sampled at one or two places.
 //
-// A cell is what lies at one pixel. In nhwc and nChw16c it is several channels side by side, which a
-// vector takes together. In nchw it is one element; then a vector takes outputs that follow each
+// A cell is what lies at one pixel. In nhwc and nChw16c it is several channels side by side, which
+// a vector takes together. In nchw it is one element; then a vector takes outputs that follow each
 // other, and gathers their samples.
 #ifndef ENGINE_PRIMITIVES_RESAMPLING_ROW_GENERATOR_H_
 #define ENGINE_PRIMITIVES_RESAMPLING_ROW_GENERATOR_H_

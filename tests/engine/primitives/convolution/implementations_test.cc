@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "engine/primitives/convolution/weights_ahead.h"
+#include "engine/primitives/convolution/weights_prefetch.h"
 #include "gtest/gtest.h"
 #include "tests/engine/primitives/convolution/convolution_cases.h"
 #include "tests/engine/primitives/integer_tensors.h"
@@ -286,14 +286,14 @@ TEST_P(ConvolutionTest, InfinityDoesNotReachTheTail) {
 TEST(WeightsAheadTest, GoesFromStretchToStretchAndThenStaysNear) {
   const std::vector<std::byte> weights(100);
   const std::byte *begin = weights.data(), *near = begin + 90;
-  convolution::WeightsAhead ahead(begin, /*stretch=*/10, /*distance=*/30, /*stretches=*/2,
+  convolution::WeightsPrefetch ahead(begin, /*stretch=*/10, /*distance=*/30, /*stretches=*/2,
                                   /*skipped=*/4);
   EXPECT_EQ(ahead.begin(), begin + 4);
   EXPECT_EQ(ahead.Next(begin + 9, near), begin + 9) << "the stretch has not ended";
   EXPECT_EQ(ahead.Next(begin + 11, near), begin + 31) << "one of the next is asked for already";
   EXPECT_EQ(ahead.Next(begin + 40, near), near);
   EXPECT_EQ(ahead.Next(near + 5, near), near);
-  EXPECT_EQ(convolution::WeightsAhead().Next(nullptr, near), near);
+  EXPECT_EQ(convolution::WeightsPrefetch().Next(nullptr, near), near);
 }
 
 TEST(ConvolutionDispatchTest, NoShapeFallsBackToTheReference) {

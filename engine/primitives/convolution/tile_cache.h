@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generated functions of a tiling: one a tile and group of output blocks. Tiles that differ in
-// their place alone share their code. Immutable.
-#ifndef ENGINE_PRIMITIVES_CONVOLUTION_TILE_FUNCTIONS_H_
-#define ENGINE_PRIMITIVES_CONVOLUTION_TILE_FUNCTIONS_H_
+// The generated functions of a tiling: one per tile and group of output blocks. Tiles that differ
+// only in their place share their code. Immutable once generated; then thread-safe.
+#ifndef ENGINE_PRIMITIVES_CONVOLUTION_TILE_CACHE_H_
+#define ENGINE_PRIMITIVES_CONVOLUTION_TILE_CACHE_H_
 
 #include <cstdint>
 #include <map>
@@ -21,7 +21,7 @@
 namespace tilewire::convolution {
 
 template <typename Config, typename Function>
-class TileFunctions {
+class TileCache {
  public:
   using Generated = absl::StatusOr<std::unique_ptr<const jit::Generator>>;
 
@@ -48,7 +48,7 @@ class TileFunctions {
     return absl::OkStatus();
   }
 
-  // One a tile.
+  // One function per tile.
   const Function* of(int64_t oc_group) const { return &functions_[oc_group * kinds_.size()]; }
 
   int64_t code_bytes() const {
@@ -67,8 +67,8 @@ class TileFunctions {
     return key;
   }
 
-  // One tile of each kind; kinds_ tells the kind of every tile. A flat image has hundreds of tiles
-  // and two kinds.
+  // Returns one tile of each kind, and sets kinds_ to the kind of every tile. A flat image has
+  // hundreds of tiles of two kinds.
   std::vector<Range> FindKinds(
       const Tiling& tiling,
       absl::FunctionRef<Config(const Range& tile, const Range& oc_group)> config_of) {
@@ -90,4 +90,4 @@ class TileFunctions {
 
 }  // namespace tilewire::convolution
 
-#endif  // ENGINE_PRIMITIVES_CONVOLUTION_TILE_FUNCTIONS_H_
+#endif  // ENGINE_PRIMITIVES_CONVOLUTION_TILE_CACHE_H_

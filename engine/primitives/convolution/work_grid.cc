@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/convolution/piece_grid.h"
+#include "engine/primitives/convolution/work_grid.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,8 +8,8 @@
 
 namespace tilewire::convolution {
 
-PieceGrid::PieceGrid(const Geometry& geometry, Tiling tiling, const WorkSize& work,
-                     const Spatial& src_strides, const Spatial& dst_strides, int64_t tap_weights)
+WorkGrid::WorkGrid(const Geometry& geometry, Tiling tiling, const WorkSize& work,
+                   const Spatial& src_strides, const Spatial& dst_strides, int64_t tap_weights)
     : tiling_(std::move(tiling)), work_(work), groups_(geometry.groups) {
   const auto src_offset = [&](int d, int64_t o, int64_t first_tap) {
     return (o * geometry.stride[d] + first_tap * geometry.tap_step[d] - geometry.pad[d]) *
@@ -34,7 +34,7 @@ PieceGrid::PieceGrid(const Geometry& geometry, Tiling tiling, const WorkSize& wo
   oc_pieces_ = DivUp(tiling_.oc_groups.size(), work_.oc_groups);
 }
 
-PieceGrid::Piece PieceGrid::PieceAt(int64_t index) const {
+WorkGrid::Piece WorkGrid::PieceAt(int64_t index) const {
   const int64_t all_units = rows_.size() * tiles_.size(), all_groups = tiling_.oc_groups.size();
   Piece piece;
   piece.units.begin = index % unit_pieces_ * work_.units;
@@ -50,8 +50,8 @@ PieceGrid::Piece PieceGrid::PieceAt(int64_t index) const {
   return piece;
 }
 
-WeightsAhead PieceGrid::WeightsBehind(const Piece& piece, int64_t oc_group, int64_t ic_block,
-                                      const WeightsOrder& order) const {
+WeightsPrefetch WorkGrid::WeightsAfter(const Piece& piece, int64_t oc_group, int64_t ic_block,
+                                       const WeightsOrder& order) const {
   int64_t group = piece.group;
   ic_block += order.chunk;
   if (ic_block >= order.ic_blocks) {
@@ -68,10 +68,10 @@ WeightsAhead PieceGrid::WeightsBehind(const Piece& piece, int64_t oc_group, int6
       order.begin + group * order.group + blocks.begin * order.oc_block + ic_block * order.ic_block;
   const int64_t stretch = std::min(order.chunk, order.ic_blocks - ic_block) * order.ic_block;
   if (stretch < order.oc_block)
-    return WeightsAhead(weights, stretch, order.oc_block, blocks.size, /*skipped=*/0);
-  // All in one, of which each piece asks for its share.
+    return WeightsPrefetch(weights, stretch, order.oc_block, blocks.size, /*skipped=*/0);
+  // All are one stretch, of which each piece prefetches its share.
   const int64_t all = blocks.size * order.oc_block;
-  return WeightsAhead(weights, all, all, 1, all * piece.units.begin / units_per_image());
+  return WeightsPrefetch(weights, all, all, 1, all * piece.units.begin / units_per_image());
 }
 
 }  // namespace tilewire::convolution

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The work of a direct convolution as a grid of pieces - image, channel group, groups of output
-// blocks, tiles of pixels - and what each row and tile of pixels adds to the pointers. Offsets are
-// in the unit of the strides that it is made of. Immutable.
-#ifndef ENGINE_PRIMITIVES_CONVOLUTION_PIECE_GRID_H_
-#define ENGINE_PRIMITIVES_CONVOLUTION_PIECE_GRID_H_
+// The work of a direct convolution as a grid of pieces (image, channel group, groups of output
+// blocks, tiles of pixels), and what each row and tile of pixels adds to the pointers. Offsets are
+// in the unit of the strides that the grid is made from. Immutable; thread-safe.
+#ifndef ENGINE_PRIMITIVES_CONVOLUTION_WORK_GRID_H_
+#define ENGINE_PRIMITIVES_CONVOLUTION_WORK_GRID_H_
 
 #include <cstdint>
 #include <vector>
@@ -12,11 +12,11 @@
 #include "engine/kernels/tap_loops.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/tiling.h"
-#include "engine/primitives/convolution/weights_ahead.h"
+#include "engine/primitives/convolution/weights_prefetch.h"
 
 namespace tilewire::convolution {
 
-class PieceGrid {
+class WorkGrid {
  public:
   struct Piece {
     int64_t image = 0, group = 0;
@@ -25,9 +25,9 @@ class PieceGrid {
     int64_t row = 0, tile = 0;  // of the first of them
   };
 
-  // `tap_weights`: from tap to tap of the weights.
-  PieceGrid(const Geometry& geometry, Tiling tiling, const WorkSize& work,
-            const Spatial& src_strides, const Spatial& dst_strides, int64_t tap_weights);
+  // `tap_weights`: the distance from tap to tap of the weights.
+  WorkGrid(const Geometry& geometry, Tiling tiling, const WorkSize& work,
+           const Spatial& src_strides, const Spatial& dst_strides, int64_t tap_weights);
 
   const Tiling& tiling() const { return tiling_; }
   int64_t units_per_image() const { return rows_.size() * tiles_.size(); }
@@ -39,18 +39,18 @@ class PieceGrid {
     const std::byte* begin = nullptr;
     int64_t group = 0, oc_block = 0, ic_block = 0;
     int64_t ic_blocks = 1;  // of an output block
-    int64_t chunk = 1;      // of them, that are read before the next group of output blocks' are
+    int64_t chunk = 1;      // ic_blocks that are read before those of the next output blocks
     int64_t images = 1;
   };
   // What is read after the chunk at `ic_block` of a group of output blocks; none at the very end.
-  WeightsAhead WeightsBehind(const Piece& piece, int64_t oc_group, int64_t ic_block,
-                             const WeightsOrder& order) const;
+  WeightsPrefetch WeightsAfter(const Piece& piece, int64_t oc_group, int64_t ic_block,
+                               const WeightsOrder& order) const;
 
-  // Calls a function of `functions` (one a tile) for each unit of a piece. `position` holds the
+  // Calls a function of `functions` (one per tile) for each unit of a piece. `position` holds the
   // pointers without the offsets of row and tile, and the blocks of the reduction.
   template <typename Args>
   void RunUnits(const Args& position, void (*const* functions)(const Args*), const Piece& piece,
-                WeightsAhead ahead) const {
+                WeightsPrefetch ahead) const {
     const void* reached = ahead.begin();
     const int64_t tiles = tiles_.size();
     int64_t tile = piece.tile;
@@ -75,7 +75,7 @@ class PieceGrid {
   }
 
  private:
-  // The offsets that a row and a tile add; what of the kernel lies inside src for the row.
+  // The offsets that a row and a tile add, and how many taps lie inside src for the row.
   struct Row {
     int64_t src, weights, dst;
     int64_t depth_taps, height_taps;  // both 0 when there are none
@@ -93,4 +93,4 @@ class PieceGrid {
 
 }  // namespace tilewire::convolution
 
-#endif  // ENGINE_PRIMITIVES_CONVOLUTION_PIECE_GRID_H_
+#endif  // ENGINE_PRIMITIVES_CONVOLUTION_WORK_GRID_H_
