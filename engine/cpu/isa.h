@@ -38,7 +38,6 @@ class Isa {
   constexpr uint32_t bits() const { return bits_; }  // equal for equal sets: for keys
 
   friend constexpr bool operator==(Isa, Isa) = default;
-  friend constexpr bool operator>=(Isa a, Isa b) { return a.Includes(b); }
   friend constexpr Isa operator&(Isa a, Isa b) { return Isa(a.bits_ & b.bits_); }
   friend constexpr Isa operator|(Isa a, Isa b) { return Isa(a.bits_ | b.bits_); }
 

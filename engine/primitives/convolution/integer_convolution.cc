@@ -157,8 +157,8 @@ ByteStrides StridesOfBytes(const MemoryDesc& desc, int lanes, int64_t group_chan
   return bytes;
 }
 
-IntegerProblem ProblemOf(const ConvolutionDesc& desc, const Attributes& attributes,
-                         const VectorUnit& unit) {
+IntegerProblem IntegerProblemOf(const ConvolutionDesc& desc, const Attributes& attributes,
+                                const VectorUnit& unit) {
   IntegerProblem problem{.geometry = GeometryOf(desc), .epilogue = {.unit = unit}};
   const Geometry& geometry = problem.geometry;
   const int group = geometry.grouped_weights ? 1 : 0, lanes = unit.lanes();
@@ -213,7 +213,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateInteger(const ConvolutionDesc& 
                                                          const ImplementationFacts& facts) {
   const VectorUnit unit = VectorUnit::Of(facts.isa);
   PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  IntegerProblem problem = ProblemOf(desc, attributes, unit);
+  IntegerProblem problem = IntegerProblemOf(desc, attributes, unit);
   const Geometry geometry = problem.geometry;
   const bool shifts = problem.epilogue.compensation;
   std::optional<IntegerStage> stage;
@@ -237,7 +237,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerDepthwise(
     const ConvolutionDesc& desc, const Attributes& attributes, const ImplementationFacts& facts) {
   const VectorUnit unit = VectorUnit::Of(facts.isa);
   PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  IntegerProblem problem = ProblemOf(desc, attributes, unit);
+  IntegerProblem problem = IntegerProblemOf(desc, attributes, unit);
   problem.depthwise = true;
   problem.signed_src = desc.src.data_type() == DataType::kS8;
   problem.packed_src = desc.src.IsPlain();

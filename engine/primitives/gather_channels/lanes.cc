@@ -38,16 +38,17 @@ absl::StatusOr<GatherChannelsDesc> ResolveLanes(const GatherChannelsDesc& desc,
                                                 const Attributes& attributes,
                                                 const ImplementationFacts& facts) {
   ABSL_ASSIGN_OR_RETURN(GatherChannelsDesc resolved, ResolveReference(desc, attributes, facts));
-  ABSL_RETURN_IF_ERROR(ChannelGather::Require(resolved.srcs, resolved.dst, facts.isa));
+  ABSL_RETURN_IF_ERROR(
+      ChannelGather::Require(resolved.srcs, resolved.dst, VectorUnit::Of(facts.isa)));
   return resolved;
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateLanes(const GatherChannelsDesc& desc,
                                                        const Attributes& attributes,
                                                        const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(
-      ChannelGather gather,
-      ChannelGather::Create(facts.name, facts.isa, desc.srcs, desc.dst, desc.channels));
+  ABSL_ASSIGN_OR_RETURN(ChannelGather gather,
+                        ChannelGather::Create(facts.name, VectorUnit::Of(facts.isa), desc.srcs,
+                                              desc.dst, desc.channels));
   PrimitiveInfo info =
       BasicInfo(facts, PrimitiveKind::kGatherChannels, ArgsOf(desc.srcs, desc.dst), attributes);
   info.code_bytes = gather.code_bytes();

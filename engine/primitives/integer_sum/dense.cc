@@ -34,11 +34,11 @@ using KernelFunction = void (*)(const KernelArgs*);
 
 class DenseGenerator final : public jit::Generator {
  public:
-  DenseGenerator(absl::string_view name, const IntegerSumDesc& desc, cpu::Isa isa)
+  DenseGenerator(absl::string_view name, const IntegerSumDesc& desc, const VectorUnit& unit)
       : Generator(name),
         desc_(desc),
-        unit_(jit::VectorUnit::Of(isa)),
-        conversion_(this, unit_.lanes(), /*tail_lanes=*/0,
+        unit_(unit),
+        conversion_(this, unit, /*tail_lanes=*/0,
                     {.spare = rax, .scratch = {9, 10, 11}, .tail = k1, .mask = k2}) {}
 
  private:
@@ -127,7 +127,7 @@ class DenseGenerator final : public jit::Generator {
   }
 
   const IntegerSumDesc desc_;
-  const jit::VectorUnit unit_;
+  const VectorUnit unit_;
   VectorConversion conversion_;
   Xbyak::Label table_;
 };
@@ -210,10 +210,11 @@ absl::StatusOr<IntegerSumDesc> ResolveDense(const IntegerSumDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const IntegerSumDesc& desc,
                                                        const Attributes& attributes,
                                                        const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<DenseGenerator>(facts.name, desc, facts.isa));
+  ABSL_ASSIGN_OR_RETURN(auto generator,
+                        jit::Compile<DenseGenerator>(facts.name, desc, VectorUnit::Of(facts.isa)));
   PrimitiveInfo info = InfoOf(desc, attributes, facts);
   info.code_bytes = static_cast<int64_t>(generator->code_bytes());
-  return std::make_unique<Dense>(std::move(info), desc, jit::VectorUnit::Of(facts.isa).lanes(),
+  return std::make_unique<Dense>(std::move(info), desc, VectorUnit::Of(facts.isa).lanes(),
                                  std::move(generator));
 }
 

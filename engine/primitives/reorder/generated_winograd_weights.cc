@@ -104,9 +104,10 @@ absl::StatusOr<std::unique_ptr<const jit::Generator>> CompileTranspose(cpu::Isa 
 
 }  // namespace
 
-absl::Status RequireGeneratedWinograd(const ReorderDesc& desc, const Attributes& attributes,
-                                      cpu::Isa isa) {
-  ABSL_RETURN_IF_ERROR(ResolveWinogradWeights(desc, attributes).status());
+absl::StatusOr<ReorderDesc> ResolveGeneratedWinograd(const ReorderDesc& desc,
+                                                     const Attributes& attributes,
+                                                     const ImplementationFacts& facts) {
+  ABSL_RETURN_IF_ERROR(ResolveWinogradWeights(desc, attributes, facts).status());
   const int lanes = VectorUnit::Of(facts.isa).lanes();
   if (desc.dst.winograd().lanes != lanes) {
     return absl::UnimplementedError(absl::StrCat("dst has no vectors of ", lanes));

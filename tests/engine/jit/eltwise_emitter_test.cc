@@ -22,7 +22,8 @@ class SixteenValues final : public Generator {
   SixteenValues(cpu::Isa isa, const EltwiseOp& op)
       : Generator("test/eltwise"),
         isa_(isa),
-        emitter_(this, VectorUnit::Of(isa), op, {.table = rax, .scratch = {5, 6, 7, 8, 9}, .mask = k2}) {}
+        emitter_(this, VectorUnit::Of(isa), op,
+                 {.table = rax, .scratch = {5, 6, 7, 8, 9}, .mask = k2}) {}
 
  private:
   void Emit() override {

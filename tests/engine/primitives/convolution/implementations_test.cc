@@ -287,7 +287,7 @@ TEST(WeightsAheadTest, GoesFromStretchToStretchAndThenStaysNear) {
   const std::vector<std::byte> weights(100);
   const std::byte *begin = weights.data(), *near = begin + 90;
   convolution::WeightsPrefetch ahead(begin, /*stretch=*/10, /*distance=*/30, /*stretches=*/2,
-                                  /*skipped=*/4);
+                                     /*skipped=*/4);
   EXPECT_EQ(ahead.begin(), begin + 4);
   EXPECT_EQ(ahead.Next(begin + 9, near), begin + 9) << "the stretch has not ended";
   EXPECT_EQ(ahead.Next(begin + 11, near), begin + 31) << "one of the next is asked for already";
