@@ -60,10 +60,10 @@ int TileOf(const ImplementationFacts& facts) {
 }  // namespace
 
 absl::StatusOr<ConvolutionDesc> ResolveWinograd(const ConvolutionDesc& desc,
-                                                const Attributes& attributes, int tile,
-                                                const Attributes&,
+                                                const Attributes& attributes,
                                                 const ImplementationFacts& facts) {
   const VectorUnit unit = VectorUnit::Of(facts.isa);
+  const int tile = TileOf(facts);
   if (desc.algorithm == ConvolutionAlgorithm::kDirect) {
     return absl::UnimplementedError("is a Winograd convolution, direct was asked for");
   }
