@@ -13,6 +13,8 @@
 namespace tilewire::client {
 namespace {
 
+using Sources = std::vector<v1::MemoryDesc>;
+
 constexpr int64_t kMaxElements = int64_t{1} << 30;
 
 absl::Status Invalid(absl::string_view what, absl::string_view text, absl::string_view allowed) {
@@ -139,8 +141,8 @@ absl::Status FillConvolution(const PrimitiveText& text, const v1::MemoryDesc& sr
   return FillDst(text, dst, src.type(), op->mutable_dst());
 }
 
-absl::Status FillConvolution(const PrimitiveText& text, const v1::MemoryDesc& src,
-                             v1::Convolution* op) {
+absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Convolution* op) {
+  const v1::MemoryDesc& src = srcs.front();
   auto algorithm = ParseEnum<v1::ConvolutionAlgorithm>(
       "--algorithm", "CONVOLUTION_", text.algorithm.empty() ? "auto" : text.algorithm);
   if (!algorithm.ok()) return algorithm.status();
@@ -148,8 +150,8 @@ absl::Status FillConvolution(const PrimitiveText& text, const v1::MemoryDesc& sr
   return FillConvolution(text, src, /*transposed=*/false, op);
 }
 
-absl::Status FillInnerProduct(const PrimitiveText& text, const v1::MemoryDesc& src,
-                              v1::InnerProduct* op) {
+absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::InnerProduct* op) {
+  const v1::MemoryDesc& src = srcs.front();
   absl::StatusOr<v1::MemoryDesc> weights = ParseMemoryDesc(text.weights);
   if (!weights.ok()) return weights.status();
   *op->mutable_src() = src;
@@ -160,7 +162,8 @@ absl::Status FillInnerProduct(const PrimitiveText& text, const v1::MemoryDesc& s
   return FillDst(text, {src.dims(0), weights->dims(0)}, src.type(), op->mutable_dst());
 }
 
-absl::Status FillPooling(const PrimitiveText& text, const v1::MemoryDesc& src, v1::Pooling* op) {
+absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Pooling* op) {
+  const v1::MemoryDesc& src = srcs.front();
   const int rank = src.dims_size() - 2;
   if (rank < 1) return Invalid("--src", ToText(src), "[N, C, spatial...], which pooling takes");
   if (text.kernel.empty())
@@ -181,7 +184,8 @@ absl::Status FillPooling(const PrimitiveText& text, const v1::MemoryDesc& src, v
   return FillDst(text, dst, src.type(), op->mutable_dst());
 }
 
-absl::Status FillEltwise(const PrimitiveText& text, const v1::MemoryDesc& src, v1::Eltwise* op) {
+absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Eltwise* op) {
+  const v1::MemoryDesc& src = srcs.front();
   auto algorithm = ParseEnum<v1::EltwiseAlgorithm>(
       "--algorithm", "ELTWISE_", text.algorithm.empty() ? "relu" : text.algorithm);
   if (!algorithm.ok()) return algorithm.status();
@@ -192,7 +196,8 @@ absl::Status FillEltwise(const PrimitiveText& text, const v1::MemoryDesc& src, v
   return FillDst(text, DimsOf(src), src.type(), op->mutable_dst());
 }
 
-absl::Status FillMatmul(const PrimitiveText& text, const v1::MemoryDesc& src, v1::Matmul* op) {
+absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Matmul* op) {
+  const v1::MemoryDesc& src = srcs.front();
   absl::StatusOr<v1::MemoryDesc> weights = ParseMemoryDesc(text.weights);
   if (!weights.ok()) return weights.status();
   const int rank = src.dims_size();
@@ -228,7 +233,8 @@ absl::Status FillNormalization(const PrimitiveText& text, const v1::MemoryDesc& 
   return FillSrcAndDst(text, src, op);
 }
 
-absl::Status FillLrn(const PrimitiveText& text, const v1::MemoryDesc& src, v1::Lrn* op) {
+absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Lrn* op) {
+  const v1::MemoryDesc& src = srcs.front();
   auto algorithm = ParseEnum<v1::LrnAlgorithm>(
       "--algorithm", "LRN_", text.algorithm.empty() ? "across_channels" : text.algorithm);
   if (!algorithm.ok()) return algorithm.status();
@@ -240,8 +246,7 @@ absl::Status FillLrn(const PrimitiveText& text, const v1::MemoryDesc& src, v1::L
   return FillSrcAndDst(text, src, op);
 }
 
-absl::Status FillBinary(const PrimitiveText& text, const std::vector<v1::MemoryDesc>& srcs,
-                        v1::Binary* op) {
+absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Binary* op) {
   if (srcs.size() != 2) {
     return Invalid("--src", absl::StrJoin(text.srcs, " "), "two tensors, which binary takes");
   }
@@ -254,8 +259,8 @@ absl::Status FillBinary(const PrimitiveText& text, const std::vector<v1::MemoryD
   return FillDst(text, DimsOf(srcs[0]), srcs[0].type(), op->mutable_dst());
 }
 
-absl::Status FillResampling(const PrimitiveText& text, const v1::MemoryDesc& src,
-                            v1::Resampling* op) {
+absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Resampling* op) {
+  const v1::MemoryDesc& src = srcs.front();
   auto algorithm = ParseEnum<v1::ResamplingAlgorithm>(
       "--algorithm", "RESAMPLING_", text.algorithm.empty() ? "nearest" : text.algorithm);
   if (!algorithm.ok()) return algorithm.status();
@@ -263,8 +268,8 @@ absl::Status FillResampling(const PrimitiveText& text, const v1::MemoryDesc& src
   return FillSrcAndDst(text, src, op);
 }
 
-absl::Status FillReduction(const PrimitiveText& text, const v1::MemoryDesc& src,
-                           v1::Reduction* op) {
+absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Reduction* op) {
+  const v1::MemoryDesc& src = srcs.front();
   auto algorithm = ParseEnum<v1::ReductionAlgorithm>(
       "--algorithm", "REDUCTION_", text.algorithm.empty() ? "sum" : text.algorithm);
   if (!algorithm.ok()) return algorithm.status();
@@ -276,15 +281,13 @@ absl::Status FillReduction(const PrimitiveText& text, const v1::MemoryDesc& src,
 
 // Sum and concat: `dims` of dst follow from the sources.
 template <typename Op>
-absl::Status FillSources(const PrimitiveText& text, std::vector<int64_t> dims,
-                         const v1::MemoryDesc& first, const std::vector<v1::MemoryDesc>& srcs,
-                         Op* op) {
+absl::Status FillSources(const PrimitiveText& text, const std::vector<int64_t>& dims,
+                         const Sources& srcs, Op* op) {
   for (const v1::MemoryDesc& src : srcs) *op->add_srcs() = src;
-  return FillDst(text, std::move(dims), first.type(), op->mutable_dst());
+  return FillDst(text, dims, srcs.front().type(), op->mutable_dst());
 }
 
-absl::Status FillConcat(const PrimitiveText& text, const std::vector<v1::MemoryDesc>& srcs,
-                        v1::Concat* op) {
+absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Concat* op) {
   std::vector<int64_t> dims = DimsOf(srcs.front());
   op->set_axis(text.axis);
   if (text.axis < 0 || text.axis >= static_cast<int>(dims.size())) {
@@ -296,69 +299,94 @@ absl::Status FillConcat(const PrimitiveText& text, const std::vector<v1::MemoryD
       return Invalid("--src", ToText(src), "of the first one's rank");
     dims[text.axis] += src.dims(text.axis);
   }
-  return FillSources(text, dims, srcs.front(), srcs, op);
+  return FillSources(text, dims, srcs, op);
 }
 
-// The primitives with one source whose kinds are not in FillOperation.
-absl::Status FillOneSource(const PrimitiveText& text, const v1::MemoryDesc& src,
+absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Deconvolution* op) {
+  return FillConvolution(text, srcs.front(), /*transposed=*/true, op);
+}
+
+absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::BatchNormalization* op) {
+  return FillNormalization(text, srcs.front(), op);
+}
+
+absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::LayerNormalization* op) {
+  return FillNormalization(text, srcs.front(), op);
+}
+
+absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Sum* op) {
+  std::vector<float> scales = text.scales;
+  if (scales.empty()) scales.assign(srcs.size(), 1.0f);
+  op->mutable_scales()->Assign(scales.begin(), scales.end());
+  return FillSources(text, DimsOf(srcs.front()), srcs, op);
+}
+
+absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Softmax* op) {
+  op->set_axis(text.axis);
+  return FillSrcAndDst(text, srcs.front(), op);
+}
+
+absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Shuffle* op) {
+  if (text.backward) op->set_prop_kind(v1::PROP_KIND_BACKWARD_DATA);
+  op->set_axis(text.axis);
+  op->set_group_size(text.group_size);
+  return FillSrcAndDst(text, srcs.front(), op);
+}
+
+absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Reorder* op) {
+  if (text.dst.empty())
+    return absl::InvalidArgumentError("reorder needs --dst, for example --dst=1x64x56x56:nChw16c");
+  return FillSrcAndDst(text, srcs.front(), op);
+}
+
+struct Kind {
+  const char* name;
+  absl::Status (*fill)(const PrimitiveText& text, const Sources& srcs, v1::PrimitiveDesc* desc);
+};
+
+// The list of primitives: each is a field of v1::PrimitiveDesc with an overload of Fill().
+#define TILEWIRE_KIND(field)                                                                  \
+  {                                                                                           \
+#field, [](const PrimitiveText& text, const Sources& srcs,                                \
+               v1::PrimitiveDesc* desc) { return Fill(text, srcs, desc->mutable_##field()); } \
+  }
+constexpr Kind kKinds[] = {
+    TILEWIRE_KIND(convolution),
+    TILEWIRE_KIND(deconvolution),
+    TILEWIRE_KIND(inner_product),
+    TILEWIRE_KIND(matmul),
+    TILEWIRE_KIND(pooling),
+    TILEWIRE_KIND(eltwise),
+    TILEWIRE_KIND(softmax),
+    TILEWIRE_KIND(sum),
+    TILEWIRE_KIND(concat),
+    TILEWIRE_KIND(shuffle),
+    TILEWIRE_KIND(reorder),
+    TILEWIRE_KIND(lrn),
+    TILEWIRE_KIND(binary),
+    TILEWIRE_KIND(resampling),
+    TILEWIRE_KIND(reduction),
+    TILEWIRE_KIND(batch_normalization),
+    TILEWIRE_KIND(layer_normalization),
+};
+#undef TILEWIRE_KIND
+
+absl::Status FillOperation(const PrimitiveText& text, const Sources& srcs,
                            v1::PrimitiveDesc* desc) {
-  if (text.kind == "deconvolution") {
-    return FillConvolution(text, src, /*transposed=*/true, desc->mutable_deconvolution());
-  }
-  if (text.kind == "matmul") return FillMatmul(text, src, desc->mutable_matmul());
-  if (text.kind == "lrn") return FillLrn(text, src, desc->mutable_lrn());
-  if (text.kind == "resampling") return FillResampling(text, src, desc->mutable_resampling());
-  if (text.kind == "reduction") return FillReduction(text, src, desc->mutable_reduction());
-  if (text.kind == "batch_normalization") {
-    return FillNormalization(text, src, desc->mutable_batch_normalization());
-  }
-  if (text.kind == "layer_normalization") {
-    return FillNormalization(text, src, desc->mutable_layer_normalization());
+  for (const Kind& kind : kKinds) {
+    if (text.kind == kind.name) return kind.fill(text, srcs, desc);
   }
   return Invalid("primitive", text.kind,
-                 absl::StrCat("one of ", absl::StrJoin(kPrimitiveKinds, ", ")));
-}
-
-absl::Status FillOperation(const PrimitiveText& text, const std::vector<v1::MemoryDesc>& srcs,
-                           v1::PrimitiveDesc* desc) {
-  const v1::MemoryDesc& src = srcs.front();
-  if (text.kind == "convolution") return FillConvolution(text, src, desc->mutable_convolution());
-  if (text.kind == "inner_product")
-    return FillInnerProduct(text, src, desc->mutable_inner_product());
-  if (text.kind == "pooling") return FillPooling(text, src, desc->mutable_pooling());
-  if (text.kind == "eltwise") return FillEltwise(text, src, desc->mutable_eltwise());
-  if (text.kind == "concat") return FillConcat(text, srcs, desc->mutable_concat());
-  if (text.kind == "sum") {
-    std::vector<float> scales = text.scales;
-    if (scales.empty()) scales.assign(srcs.size(), 1.0f);
-    desc->mutable_sum()->mutable_scales()->Assign(scales.begin(), scales.end());
-    return FillSources(text, DimsOf(src), src, srcs, desc->mutable_sum());
-  }
-  if (text.kind == "softmax") {
-    desc->mutable_softmax()->set_axis(text.axis);
-    *desc->mutable_softmax()->mutable_src() = src;
-    return FillDst(text, DimsOf(src), src.type(), desc->mutable_softmax()->mutable_dst());
-  }
-  if (text.kind == "shuffle") {
-    v1::Shuffle* op = desc->mutable_shuffle();
-    if (text.backward) op->set_prop_kind(v1::PROP_KIND_BACKWARD_DATA);
-    op->set_axis(text.axis);
-    op->set_group_size(text.group_size);
-    *op->mutable_src() = src;
-    return FillDst(text, DimsOf(src), src.type(), op->mutable_dst());
-  }
-  if (text.kind == "reorder") {
-    if (text.dst.empty())
-      return absl::InvalidArgumentError(
-          "reorder needs --dst, for example --dst=1x64x56x56:nChw16c");
-    *desc->mutable_reorder()->mutable_src() = src;
-    return FillDst(text, DimsOf(src), src.type(), desc->mutable_reorder()->mutable_dst());
-  }
-  if (text.kind == "binary") return FillBinary(text, srcs, desc->mutable_binary());
-  return FillOneSource(text, src, desc);
+                 absl::StrCat("one of ", absl::StrJoin(PrimitiveKinds(), ", ")));
 }
 
 }  // namespace
+
+std::vector<std::string> PrimitiveKinds() {
+  std::vector<std::string> names;
+  for (const Kind& kind : kKinds) names.emplace_back(kind.name);
+  return names;
+}
 
 absl::StatusOr<std::vector<int64_t>> ParseDims(absl::string_view text) {
   std::vector<int64_t> dims;

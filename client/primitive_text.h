@@ -18,7 +18,7 @@
 namespace tilewire::client {
 
 struct PrimitiveText {
-  std::string kind;               // one of kPrimitiveKinds
+  std::string kind;               // one of PrimitiveKinds()
   std::vector<std::string> srcs;  // one; two for binary, several for sum and concat
   std::string weights;            // [O, I/groups, ...]
   std::string dst;                // empty: the shape follows and the primitive chooses the layout
@@ -35,23 +35,8 @@ struct PrimitiveText {
   std::vector<std::string> post_ops;  // "relu", "sum", "max_pooling", ... in order
 };
 
-constexpr const char* kPrimitiveKinds[] = {"convolution",
-                                           "deconvolution",
-                                           "inner_product",
-                                           "matmul",
-                                           "pooling",
-                                           "eltwise",
-                                           "softmax",
-                                           "sum",
-                                           "concat",
-                                           "shuffle",
-                                           "reorder",
-                                           "lrn",
-                                           "binary",
-                                           "resampling",
-                                           "reduction",
-                                           "batch_normalization",
-                                           "layer_normalization"};
+// "convolution", ...: the words for PrimitiveText::kind.
+std::vector<std::string> PrimitiveKinds();
 
 // kInvalidArgument  says which word, and what is allowed
 absl::StatusOr<v1::MemoryDesc> ParseMemoryDesc(absl::string_view text);

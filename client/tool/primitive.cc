@@ -136,8 +136,7 @@ void AddPrimitiveCommand(CLI::App* app, const Server& server, int* exit_code) {
   auto relu = std::make_shared<bool>(false);
   command->add_option("kind", text->kind, "which primitive")
       ->required()
-      ->check(CLI::IsMember(
-          std::vector<std::string>(std::begin(kPrimitiveKinds), std::end(kPrimitiveKinds))));
+      ->check(CLI::IsMember(PrimitiveKinds()));
   AddShapeOptions(command, text.get());
   command->add_option(
       "--algorithm", text->algorithm,
