@@ -13,32 +13,9 @@ namespace {
 constexpr uintptr_t kAlignmentMask = AlignedBuffer::kAlignment - 1;
 
 constexpr absl::string_view kKindNames[] = {
-    "reorder",
-    "shuffle",
-    "concat",
-    "sum",
-    "convolution",
-    "eltwise",
-    "softmax",
-    "pooling",
-    "inner_product",
-    "lrn",
-    "binary",
-    "batch_normalization",
-    "resampling",
-    "reduction",
-    "layer_normalization",
-    "matmul",
-    "deconvolution",
-    "select",
-    "gather_channels",
-    "gather",
-    "quantize",
-    "integer_sum",
-    "interpolate",
-    "max_window",
-    "top_k",
-    "elementwise",
+#define TILEWIRE_PRIMITIVE(Name, name) #name,
+#include "engine/primitives/primitive_list.inc"
+#undef TILEWIRE_PRIMITIVE
 };
 
 }  // namespace

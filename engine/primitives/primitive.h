@@ -28,32 +28,9 @@
 namespace tilewire {
 
 enum class PrimitiveKind : uint8_t {
-  kReorder,
-  kShuffle,
-  kConcat,
-  kSum,
-  kConvolution,
-  kEltwise,
-  kSoftmax,
-  kPooling,
-  kInnerProduct,
-  kLrn,
-  kBinary,
-  kBatchNormalization,
-  kResampling,
-  kReduction,
-  kLayerNormalization,
-  kMatmul,
-  kDeconvolution,
-  kSelect,
-  kGatherChannels,
-  kGather,
-  kQuantize,
-  kIntegerSum,
-  kInterpolate,
-  kMaxWindow,
-  kTopK,
-  kElementwise,
+#define TILEWIRE_PRIMITIVE(Name, name) k##Name,
+#include "engine/primitives/primitive_list.inc"
+#undef TILEWIRE_PRIMITIVE
 };
 absl::string_view PrimitiveKindName(PrimitiveKind kind);  // "inner_product"
 

@@ -39,13 +39,19 @@
 
 namespace tilewire {
 
-// The order is PrimitiveKind's.
-using OpDesc = std::variant<ReorderDesc, ShuffleDesc, ConcatDesc, SumDesc, ConvolutionDesc,
-                            EltwiseDesc, SoftmaxDesc, PoolingDesc, InnerProductDesc, LrnDesc,
-                            BinaryDesc, BatchNormalizationDesc, ResamplingDesc, ReductionDesc,
-                            LayerNormalizationDesc, MatmulDesc, DeconvolutionDesc, SelectDesc,
-                            GatherChannelsDesc, GatherDesc, QuantizeDesc, IntegerSumDesc,
-                            InterpolateDesc, MaxWindowDesc, TopKDesc, ElementwiseDesc>;
+namespace primitive_list {
+template <typename Nothing, typename... Descs>
+struct AnyOf {
+  using Variant = std::variant<Descs...>;
+};
+}  // namespace primitive_list
+
+// A descriptor of any primitive. The order is PrimitiveKind's.
+using OpDesc = primitive_list::AnyOf<void
+#define TILEWIRE_PRIMITIVE(Name, name) , Name##Desc
+#include "engine/primitives/primitive_list.inc"
+#undef TILEWIRE_PRIMITIVE
+                                     >::Variant;
 
 PrimitiveKind KindOf(const OpDesc& desc);
 

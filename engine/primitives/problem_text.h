@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a descriptor says beyond its tensors, in words, for verbose lines and errors. The fields
-// that descriptors share by name are found here, so that a new primitive needs nothing of its own.
+// The fields of a descriptor beyond its tensors, in words, for verbose lines and errors: every
+// field that TILEWIRE_FIELDS lists, so that a new primitive needs nothing of its own.
 #ifndef ENGINE_PRIMITIVES_PROBLEM_TEXT_H_
 #define ENGINE_PRIMITIVES_PROBLEM_TEXT_H_
 
-#include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/jit/eltwise.h"
+#include "engine/memory/index_run.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {
@@ -20,19 +23,28 @@ template <typename T>
 std::string Word(const T& value) {
   if constexpr (requires { AlgorithmName(value); }) {
     return std::string(AlgorithmName(value));
-  } else if constexpr (requires { value.algorithm; }) {  // an EltwiseOp
+  } else if constexpr (std::is_same_v<T, jit::EltwiseOp>) {
     return absl::StrCat(jit::EltwiseAlgorithmName(value.algorithm), ":", value.alpha, ":",
                         value.beta);
+  } else if constexpr (std::is_same_v<T, IndexRun>) {
+    return absl::StrCat(value.start, ":", value.step, ":", value.count);
+  } else if constexpr (requires { VisitFields(value, [](absl::string_view, const auto&) {}); }) {
+    std::string text;
+    VisitFields(value, [&text](absl::string_view, const auto& field) {
+      absl::StrAppend(&text, text.empty() ? "" : ":", Word(field));
+    });
+    return text;
+  } else if constexpr (std::is_enum_v<T>) {  // without names
+    return absl::StrCat(static_cast<int>(value));
+  } else if constexpr (requires { value.begin()->begin(); }) {  // lists of lists
+    return absl::StrJoin(
+        value, ";", [](std::string* out, const auto& part) { absl::StrAppend(out, Word(part)); });
   } else if constexpr (requires { value.begin(); }) {
-    return absl::StrJoin(value, "x");
+    return absl::StrJoin(
+        value, "x", [](std::string* out, const auto& part) { absl::StrAppend(out, Word(part)); });
   } else {
     return absl::StrCat(value);
   }
-}
-
-template <typename T>
-void Append(absl::string_view name, const T& value, std::string* text) {
-  absl::StrAppend(text, text->empty() ? "" : " ", name, ":", Word(value));
 }
 
 }  // namespace problem_text
@@ -41,31 +53,14 @@ void Append(absl::string_view name, const T& value, std::string* text) {
 template <typename Desc>
 std::string ProblemText(const Desc& desc) {
   std::string text;
-  using problem_text::Append;
-  if constexpr (requires { desc.algorithm; }) Append("algorithm", desc.algorithm, &text);
-  if constexpr (requires { desc.op; }) Append("algorithm", desc.op, &text);
-  if constexpr (requires { desc.axis; }) Append("axis", desc.axis, &text);
-  if constexpr (requires { desc.group_size; }) Append("group_size", desc.group_size, &text);
-  if constexpr (requires { desc.kernel; }) Append("kernel", desc.kernel, &text);
-  if constexpr (requires { desc.strides; }) Append("strides", desc.strides, &text);
-  if constexpr (requires { desc.dilations; }) Append("dilations", desc.dilations, &text);
-  if constexpr (requires { desc.padding_left; }) Append("padding_left", desc.padding_left, &text);
-  if constexpr (requires { desc.padding_right; })
-    Append("padding_right", desc.padding_right, &text);
-  if constexpr (requires { desc.local_size; }) Append("local_size", desc.local_size, &text);
-  if constexpr (requires { desc.alpha; }) Append("alpha", desc.alpha, &text);
-  if constexpr (requires { desc.beta; }) Append("beta", desc.beta, &text);
-  if constexpr (requires { desc.k; }) Append("k", desc.k, &text);
-  if constexpr (requires { desc.p; }) Append("p", desc.p, &text);
-  if constexpr (requires { desc.eps; }) Append("eps", desc.eps, &text);
-  if constexpr (requires { desc.epsilon; }) Append("epsilon", desc.epsilon, &text);
-  if constexpr (requires { desc.use_global_stats; })
-    Append("use_global_stats", desc.use_global_stats, &text);
-  if constexpr (requires { desc.use_scale_shift; })
-    Append("use_scale_shift", desc.use_scale_shift, &text);
-  if constexpr (requires { desc.fuse_relu; }) Append("fuse_relu", desc.fuse_relu, &text);
-  if constexpr (requires { desc.fill; }) Append("fill", desc.fill, &text);
-  if constexpr (requires { desc.scales; }) Append("scales", desc.scales, &text);
+  VisitFields(desc, [&text](absl::string_view name, const auto& value) {
+    using Field = std::decay_t<decltype(value)>;
+    if constexpr (!kIsTensor<Field> && !std::is_same_v<Field, PropKind>) {
+      const bool is_function = std::is_same_v<Field, jit::EltwiseOp>;
+      absl::StrAppend(&text, text.empty() ? "" : " ", is_function ? "algorithm" : name, ":",
+                      problem_text::Word(value));
+    }
+  });
   return text;
 }
 

@@ -288,21 +288,6 @@ absl::StatusOr<OpDesc> Decode(const v1::Deconvolution& message) {
   return desc;
 }
 
-// Every tensor that a descriptor names.
-template <typename Desc>
-std::vector<const MemoryDesc*> TensorsOf(const Desc& desc) {
-  std::vector<const MemoryDesc*> tensors = {&desc.dst};
-  if constexpr (requires { desc.srcs; }) {
-    for (const MemoryDesc& source : desc.srcs) tensors.push_back(&source);
-  } else if constexpr (requires { desc.src1; }) {
-    tensors.insert(tensors.end(), {&desc.src0, &desc.src1});
-  } else {
-    tensors.push_back(&desc.src);
-  }
-  if constexpr (requires { desc.bias; }) tensors.insert(tensors.end(), {&desc.weights, &desc.bias});
-  return tensors;
-}
-
 // "reorder, shuffle, ...": what PrimitiveDesc has a message for.
 std::string OfferedOperations() {
   const google::protobuf::OneofDescriptor* operations =
@@ -391,20 +376,19 @@ absl::StatusOr<Attributes> DecodeAttributes(const v1::Attributes& message) {
 
 int64_t DescribedBytes(const OpDesc& desc) {
   std::optional<int64_t> total = 0;
-  const auto tensors = std::visit([](const auto& op) { return TensorsOf(op); }, desc);
-  for (const MemoryDesc* tensor : tensors) {
-    if (tensor->IsZero()) continue;
+  const auto add = [&total](const MemoryDesc& tensor) {
+    if (tensor.IsZero() || !total) return;
     // Whatever layout the primitive chooses for `any`, it holds at least the elements; strides of 0
     // take fewer bytes, but as much work.
-    const std::optional<int64_t> count = ElementCount(tensor->dims());
+    const std::optional<int64_t> count = ElementCount(tensor.dims());
     const std::optional<int64_t> elements =
-        count ? CheckedMul(*count, SizeOf(tensor->data_type())) : std::nullopt;
-    if (!elements) return std::numeric_limits<int64_t>::max();
-    total =
-        CheckedAdd(*total, tensor->IsAny() ? *elements : std::max(*elements, tensor->SizeBytes()));
-    if (!total) return std::numeric_limits<int64_t>::max();
-  }
-  return *total;
+        count ? CheckedMul(*count, SizeOf(tensor.data_type())) : std::nullopt;
+    total = elements ? CheckedAdd(*total, tensor.IsAny() ? *elements
+                                                         : std::max(*elements, tensor.SizeBytes()))
+                     : std::nullopt;
+  };
+  std::visit([&add](const auto& op) { VisitTensors(op, add); }, desc);
+  return total.value_or(std::numeric_limits<int64_t>::max());
 }
 
 }  // namespace tilewire::service

@@ -89,14 +89,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateBatchNormalization(
   return CreateFirst(BatchNormalizationImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const BatchNormalizationDesc& desc, std::string* key) {
-  AppendBytes(desc.prop_kind, key);
-  AppendBytes(desc.epsilon, key);
-  for (bool flag : {desc.use_global_stats, desc.use_scale_shift, desc.fuse_relu}) {
-    AppendBytes(flag, key);
-  }
-  desc.src.AppendKey(key);
-  desc.dst.AppendKey(key);
-}
-
 }  // namespace tilewire

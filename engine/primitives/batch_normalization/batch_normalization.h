@@ -18,9 +18,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -32,17 +34,19 @@ struct BatchNormalizationDesc {
   float epsilon = 1e-5f;
   bool use_global_stats = true, use_scale_shift = true, fuse_relu = false;
 };
+TILEWIRE_FIELDS(BatchNormalizationDesc, prop_kind, src, dst, epsilon, use_global_stats,
+                use_scale_shift, fuse_relu);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<BatchNormalizationDesc>> BatchNormalizationImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<BatchNormalizationDesc> BatchNormalizationProbes(DataType type);
 
 //   kInvalidArgument    src and dst differ in shape or have no channels, epsilon is not finite
 //   kUnimplemented      no implementation takes it; the message lists why each refused
 //   kResourceExhausted  memory
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateBatchNormalization(
     const BatchNormalizationDesc& desc, const Attributes& attributes, const CreateOptions& options);
-
-void AppendKey(const BatchNormalizationDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

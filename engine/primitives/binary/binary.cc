@@ -66,9 +66,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateBinary(const BinaryDesc& 
   return CreateFirst(BinaryImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const BinaryDesc& desc, std::string* key) {
-  AppendBytes(desc.algorithm, key);
-  for (const MemoryDesc* tensor : {&desc.src0, &desc.src1, &desc.dst}) tensor->AppendKey(key);
-}
-
 }  // namespace tilewire

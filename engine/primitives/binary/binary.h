@@ -17,9 +17,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -33,9 +35,12 @@ struct BinaryDesc {
   BinaryAlgorithm algorithm = BinaryAlgorithm::kAdd;
   MemoryDesc src0, src1, dst;
 };
+TILEWIRE_FIELDS(BinaryDesc, algorithm, src0, src1, dst);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<BinaryDesc>> BinaryImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<BinaryDesc> BinaryProbes(DataType type);
 
 //   kInvalidArgument    dst is not of src0's shape, or src1 cannot be broadcast to it
 //   kUnimplemented      no implementation takes it; the message lists why each refused
@@ -43,8 +48,6 @@ absl::Span<const Implementation<BinaryDesc>> BinaryImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateBinary(const BinaryDesc& desc,
                                                               const Attributes& attributes,
                                                               const CreateOptions& options);
-
-void AppendKey(const BinaryDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

@@ -67,10 +67,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateConcat(const ConcatDesc& 
   return CreateFirst(ConcatImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const ConcatDesc& desc, std::string* key) {
-  key->append(absl::StrCat(desc.axis, ";", desc.srcs.size(), ";"));
-  for (const MemoryDesc& src : desc.srcs) src.AppendKey(key);
-  desc.dst.AppendKey(key);
-}
-
 }  // namespace tilewire

@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -24,9 +25,12 @@ struct ConcatDesc {
   std::vector<MemoryDesc> srcs;
   MemoryDesc dst;
 };
+TILEWIRE_FIELDS(ConcatDesc, axis, srcs, dst);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<ConcatDesc>> ConcatImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<ConcatDesc> ConcatProbes(DataType type);
 
 //   kInvalidArgument    no source, an axis outside the rank, sizes off the axis that differ, types that differ
 //   kUnimplemented      no implementation takes it; the message lists why each refused
@@ -34,8 +38,6 @@ absl::Span<const Implementation<ConcatDesc>> ConcatImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateConcat(const ConcatDesc& desc,
                                                               const Attributes& attributes,
                                                               const CreateOptions& options);
-
-void AppendKey(const ConcatDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

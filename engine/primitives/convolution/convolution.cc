@@ -107,16 +107,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateConvolution(const Convolu
   return CreateFirst(ConvolutionImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const ConvolutionDesc& desc, std::string* key) {
-  key->push_back(static_cast<char>(desc.prop_kind));
-  key->push_back(static_cast<char>(desc.algorithm));
-  for (const MemoryDesc* tensor : {&desc.src, &desc.weights, &desc.bias, &desc.dst})
-    tensor->AppendKey(key);
-  for (const Dims* values :
-       {&desc.strides, &desc.dilations, &desc.padding_left, &desc.padding_right}) {
-    key->push_back(static_cast<char>(values->size()));
-    for (int64_t value : *values) key->append(reinterpret_cast<const char*>(&value), sizeof(value));
-  }
-}
-
 }  // namespace tilewire

@@ -34,9 +34,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -56,9 +58,13 @@ struct ConvolutionDesc {
   MemoryDesc src, weights, bias, dst;
   Dims strides, dilations, padding_left, padding_right;  // one per spatial dimension
 };
+TILEWIRE_FIELDS(ConvolutionDesc, prop_kind, algorithm, src, weights, bias, dst, strides, dilations,
+                padding_left, padding_right);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<ConvolutionDesc>> ConvolutionImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<ConvolutionDesc> ConvolutionProbes(DataType type);
 
 //   kInvalidArgument    shapes that do not fit each other; the message names the dimension
 //   kUnimplemented      no implementation takes it; the message lists why each refused
@@ -66,8 +72,6 @@ absl::Span<const Implementation<ConvolutionDesc>> ConvolutionImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateConvolution(const ConvolutionDesc& desc,
                                                                    const Attributes& attributes,
                                                                    const CreateOptions& options);
-
-void AppendKey(const ConvolutionDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

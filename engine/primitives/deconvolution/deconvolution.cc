@@ -43,15 +43,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateDeconvolution(const Decon
   return CreateFirst(DeconvolutionImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const DeconvolutionDesc& desc, std::string* key) {
-  AppendBytes(desc.prop_kind, key);
-  for (const MemoryDesc* tensor : {&desc.src, &desc.weights, &desc.bias, &desc.dst}) {
-    tensor->AppendKey(key);
-  }
-  for (const Dims* values :
-       {&desc.strides, &desc.dilations, &desc.padding_left, &desc.padding_right}) {
-    AppendBytes(*values, key);
-  }
-}
-
 }  // namespace tilewire

@@ -24,9 +24,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -37,9 +39,13 @@ struct DeconvolutionDesc {
   MemoryDesc src, weights, bias, dst;
   Dims strides, dilations, padding_left, padding_right;  // one a spatial dimension
 };
+TILEWIRE_FIELDS(DeconvolutionDesc, prop_kind, src, weights, bias, dst, strides, dilations,
+                padding_left, padding_right);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<DeconvolutionDesc>> DeconvolutionImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<DeconvolutionDesc> DeconvolutionProbes(DataType type);
 
 //   kInvalidArgument    shapes that do not fit each other; the message names the dimension
 //   kUnimplemented      no implementation takes it; the message lists why each refused
@@ -47,8 +53,6 @@ absl::Span<const Implementation<DeconvolutionDesc>> DeconvolutionImplementations
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateDeconvolution(const DeconvolutionDesc& desc,
                                                                      const Attributes& attributes,
                                                                      const CreateOptions& options);
-
-void AppendKey(const DeconvolutionDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

@@ -54,12 +54,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateElementwise(const Element
   return CreateFirst(ElementwiseImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const ElementwiseDesc& desc, std::string* key) {
-  AppendBytes(desc.function.function, key);
-  AppendBytes(desc.function.alpha, key);
-  AppendBytes(desc.function.beta, key);
-  for (const MemoryDesc& src : desc.srcs) src.AppendKey(key);
-  desc.dst.AppendKey(key);
-}
-
 }  // namespace tilewire

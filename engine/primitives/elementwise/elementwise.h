@@ -25,19 +25,27 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/jit/elementwise.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {
+
+namespace jit {
+TILEWIRE_FIELDS(Elementwise, function, alpha, beta);
+}  // namespace jit
 
 struct ElementwiseDesc {
   jit::Elementwise function;
   std::vector<MemoryDesc> srcs;
   MemoryDesc dst;
 };
+TILEWIRE_FIELDS(ElementwiseDesc, function, srcs, dst);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<ElementwiseDesc>> ElementwiseImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<ElementwiseDesc> ElementwiseProbes(DataType type);
 
 //   kInvalidArgument    another count of sources than the function has, dims that are not broadcast
 //   kUnimplemented      no implementation takes it; the message lists why each refused
@@ -45,8 +53,6 @@ absl::Span<const Implementation<ElementwiseDesc>> ElementwiseImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateElementwise(const ElementwiseDesc& desc,
                                                                    const Attributes& attributes,
                                                                    const CreateOptions& options);
-
-void AppendKey(const ElementwiseDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

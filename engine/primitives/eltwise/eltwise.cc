@@ -46,13 +46,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateEltwise(const EltwiseDesc
   return CreateFirst(EltwiseImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const EltwiseDesc& desc, std::string* key) {
-  key->push_back(static_cast<char>(desc.prop_kind));
-  key->push_back(static_cast<char>(desc.op.algorithm));
-  key->append(reinterpret_cast<const char*>(&desc.op.alpha), sizeof(float));
-  key->append(reinterpret_cast<const char*>(&desc.op.beta), sizeof(float));
-  desc.src.AppendKey(key);
-  desc.dst.AppendKey(key);
-}
-
 }  // namespace tilewire

@@ -12,22 +12,31 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {
+
+namespace jit {
+TILEWIRE_FIELDS(EltwiseOp, algorithm, alpha, beta);
+}  // namespace jit
 
 struct EltwiseDesc {
   PropKind prop_kind = PropKind::kForwardInference;
   EltwiseOp op;
   MemoryDesc src, dst;
 };
+TILEWIRE_FIELDS(EltwiseDesc, prop_kind, op, src, dst);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<EltwiseDesc>> EltwiseImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<EltwiseDesc> EltwiseProbes(DataType type);
 
 //   kInvalidArgument    src and dst differ in shape
 //   kUnimplemented      no implementation takes it; the message lists why each refused
@@ -35,8 +44,6 @@ absl::Span<const Implementation<EltwiseDesc>> EltwiseImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateEltwise(const EltwiseDesc& desc,
                                                                const Attributes& attributes,
                                                                const CreateOptions& options);
-
-void AppendKey(const EltwiseDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

@@ -82,11 +82,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateGather(const GatherDesc& 
   return CreateFirst(GatherImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const GatherDesc& desc, std::string* key) {
-  AppendBytes(desc.axis, key);
-  desc.src.AppendKey(key);
-  desc.indices.AppendKey(key);
-  desc.dst.AppendKey(key);
-}
-
 }  // namespace tilewire

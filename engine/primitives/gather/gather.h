@@ -20,9 +20,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -32,9 +34,12 @@ struct GatherDesc {
   int axis = 0;
   MemoryDesc src, indices, dst;
 };
+TILEWIRE_FIELDS(GatherDesc, axis, src, indices, dst);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<GatherDesc>> GatherImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<GatherDesc> GatherProbes(DataType type);
 
 //   kInvalidArgument    an axis outside the rank, dims or types that do not fit
 //   kUnimplemented      no implementation takes it; the message lists why each refused
@@ -42,8 +47,6 @@ absl::Span<const Implementation<GatherDesc>> GatherImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateGather(const GatherDesc& desc,
                                                               const Attributes& attributes,
                                                               const CreateOptions& options);
-
-void AppendKey(const GatherDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

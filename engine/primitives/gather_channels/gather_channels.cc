@@ -66,14 +66,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateGatherChannels(
   return CreateFirst(GatherChannelsImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const GatherChannelsDesc& desc, std::string* key) {
-  AppendBytes(static_cast<int64_t>(desc.srcs.size()), key);
-  for (const MemoryDesc& src : desc.srcs) src.AppendKey(key);
-  desc.dst.AppendKey(key);
-  for (const ChannelSource& from : desc.channels) {
-    AppendBytes(from.tensor, key);
-    AppendBytes(from.channel, key);
-  }
-}
-
 }  // namespace tilewire

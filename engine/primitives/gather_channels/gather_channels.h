@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/kernels/channel_gather.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -33,9 +34,13 @@ struct GatherChannelsDesc {
   MemoryDesc dst;
   std::vector<ChannelSource> channels;
 };
+TILEWIRE_FIELDS(ChannelSource, tensor, channel);
+TILEWIRE_FIELDS(GatherChannelsDesc, srcs, dst, channels);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<GatherChannelsDesc>> GatherChannelsImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<GatherChannelsDesc> GatherChannelsProbes(DataType type);
 
 //   kInvalidArgument    no source, dims or types that differ, another count of channels than dst
 //                       has, a channel that no source has
@@ -43,8 +48,6 @@ absl::Span<const Implementation<GatherChannelsDesc>> GatherChannelsImplementatio
 //   kResourceExhausted  memory
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateGatherChannels(
     const GatherChannelsDesc& desc, const Attributes& attributes, const CreateOptions& options);
-
-void AppendKey(const GatherChannelsDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

@@ -82,11 +82,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateInnerProduct(const InnerP
   return CreateFirst(InnerProductImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const InnerProductDesc& desc, std::string* key) {
-  key->push_back(static_cast<char>(desc.prop_kind));
-  for (const MemoryDesc* tensor : {&desc.src, &desc.weights, &desc.bias, &desc.dst}) {
-    tensor->AppendKey(key);
-  }
-}
-
 }  // namespace tilewire

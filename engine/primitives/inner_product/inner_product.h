@@ -12,9 +12,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -24,9 +26,12 @@ struct InnerProductDesc {
   PropKind prop_kind = PropKind::kForwardInference;
   MemoryDesc src, weights, bias, dst;
 };
+TILEWIRE_FIELDS(InnerProductDesc, prop_kind, src, weights, bias, dst);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<InnerProductDesc>> InnerProductImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<InnerProductDesc> InnerProductProbes(DataType type);
 
 //   kInvalidArgument    shapes that do not fit each other
 //   kUnimplemented      no implementation takes it; the message lists why each refused
@@ -34,8 +39,6 @@ absl::Span<const Implementation<InnerProductDesc>> InnerProductImplementations()
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateInnerProduct(const InnerProductDesc& desc,
                                                                     const Attributes& attributes,
                                                                     const CreateOptions& options);
-
-void AppendKey(const InnerProductDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

@@ -53,15 +53,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateIntegerSum(const IntegerS
   return CreateFirst(IntegerSumImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const IntegerSumDesc& desc, std::string* key) {
-  AppendBytes(static_cast<int64_t>(desc.srcs.size()), key);
-  for (const MemoryDesc& src : desc.srcs) src.AppendKey(key);
-  desc.dst.AppendKey(key);
-  for (float scale : desc.scales) AppendBytes(scale, key);
-  for (int32_t zero_point : desc.zero_points) AppendBytes(zero_point, key);
-  AppendBytes(desc.dst_scale, key);
-  AppendBytes(desc.dst_zero_point, key);
-  AppendBytes(desc.relu, key);
-}
-
 }  // namespace tilewire

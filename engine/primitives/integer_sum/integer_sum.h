@@ -25,6 +25,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -39,9 +40,12 @@ struct IntegerSumDesc {
   int32_t dst_zero_point = 0;
   bool relu = false;
 };
+TILEWIRE_FIELDS(IntegerSumDesc, srcs, dst, scales, zero_points, dst_scale, dst_zero_point, relu);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<IntegerSumDesc>> IntegerSumImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<IntegerSumDesc> IntegerSumProbes(DataType type);
 
 //   kInvalidArgument    no source, dims that differ, another count of scales or zero points than of
 //                       sources, a scale that is not positive
@@ -50,8 +54,6 @@ absl::Span<const Implementation<IntegerSumDesc>> IntegerSumImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateIntegerSum(const IntegerSumDesc& desc,
                                                                   const Attributes& attributes,
                                                                   const CreateOptions& options);
-
-void AppendKey(const IntegerSumDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

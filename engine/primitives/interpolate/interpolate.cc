@@ -64,13 +64,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateInterpolate(const Interpo
   return CreateFirst(InterpolateImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const InterpolateDesc& desc, std::string* key) {
-  desc.src.AppendKey(key);
-  desc.dst.AppendKey(key);
-  AppendBytes(desc.axis, key);
-  AppendBytes(desc.taps, key);
-  for (int64_t index : desc.indices) AppendBytes(index, key);
-  for (float weight : desc.weights) AppendBytes(weight, key);
-}
-
 }  // namespace tilewire

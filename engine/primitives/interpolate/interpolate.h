@@ -23,6 +23,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -35,9 +36,12 @@ struct InterpolateDesc {
   std::vector<int64_t> indices;  // `taps` for each index of dst along the axis
   std::vector<float> weights;    // as many
 };
+TILEWIRE_FIELDS(InterpolateDesc, src, dst, axis, taps, indices, weights);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<InterpolateDesc>> InterpolateImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<InterpolateDesc> InterpolateProbes(DataType type);
 
 //   kInvalidArgument    an axis outside the rank, dims that differ off it, another count of indices
 //                       or weights, an index outside src
@@ -46,8 +50,6 @@ absl::Span<const Implementation<InterpolateDesc>> InterpolateImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateInterpolate(const InterpolateDesc& desc,
                                                                    const Attributes& attributes,
                                                                    const CreateOptions& options);
-
-void AppendKey(const InterpolateDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

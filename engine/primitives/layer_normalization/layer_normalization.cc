@@ -80,12 +80,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateLayerNormalization(
   return CreateFirst(LayerNormalizationImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const LayerNormalizationDesc& desc, std::string* key) {
-  AppendBytes(desc.prop_kind, key);
-  AppendBytes(desc.epsilon, key);
-  for (bool flag : {desc.use_global_stats, desc.use_scale_shift}) AppendBytes(flag, key);
-  desc.src.AppendKey(key);
-  desc.dst.AppendKey(key);
-}
-
 }  // namespace tilewire

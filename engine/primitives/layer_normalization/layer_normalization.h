@@ -18,9 +18,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -32,17 +34,19 @@ struct LayerNormalizationDesc {
   float epsilon = 1e-5f;
   bool use_global_stats = false, use_scale_shift = true;
 };
+TILEWIRE_FIELDS(LayerNormalizationDesc, prop_kind, src, dst, epsilon, use_global_stats,
+                use_scale_shift);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<LayerNormalizationDesc>> LayerNormalizationImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<LayerNormalizationDesc> LayerNormalizationProbes(DataType type);
 
 //   kInvalidArgument    src and dst differ in shape, a rank outside 2 to 5, epsilon is not finite
 //   kUnimplemented      no implementation takes it; the message lists why each refused
 //   kResourceExhausted  memory
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateLayerNormalization(
     const LayerNormalizationDesc& desc, const Attributes& attributes, const CreateOptions& options);
-
-void AppendKey(const LayerNormalizationDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

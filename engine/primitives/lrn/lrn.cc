@@ -92,13 +92,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateLrn(const LrnDesc& desc,
   return CreateFirst(LrnImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const LrnDesc& desc, std::string* key) {
-  AppendBytes(desc.prop_kind, key);
-  AppendBytes(desc.algorithm, key);
-  AppendBytes(desc.local_size, key);
-  for (float value : {desc.alpha, desc.beta, desc.k}) AppendBytes(value, key);
-  desc.src.AppendKey(key);
-  desc.dst.AppendKey(key);
-}
-
 }  // namespace tilewire

@@ -18,9 +18,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -36,9 +38,12 @@ struct LrnDesc {
   int64_t local_size = 5;
   float alpha = 1e-4f, beta = 0.75f, k = 1;
 };
+TILEWIRE_FIELDS(LrnDesc, prop_kind, algorithm, src, dst, local_size, alpha, beta, k);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<LrnDesc>> LrnImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<LrnDesc> LrnProbes(DataType type);
 
 //   kInvalidArgument    shapes that differ or have no such dimension, a local_size outside
 //                       [1, 2^20], a parameter that is not finite
@@ -47,8 +52,6 @@ absl::Span<const Implementation<LrnDesc>> LrnImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateLrn(const LrnDesc& desc,
                                                            const Attributes& attributes,
                                                            const CreateOptions& options);
-
-void AppendKey(const LrnDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

@@ -73,10 +73,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateMatmul(const MatmulDesc& 
   return CreateFirst(MatmulImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const MatmulDesc& desc, std::string* key) {
-  for (const MemoryDesc* tensor : {&desc.src, &desc.weights, &desc.bias, &desc.dst}) {
-    tensor->AppendKey(key);
-  }
-}
-
 }  // namespace tilewire

@@ -18,9 +18,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -29,9 +31,12 @@ namespace tilewire {
 struct MatmulDesc {
   MemoryDesc src, weights, bias, dst;
 };
+TILEWIRE_FIELDS(MatmulDesc, src, weights, bias, dst);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<MatmulDesc>> MatmulImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<MatmulDesc> MatmulProbes(DataType type);
 
 //   kInvalidArgument    shapes that do not fit each other
 //   kUnimplemented      no implementation takes it; the message lists why each refused
@@ -39,8 +44,6 @@ absl::Span<const Implementation<MatmulDesc>> MatmulImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateMatmul(const MatmulDesc& desc,
                                                               const Attributes& attributes,
                                                               const CreateOptions& options);
-
-void AppendKey(const MatmulDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

@@ -65,14 +65,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateMaxWindow(const MaxWindow
   return CreateFirst(MaxWindowImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const MaxWindowDesc& desc, std::string* key) {
-  AppendBytes(desc.result, key);
-  desc.src.AppendKey(key);
-  desc.dst.AppendKey(key);
-  AppendBytes(desc.kernel, key);
-  AppendBytes(desc.strides, key);
-  AppendBytes(desc.dilations, key);
-  AppendBytes(desc.padding_left, key);
-}
-
 }  // namespace tilewire

@@ -21,9 +21,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -36,9 +38,12 @@ struct MaxWindowDesc {
   MemoryDesc src, dst;
   Dims kernel, strides, dilations, padding_left;  // one entry per spatial dimension
 };
+TILEWIRE_FIELDS(MaxWindowDesc, result, src, dst, kernel, strides, dilations, padding_left);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<MaxWindowDesc>> MaxWindowImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<MaxWindowDesc> MaxWindowProbes(DataType type);
 
 //   kInvalidArgument    ranks, batches or channels that differ, another count of kernel sizes and
 //                       so on than of spatial dimensions, a kernel or stride below 1, a dilation or
@@ -48,8 +53,6 @@ absl::Span<const Implementation<MaxWindowDesc>> MaxWindowImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateMaxWindow(const MaxWindowDesc& desc,
                                                                  const Attributes& attributes,
                                                                  const CreateOptions& options);
-
-void AppendKey(const MaxWindowDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

@@ -138,15 +138,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreatePooling(const PoolingDesc
   return CreateFirst(PoolingImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const PoolingDesc& desc, std::string* key) {
-  AppendBytes(desc.prop_kind, key);
-  AppendBytes(desc.algorithm, key);
-  desc.src.AppendKey(key);
-  desc.dst.AppendKey(key);
-  for (const Dims* values :
-       {&desc.kernel, &desc.strides, &desc.padding_left, &desc.padding_right}) {
-    AppendBytes(*values, key);
-  }
-}
-
 }  // namespace tilewire

@@ -18,9 +18,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -40,9 +42,13 @@ struct PoolingDesc {
   MemoryDesc src, dst;
   Dims kernel, strides, padding_left, padding_right;  // one a spatial dimension
 };
+TILEWIRE_FIELDS(PoolingDesc, prop_kind, algorithm, src, dst, kernel, strides, padding_left,
+                padding_right);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<PoolingDesc>> PoolingImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<PoolingDesc> PoolingProbes(DataType type);
 
 //   kInvalidArgument    shapes that do not fit each other, or a window wholly in the padding
 //   kUnimplemented      no implementation takes it; the message lists why each refused
@@ -50,8 +56,6 @@ absl::Span<const Implementation<PoolingDesc>> PoolingImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreatePooling(const PoolingDesc& desc,
                                                                const Attributes& attributes,
                                                                const CreateOptions& options);
-
-void AppendKey(const PoolingDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

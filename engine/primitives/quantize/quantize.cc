@@ -68,13 +68,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateQuantize(const QuantizeDe
   return CreateFirst(QuantizeImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const QuantizeDesc& desc, std::string* key) {
-  desc.src.AppendKey(key);
-  desc.dst.AppendKey(key);
-  AppendBytes(desc.axis, key);
-  AppendBytes(static_cast<int64_t>(desc.scales.size()), key);
-  for (float scale : desc.scales) AppendBytes(scale, key);
-  for (int32_t zero_point : desc.zero_points) AppendBytes(zero_point, key);
-}
-
 }  // namespace tilewire

@@ -23,6 +23,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -34,9 +35,12 @@ struct QuantizeDesc {
   std::vector<float> scales;
   std::vector<int32_t> zero_points;
 };
+TILEWIRE_FIELDS(QuantizeDesc, src, dst, axis, scales, zero_points);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<QuantizeDesc>> QuantizeImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<QuantizeDesc> QuantizeProbes(DataType type);
 
 //   kInvalidArgument    dims that differ, an axis outside the rank, another count of scales or zero
 //                       points, a scale that is not positive, a zero point that dst does not hold
@@ -45,8 +49,6 @@ absl::Span<const Implementation<QuantizeDesc>> QuantizeImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateQuantize(const QuantizeDesc& desc,
                                                                 const Attributes& attributes,
                                                                 const CreateOptions& options);
-
-void AppendKey(const QuantizeDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

@@ -101,12 +101,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateReduction(const Reduction
   return CreateFirst(ReductionImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const ReductionDesc& desc, std::string* key) {
-  AppendBytes(desc.algorithm, key);
-  AppendBytes(desc.p, key);
-  AppendBytes(desc.eps, key);
-  desc.src.AppendKey(key);
-  desc.dst.AppendKey(key);
-}
-
 }  // namespace tilewire

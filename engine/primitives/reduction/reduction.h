@@ -18,9 +18,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -45,9 +47,12 @@ struct ReductionDesc {
   MemoryDesc src, dst;
   float p = 2, eps = 0;  // of the norms: p >= 1
 };
+TILEWIRE_FIELDS(ReductionDesc, algorithm, src, dst, p, eps);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<ReductionDesc>> ReductionImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<ReductionDesc> ReductionProbes(DataType type);
 
 //   kInvalidArgument    dims of dst that are neither src's nor 1, p or eps that do not fit
 //   kUnimplemented      no implementation takes it; the message lists why each refused
@@ -55,8 +60,6 @@ absl::Span<const Implementation<ReductionDesc>> ReductionImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateReduction(const ReductionDesc& desc,
                                                                  const Attributes& attributes,
                                                                  const CreateOptions& options);
-
-void AppendKey(const ReductionDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

@@ -92,9 +92,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateReorder(const ReorderDesc
   return CreateFirst(ReorderImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const ReorderDesc& desc, std::string* key) {
-  desc.src.AppendKey(key);
-  desc.dst.AppendKey(key);
-}
-
 }  // namespace tilewire

@@ -20,9 +20,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -31,9 +33,12 @@ namespace tilewire {
 struct ReorderDesc {
   MemoryDesc src, dst;
 };
+TILEWIRE_FIELDS(ReorderDesc, src, dst);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<ReorderDesc>> ReorderImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<ReorderDesc> ReorderProbes(DataType type);
 
 //   kInvalidArgument    shapes that differ, `any` or zero descriptors, a dst whose elements overlap
 //   kUnimplemented      no implementation takes it; the message lists why each refused
@@ -41,8 +46,6 @@ absl::Span<const Implementation<ReorderDesc>> ReorderImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateReorder(const ReorderDesc& desc,
                                                                const Attributes& attributes,
                                                                const CreateOptions& options);
-
-void AppendKey(const ReorderDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

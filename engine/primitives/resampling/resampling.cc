@@ -83,11 +83,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateResampling(const Resampli
   return CreateFirst(ResamplingImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const ResamplingDesc& desc, std::string* key) {
-  AppendBytes(desc.prop_kind, key);
-  AppendBytes(desc.algorithm, key);
-  desc.src.AppendKey(key);
-  desc.dst.AppendKey(key);
-}
-
 }  // namespace tilewire

@@ -20,9 +20,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -36,9 +38,12 @@ struct ResamplingDesc {
   ResamplingAlgorithm algorithm = ResamplingAlgorithm::kNearest;
   MemoryDesc src, dst;
 };
+TILEWIRE_FIELDS(ResamplingDesc, prop_kind, algorithm, src, dst);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<ResamplingDesc>> ResamplingImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<ResamplingDesc> ResamplingProbes(DataType type);
 
 //   kInvalidArgument    ranks outside 3 to 5 or that differ, another N or C, an empty src under a
 //                       dst that is not
@@ -47,8 +52,6 @@ absl::Span<const Implementation<ResamplingDesc>> ResamplingImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateResampling(const ResamplingDesc& desc,
                                                                   const Attributes& attributes,
                                                                   const CreateOptions& options);
-
-void AppendKey(const ResamplingDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

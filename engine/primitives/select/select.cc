@@ -91,14 +91,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateSelect(const SelectDesc& 
   return CreateFirst(SelectImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const SelectDesc& desc, std::string* key) {
-  desc.src.AppendKey(key);
-  desc.dst.AppendKey(key);
-  AppendBytes(desc.fill, key);
-  for (const std::vector<IndexRun>& runs : desc.from) {
-    AppendBytes(static_cast<int64_t>(runs.size()), key);
-    for (const IndexRun& run : runs) AppendBytes(run, key);
-  }
-}
-
 }  // namespace tilewire

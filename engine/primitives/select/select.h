@@ -24,6 +24,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/memory/index_run.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -34,9 +35,12 @@ struct SelectDesc {
   std::vector<std::vector<IndexRun>> from;  // one list per dimension
   float fill = 0;
 };
+TILEWIRE_FIELDS(SelectDesc, src, dst, from, fill);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<SelectDesc>> SelectImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<SelectDesc> SelectProbes(DataType type);
 
 //   kInvalidArgument    ranks, types or counts that differ, an index beyond the source, a fill that
 //                       the type does not hold
@@ -45,8 +49,6 @@ absl::Span<const Implementation<SelectDesc>> SelectImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateSelect(const SelectDesc& desc,
                                                               const Attributes& attributes,
                                                               const CreateOptions& options);
-
-void AppendKey(const SelectDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

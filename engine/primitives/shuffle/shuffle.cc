@@ -74,11 +74,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateShuffle(const ShuffleDesc
   return CreateFirst(ShuffleImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const ShuffleDesc& desc, std::string* key) {
-  key->append(
-      absl::StrCat(static_cast<int>(desc.prop_kind), ";", desc.axis, ";", desc.group_size, ";"));
-  desc.src.AppendKey(key);
-  desc.dst.AppendKey(key);
-}
-
 }  // namespace tilewire

@@ -15,9 +15,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -29,9 +31,12 @@ struct ShuffleDesc {
   int axis = 1;
   int64_t group_size = 1;
 };
+TILEWIRE_FIELDS(ShuffleDesc, prop_kind, src, dst, axis, group_size);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<ShuffleDesc>> ShuffleImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<ShuffleDesc> ShuffleProbes(DataType type);
 
 //   kInvalidArgument    an axis outside the rank, a group size that does not divide
 //   kUnimplemented      no implementation takes it; the message lists why each refused
@@ -39,8 +44,6 @@ absl::Span<const Implementation<ShuffleDesc>> ShuffleImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateShuffle(const ShuffleDesc& desc,
                                                                const Attributes& attributes,
                                                                const CreateOptions& options);
-
-void AppendKey(const ShuffleDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

@@ -49,10 +49,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateSoftmax(const SoftmaxDesc
   return CreateFirst(SoftmaxImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const SoftmaxDesc& desc, std::string* key) {
-  key->append(absl::StrCat(static_cast<int>(desc.prop_kind), ";", desc.axis, ";"));
-  desc.src.AppendKey(key);
-  desc.dst.AppendKey(key);
-}
-
 }  // namespace tilewire

@@ -9,9 +9,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -22,9 +24,12 @@ struct SoftmaxDesc {
   MemoryDesc src, dst;
   int axis = 1;
 };
+TILEWIRE_FIELDS(SoftmaxDesc, prop_kind, src, dst, axis);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<SoftmaxDesc>> SoftmaxImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<SoftmaxDesc> SoftmaxProbes(DataType type);
 
 //   kInvalidArgument    an axis outside the rank, shapes that differ
 //   kUnimplemented      no implementation takes it; the message lists why each refused
@@ -32,8 +37,6 @@ absl::Span<const Implementation<SoftmaxDesc>> SoftmaxImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateSoftmax(const SoftmaxDesc& desc,
                                                                const Attributes& attributes,
                                                                const CreateOptions& options);
-
-void AppendKey(const SoftmaxDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

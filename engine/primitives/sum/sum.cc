@@ -49,12 +49,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateSum(const SumDesc& desc,
   return CreateFirst(SumImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const SumDesc& desc, std::string* key) {
-  key->append(std::to_string(desc.srcs.size())).push_back(';');
-  for (const MemoryDesc& src : desc.srcs) src.AppendKey(key);
-  desc.dst.AppendKey(key);
-  key->append(reinterpret_cast<const char*>(desc.scales.data()),
-              desc.scales.size() * sizeof(float));
-}
-
 }  // namespace tilewire

@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -26,9 +27,12 @@ struct SumDesc {
   std::vector<MemoryDesc> srcs;
   MemoryDesc dst;
 };
+TILEWIRE_FIELDS(SumDesc, scales, srcs, dst);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<SumDesc>> SumImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<SumDesc> SumProbes(DataType type);
 
 //   kInvalidArgument    no source, shapes or types that differ, scales of another number
 //   kUnimplemented      no implementation takes it; the message lists why each refused
@@ -36,8 +40,6 @@ absl::Span<const Implementation<SumDesc>> SumImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateSum(const SumDesc& desc,
                                                            const Attributes& attributes,
                                                            const CreateOptions& options);
-
-void AppendKey(const SumDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

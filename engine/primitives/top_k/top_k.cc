@@ -48,13 +48,4 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateTopK(const TopKDesc& desc
   return CreateFirst(TopKImplementations(), desc, attributes, options);
 }
 
-void AppendKey(const TopKDesc& desc, std::string* key) {
-  desc.src.AppendKey(key);
-  desc.dst.AppendKey(key);
-  AppendBytes(desc.axis, key);
-  AppendBytes(desc.largest, key);
-  AppendBytes(desc.indices, key);
-  AppendBytes(desc.last_of_equals, key);
-}
-
 }  // namespace tilewire

@@ -15,9 +15,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
@@ -30,9 +32,12 @@ struct TopKDesc {
   bool indices = false;         // dst holds indices, not elements
   bool last_of_equals = false;  // the last of equal elements is the better one
 };
+TILEWIRE_FIELDS(TopKDesc, src, dst, axis, largest, indices, last_of_equals);
 
 // Best first; tests and benchmarks visit every row.
 absl::Span<const Implementation<TopKDesc>> TopKImplementations();
+// Typical descriptors that read `type`: see probes.h.
+std::vector<TopKDesc> TopKProbes(DataType type);
 
 //   kInvalidArgument    an axis outside the rank, dims that differ off it, more in dst than in src
 //   kUnimplemented      no implementation takes it; the message lists why each refused
@@ -40,8 +45,6 @@ absl::Span<const Implementation<TopKDesc>> TopKImplementations();
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateTopK(const TopKDesc& desc,
                                                             const Attributes& attributes,
                                                             const CreateOptions& options);
-
-void AppendKey(const TopKDesc& desc, std::string* key);
 
 }  // namespace tilewire
 

@@ -19,6 +19,7 @@ constexpr int64_t kBytes = 100;
 struct DoubleDesc {
   bool needs_scratchpad = true;
 };
+TILEWIRE_FIELDS(DoubleDesc, needs_scratchpad);
 
 class Double final : public Primitive {
  public:

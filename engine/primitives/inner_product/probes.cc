@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/inner_product/inner_product.h"
+#include "engine/primitives/probe_tensors.h"
+
+namespace tilewire {
+
+std::vector<InnerProductDesc> InnerProductProbes(DataType type) {
+  std::vector<InnerProductDesc> descs;
+  for (DataType to : probes::ResultTypes(type)) {
+    InnerProductDesc desc;
+    desc.src = probes::Any({2, 64}, type);
+    desc.weights = probes::Any({32, 64}, probes::WeightsType(type));
+    desc.dst = probes::Any({2, 32}, to);
+    descs.push_back(desc);
+  }
+  return descs;
+}
+
+}  // namespace tilewire
