@@ -40,6 +40,14 @@ absl::StatusOr<ConstantPtr> InMemory(const ConstantPtr& constant) {
   return loaded;
 }
 
+absl::StatusOr<HeldBytes> StoredNumbers::LoadBytes() const {
+  ABSL_ASSIGN_OR_RETURN(const HeldFloats held, Load());
+  auto bytes = std::make_shared<std::vector<int8_t>>();
+  for (float number : held.values)
+    bytes->push_back(static_cast<int8_t>(static_cast<int32_t>(number)));
+  return HeldBytes{*bytes, bytes};
+}
+
 absl::StatusOr<HeldFloats> LoadNumbers(const Constant& constant) {
   if (constant.is_float && constant.owner != nullptr)
     return HeldFloats{constant.floats, constant.owner};
@@ -47,6 +55,13 @@ absl::StatusOr<HeldFloats> LoadNumbers(const Constant& constant) {
   auto numbers =
       std::make_shared<const std::vector<float>>(constant.ints.begin(), constant.ints.end());
   return HeldFloats{*numbers, numbers};
+}
+
+absl::StatusOr<HeldBytes> LoadBytes(const Constant& constant) {
+  if (constant.stored != nullptr) return constant.stored->LoadBytes();
+  auto bytes =
+      std::make_shared<const std::vector<int8_t>>(constant.ints.begin(), constant.ints.end());
+  return HeldBytes{*bytes, bytes};
 }
 
 ConstantPtr Reshaped(const Constant& constant, std::string name, Dims dims) {

@@ -23,13 +23,21 @@ struct HeldFloats {
   std::shared_ptr<const void> owner;
 };
 
-// Floats that lie in their file until they are wanted. Thread-safe.
-class StoredFloats {
+// The same for 8-bit integers; those of type u8 are the same bytes.
+struct HeldBytes {
+  absl::Span<const int8_t> values;
+  std::shared_ptr<const void> owner;
+};
+
+// Numbers that stay in their file, or are not computed, until they are needed. Thread-safe. Errors:
+//   kFailedPrecondition  the file was written to, or became shorter, since the model was opened
+//   kResourceExhausted   memory
+class StoredNumbers {
  public:
-  virtual ~StoredFloats() = default;
-  //   kFailedPrecondition  the file was written to, or became shorter, since the model was opened
-  //   kResourceExhausted   memory
+  virtual ~StoredNumbers() = default;
   virtual absl::StatusOr<HeldFloats> Load() const = 0;
+  // For numbers that are all integers of one 8-bit type.
+  virtual absl::StatusOr<HeldBytes> LoadBytes() const;
 };
 
 struct Constant;
@@ -49,19 +57,21 @@ struct Constant {
   DataType integers = DataType::kS32;  // of integers: kU8, kS8, or kS32 for all others
   absl::Span<const float> floats;      // row-major, borrowed from `owner`; none while only `stored`
   std::shared_ptr<const void> owner;   // keeps `floats` alive
-  std::shared_ptr<const StoredFloats> stored;  // null: in memory only; integers are given as floats
-  std::vector<int64_t> ints;                   // row-major; none while only `stored`
-  std::shared_ptr<const Quantized> quantized;  // what floats were made of; may be null
+  std::shared_ptr<const StoredNumbers> stored;  // null: in memory only
+  std::vector<int64_t> ints;                    // row-major; none while only `stored`
+  std::shared_ptr<const Quantized> quantized;   // what floats were made of; may be null
 
   int64_t count() const { return ElementCount(dims).value_or(0); }
 };
 
 ConstantPtr MakeInts(std::string name, Dims dims, std::vector<int64_t> values);
 ConstantPtr MakeFloats(std::string name, Dims dims, std::vector<float> values);
-// The constant with its elements in memory; errors are those of StoredFloats::Load().
+// The constant with its elements in memory; errors are those of StoredNumbers.
 absl::StatusOr<ConstantPtr> InMemory(const ConstantPtr& constant);
-// The elements of any constant as floats. Errors are those of StoredFloats::Load().
+// The elements of any constant as floats. Errors are those of StoredNumbers.
 absl::StatusOr<HeldFloats> LoadNumbers(const Constant& constant);
+// The elements of a constant of u8 or s8. Errors are those of StoredNumbers.
+absl::StatusOr<HeldBytes> LoadBytes(const Constant& constant);
 // The same elements, not copied, under other dims (of the same count).
 ConstantPtr Reshaped(const Constant& constant, std::string name, Dims dims);
 

@@ -4,6 +4,7 @@
 namespace tilewire::graph {
 
 absl::StatusOr<HeldFloats> LoadElements(const Weights& weights) {
+  if (weights.s8 != nullptr) return weights.s8->Load();
   if (weights.stored == nullptr) return HeldFloats{weights.data, weights.owner};
   return weights.stored->Load();
 }

@@ -33,21 +33,22 @@ struct Value {
   Dims dims;
 };
 
-// Weights as they lie in the file, f32 and row-major, and what folding made of them:
-//   effective[oc, ...] = data[oc, ...] * (scale.empty() ? 1 : scale[oc])
-// `key` names these: equal for every specialisation of a model, so that packed forms are shared.
+// Weights as they are in the file, row-major, and the factors that were folded into them:
+//   effective[oc, ...] = element[oc, ...] * (scale.empty() ? 1 : scale[oc])
+// The elements are `data`, or loaded from `stored`, or s8 loaded from `s8`. `key` names them: it is
+// the same for every specialization of a model, so that packed forms are shared.
 struct Weights {
   std::string key;
   Dims dims;                     // convolution [O, I/groups, k...]; inner product [O, I]
-  absl::Span<const float> data;  // borrowed from `owner`; aligned to 4; none while only `stored`
+  absl::Span<const float> data;  // borrowed from `owner`; empty where the elements are loaded
   std::shared_ptr<const void> owner;
-  std::shared_ptr<const StoredFloats> stored;  // null: they are in memory only
-  std::vector<float> scale;  // one an output channel (batch-norm folding), or empty
-  bool transposed = false;   // of one pixel a tap: data is [I, O] (MatMul, Gemm transB=0)
-  bool is_s8 = false;        // every element of data is an integer in [-128, 127]
+  std::shared_ptr<const StoredNumbers> stored;
+  std::shared_ptr<const StoredNumbers> s8;  // all elements are integers in [-128, 127]
+  std::vector<float> scale;                 // one an output channel (batch-norm folding), or empty
+  bool transposed = false;  // of one pixel a tap: data is [I, O] (MatMul, Gemm transB=0)
 };
 
-// `data` of the weights, read from their file if need be; errors are those of StoredFloats::Load().
+// The elements, of either type, as floats. Errors are those of StoredNumbers.
 absl::StatusOr<HeldFloats> LoadElements(const Weights& weights);
 
 // A source or result with a grid is of integers that stand for the real numbers of the formula (0

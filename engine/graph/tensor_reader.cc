@@ -285,11 +285,11 @@ absl::StatusOr<ConstantPtr> FromBytes(const Record& record, int64_t count, Align
   return constant;
 }
 
-// A run of f32, u8 or s8 in a file that stays open.
-class FloatsInFile final : public StoredFloats {
+// Consecutive f32, u8 or s8 elements in a file that stays open.
+class NumbersInFile final : public StoredNumbers {
  public:
-  FloatsInFile(std::string name, int type, std::shared_ptr<const ByteSource> source, int64_t offset,
-               int64_t count)
+  NumbersInFile(std::string name, int type, std::shared_ptr<const ByteSource> source,
+                int64_t offset, int64_t count)
       : name_(std::move(name)),
         type_(type),
         source_(std::move(source)),
@@ -298,20 +298,31 @@ class FloatsInFile final : public StoredFloats {
 
   absl::StatusOr<HeldFloats> Load() const override {
     ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes, AlignedBuffer::Allocate(count_ * sizeof(float)));
-    const int64_t size = count_ * ElementSize(type_);
     // Bytes are read to the end of the buffer, and widened from its beginning.
-    std::byte* to = bytes.data() + count_ * sizeof(float) - size;
-    absl::Status read = source_->Read(offset_, size, to);
-    if (read.ok()) read = source_->CheckUnchanged();
-    if (!read.ok()) {
-      return absl::FailedPreconditionError(absl::StrCat("tensor '", name_, "': ", read.message(),
-                                                        "; restart the server to load it again"));
-    }
+    std::byte* to = bytes.data() + count_ * sizeof(float) - count_ * ElementSize(type_);
+    ABSL_RETURN_IF_ERROR(ReadTo(to));
     if (type_ != TensorProto::FLOAT) WidenInPlace(to, reinterpret_cast<float*>(bytes.data()));
     return FloatsIn(std::move(bytes), count_);
   }
 
+  absl::StatusOr<HeldBytes> LoadBytes() const override {
+    if (type_ == TensorProto::FLOAT) return StoredNumbers::LoadBytes();
+    ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes, AlignedBuffer::Allocate(count_));
+    ABSL_RETURN_IF_ERROR(ReadTo(bytes.data()));
+    auto owner = std::make_shared<const AlignedBuffer>(std::move(bytes));
+    const auto* values = reinterpret_cast<const int8_t*>(owner->data());
+    return HeldBytes{absl::MakeConstSpan(values, count_), std::move(owner)};
+  }
+
  private:
+  absl::Status ReadTo(std::byte* to) const {
+    absl::Status read = source_->Read(offset_, count_ * ElementSize(type_), to);
+    if (read.ok()) read = source_->CheckUnchanged();
+    if (read.ok()) return read;
+    return absl::FailedPreconditionError(absl::StrCat("tensor '", name_, "': ", read.message(),
+                                                      "; restart the server to load it again"));
+  }
+
   void WidenInPlace(const std::byte* from, float* to) const {
     for (int64_t i = 0; i < count_; ++i) {
       const auto byte = std::to_integer<uint8_t>(from[i]);
@@ -325,8 +336,8 @@ class FloatsInFile final : public StoredFloats {
   const int64_t offset_, count_;
 };
 
-// Large weights stay where they are until they are packed, so that they are never in memory twice.
-// Null for what is better read at once.
+// Leaves large weights in their file until they are packed, so that they are never in memory twice.
+// Null for tensors that are better read at once.
 ConstantPtr LeaveInFile(const Record& record, int64_t count, const ByteSource& source,
                         const std::vector<Run>& runs) {
   constexpr int64_t kSmallest = 16384;
@@ -340,8 +351,8 @@ ConstantPtr LeaveInFile(const Record& record, int64_t count, const ByteSource& s
   constant->dims = Dims(record.dims.begin(), record.dims.end());
   constant->is_float = is_float;
   constant->integers = IntegersOf(record.type);
-  constant->stored = std::make_shared<const FloatsInFile>(record.name, record.type, std::move(file),
-                                                          runs[0].offset, count);
+  constant->stored = std::make_shared<const NumbersInFile>(record.name, record.type,
+                                                           std::move(file), runs[0].offset, count);
   return constant;
 }
 

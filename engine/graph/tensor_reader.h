@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads ONNX TensorProto messages straight from the file, with no protobuf object between: small
-// contents at once, large ones when they are wanted (StoredFloats in constant.h). Types float,
+// contents at once, large ones when they are wanted (StoredNumbers in constant.h). Types float,
 // double, bool and the integers up to int64; raw_data, the typed fields (packed or not) and
 // external data.
 #ifndef ENGINE_GRAPH_TENSOR_READER_H_

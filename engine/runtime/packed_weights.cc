@@ -36,20 +36,6 @@ absl::StatusOr<MemoryDesc> StoredDesc(const graph::Weights& weights, int64_t cou
   return MemoryDesc::CreateStrided(dims, type, strides);
 }
 
-// Integers in [-128, 127] as bytes, in the same order.
-absl::StatusOr<AlignedBuffer> AsBytes(absl::Span<const float> integers,
-                                      const threading::Team& team) {
-  constexpr int64_t kAtOnce = 65536;
-  const int64_t count = static_cast<int64_t>(integers.size());
-  ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(count));
-  auto* bytes = reinterpret_cast<int8_t*>(buffer.data());
-  team.ParallelFor(DivUp(count, kAtOnce), [&](int64_t part) {
-    const int64_t end = std::min(count, (part + 1) * kAtOnce);
-    for (int64_t i = part * kAtOnce; i < end; ++i) bytes[i] = static_cast<int8_t>(integers[i]);
-  });
-  return buffer;
-}
-
 // data * scale of the output channel, in the same order: an output channel is a row, or a column if
 // transposed.
 absl::StatusOr<AlignedBuffer> Scaled(const graph::Weights& weights, absl::Span<const float> data,
@@ -91,18 +77,47 @@ absl::StatusOr<PackedWeights::Bytes> PackedWeights::Pack(const graph::Weights& w
   return packed_.GetOrMake(key, [&] { return MakePacked(weights, target, team); });
 }
 
+absl::StatusOr<PackedWeights::Bytes> PackedWeights::Reordered(const void* elements,
+                                                              const MemoryDesc& stored,
+                                                              const MemoryDesc& target,
+                                                              const threading::Team& team) {
+  Attributes attributes;
+  attributes.scratchpad_mode = ScratchpadMode::kUser;
+  ABSL_ASSIGN_OR_RETURN(const PrimitiveCache::Found found,
+                        cache_->GetOrCreate(ReorderDesc{stored, target}, attributes, options_));
+  ABSL_ASSIGN_OR_RETURN(AlignedBuffer packed, AlignedBuffer::Allocate(target.SizeBytes()));
+  PreferHugePages(packed.data(), packed.size());
+  ABSL_ASSIGN_OR_RETURN(AlignedBuffer scratchpad,
+                        AlignedBuffer::Allocate(found.primitive->info().scratchpad_bytes));
+  ExecuteArgs args;
+  args.Set(kArgSrc, elements).Set(kArgDst, packed.data()).Set(kArgScratchpad, scratchpad.data());
+  ABSL_RETURN_IF_ERROR(found.primitive->Execute(args, team));
+  return std::make_shared<const AlignedBuffer>(std::move(packed));
+}
+
+absl::StatusOr<PackedWeights::Bytes> PackedWeights::PackIntegers(const graph::Weights& weights,
+                                                                 const MemoryDesc& target,
+                                                                 const threading::Team& team) {
+  ABSL_ASSIGN_OR_RETURN(const graph::HeldBytes held, weights.s8->LoadBytes());
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc stored,
+                        StoredDesc(weights, static_cast<int64_t>(held.values.size()), target.dims(),
+                                   target.data_type()));
+  if (!SameMemory(stored, target) || target.HasCompensation())
+    return Reordered(held.values.data(), stored, target, team);
+  ABSL_ASSIGN_OR_RETURN(AlignedBuffer copy, AlignedBuffer::Allocate(held.values.size()));
+  std::memcpy(copy.data(), held.values.data(), held.values.size());
+  return std::make_shared<const AlignedBuffer>(std::move(copy));
+}
+
 absl::StatusOr<PackedWeights::Bytes> PackedWeights::MakePacked(const graph::Weights& weights,
                                                                const MemoryDesc& target,
                                                                const threading::Team& team) {
+  if (target.data_type() == DataType::kS8) return PackIntegers(weights, target, team);
   ABSL_ASSIGN_OR_RETURN(const graph::HeldFloats held, graph::LoadElements(weights));
   absl::Span<const float> elements = held.values;
-  const void* source = elements.data();
   AlignedBuffer converted;
-  const bool is_s8 = target.data_type() == DataType::kS8, scales = !weights.scale.empty();
-  const bool merges = MergesGroups(weights, target.dims());
-  if (is_s8) {
-    ABSL_ASSIGN_OR_RETURN(converted, AsBytes(elements, team));
-  } else if (scales) {
+  const bool scales = !weights.scale.empty(), merges = MergesGroups(weights, target.dims());
+  if (scales) {
     ABSL_ASSIGN_OR_RETURN(converted, Scaled(weights, elements, team));
     elements = FloatsIn(converted);
   }
@@ -113,23 +128,10 @@ absl::StatusOr<PackedWeights::Bytes> PackedWeights::MakePacked(const graph::Weig
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc stored,
                         StoredDesc(weights, static_cast<int64_t>(elements.size()), target.dims(),
                                    target.data_type()));
-  const bool is_converted = is_s8 || scales || merges;
-  if (is_converted) source = converted.data();
-  if (is_converted && SameMemory(stored, target) && !target.HasCompensation()) {
+  if ((scales || merges) && SameMemory(stored, target) && !target.HasCompensation()) {
     return std::make_shared<const AlignedBuffer>(std::move(converted));
   }
-  Attributes attributes;
-  attributes.scratchpad_mode = ScratchpadMode::kUser;
-  ABSL_ASSIGN_OR_RETURN(const PrimitiveCache::Found found,
-                        cache_->GetOrCreate(ReorderDesc{stored, target}, attributes, options_));
-  ABSL_ASSIGN_OR_RETURN(AlignedBuffer packed, AlignedBuffer::Allocate(target.SizeBytes()));
-  PreferHugePages(packed.data(), packed.size());
-  ABSL_ASSIGN_OR_RETURN(AlignedBuffer scratchpad,
-                        AlignedBuffer::Allocate(found.primitive->info().scratchpad_bytes));
-  ExecuteArgs args;
-  args.Set(kArgSrc, source).Set(kArgDst, packed.data()).Set(kArgScratchpad, scratchpad.data());
-  ABSL_RETURN_IF_ERROR(found.primitive->Execute(args, team));
-  return std::make_shared<const AlignedBuffer>(std::move(packed));
+  return Reordered(elements.data(), stored, target, team);
 }
 
 absl::StatusOr<PackedWeights::Bytes> PackedWeights::SumOutputs(const graph::Weights& weights) {

@@ -45,6 +45,12 @@ class PackedWeights {
   absl::StatusOr<Bytes> MakePacked(const graph::Weights& weights, const MemoryDesc& target,
                                    const threading::Team& team);
 
+  // s8 weights go from their bytes to the packed ones in one pass.
+  absl::StatusOr<Bytes> PackIntegers(const graph::Weights& weights, const MemoryDesc& target,
+                                     const threading::Team& team);
+  absl::StatusOr<Bytes> Reordered(const void* elements, const MemoryDesc& stored,
+                                  const MemoryDesc& target, const threading::Team& team);
+
   PrimitiveCache* const cache_;
   const CreateOptions options_;
   threading::SingleFlightCache<AlignedBuffer> packed_;

@@ -61,7 +61,7 @@ void ForEachQuantized(const Dims& dims, const AxisQuantization& quantization, Vi
 }
 
 // What a constant of some kind gives, computed anew whenever it is wanted.
-class Converted final : public StoredFloats {
+class Converted final : public StoredNumbers {
  public:
   // `type`: of the integers to make; nullopt for real numbers.
   Converted(ConstantPtr src, AxisQuantization quantization, std::optional<DataType> type)

@@ -10,26 +10,32 @@ namespace tilewire::graph {
 
 namespace {
 
-// The integers of a constant less their zero point.
-class CenteredIntegers final : public StoredFloats {
+// The integers of a constant of u8 or s8, less the zero point that makes them s8.
+class CenteredIntegers final : public StoredNumbers {
  public:
-  CenteredIntegers(ConstantPtr integers, int32_t zero_point)
-      : integers_(std::move(integers)), zero_point_(zero_point) {}
+  explicit CenteredIntegers(ConstantPtr integers) : integers_(std::move(integers)) {}
 
   absl::StatusOr<HeldFloats> Load() const override {
-    ABSL_ASSIGN_OR_RETURN(HeldFloats held, LoadNumbers(*integers_));
-    if (zero_point_ == 0) return held;
-    auto centered = std::make_shared<std::vector<float>>(held.values.begin(), held.values.end());
-    for (float& element : *centered) element -= static_cast<float>(zero_point_);
-    return HeldFloats{*centered, centered};
+    ABSL_ASSIGN_OR_RETURN(const HeldBytes held, LoadBytes());
+    auto floats =
+        std::make_shared<const std::vector<float>>(held.values.begin(), held.values.end());
+    return HeldFloats{*floats, floats};
+  }
+
+  absl::StatusOr<HeldBytes> LoadBytes() const override {
+    ABSL_ASSIGN_OR_RETURN(HeldBytes held, graph::LoadBytes(*integers_));
+    if (integers_->integers == DataType::kS8) return held;
+    auto centered = std::make_shared<std::vector<int8_t>>(held.values.begin(), held.values.end());
+    for (int8_t& element : *centered) element = static_cast<int8_t>(element ^ -128);  // u8 - 128
+    return HeldBytes{*centered, centered};
   }
 
  private:
   const ConstantPtr integers_;
-  const int32_t zero_point_;
 };
 
-// Integers in the range of s8 once their zero point is subtracted, and a scale an output at most.
+// Whether the integers are in the range of s8 once their zero point is subtracted, with one scale or
+// one per output.
 bool IsS8(const Quantized& quantized, int output_axis) {
   const DataType type = quantized.integers->integers;
   const int32_t zero_point = type == DataType::kU8 ? 128 : 0;
@@ -49,9 +55,8 @@ Weights WeightsOf(const ConstantPtr& constant, int output_axis) {
   const Quantized& quantized = *constant->quantized;
   weights.data = {};
   weights.owner = nullptr;
-  weights.stored =
-      std::make_shared<const CenteredIntegers>(quantized.integers, quantized.params[0].zero_point);
-  weights.is_s8 = true;
+  weights.stored = nullptr;
+  weights.s8 = std::make_shared<const CenteredIntegers>(quantized.integers);
   const size_t outputs = constant->dims[output_axis];
   for (size_t o = 0; o < outputs; ++o)
     weights.scale.push_back(quantized.params[quantized.params.size() == 1 ? 0 : o].scale);

@@ -15,7 +15,8 @@ namespace tilewire::graph {
 
 // Borrows the constant's elements and takes its name as key.
 Weights WeightsOf(const ConstantPtr& constant);
-// The same, as s8 and a scale for each index of `output_axis` where the constant was dequantised.
+// The same; where the constant was dequantized from 8-bit integers, these as s8, with a scale for
+// each index of `output_axis`.
 Weights WeightsOf(const ConstantPtr& constant, int output_axis);
 
 // Input i as a vector of `length` floats. kInvalidArgument: another shape or type.

@@ -18,7 +18,7 @@ constexpr int64_t kMaxProducts = 65793;  // of u8 and s8 whose sum fits 32 bits
 bool FitsSum(const Weights& weights) {
   int64_t products = 1;
   for (size_t d = 1; d < weights.dims.size(); ++d) products *= weights.dims[d];
-  if (!weights.is_s8 || products > kMaxProducts) return false;
+  if (weights.s8 == nullptr || products > kMaxProducts) return false;
   return std::all_of(weights.scale.begin(), weights.scale.end(),
                      [](float scale) { return IsOrdinary(std::abs(scale)); });
 }

@@ -20,9 +20,9 @@ bool IsScaleShift(const Convolution& convolution) {
   const Dims& weights = convolution.weights.dims;
   return convolution.groups == weights[0] &&
          AllEqual(Dims(weights.begin() + 1, weights.end()), 1) &&
-         convolution.weights.stored == nullptr && AllEqual(convolution.strides, 1) &&
-         AllEqual(convolution.padding_left, 0) && AllEqual(convolution.padding_right, 0) &&
-         convolution.fused.empty();
+         convolution.weights.stored == nullptr && convolution.weights.s8 == nullptr &&
+         AllEqual(convolution.strides, 1) && AllEqual(convolution.padding_left, 0) &&
+         AllEqual(convolution.padding_right, 0) && convolution.fused.empty();
 }
 
 // The operation that computes `value`, behind reshapes of [N,C] to [N,C,1] and back; kNone unless

@@ -17,7 +17,7 @@ using testing::Subject;
 using testing::Tensor;
 
 // A table that counts how often it is read.
-class CountedFloats final : public graph::StoredFloats {
+class CountedFloats final : public graph::StoredNumbers {
  public:
   absl::StatusOr<graph::HeldFloats> Load() const override {
     ++loads;

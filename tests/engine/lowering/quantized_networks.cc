@@ -15,14 +15,23 @@ namespace {
 
 constexpr DataType kU8 = DataType::kU8, kS8 = DataType::kS8;
 
+class KnownIntegers final : public StoredNumbers {
+ public:
+  explicit KnownIntegers(std::vector<float> integers) : integers_(std::move(integers)) {}
+  absl::StatusOr<HeldFloats> Load() const override { return HeldFloats{integers_, nullptr}; }
+
+ private:
+  const std::vector<float> integers_;
+};
+
 void MakeIntegers(Weights* weights, int64_t outputs, float step) {
-  auto owner = std::make_shared<std::vector<float>>(weights->data.begin(), weights->data.end());
+  std::vector<float> integers(weights->data.begin(), weights->data.end());
   float largest = 0;
-  for (float element : *owner) largest = std::max(largest, std::abs(element));
-  for (float& element : *owner) element = std::nearbyint(element / largest * 127);
-  weights->data = *owner;
-  weights->owner = owner;
-  weights->is_s8 = true;
+  for (float element : integers) largest = std::max(largest, std::abs(element));
+  for (float& element : integers) element = std::nearbyint(element / largest * 127);
+  weights->data = {};
+  weights->owner = nullptr;
+  weights->s8 = std::make_shared<const KnownIntegers>(std::move(integers));
   for (int64_t o = 0; o < outputs; ++o) weights->scale.push_back(o % 3 == 0 ? 2 * step : step);
 }
 
