@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a model's plan is made of, and where the time of a run goes. Value types.
+// What Model::Explain() asks for and returns: the steps of a model's plan, and where the time of
+// its runs goes. Value types.
 #ifndef ENGINE_EXPLANATION_H_
 #define ENGINE_EXPLANATION_H_
 
@@ -9,17 +10,25 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "engine/model.h"
 
 namespace tilewire {
 
-// What a step reads or writes.
+struct ExplainOptions {
+  int64_t batch = 1;       // of inputs whose first dimension is open
+  std::vector<Dims> dims;  // of every input, in the signature's order; empty: those of the batch
+  int runs = 0;            // to time, after one that warms up, on made-up values; 0: no times
+  RunOptions limits;       // of the runs; `max_output_bytes` also bounds the inputs
+};
+
+// A tensor that a step reads or writes.
 struct PlanTensor {
   std::string argument;  // "src"
   std::string layout;    // "f32:1x64x56x56:nChw16c"
   int64_t bytes = 0;     // of its elements and their padding
 };
 
-// One step of a plan; the way of an input into it, or of an output out of it.
+// One step of a plan, or the reorder of an input into it or of an output out of it.
 struct PlanStep {
   std::string node;            // ONNX node; "input x", "output y"
   std::string primitive;       // "convolution"; empty for inputs and outputs
@@ -27,8 +36,8 @@ struct PlanStep {
   bool is_reference = false;   // the plain loops: nothing faster takes it
   std::vector<PlanTensor> tensors;
   std::string fused;       // "sum:1;relu:0"
-  std::string remark;      // why it is there, or why nothing faster is
-  int64_t operations = 0;  // floating-point (or integer) ones of what multiplies matrices; else 0
+  std::string remark;      // why the step exists, or why no faster implementation runs it
+  int64_t operations = 0;  // multiplications and additions of matrix products; else 0
   absl::Duration time;     // median of the runs
 };
 
@@ -37,7 +46,7 @@ struct Explanation {
   int64_t activations_bytes = 0, scratchpad_bytes = 0;
   absl::Duration run;      // median of whole runs
   int threads = 0;         // that share a run's work
-  double peak_gflops = 0;  // of one such thread, measured by the runs' side; 0 without runs
+  double peak_gflops = 0;  // of one such thread, measured beside the runs; 0 without runs
 };
 
 }  // namespace tilewire

@@ -12,6 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/primitive_engine.h"
 #include "service/granted_memory.h"
 #include "service/version.h"
 

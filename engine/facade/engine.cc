@@ -13,6 +13,7 @@
 #include "engine/facade/loaded_model.h"
 #include "engine/facade/primitive_execution.h"
 #include "engine/jit/generator.h"
+#include "engine/primitive_engine.h"
 #include "engine/primitives/verbose.h"
 
 namespace tilewire {
@@ -45,7 +46,7 @@ absl::StatusOr<EngineOptions> Resolve(EngineOptions options) {
   return options;
 }
 
-class RealEngine : public Engine {
+class RealEngine final : public Engine, public PrimitiveEngine {
  public:
   explicit RealEngine(const EngineOptions& resolved)
       : shared_(std::make_shared<EngineShared>(resolved)) {}
@@ -89,6 +90,7 @@ class RealEngine : public Engine {
   }
 
   CacheStatistics cache_statistics() const override { return shared_->cache.Statistics(); }
+  PrimitiveEngine& primitives() override { return *this; }
   threading::Arena& arena() override { return shared_->arena; }
   const EngineOptions& options() const override { return shared_->options; }
 

@@ -37,17 +37,21 @@ bool Fits(const Dims& dims, const Dims& allowed) {
 // What a run of the plan holds besides its inputs.
 int64_t RunBytes(const runtime::Plan& plan, const std::vector<runtime::OutputBytes>& outputs) {
   int64_t bytes = plan.arena_bytes + plan.scratchpad_bytes;
-  for (const runtime::OutputBytes& output : outputs) bytes += output.desc.SizeBytes();
+  for (const runtime::OutputBytes& output : outputs) bytes += output.desc->SizeBytes();
   return bytes;
 }
 
+// The ranks and dims of all inputs, as bytes.
 std::string PlanKey(const std::vector<Dims>& dims) {
   std::string key;
-  for (const Dims& one : dims) absl::StrAppend(&key, DimsToString(one));
+  for (const Dims& one : dims) {
+    key.push_back(static_cast<char>(one.size()));
+    key.append(reinterpret_cast<const char*>(one.data()), one.size() * sizeof(one[0]));
+  }
   return key;
 }
 
-// A reference step is right and slow: the operator should know which, and why.
+// Reference steps are correct but slow: logs which they are, and why no other implementation ran.
 void WarnAboutReferences(const runtime::Plan& plan) {
   constexpr int kShown = 8;
   int count = 0;
@@ -61,6 +65,18 @@ void WarnAboutReferences(const runtime::Plan& plan) {
     spdlog::warn("{} of {} steps run reference implementations", count, plan.steps.size());
 }
 
+const MemoryDesc* DescIn(const runtime::ClientDescs& descs, Layout layout) {
+  return layout == Layout::kNhwc ? &descs.channels_last : &descs.channels_first;
+}
+
+std::vector<runtime::InputBytes> DescribeInputs(const runtime::Plan& plan,
+                                                absl::Span<const InputTensor> inputs) {
+  std::vector<runtime::InputBytes> input_bytes;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    input_bytes.push_back({DescIn(plan.inputs[i].client, inputs[i].layout), inputs[i].pieces});
+  return input_bytes;
+}
+
 absl::StatusOr<std::vector<runtime::OutputBytes>> DescribeOutputs(
     const runtime::Plan& plan, const std::vector<OutputRequest>& requests) {
   std::vector<runtime::OutputBytes> output_bytes;
@@ -69,10 +85,8 @@ absl::StatusOr<std::vector<runtime::OutputBytes>> DescribeOutputs(
       return absl::InvalidArgumentError(
           absl::StrCat("output ", request.index, " of ", plan.outputs.size(), " is asked for"));
     }
-    const MemoryDesc& inside = plan.outputs[request.index].desc;
-    ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, runtime::PlainDesc(inside.dims(), inside.data_type(),
-                                                              request.layout == Layout::kNhwc));
-    output_bytes.push_back({request.index, std::move(desc), AlignedBuffer()});
+    const MemoryDesc* desc = DescIn(plan.outputs[request.index].client, request.layout);
+    output_bytes.push_back({request.index, desc, AlignedBuffer()});
   }
   return output_bytes;
 }
@@ -97,7 +111,7 @@ absl::StatusOr<std::shared_ptr<const Model>> LoadedModel::Create(
     ABSL_ASSIGN_OR_RETURN(const auto plan, model->PlanFor(*dims));
     WarnAboutReferences(*plan);
   }
-  // The weights as they lay in the file were freed one by one; their memory goes back too.
+  // Returns the memory of the weights as they were in the file, which has been freed, to the system.
   malloc_trim(0);
   return std::shared_ptr<const Model>(std::move(model));
 }
@@ -168,18 +182,6 @@ absl::Status LoadedModel::CheckBytes(absl::Span<const InputTensor> inputs) const
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<runtime::InputBytes>> LoadedModel::DescribeInputs(
-    absl::Span<const InputTensor> inputs) const {
-  std::vector<runtime::InputBytes> input_bytes;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    ABSL_ASSIGN_OR_RETURN(MemoryDesc desc,
-                          runtime::PlainDesc(inputs[i].dims, signature_.inputs[i].type,
-                                             inputs[i].layout == Layout::kNhwc));
-    input_bytes.push_back({std::move(desc), inputs[i].pieces});
-  }
-  return input_bytes;
-}
-
 absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const InputTensor> inputs,
                                                            absl::Span<const OutputRequest> outputs,
                                                            const RunOptions& options) const {
@@ -194,7 +196,7 @@ absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const Inpu
   }
   ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const runtime::Plan> plan, PlanFor(dims));
 
-  ABSL_ASSIGN_OR_RETURN(const std::vector<runtime::InputBytes> input_bytes, DescribeInputs(inputs));
+  const std::vector<runtime::InputBytes> input_bytes = DescribeInputs(*plan, inputs);
   ABSL_ASSIGN_OR_RETURN(std::vector<runtime::OutputBytes> output_bytes,
                         DescribeOutputs(*plan, requests));
   ABSL_RETURN_IF_ERROR(runtime::CheckOutputBytes(output_bytes, options.max_output_bytes));
@@ -206,7 +208,7 @@ absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const Inpu
 
   std::vector<OutputTensor> results;
   for (size_t i = 0; i < requests.size(); ++i) {
-    results.push_back({requests[i].index, output_bytes[i].desc.dims(), requests[i].layout,
+    results.push_back({requests[i].index, output_bytes[i].desc->dims(), requests[i].layout,
                        std::move(output_bytes[i].bytes)});
   }
   return results;

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model behind the facade: plans by input shape over one set of packed weights.
+// The model that Engine::LoadModel() returns: plans by input shape, which share packed weights.
 #ifndef ENGINE_FACADE_LOADED_MODEL_H_
 #define ENGINE_FACADE_LOADED_MODEL_H_
 
 #include <memory>
 #include <vector>
 
+#include "engine/cache/primitive_cache.h"
 #include "engine/engine.h"
+#include "engine/explanation.h"
 #include "engine/graph/onnx_model.h"
 #include "engine/primitives/scratchpad.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/packed_weights.h"
 #include "engine/runtime/plan.h"
+#include "engine/threading/arena.h"
 #include "engine/threading/single_flight_cache.h"
 
 namespace tilewire {
@@ -34,15 +37,15 @@ struct EngineShared {
   }
 };
 
-// Immutable to its users; the plans that it keeps are built once a shape, at most kPlans of them
-// and kPlanBytes. A shape that is known never waits for one that is being built. Thread-safe.
+// Builds one plan per shape and keeps at most kPlans of them, and kPlanBytes. A request of a known
+// shape never waits for a plan that is being built. Thread-safe.
 class LoadedModel : public Model {
  public:
   static constexpr size_t kPlans = 32;
   static constexpr int64_t kPlanBytes = int64_t{128} << 20;
 
-  // Builds the plan for one image at once, if the signature leaves nothing but the batch open.
-  //   those of graph::OnnxModel::Specialize() and lowering::LowerNetwork()
+  // Also builds the plan for one image if the signature leaves nothing but the batch open. Errors
+  // are those of graph::OnnxModel::Specialize() and lowering::LowerNetwork().
   static absl::StatusOr<std::shared_ptr<const Model>> Create(
       std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared);
 
@@ -58,8 +61,6 @@ class LoadedModel : public Model {
 
   absl::StatusOr<std::shared_ptr<const runtime::Plan>> PlanFor(const std::vector<Dims>& dims) const;
   absl::Status CheckBytes(absl::Span<const InputTensor> inputs) const;
-  absl::StatusOr<std::vector<runtime::InputBytes>> DescribeInputs(
-      absl::Span<const InputTensor> inputs) const;
   absl::Status CheckDims(const std::vector<Dims>& dims) const;
   // Times options.runs runs of the plan.
   absl::Status Time(const runtime::Plan& plan, const ExplainOptions& options,
@@ -71,7 +72,7 @@ class LoadedModel : public Model {
   const std::shared_ptr<EngineShared> shared_;
   ModelSignature signature_;
   mutable runtime::PackedWeights weights_;
-  mutable threading::SingleFlightCache<runtime::Plan> plans_;
+  mutable threading::SingleFlightCache<runtime::Plan> plans_;  // by PlanKey()
 };
 
 }  // namespace tilewire

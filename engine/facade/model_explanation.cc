@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LoadedModel::Explain(): the plan in words, and the medians of timed runs.
+// LoadedModel::Explain(): describes a plan and takes the medians of timed runs.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -12,12 +12,11 @@
 #include "engine/facade/loaded_model.h"
 #include "engine/jit/fma_peak.h"
 #include "engine/runtime/executor.h"
-#include "engine/runtime/tensor_layout.h"
 
 namespace tilewire {
 namespace {
 
-// Without what lies between the images of a part of a larger tensor.
+// Without the gaps between the images of a tensor that is a part of a larger one.
 int64_t OwnBytes(const MemoryDesc& desc) {
   if (desc.format_kind() != FormatKind::kBlocked || desc.HasCompensation()) return desc.SizeBytes();
   return desc.PaddedElementCount() * SizeOf(desc.data_type());
@@ -63,33 +62,28 @@ PlanStep Describe(const runtime::PlanOutput& output) {
   return described;
 }
 
-// What clients could send and get: every input and output in nchw. Values repeat with a period that
-// is no power of two.
+// A request such as a client could send: every input and output in nchw. Values repeat with a period
+// that is not a power of two.
 struct MadeUpRequest {
   absl::Status Fill(const runtime::Plan& plan) {
     for (const runtime::PlanInput& input : plan.inputs) {
-      ABSL_ASSIGN_OR_RETURN(MemoryDesc desc,
-                            runtime::PlainDesc(input.desc.dims(), input.desc.data_type(),
-                                               /*channels_last=*/false));
+      const MemoryDesc& desc = input.client.channels_first;
       ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(desc.SizeBytes()));
       float* values = reinterpret_cast<float*>(buffer.data());
       for (int64_t i = 0; i < desc.ElementCount(); ++i)
         values[i] = static_cast<float>(i % 1009) / 1009 - 0.5f;
       pieces.emplace_back(reinterpret_cast<const char*>(buffer.data()), buffer.size());
-      descs.push_back(std::move(desc));
       buffers.push_back(std::move(buffer));
     }
-    for (size_t i = 0; i < descs.size(); ++i) inputs.push_back({descs[i], {&pieces[i], 1}});
+    for (size_t i = 0; i < pieces.size(); ++i)
+      inputs.push_back({&plan.inputs[i].client.channels_first, {&pieces[i], 1}});
     for (size_t i = 0; i < plan.outputs.size(); ++i) {
-      const MemoryDesc& inside = plan.outputs[i].desc;
-      ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, runtime::PlainDesc(inside.dims(), inside.data_type(),
-                                                                /*channels_last=*/false));
-      outputs.push_back({static_cast<int>(i), std::move(desc), AlignedBuffer()});
+      outputs.push_back(
+          {static_cast<int>(i), &plan.outputs[i].client.channels_first, AlignedBuffer()});
     }
     return absl::OkStatus();
   }
 
-  std::vector<MemoryDesc> descs;
   std::vector<AlignedBuffer> buffers;
   std::vector<absl::string_view> pieces;
   std::vector<runtime::InputBytes> inputs;
@@ -115,7 +109,7 @@ absl::Duration Median(std::vector<absl::Duration> times) {
   return *middle;
 }
 
-// laps[run][row] to the medians of rows, and of whole runs.
+// Sets the medians of rows and of whole runs from laps[run][row].
 void SetTimes(const std::vector<std::vector<absl::Duration>>& laps, Explanation* explanation) {
   std::vector<absl::Duration> wholes;
   for (const std::vector<absl::Duration>& run : laps) {

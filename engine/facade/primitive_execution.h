@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stands behind Engine::ExecutePrimitive: tensors in the caller's layouts go in, are reordered
-// to those the primitive chose, and come out in the layouts asked for. Bytes move once where the
-// source is plain and dense (StreamingReorder); other sources are gathered first.
+// Executes a primitive on tensors in the caller's layouts: reorders inputs to the layouts that the
+// primitive chose, and outputs to those that the caller wants. Bytes of a plain, dense source move
+// once (StreamingReorder); those of other sources are gathered first.
 #ifndef ENGINE_FACADE_PRIMITIVE_EXECUTION_H_
 #define ENGINE_FACADE_PRIMITIVE_EXECUTION_H_
 
@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "engine/cache/primitive_cache.h"
 #include "engine/cpu/isa.h"
-#include "engine/engine.h"
+#include "engine/primitive_engine.h"
 #include "engine/primitives/scratchpad.h"
 #include "engine/threading/arena.h"
 
@@ -27,7 +27,7 @@ struct ExecutionResources {
   std::function<absl::Status(int64_t bytes)> reserve;  // as RunOptions::reserve
 };
 
-// The contract is Engine::ExecutePrimitive's. An input is given exactly once, and so is an output;
+// The contract is PrimitiveEngine::ExecutePrimitive's. An input is given exactly once, and so is an output;
 // an output whose descriptor is zero or `any` gets the primitive's own. Where a destination is
 // larger than its elements (strides with gaps), the gaps are zero. Thread-safe for a primitive in
 // user scratchpad mode.

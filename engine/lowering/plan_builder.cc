@@ -207,16 +207,15 @@ void PlanBuilder::AddInputVariant(ValueId id, const Primitive& primitive,
 absl::Status PlanBuilder::AddOutput(ValueId id) {
   ABSL_ASSIGN_OR_RETURN(const Place home, Home(id));
   draft_.plan.buffers[home.buffer].last = static_cast<int>(draft_.plan.steps.size());
-  PlanOutput output{value(id).name, home.buffer, home.desc, {}};
-  for (const bool channels_last : {false, true}) {
-    ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc,
-                          runtime::PlainDesc(value(id).dims, value(id).type, channels_last));
-    if (runtime::SameMemory(home.desc, desc)) continue;
-    if (!output.reorders.empty() && output.reorders.back().desc == desc) continue;
+  PlanOutput output{value(id).name, home.buffer, home.desc, {}, {}};
+  ABSL_ASSIGN_OR_RETURN(output.client, runtime::MakeClientDescs(value(id).dims, value(id).type));
+  for (const MemoryDesc* desc : {&output.client.channels_first, &output.client.channels_last}) {
+    if (runtime::SameMemory(home.desc, *desc)) continue;
+    if (!output.reorders.empty() && output.reorders.back().desc == *desc) continue;
     ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> reorder,
-                          Create(ReorderDesc{home.desc, desc}));
+                          Create(ReorderDesc{home.desc, *desc}));
     ReserveScratchpad(*reorder);
-    output.reorders.push_back({desc, std::move(reorder)});
+    output.reorders.push_back({*desc, std::move(reorder)});
   }
   draft_.plan.outputs.push_back(std::move(output));
   return absl::OkStatus();
@@ -247,7 +246,11 @@ absl::Status PlanBuilder::Restride(const Place& place, const Dims& strides) {
 absl::StatusOr<std::shared_ptr<const Plan>> PlanBuilder::Finish() {
   for (ValueId output : network_.outputs) ABSL_RETURN_IF_ERROR(AddOutput(output));
   // An input that no operation reads is taken from the request all the same.
-  for (ValueId input : network_.inputs) ABSL_RETURN_IF_ERROR(Home(input).status());
+  for (ValueId input : network_.inputs) {
+    ABSL_RETURN_IF_ERROR(Home(input).status());
+    ABSL_ASSIGN_OR_RETURN(InputOf(input).client,
+                          runtime::MakeClientDescs(value(input).dims, value(input).type));
+  }
   NoteOverwrittenInputs();
   ABSL_RETURN_IF_ERROR(FuseBands(
       draft_.requests, context_.bands,

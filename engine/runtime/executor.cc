@@ -55,13 +55,13 @@ class Execution {
     ABSL_ASSIGN_OR_RETURN(scratchpad_, context_.scratchpads->Take(plan_.scratchpad_bytes));
     for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = PlaceOf(plan_.buffers[i]);
     for (OutputBytes& output : outputs) {
-      ABSL_ASSIGN_OR_RETURN(output.bytes, AlignedBuffer::Allocate(output.desc.SizeBytes()));
+      ABSL_ASSIGN_OR_RETURN(output.bytes, AlignedBuffer::Allocate(output.desc->SizeBytes()));
       const PlanOutput& planned = plan_.outputs[output.index];
       // The output may be only a part of its buffer.
-      const bool is_all = plan_.buffers[planned.buffer].bytes <= output.desc.SizeBytes() &&
+      const bool is_all = plan_.buffers[planned.buffer].bytes <= output.desc->SizeBytes() &&
                           plan_.buffers[planned.buffer].constant == nullptr &&
                           plan_.buffers[planned.buffer].part_of < 0;
-      if (redirected_[planned.buffer] || !is_all || !SameMemory(planned.desc, output.desc))
+      if (redirected_[planned.buffer] || !is_all || !SameMemory(planned.desc, *output.desc))
         continue;
       buffers_[planned.buffer] = output.bytes.data();
       redirected_[planned.buffer] = true;
@@ -85,18 +85,18 @@ class Execution {
   absl::Status ReadInput(const PlanInput& input, const InputBytes& bytes) {
     const MemoryDesc* desc = &input.desc;
     for (const InputVariant& variant : input.variants) {
-      if (variant.desc != bytes.desc) continue;
+      if (variant.desc != *bytes.desc) continue;
       desc = &variant.desc;
       variants_.push_back(&variant);
     }
-    if (!input.overwritten && !redirected_[input.buffer] && SameMemory(bytes.desc, *desc) &&
+    if (!input.overwritten && !redirected_[input.buffer] && SameMemory(*bytes.desc, *desc) &&
         IsWhole(bytes)) {
       buffers_[input.buffer] =
           reinterpret_cast<std::byte*>(const_cast<char*>(bytes.pieces[0].data()));
       return absl::OkStatus();
     }
     ABSL_ASSIGN_OR_RETURN(const std::unique_ptr<StreamingReorder> reorder,
-                          StreamingReorder::Create(bytes.desc, *desc, buffers_[input.buffer]));
+                          StreamingReorder::Create(*bytes.desc, *desc, buffers_[input.buffer]));
     for (absl::string_view piece : bytes.pieces) ABSL_RETURN_IF_ERROR(reorder->Append(piece));
     return reorder->Finish();
   }
@@ -104,8 +104,8 @@ class Execution {
   // Whether the input is in one piece whose elements are aligned.
   static bool IsWhole(const InputBytes& bytes) {
     return bytes.pieces.size() == 1 &&
-           static_cast<int64_t>(bytes.pieces[0].size()) == bytes.desc.SizeBytes() &&
-           reinterpret_cast<uintptr_t>(bytes.pieces[0].data()) % SizeOf(bytes.desc.data_type()) ==
+           static_cast<int64_t>(bytes.pieces[0].size()) == bytes.desc->SizeBytes() &&
+           reinterpret_cast<uintptr_t>(bytes.pieces[0].data()) % SizeOf(bytes.desc->data_type()) ==
                0;
   }
 
@@ -152,12 +152,12 @@ class Execution {
     const PlanOutput& planned = plan_.outputs[output.index];
     const std::byte* source = buffers_[planned.buffer];
     if (source == output.bytes.data()) return absl::OkStatus();
-    if (SameMemory(planned.desc, output.desc)) {
+    if (SameMemory(planned.desc, *output.desc)) {
       std::memcpy(output.bytes.data(), source, output.bytes.size());
       return absl::OkStatus();
     }
     for (const OutputReorder& reorder : planned.reorders) {
-      if (reorder.desc != output.desc) continue;
+      if (reorder.desc != *output.desc) continue;
       ExecuteArgs args;
       args.Set(kArgSrc, source)
           .Set(kArgDst, output.bytes.data())
@@ -165,7 +165,7 @@ class Execution {
       return reorder.reorder->Execute(args, context_.team);
     }
     return absl::InternalError(
-        absl::StrCat("no reorder from ", planned.desc.ToString(), " to ", output.desc.ToString()));
+        absl::StrCat("no reorder from ", planned.desc.ToString(), " to ", output.desc->ToString()));
   }
 
   const Plan& plan_;
@@ -181,7 +181,7 @@ class Execution {
 
 absl::Status CheckOutputBytes(absl::Span<const OutputBytes> outputs, int64_t limit) {
   int64_t bytes = 0;
-  for (const OutputBytes& output : outputs) bytes += output.desc.SizeBytes();
+  for (const OutputBytes& output : outputs) bytes += output.desc->SizeBytes();
   if (bytes <= limit) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("the outputs have ", bytes, " bytes, an answer may have ", limit));

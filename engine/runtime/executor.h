@@ -21,15 +21,16 @@
 
 namespace tilewire::runtime {
 
+// The caller has checked that the pieces together fill `desc`.
 struct InputBytes {
-  MemoryDesc desc;  // plain and dense, of the plan's dims
+  const MemoryDesc* desc = nullptr;  // one of PlanInput::client
   absl::Span<const absl::string_view> pieces;
 };
 
 struct OutputBytes {
-  int index = 0;        // into Plan::outputs
-  MemoryDesc desc;      // PlainDesc() of the output's dims, channels last or not
-  AlignedBuffer bytes;  // filled: desc.SizeBytes()
+  int index = 0;                     // into Plan::outputs
+  const MemoryDesc* desc = nullptr;  // one of PlanOutput::client
+  AlignedBuffer bytes;               // filled: desc->SizeBytes()
 };
 
 struct ExecutionContext {

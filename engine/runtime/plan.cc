@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/runtime/plan.h"
 
+#include "engine/base/status_macros.h"
+#include "engine/runtime/tensor_layout.h"
+
 namespace tilewire::runtime {
 
 absl::string_view Step::implementation() const {
@@ -9,6 +12,13 @@ absl::string_view Step::implementation() const {
 
 const std::vector<ArgDesc>& Step::args() const {
   return bands != nullptr ? bands->args() : primitive->info().args;
+}
+
+absl::StatusOr<ClientDescs> MakeClientDescs(const Dims& dims, DataType type) {
+  ClientDescs descs;
+  ABSL_ASSIGN_OR_RETURN(descs.channels_first, PlainDesc(dims, type, /*channels_last=*/false));
+  ABSL_ASSIGN_OR_RETURN(descs.channels_last, PlainDesc(dims, type, /*channels_last=*/true));
+  return descs;
 }
 
 int Plan::WholeOf(int buffer) const {

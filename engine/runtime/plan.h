@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/memory/memory_desc.h"
 #include "engine/primitives/primitive.h"
@@ -65,10 +66,18 @@ struct InputVariant {
   std::shared_ptr<const RowBands> bands;
 };
 
+// The row-major layouts in which clients hold a tensor; the two are equal below rank 3.
+struct ClientDescs {
+  MemoryDesc channels_first, channels_last;
+};
+//   kInvalidArgument  dims or a type that no descriptor can have
+absl::StatusOr<ClientDescs> MakeClientDescs(const Dims& dims, DataType type);
+
 struct PlanInput {
   std::string name;
   int buffer = -1;
   MemoryDesc desc;  // what its first reader wants; requests in other layouts are streamed into it
+  ClientDescs client;
   std::vector<InputVariant> variants;
   bool overwritten = false;  // by a step; otherwise the request's own bytes may serve as the buffer
 };
@@ -83,6 +92,7 @@ struct PlanOutput {
   std::string name;
   int buffer = -1;
   MemoryDesc desc;
+  ClientDescs client;
   std::vector<OutputReorder> reorders;
 };
 

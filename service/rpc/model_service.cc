@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/explanation.h"
 #include "service/rpc/parsed_request.h"
 #include "service/wire/status_text.h"
 

@@ -14,7 +14,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "engine/engine.h"
+#include "engine/primitive_engine.h"
 #include "engine/threading/mutex.h"
 
 namespace tilewire::service {

@@ -53,8 +53,8 @@ absl::StatusOr<PrimitiveCompiler::Described> PrimitiveCompiler::Describe(
 
 absl::StatusOr<PrimitiveCompiler::Compiled> PrimitiveCompiler::Compile(Described described) {
   Compiled compiled;
-  ABSL_ASSIGN_OR_RETURN(compiled.found,
-                        engine_->GetPrimitive(described->operation, described->attributes));
+  ABSL_ASSIGN_OR_RETURN(compiled.found, engine_->primitives().GetPrimitive(described->operation,
+                                                                           described->attributes));
   const PrimitiveInfo& info = compiled.found.primitive->info();
   const double operations = DescribedOperations(described->operation);
   if (info.traits.is_reference && operations > limits_.max_reference_operations) {

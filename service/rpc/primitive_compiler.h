@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/engine.h"
+#include "engine/primitive_engine.h"
 #include "protos/tilewire.pb.h"
 #include "service/rpc/primitive_catalog.h"
 
@@ -54,7 +55,7 @@ class PrimitiveCompiler {
   //   kNotFound
   absl::StatusOr<Described> Find(const std::string& id) { return catalog_.Find(id); }
 
-  //   the errors of Engine::GetPrimitive()
+  //   the errors of PrimitiveEngine::GetPrimitive()
   //   kResourceExhausted  tensors beyond the limits; a reference implementation beyond its own
   absl::StatusOr<Compiled> Compile(Described described);
 

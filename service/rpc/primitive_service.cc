@@ -189,7 +189,7 @@ class ExecuteJob final : public Job {
     ABSL_ASSIGN_OR_RETURN(std::vector<PrimitiveOutput> outputs,
                           DecodeOutputs(request_, primitive, &budget));
     ABSL_ASSIGN_OR_RETURN(const PrimitiveTimes times,
-                          compiler_->engine().ExecutePrimitive(
+                          compiler_->engine().primitives().ExecutePrimitive(
                               primitive, inputs, absl::MakeSpan(outputs), call.LimitsOfWork()));
     v1::ExecuteResponse answer;
     EncodeOutputs(outputs, &answer);
@@ -282,7 +282,8 @@ grpc::ServerUnaryReactor* PrimitiveService::CacheStatistics(grpc::CallbackServer
                                                             grpc::ByteBuffer* response) {
   return AnswerNames<v1::CacheStatisticsRequest, v1::CacheStatisticsResponse>(
       context, host_, "CacheStatistics", *request, response, [this](const auto&, auto* answer) {
-        const tilewire::CacheStatistics statistics = compiler_.engine().cache_statistics();
+        const tilewire::CacheStatistics statistics =
+            compiler_.engine().primitives().cache_statistics();
         answer->set_hits(statistics.hits);
         answer->set_misses(statistics.misses);
         answer->set_evictions(statistics.evictions);

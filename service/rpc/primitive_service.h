@@ -5,6 +5,7 @@
 #define SERVICE_RPC_PRIMITIVE_SERVICE_H_
 
 #include "engine/engine.h"
+#include "engine/primitive_engine.h"
 #include "grpcpp/grpcpp.h"
 #include "protos/tilewire.grpc.pb.h"
 #include "service/rpc/call_host.h"

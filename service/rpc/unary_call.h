@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "engine/engine.h"
+#include "engine/model.h"
 #include "grpcpp/grpcpp.h"
 #include "service/rpc/call_host.h"
 #include "service/schedule/admission.h"

@@ -4,7 +4,7 @@
 #ifndef SERVICE_WIRE_OPERATION_COUNT_H_
 #define SERVICE_WIRE_OPERATION_COUNT_H_
 
-#include "engine/engine.h"
+#include "engine/primitive_engine.h"
 
 namespace tilewire::service {
 

@@ -5,7 +5,7 @@
 #define SERVICE_WIRE_PRIMITIVE_DECODER_H_
 
 #include "absl/status/statusor.h"
-#include "engine/engine.h"
+#include "engine/primitive_engine.h"
 #include "protos/tilewire.pb.h"
 
 namespace tilewire::service {

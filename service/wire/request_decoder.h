@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "engine/engine.h"
+#include "engine/model.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "protos/open_inference.pb.h"
 #include "service/wire/wire_walk.h"

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "engine/engine.h"
+#include "engine/model.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "protos/open_inference.pb.h"
 

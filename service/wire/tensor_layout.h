@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "engine/engine.h"
+#include "engine/model.h"
 #include "google/protobuf/map.h"
 #include "protos/open_inference.pb.h"
 

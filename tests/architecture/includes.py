@@ -47,6 +47,11 @@ HEADERS = {
 # Rooms that see the engine through its door.
 USERS_OF_THE_ENGINE = ["service/wire", "service/models", "service/rpc", "service"]
 
+# What the service may include of the engine; the path of a model's request needs the narrow ones.
+NARROW_DOORS = ["engine/model.h", "engine/engine.h", "engine/explanation.h"]
+DOORS = NARROW_DOORS + ["engine/primitive_engine.h"]
+MOST_HEADERS_OF_A_DOOR = 8
+
 # Libraries that only some rooms may know.
 LIBRARIES = {
     r"(oneapi/)?tbb/": ["engine/threading"],
@@ -81,11 +86,31 @@ def reachable(room):
     return seen
 
 
-def _facade_surface(tree):
-    """engine/engine.h and the headers it includes: what its users see of the engine anyway."""
-    if "engine/engine.h" not in tree.files:
+def _included_by(tree, path):
+    if path not in tree.files:
         return []
-    return [quoted for quoted, _ in _INCLUDE.findall(tree.text("engine/engine.h")) if quoted]
+    return [quoted for quoted, _ in _INCLUDE.findall(tree.text(path)) if quoted]
+
+
+def _facade_surface(tree):
+    """The doors and the headers they include: what their users see of the engine anyway."""
+    return DOORS + [header for door in DOORS for header in _included_by(tree, door)]
+
+
+def check_doors(tree):
+    """The doors of the path of a model's request include few of the project's headers, in all."""
+    problems = []
+    for door in NARROW_DOORS:
+        seen, todo = set(), [door]
+        while todo:
+            for header in _included_by(tree, todo.pop()):
+                if room_of(header) is not None and header not in seen:
+                    seen.add(header)
+                    todo.append(header)
+        if len(seen) > MOST_HEADERS_OF_A_DOOR:
+            problems.append(f"{door}: includes {len(seen)} headers, directly or not; "
+                            f"allowed {MOST_HEADERS_OF_A_DOOR}")
+    return problems
 
 
 def _primitive_folder(path):
@@ -97,7 +122,7 @@ def _wrong_room(path, room, header, facade):
     other = room_of(header)
     if other is None or other in reachable(room) or header in HEADERS.get(room, []):
         return None
-    if room in USERS_OF_THE_ENGINE and (header == "engine/engine.h" or header in facade):
+    if room in USERS_OF_THE_ENGINE and header in facade:
         return None
     return f"{path}: {room} may not include {header}"
 

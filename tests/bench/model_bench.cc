@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "engine/base/status_macros.h"
 #include "engine/engine.h"
+#include "engine/explanation.h"
 
 namespace tilewire {
 namespace {

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/engine.h"
+#include "engine/explanation.h"
 #include "gtest/gtest.h"
 #include "tests/support/float_tensors.h"
 

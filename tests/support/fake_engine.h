@@ -16,6 +16,9 @@
 #include "absl/strings/match.h"
 #include "engine/base/status_macros.h"
 #include "engine/engine.h"
+#include "engine/explanation.h"
+#include "engine/primitive_engine.h"
+#include "engine/threading/arena.h"
 
 namespace tilewire::testing {
 
@@ -94,7 +97,7 @@ class FakeModel final : public Model {
 };
 
 // Loads every file as a FakeModel, but those that contain "broken". One compute thread.
-class FakeEngine final : public Engine {
+class FakeEngine final : public Engine, public PrimitiveEngine {
  public:
   FakeEngine() { options_.threads = options_.threads_per_request = 1; }
 
@@ -119,6 +122,7 @@ class FakeEngine final : public Engine {
     return absl::UnimplementedError("a fake engine has no primitives");
   }
   CacheStatistics cache_statistics() const override { return {}; }
+  PrimitiveEngine& primitives() override { return *this; }
   threading::Arena& arena() override { return arena_; }
   const EngineOptions& options() const override { return options_; }
 

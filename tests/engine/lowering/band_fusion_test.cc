@@ -124,14 +124,13 @@ class BandFusionTest : public ::testing::TestWithParam<std::tuple<ChainCase, cpu
     std::vector<float> image = graph::PseudoRandom("x", *ElementCount(dims), -1, 1);
     if (channels_last) image = testing::ChannelsLast(image, dims);
     const absl::string_view piece = testing::BytesOf(image);
-    const InputBytes input{PlainDesc(dims, DataType::kF32, channels_last).value(), {&piece, 1}};
+    const ClientDescs& client = plan.inputs[0].client;
+    const InputBytes input{channels_last ? &client.channels_last : &client.channels_first,
+                           {&piece, 1}};
     std::vector<OutputBytes> outputs;
     for (const PlanOutput& output : plan.outputs) {
       const int index = static_cast<int>(outputs.size());
-      outputs.push_back(
-          {index,
-           PlainDesc(output.desc.dims(), DataType::kF32, /*channels_last=*/false).value(),
-           {}});
+      outputs.push_back({index, &output.client.channels_first, {}});
     }
     threading::Arena arena(threads);
     const ExecutionContext context{.scratchpads = &pool_, .team = threading::Team(&arena)};

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A loaded model: its signature, and running it.
+//
+//   ABSL_ASSIGN_OR_RETURN(auto model, engine->LoadModel("resnet50.onnx"));
+//   ABSL_ASSIGN_OR_RETURN(auto outputs, model->Run(inputs, {}, {}));
+#ifndef ENGINE_MODEL_H_
+#define ENGINE_MODEL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "engine/base/aligned_buffer.h"
+#include "engine/memory/tensor_spec.h"
+
+namespace tilewire {
+
+struct ExplainOptions;  // engine/explanation.h
+struct Explanation;
+
+// Where the channels of a [N, C, spatial...] tensor stand in memory, and in a shape that a client
+// gives.
+enum class Layout : uint8_t { kNchw = 0, kNhwc = 1 };
+
+struct ModelSignature {
+  std::vector<TensorSpec> inputs, outputs;
+};
+
+// The bytes of one input, row-major in `layout`, in any number of pieces, which may cut an element.
+struct InputTensor {
+  Dims dims;  // logical order [N, C, spatial...], whatever the layout
+  Layout layout = Layout::kNchw;
+  std::vector<absl::string_view> pieces;
+};
+
+struct OutputRequest {
+  int index = 0;  // into ModelSignature::outputs
+  Layout layout = Layout::kNchw;
+};
+
+// Row-major in `layout`; bytes.size() is exactly the tensor's size.
+struct OutputTensor {
+  int index = 0;
+  Dims dims;  // logical order
+  Layout layout = Layout::kNchw;
+  AlignedBuffer bytes;
+};
+
+struct RunOptions {
+  // Called between steps; a status that is not OK ends the run with it (kCancelled,
+  // kDeadlineExceeded).
+  std::function<absl::Status()> interrupted;
+  // Once true, a running step ends early; `interrupted` must then return the reason. May be null.
+  const std::atomic<bool>* stop = nullptr;
+  // Outputs of more bytes in total are refused before any work.
+  int64_t max_output_bytes = std::numeric_limits<int64_t>::max();
+  // Called once, before any memory is taken, with what the run will hold: activations, scratchpad
+  // and outputs. A status that is not OK ends the run with it. May be empty.
+  std::function<absl::Status(int64_t bytes)> reserve;
+  // Whether the run stays on the calling thread.
+  bool serial = false;
+};
+
+// Immutable: any number of threads may call Run() on one model. Results do not depend on batch
+// size, threads or load.
+class Model {
+ public:
+  virtual ~Model() = default;
+  virtual const ModelSignature& signature() const = 0;
+
+  // Takes `inputs` in the signature's order and returns one result per requested output, in the
+  // order of the requests. No requests: all outputs, nchw.
+  //   kInvalidArgument    dims that do not fit the signature, sizes that do not fit dims
+  //   kResourceExhausted  memory; outputs larger than `options.max_output_bytes`
+  //   what `options.interrupted` returned
+  virtual absl::StatusOr<std::vector<OutputTensor>> Run(absl::Span<const InputTensor> inputs,
+                                                        absl::Span<const OutputRequest> outputs,
+                                                        const RunOptions& options) const = 0;
+
+  // The plan for these input dims, and where the time of its runs goes.
+  //   kInvalidArgument    dims that do not fit the signature
+  //   kResourceExhausted  memory; inputs or outputs larger than the limits allow
+  //   what `options.limits.interrupted` returned
+  virtual absl::StatusOr<Explanation> Explain(const ExplainOptions& options) const = 0;
+  virtual int64_t weights_bytes() const = 0;
+};
+
+}  // namespace tilewire
+
+#endif  // ENGINE_MODEL_H_
