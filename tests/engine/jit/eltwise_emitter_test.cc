@@ -28,7 +28,7 @@ class SixteenValues final : public Generator {
  private:
   void Emit() override {
     emitter_.LoadTable();
-    if (isa_ >= cpu::Isa::kAvx512) {
+    if (isa_.Includes(cpu::Isa::kAvx512)) {
       vmovups(zmm0, ptr[rdi]);
       emitter_.Apply({0});
       vmovups(ptr[rdi], zmm0);
