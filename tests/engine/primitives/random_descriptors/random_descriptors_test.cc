@@ -22,6 +22,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/engine.h"
+#include "engine/primitive_engine.h"
 #include "gtest/gtest.h"
 #include "tests/engine/primitives/random_descriptors/crash_note.h"
 #include "tests/engine/primitives/random_descriptors/random_descriptor.h"
@@ -101,7 +102,8 @@ class RandomDescriptorsTest : public ::testing::Test {
       return;
     }
     SCOPED_TRACE(TextOf(*test));
-    Engine& engine = *engines_[Chance(random, 60) ? 0 : random.Integer(0, engines_.size() - 1)];
+    PrimitiveEngine& engine =
+        engines_[Chance(random, 60) ? 0 : random.Integer(0, engines_.size() - 1)]->primitives();
     const auto found = engine.GetPrimitive(test->desc, test->attributes);
     if (!found.ok()) {
       EXPECT_TRUE(IsRefusal(found.status())) << found.status();
@@ -121,7 +123,7 @@ class RandomDescriptorsTest : public ::testing::Test {
   }
 
   // Gives every argument some bytes in some layout and takes the outputs in some layout.
-  void Execute(Random& random, Engine& engine, const Primitive& primitive) {
+  void Execute(Random& random, PrimitiveEngine& engine, const Primitive& primitive) {
     std::vector<PrimitiveInput> inputs;
     std::vector<PrimitiveOutput> outputs;
     for (const ArgDesc& arg : primitive.info().args) {
