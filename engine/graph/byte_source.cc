@@ -127,10 +127,10 @@ absl::StatusOr<std::shared_ptr<const ByteSource>> OpenFileBeside(const std::stri
     error = errno;
     at = std::move(next);
   }
-  // A link where a folder should be is "not a directory" to the kernel.
+  // The kernel reports "not a directory" for a link in the place of a folder.
   if (at.get() < 0 && (error == ELOOP || error == ENOTDIR)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("external data at '", location, "' lies behind a symbolic link or a file"));
+        absl::StrCat("external data at '", location, "' goes through a symbolic link or a file"));
   }
   if (at.get() < 0) {
     return absl::NotFoundError(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes at offsets: a file on disk or a string in memory. A file is read, never mapped: a file that
-// is truncated while it is read gives a status, a mapping would give a signal. Immutable: any
+// Bytes at offsets: a file on disk or a string in memory. A file is read, never mapped: if it is
+// truncated meanwhile, a read returns a status where a mapping would raise a signal. Immutable: any
 // number of threads may read at once.
 #ifndef ENGINE_GRAPH_BYTE_SOURCE_H_
 #define ENGINE_GRAPH_BYTE_SOURCE_H_
@@ -23,7 +23,7 @@ class ByteSource {
   virtual absl::Status Read(int64_t offset, int64_t count, void* dst) const = 0;
   // kInvalidArgument  the file was written to since it was opened
   virtual absl::Status CheckUnchanged() const = 0;
-  // Itself, to be read later; null where the bytes may be gone by then.
+  // Returns this source for later reads, or null if the bytes may be gone by then.
   virtual std::shared_ptr<const ByteSource> Keep() const = 0;
 };
 
@@ -48,8 +48,8 @@ absl::StatusOr<std::shared_ptr<const ByteSource>> OpenFile(const std::string& pa
 // `beside`.
 //   kNotFound         no such file
 //   kInvalidArgument  an absolute path, a `..`, a symbolic link on the way, a file with a second
-//   hard link, or anything
-//                     but a regular file: each would let a model read what is not part of it
+//                     hard link, or anything but a regular file: each would let a model read what
+//                     is not part of it
 absl::StatusOr<std::shared_ptr<const ByteSource>> OpenFileBeside(const std::string& beside,
                                                                  absl::string_view location);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tensor whose elements are known before anything runs: an initializer, or what folding made of
-// some. Floating-point types are held as f32, integer types and bool as int64. Immutable.
+// A tensor whose elements are known before anything runs: an initializer, or a result of folding.
+// Floating-point types are held as f32, integer types and bool as int64. Immutable.
 #ifndef ENGINE_GRAPH_CONSTANT_H_
 #define ENGINE_GRAPH_CONSTANT_H_
 
@@ -17,7 +17,7 @@
 
 namespace tilewire::graph {
 
-// Floats in memory and what keeps them there.
+// Floats in memory and their owner.
 struct HeldFloats {
   absl::Span<const float> values;
   std::shared_ptr<const void> owner;
@@ -29,7 +29,7 @@ struct HeldBytes {
   std::shared_ptr<const void> owner;
 };
 
-// Numbers that stay in their file, or are not computed, until they are needed. Thread-safe. Errors:
+// Numbers that are read from their file, or computed, only when needed. Thread-safe. Errors:
 //   kFailedPrecondition  the file was written to, or became shorter, since the model was opened
 //   kResourceExhausted   memory
 class StoredNumbers {
@@ -59,7 +59,7 @@ struct Constant {
   std::shared_ptr<const void> owner;   // keeps `floats` alive
   std::shared_ptr<const StoredNumbers> stored;  // null: in memory only
   std::vector<int64_t> ints;                    // row-major; none while only `stored`
-  std::shared_ptr<const Quantized> quantized;   // what floats were made of; may be null
+  std::shared_ptr<const Quantized> quantized;   // the integers `floats` came from; may be null
 
   int64_t count() const { return ElementCount(dims).value_or(0); }
 };

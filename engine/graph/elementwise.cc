@@ -17,7 +17,7 @@ std::optional<int64_t> PowInts(int64_t base, int64_t exponent) {
   return result;
 }
 
-// The quotient is cut towards zero; the remainder of kFloorMod has the sign of the divisor.
+// The quotient is truncated towards zero; the remainder of kFloorMod has the sign of the divisor.
 std::optional<int64_t> DivideInts(Function function, int64_t x, int64_t y) {
   if (y == 0 || (x == INT64_MIN && y == -1)) return std::nullopt;
   if (function == Function::kDiv) return x / y;

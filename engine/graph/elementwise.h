@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of elements (engine/jit/elementwise.h) in a network: what they give for integers, and
-// which shapes they join. Pure functions; thread-safe.
+// Functions of elements (engine/jit/elementwise.h) in a network: their results for integers, and
+// the shapes that they broadcast. Pure functions; thread-safe.
 #ifndef ENGINE_GRAPH_ELEMENTWISE_H_
 #define ENGINE_GRAPH_ELEMENTWISE_H_
 
@@ -17,10 +17,10 @@ using jit::ArityOf;
 using jit::Elementwise;
 using jit::Evaluate;
 
-// nullopt: an overflow, a division by zero, or a function that integers do not have.
+// Returns nullopt on an overflow, a division by zero, or a function not defined for integers.
 std::optional<int64_t> EvaluateInts(Elementwise::Function function, const int64_t* x);
 
-// Numpy's rule; nullopt where the dims do not fit.
+// Broadcasts by numpy's rule; returns nullopt if the dims do not fit.
 std::optional<Dims> Broadcast(const Dims& a, const Dims& b);
 
 }  // namespace tilewire::graph

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the passes leave to a convolution or inner product to do behind its own formula.
+// The steps that passes fuse into a convolution or inner product, to run after its own formula.
 #ifndef ENGINE_GRAPH_FUSED_STEP_H_
 #define ENGINE_GRAPH_FUSED_STEP_H_
 

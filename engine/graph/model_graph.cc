@@ -180,7 +180,7 @@ class Builder {
       }
     }
     for (int i = 0; i < graph_.nodes.size() && ordered.size() < graph_.nodes.size(); ++i) {
-      if (waits_for[i] > 0) return graph_.nodes[i].Invalid("is in, or behind, a cycle");
+      if (waits_for[i] > 0) return graph_.nodes[i].Invalid("is in a cycle, or depends on one");
     }
     graph_.nodes = std::move(ordered);
     return absl::OkStatus();

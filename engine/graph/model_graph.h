@@ -25,7 +25,7 @@ struct DeclaredTensor {
 };
 
 struct ModelGraph {
-  std::unique_ptr<onnx::GraphProto> proto;  // what the nodes point into; holds no initializer
+  std::unique_ptr<onnx::GraphProto> proto;  // the nodes point into it; holds no initializers
   std::vector<std::string> tensor_names;    // by TensorId
   std::vector<ConstantPtr> initializers;    // by TensorId; null for what is computed or given
   std::vector<Node> nodes;                  // topological order
@@ -34,10 +34,10 @@ struct ModelGraph {
   int64_t weights_bytes = 0;  // of all initializers
 };
 
-// Resolves names, checks and orders.
+// Resolves names, checks the graph, and orders the nodes.
 //   kInvalidArgument  no input or output, names that are dangling, duplicate or empty, cycles
-//   kUnimplemented    an operator or domain that is not supported, inputs and outputs that are no
-//   f32 tensors
+//   kUnimplemented    an operator or domain that is not supported, or inputs or outputs that are
+//                     not f32 tensors
 absl::StatusOr<ModelGraph> BuildModelGraph(OnnxFile file);
 
 }  // namespace tilewire::graph

@@ -26,7 +26,7 @@ struct Transpose {
 // run (an empty list is the whole dimension) and an index that is not in the source gives `fill`.
 // Slices, splits, pads, repeats, gathers.
 struct Select {
-  std::vector<std::vector<IndexRun>> from;  // one list a dimension
+  std::vector<std::vector<IndexRun>> from;  // one list per dimension
   float fill = 0;
 };
 // dst channel c (dimension 1) is channel from[c].channel of srcs[from[c].src]; all other dimensions
@@ -37,11 +37,10 @@ struct GatherChannels {
     int64_t channel = 0;
     bool operator==(const From&) const = default;
   };
-  std::vector<From> from;  // one a channel of dst
+  std::vector<From> from;  // one per channel of dst
 };
 // dst[i..., j..., k...] = src0[i..., at(src1[j...]), k...], where at() counts along `axis`. src1
-// holds whole numbers, negative ones count from the end; one that is outside is an error of the
-// run.
+// holds whole numbers, and negative ones count from the end. An index out of range fails the run.
 struct Gather {
   int axis = 0;
 };

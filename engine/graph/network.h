@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A model specialised to concrete input shapes: operations that the engine has primitives for, in
-// an order in which they can run. What the passes leave behind and what the runtime lowers. Knows
-// no layout and no kernel: every shape is in logical order [N, C, spatial...]. Immutable once
-// built.
+// an order in which they can run. The passes rewrite it and the runtime lowers it. It contains no
+// layouts and no kernels: every shape is in logical order [N, C, spatial...]. Immutable once built.
 #ifndef ENGINE_GRAPH_NETWORK_H_
 #define ENGINE_GRAPH_NETWORK_H_
 
@@ -26,7 +25,7 @@
 
 namespace tilewire::graph {
 
-// A tensor that is computed or given at run time: f32, or u8 or s8 behind a Quantize.
+// A tensor that is computed or given at run time: f32, or u8 or s8 after a Quantize.
 struct Value {
   std::string name;
   DataType type = DataType::kF32;
@@ -44,15 +43,15 @@ struct Weights {
   std::shared_ptr<const void> owner;
   std::shared_ptr<const StoredNumbers> stored;
   std::shared_ptr<const StoredNumbers> s8;  // all elements are integers in [-128, 127]
-  std::vector<float> scale;                 // one an output channel (batch-norm folding), or empty
-  bool transposed = false;  // of one pixel a tap: data is [I, O] (MatMul, Gemm transB=0)
+  std::vector<float> scale;                 // one per output channel (batch-norm folding), or empty
+  bool transposed = false;  // one pixel per tap: data is [I, O] (MatMul, Gemm transB=0)
 };
 
-// The elements, of either type, as floats. Errors are those of StoredNumbers.
+// Returns the elements, of either type, as floats. Errors are those of StoredNumbers.
 absl::StatusOr<HeldFloats> LoadElements(const Weights& weights);
 
-// A source or result with a grid is of integers that stand for the real numbers of the formula (0
-// pads); such a source comes with weights that are s8.
+// A source or result with quantization params holds integers that stand for the real numbers of the
+// formula (padding is real 0); the weights of such a source are s8.
 struct Convolution {
   Weights weights;
   std::vector<float> bias;  // [O], or empty; batch norms are folded in
@@ -61,7 +60,7 @@ struct Convolution {
       padding_right;  // dilations count from 0 (dense), unlike ONNX
   std::vector<FusedStep> fused;
   std::optional<QuantizationParams> src_quantization, dst_quantization;
-  std::optional<FusedPooling> pooling;  // behind `fused`; dst is its result
+  std::optional<FusedPooling> pooling;  // after `fused`; dst is its result
 };
 // A convolution whose weights [O, I/groups, k...], and bias [O] if it has one, are computed: its
 // sources are src, weights, bias. The rest is as in Convolution.
@@ -81,20 +80,20 @@ struct Pooling {
   Dims kernel, strides, padding_left,
       padding_right;  // a global pooling has the kernel of its input
 };
-// Of the greatest element of each window, the first of equals, any number before NaN: the element,
-// or its place in the whole source, -1 for a window without elements. Dilations count from 0.
+// The maximum of each window (the first of equals; NaN only if all are NaN), or its index in the
+// whole source, -1 for a window without elements. Dilations count from 0.
 struct MaxWindow {
   enum class Result {
     kElement,
     kIndex,            // in row-major order
-    kColumnMajorIndex  // the spatial dimensions in the order of columns
+    kColumnMajorIndex  // with the spatial dimensions in column-major order
   } result = Result::kElement;
   Dims kernel, strides, dilations, padding_left;
 };
 struct Activation {
   jit::EltwiseOp op;
 };
-struct Quantize {  // f32 to u8 or s8 (grid.h), on one grid or one for each index of `axis`
+struct Quantize {  // f32 to u8 or s8; one entry in `params`, or one per index of `axis`
   int axis = 0;
   std::vector<QuantizationParams> params = {QuantizationParams()};
   bool operator==(const Quantize&) const = default;
@@ -103,8 +102,8 @@ struct Dequantize {  // u8, s8, or integers held in f32, to f32
   int axis = 0;
   std::vector<QuantizationParams> params = {QuantizationParams()};
 };
-// 8-bit integers as the real numbers that they stand for, added up in the order of srcs, those below
-// 0 raised to it if so wanted, and rounded to dst's grid. The same shapes; types may differ.
+// Adds the real numbers that 8-bit integers stand for, in the order of srcs, applies a Relu if
+// `relu`, and quantizes the sum to dst's params. Shapes are equal; types may differ.
 struct IntegerSum {
   std::vector<QuantizationParams> src_quantization;
   QuantizationParams dst_quantization;
@@ -122,22 +121,22 @@ struct Lrn {
   int64_t size = 5;
   float alpha = 1e-4f, beta = 0.75f, k = 1;
 };
-// (src - mean) / sqrt(variance + epsilon) along the last dimension; times scale plus shift, one
-// each an element of it, or both empty.
+// (src - mean) / sqrt(variance + epsilon) along the last dimension, times scale plus shift, which
+// have one number per element of that dimension or are both empty.
 struct LayerNormalization {
   float epsilon = 1e-5f;
   std::vector<float> scale, shift;
 };
-// srcs [..., M, K] and [..., K, N] of dst's rank; what stands before the last two is broadcast.
+// srcs are [..., M, K] and [..., K, N] of dst's rank; the leading dimensions are broadcast.
 struct Matmul {};
-// The largest (or smallest) elements along one axis, as many as dst has there, best first: the
-// elements, or their indices as numbers. Of equal ones the first, or the last, is better; NaN is
-// larger than any number.
+// The largest (or smallest) elements along one axis, or their indices as numbers, best first; dst's
+// size along the axis says how many. Ties go to the first, or the last; NaN is larger than any
+// number.
 struct TopK {
   int axis = 0;
   bool largest = true, indices = false, last_of_equals = false;
 };
-// Along the dimensions that are 1 in dst and more in src; the ranks are equal.
+// Reduces the dimensions that are 1 in dst and more in src; the ranks are equal.
 struct Reduce {
   enum class Function {
     kSum,
@@ -149,8 +148,9 @@ struct Reduce {
     kSumOfSquares
   } function = Function::kSum;
 };
-// Along one dimension: dst[.., i, ..] = sum over t < taps of weights[i * taps + t] * src[..,
-// indices[i * taps + t], ..]
+// Along one dimension:
+//   dst[.., i, ..] = sum over t < taps of
+//                    weights[i * taps + t] * src[.., indices[i * taps + t], ..]
 struct Interpolate {
   int axis = 2;
   int64_t taps = 2;

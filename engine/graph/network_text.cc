@@ -53,7 +53,7 @@ absl::string_view FunctionName(Elementwise::Function function) {
   return kNames[static_cast<int>(function)];
 }
 
-// One overload an operation: the name, then what follows the sources.
+// One overload per operation: the name, then what follows the sources.
 class ParamsText {
  public:
   explicit ParamsText(const Network& network) : network_(network) {}

@@ -13,7 +13,7 @@ namespace {
 
 using onnx::AttributeProto;
 
-// Names come from the file: they are cut so that a message stays short.
+// Truncates a name from the file, so that a message stays short.
 constexpr size_t kLongestNameInMessage = 200;
 
 // Files older than IR version 4 may leave the type out; the field that is set tells it.

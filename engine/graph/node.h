@@ -37,19 +37,19 @@ class Node {
   absl::Status Unimplemented(absl::string_view what) const;  // kUnimplemented, with Describe()
 
   bool HasAttribute(absl::string_view name) const { return Find(name) != nullptr; }
-  // The attribute, or `absent` where the node has none of this name. kInvalidArgument: it has
+  // Returns the attribute, or `absent` if the node has none of this name. kInvalidArgument: it has
   // another type.
   absl::StatusOr<int64_t> Int(absl::string_view name, int64_t absent) const;
   absl::StatusOr<float> Float(absl::string_view name, float absent) const;
   absl::StatusOr<std::string> String(absl::string_view name, absl::string_view absent) const;
   absl::StatusOr<std::vector<int64_t>> Ints(absl::string_view name,
                                             std::vector<int64_t> absent) const;
-  // nullptr where the node has none of this name.
+  // Returns nullptr if the node has no attribute of this name.
   absl::StatusOr<const onnx::TensorProto*> Tensor(absl::string_view name) const;
   absl::StatusOr<std::vector<float>> Floats(absl::string_view name) const;
 
-  // kInvalidArgument: an attribute twice, or one that is not in `known` (names with blanks
-  // between).
+  // kInvalidArgument: a duplicate attribute, or one that is not in `known` (names separated by
+  // blanks).
   absl::Status CheckAttributes(absl::string_view known) const;
 
  private:

@@ -16,8 +16,8 @@ namespace {
 constexpr int64_t kOpen = -1;
 constexpr size_t kFirstSpatial = 2;
 
-// Sizes that stand in for open dimensions when output shapes are inferred: what differs between the
-// two is open.
+// Sizes that stand in for open dimensions when output shapes are inferred: an output dimension that
+// differs between the two is open.
 struct Probe {
   int64_t batch, spatial;
 };

@@ -3,7 +3,7 @@
 // Real numbers that 8-bit integers stand for:
 //
 //   real    = scale * (integer - zero_point)
-//   integer = saturate(round(real / scale) + zero_point)     halves to the even one
+//   integer = saturate(round(real / scale) + zero_point)     ties to even
 //
 // Integers are held as floats, exactly. Pure functions; thread-safe. Source: ONNX, QuantizeLinear.
 #ifndef ENGINE_GRAPH_QUANTIZATION_PARAMS_H_
@@ -26,7 +26,7 @@ struct QuantizationParams {
 constexpr float LowestOf(DataType type) { return type == DataType::kU8 ? 0 : -128; }
 constexpr float HighestOf(DataType type) { return type == DataType::kU8 ? 255 : 127; }
 
-// Not a number gives the lowest integer.
+// NaN maps to the lowest integer.
 inline float QuantizeElement(float real, const QuantizationParams& params, DataType type) {
   const float zero = static_cast<float>(params.zero_point);
   const float lowest = LowestOf(type) - zero, highest = HighestOf(type) - zero;
@@ -40,7 +40,7 @@ inline float DequantizeElement(float integer, const QuantizationParams& params) 
   return (integer - static_cast<float>(params.zero_point)) * params.scale;
 }
 
-// Of a size whose products and quotients, three at a time, are far from the ends of f32.
+// Whether products and quotients of three such scales stay well within the range of f32.
 inline bool IsOrdinary(float scale) { return scale >= 1e-12f && scale <= 1e12f; }
 
 }  // namespace tilewire::graph

@@ -10,7 +10,7 @@
 namespace tilewire::graph {
 namespace {
 
-// Bytes of one tensor; far above any memory, far below an overflow in what is computed from it.
+// Limits the bytes of one tensor: far above any memory, far below an overflow in later arithmetic.
 constexpr int64_t kLargestTensorBytes = int64_t{1} << 46;
 
 bool FitsInMemory(const Dims& dims) {
@@ -28,7 +28,7 @@ std::vector<Operand> Initializers(const ModelGraph& graph) {
   return tensors;
 }
 
-// The numbers that a value of 8-bit integers holds; itself if it is in f32.
+// Converts a value of 8-bit integers to the same numbers in f32; returns an f32 value as it is.
 ValueId InFloats(ValueId value, Network* network) {
   if (network->values[value].type == DataType::kF32) return value;
   const ValueId wide = static_cast<ValueId>(network->values.size());
@@ -39,7 +39,7 @@ ValueId InFloats(ValueId value, Network* network) {
   return wide;
 }
 
-// Elements are moved or compared: integers stay what they are.
+// Whether the operation only moves or compares elements, so that integers keep their type.
 bool KeepsType(const OperationParams& params) {
   if (const auto* pooling = std::get_if<Pooling>(&params))
     return pooling->algorithm == Pooling::Algorithm::kMax;
@@ -203,8 +203,8 @@ void ReleaseStored(Operand* operand) {
   operand->constant = std::move(released);
 }
 
-// Operators that fold read the elements of their inputs, unless they work on what is in the file:
-// these are in memory meanwhile.
+// Operators that fold read the elements of their inputs, which are in memory meanwhile, unless the
+// operator works on constants in the file.
 absl::Status Fold(const Node& node, NodeContext* context, std::vector<Operand>* tensors) {
   for (TensorId input : node.inputs) {
     if (input == kNoTensor || FindOp(node)->folds == Folds::kInPlace) continue;

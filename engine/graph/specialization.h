@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nodes to operations. Every node is visited once in topological order with the concrete dims (and,
-// where they are known, the values) of its inputs: shape arithmetic folds to constants on the way,
-// everything else appends operations to a Network. What an operator does is in ops/; this file
-// holds what they share.
+// Turns nodes into operations. Every node is visited once, in topological order, with the concrete
+// dims (and, if they are constants, the values) of its inputs: shape arithmetic folds to constants,
+// everything else appends operations to a Network. The operators are in ops/; this file holds what
+// they share.
 #ifndef ENGINE_GRAPH_SPECIALIZATION_H_
 #define ENGINE_GRAPH_SPECIALIZATION_H_
 
@@ -57,19 +57,19 @@ class NodeContext {
   // The input as a constant of f32 or of integers. kUnimplemented: it is computed at run time.
   // kInvalidArgument: it has the other type.
   absl::StatusOr<ConstantPtr> Floats(int i) const;
-  // The same, whose floats may lie in the file still: for what only passes them on as weights.
+  // The same, but the floats may still be in the file: for callers that pass them on as weights.
   absl::StatusOr<ConstantPtr> FloatsInPlace(int i) const;
   absl::StatusOr<ConstantPtr> Ints(int i) const;
-  // Whether the input is of integers or truth values.
+  // Whether the input holds integers or truth values.
   bool IsInteger(int i) const { return tilewire::graph::IsInteger(input(i)); }
   // The input as a value of the network in f32, a floating-point constant as a Literal.
-  // kUnimplemented: it is of integers.
+  // kUnimplemented: it holds integers.
   absl::StatusOr<ValueId> Runtime(int i) { return AsValue(input(i)); }
   absl::StatusOr<ValueId> AsValue(const Operand& operand);
-  // The same, for what only moves or compares elements: a value of 8-bit integers stays one,
-  // integers that are known are the numbers they are.
+  // The same, for operations that only move or compare elements: a value of 8-bit integers stays
+  // one, and constant integers become floats.
   absl::StatusOr<ValueId> RuntimeOfAnyType(int i);
-  // The same as AsValue(), and integers as the numbers they are.
+  // The same as AsValue(), but integers become floats.
   absl::StatusOr<ValueId> Numbers(const Operand& operand);
 
   const Value& value(ValueId id) const { return network_->values[id]; }
@@ -86,7 +86,7 @@ class NodeContext {
 
   absl::Status SetOutput(ValueId value);
   absl::Status SetOutput(ConstantPtr constant);
-  // What this node emitted takes the name of the output; an input is passed on as it is.
+  // A value that this node emitted takes the output's name; an input is passed on as it is.
   absl::Status SetOutput(const Operand& operand, int i = 0);
   // Emit() and SetOutput() in one.
   absl::Status Finish(OperationParams params, std::vector<ValueId> srcs, Dims dims,
@@ -99,11 +99,12 @@ class NodeContext {
   ValueId first_own_value_;  // values from here on were emitted by this node
 };
 
-// Folds every node that depends on no input. Done once a model; the result is where BuildNetwork() starts.
+// Folds every node that depends on no input. Runs once per model; BuildNetwork() starts from the
+// result.
 absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph);
 
-// The network for these input dims (checked by the caller), one operation or a few per node, no
-// pass applied.
+// Builds the network for these input dims (checked by the caller), with one operation or a few per
+// node, before any pass.
 //   kInvalidArgument  a shape that some node cannot take
 //   kUnimplemented    a use of an operator that is not supported
 absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operand> folded,

@@ -242,7 +242,7 @@ DataType IntegersOf(int type) {
   return type == TensorProto::INT8 ? DataType::kS8 : DataType::kS32;
 }
 
-// What typed contents hold beyond 8 bits is cut off.
+// Keeps the low 8 bits of typed contents.
 ConstantPtr OfType(int type, const ConstantPtr& integers) {
   auto typed = std::make_shared<Constant>(*integers);
   typed->integers = IntegersOf(type);
@@ -380,7 +380,7 @@ absl::Status LocateExternal(int64_t expected_bytes, const ByteSource& source, Re
 
 absl::StatusOr<const ByteSource*> TensorReader::External(const std::string& location) {
   if (model_path_.empty())
-    return absl::UnimplementedError("external data of a tensor that is no initializer");
+    return absl::UnimplementedError("external data of a tensor that is not an initializer");
   std::shared_ptr<const ByteSource>& source = external_[location];
   if (source == nullptr) {
     ABSL_ASSIGN_OR_RETURN(source, OpenFileBeside(model_path_, location));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads ONNX TensorProto messages straight from the file, with no protobuf object between: small
-// contents at once, large ones when they are wanted (StoredNumbers in constant.h). Types float,
+// Reads ONNX TensorProto messages straight from the file, without protobuf objects: small contents
+// at once, large ones on demand (StoredNumbers in constant.h). Types float,
 // double, bool and the integers up to int64; raw_data, the typed fields (packed or not) and
 // external data.
 #ifndef ENGINE_GRAPH_TENSOR_READER_H_
@@ -26,8 +26,8 @@ class TensorReader {
 
   // The TensorProto in [begin, end) of the window's source.
   //   kInvalidArgument    malformed, negative or overflowing dims, contents that do not fit the
-  //   dims, external data
-  //                       outside the model's folder; the message names the tensor
+  //                       dims, external data outside the model's folder; the message names the
+  //                       tensor
   //   kUnimplemented      another element type
   //   kNotFound           an external file that does not exist
   //   kResourceExhausted  memory

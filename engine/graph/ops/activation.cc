@@ -29,18 +29,18 @@ absl::StatusOr<float> ReadBound(const NodeContext& context, int input, absl::str
   return held.values[0];
 }
 
-// The type of an operand; kF32 of what is known.
+// The type of an operand; kF32 for a constant.
 DataType ClippedType(const NodeContext& context, const Operand& operand) {
   return operand.value == kNoValue ? DataType::kF32 : context.value(operand.value).type;
 }
 
-// Numbers that were made of 8-bit integers are such again.
+// Sets the output, converted back to `type` if that is one of 8-bit integers.
 absl::Status FinishInType(NodeContext& context, const Operand& numbers, DataType type) {
   if (type == DataType::kF32 || numbers.value == kNoValue) return context.SetOutput(numbers);
   return context.Finish(Quantize{}, {numbers.value}, numbers.dims, type);
 }
 
-// Between bounds that are computed, or of what is known.
+// Clip with bounds that are computed at run time, or of a constant.
 absl::Status ClipByFunctions(NodeContext& context) {
   const DataType type = ClippedType(context, context.input(0));
   const bool folds = context.AllConstant();

@@ -37,7 +37,7 @@ absl::Status SetRunning(NodeContext& context, int i, int output, const Operand& 
   return context.SetOutput(running, output);
 }
 
-// Training: by the statistics of this batch, which move the running ones.
+// Training: uses the statistics of this batch, and updates the running ones with them.
 absl::Status NormalizeByBatch(NodeContext& context, float epsilon, Per per) {
   ABSL_ASSIGN_OR_RETURN(const float momentum, context.node.Float("momentum", 0.9f));
   const Operand src = context.input(0);
@@ -55,7 +55,7 @@ absl::Status NormalizeByBatch(NodeContext& context, float epsilon, Per per) {
   return context.SetOutput(dst);
 }
 
-// By statistics, scales or shifts that are computed.
+// Normalizes with statistics, scales or shifts that are computed at run time.
 absl::Status NormalizeByInputs(NodeContext& context, float epsilon, Per per) {
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const Operand mean, ParameterOf(context, 3, src.dims, per));

@@ -32,7 +32,7 @@ absl::Status CheckShapes(const Node& node, const Dims& src, const Dims& weights,
   return absl::OkStatus();
 }
 
-// A bias that is computed follows as a sum.
+// A bias that is computed at run time is added by an operation of its own.
 absl::StatusOr<ValueId> EmitKnown(NodeContext& context, ValueId src, ComputedConvolution window,
                                   const ConstantPtr& weights, const Operand& bias, Dims dst,
                                   absl::string_view suffix) {

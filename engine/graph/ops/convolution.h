@@ -9,13 +9,13 @@
 
 namespace tilewire::graph {
 
-// Of `src` [N, C, spatial...] with weights [O, C/groups, k...] and a bias [O], or one that is not
-// defined(). Weights that are known are packed once, computed ones in every run.
+// Convolves `src` [N, C, spatial...] with weights [O, C/groups, k...] and a bias [O], or one that
+// is not defined(). Constant weights are packed once, computed ones in every run.
 //   kInvalidArgument  shapes or attributes that do not fit each other
 absl::StatusOr<ValueId> EmitConvolution(NodeContext& context, ValueId src, const Operand& weights,
                                         const Operand& bias, absl::string_view suffix = "");
 
-// The same for a window that is known; `dst`: dims of the result.
+// The same for a given window; `dst` holds the dims of the result.
 absl::StatusOr<ValueId> EmitWindowed(NodeContext& context, ValueId src, ComputedConvolution window,
                                      const Operand& weights, const Operand& bias, Dims dst,
                                      absl::string_view suffix = "");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ConvTranspose as a convolution: of the source with stride - 1 zeros between its elements, by the
-// window turned around, with what the padding leaves of dilation * (kernel - 1) on each side.
-// Weights come as [I, O/groups, k...].
+// ConvTranspose as a convolution: the source, with stride - 1 zeros between its elements, is
+// convolved with the reversed window, padded on each side by dilation * (kernel - 1) less the
+// node's padding. Weights come as [I, O/groups, k...].
 //
 //   dst = stride * (src - 1) + output_padding + (kernel - 1) * dilation + 1 - left - right
 #include <algorithm>
@@ -33,8 +33,8 @@ absl::StatusOr<int64_t> Entry(const Node& node, absl::string_view name, size_t i
   return all[i];
 }
 
-// The result's size is given: what is too much is cut off, the larger half behind for SAME_UPPER,
-// else in front; what is missing is added behind.
+// Splits the padding that makes the result as large as the node asks. An excess is cut off, the
+// larger half at the end for SAME_UPPER, otherwise at the start; missing elements go to the end.
 void SplitTotal(const std::string& auto_pad, int64_t total, Axis* axis) {
   if (total < 0) {
     axis->left = axis->right = 0;
@@ -66,7 +66,7 @@ absl::StatusOr<Axis> ReadAxis(const Node& node, size_t i, size_t spatial, int64_
   return axis;
 }
 
-// [I, O/g, k...] to [O, I/g, k...] with every window turned around.
+// Turns [I, O/g, k...] into [O, I/g, k...] with every window reversed.
 std::vector<float> TurnWeights(absl::Span<const float> src, int64_t groups, int64_t inputs,
                                int64_t outputs, int64_t window) {
   std::vector<float> dst(src.size());
@@ -120,8 +120,8 @@ absl::StatusOr<Operand> TurnedWeights(NodeContext& context, int64_t groups) {
   return Operand{std::move(constant), kNoValue, std::move(turned)};
 }
 
-// src with stride - 1 zeros between its elements, `in_front` of the row cut off, and `behind` zeros
-// added (or cut off where negative).
+// Selects src with stride - 1 zeros between its elements, without the first `in_front` elements,
+// and with `behind` zeros appended (elements cut off if negative).
 IndexRuns Spread(int64_t size, int64_t stride, int64_t in_front, int64_t behind) {
   std::vector<int64_t> from;
   for (int64_t i = 0; i < size; ++i) {

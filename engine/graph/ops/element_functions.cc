@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Three cases: constants alone (folded), a computed tensor and a constant that is one number or one
-// a channel (a linear function, or a scale and shift that fold into the convolution before), and
+// Three cases: constants alone (folded); a computed tensor and a constant of one number, or of one
+// per channel (a linear function, or a scale and shift that fold into the convolution before); and
 // all others.
 #include "engine/graph/ops/element_functions.h"
 
@@ -71,7 +71,7 @@ absl::StatusOr<Operand> FoldElementwise(const NodeContext& context, const Elemen
         absl::StrCat("constants of more than ", kLargestFold, " elements"));
   std::vector<ConstantPtr> srcs;
   bool is_float = false;
-  // The condition of kWhere is of integers whatever the others are.
+  // The condition of kWhere holds integers whatever the types of the others.
   const size_t first = function.function == Function::kWhere ? 1 : 0;
   for (const Operand& operand : operands) {
     ABSL_ASSIGN_OR_RETURN(ConstantPtr src, InMemory(operand.constant));
@@ -88,7 +88,7 @@ absl::StatusOr<Operand> FoldElementwise(const NodeContext& context, const Elemen
   return Operand{*std::move(folded), kNoValue, dims};
 }
 
-// One element a channel (dimension 1) of a tensor of dims `src` after broadcasting.
+// Whether the constant has one element per channel (dimension 1) of a tensor of dims `src`.
 bool IsPerChannel(const Dims& constant, const Dims& src) {
   if (constant.size() > src.size() || src.size() < 2 || src.size() > 5) return false;
   const size_t channel = 1 - (src.size() - constant.size());
@@ -103,7 +103,7 @@ struct Linear {
   std::vector<float> scale, shift;
 };
 
-// nullopt for a function that is not linear in what is computed.
+// Returns nullopt for a function that is not linear in the computed operand.
 std::optional<Linear> LinearOf(Function function, bool constant_first, const Constant& constant) {
   const bool adds = function == Function::kAdd || function == Function::kSub;
   const bool multiplies =
@@ -120,7 +120,7 @@ std::optional<Linear> LinearOf(Function function, bool constant_first, const Con
   return linear;
 }
 
-// The linear operation, where the function of the two operands is one.
+// Emits a linear operation if the function of the two operands is linear.
 absl::StatusOr<std::optional<Operand>> TryLinear(NodeContext& context, Function function,
                                                  const std::vector<Operand>& operands,
                                                  absl::string_view suffix) {
@@ -145,7 +145,7 @@ absl::StatusOr<std::optional<Operand>> TryLinear(NodeContext& context, Function 
   return Operand{nullptr, value, src.dims};
 }
 
-// Of 8-bit integers the result is the number that it is in any type.
+// Whether the result for 8-bit integers is the same in any wider type.
 bool NeverWraps(Function function) {
   switch (function) {
     case Function::kMax:

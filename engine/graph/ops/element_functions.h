@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From functions of single elements to operations, for the operators that are one and for those
-// that are made of some.
+// Turns functions of single elements into operations, for the operators that are such a function
+// and for those that are composed of several.
 #ifndef ENGINE_GRAPH_OPS_ELEMENT_FUNCTIONS_H_
 #define ENGINE_GRAPH_OPS_ELEMENT_FUNCTIONS_H_
 
@@ -12,15 +12,15 @@
 
 namespace tilewire::graph {
 
-// function(operands...), broadcast. Of constants alone it is folded; a sum or product with one
-// number, or with one a channel, becomes the operation that can be fused.
+// Computes function(operands...), broadcast. Constants alone are folded; a sum or product with one
+// number, or with one per channel, becomes an operation that can be fused.
 //   kInvalidArgument  dims that do not fit, integers mixed with floats, an overflow while folding
-//   kUnimplemented    what integers have no function for
+//   kUnimplemented    a function not defined for integers
 absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& function,
                                       const std::vector<Operand>& operands,
                                       absl::string_view suffix = "");
 
-// An elementwise function of the kernels on a value.
+// Applies an activation of the kernels to a value.
 absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, const Operand& src,
                                      absl::string_view suffix = "");
 
@@ -28,7 +28,7 @@ absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, co
 absl::Status FinishElementwise(NodeContext& context, const Elementwise& function);
 absl::Status FinishActivation(NodeContext& context, const jit::EltwiseOp& op);
 
-// Along the marked dimensions, which are kept with size 1.
+// Reduces the marked dimensions, which are kept with size 1.
 absl::StatusOr<Operand> ReduceOf(NodeContext& context, Reduce::Function function,
                                  const Operand& src, const std::vector<bool>& reduced,
                                  absl::string_view suffix = "");

@@ -103,8 +103,8 @@ absl::Status BuildAdd(NodeContext& context) { return BuildTwo(context, Function:
 absl::Status BuildSub(NodeContext& context) { return BuildTwo(context, Function::kSub); }
 absl::Status BuildMul(NodeContext& context) { return BuildTwo(context, Function::kMul); }
 
-// The quotient of integers is cut towards zero. In f32 it is below the next integer wherever it
-// should be: that is at least 1 / divisor away, and integers beyond 2^24 are rounded as it is.
+// The quotient of integers is truncated towards zero. Rounding to f32 does not carry it up to the
+// next integer, which is at least 1 / divisor away; integers beyond 2^24 are rounded anyway.
 absl::Status BuildDiv(NodeContext& context) {
   if (context.AllConstant() || !context.IsInteger(0)) return BuildTwo(context, Function::kDiv);
   ABSL_ASSIGN_OR_RETURN(const Operand exact,
@@ -136,7 +136,7 @@ absl::Status BuildMod(NodeContext& context) {
   return BuildTwo(context, fmod == 0 ? Function::kFloorMod : Function::kMod);
 }
 
-// Integers as the floats they are: the two sides of a power may differ in type.
+// Converts integers to floats, because the two sides of a power may differ in type.
 absl::StatusOr<Operand> AsFloats(const Operand& operand) {
   if (operand.constant == nullptr || operand.constant->is_float) return operand;
   ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(*operand.constant));
@@ -145,7 +145,7 @@ absl::StatusOr<Operand> AsFloats(const Operand& operand) {
                  kNoValue, operand.dims};
 }
 
-// The result has the base's type: integers are cut towards zero.
+// The result has the base's type: integers are truncated towards zero.
 absl::StatusOr<Operand> MixedPow(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand base, AsFloats(context.input(0)));
   ABSL_ASSIGN_OR_RETURN(const Operand exponent, AsFloats(context.input(1)));

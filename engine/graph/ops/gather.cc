@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gather: dst = src[..., indices, ...] along one axis. Of indices that are known it selects; of
-// computed ones it is an operation of its own.
+// Gather: dst = src[..., indices, ...] along one axis. Constant indices make it a selection;
+// computed ones need an operation of its own.
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/ops.h"

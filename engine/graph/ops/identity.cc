@@ -11,7 +11,7 @@ namespace {
 
 absl::Status BuildIdentity(NodeContext& context) { return context.SetOutput(context.input(0)); }
 
-// Whether numbers are drawn: when training, unless the ratio is 0.
+// Whether elements are dropped at random: when training, unless the ratio is 0.
 absl::StatusOr<bool> Drops(const NodeContext& context) {
   if (!context.Has(2)) return false;
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr training, context.Ints(2));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products with a matrix that is known at load, for the operators that contain one.
+// Products with a constant matrix, for the operators that contain one.
 #ifndef ENGINE_GRAPH_OPS_INNER_PRODUCT_H_
 #define ENGINE_GRAPH_OPS_INNER_PRODUCT_H_
 
@@ -11,7 +11,7 @@ namespace tilewire::graph {
 
 // [..., I] x [I, O].
 //   kInvalidArgument  sizes that do not fit
-//   kUnimplemented    a right side that is not of rank 2
+//   kUnimplemented    a right side whose rank is not 2
 absl::StatusOr<ValueId> EmitMatMul(NodeContext& context, ValueId src, const ConstantPtr& right,
                                    absl::string_view suffix = "");
 

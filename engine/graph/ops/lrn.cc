@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dst = x * (bias + alpha / size * sum of x^2 over `size` channels around)^-beta. An even size,
-// which has one more channel behind than before, is made of steps: the sum is `size` times an
-// average pooling over [channel, pixel] that counts its padding.
+// which takes one more channel after than before, is composed of operations: the sum is `size`
+// times an average pooling over [channel, pixel] that counts its padding.
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -17,7 +17,7 @@ absl::Status DoNotFit(const NodeContext& context, const Operand& a, const Operan
       absl::StrCat("A ", DimsToString(a.dims), " does not fit B ", DimsToString(b.dims)));
 }
 
-// With leading dimensions of 1 up to `rank`.
+// Prepends dimensions of 1 up to `rank`.
 absl::StatusOr<Operand> Raised(NodeContext& context, const Operand& src, size_t rank,
                                absl::string_view suffix) {
   Dims dims(rank - src.dims.size(), 1);
@@ -25,7 +25,7 @@ absl::StatusOr<Operand> Raised(NodeContext& context, const Operand& src, size_t 
   return ReshapeOf(context, src, std::move(dims), suffix);
 }
 
-// Of two matrices, or stacks of some; `a` and `b` have rank 2 or more.
+// Multiplies two matrices, or stacks of matrices; `a` and `b` have rank 2 or more.
 absl::StatusOr<Operand> ProductOf(NodeContext& context, const Operand& a, const Operand& b,
                                   absl::string_view suffix) {
   const size_t rank = std::max(a.dims.size(), b.dims.size());

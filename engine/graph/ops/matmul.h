@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of matrices whose right side is computed, or is more than one matrix: the operation
-// Matmul, where a known right side is an InnerProduct's weights.
+// Products of matrices whose right side is computed, or is more than one matrix. They become the
+// operation Matmul; a single constant matrix becomes an InnerProduct's weights.
 #ifndef ENGINE_GRAPH_OPS_MATMUL_H_
 #define ENGINE_GRAPH_OPS_MATMUL_H_
 

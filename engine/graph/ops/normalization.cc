@@ -34,7 +34,7 @@ bool IsWanted(const Node& node, size_t output) {
   return output < node.outputs.size() && node.outputs[output] != kNoTensor;
 }
 
-// The mean as output 1, the reciprocal of the deviation as output 2, where they are wanted.
+// Sets output 1 to the mean and output 2 to the reciprocal of the deviation, where they are used.
 absl::Status SetStatistics(NodeContext& context, const Standard& standard) {
   if (IsWanted(context.node, 1)) ABSL_RETURN_IF_ERROR(context.SetOutput(standard.mean, 1));
   if (!IsWanted(context.node, 2)) return absl::OkStatus();
@@ -43,12 +43,12 @@ absl::Status SetStatistics(NodeContext& context, const Standard& standard) {
   return context.SetOutput(inverse, 2);
 }
 
-// A factor or shift of LayerNormalization that is known: one number an element behind the axis.
+// Whether a scale or shift of LayerNormalization is a constant with one number per row element.
 bool IsRowOf(const Operand& operand, const Dims& row) {
   return operand.constant != nullptr && operand.constant->is_float && operand.dims == row;
 }
 
-// Rows of everything behind the axis.
+// A row consists of all dimensions from the axis on.
 absl::Status FinishLayerNormalization(NodeContext& context, const Operand& src, int axis,
                                       float epsilon) {
   int64_t rows = 1, columns = 1;
@@ -106,7 +106,7 @@ absl::StatusOr<Operand> ParameterOf(NodeContext& context, int i, const Dims& src
   const Dims wanted = of_channels ? Dims{src[1]} : Dims(src.begin() + 1, src.end());
   if (context.input(i).dims != wanted) {
     return context.node.Invalid(
-        absl::StrCat("input ", i, " is not one number ", of_channels ? "a channel" : "an element"));
+        absl::StrCat("input ", i, " is not one number per ", of_channels ? "channel" : "element"));
   }
   if (!of_channels) return context.input(i);
   Dims channel(src.size() - 1, 1);

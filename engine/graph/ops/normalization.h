@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the normalisations share: statistics along dimensions, and a scale and a shift a channel.
+// Shared by the normalisations: statistics along dimensions, and a scale and a shift per channel.
 #ifndef ENGINE_GRAPH_OPS_NORMALIZATION_H_
 #define ENGINE_GRAPH_OPS_NORMALIZATION_H_
 
@@ -11,24 +11,23 @@
 
 namespace tilewire::graph {
 
-// What standardizing computes: result = (x - mean) / deviation, deviation = sqrt(variance +
-// epsilon).
+// The values that standardizing computes:
+//   result = (x - mean) / deviation, deviation = sqrt(variance + epsilon)
 struct Standard {
   Operand mean, variance, deviation, result;
 };
 
-// By the statistics along the marked dimensions.
+// Standardizes by the statistics along the marked dimensions.
 absl::StatusOr<Standard> Standardized(NodeContext& context, const Operand& src,
                                       const std::vector<bool>& reduced, float epsilon);
 // (src - mean) / sqrt(variance + epsilon)
 absl::StatusOr<Operand> StandardizedBy(NodeContext& context, const Operand& src,
                                        const Operand& mean, const Operand& variance, float epsilon);
 
-// What the inputs that belong to a tensor hold: one number a channel, or one an element of an
-// image.
+// Whether an input has one number per channel or one per element of an image.
 enum class Per { kChannel, kElement };
 
-// Input i as it is broadcast to a tensor of dims `src`. kInvalidArgument: it has other dims.
+// Returns input i, ready to broadcast to a tensor of dims `src`. kInvalidArgument: its dims differ.
 absl::StatusOr<Operand> ParameterOf(NodeContext& context, int i, const Dims& src, Per per);
 // src * input 1 + input 2.
 absl::StatusOr<Operand> ScaledByInputs(NodeContext& context, const Operand& src, Per per);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of the ONNX operators that are supported. Each file of this folder adds the rows of its
+// The table of supported ONNX operators. Each file of this folder adds the rows of its
 // operators (ops.h); an operator without a row is refused when a model is opened.
 #ifndef ENGINE_GRAPH_OPS_OP_TABLE_H_
 #define ENGINE_GRAPH_OPS_OP_TABLE_H_
@@ -37,9 +37,9 @@ struct OpRow {
   int min_inputs;
   int max_inputs;
   absl::string_view attributes;  // all that it may have, in any opset, with blanks between
-  // Appends the node's operations to the network, or folds it.
+  // Appends the node's operations to the network, or folds the node.
   //   kInvalidArgument  inputs or attributes that the operator does not allow
-  //   kUnimplemented    a use of it that the engine has no operation for
+  //   kUnimplemented    a use that the engine has no operation for
   absl::Status (*build)(NodeContext& context);
   Folds folds = Folds::kNever;
   ResultType gives_integers = LikeFirstInput;

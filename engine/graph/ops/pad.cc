@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pad: elements before and behind each dimension, constant, mirrored at the edge (which is not
-// repeated), or the edge itself. Negative numbers cut elements off.
+// Pad: adds elements before and after each dimension: a constant, the source mirrored at its edge
+// (which is not repeated), or the edge itself. Negative numbers cut elements off.
 #include <algorithm>
 #include <cstdint>
 
@@ -17,9 +17,9 @@ namespace {
 constexpr int64_t kLargestPad = INT32_MAX;
 
 struct PadArgs {
-  std::vector<int64_t> pads;  // of all dimensions before, then of all behind
+  std::vector<int64_t> pads;  // at the start of each dimension, then at the end of each
   float value = 0;
-  bool computes_value = false;  // `value` is not known
+  bool computes_value = false;  // `value` is not a constant
 };
 
 // Attributes before opset 11, inputs from then on.

@@ -60,7 +60,7 @@ bool HasFewTaps(const Window& window) {
   return true;
 }
 
-// By a loop over each window.
+// Pools with a loop over each window.
 absl::StatusOr<ValueId> EmitMaxWindow(NodeContext& context, const Window& window,
                                       MaxWindow::Result result, absl::string_view suffix = "") {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Numbers(context.input(0)));
@@ -72,7 +72,7 @@ absl::StatusOr<ValueId> EmitMaxWindow(NodeContext& context, const Window& window
   return context.Emit(std::move(greatest), {src}, std::move(dst), suffix);
 }
 
-// Output 1: where the maxima stand.
+// Output 1: the indices of the maxima.
 absl::Status SetIndices(NodeContext& context, const Window& window) {
   const Operand& src = context.input(0);
   ABSL_RETURN_IF_ERROR(CheckCountable(context.node, ElementCount(src.dims).value_or(INT64_MAX)));
@@ -85,8 +85,8 @@ absl::Status SetIndices(NodeContext& context, const Window& window) {
   return context.SetOutput({nullptr, indices, context.value(indices).dims}, 1);
 }
 
-// The maximum over a window is that of its taps along one dimension after the other; a tap is a
-// selection, with minus infinity for what lies outside.
+// Takes the maximum of a window's taps along one dimension after the other. Each tap is a
+// selection, with minus infinity outside the source.
 absl::Status BuildDilatedMaxPool(NodeContext& context, const Window& window) {
   Operand result = context.input(0);
   for (size_t i = 0; i < window.kernel.size(); ++i) {
@@ -116,8 +116,8 @@ absl::Status BuildDilatedMaxPool(NodeContext& context, const Window& window) {
   return context.SetOutput(result);
 }
 
-// What padding adds counts, what ceil_mode adds does not: zeros around the source are elements of
-// it.
+// Padding counts in the average, the extension by ceil_mode does not; so the padding is written out
+// as zeros around the source.
 absl::Status BuildPaddedAveragePool(NodeContext& context, const Window& window) {
   const Operand src = context.input(0);
   const size_t rank = src.dims.size();
@@ -196,7 +196,7 @@ absl::Status BuildAveragePool(NodeContext& context) {
     padded |= window.padding_left[i] > 0 || window.padding_right[i] > 0;
     extended |= window.ceil_extension[i] > 0;
   }
-  // What ceil_mode adds never counts, what padding adds may: without padding only the elements
+  // The extension by ceil_mode never counts, padding may: without padding only the elements
   // themselves count.
   if (include == 0 || !padded)
     return FinishPooling(context, Pooling::Algorithm::kAvgExcludePadding, window);

@@ -15,8 +15,8 @@ namespace {
 
 using Function = Elementwise::Function;
 
-constexpr int64_t kFewElements = 16384;  // are computed at once
-constexpr int kDeepest = 3;              // chain of conversions that is computed when it is wanted
+constexpr int64_t kFewElements = 16384;  // up to this many are computed at once
+constexpr int kDeepest = 3;              // longest chain of conversions that is computed on demand
 constexpr int64_t kLargestZeroPoint = 255;
 
 bool IsComputed(const NodeContext& context, int input) {
@@ -60,17 +60,17 @@ void ForEachQuantized(const Dims& dims, const AxisQuantization& quantization, Vi
   }
 }
 
-// What a constant of some kind gives, computed anew whenever it is wanted.
+// A constant converted from another one, computed anew at each load.
 class Converted final : public StoredNumbers {
  public:
-  // `type`: of the integers to make; nullopt for real numbers.
+  // `type` is that of the integers to make; nullopt for real numbers.
   Converted(ConstantPtr src, AxisQuantization quantization, std::optional<DataType> type)
       : src_(std::move(src)),
         quantization_(std::move(quantization)),
         type_(type),
         depth_(DepthOf(*src_) + 1) {}
 
-  // Conversions of conversions that a Load() goes through.
+  // The number of nested conversions that a Load() goes through.
   static int DepthOf(const Constant& constant) {
     const auto* converted = dynamic_cast<const Converted*>(constant.stored.get());
     return converted == nullptr ? 0 : converted->depth_;

@@ -18,7 +18,7 @@ namespace {
 using Reduction = Reduce::Function;
 using jit::EltwiseAlgorithm;
 
-// What integers have no exact result for.
+// Refuses integers, for functions whose result is then not exact.
 absl::Status CheckReal(const NodeContext& context) {
   if (!context.IsInteger(0)) return absl::OkStatus();
   return context.node.Unimplemented("of integers; supported are real numbers");
@@ -55,7 +55,7 @@ absl::Status FinishReduce(NodeContext& context, Operand kept, const std::vector<
   return context.SetOutput(dst);
 }
 
-// Of integers; nullopt for an overflow, and for what is no integer.
+// For integers; returns nullopt on an overflow or a result that is not an integer.
 std::optional<int64_t> Accumulated(Reduction function, std::optional<int64_t> so_far, int64_t x) {
   std::optional<int64_t> term = x;
   if (function == Reduction::kSumOfSquares) term = CheckedMul(x, x);
@@ -75,7 +75,7 @@ std::optional<int64_t> Accumulated(Reduction function, std::optional<int64_t> so
   }
 }
 
-// Of integers that are known: shape arithmetic.
+// Folds constant integers, for shape arithmetic.
 absl::StatusOr<Operand> FoldReduce(const NodeContext& context, Reduction function,
                                    const std::vector<bool>& reduced) {
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr src, context.Ints(0));
@@ -114,7 +114,7 @@ absl::StatusOr<Operand> LogOf(NodeContext& context, const Operand& src, absl::st
   return ElementwiseOf(context, {Elementwise::Function::kLog}, {src}, suffix);
 }
 
-// A mean over all spatial dimensions is a pooling, which keeps the layout of what it reads.
+// A mean over all spatial dimensions is a pooling, which keeps its source's layout.
 bool IsGlobalPooling(const std::vector<bool>& reduced) {
   if (reduced.size() < 3 || reduced.size() > 5) return false;
   for (size_t d = 0; d < reduced.size(); ++d) {
@@ -184,7 +184,7 @@ absl::Status BuildReduceLogSumExp(NodeContext& context) {
   return FinishReduce(context, kept, reduced);
 }
 
-// (sum |x|^p)^(1/p) over everything behind the channels.
+// (sum |x|^p)^(1/p) over all dimensions after the channels.
 absl::Status BuildGlobalLpPool(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t p, context.node.Int("p", 2));
   if (p < 1) return context.node.Invalid(absl::StrCat("p ", p));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operators that give the same elements other dims: of constants without a copy, else as a Reshape.
+// Operators that give the same elements other dims: constants without a copy, others by a Reshape.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

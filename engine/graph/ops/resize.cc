@@ -23,10 +23,10 @@ struct ResizeArgs {
   float cubic_a = -0.75f;
   bool exclude_outside = false;
   bool crops = false;          // takes the part of the source that `roi` names
-  std::vector<float> roi;      // starts, then ends, one each a dimension; 1 is the last element
-  float outside = 0;           // of a crop: stands where the source has nothing
-  std::vector<float> scales;   // one a dimension
-  std::vector<int64_t> sizes;  // of the result, one a dimension
+  std::vector<float> roi;      // all starts, then all ends; 1 is the last element
+  float outside = 0;           // fills the part of a crop that lies outside the source
+  std::vector<float> scales;   // one per dimension
+  std::vector<int64_t> sizes;  // of the result, one per dimension
 };
 
 absl::Status ReadAttributes(const NodeContext& context, ResizeArgs* args) {
@@ -100,7 +100,7 @@ double PositionInCrop(const ResizeArgs& args, int64_t i, int axis, int64_t src) 
          static_cast<double>(i) * (end - first) * last / static_cast<double>(dst - 1);
 }
 
-// Where index `i` of the result stands among `src` elements.
+// The coordinate of the result's index `i` among `src` elements.
 double Position(const ResizeArgs& args, int64_t i, int axis, int64_t src) {
   const int64_t dst = args.sizes[axis];
   const double scale = args.scales[axis];
@@ -117,7 +117,7 @@ bool IsOutside(const ResizeArgs& args, double position, int64_t src) {
   return args.crops && (position < 0 || position > static_cast<double>(src - 1));
 }
 
-// Nothing happens along this dimension.
+// Whether this dimension stays as it is.
 bool Keeps(const ResizeArgs& args, size_t d, int64_t src) {
   const bool is_whole = args.roi[d] == 0 && args.roi[args.sizes.size() + d] == 1;
   return args.sizes[d] == src && (args.crops || args.scales[d] == 1) && is_whole;
@@ -175,7 +175,7 @@ absl::Status BuildNearest(NodeContext& context, const ResizeArgs& args, const Op
   return context.SetOutput(dst);
 }
 
-// What a crop takes from outside the source of dims `src`.
+// Fills the part of a crop that lies outside the source of dims `src`.
 absl::StatusOr<Operand> FillOutside(NodeContext& context, const ResizeArgs& args, const Dims& src,
                                     const Operand& resized) {
   Select select = WholeOf(src.size());

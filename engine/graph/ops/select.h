@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What moves elements without computing: slices, splits, pads, repeats, gathers, nearest resizing.
-// Each says which index of its source every index of its result comes from, one dimension
-// independent of the others (network.h: Select); of a constant the result is folded, of a computed
-// tensor it is an operation.
+// Operators that move elements without computing: slices, splits, pads, repeats, gathers, nearest
+// resizing. Each maps every index of its result to an index of its source, dimension by dimension
+// (Select in movement.h). A constant is folded; for a computed tensor an operation is emitted.
 #ifndef ENGINE_GRAPH_OPS_SELECT_H_
 #define ENGINE_GRAPH_OPS_SELECT_H_
 
@@ -22,8 +21,8 @@ Select WholeOf(size_t rank);
 // The shortest runs that list these indices.
 IndexRuns RunsOf(absl::Span<const int64_t> indices);
 
-// What `select` takes of `src`, under the name of output 0 and `suffix`; `src` itself where it
-// takes everything.
+// Applies `select` to `src`; the result is named after output 0 and `suffix`. Returns `src` itself
+// if all of it is selected.
 //   kUnimplemented    a folded constant of more than 2^24 elements
 //   kInvalidArgument  as NodeContext::Emit()
 absl::StatusOr<Operand> SelectOf(NodeContext& context, const Operand& src, Select select,

@@ -44,7 +44,7 @@ absl::StatusOr<SliceArgs> ReadSliceArgs(const NodeContext& context) {
   return args;
 }
 
-// From `start` to before `end`, both possibly counted from the back and beyond the ends.
+// From `start` up to `end`, exclusive. Negative ones count from the end; both are clamped.
 absl::StatusOr<IndexRun> RunOf(const Node& node, int64_t start, int64_t end, int64_t step,
                                int64_t size) {
   if (step == 0 || step == INT64_MIN) return node.Invalid(absl::StrCat("step ", step));

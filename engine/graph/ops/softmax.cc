@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From opset 13 on Softmax works along one axis. Before, it flattened its input to a matrix at the
-// axis and worked along the rows; that is the same when everything behind the axis has one element.
+// axis and worked along the rows; the two agree if all dimensions after the axis have size 1.
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/ops.h"

@@ -2,8 +2,8 @@
 //
 // DepthToSpace and SpaceToDepth: blocks of b x b pixels to channels and back, as a transpose
 // between two reshapes.
-//   DCR  [N, b, b, C/b^2, H, W]: the block is the slow part of the channels;  CRD  [N, C/b^2, b, b,
-//   H, W]
+//   DCR  [N, b, b, C/b^2, H, W]: the block is the slow part of the channels
+//   CRD  [N, C/b^2, b, b, H, W]: the block is the fast part
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/ops.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The best elements along an axis, and where they stand: TopK, ArgMax, ArgMin. Indices are computed
+// The best elements along an axis, and their indices: TopK, ArgMax, ArgMin. Indices are computed
 // as f32.
 #include <utility>
 

@@ -15,7 +15,7 @@ absl::StatusOr<std::vector<int>> ReadOrder(const Node& node, size_t rank) {
     return node.Invalid(absl::StrCat("perm of ", perm.size(), " axes for rank ", rank));
   for (int64_t axis : perm) {
     if (axis < 0 || axis >= static_cast<int64_t>(rank) || seen[axis])
-      return node.Invalid("perm is no permutation");
+      return node.Invalid("perm is not a permutation");
     seen[axis] = true;
   }
   return std::vector<int>(perm.begin(), perm.end());

@@ -69,7 +69,7 @@ absl::Status BuildExp(NodeContext& context) {
   return FinishActivation(context, {jit::EltwiseAlgorithm::kExp});
 }
 
-// A power, because the square root of the kernels is 0 for a negative number.
+// Uses a power, because the kernels' square root gives 0 for a negative number.
 absl::Status BuildSqrt(NodeContext& context) {
   if (context.input(0).value != kNoValue)
     return FinishActivation(context, {jit::EltwiseAlgorithm::kPow, 1, 0.5f});
@@ -98,7 +98,7 @@ absl::Status BuildIsInf(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t negative, context.node.Int("detect_negative", 1));
   ABSL_ASSIGN_OR_RETURN(const int64_t positive, context.node.Int("detect_positive", 1));
   if (negative != 0 && positive != 0) return FinishElementwise(context, {Function::kIsInf});
-  // Nothing equals the number that is none.
+  // NaN is the only value that does not equal itself.
   const float sought = negative != 0 ? -INFINITY : positive != 0 ? INFINITY : NAN;
   const Operand number = {
       MakeFloats(context.output_name() + "/sought", {}, {sought}), kNoValue, {}};

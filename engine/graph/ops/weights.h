@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From constants to the weights of operations.
+// Turns constants into the weights of operations.
 #ifndef ENGINE_GRAPH_OPS_WEIGHTS_H_
 #define ENGINE_GRAPH_OPS_WEIGHTS_H_
 

@@ -11,14 +11,14 @@ namespace {
 
 bool IsOnePixel(const Dims& dims) { return dims.size() == 4 && dims[2] == 1 && dims[3] == 1; }
 
-// Of one pixel it is a 1x1 convolution.
+// Whether the product, applied to one pixel, can be a 1x1 convolution.
 bool MayBeConvolution(const InnerProduct& product) {
   return !HasSum(product.fused) && !product.weights.transposed && !product.src_quantization &&
          !product.dst_quantization;
 }
 
-// The inner products behind each other whose last result is `value` and used once, the last first,
-// up to one that reads single pixels; none where there is no such one.
+// The chain of inner products that ends in `value` and starts at single pixels, the last one first.
+// Each result is used once. Empty if there is no such chain.
 std::vector<int> ProductsUpTo(Editor& editor, ValueId value) {
   std::vector<int> products;
   while (!IsOnePixel(editor.dims(value))) {

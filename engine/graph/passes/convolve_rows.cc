@@ -87,7 +87,7 @@ void Forward(Editor& editor, int op, ValueId src) {
   editor.Remove(op);
 }
 
-// The transpose instead of the first reshape; nothing where it undoes one.
+// Replaces the first reshape by the transpose, or by nothing if the two cancel.
 void TransposeFirst(Editor& editor, int reshape, const Dims& pixels) {
   const std::vector<int> order = ChannelsFirst(pixels.size());
   const int before = editor.producer(editor.operation(reshape).srcs[0]);

@@ -27,12 +27,12 @@ class Editor {
   Operation& operation(int op) { return network_->operations[op]; }
   const Dims& dims(ValueId value) const { return network_->values[value].dims; }
 
-  // The operation that computes the value, kNone for an input.
+  // Returns the operation that computes the value; kNone for an input.
   int producer(ValueId value) const { return producer_[value]; }
-  // By sources, addends of fused sums and the network's outputs.
+  // Counts uses as a source, as an addend of a fused sum and as an output of the network.
   int use_count(ValueId value) const { return use_count_[value]; }
 
-  // The operation as T, nullptr when it is another one, removed, or kNone.
+  // Returns the operation as T; nullptr if it has another type, was removed, or is kNone.
   template <typename T>
   T* As(int op) {
     return op == kNone || removed_[op] ? nullptr : std::get_if<T>(&network_->operations[op].params);
@@ -40,9 +40,9 @@ class Editor {
 
   void SetSource(int op, int i, ValueId value);
   void SetSources(int op, std::vector<ValueId> values);
-  // Every use of `from` becomes a use of `to`.
+  // Replaces every use of `from` by a use of `to`.
   void ReplaceUses(ValueId from, ValueId to);
-  // Removes the operation; nobody may use its result.
+  // Removes the operation, whose result must not be used any more.
   void Remove(int op);
   // Puts `operation` in the place of `op` and removes `old`, whose sources and parameters it took
   // over.
@@ -62,15 +62,15 @@ std::vector<FusedStep>* FusedSteps(Operation& operation);
 const std::vector<FusedStep>* FusedSteps(const Operation& operation);
 bool HasSum(const std::vector<FusedStep>& steps);
 
-// The max(x, 0) that computes `value`, if nobody else reads that; Editor::kNone otherwise.
+// Returns the max(x, 0) that computes `value`, if `value` has one use; Editor::kNone otherwise.
 int SoleRelu(Editor& editor, ValueId value);
 
-// 8-bit integers on one grid of an ordinary scale.
+// 8-bit integers with one scale, which is ordinary, and one zero point.
 struct QuantizedValue {
   ValueId value = kNoValue;
   QuantizationParams params;
 };
-// Those that a Dequantize made `real` of; nullopt where none did.
+// Returns the integers that a Dequantize turned into `real`; nullopt if none did.
 std::optional<QuantizedValue> IntegersOf(Editor& editor, ValueId real);
 
 }  // namespace tilewire::graph

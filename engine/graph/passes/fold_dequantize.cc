@@ -52,7 +52,7 @@ Operation TakePadding(const Operation& operation, ValueId integers,
   return {operation.name, std::move(select), {integers}, kNoValue};
 }
 
-// One pass over the operations, which it writes anew.
+// Goes through the operations once and rewrites them.
 class Folding {
  public:
   explicit Folding(Network* network)

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMostSources = 8;
 
-// What lies between the integers and their Quantize: operations whose results only this one uses.
+// The operations between the integers and their Quantize; nothing else uses their results.
 struct Between {
   IntegerSum sum;
   std::vector<ValueId> integers;

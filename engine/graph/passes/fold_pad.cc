@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Pad adds in front of and behind the spatial dimensions is what the window of a convolution
-// or pooling adds itself, where the added elements are those that it assumes: zeros, for a maximum
-// minus infinity.
+// The window of a convolution or pooling can take over the elements that a Pad adds before and
+// after the spatial dimensions, if they are the ones that the window assumes: zeros, or minus
+// infinity for a maximum.
 #include <cmath>
 
 #include "engine/graph/passes/editor.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Quantize behind a convolution or inner product of integers becomes the grid of its result. A
-// fused sum then adds to what its destination holds: integers of the same type.
+// A Quantize after a convolution or inner product of integers becomes the quantization of its
+// result. A fused sum then adds integers of the same type, which its destination holds.
 #include <optional>
 #include <utility>
 
@@ -11,7 +11,7 @@
 namespace tilewire::graph {
 namespace {
 
-// A zero point of the result and one of an addend take a step each beside these.
+// The zero points of the result and of an addend take one more step each.
 constexpr size_t kLongestIntegerChain = 2;
 
 bool IsOfIntegers(const Operation& operation) {
@@ -29,7 +29,7 @@ void SetDstQuantization(const QuantizationParams& params, Operation* operation) 
   }
 }
 
-// Addends as integers of `type`; false where one is not.
+// Replaces addends by their integers of `type`; returns false if one has none.
 bool ReadIntegers(Editor& editor, DataType type, std::vector<FusedStep>* steps) {
   for (FusedStep& step : *steps) {
     if (step.kind != FusedStep::Kind::kSum) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// With effective weights s[o] * w[o,...] and bias b[o], a factor f[o] and a shift t[o] behind them
+// With effective weights s[o] * w[o,...] and bias b[o], a factor f[o] and a shift t[o] after them
 // give weights f[o] * s[o] * w[o,...] and bias f[o] * b[o] + t[o].
 #include <algorithm>
 
@@ -25,8 +25,8 @@ bool IsScaleShift(const Convolution& convolution) {
          AllEqual(convolution.padding_right, 0) && convolution.fused.empty();
 }
 
-// The operation that computes `value`, behind reshapes of [N,C] to [N,C,1] and back; kNone unless
-// every value on the way has one use.
+// Returns the operation that computes `value`, up to reshapes of [N,C] to [N,C,1] and back; kNone
+// unless every value on the way has one use.
 int ProducerBehindReshapes(Editor& editor, ValueId value) {
   while (editor.use_count(value) == 1) {
     const int op = editor.producer(value);

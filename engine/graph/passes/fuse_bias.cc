@@ -5,7 +5,7 @@
 namespace tilewire::graph {
 namespace {
 
-// One known number an output; nullptr where `value` is something else.
+// Returns the constant of one number per output; nullptr if `value` is something else.
 const Constant* NumbersOfOutputs(Editor& editor, ValueId value, int64_t outputs) {
   const Literal* literal = editor.As<Literal>(editor.producer(value));
   if (literal == nullptr) return nullptr;
@@ -16,8 +16,8 @@ const Constant* NumbersOfOutputs(Editor& editor, ValueId value, int64_t outputs)
   return fits ? &constant : nullptr;
 }
 
-// The inner product that computes the rows of `value`, whatever its leading dimensions, if nobody
-// else reads them.
+// Returns the inner product that computes the rows of `value`, whatever its leading dimensions, if
+// nothing else reads them.
 InnerProduct* ProductOfRows(Editor& editor, ValueId value) {
   const int64_t outputs = editor.dims(value).empty() ? 0 : editor.dims(value).back();
   while (editor.use_count(value) == 1 && !editor.dims(value).empty() &&

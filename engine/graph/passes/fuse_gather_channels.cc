@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Channels that are joined, shuffled and split again (ShuffleNet's units) are gathered at once from
-// where they were computed: a shuffle, and a selection of channels behind one, reads the sources of
+// where they were computed: a shuffle, and a selection of channels after one, reads the sources of
 // the concatenation before it.
 #include <optional>
 
@@ -29,7 +29,7 @@ std::vector<From> ShuffledChannels(const Shuffle& shuffle, int64_t channels) {
   return from;
 }
 
-// nullopt where anything but channels is selected, or something that is not there.
+// Returns nullopt if anything but channels is selected, or an index outside the source.
 std::optional<std::vector<From>> SelectedChannels(const Select& select) {
   std::vector<From> from;
   for (size_t d = 0; d < select.from.size(); ++d) {
@@ -89,11 +89,11 @@ Moves Through(const Moves& moves, const Moves& before) {
   return result;
 }
 
-// A shuffle behind a concatenation, or a selection behind a gather: what it reads in their place.
+// The moves of a shuffle after a concatenation, or of a selection after a gather, as one gather.
 std::optional<Moves> Fused(Editor& editor, int op) {
   const bool shuffles = editor.As<Shuffle>(op) != nullptr;
   if (!shuffles && editor.As<Select>(op) == nullptr) return std::nullopt;
-  // Integers are moved by steps of their own.
+  // Integers have steps of their own.
   if (editor.network().values[editor.operation(op).dst].type != DataType::kF32) return std::nullopt;
   const auto moves = MovesOf(editor, op);
   if (!moves) return std::nullopt;

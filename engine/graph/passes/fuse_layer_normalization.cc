@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // (x - mean) / sqrt(mean of (x - mean)^2 + epsilon) along the last dimension, as exporters write
-// it, is a layer normalization; a product with, then a sum of, one known number an element of the
-// row become its scale and shift.
+// it, is a layer normalization. A product with, then a sum of, a constant of one number per element
+// of the row become its scale and shift.
 #include <optional>
 
 #include "engine/graph/passes/editor.h"
@@ -57,7 +57,7 @@ const Constant* LiteralOf(Editor& editor, ValueId value) {
   return literal == nullptr ? nullptr : literal->constant.get();
 }
 
-// What the square root is taken of.
+// The value whose square root is taken.
 std::optional<ValueId> RootOf(Editor& editor, ValueId value) {
   const int op = editor.producer(value);
   const Activation* root = editor.As<Activation>(op);
@@ -96,7 +96,7 @@ void FuseQuotient(Editor& editor, int op) {
   editor.operation(op).params = LayerNormalization{.epsilon = *epsilon};
 }
 
-// One known number an element of the row; empty where `value` is something else.
+// Returns the constant of one number per element of the row; empty if `value` is something else.
 std::vector<float> RowOf(Editor& editor, ValueId value, int64_t columns) {
   const Constant* constant = LiteralOf(editor, value);
   if (constant == nullptr || constant->count() != columns ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Only what costs nothing where the runtime has no primitive that does both: it runs the two then.
+// Fuses only what costs nothing if no primitive does both: the runtime then runs the two in turn.
 #include <utility>
 
 #include "engine/graph/passes/editor.h"

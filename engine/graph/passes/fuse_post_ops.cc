@@ -30,7 +30,7 @@ void Absorb(Editor& editor, int into, int op, const FusedStep& step) {
   editor.Replace(op, std::move(fused), into);
 }
 
-// A function of single elements may as well come before a reshape.
+// A function of single elements can equally run before a reshape.
 void TryActivation(Editor& editor, int op, const Activation& activation) {
   const FusedStep step = {FusedStep::Kind::kActivation, activation.op, kNoValue};
   const ValueId src = editor.operation(op).srcs[0];

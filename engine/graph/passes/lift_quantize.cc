@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rounding to a grid, and a Relu before it, commute with putting tensors behind each other: the
-// concatenation then moves bytes, and whoever computes a source may write them.
+// A Quantize, and a Relu before it, commute with a concatenation. If they come first, the
+// concatenation moves bytes, and the operations that compute its sources may write them directly.
 #include <utility>
 #include <vector>
 
@@ -36,7 +36,7 @@ std::vector<Lift> FindLifts(Network* network) {
   return lifts;
 }
 
-// What stood behind the concatenation for each source, and the concatenation of that.
+// The operations that followed the concatenation, once per source, and the new concatenation.
 std::vector<Operation> Lifted(const Lift& lift, Network* network) {
   const Operation& concat = network->operations[lift.concat];
   std::vector<Operation> operations;

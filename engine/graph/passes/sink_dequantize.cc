@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Integers in the order of the real numbers that they stand for: what only moves or compares
-// elements may run before they become real numbers. Then a Quantize finds the Dequantize that it
+// Integers are ordered like the real numbers that they stand for, so an operation that only moves
+// or compares elements may run before the Dequantize. Then a Quantize meets the Dequantize that it
 // undoes.
 #include <algorithm>
 #include <utility>
@@ -12,7 +12,7 @@
 namespace tilewire::graph {
 namespace {
 
-// Goes through the operations once, in order, and writes them anew.
+// Goes through the operations once, in order, and rewrites them.
 class Sink {
  public:
   explicit Sink(Network* network)
@@ -47,7 +47,7 @@ class Sink {
     done_.push_back(std::move(operation));
   }
 
-  // The operation that makes the value if it is a T.
+  // Returns the operation that makes the value if it is a T, else nullptr.
   template <typename T>
   const Operation* MadeBy(ValueId value) const {
     if (made_by_[value] == kNobody) return nullptr;
@@ -55,14 +55,14 @@ class Sink {
     return std::holds_alternative<T>(operation.params) ? &operation : nullptr;
   }
 
-  // A Dequantize of 8-bit integers on one grid.
+  // Returns the Dequantize of 8-bit integers, with one scale, that makes the value; else nullptr.
   const Operation* DequantizeOf(ValueId value) const {
     const Operation* operation = MadeBy<Dequantize>(value);
     if (operation == nullptr || TypeOf(operation->srcs[0]) == DataType::kF32) return nullptr;
     return std::get<Dequantize>(operation->params).params.size() == 1 ? operation : nullptr;
   }
 
-  // A Quantize back to where its source came from, or one that has been done.
+  // Whether it is a Quantize back to its source's integers, or one that repeats an earlier one.
   bool Cancels(const Operation& operation) {
     const auto* quantize = std::get_if<Quantize>(&operation.params);
     if (quantize == nullptr) return false;
@@ -82,7 +82,7 @@ class Sink {
     return true;
   }
 
-  // Moves or compares, and what it adds has an integer of its own.
+  // Whether it only moves or compares elements, and any element that it adds is exact.
   static bool Moves(const OperationParams& operation, const QuantizationParams& params,
                     DataType type) {
     if (const auto* pooling = std::get_if<Pooling>(&operation))
@@ -94,7 +94,7 @@ class Sink {
            std::holds_alternative<Shuffle>(operation) || std::holds_alternative<Concat>(operation);
   }
 
-  // What made all sources, if the operation may run before it.
+  // Returns the Dequantize that made all sources, if the operation may run before it.
   const Dequantize* CommonDequantize(const Operation& operation) const {
     const Operation* first = operation.srcs.empty() ? nullptr : DequantizeOf(operation.srcs[0]);
     if (first == nullptr) return nullptr;
