@@ -20,10 +20,10 @@ namespace {
 
 // How often the timer looks for what has become late, at least.
 constexpr absl::Duration kLongestTick = absl::Milliseconds(250);
-// Nothing has ended for so long while requests wait: the server no longer lives.
+// When nothing has ended for this long while requests wait, the server is no longer live.
 constexpr absl::Duration kStuck = absl::Minutes(2);
 
-// Memory of past requests is kept for so long after the last one.
+// How long memory of past requests is kept after the last one.
 constexpr absl::Duration kIdle = absl::Seconds(10);
 
 // Linking reflection adds it to every builder.

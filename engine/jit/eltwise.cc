@@ -54,7 +54,7 @@ float EltwiseScalar(const EltwiseOp& op, float x) {
   const float alpha = op.alpha, beta = op.beta;
   switch (op.algorithm) {
     case Algorithm::kRelu:
-      // alpha 0 is no multiplication: 0 x would be NaN for an infinite x.
+      // With alpha 0 nothing is multiplied: 0 x would be NaN for an infinite x.
       return alpha == 0 ? AtLeast(x, 0) : x > 0 ? x : alpha * x;
     case Algorithm::kTanh:
       return std::tanh(static_cast<double>(x));

@@ -4,7 +4,8 @@
 //
 //   log x   x = 2^e m with m in [sqrt(1/2), sqrt(2)) and f = m - 1:
 //           log x = e ln 2 + f - f^2/2 + f^3 P(f), where P's share of the error is 2e-10. It is
-//           the sum of two floats, because a power multiplies the logarithm's error by its exponent.
+//           the sum of two floats, because a power multiplies the logarithm's error by its
+//           exponent.
 //   x^y     e^(y log|x|), where the low part of the product is added to the reduced argument of e;
 //           the sign or the NaN of a negative x comes last. 0 and infinity have the logarithms
 //           -2^33 and 2^33.

@@ -25,8 +25,7 @@ struct StridedLoop {
 // Outermost first, over the padded elements of tensors[0]; none for a single element. The tensors
 // have layouts and one rank, and sizes that are the first one's or 1; offset0 is not counted.
 // kUnimplemented  a tensor's elements are not at constant strides in that order, or it has no
-// padded
-//                 tail where the first one has one
+//                 padded tail where the first one has one
 absl::StatusOr<std::vector<StridedLoop>> LoopsOver(absl::Span<const MemoryDesc* const> tensors);
 
 }  // namespace tilewire

@@ -13,8 +13,8 @@ Xbyak::Ymm Half(const Xbyak::Xmm& v) { return Xbyak::Ymm(v.getIdx()); }
 
 bool IsHalf(DataType type) { return type == DataType::kF16 || type == DataType::kBf16; }
 
-// From here on a value becomes the largest of its type. For s32 it is one more than that: 2^31 - 1
-// is no float.
+// The smallest value that becomes the largest of its type. For s32 it is one more than that,
+// because 2^31 - 1 is not a float.
 float UpperBound(DataType type) {
   if (type == DataType::kS32) return 0x1p31f;
   return type == DataType::kU8 ? 255.0f : 127.0f;

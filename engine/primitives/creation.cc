@@ -88,7 +88,7 @@ absl::Status CheckChannelScales(absl::string_view name, const MemoryDesc& dst,
   if (scales.mask == 0 || scales.mask == 2) return absl::OkStatus();
   return absl::UnimplementedError(
       absl::StrCat(name, ": scale mask ", scales.mask,
-                   " is neither 0 (one scale) nor 2 (one an output channel)"));
+                   " is neither 0 (one scale) nor 2 (one per output channel)"));
 }
 
 absl::Status RequireNoPostOps(const Attributes& attributes) {

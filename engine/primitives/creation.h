@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the creation of most primitives checks and fills alike.
+// Checks and bookkeeping shared by the Create functions.
 #ifndef ENGINE_PRIMITIVES_CREATION_H_
 #define ENGINE_PRIMITIVES_CREATION_H_
 
@@ -15,38 +15,38 @@
 
 namespace tilewire {
 
-// kInvalidArgument  no layout (a dst may be `any`), or a dst whose elements overlap
+// kInvalidArgument  it has no layout (a dst may be `any`), or the elements of dst overlap
 absl::Status CheckSource(absl::string_view name, const MemoryDesc& desc);
 absl::Status CheckDestination(absl::string_view name, const MemoryDesc& desc);
 
-// kInvalidArgument  the two have other dims; the message shows both
+// kInvalidArgument  the dims differ; the message shows both
 absl::Status CheckSameDims(absl::string_view a_name, const MemoryDesc& a, absl::string_view b_name,
                            const MemoryDesc& b);
 
-// kUnimplemented  a tensor that is there (no zero descriptor) has another type; the message names
-// it
+// kUnimplemented  a tensor that is present (not the zero descriptor) has another type; the message
+//                 names the type
 absl::Status RequireType(DataType type, absl::Span<const MemoryDesc* const> tensors);
 template <typename... Tensors>
 absl::Status RequireF32(const Tensors&... tensors) {
   return RequireType(DataType::kF32, {&tensors...});
 }
 
-// Of a convolution or inner product: u8 or s8 src, s8 weights, no, f32 or s32 bias, u8, s8, s32 or
-// f32 dst. kUnimplemented  other types; the message names the first
+// For a convolution or inner product: src u8 or s8, weights s8, bias f32, s32 or none, dst u8, s8,
+// s32 or f32.
+//   kUnimplemented  other types; the message names the first
 absl::Status RequireIntegerTypes(const MemoryDesc& src, const MemoryDesc& weights,
                                  const MemoryDesc& bias, const MemoryDesc& dst);
 
-// kInvalidArgument  a mask of dimensions that dst has not, another count than the mask asks for, a
-// number that is not
-//                   finite
+// kInvalidArgument  a mask of dimensions that dst does not have, another count than the mask asks
+//                   for, a scale that is not finite
 absl::Status CheckOutputScales(absl::string_view name, const MemoryDesc& dst,
                                const OutputScales& scales);
-// kInvalidArgument, and kUnimplemented  scales that vary along another dimension than the output
-// channel
+// kInvalidArgument  as above
+// kUnimplemented    scales that vary along another dimension than the output channel
 absl::Status CheckChannelScales(absl::string_view name, const MemoryDesc& dst,
                                 const OutputScales& scales);
 
-// kUnimplemented  post-ops or output scales; output scales; a pass that is not forward
+// kUnimplemented  post-ops or output scales; output scales; a propagation other than forward
 absl::Status RequireNoPostOps(const Attributes& attributes);
 absl::Status RequireNoOutputScales(const Attributes& attributes);
 absl::Status RequireForward(PropKind prop_kind);

@@ -46,7 +46,7 @@ struct Implementation : ImplementationFacts {
 // kUnimplemented: "no implementation takes this descriptor; NAME: REASON; ..."
 absl::Status NobodyTakes(const std::vector<Refusal>& refusals);
 
-// The first implementation that fits; its info() tells why the better ones did not.
+// The first implementation that takes the descriptor; its info() says why better ones did not.
 //   kUnimplemented      none does: the message lists why each refused
 //   kInvalidArgument    options.only names no implementation
 //   kResourceExhausted  memory (code pages, library scratchpad)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What primitives ask of layouts: the one to put in the place of `any`.
+// The layouts that replace `any`, and what implementations require of a layout.
 #ifndef ENGINE_PRIMITIVES_LAYOUT_H_
 #define ENGINE_PRIMITIVES_LAYOUT_H_
 

@@ -117,8 +117,7 @@ absl::Status Primitive::Execute(const ExecuteArgs& args, const threading::Team& 
           absl::StrCat(name(), ": ", ArgName(entry.arg), " is missing"));
     }
   }
-  // Its owner may execute it while nobody else does: the pages behind a const primitive are its
-  // own.
+  // In library mode the scratchpad is the primitive's own, and one thread at a time executes it.
   auto* scratchpad = const_cast<std::byte*>(library_scratchpad_.data());
   if (info_.scratchpad_mode == ScratchpadMode::kUser && info_.scratchpad_bytes > 0) {
     scratchpad = args.Get<std::byte>(kArgScratchpad);

@@ -2,12 +2,13 @@
 //
 // A primitive: one operation compiled for one descriptor. Created once, executed many times.
 //
-//   ABSL_ASSIGN_OR_RETURN(auto relu, CreateEltwise({.src = md, .dst = md, .op = {...}}, attributes, {}));
+//   ABSL_ASSIGN_OR_RETURN(auto relu,
+//                         CreateEltwise({.src = md, .dst = md, .op = {...}}, attributes, {}));
 //   ExecuteArgs args;
 //   args.Set(kArgSrc, src).Set(kArgDst, dst).Set(kArgScratchpad, scratch);
 //   ABSL_RETURN_IF_ERROR(relu->Execute(args, threading::Team::Serial()));
 //
-// Source: seeds 002 (scratchpad modes); ROWS.md A10-A12, S01-S04.
+// Source: tests/engine/rows.txt A10-A12, S01-S04.
 #ifndef ENGINE_PRIMITIVES_PRIMITIVE_H_
 #define ENGINE_PRIMITIVES_PRIMITIVE_H_
 
@@ -59,7 +60,8 @@ enum Arg : int {
 };
 std::string ArgName(int arg);  // "src", "multiple_src[2]"
 
-// Pointers to the buffers of one execution. A pointer is to the start of a buffer of its descriptor's SizeBytes().
+// Pointers to the buffers of one execution, each to the start of a buffer of its descriptor's
+// SizeBytes().
 class ExecuteArgs {
  public:
   ExecuteArgs& Set(int arg, const void* data);  // replaces an earlier one
@@ -73,13 +75,13 @@ class ExecuteArgs {
   absl::InlinedVector<std::pair<int, void*>, 8> entries_;
 };
 
-// An implementation that was asked and did not take a descriptor.
+// Why an implementation did not take a descriptor.
 struct Refusal {
-  std::string name;    // "convolution/avx512_bf16_direct"
-  std::string reason;  // "needs avx512_bf16"
+  std::string name;    // "convolution/avx512_vnni_u8s8_direct"
+  std::string reason;  // "needs avx512_vnni"
 };
 
-// What creation knows of a primitive beyond what its implementation fills in.
+// What is known of a primitive's creation beyond what its implementation fills in.
 struct CreationRecord {
   std::string prop_kind;          // "forward_inference", or nothing
   std::string problem;            // the descriptor beyond its tensors: "kernel:3x3 strides:2x2 ..."
@@ -92,7 +94,7 @@ struct ArgDesc {
   MemoryDesc desc;
 };
 
-// What an implementation is, for code that must know it: names are for people, and are never read.
+// What code must know of an implementation: names are for people, and no code reads them.
 struct ImplementationTraits {
   bool is_reference = false;  // the plain loops that the others are tested against
   bool is_integer = false;    // for integers only, where other rows are for f32
@@ -103,14 +105,14 @@ struct ImplementationTraits {
   uint8_t algorithm = 0;  // one of the algorithms that the primitive's header names, if it does
 };
 
-// What a row of a primitive's table says beside its functions, which get it as an argument.
+// What a row of a primitive's table holds besides its functions, which get it as an argument.
 struct ImplementationFacts {
   absl::string_view name;  // "convolution/avx512_f32_direct", of static storage
   cpu::Isa isa;            // what it needs, and so the registers that it uses
   ImplementationTraits traits;
 };
 
-// What a primitive tells about itself; filled by its implementation.
+// A primitive's description of itself; filled by its implementation.
 struct PrimitiveInfo {
   std::string name;  // "convolution/avx512_f32_direct"
   cpu::Isa isa;      // what its implementation needs
@@ -122,16 +124,16 @@ struct PrimitiveInfo {
   ScratchpadMode scratchpad_mode = ScratchpadMode::kLibrary;
   // Set by FinishCreation, not by implementations:
   bool reads_destination = false;  // a sum post-op does
-  bool pools_destination =
-      false;  // a max pooling post-op does: one element of dst where there were four
+  bool pools_destination = false;  // a max pooling post-op leaves one element of dst out of four
   CreationRecord creation;
 };
 
 // Whether a primitive writes this argument.
 bool IsOutput(int arg);
 
-// Immutable once created: in user scratchpad mode any number of threads may Execute() one primitive at once on
-// distinct buffers. In library mode a primitive with a scratchpad is executed by one thread at a time.
+// Immutable once created: in user scratchpad mode any number of threads may Execute() one primitive
+// at once on distinct buffers. In library mode one thread at a time executes a primitive that has a
+// scratchpad.
 class Primitive {
  public:
   virtual ~Primitive() = default;
@@ -143,12 +145,14 @@ class Primitive {
 
   // The descriptor of an argument, the zero descriptor where there is none.
   const MemoryDesc& Desc(int arg) const;
-  // User mode: one dimension of u8, SizeBytes() to bring (may be 0). Library mode: the zero descriptor.
+  // User mode: one dimension of u8, with the SizeBytes() that the caller provides (may be 0).
+  // Library mode: the zero descriptor.
   MemoryDesc ScratchpadDesc() const;
   // Library mode: bytes that the primitive holds for its scratchpad. User mode: 0.
   int64_t MemoryConsumptionBytes() const;
 
-  // kInvalidArgument  an argument of info().args, or a scratchpad, is missing; see CheckElements()
+  // kInvalidArgument  an argument of info().args is missing, or the user's scratchpad, if its size
+  //                   is not 0; see CheckElements()
   absl::Status Execute(const ExecuteArgs& args, const threading::Team& team) const;
 
  protected:
@@ -156,7 +160,8 @@ class Primitive {
   // A precondition on the elements of the arguments, asked before each Run(); none by default.
   //   kInvalidArgument  elements that the operation has no result for; nothing is written then
   virtual absl::Status CheckElements(const ExecuteArgs&) const { return absl::OkStatus(); }
-  // Every argument is present; `scratchpad` is 64-byte aligned, of info().scratchpad_bytes. Cannot fail.
+  // Every argument is present; `scratchpad` has info().scratchpad_bytes, 64-byte aligned. Cannot
+  // fail.
   virtual void Run(const ExecuteArgs& args, std::byte* scratchpad,
                    const threading::Team& team) const = 0;
 
@@ -167,8 +172,8 @@ class Primitive {
   AlignedBuffer library_scratchpad_;
 };
 
-// Called once after creation: notes `record` and what follows from the attributes, and gives a primitive in library
-// mode its scratchpad. kResourceExhausted.
+// Called once after creation: stores `record` and what follows from the attributes, and gives a
+// primitive in library mode its scratchpad. kResourceExhausted.
 absl::Status FinishCreation(const Attributes& attributes, CreationRecord record,
                             Primitive* primitive);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The list of primitives: one line each. What the cache, the facade and the wire need to handle any of them alike.
+// Any primitive: what the cache, the facade and the wire need to treat all of them alike. The list
+// itself is primitive_list.inc.
 #ifndef ENGINE_PRIMITIVES_PRIMITIVES_H_
 #define ENGINE_PRIMITIVES_PRIMITIVES_H_
 
@@ -60,7 +61,8 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreatePrimitive(const OpDesc& d
                                                                  const Attributes& attributes,
                                                                  const CreateOptions& options);
 
-// The canonical bytes of kind, descriptor, attributes and cap: equal requests, and no others, give equal bytes.
+// The canonical bytes of kind, descriptor, attributes and options: equal requests, and no others,
+// give equal bytes.
 std::string PrimitiveKey(const OpDesc& desc, const Attributes& attributes,
                          const CreateOptions& options);
 
@@ -70,8 +72,8 @@ struct ImplementationRow : ImplementationFacts {
 // Every implementation of every primitive, best first within a primitive.
 std::vector<ImplementationRow> AllImplementations();
 
-// The types that an implementation reads (src; activations): it is asked about typical descriptors of each, whether this
-// CPU has what it needs or not. Costs a few creations.
+// The types that an implementation reads (src; activations), found by trying typical descriptors of
+// each (probes.h), whether or not this CPU has what it needs. Costs a few creations.
 std::vector<DataType> TypesOf(const ImplementationRow& row);
 
 }  // namespace tilewire

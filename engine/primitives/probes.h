@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Descriptors that implementations are asked about, so that the matrix of implementation by type
-// says what they answered and nothing else: TypesOf() in primitives.h.
+// Descriptors on which TypesOf() (primitives.h) tries implementations, so that the matrix of
+// implementation by type shows what they really take. Each primitive's are in its probes.cc.
 #ifndef ENGINE_PRIMITIVES_PROBES_H_
 #define ENGINE_PRIMITIVES_PROBES_H_
 

@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kShardCount = 64;
 // Sizes are rounded up to pages, so that nearly equal requests share a buffer.
 constexpr size_t kPageBytes = 4096;
-// A buffer so many times larger is left alone: small requests would keep it for ever.
+// A buffer this many times larger is not taken: small requests would keep it forever.
 constexpr size_t kMaxWaste = 4;
 
 // Threads are numbered as they come: each has a shard of its own until there are more than
@@ -59,7 +59,7 @@ struct ScratchpadPool::Shards {
       idle.erase(found);
       return buffer;
     }
-    // What has not been taken for so long that it will hardly be again.
+    // Removes the buffers that nothing has needed for so long that nothing is likely to.
     std::vector<Idle> RemoveStale() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
       std::vector<Idle> removed;
       for (auto one = idle.begin(); one != idle.end();) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers for user-mode scratchpads and workspaces, kept per thread: taking one is no allocation and no contended
-// lock once a thread has run the same work before. Memory of a peak returns to the system: what exceeds the bound at
-// once, and what a thread has not needed for kKeptTakes buffers after that. Thread-safe.
+// Buffers for user-mode scratchpads and workspaces, kept per thread: taking one neither allocates
+// nor waits for a lock when the thread has run the same work before. Memory of a peak returns to
+// the system: what exceeds the bound at once, and what a thread has not needed for kKeptTakes
+// buffers after that. Thread-safe.
 #ifndef ENGINE_PRIMITIVES_SCRATCHPAD_H_
 #define ENGINE_PRIMITIVES_SCRATCHPAD_H_
 
@@ -35,12 +36,13 @@ class ScratchpadPool {
     AlignedBuffer buffer_;
   };
 
-  // Keeps at most this many idle bytes; what returns above it is freed at once.
+  // Keeps at most this many idle bytes; a buffer that returns above it is freed at once.
   explicit ScratchpadPool(int64_t max_idle_bytes = int64_t{1} << 30);
   ~ScratchpadPool();
 
-  // At least `bytes` bytes on a 64-byte boundary, uninitialised; the smallest idle buffer of this thread that is
-  // large enough and not four times too large, else a new one. 0 bytes gives an empty lease. kResourceExhausted.
+  // At least `bytes` bytes on a 64-byte boundary, uninitialised: the smallest idle buffer of this
+  // thread that is large enough and not four times too large, or else a new one. 0 bytes gives an
+  // empty lease. kResourceExhausted.
   absl::StatusOr<Lease> Take(size_t bytes);
 
   // Frees every idle buffer: for when nothing has run for a while.

@@ -14,10 +14,10 @@
 namespace tilewire {
 namespace {
 
-// One write a line, so that lines of several threads do not mix.
+// One write per line, so that lines of several threads do not mix.
 void Write(const std::string& line) { std::fwrite(line.data(), 1, line.size(), stderr); }
 
-// A text as the last field but one: commas of its own would look like more fields.
+// Replaces what would look like the end of the field or of the line.
 std::string Field(absl::string_view text) {
   return absl::StrReplaceAll(text, {{",", ";"}, {"\n", " "}});
 }

@@ -3,18 +3,17 @@
 // Lines on standard error about what primitives do, when the environment asks for them. The fields
 // of a line are separated by commas; a field may be empty.
 //
-//   TILEWIRE_VERBOSE=1   once     tilewire,info,cpu avx512_vnni,verbose 1
-//                        each execution
-//     tilewire,execute,pooling/avx512_f32,forward_inference,src f32:... dst
-//     f32:...,scratchpad:user,
-//       algorithm:max kernel:3x3 ...,0.412 ms
+//   TILEWIRE_VERBOSE=1   once            tilewire,info,cpu avx512_vnni,verbose 1
+//                        each execution  tilewire,execute,pooling/avx512_f32,forward_inference,
+//                                        src f32:... dst f32:...,scratchpad:user,
+//                                        algorithm:max kernel:3x3 ...,0.412 ms      (one line)
 //   TILEWIRE_VERBOSE=2   also each creation: the same fields after create:cache_miss or
-//     create:cache_hit; before a miss a line for each better implementation,
-//       tilewire,create:refused,pooling/avx512_u8,<reason>
-//     and for what nobody implements
-//       tilewire,create:failed,pooling,<reason>
+//                        create:cache_hit. Before a miss, a line per better implementation,
+//                                        tilewire,create:refused,pooling/avx512_f32,<reason>
+//                        and for what no implementation takes
+//                                        tilewire,create:failed,pooling,<reason>
 //
-// Source: ROWS.md V01-V04, C05. Thread-safe.
+// Source: tests/engine/rows.txt V01-V04, C05. Thread-safe.
 #ifndef ENGINE_PRIMITIVES_VERBOSE_H_
 #define ENGINE_PRIMITIVES_VERBOSE_H_
 
@@ -25,17 +24,17 @@
 
 namespace tilewire {
 
-// The level that a text asks for; nothing is 0.
+// The level that a text asks for; an empty text is 0.
 //   kInvalidArgument  anything but 0, 1, 2; the message names them
 absl::StatusOr<int> ParseVerboseLevel(absl::string_view text);
 
-// What TILEWIRE_VERBOSE asks for.
+// The level that TILEWIRE_VERBOSE asks for.
 absl::StatusOr<int> VerboseLevelOfEnvironment();
 
 // The same, read once; 0 where it is not valid.
 int VerboseLevel();
 
-// One line with what happened, to whom, and how long it took.
+// One line: the event, the primitive, and how long it took.
 void WriteVerboseLine(absl::string_view event, const PrimitiveInfo& primitive,
                       absl::Duration duration);
 

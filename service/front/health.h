@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// grpc.health.v1, over what the server knows of its readiness. Watches are bounded in number and end
-// when the server drains, so that they do not hold up its end.
+// grpc.health.v1, from what the server knows of its readiness. Watches are bounded in number and
+// end when the server drains, so that they do not delay its shutdown.
 #ifndef SERVICE_FRONT_HEALTH_H_
 #define SERVICE_FRONT_HEALTH_H_
 
@@ -26,8 +26,8 @@ class HealthService final : public HealthServiceBase {
  public:
   static constexpr size_t kMostWatches = 256;
 
-  // `serves` tells whether a service or a model of that name serves (empty: the server as a whole);
-  // nothing if there is none. It may be called by any thread.
+  // `serves` returns whether a service or a model of that name serves (empty: the server as a
+  // whole), or nullopt if there is none. Any thread may call it.
   explicit HealthService(std::function<std::optional<bool>(const std::string&)> serves)
       : serves_(std::move(serves)) {}
 
@@ -37,7 +37,7 @@ class HealthService final : public HealthServiceBase {
   grpc::ServerWriteReactor<grpc::ByteBuffer>* Watch(grpc::CallbackServerContext* context,
                                                     const grpc::ByteBuffer* request) override;
 
-  // What `serves` tells has changed: watchers learn it.
+  // The answers of `serves` have changed: sends them to the watchers.
   void Changed() ABSL_LOCKS_EXCLUDED(mutex_);
   // From now on nothing serves.
   void StartDrain() ABSL_LOCKS_EXCLUDED(mutex_);

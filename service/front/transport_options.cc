@@ -36,7 +36,7 @@ void ApplyTransportOptions(const TransportOptions& options, grpc::ServerBuilder*
       {GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(options.keepalive)},
       {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(options.keepalive_timeout)},
       {GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1},
-      {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},  // a silent peer goes on being asked
+      {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},  // a silent peer is pinged again and again
       {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000},
       {GRPC_ARG_MAX_CONNECTION_IDLE_MS, Milliseconds(options.max_idle)},
       {GRPC_ARG_MAX_CONNECTION_AGE_MS, Milliseconds(options.max_age)},

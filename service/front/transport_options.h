@@ -19,7 +19,7 @@ struct TransportOptions {
   int transport_threads = 8;
   int max_streams = 128;                                 // calls at once per connection
   int max_metadata_bytes = 8 << 10;                      // headers of a call
-  absl::Duration keepalive = absl::Seconds(30);          // silence after which a peer is asked
+  absl::Duration keepalive = absl::Seconds(30);          // silence after which a peer is pinged
   absl::Duration keepalive_timeout = absl::Seconds(20);  // and how long it may take to answer
   absl::Duration max_idle = absl::Minutes(30);           // without a call
   absl::Duration max_age = absl::Hours(12);              // then the client is told to reconnect

@@ -197,7 +197,7 @@ ServedModel ModelRepository::Loaded(const ServedModel& wanted, Engine* engine) {
     return served;
   }
   served.state = ModelState::kUnavailable;
-  // Clients read this text: it names no place on this machine.
+  // Clients read this text: it must not name a path on this machine.
   served.load_status =
       absl::Status(model.status().code(),
                    absl::StrReplaceAll(model.status().message(), {{served.path, "model.onnx"}}));

@@ -2,7 +2,7 @@
 //
 // The models that this server serves, by name and version: found on disk at once, loaded later and
 // one by one, while those that are ready already serve. Thread-safe: readers share an immutable
-// snapshot, the one that loads publishes the next.
+// snapshot, and the loading thread publishes the next.
 #ifndef SERVICE_MODELS_MODEL_REPOSITORY_H_
 #define SERVICE_MODELS_MODEL_REPOSITORY_H_
 
@@ -45,9 +45,9 @@ class ModelRepository {
 
   ModelRepository() : snapshot_(std::make_shared<const Snapshot>()) {}  // empty
 
-  // What is there to be served; nothing is loaded. `directory` holds
-  // <model>/<integer version>/model.onnx and, if wanted, <model>/labels.txt. Names that begin with a
-  // dot are skipped.
+  // Lists the models that can be served; none is loaded. `directory` holds
+  // <model>/<integer version>/model.onnx and, if wanted, <model>/labels.txt. Names that begin with
+  // a dot are skipped.
   //   kNotFound          no such directory, or no model in it
   //   kPermissionDenied  it may not be read
   static absl::StatusOr<std::unique_ptr<ModelRepository>> ScanDirectory(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Log lines as spdlog writes them, but one a message whatever that contains: names come from files
-// and requests, and may hold line breaks, terminal sequences or bytes that are no text.
+// Log lines as spdlog writes them, but one per message, whatever the message contains: names come
+// from files and requests, and may hold line breaks, terminal sequences or bytes that are not text.
 // Thread-compatible.
 #ifndef SERVICE_OBSERVE_LOG_FORMATTER_H_
 #define SERVICE_OBSERVE_LOG_FORMATTER_H_
@@ -12,7 +12,7 @@
 
 namespace tilewire::service {
 
-// Everything but printable ASCII comes as \n, \x1b, \xc3.
+// Everything but printable ASCII is written as \n, \x1b, \xc3.
 std::unique_ptr<spdlog::formatter> LogFormatter();
 
 }  // namespace tilewire::service

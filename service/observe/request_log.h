@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Counts every request by its outcome, and writes one line for each that was refused, failed or
-// slow, at most kLinesPerSecond of them; the next line tells how many were left out. Lines hold no
+// slow, at most kLinesPerSecond of them; the next line says how many were left out. Lines hold no
 // payload. Thread-safe.
 #ifndef SERVICE_OBSERVE_REQUEST_LOG_H_
 #define SERVICE_OBSERVE_REQUEST_LOG_H_

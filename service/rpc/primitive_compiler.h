@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a described primitive to one that can be executed: decoded, judged by what it would cost, and
-// compiled through the engine's cache. Thread-safe.
+// Turns a described primitive into one that can be executed: decodes it, judges what it would cost,
+// and compiles it through the engine's cache. Thread-safe.
 #ifndef SERVICE_RPC_PRIMITIVE_COMPILER_H_
 #define SERVICE_RPC_PRIMITIVE_COMPILER_H_
 

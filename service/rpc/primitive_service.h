@@ -21,8 +21,8 @@ using PrimitiveServiceBase = Primitives::WithRawCallbackMethod_Create<
 
 class PrimitiveService final : public PrimitiveServiceBase {
  public:
-  // A primitive whose tensors, in all layouts together, would need some messages of the largest size
-  // is refused. The engine and what `host` points to must outlive the service.
+  // Refuses a primitive whose tensors, in all layouts together, would need several messages of the
+  // largest size. The engine and what `host` points to must outlive the service.
   PrimitiveService(Engine* engine, const CallHost& host, const PrimitiveLimits& limits)
       : host_(host), compiler_(engine, host.max_message_bytes, limits) {}
 

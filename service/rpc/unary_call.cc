@@ -43,7 +43,7 @@ grpc::ServerUnaryReactor* UnaryCall::Start(grpc::CallbackServerContext* context,
   return call;
 }
 
-// After Submit() another thread may run the call to its end: nothing of it is touched any more.
+// After Submit() another thread may run the call to its end, so nothing of it may be touched.
 void UnaryCall::Admit(const grpc::ByteBuffer& request) {
   WorkTerms terms;
   terms.deadline = deadline_;

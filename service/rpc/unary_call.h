@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One unary RPC from its arrival to its answer: prepared on gRPC's thread (a bad request is answered
-// there), admitted with a ticket for its bytes, run when the dispatcher's turn comes, ended early
-// when its client gives up, and accounted for until gRPC is done with it. Deletes itself then.
+// One unary RPC from its arrival to its answer: prepared on gRPC's thread (where a bad request is
+// answered), admitted with a ticket for its bytes, run when the dispatcher reaches it, ended early
+// when its client gives up, and accounted for until gRPC is done with it. It then deletes itself.
 #ifndef SERVICE_RPC_UNARY_CALL_H_
 #define SERVICE_RPC_UNARY_CALL_H_
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A budget of bytes for everything that requests hold: a ticket is charged the request, its
-// activations while it runs, and its answer, and gives them back when it is destroyed, which is when
-// the transport is done with the call.
+// activations while it runs, and its answer, and gives them back when it is destroyed, which is
+// when the transport is done with the call.
 #ifndef SERVICE_SCHEDULE_ADMISSION_H_
 #define SERVICE_SCHEDULE_ADMISSION_H_
 

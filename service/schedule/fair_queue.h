@@ -31,10 +31,10 @@ class FairQueue {
   bool Remove(Work* work);
 
   // The work that is due next; null if none waits. Its model is charged the expected time at once,
-  // so that its next work takes its place behind it.
+  // so that its next work is queued after it.
   Work* Pop();
-  // As Pop(), of the first work that is expected to take at most `longest`, has a known time and may
-  // run serially; it may stand behind longer work of its model.
+  // As Pop(), for the first work that is expected to take at most `longest`, has a known time and
+  // may run serially; longer work of its model may be ahead of it.
   Work* PopShort(absl::Duration longest);
   // Corrects what Pop() charged.
   void Charge(const std::string& model, absl::Duration taken, absl::Duration expected);

@@ -14,7 +14,7 @@ namespace tilewire::service {
 namespace {
 
 // A tensor of a primitive. The engine knows tensors without elements, but a primitive of them
-// computes nothing, so that one which arrives here is a mistake of the client.
+// computes nothing, so that one that arrives here is a mistake of the client.
 absl::StatusOr<MemoryDesc> Named(const v1::MemoryDesc& message, absl::string_view name) {
   absl::StatusOr<MemoryDesc> desc = DecodeMemoryDesc(message);
   if (!desc.ok()) {
@@ -67,7 +67,7 @@ absl::StatusOr<EltwiseOp> DecodeEltwiseOp(const v1::EltwiseOp& message) {
                    message.alpha(), message.beta()};
 }
 
-// One value a spatial dimension; `fallback` everywhere if there is none.
+// One value per spatial dimension; `fallback` everywhere if there is none.
 absl::StatusOr<Dims> Spatial(const google::protobuf::RepeatedField<int64_t>& values, int spatial,
                              int64_t fallback, absl::string_view name) {
   if (values.empty()) return Dims(std::max(spatial, 0), fallback);
@@ -105,7 +105,7 @@ absl::Status DecodeWeightsAndBias(const Message& message, Desc* desc) {
   return absl::OkStatus();
 }
 
-// Where the windows of a convolution or pooling stand. desc->src has been decoded.
+// The places of the windows of a convolution or pooling. desc->src has been decoded.
 template <typename Message, typename Desc>
 absl::Status DecodeWindows(const Message& message, Desc* desc) {
   const int spatial = desc->src.rank() - 2;
@@ -117,7 +117,7 @@ absl::Status DecodeWindows(const Message& message, Desc* desc) {
   return absl::OkStatus();
 }
 
-// What convolution and deconvolution share.
+// The fields that convolution and deconvolution share.
 template <typename Message, typename Desc>
 absl::Status DecodeConvolved(const Message& message, Desc* desc) {
   ABSL_ASSIGN_OR_RETURN(desc->prop_kind, DecodePropKind(message.prop_kind()));

@@ -17,8 +17,7 @@ namespace tilewire::service {
 // The contents as row-major elements of `type`: a view of `contents`, or of `converted`, which is
 // filled where the element on the wire is wider.
 //   kInvalidArgument  a field that is not the type's, another number of elements, a value outside
-//   the type's range, or
-//                     a type that travels raw only
+//                     the type's range, or a type that travels raw only
 absl::StatusOr<absl::string_view> TypedBytes(const inference::InferTensorContents& contents,
                                              DataType type, int64_t elements,
                                              std::string* converted);

@@ -12,7 +12,7 @@
 // Shapes    src and dst [N,C] to [N,C,D,H,W]; mean, variance [C]; scale and shift one tensor [2,C].
 // Arguments kArgSrc, kArgMean, kArgVariance, kArgWeights (scale and shift), kArgDst.
 // Layouts   any; dst may be `any`: the layout of src.
-// Source    ROWS.md P08, Q12; Ioffe and Szegedy, "Batch normalization", ICML 2015.
+// Source    tests/engine/rows.txt P08, Q12; Ioffe and Szegedy, "Batch normalization", ICML 2015.
 #ifndef ENGINE_PRIMITIVES_BATCH_NORMALIZATION_BATCH_NORMALIZATION_H_
 #define ENGINE_PRIMITIVES_BATCH_NORMALIZATION_BATCH_NORMALIZATION_H_
 
@@ -37,7 +37,7 @@ struct BatchNormalizationDesc {
 TILEWIRE_FIELDS(BatchNormalizationDesc, prop_kind, src, dst, epsilon, use_global_stats,
                 use_scale_shift, fuse_relu);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<BatchNormalizationDesc>> BatchNormalizationImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<BatchNormalizationDesc> BatchNormalizationProbes(DataType type);

@@ -69,7 +69,7 @@ class Rows final : public Primitive {
   const std::unique_ptr<const Generator> generator_;
 };
 
-// One number a channel, in dst's layout.
+// One number per channel, in dst's layout.
 absl::StatusOr<MemoryDesc> LineOf(const BatchNormalizationDesc& desc) {
   for (const InnerBlock& block : desc.dst.inner_blocks()) {
     if (block.dim != 1) return absl::UnimplementedError("blocked on another axis than 1");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batch normalization with given statistics by generated rows (elementwise_rows.h): what avx512_f32
-// and avx2_f32 share. Mean, variance, scale and shift become one line a channel, dst = a src + b,
-// computed for every execution into the scratchpad in src's layout of channels.
+// Batch normalization with given statistics by generated code (elementwise_kernel.h), shared by
+// avx512_f32 and avx2_f32. Mean, variance, scale and shift become one line per channel,
+// dst = a src + b, computed into the scratchpad at every execution, in src's layout of channels.
 #ifndef ENGINE_PRIMITIVES_BATCH_NORMALIZATION_ROWS_H_
 #define ENGINE_PRIMITIVES_BATCH_NORMALIZATION_ROWS_H_
 

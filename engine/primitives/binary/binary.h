@@ -37,7 +37,7 @@ struct BinaryDesc {
 };
 TILEWIRE_FIELDS(BinaryDesc, algorithm, src0, src1, dst);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<BinaryDesc>> BinaryImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<BinaryDesc> BinaryProbes(DataType type);

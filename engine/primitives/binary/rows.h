@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Binary functions by generated rows (elementwise_rows.h): what avx512_f32 and avx2_f32 share.
+// Binary functions by generated code (elementwise_kernel.h), shared by avx512_f32 and avx2_f32.
 // Takes every layout whose elements all three tensors walk with constant steps: one layout on all
 // sides, plain or blocked, with src1 broadcast along any dimensions.
 #ifndef ENGINE_PRIMITIVES_BINARY_ROWS_H_

@@ -4,7 +4,7 @@
 //
 // Arguments kArgMultipleSrc + i, kArgDst.
 // Layouts   any; dst may be `any`: the layout of srcs[0].
-// Source    ROWS.md P12.
+// Source    tests/engine/rows.txt P12.
 #ifndef ENGINE_PRIMITIVES_CONCAT_CONCAT_H_
 #define ENGINE_PRIMITIVES_CONCAT_CONCAT_H_
 
@@ -27,12 +27,13 @@ struct ConcatDesc {
 };
 TILEWIRE_FIELDS(ConcatDesc, axis, srcs, dst);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<ConcatDesc>> ConcatImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<ConcatDesc> ConcatProbes(DataType type);
 
-//   kInvalidArgument    no source, an axis outside the rank, sizes off the axis that differ, types that differ
+//   kInvalidArgument    no source, an axis outside the rank, sizes off the axis that differ, types
+//                       that differ
 //   kUnimplemented      no implementation takes it; the message lists why each refused
 //   kResourceExhausted  memory
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateConcat(const ConcatDesc& desc,

@@ -61,7 +61,7 @@ struct ConvolutionDesc {
 TILEWIRE_FIELDS(ConvolutionDesc, prop_kind, algorithm, src, weights, bias, dst, strides, dilations,
                 padding_left, padding_right);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<ConvolutionDesc>> ConvolutionImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<ConvolutionDesc> ConvolutionProbes(DataType type);

@@ -101,7 +101,7 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
     return columns;
   }
 
-  // A weight stands in the lower half of its lane, and 0 in the upper half, so that the upper half
+  // A weight is in the lower half of its lane, and 0 in the upper half, so that the upper half
   // of src does not matter.
   void LoadWeights(int tap) {
     const Xbyak::Xmm weights = Weights(tap);

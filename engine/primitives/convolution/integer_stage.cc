@@ -83,7 +83,7 @@ ByteStrides IntegerStage::StagedStrides() const {
 void IntegerStage::Run(const std::byte* image, std::byte* to, const threading::Team& team) const {
   const auto* from = reinterpret_cast<const uint8_t*>(image);
   const int64_t row_bytes = size_[2] * pixel_bytes_;
-  // Rows are short: some at once.
+  // Rows are short: several at once.
   constexpr int64_t kBytesAtOnce = 16384;
   const int64_t rows = size_[0] * size_[1],
                 at_once = std::max<int64_t>(1, kBytesAtOnce / row_bytes);
@@ -116,7 +116,7 @@ void IntegerStage::CopyPixels(const uint8_t* from, uint8_t* to, int64_t count) c
     for (; w < count; ++w)
       CopyFlipped(from + w * strides_[2], to + w * pixel_bytes_, pixel_bytes_, flip_);
   } else if (short_pixels_) {
-    // What is behind a pixel's channels meets weights of zero; it is read as far as the row goes.
+    // What follows a pixel's channels meets weights of zero; it is read as far as the row goes.
     const uint32_t flips = flip_ * 0x01010101u;
     const int64_t end = (count - 1) * strides_[2] + geometry_.ic;
     for (; w < count && w * strides_[2] + kQuad <= end; ++w) {

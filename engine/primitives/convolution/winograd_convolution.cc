@@ -102,7 +102,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateWinograd(const ConvolutionDesc&
   ABSL_ASSIGN_OR_RETURN(written.dst, WrittenDst(desc.dst, attributes));
   WinogradProblem problem{.geometry = GeometryOf(desc), .unit = unit};
   problem.pools = attributes.post_ops.HasMaxPooling();
-  if (problem.pools) {  // nobody reads what is left of an odd size
+  if (problem.pools) {  // pooling does not read the rest of an odd size
     for (int d = 1; d < 3; ++d) problem.geometry.out[d] -= problem.geometry.out[d] % 2;
   }
   problem.plan = PlanWinograd(problem.geometry, tile, unit);

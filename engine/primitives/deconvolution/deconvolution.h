@@ -10,15 +10,13 @@
 // for o, i, k over 1 to 3 spatial dimensions.
 //
 // Shapes   src [N,C,(D,(H,))W], weights [O,I,(D,(H,))W], or [G,O/G,I/G,...] with groups, bias [O]
-// or
-//          the zero descriptor, dst [N,O,...] with size
+//          or the zero descriptor, dst [N,O,...] with size
 //          (in - 1)*stride + (k-1)*(dilation+1) + 1 - pl - pr.
-// Dilation counts from 0: 0 is dense.
-// Layouts  any of them `any`: the primitive chooses. Post-ops: eltwise and sum. The order of
-// addition
-//          depends on the per-image descriptor and the instruction set only.
-// Source   ROWS.md P04; Dumoulin and Visin, "A guide to convolution arithmetic for deep learning",
-//          2016, 4.
+//          Dilation counts from 0: 0 is dense.
+// Layouts  Any tensor may be `any`: the primitive chooses. Post-ops: eltwise and sum.
+// Order    The order of addition depends only on the per-image descriptor and the instruction set.
+// Source   tests/engine/rows.txt P04; Dumoulin and Visin, "A guide to convolution arithmetic for
+//          deep learning", 2016, 4.
 #ifndef ENGINE_PRIMITIVES_DECONVOLUTION_DECONVOLUTION_H_
 #define ENGINE_PRIMITIVES_DECONVOLUTION_DECONVOLUTION_H_
 
@@ -37,12 +35,12 @@ namespace tilewire {
 struct DeconvolutionDesc {
   PropKind prop_kind = PropKind::kForwardInference;
   MemoryDesc src, weights, bias, dst;
-  Dims strides, dilations, padding_left, padding_right;  // one a spatial dimension
+  Dims strides, dilations, padding_left, padding_right;  // one per spatial dimension
 };
 TILEWIRE_FIELDS(DeconvolutionDesc, prop_kind, src, weights, bias, dst, strides, dilations,
                 padding_left, padding_right);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<DeconvolutionDesc>> DeconvolutionImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<DeconvolutionDesc> DeconvolutionProbes(DataType type);

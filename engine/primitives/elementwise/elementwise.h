@@ -42,7 +42,7 @@ struct ElementwiseDesc {
 };
 TILEWIRE_FIELDS(ElementwiseDesc, function, srcs, dst);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<ElementwiseDesc>> ElementwiseImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<ElementwiseDesc> ElementwiseProbes(DataType type);

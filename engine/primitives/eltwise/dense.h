@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Eltwise over dense memory: what avx512_dense and avx2_dense share. The generated code is a loop
+// Eltwise over dense memory, shared by avx512_dense and avx2_dense. The generated code is a loop
 // over whole vectors, which are f32 in registers whatever the type; the last count % lanes elements
-// go through a vector on the stack. Where f(0) is not 0 the padded tail is zeroed after.
+// go through a vector on the stack. Where f(0) is not 0 the padded tail is zeroed afterwards.
 #ifndef ENGINE_PRIMITIVES_ELTWISE_DENSE_H_
 #define ENGINE_PRIMITIVES_ELTWISE_DENSE_H_
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elementwise function: dst[i] = f(src[i]), formulas in engine/jit/eltwise.h. May run in place (dst == src).
-// The padded tail of dst stays zero even where f(0) is not.
+// Function of each element: dst[i] = f(src[i]), with the formulas of engine/jit/eltwise.h. May run
+// in place (dst == src). The padded tail of dst stays zero even where f(0) is not.
 //
-// Types    src and dst of one type. f is computed in f32; the result of an integer type is rounded to nearest even and
-//          saturated, NaN to 0.
+// Types    src and dst have one type. f is computed in f32; the result of an integer type is
+//          rounded to nearest even and saturated, and NaN becomes 0.
 // Layouts  any; dst may be `any`: the layout of src.
-// Source   ROWS.md P07, Z05.
+// Source   tests/engine/rows.txt P07, Z05.
 #ifndef ENGINE_PRIMITIVES_ELTWISE_ELTWISE_H_
 #define ENGINE_PRIMITIVES_ELTWISE_ELTWISE_H_
 
@@ -33,7 +33,7 @@ struct EltwiseDesc {
 };
 TILEWIRE_FIELDS(EltwiseDesc, prop_kind, op, src, dst);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<EltwiseDesc>> EltwiseImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<EltwiseDesc> EltwiseProbes(DataType type);

@@ -36,7 +36,7 @@ struct GatherDesc {
 };
 TILEWIRE_FIELDS(GatherDesc, axis, src, indices, dst);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<GatherDesc>> GatherImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<GatherDesc> GatherProbes(DataType type);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every row of gather makes of an index. Pure functions; thread-safe.
+// How every row of gather reads an index. Pure functions; thread-safe.
 #ifndef ENGINE_PRIMITIVES_GATHER_INDICES_H_
 #define ENGINE_PRIMITIVES_GATHER_INDICES_H_
 

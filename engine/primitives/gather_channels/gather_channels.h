@@ -37,7 +37,7 @@ struct GatherChannelsDesc {
 TILEWIRE_FIELDS(ChannelSource, tensor, channel);
 TILEWIRE_FIELDS(GatherChannelsDesc, srcs, dst, channels);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<GatherChannelsDesc>> GatherChannelsImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<GatherChannelsDesc> GatherChannelsProbes(DataType type);

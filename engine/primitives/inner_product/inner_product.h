@@ -4,9 +4,12 @@
 //
 //   dst[n,oc] = postops(bias[oc] + sum over ic, spatial s of src[n,ic,s] * weights[oc,ic,s])
 //
-// Shapes   src [N,C] or [N,C,spatial...], weights [O,C] or [O,C,spatial...], bias [O] or zero, dst
-// [N,O]. Types    as convolution's. Layouts  any of them `any`: the primitive chooses. Rows of dst
-// do not depend on N. Source   ROWS.md P05, Q08.
+// Shapes   src [N,C] or [N,C,spatial...], weights [O,C] or [O,C,spatial...], bias [O] or the zero
+//          descriptor, dst [N,O].
+// Types    as convolution's.
+// Layouts  Any tensor may be `any`: the primitive chooses.
+// Order    The rows of dst do not depend on N.
+// Source   tests/engine/rows.txt P05, Q08.
 #ifndef ENGINE_PRIMITIVES_INNER_PRODUCT_INNER_PRODUCT_H_
 #define ENGINE_PRIMITIVES_INNER_PRODUCT_INNER_PRODUCT_H_
 
@@ -28,7 +31,7 @@ struct InnerProductDesc {
 };
 TILEWIRE_FIELDS(InnerProductDesc, prop_kind, src, weights, bias, dst);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<InnerProductDesc>> InnerProductImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<InnerProductDesc> InnerProductProbes(DataType type);

@@ -40,8 +40,8 @@ int64_t StagedBytes(const MemoryDesc& src) {
   return src.ElementCount() / src.dim(0) / src.dim(1) * RoundUp(src.dim(1), kQuad);
 }
 
-// Where in an image of src each of these bytes lies; those behind the last channel repeat one:
-// their weights are 0.
+// Where in an image of src each of these bytes lies; those after the last channel repeat one,
+// because their weights are 0.
 std::vector<int64_t> StagedOffsets(const MemoryDesc& src) {
   const SeparableOffsets offsets(src);
   Dims order = src.dims();  // of the walk: spatial dimensions, then channels

@@ -85,7 +85,7 @@ class DenseGenerator final : public jit::Generator {
     vbroadcastss(Zero(), ptr[constants_ + at + static_cast<int>(sizeof(float))]);
   }
 
-  // Takes `vectors` a step while as many are left.
+  // Takes `vectors` per step while as many are left.
   void EmitLoop(int vectors) {
     Xbyak::Label step, done;
     L(step);

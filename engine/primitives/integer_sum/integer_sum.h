@@ -42,7 +42,7 @@ struct IntegerSumDesc {
 };
 TILEWIRE_FIELDS(IntegerSumDesc, srcs, dst, scales, zero_points, dst_scale, dst_zero_point, relu);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<IntegerSumDesc>> IntegerSumImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<IntegerSumDesc> IntegerSumProbes(DataType type);

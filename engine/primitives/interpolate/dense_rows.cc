@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kElementsAtOnce = 16384;  // in one piece of work
 
-// The stride of a dimension of one element says nothing.
+// The stride of a dimension of one element has no meaning.
 int64_t InnerElements(const MemoryDesc& src, const MemoryDesc& dst, int axis) {
   if (src.dim(axis) > 1) return src.stride(axis);
   return dst.dim(axis) > 1 ? dst.stride(axis) : dst.PaddedElementCount();

@@ -2,10 +2,10 @@
 //
 // Weighted sums along one dimension, with taps and weights given for each index of dst:
 //
-//   dst[.., i, ..] = sum over t < taps of weights[i * taps + t] * src[.., indices[i * taps + t], ..]
+//   dst[.., i, ..] = sum over t < taps of weights[i*taps + t] * src[.., indices[i*taps + t], ..]
 //
-// in f32, in the order of the taps, starting at 0. What resampling with any rule of coordinates
-// comes to, one dimension after the other; resampling.h has the two common rules in one pass.
+// in f32, in the order of the taps, starting at 0. Resampling with any rule of coordinates becomes
+// this, one dimension after the other; resampling.h has the two common rules in one pass.
 //
 // Shapes    src and dst the same but along `axis`, rank 1 to 12.
 // Types     f32.
@@ -38,7 +38,7 @@ struct InterpolateDesc {
 };
 TILEWIRE_FIELDS(InterpolateDesc, src, dst, axis, taps, indices, weights);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<InterpolateDesc>> InterpolateImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<InterpolateDesc> InterpolateProbes(DataType type);

@@ -37,7 +37,7 @@ struct LayerNormalizationDesc {
 TILEWIRE_FIELDS(LayerNormalizationDesc, prop_kind, src, dst, epsilon, use_global_stats,
                 use_scale_shift);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<LayerNormalizationDesc>> LayerNormalizationImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<LayerNormalizationDesc> LayerNormalizationProbes(DataType type);

@@ -70,7 +70,7 @@ class Reference final : public Primitive {
   const LayerNormalizationDesc desc_;
   const int axis_;
   const int64_t size_;
-  Dims rows_;  // one index a row: the axis has size 1
+  Dims rows_;  // one index per row: the axis has size 1
   const SeparableOffsets src_, dst_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layer normalization of rows that lie densely in memory, one after the other at a constant step:
-// what avx512_f32 and avx2_f32 share. The generated code passes three times over a row, for the
+// Layer normalization of rows that lie densely in memory, one after the other at a constant step,
+// shared by avx512_f32 and avx2_f32. The generated code passes three times over a row, for the
 // mean, for the variance and for the result, with a vector's lanes times four vectors of partial
 // sums, so that the order of addition depends on the length of a row alone.
 #ifndef ENGINE_PRIMITIVES_LAYER_NORMALIZATION_ROWS_H_

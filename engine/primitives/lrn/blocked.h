@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LRN across the channels of blocked tensors: what avx512_f32_blocked and avx2_f32_blocked share.
+// LRN across the channels of blocked tensors, shared by avx512_f32_blocked and avx2_f32_blocked.
 // A vector holds the block's channels of a pixel; its neighbours are in the blocks before and
 // after, and the squares of all three are shifted over each other.
 #ifndef ENGINE_PRIMITIVES_LRN_BLOCKED_H_

@@ -11,8 +11,8 @@
 //
 // Shapes   src and dst [N,C,...]; within a channel 1 to 3 spatial dimensions. Not in place.
 // Layouts  any; dst may be `any`: the layout of src.
-// Source   ROWS.md P09; Krizhevsky et al., "ImageNet classification with deep convolutional neural
-//          networks", NIPS 2012, 3.3.
+// Source   tests/engine/rows.txt P09; Krizhevsky et al., "ImageNet classification with deep
+//          convolutional neural networks", NIPS 2012, 3.3.
 #ifndef ENGINE_PRIMITIVES_LRN_LRN_H_
 #define ENGINE_PRIMITIVES_LRN_LRN_H_
 
@@ -40,7 +40,7 @@ struct LrnDesc {
 };
 TILEWIRE_FIELDS(LrnDesc, prop_kind, algorithm, src, dst, local_size, alpha, beta, k);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<LrnDesc>> LrnImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<LrnDesc> LrnProbes(DataType type);

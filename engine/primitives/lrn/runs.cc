@@ -55,7 +55,7 @@ RunLayout RunLayoutOf(const MemoryDesc& md) {
   return layout;
 }
 
-// The distance between pixels that follow each other, 0 where it is no constant.
+// The distance between pixels that follow each other, 0 where it is not constant.
 int64_t PixelStep(const RunLayout& layout) {
   int64_t step = 0, next = 0;
   for (int d = 2; d >= 0; --d) {

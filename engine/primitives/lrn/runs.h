@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LRN over runs of memory: what avx512_f32_runs and avx2_f32_runs share. In a run the neighbours of
+// LRN over runs of memory, shared by avx512_f32_runs and avx2_f32_runs. In a run the neighbours of
 // every element stand at the same distances from it, so one kernel with a list of distances serves
 //
 //   across channels   the pixels of a channel (nchw); the inner channels of a pixel (nhwc), whose

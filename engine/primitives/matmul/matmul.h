@@ -7,12 +7,10 @@
 // Shapes   src [...,M,K], weights [...,K,N], dst [...,M,N] and bias (or the zero descriptor) of one
 //          rank, 2 or more. A dimension of src or weights before the last two may be 1 where dst's
 //          is not, and any dimension of bias: it is broadcast. K = 0 gives the bias.
-// Layouts  any; `any` is row-major. Post-ops: eltwise and sum. Products are added in the order of
-// k,
-//          whatever M, N and the batch.
+// Layouts  any; `any` is row-major. Post-ops: eltwise and sum.
+// Order    Products are added in the order of k, whatever M, N and the batch.
 // Source   oneDNN, "Matrix Multiplication"; Goto & van de Geijn, "Anatomy of High-Performance
-// Matrix
-//          Multiplication", ACM TOMS 34(3), 2008.
+//          Matrix Multiplication", ACM TOMS 34(3), 2008.
 #ifndef ENGINE_PRIMITIVES_MATMUL_MATMUL_H_
 #define ENGINE_PRIMITIVES_MATMUL_MATMUL_H_
 
@@ -33,7 +31,7 @@ struct MatmulDesc {
 };
 TILEWIRE_FIELDS(MatmulDesc, src, weights, bias, dst);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<MatmulDesc>> MatmulImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<MatmulDesc> MatmulProbes(DataType type);

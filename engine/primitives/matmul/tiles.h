@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix product by generated tiles: what avx512_f32 and avx2_f32 share. A panel is the columns of
+// Matrix product by generated tiles, shared by avx512_f32 and avx2_f32. A panel is the columns of
 // a tile over all of K. Panels of row-major weights are read where they lie when src has few rows;
 // otherwise, and where the last panel has a tail, they are copied to the scratchpad, [panel][K]
-// with a tile's columns innermost, zeros behind the last. Either way the sums are the same.
+// with a tile's columns innermost, zeros after the last. Either way the sums are the same.
 #ifndef ENGINE_PRIMITIVES_MATMUL_TILES_H_
 #define ENGINE_PRIMITIVES_MATMUL_TILES_H_
 

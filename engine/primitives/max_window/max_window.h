@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The maximum of each window, or its index in the source. Of equal elements the first is the
-// maximum; any number is greater than NaN. A window outside the source gives -infinity, or index -1.
+// The maximum of each window (the first of equals; NaN only if all are NaN), or its index in the
+// source. A window outside the source gives -infinity, or index -1.
 //
 //   kElement           the element
 //   kIndex             its index in the whole source, row-major
@@ -40,7 +40,7 @@ struct MaxWindowDesc {
 };
 TILEWIRE_FIELDS(MaxWindowDesc, result, src, dst, kernel, strides, dilations, padding_left);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<MaxWindowDesc>> MaxWindowImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<MaxWindowDesc> MaxWindowProbes(DataType type);

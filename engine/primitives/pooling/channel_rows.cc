@@ -3,10 +3,9 @@
 // Channels are cut into groups of one vector. In blocked layouts one piece of work is some groups
 // of an image at one depth, whose rows of dst follow each other; where all channels of a pixel are
 // neighbours it is a row of dst, group after group. Where rows are short, several groups are one
-// call of the generated code. Channels that do not fill the last vector are
-// masked on AVX-512; on AVX2 the last vector begins earlier, and some channels are computed twice.
-// The padded tail needs no care: the tail of src is zero, and so are the maximum and the average of
-// zeros.
+// call of the generated code. Channels that do not fill the last vector are masked on AVX-512; on
+// AVX2 the last vector begins earlier, and some channels are computed twice. The padded tail needs
+// no care: the tail of src is zero, and so are the maximum and the average of zeros.
 #include "engine/primitives/pooling/channel_rows.h"
 
 #include <algorithm>

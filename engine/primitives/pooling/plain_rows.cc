@@ -24,7 +24,7 @@
 namespace tilewire::pooling {
 namespace {
 
-// What no maximum, or no sum, is changed by.
+// The value that changes no maximum, or no sum.
 uint32_t IdentityOf(const PoolingDesc& desc) {
   if (desc.algorithm != PoolingAlgorithm::kMax) return 0;
   if (desc.src.data_type() != DataType::kF32) {

@@ -6,13 +6,14 @@
 //   avg_include_padding  dst = sum of them / window size
 //   avg_exclude_padding  dst = sum of them / their number
 //
-// Shapes   src [N,C,(D,(H,))W], dst [N,C,...] with size (in + pl + pr - kernel) / stride + 1; a caller that rounds up
-//          (ONNX's ceil_mode) gives the larger dst, and padding_right follows from it. A window lies at least partly inside src.
+// Shapes   src [N,C,(D,(H,))W], dst [N,C,...] with size (in + pl + pr - kernel) / stride + 1. A
+//          caller that rounds up (ONNX's ceil_mode) gives the larger dst, and padding_right follows
+//          from it. A window lies at least partly inside src.
 // Layouts  src as given; dst may be `any`: the layout of src.
-// Types    src and dst of one type: f32, u8, s8, s32. Integers are added in s32 (which wraps around), divided in f32,
-//          rounded to nearest even.
-// NaN      max of a window with a NaN is NaN.
-// Source   ROWS.md P06.
+// Types    src and dst have one type: f32, u8, s8, s32. Integers are added in s32 (which wraps
+//          around), divided in f32, rounded to nearest even.
+// NaN      The max of a window with a NaN is NaN.
+// Source   tests/engine/rows.txt P06.
 #ifndef ENGINE_PRIMITIVES_POOLING_POOLING_H_
 #define ENGINE_PRIMITIVES_POOLING_POOLING_H_
 
@@ -40,12 +41,12 @@ struct PoolingDesc {
   PropKind prop_kind = PropKind::kForwardInference;
   PoolingAlgorithm algorithm = PoolingAlgorithm::kMax;
   MemoryDesc src, dst;
-  Dims kernel, strides, padding_left, padding_right;  // one a spatial dimension
+  Dims kernel, strides, padding_left, padding_right;  // one per spatial dimension
 };
 TILEWIRE_FIELDS(PoolingDesc, prop_kind, algorithm, src, dst, kernel, strides, padding_left,
                 padding_right);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<PoolingDesc>> PoolingImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<PoolingDesc> PoolingProbes(DataType type);

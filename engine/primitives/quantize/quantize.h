@@ -31,13 +31,13 @@ namespace tilewire {
 
 struct QuantizeDesc {
   MemoryDesc src, dst;
-  int axis = 0;  // says nothing where there is one scale
+  int axis = 0;  // has no meaning where there is one scale
   std::vector<float> scales;
   std::vector<int32_t> zero_points;
 };
 TILEWIRE_FIELDS(QuantizeDesc, src, dst, axis, scales, zero_points);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<QuantizeDesc>> QuantizeImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<QuantizeDesc> QuantizeProbes(DataType type);

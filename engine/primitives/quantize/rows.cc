@@ -18,8 +18,8 @@
 namespace tilewire::quantize {
 namespace {
 
-// Rounds to the nearest integer, halves to the even one: f32 holds no fraction beyond 2^23.
-// |x| <= 2^22.
+// Rounds to the nearest integer, halves to the even one, for |x| <= 2^22: f32 holds no fraction
+// beyond 2^23.
 inline float RoundSmall(float x) {
   constexpr float kNoFraction = 12582912.0f;
   return (x + kNoFraction) - kNoFraction;

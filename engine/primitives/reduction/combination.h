@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a reduction makes of the elements one after the other, in double: what the plain loops of
-// reduction share. Pure functions; thread-safe.
+// Combines the elements of a reduction one after the other, in double; shared by the plain loops of
+// reduction. Pure functions; thread-safe.
 #ifndef ENGINE_PRIMITIVES_REDUCTION_COMBINATION_H_
 #define ENGINE_PRIMITIVES_REDUCTION_COMBINATION_H_
 
@@ -24,7 +24,7 @@ inline double Combine(const ReductionDesc& desc, double result, double x) {
     case ReductionAlgorithm::kMul:
       return result * x;
     default:
-      // Powers of 1 and 2 are exact: no call has to tell.
+      // Powers of 1 and 2 are computed exactly, without pow().
       if (desc.p == 1) return result + std::abs(x);
       return result + (desc.p == 2 ? x * x : std::pow(std::abs(x), desc.p));
   }

@@ -8,7 +8,7 @@
 //   norm_lp_max          max(sum |x|^p, eps)^(1/p)      norm_lp_power_p_max  max(sum |x|^p, eps)
 //   norm_lp_sum          (sum |x|^p + eps)^(1/p)        norm_lp_power_p_sum  sum |x|^p + eps
 //
-// Of no element the sum is 0, the product 1, max -infinity, min infinity and mean NaN.
+// Over no elements the sum is 0, the product 1, max -infinity, min infinity and mean NaN.
 //
 // Shapes   src of rank 1 to 12, dst src's dims with some of them 1. Not in place.
 // Layouts  any; dst may be `any`: the layout of src.
@@ -49,7 +49,7 @@ struct ReductionDesc {
 };
 TILEWIRE_FIELDS(ReductionDesc, algorithm, src, dst, p, eps);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<ReductionDesc>> ReductionImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<ReductionDesc> ReductionProbes(DataType type);

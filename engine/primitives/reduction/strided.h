@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reduction over src's strided loops: what avx512_f32 and avx2_f32 share. Takes layouts of src and
+// Reduction over src's strided loops, shared by avx512_f32 and avx2_f32. Takes layouts of src and
 // dst that walk with constant steps, the innermost step being one element, and at most two reduced
 // loops beside it; that is every set of dimensions of the common layouts but a few of blocked ones.
 #ifndef ENGINE_PRIMITIVES_REDUCTION_STRIDED_H_

@@ -176,7 +176,7 @@ class BlockedCopy final : public Primitive {
 
   const MemoryDesc src_, dst_;
   const std::vector<TiledDim> dims_;
-  std::vector<int> order_;  // dimensions with more than one element a tile, nearest in dst first
+  std::vector<int> order_;  // dimensions of more than one element per tile, nearest in dst first
   int64_t tiles_ = 1;
   int64_t tiles_at_once_ = 1;
 };

@@ -97,8 +97,8 @@ Geometry GeometryOf(const ReorderDesc& desc, int lanes) {
   return g;
 }
 
-// One scale a channel; zeros for those that only fill the last group, and for a whole vector that
-// the last group's load reaches over.
+// One scale per channel; zeros for the channels that only fill the last group, and for the whole
+// vector that the last group's load may read.
 std::vector<float> ScalesOf(const OutputScales& scales, const Geometry& geometry) {
   constexpr int64_t kLargestVector = 16;
   std::vector<float> padded(geometry.groups * geometry.group + kLargestVector, 0.0f);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of channel_blocking.h: what they are told, and the part of their code that is the
-// same for every instruction set. A transposing kernel takes a tile of as many pixels as a register
-// has floats at a time: it loads one register a row of the source, transposes in registers and
-// stores one register a row of the destination. Rows of the source that do not exist are zeros
-// (channels) or left as they are (pixels, whose lanes are not stored).
+// The kernels of channel_blocking.h: their arguments and configuration, and the part of their code
+// that is the same for every instruction set. A transposing kernel takes a tile of as many pixels
+// as a register has floats at a time: it loads one register per row of the source, transposes in
+// registers and stores one register per row of the destination. Rows of the source that do not
+// exist are zeros (channels) or left as they are (pixels, whose lanes are not stored).
 #ifndef ENGINE_PRIMITIVES_REORDER_CHANNEL_BLOCKING_GENERATOR_H_
 #define ENGINE_PRIMITIVES_REORDER_CHANNEL_BLOCKING_GENERATOR_H_
 
@@ -17,19 +17,19 @@
 
 namespace tilewire::reorder {
 
-// What a kernel is called with. Steps in bytes.
+// The arguments of a kernel. Steps are in bytes.
 struct ChannelBlockingArgs {
   const std::byte* src;  // first channel of the group, first pixel of the run
   std::byte* dst;
-  const float* scales;  // one a lane of the group, 0 where there is no channel
+  const float* scales;  // one per lane of the group, 0 where there is no channel
   int64_t src_step;     // from row to row: channels where neighbours are pixels, pixels otherwise
   int64_t dst_step;
   int64_t pixels;  // >= 1
   // Of a copying kernel: groups whose rows are copied pixel after pixel, the steps from one to the
-  // next, and from behind the last one to the next pixel.
+  // next, and from the end of the last one to the next pixel.
   int64_t groups;
   int64_t src_group_step, dst_group_step, src_return, dst_return;
-  const int32_t* offsets;  // scattered: one a row of dst, bytes from dst
+  const int32_t* offsets;  // scattered: one per row of dst, bytes from dst
 };
 
 struct ChannelBlockingConfig {
@@ -64,7 +64,7 @@ class ChannelBlockingGenerator : public jit::Generator {
   // The row at row_, in f32; `index` is a register's number.
   virtual void LoadRow(int index, bool partial) = 0;
   virtual void StoreRow(int index, bool partial) = 0;
-  virtual void AddRow(int index, bool partial) = 0;  // += sum_scale * what stands in dst
+  virtual void AddRow(int index, bool partial) = 0;  // += sum_scale * what dst holds
   virtual void EmitTranspose() = 0;
   virtual void EmitTables() = 0;
   Xbyak::Xmm Vector(int index) const { return unit_.Vector(index); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Between types in one dense layout, whatever it is, with output scales along any dimensions and a
-// sum: what avx512_dense and avx2_dense share. In the order of memory the loops over dimensions and
+// sum, shared by avx512_dense and avx2_dense. In the order of memory the loops over dimensions and
 // blocks that the scales vary along alternate with those that they do not vary along. The innermost
 // such groups make a run, whose scale is one number (nchw, a scale for each channel) or a row of
 // numbers that repeats (nhwc, nChw16c); a generated kernel converts the whole vectors of a run, and

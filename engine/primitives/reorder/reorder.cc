@@ -18,7 +18,7 @@ namespace {
 
 absl::Status Validate(const ReorderDesc& desc, const Attributes& attributes) {
   ABSL_RETURN_IF_ERROR(CheckSource("reorder: src", desc.src));
-  ABSL_RETURN_IF_ERROR(CheckSource("reorder: dst", desc.dst));  // `any` is no layout to copy to
+  ABSL_RETURN_IF_ERROR(CheckSource("reorder: dst", desc.dst));  // `any` is not a layout to copy to
   ABSL_RETURN_IF_ERROR(CheckSameDims("reorder: src", desc.src, "dst", desc.dst));
   ABSL_RETURN_IF_ERROR(CheckDestination("reorder: dst", desc.dst));
   if (desc.src.HasCompensation()) {

@@ -6,15 +6,15 @@
 //
 // in f32 where a conversion or scale is involved, bit-exact copies otherwise: first the product,
 // rounded, then the sum, rounded. To an integer the value is rounded to nearest even; what lies
-// outside of its range, the infinities included, becomes its largest or smallest number, NaN becomes
-// 0. To f16 and bf16 it is rounded to nearest even, infinite where too large; NaN stays NaN and
-// becomes quiet. s32 that f32 cannot hold is rounded to nearest even on its way. The padded tail of
-// dst is written with zeros. Scales: Attributes::output_scales (mask over dst's dimensions);
-// post-ops: one sum at most.
+// outside its range, the infinities included, becomes its largest or smallest number, and NaN
+// becomes 0. To f16 and bf16 it is rounded to nearest even, infinite where too large; NaN stays NaN
+// and becomes quiet. An s32 that f32 cannot hold is rounded to nearest even on its way. The padded
+// tail of dst is written with zeros. Scales: Attributes::output_scales (mask over dst's
+// dimensions); post-ops: one sum at most.
 //
 // Arguments kArgSrc, kArgDst.
 // Layouts   any to any, arbitrary strides included; dst must not overlap itself.
-// Source    ROWS.md P01, T01-T08.
+// Source    tests/engine/rows.txt P01, T01-T08.
 #ifndef ENGINE_PRIMITIVES_REORDER_REORDER_H_
 #define ENGINE_PRIMITIVES_REORDER_REORDER_H_
 
@@ -35,7 +35,7 @@ struct ReorderDesc {
 };
 TILEWIRE_FIELDS(ReorderDesc, src, dst);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<ReorderDesc>> ReorderImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<ReorderDesc> ReorderProbes(DataType type);

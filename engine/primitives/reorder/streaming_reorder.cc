@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The source is a sequence of elements; its index is a counter with one digit a dimension, the
-// fastest digit first. The offset of an element in dst is a sum over digits, so a run (all values
+// The source is a sequence of elements; its index is a counter with one digit per dimension,
+// the fastest first. The offset of an element in dst is a sum over digits, so a run (all values
 // of the fastest digit) is written relative to the offset of the slower ones. Digits that are one
 // in dst too (h and w of nchw -> nChw16c) are merged first, which makes runs long. Where the only
 // block of dst is the innermost one of a dimension, the zeros of the padded tail are written
@@ -189,7 +189,7 @@ class Streaming final : public StreamingReorder {
   }
 
   // Zeros that follow each element of the current run: not 0 where a slower digit is blocked and
-  // stands at its end.
+  // is at its end.
   int64_t TailAfterEach() const {
     return digits_[1].tail > 0 && index_[1] == digits_[1].size - 1 ? digits_[1].tail : OuterTail();
   }

@@ -49,7 +49,7 @@ Split SplitDims(const ReorderDesc& desc) {
   return split;
 }
 
-// Where each element of a run stands in dst, in bytes.
+// The place of each element of a run in dst, in bytes.
 std::vector<int32_t> RunOffsets(const ReorderDesc& desc, const Split& split) {
   const SeparableOffsets dst(desc.dst);
   std::vector<int32_t> offsets = {0};

@@ -30,7 +30,7 @@ struct Sample {
   int64_t index[2];
   float weight[2];  // 1 and 0 for nearest
 };
-// One a output of spatial dimension `d` (of the tensors: 2 and up).
+// One per output of spatial dimension `d` (of the tensors: 2 and up).
 std::vector<Sample> SamplesOf(const ResamplingDesc& desc, int d);
 
 }  // namespace tilewire::resampling

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Resampling of the spatial dimensions to another size. Along each of them output o of O stands
-// over
+// Resampling of the spatial dimensions to another size. Along each of them, output o of O
+// corresponds to
 //
 //   s = (o + 1/2) I / O - 1/2
 //
 // of the input's I elements (half-pixel centres, as in oneDNN):
 //
 //   nearest  dst[o] = src[round(s)], halves away from zero
-//   linear   dst[o] = (1 - w) src[i] + w src[min(i + 1, I - 1)], s clamped to [0, I - 1], i =
-//   floor(s),
-//            w = s - i; the product of the weights of all spatial dimensions
+//   linear   dst[o] = (1 - w) src[i] + w src[min(i + 1, I - 1)], s clamped to [0, I - 1],
+//            i = floor(s), w = s - i; the product of the weights of all spatial dimensions
 //
 // Shapes   src [N,C,(D,(H,))W], dst the same N and C and any spatial sizes. Not in place.
 // Layouts  any; dst may be `any`: the layout of src.
@@ -40,7 +39,7 @@ struct ResamplingDesc {
 };
 TILEWIRE_FIELDS(ResamplingDesc, prop_kind, algorithm, src, dst);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<ResamplingDesc>> ResamplingImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<ResamplingDesc> ResamplingProbes(DataType type);

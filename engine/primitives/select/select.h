@@ -37,7 +37,7 @@ struct SelectDesc {
 };
 TILEWIRE_FIELDS(SelectDesc, src, dst, from, fill);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<SelectDesc>> SelectImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<SelectDesc> SelectProbes(DataType type);

@@ -22,7 +22,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ShuffleDesc& de
                                                            const Attributes& attributes,
                                                            const ImplementationFacts& facts);
 
-// What the primitive tells about itself, whatever the implementation.
+// The primitive's description of itself, whatever the implementation.
 PrimitiveInfo InfoOf(const ShuffleDesc& desc, const Attributes& attributes,
                      const ImplementationFacts& facts);
 

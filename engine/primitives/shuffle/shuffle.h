@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shuffle along one axis of size C with group size G (C % G == 0): the axis, seen as a matrix, is transposed.
+// Shuffle along one axis of size C with group size G (C % G == 0): the axis, seen as a matrix, is
+// transposed.
 //
 //   forward   dst[v*(C/G) + u] = src[u*G + v]      u in [0,C/G), v in [0,G)
 //   backward  the same with G replaced by C/G: the inverse (arguments diff_dst -> diff_src)
 //
-// ShuffleNet's channel_shuffle(groups = g) is forward with group_size = C/g (ROWS.md, P13's trap).
+// ShuffleNet's channel_shuffle(groups = g) is forward with group_size = C/g (the trap of
+// tests/engine/rows.txt P13).
 //
 // Arguments kArgSrc, kArgDst; backward kArgDiffDst (read), kArgDiffSrc (written).
 // Layouts   src and dst the same; `dst` may be `any`. Types: all (backward: f32).
-// Source    seeds 001; ROWS.md P13.
+// Source    tests/engine/rows.txt P13.
 #ifndef ENGINE_PRIMITIVES_SHUFFLE_SHUFFLE_H_
 #define ENGINE_PRIMITIVES_SHUFFLE_SHUFFLE_H_
 
@@ -33,7 +35,7 @@ struct ShuffleDesc {
 };
 TILEWIRE_FIELDS(ShuffleDesc, prop_kind, src, dst, axis, group_size);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<ShuffleDesc>> ShuffleImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<ShuffleDesc> ShuffleProbes(DataType type);

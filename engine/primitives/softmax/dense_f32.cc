@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Dense tensors whose axis is the innermost dimension in memory: rows are contiguous and
-// independent, one thread a group of rows.
+// independent; each thread takes groups of rows.
 #include <algorithm>
 #include <cmath>
 #include <limits>

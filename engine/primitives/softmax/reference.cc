@@ -52,7 +52,7 @@ class Reference final : public Primitive {
   }
 
   const int axis_;
-  Dims outer_;  // one index a row: the axis has size 1
+  Dims outer_;  // one index per row: the axis has size 1
   const int64_t size_;
   const SeparableOffsets src_, dst_;
   const MemoryDesc dst_desc_;

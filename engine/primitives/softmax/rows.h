@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dense tensors whose axis is the innermost dimension in memory, by generated code: what avx512_f32 and
-// avx2_f32 share. Three walks over a row, each vector by vector with several sums at once: the
-// maximum, the exponentials and their sum, the scaling. How a row is cut depends on its length
-// alone.
+// Generated code for dense tensors whose axis is the innermost dimension in memory. Three walks
+// over a row, each vector by vector with several sums at once: the maximum, the exponentials and
+// their sum, the scaling. How a row is cut depends only on its length.
 #ifndef ENGINE_PRIMITIVES_SOFTMAX_ROWS_H_
 #define ENGINE_PRIMITIVES_SOFTMAX_ROWS_H_
 

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Softmax along one axis: dst = e^(src - max) / sum e^(src - max), sums and max over the axis. May run in place.
+// Softmax along one axis:
 //
-// Layouts  any; dst may be `any`: the layout of src. Fast where the axis is dense.
-// Source   ROWS.md P10.
+//   dst = e^(src - max) / sum e^(src - max)
+//
+// with sum and max over the axis. May run in place.
+//
+// Layouts  any; dst may be `any`: the layout of src. Generated code runs where the tensor is dense.
+// Source   tests/engine/rows.txt P10.
 #ifndef ENGINE_PRIMITIVES_SOFTMAX_SOFTMAX_H_
 #define ENGINE_PRIMITIVES_SOFTMAX_SOFTMAX_H_
 
@@ -26,7 +30,7 @@ struct SoftmaxDesc {
 };
 TILEWIRE_FIELDS(SoftmaxDesc, prop_kind, src, dst, axis);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<SoftmaxDesc>> SoftmaxImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<SoftmaxDesc> SoftmaxProbes(DataType type);

@@ -57,7 +57,7 @@ class Reference final : public Primitive {
     return best;
   }
 
-  // `later` stands after `best`.
+  // `later` comes after `best`.
   bool IsBetter(float later, float best) const {
     const bool above = IsAbove(later, best), below = IsAbove(best, later);
     if (!above && !below) return desc_.last_of_equals;

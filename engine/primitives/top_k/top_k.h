@@ -34,7 +34,7 @@ struct TopKDesc {
 };
 TILEWIRE_FIELDS(TopKDesc, src, dst, axis, largest, indices, last_of_equals);
 
-// Best first; tests and benchmarks visit every row.
+// Best first; tests and benchmarks run every row.
 absl::Span<const Implementation<TopKDesc>> TopKImplementations();
 // Typical descriptors that read `type`: see probes.h.
 std::vector<TopKDesc> TopKProbes(DataType type);
