@@ -111,7 +111,8 @@ absl::StatusOr<std::shared_ptr<const Model>> LoadedModel::Create(
     ABSL_ASSIGN_OR_RETURN(const auto plan, model->PlanFor(*dims));
     WarnAboutReferences(*plan);
   }
-  // Returns the memory of the weights as they were in the file, which has been freed, to the system.
+  // Returns the memory of the weights as they were in the file, which has been freed, to the
+  // system.
   malloc_trim(0);
   return std::shared_ptr<const Model>(std::move(model));
 }

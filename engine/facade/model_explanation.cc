@@ -62,8 +62,8 @@ PlanStep Describe(const runtime::PlanOutput& output) {
   return described;
 }
 
-// A request such as a client could send: every input and output in nchw. Values repeat with a period
-// that is not a power of two.
+// A request such as a client could send: every input and output in nchw. Values repeat with a
+// period that is not a power of two.
 struct MadeUpRequest {
   absl::Status Fill(const runtime::Plan& plan) {
     for (const runtime::PlanInput& input : plan.inputs) {

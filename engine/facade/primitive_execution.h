@@ -27,10 +27,10 @@ struct ExecutionResources {
   std::function<absl::Status(int64_t bytes)> reserve;  // as RunOptions::reserve
 };
 
-// The contract is PrimitiveEngine::ExecutePrimitive's. An input is given exactly once, and so is an output;
-// an output whose descriptor is zero or `any` gets the primitive's own. Where a destination is
-// larger than its elements (strides with gaps), the gaps are zero. Thread-safe for a primitive in
-// user scratchpad mode.
+// The contract is PrimitiveEngine::ExecutePrimitive's. An input is given exactly once, and so is an
+// output; an output whose descriptor is zero or `any` gets the primitive's own. Where a destination
+// is larger than its elements (strides with gaps), the gaps are zero. Thread-safe for a primitive
+// in user scratchpad mode.
 //   kInvalidArgument    an argument that is missing, unknown, given twice, or of another shape,
 //                       type or size
 //   kUnimplemented      a reorder that no implementation takes

@@ -8,7 +8,8 @@
 namespace tilewire::runtime {
 namespace {
 
-// Whether dimension `d` has the stride and blocks of row-major order, in which its stride is `step`.
+// Whether dimension `d` has the stride and blocks of row-major order, in which its stride is
+// `step`.
 bool DimensionIsRowMajor(const MemoryDesc& desc, int d, int64_t step) {
   const int64_t block = desc.BlockSize(d);
   if (desc.dim(d) / block > 1 && desc.stride(d) != step * block) return false;

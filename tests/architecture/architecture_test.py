@@ -38,6 +38,7 @@ CHECKS = {
     "the list of operators": names.check_operator_list,
     "headers of the door": door.check,
     "format": formatting.check,
+    "columns": formatting.check_columns,
     "names in comments and documents": identifiers.check,
     "order of passes": passes.check,
     "plain English": english.check,
@@ -87,6 +88,7 @@ VIOLATIONS = [
     (names.check_operator_list, "engine/graph/ops/unary.cc",
      '      {"Abs", 1, 1, "", BuildAbs},\n'),
     (formatting.check, "engine/a.cc", "int  x;\n"),
+    (formatting.check_columns, "engine/a.h", "// " + "x" * 98 + "\n"),
     (identifiers.check, "engine/a.h", "// Like `RenamedLongAgo` in its file.\n"),
     (identifiers.check, "engine/a.h", "// Called by RenamedLongAgo().\n"),
     (identifiers.check, "engine/a.h", "// See engine/nowhere.h.\n"),
@@ -135,6 +137,7 @@ LEGAL = [
     (identifiers.check, "engine/a.h", "// The name is `kName`.\nint kName;\n"),
     (identifiers.check, "engine/a.h", "// Use:\n//\n//   auto x = WhatYouLike();\n"),
     (formatting.check, "engine/a.cc", "int x;\n"),
+    (formatting.check_columns, "engine/a.h", "// " + "x" * 97 + "\n"),
     (english.check, "engine/a.h", "// There is no tail, and it is no longer than a block.\n"),
     (english.check, "engine/a.cc", "const int nobody = 0;\n"),
 ]

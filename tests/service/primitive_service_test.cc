@@ -224,7 +224,8 @@ TEST_F(PrimitiveServiceTest, AnIdOutlivesTheCompiledCode) {
   EXPECT_THAT(ValuesOf(response.outputs(0)), ElementsAreArray(test.expected));
 }
 
-// Half a minute of work in a layout that only the plain loops take: the deadline ends it in its middle.
+// Half a minute of work in a layout that only the plain loops take: the deadline ends it in its
+// middle.
 TEST_F(PrimitiveServiceTest, ADeadlineEndsLongWorkAndTheServerServesOn) {
   options_.primitives.max_reference_operations = 1e12;
   Start();

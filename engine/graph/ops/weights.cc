@@ -34,8 +34,8 @@ class CenteredIntegers final : public StoredNumbers {
   const ConstantPtr integers_;
 };
 
-// Whether the integers are in the range of s8 once their zero point is subtracted, with one scale or
-// one per output.
+// Whether the integers are in the range of s8 once their zero point is subtracted, with one scale
+// or one per output.
 bool IsS8(const Quantized& quantized, int output_axis) {
   const DataType type = quantized.integers->integers;
   const int32_t zero_point = type == DataType::kU8 ? 128 : 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The lines that TILEWIRE_VERBOSE asks for. It is read once per process, so that each case is a process.
+// The lines that TILEWIRE_VERBOSE asks for. It is read once per process, so that each case is a
+// process.
 #include "engine/primitives/verbose.h"
 
 #include <cstdlib>
