@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps that passes fuse into a convolution or inner product, to run after its own formula.
+// What a convolution or inner product does to its result, after its own formula.
 #ifndef ENGINE_GRAPH_FUSED_STEP_H_
 #define ENGINE_GRAPH_FUSED_STEP_H_
 
@@ -16,7 +16,7 @@ namespace tilewire::graph {
 using ValueId = int;  // index into Network::values
 constexpr ValueId kNoValue = -1;
 
-// Applied in this order to the result of an operation; `kSum` adds another value, elementwise.
+// Steps are applied in order to the result of an operation; `kSum` adds another value, elementwise.
 struct FusedStep {
   enum class Kind { kActivation, kSum } kind = Kind::kActivation;
   jit::EltwiseOp activation;
@@ -27,7 +27,7 @@ struct FusedStep {
 // The maximum of each 2x2 window of two spatial dimensions, stride 2, no padding.
 struct FusedPooling {
   std::string name;  // of its node
-  Dims src;          // of what it reads
+  Dims src;          // of its source
 };
 
 }  // namespace tilewire::graph

@@ -25,19 +25,19 @@ struct DeclaredTensor {
 };
 
 struct ModelGraph {
-  std::unique_ptr<onnx::GraphProto> proto;  // the nodes point into it; holds no initializers
+  std::unique_ptr<onnx::GraphProto> proto;  // the nodes point into it; without initializers
   std::vector<std::string> tensor_names;    // by TensorId
-  std::vector<ConstantPtr> initializers;    // by TensorId; null for what is computed or given
+  std::vector<ConstantPtr> initializers;    // by TensorId; null for other tensors
   std::vector<Node> nodes;                  // topological order
-  std::vector<DeclaredTensor> inputs;       // without those that an initializer fixes
+  std::vector<DeclaredTensor> inputs;       // without those that have an initializer
   std::vector<DeclaredTensor> outputs;
   int64_t weights_bytes = 0;  // of all initializers
 };
 
-// Resolves names, checks the graph, and orders the nodes.
+// Resolves names, and checks and orders the nodes.
 //   kInvalidArgument  no input or output, names that are dangling, duplicate or empty, cycles
-//   kUnimplemented    an operator or domain that is not supported, or inputs or outputs that are
-//                     not f32 tensors
+//   kUnimplemented    an operator or domain that is not supported, inputs and outputs that are not
+//                     f32 tensors
 absl::StatusOr<ModelGraph> BuildModelGraph(OnnxFile file);
 
 }  // namespace tilewire::graph

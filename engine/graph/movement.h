@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations of a network (network.h) that move elements and compute nothing.
+// Operations of a network (network.h) that move elements without computing anything.
 #ifndef ENGINE_GRAPH_MOVEMENT_H_
 #define ENGINE_GRAPH_MOVEMENT_H_
 
@@ -22,9 +22,9 @@ struct Reshape {};  // the same elements in logical row-major order under dst's 
 struct Transpose {
   std::vector<int> order;  // dst dimension i is src dimension order[i]
 };
-// dst[i0, i1, ...] = src[from[0][i0], from[1][i1], ...], where from[d] lists the indices run after
-// run (an empty list is the whole dimension) and an index that is not in the source gives `fill`.
-// Slices, splits, pads, repeats, gathers.
+// dst[i0, i1, ...] = src[from[0][i0], from[1][i1], ...], where from[d] lists the indices as runs
+// (an empty list is the whole dimension) and an index outside the source gives `fill`. Expresses
+// slices, splits, pads, repeats, and gathers by known indices.
 struct Select {
   std::vector<std::vector<IndexRun>> from;  // one list per dimension
   float fill = 0;
@@ -39,8 +39,8 @@ struct GatherChannels {
   };
   std::vector<From> from;  // one per channel of dst
 };
-// dst[i..., j..., k...] = src0[i..., at(src1[j...]), k...], where at() counts along `axis`. src1
-// holds whole numbers, and negative ones count from the end. An index out of range fails the run.
+// dst[i..., j..., k...] = src0[i..., src1[j...], k...], where the index is along `axis`. src1 holds
+// whole numbers; negative ones count from the end, and one outside the source fails the run.
 struct Gather {
   int axis = 0;
 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A network in words, for tests, logs and explanations; one line per input, operation and output:
+// A network as text, for tests and logs; one line per input, operation and output:
 //
 //   input x [1,3,8,8]
 //   y [1,4,8,8] = convolution(x) conv.w[4,3,3,3] scaled bias pads=[1,1],[1,1] + sum(z) + relu(0,0)
 //   output y
 //
-// Attributes that have their usual value (stride 1, no padding, one group, ...) are left out.
+// Attributes with their usual value (stride 1, no padding, one group, ...) are left out.
 #ifndef ENGINE_GRAPH_NETWORK_TEXT_H_
 #define ENGINE_GRAPH_NETWORK_TEXT_H_
 

@@ -37,18 +37,17 @@ class Node {
   absl::Status Unimplemented(absl::string_view what) const;  // kUnimplemented, with Describe()
 
   bool HasAttribute(absl::string_view name) const { return Find(name) != nullptr; }
-  // Returns the attribute, or `absent` if the node has none of this name. kInvalidArgument: it has
-  // another type.
+  // The attribute, or `absent` if the node does not have it. kInvalidArgument: it has another type.
   absl::StatusOr<int64_t> Int(absl::string_view name, int64_t absent) const;
   absl::StatusOr<float> Float(absl::string_view name, float absent) const;
   absl::StatusOr<std::string> String(absl::string_view name, absl::string_view absent) const;
   absl::StatusOr<std::vector<int64_t>> Ints(absl::string_view name,
                                             std::vector<int64_t> absent) const;
-  // Returns nullptr if the node has no attribute of this name.
+  // nullptr if the node does not have it.
   absl::StatusOr<const onnx::TensorProto*> Tensor(absl::string_view name) const;
   absl::StatusOr<std::vector<float>> Floats(absl::string_view name) const;
 
-  // kInvalidArgument: a duplicate attribute, or one that is not in `known` (names separated by
+  // kInvalidArgument: an attribute that is given twice, or is not in `known` (names separated by
   // blanks).
   absl::Status CheckAttributes(absl::string_view known) const;
 

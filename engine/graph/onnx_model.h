@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An ONNX file, read once: nodes through protobuf (our subset proto), weights located in the file
-// by walking the wire format, never copied through protobuf objects.
+// An ONNX file, read once. Nodes are parsed by protobuf (our subset proto). Weights never pass
+// through protobuf objects: small ones are read from the file at once, large ones when they are
+// packed.
 //
 //   ABSL_ASSIGN_OR_RETURN(auto model, OnnxModel::Open("resnet50.onnx"));
 //   ABSL_ASSIGN_OR_RETURN(Network network, model->Specialize({{8, 3, 224, 224}}));
@@ -26,9 +27,9 @@ class OnnxModel {
   // Reads, validates and checks that every operator is supported; infers output shapes.
   //   kNotFound           no such file
   //   kInvalidArgument    not ONNX, truncated, cyclic, dangling or duplicate names, wrong attribute
-  //                       types, or initializers whose data does not fit their dims; the message
-  //                       names the node or tensor
-  //   kUnimplemented      an operator, domain or opset that is not supported; the message names the
+  //                       types, initializers whose data does not fit their dims; the message names
+  //                       the node or tensor
+  //   kUnimplemented      an operator, domain or opset that is not supported; the message names
   //                       node, operator, domain and opset
   static absl::StatusOr<std::shared_ptr<const OnnxModel>> Open(const std::string& path);
   virtual ~OnnxModel() = default;
@@ -37,9 +38,9 @@ class OnnxModel {
   virtual const std::vector<TensorSpec>& outputs() const = 0;
   virtual int64_t weights_bytes() const = 0;
 
-  // Returns the network for these input shapes (in the order of inputs()), with all passes applied.
-  //   kInvalidArgument  shapes that do not fit the signature, or make a later shape impossible (the
-  //                     message names the node)
+  // The network for these input shapes (in the order of inputs()), all passes applied.
+  //   kInvalidArgument  shapes that do not fit the signature, or that make a later shape impossible
+  //                     (the message names the node)
   virtual absl::StatusOr<Network> Specialize(absl::Span<const Dims> input_dims) const = 0;
 };
 

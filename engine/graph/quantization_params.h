@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Real numbers that 8-bit integers stand for:
+// How 8-bit integers represent real numbers:
 //
 //   real    = scale * (integer - zero_point)
-//   integer = saturate(round(real / scale) + zero_point)     ties to even
+//   integer = saturate(round(real / scale) + zero_point)     halves round to even
 //
-// Integers are held as floats, exactly. Pure functions; thread-safe. Source: ONNX, QuantizeLinear.
+// The functions hold integers as floats, exactly. Pure functions; thread-safe.
+// Source: ONNX, QuantizeLinear.
 #ifndef ENGINE_GRAPH_QUANTIZATION_PARAMS_H_
 #define ENGINE_GRAPH_QUANTIZATION_PARAMS_H_
 
@@ -40,7 +41,7 @@ inline float DequantizeElement(float integer, const QuantizationParams& params) 
   return (integer - static_cast<float>(params.zero_point)) * params.scale;
 }
 
-// Whether products and quotients of three such scales stay well within the range of f32.
+// Whether products and quotients of three such scales are far from the limits of f32.
 inline bool IsOrdinary(float scale) { return scale >= 1e-12f && scale <= 1e12f; }
 
 }  // namespace tilewire::graph

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns nodes into operations. Every node is visited once, in topological order, with the concrete
-// dims (and, if they are constants, the values) of its inputs: shape arithmetic folds to constants,
+// From nodes to operations. Visits every node once, in topological order, with the concrete dims of
+// its inputs and their values where these are known. Shape arithmetic folds to constants;
 // everything else appends operations to a Network. The operators are in ops/; this file holds what
 // they share.
 #ifndef ENGINE_GRAPH_SPECIALIZATION_H_
@@ -19,16 +19,15 @@
 
 namespace tilewire::graph {
 
-// Elements. Folding is for shapes and the like; a larger constant is a sign of a file that asks
-// for too much.
+// In elements. Folding is for shapes and the like; a file that needs more is refused.
 inline constexpr int64_t kLargestFold = int64_t{1} << 24;
 
-// What is known about a tensor while lowering: its value, or that it is computed at run time.
+// What is known about a tensor during the visit: its value, or that it is computed at run time.
 struct Operand {
   ConstantPtr constant;      // not null: folded
   ValueId value = kNoValue;  // else: this value of the network
   Dims dims;
-  bool is_integer = false;  // of a value: integers or truth values, whatever they are held in
+  bool is_integer = false;  // of a value: integers or truth values, whatever type holds them
   bool defined() const { return constant != nullptr || value != kNoValue; }
 };
 
@@ -36,8 +35,8 @@ inline bool IsInteger(const Operand& operand) {
   return operand.constant != nullptr ? !operand.constant->is_float : operand.is_integer;
 }
 
-// One node being lowered. Operators read inputs(), append operations with Emit() and end with
-// SetOutput().
+// The node being visited. Operators read input(), append operations with Emit() and end with
+// SetOutput(). Thread-compatible.
 class NodeContext {
  public:
   NodeContext(const Node& node, const ModelGraph& graph, std::vector<Operand>* tensors,
@@ -54,11 +53,12 @@ class NodeContext {
   bool Has(int i) const { return i < input_count() && node.inputs[i] != kNoTensor; }
   const Operand& input(int i) const { return tensors_[node.inputs[i]]; }
   bool AllConstant() const;
-  // The input as a constant of f32 or of integers. kUnimplemented: it is computed at run time.
-  // kInvalidArgument: it has the other type.
+  // The input as a constant of f32. kUnimplemented: it is computed at run time. kInvalidArgument:
+  // it is of integers.
   absl::StatusOr<ConstantPtr> Floats(int i) const;
-  // The same, but the floats may still be in the file: for callers that pass them on as weights.
+  // The same, but the floats may still be in the file: for operators that only pass them on.
   absl::StatusOr<ConstantPtr> FloatsInPlace(int i) const;
+  // As Floats(), for integers.
   absl::StatusOr<ConstantPtr> Ints(int i) const;
   // Whether the input holds integers or truth values.
   bool IsInteger(int i) const { return tilewire::graph::IsInteger(input(i)); }
@@ -66,18 +66,18 @@ class NodeContext {
   // kUnimplemented: it holds integers.
   absl::StatusOr<ValueId> Runtime(int i) { return AsValue(input(i)); }
   absl::StatusOr<ValueId> AsValue(const Operand& operand);
-  // The same, for operations that only move or compare elements: a value of 8-bit integers stays
-  // one, and constant integers become floats.
+  // The same for operators that only move or compare elements: a value of 8-bit integers stays one,
+  // and known integers become the same numbers in f32.
   absl::StatusOr<ValueId> RuntimeOfAnyType(int i);
-  // The same as AsValue(), but integers become floats.
+  // As AsValue(), but integers become the same numbers in f32.
   absl::StatusOr<ValueId> Numbers(const Operand& operand);
 
   const Value& value(ValueId id) const { return network_->values[id]; }
   // The name of output i in the file; unique.
   const std::string& output_name(int i = 0) const { return graph_.tensor_names[node.outputs[i]]; }
 
-  // Appends an operation; its result gets `dims` and the name of output 0 followed by `suffix`. It
-  // is of `type`, or, where elements are only moved or compared, of its source's type.
+  // Appends an operation. Its result gets `dims` and the name of output 0 followed by `suffix`. Its
+  // type is `type`, or the source's if the operation only moves or compares elements.
   //   kInvalidArgument  a dimension below 1, a rank over kMaxRank, a size that overflows
   absl::StatusOr<ValueId> Emit(OperationParams params, std::vector<ValueId> srcs, Dims dims,
                                absl::string_view suffix = "", DataType type = DataType::kF32);
@@ -86,7 +86,7 @@ class NodeContext {
 
   absl::Status SetOutput(ValueId value);
   absl::Status SetOutput(ConstantPtr constant);
-  // A value that this node emitted takes the output's name; an input is passed on as it is.
+  // A value that this node emitted takes the name of output i; an input is passed on as it is.
   absl::Status SetOutput(const Operand& operand, int i = 0);
   // Emit() and SetOutput() in one.
   absl::Status Finish(OperationParams params, std::vector<ValueId> srcs, Dims dims,
@@ -99,7 +99,7 @@ class NodeContext {
   ValueId first_own_value_;  // values from here on were emitted by this node
 };
 
-// Folds every node that depends on no input. Runs once per model; BuildNetwork() starts from the
+// Folds every node that depends on no input. Called once per model; BuildNetwork() starts from the
 // result.
 absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns functions of single elements into operations, for the operators that are such a function
-// and for those that are composed of several.
+// Makes operations of functions of single elements, for operators that are one such function or
+// several. Operators of one tensor are in activation.cc and unary.cc, of several in elementwise.cc.
 #ifndef ENGINE_GRAPH_OPS_ELEMENT_FUNCTIONS_H_
 #define ENGINE_GRAPH_OPS_ELEMENT_FUNCTIONS_H_
 
@@ -12,15 +12,15 @@
 
 namespace tilewire::graph {
 
-// Computes function(operands...), broadcast. Constants alone are folded; a sum or product with one
-// number, or with one per channel, becomes an operation that can be fused.
+// function(operands...), broadcast. Constants alone are folded; a sum or product with one number,
+// or with one per channel, becomes an operation that can be fused.
 //   kInvalidArgument  dims that do not fit, integers mixed with floats, an overflow while folding
-//   kUnimplemented    a function not defined for integers
+//   kUnimplemented    functions that are not defined for integers
 absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& function,
                                       const std::vector<Operand>& operands,
                                       absl::string_view suffix = "");
 
-// Applies an activation of the kernels to a value.
+// An activation of a value.
 absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, const Operand& src,
                                      absl::string_view suffix = "");
 

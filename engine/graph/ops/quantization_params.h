@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared by the quantised operators: params from scales and zero points, the two conversions of
-// constants, and the two conversions of computed tensors.
+// What the operators of quantized tensors share: reading scales and zero points, converting
+// constants, and converting computed tensors.
 #ifndef ENGINE_GRAPH_OPS_QUANTIZATION_PARAMS_H_
 #define ENGINE_GRAPH_OPS_QUANTIZATION_PARAMS_H_
 
@@ -14,34 +14,34 @@
 
 namespace tilewire::graph {
 
-// The quantization params of a tensor; `axis` matters only if there are several.
+// The parameters of a tensor: one set, or one per index of `axis`.
 struct AxisQuantization {
   int axis = 0;
   std::vector<QuantizationParams> params = {QuantizationParams()};
 };
 
-// The inputs of a node that hold scale and zero point; without them (-1 or left out), 1 and 0.
+// The inputs of a node that hold them. For -1 or an input that is left out: scale 1, zero point 0.
 struct QuantizationInputs {
   int scale = -1, zero_point = -1;
 };
 
-// Reads the params of a tensor of dims `dims`: one for all, or one per index of `axis`. Returns
-// nullopt if they are computed at run time.
+// The parameters of a tensor of dims `dims`, along `axis` if there are as many as it has indices.
+// nullopt: they are computed.
 //   kInvalidArgument  counts that do not fit, scales that are not positive, zero points out of
 //                     range
 absl::StatusOr<std::optional<AxisQuantization>> ReadQuantization(const NodeContext& context,
                                                                  QuantizationInputs inputs,
                                                                  const Dims& dims, int64_t axis);
-// The same for params that must be constants. kUnimplemented: they are computed at run time.
+// The same for operators that need to know them. kUnimplemented: they are computed.
 absl::StatusOr<AxisQuantization> ReadKnownQuantization(const NodeContext& context,
                                                        QuantizationInputs inputs, const Dims& dims,
                                                        int64_t axis);
 
-// The type of a zero point, which is that of its tensor; kU8 if it is left out. kUnimplemented:
-// it is not u8 or s8.
+// The type of a tensor, which is that of its zero point; kU8 if that is left out.
+// kUnimplemented: it is not u8 or s8.
 absl::StatusOr<DataType> TypeOfZeroPoint(const NodeContext& context, int input);
 
-// Large constants are converted on demand.
+// Large constants are converted when they are needed.
 absl::StatusOr<ConstantPtr> DequantizeConstant(const ConstantPtr& integers,
                                                const AxisQuantization& quantization,
                                                std::string name);
@@ -49,18 +49,18 @@ absl::StatusOr<ConstantPtr> QuantizeConstant(const ConstantPtr& floats,
                                              const AxisQuantization& quantization, DataType type,
                                              std::string name);
 
-// Dequantizes a constant or computed operand, with params that are constants (`quantization`) or
-// computed (`inputs`).
+// The real numbers of an operand of integers. Parameters are known (`quantization`) or computed
+// (`inputs`).
 absl::StatusOr<Operand> DequantizeOf(NodeContext& context, const Operand& src,
                                      const std::optional<AxisQuantization>& quantization,
                                      QuantizationInputs inputs, int64_t axis,
                                      absl::string_view suffix = "");
-// The inverse of DequantizeOf().
+// The inverse.
 absl::StatusOr<Operand> QuantizeOf(NodeContext& context, const Operand& src,
                                    const std::optional<AxisQuantization>& quantization,
                                    QuantizationInputs inputs, int64_t axis, DataType type,
                                    absl::string_view suffix = "");
-// Quantizes with a computed scale and zero point.
+// The same with a computed scale and zero point.
 absl::StatusOr<Operand> QuantizeBy(NodeContext& context, const Operand& src, const Operand& scale,
                                    const Operand& zero_point, DataType type,
                                    absl::string_view suffix = "");

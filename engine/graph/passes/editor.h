@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A network being changed: who produces and who uses each value, kept up to date while a pass
-// rewires it. Operations keep their index until the editor is destroyed, which closes the gaps.
+// Edits a network: tracks the producer and the uses of each value while a pass rewires it.
+// Operations keep their index until the editor is destroyed, which closes the gaps.
 // Thread-compatible.
 #ifndef ENGINE_GRAPH_PASSES_EDITOR_H_
 #define ENGINE_GRAPH_PASSES_EDITOR_H_
@@ -29,10 +29,10 @@ class Editor {
 
   // Returns the operation that computes the value; kNone for an input.
   int producer(ValueId value) const { return producer_[value]; }
-  // Counts uses as a source, as an addend of a fused sum and as an output of the network.
+  // Counts sources, addends of fused sums and the network's outputs.
   int use_count(ValueId value) const { return use_count_[value]; }
 
-  // Returns the operation as T; nullptr if it has another type, was removed, or is kNone.
+  // The operation as T; nullptr if it is another one, removed, or kNone.
   template <typename T>
   T* As(int op) {
     return op == kNone || removed_[op] ? nullptr : std::get_if<T>(&network_->operations[op].params);
@@ -42,9 +42,9 @@ class Editor {
   void SetSources(int op, std::vector<ValueId> values);
   // Replaces every use of `from` by a use of `to`.
   void ReplaceUses(ValueId from, ValueId to);
-  // Removes the operation, whose result must not be used any more.
+  // Removes the operation; nothing may use its result.
   void Remove(int op);
-  // Puts `operation` in the place of `op` and removes `old`, whose sources and parameters it took
+  // Replaces `op` by `operation` and removes `old`, whose sources and parameters `operation` took
   // over.
   void Replace(int op, Operation operation, int old);
 
@@ -62,15 +62,15 @@ std::vector<FusedStep>* FusedSteps(Operation& operation);
 const std::vector<FusedStep>* FusedSteps(const Operation& operation);
 bool HasSum(const std::vector<FusedStep>& steps);
 
-// Returns the max(x, 0) that computes `value`, if `value` has one use; Editor::kNone otherwise.
+// The operation max(x, 0) that computes `value`, if `value` has one use; Editor::kNone otherwise.
 int SoleRelu(Editor& editor, ValueId value);
 
-// 8-bit integers with one scale, which is ordinary, and one zero point.
+// 8-bit integers with one set of parameters, of an ordinary scale.
 struct QuantizedValue {
   ValueId value = kNoValue;
   QuantizationParams params;
 };
-// Returns the integers that a Dequantize turned into `real`; nullopt if none did.
+// The integers that a Dequantize made `real` of; nullopt if something else computes it.
 std::optional<QuantizedValue> IntegersOf(Editor& editor, ValueId real);
 
 }  // namespace tilewire::graph
