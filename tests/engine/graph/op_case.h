@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table's row about an operator: one node on one input, and the lines of the network it becomes.
+// Rows of the operators' tables: a node, and the lines of the network that it becomes or the error
+// that it is refused with.
 #ifndef TESTS_ENGINE_GRAPH_OP_CASE_H_
 #define TESTS_ENGINE_GRAPH_OP_CASE_H_
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -13,6 +15,7 @@
 
 namespace tilewire::graph {
 
+// A node on one input, `src`.
 struct OpCase {
   const char* why;
   int64_t opset;
@@ -30,6 +33,55 @@ inline void ExpectBuilt(const std::vector<OpCase>& cases) {
     const Dims dims(c.src.begin(), c.src.end());
     EXPECT_EQ(BuiltText(model, {dims}),
               "input x " + DimsToString(dims) + "\n" + c.expected + "\noutput y\n");
+  }
+}
+
+// A node on `inputs`: x of dims `x`, z of [2,4,5], and the constants of the function below.
+struct OperandsCase {
+  const char* why;
+  std::string op;
+  std::vector<std::string> inputs;
+  std::vector<onnx::AttributeProto> attributes;
+  std::vector<int64_t> x;
+  const char* expected;  // the lines between the inputs and "output"
+};
+
+inline void ExpectBuiltFrom(const std::vector<OperandsCase>& cases) {
+  for (const OperandsCase& c : cases) {
+    SCOPED_TRACE(c.why);
+    testing::OnnxBuilder model(17);
+    model.Input("x", c.x).Input("z", {2, 4, 5});
+    model.Floats("row", {4}).Floats("rows", {3, 4}).Floats("stack", {2, 4, 5}).Floats("five", {5});
+    model.Integers("two", {2});
+    model.Node(c.op, c.inputs, {"y"}, c.attributes).Output("y");
+    const Dims dims(c.x.begin(), c.x.end());
+    EXPECT_EQ(BuiltText(model, {dims, {2, 4, 5}}),
+              "input x " + DimsToString(dims) + "\ninput z [2,4,5]\n" + c.expected + "output y\n");
+  }
+}
+
+// A node on `inputs`, which are those of the function below.
+struct RefusedCase {
+  const char* why;
+  std::string op;
+  std::vector<std::string> inputs;
+  std::vector<onnx::AttributeProto> attributes;
+  absl::StatusCode code;
+  const char* message;  // a part of it; the node's name is another
+};
+
+inline void ExpectRefused(const std::vector<RefusedCase>& cases) {
+  for (const RefusedCase& c : cases) {
+    SCOPED_TRACE(c.why);
+    testing::OnnxBuilder model;
+    model.Input("x", {1, 4, 8, 8}).Input("m", {2, 3}).Input("z", {2, 2, 3});
+    model.Floats("w", {6, 4, 3, 3}).Integers("shape", {7});
+    model.Floats("two", {2}).Integers("four", {4});
+    model.Node(c.op, c.inputs, {"y"}, c.attributes).Output("y");
+    const absl::Status status = Open(model).status();
+    EXPECT_EQ(status.code(), c.code) << status;
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(c.message));
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("node_y"));
   }
 }
 

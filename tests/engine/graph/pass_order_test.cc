@@ -58,7 +58,7 @@ void AddScaleShift(OnnxBuilder* model, const std::string& src, const std::string
   model->Floats(dst + ".f", {1, 6, 1, 1}).Node("Mul", {src, dst + ".f"}, {dst});
 }
 
-OnnxBuilder Gelu() {
+OnnxBuilder SpelledGelu() {
   OnnxBuilder model = LinearLayer();
   model.Floats("r", {}, {1.41421356f}).Floats("one", {}, {1}).Floats("half", {}, {0.5f});
   model.Node("Div", {"p", "r"}, {"d"}).Node("Erf", {"d"}, {"e"}).Node("Add", {"e", "one"}, {"g"});
@@ -81,39 +81,39 @@ OnnxBuilder ScaledLayer() {
   return model.Output("y");
 }
 
-OnnxBuilder Convolved() {
+OnnxBuilder ConvolvedImage() {
   OnnxBuilder model(14);
   model.Input("x", {1, 6, 4, 4}).Floats("w", {6, 6, 1, 1}).Node("Conv", {"x", "w"}, {"c"});
   return model;
 }
 
 OnnxBuilder ScaledConvolution() {
-  OnnxBuilder model = Convolved();
+  OnnxBuilder model = ConvolvedImage();
   AddScaleShift(&model, "c", "f");
   return model.Node("Relu", {"f"}, {"y"}).Output("y");
 }
 
 OnnxBuilder SpelledHardSigmoid() {
-  OnnxBuilder model = Convolved();
+  OnnxBuilder model = ConvolvedImage();
   model.Floats("0", {}, {0}).Floats("3", {}, {3}).Floats("6", {}, {6});
   model.Node("Add", {"c", "3"}, {"s"}).Node("Clip", {"s", "0", "6"}, {"b"});
   return model.Node("Div", {"b", "6"}, {"y"}).Output("y");
 }
 
 OnnxBuilder Swish() {
-  OnnxBuilder model = Convolved();
+  OnnxBuilder model = ConvolvedImage();
   model.Node("Sigmoid", {"c"}, {"g"}).Node("Mul", {"c", "g"}, {"y"});
   return model.Output("y");
 }
 
 OnnxBuilder PooledConvolution() {
-  OnnxBuilder model = Convolved();
+  OnnxBuilder model = ConvolvedImage();
   model.Node("Relu", {"c"}, {"r"});
   model.Node("MaxPool", {"r"}, {"y"}, {Ints("kernel_shape", {2, 2}), Ints("strides", {2, 2})});
   return model.Output("y");
 }
 
-OnnxBuilder Gate() {
+OnnxBuilder SqueezeGate() {
   OnnxBuilder model(13);
   model.Input("x", {1, 6, 4, 4}).Node("GlobalAveragePool", {"x"}, {"a"});
   model.Node("Flatten", {"a"}, {"f"}).Floats("v", {2, 6}).Floats("w", {6, 2});
@@ -141,7 +141,7 @@ OnnxBuilder ShuffledConcatenation() {
 }
 
 // `src` as 8-bit integers `dst`.q and as the real numbers `dst` that they stand for.
-OnnxBuilder& AddPair(OnnxBuilder* model, const std::string& src, const std::string& dst) {
+OnnxBuilder& AddQuantizedPair(OnnxBuilder* model, const std::string& src, const std::string& dst) {
   return model->Node("QuantizeLinear", {src, "s", "z"}, {dst + ".q"})
       .Node("DequantizeLinear", {dst + ".q", "s", "z"}, {dst});
 }
@@ -152,7 +152,7 @@ OnnxBuilder QuantizedSource() {
   model.Input("x", {1, 6, 4, 4}).Floats("s", {}, {0.5f}).Bytes("z", {}, false, {0});
   model.Bytes("w", {6, 6, 1, 1}, true).Floats("ws", {}, {0.25f});
   model.Node("DequantizeLinear", {"w", "ws"}, {"wr"});
-  AddPair(&model, "x", "a");
+  AddQuantizedPair(&model, "x", "a");
   return model;
 }
 
@@ -164,9 +164,9 @@ OnnxBuilder PaddedIntegers() {
 
 OnnxBuilder QuantizedConcatenation() {
   OnnxBuilder model = QuantizedSource();
-  AddPair(&model, "x", "b");
+  AddQuantizedPair(&model, "x", "b");
   model.Node("Concat", {"a", "b"}, {"c"}, {Int("axis", 1)});
-  return AddPair(&model, "c", "y").Output("y");
+  return AddQuantizedPair(&model, "c", "y").Output("y");
 }
 
 OnnxBuilder PooledIntegers() {
@@ -185,7 +185,7 @@ OnnxBuilder PooledConvolutionOfIntegers() {
 OnnxBuilder ConvolutionBetweenPairs() {
   OnnxBuilder model = QuantizedSource();
   model.Node("Conv", {"a", "wr"}, {"c"}).Node("Relu", {"c"}, {"r"});
-  return AddPair(&model, "r", "y").Output("y");
+  return AddQuantizedPair(&model, "r", "y").Output("y");
 }
 
 struct OrderCase {
@@ -198,7 +198,7 @@ std::vector<OrderCase> OrderCases() {
   const Dims rows = {2, 3, 4, 6}, image = {1, 6, 4, 4};
   return {
       {{"fold_pad", "sink_dequantize"}, PaddedIntegers(), image},
-      {{"fuse_gelu", "convolve_rows"}, Gelu(), rows},
+      {{"fuse_gelu", "convolve_rows"}, SpelledGelu(), rows},
       {{"fuse_bias", "convolve_rows"}, BiasedLayer(), rows},
       {{"convolve_rows", "fold_scale_shift"}, ScaledLayer(), rows},
       {{"fold_scale_shift", "fuse_post_ops"}, ScaledConvolution(), image},
@@ -210,7 +210,7 @@ std::vector<OrderCase> OrderCases() {
       {{"fuse_shuffle", "fuse_gather_channels"}, ShuffledConcatenation(), {1, 4, 3, 3}},
       {{"fuse_hard_sigmoid", "fuse_post_ops"}, SpelledHardSigmoid(), image},
       {{"fuse_swish", "fuse_post_ops"}, Swish(), image},
-      {{"fuse_post_ops", "convolve_gates"}, Gate(), image},
+      {{"fuse_post_ops", "convolve_gates"}, SqueezeGate(), image},
       {{"fuse_post_ops", "fuse_pooling"}, PooledConvolution(), image},
       {{"fuse_post_ops", "fold_quantize"}, ConvolutionBetweenPairs(), image},
   };

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The networks that the operators of engine/graph/ops/lrn.cc become, and what they refuse.
+#include "tests/engine/graph/op_case.h"
+
+namespace tilewire::graph {
+namespace {
+
+using testing::Float;
+using testing::Int;
+
+TEST(LrnTest, SeveralOperands) {
+  ExpectBuiltFrom({
+      {"lrn",
+       "LRN",
+       {"x"},
+       {Int("size", 5), Float("bias", 2)},
+       {2, 4, 5, 6},
+       "y [2,4,5,6] = lrn(x) size=5 (0.0001,0.75,2)\n"},
+  });
+}
+
+TEST(LrnTest, Refusals) {
+  ExpectRefused({
+      {"no channels in the window",
+       "LRN",
+       {"z"},
+       {Int("size", 0)},
+       absl::StatusCode::kInvalidArgument,
+       "size 0"},
+  });
+}
+
+}  // namespace
+}  // namespace tilewire::graph

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The networks that the operators of engine/graph/ops/reshape.cc become, and what they refuse.
+#include "tests/engine/graph/op_case.h"
+
+namespace tilewire::graph {
+namespace {
+
+using testing::Int;
+using testing::Ints;
+
+TEST(ReshapeTest, Operators) {
+  ExpectBuilt({
+      {"flatten", 13, "Flatten", {}, {2, 4, 5}, "y [2,20] = reshape(x)"},
+      {"flatten at 0", 13, "Flatten", {Int("axis", 0)}, {2, 4, 5}, "y [1,40] = reshape(x)"},
+      {"squeeze all", 11, "Squeeze", {}, {2, 4, 1, 1}, "y [2,4] = reshape(x)"},
+      {"squeeze one", 11, "Squeeze", {Ints("axes", {-1})}, {2, 4, 1, 1}, "y [2,4,1] = reshape(x)"},
+      {"unsqueeze", 11, "Unsqueeze", {Ints("axes", {0, 3})}, {2, 4}, "y [1,2,4,1] = reshape(x)"},
+  });
+}
+
+TEST(ReshapeTest, Refusals) {
+  ExpectRefused({
+      {"reshape of another count",
+       "Reshape",
+       {"x", "shape"},
+       {},
+       absl::StatusCode::kInvalidArgument,
+       "cannot view [1,4,8,8] as [7]"},
+  });
+}
+
+}  // namespace
+}  // namespace tilewire::graph

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The networks that the operators of engine/graph/ops/softmax.cc become, and what they refuse.
+#include "tests/engine/graph/op_case.h"
+
+namespace tilewire::graph {
+namespace {
+
+using testing::Int;
+
+TEST(SoftmaxTest, Operators) {
+  ExpectBuilt({
+      {"softmax from 13 on", 13, "Softmax", {}, {2, 4, 5}, "y [2,4,5] = softmax(x) axis=2"},
+      {"softmax before 13 flattens",
+       11,
+       "Softmax",
+       {},
+       {2, 4, 5},
+       "y/matrix [2,20] = reshape(x)\ny/rows [2,20] = softmax(y/matrix) axis=1\ny [2,4,5] = "
+       "reshape(y/rows)"},
+      {"softmax before 13 of a matrix", 11, "Softmax", {}, {2, 4}, "y [2,4] = softmax(x) axis=1"},
+  });
+}
+
+TEST(SoftmaxTest, Refusals) {
+  ExpectRefused({
+      {"axis outside",
+       "Softmax",
+       {"x"},
+       {Int("axis", 4)},
+       absl::StatusCode::kInvalidArgument,
+       "axis 4"},
+  });
+}
+
+}  // namespace
+}  // namespace tilewire::graph

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The networks that the operators of engine/graph/ops/space_depth.cc become, and what they refuse.
+#include "tests/engine/graph/op_case.h"
+
+namespace tilewire::graph {
+namespace {
+
+using testing::Int;
+
+TEST(SpaceDepthTest, Operators) {
+  ExpectBuilt({
+      {"pixels from channels",
+       13,
+       "DepthToSpace",
+       {Int("blocksize", 2)},
+       {1, 8, 2, 3},
+       "y/split [1,2,2,2,2,3] = reshape(x)\ny/moved [1,2,2,2,3,2] = transpose(y/split) "
+       "order=[0,3,4,1,5,2]\ny [1,2,4,6] = reshape(y/moved)"},
+  });
+}
+
+}  // namespace
+}  // namespace tilewire::graph

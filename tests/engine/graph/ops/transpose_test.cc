@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The networks that the operators of engine/graph/ops/transpose.cc become, and what they refuse.
+#include "tests/engine/graph/op_case.h"
+
+namespace tilewire::graph {
+namespace {
+
+using testing::Ints;
+
+TEST(TransposeTest, Operators) {
+  ExpectBuilt({
+      {"transpose reverses",
+       13,
+       "Transpose",
+       {},
+       {2, 4, 5},
+       "y [5,4,2] = transpose(x) order=[2,1,0]"},
+      {"transpose",
+       13,
+       "Transpose",
+       {Ints("perm", {0, 2, 1})},
+       {2, 4, 5},
+       "y [2,5,4] = transpose(x) order=[0,2,1]"},
+  });
+}
+
+TEST(TransposeTest, Refusals) {
+  ExpectRefused({
+      {"not a permutation",
+       "Transpose",
+       {"x"},
+       {Ints("perm", {0, 1, 1, 2})},
+       absl::StatusCode::kInvalidArgument,
+       "permutation"},
+  });
+}
+
+}  // namespace
+}  // namespace tilewire::graph

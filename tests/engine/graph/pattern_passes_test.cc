@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Exported forms of Gelu and layer normalization, and gathers of channels, before and after their
+// passes.
+#include <gmock/gmock.h>
+
+#include "engine/graph/passes/passes.h"
+#include "tests/engine/graph/fixture.h"
+
+namespace tilewire::graph {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Int;
+using testing::Ints;
+using testing::OnnxBuilder;
+
+// x / sqrt(2), erf, + 1; then the order of the two products differs.
+OnnxBuilder GeluGate() {
+  OnnxBuilder model;
+  model.Input("x", {2, 3}).Floats("w", {3, 4}).Node("MatMul", {"x", "w"}, {"m"});
+  model.Floats("root", {}, {1.41421356f}).Floats("one", {}, {1}).Floats("half", {}, {0.5f});
+  model.Node("Div", {"m", "root"}, {"d"})
+      .Node("Erf", {"d"}, {"e"})
+      .Node("Add", {"e", "one"}, {"g"});
+  return model;
+}
+
+TEST(PatternPassesTest, GeluIsOneFunctionInEveryOrderOfItsFactors) {
+  OnnxBuilder last = GeluGate(), first = GeluGate(), gate = GeluGate();
+  last.Node("Mul", {"m", "g"}, {"p"}).Node("Mul", {"p", "half"}, {"y"}).Output("y");
+  first.Node("Mul", {"m", "half"}, {"p"}).Node("Mul", {"p", "g"}, {"y"}).Output("y");
+  gate.Node("Mul", {"g", "half"}, {"p"}).Node("Mul", {"p", "m"}, {"y"}).Output("y");
+  EXPECT_EQ(BuiltText(last, {{2, 3}}),
+            "input x [2,3]\nm [2,4] = inner_product(x) w^T[4,3] transposed\n"
+            "d [2,4] = activation(m) linear(0.707107,0)\ne [2,4] = erf(d)\n"
+            "g [2,4] = activation(e) linear(1,1)\np [2,4] = mul(m, g)\n"
+            "y [2,4] = activation(p) linear(0.5,0)\noutput y\n");
+  for (const OnnxBuilder* model : {&last, &first, &gate}) {
+    EXPECT_EQ(AfterPasses(*model, {{2, 3}}),
+              "input x [2,3]\ny [2,4] = inner_product(x) w^T[4,3] transposed + gelu_erf(0,0)\n"
+              "output y\n");
+  }
+}
+
+// A unit of ShuffleNet: two parts are joined, shuffled in two groups, and split again.
+TEST(PatternPassesTest, ShuffledAndSplitChannelsAreGatheredFromWhereTheyWereComputed) {
+  OnnxBuilder model;
+  model.Input("a", {1, 3, 2, 2}).Input("b", {1, 3, 2, 2});
+  model.Integers("split", {1, 2, 3, 2, 2}).Integers("joined", {1, 6, 2, 2});
+  model.Node("Concat", {"a", "b"}, {"c"}, {Int("axis", 1)}).Node("Reshape", {"c", "split"}, {"d"});
+  model.Node("Transpose", {"d"}, {"e"}, {Ints("perm", {0, 2, 1, 3, 4})});
+  model.Node("Reshape", {"e", "joined"}, {"s"});
+  model.Node("Split", {"s"}, {"y", "z"}, {Int("axis", 1)}).Output("y").Output("z");
+  absl::StatusOr<Network> network = Built(model, {{1, 3, 2, 2}, {1, 3, 2, 2}});
+  ASSERT_TRUE(network.ok()) << network.status();
+  FuseShuffle(&*network);
+  RemoveDead(&*network);
+  EXPECT_EQ(NetworkToText(*network),
+            "input a [1,3,2,2]\ninput b [1,3,2,2]\nc [1,6,2,2] = concat(a, b) axis=1\n"
+            "s [1,6,2,2] = shuffle(c) axis=1 group_size=3\n"
+            "y [1,3,2,2] = select(s) 1:0 x3\nz [1,3,2,2] = select(s) 1:3 x3\n"
+            "output y\noutput z\n");
+  FuseGatherChannels(&*network);
+  EXPECT_EQ(NetworkToText(*network),
+            "input a [1,3,2,2]\ninput b [1,3,2,2]\n"
+            "y [1,3,2,2] = gather_channels(a, b) 0:0 1:0 0:1\n"
+            "z [1,3,2,2] = gather_channels(b, a) 0:1 1:2 0:2\noutput y\noutput z\n");
+}
+
+TEST(PatternPassesTest, PartsOfAConcatenationAndOfOtherAxesStay) {
+  OnnxBuilder model(9);
+  model.Input("a", {1, 4, 2, 2}).Node("Concat", {"a", "a"}, {"c"}, {Int("axis", 1)});
+  model.Node("Slice", {"c"}, {"y"}, {Ints("axes", {1}), Ints("starts", {2}), Ints("ends", {6})});
+  model.Output("y");
+  EXPECT_THAT(AfterPasses(model, {{1, 4, 2, 2}}), HasSubstr("y [1,4,2,2] = select(c) 1:2 x4"));
+}
+
+TEST(PatternPassesTest, AnotherFactorIsNoGelu) {
+  OnnxBuilder model = GeluGate();
+  model.Node("Mul", {"x", "x"}, {"q"}).Node("Mul", {"m", "g"}, {"p"});
+  model.Node("Mul", {"p", "one"}, {"y"}).Output("y");
+  EXPECT_THAT(AfterPasses(model, {{2, 3}}), HasSubstr("erf("));
+}
+
+// What torch writes for LayerNorm before opset 17.
+OnnxBuilder Centred(const std::string& square) {
+  OnnxBuilder model;
+  model.Input("x", {2, 3, 4}).Floats("scale", {4}).Floats("shift", {4});
+  model.Floats("two", {}, {2}).Floats("epsilon", {}, {0.25f});
+  model.Node("ReduceMean", {"x"}, {"m"}, {Ints("axes", {-1})}).Node("Sub", {"x", "m"}, {"c"});
+  model.Node(square, {"c", square == "Pow" ? "two" : "c"}, {"s"});
+  model.Node("ReduceMean", {"s"}, {"v"}, {Ints("axes", {-1})});
+  model.Node("Add", {"v", "epsilon"}, {"a"}).Node("Sqrt", {"a"}, {"d"});
+  return std::move(model.Node("Div", {"c", "d"}, {"n"}));
+}
+
+TEST(PatternPassesTest, TheExportedFormOfLayerNormalizationIsOneOperation) {
+  for (const char* square : {"Pow", "Mul"}) {
+    OnnxBuilder model = Centred(square);
+    model.Node("Mul", {"n", "scale"}, {"p"}).Node("Add", {"p", "shift"}, {"y"}).Output("y");
+    EXPECT_EQ(
+        AfterPasses(model, {{2, 3, 4}}),
+        "input x [2,3,4]\ny [2,3,4] = layer_normalization(x) epsilon=0.25 scaled\noutput y\n");
+    OnnxBuilder bare = Centred(square).Output("n");
+    EXPECT_EQ(AfterPasses(bare, {{2, 3, 4}}),
+              "input x [2,3,4]\nn [2,3,4] = layer_normalization(x) epsilon=0.25\noutput n\n");
+  }
+}
+
+TEST(PatternPassesTest, OtherQuotientsStay) {
+  OnnxBuilder model = Centred("Pow");
+  model.Node("Div", {"x", "d"}, {"y"}).Output("y");
+  EXPECT_THAT(AfterPasses(model, {{2, 3, 4}}), HasSubstr("y [2,3,4] = div(x, d)"));
+}
+
+}  // namespace
+}  // namespace tilewire::graph
