@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The networks that the operators of engine/graph/ops/inner_product.cc become, and what they refuse.
+// The networks that the operators of engine/graph/ops/inner_product.cc become, and what they
+// refuse.
 #include <gmock/gmock.h>
 
 #include "tests/engine/graph/op_case.h"
