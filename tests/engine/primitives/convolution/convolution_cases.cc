@@ -204,7 +204,7 @@ std::vector<ConvolutionCase> ConvolutionCases() {
        .in = {5, 5},
        .kernel = {3, 3},
        .left = {1, 1}},
-      // The shapes of ROWS.md B08.
+      // The shapes of tests/engine/rows.txt B08.
       {.why = "Paddle 1",
        .batch = 2,
        .ic = 3,
