@@ -12,14 +12,14 @@
 #include "tests/support/random_tensor.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
 
 Bytes Pack(const MemoryDesc& desc, const std::vector<float>& values) {
   Bytes bytes(desc.SizeBytes());
-  testing::FillGarbage(bytes.data(), bytes.size(), 99);
+  FillGarbage(bytes.data(), bytes.size(), 99);
   const float* from = values.data();
   ForEachIndex(desc.dims(), [&](const Dims& index) {
     StoreElement(desc.data_type(), *from++, bytes.data(), desc.Offset(index));
@@ -34,11 +34,11 @@ Bytes PackWeights(const MemoryDesc& desc, const std::vector<float>& values) {
   const Bytes from = Pack(plain, values);
   Bytes to(desc.SizeBytes(), 0xA5);
   const auto reorder = CreateReorder({.src = plain, .dst = desc}, {}, {});
-  EXPECT_THAT(reorder, testing::IsOk());
+  EXPECT_THAT(reorder, IsOk());
   if (!reorder.ok()) return to;
   ExecuteArgs args;
   args.Set(kArgSrc, from.data()).Set(kArgDst, to.data());
-  EXPECT_THAT((*reorder)->Execute(args, threading::Team::Serial()), testing::IsOk());
+  EXPECT_THAT((*reorder)->Execute(args, threading::Team::Serial()), IsOk());
   return to;
 }
 
@@ -48,13 +48,13 @@ std::vector<float> RandomOf(DataType type, const Dims& dims, uint64_t seed) {
   const int64_t count = *ElementCount(dims);
   switch (type) {
     case DataType::kU8:
-      return testing::RandomIntegers(count, seed, 0, 255);
+      return RandomIntegers(count, seed, 0, 255);
     case DataType::kS8:
-      return testing::RandomIntegers(count, seed, -128, 127);
+      return RandomIntegers(count, seed, -128, 127);
     case DataType::kS32:
-      return testing::RandomIntegers(count, seed, -5000, 5000);
+      return RandomIntegers(count, seed, -5000, 5000);
     default:
-      return testing::RandomFloats(count, seed, -1000, 1000);
+      return RandomFloats(count, seed, -1000, 1000);
   }
 }
 
@@ -70,7 +70,7 @@ Bytes ResultOf(const Primitive& primitive, const Values& values, const threading
     args.Set(kArgBias, bias.data());
   }
   if (scratchpad.size() > 0) args.Set(kArgScratchpad, scratchpad.data());
-  EXPECT_THAT(primitive.Execute(args, team), testing::IsOk());
+  EXPECT_THAT(primitive.Execute(args, team), IsOk());
   EXPECT_TRUE(PaddingIsZero(primitive.Desc(kArgDst), dst.data()));
   return dst;
 }
@@ -86,7 +86,7 @@ std::vector<float> Logical(const MemoryDesc& desc, const Bytes& bytes) {
 OutputScales SpreadingScales(int64_t products, int64_t channels, bool scale_a_channel) {
   const float scale = 150 / (75 * 147 * std::sqrt(static_cast<float>(products)));
   if (!scale_a_channel) return {.mask = 0, .scales = {scale}};
-  return {.mask = 2, .scales = testing::RandomFloats(channels, 5, 0.1f * scale, 2 * scale)};
+  return {.mask = 2, .scales = RandomFloats(channels, 5, 0.1f * scale, 2 * scale)};
 }
 
 std::vector<std::vector<PostOp>> ExactChains() {
@@ -100,4 +100,4 @@ std::vector<std::vector<PostOp>> ExactChains() {
            SumPostOp{.scale = 0.1f}}};
 }
 
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

@@ -14,7 +14,7 @@
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 
 // dst is what a sum post-op finds there.
 struct Values {
@@ -57,6 +57,6 @@ std::vector<Implementation<Desc>> FloatRows(absl::Span<const Implementation<Desc
   return IntegerRows(table, false);
 }
 
-}  // namespace tilewire::test
+}  // namespace tilewire::testing
 
 #endif  // TESTS_ENGINE_PRIMITIVES_INTEGER_TENSORS_H_

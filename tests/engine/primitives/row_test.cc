@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 
 Bytes ExecuteAllWays(const Created& primitive, const Inputs& inputs, int output,
                      const Bytes& before) {
@@ -17,4 +17,4 @@ Bytes ExecuteAllWays(const Created& primitive, const Inputs& inputs, int output,
   return serial;
 }
 
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

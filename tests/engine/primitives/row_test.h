@@ -26,7 +26,7 @@ void PrintTo(const Implementation<Desc>& row, std::ostream* out) {
 
 }  // namespace tilewire
 
-namespace tilewire::test {
+namespace tilewire::testing {
 
 // One operation, created in both scratchpad modes.
 struct Created {
@@ -63,7 +63,7 @@ class RowTest : public ::testing::TestWithParam<Implementation<Desc>> {
     auto user = create_(desc, attributes, options);
     EXPECT_EQ(library.status(), user.status());
     if (absl::IsUnimplemented(library.status())) return std::nullopt;
-    EXPECT_THAT(library, testing::IsOk());
+    EXPECT_THAT(library, IsOk());
     if (!library.ok() || !user.ok()) return std::nullopt;
     EXPECT_EQ((*library)->name(), this->GetParam().name);
     EXPECT_TRUE((*library)->ScratchpadDesc().IsZero());
@@ -85,6 +85,6 @@ std::string RowName(const ::testing::TestParamInfo<Implementation<Desc>>& row) {
   return name;
 }
 
-}  // namespace tilewire::test
+}  // namespace tilewire::testing
 
 #endif  // TESTS_ENGINE_PRIMITIVES_ROW_TEST_H_

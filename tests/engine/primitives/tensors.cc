@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
 
 // Row-major with a hole after each row, each image and so on.
@@ -48,7 +48,7 @@ Bytes RandomTensor(const MemoryDesc& desc, uint64_t seed, float range) {
   Bytes bytes = Garbage(desc, seed + 1);
   const DataType type = desc.data_type();
   const bool integer = SizeOf(type) == 1 || type == DataType::kS32;
-  testing::Random random(seed);
+  Random random(seed);
   ForEachIndex(desc.dims(), [&](const Dims& index) {
     const uint64_t bits = random.Next();
     if (integer) return CopyElement(type, &bits, 0, bytes.data(), desc.Offset(index));
@@ -127,13 +127,13 @@ Bytes Execute(const Primitive& primitive, const Inputs& inputs, int output, Byte
   args.Set(output, dst.data());
   absl::StatusOr<AlignedBuffer> scratchpad =
       AlignedBuffer::Allocate(primitive.ScratchpadDesc().SizeBytes());
-  EXPECT_THAT(scratchpad, testing::IsOk());
+  EXPECT_THAT(scratchpad, IsOk());
   args.Set(kArgScratchpad, scratchpad->data());
-  EXPECT_THAT(primitive.Execute(args, team), testing::IsOk());
+  EXPECT_THAT(primitive.Execute(args, team), IsOk());
   const MemoryDesc& desc = primitive.Desc(output);
   EXPECT_TRUE(PaddingIsZero(desc, dst.data())) << primitive.name() << " " << desc.ToString();
   EXPECT_TRUE(OutsideIsUntouched(desc, before, dst)) << primitive.name() << " " << desc.ToString();
   return dst;
 }
 
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

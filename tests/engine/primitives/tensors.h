@@ -16,13 +16,13 @@
 #include "engine/primitives/primitive.h"
 #include "tests/support/random_tensor.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 
 using Bytes = std::vector<uint8_t>;
 
 inline Bytes Garbage(const MemoryDesc& desc, uint64_t seed) {
   Bytes bytes(desc.SizeBytes());
-  testing::FillGarbage(bytes.data(), bytes.size(), seed);
+  FillGarbage(bytes.data(), bytes.size(), seed);
   return bytes;
 }
 
@@ -93,6 +93,6 @@ using Inputs = std::vector<std::pair<int, const Bytes*>>;
 Bytes Execute(const Primitive& primitive, const Inputs& inputs, int output, Bytes before,
               const threading::Team& team);
 
-}  // namespace tilewire::test
+}  // namespace tilewire::testing
 
 #endif  // TESTS_ENGINE_PRIMITIVES_TENSORS_H_

@@ -8,19 +8,16 @@
 
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 struct Channels {
   std::vector<float> mean, variance, scale_shift;
 };
 
 Channels RandomChannels(int64_t count) {
-  return {testing::RandomFloats(count, 11, -2, 2), testing::RandomFloats(count, 12, 0.1f, 4),
-          testing::RandomFloats(2 * count, 13, -2, 2)};
+  return {RandomFloats(count, 11, -2, 2), RandomFloats(count, 12, 0.1f, 4),
+          RandomFloats(2 * count, 13, -2, 2)};
 }
 
 Bytes BytesOfFloats(const std::vector<float>& values) {
@@ -38,7 +35,7 @@ class BatchNormalizationTest : public RowTest<BatchNormalizationDesc> {
     if (!primitive) return;
     const int64_t channels = desc.src.dim(1);
     const Channels given = RandomChannels(channels);
-    const std::vector<float> values = testing::RandomFloats(desc.src.ElementCount(), 1, -3, 3);
+    const std::vector<float> values = RandomFloats(desc.src.ElementCount(), 1, -3, 3);
     const Bytes src = Pack(desc.src, values), mean = BytesOfFloats(given.mean),
                 variance = BytesOfFloats(given.variance),
                 scale_shift = BytesOfFloats(given.scale_shift);
@@ -126,7 +123,7 @@ TEST_P(BatchNormalizationTest, MayRunInPlace) {
   if (!primitive) return;
   const Channels given = RandomChannels(19);
   const Bytes mean = BytesOfFloats(given.mean), variance = BytesOfFloats(given.variance);
-  const Bytes src = Pack(md, testing::RandomFloats(md.ElementCount(), 1));
+  const Bytes src = Pack(md, RandomFloats(md.ElementCount(), 1));
   const Inputs statistics = {{kArgMean, &mean}, {kArgVariance, &variance}};
   Inputs inputs = statistics;
   inputs.push_back({kArgSrc, &src});
@@ -162,4 +159,4 @@ TEST(BatchNormalizationErrorsTest, CreationNamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

@@ -8,11 +8,8 @@
 
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 constexpr BinaryAlgorithm kAlgorithms[] = {BinaryAlgorithm::kAdd, BinaryAlgorithm::kMul,
                                            BinaryAlgorithm::kMax, BinaryAlgorithm::kMin,
@@ -64,8 +61,8 @@ class BinaryTest : public RowTest<BinaryDesc> {
   void ExpectFormula(const BinaryDesc& desc) {
     SCOPED_TRACE(absl::StrCat(desc.src0.ToString(), " ", desc.src1.ToString(), " -> ",
                               desc.dst.ToString(), " ", static_cast<int>(desc.algorithm)));
-    const std::vector<float> src0 = testing::RandomFloats(desc.src0.ElementCount(), 1, -3, 3);
-    const std::vector<float> src1 = testing::RandomFloats(desc.src1.ElementCount(), 2, -3, 3);
+    const std::vector<float> src0 = RandomFloats(desc.src0.ElementCount(), 1, -3, 3);
+    const std::vector<float> src1 = RandomFloats(desc.src1.ElementCount(), 2, -3, 3);
     const auto result = Apply(desc, src0, src1);
     if (!result) return;
     const MemoryDesc other = Plain(desc.src1.dims());
@@ -156,9 +153,9 @@ TEST_P(BinaryTest, PostOpsFollowInTheirOrder) {
     for (const Dims& other : {dims, Dims{1, 19, 1, 1}, Dims{2, 1, 3, 5}}) {
       const BinaryDesc desc{BinaryAlgorithm::kMul, Tagged(dims, tag), Tagged(other, tag),
                             Tagged(dims, tag)};
-      const auto x = testing::RandomIntegers(desc.src0.ElementCount(), 1);
-      const auto y = testing::RandomIntegers(desc.src1.ElementCount(), 2);
-      const auto before = testing::RandomIntegers(desc.dst.ElementCount(), 3);
+      const auto x = RandomIntegers(desc.src0.ElementCount(), 1);
+      const auto y = RandomIntegers(desc.src1.ElementCount(), 2);
+      const auto before = RandomIntegers(desc.dst.ElementCount(), 3);
       const auto plain = Apply(desc, x, y);
       const auto result = Apply(desc, x, y, attributes, Pack(desc.dst, before));
       ASSERT_EQ(plain.has_value(), result.has_value());
@@ -175,8 +172,8 @@ TEST_P(BinaryTest, PostOpsFollowInTheirOrder) {
 TEST_P(BinaryTest, MayRunInPlace) {
   for (const char* tag : {"nchw", "nChw8c", "nChw16c"}) {
     const MemoryDesc md = Tagged({2, 19, 3, 5}, tag);
-    const auto x = testing::RandomFloats(md.ElementCount(), 1);
-    const auto y = testing::RandomFloats(md.ElementCount(), 2);
+    const auto x = RandomFloats(md.ElementCount(), 1);
+    const auto y = RandomFloats(md.ElementCount(), 2);
     const auto primitive = Create({BinaryAlgorithm::kSub, md, md, md});
     if (!primitive) continue;
     for (bool first : {true, false}) {
@@ -225,4 +222,4 @@ TEST(BinaryErrorsTest, CreationNamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

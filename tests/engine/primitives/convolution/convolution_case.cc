@@ -12,7 +12,7 @@
 #include "tests/support/random_tensor.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
 
 Dims OrFill(const Dims& values, size_t size, int64_t value) {
@@ -54,9 +54,8 @@ AlignedBuffer PackWeights(const MemoryDesc& desc, const std::vector<float>& valu
   ExecuteArgs args;
   args.Set(kArgSrc, from.data()).Set(kArgDst, to.data());
   const auto reorder = CreateReorder({plain, desc}, {}, {});
-  EXPECT_THAT(reorder, testing::IsOk());
-  if (reorder.ok())
-    EXPECT_THAT((*reorder)->Execute(args, threading::Team::Serial()), testing::IsOk());
+  EXPECT_THAT(reorder, IsOk());
+  if (reorder.ok()) EXPECT_THAT((*reorder)->Execute(args, threading::Team::Serial()), IsOk());
   return to;
 }
 
@@ -146,17 +145,17 @@ ConvolutionDesc InLargerTensors(const ConvolutionDesc& desc, const Primitive& de
 }
 
 Contents RandomContents(const ConvolutionCase& shape) {
-  return {.src = testing::RandomFloats(*ElementCount(shape.SrcDims()), 1),
-          .weights = testing::RandomFloats(*ElementCount(shape.WeightsDims()), 2),
-          .bias = testing::RandomFloats(shape.bias ? shape.oc : 0, 3),
-          .dst = testing::RandomFloats(*ElementCount(shape.DstDims()), 4)};
+  return {.src = RandomFloats(*ElementCount(shape.SrcDims()), 1),
+          .weights = RandomFloats(*ElementCount(shape.WeightsDims()), 2),
+          .bias = RandomFloats(shape.bias ? shape.oc : 0, 3),
+          .dst = RandomFloats(*ElementCount(shape.DstDims()), 4)};
 }
 
 Contents IntegerContents(const ConvolutionCase& shape) {
-  return {.src = testing::RandomIntegers(*ElementCount(shape.SrcDims()), 1),
-          .weights = testing::RandomIntegers(*ElementCount(shape.WeightsDims()), 2),
-          .bias = testing::RandomIntegers(shape.bias ? shape.oc : 0, 3),
-          .dst = testing::RandomIntegers(*ElementCount(shape.DstDims()), 4)};
+  return {.src = RandomIntegers(*ElementCount(shape.SrcDims()), 1),
+          .weights = RandomIntegers(*ElementCount(shape.WeightsDims()), 2),
+          .bias = RandomIntegers(shape.bias ? shape.oc : 0, 3),
+          .dst = RandomIntegers(*ElementCount(shape.DstDims()), 4)};
 }
 
 Contents Magnitudes(Contents contents) {
@@ -193,4 +192,4 @@ std::vector<float> Execute(const Primitive& primitive, const Contents& contents,
   return Unpack(primitive.Desc(kArgDst), dst);
 }
 
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

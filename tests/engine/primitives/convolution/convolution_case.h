@@ -14,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/primitives/convolution/convolution.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 
 struct ConvolutionCase {
   const char* why;
@@ -55,6 +55,6 @@ Attributes AttributesOf(const std::vector<PostOp>& chain,
 std::vector<float> Execute(const Primitive& primitive, const Contents& contents,
                            const threading::Team& team, bool* tail_is_zero = nullptr);
 
-}  // namespace tilewire::test
+}  // namespace tilewire::testing
 
 #endif  // TESTS_ENGINE_PRIMITIVES_CONVOLUTION_CONVOLUTION_CASE_H_

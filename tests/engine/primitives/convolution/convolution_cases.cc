@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/engine/primitives/convolution/convolution_cases.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 
 std::vector<ConvolutionCase> ConvolutionCases() {
   return {
@@ -283,4 +283,4 @@ std::vector<ConvolutionCase> ConvolutionCases() {
   };
 }
 
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

@@ -8,10 +8,10 @@
 
 #include "tests/engine/primitives/convolution/convolution_case.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 
 std::vector<ConvolutionCase> ConvolutionCases();
 
-}  // namespace tilewire::test
+}  // namespace tilewire::testing
 
 #endif  // TESTS_ENGINE_PRIMITIVES_CONVOLUTION_CONVOLUTION_CASES_H_

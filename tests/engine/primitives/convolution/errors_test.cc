@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/engine/primitives/convolution/convolution_case.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -233,4 +233,4 @@ TEST(ConvolutionKeyTest, EveryFieldCounts) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

@@ -21,7 +21,7 @@ void PrintTo(const Implementation<ConvolutionDesc>& row, std::ostream* out) { *o
 
 }  // namespace tilewire
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
 
 using ::testing::TestWithParam;
@@ -327,4 +327,4 @@ INSTANTIATE_TEST_SUITE_P(AllImplementations, ConvolutionTest, ValuesIn(DirectRow
                          });
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

@@ -13,11 +13,10 @@
 #include "tests/engine/primitives/integer_tensors.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
 
 using enum DataType;
-using testing::StatusIs;
 using threading::Team;
 using Bytes = std::vector<uint8_t>;
 
@@ -290,7 +289,7 @@ TEST(IntegerConvolutionErrorsTest, CreationNamesWhatDoesNotFit) {
     attributes.output_scales = {mask, std::move(scales)};
     return CreateConvolution(IntegerDesc(kSmall, {}), attributes, {}).status();
   };
-  EXPECT_THAT(scaled(2, std::vector<float>(8, 0.5f)), testing::IsOk());
+  EXPECT_THAT(scaled(2, std::vector<float>(8, 0.5f)), IsOk());
   EXPECT_THAT(scaled(2, {1, 2}), StatusIs(kInvalid, "2 output scales where the mask asks for 8"));
   EXPECT_THAT(scaled(0, {INFINITY}), StatusIs(kInvalid, "not finite"));
   EXPECT_THAT(scaled(1, {1, 2}), StatusIs(kUnimplemented, "mask 1"));
@@ -313,4 +312,4 @@ TEST(IntegerConvolutionErrorsTest, NoShapeFallsBackToTheReference) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

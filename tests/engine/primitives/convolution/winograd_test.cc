@@ -23,7 +23,7 @@ void PrintTo(const ImplementationFacts& row, std::ostream* out) { *out << row.na
 
 }  // namespace tilewire
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
 
 using ::testing::TestWithParam;
@@ -98,11 +98,11 @@ std::vector<float> Pooled(const std::vector<float>& values, const Dims& dims, cp
                          .padding_left = {0, 0},
                          .padding_right = {0, 0}};
   const auto primitive = CreatePooling(desc, {}, {.max_isa = isa});
-  EXPECT_THAT(primitive, testing::IsOk());
+  EXPECT_THAT(primitive, IsOk());
   std::vector<float> result(*ElementCount(pooled));
   ExecuteArgs args;
   args.Set(kArgSrc, values.data()).Set(kArgDst, result.data());
-  EXPECT_THAT((*primitive)->Execute(args, Team::Serial()), testing::IsOk());
+  EXPECT_THAT((*primitive)->Execute(args, Team::Serial()), IsOk());
   return result;
 }
 
@@ -180,7 +180,7 @@ class WinogradTest : public TestWithParam<Row> {
     ConvolutionDesc desc = DescOf(shape);
     desc.algorithm = ConvolutionAlgorithm::kWinograd;
     auto primitive = CreateConvolution(desc, attributes, {.only = GetParam().name});
-    EXPECT_THAT(primitive, testing::IsOk()) << shape.why;
+    EXPECT_THAT(primitive, IsOk()) << shape.why;
     return primitive.ok() ? *primitive : nullptr;
   }
 
@@ -333,7 +333,7 @@ TEST_P(WinogradTest, RefusesWhatItCannotDo) {
     return CreateConvolution(desc, {}, {.only = GetParam().name}).status();
   };
   ConvolutionCase shape = Shape("", 16, 16, {8, 8});
-  EXPECT_THAT(status(shape), testing::IsOk());
+  EXPECT_THAT(status(shape), IsOk());
   shape.strides = {2, 2};
   EXPECT_TRUE(absl::StrContains(status(shape).message(), "is for stride 1"));
   shape.strides = {};
@@ -361,7 +361,7 @@ TEST(Winograd2x3Test, IsExactOnIntegers) {
     ConvolutionDesc desc = DescOf(shape);
     desc.algorithm = ConvolutionAlgorithm::kWinograd;
     const auto primitive = CreateConvolution(desc, AttributesOf({}), {.only = row.name});
-    ASSERT_THAT(primitive, testing::IsOk());
+    ASSERT_THAT(primitive, IsOk());
     const Contents contents = IntegerContents(shape);
     const std::vector<double> exact = Exact(shape, contents, {});
     EXPECT_EQ(Execute(**primitive, contents, Team::Serial()),
@@ -397,7 +397,7 @@ TEST(WinogradChoiceTest, IsTheCostModelsForTheLayersOfKnownModels) {
       ConvolutionCase shape = Shape("", choice.ic, choice.oc, {choice.size, choice.size});
       shape.batch = batch;
       const auto primitive = CreateConvolution(DescOf(shape), AttributesOf({}), {});
-      ASSERT_THAT(primitive, testing::IsOk());
+      ASSERT_THAT(primitive, IsOk());
       EXPECT_EQ(std::string((*primitive)->name()),
                 std::string("convolution/avx512_f32_") + choice.expected)
           << choice.ic << " to " << choice.oc << " channels of " << choice.size << " squared";
@@ -416,8 +416,8 @@ TEST(WinogradChoiceTest, MaxPoolingDoesNotChangeIt) {
       const CreateOptions options{.max_isa = isa};
       const auto plain = CreateConvolution(DescOf(shape), AttributesOf({}), options);
       const auto pooled = CreateConvolution(DescOf(shape), PooledAttributes({}), options);
-      ASSERT_THAT(plain, testing::IsOk());
-      ASSERT_THAT(pooled, testing::IsOk());
+      ASSERT_THAT(plain, IsOk());
+      ASSERT_THAT(pooled, IsOk());
       const std::string name((*pooled)->name());
       EXPECT_TRUE(!IsWinograd((*plain)->info().traits) || name == (*plain)->name()) << name;
       EXPECT_TRUE(IsWinograd((*pooled)->info().traits)) << name;
@@ -432,20 +432,20 @@ TEST(WinogradChoiceTest, ABatchOfZeroDoesNotDivideByZero) {
   shape.batch = 0;
   ConvolutionDesc desc = DescOf(shape);
   const auto primitive = CreateConvolution(desc, AttributesOf({}), {});
-  ASSERT_THAT(primitive, testing::IsOk());
+  ASSERT_THAT(primitive, IsOk());
   EXPECT_TRUE(Execute(**primitive, RandomContents(shape), Team::Serial()).empty());
   desc.algorithm = ConvolutionAlgorithm::kWinograd;
   EXPECT_THAT(CreateConvolution(desc, {}, {}),
-              testing::StatusIs(absl::StatusCode::kUnimplemented, "takes no batch of 0"));
+              StatusIs(absl::StatusCode::kUnimplemented, "takes no batch of 0"));
 }
 
 TEST(WinogradChoiceTest, DirectForbidsIt) {
   ConvolutionDesc desc = DescOf(Shape("", 64, 64, {56, 56}));
   desc.algorithm = ConvolutionAlgorithm::kDirect;
   const auto primitive = CreateConvolution(desc, {}, {});
-  ASSERT_THAT(primitive, testing::IsOk());
+  ASSERT_THAT(primitive, IsOk());
   EXPECT_FALSE(IsWinograd((*primitive)->info().traits));
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

@@ -9,11 +9,8 @@
 
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 struct Case {
   const char* why;
@@ -131,8 +128,8 @@ class DeconvolutionTest : public RowTest<DeconvolutionDesc> {
 
   static Operands Random(const DeconvolutionDesc& desc, bool integers) {
     const auto random = [integers](const MemoryDesc& md, uint64_t seed) {
-      return integers ? testing::RandomIntegers(md.ElementCount(), seed)
-                      : testing::RandomFloats(md.ElementCount(), seed);
+      return integers ? RandomIntegers(md.ElementCount(), seed)
+                      : RandomFloats(md.ElementCount(), seed);
     };
     return {random(desc.src, 1), random(desc.weights, 2), random(desc.bias, 3),
             random(desc.dst, 4)};
@@ -292,4 +289,4 @@ TEST(DeconvolutionErrorsTest, CreationNamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

@@ -6,11 +6,9 @@
 
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
 
-using testing::IsOk;
-using testing::StatusIs;
 using Function = jit::Elementwise::Function;
 
 constexpr int kFunctionCount = static_cast<int>(Function::kTruncate) + 1;
@@ -29,7 +27,7 @@ class ElementwiseTest : public RowTest<ElementwiseDesc> {
     std::vector<std::vector<float>> values;
     std::vector<Bytes> packed;
     for (size_t s = 0; s < desc.srcs.size(); ++s) {
-      values.push_back(testing::RandomFloats(desc.srcs[s].ElementCount(), s + 1, -3, 3));
+      values.push_back(RandomFloats(desc.srcs[s].ElementCount(), s + 1, -3, 3));
       for (size_t i = 0; i < values[s].size(); i += 5) values[s][i] = std::round(values[s][i]);
       for (size_t i = 3; i < values[s].size(); i += 40) values[s][i] = std::nanf("");
       packed.push_back(Pack(desc.srcs[s], values[s]));
@@ -138,4 +136,4 @@ TEST(ElementwiseErrorsTest, CreationNamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

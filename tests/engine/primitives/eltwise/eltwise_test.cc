@@ -7,12 +7,10 @@
 
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
 
 using Algorithm = EltwiseAlgorithm;
-using testing::IsOk;
-using testing::StatusIs;
 
 struct OpCase {
   const char* why;
@@ -88,7 +86,7 @@ std::vector<float> Arguments() {
                                -0.5f, 0.34f, -0.34f, 87,      -87,    88.5f,   -88.5f,
                                100,   -100,  1e4f,   -1e4f,   1e18f,  -1e18f};
   for (float range : {1e-3f, 1.0f, 8.0f, 50.0f}) {
-    for (float value : testing::RandomFloats(500, 1, -range, range)) values.push_back(value);
+    for (float value : RandomFloats(500, 1, -range, range)) values.push_back(value);
   }
   return values;
 }
@@ -156,7 +154,7 @@ TEST_P(EltwiseTest, InfinityAndNan) {
 
 TEST_P(EltwiseTest, EveryLayoutKeepsAZeroTail) {
   for (const Dims& dims : ImageDims()) {
-    const std::vector<float> values = testing::RandomFloats(*ElementCount(dims), 1, -4, 4);
+    const std::vector<float> values = RandomFloats(*ElementCount(dims), 1, -4, 4);
     for (const Layout& layout : LayoutsOf(dims)) {
       SCOPED_TRACE(layout.why);
       for (const OpCase& one : Ops()) {
@@ -172,13 +170,13 @@ TEST_P(EltwiseTest, EveryLayoutKeepsAZeroTail) {
 TEST_P(EltwiseTest, SizesAroundVectorsAndPieces) {
   for (int64_t count :
        {1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 16384, 16385, 40000}) {
-    const std::vector<float> values = testing::RandomFloats(count, 1, -4, 4);
+    const std::vector<float> values = RandomFloats(count, 1, -4, 4);
     ExpectMatches({Algorithm::kTanh}, Plain({count}), Plain({count}), values);
   }
 }
 
 TEST_P(EltwiseTest, ElementsDoNotDependOnTheirPlace) {
-  const std::vector<float> values = testing::RandomFloats(133, 1, -4, 4);
+  const std::vector<float> values = RandomFloats(133, 1, -4, 4);
   for (const OpCase& one : Ops()) {
     SCOPED_TRACE(one.why);
     const auto all = Apply(one.op, Plain({133}), Plain({133}), values);
@@ -191,7 +189,7 @@ TEST_P(EltwiseTest, ElementsDoNotDependOnTheirPlace) {
 
 TEST_P(EltwiseTest, MayRunInPlace) {
   const MemoryDesc md = Tagged({2, 17, 3, 3}, "nChw8c");
-  const std::vector<float> values = testing::RandomFloats(md.ElementCount(), 1, -4, 4);
+  const std::vector<float> values = RandomFloats(md.ElementCount(), 1, -4, 4);
   for (const OpCase& one : Ops()) {
     SCOPED_TRACE(one.why);
     const auto primitive = Create({PropKind::kForwardInference, one.op, md, md});
@@ -262,4 +260,4 @@ TEST(EltwiseErrorsTest, CreationNamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

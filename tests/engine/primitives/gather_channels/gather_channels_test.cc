@@ -3,11 +3,8 @@
 
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 struct ChannelsCase {
   const char* why;
@@ -131,4 +128,4 @@ TEST(GatherChannelsErrorsTest, CreationNamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

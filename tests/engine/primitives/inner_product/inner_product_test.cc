@@ -7,12 +7,10 @@
 #include "tests/engine/primitives/integer_tensors.h"
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
 
 using Algorithm = EltwiseAlgorithm;
-using testing::IsOk;
-using testing::StatusIs;
 
 // Logical row-major contents; dst is what a sum post-op finds there.
 struct Contents {
@@ -34,18 +32,18 @@ struct Shape {
 };
 
 Contents RandomContents(const Shape& shape) {
-  return {.src = testing::RandomFloats(*ElementCount(shape.src), 1),
-          .weights = testing::RandomFloats(*ElementCount(shape.WeightsDims()), 2),
-          .bias = testing::RandomFloats(shape.bias ? shape.outputs : 0, 3),
-          .dst = testing::RandomFloats(*ElementCount(shape.DstDims()), 4)};
+  return {.src = RandomFloats(*ElementCount(shape.src), 1),
+          .weights = RandomFloats(*ElementCount(shape.WeightsDims()), 2),
+          .bias = RandomFloats(shape.bias ? shape.outputs : 0, 3),
+          .dst = RandomFloats(*ElementCount(shape.DstDims()), 4)};
 }
 
 // Every sum is exact in f32, whatever its order.
 Contents IntegerContents(const Shape& shape) {
-  return {.src = testing::RandomIntegers(*ElementCount(shape.src), 1),
-          .weights = testing::RandomIntegers(*ElementCount(shape.WeightsDims()), 2),
-          .bias = testing::RandomIntegers(shape.bias ? shape.outputs : 0, 3),
-          .dst = testing::RandomIntegers(*ElementCount(shape.DstDims()), 4)};
+  return {.src = RandomIntegers(*ElementCount(shape.src), 1),
+          .weights = RandomIntegers(*ElementCount(shape.WeightsDims()), 2),
+          .bias = RandomIntegers(shape.bias ? shape.outputs : 0, 3),
+          .dst = RandomIntegers(*ElementCount(shape.DstDims()), 4)};
 }
 
 std::vector<std::vector<PostOp>> Chains() {
@@ -257,7 +255,7 @@ TEST(InnerProductDispatchTest, TensorsWithoutElementsAreComputed) {
     const auto primitive = CreateInnerProduct(desc, {}, {});
     EXPECT_THAT(primitive, IsOk());
     const MemoryDesc& weights_desc = (*primitive)->Desc(kArgWeights);
-    const Bytes weights = Pack(weights_desc, testing::RandomFloats(weights_desc.ElementCount(), 1));
+    const Bytes weights = Pack(weights_desc, RandomFloats(weights_desc.ElementCount(), 1));
     const Bytes bias = Pack<float>(Plain({2}), {3, 4});
     return Unpack<float>(desc.dst,
                          Execute(**primitive, {{kArgWeights, &weights}, {kArgBias, &bias}}, kArgDst,
@@ -315,4 +313,4 @@ TEST(InnerProductErrorsTest, CreationNamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

@@ -9,11 +9,10 @@
 #include "tests/engine/primitives/integer_tensors.h"
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
 
 using enum DataType;
-using testing::StatusIs;
 using threading::Team;
 
 struct Setting {
@@ -67,12 +66,12 @@ class IntegerInnerProductTest : public ::testing::TestWithParam<Implementation<I
   void ExpectSameBytes(const InnerProductDesc& desc, const Attributes& attributes,
                        const Values& values) {
     const auto primitive = CreateInnerProduct(desc, attributes, {.only = GetParam().name});
-    ASSERT_THAT(primitive, testing::IsOk());
+    ASSERT_THAT(primitive, IsOk());
     InnerProductDesc same = desc;
     same.src = (*primitive)->Desc(kArgSrc);
     same.dst = (*primitive)->Desc(kArgDst);
     const auto reference = CreateInnerProduct(same, attributes, {.reference_only = true});
-    ASSERT_THAT(reference, testing::IsOk());
+    ASSERT_THAT(reference, IsOk());
     static threading::Arena* const arena = new threading::Arena(2);
     const Bytes expected = ResultOf(**reference, values, Team::Serial());
     const Bytes result = ResultOf(**primitive, values, Team::Serial());
@@ -174,4 +173,4 @@ TEST(IntegerInnerProductErrorsTest, CreationNamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

@@ -3,11 +3,8 @@
 
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 class InterpolateTest : public RowTest<InterpolateDesc> {
  protected:
@@ -18,13 +15,13 @@ class InterpolateTest : public RowTest<InterpolateDesc> {
     SCOPED_TRACE(absl::StrCat(src.ToString(), " -> ", dst.ToString(), " axis ", axis));
     InterpolateDesc desc{.src = src, .dst = dst, .axis = axis, .taps = taps};
     const int64_t count = taps * dst.dim(axis);
-    desc.weights = testing::RandomFloats(count, 5);
-    testing::Random random(7);
+    desc.weights = RandomFloats(count, 5);
+    Random random(7);
     for (int64_t i = 0; i < count; ++i)
       desc.indices.push_back(static_cast<int64_t>(random.Next() % src.dim(axis)));
     const auto primitive = Create(desc);
     if (!primitive) return;
-    const std::vector<float> values = testing::RandomFloats(src.ElementCount(), 1);
+    const std::vector<float> values = RandomFloats(src.ElementCount(), 1);
     const Bytes packed = Pack(src, values);
     const MemoryDesc plain = Plain(src.dims());
     std::vector<float> expected;
@@ -108,4 +105,4 @@ TEST(InterpolateErrorsTest, CreationNamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

@@ -8,10 +8,8 @@
 
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
-
-using testing::StatusIs;
 
 constexpr auto kInference = PropKind::kForwardInference;
 
@@ -38,19 +36,15 @@ class LayerNormalizationTest : public RowTest<LayerNormalizationDesc> {
                          ExecuteAllWays(*primitive, inputs, kArgDst, Garbage(desc.dst, 7)));
   }
 
-  static std::vector<float> Means(int64_t rows) { return testing::RandomFloats(rows, 11, -1, 1); }
-  static std::vector<float> Variances(int64_t rows) {
-    return testing::RandomFloats(rows, 12, 0.1f, 4);
-  }
-  static std::vector<float> ScaleShift(int64_t size) {
-    return testing::RandomFloats(2 * size, 13, -2, 2);
-  }
+  static std::vector<float> Means(int64_t rows) { return RandomFloats(rows, 11, -1, 1); }
+  static std::vector<float> Variances(int64_t rows) { return RandomFloats(rows, 12, 0.1f, 4); }
+  static std::vector<float> ScaleShift(int64_t size) { return RandomFloats(2 * size, 13, -2, 2); }
 
   // The mean of n numbers is off by n roundings of their mean magnitude, which the quotient by the
   // deviation carries over; the variance by 2 n relative, of which the root takes half.
   void ExpectFormula(const LayerNormalizationDesc& desc) {
     SCOPED_TRACE(absl::StrCat(desc.src.ToString(), " -> ", desc.dst.ToString()));
-    const std::vector<float> values = testing::RandomFloats(desc.src.ElementCount(), 1, -3, 3);
+    const std::vector<float> values = RandomFloats(desc.src.ElementCount(), 1, -3, 3);
     const auto result = Normalize(desc, values);
     if (!result || result->empty()) return;
     const int64_t size = desc.src.dim(desc.src.rank() - 1);
@@ -114,7 +108,7 @@ TEST_P(LayerNormalizationTest, ARowOfEqualNumbersIsItsShift) {
 }
 
 TEST_P(LayerNormalizationTest, RowsDoNotDependOnTheBatch) {
-  const auto values = testing::RandomFloats(9 * 100, 1);
+  const auto values = RandomFloats(9 * 100, 1);
   const auto all = Normalize({kInference, Plain({9, 100}), Plain({9, 100})}, values);
   ASSERT_TRUE(all);
   for (int n = 0; n < 9; ++n) {
@@ -146,4 +140,4 @@ TEST(LayerNormalizationErrorsTest, CreationNamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

@@ -8,11 +8,8 @@
 
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 constexpr LrnAlgorithm kAlgorithms[] = {LrnAlgorithm::kAcrossChannels,
                                         LrnAlgorithm::kWithinChannel};
@@ -96,7 +93,7 @@ class LrnTest : public RowTest<LrnDesc> {
 
 TEST_P(LrnTest, EveryLayout) {
   for (const Dims& dims : ImageDims()) {
-    const std::vector<float> values = testing::RandomFloats(*ElementCount(dims), 1, -3, 3);
+    const std::vector<float> values = RandomFloats(*ElementCount(dims), 1, -3, 3);
     for (LrnAlgorithm algorithm : kAlgorithms) {
       LrnDesc desc{
           PropKind::kForwardInference, algorithm, Plain(dims), Plain(dims), 3, 1, 0.75f, 1};
@@ -114,7 +111,7 @@ TEST_P(LrnTest, EveryLayout) {
 
 TEST_P(LrnTest, EveryParameter) {
   for (const Dims& dims : {Dims{1, 40, 5, 8}, Dims{1, 19, 23}, Dims{1, 17, 2, 3, 6}}) {
-    const std::vector<float> values = testing::RandomFloats(*ElementCount(dims), 2, -3, 3);
+    const std::vector<float> values = RandomFloats(*ElementCount(dims), 2, -3, 3);
     for (const Parameters& p : kParameters) {
       SCOPED_TRACE(p.why);
       for (LrnAlgorithm algorithm : kAlgorithms) {
@@ -138,7 +135,7 @@ TEST_P(LrnTest, EveryParameter) {
 
 TEST_P(LrnTest, ModelShapesWithManyPixels) {
   const Dims dims = {1, 36, 5, 41};
-  const std::vector<float> values = testing::RandomFloats(*ElementCount(dims), 3, -30, 30);
+  const std::vector<float> values = RandomFloats(*ElementCount(dims), 3, -30, 30);
   for (LrnAlgorithm algorithm : kAlgorithms) {
     for (const char* tag : {"nchw", "nhwc", "nChw8c", "nChw16c"}) {
       const MemoryDesc md = Tagged(dims, tag);
@@ -150,7 +147,7 @@ TEST_P(LrnTest, ModelShapesWithManyPixels) {
 TEST_P(LrnTest, RankTwoAndTensorsWithoutElements) {
   LrnDesc desc{PropKind::kForwardInference, LrnAlgorithm::kAcrossChannels, Plain({3, 37}),
                Plain({3, 37})};
-  ExpectFormula(desc, testing::RandomFloats(111, 4));
+  ExpectFormula(desc, RandomFloats(111, 4));
   for (const char* tag : {"nchw", "nChw8c", "nChw16c"}) {
     desc.src = desc.dst = Tagged({0, 37, 2, 2}, tag);
     ExpectFormula(desc, {});
@@ -172,7 +169,7 @@ TEST_P(LrnTest, NoChannelsDoNotDivideByZero) {
 // 0^-beta is not finite, and 0 times it NaN: the padded tail must stay zero all the same.
 TEST_P(LrnTest, ZeroKKeepsThePaddedTail) {
   const Dims dims = {1, 19, 3, 5};
-  const std::vector<float> values = testing::RandomFloats(*ElementCount(dims), 5, 1, 3);
+  const std::vector<float> values = RandomFloats(*ElementCount(dims), 5, 1, 3);
   for (LrnAlgorithm algorithm : kAlgorithms) {
     for (const char* tag : {"nchw", "nChw8c", "nChw16c"}) {
       const MemoryDesc md = Tagged(dims, tag);
@@ -239,4 +236,4 @@ TEST(LrnKeyTest, TellsParametersApart) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

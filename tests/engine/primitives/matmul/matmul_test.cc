@@ -8,11 +8,8 @@
 
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 struct Case {
   const char* why;
@@ -67,10 +64,8 @@ class MatmulTest : public RowTest<MatmulDesc> {
     std::vector<float> src, weights, bias, before;
   };
   static Operands Random(const MatmulDesc& desc) {
-    return {testing::RandomFloats(desc.src.ElementCount(), 1),
-            testing::RandomFloats(desc.weights.ElementCount(), 2),
-            testing::RandomFloats(desc.bias.ElementCount(), 3),
-            testing::RandomFloats(desc.dst.ElementCount(), 4)};
+    return {RandomFloats(desc.src.ElementCount(), 1), RandomFloats(desc.weights.ElementCount(), 2),
+            RandomFloats(desc.bias.ElementCount(), 3), RandomFloats(desc.dst.ElementCount(), 4)};
   }
 
   std::optional<std::vector<float>> Multiply(const MatmulDesc& desc, const Operands& operands,
@@ -157,7 +152,7 @@ TEST_P(MatmulTest, PartsOfWiderTensors) {
 
 // One row of src gives the same bits whatever the other rows.
 TEST_P(MatmulTest, RowsDoNotDependOnEachOther) {
-  const auto src = testing::RandomFloats(140 * 37, 1), weights = testing::RandomFloats(37 * 70, 2);
+  const auto src = RandomFloats(140 * 37, 1), weights = RandomFloats(37 * 70, 2);
   const auto all = Multiply({Plain({140, 37}), Plain({37, 70}), {}, Plain({140, 70})},
                             {src, weights, {}, std::vector<float>(140 * 70)});
   ASSERT_TRUE(all);
@@ -202,4 +197,4 @@ TEST(MatmulErrorsTest, CreationNamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

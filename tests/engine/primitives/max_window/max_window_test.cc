@@ -6,11 +6,8 @@
 
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 struct WindowCase {
   const char* why;
@@ -40,7 +37,7 @@ std::vector<WindowCase> WindowCases() {
 // Few different numbers, so that windows have equal ones; some are NaN.
 std::vector<float> WindowValues(int64_t count) {
   std::vector<float> values(count);
-  testing::Random random(3);
+  Random random(3);
   for (float& value : values) {
     const uint64_t bits = random.Next() % 11;
     value = bits == 10 ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(bits) - 5;
@@ -157,4 +154,4 @@ TEST(MaxWindowErrorsTest, CreationNamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

@@ -7,11 +7,8 @@
 
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 struct Params {
   std::vector<float> scales;
@@ -29,7 +26,7 @@ float QuantizedNumber(float x, float scale, int zero_point, bool is_unsigned) {
 
 // Halves, numbers beyond either end, and NaN.
 std::vector<float> RealNumbers(int64_t count) {
-  std::vector<float> values = testing::RandomFloats(count, 3, -90, 90);
+  std::vector<float> values = RandomFloats(count, 3, -90, 90);
   const float special[] = {0.25f, -0.25f, 0.75f,  1.25f,  -0.0f,
                            1e30f, -1e30f, 127.5f, 63.75f, std::numeric_limits<float>::quiet_NaN()};
   for (size_t i = 0; i < values.size(); i += 3) values[i] = special[i / 3 % 10];
@@ -159,4 +156,4 @@ TEST(QuantizeErrorsTest, CreationNamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

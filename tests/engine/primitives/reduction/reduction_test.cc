@@ -8,11 +8,9 @@
 
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
 
-using testing::IsOk;
-using testing::StatusIs;
 using Algorithm = ReductionAlgorithm;
 
 struct Function {
@@ -91,7 +89,7 @@ class ReductionTest : public RowTest<ReductionDesc> {
   void ExpectFormula(const ReductionDesc& desc) {
     SCOPED_TRACE(absl::StrCat(desc.src.ToString(), " -> ", desc.dst.ToString(), " ",
                               static_cast<int>(desc.algorithm)));
-    const std::vector<float> values = testing::RandomFloats(desc.src.ElementCount(), 1, 0.5f, 1.5f);
+    const std::vector<float> values = RandomFloats(desc.src.ElementCount(), 1, 0.5f, 1.5f);
     const auto result = Reduce(desc, values);
     if (!result) return;
     const MemoryDesc plain = Plain(desc.dst.dims());
@@ -155,7 +153,7 @@ TEST_P(ReductionTest, EveryFunction) {
 }
 
 TEST_P(ReductionTest, ExtremaKeepNan) {
-  std::vector<float> values = testing::RandomFloats(4 * 70, 1);
+  std::vector<float> values = RandomFloats(4 * 70, 1);
   values[70 + 3] = values[2 * 70 + 69] = std::numeric_limits<float>::quiet_NaN();
   for (Algorithm algorithm : {Algorithm::kMax, Algorithm::kMin}) {
     const auto result = Reduce({algorithm, Plain({4, 70}), Plain({4, 1})}, values);
@@ -169,7 +167,7 @@ TEST_P(ReductionTest, ExtremaKeepNan) {
 
 TEST_P(ReductionTest, AnImageDoesNotDependOnTheBatch) {
   for (const char* tag : {"nchw", "nhwc", "nChw16c"}) {
-    const auto values = testing::RandomFloats(5 * 19 * 49, 1);
+    const auto values = RandomFloats(5 * 19 * 49, 1);
     const auto all =
         Reduce({Algorithm::kMean, Tagged({5, 19, 7, 7}, tag), Tagged({5, 19, 1, 1}, tag)}, values);
     if (!all) continue;
@@ -231,4 +229,4 @@ TEST(ReductionErrorsTest, CreationNamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

@@ -11,11 +11,9 @@
 #include "tests/support/random_tensor.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
 
-using testing::IsOk;
-using testing::StatusIs;
 using threading::Team;
 
 // -128 * (sum of the s8 elements that share an index), found by a walk over the plain weights.
@@ -38,7 +36,7 @@ void ExpectCompensation(const Dims& dims, absl::string_view pattern, int mask) {
   const MemoryDesc packed = *MemoryDesc::CreatePattern(dims, DataType::kS8, pattern);
   const MemoryDesc dst = *packed.WithCompensation(mask);
   std::vector<int8_t> weights(src.ElementCount());
-  testing::FillIntegers(absl::MakeSpan(weights), 1, -128, 127);
+  FillIntegers(absl::MakeSpan(weights), 1, -128, 127);
   std::vector<uint8_t> bytes(dst.SizeBytes(), 0xA5), plain(packed.SizeBytes(), 0xA5);
   ASSERT_OK_AND_ASSIGN(const auto reorder, CreateReorder({src, dst}, {}, {}));
   EXPECT_EQ(reorder->name(), "reorder/compensated");
@@ -99,4 +97,4 @@ TEST(CompensatedReorderTest, OtherRowsRefuse) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

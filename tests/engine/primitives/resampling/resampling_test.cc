@@ -7,11 +7,8 @@
 
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 constexpr auto kForward = PropKind::kForwardInference;
 constexpr ResamplingAlgorithm kAlgorithms[] = {ResamplingAlgorithm::kNearest,
@@ -53,7 +50,7 @@ class ResamplingTest : public RowTest<ResamplingDesc> {
                               static_cast<int>(desc.algorithm)));
     const auto primitive = Create(desc);
     if (!primitive) return;
-    const std::vector<float> values = testing::RandomFloats(desc.src.ElementCount(), 1, -3, 3);
+    const std::vector<float> values = RandomFloats(desc.src.ElementCount(), 1, -3, 3);
     const Bytes src = Pack(desc.src, values);
     const std::vector<float> result = Unpack<float>(
         desc.dst, ExecuteAllWays(*primitive, {{kArgSrc, &src}}, kArgDst, Garbage(desc.dst, 7)));
@@ -132,4 +129,4 @@ TEST(ResamplingErrorsTest, CreationNamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

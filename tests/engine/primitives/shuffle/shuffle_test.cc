@@ -3,11 +3,8 @@
 
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 std::vector<int64_t> DivisorsOf(int64_t n) {
   std::vector<int64_t> divisors;
@@ -206,4 +203,4 @@ TEST(ShuffleErrorsTest, CreationNamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

@@ -6,11 +6,8 @@
 
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -70,7 +67,7 @@ TEST_P(SoftmaxTest, EveryAxisOfEveryLayout) {
   std::vector<Dims> all = ImageDims();
   for (const Dims& dims : {Dims{1, 1}, Dims{3, 10}, Dims{2, 1000}, Dims{7, 1}}) all.push_back(dims);
   for (const Dims& dims : all) {
-    const std::vector<float> values = testing::RandomFloats(*ElementCount(dims), 1, -10, 10);
+    const std::vector<float> values = RandomFloats(*ElementCount(dims), 1, -10, 10);
     for (int axis = 0; axis < static_cast<int>(dims.size()); ++axis) {
       for (const Layout& layout : LayoutsOf(dims)) {
         SCOPED_TRACE(layout.why);
@@ -79,7 +76,7 @@ TEST_P(SoftmaxTest, EveryAxisOfEveryLayout) {
       }
     }
   }
-  ExpectMatches(Plain({40}), Plain({40}), 0, testing::RandomFloats(40, 1));
+  ExpectMatches(Plain({40}), Plain({40}), 0, RandomFloats(40, 1));
 }
 
 TEST_P(SoftmaxTest, LargeValuesDoNotOverflow) {
@@ -117,7 +114,7 @@ TEST_P(SoftmaxTest, OneElementIsOne) {
 
 TEST_P(SoftmaxTest, RowsDoNotDependOnTheBatch) {
   for (int64_t classes : {1, 10, 1000}) {
-    const std::vector<float> values = testing::RandomFloats(9 * classes, 1, -5, 5);
+    const std::vector<float> values = RandomFloats(9 * classes, 1, -5, 5);
     const auto all = Softmax(Plain({9, classes}), Plain({9, classes}), 1, values);
     ASSERT_TRUE(all);
     for (int n = 0; n < 9; ++n) {
@@ -131,7 +128,7 @@ TEST_P(SoftmaxTest, RowsDoNotDependOnTheBatch) {
 
 TEST_P(SoftmaxTest, MayRunInPlace) {
   const MemoryDesc md = Plain({5, 100});
-  const std::vector<float> values = testing::RandomFloats(500, 1, -5, 5);
+  const std::vector<float> values = RandomFloats(500, 1, -5, 5);
   const auto primitive = Create({PropKind::kForwardInference, md, md, 1});
   ASSERT_TRUE(primitive);
   Bytes bytes = Pack(md, values);
@@ -183,4 +180,4 @@ TEST(SoftmaxErrorsTest, CreationNamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

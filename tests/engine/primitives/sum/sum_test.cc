@@ -5,16 +5,13 @@
 
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 std::vector<std::vector<float>> RandomSources(const Dims& dims, size_t count) {
   std::vector<std::vector<float>> sources;
   for (size_t i = 0; i < count; ++i) {
-    sources.push_back(testing::RandomFloats(*ElementCount(dims), i + 1));
+    sources.push_back(RandomFloats(*ElementCount(dims), i + 1));
   }
   return sources;
 }
@@ -176,4 +173,4 @@ TEST(SumErrorsTest, CreationNamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing

@@ -7,16 +7,13 @@
 
 #include "tests/engine/primitives/row_test.h"
 
-namespace tilewire::test {
+namespace tilewire::testing {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 // Few different numbers, so that lines have equal ones; some are NaN or infinite.
 std::vector<float> RankedValues(int64_t count) {
   std::vector<float> values(count);
-  testing::Random random(3);
+  Random random(3);
   for (float& value : values) {
     const uint64_t bits = random.Next() % 13;
     value = bits == 12   ? std::numeric_limits<float>::quiet_NaN()
@@ -110,4 +107,4 @@ TEST(TopKErrorsTest, CreationNamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewire::test
+}  // namespace tilewire::testing
