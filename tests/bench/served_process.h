@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A process that serves, beside the one that measures: our server with some models, and a bare
+// server that answers the same method with bytes it has. Both use gRPC's callbacks, and their
+// allocations are counted.
+#ifndef TESTS_BENCH_SERVED_PROCESS_H_
+#define TESTS_BENCH_SERVED_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "tests/bench/counted_malloc.h"
+
+namespace tilewire::bench {
+
+class ServedProcess {
+ public:
+  // Serves the models below `repository`. To be called while this process has no thread but one.
+  //   kInternal  it did not start
+  static absl::StatusOr<std::unique_ptr<ServedProcess>> Start(const std::string& repository,
+                                                              int threads);
+  ~ServedProcess();  // ends the process
+
+  int port() const { return shared_->port.load(); }
+  int bare_port() const { return shared_->bare_port.load(); }
+  const AllocationCounts& allocations() const { return shared_->allocations; }
+  // What the bare server answers.
+  void SetBareAnswer(int64_t bytes) { shared_->answer_bytes.store(bytes); }
+
+ private:
+  // In memory of both processes.
+  struct Shared {
+    std::atomic<int> port{0}, bare_port{0};
+    std::atomic<int64_t> answer_bytes{0};
+    AllocationCounts allocations;
+  };
+  class BareService;
+
+  explicit ServedProcess(Shared* shared) : shared_(shared) {}
+  // Never returns unless it fails.
+  static absl::Status Serve(const std::string& repository, int threads, Shared* shared);
+
+  Shared* const shared_;
+  pid_t child_ = -1;
+};
+
+}  // namespace tilewire::bench
+
+#endif  // TESTS_BENCH_SERVED_PROCESS_H_

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the service costs above the engine, measured in turns within one run:
+//
+//   latency      client p50 with one caller, the engine's own p50, and the p50 of a bare server of
+//                the same gRPC that answers as many bytes and looks at nothing. "Above" is what is
+//                left of the first when the other two are taken away
+//   allocations  in the serving process per ModelInfer, gRPC's own included, beside the bare
+//                server's
+//   throughput   saturated by callers on the same cores, as a share of the engine's alone
+//
+//   bazel run //tests/bench:service_bench -- --model=$PWD/resnet18.onnx
+//
+// Without a model: an average over 600 KB for the first two, some convolutions for the last.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/blocking_counter.h"
+#include "absl/time/clock.h"
+#include "engine/base/status_macros.h"
+#include "engine/engine.h"
+#include "engine/threading/arena.h"
+#include "grpcpp/grpcpp.h"
+#include "grpcpp/impl/codegen/client_unary_call.h"
+#include "protos/open_inference.pb.h"
+#include "tests/bench/served_process.h"
+#include "tests/bench/stopwatch.h"
+#include "tests/support/onnx_builder.h"
+
+namespace tilewire::bench {
+namespace {
+
+struct Options {
+  std::string model;
+  int rounds = 20, calls = 50, threads = 0, callers = 0;
+  double seconds = 2;
+};
+
+constexpr char kSmall[] = "average";
+constexpr char kLarge[] = "convolutions";
+
+std::string AverageModel() {
+  testing::OnnxBuilder model;
+  model.Input("image", {-1, 3, 224, 224})
+      .Node("GlobalAveragePool", {"image"}, {"mean"})
+      .Output("mean");
+  return model.Serialize();
+}
+
+std::string ConvolutionModel() {
+  testing::OnnxBuilder model;
+  model.Input("image", {-1, 3, 224, 224}).Floats("w0", {64, 3, 7, 7});
+  model.Node("Conv", {"image", "w0"}, {"c0"},
+             {testing::Ints("strides", {4, 4}), testing::Ints("pads", {3, 3, 3, 3})});
+  for (int i = 1; i <= 4; ++i) {
+    const std::string weights = absl::StrCat("w", i);
+    model.Floats(weights, {64, 64, 3, 3})
+        .Node("Conv", {absl::StrCat("c", i - 1), weights}, {absl::StrCat("r", i)},
+              {testing::Ints("pads", {1, 1, 1, 1})})
+        .Node("Relu", {absl::StrCat("r", i)}, {absl::StrCat("c", i)});
+  }
+  model.Node("GlobalAveragePool", {"c4"}, {"mean"}).Output("mean");
+  return model.Serialize();
+}
+
+// A folder of models that goes with it.
+class Repository {
+ public:
+  explicit Repository(const Options& options) {
+    char name[] = "/tmp/service_bench_XXXXXX";
+    path_ = mkdtemp(name);
+    if (options.model.empty()) {
+      testing::WriteFile(FileOf(kSmall), AverageModel());
+      testing::WriteFile(FileOf(kLarge), ConvolutionModel());
+      return;
+    }
+    small_ = large_ = "model";
+    std::filesystem::copy_file(options.model, FileOf(small_));
+  }
+  ~Repository() { std::filesystem::remove_all(path_); }
+
+  std::string FileOf(const std::string& model) const {
+    const std::filesystem::path folder = path_ / model / "1";
+    std::filesystem::create_directories(folder);
+    return (folder / "model.onnx").string();
+  }
+  std::string path() const { return path_.string(); }
+  const std::string& small() const { return small_; }
+  const std::string& large() const { return large_; }
+
+ private:
+  std::filesystem::path path_;
+  std::string small_ = kSmall, large_ = kLarge;
+};
+
+// A model in this process, with the request that the server would get for the same run.
+struct Subject {
+  std::shared_ptr<const Model> model;
+  Dims dims;
+  std::string image;
+  grpc::ByteBuffer request;
+
+  absl::Status Run() const {
+    const InputTensor input{dims, Layout::kNchw, {image}};
+    return model->Run({&input, 1}, {}, {}).status();
+  }
+};
+
+absl::StatusOr<Subject> Load(Engine* engine, const Repository& repository,
+                             const std::string& name) {
+  Subject subject;
+  ABSL_ASSIGN_OR_RETURN(subject.model, engine->LoadModel(repository.FileOf(name)));
+  const ModelSignature& signature = subject.model->signature();
+  if (signature.inputs.size() != 1) return absl::UnimplementedError("a model of several inputs");
+  subject.dims = signature.inputs[0].dims;
+  for (int64_t& dim : subject.dims) dim = dim > 0 ? dim : 1;
+  std::vector<float> values(*ElementCount(subject.dims));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 1009) / 504.5f - 1;
+  subject.image.assign(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+  inference::ModelInferRequest request;
+  request.set_model_name(name);
+  inference::ModelInferRequest::InferInputTensor* input = request.add_inputs();
+  input->set_name(signature.inputs[0].name);
+  input->set_datatype("FP32");
+  for (int64_t dim : subject.dims) input->add_shape(dim);
+  request.add_raw_input_contents(subject.image);
+  const grpc::Slice bytes(request.SerializeAsString());
+  subject.request = grpc::ByteBuffer(&bytes, 1);
+  return subject;
+}
+
+// One connection.
+class Caller {
+ public:
+  explicit Caller(int port) {
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(-1);
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    channel_ = grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", port),
+                                         grpc::InsecureChannelCredentials(), arguments);
+  }
+
+  // The bytes of the answer.
+  absl::StatusOr<int64_t> Call(const grpc::ByteBuffer& request) {
+    const grpc::internal::RpcMethod method("/inference.GRPCInferenceService/ModelInfer",
+                                           grpc::internal::RpcMethod::NORMAL_RPC, channel_);
+    grpc::ClientContext context;
+    grpc::ByteBuffer answer;
+    const grpc::Status status =
+        grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
+            channel_.get(), method, &context, request, &answer);
+    if (status.ok()) return static_cast<int64_t>(answer.Length());
+    return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  }
+
+ private:
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+double Microseconds(absl::Duration time) { return absl::ToDoubleMicroseconds(time); }
+
+// The median of `calls` calls of `call`, in microseconds.
+absl::StatusOr<double> P50(int calls, const std::function<absl::Status()>& call) {
+  absl::SleepFor(absl::Milliseconds(10));  // threads of the side before stop looking for work
+  std::vector<double> times;
+  for (int i = 0; i < calls + 2; ++i) {
+    const absl::Time start = absl::Now();
+    ABSL_RETURN_IF_ERROR(call());
+    if (i >= 2) times.push_back(Microseconds(absl::Now() - start));
+  }
+  return Median(times);
+}
+
+absl::Status MeasureLatency(const Options& options, const Subject& subject, ServedProcess* served) {
+  Caller ours(served->port()), bare(served->bare_port());
+  ABSL_ASSIGN_OR_RETURN(const int64_t answer_bytes, ours.Call(subject.request));
+  served->SetBareAnswer(answer_bytes);
+  std::vector<double> server, engine, other, above;
+  double allocations[2] = {}, large[2] = {};
+  const auto calls_to = [&](Caller* caller, int side) -> absl::StatusOr<double> {
+    const int64_t all = served->allocations().all, big = served->allocations().large;
+    ABSL_ASSIGN_OR_RETURN(const double p50, P50(options.calls, [&] {
+                            return caller->Call(subject.request).status();
+                          }));
+    allocations[side] += static_cast<double>(served->allocations().all - all);
+    large[side] += static_cast<double>(served->allocations().large - big);
+    return p50;
+  };
+  ABSL_RETURN_IF_ERROR(calls_to(&ours, 0).status());
+  ABSL_RETURN_IF_ERROR(calls_to(&bare, 1).status());
+  std::fill_n(allocations, 2, 0), std::fill_n(large, 2, 0);
+  for (int round = 0; round < options.rounds; ++round) {
+    ABSL_ASSIGN_OR_RETURN(server.emplace_back(), calls_to(&ours, 0));
+    ABSL_ASSIGN_OR_RETURN(engine.emplace_back(), P50(options.calls, [&] { return subject.Run(); }));
+    ABSL_ASSIGN_OR_RETURN(other.emplace_back(), calls_to(&bare, 1));
+    above.push_back(server.back() - engine.back() - other.back());
+  }
+  std::printf("latency      server %.0f us, engine %.0f us, bare %.0f us: above %.0f us\n",
+              Median(server), Median(engine), Median(other), Median(above));
+  const double calls = static_cast<double>(options.rounds) * (options.calls + 2);
+  std::printf("allocations  server %.1f, of 128 KB and more %.2f; bare %.1f, %.2f\n",
+              allocations[0] / calls, large[0] / calls, allocations[1] / calls, large[1] / calls);
+  return absl::OkStatus();
+}
+
+// Calls per second when `callers` threads call one after the other, on threads of `arena` unless it
+// is null; the share of all cores that this process took is added to `load`.
+absl::StatusOr<double> Throughput(int callers, absl::Duration time, threading::Arena* arena,
+                                  const std::function<absl::Status(int caller)>& call,
+                                  double* load) {
+  const auto cpu_seconds = [] {
+    rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+  };
+  std::vector<int64_t> calls(callers);
+  std::vector<absl::Status> statuses(callers);
+  const double cpu_before = cpu_seconds();
+  const absl::Time start = absl::Now();
+  absl::BlockingCounter callers_left(callers);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < callers; ++i) {
+    const auto call_in_turn = [&, i] {
+      while (statuses[i].ok() && absl::Now() - start < time) {
+        statuses[i] = call(i);
+        ++calls[i];
+      }
+      callers_left.DecrementCount();
+    };
+    if (arena != nullptr) {
+      arena->Enqueue(call_in_turn);
+    } else {
+      threads.emplace_back(call_in_turn);
+    }
+  }
+  callers_left.Wait();
+  for (std::thread& thread : threads) thread.join();
+  const double taken = absl::ToDoubleSeconds(absl::Now() - start);
+  *load += (cpu_seconds() - cpu_before) / taken / std::thread::hardware_concurrency();
+  for (const absl::Status& status : statuses) ABSL_RETURN_IF_ERROR(status);
+  return static_cast<double>(std::accumulate(calls.begin(), calls.end(), int64_t{0})) / taken;
+}
+
+absl::Status MeasureThroughput(const Options& options, const Subject& subject, Engine* engine,
+                               const ServedProcess& served) {
+  const int threads = engine->options().threads;
+  const int callers = options.callers > 0 ? options.callers : 2 * threads;
+  std::vector<Caller> all;
+  for (int i = 0; i < callers; ++i) all.emplace_back(served.port());
+  const auto call_server = [&](int i) { return all[i].Call(subject.request).status(); };
+  const auto call_engine = [&](int) { return subject.Run(); };
+  const absl::Duration turn = absl::Seconds(options.seconds / options.rounds);
+  double load = 0, ignored = 0;
+  std::vector<double> server, alone, shares;
+  for (int round = -1; round < options.rounds; ++round) {  // one warms up
+    double* const counted = round < 0 ? &ignored : &load;
+    ABSL_ASSIGN_OR_RETURN(const double ours,
+                          Throughput(callers, turn, nullptr, call_server, counted));
+    absl::SleepFor(absl::Milliseconds(10));
+    ABSL_ASSIGN_OR_RETURN(const double own,
+                          Throughput(threads, turn, &engine->arena(), call_engine, &ignored));
+    absl::SleepFor(absl::Milliseconds(10));
+    if (round < 0) continue;
+    server.push_back(ours);
+    alone.push_back(own);
+    shares.push_back(ours / own);
+  }
+  std::printf(
+      "throughput   server %.1f/s with %d callers, who took %.0f %% of the cores; engine %.1f/s: "
+      "share %.3f\n",
+      Median(server), callers, 100 * load / options.rounds, Median(alone), Median(shares));
+  return absl::OkStatus();
+}
+
+absl::Status Measure(const Options& options) {
+  const Repository repository(options);
+  const int threads =
+      options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
+  ABSL_ASSIGN_OR_RETURN(const auto served, ServedProcess::Start(repository.path(), threads));
+  ABSL_ASSIGN_OR_RETURN(const auto engine, Engine::Create({.threads = threads}));
+  ABSL_ASSIGN_OR_RETURN(const Subject small, Load(engine.get(), repository, repository.small()));
+  ABSL_RETURN_IF_ERROR(MeasureLatency(options, small, served.get()));
+  ABSL_ASSIGN_OR_RETURN(const Subject large, Load(engine.get(), repository, repository.large()));
+  return MeasureThroughput(options, large, engine.get(), *served);
+}
+
+}  // namespace
+}  // namespace tilewire::bench
+
+int main(int argc, char** argv) {
+  tilewire::bench::Options options;
+  CLI::App app{"What the service costs above the engine"};
+  app.add_option("--model", options.model, "ONNX file of one f32 input");
+  app.add_option("--rounds", options.rounds, "turns of each side")->check(CLI::PositiveNumber);
+  app.add_option("--calls", options.calls, "calls of a turn")->check(CLI::PositiveNumber);
+  app.add_option("--seconds", options.seconds, "of throughput, each side")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--threads", options.threads, "compute threads; 0: all cores");
+  app.add_option("--callers", options.callers, "of throughput; 0: two per thread");
+  CLI11_PARSE(app, argc, argv);
+  const absl::Status status = tilewire::bench::Measure(options);
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  return status.ok() ? 0 : 1;
+}
