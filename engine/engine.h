@@ -10,9 +10,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "engine/base/diagnostics.h"
 #include "engine/cpu/isa.h"
 #include "engine/model.h"
 
@@ -31,6 +33,7 @@ struct EngineOptions {
   int64_t primitive_cache_bytes = int64_t{64} << 20;
   // The algorithm of convolutions in models, and of single ones whose descriptor leaves it open.
   ConvolutionAlgorithm convolution_algorithm = ConvolutionAlgorithm();  // kAuto
+  std::optional<Diagnostics> diagnostics;  // unset: those in force, at first the environment's
 };
 
 // Thread-safe.

@@ -214,9 +214,9 @@ int Serve(const Flags& flags) {
 int Main(int argc, char** argv) {
   Flags flags;
   if (const std::optional<int> exit_code = ParseFlags(argc, argv, &flags)) return *exit_code;
-  // The engine reads these two.
-  setenv("TILEWIRE_VERBOSE", std::to_string(flags.verbose).c_str(), 1);
-  setenv("TILEWIRE_DUMP_JIT", flags.dump_jit.c_str(), 1);
+  flags.engine.diagnostics = DiagnosticsOfEnvironment().value_or(Diagnostics());
+  flags.engine.diagnostics->verbose = flags.verbose;
+  flags.engine.diagnostics->dump_jit = flags.dump_jit;
   setenv("GRPC_VERBOSITY", "NONE", 0);       // what matters is in the statuses
   google::protobuf::SetLogHandler(nullptr);  // a client's malformed strings fill no log
   spdlog::set_default_logger(spdlog::stderr_color_mt("tilewire"));

@@ -8,13 +8,13 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/diagnostics.h"
 #include "engine/base/status_macros.h"
 #include "engine/cpu/cores.h"
 #include "engine/facade/loaded_model.h"
 #include "engine/facade/primitive_execution.h"
 #include "engine/jit/generator.h"
 #include "engine/primitive_engine.h"
-#include "engine/primitives/verbose.h"
 
 namespace tilewire {
 namespace {
@@ -22,8 +22,12 @@ namespace {
 constexpr int kMaxThreads = 1024;
 
 absl::StatusOr<EngineOptions> Resolve(EngineOptions options) {
-  ABSL_RETURN_IF_ERROR(VerboseLevelOfEnvironment().status());
-  ABSL_RETURN_IF_ERROR(jit::CheckDumpFolder());
+  if (!options.diagnostics) {
+    ABSL_RETURN_IF_ERROR(DiagnosticsOfEnvironment().status());
+    options.diagnostics = ActiveDiagnostics();
+  }
+  ABSL_RETURN_IF_ERROR(ParseVerboseLevel(absl::StrCat(options.diagnostics->verbose)).status());
+  ABSL_RETURN_IF_ERROR(jit::CheckDumpFolder(options.diagnostics->dump_jit));
   if (options.threads < 0 || options.threads > kMaxThreads) {
     return absl::InvalidArgumentError(
         absl::StrCat("threads: ", options.threads, ", allowed 0 to ", kMaxThreads));
@@ -102,6 +106,7 @@ class RealEngine final : public Engine, public PrimitiveEngine {
 
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options) {
   ABSL_ASSIGN_OR_RETURN(const EngineOptions resolved, Resolve(options));
+  SetDiagnostics(*resolved.diagnostics);
   return std::make_unique<RealEngine>(resolved);
 }
 

@@ -11,7 +11,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/lowering/lowering.h"
 #include "engine/runtime/executor.h"
-#include "engine/runtime/reference_reason.h"
 #include "engine/runtime/tensor_layout.h"
 #include "spdlog/spdlog.h"
 
@@ -41,22 +40,12 @@ int64_t RunBytes(const runtime::Plan& plan, const std::vector<runtime::OutputByt
   return bytes;
 }
 
-// The ranks and dims of all inputs, as bytes.
-std::string PlanKey(const std::vector<Dims>& dims) {
-  std::string key;
-  for (const Dims& one : dims) {
-    key.push_back(static_cast<char>(one.size()));
-    key.append(reinterpret_cast<const char*>(one.data()), one.size() * sizeof(one[0]));
-  }
-  return key;
-}
-
 // Reference steps are correct but slow: logs which they are, and why no other implementation ran.
 void WarnAboutReferences(const runtime::Plan& plan) {
   constexpr int kShown = 8;
   int count = 0;
   for (const runtime::Step& step : plan.steps) {
-    if (step.primitive == nullptr || !runtime::IsReference(*step.primitive)) continue;
+    if (step.primitive == nullptr || !step.primitive->info().traits.is_reference) continue;
     if (++count > kShown) continue;
     spdlog::warn("node '{}' runs {} into {}: {}", step.node, std::string(step.primitive->name()),
                  step.primitive->Desc(kArgDst).ToString(), step.remark);
@@ -137,17 +126,16 @@ absl::StatusOr<std::vector<Dims>> LoadedModel::DimsForBatch(int64_t batch) const
 
 absl::StatusOr<std::shared_ptr<const runtime::Plan>> LoadedModel::PlanFor(
     const std::vector<Dims>& dims) const {
-  return plans_.GetOrMake(
-      PlanKey(dims), [&]() -> absl::StatusOr<std::shared_ptr<const runtime::Plan>> {
-        ABSL_ASSIGN_OR_RETURN(const graph::Network network, source_->Specialize(dims));
-        lowering::LoweringContext context;
-        context.cache = &shared_->cache;
-        context.weights = &weights_;
-        context.options = PrimitiveOptions(shared_->options);
-        context.convolution_algorithm = shared_->options.convolution_algorithm;
-        context.team = threading::Team(&shared_->arena);
-        return lowering::LowerNetwork(network, context);
-      });
+  return plans_.GetOrMake(dims, [&]() -> absl::StatusOr<std::shared_ptr<const runtime::Plan>> {
+    ABSL_ASSIGN_OR_RETURN(const graph::Network network, source_->Specialize(dims));
+    lowering::LoweringContext context;
+    context.cache = &shared_->cache;
+    context.weights = &weights_;
+    context.options = PrimitiveOptions(shared_->options);
+    context.convolution_algorithm = shared_->options.convolution_algorithm;
+    context.team = threading::Team(&shared_->arena);
+    return lowering::LowerNetwork(network, context);
+  });
 }
 
 absl::Status LoadedModel::CheckDims(const std::vector<Dims>& dims) const {

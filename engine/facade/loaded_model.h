@@ -72,7 +72,7 @@ class LoadedModel : public Model {
   const std::shared_ptr<EngineShared> shared_;
   ModelSignature signature_;
   mutable runtime::PackedWeights weights_;
-  mutable threading::SingleFlightCache<runtime::Plan> plans_;  // by PlanKey()
+  mutable threading::SingleFlightCache<runtime::Plan, std::vector<Dims>> plans_;  // by input dims
 };
 
 }  // namespace tilewire

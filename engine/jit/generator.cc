@@ -5,13 +5,13 @@
 
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "engine/base/diagnostics.h"
 
 namespace tilewire::jit {
 namespace {
@@ -24,8 +24,8 @@ File OpenFile(const std::string& path, const char* mode) {
 
 // Dumps are a tool for people: a file that cannot be written must not fail a request.
 void Dump(const Generator& generator) {
-  static const char* const folder = std::getenv("TILEWIRE_DUMP_JIT");
-  if (folder == nullptr || *folder == '\0') return;
+  const std::string& folder = ActiveDiagnostics().dump_jit;
+  if (folder.empty()) return;
   static std::atomic<int> number{0};
   const std::string path =
       absl::StrCat(folder, "/", absl::StrReplaceAll(generator.name(), {{"/", "_"}}), ".",
@@ -36,8 +36,7 @@ void Dump(const Generator& generator) {
 
 // The format of linux/tools/perf/Documentation/jit-interface.txt: "<start> <size> <name>", in hex.
 void AppendToPerfMap(const Generator& generator) {
-  static const char* const wanted = std::getenv("TILEWIRE_PERF_MAP");
-  if (wanted == nullptr || absl::string_view(wanted) != "1") return;
+  if (!ActiveDiagnostics().perf_map) return;
   const File file = OpenFile(absl::StrCat("/tmp/perf-", getpid(), ".map"), "a");
   if (file == nullptr) return;
   const std::string line =
@@ -69,11 +68,10 @@ void Generator::Postamble() {
   ret();
 }
 
-absl::Status CheckDumpFolder() {
-  const char* const folder = std::getenv("TILEWIRE_DUMP_JIT");
-  if (folder == nullptr || *folder == '\0') return absl::OkStatus();
+absl::Status CheckDumpFolder(const std::string& folder) {
+  if (folder.empty()) return absl::OkStatus();
   std::error_code error;
-  if (std::filesystem::is_directory(folder, error) && access(folder, W_OK) == 0) {
+  if (std::filesystem::is_directory(folder, error) && access(folder.c_str(), W_OK) == 0) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(

@@ -37,8 +37,8 @@ class Generator : public Xbyak::CodeGenerator {
     return getCode<Function>();
   }
 
-  // Emits, seals, and writes the dump and the perf map when the environment asks for them
-  // (TILEWIRE_DUMP_JIT=DIR, TILEWIRE_PERF_MAP=1). Called by Compile(); throws Xbyak::Error.
+  // Emits, seals, and writes the dump and the perf map that engine/base/diagnostics.h asks for.
+  // Called by Compile(); throws Xbyak::Error.
   void EmitAndSeal();
 
  protected:
@@ -56,8 +56,9 @@ class Generator : public Xbyak::CodeGenerator {
   std::string name_;
 };
 
-// kInvalidArgument  TILEWIRE_DUMP_JIT names something that is not a folder that can be written
-absl::Status CheckDumpFolder();
+// Whether kernels can be dumped to `folder`; an empty name asks for no dumps.
+//   kInvalidArgument  it is not a folder that can be written
+absl::Status CheckDumpFolder(const std::string& folder);
 
 // The status that an Xbyak exception stands for.
 absl::Status ToStatus(absl::string_view name, const Xbyak::Error& error);

@@ -8,7 +8,6 @@
 #include "engine/lowering/group_merging.h"
 #include "engine/lowering/operation_table.h"
 #include "engine/lowering/weighted_operation.h"
-#include "engine/runtime/reference_reason.h"
 #include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
@@ -67,7 +66,7 @@ absl::StatusOr<PrimitivePtr> ForSourceAsItIs(ConvolutionDesc desc, const Attribu
   desc.src = home.desc;
   auto as_it_is = context.Create(desc, attributes);
   if (!as_it_is.ok()) return primitive;
-  const bool takes = wanted.IsPlain() ? !runtime::IsReference(**as_it_is)
+  const bool takes = wanted.IsPlain() ? !(*as_it_is)->info().traits.is_reference
                                       : (*as_it_is)->name() == primitive->name();
   return takes ? *std::move(as_it_is) : primitive;
 }

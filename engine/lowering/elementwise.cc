@@ -5,14 +5,12 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
-#include "engine/runtime/reference_reason.h"
 #include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
 namespace {
 
 using graph::ValueId;
-using runtime::IsReference;
 using runtime::LayoutLike;
 using runtime::SameMemory;
 using Function = graph::Elementwise::Function;
@@ -88,7 +86,7 @@ absl::StatusOr<bool> TryEltwise(const graph::Elementwise& elementwise, Operation
   if (!function) return false;
   ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src()));
   auto primitive = context.Create(EltwiseDesc{.op = *function, .src = src.desc, .dst = src.desc});
-  if (!primitive.ok() || IsReference(**primitive)) return false;
+  if (!primitive.ok() || (*primitive)->info().traits.is_reference) return false;
   ABSL_RETURN_IF_ERROR(context.EmitUnaryInPlace(*std::move(primitive), src));
   return true;
 }
@@ -105,7 +103,7 @@ class BinaryOperation {
     if (!IsWhole(srcs_[0])) return false;
     ABSL_RETURN_IF_ERROR(ChooseLayouts());
     auto primitive = context_.Create(desc_);
-    if (!primitive.ok() || IsReference(**primitive)) return false;
+    if (!primitive.ok() || (*primitive)->info().traits.is_reference) return false;
     ABSL_RETURN_IF_ERROR(Emit(*std::move(primitive)));
     return true;
   }

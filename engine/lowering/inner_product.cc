@@ -5,7 +5,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
 #include "engine/lowering/weighted_operation.h"
-#include "engine/runtime/reference_reason.h"
 
 namespace tilewire::lowering {
 namespace {
@@ -19,7 +18,7 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateInnerProductFor(InnerProd
     ABSL_ASSIGN_OR_RETURN(const Place home, context.Home(context.src()));
     desc.src = home.desc;
     auto primitive = context.Create(desc, attributes);
-    if (primitive.ok() && !runtime::IsReference(**primitive)) return primitive;
+    if (primitive.ok() && !(*primitive)->info().traits.is_reference) return primitive;
   }
   ABSL_ASSIGN_OR_RETURN(desc.src, context.AnyDesc(context.src()));
   return context.Create(desc, attributes);

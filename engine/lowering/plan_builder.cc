@@ -11,7 +11,7 @@
 #include "engine/lowering/memory_plan.h"
 #include "engine/lowering/operation_count.h"
 #include "engine/lowering/restride.h"
-#include "engine/runtime/reference_reason.h"
+#include "engine/runtime/refusals.h"
 #include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
@@ -177,8 +177,8 @@ void PlanBuilder::Emit(absl::string_view node, std::shared_ptr<const Primitive> 
   }
   ReserveScratchpad(*primitive);
   std::string remarks(remark);
-  if (runtime::IsReference(*primitive))
-    AddRemark("reference, because " + runtime::WhyReference(*primitive), &remarks);
+  if (primitive->info().traits.is_reference)
+    AddRemark("reference, because " + runtime::RefusalsText(*primitive), &remarks);
   const int64_t operations = OperationCount(*primitive);
   draft_.plan.steps.push_back({.node = std::string(node),
                                .fused = fused.ToString(),

@@ -2,13 +2,12 @@
 #include "engine/primitives/verbose.h"
 
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "engine/base/diagnostics.h"
 #include "engine/cpu/isa.h"
 
 namespace tilewire {
@@ -24,27 +23,16 @@ std::string Field(absl::string_view text) {
 
 }  // namespace
 
-absl::StatusOr<int> ParseVerboseLevel(absl::string_view text) {
-  int level = 0;
-  if (text.empty() || (absl::SimpleAtoi(text, &level) && level >= 0 && level <= 2)) return level;
-  return absl::InvalidArgumentError(
-      absl::StrCat("TILEWIRE_VERBOSE: '", text, "' is none of 0, 1, 2"));
-}
-
-absl::StatusOr<int> VerboseLevelOfEnvironment() {
-  const char* value = std::getenv("TILEWIRE_VERBOSE");
-  return ParseVerboseLevel(value == nullptr ? "" : value);
-}
-
 int VerboseLevel() {
-  static const int level = [] {
-    const int asked = VerboseLevelOfEnvironment().value_or(0);
-    if (asked > 0) {
-      Write(absl::StrCat("tilewire,info,cpu ", cpu::IsaName(cpu::BestIsa()), ",verbose ", asked,
+  const int level = ActiveDiagnostics().verbose;
+  if (level > 0) {
+    static const bool written = [level] {
+      Write(absl::StrCat("tilewire,info,cpu ", cpu::IsaName(cpu::BestIsa()), ",verbose ", level,
                          "\n"));
-    }
-    return asked;
-  }();
+      return true;
+    }();
+    (void)written;
+  }
   return level;
 }
 

@@ -17,21 +17,14 @@
 #ifndef ENGINE_PRIMITIVES_VERBOSE_H_
 #define ENGINE_PRIMITIVES_VERBOSE_H_
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {
 
-// The level that a text asks for; an empty text is 0.
-//   kInvalidArgument  anything but 0, 1, 2; the message names them
-absl::StatusOr<int> ParseVerboseLevel(absl::string_view text);
-
-// The level that TILEWIRE_VERBOSE asks for.
-absl::StatusOr<int> VerboseLevelOfEnvironment();
-
-// The same, read once; 0 where it is not valid.
+// ActiveDiagnostics().verbose. The first call that returns 1 or 2 writes the line about the CPU.
 int VerboseLevel();
 
 // One line: the event, the primitive, and how long it took.

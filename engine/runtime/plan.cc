@@ -29,15 +29,17 @@ int Plan::WholeOf(int buffer) const {
 int64_t Plan::HeldBytes() const {
   constexpr int64_t kBytesPerStep = 4 << 10;
   int64_t bytes = static_cast<int64_t>(steps.size()) * kBytesPerStep;
-  const auto add = [&](const Primitive* primitive) {
+  const auto add = [&](const Primitive* primitive, const RowBands* bands) {
     if (primitive != nullptr) bytes += primitive->info().code_bytes;
+    if (bands != nullptr) bytes += bands->code_bytes();
   };
-  for (const Step& step : steps) add(step.primitive.get());
+  for (const Step& step : steps) add(step.primitive.get(), step.bands.get());
   for (const PlanInput& input : inputs) {
-    for (const InputVariant& variant : input.variants) add(variant.primitive.get());
+    for (const InputVariant& variant : input.variants)
+      add(variant.primitive.get(), variant.bands.get());
   }
   for (const PlanOutput& output : outputs) {
-    for (const OutputReorder& reorder : output.reorders) add(reorder.reorder.get());
+    for (const OutputReorder& reorder : output.reorders) add(reorder.reorder.get(), nullptr);
   }
   return bytes;
 }

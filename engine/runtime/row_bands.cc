@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "absl/container/flat_hash_set.h"
 #include "engine/base/check.h"
 
 namespace tilewire::runtime {
@@ -30,6 +31,16 @@ const MemoryDesc& RowBands::Desc(int arg) const {
       std::find_if(args_.begin(), args_.end(), [&](const ArgDesc& one) { return one.arg == arg; });
   TILEWIRE_CHECK(found != args_.end(), "a chain has the argument");
   return found->desc;
+}
+
+int64_t RowBands::code_bytes() const {
+  absl::flat_hash_set<const Primitive*> primitives;
+  for (const Band& band : bands_) {
+    for (const Part& part : band) primitives.insert(part.primitive.get());
+  }
+  int64_t bytes = 0;
+  for (const Primitive* primitive : primitives) bytes += primitive->info().code_bytes;
+  return bytes;
 }
 
 void RowBands::Run(const ExecuteArgs& args, const threading::Team& team) const {

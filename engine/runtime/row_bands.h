@@ -43,6 +43,7 @@ class RowBands {
 
   const std::vector<ArgDesc>& args() const { return args_; }
   const MemoryDesc& Desc(int arg) const;  // of an argument that is there
+  int64_t code_bytes() const;             // of the bands' primitives, each counted once
   int64_t scratchpad_bytes() const { return workers_ * worker_bytes_; }
 
   // All arguments must be there, and kArgScratchpad with scratchpad_bytes() on a 64-byte boundary.

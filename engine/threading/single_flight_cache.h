@@ -20,12 +20,12 @@
 
 namespace tilewire::threading {
 
-template <typename T>
+template <typename T, typename Key = std::string>
 class SingleFlightCache {
  public:
   using Value = std::shared_ptr<const T>;
 
-  // The last value that was made is kept even if it exceeds `bytes` alone.
+  // The newest value stays even if it alone exceeds `bytes`.
   struct Bound {
     size_t values = std::numeric_limits<size_t>::max();
     int64_t bytes = std::numeric_limits<int64_t>::max();
@@ -36,8 +36,7 @@ class SingleFlightCache {
   explicit SingleFlightCache(const Bound& bound) : bound_(bound) {}
 
   // Errors are those of `make`.
-  absl::StatusOr<Value> GetOrMake(const std::string& key,
-                                  absl::FunctionRef<absl::StatusOr<Value>()> make) {
+  absl::StatusOr<Value> GetOrMake(const Key& key, absl::FunctionRef<absl::StatusOr<Value>()> make) {
     std::shared_ptr<Entry> entry = Find(key);
     if (entry == nullptr) {
       bool mine = false;
@@ -66,7 +65,7 @@ class SingleFlightCache {
     int64_t bytes = 0;  // guarded by mutex_; 0 until the value is made
   };
 
-  std::shared_ptr<Entry> Find(const std::string& key) ABSL_LOCKS_EXCLUDED(mutex_) {
+  std::shared_ptr<Entry> Find(const Key& key) ABSL_LOCKS_EXCLUDED(mutex_) {
     threading::ReaderMutexLock lock(&mutex_);
     const auto it = entries_.find(key);
     if (it == entries_.end()) return nullptr;
@@ -75,8 +74,7 @@ class SingleFlightCache {
     return it->second;
   }
 
-  std::shared_ptr<Entry> FindOrInsert(const std::string& key, bool* mine)
-      ABSL_LOCKS_EXCLUDED(mutex_) {
+  std::shared_ptr<Entry> FindOrInsert(const Key& key, bool* mine) ABSL_LOCKS_EXCLUDED(mutex_) {
     threading::MutexLock lock(&mutex_);
     auto [it, inserted] = entries_.try_emplace(key);
     if (inserted) it->second = std::make_shared<Entry>();
@@ -88,7 +86,7 @@ class SingleFlightCache {
     return entry;
   }
 
-  // An entry that is being made may go too: who waits for it holds it.
+  // May evict an entry that is still being made: its waiters hold it.
   void EvictOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     auto oldest = entries_.begin();
     for (auto it = entries_.begin(); it != entries_.end(); ++it) {
@@ -105,7 +103,7 @@ class SingleFlightCache {
     while (bytes_ > bound_.bytes && entries_.size() > 1) EvictOldest();
   }
 
-  absl::StatusOr<Value> Make(const std::string& key, Entry& entry,
+  absl::StatusOr<Value> Make(const Key& key, Entry& entry,
                              absl::FunctionRef<absl::StatusOr<Value>()> make)
       ABSL_LOCKS_EXCLUDED(mutex_) {
     entry.value = make();
@@ -127,7 +125,7 @@ class SingleFlightCache {
   const Bound bound_;
   mutable threading::Mutex mutex_;
   std::atomic<int64_t> clock_ = 0;
-  absl::flat_hash_map<std::string, std::shared_ptr<Entry>> entries_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<Key, std::shared_ptr<Entry>> entries_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

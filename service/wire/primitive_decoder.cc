@@ -302,40 +302,12 @@ std::string OfferedOperations() {
 
 absl::StatusOr<OpDesc> DecodeOperation(const v1::PrimitiveDesc& message) {
   switch (message.operation_case()) {
-    case v1::PrimitiveDesc::kReorder:
-      return Decode(message.reorder());
-    case v1::PrimitiveDesc::kShuffle:
-      return Decode(message.shuffle());
-    case v1::PrimitiveDesc::kConcat:
-      return Decode(message.concat());
-    case v1::PrimitiveDesc::kSum:
-      return Decode(message.sum());
-    case v1::PrimitiveDesc::kConvolution:
-      return Decode(message.convolution());
-    case v1::PrimitiveDesc::kEltwise:
-      return Decode(message.eltwise());
-    case v1::PrimitiveDesc::kSoftmax:
-      return Decode(message.softmax());
-    case v1::PrimitiveDesc::kPooling:
-      return Decode(message.pooling());
-    case v1::PrimitiveDesc::kInnerProduct:
-      return Decode(message.inner_product());
-    case v1::PrimitiveDesc::kLrn:
-      return Decode(message.lrn());
-    case v1::PrimitiveDesc::kBinary:
-      return Decode(message.binary());
-    case v1::PrimitiveDesc::kBatchNormalization:
-      return Decode(message.batch_normalization());
-    case v1::PrimitiveDesc::kResampling:
-      return Decode(message.resampling());
-    case v1::PrimitiveDesc::kReduction:
-      return Decode(message.reduction());
-    case v1::PrimitiveDesc::kLayerNormalization:
-      return Decode(message.layer_normalization());
-    case v1::PrimitiveDesc::kMatmul:
-      return Decode(message.matmul());
-    case v1::PrimitiveDesc::kDeconvolution:
-      return Decode(message.deconvolution());
+#define TILEWIRE_PRIMITIVE(Name, name) \
+  case v1::PrimitiveDesc::k##Name:     \
+    return Decode(message.name());
+#define TILEWIRE_STEP_PRIMITIVE(Name, name)
+#include "engine/primitives/primitive_list.inc"
+#undef TILEWIRE_PRIMITIVE
     case v1::PrimitiveDesc::OPERATION_NOT_SET:
       break;
   }

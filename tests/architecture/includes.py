@@ -36,6 +36,8 @@ HEADERS = {
     # The names and formulas of elementwise functions are data, not kernels.
     "engine/graph": ["engine/jit/eltwise.h", "engine/jit/elementwise.h"],
     "service/observe": ["engine/threading/mutex.h"],
+    # The list of primitives is a list of names.
+    "service/wire": ["engine/primitives/primitive_list.inc"],
     "service/schedule": ["engine/threading/arena.h", "engine/threading/background_thread.h",
                          "engine/threading/mutex.h"],
     "service/models": ["engine/threading/mutex.h", "service/wire/status_text.h"],

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "engine/base/diagnostics.h"
 #include "engine/cache/primitive_cache.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
