@@ -18,6 +18,7 @@
 #ifndef ENGINE_PRIMITIVES_REORDER_REORDER_H_
 #define ENGINE_PRIMITIVES_REORDER_REORDER_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,6 +30,18 @@
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {
+
+namespace reorder {
+// ImplementationTraits::algorithm, which the reference has not.
+enum Algorithm : uint8_t {
+  kDense = 1,        // the same layout on both sides
+  kChannelBlocking,  // plain images to blocks of channels, and back
+  kWeightsPacking,
+  kWinogradWeights,
+  kBlockedCopy,
+  kCompensated
+};
+}  // namespace reorder
 
 struct ReorderDesc {
   MemoryDesc src, dst;

@@ -55,7 +55,9 @@ AlignedBuffer PackWeights(const MemoryDesc& desc, const std::vector<float>& valu
   args.Set(kArgSrc, from.data()).Set(kArgDst, to.data());
   const auto reorder = CreateReorder({plain, desc}, {}, {});
   EXPECT_THAT(reorder, IsOk());
-  if (reorder.ok()) EXPECT_THAT((*reorder)->Execute(args, threading::Team::Serial()), IsOk());
+  if (reorder.ok()) {
+    EXPECT_THAT((*reorder)->Execute(args, threading::Team::Serial()), IsOk());
+  }
   return to;
 }
 

@@ -14,6 +14,7 @@
 #include "engine/primitives/pooling/pooling.h"
 #include "gtest/gtest.h"
 #include "tests/engine/primitives/convolution/convolution_case.h"
+#include "tests/support/float_tensors.h"
 #include "tests/support/status_matchers.h"
 
 namespace tilewire {
@@ -157,15 +158,6 @@ std::vector<double> Exact(const ConvolutionCase& shape, const Contents& contents
     }
   }
   return values;
-}
-
-double RelativeL2(const std::vector<float>& result, const std::vector<double>& exact) {
-  double error = 0, norm = 0;
-  for (size_t i = 0; i < exact.size(); ++i) {
-    error += (result[i] - exact[i]) * (result[i] - exact[i]);
-    norm += exact[i] * exact[i];
-  }
-  return std::sqrt(error / norm);
 }
 
 class WinogradTest : public TestWithParam<Row> {
@@ -372,24 +364,25 @@ TEST(Winograd2x3Test, IsExactOnIntegers) {
 struct Choice {
   const char* model;
   int64_t ic, oc, size;
-  const char* expected;
+  convolution::Algorithm expected;
 };
 
 TEST(WinogradChoiceTest, IsTheCostModelsForTheLayersOfKnownModels) {
   if (!cpu::Supports(cpu::Isa::kAvx512)) GTEST_SKIP() << "the CPU lacks avx512";
+  using enum convolution::Algorithm;
   static constexpr Choice kChoices[] = {
-      {"VGG-16", 3, 64, 224, "first_layer"},       {"VGG-16", 64, 64, 224, "winograd_4x3"},
-      {"VGG-16", 64, 128, 112, "winograd_4x3"},    {"VGG-16", 128, 128, 112, "winograd_4x3"},
-      {"VGG-16", 128, 256, 56, "winograd_4x3"},    {"VGG-16", 256, 256, 56, "winograd_4x3"},
-      {"VGG-16", 256, 512, 28, "winograd_4x3"},    {"VGG-16", 512, 512, 28, "winograd_4x3"},
-      {"VGG-16", 512, 512, 14, "winograd_2x3"},    {"ResNet-50", 64, 64, 56, "winograd_4x3"},
-      {"ResNet-50", 128, 128, 28, "winograd_4x3"}, {"ResNet-50", 256, 256, 14, "winograd_2x3"},
-      {"ResNet-50", 512, 512, 7, "direct"},        {"GoogLeNet", 64, 192, 56, "winograd_4x3"},
-      {"GoogLeNet", 96, 128, 28, "winograd_4x3"},  {"GoogLeNet", 128, 192, 28, "winograd_4x3"},
-      {"GoogLeNet", 96, 208, 14, "winograd_2x3"},  {"GoogLeNet", 112, 224, 14, "winograd_2x3"},
-      {"GoogLeNet", 128, 256, 14, "winograd_2x3"}, {"GoogLeNet", 144, 288, 14, "winograd_2x3"},
-      {"GoogLeNet", 160, 320, 14, "winograd_2x3"}, {"GoogLeNet", 160, 320, 7, "direct"},
-      {"GoogLeNet", 192, 384, 7, "direct"},        {"GoogLeNet", 16, 32, 28, "winograd_4x3"},
+      {"VGG-16", 3, 64, 224, kFirstLayer},       {"VGG-16", 64, 64, 224, kWinograd4x3},
+      {"VGG-16", 64, 128, 112, kWinograd4x3},    {"VGG-16", 128, 128, 112, kWinograd4x3},
+      {"VGG-16", 128, 256, 56, kWinograd4x3},    {"VGG-16", 256, 256, 56, kWinograd4x3},
+      {"VGG-16", 256, 512, 28, kWinograd4x3},    {"VGG-16", 512, 512, 28, kWinograd4x3},
+      {"VGG-16", 512, 512, 14, kWinograd2x3},    {"ResNet-50", 64, 64, 56, kWinograd4x3},
+      {"ResNet-50", 128, 128, 28, kWinograd4x3}, {"ResNet-50", 256, 256, 14, kWinograd2x3},
+      {"ResNet-50", 512, 512, 7, kDirect},       {"GoogLeNet", 64, 192, 56, kWinograd4x3},
+      {"GoogLeNet", 96, 128, 28, kWinograd4x3},  {"GoogLeNet", 128, 192, 28, kWinograd4x3},
+      {"GoogLeNet", 96, 208, 14, kWinograd2x3},  {"GoogLeNet", 112, 224, 14, kWinograd2x3},
+      {"GoogLeNet", 128, 256, 14, kWinograd2x3}, {"GoogLeNet", 144, 288, 14, kWinograd2x3},
+      {"GoogLeNet", 160, 320, 14, kWinograd2x3}, {"GoogLeNet", 160, 320, 7, kDirect},
+      {"GoogLeNet", 192, 384, 7, kDirect},       {"GoogLeNet", 16, 32, 28, kWinograd4x3},
   };
   for (const Choice& choice : kChoices) {
     SCOPED_TRACE(choice.model);
@@ -398,9 +391,10 @@ TEST(WinogradChoiceTest, IsTheCostModelsForTheLayersOfKnownModels) {
       shape.batch = batch;
       const auto primitive = CreateConvolution(DescOf(shape), AttributesOf({}), {});
       ASSERT_THAT(primitive, IsOk());
-      EXPECT_EQ(std::string((*primitive)->name()),
-                std::string("convolution/avx512_f32_") + choice.expected)
-          << choice.ic << " to " << choice.oc << " channels of " << choice.size << " squared";
+      EXPECT_EQ((*primitive)->info().isa, cpu::Isa::kAvx512);
+      EXPECT_EQ((*primitive)->info().traits.algorithm, choice.expected)
+          << (*primitive)->name() << ": " << choice.ic << " to " << choice.oc << " channels of "
+          << choice.size << " squared";
     }
   }
 }

@@ -101,22 +101,23 @@ TEST(ReorderTest, EveryPairOfActivationTags) {
 }
 
 TEST(ReorderTest, GeneratedImplementationsTakeWhatTheyAreFor) {
-  for (const char* name : {"reorder/avx512_blocking", "reorder/avx2_blocking"}) {
+  int visited = 0;
+  for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
+    if (row.traits.algorithm != reorder::kChannelBlocking) continue;
+    ++visited;
     for (const char* plain : {"nchw", "nhwc"}) {
       for (const char* blocked : {"nChw16c", "nChw8c"}) {
         for (int64_t channels : kChannels) {
           const ReorderDesc to{Make({1, channels, 5, 5}, plain),
                                Make({1, channels, 5, 5}, blocked)};
           const ReorderDesc from{to.dst, to.src};
-          for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
-            if (row.name != name) continue;
-            EXPECT_THAT(row.resolve(to, {}, row), IsOk());
-            EXPECT_THAT(row.resolve(from, {}, row), IsOk());
-          }
+          EXPECT_THAT(row.resolve(to, {}, row), IsOk()) << row.name;
+          EXPECT_THAT(row.resolve(from, {}, row), IsOk()) << row.name;
         }
       }
     }
   }
+  EXPECT_EQ(visited, 2) << "one for AVX2 and one for AVX-512";
 }
 
 TEST(ReorderTest, StridedViewsOfBothSides) {
@@ -298,7 +299,7 @@ TEST(ReorderTest, WinogradWeightsAreTransformedAndPaddedWithZeros) {
       }
       std::vector<float> dst(dst_desc.SizeBytes() / sizeof(float), kNan);
       const auto primitive =
-          CreateReorder({src_desc, dst_desc}, {}, {.only = "reorder/winograd_weights"});
+          CreateReorder({src_desc, dst_desc}, {}, {.max_isa = cpu::Isa::kBaseline});
       ASSERT_THAT(primitive, IsOk());
       ExecuteArgs args;
       args.Set(kArgSrc, src.data()).Set(kArgDst, dst.data());
@@ -366,10 +367,14 @@ TEST(ReorderTest, GeneratedRowsPackWeights) {
     const ReorderDesc desc{Make(one.dims, one.plain), Make(one.dims, one.packed)};
     EXPECT_GE(CheckCopies(desc), 2);
     const bool wide = absl::StrContains(one.packed, "16");
+    int visited = 0;
     for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
-      if (row.name != (wide ? "reorder/avx512_weights" : "reorder/avx2_weights")) continue;
-      EXPECT_THAT(row.resolve(desc, {}, row), IsOk()) << one.packed;
+      if (row.traits.algorithm != reorder::kWeightsPacking) continue;
+      if (row.isa != (wide ? cpu::Isa::kAvx512 : cpu::Isa::kAvx2)) continue;
+      EXPECT_THAT(row.resolve(desc, {}, row), IsOk()) << row.name << ": " << one.packed;
+      ++visited;
     }
+    EXPECT_EQ(visited, 1) << one.packed;
   }
 }
 
