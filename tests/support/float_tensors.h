@@ -42,14 +42,15 @@ inline std::vector<float> ChannelsLast(const std::vector<float>& nchw, const Dim
 }
 
 // |got - want| / |want|; infinite where the sizes differ or `got` is not finite.
-inline double RelativeL2(const std::vector<float>& got, const std::vector<float>& want) {
+template <typename T>
+double RelativeL2(const std::vector<float>& got, const std::vector<T>& want) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
   if (got.size() != want.size()) return kInfinite;
   double error = 0, norm = 0;
   for (size_t i = 0; i < want.size(); ++i) {
-    const double difference = static_cast<double>(got[i]) - want[i];
+    const double exact = want[i], difference = got[i] - exact;
     error += difference * difference;
-    norm += static_cast<double>(want[i]) * want[i];
+    norm += exact * exact;
   }
   const double ratio = std::sqrt(norm > 0 ? error / norm : error);
   return std::isfinite(ratio) ? ratio : kInfinite;

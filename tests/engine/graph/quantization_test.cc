@@ -9,14 +9,16 @@
 
 #include "engine/graph/passes/passes.h"
 #include "tests/engine/graph/fixture.h"
-#include "tests/engine/graph/interpreter.h"
+#include "tests/support/oracle/interpreter.h"
 
 namespace tilewire::graph {
 namespace {
 
 using ::testing::AllOf;
+using testing::Elements;
 using ::testing::HasSubstr;
 using testing::Int;
+using testing::Interpret;
 using testing::Ints;
 using testing::OnnxBuilder;
 

@@ -53,7 +53,7 @@ graph::Network WideWindows(int64_t n) {
   const ValueId seven = b.Conv("seven", x, 20, {.kernel = 7, .stride = 2, .padding = 3});
   const ValueId average = b.Pool("average", seven, Pooling::Algorithm::kAvgIncludePadding, 3, 1, 1);
   const ValueId dilated = b.Conv("dilated", average, 18, {.padding = 2, .dilation = 1});
-  const ValueId largest = b.Pool("largest", dilated, Pooling::Algorithm::kMax, 3, 2, 1);
+  const ValueId largest = b.MaxPool("largest", dilated, 3, 2, 1);
   return b.Finish({b.Pool("inside", largest, Pooling::Algorithm::kAvgExcludePadding, 3, 1, 1)});
 }
 

@@ -5,6 +5,7 @@
 #include "tests/engine/lowering/networks.h"
 
 namespace tilewire::graph {
+namespace {
 
 Network GroupedShuffleDepthwise(int64_t n) {
   NetworkBuilder b;
@@ -48,6 +49,17 @@ Network TransposesBetweenConvolutions(int64_t n) {
   const ValueId beside = b.Conv("beside", turned, 16, {.fused = {Relu()}});
   const ValueId seen = b.Transposed("seen", next, {0, 1, 3, 2});
   return b.Finish({next, b.Conv("both", seen, 16, {.fused = {Add(beside)}}), seen});
+}
+
+}  // namespace
+
+absl::Span<const NetworkCase> ChannelNetworks() {
+  static constexpr NetworkCase kCases[] = {
+      {"GroupedShuffleDepthwise", GroupedShuffleDepthwise},
+      {"NarrowGroups", NarrowGroups},
+      {"TransposesBetweenConvolutions", TransposesBetweenConvolutions},
+  };
+  return kCases;
 }
 
 }  // namespace tilewire::graph

@@ -89,6 +89,13 @@ ValueId NetworkBuilder::Fc(const std::string& name, ValueId src, int64_t channel
   return AddOperation(name, std::move(product), {src}, {in[0], channels});
 }
 
+ValueId NetworkBuilder::Numbers(const std::string& name, const Dims& dims) {
+  std::vector<float> values;
+  for (int64_t i = 0; i < *ElementCount(dims); ++i)
+    values.push_back(0.25f + 0.1f * static_cast<float>(i % 7));
+  return AddOperation(name, Literal{MakeFloats(name, dims, std::move(values))}, {}, dims);
+}
+
 ValueId NetworkBuilder::Pool(const std::string& name, ValueId src, Pooling::Algorithm algorithm,
                              int64_t kernel, int64_t stride, int64_t padding) {
   const Dims& in = dims(src);

@@ -20,7 +20,7 @@ struct ConvolutionOptions {
   int64_t kernel = 3, stride = 1, padding = 1, dilation = 0, groups = 1;
   bool bias = true, scale = false;
   std::vector<FusedStep> fused;
-  bool pool = false;  // a 2x2 maximum behind
+  bool pool = false;  // a 2x2 maximum after it
 };
 
 struct InnerProductOptions {
@@ -40,6 +40,10 @@ class NetworkBuilder {
              InnerProductOptions options = {});
   ValueId Pool(const std::string& name, ValueId src, Pooling::Algorithm algorithm, int64_t kernel,
                int64_t stride, int64_t padding);
+  ValueId MaxPool(const std::string& name, ValueId src, int64_t kernel, int64_t stride,
+                  int64_t padding) {
+    return Pool(name, src, Pooling::Algorithm::kMax, kernel, stride, padding);
+  }
   ValueId GlobalAverage(const std::string& name, ValueId src);
   ValueId Elementwise(const std::string& name, ValueId src, jit::EltwiseOp op);
   ValueId SumOf(const std::string& name, std::vector<ValueId> srcs);
@@ -48,6 +52,9 @@ class NetworkBuilder {
   ValueId Reshaped(const std::string& name, ValueId src, Dims dims);
   ValueId Transposed(const std::string& name, ValueId src, std::vector<int> order);
   ValueId SoftmaxOf(const std::string& name, ValueId src, int axis);
+
+  // A literal whose elements are neither 0 nor all alike.
+  ValueId Numbers(const std::string& name, const Dims& dims);
 
   ValueId AddOperation(const std::string& name, OperationParams params, std::vector<ValueId> srcs,
                        Dims dims, DataType type = DataType::kF32);

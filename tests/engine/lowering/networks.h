@@ -25,16 +25,17 @@ absl::Span<const NetworkCase> NetworkCases();
 // The function that makes the case of this name, which must be one.
 Network (*FindNetwork(absl::string_view name))(int64_t batch);
 
-// channel_networks.cc.
-Network GroupedShuffleDepthwise(int64_t batch);
-Network NarrowGroups(int64_t batch);
-Network TransposesBetweenConvolutions(int64_t batch);
+// The parts of the table, each in a file of its name.
+absl::Span<const NetworkCase> ConvolutionNetworks();
+absl::Span<const NetworkCase> ConcatNetworks();
+absl::Span<const NetworkCase> MovingNetworks();
+absl::Span<const NetworkCase> ElementNetworks();
+absl::Span<const NetworkCase> ChannelNetworks();
+absl::Span<const NetworkCase> QuantizedNetworks();
 
-// Of 8-bit integers; quantized_networks.cc.
-Network QuantizedResidual(int64_t batch);
-Network QuantizedGroups(int64_t batch);
-Network QuantizedSums(int64_t batch);
-// Scales of any size, each output one operation away from the input; steps of the outputs.
+// Networks for tests of their own.
+// Of 8-bit integers with scales of any size, each output one operation away from the input; steps
+// of the outputs.
 constexpr float kOrdinaryStep = 0.0153f;
 Network QuantizedOrdinary(int64_t batch);
 

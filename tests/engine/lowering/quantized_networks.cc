@@ -64,8 +64,6 @@ FusedStep AddIntegers(ValueId addend, QuantizationParams params) {
   return step;
 }
 
-}  // namespace
-
 // Zero points on all sides of a fused sum; a maximum of integers; a padded source that is not
 // centered.
 Network QuantizedResidual(int64_t n) {
@@ -81,7 +79,7 @@ Network QuantizedResidual(int64_t n) {
       {q}, {n, 3, 11, 9}, kU8);
   b.Conv("stem", padded, 20, {.padding = 0, .fused = {Relu()}});
   const ValueId stem = QuantizedOperation<Convolution>(&b, input, first, kU8);
-  const ValueId pool = b.Pool("pool", stem, Pooling::Algorithm::kMax, 3, 2, 1);
+  const ValueId pool = b.MaxPool("pool", stem, 3, 2, 1);
   b.SetType(pool, kU8);
   b.Conv("one", pool, 16, {.kernel = 1, .padding = 0, .fused = {Relu()}});
   const ValueId one = QuantizedOperation<Convolution>(&b, first, inner, kU8);
@@ -124,6 +122,17 @@ Network QuantizedSums(int64_t n) {
   const ValueId both = b.ConcatOf("both", {sum, moved});
   b.SetType(both, kU8);
   return b.Finish({ToReal(&b, "both.real", both, three), ToReal(&b, "signs.real", signs, two)});
+}
+
+}  // namespace
+
+absl::Span<const NetworkCase> QuantizedNetworks() {
+  static constexpr NetworkCase kCases[] = {
+      {"QuantizedResidual", QuantizedResidual},
+      {"QuantizedGroups", QuantizedGroups},
+      {"QuantizedSums", QuantizedSums},
+  };
+  return kCases;
 }
 
 Network QuantizedOrdinary(int64_t n) {

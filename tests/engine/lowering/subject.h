@@ -12,6 +12,7 @@
 #include "tests/engine/lowering/network_builder.h"
 #include "tests/engine/lowering/networks.h"
 #include "tests/support/float_tensors.h"
+#include "tests/support/oracle/interpreter.h"
 
 namespace tilewire::testing {
 
@@ -54,6 +55,16 @@ struct Subject {
     std::vector<Tensor> results;
     for (const OutputTensor& output : *outputs) results.push_back(FloatsOf(output.bytes));
     return results;
+  }
+
+  // What the oracle makes of the inputs, rounded to f32.
+  std::vector<Tensor> Expected() const {
+    std::vector<Elements> exact;
+    for (const Tensor& input : inputs) exact.emplace_back(input.begin(), input.end());
+    std::vector<Tensor> expected;
+    for (const Elements& output : Interpret(network, exact))
+      expected.emplace_back(output.begin(), output.end());
+    return expected;
   }
 
   std::shared_ptr<EngineShared> shared;

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operations on elements, along rows, and on matrices.
+#include "tests/engine/lowering/network_builder.h"
+#include "tests/engine/lowering/networks.h"
+
+namespace tilewire::graph {
+namespace {
+
+// Along other dimensions than the last: of an intermediate result, of one that is read again, and
+// of a request.
+Network SoftmaxAlongOthers(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 20, 5, 3});
+  const ValueId conv = b.Conv("conv", x, 21, {.kernel = 1, .padding = 0});
+  const ValueId channels = b.SoftmaxOf("channels", conv, 1);
+  const ValueId again = b.Conv("again", channels, 16, {});
+  return b.Finish({b.SoftmaxOf("rows", again, 2), channels, b.SoftmaxOf("given", x, 1)});
+}
+
+// Squeeze and excite with broadcast products, a reduction, a literal, and interpolation between
+// neighbours.
+Network LoopsWithoutPrimitives(int64_t n) {
+  using Function = graph::Elementwise::Function;
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3, 6, 5});
+  const ValueId conv = b.Conv("conv", x, 20);
+  const ValueId pool = b.GlobalAverage("pool", conv);
+  const ValueId gate = b.Conv("gate", pool, 20, {.kernel = 1, .padding = 0});
+  const Dims dims = {n, 20, 6, 5};
+  const ValueId product =
+      b.AddOperation("product", graph::Elementwise{Function::kMul}, {conv, gate}, dims);
+  const ValueId literal = b.Numbers("literal", {6, 1});
+  const ValueId quotient =
+      b.AddOperation("quotient", graph::Elementwise{Function::kDiv}, {product, literal}, dims);
+  const ValueId peaks =
+      b.AddOperation("peaks", Reduce{Reduce::Function::kMax}, {quotient}, {n, 20, 1, 5});
+  const ValueId wide = b.AddOperation(
+      "wide", Interpolate{3, 2, {0, 0, 0, 1, 2, 3, 4, 4}, {1, 0, .5f, .5f, .25f, .75f, 0, 1}}, {x},
+      {n, 3, 6, 4});
+  const ValueId high =
+      b.AddOperation("high", Interpolate{2, 2, {0, 0, 0, 1, 4, 5}, {1, 0, .5f, .5f, .25f, .75f}},
+                     {product}, {n, 20, 3, 5});
+  const ValueId deep = b.AddOperation(
+      "deep", Interpolate{1, 4, {0, 1, 2, 3, 16, 17, 18, 19}, {1, .5f, .5f, 2, .5f, 1, 1, .5f}},
+      {product}, {n, 2, 6, 5});
+  const ValueId spread =
+      b.AddOperation("spread", Interpolate{2, 1, {0, 0, 0}, {1, 2, 3}}, {gate}, {n, 20, 3, 1});
+  return b.Finish({quotient, peaks, wide, high, deep, spread, b.Conv("end", product, 8)});
+}
+
+// Operations on rows whose primitives take several layouts. The sources are blocked or plain; some
+// operations write over a source that nothing else reads.
+Network NormalizationsAndProducts(int64_t n) {
+  using Function = graph::Elementwise::Function;
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3, 6, 5});
+  const ValueId y = b.Input("y", {n, 20, 6, 5});
+  const auto two = [&](const std::string& name, Function function, std::vector<ValueId> srcs) {
+    return b.AddOperation(name, graph::Elementwise{function}, std::move(srcs), {n, 20, 6, 5});
+  };
+  const ValueId conv = b.Conv("conv", x, 20);
+  const ValueId lrn = b.AddOperation("lrn", Lrn{3, 0.5f, 0.75f, 1}, {conv}, {n, 20, 6, 5});
+  const ValueId plain = b.AddOperation("plain", Lrn{5, 0.1f, 0.5f, 2}, {y}, {n, 20, 6, 5});
+  const ValueId both = two("both", Function::kSub, {y, lrn});
+  const ValueId one = b.Numbers("one", {1});
+  const ValueId shifted = two("shifted", Function::kMax, {one, both});
+  const ValueId mask = b.Conv("mask", conv, 1, {.kernel = 1, .padding = 0});
+  const ValueId masked = two("masked", Function::kMul, {shifted, mask});
+  const ValueId channels = b.Numbers("channels", {20, 1, 1});
+  const ValueId scaled = two("scaled", Function::kDiv, {masked, channels});
+  const ValueId floor = two("floor", Function::kFloor, {y});
+  const ValueId row =
+      b.AddOperation("row", Reduce{Reduce::Function::kSumOfSquares}, {conv}, {n, 20, 1, 1});
+  const ValueId rows = b.Reshaped("rows", conv, {n, 4, 5, 30});
+  const LayerNormalization factors{1e-3f, PseudoRandom("scale", 30, 0.5f, 1),
+                                   PseudoRandom("shift", 30, -1, 1)};
+  const ValueId norm = b.AddOperation("norm", factors, {rows}, {n, 4, 5, 30});
+  const ValueId bare = b.AddOperation("bare", LayerNormalization{}, {rows}, {n, 4, 5, 30});
+  const ValueId turned = b.Transposed("turned", norm, {0, 1, 3, 2});
+  const ValueId product = b.AddOperation("product", Matmul{}, {bare, turned}, {n, 4, 5, 5});
+  const ValueId matrix = b.Numbers("matrix", {5, 7});
+  const ValueId more = b.AddOperation("more", Matmul{}, {product, matrix}, {n, 4, 5, 7});
+  return b.Finish({plain, scaled, floor, row, more});
+}
+
+}  // namespace
+
+absl::Span<const NetworkCase> ElementNetworks() {
+  static constexpr NetworkCase kCases[] = {
+      {"SoftmaxAlongOthers", SoftmaxAlongOthers},
+      {"LoopsWithoutPrimitives", LoopsWithoutPrimitives},
+      {"NormalizationsAndProducts", NormalizationsAndProducts},
+  };
+  return kCases;
+}
+
+}  // namespace tilewire::graph

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/oracle/interpreter.h"
+
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "engine/jit/eltwise.h"
+
+namespace tilewire::testing {
+namespace {
+
+using graph::FusedStep;
+using graph::Operation;
+using graph::QuantizationParams;
+using graph::ValueId;
+
+class Interpreter {
+ public:
+  Interpreter(const graph::Network& network, const std::vector<Elements>& inputs)
+      : network_(network), elements_(network.values.size()) {
+    for (size_t i = 0; i < inputs.size(); ++i) elements_[network.inputs[i]] = inputs[i];
+  }
+
+  std::vector<Elements> Run() {
+    for (const Operation& operation : network_.operations) {
+      elements_[operation.dst] = std::visit(
+          [&](const auto& params) { return Execute(operation, params); }, operation.params);
+    }
+    std::vector<Elements> outputs;
+    for (ValueId output : network_.outputs) outputs.push_back(elements_[output]);
+    return outputs;
+  }
+
+ private:
+  const Dims& dims(ValueId value) const { return network_.values[value].dims; }
+
+  Operands OperandsOf(const Operation& operation) const {
+    const graph::Value& dst = network_.values[operation.dst];
+    Operands operands{{}, dst.dims, dst.type};
+    for (ValueId src : operation.srcs) operands.srcs.push_back({elements_[src], dims(src)});
+    return operands;
+  }
+
+  template <typename Params>
+  Elements Execute(const Operation& operation, const Params& params) const {
+    return Compute(params, OperandsOf(operation));
+  }
+
+  Elements Execute(const Operation& operation, const graph::InnerProduct& product) const {
+    return FuseWeighted(operation, product, dims(operation.dst));
+  }
+
+  Elements Execute(const Operation& operation, const graph::Convolution& convolution) const {
+    if (!convolution.pooling) return FuseWeighted(operation, convolution, dims(operation.dst));
+    const Elements src = FuseWeighted(operation, convolution, convolution.pooling->src);
+    const graph::Pooling maximum{graph::Pooling::Algorithm::kMax, {2, 2}, {2, 2}, {0, 0}, {0, 0}};
+    return Compute(maximum,
+                   {{{src, convolution.pooling->src}}, dims(operation.dst), DataType::kF32});
+  }
+
+  // The operation on real numbers, with a result of dst_dims, then its fused steps.
+  template <typename Params>
+  Elements FuseWeighted(const Operation& operation, const Params& params,
+                        const Dims& dst_dims) const {
+    const ValueId src = operation.srcs[0];
+    const Elements real = Real(elements_[src], params.src_quantization);
+    Elements dst = Compute(params, {{{real, dims(src)}}, dst_dims, DataType::kF32});
+    for (const FusedStep& step : params.fused) {
+      if (step.kind == FusedStep::Kind::kSum) {
+        const Elements addend = Real(elements_[step.addend], step.quantization);
+        for (size_t i = 0; i < dst.size(); ++i) dst[i] += addend[i];
+      } else {
+        for (double& element : dst)
+          element = jit::EltwiseScalar(step.activation, static_cast<float>(element));
+      }
+    }
+    if (!params.dst_quantization) return dst;
+    for (double& element : dst) {
+      element = graph::QuantizeElement(static_cast<float>(element), *params.dst_quantization,
+                                       network_.values[operation.dst].type);
+    }
+    return dst;
+  }
+
+  static Elements Real(Elements elements, const std::optional<QuantizationParams>& params) {
+    if (!params) return elements;
+    for (double& element : elements)
+      element = graph::DequantizeElement(static_cast<float>(element), *params);
+    return elements;
+  }
+
+  const graph::Network& network_;
+  std::vector<Elements> elements_;
+};
+
+}  // namespace
+
+std::vector<Elements> Interpret(const graph::Network& network,
+                                const std::vector<Elements>& inputs) {
+  return Interpreter(network, inputs).Run();
+}
+
+}  // namespace tilewire::testing

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/oracle/operations.h"
+
+namespace tilewire::testing {
+
+Elements Compute(const graph::Literal& literal, const Operands&) {
+  return Elements(literal.constant->floats.begin(), literal.constant->floats.end());
+}
+
+Elements Compute(const graph::Reshape&, const Operands& operands) {
+  return operands.srcs[0].elements;
+}
+
+Elements Compute(const graph::Transpose& transpose, const Operands& operands) {
+  return ForEach(operands.dst, [&](const Dims& index) {
+    Dims from(index.size(), 0);
+    for (size_t d = 0; d < index.size(); ++d) from[transpose.order[d]] = index[d];
+    return operands.srcs[0].AtBroadcast(from);
+  });
+}
+
+Elements Compute(const graph::Concat& concat, const Operands& operands) {
+  return ForEach(operands.dst, [&](const Dims& index) {
+    Dims from = index;
+    size_t s = 0;
+    while (from[concat.axis] >= operands.srcs[s].dims[concat.axis])
+      from[concat.axis] -= operands.srcs[s++].dims[concat.axis];
+    return operands.srcs[s].AtBroadcast(from);
+  });
+}
+
+// The formula of engine/primitives/shuffle/shuffle.h.
+Elements Compute(const graph::Shuffle& shuffle, const Operands& operands) {
+  const int64_t size = operands.dst[shuffle.axis], group = shuffle.group_size;
+  return ForEach(operands.dst, [&](const Dims& index) {
+    Dims from = index;
+    const int64_t v = index[shuffle.axis] / (size / group),
+                  u = index[shuffle.axis] % (size / group);
+    from[shuffle.axis] = u * group + v;
+    return operands.srcs[0].AtBroadcast(from);
+  });
+}
+
+Elements Compute(const graph::Select& select, const Operands& operands) {
+  return ForEach(operands.dst, [&](const Dims& index) {
+    Dims from = index;
+    bool fill = false;
+    for (size_t d = 0; d < index.size(); ++d) {
+      int64_t rest = index[d];
+      for (const IndexRun& run : select.from[d]) {
+        if (rest >= 0 && rest < run.count) {
+          from[d] = run.start + rest * run.step;
+          fill = fill || run.start < 0;
+        }
+        rest -= run.count;
+      }
+    }
+    return fill ? select.fill : operands.srcs[0].AtBroadcast(from);
+  });
+}
+
+Elements Compute(const graph::GatherChannels& gather, const Operands& operands) {
+  return ForEach(operands.dst, [&](const Dims& index) {
+    Dims from = index;
+    from[1] = gather.from[index[1]].channel;
+    return operands.srcs[gather.from[index[1]].src].AtBroadcast(from);
+  });
+}
+
+Elements Compute(const graph::Gather& gather, const Operands& operands) {
+  const Shaped &src = operands.srcs[0], &indices = operands.srcs[1];
+  const size_t axis = gather.axis;
+  int64_t outer = 1, inner = 1;
+  for (size_t d = 0; d < src.dims.size(); ++d) (d < axis ? outer : inner) *= src.dims[d];
+  inner /= src.dims[axis];
+  Elements dst;
+  for (int64_t o = 0; o < outer; ++o) {
+    for (const double index : indices.elements) {
+      const int64_t at = static_cast<int64_t>(index) + (index <= -1 ? src.dims[axis] : 0);
+      const auto first = src.elements.begin() + (o * src.dims[axis] + at) * inner;
+      dst.insert(dst.end(), first, first + inner);
+    }
+  }
+  return dst;
+}
+
+}  // namespace tilewire::testing
