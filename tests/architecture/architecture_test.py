@@ -16,6 +16,7 @@ import english  # noqa: E402
 import formatting  # noqa: E402
 import identifiers  # noqa: E402
 import includes  # noqa: E402
+import mirror  # noqa: E402
 import names  # noqa: E402
 import passes  # noqa: E402
 import sizes  # noqa: E402
@@ -23,7 +24,6 @@ from tree import Tree  # noqa: E402
 
 CHECKS = {
     "include direction": includes.check,
-    "narrow doors": includes.check_doors,
     "file length": sizes.check_files,
     "function length": sizes.check_functions,
     "top level": names.check_top_level,
@@ -36,16 +36,20 @@ CHECKS = {
     "a reference for each primitive": names.check_references,
     "files for instruction sets": names.check_name_plates,
     "the list of operators": names.check_operator_list,
-    "headers of the door": door.check,
+    "headers of the doors": door.check,
     "format": formatting.check,
     "columns": formatting.check_columns,
     "names in comments and documents": identifiers.check,
     "order of passes": passes.check,
+    "tests of operators and primitives": mirror.check,
     "plain English": english.check,
 }
 
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 LONG_BODY = "  x();\n" * 61
+OPERATORS = "engine/graph/ops/"
+ROWS_OF_OPERATORS = "absl::Span<const OpRow> TileOperators() {\n}\n"
+A_TEST = "TEST(TileTest, Repeats) {\n}\n"
 PASSES = "engine/graph/passes/"
 ROW_OF_A_PASS = '    {"fuse_gelu", FuseGelu, "", "early, while the pattern is whole"},\n'
 
@@ -57,8 +61,6 @@ VIOLATIONS = [
     (includes.check, "engine/primitives/sum/a.cc", '#include "engine/primitives/eltwise/b.h"\n'),
     (includes.check, "client/a.cc", '#include "engine/engine.h"\n'),
     (includes.check, "service/a.cc", '#include "engine/runtime/plan.h"\n'),
-    (includes.check_doors, "engine/model.h",
-     "".join(f'#include "engine/base/h{i}.h"\n' for i in range(9))),
     (includes.check, "service/schedule/a.cc", '#include "grpcpp/grpcpp.h"\n'),
     (includes.check, "service/schedule/a.cc", '#include "engine/engine.h"\n'),
     (includes.check, "service/wire/a.cc", '#include "service/rpc/b.h"\n'),
@@ -93,6 +95,9 @@ VIOLATIONS = [
     (identifiers.check, "engine/a.h", "// Called by RenamedLongAgo().\n"),
     (identifiers.check, "engine/a.h", "// See engine/nowhere.h.\n"),
     (identifiers.check, "engine/README.md", "The flag is `renamed_long_ago`.\n"),
+    (mirror.check, OPERATORS + "tile.cc", ROWS_OF_OPERATORS),
+    (mirror.check, "tests/" + OPERATORS + "tile_test.cc", A_TEST),
+    (mirror.check, "engine/primitives/sum/sum.cc", ""),
     (passes.check, PASSES + "passes.cc", "constexpr Pass kPasses[] = {};\n"),
     (passes.check, PASSES + "passes.cc", ROW_OF_A_PASS),
     (english.check, "engine/a.h", "// What lies behind the axis.\n"),
@@ -103,8 +108,12 @@ VIOLATIONS = [
 
 # Trees of several files that break a rule: (check, {path: text}).
 VIOLATIONS_OF_TREES = [
+    (mirror.check, {OPERATORS + "tile.cc": ROWS_OF_OPERATORS,
+                    "tests/" + OPERATORS + "tile_test.cc": "// None yet.\n"}),
     (door.check, {f"engine/h{i}.h": f'#include "engine/h{i + 1}.h"\n' for i in range(9)}
      | {"engine/h9.h": "", "engine/model.h": '#include "engine/h0.h"\n'}),
+    (door.check, {f"engine/h{i}.h": "" for i in range(9)}
+     | {"engine/engine.h": "".join(f'#include "engine/h{i}.h"\n' for i in range(9))}),
     (identifiers.check, {"tests/engine/rows.txt": "A01 | x | T.T\n",
                          "engine/a.h": "// Source: tests/engine/rows.txt A02.\n"}),
     (passes.check, {PASSES + "passes.cc": ROW_OF_A_PASS, PASSES + "fuse_gelu.cc": "",
@@ -134,6 +143,7 @@ LEGAL = [
     (names.check_references, "engine/primitives/sum/reference.cc",
      '{{"sum/reference", Isa::kBaseline, {.is_reference = true}}, R, C},\n'),
     (names.check_name_plates, "engine/primitives/sum/avx2_dense.cc", "int x;\n" * 40),
+    (mirror.check, OPERATORS + "weights.cc", "int SharedByOperators() { return 0; }\n"),
     (identifiers.check, "engine/a.h", "// The name is `kName`.\nint kName;\n"),
     (identifiers.check, "engine/a.h", "// Use:\n//\n//   auto x = WhatYouLike();\n"),
     (formatting.check, "engine/a.cc", "int x;\n"),

@@ -52,7 +52,6 @@ USERS_OF_THE_ENGINE = ["service/wire", "service/models", "service/rpc", "service
 # What the service may include of the engine; the path of a model's request needs the narrow ones.
 NARROW_DOORS = ["engine/model.h", "engine/engine.h", "engine/explanation.h"]
 DOORS = NARROW_DOORS + ["engine/primitive_engine.h"]
-MOST_HEADERS_OF_A_DOOR = 8
 
 # Libraries that only some rooms may know.
 LIBRARIES = {
@@ -97,22 +96,6 @@ def _included_by(tree, path):
 def _facade_surface(tree):
     """The doors and the headers they include: what their users see of the engine anyway."""
     return DOORS + [header for door in DOORS for header in _included_by(tree, door)]
-
-
-def check_doors(tree):
-    """The doors of the path of a model's request include few of the project's headers, in all."""
-    problems = []
-    for door in NARROW_DOORS:
-        seen, todo = set(), [door]
-        while todo:
-            for header in _included_by(tree, todo.pop()):
-                if room_of(header) is not None and header not in seen:
-                    seen.add(header)
-                    todo.append(header)
-        if len(seen) > MOST_HEADERS_OF_A_DOOR:
-            problems.append(f"{door}: includes {len(seen)} headers, directly or not; "
-                            f"allowed {MOST_HEADERS_OF_A_DOOR}")
-    return problems
 
 
 def _primitive_folder(path):

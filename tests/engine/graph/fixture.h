@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From an OnnxBuilder to a model, a network, or a network's text.
+// From an OnnxBuilder to a model, a network, a network's text, or what it computes.
 #ifndef TESTS_ENGINE_GRAPH_FIXTURE_H_
 #define TESTS_ENGINE_GRAPH_FIXTURE_H_
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -17,8 +18,21 @@
 #include "engine/graph/passes/passes.h"
 #include "engine/graph/specialization.h"
 #include "tests/support/onnx_builder.h"
+#include "tests/support/oracle/interpreter.h"
 
 namespace tilewire::graph {
+
+// The words that every test of this room uses.
+using ::testing::AllOf;
+using testing::Elements;
+using testing::Float;
+using ::testing::HasSubstr;
+using testing::Int;
+using testing::Interpret;
+using testing::Ints;
+using ::testing::Not;
+using testing::OnnxBuilder;
+using testing::String;
 
 inline std::string TemporaryPath(const std::string& name) {
   return ::testing::TempDir() + "/" + name;
@@ -30,13 +44,12 @@ inline absl::StatusOr<std::shared_ptr<const OnnxModel>> OpenBytes(const std::str
   return OnnxModel::Open(path);
 }
 
-inline absl::StatusOr<std::shared_ptr<const OnnxModel>> Open(const testing::OnnxBuilder& builder) {
+inline absl::StatusOr<std::shared_ptr<const OnnxModel>> Open(const OnnxBuilder& builder) {
   return OpenBytes(builder.Serialize());
 }
 
 // The network as the operators give it, before any pass.
-inline absl::StatusOr<Network> Built(const testing::OnnxBuilder& builder,
-                                     const std::vector<Dims>& dims) {
+inline absl::StatusOr<Network> Built(const OnnxBuilder& builder, const std::vector<Dims>& dims) {
   const std::string bytes = builder.Serialize();
   MemorySource source(bytes);
   ABSL_ASSIGN_OR_RETURN(OnnxFile onnx_file, ReadOnnxFile(source, ""));
@@ -46,13 +59,21 @@ inline absl::StatusOr<Network> Built(const testing::OnnxBuilder& builder,
 }
 
 // Its text, or the message of the error.
-inline std::string BuiltText(const testing::OnnxBuilder& builder, const std::vector<Dims>& dims) {
+inline std::string BuiltText(const OnnxBuilder& builder, const std::vector<Dims>& dims) {
   absl::StatusOr<Network> network = Built(builder, dims);
   return network.ok() ? NetworkToText(*network) : network.status().ToString();
 }
 
-// The same after all passes.
-inline std::string AfterPasses(const testing::OnnxBuilder& model, const std::vector<Dims>& dims) {
+// The outputs that the oracle computes of the network before any pass; none if it is refused.
+inline std::vector<Elements> Computed(const OnnxBuilder& builder, const std::vector<Dims>& dims,
+                                      const std::vector<Elements>& inputs) {
+  absl::StatusOr<Network> network = Built(builder, dims);
+  EXPECT_TRUE(network.ok()) << network.status();
+  return network.ok() ? Interpret(*network, inputs) : std::vector<Elements>();
+}
+
+// The text after all passes.
+inline std::string AfterPasses(const OnnxBuilder& model, const std::vector<Dims>& dims) {
   absl::StatusOr<Network> network = Built(model, dims);
   if (!network.ok()) return network.status().ToString();
   RunPasses(&*network);

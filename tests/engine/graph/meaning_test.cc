@@ -8,16 +8,9 @@
 
 #include "engine/graph/passes/passes.h"
 #include "tests/engine/graph/fixture.h"
-#include "tests/support/oracle/interpreter.h"
 
 namespace tilewire::graph {
 namespace {
-
-using testing::Elements;
-using testing::Int;
-using testing::Interpret;
-using testing::Ints;
-using testing::OnnxBuilder;
 
 constexpr int64_t kChannels = 6;
 

@@ -15,9 +15,6 @@
 namespace tilewire::graph {
 namespace {
 
-using testing::Int;
-using testing::Ints;
-using testing::OnnxBuilder;
 using OrderedPair = std::pair<std::string, std::string>;
 
 std::set<OrderedPair> OrderedPairs() {

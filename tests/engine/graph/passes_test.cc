@@ -3,19 +3,11 @@
 // Each pass on a graph that needs it, before and after, and on one that must stay as it is.
 #include "engine/graph/passes/passes.h"
 
-#include <gmock/gmock.h>
-
 #include "absl/strings/match.h"
 #include "tests/engine/graph/fixture.h"
 
 namespace tilewire::graph {
 namespace {
-
-using ::testing::HasSubstr;
-using testing::Int;
-using testing::Ints;
-using ::testing::Not;
-using testing::OnnxBuilder;
 
 std::string After(const OnnxBuilder& model, void (*pass)(Network*), const std::vector<Dims>& dims) {
   absl::StatusOr<Network> network = Built(model, dims);

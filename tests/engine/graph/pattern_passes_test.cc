@@ -2,18 +2,11 @@
 //
 // Exported forms of Gelu and layer normalization, and gathers of channels, before and after their
 // passes.
-#include <gmock/gmock.h>
-
 #include "engine/graph/passes/passes.h"
 #include "tests/engine/graph/fixture.h"
 
 namespace tilewire::graph {
 namespace {
-
-using ::testing::HasSubstr;
-using testing::Int;
-using testing::Ints;
-using testing::OnnxBuilder;
 
 // x / sqrt(2), erf, + 1; then the order of the two products differs.
 OnnxBuilder GeluGate() {

@@ -16,9 +16,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
-using ::testing::HasSubstr;
-using testing::Ints;
-using testing::OnnxBuilder;
 using testing::RandomFloats;
 using testing::WriteFile;
 

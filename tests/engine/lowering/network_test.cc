@@ -4,9 +4,11 @@
 // every batch size, number of threads, layout of the request and concurrency.
 #include <atomic>
 #include <map>
+#include <set>
 #include <string>
 #include <thread>
 #include <tuple>
+#include <variant>
 
 #include "gtest/gtest.h"
 #include "tests/engine/lowering/subject.h"
@@ -88,6 +90,16 @@ TEST_P(NetworkTest, TheSameBitsForAnyThreadsAndUnderConcurrency) {
   }
   for (std::thread& client : clients) client.join();
   EXPECT_EQ(wrong, 0);
+}
+
+TEST(NetworkCasesTest, EveryOperationIsInSome) {
+  std::set<size_t> kinds;
+  for (const graph::NetworkCase& one : graph::NetworkCases()) {
+    for (const graph::Operation& operation : one.make(1).operations)
+      kinds.insert(operation.params.index());
+  }
+  for (size_t kind = 0; kind < std::variant_size_v<graph::OperationParams>; ++kind)
+    EXPECT_EQ(kinds.count(kind), 1) << "operation " << kind << " of graph::OperationParams";
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, NetworkTest,

@@ -6,9 +6,6 @@
 namespace tilewire::graph {
 namespace {
 
-using testing::Float;
-using testing::OnnxBuilder;
-
 TEST(ActivationTest, Operators) {
   ExpectBuilt({
       {"relu", 13, "Relu", {}, {2, 3}, "y [2,3] = activation(x) relu(0,0)"},

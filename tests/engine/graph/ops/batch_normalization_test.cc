@@ -2,17 +2,10 @@
 //
 // The networks that the operators of engine/graph/ops/batch_normalization.cc become, and what they
 // refuse.
-#include <gmock/gmock.h>
-
 #include "tests/engine/graph/op_case.h"
 
 namespace tilewire::graph {
 namespace {
-
-using testing::Float;
-using ::testing::HasSubstr;
-using testing::Int;
-using testing::OnnxBuilder;
 
 TEST(BatchNormalizationTest, BatchNormalizationByComputedStatisticsAndByTheBatch) {
   OnnxBuilder model(15);

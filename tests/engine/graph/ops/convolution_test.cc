@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The networks that the operators of engine/graph/ops/convolution.cc become, and what they refuse.
-#include <gmock/gmock.h>
-
 #include "tests/engine/graph/op_case.h"
 
 namespace tilewire::graph {
 namespace {
-
-using ::testing::HasSubstr;
-using testing::Int;
-using testing::Ints;
-using testing::OnnxBuilder;
-using testing::String;
 
 struct ConvCase {
   const char* why;
@@ -91,42 +83,16 @@ TEST(ConvolutionTest, ConvolutionsWithComputedWeights) {
 }
 
 TEST(ConvolutionTest, Refusals) {
-  ExpectRefused({
-      {"groups that do not divide",
-       "Conv",
-       {"x", "w"},
-       {Int("group", 3)},
-       absl::StatusCode::kInvalidArgument,
-       "do not fit"},
-      {"no groups",
-       "Conv",
-       {"x", "w"},
-       {Int("group", 0)},
-       absl::StatusCode::kInvalidArgument,
-       "do not fit"},
-      {"negative pads",
-       "Conv",
-       {"x", "w"},
-       {Ints("pads", {-1, 0, 0, 0})},
-       absl::StatusCode::kInvalidArgument,
-       "pads -1"},
-      {"stride 0",
-       "Conv",
-       {"x", "w"},
-       {Ints("strides", {0, 1})},
-       absl::StatusCode::kInvalidArgument,
-       "strides 0"},
-      {"huge dilation",
-       "Conv",
-       {"x", "w"},
-       {Ints("dilations", {1 << 30, 1})},
-       absl::StatusCode::kInvalidArgument,
-       "does not fit"},
+  ExpectInvalid({
+      {"groups that do not divide", "Conv", {"x", "w"}, {Int("group", 3)}, "do not fit"},
+      {"no groups", "Conv", {"x", "w"}, {Int("group", 0)}, "do not fit"},
+      {"negative pads", "Conv", {"x", "w"}, {Ints("pads", {-1, 0, 0, 0})}, "pads -1"},
+      {"stride 0", "Conv", {"x", "w"}, {Ints("strides", {0, 1})}, "strides 0"},
+      {"huge dilation", "Conv", {"x", "w"}, {Ints("dilations", {1 << 30, 1})}, "does not fit"},
       {"huge pads",
        "Conv",
        {"x", "w"},
        {Ints("pads", {2147483647, 2147483647, 2147483647, 2147483647})},
-       absl::StatusCode::kInvalidArgument,
        "too large"},
   });
 }

@@ -2,16 +2,10 @@
 //
 // The networks that the operators of engine/graph/ops/deconvolution.cc become, and what they
 // refuse.
-#include <gmock/gmock.h>
-
 #include "tests/engine/graph/op_case.h"
 
 namespace tilewire::graph {
 namespace {
-
-using ::testing::HasSubstr;
-using testing::Ints;
-using testing::OnnxBuilder;
 
 TEST(DeconvolutionTest, TransposedConvolutionIsOneOfASpreadSource) {
   OnnxBuilder model;

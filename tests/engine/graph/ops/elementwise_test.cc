@@ -6,9 +6,6 @@
 namespace tilewire::graph {
 namespace {
 
-using testing::Int;
-using testing::OnnxBuilder;
-
 TEST(ElementwiseTest, SumsConcatsAndConstants) {
   OnnxBuilder model;
   model.Input("x", {1, 2, 3, 3}).Floats("scalar", {}, {3}).Floats("channels", {2, 1, 1}, {1, 2});

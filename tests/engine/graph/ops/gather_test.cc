@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The networks that the operators of engine/graph/ops/gather.cc become, and what they refuse.
-#include <gmock/gmock.h>
-
 #include "tests/engine/graph/op_case.h"
 
 namespace tilewire::graph {
 namespace {
-
-using ::testing::HasSubstr;
-using testing::Int;
-using testing::OnnxBuilder;
 
 TEST(GatherTest, GatherOfComputedIndices) {
   OnnxBuilder model;

@@ -6,9 +6,6 @@
 namespace tilewire::graph {
 namespace {
 
-using testing::Float;
-using testing::Int;
-
 TEST(LrnTest, SeveralOperands) {
   ExpectBuiltFrom({
       {"lrn",
@@ -21,13 +18,8 @@ TEST(LrnTest, SeveralOperands) {
 }
 
 TEST(LrnTest, Refusals) {
-  ExpectRefused({
-      {"no channels in the window",
-       "LRN",
-       {"z"},
-       {Int("size", 0)},
-       absl::StatusCode::kInvalidArgument,
-       "size 0"},
+  ExpectInvalid({
+      {"no channels in the window", "LRN", {"z"}, {Int("size", 0)}, "size 0"},
   });
 }
 

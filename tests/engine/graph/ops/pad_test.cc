@@ -6,10 +6,6 @@
 namespace tilewire::graph {
 namespace {
 
-using testing::Ints;
-using testing::OnnxBuilder;
-using testing::String;
-
 TEST(PadTest, Operators) {
   ExpectBuilt({
       {"zeros around",

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The networks that the operators of engine/graph/ops/qlinear.cc become, and what they refuse.
-#include <gmock/gmock.h>
-
-#include "tests/engine/graph/op_case.h"
+#include "tests/engine/graph/quantized_model.h"
 
 namespace tilewire::graph {
 namespace {
-
-using ::testing::HasSubstr;
-using testing::OnnxBuilder;
 
 TEST(QLinearTest, QuantisedConvolutionWithComputedWeightsAndScales) {
   OnnxBuilder model;
@@ -23,6 +18,23 @@ TEST(QLinearTest, QuantisedConvolutionWithComputedWeightsAndScales) {
               HasSubstr("y/real [1,3,4,4] = computed_convolution(y/src, y/weights, y/bias4)"));
   EXPECT_THAT(text, HasSubstr("y u8 [1,3,4,4] = quantize("));
   EXPECT_THAT(text, HasSubstr("i [1,3,4,4] = computed_convolution(i/src, i/weights)"));
+}
+
+TEST(QLinearTest, IntegerOperatorsAreConvolutionsOfIntegers) {
+  OnnxBuilder model = QuantizedModel();
+  model.Input("x", {1, 2, 5, 5}).Node("QuantizeLinear", {"x", "s", "z"}, {"q"});
+  model.Bytes("w", {3, 2, 1, 1}, true).Node("ConvInteger", {"q", "w", "z"}, {"y"}).Output("y");
+  EXPECT_THAT(AfterPasses(model, {{1, 2, 5, 5}}),
+              HasSubstr("y [1,3,5,5] = convolution(q) y/weights[3,2,1,1] scaled from 1@128\n"));
+  OnnxBuilder conv = QuantizedModel();
+  conv.Input("x", {1, 2, 5, 5}).Node("QuantizeLinear", {"x", "s", "z0"}, {"q"});
+  conv.Bytes("w", {3, 2, 1, 1}, true).Tensor("b", {3}, onnx::TensorProto::INT32)->add_int32_data(1);
+  conv.graph().mutable_initializer()->rbegin()->mutable_int32_data()->Resize(3, 7);
+  conv.Node("QLinearConv", {"q", "s", "z0", "w", "s3", "z3", "s", "zs", "b"}, {"p"});
+  conv.Node("DequantizeLinear", {"p", "s", "zs"}, {"y"}).Output("y");
+  EXPECT_THAT(AfterPasses(conv, {{1, 2, 5, 5}}),
+              HasSubstr("p s8 [1,3,5,5] = convolution(q) p/weights[3,2,1,1] scaled bias from 0.5@0 "
+                        "to 0.5@0\n"));
 }
 
 }  // namespace

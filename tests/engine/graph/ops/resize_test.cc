@@ -6,10 +6,6 @@
 namespace tilewire::graph {
 namespace {
 
-using testing::Float;
-using testing::OnnxBuilder;
-using testing::String;
-
 TEST(ResizeTest, ResizeTakesOrMixesNeighbours) {
   OnnxBuilder model;
   model.Input("x", {1, 1, 2, 2}).Floats("roi", {0}).Floats("scales", {4}, {1, 1, 2, 1});

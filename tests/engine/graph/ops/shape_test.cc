@@ -6,9 +6,6 @@
 namespace tilewire::graph {
 namespace {
 
-using testing::Int;
-using testing::OnnxBuilder;
-
 // What exporters write for x.view(x.size(0), -1) and for channel_shuffle.
 TEST(ShapeTest, ShapeArithmeticFoldsForEveryBatch) {
   OnnxBuilder model;

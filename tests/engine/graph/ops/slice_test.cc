@@ -6,10 +6,6 @@
 namespace tilewire::graph {
 namespace {
 
-using testing::Int;
-using testing::Ints;
-using testing::OnnxBuilder;
-
 TEST(SliceTest, Operators) {
   ExpectBuilt({
       {"a slice, counted from the back",

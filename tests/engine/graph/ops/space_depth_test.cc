@@ -6,8 +6,6 @@
 namespace tilewire::graph {
 namespace {
 
-using testing::Int;
-
 TEST(SpaceDepthTest, Operators) {
   ExpectBuilt({
       {"pixels from channels",

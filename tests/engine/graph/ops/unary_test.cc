@@ -6,8 +6,6 @@
 namespace tilewire::graph {
 namespace {
 
-using testing::Int;
-
 TEST(UnaryTest, Operators) {
   ExpectBuilt({
       {"exp", 13, "Exp", {}, {2, 3}, "y [2,3] = activation(x) exp(0,0)"},
