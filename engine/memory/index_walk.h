@@ -29,6 +29,21 @@ void ForEachIndex(const Dims& dims, Visit visit) {
   } while (NextIndex(dims, &index));
 }
 
+// The box of the lines along `axis` of a tensor: one index per line, its first; none where lines
+// are empty.
+inline Dims LinesAlong(Dims dims, int axis) {
+  if (dims[axis] > 1) dims[axis] = 1;
+  return dims;
+}
+
+// The index to read where a tensor of `dims` is broadcast: 0 along its dimensions of size 1.
+inline Dims BroadcastIndex(const Dims& dims, Dims index) {
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] == 1) index[d] = 0;
+  }
+  return index;
+}
+
 }  // namespace tilewire
 
 #endif  // ENGINE_MEMORY_INDEX_WALK_H_

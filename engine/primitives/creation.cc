@@ -109,6 +109,11 @@ absl::Status RequireForward(PropKind prop_kind) {
   return absl::UnimplementedError("does not run backward");
 }
 
+absl::Status RequireInference(PropKind prop_kind) {
+  if (prop_kind == PropKind::kForwardInference) return absl::OkStatus();
+  return absl::UnimplementedError("takes inference only");
+}
+
 std::vector<ArgDesc> ArgsOf(const MemoryDesc& src, const MemoryDesc& dst) {
   return {{kArgSrc, src}, {kArgDst, dst}};
 }

@@ -4,13 +4,12 @@
 #ifndef ENGINE_PRIMITIVES_CREATION_H_
 #define ENGINE_PRIMITIVES_CREATION_H_
 
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "engine/memory/key_bytes.h"
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {
@@ -46,10 +45,12 @@ absl::Status CheckOutputScales(absl::string_view name, const MemoryDesc& dst,
 absl::Status CheckChannelScales(absl::string_view name, const MemoryDesc& dst,
                                 const OutputScales& scales);
 
-// kUnimplemented  post-ops or output scales; output scales; a propagation other than forward
+// kUnimplemented  post-ops or output scales; output scales; a propagation other than forward; other
+//                 than inference
 absl::Status RequireNoPostOps(const Attributes& attributes);
 absl::Status RequireNoOutputScales(const Attributes& attributes);
 absl::Status RequireForward(PropKind prop_kind);
+absl::Status RequireInference(PropKind prop_kind);
 
 // The arguments of a primitive with one source, with many, and with weights (bias may be zero).
 std::vector<ArgDesc> ArgsOf(const MemoryDesc& src, const MemoryDesc& dst);
@@ -60,6 +61,34 @@ std::vector<ArgDesc> ArgsOf(const MemoryDesc& src, const MemoryDesc& weights,
 // Without scratchpad and code.
 PrimitiveInfo BasicInfo(const ImplementationFacts& facts, PrimitiveKind kind,
                         std::vector<ArgDesc> args, const Attributes& attributes);
+
+// KindOfDesc<SumDesc>::kKind is PrimitiveKind::kSum.
+template <typename Desc>
+struct KindOfDesc;
+#define TILEWIRE_PRIMITIVE(Name, name)                             \
+  struct Name##Desc;                                               \
+  template <>                                                      \
+  struct KindOfDesc<Name##Desc> {                                  \
+    static constexpr PrimitiveKind kKind = PrimitiveKind::k##Name; \
+  };
+#include "engine/primitives/primitive_list.inc"
+#undef TILEWIRE_PRIMITIVE
+
+// BasicInfo() of a primitive whose arguments are srcs and dst, or src, dst and, where the
+// descriptor has them, weights and bias. Others have an InfoOf() of their own.
+template <typename Desc>
+PrimitiveInfo InfoOf(const Desc& desc, const Attributes& attributes,
+                     const ImplementationFacts& facts) {
+  std::vector<ArgDesc> args;
+  if constexpr (requires { desc.srcs; }) {
+    args = ArgsOf(desc.srcs, desc.dst);
+  } else if constexpr (requires { desc.bias; }) {
+    args = ArgsOf(desc.src, desc.weights, desc.bias, desc.dst);
+  } else {
+    args = ArgsOf(desc.src, desc.dst);
+  }
+  return BasicInfo(facts, KindOfDesc<Desc>::kKind, std::move(args), attributes);
+}
 
 }  // namespace tilewire
 

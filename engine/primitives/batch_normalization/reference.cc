@@ -2,27 +2,25 @@
 //
 // The executable specification: any layouts, one channel after the other; statistics in double.
 #include <cmath>
-#include <utility>
 #include <variant>
 
 #include "engine/base/status_macros.h"
 #include "engine/kernels/scalar_epilogue.h"
 #include "engine/memory/index_walk.h"
 #include "engine/memory/separable_offsets.h"
-#include "engine/memory/zero_padding.h"
 #include "engine/primitives/batch_normalization/implementations.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/layout.h"
+#include "engine/primitives/reference_primitive.h"
 
 namespace tilewire::batch_normalization {
 namespace {
 
 // Immutable.
-class Reference final : public Primitive {
+class Formula {
  public:
-  Reference(PrimitiveInfo info, const BatchNormalizationDesc& desc, const PostOps& post_ops)
-      : Primitive(std::move(info)),
-        desc_(desc),
+  Formula(const BatchNormalizationDesc& desc, const PostOps& post_ops)
+      : desc_(desc),
         channel_(desc.dst.dims()),
         post_ops_(post_ops),
         src_(desc.src),
@@ -30,16 +28,10 @@ class Reference final : public Primitive {
     channel_[1] = 1;
   }
 
- private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const ChannelParameters parameters = ParametersOf(desc_, args);
-    team.ParallelFor(desc_.src.dim(1), [&](int64_t c) { RunChannel(args, parameters, c); });
-    ZeroPadding(desc_.dst, args.Find(kArgDst));
-  }
-
-  void RunChannel(const ExecuteArgs& args, const ChannelParameters& parameters, int64_t c) const {
-    const float* src = args.Get<const float>(kArgSrc) + src_.At(1, c);
-    float* dst = args.Get<float>(kArgDst) + dst_.At(1, c);
+  void RunChannel(const ReferencePiece& piece, int64_t c) const {
+    const ChannelParameters parameters = ParametersOf(desc_, piece.args());
+    const float* src = piece.Get<const float>(kArgSrc) + src_.At(1, c);
+    float* dst = piece.Get<float>(kArgDst) + dst_.At(1, c);
     double mean = 0, variance = 0;
     if (desc_.use_global_stats) {
       mean = parameters.mean[c];
@@ -56,6 +48,7 @@ class Reference final : public Primitive {
     });
   }
 
+ private:
   void Statistics(const float* src, double* mean, double* variance) const {
     const double count = static_cast<double>(*ElementCount(channel_));
     ForEachIndex(channel_, [&](const Dims& index) { *mean += src[src_.Offset(index)]; });
@@ -78,9 +71,7 @@ class Reference final : public Primitive {
 absl::StatusOr<BatchNormalizationDesc> ResolveReference(const BatchNormalizationDesc& desc,
                                                         const Attributes& attributes,
                                                         const ImplementationFacts&) {
-  if (desc.prop_kind != PropKind::kForwardInference) {
-    return absl::UnimplementedError("takes inference only");
-  }
+  ABSL_RETURN_IF_ERROR(RequireInference(desc.prop_kind));
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
   ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
   const absl::Span<const PostOp> entries = attributes.post_ops.entries();
@@ -92,16 +83,18 @@ absl::StatusOr<BatchNormalizationDesc> ResolveReference(const BatchNormalization
           absl::StrCat("takes one relu at most, got ", attributes.post_ops.ToString()));
     }
   }
-  BatchNormalizationDesc resolved = desc;
-  ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.src));
-  return resolved;
+  return WithDst(desc, OrLayoutOf(desc.dst, desc.src));
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const BatchNormalizationDesc& desc,
                                                            const Attributes& attributes,
                                                            const ImplementationFacts& facts) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, facts), desc,
-                                     PostOpsOf(desc, attributes));
+  const auto compute =
+      [formula = Formula(desc, PostOpsOf(desc, attributes))](const ReferencePiece& piece) {
+        piece.ForEach([&](const Dims& channel) { formula.RunChannel(piece, channel[0]); });
+      };
+  return CreateReferencePrimitive(InfoOf(desc, attributes, facts),
+                                  {{desc.src.dim(1)}, LinesAlong(desc.src.dims(), 1)}, compute);
 }
 
 }  // namespace tilewire::batch_normalization

@@ -131,9 +131,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockCopy(const ConcatDesc& des
     before += desc.srcs[i].dim(desc.axis);
     plans.push_back(PlanCopy(desc.srcs[i], part));
   }
-  return std::make_unique<BlockCopy>(
-      BasicInfo(facts, PrimitiveKind::kConcat, ArgsOf(desc.srcs, desc.dst), attributes),
-      std::move(plans));
+  return std::make_unique<BlockCopy>(InfoOf(desc, attributes, facts), std::move(plans));
 }
 
 }  // namespace tilewire::concat

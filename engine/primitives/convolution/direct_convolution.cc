@@ -8,6 +8,7 @@
 #include "engine/primitives/convolution/direct_layouts.h"
 #include "engine/primitives/convolution/regrouped_convolution.h"
 #include "engine/primitives/convolution/requirements.h"
+#include "engine/primitives/creation.h"
 
 namespace tilewire::convolution {
 namespace {

@@ -15,6 +15,7 @@
 #include "engine/primitives/convolution/integer_driver.h"
 #include "engine/primitives/convolution/integer_stage.h"
 #include "engine/primitives/convolution/requirements.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/layout.h"
 
 namespace tilewire::convolution {

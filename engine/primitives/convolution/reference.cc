@@ -4,28 +4,27 @@
 // after the other; f32 products are added in the order of input channel, depth, height, width; sums
 // of integers are exact, modulo 2^32.
 #include <limits>
-#include <utility>
 
 #include "engine/base/status_macros.h"
 #include "engine/kernels/element_conversion.h"
 #include "engine/kernels/scalar_epilogue.h"
 #include "engine/memory/separable_offsets.h"
-#include "engine/memory/zero_padding.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/pooled_destination.h"
 #include "engine/primitives/convolution/requirements.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/layout.h"
+#include "engine/primitives/reference_primitive.h"
 
 namespace tilewire::convolution {
 namespace {
 
 // Immutable.
-class Reference final : public Primitive {
+class Formula {
  public:
-  Reference(PrimitiveInfo info, const ConvolutionDesc& desc, const Attributes& attributes)
-      : Primitive(std::move(info)),
-        geometry_(GeometryOf(desc)),
+  Formula(const ConvolutionDesc& desc, const MemoryDesc& written, const Attributes& attributes)
+      : geometry_(GeometryOf(desc)),
         first_(5 - desc.src.rank()),
         width_(desc.src.rank() - 1),
         src_type_(desc.src.data_type()),
@@ -34,76 +33,64 @@ class Reference final : public Primitive {
         src_(desc.src),
         weights_(desc.weights),
         bias_(desc.bias),
-        dst_(Desc(kArgDst)) {
+        dst_(written) {
     epilogue_.attributes.post_ops = attributes.post_ops.WithoutMaxPooling();
   }
 
+  // The element `index` of what is written; its channels are counted over all groups.
+  void RunElement(const ReferencePiece& piece, const Dims& index) const {
+    const int64_t n = index[0], oc = index[1];
+    const void* bias = piece.Find(kArgBias);
+    const int64_t bias_index = epilogue_.bias_type == DataType::kUndef ? 0 : bias_.Offset({oc});
+    void* dst = piece.Find(kArgDst);
+    Spatial o = {0, 0, 0};
+    for (int d = first_; d < 3; ++d) o[d] = index[2 + d - first_];
+    if (!pools_) {
+      return epilogue_.Store(Sum(piece, n, oc, o), oc, bias, bias_index, dst, dst_.Offset(index));
+    }
+    const auto value_at = [&](const Spatial& at) {
+      return epilogue_.Value(Sum(piece, n, oc, at), oc, bias, bias_index, /*before=*/0);
+    };
+    StoreElement(epilogue_.dst_type, Pool(o, value_at), dst, dst_.Offset(index));
+  }
+
+  Dims ProductsPerElement() const {
+    constexpr int64_t kWindow = MaxPoolingPostOp::kSize * MaxPoolingPostOp::kSize;
+    const Spatial& kernel = geometry_.kernel;
+    return {pools_ ? kWindow : 1, geometry_.ic, kernel[0], kernel[1], kernel[2]};
+  }
+
  private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const int64_t channels = geometry_.groups * geometry_.oc;
-    team.ParallelFor(geometry_.batch * channels,
-                     [&](int64_t i) { RunChannel(args, i / channels, i % channels); });
-    ZeroPadding(Desc(kArgDst), args.Find(kArgDst));
-  }
-
-  // All outputs of channel `oc` (counted over all groups) of image `n`.
-  void RunChannel(const ExecuteArgs& args, int64_t n, int64_t oc) const {
-    const void* bias = args.Find(kArgBias);
-    const int64_t bias_index = has_bias() ? bias_.Offset({oc}) : 0;
-    void* dst = args.Find(kArgDst);
-    const int64_t channel = dst_.base() + dst_.At(0, n) + dst_.At(1, oc);
-    if (pools_) return PoolChannel(args, n, oc, channel);
-    const Spatial& out = geometry_.out;
-    for (int64_t od = 0; od < out[0]; ++od) {
-      for (int64_t oh = 0; oh < out[1]; ++oh) {
-        for (int64_t ow = 0; ow < out[2]; ++ow) {
-          epilogue_.Store(Sum(args, n, oc, {od, oh, ow}), oc, bias, bias_index, dst,
-                          channel + At(dst_, 2, {od, oh, ow}));
-        }
-      }
-    }
-  }
-
-  // The same with a maximum over the windows of height and width; `channel` is where dst's begins.
-  void PoolChannel(const ExecuteArgs& args, int64_t n, int64_t oc, int64_t channel) const {
+  // The maximum of the values in window `o` of height and width.
+  template <typename ValueAt>
+  static float Pool(const Spatial& o, ValueAt value_at) {
     constexpr int64_t kSize = MaxPoolingPostOp::kSize;
-    const void* bias = args.Find(kArgBias);
-    const int64_t bias_index = has_bias() ? bias_.Offset({oc}) : 0;
-    for (int64_t row = 0; row < geometry_.out[1] / kSize; ++row) {
-      for (int64_t column = 0; column < geometry_.out[2] / kSize; ++column) {
-        float highest = -std::numeric_limits<float>::infinity();
-        for (int64_t tap = 0; tap < kSize * kSize; ++tap) {
-          const Spatial o = {0, row * kSize + tap / kSize, column * kSize + tap % kSize};
-          const float value =
-              epilogue_.Value(Sum(args, n, oc, o), oc, bias, bias_index, /*before=*/0);
-          // A NaN, once seen, stays: it compares false.
-          highest = value <= highest || highest != highest ? highest : value;
-        }
-        StoreElement(epilogue_.dst_type, highest, args.Find(kArgDst),
-                     channel + At(dst_, 2, {0, row, column}));
-      }
+    float highest = -std::numeric_limits<float>::infinity();
+    for (int64_t tap = 0; tap < kSize * kSize; ++tap) {
+      const float value = value_at({0, o[1] * kSize + tap / kSize, o[2] * kSize + tap % kSize});
+      // A NaN, once seen, stays: it compares false.
+      highest = value <= highest || highest != highest ? highest : value;
     }
+    return highest;
   }
 
-  bool has_bias() const { return epilogue_.bias_type != DataType::kUndef; }
-
-  float Sum(const ExecuteArgs& args, int64_t n, int64_t oc, const Spatial& o) const {
+  float Sum(const ReferencePiece& piece, int64_t n, int64_t oc, const Spatial& o) const {
     switch (src_type_) {
       case DataType::kU8:
-        return static_cast<int32_t>(Accumulate<uint8_t, int8_t, uint32_t>(args, n, oc, o));
+        return static_cast<int32_t>(Accumulate<uint8_t, int8_t, uint32_t>(piece, n, oc, o));
       case DataType::kS8:
-        return static_cast<int32_t>(Accumulate<int8_t, int8_t, uint32_t>(args, n, oc, o));
+        return static_cast<int32_t>(Accumulate<int8_t, int8_t, uint32_t>(piece, n, oc, o));
       default:
-        return Accumulate<float, float, float>(args, n, oc, o);
+        return Accumulate<float, float, float>(piece, n, oc, o);
     }
   }
 
   template <typename Src, typename Weights, typename Result>
-  Result Accumulate(const ExecuteArgs& args, int64_t n, int64_t oc, const Spatial& o) const {
+  Result Accumulate(const ReferencePiece& piece, int64_t n, int64_t oc, const Spatial& o) const {
     const int64_t group = oc / geometry_.oc;
     const int weights_group = geometry_.grouped_weights ? 1 : 0;
-    const Src* src = args.Get<const Src>(kArgSrc) + src_.base() + src_.At(0, n);
-    const Weights* weights = args.Get<const Weights>(kArgWeights) + weights_.base() +
+    const Src* src = piece.Get<const Src>(kArgSrc) + src_.base() + src_.At(0, n);
+    const Weights* weights = piece.Get<const Weights>(kArgWeights) + weights_.base() +
                              weights_.At(weights_group, oc % geometry_.oc);
     if (weights_group == 1) weights += weights_.At(0, group);
     TapRange taps[3];
@@ -152,11 +139,7 @@ absl::StatusOr<ConvolutionDesc> ResolveReference(const ConvolutionDesc& desc,
                                                  const Attributes& attributes,
                                                  const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(IsInteger(desc) ? RequireInteger(desc) : RequireDirectF32(desc, attributes));
-  ConvolutionDesc resolved = desc;
-  for (MemoryDesc* tensor : {&resolved.src, &resolved.weights, &resolved.bias, &resolved.dst}) {
-    ABSL_ASSIGN_OR_RETURN(*tensor, OrPlain(*tensor));
-  }
-  return resolved;
+  return WithPlainTensors(desc);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConvolutionDesc& desc,
@@ -164,7 +147,12 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConvolutionDesc
                                                            const ImplementationFacts& facts) {
   ConvolutionDesc written = desc;
   ABSL_ASSIGN_OR_RETURN(written.dst, WrittenDst(desc.dst, attributes));
-  return std::make_unique<Reference>(InfoOf(written, attributes, facts), desc, attributes);
+  Formula formula(desc, written.dst, attributes);
+  ReferenceLoop loop = {written.dst.dims(), formula.ProductsPerElement()};
+  const auto compute = [formula = std::move(formula)](const ReferencePiece& piece) {
+    piece.ForEach([&](const Dims& index) { formula.RunElement(piece, index); });
+  };
+  return CreateReferencePrimitive(InfoOf(written, attributes, facts), std::move(loop), compute);
 }
 
 }  // namespace tilewire::convolution

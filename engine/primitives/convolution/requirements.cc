@@ -33,10 +33,4 @@ absl::Status RequireInteger(const ConvolutionDesc& desc) {
   return RequireDirect(desc);
 }
 
-PrimitiveInfo InfoOf(const ConvolutionDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts) {
-  return BasicInfo(facts, PrimitiveKind::kConvolution,
-                   ArgsOf(desc.src, desc.weights, desc.bias, desc.dst), attributes);
-}
-
 }  // namespace tilewire::convolution

@@ -21,10 +21,6 @@ bool IsInteger(const ConvolutionDesc& desc);
 //                 other than direct
 absl::Status RequireInteger(const ConvolutionDesc& desc);
 
-// Without scratchpad and code.
-PrimitiveInfo InfoOf(const ConvolutionDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts);
-
 }  // namespace tilewire::convolution
 
 #endif  // ENGINE_PRIMITIVES_CONVOLUTION_REQUIREMENTS_H_

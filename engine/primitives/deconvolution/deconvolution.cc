@@ -16,12 +16,6 @@ absl::Status RequireForwardF32(const DeconvolutionDesc& desc, const Attributes& 
   return RequireNoOutputScales(attributes);
 }
 
-PrimitiveInfo InfoOf(const DeconvolutionDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts) {
-  return BasicInfo(facts, PrimitiveKind::kDeconvolution,
-                   ArgsOf(desc.src, desc.weights, desc.bias, desc.dst), attributes);
-}
-
 }  // namespace deconvolution
 
 absl::Span<const Implementation<DeconvolutionDesc>> DeconvolutionImplementations() {

@@ -10,6 +10,7 @@
 #include "absl/container/inlined_vector.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/deconvolution/geometry.h"
 #include "engine/primitives/deconvolution/implementations.h"
 #include "engine/primitives/deconvolution/tile_generator.h"

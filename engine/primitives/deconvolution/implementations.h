@@ -22,9 +22,6 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const DeconvolutionDe
 // kUnimplemented for types, propagations and attributes that no row takes.
 absl::Status RequireForwardF32(const DeconvolutionDesc& desc, const Attributes& attributes);
 
-PrimitiveInfo InfoOf(const DeconvolutionDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts);
-
 }  // namespace tilewire::deconvolution
 
 #endif  // ENGINE_PRIMITIVES_DECONVOLUTION_IMPLEMENTATIONS_H_

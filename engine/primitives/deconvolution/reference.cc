@@ -3,27 +3,47 @@
 // The executable specification: deconvolution.h's formula as plain loops, f32, any layout. One
 // output after the other; its products are added in the order of input channel, depth, height,
 // width.
-#include <utility>
 #include <vector>
 
 #include "engine/base/status_macros.h"
 #include "engine/kernels/scalar_epilogue.h"
-#include "engine/memory/index_walk.h"
 #include "engine/memory/separable_offsets.h"
-#include "engine/memory/zero_padding.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/deconvolution/geometry.h"
 #include "engine/primitives/deconvolution/implementations.h"
 #include "engine/primitives/layout.h"
+#include "engine/primitives/reference_primitive.h"
 
 namespace tilewire::deconvolution {
 namespace {
 
-// Immutable.
-class Reference final : public Primitive {
+// What one output reads along each spatial dimension. A table of all outputs would be many times
+// as large as the tensors.
+class Sources {
  public:
-  Reference(PrimitiveInfo info, const DeconvolutionDesc& desc, const PostOps& post_ops)
-      : Primitive(std::move(info)),
-        geometry_(GeometryOf(desc)),
+  Sources(const Geometry& geometry, int spatial)
+      : axes_(&geometry.axes[3 - spatial]), at_(spatial, -1), sources_(spatial) {}
+
+  void MoveTo(const Dims& index) {
+    for (size_t i = 0; i < at_.size(); ++i) {
+      if (at_[i] == index[i + 2]) continue;
+      at_[i] = index[i + 2];
+      sources_[i] = axes_[i].SourcesOf(at_[i]);
+    }
+  }
+  const std::vector<std::vector<Source>>& operator*() const { return sources_; }
+
+ private:
+  const Axis* const axes_;
+  Dims at_;
+  std::vector<std::vector<Source>> sources_;
+};
+
+// Immutable.
+class Formula {
+ public:
+  Formula(const DeconvolutionDesc& desc, const PostOps& post_ops)
+      : geometry_(GeometryOf(desc)),
         desc_(desc),
         post_ops_(post_ops),
         src_(desc.src),
@@ -31,52 +51,19 @@ class Reference final : public Primitive {
         bias_(desc.bias),
         dst_(desc.dst) {}
 
- private:
-  // What one output reads along each spatial dimension. A table of all outputs would be many times
-  // as large as the tensors.
-  class Sources {
-   public:
-    explicit Sources(const Reference& reference)
-        : axes_(&reference.geometry_.axes[5 - reference.desc_.src.rank()]),
-          at_(reference.desc_.src.rank() - 2, -1),
-          sources_(at_.size()) {}
-
-    void MoveTo(const Dims& index) {
-      for (size_t i = 0; i < at_.size(); ++i) {
-        if (at_[i] == index[i + 2]) continue;
-        at_[i] = index[i + 2];
-        sources_[i] = axes_[i].SourcesOf(at_[i]);
-      }
-    }
-    const std::vector<std::vector<Source>>& operator*() const { return sources_; }
-
-   private:
-    const Axis* const axes_;
-    Dims at_;
-    std::vector<std::vector<Source>> sources_;
-  };
-
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const int64_t channels = desc_.dst.dim(1);
-    Dims plane = desc_.dst.dims();
-    plane[0] = plane[1] = 1;
-    team.ParallelFor(geometry_.batch * channels, [&](int64_t task) {
-      Sources sources(*this);
-      ForEachIndex(plane, [&](Dims index) {
-        index[0] = task / channels;
-        index[1] = task % channels;
-        sources.MoveTo(index);
-        float value = Sum(args, index, *sources);
-        if (!desc_.bias.IsZero())
-          value += args.Get<const float>(kArgBias)[bias_.Offset({index[1]})];
-        float& result = args.Get<float>(kArgDst)[dst_.Offset(index)];
-        result = ApplyPostOps(post_ops_, value, result);
-      });
+  void Run(const ReferencePiece& piece) const {
+    Sources sources(geometry_, desc_.src.rank() - 2);
+    piece.ForEach([&](const Dims& index) {
+      sources.MoveTo(index);
+      float value = Sum(piece, index, *sources);
+      if (!desc_.bias.IsZero()) value += piece.Get<const float>(kArgBias)[bias_.Offset({index[1]})];
+      float& result = piece.Get<float>(kArgDst)[dst_.Offset(index)];
+      result = ApplyPostOps(post_ops_, value, result);
     });
-    ZeroPadding(desc_.dst, args.Find(kArgDst));
   }
 
-  float Sum(const ExecuteArgs& args, const Dims& index,
+ private:
+  float Sum(const ReferencePiece& piece, const Dims& index,
             const std::vector<std::vector<Source>>& sources) const {
     const int group_dims = geometry_.grouped_weights ? 1 : 0;
     const int64_t group = index[1] / geometry_.oc;
@@ -94,8 +81,8 @@ class Reference final : public Primitive {
           from[i + 2] = source.position;
           at[group_dims + 2 + i] = source.tap;
         }
-        sum += args.Get<const float>(kArgSrc)[src_.Offset(from)] *
-               args.Get<const float>(kArgWeights)[weights_.Offset(at)];
+        sum += piece.Get<const float>(kArgSrc)[src_.Offset(from)] *
+               piece.Get<const float>(kArgWeights)[weights_.Offset(at)];
       });
     }
     return sum;
@@ -113,17 +100,20 @@ absl::StatusOr<DeconvolutionDesc> ResolveReference(const DeconvolutionDesc& desc
                                                    const Attributes& attributes,
                                                    const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(RequireForwardF32(desc, attributes));
-  DeconvolutionDesc resolved = desc;
-  for (MemoryDesc* tensor : {&resolved.src, &resolved.weights, &resolved.bias, &resolved.dst}) {
-    ABSL_ASSIGN_OR_RETURN(*tensor, OrPlain(*tensor));
-  }
-  return resolved;
+  return WithPlainTensors(desc);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const DeconvolutionDesc& desc,
                                                            const Attributes& attributes,
                                                            const ImplementationFacts& facts) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, facts), desc, attributes.post_ops);
+  const Geometry geometry = GeometryOf(desc);
+  Dims products = {geometry.ic};  // of an output, at most
+  for (const Axis& axis : geometry.axes) products.push_back(DivUp(axis.kernel, axis.stride));
+  const auto compute = [formula = Formula(desc, attributes.post_ops)](const ReferencePiece& piece) {
+    formula.Run(piece);
+  };
+  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims(), products},
+                                  compute);
 }
 
 }  // namespace tilewire::deconvolution

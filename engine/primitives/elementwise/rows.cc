@@ -139,8 +139,7 @@ absl::StatusOr<ElementwiseDesc> ResolveRows(const ElementwiseDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const ElementwiseDesc& desc,
                                                       const Attributes& attributes,
                                                       const ImplementationFacts& facts) {
-  PrimitiveInfo info =
-      BasicInfo(facts, PrimitiveKind::kElementwise, ArgsOf(desc.srcs, desc.dst), attributes);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   const int64_t entries =
       desc.dst.dim(NearestDimension(desc.dst)) * (static_cast<int64_t>(desc.srcs.size()) + 1);
   info.code_bytes = entries * static_cast<int64_t>(sizeof(int64_t));  // the tables

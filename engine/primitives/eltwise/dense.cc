@@ -142,8 +142,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const EltwiseDesc& desc,
   const VectorUnit unit = VectorUnit::Of(facts.isa);
   ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<DenseGenerator>(facts.name, desc.op,
                                                                      desc.dst.data_type(), unit));
-  PrimitiveInfo info =
-      BasicInfo(facts, PrimitiveKind::kEltwise, ArgsOf(desc.src, desc.dst), attributes);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   info.code_bytes = generator->code_bytes();
   return std::make_unique<Dense>(std::move(info), desc, unit.lanes(), std::move(generator));
 }

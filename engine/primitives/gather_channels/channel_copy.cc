@@ -66,8 +66,7 @@ absl::StatusOr<GatherChannelsDesc> ResolveChannelCopy(const GatherChannelsDesc& 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelCopy(const GatherChannelsDesc& desc,
                                                              const Attributes& attributes,
                                                              const ImplementationFacts& facts) {
-  PrimitiveInfo info =
-      BasicInfo(facts, PrimitiveKind::kGatherChannels, ArgsOf(desc.srcs, desc.dst), attributes);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   switch (SizeOf(desc.dst.data_type())) {
     case 1:
       return std::make_unique<ChannelCopy<uint8_t>>(std::move(info), desc);

@@ -238,8 +238,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerPacked(const InnerProduc
                                                                const Attributes& attributes,
                                                                const ImplementationFacts& facts) {
   const VectorUnit unit = VectorUnit::Of(facts.isa);
-  PrimitiveInfo info = BasicInfo(facts, PrimitiveKind::kInnerProduct,
-                                 ArgsOf(desc.src, desc.weights, desc.bias, desc.dst), attributes);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   std::vector<int64_t> stage = StagedOffsets(desc.src);
   int64_t src_row = StagedBytes(desc.src);
   if (IsIdentity(stage) && desc.src.BlockSize(0) == 1 && !desc.weights.HasCompensation()) {

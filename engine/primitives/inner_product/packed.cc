@@ -157,9 +157,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePacked(const InnerProductDesc& 
   const int64_t rows = desc.src.dim(0);
   const int max_rows = TileGenerator::MaxRows(unit, attributes.post_ops);
   const int64_t group = TileGenerator::MaxBlocks(unit) * unit.lanes();
-  PrimitiveInfo primitive_info =
-      BasicInfo(facts, PrimitiveKind::kInnerProduct,
-                ArgsOf(desc.src, desc.weights, desc.bias, desc.dst), attributes);
+  PrimitiveInfo primitive_info = InfoOf(desc, attributes, facts);
   Packed::Generators generators;
   for (int tile_rows = 1; tile_rows <= max_rows; ++tile_rows) {
     const bool full = tile_rows == max_rows && rows >= max_rows;

@@ -191,11 +191,6 @@ absl::Status RequireDense(const MemoryDesc& desc, const MemoryDesc& dst) {
                    dst.ToString()));
 }
 
-PrimitiveInfo InfoOf(const IntegerSumDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts) {
-  return BasicInfo(facts, PrimitiveKind::kIntegerSum, ArgsOf(desc.srcs, desc.dst), attributes);
-}
-
 }  // namespace
 
 absl::StatusOr<IntegerSumDesc> ResolveDense(const IntegerSumDesc& desc,

@@ -104,8 +104,7 @@ absl::StatusOr<InterpolateDesc> ResolveDenseRows(const InterpolateDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseRows(const InterpolateDesc& desc,
                                                            const Attributes& attributes,
                                                            const ImplementationFacts& facts) {
-  PrimitiveInfo info =
-      BasicInfo(facts, PrimitiveKind::kInterpolate, ArgsOf(desc.src, desc.dst), attributes);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   info.code_bytes = static_cast<int64_t>(desc.weights.size() * (sizeof(int64_t) + sizeof(float)));
   return std::make_unique<DenseRows>(std::move(info), desc);
 }

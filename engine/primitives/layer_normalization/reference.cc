@@ -2,53 +2,35 @@
 //
 // The executable specification: any layouts, one row after the other, in double.
 #include <cmath>
-#include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/memory/index_walk.h"
 #include "engine/memory/separable_offsets.h"
-#include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/layer_normalization/implementations.h"
 #include "engine/primitives/layout.h"
+#include "engine/primitives/reference_primitive.h"
 
 namespace tilewire::layer_normalization {
 namespace {
 
 // Immutable.
-class Reference final : public Primitive {
+class Formula {
  public:
-  Reference(PrimitiveInfo info, const LayerNormalizationDesc& desc)
-      : Primitive(std::move(info)),
-        desc_(desc),
+  explicit Formula(const LayerNormalizationDesc& desc)
+      : desc_(desc),
         axis_(desc.src.rank() - 1),
         size_(desc.src.dim(axis_)),
-        rows_(desc.src.dims()),
         src_(desc.src),
-        dst_(desc.dst) {
-    rows_[axis_] = size_ == 0 ? 0 : 1;
-  }
+        dst_(desc.dst) {}
 
- private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    // One piece: denormals are flushed as everywhere.
-    team.ParallelFor(1, [&](int64_t) { RunAll(args); });
-    ZeroPadding(desc_.dst, args.Find(kArgDst));
-  }
-
-  void RunAll(const ExecuteArgs& args) const {
-    int64_t row = 0;
-    ForEachIndex(rows_, [&](const Dims& index) {
-      RunRow(args, row++, args.Get<const float>(kArgSrc) + src_.Offset(index),
-             args.Get<float>(kArgDst) + dst_.Offset(index));
-    });
-  }
-
-  void RunRow(const ExecuteArgs& args, int64_t row, const float* src, float* dst) const {
+  void RunRow(const ReferencePiece& piece, const Dims& index) const {
+    const float* src = piece.Get<const float>(kArgSrc) + src_.Offset(index);
+    float* dst = piece.Get<float>(kArgDst) + dst_.Offset(index);
     double mean = 0, variance = 0;
     if (desc_.use_global_stats) {
-      mean = args.Get<const float>(kArgMean)[row];
-      variance = args.Get<const float>(kArgVariance)[row];
+      const int64_t row = RowOf(index);
+      mean = piece.Get<const float>(kArgMean)[row];
+      variance = piece.Get<const float>(kArgVariance)[row];
     } else {
       const double count = static_cast<double>(size_);
       for (int64_t c = 0; c < size_; ++c) mean += src[src_.At(axis_, c)];
@@ -59,7 +41,7 @@ class Reference final : public Primitive {
       }
       variance /= count;
     }
-    const float* scale_shift = desc_.use_scale_shift ? args.Get<const float>(kArgWeights) : nullptr;
+    const auto* scale_shift = desc_.use_scale_shift ? piece.Get<const float>(kArgWeights) : nullptr;
     for (int64_t c = 0; c < size_; ++c) {
       const double normal = (src[src_.At(axis_, c)] - mean) / std::sqrt(variance + desc_.epsilon);
       dst[dst_.At(axis_, c)] = static_cast<float>(
@@ -67,10 +49,17 @@ class Reference final : public Primitive {
     }
   }
 
+ private:
+  // Where a row's statistics are: rows in row-major order.
+  int64_t RowOf(const Dims& index) const {
+    int64_t row = 0;
+    for (int d = 0; d < axis_; ++d) row = row * desc_.src.dim(d) + index[d];
+    return row;
+  }
+
   const LayerNormalizationDesc desc_;
   const int axis_;
   const int64_t size_;
-  Dims rows_;  // one index per row: the axis has size 1
   const SeparableOffsets src_, dst_;
 };
 
@@ -79,20 +68,22 @@ class Reference final : public Primitive {
 absl::StatusOr<LayerNormalizationDesc> ResolveReference(const LayerNormalizationDesc& desc,
                                                         const Attributes& attributes,
                                                         const ImplementationFacts&) {
-  if (desc.prop_kind != PropKind::kForwardInference) {
-    return absl::UnimplementedError("takes inference only");
-  }
+  ABSL_RETURN_IF_ERROR(RequireInference(desc.prop_kind));
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
-  LayerNormalizationDesc resolved = desc;
-  ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.src));
-  return resolved;
+  return WithDst(desc, OrLayoutOf(desc.dst, desc.src));
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const LayerNormalizationDesc& desc,
                                                            const Attributes& attributes,
                                                            const ImplementationFacts& facts) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, facts), desc);
+  const auto compute = [formula = Formula(desc)](const ReferencePiece& piece) {
+    piece.ForEach([&](const Dims& index) { formula.RunRow(piece, index); });
+  };
+  const int axis = desc.src.rank() - 1;
+  return CreateReferencePrimitive(InfoOf(desc, attributes, facts),
+                                  {LinesAlong(desc.src.dims(), axis), {3, desc.src.dim(axis)}},
+                                  compute);
 }
 
 }  // namespace tilewire::layer_normalization

@@ -8,6 +8,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
 #include "engine/memory/zero_padding.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/lrn/implementations.h"
 #include "engine/primitives/lrn/normalizer.h"
 

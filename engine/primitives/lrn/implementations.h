@@ -22,9 +22,6 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const LrnDesc& desc,
 // row takes.
 absl::StatusOr<LrnDesc> ResolveDefaults(const LrnDesc& desc, const Attributes& attributes);
 
-PrimitiveInfo InfoOf(const LrnDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts);
-
 // alpha / summands.
 float ScaleOf(const LrnDesc& desc);
 // How far neighbours reach on either side.

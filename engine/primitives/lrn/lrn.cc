@@ -55,12 +55,6 @@ absl::StatusOr<LrnDesc> ResolveDefaults(const LrnDesc& desc, const Attributes& a
   return resolved;
 }
 
-PrimitiveInfo InfoOf(const LrnDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts) {
-  return BasicInfo(facts, PrimitiveKind::kLrn, {{kArgSrc, desc.src}, {kArgDst, desc.dst}},
-                   attributes);
-}
-
 float ScaleOf(const LrnDesc& desc) {
   double summands = desc.local_size;
   if (desc.algorithm == LrnAlgorithm::kWithinChannel) {

@@ -4,65 +4,33 @@
 // in the order of their indices; the power is taken in double.
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
-#include "engine/base/status_macros.h"
-#include "engine/memory/index_walk.h"
 #include "engine/memory/separable_offsets.h"
-#include "engine/memory/zero_padding.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/lrn/implementations.h"
+#include "engine/primitives/reference_primitive.h"
 
 namespace tilewire::lrn {
 namespace {
 
-// Immutable.
-class Reference final : public Primitive {
- public:
-  Reference(PrimitiveInfo info, const LrnDesc& desc)
-      : Primitive(std::move(info)),
-        desc_(desc),
-        first_(desc.algorithm == LrnAlgorithm::kAcrossChannels ? 1 : 2),
-        last_(desc.algorithm == LrnAlgorithm::kAcrossChannels ? 2 : desc.src.rank()),
-        src_(desc.src),
-        dst_(desc.dst) {}
-
- private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const float* src = args.Get<const float>(kArgSrc);
-    float* dst = args.Get<float>(kArgDst);
-    Dims image = desc_.dst.dims();
-    image[0] = 1;
-    team.ParallelFor(desc_.dst.dim(0), [&](int64_t n) {
-      ForEachIndex(image, [&](Dims index) {
-        index[0] = n;
-        const double base = desc_.k + ScaleOf(desc_) * static_cast<double>(Sum(src, index));
-        dst[dst_.Offset(index)] =
-            static_cast<float>(src[src_.Offset(index)] * std::pow(base, -desc_.beta));
-      });
-    });
-    ZeroPadding(desc_.dst, dst);
+// The squares of the neighbours of `index`, added up.
+float SumOfSquares(const LrnDesc& desc, const SeparableOffsets& offsets, const float* src,
+                   const Dims& index) {
+  const bool across = desc.algorithm == LrnAlgorithm::kAcrossChannels;
+  const int first = across ? 1 : 2, last = across ? 2 : desc.src.rank();
+  Dims count(index.size(), 1), begin = index;
+  for (int d = first; d < last; ++d) {  // the dimensions along which neighbours lie
+    begin[d] = std::max<int64_t>(index[d] - ReachOf(desc), 0);
+    count[d] = std::min(index[d] + ReachOf(desc) + 1, desc.src.dim(d)) - begin[d];
   }
-
-  // Of the squares of `index`'s neighbours.
-  float Sum(const float* src, const Dims& index) const {
-    Dims count(index.size(), 1), begin = index;
-    for (int d = first_; d < last_; ++d) {
-      begin[d] = std::max<int64_t>(index[d] - ReachOf(desc_), 0);
-      count[d] = std::min(index[d] + ReachOf(desc_) + 1, desc_.src.dim(d)) - begin[d];
-    }
-    float sum = 0;
-    ForEachIndex(count, [&](Dims at) {
-      for (size_t d = 0; d < at.size(); ++d) at[d] += begin[d];
-      const float value = src[src_.Offset(at)];
-      sum += value * value;
-    });
-    return sum;
-  }
-
-  const LrnDesc desc_;
-  const int first_, last_;  // the dimensions along which neighbours lie
-  const SeparableOffsets src_, dst_;
-};
+  float sum = 0;
+  ForEachIndex(count, [&](Dims at) {
+    for (size_t d = 0; d < at.size(); ++d) at[d] += begin[d];
+    const float value = src[offsets.Offset(at)];
+    sum += value * value;
+  });
+  return sum;
+}
 
 }  // namespace
 
@@ -74,7 +42,20 @@ absl::StatusOr<LrnDesc> ResolveReference(const LrnDesc& desc, const Attributes& 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const LrnDesc& desc,
                                                            const Attributes& attributes,
                                                            const ImplementationFacts& facts) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, facts), desc);
+  const auto compute = [desc, src_offsets = SeparableOffsets(desc.src),
+                        dst_offsets = SeparableOffsets(desc.dst)](const ReferencePiece& piece) {
+    const auto* src = piece.Get<const float>(kArgSrc);
+    piece.ForEach([&](const Dims& index) {
+      const float sum = SumOfSquares(desc, src_offsets, src, index);
+      const double base = desc.k + ScaleOf(desc) * static_cast<double>(sum);
+      piece.Get<float>(kArgDst)[dst_offsets.Offset(index)] =
+          static_cast<float>(src[src_offsets.Offset(index)] * std::pow(base, -desc.beta));
+    });
+  };
+  const bool across = desc.algorithm == LrnAlgorithm::kAcrossChannels;
+  const Dims window(across ? 1 : desc.src.rank() - 2, desc.local_size);
+  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims(), window},
+                                  compute);
 }
 
 }  // namespace tilewire::lrn

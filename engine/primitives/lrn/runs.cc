@@ -7,6 +7,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/memory/zero_padding.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/lrn/implementations.h"
 #include "engine/primitives/lrn/run_generator.h"
 

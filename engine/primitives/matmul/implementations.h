@@ -20,9 +20,6 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const MatmulDesc& des
                                                            const Attributes& attributes,
                                                            const ImplementationFacts& facts);
 
-PrimitiveInfo InfoOf(const MatmulDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts);
-
 }  // namespace tilewire::matmul
 
 #endif  // ENGINE_PRIMITIVES_MATMUL_IMPLEMENTATIONS_H_

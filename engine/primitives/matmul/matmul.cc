@@ -46,12 +46,6 @@ absl::Status Validate(const MatmulDesc& desc) {
 
 }  // namespace
 
-PrimitiveInfo InfoOf(const MatmulDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts) {
-  return BasicInfo(facts, PrimitiveKind::kMatmul,
-                   ArgsOf(desc.src, desc.weights, desc.bias, desc.dst), attributes);
-}
-
 }  // namespace matmul
 
 absl::Span<const Implementation<MatmulDesc>> MatmulImplementations() {

@@ -125,8 +125,7 @@ absl::StatusOr<MaxWindowDesc> ResolvePlainRows(const MaxWindowDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreatePlainRows(const MaxWindowDesc& desc,
                                                            const Attributes& attributes,
                                                            const ImplementationFacts& facts) {
-  return std::make_unique<PlainRows>(
-      BasicInfo(facts, PrimitiveKind::kMaxWindow, ArgsOf(desc.src, desc.dst), attributes), desc);
+  return std::make_unique<PlainRows>(InfoOf(desc, attributes, facts), desc);
 }
 
 }  // namespace tilewire::max_window

@@ -238,8 +238,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelRows(const PoolingDesc& 
                                                              const Attributes& attributes,
                                                              const ImplementationFacts& facts) {
   ABSL_ASSIGN_OR_RETURN(Rows rows, MakeRows(VectorUnit::Of(facts.isa), desc, facts.name));
-  PrimitiveInfo info =
-      BasicInfo(facts, PrimitiveKind::kPooling, ArgsOf(desc.src, desc.dst), attributes);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   for (const auto* row : {rows.wide.get(), rows.full.get(), rows.tail.get()}) {
     if (row != nullptr) info.code_bytes += static_cast<int64_t>(row->code_bytes());
   }

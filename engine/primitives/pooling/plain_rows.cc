@@ -182,8 +182,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlainRows(const PoolingDesc& de
                           desc.src.data_type() == DataType::kF32, w.kernel, w.stride};
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<const TapGenerator> taps,
                         jit::Compile<TapGenerator>(shape, facts.name));
-  PrimitiveInfo info =
-      BasicInfo(facts, PrimitiveKind::kPooling, ArgsOf(desc.src, desc.dst), attributes);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   info.code_bytes = static_cast<int64_t>(taps->code_bytes());
   return std::make_unique<PlainRows>(std::move(info), desc, unit.lanes(), std::move(taps));
 }

@@ -144,8 +144,7 @@ class Rows final : public Primitive {
 template <typename Conversion>
 std::unique_ptr<Primitive> MakeRows(const QuantizeDesc& desc, const Attributes& attributes,
                                     const ImplementationFacts& facts) {
-  PrimitiveInfo info =
-      BasicInfo(facts, PrimitiveKind::kQuantize, ArgsOf(desc.src, desc.dst), attributes);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   info.code_bytes = static_cast<int64_t>(desc.scales.size() * sizeof(Conversion));  // the tables
   return std::make_unique<Rows<Conversion>>(std::move(info), desc);
 }

@@ -30,9 +30,6 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ReductionDesc& 
                                                            const Attributes& attributes,
                                                            const ImplementationFacts& facts);
 
-PrimitiveInfo InfoOf(const ReductionDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts);
-
 // How many elements of src fall on one of dst.
 int64_t ReducedCount(const ReductionDesc& desc);
 

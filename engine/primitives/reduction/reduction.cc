@@ -53,11 +53,6 @@ absl::Status Validate(const ReductionDesc& desc) {
 
 }  // namespace
 
-PrimitiveInfo InfoOf(const ReductionDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts) {
-  return BasicInfo(facts, PrimitiveKind::kReduction, ArgsOf(desc.src, desc.dst), attributes);
-}
-
 int64_t ReducedCount(const ReductionDesc& desc) {
   int64_t count = 1;
   for (int d = 0; d < desc.src.rank(); ++d) {

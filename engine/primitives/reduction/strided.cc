@@ -8,6 +8,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/kernels/strided_loops.h"
 #include "engine/memory/zero_padding.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/reduction/implementations.h"
 #include "engine/primitives/reduction/kernel_generator.h"
 

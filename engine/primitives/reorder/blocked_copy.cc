@@ -198,8 +198,7 @@ absl::StatusOr<ReorderDesc> ResolveBlockedCopy(const ReorderDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockedCopy(const ReorderDesc& desc,
                                                              const Attributes& attributes,
                                                              const ImplementationFacts& facts) {
-  PrimitiveInfo info =
-      BasicInfo(facts, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   switch (SizeOf(desc.src.data_type())) {
     case 1:
       return std::make_unique<BlockedCopy<uint8_t>>(std::move(info), desc);

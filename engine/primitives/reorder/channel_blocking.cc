@@ -316,8 +316,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelBlocking(const ReorderDe
                                                                  const ImplementationFacts& facts) {
   const int lanes = jit::VectorUnit::Of(facts.isa).lanes();
   const Geometry geometry = GeometryOf(desc, lanes);
-  PrimitiveInfo info =
-      BasicInfo(facts, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   ChannelKernels kernels;
   const auto add = [&](int64_t channels,
                        std::unique_ptr<const jit::Generator>* kernel) -> absl::Status {

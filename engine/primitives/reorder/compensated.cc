@@ -81,8 +81,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateCompensated(const ReorderDesc& 
   ABSL_ASSIGN_OR_RETURN(
       std::shared_ptr<const Primitive> copy,
       CreateReorder({.src = desc.src, .dst = desc.dst.WithoutExtra()}, copy_attributes, {}));
-  PrimitiveInfo info =
-      BasicInfo(facts, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   info.scratchpad_bytes = copy->info().scratchpad_bytes;
   info.code_bytes = copy->info().code_bytes;
   return std::make_unique<Compensated>(std::move(info), desc.dst, std::move(copy));

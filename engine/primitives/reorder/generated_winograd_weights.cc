@@ -121,8 +121,7 @@ absl::StatusOr<ReorderDesc> ResolveGeneratedWinograd(const ReorderDesc& desc,
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateGeneratedWinograd(
     const ReorderDesc& desc, const Attributes& attributes, const ImplementationFacts& facts) {
-  PrimitiveInfo info =
-      BasicInfo(facts, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   const WinogradLayout& layout = desc.dst.winograd();
   const int64_t oc = desc.src.dim(0), tail = oc % layout.lanes;
   WinogradKernels kernels;

@@ -185,8 +185,7 @@ absl::StatusOr<ReorderDesc> ResolveWeightsPacking(const ReorderDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateWeightsPacking(const ReorderDesc& desc,
                                                                 const Attributes& attributes,
                                                                 const ImplementationFacts& facts) {
-  PrimitiveInfo info =
-      BasicInfo(facts, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   const int lanes = static_cast<int>(desc.dst.inner_blocks().back().size);
   const int64_t channels = desc.src.dim(LanesDim(desc));
   PackingKernels kernels;

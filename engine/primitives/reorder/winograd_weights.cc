@@ -115,8 +115,7 @@ absl::StatusOr<ReorderDesc> ResolveWinogradWeights(const ReorderDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateWinogradWeights(const ReorderDesc& desc,
                                                                  const Attributes& attributes,
                                                                  const ImplementationFacts& facts) {
-  PrimitiveInfo info =
-      BasicInfo(facts, PrimitiveKind::kReorder, ArgsOf(desc.src, desc.dst), attributes);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   if (desc.dst.winograd().tile == 2) {
     return std::make_unique<WinogradWeights<4>>(std::move(info), desc);
   }

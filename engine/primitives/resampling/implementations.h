@@ -22,9 +22,6 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ResamplingDesc&
                                                            const Attributes& attributes,
                                                            const ImplementationFacts& facts);
 
-PrimitiveInfo InfoOf(const ResamplingDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts);
-
 // Where one output of a dimension comes from.
 struct Sample {
   int64_t index[2];

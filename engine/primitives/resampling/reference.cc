@@ -2,44 +2,22 @@
 //
 // The executable specification: any layouts, one output after the other. The samples of an output
 // are added in the order of depth, height, width.
-#include <utility>
-
 #include "engine/base/status_macros.h"
-#include "engine/memory/index_walk.h"
 #include "engine/memory/separable_offsets.h"
-#include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/layout.h"
+#include "engine/primitives/reference_primitive.h"
 #include "engine/primitives/resampling/implementations.h"
 
 namespace tilewire::resampling {
 namespace {
 
 // Immutable.
-class Reference final : public Primitive {
+class Formula {
  public:
-  Reference(PrimitiveInfo info, const ResamplingDesc& desc)
-      : Primitive(std::move(info)),
-        nearest_(desc.algorithm == ResamplingAlgorithm::kNearest),
-        dst_desc_(desc.dst),
-        src_(desc.src),
-        dst_(desc.dst) {
+  explicit Formula(const ResamplingDesc& desc)
+      : nearest_(desc.algorithm == ResamplingAlgorithm::kNearest), src_(desc.src) {
     for (int d = 2; d < desc.src.rank(); ++d) samples_.push_back(SamplesOf(desc, d));
-  }
-
- private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const float* src = args.Get<const float>(kArgSrc);
-    float* dst = args.Get<float>(kArgDst);
-    Dims image = dst_desc_.dims();
-    image[0] = 1;
-    team.ParallelFor(dst_desc_.dim(0), [&](int64_t n) {
-      ForEachIndex(image, [&](Dims index) {
-        index[0] = n;
-        dst[dst_.Offset(index)] = Value(src, index);
-      });
-    });
-    ZeroPadding(dst_desc_, dst);
   }
 
   float Value(const float* src, const Dims& index) const {
@@ -63,10 +41,10 @@ class Reference final : public Primitive {
     return sum;
   }
 
+ private:
   const bool nearest_;
-  const MemoryDesc dst_desc_;
   std::vector<std::vector<Sample>> samples_;  // by spatial dimension, by output
-  const SeparableOffsets src_, dst_;
+  const SeparableOffsets src_;
 };
 
 }  // namespace
@@ -77,15 +55,22 @@ absl::StatusOr<ResamplingDesc> ResolveReference(const ResamplingDesc& desc,
   ABSL_RETURN_IF_ERROR(RequireForward(desc.prop_kind));
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
-  ResamplingDesc resolved = desc;
-  ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.src));
-  return resolved;
+  return WithDst(desc, OrLayoutOf(desc.dst, desc.src));
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ResamplingDesc& desc,
                                                            const Attributes& attributes,
                                                            const ImplementationFacts& facts) {
-  return std::make_unique<Reference>(InfoOf(desc, attributes, facts), desc);
+  const auto compute = [formula = Formula(desc),
+                        dst = SeparableOffsets(desc.dst)](const ReferencePiece& piece) {
+    piece.ForEach([&](const Dims& index) {
+      piece.Get<float>(kArgDst)[dst.Offset(index)] =
+          formula.Value(piece.Get<const float>(kArgSrc), index);
+    });
+  };
+  const Dims samples(desc.src.rank() - 2, 2);  // of an output
+  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims(), samples},
+                                  compute);
 }
 
 }  // namespace tilewire::resampling

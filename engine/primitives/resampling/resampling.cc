@@ -37,11 +37,6 @@ absl::Status Validate(const ResamplingDesc& desc) {
 
 }  // namespace
 
-PrimitiveInfo InfoOf(const ResamplingDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts) {
-  return BasicInfo(facts, PrimitiveKind::kResampling, ArgsOf(desc.src, desc.dst), attributes);
-}
-
 std::vector<Sample> SamplesOf(const ResamplingDesc& desc, int d) {
   const int64_t in = desc.src.dim(d), out = desc.dst.dim(d);
   std::vector<Sample> samples;

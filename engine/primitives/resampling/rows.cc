@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/resampling/implementations.h"
 #include "engine/primitives/resampling/row_generator.h"
 

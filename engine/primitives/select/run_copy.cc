@@ -138,8 +138,7 @@ class RunCopy final : public Primitive {
 template <typename Element>
 std::unique_ptr<Primitive> MakeRunCopy(const SelectDesc& desc, const Attributes& attributes,
                                        const ImplementationFacts& facts) {
-  PrimitiveInfo info =
-      BasicInfo(facts, PrimitiveKind::kSelect, ArgsOf(desc.src, desc.dst), attributes);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   for (int64_t size : desc.dst.dims()) {
     info.code_bytes += 2 * size * static_cast<int64_t>(sizeof(int64_t));  // the tables
   }

@@ -65,8 +65,7 @@ absl::StatusOr<SoftmaxDesc> ResolveDenseF32(const SoftmaxDesc& desc, const Attri
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseF32(const SoftmaxDesc& desc,
                                                           const Attributes& attributes,
                                                           const ImplementationFacts& facts) {
-  return std::make_unique<DenseF32>(
-      BasicInfo(facts, PrimitiveKind::kSoftmax, ArgsOf(desc.src, desc.dst), attributes), desc);
+  return std::make_unique<DenseF32>(InfoOf(desc, attributes, facts), desc);
 }
 
 }  // namespace tilewire::softmax

@@ -176,8 +176,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const SumDesc& desc,
   const VectorUnit unit = VectorUnit::Of(facts.isa);
   ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<DenseGenerator>(facts.name, desc.scales,
                                                                      desc.dst.data_type(), unit));
-  PrimitiveInfo info =
-      BasicInfo(facts, PrimitiveKind::kSum, ArgsOf(desc.srcs, desc.dst), attributes);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
   info.code_bytes = static_cast<int64_t>(generator->code_bytes());
   return std::make_unique<Dense>(std::move(info), desc, unit.lanes(), std::move(generator));
 }

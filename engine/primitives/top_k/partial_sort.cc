@@ -99,8 +99,7 @@ absl::StatusOr<TopKDesc> ResolvePartialSort(const TopKDesc& desc, const Attribut
 absl::StatusOr<std::unique_ptr<Primitive>> CreatePartialSort(const TopKDesc& desc,
                                                              const Attributes& attributes,
                                                              const ImplementationFacts& facts) {
-  return std::make_unique<PartialSort>(
-      BasicInfo(facts, PrimitiveKind::kTopK, ArgsOf(desc.src, desc.dst), attributes), desc);
+  return std::make_unique<PartialSort>(InfoOf(desc, attributes, facts), desc);
 }
 
 }  // namespace tilewire::top_k

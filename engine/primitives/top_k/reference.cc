@@ -5,73 +5,50 @@
 #include <vector>
 
 #include "engine/base/status_macros.h"
-#include "engine/memory/index_walk.h"
-#include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/layout.h"
+#include "engine/primitives/reference_primitive.h"
 #include "engine/primitives/top_k/implementations.h"
 
 namespace tilewire::top_k {
 namespace {
 
-// Immutable.
-class Reference final : public Primitive {
- public:
-  Reference(PrimitiveInfo info, const TopKDesc& desc)
-      : Primitive(std::move(info)), desc_(desc), lines_(desc.dst.dims()) {
-    lines_[desc.axis] = 1;
-  }
+bool IsAbove(float x, float y) {
+  if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && !std::isnan(y);
+  return x > y;
+}
 
- private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    // One piece: denormals count as zeros, as everywhere.
-    team.ParallelFor(1, [&](int64_t) { RunAll(args); });
-    ZeroPadding(desc_.dst, args.Find(kArgDst));
-  }
+// `later` comes after `best`.
+bool IsBetter(const TopKDesc& desc, float later, float best) {
+  const bool above = IsAbove(later, best), below = IsAbove(best, later);
+  if (!above && !below) return desc.last_of_equals;
+  return desc.largest ? above : below;
+}
 
-  void RunAll(const ExecuteArgs& args) const {
-    const float* src = args.Get<const float>(kArgSrc);
-    float* dst = args.Get<float>(kArgDst);
-    ForEachIndex(lines_, [&](Dims index) {
-      std::vector<float> line;
-      for (int64_t i = 0; i < desc_.src.dim(desc_.axis); ++i) {
-        index[desc_.axis] = i;
-        line.push_back(src[desc_.src.Offset(index)]);
-      }
-      std::vector<bool> taken(line.size(), false);
-      for (int64_t i = 0; i < desc_.dst.dim(desc_.axis); ++i) {
-        const size_t best = BestOf(line, taken);
-        taken[best] = true;
-        index[desc_.axis] = i;
-        dst[desc_.dst.Offset(index)] = desc_.indices ? static_cast<float>(best) : line[best];
-      }
-    });
+size_t BestOf(const TopKDesc& desc, const std::vector<float>& line,
+              const std::vector<bool>& taken) {
+  size_t best = line.size();
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (taken[i]) continue;
+    if (best == line.size() || IsBetter(desc, line[i], line[best])) best = i;
   }
+  return best;
+}
 
-  size_t BestOf(const std::vector<float>& line, const std::vector<bool>& taken) const {
-    size_t best = line.size();
-    for (size_t i = 0; i < line.size(); ++i) {
-      if (taken[i]) continue;
-      if (best == line.size() || IsBetter(line[i], line[best])) best = i;
-    }
-    return best;
+void RunLine(const TopKDesc& desc, const float* src, float* dst, Dims index) {
+  std::vector<float> line;
+  for (int64_t i = 0; i < desc.src.dim(desc.axis); ++i) {
+    index[desc.axis] = i;
+    line.push_back(src[desc.src.Offset(index)]);
   }
-
-  // `later` comes after `best`.
-  bool IsBetter(float later, float best) const {
-    const bool above = IsAbove(later, best), below = IsAbove(best, later);
-    if (!above && !below) return desc_.last_of_equals;
-    return desc_.largest ? above : below;
+  std::vector<bool> taken(line.size(), false);
+  for (int64_t i = 0; i < desc.dst.dim(desc.axis); ++i) {
+    const size_t best = BestOf(desc, line, taken);
+    taken[best] = true;
+    index[desc.axis] = i;
+    dst[desc.dst.Offset(index)] = desc.indices ? static_cast<float>(best) : line[best];
   }
-
-  static bool IsAbove(float x, float y) {
-    if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && !std::isnan(y);
-    return x > y;
-  }
-
-  const TopKDesc desc_;
-  Dims lines_;  // dst's dims, with 1 along the axis
-};
+}
 
 }  // namespace
 
@@ -79,16 +56,21 @@ absl::StatusOr<TopKDesc> ResolveReference(const TopKDesc& desc, const Attributes
                                           const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
-  TopKDesc resolved = desc;
-  ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.src));
-  return resolved;
+  return WithDst(desc, OrLayoutOf(desc.dst, desc.src));
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const TopKDesc& desc,
                                                            const Attributes& attributes,
                                                            const ImplementationFacts& facts) {
-  return std::make_unique<Reference>(
-      BasicInfo(facts, PrimitiveKind::kTopK, ArgsOf(desc.src, desc.dst), attributes), desc);
+  const auto compute = [desc](const ReferencePiece& piece) {
+    piece.ForEach([&](const Dims& index) {
+      RunLine(desc, piece.Get<const float>(kArgSrc), piece.Get<float>(kArgDst), index);
+    });
+  };
+  return CreateReferencePrimitive(
+      InfoOf(desc, attributes, facts),
+      {LinesAlong(desc.dst.dims(), desc.axis), {desc.src.dim(desc.axis), desc.dst.dim(desc.axis)}},
+      compute);
 }
 
 }  // namespace tilewire::top_k
