@@ -54,28 +54,6 @@ void SetLayout(Layout layout, Wire* tensor) {
   (*tensor->mutable_parameters())["layout"].set_string_param(std::string(LayoutName(layout)));
 }
 
-inference::ModelInferRequest ToWire(const std::string& model, const std::vector<Tensor>& inputs,
-                                    const InferOptions& options) {
-  inference::ModelInferRequest request;
-  request.set_model_name(model);
-  request.set_model_version(options.version);
-  request.set_id(options.id);
-  for (const Tensor& input : inputs) {
-    auto* tensor = request.add_inputs();
-    tensor->set_name(input.name);
-    tensor->set_datatype(input.datatype);
-    tensor->mutable_shape()->Add(input.shape.begin(), input.shape.end());
-    SetLayout(input.layout, tensor);
-    request.add_raw_input_contents(input.bytes);
-  }
-  for (const OutputRequest& output : options.outputs) {
-    auto* tensor = request.add_outputs();
-    tensor->set_name(output.name);
-    SetLayout(output.layout, tensor);
-  }
-  return request;
-}
-
 absl::StatusOr<Result> FromWire(inference::ModelInferResponse response) {
   if (response.raw_output_contents_size() != response.outputs_size()) {
     return absl::InternalError(absl::StrCat("the server answered ", response.outputs_size(),
@@ -186,6 +164,29 @@ const Tensor* Result::Find(absl::string_view name) const {
   return nullptr;
 }
 
+inference::ModelInferRequest MakeInferRequest(const std::string& model,
+                                              const std::vector<Tensor>& inputs,
+                                              const InferOptions& options) {
+  inference::ModelInferRequest request;
+  request.set_model_name(model);
+  request.set_model_version(options.version);
+  request.set_id(options.id);
+  for (const Tensor& input : inputs) {
+    auto* tensor = request.add_inputs();
+    tensor->set_name(input.name);
+    tensor->set_datatype(input.datatype);
+    tensor->mutable_shape()->Add(input.shape.begin(), input.shape.end());
+    SetLayout(input.layout, tensor);
+    request.add_raw_input_contents(input.bytes);
+  }
+  for (const OutputRequest& output : options.outputs) {
+    auto* tensor = request.add_outputs();
+    tensor->set_name(output.name);
+    SetLayout(output.layout, tensor);
+  }
+  return request;
+}
+
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& address,
                                                         const ConnectOptions& options) {
   auto channel =
@@ -251,7 +252,7 @@ absl::StatusOr<bool> Client::Ready(const std::string& model, const std::string& 
 absl::StatusOr<Result> Client::Infer(const std::string& model, const std::vector<Tensor>& inputs,
                                      const InferOptions& options) {
   auto response = Call(inference_.get(), &inference::GRPCInferenceService::Stub::ModelInfer,
-                       ToWire(model, inputs, options), options.deadline);
+                       MakeInferRequest(model, inputs, options), options.deadline);
   if (!response.ok()) return response.status();
   return FromWire(*std::move(response));
 }

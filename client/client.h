@@ -95,6 +95,11 @@ struct Result {
   const Tensor* Find(absl::string_view name) const;  // nullptr: no such output
 };
 
+// The message that Client::Infer() sends.
+inference::ModelInferRequest MakeInferRequest(const std::string& model,
+                                              const std::vector<Tensor>& inputs,
+                                              const InferOptions& options);
+
 struct ConnectOptions {
   absl::Duration timeout = absl::Seconds(5);  // for the connection to stand; each metadata call too
 };
@@ -128,6 +133,8 @@ class Client {
   // The plan of a model; see protos/model_service.proto.
   absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request,
                                               absl::Duration deadline = absl::InfiniteDuration());
+
+  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
 
  private:
   const std::shared_ptr<grpc::Channel> channel_;

@@ -2,33 +2,90 @@
 #include "client/latencies.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace tilewire::client {
+namespace {
+
+constexpr int64_t kMostNanoseconds = int64_t{1} << 50;  // 13 days
+
+// Nanoseconds below 2 * kSteps have a bucket each; above, a bucket is as wide as the doubling that
+// it lies in is long, divided by kSteps.
+size_t BucketOf(int64_t nanoseconds) {
+  const int shift = std::max<int>(
+      0, std::bit_width(static_cast<uint64_t>(nanoseconds)) - 1 - Latencies::kStepBits);
+  return static_cast<size_t>(shift * Latencies::kSteps + (nanoseconds >> shift));
+}
+
+// The largest duration of a bucket.
+int64_t EndOf(size_t bucket) {
+  const auto index = static_cast<int64_t>(bucket);
+  const int64_t shift = std::max<int64_t>(0, index / Latencies::kSteps - 1);
+  return ((index - shift * Latencies::kSteps + 1) << shift) - 1;
+}
+
+}  // namespace
+
+void Latencies::Add(absl::Duration latency) {
+  const int64_t nanoseconds =
+      std::clamp<int64_t>(absl::ToInt64Nanoseconds(latency), 0, kMostNanoseconds);
+  const size_t bucket = BucketOf(nanoseconds);
+  if (bucket >= buckets_.size()) buckets_.resize(bucket + 1);
+  ++buckets_[bucket];
+  ++count_;
+  sum_ += latency;
+  smallest_ = std::min(smallest_, latency);
+  largest_ = std::max(largest_, latency);
+}
 
 void Latencies::Merge(const Latencies& other) {
-  values_.insert(values_.end(), other.values_.begin(), other.values_.end());
+  buckets_.resize(std::max(buckets_.size(), other.buckets_.size()));
+  for (size_t i = 0; i < other.buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
+  count_ += other.count_;
+  sum_ += other.sum_;
+  smallest_ = std::min(smallest_, other.smallest_);
+  largest_ = std::max(largest_, other.largest_);
+}
+
+absl::Duration Latencies::Mean() const {
+  return count_ == 0 ? absl::ZeroDuration() : sum_ / count_;
 }
 
 absl::Duration Latencies::Percentile(double percent) const {
-  if (values_.empty()) return absl::ZeroDuration();
-  const double rank = std::ceil(percent / 100 * values_.size());
-  const size_t index = std::clamp<double>(rank, 1, values_.size()) - 1;
-  std::vector<absl::Duration> sorted = values_;
-  std::nth_element(sorted.begin(), sorted.begin() + index, sorted.end());
-  return sorted[index];
+  if (count_ == 0) return absl::ZeroDuration();
+  const auto rank = std::clamp<int64_t>(std::ceil(percent / 100 * count_), 1, count_);
+  if (rank == 1) return smallest_;
+  int64_t seen = 0;
+  for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+    seen += buckets_[bucket];
+    if (seen >= rank) return std::clamp(absl::Nanoseconds(EndOf(bucket)), smallest_, largest_);
+  }
+  return largest_;
 }
 
 std::string Latencies::ToString() const {
-  return absl::StrCat("p50 ", FormatMs(Percentile(50)), ", p90 ", FormatMs(Percentile(90)),
-                      ", p99 ", FormatMs(Percentile(99)), ", max ", FormatMs(Percentile(100)));
+  return absl::StrCat("p50 ", LatencyText(Percentile(50)), ", p90 ", LatencyText(Percentile(90)),
+                      ", p99 ", LatencyText(Percentile(99)), ", max ",
+                      LatencyText(Percentile(100)));
 }
 
-std::string FormatMs(absl::Duration duration) {
-  return absl::StrFormat("%.3g ms", absl::ToDoubleMilliseconds(duration));
+std::string LatencyText(absl::Duration duration) {
+  static constexpr struct {
+    double nanoseconds;
+    const char* unit;
+  } kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
+  const double nanoseconds = absl::ToDoubleNanoseconds(duration);
+  for (const auto& [size, unit] : kUnits) {
+    // What would be rounded to 1000 of a unit belongs to the next one.
+    if (nanoseconds < 0.9995 * size) continue;
+    const double value = nanoseconds / size;
+    return absl::StrFormat("%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, unit);
+  }
+  return absl::StrFormat("%.0f ns", nanoseconds);
 }
 
 }  // namespace tilewire::client

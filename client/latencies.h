@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Durations and their percentiles, exact: every value is kept. Thread-compatible.
+// A histogram of durations. Each doubling of the duration is cut into kSteps buckets of equal
+// width, so that a percentile is too large by less than 1 / kSteps of itself; the mean, the
+// smallest and the largest duration are exact. Takes a fixed amount of memory, however many
+// durations are added. Thread-compatible.
 #ifndef CLIENT_LATENCIES_H_
 #define CLIENT_LATENCIES_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,23 +17,29 @@ namespace tilewire::client {
 
 class Latencies {
  public:
-  void Add(absl::Duration latency) { values_.push_back(latency); }
-  void Merge(const Latencies& other);
-  size_t count() const { return values_.size(); }
+  static constexpr int kStepBits = 9;
+  static constexpr int64_t kSteps = int64_t{1} << kStepBits;
 
-  // The smallest value that at least `percent` of 100 of them do not exceed (nearest rank); zero if
-  // there are none.
+  void Add(absl::Duration latency);
+  void Merge(const Latencies& other);
+  int64_t count() const { return count_; }
+  absl::Duration Mean() const;  // zero if there are none
+
+  // No less than the smallest duration that at least `percent` of 100 of them do not exceed
+  // (nearest rank); zero if there are none.
   absl::Duration Percentile(double percent) const;
 
   // "p50 1.23 ms, p90 1.50 ms, p99 2.01 ms, max 3.00 ms"
   std::string ToString() const;
 
  private:
-  std::vector<absl::Duration> values_;
+  std::vector<int64_t> buckets_;  // as many as are needed
+  int64_t count_ = 0;
+  absl::Duration sum_, smallest_ = absl::InfiniteDuration(), largest_;
 };
 
-// "1.23 ms"
-std::string FormatMs(absl::Duration duration);
+// "812 ns", "41.5 us", "1.23 ms", "1.87 s": three digits.
+std::string LatencyText(absl::Duration duration);
 
 }  // namespace tilewire::client
 

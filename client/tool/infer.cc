@@ -127,7 +127,7 @@ int InferRow(Client* client, const ModelMetadata& metadata, const std::vector<st
   const absl::Time sent = absl::Now();
   auto result = client->Infer(flags.model, inputs, options);
   if (!result.ok()) return Report(result.status());
-  absl::PrintF("%s  (%s)\n", files.front(), FormatMs(absl::Now() - sent));
+  absl::PrintF("%s  (%s)\n", files.front(), LatencyText(absl::Now() - sent));
   const std::string& name =
       flags.score_output.empty() ? metadata.outputs.front().name : flags.score_output;
   const Tensor* scores = result->Find(name);

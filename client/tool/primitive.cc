@@ -48,7 +48,7 @@ void PrintCreated(const v1::CreateResponse& created) {
     absl::PrintF("compiled        before (cache hit)\n");
   } else {
     absl::PrintF("compiled        now, in %s (cache miss)\n",
-                 FormatMs(absl::Nanoseconds(created.compile_time_ns())));
+                 LatencyText(absl::Nanoseconds(created.compile_time_ns())));
   }
 }
 
@@ -80,8 +80,8 @@ int RunPrimitive(const Server& server, const PrimitiveText& text, int repeat) {
   }
   absl::PrintF("of %d runs       median       fastest\n", repeat);
   const auto row = [](const char* name, const Latencies& times) {
-    absl::PrintF("  %-12s  %-11s  %s\n", name, FormatMs(times.Percentile(50)),
-                 FormatMs(times.Percentile(0)));
+    absl::PrintF("  %-12s  %-11s  %s\n", name, LatencyText(times.Percentile(50)),
+                 LatencyText(times.Percentile(0)));
   };
   row("reorder in", reorder_in);
   row("kernel", kernel);

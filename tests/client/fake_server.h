@@ -25,6 +25,7 @@ class FakeService final : public inference::GRPCInferenceService::Service {
   std::function<grpc::Status(int number, const inference::ModelInferRequest& request,
                              inference::ModelInferResponse* response)>
       edit;
+  std::string refusal_pushback_ms;  // grpc-retry-pushback-ms of refusals; empty: none
 
   grpc::Status ModelMetadata(grpc::ServerContext*, const inference::ModelMetadataRequest* request,
                              inference::ModelMetadataResponse* response) override {
@@ -40,7 +41,7 @@ class FakeService final : public inference::GRPCInferenceService::Service {
     return grpc::Status::OK;
   }
 
-  grpc::Status ModelInfer(grpc::ServerContext*, const inference::ModelInferRequest* request,
+  grpc::Status ModelInfer(grpc::ServerContext* context, const inference::ModelInferRequest* request,
                           inference::ModelInferResponse* response) override {
     const int number = count_++;
     response->set_id(request->id());
@@ -53,7 +54,10 @@ class FakeService final : public inference::GRPCInferenceService::Service {
       *output->mutable_parameters() = wanted.parameters();
       response->add_raw_output_contents(request->raw_input_contents(0));
     }
-    return edit ? edit(number, *request, response) : grpc::Status::OK;
+    const grpc::Status status = edit ? edit(number, *request, response) : grpc::Status::OK;
+    if (!status.ok() && !refusal_pushback_ms.empty())
+      context->AddTrailingMetadata("grpc-retry-pushback-ms", refusal_pushback_ms);
+    return status;
   }
 
  private:
