@@ -1,14 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/implementation.h"
 
-namespace tilewire {
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 
-absl::Status NobodyTakes(const std::vector<Refusal>& refusals) {
+namespace tilewire {
+namespace {
+
+absl::Status NoneTakes(const std::vector<Refusal>& refusals) {
   std::string message = "no implementation takes this descriptor";
   for (const Refusal& refusal : refusals) {
     absl::StrAppend(&message, "; ", refusal.name, ": ", refusal.reason);
   }
   return absl::UnimplementedError(message);
+}
+
+}  // namespace
+
+bool RowSearch::Admits(const ImplementationFacts& row) {
+  if (!options_.only.empty() && row.name != options_.only) return false;
+  if (options_.reference_only && !row.traits.is_reference) return false;
+  named_ = true;
+  if (!options_.max_isa.Includes(row.isa)) {
+    Refuse(row, absl::StrCat("needs ", cpu::IsaName(row.isa)));
+    return false;
+  }
+  if (attributes_.post_ops.HasMaxPooling() && !row.traits.takes_max_pooling) {
+    Refuse(row, "takes no max pooling as a post-op");
+    return false;
+  }
+  return true;
+}
+
+void RowSearch::Refuse(const ImplementationFacts& row, absl::string_view reason) {
+  record_.refusals.push_back({std::string(row.name), std::string(reason)});
+}
+
+bool RowSearch::Ends(const ImplementationFacts& row,
+                     absl::StatusOr<std::unique_ptr<Primitive>> created) {
+  if (absl::IsUnimplemented(created.status())) {
+    Refuse(row, created.status().message());
+    return false;
+  }
+  error_ = created.status();
+  if (created.ok()) primitive_ = *std::move(created);
+  return true;
+}
+
+absl::StatusOr<std::shared_ptr<const Primitive>> RowSearch::Result() && {
+  ABSL_RETURN_IF_ERROR(error_);
+  if (primitive_ != nullptr) {
+    ABSL_RETURN_IF_ERROR(FinishCreation(attributes_, std::move(record_), primitive_.get()));
+    return std::shared_ptr<const Primitive>(std::move(primitive_));
+  }
+  if (!named_)
+    return absl::InvalidArgumentError(absl::StrCat("no implementation '", options_.only, "'"));
+  return NoneTakes(record_.refusals);
 }
 
 }  // namespace tilewire

@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "engine/base/status_macros.h"
 #include "engine/cpu/isa.h"
 #include "engine/primitives/primitive.h"
 #include "engine/primitives/problem_text.h"
@@ -43,8 +43,33 @@ struct Implementation : ImplementationFacts {
                                                        const ImplementationFacts& facts);
 };
 
-// kUnimplemented: "no implementation takes this descriptor; NAME: REASON; ..."
-absl::Status NobodyTakes(const std::vector<Refusal>& refusals);
+// The search of a table for the first row that takes a descriptor: what it needs no descriptor's
+// type for. Rows are offered in the order of the table.
+class RowSearch {
+ public:
+  RowSearch(CreationRecord record, const Attributes& attributes, const CreateOptions& options)
+      : record_(std::move(record)), attributes_(attributes), options_(options) {}
+
+  // Whether the row's functions are to be asked. Notes the reason where the row cannot serve.
+  bool Admits(const ImplementationFacts& row);
+  void Refuse(const ImplementationFacts& row, absl::string_view reason);
+  // Whether what the row created ends the search: a primitive or an error does, kUnimplemented is
+  // one more refusal.
+  bool Ends(const ImplementationFacts& row, absl::StatusOr<std::unique_ptr<Primitive>> created);
+
+  // The primitive or the error that ended the search.
+  //   kUnimplemented    no row took the descriptor: the message lists why each refused
+  //   kInvalidArgument  options.only names no implementation
+  absl::StatusOr<std::shared_ptr<const Primitive>> Result() &&;
+
+ private:
+  CreationRecord record_;
+  const Attributes& attributes_;
+  const CreateOptions& options_;
+  bool named_ = false;  // a row is one that the options ask for
+  std::unique_ptr<Primitive> primitive_;
+  absl::Status error_;
+};
 
 // The first implementation that takes the descriptor; its info() says why better ones did not.
 //   kUnimplemented      none does: the message lists why each refused
@@ -54,39 +79,17 @@ template <typename Desc>
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateFirst(
     absl::Span<const Implementation<Desc>> table, const Desc& desc, const Attributes& attributes,
     const CreateOptions& options) {
-  CreationRecord record{std::string(PropText(desc)), ProblemText(desc), "", {}};
-  const auto refuse = [&record](absl::string_view name, absl::string_view reason) {
-    record.refusals.push_back({std::string(name), std::string(reason)});
-  };
-  bool named = false;
+  RowSearch search({std::string(PropText(desc)), ProblemText(desc), "", {}}, attributes, options);
   for (const Implementation<Desc>& row : table) {
-    if (!options.only.empty() && row.name != options.only) continue;
-    if (options.reference_only && !row.traits.is_reference) continue;
-    named = true;
-    if (!options.max_isa.Includes(row.isa)) {
-      refuse(row.name, absl::StrCat("needs ", cpu::IsaName(row.isa)));
-      continue;
-    }
-    if (attributes.post_ops.HasMaxPooling() && !row.traits.takes_max_pooling) {
-      refuse(row.name, "takes no max pooling as a post-op");
-      continue;
-    }
-    absl::StatusOr<Desc> resolved = row.resolve(desc, attributes, row);
+    if (!search.Admits(row)) continue;
+    const absl::StatusOr<Desc> resolved = row.resolve(desc, attributes, row);
     if (!resolved.ok()) {
-      refuse(row.name, resolved.status().message());
-      continue;
+      search.Refuse(row, resolved.status().message());
+    } else if (search.Ends(row, row.create(*resolved, attributes, row))) {
+      break;
     }
-    absl::StatusOr<std::unique_ptr<Primitive>> primitive = row.create(*resolved, attributes, row);
-    if (primitive.ok()) {
-      ABSL_RETURN_IF_ERROR(FinishCreation(attributes, std::move(record), primitive->get()));
-      return std::shared_ptr<const Primitive>(*std::move(primitive));
-    }
-    if (!absl::IsUnimplemented(primitive.status())) return primitive.status();
-    refuse(row.name, primitive.status().message());
   }
-  if (!named)
-    return absl::InvalidArgumentError(absl::StrCat("no implementation '", options.only, "'"));
-  return NobodyTakes(record.refusals);
+  return std::move(search).Result();
 }
 
 }  // namespace tilewire
