@@ -159,8 +159,7 @@ void AddOptions(CLI::App* app, Flags* flags, Numbers* numbers) {
       "Threads that one request may use; 0: all")
       ->check(CLI::Range(0, 1024));
   Add(app, "max_isa", &numbers->max_isa,
-      "No instruction set above: baseline | avx2 | avx2_vnni | avx512 | avx512_vnni | "
-      "avx512_bf16 | avx512_fp16 | amx | best");
+      absl::StrCat("No instruction set above: ", cpu::IsaNames(" | "), " | best"));
   Add(app, "convolution_algorithm", &numbers->convolution_algorithm,
       "auto: Winograd where it is estimated to be faster; direct: never")
       ->check(CLI::IsMember({"auto", "direct"}));

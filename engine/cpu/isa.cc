@@ -70,15 +70,20 @@ absl::string_view IsaName(Isa isa) {
   return name;
 }
 
+std::string IsaNames(absl::string_view separator) {
+  std::string names;
+  for (const auto& named : kNamed)
+    absl::StrAppend(&names, names.empty() ? "" : separator, named.name);
+  return names;
+}
+
 absl::StatusOr<Isa> ParseIsa(absl::string_view name) {
   if (name == "best") return BestIsa();
-  std::string names;
   for (const auto& named : kNamed) {
     if (named.name == name) return named.isa;
-    absl::StrAppend(&names, named.name, ", ");
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("instruction set '", name, "' is not one of ", names, "best"));
+      absl::StrCat("instruction set '", name, "' is not one of ", IsaNames(", "), ", best"));
 }
 
 Isa BestIsa() {

@@ -13,6 +13,7 @@
 #define ENGINE_CPU_ISA_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -57,9 +58,11 @@ inline constexpr Isa Isa::kAvx512Bf16 = kAvx512Vnni.With(4);
 inline constexpr Isa Isa::kAvx512Fp16 = kAvx512Bf16.With(5);
 inline constexpr Isa Isa::kAmx = kAvx512Fp16.With(6);
 
-// "baseline", "avx2", "avx2_vnni", "avx512", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx":
-// the last of the named sets that `isa` includes.
+// "baseline", "avx2", ...: the last of the named sets that `isa` includes.
 absl::string_view IsaName(Isa isa);
+
+// All names, in the order in which the sets include each other, with `separator` between them.
+std::string IsaNames(absl::string_view separator);
 
 // The set of a name above, which as a cap is what the name allows; "best" is BestIsa().
 //   kInvalidArgument  any other name; the message lists these
