@@ -61,7 +61,7 @@ class Shard {
     return {.compilation = running->second, .mine = mine};
   }
 
-  // Ends the compilation of `key`: keeps what succeeded, forgets what failed, wakes who waits.
+  // Ends the compilation of `key`: keeps what succeeded, forgets what failed, wakes its waiters.
   void Finish(const std::string& key, Compilation* compilation, absl::Duration compile_time,
               int64_t capacity_bytes) ABSL_LOCKS_EXCLUDED(mutex_) {
     // Destroyed after the lock is released: unmapping code takes time.

@@ -73,7 +73,7 @@ class ABSL_SCOPED_LOCKABLE ReaderMutexLock {
 // An event that happens once. Thread-safe.
 class Notification {
  public:
-  // The last thing a notifier does with it: who waits may destroy it then.
+  // The last thing a notifier does with it: a waiter may then destroy it.
   void Notify() {
     const std::lock_guard<std::mutex> lock(mutex_);
     notified_ = true;
