@@ -9,6 +9,7 @@
 #define ENGINE_ENGINE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,14 @@ struct EngineOptions {
   std::optional<Diagnostics> diagnostics;  // unset: those in force, at first the environment's
 };
 
+struct LoadOptions {
+  // Called between steps; a status that is not OK ends the load with it. It may wait, so that a
+  // load makes way for requests. May be empty.
+  std::function<absl::Status()> between_steps;
+  // Whether the load stays on the calling thread.
+  bool serial = false;
+};
+
 // Thread-safe.
 class Engine {
  public:
@@ -44,8 +53,13 @@ class Engine {
   static absl::StatusOr<std::unique_ptr<Engine>> Create(const EngineOptions& options);
   virtual ~Engine() = default;
 
-  // `path` is an ONNX file. Errors: those of graph::OnnxModel::Open, kResourceExhausted.
-  virtual absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path) = 0;
+  // `path` is an ONNX file. Errors: those of graph::OnnxModel::Open, kResourceExhausted, what
+  // `options.between_steps` returned.
+  virtual absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path,
+                                                                 const LoadOptions& options) = 0;
+  absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path) {
+    return LoadModel(path, {});
+  }
 
   virtual PrimitiveEngine& primitives() = 0;
   // Returns the memory of past runs to the system; for times when nothing runs.

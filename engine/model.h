@@ -76,8 +76,10 @@ class Model {
 
   // Takes `inputs` in the signature's order and returns one result per requested output, in the
   // order of the requests. No requests: all outputs, nchw.
-  //   kInvalidArgument    dims that do not fit the signature, sizes that do not fit dims
-  //   kResourceExhausted  memory; outputs larger than `options.max_output_bytes`
+  //   kInvalidArgument     dims that do not fit the signature, sizes that do not fit dims
+  //   kFailedPrecondition  the model's file was written to since it was loaded, and these dims need
+  //                        more of it: the model has to be loaded again
+  //   kResourceExhausted   memory; outputs larger than `options.max_output_bytes`
   //   what `options.interrupted` returned
   virtual absl::StatusOr<std::vector<OutputTensor>> Run(absl::Span<const InputTensor> inputs,
                                                         absl::Span<const OutputRequest> outputs,
@@ -89,6 +91,12 @@ class Model {
   //   what `options.limits.interrupted` returned
   virtual absl::StatusOr<Explanation> Explain(const ExplainOptions& options) const = 0;
   virtual int64_t weights_bytes() const = 0;
+
+  // Whether all that further dims may need of the model's files is as it was when it was loaded:
+  // Run() then never fails with kFailedPrecondition. May read the weights again.
+  //   kFailedPrecondition  a file was written to
+  //   kResourceExhausted   memory
+  virtual absl::Status CheckFiles() const = 0;
 };
 
 }  // namespace tilewire

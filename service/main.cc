@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // tilewire-server: reads its flags, listens, loads the models, serves until SIGTERM, SIGINT or
-// SIGQUIT, drains. SIGUSR1 and SIGUSR2 write the counts of requests to the log; SIGHUP is ignored.
+// SIGQUIT, drains. SIGHUP makes it look for models again; SIGUSR1 and SIGUSR2 write the counts of
+// requests to the log.
 #include <signal.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -18,10 +17,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "engine/threading/background_thread.h"
 #include "google/protobuf/stubs/logging.h"
 #include "service/flags.h"
+#include "service/models/loader.h"
 #include "service/models/model_repository.h"
+#include "service/models/repository_scan.h"
 #include "service/observe/log_formatter.h"
 #include "service/server.h"
 #include "service/version.h"
@@ -81,41 +81,28 @@ void ListImplementations(cpu::Isa allowed) {
       "ones refused\n");
 }
 
-absl::StatusOr<std::unique_ptr<ModelRepository>> ScanModels(const Flags& flags) {
-  return flags.model.empty() ? ModelRepository::ScanDirectory(flags.model_repository)
-                             : ModelRepository::ScanFile(flags.model);
+absl::StatusOr<std::vector<ServedModel>> ScanModels(const Flags& flags) {
+  return flags.model.empty() ? ScanDirectory(flags.model_repository) : ScanFile(flags.model);
 }
 
-// Loads the models on a thread of low priority while the server already answers.
-class Loader {
+// What happens on the loading thread once everything that was found at the start has been tried.
+class FirstLoads {
  public:
-  Loader(const Flags& flags, Engine* engine, ModelRepository* models, Server* server)
-      : flags_(flags),
-        engine_(engine),
-        models_(models),
-        server_(server),
-        thread_("tw-load", [this] { Load(); }) {}
-  // Waits for the model that is being loaded.
-  ~Loader() { stop_.store(true); }
+  FirstLoads(const Flags& flags, const ModelRepository* models, Server* server)
+      : flags_(flags), models_(models), server_(server) {}
 
-  bool loading() const { return loading_.load(); }
   // The only model there was to serve did not load.
   bool nothing_to_serve() const { return nothing_to_serve_.load(); }
 
- private:
-  void Load() {
-    setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNiceness);
-    models_->LoadAll(
-        engine_, [this] { server_->ModelsChanged(); }, [this] { return stop_.load(); });
-    loading_.store(false);
-    if (!stop_.load()) server_->StartAccepting();
-    if (stop_.load()) return;
+  void End() {
+    server_->StartAccepting();
     Announce();
     if (flags_.model.empty() || models_->AnyReady()) return;
     nothing_to_serve_.store(true);
     kill(getpid(), SIGTERM);
   }
 
+ private:
   void Announce() const {
     int ready = 0;
     const std::vector<ModelRepository::Served> all = models_->All();
@@ -125,13 +112,10 @@ class Loader {
     std::fflush(stdout);
   }
 
-  static constexpr int kNiceness = 10;
   const Flags& flags_;
-  Engine* const engine_;
-  ModelRepository* const models_;
+  const ModelRepository* const models_;
   Server* const server_;
-  std::atomic<bool> stop_{false}, loading_{true}, nothing_to_serve_{false};
-  threading::BackgroundThread thread_;
+  std::atomic<bool> nothing_to_serve_{false};
 };
 
 void WriteCounts(const RequestLog& log) {
@@ -145,14 +129,15 @@ void WriteCounts(const RequestLog& log) {
 }
 
 // Returns when the server is to end.
-void AwaitEnd(const Server& server) {
+void AwaitEnd(const Server& server, Loader* loader) {
   const sigset_t signals = AwaitedSignals();
   while (true) {
     int signal = 0;
     sigwait(&signals, &signal);
     switch (signal) {
       case SIGHUP:
-        spdlog::info("SIGHUP: models and settings are read at the start only; nothing is reloaded");
+        spdlog::info("SIGHUP: looking for models; flags are read at the start only");
+        loader->Rescan();
         break;
       case SIGUSR1:
       case SIGUSR2:
@@ -188,11 +173,12 @@ int Serve(const Flags& flags) {
   }
   absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(flags.engine);
   if (!engine.ok()) return Refuse(engine.status());
-  const auto models = ScanModels(flags);
-  if (!models.ok()) return Refuse(models.status());
+  absl::StatusOr<std::vector<ServedModel>> found = ScanModels(flags);
+  if (!found.ok()) return Refuse(found.status());
+  ModelRepository models(*std::move(found));
   ServerOptions options = flags.server;
   options.accept_at_once = false;
-  auto server = Server::Start(engine->get(), models->get(), options);
+  auto server = Server::Start(engine->get(), &models, options);
   if (!server.ok()) return Refuse(server.status());
   spdlog::info("tilewire-server {}: {} threads, {}, {} MB for requests", kVersion,
                (*engine)->options().threads,
@@ -203,11 +189,15 @@ int Serve(const Flags& flags) {
       ipv6 ? "tilewire-server listening on [%s]:%d\n" : "tilewire-server listening on %s:%d\n",
       flags.server.host.c_str(), (*server)->port());
   std::fflush(stdout);
-  Loader loader(flags, engine->get(), models->get(), server->get());
-  AwaitEnd(**server);
+  FirstLoads first_loads(flags, &models, server->get());
+  Loader loader(engine->get(), &models, (*server)->dispatcher(),
+                {.scan = [&flags] { return ScanModels(flags); },
+                 .started = [&first_loads] { first_loads.End(); },
+                 .changed = [&server] { (*server)->ModelsChanged(); }});
+  AwaitEnd(**server, &loader);
+  loader.Stop();
   Drain(flags, server->get());
-  if (loader.nothing_to_serve()) return Refuse((*models)->All()[0]->load_status);
-  if (loader.loading()) _exit(0);  // a load cannot be interrupted, and nothing needs its end
+  if (first_loads.nothing_to_serve()) return Refuse(models.All()[0]->load_status);
   return 0;
 }
 

@@ -26,6 +26,11 @@ constexpr absl::Duration kStuck = absl::Minutes(2);
 // How long memory of past requests is kept after the last one.
 constexpr absl::Duration kIdle = absl::Seconds(10);
 
+// gRPC varies the age of connections by a tenth.
+constexpr double kAgeJitter = 1.1;
+constexpr absl::Duration kLastRoundTrip = absl::Milliseconds(200);
+constexpr absl::Duration kAgePoll = absl::Milliseconds(20);
+
 // Linking reflection adds it to every builder.
 class WithoutReflection final : public grpc::ServerBuilderOption {
  public:
@@ -39,7 +44,7 @@ class WithoutReflection final : public grpc::ServerBuilderOption {
 
 }  // namespace
 
-Server::Server(Engine* engine, const ModelRepository* models, const ServerOptions& options)
+Server::Server(Engine* engine, ModelRepository* models, const ServerOptions& options)
     : engine_(engine),
       models_(models),
       options_(options),
@@ -63,7 +68,7 @@ CallHost Server::Host() {
           .max_message_bytes = options_.transport.max_message_bytes};
 }
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(Engine* engine, const ModelRepository* models,
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(Engine* engine, ModelRepository* models,
                                                       const ServerOptions& options) {
   // For as long as the process lives: gRPC's last shutdown waits up to ten seconds for a poll that
   // nothing wakes if large answers were written before.
@@ -149,14 +154,24 @@ void Server::StartDrain() {
   health_.StartDrain();
 }
 
+// gRPC 1.51 cancels requests that arrive after Shutdown() and before the client has learned of it.
+// A connection that reaches its age loses none: its client is told first, and refused last.
+void Server::AwaitAge() const {
+  const absl::Duration longest = options_.transport.max_age * kAgeJitter + kLastRoundTrip;
+  if (longest > options_.drain_timeout / 2) return;
+  const absl::Time end = absl::Now() + longest;
+  while (listener_->OpenConnections() > 0 && absl::Now() < end) absl::SleepFor(kAgePoll);
+}
+
 void Server::Drain() {
   StartDrain();
   if (server_ == nullptr) return;
   std::call_once(accepting_, [] {});  // from now on nothing starts to accept
   listener_->Stop();
+  const absl::Time end = absl::Now() + options_.drain_timeout;
   health_.EndWatches();
-  server_->Shutdown(std::chrono::system_clock::now() +
-                    absl::ToChronoMilliseconds(options_.drain_timeout));
+  AwaitAge();
+  server_->Shutdown(absl::ToChronoTime(end));
   server_->Wait();
   dispatcher_.WaitIdle();
   timer_ = nullptr;

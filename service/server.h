@@ -54,8 +54,7 @@ class Server {
 
   // Listens, and answers from then on. Engine and models must outlive the server.
   //   the errors of Listener::Open()
-  static absl::StatusOr<std::unique_ptr<Server>> Start(Engine* engine,
-                                                       const ModelRepository* models,
+  static absl::StatusOr<std::unique_ptr<Server>> Start(Engine* engine, ModelRepository* models,
                                                        const ServerOptions& options);
   ~Server();  // drains
 
@@ -69,23 +68,26 @@ class Server {
   void ModelsChanged() { health_.Changed(); }
   bool Ready() const;
   const RequestLog& log() const { return log_; }
+  Dispatcher* dispatcher() { return &dispatcher_; }
 
   // From now on the server is not ready, so that balancers look for another; requests are served.
   void StartDrain();
-  // StartDrain(); closes the port, lets clients know, and returns when every request has been
-  // answered and written, or drain_timeout after the call: what still runs is then cancelled.
+  // StartDrain(); closes the port; if all connections reach their age within half of drain_timeout,
+  // waits until they have; lets clients know, and returns when every request has been answered and
+  // written, or drain_timeout after the call: what still runs is then cancelled.
   void Drain();
 
  private:
-  Server(Engine* engine, const ModelRepository* models, const ServerOptions& options);
+  Server(Engine* engine, ModelRepository* models, const ServerOptions& options);
   absl::Status Build();
   CallHost Host();
   std::optional<bool> Serves(const std::string& name) const;
   absl::Time Tick();
   void FreeMemoryWhenIdle();
+  void AwaitAge() const;
 
   Engine* const engine_;
-  const ModelRepository* const models_;
+  ModelRepository* const models_;
   const ServerOptions options_;
   std::atomic<bool> draining_{false};
   absl::Time freed_ = absl::InfinitePast();  // used by the timer's thread only

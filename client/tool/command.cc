@@ -15,7 +15,7 @@
 namespace tilewire::client {
 namespace {
 
-absl::string_view NextStep(absl::StatusCode code) {
+absl::string_view NextStep(absl::StatusCode code, absl::string_view when_invalid) {
   switch (code) {
     case absl::StatusCode::kUnavailable:
       return "Is the server running? Name another with --server=HOST:PORT, or start one: "
@@ -27,6 +27,7 @@ absl::string_view NextStep(absl::StatusCode code) {
       return "Try again, or raise the timeout.";
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kFailedPrecondition:
+      if (!when_invalid.empty()) return when_invalid;
       return "`tilewire models` shows the names, types and shapes that models take; --help the "
              "options.";
     default:
@@ -58,10 +59,10 @@ int Refuse(const absl::Status& status) {
   return 2;
 }
 
-int Report(const absl::Status& status) {
+int Report(const absl::Status& status, absl::string_view when_invalid) {
   if (status.ok()) return 0;
   Refuse(status);
-  if (const absl::string_view next = NextStep(status.code()); !next.empty())
+  if (const absl::string_view next = NextStep(status.code(), when_invalid); !next.empty())
     absl::FPrintF(stderr, "%s\n", next);
   return 1;
 }

@@ -39,7 +39,9 @@ CLI::Validator Between(double low, double high);
 CLI::Validator AtLeastOne();
 
 // Prints the error and what to do next; the exit status of a server or an answer that failed.
-int Report(const absl::Status& status);
+// `when_invalid` is what to do when the server takes the arguments for wrong; empty: to look up the
+// model.
+int Report(const absl::Status& status, absl::string_view when_invalid = "");
 // Prints what is wrong with a file; the exit status of a bad command line or file.
 int Refuse(const absl::Status& status);
 

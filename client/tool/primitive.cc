@@ -33,6 +33,9 @@ constexpr char kPrimitiveExamples[] = R"(Tensors are written [type:]dims[:layout
   tilewire primitive shuffle --src=1x40x6x5 --group_size=10
   tilewire primitive reorder --src=1x64x56x56:nchw --dst=1x64x56x56:nChw16c)";
 
+constexpr char kWhenInvalid[] =
+    "`tilewire primitive --help` explains how tensors are written and what each option means.";
+
 void PrintCreated(const v1::CreateResponse& created) {
   absl::PrintF("implementation  %s\n", created.implementation());
   for (const v1::ArgumentDesc& argument : created.arguments()) {
@@ -64,15 +67,15 @@ int RunPrimitive(const Server& server, const PrimitiveText& text, int repeat) {
   v1::CreateRequest create;
   *create.mutable_primitive() = *desc;
   auto created = (*client)->Create(create);
-  if (!created.ok()) return Report(created.status());
+  if (!created.ok()) return Report(created.status(), kWhenInvalid);
   PrintCreated(*created);
   auto request = MakeExecuteRequest(*desc, *created);
-  if (!request.ok()) return Report(request.status());
+  if (!request.ok()) return Report(request.status(), kWhenInvalid);
   Latencies reorder_in, kernel, reorder_out, whole;
   for (int i = 0; i < repeat; ++i) {
     const absl::Time sent = absl::Now();
     auto response = (*client)->Execute(*request);
-    if (!response.ok()) return Report(response.status());
+    if (!response.ok()) return Report(response.status(), kWhenInvalid);
     whole.Add(absl::Now() - sent);
     reorder_in.Add(absl::Nanoseconds(response->reorder_in_ns()));
     kernel.Add(absl::Nanoseconds(response->kernel_ns()));

@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/tool/command.h"
 #include "client/tool/version.h"
 
@@ -24,6 +25,12 @@ constexpr char kDescription[] =
 constexpr char kFooter[] = R"(`tilewire COMMAND --help` explains a command's options.
 
 Exit status: 0 success, 1 the server or an answer failed, 2 bad command line)";
+
+std::string CommandNames(const CLI::App& app) {
+  return absl::StrJoin(app.get_subcommands({}), ", ", [](std::string* out, const CLI::App* command) {
+    absl::StrAppend(out, command->get_name());
+  });
+}
 
 }  // namespace
 
@@ -80,8 +87,9 @@ int main(int argc, char** argv) {
     // An unknown word tells the user more than the command that is missing.
     const std::vector<std::string> words = app.remaining();
     const bool unknown = app.get_subcommands().empty() && !words.empty();
-    unknown ? app.exit(CLI::ExtrasError(words)) : app.exit(error);
-    return 2;
+    if (!unknown) return app.exit(error), 2;
+    return tilewire::client::Refuse(absl::InvalidArgumentError(
+        absl::StrCat("'", words[0], "' is not a command; commands are ", CommandNames(app))));
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }

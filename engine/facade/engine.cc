@@ -55,9 +55,10 @@ class RealEngine final : public Engine, public PrimitiveEngine {
   explicit RealEngine(const EngineOptions& resolved)
       : shared_(std::make_shared<EngineShared>(resolved)) {}
 
-  absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path) override {
+  absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path,
+                                                         const LoadOptions& options) override {
     ABSL_ASSIGN_OR_RETURN(auto source, graph::OnnxModel::Open(path));
-    return LoadedModel::Create(std::move(source), shared_);
+    return LoadedModel::Create(std::move(source), shared_, options);
   }
 
   absl::StatusOr<PrimitiveCache::Found> GetPrimitive(const OpDesc& desc,

@@ -93,11 +93,12 @@ LoadedModel::LoadedModel(std::shared_ptr<const graph::OnnxModel> source,
               }}) {}
 
 absl::StatusOr<std::shared_ptr<const Model>> LoadedModel::Create(
-    std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared) {
+    std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared,
+    const LoadOptions& options) {
   std::shared_ptr<LoadedModel> model(new LoadedModel(std::move(source), std::move(shared)));
   const absl::StatusOr<std::vector<Dims>> dims = model->DimsForBatch(1);
   if (dims.ok()) {
-    ABSL_ASSIGN_OR_RETURN(const auto plan, model->PlanFor(*dims));
+    ABSL_ASSIGN_OR_RETURN(const auto plan, model->PlanFor(*dims, options));
     WarnAboutReferences(*plan);
   }
   // Returns the memory of the weights as they were in the file, which has been freed, to the
@@ -125,7 +126,7 @@ absl::StatusOr<std::vector<Dims>> LoadedModel::DimsForBatch(int64_t batch) const
 }
 
 absl::StatusOr<std::shared_ptr<const runtime::Plan>> LoadedModel::PlanFor(
-    const std::vector<Dims>& dims) const {
+    const std::vector<Dims>& dims, const LoadOptions& options) const {
   return plans_.GetOrMake(dims, [&]() -> absl::StatusOr<std::shared_ptr<const runtime::Plan>> {
     ABSL_ASSIGN_OR_RETURN(const graph::Network network, source_->Specialize(dims));
     lowering::LoweringContext context;
@@ -133,7 +134,8 @@ absl::StatusOr<std::shared_ptr<const runtime::Plan>> LoadedModel::PlanFor(
     context.weights = &weights_;
     context.options = PrimitiveOptions(shared_->options);
     context.convolution_algorithm = shared_->options.convolution_algorithm;
-    context.team = threading::Team(&shared_->arena);
+    context.team = options.serial ? threading::Team::Serial() : threading::Team(&shared_->arena);
+    context.between_operations = options.between_steps;
     return lowering::LowerNetwork(network, context);
   });
 }

@@ -47,7 +47,8 @@ class LoadedModel : public Model {
   // Also builds the plan for one image if the signature leaves nothing but the batch open. Errors
   // are those of graph::OnnxModel::Specialize() and lowering::LowerNetwork().
   static absl::StatusOr<std::shared_ptr<const Model>> Create(
-      std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared);
+      std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared,
+      const LoadOptions& options = {});
 
   const ModelSignature& signature() const override { return signature_; }
   absl::StatusOr<std::vector<OutputTensor>> Run(absl::Span<const InputTensor> inputs,
@@ -55,11 +56,13 @@ class LoadedModel : public Model {
                                                 const RunOptions& options) const override;
   absl::StatusOr<Explanation> Explain(const ExplainOptions& options) const override;
   int64_t weights_bytes() const override { return source_->weights_bytes(); }
+  absl::Status CheckFiles() const override { return source_->CheckFiles(); }
 
  private:
   LoadedModel(std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared);
 
-  absl::StatusOr<std::shared_ptr<const runtime::Plan>> PlanFor(const std::vector<Dims>& dims) const;
+  absl::StatusOr<std::shared_ptr<const runtime::Plan>> PlanFor(
+      const std::vector<Dims>& dims, const LoadOptions& options = {}) const;
   absl::Status CheckBytes(absl::Span<const InputTensor> inputs) const;
   absl::Status CheckDims(const std::vector<Dims>& dims) const;
   // Times options.runs runs of the plan.

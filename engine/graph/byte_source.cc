@@ -36,6 +36,10 @@ class Descriptor {
   int fd_;
 };
 
+bool Equal(const timespec& a, const timespec& b) {
+  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
 class FileSource final : public ByteSource, public std::enable_shared_from_this<FileSource> {
  public:
   FileSource(Descriptor file, const struct stat& opened)
@@ -66,8 +70,7 @@ class FileSource final : public ByteSource, public std::enable_shared_from_this<
   absl::Status CheckUnchanged() const override {
     struct stat now;
     if (fstat(file_.get(), &now) != 0 || now.st_size != opened_.st_size ||
-        now.st_mtim.tv_sec != opened_.st_mtim.tv_sec ||
-        now.st_mtim.tv_nsec != opened_.st_mtim.tv_nsec) {
+        !Equal(now.st_mtim, opened_.st_mtim) || !Equal(now.st_ctim, opened_.st_ctim)) {
       return absl::InvalidArgumentError("the file changed while it was read");
     }
     return absl::OkStatus();

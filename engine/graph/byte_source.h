@@ -21,7 +21,8 @@ class ByteSource {
   virtual int64_t size() const = 0;
   // kInvalidArgument  the range leaves the source, or the file became shorter
   virtual absl::Status Read(int64_t offset, int64_t count, void* dst) const = 0;
-  // kInvalidArgument  the file was written to since it was opened
+  // By size and times; that of the last change of status cannot be set back.
+  // kInvalidArgument  the file was written to, renamed or given other rights since it was opened
   virtual absl::Status CheckUnchanged() const = 0;
   // Returns this source for later reads, or null if the bytes may be gone by then.
   virtual std::shared_ptr<const ByteSource> Keep() const = 0;

@@ -38,6 +38,8 @@ class StoredNumbers {
   virtual absl::StatusOr<HeldFloats> Load() const = 0;
   // For numbers that are all integers of one 8-bit type.
   virtual absl::StatusOr<HeldBytes> LoadBytes() const;
+  // OK if Load() gives what it would have given when the model was opened.
+  virtual absl::Status Check() const { return absl::OkStatus(); }
 };
 
 struct Constant;

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/onnx_types.h"
 #include "engine/graph/ops/op_table.h"
 
 namespace tilewire::graph {
@@ -67,7 +68,8 @@ class Builder {
       return absl::UnimplementedError(absl::StrCat(who, " is not a tensor"));
     const onnx::TypeProto::Tensor& type = declared.type().tensor_type();
     if (type.elem_type() != onnx::TensorProto::FLOAT) {
-      return absl::UnimplementedError(absl::StrCat(who, " has ONNX element type ", type.elem_type(),
+      return absl::UnimplementedError(absl::StrCat(who, " has ONNX element type ",
+                                                   ElementTypeText(type.elem_type()),
                                                    "; only FLOAT is supported"));
     }
     if (type.shape().dim_size() > kMaxRank)

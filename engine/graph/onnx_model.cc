@@ -45,6 +45,14 @@ class ParsedModel final : public OnnxModel {
     return network;
   }
 
+  absl::Status CheckFiles() const override {
+    for (const ConstantPtr& constant : graph_.initializers) {
+      if (constant == nullptr || constant->stored == nullptr) continue;
+      ABSL_RETURN_IF_ERROR(constant->stored->Check());
+    }
+    return absl::OkStatus();
+  }
+
  private:
   absl::Status DeclareInputs() {
     for (const DeclaredTensor& input : graph_.inputs) {

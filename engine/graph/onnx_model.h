@@ -42,6 +42,12 @@ class OnnxModel {
   //   kInvalidArgument  shapes that do not fit the signature, or that make a later shape impossible
   //                     (the message names the node)
   virtual absl::StatusOr<Network> Specialize(absl::Span<const Dims> input_dims) const = 0;
+
+  // Whether all that may still be read from files, when weights are packed for another network, is
+  // as it was when the model was opened.
+  //   kFailedPrecondition  a file was written to; the message names a tensor
+  //   kResourceExhausted   memory
+  virtual absl::Status CheckFiles() const { return absl::OkStatus(); }
 };
 
 }  // namespace tilewire::graph

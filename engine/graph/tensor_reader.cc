@@ -13,6 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/numbers_in_file.h"
+#include "engine/graph/onnx_types.h"
 #include "protos/onnx_subset.pb.h"
 
 namespace tilewire::graph {
@@ -285,75 +287,25 @@ absl::StatusOr<ConstantPtr> FromBytes(const Record& record, int64_t count, Align
   return constant;
 }
 
-// Consecutive f32, u8 or s8 elements in a file that stays open.
-class NumbersInFile final : public StoredNumbers {
- public:
-  NumbersInFile(std::string name, int type, std::shared_ptr<const ByteSource> source,
-                int64_t offset, int64_t count)
-      : name_(std::move(name)),
-        type_(type),
-        source_(std::move(source)),
-        offset_(offset),
-        count_(count) {}
-
-  absl::StatusOr<HeldFloats> Load() const override {
-    ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes, AlignedBuffer::Allocate(count_ * sizeof(float)));
-    // Bytes are read to the end of the buffer, and widened from its beginning.
-    std::byte* to = bytes.data() + count_ * sizeof(float) - count_ * ElementSize(type_);
-    ABSL_RETURN_IF_ERROR(ReadTo(to));
-    if (type_ != TensorProto::FLOAT) WidenInPlace(to, reinterpret_cast<float*>(bytes.data()));
-    return FloatsIn(std::move(bytes), count_);
-  }
-
-  absl::StatusOr<HeldBytes> LoadBytes() const override {
-    if (type_ == TensorProto::FLOAT) return StoredNumbers::LoadBytes();
-    ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes, AlignedBuffer::Allocate(count_));
-    ABSL_RETURN_IF_ERROR(ReadTo(bytes.data()));
-    auto owner = std::make_shared<const AlignedBuffer>(std::move(bytes));
-    const auto* values = reinterpret_cast<const int8_t*>(owner->data());
-    return HeldBytes{absl::MakeConstSpan(values, count_), std::move(owner)};
-  }
-
- private:
-  absl::Status ReadTo(std::byte* to) const {
-    absl::Status read = source_->Read(offset_, count_ * ElementSize(type_), to);
-    if (read.ok()) read = source_->CheckUnchanged();
-    if (read.ok()) return read;
-    return absl::FailedPreconditionError(absl::StrCat("tensor '", name_, "': ", read.message(),
-                                                      "; restart the server to load it again"));
-  }
-
-  void WidenInPlace(const std::byte* from, float* to) const {
-    for (int64_t i = 0; i < count_; ++i) {
-      const auto byte = std::to_integer<uint8_t>(from[i]);
-      to[i] = type_ == TensorProto::UINT8 ? byte : static_cast<int8_t>(byte);
-    }
-  }
-
-  const std::string name_;
-  const int type_;
-  const std::shared_ptr<const ByteSource> source_;
-  const int64_t offset_, count_;
-};
-
 // Leaves large weights in their file until they are packed, so that they are never in memory twice.
 // Null for tensors that are better read at once.
-ConstantPtr LeaveInFile(const Record& record, int64_t count, const ByteSource& source,
-                        const std::vector<Run>& runs) {
+absl::StatusOr<ConstantPtr> LeaveInFile(const Record& record, int64_t count,
+                                        const ByteSource& source, const std::vector<Run>& runs) {
   constexpr int64_t kSmallest = 16384;
   const bool is_float = record.type == TensorProto::FLOAT;
-  if (!is_float && IntegersOf(record.type) == DataType::kS32) return nullptr;
-  if (count < kSmallest || runs.size() != 1) return nullptr;
+  if (!is_float && IntegersOf(record.type) == DataType::kS32) return ConstantPtr();
+  if (count < kSmallest || runs.size() != 1) return ConstantPtr();
   std::shared_ptr<const ByteSource> file = source.Keep();
-  if (file == nullptr || runs[0].stride != runs[0].size) return nullptr;
+  if (file == nullptr || runs[0].stride != runs[0].size) return ConstantPtr();
   auto constant = std::make_shared<Constant>();
   constant->name = record.name;
   constant->dims = Dims(record.dims.begin(), record.dims.end());
   constant->is_float = is_float;
   constant->integers = IntegersOf(record.type);
-  constant->stored = std::make_shared<const NumbersInFile>(record.name, record.type,
-                                                           std::move(file), runs[0].offset, count);
-  return constant;
+  const DataType type = is_float ? DataType::kF32 : constant->integers;
+  ABSL_ASSIGN_OR_RETURN(constant->stored, NumbersInFile::Create(record.name, type, std::move(file),
+                                                                runs[0].offset, count));
+  return ConstantPtr(std::move(constant));
 }
 
 // An external tensor is raw data in another file.
@@ -393,7 +345,7 @@ absl::StatusOr<ConstantPtr> TensorReader::Read(ByteWindow* window, int64_t begin
   const int64_t element_size = ElementSize(record.type);
   if (element_size == 0) {
     return absl::UnimplementedError(absl::StrCat("tensor '", record.name,
-                                                 "' has ONNX element type ", record.type,
+                                                 "' has ONNX element type ", ElementTypeText(record.type),
                                                  ", which is not supported"));
   }
   ABSL_ASSIGN_OR_RETURN(const int64_t count, CheckedCount(record, element_size));
@@ -408,7 +360,8 @@ absl::StatusOr<ConstantPtr> TensorReader::Read(ByteWindow* window, int64_t begin
                                         std::move(record.ints)));
   }
   const std::vector<Run> runs = record.has_raw ? std::vector<Run>{record.raw} : record.fixed;
-  if (ConstantPtr stored = LeaveInFile(record, count, *source, runs)) return stored;
+  ABSL_ASSIGN_OR_RETURN(ConstantPtr stored, LeaveInFile(record, count, *source, runs));
+  if (stored != nullptr) return stored;
   ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes, AlignedBuffer::Allocate(count * element_size));
   ABSL_RETURN_IF_ERROR(ReadRuns(*source, runs, bytes.data()));
   return FromBytes(record, count, std::move(bytes));

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
 
 namespace tilewire::lowering {
@@ -12,6 +13,7 @@ absl::StatusOr<std::shared_ptr<const runtime::Plan>> LowerNetwork(const graph::N
                                                                   const LoweringContext& context) {
   PlanBuilder plan(network, context);
   for (const graph::Operation& operation : network.operations) {
+    if (context.between_operations) ABSL_RETURN_IF_ERROR(context.between_operations());
     OperationContext operation_context(network, operation, &plan);
     const absl::Status status = std::visit(
         [&](const auto& params) { return RowOf(params).lower(params, operation_context); },

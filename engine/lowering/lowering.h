@@ -24,6 +24,7 @@ namespace tilewire::lowering {
 //   kUnimplemented      a combination that no primitive takes
 //   kInvalidArgument    shapes that do not fit each other
 //   kResourceExhausted  memory, or an arena larger than context.max_arena_bytes
+//   what context.between_operations returned
 absl::StatusOr<std::shared_ptr<const runtime::Plan>> LowerNetwork(const graph::Network& network,
                                                                   const LoweringContext& context);
 

@@ -29,6 +29,7 @@
 #ifndef ENGINE_LOWERING_PLAN_BUILDER_H_
 #define ENGINE_LOWERING_PLAN_BUILDER_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -53,6 +54,7 @@ struct LoweringContext {
   ConvolutionAlgorithm convolution_algorithm = ConvolutionAlgorithm::kAuto;
   threading::Team team = threading::Team::Serial();  // packs weights
   int64_t max_arena_bytes = int64_t{8} << 30;
+  std::function<absl::Status()> between_operations;  // not OK: ends the lowering with it
   BandLimits bands;
 };
 

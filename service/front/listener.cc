@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -74,6 +75,12 @@ int64_t DescriptorLimit() {
   return static_cast<int64_t>(limit.rlim_cur);
 }
 
+// 0 if the descriptor is closed.
+uint64_t InodeOf(int fd) {
+  struct stat status;
+  return fstat(fd, &status) == 0 ? status.st_ino : 0;
+}
+
 }  // namespace
 
 int64_t RaiseDescriptorLimit() {
@@ -118,6 +125,12 @@ void Listener::Stop() {
   close(wakeup_);
 }
 
+int Listener::OpenConnections() const {
+  int open = 0;
+  for (const auto& [fd, inode] : inodes_) open += inode != 0 && InodeOf(fd) == inode ? 1 : 0;
+  return open;
+}
+
 void Listener::Accept() {
   absl::Time logged = absl::InfinitePast();
   pollfd polled[2] = {{socket_, POLLIN, 0}, {wakeup_, POLLIN, 0}};
@@ -131,6 +144,7 @@ void Listener::Accept() {
     if (fd >= 0 && !above) {
       const int on = 1;
       setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+      inodes_[fd] = InodeOf(fd);
       take_(fd);
       continue;
     }

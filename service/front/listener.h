@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -38,6 +39,8 @@ class Listener {
   void Start(absl::AnyInvocable<void(int)> take);
   // Closes the port. Connections that were accepted live on.
   void Stop();
+  // How many of those that were accepted are still open; after Stop().
+  int OpenConnections() const;
 
   int64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
@@ -49,6 +52,8 @@ class Listener {
   const int port_;
   std::atomic<int64_t> refused_{0};
   absl::AnyInvocable<void(int)> take_;
+  // Of each connection that was accepted, by descriptor; a closed one's may have been given anew.
+  std::map<int, uint64_t> inodes_;  // of the accepting thread until Stop()
   std::unique_ptr<threading::BackgroundThread> thread_;
   bool stopped_ = false;
 };

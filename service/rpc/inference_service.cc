@@ -27,8 +27,7 @@ void DescribeTensor(const TensorSpec& spec,
 
 class InferJob final : public Job {
  public:
-  InferJob(const ModelRepository* models, const grpc::ByteBuffer& request,
-           grpc::ByteBuffer* response)
+  InferJob(ModelRepository* models, const grpc::ByteBuffer& request, grpc::ByteBuffer* response)
       : models_(models), request_(request), response_(response) {}
 
   absl::Status Prepare(WorkTerms* terms) override {
@@ -49,18 +48,19 @@ class InferJob final : public Job {
 
   absl::Status Run(UnaryCall& call) override {
     const Model& model = *served_->model;
-    ABSL_ASSIGN_OR_RETURN(std::vector<OutputTensor> outputs,
-                          model.Run(decoded_.inputs(), decoded_.outputs(), call.LimitsOfWork()));
+    absl::StatusOr<std::vector<OutputTensor>> outputs =
+        model.Run(decoded_.inputs(), decoded_.outputs(), call.LimitsOfWork());
+    if (!outputs.ok()) return models_->AfterRun(served_, outputs.status());
     inference::ModelInferResponse head;
     head.set_model_name(served_->name);
     head.set_model_version(absl::StrCat(served_->version));
     head.set_id(decoded_.id());
-    *response_ = EncodeInferResponse(std::move(head), model.signature(), std::move(outputs));
+    *response_ = EncodeInferResponse(std::move(head), model.signature(), *std::move(outputs));
     return absl::OkStatus();
   }
 
  private:
-  const ModelRepository* const models_;
+  ModelRepository* const models_;
   const grpc::ByteBuffer& request_;
   grpc::ByteBuffer* const response_;
   InferRequest decoded_;
@@ -152,7 +152,7 @@ void InferenceService::ListModels(const inference::RepositoryIndexRequest& reque
     index->set_name(served->name);
     index->set_version(absl::StrCat(served->version));
     index->set_state(std::string(ModelStateName(served->state)));
-    index->set_reason(std::string(ModelRepository::Usable(*served).message()));
+    index->set_reason(ReasonOf(*served));
   }
 }
 

@@ -36,7 +36,7 @@ class InferenceService final : public InferenceServiceBase {
   };
 
   // The models and what `host` points to must outlive the service.
-  InferenceService(const ModelRepository* models, const CallHost& host, Health health)
+  InferenceService(ModelRepository* models, const CallHost& host, Health health)
       : models_(models), host_(host), health_(std::move(health)) {}
 
   Reactor* ServerLive(Context* context, const Bytes* request, Bytes* response) override;
@@ -53,7 +53,7 @@ class InferenceService final : public InferenceServiceBase {
   void ListModels(const inference::RepositoryIndexRequest& request,
                   inference::RepositoryIndexResponse* response) const;
 
-  const ModelRepository* const models_;
+  ModelRepository* const models_;
   const CallHost host_;
   const Health health_;
 };

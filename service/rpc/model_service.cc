@@ -63,7 +63,7 @@ void EncodeStep(const PlanStep& step, double peak_gflops, v1::PlanStep* message)
 
 class ExplainJob final : public Job {
  public:
-  ExplainJob(const ModelRepository* models, const CallHost& host, const grpc::ByteBuffer& request,
+  ExplainJob(ModelRepository* models, const CallHost& host, const grpc::ByteBuffer& request,
              grpc::ByteBuffer* response)
       : models_(models), host_(host), bytes_(request), response_(response) {}
 
@@ -83,9 +83,10 @@ class ExplainJob final : public Job {
   absl::Status Run(UnaryCall& call) override {
     ExplainOptions options{.runs = request_.runs(), .limits = call.LimitsOfWork()};
     ABSL_ASSIGN_OR_RETURN(options.dims, DecodeShapes(request_, served_->model->signature()));
-    ABSL_ASSIGN_OR_RETURN(const Explanation explanation, served_->model->Explain(options));
+    const absl::StatusOr<Explanation> explanation = served_->model->Explain(options);
+    if (!explanation.ok()) return models_->AfterRun(served_, explanation.status());
     v1::ExplainResponse answer;
-    Encode(explanation, &answer);
+    Encode(*explanation, &answer);
     return SerializeAnswer(answer, host_.max_message_bytes, response_);
   }
 
@@ -106,7 +107,7 @@ class ExplainJob final : public Job {
     answer->set_peak_gflops(peak_gflops);
   }
 
-  const ModelRepository* const models_;
+  ModelRepository* const models_;
   const CallHost& host_;
   const grpc::ByteBuffer& bytes_;
   grpc::ByteBuffer* const response_;

@@ -19,7 +19,7 @@ using ModelServiceBase =
 class ModelService final : public ModelServiceBase {
  public:
   // The models and what `host` points to must outlive the service.
-  ModelService(const ModelRepository* models, const CallHost& host)
+  ModelService(ModelRepository* models, const CallHost& host)
       : models_(models), host_(host) {}
 
   // Runs in the background: one such request at a time, and only while no other request waits.
@@ -28,7 +28,7 @@ class ModelService final : public ModelServiceBase {
                                     grpc::ByteBuffer* response) override;
 
  private:
-  const ModelRepository* const models_;
+  ModelRepository* const models_;
   const CallHost host_;
 };
 

@@ -148,7 +148,8 @@ Dispatcher::Taken Dispatcher::Start(Work* work) {
 
 Dispatcher::Taken Dispatcher::Take(bool with_background) {
   Work* work = queue_.Pop();
-  if (work == nullptr && with_background && !background_runs_ && !background_.empty()) {
+  const bool may_begin = with_background && !background_runs_ && turns_waited_for_ == 0;
+  if (work == nullptr && may_begin && !background_.empty()) {
     work = background_.front();
     background_.pop_front();
   }
@@ -196,6 +197,39 @@ void Dispatcher::RunWaiting() {
     if (taken.work == nullptr) return;
     RunTaken(taken, Lane::kArena);
   }
+}
+
+void Dispatcher::BeginBackground(absl::Duration longest) {
+  threading::MutexLock lock(&mutex_);
+  ++turns_waited_for_;
+  const auto free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !background_runs_; };
+  mutex_.Await(absl::Condition(&free));
+  background_runs_ = true;
+  --turns_waited_for_;
+  const auto quiet = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return queue_.size() == 0; };
+  mutex_.AwaitWithTimeout(absl::Condition(&quiet), longest);
+}
+
+bool Dispatcher::TurnAwaited() const {
+  threading::MutexLock lock(&mutex_);
+  return turns_waited_for_ > 0;
+}
+
+void Dispatcher::AwaitNothingWaits(absl::Duration longest) {
+  threading::MutexLock lock(&mutex_);
+  const auto quiet = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return queue_.size() == 0; };
+  mutex_.AwaitWithTimeout(absl::Condition(&quiet), longest);
+}
+
+void Dispatcher::EndBackground() {
+  bool new_token = false;
+  {
+    threading::MutexLock lock(&mutex_);
+    background_runs_ = false;
+    new_token = !background_.empty() && !AllBusy();
+    if (new_token) ++tokens_;
+  }
+  if (new_token) arena_->Enqueue([this] { RunToken(); });
 }
 
 // Work of unknown length, or that has already taken longer than expected, is taken to last as long

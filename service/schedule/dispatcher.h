@@ -69,6 +69,13 @@ class Dispatcher {
   // For background work, between its steps: runs the foreground work that waits, here.
   void RunWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Background work on the caller's thread (see BackgroundTurn). The first two wait while requests
+  // wait, for `longest` at most; the first also while other background work runs.
+  void BeginBackground(absl::Duration longest) ABSL_LOCKS_EXCLUDED(mutex_);
+  void AwaitNothingWaits(absl::Duration longest) ABSL_LOCKS_EXCLUDED(mutex_);
+  void EndBackground() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool TurnAwaited() const ABSL_LOCKS_EXCLUDED(mutex_);  // BeginBackground() waits for its turn
+
   // Something waits, and nothing has ended for `limit`.
   bool Stuck(absl::Duration limit) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Since when nothing runs or waits; InfiniteFuture while something does.
@@ -114,6 +121,7 @@ class Dispatcher {
   std::list<Running> running_ ABSL_GUARDED_BY(mutex_);
   int tokens_ ABSL_GUARDED_BY(mutex_) = 0;
   bool background_runs_ ABSL_GUARDED_BY(mutex_) = false;
+  int turns_waited_for_ ABSL_GUARDED_BY(mutex_) = 0;  // they run before other background work
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Time last_end_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<threading::BackgroundThread> express_;

@@ -32,7 +32,7 @@ export TILEWIRE_SERVER=$server_address
 expect 0 '^tilewire [0-9]+\.[0-9]+' --version
 expect 0 'tilewire load' --help
 expect 2 'subcommand'
-expect 2 'unheard-of' unheard-of
+expect 2 "'unheard-of' is not a command; commands are models, infer" unheard-of
 expect 0 'serves$' probe
 expect 0 'serves digits' probe --model=digits
 expect 1 'NOT_FOUND' probe --model=nope
@@ -102,6 +102,7 @@ primitive 'shuffle/' shuffle --src=1x40x6x5 --group_size=10
 primitive 'diff_src' shuffle --src=1x40x6x5 --group_size=10 --backward
 primitive 'dst .*nChw16c' reorder --src=1x17x5x5 --dst=1x17x5x5:nChw16c
 expect 1 'INVALID_ARGUMENT.*bogus' primitive reorder --src=1x2x3x4 --dst=1x2x3x4:bogus
+expect 1 'primitive --help' primitive convolution --src=1x64x28x28 --weights=64x63x3x3
 expect 2 'kernel' primitive pooling --src=1x2x3x4
 
 expect 0 '^[* ] avx2 +pooling/avx2_f32 +f32' implementations --primitive=pooling

@@ -3,6 +3,8 @@
 
 #include <functional>
 
+#include "service/models/model_load.h"
+#include "service/models/repository_scan.h"
 #include "tests/service/served_fixture.h"
 
 namespace tilewire::service {
@@ -145,7 +147,7 @@ TEST_F(InferenceServiceTest, WithoutAVersionTheHighestThatIsReadyServes) {
 }
 
 TEST_F(InferenceServiceTest, UntilItIsLoadedAModelIsUnavailable) {
-  models_ = ModelRepository::ScanDirectory(directory_.string()).value();
+  models_ = std::make_unique<ModelRepository>(ScanDirectory(directory_.string()).value());
   options_.host = "127.0.0.1";
   options_.port = 0;
   options_.ready_when_any = true;
@@ -154,7 +156,9 @@ TEST_F(InferenceServiceTest, UntilItIsLoadedAModelIsUnavailable) {
   Response response;
   EXPECT_EQ(Infer(GoodRequest(), &response).error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_FALSE(server_->Ready());
-  models_->LoadAll(&engine_);
+  for (const auto& served : models_->All()) {
+    models_->Publish(LoadVersion(*served, &engine_, {}));
+  }
   EXPECT_TRUE(Infer(GoodRequest(), &response).ok());
   EXPECT_TRUE(server_->Ready());
 }

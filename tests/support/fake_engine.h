@@ -53,6 +53,7 @@ class FakeModel final : public Model {
                        .peak_gflops = options.runs > 0 ? 8.0 : 0.0};
   }
   int64_t weights_bytes() const override { return 0; }
+  absl::Status CheckFiles() const override { return absl::OkStatus(); }
 
   absl::StatusOr<std::vector<OutputTensor>> Run(absl::Span<const InputTensor> inputs,
                                                 absl::Span<const OutputRequest> outputs,
@@ -104,7 +105,9 @@ class FakeEngine final : public Engine, public PrimitiveEngine {
   // Called in every run; set before the first request.
   std::function<void()> on_run;
 
-  absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path) override {
+  absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path,
+                                                         const LoadOptions& options) override {
+    if (options.between_steps) ABSL_RETURN_IF_ERROR(options.between_steps());
     std::string text;
     std::getline(std::ifstream(path), text);
     if (absl::StrContains(text, "broken")) {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/onnx_types.h"
 #include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/ops.h"
 
@@ -139,7 +140,7 @@ absl::Status BuildCast(NodeContext& context) {
                       EightBits(to) != DataType::kS32 || to_truth;
   const ConstantPtr& src = context.input(0).constant;
   if (!to_float && !to_int)
-    return node.Unimplemented(absl::StrCat("to ONNX element type ", to,
+    return node.Unimplemented(absl::StrCat("to ONNX element type ", ElementTypeText(to),
                                            "; supported are FLOAT, DOUBLE, INT32, INT64, INT8, "
                                            "UINT8 and BOOL"));
   if (src == nullptr) return CastComputed(context, to);

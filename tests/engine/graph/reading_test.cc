@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Files as exporters write them, and files that no exporter should write.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -178,6 +179,29 @@ TEST(ReadingTest, LargeWeightsAreReadWhenWantedAndNeverFromAFileThatChanged) {
   ASSERT_EQ(truncate(TemporaryPath("model.onnx").c_str(), 100), 0);
   EXPECT_EQ(LoadElements(weights).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(LoadElements(weights).status().message()), HasSubstr("'w'"));
+}
+
+// Overwritten as `cp -p` does it: the same inode, size and time of modification.
+TEST(ReadingTest, LargeWeightsAreNeverTakenFromAnotherFileWithTheSameTimes) {
+  const std::vector<float> values = RandomFloats(128 * 256, 7, -1, 1);
+  const std::string path = TemporaryPath("model.onnx");
+  const auto model = Open(ProductModel({128, 256}, values));
+  ASSERT_TRUE(model.ok()) << model.status();
+  const Network network = *(*model)->Specialize({Dims{1, 128}});
+  const Weights& weights = std::get<InnerProduct>(network.operations[0].params).weights;
+  struct stat before;
+  ASSERT_EQ(stat(path.c_str(), &before), 0);
+  const auto overwrite = [&](const std::vector<float>& with) {
+    WriteFile(path, ProductModel({128, 256}, with).Serialize());
+    const timespec times[] = {before.st_atim, before.st_mtim};
+    ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+  };
+  overwrite(RandomFloats(128 * 256, 8, -1, 1));
+  EXPECT_EQ(LoadElements(weights).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ((*model)->CheckFiles().code(), absl::StatusCode::kFailedPrecondition);
+  overwrite(values);
+  EXPECT_TRUE((*model)->CheckFiles().ok()) << "it holds again what it held";
+  EXPECT_THAT(LoadElements(weights)->values, ElementsAreArray(values));
 }
 
 TEST(ReadingTest, LargeWeightsSurviveTheDeletionOfTheirFile) {

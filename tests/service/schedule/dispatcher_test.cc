@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "service/schedule/background_turn.h"
 #include "tests/service/schedule/recorded_work.h"
 
 namespace tilewire::service {
@@ -154,6 +155,60 @@ TEST_F(DispatcherTest, BackgroundWorkWaitsForAllOthersAndLetsThemThroughBetweenI
   open_.Notify();
   dispatcher_->WaitIdle();
   EXPECT_TRUE(ahead->ran() && first->ran() && second->ran());
+}
+
+TEST_F(DispatcherTest, ATurnOfTheCallersIsTheOnlyBackgroundWork) {
+  Start(kNoExpress);
+  WorkTerms background = TermsOf("plans");
+  background.work_class = WorkClass::kBackground;
+  RecordedWork* plan = Make(background);
+  RecordedWork* request = Make(TermsOf("a"));
+  {
+    BackgroundTurn turn(dispatcher_.get());
+    ASSERT_TRUE(dispatcher_->Submit(plan).ok());
+    ASSERT_TRUE(dispatcher_->Submit(request).ok());
+    request->Wait();
+    turn.MakeWay();
+    EXPECT_FALSE(plan->ran());
+  }
+  plan->Wait();
+  EXPECT_TRUE(plan->ran());
+}
+
+TEST_F(DispatcherTest, ATurnBeginsAfterTheRunningBackgroundWorkAndBeforeTheNext) {
+  Start(kNoExpress);
+  WorkTerms background = TermsOf("plans");
+  background.work_class = WorkClass::kBackground;
+  RecordedWork* first = Block(background);
+  RecordedWork* second = Make(background);
+  ASSERT_TRUE(dispatcher_->Submit(second).ok());
+  bool ran_first = false, ran_second = true;
+  std::thread loading([&] {
+    BackgroundTurn turn(dispatcher_.get());
+    ran_first = first->ran();
+    ran_second = second->ran();
+  });
+  while (!dispatcher_->TurnAwaited()) std::this_thread::yield();
+  open_.Notify();
+  loading.join();
+  EXPECT_TRUE(ran_first);
+  EXPECT_FALSE(ran_second);
+  dispatcher_->WaitIdle();
+  EXPECT_TRUE(second->ran());
+}
+
+TEST_F(DispatcherTest, ATurnMakesWayForWhatWaitsButNotForEver) {
+  Start(kNoExpress);
+  Block(TermsOf("a"));
+  BackgroundTurn turn(dispatcher_.get());
+  RecordedWork* waiting = Make(TermsOf("a"));
+  ASSERT_TRUE(dispatcher_->Submit(waiting).ok());
+  turn.MakeWay();
+  EXPECT_FALSE(waiting->ran()) << "the only thread is still busy";
+  open_.Notify();
+  waiting->Wait();
+  turn.MakeWay();
+  EXPECT_TRUE(waiting->ran());
 }
 
 TEST_F(DispatcherTest, ShortWorkRunsBesideLongWorkThatHoldsEveryThread) {

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX's element types by name.
+#ifndef ENGINE_GRAPH_ONNX_TYPES_H_
+#define ENGINE_GRAPH_ONNX_TYPES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "protos/onnx_subset.pb.h"
+
+namespace tilewire::graph {
+
+// "UINT8"; the number of a type that ONNX added later.
+inline std::string ElementTypeText(int64_t type) {
+  const int number = type < 0 || type > 1000 ? -1 : static_cast<int>(type);
+  return onnx::TensorProto::DataType_IsValid(number)
+             ? onnx::TensorProto::DataType_Name(static_cast<onnx::TensorProto::DataType>(number))
+             : absl::StrCat("number ", type);
+}
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_GRAPH_ONNX_TYPES_H_

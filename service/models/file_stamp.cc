@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/models/file_stamp.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace tilewire::service {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostFiles = 1000;
+
+int64_t Nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
+
+void Add(const std::string& path, FileStamp* stamp) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  stamp->emplace_back(path, status.st_dev, status.st_ino, status.st_size,
+                      Nanoseconds(status.st_mtim), Nanoseconds(status.st_ctim));
+}
+
+}  // namespace
+
+FileStamp StampOf(const ServedModel& served) {
+  FileStamp stamp;
+  Add(served.path, &stamp);
+  Add(served.labels_path, &stamp);
+  if (served.folder.empty()) return stamp;
+  std::error_code error;
+  fs::recursive_directory_iterator it(served.folder, error), end;
+  for (; !error && it != end && stamp.size() < kMostFiles; it.increment(error)) {
+    Add(it->path().string(), &stamp);
+  }
+  std::sort(stamp.begin(), stamp.end());
+  return stamp;
+}
+
+}  // namespace tilewire::service

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What tells that the files of a model have changed, without reading them.
+#ifndef SERVICE_MODELS_FILE_STAMP_H_
+#define SERVICE_MODELS_FILE_STAMP_H_
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "service/models/served_model.h"
+
+namespace tilewire::service {
+
+// Of each file: its path, device and inode, size, and in nanoseconds when its contents and its
+// status last changed. The last one cannot be set back, so that a file which was overwritten with
+// its time kept is seen.
+using FileStamp =
+    std::vector<std::tuple<std::string, uint64_t, uint64_t, int64_t, int64_t, int64_t>>;
+
+// Of all files in the version's folder, of which weights may lie in several (at most 1000 of
+// them), of the model's file, and of its labels. Files that cannot be read are left out.
+FileStamp StampOf(const ServedModel& served);
+
+}  // namespace tilewire::service
+
+#endif  // SERVICE_MODELS_FILE_STAMP_H_

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/models/loader.h"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <set>
+
+#include "service/models/model_load.h"
+#include "service/schedule/background_turn.h"
+#include "spdlog/spdlog.h"
+
+namespace tilewire::service {
+namespace {
+
+constexpr int kNiceness = 10;
+
+std::pair<std::string, int64_t> KeyOf(const ServedModel& served) {
+  return {served.name, served.version};
+}
+
+}  // namespace
+
+Loader::Loader(Engine* engine, ModelRepository* models, Dispatcher* dispatcher, Settings settings)
+    : engine_(engine),
+      models_(models),
+      dispatcher_(dispatcher),
+      settings_(std::move(settings)),
+      thread_("tw-load", [this] { Body(); }) {}
+
+void Loader::Stop() {
+  threading::MutexLock lock(&mutex_);
+  stopping_ = true;
+}
+
+void Loader::Rescan() {
+  threading::MutexLock lock(&mutex_);
+  asked_ = true;
+}
+
+bool Loader::Stopping() const {
+  threading::MutexLock lock(&mutex_);
+  return stopping_;
+}
+
+// Until it is asked, or it is time for a look. Returns whether it was asked.
+bool Loader::Wait() {
+  threading::MutexLock lock(&mutex_);
+  const auto wanted = [this]()
+                          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || asked_; };
+  mutex_.AwaitWithTimeout(absl::Condition(&wanted), settings_.look_every);
+  return std::exchange(asked_, false);
+}
+
+void Loader::Body() {
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNiceness);
+  for (const ModelRepository::Served& served : models_->All()) {
+    if (Stopping()) return;
+    Load(*served);
+  }
+  if (Stopping()) return;
+  settings_.started();
+  while (!Stopping()) {
+    const bool asked = Wait();
+    if (asked) ScanAgain();
+    for (const ModelRepository::Served& served : models_->All()) {
+      if (Stopping()) return;
+      LookAt(served, asked);
+    }
+    settings_.changed();
+  }
+}
+
+void Loader::ScanAgain() {
+  const absl::StatusOr<std::vector<ServedModel>> found = settings_.scan();
+  if (!found.ok()) {
+    spdlog::error("{}; what was loaded before serves on", std::string(found.status().message()));
+    return;
+  }
+  std::set<std::pair<std::string, int64_t>> keys;
+  for (const ServedModel& served : *found) {
+    keys.insert(KeyOf(served));
+    if (watched_.count(KeyOf(served)) == 0) Load(served);
+  }
+  for (const ModelRepository::Served& served : models_->All()) {
+    if (keys.count(KeyOf(*served)) != 0) continue;
+    spdlog::info("model '{}' version {}: gone, no longer served", served->name, served->version);
+    models_->Remove(*served);
+    watched_.erase(KeyOf(*served));
+  }
+}
+
+void Loader::LookAt(const ModelRepository::Served& served, bool asked) {
+  Watched& watched = watched_[KeyOf(*served)];
+  FileStamp now = StampOf(*served);
+  const bool ready = served->state == ModelState::kReady;
+  if (now == watched.loaded) {
+    // A version that a request found overwritten is loaded again; one that failed, if asked.
+    const bool overwritten = !ready && absl::IsUnavailable(served->load_status);
+    if (overwritten || (asked && !ready)) Load(*served);
+    return;
+  }
+  if (ready && !served->model->CheckFiles().ok()) {
+    spdlog::warn("model '{}' version {}: its file was written to while it served", served->name,
+                 served->version);
+    models_->MarkOverwritten(served);
+    settings_.changed();
+  }
+  if (asked || now == watched.seen) {
+    Load(*served);
+  } else {
+    watched.seen = std::move(now);
+  }
+}
+
+void Loader::Load(const ServedModel& found) {
+  BackgroundTurn turn(dispatcher_);
+  const LoadOptions options{.between_steps =
+                                [&] {
+                                  turn.MakeWay();
+                                  return Stopping() ? absl::CancelledError("the server ends")
+                                                    : absl::OkStatus();
+                                },
+                            .serial = true};
+  Watched watched;
+  watched.loaded = watched.seen = StampOf(found);  // before any of it is read
+  ServedModel loaded = LoadVersion(found, engine_, options);
+  if (loaded.model != nullptr && loaded.state == ModelState::kReady) {
+    const absl::Status warm = WarmUp(*loaded.model, options);
+    if (!warm.ok()) {
+      spdlog::warn("model '{}' version {}: a run on zeros failed: {}", loaded.name, loaded.version,
+                   warm.ToString());
+    }
+  }
+  if (Stopping()) return;
+  watched_[KeyOf(found)] = std::move(watched);
+  Report(found, std::move(loaded));
+  settings_.changed();
+}
+
+// A load that failed leaves what serves as it is, with the reason.
+void Loader::Report(const ServedModel& found, ServedModel loaded) {
+  if (loaded.state == ModelState::kReady || found.model == nullptr) {
+    models_->Publish(std::move(loaded));
+    return;
+  }
+  models_->Change(found, [&loaded](ServedModel* now) { now->load_status = loaded.load_status; });
+}
+
+}  // namespace tilewire::service

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/models/model_load.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "engine/base/status_macros.h"
+#include "service/models/text_file.h"
+#include "spdlog/spdlog.h"
+
+namespace tilewire::service {
+namespace {
+
+constexpr int64_t kMostWarmUpBytes = int64_t{64} << 20;
+
+}  // namespace
+
+ServedModel LoadVersion(const ServedModel& found, Engine* engine, const LoadOptions& options) {
+  ServedModel served = found;
+  const absl::Time start = absl::Now();
+  absl::StatusOr<std::shared_ptr<const Model>> model = engine->LoadModel(served.path, options);
+  if (model.ok()) {
+    served.state = ModelState::kReady;
+    served.load_status = absl::OkStatus();
+    served.model = *std::move(model);
+    served.labels = ReadTextFile(served.labels_path);
+    spdlog::info("model '{}' version {}: loaded in {} ms", served.name, served.version,
+                 absl::ToInt64Milliseconds(absl::Now() - start));
+    return served;
+  }
+  served.state = ModelState::kUnavailable;
+  served.load_status =
+      absl::Status(model.status().code(),
+                   absl::StrReplaceAll(model.status().message(), {{served.path, "model.onnx"}}));
+  if (absl::IsCancelled(model.status())) return served;
+  const std::string why = model.status().ToString();
+  spdlog::error("model '{}' version {}: {}{}", served.name, served.version, why,
+                absl::StrContains(why, served.path) ? "" : absl::StrCat(" (", served.path, ")"));
+  return served;
+}
+
+absl::Status WarmUp(const Model& model, const LoadOptions& options) {
+  std::vector<std::string> zeros;
+  std::vector<InputTensor> inputs;
+  int64_t bytes = 0;
+  for (const TensorSpec& spec : model.signature().inputs) {
+    InputTensor input{.dims = spec.dims};
+    if (!input.dims.empty() && input.dims[0] < 0) input.dims[0] = 1;
+    const std::optional<int64_t> count = ElementCount(input.dims);
+    for (int64_t dim : input.dims) {
+      if (dim < 0 || !count) return absl::OkStatus();
+    }
+    bytes += *count * SizeOf(spec.type);
+    if (bytes > kMostWarmUpBytes) return absl::OkStatus();
+    zeros.emplace_back(*count * SizeOf(spec.type), '\0');
+    inputs.push_back(std::move(input));
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) inputs[i].pieces = {zeros[i]};
+  return model.Run(inputs, {}, {.interrupted = options.between_steps, .serial = options.serial})
+      .status();
+}
+
+}  // namespace tilewire::service

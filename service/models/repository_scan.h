@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What lies on disk to be served. Pure functions of the file system.
+#ifndef SERVICE_MODELS_REPOSITORY_SCAN_H_
+#define SERVICE_MODELS_REPOSITORY_SCAN_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "service/models/served_model.h"
+
+namespace tilewire::service {
+
+// The versions in `directory`, which holds <model>/<integer version>/model.onnx and, if wanted,
+// <model>/labels.txt; sorted by name. Names that begin with a dot are skipped.
+//   kNotFound          no such directory, or no model in it
+//   kPermissionDenied  it may not be read
+absl::StatusOr<std::vector<ServedModel>> ScanDirectory(const std::string& directory);
+
+// One file; .../<model>/<version>/model.onnx gives name and version, any other path its stem and
+// version 1.
+//   kNotFound
+absl::StatusOr<std::vector<ServedModel>> ScanFile(const std::string& path);
+
+// A version is digits only, so that every version has one spelling but for leading zeros.
+bool ParseVersion(absl::string_view text, int64_t* version);
+
+}  // namespace tilewire::service
+
+#endif  // SERVICE_MODELS_REPOSITORY_SCAN_H_

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/models/served_model.h"
+
+#include "absl/strings/str_cat.h"
+#include "service/wire/status_text.h"
+
+namespace tilewire::service {
+
+absl::string_view ModelStateName(ModelState state) {
+  switch (state) {
+    case ModelState::kLoading:
+      return "LOADING";
+    case ModelState::kReady:
+      return "READY";
+    case ModelState::kUnavailable:
+      break;
+  }
+  return "UNAVAILABLE";
+}
+
+absl::Status Usable(const ServedModel& served) {
+  switch (served.state) {
+    case ModelState::kReady:
+      return absl::OkStatus();
+    case ModelState::kLoading:
+      return absl::UnavailableError(
+          absl::StrCat("model ", Quoted(served.name), " is still loading"));
+    case ModelState::kUnavailable:
+      break;
+  }
+  if (absl::IsUnavailable(served.load_status)) {
+    return absl::UnavailableError(
+        absl::StrCat("model ", Quoted(served.name), ": ", served.load_status.message()));
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "model ", Quoted(served.name), " failed to load: ", served.load_status.message()));
+}
+
+std::string ReasonOf(const ServedModel& served) {
+  if (served.state == ModelState::kReady && !served.load_status.ok()) {
+    return absl::StrCat("what was loaded before serves; the files there now failed to load: ",
+                        served.load_status.message());
+  }
+  return std::string(Usable(served).message());
+}
+
+}  // namespace tilewire::service

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One version of one model: where it lies, its state, and what serves it.
+#ifndef SERVICE_MODELS_SERVED_MODEL_H_
+#define SERVICE_MODELS_SERVED_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "engine/model.h"
+
+namespace tilewire::service {
+
+enum class ModelState : uint8_t {
+  kLoading,      // it has not been loaded yet
+  kReady,        // it serves
+  kUnavailable,  // it failed to load, or its file was written to while it served
+};
+absl::string_view ModelStateName(ModelState state);  // "LOADING"
+
+// Immutable once it is published.
+struct ServedModel {
+  std::string name;
+  int64_t version = 1;
+  std::string path;    // of the ONNX file; no client gets to see it
+  std::string folder;  // of all files of the version; empty: the file stands alone
+  std::string labels_path;
+  ModelState state = ModelState::kLoading;
+  // Why it is kUnavailable: kUnavailable if it will be loaded again by itself, else the error of
+  // the load. Of a model that is kReady: why what lies on disk now did not load.
+  absl::Status load_status;
+  std::shared_ptr<const Model> model;  // set if kReady
+  std::string labels;                  // the lines of labels.txt; empty if there is none
+};
+
+// Whether requests may run on it. The message names no path.
+//   kUnavailable         it is still loading, or will be loaded again
+//   kFailedPrecondition  it failed to load
+absl::Status Usable(const ServedModel& served);
+
+// What a client reads of its state: empty if it is ready and what lies on disk is what serves.
+std::string ReasonOf(const ServedModel& served);
+
+}  // namespace tilewire::service
+
+#endif  // SERVICE_MODELS_SERVED_MODEL_H_

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two replicas that are ended and started in turn under load, and what their clients see.
+
+usage: rolling_restart.py SERVER_BINARY MODEL_REPOSITORY [RESTARTS [SERVER_OPTION...]]
+
+The clients balance in turn over both, do not retry, and either watch the replicas' health or do not
+know of it. Prints the counts of answers by kind; the exit status is 0 if all were right.
+"""
+import collections
+import contextlib
+import sys
+import threading
+import time
+
+import grpc
+
+from real_server import INFER, PATIENCE, Server, digits_request
+
+HEALTH = ', "healthCheckConfig": {"serviceName": ""}'
+CLIENTS = 2  # of each kind
+
+
+class Client(threading.Thread):
+    """Asks one replica after the other over one channel until it is stopped."""
+
+    def __init__(self, ports, watches_health, right):
+        super().__init__()
+        self.right, self.stopped = right, threading.Event()
+        self.counts = collections.Counter()
+        config = '{"loadBalancingConfig": [{"round_robin": {}}]' + HEALTH * watches_health + '}'
+        self.channel = grpc.insecure_channel(
+            'ipv4:' + ','.join(f'127.0.0.1:{port}' for port in ports),
+            (('grpc.enable_retries', 0), ('grpc.service_config', config),
+             ('grpc.use_local_subchannel_pool', 1),
+             ('grpc.initial_reconnect_backoff_ms', 100), ('grpc.min_reconnect_backoff_ms', 100),
+             ('grpc.max_reconnect_backoff_ms', 200)))
+        grpc.channel_ready_future(self.channel).result(PATIENCE)
+        self.start()
+
+    def run(self):
+        call = self.channel.unary_unary(INFER + 'ModelInfer')
+        while not self.stopped.is_set():
+            try:
+                answer = call(digits_request(), timeout=PATIENCE)
+                self.counts['right' if answer == self.right else 'wrong'] += 1
+            except grpc.RpcError as error:
+                self.counts[f'{error.code().name}: {error.details()}'] += 1
+
+    def stop(self):
+        self.stopped.set()
+        self.join()
+        self.channel.close()
+
+
+def restarts(rounds, *options):
+    """The counts of the clients that watch health, and of those that do not."""
+    with contextlib.ExitStack() as stack:
+        replicas = [stack.enter_context(Server(*options)) for _ in range(2)]
+        ports = [replica.port for replica in replicas]
+        right = replicas[0].infer()
+        clients = {watches: [Client(ports, watches, right) for _ in range(CLIENTS)]
+                   for watches in (True, False)}
+        try:
+            for turn in range(rounds):
+                time.sleep(0.3)
+                replicas[turn % 2].end()
+                replicas[turn % 2] = stack.enter_context(
+                    Server(*options, f'--port={ports[turn % 2]}'))
+                time.sleep(0.5)  # until the clients have connected again
+        finally:
+            counts = {}
+            for watches, some in clients.items():
+                counts[watches] = collections.Counter()
+                for client in some:
+                    client.stop()
+                    counts[watches] += client.counts
+        return counts
+
+
+def main():
+    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 20
+    counts = restarts(rounds, *sys.argv[4:])
+    for watches, kinds in counts.items():
+        print(f'{rounds} restarts, clients that {"watch" if watches else "ignore"} health: '
+              f'{dict(kinds)}')
+    return 0 if all(list(kinds) == ['right'] for kinds in counts.values()) else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
