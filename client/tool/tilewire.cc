@@ -27,9 +27,17 @@ constexpr char kFooter[] = R"(`tilewire COMMAND --help` explains a command's opt
 Exit status: 0 success, 1 the server or an answer failed, 2 bad command line)";
 
 std::string CommandNames(const CLI::App& app) {
-  return absl::StrJoin(app.get_subcommands({}), ", ", [](std::string* out, const CLI::App* command) {
-    absl::StrAppend(out, command->get_name());
-  });
+  return absl::StrJoin(
+      app.get_subcommands({}), ", ",
+      [](std::string* out, const CLI::App* command) { absl::StrAppend(out, command->get_name()); });
+}
+
+// An unknown word tells the user more than the command that is missing.
+int RefuseCommand(const CLI::App& app, const CLI::RequiredError& error) {
+  const std::vector<std::string> words = app.remaining();
+  if (!app.get_subcommands().empty() || words.empty()) return app.exit(error), 2;
+  return tilewire::client::Refuse(absl::InvalidArgumentError(
+      absl::StrCat("'", words[0], "' is not a command; commands are ", CommandNames(app))));
 }
 
 }  // namespace
@@ -84,12 +92,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError& error) {
-    // An unknown word tells the user more than the command that is missing.
-    const std::vector<std::string> words = app.remaining();
-    const bool unknown = app.get_subcommands().empty() && !words.empty();
-    if (!unknown) return app.exit(error), 2;
-    return tilewire::client::Refuse(absl::InvalidArgumentError(
-        absl::StrCat("'", words[0], "' is not a command; commands are ", CommandNames(app))));
+    return RefuseCommand(app, error);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }

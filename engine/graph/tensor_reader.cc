@@ -344,9 +344,9 @@ absl::StatusOr<ConstantPtr> TensorReader::Read(ByteWindow* window, int64_t begin
   ABSL_ASSIGN_OR_RETURN(Record record, ReadRecord(window, begin, end));
   const int64_t element_size = ElementSize(record.type);
   if (element_size == 0) {
-    return absl::UnimplementedError(absl::StrCat("tensor '", record.name,
-                                                 "' has ONNX element type ", ElementTypeText(record.type),
-                                                 ", which is not supported"));
+    return absl::UnimplementedError(
+        absl::StrCat("tensor '", record.name, "' has ONNX element type ",
+                     ElementTypeText(record.type), ", which is not supported"));
   }
   ABSL_ASSIGN_OR_RETURN(const int64_t count, CheckedCount(record, element_size));
   const ByteSource* source = &window->source();

@@ -19,8 +19,7 @@ using ModelServiceBase =
 class ModelService final : public ModelServiceBase {
  public:
   // The models and what `host` points to must outlive the service.
-  ModelService(ModelRepository* models, const CallHost& host)
-      : models_(models), host_(host) {}
+  ModelService(ModelRepository* models, const CallHost& host) : models_(models), host_(host) {}
 
   // Runs in the background: one such request at a time, and only while no other request waits.
   grpc::ServerUnaryReactor* Explain(grpc::CallbackServerContext* context,

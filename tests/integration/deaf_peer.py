@@ -48,13 +48,15 @@ class DeafPeer:
                         self.initial = value
                 self.socket.sendall(frame(4, 1, 0, b''))
 
-    def ask(self, stream, method, body):
+    def ask(self, stream, method, body, left_out=0):
+        """Sends a request, all but its last `left_out` bytes, as fast as the server reads."""
         headers = b'\x83\x86' + literal(b':path', method.encode()) + literal(
             b':authority', b'x') + literal(b'content-type', b'application/grpc') + literal(
                 b'te', b'trailers')
         self.windows[stream] = self.initial
         self.socket.sendall(frame(1, 4, stream, headers))
         message = b'\0' + struct.pack('>I', len(body)) + body
+        message = memoryview(message)[:len(message) - left_out]
         while message:
             while min(self.windows[0], self.windows[stream]) <= 0:
                 self.read()
@@ -62,4 +64,4 @@ class DeafPeer:
             piece, message = message[:size], message[size:]
             self.windows[0] -= size
             self.windows[stream] -= size
-            self.socket.sendall(frame(0, int(not message), stream, piece))
+            self.socket.sendall(frame(0, int(not message and not left_out), stream, piece))

@@ -66,7 +66,7 @@ def restarts(rounds, *options):
                 replicas[turn % 2].end()
                 replicas[turn % 2] = stack.enter_context(
                     Server(*options, f'--port={ports[turn % 2]}'))
-                time.sleep(0.5)  # until the clients have connected again
+                time.sleep(1)  # until the clients have connected again
         finally:
             counts = {}
             for watches, some in clients.items():

@@ -5,11 +5,11 @@ usage: steady.py SERVER_BINARY MODEL_REPOSITORY
 
 Each check starts a server of its own, so that it can choose its limits.
 """
-import collections
 import concurrent.futures
 import contextlib
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import socket
@@ -179,6 +179,46 @@ def deaf_peers():
     assert bounded < 0.7 * unbounded, (bounded, unbounded)
 
 
+def memory_limit():
+    """Work that the system has no memory for is refused; the server lives on."""
+    with Server() as server, server.channel() as channel:
+        bits = server.infer(channel=channel)
+        limit = (server.status('VmSize') << 10) + (96 << 20)
+        resource.prlimit(server.process.pid, resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+        plan = field(1, b'digits') + varint(3, 4096) + varint(5, 1)
+        for _ in range(5):
+            expect(server.ask('/tilewire.v1.ModelService/Explain', plan, channel),
+                   grpc.StatusCode.RESOURCE_EXHAUSTED)
+            expect(server.infer(channel=channel), bits)
+        unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        resource.prlimit(server.process.pid, resource.RLIMIT_AS, unlimited)
+        assert isinstance(server.ask('/tilewire.v1.ModelService/Explain', plan, channel), bytes)
+        server.end()
+
+
+def reflection_threads():
+    """Streams of reflection, each of which holds a thread, are bounded."""
+    with Server('--reflection') as server, server.channel() as channel:
+        bits = server.infer()
+        before, stop = server.status('Threads'), threading.Event()
+
+        def questions():
+            yield b'\x3a\x01*'
+            stop.wait()
+        reflect = channel.stream_stream(
+            '/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo')
+        calls = [reflect(questions(), timeout=PATIENCE) for _ in range(100)]
+        time.sleep(3)
+        more = server.status('Threads') - before
+        print(f'  100 streams of reflection: {more} threads more')
+        assert more <= 16, more
+        expect(server.infer(), bits)
+        stop.set()
+        for call in calls:
+            call.cancel()
+        server.end()
+
+
 def signals():
     """Only those that ask for the end end the server, and they drain."""
     for last in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
@@ -215,45 +255,6 @@ def drain():
             answer for answer in answers if not isinstance(answer, bytes)]
         assert all(len(answer) > 2000 * 40 for answer in answers), 'an answer was cut'
         assert bits
-
-
-def rolling_restart(rounds=6):
-    """Replicas that restart in turn lose no request of a client that balances by health."""
-    config = ('{"loadBalancingConfig": [{"round_robin": {}}], '
-              '"healthCheckConfig": {"serviceName": ""}}')
-    with contextlib.ExitStack() as stack:
-        replicas = [stack.enter_context(Server('--drain_delay=1')) for _ in range(2)]
-        ports = [replica.port for replica in replicas]
-        bits = replicas[0].infer()
-        target = 'ipv4:' + ','.join(f'127.0.0.1:{port}' for port in ports)
-        channel = stack.enter_context(grpc.insecure_channel(target, (
-            ('grpc.enable_retries', 0), ('grpc.service_config', config),
-            ('grpc.initial_reconnect_backoff_ms', 100), ('grpc.max_reconnect_backoff_ms', 200))))
-        grpc.channel_ready_future(channel).result(PATIENCE)
-        stop, counts = threading.Event(), collections.Counter()
-
-        def client():
-            call = channel.unary_unary(INFER + 'ModelInfer')
-            while not stop.is_set():
-                try:
-                    counts['right' if call(digits_request(), timeout=PATIENCE) == bits
-                           else 'wrong'] += 1
-                except grpc.RpcError as error:
-                    counts[f'{error.code()} {error.details()}'] += 1
-
-        with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            clients = [pool.submit(client) for _ in range(4)]
-            for turn in range(rounds):
-                time.sleep(0.5)
-                replicas[turn % 2].end()
-                replicas[turn % 2] = stack.enter_context(
-                    Server('--drain_delay=1', f'--port={ports[turn % 2]}'))
-                time.sleep(0.7)  # until the client has reconnected
-            stop.set()
-            for ended in clients:
-                ended.result()
-        print(f'  {rounds} restarts: {dict(counts)}')
-        expect(list(counts), ['right'])
 
 
 def drain_delay():
@@ -351,7 +352,8 @@ def evidence():
 
 
 CHECKS = (descriptors, compression, names, metadata, endless_work, explain, isolation, deaf_peers,
-          signals, drain, rolling_restart, drain_delay, drain_timeout, readiness, services,
+          memory_limit, reflection_threads, signals, drain,
+          drain_delay, drain_timeout, readiness, services,
           refusals_at_the_start, evidence)
 
 

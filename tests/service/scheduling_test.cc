@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <future>
+#include <new>
 #include <thread>
 
 #include "absl/synchronization/notification.h"
@@ -53,6 +54,18 @@ TEST_F(SchedulingTest, FullQueueIsUnavailableWithPushback) {
     EXPECT_EQ(codes[i].get(), i == refused ? grpc::StatusCode::UNAVAILABLE : grpc::StatusCode::OK);
   }
   EXPECT_EQ(contexts[refused]->GetServerTrailingMetadata().count("grpc-retry-pushback-ms"), 1);
+}
+
+TEST_F(SchedulingTest, ARequestThatMemoryCannotBeHadForEndsAloneAndTheServerServesOn) {
+  bool exhausted = true;
+  engine_.on_run = [&exhausted] {
+    if (exhausted) throw std::bad_alloc();
+  };
+  Start();
+  inference::ModelInferResponse response;
+  EXPECT_EQ(Infer(GoodRequest(), &response).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  exhausted = false;
+  EXPECT_TRUE(Infer(GoodRequest(), &response).ok());
 }
 
 TEST_F(SchedulingTest, CancelledRequestEndsAndTheServerServesOn) {
