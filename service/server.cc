@@ -25,6 +25,8 @@ constexpr absl::Duration kStuck = absl::Minutes(2);
 
 // How long memory of past requests is kept after the last one.
 constexpr absl::Duration kIdle = absl::Seconds(10);
+// Requests that held less together leave nothing that is worth the trouble.
+constexpr int64_t kLargePeakBytes = int64_t{64} << 20;
 
 // gRPC varies the age of connections by a tenth.
 constexpr double kAgeJitter = 1.1;
@@ -115,14 +117,22 @@ void Server::StartAccepting() {
 
 absl::Time Server::Tick() {
   if (absl::Now() - start_ > kLongestBacklog && !draining_.load()) StartAccepting();
-  FreeMemoryWhenIdle();
+  FreeIdleMemory();
   return std::min(dispatcher_.EndExpired(), writes_.CancelLate());
 }
 
-void Server::FreeMemoryWhenIdle() {
+// When nothing runs any more, and when requests hold far less than they once did.
+void Server::FreeIdleMemory() {
+  const absl::Time now = absl::Now();
+  if (now - looked_at_memory_ < kIdle) return;
+  looked_at_memory_ = now;
+  const int64_t held = admission_.TakePeak();
+  const bool receded = most_held_ >= kLargePeakBytes && held < most_held_ / 4;
   const absl::Time idle_since = dispatcher_.IdleSince();
-  if (absl::Now() - idle_since < kIdle || freed_ > idle_since) return;
-  freed_ = absl::Now();
+  const bool idle = now - idle_since >= kIdle && freed_ <= idle_since;
+  most_held_ = receded ? held : std::max(held, most_held_);
+  if (!receded && !idle) return;
+  freed_ = now;
   engine_->FreeIdleMemory();
 }
 

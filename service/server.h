@@ -83,14 +83,17 @@ class Server {
   CallHost Host();
   std::optional<bool> Serves(const std::string& name) const;
   absl::Time Tick();
-  void FreeMemoryWhenIdle();
+  void FreeIdleMemory();
   void AwaitAge() const;
 
   Engine* const engine_;
   ModelRepository* const models_;
   const ServerOptions options_;
   std::atomic<bool> draining_{false};
-  absl::Time freed_ = absl::InfinitePast();  // used by the timer's thread only
+  // Used by the timer's thread only: when memory was last looked at and freed, and the most that
+  // requests held in one look since.
+  absl::Time looked_at_memory_ = absl::InfinitePast(), freed_ = absl::InfinitePast();
+  int64_t most_held_ = 0;
   Admission admission_;
   RequestLog log_;
   WriteDeadlines writes_;

@@ -32,9 +32,6 @@ class HealthService::Watcher final : public grpc::ServerWriteReactor<grpc::ByteB
  public:
   Watcher(HealthService* service, std::string name) : service_(service), name_(std::move(name)) {}
 
-  // Ends a call that is not watched, because it cannot be.
-  void Refuse(const grpc::Status& status) { Finish(status); }
-
   void Update() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_->mutex_) {
     if (finished_ || writing_) return;
     const HealthCheckResponse::ServingStatus status = service_->StatusOf(name_);
@@ -46,6 +43,12 @@ class HealthService::Watcher final : public grpc::ServerWriteReactor<grpc::ByteB
     } else if (service_->ending_) {
       End(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server is draining"));
     }
+  }
+
+  // A second Finish() would end the process: a call that was refused may be cancelled as well.
+  void End(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_->mutex_) {
+    if (std::exchange(finished_, true)) return;
+    Finish(status);
   }
 
   void OnWriteDone(bool ok) override {
@@ -72,11 +75,6 @@ class HealthService::Watcher final : public grpc::ServerWriteReactor<grpc::ByteB
   }
 
  private:
-  void End(const grpc::Status& status) {
-    if (std::exchange(finished_, true)) return;
-    Finish(status);
-  }
-
   HealthService* const service_;
   const std::string name_;
   int sent_ = -1;
@@ -118,9 +116,9 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* HealthService::Watch(grpc::CallbackS
   auto* watcher = new Watcher(this, parsed.service());
   threading::MutexLock lock(&mutex_);
   if (!ok) {
-    watcher->Refuse({grpc::StatusCode::INVALID_ARGUMENT, "not a HealthCheckRequest"});
+    watcher->End({grpc::StatusCode::INVALID_ARGUMENT, "not a HealthCheckRequest"});
   } else if (watchers_.size() >= kMostWatches) {
-    watcher->Refuse({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many calls watch the health"});
+    watcher->End({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many calls watch the health"});
   } else {
     watchers_.insert(watcher);
     watcher->Update();

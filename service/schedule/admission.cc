@@ -10,6 +10,10 @@ bool Admission::Take(int64_t bytes) {
   do {
     if (bytes > max_bytes_ - held) return false;
   } while (!bytes_.compare_exchange_weak(held, held + bytes, std::memory_order_relaxed));
+  int64_t peak = peak_.load(std::memory_order_relaxed);
+  while (peak < held + bytes &&
+         !peak_.compare_exchange_weak(peak, held + bytes, std::memory_order_relaxed)) {
+  }
   return true;
 }
 

@@ -22,6 +22,8 @@ class Admission {
 
   int64_t max_bytes() const { return max_bytes_; }
   int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  // The most that was held since the last call.
+  int64_t TakePeak() { return peak_.exchange(bytes(), std::memory_order_relaxed); }
 
  private:
   friend class Ticket;
@@ -29,7 +31,7 @@ class Admission {
   void GiveBack(int64_t bytes) { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
 
   const int64_t max_bytes_;
-  std::atomic<int64_t> bytes_{0};
+  std::atomic<int64_t> bytes_{0}, peak_{0};
 };
 
 // Thread-compatible.

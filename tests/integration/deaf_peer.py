@@ -26,7 +26,10 @@ class DeafPeer:
                             + frame(4, 0, 0, struct.pack('>HI', 4, 0)))
 
     def read(self):
-        self.received += self.socket.recv(65536)
+        received = self.socket.recv(65536)
+        if not received:
+            raise ConnectionError('the server has closed the connection')
+        self.received += received
         while len(self.received) >= 9:
             size = struct.unpack('>I', b'\0' + self.received[:3])[0]
             kind, flags = self.received[3:5]

@@ -92,8 +92,9 @@ class Server:
 
     def end(self, sent=signal.SIGTERM, patience=PATIENCE):
         self.process.send_signal(sent)
-        assert self.process.wait(patience) == 0, self.process.stderr.read()
+        status = self.process.wait(patience)
+        assert status == 0, (status, self.process.stderr.read())
 
 
 def expect(got, wanted):
-    assert got == wanted, f'{got} where {wanted} was expected'
+    assert got == wanted, f'{got!s:.200} where {wanted!s:.200} was expected'

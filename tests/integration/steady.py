@@ -179,6 +179,73 @@ def deaf_peers():
     assert bounded < 0.7 * unbounded, (bounded, unbounded)
 
 
+def stalled_uploads():
+    """What requests hold whose last bytes never come is bounded, and others are served."""
+    with Server('--transport_mb=128', '--max_message_mb=64') as server:
+        bits = server.infer()
+        before = server.resident_mb()
+        peers = [DeafPeer(server.port) for _ in range(12)]
+
+        def upload(peer):
+            with contextlib.suppress(OSError):  # the server may stop reading, or hang up
+                peer.ask(1, INFER + 'ModelInfer', digits_request(8000), left_out=1000)
+                return True
+            return False
+        with concurrent.futures.ThreadPoolExecutor(12) as pool:
+            sent = sum(pool.map(upload, peers))
+        grown = server.resident_mb() - before
+        start = time.time()
+        while server.infer(timeout=1) != bits:
+            assert time.time() - start < 20, 'stalled uploads keep others from being served'
+        print(f'  12 uploads of 46 MB, {sent} of them stalled at their end: {grown} MB more; '
+              f'serves others after {time.time() - start:.1f} s')
+        assert grown < 250, grown
+        for peer in peers:
+            peer.socket.close()
+        start = time.time()
+        while server.resident_mb() > 1.2 * before:
+            assert time.time() - start < 60, (before, server.resident_mb())
+            time.sleep(0.5)
+        server.end()
+
+
+def memory_after_a_peak():
+    """A minute after a peak the server holds little more than before, though a request comes now
+    and then."""
+    with Server() as server:
+        bits = server.infer()
+        before = peak = server.resident_mb()
+        batch = digits_request(8000)
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            futures = [pool.submit(server.ask, INFER + 'ModelInfer', batch) for _ in range(8)]
+            while not all(future.done() for future in futures):
+                peak = max(peak, server.resident_mb())
+                time.sleep(0.02)
+        start = time.time()
+        with server.channel() as channel:
+            while server.resident_mb() > 1.2 * before:
+                assert time.time() - start < 60, (before, peak, server.resident_mb())
+                expect(server.infer(channel=channel), bits)
+                time.sleep(1)
+        print(f'  {before} MB before, {peak} MB at the peak, {server.resident_mb()} MB '
+              f'{time.time() - start:.0f} s after it')
+        assert peak > 1.5 * before, 'this was no peak'
+        server.end()
+
+
+def refused_watches():
+    """Watches of health that are refused and cancelled at once do no harm."""
+    with Server() as server, server.channel() as channel:
+        bits = server.infer()
+        watch = channel.unary_stream('/grpc.health.v1.Health/Watch')
+        for turn in range(3000):
+            call = watch(b'\xff' * 100)
+            time.sleep(turn % 7 * 1e-4)
+            call.cancel()
+        expect(server.infer(), bits)
+        server.end()
+
+
 def memory_limit():
     """Work that the system has no memory for is refused; the server lives on."""
     with Server() as server, server.channel() as channel:
@@ -352,9 +419,9 @@ def evidence():
 
 
 CHECKS = (descriptors, compression, names, metadata, endless_work, explain, isolation, deaf_peers,
-          memory_limit, reflection_threads, signals, drain,
-          drain_delay, drain_timeout, readiness, services,
-          refusals_at_the_start, evidence)
+          stalled_uploads, memory_after_a_peak, memory_limit, reflection_threads, refused_watches,
+          signals, drain, drain_delay, drain_timeout, readiness, services, refusals_at_the_start,
+          evidence)
 
 
 def main():
