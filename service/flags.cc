@@ -27,6 +27,8 @@ constexpr char kFooter[] =
     "  tilewire-server --model=resnet50.onnx\n"
     "  tilewire-server --model_repository=models --host=127.0.0.1 --port=0\n"
     "  tilewire-server --list_implementations\n"
+    "\nSignals: TERM, INT and QUIT drain; HUP looks for models again; USR1 and USR2 log the counts "
+    "of requests.\n"
     "\nExit status: 0 drained cleanly, 1 a failure while serving, 2 bad configuration (nothing was "
     "served).\n";
 
@@ -85,7 +87,9 @@ void AddLimits(CLI::App* app, Flags* flags, Numbers* numbers) {
       ->check(seconds);
   Add(app, "max_idle", &numbers->max_idle, "Seconds after which an unused connection is closed")
       ->check(seconds);
-  Add(app, "max_age", &numbers->max_age, "Seconds after which a client is told to reconnect")
+  Add(app, "max_age", &numbers->max_age,
+      "Seconds after which a client is told to reconnect; up to 0.4 of --drain_timeout, draining "
+      "waits for it, and clients that ignore health lose no request")
       ->check(seconds);
   Add(app, "write_timeout", &numbers->write_timeout,
       "Seconds that a client may take to read a large answer")

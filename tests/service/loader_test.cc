@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loader on a fake engine: what is found, changes, goes or fails to load while requests run.
+#include "service/models/loader.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "service/models/repository_scan.h"
+#include "tests/service/served_fixture.h"
+#include "tests/support/status_matchers.h"
+
+namespace tilewire::service {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using tilewire::testing::StatusIs;
+
+class LoaderTest : public ServedFixture {
+ protected:
+  void SetUp() override {
+    ServedFixture::SetUp();
+    std::filesystem::remove_all(directory_ / "bad");
+    models_ = std::make_unique<ModelRepository>(ScanDirectory(directory_.string()).value());
+    options_.host = "127.0.0.1";
+    options_.port = 0;
+    server_ = Server::Start(&engine_, models_.get(), options_).value();
+    stub_ = inference::GRPCInferenceService::NewStub(server_->InProcessChannel());
+    loader_ = std::make_unique<Loader>(
+        &engine_, models_.get(), server_->dispatcher(),
+        Loader::Settings{.scan = [this] { return ScanDirectory(directory_.string()); },
+                         .look_every = absl::Milliseconds(10),
+                         .started = [this] { started_.Notify(); },
+                         .changed = [this] { server_->ModelsChanged(); }});
+    started_.WaitForNotification();
+  }
+  void TearDown() override { loader_ = nullptr; }
+
+  std::shared_ptr<const ServedModel> Echo(const char* version = "1") {
+    return models_->Find("echo", version).value();
+  }
+  // Fails if it does not come to hold.
+  template <typename Condition>
+  void Until(Condition holds) {
+    for (int i = 0; i < 2000 && !holds(); ++i) absl::SleepFor(absl::Milliseconds(5));
+    EXPECT_TRUE(holds());
+  }
+
+  threading::Notification started_;
+  std::unique_ptr<Loader> loader_;  // last: ends before what it uses
+};
+
+TEST_F(LoaderTest, AFileThatChangesIsLoadedAgainBesideTheOneThatServes) {
+  const std::shared_ptr<const Model> old = Echo()->model;
+  ASSERT_NE(old, nullptr);
+  const std::shared_ptr<const Model> untouched = Echo("2")->model;
+  WriteFile(directory_ / "echo/1/model.onnx", "another");
+  Until([&] { return Echo()->model != old; });
+  EXPECT_EQ(Echo()->state, ModelState::kReady);
+  EXPECT_EQ(Echo("2")->model, untouched);
+}
+
+TEST_F(LoaderTest, WhatDoesNotLoadLeavesTheOldVersionWithTheReason) {
+  const std::shared_ptr<const Model> old = Echo()->model;
+  WriteFile(directory_ / "echo/1/model.onnx", "broken");
+  Until([&] { return !Echo()->load_status.ok(); });
+  EXPECT_EQ(Echo()->state, ModelState::kReady);
+  EXPECT_EQ(Echo()->model, old);
+  EXPECT_THAT(ReasonOf(*Echo()), HasSubstr("not an ONNX file"));
+  EXPECT_THAT(ReasonOf(*Echo()), ::testing::Not(HasSubstr(directory_.string())));
+  WriteFile(directory_ / "echo/1/model.onnx", "mended");
+  Until([&] { return Echo()->load_status.ok() && Echo()->model != old; });
+  EXPECT_EQ(ReasonOf(*Echo()), "");
+}
+
+TEST_F(LoaderTest, AVersionThatARunFoundOverwrittenIsUnavailableUntilItIsLoadedAgain) {
+  const std::shared_ptr<const ServedModel> served = Echo();
+  const absl::Status told = models_->AfterRun(served, absl::FailedPreconditionError("written to"));
+  EXPECT_THAT(told, StatusIs(absl::StatusCode::kUnavailable, "written to while it served"));
+  Until([&] { return Echo()->state == ModelState::kReady && Echo()->model != served->model; });
+  EXPECT_THAT(models_->AfterRun(served, absl::FailedPreconditionError("late")),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_EQ(Echo()->state, ModelState::kReady) << "it is no longer what serves";
+}
+
+TEST_F(LoaderTest, AScanFindsWhatIsNewAndWhatHasGone) {
+  WriteFile(directory_ / "echo/3/model.onnx", "");
+  WriteFile(directory_ / "more/1/model.onnx", "");
+  std::filesystem::remove_all(directory_ / "echo/2");
+  absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_THAT(models_->Versions("echo"), ElementsAre(1, 2)) << "nothing was asked for";
+  loader_->Rescan();
+  Until([&] { return models_->Versions("echo") == std::vector<int64_t>{1, 3}; });
+  Until([&] { return models_->FindLoaded("more", "").ok(); });
+  std::filesystem::remove_all(directory_);
+  loader_->Rescan();
+  absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_THAT(models_->Names(), ElementsAre("echo", "more")) << "an empty folder is a mistake";
+}
+
+TEST_F(LoaderTest, RunsAndLoadsGoOnSideBySide) {
+  std::atomic<bool> stop{false};
+  std::thread client([&] {
+    inference::ModelInferResponse response;
+    while (!stop) EXPECT_TRUE(Infer(GoodRequest(), &response).ok());
+  });
+  for (int round = 0; round < 5; ++round) {
+    const std::shared_ptr<const Model> old = Echo("2")->model;
+    WriteFile(directory_ / "echo/2/model.onnx", std::string(round, 'x'));
+    loader_->Rescan();
+    Until([&] { return Echo("2")->model != old; });
+  }
+  stop = true;
+  client.join();
+}
+
+}  // namespace
+}  // namespace tilewire::service
