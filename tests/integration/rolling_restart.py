@@ -3,11 +3,15 @@
 
 usage: rolling_restart.py SERVER_BINARY MODEL_REPOSITORY [RESTARTS [SERVER_OPTION...]]
 
-The clients balance in turn over both, do not retry, and either watch the replicas' health or do not
-know of it. Prints the counts of answers by kind; the exit status is 0 if all were right.
+The clients balance in turn over both, have no policy of retries, and either watch the replicas'
+health or do not know of it. (Their library itself sends again what it had not yet handed to a
+connection when that was told to end; no server can see those requests.) A replica is ended when all
+clients are connected to the other. Prints the counts of answers by kind; the exit status is 0 if all
+were right.
 """
 import collections
 import contextlib
+import os
 import sys
 import threading
 import time
@@ -30,10 +34,8 @@ class Client(threading.Thread):
         config = '{"loadBalancingConfig": [{"round_robin": {}}]' + HEALTH * watches_health + '}'
         self.channel = grpc.insecure_channel(
             'ipv4:' + ','.join(f'127.0.0.1:{port}' for port in ports),
-            (('grpc.enable_retries', 0), ('grpc.service_config', config),
-             ('grpc.use_local_subchannel_pool', 1),
-             ('grpc.initial_reconnect_backoff_ms', 100), ('grpc.min_reconnect_backoff_ms', 100),
-             ('grpc.max_reconnect_backoff_ms', 200)))
+            (('grpc.service_config', config), ('grpc.use_local_subchannel_pool', 1),
+             ('grpc.initial_reconnect_backoff_ms', 100), ('grpc.max_reconnect_backoff_ms', 200)))
         grpc.channel_ready_future(self.channel).result(PATIENCE)
         self.start()
 
@@ -52,6 +54,21 @@ class Client(threading.Thread):
         self.channel.close()
 
 
+def await_connections(server, count):
+    """Returns when as many clients are connected; besides, a server has its listening socket."""
+    begin = time.time()
+    while time.time() - begin < PATIENCE:
+        sockets = 0
+        for fd in os.listdir(f'/proc/{server.process.pid}/fd'):
+            with contextlib.suppress(OSError):
+                link = os.readlink(f'/proc/{server.process.pid}/fd/{fd}')
+                sockets += link.startswith('socket:')
+        if sockets > count:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f'{count} clients do not connect again')
+
+
 def restarts(rounds, *options):
     """The counts of the clients that watch health, and of those that do not."""
     with contextlib.ExitStack() as stack:
@@ -66,7 +83,8 @@ def restarts(rounds, *options):
                 replicas[turn % 2].end()
                 replicas[turn % 2] = stack.enter_context(
                     Server(*options, f'--port={ports[turn % 2]}'))
-                time.sleep(1)  # until the clients have connected again
+                await_connections(replicas[turn % 2], 2 * CLIENTS)
+                time.sleep(1)  # until those that watch health have seen it
         finally:
             counts = {}
             for watches, some in clients.items():
