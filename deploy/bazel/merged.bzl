@@ -56,6 +56,29 @@ def merged_binary(name, **kwargs):
     """A cc_binary whose sources are compiled `sources_per_unit` at a time."""
     _merged(native.cc_binary, name, **kwargs)
 
-def merged_test(name, **kwargs):
-    """A cc_test whose sources are compiled `sources_per_unit` at a time."""
-    _merged(native.cc_test, name, testonly = True, **kwargs)
+# What every test links.
+_OF_ALL_TESTS = [
+    "//tests/support",
+    "@system//:gtest",
+    "@system//:gtest_main",
+]
+
+def merged_test(name, srcs = None, deps = [], size = "small", **kwargs):
+    """A cc_test whose sources are compiled `sources_per_unit` at a time.
+
+    Args:
+      name: of the cc_test.
+      srcs: all sources and headers of the package, if none are given.
+      deps: beside //tests/support and GoogleTest.
+      size: see cc_test.
+      **kwargs: of cc_test; sources_per_unit.
+    """
+    _merged(
+        native.cc_test,
+        name,
+        srcs = srcs if srcs != None else native.glob(["*.cc", "*.h"]),
+        deps = [dep for dep in deps if dep not in _OF_ALL_TESTS] + _OF_ALL_TESTS,
+        size = size,
+        testonly = True,
+        **kwargs
+    )

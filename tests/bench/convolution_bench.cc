@@ -19,14 +19,13 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
-#include "engine/base/aligned_buffer.h"
 #include "engine/jit/fma_peak.h"
 #include "engine/primitives/convolution/convolution.h"
 #include "engine/primitives/reorder/reorder.h"
+#include "tests/bench/filled_arguments.h"
 #include "tests/bench/onednn_convolution.h"
 #include "tests/bench/shape_list.h"
 #include "tests/bench/stopwatch.h"
-#include "tests/support/random_tensor.h"
 
 namespace tilewire::bench {
 namespace {
@@ -77,12 +76,13 @@ class OurConvolution {
       std::exit(1);
     }
     primitive_ = *std::move(primitive);
-    for (int arg : {kArgSrc, kArgWeights, kArgBias, kArgDst}) Bring(arg, primitive_->Desc(arg));
-    Bring(kArgScratchpad, primitive_->ScratchpadDesc());
+    for (int arg : {kArgSrc, kArgWeights, kArgBias, kArgDst})
+      arguments_.Add(arg, primitive_->Desc(arg));
+    arguments_.Add(kArgScratchpad, primitive_->ScratchpadDesc());
   }
 
   void Run() {
-    if (!primitive_->Execute(args_, threading::Team::Serial()).ok()) std::exit(1);
+    if (!primitive_->Execute(arguments_.args(), threading::Team::Serial()).ok()) std::exit(1);
   }
   std::string name() const { return std::string(primitive_->name()); }
 
@@ -91,13 +91,14 @@ class OurConvolution {
     const MemoryDesc& packed = primitive_->Desc(kArgWeights);
     const std::string order = std::string("abcde").substr(0, packed.rank());
     const MemoryDesc plain = *MemoryDesc::CreatePattern(packed.dims(), DataType::kF32, order);
-    Bring(kArgFrom, plain);
+    arguments_.Add(kArgFrom, plain);
     FirstExecution first;
     first.create = create_seconds_;
     first.pack = Seconds([&] {
       const auto reorder = CreateReorder({plain, packed}, {}, {.max_isa = max_isa_});
       ExecuteArgs args;
-      args.Set(kArgSrc, args_.Find(kArgFrom)).Set(kArgDst, args_.Find(kArgWeights));
+      args.Set(kArgSrc, arguments_.args().Find(kArgFrom))
+          .Set(kArgDst, arguments_.args().Find(kArgWeights));
       if (!reorder.ok() || !(*reorder)->Execute(args, threading::Team::Serial()).ok()) std::exit(1);
     });
     first.run = Seconds([&] { Run(); });
@@ -107,23 +108,10 @@ class OurConvolution {
  private:
   static constexpr int kArgFrom = 9999;  // where the row-major weights are kept
 
-  void Bring(int arg, const MemoryDesc& desc) {
-    AlignedBuffer buffer = *AlignedBuffer::Allocate(desc.SizeBytes());
-    if (desc.data_type() == DataType::kF32) {
-      testing::FillUniform({reinterpret_cast<float*>(buffer.data()), buffer.size() / sizeof(float)},
-                           arg);
-    } else {
-      testing::FillGarbage(buffer.data(), buffer.size(), arg);
-    }
-    args_.Set(arg, buffer.data());
-    buffers_.push_back(std::move(buffer));
-  }
-
   const cpu::Isa max_isa_;
   double create_seconds_ = 0;
   std::shared_ptr<const Primitive> primitive_;
-  ExecuteArgs args_;
-  std::vector<AlignedBuffer> buffers_;
+  FilledArguments arguments_;
 };
 
 struct Result {

@@ -5,11 +5,10 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "engine/base/aligned_buffer.h"
 #include "engine/primitives/primitives.h"
+#include "tests/bench/filled_arguments.h"
 #include "tests/bench/model_operations.h"
 #include "tests/bench/operation.h"
-#include "tests/support/random_tensor.h"
 
 namespace tilewire::bench {
 namespace {
@@ -152,12 +151,12 @@ class OurOperation final : public RunnableOperation {
       std::exit(1);
     }
     primitive_ = *std::move(primitive);
-    for (const ArgDesc& arg : primitive_->info().args) Bring(arg.arg, arg.desc);
-    Bring(kArgScratchpad, primitive_->ScratchpadDesc());
+    for (const ArgDesc& arg : primitive_->info().args) arguments_.Add(arg.arg, arg.desc);
+    arguments_.Add(kArgScratchpad, primitive_->ScratchpadDesc());
   }
 
   void Run() override {
-    if (!primitive_->Execute(args_, threading::Team::Serial()).ok()) std::exit(1);
+    if (!primitive_->Execute(arguments_.args(), threading::Team::Serial()).ok()) std::exit(1);
   }
   std::string name() const override { return std::string(primitive_->name()); }
   int64_t MovedBytes() const override {
@@ -169,21 +168,8 @@ class OurOperation final : public RunnableOperation {
   }
 
  private:
-  void Bring(int arg, const MemoryDesc& desc) {
-    AlignedBuffer buffer = *AlignedBuffer::Allocate(desc.SizeBytes());
-    if (desc.data_type() == DataType::kF32) {
-      testing::FillUniform({reinterpret_cast<float*>(buffer.data()), buffer.size() / sizeof(float)},
-                           arg);
-    } else {
-      testing::FillGarbage(buffer.data(), buffer.size(), arg);
-    }
-    args_.Set(arg, buffer.data());
-    buffers_.push_back(std::move(buffer));
-  }
-
   std::shared_ptr<const Primitive> primitive_;
-  ExecuteArgs args_;
-  std::vector<AlignedBuffer> buffers_;
+  FilledArguments arguments_;
 };
 
 }  // namespace

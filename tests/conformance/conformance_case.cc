@@ -35,6 +35,23 @@ void Widen(const std::string& raw, std::vector<double>* values) {
   }
 }
 
+// Widen of a type's numbers; nullptr for types that no number of the engine holds.
+void (*WidenOf(int type))(const std::string& raw, std::vector<double>* values) {
+  static constexpr struct {
+    int type;
+    void (*widen)(const std::string& raw, std::vector<double>* values);
+  } kTypes[] = {{TensorProto::FLOAT, Widen<float>},     {TensorProto::DOUBLE, Widen<double>},
+                {TensorProto::INT64, Widen<int64_t>},   {TensorProto::INT32, Widen<int32_t>},
+                {TensorProto::INT16, Widen<int16_t>},   {TensorProto::UINT16, Widen<uint16_t>},
+                {TensorProto::UINT32, Widen<uint32_t>}, {TensorProto::UINT64, Widen<uint64_t>},
+                {TensorProto::INT8, Widen<int8_t>},     {TensorProto::UINT8, Widen<uint8_t>},
+                {TensorProto::BOOL, Widen<uint8_t>}};
+  for (const auto& one : kTypes) {
+    if (one.type == type) return one.widen;
+  }
+  return nullptr;
+}
+
 // nullopt for types that no number of the engine holds.
 std::optional<std::vector<double>> Values(const TensorProto& tensor) {
   std::vector<double> values;
@@ -43,42 +60,10 @@ std::optional<std::vector<double>> Values(const TensorProto& tensor) {
   for (int64_t value : tensor.int64_data()) values.push_back(static_cast<double>(value));
   for (double value : tensor.double_data()) values.push_back(value);
   for (uint64_t value : tensor.uint64_data()) values.push_back(static_cast<double>(value));
-  const std::string& raw = tensor.raw_data();
-  switch (tensor.data_type()) {
-    case TensorProto::FLOAT:
-      Widen<float>(raw, &values);
-      return values;
-    case TensorProto::DOUBLE:
-      Widen<double>(raw, &values);
-      return values;
-    case TensorProto::INT64:
-      Widen<int64_t>(raw, &values);
-      return values;
-    case TensorProto::INT32:
-      Widen<int32_t>(raw, &values);
-      return values;
-    case TensorProto::INT16:
-      Widen<int16_t>(raw, &values);
-      return values;
-    case TensorProto::UINT16:
-      Widen<uint16_t>(raw, &values);
-      return values;
-    case TensorProto::UINT32:
-      Widen<uint32_t>(raw, &values);
-      return values;
-    case TensorProto::UINT64:
-      Widen<uint64_t>(raw, &values);
-      return values;
-    case TensorProto::INT8:
-      Widen<int8_t>(raw, &values);
-      return values;
-    case TensorProto::UINT8:
-    case TensorProto::BOOL:
-      Widen<uint8_t>(raw, &values);
-      return values;
-    default:
-      return std::nullopt;
-  }
+  const auto widen = WidenOf(tensor.data_type());
+  if (widen == nullptr) return std::nullopt;
+  widen(tensor.raw_data(), &values);
+  return values;
 }
 
 bool FitFloats(const std::vector<double>& values) {

@@ -18,31 +18,30 @@
 
 namespace tilewire::testing {
 
-inline onnx::AttributeProto Ints(const std::string& name, const std::vector<int64_t>& values) {
+inline onnx::AttributeProto Attribute(const std::string& name,
+                                      onnx::AttributeProto::AttributeType type) {
   onnx::AttributeProto attribute;
   attribute.set_name(name);
-  attribute.set_type(onnx::AttributeProto::INTS);
+  attribute.set_type(type);
+  return attribute;
+}
+inline onnx::AttributeProto Ints(const std::string& name, const std::vector<int64_t>& values) {
+  onnx::AttributeProto attribute = Attribute(name, onnx::AttributeProto::INTS);
   for (int64_t value : values) attribute.add_ints(value);
   return attribute;
 }
 inline onnx::AttributeProto Int(const std::string& name, int64_t value) {
-  onnx::AttributeProto attribute;
-  attribute.set_name(name);
-  attribute.set_type(onnx::AttributeProto::INT);
+  onnx::AttributeProto attribute = Attribute(name, onnx::AttributeProto::INT);
   attribute.set_i(value);
   return attribute;
 }
 inline onnx::AttributeProto Float(const std::string& name, float value) {
-  onnx::AttributeProto attribute;
-  attribute.set_name(name);
-  attribute.set_type(onnx::AttributeProto::FLOAT);
+  onnx::AttributeProto attribute = Attribute(name, onnx::AttributeProto::FLOAT);
   attribute.set_f(value);
   return attribute;
 }
 inline onnx::AttributeProto String(const std::string& name, const std::string& value) {
-  onnx::AttributeProto attribute;
-  attribute.set_name(name);
-  attribute.set_type(onnx::AttributeProto::STRING);
+  onnx::AttributeProto attribute = Attribute(name, onnx::AttributeProto::STRING);
   attribute.set_s(value);
   return attribute;
 }

@@ -57,8 +57,7 @@ absl::Span<const NetworkCase> ChannelNetworks() {
   static constexpr NetworkCase kCases[] = {
       {"GroupedShuffleDepthwise", GroupedShuffleDepthwise},
       {"NarrowGroups", NarrowGroups},
-      {"TransposesBetweenConvolutions", TransposesBetweenConvolutions},
-  };
+      {"TransposesBetweenConvolutions", TransposesBetweenConvolutions}};
   return kCases;
 }
 

@@ -87,12 +87,10 @@ Network ConcatsOfSeveralImages(int64_t n) {
 }  // namespace
 
 absl::Span<const NetworkCase> ConcatNetworks() {
-  static constexpr NetworkCase kCases[] = {
-      {"BranchesAndConcat", BranchesAndConcat},
-      {"PartsOfBlockedTensors", PartsOfBlockedTensors},
-      {"ConcatsOfWholeBlocks", ConcatsOfWholeBlocks},
-      {"ConcatsOfSeveralImages", ConcatsOfSeveralImages},
-  };
+  static constexpr NetworkCase kCases[] = {{"BranchesAndConcat", BranchesAndConcat},
+                                           {"PartsOfBlockedTensors", PartsOfBlockedTensors},
+                                           {"ConcatsOfWholeBlocks", ConcatsOfWholeBlocks},
+                                           {"ConcatsOfSeveralImages", ConcatsOfSeveralImages}};
   return kCases;
 }
 

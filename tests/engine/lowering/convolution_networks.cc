@@ -161,8 +161,7 @@ absl::Span<const NetworkCase> ConvolutionNetworks() {
       {"TwoInputsOneAnAddend", TwoInputsOneAnAddend},
       {"AddsItsOwnInput", AddsItsOwnInput},
       {"ComputedWeights", ComputedWeights},
-      {"PooledConvolutions", PooledConvolutions},
-  };
+      {"PooledConvolutions", PooledConvolutions}};
   return kCases;
 }
 

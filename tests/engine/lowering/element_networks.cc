@@ -90,8 +90,7 @@ absl::Span<const NetworkCase> ElementNetworks() {
   static constexpr NetworkCase kCases[] = {
       {"SoftmaxAlongOthers", SoftmaxAlongOthers},
       {"LoopsWithoutPrimitives", LoopsWithoutPrimitives},
-      {"NormalizationsAndProducts", NormalizationsAndProducts},
-  };
+      {"NormalizationsAndProducts", NormalizationsAndProducts}};
   return kCases;
 }
 

@@ -118,14 +118,12 @@ Network GatheredByTheRequest(int64_t n) {
 }
 
 absl::Span<const NetworkCase> MovingNetworks() {
-  static constexpr NetworkCase kCases[] = {
-      {"ReshapesAndTransposes", ReshapesAndTransposes},
-      {"SelectedElements", SelectedElements},
-      {"GatheredChannels", GatheredChannels},
-      {"BestElements", BestElements},
-      {"GatheredByComputedIndices", GatheredByComputedIndices},
-      {"WindowsMaxima", WindowsMaxima},
-  };
+  static constexpr NetworkCase kCases[] = {{"ReshapesAndTransposes", ReshapesAndTransposes},
+                                           {"SelectedElements", SelectedElements},
+                                           {"GatheredChannels", GatheredChannels},
+                                           {"BestElements", BestElements},
+                                           {"GatheredByComputedIndices", GatheredByComputedIndices},
+                                           {"WindowsMaxima", WindowsMaxima}};
   return kCases;
 }
 

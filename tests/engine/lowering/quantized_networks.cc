@@ -127,11 +127,9 @@ Network QuantizedSums(int64_t n) {
 }  // namespace
 
 absl::Span<const NetworkCase> QuantizedNetworks() {
-  static constexpr NetworkCase kCases[] = {
-      {"QuantizedResidual", QuantizedResidual},
-      {"QuantizedGroups", QuantizedGroups},
-      {"QuantizedSums", QuantizedSums},
-  };
+  static constexpr NetworkCase kCases[] = {{"QuantizedResidual", QuantizedResidual},
+                                           {"QuantizedGroups", QuantizedGroups},
+                                           {"QuantizedSums", QuantizedSums}};
   return kCases;
 }
 

@@ -11,6 +11,7 @@
 
 #include "engine/primitives/primitives.h"
 #include "gtest/gtest.h"
+#include "tests/engine/primitives/row_name.h"
 
 namespace tilewire {
 namespace {
@@ -222,11 +223,8 @@ TEST_P(ImplementationTest, ManyThreadsAtOnceGiveTheSerialBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllImplementations, ImplementationTest,
-                         ::testing::ValuesIn(AllImplementations()), [](const auto& info) {
-                           std::string name(info.param.name);
-                           for (char& c : name) c = c == '/' ? '_' : c;
-                           return name;
-                         });
+                         ::testing::ValuesIn(AllImplementations()),
+                         testing::RowName<ImplementationRow>);
 
 }  // namespace
 }  // namespace tilewire

@@ -5,26 +5,14 @@
 #ifndef TESTS_ENGINE_PRIMITIVES_ROW_TEST_H_
 #define TESTS_ENGINE_PRIMITIVES_ROW_TEST_H_
 
-#include <algorithm>
 #include <memory>
 #include <optional>
-#include <ostream>
-#include <string>
 
 #include "engine/primitives/implementation.h"
 #include "gtest/gtest.h"
+#include "tests/engine/primitives/row_name.h"
 #include "tests/engine/primitives/tensors.h"
 #include "tests/support/status_matchers.h"
-
-namespace tilewire {
-
-// How gtest names a row in its messages.
-template <typename Desc>
-void PrintTo(const Implementation<Desc>& row, std::ostream* out) {
-  *out << row.name;
-}
-
-}  // namespace tilewire
 
 namespace tilewire::testing {
 
@@ -78,11 +66,24 @@ class RowTest : public ::testing::TestWithParam<Implementation<Desc>> {
   int taken_ = 0;
 };
 
+// The tests of Name##Test, a RowTest<Name##Desc>, for every row of Name##Implementations().
+#define TILEWIRE_TEST_EVERY_ROW(Name)                                                      \
+  INSTANTIATE_TEST_SUITE_P(                                                                \
+      AllImplementations, Name##Test,                                                      \
+      ::testing::ValuesIn(Name##Implementations().begin(), Name##Implementations().end()), \
+      RowName<Implementation<Name##Desc>>)
+
+// The codes that creation refuses with.
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
+
+// A function that creates a primitive with the default options, for its status alone.
 template <typename Desc>
-std::string RowName(const ::testing::TestParamInfo<Implementation<Desc>>& row) {
-  std::string name(row.param.name);
-  std::replace(name.begin(), name.end(), '/', '_');
-  return name;
+auto StatusOfCreating(absl::StatusOr<std::shared_ptr<const Primitive>> (*create)(
+    const Desc&, const Attributes&, const CreateOptions&)) {
+  return [create](const Desc& desc, const Attributes& attributes = {}) {
+    return create(desc, attributes, {}).status();
+  };
 }
 
 }  // namespace tilewire::testing

@@ -88,6 +88,21 @@ std::vector<Dims> ImageDims();
 
 using Inputs = std::vector<std::pair<int, const Bytes*>>;
 
+// Sources of a primitive that takes several: packed, and as its arguments.
+template <typename T>
+std::vector<Bytes> PackAll(const std::vector<MemoryDesc>& descs,
+                           const std::vector<std::vector<T>>& values) {
+  std::vector<Bytes> packed;
+  for (size_t i = 0; i < values.size(); ++i) packed.push_back(Pack(descs[i], values[i]));
+  return packed;
+}
+inline Inputs MultipleSources(const std::vector<Bytes>& packed) {
+  Inputs inputs;
+  for (size_t i = 0; i < packed.size(); ++i)
+    inputs.emplace_back(kArgMultipleSrc + static_cast<int>(i), &packed[i]);
+  return inputs;
+}
+
 // Executes on a copy of `before` as the argument `output`, and expects that the padded tail is zero
 // afterwards and that bytes outside the tensor are as before.
 Bytes Execute(const Primitive& primitive, const Inputs& inputs, int output, Bytes before,

@@ -7,17 +7,13 @@ namespace tilewire::graph {
 namespace {
 
 onnx::AttributeProto Floats(const std::string& name, const std::vector<float>& values) {
-  onnx::AttributeProto attribute;
-  attribute.set_name(name);
-  attribute.set_type(onnx::AttributeProto::FLOATS);
+  onnx::AttributeProto attribute = testing::Attribute(name, onnx::AttributeProto::FLOATS);
   for (float value : values) attribute.add_floats(value);
   return attribute;
 }
 
 onnx::AttributeProto Tensor(const std::vector<int64_t>& dims, const std::vector<float>& values) {
-  onnx::AttributeProto attribute;
-  attribute.set_name("value");
-  attribute.set_type(onnx::AttributeProto::TENSOR);
+  onnx::AttributeProto attribute = testing::Attribute("value", onnx::AttributeProto::TENSOR);
   attribute.mutable_t()->set_data_type(onnx::TensorProto::FLOAT);
   for (int64_t dim : dims) attribute.mutable_t()->add_dims(dim);
   for (float value : values) attribute.mutable_t()->add_float_data(value);

@@ -136,19 +136,12 @@ TEST_P(BatchNormalizationTest, MayRunInPlace) {
   EXPECT_EQ(both, apart);
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, BatchNormalizationTest,
-                         ::testing::ValuesIn(BatchNormalizationImplementations().begin(),
-                                             BatchNormalizationImplementations().end()),
-                         RowName<BatchNormalizationDesc>);
+TILEWIRE_TEST_EVERY_ROW(BatchNormalization);
 
 TEST(BatchNormalizationErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
   constexpr auto kInference = PropKind::kForwardInference;
   const MemoryDesc md = Plain({2, 3, 4, 4});
-  const auto status = [](const BatchNormalizationDesc& desc) {
-    return CreateBatchNormalization(desc, {}, {}).status();
-  };
+  const auto status = StatusOfCreating(CreateBatchNormalization);
   EXPECT_THAT(status({kInference, md, Plain({2, 3, 4, 5})}), StatusIs(kInvalid, "dst"));
   EXPECT_THAT(status({kInference, Plain({5}), Plain({5})}), StatusIs(kInvalid, "rank 1"));
   EXPECT_THAT(status({kInference, md, md, std::numeric_limits<float>::infinity()}),

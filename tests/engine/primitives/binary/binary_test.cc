@@ -199,16 +199,11 @@ TEST_P(BinaryTest, AnyAndTensorsWithoutElements) {
   ExpectFormula({BinaryAlgorithm::kAdd, empty, Plain({1, 3}), empty});
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, BinaryTest,
-                         ::testing::ValuesIn(BinaryImplementations().begin(),
-                                             BinaryImplementations().end()),
-                         RowName<BinaryDesc>);
+TILEWIRE_TEST_EVERY_ROW(Binary);
 
 TEST(BinaryErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
   const MemoryDesc md = Plain({2, 3});
-  const auto status = [](const BinaryDesc& desc) { return CreateBinary(desc, {}, {}).status(); };
+  const auto status = StatusOfCreating(CreateBinary);
   constexpr auto kAdd = BinaryAlgorithm::kAdd;
   EXPECT_THAT(status({kAdd, md, md, Plain({2, 4})}), StatusIs(kInvalid, "dst [2,4]"));
   EXPECT_THAT(status({kAdd, md, Plain({2, 2}), md}), StatusIs(kInvalid, "broadcast"));

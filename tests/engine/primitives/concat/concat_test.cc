@@ -72,15 +72,10 @@ class ConcatTest : public RowTest<ConcatDesc> {
     const auto primitive = Create(desc);
     if (!primitive) return;
     const auto sources = NumberedSources<T>(desc);
-    std::vector<Bytes> packed;
-    for (size_t i = 0; i < sources.size(); ++i) packed.push_back(Pack(desc.srcs[i], sources[i]));
-    Inputs inputs;
-    for (size_t i = 0; i < packed.size(); ++i) {
-      inputs.emplace_back(kArgMultipleSrc + static_cast<int>(i), &packed[i]);
-    }
+    const std::vector<Bytes> packed = PackAll(desc.srcs, sources);
     const MemoryDesc& dst = primitive->Desc(kArgDst);
-    EXPECT_TRUE(Unpack<T>(dst, ExecuteAllWays(*primitive, inputs, kArgDst, Garbage(dst, 7))) ==
-                Expected(desc, sources))
+    EXPECT_TRUE(Unpack<T>(dst, ExecuteAllWays(*primitive, MultipleSources(packed), kArgDst,
+                                              Garbage(dst, 7))) == Expected(desc, sources))
         << desc.srcs[0].ToString() << " ... -> " << dst.ToString();
   }
 };
@@ -171,16 +166,12 @@ TEST_P(ConcatTest, AnyIsTheLayoutOfTheFirstSource) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, ConcatTest,
-                         ::testing::ValuesIn(ConcatImplementations().begin(),
-                                             ConcatImplementations().end()),
-                         RowName<ConcatDesc>);
+TILEWIRE_TEST_EVERY_ROW(Concat);
 
 TEST(ConcatErrorsTest, CreationNamesWhatDoesNotFit) {
   const MemoryDesc src = Plain({1, 3, 4, 4}), dst = Plain({1, 6, 4, 4});
   const MemoryDesc overlap =
       *MemoryDesc::CreateStrided({1, 6, 4, 4}, DataType::kF32, {48, 16, 3, 1});
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(CreateConcat({1, {}, dst}, {}, {}), StatusIs(kInvalid, "no source"));
   EXPECT_THAT(CreateConcat({4, {src, src}, dst}, {}, {}), StatusIs(kInvalid, "axis 4"));
   EXPECT_THAT(CreateConcat({-1, {src, src}, dst}, {}, {}), StatusIs(kInvalid, "axis -1"));
@@ -198,8 +189,7 @@ TEST(ConcatErrorsTest, CreationNamesWhatDoesNotFit) {
               StatusIs(kInvalid, "no implementation 'concat/gpu'"));
   Attributes relu;
   ASSERT_THAT(relu.post_ops.Append(EltwisePostOp{}), IsOk());
-  EXPECT_THAT(CreateConcat({1, {src, src}, dst}, relu, {}),
-              StatusIs(absl::StatusCode::kUnimplemented, "post-ops"));
+  EXPECT_THAT(CreateConcat({1, {src, src}, dst}, relu, {}), StatusIs(kUnimplemented, "post-ops"));
 }
 
 }  // namespace

@@ -122,6 +122,22 @@ Dims ConvolutionCase::DstDims() const {
 
 int64_t ConvolutionCase::Products() const { return ic / groups * *ElementCount(kernel); }
 
+ConvolutionCase Case(const char* why, const Dims& src, int64_t oc, const Dims& kernel,
+                     const CaseOptions& options) {
+  return {.why = why,
+          .batch = src[0],
+          .groups = options.groups,
+          .ic = src[1],
+          .oc = oc,
+          .in = Dims(src.begin() + 2, src.end()),
+          .kernel = kernel,
+          .strides = options.strides,
+          .dilations = options.dilations,
+          .left = options.left,
+          .right = options.right,
+          .bias = options.bias};
+}
+
 ConvolutionDesc DescOf(const ConvolutionCase& shape, absl::string_view src_pattern) {
   ConvolutionDesc desc;
   desc.src = src_pattern.empty()

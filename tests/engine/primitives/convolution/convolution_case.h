@@ -31,6 +31,16 @@ struct ConvolutionCase {
   int64_t Products() const;  // that an output sums up
 };
 
+// What most cases leave as it is; see ConvolutionCase.
+struct CaseOptions {
+  int64_t groups = 1;
+  Dims strides = {}, dilations = {}, left = {}, right = {};
+  bool bias = true;
+};
+// src is [N, C, spatial...].
+ConvolutionCase Case(const char* why, const Dims& src, int64_t oc, const Dims& kernel,
+                     const CaseOptions& options = {});
+
 // All layouts `any`, or src in the layout of `src_pattern`.
 ConvolutionDesc DescOf(const ConvolutionCase& shape, absl::string_view src_pattern = "");
 

@@ -12,14 +12,8 @@
 #include "gtest/gtest.h"
 #include "tests/engine/primitives/convolution/convolution_cases.h"
 #include "tests/engine/primitives/integer_tensors.h"
+#include "tests/engine/primitives/row_name.h"
 #include "tests/support/status_matchers.h"
-
-namespace tilewire {
-
-// How gtest names a row in its messages.
-void PrintTo(const Implementation<ConvolutionDesc>& row, std::ostream* out) { *out << row.name; }
-
-}  // namespace tilewire
 
 namespace tilewire::testing {
 namespace {
@@ -140,27 +134,9 @@ TEST_P(ConvolutionTest, MatchesReferenceOnEveryShape) {
 
 TEST_P(ConvolutionTest, AppliesPostOpsInOrder) {
   const ConvolutionCase shapes[] = {
-      {.why = "output tail",
-       .batch = 2,
-       .ic = 20,
-       .oc = 40,
-       .in = {6, 17},
-       .kernel = {3, 3},
-       .left = {1, 1}},
-      {.why = "groups that are copied",
-       .groups = 3,
-       .ic = 24,
-       .oc = 24,
-       .in = {5, 5},
-       .kernel = {3, 3},
-       .left = {1, 1}},
-      {.why = "depthwise",
-       .groups = 24,
-       .ic = 24,
-       .oc = 24,
-       .in = {5, 30},
-       .kernel = {3, 3},
-       .left = {1, 1}},
+      Case("output tail", {2, 20, 6, 17}, 40, {3, 3}, {.left = {1, 1}}),
+      Case("groups that are copied", {1, 24, 5, 5}, 24, {3, 3}, {.groups = 3, .left = {1, 1}}),
+      Case("depthwise", {1, 24, 5, 30}, 24, {3, 3}, {.groups = 24, .left = {1, 1}}),
   };
   for (const PostOpsCase& post_ops : PostOpsCases()) {
     SCOPED_TRACE(post_ops.why);
@@ -169,23 +145,15 @@ TEST_P(ConvolutionTest, AppliesPostOpsInOrder) {
 }
 
 TEST_P(ConvolutionTest, AppliesPostOpsAfterTheLastChunkOfChannels) {
-  const ConvolutionCase shape = {
-      .why = "", .ic = 1040, .oc = 24, .in = {5, 5}, .kernel = {3, 3}, .left = {1, 1}};
+  const ConvolutionCase shape = Case("", {1, 1040, 5, 5}, 24, {3, 3}, {.left = {1, 1}});
   ExpectMatches(shape, AttributesOf({SumPostOp{}, Eltwise(EltwiseAlgorithm::kElu, 0.5f, 2)}));
 }
 
 TEST_P(ConvolutionTest, ReadsPlainSources) {
   const ConvolutionCase shapes[] = {
-      {.why = "colours",
-       .batch = 2,
-       .ic = 3,
-       .oc = 32,
-       .in = {13, 12},
-       .kernel = {3, 3},
-       .strides = {2, 2},
-       .left = {1, 1}},
-      {.why = "more than a block", .ic = 35, .oc = 16, .in = {5, 6}, .kernel = {1, 1}},
-      {.why = "groups", .groups = 2, .ic = 6, .oc = 32, .in = {5, 6}, .kernel = {3, 3}},
+      Case("colours", {2, 3, 13, 12}, 32, {3, 3}, {.strides = {2, 2}, .left = {1, 1}}),
+      Case("more than a block", {1, 35, 5, 6}, 16, {1, 1}),
+      Case("groups", {1, 6, 5, 6}, 32, {3, 3}, {.groups = 2}),
   };
   for (const char* pattern : {"abcd", "acdb"}) {
     SCOPED_TRACE(pattern);
@@ -196,33 +164,15 @@ TEST_P(ConvolutionTest, ReadsPlainSources) {
 // The first layers of well-known networks give the same bits in both layouts of clients.
 TEST_P(ConvolutionTest, FirstLayersDoNotDependOnTheLayoutOfTheirSource) {
   const ConvolutionCase shapes[] = {
-      {.why = "ResNet",
-       .batch = 2,
-       .ic = 3,
-       .oc = 64,
-       .in = {23, 47},
-       .kernel = {7, 7},
-       .strides = {2, 2},
-       .left = {3, 3},
-       .right = {3, 3}},
-      {.why = "VGG", .ic = 3, .oc = 40, .in = {9, 33}, .kernel = {3, 3}, .left = {1, 1}},
-      {.why = "MobileNet",
-       .ic = 3,
-       .oc = 32,
-       .in = {32, 32},
-       .kernel = {3, 3},
-       .strides = {2, 2},
-       .left = {1, 1}},
-      {.why = "AlexNet", .ic = 3, .oc = 96, .in = {31, 63}, .kernel = {11, 11}, .strides = {4, 4}},
-      {.why = "grey", .ic = 1, .oc = 20, .in = {28, 28}, .kernel = {5, 5}},
-      {.why = "two channels, a pixel", .ic = 2, .oc = 16, .in = {4, 4}, .kernel = {1, 1}},
-      {.why = "four channels, dilated",
-       .ic = 4,
-       .oc = 17,
-       .in = {20, 21},
-       .kernel = {3, 3},
-       .dilations = {1, 1},
-       .left = {2, 2}},
+      Case("ResNet", {2, 3, 23, 47}, 64, {7, 7},
+           {.strides = {2, 2}, .left = {3, 3}, .right = {3, 3}}),
+      Case("VGG", {1, 3, 9, 33}, 40, {3, 3}, {.left = {1, 1}}),
+      Case("MobileNet", {1, 3, 32, 32}, 32, {3, 3}, {.strides = {2, 2}, .left = {1, 1}}),
+      Case("AlexNet", {1, 3, 31, 63}, 96, {11, 11}, {.strides = {4, 4}}),
+      Case("grey", {1, 1, 28, 28}, 20, {5, 5}),
+      Case("two channels, a pixel", {1, 2, 4, 4}, 16, {1, 1}),
+      Case("four channels, dilated", {1, 4, 20, 21}, 17, {3, 3},
+           {.dilations = {1, 1}, .left = {2, 2}}),
   };
   const Attributes attributes = AttributesOf({Eltwise(EltwiseAlgorithm::kRelu)});
   for (const ConvolutionCase& shape : shapes) {
@@ -272,7 +222,7 @@ TEST_P(ConvolutionTest, ThreadsAndBatchDoNotChangeABit) {
 }
 
 TEST_P(ConvolutionTest, InfinityDoesNotReachTheTail) {
-  const ConvolutionCase shape = {.why = "", .ic = 16, .oc = 17, .in = {3, 3}, .kernel = {1, 1}};
+  const ConvolutionCase shape = Case("", {1, 16, 3, 3}, 17, {1, 1});
   const auto primitive = Create(shape, AttributesOf({}));
   if (primitive == nullptr) return;
   Contents contents = RandomContents(shape);
@@ -320,11 +270,7 @@ std::vector<Implementation<ConvolutionDesc>> DirectRows() {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllImplementations, ConvolutionTest, ValuesIn(DirectRows()),
-                         [](const auto& row) {
-                           std::string name(row.param.name);
-                           std::replace(name.begin(), name.end(), '/', '_');
-                           return name;
-                         });
+                         RowName<Implementation<ConvolutionDesc>>);
 
 }  // namespace
 }  // namespace tilewire::testing

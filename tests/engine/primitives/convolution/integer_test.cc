@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/engine/primitives/convolution/convolution_cases.h"
 #include "tests/engine/primitives/integer_tensors.h"
+#include "tests/engine/primitives/row_name.h"
 #include "tests/support/status_matchers.h"
 
 namespace tilewire::testing {
@@ -97,35 +98,11 @@ class IntegerConvolutionTest : public ::testing::TestWithParam<Implementation<Co
 // Shapes with what decides about code: tails of channels, padding, strides, groups.
 std::vector<ConvolutionCase> FewShapes() {
   return {
-      {.why = "quads, tail of outputs",
-       .batch = 2,
-       .ic = 20,
-       .oc = 40,
-       .in = {6, 17},
-       .kernel = {3, 3},
-       .left = {1, 1}},
-      {.why = "four blocks", .ic = 64, .oc = 128, .in = {5, 6}, .kernel = {1, 1}},
-      {.why = "odd channels",
-       .ic = 7,
-       .oc = 67,
-       .in = {5, 9},
-       .kernel = {3, 2},
-       .strides = {2, 1},
-       .left = {1, 1}},
-      {.why = "odd groups",
-       .groups = 3,
-       .ic = 15,
-       .oc = 27,
-       .in = {5, 5},
-       .kernel = {3, 3},
-       .left = {1, 1}},
-      {.why = "depthwise",
-       .groups = 40,
-       .ic = 40,
-       .oc = 40,
-       .in = {5, 30},
-       .kernel = {3, 3},
-       .left = {1, 1}},
+      Case("quads, tail of outputs", {2, 20, 6, 17}, 40, {3, 3}, {.left = {1, 1}}),
+      Case("four blocks", {1, 64, 5, 6}, 128, {1, 1}),
+      Case("odd channels", {1, 7, 5, 9}, 67, {3, 2}, {.strides = {2, 1}, .left = {1, 1}}),
+      Case("odd groups", {1, 15, 5, 5}, 27, {3, 3}, {.groups = 3, .left = {1, 1}}),
+      Case("depthwise", {1, 40, 5, 30}, 40, {3, 3}, {.groups = 40, .left = {1, 1}}),
   };
 }
 
@@ -155,8 +132,7 @@ TEST_P(IntegerConvolutionTest, MatchesReferenceOnEveryTypeAndChain) {
 
 // vpmaddubsw would saturate on the first pair.
 TEST_P(IntegerConvolutionTest, ExtremeProductsAreExact) {
-  const ConvolutionCase shape = {
-      .why = "", .ic = 512, .oc = 24, .in = {4, 4}, .kernel = {3, 3}, .left = {1, 1}};
+  const ConvolutionCase shape = Case("", {1, 512, 4, 4}, 24, {3, 3}, {.left = {1, 1}});
   for (const auto& [type, element] :
        {std::pair{kU8, 255.0f}, std::pair{kS8, -128.0f}, std::pair{kS8, 127.0f}}) {
     for (float weight : {-128.0f, 127.0f}) {
@@ -171,7 +147,7 @@ TEST_P(IntegerConvolutionTest, ExtremeProductsAreExact) {
 }
 
 TEST_P(IntegerConvolutionTest, ResultsSaturate) {
-  const ConvolutionCase shape = {.why = "", .ic = 16, .oc = 40, .in = {3, 3}, .kernel = {1, 1}};
+  const ConvolutionCase shape = Case("", {1, 16, 3, 3}, 40, {1, 1});
   for (DataType dst : {kU8, kS8, kS32, kF32}) {
     const Setting setting = {.dst = dst};
     for (float scale : {1e3f, -1e3f, 1e9f, -1e9f, 3e38f}) {
@@ -238,18 +214,13 @@ TEST_P(IntegerConvolutionTest, ThreadsAndBatchDoNotChangeABit) {
 
 INSTANTIATE_TEST_SUITE_P(Rows, IntegerConvolutionTest,
                          ::testing::ValuesIn(IntegerRows(ConvolutionImplementations())),
-                         [](const auto& row) {
-                           std::string name(row.param.name);
-                           std::replace(name.begin(), name.end(), '/', '_');
-                           return name;
-                         });
+                         RowName<Implementation<ConvolutionDesc>>);
 
-const ConvolutionCase kSmall = {
-    .why = "", .batch = 2, .ic = 8, .oc = 8, .in = {5, 6}, .kernel = {3, 3}};
+const ConvolutionCase kSmall = Case("", {2, 8, 5, 6}, 8, {3, 3});
 
 // Numbers worked out by hand, against the reference: 3 * 5 + 100, halved, is 57.5, rounded to even.
 TEST(IntegerReferenceTest, BiasThenScaleThenChainThenRounding) {
-  const ConvolutionCase one = {.why = "", .in = {1, 1}, .kernel = {1, 1}};
+  const ConvolutionCase one = Case("", {1, 1, 1, 1}, 1, {1, 1});
   const auto result = [&](DataType type, float scale, const std::vector<PostOp>& chain,
                           float before) {
     const Setting setting = {.dst = type, .bias = kS32, .chain = chain};

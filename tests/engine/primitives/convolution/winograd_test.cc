@@ -14,15 +14,9 @@
 #include "engine/primitives/pooling/pooling.h"
 #include "gtest/gtest.h"
 #include "tests/engine/primitives/convolution/convolution_case.h"
+#include "tests/engine/primitives/row_name.h"
 #include "tests/support/float_tensors.h"
 #include "tests/support/status_matchers.h"
-
-namespace tilewire {
-
-// How gtest names a row in its messages.
-void PrintTo(const ImplementationFacts& row, std::ostream* out) { *out << row.name; }
-
-}  // namespace tilewire
 
 namespace tilewire::testing {
 namespace {
@@ -48,13 +42,8 @@ std::vector<Row> WinogradRows() {
 
 ConvolutionCase Shape(const char* why, int64_t ic, int64_t oc, Dims in, Dims left = {1, 1},
                       Dims right = {}) {
-  return {.why = why,
-          .ic = ic,
-          .oc = oc,
-          .in = in,
-          .kernel = {3, 3},
-          .left = left,
-          .right = right.empty() ? left : right};
+  return Case(why, {1, ic, in[0], in[1]}, oc, {3, 3},
+              {.left = left, .right = right.empty() ? left : right});
 }
 
 std::vector<ConvolutionCase> Shapes() {
@@ -70,7 +59,7 @@ std::vector<ConvolutionCase> Shapes() {
       Shape("no padding", 16, 32, {12, 9}, {0, 0}),
       Shape("padding of 2: outputs that read one pixel", 16, 16, {6, 9}, {2, 2}),
       Shape("asymmetric padding", 20, 24, {8, 9}, {0, 2}, {1, 0}),
-      Shape("padding behind only", 16, 16, {8, 8}, {0, 0}, {2, 1}),
+      Shape("padding on the right only", 16, 16, {8, 8}, {0, 0}, {2, 1}),
       Shape("a tile of padding only", 16, 16, {3, 3}, {7, 5}),
       Shape("smaller than a tile", 40, 16, {2, 1}),
       Shape("many blocks of tiles", 16, 16, {45, 38}),
@@ -339,11 +328,8 @@ TEST_P(WinogradTest, RefusesWhatItCannotDo) {
   EXPECT_TRUE(absl::StrContains(status(shape).message(), "takes no groups"));
 }
 
-INSTANTIATE_TEST_SUITE_P(AllRows, WinogradTest, ValuesIn(WinogradRows()), [](const auto& row) {
-  std::string name(row.param.name);
-  std::replace(name.begin(), name.end(), '/', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(AllRows, WinogradTest, ValuesIn(WinogradRows()),
+                         RowName<ImplementationFacts>);
 
 // 1 and 1/2 are exact: where F(2,3) errs on integers, it has a wrong constant.
 TEST(Winograd2x3Test, IsExactOnIntegers) {

@@ -238,10 +238,7 @@ TEST_P(DeconvolutionTest, AnImageDoesNotDependOnTheBatch) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, DeconvolutionTest,
-                         ::testing::ValuesIn(DeconvolutionImplementations().begin(),
-                                             DeconvolutionImplementations().end()),
-                         RowName<DeconvolutionDesc>);
+TILEWIRE_TEST_EVERY_ROW(Deconvolution);
 
 // The reference asked a layout without strides where its elements are.
 TEST(DeconvolutionErrorsTest, TransformedWeightsAreRefused) {
@@ -254,12 +251,10 @@ TEST(DeconvolutionErrorsTest, TransformedWeightsAreRefused) {
   desc.strides = {1, 1};
   desc.dilations = {0, 0};
   desc.padding_left = desc.padding_right = {1, 1};
-  EXPECT_THAT(CreateDeconvolution(desc, {}, {}),
-              StatusIs(absl::StatusCode::kUnimplemented, "does not read"));
+  EXPECT_THAT(CreateDeconvolution(desc, {}, {}), StatusIs(kUnimplemented, "does not read"));
 }
 
 TEST(DeconvolutionErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   const auto status = [](auto change) {
     DeconvolutionDesc desc = DescOf(Cases()[1], true);
     change(&desc);
@@ -285,7 +280,7 @@ TEST(DeconvolutionErrorsTest, CreationNamesWhatDoesNotFit) {
               }),
               StatusIs(kInvalid, "rank"));
   EXPECT_THAT(status([](DeconvolutionDesc* d) { d->prop_kind = PropKind::kBackwardData; }),
-              StatusIs(absl::StatusCode::kUnimplemented, "backward"));
+              StatusIs(kUnimplemented, "backward"));
 }
 
 }  // namespace

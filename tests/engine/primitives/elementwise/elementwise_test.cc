@@ -114,25 +114,18 @@ TEST_P(ElementwiseTest, MoreThanOnePieceOfWork) {
                  [](auto* x) { return x[0] * x[1]; });
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, ElementwiseTest,
-                         ::testing::ValuesIn(ElementwiseImplementations().begin(),
-                                             ElementwiseImplementations().end()),
-                         RowName<ElementwiseDesc>);
+TILEWIRE_TEST_EVERY_ROW(Elementwise);
 
 TEST(ElementwiseErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   const MemoryDesc md = Plain({4, 5});
-  const auto status = [](const ElementwiseDesc& desc) {
-    return CreateElementwise(desc, {}, {}).status();
-  };
+  const auto status = StatusOfCreating(CreateElementwise);
   EXPECT_THAT(status({{Function::kMod}, {md, md}, md}), IsOk());
   EXPECT_THAT(status({{Function::kMod}, {md}, md}), StatusIs(kInvalid, "1 sources"));
   EXPECT_THAT(status({{Function::kMod}, {md, Plain({4, 4})}, md}),
               StatusIs(kInvalid, "source 1 [4,4] is not broadcast"));
   EXPECT_THAT(status({{Function::kMod}, {md, Plain({5})}, md}), StatusIs(kInvalid, "source 1 [5]"));
   const MemoryDesc bytes = Plain({4, 5}, DataType::kU8);
-  EXPECT_THAT(status({{Function::kMod}, {md, bytes}, md}),
-              StatusIs(absl::StatusCode::kUnimplemented, "f32 only"));
+  EXPECT_THAT(status({{Function::kMod}, {md, bytes}, md}), StatusIs(kUnimplemented, "f32 only"));
 }
 
 }  // namespace

@@ -230,20 +230,13 @@ TEST_P(EltwiseTest, OtherTypesAreComputedInF32) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, EltwiseTest,
-                         ::testing::ValuesIn(EltwiseImplementations().begin(),
-                                             EltwiseImplementations().end()),
-                         RowName<EltwiseDesc>);
+TILEWIRE_TEST_EVERY_ROW(Eltwise);
 
 TEST(EltwiseErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
   constexpr auto kForward = PropKind::kForwardInference;
   const MemoryDesc good = Plain({2, 10});
   const MemoryDesc overlap = *MemoryDesc::CreateStrided({2, 10}, DataType::kF32, {1, 1});
-  const auto status = [](const EltwiseDesc& desc, const Attributes& attributes = {}) {
-    return CreateEltwise(desc, attributes, {}).status();
-  };
+  const auto status = StatusOfCreating(CreateEltwise);
   EXPECT_THAT(status({kForward, {}, good, Plain({2, 11})}), StatusIs(kInvalid, "dst f32:2x11"));
   EXPECT_THAT(status({kForward, {}, MemoryDesc(), good}), StatusIs(kInvalid, "no layout"));
   EXPECT_THAT(status({kForward, {}, good, overlap}), StatusIs(kInvalid, "overlap"));

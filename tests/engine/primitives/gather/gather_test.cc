@@ -103,21 +103,17 @@ TEST_P(GatherTest, IndicesOutsideAreRefusedBeforeAnythingIsWritten) {
     ExecuteArgs args;
     args.Set(kArgSrc, source.data()).Set(kArgSrc1, packed.data()).Set(kArgDst, after.data());
     EXPECT_THAT(primitive->library->Execute(args, threading::Team::Serial()),
-                StatusIs(absl::StatusCode::kInvalidArgument, "is outside the 7 elements"))
+                StatusIs(kInvalid, "is outside the 7 elements"))
         << outside;
     EXPECT_EQ(before, after);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, GatherTest,
-                         ::testing::ValuesIn(GatherImplementations().begin(),
-                                             GatherImplementations().end()),
-                         RowName<GatherDesc>);
+TILEWIRE_TEST_EVERY_ROW(Gather);
 
 TEST(GatherErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   const MemoryDesc src = Plain({4, 5}), indices = Plain({3}), dst = Plain({3, 5});
-  const auto status = [](const GatherDesc& desc) { return CreateGather(desc, {}, {}).status(); };
+  const auto status = StatusOfCreating(CreateGather);
   EXPECT_THAT(status({0, src, indices, dst}), IsOk());
   EXPECT_THAT(status({2, src, indices, dst}), StatusIs(kInvalid, "axis 2"));
   EXPECT_THAT(status({-1, src, indices, dst}), StatusIs(kInvalid, "axis -1"));
@@ -125,7 +121,7 @@ TEST(GatherErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(status({0, src, indices, Plain({3, 5}, DataType::kU8)}),
               StatusIs(kInvalid, "give f32 [3,5], not u8"));
   EXPECT_THAT(status({0, src, Plain({3}, DataType::kS32), dst}),
-              StatusIs(absl::StatusCode::kUnimplemented, "takes f32 only"));
+              StatusIs(kUnimplemented, "takes f32 only"));
 }
 
 }  // namespace

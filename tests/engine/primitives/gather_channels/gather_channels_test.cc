@@ -103,17 +103,11 @@ TEST_P(GatherChannelsTest, MoreThanOnePieceOfWork) {
     ExpectGathered(ChannelsCases()[0], {2, 0, 23, 17}, layout, layout);
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, GatherChannelsTest,
-                         ::testing::ValuesIn(GatherChannelsImplementations().begin(),
-                                             GatherChannelsImplementations().end()),
-                         RowName<GatherChannelsDesc>);
+TILEWIRE_TEST_EVERY_ROW(GatherChannels);
 
 TEST(GatherChannelsErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   const MemoryDesc src = Plain({1, 3, 4, 4}), dst = Plain({1, 2, 4, 4});
-  const auto status = [](const GatherChannelsDesc& desc) {
-    return CreateGatherChannels(desc, {}, {}).status();
-  };
+  const auto status = StatusOfCreating(CreateGatherChannels);
   EXPECT_THAT(status({{src}, dst, {{0, 2}, {0, 0}}}), IsOk());
   EXPECT_THAT(status({{}, dst, {{0, 2}, {0, 0}}}), StatusIs(kInvalid, "no source"));
   EXPECT_THAT(status({{src}, dst, {{0, 2}}}), StatusIs(kInvalid, "1 entries for the 2"));

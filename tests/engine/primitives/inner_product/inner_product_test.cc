@@ -275,11 +275,9 @@ TEST(InnerProductDispatchTest, TensorsWithoutElementsAreComputed) {
 
 INSTANTIATE_TEST_SUITE_P(AllImplementations, InnerProductTest,
                          ::testing::ValuesIn(FloatRows(InnerProductImplementations())),
-                         RowName<InnerProductDesc>);
+                         RowName<Implementation<InnerProductDesc>>);
 
 TEST(InnerProductErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
   const InnerProductDesc good{
       .src = Plain({2, 5}), .weights = Plain({3, 5}), .bias = Plain({3}), .dst = Plain({2, 3})};
   const auto with = [&](MemoryDesc InnerProductDesc::*field, const MemoryDesc& md) {

@@ -152,11 +152,9 @@ TEST_P(IntegerInnerProductTest, ExtremeProductsAreExact) {
 
 INSTANTIATE_TEST_SUITE_P(Rows, IntegerInnerProductTest,
                          ::testing::ValuesIn(IntegerRows(InnerProductImplementations())),
-                         RowName<InnerProductDesc>);
+                         RowName<Implementation<InnerProductDesc>>);
 
 TEST(IntegerInnerProductErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   const IntegerShape shape{{2, 5}, 3};
   const auto with = [&](MemoryDesc InnerProductDesc::*field, DataType type) {
     InnerProductDesc desc = IntegerDesc(shape, {});

@@ -112,17 +112,11 @@ TEST_P(IntegerSumTest, MoreThanOnePieceOfWork) {
   for (const IntegerSumCase& one : IntegerSumCases()) ExpectIntegerSum(one, {2, 40, 33, 31}, 1, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, IntegerSumTest,
-                         ::testing::ValuesIn(IntegerSumImplementations().begin(),
-                                             IntegerSumImplementations().end()),
-                         RowName<IntegerSumDesc>);
+TILEWIRE_TEST_EVERY_ROW(IntegerSum);
 
 TEST(IntegerSumErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   const MemoryDesc bytes = Plain({4, 5}, DataType::kU8);
-  const auto status = [](const IntegerSumDesc& desc) {
-    return CreateIntegerSum(desc, {}, {}).status();
-  };
+  const auto status = StatusOfCreating(CreateIntegerSum);
   EXPECT_THAT(status({{bytes}, bytes, {1}, {0}}), IsOk());
   EXPECT_THAT(status({{}, bytes, {}, {}}), StatusIs(kInvalid, "no source"));
   EXPECT_THAT(status({{bytes}, bytes, {1, 1}, {0}}), StatusIs(kInvalid, "2 scales"));
@@ -132,9 +126,9 @@ TEST(IntegerSumErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(status({{bytes}, Plain({4, 6}, DataType::kU8), {1}, {0}}),
               StatusIs(kInvalid, "does not match dst"));
   EXPECT_THAT(status({{Plain({4, 5})}, bytes, {1}, {0}}),
-              StatusIs(absl::StatusCode::kUnimplemented, "does not add up f32"));
+              StatusIs(kUnimplemented, "does not add up f32"));
   EXPECT_THAT(status({{bytes}, Plain({4, 5}), {1}, {0}}),
-              StatusIs(absl::StatusCode::kUnimplemented, "does not write f32"));
+              StatusIs(kUnimplemented, "does not write f32"));
 }
 
 }  // namespace

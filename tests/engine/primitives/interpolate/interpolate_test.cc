@@ -80,17 +80,11 @@ TEST_P(InterpolateTest, LayoutsThatDiffer) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, InterpolateTest,
-                         ::testing::ValuesIn(InterpolateImplementations().begin(),
-                                             InterpolateImplementations().end()),
-                         RowName<InterpolateDesc>);
+TILEWIRE_TEST_EVERY_ROW(Interpolate);
 
 TEST(InterpolateErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   const MemoryDesc src = Plain({4, 5}), dst = Plain({4, 2});
-  const auto status = [](const InterpolateDesc& desc) {
-    return CreateInterpolate(desc, {}, {}).status();
-  };
+  const auto status = StatusOfCreating(CreateInterpolate);
   EXPECT_THAT(status({src, dst, 1, 1, {0, 4}, {1, 1}}), IsOk());
   EXPECT_THAT(status({src, dst, 2, 1, {0, 4}, {1, 1}}), StatusIs(kInvalid, "axis 2"));
   EXPECT_THAT(status({src, dst, 0, 1, {0, 4}, {1, 1}}), StatusIs(kInvalid, "along axis 0"));
@@ -101,7 +95,7 @@ TEST(InterpolateErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(status({src, dst, 1, 1, {0, -1}, {1, 1}}), StatusIs(kInvalid, "index -1"));
   const MemoryDesc bytes = Plain({4, 5}, DataType::kU8);
   EXPECT_THAT(status({bytes, bytes, 1, 1, {0, 1, 2, 3, 4}, {1, 1, 1, 1, 1}}),
-              StatusIs(absl::StatusCode::kUnimplemented, "f32 only"));
+              StatusIs(kUnimplemented, "f32 only"));
 }
 
 }  // namespace

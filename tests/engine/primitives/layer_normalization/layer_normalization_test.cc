@@ -118,18 +118,11 @@ TEST_P(LayerNormalizationTest, RowsDoNotDependOnTheBatch) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, LayerNormalizationTest,
-                         ::testing::ValuesIn(LayerNormalizationImplementations().begin(),
-                                             LayerNormalizationImplementations().end()),
-                         RowName<LayerNormalizationDesc>);
+TILEWIRE_TEST_EVERY_ROW(LayerNormalization);
 
 TEST(LayerNormalizationErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
   const MemoryDesc md = Plain({2, 3});
-  const auto status = [](const LayerNormalizationDesc& desc) {
-    return CreateLayerNormalization(desc, {}, {}).status();
-  };
+  const auto status = StatusOfCreating(CreateLayerNormalization);
   EXPECT_THAT(status({kInference, md, Plain({2, 4})}), StatusIs(kInvalid, "dst"));
   EXPECT_THAT(status({kInference, Plain({5}), Plain({5})}), StatusIs(kInvalid, "rank 1"));
   EXPECT_THAT(status({kInference, md, md, std::numeric_limits<float>::quiet_NaN()}),

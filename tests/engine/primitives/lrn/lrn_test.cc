@@ -192,14 +192,9 @@ TEST_P(LrnTest, AnyTakesTheLayoutOfSrc) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, LrnTest,
-                         ::testing::ValuesIn(LrnImplementations().begin(),
-                                             LrnImplementations().end()),
-                         RowName<LrnDesc>);
+TILEWIRE_TEST_EVERY_ROW(Lrn);
 
 TEST(LrnErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
   const MemoryDesc md = Plain({1, 4, 3, 3});
   const LrnDesc good{PropKind::kForwardInference, LrnAlgorithm::kAcrossChannels, md, md};
   const auto status = [&](auto change) {

@@ -173,14 +173,10 @@ TEST_P(MatmulTest, AnyIsRowMajor) {
   EXPECT_EQ(primitive->Desc(kArgDst), Plain({3, 5}));
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, MatmulTest,
-                         ::testing::ValuesIn(MatmulImplementations().begin(),
-                                             MatmulImplementations().end()),
-                         RowName<MatmulDesc>);
+TILEWIRE_TEST_EVERY_ROW(Matmul);
 
 TEST(MatmulErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-  const auto status = [](const MatmulDesc& desc) { return CreateMatmul(desc, {}, {}).status(); };
+  const auto status = StatusOfCreating(CreateMatmul);
   const auto of = [&](const Dims& src, const Dims& weights, const Dims& dst) {
     return status({Plain(src), Plain(weights), {}, Plain(dst)});
   };
@@ -193,7 +189,7 @@ TEST(MatmulErrorsTest, CreationNamesWhatDoesNotFit) {
               StatusIs(kInvalid, "bias"));
   EXPECT_THAT(
       status({Plain({2, 3}, DataType::kU8), Plain({3, 5}, DataType::kS8), {}, Plain({2, 5})}),
-      StatusIs(absl::StatusCode::kUnimplemented, "f32"));
+      StatusIs(kUnimplemented, "f32"));
 }
 
 }  // namespace

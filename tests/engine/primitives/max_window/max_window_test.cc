@@ -124,18 +124,12 @@ TEST_P(MaxWindowTest, OtherLayouts) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, MaxWindowTest,
-                         ::testing::ValuesIn(MaxWindowImplementations().begin(),
-                                             MaxWindowImplementations().end()),
-                         RowName<MaxWindowDesc>);
+TILEWIRE_TEST_EVERY_ROW(MaxWindow);
 
 TEST(MaxWindowErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   const MemoryDesc src = Plain({1, 2, 4, 4}), dst = Plain({1, 2, 2, 2});
   constexpr auto kIndex = MaxWindowResult::kIndex;
-  const auto status = [](const MaxWindowDesc& desc) {
-    return CreateMaxWindow(desc, {}, {}).status();
-  };
+  const auto status = StatusOfCreating(CreateMaxWindow);
   const Dims two = {2, 2}, none = {0, 0};
   EXPECT_THAT(status({kIndex, src, dst, two, two, none, none}), IsOk());
   EXPECT_THAT(status({kIndex, src, Plain({1, 3, 2, 2}), two, two, none, none}),

@@ -132,17 +132,11 @@ TEST_P(QuantizeTest, AnyIsTheLayoutOfTheSource) {
   EXPECT_EQ(primitive->Desc(kArgDst), Tagged(src.dims(), "nChw8c", DataType::kU8));
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, QuantizeTest,
-                         ::testing::ValuesIn(QuantizeImplementations().begin(),
-                                             QuantizeImplementations().end()),
-                         RowName<QuantizeDesc>);
+TILEWIRE_TEST_EVERY_ROW(Quantize);
 
 TEST(QuantizeErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   const MemoryDesc real = Plain({4, 5}), bytes = Plain({4, 5}, DataType::kU8);
-  const auto status = [](const QuantizeDesc& desc) {
-    return CreateQuantize(desc, {}, {}).status();
-  };
+  const auto status = StatusOfCreating(CreateQuantize);
   EXPECT_THAT(status({real, bytes, 9, {1}, {0}}), IsOk());
   EXPECT_THAT(status({real, bytes, 2, {1, 1}, {0, 0}}), StatusIs(kInvalid, "axis 2"));
   EXPECT_THAT(status({real, bytes, 0, {1, 1}, {0, 0}}), StatusIs(kInvalid, "2 scales"));
@@ -151,8 +145,7 @@ TEST(QuantizeErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(status({real, bytes, 0, {1}, {256}}), StatusIs(kInvalid, "zero point 256"));
   EXPECT_THAT(status({real, Plain({4, 6}, DataType::kU8), 0, {1}, {0}}),
               StatusIs(kInvalid, "does not match dst"));
-  EXPECT_THAT(status({bytes, bytes, 0, {1}, {0}}),
-              StatusIs(absl::StatusCode::kUnimplemented, "from u8 to u8"));
+  EXPECT_THAT(status({bytes, bytes, 0, {1}, {0}}), StatusIs(kUnimplemented, "from u8 to u8"));
 }
 
 }  // namespace

@@ -213,24 +213,17 @@ TEST(ReductionOfNothingTest, GivesTheNeutralElement) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, ReductionTest,
-                         ::testing::ValuesIn(ReductionImplementations().begin(),
-                                             ReductionImplementations().end()),
-                         RowName<ReductionDesc>);
+TILEWIRE_TEST_EVERY_ROW(Reduction);
 
 TEST(ReductionErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   const MemoryDesc md = Plain({2, 3});
-  const auto status = [](const ReductionDesc& desc) {
-    return CreateReduction(desc, {}, {}).status();
-  };
+  const auto status = StatusOfCreating(CreateReduction);
   EXPECT_THAT(status({Algorithm::kSum, md, Plain({2, 2})}), StatusIs(kInvalid, "does not reduce"));
   EXPECT_THAT(status({Algorithm::kSum, md, Plain({2})}), StatusIs(kInvalid, "does not reduce"));
   EXPECT_THAT(status({Algorithm::kNormLpSum, md, md, 0.5f}), StatusIs(kInvalid, "p 0.5"));
   EXPECT_THAT(status({static_cast<Algorithm>(9), md, md}), StatusIs(kInvalid, "algorithm 9"));
   const MemoryDesc bytes = Plain({2, 3}, DataType::kU8);
-  EXPECT_THAT(status({Algorithm::kSum, bytes, bytes}),
-              StatusIs(absl::StatusCode::kUnimplemented, "u8"));
+  EXPECT_THAT(status({Algorithm::kSum, bytes, bytes}), StatusIs(kUnimplemented, "u8"));
   EXPECT_THAT(status({Algorithm::kSum, md, md}), IsOk());
 }
 

@@ -105,19 +105,12 @@ TEST_P(ResamplingTest, AnyAndTensorsWithoutElements) {
   ExpectFormula({kForward, ResamplingAlgorithm::kLinear, Plain({0, 5, 4, 3}), Plain({0, 5, 8, 6})});
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, ResamplingTest,
-                         ::testing::ValuesIn(ResamplingImplementations().begin(),
-                                             ResamplingImplementations().end()),
-                         RowName<ResamplingDesc>);
+TILEWIRE_TEST_EVERY_ROW(Resampling);
 
 TEST(ResamplingErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
   constexpr auto kNearest = ResamplingAlgorithm::kNearest;
   const MemoryDesc md = Plain({1, 4, 3, 3});
-  const auto status = [](const ResamplingDesc& desc) {
-    return CreateResampling(desc, {}, {}).status();
-  };
+  const auto status = StatusOfCreating(CreateResampling);
   EXPECT_THAT(status({kForward, kNearest, md, Plain({1, 5, 3, 3})}), StatusIs(kInvalid, "N and C"));
   EXPECT_THAT(status({kForward, kNearest, Plain({1, 4}), Plain({1, 4})}),
               StatusIs(kInvalid, "rank"));

@@ -139,15 +139,11 @@ TEST_P(SelectTest, AnyIsTheLayoutOfTheSource) {
   EXPECT_EQ(primitive->Desc(kArgDst), Tagged({2, 4, 3, 3}, "nChw8c"));
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, SelectTest,
-                         ::testing::ValuesIn(SelectImplementations().begin(),
-                                             SelectImplementations().end()),
-                         RowName<SelectDesc>);
+TILEWIRE_TEST_EVERY_ROW(Select);
 
 TEST(SelectErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   const MemoryDesc src = Plain({4, 5}), dst = Plain({4, 2});
-  const auto status = [](const SelectDesc& desc) { return CreateSelect(desc, {}, {}).status(); };
+  const auto status = StatusOfCreating(CreateSelect);
   EXPECT_THAT(status({src, dst, {{}, {{0, 1, 2}}}}), IsOk());
   EXPECT_THAT(status({src, dst, {{{0, 1, 4}}}}), StatusIs(kInvalid, "1 lists"));
   EXPECT_THAT(status({src, dst, {{}, {{0, 1, 3}}}}), StatusIs(kInvalid, "make the 2 of dst"));
@@ -165,8 +161,7 @@ TEST(SelectErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(status({bytes, bytes, {{}, {}}, 0.5f}), StatusIs(kInvalid, "the fill 0.5"));
   Attributes relu;
   ASSERT_THAT(relu.post_ops.Append(EltwisePostOp{}), IsOk());
-  EXPECT_THAT(CreateSelect({src, src, {{}, {}}}, relu, {}),
-              StatusIs(absl::StatusCode::kUnimplemented, "post-ops"));
+  EXPECT_THAT(CreateSelect({src, src, {{}, {}}}, relu, {}), StatusIs(kUnimplemented, "post-ops"));
 }
 
 }  // namespace

@@ -169,19 +169,12 @@ TEST_P(ShuffleTest, AnyIsTheLayoutOfTheSource) {
   EXPECT_EQ(primitive->Desc(kArgDst), src);
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, ShuffleTest,
-                         ::testing::ValuesIn(ShuffleImplementations().begin(),
-                                             ShuffleImplementations().end()),
-                         RowName<ShuffleDesc>);
+TILEWIRE_TEST_EVERY_ROW(Shuffle);
 
 TEST(ShuffleErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
   constexpr auto kForward = PropKind::kForwardInference;
   const MemoryDesc good = Plain({1, 6, 4, 4});
-  const auto status = [](const ShuffleDesc& desc, const Attributes& attributes = {}) {
-    return CreateShuffle(desc, attributes, {}).status();
-  };
+  const auto status = StatusOfCreating(CreateShuffle);
   EXPECT_THAT(status({kForward, good, good, 4, 2}), StatusIs(kInvalid, "axis 4"));
   EXPECT_THAT(status({kForward, good, good, -1, 2}), StatusIs(kInvalid, "axis -1"));
   EXPECT_THAT(status({kForward, good, good, 1, 4}),

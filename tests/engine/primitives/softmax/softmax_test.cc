@@ -149,20 +149,13 @@ TEST_P(SoftmaxTest, AnyAndTensorsWithoutElements) {
   ExpectMatches(Plain({3, 0}), Plain({3, 0}), 1, {});
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, SoftmaxTest,
-                         ::testing::ValuesIn(SoftmaxImplementations().begin(),
-                                             SoftmaxImplementations().end()),
-                         RowName<SoftmaxDesc>);
+TILEWIRE_TEST_EVERY_ROW(Softmax);
 
 TEST(SoftmaxErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
   constexpr auto kForward = PropKind::kForwardInference;
   const MemoryDesc good = Plain({2, 10});
   const MemoryDesc overlap = *MemoryDesc::CreateStrided({2, 10}, DataType::kF32, {1, 1});
-  const auto status = [](const SoftmaxDesc& desc, const Attributes& attributes = {}) {
-    return CreateSoftmax(desc, attributes, {}).status();
-  };
+  const auto status = StatusOfCreating(CreateSoftmax);
   EXPECT_THAT(status({kForward, good, good, 2}), StatusIs(kInvalid, "axis 2"));
   EXPECT_THAT(status({kForward, good, good, -1}), StatusIs(kInvalid, "axis -1"));
   EXPECT_THAT(status({kForward, good, Plain({2, 11}), 1}), StatusIs(kInvalid, "dst f32:2x11"));

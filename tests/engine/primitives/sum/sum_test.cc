@@ -34,14 +34,10 @@ class SumTest : public RowTest<SumDesc> {
   std::vector<float> Sum(const SumDesc& desc, const std::vector<std::vector<float>>& sources) {
     const auto primitive = Create(desc);
     if (!primitive) return {};
-    std::vector<Bytes> packed;
-    for (size_t i = 0; i < sources.size(); ++i) packed.push_back(Pack(desc.srcs[i], sources[i]));
-    Inputs inputs;
-    for (size_t i = 0; i < packed.size(); ++i) {
-      inputs.emplace_back(kArgMultipleSrc + static_cast<int>(i), &packed[i]);
-    }
+    const std::vector<Bytes> packed = PackAll(desc.srcs, sources);
     const MemoryDesc& dst = primitive->Desc(kArgDst);
-    return Unpack<float>(dst, ExecuteAllWays(*primitive, inputs, kArgDst, Garbage(dst, 7)));
+    return Unpack<float>(
+        dst, ExecuteAllWays(*primitive, MultipleSources(packed), kArgDst, Garbage(dst, 7)));
   }
 
   void ExpectSum(const SumDesc& desc) {
@@ -133,18 +129,15 @@ TEST_P(SumTest, OtherTypesAreAddedInF32) {
         const Inputs inputs = {{kArgMultipleSrc, &packed[0]},
                                {kArgMultipleSrc + 1, &packed[1]},
                                {kArgMultipleSrc + 2, &packed[2]}};
-        EXPECT_TRUE(ElementBits(layout.desc, ExecuteAllWays(*primitive, inputs, kArgDst,
-                                                            Garbage(layout.desc, 7))) ==
+        EXPECT_TRUE(ElementBits(layout.desc, ExecuteAllWays(*primitive, MultipleSources(packed),
+                                                            kArgDst, Garbage(layout.desc, 7))) ==
                     BitsAs(type, Expected(scales, sources)));
       }
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, SumTest,
-                         ::testing::ValuesIn(SumImplementations().begin(),
-                                             SumImplementations().end()),
-                         RowName<SumDesc>);
+TILEWIRE_TEST_EVERY_ROW(Sum);
 
 TEST(SumErrorsTest, CreationNamesWhatDoesNotFit) {
   const MemoryDesc good = Plain({1, 3, 4, 4});
@@ -152,8 +145,6 @@ TEST(SumErrorsTest, CreationNamesWhatDoesNotFit) {
       *MemoryDesc::CreateStrided({1, 3, 4, 4}, DataType::kF32, {48, 16, 3, 1});
   const MemoryDesc bytes = Plain({1, 3, 4, 4}, DataType::kU8);
   const MemoryDesc any = *MemoryDesc::CreateAny({1, 3, 4, 4}, DataType::kF32);
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
   EXPECT_THAT(CreateSum({{}, {}, good}, {}, {}), StatusIs(kInvalid, "no source"));
   EXPECT_THAT(CreateSum({{1}, {good, good}, good}, {}, {}),
               StatusIs(kInvalid, "1 scales for 2 sources"));

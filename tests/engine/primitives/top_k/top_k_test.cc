@@ -89,21 +89,17 @@ TEST_P(TopKTest, MoreThanOnePieceOfWork) {
   ExpectBest({Plain({1, 40000}), Plain({1, 3}), 1, true, true});
 }
 
-INSTANTIATE_TEST_SUITE_P(AllImplementations, TopKTest,
-                         ::testing::ValuesIn(TopKImplementations().begin(),
-                                             TopKImplementations().end()),
-                         RowName<TopKDesc>);
+TILEWIRE_TEST_EVERY_ROW(TopK);
 
 TEST(TopKErrorsTest, CreationNamesWhatDoesNotFit) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   const MemoryDesc src = Plain({4, 5}), dst = Plain({4, 2});
-  const auto status = [](const TopKDesc& desc) { return CreateTopK(desc, {}, {}).status(); };
+  const auto status = StatusOfCreating(CreateTopK);
   EXPECT_THAT(status({src, dst, 1}), IsOk());
   EXPECT_THAT(status({src, dst, 2}), StatusIs(kInvalid, "axis 2"));
   EXPECT_THAT(status({src, dst, 0}), StatusIs(kInvalid, "along axis 0"));
   EXPECT_THAT(status({dst, src, 1}), StatusIs(kInvalid, "along axis 1"));
   const MemoryDesc bytes = Plain({4, 5}, DataType::kU8);
-  EXPECT_THAT(status({bytes, bytes, 1}), StatusIs(absl::StatusCode::kUnimplemented, "f32 only"));
+  EXPECT_THAT(status({bytes, bytes, 1}), StatusIs(kUnimplemented, "f32 only"));
 }
 
 }  // namespace
