@@ -87,8 +87,8 @@ def _precompiled_headers_impl(ctx):
         )),
     ]
 
-# Generates <name>.h, which includes `headers`, and compiles it once. Whoever depends on it and is
-# compiled with "-include <package>/<name>.h" (.bazelrc says who) gets the compiled form; sources still
+# Generates <name>.h, which includes `headers`, and compiles it once. A target that depends on it and is
+# compiled with "-include <package>/<name>.h" (.bazelrc says which) gets the compiled form; sources still
 # include what they use. Only headers of the system: the compiler does not tell Bazel what a source
 # got this way, so that a change to one of ours would go unseen.
 precompiled_headers = rule(

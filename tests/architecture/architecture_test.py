@@ -104,6 +104,8 @@ VIOLATIONS = [
     (english.check, "engine/a.h", "// One value a\n// channel.\n"),
     (english.check, "engine/a.cc", 'return Error("is no number");\n'),
     (english.check, "engine/README.md", "Nobody reads it.\n"),
+    (english.check, "engine/BUILD", "# One value a\n# channel.\n"),
+    (english.check, "tests/a.py", '""' + '"Waits for whoever\nholds it.' + '"""\n'),
 ]
 
 # Trees of several files that break a rule: (check, {path: text}).
@@ -150,6 +152,7 @@ LEGAL = [
     (formatting.check_columns, "engine/a.h", "// " + "x" * 97 + "\n"),
     (english.check, "engine/a.h", "// There is no tail, and it is no longer than a block.\n"),
     (english.check, "engine/a.cc", "const int nobody = 0;\n"),
+    (english.check, "tests/a.sh", "nobody=65534\n"),
 ]
 
 

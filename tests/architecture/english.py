@@ -26,23 +26,27 @@ PHRASES = [
 _COMPILED = [(re.compile(pattern), advice) for pattern, advice in PHRASES]
 
 _SOURCE = (".h", ".cc", ".proto", ".inc")
+_SCRIPT = (".py", ".sh", "BUILD", ".bzl", "Dockerfile")
+# Paragraphs; comments and strings; comments and docstrings. Comments that follow each other are one.
+_PARAGRAPHS = re.compile(r"(?:^(?!\s*$).*\n?)+", re.MULTILINE)
+_OF_SOURCES = re.compile(r"(?:^[ \t]*//.*\n)+|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"", re.MULTILINE)
+_OF_SCRIPTS = re.compile(r'(?:^[ \t]*#.*\n)+|[ \t]#[ ][^\n]*|"""(?:.|\n)*?"""', re.MULTILINE)
 
 
-def _prose(text, is_document):
-    """(line, text) of paragraphs, comments and messages; comments that follow each other are one."""
-    if is_document:
-        blocks = re.finditer(r"(?:^(?!\s*$).*\n?)+", re.sub(r"`[^`\n]*`", "``", text), re.MULTILINE)
-    else:
-        blocks = re.finditer(r"(?:^[ \t]*//.*\n)+|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"", text, re.MULTILINE)
-    for block in blocks:
-        words = re.sub(r"\s*\n\s*(//)?\s*", " ", block.group())
+def _prose(text, path):
+    """(line, text) of what `path` says to its readers."""
+    blocks = _OF_SCRIPTS if path.endswith(_SCRIPT) else _OF_SOURCES
+    if path.endswith(".md"):
+        text, blocks = re.sub(r"`[^`\n]*`", "``", text), _PARAGRAPHS
+    for block in blocks.finditer(text):
+        words = re.sub(r"\s*\n\s*(//|#)?\s*", " ", block.group())
         yield text.count("\n", 0, block.start()) + 1, words
 
 
 def check(tree):
     problems = []
-    for path in tree.with_suffix(".md", *_SOURCE):
-        for line, words in _prose(tree.text(path), path.endswith(".md")):
+    for path in tree.with_suffix(".md", *_SOURCE, *_SCRIPT):
+        for line, words in _prose(tree.text(path), path):
             for pattern, advice in _COMPILED:
                 for match in pattern.finditer(words):
                     problems.append(f"{path}:{line}: \"{match.group()}\": write {advice}")

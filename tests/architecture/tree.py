@@ -53,7 +53,7 @@ def without_comments_and_strings(text):
     """The code with the same line breaks, every comment and literal replaced by blanks."""
 
     def blank(match):
-        # The apostrophe of a digit separator (1'000) is no literal.
+        # The apostrophe of a digit separator (1'000) is not a literal.
         before = text[match.start() - 1:match.start()]
         if match.group().startswith("'") and before.isalnum():
             return match.group()

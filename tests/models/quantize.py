@@ -3,7 +3,7 @@
 """Makes a quantised ONNX model from a float one: pairs of QuantizeLinear and DequantizeLinear around what reads integers.
 
 Activations are u8 with a zero point, from the smallest and largest value that each tensor takes on sample data; weights are
-s8, one scale an output channel. Of the operands of an Add, one that only a convolution gives stays in f32, unless
+s8, one scale per output channel. Of the operands of an Add, one that only a convolution gives stays in f32, unless
 --every_operand is given.
 
 Reads the folders that export_torchvision.py writes, or a digits folder (deploy/models/digits), and writes
