@@ -28,7 +28,8 @@ run() {
 
 status=0
 case "${1:-both}" in
-  address | both) run "address and undefined behaviour" asan //tests/engine/... //tests/service/... || status=1 ;;&
+  address | both) run "address and undefined behaviour" asan //tests/engine/... //tests/service/... //tests/fuzz/... ||
+    status=1 ;;&
   thread | both) run "threads" tsan "${shared_by_threads[@]}" || status=1 ;;&
   address | thread | both) exit "$status" ;;
   *) echo "usage: tests/sanitizers.sh [address|thread]" >&2; exit 2 ;;
