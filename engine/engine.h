@@ -15,6 +15,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "engine/base/diagnostics.h"
 #include "engine/cpu/isa.h"
 #include "engine/model.h"
@@ -62,8 +63,9 @@ class Engine {
   }
 
   virtual PrimitiveEngine& primitives() = 0;
-  // Returns the memory of past runs to the system; for times when nothing runs.
-  virtual void FreeIdleMemory() {}
+  // Returns the memory of past runs that nothing has used for so long to the system. Zero is for
+  // times when nothing runs, and takes longer.
+  virtual void FreeIdleMemory(absl::Duration /*unused_for*/) {}
   virtual threading::Arena& arena() = 0;             // for the service's scheduler
   virtual const EngineOptions& options() const = 0;  // with the zeros resolved
 };

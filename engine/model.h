@@ -63,6 +63,8 @@ struct RunOptions {
   // Called once, before any memory is taken, with what the run will hold: activations, scratchpad
   // and outputs. A status that is not OK ends the run with it. May be empty.
   std::function<absl::Status(int64_t bytes)> reserve;
+  // Gives the memory of an output, exactly `bytes`. Empty: it comes from the system.
+  std::function<absl::StatusOr<AlignedBuffer>(size_t bytes)> allocate_output;
   // Whether the run stays on the calling thread.
   bool serial = false;
 };

@@ -67,6 +67,7 @@ CallHost Server::Host() {
           .admission = &admission_,
           .writes = &writes_,
           .log = &log_,
+          .answers = answers_.get(),
           .max_message_bytes = options_.transport.max_message_bytes};
 }
 
@@ -121,19 +122,21 @@ absl::Time Server::Tick() {
   return std::min(dispatcher_.EndExpired(), writes_.CancelLate());
 }
 
-// When nothing runs any more, and when requests hold far less than they once did.
+// All of it when nothing runs any more, and when requests hold far less than they once did; what
+// nothing has used for a while at any time.
 void Server::FreeIdleMemory() {
   const absl::Time now = absl::Now();
   if (now - looked_at_memory_ < kIdle) return;
   looked_at_memory_ = now;
+  answers_->FreeReturnedBefore(now - kIdle);
   const int64_t held = admission_.TakePeak();
   const bool receded = most_held_ >= kLargePeakBytes && held < most_held_ / 4;
   const absl::Time idle_since = dispatcher_.IdleSince();
   const bool idle = now - idle_since >= kIdle && freed_ <= idle_since;
   most_held_ = receded ? held : std::max(held, most_held_);
-  if (!receded && !idle) return;
+  if (!receded && !idle) return engine_->FreeIdleMemory(kIdle);
   freed_ = now;
-  engine_->FreeIdleMemory();
+  engine_->FreeIdleMemory(absl::ZeroDuration());
 }
 
 Server::~Server() { Drain(); }

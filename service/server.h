@@ -97,6 +97,7 @@ class Server {
   Admission admission_;
   RequestLog log_;
   WriteDeadlines writes_;
+  const std::shared_ptr<AnswerPool> answers_ = std::make_shared<AnswerPool>();
   Dispatcher dispatcher_;
   InferenceService inference_;
   PrimitiveService primitives_;

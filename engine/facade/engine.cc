@@ -86,12 +86,13 @@ class RealEngine final : public Engine, public PrimitiveEngine {
                                 .max_isa = options().max_isa,
                                 .interrupted = run.interrupted,
                                 .max_output_bytes = run.max_output_bytes,
-                                .reserve = run.reserve});
+                                .reserve = run.reserve,
+                                .allocate_output = run.allocate_output});
   }
 
-  void FreeIdleMemory() override {
-    shared_->scratchpads.FreeIdle();
-    malloc_trim(0);
+  void FreeIdleMemory(absl::Duration unused_for) override {
+    const int64_t freed = shared_->scratchpads.FreeIdle(unused_for);
+    if (freed > 0 || unused_for == absl::ZeroDuration()) malloc_trim(0);
   }
 
   CacheStatistics cache_statistics() const override { return shared_->cache.Statistics(); }

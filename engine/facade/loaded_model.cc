@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/lowering/lowering.h"
@@ -34,7 +35,7 @@ bool Fits(const Dims& dims, const Dims& allowed) {
 }
 
 // What a run of the plan holds besides its inputs.
-int64_t RunBytes(const runtime::Plan& plan, const std::vector<runtime::OutputBytes>& outputs) {
+int64_t RunBytes(const runtime::Plan& plan, absl::Span<const runtime::OutputBytes> outputs) {
   int64_t bytes = plan.arena_bytes + plan.scratchpad_bytes;
   for (const runtime::OutputBytes& output : outputs) bytes += output.desc->SizeBytes();
   return bytes;
@@ -58,17 +59,20 @@ const MemoryDesc* DescIn(const runtime::ClientDescs& descs, Layout layout) {
   return layout == Layout::kNhwc ? &descs.channels_last : &descs.channels_first;
 }
 
-std::vector<runtime::InputBytes> DescribeInputs(const runtime::Plan& plan,
-                                                absl::Span<const InputTensor> inputs) {
-  std::vector<runtime::InputBytes> input_bytes;
+// Of an ordinary model, without an allocation.
+using AllInputBytes = absl::InlinedVector<runtime::InputBytes, 4>;
+using AllOutputBytes = absl::InlinedVector<runtime::OutputBytes, 4>;
+
+AllInputBytes DescribeInputs(const runtime::Plan& plan, absl::Span<const InputTensor> inputs) {
+  AllInputBytes input_bytes;
   for (size_t i = 0; i < inputs.size(); ++i)
     input_bytes.push_back({DescIn(plan.inputs[i].client, inputs[i].layout), inputs[i].pieces});
   return input_bytes;
 }
 
-absl::StatusOr<std::vector<runtime::OutputBytes>> DescribeOutputs(
-    const runtime::Plan& plan, const std::vector<OutputRequest>& requests) {
-  std::vector<runtime::OutputBytes> output_bytes;
+absl::StatusOr<AllOutputBytes> DescribeOutputs(const runtime::Plan& plan,
+                                               absl::Span<const OutputRequest> requests) {
+  AllOutputBytes output_bytes;
   for (const OutputRequest& request : requests) {
     if (request.index < 0 || request.index >= static_cast<int>(plan.outputs.size())) {
       return absl::InvalidArgumentError(
@@ -176,28 +180,30 @@ absl::Status LoadedModel::CheckBytes(absl::Span<const InputTensor> inputs) const
 absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const InputTensor> inputs,
                                                            absl::Span<const OutputRequest> outputs,
                                                            const RunOptions& options) const {
-  std::vector<Dims> dims;
+  thread_local std::vector<Dims> dims;  // its memory serves the thread's next run
+  dims.clear();
   for (const InputTensor& input : inputs) dims.push_back(input.dims);
   ABSL_RETURN_IF_ERROR(CheckDims(dims));
   ABSL_RETURN_IF_ERROR(CheckBytes(inputs));
-  std::vector<OutputRequest> requests(outputs.begin(), outputs.end());
+  absl::InlinedVector<OutputRequest, 4> requests(outputs.begin(), outputs.end());
   if (requests.empty()) {
     for (size_t i = 0; i < signature_.outputs.size(); ++i)
       requests.push_back({static_cast<int>(i), Layout::kNchw});
   }
   ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const runtime::Plan> plan, PlanFor(dims));
 
-  const std::vector<runtime::InputBytes> input_bytes = DescribeInputs(*plan, inputs);
-  ABSL_ASSIGN_OR_RETURN(std::vector<runtime::OutputBytes> output_bytes,
-                        DescribeOutputs(*plan, requests));
+  const AllInputBytes input_bytes = DescribeInputs(*plan, inputs);
+  ABSL_ASSIGN_OR_RETURN(AllOutputBytes output_bytes, DescribeOutputs(*plan, requests));
   ABSL_RETURN_IF_ERROR(runtime::CheckOutputBytes(output_bytes, options.max_output_bytes));
   const runtime::ExecutionContext context{.scratchpads = &shared_->scratchpads,
                                           .team = shared_->TeamFor(options),
-                                          .interrupted = &options.interrupted};
+                                          .interrupted = &options.interrupted,
+                                          .allocate_output = &options.allocate_output};
   if (options.reserve) ABSL_RETURN_IF_ERROR(options.reserve(RunBytes(*plan, output_bytes)));
   ABSL_RETURN_IF_ERROR(runtime::Execute(*plan, input_bytes, absl::MakeSpan(output_bytes), context));
 
   std::vector<OutputTensor> results;
+  results.reserve(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) {
     results.push_back({requests[i].index, output_bytes[i].desc->dims(), requests[i].layout,
                        std::move(output_bytes[i].bytes)});

@@ -155,7 +155,10 @@ class Execution {
   absl::Status AddOutput(absl::Span<const PrimitiveInput> inputs, PrimitiveOutput* output) {
     const MemoryDesc& desc = primitive_.Desc(output->arg);
     if (output->desc.IsZero() || output->desc.IsAny()) output->desc = desc;
-    ABSL_ASSIGN_OR_RETURN(output->bytes, AlignedBuffer::Allocate(output->desc.SizeBytes()));
+    const size_t size = output->desc.SizeBytes();
+    ABSL_ASSIGN_OR_RETURN(output->bytes, resources_.allocate_output
+                                             ? resources_.allocate_output(size)
+                                             : AlignedBuffer::Allocate(size));
     ClearGaps(output->desc, output->bytes.data());
     std::byte* bytes = output->bytes.data();
     if (output->desc != desc) {

@@ -24,7 +24,9 @@ struct ExecutionResources {
   cpu::Isa max_isa = cpu::BestIsa();
   std::function<absl::Status()> interrupted;  // asked between reorders and the primitive
   int64_t max_output_bytes = std::numeric_limits<int64_t>::max();
-  std::function<absl::Status(int64_t bytes)> reserve;  // as RunOptions::reserve
+  // As in RunOptions.
+  std::function<absl::Status(int64_t bytes)> reserve;
+  std::function<absl::StatusOr<AlignedBuffer>(size_t bytes)> allocate_output;
 };
 
 // The contract is PrimitiveEngine::ExecutePrimitive's. An input is given exactly once, and so is an

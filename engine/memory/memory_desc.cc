@@ -41,9 +41,11 @@ struct Outer {
   int64_t stride;
 };
 
+using Outers = absl::InlinedVector<Outer, 6>;
+
 // The outer dimensions of more than one block, nearest first.
-std::vector<Outer> OuterByStride(const MemoryDesc& desc) {
-  std::vector<Outer> outers;
+Outers OuterByStride(const MemoryDesc& desc) {
+  Outers outers;
   for (int d = 0; d < desc.rank(); ++d) {
     const int64_t count = desc.padded_dims()[d] / desc.BlockSize(d);
     if (count > 1) outers.push_back({count, desc.stride(d)});
@@ -61,7 +63,7 @@ int64_t SpanElements(const MemoryDesc& desc) {
 }
 
 // Marks every block of a layout whose dimensions interleave and looks for one that is hit twice.
-bool BlocksCollide(const std::vector<Outer>& outers, int64_t inner_size, int64_t span) {
+bool BlocksCollide(const Outers& outers, int64_t inner_size, int64_t span) {
   std::vector<bool> taken(span, false);
   std::vector<int64_t> index(outers.size(), 0);
   int64_t offset = 0;
@@ -314,7 +316,7 @@ bool MemoryDesc::IsDense() const {
 
 bool MemoryDesc::Overlaps() const {
   if (format_kind_ != FormatKind::kBlocked || ElementCount() == 0) return false;
-  const std::vector<Outer> outers = OuterByStride(*this);
+  const Outers outers = OuterByStride(*this);
   const int64_t inner_size = InnerSize(inner_blocks_);
   int64_t span = inner_size;
   bool nested = true;

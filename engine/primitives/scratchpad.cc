@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/time/clock.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/huge_pages.h"
 #include "engine/base/status_macros.h"
@@ -36,6 +37,7 @@ struct ScratchpadPool::Shards {
   struct Idle {
     AlignedBuffer buffer;
     uint64_t since = 0;  // the shard's `takes` when it returned
+    absl::Time returned;
   };
   struct alignas(64) Shard {
     threading::Mutex mutex;
@@ -47,9 +49,9 @@ struct ScratchpadPool::Shards {
         return one.buffer.size() < wanted;
       });
     }
-    void Insert(AlignedBuffer buffer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    void Insert(AlignedBuffer buffer, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
       const auto place = AtLeast(buffer.size());
-      idle.insert(place, {std::move(buffer), takes});
+      idle.insert(place, {std::move(buffer), takes, now});
     }
     // The smallest that fits, or nothing.
     AlignedBuffer Remove(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -59,11 +61,12 @@ struct ScratchpadPool::Shards {
       idle.erase(found);
       return buffer;
     }
-    // Removes the buffers that nothing has needed for so long that nothing is likely to.
-    std::vector<Idle> RemoveStale() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    // Removes the buffers that nothing has needed for so long that nothing is likely to, and those
+    // that returned before `time`.
+    std::vector<Idle> RemoveStale(absl::Time time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
       std::vector<Idle> removed;
       for (auto one = idle.begin(); one != idle.end();) {
-        if (takes - one->since <= kKeptTakes) {
+        if (takes - one->since <= kKeptTakes && one->returned >= time) {
           ++one;
         } else {
           removed.push_back(std::move(*one));
@@ -131,28 +134,31 @@ void ScratchpadPool::Return(AlignedBuffer buffer) {
     return;
   }
   Shards::Shard& shard = shards_->shards[ShardOfThisThread()];
+  const absl::Time now = absl::Now();
   std::vector<Shards::Idle> stale;  // freed when the lock is not held
   {
     threading::MutexLock lock(&shard.mutex);
-    shard.Insert(std::move(buffer));
-    stale = shard.RemoveStale();
+    shard.Insert(std::move(buffer), now);
+    stale = shard.RemoveStale(absl::InfinitePast());
   }
   for (const Shards::Idle& idle : stale) {
     shards_->idle_bytes.fetch_sub(idle.buffer.size(), std::memory_order_relaxed);
   }
 }
 
-void ScratchpadPool::FreeIdle() {
+int64_t ScratchpadPool::FreeIdle(absl::Duration unused_for) {
+  const absl::Time time = absl::Now() - unused_for;
+  int64_t freed = 0;
   for (Shards::Shard& shard : shards_->shards) {
     std::vector<Shards::Idle> removed;  // freed when the lock is not held
     {
       threading::MutexLock lock(&shard.mutex);
-      removed.swap(shard.idle);
+      removed = shard.RemoveStale(time);
     }
-    for (const Shards::Idle& idle : removed) {
-      shards_->idle_bytes.fetch_sub(idle.buffer.size(), std::memory_order_relaxed);
-    }
+    for (const Shards::Idle& idle : removed) freed += static_cast<int64_t>(idle.buffer.size());
   }
+  shards_->idle_bytes.fetch_sub(freed, std::memory_order_relaxed);
+  return freed;
 }
 
 int64_t ScratchpadPool::idle_bytes() const { return shards_->idle_bytes.load(); }

@@ -2,8 +2,8 @@
 //
 // Buffers for user-mode scratchpads and workspaces, kept per thread: taking one neither allocates
 // nor waits for a lock when the thread has run the same work before. Memory of a peak returns to
-// the system: what exceeds the bound at once, and what a thread has not needed for kKeptTakes
-// buffers after that. Thread-safe.
+// the system: what exceeds the bound at once, what a thread has not needed for kKeptTakes buffers
+// after that, and what FreeIdle() finds. Thread-safe.
 #ifndef ENGINE_PRIMITIVES_SCRATCHPAD_H_
 #define ENGINE_PRIMITIVES_SCRATCHPAD_H_
 
@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "engine/base/aligned_buffer.h"
 
 namespace tilewire {
@@ -45,8 +46,8 @@ class ScratchpadPool {
   // empty lease. kResourceExhausted.
   absl::StatusOr<Lease> Take(size_t bytes);
 
-  // Frees every idle buffer: for when nothing has run for a while.
-  void FreeIdle();
+  // Frees the buffers that nothing has used for so long; returns their bytes.
+  int64_t FreeIdle(absl::Duration unused_for);
 
   int64_t idle_bytes() const;
   int64_t leased_bytes() const;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/reorder/streaming_reorder.h"
@@ -16,6 +17,9 @@ namespace tilewire::runtime {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// A run of a plan of so many buffers allocates nothing for their places.
+constexpr size_t kOrdinaryBuffers = 256;
 
 // One execution of a plan: where each buffer is in memory.
 class Execution {
@@ -55,7 +59,7 @@ class Execution {
     ABSL_ASSIGN_OR_RETURN(scratchpad_, context_.scratchpads->Take(plan_.scratchpad_bytes));
     for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = PlaceOf(plan_.buffers[i]);
     for (OutputBytes& output : outputs) {
-      ABSL_ASSIGN_OR_RETURN(output.bytes, AlignedBuffer::Allocate(output.desc->SizeBytes()));
+      ABSL_ASSIGN_OR_RETURN(output.bytes, AllocateOutput(output.desc->SizeBytes()));
       const PlanOutput& planned = plan_.outputs[output.index];
       // The output may be only a part of its buffer.
       const bool is_all = plan_.buffers[planned.buffer].bytes <= output.desc->SizeBytes() &&
@@ -72,6 +76,11 @@ class Execution {
       if (part.part_of >= 0) buffers_[i] = buffers_[part.part_of] + part.part_offset;
     }
     return absl::OkStatus();
+  }
+
+  absl::StatusOr<AlignedBuffer> AllocateOutput(size_t bytes) const {
+    const bool is_given = context_.allocate_output != nullptr && *context_.allocate_output;
+    return is_given ? (*context_.allocate_output)(bytes) : AlignedBuffer::Allocate(bytes);
   }
 
   std::byte* PlaceOf(const PlanBuffer& buffer) {
@@ -171,9 +180,10 @@ class Execution {
   const Plan& plan_;
   const ExecutionContext& context_;
   ScratchpadPool::Lease arena_, scratchpad_;
-  std::vector<std::byte*> buffers_;            // where each buffer of the plan is
-  std::vector<bool> redirected_;               // it is in an output's memory
-  std::vector<const InputVariant*> variants_;  // that the layouts of the request call for
+  absl::InlinedVector<std::byte*, kOrdinaryBuffers> buffers_;  // where each of the plan's is
+  absl::InlinedVector<bool, kOrdinaryBuffers> redirected_;     // it is in an output's memory
+  // What the layouts of the request call for.
+  absl::InlinedVector<const InputVariant*, 4> variants_;
   Clock::time_point lap_start_;
 };
 

@@ -37,6 +37,8 @@ struct ExecutionContext {
   ScratchpadPool* scratchpads = nullptr;
   threading::Team team = threading::Team::Serial();
   const std::function<absl::Status()>* interrupted = nullptr;  // may be null or empty
+  // As RunOptions::allocate_output; may be null or empty.
+  const std::function<absl::StatusOr<AlignedBuffer>(size_t bytes)>* allocate_output = nullptr;
   // Where not null: receives how long each input, each step and each output took, in that order.
   std::vector<absl::Duration>* laps = nullptr;
 };

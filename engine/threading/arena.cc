@@ -71,10 +71,7 @@ void Arena::ParallelFor(int64_t count, int max_threads, absl::FunctionRef<void(i
 
 void Arena::Enqueue(absl::AnyInvocable<void()> task) {
   waiting_.fetch_add(1, std::memory_order_relaxed);
-  workers_->Enqueue([this, task = std::move(task)]() mutable {
-    waiting_.fetch_sub(1, std::memory_order_relaxed);
-    task();
-  });
+  workers_->Enqueue(std::move(task), &waiting_);
 }
 
 void Team::ParallelFor(int64_t count, absl::FunctionRef<void(int64_t)> body) const {

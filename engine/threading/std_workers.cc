@@ -48,10 +48,10 @@ class StdWorkers final : public Workers {
     changed_.wait(lock, [&loop] { return loop.running == 0; });
   }
 
-  void Enqueue(absl::AnyInvocable<void()> task) override {
+  void Enqueue(absl::AnyInvocable<void()> task, std::atomic<int64_t>* waiting) override {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      tasks_.push_back(std::move(task));
+      tasks_.push_back({std::move(task), waiting});
     }
     changed_.notify_all();
   }
@@ -62,6 +62,11 @@ class StdWorkers final : public Workers {
     const int runners;
     int next = 1;     // runner; 0 is the caller
     int running = 0;  // without the caller
+  };
+
+  struct Task {
+    absl::AnyInvocable<void()> run;
+    std::atomic<int64_t>* waiting;
   };
 
   void Work() {
@@ -79,13 +84,14 @@ class StdWorkers final : public Workers {
   }
 
   void RunTask(std::unique_lock<std::mutex>& lock) {
-    absl::AnyInvocable<void()> task = std::move(tasks_.front());
+    Task task = std::move(tasks_.front());
     tasks_.pop_front();
     lock.unlock();
+    task.waiting->fetch_sub(1, std::memory_order_relaxed);
     {
       const DenormalsFlushed flushed;
-      task();
-      task = nullptr;  // what it holds is gone before the task counts as ended
+      task.run();
+      task.run = nullptr;  // what it holds is gone before the task counts as ended
     }
     lock.lock();
   }
@@ -104,7 +110,7 @@ class StdWorkers final : public Workers {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::list<Loop*> loops_;  // that want more runners
-  std::deque<absl::AnyInvocable<void()>> tasks_;
+  std::deque<Task> tasks_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -44,14 +44,15 @@ class TbbWorkers final : public Workers {
     });
   }
 
-  void Enqueue(absl::AnyInvocable<void()> task) override {
+  void Enqueue(absl::AnyInvocable<void()> task, std::atomic<int64_t>* waiting) override {
     {
       absl::MutexLock lock(&mutex_);
       ++pending_;
     }
     // oneTBB wants to copy what it is given.
     auto* owned = new absl::AnyInvocable<void()>(std::move(task));
-    arena_.enqueue([this, owned] {
+    arena_.enqueue([this, owned, waiting] {
+      waiting->fetch_sub(1, std::memory_order_relaxed);
       {
         const DenormalsFlushed flushed;
         (*owned)();

@@ -6,6 +6,8 @@
 #ifndef ENGINE_THREADING_WORKERS_H_
 #define ENGINE_THREADING_WORKERS_H_
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 
 #include "absl/functional/any_invocable.h"
@@ -24,7 +26,8 @@ class Workers {
   // thread that waits takes bodies of this very call only. `runners` >= 2.
   virtual void Run(int runners, absl::FunctionRef<void(int)> body) = 0;
   // Runs `task` soon on one of the threads, denormals flushed, in about the order of the calls.
-  virtual void Enqueue(absl::AnyInvocable<void()> task) = 0;
+  // Subtracts 1 from `*waiting` when it begins.
+  virtual void Enqueue(absl::AnyInvocable<void()> task, std::atomic<int64_t>* waiting) = 0;
 };
 
 std::unique_ptr<Workers> StartWorkers(int threads);

@@ -10,6 +10,7 @@
 #include "service/rpc/write_deadlines.h"
 #include "service/schedule/admission.h"
 #include "service/schedule/dispatcher.h"
+#include "service/wire/answer_pool.h"
 
 namespace tilewire::service {
 
@@ -19,6 +20,7 @@ struct CallHost {
   Admission* admission = nullptr;
   WriteDeadlines* writes = nullptr;
   RequestLog* log = nullptr;
+  AnswerPool* answers = nullptr;
   int64_t max_message_bytes = int64_t{64} << 20;
 };
 

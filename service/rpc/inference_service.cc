@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "service/rpc/parsed_request.h"
@@ -25,20 +26,33 @@ void DescribeTensor(const TensorSpec& spec,
   for (int64_t dim : spec.dims) tensor->add_shape(dim);
 }
 
+}  // namespace
+
+// Serves one call after the other, so that its memory is there when a request comes.
 class InferJob final : public Job {
  public:
-  InferJob(ModelRepository* models, const grpc::ByteBuffer& request, grpc::ByteBuffer* response)
-      : models_(models), request_(request), response_(response) {}
+  explicit InferJob(IdleSlots<InferJob>* idle) : idle_(idle) {}
+
+  static OwnedJob Start(IdleSlots<InferJob>* idle, ModelRepository* models, const CallHost& host,
+                        const grpc::ByteBuffer& request, grpc::ByteBuffer* response) {
+    std::unique_ptr<InferJob> job = idle->Take();
+    if (job == nullptr) job = std::make_unique<InferJob>(idle);
+    job->models_ = models;
+    job->answers_ = host.answers;
+    job->request_ = &request;
+    job->response_ = response;
+    return OwnedJob(job.release());
+  }
 
   absl::Status Prepare(WorkTerms* terms) override {
-    ABSL_RETURN_IF_ERROR(decoded_.Parse(request_));
+    ABSL_RETURN_IF_ERROR(decoded_.Parse(*request_));
     ABSL_ASSIGN_OR_RETURN(served_,
                           models_->FindLoaded(decoded_.model_name(), decoded_.model_version()));
     terms->model = served_->name;
     ABSL_RETURN_IF_ERROR(decoded_.Bind(served_->model->signature()));
-    terms->cost_key = absl::StrCat(served_->name, "/", served_->version);
+    terms->cost_key = absl::HashOf(served_->name, served_->version);
     for (const InputTensor& input : decoded_.inputs()) {
-      absl::StrAppend(&terms->cost_key, DimsToString(input.dims));
+      terms->cost_key = absl::HashOf(terms->cost_key, input.dims);
     }
     terms->priority = decoded_.priority();
     terms->deadline = std::min(terms->deadline, absl::Now() + decoded_.timeout());
@@ -51,23 +65,34 @@ class InferJob final : public Job {
     absl::StatusOr<std::vector<OutputTensor>> outputs =
         model.Run(decoded_.inputs(), decoded_.outputs(), call.LimitsOfWork());
     if (!outputs.ok()) return models_->AfterRun(served_, outputs.status());
-    inference::ModelInferResponse head;
-    head.set_model_name(served_->name);
-    head.set_model_version(absl::StrCat(served_->version));
-    head.set_id(decoded_.id());
-    *response_ = EncodeInferResponse(std::move(head), model.signature(), *std::move(outputs));
+    EncodeInferResponse({served_->name, served_->version, decoded_.id()}, model.signature(),
+                        *std::move(outputs), answers_, response_);
     return absl::OkStatus();
   }
 
+  void Release() override {
+    decoded_.Clear();
+    served_ = nullptr;
+    idle_->Keep(std::unique_ptr<InferJob>(this));
+  }
+
  private:
-  ModelRepository* const models_;
-  const grpc::ByteBuffer& request_;
-  grpc::ByteBuffer* const response_;
+  IdleSlots<InferJob>* const idle_;
+  ModelRepository* models_ = nullptr;
+  AnswerPool* answers_ = nullptr;
+  const grpc::ByteBuffer* request_ = nullptr;
+  grpc::ByteBuffer* response_ = nullptr;
   InferRequest decoded_;
   std::shared_ptr<const ServedModel> served_;
 };
 
-}  // namespace
+InferenceService::InferenceService(ModelRepository* models, const CallHost& host, Health health)
+    : models_(models),
+      host_(host),
+      health_(std::move(health)),
+      idle_jobs_(std::make_unique<IdleSlots<InferJob>>()) {}
+
+InferenceService::~InferenceService() = default;
 
 InferenceService::Reactor* InferenceService::ServerLive(Context* context, const Bytes* request,
                                                         Bytes* response) {
@@ -159,7 +184,7 @@ void InferenceService::ListModels(const inference::RepositoryIndexRequest& reque
 InferenceService::Reactor* InferenceService::ModelInfer(Context* context, const Bytes* request,
                                                         Bytes* response) {
   return UnaryCall::Start(context, host_, "ModelInfer", *request, response,
-                          std::make_unique<InferJob>(models_, *request, response));
+                          InferJob::Start(idle_jobs_.get(), models_, host_, *request, response));
 }
 
 }  // namespace tilewire::service

@@ -10,6 +10,7 @@
 #include "protos/open_inference.grpc.pb.h"
 #include "service/models/model_repository.h"
 #include "service/rpc/call_host.h"
+#include "service/rpc/idle_slots.h"
 
 namespace tilewire::service {
 
@@ -22,6 +23,8 @@ using InferenceServiceBase =
             Inference::WithRawCallbackMethod_ModelMetadata<
                 Inference::WithRawCallbackMethod_RepositoryIndex<
                     Inference::WithRawCallbackMethod_ModelInfer<Inference::CallbackService>>>>>>>;
+
+class InferJob;
 
 class InferenceService final : public InferenceServiceBase {
  public:
@@ -36,8 +39,8 @@ class InferenceService final : public InferenceServiceBase {
   };
 
   // The models and what `host` points to must outlive the service.
-  InferenceService(ModelRepository* models, const CallHost& host, Health health)
-      : models_(models), host_(host), health_(std::move(health)) {}
+  InferenceService(ModelRepository* models, const CallHost& host, Health health);
+  ~InferenceService() override;
 
   Reactor* ServerLive(Context* context, const Bytes* request, Bytes* response) override;
   Reactor* ServerReady(Context* context, const Bytes* request, Bytes* response) override;
@@ -56,6 +59,7 @@ class InferenceService final : public InferenceServiceBase {
   ModelRepository* const models_;
   const CallHost host_;
   const Health health_;
+  const std::unique_ptr<IdleSlots<InferJob>> idle_jobs_;
 };
 
 }  // namespace tilewire::service

@@ -121,7 +121,7 @@ grpc::ServerUnaryReactor* ModelService::Explain(grpc::CallbackServerContext* con
                                                 const grpc::ByteBuffer* request,
                                                 grpc::ByteBuffer* response) {
   return UnaryCall::Start(context, host_, "Explain", *request, response,
-                          std::make_unique<ExplainJob>(models_, host_, *request, response));
+                          OwnedJob(new ExplainJob(models_, host_, *request, response)));
 }
 
 }  // namespace tilewire::service

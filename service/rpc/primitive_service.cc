@@ -6,11 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "service/rpc/parsed_request.h"
 #include "service/rpc/unary_call.h"
+#include "service/wire/execute_request.h"
 #include "service/wire/message_limits.h"
 #include "service/wire/primitive_decoder.h"
 
@@ -19,36 +21,6 @@ namespace {
 
 // All primitives together are one share among the models.
 constexpr char kShareOfPrimitives[] = "primitives";
-
-absl::StatusOr<std::vector<PrimitiveInput>> DecodeInputs(const v1::ExecuteRequest& request,
-                                                         ByteBudget* budget) {
-  if (request.inputs_size() > kMaxSources + 8) {
-    return absl::InvalidArgumentError(absl::StrCat(request.inputs_size(), " inputs are too many"));
-  }
-  std::vector<PrimitiveInput> inputs;
-  for (const v1::Tensor& tensor : request.inputs()) {
-    const std::string what = absl::StrCat("input ", ArgName(tensor.argument()));
-    absl::StatusOr<MemoryDesc> desc = DecodeMemoryDesc(tensor.desc());
-    if (!desc.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(what, ": ", desc.status().message()));
-    }
-    if (desc->IsAny()) {
-      return absl::InvalidArgumentError(absl::StrCat(what, ": a tensor cannot have layout 'any'"));
-    }
-    if (static_cast<int64_t>(tensor.content().size()) != desc->SizeBytes()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          what, ": ", tensor.content().size(), " bytes, its descriptor needs ", desc->SizeBytes()));
-    }
-    for (const PrimitiveInput& other : inputs) {
-      if (other.arg == tensor.argument()) {
-        return absl::InvalidArgumentError(absl::StrCat(what, ": given twice"));
-      }
-    }
-    ABSL_RETURN_IF_ERROR(budget->Spend(desc->SizeBytes()));
-    inputs.push_back({tensor.argument(), *std::move(desc), {tensor.content()}});
-  }
-  return inputs;
-}
 
 absl::StatusOr<PrimitiveOutput> DecodeOutput(const v1::WantedOutput& wanted,
                                              const Primitive& primitive) {
@@ -96,15 +68,6 @@ absl::StatusOr<std::vector<PrimitiveOutput>> DecodeOutputs(const v1::ExecuteRequ
     ABSL_RETURN_IF_ERROR(budget->Spend(output.desc.SizeBytes()));
   }
   return outputs;
-}
-
-void EncodeOutputs(const std::vector<PrimitiveOutput>& outputs, v1::ExecuteResponse* response) {
-  for (const PrimitiveOutput& output : outputs) {
-    v1::Tensor* tensor = response->add_outputs();
-    tensor->set_argument(output.arg);
-    *tensor->mutable_desc() = EncodeMemoryDesc(output.desc);
-    tensor->set_content(output.bytes.data(), output.bytes.size());
-  }
 }
 
 class CreateJob final : public Job {
@@ -168,15 +131,16 @@ class ExecuteJob final : public Job {
 
   absl::Status Prepare(WorkTerms* terms) override {
     terms->model = kShareOfPrimitives;
-    ABSL_RETURN_IF_ERROR(ParseLimited(bytes_, &request_));
-    if (request_.which_case() == v1::ExecuteRequest::kPrimitive) {
-      ABSL_ASSIGN_OR_RETURN(described_, compiler_->Describe(request_.primitive()));
-    } else if (request_.which_case() == v1::ExecuteRequest::kId) {
-      ABSL_ASSIGN_OR_RETURN(described_, compiler_->Find(request_.id()));
+    ABSL_RETURN_IF_ERROR(request_.Parse(bytes_));
+    const v1::ExecuteRequest& message = request_.message();
+    if (message.which_case() == v1::ExecuteRequest::kPrimitive) {
+      ABSL_ASSIGN_OR_RETURN(described_, compiler_->Describe(message.primitive()));
+    } else if (message.which_case() == v1::ExecuteRequest::kId) {
+      ABSL_ASSIGN_OR_RETURN(described_, compiler_->Find(message.id()));
     } else {
       return absl::InvalidArgumentError("neither an id nor a primitive is given");
     }
-    terms->cost_key = described_->id;
+    terms->cost_key = absl::HashOf(described_->id);
     return absl::OkStatus();
   }
 
@@ -184,20 +148,24 @@ class ExecuteJob final : public Job {
     ABSL_ASSIGN_OR_RETURN(const PrimitiveCompiler::Compiled compiled,
                           compiler_->Compile(std::move(described_)));
     const Primitive& primitive = *compiled.found.primitive;
+    ABSL_ASSIGN_OR_RETURN(const std::vector<PrimitiveInput> inputs,
+                          request_.Inputs(compiler_->max_tensor_bytes()));
     ByteBudget budget(compiler_->max_tensor_bytes());
-    ABSL_ASSIGN_OR_RETURN(std::vector<PrimitiveInput> inputs, DecodeInputs(request_, &budget));
+    for (const PrimitiveInput& input : inputs) {
+      ABSL_RETURN_IF_ERROR(budget.Spend(input.desc.SizeBytes()));
+    }
     ABSL_ASSIGN_OR_RETURN(std::vector<PrimitiveOutput> outputs,
-                          DecodeOutputs(request_, primitive, &budget));
+                          DecodeOutputs(request_.message(), primitive, &budget));
     ABSL_ASSIGN_OR_RETURN(const PrimitiveTimes times,
                           compiler_->engine().primitives().ExecutePrimitive(
                               primitive, inputs, absl::MakeSpan(outputs), call.LimitsOfWork()));
     v1::ExecuteResponse answer;
-    EncodeOutputs(outputs, &answer);
     answer.set_implementation(primitive.info().name);
     answer.set_reorder_in_ns(absl::ToInt64Nanoseconds(times.reorder_in));
     answer.set_kernel_ns(absl::ToInt64Nanoseconds(times.kernel));
     answer.set_reorder_out_ns(absl::ToInt64Nanoseconds(times.reorder_out));
-    return SerializeAnswer(answer, host_.max_message_bytes, response_);
+    return EncodeExecuteResponse(answer, std::move(outputs), host_.max_message_bytes, host_.answers,
+                                 response_);
   }
 
  private:
@@ -205,7 +173,7 @@ class ExecuteJob final : public Job {
   const CallHost& host_;
   const grpc::ByteBuffer& bytes_;
   grpc::ByteBuffer* const response_;
-  v1::ExecuteRequest request_;
+  ExecuteRequest request_;
   PrimitiveCompiler::Described described_;
 };
 
@@ -260,21 +228,21 @@ grpc::ServerUnaryReactor* PrimitiveService::Create(grpc::CallbackServerContext* 
                                                    const grpc::ByteBuffer* request,
                                                    grpc::ByteBuffer* response) {
   return UnaryCall::Start(context, host_, "Create", *request, response,
-                          std::make_unique<CreateJob>(&compiler_, host_, *request, response));
+                          OwnedJob(new CreateJob(&compiler_, host_, *request, response)));
 }
 
 grpc::ServerUnaryReactor* PrimitiveService::Execute(grpc::CallbackServerContext* context,
                                                     const grpc::ByteBuffer* request,
                                                     grpc::ByteBuffer* response) {
   return UnaryCall::Start(context, host_, "Execute", *request, response,
-                          std::make_unique<ExecuteJob>(&compiler_, host_, *request, response));
+                          OwnedJob(new ExecuteJob(&compiler_, host_, *request, response)));
 }
 
 grpc::ServerUnaryReactor* PrimitiveService::ListImplementations(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
   return UnaryCall::Start(context, host_, "ListImplementations", *request, response,
-                          std::make_unique<ListJob>(&compiler_, host_, *request, response));
+                          OwnedJob(new ListJob(&compiler_, host_, *request, response)));
 }
 
 grpc::ServerUnaryReactor* PrimitiveService::CacheStatistics(grpc::CallbackServerContext* context,

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "service/rpc/idle_slots.h"
 #include "service/wire/status_text.h"
 
 namespace tilewire::service {
@@ -14,7 +15,27 @@ namespace {
 // Smaller answers fit into the buffers between the server and a client that does not read.
 constexpr size_t kLargeAnswerBytes = 64 << 10;
 
+struct MemoryOfCall {
+  alignas(UnaryCall) std::byte bytes[sizeof(UnaryCall)];
+};
+
+// As old as the process: calls may end while it ends.
+IdleSlots<MemoryOfCall>& IdleCalls() {
+  static auto* const slots = new IdleSlots<MemoryOfCall>;
+  return *slots;
+}
+
 }  // namespace
+
+void* UnaryCall::operator new(size_t) {
+  std::unique_ptr<MemoryOfCall> memory = IdleCalls().Take();
+  if (memory == nullptr) memory = std::make_unique<MemoryOfCall>();
+  return memory.release();
+}
+
+void UnaryCall::operator delete(void* memory) {
+  IdleCalls().Keep(std::unique_ptr<MemoryOfCall>(static_cast<MemoryOfCall*>(memory)));
+}
 
 UnaryCall::UnaryCall(grpc::CallbackServerContext* context, const CallHost& host, const char* method)
     : context_(context),
@@ -35,7 +56,7 @@ grpc::ServerUnaryReactor* UnaryCall::Answer(grpc::CallbackServerContext* context
 grpc::ServerUnaryReactor* UnaryCall::Start(grpc::CallbackServerContext* context,
                                            const CallHost& host, const char* method,
                                            const grpc::ByteBuffer& request,
-                                           grpc::ByteBuffer* response, std::unique_ptr<Job> job) {
+                                           grpc::ByteBuffer* response, OwnedJob job) {
   auto* call = new UnaryCall(context, host, method);
   call->response_ = response;
   call->job_ = std::move(job);
@@ -79,6 +100,7 @@ RunOptions UnaryCall::LimitsOfWork() {
           .stop = &stopped_,
           .max_output_bytes = host_.max_message_bytes,
           .reserve = [this](int64_t bytes) { return ChargeWork(bytes); },
+          .allocate_output = [this](size_t bytes) { return host_.answers->Take(bytes); },
           .serial = lane_ == Lane::kExpress};
 }
 

@@ -42,20 +42,31 @@ class Job {
   virtual absl::Status Prepare(WorkTerms* terms) = 0;
   // On a thread that computes. `call` gives the limits of the work.
   virtual absl::Status Run(UnaryCall& call) = 0;
+  // Its owner needs it no more. A job that serves one call after the other is kept here.
+  virtual void Release() { delete this; }
 };
 
-// Thread-safe. Always created with Start() or Answer().
+struct ReleaseJob {
+  void operator()(Job* job) const { job->Release(); }
+};
+using OwnedJob = std::unique_ptr<Job, ReleaseJob>;
+
+// Thread-safe. Always created with Start() or Answer(). The memory of calls that have ended serves
+// the next ones.
 class UnaryCall final : public grpc::ServerUnaryReactor, private Work {
  public:
   // `method` is a literal. `request` and `response` live until gRPC is done.
   static grpc::ServerUnaryReactor* Start(grpc::CallbackServerContext* context, const CallHost& host,
                                          const char* method, const grpc::ByteBuffer& request,
-                                         grpc::ByteBuffer* response, std::unique_ptr<Job> job);
+                                         grpc::ByteBuffer* response, OwnedJob job);
 
   // Answers at once.
   static grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
                                           const CallHost& host, const char* method,
                                           const absl::Status& status);
+
+  static void* operator new(size_t size);
+  static void operator delete(void* memory);
 
   // kCancelled if the client gave up, kDeadlineExceeded if its time is over. Between steps of
   // background work, also the place where waiting requests are served.
@@ -81,7 +92,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, private Work {
   const char* const method_;
   const absl::Time arrival_, deadline_;
   absl::Time start_ = absl::InfinitePast();
-  std::unique_ptr<Job> job_;
+  OwnedJob job_;
   grpc::ByteBuffer* response_ = nullptr;
   Ticket ticket_;
   Lane lane_ = Lane::kArena;

@@ -9,13 +9,13 @@ constexpr size_t kMostKeys = 4096;  // clients choose shapes: what is learned st
 
 }  // namespace
 
-absl::Duration CostTable::Expected(const std::string& key) const {
+absl::Duration CostTable::Expected(uint64_t key) const {
   const auto found = costs_.find(key);
   return found == costs_.end() ? absl::ZeroDuration() : found->second.mean;
 }
 
-void CostTable::Record(const std::string& key, absl::Duration taken) {
-  if (key.empty()) return;
+void CostTable::Record(uint64_t key, absl::Duration taken) {
+  if (key == 0) return;
   if (costs_.size() >= kMostKeys && !costs_.contains(key)) costs_.clear();
   const auto [place, inserted] = costs_.try_emplace(key, Cost{taken});
   if (inserted) return;

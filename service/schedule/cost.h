@@ -4,7 +4,7 @@
 #ifndef SERVICE_SCHEDULE_COST_H_
 #define SERVICE_SCHEDULE_COST_H_
 
-#include <string>
+#include <cstdint>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
@@ -13,17 +13,17 @@ namespace tilewire::service {
 
 class CostTable {
  public:
-  // Zero for a key that is empty or was never recorded.
-  absl::Duration Expected(const std::string& key) const;
+  // Zero for a key that is 0 or was never recorded.
+  absl::Duration Expected(uint64_t key) const;
   // The second run of a key replaces the first, which may have compiled what it ran.
-  void Record(const std::string& key, absl::Duration taken);
+  void Record(uint64_t key, absl::Duration taken);
 
  private:
   struct Cost {
     absl::Duration mean;
     bool first = true;
   };
-  absl::flat_hash_map<std::string, Cost> costs_;
+  absl::flat_hash_map<uint64_t, Cost> costs_;
 };
 
 }  // namespace tilewire::service

@@ -109,13 +109,27 @@ absl::Duration Dispatcher::RetryAfter(const std::string& model) const {
   return std::clamp(PredictedWait(model), kLeastRetry, kMostRetry);
 }
 
-void Dispatcher::EndTooLate(Work* work, absl::Time now) const {
-  if (work->terms().deadline <= now) {
-    work->End(absl::DeadlineExceededError("the deadline passed while the request waited"));
-  } else {
-    work->End(absl::UnavailableError(absl::StrCat(
-        "the request waited for ", Milliseconds(options_.max_wait), " ms (--max_queue_ms)")));
+void Dispatcher::EndTooLate(const std::vector<Work*>& expired, absl::Time now) const {
+  for (Work* work : expired) {
+    if (work->terms().deadline <= now) {
+      work->End(absl::DeadlineExceededError("the deadline passed while the request waited"));
+    } else {
+      work->End(absl::UnavailableError(absl::StrCat(
+          "the request waited for ", Milliseconds(options_.max_wait), " ms (--max_queue_ms)")));
+    }
   }
+}
+
+absl::Time Dispatcher::TakeExpired(absl::Time now, std::vector<Work*>* expired) {
+  *expired = queue_.TakeExpired(now);
+  absl::Time next = queue_.NextExpiry();
+  for (auto it = background_.begin(); it != background_.end();) {
+    const absl::Time deadline = (*it)->terms().deadline;
+    next = deadline <= now ? next : std::min(next, deadline);
+    if (deadline <= now) expired->push_back(*it);
+    it = deadline <= now ? background_.erase(it) : std::next(it);
+  }
+  return next;
 }
 
 absl::Time Dispatcher::EndExpired() {
@@ -124,16 +138,9 @@ absl::Time Dispatcher::EndExpired() {
   absl::Time next;
   {
     threading::MutexLock lock(&mutex_);
-    expired = queue_.TakeExpired(now);
-    next = queue_.NextExpiry();
-    for (auto it = background_.begin(); it != background_.end();) {
-      const absl::Time deadline = (*it)->terms().deadline;
-      next = deadline <= now ? next : std::min(next, deadline);
-      if (deadline <= now) expired.push_back(*it);
-      it = deadline <= now ? background_.erase(it) : std::next(it);
-    }
+    next = TakeExpired(now, &expired);
   }
-  for (Work* work : expired) EndTooLate(work, now);
+  EndTooLate(expired, now);
   return next;
 }
 
@@ -141,8 +148,10 @@ Dispatcher::Taken Dispatcher::Start(Work* work) {
   const WorkTerms& terms = work->terms();
   const bool background = terms.work_class == WorkClass::kBackground;
   background_runs_ |= background;
-  running_.push_front(
-      {terms.model, terms.cost_key, clock_->Now(), costs_.Expected(terms.cost_key), background});
+  if (spare_.empty()) spare_.emplace_front();
+  spare_.front() = {terms.model, terms.cost_key, clock_->Now(), costs_.Expected(terms.cost_key),
+                    background};
+  running_.splice(running_.begin(), spare_, spare_.begin());
   return {work, running_.begin()};
 }
 
@@ -156,9 +165,7 @@ Dispatcher::Taken Dispatcher::Take(bool with_background) {
   return work == nullptr ? Taken{} : Start(work);
 }
 
-void Dispatcher::RunTaken(const Taken& taken, Lane lane) {
-  taken.work->Run(lane);  // may destroy the work
-  threading::MutexLock lock(&mutex_);
+void Dispatcher::EndRun(const Taken& taken, Lane lane) {
   const Running& ran = *taken.place;
   last_end_ = clock_->Now();
   const absl::Duration time = last_end_ - ran.start;
@@ -168,34 +175,42 @@ void Dispatcher::RunTaken(const Taken& taken, Lane lane) {
     queue_.Charge(ran.model, time, ran.expected);
     if (lane == Lane::kArena) costs_.Record(ran.cost_key, time);
   }
-  running_.erase(taken.place);
+  spare_.splice(spare_.begin(), running_, taken.place);
 }
 
+// The end of one piece and the begin of the next are one visit to the lock.
 void Dispatcher::RunToken() {
+  Taken taken;
+  std::vector<Work*> expired;
   while (true) {
-    EndExpired();
-    Taken taken;
+    const absl::Time now = clock_->Now();
     {
       threading::MutexLock lock(&mutex_);
+      if (taken.work != nullptr) EndRun(taken, Lane::kArena);
+      TakeExpired(now, &expired);
       taken = Take(/*with_background=*/true);
-      if (taken.work == nullptr) {
+      // The token ends with the last of what it ends: WaitIdle() counts tokens.
+      if (taken.work == nullptr && expired.empty()) {
         --tokens_;
         return;
       }
     }
-    RunTaken(taken, Lane::kArena);
+    EndTooLate(expired, now);
+    expired.clear();
+    if (taken.work != nullptr) taken.work->Run(Lane::kArena);  // may destroy the work
   }
 }
 
 void Dispatcher::RunWaiting() {
+  Taken taken;
   while (true) {
-    Taken taken;
     {
       threading::MutexLock lock(&mutex_);
+      if (taken.work != nullptr) EndRun(taken, Lane::kArena);
       taken = Take(/*with_background=*/false);
     }
     if (taken.work == nullptr) return;
-    RunTaken(taken, Lane::kArena);
+    taken.work->Run(Lane::kArena);
   }
 }
 
@@ -264,7 +279,9 @@ void Dispatcher::RunExpress() {
         continue;
       }
     }
-    RunTaken(taken, Lane::kExpress);
+    taken.work->Run(Lane::kExpress);
+    threading::MutexLock lock(&mutex_);
+    EndRun(taken, Lane::kExpress);
   }
 }
 

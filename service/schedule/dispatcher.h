@@ -84,7 +84,8 @@ class Dispatcher {
 
  private:
   struct Running {
-    std::string model, cost_key;
+    std::string model;
+    uint64_t cost_key;
     absl::Time start;
     absl::Duration expected;
     bool background;
@@ -106,8 +107,12 @@ class Dispatcher {
   void RunExpress() ABSL_LOCKS_EXCLUDED(mutex_);
   Taken Take(bool with_background) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Taken Start(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void RunTaken(const Taken& taken, Lane lane) ABSL_LOCKS_EXCLUDED(mutex_);
-  void EndTooLate(Work* work, absl::Time now) const;
+  void EndRun(const Taken& taken, Lane lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Moves what has waited for too long to `expired`; returns when the next one will have.
+  absl::Time TakeExpired(absl::Time now, std::vector<Work*>* expired)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndTooLate(const std::vector<Work*>& expired, absl::Time now) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   threading::Arena* const arena_;
   const DispatcherOptions options_;
@@ -119,6 +124,7 @@ class Dispatcher {
   std::deque<Work*> background_ ABSL_GUARDED_BY(mutex_);
   CostTable costs_ ABSL_GUARDED_BY(mutex_);
   std::list<Running> running_ ABSL_GUARDED_BY(mutex_);
+  std::list<Running> spare_ ABSL_GUARDED_BY(mutex_);  // nodes of runs that have ended
   int tokens_ ABSL_GUARDED_BY(mutex_) = 0;
   bool background_runs_ ABSL_GUARDED_BY(mutex_) = false;
   int turns_waited_for_ ABSL_GUARDED_BY(mutex_) = 0;  // they run before other background work

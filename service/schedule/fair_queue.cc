@@ -2,6 +2,7 @@
 #include "service/schedule/fair_queue.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tilewire::service {
 namespace {
@@ -44,15 +45,38 @@ void FairQueue::Push(Work* work, absl::Duration expected, absl::Time expires) {
   work->sequence_ = next_sequence_++;
   work->expected_ = expected;
   work->expires_ = expires;
-  queue.works.emplace(PlaceOf(*work), work);
   queue.backlog += expected;
-  by_expiry_.emplace(expires, work);
+  InsertNodes(&queue, work);
+}
+
+void FairQueue::InsertNodes(ModelQueue* queue, Work* work) {
+  if (spare_places_.empty()) {
+    queue->works.emplace(PlaceOf(*work), work);
+    by_expiry_.emplace(work->expires_, work);
+    return;
+  }
+  Works::node_type place = std::move(spare_places_.back());
+  ByExpiry::node_type expiry = std::move(spare_expiries_.back());
+  spare_places_.pop_back();
+  spare_expiries_.pop_back();
+  place.key() = PlaceOf(*work);
+  place.mapped() = work;
+  expiry.value() = {work->expires_, work};
+  queue->works.insert(std::move(place));
+  by_expiry_.insert(std::move(expiry));
+}
+
+void FairQueue::RemoveNodes(ModelQueue* queue, Work* work) {
+  Works::node_type place = queue->works.extract(PlaceOf(*work));
+  ByExpiry::node_type expiry = by_expiry_.extract({work->expires_, work});
+  if (spare_places_.size() == kSpareNodes) return;
+  spare_places_.push_back(std::move(place));
+  spare_expiries_.push_back(std::move(expiry));
 }
 
 void FairQueue::Drop(ModelQueue* queue, Work* work) {
-  queue->works.erase(PlaceOf(*work));
+  RemoveNodes(queue, work);
   queue->backlog -= work->expected_;
-  by_expiry_.erase({work->expires_, work});
   work->waiting_ = false;
 }
 

@@ -51,20 +51,30 @@ class FairQueue {
 
  private:
   using Place = std::tuple<int, int64_t, int64_t>;  // -priority, step of expiry, sequence
+  using Works = std::map<Place, Work*>;
+  using ByExpiry = std::set<std::pair<absl::Time, Work*>>;
   struct ModelQueue {
-    std::map<Place, Work*> works;
+    Works works;
     absl::Duration received, backlog;
   };
+
+  // Nodes of work that has left, for that which comes next, so that an ordinary request allocates
+  // nothing.
+  static constexpr size_t kSpareNodes = 64;
 
   static Place PlaceOf(const Work& work);
   static Work* FirstShort(const ModelQueue& queue, absl::Duration longest);
   Work* Take(ModelQueue* queue, Work* work);
   void Drop(ModelQueue* queue, Work* work);
+  void InsertNodes(ModelQueue* queue, Work* work);
+  void RemoveNodes(ModelQueue* queue, Work* work);
   absl::Duration LeastReceived() const;
   void ForgetIdleModels();
 
   std::map<std::string, ModelQueue> models_;
-  std::set<std::pair<absl::Time, Work*>> by_expiry_;
+  ByExpiry by_expiry_;
+  std::vector<Works::node_type> spare_places_;
+  std::vector<ByExpiry::node_type> spare_expiries_;
   int64_t next_sequence_ = 0;
 };
 

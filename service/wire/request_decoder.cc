@@ -67,17 +67,22 @@ std::string ShapeHint(const Dims& given, const TensorSpec& spec, Layout layout) 
 }
 
 template <typename Shape>
-absl::StatusOr<Dims> LogicalDims(const Shape& shape, const TensorSpec& spec, Layout layout,
-                                 absl::string_view what) {
+absl::StatusOr<Dims> LogicalDims(const Shape& shape, const TensorSpec& spec, Layout layout) {
   if (shape.size() != spec.dims.size()) {
-    return Invalid(what,
-                   absl::StrCat("rank ", shape.size(), " does not match ", SpecText(spec, layout)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", shape.size(), " does not match ", SpecText(spec, layout)));
   }
   const Dims given(shape.begin(), shape.end());
   const Dims dims = ToLogical(given, layout);
   if (Matches(dims, spec)) return dims;
-  return Invalid(what, absl::StrCat("shape ", DimsToString(given), " does not match ",
-                                    SpecText(spec, layout), ShapeHint(given, spec, layout)));
+  return absl::InvalidArgumentError(absl::StrCat("shape ", DimsToString(given), " does not match ",
+                                                 SpecText(spec, layout),
+                                                 ShapeHint(given, spec, layout)));
+}
+
+// An error of the tensor `name`, which the client named so.
+absl::Status OfTensor(absl::string_view kind, absl::string_view name, const absl::Status& status) {
+  return status.ok() ? status : Invalid(absl::StrCat(kind, Quoted(name)), status.message());
 }
 
 using Parameters = google::protobuf::Map<std::string, inference::InferParameter>;
@@ -100,11 +105,11 @@ constexpr Refused kRefusedOfTensors[] = {
     {"shared_memory_offset", kNoSharedMemory},
 };
 
-absl::Status Refuse(const Parameters& parameters, absl::Span<const Refused> refused,
-                    absl::string_view prefix) {
+absl::Status Refuse(const Parameters& parameters, absl::Span<const Refused> refused) {
+  if (parameters.empty()) return absl::OkStatus();
   for (const Refused& one : refused) {
     if (!parameters.contains(std::string(one.name))) continue;
-    return Invalid(absl::StrCat(prefix, "parameter '", one.name, "'"), one.why);
+    return Invalid(absl::StrCat("parameter '", one.name, "'"), one.why);
   }
   return absl::OkStatus();
 }
@@ -126,7 +131,7 @@ absl::StatusOr<std::optional<int64_t>> IntegerParameter(const Parameters& parame
   return Invalid(absl::StrCat("parameter '", name, "'"), "it is not an integer from 0");
 }
 
-int64_t TotalBytes(const Pieces& pieces) {
+int64_t TotalBytes(absl::Span<const absl::string_view> pieces) {
   int64_t total = 0;
   for (absl::string_view piece : pieces) total += piece.size();
   return total;
@@ -134,31 +139,48 @@ int64_t TotalBytes(const Pieces& pieces) {
 
 }  // namespace
 
+void InferRequest::Clear() {
+  message_ = nullptr;
+  arena_.reset();
+  slices_.clear();
+  if (slices_.capacity() > kKeptPieces) std::vector<grpc::Slice>().swap(slices_);
+  const bool large = wire_.pieces.capacity() > kKeptPieces || wire_.ends.capacity() > kKeptPieces ||
+                     wire_.fields.capacity() > kArenaBytes;
+  if (large) wire_ = WireRequest();
+  if (large || inputs_.capacity() > kKeptPieces) std::vector<InputTensor>().swap(inputs_);
+  if (outputs_.capacity() > kKeptPieces) std::vector<OutputRequest>().swap(outputs_);
+  converted_.clear();
+}
+
 absl::Status InferRequest::Parse(const grpc::ByteBuffer& bytes) {
+  Clear();
   if (bytes.Valid() && !bytes.Dump(&slices_).ok()) {
     return absl::InvalidArgumentError("the request cannot be decompressed");
   }
-  ABSL_ASSIGN_OR_RETURN(WireRequest wire, WalkInferRequest(slices_));
-  google::protobuf::io::ArrayInputStream fields(wire.fields.data(), wire.fields.size());
+  ABSL_RETURN_IF_ERROR(WalkInferRequest(slices_, &wire_));
+  google::protobuf::io::ArrayInputStream fields(wire_.fields.data(), wire_.fields.size());
   ABSL_RETURN_IF_ERROR(CheckEntries(*inference::ModelInferRequest::descriptor(), &fields));
-  if (!message_.ParseFromString(wire.fields)) {
+  // The first block of an arena belongs to the thread that makes it.
+  arena_.emplace(arena_bytes_.data(), arena_bytes_.size());
+  message_ = google::protobuf::Arena::CreateMessage<inference::ModelInferRequest>(&arena_.value());
+  if (!message_->ParseFromString(wire_.fields)) {
     return absl::InvalidArgumentError("the request is not a ModelInferRequest");
   }
-  raw_ = std::move(wire.raw);
   return absl::OkStatus();
 }
 
 absl::Status InferRequest::Bind(const ModelSignature& signature) {
   ABSL_RETURN_IF_ERROR(ReadParameters());
-  if (!raw_.empty() && static_cast<int>(raw_.size()) != message_.inputs_size()) {
-    return absl::InvalidArgumentError(absl::StrCat("raw_input_contents has ", raw_.size(),
-                                                   " entries for ", message_.inputs_size(),
-                                                   " inputs"));
+  const size_t entries = wire_.raw_count();
+  if (entries > 0 && static_cast<int>(entries) != message_->inputs_size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "raw_input_contents has ", entries, " entries for ", message_->inputs_size(), " inputs"));
   }
   inputs_.resize(signature.inputs.size());
-  std::vector<bool> seen(signature.inputs.size());
-  for (int i = 0; i < message_.inputs_size(); ++i) {
-    ABSL_RETURN_IF_ERROR(BindInput(i, signature, &seen));
+  Seen seen(signature.inputs.size(), false);
+  for (int i = 0; i < message_->inputs_size(); ++i) {
+    const absl::Status bound = BindInput(i, signature, &seen);
+    if (!bound.ok()) return OfTensor("input ", message_->inputs(i).name(), bound);
   }
   for (size_t i = 0; i < seen.size(); ++i) {
     if (!seen[i]) {
@@ -170,12 +192,15 @@ absl::Status InferRequest::Bind(const ModelSignature& signature) {
 }
 
 absl::Status InferRequest::ReadParameters() {
-  ABSL_RETURN_IF_ERROR(Refuse(message_.parameters(), kRefusedOfRequests, ""));
+  timeout_ = absl::InfiniteDuration();
+  priority_ = 2;
+  if (message_->parameters().empty()) return absl::OkStatus();
+  ABSL_RETURN_IF_ERROR(Refuse(message_->parameters(), kRefusedOfRequests));
   ABSL_ASSIGN_OR_RETURN(const std::optional<int64_t> timeout,
-                        IntegerParameter(message_.parameters(), "timeout"));
+                        IntegerParameter(message_->parameters(), "timeout"));
   if (timeout.value_or(0) > 0) timeout_ = absl::Microseconds(*timeout);
   ABSL_ASSIGN_OR_RETURN(const std::optional<int64_t> priority,
-                        IntegerParameter(message_.parameters(), "priority"));
+                        IntegerParameter(message_->parameters(), "priority"));
   constexpr int64_t kLowestPriority = 1000;
   if (priority.value_or(0) > 0) {
     priority_ = static_cast<int>(std::min(*priority, kLowestPriority));
@@ -183,78 +208,88 @@ absl::Status InferRequest::ReadParameters() {
   return absl::OkStatus();
 }
 
-absl::Status InferRequest::BindInput(int index, const ModelSignature& signature,
-                                     std::vector<bool>* seen) {
-  const inference::ModelInferRequest::InferInputTensor& input = message_.inputs(index);
-  const std::string what = absl::StrCat("input ", Quoted(input.name()));
+absl::Status InferRequest::BindInput(int index, const ModelSignature& signature, Seen* seen) {
+  const inference::ModelInferRequest::InferInputTensor& input = message_->inputs(index);
   const int slot = FindSpec(signature.inputs, input.name());
-  if (slot < 0)
-    return Invalid(what, absl::StrCat("unknown; the model has ", Names(signature.inputs)));
-  if ((*seen)[slot]) return Invalid(what, "given twice");
-  (*seen)[slot] = true;
-  ABSL_RETURN_IF_ERROR(Refuse(input.parameters(), kRefusedOfTensors, absl::StrCat(what, ": ")));
-
-  const TensorSpec& spec = signature.inputs[slot];
-  if (input.datatype() != DatatypeName(spec.type)) {
-    return Invalid(what, absl::StrCat("datatype ", Quoted(input.datatype()), " is not ",
-                                      DatatypeName(spec.type)));
+  if (slot < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown; the model has ", Names(signature.inputs)));
   }
-  ABSL_ASSIGN_OR_RETURN(const Layout layout,
-                        LayoutParameter(input.parameters(), spec.dims.size(), what));
-  ABSL_ASSIGN_OR_RETURN(Dims dims, LogicalDims(input.shape(), spec, layout, what));
-  const std::optional<int64_t> elements = ElementCount(dims);
-  const std::optional<int64_t> bytes =
-      elements ? CheckedMul(*elements, SizeOf(spec.type)) : std::nullopt;
-  if (!bytes) return Invalid(what, "its size overflows");
-  absl::StatusOr<Pieces> pieces = InputPieces(index, spec.type, *elements);
-  if (!pieces.ok()) return Invalid(what, pieces.status().message());
-  inputs_[slot] = InputTensor{std::move(dims), layout, *std::move(pieces)};
-  return absl::OkStatus();
+  if ((*seen)[slot]) return absl::InvalidArgumentError("given twice");
+  (*seen)[slot] = true;
+  ABSL_RETURN_IF_ERROR(Refuse(input.parameters(), kRefusedOfTensors));
+  return BindInputTo(index, signature.inputs[slot], &inputs_[slot]);
 }
 
-absl::StatusOr<Pieces> InferRequest::InputPieces(int index, DataType type, int64_t elements) {
-  const inference::ModelInferRequest::InferInputTensor& input = message_.inputs(index);
+absl::Status InferRequest::BindInputTo(int index, const TensorSpec& spec, InputTensor* bound) {
+  const inference::ModelInferRequest::InferInputTensor& input = message_->inputs(index);
+  if (input.datatype() != DatatypeName(spec.type)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("datatype ", Quoted(input.datatype()), " is not ", DatatypeName(spec.type)));
+  }
+  ABSL_ASSIGN_OR_RETURN(bound->layout, LayoutParameter(input.parameters(), spec.dims.size()));
+  ABSL_ASSIGN_OR_RETURN(bound->dims, LogicalDims(input.shape(), spec, bound->layout));
+  const std::optional<int64_t> elements = ElementCount(bound->dims);
+  const std::optional<int64_t> bytes =
+      elements ? CheckedMul(*elements, SizeOf(spec.type)) : std::nullopt;
+  if (!bytes) return absl::InvalidArgumentError("its size overflows");
+  return BindPieces(index, spec.type, *elements, &bound->pieces);
+}
+
+absl::Status InferRequest::BindPieces(int index, DataType type, int64_t elements, Pieces* pieces) {
+  const inference::ModelInferRequest::InferInputTensor& input = message_->inputs(index);
   const bool typed = input.has_contents() && input.contents().ByteSizeLong() > 0;
-  if (raw_.empty()) {
+  if (wire_.raw_count() == 0) {
     if (!typed) return absl::InvalidArgumentError("has neither raw nor typed contents");
     converted_.push_back(std::make_unique<std::string>());
     ABSL_ASSIGN_OR_RETURN(absl::string_view bytes,
                           TypedBytes(input.contents(), type, elements, converted_.back().get()));
-    return Pieces{bytes};
+    pieces->assign(1, bytes);
+    return absl::OkStatus();
   }
   if (typed) return absl::InvalidArgumentError("has both raw and typed contents");
-  const int64_t got = TotalBytes(raw_[index]);
+  const absl::Span<const absl::string_view> raw = wire_.raw(index);
+  const int64_t got = TotalBytes(raw);
   if (got != elements * SizeOf(type)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "raw contents have ", got, " bytes, the shape needs ", elements * SizeOf(type)));
   }
-  return std::move(raw_[index]);
+  pieces->assign(raw.begin(), raw.end());
+  return absl::OkStatus();
 }
 
 absl::Status InferRequest::BindOutputs(const ModelSignature& signature) {
-  if (message_.outputs().empty()) {
+  outputs_.clear();
+  if (message_->outputs().empty()) {
     for (size_t i = 0; i < signature.outputs.size(); ++i) {
       outputs_.push_back({static_cast<int>(i), Layout::kNchw});
     }
     return absl::OkStatus();
   }
-  std::vector<bool> seen(signature.outputs.size());
+  Seen seen(signature.outputs.size(), false);
   for (const inference::ModelInferRequest::InferRequestedOutputTensor& output :
-       message_.outputs()) {
-    const std::string what = absl::StrCat("output ", Quoted(output.name()));
-    const int slot = FindSpec(signature.outputs, output.name());
-    if (slot < 0) {
-      return Invalid(what, absl::StrCat("unknown; the model has ", Names(signature.outputs)));
-    }
-    if (seen[slot]) return Invalid(what, "asked for twice");
-    seen[slot] = true;
-    ABSL_RETURN_IF_ERROR(Refuse(output.parameters(), kRefusedOfTensors, absl::StrCat(what, ": ")));
-    ABSL_ASSIGN_OR_RETURN(
-        const Layout layout,
-        LayoutParameter(output.parameters(), signature.outputs[slot].dims.size(), what));
-    outputs_.push_back({slot, layout});
+       message_->outputs()) {
+    const absl::StatusOr<OutputRequest> bound = BindOutput(output, signature, &seen);
+    if (!bound.ok()) return OfTensor("output ", output.name(), bound.status());
+    outputs_.push_back(*bound);
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<OutputRequest> InferRequest::BindOutput(
+    const inference::ModelInferRequest::InferRequestedOutputTensor& output,
+    const ModelSignature& signature, Seen* seen) {
+  const int slot = FindSpec(signature.outputs, output.name());
+  if (slot < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown; the model has ", Names(signature.outputs)));
+  }
+  if ((*seen)[slot]) return absl::InvalidArgumentError("asked for twice");
+  (*seen)[slot] = true;
+  ABSL_RETURN_IF_ERROR(Refuse(output.parameters(), kRefusedOfTensors));
+  ABSL_ASSIGN_OR_RETURN(const Layout layout,
+                        LayoutParameter(output.parameters(), signature.outputs[slot].dims.size()));
+  return OutputRequest{slot, layout};
 }
 
 }  // namespace tilewire::service

@@ -6,31 +6,38 @@
 #ifndef SERVICE_WIRE_REQUEST_DECODER_H_
 #define SERVICE_WIRE_REQUEST_DECODER_H_
 
+#include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/model.h"
+#include "google/protobuf/arena.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "protos/open_inference.pb.h"
 #include "service/wire/wire_walk.h"
 
 namespace tilewire::service {
 
-// A request that is well-formed by itself. Not movable: pieces point into it.
+// A request that is well-formed by itself. May be used for one request after the other, and keeps
+// what memory an ordinary one needs. Not movable: pieces point into it.
 class InferRequest {
  public:
   InferRequest() = default;
   InferRequest(const InferRequest&) = delete;
 
-  // Once, before anything else. The bytes of raw_input_contents are not copied.
+  // Before anything else. The bytes of raw_input_contents are not copied.
   absl::Status Parse(const grpc::ByteBuffer& bytes);
+  // Lets go of the request's bytes.
+  void Clear();
 
-  const std::string& model_name() const { return message_.model_name(); }
-  const std::string& model_version() const { return message_.model_version(); }
-  const std::string& id() const { return message_.id(); }
+  const std::string& model_name() const { return message_->model_name(); }
+  const std::string& model_version() const { return message_->model_version(); }
+  const std::string& id() const { return message_->id(); }
 
   // The parameter `priority`: 1 is the highest, 0 (and none) stands for 2. Higher is served first.
   int priority() const { return -priority_; }
@@ -44,14 +51,26 @@ class InferRequest {
   const std::vector<OutputRequest>& outputs() const { return outputs_; }  // never empty
 
  private:
-  absl::Status BindInput(int index, const ModelSignature& signature, std::vector<bool>* seen);
-  absl::StatusOr<Pieces> InputPieces(int index, DataType type, int64_t elements);
+  // What an ordinary request takes in protobuf's memory, and its tensors and slices. What a larger
+  // one took is not kept.
+  static constexpr size_t kArenaBytes = 4096;
+  static constexpr size_t kKeptPieces = 256;
+  using Seen = absl::InlinedVector<bool, 16>;
+
+  absl::Status BindInput(int index, const ModelSignature& signature, Seen* seen);
+  absl::Status BindInputTo(int index, const TensorSpec& spec, InputTensor* bound);
+  absl::Status BindPieces(int index, DataType type, int64_t elements, Pieces* pieces);
   absl::Status BindOutputs(const ModelSignature& signature);
+  absl::StatusOr<OutputRequest> BindOutput(
+      const inference::ModelInferRequest::InferRequestedOutputTensor& output,
+      const ModelSignature& signature, Seen* seen);
   absl::Status ReadParameters();
 
+  alignas(8) std::array<char, kArenaBytes> arena_bytes_;
+  std::optional<google::protobuf::Arena> arena_;
+  inference::ModelInferRequest* message_ = nullptr;  // in the arena
   std::vector<grpc::Slice> slices_;
-  inference::ModelInferRequest message_;
-  std::vector<Pieces> raw_;
+  WireRequest wire_;
   std::vector<std::unique_ptr<std::string>>
       converted_;  // typed contents that are narrower on the wire
   std::vector<InputTensor> inputs_;

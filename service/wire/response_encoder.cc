@@ -1,31 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/wire/response_encoder.h"
 
-#include <cstdlib>
-#include <string>
+#include <cstring>
+#include <utility>
 
-#include "google/protobuf/io/coded_stream.h"
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/arena.h"
+#include "protos/open_inference.pb.h"
+#include "service/wire/message_pieces.h"
 #include "service/wire/tensor_layout.h"
 
 namespace tilewire::service {
 namespace {
 
 constexpr uint32_t kRawOutputContentsTag = 6 << 3 | 2;
-
-// Field number and length of a raw entry.
-void AppendEntryHead(size_t size, std::string* head) {
-  using google::protobuf::io::CodedOutputStream;
-  uint8_t bytes[16];
-  uint8_t* end = CodedOutputStream::WriteVarint32ToArray(kRawOutputContentsTag, bytes);
-  end = CodedOutputStream::WriteVarint64ToArray(size, end);
-  head->append(reinterpret_cast<const char*>(bytes), end - bytes);
-}
+// What the names and shapes of an ordinary answer take.
+constexpr size_t kHeadBytes = 2048;
 
 void AddOutput(const OutputTensor& output, const TensorSpec& spec,
                inference::ModelInferResponse* head) {
   inference::ModelInferResponse::InferOutputTensor* message = head->add_outputs();
   message->set_name(spec.name);
-  message->set_datatype(std::string(DatatypeName(spec.type)));
+  const absl::string_view datatype = DatatypeName(spec.type);
+  message->set_datatype(datatype.data(), datatype.size());
   for (int64_t dim : FromLogical(output.dims, output.layout)) message->add_shape(dim);
   if (output.layout == Layout::kNhwc) {
     (*message->mutable_parameters())["layout"].set_string_param("nhwc");
@@ -34,24 +31,31 @@ void AddOutput(const OutputTensor& output, const TensorSpec& spec,
 
 }  // namespace
 
-grpc::ByteBuffer EncodeInferResponse(inference::ModelInferResponse head,
-                                     const ModelSignature& signature,
-                                     std::vector<OutputTensor> outputs) {
+void EncodeInferResponse(const AnsweredModel& model, const ModelSignature& signature,
+                         std::vector<OutputTensor> outputs, AnswerPool* pool,
+                         grpc::ByteBuffer* response) {
+  alignas(8) char head_bytes[kHeadBytes];
+  google::protobuf::Arena arena(head_bytes, kHeadBytes);
+  auto* head = google::protobuf::Arena::CreateMessage<inference::ModelInferResponse>(&arena);
+  head->set_model_name(model.name);
+  head->set_model_version(absl::StrCat(model.version));
+  head->set_id(model.request_id);
   for (const OutputTensor& output : outputs) {
-    AddOutput(output, signature.outputs[output.index], &head);
+    AddOutput(output, signature.outputs[output.index], head);
   }
-  std::string pending = head.SerializeAsString();
-  std::vector<grpc::Slice> slices;
+  MessagePieces pieces;
+  pieces.AppendMessage(*head);
   for (OutputTensor& output : outputs) {
     const size_t size = output.bytes.size();
-    AppendEntryHead(size, &pending);
-    if (size == 0) continue;
-    slices.emplace_back(pending);
-    pending.clear();
-    slices.emplace_back(output.bytes.Release(), size, &std::free);
+    pieces.AppendFieldHead(kRawOutputContentsTag, size);
+    if (size > kCopiedBytes) {
+      pieces.AppendSlice(pool->AsSlice(std::move(output.bytes)));
+      continue;
+    }
+    if (size > 0) std::memcpy(pieces.Append(size), output.bytes.data(), size);
+    pool->Return(std::move(output.bytes));
   }
-  if (!pending.empty() || slices.empty()) slices.emplace_back(pending);
-  return grpc::ByteBuffer(slices.data(), slices.size());
+  pieces.MoveTo(response);
 }
 
 }  // namespace tilewire::service

@@ -4,19 +4,30 @@
 #ifndef SERVICE_WIRE_RESPONSE_ENCODER_H_
 #define SERVICE_WIRE_RESPONSE_ENCODER_H_
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "engine/model.h"
 #include "grpcpp/support/byte_buffer.h"
-#include "protos/open_inference.pb.h"
+#include "service/wire/answer_pool.h"
 
 namespace tilewire::service {
 
-// `head` holds the model's name, version and the request's id; the outputs are added here. Each
-// output's bytes become a slice of the message that owns the engine's buffer: they are not copied.
-grpc::ByteBuffer EncodeInferResponse(inference::ModelInferResponse head,
-                                     const ModelSignature& signature,
-                                     std::vector<OutputTensor> outputs);
+struct AnsweredModel {
+  const std::string& name;
+  int64_t version;
+  const std::string& request_id;
+};
+
+// Outputs up to this size are copied, which costs less than a slice of their own.
+constexpr size_t kCopiedBytes = 1024;
+
+// A larger output's bytes become a slice of the message that owns the engine's buffer: they are not
+// copied, and return to `pool` when they have been written.
+void EncodeInferResponse(const AnsweredModel& model, const ModelSignature& signature,
+                         std::vector<OutputTensor> outputs, AnswerPool* pool,
+                         grpc::ByteBuffer* response);
 
 }  // namespace tilewire::service
 

@@ -29,23 +29,22 @@ absl::string_view DatatypeName(DataType type) {
   return "";
 }
 
-absl::StatusOr<Layout> LayoutParameter(const Parameters& parameters, int rank,
-                                       absl::string_view what) {
+absl::StatusOr<Layout> LayoutParameter(const Parameters& parameters, int rank) {
+  if (parameters.empty()) return Layout::kNchw;
   const auto found = parameters.find("layout");
   if (found == parameters.end()) return Layout::kNchw;
   const inference::InferParameter& parameter = found->second;
   if (parameter.parameter_choice_case() != inference::InferParameter::kStringParam) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, ": parameter 'layout' must be a string, 'nchw' or 'nhwc'"));
+    return absl::InvalidArgumentError("parameter 'layout' must be a string, 'nchw' or 'nhwc'");
   }
   if (absl::EqualsIgnoreCase(parameter.string_param(), "nchw")) return Layout::kNchw;
   if (!absl::EqualsIgnoreCase(parameter.string_param(), "nhwc")) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        what, ": layout ", Quoted(parameter.string_param()), " is not 'nchw' or 'nhwc'"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("layout ", Quoted(parameter.string_param()), " is not 'nchw' or 'nhwc'"));
   }
   if (rank < 3 || rank > 5) {
     return absl::InvalidArgumentError(
-        absl::StrCat(what, ": layout 'nhwc' needs rank 3 to 5, this tensor has rank ", rank));
+        absl::StrCat("layout 'nhwc' needs rank 3 to 5, this tensor has rank ", rank));
   }
   return Layout::kNhwc;
 }

@@ -20,11 +20,9 @@ using Parameters = google::protobuf::Map<std::string, inference::InferParameter>
 // "FP32" for kF32; "" for a type that the protocol does not know.
 absl::string_view DatatypeName(DataType type);
 
-// The layout that `parameters` ask for, nchw by default, for a tensor of this rank. `what` names it
-// in errors.
+// The layout that `parameters` ask for, nchw by default, for a tensor of this rank.
 //   kInvalidArgument  not a string, another word, or nhwc for a rank outside 3 to 5
-absl::StatusOr<Layout> LayoutParameter(const Parameters& parameters, int rank,
-                                       absl::string_view what);
+absl::StatusOr<Layout> LayoutParameter(const Parameters& parameters, int rank);
 
 // Between the order of `layout` and the logical order [N, C, spatial...].
 Dims ToLogical(Dims shape, Layout layout);

@@ -1,33 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/wire/wire_walk.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "google/protobuf/io/coded_stream.h"
 
 namespace tilewire::service {
 namespace {
 
-// Numbers of ModelInferRequest.
-constexpr uint64_t kRawInputContents = 7;
-constexpr uint64_t kHighestField = 7;
-
 enum WireType : uint64_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
 
-absl::Status Malformed(absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("the request is not a ModelInferRequest: ", why));
-}
+constexpr uint64_t TagOf(uint64_t field, WireType type) { return field << 3 | type; }
+
+// Numbers of ModelInferRequest, and of ExecuteRequest and its Tensor.
+constexpr uint64_t kRawInputContents = TagOf(7, kLengthDelimited);
+constexpr uint64_t kInputs = TagOf(3, kLengthDelimited);
+constexpr uint64_t kContent = TagOf(3, kLengthDelimited);
+constexpr uint64_t kHighestField = 7;
 
 // Reads forward over slices as if they were one string.
 class Cursor {
  public:
-  explicit Cursor(absl::Span<const grpc::Slice> slices) : slices_(slices) {
+  // `message` names what is read, in errors.
+  Cursor(absl::Span<const grpc::Slice> slices, const char* message)
+      : slices_(slices), message_(message) {
     for (const grpc::Slice& slice : slices) left_ += slice.size();
   }
 
   uint64_t left() const { return left_; }
+
+  absl::Status Malformed(absl::string_view why) const {
+    return absl::InvalidArgumentError(absl::StrCat("the request is not a ", message_, ": ", why));
+  }
 
   // Appends the bytes that it consumed to `copy`.
   absl::StatusOr<uint64_t> Varint(std::string* copy) {
@@ -42,12 +52,18 @@ class Cursor {
     return Malformed("a number of more than 10 bytes");
   }
 
+  // A tag or a length, which protobuf takes in up to five bytes.
+  absl::StatusOr<uint64_t> ShortVarint(std::string* copy) {
+    const size_t before = copy->size();
+    ABSL_ASSIGN_OR_RETURN(const uint64_t value, Varint(copy));
+    if (copy->size() - before <= 5 && value <= std::numeric_limits<uint32_t>::max()) return value;
+    return Malformed("a tag or a length of more than 32 bits");
+  }
+
   // Calls `take` with consecutive pieces of the next `size` bytes.
   template <typename Take>
   absl::Status Bytes(uint64_t size, Take take) {
-    if (size > left_) {
-      return Malformed(absl::StrCat("a field of ", size, " bytes where ", left_, " are left"));
-    }
+    ABSL_RETURN_IF_ERROR(CheckLeft(size));
     while (size > 0) {
       const absl::string_view piece = Next(size);
       take(piece);
@@ -56,7 +72,22 @@ class Cursor {
     return absl::OkStatus();
   }
 
+  // Reads the next `size` bytes as if nothing came after them, until Widen() is called with what
+  // this returns.
+  absl::StatusOr<uint64_t> Narrow(uint64_t size) {
+    ABSL_RETURN_IF_ERROR(CheckLeft(size));
+    const uint64_t rest = left_ - size;
+    left_ = size;
+    return rest;
+  }
+  void Widen(uint64_t rest) { left_ += rest; }
+
  private:
+  absl::Status CheckLeft(uint64_t size) const {
+    if (size <= left_) return absl::OkStatus();
+    return Malformed(absl::StrCat("a field of ", size, " bytes where ", left_, " are left"));
+  }
+
   // At most `size` bytes, at least one: `left_` is not 0.
   absl::string_view Next(uint64_t size) {
     while (offset_ == slices_[index_].size()) {
@@ -72,20 +103,19 @@ class Cursor {
   }
 
   absl::Span<const grpc::Slice> slices_;
+  const char* const message_;
   size_t index_ = 0;
   size_t offset_ = 0;
   uint64_t left_ = 0;
 };
 
-absl::Status WalkField(Cursor* cursor, uint64_t tag, std::string* tag_bytes, WireRequest* request) {
-  const auto keep = [request](absl::string_view piece) {
-    request->fields.append(piece.data(), piece.size());
-  };
+// Appends the field to `kept`. `tag_bytes` is the tag as it was read.
+absl::Status KeepField(Cursor* cursor, uint64_t tag, std::string tag_bytes, std::string* kept) {
   uint64_t size = 0;
   switch (tag & 7) {
     case kVarint:
-      keep(*tag_bytes);
-      return cursor->Varint(&request->fields).status();
+      *kept += tag_bytes;
+      return cursor->Varint(kept).status();
     case kFixed64:
       size = 8;
       break;
@@ -93,36 +123,104 @@ absl::Status WalkField(Cursor* cursor, uint64_t tag, std::string* tag_bytes, Wir
       size = 4;
       break;
     case kLengthDelimited: {
-      ABSL_ASSIGN_OR_RETURN(size, cursor->Varint(tag_bytes));
-      if (tag >> 3 != kRawInputContents) break;
-      Pieces& pieces = request->raw.emplace_back();
-      return cursor->Bytes(size, [&pieces](absl::string_view piece) { pieces.push_back(piece); });
+      ABSL_ASSIGN_OR_RETURN(size, cursor->ShortVarint(&tag_bytes));
+      break;
     }
     default:
-      return Malformed(absl::StrCat("wire type ", tag & 7));
+      return cursor->Malformed(absl::StrCat("wire type ", tag & 7));
   }
-  keep(*tag_bytes);
-  return cursor->Bytes(size, keep);
+  *kept += tag_bytes;
+  return cursor->Bytes(
+      size, [kept](absl::string_view piece) { kept->append(piece.data(), piece.size()); });
+}
+
+// Appends where the bytes of a field lie, whose tag has been read.
+absl::Status TakePieces(Cursor* cursor, Pieces* pieces) {
+  std::string ignored;
+  ABSL_ASSIGN_OR_RETURN(const uint64_t size, cursor->ShortVarint(&ignored));
+  return cursor->Bytes(size, [pieces](absl::string_view piece) { pieces->push_back(piece); });
+}
+
+// Calls `field(tag, tag_bytes)` for each field of what is left.
+template <typename Field>
+absl::Status WalkFields(Cursor* cursor, Field field) {
+  while (cursor->left() > 0) {
+    std::string tag_bytes;
+    ABSL_ASSIGN_OR_RETURN(const uint64_t tag, cursor->ShortVarint(&tag_bytes));
+    if (tag >> 3 == 0) return cursor->Malformed("a field with number 0");
+    ABSL_RETURN_IF_ERROR(field(tag, std::move(tag_bytes)));
+  }
+  return absl::OkStatus();
+}
+
+class EntryCounts {
+ public:
+  absl::Status Add(uint64_t tag) {
+    const uint64_t field = tag >> 3;
+    if (field > kHighestField || ++counts_[field] <= kMaxFieldEntries) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("more than ", kMaxFieldEntries, " entries of field ", field));
+  }
+
+ private:
+  std::array<int, kHighestField + 1> counts_ = {};
+};
+
+// A Tensor without its content, which becomes an entry. Of several contents the last counts, as in
+// any protobuf message.
+absl::Status WalkTensor(Cursor* cursor, std::string tag_bytes, WireRequest* request) {
+  std::string size_bytes, kept;
+  ABSL_ASSIGN_OR_RETURN(const uint64_t size, cursor->ShortVarint(&size_bytes));
+  ABSL_ASSIGN_OR_RETURN(const uint64_t rest, cursor->Narrow(size));
+  const size_t first = request->pieces.size();
+  ABSL_RETURN_IF_ERROR(WalkFields(cursor, [&](uint64_t tag, std::string tag_bytes) {
+    if (tag != kContent) return KeepField(cursor, tag, std::move(tag_bytes), &kept);
+    request->pieces.resize(first);
+    return TakePieces(cursor, &request->pieces);
+  }));
+  cursor->Widen(rest);
+  request->ends.push_back(request->pieces.size());
+  uint8_t length[10];
+  const uint8_t* end =
+      google::protobuf::io::CodedOutputStream::WriteVarint64ToArray(kept.size(), length);
+  request->fields += tag_bytes;
+  request->fields.append(reinterpret_cast<const char*>(length), end - length);
+  request->fields += kept;
+  return absl::OkStatus();
+}
+
+void Clear(WireRequest* request) {
+  request->fields.clear();
+  request->pieces.clear();
+  request->ends.clear();
 }
 
 }  // namespace
 
-absl::StatusOr<WireRequest> WalkInferRequest(absl::Span<const grpc::Slice> slices) {
-  WireRequest request;
-  Cursor cursor(slices);
-  std::array<int, kHighestField + 1> counts = {};
-  while (cursor.left() > 0) {
-    std::string tag_bytes;
-    ABSL_ASSIGN_OR_RETURN(const uint64_t tag, cursor.Varint(&tag_bytes));
-    const uint64_t field = tag >> 3;
-    if (field == 0) return Malformed("a field with number 0");
-    if (field <= kHighestField && ++counts[field] > kMaxFieldEntries) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("more than ", kMaxFieldEntries, " entries of field ", field));
+absl::Status WalkInferRequest(absl::Span<const grpc::Slice> slices, WireRequest* request) {
+  Clear(request);
+  Cursor cursor(slices, "ModelInferRequest");
+  EntryCounts counts;
+  return WalkFields(&cursor, [&](uint64_t tag, std::string tag_bytes) -> absl::Status {
+    ABSL_RETURN_IF_ERROR(counts.Add(tag));
+    if (tag != kRawInputContents) {
+      return KeepField(&cursor, tag, std::move(tag_bytes), &request->fields);
     }
-    ABSL_RETURN_IF_ERROR(WalkField(&cursor, tag, &tag_bytes, &request));
-  }
-  return request;
+    ABSL_RETURN_IF_ERROR(TakePieces(&cursor, &request->pieces));
+    request->ends.push_back(request->pieces.size());
+    return absl::OkStatus();
+  });
+}
+
+absl::Status WalkExecuteRequest(absl::Span<const grpc::Slice> slices, WireRequest* request) {
+  Clear(request);
+  Cursor cursor(slices, "ExecuteRequest");
+  EntryCounts counts;
+  return WalkFields(&cursor, [&](uint64_t tag, std::string tag_bytes) -> absl::Status {
+    ABSL_RETURN_IF_ERROR(counts.Add(tag));
+    if (tag == kInputs) return WalkTensor(&cursor, std::move(tag_bytes), request);
+    return KeepField(&cursor, tag, std::move(tag_bytes), &request->fields);
+  });
 }
 
 }  // namespace tilewire::service

@@ -37,7 +37,7 @@ HEADERS = {
     "engine/graph": ["engine/jit/eltwise.h", "engine/jit/elementwise.h"],
     "service/observe": ["engine/threading/mutex.h"],
     # The list of primitives is a list of names.
-    "service/wire": ["engine/primitives/primitive_list.inc"],
+    "service/wire": ["engine/primitives/primitive_list.inc", "engine/threading/mutex.h"],
     "service/schedule": ["engine/threading/arena.h", "engine/threading/background_thread.h",
                          "engine/threading/mutex.h"],
     "service/models": ["engine/threading/background_thread.h", "engine/threading/mutex.h",

@@ -36,6 +36,29 @@ TEST(RequestDecoderTest, SlicesOfAnySizeGiveTheSameTensors) {
   }
 }
 
+TEST(RequestDecoderTest, OneRequestLeavesNothingToTheNext) {
+  const std::function<void()> nothing;
+  const tilewire::testing::FakeModel model(&nothing);
+  inference::ModelInferRequest first = GoodRequest();
+  (*first.mutable_parameters())["priority"].set_int64_param(1);
+  (*first.mutable_parameters())["timeout"].set_int64_param(1000);
+  first.add_outputs()->set_name(model.signature().outputs[0].name);
+  InferRequest request;
+  ASSERT_THAT(request.Parse(Cut(first.SerializeAsString(), 7)), IsOk());
+  ASSERT_THAT(request.Bind(model.signature()), IsOk());
+  EXPECT_EQ(request.outputs().size(), 1);
+  ASSERT_THAT(request.Parse(Cut(GoodRequest().SerializeAsString(), 64)), IsOk());
+  ASSERT_THAT(request.Bind(model.signature()), IsOk());
+  EXPECT_EQ(request.outputs().size(), model.signature().outputs.size());
+  EXPECT_EQ(request.priority(), -2);
+  EXPECT_EQ(request.timeout(), absl::InfiniteDuration());
+  std::string image;
+  for (absl::string_view piece : request.inputs()[0].pieces) {
+    image.append(piece.data(), piece.size());
+  }
+  EXPECT_EQ(image, Floats(24));
+}
+
 TEST(RequestDecoderTest, EveryTruncationIsRefusedOrParses) {
   const std::string bytes = GoodRequest().SerializeAsString();
   for (size_t size = 0; size < bytes.size(); ++size) {

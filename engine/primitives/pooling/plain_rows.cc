@@ -76,8 +76,9 @@ class PlainRows final : public Primitive {
 
  private:
   // Of one piece of work.
+  using Row = absl::InlinedVector<uint32_t, 512>;
   struct Buffers {
-    std::vector<uint32_t> row, windows;
+    Row row, windows;
   };
 
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
@@ -125,7 +126,7 @@ class PlainRows final : public Primitive {
   }
 
   // `rows`: the height and depth of the windows inside src.
-  void StoreRow(float rows, std::vector<uint32_t>* windows, std::byte* dst) const {
+  void StoreRow(float rows, Row* windows, std::byte* dst) const {
     if (!is_max_) {
       for (int64_t o = 0; o < width_.out; ++o) {
         const uint32_t bits = (*windows)[o];

@@ -13,8 +13,8 @@
 #include <cstring>
 #include <numeric>
 #include <utility>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "engine/memory/zero_padding.h"
 
@@ -24,10 +24,10 @@ namespace {
 struct Digit {
   int64_t size = 1;
   int64_t block = 1;
-  int64_t stride = 0;          // between blocks
-  std::vector<int64_t> inner;  // offset of each index inside a block
-  bool dense = false;          // inner[i] == i
-  int64_t tail = 0;            // elements after the last one to be zeroed with it
+  int64_t stride = 0;                      // between blocks
+  absl::InlinedVector<int64_t, 16> inner;  // offset of each index inside a block
+  bool dense = false;                      // inner[i] == i
+  int64_t tail = 0;                        // elements after the last one to be zeroed with it
 
   int64_t Offset(int64_t i) const {
     return block == 1 ? i * stride : i / block * stride + inner[i % block];
@@ -48,13 +48,16 @@ Digit MakeDigit(const MemoryDesc& dst, int d) {
   return digit;
 }
 
+using Digits = absl::InlinedVector<Digit, 4>;
+
 // Fastest first; at least two digits, none of size 1 beyond that.
-std::vector<Digit> MakeDigits(const MemoryDesc& src, const MemoryDesc& dst) {
-  std::vector<int> order(src.rank());
+Digits MakeDigits(const MemoryDesc& src, const MemoryDesc& dst) {
+  absl::InlinedVector<int, 6> order(src.rank());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return src.stride(a) < src.stride(b); });
-  std::vector<Digit> digits;
+  std::sort(order.begin(), order.end(), [&](int a, int b) {
+    return src.stride(a) != src.stride(b) ? src.stride(a) < src.stride(b) : a < b;
+  });
+  Digits digits;
   for (int d : order) {
     if (dst.padded_dims()[d] == 1) continue;
     Digit digit = MakeDigit(dst, d);
@@ -209,8 +212,8 @@ class Streaming final : public StreamingReorder {
   }
 
   Element* const dst_;
-  const std::vector<Digit> digits_;
-  std::vector<int64_t> index_;
+  const Digits digits_;
+  Dims index_;
   const int64_t total_bytes_;
   int64_t received_bytes_ = 0;
   char carry_[sizeof(Element)];  // the beginning of an element that a piece cut

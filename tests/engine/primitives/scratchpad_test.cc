@@ -93,6 +93,15 @@ TEST(ScratchpadPoolTest, WhatIsNoLongerNeededReturns) {
   EXPECT_EQ(pool.idle_bytes(), 4096);
 }
 
+TEST(ScratchpadPoolTest, WhatNothingHasUsedForAWhileIsFreed) {
+  ScratchpadPool pool;
+  TakeOrDie(pool, 4096);
+  EXPECT_EQ(pool.FreeIdle(absl::Hours(1)), 0);
+  EXPECT_EQ(pool.idle_bytes(), 4096);
+  EXPECT_EQ(pool.FreeIdle(-absl::Seconds(1)), 4096);
+  EXPECT_EQ(pool.idle_bytes(), 0);
+}
+
 TEST(ScratchpadPoolTest, MovedLeasesReturnOnce) {
   ScratchpadPool pool;
   {

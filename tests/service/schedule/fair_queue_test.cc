@@ -124,16 +124,17 @@ TEST_F(FairQueueTest, WorkAheadIsTheOwnBacklogAndAsMuchOfTheOthers) {
 }
 
 TEST(CostTableTest, FollowsTheLastRunsAndForgetsTheFirst) {
+  constexpr uint64_t kKey = 7;
   CostTable costs;
-  EXPECT_EQ(costs.Expected("a"), absl::ZeroDuration());
-  costs.Record("a", absl::Seconds(1));  // compiled its plan
-  EXPECT_EQ(costs.Expected("a"), absl::Seconds(1));
-  costs.Record("a", kShort);
-  EXPECT_EQ(costs.Expected("a"), kShort);
-  for (int i = 0; i < 50; ++i) costs.Record("a", 3 * kShort);
-  EXPECT_GT(costs.Expected("a"), 2.9 * kShort);
-  costs.Record("", kLong);
-  EXPECT_EQ(costs.Expected(""), absl::ZeroDuration());
+  EXPECT_EQ(costs.Expected(kKey), absl::ZeroDuration());
+  costs.Record(kKey, absl::Seconds(1));  // compiled its plan
+  EXPECT_EQ(costs.Expected(kKey), absl::Seconds(1));
+  costs.Record(kKey, kShort);
+  EXPECT_EQ(costs.Expected(kKey), kShort);
+  for (int i = 0; i < 50; ++i) costs.Record(kKey, 3 * kShort);
+  EXPECT_GT(costs.Expected(kKey), 2.9 * kShort);
+  costs.Record(0, kLong);
+  EXPECT_EQ(costs.Expected(0), absl::ZeroDuration());
 }
 
 TEST(AdmissionTest, TicketsNeverHoldMoreThanTheBudgetAndGiveItBack) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "engine/threading/mutex.h"
 #include "service/schedule/clock.h"
 #include "service/schedule/work.h"
@@ -54,7 +55,7 @@ class RecordedWork final : public Work {
 };
 
 inline WorkTerms TermsOf(const std::string& model) {
-  return {.model = model, .cost_key = model, .may_run_serially = true};
+  return {.model = model, .cost_key = absl::HashOf(model), .may_run_serially = true};
 }
 
 }  // namespace tilewire::service

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/wire/execute_request.h"
+
+#include <string>
+
+#include "grpcpp/support/slice.h"
+#include "gtest/gtest.h"
+#include "tests/service/served_fixture.h"
+#include "tests/support/status_matchers.h"
+
+namespace tilewire::service {
+namespace {
+
+using tilewire::testing::IsOk;
+using tilewire::testing::StatusIs;
+
+constexpr int64_t kEnough = 1 << 20;
+
+grpc::ByteBuffer InSlicesOf(const std::string& bytes, size_t size) {
+  std::vector<grpc::Slice> slices;
+  for (size_t at = 0; at < bytes.size(); at += size) slices.emplace_back(bytes.substr(at, size));
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+// Two inputs: 24 floats and 5 floats.
+v1::ExecuteRequest TwoInputs() {
+  v1::ExecuteRequest request;
+  request.set_id("primitive");
+  for (const auto& [argument, count] : {std::pair{1, 24}, std::pair{2, 5}}) {
+    v1::Tensor* tensor = request.add_inputs();
+    tensor->set_argument(argument);
+    tensor->mutable_desc()->set_type(v1::DATA_TYPE_F32);
+    tensor->mutable_desc()->add_dims(count);
+    tensor->set_content(Floats(count, argument));
+  }
+  request.add_outputs()->set_argument(17);
+  return request;
+}
+
+std::string Joined(const PrimitiveInput& input) {
+  std::string all;
+  for (absl::string_view piece : input.pieces) all.append(piece.data(), piece.size());
+  return all;
+}
+
+TEST(ExecuteRequestTest, SlicesOfAnySizeGiveTheSameTensors) {
+  const std::string bytes = TwoInputs().SerializeAsString();
+  for (size_t size : {1, 2, 3, 7, 64, 4096}) {
+    SCOPED_TRACE(size);
+    ExecuteRequest request;
+    ASSERT_THAT(request.Parse(InSlicesOf(bytes, size)), IsOk());
+    EXPECT_EQ(request.message().id(), "primitive");
+    EXPECT_EQ(request.message().outputs_size(), 1);
+    const auto inputs = request.Inputs(kEnough);
+    ASSERT_THAT(inputs.status(), IsOk());
+    ASSERT_EQ(inputs->size(), 2);
+    EXPECT_EQ(Joined((*inputs)[0]), Floats(24, 1));
+    EXPECT_EQ(Joined((*inputs)[1]), Floats(5, 2));
+  }
+}
+
+TEST(ExecuteRequestTest, EveryTruncationIsRefusedOrParses) {
+  const std::string bytes = TwoInputs().SerializeAsString();
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    ExecuteRequest request;
+    const absl::Status parsed = request.Parse(InSlicesOf(bytes.substr(0, size), 5));
+    if (!parsed.ok()) {
+      EXPECT_THAT(parsed, StatusIs(absl::StatusCode::kInvalidArgument));
+    }
+  }
+}
+
+TEST(ExecuteRequestTest, OfTwoContentsTheLastCounts) {
+  v1::Tensor second;
+  second.set_content(Floats(24, 50));
+  std::string tensor = TwoInputs().inputs(0).SerializeAsString() + second.SerializeAsString();
+  v1::ExecuteRequest with_id;
+  with_id.set_id("x");
+  std::string bytes = with_id.SerializeAsString() + "\x1a";
+  bytes += static_cast<char>((tensor.size() & 0x7F) | 0x80);
+  bytes += static_cast<char>(tensor.size() >> 7);
+  bytes += tensor;
+  ExecuteRequest request;
+  ASSERT_THAT(request.Parse(InSlicesOf(bytes, 10)), IsOk());
+  const auto inputs = request.Inputs(kEnough);
+  ASSERT_THAT(inputs.status(), IsOk());
+  EXPECT_EQ(Joined((*inputs)[0]), Floats(24, 50));
+}
+
+TEST(ExecuteRequestTest, ContentsThatDoNotFitAreRefused) {
+  v1::ExecuteRequest message = TwoInputs();
+  message.mutable_inputs(1)->mutable_content()->pop_back();
+  ExecuteRequest short_by_one;
+  ASSERT_THAT(short_by_one.Parse(InSlicesOf(message.SerializeAsString(), 64)), IsOk());
+  EXPECT_THAT(short_by_one.Inputs(kEnough).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, "19 bytes"));
+  ExecuteRequest whole;
+  ASSERT_THAT(whole.Parse(InSlicesOf(TwoInputs().SerializeAsString(), 64)), IsOk());
+  EXPECT_THAT(whole.Inputs(100).status(), StatusIs(absl::StatusCode::kResourceExhausted, "100"));
+}
+
+}  // namespace
+}  // namespace tilewire::service
