@@ -71,6 +71,41 @@ class RowSearch {
   absl::Status error_;
 };
 
+// Declares ResolveDense() and CreateDense(), the functions of a row, for the name Dense; or one of
+// the two, where rows share the other.
+#define TILEWIRE_RESOLVE(Desc, Name)                                                 \
+  absl::StatusOr<Desc> Resolve##Name(const Desc& desc, const Attributes& attributes, \
+                                     const ImplementationFacts& facts)
+#define TILEWIRE_CREATE(Desc, Name)                        \
+  absl::StatusOr<std::unique_ptr<Primitive>> Create##Name( \
+      const Desc& resolved, const Attributes& attributes, const ImplementationFacts& facts)
+#define TILEWIRE_ROW(Desc, Name) \
+  TILEWIRE_RESOLVE(Desc, Name);  \
+  TILEWIRE_CREATE(Desc, Name)
+
+// Declares what a primitive offers beside its descriptor, for the name Sum:
+//
+//   SumImplementations()  its table, best first; tests and benchmarks run every row
+//   SumProbes(type)       typical descriptors that read `type`: see probes.h
+//   CreateSum()           by the first row that takes the descriptor. Besides what the primitive's
+//                         header names:
+//                           kUnimplemented      none does; the message lists why each refused
+//                           kResourceExhausted  memory
+#define TILEWIRE_PRIMITIVE_FUNCTIONS(Name)                              \
+  absl::Span<const Implementation<Name##Desc>> Name##Implementations(); \
+  std::vector<Name##Desc> Name##Probes(DataType type);                  \
+  absl::StatusOr<std::shared_ptr<const Primitive>> Create##Name(        \
+      const Name##Desc& desc, const Attributes& attributes, const CreateOptions& options)
+
+// Defines CreateSum(), for the name Sum: of what `validate` returns OK for.
+#define TILEWIRE_DEFINE_CREATE(Name, validate)                                              \
+  absl::StatusOr<std::shared_ptr<const Primitive>> Create##Name(                            \
+      const Name##Desc& desc, const Attributes& attributes, const CreateOptions& options) { \
+    ABSL_RETURN_IF_ERROR(validate(desc));                                                   \
+    return CreateFirst(Name##Implementations(), desc, attributes, options);                 \
+  }                                                                                         \
+  static_assert(true)
+
 // The first implementation that takes the descriptor; its info() says why better ones did not.
 //   kUnimplemented      none does: the message lists why each refused
 //   kInvalidArgument    options.only names no implementation

@@ -7,7 +7,6 @@
 #include "engine/base/check.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/batch_normalization/implementations.h"
-#include "engine/primitives/batch_normalization/rows.h"
 #include "engine/primitives/creation.h"
 
 namespace tilewire {
@@ -82,11 +81,6 @@ absl::Span<const Implementation<BatchNormalizationDesc>> BatchNormalizationImple
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateBatchNormalization(
-    const BatchNormalizationDesc& desc, const Attributes& attributes,
-    const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(batch_normalization::Validate(desc));
-  return CreateFirst(BatchNormalizationImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(BatchNormalization, batch_normalization::Validate);
 
 }  // namespace tilewire

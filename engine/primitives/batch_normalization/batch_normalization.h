@@ -16,12 +16,6 @@
 #ifndef ENGINE_PRIMITIVES_BATCH_NORMALIZATION_BATCH_NORMALIZATION_H_
 #define ENGINE_PRIMITIVES_BATCH_NORMALIZATION_BATCH_NORMALIZATION_H_
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -37,16 +31,8 @@ struct BatchNormalizationDesc {
 TILEWIRE_FIELDS(BatchNormalizationDesc, prop_kind, src, dst, epsilon, use_global_stats,
                 use_scale_shift, fuse_relu);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<BatchNormalizationDesc>> BatchNormalizationImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<BatchNormalizationDesc> BatchNormalizationProbes(DataType type);
-
-//   kInvalidArgument    src and dst differ in shape or have no channels, epsilon is not finite
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateBatchNormalization(
-    const BatchNormalizationDesc& desc, const Attributes& attributes, const CreateOptions& options);
+//   kInvalidArgument  src and dst differ in shape or have no channels, epsilon is not finite
+TILEWIRE_PRIMITIVE_FUNCTIONS(BatchNormalization);
 
 }  // namespace tilewire
 

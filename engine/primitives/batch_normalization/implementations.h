@@ -4,20 +4,16 @@
 #ifndef ENGINE_PRIMITIVES_BATCH_NORMALIZATION_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_BATCH_NORMALIZATION_IMPLEMENTATIONS_H_
 
-#include <memory>
-
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "engine/primitives/batch_normalization/batch_normalization.h"
 
 namespace tilewire::batch_normalization {
 
-absl::StatusOr<BatchNormalizationDesc> ResolveReference(const BatchNormalizationDesc& desc,
-                                                        const Attributes& attributes,
-                                                        const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const BatchNormalizationDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+// Batch normalization with given statistics by generated code (elementwise_kernel.h), shared by
+// avx512_f32 and avx2_f32. Mean, variance, scale and shift become one line per channel,
+// dst = a src + b, computed into the scratchpad at every execution, in src's layout of channels.
+TILEWIRE_ROW(BatchNormalizationDesc, Rows);
+
+TILEWIRE_ROW(BatchNormalizationDesc, Reference);
 
 PrimitiveInfo InfoOf(const BatchNormalizationDesc& desc, const Attributes& attributes,
                      const ImplementationFacts& facts);

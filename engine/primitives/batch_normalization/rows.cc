@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/batch_normalization/rows.h"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>

@@ -3,7 +3,6 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/primitives/binary/implementations.h"
-#include "engine/primitives/binary/rows.h"
 #include "engine/primitives/creation.h"
 
 namespace tilewire {
@@ -59,11 +58,6 @@ absl::Span<const Implementation<BinaryDesc>> BinaryImplementations() {
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateBinary(const BinaryDesc& desc,
-                                                              const Attributes& attributes,
-                                                              const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(binary::Validate(desc));
-  return CreateFirst(BinaryImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(Binary, binary::Validate);
 
 }  // namespace tilewire

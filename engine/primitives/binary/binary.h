@@ -15,12 +15,6 @@
 #ifndef ENGINE_PRIMITIVES_BINARY_BINARY_H_
 #define ENGINE_PRIMITIVES_BINARY_BINARY_H_
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -37,17 +31,8 @@ struct BinaryDesc {
 };
 TILEWIRE_FIELDS(BinaryDesc, algorithm, src0, src1, dst);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<BinaryDesc>> BinaryImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<BinaryDesc> BinaryProbes(DataType type);
-
-//   kInvalidArgument    dst is not of src0's shape, or src1 cannot be broadcast to it
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateBinary(const BinaryDesc& desc,
-                                                              const Attributes& attributes,
-                                                              const CreateOptions& options);
+//   kInvalidArgument  dst is not of src0's shape, or src1 cannot be broadcast to it
+TILEWIRE_PRIMITIVE_FUNCTIONS(Binary);
 
 }  // namespace tilewire
 

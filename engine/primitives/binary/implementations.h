@@ -4,19 +4,16 @@
 #ifndef ENGINE_PRIMITIVES_BINARY_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_BINARY_IMPLEMENTATIONS_H_
 
-#include <memory>
-
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "engine/primitives/binary/binary.h"
 
 namespace tilewire::binary {
 
-absl::StatusOr<BinaryDesc> ResolveReference(const BinaryDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const BinaryDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+// Binary functions by generated code (elementwise_kernel.h), shared by avx512_f32 and avx2_f32.
+// Takes every layout whose elements all three tensors walk with constant steps: one layout on all
+// sides, plain or blocked, with src1 broadcast along any dimensions.
+TILEWIRE_ROW(BinaryDesc, Rows);
+
+TILEWIRE_ROW(BinaryDesc, Reference);
 
 PrimitiveInfo InfoOf(const BinaryDesc& desc, const Attributes& attributes,
                      const ImplementationFacts& facts);

@@ -2,8 +2,6 @@
 //
 // The padded tail is computed with the rest and zeroed after it: a broadcast number, a quotient of
 // zeros or a post-op need not leave zeros there.
-#include "engine/primitives/binary/rows.h"
-
 #include <utility>
 
 #include "engine/base/status_macros.h"

@@ -3,7 +3,6 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/primitives/concat/implementations.h"
-#include "engine/primitives/concat/lanes.h"
 #include "engine/primitives/creation.h"
 
 namespace tilewire {
@@ -60,11 +59,6 @@ absl::Span<const Implementation<ConcatDesc>> ConcatImplementations() {
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateConcat(const ConcatDesc& desc,
-                                                              const Attributes& attributes,
-                                                              const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(concat::Validate(desc));
-  return CreateFirst(ConcatImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(Concat, concat::Validate);
 
 }  // namespace tilewire

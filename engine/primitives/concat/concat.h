@@ -8,12 +8,8 @@
 #ifndef ENGINE_PRIMITIVES_CONCAT_CONCAT_H_
 #define ENGINE_PRIMITIVES_CONCAT_CONCAT_H_
 
-#include <memory>
-#include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -27,18 +23,9 @@ struct ConcatDesc {
 };
 TILEWIRE_FIELDS(ConcatDesc, axis, srcs, dst);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<ConcatDesc>> ConcatImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<ConcatDesc> ConcatProbes(DataType type);
-
-//   kInvalidArgument    no source, an axis outside the rank, sizes off the axis that differ, types
-//                       that differ
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateConcat(const ConcatDesc& desc,
-                                                              const Attributes& attributes,
-                                                              const CreateOptions& options);
+//   kInvalidArgument  no source, an axis outside the rank, sizes off the axis that differ, types
+//                     that differ
+TILEWIRE_PRIMITIVE_FUNCTIONS(Concat);
 
 }  // namespace tilewire
 

@@ -8,17 +8,13 @@
 
 namespace tilewire::concat {
 
-absl::StatusOr<ConcatDesc> ResolveBlockCopy(const ConcatDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockCopy(const ConcatDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+// Axis 1 of channel-blocked layouts (nChw16c, nChw8c and their 1D and 3D kin) by generated code
+// that puts each block of channels together from lanes of others (channel_gather.h).
+TILEWIRE_ROW(ConcatDesc, Lanes);
 
-absl::StatusOr<ConcatDesc> ResolveReference(const ConcatDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConcatDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+TILEWIRE_ROW(ConcatDesc, BlockCopy);
+
+TILEWIRE_ROW(ConcatDesc, Reference);
 
 }  // namespace tilewire::concat
 

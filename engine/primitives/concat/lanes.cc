@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/concat/lanes.h"
-
 #include <vector>
 
 #include "engine/base/status_macros.h"

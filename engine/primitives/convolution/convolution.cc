@@ -2,12 +2,9 @@
 #include "engine/primitives/convolution/convolution.h"
 
 #include "engine/base/status_macros.h"
-#include "engine/primitives/convolution/direct_convolution.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/implementations.h"
-#include "engine/primitives/convolution/integer_convolution.h"
 #include "engine/primitives/convolution/pooled_destination.h"
-#include "engine/primitives/convolution/winograd_convolution.h"
 #include "engine/primitives/creation.h"
 
 namespace tilewire {

@@ -32,12 +32,6 @@
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_CONVOLUTION_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_CONVOLUTION_H_
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -61,17 +55,8 @@ struct ConvolutionDesc {
 TILEWIRE_FIELDS(ConvolutionDesc, prop_kind, algorithm, src, weights, bias, dst, strides, dilations,
                 padding_left, padding_right);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<ConvolutionDesc>> ConvolutionImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<ConvolutionDesc> ConvolutionProbes(DataType type);
-
-//   kInvalidArgument    shapes that do not fit each other; the message names the dimension
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateConvolution(const ConvolutionDesc& desc,
-                                                                   const Attributes& attributes,
-                                                                   const CreateOptions& options);
+//   kInvalidArgument  shapes that do not fit each other; the message names the dimension
+TILEWIRE_PRIMITIVE_FUNCTIONS(Convolution);
 
 }  // namespace tilewire
 

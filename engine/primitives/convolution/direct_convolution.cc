@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/convolution/direct_convolution.h"
-
 #include <utility>
 
 #include "engine/base/status_macros.h"
 #include "engine/primitives/convolution/direct_driver.h"
 #include "engine/primitives/convolution/direct_layouts.h"
+#include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/regrouped_convolution.h"
 #include "engine/primitives/convolution/requirements.h"
 #include "engine/primitives/creation.h"

@@ -4,20 +4,61 @@
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_IMPLEMENTATIONS_H_
 
-#include <memory>
-
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "engine/primitives/convolution/convolution.h"
 
 namespace tilewire::convolution {
 
-absl::StatusOr<ConvolutionDesc> ResolveReference(const ConvolutionDesc& desc,
-                                                 const Attributes& attributes,
-                                                 const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConvolutionDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+// The direct f32 convolution: the layouts it wants for the vectors of the row's instruction set,
+// and the primitive around DirectDriver.
+//
+//   src      nChw16c; or plain, any strides (nchw, nhwc), which suits few channels
+//   weights  OIhw16i16o, gOIhw16i16o; depthwise Goihw16g; first layer Ohwi16o
+//   dst      nChw16c
+// and the same with 1 and 3 spatial dimensions; 8 in place of 16 with AVX2. Groups whose channels
+// are not a multiple of the lanes are copied to aligned groups in the scratchpad, and their results
+// back.
+TILEWIRE_ROW(ConvolutionDesc, Direct);
+
+// 1 to 4 input channels in one group, read from a plain src as it lies (nchw and nhwc give the same
+// bits); weights hold these channels alone: Ohwi16o.
+TILEWIRE_ROW(ConvolutionDesc, FirstLayer);
+
+TILEWIRE_ROW(ConvolutionDesc, Depthwise);
+
+// The integer convolution: u8 or s8 sources, s8 weights. The row's instruction set decides the
+// registers.
+//
+//   src      nhwc, any strides between pixels; read in place if the channels of a group are a
+//            multiple of 4 and, with VNNI, the type is u8; any other layout without blocks of
+//            pixels is copied first (integer_stage.h)
+//   weights  OIhw4i16o4i and the like: blocks of up to 64 input channels in quads, 16 output
+//            channels (8 with AVX2), with groups gOIhw...; with VNNI and an s8 source they carry
+//            their compensation (memory_desc.h)
+//   dst      nhwc, any strides between pixels; nChw16c
+// and the same with 1 and 3 spatial dimensions.
+//
+// Sums are taken modulo 2^32: they are exact up to 65793 products.
+TILEWIRE_ROW(ConvolutionDesc, Integer);
+
+// The same for one channel per group. src nhwc or nChw16c, u8 or s8; weights Goihw16g; dst as
+// above.
+TILEWIRE_ROW(ConvolutionDesc, IntegerDepthwise);
+
+// Winograd's convolutions F(2x2, 3x3) and F(4x4, 3x3) as rows of the table: f32, 3x3, stride 1,
+// dense, one group, any padding. They take 2.25 and 4 times fewer multiplications than the direct
+// convolution, but transforms of src and dst, and weights 1.8 and 4 times as large.
+//
+//   src, dst  nChw16c, or nChw8c for 8 lanes; weights  Winograd's own layout, through `any`
+//
+// A max pooling post-op is applied in the transform of the outputs, to the pixels of one tile.
+// Winograd is chosen if winograd_plan.h estimates that it is the fastest.
+// ConvolutionAlgorithm::kWinograd asks for it whatever the estimate, kDirect forbids it. The error
+// of an output relative to the root mean square of all is below 1e-5 against exact arithmetic. An
+// infinity spreads as NaN over a tile.
+// The row's algorithm is kWinograd2x3 or kWinograd4x3.
+TILEWIRE_ROW(ConvolutionDesc, Winograd);
+
+TILEWIRE_ROW(ConvolutionDesc, Reference);
 
 }  // namespace tilewire::convolution
 

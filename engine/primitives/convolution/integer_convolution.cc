@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/convolution/integer_convolution.h"
-
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/convolution/direct_layouts.h"
+#include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/integer_depthwise_generator.h"
 #include "engine/primitives/convolution/integer_driver.h"
 #include "engine/primitives/convolution/integer_stage.h"

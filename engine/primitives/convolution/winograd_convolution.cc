@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/convolution/winograd_convolution.h"
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/convolution/direct_layouts.h"
+#include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/pooled_destination.h"
 #include "engine/primitives/convolution/requirements.h"
 #include "engine/primitives/convolution/winograd_driver.h"

@@ -3,7 +3,6 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/deconvolution/direct.h"
 #include "engine/primitives/deconvolution/geometry.h"
 #include "engine/primitives/deconvolution/implementations.h"
 
@@ -30,11 +29,6 @@ absl::Span<const Implementation<DeconvolutionDesc>> DeconvolutionImplementations
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateDeconvolution(const DeconvolutionDesc& desc,
-                                                                     const Attributes& attributes,
-                                                                     const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(deconvolution::Validate(desc));
-  return CreateFirst(DeconvolutionImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(Deconvolution, deconvolution::Validate);
 
 }  // namespace tilewire

@@ -20,12 +20,6 @@
 #ifndef ENGINE_PRIMITIVES_DECONVOLUTION_DECONVOLUTION_H_
 #define ENGINE_PRIMITIVES_DECONVOLUTION_DECONVOLUTION_H_
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -40,17 +34,8 @@ struct DeconvolutionDesc {
 TILEWIRE_FIELDS(DeconvolutionDesc, prop_kind, src, weights, bias, dst, strides, dilations,
                 padding_left, padding_right);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<DeconvolutionDesc>> DeconvolutionImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<DeconvolutionDesc> DeconvolutionProbes(DataType type);
-
-//   kInvalidArgument    shapes that do not fit each other; the message names the dimension
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateDeconvolution(const DeconvolutionDesc& desc,
-                                                                     const Attributes& attributes,
-                                                                     const CreateOptions& options);
+//   kInvalidArgument  shapes that do not fit each other; the message names the dimension
+TILEWIRE_PRIMITIVE_FUNCTIONS(Deconvolution);
 
 }  // namespace tilewire
 

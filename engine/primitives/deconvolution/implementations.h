@@ -4,20 +4,23 @@
 #ifndef ENGINE_PRIMITIVES_DECONVOLUTION_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_DECONVOLUTION_IMPLEMENTATIONS_H_
 
-#include <memory>
-
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "engine/primitives/deconvolution/deconvolution.h"
 
 namespace tilewire::deconvolution {
 
-absl::StatusOr<DeconvolutionDesc> ResolveReference(const DeconvolutionDesc& desc,
-                                                   const Attributes& attributes,
-                                                   const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const DeconvolutionDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+// The direct f32 deconvolution, shared by avx512_f32_direct and avx2_f32_direct.
+//
+//   src, dst  nChw16c      weights  OIhw16i16o, gOIhw16i16o
+// and the same with 1 and 3 spatial dimensions; 8 in place of 16 for AVX2. The channels of a group
+// must be multiples of the block where there are several groups.
+//
+// The outputs of a row whose position has one remainder modulo the stride are a phase: the same
+// taps reach them, and going from one to the next moves every tap by one pixel of src. A phase
+// falls into segments inside which the set of taps that hit src is constant, and a segment into
+// tiles.
+TILEWIRE_ROW(DeconvolutionDesc, Direct);
+
+TILEWIRE_ROW(DeconvolutionDesc, Reference);
 
 // kUnimplemented for types, propagations and attributes that no row takes.
 absl::Status RequireForwardF32(const DeconvolutionDesc& desc, const Attributes& attributes);

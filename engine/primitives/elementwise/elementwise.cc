@@ -47,11 +47,6 @@ absl::Span<const Implementation<ElementwiseDesc>> ElementwiseImplementations() {
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateElementwise(const ElementwiseDesc& desc,
-                                                                   const Attributes& attributes,
-                                                                   const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(elementwise::Validate(desc));
-  return CreateFirst(ElementwiseImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(Elementwise, elementwise::Validate);
 
 }  // namespace tilewire

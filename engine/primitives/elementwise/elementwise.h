@@ -18,12 +18,8 @@
 #ifndef ENGINE_PRIMITIVES_ELEMENTWISE_ELEMENTWISE_H_
 #define ENGINE_PRIMITIVES_ELEMENTWISE_ELEMENTWISE_H_
 
-#include <memory>
-#include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/jit/elementwise.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
@@ -42,17 +38,8 @@ struct ElementwiseDesc {
 };
 TILEWIRE_FIELDS(ElementwiseDesc, function, srcs, dst);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<ElementwiseDesc>> ElementwiseImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<ElementwiseDesc> ElementwiseProbes(DataType type);
-
-//   kInvalidArgument    another count of sources than the function has, dims that are not broadcast
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateElementwise(const ElementwiseDesc& desc,
-                                                                   const Attributes& attributes,
-                                                                   const CreateOptions& options);
+//   kInvalidArgument  another count of sources than the function has, dims that are not broadcast
+TILEWIRE_PRIMITIVE_FUNCTIONS(Elementwise);
 
 }  // namespace tilewire
 

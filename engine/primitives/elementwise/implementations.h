@@ -8,19 +8,9 @@
 
 namespace tilewire::elementwise {
 
-absl::StatusOr<ElementwiseDesc> ResolveRows(const ElementwiseDesc& desc,
-                                            const Attributes& attributes,
-                                            const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const ElementwiseDesc& desc,
-                                                      const Attributes& attributes,
-                                                      const ImplementationFacts& facts);
+TILEWIRE_ROW(ElementwiseDesc, Rows);
 
-absl::StatusOr<ElementwiseDesc> ResolveReference(const ElementwiseDesc& desc,
-                                                 const Attributes& attributes,
-                                                 const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ElementwiseDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+TILEWIRE_ROW(ElementwiseDesc, Reference);
 
 }  // namespace tilewire::elementwise
 

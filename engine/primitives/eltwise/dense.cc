@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/eltwise/dense.h"
-
 #include <algorithm>
 #include <cstring>
 

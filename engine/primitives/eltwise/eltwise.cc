@@ -3,7 +3,6 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/eltwise/dense.h"
 #include "engine/primitives/eltwise/implementations.h"
 
 namespace tilewire {
@@ -39,11 +38,6 @@ absl::Span<const Implementation<EltwiseDesc>> EltwiseImplementations() {
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateEltwise(const EltwiseDesc& desc,
-                                                               const Attributes& attributes,
-                                                               const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(eltwise::Validate(desc));
-  return CreateFirst(EltwiseImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(Eltwise, eltwise::Validate);
 
 }  // namespace tilewire

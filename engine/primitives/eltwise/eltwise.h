@@ -10,12 +10,6 @@
 #ifndef ENGINE_PRIMITIVES_ELTWISE_ELTWISE_H_
 #define ENGINE_PRIMITIVES_ELTWISE_ELTWISE_H_
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -33,17 +27,8 @@ struct EltwiseDesc {
 };
 TILEWIRE_FIELDS(EltwiseDesc, prop_kind, op, src, dst);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<EltwiseDesc>> EltwiseImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<EltwiseDesc> EltwiseProbes(DataType type);
-
-//   kInvalidArgument    src and dst differ in shape
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateEltwise(const EltwiseDesc& desc,
-                                                               const Attributes& attributes,
-                                                               const CreateOptions& options);
+//   kInvalidArgument  src and dst differ in shape
+TILEWIRE_PRIMITIVE_FUNCTIONS(Eltwise);
 
 }  // namespace tilewire
 

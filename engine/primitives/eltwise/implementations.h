@@ -8,14 +8,13 @@
 
 namespace tilewire::eltwise {
 
-// One layout on both sides, dense: what the generated rows take.
-absl::StatusOr<EltwiseDesc> ResolveDense(const EltwiseDesc& desc, const Attributes& attributes,
-                                         const ImplementationFacts& facts);
-absl::StatusOr<EltwiseDesc> ResolveReference(const EltwiseDesc& desc, const Attributes& attributes,
-                                             const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const EltwiseDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+// Eltwise over dense memory, one layout on both sides, shared by avx512_dense and avx2_dense. The
+// generated code is a loop over whole vectors, which are f32 in registers whatever the type; the
+// last count % lanes elements go through a vector on the stack. Where f(0) is not 0 the padded tail
+// is zeroed afterwards.
+TILEWIRE_ROW(EltwiseDesc, Dense);
+
+TILEWIRE_ROW(EltwiseDesc, Reference);
 
 }  // namespace tilewire::eltwise
 

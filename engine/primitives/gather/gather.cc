@@ -75,11 +75,6 @@ absl::Span<const Implementation<GatherDesc>> GatherImplementations() {
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateGather(const GatherDesc& desc,
-                                                              const Attributes& attributes,
-                                                              const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(gather::Validate(desc));
-  return CreateFirst(GatherImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(Gather, gather::Validate);
 
 }  // namespace tilewire

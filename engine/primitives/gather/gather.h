@@ -18,12 +18,6 @@
 #ifndef ENGINE_PRIMITIVES_GATHER_GATHER_H_
 #define ENGINE_PRIMITIVES_GATHER_GATHER_H_
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -36,17 +30,8 @@ struct GatherDesc {
 };
 TILEWIRE_FIELDS(GatherDesc, axis, src, indices, dst);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<GatherDesc>> GatherImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<GatherDesc> GatherProbes(DataType type);
-
-//   kInvalidArgument    an axis outside the rank, dims or types that do not fit
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateGather(const GatherDesc& desc,
-                                                              const Attributes& attributes,
-                                                              const CreateOptions& options);
+//   kInvalidArgument  an axis outside the rank, dims or types that do not fit
+TILEWIRE_PRIMITIVE_FUNCTIONS(Gather);
 
 }  // namespace tilewire
 

@@ -8,17 +8,9 @@
 
 namespace tilewire::gather {
 
-absl::StatusOr<GatherDesc> ResolveSliceCopy(const GatherDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateSliceCopy(const GatherDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+TILEWIRE_ROW(GatherDesc, SliceCopy);
 
-absl::StatusOr<GatherDesc> ResolveReference(const GatherDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const GatherDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+TILEWIRE_ROW(GatherDesc, Reference);
 
 }  // namespace tilewire::gather
 

@@ -60,10 +60,6 @@ absl::Span<const Implementation<GatherChannelsDesc>> GatherChannelsImplementatio
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateGatherChannels(
-    const GatherChannelsDesc& desc, const Attributes& attributes, const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(gather_channels::Validate(desc));
-  return CreateFirst(GatherChannelsImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(GatherChannels, gather_channels::Validate);
 
 }  // namespace tilewire

@@ -16,12 +16,8 @@
 #ifndef ENGINE_PRIMITIVES_GATHER_CHANNELS_GATHER_CHANNELS_H_
 #define ENGINE_PRIMITIVES_GATHER_CHANNELS_GATHER_CHANNELS_H_
 
-#include <memory>
-#include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/kernels/channel_gather.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
@@ -37,17 +33,9 @@ struct GatherChannelsDesc {
 TILEWIRE_FIELDS(ChannelSource, tensor, channel);
 TILEWIRE_FIELDS(GatherChannelsDesc, srcs, dst, channels);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<GatherChannelsDesc>> GatherChannelsImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<GatherChannelsDesc> GatherChannelsProbes(DataType type);
-
-//   kInvalidArgument    no source, dims or types that differ, another count of channels than dst
-//                       has, a channel that no source has
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateGatherChannels(
-    const GatherChannelsDesc& desc, const Attributes& attributes, const CreateOptions& options);
+//   kInvalidArgument  no source, dims or types that differ, another count of channels than dst
+//                     has, a channel that no source has
+TILEWIRE_PRIMITIVE_FUNCTIONS(GatherChannels);
 
 }  // namespace tilewire
 

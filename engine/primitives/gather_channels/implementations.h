@@ -8,26 +8,11 @@
 
 namespace tilewire::gather_channels {
 
-absl::StatusOr<GatherChannelsDesc> ResolveLanes(const GatherChannelsDesc& desc,
-                                                const Attributes& attributes,
-                                                const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateLanes(const GatherChannelsDesc& desc,
-                                                       const Attributes& attributes,
-                                                       const ImplementationFacts& facts);
+TILEWIRE_ROW(GatherChannelsDesc, Lanes);
 
-absl::StatusOr<GatherChannelsDesc> ResolveChannelCopy(const GatherChannelsDesc& desc,
-                                                      const Attributes& attributes,
-                                                      const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelCopy(const GatherChannelsDesc& desc,
-                                                             const Attributes& attributes,
-                                                             const ImplementationFacts& facts);
+TILEWIRE_ROW(GatherChannelsDesc, ChannelCopy);
 
-absl::StatusOr<GatherChannelsDesc> ResolveReference(const GatherChannelsDesc& desc,
-                                                    const Attributes& attributes,
-                                                    const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const GatherChannelsDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+TILEWIRE_ROW(GatherChannelsDesc, Reference);
 
 }  // namespace tilewire::gather_channels
 

@@ -8,12 +8,28 @@
 
 namespace tilewire::inner_product {
 
-absl::StatusOr<InnerProductDesc> ResolveReference(const InnerProductDesc& desc,
-                                                  const Attributes& attributes,
-                                                  const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const InnerProductDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+// The f32 rows: an inner product over an image's elements in the order in which they lie in memory.
+//
+// The weights are packed in that same order, with a vector of output channels innermost: for src in
+// nc [O/16][I][16o], for src in nChw16c [O/16][I/16][H][W][16i][16o]. An image is then one flat row
+// of K elements and the weights of 16 output channels one flat K x 16 block, whatever the layout:
+// to flatten an image never takes a reorder.
+// The weights' layout for vectors of `lanes` output channels; refuses an image that is not dense.
+TILEWIRE_ROW(InnerProductDesc, Packed);
+
+// The integer inner product: u8 or s8 sources, s8 weights. The row's instruction set decides the
+// registers.
+//
+//   src      nhwc or nc, images any distance apart, read in place where the channels are a multiple
+//            of 4 and, with VNNI, the type is u8; any other layout is copied first
+//   weights  in the order of nhwc, input channels in quads: AB16a4b, AcdB16a4b (8 for 16 with
+//            AVX2); with VNNI and an s8 source they carry their compensation (memory_desc.h)
+//   dst      nc, rows any distance apart
+//
+// Sums are taken modulo 2^32: they are exact up to 65793 products.
+TILEWIRE_ROW(InnerProductDesc, IntegerPacked);
+
+TILEWIRE_ROW(InnerProductDesc, Reference);
 
 // kUnimplemented  a tensor that is not f32, output scales, or backward: what every row refuses
 absl::Status RequireForwardF32(const InnerProductDesc& desc, const Attributes& attributes);

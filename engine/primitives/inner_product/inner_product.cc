@@ -4,8 +4,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/inner_product/implementations.h"
-#include "engine/primitives/inner_product/integer_packed.h"
-#include "engine/primitives/inner_product/packed.h"
 
 namespace tilewire {
 namespace inner_product {

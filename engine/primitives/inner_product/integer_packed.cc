@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/inner_product/integer_packed.h"
-
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -10,6 +8,7 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/kernels/integer_tile.h"
 #include "engine/memory/index_walk.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/inner_product/packed.h"
-
 #include <algorithm>
 #include <cstring>
 #include <limits>

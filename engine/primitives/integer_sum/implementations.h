@@ -8,23 +8,11 @@
 
 namespace tilewire::integer_sum {
 
-absl::StatusOr<IntegerSumDesc> ResolveDense(const IntegerSumDesc& desc,
-                                            const Attributes& attributes,
-                                            const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const IntegerSumDesc& desc,
-                                                       const Attributes& attributes,
-                                                       const ImplementationFacts& facts);
+TILEWIRE_ROW(IntegerSumDesc, Dense);
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseLoop(const IntegerSumDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+TILEWIRE_CREATE(IntegerSumDesc, DenseLoop);
 
-absl::StatusOr<IntegerSumDesc> ResolveReference(const IntegerSumDesc& desc,
-                                                const Attributes& attributes,
-                                                const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const IntegerSumDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+TILEWIRE_ROW(IntegerSumDesc, Reference);
 
 }  // namespace tilewire::integer_sum
 

@@ -46,11 +46,6 @@ absl::Span<const Implementation<IntegerSumDesc>> IntegerSumImplementations() {
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateIntegerSum(const IntegerSumDesc& desc,
-                                                                  const Attributes& attributes,
-                                                                  const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(integer_sum::Validate(desc));
-  return CreateFirst(IntegerSumImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(IntegerSum, integer_sum::Validate);
 
 }  // namespace tilewire

@@ -19,12 +19,8 @@
 #ifndef ENGINE_PRIMITIVES_INTEGER_SUM_INTEGER_SUM_H_
 #define ENGINE_PRIMITIVES_INTEGER_SUM_INTEGER_SUM_H_
 
-#include <memory>
-#include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -42,18 +38,9 @@ struct IntegerSumDesc {
 };
 TILEWIRE_FIELDS(IntegerSumDesc, srcs, dst, scales, zero_points, dst_scale, dst_zero_point, relu);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<IntegerSumDesc>> IntegerSumImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<IntegerSumDesc> IntegerSumProbes(DataType type);
-
-//   kInvalidArgument    no source, dims that differ, another count of scales or zero points than of
-//                       sources, a scale that is not positive
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateIntegerSum(const IntegerSumDesc& desc,
-                                                                  const Attributes& attributes,
-                                                                  const CreateOptions& options);
+//   kInvalidArgument  no source, dims that differ, another count of scales or zero points than of
+//                     sources, a scale that is not positive
+TILEWIRE_PRIMITIVE_FUNCTIONS(IntegerSum);
 
 }  // namespace tilewire
 

@@ -8,19 +8,9 @@
 
 namespace tilewire::interpolate {
 
-absl::StatusOr<InterpolateDesc> ResolveDenseRows(const InterpolateDesc& desc,
-                                                 const Attributes& attributes,
-                                                 const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseRows(const InterpolateDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+TILEWIRE_ROW(InterpolateDesc, DenseRows);
 
-absl::StatusOr<InterpolateDesc> ResolveReference(const InterpolateDesc& desc,
-                                                 const Attributes& attributes,
-                                                 const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const InterpolateDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+TILEWIRE_ROW(InterpolateDesc, Reference);
 
 }  // namespace tilewire::interpolate
 

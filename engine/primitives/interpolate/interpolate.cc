@@ -57,11 +57,6 @@ absl::Span<const Implementation<InterpolateDesc>> InterpolateImplementations() {
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateInterpolate(const InterpolateDesc& desc,
-                                                                   const Attributes& attributes,
-                                                                   const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(interpolate::Validate(desc));
-  return CreateFirst(InterpolateImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(Interpolate, interpolate::Validate);
 
 }  // namespace tilewire

@@ -17,12 +17,8 @@
 #ifndef ENGINE_PRIMITIVES_INTERPOLATE_INTERPOLATE_H_
 #define ENGINE_PRIMITIVES_INTERPOLATE_INTERPOLATE_H_
 
-#include <memory>
-#include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -38,18 +34,9 @@ struct InterpolateDesc {
 };
 TILEWIRE_FIELDS(InterpolateDesc, src, dst, axis, taps, indices, weights);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<InterpolateDesc>> InterpolateImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<InterpolateDesc> InterpolateProbes(DataType type);
-
-//   kInvalidArgument    an axis outside the rank, dims that differ off it, another count of indices
-//                       or weights, an index outside src
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateInterpolate(const InterpolateDesc& desc,
-                                                                   const Attributes& attributes,
-                                                                   const CreateOptions& options);
+//   kInvalidArgument  an axis outside the rank, dims that differ off it, another count of indices
+//                     or weights, an index outside src
+TILEWIRE_PRIMITIVE_FUNCTIONS(Interpolate);
 
 }  // namespace tilewire
 

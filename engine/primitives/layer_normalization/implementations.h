@@ -4,23 +4,17 @@
 #ifndef ENGINE_PRIMITIVES_LAYER_NORMALIZATION_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_LAYER_NORMALIZATION_IMPLEMENTATIONS_H_
 
-#include <memory>
-
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "engine/primitives/layer_normalization/layer_normalization.h"
 
 namespace tilewire::layer_normalization {
 
-absl::StatusOr<LayerNormalizationDesc> ResolveRows(const LayerNormalizationDesc& desc,
-                                                   const Attributes& attributes,
-                                                   const ImplementationFacts& facts);
-absl::StatusOr<LayerNormalizationDesc> ResolveReference(const LayerNormalizationDesc& desc,
-                                                        const Attributes& attributes,
-                                                        const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const LayerNormalizationDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+// Layer normalization of rows that lie densely in memory, one after the other at a constant step,
+// shared by avx512_f32 and avx2_f32. The generated code passes three times over a row, for the
+// mean, for the variance and for the result, with a vector's lanes times four vectors of partial
+// sums, so that the order of addition depends on the length of a row alone.
+TILEWIRE_ROW(LayerNormalizationDesc, Rows);
+
+TILEWIRE_ROW(LayerNormalizationDesc, Reference);
 
 PrimitiveInfo InfoOf(const LayerNormalizationDesc& desc, const Attributes& attributes,
                      const ImplementationFacts& facts);

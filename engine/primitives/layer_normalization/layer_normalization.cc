@@ -8,7 +8,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/layer_normalization/implementations.h"
-#include "engine/primitives/layer_normalization/rows.h"
 #include "engine/primitives/layout.h"
 
 namespace tilewire {
@@ -73,11 +72,6 @@ absl::Span<const Implementation<LayerNormalizationDesc>> LayerNormalizationImple
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateLayerNormalization(
-    const LayerNormalizationDesc& desc, const Attributes& attributes,
-    const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(layer_normalization::Validate(desc));
-  return CreateFirst(LayerNormalizationImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(LayerNormalization, layer_normalization::Validate);
 
 }  // namespace tilewire

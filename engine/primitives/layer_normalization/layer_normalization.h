@@ -16,12 +16,6 @@
 #ifndef ENGINE_PRIMITIVES_LAYER_NORMALIZATION_LAYER_NORMALIZATION_H_
 #define ENGINE_PRIMITIVES_LAYER_NORMALIZATION_LAYER_NORMALIZATION_H_
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -37,16 +31,8 @@ struct LayerNormalizationDesc {
 TILEWIRE_FIELDS(LayerNormalizationDesc, prop_kind, src, dst, epsilon, use_global_stats,
                 use_scale_shift);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<LayerNormalizationDesc>> LayerNormalizationImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<LayerNormalizationDesc> LayerNormalizationProbes(DataType type);
-
-//   kInvalidArgument    src and dst differ in shape, a rank outside 2 to 5, epsilon is not finite
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateLayerNormalization(
-    const LayerNormalizationDesc& desc, const Attributes& attributes, const CreateOptions& options);
+//   kInvalidArgument  src and dst differ in shape, a rank outside 2 to 5, epsilon is not finite
+TILEWIRE_PRIMITIVE_FUNCTIONS(LayerNormalization);
 
 }  // namespace tilewire
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/layer_normalization/rows.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <utility>

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/lrn/blocked.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <utility>

@@ -4,19 +4,28 @@
 #ifndef ENGINE_PRIMITIVES_LRN_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_LRN_IMPLEMENTATIONS_H_
 
-#include <memory>
-
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "engine/primitives/lrn/lrn.h"
 
 namespace tilewire::lrn {
 
-absl::StatusOr<LrnDesc> ResolveReference(const LrnDesc& desc, const Attributes& attributes,
-                                         const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const LrnDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+// LRN across the channels of blocked tensors, shared by avx512_f32_blocked and avx2_f32_blocked.
+// A vector holds the block's channels of a pixel; its neighbours are in the blocks before and
+// after, and the squares of all three are shifted over each other.
+// kUnimplemented  another block than the vector's length, or neighbours beyond the next block
+TILEWIRE_ROW(LrnDesc, Blocked);
+
+// LRN over runs of memory, shared by avx512_f32_runs and avx2_f32_runs. In a run the neighbours of
+// every element stand at the same distances from it, so one kernel with a list of distances serves
+//
+//   across channels   the pixels of a channel (nchw); the inner channels of a pixel (nhwc), whose
+//                     outer ones are runs of one element
+//   within a channel  the inner pixels of a row, with all channels that lie between (nchw, nhwc,
+//                     nChw16c, nChw8c), and the outer pixels one by one
+//
+// src and dst have one layout.
+TILEWIRE_ROW(LrnDesc, Runs);
+
+TILEWIRE_ROW(LrnDesc, Reference);
 
 // The descriptor with a dst in the place of `any`; kUnimplemented for types and attributes that no
 // row takes.

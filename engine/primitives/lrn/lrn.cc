@@ -6,9 +6,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/layout.h"
-#include "engine/primitives/lrn/blocked.h"
 #include "engine/primitives/lrn/implementations.h"
-#include "engine/primitives/lrn/runs.h"
 
 namespace tilewire {
 
@@ -79,11 +77,6 @@ absl::Span<const Implementation<LrnDesc>> LrnImplementations() {
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateLrn(const LrnDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(lrn::Validate(desc));
-  return CreateFirst(LrnImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(Lrn, lrn::Validate);
 
 }  // namespace tilewire

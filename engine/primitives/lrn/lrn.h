@@ -16,12 +16,6 @@
 #ifndef ENGINE_PRIMITIVES_LRN_LRN_H_
 #define ENGINE_PRIMITIVES_LRN_LRN_H_
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -40,18 +34,9 @@ struct LrnDesc {
 };
 TILEWIRE_FIELDS(LrnDesc, prop_kind, algorithm, src, dst, local_size, alpha, beta, k);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<LrnDesc>> LrnImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<LrnDesc> LrnProbes(DataType type);
-
-//   kInvalidArgument    shapes that differ or have no such dimension, a local_size outside
-//                       [1, 2^20], a parameter that is not finite
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateLrn(const LrnDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const CreateOptions& options);
+//   kInvalidArgument  shapes that differ or have no such dimension, a local_size outside
+//                     [1, 2^20], a parameter that is not finite
+TILEWIRE_PRIMITIVE_FUNCTIONS(Lrn);
 
 }  // namespace tilewire
 

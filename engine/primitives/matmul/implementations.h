@@ -4,21 +4,17 @@
 #ifndef ENGINE_PRIMITIVES_MATMUL_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_MATMUL_IMPLEMENTATIONS_H_
 
-#include <memory>
-
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "engine/primitives/matmul/matmul.h"
 
 namespace tilewire::matmul {
 
-absl::StatusOr<MatmulDesc> ResolveTiles(const MatmulDesc& desc, const Attributes& attributes,
-                                        const ImplementationFacts& facts);
-absl::StatusOr<MatmulDesc> ResolveReference(const MatmulDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const MatmulDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+// Matrix product by generated tiles, shared by avx512_f32 and avx2_f32. A panel is the columns of
+// a tile over all of K. Panels of row-major weights are read where they lie when src has few rows;
+// otherwise, and where the last panel has a tail, they are copied to the scratchpad, [panel][K]
+// with a tile's columns innermost, zeros after the last. Either way the sums are the same.
+TILEWIRE_ROW(MatmulDesc, Tiles);
+
+TILEWIRE_ROW(MatmulDesc, Reference);
 
 }  // namespace tilewire::matmul
 

@@ -4,7 +4,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/matmul/implementations.h"
-#include "engine/primitives/matmul/tiles.h"
 
 namespace tilewire {
 namespace matmul {
@@ -60,11 +59,6 @@ absl::Span<const Implementation<MatmulDesc>> MatmulImplementations() {
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateMatmul(const MatmulDesc& desc,
-                                                              const Attributes& attributes,
-                                                              const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(matmul::Validate(desc));
-  return CreateFirst(MatmulImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(Matmul, matmul::Validate);
 
 }  // namespace tilewire

@@ -14,12 +14,6 @@
 #ifndef ENGINE_PRIMITIVES_MATMUL_MATMUL_H_
 #define ENGINE_PRIMITIVES_MATMUL_MATMUL_H_
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -31,17 +25,8 @@ struct MatmulDesc {
 };
 TILEWIRE_FIELDS(MatmulDesc, src, weights, bias, dst);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<MatmulDesc>> MatmulImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<MatmulDesc> MatmulProbes(DataType type);
-
-//   kInvalidArgument    shapes that do not fit each other
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateMatmul(const MatmulDesc& desc,
-                                                              const Attributes& attributes,
-                                                              const CreateOptions& options);
+//   kInvalidArgument  shapes that do not fit each other
+TILEWIRE_PRIMITIVE_FUNCTIONS(Matmul);
 
 }  // namespace tilewire
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/matmul/tiles.h"
-
 #include <algorithm>
 #include <cstring>
 #include <limits>

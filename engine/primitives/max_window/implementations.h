@@ -8,19 +8,9 @@
 
 namespace tilewire::max_window {
 
-absl::StatusOr<MaxWindowDesc> ResolvePlainRows(const MaxWindowDesc& desc,
-                                               const Attributes& attributes,
-                                               const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreatePlainRows(const MaxWindowDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+TILEWIRE_ROW(MaxWindowDesc, PlainRows);
 
-absl::StatusOr<MaxWindowDesc> ResolveReference(const MaxWindowDesc& desc,
-                                               const Attributes& attributes,
-                                               const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const MaxWindowDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+TILEWIRE_ROW(MaxWindowDesc, Reference);
 
 }  // namespace tilewire::max_window
 

@@ -58,11 +58,6 @@ absl::Span<const Implementation<MaxWindowDesc>> MaxWindowImplementations() {
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateMaxWindow(const MaxWindowDesc& desc,
-                                                                 const Attributes& attributes,
-                                                                 const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(max_window::Validate(desc));
-  return CreateFirst(MaxWindowImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(MaxWindow, max_window::Validate);
 
 }  // namespace tilewire

@@ -19,12 +19,6 @@
 #ifndef ENGINE_PRIMITIVES_MAX_WINDOW_MAX_WINDOW_H_
 #define ENGINE_PRIMITIVES_MAX_WINDOW_MAX_WINDOW_H_
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -40,19 +34,10 @@ struct MaxWindowDesc {
 };
 TILEWIRE_FIELDS(MaxWindowDesc, result, src, dst, kernel, strides, dilations, padding_left);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<MaxWindowDesc>> MaxWindowImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<MaxWindowDesc> MaxWindowProbes(DataType type);
-
-//   kInvalidArgument    ranks, batches or channels that differ, another count of kernel sizes and
-//                       so on than of spatial dimensions, a kernel or stride below 1, a dilation or
-//                       padding below 0, or so large that a place overflows
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateMaxWindow(const MaxWindowDesc& desc,
-                                                                 const Attributes& attributes,
-                                                                 const CreateOptions& options);
+//   kInvalidArgument  ranks, batches or channels that differ, another count of kernel sizes and
+//                     so on than of spatial dimensions, a kernel or stride below 1, a dilation or
+//                     padding below 0, or so large that a place overflows
+TILEWIRE_PRIMITIVE_FUNCTIONS(MaxWindow);
 
 }  // namespace tilewire
 

@@ -6,8 +6,6 @@
 // call of the generated code. Channels that do not fill the last vector are masked on AVX-512; on
 // AVX2 the last vector begins earlier, and some channels are computed twice. The padded tail needs
 // no care: the tail of src is zero, and so are the maximum and the average of zeros.
-#include "engine/primitives/pooling/channel_rows.h"
-
 #include <algorithm>
 #include <utility>
 #include <vector>

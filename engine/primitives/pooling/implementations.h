@@ -4,19 +4,21 @@
 #ifndef ENGINE_PRIMITIVES_POOLING_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_POOLING_IMPLEMENTATIONS_H_
 
-#include <memory>
-
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "engine/primitives/pooling/pooling.h"
 
 namespace tilewire::pooling {
 
-absl::StatusOr<PoolingDesc> ResolveReference(const PoolingDesc& desc, const Attributes& attributes,
-                                             const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const PoolingDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+// The rows for tensors whose channels are neighbours, in blocks (nChw16c, nChw8c) or altogether
+// (nhwc): a vector holds channels of one pixel. Shared by the rows of every instruction set.
+// A row for integers takes u8, s8 and s32, another f32.
+TILEWIRE_ROW(PoolingDesc, ChannelRows);
+
+// The rows for tensors whose pixels are neighbours (nchw), of any type that pooling takes. A row of
+// src is widened to 32 bits and padded with what changes no result; generated code combines it with
+// the row of windows it belongs to, one vector of windows at a time.
+TILEWIRE_ROW(PoolingDesc, PlainRows);
+
+TILEWIRE_ROW(PoolingDesc, Reference);
 
 // The descriptor with a dst in the place of `any`; kUnimplemented for types and attributes that no
 // row takes.

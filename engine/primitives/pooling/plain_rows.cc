@@ -3,8 +3,6 @@
 // One piece of work is a channel of an image. Taps are combined in the order of depth, height,
 // width, as everywhere: the bits do not depend on the layout. Zeros that padding adds to a sum
 // change no bit of it, for it begins with +0.
-#include "engine/primitives/pooling/plain_rows.h"
-
 #include <algorithm>
 #include <bit>
 #include <cstring>

@@ -10,9 +10,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/layout.h"
-#include "engine/primitives/pooling/channel_rows.h"
 #include "engine/primitives/pooling/implementations.h"
-#include "engine/primitives/pooling/plain_rows.h"
 
 namespace tilewire {
 
@@ -131,11 +129,6 @@ absl::Span<const Implementation<PoolingDesc>> PoolingImplementations() {
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreatePooling(const PoolingDesc& desc,
-                                                               const Attributes& attributes,
-                                                               const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(Validate(desc));
-  return CreateFirst(PoolingImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(Pooling, Validate);
 
 }  // namespace tilewire

@@ -17,12 +17,6 @@
 #ifndef ENGINE_PRIMITIVES_POOLING_POOLING_H_
 #define ENGINE_PRIMITIVES_POOLING_POOLING_H_
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -46,17 +40,8 @@ struct PoolingDesc {
 TILEWIRE_FIELDS(PoolingDesc, prop_kind, algorithm, src, dst, kernel, strides, padding_left,
                 padding_right);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<PoolingDesc>> PoolingImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<PoolingDesc> PoolingProbes(DataType type);
-
-//   kInvalidArgument    shapes that do not fit each other, or a window wholly in the padding
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreatePooling(const PoolingDesc& desc,
-                                                               const Attributes& attributes,
-                                                               const CreateOptions& options);
+//   kInvalidArgument  shapes that do not fit each other, or a window wholly in the padding
+TILEWIRE_PRIMITIVE_FUNCTIONS(Pooling);
 
 }  // namespace tilewire
 

@@ -8,18 +8,9 @@
 
 namespace tilewire::quantize {
 
-absl::StatusOr<QuantizeDesc> ResolveRows(const QuantizeDesc& desc, const Attributes& attributes,
-                                         const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const QuantizeDesc& desc,
-                                                      const Attributes& attributes,
-                                                      const ImplementationFacts& facts);
+TILEWIRE_ROW(QuantizeDesc, Rows);
 
-absl::StatusOr<QuantizeDesc> ResolveReference(const QuantizeDesc& desc,
-                                              const Attributes& attributes,
-                                              const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const QuantizeDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+TILEWIRE_ROW(QuantizeDesc, Reference);
 
 }  // namespace tilewire::quantize
 

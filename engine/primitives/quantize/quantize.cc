@@ -61,11 +61,6 @@ absl::Span<const Implementation<QuantizeDesc>> QuantizeImplementations() {
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateQuantize(const QuantizeDesc& desc,
-                                                                const Attributes& attributes,
-                                                                const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(quantize::Validate(desc));
-  return CreateFirst(QuantizeImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(Quantize, quantize::Validate);
 
 }  // namespace tilewire

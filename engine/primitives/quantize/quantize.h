@@ -17,12 +17,8 @@
 #ifndef ENGINE_PRIMITIVES_QUANTIZE_QUANTIZE_H_
 #define ENGINE_PRIMITIVES_QUANTIZE_QUANTIZE_H_
 
-#include <memory>
-#include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -37,18 +33,9 @@ struct QuantizeDesc {
 };
 TILEWIRE_FIELDS(QuantizeDesc, src, dst, axis, scales, zero_points);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<QuantizeDesc>> QuantizeImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<QuantizeDesc> QuantizeProbes(DataType type);
-
-//   kInvalidArgument    dims that differ, an axis outside the rank, another count of scales or zero
-//                       points, a scale that is not positive, a zero point that dst does not hold
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateQuantize(const QuantizeDesc& desc,
-                                                                const Attributes& attributes,
-                                                                const CreateOptions& options);
+//   kInvalidArgument  dims that differ, an axis outside the rank, another count of scales or zero
+//                     points, a scale that is not positive, a zero point that dst does not hold
+TILEWIRE_PRIMITIVE_FUNCTIONS(Quantize);
 
 }  // namespace tilewire
 

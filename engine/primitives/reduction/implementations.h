@@ -4,31 +4,19 @@
 #ifndef ENGINE_PRIMITIVES_REDUCTION_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_REDUCTION_IMPLEMENTATIONS_H_
 
-#include <memory>
-
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "engine/primitives/reduction/reduction.h"
 
 namespace tilewire::reduction {
 
-absl::StatusOr<ReductionDesc> ResolveStrided(const ReductionDesc& desc,
-                                             const Attributes& attributes,
-                                             const ImplementationFacts& facts);
+// Reduction over src's strided loops, shared by avx512_f32 and avx2_f32. Takes layouts of src and
+// dst that walk with constant steps, the innermost step being one element, and at most two reduced
+// loops beside it; that is every set of dimensions of the common layouts but a few of blocked ones.
+TILEWIRE_ROW(ReductionDesc, Strided);
 
 // Plain loops over rows, any layout.
-absl::StatusOr<ReductionDesc> ResolveRows(const ReductionDesc& desc, const Attributes& attributes,
-                                          const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const ReductionDesc& desc,
-                                                      const Attributes& attributes,
-                                                      const ImplementationFacts& facts);
+TILEWIRE_ROW(ReductionDesc, Rows);
 
-absl::StatusOr<ReductionDesc> ResolveReference(const ReductionDesc& desc,
-                                               const Attributes& attributes,
-                                               const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ReductionDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+TILEWIRE_ROW(ReductionDesc, Reference);
 
 // How many elements of src fall on one of dst.
 int64_t ReducedCount(const ReductionDesc& desc);

@@ -7,7 +7,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reduction/implementations.h"
-#include "engine/primitives/reduction/strided.h"
 
 namespace tilewire {
 
@@ -89,11 +88,6 @@ absl::Span<const Implementation<ReductionDesc>> ReductionImplementations() {
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateReduction(const ReductionDesc& desc,
-                                                                 const Attributes& attributes,
-                                                                 const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(reduction::Validate(desc));
-  return CreateFirst(ReductionImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(Reduction, reduction::Validate);
 
 }  // namespace tilewire

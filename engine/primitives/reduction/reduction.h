@@ -16,12 +16,6 @@
 #ifndef ENGINE_PRIMITIVES_REDUCTION_REDUCTION_H_
 #define ENGINE_PRIMITIVES_REDUCTION_REDUCTION_H_
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -49,17 +43,8 @@ struct ReductionDesc {
 };
 TILEWIRE_FIELDS(ReductionDesc, algorithm, src, dst, p, eps);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<ReductionDesc>> ReductionImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<ReductionDesc> ReductionProbes(DataType type);
-
-//   kInvalidArgument    dims of dst that are neither src's nor 1, p or eps that do not fit
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateReduction(const ReductionDesc& desc,
-                                                                 const Attributes& attributes,
-                                                                 const CreateOptions& options);
+//   kInvalidArgument  dims of dst that are neither src's nor 1, p or eps that do not fit
+TILEWIRE_PRIMITIVE_FUNCTIONS(Reduction);
 
 }  // namespace tilewire
 

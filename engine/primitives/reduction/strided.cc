@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/reduction/strided.h"
-
 #include <algorithm>
 #include <limits>
 #include <utility>

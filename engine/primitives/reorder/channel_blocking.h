@@ -36,15 +36,7 @@ inline absl::StatusOr<std::unique_ptr<const jit::Generator>> CompileChannelBlock
                                          : CompileAvx2ChannelBlocking(config);
 }
 
-// kUnimplemented with the reason.
-absl::StatusOr<ReorderDesc> ResolveChannelBlocking(const ReorderDesc& desc,
-                                                   const Attributes& attributes,
-                                                   const ImplementationFacts& facts);
-
-// From what ResolveChannelBlocking() returned. kResourceExhausted.
-absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelBlocking(const ReorderDesc& desc,
-                                                                 const Attributes& attributes,
-                                                                 const ImplementationFacts& facts);
+TILEWIRE_ROW(ReorderDesc, ChannelBlocking);
 
 }  // namespace tilewire::reorder
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/reorder/dense.h"
-
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -13,6 +11,7 @@
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reorder/dense_generator.h"
+#include "engine/primitives/reorder/implementations.h"
 
 namespace tilewire::reorder {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel of dense.h: dst = convert(scale * src + sum_scale * dst) over whole vectors.
+// The kernel of dense.cc: dst = convert(scale * src + sum_scale * dst) over whole vectors.
 #ifndef ENGINE_PRIMITIVES_REORDER_DENSE_GENERATOR_H_
 #define ENGINE_PRIMITIVES_REORDER_DENSE_GENERATOR_H_
 

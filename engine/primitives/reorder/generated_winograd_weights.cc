@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/reorder/generated_winograd_weights.h"
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -10,6 +8,7 @@
 #include "engine/jit/vector_unit.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reorder/channel_blocking.h"
+#include "engine/primitives/reorder/implementations.h"
 #include "engine/primitives/reorder/winograd_weights_generator.h"
 
 namespace tilewire::reorder {

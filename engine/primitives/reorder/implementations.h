@@ -1,18 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of the rows that reorder.cc lists and that have no header of their own, and the
-// checks that rows share. Pure; thread-safe.
+// The functions of the rows that reorder.cc lists, but those of channel_blocking.h, and the checks
+// that rows share. Pure; thread-safe.
 #ifndef ENGINE_PRIMITIVES_REORDER_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_REORDER_IMPLEMENTATIONS_H_
 
-#include <memory>
-
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "engine/kernels/attributes.h"
 #include "engine/primitives/reorder/reorder.h"
 
 namespace tilewire::reorder {
+
+// Between types in one dense layout, whatever it is, with output scales along any dimensions and a
+// sum, shared by avx512_dense and avx2_dense. In the order of memory the loops over dimensions and
+// blocks that the scales vary along alternate with those that they do not vary along. The innermost
+// such groups make a run, whose scale is one number (nchw, a scale for each channel) or a row of
+// numbers that repeats (nhwc, nChw16c); a generated kernel converts the whole vectors of a run, and
+// the elements that are left through vectors on the stack.
+TILEWIRE_ROW(ReorderDesc, Dense);
+
+// From a plain tensor to one whose innermost block holds channels of one dimension, the lanes, in
+// which src is not dense: weights as models store them (oihw, goihw) to the blocks of convolutions
+// (OIhw16i16o, Ohwi16o, Goihw16g) and inner products. The other dimensions, as far as src holds
+// them dense, make up a run of elements; a kernel of channel_blocking_generator.h takes a tile of
+// one register's lanes times as many elements, transposes it in registers and stores each row, the
+// lanes of one element, at the place that a table names. Elements of four bytes that are moved as
+// they are. The innermost block has the lanes of a register.
+TILEWIRE_ROW(ReorderDesc, WeightsPacking);
+
+// winograd_weights.cc's transform by generated code, for weights that src holds as oihw: the same
+// arithmetic in the same order, and so the same bits. A block of output channels and as many input
+// channels are transposed to [input channel][tap][output channel] by a kernel of
+// channel_blocking_generator.h; a second kernel transforms one input channel after the other.
+TILEWIRE_ROW(ReorderDesc, GeneratedWinograd);
 
 // kUnimplemented for Winograd's layout: no row reads it, and only the rows named after it write it.
 absl::Status RequireBlocked(const ReorderDesc& desc);
@@ -24,18 +43,10 @@ absl::Status RequirePlainCopy(const ReorderDesc& desc, const Attributes& attribu
 // kUnimplemented unless there are no post-ops, or only one sum.
 absl::Status RequireSumAtMost(const ReorderDesc& desc, const Attributes& attributes);
 
-#define TILEWIRE_REORDER_IMPLEMENTATION(name)                                                    \
-  absl::StatusOr<ReorderDesc> Resolve##name(const ReorderDesc&, const Attributes&,               \
-                                            const ImplementationFacts&);                         \
-  absl::StatusOr<std::unique_ptr<Primitive>> Create##name(const ReorderDesc&, const Attributes&, \
-                                                          const ImplementationFacts&)
-
-TILEWIRE_REORDER_IMPLEMENTATION(Compensated);
-TILEWIRE_REORDER_IMPLEMENTATION(WinogradWeights);
-TILEWIRE_REORDER_IMPLEMENTATION(BlockedCopy);
-TILEWIRE_REORDER_IMPLEMENTATION(Reference);
-
-#undef TILEWIRE_REORDER_IMPLEMENTATION
+TILEWIRE_ROW(ReorderDesc, Compensated);
+TILEWIRE_ROW(ReorderDesc, WinogradWeights);
+TILEWIRE_ROW(ReorderDesc, BlockedCopy);
+TILEWIRE_ROW(ReorderDesc, Reference);
 
 }  // namespace tilewire::reorder
 

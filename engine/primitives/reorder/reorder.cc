@@ -7,10 +7,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reorder/channel_blocking.h"
-#include "engine/primitives/reorder/dense.h"
-#include "engine/primitives/reorder/generated_winograd_weights.h"
 #include "engine/primitives/reorder/implementations.h"
-#include "engine/primitives/reorder/weights_packing.h"
 
 namespace tilewire {
 namespace reorder {

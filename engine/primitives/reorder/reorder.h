@@ -19,12 +19,7 @@
 #define ENGINE_PRIMITIVES_REORDER_REORDER_H_
 
 #include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -48,17 +43,8 @@ struct ReorderDesc {
 };
 TILEWIRE_FIELDS(ReorderDesc, src, dst);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<ReorderDesc>> ReorderImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<ReorderDesc> ReorderProbes(DataType type);
-
-//   kInvalidArgument    shapes that differ, `any` or zero descriptors, a dst whose elements overlap
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateReorder(const ReorderDesc& desc,
-                                                               const Attributes& attributes,
-                                                               const CreateOptions& options);
+//   kInvalidArgument  shapes that differ, `any` or zero descriptors, a dst whose elements overlap
+TILEWIRE_PRIMITIVE_FUNCTIONS(Reorder);
 
 }  // namespace tilewire
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/reorder/weights_packing.h"
-
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -13,6 +11,8 @@
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/reorder/channel_blocking.h"
+#include "engine/primitives/reorder/implementations.h"
 
 namespace tilewire::reorder {
 namespace {

@@ -4,23 +4,18 @@
 #ifndef ENGINE_PRIMITIVES_RESAMPLING_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_RESAMPLING_IMPLEMENTATIONS_H_
 
-#include <memory>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "engine/primitives/resampling/resampling.h"
 
 namespace tilewire::resampling {
 
-absl::StatusOr<ResamplingDesc> ResolveRows(const ResamplingDesc& desc, const Attributes& attributes,
-                                           const ImplementationFacts& facts);
-absl::StatusOr<ResamplingDesc> ResolveReference(const ResamplingDesc& desc,
-                                                const Attributes& attributes,
-                                                const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ResamplingDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+// Resampling row by row, shared by avx512_f32 and avx2_f32. Takes nchw, and layouts whose
+// channels, all or a block of them, follow each other at a pixel (nhwc, nChw16c, nChw8c); the same
+// with one and three spatial dimensions.
+TILEWIRE_ROW(ResamplingDesc, Rows);
+
+TILEWIRE_ROW(ResamplingDesc, Reference);
 
 // Where one output of a dimension comes from.
 struct Sample {

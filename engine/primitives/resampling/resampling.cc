@@ -7,7 +7,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/resampling/implementations.h"
-#include "engine/primitives/resampling/rows.h"
 
 namespace tilewire {
 
@@ -71,11 +70,6 @@ absl::Span<const Implementation<ResamplingDesc>> ResamplingImplementations() {
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateResampling(const ResamplingDesc& desc,
-                                                                  const Attributes& attributes,
-                                                                  const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(resampling::Validate(desc));
-  return CreateFirst(ResamplingImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(Resampling, resampling::Validate);
 
 }  // namespace tilewire

@@ -17,12 +17,6 @@
 #ifndef ENGINE_PRIMITIVES_RESAMPLING_RESAMPLING_H_
 #define ENGINE_PRIMITIVES_RESAMPLING_RESAMPLING_H_
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -39,18 +33,9 @@ struct ResamplingDesc {
 };
 TILEWIRE_FIELDS(ResamplingDesc, prop_kind, algorithm, src, dst);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<ResamplingDesc>> ResamplingImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<ResamplingDesc> ResamplingProbes(DataType type);
-
-//   kInvalidArgument    ranks outside 3 to 5 or that differ, another N or C, an empty src under a
-//                       dst that is not
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateResampling(const ResamplingDesc& desc,
-                                                                  const Attributes& attributes,
-                                                                  const CreateOptions& options);
+//   kInvalidArgument  ranks outside 3 to 5 or that differ, another N or C, an empty src under a
+//                     dst that is not
+TILEWIRE_PRIMITIVE_FUNCTIONS(Resampling);
 
 }  // namespace tilewire
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The padded tail needs no care: the tail of src is zero, and weighted sums of zeros are.
-#include "engine/primitives/resampling/rows.h"
-
 #include <limits>
 #include <utility>
 

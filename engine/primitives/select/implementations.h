@@ -13,17 +13,9 @@ constexpr int64_t kFill = -1;  // the place of an element that is not in the sou
 // Where index i of dst comes from along dimension d, for every i; kFill for none.
 std::vector<int64_t> SourceIndices(const SelectDesc& desc, int d);
 
-absl::StatusOr<SelectDesc> ResolveRunCopy(const SelectDesc& desc, const Attributes& attributes,
-                                          const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateRunCopy(const SelectDesc& desc,
-                                                         const Attributes& attributes,
-                                                         const ImplementationFacts& facts);
+TILEWIRE_ROW(SelectDesc, RunCopy);
 
-absl::StatusOr<SelectDesc> ResolveReference(const SelectDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SelectDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+TILEWIRE_ROW(SelectDesc, Reference);
 
 }  // namespace tilewire::select
 

@@ -84,11 +84,6 @@ absl::Span<const Implementation<SelectDesc>> SelectImplementations() {
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateSelect(const SelectDesc& desc,
-                                                              const Attributes& attributes,
-                                                              const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(select::Validate(desc));
-  return CreateFirst(SelectImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(Select, select::Validate);
 
 }  // namespace tilewire

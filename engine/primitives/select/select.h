@@ -17,12 +17,8 @@
 #ifndef ENGINE_PRIMITIVES_SELECT_SELECT_H_
 #define ENGINE_PRIMITIVES_SELECT_SELECT_H_
 
-#include <memory>
-#include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/memory/index_run.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
@@ -37,18 +33,9 @@ struct SelectDesc {
 };
 TILEWIRE_FIELDS(SelectDesc, src, dst, from, fill);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<SelectDesc>> SelectImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<SelectDesc> SelectProbes(DataType type);
-
-//   kInvalidArgument    ranks, types or counts that differ, an index beyond the source, a fill that
-//                       the type does not hold
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateSelect(const SelectDesc& desc,
-                                                              const Attributes& attributes,
-                                                              const CreateOptions& options);
+//   kInvalidArgument  ranks, types or counts that differ, an index beyond the source, a fill that
+//                     the type does not hold
+TILEWIRE_PRIMITIVE_FUNCTIONS(Select);
 
 }  // namespace tilewire
 

@@ -10,17 +10,13 @@
 
 namespace tilewire::shuffle {
 
-absl::StatusOr<ShuffleDesc> ResolveBlocked(const ShuffleDesc& desc, const Attributes& attributes,
-                                           const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateBlocked(const ShuffleDesc& desc,
-                                                         const Attributes& attributes,
-                                                         const ImplementationFacts& facts);
+// Axis 1 of channel-blocked layouts (nChw16c, nChw8c and their 1D and 3D kin) by generated code
+// that puts each block of channels together from lanes of others (channel_gather.h).
+TILEWIRE_ROW(ShuffleDesc, Lanes);
 
-absl::StatusOr<ShuffleDesc> ResolveReference(const ShuffleDesc& desc, const Attributes& attributes,
-                                             const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ShuffleDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+TILEWIRE_ROW(ShuffleDesc, Blocked);
+
+TILEWIRE_ROW(ShuffleDesc, Reference);
 
 // The primitive's description of itself, whatever the implementation.
 PrimitiveInfo InfoOf(const ShuffleDesc& desc, const Attributes& attributes,

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/shuffle/lanes.h"
-
 #include <utility>
 #include <vector>
 

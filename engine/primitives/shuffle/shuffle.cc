@@ -4,7 +4,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/shuffle/implementations.h"
-#include "engine/primitives/shuffle/lanes.h"
 
 namespace tilewire {
 namespace shuffle {
@@ -67,11 +66,6 @@ absl::Span<const Implementation<ShuffleDesc>> ShuffleImplementations() {
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateShuffle(const ShuffleDesc& desc,
-                                                               const Attributes& attributes,
-                                                               const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(shuffle::Validate(desc));
-  return CreateFirst(ShuffleImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(Shuffle, shuffle::Validate);
 
 }  // namespace tilewire

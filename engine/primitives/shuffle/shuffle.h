@@ -15,12 +15,6 @@
 #ifndef ENGINE_PRIMITIVES_SHUFFLE_SHUFFLE_H_
 #define ENGINE_PRIMITIVES_SHUFFLE_SHUFFLE_H_
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -35,17 +29,8 @@ struct ShuffleDesc {
 };
 TILEWIRE_FIELDS(ShuffleDesc, prop_kind, src, dst, axis, group_size);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<ShuffleDesc>> ShuffleImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<ShuffleDesc> ShuffleProbes(DataType type);
-
-//   kInvalidArgument    an axis outside the rank, a group size that does not divide
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateShuffle(const ShuffleDesc& desc,
-                                                               const Attributes& attributes,
-                                                               const CreateOptions& options);
+//   kInvalidArgument  an axis outside the rank, a group size that does not divide
+TILEWIRE_PRIMITIVE_FUNCTIONS(Shuffle);
 
 }  // namespace tilewire
 

@@ -8,17 +8,15 @@
 
 namespace tilewire::softmax {
 
-absl::StatusOr<SoftmaxDesc> ResolveDenseF32(const SoftmaxDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseF32(const SoftmaxDesc& desc,
-                                                          const Attributes& attributes,
-                                                          const ImplementationFacts& facts);
+// Generated code for dense tensors whose axis is the innermost dimension in memory. Three walks
+// over a row, each vector by vector with several sums at once: the maximum, the exponentials and
+// their sum, the scaling. How a row is cut depends only on its length.
+// Of what ResolveDenseF32() returned.
+TILEWIRE_CREATE(SoftmaxDesc, Rows);
 
-absl::StatusOr<SoftmaxDesc> ResolveReference(const SoftmaxDesc& desc, const Attributes& attributes,
-                                             const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SoftmaxDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+TILEWIRE_ROW(SoftmaxDesc, DenseF32);
+
+TILEWIRE_ROW(SoftmaxDesc, Reference);
 
 }  // namespace tilewire::softmax
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/softmax/rows.h"
-
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -12,6 +10,7 @@
 #include "engine/jit/tail_mask.h"
 #include "engine/jit/vector_math.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/softmax/implementations.h"
 
 namespace tilewire::softmax {
 namespace {

@@ -4,7 +4,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/softmax/implementations.h"
-#include "engine/primitives/softmax/rows.h"
 
 namespace tilewire {
 namespace softmax {
@@ -42,11 +41,6 @@ absl::Span<const Implementation<SoftmaxDesc>> SoftmaxImplementations() {
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateSoftmax(const SoftmaxDesc& desc,
-                                                               const Attributes& attributes,
-                                                               const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(softmax::Validate(desc));
-  return CreateFirst(SoftmaxImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(Softmax, softmax::Validate);
 
 }  // namespace tilewire

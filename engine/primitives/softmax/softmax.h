@@ -11,12 +11,6 @@
 #ifndef ENGINE_PRIMITIVES_SOFTMAX_SOFTMAX_H_
 #define ENGINE_PRIMITIVES_SOFTMAX_SOFTMAX_H_
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -30,17 +24,8 @@ struct SoftmaxDesc {
 };
 TILEWIRE_FIELDS(SoftmaxDesc, prop_kind, src, dst, axis);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<SoftmaxDesc>> SoftmaxImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<SoftmaxDesc> SoftmaxProbes(DataType type);
-
-//   kInvalidArgument    an axis outside the rank, shapes that differ
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateSoftmax(const SoftmaxDesc& desc,
-                                                               const Attributes& attributes,
-                                                               const CreateOptions& options);
+//   kInvalidArgument  an axis outside the rank, shapes that differ
+TILEWIRE_PRIMITIVE_FUNCTIONS(Softmax);
 
 }  // namespace tilewire
 

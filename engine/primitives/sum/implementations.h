@@ -8,14 +8,13 @@
 
 namespace tilewire::sum {
 
-// One dense layout of all tensors: what the generated rows take.
-absl::StatusOr<SumDesc> ResolveDense(const SumDesc& desc, const Attributes& attributes,
-                                     const ImplementationFacts& facts);
-absl::StatusOr<SumDesc> ResolveReference(const SumDesc& desc, const Attributes& attributes,
-                                         const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SumDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+// Sum of tensors that lie densely in one layout, shared by avx512_dense and avx2_dense. The
+// generated code is a loop over whole vectors, which are f32 in registers whatever the type; the
+// last count % lanes elements go through vectors on the stack. The padded tail is zeroed
+// afterwards, because 0 times a negative scale is -0, and times an infinite one NaN.
+TILEWIRE_ROW(SumDesc, Dense);
+
+TILEWIRE_ROW(SumDesc, Reference);
 
 }  // namespace tilewire::sum
 

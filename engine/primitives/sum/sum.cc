@@ -3,7 +3,6 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/sum/dense.h"
 #include "engine/primitives/sum/implementations.h"
 
 namespace tilewire {
@@ -42,11 +41,6 @@ absl::Span<const Implementation<SumDesc>> SumImplementations() {
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateSum(const SumDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(sum::Validate(desc));
-  return CreateFirst(SumImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(Sum, sum::Validate);
 
 }  // namespace tilewire

@@ -13,12 +13,8 @@
 #ifndef ENGINE_PRIMITIVES_SUM_SUM_H_
 #define ENGINE_PRIMITIVES_SUM_SUM_H_
 
-#include <memory>
-#include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -32,17 +28,8 @@ struct SumDesc {
 };
 TILEWIRE_FIELDS(SumDesc, scales, srcs, dst);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<SumDesc>> SumImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<SumDesc> SumProbes(DataType type);
-
-//   kInvalidArgument    no source, shapes or types that differ, another number of scales
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateSum(const SumDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const CreateOptions& options);
+//   kInvalidArgument  no source, shapes or types that differ, another number of scales
+TILEWIRE_PRIMITIVE_FUNCTIONS(Sum);
 
 }  // namespace tilewire
 

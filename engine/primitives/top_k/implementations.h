@@ -8,17 +8,9 @@
 
 namespace tilewire::top_k {
 
-absl::StatusOr<TopKDesc> ResolvePartialSort(const TopKDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreatePartialSort(const TopKDesc& desc,
-                                                             const Attributes& attributes,
-                                                             const ImplementationFacts& facts);
+TILEWIRE_ROW(TopKDesc, PartialSort);
 
-absl::StatusOr<TopKDesc> ResolveReference(const TopKDesc& desc, const Attributes& attributes,
-                                          const ImplementationFacts& facts);
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const TopKDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts);
+TILEWIRE_ROW(TopKDesc, Reference);
 
 }  // namespace tilewire::top_k
 

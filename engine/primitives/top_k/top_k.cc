@@ -41,11 +41,6 @@ absl::Span<const Implementation<TopKDesc>> TopKImplementations() {
   return kRows;
 }
 
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateTopK(const TopKDesc& desc,
-                                                            const Attributes& attributes,
-                                                            const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(top_k::Validate(desc));
-  return CreateFirst(TopKImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_CREATE(TopK, top_k::Validate);
 
 }  // namespace tilewire

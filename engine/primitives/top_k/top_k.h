@@ -13,12 +13,6 @@
 #ifndef ENGINE_PRIMITIVES_TOP_K_TOP_K_H_
 #define ENGINE_PRIMITIVES_TOP_K_TOP_K_H_
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
@@ -34,17 +28,8 @@ struct TopKDesc {
 };
 TILEWIRE_FIELDS(TopKDesc, src, dst, axis, largest, indices, last_of_equals);
 
-// Best first; tests and benchmarks run every row.
-absl::Span<const Implementation<TopKDesc>> TopKImplementations();
-// Typical descriptors that read `type`: see probes.h.
-std::vector<TopKDesc> TopKProbes(DataType type);
-
-//   kInvalidArgument    an axis outside the rank, dims that differ off it, more in dst than in src
-//   kUnimplemented      no implementation takes it; the message lists why each refused
-//   kResourceExhausted  memory
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateTopK(const TopKDesc& desc,
-                                                            const Attributes& attributes,
-                                                            const CreateOptions& options);
+//   kInvalidArgument  an axis outside the rank, dims that differ off it, more in dst than in src
+TILEWIRE_PRIMITIVE_FUNCTIONS(TopK);
 
 }  // namespace tilewire
 
