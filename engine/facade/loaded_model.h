@@ -11,11 +11,11 @@
 #include "engine/engine.h"
 #include "engine/explanation.h"
 #include "engine/graph/onnx_model.h"
-#include "engine/primitives/scratchpad.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/packed_weights.h"
 #include "engine/runtime/plan.h"
 #include "engine/threading/arena.h"
+#include "engine/threading/scratchpad.h"
 #include "engine/threading/single_flight_cache.h"
 
 namespace tilewire {

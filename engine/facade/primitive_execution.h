@@ -11,8 +11,8 @@
 #include "engine/cache/primitive_cache.h"
 #include "engine/cpu/isa.h"
 #include "engine/primitive_engine.h"
-#include "engine/primitives/scratchpad.h"
 #include "engine/threading/arena.h"
+#include "engine/threading/scratchpad.h"
 
 namespace tilewire {
 

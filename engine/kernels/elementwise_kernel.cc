@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a function of several tensors becomes a few loops over memory.
-//
-// LoopsOver() (strided_loops.h) turns the tensors, whatever their layouts, into one nest of loops
-// with constant strides, in the order of dst's memory. A plan splits the nest: the innermost loop
-// gives the columns, along which every tensor is dense or broadcast, the next gives the rows, and
-// all others are counted by the tasks that threads take. A generated function computes any number
-// of rows of any number of columns, as far as the task reaches.
-//
-// The function has one of two shapes:
+// A generated function computes any number of rows of any number of columns, as far as a task of
+// its plan reaches (elementwise_plan.cc). It has one of two shapes:
 //
 //   few columns   Up to two vectors per row, as of a block of channels. Their number is part of the
 //                 code. A vector of an operand that is the same in every row (a bias, the scale of
@@ -33,6 +26,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/kernels/counted_loop.h"
 
 namespace tilewire {
 namespace {
@@ -41,8 +35,6 @@ constexpr int kUnroll = 4;        // vectors in registers 0 to 3
 constexpr int kFirstScratch = 4;  // 4 to 8: other operands, then what the post-ops overwrite
 constexpr int kTailVector = 9;
 constexpr int kFirstHoisted = 10;
-constexpr int kMaxFewVectors = 2;  // per row, where the columns are few
-constexpr int64_t kTaskElements = 16 * 1024;
 
 }  // namespace
 
@@ -94,7 +86,7 @@ bool ElementwiseGenerator::IsHoisted(int operand) const {
 
 Xbyak::Xmm ElementwiseGenerator::Hoisted(int operand, int vector) const {
   const bool one = config_.operands[operand].broadcast;
-  return Vector(kFirstHoisted + (operand - 1) * kMaxFewVectors + (one ? 0 : vector));
+  return Vector(kFirstHoisted + (operand - 1) * kFewElementwiseVectors + (one ? 0 : vector));
 }
 
 // Loads the operands that stay in registers over all rows, or those that do over one row.
@@ -123,22 +115,17 @@ void ElementwiseGenerator::EmitFewColumns() {
   Hoist(vectors, /*per_row=*/false);
   for (int rows : {kUnroll / vectors, 1}) {
     if (rows > 1 && rows_differ) continue;
-    Xbyak::Label next, done;
-    L(next);
-    cmp(rows_, rows);
-    jl(done, T_NEAR);
-    Hoist(vectors, /*per_row=*/true);
-    std::vector<Slot> slots;
-    for (int row = 0; row < rows; ++row) {
-      for (int v = 0; v < vectors; ++v) {
-        slots.push_back({row * vectors + v, row, v, (v + 1) * lanes() > config_.columns});
+    EmitWhileLeft(this, rows_, rows, [&] {
+      Hoist(vectors, /*per_row=*/true);
+      std::vector<Slot> slots;
+      for (int row = 0; row < rows; ++row) {
+        for (int v = 0; v < vectors; ++v) {
+          slots.push_back({row * vectors + v, row, v, (v + 1) * lanes() > config_.columns});
+        }
       }
-    }
-    EmitSlots(slots);
-    EmitAdvance(rows);
-    sub(rows_, rows);
-    jmp(next, T_NEAR);
-    L(done);
+      EmitSlots(slots);
+      EmitAdvance(rows);
+    });
   }
 }
 
@@ -150,23 +137,14 @@ void ElementwiseGenerator::EmitManyColumns() {
   xor_(column_, column_);
   mov(left_, ptr[rdi + offsetof(ElementwiseArgs, columns)]);
   for (int vectors : {kUnroll, 1}) {
-    Xbyak::Label next, done;
-    L(next);
-    cmp(left_, vectors * lanes());
-    jl(done, T_NEAR);
-    std::vector<Slot> slots;
-    for (int v = 0; v < vectors; ++v) slots.push_back({v, 0, v, false});
-    EmitSlots(slots);
-    add(column_, vectors * vector_bytes());
-    sub(left_, vectors * lanes());
-    jmp(next, T_NEAR);
-    L(done);
+    EmitWhileLeft(this, left_, vectors * lanes(), [&] {
+      std::vector<Slot> slots;
+      for (int v = 0; v < vectors; ++v) slots.push_back({v, 0, v, false});
+      EmitSlots(slots);
+      add(column_, vectors * vector_bytes());
+    });
   }
-  Xbyak::Label end;
-  test(left_, left_);
-  jz(end, T_NEAR);
-  EmitSlots({{0, 0, 0, true}});
-  L(end);
+  EmitIfLeft(this, left_, [&] { EmitSlots({{0, 0, 0, true}}); });
   EmitAdvance(1);
   dec(rows_);
   jnz(row, T_NEAR);
@@ -228,81 +206,6 @@ void ElementwiseGenerator::EmitPostOps(const std::vector<Slot>& slots) {
     unit().Broadcast(this, factor, scale, rax);
     for (int value : values) vmulps(Vector(value), Vector(value), factor);
   }
-}
-
-absl::StatusOr<ElementwisePlan> ElementwisePlan::Create(absl::Span<const MemoryDesc* const> tensors,
-                                                        const jit::VectorUnit& unit) {
-  ABSL_ASSIGN_OR_RETURN(std::vector<StridedLoop> loops, LoopsOver(tensors));
-  ElementwisePlan plan(unit);
-  plan.rows_.strides.assign(tensors.size(), 0);
-  plan.columns_.strides.assign(tensors.size(), 1);
-  if (!loops.empty()) {
-    plan.columns_ = loops.back();
-    loops.pop_back();
-  }
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const int64_t stride = plan.columns_.strides[i];
-    // Operand 0 is never broadcast along the columns.
-    if (stride != 1 && (i < 2 || stride != 0)) {
-      return absl::UnimplementedError(
-          absl::StrCat(tensors[i]->ToString(), ": elements do not follow each other"));
-    }
-  }
-  if (!loops.empty()) {
-    plan.rows_ = loops.back();
-    loops.pop_back();
-  }
-  for (int64_t stride : plan.rows_.strides) {
-    if (stride > std::numeric_limits<int32_t>::max() / 32) {
-      return absl::UnimplementedError("a step between rows beyond 31 bits");
-    }
-  }
-  for (const StridedLoop& loop : loops) plan.outer_count_ *= loop.count;
-  plan.outer_ = std::move(loops);
-  plan.columns_per_task_ =
-      plan.columns_.count <= 2 * kTaskElements ? plan.columns_.count : kTaskElements;
-  plan.columns_per_task_ = std::max<int64_t>(plan.columns_per_task_, 1);  // no element
-  plan.rows_per_task_ = std::max<int64_t>(1, kTaskElements / plan.columns_per_task_);
-  return plan;
-}
-
-ElementwiseConfig ElementwisePlan::Config(const PostOps& post_ops) const {
-  ElementwiseConfig config{.unit = unit_};
-  config.post_ops = post_ops;
-  config.dst_row_bytes = rows_.strides[0] * static_cast<int64_t>(sizeof(float));
-  for (size_t i = 1; i < rows_.strides.size(); ++i) {
-    config.operands.push_back(
-        {columns_.strides[i] == 0, rows_.strides[i] * static_cast<int64_t>(sizeof(float))});
-  }
-  const int64_t few = kMaxFewVectors * unit_.lanes();
-  config.columns = columns_.count <= few ? columns_.count : 0;
-  return config;
-}
-
-void ElementwisePlan::Run(ElementwiseGenerator::Function function, float* dst,
-                          absl::Span<const float* const> operands,
-                          const threading::Team& team) const {
-  const int64_t row_tasks = DivUp(rows_.count, rows_per_task_);
-  const int64_t column_tasks = DivUp(columns_.count, columns_per_task_);
-  team.ParallelFor(outer_count_ * row_tasks * column_tasks, [&](int64_t task) {
-    const int64_t column = task % column_tasks * columns_per_task_;
-    const int64_t row = task / column_tasks % row_tasks * rows_per_task_;
-    const auto offset = [&](size_t tensor) {
-      int64_t rest = task / column_tasks / row_tasks;
-      int64_t at = row * rows_.strides[tensor] + column * columns_.strides[tensor];
-      for (auto loop = outer_.rbegin(); loop != outer_.rend(); ++loop) {
-        at += rest % loop->count * loop->strides[tensor];
-        rest /= loop->count;
-      }
-      return at;
-    };
-    ElementwiseArgs args = {};
-    args.dst = dst + offset(0);
-    for (size_t i = 0; i < operands.size(); ++i) args.operands[i] = operands[i] + offset(i + 1);
-    args.rows = std::min(rows_per_task_, rows_.count - row);
-    args.columns = std::min(columns_per_task_, columns_.count - column);
-    function(&args);
-  });
 }
 
 }  // namespace tilewire

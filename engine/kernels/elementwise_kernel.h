@@ -6,9 +6,9 @@
 //   dst = postops(f(operand 0, operand 1, operand 2))
 //
 // Operands may be broadcast along rows or columns. A primitive derives a generator that emits f
-// from ElementwiseGenerator, and runs it through ElementwisePlan::Run.
+// from ElementwiseGenerator, and runs it through ElementwisePlan::Run (elementwise_plan.h).
 //
-// Generators are used by one thread; plans are immutable and thread-safe.
+// Generators are used by one thread.
 #ifndef ENGINE_KERNELS_ELEMENTWISE_KERNEL_H_
 #define ENGINE_KERNELS_ELEMENTWISE_KERNEL_H_
 
@@ -16,19 +16,17 @@
 #include <memory>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/jit/eltwise_emitter.h"
 #include "engine/jit/generator.h"
 #include "engine/jit/tail_mask.h"
 #include "engine/jit/vector_unit.h"
 #include "engine/kernels/attributes.h"
-#include "engine/kernels/strided_loops.h"
-#include "engine/threading/arena.h"
 
 namespace tilewire {
 
 constexpr int kMaxElementwiseOperands = 3;
+constexpr int kFewElementwiseVectors = 2;  // of a row, at most, where the columns are few
 
 struct ElementwiseArgs {
   float* dst;
@@ -90,29 +88,6 @@ class ElementwiseGenerator : public jit::Generator {
   const ElementwiseConfig config_;
   std::vector<std::unique_ptr<jit::EltwiseEmitter>> emitters_;  // one per post-op; null for a sum
   jit::TailMask tail_;
-};
-
-// How a primitive walks over its tensors, in tasks that threads share. Immutable.
-class ElementwisePlan {
- public:
-  // tensors: dst, then the operands.
-  //   kUnimplemented  as LoopsOver(); elements of a tensor do not follow each other; a step between
-  //                   rows does not fit 31 bits
-  static absl::StatusOr<ElementwisePlan> Create(absl::Span<const MemoryDesc* const> tensors,
-                                                const jit::VectorUnit& unit);
-
-  ElementwiseConfig Config(const PostOps& post_ops) const;
-  // Pointers are to the elements at index 0.
-  void Run(ElementwiseGenerator::Function function, float* dst,
-           absl::Span<const float* const> operands, const threading::Team& team) const;
-
- private:
-  explicit ElementwisePlan(const jit::VectorUnit& unit) : unit_(unit) {}
-
-  jit::VectorUnit unit_;
-  std::vector<StridedLoop> outer_;
-  StridedLoop rows_, columns_;
-  int64_t outer_count_ = 1, rows_per_task_ = 1, columns_per_task_ = 1;
 };
 
 }  // namespace tilewire

@@ -13,7 +13,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
 #include "engine/lowering/source_layouts.h"
-#include "engine/primitives/layout.h"
+#include "engine/memory/layout.h"
 #include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {

@@ -26,6 +26,31 @@ absl::Status CheckDestination(absl::string_view name, const MemoryDesc& desc) {
   return absl::OkStatus();
 }
 
+absl::Status CheckTensors(absl::string_view primitive, const MemoryDesc& src,
+                          const MemoryDesc& dst) {
+  ABSL_RETURN_IF_ERROR(CheckSource(absl::StrCat(primitive, ": src"), src));
+  return CheckDestination(absl::StrCat(primitive, ": dst"), dst);
+}
+
+absl::Status CheckSameShape(absl::string_view primitive, const MemoryDesc& src,
+                            const MemoryDesc& dst) {
+  if (src.dims() == dst.dims() && src.data_type() == dst.data_type()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(primitive, ": src is ", src.ToString(), ", dst ", dst.ToString()));
+}
+
+absl::Status CheckAxis(absl::string_view primitive, int axis, const MemoryDesc& tensor) {
+  if (axis >= 0 && axis < tensor.rank()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(primitive, ": axis ", axis, " of a tensor of rank ", tensor.rank()));
+}
+
+absl::Status CheckRank(absl::string_view primitive, const MemoryDesc& src, int least, int most) {
+  if (src.rank() >= least && src.rank() <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(primitive, ": src has rank ", src.rank(),
+                                                 ", allowed are ", least, " to ", most));
+}
+
 absl::Status CheckSameDims(absl::string_view a_name, const MemoryDesc& a, absl::string_view b_name,
                            const MemoryDesc& b) {
   if (a.dims() == b.dims()) return absl::OkStatus();

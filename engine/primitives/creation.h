@@ -4,12 +4,19 @@
 #ifndef ENGINE_PRIMITIVES_CREATION_H_
 #define ENGINE_PRIMITIVES_CREATION_H_
 
+#include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "engine/base/status_macros.h"
+#include "engine/jit/generator.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {
@@ -18,9 +25,29 @@ namespace tilewire {
 absl::Status CheckSource(absl::string_view name, const MemoryDesc& desc);
 absl::Status CheckDestination(absl::string_view name, const MemoryDesc& desc);
 
+// The same of a primitive's src and dst.
+absl::Status CheckTensors(absl::string_view primitive, const MemoryDesc& src,
+                          const MemoryDesc& dst);
+
+// kInvalidArgument  the dims or the types differ; the tensor has no such axis; src has a rank below
+//                   `least` or above `most`
+absl::Status CheckSameShape(absl::string_view primitive, const MemoryDesc& src,
+                            const MemoryDesc& dst);
+absl::Status CheckAxis(absl::string_view primitive, int axis, const MemoryDesc& tensor);
+absl::Status CheckRank(absl::string_view primitive, const MemoryDesc& src, int least, int most);
+
 // kInvalidArgument  the dims differ; the message shows both
 absl::Status CheckSameDims(absl::string_view a_name, const MemoryDesc& a, absl::string_view b_name,
                            const MemoryDesc& b);
+
+// kInvalidArgument  always; the message shows the dims of a primitive with weights
+template <typename Desc>
+absl::Status ShapeMismatch(absl::string_view primitive, const Desc& desc, absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(primitive, ": ", what, ": src ", DimsToString(desc.src.dims()), ", weights ",
+                   DimsToString(desc.weights.dims()), ", bias ", DimsToString(desc.bias.dims()),
+                   ", dst ", DimsToString(desc.dst.dims())));
+}
 
 // kUnimplemented  a tensor that is present (not the zero descriptor) has another type; the message
 //                 names the type
@@ -52,6 +79,30 @@ absl::Status RequireNoOutputScales(const Attributes& attributes);
 absl::Status RequireForward(PropKind prop_kind);
 absl::Status RequireInference(PropKind prop_kind);
 
+// What an implementation resolves a descriptor to (see implementation.h) when `dst`, one of the
+// above, is all that may have been `any`; and when each of src, weights, bias and dst may, and
+// becomes row-major.
+template <typename Desc>
+absl::StatusOr<Desc> WithDst(Desc desc, absl::StatusOr<MemoryDesc> dst) {
+  ABSL_ASSIGN_OR_RETURN(desc.dst, std::move(dst));
+  return desc;
+}
+template <typename Desc>
+absl::StatusOr<Desc> WithPlainTensors(Desc desc) {
+  for (MemoryDesc* tensor : {&desc.src, &desc.weights, &desc.bias, &desc.dst}) {
+    ABSL_ASSIGN_OR_RETURN(*tensor, OrPlain(*tensor));
+  }
+  return desc;
+}
+
+// What resolves a descriptor of f32 tensors, without post-ops, whose dst may be `any`.
+template <typename Desc>
+absl::StatusOr<Desc> ResolveF32(const Desc& desc, const Attributes& attributes) {
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+  return WithDst(desc, OrLayoutOf(desc.dst, desc.src));
+}
+
 // The arguments of a primitive with one source, with many, and with weights (bias may be zero).
 std::vector<ArgDesc> ArgsOf(const MemoryDesc& src, const MemoryDesc& dst);
 std::vector<ArgDesc> ArgsOf(const std::vector<MemoryDesc>& srcs, const MemoryDesc& dst);
@@ -74,20 +125,41 @@ struct KindOfDesc;
 #include "engine/primitives/primitive_list.inc"
 #undef TILEWIRE_PRIMITIVE
 
-// BasicInfo() of a primitive whose arguments are srcs and dst, or src, dst and, where the
-// descriptor has them, weights and bias. Others have an InfoOf() of their own.
+// BasicInfo() of a primitive whose arguments are srcs and dst, src0, src1 and dst, or src, dst and,
+// where the descriptor has them, weights and bias. Others have an InfoOf() of their own.
 template <typename Desc>
 PrimitiveInfo InfoOf(const Desc& desc, const Attributes& attributes,
                      const ImplementationFacts& facts) {
   std::vector<ArgDesc> args;
   if constexpr (requires { desc.srcs; }) {
     args = ArgsOf(desc.srcs, desc.dst);
+  } else if constexpr (requires { desc.src1; }) {
+    args = {{kArgSrc, desc.src0}, {kArgSrc1, desc.src1}, {kArgDst, desc.dst}};
   } else if constexpr (requires { desc.bias; }) {
     args = ArgsOf(desc.src, desc.weights, desc.bias, desc.dst);
   } else {
     args = ArgsOf(desc.src, desc.dst);
   }
   return BasicInfo(facts, KindOfDesc<Desc>::kKind, std::move(args), attributes);
+}
+
+// `info` of a primitive that runs this generated code.
+inline PrimitiveInfo WithCode(PrimitiveInfo info, const jit::Generator& generator) {
+  info.code_bytes = static_cast<int64_t>(generator.code_bytes());
+  return info;
+}
+
+// A Copying<T>, where T has the size of the elements that are copied and `args` follow.
+template <template <typename> class Copying, typename... Args>
+std::unique_ptr<Primitive> MakeCopying(DataType type, Args&&... args) {
+  switch (SizeOf(type)) {
+    case 1:
+      return std::make_unique<Copying<uint8_t>>(std::forward<Args>(args)...);
+    case 2:
+      return std::make_unique<Copying<uint16_t>>(std::forward<Args>(args)...);
+    default:
+      return std::make_unique<Copying<uint32_t>>(std::forward<Args>(args)...);
+  }
 }
 
 }  // namespace tilewire

@@ -3,8 +3,9 @@
 // The table of a primitive's implementations, best first. Dispatch, tests, benchmarks and the
 // printed matrix all read the same table: an implementation that is not in it does not exist.
 //
-//   {{"sum/avx2_dense", cpu::Isa::kAvx2}, ResolveDense, CreateDense},
-//   {{"sum/reference", cpu::Isa::kBaseline, {.is_reference = true}}, ResolveReference, ...},
+//   TILEWIRE_DEFINE_PRIMITIVE(
+//       Sum, sum, {{"sum/avx2_dense", cpu::Isa::kAvx2}, ResolveDense, CreateDense},
+//       {{"sum/reference", cpu::Isa::kBaseline, {.is_reference = true}}, ResolveReference, ...});
 #ifndef ENGINE_PRIMITIVES_IMPLEMENTATION_H_
 #define ENGINE_PRIMITIVES_IMPLEMENTATION_H_
 
@@ -97,11 +98,17 @@ class RowSearch {
   absl::StatusOr<std::shared_ptr<const Primitive>> Create##Name(        \
       const Name##Desc& desc, const Attributes& attributes, const CreateOptions& options)
 
-// Defines CreateSum(), for the name Sum: of what `validate` returns OK for.
-#define TILEWIRE_DEFINE_CREATE(Name, validate)                                              \
+// Defines SumImplementations() and CreateSum(), for the names Sum and sum: the rows, best first,
+// with functions of the namespace sum, take what sum::Validate(desc, attributes) returns OK for.
+#define TILEWIRE_DEFINE_PRIMITIVE(Name, name, ...)                                          \
+  absl::Span<const Implementation<Name##Desc>> Name##Implementations() {                    \
+    using namespace name; /* NOLINT: the rows name its functions */                         \
+    static constexpr Implementation<Name##Desc> kRows[] = {__VA_ARGS__};                    \
+    return kRows;                                                                           \
+  }                                                                                         \
   absl::StatusOr<std::shared_ptr<const Primitive>> Create##Name(                            \
       const Name##Desc& desc, const Attributes& attributes, const CreateOptions& options) { \
-    ABSL_RETURN_IF_ERROR(validate(desc));                                                   \
+    ABSL_RETURN_IF_ERROR(name::Validate(desc, attributes));                                 \
     return CreateFirst(Name##Implementations(), desc, attributes, options);                 \
   }                                                                                         \
   static_assert(true)

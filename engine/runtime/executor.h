@@ -15,9 +15,9 @@
 #include "absl/types/span.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/memory/memory_desc.h"
-#include "engine/primitives/scratchpad.h"
 #include "engine/runtime/plan.h"
 #include "engine/threading/arena.h"
+#include "engine/threading/scratchpad.h"
 
 namespace tilewire::runtime {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "engine/primitives/layout.h"
+#include "engine/memory/layout.h"
 
 namespace tilewire::runtime {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "engine/base/check.h"
 #include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/batch_normalization/implementations.h"
 #include "engine/primitives/creation.h"
 
@@ -13,25 +14,14 @@ namespace tilewire {
 namespace batch_normalization {
 namespace {
 
-absl::Status Validate(const BatchNormalizationDesc& desc) {
-  ABSL_RETURN_IF_ERROR(CheckSource("batch_normalization: src", desc.src));
-  ABSL_RETURN_IF_ERROR(CheckDestination("batch_normalization: dst", desc.dst));
+absl::Status Validate(const BatchNormalizationDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensors("batch_normalization", desc.src, desc.dst));
   ABSL_RETURN_IF_ERROR(CheckSameDims("batch_normalization: src", desc.src, "dst", desc.dst));
-  if (desc.src.rank() < 2 || desc.src.rank() > 5) {
-    return absl::InvalidArgumentError(absl::StrCat("batch_normalization: src has rank ",
-                                                   desc.src.rank(), ", allowed are 2 to 5"));
-  }
+  ABSL_RETURN_IF_ERROR(CheckRank("batch_normalization", desc.src, 2, 5));
   if (!std::isfinite(desc.epsilon)) {
     return absl::InvalidArgumentError("batch_normalization: epsilon must be finite");
   }
   return absl::OkStatus();
-}
-
-MemoryDesc RowMajor(const Dims& dims) {
-  absl::StatusOr<MemoryDesc> desc =
-      MemoryDesc::CreatePattern(dims, DataType::kF32, dims.size() == 1 ? "a" : "ab");
-  TILEWIRE_CHECK(desc.ok(), "the channels of a valid tensor have a size");
-  return *std::move(desc);
 }
 
 }  // namespace
@@ -41,10 +31,10 @@ PrimitiveInfo InfoOf(const BatchNormalizationDesc& desc, const Attributes& attri
   const int64_t channels = desc.src.dim(1);
   std::vector<ArgDesc> args = {{kArgSrc, desc.src}, {kArgDst, desc.dst}};
   if (desc.use_global_stats) {
-    args.push_back({kArgMean, RowMajor({channels})});
-    args.push_back({kArgVariance, RowMajor({channels})});
+    args.push_back({kArgMean, RowMajorF32({channels})});
+    args.push_back({kArgVariance, RowMajorF32({channels})});
   }
-  if (desc.use_scale_shift) args.push_back({kArgWeights, RowMajor({2, channels})});
+  if (desc.use_scale_shift) args.push_back({kArgWeights, RowMajorF32({2, channels})});
   return BasicInfo(facts, PrimitiveKind::kBatchNormalization, std::move(args), attributes);
 }
 
@@ -69,18 +59,12 @@ ChannelParameters ParametersOf(const BatchNormalizationDesc& desc, const Execute
 
 }  // namespace batch_normalization
 
-absl::Span<const Implementation<BatchNormalizationDesc>> BatchNormalizationImplementations() {
-  using namespace batch_normalization;  // NOLINT: the rows below name its functions
-  static constexpr Implementation<BatchNormalizationDesc> kRows[] = {
-      {{"batch_normalization/avx512_f32", cpu::Isa::kAvx512}, ResolveRows, CreateRows},
-      {{"batch_normalization/avx2_f32", cpu::Isa::kAvx2}, ResolveRows, CreateRows},
-      {{"batch_normalization/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       ResolveReference,
-       CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(BatchNormalization, batch_normalization::Validate);
+TILEWIRE_DEFINE_PRIMITIVE(
+    BatchNormalization, batch_normalization,
+    {{"batch_normalization/avx512_f32", cpu::Isa::kAvx512}, ResolveRows, CreateRows},
+    {{"batch_normalization/avx2_f32", cpu::Isa::kAvx2}, ResolveRows, CreateRows},
+    {{"batch_normalization/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
 
 }  // namespace tilewire

@@ -5,9 +5,10 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/kernels/elementwise_kernel.h"
+#include "engine/kernels/elementwise_plan.h"
+#include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/batch_normalization/implementations.h"
-#include "engine/primitives/layout.h"
 
 namespace tilewire::batch_normalization {
 namespace {

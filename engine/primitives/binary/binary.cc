@@ -15,7 +15,7 @@ absl::string_view AlgorithmName(BinaryAlgorithm algorithm) {
 namespace binary {
 namespace {
 
-absl::Status Validate(const BinaryDesc& desc) {
+absl::Status Validate(const BinaryDesc& desc, const Attributes&) {
   ABSL_RETURN_IF_ERROR(CheckSource("binary: src0", desc.src0));
   ABSL_RETURN_IF_ERROR(CheckSource("binary: src1", desc.src1));
   ABSL_RETURN_IF_ERROR(CheckDestination("binary: dst", desc.dst));
@@ -38,26 +38,13 @@ absl::Status Validate(const BinaryDesc& desc) {
 
 }  // namespace
 
-PrimitiveInfo InfoOf(const BinaryDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts) {
-  return BasicInfo(facts, PrimitiveKind::kBinary,
-                   {{kArgSrc, desc.src0}, {kArgSrc1, desc.src1}, {kArgDst, desc.dst}}, attributes);
-}
-
 }  // namespace binary
 
-absl::Span<const Implementation<BinaryDesc>> BinaryImplementations() {
-  using namespace binary;  // NOLINT: the rows below name its functions
-  static constexpr Implementation<BinaryDesc> kRows[] = {
-      {{"binary/avx512_f32", cpu::Isa::kAvx512}, ResolveRows, CreateRows},
-      {{"binary/avx2_f32", cpu::Isa::kAvx2}, ResolveRows, CreateRows},
-      {{"binary/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       ResolveReference,
-       CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(Binary, binary::Validate);
+TILEWIRE_DEFINE_PRIMITIVE(Binary, binary,
+                          {{"binary/avx512_f32", cpu::Isa::kAvx512}, ResolveRows, CreateRows},
+                          {{"binary/avx2_f32", cpu::Isa::kAvx2}, ResolveRows, CreateRows},
+                          {{"binary/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+                           ResolveReference,
+                           CreateReference});
 
 }  // namespace tilewire

@@ -15,9 +15,6 @@ TILEWIRE_ROW(BinaryDesc, Rows);
 
 TILEWIRE_ROW(BinaryDesc, Reference);
 
-PrimitiveInfo InfoOf(const BinaryDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts);
-
 }  // namespace tilewire::binary
 
 #endif  // ENGINE_PRIMITIVES_BINARY_IMPLEMENTATIONS_H_

@@ -5,10 +5,10 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/kernels/scalar_epilogue.h"
+#include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/binary/implementations.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/reference_primitive.h"
 
 namespace tilewire::binary {

@@ -7,8 +7,10 @@
 #include "engine/base/status_macros.h"
 #include "engine/jit/extremum.h"
 #include "engine/kernels/elementwise_kernel.h"
+#include "engine/kernels/elementwise_plan.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/binary/implementations.h"
+#include "engine/primitives/creation.h"
 
 namespace tilewire::binary {
 namespace {
@@ -88,9 +90,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const BinaryDesc& desc,
   ABSL_ASSIGN_OR_RETURN(
       auto generator,
       jit::Compile<Generator>(facts.name, plan.Config(attributes.post_ops), desc.algorithm));
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  info.code_bytes = static_cast<int64_t>(generator->code_bytes());
-  return std::make_unique<Rows>(std::move(info), desc, std::move(plan), std::move(generator));
+  return std::make_unique<Rows>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
+                                std::move(plan), std::move(generator));
 }
 
 }  // namespace tilewire::binary

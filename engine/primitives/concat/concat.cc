@@ -22,12 +22,9 @@ absl::Status ValidateSource(const ConcatDesc& desc, size_t i) {
                                                  desc.dst.ToString()));
 }
 
-absl::Status Validate(const ConcatDesc& desc) {
+absl::Status Validate(const ConcatDesc& desc, const Attributes&) {
   if (desc.srcs.empty()) return absl::InvalidArgumentError("concat: no source");
-  if (desc.axis < 0 || desc.axis >= desc.dst.rank()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("concat: axis ", desc.axis, " of a tensor of rank ", desc.dst.rank()));
-  }
+  ABSL_RETURN_IF_ERROR(CheckAxis("concat", desc.axis, desc.dst));
   int64_t total = 0;
   for (size_t i = 0; i < desc.srcs.size(); ++i) {
     ABSL_RETURN_IF_ERROR(ValidateSource(desc, i));
@@ -45,20 +42,12 @@ absl::Status Validate(const ConcatDesc& desc) {
 
 }  // namespace concat
 
-absl::Span<const Implementation<ConcatDesc>> ConcatImplementations() {
-  static constexpr Implementation<ConcatDesc> kRows[] = {
-      {{"concat/block_copy", cpu::Isa::kBaseline},
-       concat::ResolveBlockCopy,
-       concat::CreateBlockCopy},
-      {{"concat/avx512_lanes", cpu::Isa::kAvx512}, concat::ResolveLanes, concat::CreateLanes},
-      {{"concat/avx2_lanes", cpu::Isa::kAvx2}, concat::ResolveLanes, concat::CreateLanes},
-      {{"concat/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       concat::ResolveReference,
-       concat::CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(Concat, concat::Validate);
+TILEWIRE_DEFINE_PRIMITIVE(
+    Concat, concat, {{"concat/block_copy", cpu::Isa::kBaseline}, ResolveBlockCopy, CreateBlockCopy},
+    {{"concat/avx512_lanes", cpu::Isa::kAvx512}, ResolveLanes, CreateLanes},
+    {{"concat/avx2_lanes", cpu::Isa::kAvx2}, ResolveLanes, CreateLanes},
+    {{"concat/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
 
 }  // namespace tilewire

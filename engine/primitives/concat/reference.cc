@@ -3,10 +3,10 @@
 // The executable specification: any layouts and types, one element of dst after the other.
 #include "engine/base/status_macros.h"
 #include "engine/kernels/element_conversion.h"
+#include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/concat/implementations.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/reference_primitive.h"
 
 namespace tilewire::concat {

@@ -4,8 +4,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/convolution/requirements.h"
-#include "engine/primitives/layout.h"
 
 namespace tilewire::convolution {
 namespace {

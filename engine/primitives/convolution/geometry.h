@@ -42,9 +42,9 @@ TapRange ValidTaps(const Geometry& geometry, int d, int64_t o);
 void FlattenPixels(Geometry* geometry, const Spatial& src_strides, const Spatial& dst_strides);
 
 //   kInvalidArgument  shapes, strides, dilations or paddings do not fit; the message names the
-//                     dimension
-//   kUnimplemented    not a forward propagation
-absl::Status Validate(const ConvolutionDesc& desc);
+//                     dimension; output scales that do not fit dst
+//   kUnimplemented    not a forward propagation, output scales or a pooling that no row takes
+absl::Status Validate(const ConvolutionDesc& desc, const Attributes& attributes);
 
 }  // namespace tilewire::convolution
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/convolution/direct_layouts.h"
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/integer_depthwise_generator.h"
@@ -15,7 +16,6 @@
 #include "engine/primitives/convolution/integer_stage.h"
 #include "engine/primitives/convolution/requirements.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/layout.h"
 
 namespace tilewire::convolution {
 namespace {

@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/base/status_macros.h"
-
 namespace tilewire::convolution {
 namespace {
 
@@ -154,9 +152,7 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
 
 absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateIntegerDepthwise(
     absl::string_view name, const IntegerTileConfig& config) {
-  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<const jit::Generator> generator,
-                        jit::Compile<IntegerDepthwiseGenerator>(name, config));
-  return generator;
+  return jit::Compile<IntegerDepthwiseGenerator>(name, config);
 }
 
 }  // namespace tilewire::convolution

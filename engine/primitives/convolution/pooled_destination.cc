@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/primitives/layout.h"
+#include "engine/memory/layout.h"
 
 namespace tilewire::convolution {
 

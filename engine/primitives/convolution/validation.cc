@@ -114,7 +114,7 @@ absl::Status ValidateSpatial(const ConvolutionDesc& desc) {
 
 }  // namespace
 
-absl::Status Validate(const ConvolutionDesc& desc) {
+absl::Status Validate(const ConvolutionDesc& desc, const Attributes& attributes) {
   if (desc.prop_kind != PropKind::kForwardInference &&
       desc.prop_kind != PropKind::kForwardTraining) {
     return absl::UnimplementedError("convolution: only forward propagation is implemented");
@@ -125,7 +125,8 @@ absl::Status Validate(const ConvolutionDesc& desc) {
   if (desc.dst.format_kind() == FormatKind::kBlocked && desc.dst.Overlaps()) {
     return Invalid("elements of dst share an address");
   }
-  return absl::OkStatus();
+  ABSL_RETURN_IF_ERROR(CheckChannelScales("convolution", desc.dst, attributes.output_scales));
+  return ValidateMaxPooling(desc, attributes);
 }
 
 }  // namespace tilewire::convolution

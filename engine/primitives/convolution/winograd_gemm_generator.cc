@@ -6,7 +6,6 @@
 
 #include "engine/base/cache_line.h"
 #include "engine/base/checked_math.h"
-#include "engine/base/status_macros.h"
 
 namespace tilewire::convolution {
 namespace {
@@ -128,9 +127,7 @@ class WinogradGemmGenerator final : public jit::Generator {
 
 absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateWinogradGemm(
     absl::string_view name, const WinogradGemmConfig& config) {
-  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<const jit::Generator> generator,
-                        jit::Compile<WinogradGemmGenerator>(name, config));
-  return generator;
+  return jit::Compile<WinogradGemmGenerator>(name, config);
 }
 
 }  // namespace tilewire::convolution

@@ -20,7 +20,6 @@
 #include <cstddef>
 #include <vector>
 
-#include "engine/base/status_macros.h"
 #include "engine/jit/extremum.h"
 #include "engine/kernels/accumulator_epilogue.h"
 #include "engine/kernels/winograd_transforms.h"
@@ -296,16 +295,12 @@ class OutputGenerator final : public TransformGenerator {
 
 absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateWinogradInput(
     absl::string_view name, const WinogradInputConfig& config) {
-  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<const jit::Generator> generator,
-                        jit::Compile<InputGenerator>(name, config));
-  return generator;
+  return jit::Compile<InputGenerator>(name, config);
 }
 
 absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateWinogradOutput(
     absl::string_view name, const WinogradOutputConfig& config) {
-  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<const jit::Generator> generator,
-                        jit::Compile<OutputGenerator>(name, config));
-  return generator;
+  return jit::Compile<OutputGenerator>(name, config);
 }
 
 }  // namespace tilewire::convolution

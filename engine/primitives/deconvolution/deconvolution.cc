@@ -17,18 +17,12 @@ absl::Status RequireForwardF32(const DeconvolutionDesc& desc, const Attributes& 
 
 }  // namespace deconvolution
 
-absl::Span<const Implementation<DeconvolutionDesc>> DeconvolutionImplementations() {
-  using namespace deconvolution;  // NOLINT: the rows below name its functions
-  static constexpr Implementation<DeconvolutionDesc> kRows[] = {
-      {{"deconvolution/avx512_f32_direct", cpu::Isa::kAvx512}, ResolveDirect, CreateDirect},
-      {{"deconvolution/avx2_f32_direct", cpu::Isa::kAvx2}, ResolveDirect, CreateDirect},
-      {{"deconvolution/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       ResolveReference,
-       CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(Deconvolution, deconvolution::Validate);
+TILEWIRE_DEFINE_PRIMITIVE(
+    Deconvolution, deconvolution,
+    {{"deconvolution/avx512_f32_direct", cpu::Isa::kAvx512}, ResolveDirect, CreateDirect},
+    {{"deconvolution/avx2_f32_direct", cpu::Isa::kAvx2}, ResolveDirect, CreateDirect},
+    {{"deconvolution/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
 
 }  // namespace tilewire

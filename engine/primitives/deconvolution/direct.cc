@@ -8,11 +8,11 @@
 #include "absl/container/inlined_vector.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/deconvolution/geometry.h"
 #include "engine/primitives/deconvolution/implementations.h"
 #include "engine/primitives/deconvolution/tile_generator.h"
-#include "engine/primitives/layout.h"
 
 namespace tilewire::deconvolution {
 namespace {

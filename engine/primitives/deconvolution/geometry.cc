@@ -114,7 +114,7 @@ Geometry GeometryOf(const DeconvolutionDesc& desc) {
   return geometry;
 }
 
-absl::Status Validate(const DeconvolutionDesc& desc) {
+absl::Status Validate(const DeconvolutionDesc& desc, const Attributes&) {
   ABSL_RETURN_IF_ERROR(ValidateRanks(desc));
   ABSL_RETURN_IF_ERROR(ValidateChannels(desc));
   for (int i = 0; i < desc.src.rank() - 2; ++i) ABSL_RETURN_IF_ERROR(ValidateSpatial(desc, i));

@@ -40,7 +40,7 @@ Geometry GeometryOf(const DeconvolutionDesc& desc);
 
 //   kInvalidArgument  shapes, strides, dilations or paddings that do not fit; the message names the
 //                     dimension
-absl::Status Validate(const DeconvolutionDesc& desc);
+absl::Status Validate(const DeconvolutionDesc& desc, const Attributes& attributes);
 
 }  // namespace tilewire::deconvolution
 

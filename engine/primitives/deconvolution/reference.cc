@@ -7,11 +7,11 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/kernels/scalar_epilogue.h"
+#include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/deconvolution/geometry.h"
 #include "engine/primitives/deconvolution/implementations.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/reference_primitive.h"
 
 namespace tilewire::deconvolution {

@@ -12,19 +12,14 @@ int TileGenerator::MaxPixels(const VectorUnit& unit, const PostOps& post_ops) {
 }
 
 TileGenerator::TileGenerator(absl::string_view name, const TileConfig& config)
-    : Generator(name),
-      config_(config),
-      epilogue_(
-          this, config.epilogue,
-          {.dst = dst_, .bias = bias_, .spare = spare_, .scratch = config.epilogue.FreeVectors()}) {
-}
+    : AccumulatorTile(name, config.epilogue), config_(config) {}
 
 void TileGenerator::Emit() {
   mov(tap_, ptr[args_ + offsetof(TileArgs, taps)]);
   mov(taps_left_, ptr[args_ + offsetof(TileArgs, tap_count)]);
   mov(dst_, ptr[args_ + offsetof(TileArgs, dst)]);
   if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(TileArgs, bias)]);
-  for (int i = 0; i < Tile(); ++i) vxorps(Vector(i), Vector(i), Vector(i));
+  ZeroSums();
   Xbyak::Label next_tap, next_block, done;
   test(taps_left_, taps_left_);
   jz(done, T_NEAR);
@@ -42,10 +37,7 @@ void TileGenerator::Emit() {
   dec(taps_left_);
   jnz(next_tap, T_NEAR);
   L(done);
-  epilogue_.AddBias();
-  epilogue_.ApplyPostOps(/*skip_sum=*/false);
-  epilogue_.ZeroTail();
-  epilogue_.Store();
+  FinishSums(/*zero_tail=*/true);
   vzeroupper();
   ret();
   epilogue_.EmitTables();

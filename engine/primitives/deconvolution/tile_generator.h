@@ -8,8 +8,7 @@
 
 #include <cstdint>
 
-#include "engine/jit/generator.h"
-#include "engine/kernels/accumulator_epilogue.h"
+#include "engine/kernels/accumulator_tile.h"
 
 namespace tilewire::deconvolution {
 
@@ -31,7 +30,7 @@ struct TileConfig {
   EpilogueConfig epilogue;  // unit, blocks, pixels, strides of dst, bias, post-ops
 };
 
-class TileGenerator final : public jit::Generator {
+class TileGenerator final : public AccumulatorTile {
  public:
   using Function = void (*)(const TileArgs*);
   TileGenerator(absl::string_view name, const TileConfig& config);
@@ -43,15 +42,11 @@ class TileGenerator final : public jit::Generator {
  private:
   void Emit() override;
   void EmitBlock();
-  Xbyak::Xmm Vector(int index) const { return config_.epilogue.unit.Vector(index); }
-  int Tile() const { return config_.epilogue.blocks * config_.epilogue.pixels; }
 
   const TileConfig config_;
 
   // Registers. Vectors: the tile's sums, then weights of one input channel, then an element of src.
-  const Xbyak::Reg64 args_ = rdi, dst_ = rsi, bias_ = rdx, spare_ = rax;
   const Xbyak::Reg64 tap_ = r8, taps_left_ = r9, src_ = r10, weights_ = r11, blocks_left_ = rcx;
-  AccumulatorEpilogue epilogue_;
 };
 
 }  // namespace tilewire::deconvolution

@@ -22,7 +22,7 @@ absl::Status ValidateSource(const ElementwiseDesc& desc, size_t i) {
                    " is not broadcast to dst ", DimsToString(desc.dst.dims())));
 }
 
-absl::Status Validate(const ElementwiseDesc& desc) {
+absl::Status Validate(const ElementwiseDesc& desc, const Attributes&) {
   const int arity = jit::ArityOf(desc.function.function);
   if (static_cast<int>(desc.srcs.size()) != arity) {
     return absl::InvalidArgumentError(
@@ -36,17 +36,10 @@ absl::Status Validate(const ElementwiseDesc& desc) {
 }  // namespace
 }  // namespace elementwise
 
-absl::Span<const Implementation<ElementwiseDesc>> ElementwiseImplementations() {
-  using namespace elementwise;  // NOLINT: the rows below name its functions
-  static constexpr Implementation<ElementwiseDesc> kRows[] = {
-      {{"elementwise/rows", cpu::Isa::kBaseline}, ResolveRows, CreateRows},
-      {{"elementwise/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       ResolveReference,
-       CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(Elementwise, elementwise::Validate);
+TILEWIRE_DEFINE_PRIMITIVE(Elementwise, elementwise,
+                          {{"elementwise/rows", cpu::Isa::kBaseline}, ResolveRows, CreateRows},
+                          {{"elementwise/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+                           ResolveReference,
+                           CreateReference});
 
 }  // namespace tilewire

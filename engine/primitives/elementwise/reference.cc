@@ -2,9 +2,9 @@
 //
 // The executable specification: any layouts, one element of dst after the other.
 #include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/elementwise/implementations.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/reference_primitive.h"
 
 namespace tilewire::elementwise {

@@ -5,6 +5,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/jit/eltwise_emitter.h"
 #include "engine/jit/generator.h"
+#include "engine/kernels/counted_loop.h"
 #include "engine/kernels/vector_conversion.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
@@ -48,24 +49,19 @@ class DenseGenerator final : public jit::Generator {
   // Takes `vectors` per step while as many are left.
   void EmitLoop(int vectors) {
     const int vector_bytes = unit_.lanes() * static_cast<int>(SizeOf(type_));
-    Xbyak::Label step, done;
-    L(step);
-    cmp(left_, vectors);
-    jl(done, T_NEAR);
-    std::vector<int> registers;
-    for (int v = 0; v < vectors; ++v) {
-      conversion_.Load(type_, Vector(v), src_ + v * vector_bytes, /*tail=*/false);
-      registers.push_back(v);
-    }
-    emitter_.Apply(registers);
-    for (int v = 0; v < vectors; ++v) {
-      conversion_.Store(type_, Vector(v), dst_ + v * vector_bytes, /*tail=*/false);
-    }
-    add(src_, vectors * vector_bytes);
-    add(dst_, vectors * vector_bytes);
-    sub(left_, vectors);
-    jmp(step, T_NEAR);
-    L(done);
+    EmitWhileLeft(this, left_, vectors, [&] {
+      std::vector<int> registers;
+      for (int v = 0; v < vectors; ++v) {
+        conversion_.Load(type_, Vector(v), src_ + v * vector_bytes, /*tail=*/false);
+        registers.push_back(v);
+      }
+      emitter_.Apply(registers);
+      for (int v = 0; v < vectors; ++v) {
+        conversion_.Store(type_, Vector(v), dst_ + v * vector_bytes, /*tail=*/false);
+      }
+      add(src_, vectors * vector_bytes);
+      add(dst_, vectors * vector_bytes);
+    });
   }
 
   Xbyak::Xmm Vector(int index) const { return unit_.Vector(index); }
@@ -140,9 +136,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const EltwiseDesc& desc,
   const VectorUnit unit = VectorUnit::Of(facts.isa);
   ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<DenseGenerator>(facts.name, desc.op,
                                                                      desc.dst.data_type(), unit));
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  info.code_bytes = generator->code_bytes();
-  return std::make_unique<Dense>(std::move(info), desc, unit.lanes(), std::move(generator));
+  return std::make_unique<Dense>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
+                                 unit.lanes(), std::move(generator));
 }
 
 }  // namespace tilewire::eltwise

@@ -9,13 +9,9 @@ namespace tilewire {
 namespace eltwise {
 namespace {
 
-absl::Status Validate(const EltwiseDesc& desc) {
-  ABSL_RETURN_IF_ERROR(CheckSource("eltwise: src", desc.src));
-  ABSL_RETURN_IF_ERROR(CheckDestination("eltwise: dst", desc.dst));
-  if (desc.src.dims() != desc.dst.dims() || desc.src.data_type() != desc.dst.data_type()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("eltwise: src is ", desc.src.ToString(), ", dst ", desc.dst.ToString()));
-  }
+absl::Status Validate(const EltwiseDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensors("eltwise", desc.src, desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckSameShape("eltwise", desc.src, desc.dst));
   if (static_cast<int>(desc.op.algorithm) >= jit::kEltwiseAlgorithmCount) {
     return absl::InvalidArgumentError(
         absl::StrCat("eltwise: no algorithm ", static_cast<int>(desc.op.algorithm)));
@@ -27,17 +23,11 @@ absl::Status Validate(const EltwiseDesc& desc) {
 
 }  // namespace eltwise
 
-absl::Span<const Implementation<EltwiseDesc>> EltwiseImplementations() {
-  static constexpr Implementation<EltwiseDesc> kRows[] = {
-      {{"eltwise/avx512_dense", cpu::Isa::kAvx512}, eltwise::ResolveDense, eltwise::CreateDense},
-      {{"eltwise/avx2_dense", cpu::Isa::kAvx2}, eltwise::ResolveDense, eltwise::CreateDense},
-      {{"eltwise/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       eltwise::ResolveReference,
-       eltwise::CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(Eltwise, eltwise::Validate);
+TILEWIRE_DEFINE_PRIMITIVE(Eltwise, eltwise,
+                          {{"eltwise/avx512_dense", cpu::Isa::kAvx512}, ResolveDense, CreateDense},
+                          {{"eltwise/avx2_dense", cpu::Isa::kAvx2}, ResolveDense, CreateDense},
+                          {{"eltwise/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+                           ResolveReference,
+                           CreateReference});
 
 }  // namespace tilewire

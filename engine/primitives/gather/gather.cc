@@ -13,14 +13,11 @@ namespace tilewire {
 namespace gather {
 namespace {
 
-absl::Status Validate(const GatherDesc& desc) {
+absl::Status Validate(const GatherDesc& desc, const Attributes&) {
   ABSL_RETURN_IF_ERROR(CheckSource("gather: src", desc.src));
   ABSL_RETURN_IF_ERROR(CheckSource("gather: indices", desc.indices));
   ABSL_RETURN_IF_ERROR(CheckDestination("gather: dst", desc.dst));
-  if (desc.axis < 0 || desc.axis >= desc.src.rank()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("gather: axis ", desc.axis, " of a tensor of rank ", desc.src.rank()));
-  }
+  ABSL_RETURN_IF_ERROR(CheckAxis("gather", desc.axis, desc.src));
   Dims dims(desc.src.dims().begin(), desc.src.dims().begin() + desc.axis);
   dims.insert(dims.end(), desc.indices.dims().begin(), desc.indices.dims().end());
   dims.insert(dims.end(), desc.src.dims().begin() + desc.axis + 1, desc.src.dims().end());
@@ -63,18 +60,10 @@ PrimitiveInfo InfoOf(const GatherDesc& desc, const Attributes& attributes,
 
 }  // namespace gather
 
-absl::Span<const Implementation<GatherDesc>> GatherImplementations() {
-  static constexpr Implementation<GatherDesc> kRows[] = {
-      {{"gather/slice_copy", cpu::Isa::kBaseline},
-       gather::ResolveSliceCopy,
-       gather::CreateSliceCopy},
-      {{"gather/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       gather::ResolveReference,
-       gather::CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(Gather, gather::Validate);
+TILEWIRE_DEFINE_PRIMITIVE(
+    Gather, gather, {{"gather/slice_copy", cpu::Isa::kBaseline}, ResolveSliceCopy, CreateSliceCopy},
+    {{"gather/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
 
 }  // namespace tilewire

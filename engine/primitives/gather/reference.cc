@@ -5,10 +5,10 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/kernels/element_conversion.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/gather/implementations.h"
 #include "engine/primitives/gather/indices.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/reference_primitive.h"
 
 namespace tilewire::gather {

@@ -7,10 +7,10 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/gather/implementations.h"
 #include "engine/primitives/gather/indices.h"
-#include "engine/primitives/layout.h"
 
 namespace tilewire::gather {
 namespace {

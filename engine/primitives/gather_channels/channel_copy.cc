@@ -66,15 +66,7 @@ absl::StatusOr<GatherChannelsDesc> ResolveChannelCopy(const GatherChannelsDesc& 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelCopy(const GatherChannelsDesc& desc,
                                                              const Attributes& attributes,
                                                              const ImplementationFacts& facts) {
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  switch (SizeOf(desc.dst.data_type())) {
-    case 1:
-      return std::make_unique<ChannelCopy<uint8_t>>(std::move(info), desc);
-    case 2:
-      return std::make_unique<ChannelCopy<uint16_t>>(std::move(info), desc);
-    default:
-      return std::make_unique<ChannelCopy<uint32_t>>(std::move(info), desc);
-  }
+  return MakeCopying<ChannelCopy>(desc.dst.data_type(), InfoOf(desc, attributes, facts), desc);
 }
 
 }  // namespace tilewire::gather_channels

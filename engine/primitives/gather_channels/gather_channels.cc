@@ -20,7 +20,7 @@ absl::Status ValidateSource(const GatherChannelsDesc& desc, size_t i) {
                                                  desc.dst.ToString()));
 }
 
-absl::Status Validate(const GatherChannelsDesc& desc) {
+absl::Status Validate(const GatherChannelsDesc& desc, const Attributes&) {
   if (desc.srcs.empty()) return absl::InvalidArgumentError("gather_channels: no source");
   ABSL_RETURN_IF_ERROR(CheckDestination("gather_channels: dst", desc.dst));
   if (desc.dst.rank() < 2) {
@@ -45,21 +45,13 @@ absl::Status Validate(const GatherChannelsDesc& desc) {
 }  // namespace
 }  // namespace gather_channels
 
-absl::Span<const Implementation<GatherChannelsDesc>> GatherChannelsImplementations() {
-  using namespace gather_channels;  // NOLINT: the rows below name its functions
-  static constexpr Implementation<GatherChannelsDesc> kRows[] = {
-      {{"gather_channels/avx512_lanes", cpu::Isa::kAvx512}, ResolveLanes, CreateLanes},
-      {{"gather_channels/avx2_lanes", cpu::Isa::kAvx2}, ResolveLanes, CreateLanes},
-      {{"gather_channels/channel_copy", cpu::Isa::kBaseline},
-       ResolveChannelCopy,
-       CreateChannelCopy},
-      {{"gather_channels/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       ResolveReference,
-       CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(GatherChannels, gather_channels::Validate);
+TILEWIRE_DEFINE_PRIMITIVE(
+    GatherChannels, gather_channels,
+    {{"gather_channels/avx512_lanes", cpu::Isa::kAvx512}, ResolveLanes, CreateLanes},
+    {{"gather_channels/avx2_lanes", cpu::Isa::kAvx2}, ResolveLanes, CreateLanes},
+    {{"gather_channels/channel_copy", cpu::Isa::kBaseline}, ResolveChannelCopy, CreateChannelCopy},
+    {{"gather_channels/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
 
 }  // namespace tilewire

@@ -10,13 +10,10 @@ namespace inner_product {
 namespace {
 
 absl::Status Mismatch(const InnerProductDesc& desc, absl::string_view what) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("inner_product: ", what, ": src ", DimsToString(desc.src.dims()), ", weights ",
-                   DimsToString(desc.weights.dims()), ", bias ", DimsToString(desc.bias.dims()),
-                   ", dst ", DimsToString(desc.dst.dims())));
+  return ShapeMismatch("inner_product", desc, what);
 }
 
-absl::Status Validate(const InnerProductDesc& desc) {
+absl::Status Validate(const InnerProductDesc& desc, const Attributes& attributes) {
   const MemoryDesc &src = desc.src, &weights = desc.weights, &dst = desc.dst;
   if (src.rank() < 2 || src.rank() > 5) return Mismatch(desc, "src is not of rank 2 to 5");
   if (weights.rank() != src.rank()) return Mismatch(desc, "src and weights differ in rank");
@@ -31,7 +28,8 @@ absl::Status Validate(const InnerProductDesc& desc) {
   if (!desc.bias.IsZero() && desc.bias.dims() != Dims{weights.dim(0)}) {
     return Mismatch(desc, "bias is not [O]");
   }
-  return CheckDestination("inner_product: dst", dst);
+  ABSL_RETURN_IF_ERROR(CheckDestination("inner_product: dst", dst));
+  return CheckChannelScales("inner_product", dst, attributes.output_scales);
 }
 
 }  // namespace
@@ -51,33 +49,21 @@ absl::Status RequireForwardInteger(const InnerProductDesc& desc) {
 
 }  // namespace inner_product
 
-absl::Span<const Implementation<InnerProductDesc>> InnerProductImplementations() {
-  using namespace inner_product;  // NOLINT: the rows below name its functions
-  static constexpr Implementation<InnerProductDesc> kRows[] = {
-      {{"inner_product/avx512_vnni_u8s8", cpu::Isa::kAvx512Vnni, {.is_integer = true}},
-       ResolveIntegerPacked,
-       CreateIntegerPacked},
-      {{"inner_product/avx512_u8s8", cpu::Isa::kAvx512, {.is_integer = true}},
-       ResolveIntegerPacked,
-       CreateIntegerPacked},
-      {{"inner_product/avx2_u8s8", cpu::Isa::kAvx2, {.is_integer = true}},
-       ResolveIntegerPacked,
-       CreateIntegerPacked},
-      {{"inner_product/avx512_f32", cpu::Isa::kAvx512}, ResolvePacked, CreatePacked},
-      {{"inner_product/avx2_f32", cpu::Isa::kAvx2}, ResolvePacked, CreatePacked},
-      {{"inner_product/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       ResolveReference,
-       CreateReference},
-  };
-  return kRows;
-}
-
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateInnerProduct(const InnerProductDesc& desc,
-                                                                    const Attributes& attributes,
-                                                                    const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(inner_product::Validate(desc));
-  ABSL_RETURN_IF_ERROR(CheckChannelScales("inner_product", desc.dst, attributes.output_scales));
-  return CreateFirst(InnerProductImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_PRIMITIVE(
+    InnerProduct, inner_product,
+    {{"inner_product/avx512_vnni_u8s8", cpu::Isa::kAvx512Vnni, {.is_integer = true}},
+     ResolveIntegerPacked,
+     CreateIntegerPacked},
+    {{"inner_product/avx512_u8s8", cpu::Isa::kAvx512, {.is_integer = true}},
+     ResolveIntegerPacked,
+     CreateIntegerPacked},
+    {{"inner_product/avx2_u8s8", cpu::Isa::kAvx2, {.is_integer = true}},
+     ResolveIntegerPacked,
+     CreateIntegerPacked},
+    {{"inner_product/avx512_f32", cpu::Isa::kAvx512}, ResolvePacked, CreatePacked},
+    {{"inner_product/avx2_f32", cpu::Isa::kAvx2}, ResolvePacked, CreatePacked},
+    {{"inner_product/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
 
 }  // namespace tilewire

@@ -10,10 +10,10 @@
 #include "engine/base/status_macros.h"
 #include "engine/kernels/integer_tile.h"
 #include "engine/memory/index_walk.h"
+#include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/inner_product/implementations.h"
-#include "engine/primitives/layout.h"
 
 namespace tilewire::inner_product {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/jit/vector_unit.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/inner_product/implementations.h"
 #include "engine/primitives/inner_product/tile_generator.h"
-#include "engine/primitives/layout.h"
 
 namespace tilewire::inner_product {
 namespace {

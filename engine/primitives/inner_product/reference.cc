@@ -4,10 +4,10 @@
 // spatial index; sums of integers are exact, modulo 2^32.
 #include "engine/base/status_macros.h"
 #include "engine/kernels/scalar_epilogue.h"
+#include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/inner_product/implementations.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/reference_primitive.h"
 
 namespace tilewire::inner_product {

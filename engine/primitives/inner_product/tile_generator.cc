@@ -21,12 +21,7 @@ int TileGenerator::MaxRows(const VectorUnit& unit, const PostOps& post_ops) {
 }
 
 TileGenerator::TileGenerator(absl::string_view name, const TileConfig& config)
-    : Generator(name),
-      config_(config),
-      epilogue_(
-          this, config.epilogue,
-          {.dst = dst_, .bias = bias_, .spare = spare_, .scratch = config.epilogue.FreeVectors()}) {
-}
+    : AccumulatorTile(name, config.epilogue), config_(config) {}
 
 Xbyak::Xmm TileGenerator::Sum(int chain, int block, int row) const {
   return Vector(chain * Tile() + block * config_.epilogue.pixels + row);
@@ -36,9 +31,7 @@ void TileGenerator::Emit() {
   Preamble();
   EmitPointers();
   EmitSums();
-  epilogue_.AddBias();
-  epilogue_.ApplyPostOps(/*skip_sum=*/false);
-  epilogue_.Store();
+  FinishSums(/*zero_tail=*/false);
   Postamble();
   epilogue_.EmitTables();
 }
@@ -57,7 +50,7 @@ void TileGenerator::EmitPointers() {
 }
 
 void TileGenerator::EmitSums() {
-  for (int i = 0; i < kChains * Tile(); ++i) vxorps(Vector(i), Vector(i), Vector(i));
+  ZeroSums(kChains);
   if (config_.k >= kChains) {
     const int vector_bytes = config_.epilogue.unit.bytes();
     Xbyak::Label step;

@@ -11,8 +11,7 @@
 
 #include <cstdint>
 
-#include "engine/jit/generator.h"
-#include "engine/kernels/accumulator_epilogue.h"
+#include "engine/kernels/accumulator_tile.h"
 
 namespace tilewire::inner_product {
 
@@ -31,7 +30,7 @@ struct TileArgs {
   float* dst;
 };
 
-class TileGenerator final : public jit::Generator {
+class TileGenerator final : public AccumulatorTile {
  public:
   using Function = void (*)(const TileArgs*);
   TileGenerator(absl::string_view name, const TileConfig& config);
@@ -46,20 +45,13 @@ class TileGenerator final : public jit::Generator {
   void EmitSums();
   void EmitStep(int chain);
   Xbyak::Xmm Sum(int chain, int block, int row) const;
-  Xbyak::Xmm Vector(int index) const { return config_.epilogue.unit.Vector(index); }
-  int Tile() const { return config_.epilogue.blocks * config_.epilogue.pixels; }
 
   const TileConfig config_;
 
   // Registers: weights_ and rows_ advance with k.
-  const Xbyak::Reg64 args_ = rdi;
-  const Xbyak::Reg64 dst_ = rsi;
-  const Xbyak::Reg64 bias_ = rdx;
   const Xbyak::Reg64 left_ = rcx;  // pairs of k not yet added
-  const Xbyak::Reg64 spare_ = rax;
   const Xbyak::Reg64 weights_[kMaxBlocks] = {r8, r9, r10, r11};
   const Xbyak::Reg64 rows_[3] = {r12, r13, r14};
-  AccumulatorEpilogue epilogue_;
 };
 
 }  // namespace tilewire::inner_product

@@ -14,6 +14,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
 #include "engine/jit/vector_unit.h"
+#include "engine/kernels/counted_loop.h"
 #include "engine/kernels/element_conversion.h"
 #include "engine/kernels/vector_conversion.h"
 #include "engine/primitives/creation.h"
@@ -87,17 +88,12 @@ class DenseGenerator final : public jit::Generator {
 
   // Takes `vectors` per step while as many are left.
   void EmitLoop(int vectors) {
-    Xbyak::Label step, done;
-    L(step);
-    cmp(left_, vectors);
-    jl(done, T_NEAR);
-    for (size_t i = 0; i < desc_.srcs.size(); ++i) AddTerms(i, vectors);
-    LoadParams(desc_.srcs.size());
-    for (int v = 0; v < vectors; ++v) StoreTotal(v);
-    add(offset_, vectors * unit_.lanes());
-    sub(left_, vectors);
-    jmp(step, T_NEAR);
-    L(done);
+    EmitWhileLeft(this, left_, vectors, [&] {
+      for (size_t i = 0; i < desc_.srcs.size(); ++i) AddTerms(i, vectors);
+      LoadParams(desc_.srcs.size());
+      for (int v = 0; v < vectors; ++v) StoreTotal(v);
+      add(offset_, vectors * unit_.lanes());
+    });
   }
 
   void AddTerms(size_t i, int vectors) {
@@ -207,10 +203,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const IntegerSumDesc& des
                                                        const ImplementationFacts& facts) {
   ABSL_ASSIGN_OR_RETURN(auto generator,
                         jit::Compile<DenseGenerator>(facts.name, desc, VectorUnit::Of(facts.isa)));
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  info.code_bytes = static_cast<int64_t>(generator->code_bytes());
-  return std::make_unique<Dense>(std::move(info), desc, VectorUnit::Of(facts.isa).lanes(),
-                                 std::move(generator));
+  return std::make_unique<Dense>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
+                                 VectorUnit::Of(facts.isa).lanes(), std::move(generator));
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseLoop(const IntegerSumDesc& desc,

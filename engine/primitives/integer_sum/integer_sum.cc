@@ -11,7 +11,7 @@ namespace tilewire {
 namespace integer_sum {
 namespace {
 
-absl::Status Validate(const IntegerSumDesc& desc) {
+absl::Status Validate(const IntegerSumDesc& desc, const Attributes&) {
   if (desc.srcs.empty()) return absl::InvalidArgumentError("integer_sum: no source");
   if (desc.scales.size() != desc.srcs.size() || desc.zero_points.size() != desc.srcs.size()) {
     return absl::InvalidArgumentError(
@@ -33,19 +33,13 @@ absl::Status Validate(const IntegerSumDesc& desc) {
 }  // namespace
 }  // namespace integer_sum
 
-absl::Span<const Implementation<IntegerSumDesc>> IntegerSumImplementations() {
-  using namespace integer_sum;  // NOLINT: the rows below name its functions
-  static constexpr Implementation<IntegerSumDesc> kRows[] = {
-      {{"integer_sum/avx512_dense", cpu::Isa::kAvx512}, ResolveDense, CreateDense},
-      {{"integer_sum/avx2_dense", cpu::Isa::kAvx2}, ResolveDense, CreateDense},
-      {{"integer_sum/dense_loop", cpu::Isa::kBaseline}, ResolveDense, CreateDenseLoop},
-      {{"integer_sum/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       ResolveReference,
-       CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(IntegerSum, integer_sum::Validate);
+TILEWIRE_DEFINE_PRIMITIVE(
+    IntegerSum, integer_sum,
+    {{"integer_sum/avx512_dense", cpu::Isa::kAvx512}, ResolveDense, CreateDense},
+    {{"integer_sum/avx2_dense", cpu::Isa::kAvx2}, ResolveDense, CreateDense},
+    {{"integer_sum/dense_loop", cpu::Isa::kBaseline}, ResolveDense, CreateDenseLoop},
+    {{"integer_sum/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
 
 }  // namespace tilewire

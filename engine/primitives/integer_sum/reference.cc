@@ -3,10 +3,10 @@
 // The executable specification: any layouts, one element after the other.
 #include "engine/base/status_macros.h"
 #include "engine/kernels/element_conversion.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/integer_sum/arithmetic.h"
 #include "engine/primitives/integer_sum/implementations.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/reference_primitive.h"
 
 namespace tilewire::integer_sum {

@@ -8,9 +8,9 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/interpolate/implementations.h"
-#include "engine/primitives/layout.h"
 
 namespace tilewire::interpolate {
 namespace {

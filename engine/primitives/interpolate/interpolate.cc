@@ -28,13 +28,9 @@ absl::Status ValidateTaps(const InterpolateDesc& desc) {
   return absl::OkStatus();
 }
 
-absl::Status Validate(const InterpolateDesc& desc) {
-  ABSL_RETURN_IF_ERROR(CheckSource("interpolate: src", desc.src));
-  ABSL_RETURN_IF_ERROR(CheckDestination("interpolate: dst", desc.dst));
-  if (desc.axis < 0 || desc.axis >= desc.src.rank()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("interpolate: axis ", desc.axis, " of a tensor of rank ", desc.src.rank()));
-  }
+absl::Status Validate(const InterpolateDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensors("interpolate", desc.src, desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckAxis("interpolate", desc.axis, desc.src));
   Dims dims = desc.src.dims();
   if (desc.dst.rank() == desc.src.rank()) dims[desc.axis] = desc.dst.dim(desc.axis);
   if (dims == desc.dst.dims()) return ValidateTaps(desc);
@@ -46,17 +42,12 @@ absl::Status Validate(const InterpolateDesc& desc) {
 }  // namespace
 }  // namespace interpolate
 
-absl::Span<const Implementation<InterpolateDesc>> InterpolateImplementations() {
-  using namespace interpolate;  // NOLINT: the rows below name its functions
-  static constexpr Implementation<InterpolateDesc> kRows[] = {
-      {{"interpolate/dense_rows", cpu::Isa::kBaseline}, ResolveDenseRows, CreateDenseRows},
-      {{"interpolate/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       ResolveReference,
-       CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(Interpolate, interpolate::Validate);
+TILEWIRE_DEFINE_PRIMITIVE(Interpolate, interpolate,
+                          {{"interpolate/dense_rows", cpu::Isa::kBaseline},
+                           ResolveDenseRows,
+                           CreateDenseRows},
+                          {{"interpolate/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+                           ResolveReference,
+                           CreateReference});
 
 }  // namespace tilewire

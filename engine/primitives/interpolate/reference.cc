@@ -2,9 +2,9 @@
 //
 // The executable specification: any layouts, one element of dst after the other.
 #include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/interpolate/implementations.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/reference_primitive.h"
 
 namespace tilewire::interpolate {
@@ -12,9 +12,7 @@ namespace tilewire::interpolate {
 absl::StatusOr<InterpolateDesc> ResolveReference(const InterpolateDesc& desc,
                                                  const Attributes& attributes,
                                                  const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
-  return WithDst(desc, OrLayoutOf(desc.dst, desc.src));
+  return ResolveF32(desc, attributes);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const InterpolateDesc& desc,

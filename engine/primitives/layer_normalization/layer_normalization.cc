@@ -4,35 +4,23 @@
 #include <cmath>
 #include <utility>
 
-#include "engine/base/check.h"
 #include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/layer_normalization/implementations.h"
-#include "engine/primitives/layout.h"
 
 namespace tilewire {
 namespace layer_normalization {
 namespace {
 
-absl::Status Validate(const LayerNormalizationDesc& desc) {
-  ABSL_RETURN_IF_ERROR(CheckSource("layer_normalization: src", desc.src));
-  ABSL_RETURN_IF_ERROR(CheckDestination("layer_normalization: dst", desc.dst));
+absl::Status Validate(const LayerNormalizationDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensors("layer_normalization", desc.src, desc.dst));
   ABSL_RETURN_IF_ERROR(CheckSameDims("layer_normalization: src", desc.src, "dst", desc.dst));
-  if (desc.src.rank() < 2 || desc.src.rank() > 5) {
-    return absl::InvalidArgumentError(absl::StrCat("layer_normalization: src has rank ",
-                                                   desc.src.rank(), ", allowed are 2 to 5"));
-  }
+  ABSL_RETURN_IF_ERROR(CheckRank("layer_normalization", desc.src, 2, 5));
   if (!std::isfinite(desc.epsilon)) {
     return absl::InvalidArgumentError("layer_normalization: epsilon must be finite");
   }
   return absl::OkStatus();
-}
-
-MemoryDesc RowMajor(const Dims& dims) {
-  absl::StatusOr<MemoryDesc> desc =
-      MemoryDesc::CreatePattern(dims, DataType::kF32, PlainPattern(static_cast<int>(dims.size())));
-  TILEWIRE_CHECK(desc.ok(), "a part of a valid tensor's dims has a size");
-  return *std::move(desc);
 }
 
 }  // namespace
@@ -43,11 +31,11 @@ PrimitiveInfo InfoOf(const LayerNormalizationDesc& desc, const Attributes& attri
   if (desc.use_global_stats) {
     Dims rows = desc.src.dims();
     rows.pop_back();
-    args.push_back({kArgMean, RowMajor(rows)});
-    args.push_back({kArgVariance, RowMajor(rows)});
+    args.push_back({kArgMean, RowMajorF32(rows)});
+    args.push_back({kArgVariance, RowMajorF32(rows)});
   }
   if (desc.use_scale_shift) {
-    args.push_back({kArgWeights, RowMajor({2, desc.src.dim(desc.src.rank() - 1)})});
+    args.push_back({kArgWeights, RowMajorF32({2, desc.src.dim(desc.src.rank() - 1)})});
   }
   return BasicInfo(facts, PrimitiveKind::kLayerNormalization, std::move(args), attributes);
 }
@@ -60,18 +48,12 @@ int64_t RowsOf(const LayerNormalizationDesc& desc) {
 
 }  // namespace layer_normalization
 
-absl::Span<const Implementation<LayerNormalizationDesc>> LayerNormalizationImplementations() {
-  using namespace layer_normalization;  // NOLINT: the rows below name its functions
-  static constexpr Implementation<LayerNormalizationDesc> kRows[] = {
-      {{"layer_normalization/avx512_f32", cpu::Isa::kAvx512}, ResolveRows, CreateRows},
-      {{"layer_normalization/avx2_f32", cpu::Isa::kAvx2}, ResolveRows, CreateRows},
-      {{"layer_normalization/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       ResolveReference,
-       CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(LayerNormalization, layer_normalization::Validate);
+TILEWIRE_DEFINE_PRIMITIVE(
+    LayerNormalization, layer_normalization,
+    {{"layer_normalization/avx512_f32", cpu::Isa::kAvx512}, ResolveRows, CreateRows},
+    {{"layer_normalization/avx2_f32", cpu::Isa::kAvx2}, ResolveRows, CreateRows},
+    {{"layer_normalization/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
 
 }  // namespace tilewire

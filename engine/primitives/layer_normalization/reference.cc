@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/layer_normalization/implementations.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/reference_primitive.h"
 
 namespace tilewire::layer_normalization {
@@ -69,9 +69,7 @@ absl::StatusOr<LayerNormalizationDesc> ResolveReference(const LayerNormalization
                                                         const Attributes& attributes,
                                                         const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(RequireInference(desc.prop_kind));
-  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
-  return WithDst(desc, OrLayoutOf(desc.dst, desc.src));
+  return ResolveF32(desc, attributes);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const LayerNormalizationDesc& desc,

@@ -223,9 +223,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const LayerNormalizationDe
   const RowConfig config = {VectorUnit::Of(facts.isa), desc.src.dim(desc.src.rank() - 1),
                             desc.epsilon, desc.use_global_stats, desc.use_scale_shift};
   ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RowGenerator>(facts.name, config));
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  info.code_bytes = static_cast<int64_t>(generator->code_bytes());
-  return std::make_unique<Rows>(std::move(info), desc, std::move(generator));
+  return std::make_unique<Rows>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
+                                std::move(generator));
 }
 
 }  // namespace tilewire::layer_normalization

@@ -206,9 +206,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBlocked(const LrnDesc& desc,
   const NormalizerConfig config = {VectorUnit::Of(facts.isa), ScaleOf(desc), desc.beta, desc.k};
   ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<BlockGenerator>(
                                             facts.name, config, static_cast<int>(ReachOf(desc))));
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  info.code_bytes = static_cast<int64_t>(generator->code_bytes());
-  return std::make_unique<Blocked>(std::move(info), desc, std::move(generator));
+  return std::make_unique<Blocked>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
+                                   std::move(generator));
 }
 
 }  // namespace tilewire::lrn

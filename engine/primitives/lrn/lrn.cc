@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/lrn/implementations.h"
 
 namespace tilewire {
@@ -18,9 +18,8 @@ absl::string_view AlgorithmName(LrnAlgorithm algorithm) {
 namespace lrn {
 namespace {
 
-absl::Status Validate(const LrnDesc& desc) {
-  ABSL_RETURN_IF_ERROR(CheckSource("lrn: src", desc.src));
-  ABSL_RETURN_IF_ERROR(CheckDestination("lrn: dst", desc.dst));
+absl::Status Validate(const LrnDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensors("lrn", desc.src, desc.dst));
   ABSL_RETURN_IF_ERROR(CheckSameDims("lrn: src", desc.src, "dst", desc.dst));
   const bool within = desc.algorithm == LrnAlgorithm::kWithinChannel;
   const int least = within ? 3 : 2, rank = desc.src.rank();
@@ -63,20 +62,13 @@ float ScaleOf(const LrnDesc& desc) {
 
 }  // namespace lrn
 
-absl::Span<const Implementation<LrnDesc>> LrnImplementations() {
-  using namespace lrn;  // NOLINT: the rows below name its functions
-  static constexpr Implementation<LrnDesc> kRows[] = {
-      {{"lrn/avx512_f32_blocked", cpu::Isa::kAvx512}, ResolveBlocked, CreateBlocked},
-      {{"lrn/avx512_f32_runs", cpu::Isa::kAvx512}, ResolveRuns, CreateRuns},
-      {{"lrn/avx2_f32_blocked", cpu::Isa::kAvx2}, ResolveBlocked, CreateBlocked},
-      {{"lrn/avx2_f32_runs", cpu::Isa::kAvx2}, ResolveRuns, CreateRuns},
-      {{"lrn/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       ResolveReference,
-       CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(Lrn, lrn::Validate);
+TILEWIRE_DEFINE_PRIMITIVE(
+    Lrn, lrn, {{"lrn/avx512_f32_blocked", cpu::Isa::kAvx512}, ResolveBlocked, CreateBlocked},
+    {{"lrn/avx512_f32_runs", cpu::Isa::kAvx512}, ResolveRuns, CreateRuns},
+    {{"lrn/avx2_f32_blocked", cpu::Isa::kAvx2}, ResolveBlocked, CreateBlocked},
+    {{"lrn/avx2_f32_runs", cpu::Isa::kAvx2}, ResolveRuns, CreateRuns},
+    {{"lrn/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
 
 }  // namespace tilewire

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "engine/kernels/counted_loop.h"
+
 namespace tilewire::lrn {
 
 void RunGenerator::Emit() {
@@ -13,23 +15,16 @@ void RunGenerator::Emit() {
   const int lanes = unit_.lanes();
   normalizer_.LoadTable();
   for (int vectors : {kUnroll, 1}) {
-    Xbyak::Label step, done;
-    L(step);
-    cmp(left_, vectors * lanes);
-    jl(done, T_NEAR);
-    EmitVectors(vectors, /*masked=*/false);
-    add(src_, vectors * vector_bytes());
-    add(dst_, vectors * vector_bytes());
-    sub(left_, vectors * lanes);
-    jmp(step, T_NEAR);
-    L(done);
+    EmitWhileLeft(this, left_, vectors * lanes, [&] {
+      EmitVectors(vectors, /*masked=*/false);
+      add(src_, vectors * vector_bytes());
+      add(dst_, vectors * vector_bytes());
+    });
   }
-  Xbyak::Label end;
-  test(left_, left_);
-  jz(end, T_NEAR);
-  tail_.Set(left_);
-  EmitVectors(1, /*masked=*/true);
-  L(end);
+  EmitIfLeft(this, left_, [&] {
+    tail_.Set(left_);
+    EmitVectors(1, /*masked=*/true);
+  });
   vzeroupper();
   ret();
   normalizer_.EmitTable();

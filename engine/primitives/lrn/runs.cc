@@ -213,9 +213,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateRuns(const LrnDesc& desc,
                                                       const ImplementationFacts& facts) {
   const NormalizerConfig config = {VectorUnit::Of(facts.isa), ScaleOf(desc), desc.beta, desc.k};
   ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RunGenerator>(facts.name, config));
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  info.code_bytes = static_cast<int64_t>(generator->code_bytes());
-  return std::make_unique<Runs>(std::move(info), desc, std::move(generator));
+  return std::make_unique<Runs>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
+                                std::move(generator));
 }
 
 }  // namespace tilewire::lrn

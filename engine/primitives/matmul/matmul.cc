@@ -10,13 +10,10 @@ namespace matmul {
 namespace {
 
 absl::Status Mismatch(const MatmulDesc& desc, absl::string_view what) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("matmul: ", what, ": src ", DimsToString(desc.src.dims()), ", weights ",
-                   DimsToString(desc.weights.dims()), ", bias ", DimsToString(desc.bias.dims()),
-                   ", dst ", DimsToString(desc.dst.dims())));
+  return ShapeMismatch("matmul", desc, what);
 }
 
-absl::Status Validate(const MatmulDesc& desc) {
+absl::Status Validate(const MatmulDesc& desc, const Attributes&) {
   const MemoryDesc &src = desc.src, &weights = desc.weights, &bias = desc.bias, &dst = desc.dst;
   ABSL_RETURN_IF_ERROR(CheckDestination("matmul: dst", dst));
   const int rank = dst.rank();
@@ -47,18 +44,11 @@ absl::Status Validate(const MatmulDesc& desc) {
 
 }  // namespace matmul
 
-absl::Span<const Implementation<MatmulDesc>> MatmulImplementations() {
-  using namespace matmul;  // NOLINT: the rows below name its functions
-  static constexpr Implementation<MatmulDesc> kRows[] = {
-      {{"matmul/avx512_f32", cpu::Isa::kAvx512}, ResolveTiles, CreateTiles},
-      {{"matmul/avx2_f32", cpu::Isa::kAvx2}, ResolveTiles, CreateTiles},
-      {{"matmul/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       ResolveReference,
-       CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(Matmul, matmul::Validate);
+TILEWIRE_DEFINE_PRIMITIVE(Matmul, matmul,
+                          {{"matmul/avx512_f32", cpu::Isa::kAvx512}, ResolveTiles, CreateTiles},
+                          {{"matmul/avx2_f32", cpu::Isa::kAvx2}, ResolveTiles, CreateTiles},
+                          {{"matmul/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+                           ResolveReference,
+                           CreateReference});
 
 }  // namespace tilewire

@@ -3,9 +3,9 @@
 // The executable specification: any layouts, one element of dst after the other, in f32.
 #include "engine/base/status_macros.h"
 #include "engine/kernels/scalar_epilogue.h"
+#include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/matmul/implementations.h"
 #include "engine/primitives/reference_primitive.h"
 

@@ -20,24 +20,17 @@ int TileGenerator::MaxRows(const VectorUnit& unit, const PostOps& post_ops) {
 }
 
 TileGenerator::TileGenerator(absl::string_view name, const TileConfig& config)
-    : Generator(name),
-      config_(config),
-      epilogue_(
-          this, config.epilogue,
-          {.dst = dst_, .bias = bias_, .spare = spare_, .scratch = config.epilogue.FreeVectors()}) {
-}
+    : AccumulatorTile(name, config.epilogue), config_(config) {}
 
 void TileGenerator::Emit() {
   mov(src_, ptr[args_ + offsetof(TileArgs, src)]);
   mov(weights_, ptr[args_ + offsetof(TileArgs, weights)]);
   mov(dst_, ptr[args_ + offsetof(TileArgs, dst)]);
   if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(TileArgs, bias)]);
-  for (int i = 0; i < Tile(); ++i) vxorps(Vector(i), Vector(i), Vector(i));
+  ZeroSums();
   EmitSteps(config_.k / kUnroll, kUnroll);
   EmitSteps(config_.k % kUnroll, 1);
-  epilogue_.AddBias();
-  epilogue_.ApplyPostOps(/*skip_sum=*/false);
-  epilogue_.Store();
+  FinishSums(/*zero_tail=*/false);
   vzeroupper();
   ret();
   epilogue_.EmitTables();

@@ -8,8 +8,7 @@
 
 #include <cstdint>
 
-#include "engine/jit/generator.h"
-#include "engine/kernels/accumulator_epilogue.h"
+#include "engine/kernels/accumulator_tile.h"
 
 namespace tilewire::matmul {
 
@@ -25,7 +24,7 @@ struct TileArgs {
   float* dst;
 };
 
-class TileGenerator final : public jit::Generator {
+class TileGenerator final : public AccumulatorTile {
  public:
   using Function = void (*)(const TileArgs*);
   TileGenerator(absl::string_view name, const TileConfig& config);
@@ -39,16 +38,12 @@ class TileGenerator final : public jit::Generator {
   void Emit() override;
   void EmitSteps(int64_t count, int unroll);
   void EmitStep(int step);
-  Xbyak::Xmm Vector(int index) const { return config_.epilogue.unit.Vector(index); }
-  int Tile() const { return config_.epilogue.blocks * config_.epilogue.pixels; }
 
   const TileConfig config_;
 
   // Registers. Vectors: the tile's sums, then weights of one k, then an element of src.
-  const Xbyak::Reg64 args_ = rdi, dst_ = rsi, bias_ = rdx, spare_ = rax;
   const Xbyak::Reg64 src_ = r8, weights_ = r9;  // advance with k
   const Xbyak::Reg64 left_ = rcx;
-  AccumulatorEpilogue epilogue_;
 };
 
 }  // namespace tilewire::matmul

@@ -7,8 +7,8 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/matmul/implementations.h"
 #include "engine/primitives/matmul/tile_generator.h"
 

@@ -25,9 +25,8 @@ absl::Status ValidateDimension(const MaxWindowDesc& desc, int i) {
       desc.src.dim(i + 2), " to ", desc.dst.dim(i + 2)));
 }
 
-absl::Status Validate(const MaxWindowDesc& desc) {
-  ABSL_RETURN_IF_ERROR(CheckSource("max_window: src", desc.src));
-  ABSL_RETURN_IF_ERROR(CheckDestination("max_window: dst", desc.dst));
+absl::Status Validate(const MaxWindowDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensors("max_window", desc.src, desc.dst));
   const int rank = desc.src.rank();
   if (rank < 3 || rank > 5 || desc.dst.rank() != rank || desc.src.dim(0) != desc.dst.dim(0) ||
       desc.src.dim(1) != desc.dst.dim(1)) {
@@ -47,17 +46,12 @@ absl::Status Validate(const MaxWindowDesc& desc) {
 }  // namespace
 }  // namespace max_window
 
-absl::Span<const Implementation<MaxWindowDesc>> MaxWindowImplementations() {
-  using namespace max_window;  // NOLINT: the rows below name its functions
-  static constexpr Implementation<MaxWindowDesc> kRows[] = {
-      {{"max_window/plain_rows", cpu::Isa::kBaseline}, ResolvePlainRows, CreatePlainRows},
-      {{"max_window/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       ResolveReference,
-       CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(MaxWindow, max_window::Validate);
+TILEWIRE_DEFINE_PRIMITIVE(MaxWindow, max_window,
+                          {{"max_window/plain_rows", cpu::Isa::kBaseline},
+                           ResolvePlainRows,
+                           CreatePlainRows},
+                          {{"max_window/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+                           ResolveReference,
+                           CreateReference});
 
 }  // namespace tilewire

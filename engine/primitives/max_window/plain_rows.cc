@@ -10,8 +10,8 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/max_window/implementations.h"
 
 namespace tilewire::max_window {

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/max_window/implementations.h"
 #include "engine/primitives/reference_primitive.h"
 

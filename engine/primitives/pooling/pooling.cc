@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/pooling/implementations.h"
 
 namespace tilewire {
@@ -37,8 +37,6 @@ absl::Status RequireInteger(const MemoryDesc& desc) {
   }
   return absl::UnimplementedError(absl::StrCat("takes u8, s8 and s32, not ", DataTypeName(type)));
 }
-
-}  // namespace pooling
 
 namespace {
 
@@ -70,7 +68,7 @@ absl::Status CheckSpatial(const PoolingDesc& desc, int d) {
   return absl::OkStatus();
 }
 
-absl::Status Validate(const PoolingDesc& desc) {
+absl::Status Validate(const PoolingDesc& desc, const Attributes&) {
   if (desc.prop_kind != PropKind::kForwardInference &&
       desc.prop_kind != PropKind::kForwardTraining) {
     return absl::InvalidArgumentError("pooling runs forward only");
@@ -98,37 +96,30 @@ absl::Status Validate(const PoolingDesc& desc) {
 }
 
 }  // namespace
+}  // namespace pooling
 
-absl::Span<const Implementation<PoolingDesc>> PoolingImplementations() {
-  using namespace pooling;  // NOLINT: the rows below name its functions
-  static constexpr Implementation<PoolingDesc> kRows[] = {
-      {{"pooling/avx512_f32", cpu::Isa::kAvx512, {.algorithm = kChannelRows}},
-       ResolveChannelRows,
-       CreateChannelRows},
-      {{"pooling/avx512_integer",
-        cpu::Isa::kAvx512,
-        {.is_integer = true, .algorithm = kChannelRows}},
-       ResolveChannelRows,
-       CreateChannelRows},
-      {{"pooling/avx512_plain", cpu::Isa::kAvx512, {.algorithm = kPlainRows}},
-       ResolvePlainRows,
-       CreatePlainRows},
-      {{"pooling/avx2_f32", cpu::Isa::kAvx2, {.algorithm = kChannelRows}},
-       ResolveChannelRows,
-       CreateChannelRows},
-      {{"pooling/avx2_integer", cpu::Isa::kAvx2, {.is_integer = true, .algorithm = kChannelRows}},
-       ResolveChannelRows,
-       CreateChannelRows},
-      {{"pooling/avx2_plain", cpu::Isa::kAvx2, {.algorithm = kPlainRows}},
-       ResolvePlainRows,
-       CreatePlainRows},
-      {{"pooling/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       ResolveReference,
-       CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(Pooling, Validate);
+TILEWIRE_DEFINE_PRIMITIVE(
+    Pooling, pooling,
+    {{"pooling/avx512_f32", cpu::Isa::kAvx512, {.algorithm = kChannelRows}},
+     ResolveChannelRows,
+     CreateChannelRows},
+    {{"pooling/avx512_integer", cpu::Isa::kAvx512, {.is_integer = true, .algorithm = kChannelRows}},
+     ResolveChannelRows,
+     CreateChannelRows},
+    {{"pooling/avx512_plain", cpu::Isa::kAvx512, {.algorithm = kPlainRows}},
+     ResolvePlainRows,
+     CreatePlainRows},
+    {{"pooling/avx2_f32", cpu::Isa::kAvx2, {.algorithm = kChannelRows}},
+     ResolveChannelRows,
+     CreateChannelRows},
+    {{"pooling/avx2_integer", cpu::Isa::kAvx2, {.is_integer = true, .algorithm = kChannelRows}},
+     ResolveChannelRows,
+     CreateChannelRows},
+    {{"pooling/avx2_plain", cpu::Isa::kAvx2, {.algorithm = kPlainRows}},
+     ResolvePlainRows,
+     CreatePlainRows},
+    {{"pooling/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
 
 }  // namespace tilewire

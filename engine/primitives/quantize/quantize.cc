@@ -41,9 +41,8 @@ absl::Status ValidateParams(const QuantizeDesc& desc) {
   return absl::OkStatus();
 }
 
-absl::Status Validate(const QuantizeDesc& desc) {
-  ABSL_RETURN_IF_ERROR(CheckSource("quantize: src", desc.src));
-  ABSL_RETURN_IF_ERROR(CheckDestination("quantize: dst", desc.dst));
+absl::Status Validate(const QuantizeDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensors("quantize", desc.src, desc.dst));
   ABSL_RETURN_IF_ERROR(CheckSameDims("quantize: src", desc.src, "dst", desc.dst));
   return ValidateParams(desc);
 }
@@ -51,16 +50,10 @@ absl::Status Validate(const QuantizeDesc& desc) {
 }  // namespace
 }  // namespace quantize
 
-absl::Span<const Implementation<QuantizeDesc>> QuantizeImplementations() {
-  static constexpr Implementation<QuantizeDesc> kRows[] = {
-      {{"quantize/rows", cpu::Isa::kBaseline}, quantize::ResolveRows, quantize::CreateRows},
-      {{"quantize/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       quantize::ResolveReference,
-       quantize::CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(Quantize, quantize::Validate);
+TILEWIRE_DEFINE_PRIMITIVE(Quantize, quantize,
+                          {{"quantize/rows", cpu::Isa::kBaseline}, ResolveRows, CreateRows},
+                          {{"quantize/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+                           ResolveReference,
+                           CreateReference});
 
 }  // namespace tilewire

@@ -5,8 +5,8 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/kernels/element_conversion.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/quantize/implementations.h"
 #include "engine/primitives/reference_primitive.h"
 

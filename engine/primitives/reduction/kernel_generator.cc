@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "engine/jit/extremum.h"
+#include "engine/kernels/counted_loop.h"
 #include "engine/primitives/reduction/implementations.h"
 
 namespace tilewire::reduction {
@@ -43,23 +44,16 @@ void KernelGenerator::Loop(const Xbyak::Reg64& counter, int64_t count, Body body
 void KernelGenerator::EmitColumns() {
   mov(left_, ptr[rdi + offsetof(KernelArgs, columns)]);
   for (int vectors : {kUnroll, 1}) {
-    Xbyak::Label step, done;
-    L(step);
-    cmp(left_, vectors * lanes());
-    jl(done, T_NEAR);
-    EmitColumnVectors(vectors, /*masked=*/false);
-    add(src_, vectors * vector_bytes());
-    add(dst_, vectors * vector_bytes());
-    sub(left_, vectors * lanes());
-    jmp(step, T_NEAR);
-    L(done);
+    EmitWhileLeft(this, left_, vectors * lanes(), [&] {
+      EmitColumnVectors(vectors, /*masked=*/false);
+      add(src_, vectors * vector_bytes());
+      add(dst_, vectors * vector_bytes());
+    });
   }
-  Xbyak::Label end;
-  test(left_, left_);
-  jz(end, T_NEAR);
-  tail_.Set(left_);
-  EmitColumnVectors(1, /*masked=*/true);
-  L(end);
+  EmitIfLeft(this, left_, [&] {
+    tail_.Set(left_);
+    EmitColumnVectors(1, /*masked=*/true);
+  });
 }
 
 // Results: chain * vectors + vector.

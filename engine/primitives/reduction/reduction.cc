@@ -26,9 +26,8 @@ absl::string_view AlgorithmName(ReductionAlgorithm algorithm) {
 namespace reduction {
 namespace {
 
-absl::Status Validate(const ReductionDesc& desc) {
-  ABSL_RETURN_IF_ERROR(CheckSource("reduction: src", desc.src));
-  ABSL_RETURN_IF_ERROR(CheckDestination("reduction: dst", desc.dst));
+absl::Status Validate(const ReductionDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensors("reduction", desc.src, desc.dst));
   bool fits = desc.src.rank() == desc.dst.rank();
   for (int d = 0; fits && d < desc.src.rank(); ++d) {
     fits = desc.dst.dim(d) == desc.src.dim(d) || desc.dst.dim(d) == 1;
@@ -75,19 +74,14 @@ float NeutralElement(ReductionAlgorithm algorithm) {
 
 }  // namespace reduction
 
-absl::Span<const Implementation<ReductionDesc>> ReductionImplementations() {
-  using namespace reduction;  // NOLINT: the rows below name its functions
-  static constexpr Implementation<ReductionDesc> kRows[] = {
-      {{"reduction/avx512_f32", cpu::Isa::kAvx512}, ResolveStrided, CreateStrided},
-      {{"reduction/avx2_f32", cpu::Isa::kAvx2}, ResolveStrided, CreateStrided},
-      {{"reduction/rows", cpu::Isa::kBaseline}, ResolveRows, CreateRows},
-      {{"reduction/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       ResolveReference,
-       CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(Reduction, reduction::Validate);
+TILEWIRE_DEFINE_PRIMITIVE(Reduction, reduction,
+                          {{"reduction/avx512_f32", cpu::Isa::kAvx512},
+                           ResolveStrided,
+                           CreateStrided},
+                          {{"reduction/avx2_f32", cpu::Isa::kAvx2}, ResolveStrided, CreateStrided},
+                          {{"reduction/rows", cpu::Isa::kBaseline}, ResolveRows, CreateRows},
+                          {{"reduction/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+                           ResolveReference,
+                           CreateReference});
 
 }  // namespace tilewire

@@ -3,9 +3,9 @@
 // The executable specification: any layouts, one element of dst after the other; sums and products
 // in double.
 #include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/reduction/combination.h"
 #include "engine/primitives/reduction/implementations.h"
 #include "engine/primitives/reference_primitive.h"
@@ -15,9 +15,7 @@ namespace tilewire::reduction {
 absl::StatusOr<ReductionDesc> ResolveReference(const ReductionDesc& desc,
                                                const Attributes& attributes,
                                                const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
-  return WithDst(desc, OrLayoutOf(desc.dst, desc.src));
+  return ResolveF32(desc, attributes);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ReductionDesc& desc,

@@ -139,9 +139,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateStrided(const ReductionDesc& de
   config.inner = {plan.inner.count, plan.inner.strides[0] * kFloatBytes};
   config.line = plan.line;
   ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<KernelGenerator>(facts.name, config));
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  info.code_bytes = static_cast<int64_t>(generator->code_bytes());
-  return std::make_unique<Strided>(std::move(info), desc, std::move(plan), std::move(generator));
+  return std::make_unique<Strided>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
+                                   std::move(plan), std::move(generator));
 }
 
 }  // namespace tilewire::reduction

@@ -198,15 +198,7 @@ absl::StatusOr<ReorderDesc> ResolveBlockedCopy(const ReorderDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockedCopy(const ReorderDesc& desc,
                                                              const Attributes& attributes,
                                                              const ImplementationFacts& facts) {
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  switch (SizeOf(desc.src.data_type())) {
-    case 1:
-      return std::make_unique<BlockedCopy<uint8_t>>(std::move(info), desc);
-    case 2:
-      return std::make_unique<BlockedCopy<uint16_t>>(std::move(info), desc);
-    default:
-      return std::make_unique<BlockedCopy<uint32_t>>(std::move(info), desc);
-  }
+  return MakeCopying<BlockedCopy>(desc.dst.data_type(), InfoOf(desc, attributes, facts), desc);
 }
 
 }  // namespace tilewire::reorder

@@ -221,10 +221,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const ReorderDesc& desc,
   ABSL_ASSIGN_OR_RETURN(
       auto generator,
       jit::Compile<DenseGenerator>(facts.name, DenseConfigOf(desc, attributes, plan, unit)));
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  info.code_bytes = static_cast<int64_t>(generator->code_bytes());
-  return std::make_unique<Dense>(std::move(info), desc, std::move(plan), unit.lanes(),
-                                 std::move(generator));
+  return std::make_unique<Dense>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
+                                 std::move(plan), unit.lanes(), std::move(generator));
 }
 
 }  // namespace tilewire::reorder

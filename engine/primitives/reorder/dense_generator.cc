@@ -3,6 +3,8 @@
 
 #include <bit>
 
+#include "engine/kernels/counted_loop.h"
+
 namespace tilewire::reorder {
 namespace {
 
@@ -36,20 +38,15 @@ void DenseGenerator::Emit() {
 
 // Takes `vectors` per step while as many are left.
 void DenseGenerator::EmitLoop(int vectors) {
-  Xbyak::Label step, done;
-  L(step);
-  cmp(left_, vectors);
-  jl(done, T_NEAR);
-  for (int v = 0; v < vectors; ++v) EmitVector(v);
-  const int elements = vectors * config_.unit.lanes();
-  add(src_, elements * static_cast<int>(SizeOf(config_.src_type)));
-  add(dst_, elements * static_cast<int>(SizeOf(config_.dst_type)));
-  if (config_.scales == DenseConfig::Scales::kMany) {
-    add(scales_, elements * static_cast<int>(sizeof(float)));
-  }
-  sub(left_, vectors);
-  jmp(step, T_NEAR);
-  L(done);
+  EmitWhileLeft(this, left_, vectors, [&] {
+    for (int v = 0; v < vectors; ++v) EmitVector(v);
+    const int elements = vectors * config_.unit.lanes();
+    add(src_, elements * static_cast<int>(SizeOf(config_.src_type)));
+    add(dst_, elements * static_cast<int>(SizeOf(config_.dst_type)));
+    if (config_.scales == DenseConfig::Scales::kMany) {
+      add(scales_, elements * static_cast<int>(sizeof(float)));
+    }
+  });
 }
 
 void DenseGenerator::EmitVector(int index) {

@@ -53,52 +53,39 @@ absl::Status RequireSumAtMost(const ReorderDesc& desc, const Attributes& attribu
 
 }  // namespace reorder
 
-absl::Span<const Implementation<ReorderDesc>> ReorderImplementations() {
-  using namespace reorder;  // NOLINT: the rows below name its functions
-  static constexpr Implementation<ReorderDesc> kRows[] = {
-      {{"reorder/compensated", cpu::Isa::kBaseline, {.algorithm = kCompensated}},
-       ResolveCompensated,
-       CreateCompensated},
-      {{"reorder/avx512_dense", cpu::Isa::kAvx512, {.algorithm = kDense}},
-       ResolveDense,
-       CreateDense},
-      {{"reorder/avx512_blocking", cpu::Isa::kAvx512, {.algorithm = kChannelBlocking}},
-       ResolveChannelBlocking,
-       CreateChannelBlocking},
-      {{"reorder/avx512_weights", cpu::Isa::kAvx512, {.algorithm = kWeightsPacking}},
-       ResolveWeightsPacking,
-       CreateWeightsPacking},
-      {{"reorder/avx512_winograd_weights", cpu::Isa::kAvx512, {.algorithm = kWinogradWeights}},
-       ResolveGeneratedWinograd,
-       CreateGeneratedWinograd},
-      {{"reorder/avx2_dense", cpu::Isa::kAvx2, {.algorithm = kDense}}, ResolveDense, CreateDense},
-      {{"reorder/avx2_blocking", cpu::Isa::kAvx2, {.algorithm = kChannelBlocking}},
-       ResolveChannelBlocking,
-       CreateChannelBlocking},
-      {{"reorder/avx2_weights", cpu::Isa::kAvx2, {.algorithm = kWeightsPacking}},
-       ResolveWeightsPacking,
-       CreateWeightsPacking},
-      {{"reorder/avx2_winograd_weights", cpu::Isa::kAvx2, {.algorithm = kWinogradWeights}},
-       ResolveGeneratedWinograd,
-       CreateGeneratedWinograd},
-      {{"reorder/winograd_weights", cpu::Isa::kBaseline, {.algorithm = kWinogradWeights}},
-       ResolveWinogradWeights,
-       CreateWinogradWeights},
-      {{"reorder/blocked_copy", cpu::Isa::kBaseline, {.algorithm = kBlockedCopy}},
-       ResolveBlockedCopy,
-       CreateBlockedCopy},
-      {{"reorder/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       ResolveReference,
-       CreateReference},
-  };
-  return kRows;
-}
-
-absl::StatusOr<std::shared_ptr<const Primitive>> CreateReorder(const ReorderDesc& desc,
-                                                               const Attributes& attributes,
-                                                               const CreateOptions& options) {
-  ABSL_RETURN_IF_ERROR(reorder::Validate(desc, attributes));
-  return CreateFirst(ReorderImplementations(), desc, attributes, options);
-}
+TILEWIRE_DEFINE_PRIMITIVE(
+    Reorder, reorder,
+    {{"reorder/compensated", cpu::Isa::kBaseline, {.algorithm = kCompensated}},
+     ResolveCompensated,
+     CreateCompensated},
+    {{"reorder/avx512_dense", cpu::Isa::kAvx512, {.algorithm = kDense}}, ResolveDense, CreateDense},
+    {{"reorder/avx512_blocking", cpu::Isa::kAvx512, {.algorithm = kChannelBlocking}},
+     ResolveChannelBlocking,
+     CreateChannelBlocking},
+    {{"reorder/avx512_weights", cpu::Isa::kAvx512, {.algorithm = kWeightsPacking}},
+     ResolveWeightsPacking,
+     CreateWeightsPacking},
+    {{"reorder/avx512_winograd_weights", cpu::Isa::kAvx512, {.algorithm = kWinogradWeights}},
+     ResolveGeneratedWinograd,
+     CreateGeneratedWinograd},
+    {{"reorder/avx2_dense", cpu::Isa::kAvx2, {.algorithm = kDense}}, ResolveDense, CreateDense},
+    {{"reorder/avx2_blocking", cpu::Isa::kAvx2, {.algorithm = kChannelBlocking}},
+     ResolveChannelBlocking,
+     CreateChannelBlocking},
+    {{"reorder/avx2_weights", cpu::Isa::kAvx2, {.algorithm = kWeightsPacking}},
+     ResolveWeightsPacking,
+     CreateWeightsPacking},
+    {{"reorder/avx2_winograd_weights", cpu::Isa::kAvx2, {.algorithm = kWinogradWeights}},
+     ResolveGeneratedWinograd,
+     CreateGeneratedWinograd},
+    {{"reorder/winograd_weights", cpu::Isa::kBaseline, {.algorithm = kWinogradWeights}},
+     ResolveWinogradWeights,
+     CreateWinogradWeights},
+    {{"reorder/blocked_copy", cpu::Isa::kBaseline, {.algorithm = kBlockedCopy}},
+     ResolveBlockedCopy,
+     CreateBlockedCopy},
+    {{"reorder/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
 
 }  // namespace tilewire

@@ -17,10 +17,10 @@
 namespace tilewire::reorder {
 namespace {
 
-constexpr int64_t kShortestRun = 8;           // below, registers would stay empty
-constexpr int64_t kLongestRun = 1 << 20;      // elements: the table is as long
-constexpr int64_t kRunElementsAtOnce = 1024;  // of a run, in one piece of work
-constexpr int64_t kBytes = 4;                 // of an element
+constexpr int64_t kShortestRun = 8;          // below, registers would stay empty
+constexpr int64_t kLongestRun = 1 << 20;     // elements: the table is as long
+constexpr int64_t kElementsPerPiece = 1024;  // of a run, in one piece of work
+constexpr int64_t kBytes = 4;                // of an element
 
 int LanesDim(const ReorderDesc& desc) { return desc.dst.inner_blocks().back().dim; }
 
@@ -93,7 +93,7 @@ class WeightsPacking final : public Primitive {
     const Split split = SplitDims(desc);
     offsets_ = RunOffsets(desc, split);
     run_elements_ = split.run_elements;
-    pieces_ = DivUp(run_elements_, kRunElementsAtOnce);
+    pieces_ = DivUp(run_elements_, kElementsPerPiece);
     blocks_ = DivUp(desc.src.dim(lanes_dim_), lanes_);
     items_ = pieces_ * blocks_;
     for (int d : split.outer) {
@@ -115,7 +115,7 @@ class WeightsPacking final : public Primitive {
   }
 
   void RunItem(const std::byte* src, std::byte* dst, int64_t item) const {
-    const int64_t first = item % pieces_ * kRunElementsAtOnce;
+    const int64_t first = item % pieces_ * kElementsPerPiece;
     item /= pieces_;
     const int64_t block = item % blocks_;
     item /= blocks_;
@@ -129,7 +129,7 @@ class WeightsPacking final : public Primitive {
     args.src = src + block * lanes_ * lane_step + first * kBytes;
     args.dst = dst + block * desc_.dst.stride(lanes_dim_) * kBytes;
     args.src_step = lane_step;
-    args.pixels = std::min(kRunElementsAtOnce, run_elements_ - first);
+    args.pixels = std::min(kElementsPerPiece, run_elements_ - first);
     args.offsets = offsets_.data() + first;
     const bool full = (block + 1) * lanes_ <= desc_.src.dim(lanes_dim_);
     (full ? kernels_.full : kernels_.tail)->entry<PackingKernel>()(&args);

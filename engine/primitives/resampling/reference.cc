@@ -3,9 +3,9 @@
 // The executable specification: any layouts, one output after the other. The samples of an output
 // are added in the order of depth, height, width.
 #include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/reference_primitive.h"
 #include "engine/primitives/resampling/implementations.h"
 
@@ -53,9 +53,7 @@ absl::StatusOr<ResamplingDesc> ResolveReference(const ResamplingDesc& desc,
                                                 const Attributes& attributes,
                                                 const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(RequireForward(desc.prop_kind));
-  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
-  return WithDst(desc, OrLayoutOf(desc.dst, desc.src));
+  return ResolveF32(desc, attributes);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ResamplingDesc& desc,

@@ -18,9 +18,8 @@ absl::string_view AlgorithmName(ResamplingAlgorithm algorithm) {
 namespace resampling {
 namespace {
 
-absl::Status Validate(const ResamplingDesc& desc) {
-  ABSL_RETURN_IF_ERROR(CheckSource("resampling: src", desc.src));
-  ABSL_RETURN_IF_ERROR(CheckDestination("resampling: dst", desc.dst));
+absl::Status Validate(const ResamplingDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensors("resampling", desc.src, desc.dst));
   const MemoryDesc &src = desc.src, &dst = desc.dst;
   if (src.rank() < 3 || src.rank() > 5 || dst.rank() != src.rank() || dst.dim(0) != src.dim(0) ||
       dst.dim(1) != src.dim(1)) {
@@ -58,18 +57,11 @@ std::vector<Sample> SamplesOf(const ResamplingDesc& desc, int d) {
 
 }  // namespace resampling
 
-absl::Span<const Implementation<ResamplingDesc>> ResamplingImplementations() {
-  using namespace resampling;  // NOLINT: the rows below name its functions
-  static constexpr Implementation<ResamplingDesc> kRows[] = {
-      {{"resampling/avx512_f32", cpu::Isa::kAvx512}, ResolveRows, CreateRows},
-      {{"resampling/avx2_f32", cpu::Isa::kAvx2}, ResolveRows, CreateRows},
-      {{"resampling/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       ResolveReference,
-       CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(Resampling, resampling::Validate);
+TILEWIRE_DEFINE_PRIMITIVE(Resampling, resampling,
+                          {{"resampling/avx512_f32", cpu::Isa::kAvx512}, ResolveRows, CreateRows},
+                          {{"resampling/avx2_f32", cpu::Isa::kAvx2}, ResolveRows, CreateRows},
+                          {{"resampling/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+                           ResolveReference,
+                           CreateReference});
 
 }  // namespace tilewire

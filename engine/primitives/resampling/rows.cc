@@ -142,9 +142,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const ResamplingDesc& desc
     config.rows = 1 << (desc.src.rank() - 3);
   }
   ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RowGenerator>(facts.name, config));
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  info.code_bytes = static_cast<int64_t>(generator->code_bytes());
-  return std::make_unique<Rows>(std::move(info), desc, config, std::move(generator));
+  return std::make_unique<Rows>(WithCode(InfoOf(desc, attributes, facts), *generator), desc, config,
+                                std::move(generator));
 }
 
 }  // namespace tilewire::resampling

@@ -39,9 +39,8 @@ absl::Status ValidateDimension(const SelectDesc& desc, int d) {
                                                  " of dst"));
 }
 
-absl::Status Validate(const SelectDesc& desc) {
-  ABSL_RETURN_IF_ERROR(CheckSource("select: src", desc.src));
-  ABSL_RETURN_IF_ERROR(CheckDestination("select: dst", desc.dst));
+absl::Status Validate(const SelectDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensors("select", desc.src, desc.dst));
   if (desc.src.rank() != desc.dst.rank() || desc.src.data_type() != desc.dst.data_type()) {
     return absl::InvalidArgumentError(
         absl::StrCat("select: src is ", desc.src.ToString(), ", dst ", desc.dst.ToString()));
@@ -74,16 +73,10 @@ std::vector<int64_t> SourceIndices(const SelectDesc& desc, int d) {
 
 }  // namespace select
 
-absl::Span<const Implementation<SelectDesc>> SelectImplementations() {
-  static constexpr Implementation<SelectDesc> kRows[] = {
-      {{"select/run_copy", cpu::Isa::kBaseline}, select::ResolveRunCopy, select::CreateRunCopy},
-      {{"select/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       select::ResolveReference,
-       select::CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(Select, select::Validate);
+TILEWIRE_DEFINE_PRIMITIVE(Select, select,
+                          {{"select/run_copy", cpu::Isa::kBaseline}, ResolveRunCopy, CreateRunCopy},
+                          {{"select/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+                           ResolveReference,
+                           CreateReference});
 
 }  // namespace tilewire

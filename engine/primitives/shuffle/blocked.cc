@@ -107,15 +107,7 @@ absl::StatusOr<ShuffleDesc> ResolveBlocked(const ShuffleDesc& desc, const Attrib
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBlocked(const ShuffleDesc& desc,
                                                          const Attributes& attributes,
                                                          const ImplementationFacts& facts) {
-  PrimitiveInfo primitive_info = InfoOf(desc, attributes, facts);
-  switch (SizeOf(desc.src.data_type())) {
-    case 1:
-      return std::make_unique<Blocked<uint8_t>>(std::move(primitive_info), desc);
-    case 2:
-      return std::make_unique<Blocked<uint16_t>>(std::move(primitive_info), desc);
-    default:
-      return std::make_unique<Blocked<uint32_t>>(std::move(primitive_info), desc);
-  }
+  return MakeCopying<Blocked>(desc.dst.data_type(), InfoOf(desc, attributes, facts), desc);
 }
 
 }  // namespace tilewire::shuffle

@@ -9,17 +9,10 @@ namespace tilewire {
 namespace shuffle {
 namespace {
 
-absl::Status Validate(const ShuffleDesc& desc) {
-  ABSL_RETURN_IF_ERROR(CheckSource("shuffle: src", desc.src));
-  ABSL_RETURN_IF_ERROR(CheckDestination("shuffle: dst", desc.dst));
-  if (desc.src.dims() != desc.dst.dims() || desc.src.data_type() != desc.dst.data_type()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("shuffle: src is ", desc.src.ToString(), ", dst ", desc.dst.ToString()));
-  }
-  if (desc.axis < 0 || desc.axis >= desc.src.rank()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("shuffle: axis ", desc.axis, " of a tensor of rank ", desc.src.rank()));
-  }
+absl::Status Validate(const ShuffleDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensors("shuffle", desc.src, desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckSameShape("shuffle", desc.src, desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckAxis("shuffle", desc.axis, desc.src));
   const int64_t size = desc.src.dim(desc.axis);
   if (desc.group_size < 1 || size % desc.group_size != 0) {
     return absl::InvalidArgumentError(absl::StrCat("shuffle: group size ", desc.group_size,
@@ -54,18 +47,12 @@ std::vector<int64_t> SourceIndices(const ShuffleDesc& desc) {
 
 }  // namespace shuffle
 
-absl::Span<const Implementation<ShuffleDesc>> ShuffleImplementations() {
-  static constexpr Implementation<ShuffleDesc> kRows[] = {
-      {{"shuffle/avx512_lanes", cpu::Isa::kAvx512}, shuffle::ResolveLanes, shuffle::CreateLanes},
-      {{"shuffle/avx2_lanes", cpu::Isa::kAvx2}, shuffle::ResolveLanes, shuffle::CreateLanes},
-      {{"shuffle/blocked", cpu::Isa::kBaseline}, shuffle::ResolveBlocked, shuffle::CreateBlocked},
-      {{"shuffle/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       shuffle::ResolveReference,
-       shuffle::CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(Shuffle, shuffle::Validate);
+TILEWIRE_DEFINE_PRIMITIVE(Shuffle, shuffle,
+                          {{"shuffle/avx512_lanes", cpu::Isa::kAvx512}, ResolveLanes, CreateLanes},
+                          {{"shuffle/avx2_lanes", cpu::Isa::kAvx2}, ResolveLanes, CreateLanes},
+                          {{"shuffle/blocked", cpu::Isa::kBaseline}, ResolveBlocked, CreateBlocked},
+                          {{"shuffle/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+                           ResolveReference,
+                           CreateReference});
 
 }  // namespace tilewire

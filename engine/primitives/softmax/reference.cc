@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/reference_primitive.h"
 #include "engine/primitives/softmax/implementations.h"
 

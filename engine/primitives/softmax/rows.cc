@@ -192,9 +192,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const SoftmaxDesc& desc,
   if (size >= int64_t{1} << 28) return absl::UnimplementedError("rows of 1 GiB and more");
   ABSL_ASSIGN_OR_RETURN(auto generator,
                         jit::Compile<RowsGenerator>(facts.name, VectorUnit::Of(facts.isa), size));
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  info.code_bytes = static_cast<int64_t>(generator->code_bytes());
-  return std::make_unique<Rows>(std::move(info), desc, std::move(generator));
+  return std::make_unique<Rows>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
+                                std::move(generator));
 }
 
 }  // namespace tilewire::softmax

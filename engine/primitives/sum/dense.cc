@@ -10,6 +10,7 @@
 #include "absl/container/inlined_vector.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
+#include "engine/kernels/counted_loop.h"
 #include "engine/kernels/vector_conversion.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
@@ -70,27 +71,22 @@ class DenseGenerator final : public jit::Generator {
   // Takes `vectors` per step while as many are left.
   void EmitLoop(int vectors) {
     const int vector_bytes = unit_.lanes() * static_cast<int>(SizeOf(type_));
-    Xbyak::Label step, done;
-    L(step);
-    cmp(left_, vectors);
-    jl(done, T_NEAR);
-    for (int i = 0; i < static_cast<int>(scales_.size()); ++i) {
-      mov(src_, ptr[srcs_ + i * static_cast<int>(sizeof(void*))]);
-      vbroadcastss(Scale(), ptr[scale_ + i * static_cast<int>(sizeof(float))]);
-      for (int v = 0; v < vectors; ++v) {
-        const Xbyak::Xmm term = i == 0 ? Total(v) : Term(v);
-        conversion_.Load(type_, term, src_ + offset_ + v * vector_bytes, /*tail=*/false);
-        vmulps(term, term, Scale());
-        if (i > 0) vaddps(Total(v), Total(v), term);
+    EmitWhileLeft(this, left_, vectors, [&] {
+      for (int i = 0; i < static_cast<int>(scales_.size()); ++i) {
+        mov(src_, ptr[srcs_ + i * static_cast<int>(sizeof(void*))]);
+        vbroadcastss(Scale(), ptr[scale_ + i * static_cast<int>(sizeof(float))]);
+        for (int v = 0; v < vectors; ++v) {
+          const Xbyak::Xmm term = i == 0 ? Total(v) : Term(v);
+          conversion_.Load(type_, term, src_ + offset_ + v * vector_bytes, /*tail=*/false);
+          vmulps(term, term, Scale());
+          if (i > 0) vaddps(Total(v), Total(v), term);
+        }
       }
-    }
-    for (int v = 0; v < vectors; ++v) {
-      conversion_.Store(type_, Total(v), dst_ + offset_ + v * vector_bytes, /*tail=*/false);
-    }
-    add(offset_, vectors * vector_bytes);
-    sub(left_, vectors);
-    jmp(step, T_NEAR);
-    L(done);
+      for (int v = 0; v < vectors; ++v) {
+        conversion_.Store(type_, Total(v), dst_ + offset_ + v * vector_bytes, /*tail=*/false);
+      }
+      add(offset_, vectors * vector_bytes);
+    });
   }
 
   const std::vector<float> scales_;
@@ -174,9 +170,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const SumDesc& desc,
   const VectorUnit unit = VectorUnit::Of(facts.isa);
   ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<DenseGenerator>(facts.name, desc.scales,
                                                                      desc.dst.data_type(), unit));
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  info.code_bytes = static_cast<int64_t>(generator->code_bytes());
-  return std::make_unique<Dense>(std::move(info), desc, unit.lanes(), std::move(generator));
+  return std::make_unique<Dense>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
+                                 unit.lanes(), std::move(generator));
 }
 
 }  // namespace tilewire::sum

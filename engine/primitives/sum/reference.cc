@@ -3,9 +3,9 @@
 // The executable specification: any layouts and types, one element after the other, added in f32.
 #include "engine/base/status_macros.h"
 #include "engine/kernels/element_conversion.h"
+#include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/reference_primitive.h"
 #include "engine/primitives/sum/implementations.h"
 

@@ -9,7 +9,7 @@ namespace tilewire {
 namespace sum {
 namespace {
 
-absl::Status Validate(const SumDesc& desc) {
+absl::Status Validate(const SumDesc& desc, const Attributes&) {
   if (desc.srcs.empty()) return absl::InvalidArgumentError("sum: no source");
   if (desc.scales.size() != desc.srcs.size()) {
     return absl::InvalidArgumentError(
@@ -30,17 +30,11 @@ absl::Status Validate(const SumDesc& desc) {
 
 }  // namespace sum
 
-absl::Span<const Implementation<SumDesc>> SumImplementations() {
-  static constexpr Implementation<SumDesc> kRows[] = {
-      {{"sum/avx512_dense", cpu::Isa::kAvx512}, sum::ResolveDense, sum::CreateDense},
-      {{"sum/avx2_dense", cpu::Isa::kAvx2}, sum::ResolveDense, sum::CreateDense},
-      {{"sum/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-       sum::ResolveReference,
-       sum::CreateReference},
-  };
-  return kRows;
-}
-
-TILEWIRE_DEFINE_CREATE(Sum, sum::Validate);
+TILEWIRE_DEFINE_PRIMITIVE(Sum, sum,
+                          {{"sum/avx512_dense", cpu::Isa::kAvx512}, ResolveDense, CreateDense},
+                          {{"sum/avx2_dense", cpu::Isa::kAvx2}, ResolveDense, CreateDense},
+                          {{"sum/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+                           ResolveReference,
+                           CreateReference});
 
 }  // namespace tilewire

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/layout.h"
 #include "engine/primitives/reference_primitive.h"
 #include "engine/primitives/top_k/implementations.h"
 
@@ -54,9 +54,7 @@ void RunLine(const TopKDesc& desc, const float* src, float* dst, Dims index) {
 
 absl::StatusOr<TopKDesc> ResolveReference(const TopKDesc& desc, const Attributes& attributes,
                                           const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
-  return WithDst(desc, OrLayoutOf(desc.dst, desc.src));
+  return ResolveF32(desc, attributes);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const TopKDesc& desc,

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/layout.h"
+#include "engine/memory/layout.h"
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/check.h"
 
 namespace tilewire {
 
@@ -48,6 +50,13 @@ absl::StatusOr<MemoryDesc> OrPlain(const MemoryDesc& desc) {
     return absl::UnimplementedError(absl::StrCat("does not read ", desc.ToString()));
   }
   return OrPattern(desc, PlainPattern(desc.rank()));
+}
+
+MemoryDesc RowMajorF32(const Dims& dims) {
+  absl::StatusOr<MemoryDesc> desc =
+      MemoryDesc::CreatePattern(dims, DataType::kF32, PlainPattern(static_cast<int>(dims.size())));
+  TILEWIRE_CHECK(desc.ok(), "the parts of a valid tensor have a size");
+  return *std::move(desc);
 }
 
 absl::Status RequireRowMajor(const MemoryDesc& desc) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/scratchpad.h"
+#include "engine/threading/scratchpad.h"
 
 #include <barrier>
 #include <cstring>

@@ -4,8 +4,8 @@
 // nor waits for a lock when the thread has run the same work before. Memory of a peak returns to
 // the system: what exceeds the bound at once, what a thread has not needed for kKeptTakes buffers
 // after that, and what FreeIdle() finds. Thread-safe.
-#ifndef ENGINE_PRIMITIVES_SCRATCHPAD_H_
-#define ENGINE_PRIMITIVES_SCRATCHPAD_H_
+#ifndef ENGINE_THREADING_SCRATCHPAD_H_
+#define ENGINE_THREADING_SCRATCHPAD_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -60,4 +60,4 @@ class ScratchpadPool {
 
 }  // namespace tilewire
 
-#endif  // ENGINE_PRIMITIVES_SCRATCHPAD_H_
+#endif  // ENGINE_THREADING_SCRATCHPAD_H_

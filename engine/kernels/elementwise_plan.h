@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a primitive walks over its tensors with an ElementwiseGenerator's function
+// (elementwise_kernel.h), in tasks that threads share. Plans are immutable and thread-safe.
+#ifndef ENGINE_KERNELS_ELEMENTWISE_PLAN_H_
+#define ENGINE_KERNELS_ELEMENTWISE_PLAN_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/jit/vector_unit.h"
+#include "engine/kernels/attributes.h"
+#include "engine/kernels/elementwise_kernel.h"
+#include "engine/kernels/strided_loops.h"
+#include "engine/memory/memory_desc.h"
+#include "engine/threading/arena.h"
+
+namespace tilewire {
+
+class ElementwisePlan {
+ public:
+  // tensors: dst, then the operands.
+  //   kUnimplemented  as LoopsOver(); elements of a tensor do not follow each other; a step between
+  //                   rows does not fit 31 bits
+  static absl::StatusOr<ElementwisePlan> Create(absl::Span<const MemoryDesc* const> tensors,
+                                                const jit::VectorUnit& unit);
+
+  ElementwiseConfig Config(const PostOps& post_ops) const;
+  // Pointers are to the elements at index 0.
+  void Run(ElementwiseGenerator::Function function, float* dst,
+           absl::Span<const float* const> operands, const threading::Team& team) const;
+
+ private:
+  explicit ElementwisePlan(const jit::VectorUnit& unit) : unit_(unit) {}
+
+  jit::VectorUnit unit_;
+  std::vector<StridedLoop> outer_;
+  StridedLoop rows_, columns_;
+  int64_t outer_count_ = 1, rows_per_task_ = 1, columns_per_task_ = 1;
+};
+
+}  // namespace tilewire
+
+#endif  // ENGINE_KERNELS_ELEMENTWISE_PLAN_H_
