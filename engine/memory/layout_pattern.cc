@@ -18,11 +18,11 @@ absl::Status ParseBlocks(absl::string_view pattern, absl::string_view text, int 
   int64_t inner_size = 1;
   while (!text.empty()) {
     int64_t size = 0;
-    while (!text.empty() && absl::ascii_isdigit(text[0]) && size <= LayoutPattern::kMaxInnerSize) {
+    while (!text.empty() && absl::ascii_isdigit(text[0]) && size <= PatternParts::kMaxInnerSize) {
       size = size * 10 + (text[0] - '0');
       text.remove_prefix(1);
     }
-    if (size < 2 || size > LayoutPattern::kMaxInnerSize / inner_size) {
+    if (size < 2 || size > PatternParts::kMaxInnerSize / inner_size) {
       return Invalid(pattern, absl::StrCat("a block of ", size, " elements"));
     }
     if (text.empty() || text[0] < 'a' || text[0] >= 'a' + rank) {
@@ -37,8 +37,8 @@ absl::Status ParseBlocks(absl::string_view pattern, absl::string_view text, int 
 
 }  // namespace
 
-absl::StatusOr<LayoutPattern> LayoutPattern::Parse(absl::string_view pattern) {
-  LayoutPattern layout;
+absl::StatusOr<PatternParts> PatternParts::Parse(absl::string_view pattern) {
+  PatternParts layout;
   unsigned upper = 0, seen = 0;
   size_t at = 0;
   for (; at < pattern.size() && absl::ascii_isalpha(pattern[at]); ++at) {

@@ -13,7 +13,7 @@
 namespace tilewire {
 
 // Value type; thread-compatible.
-struct LayoutPattern {
+struct PatternParts {
   static constexpr int64_t kMaxInnerSize = int64_t{1} << 16;  // elements of the whole inner block
 
   absl::InlinedVector<int, 6> order;  // dimensions, outermost first
@@ -22,7 +22,7 @@ struct LayoutPattern {
   // kInvalidArgument  letters that are not a permutation of a, b, c, ...; an upper-case letter
   //                   without a block, or a block of a lower-case one; a block size below 2, or an
   //                   inner block over kMaxInnerSize
-  static absl::StatusOr<LayoutPattern> Parse(absl::string_view pattern);
+  static absl::StatusOr<PatternParts> Parse(absl::string_view pattern);
 };
 
 }  // namespace tilewire

@@ -101,7 +101,7 @@ absl::StatusOr<MemoryDesc> MemoryDesc::Create(Dims dims, DataType type, FormatTa
 absl::StatusOr<MemoryDesc> MemoryDesc::CreatePattern(Dims dims, DataType type,
                                                      absl::string_view pattern) {
   ABSL_RETURN_IF_ERROR(CheckDims(dims, type));
-  ABSL_ASSIGN_OR_RETURN(LayoutPattern layout, LayoutPattern::Parse(pattern));
+  ABSL_ASSIGN_OR_RETURN(PatternParts layout, PatternParts::Parse(pattern));
   if (layout.order.size() != dims.size()) {
     return Invalid("shape", dims,
                    absl::StrCat("layout '", pattern, "' is for rank ", layout.order.size()));
