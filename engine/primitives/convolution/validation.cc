@@ -6,6 +6,8 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/convolution/geometry.h"
+#include "engine/primitives/convolution/pooled_destination.h"
+#include "engine/primitives/creation.h"
 
 namespace tilewire::convolution {
 namespace {

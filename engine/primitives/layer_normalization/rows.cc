@@ -7,6 +7,7 @@
 #include "engine/jit/generator.h"
 #include "engine/jit/tail_mask.h"
 #include "engine/jit/vector_math.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/layer_normalization/implementations.h"
 
 namespace tilewire::layer_normalization {

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/shuffle/implementations.h"
 
 namespace tilewire::shuffle {
