@@ -2,7 +2,6 @@
 #include "engine/runtime/row_bands.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "absl/container/flat_hash_set.h"
 #include "engine/base/check.h"
@@ -46,11 +45,8 @@ int64_t RowBands::code_bytes() const {
 void RowBands::Run(const ExecuteArgs& args, const threading::Team& team) const {
   const int64_t bands = static_cast<int64_t>(bands_.size()), all = images_ * bands;
   std::byte* const scratchpad = args.Get<std::byte>(kArgScratchpad);
-  std::atomic<int64_t> next = 0;
-  team.ParallelFor(std::min(int64_t{team.threads()}, workers_), [&](int64_t worker) {
-    std::byte* const scratch = scratchpad + worker * worker_bytes_;
-    for (int64_t i = next++; i < all; i = next++)
-      RunBand(args, bands_[i % bands], i / bands, scratch);
+  team.ParallelForInSlots(all, workers_, [&](int64_t i, int worker) {
+    RunBand(args, bands_[i % bands], i / bands, scratchpad + worker * worker_bytes_);
   });
 }
 

@@ -26,9 +26,10 @@ struct alignas(64) Range {
 
 using Ranges = absl::InlinedVector<Range, 8>;
 
-// Runner 0 takes pieces until none are left; the others leave when tasks wait for a thread.
+// Runner 0 takes pieces until none are left; the others leave when tasks wait for a thread. A runner
+// runs once, so its number is a slot of its own.
 void RunFrom(int first, Ranges& ranges, const std::atomic<int64_t>& waiting,
-             absl::FunctionRef<void(int64_t)> body) {
+             absl::FunctionRef<void(int64_t, int)> body) {
   const DenormalsFlushed flushed;
   const int count = static_cast<int>(ranges.size());
   for (int i = 0; i < count; ++i) {
@@ -36,14 +37,14 @@ void RunFrom(int first, Ranges& ranges, const std::atomic<int64_t>& waiting,
     while (range.next.load(std::memory_order_relaxed) < range.end) {
       if (first != 0 && waiting.load(std::memory_order_relaxed) > 0) return;
       const int64_t piece = range.next.fetch_add(1, std::memory_order_relaxed);
-      if (piece < range.end) body(piece);
+      if (piece < range.end) body(piece, first);
     }
   }
 }
 
-void RunSerially(int64_t count, absl::FunctionRef<void(int64_t)> body) {
+void RunSerially(int64_t count, absl::FunctionRef<void(int64_t, int)> body) {
   const DenormalsFlushed flushed;
-  for (int64_t i = 0; i < count; ++i) body(i);
+  for (int64_t i = 0; i < count; ++i) body(i, /*slot=*/0);
 }
 
 }  // namespace
@@ -58,7 +59,12 @@ Arena::~Arena() = default;
 int Arena::threads() const { return workers_->threads(); }
 
 void Arena::ParallelFor(int64_t count, int max_threads, absl::FunctionRef<void(int64_t)> body) {
-  const int64_t runners = std::min<int64_t>({count, max_threads, threads()});
+  ParallelForInSlots(count, max_threads, [body](int64_t piece, int) { body(piece); });
+}
+
+void Arena::ParallelForInSlots(int64_t count, int slots,
+                               absl::FunctionRef<void(int64_t, int)> body) {
+  const int64_t runners = std::min<int64_t>({count, slots, threads()});
   if (runners <= 1) return RunSerially(count, body);
   Ranges ranges(runners);
   for (int64_t i = 0; i < runners; ++i) {
@@ -75,12 +81,18 @@ void Arena::Enqueue(absl::AnyInvocable<void()> task) {
 }
 
 void Team::ParallelFor(int64_t count, absl::FunctionRef<void(int64_t)> body) const {
-  const auto unless_stopped = [this, body](int64_t piece) {
-    if (!stop_->load(std::memory_order_relaxed)) body(piece);
+  ParallelForInSlots(count, threads_, [body](int64_t piece, int) { body(piece); });
+}
+
+void Team::ParallelForInSlots(int64_t count, int64_t slots,
+                              absl::FunctionRef<void(int64_t, int)> body) const {
+  const auto unless_stopped = [this, body](int64_t piece, int slot) {
+    if (!stop_->load(std::memory_order_relaxed)) body(piece, slot);
   };
-  const absl::FunctionRef<void(int64_t)> work = stop_ == nullptr ? body : unless_stopped;
-  if (threads_ <= 1 || arena_ == nullptr) return RunSerially(count, work);
-  arena_->ParallelFor(count, threads_, work);
+  const absl::FunctionRef<void(int64_t, int)> work = stop_ == nullptr ? body : unless_stopped;
+  const int runners = static_cast<int>(std::min<int64_t>(slots, threads_));
+  if (runners <= 1 || arena_ == nullptr) return RunSerially(count, work);
+  arena_->ParallelForInSlots(count, runners, work);
 }
 
 }  // namespace tilewire::threading

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/threading/compute_thread.h"
 #include "engine/threading/denormals.h"
 #include "engine/threading/workers.h"
 
@@ -21,7 +22,12 @@ namespace {
 class StdWorkers final : public Workers {
  public:
   explicit StdWorkers(int threads) {
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
+    for (int i = 0; i < threads; ++i) {
+      threads_.emplace_back([this] {
+        BecomeComputeThread();
+        Work();
+      });
+    }
   }
 
   ~StdWorkers() override {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "engine/threading/arena.h"
+#include "engine/threading/compute_thread.h"
 #include "engine/threading/denormals.h"
 #include "engine/threading/workers.h"
 #include "tbb/global_control.h"
@@ -25,7 +28,7 @@ class TbbWorkers final : public Workers {
  public:
   // No slot is reserved for outsiders: one that calls Run takes a free slot, or waits for a thread
   // inside.
-  explicit TbbWorkers(int threads) : arena_(threads, /*reserved_for_masters=*/0) {}
+  explicit TbbWorkers(int threads) : arena_(threads, /*reserved_for_masters=*/0) { StartThreads(); }
 
   ~TbbWorkers() override {
     absl::MutexLock lock(&mutex_);
@@ -64,6 +67,35 @@ class TbbWorkers final : public Workers {
   }
 
  private:
+  // oneTBB starts a thread when work first needs it, from the thread that brings the work, whose
+  // priority it inherits. The thread that makes the arena is the one to inherit from: each of these
+  // tasks waits for the others, so that every thread is started, and by now.
+  void StartThreads() {
+    constexpr absl::Duration kLongest = absl::Seconds(5);  // where no more threads can be started
+    const int all = threads();
+    const auto started = std::make_shared<Started>();
+    for (int i = 0; i < all; ++i) {
+      Enqueue([started, all] {
+        BecomeComputeThread();
+        absl::MutexLock lock(&started->mutex);
+        ++started->threads;
+        started->AwaitAll(all, kLongest);
+      });
+    }
+    absl::MutexLock lock(&started->mutex);
+    started->AwaitAll(all, kLongest);
+  }
+
+  struct Started {
+    void AwaitAll(int all, absl::Duration longest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+      const auto there = [this, all]()
+                             ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return threads >= all; };
+      mutex.AwaitWithTimeout(absl::Condition(&there), longest);
+    }
+    absl::Mutex mutex;
+    int threads ABSL_GUARDED_BY(mutex) = 0;
+  };
+
   tbb::task_arena arena_;
   absl::Mutex mutex_;
   int64_t pending_ ABSL_GUARDED_BY(mutex_) = 0;  // tasks enqueued and not yet ended

@@ -15,7 +15,7 @@
 // A block either belongs to one thread (RunAlone), when its V fits the second cache, or to all
 // (RunShared), when there are so many channels that only large blocks make up for the weights; see
 // winograd_plan.h. Each thread that works on blocks, or on panels of a shared one, has a slot of
-// the scratchpad: see ForEachInSlots.
+// the scratchpad: see Arena::ParallelForInSlots.
 //
 // Borders: a patch that reaches beyond the image is copied, with zeros around it, before its
 // transform; a tile that dst's last rows or columns cut has an output function that writes the rest
@@ -23,7 +23,6 @@
 #include "engine/primitives/convolution/winograd_driver.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -58,16 +57,6 @@ absl::Status CheckDisplacements(const WinogradProblem& problem) {
 TapRange Inside(int64_t first, int64_t side, int64_t size) {
   const int64_t begin = std::clamp<int64_t>(-first, 0, side);
   return {begin, std::clamp<int64_t>(size - first, begin, side)};
-}
-
-// Calls body(piece, slot) for every piece, and never uses a slot twice at a time. A thread that
-// claims a slot takes pieces until none remain; pieces are independent.
-template <typename Body>
-void ForEachInSlots(int64_t pieces, int64_t slots, const threading::Team& team, const Body& body) {
-  std::atomic<int64_t> next{0};
-  team.ParallelFor(slots, [&](int64_t slot) {
-    for (int64_t i = next.fetch_add(1); i < pieces; i = next.fetch_add(1)) body(i, slot);
-  });
 }
 
 }  // namespace
@@ -172,7 +161,7 @@ void WinogradDriver::Run(const float* src, const float* weights, const float* bi
     for (int64_t i = 0; i < blocks; ++i) RunShared(operands, BlockAt(i, scratchpad), team);
     return;
   }
-  ForEachInSlots(blocks, slots_, team, [&](int64_t i, int64_t slot) {
+  team.ParallelForInSlots(blocks, slots_, [&](int64_t i, int64_t slot) {
     RunAlone(operands, BlockAt(i, scratchpad + slot * (plan.VElements() + plan.MElements())));
   });
 }
@@ -220,7 +209,7 @@ void WinogradDriver::RunShared(const Operands& operands, const Block& block,
   const WinogradPlan& plan = problem_.plan;
   float* m = block.v + plan.VElements();
   team.ParallelFor(block.groups, [&](int64_t i) { TransformInputs(operands, block, i); });
-  ForEachInSlots(plan.panels, slots_, team, [&](int64_t panel, int64_t slot) {
+  team.ParallelForInSlots(plan.panels, slots_, [&](int64_t panel, int64_t slot) {
     RunPanel(operands, block, panel, m + slot * plan.MElements());
   });
 }

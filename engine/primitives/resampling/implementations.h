@@ -22,8 +22,31 @@ struct Sample {
   int64_t index[2];
   float weight[2];  // 1 and 0 for nearest
 };
-// One per output of spatial dimension `d` (of the tensors: 2 and up).
-std::vector<Sample> SamplesOf(const ResamplingDesc& desc, int d);
+
+// The samples of all outputs of one dimension. They are a table where that is small; else each is
+// computed when it is asked for, so that a long dimension costs no memory. Immutable.
+class Samples {
+ public:
+  static constexpr int64_t kMostTabled = 1 << 16;
+
+  // A dimension that the tensors lack: one output, which is the input.
+  Samples() = default;
+  // Spatial dimension `d` of the tensors: 2 and up.
+  Samples(const ResamplingDesc& desc, int d);
+
+  int64_t size() const { return outputs_; }
+  bool tabled() const { return outputs_ <= kMostTabled; }
+  Sample operator[](int64_t output) const {
+    return table_.empty() ? Compute(output) : table_[output];
+  }
+
+ private:
+  Sample Compute(int64_t output) const;
+
+  ResamplingAlgorithm algorithm_ = ResamplingAlgorithm::kNearest;
+  int64_t inputs_ = 1, outputs_ = 1;
+  std::vector<Sample> table_;
+};
 
 }  // namespace tilewire::resampling
 

@@ -17,7 +17,7 @@ class Formula {
  public:
   explicit Formula(const ResamplingDesc& desc)
       : nearest_(desc.algorithm == ResamplingAlgorithm::kNearest), src_(desc.src) {
-    for (int d = 2; d < desc.src.rank(); ++d) samples_.push_back(SamplesOf(desc, d));
+    for (int d = 2; d < desc.src.rank(); ++d) samples_.emplace_back(desc, d);
   }
 
   float Value(const float* src, const Dims& index) const {
@@ -32,7 +32,7 @@ class Formula {
     ForEachIndex(Dims(samples_.size(), 2), [&](const Dims& side) {
       float weight = 1;
       for (size_t d = 0; d < samples_.size(); ++d) {
-        const Sample& sample = samples_[d][index[d + 2]];
+        const Sample sample = samples_[d][index[d + 2]];
         at[d + 2] = sample.index[side[d]];
         weight *= sample.weight[side[d]];
       }
@@ -43,7 +43,7 @@ class Formula {
 
  private:
   const bool nearest_;
-  std::vector<std::vector<Sample>> samples_;  // by spatial dimension, by output
+  std::vector<Samples> samples_;  // by spatial dimension
   const SeparableOffsets src_;
 };
 

@@ -35,24 +35,26 @@ absl::Status Validate(const ResamplingDesc& desc, const Attributes&) {
 
 }  // namespace
 
-std::vector<Sample> SamplesOf(const ResamplingDesc& desc, int d) {
-  const int64_t in = desc.src.dim(d), out = desc.dst.dim(d);
-  std::vector<Sample> samples;
-  for (int64_t o = 0; o < out; ++o) {
-    const double s =
-        (static_cast<double>(o) + 0.5) * static_cast<double>(in) / static_cast<double>(out) - 0.5;
-    if (desc.algorithm == ResamplingAlgorithm::kNearest) {
-      const int64_t i = std::clamp<int64_t>(std::llround(s), 0, in - 1);
-      samples.push_back({{i, i}, {1, 0}});
-      continue;
-    }
-    const double clamped = std::clamp(s, 0.0, static_cast<double>(in - 1));
-    const int64_t i = static_cast<int64_t>(clamped);
-    const double weight = clamped - static_cast<double>(i);
-    samples.push_back({{i, std::min(i + 1, in - 1)},
-                       {static_cast<float>(1 - weight), static_cast<float>(weight)}});
+Samples::Samples(const ResamplingDesc& desc, int d)
+    : algorithm_(desc.algorithm), inputs_(desc.src.dim(d)), outputs_(desc.dst.dim(d)) {
+  if (!tabled()) return;
+  table_.reserve(outputs_);
+  for (int64_t o = 0; o < outputs_; ++o) table_.push_back(Compute(o));
+}
+
+Sample Samples::Compute(int64_t output) const {
+  const double inputs = static_cast<double>(inputs_);
+  const double s =
+      (static_cast<double>(output) + 0.5) * inputs / static_cast<double>(outputs_) - 0.5;
+  if (algorithm_ == ResamplingAlgorithm::kNearest) {
+    const int64_t i = std::clamp<int64_t>(std::llround(s), 0, inputs_ - 1);
+    return {{i, i}, {1, 0}};
   }
-  return samples;
+  const double clamped = std::clamp(s, 0.0, inputs - 1);
+  const int64_t i = static_cast<int64_t>(clamped);
+  const double weight = clamped - static_cast<double>(i);
+  return {{i, std::min(i + 1, inputs_ - 1)},
+          {static_cast<float>(1 - weight), static_cast<float>(weight)}};
 }
 
 }  // namespace resampling

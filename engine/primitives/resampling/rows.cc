@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The padded tail needs no care: the tail of src is zero, and weighted sums of zeros are.
+#include <algorithm>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
@@ -20,7 +22,7 @@ int64_t CellOf(const MemoryDesc& md) {
 
 // One spatial dimension; those that a tensor lacks have one output, which is the input.
 struct Axis {
-  std::vector<Sample> samples = {{{0, 0}, {1, 0}}};
+  Samples samples;
   int64_t src_stride = 0, dst_stride = 0;
 };
 
@@ -28,10 +30,39 @@ struct Axis {
 Axis AxisOf(const ResamplingDesc& desc, int back) {
   const int d = desc.src.rank() - 1 - back;
   if (d < 2) return {};
-  return {SamplesOf(desc, d), desc.src.stride(d), desc.dst.stride(d)};
+  return {Samples(desc, d), desc.src.stride(d), desc.dst.stride(d)};
 }
 
-// Immutable.
+// What the generated code reads of neighbouring outputs of a row.
+struct WidthTable {
+  // A whole number of vectors.
+  explicit WidthTable(int64_t outputs) {
+    for (int side = 0; side < 2; ++side) {
+      offsets[side].resize(RoundUp(outputs, 16));
+      weights[side].resize(RoundUp(outputs, 16));
+    }
+  }
+  // For the outputs [begin, end).
+  void Fill(const Axis& width, int64_t begin, int64_t end) {
+    for (int64_t o = begin; o < end; ++o) {
+      const Sample sample = width.samples[o];
+      for (int side = 0; side < 2; ++side) {
+        offsets[side][o - begin] = static_cast<int32_t>(sample.index[side] * width.src_stride * 4);
+        weights[side][o - begin] = sample.weight[side];
+      }
+    }
+  }
+  std::vector<int32_t> offsets[2];
+  std::vector<float> weights[2];
+};
+
+// A piece of work computes this many elements or more.
+constexpr int64_t kElementsAtOnce = 16384;
+// A row whose samples are not tabled is computed in parts of this many outputs.
+constexpr int64_t kOutputsAtOnce = 4096;
+
+// Immutable. A piece of work is some rows of one depth of one cell, or one part of these rows where
+// they are long.
 class Rows final : public Primitive {
  public:
   Rows(PrimitiveInfo primitive_info, const ResamplingDesc& desc, const RowConfig& config,
@@ -42,52 +73,68 @@ class Rows final : public Primitive {
         cells_(desc.dst.padded_dims()[1] / config.cell),
         depth_(AxisOf(desc, 2)),
         height_(AxisOf(desc, 1)),
-        outputs_(desc.dst.dim(desc.dst.rank() - 1)),
+        width_(AxisOf(desc, 0)),
+        outputs_(width_.samples.tabled() ? width_.samples.size() : kOutputsAtOnce),
+        rows_(std::max<int64_t>(1, kElementsAtOnce / std::max<int64_t>(1, outputs_ * config.cell))),
+        table_(width_.samples.tabled() ? outputs_ : 0),
         generator_(std::move(generator)) {
-    const Axis width = AxisOf(desc, 0);
-    const int64_t table = RoundUp(outputs_, 16);
-    for (int side = 0; side < 2; ++side) {
-      offsets_[side].resize(table);
-      weights_[side].resize(table);
-      for (int64_t o = 0; o < outputs_; ++o) {
-        const Sample& sample = width.samples[o];
-        offsets_[side][o] = static_cast<int32_t>(sample.index[side] * width.src_stride * 4);
-        weights_[side][o] = sample.weight[side];
-      }
-    }
+    if (width_.samples.tabled()) table_.Fill(width_, 0, outputs_);
   }
 
  private:
+  struct Piece {
+    const float* src;  // at the cell, of the first pixel
+    float* dst;
+    int64_t depth, first_output, outputs;
+  };
+
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     if (desc_.dst.ElementCount() == 0) return;
     const float* src = args.Get<const float>(kArgSrc) + desc_.src.offset0();
     float* dst = args.Get<float>(kArgDst) + desc_.dst.offset0();
     const int64_t depths = depth_.samples.size(), heights = height_.samples.size();
+    const int64_t parts = DivUp(width_.samples.size(), outputs_), bands = DivUp(heights, rows_);
     // The stride between cells is that of channels, or of channel blocks.
-    team.ParallelFor(desc_.dst.dim(0) * cells_ * depths, [&](int64_t task) {
-      const int64_t d = task % depths, cell = task / depths % cells_, n = task / depths / cells_;
-      const float* from = src + n * desc_.src.stride(0) + cell * desc_.src.stride(1);
-      float* to = dst + n * desc_.dst.stride(0) + cell * desc_.dst.stride(1);
-      for (int64_t h = 0; h < heights; ++h) RunRow(from, to, d, h);
+    team.ParallelFor(desc_.dst.dim(0) * cells_ * depths * bands * parts, [&](int64_t task) {
+      const int64_t part = task % parts, band = task / parts % bands, d = task / parts / bands;
+      const int64_t cell = d / depths % cells_, n = d / depths / cells_;
+      const int64_t first = part * outputs_;
+      const Piece piece = {.src = src + n * desc_.src.stride(0) + cell * desc_.src.stride(1),
+                           .dst = dst + n * desc_.dst.stride(0) + cell * desc_.dst.stride(1),
+                           .depth = d % depths,
+                           .first_output = first,
+                           .outputs = std::min(outputs_, width_.samples.size() - first)};
+      RunRows(piece, band * rows_, std::min(heights, (band + 1) * rows_));
     });
   }
 
-  void RunRow(const float* src, float* dst, int64_t d, int64_t h) const {
-    const Sample &depth = depth_.samples[d], &height = height_.samples[h];
+  void RunRows(const Piece& piece, int64_t begin, int64_t end) const {
+    if (width_.samples.tabled()) {
+      for (int64_t h = begin; h < end; ++h) RunRow(piece, h, table_);
+      return;
+    }
+    WidthTable table(piece.outputs);
+    table.Fill(width_, piece.first_output, piece.first_output + piece.outputs);
+    for (int64_t h = begin; h < end; ++h) RunRow(piece, h, table);
+  }
+
+  void RunRow(const Piece& piece, int64_t h, const WidthTable& table) const {
+    const Sample depth = depth_.samples[piece.depth], height = height_.samples[h];
     RowArgs args = {};
-    args.dst = dst + d * depth_.dst_stride + h * height_.dst_stride;
-    args.outputs = outputs_;
+    args.dst = piece.dst + piece.depth * depth_.dst_stride + h * height_.dst_stride +
+               piece.first_output * width_.dst_stride;
+    args.outputs = piece.outputs;
     int row = 0;
     for (int i = 0; i < DepthSides(); ++i) {
       for (int j = 0; j < HeightSides(); ++j) {
         args.rows[row] =
-            src + depth.index[i] * depth_.src_stride + height.index[j] * height_.src_stride;
+            piece.src + depth.index[i] * depth_.src_stride + height.index[j] * height_.src_stride;
         args.weights[row++] = depth.weight[i] * height.weight[j];
       }
     }
     for (int side = 0; side < sides_; ++side) {
-      args.offsets[side] = offsets_[side].data();
-      args.sides[side] = weights_[side].data();
+      args.offsets[side] = table.offsets[side].data();
+      args.sides[side] = table.weights[side].data();
     }
     generator_->entry<RowGenerator::Function>()(&args);
   }
@@ -98,10 +145,9 @@ class Rows final : public Primitive {
   const ResamplingDesc desc_;
   const int sides_;
   const int64_t cells_;
-  const Axis depth_, height_;
-  const int64_t outputs_;
-  std::vector<int32_t> offsets_[2];
-  std::vector<float> weights_[2];
+  const Axis depth_, height_, width_;
+  const int64_t outputs_, rows_;  // of a piece, at most
+  WidthTable table_;              // of the whole row, where its samples are tabled
   const std::unique_ptr<const RowGenerator> generator_;
 };
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/threading/arena.h"
 
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <xmmintrin.h>
 
 #include <atomic>
 #include <barrier>
+#include <chrono>
 #include <set>
 #include <thread>
 #include <vector>
@@ -47,6 +51,25 @@ TEST(ArenaTest, RunsEveryPieceOnce) {
   }
 }
 
+TEST(ArenaTest, NoTwoThreadsUseOneSlotAtTheSameTime) {
+  constexpr int kSlots = 3;
+  for (const LoopCase& loop : kLoops) {
+    SCOPED_TRACE(loop.why);
+    Arena arena(loop.threads);
+    std::vector<std::atomic<int>> runs(loop.count), in_slot(kSlots);
+    std::atomic<int> shared = 0;
+    Team(&arena, loop.max_threads).ParallelForInSlots(loop.count, kSlots, [&](int64_t i, int slot) {
+      ASSERT_TRUE(slot >= 0 && slot < kSlots) << slot;
+      shared += in_slot[slot]++ > 0 ? 1 : 0;
+      std::this_thread::yield();
+      ++runs[i];
+      --in_slot[slot];
+    });
+    for (const std::atomic<int>& count : runs) ASSERT_EQ(count, 1);
+    EXPECT_EQ(shared, 0);
+  }
+}
+
 TEST(ArenaTest, UsesNoMoreThreadsThanAllowed) {
   Arena arena(4);
   Mutex mutex;
@@ -64,6 +87,26 @@ TEST(ArenaTest, HasAllItsThreads) {
   Arena arena(2);
   std::barrier both(2);
   arena.ParallelFor(2, 2, [&](int64_t) { both.arrive_and_wait(); });
+}
+
+int NicenessOfThisThread() {
+  return getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)));
+}
+
+// Its threads are not started by the first work, whose thread may have a low priority.
+TEST(ArenaTest, ThreadsHaveThePriorityOfTheThreadThatMadeTheArena) {
+  constexpr int kThreads = 12;  // more than any test before has started
+  Arena arena(kThreads);
+  std::atomic<int> lower = 0;
+  std::thread([&] {
+    ASSERT_EQ(setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 15), 0);
+    const std::thread::id caller = std::this_thread::get_id();
+    arena.ParallelFor(4 * kThreads, kThreads, [&](int64_t) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // so that all threads come
+      lower += std::this_thread::get_id() != caller && NicenessOfThisThread() == 15 ? 1 : 0;
+    });
+  }).join();
+  EXPECT_EQ(lower, 0);
 }
 
 TEST(ArenaTest, EnqueuedTasksHaveAllThreadsToo) {
@@ -127,6 +170,25 @@ TEST(ArenaTest, AStoppedTeamLeavesOutPiecesThatHaveNotBegun) {
     team.ParallelFor(10, [&](int64_t) { ++pieces; });
     EXPECT_GE(pieces, 20);
   }
+}
+
+// The thread that helps with the loop leaves it for the task; the loop goes on until it has run.
+TEST(ArenaTest, ATaskDoesNotWaitForALoopThatHoldsEveryThread) {
+  Arena arena(2);
+  std::atomic<bool> ran = false;
+  std::atomic<int> enqueued = 0, runs = 0;
+  const auto body = [&](int64_t, int) {
+    if (enqueued.exchange(1) == 0) arena.Enqueue([&] { ran = true; });
+    ++runs;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  std::atomic<bool> stop = false;
+  const auto until_it_ran = [&](int64_t piece, int slot) {
+    body(piece, slot);
+    stop = ran.load();
+  };
+  Team(&arena).Until(&stop).ParallelForInSlots(60'000, 2, until_it_ran);
+  EXPECT_LT(runs, 60'000) << "the task waited for the loop";
 }
 
 // While a task waits for its own loop, it must not start another request on its stack.

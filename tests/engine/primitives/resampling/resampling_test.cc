@@ -95,6 +95,18 @@ TEST_P(ResamplingTest, FactorsUpAndDown) {
   }
 }
 
+// Too long for a table of samples.
+TEST_P(ResamplingTest, LongDimensions) {
+  for (ResamplingAlgorithm algorithm : kAlgorithms) {
+    for (const char* tag : {"nchw", "nhwc"}) {
+      ExpectFormula(
+          {kForward, algorithm, Tagged({1, 2, 2, 50}, tag), Tagged({1, 2, 1, 70003}, tag)});
+      ExpectFormula(
+          {kForward, algorithm, Tagged({1, 2, 50, 2}, tag), Tagged({1, 2, 70003, 1}, tag)});
+    }
+  }
+}
+
 TEST_P(ResamplingTest, AnyAndTensorsWithoutElements) {
   const Dims larger = {1, 5, 8, 6};
   ResamplingDesc desc{kForward, ResamplingAlgorithm::kLinear, Plain({1, 5, 4, 3}),
