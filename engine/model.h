@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -86,6 +87,10 @@ class Model {
   virtual absl::StatusOr<std::vector<OutputTensor>> Run(absl::Span<const InputTensor> inputs,
                                                         absl::Span<const OutputRequest> outputs,
                                                         const RunOptions& options) const = 0;
+
+  // The multiplications and additions of a run with inputs of these dims, which fit the signature;
+  // nullopt until there is a plan for them, which their first run makes. Does not wait.
+  virtual std::optional<int64_t> PlannedOperations(absl::Span<const InputTensor> inputs) const = 0;
 
   // The plan for these input dims, and where the time of its runs goes.
   //   kInvalidArgument    dims that do not fit the signature

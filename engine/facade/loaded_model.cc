@@ -144,6 +144,18 @@ absl::StatusOr<std::shared_ptr<const runtime::Plan>> LoadedModel::PlanFor(
   });
 }
 
+// Is called for every request: the key's memory is kept.
+std::optional<int64_t> LoadedModel::PlannedOperations(absl::Span<const InputTensor> inputs) const {
+  static thread_local std::vector<Dims> dims;
+  dims.resize(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) dims[i] = inputs[i].dims;
+  const std::shared_ptr<const runtime::Plan> plan = plans_.Peek(dims);
+  if (plan == nullptr) return std::nullopt;
+  int64_t operations = 0;
+  for (const runtime::Step& step : plan->steps) operations += step.operations;
+  return operations;
+}
+
 absl::Status LoadedModel::CheckDims(const std::vector<Dims>& dims) const {
   if (dims.size() != signature_.inputs.size()) {
     return absl::InvalidArgumentError(

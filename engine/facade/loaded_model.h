@@ -54,6 +54,7 @@ class LoadedModel : public Model {
   absl::StatusOr<std::vector<OutputTensor>> Run(absl::Span<const InputTensor> inputs,
                                                 absl::Span<const OutputRequest> outputs,
                                                 const RunOptions& options) const override;
+  std::optional<int64_t> PlannedOperations(absl::Span<const InputTensor> inputs) const override;
   absl::StatusOr<Explanation> Explain(const ExplainOptions& options) const override;
   int64_t weights_bytes() const override { return source_->weights_bytes(); }
   absl::Status CheckFiles() const override { return source_->CheckFiles(); }

@@ -47,6 +47,14 @@ class SingleFlightCache {
     return entry->value;
   }
 
+  // Null if there is no value yet. Does not wait, and does not count as a use.
+  Value Peek(const Key& key) const ABSL_LOCKS_EXCLUDED(mutex_) {
+    threading::ReaderMutexLock lock(&mutex_);
+    const auto it = entries_.find(key);
+    const bool made = it != entries_.end() && it->second->done.HasBeenNotified();
+    return made && it->second->value.ok() ? *it->second->value : nullptr;
+  }
+
   size_t size() const ABSL_LOCKS_EXCLUDED(mutex_) {
     threading::ReaderMutexLock lock(&mutex_);
     return entries_.size();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -58,6 +59,10 @@ class InferJob final : public Job {
     terms->deadline = std::min(terms->deadline, absl::Now() + decoded_.timeout());
     terms->may_run_serially = true;
     return absl::OkStatus();
+  }
+
+  std::optional<int64_t> Operations() const override {
+    return served_->model->PlannedOperations(decoded_.inputs());
   }
 
   absl::Status Run(UnaryCall& call) override {

@@ -104,7 +104,9 @@ RunOptions UnaryCall::LimitsOfWork() {
           .serial = lane_ == Lane::kExpress};
 }
 
+// The engine asks for memory when it has the plan.
 absl::Status UnaryCall::ChargeWork(int64_t bytes) {
+  host_.dispatcher->Prepared(this);
   const absl::Status charged = ticket_.Charge(bytes, "the tensors of a request");
   if (charged.ok()) work_bytes_ += bytes;
   return charged;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -40,6 +41,8 @@ class Job {
   virtual ~Job() = default;
   // On gRPC's thread: decodes, judges, and says what the scheduler has to know. May not compute.
   virtual absl::Status Prepare(WorkTerms* terms) = 0;
+  // See Work::Operations(); after Prepare().
+  virtual std::optional<int64_t> Operations() const { return 0; }
   // On a thread that computes. `call` gives the limits of the work.
   virtual absl::Status Run(UnaryCall& call) = 0;
   // Its owner needs it no more. A job that serves one call after the other is kept here.
@@ -82,6 +85,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, private Work {
   void Admit(const grpc::ByteBuffer& request);
   void Run(Lane lane) override;
   void End(const absl::Status& status) override;
+  std::optional<int64_t> Operations() const override { return job_->Operations(); }
   absl::Status RunJob();
   absl::Status ChargeWork(int64_t bytes);
   void OnCancel() override;

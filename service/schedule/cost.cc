@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/schedule/cost.h"
 
+#include <algorithm>
+
 namespace tilewire::service {
 namespace {
 
-constexpr double kWeightOfLast = 0.2;
+constexpr double kWeightOfLonger = 0.2, kWeightOfShorter = 0.5;
 constexpr size_t kMostKeys = 4096;  // clients choose shapes: what is learned stays bounded
 
 }  // namespace
@@ -20,8 +22,13 @@ void CostTable::Record(uint64_t key, absl::Duration taken) {
   const auto [place, inserted] = costs_.try_emplace(key, Cost{taken});
   if (inserted) return;
   Cost& cost = place->second;
-  cost.mean = cost.first ? taken : cost.mean * (1 - kWeightOfLast) + taken * kWeightOfLast;
-  cost.first = false;
+  if (cost.first) {
+    cost = {.mean = taken, .first = false};
+  } else if (taken < cost.mean) {
+    cost.mean += (taken - cost.mean) * kWeightOfShorter;
+  } else {
+    cost.mean += (std::min(taken, 2 * cost.mean) - cost.mean) * kWeightOfLonger;
+  }
 }
 
 }  // namespace tilewire::service

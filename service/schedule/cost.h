@@ -15,7 +15,9 @@ class CostTable {
  public:
   // Zero for a key that is 0 or was never recorded.
   absl::Duration Expected(uint64_t key) const;
-  // The second run of a key replaces the first, which may have compiled what it ran.
+  // The second run of a key replaces the first, which may have compiled what it ran. A run that
+  // takes much longer than those before it, because something else held the cores, counts as twice
+  // their mean.
   void Record(uint64_t key, absl::Duration taken);
 
  private:

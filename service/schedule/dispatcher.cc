@@ -13,6 +13,9 @@ namespace {
 constexpr absl::Duration kExpressWork = absl::Milliseconds(10);
 constexpr absl::Duration kExpressPatience = absl::Milliseconds(2);
 
+// At least what one core does in a second, for work whose time is not known.
+constexpr double kOperationsPerSecond = 5e9;
+
 constexpr absl::Duration kLeastRetry = absl::Milliseconds(5);
 constexpr absl::Duration kMostRetry = absl::Seconds(5);
 
@@ -79,7 +82,10 @@ absl::Status Dispatcher::Submit(Work* work) {
   {
     threading::MutexLock lock(&mutex_);
     const absl::Time now = clock_->Now();
-    const absl::Duration expected = costs_.Expected(terms.cost_key);
+    absl::Duration expected = costs_.Expected(terms.cost_key);
+    if (expected == absl::ZeroDuration()) {
+      expected = absl::Seconds(work->Operations().value_or(0) / kOperationsPerSecond);
+    }
     const absl::Status refused = Refuse(*work, now, expected);
     if (!refused.ok()) return refused;
     if (queue_.size() == 0 && running_.empty()) last_end_ = now;
@@ -91,7 +97,7 @@ absl::Status Dispatcher::Submit(Work* work) {
     new_token = !AllBusy();
     if (new_token) ++tokens_;
   }
-  if (new_token) arena_->Enqueue([this] { RunToken(); });
+  StartTokens(new_token ? 1 : 0);
   return absl::OkStatus();
 }
 
@@ -144,6 +150,33 @@ absl::Time Dispatcher::EndExpired() {
   return next;
 }
 
+void Dispatcher::StartTokens(int count) {
+  for (int i = 0; i < count; ++i) arena_->Enqueue([this] { RunToken(); });
+}
+
+bool Dispatcher::WaitsForAnother(const Work& work) const {
+  return preparing_.contains(work.terms().cost_key) && !work.Operations().has_value();
+}
+
+int Dispatcher::EndPreparation(uint64_t cost_key) {
+  preparing_.erase(cost_key);
+  const auto unparked = queue_.Unpark(cost_key);
+  const int tokens = static_cast<int>(std::min<int64_t>(unparked, threads_ - tokens_));
+  tokens_ += tokens;
+  return tokens;
+}
+
+void Dispatcher::Prepared(Work* work) {
+  if (!work->prepares_) return;
+  work->prepares_ = false;
+  int tokens = 0;
+  {
+    threading::MutexLock lock(&mutex_);
+    tokens = EndPreparation(work->terms().cost_key);
+  }
+  StartTokens(tokens);
+}
+
 Dispatcher::Taken Dispatcher::Start(Work* work) {
   const WorkTerms& terms = work->terms();
   const bool background = terms.work_class == WorkClass::kBackground;
@@ -152,11 +185,17 @@ Dispatcher::Taken Dispatcher::Start(Work* work) {
   spare_.front() = {terms.model, terms.cost_key, clock_->Now(), costs_.Expected(terms.cost_key),
                     background};
   running_.splice(running_.begin(), spare_, spare_.begin());
+  work->prepares_ = terms.cost_key != 0 && !work->Operations().has_value();
+  if (work->prepares_) preparing_[terms.cost_key] = &running_.front();
   return {work, running_.begin()};
 }
 
 Dispatcher::Taken Dispatcher::Take(bool with_background) {
   Work* work = queue_.Pop();
+  while (work != nullptr && WaitsForAnother(*work)) {
+    queue_.Park(work);
+    work = queue_.Pop();
+  }
   const bool may_begin = with_background && !background_runs_ && turns_waited_for_ == 0;
   if (work == nullptr && may_begin && !background_.empty()) {
     work = background_.front();
@@ -165,7 +204,7 @@ Dispatcher::Taken Dispatcher::Take(bool with_background) {
   return work == nullptr ? Taken{} : Start(work);
 }
 
-void Dispatcher::EndRun(const Taken& taken, Lane lane) {
+int Dispatcher::EndRun(const Taken& taken, Lane lane) {
   const Running& ran = *taken.place;
   last_end_ = clock_->Now();
   const absl::Duration time = last_end_ - ran.start;
@@ -175,7 +214,12 @@ void Dispatcher::EndRun(const Taken& taken, Lane lane) {
     queue_.Charge(ran.model, time, ran.expected);
     if (lane == Lane::kArena) costs_.Record(ran.cost_key, time);
   }
+  // Where it failed, the next one tries.
+  const auto prepared = preparing_.find(ran.cost_key);
+  const bool failed = prepared != preparing_.end() && prepared->second == &ran;
+  const int tokens = failed ? EndPreparation(ran.cost_key) : 0;
   spare_.splice(spare_.begin(), running_, taken.place);
+  return tokens;
 }
 
 // The end of one piece and the begin of the next are one visit to the lock.
@@ -184,17 +228,19 @@ void Dispatcher::RunToken() {
   std::vector<Work*> expired;
   while (true) {
     const absl::Time now = clock_->Now();
+    int new_tokens = 0;
     {
       threading::MutexLock lock(&mutex_);
-      if (taken.work != nullptr) EndRun(taken, Lane::kArena);
+      if (taken.work != nullptr) new_tokens = EndRun(taken, Lane::kArena);
       TakeExpired(now, &expired);
       taken = Take(/*with_background=*/true);
       // The token ends with the last of what it ends: WaitIdle() counts tokens.
-      if (taken.work == nullptr && expired.empty()) {
+      if (taken.work == nullptr && expired.empty() && new_tokens == 0) {
         --tokens_;
         return;
       }
     }
+    StartTokens(new_tokens);
     EndTooLate(expired, now);
     expired.clear();
     if (taken.work != nullptr) taken.work->Run(Lane::kArena);  // may destroy the work
@@ -204,11 +250,13 @@ void Dispatcher::RunToken() {
 void Dispatcher::RunWaiting() {
   Taken taken;
   while (true) {
+    int new_tokens = 0;
     {
       threading::MutexLock lock(&mutex_);
-      if (taken.work != nullptr) EndRun(taken, Lane::kArena);
+      if (taken.work != nullptr) new_tokens = EndRun(taken, Lane::kArena);
       taken = Take(/*with_background=*/false);
     }
+    StartTokens(new_tokens);
     if (taken.work == nullptr) return;
     taken.work->Run(Lane::kArena);
   }
@@ -262,7 +310,7 @@ bool Dispatcher::BusyWithLongWork(absl::Time now) const {
 
 void Dispatcher::RunExpress() {
   const auto wanted = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stopping_ || (queue_.size() > 0 && AllBusy());
+    return stopping_ || (queue_.in_order() > 0 && AllBusy());
   };
   const auto stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; };
   while (true) {
@@ -280,8 +328,12 @@ void Dispatcher::RunExpress() {
       }
     }
     taken.work->Run(Lane::kExpress);
-    threading::MutexLock lock(&mutex_);
-    EndRun(taken, Lane::kExpress);
+    int new_tokens = 0;
+    {
+      threading::MutexLock lock(&mutex_);
+      new_tokens = EndRun(taken, Lane::kExpress);
+    }
+    StartTokens(new_tokens);
   }
 }
 

@@ -7,6 +7,8 @@
 //   admission    refused at the door: above the bounds on what waits, or what cannot be answered in
 //                its time by the measured cost of what is ahead of it
 //   order        FairQueue
+//   preparation  where the first run makes what others share (a plan), one token makes it, and the
+//                others that need it leave their tokens to other work
 //   background   one piece at a time, begun only while nothing else waits
 //   express      while every token is busy with long work, short work runs on a thread of its own
 //                and shares the cores with them as the operating system decides
@@ -24,6 +26,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/threading/arena.h"
@@ -66,6 +69,9 @@ class Dispatcher {
   // kUnavailable. Returns when to call it again at the latest.
   absl::Time EndExpired() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // From within Run(): what other work with its cost key waited for is there.
+  void Prepared(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // For background work, between its steps: runs the foreground work that waits, here.
   void RunWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -105,9 +111,14 @@ class Dispatcher {
 
   void RunToken() ABSL_LOCKS_EXCLUDED(mutex_);
   void RunExpress() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool WaitsForAnother(const Work& work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns how many new tokens to start.
+  int EndPreparation(uint64_t cost_key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StartTokens(int count);
   Taken Take(bool with_background) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Taken Start(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void EndRun(const Taken& taken, Lane lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // After its Run(). Returns how many new tokens to start.
+  int EndRun(const Taken& taken, Lane lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Moves what has waited for too long to `expired`; returns when the next one will have.
   absl::Time TakeExpired(absl::Time now, std::vector<Work*>* expired)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -125,6 +136,8 @@ class Dispatcher {
   CostTable costs_ ABSL_GUARDED_BY(mutex_);
   std::list<Running> running_ ABSL_GUARDED_BY(mutex_);
   std::list<Running> spare_ ABSL_GUARDED_BY(mutex_);  // nodes of runs that have ended
+  // The run that prepares what the others with its cost key wait for.
+  absl::flat_hash_map<uint64_t, const Running*> preparing_ ABSL_GUARDED_BY(mutex_);
   int tokens_ ABSL_GUARDED_BY(mutex_) = 0;
   bool background_runs_ ABSL_GUARDED_BY(mutex_) = false;
   int turns_waited_for_ ABSL_GUARDED_BY(mutex_) = 0;  // they run before other background work

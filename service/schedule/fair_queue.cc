@@ -32,7 +32,7 @@ absl::Duration FairQueue::LeastReceived() const {
 void FairQueue::ForgetIdleModels() {
   if (models_.size() < kMostModels) return;
   for (auto it = models_.begin(); it != models_.end();) {
-    it = it->second.works.empty() ? models_.erase(it) : std::next(it);
+    it = it->second.works.empty() && it->second.parked == 0 ? models_.erase(it) : std::next(it);
   }
 }
 
@@ -46,36 +46,79 @@ void FairQueue::Push(Work* work, absl::Duration expected, absl::Time expires) {
   work->expected_ = expected;
   work->expires_ = expires;
   queue.backlog += expected;
-  InsertNodes(&queue, work);
+  InsertPlace(&queue, work);
+  InsertExpiry(work);
 }
 
-void FairQueue::InsertNodes(ModelQueue* queue, Work* work) {
+void FairQueue::InsertPlace(ModelQueue* queue, Work* work) {
   if (spare_places_.empty()) {
     queue->works.emplace(PlaceOf(*work), work);
+    return;
+  }
+  Works::node_type node = std::move(spare_places_.back());
+  spare_places_.pop_back();
+  node.key() = PlaceOf(*work);
+  node.mapped() = work;
+  queue->works.insert(std::move(node));
+}
+
+void FairQueue::RemovePlace(ModelQueue* queue, Work* work) {
+  Works::node_type node = queue->works.extract(PlaceOf(*work));
+  if (spare_places_.size() < kSpareNodes) spare_places_.push_back(std::move(node));
+}
+
+void FairQueue::InsertExpiry(Work* work) {
+  if (spare_expiries_.empty()) {
     by_expiry_.emplace(work->expires_, work);
     return;
   }
-  Works::node_type place = std::move(spare_places_.back());
-  ByExpiry::node_type expiry = std::move(spare_expiries_.back());
-  spare_places_.pop_back();
+  ByExpiry::node_type node = std::move(spare_expiries_.back());
   spare_expiries_.pop_back();
-  place.key() = PlaceOf(*work);
-  place.mapped() = work;
-  expiry.value() = {work->expires_, work};
-  queue->works.insert(std::move(place));
-  by_expiry_.insert(std::move(expiry));
+  node.value() = {work->expires_, work};
+  by_expiry_.insert(std::move(node));
 }
 
-void FairQueue::RemoveNodes(ModelQueue* queue, Work* work) {
-  Works::node_type place = queue->works.extract(PlaceOf(*work));
-  ByExpiry::node_type expiry = by_expiry_.extract({work->expires_, work});
-  if (spare_places_.size() == kSpareNodes) return;
-  spare_places_.push_back(std::move(place));
-  spare_expiries_.push_back(std::move(expiry));
+void FairQueue::RemoveExpiry(Work* work) {
+  ByExpiry::node_type node = by_expiry_.extract({work->expires_, work});
+  if (spare_expiries_.size() < kSpareNodes) spare_expiries_.push_back(std::move(node));
+}
+
+void FairQueue::Park(Work* work) {
+  ModelQueue& queue = models_[work->terms().model];
+  queue.received -= work->expected_;
+  queue.backlog += work->expected_;
+  InsertExpiry(work);
+  parked_[work->terms().cost_key].insert(work);
+  ++queue.parked;
+  ++parked_count_;
+  work->waiting_ = work->parked_ = true;
+}
+
+int64_t FairQueue::Unpark(uint64_t cost_key) {
+  const auto found = parked_.find(cost_key);
+  if (found == parked_.end()) return 0;
+  for (Work* work : found->second) {
+    ModelQueue& queue = models_[work->terms().model];
+    InsertPlace(&queue, work);
+    --queue.parked;
+    work->parked_ = false;
+  }
+  const auto count = static_cast<int64_t>(found->second.size());
+  parked_count_ -= count;
+  parked_.erase(found);
+  return count;
 }
 
 void FairQueue::Drop(ModelQueue* queue, Work* work) {
-  RemoveNodes(queue, work);
+  if (work->parked_) {
+    parked_[work->terms().cost_key].erase(work);
+    --queue->parked;
+    --parked_count_;
+    work->parked_ = false;
+  } else {
+    RemovePlace(queue, work);
+  }
+  RemoveExpiry(work);
   queue->backlog -= work->expected_;
   work->waiting_ = false;
 }
@@ -119,7 +162,8 @@ Work* FairQueue::FirstShort(const ModelQueue& queue, absl::Duration longest) {
   for (const auto& [place, work] : queue.works) {
     if (++looked > kLooksAhead) break;
     const bool known = work->expected_ > absl::ZeroDuration();
-    if (work->terms().may_run_serially && known && work->expected_ <= longest) return work;
+    const bool is_short = work->terms().may_run_serially && known && work->expected_ <= longest;
+    if (is_short && work->Operations().has_value()) return work;
   }
   return nullptr;
 }
@@ -145,7 +189,8 @@ absl::Time FairQueue::NextExpiry() const {
 
 int64_t FairQueue::SizeOf(const std::string& model) const {
   const auto found = models_.find(model);
-  return found == models_.end() ? 0 : static_cast<int64_t>(found->second.works.size());
+  if (found == models_.end()) return 0;
+  return static_cast<int64_t>(found->second.works.size()) + found->second.parked;
 }
 
 absl::Duration FairQueue::WorkAhead(const std::string& model) const {

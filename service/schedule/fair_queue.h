@@ -14,6 +14,8 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "service/schedule/work.h"
 
@@ -36,6 +38,11 @@ class FairQueue {
   // As Pop(), for the first work that is expected to take at most `longest`, has a known time and
   // may run serially; longer work of its model may be ahead of it.
   Work* PopShort(absl::Duration longest);
+  // Takes work that was popped back, but out of the order: it waits, and may be removed or expire,
+  // until Unpark() of its cost key puts it where it was.
+  void Park(Work* work);
+  // Returns how many were parked.
+  int64_t Unpark(uint64_t cost_key);
   // Corrects what Pop() charged.
   void Charge(const std::string& model, absl::Duration taken, absl::Duration expected);
 
@@ -44,6 +51,8 @@ class FairQueue {
   absl::Time NextExpiry() const;
 
   int64_t size() const { return static_cast<int64_t>(by_expiry_.size()); }
+  // Those that Pop() would return.
+  int64_t in_order() const { return size() - parked_count_; }
   int64_t SizeOf(const std::string& model) const;
   // Expected time of all that waits before new work of `model` would run: its own backlog, and as
   // much of each other model's.
@@ -54,8 +63,9 @@ class FairQueue {
   using Works = std::map<Place, Work*>;
   using ByExpiry = std::set<std::pair<absl::Time, Work*>>;
   struct ModelQueue {
-    Works works;
-    absl::Duration received, backlog;
+    Works works;  // without those that are parked
+    int64_t parked = 0;
+    absl::Duration received, backlog;  // the latter with those that are parked
   };
 
   // Nodes of work that has left, for that which comes next, so that an ordinary request allocates
@@ -66,12 +76,16 @@ class FairQueue {
   static Work* FirstShort(const ModelQueue& queue, absl::Duration longest);
   Work* Take(ModelQueue* queue, Work* work);
   void Drop(ModelQueue* queue, Work* work);
-  void InsertNodes(ModelQueue* queue, Work* work);
-  void RemoveNodes(ModelQueue* queue, Work* work);
+  void InsertPlace(ModelQueue* queue, Work* work);
+  void RemovePlace(ModelQueue* queue, Work* work);
+  void InsertExpiry(Work* work);
+  void RemoveExpiry(Work* work);
   absl::Duration LeastReceived() const;
   void ForgetIdleModels();
 
   std::map<std::string, ModelQueue> models_;
+  absl::flat_hash_map<uint64_t, absl::flat_hash_set<Work*>> parked_;  // by cost key
+  int64_t parked_count_ = 0;
   ByExpiry by_expiry_;
   std::vector<Works::node_type> spare_places_;
   std::vector<ByExpiry::node_type> spare_expiries_;

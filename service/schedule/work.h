@@ -5,7 +5,9 @@
 #define SERVICE_SCHEDULE_WORK_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -42,6 +44,11 @@ class Work {
   virtual void Run(Lane lane) = 0;
   virtual void End(const absl::Status& status) = 0;
 
+  // The multiplications and additions of a run, 0 if they are not known; nullopt while something is
+  // missing that the first run makes and that other work with its cost key shares, such as a plan.
+  // Called with a lock held: quick.
+  virtual std::optional<int64_t> Operations() const { return 0; }
+
   const WorkTerms& terms() const { return terms_; }
 
  protected:
@@ -50,9 +57,11 @@ class Work {
 
  private:
   friend class FairQueue;
+  friend class Dispatcher;
   WorkTerms terms_;
+  bool prepares_ = false;  // for others, too; touched by the thread that runs it
   // Guarded by the lock of the queue's owner.
-  bool waiting_ = false;
+  bool waiting_ = false, parked_ = false;
   int64_t sequence_ = 0;
   absl::Duration expected_;
   absl::Time expires_;

@@ -52,6 +52,9 @@ class FakeModel final : public Model {
                        .threads = 1,
                        .peak_gflops = options.runs > 0 ? 8.0 : 0.0};
   }
+  std::optional<int64_t> PlannedOperations(absl::Span<const InputTensor>) const override {
+    return 0;
+  }
   int64_t weights_bytes() const override { return 0; }
   absl::Status CheckFiles() const override { return absl::OkStatus(); }
 

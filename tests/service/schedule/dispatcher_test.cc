@@ -224,6 +224,75 @@ TEST_F(DispatcherTest, ShortWorkRunsBesideLongWorkThatHoldsEveryThread) {
   open_.Notify();
 }
 
+TEST_F(DispatcherTest, WorkOfUnknownTimeIsJudgedByItsOperations) {
+  Start();
+  Block(TermsOf("long"));
+  clock_.Advance(absl::Seconds(1));
+  RecordedWork* large = Make(TermsOf("large"));
+  large->set_operations(1'000'000'000'000);
+  RecordedWork* small = Make(TermsOf("small"));
+  small->set_operations(1'000'000);
+  ASSERT_TRUE(dispatcher_->Submit(large).ok());
+  ASSERT_TRUE(dispatcher_->Submit(small).ok());
+  small->Wait();
+  EXPECT_EQ(small->lane(), Lane::kExpress);
+  EXPECT_FALSE(large->ran());
+  open_.Notify();
+}
+
+// Two threads: one prepares, the other one serves what does not need it.
+class PreparationTest : public DispatcherTest {
+ protected:
+  PreparationTest() { dispatcher_ = std::make_unique<Dispatcher>(&two_, kNoExpress, &clock_); }
+  ~PreparationTest() override { dispatcher_ = nullptr; }
+
+  RecordedWork* Submit(const std::string& model, std::function<void()> body = nullptr) {
+    RecordedWork* work = Make(TermsOf(model), std::move(body));
+    if (model == "new") work->set_operations(std::nullopt);
+    EXPECT_TRUE(dispatcher_->Submit(work).ok());
+    return work;
+  }
+
+  threading::Arena two_{2};
+};
+
+TEST_F(PreparationTest, OneTokenPreparesAndTheOthersServe) {
+  std::vector<RecordedWork*> waiting;
+  RecordedWork* first = nullptr;
+  first = Submit("new", [&] {
+    entered_.Notify();
+    open_.WaitForNotification();
+    for (RecordedWork* work : waiting) work->set_operations(1);
+    dispatcher_->Prepared(first);
+    for (RecordedWork* work : waiting) work->Wait();  // it need not end for them
+  });
+  entered_.WaitForNotification();
+  for (int i = 0; i < 4; ++i) waiting.push_back(Submit("new"));
+  RecordedWork* other = Submit("known");
+  other->Wait();
+  for (RecordedWork* work : waiting) EXPECT_FALSE(work->ran());
+  EXPECT_TRUE(dispatcher_->Withdraw(waiting.back())) << "while it is parked";
+  waiting.pop_back();
+  open_.Notify();
+  dispatcher_->WaitIdle();
+  for (RecordedWork* work : waiting) EXPECT_TRUE(work->ran());
+}
+
+TEST_F(PreparationTest, WhereItFailsTheNextOneTries) {
+  Submit("new", [&] {
+    entered_.Notify();
+    open_.WaitForNotification();
+  });
+  entered_.WaitForNotification();
+  RecordedWork* second = Submit("new");
+  RecordedWork* third = Submit("new");
+  Submit("known")->Wait();
+  EXPECT_FALSE(second->ran() || third->ran());
+  open_.Notify();
+  dispatcher_->WaitIdle();
+  EXPECT_TRUE(second->ran() && third->ran());
+}
+
 TEST_F(DispatcherTest, IsStuckOnlyWhileSomethingWaitsAndNothingEnds) {
   Start(kNoExpress);
   EXPECT_FALSE(dispatcher_->Stuck(absl::Seconds(1)));

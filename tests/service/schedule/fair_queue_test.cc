@@ -111,8 +111,41 @@ TEST_F(FairQueueTest, OnlyShortWorkOfKnownLengthIsPoppedAsSuch) {
   Push(TermsOf("unknown"), absl::ZeroDuration());
   EXPECT_EQ(queue_.PopShort(absl::Milliseconds(10)), nullptr);
   Push(TermsOf("mixed"), kLong);
+  Push(TermsOf("mixed"), kShort)->set_operations(std::nullopt);
   Work* behind = Push(TermsOf("mixed"), kShort);
   EXPECT_EQ(queue_.PopShort(absl::Milliseconds(10)), behind) << "also behind long work";
+}
+
+TEST_F(FairQueueTest, ParkedWorkIsOutOfTheOrderUntilItIsUnparked) {
+  RecordedWork* first = Push(TermsOf("a"));
+  RecordedWork* second = Push(TermsOf("a"), kShort, absl::Seconds(1));
+  RecordedWork* third = Push(TermsOf("a"), kLong, absl::Seconds(1));
+  ASSERT_EQ(queue_.Pop(), second);
+  ASSERT_EQ(queue_.Pop(), third);
+  queue_.Park(third);
+  queue_.Park(second);
+  EXPECT_EQ(queue_.size(), 3);
+  EXPECT_EQ(queue_.SizeOf("a"), 3);
+  EXPECT_EQ(queue_.in_order(), 1);
+  EXPECT_EQ(queue_.WorkAhead("a"), 2 * kShort + kLong);
+  EXPECT_EQ(queue_.Pop(), first);
+  EXPECT_EQ(queue_.Pop(), nullptr);
+  EXPECT_EQ(queue_.Unpark(TermsOf("b").cost_key), 0);
+  EXPECT_EQ(queue_.Unpark(TermsOf("a").cost_key), 2);
+  EXPECT_EQ(queue_.Pop(), second) << "where it was";
+  EXPECT_EQ(queue_.Pop(), third);
+}
+
+TEST_F(FairQueueTest, ParkedWorkIsRemovedAndExpires) {
+  RecordedWork* removed = Push(TermsOf("a"));
+  RecordedWork* late = Push(TermsOf("a"), kShort, absl::Seconds(20));
+  queue_.Park(static_cast<RecordedWork*>(queue_.Pop()));
+  queue_.Park(static_cast<RecordedWork*>(queue_.Pop()));
+  EXPECT_TRUE(queue_.Remove(removed));
+  EXPECT_EQ(queue_.TakeExpired(now_ + absl::Seconds(30)), std::vector<Work*>{late});
+  EXPECT_EQ(queue_.size(), 0);
+  EXPECT_EQ(queue_.in_order(), 0);
+  EXPECT_EQ(queue_.Unpark(TermsOf("a").cost_key), 0);
 }
 
 TEST_F(FairQueueTest, WorkAheadIsTheOwnBacklogAndAsMuchOfTheOthers) {
@@ -133,6 +166,10 @@ TEST(CostTableTest, FollowsTheLastRunsAndForgetsTheFirst) {
   EXPECT_EQ(costs.Expected(kKey), kShort);
   for (int i = 0; i < 50; ++i) costs.Record(kKey, 3 * kShort);
   EXPECT_GT(costs.Expected(kKey), 2.9 * kShort);
+  costs.Record(kKey, absl::Seconds(1));
+  EXPECT_LT(costs.Expected(kKey), 4 * kShort) << "one run that something else held up";
+  for (int i = 0; i < 10; ++i) costs.Record(kKey, kShort);
+  EXPECT_LT(costs.Expected(kKey), 1.1 * kShort);
   costs.Record(0, kLong);
   EXPECT_EQ(costs.Expected(0), absl::ZeroDuration());
 }

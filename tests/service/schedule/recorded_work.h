@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -41,6 +42,13 @@ class RecordedWork final : public Work {
     done_.Notify();
   }
 
+  // As if what it needs were made by its first run.
+  void set_operations(std::optional<int64_t> operations) { operations_ = operations.value_or(-1); }
+  std::optional<int64_t> Operations() const override {
+    const int64_t operations = operations_.load();
+    return operations < 0 ? std::nullopt : std::optional(operations);
+  }
+
   void Wait() { done_.WaitForNotification(); }
   bool ran() const { return ran_.load(); }
   Lane lane() const { return lane_; }
@@ -48,6 +56,7 @@ class RecordedWork final : public Work {
 
  private:
   const std::function<void()> body_;
+  std::atomic<int64_t> operations_{0};  // -1: nullopt
   std::atomic<bool> ran_{false};
   Lane lane_ = Lane::kArena;
   absl::Status status_;
