@@ -26,8 +26,8 @@ struct alignas(64) Range {
 
 using Ranges = absl::InlinedVector<Range, 8>;
 
-// Runner 0 takes pieces until none are left; the others leave when tasks wait for a thread. A runner
-// runs once, so its number is a slot of its own.
+// Runner 0 takes pieces until none are left; the others leave when tasks wait for a thread. A
+// runner runs once, so its number is a slot of its own.
 void RunFrom(int first, Ranges& ranges, const std::atomic<int64_t>& waiting,
              absl::FunctionRef<void(int64_t, int)> body) {
   const DenormalsFlushed flushed;

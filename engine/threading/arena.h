@@ -33,8 +33,8 @@ class Arena {
   // only pieces of this very loop, never an enqueued task.
   void ParallelFor(int64_t count, int max_threads, absl::FunctionRef<void(int64_t)> body);
 
-  // The same for bodies that need memory of their own: body(piece, slot), where 0 <= slot < `slots`,
-  // on up to `slots` threads. No two threads use one slot at the same time. `slots` >= 1.
+  // The same for bodies that need memory of their own: body(piece, slot), where 0 <= slot <
+  // `slots`, on up to `slots` threads. No two threads use one slot at the same time. `slots` >= 1.
   void ParallelForInSlots(int64_t count, int slots, absl::FunctionRef<void(int64_t, int)> body);
 
   // Runs `task` soon on one of the threads, in about the order of the calls; any thread may call.
