@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "google/protobuf/stubs/logging.h"
+#include "service/engine_start.h"
 #include "service/flags.h"
 #include "service/models/loader.h"
 #include "service/models/model_repository.h"
@@ -171,7 +172,7 @@ int Serve(const Flags& flags) {
   if (!flags.engine.max_isa.Includes(cpu::Isa::kAvx2)) {
     spdlog::warn("without AVX2 every primitive runs as its reference: right, but slow");
   }
-  absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(flags.engine);
+  absl::StatusOr<std::unique_ptr<Engine>> engine = StartEngine(flags.engine);
   if (!engine.ok()) return Refuse(engine.status());
   absl::StatusOr<std::vector<ServedModel>> found = ScanModels(flags);
   if (!found.ok()) return Refuse(found.status());

@@ -13,6 +13,7 @@
 #include "absl/container/inlined_vector.h"
 #include "engine/base/check.h"
 #include "engine/threading/denormals.h"
+#include "engine/threading/stop.h"
 #include "engine/threading/workers.h"
 
 namespace tilewire::threading {
@@ -23,6 +24,22 @@ struct alignas(64) Range {
   std::atomic<int64_t> next{0};
   int64_t end = 0;
 };
+
+// The flag of the team whose body this thread runs; null if it cannot stop.
+thread_local const std::atomic<bool>* current_stop = nullptr;
+class StopScope {
+ public:
+  explicit StopScope(const std::atomic<bool>* stop) : outer_(current_stop) { current_stop = stop; }
+  ~StopScope() { current_stop = outer_; }
+  StopScope(const StopScope&) = delete;
+
+ private:
+  const std::atomic<bool>* const outer_;  // loops nest
+};
+
+// Set by a body, for the loop that called it: no piece needs to be run any more. A stopped loop may
+// have more pieces than could be left out one by one.
+thread_local bool loop_is_over = false;
 
 using Ranges = absl::InlinedVector<Range, 8>;
 
@@ -38,16 +55,22 @@ void RunFrom(int first, Ranges& ranges, const std::atomic<int64_t>& waiting,
       if (first != 0 && waiting.load(std::memory_order_relaxed) > 0) return;
       const int64_t piece = range.next.fetch_add(1, std::memory_order_relaxed);
       if (piece < range.end) body(piece, first);
+      if (std::exchange(loop_is_over, false)) return;
     }
   }
 }
 
 void RunSerially(int64_t count, absl::FunctionRef<void(int64_t, int)> body) {
   const DenormalsFlushed flushed;
-  for (int64_t i = 0; i < count; ++i) body(i, /*slot=*/0);
+  for (int64_t i = 0; i < count; ++i) {
+    body(i, /*slot=*/0);
+    if (std::exchange(loop_is_over, false)) return;
+  }
 }
 
 }  // namespace
+
+bool Stopped() { return current_stop != nullptr && current_stop->load(std::memory_order_relaxed); }
 
 Arena::Arena(int threads) {
   TILEWIRE_CHECK(threads >= 1 && threads <= kMaxThreads, "an arena has 1 to 1024 threads");
@@ -87,7 +110,12 @@ void Team::ParallelFor(int64_t count, absl::FunctionRef<void(int64_t)> body) con
 void Team::ParallelForInSlots(int64_t count, int64_t slots,
                               absl::FunctionRef<void(int64_t, int)> body) const {
   const auto unless_stopped = [this, body](int64_t piece, int slot) {
-    if (!stop_->load(std::memory_order_relaxed)) body(piece, slot);
+    if (stop_->load(std::memory_order_relaxed)) {
+      loop_is_over = true;
+      return;
+    }
+    const StopScope scope(stop_);
+    body(piece, slot);
   };
   const absl::FunctionRef<void(int64_t, int)> work = stop_ == nullptr ? body : unless_stopped;
   const int runners = static_cast<int>(std::min<int64_t>(slots, threads_));

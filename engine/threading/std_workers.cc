@@ -4,6 +4,8 @@
 // thread waits for them. Who calls Run() is a runner itself and needs no other; a runner that no
 // thread has come for when the caller's own has ended is never started, because it would find
 // nothing to do.
+#include <pthread.h>
+
 #include <condition_variable>
 #include <deque>
 #include <list>
@@ -12,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/threading/compute_thread.h"
 #include "engine/threading/denormals.h"
 #include "engine/threading/workers.h"
 
@@ -24,7 +25,7 @@ class StdWorkers final : public Workers {
   explicit StdWorkers(int threads) {
     for (int i = 0; i < threads; ++i) {
       threads_.emplace_back([this] {
-        BecomeComputeThread();
+        pthread_setname_np(pthread_self(), kThreadName);
         Work();
       });
     }

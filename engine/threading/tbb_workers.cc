@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <pthread.h>
+
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -6,7 +8,6 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "engine/threading/arena.h"
-#include "engine/threading/compute_thread.h"
 #include "engine/threading/denormals.h"
 #include "engine/threading/workers.h"
 #include "tbb/global_control.h"
@@ -76,7 +77,7 @@ class TbbWorkers final : public Workers {
     const auto started = std::make_shared<Started>();
     for (int i = 0; i < all; ++i) {
       Enqueue([started, all] {
-        BecomeComputeThread();
+        pthread_setname_np(pthread_self(), kThreadName);
         absl::MutexLock lock(&started->mutex);
         ++started->threads;
         started->AwaitAll(all, kLongest);

@@ -15,6 +15,9 @@
 
 namespace tilewire::threading {
 
+// As the operating system shows them. They have the priority of the thread that started them.
+constexpr char kThreadName[] = "tw-compute";
+
 // Thread-safe.
 class Workers {
  public:

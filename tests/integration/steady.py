@@ -126,27 +126,32 @@ def explain():
 
 
 def isolation():
-    """Small requests beside batches that hold every thread."""
+    """Small requests, the first one too, beside batches that hold every thread."""
     with Server() as server, server.channel() as small, server.channel() as big:
-        bits = server.infer()
-        for _ in range(20):
-            server.infer(channel=small)
         batch = digits_request(8000)
         server.ask(INFER + 'ModelInfer', batch, big)
         begun = time.time()
         server.ask(INFER + 'ModelInfer', batch, big)
         alone = time.time() - begun
-        times = []
+        bits, times = None, []
         with concurrent.futures.ThreadPoolExecutor(3) as pool:
             futures = [pool.submit(server.ask, INFER + 'ModelInfer', batch, big) for _ in range(9)]
+            while not futures[0].done() and not futures[0].running():
+                time.sleep(0.01)
+            time.sleep(alone / 4)  # until they compute
             while not all(future.done() for future in futures):
                 start = time.time()
-                expect(server.infer(channel=small), bits)
+                answer = server.infer(channel=small)
                 times.append(time.time() - start)
-        times.sort()
+                expect(answer, bits or answer)
+                bits = answer
+        first, worst = times[0], sorted(times)[len(times) * 99 // 100]
         print(f'  a batch of 8000 takes {alone * 1e3:.0f} ms; one image beside three such callers: '
-              f'median {times[len(times) // 2] * 1e3:.1f} ms, longest {times[-1] * 1e3:.0f} ms')
-        assert times[len(times) // 2] < max(alone, 0.2), times
+              f'first {first * 1e3:.1f} ms, median {sorted(times)[len(times) // 2] * 1e3:.1f} ms, '
+              f'p99 {worst * 1e3:.1f} ms, longest {max(times) * 1e3:.0f} ms of {len(times)}')
+        # One that waits for a thread waits for about a batch; three run or wait at a time.
+        assert first < max(alone, 0.3), times[0]
+        assert worst < max(alone / 2, 0.2), sorted(times)[-20:]
         server.end()
 
 

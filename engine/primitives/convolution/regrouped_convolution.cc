@@ -8,6 +8,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/convolution/direct_layouts.h"
+#include "engine/threading/stop.h"
 
 namespace tilewire::convolution {
 namespace {
@@ -79,7 +80,7 @@ class RegroupedConvolution final : public Primitive {
               const threading::Team& team) const {
     const int lanes = outer_.unit.lanes();
     team.ParallelFor(outer_.geometry.groups, [&](int64_t group) {
-      for (int64_t c = 0; c < group_channels; ++c) {
+      for (int64_t c = 0; c < group_channels && !threading::Stopped(); ++c) {
         CopyChannel(from + ChannelOffset(from_strides, lanes, group * group_channels + c),
                     from_strides.spatial,
                     to + group * to_strides.group + ChannelOffset(to_strides, lanes, c),

@@ -13,6 +13,7 @@
 #include "engine/primitives/deconvolution/geometry.h"
 #include "engine/primitives/deconvolution/implementations.h"
 #include "engine/primitives/deconvolution/tile_generator.h"
+#include "engine/threading/stop.h"
 
 namespace tilewire::deconvolution {
 namespace {
@@ -100,6 +101,7 @@ class Direct final : public Primitive {
         row.height = &heights_[h];
         row.dst = plane + h * geometry_.axes[1].dst_stride;
         for (const Segment& segment : segments_) RunSegment(row, segment);
+        if (threading::Stopped()) return;
       }
     });
   }

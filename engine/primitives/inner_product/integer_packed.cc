@@ -14,6 +14,7 @@
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/inner_product/implementations.h"
+#include "engine/threading/stop.h"
 
 namespace tilewire::inner_product {
 namespace {
@@ -98,6 +99,7 @@ class IntegerPacked final : public Primitive {
         const int64_t tile_rows = std::min<int64_t>(max_rows_, rows - row);
         const IntegerTileArgs tile = TileArgs(args, src, g * group_, row);
         generators_.at({last, static_cast<int>(tile_rows)})->entry<IntegerTileFunction>()(&tile);
+        if (threading::Stopped()) return;
       }
     });
   }

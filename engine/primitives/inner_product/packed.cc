@@ -13,6 +13,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/inner_product/implementations.h"
 #include "engine/primitives/inner_product/tile_generator.h"
+#include "engine/threading/stop.h"
 
 namespace tilewire::inner_product {
 namespace {
@@ -44,6 +45,7 @@ class Packed final : public Primitive {
       const bool last = (g + 1) * group_ >= channels_;
       for (int64_t row = 0; row < rows_; row += max_rows_) {
         RunTile(args, g * group_, row, std::min<int64_t>(max_rows_, rows_ - row), last);
+        if (threading::Stopped()) return;
       }
     });
   }

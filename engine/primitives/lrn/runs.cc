@@ -8,6 +8,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/lrn/implementations.h"
 #include "engine/primitives/lrn/run_generator.h"
+#include "engine/threading/stop.h"
 
 namespace tilewire::lrn {
 namespace {
@@ -112,7 +113,7 @@ class Runs final : public Primitive {
 
   // nchw: `count` pixels of every channel.
   void AcrossPlanes(const float* src, float* dst, int64_t count) const {
-    for (int64_t c = 0; c < layout_.channels; ++c) {
+    for (int64_t c = 0; c < layout_.channels && !threading::Stopped(); ++c) {
       const Range range = Neighbours(c, ReachOf(desc_), layout_.channels);
       Taps taps;
       for (int64_t t = range.begin; t < range.end; ++t) {
@@ -126,7 +127,7 @@ class Runs final : public Primitive {
   // nhwc: the channels of one pixel.
   void AcrossCell(const float* src, float* dst) const {
     const int64_t reach = ReachOf(desc_);
-    for (int64_t c = 0, count = 0; c < layout_.cell; c += count) {
+    for (int64_t c = 0, count = 0; c < layout_.cell && !threading::Stopped(); c += count) {
       const Range range = Neighbours(c, reach, layout_.cell);
       const bool inner = range.begin == -reach && range.end == reach + 1;
       count = inner ? layout_.cell - reach - c : 1;
@@ -153,7 +154,7 @@ class Runs final : public Primitive {
     const Range depths = Neighbours(depth, reach, layout_.size[0]);
     const Range heights = Neighbours(height, reach, layout_.size[1]);
     const int64_t row = depth * layout_.stride[0] + height * layout_.stride[1];
-    for (int64_t w = 0, count = 0; w < width; w += count) {
+    for (int64_t w = 0, count = 0; w < width && !threading::Stopped(); w += count) {
       const Range widths = Neighbours(w, reach, width);
       const bool inner = widths.begin == -reach && widths.end == reach + 1;
       count = inner ? width - reach - w : 1;

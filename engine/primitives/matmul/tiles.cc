@@ -11,6 +11,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/matmul/implementations.h"
 #include "engine/primitives/matmul/tile_generator.h"
+#include "engine/threading/stop.h"
 
 namespace tilewire::matmul {
 namespace {
@@ -98,6 +99,7 @@ class Tiles final : public Primitive {
       }
       for (int64_t m = row; m < end; m += tiling_.max_rows) {
         RunTile(args, weights, b, panel, m, std::min(tiling_.max_rows, end - m));
+        if (threading::Stopped()) return;
       }
     });
   }
@@ -108,7 +110,7 @@ class Tiles final : public Primitive {
     const int64_t column = panel * tiling_.columns;
     const int64_t count = std::min(tiling_.columns, shape_.n - column);
     const int64_t k_stride = StrideOf(desc_.weights, 1), n_stride = StrideOf(desc_.weights, 0);
-    for (int64_t k = 0; k < shape_.k; ++k, to += tiling_.columns) {
+    for (int64_t k = 0; k < shape_.k && !threading::Stopped(); ++k, to += tiling_.columns) {
       const float* from = weights + k * k_stride + column * n_stride;
       if (n_stride == 1) {
         std::memcpy(to, from, count * sizeof(float));

@@ -13,6 +13,7 @@
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/max_window/implementations.h"
+#include "engine/threading/stop.h"
 
 namespace tilewire::max_window {
 namespace {
@@ -66,7 +67,8 @@ class PlainRows final : public Primitive {
     const auto& [z, y, x] = axes_;
     const int64_t plane = row / (z.dst * y.dst);
     const int64_t from = plane * z.src * y.src * x.src;
-    for (int64_t i = 0; i < x.dst; ++i) {
+    threading::StopCheck stopped;
+    for (int64_t i = 0; i < x.dst && !stopped(); ++i) {
       const int64_t best = PlaceOfMaximum(src + from, row / y.dst % z.dst, row % y.dst, i);
       dst[row * x.dst + i] = ResultOf(src, from, best);
     }
@@ -78,11 +80,13 @@ class PlainRows final : public Primitive {
     const auto [z_first, z_end] = z.Inside(k);
     const auto [y_first, y_end] = y.Inside(j);
     const auto [x_first, x_end] = x.Inside(i);
+    const bool large = (y_end - y_first) * (x_end - x_first) > kElementsAtOnce;
     int64_t best = -1;
     for (int64_t c = z_first; c < z_end; ++c) {
       for (int64_t b = y_first; b < y_end; ++b) {
         const int64_t line =
             (k * z.stride - z.left + c * z.step) * y.src + (j * y.stride - y.left + b * y.step);
+        if (large && threading::Stopped()) return best;
         for (int64_t a = x_first; a < x_end; ++a) {
           const int64_t at = line * x.src + (i * x.stride - x.left + a * x.step);
           const bool beats = best < 0 || plane[at] > plane[best] ||

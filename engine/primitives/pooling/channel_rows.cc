@@ -17,6 +17,7 @@
 #include "engine/primitives/pooling/axis.h"
 #include "engine/primitives/pooling/implementations.h"
 #include "engine/primitives/pooling/row_generator.h"
+#include "engine/threading/stop.h"
 
 namespace tilewire::pooling {
 namespace {
@@ -210,6 +211,7 @@ class ChannelRows final : public Primitive {
       args.heights = height_.Taps(oh);
       args.rows = static_cast<float>(args.depths * args.heights);
       run(&args);
+      if (threading::Stopped()) return;
     }
   }
 

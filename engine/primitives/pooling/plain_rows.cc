@@ -18,6 +18,7 @@
 #include "engine/primitives/pooling/axis.h"
 #include "engine/primitives/pooling/implementations.h"
 #include "engine/primitives/pooling/tap_generator.h"
+#include "engine/threading/stop.h"
 
 namespace tilewire::pooling {
 namespace {
@@ -98,6 +99,7 @@ class PlainRows final : public Primitive {
     for (int64_t od = 0; od < depth_.out; ++od) {
       for (int64_t oh = 0; oh < height_.out; ++oh) {
         RunRow(src, od, oh, &buffers);
+        if (threading::Stopped()) return;
         const float rows = static_cast<float>(depth_.Taps(od) * height_.Taps(oh));
         StoreRow(rows, &buffers.windows, dst + od * depth_.dst_stride + oh * height_.dst_stride);
       }
@@ -110,6 +112,7 @@ class PlainRows final : public Primitive {
     std::fill(buffers->windows.begin(), buffers->windows.end(), identity_);
     for (int64_t d = depth_.Begin(od); d < depth_.Begin(od) + depth_.Taps(od); ++d) {
       for (int64_t h = height_.Begin(oh); h < height_.Begin(oh) + height_.Taps(oh); ++h) {
+        if (threading::Stopped()) return;
         WidenRow(src + d * depth_.src_stride + h * height_.src_stride,
                  buffers->row.data() + width_.padding);
         run(&args);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/threading/mutex.h"
+#include "engine/threading/stop.h"
 #include "gtest/gtest.h"
 
 namespace tilewire::threading {
@@ -189,6 +190,24 @@ TEST(ArenaTest, ATaskDoesNotWaitForALoopThatHoldsEveryThread) {
   };
   Team(&arena).Until(&stop).ParallelForInSlots(60'000, 2, until_it_ran);
   EXPECT_LT(runs, 60'000) << "the task waited for the loop";
+}
+
+// As many as a reference's loop over a tensor of strides 0 may have.
+TEST(ArenaTest, AStoppedLoopDoesNotVisitWhatIsLeft) {
+  Arena arena(2);
+  for (const Team& team : {Team(&arena), Team::Serial()}) {
+    std::atomic<bool> stop = false;
+    std::atomic<int64_t> pieces = 0;
+    team.Until(&stop).ParallelFor(int64_t{1} << 50, [&](int64_t) {
+      if (++pieces != 10) return;
+      stop = true;
+      EXPECT_TRUE(Stopped());
+    });
+    EXPECT_LT(pieces, 20);
+    EXPECT_FALSE(Stopped()) << "outside its loop";
+    team.ParallelFor(10, [&](int64_t) { ++pieces; });
+    EXPECT_GE(pieces, 20) << "a loop that cannot stop";
+  }
 }
 
 // While a task waits for its own loop, it must not start another request on its stack.

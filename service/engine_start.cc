@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/engine_start.h"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/threading/background_thread.h"
+
+namespace tilewire::service {
+namespace {
+
+constexpr int kNiceness = 10;
+
+void LowerPriorityOfThisThread() {
+  const auto thread = static_cast<id_t>(syscall(SYS_gettid));
+  setpriority(PRIO_PROCESS, thread, getpriority(PRIO_PROCESS, thread) + kNiceness);
+}
+
+}  // namespace
+
+// The compute threads inherit the priority of the thread that makes them.
+absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const EngineOptions& options) {
+  absl::StatusOr<std::unique_ptr<Engine>> engine = absl::InternalError("not started");
+  {
+    const threading::BackgroundThread starter("tw-start", [&] {
+      LowerPriorityOfThisThread();
+      engine = Engine::Create(options);
+    });
+  }
+  return engine;
+}
+
+}  // namespace tilewire::service
