@@ -12,8 +12,8 @@
 //
 // The frame cuts the results into pieces of about kOperationsPerPiece operations, lets the threads
 // of the team claim them, and then zeroes the padding of the outputs. A run that is stopped leaves
-// out the pieces that have not begun (threading::Team::Until), so that it ends soon whatever the
-// size of the tensors.
+// out the pieces that have not begun (threading::Team::Until), and formulas that loop over many
+// operations ask, too (ForEachOperation), so that it ends soon whatever the size of the tensors.
 #ifndef ENGINE_PRIMITIVES_REFERENCE_PRIMITIVE_H_
 #define ENGINE_PRIMITIVES_REFERENCE_PRIMITIVE_H_
 
@@ -25,6 +25,7 @@
 #include "engine/memory/dims.h"
 #include "engine/memory/index_walk.h"
 #include "engine/primitives/primitive.h"
+#include "engine/threading/stop.h"
 
 namespace tilewire {
 
@@ -68,6 +69,26 @@ class ReferencePiece {
   const Dims& results_;
   const int64_t begin_, end_;
 };
+
+// For the loops over the operations of one result, which may be long: call visit(index) for every
+// index of the box, or visit(i) for 0 <= i < count, until the run is stopped. The result is then
+// worthless.
+template <typename Visit>
+void ForEachOperation(const Dims& box, Visit visit) {
+  threading::StopCheck stopped;
+  for (int64_t size : box) {
+    if (size == 0) return;
+  }
+  Dims index(box.size(), 0);
+  do {
+    visit(static_cast<const Dims&>(index));
+  } while (!stopped() && NextIndex(box, &index));
+}
+template <typename Visit>
+void ForEachOperation(int64_t count, Visit visit) {
+  threading::StopCheck stopped;
+  for (int64_t i = 0; i < count && !stopped(); ++i) visit(i);
+}
 
 constexpr int64_t kOperationsPerPiece = 1 << 15;
 

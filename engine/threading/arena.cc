@@ -27,6 +27,9 @@ struct alignas(64) Range {
 
 // The flag of the team whose body this thread runs; null if it cannot stop.
 thread_local const std::atomic<bool>* current_stop = nullptr;
+// Of the arena whose loop this thread runs; null outside loops that have several runners.
+thread_local const std::atomic<int64_t>* current_waiting = nullptr;
+
 class StopScope {
  public:
   explicit StopScope(const std::atomic<bool>* stop) : outer_(current_stop) { current_stop = stop; }
@@ -37,33 +40,45 @@ class StopScope {
   const std::atomic<bool>* const outer_;  // loops nest
 };
 
+class WaitingScope {
+ public:
+  explicit WaitingScope(const std::atomic<int64_t>* waiting) : outer_(current_waiting) {
+    current_waiting = waiting;
+  }
+  ~WaitingScope() { current_waiting = outer_; }
+  WaitingScope(const WaitingScope&) = delete;
+
+ private:
+  const std::atomic<int64_t>* const outer_;
+};
+
 // Set by a body, for the loop that called it: no piece needs to be run any more. A stopped loop may
 // have more pieces than could be left out one by one.
 thread_local bool loop_is_over = false;
 
 using Ranges = absl::InlinedVector<Range, 8>;
 
-// Runner 0 takes pieces until none are left; the others leave when tasks wait for a thread. A
-// runner runs once, so its number is a slot of its own.
+// Runner 0 takes pieces until none are left; the others leave when tasks wait for a thread.
 void RunFrom(int first, Ranges& ranges, const std::atomic<int64_t>& waiting,
-             absl::FunctionRef<void(int64_t, int)> body) {
+             absl::FunctionRef<void(int64_t)> body) {
   const DenormalsFlushed flushed;
+  const WaitingScope scope(&waiting);
   const int count = static_cast<int>(ranges.size());
   for (int i = 0; i < count; ++i) {
     Range& range = ranges[(first + i) % count];
     while (range.next.load(std::memory_order_relaxed) < range.end) {
       if (first != 0 && waiting.load(std::memory_order_relaxed) > 0) return;
       const int64_t piece = range.next.fetch_add(1, std::memory_order_relaxed);
-      if (piece < range.end) body(piece, first);
+      if (piece < range.end) body(piece);
       if (std::exchange(loop_is_over, false)) return;
     }
   }
 }
 
-void RunSerially(int64_t count, absl::FunctionRef<void(int64_t, int)> body) {
+void RunSerially(int64_t count, absl::FunctionRef<void(int64_t)> body) {
   const DenormalsFlushed flushed;
   for (int64_t i = 0; i < count; ++i) {
-    body(i, /*slot=*/0);
+    body(i);
     if (std::exchange(loop_is_over, false)) return;
   }
 }
@@ -71,6 +86,10 @@ void RunSerially(int64_t count, absl::FunctionRef<void(int64_t, int)> body) {
 }  // namespace
 
 bool Stopped() { return current_stop != nullptr && current_stop->load(std::memory_order_relaxed); }
+
+bool TasksWait() {
+  return current_waiting != nullptr && current_waiting->load(std::memory_order_relaxed) > 0;
+}
 
 Arena::Arena(int threads) {
   TILEWIRE_CHECK(threads >= 1 && threads <= kMaxThreads, "an arena has 1 to 1024 threads");
@@ -82,12 +101,7 @@ Arena::~Arena() = default;
 int Arena::threads() const { return workers_->threads(); }
 
 void Arena::ParallelFor(int64_t count, int max_threads, absl::FunctionRef<void(int64_t)> body) {
-  ParallelForInSlots(count, max_threads, [body](int64_t piece, int) { body(piece); });
-}
-
-void Arena::ParallelForInSlots(int64_t count, int slots,
-                               absl::FunctionRef<void(int64_t, int)> body) {
-  const int64_t runners = std::min<int64_t>({count, slots, threads()});
+  const int64_t runners = std::min<int64_t>({count, max_threads, threads()});
   if (runners <= 1) return RunSerially(count, body);
   Ranges ranges(runners);
   for (int64_t i = 0; i < runners; ++i) {
@@ -104,23 +118,17 @@ void Arena::Enqueue(absl::AnyInvocable<void()> task) {
 }
 
 void Team::ParallelFor(int64_t count, absl::FunctionRef<void(int64_t)> body) const {
-  ParallelForInSlots(count, threads_, [body](int64_t piece, int) { body(piece); });
-}
-
-void Team::ParallelForInSlots(int64_t count, int64_t slots,
-                              absl::FunctionRef<void(int64_t, int)> body) const {
-  const auto unless_stopped = [this, body](int64_t piece, int slot) {
+  const auto unless_stopped = [this, body](int64_t piece) {
     if (stop_->load(std::memory_order_relaxed)) {
       loop_is_over = true;
       return;
     }
     const StopScope scope(stop_);
-    body(piece, slot);
+    body(piece);
   };
-  const absl::FunctionRef<void(int64_t, int)> work = stop_ == nullptr ? body : unless_stopped;
-  const int runners = static_cast<int>(std::min<int64_t>(slots, threads_));
-  if (runners <= 1 || arena_ == nullptr) return RunSerially(count, work);
-  arena_->ParallelForInSlots(count, runners, work);
+  const absl::FunctionRef<void(int64_t)> work = stop_ == nullptr ? body : unless_stopped;
+  if (threads_ <= 1 || arena_ == nullptr) return RunSerially(count, work);
+  arena_->ParallelFor(count, threads_, work);
 }
 
 }  // namespace tilewire::threading

@@ -33,10 +33,6 @@ class Arena {
   // only pieces of this very loop, never an enqueued task.
   void ParallelFor(int64_t count, int max_threads, absl::FunctionRef<void(int64_t)> body);
 
-  // The same for bodies that need memory of their own: body(piece, slot), where 0 <= slot <
-  // `slots`, on up to `slots` threads. No two threads use one slot at the same time. `slots` >= 1.
-  void ParallelForInSlots(int64_t count, int slots, absl::FunctionRef<void(int64_t, int)> body);
-
   // Runs `task` soon on one of the threads, in about the order of the calls; any thread may call.
   // Threads that only help with a loop leave it for the task when their piece ends; the loop's
   // caller computes what they leave.
@@ -65,10 +61,6 @@ class Team {
     team.stop_ = stop;
     return team;
   }
-
-  // As Arena's; a plain loop, in slot 0, when one thread is allowed.
-  void ParallelForInSlots(int64_t count, int64_t slots,
-                          absl::FunctionRef<void(int64_t, int)> body) const;
 
   // As Arena::ParallelFor; a plain loop (denormals flushed) when one thread is allowed.
   void ParallelFor(int64_t count, absl::FunctionRef<void(int64_t)> body) const;

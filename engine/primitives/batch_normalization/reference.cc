@@ -42,7 +42,7 @@ class Formula {
     const double scale = (parameters.scale == nullptr ? 1 : parameters.scale[c]) /
                          std::sqrt(variance + desc_.epsilon);
     const double shift = parameters.shift == nullptr ? 0 : parameters.shift[c];
-    ForEachIndex(channel_, [&](const Dims& index) {
+    ForEachOperation(channel_, [&](const Dims& index) {
       const double value = scale * (src[src_.Offset(index)] - mean) + shift;
       dst[dst_.Offset(index)] = ApplyPostOps(post_ops_, static_cast<float>(value), 0);
     });
@@ -51,9 +51,9 @@ class Formula {
  private:
   void Statistics(const float* src, double* mean, double* variance) const {
     const double count = static_cast<double>(*ElementCount(channel_));
-    ForEachIndex(channel_, [&](const Dims& index) { *mean += src[src_.Offset(index)]; });
+    ForEachOperation(channel_, [&](const Dims& index) { *mean += src[src_.Offset(index)]; });
     *mean /= count;
-    ForEachIndex(channel_, [&](const Dims& index) {
+    ForEachOperation(channel_, [&](const Dims& index) {
       const double difference = src[src_.Offset(index)] - *mean;
       *variance += difference * difference;
     });

@@ -96,14 +96,15 @@ class Formula {
     TapRange taps[3];
     for (int d = 0; d < 3; ++d) taps[d] = ValidTaps(geometry_, d, o[d]);
     Result sum = 0;
-    for (int64_t ic = 0; ic < geometry_.ic; ++ic) {
+    threading::StopCheck stopped;
+    for (int64_t ic = 0; ic < geometry_.ic && !stopped(); ++ic) {
       const Src* s = src + src_.At(1, group * geometry_.ic + ic);
       const Weights* w = weights + weights_.At(weights_group + 1, ic);
-      for (int64_t kd = taps[0].begin; kd < taps[0].end; ++kd) {
-        for (int64_t kh = taps[1].begin; kh < taps[1].end; ++kh) {
+      for (int64_t kd = taps[0].begin; kd < taps[0].end && !stopped(); ++kd) {
+        for (int64_t kh = taps[1].begin; kh < taps[1].end && !stopped(); ++kh) {
           const Src* row = s + At(src_, 2, {In(0, o[0], kd), In(1, o[1], kh), 0});
           const Weights* tap = w + At(weights_, weights_group + 2, {kd, kh, 0});
-          for (int64_t kw = taps[2].begin; kw < taps[2].end; ++kw) {
+          for (int64_t kw = taps[2].begin; kw < taps[2].end && !stopped(); ++kw) {
             sum += row[src_.At(width_, In(2, o[2], kw))] *
                    tap[weights_.At(weights_group + width_, kw)];
           }

@@ -15,7 +15,7 @@
 // A block either belongs to one thread (RunAlone), when its V fits the second cache, or to all
 // (RunShared), when there are so many channels that only large blocks make up for the weights; see
 // winograd_plan.h. Each thread that works on blocks, or on panels of a shared one, has a slot of
-// the scratchpad: see Arena::ParallelForInSlots.
+// the scratchpad: see threading/slots.h.
 //
 // Borders: a patch that reaches beyond the image is copied, with zeros around it, before its
 // transform; a tile that dst's last rows or columns cut has an output function that writes the rest
@@ -31,6 +31,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/cpu/cores.h"
+#include "engine/threading/slots.h"
 
 namespace tilewire::convolution {
 namespace {
@@ -161,7 +162,7 @@ void WinogradDriver::Run(const float* src, const float* weights, const float* bi
     for (int64_t i = 0; i < blocks; ++i) RunShared(operands, BlockAt(i, scratchpad), team);
     return;
   }
-  team.ParallelForInSlots(blocks, slots_, [&](int64_t i, int64_t slot) {
+  threading::ParallelForInSlots(team, blocks, slots_, [&](int64_t i, int64_t slot) {
     RunAlone(operands, BlockAt(i, scratchpad + slot * (plan.VElements() + plan.MElements())));
   });
 }
@@ -209,7 +210,7 @@ void WinogradDriver::RunShared(const Operands& operands, const Block& block,
   const WinogradPlan& plan = problem_.plan;
   float* m = block.v + plan.VElements();
   team.ParallelFor(block.groups, [&](int64_t i) { TransformInputs(operands, block, i); });
-  team.ParallelForInSlots(plan.panels, slots_, [&](int64_t panel, int64_t slot) {
+  threading::ParallelForInSlots(team, plan.panels, slots_, [&](int64_t panel, int64_t slot) {
     RunPanel(operands, block, panel, m + slot * plan.MElements());
   });
 }

@@ -72,10 +72,10 @@ class Formula {
     if (group_dims == 1) at[0] = group;
     at[group_dims] = index[1] % geometry_.oc;
     float sum = 0;
-    for (int64_t ic = 0; ic < geometry_.ic; ++ic) {
+    ForEachOperation(geometry_.ic, [&](int64_t ic) {
       from[1] = group * geometry_.ic + ic;
       at[group_dims + 1] = ic;
-      ForEachIndex(taps, [&](const Dims& tap) {
+      ForEachOperation(taps, [&](const Dims& tap) {
         for (size_t i = 0; i < sources.size(); ++i) {
           const Source& source = sources[i][tap[i]];
           from[i + 2] = source.position;
@@ -84,7 +84,7 @@ class Formula {
         sum += piece.Get<const float>(kArgSrc)[src_.Offset(from)] *
                piece.Get<const float>(kArgWeights)[weights_.Offset(at)];
       });
-    }
+    });
     return sum;
   }
 

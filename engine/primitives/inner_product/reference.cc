@@ -41,7 +41,7 @@ class Formula {
     const Src* src = piece.Get<const Src>(kArgSrc) + src_.At(0, n);
     const Weights* weights = piece.Get<const Weights>(kArgWeights) + weights_.At(0, oc);
     Result sum = 0;
-    ForEachIndex(image_, [&](const Dims& index) {
+    ForEachOperation(image_, [&](const Dims& index) {
       sum += src[src_.Offset(index)] * weights[weights_.Offset(index)];
     });
     return sum;

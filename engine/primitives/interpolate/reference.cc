@@ -23,10 +23,10 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const InterpolateDesc
       const int64_t first = index[desc.axis] * desc.taps;
       Dims from = index;
       float sum = 0;
-      for (int64_t t = first; t < first + desc.taps; ++t) {
-        from[desc.axis] = desc.indices[t];
-        sum += desc.weights[t] * piece.Get<const float>(kArgSrc)[desc.src.Offset(from)];
-      }
+      ForEachOperation(desc.taps, [&](int64_t tap) {
+        from[desc.axis] = desc.indices[first + tap];
+        sum += desc.weights[first + tap] * piece.Get<const float>(kArgSrc)[desc.src.Offset(from)];
+      });
       piece.Get<float>(kArgDst)[desc.dst.Offset(index)] = sum;
     });
   };

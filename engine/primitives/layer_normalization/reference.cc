@@ -33,20 +33,20 @@ class Formula {
       variance = piece.Get<const float>(kArgVariance)[row];
     } else {
       const double count = static_cast<double>(size_);
-      for (int64_t c = 0; c < size_; ++c) mean += src[src_.At(axis_, c)];
+      ForEachOperation(size_, [&](int64_t c) { mean += src[src_.At(axis_, c)]; });
       mean /= count;
-      for (int64_t c = 0; c < size_; ++c) {
+      ForEachOperation(size_, [&](int64_t c) {
         const double difference = src[src_.At(axis_, c)] - mean;
         variance += difference * difference;
-      }
+      });
       variance /= count;
     }
     const auto* scale_shift = desc_.use_scale_shift ? piece.Get<const float>(kArgWeights) : nullptr;
-    for (int64_t c = 0; c < size_; ++c) {
+    ForEachOperation(size_, [&](int64_t c) {
       const double normal = (src[src_.At(axis_, c)] - mean) / std::sqrt(variance + desc_.epsilon);
       dst[dst_.At(axis_, c)] = static_cast<float>(
           scale_shift == nullptr ? normal : scale_shift[c] * normal + scale_shift[size_ + c]);
-    }
+    });
   }
 
  private:

@@ -24,7 +24,7 @@ float SumOfSquares(const LrnDesc& desc, const SeparableOffsets& offsets, const f
     count[d] = std::min(index[d] + ReachOf(desc) + 1, desc.src.dim(d)) - begin[d];
   }
   float sum = 0;
-  ForEachIndex(count, [&](Dims at) {
+  ForEachOperation(count, [&](Dims at) {
     for (size_t d = 0; d < at.size(); ++d) at[d] += begin[d];
     const float value = src[offsets.Offset(at)];
     sum += value * value;

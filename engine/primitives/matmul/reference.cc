@@ -37,10 +37,10 @@ class Formula {
     const int64_t src_offset = src_.Offset(BroadcastIndex(desc_.src.dims(), row));
     const int64_t weights_offset = weights_.Offset(BroadcastIndex(desc_.weights.dims(), column));
     float sum = 0;
-    for (int64_t k = 0; k < k_; ++k) {
+    ForEachOperation(k_, [&](int64_t k) {
       sum += piece.Get<const float>(kArgSrc)[src_offset + src_.At(last, k)] *
              piece.Get<const float>(kArgWeights)[weights_offset + weights_.At(last - 1, k)];
-    }
+    });
     return sum;
   }
 

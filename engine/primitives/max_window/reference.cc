@@ -52,7 +52,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const MaxWindowDesc& 
     piece.ForEach([&](const Dims& index) {
       Dims best;
       float maximum = -std::numeric_limits<float>::infinity();
-      ForEachIndex(desc.kernel, [&](const Dims& tap) {
+      ForEachOperation(desc.kernel, [&](const Dims& tap) {
         const Dims at = PlaceOfTap(desc, index, tap);
         if (at.empty()) return;
         const float x = piece.Get<const float>(kArgSrc)[desc.src.Offset(at)];

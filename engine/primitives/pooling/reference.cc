@@ -34,7 +34,7 @@ void PoolWindow(const PoolingDesc& desc, const T* src, const Dims& index, void* 
   std::conditional_t<kIsFloat, float, uint32_t> sum = 0;  // s32 that may wrap around
   int64_t count = 0;
   Dims at = index;
-  ForEachIndex(taps, [&](const Dims& tap) {
+  ForEachOperation(taps, [&](const Dims& tap) {
     for (int d = 0; d < spatial; ++d) at[d + 2] = begin[d] + tap[d];
     const T value = src[desc.src.Offset(at)];
     // A NaN, once seen, stays: it compares false.

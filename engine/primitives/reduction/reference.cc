@@ -29,7 +29,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ReductionDesc& 
                         dst = SeparableOffsets(desc.dst)](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& index) {
       double result = NeutralElement(desc.algorithm);
-      ForEachIndex(reduced, [&](Dims at) {
+      ForEachOperation(reduced, [&](Dims at) {
         for (size_t d = 0; d < at.size(); ++d) at[d] += index[d];
         result = Combine(desc, result, piece.Get<const float>(kArgSrc)[src.Offset(at)]);
       });

@@ -32,14 +32,15 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SoftmaxDesc& de
       const float* src = piece.Get<const float>(kArgSrc) + src_offsets.Offset(row);
       float* dst = piece.Get<float>(kArgDst) + dst_offsets.Offset(row);
       float highest = -std::numeric_limits<float>::infinity();
-      for (int64_t i = 0; i < size; ++i) highest = std::max(highest, src[src_offsets.At(axis, i)]);
+      ForEachOperation(
+          size, [&](int64_t i) { highest = std::max(highest, src[src_offsets.At(axis, i)]); });
       float total = 0;
-      for (int64_t i = 0; i < size; ++i) {
+      ForEachOperation(size, [&](int64_t i) {
         const float power = std::exp(src[src_offsets.At(axis, i)] - highest);
         dst[dst_offsets.At(axis, i)] = power;
         total += power;
-      }
-      for (int64_t i = 0; i < size; ++i) dst[dst_offsets.At(axis, i)] /= total;
+      });
+      ForEachOperation(size, [&](int64_t i) { dst[dst_offsets.At(axis, i)] /= total; });
     });
   };
   return CreateReferencePrimitive(InfoOf(desc, attributes, facts),

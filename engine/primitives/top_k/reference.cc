@@ -28,22 +28,23 @@ bool IsBetter(const TopKDesc& desc, float later, float best) {
 size_t BestOf(const TopKDesc& desc, const std::vector<float>& line,
               const std::vector<bool>& taken) {
   size_t best = line.size();
-  for (size_t i = 0; i < line.size(); ++i) {
-    if (taken[i]) continue;
+  ForEachOperation(static_cast<int64_t>(line.size()), [&](int64_t i) {
+    if (taken[i]) return;
     if (best == line.size() || IsBetter(desc, line[i], line[best])) best = i;
-  }
+  });
   return best;
 }
 
 void RunLine(const TopKDesc& desc, const float* src, float* dst, Dims index) {
   std::vector<float> line;
-  for (int64_t i = 0; i < desc.src.dim(desc.axis); ++i) {
+  ForEachOperation(desc.src.dim(desc.axis), [&](int64_t i) {
     index[desc.axis] = i;
     line.push_back(src[desc.src.Offset(index)]);
-  }
+  });
   std::vector<bool> taken(line.size(), false);
-  for (int64_t i = 0; i < desc.dst.dim(desc.axis); ++i) {
+  for (int64_t i = 0; i < desc.dst.dim(desc.axis) && !threading::Stopped(); ++i) {
     const size_t best = BestOf(desc, line, taken);
+    if (best == line.size()) return;  // stopped
     taken[best] = true;
     index[desc.axis] = i;
     dst[desc.dst.Offset(index)] = desc.indices ? static_cast<float>(best) : line[best];

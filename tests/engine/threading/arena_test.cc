@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/threading/mutex.h"
+#include "engine/threading/slots.h"
 #include "engine/threading/stop.h"
 #include "gtest/gtest.h"
 
@@ -59,7 +60,8 @@ TEST(ArenaTest, NoTwoThreadsUseOneSlotAtTheSameTime) {
     Arena arena(loop.threads);
     std::vector<std::atomic<int>> runs(loop.count), in_slot(kSlots);
     std::atomic<int> shared = 0;
-    Team(&arena, loop.max_threads).ParallelForInSlots(loop.count, kSlots, [&](int64_t i, int slot) {
+    const Team team(&arena, loop.max_threads);
+    ParallelForInSlots(team, loop.count, kSlots, [&](int64_t i, int64_t slot) {
       ASSERT_TRUE(slot >= 0 && slot < kSlots) << slot;
       shared += in_slot[slot]++ > 0 ? 1 : 0;
       std::this_thread::yield();
@@ -178,17 +180,17 @@ TEST(ArenaTest, ATaskDoesNotWaitForALoopThatHoldsEveryThread) {
   Arena arena(2);
   std::atomic<bool> ran = false;
   std::atomic<int> enqueued = 0, runs = 0;
-  const auto body = [&](int64_t, int) {
+  const auto body = [&] {
     if (enqueued.exchange(1) == 0) arena.Enqueue([&] { ran = true; });
     ++runs;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   };
   std::atomic<bool> stop = false;
-  const auto until_it_ran = [&](int64_t piece, int slot) {
-    body(piece, slot);
+  const auto until_it_ran = [&](int64_t, int64_t) {
+    body();
     stop = ran.load();
   };
-  Team(&arena).Until(&stop).ParallelForInSlots(60'000, 2, until_it_ran);
+  ParallelForInSlots(Team(&arena).Until(&stop), 60'000, 2, until_it_ran);
   EXPECT_LT(runs, 60'000) << "the task waited for the loop";
 }
 
