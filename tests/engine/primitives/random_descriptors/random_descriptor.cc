@@ -9,7 +9,6 @@
 #include <variant>
 
 #include "engine/base/status_macros.h"
-#include "tests/engine/primitives/random_descriptors/random_steps.h"
 #include "tests/engine/primitives/random_descriptors/random_windows.h"
 #include "tests/engine/primitives/random_descriptors/tensor_maker.h"
 
@@ -247,16 +246,7 @@ absl::StatusOr<OpDesc> RandomOperation(TensorMaker& make) {
                                     RandomMatmul,
                                     RandomMatmul,
                                     RandomDeconvolution,
-                                    RandomDeconvolution,
-                                    RandomSelect,
-                                    RandomGather,
-                                    RandomGatherChannels,
-                                    RandomQuantize,
-                                    RandomIntegerSum,
-                                    RandomInterpolate,
-                                    RandomMaxWindow,
-                                    RandomTopK,
-                                    RandomElementwise})(make);
+                                    RandomDeconvolution})(make);
 }
 
 absl::StatusOr<Attributes> RandomAttributes(TensorMaker& make, const OpDesc& desc) {
