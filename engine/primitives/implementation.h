@@ -86,9 +86,9 @@ class RowSearch {
 
 // Declares what a primitive offers beside its descriptor, for the name Sum:
 //
-//   SumImplementations()  its table, best first; tests and benchmarks run every row
-//   SumProbes(type)       typical descriptors that read `type`: see probes.h
-//   CreateSum()           by the first row that takes the descriptor. Besides what the primitive's
+//   Sum##Implementations  its table, best first; tests and benchmarks run every row
+//   Sum##Probes(type)     typical descriptors that read `type`: see probes.h
+//   Create##Sum           by the first row that takes the descriptor. Besides what the primitive's
 //                         header names:
 //                           kUnimplemented      none does; the message lists why each refused
 //                           kResourceExhausted  memory
@@ -98,7 +98,7 @@ class RowSearch {
   absl::StatusOr<std::shared_ptr<const Primitive>> Create##Name(        \
       const Name##Desc& desc, const Attributes& attributes, const CreateOptions& options)
 
-// Defines SumImplementations() and CreateSum(), for the names Sum and sum: the rows, best first,
+// Defines Sum##Implementations and Create##Sum, for the names Sum and sum: the rows, best first,
 // with functions of the namespace sum, take what sum::Validate(desc, attributes) returns OK for.
 #define TILEWIRE_DEFINE_PRIMITIVE(Name, name, ...)                                          \
   absl::Span<const Implementation<Name##Desc>> Name##Implementations() {                    \

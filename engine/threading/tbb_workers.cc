@@ -75,13 +75,16 @@ class TbbWorkers final : public Workers {
     constexpr absl::Duration kLongest = absl::Seconds(5);  // where no more threads can be started
     const int all = threads();
     const auto started = std::make_shared<Started>();
+    started->waiting = all;
     for (int i = 0; i < all; ++i) {
-      Enqueue([started, all] {
-        pthread_setname_np(pthread_self(), kThreadName);
-        absl::MutexLock lock(&started->mutex);
-        ++started->threads;
-        started->AwaitAll(all, kLongest);
-      });
+      Enqueue(
+          [started, all] {
+            pthread_setname_np(pthread_self(), kThreadName);
+            absl::MutexLock lock(&started->mutex);
+            ++started->threads;
+            started->AwaitAll(all, kLongest);
+          },
+          &started->waiting);
     }
     absl::MutexLock lock(&started->mutex);
     started->AwaitAll(all, kLongest);
@@ -93,6 +96,7 @@ class TbbWorkers final : public Workers {
                              ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return threads >= all; };
       mutex.AwaitWithTimeout(absl::Condition(&there), longest);
     }
+    std::atomic<int64_t> waiting = 0;
     absl::Mutex mutex;
     int threads ABSL_GUARDED_BY(mutex) = 0;
   };
