@@ -46,6 +46,12 @@ double Taps(const LrnDesc& desc) {
   }
   return taps;
 }
+double Taps(const InterpolateDesc& desc) { return static_cast<double>(desc.taps); }
+double Taps(const MaxWindowDesc& desc) {
+  double taps = 1;
+  for (int64_t size : desc.kernel) taps *= static_cast<double>(size);
+  return taps;
+}
 template <typename Desc>
 double Taps(const Desc&) {
   return 1;
@@ -64,6 +70,7 @@ std::vector<const MemoryDesc*> TensorsOf(const OpDesc& desc) {
         } else {
           tensors.push_back(&op.src);
         }
+        if constexpr (requires { op.indices.IsZero(); }) tensors.push_back(&op.indices);
         if constexpr (requires { op.weights.IsZero(); }) tensors.push_back(&op.weights);
         if constexpr (requires { op.bias.IsZero(); }) tensors.push_back(&op.bias);
         return tensors;

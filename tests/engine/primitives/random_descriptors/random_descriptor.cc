@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "engine/base/status_macros.h"
+#include "tests/engine/primitives/random_descriptors/random_steps.h"
 #include "tests/engine/primitives/random_descriptors/random_windows.h"
 #include "tests/engine/primitives/random_descriptors/tensor_maker.h"
 
@@ -246,7 +247,16 @@ absl::StatusOr<OpDesc> RandomOperation(TensorMaker& make) {
                                     RandomMatmul,
                                     RandomMatmul,
                                     RandomDeconvolution,
-                                    RandomDeconvolution})(make);
+                                    RandomDeconvolution,
+                                    RandomSelect,
+                                    RandomGather,
+                                    RandomGatherChannels,
+                                    RandomQuantize,
+                                    RandomIntegerSum,
+                                    RandomInterpolate,
+                                    RandomMaxWindow,
+                                    RandomTopK,
+                                    RandomElementwise})(make);
 }
 
 absl::StatusOr<Attributes> RandomAttributes(TensorMaker& make, const OpDesc& desc) {

@@ -27,6 +27,8 @@ class TensorMaker {
   absl::StatusOr<MemoryDesc> Bias(const Dims& dims);
   absl::StatusOr<MemoryDesc> Dst(const Dims& dims) { return Tensor(dims, dst_); }
 
+  absl::StatusOr<MemoryDesc> Typed(const Dims& dims, DataType type) { return Tensor(dims, type); }
+
   // `value`, or an extreme number in spoiled cases.
   int64_t Number(int64_t value);
   Dims Numbers(Dims values);

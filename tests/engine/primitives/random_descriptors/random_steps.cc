@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/engine/primitives/random_descriptors/random_steps.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/base/status_macros.h"
+
+namespace tilewire::testing {
+namespace {
+
+using Function = jit::Elementwise::Function;
+
+Dims SizesOfAnyRank(TensorMaker& make) {
+  Random& random = make.random();
+  return RandomSizes(random, Chance(random, 50) ? 4 : static_cast<int>(random.Integer(1, 6)));
+}
+
+// An axis of `dims`, or in spoiled cases one that they lack. Whether it is one is in `valid`.
+int AxisOf(TensorMaker& make, const Dims& dims, bool* valid) {
+  const int64_t rank = static_cast<int64_t>(dims.size());
+  const int64_t axis =
+      std::clamp<int64_t>(make.Number(make.random().Integer(0, rank - 1)), -100, 100);
+  *valid = axis >= 0 && axis < rank;
+  return static_cast<int>(axis);
+}
+
+// A list of `count` indices into `size` elements: all, one run with a step, or many runs. Some name
+// no element.
+std::vector<IndexRun> RandomRuns(TensorMaker& make, int64_t size, int64_t count) {
+  Random& random = make.random();
+  if (size == count && Chance(random, 40)) return {};
+  std::vector<IndexRun> runs;
+  while (count > 0) {
+    const int64_t length = Chance(random, 60) ? count : random.Integer(1, count);
+    const int64_t start = random.Integer(-1, std::max<int64_t>(size, 0));
+    runs.push_back({make.Number(start), make.Number(Pick(random, {-2, -1, 0, 1, 1, 1, 2, 3})),
+                    make.Number(length)});
+    count -= length;
+  }
+  return runs;
+}
+
+DataType ByteType(Random& random) { return Pick(random, {DataType::kU8, DataType::kS8}); }
+
+std::vector<float> Reals(TensorMaker& make, int64_t count) {
+  std::vector<float> reals(static_cast<size_t>(std::clamp<int64_t>(count, 0, 100000)));
+  for (float& real : reals) real = make.Real();
+  return reals;
+}
+
+std::vector<int32_t> ZeroPoints(TensorMaker& make, int64_t count) {
+  std::vector<int32_t> points(static_cast<size_t>(std::clamp<int64_t>(count, 0, 100000)));
+  for (int32_t& point : points) {
+    point = static_cast<int32_t>(make.Number(make.random().Integer(0, 127)));
+  }
+  return points;
+}
+
+}  // namespace
+
+absl::StatusOr<OpDesc> RandomSelect(TensorMaker& make) {
+  SelectDesc desc;
+  const Dims src = SizesOfAnyRank(make);
+  Dims dst = src;
+  for (size_t d = 0; d < dst.size(); ++d) {
+    if (Chance(make.random(), 50)) dst[d] = RandomSize(make.random());
+    desc.from.push_back(RandomRuns(make, src[d], dst[d]));
+  }
+  ABSL_ASSIGN_OR_RETURN(desc.src, make.Src(src));
+  ABSL_ASSIGN_OR_RETURN(desc.dst, make.Typed(dst, desc.src.data_type()));
+  desc.fill = Chance(make.random(), 50) ? 0 : make.Real();
+  return desc;
+}
+
+absl::StatusOr<OpDesc> RandomGather(TensorMaker& make) {
+  GatherDesc desc;
+  const Dims src = SizesOfAnyRank(make);
+  bool valid = false;
+  desc.axis = AxisOf(make, src, &valid);
+  const Dims indices = RandomSizes(make.random(), static_cast<int>(make.random().Integer(1, 3)));
+  Dims dst = src;
+  if (valid) {
+    dst.erase(dst.begin() + desc.axis);
+    dst.insert(dst.begin() + desc.axis, indices.begin(), indices.end());
+  }
+  ABSL_ASSIGN_OR_RETURN(desc.src, make.Src(src));
+  ABSL_ASSIGN_OR_RETURN(desc.indices, make.Typed(indices, DataType::kF32));
+  ABSL_ASSIGN_OR_RETURN(desc.dst, make.Typed(dst, desc.src.data_type()));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> RandomGatherChannels(TensorMaker& make) {
+  Random& random = make.random();
+  GatherChannelsDesc desc;
+  Dims dims = RandomSizes(random, static_cast<int>(random.Integer(2, 5)));
+  const int64_t tensors = random.Integer(1, 4);
+  for (int64_t i = 0; i < tensors; ++i) {
+    dims[1] = RandomSize(random);
+    ABSL_ASSIGN_OR_RETURN(MemoryDesc src, make.Src(dims));
+    desc.srcs.push_back(std::move(src));
+  }
+  dims[1] = RandomSize(random);
+  ABSL_ASSIGN_OR_RETURN(desc.dst, make.Typed(dims, desc.srcs[0].data_type()));
+  const bool in_order = Chance(random, 50);
+  for (int64_t c = 0; c < dims[1]; ++c) {
+    const int64_t tensor = in_order ? c * tensors / dims[1] : random.Integer(0, tensors - 1);
+    const MemoryDesc& src = desc.srcs[static_cast<size_t>(tensor)];
+    const int64_t size = src.rank() > 1 ? std::max<int64_t>(src.dim(1), 1) : 1;
+    const int64_t channel = in_order ? c % size : random.Integer(0, size - 1);
+    desc.channels.push_back(
+        {static_cast<int>(std::clamp<int64_t>(make.Number(tensor), -9, 9)), make.Number(channel)});
+  }
+  return desc;
+}
+
+absl::StatusOr<OpDesc> RandomQuantize(TensorMaker& make) {
+  Random& random = make.random();
+  QuantizeDesc desc;
+  const Dims dims = SizesOfAnyRank(make);
+  const bool to_bytes = Chance(random, 50);
+  const DataType bytes = ByteType(random);
+  ABSL_ASSIGN_OR_RETURN(desc.src, make.Typed(dims, to_bytes ? DataType::kF32 : bytes));
+  ABSL_ASSIGN_OR_RETURN(desc.dst, make.Typed(dims, to_bytes ? bytes : DataType::kF32));
+  bool valid = false;
+  desc.axis = AxisOf(make, dims, &valid);
+  const int64_t count = valid && Chance(random, 50) ? dims[desc.axis] : 1;
+  desc.scales = Reals(make, make.Number(count));
+  desc.zero_points = ZeroPoints(make, make.Number(count));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> RandomIntegerSum(TensorMaker& make) {
+  Random& random = make.random();
+  IntegerSumDesc desc;
+  const Dims dims = SizesOfAnyRank(make);
+  const int64_t count = random.Integer(Chance(random, 5) ? 0 : 1, 5);
+  for (int64_t i = 0; i < count; ++i) {
+    ABSL_ASSIGN_OR_RETURN(MemoryDesc src, make.Typed(dims, ByteType(random)));
+    desc.srcs.push_back(std::move(src));
+  }
+  ABSL_ASSIGN_OR_RETURN(desc.dst, make.Typed(dims, ByteType(random)));
+  desc.scales = Reals(make, make.Number(count));
+  desc.zero_points = ZeroPoints(make, make.Number(count));
+  desc.dst_scale = make.Real();
+  desc.dst_zero_point = ZeroPoints(make, 1)[0];
+  desc.relu = Chance(random, 50);
+  return desc;
+}
+
+absl::StatusOr<OpDesc> RandomInterpolate(TensorMaker& make) {
+  Random& random = make.random();
+  InterpolateDesc desc;
+  const Dims src = SizesOfAnyRank(make);
+  Dims dst = src;
+  bool valid = false;
+  desc.axis = AxisOf(make, src, &valid);
+  if (valid) dst[desc.axis] = RandomSize(random);
+  const int64_t outputs = valid ? dst[desc.axis] : 1, inputs = valid ? src[desc.axis] : 1;
+  const int64_t taps = random.Integer(1, 5);
+  desc.taps = make.Number(taps);
+  desc.weights = Reals(make, make.Number(outputs * taps));
+  for (int64_t i = 0; i < outputs * taps; ++i) {
+    desc.indices.push_back(make.Number(random.Integer(0, std::max<int64_t>(inputs - 1, 0))));
+  }
+  ABSL_ASSIGN_OR_RETURN(desc.src, make.Typed(src, DataType::kF32));
+  ABSL_ASSIGN_OR_RETURN(desc.dst, make.Typed(dst, DataType::kF32));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> RandomMaxWindow(TensorMaker& make) {
+  Random& random = make.random();
+  MaxWindowDesc desc;
+  desc.result = Pick(random, {MaxWindowResult::kElement, MaxWindowResult::kIndex,
+                              MaxWindowResult::kColumnMajorIndex});
+  const Dims src = RandomSizes(random, static_cast<int>(random.Integer(3, 5)));
+  Dims dst = src;
+  for (size_t d = 2; d < src.size(); ++d) {
+    if (Chance(random, 50)) dst[d] = RandomSize(random);
+    desc.kernel.push_back(make.Number(random.Integer(1, 5)));
+    desc.strides.push_back(make.Number(random.Integer(1, 3)));
+    desc.dilations.push_back(make.Number(random.Integer(0, 2)));
+    desc.padding_left.push_back(make.Number(random.Integer(0, 3)));
+  }
+  ABSL_ASSIGN_OR_RETURN(desc.src, make.Typed(src, DataType::kF32));
+  ABSL_ASSIGN_OR_RETURN(desc.dst, make.Typed(dst, DataType::kF32));
+  return desc;
+}
+
+absl::StatusOr<OpDesc> RandomTopK(TensorMaker& make) {
+  Random& random = make.random();
+  TopKDesc desc;
+  const Dims src = SizesOfAnyRank(make);
+  Dims dst = src;
+  bool valid = false;
+  desc.axis = AxisOf(make, src, &valid);
+  if (valid) dst[desc.axis] = make.Number(random.Integer(0, std::max<int64_t>(src[desc.axis], 0)));
+  ABSL_ASSIGN_OR_RETURN(desc.src, make.Typed(src, DataType::kF32));
+  ABSL_ASSIGN_OR_RETURN(desc.dst, make.Typed(dst, DataType::kF32));
+  desc.largest = Chance(random, 50);
+  desc.indices = Chance(random, 50);
+  desc.last_of_equals = Chance(random, 50);
+  return desc;
+}
+
+absl::StatusOr<OpDesc> RandomElementwise(TensorMaker& make) {
+  Random& random = make.random();
+  ElementwiseDesc desc;
+  const int64_t last = static_cast<int64_t>(Function::kTruncate);
+  desc.function.function = static_cast<Function>(random.Integer(0, last));
+  desc.function.alpha = make.Real();
+  desc.function.beta = make.Real();
+  const Dims dims = SizesOfAnyRank(make);
+  const int64_t arity = jit::ArityOf(desc.function.function);
+  for (int64_t n = Chance(random, 95) ? arity : random.Integer(0, 4); n > 0; --n) {
+    Dims src = dims;
+    for (int64_t& dim : src) dim = Chance(random, 80) ? dim : 1;
+    ABSL_ASSIGN_OR_RETURN(MemoryDesc tensor, make.Typed(src, DataType::kF32));
+    desc.srcs.push_back(std::move(tensor));
+  }
+  ABSL_ASSIGN_OR_RETURN(desc.dst, make.Typed(dims, DataType::kF32));
+  return desc;
+}
+
+}  // namespace tilewire::testing

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// References of huge loops over tensors of few bytes (strides 0, or one result of many operations)
+// end soon once their run is stopped, whatever the loop.
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/primitives/primitives.h"
+#include "gtest/gtest.h"
+
+namespace tilewire {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+constexpr int64_t kSide = int64_t{1} << 17;  // squared: operations of some minutes
+
+// Every element is the same one in memory.
+MemoryDesc OneElement(Dims dims) {
+  const Dims strides(dims.size(), 0);
+  return MemoryDesc::CreateStrided(std::move(dims), DataType::kF32, strides).value();
+}
+MemoryDesc Dense(Dims dims) {
+  const absl::string_view pattern = absl::string_view("abcdef").substr(0, dims.size());
+  return MemoryDesc::CreatePattern(std::move(dims), DataType::kF32, pattern).value();
+}
+
+struct HugeCase {
+  const char* only;
+  OpDesc desc;
+};
+
+std::vector<HugeCase> HugeCases() {
+  const MemoryDesc one = Dense({1, 1, 1, 1}), image = OneElement({1, 1, kSide, kSide});
+  ConvolutionDesc convolution;
+  convolution.src = convolution.weights = image;
+  convolution.dst = one;
+  convolution.strides = {1, 1};
+  convolution.dilations = convolution.padding_left = convolution.padding_right = {0, 0};
+  PoolingDesc pooling;
+  pooling.src = image;
+  pooling.dst = one;
+  pooling.kernel = {kSide, kSide};
+  pooling.strides = {1, 1};
+  pooling.padding_left = pooling.padding_right = {0, 0};
+  MaxWindowDesc window;
+  window.src = image;
+  window.dst = one;
+  window.kernel = {kSide, kSide};
+  window.strides = {1, 1};
+  window.dilations = window.padding_left = {0, 0};
+  ReductionDesc reduction;
+  reduction.src = image;
+  reduction.dst = one;
+  InnerProductDesc inner_product;
+  inner_product.src = inner_product.weights = image;
+  inner_product.dst = Dense({1, 1});
+  LrnDesc lrn;
+  lrn.algorithm = LrnAlgorithm::kWithinChannel;
+  lrn.src = lrn.dst = Dense({1, 1, 1024, 1024});
+  lrn.local_size = 2047;
+  TopKDesc top_k;
+  top_k.src = top_k.dst = Dense({kSide});
+  MatmulDesc matmul;
+  matmul.src = OneElement({1 << 12, 1 << 20});
+  matmul.weights = OneElement({1 << 20, 1 << 12});
+  matmul.dst = Dense({1 << 12, 1 << 12});
+  return {{"convolution/reference", convolution},
+          {"pooling/reference", pooling},
+          {"max_window/reference", window},
+          {"reduction/reference", reduction},
+          {"inner_product/reference", inner_product},
+          {"lrn/reference", lrn},
+          {"top_k/reference", top_k},
+          {"matmul/reference", matmul}};
+}
+
+// From the request to stop to the end of the execution.
+double SecondsToStop(const Primitive& primitive) {
+  std::vector<std::vector<std::byte>> bytes;
+  ExecuteArgs args;
+  for (const ArgDesc& arg : primitive.info().args) {
+    bytes.emplace_back(arg.desc.SizeBytes());
+    args.Set(arg.arg, bytes.back().data());
+  }
+  std::atomic<bool> stop = false;
+  std::thread running([&] {
+    const auto team = threading::Team::Serial().Until(&stop);
+    EXPECT_TRUE(primitive.Execute(args, team).ok());
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const auto asked = std::chrono::steady_clock::now();
+  stop = true;
+  running.join();
+  return Seconds(std::chrono::steady_clock::now() - asked).count();
+}
+
+TEST(StoppedReferencesTest, EndSoon) {
+  for (const HugeCase& huge : HugeCases()) {
+    SCOPED_TRACE(huge.only);
+    CreateOptions options;
+    options.only = huge.only;
+    const auto primitive = CreatePrimitive(huge.desc, {}, options);
+    ASSERT_TRUE(primitive.ok()) << primitive.status();
+    const double seconds = SecondsToStop(**primitive);
+    std::printf("%s: %.1f ms\n", huge.only, seconds * 1e3);
+    EXPECT_LT(seconds, 5);  // on a busy machine; the whole loop takes longer
+  }
+}
+
+}  // namespace
+}  // namespace tilewire
