@@ -15,6 +15,7 @@ import re
 import statistics
 import subprocess
 
+MILLISECONDS = {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}
 SERVER, CLIENT = ("bazel-bin/" + path for path in ("service/tilewire-server", "client/tilewire"))
 
 
@@ -41,8 +42,8 @@ def percentiles(running):
     report = running.communicate()[0]
     if running.returncode != 0:
         raise SystemExit(report)
-    return tuple(float(re.search(rf"{name} ([0-9.e+]+) ms", report).group(1))
-                 for name in ("p50", "p99"))
+    found = (re.search(rf"{name} ([0-9.]+) (ns|us|ms|s)\b", report) for name in ("p50", "p99"))
+    return tuple(float(one.group(1)) * MILLISECONDS[one.group(2)] for one in found)
 
 
 def isolation(flags, port, model, batch):
