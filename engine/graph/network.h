@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A model specialised to concrete input shapes: operations that the engine has primitives for, in
-// an order in which they can run. The passes rewrite it and the runtime lowers it. It contains no
-// layouts and no kernels: every shape is in logical order [N, C, spatial...]. Immutable once built.
+// an order in which they can run. The passes rewrite it, and lowering turns it into a plan. It
+// contains no layouts and no kernels: every shape is in logical order [N, C, spatial...]. Immutable
+// after the passes.
 #ifndef ENGINE_GRAPH_NETWORK_H_
 #define ENGINE_GRAPH_NETWORK_H_
 

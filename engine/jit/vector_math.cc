@@ -11,7 +11,7 @@
 //   softplus  max(v, 0) + log1p(t); log1p(t) = 2 atanh(t / (2 + t)) by a polynomial (error 1e-10).
 //   gelu_erf  with t = 1 / (1 + 0.3 |x|), h = erfc(|x| / sqrt(2)) / 2 = e^(-x^2 / 2) t P(t) (error
 //             4e-9), where the square is the sum of two floats; x h for x < 0, else x (1 - h).
-//   mish      see EltwiseScalar.
+//   mish      see Mish() in eltwise.cc.
 //
 // Coefficients: minimax fits of the relative error, rounded to float.
 #include "engine/jit/vector_math.h"

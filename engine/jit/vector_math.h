@@ -56,7 +56,7 @@ class VectorMath {
   void Tanh(const Vector& v, const Vector& s0, const Vector& s1, const Vector& s2);
   // log(1 + e^v).
   void SoftPlus(const Vector& v, const Vector& s0, const Vector& s1, const Vector& s2);
-  // x / 2 (1 + erf(x / sqrt(2))), x tanh(log(1 + e^x)).
+  // v tanh(log(1 + e^v)).
   void Mish(const Vector& v, const Vector& s0, const Vector& s1, const Vector& s2,
             const Vector& s3);
   enum class Rounding : uint8_t { kNearest = 0, kDown = 1, kUp = 2 };
@@ -64,6 +64,7 @@ class VectorMath {
     unit_.Round(generator_, v, static_cast<int>(rounding));
   }
   using Scratch5 = std::array<Vector, 5>;
+  // v / 2 (1 + erf(v / sqrt(2))).
   void GeluErf(const Vector& v, const Scratch5& s);
   // The natural logarithm: NaN below 0, -infinity at 0.
   void Log(const Vector& v, const Scratch5& s);

@@ -9,7 +9,7 @@
 // blocks follow each other, outermost first, as in `inner_blocks()`. Strides count elements,
 // between outer blocks. Sizes that are not multiples of the block are rounded up in
 // `padded_dims()`; the padded tail holds zeros before and after every primitive. `SizeBytes()` is
-// the only way to learn a size.
+// the only way to learn a size in bytes.
 //
 // s8 weights may carry their compensation after the elements: see MemoryExtra.
 //
@@ -84,7 +84,7 @@ class MemoryDesc {
   // block, and the size too unless the part ends where the tensor ends. kInvalidArgument otherwise.
   absl::StatusOr<MemoryDesc> SubMemory(const Dims& dims, const Dims& offsets) const;
 
-  // The same layout for another batch (dimension 0), type or order.
+  // The same layout for another type or order.
   absl::StatusOr<MemoryDesc> WithDataType(DataType type) const;
   // Logical dimension i of the result is dimension order[i] of this one; no byte moves.
   absl::StatusOr<MemoryDesc> Permuted(absl::Span<const int> order) const;

@@ -3,7 +3,7 @@
 // A primitive: one operation compiled for one descriptor. Created once, executed many times.
 //
 //   ABSL_ASSIGN_OR_RETURN(auto relu,
-//                         CreateEltwise({.src = md, .dst = md, .op = {...}}, attributes, {}));
+//                         CreateEltwise({.op = {...}, .src = md, .dst = md}, attributes, {}));
 //   ExecuteArgs args;
 //   args.Set(kArgSrc, src).Set(kArgDst, dst).Set(kArgScratchpad, scratch);
 //   ABSL_RETURN_IF_ERROR(relu->Execute(args, threading::Team::Serial()));
@@ -94,7 +94,7 @@ struct ArgDesc {
   MemoryDesc desc;
 };
 
-// What code must know of an implementation: names are for people, and no code reads them.
+// What code must know of an implementation: names are for people, and no code takes them apart.
 struct ImplementationTraits {
   bool is_reference = false;  // the plain loops that the others are tested against
   bool is_integer = false;    // for integers only, where other rows are for f32

@@ -38,7 +38,7 @@ class FairQueue {
   // As Pop(), for the first work that is expected to take at most `longest`, has a known time and
   // may run serially; longer work of its model may be ahead of it.
   Work* PopShort(absl::Duration longest);
-  // Takes work that was popped back, but out of the order: it waits, and may be removed or expire,
+  // Takes back work that was popped; it waits outside the order, where it may be removed or expire,
   // until Unpark() of its cost key puts it where it was.
   void Park(Work* work);
   // Returns how many were parked.

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The operators MatMul and Gemm are in inner_product.cc, which calls these functions for products
+// that no inner product computes.
 #include "engine/graph/ops/matmul.h"
 
 #include <algorithm>

@@ -32,6 +32,7 @@ bool RealNumbers(const NodeContext& context, int i);
 // Output 0 is like the first input; output 1 holds indices or a mask.
 bool IntegersInSecondOutput(const NodeContext& context, int i);
 
+// A row holds for all opsets that are read: where they differ, build() asks for the node's.
 struct OpRow {
   absl::string_view name;  // ONNX's, of the default domain
   int min_inputs;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The families of operators, one per file of this folder, and what several of them share. An
-// operator that gets a file of its own adds two lines here. Source: ONNX's operator documents,
-// opsets 6 to 17.
+// The families of operators. Each has a file of this folder; the other files hold what several
+// families share. An operator that gets a file of its own adds two lines here. Source: ONNX's
+// operator documents, opsets 6 to 17.
 #ifndef ENGINE_GRAPH_OPS_OPS_H_
 #define ENGINE_GRAPH_OPS_OPS_H_
 

@@ -13,7 +13,7 @@
 
 namespace tilewire::graph {
 
-// A node on one input, `src`.
+// A node on one input, x, of dims `src`.
 struct OpCase {
   const char* why;
   int64_t opset;
@@ -34,7 +34,8 @@ inline void ExpectBuilt(const std::vector<OpCase>& cases) {
   }
 }
 
-// A node on `inputs`: x of dims `x`, z of [2,4,5], and the constants of the function below.
+// A node on `inputs`: names of x, whose dims are `x`, of z of [2,4,5], and of the constants that
+// ExpectBuiltFrom() adds.
 struct OperandsCase {
   const char* why;
   std::string op;
@@ -58,8 +59,8 @@ inline void ExpectBuiltFrom(const std::vector<OperandsCase>& cases) {
   }
 }
 
-// A node on `inputs`, which are those of the function below, and a part of the message that refuses
-// it; another part is the node's name.
+// A node on `inputs`, names of what ExpectRefused() adds, and a part of the message that refuses
+// the node. The message also holds the node's name.
 struct RefusedCase {
   const char* why;
   std::string op;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The networks that the operators of engine/graph/ops/deconvolution.cc become, and what they
-// refuse.
+// The networks that the operators of engine/graph/ops/deconvolution.cc become.
 #include "tests/engine/graph/op_case.h"
 
 namespace tilewire::graph {

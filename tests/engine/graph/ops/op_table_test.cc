@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The networks that the operators of engine/graph/ops/op_table.cc become, and what they refuse.
+// What every operator is refused for (engine/graph/ops/op_table.cc).
 #include "tests/engine/graph/op_case.h"
 
 namespace tilewire::graph {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The networks that the operators of engine/graph/ops/qlinear.cc become, and what they refuse.
+// The networks that the operators of engine/graph/ops/qlinear.cc become.
 #include "tests/engine/graph/quantized_model.h"
 
 namespace tilewire::graph {

@@ -232,7 +232,6 @@ TEST_P(ConvolutionTest, InfinityDoesNotReachTheTail) {
   EXPECT_TRUE(tail_is_zero);
 }
 
-// The layers of ResNet and of other networks do not fall back to the reference.
 TEST(WeightsAheadTest, GoesFromStretchToStretchAndThenStaysNear) {
   const std::vector<std::byte> weights(100);
   const std::byte *begin = weights.data(), *near = begin + 90;
@@ -246,6 +245,7 @@ TEST(WeightsAheadTest, GoesFromStretchToStretchAndThenStaysNear) {
   EXPECT_EQ(convolution::WeightsPrefetch().Next(nullptr, near), near);
 }
 
+// The layers of ResNet and of other networks do not fall back to the reference.
 TEST(ConvolutionDispatchTest, NoShapeFallsBackToTheReference) {
   if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
   for (const ConvolutionCase& shape : ConvolutionCases()) {
