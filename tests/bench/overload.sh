@@ -27,7 +27,7 @@ done
 
 bazel build --noshow_progress --ui_event_filters=-info,-stdout,-stderr //service:tilewire-server //client:tilewire
 scratch=$(mktemp -d)
-bazel-bin/service/tilewire-server --host=127.0.0.1 --port=0 --model=m="$model" "$@" >"$scratch/out" 2>"$scratch/log" &
+bazel-bin/service/tilewire-server --host=127.0.0.1 --port=0 --model="$model" "$@" >"$scratch/out" 2>"$scratch/log" &
 server=$!
 trap 'kill "$server" 2>/dev/null; rm -rf "$scratch"' EXIT
 until grep -q ready "$scratch/out"; do
@@ -35,7 +35,8 @@ until grep -q ready "$scratch/out"; do
   sleep 0.1
 done
 address=$(grep -om1 '127.0.0.1:[0-9]*' "$scratch/out")
-load() { bazel-bin/client/tilewire --server="$address" load --model=m "$@" 2>/dev/null || true; }
+name=$(bazel-bin/client/tilewire --server="$address" models | awk 'NR == 1 { print $1 }')
+load() { bazel-bin/client/tilewire --server="$address" load --model="$name" "$@" 2>/dev/null || true; }
 field() { awk -v name="$1" -v unit="$2" '$1 == name { for (i = 2; i < NF; ++i) if ($(i + 1) ~ unit) { print $i; exit } }'; }
 
 grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //'
