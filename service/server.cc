@@ -20,7 +20,7 @@ namespace {
 
 // How often the timer looks for what has become late, at least.
 constexpr absl::Duration kLongestTick = absl::Milliseconds(250);
-// When nothing has ended for this long while requests wait, the server is no longer live.
+// The server stops being live when requests have waited this long without any request ending.
 constexpr absl::Duration kStuck = absl::Minutes(2);
 
 // How long memory of past requests is kept after the last one.

@@ -151,9 +151,7 @@ std::optional<int64_t> LoadedModel::PlannedOperations(absl::Span<const InputTens
   for (size_t i = 0; i < inputs.size(); ++i) dims[i] = inputs[i].dims;
   const std::shared_ptr<const runtime::Plan> plan = plans_.Peek(dims);
   if (plan == nullptr) return std::nullopt;
-  int64_t operations = 0;
-  for (const runtime::Step& step : plan->steps) operations += step.operations;
-  return operations;
+  return plan->operations;
 }
 
 absl::Status LoadedModel::CheckDims(const std::vector<Dims>& dims) const {

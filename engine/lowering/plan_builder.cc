@@ -263,6 +263,7 @@ absl::StatusOr<std::shared_ptr<const Plan>> PlanBuilder::Finish() {
       &draft_.plan));
   ABSL_ASSIGN_OR_RETURN(draft_.plan.arena_bytes, PlaceBuffers(absl::MakeSpan(draft_.plan.buffers),
                                                               context_.max_arena_bytes));
+  for (const Step& step : draft_.plan.steps) draft_.plan.operations += step.operations;
   return std::make_shared<const Plan>(std::move(draft_.plan));
 }
 

@@ -104,6 +104,7 @@ struct Plan {
   std::vector<std::shared_ptr<const AlignedBuffer>> constants;  // that bindings point to
   int64_t arena_bytes = 0;
   int64_t scratchpad_bytes = 0;  // the largest of all steps
+  int64_t operations = 0;        // of all steps
 
   // The buffer itself, or the outermost one that it is a part of.
   int WholeOf(int buffer) const;

@@ -10,8 +10,8 @@
 
 namespace tilewire::runtime {
 
-// "pooling/avx2_f32: needs avx2; ...", one entry per implementation that stands before the
-// primitive's own in its table and refused the descriptor; "there is no other" without such.
+// "pooling/avx2_f32: needs avx2; ...": one entry per better implementation in the primitive's
+// table, all of which refused the descriptor. "there is no other" if it is the first in the table.
 std::string RefusalsText(const Primitive& primitive);
 
 }  // namespace tilewire::runtime

@@ -30,26 +30,18 @@ thread_local const std::atomic<bool>* current_stop = nullptr;
 // Of the arena whose loop this thread runs; null outside loops that have several runners.
 thread_local const std::atomic<int64_t>* current_waiting = nullptr;
 
-class StopScope {
+// Sets one of these two while it lives; loops nest.
+template <typename T>
+class Scope {
  public:
-  explicit StopScope(const std::atomic<bool>* stop) : outer_(current_stop) { current_stop = stop; }
-  ~StopScope() { current_stop = outer_; }
-  StopScope(const StopScope&) = delete;
+  Scope(const T** current, const T* value)
+      : current_(current), outer_(std::exchange(*current, value)) {}
+  ~Scope() { *current_ = outer_; }
+  Scope(const Scope&) = delete;
 
  private:
-  const std::atomic<bool>* const outer_;  // loops nest
-};
-
-class WaitingScope {
- public:
-  explicit WaitingScope(const std::atomic<int64_t>* waiting) : outer_(current_waiting) {
-    current_waiting = waiting;
-  }
-  ~WaitingScope() { current_waiting = outer_; }
-  WaitingScope(const WaitingScope&) = delete;
-
- private:
-  const std::atomic<int64_t>* const outer_;
+  const T** const current_;
+  const T* const outer_;
 };
 
 // Set by a body, for the loop that called it: no piece needs to be run any more. A stopped loop may
@@ -62,7 +54,7 @@ using Ranges = absl::InlinedVector<Range, 8>;
 void RunFrom(int first, Ranges& ranges, const std::atomic<int64_t>& waiting,
              absl::FunctionRef<void(int64_t)> body) {
   const DenormalsFlushed flushed;
-  const WaitingScope scope(&waiting);
+  const Scope<std::atomic<int64_t>> scope(&current_waiting, &waiting);
   const int count = static_cast<int>(ranges.size());
   for (int i = 0; i < count; ++i) {
     Range& range = ranges[(first + i) % count];
@@ -123,7 +115,7 @@ void Team::ParallelFor(int64_t count, absl::FunctionRef<void(int64_t)> body) con
       loop_is_over = true;
       return;
     }
-    const StopScope scope(stop_);
+    const Scope<std::atomic<bool>> scope(&current_stop, stop_);
     body(piece);
   };
   const absl::FunctionRef<void(int64_t)> work = stop_ == nullptr ? body : unless_stopped;

@@ -2,8 +2,8 @@
 //
 // Buffers for user-mode scratchpads and workspaces, kept per thread: taking one neither allocates
 // nor waits for a lock when the thread has run the same work before. Memory of a peak returns to
-// the system: what exceeds the bound at once, what a thread has not needed for kKeptTakes buffers
-// after that, and what FreeIdle() finds. Thread-safe.
+// the system: bytes above the bound at once, a buffer that its thread has not needed for its next
+// kKeptTakes buffers after that, and idle buffers when FreeIdle() is called. Thread-safe.
 #ifndef ENGINE_THREADING_SCRATCHPAD_H_
 #define ENGINE_THREADING_SCRATCHPAD_H_
 

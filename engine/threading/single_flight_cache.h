@@ -47,7 +47,7 @@ class SingleFlightCache {
     return entry->value;
   }
 
-  // Null if there is no value yet. Does not wait, and does not count as a use.
+  // The value, or null until it has been made. Does not wait or count as a use.
   Value Peek(const Key& key) const ABSL_LOCKS_EXCLUDED(mutex_) {
     threading::ReaderMutexLock lock(&mutex_);
     const auto it = entries_.find(key);

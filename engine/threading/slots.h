@@ -15,8 +15,8 @@ namespace tilewire::threading {
 
 // Calls body(piece, slot) for every piece below `pieces`, on up to `slots` threads of the team,
 // with 0 <= slot < `slots`; no two threads use one slot at the same time. A thread that claims a
-// slot takes pieces until none remain. As in Team::ParallelFor, threads that only help leave for
-// tasks that wait, and a stopped loop leaves out what has not begun.
+// slot takes pieces until none remain. As in Team::ParallelFor, helping threads leave when
+// tasks wait, and a stopped loop skips the pieces that have not begun.
 template <typename Body>
 void ParallelForInSlots(const Team& team, int64_t pieces, int64_t slots, const Body& body) {
   std::atomic<int64_t> next{0};

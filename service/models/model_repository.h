@@ -56,8 +56,8 @@ class ModelRepository {
   void Change(const ServedModel& served, absl::FunctionRef<void(ServedModel*)> change)
       ABSL_LOCKS_EXCLUDED(writing_);
   void Remove(const ServedModel& served) ABSL_LOCKS_EXCLUDED(writing_);
-  // `served` can no longer take every shape, because its file was written to: it becomes
-  // kUnavailable until it has been loaded again. No effect if it is no longer what is served.
+  // Marks a version whose file was written to, and which therefore cannot take every shape any
+  // more, as kUnavailable until it is loaded again. Does nothing if another has replaced it.
   void MarkOverwritten(const Served& served) ABSL_LOCKS_EXCLUDED(writing_);
   // What a client is told when Model::Run() or Model::Explain() returned `status`: kUnavailable
   // where the model's file was overwritten, which is then marked.

@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
+#include "service/wire/byte_budget.h"
 #include "service/wire/operation_count.h"
 #include "service/wire/primitive_decoder.h"
 
@@ -16,18 +16,7 @@ namespace {
 constexpr int64_t kTensorBytesPerMessageByte = 8;
 constexpr int64_t kCatalogBytes = int64_t{64} << 20;
 
-absl::Status TooLarge(int64_t limit) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the primitive's tensors need more than ", limit, " bytes"));
-}
-
 }  // namespace
-
-absl::Status ByteBudget::Spend(int64_t bytes) {
-  if (bytes > left_) return TooLarge(limit_);
-  left_ -= bytes;
-  return absl::OkStatus();
-}
 
 PrimitiveCompiler::PrimitiveCompiler(Engine* engine, int64_t max_message_bytes,
                                      const PrimitiveLimits& limits)
@@ -40,7 +29,7 @@ absl::StatusOr<PrimitiveCompiler::Described> PrimitiveCompiler::Describe(
     const v1::PrimitiveDesc& message) const {
   ABSL_ASSIGN_OR_RETURN(OpDesc operation, DecodeOperation(message));
   ABSL_ASSIGN_OR_RETURN(Attributes attributes, DecodeAttributes(message.attributes()));
-  if (DescribedBytes(operation) > max_tensor_bytes_) return TooLarge(max_tensor_bytes_);
+  ABSL_RETURN_IF_ERROR(ByteBudget(max_tensor_bytes_).Spend(DescribedBytes(operation)));
   const double operations = DescribedOperations(operation);
   if (operations > limits_.max_operations) {
     return absl::ResourceExhaustedError(

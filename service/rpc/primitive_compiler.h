@@ -24,17 +24,6 @@ struct PrimitiveLimits {
   double max_reference_operations = 2e8;
 };
 
-// Bytes that cannot overflow: kResourceExhausted once they are spent.
-class ByteBudget {
- public:
-  explicit ByteBudget(int64_t limit) : limit_(limit), left_(limit) {}
-  absl::Status Spend(int64_t bytes);
-
- private:
-  const int64_t limit_;
-  int64_t left_;
-};
-
 class PrimitiveCompiler {
  public:
   struct Compiled {

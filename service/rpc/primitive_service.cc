@@ -12,6 +12,7 @@
 #include "engine/base/status_macros.h"
 #include "service/rpc/parsed_request.h"
 #include "service/rpc/unary_call.h"
+#include "service/wire/byte_budget.h"
 #include "service/wire/execute_request.h"
 #include "service/wire/message_limits.h"
 #include "service/wire/primitive_decoder.h"
@@ -148,12 +149,8 @@ class ExecuteJob final : public Job {
     ABSL_ASSIGN_OR_RETURN(const PrimitiveCompiler::Compiled compiled,
                           compiler_->Compile(std::move(described_)));
     const Primitive& primitive = *compiled.found.primitive;
-    ABSL_ASSIGN_OR_RETURN(const std::vector<PrimitiveInput> inputs,
-                          request_.Inputs(compiler_->max_tensor_bytes()));
     ByteBudget budget(compiler_->max_tensor_bytes());
-    for (const PrimitiveInput& input : inputs) {
-      ABSL_RETURN_IF_ERROR(budget.Spend(input.desc.SizeBytes()));
-    }
+    ABSL_ASSIGN_OR_RETURN(const std::vector<PrimitiveInput> inputs, request_.Inputs(&budget));
     ABSL_ASSIGN_OR_RETURN(std::vector<PrimitiveOutput> outputs,
                           DecodeOutputs(request_.message(), primitive, &budget));
     ABSL_ASSIGN_OR_RETURN(const PrimitiveTimes times,

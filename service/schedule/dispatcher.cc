@@ -292,7 +292,7 @@ void Dispatcher::EndBackground() {
     new_token = !background_.empty() && !AllBusy();
     if (new_token) ++tokens_;
   }
-  if (new_token) arena_->Enqueue([this] { RunToken(); });
+  StartTokens(new_token ? 1 : 0);
 }
 
 // Work of unknown length, or that has already taken longer than expected, is taken to last as long

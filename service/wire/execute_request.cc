@@ -73,23 +73,18 @@ absl::Status ExecuteRequest::Parse(const grpc::ByteBuffer& bytes) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<PrimitiveInput>> ExecuteRequest::Inputs(int64_t max_bytes) const {
+absl::StatusOr<std::vector<PrimitiveInput>> ExecuteRequest::Inputs(ByteBudget* budget) const {
   if (message_.inputs_size() > kMaxSources + 8) {
     return absl::InvalidArgumentError(absl::StrCat(message_.inputs_size(), " inputs are too many"));
   }
   std::vector<PrimitiveInput> inputs;
-  int64_t left = max_bytes;
   for (int i = 0; i < message_.inputs_size(); ++i) {
     ABSL_ASSIGN_OR_RETURN(PrimitiveInput input, DecodeInput(message_.inputs(i), wire_.raw(i)));
     const bool twice = std::any_of(inputs.begin(), inputs.end(), [&](const PrimitiveInput& other) {
       return other.arg == input.arg;
     });
     if (twice) return OfInput(input.arg, "given twice");
-    left -= input.desc.SizeBytes();  // as many as were sent: it cannot overflow
-    if (left < 0) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("the primitive's tensors need more than ", max_bytes, " bytes"));
-    }
+    ABSL_RETURN_IF_ERROR(budget->Spend(input.desc.SizeBytes()));
     inputs.push_back(std::move(input));
   }
   return inputs;

@@ -13,6 +13,7 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "protos/tilewire.pb.h"
 #include "service/wire/answer_pool.h"
+#include "service/wire/byte_budget.h"
 #include "service/wire/wire_walk.h"
 
 namespace tilewire::service {
@@ -33,8 +34,8 @@ class ExecuteRequest {
   // The inputs with their descriptors; the pieces live as long as this object.
   //   kInvalidArgument    a descriptor that is malformed, `any`, or does not have as many bytes as
   //                       were sent; an argument that is given twice
-  //   kResourceExhausted  tensors of more than `max_bytes`
-  absl::StatusOr<std::vector<PrimitiveInput>> Inputs(int64_t max_bytes) const;
+  //   kResourceExhausted  tensors of more bytes than `budget` has left; they are spent from it
+  absl::StatusOr<std::vector<PrimitiveInput>> Inputs(ByteBudget* budget) const;
 
  private:
   std::vector<grpc::Slice> slices_;

@@ -41,7 +41,8 @@ void CheckLayout(const v1::MemoryDesc& message) {
 
 void CheckInputs(const ExecuteRequest& request, const v1::ExecuteRequest& whole) {
   TILEWIRE_CHECK(request.message().inputs_size() == whole.inputs_size(), "as many inputs");
-  const absl::StatusOr<std::vector<PrimitiveInput>> inputs = request.Inputs(kMostBytes);
+  ByteBudget budget(kMostBytes);
+  const absl::StatusOr<std::vector<PrimitiveInput>> inputs = request.Inputs(&budget);
   if (!inputs.ok()) return;
   for (int i = 0; i < whole.inputs_size(); ++i) {
     std::string bytes;

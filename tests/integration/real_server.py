@@ -98,3 +98,13 @@ class Server:
 
 def expect(got, wanted):
     assert got == wanted, f'{got!s:.200} where {wanted!s:.200} was expected'
+
+
+def run_checks(checks):
+    """Runs those that the command line names after the binary and the models, or all of them."""
+    wanted = sys.argv[3:]
+    for check in checks:
+        if wanted and check.__name__ not in wanted:
+            continue
+        print(f'{check.__name__}: {check.__doc__.splitlines()[0]}', flush=True)
+        check()

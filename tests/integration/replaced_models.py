@@ -17,7 +17,8 @@ import time
 
 import grpc
 
-from real_server import INFER, PATIENCE, Server, digits_request, expect, field, packed, varint
+from real_server import (INFER, PATIENCE, Server, digits_request, expect, field, packed,
+                         run_checks, varint)
 
 BATCHES = (1, 2, 3, 5, 8, 16, 33, 64, 200)
 HEALTH = '/grpc.health.v1.Health/Check'
@@ -331,14 +332,5 @@ CHECKS = (overwritten, overwritten_before_it_is_needed, overwritten_by_what_does
           renamed_over, renamed_over_by_what_does_not_load, touched, asked_to_scan, swapped_under_load)
 
 
-def main():
-    wanted = sys.argv[3:]
-    for check in CHECKS:
-        if wanted and check.__name__ not in wanted:
-            continue
-        print(f'{check.__name__}: {check.__doc__.splitlines()[0]}', flush=True)
-        check()
-
-
 if __name__ == '__main__':
-    main()
+    run_checks(CHECKS)

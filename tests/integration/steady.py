@@ -24,7 +24,7 @@ import grpc
 
 from deaf_peer import DeafPeer
 from real_server import (INFER, PATIENCE, PRIMITIVES, Server, digits_request, expect, field, packed,
-                         varint)
+                         run_checks, varint)
 
 def descriptors():
     """After the process ran out of descriptors the port accepts again."""
@@ -429,14 +429,5 @@ CHECKS = (descriptors, compression, names, metadata, endless_work, explain, isol
           evidence)
 
 
-def main():
-    wanted = sys.argv[3:]
-    for check in CHECKS:
-        if wanted and check.__name__ not in wanted:
-            continue
-        print(f'{check.__name__}: {check.__doc__.splitlines()[0]}', flush=True)
-        check()
-
-
 if __name__ == '__main__':
-    main()
+    run_checks(CHECKS)

@@ -22,6 +22,11 @@ grpc::ByteBuffer InSlicesOf(const std::string& bytes, size_t size) {
   return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
+absl::StatusOr<std::vector<PrimitiveInput>> InputsOf(const ExecuteRequest& request, int64_t bytes) {
+  ByteBudget budget(bytes);
+  return request.Inputs(&budget);
+}
+
 // Two inputs: 24 floats and 5 floats.
 v1::ExecuteRequest TwoInputs() {
   v1::ExecuteRequest request;
@@ -51,7 +56,7 @@ TEST(ExecuteRequestTest, SlicesOfAnySizeGiveTheSameTensors) {
     ASSERT_THAT(request.Parse(InSlicesOf(bytes, size)), IsOk());
     EXPECT_EQ(request.message().id(), "primitive");
     EXPECT_EQ(request.message().outputs_size(), 1);
-    const auto inputs = request.Inputs(kEnough);
+    const auto inputs = InputsOf(request, kEnough);
     ASSERT_THAT(inputs.status(), IsOk());
     ASSERT_EQ(inputs->size(), 2);
     EXPECT_EQ(Joined((*inputs)[0]), Floats(24, 1));
@@ -82,7 +87,7 @@ TEST(ExecuteRequestTest, OfTwoContentsTheLastCounts) {
   bytes += tensor;
   ExecuteRequest request;
   ASSERT_THAT(request.Parse(InSlicesOf(bytes, 10)), IsOk());
-  const auto inputs = request.Inputs(kEnough);
+  const auto inputs = InputsOf(request, kEnough);
   ASSERT_THAT(inputs.status(), IsOk());
   EXPECT_EQ(Joined((*inputs)[0]), Floats(24, 50));
 }
@@ -92,11 +97,11 @@ TEST(ExecuteRequestTest, ContentsThatDoNotFitAreRefused) {
   message.mutable_inputs(1)->mutable_content()->pop_back();
   ExecuteRequest short_by_one;
   ASSERT_THAT(short_by_one.Parse(InSlicesOf(message.SerializeAsString(), 64)), IsOk());
-  EXPECT_THAT(short_by_one.Inputs(kEnough).status(),
+  EXPECT_THAT(InputsOf(short_by_one, kEnough).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, "19 bytes"));
   ExecuteRequest whole;
   ASSERT_THAT(whole.Parse(InSlicesOf(TwoInputs().SerializeAsString(), 64)), IsOk());
-  EXPECT_THAT(whole.Inputs(100).status(), StatusIs(absl::StatusCode::kResourceExhausted, "100"));
+  EXPECT_THAT(InputsOf(whole, 100).status(), StatusIs(absl::StatusCode::kResourceExhausted, "100"));
 }
 
 }  // namespace

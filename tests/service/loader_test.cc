@@ -83,7 +83,7 @@ TEST_F(LoaderTest, AVersionThatARunFoundOverwrittenIsUnavailableUntilItIsLoadedA
   Until([&] { return Echo()->state == ModelState::kReady && Echo()->model != served->model; });
   EXPECT_THAT(models_->AfterRun(served, absl::FailedPreconditionError("late")),
               StatusIs(absl::StatusCode::kUnavailable));
-  EXPECT_EQ(Echo()->state, ModelState::kReady) << "it is no longer what serves";
+  EXPECT_EQ(Echo()->state, ModelState::kReady) << "another version has replaced it";
 }
 
 TEST_F(LoaderTest, AScanFindsWhatIsNewAndWhatHasGone) {

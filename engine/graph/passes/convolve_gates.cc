@@ -17,8 +17,8 @@ bool MayBeConvolution(const InnerProduct& product) {
          !product.dst_quantization;
 }
 
-// The chain of inner products that ends in `value` and starts at single pixels, the last one first.
-// Each result is used once. Empty if there is no such chain.
+// Returns the chain of inner products that ends in `value` and starts at single pixels, the last
+// one first, or an empty vector. Each result in the chain has one use.
 std::vector<int> ProductsUpTo(Editor& editor, ValueId value) {
   std::vector<int> products;
   while (!IsOnePixel(editor.dims(value))) {

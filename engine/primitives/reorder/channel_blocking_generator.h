@@ -21,7 +21,7 @@ namespace tilewire::reorder {
 struct ChannelBlockingArgs {
   const std::byte* src;  // first channel of the group, first pixel of the run
   std::byte* dst;
-  const float* scales;  // one per lane of the group, 0 where there is no channel
+  const float* scales;  // one per lane of the group, 0 for lanes of padding
   int64_t src_step;     // from row to row: channels where neighbours are pixels, pixels otherwise
   int64_t dst_step;
   int64_t pixels;  // >= 1
