@@ -58,7 +58,7 @@ def _precompiled_headers_impl(ctx):
         cc_toolchain = toolchain,
         source_file = header.path,
         output_file = compiled.path,
-        user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ["-x", "c++-header"],
+        user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ctx.attr.copts + ["-x", "c++-header"],
         use_pic = True,
     )
     ctx.actions.run(
@@ -94,6 +94,7 @@ def _precompiled_headers_impl(ctx):
 precompiled_headers = rule(
     implementation = _precompiled_headers_impl,
     attrs = {
+        "copts": attr.string_list(doc = "what .bazelrc adds for the sources: an object for size needs a header for size"),
         "headers": attr.string_list(mandatory = True, doc = "of the system, as in #include <...>"),
         "_cc_toolchain": attr.label(default = Label("@bazel_tools//tools/cpp:current_cc_toolchain")),
     },

@@ -21,19 +21,23 @@ absl::StatusOr<std::vector<int>> ReadOrder(const Node& node, size_t rank) {
   return std::vector<int>(perm.begin(), perm.end());
 }
 
+// Row by row of the result: only the first element of a row is looked for.
 template <typename T>
 std::vector<T> Permute(absl::Span<const T> src, const Dims& src_dims, const std::vector<int>& order,
                        const Dims& dst) {
-  Dims src_strides(src_dims.size(), 1);
-  for (size_t i = src_dims.size(); i-- > 1;) src_strides[i - 1] = src_strides[i] * src_dims[i];
-  std::vector<T> permuted;
-  permuted.reserve(src.size());
-  Dims index(dst.size(), 0);
-  for (size_t n = 0; n < src.size(); ++n) {
-    int64_t offset = 0;
-    for (size_t i = 0; i < dst.size(); ++i) offset += index[i] * src_strides[order[i]];
-    permuted.push_back(src[offset]);
-    for (size_t i = dst.size(); i-- > 0 && ++index[i] == dst[i];) index[i] = 0;
+  Dims strides(src_dims.size(), 1);
+  for (size_t i = src_dims.size(); i-- > 1;) strides[i - 1] = strides[i] * src_dims[i];
+  const size_t outer = dst.empty() ? 0 : dst.size() - 1;
+  const size_t length = dst.empty() ? 1 : dst[outer];
+  const int64_t step = dst.empty() ? 1 : strides[order[outer]];
+  std::vector<T> permuted(src.size());
+  Dims index(outer, 0);
+  for (size_t row = 0; row < permuted.size(); row += length) {
+    const T* first = src.data();
+    for (size_t i = 0; i < outer; ++i) first += index[i] * strides[order[i]];
+    T* to = permuted.data() + row;
+    for (size_t i = 0; i < length; ++i) to[i] = first[static_cast<int64_t>(i) * step];
+    for (size_t i = outer; i-- > 0 && ++index[i] == dst[i];) index[i] = 0;
   }
   return permuted;
 }
