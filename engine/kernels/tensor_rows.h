@@ -47,9 +47,10 @@ class TensorRows {
   // `beside`: a second dimension that lies along the rows; -1 for none.
   explicit TensorRows(const MemoryDesc& dst, int beside = -1)
       : inner_(NearestDimension(dst)), outer_(dst.dims()) {
-    if (beside >= 0) outer_[beside] = 1;
+    // A row of no elements is not visited.
+    if (beside >= 0) outer_[beside] = std::min<int64_t>(1, outer_[beside]);
     at_once_ = std::max<int64_t>(1, kElementsAtOnce / std::max<int64_t>(1, outer_[inner_]));
-    outer_[inner_] = 1;
+    outer_[inner_] = std::min<int64_t>(1, outer_[inner_]);
   }
 
   // The dimension along the rows.

@@ -114,6 +114,13 @@ TEST_P(ElementwiseTest, MoreThanOnePieceOfWork) {
                  [](auto* x) { return x[0] * x[1]; });
 }
 
+// The rows lie along the channels, and there are none: nothing may be read.
+TEST_P(ElementwiseTest, RowsOfNoElements) {
+  const MemoryDesc md = Tagged({2, 0, 3, 4}, "nChw16c");
+  ExpectFunction({{Function::kSub}, {md, md}, md}, [](auto* x) { return x[0] - x[1]; });
+  ExpectFunction({{Function::kWhere}, {md, md, md}, md}, [](auto* x) { return x[0]; });
+}
+
 TILEWIRE_TEST_EVERY_ROW(Elementwise);
 
 TEST(ElementwiseErrorsTest, CreationNamesWhatDoesNotFit) {
