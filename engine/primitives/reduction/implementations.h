@@ -21,6 +21,11 @@ TILEWIRE_ROW(ReductionDesc, Reference);
 // How many elements of src fall on one of dst.
 int64_t ReducedCount(const ReductionDesc& desc);
 
+// A call of generated code, and a row of a loop, cannot be stopped. Memory bounds how many elements
+// they read, unless elements share it: a few bytes, at strides of 0, may stand for any number.
+//   kUnimplemented  more than 2^26 elements that share memory
+absl::Status RequireOwnMemory(const MemoryDesc& src);
+
 inline bool IsNorm(ReductionAlgorithm algorithm) {
   return algorithm >= ReductionAlgorithm::kNormLpMax;
 }

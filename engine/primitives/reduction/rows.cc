@@ -75,6 +75,7 @@ class Rows final : public Primitive {
 
 absl::StatusOr<ReductionDesc> ResolveRows(const ReductionDesc& desc, const Attributes& attributes,
                                           const ImplementationFacts& facts) {
+  ABSL_RETURN_IF_ERROR(RequireOwnMemory(desc.src));
   return ResolveReference(desc, attributes, facts);
 }
 

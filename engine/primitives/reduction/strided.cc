@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/strided_loops.h"
 #include "engine/memory/zero_padding.h"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr int64_t kColumnsPerTask = 1024;
 constexpr int64_t kElementsPerTask = 16 * 1024;
+constexpr int64_t kMostSharedElements = int64_t{1} << 26;
 
 // src's loops, sorted by what becomes of them. Strides: src's, dst's.
 struct Plan {
@@ -108,6 +110,15 @@ class Strided final : public Primitive {
 
 }  // namespace
 
+absl::Status RequireOwnMemory(const MemoryDesc& src) {
+  const int64_t elements = src.ElementCount();
+  if (elements <= kMostSharedElements || src.SizeBytes() / SizeOf(src.data_type()) >= elements) {
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError(
+      absl::StrCat("takes ", kMostSharedElements, " elements that share memory, not ", elements));
+}
+
 absl::StatusOr<ReductionDesc> ResolveStrided(const ReductionDesc& desc,
                                              const Attributes& attributes,
                                              const ImplementationFacts& facts) {
@@ -121,6 +132,7 @@ absl::StatusOr<ReductionDesc> ResolveStrided(const ReductionDesc& desc,
   }
   if (desc.src.ElementCount() == 0 && desc.dst.ElementCount() != 0)
     return absl::UnimplementedError("reduces no element");
+  ABSL_RETURN_IF_ERROR(RequireOwnMemory(desc.src));
   ABSL_RETURN_IF_ERROR(PlanOf(resolved).status());
   return resolved;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/match.h"
 #include "tests/engine/primitives/row_test.h"
 
 namespace tilewire::testing {
@@ -214,6 +215,21 @@ TEST(ReductionOfNothingTest, GivesTheNeutralElement) {
 }
 
 TILEWIRE_TEST_EVERY_ROW(Reduction);
+
+// Four bytes may stand for any number of elements; a run on them can be stopped.
+TEST(ReductionErrorsTest, ManyElementsThatShareMemoryAreNotOneCallOfGeneratedCode) {
+  for (const int64_t rows : {1 << 10, 1 << 20}) {
+    const MemoryDesc src =
+        MemoryDesc::CreateStrided({rows, 1 << 10}, DataType::kF32, {0, 1}).value();
+    const ReductionDesc desc{Algorithm::kSum, src, Plain({1, 1})};
+    int takers = 0;
+    for (const Implementation<ReductionDesc>& row : ReductionImplementations()) {
+      const bool generated = absl::EndsWith(row.name, "_f32") && cpu::Supports(row.isa);
+      takers += generated && row.resolve(desc, {}, row).ok() ? 1 : 0;
+    }
+    if (cpu::Supports(cpu::Isa::kAvx2)) EXPECT_EQ(takers > 0, rows == 1 << 10);
+  }
+}
 
 TEST(ReductionErrorsTest, CreationNamesWhatDoesNotFit) {
   const MemoryDesc md = Plain({2, 3});
