@@ -13,13 +13,16 @@ namespace tilewire::service {
 namespace {
 
 // The pattern of a dense blocked layout: outer dimensions by descending stride, then the inner
-// blocks. Strides that are equal (dimensions of size 1) are tried in logical order; the caller
-// checks the result.
+// blocks. Of strides that are equal, the one that counts further than 1 is the outer one: inside
+// it, a dimension of one block has the same stride. The caller checks the result.
 std::string PatternOf(const MemoryDesc& desc) {
+  const auto blocks = [&desc](int d) { return desc.padded_dims()[d] / desc.BlockSize(d); };
   std::vector<int> order(desc.rank());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&desc](int a, int b) { return desc.stride(a) > desc.stride(b); });
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    if (desc.stride(a) != desc.stride(b)) return desc.stride(a) > desc.stride(b);
+    return blocks(a) > 1 && blocks(b) <= 1;
+  });
   std::string pattern;
   for (int d : order) {
     pattern.push_back(static_cast<char>((desc.BlockSize(d) > 1 ? 'A' : 'a') + d));

@@ -5,6 +5,7 @@
 
 #include "grpcpp/support/slice.h"
 #include "gtest/gtest.h"
+#include "service/wire/primitive_decoder.h"
 #include "tests/service/served_fixture.h"
 #include "tests/support/status_matchers.h"
 
@@ -102,6 +103,23 @@ TEST(ExecuteRequestTest, ContentsThatDoNotFitAreRefused) {
   ExecuteRequest whole;
   ASSERT_THAT(whole.Parse(InSlicesOf(TwoInputs().SerializeAsString(), 64)), IsOk());
   EXPECT_THAT(InputsOf(whole, 100).status(), StatusIs(absl::StatusCode::kResourceExhausted, "100"));
+}
+
+// Dimensions of one block have the stride of a neighbour, and could stand on either side of it.
+TEST(MemoryDescCodecTest, ABlockedLayoutIsWrittenAsItWasRead) {
+  for (const char* pattern : {"Bacd6b", "aBcd6b", "cdBa6b", "dBca6b", "Bacd2b3b", "cBad19b"}) {
+    for (const Dims& dims : {Dims{1, 19, 8, 8}, Dims{1, 6, 1, 8}, Dims{2, 19, 1, 1}}) {
+      v1::MemoryDesc message;
+      for (int64_t dim : dims) message.add_dims(dim);
+      message.set_type(v1::DATA_TYPE_F32);
+      message.set_pattern(pattern);
+      const absl::StatusOr<MemoryDesc> desc = DecodeMemoryDesc(message);
+      ASSERT_THAT(desc.status(), IsOk()) << pattern;
+      const absl::StatusOr<MemoryDesc> again = DecodeMemoryDesc(EncodeMemoryDesc(*desc));
+      ASSERT_THAT(again.status(), IsOk()) << pattern;
+      EXPECT_EQ(*again, *desc) << EncodeMemoryDesc(*desc).ShortDebugString();
+    }
+  }
 }
 
 }  // namespace
