@@ -79,6 +79,9 @@ void AddLimits(CLI::App* app, Flags* flags, Numbers* numbers) {
       "The same, where only a reference implementation takes it");
   Add(app, "transport_mb", &numbers->transport_mb, "Memory of all connections together")
       ->check(CLI::Range(16, 1 << 20));
+  Add(app, "max_connections_per_peer", &server->transport.max_connections_per_peer,
+      "Open connections of one address (IPv6: of a /64 network); 0: no bound")
+      ->check(CLI::Range(0, 1'000'000));
   Add(app, "max_streams", &server->transport.max_streams, "Calls at once per connection")
       ->check(CLI::Range(1, 1'000'000));
   Add(app, "max_metadata_bytes", &server->transport.max_metadata_bytes, "Headers of a call")

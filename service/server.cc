@@ -78,7 +78,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Engine* engine, ModelRepos
   static const bool kept = (grpc_init(), true);
   (void)kept;
   auto server = std::unique_ptr<Server>(new Server(engine, models, options));
-  ABSL_ASSIGN_OR_RETURN(server->listener_, Listener::Open(options.host, options.port));
+  ABSL_ASSIGN_OR_RETURN(
+      server->listener_,
+      Listener::Open(options.host, options.port, options.transport.max_connections_per_peer));
   ABSL_RETURN_IF_ERROR(server->Build());
   return server;
 }

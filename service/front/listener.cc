@@ -8,7 +8,6 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -75,12 +74,6 @@ int64_t DescriptorLimit() {
   return static_cast<int64_t>(limit.rlim_cur);
 }
 
-// 0 if the descriptor is closed.
-uint64_t InodeOf(int fd) {
-  struct stat status;
-  return fstat(fd, &status) == 0 ? status.st_ino : 0;
-}
-
 }  // namespace
 
 int64_t RaiseDescriptorLimit() {
@@ -92,7 +85,8 @@ int64_t RaiseDescriptorLimit() {
   return DescriptorLimit();
 }
 
-absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(const std::string& host, int port) {
+absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(const std::string& host, int port,
+                                                         int most_per_peer) {
   std::string name = host;
   if (absl::StartsWith(name, "[") && absl::EndsWith(name, "]")) {
     name = name.substr(1, name.size() - 2);
@@ -109,7 +103,7 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(const std::string& host
   freeaddrinfo(found);
   if (!fd.ok()) return fd.status();
   const int wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  return std::unique_ptr<Listener>(new Listener(*fd, wakeup, PortOf(*fd)));
+  return std::unique_ptr<Listener>(new Listener(*fd, wakeup, PortOf(*fd), most_per_peer));
 }
 
 void Listener::Start(absl::AnyInvocable<void(int)> take) {
@@ -125,38 +119,44 @@ void Listener::Stop() {
   close(wakeup_);
 }
 
-int Listener::OpenConnections() const {
-  int open = 0;
-  for (const auto& [fd, inode] : inodes_) open += inode != 0 && InodeOf(fd) == inode ? 1 : 0;
-  return open;
-}
-
 void Listener::Accept() {
-  absl::Time logged = absl::InfinitePast();
   pollfd polled[2] = {{socket_, POLLIN, 0}, {wakeup_, POLLIN, 0}};
   while (true) {
     poll(polled, 2, -1);
     if (polled[1].revents != 0) return;
-    const int fd = accept4(socket_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    const bool exhausted = fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM);
-    // The kernel gives the lowest number that is free.
-    const bool above = fd >= 0 && fd >= DescriptorLimit() - kReservedDescriptors;
-    if (fd >= 0 && !above) {
-      const int on = 1;
-      setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-      inodes_[fd] = InodeOf(fd);
-      take_(fd);
-      continue;
-    }
-    if (above) close(fd);
-    if (exhausted) poll(&polled[1], 1, kRestMilliseconds);
-    if (!above && !exhausted) continue;  // the peer has gone
-    refused_.fetch_add(1, std::memory_order_relaxed);
-    if (absl::Now() - logged < kLogPause) continue;
-    logged = absl::Now();
-    spdlog::warn("connections are refused: the process may have {} descriptors; {} so far",
-                 DescriptorLimit(), refused());
+    if (!AcceptOne()) poll(&polled[1], 1, kRestMilliseconds);
   }
+}
+
+// Returns false if the process has no descriptor left for a connection that is to be refused.
+bool Listener::AcceptOne() {
+  sockaddr_storage from = {};
+  socklen_t size = sizeof(from);
+  const int fd =
+      accept4(socket_, reinterpret_cast<sockaddr*>(&from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (fd < 0) {
+    const bool exhausted = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+    if (exhausted) Report("the process has no descriptor left");
+    return !exhausted;  // else the peer has gone
+  }
+  // The kernel gives the lowest number that is free.
+  const bool above = fd >= DescriptorLimit() - kReservedDescriptors;
+  if (above || !connections_.Add(fd, PeerOf(from))) {
+    close(fd);
+    Report(above ? "the process has too few descriptors" : "a peer has as many as it may");
+    return true;
+  }
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  take_(fd);
+  return true;
+}
+
+void Listener::Report(const char* why) {
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  if (absl::Now() - reported_ < kLogPause) return;
+  reported_ = absl::Now();
+  spdlog::warn("connections are refused: {}; {} so far", why, refused());
 }
 
 }  // namespace tilewire::service

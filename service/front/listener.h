@@ -2,19 +2,21 @@
 //
 // The port: accepts connections on a thread of its own and hands them on. gRPC 1.51's own accept
 // loop never accepts again once a descriptor could not be had; this one keeps a reserve of
-// descriptors for the process's own use and closes at once the connections that would take from it.
+// descriptors for the process's own use and closes at once the connections that would take from it,
+// and those of a peer that has as many as it may.
 #ifndef SERVICE_FRONT_LISTENER_H_
 #define SERVICE_FRONT_LISTENER_H_
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "engine/threading/background_thread.h"
+#include "service/front/connection_table.h"
 
 namespace tilewire::service {
 
@@ -30,7 +32,9 @@ class Listener {
   //   kFailedPrecondition the address belongs to another machine
   //   kUnavailable        the port is in use
   //   kPermissionDenied   the port may not be used
-  static absl::StatusOr<std::unique_ptr<Listener>> Open(const std::string& host, int port);
+  // `most_per_peer`: connections that one peer may have open at a time; 0: no bound.
+  static absl::StatusOr<std::unique_ptr<Listener>> Open(const std::string& host, int port,
+                                                        int most_per_peer = 0);
   ~Listener() { Stop(); }
 
   int port() const { return port_; }
@@ -40,20 +44,24 @@ class Listener {
   // Closes the port. Connections that were accepted live on.
   void Stop();
   // How many of those that were accepted are still open; after Stop().
-  int OpenConnections() const;
+  int OpenConnections() const { return connections_.Open(); }
 
   int64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
-  Listener(int socket, int wakeup, int port) : socket_(socket), wakeup_(wakeup), port_(port) {}
+  Listener(int socket, int wakeup, int port, int most_per_peer)
+      : socket_(socket), wakeup_(wakeup), port_(port), connections_(most_per_peer) {}
   void Accept();
+  bool AcceptOne();
+  void Report(const char* why);
 
   const int socket_, wakeup_;
   const int port_;
   std::atomic<int64_t> refused_{0};
   absl::AnyInvocable<void(int)> take_;
-  // Of each connection that was accepted, by descriptor; a closed one's may have been given anew.
-  std::map<int, uint64_t> inodes_;  // of the accepting thread until Stop()
+  // Both are of the accepting thread until Stop().
+  ConnectionTable connections_;
+  absl::Time reported_ = absl::InfinitePast();
   std::unique_ptr<threading::BackgroundThread> thread_;
   bool stopped_ = false;
 };

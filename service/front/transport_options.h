@@ -17,6 +17,7 @@ struct TransportOptions {
   // for calls of the synchronous interface (reflection).
   int64_t transport_bytes = int64_t{512} << 20;
   int transport_threads = 8;
+  int max_connections_per_peer = 1000;                   // 0: no bound
   int max_streams = 128;                                 // calls at once per connection
   int max_metadata_bytes = 8 << 10;                      // headers of a call
   absl::Duration keepalive = absl::Seconds(30);          // silence after which a peer is pinged

@@ -22,18 +22,27 @@ void Add(const std::string& path, FileStamp* stamp) {
                       Nanoseconds(status.st_mtim), Nanoseconds(status.st_ctim));
 }
 
+// Those in `folder`, and, if `deep`, in the folders below it.
+void AddFolder(const fs::path& folder, bool deep, FileStamp* stamp) {
+  std::error_code error;
+  fs::recursive_directory_iterator it(folder, error), end;
+  for (; !error && it != end && stamp->size() < kMostFiles; it.increment(error)) {
+    if (!deep) it.disable_recursion_pending();
+    Add(it->path().string(), stamp);
+  }
+}
+
 }  // namespace
 
 FileStamp StampOf(const ServedModel& served) {
   FileStamp stamp;
-  Add(served.path, &stamp);
-  Add(served.labels_path, &stamp);
-  if (served.folder.empty()) return stamp;
-  std::error_code error;
-  fs::recursive_directory_iterator it(served.folder, error), end;
-  for (; !error && it != end && stamp.size() < kMostFiles; it.increment(error)) {
-    Add(it->path().string(), &stamp);
+  if (served.folder.empty()) {
+    Add(served.path, &stamp);
+    Add(served.labels_path, &stamp);
+    return stamp;
   }
+  AddFolder(fs::path(served.folder).parent_path(), /*deep=*/false, &stamp);
+  AddFolder(served.folder, /*deep=*/true, &stamp);
   std::sort(stamp.begin(), stamp.end());
   return stamp;
 }

@@ -19,8 +19,9 @@ namespace tilewire::service {
 using FileStamp =
     std::vector<std::tuple<std::string, uint64_t, uint64_t, int64_t, int64_t, int64_t>>;
 
-// Of all files in the version's folder, of which weights may lie in several (at most 1000 of
-// them), of the model's file, and of its labels. Files that cannot be read are left out.
+// Of all files in the version's folder, of which weights may lie in several, and of those beside it
+// (labels, settings), at most 1000; of a file that stands alone, only its own and its labels'.
+// Leaves out files that cannot be read.
 FileStamp StampOf(const ServedModel& served);
 
 }  // namespace tilewire::service

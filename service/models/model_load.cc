@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/models/model_load.h"
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
+#include "service/models/model_config.h"
 #include "service/models/text_file.h"
 #include "spdlog/spdlog.h"
 
@@ -18,12 +20,29 @@ namespace {
 
 constexpr int64_t kMostWarmUpBytes = int64_t{64} << 20;
 
+// The model, with its settings applied.
+absl::StatusOr<std::shared_ptr<const Model>> LoadConfigured(ServedModel* served, Engine* engine,
+                                                            const LoadOptions& options) {
+  namespace fs = std::filesystem;
+  ABSL_ASSIGN_OR_RETURN(const inference::ModelConfig config,
+                        ReadModelConfig(served->config_path, served->name));
+  if (!served->folder.empty()) {
+    served->path = (fs::path(served->folder) / ModelFile(config)).string();
+    served->labels_path = (fs::path(served->folder).parent_path() / LabelsFile(config)).string();
+  }
+  served->max_batch = config.max_batch_size();
+  ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model,
+                        engine->LoadModel(served->path, options));
+  ABSL_RETURN_IF_ERROR(CheckSignature(config, model->signature()));
+  return model;
+}
+
 }  // namespace
 
 ServedModel LoadVersion(const ServedModel& found, Engine* engine, const LoadOptions& options) {
   ServedModel served = found;
   const absl::Time start = absl::Now();
-  absl::StatusOr<std::shared_ptr<const Model>> model = engine->LoadModel(served.path, options);
+  absl::StatusOr<std::shared_ptr<const Model>> model = LoadConfigured(&served, engine, options);
   if (model.ok()) {
     served.state = ModelState::kReady;
     served.load_status = absl::OkStatus();

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "service/models/model_config.h"
 #include "service/models/text_file.h"
 #include "spdlog/spdlog.h"
 
@@ -34,14 +36,30 @@ absl::StatusOr<std::vector<fs::path>> Entries(const fs::path& directory) {
   return entries;
 }
 
-// Every version in a model's folder.
+// Erases the versions that the model's settings leave out. Settings that cannot be read leave none
+// out: each version then tells why it does not load.
+void KeepWanted(const fs::path& model, std::map<int64_t, ServedModel>* versions) {
+  const auto config = ReadModelConfig((model / "config.pbtxt").string(), model.filename().string());
+  if (!config.ok()) return;
+  std::vector<int64_t> numbers;
+  for (const auto& [number, served] : *versions) numbers.push_back(number);
+  const std::vector<int64_t> wanted = WantedVersions(*config, numbers);
+  std::erase_if(*versions, [&wanted](const auto& version) {
+    return !std::binary_search(wanted.begin(), wanted.end(), version.first);
+  });
+  if (versions->empty() && !numbers.empty()) {
+    spdlog::warn("{}: skipped, its version_policy names no version that is there", model.string());
+  }
+}
+
+// Every version in a model's folder that its settings want.
 void ScanVersions(const fs::path& model, std::vector<ServedModel>* found) {
   const absl::StatusOr<std::vector<fs::path>> entries = Entries(model);
   if (!entries.ok()) {
     spdlog::error("{}: skipped, {}", model.string(), entries.status().ToString());
     return;
   }
-  const size_t before = found->size();
+  std::map<int64_t, ServedModel> versions;
   for (const fs::path& entry : *entries) {
     ServedModel served;
     if (!ParseVersion(entry.filename().string(), &served.version)) continue;
@@ -49,12 +67,15 @@ void ScanVersions(const fs::path& model, std::vector<ServedModel>* found) {
     served.folder = entry.string();
     served.path = (entry / "model.onnx").string();
     served.labels_path = (model / "labels.txt").string();
-    found->push_back(std::move(served));
+    served.config_path = (model / "config.pbtxt").string();
+    versions[served.version] = std::move(served);
   }
-  if (found->size() == before) {
+  if (versions.empty()) {
     spdlog::warn("{}: skipped, it has no folder of a version such as {}", model.string(),
                  (model / "1" / "model.onnx").string());
   }
+  KeepWanted(model, &versions);
+  for (auto& [number, served] : versions) found->push_back(std::move(served));
 }
 
 }  // namespace
@@ -110,6 +131,7 @@ absl::StatusOr<std::vector<ServedModel>> ScanFile(const std::string& path) {
     served.name = model.filename().string();
     served.folder = file.parent_path().string();
     labels = model / "labels.txt";
+    served.config_path = (model / "config.pbtxt").string();
   }
   served.labels_path = labels.string();
   return std::vector<ServedModel>{std::move(served)};

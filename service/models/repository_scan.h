@@ -13,7 +13,8 @@
 namespace tilewire::service {
 
 // The versions in `directory`, which holds <model>/<integer version>/model.onnx and, if wanted,
-// <model>/labels.txt; sorted by name. Names that begin with a dot are skipped.
+// <model>/labels.txt and <model>/config.pbtxt, whose version_policy says which versions are wanted;
+// sorted by name. Names that begin with a dot are skipped.
 //   kNotFound          no such directory, or no model in it
 //   kPermissionDenied  it may not be read
 absl::StatusOr<std::vector<ServedModel>> ScanDirectory(const std::string& directory);

@@ -28,12 +28,14 @@ struct ServedModel {
   std::string path;    // of the ONNX file; no client gets to see it
   std::string folder;  // of all files of the version; empty: the file stands alone
   std::string labels_path;
+  std::string config_path;  // of the model's config.pbtxt; empty: the file stands alone
   ModelState state = ModelState::kLoading;
   // Why it is kUnavailable: kUnavailable if it will be loaded again by itself, else the error of
   // the load. Of a model that is kReady: why what lies on disk now did not load.
   absl::Status load_status;
   std::shared_ptr<const Model> model;  // set if kReady
   std::string labels;                  // the lines of labels.txt; empty if there is none
+  int64_t max_batch = 0;               // the largest batch of a request; 0: no bound
 };
 
 // Whether requests may run on it. The message names no path.

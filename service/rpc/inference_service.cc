@@ -15,6 +15,7 @@
 #include "service/version.h"
 #include "service/wire/request_decoder.h"
 #include "service/wire/response_encoder.h"
+#include "service/wire/shape_error.h"
 #include "service/wire/tensor_layout.h"
 
 namespace tilewire::service {
@@ -51,6 +52,8 @@ class InferJob final : public Job {
                           models_->FindLoaded(decoded_.model_name(), decoded_.model_version()));
     terms->model = served_->name;
     ABSL_RETURN_IF_ERROR(decoded_.Bind(served_->model->signature()));
+    ABSL_RETURN_IF_ERROR(
+        CheckBatch(served_->model->signature(), decoded_.inputs(), served_->max_batch));
     terms->cost_key = absl::HashOf(served_->name, served_->version);
     for (const InputTensor& input : decoded_.inputs()) {
       terms->cost_key = absl::HashOf(terms->cost_key, input.dims);
@@ -69,7 +72,10 @@ class InferJob final : public Job {
     const Model& model = *served_->model;
     absl::StatusOr<std::vector<OutputTensor>> outputs =
         model.Run(decoded_.inputs(), decoded_.outputs(), call.LimitsOfWork());
-    if (!outputs.ok()) return models_->AfterRun(served_, outputs.status());
+    if (!outputs.ok()) {
+      return WithBatches(models_->AfterRun(served_, outputs.status()), model.signature(),
+                         decoded_.inputs());
+    }
     EncodeInferResponse({served_->name, served_->version, decoded_.id()}, model.signature(),
                         *std::move(outputs), answers_, response_);
     return absl::OkStatus();

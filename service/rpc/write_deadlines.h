@@ -5,9 +5,11 @@
 #ifndef SERVICE_RPC_WRITE_DEADLINES_H_
 #define SERVICE_RPC_WRITE_DEADLINES_H_
 
+#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
@@ -37,14 +39,22 @@ class WriteDeadlines {
 
   explicit WriteDeadlines(absl::Duration timeout) : timeout_(timeout) {}
 
-  std::shared_ptr<Write> Add(grpc::CallbackServerContext* context) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::shared_ptr<Write> Add(grpc::CallbackServerContext* context);
   // Cancels the calls whose time is over. Returns when the next one's will be.
-  absl::Time CancelLate() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Time CancelLate();
 
  private:
+  // Calls are shared out, so that threads which answer at the same time seldom meet at a lock.
+  struct Shard {
+    threading::Mutex mutex;
+    std::multimap<absl::Time, std::weak_ptr<Write>> writes ABSL_GUARDED_BY(mutex);
+  };
+
+  // Moves the calls whose time is over to `late`, and returns when the next one's will be.
+  static absl::Time TakeLate(Shard* shard, std::vector<std::shared_ptr<Write>>* late);
+
   const absl::Duration timeout_;
-  threading::Mutex mutex_;
-  std::multimap<absl::Time, std::weak_ptr<Write>> writes_ ABSL_GUARDED_BY(mutex_);
+  std::array<Shard, 16> shards_;
 };
 
 }  // namespace tilewire::service

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/models/model_config.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
+#include "service/wire/status_text.h"
+
+namespace tilewire::service {
+namespace {
+
+using inference::ModelConfig;
+
+constexpr uintmax_t kMaxConfigBytes = 64 << 10;
+
+absl::Status Refused(absl::string_view setting, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("config.pbtxt: ", setting, ": ", why));
+}
+
+// The first error and the line in which it lies.
+class FirstError final : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int, const std::string& message) override {
+    if (!text_.empty()) return;
+    text_ = absl::StrCat("config.pbtxt, line ", line + 1, ": ", message);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+// A name in a folder, not a path out of it.
+bool IsFileName(const std::string& name) {
+  return !absl::StrContains(name, '/') && name != "." && name != "..";
+}
+
+absl::Status CheckOneOf(const char* setting, const std::string& value,
+                        const std::set<std::string>& allowed) {
+  if (value.empty() || allowed.count(value) != 0) return absl::OkStatus();
+  std::string all;
+  for (const std::string& one : allowed)
+    absl::StrAppend(&all, all.empty() ? "'" : " or '", one, "'");
+  return Refused(setting, absl::StrCat(Quoted(value), " is not ", all));
+}
+
+absl::Status CheckValues(const ModelConfig& config, const std::string& model) {
+  ABSL_RETURN_IF_ERROR(CheckOneOf("name", config.name(), {model}));
+  ABSL_RETURN_IF_ERROR(CheckOneOf("platform", config.platform(), {"onnx", "onnxruntime_onnx"}));
+  ABSL_RETURN_IF_ERROR(CheckOneOf("backend", config.backend(), {"onnxruntime", "tilewire"}));
+  if (config.max_batch_size() < 0) return Refused("max_batch_size", "it is below 0");
+  if (!IsFileName(config.default_model_filename())) {
+    return Refused("default_model_filename", "it is not a file in the version's folder");
+  }
+  for (const inference::ModelInput& input : config.input()) {
+    if (input.format() != inference::ModelInput::FORMAT_NHWC) continue;
+    return Refused("input format FORMAT_NHWC",
+                   "requests say so, by the parameter 'layout' of an input");
+  }
+  std::string labels;
+  for (const inference::ModelOutput& output : config.output()) {
+    if (output.label_filename().empty()) continue;
+    if (!IsFileName(output.label_filename())) {
+      return Refused("label_filename", "it is not a file in the model's folder");
+    }
+    if (!labels.empty()) return Refused("label_filename", "only one output may have labels");
+    labels = output.label_filename();
+  }
+  return absl::OkStatus();
+}
+
+inference::DataType TypeOf(DataType type) {
+  switch (type) {
+    case DataType::kF16:
+      return inference::TYPE_FP16;
+    case DataType::kBf16:
+      return inference::TYPE_BF16;
+    case DataType::kF32:
+      return inference::TYPE_FP32;
+    case DataType::kS32:
+      return inference::TYPE_INT32;
+    case DataType::kS8:
+      return inference::TYPE_INT8;
+    case DataType::kU8:
+      return inference::TYPE_UINT8;
+    default:
+      return inference::TYPE_INVALID;
+  }
+}
+
+// `declared` is the tensor of a config, `spec` the model's. With a bound of the batch, Triton's
+// dims leave the batch out.
+template <typename Declared>
+bool Agrees(const Declared& declared, bool batched, const TensorSpec& spec) {
+  const inference::DataType type = declared.data_type();
+  if (type != inference::TYPE_INVALID && type != TypeOf(spec.type)) return false;
+  if (declared.dims().empty()) return true;
+  Dims dims(declared.dims().begin(), declared.dims().end());
+  if (batched) dims.insert(dims.begin(), -1);
+  return dims == spec.dims;
+}
+
+template <typename AllDeclared>
+absl::Status CheckTensors(const char* kind, const AllDeclared& all, bool batched,
+                          const std::vector<TensorSpec>& specs) {
+  for (const auto& declared : all) {
+    const auto spec = std::find_if(specs.begin(), specs.end(), [&declared](const TensorSpec& one) {
+      return one.name == declared.name();
+    });
+    const std::string what = absl::StrCat(kind, " ", Quoted(declared.name()));
+    if (spec == specs.end()) return Refused(what, "the model has none of this name");
+    if (!Agrees(declared, batched, *spec)) {
+      return Refused(what, absl::StrCat("its data_type or dims are not the model's, ",
+                                        inference::DataType_Name(TypeOf(spec->type)), " ",
+                                        DimsToString(spec->dims)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& path, const std::string& model) {
+  ModelConfig config;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return config;
+  if (std::filesystem::file_size(path, error) > kMaxConfigBytes) {
+    return absl::OutOfRangeError(
+        absl::StrCat("config.pbtxt: it is larger than ", kMaxConfigBytes, " bytes"));
+  }
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  FirstError first;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&first);
+  if (!parser.ParseFromString(text.str(), &config)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(first.text(), " (only settings that this server understands are accepted)"));
+  }
+  ABSL_RETURN_IF_ERROR(CheckValues(config, model));
+  return config;
+}
+
+std::vector<int64_t> WantedVersions(const ModelConfig& config,
+                                    const std::vector<int64_t>& on_disk) {
+  const inference::ModelVersionPolicy& policy = config.version_policy();
+  std::vector<int64_t> wanted = on_disk;
+  if (policy.has_latest()) {
+    const size_t most = std::max<uint32_t>(policy.latest().num_versions(), 1);
+    if (wanted.size() > most) wanted.erase(wanted.begin(), wanted.end() - most);
+  } else if (policy.has_specific()) {
+    const auto& named = policy.specific().versions();
+    std::erase_if(wanted, [&named](int64_t version) {
+      return std::find(named.begin(), named.end(), version) == named.end();
+    });
+  }
+  return wanted;
+}
+
+absl::Status CheckSignature(const ModelConfig& config, const ModelSignature& signature) {
+  const bool batched = config.max_batch_size() > 0;
+  ABSL_RETURN_IF_ERROR(CheckTensors("input", config.input(), batched, signature.inputs));
+  return CheckTensors("output", config.output(), batched, signature.outputs);
+}
+
+std::string ModelFile(const ModelConfig& config) {
+  return config.default_model_filename().empty() ? "model.onnx" : config.default_model_filename();
+}
+
+std::string LabelsFile(const ModelConfig& config) {
+  for (const inference::ModelOutput& output : config.output()) {
+    if (!output.label_filename().empty()) return output.label_filename();
+  }
+  return "labels.txt";
+}
+
+}  // namespace tilewire::service

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is wrong with the shapes of inputs that fit their model one by one. Pure functions.
+#ifndef SERVICE_WIRE_SHAPE_ERROR_H_
+#define SERVICE_WIRE_SHAPE_ERROR_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "engine/model.h"
+
+namespace tilewire::service {
+
+// The `error` of a run on `inputs`, which are in the signature's order. A kInvalidArgument comes
+// from some node inside the model; where inputs that leave their batch (first dimension) open were
+// given different ones, the message begins with these, as they are the likely cause. Batches that
+// differ are not an error by themselves: some models take them.
+absl::Status WithBatches(const absl::Status& error, const ModelSignature& signature,
+                         const std::vector<InputTensor>& inputs);
+
+// `most` 0: no bound.
+//   kInvalidArgument  an input that leaves its batch open has a larger one
+absl::Status CheckBatch(const ModelSignature& signature, const std::vector<InputTensor>& inputs,
+                        int64_t most);
+
+}  // namespace tilewire::service
+
+#endif  // SERVICE_WIRE_SHAPE_ERROR_H_
