@@ -8,6 +8,7 @@
 #include <limits>
 #include <sstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -15,9 +16,13 @@
 namespace tilewire::client {
 namespace {
 
-absl::string_view NextStep(absl::StatusCode code, absl::string_view when_invalid) {
-  switch (code) {
+absl::string_view NextStep(const absl::Status& status, absl::string_view when_invalid) {
+  switch (status.code()) {
     case absl::StatusCode::kUnavailable:
+      // What a server says of one of its models.
+      if (absl::StartsWith(status.message(), "model ")) {
+        return "The server answers; try again soon. `tilewire models` shows the model's state.";
+      }
       return "Is the server running? Name another with --server=HOST:PORT, or start one: "
              "tilewire-server "
              "--model_repository=DIR";
@@ -62,7 +67,7 @@ int Refuse(const absl::Status& status) {
 int Report(const absl::Status& status, absl::string_view when_invalid) {
   if (status.ok()) return 0;
   Refuse(status);
-  if (const absl::string_view next = NextStep(status.code(), when_invalid); !next.empty())
+  if (const absl::string_view next = NextStep(status, when_invalid); !next.empty())
     absl::FPrintF(stderr, "%s\n", next);
   return 1;
 }
