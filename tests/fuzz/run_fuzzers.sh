@@ -7,7 +7,8 @@
 #   tests/fuzz/run_fuzzers.sh --executions=100000 onnx_file infer_request
 #
 # Exit status 0 only if every decoder survived. Inputs that reach something new gather in $FUZZ_CORPUS (a folder that
-# goes unless it is named), inputs that end a decoder in $FUZZ_FINDINGS (default: fuzz_findings).
+# goes unless it is named), inputs that end a decoder in $FUZZ_FINDINGS (default: fuzz_findings). An input may take
+# $FUZZ_TIMEOUT seconds (10) by the clock: give more where the process may be stopped meanwhile.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -16,7 +17,7 @@ decoders=()
 for argument in "$@"; do
   case $argument in
     --executions=*) executions=${argument#*=} ;;
-    --*) sed -n '3,11s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    --*) sed -n '3,12s/^# \{0,1\}//p' "$0"; exit 2 ;;
     *) decoders+=("$argument") ;;
   esac
 done
@@ -36,7 +37,7 @@ status=0
 for decoder in "${decoders[@]}"; do
   found=${FUZZ_CORPUS:-$work/corpus}/$decoder
   mkdir -p "$found"
-  nice -n 19 "$work/${decoder}_fuzzer" -runs="$executions" -max_len=4096 -timeout=10 -rss_limit_mb=4096 \
+  nice -n 19 "$work/${decoder}_fuzzer" -runs="$executions" -max_len=1024 -timeout="${FUZZ_TIMEOUT:-10}" -rss_limit_mb=4096 \
     -artifact_prefix="$findings/$decoder-" -print_final_stats=1 "$found" "tests/fuzz/corpus/$decoder" \
     >"$work/$decoder.log" 2>&1 || { status=1; tail -n 40 "$work/$decoder.log"; }
   done_runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/$decoder.log")

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The real binary as a process of its own, and messages written byte by byte."""
+import concurrent.futures
 import pathlib
 import re
-import resource
 import signal
 import subprocess
 import sys
+import time
 
 import grpc
 
 INFER = '/inference.GRPCInferenceService/'
 PRIMITIVES = '/tilewire.v1.PrimitiveService/'
 PATIENCE = 60
+SIDE_BY_SIDE = 4
 
 
 def field(number, payload):
@@ -42,16 +44,14 @@ def digits_request(batch=1, name=b'digits', repeated=b'\0\0\x80\x3f'):
 
 class Server:
     def __init__(self, *options, descriptors=None, ready='ready'):
-        def limit():
-            if descriptors:
-                resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
         command = [sys.argv[1], '--host=127.0.0.1', *options]
         if not any('--port' in option for option in options):
             command.append('--port=0')
         if not any('--model' in option for option in options):
             command.append(f'--model_repository={sys.argv[2]}')
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        preexec_fn=limit)
+        if descriptors:
+            command = ['prlimit', f'--nofile={descriptors}:{descriptors}', *command]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         line = self.process.stdout.readline().decode()
         assert 'listening on' in line, (line, self.process.stderr.read())
         self.address = line.split()[-1]
@@ -100,11 +100,28 @@ def expect(got, wanted):
     assert got == wanted, f'{got!s:.200} where {wanted!s:.200} was expected'
 
 
-def run_checks(checks):
-    """Runs those that the command line names after the binary and the models, or all of them."""
+def run_checks(checks, alone=()):
+    """Runs those that the command line names after the binary and the models, or all of them: those
+    `alone` one after the other, as they judge times; then the rest side by side, as most of them wait.
+    """
     wanted = sys.argv[3:]
-    for check in checks:
-        if wanted and check.__name__ not in wanted:
-            continue
+    if len(wanted) == 1:
+        check = next(check for check in checks if check.__name__ == wanted[0])
         print(f'{check.__name__}: {check.__doc__.splitlines()[0]}', flush=True)
         check()
+        return
+    chosen = [check for check in checks if not wanted or check.__name__ in wanted]
+    beside = [check for check in chosen if check not in alone]
+    failed = [check.__name__ for check in alone if check in chosen and not run_apart(check)]
+    with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        failed += [check.__name__ for check, ok in zip(beside, pool.map(run_apart, beside)) if not ok]
+    assert not failed, f'failed: {" ".join(failed)}'
+
+
+def run_apart(check):
+    """Runs it in a process of its own, and says whether it passed."""
+    begin = time.time()
+    run = subprocess.run([sys.executable, *sys.argv[:3], check.__name__], capture_output=True,
+                         text=True, check=False)
+    print(f'{run.stdout}{run.stderr}  {check.__name__}: {time.time() - begin:.1f} s', flush=True)
+    return run.returncode == 0
