@@ -8,9 +8,8 @@
 namespace tilewire::service {
 namespace {
 
-// What the express thread takes, and how long the tokens must be expected to stay busy for it. The
-// second is also how often it looks while they are.
-constexpr absl::Duration kExpressWork = absl::Milliseconds(10);
+// How long the tokens must be expected to stay busy for the express thread to take short work. It
+// is also how often it looks while they are.
 constexpr absl::Duration kExpressPatience = absl::Milliseconds(2);
 
 // At least what one core does in a second, for work whose time is not known.
@@ -310,7 +309,7 @@ bool Dispatcher::BusyWithLongWork(absl::Time now) const {
 
 void Dispatcher::RunExpress() {
   const auto wanted = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stopping_ || (queue_.in_order() > 0 && AllBusy());
+    return stopping_ || (queue_.short_in_order() > 0 && AllBusy());
   };
   const auto stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; };
   while (true) {
@@ -320,7 +319,7 @@ void Dispatcher::RunExpress() {
       mutex_.Await(absl::Condition(&wanted));
       if (stopping_) return;
       if (BusyWithLongWork(clock_->Now())) {
-        if (Work* work = queue_.PopShort(kExpressWork)) taken = Start(work);
+        if (Work* work = queue_.PopShort()) taken = Start(work);
       }
       if (taken.work == nullptr) {
         mutex_.AwaitWithTimeout(absl::Condition(&stopping), kExpressPatience);

@@ -9,7 +9,7 @@ namespace {
 
 // Models that no longer send requests are forgotten beyond this number.
 constexpr size_t kMostModels = 1024;
-// How far behind long work of its own model short work is looked for.
+// How far after long work of its own model short work is looked for.
 constexpr int kLooksAhead = 64;
 
 }  // namespace
@@ -50,7 +50,13 @@ void FairQueue::Push(Work* work, absl::Duration expected, absl::Time expires) {
   InsertExpiry(work);
 }
 
+bool FairQueue::IsShort(const Work& work) {
+  const bool known = work.expected_ > absl::ZeroDuration();
+  return work.terms().may_run_serially && known && work.expected_ <= kShortWork;
+}
+
 void FairQueue::InsertPlace(ModelQueue* queue, Work* work) {
+  short_in_order_ += IsShort(*work) ? 1 : 0;
   if (spare_places_.empty()) {
     queue->works.emplace(PlaceOf(*work), work);
     return;
@@ -63,6 +69,7 @@ void FairQueue::InsertPlace(ModelQueue* queue, Work* work) {
 }
 
 void FairQueue::RemovePlace(ModelQueue* queue, Work* work) {
+  short_in_order_ -= IsShort(*work) ? 1 : 0;
   Works::node_type node = queue->works.extract(PlaceOf(*work));
   if (spare_places_.size() < kSpareNodes) spare_places_.push_back(std::move(node));
 }
@@ -144,12 +151,13 @@ Work* FairQueue::Pop() {
   return next == nullptr ? nullptr : Take(next, next->works.begin()->second);
 }
 
-Work* FairQueue::PopShort(absl::Duration longest) {
+Work* FairQueue::PopShort() {
+  if (short_in_order_ == 0) return nullptr;
   ModelQueue* next = nullptr;
   Work* best = nullptr;
   for (auto& [name, queue] : models_) {
     if (next != nullptr && queue.received >= next->received) continue;
-    Work* work = FirstShort(queue, longest);
+    Work* work = FirstShort(queue);
     if (work == nullptr) continue;
     best = work;
     next = &queue;
@@ -157,13 +165,11 @@ Work* FairQueue::PopShort(absl::Duration longest) {
   return best == nullptr ? nullptr : Take(next, best);
 }
 
-Work* FairQueue::FirstShort(const ModelQueue& queue, absl::Duration longest) {
+Work* FairQueue::FirstShort(const ModelQueue& queue) {
   int looked = 0;
   for (const auto& [place, work] : queue.works) {
     if (++looked > kLooksAhead) break;
-    const bool known = work->expected_ > absl::ZeroDuration();
-    const bool is_short = work->terms().may_run_serially && known && work->expected_ <= longest;
-    if (is_short && work->Operations().has_value()) return work;
+    if (IsShort(*work) && work->Operations().has_value()) return work;
   }
   return nullptr;
 }

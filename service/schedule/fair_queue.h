@@ -25,6 +25,9 @@ class FairQueue {
  public:
   // Requests whose deadlines differ by less are served in the order of their arrival.
   static constexpr absl::Duration kDeadlineStep = absl::Milliseconds(250);
+  // Short work is expected to take at most this long, and may run serially. Work of unknown time is
+  // not short.
+  static constexpr absl::Duration kShortWork = absl::Milliseconds(10);
 
   // `expected` is the time that the work will take, zero if unknown. It leaves the queue by itself,
   // through TakeExpired(), at `expires`.
@@ -35,9 +38,8 @@ class FairQueue {
   // The work that is due next; null if none waits. Its model is charged the expected time at once,
   // so that its next work is queued after it.
   Work* Pop();
-  // As Pop(), for the first work that is expected to take at most `longest`, has a known time and
-  // may run serially; longer work of its model may be ahead of it.
-  Work* PopShort(absl::Duration longest);
+  // As Pop(), for the first short work; longer work of its model may be ahead of it.
+  Work* PopShort();
   // Takes back work that was popped; it waits outside the order, where it may be removed or expire,
   // until Unpark() of its cost key puts it where it was.
   void Park(Work* work);
@@ -53,6 +55,7 @@ class FairQueue {
   int64_t size() const { return static_cast<int64_t>(by_expiry_.size()); }
   // Those that Pop() would return.
   int64_t in_order() const { return size() - parked_count_; }
+  int64_t short_in_order() const { return short_in_order_; }
   int64_t SizeOf(const std::string& model) const;
   // Expected time of all that waits before new work of `model` would run: its own backlog, and as
   // much of each other model's.
@@ -73,7 +76,8 @@ class FairQueue {
   static constexpr size_t kSpareNodes = 64;
 
   static Place PlaceOf(const Work& work);
-  static Work* FirstShort(const ModelQueue& queue, absl::Duration longest);
+  static bool IsShort(const Work& work);
+  static Work* FirstShort(const ModelQueue& queue);
   Work* Take(ModelQueue* queue, Work* work);
   void Drop(ModelQueue* queue, Work* work);
   void InsertPlace(ModelQueue* queue, Work* work);
@@ -85,7 +89,7 @@ class FairQueue {
 
   std::map<std::string, ModelQueue> models_;
   absl::flat_hash_map<uint64_t, absl::flat_hash_set<Work*>> parked_;  // by cost key
-  int64_t parked_count_ = 0;
+  int64_t parked_count_ = 0, short_in_order_ = 0;
   ByExpiry by_expiry_;
   std::vector<Works::node_type> spare_places_;
   std::vector<ByExpiry::node_type> spare_expiries_;

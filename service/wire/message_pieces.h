@@ -56,7 +56,7 @@ class MessagePieces {
     pending_.clear();
   }
 
-  absl::InlinedVector<uint8_t, 2048> pending_;
+  absl::InlinedVector<uint8_t, 6144> pending_;
   absl::InlinedVector<grpc::Slice, 8> slices_;
 };
 

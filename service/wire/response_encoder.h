@@ -20,8 +20,9 @@ struct AnsweredModel {
   const std::string& request_id;
 };
 
-// Outputs up to this size are copied, which costs less than a slice of their own.
-constexpr size_t kCopiedBytes = 1024;
+// Outputs up to this size, such as the scores of a thousand classes, are copied, which costs less
+// than a slice of their own.
+constexpr size_t kCopiedBytes = 4096;
 
 // A larger output's bytes become a slice of the message that owns the engine's buffer: they are not
 // copied, and return to `pool` when they have been written.

@@ -7,7 +7,8 @@
 //                left of the first when the other two are taken away
 //   allocations  in the serving process per ModelInfer, gRPC's own included, beside the bare
 //                server's
-//   throughput   saturated by callers on the same cores, as a share of the engine's alone
+//   throughput   saturated by callers on the same cores, as a share of the engine's alone, and of
+//                what the engine alone would do on what the callers leave of the cores
 //
 //   bazel run //tests/bench:service_bench -- --model=$PWD/resnet18.onnx
 //
@@ -277,9 +278,10 @@ absl::Status MeasureThroughput(const Options& options, const Subject& subject, E
     shares.push_back(ours / own);
   }
   std::printf(
-      "throughput   server %.1f/s with %d callers, who took %.0f %% of the cores; engine %.1f/s: "
-      "share %.3f\n",
-      Median(server), callers, 100 * load / options.rounds, Median(alone), Median(shares));
+      "throughput   server %.1f/s with %d callers, who took %.1f %% of the cores; engine %.1f/s: "
+      "share %.3f, of what the callers leave %.3f\n",
+      Median(server), callers, 100 * load / options.rounds, Median(alone), Median(shares),
+      Median(shares) / (1 - load / options.rounds));
   return absl::OkStatus();
 }
 

@@ -109,11 +109,34 @@ TEST_F(FairQueueTest, ExpiredWorkLeavesAtOnce) {
 TEST_F(FairQueueTest, OnlyShortWorkOfKnownLengthIsPoppedAsSuch) {
   Push(TermsOf("long"), kLong);
   Push(TermsOf("unknown"), absl::ZeroDuration());
-  EXPECT_EQ(queue_.PopShort(absl::Milliseconds(10)), nullptr);
+  EXPECT_EQ(queue_.PopShort(), nullptr);
   Push(TermsOf("mixed"), kLong);
   Push(TermsOf("mixed"), kShort)->set_operations(std::nullopt);
   Work* behind = Push(TermsOf("mixed"), kShort);
-  EXPECT_EQ(queue_.PopShort(absl::Milliseconds(10)), behind) << "also behind long work";
+  EXPECT_EQ(queue_.PopShort(), behind) << "also behind long work";
+}
+
+TEST_F(FairQueueTest, ShortWorkIsCountedWhileItIsInTheOrder) {
+  Push(TermsOf("a"), kLong);
+  Push(TermsOf("a"), absl::ZeroDuration());
+  WorkTerms parallel = TermsOf("a");
+  parallel.may_run_serially = false;
+  Push(parallel);
+  EXPECT_EQ(queue_.short_in_order(), 0);
+  RecordedWork* withdrawn = Push(TermsOf("b"));
+  RecordedWork* expiring = Push(TermsOf("b"), kShort, absl::Seconds(1));
+  RecordedWork* last = Push(TermsOf("b"));
+  EXPECT_EQ(queue_.short_in_order(), 3);
+  queue_.Remove(withdrawn);
+  EXPECT_EQ(queue_.short_in_order(), 2);
+  EXPECT_EQ(queue_.TakeExpired(now_ + absl::Seconds(1)), std::vector<Work*>{expiring});
+  EXPECT_EQ(queue_.short_in_order(), 1);
+  EXPECT_EQ(queue_.PopShort(), last);
+  EXPECT_EQ(queue_.short_in_order(), 0);
+  queue_.Park(last);
+  EXPECT_EQ(queue_.short_in_order(), 0);
+  queue_.Unpark(last->terms().cost_key);
+  EXPECT_EQ(queue_.short_in_order(), 1);
 }
 
 TEST_F(FairQueueTest, ParkedWorkIsOutOfTheOrderUntilItIsUnparked) {
