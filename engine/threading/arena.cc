@@ -58,10 +58,10 @@ using Ranges = absl::InlinedVector<Range, 8>;
 constexpr uint64_t kStretchCycles = 500'000;
 
 // A thread whose priority was lowered is meant to leave its core to any other that wants it. The
-// system does not see to that alone: Linux since 6.6 often lets it run on until the next tick, up to
-// four milliseconds, because what has just woken has had its fair share of late. So such a thread
-// offers its core itself; where nothing else wants it, that costs less than a microsecond. Threads
-// of normal priority keep theirs.
+// system does not see to that alone: Linux since 6.6 often lets it run on until the next tick, up
+// to four milliseconds, because what has just woken had its fair share a moment ago. So such a
+// thread offers its core itself; where nothing else wants it, that costs less than a microsecond.
+// Threads of normal priority keep theirs.
 void GiveWay() {
   thread_local const bool low_priority = getpriority(PRIO_PROCESS, 0) > 0;
   if (!low_priority) return;
