@@ -15,7 +15,7 @@ namespace tilewire::graph {
 namespace {
 
 constexpr int64_t kOldestOpset = 6;
-constexpr int64_t kNewestOpset = 17;
+constexpr int64_t kNewestOpset = 25;
 // Nodes, names and small constants; protobuf's own limit is 2 GiB.
 constexpr int64_t kLargestSkeleton = int64_t{1} << 30;
 
@@ -95,9 +95,9 @@ absl::StatusOr<int64_t> DefaultOpset(const std::vector<onnx::OperatorSetIdProto>
   if (opset == 0)
     return absl::InvalidArgumentError("not a model: no opset_import of the default domain");
   if (opset < kOldestOpset || opset > kNewestOpset) {
-    return absl::UnimplementedError(absl::StrCat("opset ", opset,
-                                                 " of domain 'ai.onnx'; supported are ",
-                                                 kOldestOpset, " to ", kNewestOpset));
+    return absl::UnimplementedError(
+        absl::StrCat("opset ", opset, " of domain 'ai.onnx'; supported are ", kOldestOpset, " to ",
+                     kNewestOpset, "; export the model again with one of these"));
   }
   return opset;
 }

@@ -97,6 +97,15 @@ absl::Status BuildCelu(NodeContext& context) {
   return FinishElementwise(context, {Elementwise::Function::kCelu, alpha});
 }
 
+absl::Status BuildMish(NodeContext& context) {
+  return FinishActivation(context, {EltwiseAlgorithm::kMish});
+}
+
+absl::Status BuildSwish(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 1.0f));
+  return FinishActivation(context, {EltwiseAlgorithm::kSwish, alpha});
+}
+
 absl::Status BuildThresholdedRelu(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 1.0f));
   return FinishElementwise(context, {Elementwise::Function::kThresholdedRelu, alpha});
@@ -110,6 +119,13 @@ absl::Status BuildShrink(NodeContext& context) {
 
 absl::Status BuildSoftsign(NodeContext& context) {
   return FinishElementwise(context, {Elementwise::Function::kSoftsign});
+}
+
+absl::Status BuildGelu(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const std::string by, context.node.String("approximate", "none"));
+  if (by == "none") return FinishActivation(context, {EltwiseAlgorithm::kGeluErf});
+  if (by == "tanh") return FinishActivation(context, {EltwiseAlgorithm::kGelu});
+  return context.node.Invalid(absl::StrCat("approximate '", by.substr(0, 200), "'"));
 }
 
 absl::Status BuildHardSigmoid(NodeContext& context) {
@@ -147,20 +163,23 @@ absl::Status BuildClip(NodeContext& context) {
 
 absl::Span<const OpRow> ActivationOperators() {
   static constexpr OpRow kRows[] = {
-      {"Celu", 1, 1, "alpha", BuildCelu, Folds::kInMemory},
-      {"Clip", 1, 3, "max min", BuildClip, Folds::kInMemory},
-      {"Elu", 1, 1, "alpha", BuildElu},
-      {"HardSigmoid", 1, 1, "alpha beta", BuildHardSigmoid},
-      {"HardSwish", 1, 1, "", BuildHardSwish},
-      {"LeakyRelu", 1, 1, "alpha", BuildLeakyRelu},
-      {"Relu", 1, 1, "", BuildRelu},
-      {"Selu", 1, 1, "alpha gamma", BuildSelu, Folds::kInMemory},
-      {"Shrink", 1, 1, "bias lambd", BuildShrink, Folds::kInMemory},
-      {"Sigmoid", 1, 1, "", BuildSigmoid},
-      {"Softplus", 1, 1, "", BuildSoftplus},
-      {"Softsign", 1, 1, "", BuildSoftsign, Folds::kInMemory},
-      {"Tanh", 1, 1, "", BuildTanh},
-      {"ThresholdedRelu", 1, 1, "alpha", BuildThresholdedRelu, Folds::kInMemory},
+      {"Celu", 12, 1, 1, "alpha", BuildCelu, Folds::kInMemory},
+      {"Clip", 1, 1, 3, "max min", BuildClip, Folds::kInMemory},
+      {"Elu", 1, 1, 1, "alpha", BuildElu},
+      {"Gelu", 20, 1, 1, "approximate", BuildGelu},
+      {"HardSigmoid", 1, 1, 1, "alpha beta", BuildHardSigmoid},
+      {"HardSwish", 14, 1, 1, "", BuildHardSwish},
+      {"LeakyRelu", 1, 1, 1, "alpha", BuildLeakyRelu},
+      {"Mish", 18, 1, 1, "", BuildMish},
+      {"Relu", 1, 1, 1, "", BuildRelu},
+      {"Selu", 1, 1, 1, "alpha gamma", BuildSelu, Folds::kInMemory},
+      {"Shrink", 9, 1, 1, "bias lambd", BuildShrink, Folds::kInMemory},
+      {"Sigmoid", 1, 1, 1, "", BuildSigmoid},
+      {"Softplus", 1, 1, 1, "", BuildSoftplus},
+      {"Softsign", 1, 1, 1, "", BuildSoftsign, Folds::kInMemory},
+      {"Swish", 24, 1, 1, "alpha", BuildSwish},
+      {"Tanh", 1, 1, 1, "", BuildTanh},
+      {"ThresholdedRelu", 10, 1, 1, "alpha", BuildThresholdedRelu, Folds::kInMemory},
   };
   return kRows;
 }

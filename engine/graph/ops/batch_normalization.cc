@@ -100,7 +100,7 @@ absl::Status BuildBatchNormalization(NodeContext& context) {
 
 absl::Span<const OpRow> BatchNormalizationOperators() {
   static constexpr OpRow kRows[] = {
-      {"BatchNormalization", 5, 5, "epsilon is_test momentum spatial training_mode",
+      {"BatchNormalization", 1, 5, 5, "epsilon is_test momentum spatial training_mode",
        BuildBatchNormalization},
   };
   return kRows;

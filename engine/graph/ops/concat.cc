@@ -85,7 +85,7 @@ absl::Status BuildConcat(NodeContext& context) {
 
 absl::Span<const OpRow> ConcatOperators() {
   static constexpr OpRow kRows[] = {
-      {"Concat", 1, INT_MAX, "axis", BuildConcat, Folds::kInMemory},
+      {"Concat", 1, 1, INT_MAX, "axis", BuildConcat, Folds::kInMemory},
   };
   return kRows;
 }

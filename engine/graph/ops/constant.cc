@@ -55,7 +55,7 @@ absl::Status BuildConstant(NodeContext& context) {
 
 absl::Span<const OpRow> ConstantOperators() {
   static constexpr OpRow kRows[] = {
-      {"Constant", 0, 0,
+      {"Constant", 1, 0, 0,
        "sparse_value value value_float value_floats value_int value_ints value_string "
        "value_strings",
        BuildConstant, Folds::kInMemory},

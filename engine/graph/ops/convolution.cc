@@ -123,7 +123,7 @@ absl::Status BuildConv(NodeContext& context) {
 
 absl::Span<const OpRow> ConvolutionOperators() {
   static constexpr OpRow kRows[] = {
-      {"Conv", 2, 3, "auto_pad dilations group kernel_shape pads strides", BuildConv},
+      {"Conv", 1, 2, 3, "auto_pad dilations group kernel_shape pads strides", BuildConv},
   };
   return kRows;
 }

@@ -177,7 +177,7 @@ absl::Status BuildConvTranspose(NodeContext& context) {
 
 absl::Span<const OpRow> DeconvolutionOperators() {
   static constexpr OpRow kRows[] = {
-      {"ConvTranspose", 2, 3,
+      {"ConvTranspose", 1, 2, 3,
        "auto_pad dilations group kernel_shape output_padding output_shape pads strides",
        BuildConvTranspose},
   };

@@ -54,7 +54,7 @@ absl::Status BuildGather(NodeContext& context) {
 
 absl::Span<const OpRow> GatherOperators() {
   static constexpr OpRow kRows[] = {
-      {"Gather", 2, 2, "axis", BuildGather, Folds::kInMemory},
+      {"Gather", 1, 2, 2, "axis", BuildGather, Folds::kInMemory},
   };
   return kRows;
 }

@@ -54,9 +54,9 @@ absl::Status BuildDropout(NodeContext& context) {
 
 absl::Span<const OpRow> IdentityOperators() {
   static constexpr OpRow kRows[] = {
-      {"Dropout", 1, 3, "is_test ratio seed", BuildDropout, Folds::kInMemory,
+      {"Dropout", 1, 1, 3, "is_test ratio seed", BuildDropout, Folds::kInMemory,
        IntegersInSecondOutput},
-      {"Identity", 1, 1, "", BuildIdentity, Folds::kInMemory},
+      {"Identity", 1, 1, 1, "", BuildIdentity, Folds::kInMemory},
   };
   return kRows;
 }

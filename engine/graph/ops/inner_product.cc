@@ -143,8 +143,8 @@ absl::Status BuildMatMul(NodeContext& context) {
 
 absl::Span<const OpRow> InnerProductOperators() {
   static constexpr OpRow kRows[] = {
-      {"Gemm", 2, 3, "alpha beta broadcast transA transB", BuildGemm},
-      {"MatMul", 2, 2, "", BuildMatMul},
+      {"Gemm", 1, 2, 3, "alpha beta broadcast transA transB", BuildGemm},
+      {"MatMul", 1, 2, 2, "", BuildMatMul},
   };
   return kRows;
 }

@@ -58,7 +58,7 @@ absl::Status BuildLrn(NodeContext& context) {
 
 absl::Span<const OpRow> LrnOperators() {
   static constexpr OpRow kRows[] = {
-      {"LRN", 1, 1, "alpha beta bias size", BuildLrn},
+      {"LRN", 1, 1, 1, "alpha beta bias size", BuildLrn},
   };
   return kRows;
 }

@@ -180,9 +180,9 @@ absl::Status BuildMeanVarianceNormalization(NodeContext& context) {
 
 absl::Span<const OpRow> NormalizationOperators() {
   static constexpr OpRow kRows[] = {
-      {"InstanceNormalization", 3, 3, "epsilon", BuildInstanceNormalization},
-      {"LayerNormalization", 2, 3, "axis epsilon stash_type", BuildLayerNormalization},
-      {"MeanVarianceNormalization", 1, 1, "axes", BuildMeanVarianceNormalization},
+      {"InstanceNormalization", 1, 3, 3, "epsilon", BuildInstanceNormalization},
+      {"LayerNormalization", 17, 2, 3, "axis epsilon stash_type", BuildLayerNormalization},
+      {"MeanVarianceNormalization", 9, 1, 1, "axes", BuildMeanVarianceNormalization},
   };
   return kRows;
 }

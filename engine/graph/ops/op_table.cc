@@ -42,6 +42,8 @@ absl::Status CheckSupported(const Node& node) {
     return node.Unimplemented(absl::StrCat(
         "this operator is not supported, only those of ai.onnx in ", "engine/graph/README.md are"));
   }
+  if (node.opset() < row->since)
+    return node.Invalid(absl::StrCat("this operator exists from opset ", row->since, " on"));
   const int inputs = node.proto().input_size();
   if (inputs < row->min_inputs || inputs > row->max_inputs)
     return node.Invalid(absl::StrCat(inputs, " inputs"));

@@ -35,6 +35,7 @@ bool IntegersInSecondOutput(const NodeContext& context, int i);
 // A row holds for all opsets that are read: where they differ, build() asks for the node's.
 struct OpRow {
   absl::string_view name;  // ONNX's, of the default domain
+  int since;               // the first opset that has it
   int min_inputs;
   int max_inputs;
   absl::string_view attributes;  // all that it may have, in any opset, with blanks between
@@ -55,7 +56,7 @@ const OpRow* FindOp(const Node& node);
 //   kUnimplemented    an operator or domain without a row; the message names node, operator, domain
 //                     and opset
 //   kInvalidArgument  too many or too few inputs, no output, attributes that the operator does not
-//                     have
+//                     have, an opset before the operator's first
 absl::Status CheckSupported(const Node& node);
 
 }  // namespace tilewire::graph

@@ -2,7 +2,7 @@
 //
 // The families of operators. Each has a file of this folder; the other files hold what several
 // families share. An operator that gets a file of its own adds two lines here. Source: ONNX's
-// operator documents, opsets 6 to 17.
+// operator documents, opsets 6 to 25.
 #ifndef ENGINE_GRAPH_OPS_OPS_H_
 #define ENGINE_GRAPH_OPS_OPS_H_
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pad: adds elements before and after each dimension: a constant, the source mirrored at its edge
-// (which is not repeated), or the edge itself. Negative numbers cut elements off.
+// (which is not repeated), the edge itself, or the source again from its other end. Negative
+// numbers cut elements off.
 #include <algorithm>
 #include <cstdint>
 
@@ -22,6 +23,28 @@ struct PadArgs {
   bool computes_value = false;  // `value` is not a constant
 };
 
+// From opset 18 on pads may be given for some axes only; the others are not padded.
+absl::Status SpreadOverAxes(const NodeContext& context, size_t rank, PadArgs* args) {
+  const Node& node = context.node;
+  if (!context.Has(3)) return absl::OkStatus();
+  if (node.opset() < 18) return node.Invalid("input 3 exists from opset 18 on");
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr axes, context.Ints(3));
+  const size_t count = axes->ints.size();
+  if (args->pads.size() != 2 * count)
+    return node.Invalid(absl::StrCat(args->pads.size(), " pads for ", count, " axes"));
+  std::vector<int64_t> pads(2 * rank, 0);
+  std::vector<bool> padded(rank, false);
+  for (size_t i = 0; i < count; ++i) {
+    ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, axes->ints[i], rank));
+    if (padded[axis]) return node.Invalid(absl::StrCat("axis ", axis, " twice"));
+    padded[axis] = true;
+    pads[axis] = args->pads[i];
+    pads[rank + axis] = args->pads[count + i];
+  }
+  args->pads = std::move(pads);
+  return absl::OkStatus();
+}
+
 // Attributes before opset 11, inputs from then on.
 absl::StatusOr<PadArgs> ReadArgs(const NodeContext& context, size_t rank) {
   const Node& node = context.node;
@@ -41,6 +64,7 @@ absl::StatusOr<PadArgs> ReadArgs(const NodeContext& context, size_t rank) {
       if (value != nullptr)
         args.value = value->is_float ? value->floats[0] : static_cast<float>(value->ints[0]);
     }
+    ABSL_RETURN_IF_ERROR(SpreadOverAxes(context, rank, &args));
   }
   if (args.pads.size() != 2 * rank)
     return node.Invalid(absl::StrCat(args.pads.size(), " pads for rank ", rank));
@@ -50,8 +74,26 @@ absl::StatusOr<PadArgs> ReadArgs(const NodeContext& context, size_t rank) {
   return args;
 }
 
+// The source over and over, from `left` elements before it to `right` after it.
+absl::StatusOr<IndexRuns> WrapRuns(const Node& node, int64_t left, int64_t right, int64_t size) {
+  constexpr int64_t kMostRepeats = 1024;
+  if (left < 0 || right < 0) return node.Unimplemented("negative pads of mode wrap");
+  if (size == 0 || std::max(left, right) / size > kMostRepeats)
+    return node.Unimplemented(
+        absl::StrCat("wraps ", size, " elements around ", left, " and ", right, " times"));
+  IndexRuns runs;
+  for (int64_t at = -left; at < size + right;) {
+    const int64_t from = (at % size + size) % size;
+    const int64_t count = std::min(size - from, size + right - at);
+    runs.push_back({from, 1, count});
+    at += count;
+  }
+  return runs;
+}
+
 absl::StatusOr<IndexRuns> PadRuns(const Node& node, const std::string& mode, int64_t left,
                                   int64_t right, int64_t size) {
+  if (mode == "wrap") return WrapRuns(node, left, right, size);
   IndexRuns runs;
   const bool reflects = mode == "reflect";
   if (reflects && (left >= size || right >= size))
@@ -93,7 +135,8 @@ absl::Status BuildPad(NodeContext& context) {
   const Operand src = context.input(0);
   const size_t rank = src.dims.size();
   ABSL_ASSIGN_OR_RETURN(const std::string mode, node.String("mode", "constant"));
-  if (mode != "constant" && mode != "reflect" && mode != "edge")
+  const bool wraps = mode == "wrap" && node.opset() >= 19;
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && !wraps)
     return node.Invalid(absl::StrCat("mode '", mode.substr(0, 200), "'"));
   ABSL_ASSIGN_OR_RETURN(const PadArgs args, ReadArgs(context, rank));
   Select select = WholeOf(rank);
@@ -114,7 +157,7 @@ absl::Status BuildPad(NodeContext& context) {
 
 absl::Span<const OpRow> PadOperators() {
   static constexpr OpRow kRows[] = {
-      {"Pad", 1, 3, "mode pads value", BuildPad, Folds::kInMemory},
+      {"Pad", 1, 1, 4, "mode pads value", BuildPad, Folds::kInMemory},
   };
   return kRows;
 }

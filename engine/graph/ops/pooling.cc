@@ -51,7 +51,7 @@ absl::StatusOr<Window> ReadPoolingWindow(const Node& node, const Dims& src) {
   return window;
 }
 
-// What BuildDilatedMaxPool() takes: its operations grow with the window, its lists with the result.
+// What CombineTaps() takes: its operations grow with the window, its lists with the result.
 bool HasFewTaps(const Window& window) {
   constexpr int64_t kMostTaps = 256, kLargest = int64_t{1} << 20;
   for (size_t i = 0; i < window.kernel.size(); ++i) {
@@ -85,22 +85,29 @@ absl::Status SetIndices(NodeContext& context, const Window& window) {
   return context.SetOutput({nullptr, indices, context.value(indices).dims}, 1);
 }
 
-// Takes the maximum of a window's taps along one dimension after the other. Each tap is a
-// selection, with minus infinity outside the source.
-absl::Status BuildDilatedMaxPool(NodeContext& context, const Window& window) {
+// Where tap `tap` of each window lies along spatial dimension `i` of `size` elements; -1 outside.
+std::vector<int64_t> TapIndices(const Window& window, size_t i, int64_t tap, int64_t size) {
+  const int64_t start = tap * window.dilations[i] - window.padding_left[i];
+  std::vector<int64_t> indices;
+  for (int64_t o = 0; o < window.dst[i]; ++o) {
+    const int64_t index = start + o * window.strides[i];
+    indices.push_back(index < size ? std::max<int64_t>(index, -1) : -1);
+  }
+  return indices;
+}
+
+// Combines a window's taps along one dimension after the other. Each tap is a selection, with
+// `fill` outside the source. `last` is the suffix of the result's name.
+absl::StatusOr<Operand> CombineTaps(NodeContext& context, const Window& window,
+                                    const Elementwise& function, float fill,
+                                    absl::string_view last) {
   Operand result = context.input(0);
   for (size_t i = 0; i < window.kernel.size(); ++i) {
     const Operand src = result;
     for (int64_t tap = 0; tap < window.kernel[i]; ++tap) {
-      const int64_t start = tap * window.dilations[i] - window.padding_left[i];
-      std::vector<int64_t> indices;
-      for (int64_t o = 0; o < window.dst[i]; ++o) {
-        const int64_t index = start + o * window.strides[i];
-        indices.push_back(index < src.dims[i + 2] ? std::max<int64_t>(index, -1) : -1);
-      }
       Select select = WholeOf(src.dims.size());
-      select.from[i + 2] = RunsOf(indices);
-      select.fill = -std::numeric_limits<float>::infinity();
+      select.from[i + 2] = RunsOf(TapIndices(window, i, tap, src.dims[i + 2]));
+      select.fill = fill;
       const std::string name = absl::StrCat("/tap", i, ".", tap);
       ABSL_ASSIGN_OR_RETURN(const Operand part, SelectOf(context, src, std::move(select), name));
       if (tap == 0) {
@@ -108,10 +115,54 @@ absl::Status BuildDilatedMaxPool(NodeContext& context, const Window& window) {
         continue;
       }
       const bool is_last = i + 1 == window.kernel.size() && tap + 1 == window.kernel[i];
-      ABSL_ASSIGN_OR_RETURN(result,
-                            ElementwiseOf(context, {Elementwise::Function::kMax}, {result, part},
-                                          is_last ? "" : absl::StrCat("/max", i, ".", tap)));
+      const std::string so_far = is_last ? std::string(last) : absl::StrCat("/taps", i, ".", tap);
+      ABSL_ASSIGN_OR_RETURN(result, ElementwiseOf(context, function, {result, part}, so_far));
     }
+  }
+  return result;
+}
+
+absl::Status BuildDilatedMaxPool(NodeContext& context, const Window& window) {
+  ABSL_ASSIGN_OR_RETURN(const Operand result,
+                        CombineTaps(context, window, {Elementwise::Function::kMax},
+                                    -std::numeric_limits<float>::infinity(), ""));
+  return context.SetOutput(result);
+}
+
+// 1 / the taps that count, of each window along spatial dimension `i`: those in the source, and
+// with `include_padding` those in the padding, but not in the extension by ceil_mode.
+std::vector<float> Shares(const Window& window, size_t i, int64_t size, bool include_padding) {
+  const int64_t left = include_padding ? window.padding_left[i] : 0;
+  const int64_t right = include_padding ? window.padding_right[i] : 0;
+  std::vector<float> shares;
+  for (int64_t o = 0; o < window.dst[i]; ++o) {
+    const int64_t start = o * window.strides[i] - window.padding_left[i];
+    int64_t count = 0;
+    for (int64_t tap = 0; tap < window.kernel[i]; ++tap) {
+      const int64_t at = start + tap * window.dilations[i];
+      count += at >= -left && at < size + right ? 1 : 0;
+    }
+    shares.push_back(1 / static_cast<float>(std::max<int64_t>(count, 1)));
+  }
+  return shares;
+}
+
+// The sum of the taps, times the shares of its position along each dimension.
+absl::Status BuildDilatedAveragePool(NodeContext& context, const Window& window,
+                                     bool include_padding) {
+  if (!HasFewTaps(window)) return context.node.Unimplemented("dilated windows of many taps");
+  const Dims src = context.input(0).dims;
+  ABSL_ASSIGN_OR_RETURN(Operand result,
+                        CombineTaps(context, window, {Elementwise::Function::kAdd}, 0, "/sum"));
+  for (size_t i = 0; i < window.kernel.size(); ++i) {
+    Dims dims(src.size(), 1);
+    dims[i + 2] = window.dst[i];
+    const ConstantPtr shares = MakeFloats(absl::StrCat(context.output_name(), "/shares", i), dims,
+                                          Shares(window, i, src[i + 2], include_padding));
+    const bool is_last = i + 1 == window.kernel.size();
+    ABSL_ASSIGN_OR_RETURN(result, ElementwiseOf(context, {Elementwise::Function::kMul},
+                                                {result, {shares, kNoValue, dims}},
+                                                is_last ? "" : absl::StrCat("/mean", i)));
   }
   return context.SetOutput(result);
 }
@@ -191,6 +242,9 @@ absl::Status BuildAveragePool(NodeContext& context) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const Window window, ReadPoolingWindow(node, context.input(0).dims));
   ABSL_ASSIGN_OR_RETURN(const int64_t include, node.Int("count_include_pad", 0));
+  if (node.opset() < 19 && node.HasAttribute("dilations"))
+    return node.Invalid("dilations exist from opset 19 on");
+  if (IsDilated(window)) return BuildDilatedAveragePool(context, window, include != 0);
   bool padded = false, extended = false;
   for (size_t i = 0; i < window.kernel.size(); ++i) {
     padded |= window.padding_left[i] > 0 || window.padding_right[i] > 0;
@@ -219,11 +273,12 @@ absl::Status BuildGlobalMaxPool(NodeContext& context) {
 
 absl::Span<const OpRow> PoolingOperators() {
   static constexpr OpRow kRows[] = {
-      {"AveragePool", 1, 1, "auto_pad ceil_mode count_include_pad kernel_shape pads strides",
+      {"AveragePool", 1, 1, 1,
+       "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",
        BuildAveragePool},
-      {"GlobalAveragePool", 1, 1, "", BuildGlobalAveragePool},
-      {"GlobalMaxPool", 1, 1, "", BuildGlobalMaxPool},
-      {"MaxPool", 1, 1, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides",
+      {"GlobalAveragePool", 1, 1, 1, "", BuildGlobalAveragePool},
+      {"GlobalMaxPool", 1, 1, 1, "", BuildGlobalMaxPool},
+      {"MaxPool", 1, 1, 1, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides",
        BuildMaxPool, Folds::kNever, IntegersInSecondOutput},
   };
   return kRows;

@@ -2,6 +2,7 @@
 //
 // From real numbers to 8-bit integers and back.
 #include "engine/base/status_macros.h"
+#include "engine/graph/onnx_types.h"
 #include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/ops.h"
 #include "engine/graph/ops/quantization_params.h"
@@ -25,10 +26,39 @@ absl::StatusOr<Operand> Extremum(NodeContext& context, Reduce::Function reductio
   return ElementwiseOf(context, {with_zero}, {flat, zero}, suffix);
 }
 
+// What opsets 19 to 25 added: blocks along an axis and types other than those of the inputs are
+// refused; what only float8 has a use for changes nothing.
+absl::Status CheckNewAttributes(const NodeContext& context) {
+  const Node& node = context.node;
+  ABSL_ASSIGN_OR_RETURN(const int64_t block, node.Int("block_size", 0));
+  if (block != 0) return node.Unimplemented(absl::StrCat("block_size ", block, "; supported is 0"));
+  ABSL_ASSIGN_OR_RETURN(const int64_t precision, node.Int("precision", 0));
+  if (precision != 0 && precision != onnx::TensorProto::FLOAT)
+    return node.Unimplemented(absl::StrCat("precision ", ElementTypeText(precision)));
+  ABSL_ASSIGN_OR_RETURN(const int64_t saturate, node.Int("saturate", 1));
+  if (saturate != 0 && saturate != 1) return node.Invalid(absl::StrCat("saturate ", saturate));
+  return absl::OkStatus();
+}
+
+// The type that the zero point, or without one output_dtype, gives the result; u8 without either.
+absl::StatusOr<DataType> TypeOfResult(const NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const DataType type, TypeOfZeroPoint(context, 2));
+  ABSL_ASSIGN_OR_RETURN(const int64_t asked, context.node.Int("output_dtype", 0));
+  if (asked == 0) return type;
+  const DataType named = EightBits(asked);
+  if (named == DataType::kS32)
+    return context.node.Unimplemented(
+        absl::StrCat("to ", ElementTypeText(asked), "; supported are INT8 and UINT8"));
+  if (context.Has(2) && named != type)
+    return context.node.Invalid("output_dtype is not the type of the zero point");
+  return named;
+}
+
 absl::Status BuildQuantizeLinear(NodeContext& context) {
   const Operand src = context.input(0);
+  ABSL_RETURN_IF_ERROR(CheckNewAttributes(context));
   ABSL_ASSIGN_OR_RETURN(const int64_t axis, context.node.Int("axis", 1));
-  ABSL_ASSIGN_OR_RETURN(const DataType type, TypeOfZeroPoint(context, 2));
+  ABSL_ASSIGN_OR_RETURN(const DataType type, TypeOfResult(context));
   if (src.constant != nullptr && !src.constant->is_float)
     return context.node.Unimplemented("of integers; supported is f32");
   ABSL_ASSIGN_OR_RETURN(const std::optional<AxisQuantization> quantization,
@@ -40,6 +70,11 @@ absl::Status BuildQuantizeLinear(NodeContext& context) {
 
 absl::Status BuildDequantizeLinear(NodeContext& context) {
   const Operand src = context.input(0);
+  ABSL_RETURN_IF_ERROR(CheckNewAttributes(context));
+  ABSL_ASSIGN_OR_RETURN(const int64_t to, context.node.Int("output_dtype", 0));
+  if (to != 0 && to != onnx::TensorProto::FLOAT)
+    return context.node.Unimplemented(
+        absl::StrCat("to ", ElementTypeText(to), "; supported is FLOAT"));
   ABSL_ASSIGN_OR_RETURN(const int64_t axis, context.node.Int("axis", 1));
   if (src.constant != nullptr && src.constant->is_float)
     return context.node.Invalid("input 0 is not of integers");
@@ -96,10 +131,12 @@ bool IntegersButTheScale(const NodeContext&, int i) { return i != 1; }
 
 absl::Span<const OpRow> QuantizeLinearOperators() {
   static constexpr OpRow kRows[] = {
-      {"DequantizeLinear", 2, 3, "axis", BuildDequantizeLinear, Folds::kInPlace, RealNumbers},
-      {"DynamicQuantizeLinear", 1, 1, "", BuildDynamicQuantizeLinear, Folds::kNever,
+      {"DequantizeLinear", 10, 2, 3, "axis block_size output_dtype", BuildDequantizeLinear,
+       Folds::kInPlace, RealNumbers},
+      {"DynamicQuantizeLinear", 11, 1, 1, "", BuildDynamicQuantizeLinear, Folds::kNever,
        IntegersButTheScale},
-      {"QuantizeLinear", 2, 3, "axis", BuildQuantizeLinear, Folds::kInPlace, Integers},
+      {"QuantizeLinear", 10, 2, 3, "axis block_size output_dtype precision saturate",
+       BuildQuantizeLinear, Folds::kInPlace, Integers},
   };
   return kRows;
 }

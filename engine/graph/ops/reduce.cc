@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions along axes. The axes are an attribute; ReduceSum has them as an input from opset 13
-// on.
+// Reductions along axes. The axes are an attribute, and from opset 18 on (ReduceSum: 13) an input.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -24,16 +23,26 @@ absl::Status CheckReal(const NodeContext& context) {
   return context.node.Unimplemented("of integers; supported are real numbers");
 }
 
-// Which dimensions are reduced; all of them where no axis is named.
+absl::StatusOr<std::vector<int64_t>> ReadAxes(const NodeContext& context) {
+  const Node& node = context.node;
+  const int64_t by_input = node.op() == "ReduceSum" ? 13 : 18;
+  if (node.opset() < by_input) {
+    if (context.Has(1) || node.HasAttribute("noop_with_empty_axes"))
+      return node.Invalid(absl::StrCat("axes are an attribute before opset ", by_input));
+    return node.Ints("axes", {});
+  }
+  if (node.HasAttribute("axes"))
+    return node.Invalid(absl::StrCat("axes are input 1 from opset ", by_input, " on"));
+  if (!context.Has(1)) return std::vector<int64_t>();
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr axes, context.Ints(1));
+  return axes->ints;
+}
+
+// Which dimensions are reduced; where no axis is named, all of them, or with noop_with_empty_axes
+// none.
 absl::StatusOr<std::vector<bool>> ReadReduced(const NodeContext& context) {
   const Node& node = context.node;
-  std::vector<int64_t> axes;
-  if (context.Has(1)) {
-    ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, context.Ints(1));
-    axes = known->ints;
-  } else {
-    ABSL_ASSIGN_OR_RETURN(axes, node.Ints("axes", {}));
-  }
+  ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, ReadAxes(context));
   ABSL_ASSIGN_OR_RETURN(const int64_t noop, node.Int("noop_with_empty_axes", 0));
   const size_t rank = context.input(0).dims.size();
   std::vector<bool> reduced(rank, axes.empty() && noop == 0);
@@ -42,6 +51,14 @@ absl::StatusOr<std::vector<bool>> ReadReduced(const NodeContext& context) {
     reduced[axis] = true;
   }
   return reduced;
+}
+
+// Refuses to reduce nothing, where it is not settled whether the function still applies to each
+// element.
+absl::Status CheckReduces(const NodeContext& context, const std::vector<bool>& reduced) {
+  if (reduced.empty() || std::find(reduced.begin(), reduced.end(), true) != reduced.end())
+    return absl::OkStatus();
+  return context.node.Unimplemented("noop_with_empty_axes without axes");
 }
 
 // Drops the reduced dimensions unless keepdims says otherwise, and names output 0.
@@ -101,6 +118,8 @@ absl::StatusOr<Operand> FoldReduce(const NodeContext& context, Reduction functio
 
 absl::Status BuildReduce(NodeContext& context, Reduction function) {
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
+  if (function == Reduction::kSumOfAbs || function == Reduction::kSumOfSquares)
+    ABSL_RETURN_IF_ERROR(CheckReduces(context, reduced));
   if (context.input(0).constant != nullptr && !context.input(0).constant->is_float) {
     ABSL_ASSIGN_OR_RETURN(const Operand folded, FoldReduce(context, function, reduced));
     return FinishReduce(context, folded, reduced);
@@ -149,6 +168,7 @@ absl::Status BuildReduceMean(NodeContext& context) {
 absl::Status BuildReduceL2(NodeContext& context) {
   ABSL_RETURN_IF_ERROR(CheckReal(context));
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
+  ABSL_RETURN_IF_ERROR(CheckReduces(context, reduced));
   ABSL_ASSIGN_OR_RETURN(const Operand squares, ReduceOf(context, Reduction::kSumOfSquares,
                                                         context.input(0), reduced, "/squares"));
   ABSL_ASSIGN_OR_RETURN(const Operand kept,
@@ -159,6 +179,7 @@ absl::Status BuildReduceL2(NodeContext& context) {
 absl::Status BuildReduceLogSum(NodeContext& context) {
   ABSL_RETURN_IF_ERROR(CheckReal(context));
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
+  ABSL_RETURN_IF_ERROR(CheckReduces(context, reduced));
   ABSL_ASSIGN_OR_RETURN(const Operand sum,
                         ReduceOf(context, Reduction::kSum, context.input(0), reduced, "/sum"));
   ABSL_ASSIGN_OR_RETURN(const Operand kept, LogOf(context, sum, "/kept"));
@@ -170,6 +191,7 @@ absl::Status BuildReduceLogSumExp(NodeContext& context) {
   ABSL_RETURN_IF_ERROR(CheckReal(context));
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
+  ABSL_RETURN_IF_ERROR(CheckReduces(context, reduced));
   ABSL_ASSIGN_OR_RETURN(const Operand max,
                         ReduceOf(context, Reduction::kMax, src, reduced, "/max"));
   ABSL_ASSIGN_OR_RETURN(const Operand shifted, ElementwiseOf(context, {Elementwise::Function::kSub},
@@ -213,18 +235,19 @@ absl::Status BuildGlobalLpPool(NodeContext& context) {
 }  // namespace
 
 absl::Span<const OpRow> ReduceOperators() {
+  static constexpr absl::string_view kAttributes = "axes keepdims noop_with_empty_axes";
   static constexpr OpRow kRows[] = {
-      {"GlobalLpPool", 1, 1, "p", BuildGlobalLpPool},
-      {"ReduceL1", 1, 1, "axes keepdims", BuildReduceL1, Folds::kInMemory},
-      {"ReduceL2", 1, 1, "axes keepdims", BuildReduceL2, Folds::kInMemory},
-      {"ReduceLogSum", 1, 1, "axes keepdims", BuildReduceLogSum, Folds::kInMemory},
-      {"ReduceLogSumExp", 1, 1, "axes keepdims", BuildReduceLogSumExp, Folds::kInMemory},
-      {"ReduceMax", 1, 1, "axes keepdims", BuildReduceMax, Folds::kInMemory},
-      {"ReduceMean", 1, 1, "axes keepdims", BuildReduceMean},
-      {"ReduceMin", 1, 1, "axes keepdims", BuildReduceMin, Folds::kInMemory},
-      {"ReduceProd", 1, 1, "axes keepdims", BuildReduceProd, Folds::kInMemory},
-      {"ReduceSum", 1, 2, "axes keepdims noop_with_empty_axes", BuildReduceSum, Folds::kInMemory},
-      {"ReduceSumSquare", 1, 1, "axes keepdims", BuildReduceSumSquare, Folds::kInMemory},
+      {"GlobalLpPool", 1, 1, 1, "p", BuildGlobalLpPool},
+      {"ReduceL1", 1, 1, 2, kAttributes, BuildReduceL1, Folds::kInMemory},
+      {"ReduceL2", 1, 1, 2, kAttributes, BuildReduceL2, Folds::kInMemory},
+      {"ReduceLogSum", 1, 1, 2, kAttributes, BuildReduceLogSum, Folds::kInMemory},
+      {"ReduceLogSumExp", 1, 1, 2, kAttributes, BuildReduceLogSumExp, Folds::kInMemory},
+      {"ReduceMax", 1, 1, 2, kAttributes, BuildReduceMax, Folds::kInMemory},
+      {"ReduceMean", 1, 1, 2, kAttributes, BuildReduceMean},
+      {"ReduceMin", 1, 1, 2, kAttributes, BuildReduceMin, Folds::kInMemory},
+      {"ReduceProd", 1, 1, 2, kAttributes, BuildReduceProd, Folds::kInMemory},
+      {"ReduceSum", 1, 1, 2, kAttributes, BuildReduceSum, Folds::kInMemory},
+      {"ReduceSumSquare", 1, 1, 2, kAttributes, BuildReduceSumSquare, Folds::kInMemory},
   };
   return kRows;
 }

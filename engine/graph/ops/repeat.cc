@@ -62,8 +62,8 @@ absl::Status BuildTile(NodeContext& context) {
 
 absl::Span<const OpRow> RepeatOperators() {
   static constexpr OpRow kRows[] = {
-      {"Expand", 2, 2, "", BuildExpand, Folds::kInMemory},
-      {"Tile", 2, 2, "", BuildTile, Folds::kInMemory},
+      {"Expand", 8, 2, 2, "", BuildExpand, Folds::kInMemory},
+      {"Tile", 1, 2, 2, "", BuildTile, Folds::kInMemory},
   };
   return kRows;
 }

@@ -115,10 +115,10 @@ absl::Status BuildUnsqueeze(NodeContext& context) {
 
 absl::Span<const OpRow> ReshapeOperators() {
   static constexpr OpRow kRows[] = {
-      {"Flatten", 1, 1, "axis", BuildFlatten, Folds::kInMemory},
-      {"Reshape", 2, 2, "allowzero", BuildReshape, Folds::kInMemory},
-      {"Squeeze", 1, 2, "axes", BuildSqueeze, Folds::kInMemory},
-      {"Unsqueeze", 1, 2, "axes", BuildUnsqueeze, Folds::kInMemory},
+      {"Flatten", 1, 1, 1, "axis", BuildFlatten, Folds::kInMemory},
+      {"Reshape", 1, 2, 2, "allowzero", BuildReshape, Folds::kInMemory},
+      {"Squeeze", 1, 1, 2, "axes", BuildSqueeze, Folds::kInMemory},
+      {"Unsqueeze", 1, 1, 2, "axes", BuildUnsqueeze, Folds::kInMemory},
   };
   return kRows;
 }

@@ -23,12 +23,6 @@ int64_t ClampAxis(int64_t axis, int64_t rank) {
   return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
 }
 
-// Of an ONNX type; kS32 for all that are not of 8 bits.
-DataType EightBits(int64_t type) {
-  if (type == onnx::TensorProto::UINT8) return DataType::kU8;
-  return type == onnx::TensorProto::INT8 ? DataType::kS8 : DataType::kS32;
-}
-
 int64_t CutTo(int64_t type, int64_t value) {
   if (type == onnx::TensorProto::BOOL) return value != 0;
   if (type == onnx::TensorProto::UINT8) return static_cast<uint8_t>(value);
@@ -131,8 +125,19 @@ absl::Status BuildRange(NodeContext& context) {
   return context.SetOutput(MakeInts(context.output_name(), {count}, std::move(ints)));
 }
 
+// Attributes that mean something only for types that are refused (float8).
+absl::Status CheckRounding(const Node& node) {
+  ABSL_ASSIGN_OR_RETURN(const int64_t saturate, node.Int("saturate", 1));
+  if (saturate != 0 && saturate != 1) return node.Invalid(absl::StrCat("saturate ", saturate));
+  ABSL_ASSIGN_OR_RETURN(const std::string mode, node.String("round_mode", "up"));
+  if (mode != "up" && mode != "down" && mode != "nearest")
+    return node.Invalid(absl::StrCat("round_mode '", mode.substr(0, 200), "'"));
+  return absl::OkStatus();
+}
+
 absl::Status BuildCast(NodeContext& context) {
   const Node& node = context.node;
+  ABSL_RETURN_IF_ERROR(CheckRounding(node));
   ABSL_ASSIGN_OR_RETURN(const int64_t to, node.Int("to", 0));
   const bool to_float = to == onnx::TensorProto::FLOAT || to == onnx::TensorProto::DOUBLE;
   const bool to_truth = to == onnx::TensorProto::BOOL;
@@ -173,11 +178,11 @@ bool CastsToIntegers(const NodeContext& context, int) {
 
 absl::Span<const OpRow> ShapeOperators() {
   static constexpr OpRow kRows[] = {
-      {"Cast", 1, 1, "to", BuildCast, Folds::kInMemory, CastsToIntegers},
-      {"ConstantOfShape", 1, 1, "value", BuildConstantOfShape, Folds::kInMemory},
-      {"Range", 3, 3, "", BuildRange, Folds::kInMemory},
-      {"Shape", 1, 1, "end start", BuildShape, Folds::kInMemory, Integers},
-      {"Size", 1, 1, "", BuildSize, Folds::kInMemory, Integers},
+      {"Cast", 1, 1, 1, "round_mode saturate to", BuildCast, Folds::kInMemory, CastsToIntegers},
+      {"ConstantOfShape", 9, 1, 1, "value", BuildConstantOfShape, Folds::kInMemory},
+      {"Range", 11, 3, 3, "", BuildRange, Folds::kInMemory},
+      {"Shape", 1, 1, 1, "end start", BuildShape, Folds::kInMemory, Integers},
+      {"Size", 1, 1, 1, "", BuildSize, Folds::kInMemory, Integers},
   };
   return kRows;
 }

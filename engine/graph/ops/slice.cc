@@ -61,6 +61,26 @@ absl::StatusOr<IndexRun> RunOf(const Node& node, int64_t start, int64_t end, int
   return IndexRun{first, step, (first - last - 1) / -step + 1};
 }
 
+// Without `split`: parts of one size. From opset 18 on, where num_outputs says how many there are,
+// the last one may be smaller.
+absl::StatusOr<std::vector<int64_t>> EqualParts(const Node& node, int64_t size) {
+  const int64_t outputs = static_cast<int64_t>(node.outputs.size());
+  if (node.opset() < 18) {
+    if (size % outputs != 0)
+      return node.Invalid(absl::StrCat(size, " does not split into ", outputs, " parts"));
+    return std::vector<int64_t>(outputs, size / outputs);
+  }
+  ABSL_ASSIGN_OR_RETURN(const int64_t count, node.Int("num_outputs", 0));
+  if (count != outputs)
+    return node.Invalid(absl::StrCat("num_outputs ", count, " of ", outputs, " outputs"));
+  const int64_t part = (size + outputs - 1) / outputs;
+  std::vector<int64_t> parts(outputs, part);
+  parts.back() = size - part * (outputs - 1);
+  if (parts.back() < 0)
+    return node.Invalid(absl::StrCat(size, " does not split into ", outputs, " parts"));
+  return parts;
+}
+
 // The attribute `split` before opset 13, then an optional input; equal parts without it.
 absl::StatusOr<std::vector<int64_t>> ReadSplit(const NodeContext& context, int64_t size) {
   std::vector<int64_t> parts;
@@ -71,10 +91,10 @@ absl::StatusOr<std::vector<int64_t>> ReadSplit(const NodeContext& context, int64
     ABSL_ASSIGN_OR_RETURN(const ConstantPtr split, context.Ints(1));
     parts = split->ints;
   }
+  if (context.node.HasAttribute("num_outputs") && (context.node.opset() < 18 || !parts.empty()))
+    return context.node.Invalid("num_outputs beside split, or before opset 18");
   if (parts.empty()) {
-    if (size % outputs != 0)
-      return context.node.Invalid(absl::StrCat(size, " does not split into ", outputs, " parts"));
-    parts.assign(outputs, size / outputs);
+    ABSL_ASSIGN_OR_RETURN(parts, EqualParts(context.node, size));
   }
   int64_t sum = 0;
   for (int64_t part : parts) {
@@ -125,8 +145,8 @@ absl::Status BuildSplit(NodeContext& context) {
 
 absl::Span<const OpRow> SliceOperators() {
   static constexpr OpRow kRows[] = {
-      {"Slice", 1, 5, "axes ends starts", BuildSlice, Folds::kInMemory},
-      {"Split", 1, 2, "axis split", BuildSplit, Folds::kInMemory},
+      {"Slice", 1, 1, 5, "axes ends starts", BuildSlice, Folds::kInMemory},
+      {"Split", 1, 1, 2, "axis num_outputs split", BuildSplit, Folds::kInMemory},
   };
   return kRows;
 }

@@ -55,8 +55,8 @@ absl::Status BuildLogSoftmax(NodeContext& context) {
 
 absl::Span<const OpRow> SoftmaxOperators() {
   static constexpr OpRow kRows[] = {
-      {"LogSoftmax", 1, 1, "axis", BuildLogSoftmax},
-      {"Softmax", 1, 1, "axis", BuildSoftmax},
+      {"LogSoftmax", 1, 1, 1, "axis", BuildLogSoftmax},
+      {"Softmax", 1, 1, 1, "axis", BuildSoftmax},
   };
   return kRows;
 }

@@ -65,8 +65,8 @@ absl::Status BuildSpaceToDepth(NodeContext& context) {
 
 absl::Span<const OpRow> SpaceDepthOperators() {
   static constexpr OpRow kRows[] = {
-      {"DepthToSpace", 1, 1, "blocksize mode", BuildDepthToSpace},
-      {"SpaceToDepth", 1, 1, "blocksize", BuildSpaceToDepth},
+      {"DepthToSpace", 1, 1, 1, "blocksize mode", BuildDepthToSpace},
+      {"SpaceToDepth", 1, 1, 1, "blocksize", BuildSpaceToDepth},
   };
   return kRows;
 }

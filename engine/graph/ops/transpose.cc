@@ -64,7 +64,7 @@ absl::Status BuildTranspose(NodeContext& context) {
 
 absl::Span<const OpRow> TransposeOperators() {
   static constexpr OpRow kRows[] = {
-      {"Transpose", 1, 1, "perm", BuildTranspose, Folds::kInMemory},
+      {"Transpose", 1, 1, 1, "perm", BuildTranspose, Folds::kInMemory},
   };
   return kRows;
 }

@@ -67,12 +67,13 @@ struct RefusedCase {
   std::vector<std::string> inputs;
   std::vector<onnx::AttributeProto> attributes;
   const char* message;
+  int64_t opset = 13;
 };
 
 inline void ExpectRefused(const std::vector<RefusedCase>& cases, absl::StatusCode code) {
   for (const RefusedCase& c : cases) {
     SCOPED_TRACE(c.why);
-    OnnxBuilder model;
+    OnnxBuilder model(c.opset);
     model.Input("x", {1, 4, 8, 8}).Input("m", {2, 3}).Input("z", {2, 2, 3});
     model.Floats("w", {6, 4, 3, 3}).Integers("shape", {7});
     model.Floats("two", {2}).Integers("four", {4});

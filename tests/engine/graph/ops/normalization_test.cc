@@ -42,7 +42,7 @@ TEST(NormalizationTest, OptionalOutputs) {
 
 TEST(NormalizationTest, Refusals) {
   ExpectInvalid({
-      {"a scale of another size", "LayerNormalization", {"m", "two"}, {}, "do not fit"},
+      {"a scale of another size", "LayerNormalization", {"m", "two"}, {}, "do not fit", 17},
   });
 }
 
