@@ -38,8 +38,23 @@ absl::StatusOr<Response> Call(Stub* stub,
   return response;
 }
 
-grpc::ChannelArguments Arguments() {
+std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const ConnectOptions& options) {
+  if (!options.tls) return grpc::InsecureChannelCredentials();
+  return grpc::SslCredentials({.pem_root_certs = options.tls->roots,
+                               .pem_private_key = options.tls->key,
+                               .pem_cert_chain = options.tls->certificate});
+}
+
+grpc::ChannelArguments ArgumentsOf(const ConnectOptions& options) {
   grpc::ChannelArguments arguments;
+  if (options.tls && !options.tls->server_name.empty())
+    arguments.SetSslTargetNameOverride(options.tls->server_name);
+  if (options.bare) {
+    arguments.SetInt(GRPC_ARG_MINIMAL_STACK, 1);
+    arguments.SetInt(GRPC_ARG_ENABLE_DEADLINE_CHECKS, 1);  // the minimum has none
+    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+    arguments.SetInt(GRPC_ARG_ENABLE_CHANNELZ, 0);
+  }
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
   // Clients of one process get connections of their own: a load test would measure one connection
@@ -189,11 +204,11 @@ inference::ModelInferRequest MakeInferRequest(const std::string& model,
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& address,
                                                         const ConnectOptions& options) {
-  auto channel =
-      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), Arguments());
+  auto channel = grpc::CreateCustomChannel(address, CredentialsOf(options), ArgumentsOf(options));
   if (!channel->WaitForConnected(absl::ToChronoTime(absl::Now() + options.timeout))) {
-    return absl::UnavailableError(absl::StrCat("no server answers at ", address, " within ",
-                                               absl::FormatDuration(options.timeout)));
+    return absl::UnavailableError(absl::StrCat(
+        "no server answers at ", address, " within ", absl::FormatDuration(options.timeout),
+        options.tls ? " over TLS with a certificate that these roots sign" : ""));
   }
   return std::make_unique<Client>(std::move(channel), options);
 }

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -100,8 +101,19 @@ inference::ModelInferRequest MakeInferRequest(const std::string& model,
                                               const std::vector<Tensor>& inputs,
                                               const InferOptions& options);
 
+// A connection that is encrypted. Certificates and keys are PEM texts.
+struct TlsOptions {
+  std::string roots;             // that sign the server's certificate; empty: the system's
+  std::string certificate, key;  // of this client, if the server asks for one; both or neither
+  std::string server_name;       // that the server's certificate names; empty: the address's host
+};
+
 struct ConnectOptions {
   absl::Duration timeout = absl::Seconds(5);  // for the connection to stand; each metadata call too
+  std::optional<TlsOptions> tls;              // nothing: in the clear
+  // Leaves out what gRPC does besides calls: retries (transparent ones too), channelz, statistics.
+  // A call then takes less time of this client, and a failure is seen as it is.
+  bool bare = false;
 };
 
 // Thread-safe.

@@ -69,9 +69,35 @@ absl::Duration Latencies::Percentile(double percent) const {
 
 std::string Latencies::ToString() const {
   return absl::StrCat("p50 ", LatencyText(Percentile(50)), ", p90 ", LatencyText(Percentile(90)),
-                      ", p99 ", LatencyText(Percentile(99)), ", max ",
-                      LatencyText(Percentile(100)));
+                      ", p99 ", LatencyText(Percentile(99)), ", p99.9 ",
+                      LatencyText(Percentile(99.9)), ", max ", LatencyText(Percentile(100)));
 }
+
+std::vector<std::pair<size_t, int64_t>> Latencies::Buckets() const {
+  std::vector<std::pair<size_t, int64_t>> filled;
+  for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+    if (buckets_[bucket] > 0) filled.emplace_back(bucket, buckets_[bucket]);
+  }
+  return filled;
+}
+
+Latencies Latencies::FromBuckets(const std::vector<std::pair<size_t, int64_t>>& buckets,
+                                 absl::Duration sum, absl::Duration smallest,
+                                 absl::Duration largest) {
+  Latencies latencies;
+  for (auto [bucket, count] : buckets) {
+    bucket = std::min(bucket, BucketOf(kMostNanoseconds));
+    if (bucket >= latencies.buckets_.size()) latencies.buckets_.resize(bucket + 1);
+    latencies.buckets_[bucket] += count;
+    latencies.count_ += count;
+  }
+  latencies.sum_ = sum;
+  if (latencies.count_ > 0) latencies.smallest_ = smallest;
+  latencies.largest_ = largest;
+  return latencies;
+}
+
+absl::Duration Latencies::EndOfBucket(size_t bucket) { return absl::Nanoseconds(EndOf(bucket)); }
 
 std::string LatencyText(absl::Duration duration) {
   static constexpr struct {

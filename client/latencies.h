@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -24,13 +25,21 @@ class Latencies {
   void Merge(const Latencies& other);
   int64_t count() const { return count_; }
   absl::Duration Mean() const;  // zero if there are none
+  absl::Duration sum() const { return sum_; }
 
   // No less than the smallest duration that at least `percent` of 100 of them do not exceed
   // (nearest rank); zero if there are none.
   absl::Duration Percentile(double percent) const;
 
-  // "p50 1.23 ms, p90 1.50 ms, p99 2.01 ms, max 3.00 ms"
+  // "p50 1.23 ms, p90 1.50 ms, p99 2.01 ms, p99.9 2.51 ms, max 3.00 ms"
   std::string ToString() const;
+
+  // Number and count of each bucket that is not empty, ascending; with the sum, the smallest and
+  // the largest duration they make the same histogram again. Buckets beyond 13 days become that.
+  std::vector<std::pair<size_t, int64_t>> Buckets() const;
+  static Latencies FromBuckets(const std::vector<std::pair<size_t, int64_t>>& buckets,
+                               absl::Duration sum, absl::Duration smallest, absl::Duration largest);
+  static absl::Duration EndOfBucket(size_t bucket);  // the largest duration that falls into it
 
  private:
   std::vector<int64_t> buckets_;  // as many as are needed

@@ -13,7 +13,7 @@
 namespace tilewire::client {
 
 // "[#####.....]", `width` characters between the brackets.
-std::string Bar(double fraction, int width = 30);
+std::string Bar(double fraction, int width = 20);
 
 class Progress {
  public:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/load/answer_check.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -32,8 +34,32 @@ std::string Flat(const grpc::ByteBuffer& answer) {
   return bytes;
 }
 
+template <typename Float>
+bool WithinTolerance(const std::string& expected, const std::string& answer, double tolerance) {
+  if (expected.size() != answer.size() || answer.size() % sizeof(Float) != 0) return false;
+  for (size_t at = 0; at < answer.size(); at += sizeof(Float)) {
+    Float a, b;
+    std::memcpy(&a, expected.data() + at, sizeof(Float));
+    std::memcpy(&b, answer.data() + at, sizeof(Float));
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    const double most = tolerance * std::max(1.0, std::fabs(static_cast<double>(a)));
+    // The comparison is false for NaN and for infinities that differ.
+    if (!(std::fabs(static_cast<double>(b) - a) <= most) || !std::isfinite(b)) return false;
+  }
+  return true;
+}
+
+bool SameValues(const std::string& datatype, const std::string& expected, const std::string& answer,
+                double tolerance) {
+  if (expected == answer) return true;
+  if (tolerance == 0) return false;
+  if (datatype == "FP32") return WithinTolerance<float>(expected, answer, tolerance);
+  return datatype == "FP64" && WithinTolerance<double>(expected, answer, tolerance);
+}
+
 // Of two messages whose bytes are not the same: an id or a parameter may differ, outputs may not.
-std::string Difference(const std::string& expected, const std::string& answer) {
+std::string Difference(const std::string& expected, const std::string& answer, double tolerance,
+                       absl::string_view source) {
   inference::ModelInferResponse first, other;
   if (!first.ParseFromString(expected) || !other.ParseFromString(answer))
     return "an answer is not a ModelInferResponse";
@@ -44,29 +70,56 @@ std::string Difference(const std::string& expected, const std::string& answer) {
         i < first.raw_output_contents_size() && i < other.raw_output_contents_size() &&
         a.name() == b.name() && a.datatype() == b.datatype() &&
         std::equal(a.shape().begin(), a.shape().end(), b.shape().begin(), b.shape().end()) &&
-        first.raw_output_contents(i) == other.raw_output_contents(i);
-    if (!same) {
-      return absl::StrCat("output '", b.name(),
-                          "' differs from the first answer to the same input");
-    }
+        SameValues(a.datatype(), first.raw_output_contents(i), other.raw_output_contents(i),
+                   tolerance);
+    if (!same) return absl::StrCat("output '", b.name(), "' differs from the ", source);
   }
   return "";
 }
 
 }  // namespace
 
-std::shared_ptr<const std::string> AnswerCheck::Expected(size_t input,
+absl::StatusOr<std::unique_ptr<AnswerCheck>> AnswerCheck::Create(std::vector<uint64_t> fingerprints,
+                                                                 const GoldenAnswers* golden,
+                                                                 double tolerance) {
+  std::unique_ptr<AnswerCheck> check(
+      new AnswerCheck(std::move(fingerprints), tolerance,
+                      golden == nullptr ? "first answer to the same input" : "recorded answer"));
+  if (golden == nullptr) return check;
+  absl::MutexLock lock(&check->mutex_);
+  for (size_t i = 0; i < check->fingerprints_.size(); ++i) {
+    const auto answer = golden->find(check->fingerprints_[i]);
+    if (answer == golden->end()) {
+      return absl::NotFoundError(
+          absl::StrCat("no answer to request ", i,
+                       " was recorded: record with the same models, inputs and layouts"));
+    }
+    check->expected_[i] = std::make_shared<const std::string>(answer->second);
+  }
+  return check;
+}
+
+std::shared_ptr<const std::string> AnswerCheck::Expected(size_t request,
                                                          const grpc::ByteBuffer& answer) {
   absl::MutexLock lock(&mutex_);
-  if (expected_[input] != nullptr) return expected_[input];
-  expected_[input] = std::make_shared<const std::string>(Flat(answer));
+  if (expected_[request] != nullptr) return expected_[request];
+  expected_[request] = std::make_shared<const std::string>(Flat(answer));
   return nullptr;
 }
 
-std::string AnswerCheck::Differs(size_t input, const grpc::ByteBuffer& answer) {
-  const std::shared_ptr<const std::string> expected = Expected(input, answer);
+std::string AnswerCheck::Differs(size_t request, const grpc::ByteBuffer& answer) {
+  const std::shared_ptr<const std::string> expected = Expected(request, answer);
   if (expected == nullptr || Equal(*expected, answer)) return "";
-  return Difference(*expected, Flat(answer));
+  return Difference(*expected, Flat(answer), tolerance_, source_);
+}
+
+GoldenAnswers AnswerCheck::Expectations() const {
+  absl::MutexLock lock(&mutex_);
+  GoldenAnswers answers;
+  for (size_t i = 0; i < expected_.size(); ++i) {
+    if (expected_[i] != nullptr) answers[fingerprints_[i]] = *expected_[i];
+  }
+  return answers;
 }
 
 }  // namespace tilewire::client

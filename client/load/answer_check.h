@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares every answer of a load with the first answer to the same input, outputs bit by bit: a
-// server that computes the same bits every time must never differ, whatever runs beside it.
-// Thread-safe.
+// Compares every answer of a load with the first answer to the same request, or with a recorded
+// one: outputs bit by bit, since a server that computes the same bits every time must never differ,
+// whatever runs beside it. With a tolerance, floating-point values may differ by
+// tolerance * max(1, |expected|); NaN equals NaN. Thread-safe.
 #ifndef CLIENT_LOAD_ANSWER_CHECK_H_
 #define CLIENT_LOAD_ANSWER_CHECK_H_
 
@@ -13,24 +14,42 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "client/load/golden.h"
 
 namespace tilewire::client {
 
 class AnswerCheck {
  public:
-  explicit AnswerCheck(size_t inputs) : expected_(inputs) {}
+  // For requests of these fingerprints. Not null, `golden` holds what is expected:
+  //   kNotFound  it has no answer to one of the requests
+  static absl::StatusOr<std::unique_ptr<AnswerCheck>> Create(std::vector<uint64_t> fingerprints,
+                                                             const GoldenAnswers* golden,
+                                                             double tolerance);
 
-  // Of a serialized ModelInferResponse to input number `input`: empty if it is the first one or
-  // equals it, else what differs or why it cannot be read.
-  std::string Differs(size_t input, const grpc::ByteBuffer& answer) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of a serialized ModelInferResponse to request number `request`: empty if it is the first one or
+  // is as expected, else what differs or why it cannot be read.
+  std::string Differs(size_t request, const grpc::ByteBuffer& answer) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // What was expected, of the requests that were answered.
+  GoldenAnswers Expectations() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // The first answer to the input; null if `answer` became that.
-  std::shared_ptr<const std::string> Expected(size_t input, const grpc::ByteBuffer& answer)
+  AnswerCheck(std::vector<uint64_t> fingerprints, double tolerance, const char* source)
+      : fingerprints_(std::move(fingerprints)),
+        tolerance_(tolerance),
+        source_(source),
+        expected_(fingerprints_.size()) {}
+
+  // What is expected of the request; null if `answer` became that.
+  std::shared_ptr<const std::string> Expected(size_t request, const grpc::ByteBuffer& answer)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  absl::Mutex mutex_;
+  const std::vector<uint64_t> fingerprints_;
+  const double tolerance_;
+  const char* const source_;  // what the answers are compared with, in words
+  mutable absl::Mutex mutex_;
   std::vector<std::shared_ptr<const std::string>> expected_ ABSL_GUARDED_BY(mutex_);  // serialized
 };
 

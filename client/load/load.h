@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls one model again and again and measures. Requests are serialized once and sent
-// asynchronously, so that few threads carry many of them.
+// Calls models again and again and measures. Requests are serialized once and sent asynchronously,
+// so that few threads carry many of them.
 //
 // A closed loop has `concurrency` callers, each with a connection of its own, which send their next
 // request when the last is answered; one that was refused with a pushback (the trailing metadata
@@ -9,14 +9,14 @@
 // server delays only the callers that wait for it: requests that would have met the pause are not
 // sent, and the percentiles look better than what independent users see.
 //
-// An open loop sends at a given rate whatever the server does, and counts latency from the time at
-// which a request was to be sent.
+// An open loop sends at a given rate, or along a profile of rates, whatever the server does, and
+// counts latency from the time at which a request was to be sent.
 #ifndef CLIENT_LOAD_LOAD_H_
 #define CLIENT_LOAD_LOAD_H_
 
 #include <atomic>
 #include <functional>
-#include <map>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,49 +24,55 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/client.h"
-#include "client/latencies.h"
+#include "client/load/answer_check.h"
 #include "client/load/arrivals.h"
+#include "client/load/rate_profile.h"
+#include "client/load/report.h"
 
 namespace tilewire::client {
 
-struct LoadOptions {
+// Requests of one kind: a model and inputs of one shape.
+struct LoadPart {
+  std::string name;  // in reports
+  double share = 1;  // of all requests, relative to the other parts' shares
   std::string model;
-  std::vector<std::vector<Tensor>> inputs;  // requests to send in turn
-  InferOptions infer;
-  int concurrency = 1;  // callers of a closed loop
-  double rate = 0;      // requests per second of an open loop; 0: a closed loop
+  std::vector<std::vector<Tensor>> inputs;  // requests to send in turn; at least one
+  InferOptions infer;                       // its deadline, outputs and version
+  int64_t rows = 1;                         // per request
+};
+
+struct LoadOptions {
+  std::vector<LoadPart> parts;  // at least one; which is next is drawn by their shares
+  int concurrency = 1;          // callers of a closed loop
+  RateProfile profile;          // of an open loop; empty: a closed loop
   ArrivalKind arrivals = ArrivalKind::kPoisson;
-  uint64_t seed = 1;         // of the arrivals
+  uint64_t seed = 1;         // of the arrivals and of the mix
   int connections = 1;       // of an open loop
+  int threads = 1;           // that take answers
   int max_waiting = 10'000;  // answers that an open loop waits for at most; see LoadReport::unsent
   absl::Duration warm_up;    // requests that are due within it are sent, checked and not counted
   absl::Duration duration = absl::Seconds(10);  // after the warm-up; used when `requests` is 0
   int64_t requests = 0;
+  bool split = false;                       // ask the server where the time of each request went
+  double tolerance = 0;                     // of AnswerCheck
+  const GoldenAnswers* golden = nullptr;    // what answers are compared with, if not the first
+  GoldenAnswers* recorded = nullptr;        // becomes the first answers
   const std::atomic<bool>* stop = nullptr;  // once true, ends the load early
-};
 
-struct LoadReport {
-  Latencies latencies;  // of answers: from when the request was due
-  Latencies service;    // of answers: from when it was sent
-  Latencies lateness;   // of requests: from when it was due to when it was sent
-  absl::Duration elapsed;
-  absl::Duration cpu;  // that this process used meanwhile
-  int64_t answered = 0, mismatches = 0;
-  int64_t unsent = 0;  // requests that were due while `max_waiting` answers were outstanding
-  std::map<absl::StatusCode, int64_t> errors;
-  std::string first_error;  // of the server, or what differed
+  // The load ends early once more than `most_over_bound` requests took or have waited longer.
+  absl::Duration latency_bound = absl::InfiniteDuration();
+  int64_t most_over_bound = std::numeric_limits<int64_t>::max();
 
-  int64_t error_count() const;
-  double rate() const;  // answers per second
-  bool ok() const { return errors.empty() && mismatches == 0 && unsent == 0 && answered > 0; }
+  bool is_open() const { return !profile.empty(); }
 };
 
 using ClientFactory = std::function<absl::StatusOr<std::unique_ptr<Client>>()>;
-// Called about ten times a second from the thread that runs the load.
+// Called about ten times a second from the thread that runs the load. Windows are not in it.
 using LoadProgress = std::function<void(const LoadReport& so_far)>;
 
-// A status that is not OK: a connection could not be made. What requests met is in the report. A
-// closed loop ends early if the first hundred requests all fail.
+// A status that is not OK: a connection could not be made, or the golden answers do not belong to
+// these requests. What requests met is in the report. A closed loop ends early if the first hundred
+// requests all fail.
 absl::StatusOr<LoadReport> RunLoad(const ClientFactory& connect, const LoadOptions& options,
                                    const LoadProgress& progress);
 

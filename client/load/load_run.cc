@@ -27,12 +27,16 @@ absl::Duration PushbackOf(const grpc::ClientContext& context) {
   return absl::Milliseconds(std::clamp<int64_t>(ms, 0, 60'000));
 }
 
+absl::Time EndOf(const LoadOptions& options, absl::Time counted_from) {
+  return options.requests > 0 ? absl::InfiniteFuture() : counted_from + options.duration;
+}
+
 }  // namespace
 
 struct LoadRun::Call {
-  size_t connection = 0, input = 0;
-  absl::Time due, sent, answered;
-  std::string difference;  // from the first answer to the input
+  size_t connection = 0, request = 0;
+  Outcome outcome;
+  absl::Duration pushback;
   grpc::ClientContext context;
   grpc::ByteBuffer answer;
   grpc::Status status;
@@ -40,38 +44,49 @@ struct LoadRun::Call {
 };
 
 LoadRun::LoadRun(const LoadOptions& options, const std::vector<std::unique_ptr<Client>>& clients,
-                 std::vector<grpc::ByteBuffer> requests)
-    : options_(options), requests_(std::move(requests)), check_(requests_.size()) {
+                 RequestMix* mix, AnswerCheck* check)
+    : options_(options),
+      mix_(mix),
+      check_(check),
+      start_(absl::Now()),
+      counted_from_(start_ + options.warm_up),
+      end_(EndOf(options, counted_from_)),
+      tally_(options, counted_from_) {
   for (const auto& client : clients)
     stubs_.push_back(std::make_unique<grpc::GenericStub>(client->channel()));
+  for (int i = 0; i < options.threads; ++i)
+    answers_.push_back(std::make_unique<grpc::CompletionQueue>());
 }
 
 LoadReport LoadRun::Run(const LoadProgress& progress) {
-  start_ = absl::Now();
-  counted_from_ = start_ + options_.warm_up;
-  end_ = options_.requests > 0 ? absl::InfiniteFuture() : counted_from_ + options_.duration;
-  const bool open = options_.rate > 0;
+  const bool open = options_.is_open();
   {
     absl::MutexLock lock(&mutex_);
     pacing_ = open;
     live_callers_ = open ? 0 : stubs_.size();
   }
-  std::thread collector([this] { CollectAnswers(); });
+  std::vector<std::thread> threads;
+  for (const auto& answers : answers_)
+    threads.emplace_back([this, queue = answers.get()] { CollectAnswers(queue); });
   std::thread pacer([this, open] { open ? PaceOpenLoop() : PaceCallers(); });
   for (size_t caller = 0; !open && caller < stubs_.size(); ++caller) SendOrLeave(caller, start_);
   while (!Finished()) {
-    if (options_.stop != nullptr && options_.stop->load()) Stop();
-    progress(Report(/*final=*/false));
+    if ((options_.stop != nullptr && options_.stop->load()) || TooSlow()) Stop();
+    absl::ReleasableMutexLock lock(&mutex_);
+    const LoadReport so_far = tally_.SoFar(absl::Now(), outstanding_.size());
+    lock.Release();
+    progress(so_far);
   }
   Stop();
   pacer.join();
-  answers_.Shutdown();
-  collector.join();
-  return Report(/*final=*/true);
+  for (const auto& answers : answers_) answers->Shutdown();
+  for (std::thread& thread : threads) thread.join();
+  absl::MutexLock lock(&mutex_);
+  return tally_.Finish();
 }
 
 void LoadRun::PaceOpenLoop() {
-  Arrivals arrivals(options_.rate, options_.arrivals, options_.seed);
+  Arrivals arrivals(options_.profile.After(options_.warm_up), options_.arrivals, options_.seed);
   size_t connection = 0;
   for (absl::Time due = start_ + arrivals.Next(); due < end_; due = start_ + arrivals.Next()) {
     SleepUntil(due);
@@ -119,8 +134,8 @@ void LoadRun::SleepUntil(absl::Time time) {
 bool LoadRun::Admit(absl::Time due) {
   absl::MutexLock lock(&mutex_);
   if (stopped_ || due >= end_) return false;
-  if (options_.rate > 0 && outstanding_.size() >= static_cast<size_t>(options_.max_waiting)) {
-    if (due >= counted_from_) ++report_.unsent;
+  if (options_.is_open() && outstanding_.size() >= static_cast<size_t>(options_.max_waiting)) {
+    if (due >= counted_from_) tally_.CountUnsent();
     return false;
   }
   if (due < counted_from_) return true;
@@ -132,38 +147,47 @@ bool LoadRun::Admit(absl::Time due) {
 void LoadRun::Send(size_t connection, absl::Time due) {
   auto* const call = new Call;
   call->connection = connection;
-  call->due = due;
+  call->outcome.due = due;
   {
     absl::MutexLock lock(&mutex_);
-    call->input = static_cast<size_t>(sent_++) % requests_.size();
+    call->request = mix_->Next();
     outstanding_.insert(call);
   }
-  call->sent = absl::Now();
-  if (options_.infer.deadline != absl::InfiniteDuration())
-    call->context.set_deadline(absl::ToChronoTime(call->sent + options_.infer.deadline));
-  call->reader = stubs_[connection]->PrepareUnaryCall(&call->context, kMethod,
-                                                      requests_[call->input], &answers_);
+  const RequestMix::Request& request = mix_->requests()[call->request];
+  call->outcome.part = request.part;
+  call->outcome.sent = absl::Now();
+  if (request.deadline != absl::InfiniteDuration())
+    call->context.set_deadline(absl::ToChronoTime(call->outcome.sent + request.deadline));
+  call->reader = stubs_[connection]->PrepareUnaryCall(&call->context, kMethod, request.bytes,
+                                                      answers_[connection % answers_.size()].get());
   call->reader->StartCall();
   call->reader->Finish(&call->answer, &call->status, call);
 }
 
-void LoadRun::CollectAnswers() {
+void LoadRun::CollectAnswers(grpc::CompletionQueue* answers) {
   void* tag = nullptr;
   bool ok = false;
-  while (answers_.Next(&tag, &ok)) {
+  while (answers->Next(&tag, &ok)) {
     const std::unique_ptr<Call> call(static_cast<Call*>(tag));
-    call->answered = absl::Now();
-    if (call->status.ok()) call->difference = check_.Differs(call->input, call->answer);
-    if (options_.rate == 0) SendNext(*call);
+    Outcome& outcome = call->outcome;
+    outcome.answered = absl::Now();
+    if (call->status.ok()) {
+      outcome.difference = check_->Differs(call->request, call->answer);
+      if (options_.split) outcome.split = SplitOf(call->answer);
+    } else {
+      outcome.status = absl::Status(static_cast<absl::StatusCode>(call->status.error_code()),
+                                    call->status.error_message());
+      call->pushback = PushbackOf(call->context);
+      outcome.was_pushed_back = call->pushback > absl::ZeroDuration();
+    }
+    if (!options_.is_open()) SendNext(*call);
     Count(call.get());
   }
 }
 
 void LoadRun::SendNext(const Call& last) {
-  const absl::Duration pushback =
-      last.status.ok() ? absl::ZeroDuration() : PushbackOf(last.context);
-  const absl::Time due = absl::Now() + pushback;
-  if (pushback == absl::ZeroDuration()) return SendOrLeave(last.connection, due);
+  const absl::Time due = absl::Now() + last.pushback;
+  if (last.pushback == absl::ZeroDuration()) return SendOrLeave(last.connection, due);
   absl::MutexLock lock(&mutex_);
   pushed_back_.emplace(due, last.connection);
 }
@@ -177,34 +201,30 @@ void LoadRun::SendOrLeave(size_t caller, absl::Time due) {
 void LoadRun::Count(Call* call) {
   absl::MutexLock lock(&mutex_);
   outstanding_.erase(call);
-  const bool broken_off = stopped_ && call->status.error_code() == grpc::StatusCode::CANCELLED;
-  if (call->due < counted_from_ || broken_off) return;
-  report_.elapsed = call->answered - counted_from_;
-  report_.lateness.Add(call->sent - call->due);
-  call->status.ok() ? CountAnswer(*call) : CountError(*call);
-}
-
-void LoadRun::CountAnswer(const Call& call) {
-  ++report_.answered;
-  report_.latencies.Add(call.answered - call.due);
-  report_.service.Add(call.answered - call.sent);
-  if (call.difference.empty()) return;
-  ++report_.mismatches;
-  if (report_.first_error.empty()) report_.first_error = call.difference;
-}
-
-void LoadRun::CountError(const Call& call) {
-  const absl::Status status(static_cast<absl::StatusCode>(call.status.error_code()),
-                            call.status.error_message());
-  const int64_t errors = ++report_.errors[status.code()];
-  if (report_.first_error.empty()) report_.first_error = status.ToString();
-  if (options_.rate == 0 && report_.answered == 0 && errors >= kMostErrorsAtFirst) stopped_ = true;
+  const Outcome& outcome = call->outcome;
+  const bool broken_off = stopped_ && outcome.status.code() == absl::StatusCode::kCancelled;
+  if (outcome.due < counted_from_ || broken_off) return;
+  tally_.Count(outcome, outstanding_.size());
+  if (!options_.is_open() && tally_.answered() == 0 && tally_.errors() >= kMostErrorsAtFirst)
+    stopped_ = true;
 }
 
 void LoadRun::Stop() {
   absl::MutexLock lock(&mutex_);
+  if (pacing_ || live_callers_ > 0 || !outstanding_.empty()) tally_.EndEarly();
   stopped_ = true;
   for (Call* call : outstanding_) call->context.TryCancel();
+}
+
+bool LoadRun::TooSlow() {
+  if (options_.latency_bound == absl::InfiniteDuration()) return false;
+  absl::MutexLock lock(&mutex_);
+  const absl::Time last_due = absl::Now() - options_.latency_bound;
+  const int64_t waiting =
+      std::count_if(outstanding_.begin(), outstanding_.end(), [&](const Call* call) {
+        return call->outcome.due >= counted_from_ && call->outcome.due < last_due;
+      });
+  return tally_.over_bound() + waiting > options_.most_over_bound;
 }
 
 bool LoadRun::Finished() {
@@ -213,19 +233,6 @@ bool LoadRun::Finished() {
     return outstanding_.empty() && !pacing_ && (live_callers_ == 0 || stopped_);
   };
   return mutex_.AwaitWithTimeout(absl::Condition(&all_answered), kMoment);
-}
-
-// Without the percentiles while the load runs: a line of progress does not need them.
-LoadReport LoadRun::Report(bool final) {
-  absl::MutexLock lock(&mutex_);
-  if (final) return report_;
-  LoadReport so_far;
-  so_far.answered = report_.answered;
-  so_far.mismatches = report_.mismatches;
-  so_far.unsent = report_.unsent;
-  so_far.errors = report_.errors;
-  so_far.elapsed = std::max(absl::Now() - counted_from_, absl::ZeroDuration());
-  return so_far;
 }
 
 }  // namespace tilewire::client

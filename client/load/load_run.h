@@ -2,8 +2,8 @@
 //
 // One load while it runs. The thread that calls Run() starts the calls of a closed loop and shows
 // progress; a pacer sends what is due at a time of its own (every request of an open loop, the
-// next one of a caller that was pushed back); a collector takes the answers, and in a closed loop
-// sends the caller's next request.
+// next one of a caller that was pushed back); collectors take the answers, and in a closed loop
+// send the caller's next request.
 #ifndef CLIENT_LOAD_LOAD_RUN_H_
 #define CLIENT_LOAD_LOAD_RUN_H_
 
@@ -23,14 +23,16 @@
 #include "absl/time/time.h"
 #include "client/load/answer_check.h"
 #include "client/load/load.h"
+#include "client/load/load_tally.h"
+#include "client/load/request_mix.h"
 
 namespace tilewire::client {
 
 class LoadRun {
  public:
-  // `requests` are serialized ModelInferRequests, one per input. All arguments outlive the run.
+  // All arguments outlive the run.
   LoadRun(const LoadOptions& options, const std::vector<std::unique_ptr<Client>>& clients,
-          std::vector<grpc::ByteBuffer> requests);
+          RequestMix* mix, AnswerCheck* check);
 
   LoadReport Run(const LoadProgress& progress);
 
@@ -42,7 +44,7 @@ class LoadRun {
   void PaceCallers();
   // Sleeps until `time` or the end of the load, whichever is first.
   void SleepUntil(absl::Time time);
-  void CollectAnswers();
+  void CollectAnswers(grpc::CompletionQueue* answers);
 
   // Takes the right to send one more request that is due then; false: the load is over, or the
   // request is to remain unsent.
@@ -52,27 +54,25 @@ class LoadRun {
   void SendOrLeave(size_t caller, absl::Time due) ABSL_LOCKS_EXCLUDED(mutex_);
   void SendNext(const Call& last) ABSL_LOCKS_EXCLUDED(mutex_);
   void Count(Call* call) ABSL_LOCKS_EXCLUDED(mutex_);
-  void CountAnswer(const Call& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CountError(const Call& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether more requests than the options allow took or have waited longer than their bound.
+  bool TooSlow() ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits a moment for the last answer.
   bool Finished() ABSL_LOCKS_EXCLUDED(mutex_);
-  LoadReport Report(bool final) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const LoadOptions& options_;
-  const std::vector<grpc::ByteBuffer> requests_;
-  std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;  // one per connection
-  grpc::CompletionQueue answers_;
-  AnswerCheck check_;
-  absl::Time start_, counted_from_, end_;
+  RequestMix* const mix_;
+  AnswerCheck* const check_;
+  std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;        // one per connection
+  std::vector<std::unique_ptr<grpc::CompletionQueue>> answers_;  // one per collector
+  const absl::Time start_, counted_from_, end_;
 
   absl::Mutex mutex_;
-  LoadReport report_ ABSL_GUARDED_BY(mutex_);
+  LoadTally tally_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<Call*> outstanding_ ABSL_GUARDED_BY(mutex_);
   std::priority_queue<Due, std::vector<Due>, std::greater<>> pushed_back_ ABSL_GUARDED_BY(mutex_);
   int64_t live_callers_ ABSL_GUARDED_BY(mutex_) = 0;  // of a closed loop: those that will go on
   int64_t issued_ ABSL_GUARDED_BY(mutex_) = 0;        // requests that count
-  int64_t sent_ ABSL_GUARDED_BY(mutex_) = 0;          // all requests
   bool pacing_ ABSL_GUARDED_BY(mutex_) = false;       // an open loop has more to send
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -3,26 +3,15 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/npy.h"
 
 namespace tilewire::client {
 namespace {
 
 constexpr double kMostMessageBytes = 2e9;  // of protobuf
-
-int64_t SizeOfDatatype(absl::string_view datatype) {
-  static constexpr std::pair<const char*, int> kSizes[] = {
-      {"BOOL", 1}, {"UINT8", 1}, {"INT8", 1},  {"UINT16", 2}, {"INT16", 2},
-      {"FP16", 2}, {"BF16", 2},  {"FP32", 4},  {"INT32", 4},  {"UINT32", 4},
-      {"FP64", 8}, {"INT64", 8}, {"UINT64", 8}};
-  for (const auto& [name, size] : kSizes) {
-    if (datatype == name) return size;
-  }
-  return 0;
-}
 
 }  // namespace
 

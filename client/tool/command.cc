@@ -7,6 +7,7 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -42,8 +43,40 @@ absl::string_view NextStep(const absl::Status& status, absl::string_view when_in
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Client>> Server::Connect() const {
-  return Client::Connect(address, {.timeout = absl::Seconds(connect_timeout_s)});
+absl::StatusOr<std::unique_ptr<Client>> Server::Connect(bool bare) const {
+  ConnectOptions options{.timeout = absl::Seconds(connect_timeout_s), .bare = bare};
+  if (!tls) return Client::Connect(address, options);
+  options.tls.emplace();
+  options.tls->server_name = tls_name;
+  const std::pair<const std::string&, std::string&> files[] = {{tls_ca, options.tls->roots},
+                                                               {tls_cert, options.tls->certificate},
+                                                               {tls_key, options.tls->key}};
+  for (const auto& [file, text] : files) {
+    if (file.empty()) continue;
+    auto content = ReadFile(file);
+    if (!content.ok()) return content.status();
+    text = *std::move(content);
+  }
+  return Client::Connect(address, options);
+}
+
+void AddTlsOptions(CLI::App* app, Server* server) {
+  CLI::Option* tls = app->add_flag("--tls", server->tls, "encrypt the connection");
+  app->add_option("--tls_ca", server->tls_ca,
+                  "PEM file of the roots that sign the server's certificate; else the system's")
+      ->needs(tls)
+      ->check(CLI::ExistingFile);
+  CLI::Option* cert =
+      app->add_option("--tls_cert", server->tls_cert, "PEM file of this client's certificate")
+          ->needs(tls)
+          ->check(CLI::ExistingFile);
+  CLI::Option* key = app->add_option("--tls_key", server->tls_key, "PEM file of its key")
+                         ->needs(cert)
+                         ->check(CLI::ExistingFile);
+  cert->needs(key);
+  app->add_option("--tls_name", server->tls_name,
+                  "the name in the server's certificate, if not the host's")
+      ->needs(tls);
 }
 
 CLI::Validator Between(double low, double high) {

@@ -21,17 +21,24 @@ namespace tilewire::client {
 struct Server {
   std::string address = "127.0.0.1:8001";
   double connect_timeout_s = 5;
-  absl::StatusOr<std::unique_ptr<Client>> Connect() const;
+  bool tls = false;
+  std::string tls_ca, tls_cert, tls_key, tls_name;  // files, and the name in the certificate
+  // `bare`: see ConnectOptions.
+  absl::StatusOr<std::unique_ptr<Client>> Connect(bool bare = false) const;
 };
 
 void AddModelsCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddInferCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddEvaluateCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddLoadCommand(CLI::App* app, const Server& server, int* exit_code);
+void AddReportCommand(CLI::App* app, int* exit_code);
 void AddExplainCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddPrimitiveCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddImplementationsCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddProbeCommand(CLI::App* app, const Server& server, int* exit_code);
+
+// --tls and what belongs to it.
+void AddTlsOptions(CLI::App* app, Server* server);
 
 // Of an option: a number from `low` to `high`, which NaN is not.
 CLI::Validator Between(double low, double high);

@@ -1,163 +1,193 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tilewire load`: a closed or an open loop of requests, every answer checked.
+// `tilewire load`: closed and open loops of requests, and the search for the highest rate.
 #include "client/load/load.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/load/random_input.h"
+#include "client/load/objective.h"
+#include "client/load/rate_search.h"
+#include "client/load/report_text.h"
 #include "client/progress.h"
 #include "client/tool/command.h"
+#include "client/tool/load_flags.h"
 
 namespace tilewire::client {
 namespace {
 
 constexpr char kLoadExamples[] =
-    R"(Prints latency and throughput. Without --rate a closed loop: each caller sends its
-next request when the last is answered. With --rate an open loop: requests are
-sent at that rate whatever the server does, and latency counts from the time at
-which each was to be sent, which is what independent users see. Equal inputs
-must give equal bytes; if one does not, or on an error, the exit status is 1.
-Ctrl-C ends the load and prints what was measured.
+    R"(Measures latency and throughput, and checks every answer: equal requests must give
+equal bytes, or what --golden recorded. A closed loop (--concurrency): each caller
+sends its next request when the last is answered. An open loop (--rate, --profile):
+requests are sent at that rate whatever the server does, and latency counts from
+the time at which each was to be sent, which is what independent users see.
+Ctrl-C ends the load and prints what was measured. The exit status is 1 if a
+request failed or an answer differs; with --require, if a condition is not met or
+an answer differs. `tilewire report` compares and merges files of --json.
 
-  tilewire load --model=digits --concurrency=2 --duration=10
-  tilewire load --model=resnet50 --requests=100 --batch=8 --layout=nhwc
-  tilewire load --model=resnet50 --rate=40 --warm_up=2 --duration=60)";
-
-struct LoadFlags {
-  std::string model, layout = "nchw", arrivals = "poisson";
-  int concurrency = 1, connections = 4, max_waiting = 10'000;
-  double rate = 0, warm_up_s = 0, duration_s = 10, timeout_s = 60;
-  int64_t requests = 0, batch = 1, free_size = 224, distinct = 4;
-  uint64_t seed = 1;
-};
+  tilewire load --model=digits --concurrency=1,2,4,8 --duration=10
+  tilewire load --model=resnet50 --batch=8 --layout=nhwc --requests=100
+  tilewire load --model=resnet50 --rate=40 --warm_up=2 --duration=60 --html=page.html
+  tilewire load --model=resnet50 --find_rate --p99=20ms --duration=5
+  tilewire load --mix=digits:9,resnet50@8:1 --profile=50:10s,50-200:60s
+  tilewire load --model=digits --rate=100 --require=p99<20ms,errors=0
+  tilewire load --model=digits --record=answers.golden
+  tilewire load --model=digits --golden=answers.golden --tolerance=1e-5)";
 
 std::atomic<bool>& Interrupted() {
   static std::atomic<bool> interrupted = false;
   return interrupted;
 }
 
-absl::StatusOr<std::vector<std::vector<Tensor>>> RandomInputs(const LoadFlags& flags,
-                                                              const ModelMetadata& metadata) {
-  std::vector<std::vector<Tensor>> all;
-  for (int64_t seed = 0; seed < flags.distinct; ++seed) {
-    std::vector<Tensor> inputs;
-    for (const TensorMetadata& input : metadata.inputs) {
-      const bool has_layout = input.shape.size() >= 3 && input.shape.size() <= 5;
-      auto tensor = RandomInput(input, flags.batch, flags.free_size,
-                                has_layout ? ParseLayout(flags.layout) : Layout::kNchw, seed);
-      if (!tensor.ok()) return tensor.status();
-      inputs.push_back(*std::move(tensor));
-    }
-    all.push_back(std::move(inputs));
+// The loops that the flags ask for, one after the other.
+absl::StatusOr<std::vector<LoadOptions>> MakeLoops(const LoadFlags& flags, const LoadOptions& all) {
+  std::vector<LoadOptions> loops;
+  if (!flags.profile.empty()) {
+    absl::StatusOr<RateProfile> profile = RateProfile::Parse(flags.profile);
+    if (!profile.ok()) return profile.status();
+    loops.push_back(all);
+    loops.back().duration = profile->length();
+    loops.back().profile = *std::move(profile);
+    return loops;
   }
-  return all;
-}
-
-// The first dimension of every input is the batch; one that the model fixes cannot be chosen.
-absl::Status CheckBatch(const LoadFlags& flags, const ModelMetadata& metadata) {
-  for (const TensorMetadata& input : metadata.inputs) {
-    if (flags.batch == 1 || input.shape.empty() || input.shape[0] < 0) continue;
-    if (input.shape[0] == flags.batch) continue;
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "--batch=%d: model '%s' takes a batch of %d only (input '%s': %s)", flags.batch,
-        flags.model, input.shape[0], input.name, ShapeText(input.shape)));
+  for (const double rate : flags.rates) {
+    loops.push_back(all);
+    loops.back().profile = RateProfile(rate);
   }
-  return absl::OkStatus();
+  if (!loops.empty()) return loops;
+  for (const int callers : flags.concurrency) {
+    loops.push_back(all);
+    loops.back().concurrency = callers;
+  }
+  return loops;
 }
 
-absl::StatusOr<LoadOptions> MakeOptions(const LoadFlags& flags, Client* client) {
-  absl::StatusOr<ModelMetadata> metadata = client->Metadata(flags.model);
-  if (!metadata.ok()) return metadata.status();
-  if (absl::Status status = CheckBatch(flags, *metadata); !status.ok()) return status;
-  auto inputs = RandomInputs(flags, *metadata);
-  if (!inputs.ok()) return inputs.status();
-  LoadOptions options;
-  options.model = flags.model;
-  options.inputs = *std::move(inputs);
-  options.infer.deadline = absl::Seconds(flags.timeout_s);
-  options.infer.outputs = AllOutputs(*metadata, ParseLayout(flags.layout));
-  options.concurrency = flags.concurrency;
-  options.rate = flags.rate;
-  options.arrivals = flags.arrivals == "constant" ? ArrivalKind::kConstant : ArrivalKind::kPoisson;
-  options.seed = flags.seed;
-  options.connections = flags.connections;
-  options.max_waiting = flags.max_waiting;
-  options.warm_up = absl::Seconds(flags.warm_up_s);
-  options.duration = absl::Seconds(flags.duration_s);
-  options.requests = flags.requests;
-  options.stop = &Interrupted();
-  return options;
-}
-
-void ShowProgress(const LoadFlags& flags, const LoadReport& report, Progress* progress) {
-  const int64_t errors = report.error_count() + report.mismatches + report.unsent;
+void ShowProgress(const LoadOptions& loop, const LoadReport& so_far, Progress* progress) {
+  const double elapsed = absl::ToDoubleSeconds(so_far.elapsed);
+  const double done = so_far.answered + so_far.error_count();
   const double fraction =
-      flags.requests > 0
-          ? static_cast<double>(report.answered + report.error_count()) / flags.requests
-          : absl::ToDoubleSeconds(report.elapsed) / flags.duration_s;
-  progress->Show(fraction, absl::StrFormat("%d answers, %.1f/s, %d errors", report.answered,
-                                           report.rate(), errors));
+      loop.requests > 0 ? done / loop.requests : elapsed / absl::ToDoubleSeconds(loop.duration);
+  const double rest = fraction > 0 ? elapsed / fraction - elapsed : 0;
+  progress->Show(fraction,
+                 absl::StrFormat("%s %.0f s left", ProgressText(so_far), std::max(0.0, rest)));
 }
 
-std::string Loop(const LoadFlags& flags) {
-  if (flags.rate == 0) return absl::StrFormat("concurrency %d", flags.concurrency);
-  return absl::StrFormat("open loop of %.6g/s (%s)", flags.rate, flags.arrivals);
+std::string LoopTitle(const LoadFlags& flags) {
+  if (!flags.mix.empty()) return absl::StrCat("mix ", flags.mix, ", ", flags.layout);
+  return absl::StrCat(flags.model, ", batch ", flags.batch, ", ", flags.layout);
 }
 
-void PrintErrors(const LoadReport& report) {
-  absl::PrintF("errors      %d, answers that differ from the first for the same input: %d\n",
-               report.error_count(), report.mismatches);
-  for (const auto& [code, errors] : report.errors)
-    absl::PrintF("            %d %s\n", errors, absl::StatusCodeToString(code));
-  if (report.unsent > 0) {
-    absl::PrintF("unsent      %d: too many answers were outstanding (--max_waiting)\n",
-                 report.unsent);
-  }
-}
-
-void PrintReport(const LoadFlags& flags, const LoadReport& report) {
-  const double elapsed = absl::ToDoubleSeconds(report.elapsed);
-  absl::PrintF("%s: %d answers in %.1f s, %s, batch %d, %s\n", flags.model, report.answered,
-               elapsed, Loop(flags), flags.batch, flags.layout);
-  if (report.answered > 0) {
-    absl::PrintF("latency     %s\n", report.latencies.ToString());
-    if (flags.rate > 0) {
-      absl::PrintF("service     %s (from when a request was sent)\n", report.service.ToString());
-      absl::PrintF("lateness    %s (of sending)\n", report.lateness.ToString());
+absl::StatusOr<LoadRecord> RunLoops(const Server& server, const LoadFlags& flags,
+                                    const LoadOptions& all) {
+  const auto loops = MakeLoops(flags, all);
+  if (!loops.ok()) return loops.status();
+  LoadRecord record;
+  for (const LoadOptions& loop : *loops) {
+    if (Interrupted()) break;
+    absl::StatusOr<LoadReport> report;
+    {
+      Progress progress;
+      report = RunLoad([&] { return server.Connect(/*bare=*/true); }, loop,
+                       [&](const LoadReport& so_far) { ShowProgress(loop, so_far, &progress); });
+      if (report.ok()) ShowProgress(loop, *report, &progress);
     }
-    absl::PrintF("throughput  %.1f requests/s, %.1f rows/s\n", report.rate(),
-                 report.rate() * flags.batch);
+    if (!report.ok()) return report.status();
+    absl::PrintF("%s: %d answers in %.1f s, %s\n%s", LoopTitle(flags), report->answered,
+                 absl::ToDoubleSeconds(report->elapsed), report->name, ReportText(*report));
+    record.runs.push_back(*std::move(report));
   }
-  PrintErrors(report);
-  if (elapsed > 0) {
-    absl::PrintF("this client used %.0f %% of a core\n",
-                 100 * absl::ToDoubleSeconds(report.cpu) / elapsed);
+  if (record.runs.size() > 1) absl::PrintF("\n%s", ComparisonText(record.runs));
+  return record;
+}
+
+absl::StatusOr<LoadRecord> RunSearch(const Server& server, const LoadFlags& flags,
+                                     const LoadOptions& all) {
+  RateSearchOptions options;
+  if (!absl::ParseDuration(flags.p99, &options.p99))
+    return absl::InvalidArgumentError("--p99 is not a duration such as 20ms");
+  const auto objective = Objective::Parse(flags.report.require);
+  if (!objective.ok()) return objective.status();
+  options.objective = *objective;
+  options.first_rate = flags.first_rate;
+  options.precision = flags.precision;
+  options.repeats = flags.repeats;
+  const auto show = [](const RateProbe& probe) {
+    const LoadReport& report = probe.report;
+    absl::FPrintF(stderr, "%9.4g/s  %-5s  p99 %s, %d errors%s\n", probe.rate,
+                  probe.held ? "holds" : "fails", LatencyText(report.latencies.Percentile(99)),
+                  report.error_count() + report.mismatches + report.unsent,
+                  report.ended_early ? ", ended early" : "");
+  };
+  auto result = FindRate([&] { return server.Connect(/*bare=*/true); }, all, options, show);
+  if (!result.ok()) return result.status();
+  LoadRecord record;
+  record.bound = absl::StrCat("p99 <= ", LatencyText(options.p99));
+  record.holds = result->holds;
+  record.fails = result->fails;
+  for (RateProbe& probe : result->probes) record.runs.push_back(std::move(probe.report));
+  absl::PrintF("%s: %s", LoopTitle(flags), SearchText(record));
+  return record;
+}
+
+// The exit status: what --require says of the runs, else whether all went well.
+int Conclude(const LoadRecord& record, const LoadFlags& flags) {
+  const absl::Status written = WriteRecord(record, flags.report);
+  if (!written.ok()) return Refuse(written);
+  if (flags.find_rate) return record.holds > 0 ? 0 : 1;
+  const auto met = JudgeRecord(record, flags.report);
+  if (!met.ok()) return Refuse(met.status());
+  bool ok = *met && !record.runs.empty();
+  for (const LoadReport& report : record.runs) {
+    ok = ok && report.mismatches == 0;
+    if (!flags.report.require.empty() || report.ok()) continue;
+    ok = false;
+    absl::FPrintF(stderr, "tilewire: %s\n",
+                  report.first_error.empty() ? "nothing was answered" : report.first_error);
   }
+  return ok ? 0 : 1;
+}
+
+absl::StatusOr<GoldenAnswers> ReadGoldenFile(const std::string& file) {
+  if (file.empty()) return GoldenAnswers();
+  const auto bytes = ReadFile(file);
+  if (!bytes.ok()) return bytes.status();
+  return ReadGolden(*bytes);
+}
+
+// Loads, and writes the recorded answers.
+absl::StatusOr<LoadRecord> Measure(const Server& server, const LoadFlags& flags,
+                                   const GoldenAnswers& golden, LoadOptions options) {
+  GoldenAnswers recorded;
+  if (!flags.golden.empty()) options.golden = &golden;
+  if (!flags.record.empty()) options.recorded = &recorded;
+  options.stop = &Interrupted();
+  auto record =
+      flags.find_rate ? RunSearch(server, flags, options) : RunLoops(server, flags, options);
+  if (!record.ok()) return record;
+  record->title = absl::StrCat(LoopTitle(flags), " at ", server.address);
+  if (flags.record.empty()) return record;
+  const absl::Status written = WriteFile(flags.record, WriteGolden(recorded));
+  if (!written.ok()) return written;
+  absl::PrintF("recorded    %d answers in %s\n", recorded.size(), flags.record);
+  return record;
 }
 
 int RunLoadCommand(const Server& server, const LoadFlags& flags) {
+  if (flags.model.empty() == flags.mix.empty())
+    return Refuse(absl::InvalidArgumentError("--model or --mix is required"));
+  const auto golden = ReadGoldenFile(flags.golden);
+  if (!golden.ok()) return Refuse(golden.status());
   auto client = server.Connect();
   if (!client.ok()) return Report(client.status());
-  auto options = MakeOptions(flags, client->get());
+  auto options = MakeLoadOptions(flags, client->get());
   if (!options.ok()) return Report(options.status());
   std::signal(SIGINT, [](int) { Interrupted() = true; });
-  absl::StatusOr<LoadReport> report;
-  {
-    Progress progress;
-    report = RunLoad([&] { return server.Connect(); }, *options,
-                     [&](const LoadReport& so_far) { ShowProgress(flags, so_far, &progress); });
-    if (report.ok()) ShowProgress(flags, *report, &progress);
-  }
-  if (!report.ok()) return Report(report.status());
-  PrintReport(flags, *report);
-  if (report->ok()) return 0;
-  absl::FPrintF(stderr, "tilewire: %s\n",
-                report->first_error.empty() ? "nothing was answered" : report->first_error);
-  return 1;
+  const auto record = Measure(server, flags, *golden, *std::move(options));
+  return record.ok() ? Conclude(*record, flags) : Report(record.status());
 }
 
 }  // namespace
@@ -167,53 +197,7 @@ void AddLoadCommand(CLI::App* app, const Server& server, int* exit_code) {
       app->add_subcommand("load", "Send requests in a loop, measure, check answers");
   command->footer(kLoadExamples);
   auto flags = std::make_shared<LoadFlags>();
-  command->add_option("--model", flags->model, "the model to call")->required();
-  CLI::Option* concurrency = command
-                                 ->add_option("--concurrency", flags->concurrency,
-                                              "requests at a time, each on its own connection")
-                                 ->check(CLI::Range(1, 10000))
-                                 ->capture_default_str();
-  command
-      ->add_option("--rate", flags->rate, "requests per second of an open loop, instead of callers")
-      ->check(Between(0.001, 1e6))
-      ->excludes(concurrency);
-  command->add_option("--arrivals", flags->arrivals, "gaps between the requests of an open loop")
-      ->check(CLI::IsMember({"poisson", "constant"}))
-      ->capture_default_str();
-  command->add_option("--seed", flags->seed, "of the gaps")->capture_default_str();
-  command->add_option("--connections", flags->connections, "that an open loop sends on")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
-  command
-      ->add_option("--max_waiting", flags->max_waiting,
-                   "answers outstanding in an open loop; requests beyond stay unsent")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  command->add_option("--warm_up", flags->warm_up_s, "seconds before counting begins")
-      ->check(Between(0, 1e6))
-      ->capture_default_str();
-  command->add_option("--duration", flags->duration_s, "seconds")
-      ->check(Between(0.01, 1e6))
-      ->capture_default_str();
-  command->add_option("--requests", flags->requests, "stop after this many instead")
-      ->check(AtLeastOne());
-  command->add_option("--batch", flags->batch, "rows per request")
-      ->check(AtLeastOne())
-      ->capture_default_str();
-  command->add_option("--layout", flags->layout, "of inputs and outputs")
-      ->check(CLI::IsMember({"nchw", "nhwc"}))
-      ->capture_default_str();
-  command->add_option("--inputs", flags->distinct, "different random inputs, sent in turn")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
-  command
-      ->add_option("--free_size", flags->free_size,
-                   "for a dimension, other than the batch, that a request chooses")
-      ->check(AtLeastOne())
-      ->capture_default_str();
-  command->add_option("--timeout", flags->timeout_s, "seconds for one answer")
-      ->check(Between(0.001, 1e6))
-      ->capture_default_str();
+  AddLoadOptions(command, flags.get());
   command->callback([=, &server] { *exit_code = RunLoadCommand(server, *flags); });
 }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
 #include "client/tool/command.h"
 #include "client/tool/version.h"
 
@@ -17,6 +18,7 @@ constexpr char kDescription[] =
   tilewire infer --model=digits --top=3 photo.png
   tilewire evaluate --model=digits --images=images.u8 --labels=labels.u8 --shape=3x24x20
   tilewire load --model=digits --concurrency=2 --duration=10
+  tilewire report monday.json tuesday.json --html=comparison.html
   tilewire explain digits --runs=20
   tilewire primitive convolution --src=1x64x56x56 --weights=64x64x3x3 --padding=1 --relu
   tilewire implementations
@@ -43,6 +45,9 @@ int RefuseCommand(const CLI::App& app, const CLI::RequiredError& error) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Debian's Abseil looks for cycles of locks at every lock, which costs a load test a tenth of its
+  // time.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   tilewire::client::Server server;
   std::string host;
   int port = 0;
@@ -60,6 +65,7 @@ int main(int argc, char** argv) {
   app.add_option("--connect_timeout", server.connect_timeout_s, "seconds to wait for a connection")
       ->check(tilewire::client::Between(0.001, 3600.0))
       ->capture_default_str();
+  tilewire::client::AddTlsOptions(&app, &server);
   app.parse_complete_callback([&] {
     const size_t colon = server.address.rfind(':');
     int named_port = 0;
@@ -79,6 +85,7 @@ int main(int argc, char** argv) {
   tilewire::client::AddInferCommand(&app, server, &exit_code);
   tilewire::client::AddEvaluateCommand(&app, server, &exit_code);
   tilewire::client::AddLoadCommand(&app, server, &exit_code);
+  tilewire::client::AddReportCommand(&app, &exit_code);
   tilewire::client::AddExplainCommand(&app, server, &exit_code);
   tilewire::client::AddPrimitiveCommand(&app, server, &exit_code);
   tilewire::client::AddImplementationsCommand(&app, server, &exit_code);

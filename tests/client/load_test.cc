@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstring>
 
 #include "absl/time/clock.h"
 #include "client/load/arrivals.h"
-#include "client/load/random_input.h"
 #include "tests/client/fake_server.h"
 #include "tests/support/status_matchers.h"
 
@@ -21,15 +21,24 @@ using ::testing::Pair;
 using ::tilewire::testing::IsOk;
 using ::tilewire::testing::StatusIs;
 
+// Two inputs of this model, which hold `value` and the next number.
+LoadPart EchoPart(const std::string& name, float value, double share = 1) {
+  LoadPart part;
+  part.name = name;
+  part.share = share;
+  part.model = "echo";
+  part.inputs = {{Tensor::FromFloats("x", {1}, {value})},
+                 {Tensor::FromFloats("x", {1}, {value + 1})}};
+  part.infer.outputs = {{"scores"}};
+  return part;
+}
+
 class LoadTest : public ::testing::Test {
  protected:
   // Two different inputs in turn, four callers.
   static LoadOptions FourCallers(int64_t requests) {
     LoadOptions options;
-    options.model = "echo";
-    options.inputs = {{Tensor::FromFloats("x", {1}, {1.0f})},
-                      {Tensor::FromFloats("x", {1}, {2.0f})}};
-    options.infer.outputs = {{"scores"}};
+    options.parts = {EchoPart("echo", 1)};
     options.concurrency = 4;
     options.requests = requests;
     return options;
@@ -117,7 +126,7 @@ TEST_F(LoadTest, AnOpenLoopShowsAPauseThatAClosedLoopHides) {
   EXPECT_GE(callers->latencies.Percentile(100), absl::Milliseconds(390));
 
   LoadOptions open = FourCallers(/*requests=*/400);
-  open.rate = 400;
+  open.profile = RateProfile(400);
   open.arrivals = ArrivalKind::kConstant;
   Pause(/*first=*/450, absl::Milliseconds(400));
   const auto users = Run(open);
@@ -145,7 +154,7 @@ TEST_F(LoadTest, CallersWaitAsLongAsTheyArePushedBack) {
 
 TEST_F(LoadTest, OpenLoopsLeaveRequestsUnsentWhenTooManyAnswersAreOutstanding) {
   LoadOptions options = FourCallers(/*requests=*/0);
-  options.rate = 200;
+  options.profile = RateProfile(200);
   options.duration = absl::Milliseconds(500);
   options.max_waiting = 5;
   Pause(/*first=*/10, absl::Milliseconds(300));
@@ -161,13 +170,13 @@ TEST_F(LoadTest, EndsEarlyWhenItIsStopped) {
   options.duration = absl::Hours(1);
   options.stop = &stop;
   EXPECT_THAT(Run(options), IsOk());
-  options.rate = 10;
+  options.profile = RateProfile(10);
   EXPECT_THAT(Run(options), IsOk());
 }
 
 TEST_F(LoadTest, WarmUpIsNotCounted) {
   LoadOptions options = FourCallers(/*requests=*/0);
-  options.rate = 100;
+  options.profile = RateProfile(100);
   options.arrivals = ArrivalKind::kConstant;
   options.warm_up = absl::Milliseconds(200);
   options.duration = absl::Milliseconds(300);
@@ -176,86 +185,138 @@ TEST_F(LoadTest, WarmUpIsNotCounted) {
   EXPECT_NEAR(report->answered, 30, 1);
 }
 
+TEST_F(LoadTest, EveryCorruptAnswerOfMillesIsCounted) {
+  service_.edit = [](int number, const auto&, inference::ModelInferResponse* response) {
+    if (number % 1000 == 999) (*response->mutable_raw_output_contents(0))[0] ^= 1;
+    return grpc::Status::OK;
+  };
+  const auto report = Run(5000);
+  ASSERT_THAT(report, IsOk());
+  EXPECT_EQ(report->answered, 5000);
+  EXPECT_EQ(report->mismatches, 5);
+}
+
+TEST_F(LoadTest, AMixKeepsItsShares) {
+  LoadOptions options = FourCallers(/*requests=*/4000);
+  options.parts = {EchoPart("often", 1, 3), EchoPart("seldom", 5, 1)};
+  const auto report = Run(options);
+  ASSERT_THAT(report, IsOk());
+  EXPECT_TRUE(report->ok()) << report->first_error;
+  ASSERT_EQ(report->parts.size(), 2);
+  EXPECT_EQ(report->parts[0].name, "often");
+  // The standard deviation of the count is 27.
+  EXPECT_NEAR(report->parts[0].answered, 3000, 140);
+  EXPECT_EQ(report->parts[0].answered + report->parts[1].answered, 4000);
+  EXPECT_EQ(report->parts[1].latencies.count(), report->parts[1].answered);
+}
+
+TEST_F(LoadTest, AProfileIsFollowed) {
+  LoadOptions options = FourCallers(/*requests=*/0);
+  options.profile = *RateProfile::Parse("100:1s,400:1s");
+  options.duration = options.profile.length();
+  options.arrivals = ArrivalKind::kConstant;
+  const auto report = Run(options);
+  ASSERT_THAT(report, IsOk());
+  EXPECT_TRUE(report->changes);
+  EXPECT_NEAR(report->answered, 500, 2);
+  ASSERT_GE(report->windows.size(), 2);
+  EXPECT_NEAR(report->windows[0].answered, 100, 10);
+  EXPECT_NEAR(report->windows[1].answered, 400, 20);
+}
+
+TEST_F(LoadTest, SeveralThreadsTakeAnswers) {
+  LoadOptions options = FourCallers(/*requests=*/400);
+  options.threads = 3;
+  const auto report = Run(options);
+  ASSERT_THAT(report, IsOk());
+  EXPECT_TRUE(report->ok()) << report->first_error;
+  EXPECT_EQ(report->answered, 400);
+}
+
+TEST_F(LoadTest, RecordedAnswersAreExpectedLater) {
+  GoldenAnswers recorded;
+  LoadOptions options = FourCallers(/*requests=*/20);
+  options.recorded = &recorded;
+  ASSERT_THAT(Run(options), IsOk());
+  ASSERT_EQ(recorded.size(), 2);
+  const auto golden = ReadGolden(WriteGolden(recorded));
+  ASSERT_THAT(golden, IsOk());
+  options.recorded = nullptr;
+  options.golden = &*golden;
+  EXPECT_TRUE(Run(options)->ok());
+
+  // A server that is always wrong by the same bits agrees with itself, not with the record.
+  service_.edit = [](int, const auto&, inference::ModelInferResponse* response) {
+    float value;
+    std::memcpy(&value, response->raw_output_contents(0).data(), sizeof(value));
+    value += 1e-4f;
+    std::memcpy(response->mutable_raw_output_contents(0)->data(), &value, sizeof(value));
+    return grpc::Status::OK;
+  };
+  const auto report = Run(options);
+  ASSERT_THAT(report, IsOk());
+  EXPECT_EQ(report->mismatches, 20);
+  EXPECT_THAT(report->first_error, HasSubstr("recorded answer"));
+  options.tolerance = 1e-3;
+  EXPECT_TRUE(Run(options)->ok());
+  options.tolerance = 1e-5;
+  EXPECT_EQ(Run(options)->mismatches, 20);
+
+  options.parts = {EchoPart("echo", 7)};
+  EXPECT_THAT(Run(options), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(LoadTest, TheServersSplitIsSubtracted) {
+  service_.edit = [](int, const inference::ModelInferRequest& request,
+                     inference::ModelInferResponse* response) {
+    if (!request.parameters().contains("timing")) return grpc::Status::OK;
+    absl::SleepFor(absl::Milliseconds(5));
+    auto& parameters = *response->mutable_parameters();
+    parameters["queue_us"].set_int64_param(1000);
+    parameters["compute_us"].set_int64_param(2000);
+    return grpc::Status::OK;
+  };
+  LoadOptions options = FourCallers(/*requests=*/20);
+  EXPECT_EQ(Run(options)->server.compute.count(), 0);
+  options.split = true;
+  const auto report = Run(options);
+  ASSERT_THAT(report, IsOk());
+  EXPECT_TRUE(report->ok()) << report->first_error;
+  EXPECT_EQ(report->server.queue.Mean(), absl::Milliseconds(1));
+  EXPECT_EQ(report->server.compute.Mean(), absl::Milliseconds(2));
+  EXPECT_GE(report->server.network.Percentile(0), absl::Milliseconds(2));
+  EXPECT_EQ(report->server.network.count(), 20);
+}
+
+TEST_F(LoadTest, EndsEarlyWhenTooManyRequestsAreSlow) {
+  Pause(/*first=*/10, absl::Seconds(2));
+  LoadOptions options = FourCallers(/*requests=*/0);
+  options.profile = RateProfile(100);
+  options.duration = absl::Hours(1);
+  options.latency_bound = absl::Milliseconds(50);
+  options.most_over_bound = 5;
+  const auto report = Run(options);
+  ASSERT_THAT(report, IsOk());
+  EXPECT_TRUE(report->ended_early);
+}
+
 TEST(Arrivals, KeepTheirRateAndFollowTheirSeed) {
-  Arrivals constant(100, ArrivalKind::kConstant, 1);
+  Arrivals constant(RateProfile(100), ArrivalKind::kConstant, 1);
   EXPECT_EQ(constant.Next(), absl::Milliseconds(10));
   for (int i = 0; i < 98; ++i) constant.Next();
   EXPECT_NEAR(absl::ToDoubleSeconds(constant.Next()), 1, 1e-9);
 
   // The time of the 10,000th arrival has a standard deviation of 1 % of its mean.
-  Arrivals a(100, ArrivalKind::kPoisson, 1), b(100, ArrivalKind::kPoisson, 1);
+  Arrivals a(RateProfile(100), ArrivalKind::kPoisson, 1);
+  Arrivals b(RateProfile(100), ArrivalKind::kPoisson, 1);
   absl::Duration last;
   for (int i = 0; i < 10'000; ++i) {
     last = a.Next();
     EXPECT_EQ(last, b.Next());
   }
   EXPECT_NEAR(absl::ToDoubleSeconds(last), 100, 5);
-  EXPECT_NE(Arrivals(100, ArrivalKind::kPoisson, 2).Next(),
-            Arrivals(100, ArrivalKind::kPoisson, 1).Next());
-}
-
-TEST(RandomInput, FillsOpenDimensionsAndFollowsTheLayout) {
-  const TensorMetadata metadata{"x", "FP32", {-1, 3, 4, 5}};
-  const auto a = RandomInput(metadata, 2, 7, Layout::kNhwc, 1);
-  ASSERT_THAT(a, IsOk());
-  EXPECT_THAT(a->shape, ElementsAre(2, 4, 5, 3));
-  EXPECT_EQ(a->bytes.size(), 2 * 3 * 4 * 5 * 4);
-  EXPECT_EQ(a->bytes, RandomInput(metadata, 2, 7, Layout::kNhwc, 1)->bytes);
-  EXPECT_NE(a->bytes, RandomInput(metadata, 2, 7, Layout::kNhwc, 2)->bytes);
-  const auto open = RandomInput({"x", "INT64", {-1, 3, -1}}, 2, 7, Layout::kNchw, 1);
-  EXPECT_THAT(open->shape, ElementsAre(2, 3, 7));
-  EXPECT_THAT(RandomInput({"x", "BYTES", {1}}, 1, 1, Layout::kNchw, 0),
-              StatusIs(absl::StatusCode::kUnimplemented));
-}
-
-TEST(Latencies, PercentilesAreNearestRank) {
-  Latencies latencies;
-  EXPECT_EQ(latencies.Percentile(50), absl::ZeroDuration());
-  for (int ms = 100; ms >= 1; --ms) latencies.Add(absl::Milliseconds(ms));
-  struct Case {
-    const char* why;
-    double percent;
-    int ms;
-  };
-  constexpr Case kCases[] = {
-      {"the smallest", 0, 1},           {"half of 100 values", 50, 50}, {"rounded up", 50.1, 51},
-      {"one value lies above", 99, 99}, {"the largest", 100, 100},
-  };
-  for (const Case& c : kCases) {
-    const absl::Duration exact = absl::Milliseconds(c.ms);
-    EXPECT_GE(latencies.Percentile(c.percent), exact) << c.why;
-    EXPECT_LE(latencies.Percentile(c.percent), exact + exact / Latencies::kSteps) << c.why;
-  }
-  EXPECT_EQ(latencies.Percentile(0), absl::Milliseconds(1));
-  EXPECT_EQ(latencies.Percentile(100), absl::Milliseconds(100));
-  EXPECT_EQ(latencies.Mean(), absl::Microseconds(50'500));
-  Latencies more;
-  more.Add(absl::Seconds(1));
-  more.Merge(latencies);
-  EXPECT_EQ(more.count(), 101);
-  EXPECT_EQ(more.Percentile(100), absl::Seconds(1));
-}
-
-TEST(Latencies, EveryDurationIsWithinAStepOfItsBucket) {
-  for (double ns = 1; ns < 1e13; ns *= 1.37) {
-    const absl::Duration exact = absl::Nanoseconds(static_cast<int64_t>(ns));
-    Latencies latencies;
-    latencies.Add(absl::ZeroDuration());
-    latencies.Add(exact);
-    latencies.Add(absl::Hours(24));
-    EXPECT_GE(latencies.Percentile(60), exact);
-    EXPECT_LE(latencies.Percentile(60), exact + exact / Latencies::kSteps);
-  }
-}
-
-TEST(LatencyText, TakesTheUnitThatFits) {
-  EXPECT_EQ(LatencyText(absl::Nanoseconds(812)), "812 ns");
-  EXPECT_EQ(LatencyText(absl::Nanoseconds(999'600)), "1.00 ms");
-  EXPECT_EQ(LatencyText(absl::Microseconds(1234)), "1.23 ms");
-  EXPECT_EQ(LatencyText(absl::Microseconds(12'340)), "12.3 ms");
-  EXPECT_EQ(LatencyText(absl::Milliseconds(187)), "187 ms");
-  EXPECT_EQ(LatencyText(absl::Milliseconds(1870)), "1.87 s");
-  EXPECT_EQ(LatencyText(absl::Seconds(600)), "600 s");
+  EXPECT_NE(Arrivals(RateProfile(100), ArrivalKind::kPoisson, 2).Next(),
+            Arrivals(RateProfile(100), ArrivalKind::kPoisson, 1).Next());
 }
 
 }  // namespace

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/load/record.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+
+namespace tilewire::client {
+namespace {
+
+constexpr char kColumns[] =
+    "scope,run,name,start_s,length_s,answered,per_s,errors,refusals,mismatches,unsent,waiting,"
+    "mean_ms,p50_ms,p90_ms,p95_ms,p99_ms,p999_ms,max_ms,"
+    "service_p50_ms,service_p99_ms,lateness_p99_ms,cpu_cores\n";
+
+std::string Quoted(const std::string& text) {
+  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
+}
+
+std::string Milliseconds(absl::Duration duration) {
+  return absl::StrFormat("%.6g", absl::ToDoubleMilliseconds(duration));
+}
+
+std::string PercentileCells(const Latencies& latencies) {
+  std::string cells = Milliseconds(latencies.Mean());
+  for (const double percent : {50.0, 90.0, 95.0, 99.0, 99.9, 100.0})
+    absl::StrAppend(&cells, ",", Milliseconds(latencies.Percentile(percent)));
+  return cells;
+}
+
+void AppendRun(size_t run, const LoadReport& report, std::string* csv) {
+  const double elapsed = absl::ToDoubleSeconds(report.elapsed);
+  const double cores = elapsed > 0 ? absl::ToDoubleSeconds(report.cpu) / elapsed : 0;
+  absl::StrAppendFormat(
+      csv, "run,%d,%s,0,%.6g,%d,%.6g,%d,%d,%d,%d,%d,%s,%s,%s,%s,%.3g\n", run, Quoted(report.name),
+      elapsed, report.answered, report.rate(), report.error_count(), report.refusals,
+      report.mismatches, report.unsent, report.waiting, PercentileCells(report.latencies),
+      Milliseconds(report.service.Percentile(50)), Milliseconds(report.service.Percentile(99)),
+      Milliseconds(report.lateness.Percentile(99)), cores);
+  for (const PartReport& part : report.parts) {
+    absl::StrAppendFormat(csv, "part,%d,%s,0,%.6g,%d,%.6g,%d,,%d,,,%s,,,,\n", run,
+                          Quoted(part.name), elapsed, part.answered,
+                          elapsed > 0 ? part.answered / elapsed : 0, part.errors, part.mismatches,
+                          PercentileCells(part.latencies));
+  }
+  for (const LoadWindow& window : report.windows) {
+    absl::StrAppendFormat(csv, "second,%d,%s,%.6g,%.6g,%d,%.6g,%d,,,,%d,,%s,,,%s,,,,,,\n", run,
+                          Quoted(report.name), window.start_s, window.length_s, window.answered,
+                          window.answered / window.length_s, window.errors, window.waiting,
+                          Milliseconds(window.p50), Milliseconds(window.p99));
+  }
+}
+
+}  // namespace
+
+std::string ToCsv(const LoadRecord& record) {
+  std::string csv = kColumns;
+  for (size_t run = 0; run < record.runs.size(); ++run) AppendRun(run, record.runs[run], &csv);
+  return csv;
+}
+
+absl::StatusOr<LoadRecord> MergeRecords(const std::vector<LoadRecord>& records) {
+  if (records.empty()) return absl::InvalidArgumentError("no reports to merge");
+  LoadRecord merged = records[0];
+  for (size_t i = 1; i < records.size(); ++i) {
+    if (records[i].runs.size() != merged.runs.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("report ", i + 1, " has ", records[i].runs.size(), " runs, the first one ",
+                       merged.runs.size(), ": these cannot be merged"));
+    }
+    if (records[i].title != merged.title) merged.title += " + " + records[i].title;
+    for (size_t run = 0; run < merged.runs.size(); ++run)
+      merged.runs[run].Merge(records[i].runs[run]);
+  }
+  return merged;
+}
+
+}  // namespace tilewire::client

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one invocation of the load tester measured, as a file: JSON, from which everything can be
+// read again, and CSV.
+#ifndef CLIENT_LOAD_RECORD_H_
+#define CLIENT_LOAD_RECORD_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/load/rate_search.h"
+#include "client/load/report.h"
+
+namespace tilewire::client {
+
+struct LoadRecord {
+  std::string title;             // what was called, in words: "digits at 127.0.0.1:8001"
+  std::string bound;             // of a rate search: "p99 <= 20 ms"; else empty
+  double holds = 0, fails = 0;   // of a rate search
+  std::vector<LoadReport> runs;  // of a search: its probes
+};
+
+// Histograms are in it as pairs of bucket and count, so that reading loses nothing.
+std::string ToJson(const LoadRecord& record);
+// kInvalidArgument  not such a file, or of another version
+absl::StatusOr<LoadRecord> FromJson(absl::string_view text);
+
+// A row per run, per part of a mix and per second; the first line names the columns. Times are in
+// milliseconds.
+std::string ToCsv(const LoadRecord& record);
+
+// One record of generators that ran the same loads at the same time: their runs are added one by
+// one.
+//   kInvalidArgument  none, or other numbers of runs
+absl::StatusOr<LoadRecord> MergeRecords(const std::vector<LoadRecord>& records);
+
+}  // namespace tilewire::client
+
+#endif  // CLIENT_LOAD_RECORD_H_

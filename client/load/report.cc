@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/load/report.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilewire::client {
+namespace {
+
+void MergeWindows(const LoadReport& other, LoadReport* report) {
+  // Generators rarely start in the same moment: seconds that overlap most are one.
+  const double shift = absl::ToDoubleSeconds(other.started - report->started);
+  for (const LoadWindow& window : other.windows) {
+    const auto index = static_cast<size_t>(std::max(0.0, std::round(window.start_s + shift)));
+    while (report->windows.size() <= index)
+      report->windows.push_back({.start_s = static_cast<double>(report->windows.size())});
+    LoadWindow& sum = report->windows[index];
+    sum.length_s = std::max(sum.length_s, window.length_s);
+    sum.answered += window.answered;
+    sum.errors += window.errors;
+    sum.waiting += window.waiting;
+    sum.p50 = std::max(sum.p50, window.p50);
+    sum.p99 = std::max(sum.p99, window.p99);
+  }
+}
+
+void MergeParts(const LoadReport& other, LoadReport* report) {
+  for (const PartReport& part : other.parts) {
+    auto sum = std::find_if(report->parts.begin(), report->parts.end(),
+                            [&](const PartReport& known) { return known.name == part.name; });
+    if (sum == report->parts.end()) {
+      report->parts.push_back(part);
+      continue;
+    }
+    sum->answered += part.answered;
+    sum->mismatches += part.mismatches;
+    sum->errors += part.errors;
+    sum->latencies.Merge(part.latencies);
+  }
+}
+
+}  // namespace
+
+int64_t LoadReport::error_count() const {
+  int64_t count = 0;
+  for (const auto& [code, errors] : errors) count += errors;
+  return count;
+}
+
+double LoadReport::rate() const {
+  return elapsed > absl::ZeroDuration() ? answered / absl::ToDoubleSeconds(elapsed) : 0;
+}
+
+void LoadReport::Merge(const LoadReport& other) {
+  if (other.started < started) {
+    LoadReport first = other;
+    first.Merge(*this);
+    *this = std::move(first);
+    return;
+  }
+  if (name != other.name) name += " + " + other.name;
+  const double requests = answered + other.answered;
+  if (requests > 0) rows = (rows * answered + other.rows * other.answered) / requests;
+  offered += other.offered;
+  connections += other.connections;
+  changes |= other.changes;
+  ended_early |= other.ended_early;
+  latencies.Merge(other.latencies);
+  service.Merge(other.service);
+  lateness.Merge(other.lateness);
+  server.queue.Merge(other.server.queue);
+  server.reorder.Merge(other.server.reorder);
+  server.compute.Merge(other.server.compute);
+  server.encode.Merge(other.server.encode);
+  server.network.Merge(other.server.network);
+  elapsed = std::max(elapsed, other.started - started + other.elapsed);
+  cpu += other.cpu;
+  threads += other.threads;
+  answered += other.answered;
+  mismatches += other.mismatches;
+  refusals += other.refusals;
+  unsent += other.unsent;
+  waiting += other.waiting;
+  for (const auto& [code, count] : other.errors) errors[code] += count;
+  if (first_error.empty()) first_error = other.first_error;
+  MergeWindows(other, this);
+  MergeParts(other, this);
+}
+
+}  // namespace tilewire::client

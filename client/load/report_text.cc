@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/load/report_text.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/load/stability.h"
+
+namespace tilewire::client {
+namespace {
+
+std::string LatencyLines(const LoadReport& report) {
+  if (report.answered == 0) return "";
+  std::string text = absl::StrCat("latency     ", report.latencies.ToString(), "\n");
+  const bool open = report.offered > 0 || report.changes;
+  if (open) {
+    absl::StrAppend(&text, "service     ", report.service.ToString(),
+                    "\n            (from when a request was sent, not from when it was due)\n");
+    absl::StrAppend(&text, "lateness    ", report.lateness.ToString(), " (of sending)\n");
+  }
+  absl::StrAppendFormat(&text, "throughput  %.1f requests/s, %.1f rows/s\n", report.rate(),
+                        report.rate() * report.rows);
+  return text;
+}
+
+std::string ServerLines(const LoadReport& report) {
+  const ServerTimes& server = report.server;
+  if (server.network.count() == 0) return "";
+  std::string text = "where the time went, as the server says (median, p99)\n";
+  const std::pair<const char*, const Latencies*> rows[] = {{"queue", &server.queue},
+                                                           {"reorder", &server.reorder},
+                                                           {"compute", &server.compute},
+                                                           {"encode", &server.encode},
+                                                           {"network", &server.network}};
+  for (const auto& [name, latencies] : rows) {
+    if (latencies->count() == 0) continue;
+    absl::StrAppendFormat(&text, "  %-9s %8s  %8s\n", name, LatencyText(latencies->Percentile(50)),
+                          LatencyText(latencies->Percentile(99)));
+  }
+  return text;
+}
+
+std::string PartLines(const LoadReport& report) {
+  if (report.parts.size() < 2) return "";
+  std::string text;
+  for (const PartReport& part : report.parts) {
+    absl::StrAppendFormat(&text, "  %s: %d answers, %d errors, %d differ, p50 %s, p99 %s\n",
+                          part.name, part.answered, part.errors, part.mismatches,
+                          LatencyText(part.latencies.Percentile(50)),
+                          LatencyText(part.latencies.Percentile(99)));
+  }
+  return text;
+}
+
+std::string ErrorLines(const LoadReport& report) {
+  std::string text =
+      absl::StrFormat("errors      %d, answers that differ from what was expected: %d\n",
+                      report.error_count(), report.mismatches);
+  for (const auto& [code, errors] : report.errors)
+    absl::StrAppendFormat(&text, "            %d %s\n", errors, absl::StatusCodeToString(code));
+  if (report.refusals > 0) {
+    absl::StrAppendFormat(&text, "            %d of them were refusals that asked for a pause\n",
+                          report.refusals);
+  }
+  if (report.unsent > 0) {
+    absl::StrAppendFormat(&text,
+                          "unsent      %d: too many answers were outstanding (--max_waiting)\n",
+                          report.unsent);
+  }
+  if (!report.first_error.empty()) absl::StrAppend(&text, "first       ", report.first_error, "\n");
+  return text;
+}
+
+std::string NoteLines(const LoadReport& report) {
+  std::string text;
+  if (report.ended_early) absl::StrAppend(&text, "note        the load was ended early\n");
+  for (const std::string& reason : ClientLimits(report))
+    absl::StrAppend(&text, "limited     ", reason, "\n");
+  for (const std::string& reason : WhyUnstable(report))
+    absl::StrAppend(&text, "unstable    ", reason, "\n");
+  if (report.offered == 0 && !report.changes && report.answered > 0) {
+    absl::StrAppendFormat(&text,
+                          "note        callers that wait send nothing during a pause; what "
+                          "independent\n            users see is measured by --rate, such as "
+                          "--rate=%.3g\n",
+                          0.7 * report.rate());
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string ReportText(const LoadReport& report) {
+  const double elapsed = absl::ToDoubleSeconds(report.elapsed);
+  std::string text = LatencyLines(report);
+  absl::StrAppend(&text, PartLines(report), ServerLines(report), ErrorLines(report));
+  if (elapsed > 0) {
+    absl::StrAppendFormat(&text, "this client used %.0f %% of a core\n",
+                          100 * absl::ToDoubleSeconds(report.cpu) / elapsed);
+  }
+  return absl::StrCat(text, NoteLines(report));
+}
+
+std::string ComparisonText(const std::vector<LoadReport>& runs) {
+  std::string text =
+      absl::StrFormat("%-32s %9s %9s %9s %9s %6s\n", "", "per s", "p50", "p99", "max", "errors");
+  for (const LoadReport& run : runs) {
+    absl::StrAppendFormat(&text, "%-32s %9.4g %9s %9s %9s %6d\n", run.name, run.rate(),
+                          LatencyText(run.latencies.Percentile(50)),
+                          LatencyText(run.latencies.Percentile(99)),
+                          LatencyText(run.latencies.Percentile(100)),
+                          run.error_count() + run.mismatches + run.unsent);
+  }
+  return text;
+}
+
+std::string SearchText(const LoadRecord& record) {
+  if (record.holds == 0)
+    return absl::StrFormat("%s holds at no rate, not at %.4g/s either\n", record.bound,
+                           record.fails);
+  if (record.fails == 0) {
+    return absl::StrFormat("%s holds at %.4g/s; no rate was found at which it does not\n",
+                           record.bound, record.holds);
+  }
+  return absl::StrFormat("%s holds at %.4g/s, not at %.4g/s\n", record.bound, record.holds,
+                         record.fails);
+}
+
+std::string VerdictText(const std::vector<Verdict>& verdicts) {
+  std::string text;
+  for (const Verdict& verdict : verdicts) {
+    absl::StrAppend(&text, verdict.met ? "met         " : "NOT MET     ", verdict.text, ": ",
+                    verdict.measured, "\n");
+  }
+  return text;
+}
+
+std::string ProgressText(const LoadReport& so_far) {
+  return absl::StrFormat("%.4g/s p50 %s p99 %s %d errors", so_far.rate(),
+                         LatencyText(so_far.latencies.Percentile(50)),
+                         LatencyText(so_far.latencies.Percentile(99)),
+                         so_far.error_count() + so_far.mismatches + so_far.unsent);
+}
+
+}  // namespace tilewire::client

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/load/stability.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+
+namespace tilewire::client {
+namespace {
+
+constexpr size_t kFewestSeconds = 3;
+
+// Some sentence for each of many seconds would bury the others.
+constexpr size_t kMostSentences = 3;
+
+double MedianOf(std::vector<double> values) {
+  const auto middle = values.begin() + values.size() / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::vector<LoadWindow> WholeSeconds(const LoadReport& report) {
+  std::vector<LoadWindow> seconds;
+  for (const LoadWindow& window : report.windows) {
+    if (window.length_s >= 1) seconds.push_back(window);
+  }
+  return seconds;
+}
+
+template <typename Value>
+double MedianOfSeconds(const std::vector<LoadWindow>& seconds, Value value) {
+  std::vector<double> values;
+  for (const LoadWindow& second : seconds) values.push_back(value(second));
+  return MedianOf(std::move(values));
+}
+
+double Median50(const LoadWindow& window) { return absl::ToDoubleSeconds(window.p50); }
+
+void JudgeRates(const std::vector<LoadWindow>& seconds, std::vector<std::string>* reasons) {
+  const double median =
+      MedianOfSeconds(seconds, [](const LoadWindow& w) { return double(w.answered); });
+  const double most = std::max(0.2 * median, 4 * std::sqrt(median));
+  for (const LoadWindow& second : seconds) {
+    const double off = second.answered - median;
+    if (std::fabs(off) <= most) continue;
+    reasons->push_back(absl::StrFormat("second %.0f had %d answers, the median second %.0f",
+                                       second.start_s + 1, second.answered, median));
+  }
+}
+
+void JudgeLatencies(const std::vector<LoadWindow>& seconds, std::vector<std::string>* reasons) {
+  const double median = MedianOfSeconds(seconds, Median50);
+  for (const LoadWindow& second : seconds) {
+    const double p50 = Median50(second);
+    if (second.answered == 0 || (p50 <= 2 * median && 2 * p50 >= median)) continue;
+    reasons->push_back(absl::StrFormat("second %.0f had a p50 of %s, the median second %s",
+                                       second.start_s + 1, LatencyText(second.p50),
+                                       LatencyText(absl::Seconds(median))));
+  }
+}
+
+// Of an open loop: answers outstanding grow from third to third.
+void JudgeBacklog(const std::vector<LoadWindow>& seconds, std::vector<std::string>* reasons) {
+  const size_t third = seconds.size() / 3;
+  const auto waiting = [&](size_t from) {
+    const std::vector<LoadWindow> part(seconds.begin() + from, seconds.begin() + from + third);
+    return MedianOfSeconds(part, [](const LoadWindow& w) { return double(w.waiting); });
+  };
+  const double first = waiting(0), middle = waiting(third), last = waiting(2 * third);
+  const double rate =
+      MedianOfSeconds(seconds, [](const LoadWindow& w) { return double(w.answered); });
+  if (!(first < middle && middle < last) || last - first <= std::max(10.0, 0.05 * rate)) return;
+  reasons->push_back(absl::StrFormat(
+      "answers outstanding grew from %.0f to %.0f: the server cannot keep up", first, last));
+}
+
+void Shorten(std::vector<std::string>* reasons, size_t before) {
+  const size_t added = reasons->size() - before;
+  if (added <= kMostSentences) return;
+  reasons->resize(before + kMostSentences);
+  reasons->push_back(absl::StrFormat("%d more seconds like these", added - kMostSentences));
+}
+
+}  // namespace
+
+std::vector<std::string> WhyUnstable(const LoadReport& report) {
+  const std::vector<LoadWindow> seconds = WholeSeconds(report);
+  if (seconds.size() < kFewestSeconds)
+    return {"fewer than three seconds were measured: too few to compare"};
+  std::vector<std::string> reasons;
+  if (!report.changes) {
+    JudgeRates(seconds, &reasons);
+    Shorten(&reasons, 0);
+    const size_t before = reasons.size();
+    JudgeLatencies(seconds, &reasons);
+    Shorten(&reasons, before);
+  }
+  if (report.offered > 0 || report.changes) JudgeBacklog(seconds, &reasons);
+  return reasons;
+}
+
+std::vector<std::string> ClientLimits(const LoadReport& report) {
+  std::vector<std::string> reasons;
+  const absl::Duration late = report.lateness.Percentile(99);
+  if (late > std::max(absl::Milliseconds(1), report.latencies.Percentile(99) / 10)) {
+    reasons.push_back(
+        absl::StrFormat("requests left up to %s late (p99): fewer requests, more --connections "
+                        "or a faster machine",
+                        LatencyText(late)));
+  }
+  const double elapsed = absl::ToDoubleSeconds(report.elapsed);
+  const double cores = elapsed > 0 ? absl::ToDoubleSeconds(report.cpu) / elapsed : 0;
+  if (cores > 0.9 * report.threads) {
+    reasons.push_back(absl::StrFormat(
+        "this client used %.2f cores with %d threads: more --threads, or several generators", cores,
+        report.threads));
+  }
+  return reasons;
+}
+
+}  // namespace tilewire::client

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Line charts as SVG elements that stand in a page: 400 units wide, so that their text is legible
+// on a narrow screen.
+#ifndef CLIENT_LOAD_SVG_CHART_H_
+#define CLIENT_LOAD_SVG_CHART_H_
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace tilewire::client {
+
+struct ChartAxis {
+  std::string label;
+  bool is_logarithmic = false;
+  std::function<std::string(double)> text;            // of a value
+  std::vector<std::pair<double, std::string>> ticks;  // if not chosen by the values
+};
+
+struct ChartSeries {
+  std::string name;
+  size_t color = 0;  // series of one run share theirs
+  bool is_dashed = false;
+  std::vector<std::pair<double, double>> points;  // ascending in x
+};
+
+// "&lt;" for "<" and so on.
+std::string HtmlText(absl::string_view text);
+
+// An <svg> element; empty if there are no points. A linear axis begins at 0. Points that a
+// logarithmic axis cannot show are left out.
+std::string LineChart(const ChartAxis& x, const ChartAxis& y,
+                      const std::vector<ChartSeries>& series);
+
+// Of series of this color, such as "#0072b2".
+const char* ChartColor(size_t color);
+
+}  // namespace tilewire::client
+
+#endif  // CLIENT_LOAD_SVG_CHART_H_

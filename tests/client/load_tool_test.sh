@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `tilewire load` and `tilewire report` as a user runs them, against doubles of known behaviour.
+set -uo pipefail
+
+tilewire=client/tilewire
+out=$TEST_TMPDIR/out
+failures=0
+servers=()
+trap 'kill "${servers[@]}"' EXIT
+
+# start NAME FLAG...: a double; its address becomes the variable NAME.
+start() {
+  local log=$TEST_TMPDIR/$1
+  tests/client/double "${@:2}" >"$log" &
+  servers+=($!)
+  until grep -q listening "$log"; do sleep 0.05; done
+  printf -v "$1" '%s' "$(grep -o '127.0.0.1:[0-9]*' "$log")"
+}
+
+# expect STATUS PATTERN ARGUMENT...: `tilewire ARGUMENT...` ends with STATUS and prints a line that
+# matches PATTERN.
+expect() {
+  local status=$1 pattern=$2
+  shift 2
+  "$tilewire" "$@" >"$out" 2>&1
+  local got=$?
+  if [[ $got -ne $status ]] || ! grep -qE -- "$pattern" "$out"; then
+    echo "FAILED: tilewire $* ended with $got (want $status) or printed nothing like '$pattern':"
+    cat "$out"
+    failures=$((failures + 1))
+  fi
+}
+
+start quick
+start corrupt --corrupt_every=1000
+start slow --service_us=5000
+start paused --service_us=100 --pause_every=300 --pause_ms=400
+
+load=(load --model=tiny --server="$quick")
+expect 0 'tilewire load --model=resnet50 --find_rate' load --help
+expect 2 '--model or --mix is required' load
+expect 2 'not a condition' "${load[@]}" --require='p99<20'
+expect 2 'not a stage' "${load[@]}" --profile=100
+expect 2 'needs|requires' "${load[@]}" --find_rate
+expect 2 'excludes' "${load[@]}" --rate=10 --concurrency=2
+expect 2 'NAME\[@BATCH\]' load --server="$quick" --mix=tiny:-1
+
+# The files, and what is made of them.
+expect 0 '^open loop of 200/s .* 0$' "${load[@]}" --rate=100,200 --duration=1.2 \
+  --json="$TEST_TMPDIR/a.json" --csv="$TEST_TMPDIR/a.csv" --html="$TEST_TMPDIR/a.html"
+[[ $(grep -c '^run,' "$TEST_TMPDIR/a.csv") -eq 2 ]] || { echo "FAILED: two runs in CSV"; failures=1; }
+grep -q '</html>' "$TEST_TMPDIR/a.html" || { echo "FAILED: the page is cut short"; failures=1; }
+cp "$TEST_TMPDIR/a.json" "$TEST_TMPDIR/b.json"
+expect 0 'b.json: open loop of 200/s' report "$TEST_TMPDIR/a.json" "$TEST_TMPDIR/b.json"
+answered() { grep -m1 -o '"answered": [0-9]*' "$1" | tail -1; }
+expect 0 '^open loop of 100/s' report --merge "$TEST_TMPDIR/a.json" "$TEST_TMPDIR/b.json" \
+  --json="$TEST_TMPDIR/both.json"
+once=$(answered "$TEST_TMPDIR/a.json") twice=$(answered "$TEST_TMPDIR/both.json")
+[[ ${twice##* } -eq $((2 * ${once##* })) ]] || { echo "FAILED: merged $once to $twice"; failures=1; }
+expect 0 'met +p99<10s' report "$TEST_TMPDIR/a.json" --require='p99<10s,errors=0'
+expect 1 'NOT MET +rate>1e5' report "$TEST_TMPDIR/a.json" --require='rate>1e5'
+expect 2 'not a report' report "$TEST_TMPDIR/a.csv"
+
+# Exit status by conditions; wrong answers are counted exactly and never pass.
+expect 0 'met +errors=0' "${load[@]}" --requests=100 --require='errors=0,p99<10s'
+expect 1 'NOT MET +p50<1ns' "${load[@]}" --requests=100 --require='p50<1ns'
+expect 1 'differ from what was expected: 5$' load --model=tiny --server="$corrupt" --requests=5000 \
+  --require='errors=0'
+
+expect 0 'recorded +4 answers' "${load[@]}" --requests=40 --record="$TEST_TMPDIR/golden"
+expect 0 'expected: 0$' "${load[@]}" --requests=40 --golden="$TEST_TMPDIR/golden"
+expect 1 'NOT_FOUND.*was recorded' "${load[@]}" --requests=40 --seed=9 --golden="$TEST_TMPDIR/golden"
+expect 2 'not a file of recorded answers' "${load[@]}" --golden="$TEST_TMPDIR/a.csv"
+
+# Inputs from files, a mix, a profile.
+python3 - "$TEST_TMPDIR/rows.npy" <<'PYTHON'
+import sys
+header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (6, 4), }"
+open(sys.argv[1], 'wb').write(b'\x93NUMPY\x01\x00' + len(header).to_bytes(2, 'little') + header +
+                              bytes(96))
+PYTHON
+expect 0 'batch 3' "${load[@]}" --array="$TEST_TMPDIR/rows.npy" --batch=3 --requests=10
+expect 1 'takes .*7 rows per request' "${load[@]}" --array=x="$TEST_TMPDIR/rows.npy" --batch=7
+expect 0 '  tiny@8: [0-9]+ answers, 0 errors' load --server="$quick" --mix=tiny:3,tiny@8 \
+  --profile=100:0.5s,100-300:0.5s
+
+# The double's pause: an open loop shows it, a closed one says that it does not.
+expect 0 'note +callers that wait send nothing' load --server="$paused" --model=tiny --requests=299
+expect 0 'p99 [34][0-9][0-9] ms' load --server="$paused" --model=tiny --rate=300 --duration=2
+
+# 200 requests/s are what 5 ms each leave room for.
+expect 0 'p99 <= 60.0 ms holds at (19[0-9]|20[0-9])' load --server="$slow" --model=tiny \
+  --find_rate --p99=60ms --arrivals=constant --duration=2 --repeats=1 --first_rate=100
+
+[[ $failures -eq 0 ]] || { echo "$failures failures"; exit 1; }
