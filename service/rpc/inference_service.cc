@@ -61,6 +61,7 @@ class InferJob final : public Job {
     terms->priority = decoded_.priority();
     terms->deadline = std::min(terms->deadline, absl::Now() + decoded_.timeout());
     terms->may_run_serially = true;
+    if (decoded_.timing()) prepared_ = absl::Now();
     return absl::OkStatus();
   }
 
@@ -70,14 +71,18 @@ class InferJob final : public Job {
 
   absl::Status Run(UnaryCall& call) override {
     const Model& model = *served_->model;
+    const absl::Time started = decoded_.timing() ? absl::Now() : absl::Time();
     absl::StatusOr<std::vector<OutputTensor>> outputs =
         model.Run(decoded_.inputs(), decoded_.outputs(), call.LimitsOfWork());
     if (!outputs.ok()) {
       return WithBatches(models_->AfterRun(served_, outputs.status()), model.signature(),
                          decoded_.inputs());
     }
+    TimesOfRequest times;
+    if (decoded_.timing()) times = {started - prepared_, absl::Now() - started};
     EncodeInferResponse({served_->name, served_->version, decoded_.id()}, model.signature(),
-                        *std::move(outputs), answers_, response_);
+                        *std::move(outputs), answers_, decoded_.timing() ? &times : nullptr,
+                        response_);
     return absl::OkStatus();
   }
 
@@ -94,6 +99,7 @@ class InferJob final : public Job {
   const grpc::ByteBuffer* request_ = nullptr;
   grpc::ByteBuffer* response_ = nullptr;
   InferRequest decoded_;
+  absl::Time prepared_;  // of a request that asks for times
   std::shared_ptr<const ServedModel> served_;
 };
 

@@ -131,6 +131,15 @@ absl::StatusOr<std::optional<int64_t>> IntegerParameter(const Parameters& parame
   return Invalid(absl::StrCat("parameter '", name, "'"), "it is not an integer from 0");
 }
 
+// The value of a parameter that is true or false; false if it is absent.
+absl::StatusOr<bool> BoolParameter(const Parameters& parameters, const char* name) {
+  const auto found = parameters.find(name);
+  if (found == parameters.end()) return false;
+  if (found->second.parameter_choice_case() == inference::InferParameter::kBoolParam)
+    return found->second.bool_param();
+  return Invalid(absl::StrCat("parameter '", name, "'"), "it is not true or false");
+}
+
 int64_t TotalBytes(absl::Span<const absl::string_view> pieces) {
   int64_t total = 0;
   for (absl::string_view piece : pieces) total += piece.size();
@@ -194,6 +203,7 @@ absl::Status InferRequest::Bind(const ModelSignature& signature) {
 absl::Status InferRequest::ReadParameters() {
   timeout_ = absl::InfiniteDuration();
   priority_ = 2;
+  timing_ = false;
   if (message_->parameters().empty()) return absl::OkStatus();
   ABSL_RETURN_IF_ERROR(Refuse(message_->parameters(), kRefusedOfRequests));
   ABSL_ASSIGN_OR_RETURN(const std::optional<int64_t> timeout,
@@ -205,6 +215,7 @@ absl::Status InferRequest::ReadParameters() {
   if (priority.value_or(0) > 0) {
     priority_ = static_cast<int>(std::min(*priority, kLowestPriority));
   }
+  ABSL_ASSIGN_OR_RETURN(timing_, BoolParameter(message_->parameters(), "timing"));
   return absl::OkStatus();
 }
 

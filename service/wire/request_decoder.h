@@ -43,6 +43,8 @@ class InferRequest {
   int priority() const { return -priority_; }
   // The parameter `timeout`, in microseconds; infinite where there is none. After Bind().
   absl::Duration timeout() const { return timeout_; }
+  // The parameter `timing`: the answer is to say where its time went. After Bind().
+  bool timing() const { return timing_; }
 
   // Fits the request to a model. The pieces live as long as this object.
   absl::Status Bind(const ModelSignature& signature);
@@ -77,6 +79,7 @@ class InferRequest {
   std::vector<OutputRequest> outputs_;
   int priority_ = 2;
   absl::Duration timeout_ = absl::InfiniteDuration();
+  bool timing_ = false;
 };
 
 }  // namespace tilewire::service

@@ -33,13 +33,18 @@ void AddOutput(const OutputTensor& output, const TensorSpec& spec,
 
 void EncodeInferResponse(const AnsweredModel& model, const ModelSignature& signature,
                          std::vector<OutputTensor> outputs, AnswerPool* pool,
-                         grpc::ByteBuffer* response) {
+                         const TimesOfRequest* times, grpc::ByteBuffer* response) {
   alignas(8) char head_bytes[kHeadBytes];
   google::protobuf::Arena arena(head_bytes, kHeadBytes);
   auto* head = google::protobuf::Arena::CreateMessage<inference::ModelInferResponse>(&arena);
   head->set_model_name(model.name);
   head->set_model_version(absl::StrCat(model.version));
   head->set_id(model.request_id);
+  if (times != nullptr) {
+    auto& parameters = *head->mutable_parameters();
+    parameters["queue_us"].set_int64_param(absl::ToInt64Microseconds(times->queue));
+    parameters["compute_us"].set_int64_param(absl::ToInt64Microseconds(times->compute));
+  }
   for (const OutputTensor& output : outputs) {
     AddOutput(output, signature.outputs[output.index], head);
   }

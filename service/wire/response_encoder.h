@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "engine/model.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "service/wire/answer_pool.h"
@@ -20,15 +21,21 @@ struct AnsweredModel {
   const std::string& request_id;
 };
 
+// Where the time of a request went: from when it was decoded until it ran, and while it ran, with
+// the reorders of its inputs and outputs.
+struct TimesOfRequest {
+  absl::Duration queue, compute;
+};
+
 // Outputs up to this size, such as the scores of a thousand classes, are copied, which costs less
 // than a slice of their own.
 constexpr size_t kCopiedBytes = 4096;
 
 // A larger output's bytes become a slice of the message that owns the engine's buffer: they are not
-// copied, and return to `pool` when they have been written.
+// copied, and return to `pool` when they have been written. `times`, not null, become parameters.
 void EncodeInferResponse(const AnsweredModel& model, const ModelSignature& signature,
                          std::vector<OutputTensor> outputs, AnswerPool* pool,
-                         grpc::ByteBuffer* response);
+                         const TimesOfRequest* times, grpc::ByteBuffer* response);
 
 }  // namespace tilewire::service
 

@@ -133,6 +133,20 @@ TEST_F(InferenceServiceTest, TheTimeoutOfARequestEndsItsWork) {
   EXPECT_TRUE(Infer(request, &response).ok());
 }
 
+TEST_F(InferenceServiceTest, SaysWhereTheTimeWentIfItIsAsked) {
+  engine_.on_run = [] { absl::SleepFor(absl::Milliseconds(30)); };
+  Start();
+  Request request = GoodRequest();
+  Response response;
+  EXPECT_TRUE(Infer(request, &response).ok());
+  EXPECT_TRUE(response.parameters().empty());
+  (*request.mutable_parameters())["timing"].set_bool_param(true);
+  EXPECT_TRUE(Infer(request, &response).ok());
+  EXPECT_GE(response.parameters().at("compute_us").int64_param(), 30'000);
+  EXPECT_GE(response.parameters().at("queue_us").int64_param(), 0);
+  EXPECT_EQ(response.parameters().size(), 2);
+}
+
 TEST_F(InferenceServiceTest, WithoutAVersionTheHighestThatIsReadyServes) {
   WriteFile(directory_ / "echo/3/model.onnx", "broken");
   WriteFile(directory_ / ".hidden/1/model.onnx", "");
@@ -266,6 +280,9 @@ TEST_F(InferenceServiceTest, RefusesWithCodeAndReason) {
       {"a priority below 0",
        [](Request* r) { (*r->mutable_parameters())["priority"].set_int64_param(-1); }, bad,
        "'priority'"},
+      {"a timing that is not true or false",
+       [](Request* r) { (*r->mutable_parameters())["timing"].set_int64_param(1); }, bad,
+       "'timing'"},
       {"a name of a megabyte",
        [](Request* r) { r->mutable_inputs(0)->set_name(std::string(1 << 20, 'x')); }, bad, "..."},
   };

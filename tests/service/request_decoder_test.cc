@@ -42,16 +42,19 @@ TEST(RequestDecoderTest, OneRequestLeavesNothingToTheNext) {
   inference::ModelInferRequest first = GoodRequest();
   (*first.mutable_parameters())["priority"].set_int64_param(1);
   (*first.mutable_parameters())["timeout"].set_int64_param(1000);
+  (*first.mutable_parameters())["timing"].set_bool_param(true);
   first.add_outputs()->set_name(model.signature().outputs[0].name);
   InferRequest request;
   ASSERT_THAT(request.Parse(Cut(first.SerializeAsString(), 7)), IsOk());
   ASSERT_THAT(request.Bind(model.signature()), IsOk());
   EXPECT_EQ(request.outputs().size(), 1);
+  EXPECT_TRUE(request.timing());
   ASSERT_THAT(request.Parse(Cut(GoodRequest().SerializeAsString(), 64)), IsOk());
   ASSERT_THAT(request.Bind(model.signature()), IsOk());
   EXPECT_EQ(request.outputs().size(), model.signature().outputs.size());
   EXPECT_EQ(request.priority(), -2);
   EXPECT_EQ(request.timeout(), absl::InfiniteDuration());
+  EXPECT_FALSE(request.timing());
   std::string image;
   for (absl::string_view piece : request.inputs()[0].pieces) {
     image.append(piece.data(), piece.size());
