@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "client/tool/command.h"
+#include "client/tool/help_format.h"
 #include "client/tool/version.h"
 
 namespace {
@@ -42,6 +43,16 @@ int RefuseCommand(const CLI::App& app, const CLI::RequiredError& error) {
       absl::StrCat("'", words[0], "' is not a command; commands are ", CommandNames(app))));
 }
 
+// The parser would take the argument after "--name=" for the value.
+absl::Status CheckValues(const std::vector<std::string>& arguments) {
+  for (const std::string& argument : arguments) {
+    if (!absl::StartsWith(argument, "--") || !absl::EndsWith(argument, "=")) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(argument, " has no value; leave it out for the default"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -54,6 +65,7 @@ int main(int argc, char** argv) {
   int exit_code = 0;
   CLI::App app(kDescription);
   app.footer(kFooter);
+  app.formatter(std::make_shared<tilewire::client::HelpFormat>());
   app.fallthrough();  // options of the server may stand after the command
   app.require_subcommand(1);
   app.set_version_flag("--version", absl::StrCat("tilewire ", tilewire::client::kVersion));
@@ -90,12 +102,8 @@ int main(int argc, char** argv) {
   tilewire::client::AddPrimitiveCommand(&app, server, &exit_code);
   tilewire::client::AddImplementationsCommand(&app, server, &exit_code);
   tilewire::client::AddProbeCommand(&app, server, &exit_code);
-  for (const std::string& argument : std::vector<std::string>(argv + 1, argv + argc)) {
-    // The parser would take the next argument for the value.
-    if (!absl::StartsWith(argument, "--") || !absl::EndsWith(argument, "=")) continue;
-    return tilewire::client::Refuse(absl::InvalidArgumentError(
-        absl::StrCat(argument, " has no value; leave it out for the default")));
-  }
+  if (const absl::Status status = CheckValues({argv + 1, argv + argc}); !status.ok())
+    return tilewire::client::Refuse(status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError& error) {

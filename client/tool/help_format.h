@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How --help looks: for each option its values and default in few words, then what it means, in 80
+// columns.
+#ifndef CLIENT_TOOL_HELP_FORMAT_H_
+#define CLIENT_TOOL_HELP_FORMAT_H_
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace tilewire::client {
+
+class HelpFormat final : public CLI::Formatter {
+ public:
+  std::string make_option(const CLI::Option* option, bool is_positional) const override;
+  std::string make_option_opts(const CLI::Option* option) const override;
+  std::string make_subcommand(const CLI::App* command) const override;
+};
+
+}  // namespace tilewire::client
+
+#endif  // CLIENT_TOOL_HELP_FORMAT_H_
