@@ -20,21 +20,21 @@ namespace tilewire::client {
 namespace {
 
 constexpr char kLoadExamples[] =
-    R"(Measures latency and throughput, and checks every answer: equal requests must give
-equal bytes, or what --golden recorded. A closed loop (--concurrency): each caller
-sends its next request when the last is answered. An open loop (--rate, --profile):
-requests are sent at that rate whatever the server does, and latency counts from
-the time at which each was to be sent, which is what independent users see.
-Ctrl-C ends the load and prints what was measured. The exit status is 1 if a
-request failed or an answer differs; with --require, if a condition is not met or
-an answer differs. `tilewire report` compares and merges files of --json.
+    R"(Measures latency and throughput, and checks every answer: equal requests must
+give equal bytes, or what --golden recorded. A closed loop (--concurrency): each
+caller sends its next request when the last is answered. An open loop (--rate,
+--profile): requests are sent at that rate whatever the server does, and latency
+counts from the time at which each was to be sent, which is what independent
+users see. Ctrl-C ends the load and prints what was measured. The exit status is
+1 if a request failed or an answer differs; with --require, if a condition is not
+met or an answer differs. `tilewire report` compares and merges files of --json.
 
   tilewire load --model=digits --concurrency=1,2,4,8 --duration=10
   tilewire load --model=resnet50 --batch=8 --layout=nhwc --requests=100
-  tilewire load --model=resnet50 --rate=40 --warm_up=2 --duration=60 --html=page.html
+  tilewire load --model=resnet50 --rate=40 --duration=60 --html=page.html
   tilewire load --model=resnet50 --find_rate --p99=20ms --duration=5
   tilewire load --mix=digits:9,resnet50@8:1 --profile=50:10s,50-200:60s
-  tilewire load --model=digits --rate=100 --require=p99<20ms,errors=0
+  tilewire load --model=digits --rate=100 --require="p99<20ms,errors=0"
   tilewire load --model=digits --record=answers.golden
   tilewire load --model=digits --golden=answers.golden --tolerance=1e-5)";
 

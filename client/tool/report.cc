@@ -16,14 +16,14 @@ namespace tilewire::client {
 namespace {
 
 constexpr char kReportExamples[] =
-    R"(Without --merge the runs of all files stand beside each other. With --merge the files
-are of generators that ran the same loads at the same time from several machines:
-their counts, rates and histograms are added, so percentiles are exact. The exit
-status is 1 if a condition of --require is not met by a run.
+    R"(Without --merge the runs of all files stand beside each other. With --merge the
+files are of generators that ran the same loads at the same time from several
+machines: their counts, rates and histograms are added, so percentiles are exact.
+The exit status is 1 if a condition of --require is not met by a run.
 
   tilewire report monday.json tuesday.json --html=comparison.html
   tilewire report --merge host1.json host2.json --json=both.json --csv=both.csv
-  tilewire report run.json --require=p99<20ms,errors=0)";
+  tilewire report run.json --require="p99<20ms,errors=0")";
 
 struct ReportFlags {
   std::vector<std::string> files;
