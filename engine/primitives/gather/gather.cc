@@ -34,7 +34,8 @@ absl::Status Validate(const GatherDesc& desc, const Attributes&) {
 
 int64_t PlaceOfIndex(float index, int64_t size) {
   const float end = static_cast<float>(size);
-  if (!(index > -end - 1 && index < end)) return kOutside;  // NaN is outside, too
+  // NaN is outside, too, and so is a fraction between -1 and 0 of no elements.
+  if (size == 0 || !(index > -end - 1 && index < end)) return kOutside;
   const int64_t whole = static_cast<int64_t>(index);
   return whole < 0 ? std::max(whole + size, kOutside) : whole;
 }

@@ -109,6 +109,21 @@ TEST_P(GatherTest, IndicesOutsideAreRefusedBeforeAnythingIsWritten) {
   }
 }
 
+TEST_P(GatherTest, NoIndexIsInsideOfNoElements) {
+  const MemoryDesc src = Plain({0, 2}), indices = Plain({2}), dst = Plain({2, 2});
+  const auto primitive = Create({0, src, indices, dst});
+  ASSERT_TRUE(primitive);
+  Bytes after = Garbage(dst, 7);
+  for (float index : {0.0f, -0.25f, -1.0f}) {
+    const Bytes packed = Pack<float>(indices, {index, index});
+    ExecuteArgs args;
+    args.Set(kArgSrc, after.data()).Set(kArgSrc1, packed.data()).Set(kArgDst, after.data());
+    EXPECT_THAT(primitive->library->Execute(args, threading::Team::Serial()),
+                StatusIs(kInvalid, "is outside the 0 elements"))
+        << index;
+  }
+}
+
 TILEWIRE_TEST_EVERY_ROW(Gather);
 
 TEST(GatherErrorsTest, CreationNamesWhatDoesNotFit) {
