@@ -2,6 +2,7 @@
 #include "tests/engine/primitives/random_descriptors/crash_note.h"
 
 #include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -36,7 +37,7 @@ void Note() {
 }
 
 void OnSignal(int signal_number) {
-  if (signal_number == SIGALRM) Write("\na random descriptor takes too long");
+  if (signal_number == SIGPROF) Write("\na random descriptor takes too long");
   Note();
   signal(signal_number, SIG_DFL);
   raise(signal_number);
@@ -47,17 +48,18 @@ void OnSignal(int signal_number) {
 void InstallCrashNote() {
   if (__sanitizer_set_death_callback != nullptr) {
     __sanitizer_set_death_callback(Note);
-    signal(SIGALRM, OnSignal);
+    signal(SIGPROF, OnSignal);
     return;
   }
-  for (const int number : {SIGSEGV, SIGFPE, SIGILL, SIGBUS, SIGABRT, SIGALRM}) {
+  for (const int number : {SIGSEGV, SIGFPE, SIGILL, SIGBUS, SIGABRT, SIGPROF}) {
     signal(number, OnSignal);
   }
 }
 
 void NoteCase(int64_t index, unsigned seconds) {
   current_case = index;
-  alarm(seconds);
+  const itimerval timer = {.it_interval = {}, .it_value = {.tv_sec = seconds, .tv_usec = 0}};
+  setitimer(ITIMER_PROF, &timer, nullptr);
 }
 
 }  // namespace tilewire::testing

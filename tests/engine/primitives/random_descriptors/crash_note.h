@@ -12,7 +12,8 @@ namespace tilewire::testing {
 // Once per process.
 void InstallCrashNote();
 
-// The case that runs from now on; a case of more than `seconds` ends the process.
+// The case that runs from now on; one that computes for more than `seconds` of the processor's time
+// ends the process.
 void NoteCase(int64_t index, unsigned seconds);
 
 }  // namespace tilewire::testing

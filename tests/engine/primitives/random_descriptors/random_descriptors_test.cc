@@ -34,7 +34,7 @@ namespace {
 constexpr double kMostTensorBytes = 512 << 20;   // the service's bound for messages of 64 MB
 constexpr double kMostExecutedBytes = 64 << 20;  // of all tensors
 constexpr int64_t kMostResidentKb = 3 << 20;     // several tensors of the service's bound at once
-constexpr unsigned kMostSeconds = 300;           // of the clock, on a busy machine
+constexpr unsigned kMostSeconds = 60;            // of a case that computes without end
 constexpr double kMostProcessorSeconds = 20;     // of a case: tables of 512 MB are made in a few
 
 double Setting(const char* name, double fallback) {
