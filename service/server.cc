@@ -14,6 +14,7 @@
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/impl/server_builder_option.h"
 #include "grpcpp/impl/server_builder_plugin.h"
+#include "service/observe/steady_time.h"
 
 namespace tilewire::service {
 namespace {
@@ -119,7 +120,7 @@ void Server::StartAccepting() {
 }
 
 absl::Time Server::Tick() {
-  if (absl::Now() - start_ > kLongestBacklog && !draining_.load()) StartAccepting();
+  if (SteadyNow() - start_ > kLongestBacklog && !draining_.load()) StartAccepting();
   FreeIdleMemory();
   return std::min(dispatcher_.EndExpired(), writes_.CancelLate());
 }
@@ -127,10 +128,10 @@ absl::Time Server::Tick() {
 // All of it when nothing runs any more, and when requests hold far less than they once did; what
 // nothing has used for a while at any time.
 void Server::FreeIdleMemory() {
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   if (now - looked_at_memory_ < kIdle) return;
   looked_at_memory_ = now;
-  answers_->FreeReturnedBefore(now - kIdle);
+  answers_->FreeReturnedBefore(absl::Now() - kIdle);
   const int64_t held = admission_.TakePeak();
   const bool receded = most_held_ >= kLargePeakBytes && held < most_held_ / 4;
   const absl::Time idle_since = dispatcher_.IdleSince();
@@ -174,8 +175,8 @@ void Server::StartDrain() {
 void Server::AwaitAge() const {
   const absl::Duration longest = options_.transport.max_age * kAgeJitter + kLastRoundTrip;
   if (longest > options_.drain_timeout / 2) return;
-  const absl::Time end = absl::Now() + longest;
-  while (listener_->OpenConnections() > 0 && absl::Now() < end) absl::SleepFor(kAgePoll);
+  const absl::Time end = SteadyNow() + longest;
+  while (listener_->OpenConnections() > 0 && SteadyNow() < end) absl::SleepFor(kAgePoll);
 }
 
 void Server::Drain() {
@@ -183,10 +184,10 @@ void Server::Drain() {
   if (server_ == nullptr) return;
   std::call_once(accepting_, [] {});  // from now on nothing starts to accept
   listener_->Stop();
-  const absl::Time end = absl::Now() + options_.drain_timeout;
+  const absl::Time end = SteadyNow() + options_.drain_timeout;
   health_.EndWatches();
   AwaitAge();
-  server_->Shutdown(absl::ToChronoTime(end));
+  server_->Shutdown(absl::ToChronoTime(absl::Now() + (end - SteadyNow())));
   server_->Wait();
   dispatcher_.WaitIdle();
   timer_ = nullptr;

@@ -19,6 +19,7 @@
 #include "service/front/transport_options.h"
 #include "service/models/model_repository.h"
 #include "service/observe/request_log.h"
+#include "service/observe/steady_time.h"
 #include "service/rpc/call_host.h"
 #include "service/rpc/inference_service.h"
 #include "service/rpc/model_service.h"
@@ -103,7 +104,7 @@ class Server {
   PrimitiveService primitives_;
   ModelService plans_;
   HealthService health_;
-  const absl::Time start_ = absl::Now();
+  const absl::Time start_ = SteadyNow();
   std::once_flag accepting_;
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;

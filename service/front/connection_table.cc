@@ -4,7 +4,7 @@
 #include <netinet/in.h>
 #include <sys/stat.h>
 
-#include "absl/time/clock.h"
+#include "service/observe/steady_time.h"
 
 namespace tilewire::service {
 namespace {
@@ -61,7 +61,7 @@ ConnectionTable::Connections::iterator ConnectionTable::Erase(Connections::itera
 
 void ConnectionTable::EraseClosed(const std::string& peer) {
   Peer& known = peers_[peer];
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   if (now - known.looked < kLookPause) return;
   known.looked = now;
   for (auto it = connections_.begin(); it != connections_.end();) {

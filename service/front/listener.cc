@@ -16,7 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
+#include "service/observe/steady_time.h"
 #include "spdlog/spdlog.h"
 
 namespace tilewire::service {
@@ -154,8 +154,8 @@ bool Listener::AcceptOne() {
 
 void Listener::Report(const char* why) {
   refused_.fetch_add(1, std::memory_order_relaxed);
-  if (absl::Now() - reported_ < kLogPause) return;
-  reported_ = absl::Now();
+  if (SteadyNow() - reported_ < kLogPause) return;
+  reported_ = SteadyNow();
   spdlog::warn("connections are refused: {}; {} so far", why, refused());
 }
 

@@ -10,6 +10,7 @@
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "service/observe/steady_time.h"
 #include "service/rpc/parsed_request.h"
 #include "service/rpc/unary_call.h"
 #include "service/version.h"
@@ -59,7 +60,7 @@ class InferJob final : public Job {
       terms->cost_key = absl::HashOf(terms->cost_key, input.dims);
     }
     terms->priority = decoded_.priority();
-    terms->deadline = std::min(terms->deadline, absl::Now() + decoded_.timeout());
+    terms->deadline = std::min(terms->deadline, SteadyNow() + decoded_.timeout());
     terms->may_run_serially = true;
     if (decoded_.timing()) prepared_ = absl::Now();
     return absl::OkStatus();

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/explanation.h"
+#include "service/observe/steady_time.h"
 #include "service/rpc/parsed_request.h"
 #include "service/wire/status_text.h"
 
@@ -71,7 +72,7 @@ class ExplainJob final : public Job {
     ABSL_RETURN_IF_ERROR(ParseNames(bytes_, &request_));
     terms->model = request_.model();
     terms->work_class = WorkClass::kBackground;
-    terms->deadline = std::min(terms->deadline, absl::Now() + kLongestExplain);
+    terms->deadline = std::min(terms->deadline, SteadyNow() + kLongestExplain);
     ABSL_ASSIGN_OR_RETURN(served_, models_->FindLoaded(request_.model(), request_.version()));
     if (request_.runs() < 0 || request_.runs() > kMostRuns) {
       return absl::InvalidArgumentError(

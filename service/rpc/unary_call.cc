@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "service/observe/steady_time.h"
 #include "service/rpc/idle_slots.h"
 #include "service/wire/status_text.h"
 
@@ -41,8 +41,8 @@ UnaryCall::UnaryCall(grpc::CallbackServerContext* context, const CallHost& host,
     : context_(context),
       host_(host),
       method_(method),
-      arrival_(absl::Now()),
-      deadline_(absl::FromChrono(context->deadline())),
+      arrival_(SteadyNow()),
+      deadline_(Steady(absl::FromChrono(context->deadline()))),
       ticket_(host.admission) {}
 
 grpc::ServerUnaryReactor* UnaryCall::Answer(grpc::CallbackServerContext* context,
@@ -88,7 +88,7 @@ void UnaryCall::Admit(const grpc::ByteBuffer& request) {
 absl::Status UnaryCall::Interrupted() const {
   if (terms().work_class == WorkClass::kBackground) host_.dispatcher->RunWaiting();
   // The deadline first: gRPC cancels a call whose deadline has passed.
-  if (absl::Now() >= terms().deadline) {
+  if (SteadyNow() >= terms().deadline) {
     return absl::DeadlineExceededError("the deadline passed; no more work was done");
   }
   if (stopped_.load(std::memory_order_relaxed)) return absl::CancelledError("cancelled");
@@ -123,7 +123,7 @@ absl::Status UnaryCall::RunJob() {
 
 void UnaryCall::Run(Lane lane) {
   lane_ = lane;
-  start_ = absl::Now();
+  start_ = SteadyNow();
   const absl::Status status = WithoutExceptions([this] { return RunJob(); });
   if (!status.ok()) {
     response_->Clear();
@@ -134,7 +134,7 @@ void UnaryCall::Run(Lane lane) {
 }
 
 void UnaryCall::End(const absl::Status& status) {
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   const bool ran = start_ != absl::InfinitePast();
   host_.log->Ended({.method = method_,
                     .model = terms().model,
@@ -148,7 +148,7 @@ void UnaryCall::End(const absl::Status& status) {
 void UnaryCall::OnCancel() {
   stopped_.store(true, std::memory_order_relaxed);
   if (!host_.dispatcher->Withdraw(this)) return;
-  End(absl::Now() >= deadline_
+  End(SteadyNow() >= deadline_
           ? absl::DeadlineExceededError("the deadline passed while the request waited")
           : absl::CancelledError("cancelled"));
 }

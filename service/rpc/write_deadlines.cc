@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/hash/hash.h"
-#include "absl/time/clock.h"
+#include "service/observe/steady_time.h"
 
 namespace tilewire::service {
 
@@ -17,7 +17,7 @@ std::shared_ptr<WriteDeadlines::Write> WriteDeadlines::Add(grpc::CallbackServerC
   while (!shard.writes.empty() && shard.writes.begin()->second.expired()) {
     shard.writes.erase(shard.writes.begin());
   }
-  shard.writes.emplace(absl::Now() + timeout_, write);
+  shard.writes.emplace(SteadyNow() + timeout_, write);
   return write;
 }
 
@@ -26,7 +26,7 @@ absl::Time WriteDeadlines::TakeLate(Shard* shard, std::vector<std::shared_ptr<Wr
   while (!shard->writes.empty()) {
     const auto first = shard->writes.begin();
     std::shared_ptr<Write> write = first->second.lock();
-    if (write != nullptr && first->first > absl::Now()) return first->first;
+    if (write != nullptr && first->first > SteadyNow()) return first->first;
     if (write != nullptr) late->push_back(std::move(write));
     shard->writes.erase(first);
   }

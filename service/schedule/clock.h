@@ -4,8 +4,8 @@
 #ifndef SERVICE_SCHEDULE_CLOCK_H_
 #define SERVICE_SCHEDULE_CLOCK_H_
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "service/observe/steady_time.h"
 
 namespace tilewire::service {
 
@@ -13,7 +13,7 @@ namespace tilewire::service {
 class Clock {
  public:
   virtual ~Clock() = default;
-  virtual absl::Time Now() const { return absl::Now(); }
+  virtual absl::Time Now() const { return SteadyNow(); }
 };
 
 }  // namespace tilewire::service

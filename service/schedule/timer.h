@@ -9,10 +9,10 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "engine/threading/background_thread.h"
 #include "engine/threading/mutex.h"
+#include "service/observe/steady_time.h"
 
 namespace tilewire::service {
 
@@ -45,7 +45,7 @@ class Timer {
       }
       const absl::Time wanted = tick_();
       threading::MutexLock lock(&mutex_);
-      const absl::Time now = absl::Now();
+      const absl::Time now = SteadyNow();
       next_ = std::min(wanted, now + longest_pause_);
       mutex_.AwaitWithTimeout(absl::Condition(&woken), next_ - now);
       if (stopping_) return;

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Times to measure and to wait by: the time of day when it was first asked for, and from then on
+// what has passed, whatever happens to the machine's clock. Thread-safe.
+#ifndef SERVICE_OBSERVE_STEADY_TIME_H_
+#define SERVICE_OBSERVE_STEADY_TIME_H_
+
+#include <chrono>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace tilewire::service {
+
+inline absl::Time SteadyNow() {
+  static const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  static const absl::Time begin_of_day = absl::Now();
+  return begin_of_day + absl::FromChrono(std::chrono::steady_clock::now() - begin);
+}
+
+// A time of day as it lies from now, in the terms of SteadyNow().
+inline absl::Time Steady(absl::Time time_of_day) {
+  return SteadyNow() + (time_of_day - absl::Now());
+}
+
+}  // namespace tilewire::service
+
+#endif  // SERVICE_OBSERVE_STEADY_TIME_H_
