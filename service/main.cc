@@ -65,10 +65,20 @@ void EndAtNextSignal(absl::Duration longest) {
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
+// The most that an implementation which may be used asks of the CPU; the CPU may have more.
+cpu::Isa NeededIsa(cpu::Isa allowed) {
+  cpu::Isa needed = cpu::Isa::kBaseline;
+  for (const ImplementationRow& row : AllImplementations()) {
+    if (allowed.Includes(row.isa) && row.isa.Includes(needed)) needed = row.isa;
+  }
+  return needed;
+}
+
 void ListImplementations(cpu::Isa allowed) {
-  std::printf("this CPU: %s, allowed: %s; * marks what can be used\n",
+  std::printf("this CPU: %s, allowed: %s, needed at most: %s; * marks what can be used\n",
               std::string(cpu::IsaName(cpu::BestIsa())).c_str(),
-              std::string(cpu::IsaName(allowed)).c_str());
+              std::string(cpu::IsaName(allowed)).c_str(),
+              std::string(cpu::IsaName(NeededIsa(allowed))).c_str());
   for (const ImplementationRow& row : AllImplementations()) {
     std::string types;
     for (DataType type : TypesOf(row)) absl::StrAppend(&types, " ", DataTypeName(type));

@@ -119,6 +119,13 @@ expect 2 '--model= has no value' load --model= --port=1
 expect 2 'is empty' infer --model=digits /dev/null
 expect 1 "NOT_FOUND: no model 'nope'" probe --model=nope
 
+# What the CPU has beyond what any implementation needs is not what it is used for.
+listed=$(service/tilewire-server --list_implementations --max_isa=avx2)
+[[ $listed == *'allowed: avx2, needed at most: avx2;'* ]] || {
+  echo "FAILED: the instruction set that is needed: ${listed%%$'\n'*}"
+  failures=$((failures + 1))
+}
+
 # A repository without a model serves nothing and says what one looks like.
 mkdir -p "$TEST_TMPDIR/empty/digits"
 refused=$(service/tilewire-server --model_repository="$TEST_TMPDIR/empty" 2>&1)
