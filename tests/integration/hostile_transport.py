@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What comes over the wire or from the system and is not a request, against the real binary.
+
+usage: hostile_transport.py SERVER_BINARY MODEL_REPOSITORY [CHECK...]
+
+After each, a canary is answered promptly with the same bits, and descriptors are back where they were.
+"""
+import contextlib
+import os
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import grpc
+
+from deaf_peer import DeafPeer, frame
+from real_server import (INFER, PATIENCE, Server, digits_request, expect, field, run_checks, varint)
+
+PREFACE = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
+Code = grpc.StatusCode
+
+
+def descriptors(server):
+    return len(os.listdir(f'/proc/{server.process.pid}/fd'))
+
+
+@contextlib.contextmanager
+def canary(*options):
+    """A server that, when the block ends, answers as before and holds as many descriptors."""
+    with Server(*options) as server:
+        bits = server.infer()
+        time.sleep(0.2)
+        before, memory = descriptors(server), server.resident_mb()
+        yield server
+        start = time.time()
+        expect(server.infer(timeout=5), bits)
+        answered = time.time() - start
+        assert answered < 5, answered
+        while descriptors(server) > before:
+            assert time.time() - start < 20, f'{descriptors(server)} descriptors, {before} before'
+            time.sleep(0.05)
+        assert server.resident_mb() < memory + 100, (memory, server.resident_mb())
+        server.end()
+
+
+def connect(server):
+    peer = socket.create_connection(('127.0.0.1', server.port))
+    peer.settimeout(PATIENCE)
+    return peer
+
+
+def hung_up(peer):
+    """Whether the server ends the connection, after whatever it has to say."""
+    try:
+        while peer.recv(65536):
+            pass
+        return True
+    except ConnectionResetError:
+        return True
+
+
+def message_over_the_limit():
+    """A message that is too large is refused while it arrives."""
+    with canary('--max_message_mb=1') as server:
+        expect(server.ask(INFER + 'ModelInfer', digits_request(400)), Code.RESOURCE_EXHAUSTED)
+
+
+def garbage():
+    """Bytes that are not HTTP/2, and HTTP/1, end their connection alone."""
+    with canary() as server:
+        for text in (b'GET / HTTP/1.1\r\nHost: x\r\n\r\n', b'\0' * 5000, os.urandom(5000),
+                     b'\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03' + os.urandom(300),
+                     PREFACE + b'\xff' * 5000, PREFACE + frame(0, 0, 0, b'x' * 100),
+                     PREFACE + frame(4, 0, 0, b'') + frame(1, 4, 1, b'\xff' * 100)):
+            with connect(server) as peer:
+                with contextlib.suppress(ConnectionError):
+                    peer.sendall(text)
+                assert hung_up(peer), text[:20]
+
+
+def half_open():
+    """Connections that stop in the middle of their first frames disturb no one."""
+    with canary('--keepalive=1') as server:
+        whole = PREFACE + frame(4, 0, 0, b'')
+        peers = [connect(server) for _ in range(60)]
+        for length, peer in enumerate(peers):
+            peer.sendall(whole[:length % len(whole)])
+        assert isinstance(server.infer(timeout=5), bytes)
+        for peer in peers:
+            peer.close()
+
+
+def streams_without_end():
+    """Calls that are opened and never finished go with their connection."""
+    with canary() as server:
+        peers = [DeafPeer(server.port) for _ in range(5)]
+        for peer in peers:
+            for stream in range(1, 81, 2):
+                peer.ask(stream, INFER + 'ModelInfer', digits_request(), left_out=100)
+        assert isinstance(server.infer(timeout=5), bytes)
+        for peer in peers:
+            peer.socket.close()
+
+
+def cancels():
+    """Thousands of calls are cancelled at every moment of their lives."""
+    with canary() as server, server.channel() as channel:
+        ask = channel.unary_unary(INFER + 'ModelInfer')
+        requests = [digits_request(batch) for batch in (1, 8, 40)]
+        for turn in range(3000):
+            call = ask.future(requests[turn % 3])
+            if turn % 5:
+                time.sleep(turn % 5 * 3e-4)
+            call.cancel()
+
+
+def deadlines():
+    """Calls whose deadline is a millisecond, or has passed, end by then."""
+    with canary() as server, server.channel() as channel:
+        server.infer(channel=channel)
+        big = digits_request(2000)
+        for timeout in (0.001, 0.01, 0.05, 0, -1):
+            start = time.time()
+            expect(server.ask(INFER + 'ModelInfer', big, channel, timeout=timeout),
+                   Code.DEADLINE_EXCEEDED)
+            assert time.time() - start < max(timeout, 0) + 1, time.time() - start
+
+
+def idle_connections():
+    """Thousands of idle connections cost descriptors only."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 4096), most))
+    with canary('--max_connections_per_peer=0') as server:
+        peers = [connect(server) for _ in range(2000)]
+        assert isinstance(server.infer(timeout=20), bytes)
+        for peer in peers:
+            peer.close()
+
+
+def open_and_close():
+    """Connections that are opened and closed at once, by the thousand."""
+    with canary() as server:
+        for turn in range(3000):
+            with connect(server) as peer:
+                if turn % 3 == 1:
+                    peer.sendall(PREFACE)
+                if turn % 3 == 2:  # a reset instead of an orderly end
+                    peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b'\1\0\0\0\0\0\0\0')
+
+
+def second_sigterm():
+    """The second SIGTERM ends a drain at once, with exit status 1."""
+    with Server() as server, server.channel() as channel:
+        server.infer(channel=channel)
+        endless = field(1, b'digits') + varint(3, 4096) + varint(5, 1000)
+        channel.unary_unary('/tilewire.v1.ModelService/Explain').future(endless, timeout=50)
+        time.sleep(0.5)
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        assert server.process.poll() is None, 'it waits for what runs'
+        server.process.send_signal(signal.SIGTERM)
+        expect(server.process.wait(5), 1)
+
+
+def killed():
+    """After kill -9 a server takes the same port at once, and answers with the same bits."""
+    with Server() as server:
+        bits = server.infer()
+        channel = server.channel()
+        expect(server.infer(channel=channel), bits)
+        server.process.kill()
+        server.process.wait()
+        with Server(f'--port={server.port}') as again:
+            expect(again.infer(), bits)
+            again.end()
+
+
+def stopped_for_a_while():
+    """SIGSTOP for ten seconds: what was sent meanwhile is answered afterwards."""
+    with canary() as server, server.channel() as channel:
+        bits = server.infer(channel=channel)
+        ask = channel.unary_unary(INFER + 'ModelInfer')
+        server.process.send_signal(signal.SIGSTOP)
+        late = ask.future(digits_request(), timeout=3)
+        patient = ask.future(digits_request(), timeout=PATIENCE)
+        time.sleep(10)
+        server.process.send_signal(signal.SIGCONT)
+        start = time.time()
+        expect(patient.result(), bits)
+        assert time.time() - start < 5, time.time() - start
+        expect(late.code(), Code.DEADLINE_EXCEEDED)
+
+
+def full_disk_for_logs():
+    """Lines that cannot be written are lost; requests are not."""
+    with open('/dev/full', 'wb', buffering=0) as full:
+        command = [sys.argv[1], '--host=127.0.0.1', '--port=0', '--log_level=trace',
+                   f'--model_repository={sys.argv[2]}']
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=full) as process:
+            address = process.stdout.readline().decode().split()[-1]
+            assert process.stdout.readline().startswith(b'tilewire-server ready')
+            with grpc.insecure_channel(address) as channel:
+                ask = channel.unary_unary(INFER + 'ModelInfer')
+                bits = ask(digits_request(), timeout=PATIENCE)
+                for _ in range(50):
+                    expect(ask.future(digits_request(name=b'nope'), timeout=PATIENCE).code(),
+                           Code.NOT_FOUND)
+                expect(ask(digits_request(), timeout=PATIENCE), bits)
+            process.terminate()
+            expect(process.wait(PATIENCE), 0)
+
+
+def no_code_pages():
+    """A kernel that refuses pages to run code from: the model says so, and nothing else breaks."""
+    deny = ('import ctypes, os, sys\n'
+            'assert ctypes.CDLL(None).prctl(65, 1, 0, 0, 0) == 0, "PR_SET_MDWE"\n'
+            'os.execv(sys.argv[1], sys.argv[1:])\n')
+    command = [sys.executable, '-c', deny, sys.argv[1], '--host=127.0.0.1', '--port=0',
+               f'--model_repository={sys.argv[2]}']
+    with tempfile.TemporaryFile() as log, subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=log) as process:
+        address = process.stdout.readline().decode().split()[-1]
+        state = process.stdout.readline().decode()
+        with grpc.insecure_channel(address) as channel:
+            expect(channel.unary_unary(INFER + 'ServerLive')(b'', timeout=PATIENCE), b'\x08\x01')
+            call = channel.unary_unary(INFER + 'ModelInfer').future(digits_request(),
+                                                                    timeout=PATIENCE)
+            code, text = call.code(), call.details()
+        print(f'  {state.strip()}; {code}: {text}')
+        expect(code, Code.FAILED_PRECONDITION)
+        process.terminate()
+        expect(process.wait(PATIENCE), 0)
+
+
+CLOCK = r"""
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t id, struct timespec* now) {
+  static volatile long* seconds;
+  if (!seconds) seconds = mmap(0, 8, PROT_READ, MAP_SHARED, open(getenv("CLOCK_FILE"), O_RDONLY), 0);
+  int result = syscall(SYS_clock_gettime, id, now);
+  if (id == CLOCK_REALTIME) now->tv_sec += *seconds;
+  return result;
+}
+"""
+
+
+def clock_jumps():
+    """The time of day jumps by an hour, forth and back: requests of that moment may end as late ones,
+    later ones are answered."""
+    with tempfile.TemporaryDirectory() as folder:
+        library, offset = f'{folder}/clock.so', f'{folder}/offset'
+        subprocess.run(['cc', '-shared', '-fPIC', '-xc', '-o', library, '-'], input=CLOCK.encode(),
+                       check=True)
+        with open(offset, 'wb') as file:
+            file.write(struct.pack('<q', 0))
+        os.environ.update(LD_PRELOAD=library, CLOCK_FILE=offset)
+        try:
+            server = Server()
+        finally:
+            del os.environ['LD_PRELOAD']
+        with server, server.channel() as channel:
+            bits = server.infer(channel=channel)
+            ask = channel.unary_unary(INFER + 'ModelInfer')
+            for seconds in (3600, 0, -3600, 0):
+                calls = [ask.future(digits_request(1000), timeout=PATIENCE) for _ in range(4)]
+                time.sleep(0.05)
+                with open(offset, 'r+b') as file:
+                    file.write(struct.pack('<q', seconds))
+                for call in calls:
+                    assert call.code() in (Code.OK, Code.DEADLINE_EXCEEDED), call
+                start = time.time()
+                while server.infer(channel=channel, timeout=5) != bits:
+                    assert time.time() - start < 2, 'requests after the jump fail'
+            server.end()
+
+
+CHECKS = (stopped_for_a_while, cancels, idle_connections, clock_jumps, open_and_close, deadlines,
+          half_open, streams_without_end, garbage, message_over_the_limit, second_sigterm, killed,
+          full_disk_for_logs, no_code_pages)
+
+
+if __name__ == '__main__':
+    run_checks(CHECKS)
