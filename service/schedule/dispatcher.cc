@@ -10,7 +10,7 @@ namespace {
 
 // How long the tokens must be expected to stay busy for the express thread to take short work. It
 // is also how often it looks while they are.
-constexpr absl::Duration kExpressPatience = absl::Milliseconds(2);
+constexpr absl::Duration kExpressPatience = absl::Microseconds(500);
 
 // At least what one core does in a second, for work whose time is not known.
 constexpr double kOperationsPerSecond = 5e9;
@@ -296,15 +296,23 @@ void Dispatcher::EndBackground() {
 
 // Work of unknown length, or that has already taken longer than expected, is taken to last as long
 // again as it has.
-bool Dispatcher::BusyWithLongWork(absl::Time now) const {
+absl::Duration Dispatcher::BusyFor(absl::Time now) const {
+  absl::Duration least = absl::InfiniteDuration();
   for (const Running& running : running_) {
     const absl::Duration elapsed = now - running.start;
     const absl::Duration left = running.expected - elapsed;
-    if (std::max(left, left > absl::ZeroDuration() ? left : elapsed) < kExpressPatience) {
-      return false;
-    }
+    least = std::min(least, left > absl::ZeroDuration() ? left : elapsed);
   }
-  return true;
+  return least;
+}
+
+// Work that would take longer than its wait for a token gains nothing beside the tokens' work: it
+// would only overtake what came before it.
+Dispatcher::Taken Dispatcher::TakeShort() {
+  const absl::Duration wait = BusyFor(clock_->Now());
+  if (wait < kExpressPatience) return {};
+  Work* work = queue_.PopShort(wait);
+  return work == nullptr ? Taken{} : Start(work);
 }
 
 void Dispatcher::RunExpress() {
@@ -318,9 +326,7 @@ void Dispatcher::RunExpress() {
       threading::MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(&wanted));
       if (stopping_) return;
-      if (BusyWithLongWork(clock_->Now())) {
-        if (Work* work = queue_.PopShort()) taken = Start(work);
-      }
+      taken = TakeShort();
       if (taken.work == nullptr) {
         mutex_.AwaitWithTimeout(absl::Condition(&stopping), kExpressPatience);
         continue;

@@ -10,8 +10,8 @@
 //   preparation  where the first run makes what others share (a plan), one token makes it, and the
 //                others that need it leave their tokens to other work
 //   background   one piece at a time, begun only while nothing else waits
-//   express      while every token is busy with long work, short work runs on a thread of its own
-//                and shares the cores with them as the operating system decides
+//   express      while every token is busy for longer than it takes, short work runs on a thread of
+//                its own and shares the cores with them as the operating system decides
 //
 // Thread-safe; no lock is held while work runs or ends.
 #ifndef SERVICE_SCHEDULE_DISPATCHER_H_
@@ -107,7 +107,8 @@ class Dispatcher {
   absl::Duration PredictedWait(const std::string& model) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AllBusy() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return tokens_ >= threads_; }
-  bool BusyWithLongWork(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // When the first token will be free, as far as is known.
+  absl::Duration BusyFor(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   void RunToken() ABSL_LOCKS_EXCLUDED(mutex_);
   void RunExpress() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -116,6 +117,7 @@ class Dispatcher {
   int EndPreparation(uint64_t cost_key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartTokens(int count);
   Taken Take(bool with_background) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Taken TakeShort() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // for the express thread
   Taken Start(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // After its Run(). Returns how many new tokens to start.
   int EndRun(const Taken& taken, Lane lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

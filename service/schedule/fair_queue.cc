@@ -151,13 +151,13 @@ Work* FairQueue::Pop() {
   return next == nullptr ? nullptr : Take(next, next->works.begin()->second);
 }
 
-Work* FairQueue::PopShort() {
+Work* FairQueue::PopShort(absl::Duration longest) {
   if (short_in_order_ == 0) return nullptr;
   ModelQueue* next = nullptr;
   Work* best = nullptr;
   for (auto& [name, queue] : models_) {
     if (next != nullptr && queue.received >= next->received) continue;
-    Work* work = FirstShort(queue);
+    Work* work = FirstShort(queue, longest);
     if (work == nullptr) continue;
     best = work;
     next = &queue;
@@ -165,11 +165,12 @@ Work* FairQueue::PopShort() {
   return best == nullptr ? nullptr : Take(next, best);
 }
 
-Work* FairQueue::FirstShort(const ModelQueue& queue) {
+Work* FairQueue::FirstShort(const ModelQueue& queue, absl::Duration longest) {
   int looked = 0;
   for (const auto& [place, work] : queue.works) {
     if (++looked > kLooksAhead) break;
-    if (IsShort(*work) && work->Operations().has_value()) return work;
+    if (!IsShort(*work) || work->expected_ > longest) continue;
+    if (work->Operations().has_value()) return work;
   }
   return nullptr;
 }

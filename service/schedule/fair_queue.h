@@ -38,8 +38,9 @@ class FairQueue {
   // The work that is due next; null if none waits. Its model is charged the expected time at once,
   // so that its next work is queued after it.
   Work* Pop();
-  // As Pop(), for the first short work; longer work of its model may be ahead of it.
-  Work* PopShort();
+  // As Pop(), for the first short work that is expected to take at most `longest`; longer work of
+  // its model may be ahead of it.
+  Work* PopShort(absl::Duration longest);
   // Takes back work that was popped; it waits outside the order, where it may be removed or expire,
   // until Unpark() of its cost key puts it where it was.
   void Park(Work* work);
@@ -77,7 +78,7 @@ class FairQueue {
 
   static Place PlaceOf(const Work& work);
   static bool IsShort(const Work& work);
-  static Work* FirstShort(const ModelQueue& queue);
+  static Work* FirstShort(const ModelQueue& queue, absl::Duration longest);
   Work* Take(ModelQueue* queue, Work* work);
   void Drop(ModelQueue* queue, Work* work);
   void InsertPlace(ModelQueue* queue, Work* work);

@@ -224,6 +224,26 @@ TEST_F(DispatcherTest, ShortWorkRunsBesideLongWorkThatHoldsEveryThread) {
   open_.Notify();
 }
 
+TEST_F(DispatcherTest, WorkDoesNotOvertakeWhatEndsBeforeItWould) {
+  Start();
+  Learn("equal", absl::Milliseconds(5));
+  Learn("shorter", absl::Milliseconds(1));
+  WorkTerms running = TermsOf("equal");
+  running.may_run_serially = false;  // so that it holds the arena's thread
+  Block(running);
+  clock_.Advance(absl::Milliseconds(1));  // 4 ms are left
+  RecordedWork* equal = Make(TermsOf("equal"));
+  RecordedWork* shorter = Make(TermsOf("shorter"));
+  ASSERT_TRUE(dispatcher_->Submit(equal).ok());
+  ASSERT_TRUE(dispatcher_->Submit(shorter).ok());
+  shorter->Wait();
+  EXPECT_EQ(shorter->lane(), Lane::kExpress);
+  EXPECT_FALSE(equal->ran());
+  open_.Notify();
+  equal->Wait();
+  EXPECT_EQ(equal->lane(), Lane::kArena);
+}
+
 TEST_F(DispatcherTest, WorkOfUnknownTimeIsJudgedByItsOperations) {
   Start();
   Block(TermsOf("long"));

@@ -109,11 +109,12 @@ TEST_F(FairQueueTest, ExpiredWorkLeavesAtOnce) {
 TEST_F(FairQueueTest, OnlyShortWorkOfKnownLengthIsPoppedAsSuch) {
   Push(TermsOf("long"), kLong);
   Push(TermsOf("unknown"), absl::ZeroDuration());
-  EXPECT_EQ(queue_.PopShort(), nullptr);
+  EXPECT_EQ(queue_.PopShort(kLong), nullptr);
   Push(TermsOf("mixed"), kLong);
   Push(TermsOf("mixed"), kShort)->set_operations(std::nullopt);
   Work* behind = Push(TermsOf("mixed"), kShort);
-  EXPECT_EQ(queue_.PopShort(), behind) << "also behind long work";
+  EXPECT_EQ(queue_.PopShort(kShort / 2), nullptr) << "longer than asked for";
+  EXPECT_EQ(queue_.PopShort(kLong), behind) << "also behind long work";
 }
 
 TEST_F(FairQueueTest, ShortWorkIsCountedWhileItIsInTheOrder) {
@@ -131,7 +132,7 @@ TEST_F(FairQueueTest, ShortWorkIsCountedWhileItIsInTheOrder) {
   EXPECT_EQ(queue_.short_in_order(), 2);
   EXPECT_EQ(queue_.TakeExpired(now_ + absl::Seconds(1)), std::vector<Work*>{expiring});
   EXPECT_EQ(queue_.short_in_order(), 1);
-  EXPECT_EQ(queue_.PopShort(), last);
+  EXPECT_EQ(queue_.PopShort(kLong), last);
   EXPECT_EQ(queue_.short_in_order(), 0);
   queue_.Park(last);
   EXPECT_EQ(queue_.short_in_order(), 0);
