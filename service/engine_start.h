@@ -12,9 +12,8 @@
 namespace tilewire::service {
 
 // As Engine::Create(). The compute threads' niceness is 10 more than the process's: a thread that
-// receives, answers or runs a short request does not wait until a long request's slice of time
-// ends. It gets a core from them at once or, where the system does not see to that, between two
-// pieces of their work (threading/arena.cc). What nothing else wants is theirs as before.
+// receives, answers or runs a short request takes a core from them at once, and does not wait until
+// a long request's slice of time ends. What nothing else wants is theirs as before.
 absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const EngineOptions& options);
 
 }  // namespace tilewire::service
