@@ -24,11 +24,11 @@ class Search {
     double rate = options_.first_rate;
     for (absl::Status status; !Bracketed() && !Stopped(); rate = NextOutside()) {
       if (rate < kLeastRate || rate > options_.most_rate) break;
-      if (status = Judge(rate, /*repeats=*/1); !status.ok()) return status;
+      if (status = Judge(rate, /*enough=*/1); !status.ok()) return status;
     }
     while (Bracketed() && !Stopped() && result_.fails > result_.holds * (1 + options_.precision)) {
       const double middle = std::sqrt(result_.holds * result_.fails);
-      if (absl::Status status = Judge(middle, options_.repeats); !status.ok()) return status;
+      if (absl::Status status = Judge(middle, Majority()); !status.ok()) return status;
     }
     return std::move(result_);
   }
@@ -38,11 +38,13 @@ class Search {
   bool Bracketed() const { return result_.holds > 0 && result_.fails > 0; }
   double NextOutside() const { return result_.holds > 0 ? result_.holds * 2 : result_.fails / 2; }
 
-  // Runs at the rate until most of `repeats` runs would agree, and moves an end of the interval.
-  absl::Status Judge(double rate, int repeats) {
-    const int majority = repeats / 2 + 1;
+  int Majority() const { return options_.repeats / 2 + 1; }
+
+  // Runs at the rate until `enough` runs held or most failed, and moves an end of the interval. One
+  // failure never decides: a pause of the machine may have caused it.
+  absl::Status Judge(double rate, int enough) {
     int held = 0, failed = 0;
-    while (held < majority && failed < majority) {
+    while (held < enough && failed < Majority()) {
       absl::StatusOr<LoadReport> report = measure_(rate);
       if (!report.ok()) return report.status();
       // A load that was broken off says nothing about the rate.
@@ -51,7 +53,7 @@ class Search {
       ++(holds ? held : failed);
       result_.probes.push_back({rate, holds, *std::move(report)});
     }
-    (held >= majority ? result_.holds : result_.fails) = rate;
+    (held >= enough ? result_.holds : result_.fails) = rate;
     return absl::OkStatus();
   }
 

@@ -4,8 +4,9 @@
 // differs, and further conditions are met. Rates are doubled or halved until one holds and one
 // fails, then the interval between the two is halved (geometrically) until it is narrow.
 //
-// A rate near the limit holds in one run and fails in the next, so each rate of the second part is
-// judged by the majority of several runs.
+// A rate near the limit holds in one run and fails in the next, and any run may meet a pause of the
+// machine: a rate fails if the majority of several runs fails, and holds if the majority holds, or
+// a single run where rates are still doubled or halved.
 #ifndef CLIENT_LOAD_RATE_SEARCH_H_
 #define CLIENT_LOAD_RATE_SEARCH_H_
 

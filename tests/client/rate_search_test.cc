@@ -63,6 +63,16 @@ TEST(SearchRate, TheMajorityOfRunsDecides) {
   EXPECT_GT(result->fails, 187);
 }
 
+TEST(SearchRate, OneFailureAtFirstDoesNotDecide) {
+  int runs = 0;
+  KnownCapacity capacity(187);
+  const auto measure = [&](double rate) { return capacity(++runs == 1 ? 1e6 : rate); };
+  const auto result = SearchRate(OptionsFrom(90), measure, nullptr);
+  ASSERT_THAT(result, IsOk());
+  EXPECT_GT(result->holds, 180);
+  EXPECT_LE(result->holds, 187);
+}
+
 TEST(SearchRate, NoRateHolds) {
   const auto result = SearchRate(OptionsFrom(10), KnownCapacity(0), nullptr);
   ASSERT_THAT(result, IsOk());
