@@ -227,7 +227,9 @@ def main():
             os.chmod(folder / copy / '1', 0o755)
         (folder / 'open/1').mkdir(parents=True)
         (folder / 'open/1/model.onnx').write_bytes(convolution_model(1))
-        with Server(f'--model_repository={folder}', '--write_timeout=2') as server:
+        # Nothing reads the server's log before its end: few lines, or the pipe fills and it waits.
+        with Server(f'--model_repository={folder}', '--write_timeout=2',
+                    '--log_level=error') as server:
             soak = Soak(server, folder)
             first = (folder / 'third/1/model.onnx').read_bytes()
             soak.files, soak.thirds = (with_other_weights(first), first), []
