@@ -16,6 +16,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "google/protobuf/stubs/logging.h"
 #include "service/engine_start.h"
@@ -178,6 +179,9 @@ int Serve(const Flags& flags) {
   const sigset_t signals = AwaitedSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  // Debian's Abseil looks for cycles of locks at every lock, which costs small requests a twentieth
+  // of their rate.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   RaiseDescriptorLimit();
   if (!flags.engine.max_isa.Includes(cpu::Isa::kAvx2)) {
     spdlog::warn("without AVX2 every primitive runs as its reference: right, but slow");

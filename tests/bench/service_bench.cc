@@ -27,6 +27,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/blocking_counter.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
 #include "engine/engine.h"
@@ -301,6 +302,7 @@ absl::Status Measure(const Options& options) {
 }  // namespace tilewire::bench
 
 int main(int argc, char** argv) {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as the server does
   tilewire::bench::Options options;
   CLI::App app{"What the service costs above the engine"};
   app.add_option("--model", options.model, "ONNX file of one f32 input");
