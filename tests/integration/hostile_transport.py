@@ -186,6 +186,7 @@ def stopped_for_a_while():
         bits = server.infer(channel=channel)
         ask = channel.unary_unary(INFER + 'ModelInfer')
         server.process.send_signal(signal.SIGSTOP)
+        os.waitpid(server.process.pid, os.WUNTRACED)  # its threads stop some time after the signal
         late = ask.future(digits_request(), timeout=3)
         patient = ask.future(digits_request(), timeout=PATIENCE)
         time.sleep(10)
