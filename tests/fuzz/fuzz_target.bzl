@@ -15,10 +15,7 @@ def fuzz_target(name, deps):
     native.cc_test(
         name = name + "_fuzzer",
         size = "small",
-        srcs = [name + "_fuzzer.cc", "quiet_protobuf.cc", "slices.h"] + select({
-            _LIBFUZZER: ["gcc_coverage.cc"],
-            "//conditions:default": ["corpus_driver.cc"],
-        }),
+        srcs = [name + "_fuzzer.cc", "slices.h"],
         args = ["tests/fuzz/corpus/" + name],
         data = native.glob(["corpus/" + name + "/*"]),
         linkopts = select({
@@ -26,5 +23,8 @@ def fuzz_target(name, deps):
             _LIBFUZZER: ["-Wl,--allow-multiple-definition", _LIBRARY],
             "//conditions:default": [],
         }),
-        deps = deps + ["//engine/base", "@system//:absl", "@system//:grpc"],
+        deps = deps + ["//engine/base", ":quiet_protobuf", "@system//:absl", "@system//:grpc"] + select({
+            _LIBFUZZER: [":gcc_coverage"],
+            "//conditions:default": [":corpus_driver"],
+        }),
     )
