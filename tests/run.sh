@@ -17,6 +17,8 @@ targets=("$@")
 
 events=$(mktemp)
 trap 'rm -f "$events"' EXIT
-bazel test --keep_going --build_event_json_file="$events" "${targets[@]}"
+# Half as many actions again as cores: tests of the running server mostly wait.
+bazel test --keep_going --jobs=HOST_CPUS*1.5 --local_cpu_resources=HOST_CPUS*1.5 \
+  --build_event_json_file="$events" "${targets[@]}"
 status=$?
 python3 tests/support/summarize_tests.py "$events" "$status"
