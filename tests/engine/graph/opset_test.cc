@@ -35,7 +35,9 @@ void ExpectComputed(const std::vector<FormCase>& cases) {
     ASSERT_TRUE(network.ok()) << network.status();
     const std::vector<Elements> outputs = Interpret(*network, {Counted(dims)});
     ASSERT_EQ(outputs.size(), 1u);
-    EXPECT_THAT(outputs[0], ::testing::Pointwise(::testing::DoubleNear(1e-5), c.expected));
+    ASSERT_EQ(outputs[0].size(), c.expected.size());
+    for (size_t i = 0; i < c.expected.size(); ++i)
+      EXPECT_NEAR(outputs[0][i], c.expected[i], 1e-5) << i;
   }
 }
 
