@@ -17,8 +17,6 @@ targets=("$@")
 
 events=$(mktemp)
 trap 'rm -f "$events"' EXIT
-# Half as many actions again as cores: tests of the running server mostly wait.
-bazel test --keep_going --jobs=HOST_CPUS*1.5 --local_cpu_resources=HOST_CPUS*1.5 \
-  --build_event_json_file="$events" "${targets[@]}"
+bazel test --keep_going --build_event_json_file="$events" "${targets[@]}"
 status=$?
 python3 tests/support/summarize_tests.py "$events" "$status"

@@ -38,7 +38,7 @@ def canary(*options):
         before, memory = descriptors(server), server.resident_mb()
         yield server
         start = time.time()
-        expect(server.infer(timeout=5), bits)
+        expect(server.infer(timeout=PATIENCE), bits)
         answered = time.time() - start
         assert answered < 5, answered
         while descriptors(server) > before:
