@@ -82,11 +82,11 @@ TEST_F(ClientTest, DeadlineEndsACall) {
 }
 
 TEST_F(ClientTest, HealthFollowsTheServer) {
-  EXPECT_THAT(client_->Health("", absl::Seconds(5)), IsOk());
+  EXPECT_THAT(client_->Health("", absl::Seconds(60)), IsOk());
   server_.server()->GetHealthCheckService()->SetServingStatus("model", false);
-  EXPECT_THAT(client_->Health("model", absl::Seconds(5)),
+  EXPECT_THAT(client_->Health("model", absl::Seconds(60)),
               StatusIs(absl::StatusCode::kFailedPrecondition, "'model' is not serving"));
-  EXPECT_THAT(client_->Health(std::string(150, 'n'), absl::Seconds(5)),
+  EXPECT_THAT(client_->Health(std::string(150, 'n'), absl::Seconds(60)),
               StatusIs(absl::StatusCode::kNotFound));
 }
 

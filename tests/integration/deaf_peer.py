@@ -14,11 +14,12 @@ def literal(name, value):
 
 
 class DeafPeer:
-    """A connection that sends requests and never takes an answer: its windows are of 0 bytes."""
+    """A connection that sends requests and never takes an answer: its windows are of 0 bytes.
+    It gives up when the server has read nothing for `patience` seconds."""
 
-    def __init__(self, port):
+    def __init__(self, port, patience=60):
         self.socket = socket.create_connection(('127.0.0.1', port))
-        self.socket.settimeout(3)
+        self.socket.settimeout(patience)
         self.windows = {0: 65535}
         self.initial = 65535
         self.received = b''

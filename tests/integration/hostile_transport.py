@@ -3,11 +3,12 @@
 
 usage: hostile_transport.py SERVER_BINARY MODEL_REPOSITORY [CHECK...]
 
-After each, a canary is answered promptly with the same bits, and descriptors are back where they were.
+After each, a canary is answered promptly with the same bits, and no more descriptors are open than before.
 """
 import contextlib
 import os
 import resource
+import shutil
 import signal
 import socket
 import struct
@@ -15,11 +16,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 
 import grpc
 
 from deaf_peer import DeafPeer, frame
-from real_server import (INFER, PATIENCE, Server, digits_request, expect, field, run_checks, varint)
+from real_server import (INFER, PATIENCE, Server, digits_request, expect, field, run_checks, until,
+                         varint, within)
 
 PREFACE = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
 Code = grpc.StatusCode
@@ -31,19 +34,14 @@ def descriptors(server):
 
 @contextlib.contextmanager
 def canary(*options):
-    """A server that, when the block ends, answers as before and holds as many descriptors."""
+    """A server that, when the block ends, answers as before and holds no more descriptors."""
     with Server(*options) as server:
         bits = server.infer()
         time.sleep(0.2)
         before, memory = descriptors(server), server.resident_mb()
         yield server
-        start = time.time()
-        expect(server.infer(timeout=PATIENCE), bits)
-        answered = time.time() - start
-        assert answered < 5, answered
-        while descriptors(server) > before:
-            assert time.time() - start < 20, f'{descriptors(server)} descriptors, {before} before'
-            time.sleep(0.05)
+        within(5, lambda: expect(server.infer(), bits))
+        until(lambda: descriptors(server) <= before, f'more descriptors than {before}')
         assert server.resident_mb() < memory + 100, (memory, server.resident_mb())
         server.end()
 
@@ -90,7 +88,7 @@ def half_open():
         peers = [connect(server) for _ in range(60)]
         for length, peer in enumerate(peers):
             peer.sendall(whole[:length % len(whole)])
-        assert isinstance(server.infer(timeout=5), bytes)
+        assert isinstance(server.infer(), bytes)
         for peer in peers:
             peer.close()
 
@@ -102,7 +100,7 @@ def streams_without_end():
         for peer in peers:
             for stream in range(1, 81, 2):
                 peer.ask(stream, INFER + 'ModelInfer', digits_request(), left_out=100)
-        assert isinstance(server.infer(timeout=5), bytes)
+        assert isinstance(server.infer(), bytes)
         for peer in peers:
             peer.socket.close()
 
@@ -123,21 +121,22 @@ def deadlines():
     """Calls whose deadline is a millisecond, or has passed, end by then."""
     with canary() as server, server.channel() as channel:
         server.infer(channel=channel)
-        big = digits_request(2000)
-        for timeout in (0.001, 0.01, 0.05, 0, -1):
-            start = time.time()
-            expect(server.ask(INFER + 'ModelInfer', big, channel, timeout=timeout),
-                   Code.DEADLINE_EXCEEDED)
-            assert time.time() - start < max(timeout, 0) + 1, time.time() - start
+        big = digits_request(8000)
+        for timeout in (0.001, 0.01, 0.02, 0, -1):
+            within(max(timeout, 0) + 1, lambda timeout=timeout: expect(
+                server.ask(INFER + 'ModelInfer', big, channel, timeout=timeout),
+                Code.DEADLINE_EXCEEDED))
 
 
 def idle_connections():
     """Thousands of idle connections cost descriptors only."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 4096), most))
+    soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if max(soft, most) < 4096 and resource.RLIM_INFINITY not in (soft, most):
+        raise unittest.SkipTest(f'a process may have {most} descriptors; this takes 4096')
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, most))
     with canary('--max_connections_per_peer=0') as server:
         peers = [connect(server) for _ in range(2000)]
-        assert isinstance(server.infer(timeout=20), bytes)
+        assert isinstance(server.infer(), bytes)
         for peer in peers:
             peer.close()
 
@@ -158,13 +157,15 @@ def second_sigterm():
     with Server() as server, server.channel() as channel:
         server.infer(channel=channel)
         endless = field(1, b'digits') + varint(3, 4096) + varint(5, 1000)
-        channel.unary_unary('/tilewire.v1.ModelService/Explain').future(endless, timeout=50)
-        time.sleep(0.5)
+        run = channel.unary_unary('/tilewire.v1.ModelService/Explain').future(endless, timeout=50)
+        server.await_work()
         server.process.send_signal(signal.SIGTERM)
+        server.await_line('draining')
         time.sleep(0.5)
         assert server.process.poll() is None, 'it waits for what runs'
         server.process.send_signal(signal.SIGTERM)
-        expect(server.process.wait(5), 1)
+        expect(server.process.wait(PATIENCE), 1)
+        assert run.exception() is not None
 
 
 def killed():
@@ -193,49 +194,42 @@ def stopped_for_a_while():
         server.process.send_signal(signal.SIGCONT)
         start = time.time()
         expect(patient.result(), bits)
-        assert time.time() - start < 5, time.time() - start
+        assert time.time() - start < 30, time.time() - start
         expect(late.code(), Code.DEADLINE_EXCEEDED)
 
 
 def full_disk_for_logs():
     """Lines that cannot be written are lost; requests are not."""
-    with open('/dev/full', 'wb', buffering=0) as full:
-        command = [sys.argv[1], '--host=127.0.0.1', '--port=0', '--log_level=trace',
-                   f'--model_repository={sys.argv[2]}']
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=full) as process:
-            address = process.stdout.readline().decode().split()[-1]
-            assert process.stdout.readline().startswith(b'tilewire-server ready')
-            with grpc.insecure_channel(address) as channel:
-                ask = channel.unary_unary(INFER + 'ModelInfer')
-                bits = ask(digits_request(), timeout=PATIENCE)
-                for _ in range(50):
-                    expect(ask.future(digits_request(name=b'nope'), timeout=PATIENCE).code(),
-                           Code.NOT_FOUND)
-                expect(ask(digits_request(), timeout=PATIENCE), bits)
-            process.terminate()
-            expect(process.wait(PATIENCE), 0)
+    if not os.path.exists('/dev/full'):
+        raise unittest.SkipTest('there is no /dev/full')
+    with open('/dev/full', 'wb', buffering=0) as full, Server(
+            '--log_level=trace', log=full) as server, server.channel() as channel:
+        bits = server.infer(channel=channel)
+        for _ in range(50):
+            expect(server.ask(INFER + 'ModelInfer', digits_request(name=b'nope'), channel),
+                   Code.NOT_FOUND)
+        expect(server.infer(channel=channel), bits)
+        server.end()
+
+
+DENY = """
+import ctypes, os, sys
+if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0) != 0:  # PR_SET_MDWE
+    sys.exit(1)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 
 
 def no_code_pages():
     """A kernel that refuses pages to run code from: the model says so, and nothing else breaks."""
-    deny = ('import ctypes, os, sys\n'
-            'assert ctypes.CDLL(None).prctl(65, 1, 0, 0, 0) == 0, "PR_SET_MDWE"\n'
-            'os.execv(sys.argv[1], sys.argv[1:])\n')
-    command = [sys.executable, '-c', deny, sys.argv[1], '--host=127.0.0.1', '--port=0',
-               f'--model_repository={sys.argv[2]}']
-    with tempfile.TemporaryFile() as log, subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=log) as process:
-        address = process.stdout.readline().decode().split()[-1]
-        state = process.stdout.readline().decode()
-        with grpc.insecure_channel(address) as channel:
-            expect(channel.unary_unary(INFER + 'ServerLive')(b'', timeout=PATIENCE), b'\x08\x01')
-            call = channel.unary_unary(INFER + 'ModelInfer').future(digits_request(),
-                                                                    timeout=PATIENCE)
-            code, text = call.code(), call.details()
-        print(f'  {state.strip()}; {code}: {text}')
-        expect(code, Code.FAILED_PRECONDITION)
-        process.terminate()
-        expect(process.wait(PATIENCE), 0)
+    deny = (sys.executable, '-c', DENY)
+    if subprocess.run([*deny, '/bin/true'], check=False).returncode:
+        raise unittest.SkipTest('the kernel cannot deny pages to run code from (PR_SET_MDWE)')
+    with Server(launcher=deny, ready='not ready') as server:
+        expect(server.ask(INFER + 'ServerLive'), b'\x08\x01')
+        expect(server.infer(), Code.FAILED_PRECONDITION)
+        print(f'  {server.state.strip()}; {server.reasons}')
+        server.end()
 
 
 CLOCK = r"""
@@ -258,6 +252,8 @@ int clock_gettime(clockid_t id, struct timespec* now) {
 def clock_jumps():
     """The time of day jumps by an hour, forth and back: requests of that moment may end as late ones,
     later ones are answered."""
+    if not shutil.which('cc'):
+        raise unittest.SkipTest('there is no C compiler')
     with tempfile.TemporaryDirectory() as folder:
         library, offset = f'{folder}/clock.so', f'{folder}/offset'
         subprocess.run(['cc', '-shared', '-fPIC', '-xc', '-o', library, '-'], input=CLOCK.encode(),
@@ -279,9 +275,8 @@ def clock_jumps():
                     file.write(struct.pack('<q', seconds))
                 for call in calls:
                     assert call.code() in (Code.OK, Code.DEADLINE_EXCEEDED), call
-                start = time.time()
-                while server.infer(channel=channel, timeout=5) != bits:
-                    assert time.time() - start < 2, 'requests after the jump fail'
+                until(lambda: server.infer(channel=channel, timeout=5) == bits,
+                      'requests after the jump fail', PATIENCE / 2)
             server.end()
 
 

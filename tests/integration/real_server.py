@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The real binary as a process of its own, and messages written byte by byte."""
 import concurrent.futures
+import os
 import pathlib
 import re
 import signal
 import subprocess
 import sys
 import time
+import unittest
+import xml.etree.ElementTree as ElementTree
 
 import grpc
 
 INFER = '/inference.GRPCInferenceService/'
 PRIMITIVES = '/tilewire.v1.PrimitiveService/'
-PATIENCE = 60
+PATIENCE = 60  # seconds, for what ends at once on a machine that does not stall
 SIDE_BY_SIDE = 4
+ATTEMPTS = 3
+SKIPPED = 77  # exit status
 
 
 def field(number, payload):
@@ -43,21 +48,22 @@ def digits_request(batch=1, name=b'digits', repeated=b'\0\0\x80\x3f'):
 
 
 class Server:
-    def __init__(self, *options, descriptors=None, ready='ready'):
-        command = [sys.argv[1], '--host=127.0.0.1', *options]
+    """`launcher` is a command that the server's is appended to; `log` is where standard error goes
+    if not to await_line() and end()."""
+
+    def __init__(self, *options, launcher=(), log=subprocess.PIPE, ready='ready'):
+        command = [*launcher, sys.argv[1], '--host=127.0.0.1', *options]
         if not any('--port' in option for option in options):
             command.append('--port=0')
         if not any('--model' in option for option in options):
             command.append(f'--model_repository={sys.argv[2]}')
-        if descriptors:
-            command = ['prlimit', f'--nofile={descriptors}:{descriptors}', *command]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        line = self.process.stdout.readline().decode()
-        assert 'listening on' in line, (line, self.process.stderr.read())
+        self.reasons = {}  # of the last refusal with each code
+        self.log = ''
+        self.process, line = listening(command, log)
         self.address = line.split()[-1]
         self.port = int(self.address.rsplit(':', 1)[1])
-        line = self.process.stdout.readline().decode()
-        assert line.startswith(f'tilewire-server {ready}:'), line
+        self.state = self.process.stdout.readline().decode()
+        assert self.state.startswith(f'tilewire-server {ready}'), self.state
 
     def __enter__(self):
         return self
@@ -78,6 +84,7 @@ class Server:
         try:
             return call(request, timeout=timeout, metadata=metadata)
         except grpc.RpcError as error:
+            self.reasons[error.code()] = error.details()
             return error.code()
 
     def infer(self, **options):
@@ -90,10 +97,65 @@ class Server:
     def resident_mb(self):
         return self.status('VmRSS') // 1024
 
-    def end(self, sent=signal.SIGTERM, patience=PATIENCE):
+    def await_line(self, text):
+        """Returns when a line with this text has come to the log."""
+        while text not in self.log:
+            line = self.process.stderr.readline().decode()
+            assert line, f'the log ends without "{text}": {self.log}'
+            self.log += line
+
+    def await_work(self):
+        """Returns when it has computed for a while."""
+        def ticks():
+            user, system = pathlib.Path(f'/proc/{self.process.pid}/stat').read_text().split()[13:15]
+            return int(user) + int(system)
+        before = ticks()
+        until(lambda: ticks() > before + 30, 'it computes nothing')
+
+    def end(self, sent=signal.SIGTERM):
         self.process.send_signal(sent)
-        status = self.process.wait(patience)
-        assert status == 0, (status, self.process.stderr.read())
+        self.ended()
+
+    def ended(self):
+        """After what ends it, it ends with exit status 0."""
+        status = self.process.wait(PATIENCE)
+        if self.process.stderr:
+            self.log += self.process.stderr.read().decode()
+        assert status == 0, (status, self.log)
+
+
+def listening(command, log):
+    """The process, and the line in which it says where it listens. A port that is asked for by number
+    may be taken by another program's connection for a while."""
+    begin = time.time()
+    while True:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)
+        line = process.stdout.readline().decode()
+        if 'listening on' in line:
+            return process, line
+        process.wait()
+        text = process.stderr.read().decode() if process.stderr else ''
+        assert 'the port is in use' in text and time.time() - begin < PATIENCE, (line, text)
+        time.sleep(0.5)
+
+
+def until(holds, why, patience=PATIENCE):
+    """Returns the seconds until it holds."""
+    begin = time.time()
+    while not holds():
+        assert time.time() - begin < patience, why
+        time.sleep(0.02)
+    return time.time() - begin
+
+
+def within(seconds, action):
+    """Does it, again if it took longer: a machine that stalls now and then fails nothing."""
+    for _ in range(ATTEMPTS):
+        begin = time.time()
+        action()
+        if (taken := time.time() - begin) < seconds:
+            return
+    raise AssertionError(f'{taken:.2f} s in the last of {ATTEMPTS} attempts, where {seconds} s suffice')
 
 
 def expect(got, wanted):
@@ -102,26 +164,52 @@ def expect(got, wanted):
 
 def run_checks(checks, alone=()):
     """Runs those that the command line names after the binary and the models, or all of them: those
-    `alone` one after the other, as they judge times; then the rest side by side, as most of them wait.
+    `alone` one after the other and again if they fail, as they judge times; then the rest side by
+    side, as most of them wait. A check that the machine has not what it takes for raises
+    unittest.SkipTest with the reason.
     """
     wanted = sys.argv[3:]
     if len(wanted) == 1:
-        check = next(check for check in checks if check.__name__ == wanted[0])
-        print(f'{check.__name__}: {check.__doc__.splitlines()[0]}', flush=True)
-        check()
-        return
+        run_one(next(check for check in checks if check.__name__ == wanted[0]))
     chosen = [check for check in checks if not wanted or check.__name__ in wanted]
-    beside = [check for check in chosen if check not in alone]
-    failed = [check.__name__ for check in alone if check in chosen and not run_apart(check)]
+    runs = [run_apart(check, ATTEMPTS) for check in alone if check in chosen]
     with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        failed += [check.__name__ for check, ok in zip(beside, pool.map(run_apart, beside)) if not ok]
+        runs += pool.map(run_apart, [check for check in chosen if check not in alone])
+    write_report(runs)
+    failed = [run.args[-1] for run in runs if run.returncode not in (0, SKIPPED)]
     assert not failed, f'failed: {" ".join(failed)}'
 
 
-def run_apart(check):
-    """Runs it in a process of its own, and says whether it passed."""
+def run_one(check):
+    print(f'{check.__name__}: {check.__doc__.splitlines()[0]}', flush=True)
+    try:
+        check()
+    except unittest.SkipTest as reason:
+        print(f'skipped: {reason}')
+        sys.exit(SKIPPED)
+    sys.exit()
+
+
+def run_apart(check, attempts=1):
+    """Runs it in a process of its own; the last run, if it fails."""
     begin = time.time()
     run = subprocess.run([sys.executable, *sys.argv[:3], check.__name__], capture_output=True,
                          text=True, check=False)
     print(f'{run.stdout}{run.stderr}  {check.__name__}: {time.time() - begin:.1f} s', flush=True)
-    return run.returncode == 0
+    if run.returncode in (0, SKIPPED) or attempts == 1:
+        return run
+    return run_apart(check, attempts - 1)
+
+
+def write_report(runs):
+    """Where Bazel looks for it: each check as a case."""
+    if 'XML_OUTPUT_FILE' not in os.environ:
+        return
+    suite = ElementTree.Element('testsuite', name=pathlib.Path(sys.argv[0]).stem)
+    for run in runs:
+        case = ElementTree.SubElement(suite, 'testcase', name=run.args[-1])
+        if run.returncode == SKIPPED:
+            ElementTree.SubElement(case, 'skipped', message=run.stdout.splitlines()[-1])
+        elif run.returncode:
+            ElementTree.SubElement(case, 'failure', message=(run.stderr.splitlines() or ['?'])[-1])
+    ElementTree.ElementTree(suite).write(os.environ['XML_OUTPUT_FILE'])

@@ -18,7 +18,7 @@ import time
 import grpc
 
 from real_server import (INFER, PATIENCE, Server, digits_request, expect, field, packed,
-                         run_checks, varint)
+                         run_checks, until, varint)
 
 BATCHES = (1, 2, 3, 5, 8, 16, 33, 64, 200)
 HEALTH = '/grpc.health.v1.Health/Check'
@@ -97,7 +97,9 @@ def other_bits(other):
 def overwrite(file, contents):
     """As `cp -p` does: the same inode, and the time of modification is kept."""
     before = os.stat(file)
-    file.write_bytes(contents)
+    with open(file, 'r+b') as existing:  # not emptied first: that would be a change of its own
+        existing.write(contents)
+        existing.truncate()
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
@@ -135,14 +137,6 @@ def ask_convolution(server, size):
 def index(server):
     """What RepositoryIndex tells, as bytes."""
     return server.ask(INFER + 'RepositoryIndex')
-
-
-def until(holds, why, patience=PATIENCE):
-    begin = time.time()
-    while not holds():
-        assert time.time() - begin < patience, why
-        time.sleep(0.02)
-    return time.time() - begin
 
 
 def watch(server, old, new, allowed):

@@ -10,7 +10,7 @@ a connection when it read that the connection is to end; no server can see those
 
 A replica is ended when all clients are connected to the other. Prints the counts of answers by kind;
 the exit status is 0 if all were right. Of clients that neither watch health nor resend, requests that
-their library did not write are counted and allowed: one in LOST at most.
+their library did not write are counted and allowed: a few, or one in LOST.
 """
 import collections
 import concurrent.futures
@@ -27,7 +27,7 @@ from real_server import INFER, PATIENCE, Server, digits_request
 HEALTH = ', "healthCheckConfig": {"serviceName": ""}'
 # Clients of each kind: whether they watch health, whether their library may resend.
 CLIENTS = {(True, False): 2, (False, True): 1, (False, False): 1}
-LOST = 20_000
+LOST, FEW = 2000, 5
 PAIRS = 2  # of replicas, side by side
 UNWRITTEN = 'UNAVAILABLE: GOAWAY received'
 
@@ -93,7 +93,7 @@ def restarts(rounds, *options):
                 replicas[turn % 2] = stack.enter_context(
                     Server(*options, f'--port={ports[turn % 2]}'))
                 await_connections(replicas[turn % 2], sum(CLIENTS.values()))
-                time.sleep(0.5)  # until those that watch health have seen it
+                time.sleep(1)  # until those that watch health have seen it
         finally:
             counts = {}
             for kind, some in clients.items():
@@ -117,7 +117,7 @@ def main():
               f'{"resend" if resends else "never resend"}: {dict(counts)}')
         right, others = counts['right'], sum(counts.values()) - counts['right']
         unwritten = counts[UNWRITTEN] if not watches and not resends else 0
-        good = good and right > 0 and others == unwritten and unwritten * LOST <= max(right, LOST)
+        good = good and right > 0 and others == unwritten and unwritten <= max(FEW, right / LOST)
     return 0 if good else 1
 
 

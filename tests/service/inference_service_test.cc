@@ -128,7 +128,7 @@ TEST_F(InferenceServiceTest, TheTimeoutOfARequestEndsItsWork) {
   (*request.mutable_parameters())["timeout"].set_int64_param(10'000);
   Response response;
   EXPECT_EQ(Infer(request, &response).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
-  (*request.mutable_parameters())["timeout"].set_uint64_param(10'000'000);
+  (*request.mutable_parameters())["timeout"].set_uint64_param(60'000'000);
   (*request.mutable_parameters())["priority"].set_uint64_param(1);
   EXPECT_TRUE(Infer(request, &response).ok());
 }

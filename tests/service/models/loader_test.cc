@@ -27,9 +27,13 @@ using ::testing::HasSubstr;
 using tilewire::testing::IsOk;
 using tilewire::testing::StatusIs;
 
+// At once, so that the loader never sees a part of the text.
 void WriteFile(const std::filesystem::path& path, const std::string& text) {
   std::filesystem::create_directories(path.parent_path());
-  std::ofstream(path) << text;
+  std::filesystem::path copy = path;
+  copy += ".copy";
+  std::ofstream(copy) << text;
+  std::filesystem::rename(copy, path);
 }
 
 class LoaderTest : public ::testing::Test {
@@ -55,7 +59,7 @@ class LoaderTest : public ::testing::Test {
   // Fails if it does not come to hold.
   template <typename Condition>
   void Until(Condition holds) {
-    for (int i = 0; i < 2000 && !holds(); ++i) absl::SleepFor(absl::Milliseconds(5));
+    for (int i = 0; i < 12'000 && !holds(); ++i) absl::SleepFor(absl::Milliseconds(5));
     EXPECT_TRUE(holds());
   }
 
