@@ -16,8 +16,9 @@ build=(g++ bazel-bootstrap bazel-rules-java bazel-rules-proto bazel-platforms ba
        libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev
        libtbb-dev libxbyak-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev
        libpng-dev libjpeg-dev)
-tests=(clang-format libclang-rt-14-dev libgtest-dev libgmock-dev cmake pkg-config libdnnl-dev libonnx-testdata python3 python3-protobuf python3-grpcio python3-torch
-       python3-torchvision python3-onnx python3-sklearn)
+tests=(clang-format libclang-rt-14-dev libgtest-dev libgmock-dev cmake pkg-config libdnnl-dev libonnx-testdata python3 python3-numpy python3-protobuf
+       python3-grpcio python3-venv python3-setuptools python3-wheel python3-torch python3-torchvision
+       python3-onnx python3-sklearn)
 
 packages=("${build[@]}")
 list_only=

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What calls raise: a code and a text, from the server or from checks made before sending."""
+from __future__ import annotations
+
+import grpc
+
+# The class for each code that has one.
+_CLASSES: dict[grpc.StatusCode, type[Error]] = {}
+
+
+class Error(Exception):
+    """A call that failed. `str(error)` is `text` alone.
+
+    Attributes:
+        code: gRPC's status code.
+        text: what is wrong and what is allowed, in the server's words unless this client refused.
+    """
+
+    code: grpc.StatusCode = grpc.StatusCode.UNKNOWN
+
+    def __init_subclass__(cls, code: grpc.StatusCode | None = None):
+        if code is not None:
+            cls.code = code
+            _CLASSES[code] = cls
+
+    def __init__(self, text: str, code: grpc.StatusCode | None = None):
+        super().__init__(text)
+        self.text = text
+        if code is not None:
+            self.code = code
+
+
+class InvalidArgument(Error, ValueError, code=grpc.StatusCode.INVALID_ARGUMENT):
+    """The request does not fit the model, or itself."""
+
+
+class NotFound(Error, LookupError, code=grpc.StatusCode.NOT_FOUND):
+    """There is no such model, version or primitive."""
+
+
+class FailedPrecondition(Error, code=grpc.StatusCode.FAILED_PRECONDITION):
+    """The model is on the server, but it failed to load."""
+
+
+class Unavailable(Error, ConnectionError, code=grpc.StatusCode.UNAVAILABLE):
+    """No server answers, or every one that was tried is full or draining."""
+
+
+class DeadlineExceeded(Error, TimeoutError, code=grpc.StatusCode.DEADLINE_EXCEEDED):
+    """There was no answer within the timeout."""
+
+
+class ResourceExhausted(Error, code=grpc.StatusCode.RESOURCE_EXHAUSTED):
+    """The message, or what it needs, is larger than the server accepts."""
+
+
+class Unimplemented(Error, code=grpc.StatusCode.UNIMPLEMENTED):
+    """The server does not have this method, or nothing implements this primitive."""
+
+
+def from_rpc(error: grpc.RpcError) -> Error:
+    """The exception for what gRPC raised: of the class that its code has, with the server's text."""
+    code = error.code()
+    text = error.details() or code.name
+    return _CLASSES.get(code, Error)(text, code)

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What client/python/README.md shows: pip installs the package into a virtual environment without a
+# network, and the example classifies the digits, from any folder.
+set -euo pipefail
+
+source tests/integration/start_server.sh
+# pip leaves its build beside the sources.
+cp -rL client/python "$TEST_TMPDIR/package"
+venv=$TEST_TMPDIR/venv
+/usr/bin/python3 -m venv --system-site-packages "$venv"
+"$venv/bin/pip" install --quiet --no-build-isolation --no-index "$TEST_TMPDIR/package"
+
+example=client/python/examples/digits.py
+[[ $(grep -c . "$example") -lt 15 ]] || { echo "the example has 15 lines or more"; exit 1; }
+start_server
+from_pip=$("$venv/bin/python" -I "$example" "$server_address")
+echo "$from_pip"
+[[ $from_pip == 0.9[89]*' of 360 digits are right' ]]
+
+# The commands of README, as they stand there.
+awk '/^```python/ { on = 1; next } /^```/ { on = 0 } on' client/python/README.md |
+  sed "s/127.0.0.1:8001/$server_address/" >"$TEST_TMPDIR/readme.py"
+[[ $(wc -l <"$TEST_TMPDIR/readme.py") -ge 15 ]] || { echo "no examples in README.md"; exit 1; }
+"$venv/bin/python" "$TEST_TMPDIR/readme.py"
+stop_server

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The Python package on Debian's grpcio, protobuf and numpy: against doubles, beside other stubs,
+# against the real server, against torchvision.
+set -euo pipefail
+
+source tests/integration/start_server.sh
+export PYTHONPATH=$PWD/client/python PYTHONDONTWRITEBYTECODE=1
+here=tests/client/python
+
+for test in double stubs images; do
+  echo "== $test"
+  /usr/bin/python3 "$here/${test}_test.py"
+done
+start_server
+/usr/bin/python3 "$here/server_test.py" "$server_address" deploy/models/digits
+stop_server

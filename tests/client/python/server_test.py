@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Both clients against the real server: server_test.py HOST:PORT DIRECTORY (of the model digits)."""
+import asyncio
+import pathlib
+import sys
+import unittest
+
+import numpy
+import tilewire
+
+ADDRESS, DIGITS = sys.argv.pop(1), pathlib.Path(sys.argv.pop(1))
+LABELS = numpy.fromfile(DIGITS / 'heldout/labels.u8', numpy.uint8)
+PICTURES = numpy.fromfile(DIGITS / 'heldout/images.u8', numpy.uint8).reshape(-1, 3, 24, 20)
+LOGITS = numpy.fromfile(DIGITS / 'heldout/logits.f32', '<f4').reshape(-1, 10)
+X = (PICTURES / 255).astype(numpy.float32)
+F32 = 'DATA_TYPE_F32'
+
+
+def _desc(*dims, tag='any'):
+    return {'dims': dims, 'type': F32, 'tag': tag}
+
+
+class ServerTest(unittest.TestCase):
+    def setUp(self):
+        self.client = tilewire.Client(ADDRESS)
+
+    def tearDown(self):
+        self.client.close()
+
+    def test_digits(self):
+        result = self.client.infer('digits', X)
+        error = numpy.linalg.norm(result['logits'] - LOGITS) / numpy.linalg.norm(LOGITS)
+        self.assertLess(error, 1e-4)
+        accuracy = float((DIGITS / 'accuracy.txt').read_text())
+        self.assertGreaterEqual((result['logits'].argmax(1) == LABELS).mean(), accuracy)
+        self.assertEqual(result['features'].shape, (360, 40, 6, 5))
+        self.assertEqual(result.model_version, '1')
+
+    def test_layouts_and_batches_give_the_same_bits(self):
+        first = self.client.infer('digits', X[:50])
+        nhwc = numpy.ascontiguousarray(X[:50].transpose(0, 2, 3, 1))
+        for options in ({}, {'batch': 7}, {'output_layout': 'nchw'}, {'timeout': 60}):
+            other = self.client.infer('digits', nhwc, layout='nhwc', **options)
+            self.assertTrue((other['logits'] == first['logits']).all())
+            features = other['features']
+            if other.layouts['features'] == 'nhwc':
+                features = features.transpose(0, 3, 1, 2)
+            self.assertTrue((features == first['features']).all())
+        self.assertEqual(list(self.client.infer('digits', X[:1], outputs=['logits'])), ['logits'])
+
+    def test_asyncio(self):
+        async def run():
+            async with tilewire.aio.Client(ADDRESS) as client:
+                answers = await asyncio.gather(*(
+                    client.infer('digits', X[i:i + 4], outputs=['logits']) for i in range(0, 40, 4)))
+                together = await client.infer('digits', X[:40], batch=4)
+                self.assertTrue(await client.ready('digits'))
+            logits = numpy.concatenate([answer['logits'] for answer in answers])
+            self.assertTrue((logits == together['logits']).all())
+        asyncio.run(run())
+
+    def test_what_the_server_says(self):
+        metadata = self.client.metadata('digits')
+        self.assertEqual(metadata.inputs, (tilewire.TensorMetadata('image', 'FP32', (-1, 3, 24, 20)),))
+        self.assertEqual(metadata.labels, list('0123456789'))
+        self.assertEqual([(model.name, model.state) for model in self.client.models()],
+                         [('digits', 'READY')])
+        self.assertTrue(self.client.live() and self.client.ready() and self.client.healthy('digits'))
+        self.assertIn('layout', self.client.server().extensions)
+        self.assertIn('queue_us', self.client.infer('digits', X[:1], timing=True).parameters)
+
+    def test_errors_of_the_server(self):
+        with self.assertRaisesRegex(tilewire.NotFound, "no model 'nope'"):
+            self.client.infer('nope', X)
+        with self.assertRaises(tilewire.NotFound):
+            self.client.infer('digits', X, version='9')
+        with self.assertRaisesRegex(tilewire.InvalidArgument, "parameter 'sequence_id'"):
+            self.client.infer('digits', X, parameters={'sequence_id': 1})
+        with self.assertRaises(tilewire.InvalidArgument):
+            self.client.infer('digits', X[0], layout='nhwc')
+
+    def test_plans_and_primitives(self):
+        plan = self.client.explain('digits', batch=2, runs=1)
+        self.assertIn('convolution', {step['primitive'] for step in plan['steps']})
+        self.assertGreater(int(plan['run_ns']), 0)
+        convolution = {'convolution': {
+            'src': _desc(1, 3, 6, 6), 'weights': _desc(4, 3, 1, 1), 'dst': _desc(1, 4, 6, 6)}}
+        source = numpy.random.default_rng(1).random((1, 3, 6, 6), numpy.float32)
+        weights = numpy.random.default_rng(2).random((4, 3, 1, 1), numpy.float32)
+        created = self.client.create_primitive(convolution)
+        self.assertRegex(created['implementation'], '^convolution/')
+        out = self.client.run_primitive(convolution, {'src': source, 'weights': weights})
+        expected = numpy.einsum('nchw,ockl->nohw', source, weights)
+        numpy.testing.assert_allclose(out['dst'], expected, rtol=1e-5)
+        with self.assertRaisesRegex(tilewire.InvalidArgument, "argument 'bias': unknown; it has src"):
+            self.client.run_primitive(convolution, {'bias': source})
+        with self.assertRaisesRegex(tilewire.InvalidArgument, 'no primitive has the type float64'):
+            self.client.run_primitive(convolution, {'src': source.astype('f8')})
+        with self.assertRaisesRegex(tilewire.InvalidArgument, 'primitive: .*"convolutions"'):
+            self.client.create_primitive({'convolutions': {}})
+
+
+if __name__ == '__main__':
+    unittest.main()
