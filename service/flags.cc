@@ -27,6 +27,7 @@ constexpr char kFooter[] =
     "  tilewire-server --model=resnet50.onnx\n"
     "  tilewire-server --model_repository=models --host=127.0.0.1 --port=0\n"
     "  tilewire-server --list_implementations\n"
+    "  tilewire-server --probe --port=8001\n"
     "\nSignals: TERM, INT and QUIT drain; HUP looks for models again; USR1 and USR2 log the counts "
     "of requests.\n"
     "\nExit status: 0 drained cleanly, 1 a failure while serving, 2 bad configuration (nothing was "
@@ -47,6 +48,7 @@ struct Numbers {
   int64_t primitive_cache_mb = 64;
   std::string max_isa = "best";
   std::string convolution_algorithm = "auto";
+  bool probe = false;
 };
 
 // "--port", with its default from TILEWIRE_PORT.
@@ -181,6 +183,9 @@ void AddOptions(CLI::App* app, Flags* flags, Numbers* numbers) {
       ->check(CLI::ExistingDirectory);
   app->add_flag("--list_implementations", flags->list_implementations,
                 "Print primitive x instruction set x type, mark what this machine uses, exit");
+  app->add_flag("--probe", numbers->probe,
+                "Ask the server at --host and --port for its health, exit: 0 if it serves, else 1; "
+                "without them, the server that is process 1 of this container");
   AddLimits(app, flags, numbers);
   AddLifeCycle(app, flags, numbers);
   app->set_version_flag("--version", absl::StrCat("tilewire-server ", kVersion));
@@ -196,6 +201,21 @@ int Fail(const std::string& what) {
   return 2;
 }
 
+// Exactly one of the two ways to name models is taken.
+std::optional<int> ChooseModels(Flags* flags) {
+  if (flags->model.empty() && flags->model_repository.empty()) {
+    flags->model = FromEnvironment("TILEWIRE_MODEL");
+    flags->model_repository = FromEnvironment("TILEWIRE_MODEL_REPOSITORY");
+  }
+  if (flags->model.empty() && flags->model_repository.empty()) {
+    return Fail("one of --model_repository and --model is required (see --help)");
+  }
+  if (!flags->model.empty() && !flags->model_repository.empty()) {
+    return Fail("--model_repository and --model exclude each other");
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
@@ -203,7 +223,8 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   app.footer(kFooter);
   Numbers numbers;
   AddOptions(&app, flags, &numbers);
-  for (const std::string& argument : std::vector<std::string>(argv + 1, argv + argc)) {
+  const std::vector<std::string> arguments(argv, argv + argc);
+  for (const std::string& argument : arguments) {
     // The parser would take the next argument for the value.
     if (absl::StartsWith(argument, "--") && absl::EndsWith(argument, "="))
       return Fail(absl::StrCat(argument, " has no value; leave it out for the default"));
@@ -227,18 +248,12 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
                                             : ConvolutionAlgorithm::kAuto;
   flags->engine.primitive_cache_bytes = numbers.primitive_cache_mb << 20;
   ApplyNumbers(numbers, &flags->server);
-  if (flags->list_implementations) return std::nullopt;
-  if (flags->model.empty() && flags->model_repository.empty()) {
-    flags->model = FromEnvironment("TILEWIRE_MODEL");
-    flags->model_repository = FromEnvironment("TILEWIRE_MODEL_REPOSITORY");
+  if (numbers.probe) {
+    flags->probe = FindProbeTarget(arguments, ReadCommandLine("/proc/1/cmdline"),
+                                   {flags->server.host, flags->server.port});
   }
-  if (flags->model.empty() && flags->model_repository.empty()) {
-    return Fail("one of --model_repository and --model is required (see --help)");
-  }
-  if (!flags->model.empty() && !flags->model_repository.empty()) {
-    return Fail("--model_repository and --model exclude each other");
-  }
-  return std::nullopt;
+  if (flags->list_implementations || flags->probe) return std::nullopt;
+  return ChooseModels(flags);
 }
 
 }  // namespace tilewire::service

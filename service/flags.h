@@ -8,6 +8,7 @@
 #include <string>
 
 #include "engine/engine.h"
+#include "service/probe.h"
 #include "service/server.h"
 
 namespace tilewire::service {
@@ -19,7 +20,8 @@ struct Flags {
   int verbose = 0;
   std::string dump_jit;  // folder; empty: no dumps
   bool list_implementations = false;
-  int drain_delay = 0;  // seconds
+  std::optional<ProbeTarget> probe;  // the server to ask; nothing: serve
+  int drain_delay = 0;               // seconds
   EngineOptions engine;
   ServerOptions server;
 };

@@ -231,6 +231,11 @@ int Main(int argc, char** argv) {
     ListImplementations(flags.engine.max_isa);
     return 0;
   }
+  if (flags.probe) {
+    const absl::Status health = Probe(*flags.probe);
+    if (!health.ok()) std::fprintf(stderr, "%s\n", std::string(health.message()).c_str());
+    return health.ok() ? 0 : 1;
+  }
   return Serve(flags);
 }
 

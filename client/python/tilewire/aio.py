@@ -21,8 +21,8 @@ def _awaited(operation: Callable[Concatenate[Operations, P], Operation[T]]
     """The operation as a coroutine method of Client."""
 
     async def method(client: Client, *args: P.args, **kwargs: P.kwargs) -> T:
-        timeout = kwargs.get('timeout') or client._timeout
-        return await client._run(operation(client._operations, *args, **kwargs), timeout)
+        asked = operation(client._operations, *args, **kwargs)
+        return await client._run(asked, client._time_of(kwargs))
 
     return presented(method, operation)
 
@@ -54,10 +54,10 @@ class Client(Connected):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _run(self, operation: Operation[T], timeout: float | None) -> T:
+    async def _run(self, operation: Operation[T], remaining: Remaining) -> T:
         if self._channel is None:  # gRPC asks for the loop that runs now
             self._channel, self._methods = self._connect(grpc.aio)
-        remaining, progress = Remaining(timeout), Progress(operation)
+        progress = Progress(operation)
         while not progress.done:
             try:
                 progress.answered(await self._responses(progress.calls, remaining))

@@ -20,8 +20,7 @@ def _blocking(operation: Callable[Concatenate[Operations, P], Operation[T]]
     """The operation as a method of Client that returns its result."""
 
     def method(client: Client, *args: P.args, **kwargs: P.kwargs) -> T:
-        timeout = kwargs.get('timeout') or client._timeout
-        return client._run(operation(client._operations, *args, **kwargs), timeout)
+        return client._run(operation(client._operations, *args, **kwargs), client._time_of(kwargs))
 
     return presented(method, operation)
 
@@ -49,8 +48,8 @@ class Client(Connected):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _run(self, operation: Operation[T], timeout: float | None) -> T:
-        remaining, progress = Remaining(timeout), Progress(operation)
+    def _run(self, operation: Operation[T], remaining: Remaining) -> T:
+        progress = Progress(operation)
         while not progress.done:
             try:
                 progress.answered(self._responses(progress.calls, remaining))

@@ -8,7 +8,7 @@ import ipaddress
 import json
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -132,6 +132,11 @@ class Connected:
         self._target = target_of(address)
         self._options = [*channel_options(attempts), *options]
         self._credentials = credentials
+
+    def _time_of(self, arguments: Mapping[str, Any]) -> Remaining:
+        """For an operation with these arguments."""
+        timeout = arguments.get('timeout')
+        return Remaining(self._timeout if timeout is None else timeout)
 
     def _connect(self, of: ModuleType) -> tuple[Any, dict[str, Any]]:
         """A channel made by `grpc` or by `grpc.aio`, and its methods by the names in `wire`."""

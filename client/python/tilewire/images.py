@@ -100,7 +100,8 @@ class Preparation:
         if self.crop is not None:
             pixels = centre(pixels, *_pair(self.crop))
         values = pixels.astype(numpy.float32) / numpy.float32(255)
-        return (values - numpy.float32(self.mean)) / numpy.float32(self.std)
+        mean, std = (numpy.asarray(each, numpy.float32) for each in (self.mean, self.std))
+        return (values - mean) / std
 
 
 def torchvision(name: str) -> Preparation:

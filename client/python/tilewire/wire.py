@@ -24,7 +24,7 @@ def _load() -> tuple[descriptor_pool.DescriptorPool, list[descriptor_pb2.FileDes
 
 _POOL, _FILES = _load()
 _NEW = hasattr(message_factory, 'GetMessageClass')  # since protobuf 4.22
-_FACTORY = None if _NEW else message_factory.MessageFactory(_POOL)
+_FACTORY: Any = None if _NEW else message_factory.MessageFactory(_POOL)
 
 
 def message(name: str) -> Any:
