@@ -100,10 +100,11 @@ def _set(parameters: Any, values: Mapping[str, Any]) -> None:
         setattr(parameters[name], kinds[type(value)], value)
 
 
-def _request(question: _Question, model: meta.ModelMetadata,
-             arrays: Mapping[str, numpy.ndarray]) -> Any:
-    request = wire.METHODS['GRPCInferenceService.ModelInfer'].request(
-        model_name=question.model, model_version=question.version, id=question.id)
+def _call(question: _Question, model: meta.ModelMetadata,
+          arrays: Mapping[str, numpy.ndarray]) -> Call:
+    call, = _one('GRPCInferenceService.ModelInfer', model_name=question.model,
+                 model_version=question.version, id=question.id)
+    request = call.request
     _set(request.parameters, question.parameters)
     for name, array in arrays.items():
         tensor = request.inputs.add(name=name, datatype=tensors.datatype_of(array), shape=array.shape)
@@ -118,7 +119,7 @@ def _request(question: _Question, model: meta.ModelMetadata,
         output = request.outputs.add(name=name)
         if question.output_layout != 'nchw' and tensors.has_layout(shapes[name]):
             output.parameters['layout'].string_param = question.output_layout
-    return request
+    return call
 
 
 def _result(response: Any) -> Result:
@@ -138,8 +139,6 @@ def _result(response: Any) -> Result:
 
 def _together(results: Sequence[Result]) -> Result:
     first = results[0]
-    if len(results) == 1:
-        return first
     outputs = {name: numpy.concatenate([result[name] for result in results]) for name in first}
     return Result(outputs, first.model_version, first.id, first.layouts, first.parameters)
 
@@ -227,14 +226,14 @@ class Operations:
         if batch is not None and batch < 1:
             raise InvalidArgument(f'batch={batch}: expected at least 1')
         if batch is None or rows <= batch:
-            pieces: Iterable[Mapping[str, numpy.ndarray]] = [arrays]
-        elif any(not array.ndim or len(array) != rows for array in arrays.values()):
+            response, = yield [_call(question, model, arrays)]
+            return _result(response)
+        if any(not array.ndim or len(array) != rows for array in arrays.values()):
             raise InvalidArgument('batch: the inputs have different numbers of rows')
-        else:
-            pieces = ({name: array[first:first + batch] for name, array in arrays.items()}
-                      for first in range(0, rows, batch))
-        responses = yield (Call('GRPCInferenceService.ModelInfer', _request(question, model, piece))
-                           for piece in pieces)
+        # One request after the other is made while others are on their way.
+        responses = yield (
+            _call(question, model, {name: array[first:first + batch] for name, array in arrays.items()})
+            for first in range(0, rows, batch))
         return _together([_result(response) for response in responses])
 
     def models(self) -> Operation[list[meta.ModelEntry]]:

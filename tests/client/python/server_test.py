@@ -4,6 +4,7 @@ import asyncio
 import pathlib
 import sys
 import unittest
+from concurrent import futures
 
 import numpy
 import tilewire
@@ -47,6 +48,12 @@ class ServerTest(unittest.TestCase):
                 features = features.transpose(0, 3, 1, 2)
             self.assertTrue((features == first['features']).all())
         self.assertEqual(list(self.client.infer('digits', X[:1], outputs=['logits'])), ['logits'])
+
+    def test_threads_share_a_client(self):
+        alone = self.client.infer('digits', X[:64])['logits']
+        with futures.ThreadPoolExecutor(8) as pool:
+            rows = pool.map(lambda i: self.client.infer('digits', X[i:i + 1])['logits'], range(64))
+        self.assertTrue((numpy.concatenate(list(rows)) == alone).all())
 
     def test_asyncio(self):
         async def run():
