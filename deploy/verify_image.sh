@@ -25,7 +25,12 @@ for option in "$@"; do
   esac
 done
 [[ $(id -u) -eq 0 ]] || { echo "verify_image.sh: needs root" >&2; exit 1; }
-if [[ $clean ]]; then rm -rf "$state"; exit 0; fi
+if [[ $clean ]]; then
+  # Podman leaves its storage mounted on itself.
+  ! mountpoint -q "$state/root/overlay" || umount "$state/root/overlay"
+  rm -rf "$state"
+  exit 0
+fi
 mkdir -p "$state"
 
 # runc: bookworm's crun refuses machines that have both kinds of control groups.
