@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Starts the engine with compute threads of low priority.
+// Starts the engine with compute threads that leave their cores to the other threads.
 #ifndef SERVICE_ENGINE_START_H_
 #define SERVICE_ENGINE_START_H_
 
@@ -12,9 +12,15 @@
 namespace tilewire::service {
 
 // As Engine::Create(). The compute threads' niceness is 10 more than the process's: a thread that
-// receives, answers or runs a short request takes a core from them at once, and does not wait until
-// a long request's slice of time ends. What nothing else wants is theirs as before.
-absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const EngineOptions& options);
+// receives, answers or runs a short request does not wait until a long request's slice of time
+// ends. It gets a core from them at once or, where the system does not see to that, between two
+// pieces of their work (threading/arena.cc). What nothing else wants is theirs as before.
+//
+// With `pin_threads`, and where there are as many of them as cores that this process may use, each
+// stays on a core of its own: threads of low priority that give way often count so little that the
+// system leaves two of them on one core while another has nothing to do. Fewer threads than cores,
+// as under a CPU quota, move freely.
+absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const EngineOptions& options, bool pin_threads);
 
 }  // namespace tilewire::service
 

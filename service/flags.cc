@@ -167,6 +167,8 @@ void AddOptions(CLI::App* app, Flags* flags, Numbers* numbers) {
   Add(app, "threads_per_request", &flags->engine.threads_per_request,
       "Threads that one request may use; 0: all")
       ->check(CLI::Range(0, 1024));
+  Add(app, "pin_threads", &flags->pin_threads,
+      "true: where there is a compute thread per core, each stays on its own; false: they move");
   Add(app, "max_isa", &numbers->max_isa,
       absl::StrCat("No instruction set above: ", cpu::IsaNames(" | "), " | best"));
   Add(app, "convolution_algorithm", &numbers->convolution_algorithm,

@@ -186,7 +186,7 @@ int Serve(const Flags& flags) {
   if (!flags.engine.max_isa.Includes(cpu::Isa::kAvx2)) {
     spdlog::warn("without AVX2 every primitive runs as its reference: right, but slow");
   }
-  absl::StatusOr<std::unique_ptr<Engine>> engine = StartEngine(flags.engine);
+  absl::StatusOr<std::unique_ptr<Engine>> engine = StartEngine(flags.engine, flags.pin_threads);
   if (!engine.ok()) return Refuse(engine.status());
   absl::StatusOr<std::vector<ServedModel>> found = ScanModels(flags);
   if (!found.ok()) return Refuse(found.status());

@@ -6,6 +6,10 @@
 // per range.
 #include "engine/threading/arena.h"
 
+#include <sched.h>
+#include <sys/resource.h>
+#include <x86intrin.h>
+
 #include <algorithm>
 #include <atomic>
 #include <utility>
@@ -50,6 +54,23 @@ thread_local bool loop_is_over = false;
 
 using Ranges = absl::InlinedVector<Range, 8>;
 
+// How long a thread of low priority computes at a stretch: a tenth of a millisecond or two.
+constexpr uint64_t kStretchCycles = 500'000;
+
+// A thread whose priority was lowered is meant to leave its core to any other that wants it. The
+// system does not see to that alone: Linux since 6.6 often lets it run on until the next tick, up
+// to four milliseconds, because what has just woken had its fair share a moment ago. So such a
+// thread offers its core itself; where nothing else wants it, that costs less than a microsecond.
+// Threads of normal priority keep theirs.
+void GiveWay() {
+  thread_local const bool low_priority = getpriority(PRIO_PROCESS, 0) > 0;
+  if (!low_priority) return;
+  thread_local uint64_t since = 0;
+  if (__rdtsc() - since < kStretchCycles) return;
+  sched_yield();
+  since = __rdtsc();
+}
+
 // Runner 0 takes pieces until none are left; the others leave when tasks wait for a thread.
 void RunFrom(int first, Ranges& ranges, const std::atomic<int64_t>& waiting,
              absl::FunctionRef<void(int64_t)> body) {
@@ -62,6 +83,7 @@ void RunFrom(int first, Ranges& ranges, const std::atomic<int64_t>& waiting,
       if (first != 0 && waiting.load(std::memory_order_relaxed) > 0) return;
       const int64_t piece = range.next.fetch_add(1, std::memory_order_relaxed);
       if (piece < range.end) body(piece);
+      GiveWay();
       if (std::exchange(loop_is_over, false)) return;
     }
   }
@@ -71,13 +93,18 @@ void RunSerially(int64_t count, absl::FunctionRef<void(int64_t)> body) {
   const DenormalsFlushed flushed;
   for (int64_t i = 0; i < count; ++i) {
     body(i);
+    GiveWay();
     if (std::exchange(loop_is_over, false)) return;
   }
 }
 
 }  // namespace
 
-bool Stopped() { return current_stop != nullptr && current_stop->load(std::memory_order_relaxed); }
+// All that takes long asks this between its steps, which makes it a place to give way, too.
+bool Stopped() {
+  GiveWay();
+  return current_stop != nullptr && current_stop->load(std::memory_order_relaxed);
+}
 
 bool TasksWait() {
   return current_waiting != nullptr && current_waiting->load(std::memory_order_relaxed) > 0;

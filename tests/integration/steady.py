@@ -177,6 +177,23 @@ def isolation():
         server.end()
 
 
+def compute_threads():
+    """One stays on each core where there are as many as cores; fewer move freely."""
+    def cores(*options):
+        with Server(*options) as server:
+            tasks = pathlib.Path(f'/proc/{server.process.pid}/task')
+            threads = [int(task.name) for task in tasks.iterdir()
+                       if (task / 'comm').read_text() == 'tw-compute\n']
+            allowed = sorted(sorted(os.sched_getaffinity(thread)) for thread in threads)
+            server.end()
+            return allowed
+
+    mine = sorted(os.sched_getaffinity(0))
+    expect(cores(f'--threads={len(mine)}'), [[core] for core in mine])
+    expect(cores(f'--threads={len(mine)}', '--pin_threads=false'), [mine] * len(mine))
+    expect(cores(f'--threads={len(mine) + 1}'), [mine] * (len(mine) + 1))
+
+
 def deaf_peers():
     """What answers that no client reads hold is bounded and comes back."""
     def held(*options, patience, at_least=-1000):
@@ -442,7 +459,7 @@ def evidence():
 CHECKS = (isolation, explain, memory_after_a_peak, stalled_uploads, memory_limit, deaf_peers,
           refused_watches, reflection_threads, drain, drain_delay, names, descriptors,
           connections_per_peer, compression, metadata, endless_work, signals, drain_timeout,
-          readiness, services, refusals_at_the_start, evidence)
+          readiness, services, compute_threads, refusals_at_the_start, evidence)
 
 
 if __name__ == '__main__':
