@@ -16,10 +16,7 @@ namespace tilewire::service {
 // ends. It gets a core from them at once or, where the system does not see to that, between two
 // pieces of their work (threading/arena.cc). What nothing else wants is theirs as before.
 //
-// With `pin_threads`, and where there are as many of them as cores that this process may use, each
-// stays on a core of its own: threads of low priority that give way often count so little that the
-// system leaves two of them on one core while another has nothing to do. Fewer threads than cores,
-// as under a CPU quota, move freely.
+// With `pin_threads` each stays on a core of its own (threading/pinning.h).
 absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const EngineOptions& options, bool pin_threads);
 
 }  // namespace tilewire::service

@@ -44,7 +44,8 @@ HEADERS = {
                        "service/wire/status_text.h"],
     "service/front": ["engine/threading/background_thread.h", "engine/threading/mutex.h"],
     "service/rpc": ["engine/threading/mutex.h", "service/version.h"],
-    "service": ["engine/threading/background_thread.h", "engine/threading/mutex.h"],
+    "service": ["engine/threading/background_thread.h", "engine/threading/mutex.h",
+                "engine/threading/pinning.h"],
 }
 
 # Rooms that see the engine through its door.
