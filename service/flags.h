@@ -22,7 +22,6 @@ struct Flags {
   bool list_implementations = false;
   std::optional<ProbeTarget> probe;  // the server to ask; nothing: serve
   int drain_delay = 0;               // seconds
-  int drain_delay = 0;  // seconds
   bool pin_threads = true;
   EngineOptions engine;
   ServerOptions server;
