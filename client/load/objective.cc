@@ -36,9 +36,8 @@ std::optional<double> CountOf(const LoadReport& report, absl::string_view quanti
   if (quantity == "mismatches") return report.mismatches;
   if (quantity == "unsent") return report.unsent;
   if (quantity == "error_share") {
-    const double failed = report.error_count() + report.unsent + report.mismatches;
     const double all = report.answered + report.error_count() + report.unsent;
-    return all > 0 ? failed / all : 1;
+    return all > 0 ? report.failed_count() / all : 1;
   }
   return std::nullopt;
 }

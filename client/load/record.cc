@@ -30,13 +30,12 @@ std::string PercentileCells(const Latencies& latencies) {
 
 void AppendRun(size_t run, const LoadReport& report, std::string* csv) {
   const double elapsed = absl::ToDoubleSeconds(report.elapsed);
-  const double cores = elapsed > 0 ? absl::ToDoubleSeconds(report.cpu) / elapsed : 0;
   absl::StrAppendFormat(
       csv, "run,%d,%s,0,%.6g,%d,%.6g,%d,%d,%d,%d,%d,%s,%s,%s,%s,%.3g\n", run, Quoted(report.name),
       elapsed, report.answered, report.rate(), report.error_count(), report.refusals,
       report.mismatches, report.unsent, report.waiting, PercentileCells(report.latencies),
       Milliseconds(report.service.Percentile(50)), Milliseconds(report.service.Percentile(99)),
-      Milliseconds(report.lateness.Percentile(99)), cores);
+      Milliseconds(report.lateness.Percentile(99)), report.cores());
   for (const PartReport& part : report.parts) {
     absl::StrAppendFormat(csv, "part,%d,%s,0,%.6g,%d,%.6g,%d,,%d,,,%s,,,,\n", run,
                           Quoted(part.name), elapsed, part.answered,

@@ -109,6 +109,13 @@ std::map<absl::StatusCode, int64_t> ErrorsAt(const json& object) {
   return errors;
 }
 
+json ServerJson(const ServerTimes& server) {
+  json object = json::object();
+  for (const ServerTime& time : kServerTimes)
+    object[time.name] = LatenciesJson(server.*time.latencies);
+  return object;
+}
+
 json ReportJson(const LoadReport& report) {
   return {{"name", report.name},
           {"offered_per_s", report.offered},
@@ -131,12 +138,7 @@ json ReportJson(const LoadReport& report) {
           {"latency", LatenciesJson(report.latencies)},
           {"service", LatenciesJson(report.service)},
           {"lateness", LatenciesJson(report.lateness)},
-          {"server",
-           {{"queue", LatenciesJson(report.server.queue)},
-            {"reorder", LatenciesJson(report.server.reorder)},
-            {"compute", LatenciesJson(report.server.compute)},
-            {"encode", LatenciesJson(report.server.encode)},
-            {"network", LatenciesJson(report.server.network)}}},
+          {"server", ServerJson(report.server)},
           {"windows", WindowsJson(report.windows)},
           {"parts", PartsJson(report.parts)}};
 }
@@ -163,12 +165,8 @@ LoadReport ReportFrom(const json& object) {
   report.latencies = LatenciesAt(object, "latency");
   report.service = LatenciesAt(object, "service");
   report.lateness = LatenciesAt(object, "lateness");
-  const json& server = object.at("server");
-  report.server.queue = LatenciesAt(server, "queue");
-  report.server.reorder = LatenciesAt(server, "reorder");
-  report.server.compute = LatenciesAt(server, "compute");
-  report.server.encode = LatenciesAt(server, "encode");
-  report.server.network = LatenciesAt(server, "network");
+  for (const ServerTime& time : kServerTimes)
+    report.server.*time.latencies = LatenciesAt(object.at("server"), time.name);
   report.windows = WindowsAt(object);
   report.parts = PartsAt(object);
   return report;

@@ -51,6 +51,10 @@ double LoadReport::rate() const {
   return elapsed > absl::ZeroDuration() ? answered / absl::ToDoubleSeconds(elapsed) : 0;
 }
 
+double LoadReport::cores() const {
+  return elapsed > absl::ZeroDuration() ? absl::FDivDuration(cpu, elapsed) : 0;
+}
+
 void LoadReport::Merge(const LoadReport& other) {
   if (other.started < started) {
     LoadReport first = other;
@@ -68,11 +72,8 @@ void LoadReport::Merge(const LoadReport& other) {
   latencies.Merge(other.latencies);
   service.Merge(other.service);
   lateness.Merge(other.lateness);
-  server.queue.Merge(other.server.queue);
-  server.reorder.Merge(other.server.reorder);
-  server.compute.Merge(other.server.compute);
-  server.encode.Merge(other.server.encode);
-  server.network.Merge(other.server.network);
+  for (const ServerTime& time : kServerTimes)
+    (server.*time.latencies).Merge(other.server.*time.latencies);
   elapsed = std::max(elapsed, other.started - started + other.elapsed);
   cpu += other.cpu;
   threads += other.threads;

@@ -38,6 +38,18 @@ struct ServerTimes {
   Latencies queue, reorder, compute, encode, network;
 };
 
+struct ServerTime {
+  const char* name;
+  Latencies ServerTimes::*latencies;
+};
+
+// In the order in which a request meets them.
+inline constexpr ServerTime kServerTimes[] = {{"queue", &ServerTimes::queue},
+                                              {"reorder", &ServerTimes::reorder},
+                                              {"compute", &ServerTimes::compute},
+                                              {"encode", &ServerTimes::encode},
+                                              {"network", &ServerTimes::network}};
+
 struct LoadReport {
   std::string name;      // "4 callers", "open loop of 200/s (poisson)"
   double offered = 0;    // requests per second of an open loop of constant rate, else 0
@@ -64,8 +76,12 @@ struct LoadReport {
   std::vector<PartReport> parts;
 
   int64_t error_count() const;
-  double rate() const;  // answers per second
-  bool ok() const { return errors.empty() && mismatches == 0 && unsent == 0 && answered > 0; }
+  // Requests that did not get the right answer: errors, mismatches and what was not sent.
+  int64_t failed_count() const { return error_count() + mismatches + unsent; }
+  double rate() const;   // answers per second
+  double cores() const;  // that this process used
+  bool is_open() const { return offered > 0 || changes; }
+  bool ok() const { return failed_count() == 0 && answered > 0; }
   // Adds what another generator measured at the same time. Percentiles of a second become the
   // larger ones: their histograms are not kept.
   void Merge(const LoadReport& other);

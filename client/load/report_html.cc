@@ -152,7 +152,6 @@ std::string RunTable(const LoadRecord& record) {
       "<th>p99<th>p99.9<th>max<th>errors<th>differ<th>unsent<th>client, cores</tr>\n";
   for (size_t run = 0; run < record.runs.size(); ++run) {
     const LoadReport& report = record.runs[run];
-    const double elapsed = absl::ToDoubleSeconds(report.elapsed);
     absl::StrAppendFormat(&html, "<tr><td>%s%s<td>%d<td>%.4g<td>%s", Key(run),
                           HtmlText(report.name), report.answered, report.rate(),
                           LatencyText(report.latencies.Mean()));
@@ -160,8 +159,7 @@ std::string RunTable(const LoadRecord& record) {
       absl::StrAppend(&html, "<td>", LatencyText(report.latencies.Percentile(percent)));
     for (const int64_t count : {report.error_count(), report.mismatches, report.unsent})
       absl::StrAppend(&html, count > 0 ? "<td class=bad>" : "<td>", count);
-    absl::StrAppendFormat(&html, "<td>%.2g</tr>\n",
-                          elapsed > 0 ? absl::ToDoubleSeconds(report.cpu) / elapsed : 0);
+    absl::StrAppendFormat(&html, "<td>%.2g</tr>\n", report.cores());
   }
   return html + "</table></div>\n";
 }
@@ -198,22 +196,22 @@ std::string PartTable(const LoadRecord& record) {
 }
 
 std::string ServerTable(const LoadRecord& record) {
-  std::string rows;
+  std::string rows, head = "<th>run";
+  for (const ServerTime& time : kServerTimes) absl::StrAppend(&head, "<th>", time.name);
   for (size_t run = 0; run < record.runs.size(); ++run) {
     const ServerTimes& server = record.runs[run].server;
     if (server.network.count() == 0) continue;
     absl::StrAppend(&rows, "<tr><td>", Key(run), HtmlText(record.runs[run].name));
-    for (const Latencies* latencies :
-         {&server.queue, &server.reorder, &server.compute, &server.encode, &server.network}) {
+    for (const ServerTime& time : kServerTimes) {
+      const Latencies& latencies = server.*time.latencies;
       absl::StrAppend(&rows, "<td>");
-      if (latencies->count() == 0) continue;
-      absl::StrAppend(&rows, LatencyText(latencies->Percentile(50)), " / ",
-                      LatencyText(latencies->Percentile(99)));
+      if (latencies.count() == 0) continue;
+      absl::StrAppend(&rows, LatencyText(latencies.Percentile(50)), " / ",
+                      LatencyText(latencies.Percentile(99)));
     }
     absl::StrAppend(&rows, "</tr>\n");
   }
-  return Section("Where the time went, as the server says (p50 / p99)",
-                 "<th>run<th>queue<th>reorder<th>compute<th>encode<th>network", rows);
+  return Section("Where the time went, as the server says (p50 / p99)", head, rows);
 }
 
 std::string Doubts(const LoadRecord& record) {

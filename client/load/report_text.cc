@@ -11,8 +11,7 @@ namespace {
 std::string LatencyLines(const LoadReport& report) {
   if (report.answered == 0) return "";
   std::string text = absl::StrCat("latency     ", report.latencies.ToString(), "\n");
-  const bool open = report.offered > 0 || report.changes;
-  if (open) {
+  if (report.is_open()) {
     absl::StrAppend(&text, "service     ", report.service.ToString(),
                     "\n            (from when a request was sent, not from when it was due)\n");
     absl::StrAppend(&text, "lateness    ", report.lateness.ToString(), " (of sending)\n");
@@ -23,18 +22,14 @@ std::string LatencyLines(const LoadReport& report) {
 }
 
 std::string ServerLines(const LoadReport& report) {
-  const ServerTimes& server = report.server;
-  if (server.network.count() == 0) return "";
+  if (report.server.network.count() == 0) return "";
   std::string text = "where the time went, as the server says (median, p99)\n";
-  const std::pair<const char*, const Latencies*> rows[] = {{"queue", &server.queue},
-                                                           {"reorder", &server.reorder},
-                                                           {"compute", &server.compute},
-                                                           {"encode", &server.encode},
-                                                           {"network", &server.network}};
-  for (const auto& [name, latencies] : rows) {
-    if (latencies->count() == 0) continue;
-    absl::StrAppendFormat(&text, "  %-9s %8s  %8s\n", name, LatencyText(latencies->Percentile(50)),
-                          LatencyText(latencies->Percentile(99)));
+  for (const ServerTime& time : kServerTimes) {
+    const Latencies& latencies = report.server.*time.latencies;
+    if (latencies.count() == 0) continue;
+    absl::StrAppendFormat(&text, "  %-9s %8s  %8s\n", time.name,
+                          LatencyText(latencies.Percentile(50)),
+                          LatencyText(latencies.Percentile(99)));
   }
   return text;
 }
@@ -77,7 +72,7 @@ std::string NoteLines(const LoadReport& report) {
     absl::StrAppend(&text, "limited     ", reason, "\n");
   for (const std::string& reason : WhyUnstable(report))
     absl::StrAppend(&text, "unstable    ", reason, "\n");
-  if (report.offered == 0 && !report.changes && report.answered > 0) {
+  if (!report.is_open() && report.answered > 0) {
     absl::StrAppendFormat(&text,
                           "note        callers that wait send nothing during a pause; what "
                           "independent\n            users see is measured by --rate, such as "
@@ -90,13 +85,10 @@ std::string NoteLines(const LoadReport& report) {
 }  // namespace
 
 std::string ReportText(const LoadReport& report) {
-  const double elapsed = absl::ToDoubleSeconds(report.elapsed);
   std::string text = LatencyLines(report);
   absl::StrAppend(&text, PartLines(report), ServerLines(report), ErrorLines(report));
-  if (elapsed > 0) {
-    absl::StrAppendFormat(&text, "this client used %.0f %% of a core\n",
-                          100 * absl::ToDoubleSeconds(report.cpu) / elapsed);
-  }
+  if (report.elapsed > absl::ZeroDuration())
+    absl::StrAppendFormat(&text, "this client used %.0f %% of a core\n", 100 * report.cores());
   return absl::StrCat(text, NoteLines(report));
 }
 
@@ -107,8 +99,7 @@ std::string ComparisonText(const std::vector<LoadReport>& runs) {
     absl::StrAppendFormat(&text, "%-32s %9.4g %9s %9s %9s %6d\n", run.name, run.rate(),
                           LatencyText(run.latencies.Percentile(50)),
                           LatencyText(run.latencies.Percentile(99)),
-                          LatencyText(run.latencies.Percentile(100)),
-                          run.error_count() + run.mismatches + run.unsent);
+                          LatencyText(run.latencies.Percentile(100)), run.failed_count());
   }
   return text;
 }
@@ -137,8 +128,7 @@ std::string VerdictText(const std::vector<Verdict>& verdicts) {
 std::string ProgressText(const LoadReport& so_far) {
   return absl::StrFormat("%.4g/s p50 %s p99 %s %d errors", so_far.rate(),
                          LatencyText(so_far.latencies.Percentile(50)),
-                         LatencyText(so_far.latencies.Percentile(99)),
-                         so_far.error_count() + so_far.mismatches + so_far.unsent);
+                         LatencyText(so_far.latencies.Percentile(99)), so_far.failed_count());
 }
 
 }  // namespace tilewire::client

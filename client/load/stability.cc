@@ -96,7 +96,7 @@ std::vector<std::string> WhyUnstable(const LoadReport& report) {
     JudgeLatencies(seconds, &reasons);
     Shorten(&reasons, before);
   }
-  if (report.offered > 0 || report.changes) JudgeBacklog(seconds, &reasons);
+  if (report.is_open()) JudgeBacklog(seconds, &reasons);
   return reasons;
 }
 
@@ -109,12 +109,10 @@ std::vector<std::string> ClientLimits(const LoadReport& report) {
                         "or a faster machine",
                         LatencyText(late)));
   }
-  const double elapsed = absl::ToDoubleSeconds(report.elapsed);
-  const double cores = elapsed > 0 ? absl::ToDoubleSeconds(report.cpu) / elapsed : 0;
-  if (cores > 0.9 * report.threads) {
+  if (report.cores() > 0.9 * report.threads) {
     reasons.push_back(absl::StrFormat(
-        "this client used %.2f cores with %d threads: more --threads, or several generators", cores,
-        report.threads));
+        "this client used %.2f cores with %d threads: more --threads, or several generators",
+        report.cores(), report.threads));
   }
   return reasons;
 }

@@ -92,8 +92,9 @@ absl::StatusOr<bool> JudgeRecord(const LoadRecord& record, const RecordFlags& fl
   for (const LoadReport& report : record.runs) {
     if (objective->empty()) break;
     if (record.runs.size() > 1) absl::PrintF("%s\n", report.name);
-    absl::PrintF("%s", VerdictText(objective->Judge(report)));
-    met = met && objective->IsMet(report);
+    const std::vector<Verdict> verdicts = objective->Judge(report);
+    absl::PrintF("%s", VerdictText(verdicts));
+    for (const Verdict& verdict : verdicts) met = met && verdict.met;
   }
   return met;
 }

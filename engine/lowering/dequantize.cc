@@ -3,6 +3,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
+#include "engine/lowering/quantization.h"
 
 namespace tilewire::lowering {
 
@@ -12,10 +13,7 @@ absl::Status LowerDequantize(const graph::Dequantize& dequantize, OperationConte
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc layout, context.DstLike(src.desc));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, layout.WithDataType(DataType::kF32));
   QuantizeDesc desc{.src = src.desc, .dst = dst, .axis = dequantize.axis};
-  for (const graph::QuantizationParams& params : dequantize.params) {
-    desc.scales.push_back(params.scale);
-    desc.zero_points.push_back(params.zero_point);
-  }
+  AppendParams(dequantize.params, &desc);
   ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
   return context.EmitUnary(std::move(primitive), src);
 }

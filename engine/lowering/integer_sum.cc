@@ -4,6 +4,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
+#include "engine/lowering/quantization.h"
 #include "engine/lowering/source_layouts.h"
 #include "engine/runtime/tensor_layout.h"
 
@@ -20,10 +21,7 @@ absl::Status LowerIntegerSum(const graph::IntegerSum& sum, OperationContext& con
     ABSL_ASSIGN_OR_RETURN(sources.emplace_back(), context.InLayout(src, desc));
   }
   IntegerSumDesc desc{.srcs = DescsOf(sources), .dst = dst};
-  for (const graph::QuantizationParams& params : sum.src_quantization) {
-    desc.scales.push_back(params.scale);
-    desc.zero_points.push_back(params.zero_point);
-  }
+  AppendParams(sum.src_quantization, &desc);
   desc.dst_scale = sum.dst_quantization.scale;
   desc.dst_zero_point = sum.dst_quantization.zero_point;
   desc.relu = sum.relu;

@@ -3,6 +3,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
+#include "engine/lowering/quantization.h"
 #include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
@@ -21,10 +22,7 @@ absl::Status LowerQuantize(const graph::Quantize& quantize, OperationContext& co
     ABSL_ASSIGN_OR_RETURN(src, context.Home(context.src()));
   }
   QuantizeDesc desc{.src = src.desc, .dst = dst, .axis = quantize.axis};
-  for (const graph::QuantizationParams& params : quantize.params) {
-    desc.scales.push_back(params.scale);
-    desc.zero_points.push_back(params.zero_point);
-  }
+  AppendParams(quantize.params, &desc);
   ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
   return context.EmitUnary(std::move(primitive), src);
 }

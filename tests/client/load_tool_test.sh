@@ -4,9 +4,7 @@
 # `tilewire load` and `tilewire report` as a user runs them, against doubles of known behaviour.
 set -uo pipefail
 
-tilewire=client/tilewire
-out=$TEST_TMPDIR/out
-failures=0
+source tests/support/expect.sh
 servers=()
 trap 'kill "${servers[@]}"' EXIT
 
@@ -17,20 +15,6 @@ start() {
   servers+=($!)
   until grep -q listening "$log"; do sleep 0.05; done
   printf -v "$1" '%s' "$(grep -o '127.0.0.1:[0-9]*' "$log")"
-}
-
-# expect STATUS PATTERN ARGUMENT...: `tilewire ARGUMENT...` ends with STATUS and prints a line that
-# matches PATTERN.
-expect() {
-  local status=$1 pattern=$2
-  shift 2
-  "$tilewire" "$@" >"$out" 2>&1
-  local got=$?
-  if [[ $got -ne $status ]] || ! grep -qE -- "$pattern" "$out"; then
-    echo "FAILED: tilewire $* ended with $got (want $status) or printed nothing like '$pattern':"
-    cat "$out"
-    failures=$((failures + 1))
-  fi
 }
 
 start quick

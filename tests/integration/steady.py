@@ -65,16 +65,23 @@ def connections_per_peer():
         assert 'a peer has as many as it may' in server.log
 
 
+@contextlib.contextmanager
+def grows_less(server, most_mb, what):
+    """What happens in the block takes less than `most_mb` of the server's memory."""
+    before = server.resident_mb()
+    yield
+    grown = server.resident_mb() - before
+    print(f'  {what}: {grown} MB more')
+    assert grown < most_mb, grown
+
+
 def compression():
     """A compressed message is refused before it is inflated."""
     with Server() as server:
-        before = server.resident_mb()
-        with server.channel(compression=grpc.Compression.Gzip) as channel:
-            bomb = field(1, b'digits') + field(7, b'\0' * (48 << 20))
+        bomb = field(1, b'digits') + field(7, b'\0' * (48 << 20))
+        with (grows_less(server, 40, f'48 MB in {len(zlib.compress(bomb))} bytes'),
+              server.channel(compression=grpc.Compression.Gzip) as channel):
             expect(server.ask(INFER + 'ModelInfer', bomb, channel), grpc.StatusCode.UNIMPLEMENTED)
-        grown = server.resident_mb() - before
-        print(f'  48 MB in {len(zlib.compress(bomb))} bytes: {grown} MB more')
-        assert grown < 40, grown
         server.end()
 
 
@@ -85,13 +92,10 @@ def names():
                                              'ServerMetadata', 'ModelMetadata', 'RepositoryIndex')]
         methods += [PRIMITIVES + name for name in ('CacheStatistics', 'ListImplementations')]
         methods += ['/tilewire.v1.ModelService/Explain', '/grpc.health.v1.Health/Check']
-        before = server.resident_mb()
-        for method in methods:
-            for unknown in (b'\x78\x01' * (8 << 20), field(15, b'x' * (16 << 20))):
-                expect(server.ask(method, unknown), grpc.StatusCode.INVALID_ARGUMENT)
-        grown = server.resident_mb() - before
-        print(f'  20 requests of 16 MB: {grown} MB more')
-        assert grown < 120, grown
+        with grows_less(server, 120, '20 requests of 16 MB'):
+            for method in methods:
+                for unknown in (b'\x78\x01' * (8 << 20), field(15, b'x' * (16 << 20))):
+                    expect(server.ask(method, unknown), grpc.StatusCode.INVALID_ARGUMENT)
         server.end()
 
 

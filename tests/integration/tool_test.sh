@@ -5,24 +5,8 @@
 set -uo pipefail
 
 source tests/integration/start_server.sh
-tilewire=client/tilewire
+source tests/support/expect.sh
 digits=deploy/models/digits
-out=$TEST_TMPDIR/out
-failures=0
-
-# expect STATUS PATTERN ARGUMENT...: `tilewire ARGUMENT...` ends with STATUS and prints a line that
-# matches PATTERN.
-expect() {
-  local status=$1 pattern=$2
-  shift 2
-  "$tilewire" "$@" >"$out" 2>&1
-  local got=$?
-  if [[ $got -ne $status ]] || ! grep -qE -- "$pattern" "$out"; then
-    echo "FAILED: tilewire $* ended with $got (want $status) or printed nothing like '$pattern':"
-    cat "$out"
-    failures=$((failures + 1))
-  fi
-}
 
 primitive() { expect 0 "$1" primitive "${@:2}" --repeat=2; }
 

@@ -8,21 +8,18 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "protos/open_inference.grpc.pb.h"
 #include "service/server.h"
+#include "tests/support/echo_repository.h"
 #include "tests/support/fake_engine.h"
 
 namespace tilewire::service {
 
-inline void WriteFile(const std::filesystem::path& path, const std::string& text) {
-  std::filesystem::create_directories(path.parent_path());
-  std::ofstream(path) << text;
-}
+using tilewire::testing::WriteFile;
 
 inline std::string Floats(int count, int first = 0) {
   std::vector<float> values(count);
@@ -51,10 +48,7 @@ inline inference::ModelInferRequest GoodRequest() {
 class ServedFixture : public ::testing::Test {
  protected:
   void SetUp() override {
-    directory_ = std::filesystem::path(::testing::TempDir()) /
-                 ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    WriteFile(directory_ / "echo/1/model.onnx", "");
-    WriteFile(directory_ / "echo/2/model.onnx", "");
+    directory_ = testing::WriteEchoRepository();
     WriteFile(directory_ / "echo/labels.txt", "zero\none\n");
     WriteFile(directory_ / "bad/1/model.onnx", "broken");
   }

@@ -4,29 +4,37 @@
 
 usage: summarize_tests.py EVENTS.json BAZEL_STATUS
 
-Prints every skipped case with its reason and every failed one, then "N passed, N failed, N skipped".
-Exits 0 only if Bazel's status was 0 and nothing failed.
+Prints the skipped cases by reason, then every failed one with the end of its test's log, then
+"N passed, N failed, N skipped". Exits 0 only if Bazel's status was 0 and nothing failed.
 """
+import collections
 import json
 import sys
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
 
 
+LOG_LINES = 40  # of a failed test, counted from its end
+
+
+def local_path(uri):
+    """The file that a file:// address names, None for an empty one."""
+    return urllib.parse.unquote(urllib.parse.urlparse(uri).path) or None
+
+
 def read_events(path):
-    """Yields (label, status, path of test.xml or None) for every test, and failed build targets."""
+    """Yields (label, status, its files by name) for every test, and failed build targets."""
     with open(path, encoding="utf-8") as lines:
         for line in lines:
             event = json.loads(line)
             identity = event.get("id", {})
             if "testResult" in identity:
-                label = identity["testResult"]["label"]
                 result = event["testResult"]
-                files = {f["name"]: f.get("uri", "") for f in result.get("testActionOutput", [])}
-                uri = files.get("test.xml", "")
-                yield label, result["status"], urllib.parse.unquote(urllib.parse.urlparse(uri).path) or None
+                files = {file["name"]: local_path(file.get("uri", ""))
+                         for file in result.get("testActionOutput", [])}
+                yield identity["testResult"]["label"], result["status"], files
             elif "targetCompleted" in identity and not event.get("completed", {}).get("success"):
-                yield identity["targetCompleted"]["label"], "FAILED_TO_BUILD", None
+                yield identity["targetCompleted"]["label"], "FAILED_TO_BUILD", {}
 
 
 def cases(xml_path):
@@ -42,33 +50,72 @@ def cases(xml_path):
             yield name, "passed", ""
 
 
-def main():
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
-    seen = set()
-    for label, status, xml_path in read_events(sys.argv[1]):
-        if label in seen:
-            continue
-        seen.add(label)
+def log_end(path):
+    """The last lines of a test's log, indented."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as lines:
+            return "".join(f"  | {line.rstrip()[:300]}\n"
+                           for line in collections.deque(lines, LOG_LINES))
+    except (OSError, TypeError):
+        return ""
+
+
+class Summary:
+    """Counts outcomes; keeps what is said of skipped and failed cases until all are there."""
+
+    def __init__(self):
+        self.counts = {"passed": 0, "failed": 0, "skipped": 0}
+        self.skipped = collections.defaultdict(list)  # (label, test, reason) -> parameters
+        self.failed = []
+
+    def fail(self, what, log=""):
+        self.counts["failed"] += 1
+        self.failed.append(f"failed: {what}\n{log}")
+
+    def add(self, label, status, files):
         found = []
-        if xml_path:
+        if files.get("test.xml"):
             try:
-                found = list(cases(xml_path))
+                found = list(cases(files["test.xml"]))
             except (OSError, ElementTree.ParseError) as error:
                 print(f"unreadable report of {label}: {error}")
+        log = log_end(files.get("test.log"))
         for name, outcome, message in found:
-            counts[outcome] += 1
-            if outcome != "passed":
-                print(f"{outcome}: {label} {name}" + (f": {message}" if message else ""))
+            if outcome == "failed":
+                self.fail(f"{label} {name}", log)
+                log = ""  # once per test
+                continue
+            self.counts[outcome] += 1
+            if outcome == "skipped":
+                test, _, parameter = name.rpartition("/")
+                self.skipped[label, test, message].append(parameter)
         if status != "PASSED" and not any(outcome == "failed" for _, outcome, _ in found):
-            counts["failed"] += 1
-            print(f"failed: {label}: {status}")
+            self.fail(f"{label}: {status}", log)
+
+    def show(self):
+        for (label, test, reason), parameters in self.skipped.items():
+            test = f"{test}/" if test else ""
+            print(f"skipped: {label} {test}{{{', '.join(parameters)}}}: {reason}"
+                  if len(parameters) > 1 else f"skipped: {label} {test}{parameters[0]}: {reason}")
+        for text in self.failed:
+            print(text, end="")
+        counts = self.counts
+        print(f"{counts['passed']} passed, {counts['failed']} failed"
+              + (f", {counts['skipped']} skipped" if counts["skipped"] else ""))
+
+
+def main():
+    summary = Summary()
+    seen = set()
+    for label, status, files in read_events(sys.argv[1]):
+        if label not in seen:
+            seen.add(label)
+            summary.add(label, status, files)
     bazel_status = int(sys.argv[2])
-    if bazel_status != 0 and counts["failed"] == 0:
-        counts["failed"] = 1
-        print(f"failed: bazel ended with status {bazel_status}")
-    print(f"{counts['passed']} passed, {counts['failed']} failed"
-          + (f", {counts['skipped']} skipped" if counts["skipped"] else ""))
-    sys.exit(1 if counts["failed"] else 0)
+    if bazel_status != 0 and summary.counts["failed"] == 0:
+        summary.fail(f"bazel ended with status {bazel_status}")
+    summary.show()
+    sys.exit(1 if summary.counts["failed"] else 0)
 
 
 if __name__ == "__main__":

@@ -76,14 +76,30 @@ absl::Status BuildTanh(NodeContext& context) {
   return FinishActivation(context, {EltwiseAlgorithm::kTanh});
 }
 
-absl::Status BuildElu(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 1.0f));
-  return FinishActivation(context, {EltwiseAlgorithm::kElu, alpha});
+// Functions with the attribute alpha.
+absl::Status Finish(NodeContext& context, EltwiseAlgorithm algorithm, float default_alpha) {
+  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", default_alpha));
+  return FinishActivation(context, {algorithm, alpha});
+}
+absl::Status Finish(NodeContext& context, Elementwise::Function function, float default_alpha) {
+  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", default_alpha));
+  return FinishElementwise(context, {function, alpha});
 }
 
+absl::Status BuildElu(NodeContext& context) {
+  return Finish(context, EltwiseAlgorithm::kElu, 1.0f);
+}
 absl::Status BuildLeakyRelu(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 0.01f));
-  return FinishActivation(context, {EltwiseAlgorithm::kRelu, alpha});
+  return Finish(context, EltwiseAlgorithm::kRelu, 0.01f);
+}
+absl::Status BuildSwish(NodeContext& context) {
+  return Finish(context, EltwiseAlgorithm::kSwish, 1.0f);
+}
+absl::Status BuildCelu(NodeContext& context) {
+  return Finish(context, Elementwise::Function::kCelu, 1.0f);
+}
+absl::Status BuildThresholdedRelu(NodeContext& context) {
+  return Finish(context, Elementwise::Function::kThresholdedRelu, 1.0f);
 }
 
 absl::Status BuildSelu(NodeContext& context) {
@@ -92,23 +108,8 @@ absl::Status BuildSelu(NodeContext& context) {
   return FinishElementwise(context, {Elementwise::Function::kSelu, alpha, gamma});
 }
 
-absl::Status BuildCelu(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 1.0f));
-  return FinishElementwise(context, {Elementwise::Function::kCelu, alpha});
-}
-
 absl::Status BuildMish(NodeContext& context) {
   return FinishActivation(context, {EltwiseAlgorithm::kMish});
-}
-
-absl::Status BuildSwish(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 1.0f));
-  return FinishActivation(context, {EltwiseAlgorithm::kSwish, alpha});
-}
-
-absl::Status BuildThresholdedRelu(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 1.0f));
-  return FinishElementwise(context, {Elementwise::Function::kThresholdedRelu, alpha});
 }
 
 absl::Status BuildShrink(NodeContext& context) {

@@ -34,6 +34,18 @@ struct HugeCase {
   OpDesc desc;
 };
 
+// Of a window over the whole of a huge image.
+template <typename Desc>
+Desc HugeWindow() {
+  Desc desc;
+  desc.src = OneElement({1, 1, kSide, kSide});
+  desc.dst = Dense({1, 1, 1, 1});
+  desc.kernel = {kSide, kSide};
+  desc.strides = {1, 1};
+  desc.padding_left = {0, 0};
+  return desc;
+}
+
 std::vector<HugeCase> HugeCases() {
   const MemoryDesc one = Dense({1, 1, 1, 1}), image = OneElement({1, 1, kSide, kSide});
   ConvolutionDesc convolution;
@@ -41,18 +53,10 @@ std::vector<HugeCase> HugeCases() {
   convolution.dst = one;
   convolution.strides = {1, 1};
   convolution.dilations = convolution.padding_left = convolution.padding_right = {0, 0};
-  PoolingDesc pooling;
-  pooling.src = image;
-  pooling.dst = one;
-  pooling.kernel = {kSide, kSide};
-  pooling.strides = {1, 1};
-  pooling.padding_left = pooling.padding_right = {0, 0};
-  MaxWindowDesc window;
-  window.src = image;
-  window.dst = one;
-  window.kernel = {kSide, kSide};
-  window.strides = {1, 1};
-  window.dilations = window.padding_left = {0, 0};
+  auto pooling = HugeWindow<PoolingDesc>();
+  pooling.padding_right = {0, 0};
+  auto window = HugeWindow<MaxWindowDesc>();
+  window.dilations = {0, 0};
   ReductionDesc reduction;
   reduction.src = image;
   reduction.dst = one;

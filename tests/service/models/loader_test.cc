@@ -9,13 +9,13 @@
 
 #include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
 #include "engine/threading/mutex.h"
 #include "service/models/repository_scan.h"
+#include "tests/support/echo_repository.h"
 #include "tests/support/fake_engine.h"
 #include "tests/support/status_matchers.h"
 
@@ -26,23 +26,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using tilewire::testing::IsOk;
 using tilewire::testing::StatusIs;
-
-// At once, so that the loader never sees a part of the text.
-void WriteFile(const std::filesystem::path& path, const std::string& text) {
-  std::filesystem::create_directories(path.parent_path());
-  std::filesystem::path copy = path;
-  copy += ".copy";
-  std::ofstream(copy) << text;
-  std::filesystem::rename(copy, path);
-}
+using tilewire::testing::WriteEchoRepository;
+using tilewire::testing::WriteFile;
 
 class LoaderTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    directory_ = std::filesystem::path(::testing::TempDir()) /
-                 ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    WriteFile(directory_ / "echo/1/model.onnx", "");
-    WriteFile(directory_ / "echo/2/model.onnx", "");
+    directory_ = WriteEchoRepository();
     models_ = std::make_unique<ModelRepository>(ScanDirectory(directory_.string()).value());
     loader_ = std::make_unique<Loader>(
         &engine_, models_.get(), &dispatcher_,

@@ -25,6 +25,28 @@ int AxisOf(TensorMaker& make, const Dims& dims, bool* valid) {
   return static_cast<int>(axis);
 }
 
+// Sizes on both sides of an operation that changes one axis; `valid` as above.
+struct AxisChange {
+  Dims src, dst;
+  int axis;
+  bool valid = false;
+};
+
+AxisChange ChangeOfAxis(TensorMaker& make) {
+  AxisChange change;
+  change.dst = change.src = SizesOfAnyRank(make);
+  change.axis = AxisOf(make, change.src, &change.valid);
+  return change;
+}
+
+template <typename Desc>
+absl::Status FillChange(TensorMaker& make, const AxisChange& change, Desc* desc) {
+  desc->axis = change.axis;
+  ABSL_ASSIGN_OR_RETURN(desc->src, make.Typed(change.src, DataType::kF32));
+  ABSL_ASSIGN_OR_RETURN(desc->dst, make.Typed(change.dst, DataType::kF32));
+  return absl::OkStatus();
+}
+
 // A list of `count` indices into `size` elements: all, one run with a step, or many runs. Some name
 // no element.
 std::vector<IndexRun> RandomRuns(TensorMaker& make, int64_t size, int64_t count) {
@@ -151,20 +173,17 @@ absl::StatusOr<OpDesc> RandomIntegerSum(TensorMaker& make) {
 absl::StatusOr<OpDesc> RandomInterpolate(TensorMaker& make) {
   Random& random = make.random();
   InterpolateDesc desc;
-  const Dims src = SizesOfAnyRank(make);
-  Dims dst = src;
-  bool valid = false;
-  desc.axis = AxisOf(make, src, &valid);
-  if (valid) dst[desc.axis] = RandomSize(random);
-  const int64_t outputs = valid ? dst[desc.axis] : 1, inputs = valid ? src[desc.axis] : 1;
+  AxisChange change = ChangeOfAxis(make);
+  if (change.valid) change.dst[change.axis] = RandomSize(random);
+  const int64_t outputs = change.valid ? change.dst[change.axis] : 1;
+  const int64_t inputs = change.valid ? change.src[change.axis] : 1;
   const int64_t taps = random.Integer(1, 5);
   desc.taps = make.Number(taps);
   desc.weights = Reals(make, make.Number(outputs * taps));
   for (int64_t i = 0; i < outputs * taps; ++i) {
     desc.indices.push_back(make.Number(random.Integer(0, std::max<int64_t>(inputs - 1, 0))));
   }
-  ABSL_ASSIGN_OR_RETURN(desc.src, make.Typed(src, DataType::kF32));
-  ABSL_ASSIGN_OR_RETURN(desc.dst, make.Typed(dst, DataType::kF32));
+  ABSL_RETURN_IF_ERROR(FillChange(make, change, &desc));
   return desc;
 }
 
@@ -190,13 +209,12 @@ absl::StatusOr<OpDesc> RandomMaxWindow(TensorMaker& make) {
 absl::StatusOr<OpDesc> RandomTopK(TensorMaker& make) {
   Random& random = make.random();
   TopKDesc desc;
-  const Dims src = SizesOfAnyRank(make);
-  Dims dst = src;
-  bool valid = false;
-  desc.axis = AxisOf(make, src, &valid);
-  if (valid) dst[desc.axis] = make.Number(random.Integer(0, std::max<int64_t>(src[desc.axis], 0)));
-  ABSL_ASSIGN_OR_RETURN(desc.src, make.Typed(src, DataType::kF32));
-  ABSL_ASSIGN_OR_RETURN(desc.dst, make.Typed(dst, DataType::kF32));
+  AxisChange change = ChangeOfAxis(make);
+  if (change.valid) {
+    const int64_t most = std::max<int64_t>(change.src[change.axis], 0);
+    change.dst[change.axis] = make.Number(random.Integer(0, most));
+  }
+  ABSL_RETURN_IF_ERROR(FillChange(make, change, &desc));
   desc.largest = Chance(random, 50);
   desc.indices = Chance(random, 50);
   desc.last_of_equals = Chance(random, 50);

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sourced by tests of the command line tool: expect() counts in $failures; what the tool printed
+# last is in the file $out.
+
+tilewire=client/tilewire
+out=$TEST_TMPDIR/out
+failures=0
+
+# expect STATUS PATTERN ARGUMENT...: `tilewire ARGUMENT...` ends with STATUS and prints a line that
+# matches PATTERN.
+expect() {
+  local status=$1 pattern=$2
+  shift 2
+  "$tilewire" "$@" >"$out" 2>&1
+  local got=$?
+  if [[ $got -ne $status ]] || ! grep -qE -- "$pattern" "$out"; then
+    echo "FAILED: tilewire $* ended with $got (want $status) or printed nothing like '$pattern':"
+    cat "$out"
+    failures=$((failures + 1))
+  fi
+}
