@@ -4,8 +4,9 @@
 
 usage: summarize_tests.py EVENTS.json BAZEL_STATUS
 
-Prints the skipped cases by reason, then every failed one with the end of its test's log, then
-"N passed, N failed, N skipped". Exits 0 only if Bazel's status was 0 and nothing failed.
+Prints the tests that were tried again, the skipped cases by reason, then every failed one with the
+end of its test's log, then "N passed, N failed, N skipped". Exits 0 only if Bazel's status was 0 and
+nothing failed.
 """
 import collections
 import json
@@ -23,18 +24,18 @@ def local_path(uri):
 
 
 def read_events(path):
-    """Yields (label, status, its files by name) for every test, and failed build targets."""
+    """Yields (what, status, its files by name) for every attempt at a test, and targets not built."""
     with open(path, encoding="utf-8") as lines:
         for line in lines:
             event = json.loads(line)
             identity = event.get("id", {})
             if "testResult" in identity:
-                result = event["testResult"]
+                test, result = identity["testResult"], event["testResult"]
                 files = {file["name"]: local_path(file.get("uri", ""))
                          for file in result.get("testActionOutput", [])}
-                yield identity["testResult"]["label"], result["status"], files
+                yield (test["label"], test.get("run"), test.get("shard")), result["status"], files
             elif "targetCompleted" in identity and not event.get("completed", {}).get("success"):
-                yield identity["targetCompleted"]["label"], "FAILED_TO_BUILD", {}
+                yield (identity["targetCompleted"]["label"], None, None), "FAILED_TO_BUILD", {}
 
 
 def cases(xml_path):
@@ -106,11 +107,13 @@ class Summary:
 
 def main():
     summary = Summary()
-    seen = set()
-    for label, status, files in read_events(sys.argv[1]):
-        if label not in seen:
-            seen.add(label)
-            summary.add(label, status, files)
+    attempts = {}  # the last one at each test counts
+    for test, status, files in read_events(sys.argv[1]):
+        if test in attempts:
+            print(f"tried again: {test[0]}\n{log_end(attempts[test][1].get('test.log'))}", end="")
+        attempts[test] = status, files
+    for (label, _, _), (status, files) in attempts.items():
+        summary.add(label, status, files)
     bazel_status = int(sys.argv[2])
     if bazel_status != 0 and summary.counts["failed"] == 0:
         summary.fail(f"bazel ended with status {bazel_status}")
