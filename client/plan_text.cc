@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/plan_text.h"
 
+#include <google/protobuf/util/json_util.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -9,6 +11,8 @@
 
 namespace tilewire::client {
 namespace {
+
+constexpr size_t kColumns = 80;
 
 std::string Megabytes(int64_t bytes) {
   return absl::StrFormat("%.1f MB", static_cast<double>(bytes) * 1e-6);
@@ -58,43 +62,77 @@ std::string HeadText(const v1::ExplainResponse& plan) {
   return text;
 }
 
-void AppendStep(const v1::PlanStep& step, const v1::ExplainResponse& plan, std::string* text) {
-  if (plan.runs() > 0) {
-    const double share = static_cast<double>(step.time_ns()) /
-                         static_cast<double>(std::max<int64_t>(1, plan.run_ns()));
-    const std::string of_peak = step.share_of_peak() > 0
-                                    ? absl::StrFormat("%5.1f %%", 100 * step.share_of_peak())
-                                    : "      -";
-    absl::StrAppendFormat(text, "%10s %5.1f %% %s ", Milliseconds(step.time_ns()), 100 * share,
-                          of_peak);
-  }
-  absl::StrAppendFormat(text, "%9s  %s%s", Megabytes(BytesOf(step)),
-                        step.implementation().empty() ? "-" : step.implementation(),
-                        LayoutsText(step));
-  if (!step.fused().empty()) absl::StrAppend(text, " + ", step.fused());
-  absl::StrAppend(text, "  ", step.node());
-  if (!step.remark().empty()) absl::StrAppend(text, " (", step.remark(), ")");
-  absl::StrAppend(text, "\n");
+std::string TimesText(const v1::PlanStep& step, const v1::ExplainResponse& plan) {
+  if (plan.runs() == 0) return "";
+  const double share = static_cast<double>(step.time_ns()) /
+                       static_cast<double>(std::max<int64_t>(1, plan.run_ns()));
+  const std::string of_peak = step.share_of_peak() > 0
+                                  ? absl::StrFormat("%5.1f %%", 100 * step.share_of_peak())
+                                  : "      -";
+  return absl::StrFormat("%10s %5.1f %% %s ", Milliseconds(step.time_ns()), 100 * share, of_peak);
+}
+
+std::string ImplementationText(const v1::PlanStep& step) {
+  return step.implementation().empty() ? "-" : step.implementation();
+}
+
+std::string WideText(const v1::PlanStep& step) {
+  std::string text = absl::StrCat(ImplementationText(step), LayoutsText(step));
+  if (!step.fused().empty()) absl::StrAppend(&text, " + ", step.fused());
+  absl::StrAppend(&text, "  ", step.node());
+  if (step.scratchpad_bytes() > 0)
+    absl::StrAppend(&text, " (scratchpad ", Megabytes(step.scratchpad_bytes()), ")");
+  if (!step.remark().empty()) absl::StrAppend(&text, " (", step.remark(), ")");
+  for (const v1::StepRefusal& refusal : step.refusals())
+    absl::StrAppend(&text, "\n             not ", refusal.implementation(), ": ", refusal.reason());
+  return text;
+}
+
+// The end of a node's name says more than its beginning, which many share.
+std::string NarrowText(const v1::PlanStep& step, size_t columns) {
+  std::string text = ImplementationText(step);
+  if (text.size() + 2 >= columns) return text.substr(0, columns);
+  const size_t left = columns - text.size() - 2;
+  const std::string& node = step.node();
+  return node.size() <= left ? absl::StrCat(text, "  ", node)
+         : left <= 2         ? text
+                             : absl::StrCat(text, "  ..", node.substr(node.size() - (left - 2)));
 }
 
 }  // namespace
 
-std::string PlanText(const v1::ExplainResponse& plan, int costliest) {
+std::string PlanText(const v1::ExplainResponse& plan, const PlanTextOptions& options) {
   std::vector<const v1::PlanStep*> steps;
   for (const v1::PlanStep& step : plan.steps()) steps.push_back(&step);
-  if (costliest > 0) {
+  if (options.costliest > 0) {
     const auto cost = [&plan](const v1::PlanStep* step) {
       return plan.runs() > 0 ? step->time_ns() : BytesOf(*step);
     };
     std::stable_sort(steps.begin(), steps.end(),
                      [&](const auto* a, const auto* b) { return cost(a) > cost(b); });
-    steps.resize(std::min<size_t>(steps.size(), costliest));
+    steps.resize(std::min<size_t>(steps.size(), options.costliest));
   }
   std::string text = HeadText(plan);
   absl::StrAppend(&text, plan.runs() > 0 ? "      time  of run of peak " : "",
-                  "    bytes  implementation, layouts + fused, node\n");
-  for (const v1::PlanStep* step : steps) AppendStep(*step, plan, &text);
+                  "    bytes  implementation", options.wide ? ", layouts + fused" : "", ", node\n");
+  for (const v1::PlanStep* step : steps) {
+    const std::string front =
+        absl::StrFormat("%s%9s  ", TimesText(*step, plan), Megabytes(BytesOf(*step)));
+    absl::StrAppend(&text, front,
+                    options.wide ? WideText(*step) : NarrowText(*step, kColumns - front.size()),
+                    "\n");
+  }
   return text;
+}
+
+std::string PlanJson(const v1::ExplainResponse& plan) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  options.always_print_primitive_fields = true;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  const auto status = google::protobuf::util::MessageToJsonString(plan, &json, options);
+  return status.ok() ? json : absl::StrCat("\"", status.ToString(), "\"\n");
 }
 
 }  // namespace tilewire::client

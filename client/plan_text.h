@@ -10,11 +10,20 @@
 
 namespace tilewire::client {
 
-// A head with bytes and times of the whole; a line per step: its time, its share of the run and of
-// the peak (where the plan was run), bytes that it reads and writes, implementation, layouts, what
-// is fused into it, node, remark. With `costliest` over 0 only so many steps, those that take
-// longest, or, without times, most bytes.
-std::string PlanText(const v1::ExplainResponse& plan, int costliest = 0);
+struct PlanTextOptions {
+  // Over 0: only so many steps, those that take longest or, without times, move most bytes.
+  int costliest = 0;
+  bool wide = false;
+};
+
+// A head with bytes and times of the whole, then a line per step: its time, its share of the run
+// and of the peak (where the plan was run), bytes that it reads and writes, implementation and
+// node, in 80 columns; names that are too long are cut. With `wide`, lines of any length with the
+// layouts, what is fused into the step, its scratchpad, remark and refusals as well.
+std::string PlanText(const v1::ExplainResponse& plan, const PlanTextOptions& options = {});
+
+// All of it for programs: the message in JSON, with the names of the .proto file.
+std::string PlanJson(const v1::ExplainResponse& plan);
 
 }  // namespace tilewire::client
 

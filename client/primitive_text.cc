@@ -68,13 +68,20 @@ absl::Status ParseWindow(const PrimitiveText& text, int rank, Op* op) {
   return status;
 }
 
+// The primitive chooses a layout that was not named.
+void LetChoose(v1::MemoryDesc* desc) {
+  if (desc->layout_case() == v1::MemoryDesc::LAYOUT_NOT_SET) desc->set_tag("any");
+}
+
 // The destination as given, or with these dims and type and a layout of the primitive's choice.
 absl::Status FillDst(const PrimitiveText& text, const std::vector<int64_t>& dims, v1::DataType type,
                      v1::MemoryDesc* dst) {
   if (!text.dst.empty()) {
     absl::StatusOr<v1::MemoryDesc> given = ParseMemoryDesc(text.dst);
-    if (given.ok()) *dst = *given;
-    return given.status();
+    if (!given.ok()) return given.status();
+    *dst = *given;
+    LetChoose(dst);
+    return absl::OkStatus();
   }
   dst->mutable_dims()->Assign(dims.begin(), dims.end());
   dst->set_type(type);
@@ -84,11 +91,6 @@ absl::Status FillDst(const PrimitiveText& text, const std::vector<int64_t>& dims
 
 std::vector<int64_t> DimsOf(const v1::MemoryDesc& desc) {
   return {desc.dims().begin(), desc.dims().end()};
-}
-
-// A convolution or inner product chooses the layouts that were not named.
-void LetChoose(v1::MemoryDesc* desc) {
-  if (desc->layout_case() == v1::MemoryDesc::LAYOUT_NOT_SET) desc->set_tag("any");
 }
 
 template <typename Op>

@@ -28,6 +28,11 @@ struct PlanTensor {
   int64_t bytes = 0;     // of its elements and their padding
 };
 
+// An implementation that stood before the chosen one, and why it does not take the step.
+struct StepRefusal {
+  std::string implementation, reason;
+};
+
 // One step of a plan, or the reorder of an input into it or of an output out of it.
 struct PlanStep {
   std::string node;            // ONNX node; "input x", "output y"
@@ -37,6 +42,8 @@ struct PlanStep {
   std::vector<PlanTensor> tensors;
   std::string fused;       // "sum:1;relu:0"
   std::string remark;      // why the step exists, or why no faster implementation runs it
+  std::vector<StepRefusal> refusals;  // best first
+  int64_t scratchpad_bytes = 0;
   int64_t operations = 0;  // multiplications and additions of matrix products; else 0
   absl::Duration time;     // median of the runs
 };

@@ -17,18 +17,23 @@ namespace {
 constexpr char kExplainExamples[] = R"(  tilewire explain resnet50
   tilewire explain resnet50 --runs=20                  # with the time of each step
   tilewire explain resnet50 --runs=20 --costliest=10
+  tilewire explain resnet50 --wide                     # layouts, and why not other kernels
+  tilewire explain resnet50 --runs=20 --json > plan.json
   tilewire explain resnet50 --batch=8 --runs=5
   tilewire explain detector --free_size=480            # open height and width: 224 if not given
   tilewire explain detector --shape image=1x3x480x640
 
-A line is a step: time, share of the run, share of the peak (what the threads could multiply and add
-in registers; for products of matrices only), bytes read and written, implementation, layouts, what
-is fused into it, and the ONNX node. The peak is that of f32: integer steps may exceed it.)";
+A line is a step: time, share of the run, share of the peak (what the threads
+could multiply and add in registers; for products of matrices only), bytes read
+and written, implementation, and the ONNX node. The peak is that of f32: integer
+steps may exceed it.)";
 
 struct Options {
   std::string model, version;
   int64_t batch = 1, free_size = 224;
-  int runs = 0, costliest = 0;
+  int runs = 0;
+  PlanTextOptions text;
+  bool json = false;
   double timeout_s = 60;
   std::vector<std::string> shapes;  // NAME=1x3x224x224
 };
@@ -70,6 +75,7 @@ int RunExplain(const Server& server, const Options& options) {
   request.set_version(options.version);
   request.set_batch(options.batch);
   request.set_runs(options.runs);
+  request.set_refusals(options.json || options.text.wide);
   for (const std::string& shape : options.shapes) {
     if (ParseShape(shape, request.add_shapes())) continue;
     absl::FPrintF(stderr, "tilewire: --shape: '%s' is not like image=1x3x224x224\n", shape);
@@ -83,7 +89,7 @@ int RunExplain(const Server& server, const Options& options) {
   }
   const auto plan = (*client)->Explain(request, absl::Seconds(options.timeout_s));
   if (!plan.ok()) return Report(plan.status());
-  absl::PrintF("%s", PlanText(*plan, options.costliest));
+  absl::PrintF("%s", options.json ? PlanJson(*plan) : PlanText(*plan, options.text));
   return 0;
 }
 
@@ -111,8 +117,16 @@ void AddExplainCommand(CLI::App* app, const Server& server, int* exit_code) {
   command->add_option("--runs", options->runs, "timed runs on the server, 0 to 1000")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
-  command->add_option("--costliest", options->costliest, "only so many steps, the costliest first")
-      ->check(CLI::Range(0, 1000000));
+  CLI::Option* costliest = command
+                               ->add_option("--costliest", options->text.costliest,
+                                            "only so many steps, the costliest first")
+                               ->check(CLI::Range(0, 1000000));
+  CLI::Option* wide = command->add_flag("--wide", options->text.wide,
+                                        "layouts, fused steps, scratchpads, remarks and refusals "
+                                        "as well, in lines of any length");
+  command->add_flag("--json", options->json, "everything, for programs")
+      ->excludes(costliest)
+      ->excludes(wide);
   command->add_option("--timeout", options->timeout_s, "seconds to wait for the answer")
       ->check(Between(0.001, 3600.0))
       ->capture_default_str();

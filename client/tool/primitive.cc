@@ -5,10 +5,8 @@
 #include <cstdio>
 
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
-#include "client/latencies.h"
-#include "client/primitive_text.h"
 #include "client/tool/command.h"
+#include "client/tool/primitive_runs.h"
 
 namespace tilewire::client {
 namespace {
@@ -31,7 +29,20 @@ constexpr char kPrimitiveExamples[] = R"(Tensors are written [type:]dims[:layout
   tilewire primitive batch_normalization --src=1x64x56x56 --global_stats --scale_shift
   tilewire primitive layer_normalization --src=128x768 --scale_shift
   tilewire primitive shuffle --src=1x40x6x5 --group_size=10
-  tilewire primitive reorder --src=1x64x56x56:nchw --dst=1x64x56x56:nChw16c)";
+  tilewire primitive reorder --src=1x64x56x56:nchw --dst=1x64x56x56:nChw16c
+  tilewire primitive bench layers.txt)";
+
+constexpr char kBenchExamples[] =
+    R"(A line of the file is what stands after `tilewire primitive`; # begins a comment:
+
+  convolution --src=1x64x56x56 --weights=64x64x3x3 --padding=1 --relu  # layer1
+  convolution --src=1x256x14x14 --weights=256x256x3x3 --padding=1
+  pooling --src=1x64x112x112 --kernel=3 --strides=2 --padding=1
+
+The table has the median of the kernel's time, without reorders of inputs and
+outputs, and what it means: GFLOP/s of products of matrices, their share of what
+the threads can compute in f32 registers (measured beside them), and GB/s of all
+tensors. Integer kernels may exceed the peak.)";
 
 constexpr char kWhenInvalid[] =
     "`tilewire primitive --help` explains how tensors are written and what each option means.";
@@ -55,108 +66,78 @@ void PrintCreated(const v1::CreateResponse& created) {
   }
 }
 
-int RunPrimitive(const Server& server, const PrimitiveText& text, int repeat) {
-  absl::StatusOr<v1::PrimitiveDesc> desc = ParsePrimitive(text);
-  if (!desc.ok()) {
-    absl::FPrintF(stderr, "tilewire: %s\n`tilewire primitive --help` shows examples.\n",
-                  desc.status().message());
-    return 2;
-  }
-  auto client = server.Connect();
-  if (!client.ok()) return Report(client.status());
-  v1::CreateRequest create;
-  *create.mutable_primitive() = *desc;
-  auto created = (*client)->Create(create);
-  if (!created.ok()) return Report(created.status(), kWhenInvalid);
-  PrintCreated(*created);
-  auto request = MakeExecuteRequest(*desc, *created);
-  if (!request.ok()) return Report(request.status(), kWhenInvalid);
-  Latencies reorder_in, kernel, reorder_out, whole;
-  for (int i = 0; i < repeat; ++i) {
-    const absl::Time sent = absl::Now();
-    auto response = (*client)->Execute(*request);
-    if (!response.ok()) return Report(response.status(), kWhenInvalid);
-    whole.Add(absl::Now() - sent);
-    reorder_in.Add(absl::Nanoseconds(response->reorder_in_ns()));
-    kernel.Add(absl::Nanoseconds(response->kernel_ns()));
-    reorder_out.Add(absl::Nanoseconds(response->reorder_out_ns()));
-  }
+void PrintRuns(const PrimitiveRuns& runs, int repeat) {
   absl::PrintF("of %d runs       median       fastest\n", repeat);
   const auto row = [](const char* name, const Latencies& times) {
     absl::PrintF("  %-12s  %-11s  %s\n", name, LatencyText(times.Percentile(50)),
                  LatencyText(times.Percentile(0)));
   };
-  row("reorder in", reorder_in);
-  row("kernel", kernel);
-  row("reorder out", reorder_out);
-  row("round trip", whole);
+  row("reorder in", runs.reorder_in);
+  row("kernel", runs.kernel);
+  row("reorder out", runs.reorder_out);
+  row("round trip", runs.whole);
+  absl::PrintF("kernel's speed  %.1f GB/s", runs.gigabytes_per_s());
+  if (runs.gflops() > 0) absl::PrintF(", %.1f GFLOP/s", runs.gflops());
+  if (runs.share_of_peak() > 0) absl::PrintF(", %.1f %% of the peak", 100 * runs.share_of_peak());
+  absl::PrintF("\npeak            %.1f GFLOP/s in f32, just now, with %d thread%s\n",
+               runs.peak_gflops, runs.threads, runs.threads == 1 ? "" : "s");
+}
+
+int RunPrimitive(Client* client, const PrimitiveOptions& options, int repeat) {
+  absl::StatusOr<v1::PrimitiveDesc> desc = options.Desc();
+  if (!desc.ok()) {
+    absl::FPrintF(stderr, "tilewire: %s\n`tilewire primitive --help` shows examples.\n",
+                  desc.status().message());
+    return 2;
+  }
+  auto runs = CreateOn(client, *desc);
+  if (!runs.ok()) return Report(runs.status(), kWhenInvalid);
+  PrintCreated(runs->created);
+  if (auto timed = TimeRuns(client, *desc, repeat, &*runs); !timed.ok())
+    return Report(timed, kWhenInvalid);
+  PrintRuns(*runs, repeat);
   return 0;
 }
 
-void AddShapeOptions(CLI::App* command, PrimitiveText* text) {
-  command->add_option("--src", text->srcs, "source; two for binary, several for sum and concat")
-      ->required();
-  command->add_option("--weights", text->weights,
-                      "OxIx..., I counted within a group; KxN of matmul");
-  command->add_option("--dst", text->dst,
-                      "destination; its shape follows by default (not for reorder, resampling, "
-                      "reduction)");
-  command->add_flag("--bias", text->bias, "add a bias");
-  command->add_option("--groups", text->groups, "of a convolution or deconvolution")
+CLI::Option* AddRepeat(CLI::App* command, int* repeat) {
+  return command->add_option("--repeat", *repeat, "runs")
+      ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  command->add_option("--strides", text->strides, "2 or 2x1")->capture_default_str();
-  command->add_option("--dilations", text->dilations, "counted from 0, which is dense")
-      ->capture_default_str();
-  command->add_option("--padding", text->padding, "1 or 1x0, on both sides")->capture_default_str();
-  command->add_option("--padding_right", text->padding_right, "where it differs on the right");
-  command->add_option("--kernel", text->kernel, "of pooling");
-  command->add_option("--axis", text->axis, "of softmax, concat, shuffle")->capture_default_str();
-  command->add_option("--group_size", text->group_size, "of shuffle")->capture_default_str();
-  command->add_flag("--backward", text->backward, "of shuffle");
 }
 
-void AddFunctionOptions(CLI::App* command, PrimitiveText* text) {
-  command->add_option("--alpha", text->alpha, "of eltwise and lrn");
-  command->add_option("--beta", text->beta, "of eltwise and lrn");
-  command->add_option("--k", text->k, "of lrn")->capture_default_str();
-  command->add_option("--local_size", text->local_size, "of lrn")->capture_default_str();
-  command->add_option("--p", text->p, "of a reduction's norm")->capture_default_str();
-  command->add_option("--eps", text->eps, "of normalizations and a reduction's norm")
-      ->capture_default_str();
-  command->add_flag("--global_stats", text->global_stats,
-                    "mean and variance of a normalization are arguments");
-  command->add_flag("--scale_shift", text->scale_shift, "of a normalization");
+CLI::App* AddBenchCommand(CLI::App* app, const Server& server, int* exit_code) {
+  CLI::App* command = app->add_subcommand("bench", "Time the primitives that a file describes");
+  command->footer(kBenchExamples);
+  auto file = std::make_shared<std::string>();
+  auto repeat = std::make_shared<int>(10);
+  command->add_option("file", *file, "a primitive per line")->required()->check(CLI::ExistingFile);
+  AddRepeat(command, repeat.get());
+  command->callback([=, &server] {
+    auto client = server.Connect();
+    *exit_code =
+        client.ok() ? BenchPrimitives(client->get(), *file, *repeat) : Report(client.status());
+  });
+  return command;
 }
 
 }  // namespace
 
 void AddPrimitiveCommand(CLI::App* app, const Server& server, int* exit_code) {
-  CLI::App* command =
-      app->add_subcommand("primitive", "Compile and time one primitive on the server");
+  CLI::App* command = app->add_subcommand("primitive", "Compile and time primitives on the server");
   command->footer(kPrimitiveExamples);
-  auto text = std::make_shared<PrimitiveText>();
+  auto options = std::make_shared<PrimitiveOptions>();
   auto repeat = std::make_shared<int>(10);
-  auto relu = std::make_shared<bool>(false);
-  command->add_option("kind", text->kind, "which primitive")
-      ->required()
-      ->check(CLI::IsMember(PrimitiveKinds()));
-  AddShapeOptions(command, text.get());
-  command->add_option(
-      "--algorithm", text->algorithm,
-      "convolution: auto direct winograd; pooling: max avg_include_padding avg_exclude_padding; "
-      "eltwise: relu tanh elu ...; binary: add mul max min div sub; lrn: across_channels "
-      "within_channel; resampling: nearest linear; reduction: max min sum mul mean norm_...");
-  AddFunctionOptions(command, text.get());
-  command->add_option("--scales", text->scales, "of sum, one per source");
-  command->add_option("--post_op", text->post_ops,
-                      "sum, max_pooling (2x2, last), or the name of an eltwise; several in order");
-  command->add_flag("--relu", *relu, "short for a last --post_op=relu");
-  command->add_option("--repeat", *repeat, "runs")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
+  options->AddTo(command);
+  AddRepeat(command, repeat.get());
+  CLI::App* bench = AddBenchCommand(command, server, exit_code);
+  bench->preparse_callback([command](size_t) {
+    for (const char* name : {"kind", "--src"}) command->get_option(name)->required(false);
+  });
   command->callback([=, &server] {
-    if (*relu) text->post_ops.push_back("relu");
-    *exit_code = RunPrimitive(server, *text, *repeat);
+    if (command->got_subcommand(bench)) return;
+    auto client = server.Connect();
+    *exit_code =
+        client.ok() ? RunPrimitive(client->get(), *options, *repeat) : Report(client.status());
   });
 }
 

@@ -13,6 +13,7 @@
 #include "engine/cpu/cores.h"
 #include "engine/facade/loaded_model.h"
 #include "engine/facade/primitive_execution.h"
+#include "engine/jit/fma_peak.h"
 #include "engine/jit/generator.h"
 #include "engine/primitive_engine.h"
 
@@ -88,6 +89,11 @@ class RealEngine final : public Engine, public PrimitiveEngine {
                                 .max_output_bytes = run.max_output_bytes,
                                 .reserve = run.reserve,
                                 .allocate_output = run.allocate_output});
+  }
+
+  Peak MeasurePeak() const override {
+    const int threads = options().threads_per_request;
+    return {.gflops = threads * jit::MeasureFmaPeak(options().max_isa), .threads = threads};
   }
 
   void FreeIdleMemory(absl::Duration unused_for) override {

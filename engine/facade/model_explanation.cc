@@ -30,7 +30,13 @@ PlanStep Describe(const runtime::Step& step) {
   PlanStep described;
   described.node = step.node;
   described.implementation = std::string(step.implementation());
-  described.is_reference = step.primitive != nullptr && step.primitive->info().traits.is_reference;
+  if (step.primitive != nullptr) {
+    const PrimitiveInfo& info = step.primitive->info();
+    described.is_reference = info.traits.is_reference;
+    described.scratchpad_bytes = info.scratchpad_bytes;
+    for (const Refusal& refusal : info.creation.refusals)
+      described.refusals.push_back({refusal.name, refusal.reason});
+  }
   described.primitive =
       described.implementation.substr(0, described.implementation.find_last_of('/'));
   if (described.primitive == "runtime")  // what the runtime does itself

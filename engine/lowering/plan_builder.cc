@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/lowering/memory_plan.h"
-#include "engine/lowering/operation_count.h"
 #include "engine/lowering/restride.h"
 #include "engine/runtime/refusals.h"
 #include "engine/runtime/tensor_layout.h"
@@ -179,7 +178,7 @@ void PlanBuilder::Emit(absl::string_view node, std::shared_ptr<const Primitive> 
   std::string remarks(remark);
   if (primitive->info().traits.is_reference)
     AddRemark("reference, because " + runtime::RefusalsText(*primitive), &remarks);
-  const int64_t operations = OperationCount(*primitive);
+  const int64_t operations = primitive->info().operations;
   draft_.plan.steps.push_back({.node = std::string(node),
                                .fused = fused.ToString(),
                                .remark = std::move(remarks),

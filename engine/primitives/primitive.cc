@@ -5,6 +5,7 @@
 #include "absl/time/clock.h"
 #include "engine/base/check.h"
 #include "engine/base/status_macros.h"
+#include "engine/primitives/operation_count.h"
 #include "engine/primitives/verbose.h"
 
 namespace tilewire {
@@ -144,6 +145,7 @@ absl::Status FinishCreation(const Attributes& attributes, CreationRecord record,
                             Primitive* primitive) {
   primitive->info_.reads_destination = attributes.post_ops.HasSum();
   primitive->info_.pools_destination = attributes.post_ops.HasMaxPooling();
+  primitive->info_.operations = OperationCount(primitive->info_);
   primitive->info_.creation = std::move(record);
   primitive->info_.creation.attributes = attributes.ToString();
   if (primitive->info_.scratchpad_mode != ScratchpadMode::kLibrary) return absl::OkStatus();

@@ -42,6 +42,14 @@ absl::StatusOr<std::vector<Dims>> DecodeShapes(const v1::ExplainRequest& request
   return all;
 }
 
+void EncodeRefusals(const PlanStep& step, v1::PlanStep* message) {
+  for (const StepRefusal& refusal : step.refusals) {
+    v1::StepRefusal* encoded = message->add_refusals();
+    encoded->set_implementation(refusal.implementation);
+    encoded->set_reason(refusal.reason);
+  }
+}
+
 void EncodeStep(const PlanStep& step, double peak_gflops, v1::PlanStep* message) {
   message->set_node(step.node);
   message->set_primitive(step.primitive);
@@ -54,6 +62,7 @@ void EncodeStep(const PlanStep& step, double peak_gflops, v1::PlanStep* message)
   }
   message->set_fused(step.fused);
   message->set_remark(step.remark);
+  message->set_scratchpad_bytes(step.scratchpad_bytes);
   message->set_operations(step.operations);
   message->set_time_ns(absl::ToInt64Nanoseconds(step.time));
   const double nanoseconds = absl::ToDoubleNanoseconds(step.time);
@@ -97,7 +106,9 @@ class ExplainJob final : public Job {
     answer->set_model(served_->name);
     answer->set_version(absl::StrCat(served_->version));
     for (const PlanStep& step : explanation.steps) {
-      EncodeStep(step, peak_gflops, answer->add_steps());
+      v1::PlanStep* encoded = answer->add_steps();
+      EncodeStep(step, peak_gflops, encoded);
+      if (request_.refusals()) EncodeRefusals(step, encoded);
     }
     answer->set_weights_bytes(served_->model->weights_bytes());
     answer->set_activations_bytes(explanation.activations_bytes);

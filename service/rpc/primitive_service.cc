@@ -108,6 +108,7 @@ class CreateJob final : public Job {
       argument->set_text(arg.desc.ToString());
     }
     answer->set_scratchpad_bytes(info.scratchpad_bytes);
+    answer->set_operations(info.operations);
     for (const Refusal& refusal : info.creation.refusals) {
       v1::Refusal* message = answer->add_refusals();
       message->set_implementation(refusal.name);
@@ -161,6 +162,11 @@ class ExecuteJob final : public Job {
     answer.set_reorder_in_ns(absl::ToInt64Nanoseconds(times.reorder_in));
     answer.set_kernel_ns(absl::ToInt64Nanoseconds(times.kernel));
     answer.set_reorder_out_ns(absl::ToInt64Nanoseconds(times.reorder_out));
+    if (request_.message().measure_peak()) {
+      const PrimitiveEngine::Peak peak = compiler_->engine().primitives().MeasurePeak();
+      answer.set_peak_gflops(peak.gflops);
+      answer.set_threads(peak.threads);
+    }
     return EncodeExecuteResponse(answer, std::move(outputs), host_.max_message_bytes, host_.answers,
                                  response_);
   }

@@ -96,7 +96,7 @@ TEST_F(ClientTest, APlanIsATableWithTimesOnlyWhereItWasRun) {
   request.set_model("echo");
   const auto plan = client_->Explain(request);
   ASSERT_THAT(plan, IsOk());
-  EXPECT_EQ(PlanText(*plan),
+  EXPECT_EQ(PlanText(*plan, {.wide = true}),
             "echo version 1: 3 steps, 0.00 GFLOP in products of matrices\n"
             "weights 2.5 MB in the file, activations 0.0 MB, scratchpad 0.0 MB\n"
             "    bytes  implementation, layouts + fused, node\n"
@@ -107,11 +107,29 @@ TEST_F(ClientTest, APlanIsATableWithTimesOnlyWhereItWasRun) {
   request.set_runs(7);
   const auto timed = client_->Explain(request);
   ASSERT_THAT(timed, IsOk());
-  const std::string text = PlanText(*timed, /*costliest=*/1);
+  const std::string text = PlanText(*timed, {.costliest = 1});
   EXPECT_THAT(text,
               HasSubstr("median of 7 runs 0.004 ms: 2.0 of 16.0 GFLOP/s (2 threads), 12.5 %"));
   EXPECT_THAT(text, HasSubstr("  0.002 ms  50.0 %  25.0 %    0.3 MB  convolution/reference"));
   EXPECT_THAT(text, Not(HasSubstr("input x")));
+}
+
+TEST(PlanTextTest, FitsEightyColumnsAndKeepsTheEndsOfNames) {
+  v1::ExplainResponse plan;
+  plan.set_runs(1);
+  for (const int length : {1, 28, 60, 100}) {
+    v1::PlanStep* step = plan.add_steps();
+    step->set_implementation(absl::StrCat("convolution/", std::string(length, 'i')));
+    step->set_node(absl::StrCat("/model/", std::string(90, 'n'), "/Conv"));
+    step->add_refusals()->set_reason("is for others");
+  }
+  const std::string text = PlanText(plan);
+  for (absl::string_view line : absl::StrSplit(text, '\n')) EXPECT_LE(line.size(), 80) << line;
+  EXPECT_THAT(text, HasSubstr("nn/Conv\n"));
+  EXPECT_THAT(text, HasSubstr("convolution/iiii"));
+  EXPECT_THAT(text, Not(HasSubstr("is for others")));
+  EXPECT_THAT(PlanText(plan, {.wide = true}), HasSubstr("is for others"));
+  EXPECT_THAT(PlanJson(plan), HasSubstr("\"reason\": \"is for others\""));
 }
 
 TEST(Connect, SaysWhereNobodyAnswers) {

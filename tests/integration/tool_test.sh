@@ -62,16 +62,19 @@ expect 0 'errors +0, .*: 0$' load --model=digits --concurrency=2 --requests=40
 expect 0 'rows/s' load --model=digits --duration=0.3 --batch=3 --layout=nhwc
 expect 1 'NOT_FOUND' load --model=nope --requests=1
 
-expect 0 'convolution/.* -> .*\+ .*relu' explain digits
+expect 0 'convolution/.* -> .*\+ .*relu' explain digits --wide
 expect 0 '^median of 3 runs [0-9.]+ ms' explain digits --runs=3 --batch=2 --costliest=2
-expect 0 'f32:5x3x24x20:nchw' explain digits --model_version=1 --shape image=5x3x24x20
+expect 0 'f32:5x3x24x20:nchw' explain digits --wide --model_version=1 --shape image=5x3x24x20
 expect 1 'NOT_FOUND' explain nope
 expect 1 'INVALID_ARGUMENT.*does not match' explain digits --shape image=1x3x20x24
 expect 2 'image=1x3x224x224' explain digits --shape image=axb
-expect 0 'f32:2x3x24x20' explain digits --batch=2 --free_size=48
+expect 0 'f32:2x3x24x20' explain digits --json --batch=2 --free_size=48
 
 primitive 'implementation +convolution/' \
   convolution --src=1x64x14x14 --weights=64x64x3x3 --padding=1 --relu
+primitive 'GB/s, [0-9.]+ GFLOP/s' \
+  convolution --src=1x64x14x14 --weights=64x64x3x3 --padding=1 --relu
+primitive 'dst .*nChw(8|16)c' convolution --src=1x64x14x14 --weights=64x64x1x1 --dst=1x64x14x14
 primitive 'cache hit' \
   convolution --src=1x64x14x14 --weights=64x64x3x3 --padding=1 --relu
 primitive 'convolution/' convolution --src=2x16x9x9:nhwc --weights=32x4x3x3 \
@@ -85,6 +88,16 @@ primitive 'concat/' concat --src 1x24x6x5 1x16x6x5 --axis=1
 primitive 'shuffle/' shuffle --src=1x40x6x5 --group_size=10
 primitive 'diff_src' shuffle --src=1x40x6x5 --group_size=10 --backward
 primitive 'dst .*nChw16c' reorder --src=1x17x5x5 --dst=1x17x5x5:nChw16c
+layers=$TEST_TMPDIR/layers.txt
+printf '%s\n' '# the first' 'eltwise --src=1x16x9x9 --algorithm=tanh  # of two' '' \
+  'convolution --src=1x16x9x9 --weights=16x16x3x3' >"$layers"
+expect 0 '^ +[0-9.]+ .s +[0-9.]+ +[0-9.]+ +[0-9.]+  convolution/' primitive bench "$layers"
+expect 0 'medians of 3 runs; highest peak [0-9.]+ GFLOP/s' primitive bench "$layers" --repeat=3
+echo 'pooling --src=1x2x3x4' >>"$layers"
+expect 2 'layers.txt:5: .*kernel' primitive bench "$layers"
+echo 'eltwise --source=1' >"$layers"
+expect 2 'layers.txt:1: ' primitive bench "$layers"
+expect 2 'file' primitive bench
 expect 1 'INVALID_ARGUMENT.*bogus' primitive reorder --src=1x2x3x4 --dst=1x2x3x4:bogus
 expect 1 'primitive --help' primitive convolution --src=1x64x28x28 --weights=64x63x3x3
 expect 2 'kernel' primitive pooling --src=1x2x3x4

@@ -128,6 +128,7 @@ class FakeEngine final : public Engine, public PrimitiveEngine {
     return absl::UnimplementedError("a fake engine has no primitives");
   }
   CacheStatistics cache_statistics() const override { return {}; }
+  Peak MeasurePeak() const override { return {}; }
   PrimitiveEngine& primitives() override { return *this; }
   threading::Arena& arena() override { return arena_; }
   const EngineOptions& options() const override { return options_; }

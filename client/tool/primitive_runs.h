@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `tilewire primitive` and `tilewire primitive bench` share: the options that describe a
+// primitive, and its timed runs on a server.
+#ifndef CLIENT_TOOL_PRIMITIVE_RUNS_H_
+#define CLIENT_TOOL_PRIMITIVE_RUNS_H_
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "client/client.h"
+#include "client/latencies.h"
+#include "client/primitive_text.h"
+
+namespace tilewire::client {
+
+struct PrimitiveOptions {
+  PrimitiveText text;
+  bool relu = false;
+
+  // Adds all options to `command`; they write here until it has been parsed.
+  void AddTo(CLI::App* command);
+  // As parsed.
+  absl::StatusOr<v1::PrimitiveDesc> Desc() const;
+};
+
+struct PrimitiveRuns {
+  v1::CreateResponse created;
+  Latencies reorder_in, kernel, reorder_out, whole;
+  // What all threads of an execution could compute after the last run, in f32.
+  double peak_gflops = 0;
+  int threads = 0;
+
+  // Of the median of the kernel's times; 0 where nothing is known.
+  double gigabytes_per_s() const;  // of all arguments, each counted once
+  double gflops() const;           // of products of matrices
+  double share_of_peak() const { return peak_gflops > 0 ? gflops() / peak_gflops : 0; }
+};
+
+// Compiles the primitive on the server.
+absl::StatusOr<PrimitiveRuns> CreateOn(Client* client, const v1::PrimitiveDesc& desc);
+// Executes what CreateOn() returned, on made-up values.
+absl::Status TimeRuns(Client* client, const v1::PrimitiveDesc& desc, int repeat,
+                      PrimitiveRuns* runs);
+
+// `tilewire primitive bench FILE`. Its exit status.
+int BenchPrimitives(Client* client, const std::string& file, int repeat);
+
+}  // namespace tilewire::client
+
+#endif  // CLIENT_TOOL_PRIMITIVE_RUNS_H_
