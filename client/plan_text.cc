@@ -112,12 +112,15 @@ std::string PlanText(const v1::ExplainResponse& plan, const PlanTextOptions& opt
                      [&](const auto* a, const auto* b) { return cost(a) > cost(b); });
     steps.resize(std::min<size_t>(steps.size(), options.costliest));
   }
+  const bool with_bytes = options.wide || plan.runs() == 0;  // else their columns are the node's
   std::string text = HeadText(plan);
   absl::StrAppend(&text, plan.runs() > 0 ? "      time  of run of peak " : "",
-                  "    bytes  implementation", options.wide ? ", layouts + fused" : "", ", node\n");
+                  with_bytes ? "    bytes  " : " ", "implementation",
+                  options.wide ? ", layouts + fused" : "", ", node\n");
   for (const v1::PlanStep* step : steps) {
-    const std::string front =
-        absl::StrFormat("%s%9s  ", TimesText(*step, plan), Megabytes(BytesOf(*step)));
+    std::string front = TimesText(*step, plan);
+    if (with_bytes) absl::StrAppendFormat(&front, "%9s ", Megabytes(BytesOf(*step)));
+    front += ' ';
     absl::StrAppend(&text, front,
                     options.wide ? WideText(*step) : NarrowText(*step, kColumns - front.size()),
                     "\n");

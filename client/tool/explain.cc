@@ -24,9 +24,9 @@ constexpr char kExplainExamples[] = R"(  tilewire explain resnet50
   tilewire explain detector --shape image=1x3x480x640
 
 A line is a step: time, share of the run, share of the peak (what the threads
-could multiply and add in registers; for products of matrices only), bytes read
-and written, implementation, and the ONNX node. The peak is that of f32: integer
-steps may exceed it.)";
+could multiply and add in registers; for products of matrices only),
+implementation and ONNX node; without --runs, bytes read and written instead of
+times. The peak is that of f32: integer steps and Winograd's may exceed it.)";
 
 struct Options {
   std::string model, version;

@@ -130,9 +130,7 @@ void AddPrimitiveCommand(CLI::App* app, const Server& server, int* exit_code) {
   options->AddTo(command);
   AddRepeat(command, repeat.get());
   CLI::App* bench = AddBenchCommand(command, server, exit_code);
-  bench->preparse_callback([command](size_t) {
-    for (const char* name : {"kind", "--src"}) command->get_option(name)->required(false);
-  });
+  bench->preparse_callback([command](size_t) { command->get_option("--src")->required(false); });
   command->callback([=, &server] {
     if (command->got_subcommand(bench)) return;
     auto client = server.Connect();

@@ -43,9 +43,8 @@ void AddFunctionOptions(CLI::App* command, PrimitiveText* text) {
 }  // namespace
 
 void PrimitiveOptions::AddTo(CLI::App* command) {
-  command->add_option("kind", text.kind, "which primitive")
-      ->required()
-      ->check(CLI::IsMember(PrimitiveKinds()));
+  // Not marked as required: the parser would take the word `bench` for it.
+  command->add_option("kind", text.kind, "which primitive")->check(CLI::IsMember(PrimitiveKinds()));
   AddShapeOptions(command, &text);
   command->add_option(
       "--algorithm", text.algorithm,
@@ -60,6 +59,7 @@ void PrimitiveOptions::AddTo(CLI::App* command) {
 }
 
 absl::StatusOr<v1::PrimitiveDesc> PrimitiveOptions::Desc() const {
+  if (text.kind.empty()) return absl::InvalidArgumentError("which primitive?");
   PrimitiveText described = text;
   if (relu) described.post_ops.push_back("relu");
   return ParsePrimitive(described);

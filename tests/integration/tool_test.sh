@@ -88,6 +88,7 @@ primitive 'concat/' concat --src 1x24x6x5 1x16x6x5 --axis=1
 primitive 'shuffle/' shuffle --src=1x40x6x5 --group_size=10
 primitive 'diff_src' shuffle --src=1x40x6x5 --group_size=10 --backward
 primitive 'dst .*nChw16c' reorder --src=1x17x5x5 --dst=1x17x5x5:nChw16c
+expect 2 'which primitive' primitive --src=1x2
 layers=$TEST_TMPDIR/layers.txt
 printf '%s\n' '# the first' 'eltwise --src=1x16x9x9 --algorithm=tanh  # of two' '' \
   'convolution --src=1x16x9x9 --weights=16x16x3x3' >"$layers"
