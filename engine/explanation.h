@@ -40,8 +40,8 @@ struct PlanStep {
   std::string implementation;  // "convolution/avx512_f32_direct"
   bool is_reference = false;   // the plain loops: nothing faster takes it
   std::vector<PlanTensor> tensors;
-  std::string fused;       // "sum:1;relu:0"
-  std::string remark;      // why the step exists, or why no faster implementation runs it
+  std::string fused;   // "sum:1;relu:0"
+  std::string remark;  // why the step exists, or why no faster implementation runs it
   std::vector<StepRefusal> refusals;  // best first
   int64_t scratchpad_bytes = 0;
   int64_t operations = 0;  // multiplications and additions of matrix products; else 0

@@ -125,7 +125,7 @@ struct PrimitiveInfo {
   // Set by FinishCreation, not by implementations:
   bool reads_destination = false;  // a sum post-op does
   bool pools_destination = false;  // a max pooling post-op leaves one element of dst out of four
-  int64_t operations = 0;  // multiplications and additions of products of matrices; else 0
+  int64_t operations = 0;          // multiplications and additions of products of matrices; else 0
   CreationRecord creation;
 };
 
