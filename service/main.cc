@@ -24,16 +24,19 @@
 #include "service/models/loader.h"
 #include "service/models/model_repository.h"
 #include "service/models/repository_scan.h"
-#include "service/observe/log_formatter.h"
+#include "service/observe/background_log.h"
 #include "service/server.h"
 #include "service/version.h"
-#include "spdlog/sinks/stdout_color_sinks.h"
 #include "spdlog/spdlog.h"
 
 namespace tilewire::service {
 namespace {
 
+// How long the last lines wait for a reader of standard error.
+constexpr absl::Duration kLongestFlush = absl::Seconds(5);
+
 int Refuse(const absl::Status& status) {
+  if (!FlushLog(kLongestFlush)) return 2;
   std::fprintf(stderr, "tilewire-server: %s\n", std::string(status.message()).c_str());
   return 2;
 }
@@ -174,11 +177,6 @@ void Drain(const Flags& flags, Server* server) {
 }
 
 int Serve(const Flags& flags) {
-  // Blocked before any thread starts, so that every thread inherits it and only sigwait() sees
-  // them.
-  const sigset_t signals = AwaitedSignals();
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
   // Debian's Abseil looks for cycles of locks at every lock, which costs small requests a twentieth
   // of their rate.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
@@ -224,9 +222,6 @@ int Main(int argc, char** argv) {
   flags.engine.diagnostics->dump_jit = flags.dump_jit;
   setenv("GRPC_VERBOSITY", "NONE", 0);       // what matters is in the statuses
   google::protobuf::SetLogHandler(nullptr);  // a client's malformed strings fill no log
-  spdlog::set_default_logger(spdlog::stderr_color_mt("tilewire"));
-  spdlog::set_formatter(LogFormatter());
-  spdlog::set_level(spdlog::level::from_str(flags.log_level));
   if (flags.list_implementations) {
     ListImplementations(flags.engine.max_isa);
     return 0;
@@ -236,7 +231,15 @@ int Main(int argc, char** argv) {
     if (!health.ok()) std::fprintf(stderr, "%s\n", std::string(health.message()).c_str());
     return health.ok() ? 0 : 1;
   }
-  return Serve(flags);
+  // Blocked before any thread starts, so that every thread inherits it and only sigwait() sees
+  // them.
+  const sigset_t signals = AwaitedSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  StartLog(flags.log_level);
+  const int exit_code = Serve(flags);
+  if (!FlushLog(kLongestFlush)) _exit(exit_code);
+  return exit_code;
 }
 
 }  // namespace

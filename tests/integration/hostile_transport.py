@@ -212,6 +212,41 @@ def full_disk_for_logs():
         server.end()
 
 
+def unread_log():
+    """Standard error is a pipe that nothing reads: lines are lost, requests are not, and SIGTERM ends."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+
+    def fill():
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(writing, b'.' * 4096)
+    with Server(log=writing) as server, server.channel() as channel:
+        bits = server.infer(channel=channel)
+        fill()
+        os.set_blocking(writing, True)
+        for _ in range(3000):
+            expect(server.ask(INFER + 'ModelInfer', digits_request(name=b'nope'), channel),
+                   Code.NOT_FOUND)
+            server.process.send_signal(signal.SIGUSR1)  # which writes a line
+        expect(server.infer(channel=channel), bits)
+
+        def lost():
+            server.process.send_signal(signal.SIGUSR1)
+            with contextlib.suppress(BlockingIOError):
+                server.log += os.read(reading, 1 << 20).decode()
+            return 'log lines were lost' in server.log
+        until(lost, 'nothing is said of the lines that were lost')
+        os.set_blocking(writing, False)
+        fill()
+        os.set_blocking(writing, True)
+        expect(server.infer(channel=channel), bits)
+        server.end()
+    os.close(reading)
+    os.close(writing)
+
+
 DENY = """
 import ctypes, os, sys
 if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0) != 0:  # PR_SET_MDWE
@@ -282,7 +317,7 @@ def clock_jumps():
 
 CHECKS = (stopped_for_a_while, cancels, idle_connections, clock_jumps, open_and_close, deadlines,
           half_open, streams_without_end, garbage, message_over_the_limit, second_sigterm, killed,
-          full_disk_for_logs, no_code_pages)
+          full_disk_for_logs, unread_log, no_code_pages)
 
 
 if __name__ == '__main__':
