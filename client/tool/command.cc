@@ -29,6 +29,12 @@ absl::string_view NextStep(const absl::Status& status, absl::string_view when_in
              "--model_repository=DIR";
     case absl::StatusCode::kNotFound:
       return "`tilewire models` lists what the server has.";
+    case absl::StatusCode::kResourceExhausted:
+      // gRPC's words, which name no flag.
+      if (absl::StrContains(status.message(), "message larger than max")) {
+        return "Send fewer rows in a request, or start the server with a larger --max_message_mb.";
+      }
+      return "";
     case absl::StatusCode::kDeadlineExceeded:
       return "Try again, or raise the timeout.";
     case absl::StatusCode::kInvalidArgument:

@@ -55,6 +55,8 @@ head -c 11520 /dev/zero >"$TEST_TMPDIR/zeros.raw"
 expect 0 ' [0-9] ' infer --model=digits --raw --softmax --top=10 "$TEST_TMPDIR/zeros.raw"
 expect 2 'not a PGM' infer --model=digits "$digits/labels.txt"
 expect 1 'INVALID_ARGUMENT' infer --model=digits --raw "$digits/labels.txt"
+truncate -s 69120000 "$TEST_TMPDIR/too_large.raw"
+expect 1 'larger --max_message_mb' infer --model=digits --raw "$TEST_TMPDIR/too_large.raw"
 expect 2 'does not exist' infer --model=digits missing.png
 expect 2 'other than 0' infer --model=digits --std 0.2 0 0.2 -- "$picture"
 
