@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests of engine and service under sanitizers; generated code is not instrumented. Everything must be clean.
+# Runs the tests of engine, service and client under sanitizers; generated code is not instrumented. Everything must be
+# clean.
 #
 #   tests/sanitizers.sh            both
-#   tests/sanitizers.sh address    address and undefined behaviour: all tests of engine and service
+#   tests/sanitizers.sh address    address and undefined behaviour: all tests of engine, service and client library
 #   tests/sanitizers.sh thread     threads: what they share, on the standard library's threads and locks
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -29,8 +30,8 @@ run() {
 
 status=0
 case "${1:-both}" in
-  address | both) run "address and undefined behaviour" asan //tests/engine/... //tests/service/... //tests/fuzz/... ||
-    status=1 ;;&
+  address | both) run "address and undefined behaviour" asan //tests/engine/... //tests/service/... //tests/fuzz/... \
+    //tests/client:client_test || status=1 ;;&
   thread | both) run "threads" tsan "${shared_by_threads[@]}" || status=1 ;;&
   address | thread | both) exit "$status" ;;
   *) echo "usage: tests/sanitizers.sh [address|thread]" >&2; exit 2 ;;
