@@ -131,7 +131,7 @@ void Server::FreeIdleMemory() {
   const absl::Time now = SteadyNow();
   if (now - looked_at_memory_ < kIdle) return;
   looked_at_memory_ = now;
-  answers_->FreeReturnedBefore(absl::Now() - kIdle);
+  answers_->FreeReturnedBefore(now - kIdle);
   const int64_t held = admission_.TakePeak();
   const bool receded = most_held_ >= kLargePeakBytes && held < most_held_ / 4;
   const absl::Time idle_since = dispatcher_.IdleSince();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the rate of an open loop changes over time: stages one after the other, each of which holds
-// its rate or goes from one rate to another in a straight line. The last rate goes on for ever.
+// its rate or goes from one rate to another in a straight line. The final rate of the last stage
+// holds from then on.
 #ifndef CLIENT_LOAD_RATE_PROFILE_H_
 #define CLIENT_LOAD_RATE_PROFILE_H_
 

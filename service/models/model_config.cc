@@ -2,24 +2,22 @@
 #include "service/models/model_config.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
+#include "service/models/text_file.h"
 #include "service/wire/status_text.h"
+#include "service/wire/tensor_layout.h"
 
 namespace tilewire::service {
 namespace {
 
 using inference::ModelConfig;
-
-constexpr uintmax_t kMaxConfigBytes = 64 << 10;
 
 absl::Status Refused(absl::string_view setting, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("config.pbtxt: ", setting, ": ", why));
@@ -46,10 +44,8 @@ bool IsFileName(const std::string& name) {
 absl::Status CheckOneOf(const char* setting, const std::string& value,
                         const std::set<std::string>& allowed) {
   if (value.empty() || allowed.count(value) != 0) return absl::OkStatus();
-  std::string all;
-  for (const std::string& one : allowed)
-    absl::StrAppend(&all, all.empty() ? "'" : " or '", one, "'");
-  return Refused(setting, absl::StrCat(Quoted(value), " is not ", all));
+  return Refused(setting,
+                 absl::StrCat(Quoted(value), " is not '", absl::StrJoin(allowed, "' or '"), "'"));
 }
 
 absl::Status CheckValues(const ModelConfig& config, const std::string& model) {
@@ -78,22 +74,9 @@ absl::Status CheckValues(const ModelConfig& config, const std::string& model) {
 }
 
 inference::DataType TypeOf(DataType type) {
-  switch (type) {
-    case DataType::kF16:
-      return inference::TYPE_FP16;
-    case DataType::kBf16:
-      return inference::TYPE_BF16;
-    case DataType::kF32:
-      return inference::TYPE_FP32;
-    case DataType::kS32:
-      return inference::TYPE_INT32;
-    case DataType::kS8:
-      return inference::TYPE_INT8;
-    case DataType::kU8:
-      return inference::TYPE_UINT8;
-    default:
-      return inference::TYPE_INVALID;
-  }
+  inference::DataType found = inference::TYPE_INVALID;
+  inference::DataType_Parse(absl::StrCat("TYPE_", DatatypeName(type)), &found);
+  return found;
 }
 
 // `declared` is the tensor of a config, `spec` the model's. With a bound of the batch, Triton's
@@ -130,18 +113,15 @@ absl::Status CheckTensors(const char* kind, const AllDeclared& all, bool batched
 
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& path, const std::string& model) {
   ModelConfig config;
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return config;
-  if (std::filesystem::file_size(path, error) > kMaxConfigBytes) {
-    return absl::OutOfRangeError(
-        absl::StrCat("config.pbtxt: it is larger than ", kMaxConfigBytes, " bytes"));
+  const absl::StatusOr<std::string> text = TextOf(path);
+  if (!text.ok()) {
+    return absl::Status(text.status().code(),
+                        absl::StrCat("config.pbtxt: ", text.status().message()));
   }
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
   FirstError first;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&first);
-  if (!parser.ParseFromString(text.str(), &config)) {
+  if (!parser.ParseFromString(*text, &config)) {
     return absl::InvalidArgumentError(
         absl::StrCat(first.text(), " (only settings that this server understands are accepted)"));
   }

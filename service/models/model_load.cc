@@ -9,10 +9,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
 #include "service/models/model_config.h"
 #include "service/models/text_file.h"
+#include "service/observe/steady_time.h"
 #include "spdlog/spdlog.h"
 
 namespace tilewire::service {
@@ -41,7 +41,7 @@ absl::StatusOr<std::shared_ptr<const Model>> LoadConfigured(ServedModel* served,
 
 ServedModel LoadVersion(const ServedModel& found, Engine* engine, const LoadOptions& options) {
   ServedModel served = found;
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   absl::StatusOr<std::shared_ptr<const Model>> model = LoadConfigured(&served, engine, options);
   if (model.ok()) {
     served.state = ModelState::kReady;
@@ -49,7 +49,7 @@ ServedModel LoadVersion(const ServedModel& found, Engine* engine, const LoadOpti
     served.model = *std::move(model);
     served.labels = ReadTextFile(served.labels_path);
     spdlog::info("model '{}' version {}: loaded in {} ms", served.name, served.version,
-                 absl::ToInt64Milliseconds(absl::Now() - start));
+                 absl::ToInt64Milliseconds(SteadyNow() - start));
     return served;
   }
   served.state = ModelState::kUnavailable;

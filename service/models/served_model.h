@@ -15,7 +15,7 @@
 namespace tilewire::service {
 
 enum class ModelState : uint8_t {
-  kLoading,      // its first load has not ended
+  kLoading,      // not loaded yet
   kReady,        // it serves
   kUnavailable,  // it failed to load, or its file was written to while it served
 };

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
 #include "google/protobuf/wire_format_lite.h"
 #include "spdlog/spdlog.h"
 
@@ -21,18 +22,23 @@ bool IsUtf8(const std::string& text) {
                                           WireFormatLite::PARSE, nullptr);
 }
 
-std::string ReadTextFile(const std::string& path) {
+absl::StatusOr<std::string> TextOf(const std::string& path) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return "";
+  if (!std::filesystem::exists(path, error)) return "";
   const uintmax_t size = std::filesystem::file_size(path, error);
   if (error || size > kMaxTextBytes) {
-    spdlog::warn("{}: not read, it is larger than {} bytes", path, kMaxTextBytes);
-    return "";
+    return absl::OutOfRangeError(absl::StrCat("it is larger than ", kMaxTextBytes, " bytes"));
   }
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
-  if (IsUtf8(text.str())) return text.str();
-  spdlog::warn("{}: not read, it is not UTF-8", path);
+  return text.str();
+}
+
+std::string ReadTextFile(const std::string& path) {
+  const absl::StatusOr<std::string> text = TextOf(path);
+  if (text.ok() && IsUtf8(*text)) return *text;
+  spdlog::warn("{}: not read, {}", path,
+               text.ok() ? "it is not UTF-8" : std::string(text.status().message()));
   return "";
 }
 

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text that lies beside a model and travels to clients.
+// Text that lies beside a model: settings, and what travels to clients.
 #ifndef SERVICE_MODELS_TEXT_FILE_H_
 #define SERVICE_MODELS_TEXT_FILE_H_
 
 #include <string>
 
+#include "absl/status/statusor.h"
+
 namespace tilewire::service {
 
 // What travels in a message's strings must be UTF-8, or no client can parse the message.
 bool IsUtf8(const std::string& text);
+
+// What is in a file; "" if there is none.
+//   kOutOfRange  it is larger than 64 KB; the message does not name it
+absl::StatusOr<std::string> TextOf(const std::string& path);
 
 // The text of a file, such as labels.txt. Empty if there is none, and, with a line in the log, if
 // it is larger than 64 KB or not UTF-8.

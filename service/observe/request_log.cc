@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "service/observe/steady_time.h"
 #include "spdlog/spdlog.h"
 
 namespace tilewire::service {
@@ -15,7 +15,7 @@ bool IsWorthALine(const absl::Status& status) { return !status.ok() && !absl::Is
 }  // namespace
 
 bool RequestLog::MayWrite(int64_t* left_out) {
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   threading::MutexLock lock(&mutex_);
   if (now - second_ >= absl::Seconds(1)) {
     second_ = now;

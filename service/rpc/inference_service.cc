@@ -62,7 +62,7 @@ class InferJob final : public Job {
     terms->priority = decoded_.priority();
     terms->deadline = std::min(terms->deadline, SteadyNow() + decoded_.timeout());
     terms->may_run_serially = true;
-    if (decoded_.timing()) prepared_ = absl::Now();
+    if (decoded_.timing()) prepared_ = SteadyNow();
     return absl::OkStatus();
   }
 
@@ -72,7 +72,7 @@ class InferJob final : public Job {
 
   absl::Status Run(UnaryCall& call) override {
     const Model& model = *served_->model;
-    const absl::Time started = decoded_.timing() ? absl::Now() : absl::Time();
+    const absl::Time started = decoded_.timing() ? SteadyNow() : absl::Time();
     absl::StatusOr<std::vector<OutputTensor>> outputs =
         model.Run(decoded_.inputs(), decoded_.outputs(), call.LimitsOfWork());
     if (!outputs.ok()) {
@@ -80,7 +80,7 @@ class InferJob final : public Job {
                          decoded_.inputs());
     }
     TimesOfRequest times;
-    if (decoded_.timing()) times = {started - prepared_, absl::Now() - started};
+    if (decoded_.timing()) times = {started - prepared_, SteadyNow() - started};
     EncodeInferResponse({served_->name, served_->version, decoded_.id()}, model.signature(),
                         *std::move(outputs), answers_, decoded_.timing() ? &times : nullptr,
                         response_);

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "service/observe/steady_time.h"
 
 namespace tilewire::service {
 
@@ -37,7 +37,7 @@ absl::StatusOr<AlignedBuffer> AnswerPool::Take(size_t size) {
 void AnswerPool::Return(AlignedBuffer buffer) {
   const auto size = static_cast<int64_t>(buffer.size());
   if (size == 0) return;
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   threading::MutexLock lock(&mutex_);
   if (idle_.size() >= kMaxIdleBuffers || idle_bytes_ + size > kMaxIdleBytes) return;
   idle_bytes_ += size;

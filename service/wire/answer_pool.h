@@ -32,7 +32,7 @@ class AnswerPool : public std::enable_shared_from_this<AnswerPool> {
   // must be owned by a shared_ptr.
   grpc::Slice AsSlice(AlignedBuffer buffer);
 
-  // Frees what was returned before `time`.
+  // Frees what was returned before `time`, in the terms of SteadyNow().
   void FreeReturnedBefore(absl::Time time) ABSL_LOCKS_EXCLUDED(mutex_);
   int64_t idle_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -5,14 +5,18 @@
 #include "service/wire/status_text.h"
 
 namespace tilewire::service {
+namespace {
+
+bool LeavesBatchOpen(const Dims& declared) { return !declared.empty() && declared[0] < 0; }
+
+}  // namespace
 
 absl::Status WithBatches(const absl::Status& error, const ModelSignature& signature,
                          const std::vector<InputTensor>& inputs) {
   if (!absl::IsInvalidArgument(error)) return error;
   size_t first = inputs.size();
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const Dims& declared = signature.inputs[i].dims;
-    if (declared.empty() || declared[0] >= 0) continue;
+    if (!LeavesBatchOpen(signature.inputs[i].dims)) continue;
     if (first == inputs.size()) first = i;
     const int64_t batch = inputs[first].dims[0], other = inputs[i].dims[0];
     if (batch == other) continue;
@@ -27,8 +31,7 @@ absl::Status CheckBatch(const ModelSignature& signature, const std::vector<Input
                         int64_t most) {
   if (most == 0) return absl::OkStatus();
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const Dims& declared = signature.inputs[i].dims;
-    if (declared.empty() || declared[0] >= 0 || inputs[i].dims[0] <= most) continue;
+    if (!LeavesBatchOpen(signature.inputs[i].dims) || inputs[i].dims[0] <= most) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("input ", Quoted(signature.inputs[i].name), ": a batch of ", inputs[i].dims[0],
                      " is larger than the model's max_batch_size, ", most));

@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "service/observe/steady_time.h"
 
 namespace tilewire::service {
 namespace {
@@ -37,9 +37,9 @@ TEST(AnswerPoolTest, ASliceGivesItsBufferBackWhenItIsGone) {
 TEST(AnswerPoolTest, WhatIsOldIsFreedAndWhatExceedsTheBoundIsNotKept) {
   const auto pool = std::make_shared<AnswerPool>();
   pool->Return(*AlignedBuffer::Allocate(64));
-  pool->FreeReturnedBefore(absl::Now() - absl::Minutes(1));
+  pool->FreeReturnedBefore(SteadyNow() - absl::Minutes(1));
   EXPECT_EQ(pool->idle_bytes(), 64);
-  pool->FreeReturnedBefore(absl::Now() + absl::Seconds(1));
+  pool->FreeReturnedBefore(SteadyNow() + absl::Seconds(1));
   EXPECT_EQ(pool->idle_bytes(), 0);
   for (size_t i = 0; i < 2 * AnswerPool::kMaxIdleBuffers; ++i) {
     pool->Return(*AlignedBuffer::Allocate(64));
