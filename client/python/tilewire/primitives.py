@@ -21,9 +21,23 @@ _OUTPUTS = (_ARGUMENTS['ARGUMENT_DST'], _ARGUMENTS['ARGUMENT_DIFF_SRC'])
 
 
 def as_dict(message: Any) -> dict[str, Any]:
-    """The message's fields by the names that they have in `protos/`, unset ones included."""
-    return json_format.MessageToDict(message, preserving_proto_field_name=True,
-                                     including_default_value_fields=True)
+    """The message's fields by the names that they have in `protos/`: enums by name, zeros and empty
+    lists included, messages that are absent left out.
+    """
+    fields = {}
+    for field in message.DESCRIPTOR.fields:
+        value = getattr(message, field.name)
+        if field.label == field.LABEL_REPEATED:
+            fields[field.name] = [_item(field, item) for item in value]
+        elif not field.containing_oneof and not field.message_type or message.HasField(field.name):
+            fields[field.name] = _item(field, value)
+    return fields
+
+
+def _item(field: Any, value: Any) -> Any:
+    if field.message_type:
+        return as_dict(value)
+    return field.enum_type.values_by_number[value].name if field.enum_type else value
 
 
 def _plain(value: Any) -> Any:

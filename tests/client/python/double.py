@@ -22,7 +22,7 @@ def describe(shape, datatype='FP32'):
 class Double:
     """`refusals` holds (code, pushback in ms or None) for the next requests; `seen` holds requests."""
 
-    def __init__(self):
+    def __init__(self, credentials=None):
         self.model = describe([-1, 3, 4, 5])
         self.refusals = []
         self.seen = []
@@ -38,7 +38,9 @@ class Double:
                 answer, method.request.FromString, method.response.SerializeToString)
         self._server.add_generic_rpc_handlers(
             [grpc.method_handlers_generic_handler(f'inference.{_SERVICE}', handlers)])
-        self.address = f'127.0.0.1:{self._server.add_insecure_port("127.0.0.1:0")}'
+        port = (self._server.add_secure_port('127.0.0.1:0', credentials) if credentials else
+                self._server.add_insecure_port('127.0.0.1:0'))
+        self.address = f'127.0.0.1:{port}'
         self._server.start()
 
     def __enter__(self):

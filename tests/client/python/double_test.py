@@ -2,6 +2,8 @@
 """Both clients against a double that refuses, lies and changes."""
 import asyncio
 import inspect
+import pathlib
+import re
 import time
 import unittest
 
@@ -27,19 +29,17 @@ class Blocking:
 
 
 class Awaited:
-    """The client for asyncio, in a loop of its own, as if its calls blocked."""
+    """The client for asyncio as if its calls blocked."""
+
+    # One for all: gRPC complains of loops that are closed.
+    loop = asyncio.new_event_loop()
 
     def __init__(self, address, **options):
-        self._loop = asyncio.new_event_loop()
         self._client = tilewire.aio.Client(address, **{'timeout': PATIENCE, **options})
 
     def __getattr__(self, name):
         method = getattr(self._client, name)
-        return lambda *args, **kwargs: self._loop.run_until_complete(method(*args, **kwargs))
-
-    def close(self):
-        self._loop.run_until_complete(self._client.close())
-        self._loop.close()
+        return lambda *args, **kwargs: self.loop.run_until_complete(method(*args, **kwargs))
 
 
 class DoubleTest(unittest.TestCase):
@@ -209,6 +209,21 @@ class DoubleTest(unittest.TestCase):
             with self.subTest(text), self.assertRaisesRegex(tilewire.Error, text):
                 self.client.infer('echo', X)
 
+    def test_tls(self):
+        # The key and the certificate, of "double.test", are those of the C++ client's test.
+        text = (pathlib.Path(__file__).parent / '../tls_test.cc').read_text()
+        key, certificate = (pem.encode() for pem in re.findall(r'-----BEGIN(?s:.)*?-----END.*\n', text))
+        named = [('grpc.ssl_target_name_override', 'double.test')]
+        with Double(grpc.ssl_server_credentials([(key, certificate)])) as double:
+            trusting = self.Client(double.address, options=named,
+                                   credentials=grpc.ssl_channel_credentials(certificate))
+            self.assertTrue((trusting.infer('echo', X)['y'] == X).all())
+            trusting.close()
+            in_the_clear = self.Client(double.address)
+            with self.assertRaises(tilewire.Unavailable):
+                in_the_clear.infer('echo', X)
+            in_the_clear.close()
+
     def test_methods_that_a_server_lacks(self):
         for ask in (self.client.models, lambda: self.client.explain('echo'), self.client.healthy):
             with self.assertRaises(tilewire.Unimplemented):
@@ -230,7 +245,7 @@ class AwaitedDoubleTest(DoubleTest):
                 with self.assertRaises(asyncio.CancelledError):
                     await task
                 self.assertTrue((await client.infer('echo', X))['y'].any())
-        asyncio.run(run())
+        Awaited.loop.run_until_complete(run())
 
 
 class AddressTest(unittest.TestCase):

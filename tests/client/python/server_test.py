@@ -89,13 +89,16 @@ class ServerTest(unittest.TestCase):
     def test_plans_and_primitives(self):
         plan = self.client.explain('digits', batch=2, runs=1)
         self.assertIn('convolution', {step['primitive'] for step in plan['steps']})
-        self.assertGreater(int(plan['run_ns']), 0)
+        self.assertGreater(plan['run_ns'], 0)
+        self.assertEqual(plan['runs'], 1)
         convolution = {'convolution': {
             'src': _desc(1, 3, 6, 6), 'weights': _desc(4, 3, 1, 1), 'dst': _desc(1, 4, 6, 6)}}
         source = numpy.random.default_rng(1).random((1, 3, 6, 6), numpy.float32)
         weights = numpy.random.default_rng(2).random((4, 3, 1, 1), numpy.float32)
         created = self.client.create_primitive(convolution)
         self.assertRegex(created['implementation'], '^convolution/')
+        source_desc = created['arguments'][0]['desc']
+        self.assertEqual((source_desc['dims'], source_desc['type']), ([1, 3, 6, 6], F32))
         out = self.client.run_primitive(convolution, {'src': source, 'weights': weights})
         expected = numpy.einsum('nchw,ockl->nohw', source, weights)
         numpy.testing.assert_allclose(out['dst'], expected, rtol=1e-5)
