@@ -28,7 +28,7 @@ for library in "${libraries[@]}"; do
 done
 
 licenses=$root/usr/share/doc
-install -D -m 644 "$source/LICENSE" "$licenses/tilewire/LICENSE"
+install -D -m 644 "$source/deploy/LICENSE" "$licenses/tilewire/LICENSE"
 mapfile -t packages < <(printf '%s\n' "${packages[@]}" | sort -u)
 for package in "${packages[@]}"; do
   install -D -m 644 "/usr/share/doc/$package/copyright" "$licenses/$package/copyright"

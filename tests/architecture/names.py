@@ -7,7 +7,7 @@ import re
 
 from tree import without_comments_and_strings
 
-TOP_LEVEL = {"WORKSPACE", "BUILD", "LICENSE", "service", "engine", "protos", "client", "deploy", "tests",
+TOP_LEVEL = {"WORKSPACE", "BUILD", "service", "engine", "protos", "client", "deploy", "tests",
              "README.md"}
 
 # Put together here, so that this file does not hold them.
