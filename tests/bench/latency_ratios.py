@@ -6,14 +6,20 @@ isolation: p99 of single images of the digits model while two callers send big b
 model, over its p99 alone, in the same seconds.
 order: p99 over p50 of eight callers of one model.
 
+"others" is what the rest of the machine took meanwhile, in cores: a ratio beside which it is much
+above 0 says little.
+
   bazel build -c opt //service:tilewire-server //client:tilewire
   tests/bench/latency_ratios.py --repository=DIR --big=resnet18:32 --big=digits:8000
 """
 
 import argparse
+import os
 import re
+import resource
 import statistics
 import subprocess
+import time
 
 MILLISECONDS = {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}
 SERVER, CLIENT = ("bazel-bin/" + path for path in ("service/tilewire-server", "client/tilewire"))
@@ -46,9 +52,32 @@ def percentiles(running):
     return tuple(float(one.group(1)) * MILLISECONDS[one.group(2)] for one in found)
 
 
-def isolation(flags, port, model, batch):
+class Others:
+    """What other processes take of the cores, from its making on."""
+
+    def __init__(self, server):
+        self.server = server
+        self.start = self.used_by_others(), time.time()
+
+    def used_by_others(self):
+        """Seconds of CPU, without this program's own, the server's and those of ended loads."""
+        with open("/proc/stat", encoding="ascii") as stat:
+            ticks = [int(number) for number in stat.readline().split()[1:9]]
+        with open(f"/proc/{self.server.pid}/stat", encoding="ascii") as stat:
+            served = stat.read().rsplit(")", 1)[1].split()[11:13]
+        busy = sum(ticks) - ticks[3] - ticks[4] - sum(map(int, served))  # neither idle nor waiting
+        own = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        return busy / os.sysconf("SC_CLK_TCK") - sum(one.ru_utime + one.ru_stime for one in own)
+
+    def __str__(self):
+        used, start = self.start
+        return f"others {(self.used_by_others() - used) / (time.time() - start):.2f}"
+
+
+def isolation(flags, server, port, model, batch):
     alone, beside = [], []
     for _ in range(flags.rounds):
+        others = Others(server)
         alone.append(percentiles(load(flags, port, flags.small, flags.seconds)))
         big = load(flags, port, model, flags.seconds + 2, concurrency=2, batch=batch)
         percentiles(load(flags, port, flags.small, 1))  # until the batches have come
@@ -57,17 +86,18 @@ def isolation(flags, port, model, batch):
         ratio = beside[-1][1] / alone[-1][1]
         print(f"{flags.small} beside {model} x {batch}: alone p50 {alone[-1][0]:.2f} ms, "
               f"p99 {alone[-1][1]:.2f} ms; beside p50 {beside[-1][0]:.2f} ms, "
-              f"p99 {beside[-1][1]:.2f} ms; p99 over p99 {ratio:.2f}", flush=True)
+              f"p99 {beside[-1][1]:.2f} ms; p99 over p99 {ratio:.2f}; {others}", flush=True)
     return statistics.median(b[1] / a[1] for a, b in zip(alone, beside))
 
 
-def order(flags, port, model):
+def order(flags, server, port, model):
     ratios = []
     for _ in range(flags.rounds):
+        others = Others(server)
         p50, p99 = percentiles(load(flags, port, model, flags.seconds, concurrency=8))
         ratios.append(p99 / p50)
         print(f"eight callers of {model}: p50 {p50:.2f} ms, p99 {p99:.2f} ms; p99 over p50 "
-              f"{ratios[-1]:.2f}", flush=True)
+              f"{ratios[-1]:.2f}; {others}", flush=True)
     return statistics.median(ratios)
 
 
@@ -87,9 +117,9 @@ def main():
     try:
         for big in flags.big:
             model, batch = big.split(":")
-            print(f"median: {isolation(flags, port, model, int(batch)):.2f}")
+            print(f"median: {isolation(flags, server, port, model, int(batch)):.2f}")
         for model in flags.order:
-            print(f"median: {order(flags, port, model):.2f}")
+            print(f"median: {order(flags, server, port, model):.2f}")
     finally:
         server.terminate()
         server.wait()
