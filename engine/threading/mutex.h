@@ -26,8 +26,8 @@ class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
   void Unlock() ABSL_UNLOCK_FUNCTION() {
+    changed_.notify_all();  // before: a waiter that holds it next may destroy it
     mutex_.unlock();
-    changed_.notify_all();
   }
   void ReaderLock() ABSL_SHARED_LOCK_FUNCTION() { mutex_.lock_shared(); }
   void ReaderUnlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock_shared(); }
@@ -83,9 +83,13 @@ class Notification {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [this] { return notified_; });
   }
+  bool HasBeenNotified() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return notified_;
+  }
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool notified_ = false;
 };

@@ -2,8 +2,9 @@
 //
 // Buffers for user-mode scratchpads and workspaces, kept per thread: taking one neither allocates
 // nor waits for a lock when the thread has run the same work before. Memory of a peak returns to
-// the system: bytes above the bound at once, a buffer that its thread has not needed for its next
-// kKeptTakes buffers after that, and idle buffers when FreeIdle() is called. Thread-safe.
+// the system: a buffer that returns above the bound is freed at once, one that its thread has not
+// needed while it took kKeptTakes others is freed then, and FreeIdle() frees those that are idle.
+// Thread-safe.
 #ifndef ENGINE_THREADING_SCRATCHPAD_H_
 #define ENGINE_THREADING_SCRATCHPAD_H_
 
