@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/graph/node.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "engine/base/status_macros.h"
 
@@ -80,6 +82,14 @@ absl::StatusOr<float> Node::Float(absl::string_view name, float absent) const {
 absl::StatusOr<std::string> Node::String(absl::string_view name, absl::string_view absent) const {
   ABSL_ASSIGN_OR_RETURN(const AttributeProto* attribute, FindTyped(name, AttributeProto::STRING));
   return attribute == nullptr ? std::string(absent) : attribute->s();
+}
+
+absl::StatusOr<std::string> Node::OneOf(absl::string_view name, absl::string_view absent,
+                                        absl::Span<const absl::string_view> known) const {
+  ABSL_ASSIGN_OR_RETURN(std::string given, String(name, absent));
+  if (std::find(known.begin(), known.end(), given) != known.end()) return given;
+  return Invalid(absl::StrCat(name, " '", given.substr(0, kLongestNameInMessage), "'; known are ",
+                              absl::StrJoin(known, ", ")));
 }
 
 absl::StatusOr<std::vector<int64_t>> Node::Ints(absl::string_view name,

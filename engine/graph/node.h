@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "engine/memory/dims.h"
 #include "protos/onnx_subset.pb.h"
 
@@ -41,6 +42,9 @@ class Node {
   absl::StatusOr<int64_t> Int(absl::string_view name, int64_t absent) const;
   absl::StatusOr<float> Float(absl::string_view name, float absent) const;
   absl::StatusOr<std::string> String(absl::string_view name, absl::string_view absent) const;
+  // The same, which must be one of `known`, else kInvalidArgument.
+  absl::StatusOr<std::string> OneOf(absl::string_view name, absl::string_view absent,
+                                    absl::Span<const absl::string_view> known) const;
   absl::StatusOr<std::vector<int64_t>> Ints(absl::string_view name,
                                             std::vector<int64_t> absent) const;
   // nullptr if the node does not have it.

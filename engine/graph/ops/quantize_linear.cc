@@ -35,9 +35,7 @@ absl::Status CheckNewAttributes(const NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t precision, node.Int("precision", 0));
   if (precision != 0 && precision != onnx::TensorProto::FLOAT)
     return node.Unimplemented(absl::StrCat("precision ", ElementTypeText(precision)));
-  ABSL_ASSIGN_OR_RETURN(const int64_t saturate, node.Int("saturate", 1));
-  if (saturate != 0 && saturate != 1) return node.Invalid(absl::StrCat("saturate ", saturate));
-  return absl::OkStatus();
+  return CheckSaturate(node);
 }
 
 // The type that the zero point, or without one output_dtype, gives the result; u8 without either.

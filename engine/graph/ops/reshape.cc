@@ -25,7 +25,7 @@ absl::Status FinishReshape(NodeContext& context, Dims dst) {
 }
 
 // Axes are an attribute before opset 13, then an optional input.
-absl::StatusOr<std::vector<int64_t>> ReadAxes(const NodeContext& context) {
+absl::StatusOr<std::vector<int64_t>> ReadMarkedAxes(const NodeContext& context) {
   if (context.node.opset() < 13) return context.node.Ints("axes", {});
   if (context.node.HasAttribute("axes")) return context.node.Invalid("unknown attribute 'axes'");
   if (!context.Has(1)) return std::vector<int64_t>();
@@ -34,7 +34,7 @@ absl::StatusOr<std::vector<int64_t>> ReadAxes(const NodeContext& context) {
 }
 
 absl::StatusOr<std::vector<bool>> MarkAxes(const NodeContext& context, size_t rank) {
-  ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, ReadAxes(context));
+  ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, ReadMarkedAxes(context));
   std::vector<bool> marked(rank, false);
   for (int64_t raw_axis : axes) {
     ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context.node, raw_axis, rank));
@@ -100,7 +100,7 @@ absl::Status BuildSqueeze(NodeContext& context) {
 
 absl::Status BuildUnsqueeze(NodeContext& context) {
   const Dims& src = context.input(0).dims;
-  ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, ReadAxes(context));
+  ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, ReadMarkedAxes(context));
   const size_t rank = src.size() + axes.size();
   if (axes.empty() || rank > kMaxRank)
     return context.node.Invalid(absl::StrCat(axes.size(), " axes"));

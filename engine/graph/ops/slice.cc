@@ -111,14 +111,13 @@ absl::Status BuildSlice(NodeContext& context) {
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const SliceArgs args, ReadSliceArgs(context));
   Select select = WholeOf(src.dims.size());
-  std::vector<bool> sliced(src.dims.size(), false);
-  for (size_t i = 0; i < args.axes.size(); ++i) {
-    ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, args.axes[i], src.dims.size()));
-    if (sliced[axis]) return node.Invalid(absl::StrCat("axis ", axis, " twice"));
-    sliced[axis] = true;
+  ABSL_ASSIGN_OR_RETURN(const std::vector<int> axes,
+                        DistinctAxes(node, args.axes, src.dims.size()));
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t size = src.dims[axes[i]];
     ABSL_ASSIGN_OR_RETURN(const IndexRun run,
-                          RunOf(node, args.starts[i], args.ends[i], args.steps[i], src.dims[axis]));
-    select.from[axis] = {run};
+                          RunOf(node, args.starts[i], args.ends[i], args.steps[i], size));
+    select.from[axes[i]] = {run};
   }
   ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));
   return context.SetOutput(dst);
