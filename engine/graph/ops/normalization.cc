@@ -4,7 +4,8 @@
 //
 //   dst = scale * (x - mean) / sqrt(mean of (x - mean)^2 + epsilon) + bias
 //
-// over the spatial dimensions (InstanceNormalization), over all dimensions from an axis on
+// over the spatial dimensions (InstanceNormalization), over these and the channels of a group
+// (GroupNormalization), over all dimensions from an axis on
 // (LayerNormalization; one operation where scale and bias are known), or over named axes without
 // scale and bias (MeanVarianceNormalization).
 #include "engine/graph/ops/normalization.h"
@@ -139,6 +140,72 @@ absl::Status BuildInstanceNormalization(NodeContext& context) {
   return context.SetOutput(result);
 }
 
+// The groups are channels while statistics are taken; from opset 21 on, scale and bias are of the
+// channels.
+absl::Status BuildGroupNormalization(NodeContext& context) {
+  const Node& node = context.node;
+  const Operand src = context.input(0);
+  if (src.dims.size() < 3) return node.Invalid("the input has no spatial dimensions");
+  ABSL_ASSIGN_OR_RETURN(const float epsilon, node.Float("epsilon", 1e-5f));
+  ABSL_ASSIGN_OR_RETURN(const int64_t groups, node.Int("num_groups", 0));
+  if (groups < 1 || src.dims[1] % groups != 0)
+    return node.Invalid(absl::StrCat(groups, " groups of ", src.dims[1], " channels"));
+  const int64_t images = src.dims[0];
+  const Dims grouped = {images, groups, *ElementCount(src.dims) / (images * groups)};
+  ABSL_ASSIGN_OR_RETURN(const Operand rows, ReshapeOf(context, src, grouped, "/groups"));
+  ABSL_ASSIGN_OR_RETURN(const Standard standard,
+                        Standardized(context, rows, {false, false, true}, epsilon));
+  if (node.opset() < 21) {
+    ABSL_ASSIGN_OR_RETURN(const Operand scaled,
+                          ScaledByInputs(context, standard.result, Per::kChannel));
+    ABSL_ASSIGN_OR_RETURN(const Operand dst, ReshapeOf(context, scaled, src.dims, "/image"));
+    return context.SetOutput(dst);
+  }
+  ABSL_ASSIGN_OR_RETURN(const Operand image,
+                        ReshapeOf(context, standard.result, src.dims, "/image"));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, ScaledByInputs(context, image, Per::kChannel));
+  return context.SetOutput(dst);
+}
+
+// x / sqrt(mean of x^2 + epsilon) * scale, over all dimensions from an axis on.
+absl::Status BuildRmsNormalization(NodeContext& context) {
+  const Operand src = context.input(0);
+  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, context.node.Int("axis", -1));
+  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context.node, raw_axis, src.dims.size()));
+  ABSL_ASSIGN_OR_RETURN(const float epsilon, context.node.Float("epsilon", 1e-5f));
+  std::vector<bool> reduced(src.dims.size(), false);
+  for (size_t d = axis; d < reduced.size(); ++d) reduced[d] = true;
+  ABSL_ASSIGN_OR_RETURN(const Operand squares,
+                        ActivationOf(context, {EltwiseAlgorithm::kSquare}, src, "/squares"));
+  ABSL_ASSIGN_OR_RETURN(const Operand mean,
+                        ReduceOf(context, Reduce::Function::kMean, squares, reduced, "/mean"));
+  ABSL_ASSIGN_OR_RETURN(const Operand deviation, DeviationOf(context, mean, epsilon));
+  ABSL_ASSIGN_OR_RETURN(const Operand result,
+                        ElementwiseOf(context, {Function::kDiv}, {src, deviation}, "/normalized"));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst,
+                        ElementwiseOf(context, {Function::kMul}, {result, context.input(1)}));
+  return context.SetOutput(dst);
+}
+
+// x divided by the sum of |x|, or the root of the sum of x^2, along an axis.
+absl::Status BuildLpNormalization(NodeContext& context) {
+  const Node& node = context.node;
+  const Operand src = context.input(0);
+  ABSL_ASSIGN_OR_RETURN(const int64_t p, node.Int("p", 2));
+  if (p != 1 && p != 2) return node.Invalid(absl::StrCat("p ", p));
+  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", -1));
+  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, src.dims.size()));
+  std::vector<bool> reduced(src.dims.size(), false);
+  reduced[axis] = true;
+  const auto function = p == 1 ? Reduce::Function::kSumOfAbs : Reduce::Function::kSumOfSquares;
+  ABSL_ASSIGN_OR_RETURN(Operand norm, ReduceOf(context, function, src, reduced, "/sum"));
+  if (p == 2) {
+    ABSL_ASSIGN_OR_RETURN(norm, ActivationOf(context, {EltwiseAlgorithm::kSqrt}, norm, "/norm"));
+  }
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {Function::kDiv}, {src, norm}));
+  return context.SetOutput(dst);
+}
+
 absl::Status BuildLayerNormalization(NodeContext& context) {
   const Operand src = context.input(0);
   const bool wants_statistics = IsWanted(context.node, 1) || IsWanted(context.node, 2);
@@ -180,9 +247,12 @@ absl::Status BuildMeanVarianceNormalization(NodeContext& context) {
 
 absl::Span<const OpRow> NormalizationOperators() {
   static constexpr OpRow kRows[] = {
+      {"GroupNormalization", 18, 3, 3, "epsilon num_groups stash_type", BuildGroupNormalization},
       {"InstanceNormalization", 1, 3, 3, "epsilon", BuildInstanceNormalization},
       {"LayerNormalization", 17, 2, 3, "axis epsilon stash_type", BuildLayerNormalization},
+      {"LpNormalization", 1, 1, 1, "axis p", BuildLpNormalization},
       {"MeanVarianceNormalization", 9, 1, 1, "axes", BuildMeanVarianceNormalization},
+      {"RMSNormalization", 23, 2, 2, "axis epsilon stash_type", BuildRmsNormalization},
   };
   return kRows;
 }
