@@ -215,7 +215,9 @@ absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const Inpu
   std::vector<OutputTensor> results;
   results.reserve(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) {
-    results.push_back({requests[i].index, output_bytes[i].desc->dims(), requests[i].layout,
+    const int index = requests[i].index;
+    const bool is_scalar = signature_.outputs[index].dims.empty();  // [1] in the plan
+    results.push_back({index, is_scalar ? Dims() : output_bytes[i].desc->dims(), requests[i].layout,
                        std::move(output_bytes[i].bytes)});
   }
   return results;

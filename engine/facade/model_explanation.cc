@@ -2,6 +2,7 @@
 //
 // LoadedModel::Explain(): describes a plan and takes the medians of timed runs.
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,8 +76,11 @@ struct MadeUpRequest {
     for (const runtime::PlanInput& input : plan.inputs) {
       const MemoryDesc& desc = input.client.channels_first;
       ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(desc.SizeBytes()));
+      // Indices must name elements: whatever is not f32 is 0.
+      std::memset(buffer.data(), 0, buffer.size());
       float* values = reinterpret_cast<float*>(buffer.data());
-      for (int64_t i = 0; i < desc.ElementCount(); ++i)
+      const bool is_f32 = desc.data_type() == DataType::kF32;
+      for (int64_t i = 0; is_f32 && i < desc.ElementCount(); ++i)
         values[i] = static_cast<float>(i % 1009) / 1009 - 0.5f;
       pieces.emplace_back(reinterpret_cast<const char*>(buffer.data()), buffer.size());
       buffers.push_back(std::move(buffer));
@@ -96,15 +100,17 @@ struct MadeUpRequest {
   std::vector<runtime::OutputBytes> outputs;
 };
 
-absl::Status CheckInputBytes(const std::vector<Dims>& all, int64_t limit) {
+absl::Status CheckInputBytes(const std::vector<Dims>& all, const std::vector<TensorSpec>& specs,
+                             int64_t limit) {
   int64_t left = limit;
-  for (const Dims& dims : all) {
-    const std::optional<int64_t> elements = ElementCount(dims);
-    if (!elements || *elements > left / static_cast<int64_t>(sizeof(float))) {
+  for (size_t i = 0; i < all.size(); ++i) {
+    const int64_t size = SizeOf(specs[i].type);
+    const std::optional<int64_t> elements = ElementCount(all[i]);
+    if (!elements || *elements > left / size) {
       return absl::ResourceExhaustedError(
           absl::StrCat("the inputs have more than ", limit, " bytes"));
     }
-    left -= *elements * static_cast<int64_t>(sizeof(float));
+    left -= *elements * size;
   }
   return absl::OkStatus();
 }
@@ -138,7 +144,7 @@ absl::StatusOr<Explanation> LoadedModel::Explain(const ExplainOptions& options) 
     ABSL_ASSIGN_OR_RETURN(dims, DimsForBatch(options.batch));
   }
   ABSL_RETURN_IF_ERROR(CheckDims(dims));
-  ABSL_RETURN_IF_ERROR(CheckInputBytes(dims, options.limits.max_output_bytes));
+  ABSL_RETURN_IF_ERROR(CheckInputBytes(dims, signature_.inputs, options.limits.max_output_bytes));
   ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const runtime::Plan> plan, PlanFor(dims));
   Explanation explanation;
   for (const runtime::PlanInput& input : plan->inputs) explanation.steps.push_back(Describe(input));

@@ -62,6 +62,12 @@ std::optional<int64_t> EvaluateInts(Function function, const int64_t* x) {
       return (x[0] != 0) != (x[1] != 0);
     case Function::kWhere:
       return x[0] != 0 ? x[1] : x[2];
+    case Function::kBitAnd:
+      return x[0] & x[1];
+    case Function::kBitOr:
+      return x[0] | x[1];
+    case Function::kBitXor:
+      return x[0] ^ x[1];
     case Function::kNot:
       return x[0] == 0;
     case Function::kSign:

@@ -2,6 +2,7 @@
 #include "engine/graph/model_graph.h"
 
 #include <functional>
+#include <optional>
 #include <queue>
 #include <utility>
 
@@ -62,28 +63,30 @@ class Builder {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Dims> DeclaredDims(const onnx::ValueInfoProto& declared, absl::string_view role) {
+  absl::StatusOr<DeclaredTensor> Declared(TensorId id, const onnx::ValueInfoProto& declared,
+                                          absl::string_view role) {
     const std::string who = absl::StrCat(role, " ", Quoted(declared.name()));
     if (!declared.type().has_tensor_type())
       return absl::UnimplementedError(absl::StrCat(who, " is not a tensor"));
     const onnx::TypeProto::Tensor& type = declared.type().tensor_type();
-    if (type.elem_type() != onnx::TensorProto::FLOAT) {
+    const std::optional<DataType> elements = TypeOfElements(type.elem_type());
+    if (!elements) {
       return absl::UnimplementedError(absl::StrCat(who, " has ONNX element type ",
                                                    ElementTypeText(type.elem_type()),
-                                                   "; only FLOAT is supported"));
+                                                   "; supported are numbers and BOOL"));
     }
     if (type.shape().dim_size() > kMaxRank)
       return absl::InvalidArgumentError(absl::StrCat(who, ": rank over 12"));
-    Dims dims;
+    DeclaredTensor tensor{id, *elements, type.has_shape(), {}};
     for (const onnx::TensorShapeProto::Dimension& dim : type.shape().dim()) {
       // Exporters write 0 and -1 too where they mean an open dimension.
-      dims.push_back(dim.has_dim_value() && dim.dim_value() > 0 ? dim.dim_value() : -1);
+      tensor.dims.push_back(dim.has_dim_value() && dim.dim_value() > 0 ? dim.dim_value() : -1);
       if (dim.dim_value() < -1) {
         return absl::InvalidArgumentError(
             absl::StrCat(who, ": negative dimension ", dim.dim_value()));
       }
     }
-    return dims;
+    return tensor;
   }
 
   absl::Status AddInputs() {
@@ -92,8 +95,7 @@ class Builder {
       // Before IR version 4 every initializer was an input as well; it is a constant here.
       if (known != ids_.end() && graph_.initializers[known->second] != nullptr) continue;
       ABSL_ASSIGN_OR_RETURN(const TensorId id, Define(input.name(), kGiven));
-      ABSL_ASSIGN_OR_RETURN(Dims dims, DeclaredDims(input, "input"));
-      graph_.inputs.push_back({id, std::move(dims)});
+      ABSL_ASSIGN_OR_RETURN(graph_.inputs.emplace_back(), Declared(id, input, "input"));
     }
     if (graph_.inputs.empty()) return absl::InvalidArgumentError("the model has no input");
     return absl::OkStatus();
@@ -152,8 +154,7 @@ class Builder {
         return absl::InvalidArgumentError(
             absl::StrCat("output ", Quoted(output.name()), " is named twice"));
       }
-      ABSL_ASSIGN_OR_RETURN(Dims dims, DeclaredDims(output, "output"));
-      graph_.outputs.push_back({id->second, std::move(dims)});
+      ABSL_ASSIGN_OR_RETURN(graph_.outputs.emplace_back(), Declared(id->second, output, "output"));
     }
     if (graph_.outputs.empty()) return absl::InvalidArgumentError("the model has no output");
     return absl::OkStatus();

@@ -21,6 +21,8 @@ namespace tilewire::graph {
 // A graph input or output as the file declares it; -1 for an open dimension.
 struct DeclaredTensor {
   TensorId id = kNoTensor;
+  DataType type = DataType::kF32;
+  bool has_shape = false;  // else `dims` says nothing
   Dims dims;
 };
 
@@ -37,7 +39,7 @@ struct ModelGraph {
 // Resolves names, and checks and orders the nodes.
 //   kInvalidArgument  no input or output, names that are dangling, duplicate or empty, cycles
 //   kUnimplemented    an operator or domain that is not supported, inputs and outputs that are not
-//                     f32 tensors
+//                     tensors of numbers or truth values
 absl::StatusOr<ModelGraph> BuildModelGraph(OnnxFile file);
 
 }  // namespace tilewire::graph

@@ -19,6 +19,8 @@ struct Shuffle {
   int64_t group_size = 1;  // MKL-DNN's: see engine/primitives/shuffle/shuffle.h
 };
 struct Reshape {};  // the same elements in logical row-major order under dst's dims
+// The same numbers in dst's type, as engine/primitives/convert/convert.h has them.
+struct Convert {};
 struct Transpose {
   std::vector<int> order;  // dst dimension i is src dimension order[i]
 };
@@ -40,7 +42,8 @@ struct GatherChannels {
   std::vector<From> from;  // one per channel of dst
 };
 // dst[i..., j..., k...] = src0[i..., src1[j...], k...], where the index is along `axis`. src1 holds
-// whole numbers; negative ones count from the end, and one outside the source fails the run.
+// whole numbers, as s32, s64 or f32; negative ones count from the end, and one outside the source
+// fails the run.
 struct Gather {
   int axis = 0;
 };

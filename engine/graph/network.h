@@ -26,7 +26,9 @@
 
 namespace tilewire::graph {
 
-// A tensor that is computed or given at run time: f32, or u8 or s8 after a Quantize.
+// A tensor that is computed or given at run time. Numbers that f32 holds exactly may be f32,
+// whatever their type in the model is; f16, bf16 and truth values are f32 except where they come in
+// and go out.
 struct Value {
   std::string name;
   DataType type = DataType::kF32;
@@ -62,6 +64,7 @@ struct Convolution {
   std::vector<FusedStep> fused;
   std::optional<QuantizationParams> src_quantization, dst_quantization;
   std::optional<FusedPooling> pooling;  // after `fused`; dst is its result
+  bool sums_integers = false;           // no algorithm that rounds their sums may be taken
 };
 // A convolution whose weights [O, I/groups, k...], and bias [O] if it has one, are computed: its
 // sources are src, weights, bias. The rest is as in Convolution.
@@ -161,9 +164,9 @@ struct Interpolate {
 
 using OperationParams =
     std::variant<Convolution, ComputedConvolution, InnerProduct, Pooling, MaxWindow, Activation,
-                 Softmax, Sum, Concat, Shuffle, Reshape, Transpose, Select, Literal, Elementwise,
-                 Reduce, Interpolate, Lrn, LayerNormalization, Matmul, TopK, GatherChannels, Gather,
-                 Quantize, Dequantize, IntegerSum>;
+                 Softmax, Sum, Concat, Shuffle, Reshape, Convert, Transpose, Select, Literal,
+                 Elementwise, Reduce, Interpolate, Lrn, LayerNormalization, Matmul, TopK,
+                 GatherChannels, Gather, Quantize, Dequantize, IntegerSum>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)
@@ -177,6 +180,7 @@ struct Network {
   std::vector<Operation> operations;  // topological order
   std::vector<ValueId> inputs;        // in the model's order
   std::vector<ValueId> outputs;       // may name an input or one value twice
+  std::vector<Dims> output_dims;      // as in the model: without dimensions where a value has [1]
 };
 
 }  // namespace tilewire::graph

@@ -9,6 +9,11 @@
 namespace tilewire::graph {
 namespace {
 
+// " u8"; nothing for f32.
+std::string TypeText(DataType type) {
+  return type == DataType::kF32 ? "" : absl::StrCat(" ", DataTypeName(type));
+}
+
 bool AllEqual(const Dims& dims, int64_t value) {
   return std::all_of(dims.begin(), dims.end(), [value](int64_t dim) { return dim == value; });
 }
@@ -42,14 +47,61 @@ std::string ActivationText(const jit::EltwiseOp& op) {
 }
 
 absl::string_view FunctionName(Elementwise::Function function) {
-  constexpr absl::string_view kNames[] = {
-      "add",    "sub",       "mul",     "div",   "max",        "min",           "pow",
-      "mod",    "floor_mod", "prelu",   "equal", "less",       "less_or_equal", "and",
-      "or",     "xor",       "where",   "log",   "reciprocal", "floor",         "ceil",
-      "round",  "sign",      "erf",     "gelu",  "not",        "is_nan",        "is_inf",
-      "sin",    "cos",       "tan",     "sinh",  "cosh",       "asin",          "acos",
-      "atan",   "asinh",     "acosh",   "atanh", "selu",       "celu",          "thresholded_relu",
-      "shrink", "softsign",  "truncate"};
+  constexpr absl::string_view kNames[] = {"add",
+                                          "sub",
+                                          "mul",
+                                          "div",
+                                          "max",
+                                          "min",
+                                          "pow",
+                                          "mod",
+                                          "floor_mod",
+                                          "prelu",
+                                          "equal",
+                                          "less",
+                                          "less_or_equal",
+                                          "and",
+                                          "or",
+                                          "xor",
+                                          "bit_and",
+                                          "bit_or",
+                                          "bit_xor",
+                                          "shift_left",
+                                          "shift_right",
+                                          "where",
+                                          "log",
+                                          "reciprocal",
+                                          "floor",
+                                          "ceil",
+                                          "round",
+                                          "sign",
+                                          "erf",
+                                          "gelu",
+                                          "not",
+                                          "is_nan",
+                                          "is_inf",
+                                          "sin",
+                                          "cos",
+                                          "tan",
+                                          "sinh",
+                                          "cosh",
+                                          "asin",
+                                          "acos",
+                                          "atan",
+                                          "asinh",
+                                          "acosh",
+                                          "atanh",
+                                          "selu",
+                                          "celu",
+                                          "thresholded_relu",
+                                          "shrink",
+                                          "softsign",
+                                          "truncate",
+                                          "abs",
+                                          "negate",
+                                          "exp",
+                                          "sqrt",
+                                          "bit_not"};
   return kNames[static_cast<int>(function)];
 }
 
@@ -107,6 +159,7 @@ class ParamsText {
     absl::StrAppend(&rest, " group_size=", shuffle.group_size);
   }
   void operator()(const Reshape&) { name = "reshape"; }
+  void operator()(const Convert&) { name = "convert"; }
   void operator()(const Transpose& transpose) {
     name = "transpose";
     rest = absl::StrCat(" order=[", absl::StrJoin(transpose.order, ","), "]");
@@ -211,7 +264,8 @@ std::string NetworkToText(const Network& network) {
   const auto named = [&network](ValueId value) -> const Value& { return network.values[value]; };
   std::string text;
   for (ValueId input : network.inputs) {
-    absl::StrAppend(&text, "input ", named(input).name, " ", DimsToString(named(input).dims), "\n");
+    absl::StrAppend(&text, "input ", named(input).name, TypeText(named(input).type), " ",
+                    DimsToString(named(input).dims), "\n");
   }
   for (const Operation& operation : network.operations) {
     ParamsText params(network);
@@ -221,9 +275,8 @@ std::string NetworkToText(const Network& network) {
         operation.srcs, ", ",
         [&named](std::string* out, ValueId src) { absl::StrAppend(out, named(src).name); });
     const Value& dst = named(operation.dst);
-    absl::StrAppend(&text, dst.name, dst.type == DataType::kF32 ? "" : " ",
-                    dst.type == DataType::kF32 ? "" : DataTypeName(dst.type), " ",
-                    DimsToString(dst.dims), " = ", params.name, "(", srcs, ")", params.rest, "\n");
+    absl::StrAppend(&text, dst.name, TypeText(dst.type), " ", DimsToString(dst.dims), " = ",
+                    params.name, "(", srcs, ")", params.rest, "\n");
   }
   for (ValueId output : network.outputs)
     absl::StrAppend(&text, "output ", named(output).name, "\n");

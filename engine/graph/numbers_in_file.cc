@@ -2,6 +2,7 @@
 #include "engine/graph/numbers_in_file.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/hash/hash.h"
@@ -9,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/narrow_floats.h"
 
 namespace tilewire::graph {
 namespace {
@@ -26,7 +28,12 @@ size_t Summed(size_t sum, const std::byte* bytes, int64_t count) {
 }
 
 void WidenInPlace(DataType type, const std::byte* from, float* to, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; !IsByte(type) && i < count; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, from + i * sizeof(bits), sizeof(bits));
+    to[i] = WidenAs(type, bits);
+  }
+  for (int64_t i = 0; IsByte(type) && i < count; ++i) {
     const auto byte = std::to_integer<uint8_t>(from[i]);
     to[i] = type == DataType::kU8 ? byte : static_cast<int8_t>(byte);
   }
@@ -66,7 +73,7 @@ absl::StatusOr<HeldFloats> NumbersInFile::Load() const {
 }
 
 absl::StatusOr<HeldBytes> NumbersInFile::LoadBytes() const {
-  if (type_ == DataType::kF32) return StoredNumbers::LoadBytes();
+  if (!IsByte(type_)) return StoredNumbers::LoadBytes();
   ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(count_));
   ABSL_RETURN_IF_ERROR(ReadTo(buffer.data()));
   auto owner = std::make_shared<const AlignedBuffer>(std::move(buffer));

@@ -18,9 +18,9 @@
 
 namespace tilewire::graph {
 
-// Consecutive f32, u8 or s8 elements in a file that stays open. They are read once at the start,
-// for the sum of their bytes, with which every later read must agree, whatever the file's times
-// say: a file may be overwritten with its time of modification kept. Immutable.
+// Consecutive elements of f32, f16, bf16, u8 or s8 in a file that stays open. They are read once at
+// the start, for the sum of their bytes, with which every later read must agree, whatever the
+// file's times say: a file may be overwritten with its time of modification kept. Immutable.
 class NumbersInFile final : public StoredNumbers {
  public:
   // `name` is the tensor's, for messages. Errors: those of `source`, kResourceExhausted.

@@ -57,7 +57,7 @@ class ParsedModel final : public OnnxModel {
   absl::Status DeclareInputs() {
     for (const DeclaredTensor& input : graph_.inputs) {
       const std::string& name = graph_.tensor_names[input.id];
-      if (input.dims.empty()) {
+      if (!input.has_shape) {
         return absl::UnimplementedError(
             absl::StrCat("input '", name.substr(0, 200), "' has no declared dims"));
       }
@@ -65,7 +65,7 @@ class ParsedModel final : public OnnxModel {
         return absl::UnimplementedError(
             absl::StrCat("input '", name.substr(0, 200), "' leaves its channels open"));
       }
-      inputs_.push_back({name, DataType::kF32, input.dims});
+      inputs_.push_back({name, input.type, input.dims});
     }
     return absl::OkStatus();
   }
@@ -85,9 +85,10 @@ class ParsedModel final : public OnnxModel {
     for (const Probe& probe : kProbes) {
       ABSL_ASSIGN_OR_RETURN(const Network network, BuildNetwork(graph_, folded_, ProbeDims(probe)));
       for (size_t i = 0; i < graph_.outputs.size(); ++i) {
-        const Dims& dims = network.values[network.outputs[i]].dims;
+        const Dims& dims = network.output_dims[i];
         if (i == outputs_.size()) {
-          outputs_.push_back({graph_.tensor_names[graph_.outputs[i].id], DataType::kF32, dims});
+          const DeclaredTensor& output = graph_.outputs[i];
+          outputs_.push_back({graph_.tensor_names[output.id], output.type, dims});
           continue;
         }
         Dims& known = outputs_[i].dims;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/graph/specialization.h"
 
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/onnx_types.h"
 #include "engine/graph/ops/op_table.h"
 
 namespace tilewire::graph {
@@ -48,23 +50,62 @@ bool KeepsType(const OperationParams& params) {
          std::holds_alternative<Concat>(params) || std::holds_alternative<Gather>(params);
 }
 
-// An output that is known already is a literal. A result without dimensions is given as [1].
+// A value of `type` for the constant, which has that type in the model.
+ValueId AddLiteral(ConstantPtr constant, std::string name, DataType type, Network* network) {
+  const ValueId value = static_cast<ValueId>(network->values.size());
+  network->values.push_back({name, type, constant->dims});
+  network->operations.push_back({std::move(name), Literal{std::move(constant)}, {}, value});
+  return value;
+}
+
+// The same numbers in another type.
+ValueId AddConvert(ValueId src, DataType type, Network* network) {
+  const ValueId value = static_cast<ValueId>(network->values.size());
+  Value converted = network->values[src];
+  converted.type = type;
+  network->operations.push_back({converted.name, Convert{}, {src}, value});
+  network->values.push_back(std::move(converted));
+  return value;
+}
+
+// Whether numbers that are held in a type may go out as the declared one: they are held in it, or
+// in f32 for it. A model whose declaration is wrong would get other numbers than it computes.
+bool MayGoOutAs(DataType held, bool is_integer, DataType declared) {
+  if (held == declared) return true;
+  const bool declared_integer = IsIntegerType(declared) || declared == DataType::kBool;
+  if (declared == DataType::kF32) return held == DataType::kF32 || IsByte(held);
+  return held == DataType::kF32 && is_integer == declared_integer;
+}
+
+absl::StatusOr<ValueId> OutputValue(const DeclaredTensor& output, const Operand& operand,
+                                    absl::string_view name, Network* network) {
+  const bool is_known = operand.constant != nullptr;
+  const DataType literal = IsComputedInF32(output.type) ? DataType::kF32 : output.type;
+  const bool fits =
+      is_known ? operand.constant->is_float ==
+                     !(IsIntegerType(output.type) || output.type == DataType::kBool)
+               : operand.value != kNoValue && MayGoOutAs(network->values[operand.value].type,
+                                                         operand.is_integer, output.type);
+  if (!operand.defined() || !fits) {
+    return absl::UnimplementedError(
+        absl::StrCat("output '", name.substr(0, 200), "' is declared ", DataTypeName(output.type),
+                     operand.defined() ? ", but has another type" : ", but is not supported"));
+  }
+  const ValueId value =
+      is_known ? AddLiteral(operand.constant, std::string(name), literal, network) : operand.value;
+  if (output.type == DataType::kF32) return InFloats(value, network);
+  const DataType held = network->values[value].type;
+  return held == output.type ? value : AddConvert(value, output.type, network);
+}
+
+// An output that is known already is a literal. Values without dimensions become [1].
 absl::Status SetOutputs(const ModelGraph& graph, const std::vector<Operand>& tensors,
                         Network* network) {
   for (const DeclaredTensor& output : graph.outputs) {
-    const std::string& name = graph.tensor_names[output.id];
-    ValueId value = tensors[output.id].value;
-    const ConstantPtr& constant = tensors[output.id].constant;
-    if (value == kNoValue) {
-      if (constant == nullptr || !constant->is_float || constant->count() == 0) {
-        return absl::UnimplementedError(absl::StrCat("output '", name.substr(0, 200),
-                                                     "' is not floating-point or not supported"));
-      }
-      value = static_cast<ValueId>(network->values.size());
-      network->values.push_back({name, DataType::kF32, constant->dims});
-      network->operations.push_back({name, Literal{constant}, {}, value});
-    }
-    network->outputs.push_back(InFloats(value, network));
+    const Operand& operand = tensors[output.id];
+    ABSL_ASSIGN_OR_RETURN(network->outputs.emplace_back(),
+                          OutputValue(output, operand, graph.tensor_names[output.id], network));
+    network->output_dims.push_back(operand.dims);
   }
   for (Value& value : network->values) {
     if (value.dims.empty()) value.dims = {1};
@@ -120,15 +161,21 @@ absl::StatusOr<ValueId> NodeContext::AsValue(const Operand& operand) {
   const bool is_float = operand.value != kNoValue ? value(operand.value).type == DataType::kF32
                                                   : operand.constant->is_float;
   if (!is_float)
-    return node.Unimplemented(
-        "takes integers here; supported are f32, and integers of more than 8 bits that are "
-        "computed");
+    return node.Unimplemented(absl::StrCat(
+        "takes ", operand.constant != nullptr ? "integers" : DataTypeName(TypeOf(operand)),
+        " here; supported are f32, and integers of more than 8 bits that are computed from it"));
   return Numbers(operand);
 }
 
 absl::StatusOr<ValueId> NodeContext::Numbers(const Operand& operand) {
   if (operand.value != kNoValue) {
-    if (value(operand.value).type == DataType::kF32) return operand.value;
+    const DataType type = value(operand.value).type;
+    if (type == DataType::kF32) return operand.value;
+    if (!IsByte(type)) {
+      return node.Unimplemented(absl::StrCat("takes ", DataTypeName(type),
+                                             " here, which f32 does not hold exactly; supported "
+                                             "are f32, u8 and s8"));
+    }
     const std::string suffix = absl::StrCat("/", value(operand.value).name);
     return Emit(Dequantize{}, {operand.value}, operand.dims, suffix);
   }
@@ -141,6 +188,42 @@ absl::StatusOr<ValueId> NodeContext::Numbers(const Operand& operand) {
   }
   const Dims dims = numbers->dims;
   return Emit(Literal{std::move(numbers)}, {}, dims, suffix);
+}
+
+namespace {
+
+// Whether every integer is in the range of `type`; those of u64 are held in 63 bits.
+bool FitIn(absl::Span<const int64_t> integers, DataType type) {
+  const int64_t bits = 8 * SizeOf(type);
+  const bool is_signed = type == DataType::kS8 || type == DataType::kS16 ||
+                         type == DataType::kS32 || type == DataType::kS64;
+  int64_t low = 0, high = std::numeric_limits<int64_t>::max();
+  if (is_signed)
+    low = bits == 64 ? std::numeric_limits<int64_t>::min() : -(int64_t{1} << (bits - 1));
+  if (bits < 64) high = (int64_t{1} << (is_signed ? bits - 1 : bits)) - 1;
+  for (int64_t integer : integers) {
+    if (integer < low || integer > high) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<ValueId> NodeContext::InType(const Operand& operand, DataType type) {
+  if (operand.value != kNoValue) {
+    const Value& src = value(operand.value);
+    if (src.type == type) return operand.value;
+    const std::string suffix = absl::StrCat("/", src.name, "/", DataTypeName(type));
+    return Emit(Convert{}, {operand.value}, operand.dims, suffix, type);
+  }
+  ABSL_ASSIGN_OR_RETURN(ConstantPtr constant, InMemory(operand.constant));
+  if (IsIntegerType(type) && (constant->is_float || !FitIn(constant->ints, type))) {
+    return node.Invalid(absl::StrCat("'", constant->name.substr(0, 200), "' has elements that ",
+                                     DataTypeName(type), " does not hold"));
+  }
+  const Dims dims = constant->dims;
+  const std::string suffix = absl::StrCat("/", constant->name, "/", DataTypeName(type));
+  return Emit(Literal{std::move(constant)}, {}, dims, suffix, type);
 }
 
 absl::StatusOr<ValueId> NodeContext::RuntimeOfAnyType(int i) {
@@ -248,9 +331,16 @@ absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operan
       return absl::InvalidArgumentError(absl::StrCat(
           "input '", graph.tensor_names[id], "' is too large: ", DimsToString(input_dims[i])));
     }
-    tensors[id] = {nullptr, static_cast<ValueId>(i), input_dims[i]};
-    network.values.push_back({graph.tensor_names[id], DataType::kF32, input_dims[i]});
+    const DataType type = graph.inputs[i].type;
+    tensors[id] = {nullptr, static_cast<ValueId>(i), input_dims[i],
+                   IsIntegerType(type) || type == DataType::kBool};
+    network.values.push_back({graph.tensor_names[id], type, input_dims[i]});
     network.inputs.push_back(static_cast<ValueId>(i));
+  }
+  for (const DeclaredTensor& input : graph.inputs) {
+    const bool is_narrow = input.type == DataType::kF16 || input.type == DataType::kBf16;
+    if (!is_narrow && input.type != DataType::kBool) continue;
+    tensors[input.id].value = AddConvert(tensors[input.id].value, DataType::kF32, &network);
   }
   for (const Node& node : graph.nodes) {
     if (tensors[node.outputs[0]].defined()) continue;  // folded

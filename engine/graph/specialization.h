@@ -69,8 +69,18 @@ class NodeContext {
   // The same for operators that only move or compare elements: a value of 8-bit integers stays one,
   // and known integers become the same numbers in f32.
   absl::StatusOr<ValueId> RuntimeOfAnyType(int i);
-  // As AsValue(), but integers become the same numbers in f32.
+  // As AsValue(), but integers become the same numbers in f32. kUnimplemented: they are of a type
+  // that f32 does not hold exactly.
   absl::StatusOr<ValueId> Numbers(const Operand& operand);
+  // The operand as a value of the network of `type`, of integers or f64: one of another type is
+  // converted, a constant becomes a Literal.
+  //   kInvalidArgument  a constant of integers with a floating-point element, or with one that is
+  //                     not in the type's range
+  absl::StatusOr<ValueId> InType(const Operand& operand, DataType type);
+  // The type of the value that the operand is; kF32 for a constant.
+  DataType TypeOf(const Operand& operand) const {
+    return operand.value == kNoValue ? DataType::kF32 : value(operand.value).type;
+  }
 
   const Value& value(ValueId id) const { return network_->values[id]; }
   // The name of output i in the file; unique.

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/narrow_floats.h"
 #include "engine/graph/numbers_in_file.h"
 #include "engine/graph/onnx_types.h"
 #include "protos/onnx_subset.pb.h"
@@ -140,6 +141,8 @@ int64_t ElementSize(int type) {
       return 8;
     case TensorProto::INT16:
     case TensorProto::UINT16:
+    case TensorProto::FLOAT16:
+    case TensorProto::BFLOAT16:
       return 2;
     case TensorProto::INT8:
     case TensorProto::UINT8:
@@ -150,7 +153,12 @@ int64_t ElementSize(int type) {
   }
 }
 
+// The types whose typed contents are floating-point; those of f16 and bf16 are bits in int32_data.
 bool IsFloat(int type) { return type == TensorProto::FLOAT || type == TensorProto::DOUBLE; }
+
+bool IsNarrowFloat(int type) {
+  return type == TensorProto::FLOAT16 || type == TensorProto::BFLOAT16;
+}
 
 absl::StatusOr<int64_t> CheckedCount(const Record& record, int64_t element_size) {
   if (record.dims.size() > kMaxRank)
@@ -244,13 +252,20 @@ DataType IntegersOf(int type) {
   return type == TensorProto::INT8 ? DataType::kS8 : DataType::kS32;
 }
 
-// Keeps the low 8 bits of typed contents.
-ConstantPtr OfType(int type, const ConstantPtr& integers) {
+// Keeps the low 8 bits of typed contents, and 1 of truth values.
+//   kUnimplemented  u64 beyond s64, which holds constants
+absl::StatusOr<ConstantPtr> OfType(int type, const ConstantPtr& integers) {
   auto typed = std::make_shared<Constant>(*integers);
   typed->integers = IntegersOf(type);
   for (int64_t& element : typed->ints) {
     if (typed->integers == DataType::kU8) element = static_cast<uint8_t>(element);
     if (typed->integers == DataType::kS8) element = static_cast<int8_t>(element);
+    if (type == TensorProto::BOOL) element = element != 0;
+    if (type == TensorProto::UINT64 && element < 0) {
+      return absl::UnimplementedError(absl::StrCat("tensor '", integers->name, "' holds ",
+                                                   static_cast<uint64_t>(element),
+                                                   ", which is beyond s64"));
+    }
   }
   return typed;
 }
@@ -270,9 +285,19 @@ absl::StatusOr<ConstantPtr> FromDoubles(const Record& record, int64_t count,
   return MakeFloats(record.name, Dims(record.dims.begin(), record.dims.end()), std::move(floats));
 }
 
+template <typename Bits>
+ConstantPtr FromNarrowFloats(const Record& record, const Bits& bits) {
+  const DataType type = record.type == TensorProto::FLOAT16 ? DataType::kF16 : DataType::kBf16;
+  std::vector<float> floats;
+  for (const auto element : bits) floats.push_back(WidenAs(type, static_cast<uint16_t>(element)));
+  return MakeFloats(record.name, Dims(record.dims.begin(), record.dims.end()), std::move(floats));
+}
+
 absl::StatusOr<ConstantPtr> FromBytes(const Record& record, int64_t count, AlignedBuffer bytes) {
   Dims dims(record.dims.begin(), record.dims.end());
   if (record.type == TensorProto::DOUBLE) return FromDoubles(record, count, bytes);
+  if (IsNarrowFloat(record.type))
+    return FromNarrowFloats(record, Widen<uint16_t>(bytes.data(), count));
   if (record.type != TensorProto::FLOAT) {
     return OfType(record.type, MakeInts(record.name, std::move(dims),
                                         WidenRaw(record.type, bytes.data(), count)));
@@ -292,7 +317,7 @@ absl::StatusOr<ConstantPtr> FromBytes(const Record& record, int64_t count, Align
 absl::StatusOr<ConstantPtr> LeaveInFile(const Record& record, int64_t count,
                                         const ByteSource& source, const std::vector<Run>& runs) {
   constexpr int64_t kSmallest = 16384;
-  const bool is_float = record.type == TensorProto::FLOAT;
+  const bool is_float = record.type == TensorProto::FLOAT || IsNarrowFloat(record.type);
   if (!is_float && IntegersOf(record.type) == DataType::kS32) return ConstantPtr();
   if (count < kSmallest || runs.size() != 1) return ConstantPtr();
   std::shared_ptr<const ByteSource> file = source.Keep();
@@ -302,7 +327,7 @@ absl::StatusOr<ConstantPtr> LeaveInFile(const Record& record, int64_t count,
   constant->dims = Dims(record.dims.begin(), record.dims.end());
   constant->is_float = is_float;
   constant->integers = IntegersOf(record.type);
-  const DataType type = is_float ? DataType::kF32 : constant->integers;
+  const DataType type = is_float ? *TypeOfElements(record.type) : constant->integers;
   ABSL_ASSIGN_OR_RETURN(constant->stored, NumbersInFile::Create(record.name, type, std::move(file),
                                                                 runs[0].offset, count));
   return ConstantPtr(std::move(constant));
@@ -355,6 +380,7 @@ absl::StatusOr<ConstantPtr> TensorReader::Read(ByteWindow* window, int64_t begin
     ABSL_RETURN_IF_ERROR(LocateExternal(count * element_size, *source, &record));
   }
   ABSL_RETURN_IF_ERROR(CheckContents(record, count, element_size));
+  if (!record.has_raw && IsNarrowFloat(record.type)) return FromNarrowFloats(record, record.ints);
   if (!record.has_raw && !IsFloat(record.type)) {
     return OfType(record.type, MakeInts(record.name, Dims(record.dims.begin(), record.dims.end()),
                                         std::move(record.ints)));

@@ -2,8 +2,8 @@
 //
 // Reads ONNX TensorProto messages straight from the file, without protobuf objects: small contents
 // at once, large ones on demand (StoredNumbers in constant.h). Types float,
-// double, bool and the integers up to int64; raw_data, the typed fields (packed or not) and
-// external data.
+// double, float16, bfloat16, bool and the integers up to int64; raw_data, the typed fields (packed
+// or not) and external data.
 #ifndef ENGINE_GRAPH_TENSOR_READER_H_
 #define ENGINE_GRAPH_TENSOR_READER_H_
 

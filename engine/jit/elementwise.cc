@@ -9,12 +9,14 @@ namespace {
 
 using Function = Elementwise::Function;
 
-float FloorMod(float x, float y) {
-  const float rest = std::fmod(x, y);
+template <typename T>
+T FloorMod(T x, T y) {
+  const T rest = std::fmod(x, y);
   return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
 }
 
-float OfTwo(Function function, float x, float y) {
+template <typename T>
+T OfTwo(Function function, T x, T y) {
   switch (function) {
     case Function::kAdd:
       return x + y;
@@ -51,7 +53,8 @@ float OfTwo(Function function, float x, float y) {
   }
 }
 
-float Trigonometric(Function function, float x) {
+template <typename T>
+T Trigonometric(Function function, T x) {
   switch (function) {
     case Function::kSin:
       return std::sin(x);
@@ -78,26 +81,37 @@ float Trigonometric(Function function, float x) {
   }
 }
 
-float ActivationFunction(const Elementwise& e, float x) {
+template <typename T>
+T ActivationFunction(const Elementwise& e, T x) {
+  const T alpha = e.alpha, beta = e.beta;
   switch (e.function) {
     case Function::kGelu:
-      return 0.5f * x * (1 + std::erf(x * 0.70710678f));
+      return T{0.5} * x * (1 + std::erf(x * static_cast<T>(0.70710678118654752)));
     case Function::kSelu:
-      return x > 0 ? e.beta * x : e.beta * e.alpha * std::expm1(x);
+      return x > 0 ? beta * x : beta * alpha * std::expm1(x);
     case Function::kCelu:
-      return std::max(0.0f, x) + std::min(0.0f, e.alpha * std::expm1(x / e.alpha));
+      return std::max(T{0}, x) + std::min(T{0}, alpha * std::expm1(x / alpha));
     case Function::kThresholdedRelu:
-      return x > e.alpha ? x : 0;
+      return x > alpha ? x : 0;
     case Function::kTruncate:
       return std::trunc(x);
     case Function::kShrink:
-      return x < -e.alpha ? x + e.beta : x > e.alpha ? x - e.beta : 0;
+      return x < -alpha ? x + beta : x > alpha ? x - beta : 0;
+    case Function::kAbs:
+      return std::abs(x);
+    case Function::kNegate:
+      return -x;
+    case Function::kExp:
+      return std::exp(x);
+    case Function::kSqrt:
+      return std::sqrt(x);
     default:
       return x / (1 + std::abs(x));  // kSoftsign
   }
 }
 
-float OfOne(const Elementwise& e, float x) {
+template <typename T>
+T OfOne(const Elementwise& e, T x) {
   switch (e.function) {
     case Function::kLog:
       return std::log(x);
@@ -110,7 +124,7 @@ float OfOne(const Elementwise& e, float x) {
     case Function::kRound:
       return std::nearbyint(x);
     case Function::kSign:
-      return static_cast<float>((x > 0) - (x < 0));
+      return static_cast<T>((x > 0) - (x < 0));
     case Function::kErf:
       return std::erf(x);
     case Function::kNot:
@@ -126,6 +140,13 @@ float OfOne(const Elementwise& e, float x) {
   }
 }
 
+template <typename T>
+T EvaluateAs(const Elementwise& elementwise, const T* x) {
+  if (elementwise.function == Function::kWhere) return x[0] != 0 ? x[1] : x[2];
+  if (elementwise.function < Function::kWhere) return OfTwo(elementwise.function, x[0], x[1]);
+  return OfOne(elementwise, x[0]);
+}
+
 }  // namespace
 
 int ArityOf(Function function) {
@@ -133,10 +154,22 @@ int ArityOf(Function function) {
   return function < Function::kWhere ? 2 : 1;
 }
 
+bool IsPredicate(Function function) {
+  return (function >= Function::kEqual && function <= Function::kXor) ||
+         (function >= Function::kNot && function <= Function::kIsInf);
+}
+
+bool IsBitwise(Function function) {
+  return (function >= Function::kBitAnd && function <= Function::kShiftRight) ||
+         function == Function::kBitNot;
+}
+
 float Evaluate(const Elementwise& elementwise, const float* x) {
-  if (elementwise.function == Function::kWhere) return x[0] != 0 ? x[1] : x[2];
-  if (elementwise.function < Function::kWhere) return OfTwo(elementwise.function, x[0], x[1]);
-  return OfOne(elementwise, x[0]);
+  return EvaluateAs(elementwise, x);
+}
+
+double Evaluate(const Elementwise& elementwise, const double* x) {
+  return EvaluateAs(elementwise, x);
 }
 
 }  // namespace tilewire::jit

@@ -28,6 +28,12 @@ struct Elementwise {
     kAnd,
     kOr,
     kXor,
+    // of two integers, bit by bit; shifts by the number of bits or more give 0
+    kBitAnd,
+    kBitOr,
+    kBitXor,
+    kShiftLeft,
+    kShiftRight,
     kWhere,  // of three: src0 ? src1 : src2
     // of one
     kLog,
@@ -58,6 +64,12 @@ struct Elementwise {
     kShrink,           // x < -alpha ? x + beta : x > alpha ? x - beta : 0
     kSoftsign,         // x / (1 + |x|)
     kTruncate,         // towards zero
+    // of one, for the types that eltwise.h's vectors do not have
+    kAbs,
+    kNegate,
+    kExp,
+    kSqrt,
+    kBitNot,  // of an integer
   } function = Function::kAdd;
   float alpha = 0, beta = 0;
 };
@@ -65,8 +77,15 @@ struct Elementwise {
 // Sources that the function has: 1, 2 or 3.
 int ArityOf(Elementwise::Function function);
 
-// `x` holds ArityOf() numbers.
+// Whether the result is a truth value.
+bool IsPredicate(Elementwise::Function function);
+
+// Whether the function is of the bits of integers.
+bool IsBitwise(Elementwise::Function function);
+
+// `x` holds ArityOf() numbers; the function is not of bits.
 float Evaluate(const Elementwise& elementwise, const float* x);
+double Evaluate(const Elementwise& elementwise, const double* x);
 
 }  // namespace tilewire::jit
 

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
+
+#include "engine/kernels/element_types.h"
 
 namespace tilewire {
 namespace {
@@ -33,14 +36,23 @@ T Saturate(float value) {
   return static_cast<T>(rounded);
 }
 
+template <typename T>
+T Nearest(float value) {
+  if constexpr (std::is_same_v<T, double>) {
+    return value;
+  } else {
+    return Saturate<T>(value);
+  }
+}
+
+}  // namespace
+
 uint16_t ToBf16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   if (std::isnan(value)) return static_cast<uint16_t>(bits >> 16 | 0x40);
   // Adding half of the last kept bit, less one when that bit is even, rounds to nearest even.
   return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
-
-}  // namespace
 
 float LoadElement(DataType type, const void* base, int64_t index) {
   switch (type) {
@@ -56,10 +68,15 @@ float LoadElement(DataType type, const void* base, int64_t index) {
       return Load<int8_t>(base, index);
     case DataType::kU8:
       return Load<uint8_t>(base, index);
+    case DataType::kBool:
+      return Load<uint8_t>(base, index) != 0;
     case DataType::kUndef:
-      break;
+      return 0;
+    default:
+      return VisitIntegerOrDouble(type, [&](auto element) {
+        return static_cast<float>(Load<decltype(element)>(base, index));
+      });
   }
-  return 0;
 }
 
 void StoreElement(DataType type, float value, void* base, int64_t index) {
@@ -76,8 +93,13 @@ void StoreElement(DataType type, float value, void* base, int64_t index) {
       return Store(Saturate<int8_t>(value), base, index);
     case DataType::kU8:
       return Store(Saturate<uint8_t>(value), base, index);
+    case DataType::kBool:
+      return Store(static_cast<uint8_t>(value != 0), base, index);
     case DataType::kUndef:
-      break;
+      return;
+    default:
+      VisitIntegerOrDouble(
+          type, [&](auto element) { Store(Nearest<decltype(element)>(value), base, index); });
   }
 }
 

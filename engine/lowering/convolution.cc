@@ -18,7 +18,9 @@ using PrimitivePtr = std::shared_ptr<const Primitive>;
 absl::StatusOr<ConvolutionDesc> DescOf(const graph::Convolution& convolution,
                                        const WeightedOperation& operation, const Fusion& fusion,
                                        const OperationContext& context) {
-  ConvolutionDesc desc{.algorithm = context.settings().convolution_algorithm,
+  ConvolutionDesc desc{.algorithm = convolution.sums_integers
+                                        ? ConvolutionAlgorithm::kDirect
+                                        : context.settings().convolution_algorithm,
                        .strides = convolution.strides,
                        .dilations = convolution.dilations,
                        .padding_left = convolution.padding_left,

@@ -165,7 +165,8 @@ absl::Status LowerGeneral(const graph::Elementwise& elementwise, OperationContex
   for (ValueId src : context.srcs()) {
     ABSL_ASSIGN_OR_RETURN(const Place place, PlaceOfRank(src, value.dims.size(), context));
     if (!chosen && place.desc.dims() == value.dims) {
-      ABSL_ASSIGN_OR_RETURN(dst, context.DstLike(place.desc));
+      ABSL_ASSIGN_OR_RETURN(const MemoryDesc layout, context.DstLike(place.desc));
+      ABSL_ASSIGN_OR_RETURN(dst, layout.WithDataType(value.type));
       chosen = true;
     }
     places.push_back(place);
@@ -179,9 +180,11 @@ absl::Status LowerGeneral(const graph::Elementwise& elementwise, OperationContex
 
 }  // namespace
 
-// By the eltwise or binary primitive where that has generated code, otherwise by the
-// primitive that computes any function in plain loops.
+// By the eltwise or binary primitive where that has generated code for f32, otherwise by the
+// primitive that computes any function of any type in plain loops.
 absl::Status LowerElementwise(const graph::Elementwise& elementwise, OperationContext& context) {
+  if (context.value(context.srcs().back()).type != DataType::kF32)
+    return LowerGeneral(elementwise, context);
   ABSL_ASSIGN_OR_RETURN(bool done, TryEltwise(elementwise, context));
   if (!done) {
     ABSL_ASSIGN_OR_RETURN(done, TryBinary(elementwise, context));

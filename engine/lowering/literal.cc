@@ -4,16 +4,40 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/kernels/element_types.h"
 #include "engine/lowering/operation_table.h"
 
 namespace tilewire::lowering {
+namespace {
+
+template <typename T, typename Elements>
+void Store(const Elements& elements, std::byte* to) {
+  for (const auto element : elements) {
+    const T stored = static_cast<T>(element);
+    std::memcpy(to, &stored, sizeof(T));
+    to += sizeof(T);
+  }
+}
+
+// The elements, which `type` holds, as it holds them.
+void StoreAs(DataType type, const graph::Constant& constant, std::byte* to) {
+  if (type == DataType::kBool) return Store<uint8_t>(constant.ints, to);
+  if (type == DataType::kF32) return Store<float>(constant.floats, to);
+  VisitIntegerOrDouble(type, [&](auto element) {
+    using T = decltype(element);
+    constant.is_float ? Store<T>(constant.floats, to) : Store<T>(constant.ints, to);
+  });
+}
+
+}  // namespace
 
 // A constant place, no step. Large tables of the model's file are in memory once, shared by all
 // plans of the model.
 absl::Status LowerLiteral(const graph::Literal& literal, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, context.RowMajorDesc(context.dst()));
   std::shared_ptr<const AlignedBuffer> bytes;
-  if (literal.constant->stored != nullptr && literal.constant->quantized == nullptr) {
+  const bool is_f32 = desc.data_type() == DataType::kF32;
+  if (is_f32 && literal.constant->stored != nullptr && literal.constant->quantized == nullptr) {
     graph::Weights table;
     table.key = literal.constant->name;
     table.dims = context.dst_value().dims;
@@ -23,7 +47,7 @@ absl::Status LowerLiteral(const graph::Literal& literal, OperationContext& conte
   } else {
     ABSL_ASSIGN_OR_RETURN(const graph::ConstantPtr constant, graph::InMemory(literal.constant));
     ABSL_ASSIGN_OR_RETURN(AlignedBuffer copy, AlignedBuffer::Allocate(desc.SizeBytes()));
-    std::memcpy(copy.data(), constant->floats.data(), copy.size());
+    StoreAs(desc.data_type(), *constant, copy.data());
     bytes = std::make_shared<const AlignedBuffer>(std::move(copy));
   }
   context.BindResult(context.plan().ConstantPlace(desc, std::move(bytes)));

@@ -22,6 +22,7 @@ namespace tilewire::lowering {
 absl::Status LowerActivation(const graph::Activation&, OperationContext&);
 absl::Status LowerComputedConvolution(const graph::ComputedConvolution&, OperationContext&);
 absl::Status LowerConcat(const graph::Concat&, OperationContext&);
+absl::Status LowerConvert(const graph::Convert&, OperationContext&);
 absl::Status LowerConvolution(const graph::Convolution&, OperationContext&);
 absl::Status LowerDequantize(const graph::Dequantize&, OperationContext&);
 absl::Status LowerElementwise(const graph::Elementwise&, OperationContext&);
@@ -58,6 +59,7 @@ inline constexpr std::tuple kOperationTable = {
     OperationRow{LowerActivation},
     OperationRow{LowerComputedConvolution},
     OperationRow{LowerConcat},
+    OperationRow{LowerConvert},
     OperationRow{LowerConvolution, /*absorbs_transpose=*/true},
     OperationRow{LowerDequantize},
     OperationRow{LowerElementwise},

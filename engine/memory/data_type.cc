@@ -13,7 +13,9 @@ struct Row {
 constexpr Row kTypeRows[] = {
     {DataType::kUndef, "undef", 0}, {DataType::kF16, "f16", 2}, {DataType::kBf16, "bf16", 2},
     {DataType::kF32, "f32", 4},     {DataType::kS32, "s32", 4}, {DataType::kS8, "s8", 1},
-    {DataType::kU8, "u8", 1},
+    {DataType::kU8, "u8", 1},       {DataType::kF64, "f64", 8}, {DataType::kBool, "bool", 1},
+    {DataType::kS16, "s16", 2},     {DataType::kU16, "u16", 2}, {DataType::kU32, "u32", 4},
+    {DataType::kS64, "s64", 8},     {DataType::kU64, "u64", 8},
 };
 
 // A number outside the enumeration is read as undef.

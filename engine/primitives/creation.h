@@ -157,6 +157,8 @@ std::unique_ptr<Primitive> MakeCopying(DataType type, Args&&... args) {
       return std::make_unique<Copying<uint8_t>>(std::forward<Args>(args)...);
     case 2:
       return std::make_unique<Copying<uint16_t>>(std::forward<Args>(args)...);
+    case 8:
+      return std::make_unique<Copying<uint64_t>>(std::forward<Args>(args)...);
     default:
       return std::make_unique<Copying<uint32_t>>(std::forward<Args>(args)...);
   }

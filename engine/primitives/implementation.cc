@@ -25,6 +25,10 @@ bool RowSearch::Admits(const ImplementationFacts& row) {
     Refuse(row, absl::StrCat("needs ", cpu::IsaName(row.isa)));
     return false;
   }
+  if (has_other_types_ && row.isa != cpu::Isa::kBaseline) {
+    Refuse(row, "knows the types up to u8 only");
+    return false;
+  }
   if (attributes_.post_ops.HasMaxPooling() && !row.traits.takes_max_pooling) {
     Refuse(row, "takes no max pooling as a post-op");
     return false;

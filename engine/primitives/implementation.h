@@ -48,8 +48,13 @@ struct Implementation : ImplementationFacts {
 // type for. Rows are offered in the order of the table.
 class RowSearch {
  public:
-  RowSearch(CreationRecord record, const Attributes& attributes, const CreateOptions& options)
-      : record_(std::move(record)), attributes_(attributes), options_(options) {}
+  // `has_other_types`: a tensor has a type beyond MKL-DNN's, which generated code does not know.
+  RowSearch(CreationRecord record, bool has_other_types, const Attributes& attributes,
+            const CreateOptions& options)
+      : record_(std::move(record)),
+        has_other_types_(has_other_types),
+        attributes_(attributes),
+        options_(options) {}
 
   // Whether the row's functions are to be asked. Notes the reason where the row cannot serve.
   bool Admits(const ImplementationFacts& row);
@@ -65,6 +70,7 @@ class RowSearch {
 
  private:
   CreationRecord record_;
+  const bool has_other_types_;
   const Attributes& attributes_;
   const CreateOptions& options_;
   bool named_ = false;  // a row is one that the options ask for
@@ -121,7 +127,12 @@ template <typename Desc>
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateFirst(
     absl::Span<const Implementation<Desc>> table, const Desc& desc, const Attributes& attributes,
     const CreateOptions& options) {
-  RowSearch search({std::string(PropText(desc)), ProblemText(desc), "", {}}, attributes, options);
+  bool has_other_types = false;
+  VisitTensors(desc, [&](const MemoryDesc& tensor) {
+    has_other_types |= tensor.data_type() > DataType::kU8;
+  });
+  RowSearch search({std::string(PropText(desc)), ProblemText(desc), "", {}}, has_other_types,
+                   attributes, options);
   for (const Implementation<Desc>& row : table) {
     if (!search.Admits(row)) continue;
     const absl::StatusOr<Desc> resolved = row.resolve(desc, attributes, row);

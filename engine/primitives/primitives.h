@@ -14,6 +14,7 @@
 #include "engine/primitives/batch_normalization/batch_normalization.h"
 #include "engine/primitives/binary/binary.h"
 #include "engine/primitives/concat/concat.h"
+#include "engine/primitives/convert/convert.h"
 #include "engine/primitives/convolution/convolution.h"
 #include "engine/primitives/deconvolution/deconvolution.h"
 #include "engine/primitives/elementwise/elementwise.h"

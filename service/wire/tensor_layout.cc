@@ -23,6 +23,20 @@ absl::string_view DatatypeName(DataType type) {
       return "INT8";
     case DataType::kU8:
       return "UINT8";
+    case DataType::kF64:
+      return "FP64";
+    case DataType::kBool:
+      return "BOOL";
+    case DataType::kS16:
+      return "INT16";
+    case DataType::kU16:
+      return "UINT16";
+    case DataType::kU32:
+      return "UINT32";
+    case DataType::kS64:
+      return "INT64";
+    case DataType::kU64:
+      return "UINT64";
     case DataType::kUndef:
       break;
   }

@@ -49,7 +49,8 @@ absl::StatusOr<absl::string_view> Narrowed(const Values& values, std::string* co
                                                      static_cast<int>(Limits::min()), " to ",
                                                      static_cast<int>(Limits::max())));
     }
-    converted->push_back(static_cast<char>(value));
+    const Element element = static_cast<Element>(value);
+    converted->append(reinterpret_cast<const char*>(&element), sizeof(element));
   }
   return *converted;
 }
@@ -60,26 +61,64 @@ absl::string_view View(const Values& values) {
                            values.size() * sizeof(*values.data()));
 }
 
+// The field that holds elements of the type; "" for a type that travels raw only.
+absl::string_view FieldOf(DataType type) {
+  switch (type) {
+    case DataType::kF32:
+      return "fp32_contents";
+    case DataType::kF64:
+      return "fp64_contents";
+    case DataType::kBool:
+      return "bool_contents";
+    case DataType::kS8:
+    case DataType::kS16:
+    case DataType::kS32:
+      return "int_contents";
+    case DataType::kS64:
+      return "int64_contents";
+    case DataType::kU8:
+    case DataType::kU16:
+    case DataType::kU32:
+      return "uint_contents";
+    case DataType::kU64:
+      return "uint64_contents";
+    default:
+      return "";
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<absl::string_view> TypedBytes(const inference::InferTensorContents& contents,
                                              DataType type, int64_t elements,
                                              std::string* converted) {
+  const absl::string_view field = FieldOf(type);
+  if (field.empty())
+    return absl::InvalidArgumentError("this datatype travels in raw_input_contents only");
+  ABSL_RETURN_IF_ERROR(CheckFields(contents, field, elements));
   switch (type) {
     case DataType::kF32:
-      ABSL_RETURN_IF_ERROR(CheckFields(contents, "fp32_contents", elements));
       return View(contents.fp32_contents());
-    case DataType::kS32:
-      ABSL_RETURN_IF_ERROR(CheckFields(contents, "int_contents", elements));
-      return View(contents.int_contents());
+    case DataType::kF64:
+      return View(contents.fp64_contents());
+    case DataType::kBool:
+      return View(contents.bool_contents());
     case DataType::kS8:
-      ABSL_RETURN_IF_ERROR(CheckFields(contents, "int_contents", elements));
       return Narrowed<int8_t>(contents.int_contents(), converted);
+    case DataType::kS16:
+      return Narrowed<int16_t>(contents.int_contents(), converted);
+    case DataType::kS32:
+      return View(contents.int_contents());
+    case DataType::kS64:
+      return View(contents.int64_contents());
     case DataType::kU8:
-      ABSL_RETURN_IF_ERROR(CheckFields(contents, "uint_contents", elements));
       return Narrowed<uint8_t>(contents.uint_contents(), converted);
+    case DataType::kU16:
+      return Narrowed<uint16_t>(contents.uint_contents(), converted);
+    case DataType::kU32:
+      return View(contents.uint_contents());
     default:
-      return absl::InvalidArgumentError("this datatype travels in raw_input_contents only");
+      return View(contents.uint64_contents());
   }
 }
 

@@ -75,6 +75,11 @@ OpDesc Elementwise(const Operation& op) {
   return ElementwiseDesc{{jit::Elementwise::Function::kMod}, {image, image}, image};
 }
 
+OpDesc Convert(const Operation& op) {
+  const Dims image = Square(op, op.at("c"), op.at("in"));
+  return ConvertDesc{Laid(image, "abcd", DataType::kU8), Laid(image, "abcd")};
+}
+
 }  // namespace
 
 std::optional<OpDesc> ModelDescriptor(const Operation& operation, absl::string_view blocked) {
@@ -88,6 +93,7 @@ std::optional<OpDesc> ModelDescriptor(const Operation& operation, absl::string_v
   if (kind == "max_window") return MaxWindow(operation);
   if (kind == "top_k") return TopK(operation);
   if (kind == "elementwise") return Elementwise(operation);
+  if (kind == "convert") return Convert(operation);
   return std::nullopt;
 }
 

@@ -26,50 +26,68 @@ std::string ReadBytes(const std::string& path) {
   return bytes.str();
 }
 
+// The bytes of typed contents, which the field holds in a wider type.
+template <typename T, typename Field>
+std::string Packed(const Field& field) {
+  std::string bytes;
+  for (const auto element : field) {
+    const T packed = static_cast<T>(element);
+    bytes.append(reinterpret_cast<const char*>(&packed), sizeof(packed));
+  }
+  return bytes;
+}
+
+// The elements as a request brings them; nullopt for strings and the like.
+std::optional<std::string> ElementBytes(const TensorProto& tensor) {
+  const bool is_raw = tensor.has_raw_data();
+  switch (tensor.data_type()) {
+    case TensorProto::FLOAT:
+      return is_raw ? tensor.raw_data() : Packed<float>(tensor.float_data());
+    case TensorProto::DOUBLE:
+      return is_raw ? tensor.raw_data() : Packed<double>(tensor.double_data());
+    case TensorProto::INT64:
+      return is_raw ? tensor.raw_data() : Packed<int64_t>(tensor.int64_data());
+    case TensorProto::UINT64:
+      return is_raw ? tensor.raw_data() : Packed<uint64_t>(tensor.uint64_data());
+    case TensorProto::UINT32:
+      return is_raw ? tensor.raw_data() : Packed<uint32_t>(tensor.uint64_data());
+    case TensorProto::INT32:
+      return is_raw ? tensor.raw_data() : Packed<int32_t>(tensor.int32_data());
+    case TensorProto::INT16:
+    case TensorProto::UINT16:
+    case TensorProto::FLOAT16:
+    case TensorProto::BFLOAT16:
+      return is_raw ? tensor.raw_data() : Packed<uint16_t>(tensor.int32_data());
+    case TensorProto::INT8:
+    case TensorProto::UINT8:
+    case TensorProto::BOOL:
+      return is_raw ? tensor.raw_data() : Packed<uint8_t>(tensor.int32_data());
+    default:
+      return std::nullopt;
+  }
+}
+
 template <typename T>
-void Widen(const std::string& raw, std::vector<double>* values) {
-  for (size_t i = 0; i + sizeof(T) <= raw.size(); i += sizeof(T)) {
-    T value;
-    std::memcpy(&value, raw.data() + i, sizeof(T));
-    values->push_back(static_cast<double>(value));
+std::vector<double> Widened(const std::string& bytes) {
+  std::vector<double> numbers;
+  for (size_t i = 0; i + sizeof(T) <= bytes.size(); i += sizeof(T)) {
+    T element;
+    std::memcpy(&element, bytes.data() + i, sizeof(T));
+    numbers.push_back(static_cast<double>(element));
   }
+  return numbers;
 }
 
-// Widen of a type's numbers; nullptr for types that no number of the engine holds.
-void (*WidenOf(int type))(const std::string& raw, std::vector<double>* values) {
-  static constexpr struct {
-    int type;
-    void (*widen)(const std::string& raw, std::vector<double>* values);
-  } kTypes[] = {{TensorProto::FLOAT, Widen<float>},     {TensorProto::DOUBLE, Widen<double>},
-                {TensorProto::INT64, Widen<int64_t>},   {TensorProto::INT32, Widen<int32_t>},
-                {TensorProto::INT16, Widen<int16_t>},   {TensorProto::UINT16, Widen<uint16_t>},
-                {TensorProto::UINT32, Widen<uint32_t>}, {TensorProto::UINT64, Widen<uint64_t>},
-                {TensorProto::INT8, Widen<int8_t>},     {TensorProto::UINT8, Widen<uint8_t>},
-                {TensorProto::BOOL, Widen<uint8_t>}};
-  for (const auto& one : kTypes) {
-    if (one.type == type) return one.widen;
-  }
-  return nullptr;
-}
-
-// nullopt for types that no number of the engine holds.
-std::optional<std::vector<double>> Values(const TensorProto& tensor) {
-  std::vector<double> values;
-  for (float value : tensor.float_data()) values.push_back(value);
-  for (int32_t value : tensor.int32_data()) values.push_back(value);
-  for (int64_t value : tensor.int64_data()) values.push_back(static_cast<double>(value));
-  for (double value : tensor.double_data()) values.push_back(value);
-  for (uint64_t value : tensor.uint64_data()) values.push_back(static_cast<double>(value));
-  const auto widen = WidenOf(tensor.data_type());
-  if (widen == nullptr) return std::nullopt;
-  widen(tensor.raw_data(), &values);
-  return values;
-}
-
-bool FitFloats(const std::vector<double>& values) {
-  return std::all_of(values.begin(), values.end(), [](double value) {
-    return !std::isfinite(value) || std::isfinite(static_cast<float>(value));
-  });
+// Real numbers; nullopt for other types, whose bytes are compared.
+std::optional<std::vector<double>> RealNumbers(int type, const std::string& bytes) {
+  if (type == TensorProto::FLOAT) return Widened<float>(bytes);
+  if (type == TensorProto::DOUBLE) return Widened<double>(bytes);
+  if (type == TensorProto::FLOAT16) return Widened<_Float16>(bytes);
+  if (type != TensorProto::BFLOAT16) return std::nullopt;
+  std::string floats;
+  for (size_t i = 0; i + 2 <= bytes.size(); i += 2)
+    absl::StrAppend(&floats, std::string(2, '\0'), bytes.substr(i, 2));
+  return Widened<float>(floats);
 }
 
 bool Close(double got, double want) {
@@ -105,126 +123,107 @@ class Case {
 
   ConformanceResult Run(Engine& engine, Given given, const std::string& scratch) const {
     onnx::ModelProto model = model_;
-    std::vector<std::vector<float>> images;
+    std::vector<std::string> contents;
     std::vector<Dims> dims;
-    SetInputs(given, model.mutable_graph(), &images, &dims);
-    CastOutputs(model.mutable_graph());
+    SetInputs(given, model.mutable_graph(), &contents, &dims);
     std::ofstream(scratch, std::ios::binary) << model.SerializeAsString();
     const auto loaded = engine.LoadModel(scratch);
     if (!loaded.ok()) return {Outcome::kRefused, given, std::string(loaded.status().message())};
     std::vector<InputTensor> tensors;
-    for (size_t i = 0; i < images.size(); ++i) {
-      const absl::string_view bytes(reinterpret_cast<const char*>(images[i].data()),
-                                    images[i].size() * sizeof(float));
-      tensors.push_back({dims[i], Layout::kNchw, {bytes}});
-    }
+    for (size_t i = 0; i < contents.size(); ++i)
+      tensors.push_back({dims[i], Layout::kNchw, {contents[i]}});
     const auto outputs = (*loaded)->Run(tensors, {}, {});
     if (!outputs.ok()) return {Outcome::kRefused, given, std::string(outputs.status().message())};
     return Compare(*outputs, given);
   }
 
  private:
-  static bool RunsThroughCast(int type) {
-    return type == TensorProto::BOOL || type == TensorProto::UINT8 || type == TensorProto::INT8 ||
-           type == TensorProto::DOUBLE;
+  // What gives shapes, axes and the like, more often than not.
+  static bool MayBeShape(int type) {
+    return type == TensorProto::INT64 || type == TensorProto::INT32 || type == TensorProto::BOOL;
   }
-  // Types that leave as f32.
-  static bool IsCastAtTheEnd(int type) {
-    return RunsThroughCast(type) || type == TensorProto::INT16 || type == TensorProto::INT32 ||
-           type == TensorProto::INT64 || type == TensorProto::UINT16 ||
-           type == TensorProto::UINT32 || type == TensorProto::UINT64;
+
+  static bool IsGiven(Given given, const TensorProto& tensor, size_t given_so_far) {
+    switch (given) {
+      case Given::kAll:
+        return true;
+      case Given::kNumbers:
+        return !MayBeShape(tensor.data_type());
+      case Given::kFirst:
+        return given_so_far == 0;
+      default:
+        return false;
+    }
   }
 
   // Declares what is given at run time, and makes initializers of the rest. A model without any
   // input gets one that nothing reads.
-  void SetInputs(Given given, onnx::GraphProto* graph, std::vector<std::vector<float>>* images,
+  void SetInputs(Given given, onnx::GraphProto* graph, std::vector<std::string>* contents,
                  std::vector<Dims>* dims) const {
     google::protobuf::RepeatedPtrField<onnx::ValueInfoProto> declared;
     declared.Swap(graph->mutable_input());
-    google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
-    nodes.Swap(graph->mutable_node());
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const TensorProto& tensor = inputs_[i];
-      const bool cast = RunsThroughCast(tensor.data_type());
-      const std::optional<std::vector<double>> values = Values(tensor);
-      const bool given_now = (tensor.data_type() == TensorProto::FLOAT || cast) &&
-                             tensor.dims_size() > 0 && values && !values->empty() &&
-                             FitFloats(*values) &&
-                             (given == Given::kAll || (given == Given::kFirst && images->empty()));
-      if (!given_now) {
-        TensorProto* initializer = graph->add_initializer();
-        *initializer = tensor;
-        initializer->set_name(declared[static_cast<int>(i)].name());
+      const std::optional<std::string> bytes = ElementBytes(tensor);
+      if (bytes && IsGiven(given, tensor, contents->size())) {
+        Declare(declared[static_cast<int>(i)].name(), tensor, graph);
+        contents->push_back(*bytes);
+        dims->emplace_back(tensor.dims().begin(), tensor.dims().end());
         continue;
       }
-      Declare(declared[static_cast<int>(i)].name(), tensor, cast, graph);
-      images->emplace_back(values->begin(), values->end());
-      dims->emplace_back(tensor.dims().begin(), tensor.dims().end());
+      TensorProto* initializer = graph->add_initializer();
+      *initializer = tensor;
+      initializer->set_name(declared[static_cast<int>(i)].name());
     }
-    if (images->empty()) {
-      TensorProto one;
-      one.add_dims(1);
-      Declare("nothing reads this", one, /*cast=*/false, graph);
-      images->push_back({0});
-      dims->push_back({1});
-    }
-    graph->mutable_node()->MergeFrom(nodes);
+    if (!contents->empty()) return;
+    TensorProto one;
+    one.add_dims(1);
+    one.set_data_type(TensorProto::FLOAT);
+    Declare("nothing reads this", one, graph);
+    contents->emplace_back(sizeof(float), '\0');
+    dims->push_back({1});
   }
 
-  static void Declare(const std::string& name, const TensorProto& tensor, bool cast,
-                      onnx::GraphProto* graph) {
+  static void Declare(const std::string& name, const TensorProto& tensor, onnx::GraphProto* graph) {
     onnx::ValueInfoProto* info = graph->add_input();
-    info->set_name(cast ? name + " as float" : name);
+    info->set_name(name);
     auto* type = info->mutable_type()->mutable_tensor_type();
-    type->set_elem_type(TensorProto::FLOAT);
+    type->set_elem_type(tensor.data_type());
+    type->mutable_shape();
     for (int64_t dim : tensor.dims()) type->mutable_shape()->add_dim()->set_dim_value(dim);
-    if (cast) AddCast(info->name(), name, tensor.data_type(), graph);
-  }
-
-  static void AddCast(const std::string& from, const std::string& to, int type,
-                      onnx::GraphProto* graph) {
-    onnx::NodeProto* node = graph->add_node();
-    node->set_op_type("Cast");
-    node->add_input(from);
-    node->add_output(to);
-    onnx::AttributeProto* attribute = node->add_attribute();
-    attribute->set_name("to");
-    attribute->set_type(onnx::AttributeProto::INT);
-    attribute->set_i(type);
-  }
-
-  static void CastOutputs(onnx::GraphProto* graph) {
-    for (onnx::ValueInfoProto& output : *graph->mutable_output()) {
-      const int type = output.type().tensor_type().elem_type();
-      if (!IsCastAtTheEnd(type)) continue;
-      const std::string name = output.name();
-      output.set_name(name + " as float");
-      output.mutable_type()->mutable_tensor_type()->set_elem_type(TensorProto::FLOAT);
-      AddCast(name, output.name(), TensorProto::FLOAT, graph);
-    }
   }
 
   ConformanceResult Compare(const std::vector<OutputTensor>& outputs, Given given) const {
     for (size_t o = 0; o < wanted_.size(); ++o) {
-      const std::optional<std::vector<double>> want = Values(wanted_[o]);
+      const std::string which = absl::StrCat("output ", o);
+      const std::optional<std::string> want = ElementBytes(wanted_[o]);
       if (!want) return {Outcome::kRefused, given, "an output of a type that is not compared"};
-      std::vector<float> got(outputs[o].bytes.size() / sizeof(float));
-      std::memcpy(got.data(), outputs[o].bytes.data(), got.size() * sizeof(float));
-      Dims dims(wanted_[o].dims().begin(), wanted_[o].dims().end());
-      if (dims.empty()) dims = {1};
+      const Dims dims(wanted_[o].dims().begin(), wanted_[o].dims().end());
       if (dims != outputs[o].dims) {
         return {Outcome::kWrong, given,
-                absl::StrCat("output ", o, " has dims ", DimsToString(outputs[o].dims),
-                             ", expected ", DimsToString(dims))};
+                absl::StrCat(which, " has dims ", DimsToString(outputs[o].dims), ", expected ",
+                             DimsToString(dims))};
       }
-      for (size_t i = 0; i < got.size(); ++i) {
-        if (Close(got[i], (*want)[i])) continue;
-        return {
-            Outcome::kWrong, given,
-            absl::StrCat("output ", o, ", element ", i, ": ", got[i], ", expected ", (*want)[i])};
-      }
+      const std::string got(reinterpret_cast<const char*>(outputs[o].bytes.data()),
+                            outputs[o].bytes.size());
+      const std::string difference = Difference(wanted_[o].data_type(), got, *want);
+      if (!difference.empty()) return {Outcome::kWrong, given, absl::StrCat(which, difference)};
     }
     return {Outcome::kPassed, given, ""};
+  }
+
+  // Nothing where all elements agree: real numbers within the bounds, all others exactly.
+  static std::string Difference(int type, const std::string& got, const std::string& want) {
+    if (got.size() != want.size())
+      return absl::StrCat(": ", got.size(), " bytes, expected ", want.size());
+    const auto got_numbers = RealNumbers(type, got), want_numbers = RealNumbers(type, want);
+    if (!got_numbers) return got == want ? "" : " has other bytes";
+    for (size_t i = 0; i < got_numbers->size(); ++i) {
+      const double number = (*got_numbers)[i], wanted = (*want_numbers)[i];
+      if (!Close(number, wanted))
+        return absl::StrCat(", element ", i, ": ", number, ", expected ", wanted);
+    }
+    return "";
   }
 
   bool parsed_ = false;
@@ -240,7 +239,7 @@ ConformanceResult RunConformanceCase(Engine& engine, const std::string& director
   if (!one.parsed())
     return {Outcome::kRefused, Given::kAll, "inputs or outputs that are not tensors"};
   ConformanceResult refused;
-  for (Given given : {Given::kAll, Given::kFirst, Given::kNone}) {
+  for (Given given : {Given::kAll, Given::kNumbers, Given::kFirst, Given::kNone}) {
     ConformanceResult result = one.Run(engine, given, scratch);
     if (result.outcome != Outcome::kRefused) return result;
     if (refused.reason.empty()) refused = result;

@@ -12,8 +12,9 @@
 
 namespace tilewire {
 
-// Which inputs are given at run time; all others become initializers.
-enum class Given { kAll = 0, kFirst, kNone };
+// Which inputs are given at run time, each in its own type; all others become initializers.
+// kNumbers: those that give no shapes, axes or truth values: not s32, s64 or bool.
+enum class Given { kAll = 0, kNumbers, kFirst, kNone };
 
 struct ConformanceResult {
   enum class Outcome { kPassed, kRefused, kWrong } outcome = Outcome::kRefused;

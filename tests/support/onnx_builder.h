@@ -56,11 +56,19 @@ class OnnxBuilder {
   onnx::ModelProto& proto() { return model_; }
   onnx::GraphProto& graph() { return *model_.mutable_graph(); }
 
-  // -1: an open dimension.
-  OnnxBuilder& Input(const std::string& name, const std::vector<int64_t>& dims) {
-    return Declare(graph().add_input(), name, dims);
+  // -1: an open dimension; no dims: a scalar.
+  OnnxBuilder& Input(const std::string& name, const std::vector<int64_t>& dims,
+                     onnx::TensorProto::DataType type = onnx::TensorProto::FLOAT) {
+    onnx::ValueInfoProto* input = graph().add_input();
+    Declare(input, name, dims, type);
+    input->mutable_type()->mutable_tensor_type()->mutable_shape();
+    return *this;
   }
-  OnnxBuilder& Output(const std::string& name) { return Declare(graph().add_output(), name, {}); }
+  // Without a shape.
+  OnnxBuilder& Output(const std::string& name,
+                      onnx::TensorProto::DataType type = onnx::TensorProto::FLOAT) {
+    return Declare(graph().add_output(), name, {}, type);
+  }
 
   // An initializer as raw data; without values, deterministic ones in [-1, 1) that depend on the
   // name.
@@ -121,10 +129,10 @@ class OnnxBuilder {
 
  private:
   OnnxBuilder& Declare(onnx::ValueInfoProto* info, const std::string& name,
-                       const std::vector<int64_t>& dims) {
+                       const std::vector<int64_t>& dims, onnx::TensorProto::DataType elements) {
     info->set_name(name);
     onnx::TypeProto::Tensor* type = info->mutable_type()->mutable_tensor_type();
-    type->set_elem_type(onnx::TensorProto::FLOAT);
+    type->set_elem_type(elements);
     for (int64_t dim : dims) {
       onnx::TensorShapeProto::Dimension* declared = type->mutable_shape()->add_dim();
       if (dim < 0) {

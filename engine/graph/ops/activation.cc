@@ -29,11 +29,6 @@ absl::StatusOr<float> ReadBound(const NodeContext& context, int input, absl::str
   return held.values[0];
 }
 
-// The type of an operand; kF32 for a constant.
-DataType ClippedType(const NodeContext& context, const Operand& operand) {
-  return operand.value == kNoValue ? DataType::kF32 : context.value(operand.value).type;
-}
-
 // Sets the output, converted back to `type` if that is one of 8-bit integers.
 absl::Status FinishInType(NodeContext& context, const Operand& numbers, DataType type) {
   if (type == DataType::kF32 || numbers.value == kNoValue) return context.SetOutput(numbers);
@@ -42,8 +37,9 @@ absl::Status FinishInType(NodeContext& context, const Operand& numbers, DataType
 
 // Clip with bounds that are computed at run time, or of a constant.
 absl::Status ClipByFunctions(NodeContext& context) {
-  const DataType type = ClippedType(context, context.input(0));
-  const bool folds = context.AllConstant();
+  const DataType type = context.TypeOf(context.input(0));
+  const bool in_type = type != DataType::kF32 && !IsByte(type);  // the functions keep it
+  const bool folds = context.AllConstant() || in_type;
   const auto numbers = [&](int i) -> absl::StatusOr<Operand> {
     const Operand operand = context.input(i);
     if (folds) return operand;
@@ -60,7 +56,7 @@ absl::Status ClipByFunctions(NodeContext& context) {
     ABSL_ASSIGN_OR_RETURN(
         result, ElementwiseOf(context, bounded, {result, bound}, absl::StrCat("/bounded", i)));
   }
-  return FinishInType(context, result, type);
+  return FinishInType(context, result, in_type ? DataType::kF32 : type);
 }
 
 absl::Status BuildRelu(NodeContext& context) {
@@ -123,10 +119,10 @@ absl::Status BuildSoftsign(NodeContext& context) {
 }
 
 absl::Status BuildGelu(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const std::string by, context.node.String("approximate", "none"));
-  if (by == "none") return FinishActivation(context, {EltwiseAlgorithm::kGeluErf});
-  if (by == "tanh") return FinishActivation(context, {EltwiseAlgorithm::kGelu});
-  return context.node.Invalid(absl::StrCat("approximate '", by.substr(0, 200), "'"));
+  ABSL_ASSIGN_OR_RETURN(const std::string by,
+                        context.node.OneOf("approximate", "none", {"none", "tanh"}));
+  return FinishActivation(context,
+                          {by == "tanh" ? EltwiseAlgorithm::kGelu : EltwiseAlgorithm::kGeluErf});
 }
 
 absl::Status BuildHardSigmoid(NodeContext& context) {
@@ -144,7 +140,9 @@ absl::Status BuildClip(NodeContext& context) {
   const auto is_computed = [&](int i) {
     return context.Has(i) && context.input(i).constant == nullptr;
   };
-  if (by_inputs && (is_computed(1) || is_computed(2) || !is_computed(0)))
+  const DataType own = context.TypeOf(context.input(0));
+  const bool in_type = own != DataType::kF32 && !IsByte(own);
+  if (by_inputs && (is_computed(1) || is_computed(2) || !is_computed(0) || in_type))
     return ClipByFunctions(context);
   constexpr float kMost = std::numeric_limits<float>::max();
   ABSL_ASSIGN_OR_RETURN(const float low, ReadBound(context, 1, "min", -kMost));
@@ -152,7 +150,7 @@ absl::Status BuildClip(NodeContext& context) {
   jit::EltwiseOp op{EltwiseAlgorithm::kClip, low, high};
   if (low == 0) op = {EltwiseAlgorithm::kBoundedRelu, high, 0};
   if (low == 0 && high >= kMost) op = {EltwiseAlgorithm::kRelu, 0, 0};
-  const DataType type = ClippedType(context, context.input(0));
+  const DataType type = context.TypeOf(context.input(0));
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Numbers(context.input(0)));
   ABSL_ASSIGN_OR_RETURN(const ValueId dst,
                         context.Emit(Activation{op}, {src}, context.input(0).dims,

@@ -70,9 +70,16 @@ absl::Status BuildConcat(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(Dims dst, ConcatDims(context, axis));
   if (context.AllConstant()) return FoldConcat(context, axis, std::move(dst));
   if (context.input_count() == 1) return context.SetOutput(context.input(0));
+  DataType own = DataType::kF32;  // of 16 bits or more, or f64, where a source has it
+  for (int i = 0; i < context.input_count(); ++i) {
+    const DataType type = context.TypeOf(context.input(i));
+    if (type != DataType::kF32 && !IsByte(type)) own = type;
+  }
   std::vector<ValueId> srcs;
   for (int i = 0; i < context.input_count(); ++i) {
-    ABSL_ASSIGN_OR_RETURN(srcs.emplace_back(), context.RuntimeOfAnyType(i));
+    ABSL_ASSIGN_OR_RETURN(srcs.emplace_back(), own == DataType::kF32
+                                                   ? context.RuntimeOfAnyType(i)
+                                                   : context.InType(context.input(i), own));
     if (context.IsInteger(i) != context.IsInteger(0))
       return node.Invalid("inputs of different types");
     if (context.value(srcs[i]).type != context.value(srcs[0]).type)

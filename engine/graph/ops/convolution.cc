@@ -38,6 +38,7 @@ absl::StatusOr<ValueId> EmitKnown(NodeContext& context, ValueId src, ComputedCon
                                   absl::string_view suffix) {
   Convolution convolution;
   convolution.groups = window.groups;
+  convolution.sums_integers = context.node.op() == "ConvInteger";
   convolution.strides = std::move(window.strides);
   convolution.dilations = std::move(window.dilations);
   convolution.padding_left = std::move(window.padding_left);

@@ -42,10 +42,8 @@ absl::StatusOr<ConstantPtr> FoldFloats(const Elementwise& function,
     }
     result.push_back(Evaluate(function, x));
   }
-  const bool is_truth =
-      (function.function >= Function::kEqual && function.function <= Function::kXor) ||
-      (function.function >= Function::kNot && function.function <= Function::kIsInf);
-  if (!is_truth) return MakeFloats(std::move(name), dims, std::move(result));
+  if (!jit::IsPredicate(function.function))
+    return MakeFloats(std::move(name), dims, std::move(result));
   return MakeInts(std::move(name), dims, std::vector<int64_t>(result.begin(), result.end()));
 }
 
@@ -162,6 +160,49 @@ bool NeverWraps(Function function) {
   }
 }
 
+// The type of its own that an operand has, so that the function must be computed in it; kF32 if
+// there is none, or if what 8-bit integers give is the same in f32.
+DataType OwnTypeOf(const NodeContext& context, Function function,
+                   const std::vector<Operand>& operands) {
+  for (size_t i = function == Function::kWhere ? 1 : 0; i < operands.size(); ++i) {
+    const DataType type = context.TypeOf(operands[i]);
+    if (type != DataType::kF32 && !(IsByte(type) && NeverWraps(function))) return type;
+  }
+  return DataType::kF32;
+}
+
+// Of operands that all have the type in the model. Truth values are f32.
+absl::StatusOr<Operand> EmitInType(NodeContext& context, const Elementwise& function,
+                                   const std::vector<Operand>& operands, DataType type, Dims dims,
+                                   absl::string_view suffix) {
+  std::vector<ValueId> srcs;
+  for (const Operand& operand : operands) {
+    const bool is_condition = function.function == Function::kWhere && srcs.empty();
+    ABSL_ASSIGN_OR_RETURN(srcs.emplace_back(),
+                          is_condition ? context.Numbers(operand) : context.InType(operand, type));
+  }
+  const bool gives_truth = jit::IsPredicate(function.function);
+  ABSL_ASSIGN_OR_RETURN(const ValueId value,
+                        context.Emit(Elementwise(function), std::move(srcs), dims, suffix,
+                                     gives_truth ? DataType::kF32 : type));
+  return Operand{nullptr, value, std::move(dims)};
+}
+
+// What computes an activation in a type of its own.
+//   kUnimplemented  nothing does
+absl::StatusOr<Elementwise> FunctionOf(const NodeContext& context, const jit::EltwiseOp& op,
+                                       DataType type) {
+  using Algorithm = jit::EltwiseAlgorithm;
+  if (op.algorithm == Algorithm::kAbs) return Elementwise{Function::kAbs};
+  if (op.algorithm == Algorithm::kLinear && op.alpha == -1 && op.beta == 0)
+    return Elementwise{Function::kNegate};
+  if (op.algorithm == Algorithm::kExp) return Elementwise{Function::kExp};
+  const bool is_root = op.algorithm == Algorithm::kPow && op.alpha == 1 && op.beta == 0.5f;
+  if (is_root || op.algorithm == Algorithm::kSqrt) return Elementwise{Function::kSqrt};
+  return context.node.Unimplemented(
+      absl::StrCat("takes ", DataTypeName(type), " here; supported is f32"));
+}
+
 }  // namespace
 
 absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& function,
@@ -181,6 +222,11 @@ absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& f
     return FoldElementwise(context, function, operands, *dims,
                            absl::StrCat(context.output_name(), suffix));
   }
+  const DataType own = OwnTypeOf(context, function.function, operands);
+  if (own == DataType::kF32 && jit::IsBitwise(function.function))
+    return context.node.Unimplemented("of integers that are held in f32");
+  if (own != DataType::kF32)
+    return EmitInType(context, function, operands, own, *std::move(dims), suffix);
   ABSL_ASSIGN_OR_RETURN(std::optional<Operand> linear,
                         TryLinear(context, function.function, operands, suffix));
   if (linear) return *std::move(linear);
@@ -201,6 +247,11 @@ absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& f
 
 absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, const Operand& src,
                                      absl::string_view suffix) {
+  const DataType own = context.TypeOf(src);
+  if (own != DataType::kF32 && !IsByte(own)) {
+    ABSL_ASSIGN_OR_RETURN(const Elementwise function, FunctionOf(context, op, own));
+    return EmitInType(context, function, {src}, own, src.dims, suffix);
+  }
   ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));
   ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.Emit(Activation{op}, {value}, src.dims, suffix));
   return Operand{nullptr, dst, src.dims};

@@ -83,7 +83,8 @@ absl::StatusOr<Operand> SumOf(NodeContext& context) {
   const Dims dims = context.input(0).dims;
   std::vector<ValueId> srcs;
   for (int i = 0; i < context.input_count(); ++i) {
-    if (context.input(i).value != kNoValue && context.input(i).dims == dims)
+    const bool is_f32 = context.TypeOf(context.input(i)) == DataType::kF32;
+    if (is_f32 && context.input(i).value != kNoValue && context.input(i).dims == dims)
       srcs.push_back(context.input(i).value);
   }
   if (srcs.size() < 2 || static_cast<int>(srcs.size()) < context.input_count())
@@ -109,6 +110,7 @@ absl::Status BuildDiv(NodeContext& context) {
   if (context.AllConstant() || !context.IsInteger(0)) return BuildTwo(context, Function::kDiv);
   ABSL_ASSIGN_OR_RETURN(const Operand exact,
                         OfTwoInputs(context, Function::kDiv, /*swapped=*/false, "/exact"));
+  if (context.TypeOf(exact) != DataType::kF32) return context.SetOutput(exact);
   ABSL_ASSIGN_OR_RETURN(const Operand whole,
                         ElementwiseOf(context, {Function::kTruncate}, {exact}));
   return context.SetOutput(whole);
@@ -164,8 +166,35 @@ absl::StatusOr<Operand> MixedPow(NodeContext& context) {
                  kNoValue, whole.dims};
 }
 
+// Of a base or an exponent with a type of its own. The base's type is the result's; a real power of
+// integers is taken in f64 and cut.
+absl::StatusOr<Operand> PowInType(NodeContext& context) {
+  const auto as = [&](int i, DataType type) -> absl::StatusOr<Operand> {
+    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.InType(context.input(i), type));
+    return Operand{nullptr, value, context.input(i).dims};
+  };
+  const DataType own = context.TypeOf(context.input(0));
+  if (own == DataType::kF32) {
+    ABSL_ASSIGN_OR_RETURN(const Operand exponent, as(1, DataType::kF32));
+    return ElementwiseOf(context, {Function::kPow}, {context.input(0), exponent});
+  }
+  if (own == DataType::kF64 || context.IsInteger(1))
+    return ElementwiseOf(context, {Function::kPow}, {context.input(0), context.input(1)});
+  ABSL_ASSIGN_OR_RETURN(const Operand base, as(0, DataType::kF64));
+  ABSL_ASSIGN_OR_RETURN(const Operand exponent, as(1, DataType::kF64));
+  ABSL_ASSIGN_OR_RETURN(const Operand power,
+                        ElementwiseOf(context, {Function::kPow}, {base, exponent}, "/exact"));
+  ABSL_ASSIGN_OR_RETURN(const ValueId cut, context.InType(power, own));
+  return Operand{nullptr, cut, power.dims};
+}
+
 // Known powers have kernels.
 absl::Status BuildPow(NodeContext& context) {
+  const DataType base = context.TypeOf(context.input(0)), other = context.TypeOf(context.input(1));
+  if (base != DataType::kF32 || (other != DataType::kF32 && !context.IsInteger(0))) {
+    ABSL_ASSIGN_OR_RETURN(const Operand dst, PowInType(context));
+    return context.SetOutput(dst);
+  }
   const ConstantPtr& exponent = context.input(1).constant;
   if (exponent != nullptr && exponent->count() == 1 && !context.IsInteger(0) &&
       context.input(0).constant == nullptr &&

@@ -19,12 +19,17 @@ Dims GatheredDims(const Dims& src, const Dims& indices, int axis) {
 
 absl::Status GatherComputed(NodeContext& context, int axis) {
   const Operand src = context.input(0), indices = context.input(1);
-  ABSL_RETURN_IF_ERROR(CheckCountable(context.node, src.dims[axis]));
+  const DataType type = context.TypeOf(indices);
+  const bool is_exact = type == DataType::kS32 || type == DataType::kS64;
+  if (!is_exact) ABSL_RETURN_IF_ERROR(CheckCountable(context.node, src.dims[axis]));
   ValueId elements = src.value;
   if (elements == kNoValue) {
     ABSL_ASSIGN_OR_RETURN(elements, context.Numbers(src));
   }
-  ABSL_ASSIGN_OR_RETURN(const ValueId at, context.Numbers(indices));
+  ValueId at = indices.value;
+  if (!is_exact) {
+    ABSL_ASSIGN_OR_RETURN(at, context.Numbers(indices));
+  }
   return context.Finish(Gather{axis}, {elements, at}, GatheredDims(src.dims, indices.dims, axis));
 }
 

@@ -2,6 +2,7 @@
 #include "engine/graph/ops/op_table.h"
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/graph/ops/ops.h"
 
 namespace tilewire::graph {
@@ -69,6 +70,25 @@ absl::StatusOr<int> NormalizeAxis(const Node& node, int64_t axis, size_t rank) {
     return node.Invalid(absl::StrCat("axis ", axis, " is outside rank ", rank));
   }
   return static_cast<int>(axis < 0 ? axis + signed_rank : axis);
+}
+
+absl::StatusOr<std::vector<int>> DistinctAxes(const Node& node, absl::Span<const int64_t> axes,
+                                              size_t rank) {
+  std::vector<int> distinct;
+  std::vector<bool> seen(rank, false);
+  for (int64_t raw_axis : axes) {
+    ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, rank));
+    if (seen[axis]) return node.Invalid(absl::StrCat("axis ", axis, " twice"));
+    seen[axis] = true;
+    distinct.push_back(axis);
+  }
+  return distinct;
+}
+
+absl::Status CheckSaturate(const Node& node) {
+  ABSL_ASSIGN_OR_RETURN(const int64_t saturate, node.Int("saturate", 1));
+  if (saturate == 0 || saturate == 1) return absl::OkStatus();
+  return node.Invalid(absl::StrCat("saturate ", saturate));
 }
 
 }  // namespace tilewire::graph

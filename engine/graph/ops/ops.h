@@ -6,6 +6,8 @@
 #ifndef ENGINE_GRAPH_OPS_OPS_H_
 #define ENGINE_GRAPH_OPS_OPS_H_
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -17,16 +19,21 @@ namespace tilewire::graph {
 // A family's rows. The file has the function's name: ActivationOperators() is in activation.cc.
 absl::Span<const OpRow> ActivationOperators();
 absl::Span<const OpRow> BatchNormalizationOperators();
+absl::Span<const OpRow> BitwiseOperators();
+absl::Span<const OpRow> CastOperators();
 absl::Span<const OpRow> ConcatOperators();
 absl::Span<const OpRow> ConstantOperators();
 absl::Span<const OpRow> ConvolutionOperators();
+absl::Span<const OpRow> CumSumOperators();
 absl::Span<const OpRow> DeconvolutionOperators();
 absl::Span<const OpRow> ElementwiseOperators();
 absl::Span<const OpRow> GatherOperators();
+absl::Span<const OpRow> GatherElementsOperators();
 absl::Span<const OpRow> IdentityOperators();
 absl::Span<const OpRow> InnerProductOperators();
 absl::Span<const OpRow> LrnOperators();
 absl::Span<const OpRow> NormalizationOperators();
+absl::Span<const OpRow> OneHotOperators();
 absl::Span<const OpRow> PadOperators();
 absl::Span<const OpRow> PoolingOperators();
 absl::Span<const OpRow> QLinearOperators();
@@ -41,22 +48,42 @@ absl::Span<const OpRow> SoftmaxOperators();
 absl::Span<const OpRow> SpaceDepthOperators();
 absl::Span<const OpRow> TopKOperators();
 absl::Span<const OpRow> TransposeOperators();
+absl::Span<const OpRow> TriangleOperators();
 absl::Span<const OpRow> UnaryOperators();
 
 inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
-    ActivationOperators,  BatchNormalizationOperators,
-    ConcatOperators,      ConstantOperators,
-    ConvolutionOperators, DeconvolutionOperators,
-    ElementwiseOperators, GatherOperators,
-    IdentityOperators,    InnerProductOperators,
-    LrnOperators,         NormalizationOperators,
-    PadOperators,         PoolingOperators,
-    QLinearOperators,     QuantizeLinearOperators,
-    ReduceOperators,      RepeatOperators,
-    ReshapeOperators,     ResizeOperators,
-    ShapeOperators,       SliceOperators,
-    SoftmaxOperators,     SpaceDepthOperators,
-    TopKOperators,        TransposeOperators,
+    ActivationOperators,
+    BatchNormalizationOperators,
+    BitwiseOperators,
+    CastOperators,
+    ConcatOperators,
+    ConstantOperators,
+    ConvolutionOperators,
+    CumSumOperators,
+    DeconvolutionOperators,
+    ElementwiseOperators,
+    GatherOperators,
+    GatherElementsOperators,
+    IdentityOperators,
+    InnerProductOperators,
+    LrnOperators,
+    NormalizationOperators,
+    OneHotOperators,
+    PadOperators,
+    PoolingOperators,
+    QLinearOperators,
+    QuantizeLinearOperators,
+    ReduceOperators,
+    RepeatOperators,
+    ReshapeOperators,
+    ResizeOperators,
+    ShapeOperators,
+    SliceOperators,
+    SoftmaxOperators,
+    SpaceDepthOperators,
+    TopKOperators,
+    TransposeOperators,
+    TriangleOperators,
     UnaryOperators,
 };
 
@@ -73,6 +100,13 @@ absl::Status CheckCountable(const Node& node, int64_t size);
 
 // An axis in [-rank, rank), counted from 0. kInvalidArgument: it is outside.
 absl::StatusOr<int> NormalizeAxis(const Node& node, int64_t axis, size_t rank);
+// The same for several, which must differ.
+absl::StatusOr<std::vector<int>> DistinctAxes(const Node& node, absl::Span<const int64_t> axes,
+                                              size_t rank);
+
+// kInvalidArgument: the attribute `saturate`, which means something only for types that are refused
+// (float8), is neither 0 nor 1.
+absl::Status CheckSaturate(const Node& node);
 
 }  // namespace tilewire::graph
 

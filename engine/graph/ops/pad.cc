@@ -33,13 +33,10 @@ absl::Status SpreadOverAxes(const NodeContext& context, size_t rank, PadArgs* ar
   if (args->pads.size() != 2 * count)
     return node.Invalid(absl::StrCat(args->pads.size(), " pads for ", count, " axes"));
   std::vector<int64_t> pads(2 * rank, 0);
-  std::vector<bool> padded(rank, false);
+  ABSL_ASSIGN_OR_RETURN(const std::vector<int> padded, DistinctAxes(node, axes->ints, rank));
   for (size_t i = 0; i < count; ++i) {
-    ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, axes->ints[i], rank));
-    if (padded[axis]) return node.Invalid(absl::StrCat("axis ", axis, " twice"));
-    padded[axis] = true;
-    pads[axis] = args->pads[i];
-    pads[rank + axis] = args->pads[count + i];
+    pads[padded[i]] = args->pads[i];
+    pads[rank + padded[i]] = args->pads[count + i];
   }
   args->pads = std::move(pads);
   return absl::OkStatus();
@@ -63,6 +60,9 @@ absl::StatusOr<PadArgs> ReadArgs(const NodeContext& context, size_t rank) {
       args.computes_value = value == nullptr;
       if (value != nullptr)
         args.value = value->is_float ? value->floats[0] : static_cast<float>(value->ints[0]);
+      if (value != nullptr && !value->is_float &&
+          static_cast<long double>(args.value) != static_cast<long double>(value->ints[0]))
+        return node.Unimplemented(absl::StrCat("pads with ", value->ints[0]));
     }
     ABSL_RETURN_IF_ERROR(SpreadOverAxes(context, rank, &args));
   }

@@ -190,7 +190,9 @@ absl::Status BuildPaddedAveragePool(NodeContext& context, const Window& window) 
 
 absl::Status FinishPooling(NodeContext& context, Pooling::Algorithm algorithm,
                            const Window& window) {
-  ABSL_ASSIGN_OR_RETURN(const ValueId src, algorithm == Pooling::Algorithm::kMax
+  const DataType type = context.TypeOf(context.input(0));
+  const bool takes = type == DataType::kF32 || IsByte(type);
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, takes&& algorithm == Pooling::Algorithm::kMax
                                                ? context.RuntimeOfAnyType(0)
                                                : context.Runtime(0));
   const Dims& dims = context.input(0).dims;

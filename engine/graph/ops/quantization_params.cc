@@ -94,8 +94,9 @@ class Converted final : public StoredNumbers {
   const int depth_;
 };
 
-absl::StatusOr<ConstantPtr> Convert(const ConstantPtr& src, const AxisQuantization& quantization,
-                                    std::optional<DataType> type, std::string name) {
+absl::StatusOr<ConstantPtr> Requantized(const ConstantPtr& src,
+                                        const AxisQuantization& quantization,
+                                        std::optional<DataType> type, std::string name) {
   auto constant = std::make_shared<Constant>();
   constant->name = std::move(name);
   constant->dims = src->dims;
@@ -205,7 +206,7 @@ absl::StatusOr<ConstantPtr> DequantizeConstant(const ConstantPtr& integers,
                                                const AxisQuantization& quantization,
                                                std::string name) {
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr floats,
-                        Convert(integers, quantization, std::nullopt, std::move(name)));
+                        Requantized(integers, quantization, std::nullopt, std::move(name)));
   auto constant = std::make_shared<Constant>(*floats);
   constant->quantized = std::make_shared<const Quantized>(
       Quantized{integers, quantization.axis, quantization.params});
@@ -215,7 +216,7 @@ absl::StatusOr<ConstantPtr> DequantizeConstant(const ConstantPtr& integers,
 absl::StatusOr<ConstantPtr> QuantizeConstant(const ConstantPtr& floats,
                                              const AxisQuantization& quantization, DataType type,
                                              std::string name) {
-  return Convert(floats, quantization, type, std::move(name));
+  return Requantized(floats, quantization, type, std::move(name));
 }
 
 absl::StatusOr<Operand> DequantizeOf(NodeContext& context, const Operand& src,

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Shape arithmetic. By the time a network is specialised every shape is known, so these give
-// constants; on tensors that are computed at run time only Shape and Size (which need no value) and
-// Cast to f32 work.
+// constants; on tensors that are computed at run time only Shape and Size (which need no value)
+// work.
 #include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/onnx_types.h"
-#include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/ops.h"
 
 namespace tilewire::graph {
@@ -21,35 +19,6 @@ constexpr int64_t kLargestFill = int64_t{1} << 24;
 // Counted from 0, within [0, rank].
 int64_t ClampAxis(int64_t axis, int64_t rank) {
   return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
-}
-
-int64_t CutTo(int64_t type, int64_t value) {
-  if (type == onnx::TensorProto::BOOL) return value != 0;
-  if (type == onnx::TensorProto::UINT8) return static_cast<uint8_t>(value);
-  return type == onnx::TensorProto::INT8 ? static_cast<int8_t>(value) : value;
-}
-
-// To integers towards zero; those beyond 8 bits are held in f32.
-absl::Status CastComputed(NodeContext& context, int64_t to) {
-  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Numbers(context.input(0)));
-  const Operand numbers = {nullptr, src, context.input(0).dims};
-  if (to == onnx::TensorProto::FLOAT || to == onnx::TensorProto::DOUBLE)
-    return context.SetOutput(numbers);
-  if (to == onnx::TensorProto::BOOL) {
-    const Elementwise negate{Elementwise::Function::kNot};
-    ABSL_ASSIGN_OR_RETURN(const Operand no, ElementwiseOf(context, negate, {numbers}, "/not"));
-    ABSL_ASSIGN_OR_RETURN(const Operand yes, ElementwiseOf(context, negate, {no}));
-    return context.SetOutput(yes);
-  }
-  const DataType type = EightBits(to);
-  const bool is_wide = type == DataType::kS32;
-  ABSL_ASSIGN_OR_RETURN(const Operand whole,
-                        ElementwiseOf(context, {Elementwise::Function::kTruncate}, {numbers},
-                                      is_wide ? "" : "/whole"));
-  if (is_wide) return context.SetOutput(whole);
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst,
-                        context.Emit(Quantize{}, {whole.value}, whole.dims, "", type));
-  return context.SetOutput(dst);
 }
 
 absl::Status BuildShape(NodeContext& context) {
@@ -125,60 +94,10 @@ absl::Status BuildRange(NodeContext& context) {
   return context.SetOutput(MakeInts(context.output_name(), {count}, std::move(ints)));
 }
 
-// Attributes that mean something only for types that are refused (float8).
-absl::Status CheckRounding(const Node& node) {
-  ABSL_ASSIGN_OR_RETURN(const int64_t saturate, node.Int("saturate", 1));
-  if (saturate != 0 && saturate != 1) return node.Invalid(absl::StrCat("saturate ", saturate));
-  ABSL_ASSIGN_OR_RETURN(const std::string mode, node.String("round_mode", "up"));
-  if (mode != "up" && mode != "down" && mode != "nearest")
-    return node.Invalid(absl::StrCat("round_mode '", mode.substr(0, 200), "'"));
-  return absl::OkStatus();
-}
-
-absl::Status BuildCast(NodeContext& context) {
-  const Node& node = context.node;
-  ABSL_RETURN_IF_ERROR(CheckRounding(node));
-  ABSL_ASSIGN_OR_RETURN(const int64_t to, node.Int("to", 0));
-  const bool to_float = to == onnx::TensorProto::FLOAT || to == onnx::TensorProto::DOUBLE;
-  const bool to_truth = to == onnx::TensorProto::BOOL;
-  const bool to_int = to == onnx::TensorProto::INT64 || to == onnx::TensorProto::INT32 ||
-                      EightBits(to) != DataType::kS32 || to_truth;
-  const ConstantPtr& src = context.input(0).constant;
-  if (!to_float && !to_int)
-    return node.Unimplemented(absl::StrCat("to ONNX element type ", ElementTypeText(to),
-                                           "; supported are FLOAT, DOUBLE, INT32, INT64, INT8, "
-                                           "UINT8 and BOOL"));
-  if (src == nullptr) return CastComputed(context, to);
-  if (src->is_float == to_float && EightBits(to) == src->integers && !to_truth)
-    return context.SetOutput(Reshaped(*src, context.output_name(), src->dims));
-  if (to_float) {
-    std::vector<float> floats(src->ints.begin(), src->ints.end());
-    return context.SetOutput(MakeFloats(context.output_name(), src->dims, std::move(floats)));
-  }
-  std::vector<int64_t> ints = src->ints;
-  for (float value : src->floats) {
-    if (!to_truth && !(std::abs(value) < 9.2e18f))
-      return node.Invalid("a number beyond the integers");
-    ints.push_back(to_truth ? value != 0 : static_cast<int64_t>(value));
-  }
-  for (int64_t& value : ints) value = CutTo(to, value);
-  auto cast =
-      std::make_shared<Constant>(*MakeInts(context.output_name(), src->dims, std::move(ints)));
-  cast->integers = EightBits(to);
-  return context.SetOutput(std::move(cast));
-}
-
-bool CastsToIntegers(const NodeContext& context, int) {
-  constexpr int64_t kDefault = onnx::TensorProto::FLOAT;
-  const int64_t to = context.node.Int("to", kDefault).value_or(kDefault);
-  return to != onnx::TensorProto::FLOAT && to != onnx::TensorProto::DOUBLE;
-}
-
 }  // namespace
 
 absl::Span<const OpRow> ShapeOperators() {
   static constexpr OpRow kRows[] = {
-      {"Cast", 1, 1, 1, "round_mode saturate to", BuildCast, Folds::kInMemory, CastsToIntegers},
       {"ConstantOfShape", 9, 1, 1, "value", BuildConstantOfShape, Folds::kInMemory},
       {"Range", 11, 3, 3, "", BuildRange, Folds::kInMemory},
       {"Shape", 1, 1, 1, "end start", BuildShape, Folds::kInMemory, Integers},

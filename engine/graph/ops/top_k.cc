@@ -38,7 +38,7 @@ absl::Status BuildArg(NodeContext& context, bool largest) {
   ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, dims.size()));
   ABSL_RETURN_IF_ERROR(CheckCountable(node, dims[axis]));
   dims[axis] = 1;
-  const bool drops = keep_dims == 0 && dims.size() > 1;
+  const bool drops = keep_dims == 0;
   ABSL_ASSIGN_OR_RETURN(const ValueId kept, context.Emit(TopK{axis, largest, /*indices=*/true,
                                                               /*last_of_equals=*/last != 0},
                                                          {src}, dims, drops ? "/kept" : ""));

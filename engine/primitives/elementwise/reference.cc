@@ -1,19 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The executable specification: any layouts, one element of dst after the other.
+// The executable specification: any layouts and types, one element of dst after the other.
 #include "engine/base/status_macros.h"
+#include "engine/kernels/element_types.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/elementwise/implementations.h"
+#include "engine/primitives/elementwise/integer_functions.h"
 #include "engine/primitives/reference_primitive.h"
 
 namespace tilewire::elementwise {
+namespace {
+
+using Function = jit::Elementwise::Function;
+
+// The type of the numbers: that of every source but a condition.
+DataType NumberType(const ElementwiseDesc& desc) { return desc.srcs.back().data_type(); }
+
+absl::Status RequireTypes(const ElementwiseDesc& desc) {
+  const DataType type = NumberType(desc);
+  const bool is_integer = IsIntegerType(type);
+  bool fits = is_integer || type == DataType::kF64;
+  for (size_t s = 0; s < desc.srcs.size(); ++s) {
+    const bool is_condition = desc.function.function == Function::kWhere && s == 0;
+    fits = fits && desc.srcs[s].data_type() == (is_condition ? DataType::kF32 : type);
+  }
+  const bool gives_truth = jit::IsPredicate(desc.function.function);
+  fits = fits && desc.dst.data_type() == (gives_truth ? DataType::kF32 : type);
+  if (!fits) {
+    ABSL_RETURN_IF_ERROR(RequireF32(desc.dst));
+    for (const MemoryDesc& src : desc.srcs) ABSL_RETURN_IF_ERROR(RequireF32(src));
+  }
+  const bool is_defined =
+      is_integer ? TakesIntegers(desc.function.function) : !jit::IsBitwise(desc.function.function);
+  if (is_defined) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat("the function is not defined for ", DataTypeName(type)));
+}
+
+template <typename T>
+T EvaluateNumbers(const jit::Elementwise& function, const T* x) {
+  if constexpr (std::is_integral_v<T>) {
+    return EvaluateIntegers(function, x);
+  } else {
+    return jit::Evaluate(function, x);
+  }
+}
+
+template <typename T>
+void Compute(const ElementwiseDesc& desc, const ReferencePiece& piece) {
+  const bool has_condition = desc.function.function == Function::kWhere;
+  const bool gives_truth = jit::IsPredicate(desc.function.function);
+  piece.ForEach([&](const Dims& index) {
+    T x[3] = {};
+    for (size_t s = 0; s < desc.srcs.size(); ++s) {
+      const MemoryDesc& src = desc.srcs[s];
+      const int arg = kArgMultipleSrc + static_cast<int>(s);
+      const int64_t at = src.Offset(BroadcastIndex(src.dims(), index));
+      const bool is_condition = has_condition && s == 0;
+      x[s] = is_condition ? static_cast<T>(piece.Get<const float>(arg)[at] != 0)
+                          : piece.Get<const T>(arg)[at];
+    }
+    const T result = EvaluateNumbers(desc.function, x);
+    const int64_t to = desc.dst.Offset(index);
+    if (gives_truth) {
+      piece.Get<float>(kArgDst)[to] = static_cast<float>(result);
+    } else {
+      piece.Get<T>(kArgDst)[to] = result;
+    }
+  });
+}
+
+}  // namespace
 
 absl::StatusOr<ElementwiseDesc> ResolveReference(const ElementwiseDesc& desc,
                                                  const Attributes& attributes,
                                                  const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireF32(desc.dst));
-  for (const MemoryDesc& src : desc.srcs) ABSL_RETURN_IF_ERROR(RequireF32(src));
+  ABSL_RETURN_IF_ERROR(RequireTypes(desc));
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
   return WithDst(desc, OrPlain(desc.dst));
 }
@@ -21,16 +84,10 @@ absl::StatusOr<ElementwiseDesc> ResolveReference(const ElementwiseDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ElementwiseDesc& desc,
                                                            const Attributes& attributes,
                                                            const ImplementationFacts& facts) {
-  const auto compute = [desc](const ReferencePiece& piece) {
-    piece.ForEach([&](const Dims& index) {
-      float x[3] = {};
-      for (size_t s = 0; s < desc.srcs.size(); ++s) {
-        const MemoryDesc& src = desc.srcs[s];
-        x[s] = piece.Get<const float>(
-            kArgMultipleSrc + static_cast<int>(s))[src.Offset(BroadcastIndex(src.dims(), index))];
-      }
-      piece.Get<float>(kArgDst)[desc.dst.Offset(index)] = jit::Evaluate(desc.function, x);
-    });
+  const DataType type = NumberType(desc);
+  const auto compute = [desc, type](const ReferencePiece& piece) {
+    if (type == DataType::kF32) return Compute<float>(desc, piece);
+    VisitIntegerOrDouble(type, [&](auto number) { Compute<decltype(number)>(desc, piece); });
   };
   return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims()}, compute);
 }

@@ -131,6 +131,7 @@ class Rows final : public Primitive {
 absl::StatusOr<ElementwiseDesc> ResolveRows(const ElementwiseDesc& desc,
                                             const Attributes& attributes,
                                             const ImplementationFacts& facts) {
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.srcs.back()));
   ABSL_ASSIGN_OR_RETURN(ElementwiseDesc resolved, ResolveReference(desc, attributes, facts));
   ABSL_RETURN_IF_ERROR(TensorRows::RequireTables(resolved.dst));
   return resolved;

@@ -32,7 +32,14 @@ absl::Status Validate(const GatherDesc& desc, const Attributes&) {
 
 }  // namespace
 
-int64_t PlaceOfIndex(float index, int64_t size) {
+namespace {
+
+int64_t PlaceOfInteger(int64_t index, int64_t size) {
+  if (index < -size || index >= size) return kOutside;
+  return index < 0 ? index + size : index;
+}
+
+int64_t PlaceOfNumber(float index, int64_t size) {
   const float end = static_cast<float>(size);
   // NaN is outside, too, and so is a fraction between -1 and 0 of no elements.
   if (size == 0 || !(index > -end - 1 && index < end)) return kOutside;
@@ -40,13 +47,38 @@ int64_t PlaceOfIndex(float index, int64_t size) {
   return whole < 0 ? std::max(whole + size, kOutside) : whole;
 }
 
-absl::Status CheckIndices(const GatherDesc& desc, const float* indices) {
+// As messages show it.
+std::string IndexText(DataType type, const void* indices, int64_t i) {
+  if (type == DataType::kS64) return absl::StrCat(static_cast<const int64_t*>(indices)[i]);
+  if (type == DataType::kS32) return absl::StrCat(static_cast<const int32_t*>(indices)[i]);
+  return absl::StrCat(static_cast<const float*>(indices)[i]);
+}
+
+}  // namespace
+
+int64_t PlaceOfIndex(DataType type, const void* indices, int64_t i, int64_t size) {
+  if (type == DataType::kS64) return PlaceOfInteger(static_cast<const int64_t*>(indices)[i], size);
+  if (type == DataType::kS32) return PlaceOfInteger(static_cast<const int32_t*>(indices)[i], size);
+  return PlaceOfNumber(static_cast<const float*>(indices)[i], size);
+}
+
+absl::Status RequireIndexType(const MemoryDesc& indices) {
+  const DataType type = indices.data_type();
+  if (type == DataType::kF32 || type == DataType::kS32 || type == DataType::kS64)
+    return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat("takes indices of f32, s32 and s64 only, not ", DataTypeName(type)));
+}
+
+absl::Status CheckIndices(const GatherDesc& desc, const void* indices) {
+  const DataType type = desc.indices.data_type();
   const int64_t size = desc.src.dim(desc.axis);
   absl::Status status;
   ForEachIndex(desc.indices.dims(), [&](const Dims& at) {
-    const float index = indices[desc.indices.Offset(at)];
-    if (!status.ok() || PlaceOfIndex(index, size) != kOutside) return;
-    status = absl::InvalidArgumentError(absl::StrCat("index ", index, " is outside the ", size,
+    const int64_t i = desc.indices.Offset(at);
+    if (!status.ok() || PlaceOfIndex(type, indices, i, size) != kOutside) return;
+    status = absl::InvalidArgumentError(absl::StrCat("index ", IndexText(type, indices, i),
+                                                     " is outside the ", size,
                                                      " elements along axis ", desc.axis));
   });
   return status;

@@ -8,7 +8,7 @@
 // an index and counts a negative one from the end.
 //
 // Shapes    dst has the dims of src with the dimension `axis` replaced by the dims of `indices`.
-// Types     src and dst: all, the same. indices: f32.
+// Types     src and dst: all, the same. indices: f32, s32, s64.
 // Layouts   any; dst may be `any`: row-major. Not in place.
 // Arguments kArgSrc, kArgSrc1 (the indices), kArgDst.
 // Execute   kInvalidArgument for an index outside [-size, size) or NaN; nothing is written then.

@@ -12,11 +12,15 @@ namespace tilewire::gather {
 
 constexpr int64_t kOutside = -1;
 
-// The element that the index names among `size`; kOutside if there is none.
-int64_t PlaceOfIndex(float index, int64_t size);
+// The element that number `i` of `indices`, which are of `type`, names among `size`; kOutside if
+// there is none.
+int64_t PlaceOfIndex(DataType type, const void* indices, int64_t i, int64_t size);
+
+// kUnimplemented  the indices are not f32, s32 or s64
+absl::Status RequireIndexType(const MemoryDesc& indices);
 
 // kInvalidArgument  an index is outside; the message names the first
-absl::Status CheckIndices(const GatherDesc& desc, const float* indices);
+absl::Status CheckIndices(const GatherDesc& desc, const void* indices);
 
 PrimitiveInfo InfoOf(const GatherDesc& desc, const Attributes& attributes,
                      const ImplementationFacts& facts);

@@ -15,7 +15,7 @@ namespace tilewire::gather {
 
 absl::StatusOr<GatherDesc> ResolveReference(const GatherDesc& desc, const Attributes& attributes,
                                             const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireF32(desc.indices));
+  ABSL_RETURN_IF_ERROR(RequireIndexType(desc.indices));
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
   return WithDst(desc, OrPlain(desc.dst));
 }
@@ -24,14 +24,15 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const GatherDesc& des
                                                            const Attributes& attributes,
                                                            const ImplementationFacts& facts) {
   const auto check = [desc](const ExecuteArgs& args) {
-    return CheckIndices(desc, args.Get<const float>(kArgSrc1));
+    return CheckIndices(desc, args.Find(kArgSrc1));
   };
   const auto compute = [desc](const ReferencePiece& piece) {
-    const auto* indices = piece.Get<const float>(kArgSrc1);
+    const void* indices = piece.Find(kArgSrc1);
     const int axis = desc.axis, taken = desc.indices.rank();
     piece.ForEach([&](const Dims& index) {
       const Dims which(index.begin() + axis, index.begin() + axis + taken);
-      const int64_t at = PlaceOfIndex(indices[desc.indices.Offset(which)], desc.src.dim(axis));
+      const int64_t at = PlaceOfIndex(desc.indices.data_type(), indices, desc.indices.Offset(which),
+                                      desc.src.dim(axis));
       Dims from(index.begin(), index.begin() + axis);
       from.push_back(std::max<int64_t>(0, at));  // `check` has seen it
       from.insert(from.end(), index.begin() + axis + taken, index.end());

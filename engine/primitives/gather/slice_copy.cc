@@ -32,12 +32,12 @@ class SliceCopy final : public Primitive {
 
  private:
   absl::Status CheckElements(const ExecuteArgs& args) const override {
-    return CheckIndices(desc_, args.Get<const float>(kArgSrc1));
+    return CheckIndices(desc_, args.Find(kArgSrc1));
   }
 
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     const auto* src = args.Get<const std::byte>(kArgSrc);
-    const auto* indices = args.Get<const float>(kArgSrc1);
+    const void* indices = args.Find(kArgSrc1);
     auto* dst = args.Get<std::byte>(kArgDst);
     const int64_t slices = slice_ == 0 ? 0 : outer_ * indices_;
     const int64_t at_once = std::max<int64_t>(1, kBytesAtOnce / std::max<int64_t>(1, slice_));
@@ -45,7 +45,8 @@ class SliceCopy final : public Primitive {
       const int64_t end = std::min(slices, (task + 1) * at_once);
       for (int64_t i = task * at_once; i < end; ++i) {
         // CheckElements() has seen this index: the bound keeps reads inside should it change.
-        const int64_t at = std::max<int64_t>(0, PlaceOfIndex(indices[i % indices_], size_));
+        const int64_t at = std::max<int64_t>(
+            0, PlaceOfIndex(desc_.indices.data_type(), indices, i % indices_, size_));
         std::memcpy(dst + i * slice_, src + (i / indices_ * size_ + at) * slice_, slice_);
       }
     });

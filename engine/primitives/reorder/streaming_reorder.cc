@@ -256,6 +256,8 @@ absl::StatusOr<std::unique_ptr<StreamingReorder>> StreamingReorder::Create(const
       return std::make_unique<Streaming<uint8_t>>(src, dst, dst_data);
     case 2:
       return std::make_unique<Streaming<uint16_t>>(src, dst, dst_data);
+    case 8:
+      return std::make_unique<Streaming<uint64_t>>(src, dst, dst_data);
     default:
       return std::make_unique<Streaming<uint32_t>>(src, dst, dst_data);
   }

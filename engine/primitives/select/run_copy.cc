@@ -163,6 +163,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateRunCopy(const SelectDesc& desc,
       return MakeRunCopy<uint8_t>(desc, attributes, facts);
     case 2:
       return MakeRunCopy<uint16_t>(desc, attributes, facts);
+    case 8:
+      return MakeRunCopy<uint64_t>(desc, attributes, facts);
     default:
       return MakeRunCopy<uint32_t>(desc, attributes, facts);
   }

@@ -50,7 +50,7 @@ absl::Status Validate(const SelectDesc& desc, const Attributes&) {
         absl::StrCat("select: ", desc.from.size(), " lists of indices for rank ", desc.dst.rank()));
   }
   for (int d = 0; d < desc.dst.rank(); ++d) ABSL_RETURN_IF_ERROR(ValidateDimension(desc, d));
-  uint32_t element = 0;
+  uint64_t element = 0;
   StoreElement(desc.dst.data_type(), desc.fill, &element, 0);
   const float held = LoadElement(desc.dst.data_type(), &element, 0);
   if (held == desc.fill || held != held) return absl::OkStatus();

@@ -289,11 +289,39 @@ const HostileCase kHostile[] = {
     {"no opset", [](OnnxBuilder* m) { m->proto().clear_opset_import(); }, kInvalid, "opset"},
     {"no graph", [](OnnxBuilder* m) { m->proto().clear_graph(); }, kInvalid, "no graph"},
     {"no output", [](OnnxBuilder* m) { m->graph().clear_output(); }, kInvalid, "no output"},
-    {"input of integers",
+    {"input of integers that a convolution reads",
      [](OnnxBuilder* m) {
        m->graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(7);
      },
-     kUnimplemented, "'x'"},
+     kUnimplemented, "takes s64 here"},
+    {"input of strings",
+     [](OnnxBuilder* m) {
+       m->graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(8);
+     },
+     kUnimplemented, "input 'x' has ONNX element type STRING"},
+    {"input of a type that is not ONNX's",
+     [](OnnxBuilder* m) {
+       m->graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(-99);
+     },
+     kUnimplemented, "input 'x' has ONNX element type number -99"},
+    {"output of another type",
+     [](OnnxBuilder* m) {
+       m->graph().mutable_output(0)->mutable_type()->mutable_tensor_type()->set_elem_type(7);
+     },
+     kUnimplemented, "is declared s64"},
+    {"halves with the bytes of floats",
+     [](OnnxBuilder* m) {
+       m->Tensor("t", {2}, onnx::TensorProto::FLOAT16)->set_raw_data("abcdefgh");
+     },
+     kInvalid, "raw_data of 8 bytes where the dims ask for 4"},
+    {"halves as floats",
+     [](OnnxBuilder* m) { m->Tensor("t", {1}, onnx::TensorProto::BFLOAT16)->add_float_data(1); },
+     kInvalid, "'t': 0 elements"},
+    {"an integer beyond s64",
+     [](OnnxBuilder* m) {
+       m->Tensor("t", {1}, onnx::TensorProto::UINT64)->add_uint64_data(~uint64_t{0});
+     },
+     kUnimplemented, "18446744073709551615, which is beyond s64"},
     {"input without dims",
      [](OnnxBuilder* m) {
        m->graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->clear_shape();

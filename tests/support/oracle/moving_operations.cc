@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
 #include "tests/support/oracle/operations.h"
 
 namespace tilewire::testing {
 
 Elements Compute(const graph::Literal& literal, const Operands&) {
-  return Elements(literal.constant->floats.begin(), literal.constant->floats.end());
+  const graph::Constant& constant = *literal.constant;
+  Elements elements(constant.floats.begin(), constant.floats.end());
+  elements.insert(elements.end(), constant.ints.begin(), constant.ints.end());
+  return elements;
+}
+
+// Of numbers that the type has; those of integers that are cut off towards zero.
+Elements Compute(const graph::Convert&, const Operands& operands) {
+  return ForEach(operands.dst, [&](const Dims& index) {
+    const double number = operands.srcs[0].AtBroadcast(index);
+    if (operands.type == DataType::kBool) return number != 0 ? 1.0 : 0.0;
+    return IsIntegerType(operands.type) ? std::trunc(number) : number;
+  });
 }
 
 Elements Compute(const graph::Reshape&, const Operands& operands) {

@@ -61,6 +61,7 @@ Elements Compute(const graph::TopK& top, const Operands& operands);
 
 // moving_operations.cc: the elements of the sources, elsewhere.
 Elements Compute(const graph::Literal& literal, const Operands& operands);
+Elements Compute(const graph::Convert& convert, const Operands& operands);
 Elements Compute(const graph::Reshape& reshape, const Operands& operands);
 Elements Compute(const graph::Transpose& transpose, const Operands& operands);
 Elements Compute(const graph::Concat& concat, const Operands& operands);

@@ -11,7 +11,7 @@ namespace {
 
 using Function = jit::Elementwise::Function;
 
-constexpr int kFunctionCount = static_cast<int>(Function::kTruncate) + 1;
+constexpr int kFunctionCount = static_cast<int>(Function::kBitNot) + 1;
 
 class ElementwiseTest : public RowTest<ElementwiseDesc> {
  protected:
@@ -121,6 +121,62 @@ TEST_P(ElementwiseTest, RowsOfNoElements) {
   ExpectFunction({{Function::kWhere}, {md, md, md}, md}, [](auto* x) { return x[0]; });
 }
 
+// Integers and f64, of the reference: vectors of each source's numbers, and of the result's.
+class TypedElementwiseTest : public ::testing::Test {
+ protected:
+  template <typename T, typename Result = T>
+  void ExpectResult(Function function, DataType type, const std::vector<std::vector<T>>& srcs,
+                    const std::vector<Result>& expected) {
+    SCOPED_TRACE(absl::StrCat("function ", static_cast<int>(function), " of ", DataTypeName(type)));
+    const Dims dims = {static_cast<int64_t>(expected.size())};
+    ElementwiseDesc desc{{function},
+                         std::vector<MemoryDesc>(srcs.size(), Plain(dims, type)),
+                         Plain(dims, jit::IsPredicate(function) ? DataType::kF32 : type)};
+    const auto primitive = CreateElementwise(desc, {}, {});
+    ASSERT_THAT(primitive, IsOk());
+    const std::vector<Bytes> packed = PackAll(desc.srcs, srcs);
+    EXPECT_EQ(Unpack<Result>(desc.dst, Execute(**primitive, MultipleSources(packed), kArgDst,
+                                               Garbage(desc.dst, 7), threading::Team::Serial())),
+              expected);
+  }
+};
+
+TEST_F(TypedElementwiseTest, IntegersAreExactAndWrapAround) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max(), kLeast = -kMost - 1;
+  const std::vector<int64_t> a = {kMost, kLeast, (int64_t{1} << 53) + 1, -7}, b = {1, -1, 3, 2};
+  ExpectResult<int64_t>(Function::kAdd, DataType::kS64, {a, b},
+                        {kLeast, kMost, (int64_t{1} << 53) + 4, -5});
+  ExpectResult<int64_t>(Function::kMul, DataType::kS64, {a, b},
+                        {kMost, kLeast, ((int64_t{1} << 53) + 1) * 3, -14});
+  ExpectResult<int64_t>(Function::kDiv, DataType::kS64, {a, b},
+                        {kMost, kLeast, 3002399751580331, -3});
+  ExpectResult<int64_t>(Function::kFloorMod, DataType::kS64, {a, b}, {0, 0, 0, 1});
+  ExpectResult<int64_t>(Function::kMod, DataType::kS64, {a, b}, {0, 0, 0, -1});
+  ExpectResult<int64_t>(Function::kAbs, DataType::kS64, {a}, {kMost, kLeast, a[2], 7});
+  ExpectResult<int64_t, float>(Function::kLess, DataType::kS64, {a, b}, {0, 1, 0, 1});
+  ExpectResult<uint64_t, float>(Function::kLess, DataType::kU64,
+                                {{~uint64_t{0}, 1}, {1, ~uint64_t{0}}}, {0, 1});
+  ExpectResult<uint8_t>(Function::kAdd, DataType::kU8, {{200, 1}, {100, 2}}, {44, 3});
+  ExpectResult<int8_t>(Function::kPow, DataType::kS8, {{-1, 2, 3, 0, 2}, {-3, -1, 5, 0, 7}},
+                       {-1, 0, -13, 1, -128});
+  ExpectResult<int16_t>(Function::kSub, DataType::kS16, {{-32768}, {1}}, {32767});
+  ExpectResult<uint32_t>(Function::kShiftLeft, DataType::kU32, {{0x80000001, 1, 1}, {1, 31, 32}},
+                         {2, 0x80000000, 0});
+  ExpectResult<uint32_t>(Function::kBitNot, DataType::kU32, {{0xF0F0F0F0}}, {0x0F0F0F0F});
+}
+
+TEST_F(TypedElementwiseTest, DoublesAreDoubles) {
+  ExpectResult<double>(Function::kAdd, DataType::kF64, {{1, 1e300}, {0x1p-50, 1e300}},
+                       {1 + 0x1p-50, 2e300});
+  ExpectResult<double>(Function::kSqrt, DataType::kF64, {{2}}, {std::sqrt(2.0)});
+  ExpectResult<double, float>(Function::kEqual, DataType::kF64, {{1 + 0x1p-50}, {1}}, {0});
+}
+
+TEST_F(TypedElementwiseTest, WhatIsDividedByZeroIsZero) {
+  for (Function function : {Function::kDiv, Function::kMod, Function::kFloorMod})
+    ExpectResult<int32_t>(function, DataType::kS32, {{1, -2}, {0, 0}}, {0, 0});
+}
+
 TILEWIRE_TEST_EVERY_ROW(Elementwise);
 
 TEST(ElementwiseErrorsTest, CreationNamesWhatDoesNotFit) {
@@ -133,6 +189,10 @@ TEST(ElementwiseErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(status({{Function::kMod}, {md, Plain({5})}, md}), StatusIs(kInvalid, "source 1 [5]"));
   const MemoryDesc bytes = Plain({4, 5}, DataType::kU8);
   EXPECT_THAT(status({{Function::kMod}, {md, bytes}, md}), StatusIs(kUnimplemented, "f32 only"));
+  EXPECT_THAT(status({{Function::kErf}, {bytes}, bytes}),
+              StatusIs(kUnimplemented, "not defined for u8"));
+  EXPECT_THAT(status({{Function::kBitNot}, {md}, md}),
+              StatusIs(kUnimplemented, "not defined for f32"));
 }
 
 }  // namespace

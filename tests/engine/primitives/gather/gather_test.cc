@@ -109,6 +109,30 @@ TEST_P(GatherTest, IndicesOutsideAreRefusedBeforeAnythingIsWritten) {
   }
 }
 
+// As far as f32 does not count.
+TEST_P(GatherTest, IndicesThatAreIntegers) {
+  const MemoryDesc src = Plain({3, 2}), dst = Plain({4, 2});
+  const Bytes source = Pack<float>(src, {0, 1, 10, 11, 20, 21});
+  const std::vector<float> expected = {20, 21, 0, 1, 20, 21, 10, 11};
+  const MemoryDesc wide = Plain({4}, DataType::kS64), narrow = Plain({4}, DataType::kS32);
+  const Bytes of_wide = Pack<int64_t>(wide, {2, 0, -1, -2});
+  const Bytes of_narrow = Pack<int32_t>(narrow, {2, 0, -1, -2});
+  for (const auto& [desc, indices] : {std::pair(wide, &of_wide), std::pair(narrow, &of_narrow)}) {
+    const auto primitive = Create({0, src, desc, dst});
+    ASSERT_TRUE(primitive);
+    const Inputs inputs = {{kArgSrc, &source}, {kArgSrc1, indices}};
+    EXPECT_EQ(Unpack<float>(dst, ExecuteAllWays(*primitive, inputs, kArgDst, Garbage(dst, 7))),
+              expected);
+  }
+  const auto primitive = Create({0, src, wide, dst});
+  const Bytes outside = Pack<int64_t>(wide, {0, 0, int64_t{1} << 32, 0});
+  Bytes after = Garbage(dst, 7);
+  ExecuteArgs args;
+  args.Set(kArgSrc, source.data()).Set(kArgSrc1, outside.data()).Set(kArgDst, after.data());
+  EXPECT_THAT(primitive->library->Execute(args, threading::Team::Serial()),
+              StatusIs(kInvalid, "index 4294967296 is outside the 3 elements"));
+}
+
 TEST_P(GatherTest, NoIndexIsInsideOfNoElements) {
   const MemoryDesc src = Plain({0, 2}), indices = Plain({2}), dst = Plain({2, 2});
   const auto primitive = Create({0, src, indices, dst});
@@ -135,8 +159,8 @@ TEST(GatherErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(status({1, src, indices, dst}), StatusIs(kInvalid, "give f32 [4,3], not"));
   EXPECT_THAT(status({0, src, indices, Plain({3, 5}, DataType::kU8)}),
               StatusIs(kInvalid, "give f32 [3,5], not u8"));
-  EXPECT_THAT(status({0, src, Plain({3}, DataType::kS32), dst}),
-              StatusIs(kUnimplemented, "takes f32 only"));
+  EXPECT_THAT(status({0, src, Plain({3}, DataType::kU8), dst}),
+              StatusIs(kUnimplemented, "f32, s32 and s64 only"));
 }
 
 }  // namespace

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cast. Numbers stay where they are held exactly: integers that are cut from f32 stay f32, those of
+// a type of their own get the other type.
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/narrow_floats.h"
+#include "engine/graph/onnx_types.h"
+#include "engine/graph/ops/element_functions.h"
+#include "engine/graph/ops/ops.h"
+
+namespace tilewire::graph {
+namespace {
+
+using Function = Elementwise::Function;
+
+// 1 for what is not 0.
+absl::Status FinishTruth(NodeContext& context, const Operand& numbers) {
+  ABSL_ASSIGN_OR_RETURN(const Operand no,
+                        ElementwiseOf(context, {Function::kNot}, {numbers}, "/not"));
+  ABSL_ASSIGN_OR_RETURN(const Operand yes, ElementwiseOf(context, {Function::kNot}, {no}));
+  return context.SetOutput(yes);
+}
+
+// From a type of its own: 16 bits or more, or f64.
+absl::Status CastTyped(NodeContext& context, DataType to) {
+  const Operand src = context.input(0);
+  if (to == DataType::kBool) return FinishTruth(context, src);
+  const DataType rounded = to == DataType::kF16 || to == DataType::kBf16 ? DataType::kF32 : to;
+  if (rounded == to) return context.Finish(Convert{}, {src.value}, src.dims, to);
+  ABSL_ASSIGN_OR_RETURN(const ValueId narrow,
+                        context.Emit(Convert{}, {src.value}, src.dims, "/narrow", to));
+  return context.Finish(Convert{}, {narrow}, src.dims);
+}
+
+// From f32, or from 8 bits. Towards zero to integers; those beyond 8 bits are held in f32, and so
+// are f64 and the narrow floating-point types, rounded.
+absl::Status CastFloats(NodeContext& context, DataType to) {
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Numbers(context.input(0)));
+  const Operand numbers = {nullptr, src, context.input(0).dims};
+  if (to == DataType::kF32 || to == DataType::kF64) return context.SetOutput(numbers);
+  if (to == DataType::kBool) return FinishTruth(context, numbers);
+  if (!IsIntegerType(to)) {
+    ABSL_ASSIGN_OR_RETURN(const ValueId narrow,
+                          context.Emit(Convert{}, {src}, numbers.dims, "/narrow", to));
+    return context.Finish(Convert{}, {narrow}, numbers.dims);
+  }
+  ABSL_ASSIGN_OR_RETURN(const Operand whole, ElementwiseOf(context, {Function::kTruncate},
+                                                           {numbers}, IsByte(to) ? "/whole" : ""));
+  if (!IsByte(to)) return context.SetOutput(whole);
+  return context.Finish(Quantize{}, {whole.value}, whole.dims, to);
+}
+
+int64_t CutTo(DataType type, int64_t value) {
+  switch (type) {
+    case DataType::kBool:
+      return value != 0;
+    case DataType::kU8:
+      return static_cast<uint8_t>(value);
+    case DataType::kS8:
+      return static_cast<int8_t>(value);
+    case DataType::kU16:
+      return static_cast<uint16_t>(value);
+    case DataType::kS16:
+      return static_cast<int16_t>(value);
+    case DataType::kU32:
+      return static_cast<uint32_t>(value);
+    case DataType::kS32:
+      return static_cast<int32_t>(value);
+    default:
+      return value;
+  }
+}
+
+absl::Status FoldCast(NodeContext& context, const Constant& src, DataType to) {
+  const std::string& name = context.output_name();
+  if (!IsIntegerType(to) && to != DataType::kBool) {
+    if (src.is_float && (to == DataType::kF32 || to == DataType::kF64))
+      return context.SetOutput(Reshaped(src, name, src.dims));
+    std::vector<float> floats(src.ints.begin(), src.ints.end());
+    floats.insert(floats.end(), src.floats.begin(), src.floats.end());
+    for (float& value : floats) value = RoundTo(to, value);
+    return context.SetOutput(MakeFloats(name, src.dims, std::move(floats)));
+  }
+  if (!src.is_float && IsByte(to) && src.integers == to)
+    return context.SetOutput(Reshaped(src, name, src.dims));
+  std::vector<int64_t> ints = src.ints;
+  for (float value : src.floats) {
+    const bool to_truth = to == DataType::kBool;
+    if (!to_truth && !(std::abs(value) < 9.2e18f))
+      return context.node.Invalid("a number beyond the integers");
+    ints.push_back(to_truth ? value != 0 : static_cast<int64_t>(value));
+  }
+  for (int64_t& value : ints) value = CutTo(to, value);
+  auto cast = std::make_shared<Constant>(*MakeInts(name, src.dims, std::move(ints)));
+  cast->integers = IsByte(to) ? to : DataType::kS32;
+  return context.SetOutput(std::move(cast));
+}
+
+// Attributes that mean something only for types that are refused (float8).
+absl::Status CheckRounding(const Node& node) {
+  ABSL_RETURN_IF_ERROR(CheckSaturate(node));
+  return node.OneOf("round_mode", "up", {"up", "down", "nearest"}).status();
+}
+
+absl::Status BuildCast(NodeContext& context) {
+  const Node& node = context.node;
+  ABSL_RETURN_IF_ERROR(CheckRounding(node));
+  ABSL_ASSIGN_OR_RETURN(const int64_t number, node.Int("to", 0));
+  const std::optional<DataType> to = TypeOfElements(number);
+  if (!to)
+    return node.Unimplemented(absl::StrCat("to ONNX element type ", ElementTypeText(number),
+                                           "; supported are numbers and BOOL"));
+  const Operand src = context.input(0);
+  if (src.constant != nullptr) return FoldCast(context, *src.constant, *to);
+  const DataType held = context.TypeOf(src);
+  if (held == *to && held != DataType::kF32) return context.SetOutput(src);
+  return held == DataType::kF32 || IsByte(held) ? CastFloats(context, *to)
+                                                : CastTyped(context, *to);
+}
+
+bool CastsToIntegers(const NodeContext& context, int) {
+  const std::optional<DataType> to = TypeOfElements(context.node.Int("to", 0).value_or(0));
+  return to && (IsIntegerType(*to) || *to == DataType::kBool);
+}
+
+}  // namespace
+
+absl::Span<const OpRow> CastOperators() {
+  static constexpr OpRow kRows[] = {
+      {"Cast", 1, 1, 1, "round_mode saturate to", BuildCast, Folds::kInMemory, CastsToIntegers},
+  };
+  return kRows;
+}
+
+}  // namespace tilewire::graph

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/convert/convert.h"
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/convert/implementations.h"
+#include "engine/primitives/creation.h"
+
+namespace tilewire {
+namespace convert {
+namespace {
+
+absl::Status Validate(const ConvertDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensors("convert", desc.src, desc.dst));
+  return CheckSameDims("convert: src", desc.src, "dst", desc.dst);
+}
+
+}  // namespace
+}  // namespace convert
+
+TILEWIRE_DEFINE_PRIMITIVE(Convert, convert,
+                          {{"convert/dense", cpu::Isa::kBaseline}, ResolveDense, CreateDense},
+                          {{"convert/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+                           ResolveReference,
+                           CreateReference});
+
+}  // namespace tilewire

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensors that lie alike and without gaps are runs of elements in the order of memory. What pads
+// them is 0 in every type.
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+#include "engine/primitives/convert/conversion.h"
+#include "engine/primitives/convert/implementations.h"
+#include "engine/primitives/creation.h"
+
+namespace tilewire::convert {
+namespace {
+
+// Immutable.
+class Dense final : public Primitive {
+ public:
+  Dense(PrimitiveInfo info, const ConvertDesc& desc)
+      : Primitive(std::move(info)),
+        convert_(ConversionOf(desc.src.data_type(), desc.dst.data_type())),
+        count_(desc.dst.PaddedElementCount()),
+        src_size_(SizeOf(desc.src.data_type())),
+        dst_size_(SizeOf(desc.dst.data_type())),
+        src_base_(desc.src.offset0() * src_size_),
+        dst_base_(desc.dst.offset0() * dst_size_) {}
+
+ private:
+  static constexpr int64_t kElementsAtOnce = 16 * 1024;
+
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+    const auto* src = args.Get<const std::byte>(kArgSrc) + src_base_;
+    auto* dst = args.Get<std::byte>(kArgDst) + dst_base_;
+    team.ParallelFor(DivUp(count_, kElementsAtOnce), [&](int64_t piece) {
+      const int64_t first = piece * kElementsAtOnce;
+      convert_(src + first * src_size_, std::min(kElementsAtOnce, count_ - first),
+               dst + first * dst_size_);
+    });
+  }
+
+  const ConvertRun convert_;
+  const int64_t count_, src_size_, dst_size_, src_base_, dst_base_;
+};
+
+}  // namespace
+
+absl::StatusOr<ConvertDesc> ResolveDense(const ConvertDesc& desc, const Attributes& attributes,
+                                         const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(ConvertDesc resolved, ResolveReference(desc, attributes, facts));
+  if (resolved.src.strides() != resolved.dst.strides() ||
+      resolved.src.inner_blocks() != resolved.dst.inner_blocks()) {
+    return absl::UnimplementedError("layouts differ");
+  }
+  if (!resolved.dst.IsDense()) return absl::UnimplementedError("not dense");
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const ConvertDesc& desc,
+                                                       const Attributes& attributes,
+                                                       const ImplementationFacts& facts) {
+  return std::make_unique<Dense>(InfoOf(desc, attributes, facts), desc);
+}
+
+}  // namespace tilewire::convert

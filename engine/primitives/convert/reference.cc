@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The executable specification: any layouts, one element of dst after the other.
+#include "engine/base/status_macros.h"
+#include "engine/primitives/convert/conversion.h"
+#include "engine/primitives/convert/implementations.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/reference_primitive.h"
+
+namespace tilewire::convert {
+
+absl::StatusOr<ConvertDesc> ResolveReference(const ConvertDesc& desc, const Attributes& attributes,
+                                             const ImplementationFacts&) {
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+  if (!desc.dst.IsAny()) return desc;
+  return WithDst(desc, desc.src.WithDataType(desc.dst.data_type()));
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConvertDesc& desc,
+                                                           const Attributes& attributes,
+                                                           const ImplementationFacts& facts) {
+  const DataType src_type = desc.src.data_type(), dst_type = desc.dst.data_type();
+  const auto compute = [desc, convert = ConversionOf(src_type, dst_type),
+                        src_size = SizeOf(src_type),
+                        dst_size = SizeOf(dst_type)](const ReferencePiece& piece) {
+    const auto* src = piece.Get<const std::byte>(kArgSrc);
+    auto* dst = piece.Get<std::byte>(kArgDst);
+    piece.ForEach([&](const Dims& index) {
+      convert(src + desc.src.Offset(index) * src_size, 1, dst + desc.dst.Offset(index) * dst_size);
+    });
+  };
+  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims()}, compute);
+}
+
+}  // namespace tilewire::convert

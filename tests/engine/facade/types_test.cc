@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Element types from the request to the answer: exact over the whole range, scalars without
+// dimensions, and what is refused by name.
+#include <limits>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/engine/facade/typed_model.h"
+#include "tests/support/status_matchers.h"
+
+namespace tilewire {
+namespace {
+
+using onnx::TensorProto;
+using testing::Answer;
+using testing::Bytes;
+using testing::ExpectAnswer;
+using testing::Load;
+using testing::OnnxBuilder;
+using testing::StatusIs;
+
+struct TypeRow {
+  TensorProto::DataType onnx;
+  DataType type;
+  std::string bytes;  // three elements: the ends of the range, and one between
+};
+
+template <typename T>
+std::string Ends(T between) {
+  using Limits = std::numeric_limits<T>;
+  return Bytes<T>({Limits::lowest(), between, Limits::max()});
+}
+
+std::vector<TypeRow> AllTypes() {
+  return {{TensorProto::FLOAT, DataType::kF32, Ends<float>(0.1f)},
+          {TensorProto::DOUBLE, DataType::kF64, Ends<double>(0.1)},
+          {TensorProto::FLOAT16, DataType::kF16, Bytes<uint16_t>({0xFBFF, 0x2E66, 0x7BFF})},
+          {TensorProto::BFLOAT16, DataType::kBf16, Bytes<uint16_t>({0xFF7F, 0x3DCC, 0x7F7F})},
+          {TensorProto::BOOL, DataType::kBool, Bytes<uint8_t>({0, 1, 1})},
+          {TensorProto::UINT8, DataType::kU8, Ends<uint8_t>(7)},
+          {TensorProto::INT8, DataType::kS8, Ends<int8_t>(7)},
+          {TensorProto::UINT16, DataType::kU16, Ends<uint16_t>(7)},
+          {TensorProto::INT16, DataType::kS16, Ends<int16_t>(7)},
+          {TensorProto::UINT32, DataType::kU32, Ends<uint32_t>(16777217)},
+          {TensorProto::INT32, DataType::kS32, Ends<int32_t>(16777217)},
+          {TensorProto::UINT64, DataType::kU64, Ends<uint64_t>(9007199254740993)},
+          {TensorProto::INT64, DataType::kS64, Ends<int64_t>(9007199254740993)}};
+}
+
+TEST(TypesTest, EveryTypeGoesThroughUnchanged) {
+  for (const TypeRow& row : AllTypes()) {
+    SCOPED_TRACE(DataTypeName(row.type));
+    OnnxBuilder model;
+    model.Input("x", {3}, row.onnx).Node("Identity", {"x"}, {"y"}).Output("y", row.onnx);
+    const auto loaded = Load(model);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    EXPECT_EQ((*loaded)->signature().inputs[0].type, row.type);
+    EXPECT_EQ((*loaded)->signature().outputs[0].type, row.type);
+    ExpectAnswer<char>(model, {row.bytes}, {row.bytes.begin(), row.bytes.end()});
+  }
+}
+
+// Two rows of a matrix change places, and a row is joined to them.
+TEST(TypesTest, EveryTypeIsMovedUnchanged) {
+  for (const TypeRow& row : AllTypes()) {
+    SCOPED_TRACE(DataTypeName(row.type));
+    OnnxBuilder model;
+    model.Input("x", {3}, row.onnx).Integers("column", {3, 1}).Integers("order", {2, 0});
+    model.Node("Reshape", {"x", "column"}, {"c"}).Node("Gather", {"c", "order"}, {"g"});
+    model.Node("Concat", {"g", "c"}, {"j"}, {testing::Int("axis", 0)});
+    model.Node("Transpose", {"j"}, {"y"}).Output("y", row.onnx);
+    const size_t size = row.bytes.size() / 3;
+    const std::string expected = row.bytes.substr(2 * size) + row.bytes.substr(0, size) + row.bytes;
+    ExpectAnswer<char>(model, {row.bytes}, {expected.begin(), expected.end()});
+  }
+}
+
+TEST(TypesTest, AScalarHasNoDimensions) {
+  OnnxBuilder model;
+  model.Input("x", {}).Input("i", {}, TensorProto::INT64);
+  model.Node("Cast", {"i"}, {"f"}, {testing::Int("to", TensorProto::FLOAT)});
+  model.Node("Add", {"x", "f"}, {"y"}).Output("y");
+  const auto loaded = Load(model);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ((*loaded)->signature().inputs[0].dims, Dims());
+  EXPECT_EQ((*loaded)->signature().outputs[0].dims, Dims());
+  const auto answer = Answer(model, {Bytes<float>({1.5f}), Bytes<int64_t>({2})});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->dims, Dims());
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(answer->bytes.data()), answer->bytes.size()),
+            Bytes<float>({3.5f}));
+}
+
+TEST(TypesTest, ASumOfAllElementsIsAScalar) {
+  OnnxBuilder model;
+  model.Input("x", {3}).Node("ReduceSum", {"x"}, {"y"}, {testing::Int("keepdims", 0)});
+  model.Output("y");
+  const auto answer = Answer(model, {Bytes<float>({1, 2, 3})});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->dims, Dims());
+}
+
+TEST(TypesTest, IntegersAreComputedInTheirType) {
+  OnnxBuilder model;
+  model.Input("x", {2}, TensorProto::INT64).Integers("c", {9007199254740993});
+  model.Node("Add", {"x", "c"}, {"y"}).Output("y", TensorProto::INT64);
+  ExpectAnswer<int64_t>(model, {Bytes<int64_t>({9007199254740993, -1})},
+                        {18014398509481986, 9007199254740992});
+  OnnxBuilder bytes;
+  bytes.Input("x", {2}, TensorProto::UINT8).Input("z", {2}, TensorProto::UINT8);
+  bytes.Node("Sub", {"x", "z"}, {"y"}).Output("y", TensorProto::UINT8);
+  ExpectAnswer<uint8_t>(bytes, {Bytes<uint8_t>({1, 200}), Bytes<uint8_t>({2, 100})}, {255, 100});
+}
+
+TEST(TypesTest, ComparisonsOfWideIntegersAreExact) {
+  OnnxBuilder model;
+  model.Input("x", {2}, TensorProto::INT64).Input("z", {2}, TensorProto::INT64);
+  model.Node("Less", {"x", "z"}, {"l"}).Node("Where", {"l", "x", "z"}, {"y"});
+  model.Output("y", TensorProto::INT64).Output("l", TensorProto::BOOL);
+  ExpectAnswer<int64_t>(
+      model, {Bytes<int64_t>({9007199254740993, 5}), Bytes<int64_t>({9007199254740992, 6})},
+      {9007199254740992, 5});
+}
+
+TEST(TypesTest, LabelsAreIntegers) {
+  OnnxBuilder model;
+  model.Input("x", {2, 3})
+      .Node("ArgMax", {"x"}, {"y"}, {testing::Int("axis", 1), testing::Int("keepdims", 0)});
+  model.Output("y", TensorProto::INT64);
+  ExpectAnswer<int64_t>(model, {Bytes<float>({1, 5, 2, 9, 0, 3})}, {1, 0});
+}
+
+TEST(TypesTest, TokensTakeRowsOfATable) {
+  OnnxBuilder model;
+  model.Input("tokens", {2}, TensorProto::INT64).Floats("table", {3, 2}, {0, 1, 10, 11, 20, 21});
+  model.Node("Gather", {"table", "tokens"}, {"y"}).Output("y");
+  ExpectAnswer<float>(model, {Bytes<int64_t>({2, -3})}, {20, 21, 0, 1});
+  EXPECT_THAT(Answer(model, {Bytes<int64_t>({2, int64_t{1} << 40})}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "index 1099511627776"));
+}
+
+TEST(TypesTest, AMaskOfTruthValues) {
+  OnnxBuilder model;
+  model.Input("mask", {3}, TensorProto::BOOL).Input("x", {3}).Floats("zero", {1}, {0});
+  model.Node("Not", {"mask"}, {"n"}).Node("Where", {"n", "zero", "x"}, {"y"}).Output("y");
+  ExpectAnswer<float>(model, {std::string("\0\1\377", 3), Bytes<float>({1, 2, 3})}, {0, 2, 3});
+}
+
+TEST(TypesTest, AnImageOfBytesBecomesNumbers) {
+  OnnxBuilder model;
+  model.Input("x", {1, 1, 1, 3}, TensorProto::UINT8);
+  model.Node("Cast", {"x"}, {"f"}, {testing::Int("to", TensorProto::FLOAT)});
+  model.Floats("scale", {}, {0.5f}).Node("Mul", {"f", "scale"}, {"y"}).Output("y");
+  ExpectAnswer<float>(model, {Bytes<uint8_t>({0, 255, 3})}, {0, 127.5f, 1.5f});
+}
+
+// A 3x3 convolution of real numbers would be Winograd's, whose transforms round.
+TEST(TypesTest, SumsOfIntegerConvolutionsAreExact) {
+  constexpr int64_t kChannels = 32, kSize = 14;
+  OnnxBuilder model;
+  model.Input("x", {1, kChannels, kSize, kSize}, TensorProto::UINT8);
+  std::vector<uint8_t> pixels(kChannels * kSize * kSize);
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * 97 % 251);
+  std::vector<int> taps(kChannels * kChannels * 9);
+  for (size_t i = 0; i < taps.size(); ++i) taps[i] = static_cast<int>(i * 31 % 255) - 127;
+  model.Bytes("w", {kChannels, kChannels, 3, 3}, /*is_signed=*/true, taps);
+  model.Node("ConvInteger", {"x", "w"}, {"y"}).Output("y", TensorProto::INT32);
+  std::vector<int32_t> expected;
+  for (int64_t o = 0; o < kChannels; ++o) {
+    for (int64_t at = 0; at < (kSize - 2) * (kSize - 2); ++at) {
+      const int64_t row = at / (kSize - 2), column = at % (kSize - 2);
+      int32_t sum = 0;
+      for (int64_t i = 0; i < kChannels * 9; ++i) {
+        const int64_t pixel = i / 9 * kSize * kSize + (row + i / 3 % 3) * kSize + column + i % 3;
+        sum += pixels[pixel] * taps[o * kChannels * 9 + i];
+      }
+      expected.push_back(sum);
+    }
+  }
+  ExpectAnswer<int32_t>(model, {Bytes(pixels)}, expected);
+}
+
+// The activations are f32, and the answer is rounded once.
+TEST(TypesTest, HalvesAreComputedInF32) {
+  OnnxBuilder model;
+  model.Input("x", {2}, TensorProto::FLOAT16).Input("z", {2}, TensorProto::FLOAT16);
+  model.Node("Mul", {"x", "z"}, {"p"}).Node("Sub", {"p", "x"}, {"y"});
+  model.Output("y", TensorProto::FLOAT16);
+  // 1 + 2^-10 squared, less itself: 2^-10 + 2^-20; 1024 times 64 is beyond f16, less 1024 not.
+  ExpectAnswer<uint16_t>(model,
+                         {Bytes<uint16_t>({0x3C01, 0x6400}), Bytes<uint16_t>({0x3C01, 0x5400})},
+                         {0x1401, 0x7BE0});
+}
+
+// Large ones are left in the file until they are packed; small ones may be typed contents.
+TEST(TypesTest, WeightsOfHalvesAreWidened) {
+  for (const auto& [type, half, one, sum] :
+       {std::tuple(TensorProto::FLOAT16, 0x3800, 0x3C00, 0x5401),
+        std::tuple(TensorProto::BFLOAT16, 0x3F00, 0x3F80, 0x4280)}) {
+    OnnxBuilder model;
+    model.Input("x", {1, 128}, type);
+    model.Tensor("w", {128, 256}, type)
+        ->set_raw_data(Bytes(std::vector<uint16_t>(128 * 256, static_cast<uint16_t>(half))));
+    model.Tensor("b", {1}, type)->add_int32_data(type == TensorProto::FLOAT16 ? 0x2C00 : 0);
+    model.Node("MatMul", {"x", "w"}, {"p"}).Node("Add", {"p", "b"}, {"y"}).Output("y", type);
+    ExpectAnswer<uint16_t>(model, {Bytes(std::vector<uint16_t>(128, static_cast<uint16_t>(one)))},
+                           std::vector<uint16_t>(256, static_cast<uint16_t>(sum)));
+  }
+}
+
+TEST(TypesTest, CastsBetweenWideTypesWrapAround) {
+  OnnxBuilder model;
+  model.Input("x", {3}, TensorProto::INT64);
+  model.Node("Cast", {"x"}, {"y"}, {testing::Int("to", TensorProto::INT16)});
+  model.Output("y", TensorProto::INT16);
+  ExpectAnswer<int16_t>(model, {Bytes<int64_t>({65537, -1, 40000})}, {1, -1, -25536});
+}
+
+TEST(TypesTest, DoublesKeepTheirDigits) {
+  OnnxBuilder model;
+  model.Input("x", {2}, TensorProto::DOUBLE).Input("z", {2}, TensorProto::DOUBLE);
+  model.Node("Mul", {"x", "z"}, {"y"}).Output("y", TensorProto::DOUBLE);
+  ExpectAnswer<double>(model, {Bytes<double>({0.1, 1e200}), Bytes<double>({3, 1e100})},
+                       {0.1 * 3, 1e300});
+}
+
+struct RefusedType {
+  const char* why;
+  TensorProto::DataType input, output;
+  const char* op;
+  const char* message;
+};
+
+TEST(TypesTest, WhatIsNotComputedIsRefusedByName) {
+  const RefusedType cases[] = {
+      {"a string", TensorProto::STRING, TensorProto::STRING, "Identity", "STRING"},
+      {"integers in a function of real numbers", TensorProto::INT64, TensorProto::INT64, "Sigmoid",
+       "takes s64"},
+      {"f64 in what is f32 only", TensorProto::DOUBLE, TensorProto::DOUBLE, "Softmax", "takes f64"},
+      {"an output of another type", TensorProto::INT64, TensorProto::FLOAT, "Identity",
+       "output 'y' is declared f32"},
+      {"real numbers as integers", TensorProto::FLOAT, TensorProto::INT64, "Sigmoid",
+       "output 'y' is declared s64"},
+  };
+  for (const RefusedType& one : cases) {
+    SCOPED_TRACE(one.why);
+    OnnxBuilder model;
+    model.Input("x", {2, 3}, one.input).Node(one.op, {"x"}, {"y"}).Output("y", one.output);
+    EXPECT_THAT(Load(model).status(), StatusIs(absl::StatusCode::kUnimplemented, one.message));
+  }
+}
+
+TEST(TypesTest, QuotientsOfIntegersAreCut) {
+  OnnxBuilder model;
+  model.Input("x", {3}, TensorProto::INT32).Input("z", {3}, TensorProto::INT32);
+  model.Node("Div", {"x", "z"}, {"y"}).Output("y", TensorProto::INT32);
+  ExpectAnswer<int32_t>(model, {Bytes<int32_t>({-7, 7, 1}), Bytes<int32_t>({2, 2, 0})}, {-3, 3, 0});
+}
+
+}  // namespace
+}  // namespace tilewire
