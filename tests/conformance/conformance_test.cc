@@ -14,11 +14,12 @@ namespace tilewire {
 namespace {
 
 constexpr char kRoot[] = "/usr/share/libonnx-testdata/data";
-constexpr int kPassedBefore = 716;
+constexpr int kPassedBefore = 805;
 
 // Cases whose answer contradicts the operator's document, with the reason.
 const std::map<std::string, std::string>& Contradictions() {
   static const auto* const cases = new std::map<std::string, std::string>{
+      {"node/test_cast_FLOAT_to_BFLOAT16", "cuts numbers that it ought to round to the nearest"},
       {"node/test_resize_downsample_scales_cubic_align_corners",
        "counts the corners of a result of 2.4 elements"},
       {"node/test_resize_downsample_scales_linear_align_corners",
