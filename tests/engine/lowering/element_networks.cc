@@ -84,13 +84,31 @@ Network NormalizationsAndProducts(int64_t n) {
   return b.Finish({plain, scaled, floor, row, more});
 }
 
+// Integers that are computed in their type, and a blocked tensor in f64 and back.
+Network NumbersOfOtherTypes(int64_t n) {
+  using Function = graph::Elementwise::Function;
+  NetworkBuilder b;
+  const Dims dims = {n, 3, 6, 5}, wide = {n, 20, 6, 5};
+  const ValueId x = b.Input("x", dims);
+  const jit::EltwiseOp enlarge{jit::EltwiseAlgorithm::kLinear, 100, 0};
+  const ValueId large = b.AddOperation("large", Activation{enlarge}, {x}, dims);
+  const ValueId whole = b.AddOperation("whole", Convert{}, {large}, dims, DataType::kS32);
+  const ValueId square = b.AddOperation("square", graph::Elementwise{Function::kMul},
+                                        {whole, whole}, dims, DataType::kS32);
+  const ValueId numbers = b.AddOperation("numbers", Convert{}, {square}, dims);
+  const ValueId conv = b.Conv("conv", x, 20);
+  const ValueId twice = b.AddOperation("twice", Convert{}, {conv}, wide, DataType::kF64);
+  const ValueId once = b.AddOperation("once", Convert{}, {twice}, wide);
+  return b.Finish({numbers, b.Conv("end", once, 8)});
+}
+
 }  // namespace
 
 absl::Span<const NetworkCase> ElementNetworks() {
-  static constexpr NetworkCase kCases[] = {
-      {"SoftmaxAlongOthers", SoftmaxAlongOthers},
-      {"LoopsWithoutPrimitives", LoopsWithoutPrimitives},
-      {"NormalizationsAndProducts", NormalizationsAndProducts}};
+  static constexpr NetworkCase kCases[] = {{"SoftmaxAlongOthers", SoftmaxAlongOthers},
+                                           {"LoopsWithoutPrimitives", LoopsWithoutPrimitives},
+                                           {"NormalizationsAndProducts", NormalizationsAndProducts},
+                                           {"NumbersOfOtherTypes", NumbersOfOtherTypes}};
   return kCases;
 }
 
