@@ -26,6 +26,7 @@ absl::Span<const OpRow> ConstantOperators();
 absl::Span<const OpRow> ConvolutionOperators();
 absl::Span<const OpRow> CumSumOperators();
 absl::Span<const OpRow> DeconvolutionOperators();
+absl::Span<const OpRow> EinsumOperators();
 absl::Span<const OpRow> ElementwiseOperators();
 absl::Span<const OpRow> GatherOperators();
 absl::Span<const OpRow> GatherElementsOperators();
@@ -42,6 +43,7 @@ absl::Span<const OpRow> ReduceOperators();
 absl::Span<const OpRow> RepeatOperators();
 absl::Span<const OpRow> ReshapeOperators();
 absl::Span<const OpRow> ResizeOperators();
+absl::Span<const OpRow> ScatterOperators();
 absl::Span<const OpRow> ShapeOperators();
 absl::Span<const OpRow> SliceOperators();
 absl::Span<const OpRow> SoftmaxOperators();
@@ -61,6 +63,7 @@ inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     ConvolutionOperators,
     CumSumOperators,
     DeconvolutionOperators,
+    EinsumOperators,
     ElementwiseOperators,
     GatherOperators,
     GatherElementsOperators,
@@ -77,6 +80,7 @@ inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     RepeatOperators,
     ReshapeOperators,
     ResizeOperators,
+    ScatterOperators,
     ShapeOperators,
     SliceOperators,
     SoftmaxOperators,

@@ -8,7 +8,7 @@ namespace {
 
 TEST(OpTableTest, Refusals) {
   ExpectUnimplemented({
-      {"unknown operator", "Einsum", {"x"}, {}, "node 'node_y' (Einsum of ai.onnx, opset 13)"},
+      {"unknown operator", "NonZero", {"x"}, {}, "node 'node_y' (NonZero of ai.onnx, opset 13)"},
   });
   ExpectInvalid({
       {"attribute of the wrong type",

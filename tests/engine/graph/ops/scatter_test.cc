@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/engine/graph/op_case.h"
+
+namespace tilewire::graph {
+namespace {
+
+TEST(ScatterTest, ElementsAtKnownPlacesOfAnAxis) {
+  OnnxBuilder model(16);
+  model.Input("x", {2, 3}).Input("u", {2, 1});
+  const int64_t indices[] = {2, -3};
+  model.Tensor("i", {2, 1}, onnx::TensorProto::INT64)->set_raw_data(indices, sizeof(indices));
+  model.Node("ScatterElements", {"x", "i", "u"}, {"y"}, {Int("axis", 1)}).Output("y");
+  EXPECT_EQ(Computed(model, {{2, 3}, {2, 1}}, {{1, 2, 3, 4, 5, 6}, {10, 20}}),
+            (std::vector<Elements>{{1, 2, 10, 20, 5, 6}}));
+}
+
+TEST(ScatterTest, RowsByTuplesAndTheLastOfTwoCounts) {
+  OnnxBuilder model(16);
+  model.Input("x", {3, 2}).Floats("u", {2, 2}, {10, 11, 20, 21});
+  const int64_t indices[] = {1, -2};
+  model.Tensor("i", {2, 1}, onnx::TensorProto::INT64)->set_raw_data(indices, sizeof(indices));
+  model.Node("ScatterND", {"x", "i", "u"}, {"y"}).Output("y");
+  EXPECT_EQ(Computed(model, {{3, 2}}, {{1, 2, 3, 4, 5, 6}}),
+            (std::vector<Elements>{{1, 2, 20, 21, 5, 6}}));
+}
+
+TEST(ScatterTest, ConstantsFold) {
+  OnnxBuilder model(16);
+  model.Input("x", {3}).Floats("c", {3}, {1, 2, 3}).Floats("u", {1}, {9}).Integers("i", {1});
+  model.Node("ScatterElements", {"c", "i", "u"}, {"s"}).Node("Add", {"x", "s"}, {"y"});
+  model.Output("y");
+  EXPECT_EQ(Computed(model, {{3}}, {{0, 0, 0}}), (std::vector<Elements>{{1, 9, 3}}));
+}
+
+TEST(ScatterTest, Refusals) {
+  ExpectInvalid({
+      {"no such row", "ScatterND", {"x", "shape", "m"}, {}, "updates [2,3], expected [4,8,8]"},
+      {"another rank", "ScatterElements", {"x", "four", "two"}, {}, "do not fit the input"},
+  });
+  ExpectUnimplemented({
+      {"sums",
+       "ScatterND",
+       {"x", "four", "x"},
+       {String("reduction", "add")},
+       "reduction 'add'",
+       16},
+      {"computed places", "ScatterND", {"x", "m", "z"}, {}, "computed at run time"},
+  });
+}
+
+}  // namespace
+}  // namespace tilewire::graph
