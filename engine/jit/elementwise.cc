@@ -38,18 +38,8 @@ T OfTwo(Function function, T x, T y) {
       return FloorMod(x, y);
     case Function::kPRelu:
       return x < 0 ? x * y : x;
-    case Function::kEqual:
-      return x == y;
-    case Function::kLess:
-      return x < y;
-    case Function::kLessOrEqual:
-      return x <= y;
-    case Function::kAnd:
-      return x != 0 && y != 0;
-    case Function::kOr:
-      return x != 0 || y != 0;
     default:
-      return (x != 0) != (y != 0);  // kXor
+      return Holds(function, x, y);
   }
 }
 

@@ -83,6 +83,26 @@ bool IsPredicate(Elementwise::Function function);
 // Whether the function is of the bits of integers.
 bool IsBitwise(Elementwise::Function function);
 
+// Whether x and y are as one of the predicates kEqual to kXor says.
+template <typename T>
+bool Holds(Elementwise::Function predicate, T x, T y) {
+  using Function = Elementwise::Function;
+  switch (predicate) {
+    case Function::kEqual:
+      return x == y;
+    case Function::kLess:
+      return x < y;
+    case Function::kLessOrEqual:
+      return x <= y;
+    case Function::kAnd:
+      return x != 0 && y != 0;
+    case Function::kOr:
+      return x != 0 || y != 0;
+    default:
+      return (x != 0) != (y != 0);
+  }
+}
+
 // `x` holds ArityOf() numbers; the function is not of bits.
 float Evaluate(const Elementwise& elementwise, const float* x);
 double Evaluate(const Elementwise& elementwise, const double* x);

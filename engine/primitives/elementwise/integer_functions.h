@@ -92,18 +92,6 @@ T OfTwoIntegers(jit::Elementwise::Function function, T x, T y) {
       return std::min(x, y);
     case Function::kPow:
       return PowerOf(x, y);
-    case Function::kEqual:
-      return x == y;
-    case Function::kLess:
-      return x < y;
-    case Function::kLessOrEqual:
-      return x <= y;
-    case Function::kAnd:
-      return x != 0 && y != 0;
-    case Function::kOr:
-      return x != 0 || y != 0;
-    case Function::kXor:
-      return (x != 0) != (y != 0);
     case Function::kBitAnd:
       return static_cast<T>(x & y);
     case Function::kBitOr:
@@ -113,8 +101,12 @@ T OfTwoIntegers(jit::Elementwise::Function function, T x, T y) {
     case Function::kShiftLeft:
     case Function::kShiftRight:
       return ShiftOf(function, x, y);
-    default:
+    case Function::kDiv:
+    case Function::kMod:
+    case Function::kFloorMod:
       return DivisionOf(function, x, y);
+    default:
+      return jit::Holds(function, x, y);
   }
 }
 
