@@ -7,7 +7,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "engine/kernels/element_types.h"
+#include "engine/memory/element_types.h"
 
 namespace tilewire {
 namespace {

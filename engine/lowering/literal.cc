@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/kernels/element_types.h"
 #include "engine/lowering/operation_table.h"
+#include "engine/memory/element_types.h"
 
 namespace tilewire::lowering {
 namespace {

@@ -48,7 +48,7 @@ CHECKS = {
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 LONG_BODY = "  x();\n" * 61
 OPERATORS = "engine/graph/ops/"
-ROWS_OF_OPERATORS = "absl::Span<const OpRow> TileOperators() {\n}\n"
+ROWS_OF_OPERATORS = "TILEWIRE_OPERATORS(Tile) = {\n};\n"
 A_TEST = "TEST(TileTest, Repeats) {\n}\n"
 PASSES = "engine/graph/passes/"
 ROW_OF_A_PASS = '    {"fuse_gelu", FuseGelu, "", "early, while the pattern is whole"},\n'

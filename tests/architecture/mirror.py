@@ -6,7 +6,7 @@ import re
 OPERATORS = "engine/graph/ops/"
 PRIMITIVES = "engine/primitives/"
 
-_TABLE = re.compile(r"^absl::Span<const OpRow> \w+\(\) \{", re.MULTILINE)
+_TABLE = re.compile(r"^TILEWIRE_OPERATORS\(\w+\) = \{", re.MULTILINE)
 _TEST = re.compile(r"^TEST(_F|_P)?\(", re.MULTILINE)
 
 

@@ -98,12 +98,9 @@ absl::Status BuildBatchNormalization(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> BatchNormalizationOperators() {
-  static constexpr OpRow kRows[] = {
-      {"BatchNormalization", 1, 5, 5, "epsilon is_test momentum spatial training_mode",
-       BuildBatchNormalization},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(BatchNormalization) = {
+    {"BatchNormalization", 1, 5, 5, "epsilon is_test momentum spatial training_mode",
+     BuildBatchNormalization},
+};
 
 }  // namespace tilewire::graph

@@ -38,15 +38,12 @@ absl::Status BuildBitwiseXor(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> BitwiseOperators() {
-  static constexpr OpRow kRows[] = {
-      {"BitShift", 11, 2, 2, "direction", BuildBitShift, Folds::kInMemory, Integers},
-      {"BitwiseAnd", 18, 2, 2, "", BuildBitwiseAnd, Folds::kInMemory, Integers},
-      {"BitwiseNot", 18, 1, 1, "", BuildBitwiseNot, Folds::kInMemory, Integers},
-      {"BitwiseOr", 18, 2, 2, "", BuildBitwiseOr, Folds::kInMemory, Integers},
-      {"BitwiseXor", 18, 2, 2, "", BuildBitwiseXor, Folds::kInMemory, Integers},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Bitwise) = {
+    {"BitShift", 11, 2, 2, "direction", BuildBitShift, Folds::kInMemory, Integers},
+    {"BitwiseAnd", 18, 2, 2, "", BuildBitwiseAnd, Folds::kInMemory, Integers},
+    {"BitwiseNot", 18, 1, 1, "", BuildBitwiseNot, Folds::kInMemory, Integers},
+    {"BitwiseOr", 18, 2, 2, "", BuildBitwiseOr, Folds::kInMemory, Integers},
+    {"BitwiseXor", 18, 2, 2, "", BuildBitwiseXor, Folds::kInMemory, Integers},
+};
 
 }  // namespace tilewire::graph

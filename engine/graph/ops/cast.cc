@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@
 #include "engine/graph/onnx_types.h"
 #include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/ops.h"
+#include "engine/memory/element_types.h"
 
 namespace tilewire::graph {
 namespace {
@@ -57,24 +59,11 @@ absl::Status CastFloats(NodeContext& context, DataType to) {
 }
 
 int64_t CutTo(DataType type, int64_t value) {
-  switch (type) {
-    case DataType::kBool:
-      return value != 0;
-    case DataType::kU8:
-      return static_cast<uint8_t>(value);
-    case DataType::kS8:
-      return static_cast<int8_t>(value);
-    case DataType::kU16:
-      return static_cast<uint16_t>(value);
-    case DataType::kS16:
-      return static_cast<int16_t>(value);
-    case DataType::kU32:
-      return static_cast<uint32_t>(value);
-    case DataType::kS32:
-      return static_cast<int32_t>(value);
-    default:
-      return value;
-  }
+  if (type == DataType::kBool) return value != 0;
+  return VisitIntegerOrDouble(type, [value]<typename T>(T) -> int64_t {
+    if constexpr (std::is_integral_v<T>) return static_cast<int64_t>(static_cast<T>(value));
+    return value;
+  });
 }
 
 absl::Status FoldCast(NodeContext& context, const Constant& src, DataType to) {
@@ -131,11 +120,8 @@ bool CastsToIntegers(const NodeContext& context, int) {
 
 }  // namespace
 
-absl::Span<const OpRow> CastOperators() {
-  static constexpr OpRow kRows[] = {
-      {"Cast", 1, 1, 1, "round_mode saturate to", BuildCast, Folds::kInMemory, CastsToIntegers},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Cast) = {
+    {"Cast", 1, 1, 1, "round_mode saturate to", BuildCast, Folds::kInMemory, CastsToIntegers},
+};
 
 }  // namespace tilewire::graph

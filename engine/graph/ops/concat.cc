@@ -90,11 +90,8 @@ absl::Status BuildConcat(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> ConcatOperators() {
-  static constexpr OpRow kRows[] = {
-      {"Concat", 1, 1, INT_MAX, "axis", BuildConcat, Folds::kInMemory},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Concat) = {
+    {"Concat", 1, 1, INT_MAX, "axis", BuildConcat, Folds::kInMemory},
+};
 
 }  // namespace tilewire::graph

@@ -53,14 +53,11 @@ absl::Status BuildConstant(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> ConstantOperators() {
-  static constexpr OpRow kRows[] = {
-      {"Constant", 1, 0, 0,
-       "sparse_value value value_float value_floats value_int value_ints value_string "
-       "value_strings",
-       BuildConstant, Folds::kInMemory},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Constant) = {
+    {"Constant", 1, 0, 0,
+     "sparse_value value value_float value_floats value_int value_ints value_string "
+     "value_strings",
+     BuildConstant, Folds::kInMemory},
+};
 
 }  // namespace tilewire::graph

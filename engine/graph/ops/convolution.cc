@@ -122,11 +122,8 @@ absl::Status BuildConv(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> ConvolutionOperators() {
-  static constexpr OpRow kRows[] = {
-      {"Conv", 1, 2, 3, "auto_pad dilations group kernel_shape pads strides", BuildConv},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Convolution) = {
+    {"Conv", 1, 2, 3, "auto_pad dilations group kernel_shape pads strides", BuildConv},
+};
 
 }  // namespace tilewire::graph

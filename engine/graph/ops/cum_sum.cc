@@ -56,11 +56,8 @@ absl::Status BuildCumSum(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> CumSumOperators() {
-  static constexpr OpRow kRows[] = {
-      {"CumSum", 11, 2, 2, "exclusive reverse", BuildCumSum, Folds::kInMemory},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(CumSum) = {
+    {"CumSum", 11, 2, 2, "exclusive reverse", BuildCumSum, Folds::kInMemory},
+};
 
 }  // namespace tilewire::graph

@@ -175,13 +175,10 @@ absl::Status BuildConvTranspose(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> DeconvolutionOperators() {
-  static constexpr OpRow kRows[] = {
-      {"ConvTranspose", 1, 2, 3,
-       "auto_pad dilations group kernel_shape output_padding output_shape pads strides",
-       BuildConvTranspose},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Deconvolution) = {
+    {"ConvTranspose", 1, 2, 3,
+     "auto_pad dilations group kernel_shape output_padding output_shape pads strides",
+     BuildConvTranspose},
+};
 
 }  // namespace tilewire::graph

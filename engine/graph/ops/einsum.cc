@@ -191,11 +191,8 @@ absl::Status BuildEinsum(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> EinsumOperators() {
-  static constexpr OpRow kRows[] = {
-      {"Einsum", 12, 1, INT_MAX, "equation", BuildEinsum},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Einsum) = {
+    {"Einsum", 12, 1, INT_MAX, "equation", BuildEinsum},
+};
 
 }  // namespace tilewire::graph

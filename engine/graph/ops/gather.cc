@@ -57,11 +57,8 @@ absl::Status BuildGather(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> GatherOperators() {
-  static constexpr OpRow kRows[] = {
-      {"Gather", 1, 2, 2, "axis", BuildGather, Folds::kInMemory},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Gather) = {
+    {"Gather", 1, 2, 2, "axis", BuildGather, Folds::kInMemory},
+};
 
 }  // namespace tilewire::graph

@@ -174,12 +174,9 @@ absl::Status BuildGatherNd(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> GatherElementsOperators() {
-  static constexpr OpRow kRows[] = {
-      {"GatherElements", 11, 2, 2, "axis", BuildGatherElements, Folds::kInMemory},
-      {"GatherND", 11, 2, 2, "batch_dims", BuildGatherNd, Folds::kInMemory},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(GatherElements) = {
+    {"GatherElements", 11, 2, 2, "axis", BuildGatherElements, Folds::kInMemory},
+    {"GatherND", 11, 2, 2, "batch_dims", BuildGatherNd, Folds::kInMemory},
+};
 
 }  // namespace tilewire::graph

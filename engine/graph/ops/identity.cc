@@ -52,13 +52,10 @@ absl::Status BuildDropout(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> IdentityOperators() {
-  static constexpr OpRow kRows[] = {
-      {"Dropout", 1, 1, 3, "is_test ratio seed", BuildDropout, Folds::kInMemory,
-       IntegersInSecondOutput},
-      {"Identity", 1, 1, 1, "", BuildIdentity, Folds::kInMemory},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Identity) = {
+    {"Dropout", 1, 1, 3, "is_test ratio seed", BuildDropout, Folds::kInMemory,
+     IntegersInSecondOutput},
+    {"Identity", 1, 1, 1, "", BuildIdentity, Folds::kInMemory},
+};
 
 }  // namespace tilewire::graph

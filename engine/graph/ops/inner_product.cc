@@ -141,12 +141,9 @@ absl::Status BuildMatMul(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> InnerProductOperators() {
-  static constexpr OpRow kRows[] = {
-      {"Gemm", 1, 2, 3, "alpha beta broadcast transA transB", BuildGemm},
-      {"MatMul", 1, 2, 2, "", BuildMatMul},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(InnerProduct) = {
+    {"Gemm", 1, 2, 3, "alpha beta broadcast transA transB", BuildGemm},
+    {"MatMul", 1, 2, 2, "", BuildMatMul},
+};
 
 }  // namespace tilewire::graph

@@ -56,11 +56,8 @@ absl::Status BuildLrn(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> LrnOperators() {
-  static constexpr OpRow kRows[] = {
-      {"LRN", 1, 1, 1, "alpha beta bias size", BuildLrn},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Lrn) = {
+    {"LRN", 1, 1, 1, "alpha beta bias size", BuildLrn},
+};
 
 }  // namespace tilewire::graph

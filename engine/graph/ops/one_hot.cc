@@ -111,12 +111,9 @@ bool LikeThirdInput(const NodeContext& context, int) { return context.IsInteger(
 
 }  // namespace
 
-absl::Span<const OpRow> OneHotOperators() {
-  static constexpr OpRow kRows[] = {
-      {"Hardmax", 1, 1, 1, "axis", BuildHardmax, Folds::kNever, RealNumbers},
-      {"OneHot", 9, 3, 3, "axis", BuildOneHot, Folds::kInMemory, LikeThirdInput},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(OneHot) = {
+    {"Hardmax", 1, 1, 1, "axis", BuildHardmax, Folds::kNever, RealNumbers},
+    {"OneHot", 9, 3, 3, "axis", BuildOneHot, Folds::kInMemory, LikeThirdInput},
+};
 
 }  // namespace tilewire::graph

@@ -6,6 +6,7 @@
 #define ENGINE_GRAPH_OPS_OP_TABLE_H_
 
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -46,6 +47,16 @@ struct OpRow {
   Folds folds = Folds::kNever;
   ResultType gives_integers = LikeFirstInput;
 };
+
+// Defines LrnOperators() for the family of the name Lrn:
+//
+//   TILEWIRE_OPERATORS(Lrn) = {
+//       {"LRN", 1, 1, 1, "alpha beta bias size", BuildLrn},
+//   };
+#define TILEWIRE_OPERATORS(Name)                                      \
+  extern const std::initializer_list<OpRow> k##Name##Rows;            \
+  absl::Span<const OpRow> Name##Operators() { return k##Name##Rows; } \
+  constexpr std::initializer_list<OpRow> k##Name##Rows
 
 // All rows, family by family.
 std::vector<OpRow> OpTable();

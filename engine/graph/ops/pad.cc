@@ -155,11 +155,8 @@ absl::Status BuildPad(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> PadOperators() {
-  static constexpr OpRow kRows[] = {
-      {"Pad", 1, 1, 4, "mode pads value", BuildPad, Folds::kInMemory},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Pad) = {
+    {"Pad", 1, 1, 4, "mode pads value", BuildPad, Folds::kInMemory},
+};
 
 }  // namespace tilewire::graph

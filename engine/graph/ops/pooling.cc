@@ -273,17 +273,13 @@ absl::Status BuildGlobalMaxPool(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> PoolingOperators() {
-  static constexpr OpRow kRows[] = {
-      {"AveragePool", 1, 1, 1,
-       "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",
-       BuildAveragePool},
-      {"GlobalAveragePool", 1, 1, 1, "", BuildGlobalAveragePool},
-      {"GlobalMaxPool", 1, 1, 1, "", BuildGlobalMaxPool},
-      {"MaxPool", 1, 1, 1, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides",
-       BuildMaxPool, Folds::kNever, IntegersInSecondOutput},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Pooling) = {
+    {"AveragePool", 1, 1, 1,
+     "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides", BuildAveragePool},
+    {"GlobalAveragePool", 1, 1, 1, "", BuildGlobalAveragePool},
+    {"GlobalMaxPool", 1, 1, 1, "", BuildGlobalMaxPool},
+    {"MaxPool", 1, 1, 1, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides",
+     BuildMaxPool, Folds::kNever, IntegersInSecondOutput},
+};
 
 }  // namespace tilewire::graph

@@ -138,16 +138,13 @@ absl::Status BuildMatMulInteger(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> QLinearOperators() {
-  static constexpr OpRow kRows[] = {
-      {"ConvInteger", 10, 2, 4, "auto_pad dilations group kernel_shape pads strides",
-       BuildConvInteger, Folds::kNever, Integers},
-      {"MatMulInteger", 10, 2, 4, "", BuildMatMulInteger, Folds::kNever, Integers},
-      {"QLinearConv", 10, 8, 9, "auto_pad dilations group kernel_shape pads strides",
-       BuildQLinearConv, Folds::kNever, Integers},
-      {"QLinearMatMul", 10, 8, 8, "", BuildQLinearMatMul, Folds::kNever, Integers},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(QLinear) = {
+    {"ConvInteger", 10, 2, 4, "auto_pad dilations group kernel_shape pads strides",
+     BuildConvInteger, Folds::kNever, Integers},
+    {"MatMulInteger", 10, 2, 4, "", BuildMatMulInteger, Folds::kNever, Integers},
+    {"QLinearConv", 10, 8, 9, "auto_pad dilations group kernel_shape pads strides",
+     BuildQLinearConv, Folds::kNever, Integers},
+    {"QLinearMatMul", 10, 8, 8, "", BuildQLinearMatMul, Folds::kNever, Integers},
+};
 
 }  // namespace tilewire::graph

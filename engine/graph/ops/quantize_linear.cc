@@ -127,16 +127,13 @@ bool IntegersButTheScale(const NodeContext&, int i) { return i != 1; }
 
 }  // namespace
 
-absl::Span<const OpRow> QuantizeLinearOperators() {
-  static constexpr OpRow kRows[] = {
-      {"DequantizeLinear", 10, 2, 3, "axis block_size output_dtype", BuildDequantizeLinear,
-       Folds::kInPlace, RealNumbers},
-      {"DynamicQuantizeLinear", 11, 1, 1, "", BuildDynamicQuantizeLinear, Folds::kNever,
-       IntegersButTheScale},
-      {"QuantizeLinear", 10, 2, 3, "axis block_size output_dtype precision saturate",
-       BuildQuantizeLinear, Folds::kInPlace, Integers},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(QuantizeLinear) = {
+    {"DequantizeLinear", 10, 2, 3, "axis block_size output_dtype", BuildDequantizeLinear,
+     Folds::kInPlace, RealNumbers},
+    {"DynamicQuantizeLinear", 11, 1, 1, "", BuildDynamicQuantizeLinear, Folds::kNever,
+     IntegersButTheScale},
+    {"QuantizeLinear", 10, 2, 3, "axis block_size output_dtype precision saturate",
+     BuildQuantizeLinear, Folds::kInPlace, Integers},
+};
 
 }  // namespace tilewire::graph

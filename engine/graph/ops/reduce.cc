@@ -232,24 +232,22 @@ absl::Status BuildGlobalLpPool(NodeContext& context) {
   return context.SetOutput(norm);
 }
 
+constexpr absl::string_view kReduceAttributes = "axes keepdims noop_with_empty_axes";
+
 }  // namespace
 
-absl::Span<const OpRow> ReduceOperators() {
-  static constexpr absl::string_view kAttributes = "axes keepdims noop_with_empty_axes";
-  static constexpr OpRow kRows[] = {
-      {"GlobalLpPool", 1, 1, 1, "p", BuildGlobalLpPool},
-      {"ReduceL1", 1, 1, 2, kAttributes, BuildReduceL1, Folds::kInMemory},
-      {"ReduceL2", 1, 1, 2, kAttributes, BuildReduceL2, Folds::kInMemory},
-      {"ReduceLogSum", 1, 1, 2, kAttributes, BuildReduceLogSum, Folds::kInMemory},
-      {"ReduceLogSumExp", 1, 1, 2, kAttributes, BuildReduceLogSumExp, Folds::kInMemory},
-      {"ReduceMax", 1, 1, 2, kAttributes, BuildReduceMax, Folds::kInMemory},
-      {"ReduceMean", 1, 1, 2, kAttributes, BuildReduceMean},
-      {"ReduceMin", 1, 1, 2, kAttributes, BuildReduceMin, Folds::kInMemory},
-      {"ReduceProd", 1, 1, 2, kAttributes, BuildReduceProd, Folds::kInMemory},
-      {"ReduceSum", 1, 1, 2, kAttributes, BuildReduceSum, Folds::kInMemory},
-      {"ReduceSumSquare", 1, 1, 2, kAttributes, BuildReduceSumSquare, Folds::kInMemory},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Reduce) = {
+    {"GlobalLpPool", 1, 1, 1, "p", BuildGlobalLpPool},
+    {"ReduceL1", 1, 1, 2, kReduceAttributes, BuildReduceL1, Folds::kInMemory},
+    {"ReduceL2", 1, 1, 2, kReduceAttributes, BuildReduceL2, Folds::kInMemory},
+    {"ReduceLogSum", 1, 1, 2, kReduceAttributes, BuildReduceLogSum, Folds::kInMemory},
+    {"ReduceLogSumExp", 1, 1, 2, kReduceAttributes, BuildReduceLogSumExp, Folds::kInMemory},
+    {"ReduceMax", 1, 1, 2, kReduceAttributes, BuildReduceMax, Folds::kInMemory},
+    {"ReduceMean", 1, 1, 2, kReduceAttributes, BuildReduceMean},
+    {"ReduceMin", 1, 1, 2, kReduceAttributes, BuildReduceMin, Folds::kInMemory},
+    {"ReduceProd", 1, 1, 2, kReduceAttributes, BuildReduceProd, Folds::kInMemory},
+    {"ReduceSum", 1, 1, 2, kReduceAttributes, BuildReduceSum, Folds::kInMemory},
+    {"ReduceSumSquare", 1, 1, 2, kReduceAttributes, BuildReduceSumSquare, Folds::kInMemory},
+};
 
 }  // namespace tilewire::graph

@@ -60,12 +60,9 @@ absl::Status BuildTile(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> RepeatOperators() {
-  static constexpr OpRow kRows[] = {
-      {"Expand", 8, 2, 2, "", BuildExpand, Folds::kInMemory},
-      {"Tile", 1, 2, 2, "", BuildTile, Folds::kInMemory},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Repeat) = {
+    {"Expand", 8, 2, 2, "", BuildExpand, Folds::kInMemory},
+    {"Tile", 1, 2, 2, "", BuildTile, Folds::kInMemory},
+};
 
 }  // namespace tilewire::graph

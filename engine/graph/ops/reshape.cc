@@ -113,14 +113,11 @@ absl::Status BuildUnsqueeze(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> ReshapeOperators() {
-  static constexpr OpRow kRows[] = {
-      {"Flatten", 1, 1, 1, "axis", BuildFlatten, Folds::kInMemory},
-      {"Reshape", 1, 2, 2, "allowzero", BuildReshape, Folds::kInMemory},
-      {"Squeeze", 1, 1, 2, "axes", BuildSqueeze, Folds::kInMemory},
-      {"Unsqueeze", 1, 1, 2, "axes", BuildUnsqueeze, Folds::kInMemory},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Reshape) = {
+    {"Flatten", 1, 1, 1, "axis", BuildFlatten, Folds::kInMemory},
+    {"Reshape", 1, 2, 2, "allowzero", BuildReshape, Folds::kInMemory},
+    {"Squeeze", 1, 1, 2, "axes", BuildSqueeze, Folds::kInMemory},
+    {"Unsqueeze", 1, 1, 2, "axes", BuildUnsqueeze, Folds::kInMemory},
+};
 
 }  // namespace tilewire::graph

@@ -166,15 +166,12 @@ absl::Status BuildResize(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> ResizeOperators() {
-  static constexpr OpRow kRows[] = {
-      {"Resize", 10, 1, 4,
-       "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside "
-       "extrapolation_value keep_aspect_ratio_policy mode nearest_mode",
-       BuildResize},
-      {"Upsample", 7, 1, 2, "mode scales", BuildResize},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Resize) = {
+    {"Resize", 10, 1, 4,
+     "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside "
+     "extrapolation_value keep_aspect_ratio_policy mode nearest_mode",
+     BuildResize},
+    {"Upsample", 7, 1, 2, "mode scales", BuildResize},
+};
 
 }  // namespace tilewire::graph

@@ -137,13 +137,10 @@ absl::Status BuildScatterNd(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> ScatterOperators() {
-  static constexpr OpRow kRows[] = {
-      {"Scatter", 9, 3, 3, "axis", BuildScatterElements, Folds::kInMemory},
-      {"ScatterElements", 11, 3, 3, "axis reduction", BuildScatterElements, Folds::kInMemory},
-      {"ScatterND", 11, 3, 3, "reduction", BuildScatterNd, Folds::kInMemory},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Scatter) = {
+    {"Scatter", 9, 3, 3, "axis", BuildScatterElements, Folds::kInMemory},
+    {"ScatterElements", 11, 3, 3, "axis reduction", BuildScatterElements, Folds::kInMemory},
+    {"ScatterND", 11, 3, 3, "reduction", BuildScatterNd, Folds::kInMemory},
+};
 
 }  // namespace tilewire::graph

@@ -96,14 +96,11 @@ absl::Status BuildRange(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> ShapeOperators() {
-  static constexpr OpRow kRows[] = {
-      {"ConstantOfShape", 9, 1, 1, "value", BuildConstantOfShape, Folds::kInMemory},
-      {"Range", 11, 3, 3, "", BuildRange, Folds::kInMemory},
-      {"Shape", 1, 1, 1, "end start", BuildShape, Folds::kInMemory, Integers},
-      {"Size", 1, 1, 1, "", BuildSize, Folds::kInMemory, Integers},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Shape) = {
+    {"ConstantOfShape", 9, 1, 1, "value", BuildConstantOfShape, Folds::kInMemory},
+    {"Range", 11, 3, 3, "", BuildRange, Folds::kInMemory},
+    {"Shape", 1, 1, 1, "end start", BuildShape, Folds::kInMemory, Integers},
+    {"Size", 1, 1, 1, "", BuildSize, Folds::kInMemory, Integers},
+};
 
 }  // namespace tilewire::graph

@@ -142,12 +142,9 @@ absl::Status BuildSplit(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> SliceOperators() {
-  static constexpr OpRow kRows[] = {
-      {"Slice", 1, 1, 5, "axes ends starts", BuildSlice, Folds::kInMemory},
-      {"Split", 1, 1, 2, "axis num_outputs split", BuildSplit, Folds::kInMemory},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Slice) = {
+    {"Slice", 1, 1, 5, "axes ends starts", BuildSlice, Folds::kInMemory},
+    {"Split", 1, 1, 2, "axis num_outputs split", BuildSplit, Folds::kInMemory},
+};
 
 }  // namespace tilewire::graph

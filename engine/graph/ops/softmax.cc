@@ -53,12 +53,9 @@ absl::Status BuildLogSoftmax(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> SoftmaxOperators() {
-  static constexpr OpRow kRows[] = {
-      {"LogSoftmax", 1, 1, 1, "axis", BuildLogSoftmax},
-      {"Softmax", 1, 1, 1, "axis", BuildSoftmax},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Softmax) = {
+    {"LogSoftmax", 1, 1, 1, "axis", BuildLogSoftmax},
+    {"Softmax", 1, 1, 1, "axis", BuildSoftmax},
+};
 
 }  // namespace tilewire::graph

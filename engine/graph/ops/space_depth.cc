@@ -63,12 +63,9 @@ absl::Status BuildSpaceToDepth(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> SpaceDepthOperators() {
-  static constexpr OpRow kRows[] = {
-      {"DepthToSpace", 1, 1, 1, "blocksize mode", BuildDepthToSpace},
-      {"SpaceToDepth", 1, 1, 1, "blocksize", BuildSpaceToDepth},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(SpaceDepth) = {
+    {"DepthToSpace", 1, 1, 1, "blocksize mode", BuildDepthToSpace},
+    {"SpaceToDepth", 1, 1, 1, "blocksize", BuildSpaceToDepth},
+};
 
 }  // namespace tilewire::graph

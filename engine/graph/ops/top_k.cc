@@ -72,13 +72,10 @@ absl::Status BuildTopK(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> TopKOperators() {
-  static constexpr OpRow kRows[] = {
-      {"ArgMax", 1, 1, 1, "axis keepdims select_last_index", BuildArgMax, Folds::kNever, Integers},
-      {"ArgMin", 1, 1, 1, "axis keepdims select_last_index", BuildArgMin, Folds::kNever, Integers},
-      {"TopK", 1, 1, 2, "axis k largest sorted", BuildTopK, Folds::kNever, IntegersInSecondOutput},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(TopK) = {
+    {"ArgMax", 1, 1, 1, "axis keepdims select_last_index", BuildArgMax, Folds::kNever, Integers},
+    {"ArgMin", 1, 1, 1, "axis keepdims select_last_index", BuildArgMin, Folds::kNever, Integers},
+    {"TopK", 1, 1, 2, "axis k largest sorted", BuildTopK, Folds::kNever, IntegersInSecondOutput},
+};
 
 }  // namespace tilewire::graph

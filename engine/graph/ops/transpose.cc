@@ -62,11 +62,8 @@ absl::Status BuildTranspose(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> TransposeOperators() {
-  static constexpr OpRow kRows[] = {
-      {"Transpose", 1, 1, 1, "perm", BuildTranspose, Folds::kInMemory},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Transpose) = {
+    {"Transpose", 1, 1, 1, "perm", BuildTranspose, Folds::kInMemory},
+};
 
 }  // namespace tilewire::graph

@@ -92,12 +92,9 @@ absl::Status BuildEyeLike(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> TriangleOperators() {
-  static constexpr OpRow kRows[] = {
-      {"EyeLike", 9, 1, 1, "dtype k", BuildEyeLike, Folds::kInMemory, IsIntegerEye},
-      {"Trilu", 14, 1, 2, "upper", BuildTrilu, Folds::kInMemory},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Triangle) = {
+    {"EyeLike", 9, 1, 1, "dtype k", BuildEyeLike, Folds::kInMemory, IsIntegerEye},
+    {"Trilu", 14, 1, 2, "upper", BuildTrilu, Folds::kInMemory},
+};
 
 }  // namespace tilewire::graph

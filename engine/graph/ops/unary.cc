@@ -109,36 +109,32 @@ absl::Status BuildIsInf(NodeContext& context) {
 
 }  // namespace
 
-absl::Span<const OpRow> UnaryOperators() {
-  static constexpr OpRow kRows[] = {
-      {"Abs", 1, 1, 1, "", BuildAbs},
-      {"Acos", 7, 1, 1, "", BuildAcos, Folds::kInMemory},
-      {"Acosh", 9, 1, 1, "", BuildAcosh, Folds::kInMemory},
-      {"Asin", 7, 1, 1, "", BuildAsin, Folds::kInMemory},
-      {"Asinh", 9, 1, 1, "", BuildAsinh, Folds::kInMemory},
-      {"Atan", 7, 1, 1, "", BuildAtan, Folds::kInMemory},
-      {"Atanh", 9, 1, 1, "", BuildAtanh, Folds::kInMemory},
-      {"Ceil", 1, 1, 1, "", BuildCeil, Folds::kInMemory},
-      {"Cos", 7, 1, 1, "", BuildCos, Folds::kInMemory},
-      {"Cosh", 9, 1, 1, "", BuildCosh, Folds::kInMemory},
-      {"Erf", 9, 1, 1, "", BuildErf, Folds::kInMemory},
-      {"Exp", 1, 1, 1, "", BuildExp},
-      {"Floor", 1, 1, 1, "", BuildFloor, Folds::kInMemory},
-      {"IsInf", 10, 1, 1, "detect_negative detect_positive", BuildIsInf, Folds::kInMemory,
-       Integers},
-      {"IsNaN", 9, 1, 1, "", BuildIsNaN, Folds::kInMemory, Integers},
-      {"Log", 1, 1, 1, "", BuildLog, Folds::kInMemory},
-      {"Neg", 1, 1, 1, "", BuildNeg, Folds::kInMemory},
-      {"Not", 1, 1, 1, "", BuildNot, Folds::kInMemory, Integers},
-      {"Reciprocal", 1, 1, 1, "", BuildReciprocal, Folds::kInMemory},
-      {"Round", 11, 1, 1, "", BuildRound, Folds::kInMemory},
-      {"Sign", 9, 1, 1, "", BuildSign, Folds::kInMemory},
-      {"Sin", 7, 1, 1, "", BuildSin, Folds::kInMemory},
-      {"Sinh", 9, 1, 1, "", BuildSinh, Folds::kInMemory},
-      {"Sqrt", 1, 1, 1, "", BuildSqrt},
-      {"Tan", 7, 1, 1, "", BuildTan, Folds::kInMemory},
-  };
-  return kRows;
-}
+TILEWIRE_OPERATORS(Unary) = {
+    {"Abs", 1, 1, 1, "", BuildAbs},
+    {"Acos", 7, 1, 1, "", BuildAcos, Folds::kInMemory},
+    {"Acosh", 9, 1, 1, "", BuildAcosh, Folds::kInMemory},
+    {"Asin", 7, 1, 1, "", BuildAsin, Folds::kInMemory},
+    {"Asinh", 9, 1, 1, "", BuildAsinh, Folds::kInMemory},
+    {"Atan", 7, 1, 1, "", BuildAtan, Folds::kInMemory},
+    {"Atanh", 9, 1, 1, "", BuildAtanh, Folds::kInMemory},
+    {"Ceil", 1, 1, 1, "", BuildCeil, Folds::kInMemory},
+    {"Cos", 7, 1, 1, "", BuildCos, Folds::kInMemory},
+    {"Cosh", 9, 1, 1, "", BuildCosh, Folds::kInMemory},
+    {"Erf", 9, 1, 1, "", BuildErf, Folds::kInMemory},
+    {"Exp", 1, 1, 1, "", BuildExp},
+    {"Floor", 1, 1, 1, "", BuildFloor, Folds::kInMemory},
+    {"IsInf", 10, 1, 1, "detect_negative detect_positive", BuildIsInf, Folds::kInMemory, Integers},
+    {"IsNaN", 9, 1, 1, "", BuildIsNaN, Folds::kInMemory, Integers},
+    {"Log", 1, 1, 1, "", BuildLog, Folds::kInMemory},
+    {"Neg", 1, 1, 1, "", BuildNeg, Folds::kInMemory},
+    {"Not", 1, 1, 1, "", BuildNot, Folds::kInMemory, Integers},
+    {"Reciprocal", 1, 1, 1, "", BuildReciprocal, Folds::kInMemory},
+    {"Round", 11, 1, 1, "", BuildRound, Folds::kInMemory},
+    {"Sign", 9, 1, 1, "", BuildSign, Folds::kInMemory},
+    {"Sin", 7, 1, 1, "", BuildSin, Folds::kInMemory},
+    {"Sinh", 9, 1, 1, "", BuildSinh, Folds::kInMemory},
+    {"Sqrt", 1, 1, 1, "", BuildSqrt},
+    {"Tan", 7, 1, 1, "", BuildTan, Folds::kInMemory},
+};
 
 }  // namespace tilewire::graph

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "engine/kernels/element_conversion.h"
-#include "engine/kernels/element_types.h"
+#include "engine/memory/element_types.h"
 
 namespace tilewire::convert {
 namespace {

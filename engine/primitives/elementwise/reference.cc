@@ -2,7 +2,7 @@
 //
 // The executable specification: any layouts and types, one element of dst after the other.
 #include "engine/base/status_macros.h"
-#include "engine/kernels/element_types.h"
+#include "engine/memory/element_types.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/elementwise/implementations.h"

@@ -137,15 +137,16 @@ TEST(DataTypeTest, NamesNumbersAndSizes) {
     const char* name;
     int number;
     int64_t size;
-  } kTypes[] = {{"undef", 0, 0}, {"f16", 1, 2}, {"bf16", 2, 2}, {"f32", 3, 4},
-                {"s32", 4, 4},   {"s8", 5, 1},  {"u8", 6, 1}};
+  } kTypes[] = {{"undef", 0, 0}, {"f16", 1, 2},  {"bf16", 2, 2}, {"f32", 3, 4},  {"s32", 4, 4},
+                {"s8", 5, 1},    {"u8", 6, 1},   {"f64", 7, 8},  {"bool", 8, 1}, {"s16", 9, 2},
+                {"u16", 10, 2},  {"u32", 11, 4}, {"s64", 12, 8}, {"u64", 13, 8}};
   for (const auto& expected : kTypes) {
     const auto type = static_cast<DataType>(expected.number);
     EXPECT_EQ(DataTypeName(type), expected.name);
     EXPECT_EQ(ParseDataType(expected.name), type);
     EXPECT_EQ(SizeOf(type), expected.size);
   }
-  EXPECT_EQ(ParseDataType("f64"), std::nullopt);
+  EXPECT_EQ(ParseDataType("f8"), std::nullopt);
   EXPECT_EQ(SizeOf(static_cast<DataType>(77)), 0);
 }
 

@@ -13,28 +13,26 @@ std::string CastText(onnx::TensorProto::DataType from, onnx::TensorProto::DataTy
   return BuiltText(model, {{2}});
 }
 
+// x rounded to a narrow type, held in f32 and answered in that type.
+std::string RoundedTo(const std::string& type) {
+  return "y/narrow " + type + " [2] = convert(x)\ny [2] = convert(y/narrow)\ny " + type +
+         " [2] = convert(y)\noutput y\n";
+}
+
 TEST(CastTest, WideTypesBecomeTheOtherType) {
   EXPECT_EQ(CastText(onnx::TensorProto::INT64, onnx::TensorProto::UINT16),
             "input x s64 [2]\ny u16 [2] = convert(x)\noutput y\n");
   EXPECT_EQ(CastText(onnx::TensorProto::INT64, onnx::TensorProto::INT64),
             "input x s64 [2]\noutput x\n");
   EXPECT_EQ(CastText(onnx::TensorProto::DOUBLE, onnx::TensorProto::FLOAT16),
-            "input x f64 [2]\n"
-            "y/narrow f16 [2] = convert(x)\n"
-            "y [2] = convert(y/narrow)\n"
-            "y f16 [2] = convert(y)\n"
-            "output y\n");
+            "input x f64 [2]\n" + RoundedTo("f16"));
 }
 
 TEST(CastTest, NumbersOfF32StayThere) {
   EXPECT_EQ(CastText(onnx::TensorProto::FLOAT, onnx::TensorProto::INT32),
             "input x [2]\ny [2] = truncate(x)\ny s32 [2] = convert(y)\noutput y\n");
   EXPECT_EQ(CastText(onnx::TensorProto::FLOAT, onnx::TensorProto::BFLOAT16),
-            "input x [2]\n"
-            "y/narrow bf16 [2] = convert(x)\n"
-            "y [2] = convert(y/narrow)\n"
-            "y bf16 [2] = convert(y)\n"
-            "output y\n");
+            "input x [2]\n" + RoundedTo("bf16"));
 }
 
 TEST(CastTest, ConstantsAreCutAndRounded) {

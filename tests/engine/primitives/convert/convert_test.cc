@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/kernels/element_types.h"
+#include "engine/memory/element_types.h"
 #include "tests/engine/primitives/row_test.h"
 
 namespace tilewire::testing {

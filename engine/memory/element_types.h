@@ -2,8 +2,8 @@
 //
 // The C++ types that hold elements of a DataType, for loops that are compiled once per type. Pure;
 // thread-safe.
-#ifndef ENGINE_KERNELS_ELEMENT_TYPES_H_
-#define ENGINE_KERNELS_ELEMENT_TYPES_H_
+#ifndef ENGINE_MEMORY_ELEMENT_TYPES_H_
+#define ENGINE_MEMORY_ELEMENT_TYPES_H_
 
 #include <cstdint>
 
@@ -38,4 +38,4 @@ auto VisitIntegerOrDouble(DataType type, Visit visit) {
 
 }  // namespace tilewire
 
-#endif  // ENGINE_KERNELS_ELEMENT_TYPES_H_
+#endif  // ENGINE_MEMORY_ELEMENT_TYPES_H_
