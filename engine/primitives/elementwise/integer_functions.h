@@ -7,6 +7,7 @@
 #define ENGINE_PRIMITIVES_ELEMENTWISE_INTEGER_FUNCTIONS_H_
 
 #include <algorithm>
+#include <cstdint>
 #include <type_traits>
 
 #include "engine/jit/elementwise.h"
