@@ -19,4 +19,6 @@ events=$(mktemp)
 trap 'rm -f "$events"' EXIT
 bazel test --keep_going --build_event_json_file="$events" "${targets[@]}"
 status=$?
+cpu=$(sed -n '/^model name/{s/.*: //p;q}' /proc/cpuinfo)
+echo "The run took $((SECONDS / 60)) min $((SECONDS % 60)) s on $(nproc) cores of $cpu"
 python3 tests/support/summarize_tests.py "$events" "$status"
