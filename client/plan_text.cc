@@ -94,9 +94,9 @@ std::string NarrowText(const v1::PlanStep& step, size_t columns) {
   if (text.size() + 2 >= columns) return text.substr(0, columns);
   const size_t left = columns - text.size() - 2;
   const std::string& node = step.node();
-  return node.size() <= left ? absl::StrCat(text, "  ", node)
-         : left <= 2         ? text
-                             : absl::StrCat(text, "  ..", node.substr(node.size() - (left - 2)));
+  if (node.size() <= left) return absl::StrCat(text, "  ", node);
+  if (left <= 2) return text;
+  return absl::StrCat(text, "  ..", node.substr(node.size() - (left - 2)));
 }
 
 }  // namespace

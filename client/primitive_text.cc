@@ -76,16 +76,15 @@ void LetChoose(v1::MemoryDesc* desc) {
 // The destination as given, or with these dims and type and a layout of the primitive's choice.
 absl::Status FillDst(const PrimitiveText& text, const std::vector<int64_t>& dims, v1::DataType type,
                      v1::MemoryDesc* dst) {
-  if (!text.dst.empty()) {
+  if (text.dst.empty()) {
+    dst->mutable_dims()->Assign(dims.begin(), dims.end());
+    dst->set_type(type);
+  } else {
     absl::StatusOr<v1::MemoryDesc> given = ParseMemoryDesc(text.dst);
     if (!given.ok()) return given.status();
     *dst = *given;
-    LetChoose(dst);
-    return absl::OkStatus();
   }
-  dst->mutable_dims()->Assign(dims.begin(), dims.end());
-  dst->set_type(type);
-  dst->set_tag("any");
+  LetChoose(dst);
   return absl::OkStatus();
 }
 

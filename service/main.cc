@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "google/protobuf/stubs/logging.h"
+#include "service/address.h"
 #include "service/engine_start.h"
 #include "service/flags.h"
 #include "service/models/loader.h"
@@ -197,10 +197,8 @@ int Serve(const Flags& flags) {
                (*engine)->options().threads,
                std::string(cpu::IsaName((*engine)->options().max_isa)),
                flags.server.max_work_bytes >> 20);
-  const bool ipv6 = absl::StrContains(flags.server.host, ':') && flags.server.host[0] != '[';
-  std::printf(
-      ipv6 ? "tilewire-server listening on [%s]:%d\n" : "tilewire-server listening on %s:%d\n",
-      flags.server.host.c_str(), (*server)->port());
+  std::printf("tilewire-server listening on %s\n",
+              AddressText(flags.server.host, (*server)->port()).c_str());
   std::fflush(stdout);
   FirstLoads first_loads(flags, &models, server->get());
   Loader loader(engine->get(), &models, (*server)->dispatcher(),

@@ -15,6 +15,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "protos/health.grpc.pb.h"
+#include "service/address.h"
 
 namespace tilewire::service {
 namespace {
@@ -43,12 +44,6 @@ void Apply(const std::vector<std::string>& arguments, ProbeTarget* target) {
     target->port = port;
 }
 
-std::string AddressOf(const ProbeTarget& target) {
-  const bool bare_ipv6 = absl::StrContains(target.host, ':') && target.host[0] != '[';
-  return bare_ipv6 ? absl::StrCat("[", target.host, "]:", target.port)
-                   : absl::StrCat(target.host, ":", target.port);
-}
-
 }  // namespace
 
 ProbeTarget FindProbeTarget(const std::vector<std::string>& own,
@@ -70,7 +65,7 @@ std::vector<std::string> ReadCommandLine(const std::string& path) {
 }
 
 absl::Status Probe(const ProbeTarget& target) {
-  const std::string address = AddressOf(target);
+  const std::string address = AddressText(target.host, target.port);
   if (target.port == 0) {
     return absl::UnavailableError(
         absl::StrCat(address, ": the server picks its port itself; say --port to --probe"));

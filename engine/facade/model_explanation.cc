@@ -76,12 +76,13 @@ struct MadeUpRequest {
     for (const runtime::PlanInput& input : plan.inputs) {
       const MemoryDesc& desc = input.client.channels_first;
       ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(desc.SizeBytes()));
-      // Indices must name elements: whatever is not f32 is 0.
-      std::memset(buffer.data(), 0, buffer.size());
-      float* values = reinterpret_cast<float*>(buffer.data());
-      const bool is_f32 = desc.data_type() == DataType::kF32;
-      for (int64_t i = 0; is_f32 && i < desc.ElementCount(); ++i)
-        values[i] = static_cast<float>(i % 1009) / 1009 - 0.5f;
+      if (desc.data_type() == DataType::kF32) {
+        float* values = reinterpret_cast<float*>(buffer.data());
+        for (int64_t i = 0; i < desc.ElementCount(); ++i)
+          values[i] = static_cast<float>(i % 1009) / 1009 - 0.5f;
+      } else {
+        std::memset(buffer.data(), 0, buffer.size());  // indices must name elements
+      }
       pieces.emplace_back(reinterpret_cast<const char*>(buffer.data()), buffer.size());
       buffers.push_back(std::move(buffer));
     }

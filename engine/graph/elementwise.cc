@@ -49,17 +49,12 @@ std::optional<int64_t> EvaluateInts(Function function, const int64_t* x) {
     case Function::kMin:
       return std::min(x[0], x[1]);
     case Function::kEqual:
-      return x[0] == x[1];
     case Function::kLess:
-      return x[0] < x[1];
     case Function::kLessOrEqual:
-      return x[0] <= x[1];
     case Function::kAnd:
-      return x[0] != 0 && x[1] != 0;
     case Function::kOr:
-      return x[0] != 0 || x[1] != 0;
     case Function::kXor:
-      return (x[0] != 0) != (x[1] != 0);
+      return jit::Holds(function, x[0], x[1]);
     case Function::kWhere:
       return x[0] != 0 ? x[1] : x[2];
     case Function::kBitAnd:

@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/narrow_floats.h"
+#include "engine/memory/narrow_floats.h"
 
 namespace tilewire::graph {
 namespace {
@@ -28,12 +28,13 @@ size_t Summed(size_t sum, const std::byte* bytes, int64_t count) {
 }
 
 void WidenInPlace(DataType type, const std::byte* from, float* to, int64_t count) {
-  for (int64_t i = 0; !IsByte(type) && i < count; ++i) {
-    uint16_t bits;
-    std::memcpy(&bits, from + i * sizeof(bits), sizeof(bits));
-    to[i] = WidenAs(type, bits);
-  }
-  for (int64_t i = 0; IsByte(type) && i < count; ++i) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (!IsByte(type)) {
+      uint16_t bits;
+      std::memcpy(&bits, from + i * sizeof(bits), sizeof(bits));
+      to[i] = WidenAs(type, bits);
+      continue;
+    }
     const auto byte = std::to_integer<uint8_t>(from[i]);
     to[i] = type == DataType::kU8 ? byte : static_cast<int8_t>(byte);
   }

@@ -41,6 +41,11 @@ inline std::optional<DataType> TypeOfElements(int64_t type) {
   return std::nullopt;
 }
 
+// Whether ONNX counts in it: constants of the type are held as integers.
+inline bool IsIntegerOrBool(DataType type) {
+  return IsIntegerType(type) || type == DataType::kBool;
+}
+
 // A floating-point type that is computed in f32: f32, f16, bf16.
 inline bool IsComputedInF32(DataType type) {
   return type == DataType::kF32 || type == DataType::kF16 || type == DataType::kBf16;

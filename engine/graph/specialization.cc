@@ -72,20 +72,20 @@ ValueId AddConvert(ValueId src, DataType type, Network* network) {
 // in f32 for it. A model whose declaration is wrong would get other numbers than it computes.
 bool MayGoOutAs(DataType held, bool is_integer, DataType declared) {
   if (held == declared) return true;
-  const bool declared_integer = IsIntegerType(declared) || declared == DataType::kBool;
   if (declared == DataType::kF32) return held == DataType::kF32 || IsByte(held);
-  return held == DataType::kF32 && is_integer == declared_integer;
+  return held == DataType::kF32 && is_integer == IsIntegerOrBool(declared);
 }
 
 absl::StatusOr<ValueId> OutputValue(const DeclaredTensor& output, const Operand& operand,
                                     absl::string_view name, Network* network) {
   const bool is_known = operand.constant != nullptr;
   const DataType literal = IsComputedInF32(output.type) ? DataType::kF32 : output.type;
-  const bool fits =
-      is_known ? operand.constant->is_float ==
-                     !(IsIntegerType(output.type) || output.type == DataType::kBool)
-               : operand.value != kNoValue && MayGoOutAs(network->values[operand.value].type,
-                                                         operand.is_integer, output.type);
+  bool fits = false;
+  if (is_known) {
+    fits = operand.constant->is_float != IsIntegerOrBool(output.type);
+  } else if (operand.value != kNoValue) {
+    fits = MayGoOutAs(network->values[operand.value].type, operand.is_integer, output.type);
+  }
   if (!operand.defined() || !fits) {
     return absl::UnimplementedError(
         absl::StrCat("output '", name.substr(0, 200), "' is declared ", DataTypeName(output.type),
@@ -332,8 +332,7 @@ absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operan
           "input '", graph.tensor_names[id], "' is too large: ", DimsToString(input_dims[i])));
     }
     const DataType type = graph.inputs[i].type;
-    tensors[id] = {nullptr, static_cast<ValueId>(i), input_dims[i],
-                   IsIntegerType(type) || type == DataType::kBool};
+    tensors[id] = {nullptr, static_cast<ValueId>(i), input_dims[i], IsIntegerOrBool(type)};
     network.values.push_back({graph.tensor_names[id], type, input_dims[i]});
     network.inputs.push_back(static_cast<ValueId>(i));
   }

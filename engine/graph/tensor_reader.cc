@@ -7,15 +7,16 @@
 
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/narrow_floats.h"
 #include "engine/graph/numbers_in_file.h"
 #include "engine/graph/onnx_types.h"
+#include "engine/memory/narrow_floats.h"
 #include "protos/onnx_subset.pb.h"
 
 namespace tilewire::graph {
@@ -130,27 +131,8 @@ absl::StatusOr<Record> ReadRecord(ByteWindow* window, int64_t begin, int64_t end
 
 // Bytes of one element in raw_data; 0 for a type that is not read.
 int64_t ElementSize(int type) {
-  switch (type) {
-    case TensorProto::FLOAT:
-    case TensorProto::INT32:
-    case TensorProto::UINT32:
-      return 4;
-    case TensorProto::DOUBLE:
-    case TensorProto::INT64:
-    case TensorProto::UINT64:
-      return 8;
-    case TensorProto::INT16:
-    case TensorProto::UINT16:
-    case TensorProto::FLOAT16:
-    case TensorProto::BFLOAT16:
-      return 2;
-    case TensorProto::INT8:
-    case TensorProto::UINT8:
-    case TensorProto::BOOL:
-      return 1;
-    default:
-      return 0;
-  }
+  const std::optional<DataType> held = TypeOfElements(type);
+  return held ? SizeOf(*held) : 0;
 }
 
 // The types whose typed contents are floating-point; those of f16 and bf16 are bits in int32_data.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/kernels/element_conversion.h"
 
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>
 
 #include "engine/memory/element_types.h"
+#include "engine/memory/narrow_floats.h"
 
 namespace tilewire {
 namespace {
@@ -47,19 +47,12 @@ T Nearest(float value) {
 
 }  // namespace
 
-uint16_t ToBf16(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  if (std::isnan(value)) return static_cast<uint16_t>(bits >> 16 | 0x40);
-  // Adding half of the last kept bit, less one when that bit is even, rounds to nearest even.
-  return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-}
-
 float LoadElement(DataType type, const void* base, int64_t index) {
   switch (type) {
     case DataType::kF16:
       return static_cast<float>(Load<_Float16>(base, index));
     case DataType::kBf16:
-      return std::bit_cast<float>(uint32_t{Load<uint16_t>(base, index)} << 16);
+      return WidenBf16(Load<uint16_t>(base, index));
     case DataType::kF32:
       return Load<float>(base, index);
     case DataType::kS32:

@@ -17,9 +17,6 @@ namespace tilewire {
 float LoadElement(DataType type, const void* base, int64_t index);
 void StoreElement(DataType type, float value, void* base, int64_t index);
 
-// The bits of bf16.
-uint16_t ToBf16(float value);
-
 // Copies the bytes of one element.
 void CopyElement(DataType type, const void* src, int64_t src_index, void* dst, int64_t dst_index);
 

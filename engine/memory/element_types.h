@@ -36,6 +36,22 @@ auto VisitIntegerOrDouble(DataType type, Visit visit) {
   }
 }
 
+// Calls visit(T()), where the unsigned integer T has the size of elements of `type`, for loops that
+// only move them.
+template <typename Visit>
+auto VisitBytes(DataType type, Visit visit) {
+  switch (SizeOf(type)) {
+    case 1:
+      return visit(uint8_t());
+    case 2:
+      return visit(uint16_t());
+    case 8:
+      return visit(uint64_t());
+    default:
+      return visit(uint32_t());
+  }
+}
+
 }  // namespace tilewire
 
 #endif  // ENGINE_MEMORY_ELEMENT_TYPES_H_

@@ -16,6 +16,7 @@
 #include "absl/types/span.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
+#include "engine/memory/element_types.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/primitive.h"
 
@@ -152,16 +153,9 @@ inline PrimitiveInfo WithCode(PrimitiveInfo info, const jit::Generator& generato
 // A Copying<T>, where T has the size of the elements that are copied and `args` follow.
 template <template <typename> class Copying, typename... Args>
 std::unique_ptr<Primitive> MakeCopying(DataType type, Args&&... args) {
-  switch (SizeOf(type)) {
-    case 1:
-      return std::make_unique<Copying<uint8_t>>(std::forward<Args>(args)...);
-    case 2:
-      return std::make_unique<Copying<uint16_t>>(std::forward<Args>(args)...);
-    case 8:
-      return std::make_unique<Copying<uint64_t>>(std::forward<Args>(args)...);
-    default:
-      return std::make_unique<Copying<uint32_t>>(std::forward<Args>(args)...);
-  }
+  return VisitBytes(type, [&](auto element) -> std::unique_ptr<Primitive> {
+    return std::make_unique<Copying<decltype(element)>>(std::forward<Args>(args)...);
+  });
 }
 
 }  // namespace tilewire

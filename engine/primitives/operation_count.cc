@@ -6,33 +6,27 @@
 namespace tilewire {
 namespace {
 
-MemoryDesc TensorOf(const PrimitiveInfo& info, int arg) {
-  for (const ArgDesc& known : info.args) {
-    if (known.arg == arg) return known.desc;
-  }
-  return MemoryDesc();
-}
-
 double Elements(const MemoryDesc& desc) { return static_cast<double>(desc.ElementCount()); }
 
 // Each weight is multiplied once per image and pixel of `swept`.
-double WeightsTimesPixels(const PrimitiveInfo& info, int swept) {
-  const MemoryDesc tensor = TensorOf(info, swept);
+double WeightsTimesPixels(const Primitive& primitive, int swept) {
+  const MemoryDesc& tensor = primitive.Desc(swept);
   if (tensor.ElementCount() == 0) return 0;
-  return Elements(TensorOf(info, kArgWeights)) * (tensor.ElementCount() / tensor.dim(1));
+  return Elements(primitive.Desc(kArgWeights)) * (tensor.ElementCount() / tensor.dim(1));
 }
 
-double ProductsOf(const PrimitiveInfo& info, const MemoryDesc& dst) {
-  switch (info.kind) {
+double ProductsOf(const Primitive& primitive, const MemoryDesc& dst) {
+  switch (primitive.kind()) {
     case PrimitiveKind::kConvolution:
     case PrimitiveKind::kInnerProduct: {
       constexpr int64_t kWindow = MaxPoolingPostOp::kSize * MaxPoolingPostOp::kSize;
-      return WeightsTimesPixels(info, kArgDst) * (info.pools_destination ? kWindow : 1);
+      return WeightsTimesPixels(primitive, kArgDst) *
+             (primitive.info().pools_destination ? kWindow : 1);
     }
     case PrimitiveKind::kDeconvolution:
-      return WeightsTimesPixels(info, kArgSrc);
+      return WeightsTimesPixels(primitive, kArgSrc);
     case PrimitiveKind::kMatmul:
-      return Elements(dst) * TensorOf(info, kArgSrc).dim(dst.rank() - 1);
+      return Elements(dst) * primitive.Desc(kArgSrc).dim(dst.rank() - 1);
     default:
       return 0;
   }
@@ -40,11 +34,11 @@ double ProductsOf(const PrimitiveInfo& info, const MemoryDesc& dst) {
 
 }  // namespace
 
-int64_t OperationCount(const PrimitiveInfo& info) {
-  const MemoryDesc dst = TensorOf(info, kArgDst);
+int64_t OperationCount(const Primitive& primitive) {
+  const MemoryDesc& dst = primitive.Desc(kArgDst);
   if (dst.IsZero() || dst.ElementCount() == 0) return 0;
   constexpr double kMost = int64_t{1} << 62;
-  return static_cast<int64_t>(std::min(2 * ProductsOf(info, dst), kMost));
+  return static_cast<int64_t>(std::min(2 * ProductsOf(primitive, dst), kMost));
 }
 
 }  // namespace tilewire

@@ -12,8 +12,8 @@ namespace tilewire {
 
 // Multiplications and additions of a convolution, deconvolution, inner product or matrix product,
 // as its definition counts them (products with padding included, whatever the algorithm saves); 0
-// for other primitives. `info` has all but its `operations`. Exact below 2^53.
-int64_t OperationCount(const PrimitiveInfo& info);
+// for other primitives. Exact below 2^53.
+int64_t OperationCount(const Primitive& primitive);
 
 }  // namespace tilewire
 

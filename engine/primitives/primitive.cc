@@ -145,7 +145,7 @@ absl::Status FinishCreation(const Attributes& attributes, CreationRecord record,
                             Primitive* primitive) {
   primitive->info_.reads_destination = attributes.post_ops.HasSum();
   primitive->info_.pools_destination = attributes.post_ops.HasMaxPooling();
-  primitive->info_.operations = OperationCount(primitive->info_);
+  primitive->info_.operations = OperationCount(*primitive);
   primitive->info_.creation = std::move(record);
   primitive->info_.creation.attributes = attributes.ToString();
   if (primitive->info_.scratchpad_mode != ScratchpadMode::kLibrary) return absl::OkStatus();

@@ -11,7 +11,7 @@
 namespace tilewire::runtime {
 
 // "pooling/avx2_f32: needs avx2; ...": one entry per better implementation in the primitive's
-// table, all of which refused the descriptor. "there is no other" if the table holds no better one.
+// table, all of which refused the descriptor. Without better implementations: "there is no other".
 std::string RefusalsText(const Primitive& primitive);
 
 }  // namespace tilewire::runtime

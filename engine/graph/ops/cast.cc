@@ -10,11 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/narrow_floats.h"
 #include "engine/graph/onnx_types.h"
 #include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/ops.h"
 #include "engine/memory/element_types.h"
+#include "engine/memory/narrow_floats.h"
 
 namespace tilewire::graph {
 namespace {
@@ -68,7 +68,7 @@ int64_t CutTo(DataType type, int64_t value) {
 
 absl::Status FoldCast(NodeContext& context, const Constant& src, DataType to) {
   const std::string& name = context.output_name();
-  if (!IsIntegerType(to) && to != DataType::kBool) {
+  if (!IsIntegerOrBool(to)) {
     if (src.is_float && (to == DataType::kF32 || to == DataType::kF64))
       return context.SetOutput(Reshaped(src, name, src.dims));
     std::vector<float> floats(src.ints.begin(), src.ints.end());
@@ -115,7 +115,7 @@ absl::Status BuildCast(NodeContext& context) {
 
 bool CastsToIntegers(const NodeContext& context, int) {
   const std::optional<DataType> to = TypeOfElements(context.node.Int("to", 0).value_or(0));
-  return to && (IsIntegerType(*to) || *to == DataType::kBool);
+  return to && IsIntegerOrBool(*to);
 }
 
 }  // namespace

@@ -115,10 +115,9 @@ absl::Status BuildGatherElements(NodeContext& context) {
   if (indices.dims.size() != src.dims.size()) return node.Invalid("indices of another rank");
   const int64_t elements = *ElementCount(src.dims);
   PlaceSum sum(context, elements);
-  int64_t stride = 1;
-  for (int d = static_cast<int>(src.dims.size()) - 1; d >= 0; stride *= src.dims[d--]) {
-    if (d == axis) ABSL_RETURN_IF_ERROR(sum.Add(indices, src.dims[d], stride));
-  }
+  int64_t stride = 1;  // of `axis`
+  for (size_t d = axis + 1; d < src.dims.size(); ++d) stride *= src.dims[d];
+  ABSL_RETURN_IF_ERROR(sum.Add(indices, src.dims[axis], stride));
   stride = 1;
   for (int d = static_cast<int>(src.dims.size()) - 1; d >= 0; stride *= src.dims[d--]) {
     if (indices.dims[d] > src.dims[d] && d != axis)

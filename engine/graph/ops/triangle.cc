@@ -69,7 +69,7 @@ bool IsIntegerEye(const NodeContext& context, int) {
   const int64_t asked = context.node.Int("dtype", 0).value_or(0);
   if (asked == 0) return context.IsInteger(0);
   const std::optional<DataType> type = TypeOfElements(asked);
-  return type && (IsIntegerType(*type) || *type == DataType::kBool);
+  return type && IsIntegerOrBool(*type);
 }
 
 absl::Status BuildEyeLike(NodeContext& context) {

@@ -6,8 +6,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "engine/kernels/element_conversion.h"
 #include "engine/memory/element_types.h"
+#include "engine/memory/narrow_floats.h"
 
 namespace tilewire::convert {
 namespace {
@@ -26,7 +26,7 @@ auto NumberOf(T element) {
   if constexpr (std::is_same_v<T, Truth>) {
     return static_cast<uint8_t>(element.byte != 0);
   } else if constexpr (std::is_same_v<T, Bf16>) {
-    return std::bit_cast<float>(uint32_t{element.bits} << 16);
+    return WidenBf16(element.bits);
   } else if constexpr (std::is_same_v<T, _Float16>) {
     return static_cast<float>(element);
   } else {

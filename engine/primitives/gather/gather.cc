@@ -30,10 +30,6 @@ absl::Status Validate(const GatherDesc& desc, const Attributes&) {
                    DimsToString(dims), ", not ", desc.dst.ToString()));
 }
 
-}  // namespace
-
-namespace {
-
 int64_t PlaceOfInteger(int64_t index, int64_t size) {
   if (index < -size || index >= size) return kOutside;
   return index < 0 ? index + size : index;

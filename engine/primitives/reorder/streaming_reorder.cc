@@ -16,6 +16,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "engine/memory/element_types.h"
 #include "engine/memory/zero_padding.h"
 
 namespace tilewire {
@@ -251,16 +252,9 @@ absl::StatusOr<std::unique_ptr<StreamingReorder>> StreamingReorder::Create(const
                                                                            const MemoryDesc& dst,
                                                                            void* dst_data) {
   if (absl::Status status = ValidateStreaming(src, dst); !status.ok()) return status;
-  switch (SizeOf(src.data_type())) {
-    case 1:
-      return std::make_unique<Streaming<uint8_t>>(src, dst, dst_data);
-    case 2:
-      return std::make_unique<Streaming<uint16_t>>(src, dst, dst_data);
-    case 8:
-      return std::make_unique<Streaming<uint64_t>>(src, dst, dst_data);
-    default:
-      return std::make_unique<Streaming<uint32_t>>(src, dst, dst_data);
-  }
+  return VisitBytes(src.data_type(), [&](auto element) -> std::unique_ptr<StreamingReorder> {
+    return std::make_unique<Streaming<decltype(element)>>(src, dst, dst_data);
+  });
 }
 
 }  // namespace tilewire

@@ -11,6 +11,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/kernels/element_conversion.h"
 #include "engine/kernels/tensor_rows.h"
+#include "engine/memory/element_types.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
@@ -158,16 +159,9 @@ absl::StatusOr<SelectDesc> ResolveRunCopy(const SelectDesc& desc, const Attribut
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRunCopy(const SelectDesc& desc,
                                                          const Attributes& attributes,
                                                          const ImplementationFacts& facts) {
-  switch (SizeOf(desc.dst.data_type())) {
-    case 1:
-      return MakeRunCopy<uint8_t>(desc, attributes, facts);
-    case 2:
-      return MakeRunCopy<uint16_t>(desc, attributes, facts);
-    case 8:
-      return MakeRunCopy<uint64_t>(desc, attributes, facts);
-    default:
-      return MakeRunCopy<uint32_t>(desc, attributes, facts);
-  }
+  return VisitBytes(desc.dst.data_type(), [&](auto element) {
+    return MakeRunCopy<decltype(element)>(desc, attributes, facts);
+  });
 }
 
 }  // namespace tilewire::select

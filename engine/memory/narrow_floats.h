@@ -2,8 +2,8 @@
 //
 // Between f32 and the bits of f16 and bf16. To these, numbers are rounded to nearest even. Pure
 // functions; thread-safe. Source: IEEE 754.
-#ifndef ENGINE_GRAPH_NARROW_FLOATS_H_
-#define ENGINE_GRAPH_NARROW_FLOATS_H_
+#ifndef ENGINE_MEMORY_NARROW_FLOATS_H_
+#define ENGINE_MEMORY_NARROW_FLOATS_H_
 
 #include <bit>
 #include <cmath>
@@ -11,7 +11,7 @@
 
 #include "engine/memory/data_type.h"
 
-namespace tilewire::graph {
+namespace tilewire {
 
 inline float WidenF16(uint16_t half) {
   const uint32_t sign = uint32_t{half & 0x8000u} << 16;
@@ -26,6 +26,14 @@ inline float WidenF16(uint16_t half) {
 
 inline float WidenBf16(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
 
+// NaN becomes a quiet NaN.
+inline uint16_t ToBf16(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  if (std::isnan(value)) return static_cast<uint16_t>(bits >> 16 | 0x40);
+  // Adding half of the last kept bit, less one when that bit is even, rounds to nearest even.
+  return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
 // Of bits of kF16 or kBf16.
 inline float WidenAs(DataType type, uint16_t bits) {
   return type == DataType::kF16 ? WidenF16(bits) : WidenBf16(bits);
@@ -35,11 +43,9 @@ inline float WidenAs(DataType type, uint16_t bits) {
 inline float RoundTo(DataType type, float value) {
   if (type == DataType::kF16) return static_cast<float>(static_cast<_Float16>(value));
   if (type != DataType::kBf16 || std::isnan(value)) return value;
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  // Half of the last kept bit, less one when that bit is even.
-  return std::bit_cast<float>((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000);
+  return WidenBf16(ToBf16(value));
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire
 
-#endif  // ENGINE_GRAPH_NARROW_FLOATS_H_
+#endif  // ENGINE_MEMORY_NARROW_FLOATS_H_
