@@ -25,6 +25,7 @@ constexpr char kFooter[] =
     "\nEvery flag has a default from the environment: TILEWIRE_PORT for --port, and so on.\n"
     "\nExamples\n"
     "  tilewire-server --model=resnet50.onnx\n"
+    "  tilewire-server --model=cats=cats_v3.onnx --model=dogs=/srv/dogs\n"
     "  tilewire-server --model_repository=models --host=127.0.0.1 --port=0\n"
     "  tilewire-server --list_implementations\n"
     "  tilewire-server --probe --port=8001\n"
@@ -43,6 +44,8 @@ struct Numbers {
   int64_t slow_ms = 10'000;
   int64_t write_timeout = 30, keepalive = 30, max_idle = 1800, max_age = 43'200;
   int64_t drain_timeout = 30;
+  std::vector<std::string> models;
+  std::string model_name;
   std::vector<std::string> services = {"inference", "primitives", "plans"};
   std::string ready = "all";
   int64_t primitive_cache_mb = 64;
@@ -157,8 +160,11 @@ void AddOptions(CLI::App* app, Flags* flags, Numbers* numbers) {
   // Their defaults come from the environment after parsing: a flag outdoes the other's default.
   app->add_option("--model_repository", flags->model_repository,
                   "Directory with <model>/<version>/model.onnx (TILEWIRE_MODEL_REPOSITORY)");
-  app->add_option("--model", flags->model,
-                  "Serve this one ONNX file; one of the two is required (TILEWIRE_MODEL)");
+  app->add_option("--model", numbers->models,
+                  "Serve this ONNX file, or this folder that is one model; NAME=PATH gives it a "
+                  "name; may be given several times; one of the two is required (TILEWIRE_MODEL)")
+      ->allow_extra_args(false);
+  Add(app, "model_name", &numbers->model_name, "The name of the one --model");
   Add(app, "host", &flags->server.host, "Address to listen on");
   Add(app, "port", &flags->server.port, "gRPC port; 0 picks a free one and prints it")
       ->check(CLI::Range(0, 65535));
@@ -203,19 +209,35 @@ int Fail(const std::string& what) {
   return 2;
 }
 
+// Gives the models their names.
+std::optional<int> NameModels(const Numbers& numbers, Flags* flags) {
+  for (const std::string& text : numbers.models) {
+    flags->models.push_back(ParseNamedModel(text));
+    if (text[0] == '=') return Fail(absl::StrCat("--model=", text, " has no name before the '='"));
+  }
+  if (numbers.model_name.empty()) return std::nullopt;
+  if (flags->models.size() != 1) {
+    return Fail("--model_name is the name of one --model; of several, each is --model=NAME=PATH");
+  }
+  if (!flags->models[0].name.empty()) return Fail("the --model has a name besides --model_name");
+  flags->models[0].name = numbers.model_name;
+  return std::nullopt;
+}
+
 // Exactly one of the two ways to name models is taken.
-std::optional<int> ChooseModels(Flags* flags) {
-  if (flags->model.empty() && flags->model_repository.empty()) {
-    flags->model = FromEnvironment("TILEWIRE_MODEL");
+std::optional<int> ChooseModels(Numbers* numbers, Flags* flags) {
+  if (numbers->models.empty() && flags->model_repository.empty()) {
+    const std::string model = FromEnvironment("TILEWIRE_MODEL");
+    if (!model.empty()) numbers->models.push_back(model);
     flags->model_repository = FromEnvironment("TILEWIRE_MODEL_REPOSITORY");
   }
-  if (flags->model.empty() && flags->model_repository.empty()) {
+  if (numbers->models.empty() && flags->model_repository.empty()) {
     return Fail("one of --model_repository and --model is required (see --help)");
   }
-  if (!flags->model.empty() && !flags->model_repository.empty()) {
+  if (!numbers->models.empty() && !flags->model_repository.empty()) {
     return Fail("--model_repository and --model exclude each other");
   }
-  return std::nullopt;
+  return NameModels(*numbers, flags);
 }
 
 }  // namespace
@@ -255,7 +277,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
                                    {flags->server.host, flags->server.port});
   }
   if (flags->list_implementations || flags->probe) return std::nullopt;
-  return ChooseModels(flags);
+  return ChooseModels(&numbers, flags);
 }
 
 }  // namespace tilewire::service

@@ -6,8 +6,10 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/engine.h"
+#include "service/models/named_models.h"
 #include "service/probe.h"
 #include "service/server.h"
 
@@ -15,7 +17,7 @@ namespace tilewire::service {
 
 struct Flags {
   std::string model_repository;
-  std::string model;
+  std::vector<NamedModel> models;  // one by one; empty: those of the repository
   std::string log_level = "info";
   int verbose = 0;
   std::string dump_jit;  // folder; empty: no dumps

@@ -23,6 +23,7 @@
 #include "service/flags.h"
 #include "service/models/loader.h"
 #include "service/models/model_repository.h"
+#include "service/models/named_models.h"
 #include "service/models/repository_scan.h"
 #include "service/observe/background_log.h"
 #include "service/server.h"
@@ -97,7 +98,7 @@ void ListImplementations(cpu::Isa allowed) {
 }
 
 absl::StatusOr<std::vector<ServedModel>> ScanModels(const Flags& flags) {
-  return flags.model.empty() ? ScanDirectory(flags.model_repository) : ScanFile(flags.model);
+  return flags.models.empty() ? ScanDirectory(flags.model_repository) : ScanNamed(flags.models);
 }
 
 // What happens on the loading thread once everything that was found at the start has been tried.
@@ -106,13 +107,13 @@ class FirstLoads {
   FirstLoads(const Flags& flags, const ModelRepository* models, Server* server)
       : flags_(flags), models_(models), server_(server) {}
 
-  // The only model there was to serve did not load.
+  // None of the models that the command line names did load.
   bool nothing_to_serve() const { return nothing_to_serve_.load(); }
 
   void End() {
     server_->StartAccepting();
     Announce();
-    if (flags_.model.empty() || models_->AnyReady()) return;
+    if (flags_.models.empty() || models_->AnyReady()) return;
     nothing_to_serve_.store(true);
     kill(getpid(), SIGTERM);
   }

@@ -151,6 +151,7 @@ bool Server::Ready() const {
 
 std::optional<bool> Server::Serves(const std::string& name) const {
   if (name.empty()) return Ready();
+  if (name == HealthService::kLiveness) return !dispatcher_.Stuck(kStuck);
   if (options_.serve_inference && name == Inference::service_full_name()) return Ready();
   if (options_.serve_primitives && name == v1::PrimitiveService::service_full_name()) return true;
   if (options_.serve_plans && name == v1::ModelService::service_full_name()) return true;

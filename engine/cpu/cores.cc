@@ -28,7 +28,7 @@ int AffinityCores() {
 
 int CoresOf(int64_t quota_us, int64_t period_us) {
   if (quota_us <= 0 || period_us <= 0) return kUnlimited;
-  return static_cast<int>(std::min<int64_t>((quota_us + period_us - 1) / period_us, kUnlimited));
+  return static_cast<int>(std::clamp<int64_t>(quota_us / period_us, 1, kUnlimited));
 }
 
 // cgroup v2: "<quota|max> <period>".
@@ -60,27 +60,28 @@ int TightestQuota(const std::string& mount, absl::string_view group,
   }
 }
 
+}  // namespace
+
 // Lines of /proc/self/cgroup: "<id>:<controllers>:<group>"; no controllers for v2.
-int CgroupCores() {
+int QuotaCores(const std::string& root) {
+  const std::string mount = absl::StrCat(root, "/sys/fs/cgroup");
   int cores = kUnlimited;
-  std::ifstream file("/proc/self/cgroup");
+  std::ifstream file(absl::StrCat(root, "/proc/self/cgroup"));
   for (std::string line; std::getline(file, line);) {
     const std::vector<std::string> fields = absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (fields.size() != 3) continue;
     const std::string& group = fields[2];
     if (fields[1].empty()) {
-      cores = std::min(cores, TightestQuota("/sys/fs/cgroup", group, QuotaV2));
+      cores = std::min(cores, TightestQuota(mount, group, QuotaV2));
     }
     for (absl::string_view controller : absl::StrSplit(fields[1], ',')) {
       if (controller != "cpu") continue;
-      cores = std::min(cores, TightestQuota("/sys/fs/cgroup/cpu", group, QuotaV1));
+      cores = std::min(cores, TightestQuota(absl::StrCat(mount, "/cpu"), group, QuotaV1));
     }
   }
   return cores;
 }
 
-}  // namespace
-
-int GrantedCores() { return std::max(1, std::min(AffinityCores(), CgroupCores())); }
+int GrantedCores() { return std::max(1, std::min(AffinityCores(), QuotaCores(""))); }
 
 }  // namespace tilewire::cpu

@@ -85,7 +85,8 @@ class HealthService::Watcher final : public grpc::ServerWriteReactor<grpc::ByteB
 HealthCheckResponse::ServingStatus HealthService::StatusOf(const std::string& name) {
   const std::optional<bool> serves = serves_(name);
   if (!serves) return HealthCheckResponse::SERVICE_UNKNOWN;
-  return *serves && !draining_ ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
+  const bool may_serve = !draining_ || name == kLiveness;
+  return *serves && may_serve ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
 }
 
 grpc::ServerUnaryReactor* HealthService::Check(grpc::CallbackServerContext* context,

@@ -25,6 +25,9 @@ using HealthServiceBase = grpc::health::v1::Health::WithRawCallbackMethod_Check<
 class HealthService final : public HealthServiceBase {
  public:
   static constexpr size_t kMostWatches = 256;
+  // The service that probes of liveness ask for: whether the process makes progress. Unlike all
+  // others it goes on serving while the server drains, because a drain needs no restart.
+  static constexpr char kLiveness[] = "liveness";
 
   // `serves` returns whether a service or a model of that name serves (empty: the server as a
   // whole), or nullopt if there is none. Any thread may call it.
@@ -39,7 +42,7 @@ class HealthService final : public HealthServiceBase {
 
   // The answers of `serves` have changed: sends them to the watchers.
   void Changed() ABSL_LOCKS_EXCLUDED(mutex_);
-  // From now on nothing serves.
+  // From now on nothing serves but kLiveness.
   void StartDrain() ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends the watches, after their last message; new ones end at once.
   void EndWatches() ABSL_LOCKS_EXCLUDED(mutex_);

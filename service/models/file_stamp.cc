@@ -41,7 +41,8 @@ FileStamp StampOf(const ServedModel& served) {
     Add(served.labels_path, &stamp);
     return stamp;
   }
-  AddFolder(fs::path(served.folder).parent_path(), /*deep=*/false, &stamp);
+  if (served.settings_folder != served.folder)
+    AddFolder(served.settings_folder, /*deep=*/false, &stamp);
   AddFolder(served.folder, /*deep=*/true, &stamp);
   std::sort(stamp.begin(), stamp.end());
   return stamp;

@@ -151,8 +151,8 @@ absl::Status CheckSignature(const ModelConfig& config, const ModelSignature& sig
   return CheckTensors("output", config.output(), batched, signature.outputs);
 }
 
-std::string ModelFile(const ModelConfig& config) {
-  return config.default_model_filename().empty() ? "model.onnx" : config.default_model_filename();
+std::string ModelFile(const ModelConfig& config, const std::string& unnamed) {
+  return config.default_model_filename().empty() ? unnamed : config.default_model_filename();
 }
 
 std::string LabelsFile(const ModelConfig& config) {

@@ -31,8 +31,8 @@ std::vector<int64_t> WantedVersions(const inference::ModelConfig& config,
 //   kInvalidArgument  they are not; the message says which
 absl::Status CheckSignature(const inference::ModelConfig& config, const ModelSignature& signature);
 
-// The files of the model that the settings name.
-std::string ModelFile(const inference::ModelConfig& config);
+// The files of the model that the settings name; `unnamed`: the model's where they name none.
+std::string ModelFile(const inference::ModelConfig& config, const std::string& unnamed);
 std::string LabelsFile(const inference::ModelConfig& config);
 
 }  // namespace tilewire::service

@@ -27,8 +27,8 @@ absl::StatusOr<std::shared_ptr<const Model>> LoadConfigured(ServedModel* served,
   ABSL_ASSIGN_OR_RETURN(const inference::ModelConfig config,
                         ReadModelConfig(served->config_path, served->name));
   if (!served->folder.empty()) {
-    served->path = (fs::path(served->folder) / ModelFile(config)).string();
-    served->labels_path = (fs::path(served->folder).parent_path() / LabelsFile(config)).string();
+    served->path = (fs::path(served->folder) / ModelFile(config, served->default_file)).string();
+    served->labels_path = (fs::path(served->settings_folder) / LabelsFile(config)).string();
   }
   served->max_batch = config.max_batch_size();
   ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model,

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -36,10 +37,22 @@ absl::StatusOr<std::vector<fs::path>> Entries(const fs::path& directory) {
   return entries;
 }
 
+// The names of the files *.onnx in `folder`, in order.
+absl::StatusOr<std::vector<std::string>> OnnxFiles(const fs::path& folder) {
+  ABSL_ASSIGN_OR_RETURN(const std::vector<fs::path> entries, Entries(folder));
+  std::vector<std::string> files;
+  for (const fs::path& entry : entries) {
+    if (entry.extension() == ".onnx" && !IsHidden(entry))
+      files.push_back(entry.filename().string());
+  }
+  return files;
+}
+
 // Erases the versions that the model's settings leave out. Settings that cannot be read leave none
 // out: each version then tells why it does not load.
-void KeepWanted(const fs::path& model, std::map<int64_t, ServedModel>* versions) {
-  const auto config = ReadModelConfig((model / "config.pbtxt").string(), model.filename().string());
+void KeepWanted(const fs::path& model, const std::string& name,
+                std::map<int64_t, ServedModel>* versions) {
+  const auto config = ReadModelConfig((model / "config.pbtxt").string(), name);
   if (!config.ok()) return;
   std::vector<int64_t> numbers;
   for (const auto& [number, served] : *versions) numbers.push_back(number);
@@ -52,8 +65,21 @@ void KeepWanted(const fs::path& model, std::map<int64_t, ServedModel>* versions)
   }
 }
 
+// A version whose file lies in `folder`, its labels and settings in `settings_folder`.
+ServedModel VersionIn(const fs::path& folder, const fs::path& settings_folder,
+                      const std::string& file) {
+  ServedModel served;
+  served.folder = folder.string();
+  served.settings_folder = settings_folder.string();
+  served.default_file = file;
+  served.path = (folder / file).string();
+  served.labels_path = (settings_folder / "labels.txt").string();
+  served.config_path = (settings_folder / "config.pbtxt").string();
+  return served;
+}
+
 // Every version in a model's folder that its settings want.
-void ScanVersions(const fs::path& model, std::vector<ServedModel>* found) {
+void ScanVersions(const fs::path& model, const std::string& name, std::vector<ServedModel>* found) {
   const absl::StatusOr<std::vector<fs::path>> entries = Entries(model);
   if (!entries.ok()) {
     spdlog::error("{}: skipped, {}", model.string(), entries.status().ToString());
@@ -61,20 +87,17 @@ void ScanVersions(const fs::path& model, std::vector<ServedModel>* found) {
   }
   std::map<int64_t, ServedModel> versions;
   for (const fs::path& entry : *entries) {
-    ServedModel served;
-    if (!ParseVersion(entry.filename().string(), &served.version)) continue;
-    served.name = model.filename().string();
-    served.folder = entry.string();
-    served.path = (entry / "model.onnx").string();
-    served.labels_path = (model / "labels.txt").string();
-    served.config_path = (model / "config.pbtxt").string();
-    versions[served.version] = std::move(served);
+    int64_t version = 0;
+    if (!ParseVersion(entry.filename().string(), &version)) continue;
+    versions[version] = VersionIn(entry, model, "model.onnx");
+    versions[version].name = name;
+    versions[version].version = version;
   }
   if (versions.empty()) {
     spdlog::warn("{}: skipped, it has no folder of a version such as {}", model.string(),
                  (model / "1" / "model.onnx").string());
   }
-  KeepWanted(model, &versions);
+  KeepWanted(model, name, &versions);
   for (auto& [number, served] : versions) found->push_back(std::move(served));
 }
 
@@ -101,7 +124,7 @@ absl::StatusOr<std::vector<ServedModel>> ScanDirectory(const std::string& direct
       spdlog::warn("{}: skipped, its name is not UTF-8", model.string());
       continue;
     }
-    ScanVersions(model, &found);
+    ScanVersions(model, model.filename().string(), &found);
   }
   if (found.empty()) {
     return absl::NotFoundError(absl::StrCat(
@@ -112,7 +135,8 @@ absl::StatusOr<std::vector<ServedModel>> ScanDirectory(const std::string& direct
   return found;
 }
 
-absl::StatusOr<std::vector<ServedModel>> ScanFile(const std::string& path) {
+absl::StatusOr<std::vector<ServedModel>> ScanFile(const std::string& path,
+                                                  const std::string& name) {
   std::error_code error;
   if (!fs::exists(path, error)) {
     return absl::NotFoundError(absl::StrCat("model '", path, "' does not exist"));
@@ -121,20 +145,49 @@ absl::StatusOr<std::vector<ServedModel>> ScanFile(const std::string& path) {
     return absl::NotFoundError(absl::StrCat("model '", path, "' is not a regular file"));
   }
   const fs::path file = fs::absolute(path, error);
+  const fs::path folder = file.parent_path();
   ServedModel served;
-  served.name = file.stem().string();
   served.path = path;
-  fs::path labels = file.parent_path() / "labels.txt";
-  if (served.name == "model" &&
-      ParseVersion(file.parent_path().filename().string(), &served.version)) {
-    const fs::path model = file.parent_path().parent_path();
-    served.name = model.filename().string();
-    served.folder = file.parent_path().string();
-    labels = model / "labels.txt";
-    served.config_path = (model / "config.pbtxt").string();
+  served.labels_path = (folder / "labels.txt").string();
+  fs::path named_after = file.stem();
+  int64_t version = 1;
+  if (named_after == "model" && ParseVersion(folder.filename().string(), &version)) {
+    named_after = folder.parent_path().filename();
+    served = VersionIn(folder, folder.parent_path(), "model.onnx");
+    served.version = version;
   }
-  served.labels_path = labels.string();
+  served.name = name.empty() ? named_after.string() : name;
   return std::vector<ServedModel>{std::move(served)};
+}
+
+absl::StatusOr<std::vector<ServedModel>> ScanFolder(const std::string& path,
+                                                    const std::string& name) {
+  std::error_code error;
+  fs::path folder = fs::absolute(path, error).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();  // it ended with a slash
+  ABSL_ASSIGN_OR_RETURN(const std::vector<std::string> files, OnnxFiles(folder));
+  const bool has_standard = absl::c_linear_search(files, "model.onnx");
+  const std::string given = name.empty() ? folder.filename().string() : name;
+  int64_t version = 0;
+  if (has_standard && ParseVersion(folder.filename().string(), &version))
+    return ScanFile((folder / "model.onnx").string(), name);
+  if (files.size() > 1 && !has_standard) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model '", path, "' is a folder of ", files.size(),
+                     " ONNX files, none of them model.onnx; name one of them"));
+  }
+  std::vector<ServedModel> found;
+  if (files.empty()) {
+    ScanVersions(folder, given, &found);
+  } else {
+    found.push_back(VersionIn(folder, folder, has_standard ? "model.onnx" : files[0]));
+    found[0].name = given;
+  }
+  if (found.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("model '", path, "' is a folder without 1/model.onnx or an ONNX file"));
+  }
+  return found;
 }
 
 }  // namespace tilewire::service

@@ -20,9 +20,18 @@ namespace tilewire::service {
 absl::StatusOr<std::vector<ServedModel>> ScanDirectory(const std::string& directory);
 
 // One file; .../<model>/<version>/model.onnx gives name and version, any other path its stem and
-// version 1.
+// version 1. `name`, if there is one, stands in the place of either.
 //   kNotFound
-absl::StatusOr<std::vector<ServedModel>> ScanFile(const std::string& path);
+absl::StatusOr<std::vector<ServedModel>> ScanFile(const std::string& path,
+                                                  const std::string& name = "");
+
+// One folder that is one model: with folders of versions, as in a repository; or a version of its
+// own, with model.onnx, or with another file *.onnx if it is the only one. Labels and settings lie
+// beside the versions, or in the folder. The model has the folder's name if `name` is empty.
+//   kNotFound         no such folder, or no model in it
+//   kInvalidArgument  several files *.onnx, none of which is model.onnx
+absl::StatusOr<std::vector<ServedModel>> ScanFolder(const std::string& folder,
+                                                    const std::string& name);
 
 // A version is digits only, so that every version has one spelling but for leading zeros.
 bool ParseVersion(absl::string_view text, int64_t* version);

@@ -27,6 +27,10 @@ struct ServedModel {
   int64_t version = 1;
   std::string path;    // of the ONNX file; no client gets to see it
   std::string folder;  // of all files of the version; empty: the file stands alone
+  // Of the labels and settings of all versions: the one above `folder`, or `folder` itself where
+  // one folder holds a whole model.
+  std::string settings_folder;
+  std::string default_file = "model.onnx";  // in `folder`, where the settings name no other
   std::string labels_path;
   std::string config_path;  // of the model's config.pbtxt; empty: the file stands alone
   ModelState state = ModelState::kLoading;

@@ -49,13 +49,15 @@ def digits_request(batch=1, name=b'digits', repeated=b'\0\0\x80\x3f'):
 
 class Server:
     """`launcher` is a command that the server's is appended to; `log` is where standard error goes
-    if not to await_line() and end()."""
+    if not to await_line() and end(); `exactly`: with no options but these."""
 
-    def __init__(self, *options, launcher=(), log=subprocess.PIPE, ready='ready'):
-        command = [*launcher, sys.argv[1], '--host=127.0.0.1', *options]
-        if not any('--port' in option for option in options):
+    def __init__(self, *options, launcher=(), log=subprocess.PIPE, ready='ready', exactly=False):
+        command = [*launcher, sys.argv[1], *options]
+        if not exactly and not any('--host' in option for option in options):
+            command.append('--host=127.0.0.1')
+        if not exactly and not any('--port' in option for option in options):
             command.append('--port=0')
-        if not any('--model' in option for option in options):
+        if not exactly and not any('--model' in option for option in options):
             command.append(f'--model_repository={sys.argv[2]}')
         self.reasons = {}  # of the last refusal with each code
         self.log = ''
@@ -86,6 +88,11 @@ class Server:
         except grpc.RpcError as error:
             self.reasons[error.code()] = error.details()
             return error.code()
+
+    def health(self, service=''):
+        """True if it serves, False if it does not, or the code of the refusal."""
+        answer = self.ask('/grpc.health.v1.Health/Check', field(1, service.encode()))
+        return {b'\x08\x01': True, b'\x08\x02': False}.get(answer, answer)
 
     def infer(self, **options):
         return self.ask(INFER + 'ModelInfer', digits_request(), **options)

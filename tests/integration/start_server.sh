@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Sourced by the tests of this folder: start_server [OPTION...] starts the server on the built-in
-# models, waits until it is ready and sets $server_address and $server_pid; it is stopped when the test ends.
+# models if the options name no others, waits until it is ready and sets $server_address and
+# $server_pid; it is stopped when the test ends.
 
 server_log=$(mktemp -p "$TEST_TMPDIR" server.XXXXXX.log)
 
 start_server() {
-  service/tilewire-server --model_repository=deploy/models --host=127.0.0.1 --port=0 "$@" \
-    >"$server_log" 2>&1 &
+  local models=--model_repository=deploy/models
+  [[ $* != *--model=* ]] || models=
+  service/tilewire-server $models --host=127.0.0.1 --port=0 "$@" >"$server_log" 2>&1 &
   server_pid=$!
   trap 'kill -KILL $server_pid 2>/dev/null' EXIT
   server_address=

@@ -126,13 +126,23 @@ listed=$(service/tilewire-server --list_implementations --max_isa=avx2)
   failures=$((failures + 1))
 }
 
-# A repository without a model serves nothing and says what one looks like.
-mkdir -p "$TEST_TMPDIR/empty/digits"
-refused=$(service/tilewire-server --model_repository="$TEST_TMPDIR/empty" 2>&1)
-[[ $? -eq 2 && $refused == *digits*skipped*'<model>/<version>/model.onnx'* ]] || {
-  echo "FAILED: an empty repository: $refused"
+refuse() {  # PATTERN SERVER_OPTION...
+  local pattern=$1 refused
+  shift
+  refused=$(service/tilewire-server "$@" 2>&1)
+  [[ $? -eq 2 && $refused =~ $pattern ]] && return
+  echo "FAILED: $*: not status 2 and '$pattern': $refused"
   failures=$((failures + 1))
 }
+# A repository without a model serves nothing and says what one looks like.
+mkdir -p "$TEST_TMPDIR/empty/digits"
+refuse 'digits.*skipped.*<model>/<version>/model.onnx' --model_repository="$TEST_TMPDIR/empty"
+digits=deploy/models/digits
+refuse 'exclude each other' --model="$digits" --model_repository=deploy/models
+refuse "two models are version 1 of 'digits'" --model="$digits" --model="$digits/1/model.onnx"
+refuse 'is the name of one --model' --model="a=$digits" --model="b=$digits" --model_name=c
+refuse 'has a name besides' --model="a=$digits" --model_name=c
+refuse 'has no name before' "--model==$digits"
 
 # Answers of many megabytes do not hold up the end; on a machine that stalls not every time.
 for attempt in 1 2 3; do
@@ -147,4 +157,11 @@ for attempt in 1 2 3; do
   export TILEWIRE_SERVER=$server_address
 done
 [[ $took -lt 6 ]] || failures=$((failures + 1))
+
+# Several models by name, of which one is a folder.
+start_server --model="cats=$digits" --model="$digits/1/model.onnx"
+export TILEWIRE_SERVER=$server_address
+expect 0 '^cats ' models
+expect 0 '^digits ' models
+stop_server
 [[ $failures -eq 0 ]] || { echo "$failures failures"; exit 1; }

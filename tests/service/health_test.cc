@@ -66,6 +66,14 @@ TEST_F(HealthTest, TellsOfServerServicesAndModelsUntilTheDrain) {
   for (const std::string& service : services) EXPECT_EQ(Health(service), kNotServing) << service;
 }
 
+TEST_F(HealthTest, TheProcessIsAliveWithoutModelsAndWhileItDrains) {
+  Start();
+  EXPECT_EQ(Health(""), kNotServing);
+  EXPECT_EQ(Health("liveness"), kServing);
+  server_->StartDrain();
+  EXPECT_EQ(Health("liveness"), kServing);
+}
+
 TEST_F(HealthTest, OneModelThatDidNotLoadMakesTheServerNotReadyUnlessAnySuffices) {
   Start();
   EXPECT_EQ(Health(""), kNotServing);

@@ -31,7 +31,7 @@ class ModelConfigTest : public ServedFixture {
 TEST_F(ModelConfigTest, WithoutAFileNothingIsSet) {
   const auto read = ReadModelConfig(config().string(), "echo");
   ASSERT_THAT(read.status(), IsOk());
-  EXPECT_EQ(ModelFile(*read), "model.onnx");
+  EXPECT_EQ(ModelFile(*read, "net.onnx"), "net.onnx");
   EXPECT_EQ(LabelsFile(*read), "labels.txt");
   EXPECT_THAT(WantedVersions(*read, {1, 2, 7}), ElementsAre(1, 2, 7));
 }

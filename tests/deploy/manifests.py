@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manifests in deploy/: whole, of one mind with each other, and true of the server.
+
+usage: manifests.py SERVER_BINARY MODEL_REPOSITORY [CHECK]
+
+Containers are run with exactly their arguments, in the namespaces of in_namespaces.sh.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import yaml
+
+from real_server import Server, digits_request, expect, run_checks, until, INFER
+
+DEPLOY = pathlib.Path('deploy')
+FOLDERS = ('kubernetes', 'kserve')
+SERVER_ALARM = 10  # seconds that the server adds to its drain before it ends in any case
+
+
+def documents(folder):
+    """By kind; there is one of each."""
+    files = sorted((DEPLOY / folder).glob('*.yaml'))
+    return {document['kind']: document for file in files
+            for document in yaml.safe_load_all(file.read_text())}
+
+
+def only(items):
+    expect(len(items), 1)
+    return items[0]
+
+
+def pod():
+    return documents('kubernetes')['Deployment']['spec']['template']
+
+
+def containers():
+    """Of both ways to deploy: (container, seconds that its pod has to end)."""
+    spec, kserve = pod()['spec'], documents('kserve')
+    yield only(spec['containers']), spec['terminationGracePeriodSeconds']
+    yield (only(kserve['ClusterServingRuntime']['spec']['containers']),
+           kserve['InferenceService']['spec']['predictor']['terminationGracePeriodSeconds'])
+
+
+def seconds(container, flag, otherwise=0):
+    values = [arg.split('=')[1] for arg in container['args'] if arg.startswith(f'--{flag}=')]
+    return int(only(values)) if values else otherwise
+
+
+def image_environment():
+    """As `env` takes it, but with this test's models in the place of the image's."""
+    text = (DEPLOY / 'Dockerfile').read_text()
+    names = re.findall(r'^ENV (\w+)=/models$', text, re.MULTILINE)
+    repository = pathlib.Path(DEPLOY / 'models').resolve()
+    return [f'{only(names)}={repository}']
+
+
+def need_namespaces():
+    if 'TILEWIRE_OWN_MNT' not in os.environ:
+        raise unittest.SkipTest('this machine permits no namespaces')
+
+
+def probes(container):
+    return {kind: container[kind]['grpc'] for kind in
+            ('startupProbe', 'readinessProbe', 'livenessProbe') if kind in container}
+
+
+def passing(server, container):
+    """The probes that pass, after it is known that they ask the port that the server listens on."""
+    for probe in probes(container).values():
+        expect(probe['port'], server.port)
+    return [kind for kind, probe in probes(container).items()
+            if server.health(probe.get('service', '')) is True]
+
+
+def serves(container, arguments, environment):
+    """Runs it from its start to its end, with its probes, and classifies with it."""
+    with Server(*arguments, launcher=('env', *environment), exactly=True) as server:
+        expect(only(container['ports'])['containerPort'], server.port)
+        expect(passing(server, container), list(probes(container)))
+        expect(type(server.ask(INFER + 'ModelInfer', digits_request())), bytes)
+        server.process.send_signal(signal.SIGTERM)
+        until(lambda: server.health() is False, 'it is still ready after SIGTERM')
+        alive = [kind for kind in probes(container) if kind != 'readinessProbe']
+        expect(passing(server, container), alive)
+        server.ended()
+
+
+def the_deployment_serves():
+    """The Deployment's container starts, passes its probes, classifies, drains and ends with 0."""
+    need_namespaces()
+    container = only(pod()['spec']['containers'])
+    serves(container, container['args'], image_environment())
+
+
+def the_kserve_runtime_serves():
+    """So does KServe's, which serves the folder /mnt/models under the InferenceService's name."""
+    need_namespaces()
+    folder = pathlib.Path('/mnt/models')
+    folder.mkdir()
+    shutil.copy(DEPLOY / 'models/digits/1/model.onnx', folder)
+    container = next(c for c, _ in containers() if c['name'] == 'kserve-container')
+    name = documents('kserve')['InferenceService']['metadata']['name']
+    expect(name, 'digits')  # what digits_request() asks
+    arguments = [arg.replace('{{.Name}}', name) for arg in container['args']]
+    serves(container, arguments, image_environment())
+
+
+def pods_have_time_to_drain():
+    """Grace periods cover all of the drain, and the drain covers the age of connections."""
+    for container, grace in containers():
+        hook = container.get('lifecycle', {}).get('preStop', {}).get('sleep', {'seconds': 0})
+        drain = seconds(container, 'drain_timeout', otherwise=30)
+        needed = hook['seconds'] + seconds(container, 'drain_delay') + drain + SERVER_ALARM
+        assert grace >= needed, f'{grace} s to end, {needed} s are needed'
+        age = seconds(container, 'max_age')
+        assert age <= 0.4 * drain, f'--max_age={age} is too long for --drain_timeout={drain}'
+        for kind, amount in container['resources']['limits'].items():
+            assert kind != 'cpu' or amount.isdigit(), f'{amount} is not a whole number of cores'
+
+
+def names_and_ports_meet():
+    """Selectors select the pods, ports have the names that are used, KServe's port is h2c."""
+    kubernetes, labels = documents('kubernetes'), pod()['metadata']['labels']
+    port = only(only(pod()['spec']['containers'])['ports'])
+    service, policy = kubernetes['Service']['spec'], kubernetes['NetworkPolicy']['spec']
+    for selector in (kubernetes['Deployment']['spec']['selector']['matchLabels'],
+                     service['selector'], policy['podSelector']['matchLabels'],
+                     kubernetes['PodDisruptionBudget']['spec']['selector']['matchLabels']):
+        expect(selector, labels)
+    expect(service['clusterIP'], 'None')
+    expect(only(service['ports'])['targetPort'], port['name'])
+    expect(only(service['ports'])['port'], port['containerPort'])
+    expect(only(only(policy['ingress'])['ports'])['port'], port['name'])
+    target = kubernetes['HorizontalPodAutoscaler']['spec']['scaleTargetRef']
+    expect((target['kind'], target['name']),
+           ('Deployment', kubernetes['Deployment']['metadata']['name']))
+    # Links to a service of this name would set TILEWIRE_PORT.
+    expect(pod()['spec']['enableServiceLinks'], False)
+    kserve = documents('kserve')
+    runtime = kserve['ClusterServingRuntime']
+    model = kserve['InferenceService']['spec']['predictor']['model']
+    expect(model['runtime'], runtime['metadata']['name'])
+    expect([model['protocolVersion']], runtime['spec']['protocolVersions'])
+    expect([model['modelFormat']], runtime['spec']['supportedModelFormats'])
+    expect(model['ports'], only(runtime['spec']['containers'])['ports'])
+    expect(only(model['ports'])['name'], 'h2c')
+
+
+def kustomizations_are_whole():
+    """Each names the files beside it, all of them."""
+    for folder in FOLDERS:
+        files = {file.name for file in (DEPLOY / folder).glob('*.yaml')}
+        listed = documents(folder)['Kustomization']['resources']
+        expect(set(listed), files - {'kustomization.yaml'})
+
+
+def kubectl(*arguments):
+    if not shutil.which('kubectl'):
+        raise unittest.SkipTest('kubectl is not installed')
+    run = subprocess.run(['kubectl', *arguments], capture_output=True, text=True, check=False)
+    expect((run.returncode, run.stderr), (0, ''))
+    return run.stdout
+
+
+def lacks(given, got, path=''):
+    """The fields of `given` that `got` has not."""
+    if isinstance(given, dict):
+        return [field for key, value in given.items()
+                for field in (lacks(value, got[key], f'{path}.{key}') if key in got
+                              else [f'{path}.{key}'])]
+    if isinstance(given, list):
+        return [field for i, value in enumerate(given) for field in lacks(value, got[i], path)]
+    return []
+
+
+def kubectl_agrees():
+    """`kubectl kustomize` builds both, and kubectl's own types know every field of the Deployment."""
+    for folder in FOLDERS:
+        with tempfile.TemporaryDirectory() as copy:  # files, where Bazel has links
+            shutil.copytree(DEPLOY / folder, f'{copy}/{folder}')
+            built = list(yaml.safe_load_all(kubectl('kustomize', f'{copy}/{folder}')))
+        kinds = {document['kind'] for document in built}
+        expect(kinds, set(documents(folder)) - {'Kustomization'})
+    file = DEPLOY / 'kubernetes/deployment.yaml'
+    typed = json.loads(kubectl('set', 'image', '--local', '-f', str(file), 'server=another',
+                               '-o', 'json'))
+    expect(lacks(yaml.safe_load(file.read_text()), typed), [])
+
+
+if __name__ == '__main__':
+    run_checks([the_deployment_serves, the_kserve_runtime_serves, pods_have_time_to_drain,
+                names_and_ports_meet, kustomizations_are_whole, kubectl_agrees])

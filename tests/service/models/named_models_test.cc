@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What --model may name: files and folders, with and without names.
+#include "service/models/named_models.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "service/models/file_stamp.h"
+#include "service/models/model_load.h"
+#include "service/models/repository_scan.h"
+#include "tests/support/echo_repository.h"
+#include "tests/support/fake_engine.h"
+#include "tests/support/status_matchers.h"
+
+namespace tilewire::service {
+namespace {
+
+using tilewire::testing::IsOk;
+using tilewire::testing::StatusIs;
+using tilewire::testing::WriteEchoRepository;
+using tilewire::testing::WriteFile;
+
+class NamedModelsTest : public ::testing::Test {
+ protected:
+  // "name:version:path", sorted, with paths below the test's folder; or the error's code.
+  std::string Scan(const std::vector<NamedModel>& models) {
+    std::vector<NamedModel> below = models;
+    for (NamedModel& model : below) model.path = (folder_ / model.path).string();
+    const auto found = ScanNamed(below);
+    if (!found.ok()) return absl::StatusCodeToString(found.status().code());
+    return absl::StrJoin(*found, " ", [this](std::string* out, const ServedModel& served) {
+      absl::StrAppend(out, served.name, ":", served.version, ":",
+                      std::filesystem::relative(served.path, folder_).string());
+    });
+  }
+
+  const std::filesystem::path folder_ = WriteEchoRepository();  // with echo/1 and echo/2
+};
+
+TEST(ParseNamedModel, ANameHoldsNoSlash) {
+  const struct {
+    const char *text, *name, *path;
+  } rows[] = {{"net.onnx", "", "net.onnx"},       {"cats=net.onnx", "cats", "net.onnx"},
+              {"cats=/m/a=b", "cats", "/m/a=b"},  {"./a=b.onnx", "", "./a=b.onnx"},
+              {"/mnt/models", "", "/mnt/models"}, {"cats=", "cats", ""}};
+  for (const auto& row : rows) {
+    const NamedModel model = ParseNamedModel(row.text);
+    EXPECT_EQ(model.name, row.name) << row.text;
+    EXPECT_EQ(model.path, row.path) << row.text;
+  }
+}
+
+TEST_F(NamedModelsTest, AFileIsNamedByItsPathOrAsAsked) {
+  WriteFile(folder_ / "net.onnx", "");
+  EXPECT_EQ(Scan({{"", "net.onnx"}}), "net:1:net.onnx");
+  EXPECT_EQ(Scan({{"cats", "net.onnx"}, {"all", "net.onnx"}}), "all:1:net.onnx cats:1:net.onnx");
+  EXPECT_EQ(Scan({{"", "echo/2/model.onnx"}}), "echo:2:echo/2/model.onnx");
+  EXPECT_EQ(Scan({{"cats", "echo/2/model.onnx"}}), "cats:2:echo/2/model.onnx");
+  EXPECT_EQ(Scan({{"", "none.onnx"}}), "NOT_FOUND");
+}
+
+TEST_F(NamedModelsTest, AFolderOfVersionsIsOneModel) {
+  EXPECT_EQ(Scan({{"", "echo"}}), "echo:1:echo/1/model.onnx echo:2:echo/2/model.onnx");
+  EXPECT_EQ(Scan({{"cats", "echo/"}}), "cats:1:echo/1/model.onnx cats:2:echo/2/model.onnx");
+  EXPECT_EQ(Scan({{"", "echo/2"}}), "echo:2:echo/2/model.onnx") << "one of its versions";
+}
+
+TEST_F(NamedModelsTest, AFolderWithAFileIsOneModel) {
+  WriteFile(folder_ / "flat/net.onnx", "");
+  EXPECT_EQ(Scan({{"", "flat"}}), "flat:1:flat/net.onnx");
+  WriteFile(folder_ / "flat/other.onnx", "");
+  EXPECT_EQ(Scan({{"", "flat"}}), "INVALID_ARGUMENT") << "which of the two?";
+  WriteFile(folder_ / "flat/model.onnx", "");
+  EXPECT_EQ(Scan({{"cats", "flat"}}), "cats:1:flat/model.onnx");
+  std::filesystem::create_directories(folder_ / "empty");
+  EXPECT_EQ(Scan({{"", "empty"}}), "NOT_FOUND");
+}
+
+TEST_F(NamedModelsTest, TwoModelsMayNotShareNameAndVersion) {
+  EXPECT_EQ(Scan({{"", "echo/1"}, {"", "echo/2"}}),
+            "echo:1:echo/1/model.onnx echo:2:echo/2/model.onnx");
+  EXPECT_EQ(Scan({{"", "echo"}, {"", "echo/2"}}), "INVALID_ARGUMENT");
+  EXPECT_EQ(Scan({{"\xff", "echo"}}), "INVALID_ARGUMENT") << "not UTF-8";
+}
+
+TEST_F(NamedModelsTest, AFlatFoldersLabelsAndSettingsAreReadAndWatched) {
+  const std::filesystem::path flat = folder_ / "flat";
+  WriteFile(flat / "net.onnx", "");
+  WriteFile(flat / "labels.txt", "cat\ndog\n");
+  WriteFile(flat / "config.pbtxt", "max_batch_size: 3");
+  const auto found = ScanNamed({{"cats", flat.string()}});
+  ASSERT_THAT(found, IsOk());
+  tilewire::testing::FakeEngine engine;
+  const ServedModel served = LoadVersion((*found)[0], &engine, {});
+  EXPECT_EQ(served.state, ModelState::kReady) << served.load_status;
+  EXPECT_EQ(served.labels, "cat\ndog\n");
+  EXPECT_EQ(served.max_batch, 3);
+  EXPECT_EQ(StampOf(served).size(), 3) << "each file once";
+}
+
+}  // namespace
+}  // namespace tilewire::service
