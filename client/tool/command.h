@@ -32,6 +32,7 @@ void AddInferCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddEvaluateCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddLoadCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddReportCommand(CLI::App* app, int* exit_code);
+void AddCheckCommand(CLI::App* app, int* exit_code);
 void AddExplainCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddPrimitiveCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddImplementationsCommand(CLI::App* app, const Server& server, int* exit_code);

@@ -21,13 +21,14 @@ constexpr char kDescription[] =
   tilewire load --model=digits --concurrency=2 --duration=10
   tilewire report monday.json tuesday.json --html=comparison.html
   tilewire explain digits --runs=20
+  tilewire check exported/*.onnx
   tilewire primitive convolution --src=1x64x56x56 --weights=64x64x3x3 --padding=1 --relu
   tilewire implementations
   tilewire probe)";
 
 constexpr char kFooter[] = R"(`tilewire COMMAND --help` explains a command's options.
 
-Exit status: 0 success, 1 the server or an answer failed, 2 bad command line)";
+Exit status: 0 success, 1 the server, an answer or a checked file failed, 2 bad command line)";
 
 std::string CommandNames(const CLI::App& app) {
   return absl::StrJoin(
@@ -99,6 +100,7 @@ int main(int argc, char** argv) {
   tilewire::client::AddLoadCommand(&app, server, &exit_code);
   tilewire::client::AddReportCommand(&app, &exit_code);
   tilewire::client::AddExplainCommand(&app, server, &exit_code);
+  tilewire::client::AddCheckCommand(&app, &exit_code);
   tilewire::client::AddPrimitiveCommand(&app, server, &exit_code);
   tilewire::client::AddImplementationsCommand(&app, server, &exit_code);
   tilewire::client::AddProbeCommand(&app, server, &exit_code);

@@ -33,8 +33,10 @@ class Builder {
     ABSL_RETURN_IF_ERROR(AddInitializers());
     ABSL_RETURN_IF_ERROR(AddInputs());
     ABSL_RETURN_IF_ERROR(AddNodes());
+    const absl::Status outputs = AddOutputs();
+    if (!file_.findings.empty()) return file_.findings.AsStatus();
     ABSL_RETURN_IF_ERROR(ConnectNodes());
-    ABSL_RETURN_IF_ERROR(AddOutputs());
+    ABSL_RETURN_IF_ERROR(outputs);
     ABSL_RETURN_IF_ERROR(Order());
     graph_.proto = std::move(file_.graph);
     return std::move(graph_);
@@ -89,15 +91,27 @@ class Builder {
     return tensor;
   }
 
+  // One of a type that is not supported is a finding.
+  absl::Status AddDeclared(absl::StatusOr<DeclaredTensor> declared,
+                           std::vector<DeclaredTensor>* tensors) {
+    if (absl::IsUnimplemented(declared.status())) {
+      file_.findings.Add(declared.status());
+      return absl::OkStatus();
+    }
+    ABSL_ASSIGN_OR_RETURN(tensors->emplace_back(), std::move(declared));
+    return absl::OkStatus();
+  }
+
   absl::Status AddInputs() {
     for (const onnx::ValueInfoProto& input : file_.graph->input()) {
       const auto known = ids_.find(input.name());
       // Before IR version 4 every initializer was an input as well; it is a constant here.
       if (known != ids_.end() && graph_.initializers[known->second] != nullptr) continue;
       ABSL_ASSIGN_OR_RETURN(const TensorId id, Define(input.name(), kGiven));
-      ABSL_ASSIGN_OR_RETURN(graph_.inputs.emplace_back(), Declared(id, input, "input"));
+      ABSL_RETURN_IF_ERROR(AddDeclared(Declared(id, input, "input"), &graph_.inputs));
     }
-    if (graph_.inputs.empty()) return absl::InvalidArgumentError("the model has no input");
+    if (graph_.inputs.empty() && file_.findings.empty())
+      return absl::InvalidArgumentError("the model has no input");
     return absl::OkStatus();
   }
 
@@ -112,7 +126,8 @@ class Builder {
     for (const onnx::NodeProto& proto : file_.graph->node()) {
       const int index = static_cast<int>(graph_.nodes.size());
       Node& node = graph_.nodes.emplace_back(&proto, index, OpsetOf(proto.domain()));
-      ABSL_RETURN_IF_ERROR(CheckSupported(node));
+      const absl::Status supported = CheckSupported(node);
+      if (!supported.ok()) file_.findings.Add(node, supported);
       for (const std::string& output : proto.output()) {
         if (output.empty()) {
           node.outputs.push_back(kNoTensor);
@@ -154,9 +169,10 @@ class Builder {
         return absl::InvalidArgumentError(
             absl::StrCat("output ", Quoted(output.name()), " is named twice"));
       }
-      ABSL_ASSIGN_OR_RETURN(graph_.outputs.emplace_back(), Declared(id->second, output, "output"));
+      ABSL_RETURN_IF_ERROR(AddDeclared(Declared(id->second, output, "output"), &graph_.outputs));
     }
-    if (graph_.outputs.empty()) return absl::InvalidArgumentError("the model has no output");
+    if (graph_.outputs.empty() && file_.findings.empty())
+      return absl::InvalidArgumentError("the model has no output");
     return absl::OkStatus();
   }
 

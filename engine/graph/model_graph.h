@@ -38,8 +38,9 @@ struct ModelGraph {
 
 // Resolves names, and checks and orders the nodes.
 //   kInvalidArgument  no input or output, names that are dangling, duplicate or empty, cycles
-//   kUnimplemented    an operator or domain that is not supported, inputs and outputs that are not
-//                     tensors of numbers or truth values
+//   kUnimplemented    everything that is not supported in one message (findings.h): the file's
+//                     findings, operators and domains, inputs and outputs that are not tensors of
+//                     numbers or truth values
 absl::StatusOr<ModelGraph> BuildModelGraph(OnnxFile file);
 
 }  // namespace tilewire::graph

@@ -23,6 +23,7 @@ struct Parts {
   std::string skeleton;  // a GraphProto without initializers
   std::vector<ConstantPtr> initializers;
   std::vector<onnx::OperatorSetIdProto> opsets;
+  Findings findings;
   bool has_graph = false;
 };
 
@@ -49,8 +50,13 @@ absl::Status ReadGraph(ByteWindow* window, const WireField& graph, TensorReader*
         if (field.type != WireType::kLengthDelimited) {
           return absl::InvalidArgumentError("not a model: malformed initializer");
         }
-        ABSL_ASSIGN_OR_RETURN(ConstantPtr tensor, tensors->Read(window, field.offset, end));
-        parts->initializers.push_back(std::move(tensor));
+        absl::StatusOr<ConstantPtr> tensor = tensors->Read(window, field.offset, end);
+        if (absl::IsUnimplemented(tensor.status())) {
+          parts->findings.Add(tensor.status());
+          break;
+        }
+        ABSL_RETURN_IF_ERROR(tensor.status());
+        parts->initializers.push_back(*std::move(tensor));
         break;
       }
       case onnx::GraphProto::kNodeFieldNumber:
@@ -60,7 +66,8 @@ absl::Status ReadGraph(ByteWindow* window, const WireField& graph, TensorReader*
         ABSL_RETURN_IF_ERROR(AppendBytes(window->source(), field.begin, end, &parts->skeleton));
         break;
       case 15:  // sparse_initializer
-        return absl::UnimplementedError("sparse initializers are not supported");
+        parts->findings.Add(absl::UnimplementedError("sparse initializers are not supported"));
+        break;
       default:
         break;  // documentation, inferred shapes
     }
@@ -84,7 +91,8 @@ absl::Status ReadModel(ByteWindow* window, TensorReader* tensors, Parts* parts) 
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> DefaultOpset(const std::vector<onnx::OperatorSetIdProto>& opsets) {
+absl::StatusOr<int64_t> DefaultOpset(const std::vector<onnx::OperatorSetIdProto>& opsets,
+                                     Findings* findings) {
   int64_t opset = 0;
   for (const onnx::OperatorSetIdProto& entry : opsets) {
     if (!entry.domain().empty() && entry.domain() != "ai.onnx") continue;
@@ -95,9 +103,9 @@ absl::StatusOr<int64_t> DefaultOpset(const std::vector<onnx::OperatorSetIdProto>
   if (opset == 0)
     return absl::InvalidArgumentError("not a model: no opset_import of the default domain");
   if (opset < kOldestOpset || opset > kNewestOpset) {
-    return absl::UnimplementedError(
+    findings->Add(absl::UnimplementedError(
         absl::StrCat("opset ", opset, " of domain 'ai.onnx'; supported are ", kOldestOpset, " to ",
-                     kNewestOpset, "; export the model again with one of these"));
+                     kNewestOpset, "; export the model again with one of these")));
   }
   return opset;
 }
@@ -115,7 +123,8 @@ absl::StatusOr<OnnxFile> ReadOnnxFile(const ByteSource& source, const std::strin
   if (!parts.has_graph) return absl::InvalidArgumentError("not a model: no graph");
 
   OnnxFile contents;
-  ABSL_ASSIGN_OR_RETURN(contents.opset, DefaultOpset(parts.opsets));
+  contents.findings = std::move(parts.findings);
+  ABSL_ASSIGN_OR_RETURN(contents.opset, DefaultOpset(parts.opsets, &contents.findings));
   for (const onnx::OperatorSetIdProto& entry : parts.opsets)
     contents.foreign_opsets[entry.domain()] = entry.version();
   contents.graph = std::make_unique<onnx::GraphProto>();

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "engine/graph/byte_source.h"
 #include "engine/graph/constant.h"
+#include "engine/graph/findings.h"
 #include "protos/onnx_subset.pb.h"
 
 namespace tilewire::graph {
@@ -22,11 +23,12 @@ struct OnnxFile {
   std::vector<ConstantPtr> initializers;
   int64_t opset = 0;                              // of the default domain
   std::map<std::string, int64_t> foreign_opsets;  // of other domains
+  Findings findings;                              // what is not supported so far
 };
 
 // Reads a ModelProto. `model_path` locates external data; an empty path refuses external data.
+// An opset or an initializer that is not supported is a finding, and reading goes on without it.
 //   kInvalidArgument  not ONNX, truncated, or a tensor that tensor_reader.h refuses
-//   kUnimplemented    an opset that is not supported
 absl::StatusOr<OnnxFile> ReadOnnxFile(const ByteSource& source, const std::string& model_path);
 
 }  // namespace tilewire::graph

@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/byte_source.h"
+#include "engine/graph/file_format.h"
+#include "engine/graph/findings.h"
 #include "engine/graph/model_graph.h"
 #include "engine/graph/passes/passes.h"
 #include "engine/graph/specialization.h"
@@ -55,19 +57,20 @@ class ParsedModel final : public OnnxModel {
 
  private:
   absl::Status DeclareInputs() {
+    Findings findings;
     for (const DeclaredTensor& input : graph_.inputs) {
       const std::string& name = graph_.tensor_names[input.id];
       if (!input.has_shape) {
-        return absl::UnimplementedError(
-            absl::StrCat("input '", name.substr(0, 200), "' has no declared dims"));
+        findings.Add(absl::UnimplementedError(
+            absl::StrCat("input '", name.substr(0, 200), "' has no declared dims")));
       }
       if (input.dims.size() >= kFirstSpatial && input.dims[1] == kOpen) {
-        return absl::UnimplementedError(
-            absl::StrCat("input '", name.substr(0, 200), "' leaves its channels open"));
+        findings.Add(absl::UnimplementedError(
+            absl::StrCat("input '", name.substr(0, 200), "' leaves its channels open")));
       }
       inputs_.push_back({name, input.type, input.dims});
     }
-    return absl::OkStatus();
+    return findings.AsStatus();
   }
 
   std::vector<Dims> ProbeDims(const Probe& probe) const {
@@ -132,8 +135,9 @@ class ParsedModel final : public OnnxModel {
 
 absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::Open(const std::string& path) {
   ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const ByteSource> file, OpenFile(path));
-  ABSL_ASSIGN_OR_RETURN(OnnxFile onnx_file, ReadOnnxFile(*file, path));
-  ABSL_ASSIGN_OR_RETURN(ModelGraph graph, BuildModelGraph(std::move(onnx_file)));
+  absl::StatusOr<OnnxFile> onnx_file = ReadOnnxFile(*file, path);
+  if (!onnx_file.ok()) return NamedByFormat(onnx_file.status(), *file);
+  ABSL_ASSIGN_OR_RETURN(ModelGraph graph, BuildModelGraph(*std::move(onnx_file)));
   return ParsedModel::Create(std::move(graph));
 }
 

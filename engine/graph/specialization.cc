@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/findings.h"
 #include "engine/graph/onnx_types.h"
 #include "engine/graph/ops/op_table.h"
 
@@ -316,10 +317,37 @@ absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph) {
     bool ready = FindOp(node)->folds != Folds::kNever;
     for (TensorId input : node.inputs)
       ready = ready && (input == kNoTensor || tensors[input].constant != nullptr);
-    if (ready) ABSL_RETURN_IF_ERROR(Fold(node, &context, &tensors));
+    if (!ready) continue;
+    // What is not supported is refused by BuildNetwork(), with the rest that is not.
+    const absl::Status status = Fold(node, &context, &tensors);
+    if (!status.ok() && !absl::IsUnimplemented(status)) return status;
   }
   return tensors;
 }
+
+namespace {
+
+bool ReadsAny(const Node& node, const std::vector<bool>& of) {
+  for (TensorId input : node.inputs) {
+    if (input != kNoTensor && of[input]) return true;
+  }
+  return false;
+}
+
+absl::Status BuildNode(const Node& node, const ModelGraph& graph, std::vector<Operand>* tensors,
+                       Network* network) {
+  ABSL_RETURN_IF_ERROR(CheckInputs(node, graph, *tensors));
+  NodeContext context(node, graph, tensors, network);
+  const OpRow& row = *FindOp(node);
+  ABSL_RETURN_IF_ERROR(row.build(context));
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] != kNoTensor)
+      (*tensors)[node.outputs[i]].is_integer = row.gives_integers(context, static_cast<int>(i));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operand> folded,
                                      absl::Span<const Dims> input_dims) {
@@ -341,17 +369,22 @@ absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operan
     if (!is_narrow && input.type != DataType::kBool) continue;
     tensors[input.id].value = AddConvert(tensors[input.id].value, DataType::kF32, &network);
   }
+  Findings findings;
+  std::vector<bool> refused(tensors.size(), false);  // not computed, because a node is refused
   for (const Node& node : graph.nodes) {
     if (tensors[node.outputs[0]].defined()) continue;  // folded
-    ABSL_RETURN_IF_ERROR(CheckInputs(node, graph, tensors));
-    NodeContext context(node, graph, &tensors, &network);
-    const OpRow& row = *FindOp(node);
-    ABSL_RETURN_IF_ERROR(row.build(context));
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      if (node.outputs[i] != kNoTensor)
-        tensors[node.outputs[i]].is_integer = row.gives_integers(context, static_cast<int>(i));
+    absl::Status status;
+    if (!ReadsAny(node, refused)) {
+      status = BuildNode(node, graph, &tensors, &network);
+      if (status.ok()) continue;
+      if (!absl::IsUnimplemented(status) && findings.empty()) return status;
+      findings.Add(node, status);
+    }
+    for (TensorId output : node.outputs) {
+      if (output != kNoTensor) refused[output] = true;
     }
   }
+  if (!findings.empty()) return findings.AsStatus();
   ABSL_RETURN_IF_ERROR(SetOutputs(graph, tensors, &network));
   return network;
 }

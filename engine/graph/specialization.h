@@ -114,9 +114,10 @@ class NodeContext {
 absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph);
 
 // Builds the network for these input dims (checked by the caller), with one operation or a few per
-// node, before any pass.
+// node, before any pass. Nodes that depend on one that is refused are left out, the others are
+// visited, so that all that is not supported is in one message (findings.h).
 //   kInvalidArgument  a shape that some node cannot take
-//   kUnimplemented    a use of an operator that is not supported
+//   kUnimplemented    uses of operators that are not supported
 absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operand> folded,
                                      absl::Span<const Dims> input_dims);
 

@@ -72,6 +72,15 @@ expect 1 'INVALID_ARGUMENT.*does not match' explain digits --shape image=1x3x20x
 expect 2 'image=1x3x224x224' explain digits --shape image=axb
 expect 0 'f32:2x3x24x20' explain digits --json --batch=2 --free_size=48
 
+# No server is asked.
+expect 0 'loads +.*digits.*model.onnx +opset' check --server=127.0.0.1:1 "$digits"/1/model.onnx
+expect 0 '"loads": true' check --json "$digits"/1/model.onnx
+printf 'version https://git-lfs.github.com/spec/v1\n' >"$TEST_TMPDIR/pointer.onnx"
+expect 1 'lacks +.*git lfs pull' check "$digits"/1/model.onnx "$TEST_TMPDIR/pointer.onnx"
+expect 1 '1 of 2 files' check "$digits"/1/model.onnx "$TEST_TMPDIR/pointer.onnx"
+expect 1 '"loads": false' check --json "$TEST_TMPDIR/pointer.onnx"
+expect 2 'does not exist' check missing.onnx
+
 primitive 'implementation +convolution/' \
   convolution --src=1x64x14x14 --weights=64x64x3x3 --padding=1 --relu
 primitive 'GB/s, [0-9.]+ GFLOP/s' \

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `tilewire check`: whether a server would load a file, and what keeps it from it. The file is read
+// here, by the engine's reader, so that no server is needed and the verdict is a server's.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/tool/command.h"
+#include "engine/graph/model_check.h"
+
+namespace tilewire::client {
+namespace {
+
+using graph::CheckedTensor;
+using graph::ModelCheck;
+
+struct CheckedFile {
+  std::string path;
+  ModelCheck check;
+};
+
+// What a file names may hold anything; a terminal must not obey it.
+std::string Shown(std::string text) {
+  for (char& c : text) {
+    if (absl::ascii_iscntrl(c)) c = '?';
+  }
+  return text;
+}
+
+std::string TensorText(const CheckedTensor& tensor) {
+  return Shown(absl::StrCat(tensor.name, " ", tensor.type, " ",
+                            tensor.has_shape
+                                ? absl::StrCat("[", absl::StrJoin(tensor.dims, ", "), "]")
+                                : "without a declared shape"));
+}
+
+void PrintTensors(absl::string_view role, const std::vector<CheckedTensor>& tensors) {
+  for (const CheckedTensor& tensor : tensors) {
+    absl::PrintF("  %-8s %s\n", role, TensorText(tensor));
+    role = "";
+  }
+}
+
+void PrintTable(const std::vector<CheckedFile>& files) {
+  int refused = 0;
+  for (const auto& [path, check] : files) {
+    refused += check.status.ok() ? 0 : 1;
+    absl::PrintF("%-7s  %s", check.status.ok() ? "loads" : "REFUSED", Shown(path));
+    if (check.opset != 0) absl::PrintF("  opset %d, %d nodes", check.opset, check.nodes);
+    if (check.status.ok()) absl::PrintF(", %.1f MB of weights", check.weights_bytes / 1e6);
+    absl::PrintF("\n");
+    PrintTensors("inputs", check.inputs);
+    PrintTensors("outputs", check.outputs);
+    absl::string_view role = "lacks";
+    for (const std::string& lack : check.lacks) {
+      absl::PrintF("  %-8s %s\n", role, Shown(lack));
+      role = "";
+    }
+  }
+  if (files.size() > 1)
+    absl::PrintF("%d of %d files would be loaded\n", files.size() - refused, files.size());
+}
+
+nlohmann::json TensorsJson(const std::vector<CheckedTensor>& tensors) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const CheckedTensor& tensor : tensors) {
+    nlohmann::json dims;
+    if (tensor.has_shape) {
+      dims = nlohmann::json::array();
+      for (const std::string& dim : tensor.dims) {
+        int64_t size = 0;
+        dims.push_back(absl::SimpleAtoi(dim, &size) ? nlohmann::json(size) : nlohmann::json(dim));
+      }
+    }
+    list.push_back({{"name", tensor.name}, {"type", tensor.type}, {"dims", dims}});
+  }
+  return list;
+}
+
+// Names in a file need not be UTF-8.
+void PrintJson(const std::vector<CheckedFile>& files) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& [path, check] : files) {
+    nlohmann::json row = {{"file", path},
+                          {"loads", check.status.ok()},
+                          {"lacks", check.lacks},
+                          {"opset", check.opset},
+                          {"nodes", check.nodes},
+                          {"inputs", TensorsJson(check.inputs)},
+                          {"outputs", TensorsJson(check.outputs)}};
+    if (check.status.ok()) row["weights_bytes"] = check.weights_bytes;
+    list.push_back(std::move(row));
+  }
+  absl::PrintF("%s\n", list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+int RunCheck(const std::vector<std::string>& paths, bool json) {
+  std::vector<CheckedFile> files;
+  int exit_code = 0;
+  for (const std::string& path : paths) {
+    files.push_back({path, graph::CheckModel(path)});
+    const absl::Status& status = files.back().check.status;
+    if (!status.ok()) exit_code = 1;
+  }
+  json ? PrintJson(files) : PrintTable(files);
+  return exit_code;
+}
+
+}  // namespace
+
+void AddCheckCommand(CLI::App* app, int* exit_code) {
+  CLI::App* command = app->add_subcommand(
+      "check", "Say whether ONNX files would be loaded, and all that they lack; needs no server");
+  command->footer(R"(Example:
+  tilewire check exported/*.onnx
+
+Prints for each file the opset, the inputs and outputs with their types and shapes, and, where
+a server would refuse it, every reason at once. Git-LFS pointers and files of other formats are
+named. Memory and time of serving are not estimated.
+
+Exit status: 0 every file would be loaded, 1 some file would not, 2 bad command line.)");
+  auto paths = std::make_shared<std::vector<std::string>>();
+  auto json = std::make_shared<bool>(false);
+  command->add_option("files", *paths, "ONNX files")->required()->check(CLI::ExistingFile);
+  command->add_flag("--json", *json, "the same, for programs");
+  command->callback([=] { *exit_code = RunCheck(*paths, *json); });
+}
+
+}  // namespace tilewire::client

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/graph/model_check.h"
+
+#include <memory>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "engine/graph/byte_source.h"
+#include "engine/graph/findings.h"
+#include "engine/graph/onnx_file.h"
+#include "engine/graph/onnx_model.h"
+#include "engine/graph/onnx_types.h"
+
+namespace tilewire::graph {
+namespace {
+
+CheckedTensor AsDeclared(const onnx::ValueInfoProto& declared) {
+  CheckedTensor tensor;
+  tensor.name = declared.name();
+  if (!declared.type().has_tensor_type()) return {declared.name(), "not a tensor", false, {}};
+  const onnx::TypeProto::Tensor& type = declared.type().tensor_type();
+  tensor.type = ElementTypeText(type.elem_type());
+  tensor.has_shape = type.has_shape();
+  for (const onnx::TensorShapeProto::Dimension& dim : type.shape().dim()) {
+    tensor.dims.push_back(dim.dim_value() > 0        ? absl::StrCat(dim.dim_value())
+                          : !dim.dim_param().empty() ? dim.dim_param()
+                                                     : "?");
+  }
+  return tensor;
+}
+
+// Sizes that reading the model found, where the file left them open.
+void AddKnown(const TensorSpec& spec, CheckedTensor* tensor) {
+  if (tensor->dims.size() != spec.dims.size()) tensor->dims.assign(spec.dims.size(), "?");
+  tensor->has_shape = true;
+  for (size_t i = 0; i < spec.dims.size(); ++i) {
+    if (spec.dims[i] >= 0) tensor->dims[i] = absl::StrCat(spec.dims[i]);
+  }
+}
+
+void AddDeclared(const OnnxFile& file, ModelCheck* check) {
+  check->opset = file.opset;
+  check->nodes = file.graph->node_size();
+  std::set<std::string> constants;  // which IR versions before 4 declare as inputs, too
+  for (const ConstantPtr& constant : file.initializers) constants.insert(constant->name);
+  for (const onnx::ValueInfoProto& input : file.graph->input()) {
+    if (constants.count(input.name()) == 0) check->inputs.push_back(AsDeclared(input));
+  }
+  for (const onnx::ValueInfoProto& output : file.graph->output())
+    check->outputs.push_back(AsDeclared(output));
+}
+
+}  // namespace
+
+ModelCheck CheckModel(const std::string& path) {
+  ModelCheck check;
+  if (const auto source = OpenFile(path); source.ok()) {
+    if (const auto file = ReadOnnxFile(**source, path); file.ok()) AddDeclared(*file, &check);
+  }
+  const auto model = OnnxModel::Open(path);
+  check.status = model.status();
+  if (!model.ok()) {
+    check.lacks = FindingsOf(check.status);
+    return check;
+  }
+  check.weights_bytes = (*model)->weights_bytes();
+  for (size_t i = 0; i < check.outputs.size(); ++i)
+    AddKnown((*model)->outputs()[i], &check.outputs[i]);
+  return check;
+}
+
+}  // namespace tilewire::graph

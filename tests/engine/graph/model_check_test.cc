@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a user learns of a file that is to be served: all that it lacks at once, and what it is if
+// it is not ONNX.
+#include "engine/graph/model_check.h"
+
+#include "tests/engine/graph/fixture.h"
+
+namespace tilewire::graph {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+ModelCheck CheckBytes(const std::string& bytes) {
+  const std::string path = TemporaryPath("checked.onnx");
+  testing::WriteFile(path, bytes);
+  return CheckModel(path);
+}
+
+TEST(ModelCheckTest, NamesOfOpenDimensionsAndSizesThatReadingFinds) {
+  OnnxBuilder model;
+  model.Input("x", {-1, 3, 8, 8}).Floats("w", {4, 3, 3, 3});
+  model.Node("Conv", {"x", "w"}, {"y"}).Output("y");
+  const ModelCheck check = CheckBytes(model.Serialize());
+  EXPECT_TRUE(check.status.ok()) << check.status;
+  EXPECT_THAT(check.lacks, IsEmpty());
+  EXPECT_EQ(check.opset, 13);
+  EXPECT_EQ(check.nodes, 1);
+  EXPECT_EQ(check.weights_bytes, 4 * 27 * 4);
+  ASSERT_EQ(check.inputs.size(), 1);
+  EXPECT_EQ(check.inputs[0].type, "FLOAT");
+  EXPECT_THAT(check.inputs[0].dims, ElementsAre("open", "3", "8", "8"));
+  ASSERT_EQ(check.outputs.size(), 1);
+  EXPECT_THAT(check.outputs[0].dims, ElementsAre("?", "4", "6", "6"));
+}
+
+TEST(ModelCheckTest, EverythingThatIsMissingAtOnce) {
+  OnnxBuilder model(99);
+  model.Input("x", {1, 4}).Input("words", {1}, onnx::TensorProto::STRING);
+  model.Tensor("c", {2}, onnx::TensorProto::COMPLEX64);
+  model.Node("Unheard", {"x"}, {"a"}).Node("Unheard", {"a"}, {"b"}).Node("Unheard", {"b"}, {"c1"});
+  model.Node("Other", {"c1", "c"}, {"d"}).Node("Relu", {"d"}, {"y"}, {Int("alpha", 1)});
+  model.Output("y").Output("d", onnx::TensorProto::COMPLEX128);
+  const ModelCheck check = CheckBytes(model.Serialize());
+  EXPECT_EQ(check.status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(check.lacks,
+              ElementsAre(HasSubstr("'c' has ONNX element type COMPLEX64"),
+                          HasSubstr("opset 99 of domain 'ai.onnx'; supported are 6 to"),
+                          HasSubstr("input 'words' has ONNX element type STRING"),
+                          AllOf(HasSubstr("node 'node_a' (Unheard"), HasSubstr("(so for 3 nodes)")),
+                          HasSubstr("node 'node_d' (Other"), HasSubstr("unknown attribute 'alpha'"),
+                          HasSubstr("output 'd' has ONNX element type COMPLEX128")));
+  for (const std::string& lack : check.lacks)
+    EXPECT_THAT(std::string(check.status.message()), HasSubstr(lack));
+  ASSERT_EQ(check.inputs.size(), 2);
+  EXPECT_EQ(check.inputs[1].type, "STRING");
+}
+
+TEST(ModelCheckTest, UsesThatAreMissingAreAllNamedToo) {
+  OnnxBuilder model;
+  model.Input("x", {2, 4}).Input("k", {1}, onnx::TensorProto::INT64);
+  model.Node("TopK", {"x", "k"}, {"a", "i"}).Node("Relu", {"a"}, {"b"});
+  model.Node("DequantizeLinear", {"x", "x"}, {"c"}, {Int("block_size", 2)}).Output("b").Output("c");
+  EXPECT_THAT(CheckBytes(model.Serialize()).lacks,
+              ElementsAre(HasSubstr("node 'node_a' (TopK"), HasSubstr("node 'node_c'")));
+}
+
+TEST(ModelCheckTest, NamesInFilesAreOneLine) {
+  OnnxBuilder model;
+  model.Input("x", {2}).Node("Unheard\n\x1b[2J", {"x"}, {"y"}).Output("y");
+  EXPECT_THAT(CheckBytes(model.Serialize()).lacks, ElementsAre(HasSubstr("(Unheard??[2J of")));
+}
+
+TEST(ModelCheckTest, OtherFormatsAreNamed) {
+  const struct {
+    std::string bytes, named;
+  } kCases[] = {
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 97\n", "git lfs pull"},
+      {std::string("PK\x03\x04\x00\x00", 6) + "resnet/data.pkl", "PyTorch"},
+      {std::string("PK\x03\x04\x00\x00", 6) + "metadata.json", "Keras"},
+      {std::string("PK\x03\x04\x00\x00", 6) + "model.onnx", "a zip archive"},
+      {std::string("\x1c\x00\x00\x00TFL3", 8), "TensorFlow Lite"},
+      {std::string("\x1c\x00\x00\x00ORTM", 8), "ORT format"},
+      {std::string("\x40\x00\x00\x00\x00\x00\x00\x00{\"__metadata__\"", 24), "safetensors"},
+      {"\x89HDF\r\n\x1a\n", "Keras writes it"},
+      {"<?xml version=\"1.0\"?>", "OpenVINO"},
+      {"<!DOCTYPE html><html>", "a web page"},
+      {std::string("\x08\x01\x12\x09\x0a\x07") + "\x22\x05serve", "SavedModel"},
+  };
+  for (const auto& [bytes, named] : kCases) {
+    SCOPED_TRACE(named);
+    const ModelCheck check = CheckBytes(bytes);
+    EXPECT_EQ(check.status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(check.lacks, ElementsAre(AllOf(HasSubstr("not an ONNX file"), HasSubstr(named))));
+  }
+  EXPECT_THAT(CheckBytes("nothing of all that").lacks,
+              ElementsAre(Not(HasSubstr("not an ONNX file"))));
+}
+
+}  // namespace
+}  // namespace tilewire::graph
