@@ -15,10 +15,11 @@ def literal(name, value):
 
 class DeafPeer:
     """A connection that sends requests and never takes an answer: its windows are of 0 bytes.
-    It gives up when the server has read nothing for `patience` seconds."""
+    It gives up when the server has read nothing for `patience` seconds. `secured` puts TLS on the
+    socket, if there is to be TLS."""
 
-    def __init__(self, port, patience=60):
-        self.socket = socket.create_connection(('127.0.0.1', port))
+    def __init__(self, port, patience=60, secured=lambda plain: plain):
+        self.socket = secured(socket.create_connection(('127.0.0.1', port)))
         self.socket.settimeout(patience)
         self.windows = {0: 65535}
         self.initial = 65535
