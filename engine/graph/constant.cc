@@ -7,6 +7,11 @@
 
 namespace tilewire::graph {
 
+int64_t BytesOfElement(const Constant& constant) {
+  if (constant.is_float) return sizeof(float);
+  return constant.integers == DataType::kS32 ? sizeof(int64_t) : SizeOf(constant.integers);
+}
+
 ConstantPtr MakeInts(std::string name, Dims dims, std::vector<int64_t> values) {
   auto constant = std::make_shared<Constant>();
   constant->name = std::move(name);

@@ -66,6 +66,9 @@ struct Constant {
   int64_t count() const { return ElementCount(dims).value_or(0); }
 };
 
+// Of one element, in a file.
+int64_t BytesOfElement(const Constant& constant);
+
 ConstantPtr MakeInts(std::string name, Dims dims, std::vector<int64_t> values);
 ConstantPtr MakeFloats(std::string name, Dims dims, std::vector<float> values);
 // The constant with its elements in memory; errors are those of StoredNumbers.

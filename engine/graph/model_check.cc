@@ -39,7 +39,7 @@ void AddKnown(const TensorSpec& spec, CheckedTensor* tensor) {
 }
 
 void AddDeclared(const OnnxFile& file, ModelCheck* check) {
-  check->opset = file.opset;
+  check->opset = file.opsets.at("");
   check->nodes = file.graph->node_size();
   std::set<std::string> constants;  // which IR versions before 4 declare as inputs, too
   for (const ConstantPtr& constant : file.initializers) constants.insert(constant->name);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A model's nodes and tensors after reading and checking: every name resolved, nodes in an order in
-// which they can run. Immutable once built.
+// which they can run, calls of the file's functions replaced by what the functions hold. Immutable
+// once built.
 #ifndef ENGINE_GRAPH_MODEL_GRAPH_H_
 #define ENGINE_GRAPH_MODEL_GRAPH_H_
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,17 +29,22 @@ struct DeclaredTensor {
 };
 
 struct ModelGraph {
-  std::unique_ptr<onnx::GraphProto> proto;  // the nodes point into it; without initializers
-  std::vector<std::string> tensor_names;    // by TensorId
-  std::vector<ConstantPtr> initializers;    // by TensorId; null for other tensors
-  std::vector<Node> nodes;                  // topological order
-  std::vector<DeclaredTensor> inputs;       // without those that have an initializer
+  // The nodes point into these.
+  std::unique_ptr<onnx::GraphProto> proto;  // without initializers
+  std::vector<onnx::FunctionProto> functions;
+  std::deque<onnx::NodeProto> rewritten;  // of functions, for one call
+
+  std::vector<std::string> tensor_names;  // by TensorId
+  std::vector<ConstantPtr> initializers;  // by TensorId; null for other tensors
+  std::vector<Node> nodes;                // topological order
+  std::vector<DeclaredTensor> inputs;     // without those that have an initializer
   std::vector<DeclaredTensor> outputs;
   int64_t weights_bytes = 0;  // of all initializers
 };
 
 // Resolves names, and checks and orders the nodes.
-//   kInvalidArgument  no input or output, names that are dangling, duplicate or empty, cycles
+//   kInvalidArgument  no input or output, names that are dangling, duplicate or empty, cycles,
+//                     functions that call themselves or hold too much
 //   kUnimplemented    everything that is not supported in one message (findings.h): the file's
 //                     findings, operators and domains, inputs and outputs that are not tensors of
 //                     numbers or truth values

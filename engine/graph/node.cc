@@ -25,6 +25,7 @@ AttributeProto::AttributeType TypeOf(const AttributeProto& attribute) {
   if (attribute.has_i()) return AttributeProto::INT;
   if (attribute.has_s()) return AttributeProto::STRING;
   if (attribute.has_t()) return AttributeProto::TENSOR;
+  if (attribute.has_g()) return AttributeProto::GRAPH;
   if (attribute.floats_size() > 0) return AttributeProto::FLOATS;
   if (attribute.ints_size() > 0) return AttributeProto::INTS;
   if (attribute.strings_size() > 0) return AttributeProto::STRINGS;
@@ -34,7 +35,8 @@ AttributeProto::AttributeType TypeOf(const AttributeProto& attribute) {
 }  // namespace
 
 std::string Node::name() const {
-  return proto_->name().empty() ? absl::StrCat("#", index_) : proto_->name();
+  return proto_->name().empty() ? absl::StrCat(scope_, "#", index_)
+                                : absl::StrCat(scope_, proto_->name());
 }
 
 std::string Node::Describe() const {

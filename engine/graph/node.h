@@ -6,7 +6,10 @@
 #define ENGINE_GRAPH_NODE_H_
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,15 +20,22 @@
 
 namespace tilewire::graph {
 
+struct Body;
+
 using TensorId = int;
 constexpr TensorId kNoTensor = -1;  // an optional input or output that is left out
 
 class Node {
  public:
-  Node(const onnx::NodeProto* proto, int index, int64_t opset)
-      : proto_(proto), index_(index), opset_(opset) {}
+  // `scope` comes before the name of a node that is not in the main graph.
+  Node(const onnx::NodeProto* proto, int index, int64_t opset, std::string scope = "")
+      : proto_(proto), index_(index), opset_(opset), scope_(std::move(scope)) {}
 
   std::vector<TensorId> inputs, outputs;
+  // The graphs in its attributes, by the attribute's name, and the tensors outside them that they
+  // read.
+  std::map<std::string, std::shared_ptr<const Body>> bodies;
+  std::vector<TensorId> captures;
 
   const onnx::NodeProto& proto() const { return *proto_; }
   const std::string& op() const { return proto_->op_type(); }
@@ -63,6 +73,13 @@ class Node {
   const onnx::NodeProto* proto_;
   int index_;
   int64_t opset_;
+  std::string scope_;
+};
+
+// A graph in an attribute, whose names are resolved in its own scope and in those around it.
+struct Body {
+  std::vector<Node> nodes;  // in an order in which they can run
+  std::vector<TensorId> inputs, outputs;
 };
 
 }  // namespace tilewire::graph

@@ -18,11 +18,13 @@ constexpr int64_t kOldestOpset = 6;
 constexpr int64_t kNewestOpset = 25;
 // Nodes, names and small constants; protobuf's own limit is 2 GiB.
 constexpr int64_t kLargestSkeleton = int64_t{1} << 30;
+constexpr int64_t kLargestFunction = int64_t{1} << 26;
 
 struct Parts {
   std::string skeleton;  // a GraphProto without initializers
   std::vector<ConstantPtr> initializers;
   std::vector<onnx::OperatorSetIdProto> opsets;
+  std::vector<onnx::FunctionProto> functions;
   Findings findings;
   bool has_graph = false;
 };
@@ -86,15 +88,22 @@ absl::Status ReadModel(ByteWindow* window, TensorReader* tensors, Parts* parts) 
       if (!parts->opsets.emplace_back().ParseFromString(bytes)) {
         return absl::InvalidArgumentError("not a model: malformed opset_import");
       }
+    } else if (field.number == onnx::ModelProto::kFunctionsFieldNumber) {
+      ABSL_ASSIGN_OR_RETURN(const std::string bytes, ReadString(window, field, kLargestFunction));
+      if (!parts->functions.emplace_back().ParseFromString(bytes))
+        return absl::InvalidArgumentError("not a model: malformed function");
+      parts->functions.back().DiscardUnknownFields();
     }
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> DefaultOpset(const std::vector<onnx::OperatorSetIdProto>& opsets,
-                                     Findings* findings) {
+absl::StatusOr<Opsets> ReadOpsets(const std::vector<onnx::OperatorSetIdProto>& entries,
+                                  Findings* findings) {
   int64_t opset = 0;
-  for (const onnx::OperatorSetIdProto& entry : opsets) {
+  Opsets opsets;
+  for (const onnx::OperatorSetIdProto& entry : entries) {
+    opsets[entry.domain() == "ai.onnx" ? "" : entry.domain()] = entry.version();
     if (!entry.domain().empty() && entry.domain() != "ai.onnx") continue;
     if (opset != 0 && entry.version() != opset)
       return absl::InvalidArgumentError("two opsets of the default domain");
@@ -107,7 +116,7 @@ absl::StatusOr<int64_t> DefaultOpset(const std::vector<onnx::OperatorSetIdProto>
         absl::StrCat("opset ", opset, " of domain 'ai.onnx'; supported are ", kOldestOpset, " to ",
                      kNewestOpset, "; export the model again with one of these")));
   }
-  return opset;
+  return opsets;
 }
 
 }  // namespace
@@ -124,9 +133,8 @@ absl::StatusOr<OnnxFile> ReadOnnxFile(const ByteSource& source, const std::strin
 
   OnnxFile contents;
   contents.findings = std::move(parts.findings);
-  ABSL_ASSIGN_OR_RETURN(contents.opset, DefaultOpset(parts.opsets, &contents.findings));
-  for (const onnx::OperatorSetIdProto& entry : parts.opsets)
-    contents.foreign_opsets[entry.domain()] = entry.version();
+  ABSL_ASSIGN_OR_RETURN(contents.opsets, ReadOpsets(parts.opsets, &contents.findings));
+  contents.functions = std::move(parts.functions);
   contents.graph = std::make_unique<onnx::GraphProto>();
   if (!contents.graph->ParseFromString(parts.skeleton)) {
     return absl::InvalidArgumentError("not a model: malformed graph");

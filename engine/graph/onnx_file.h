@@ -18,12 +18,15 @@
 
 namespace tilewire::graph {
 
+// The versions that a model or a function imports, by domain; the default domain is "".
+using Opsets = std::map<std::string, int64_t>;
+
 struct OnnxFile {
   std::unique_ptr<onnx::GraphProto> graph;  // without initializers
   std::vector<ConstantPtr> initializers;
-  int64_t opset = 0;                              // of the default domain
-  std::map<std::string, int64_t> foreign_opsets;  // of other domains
-  Findings findings;                              // what is not supported so far
+  std::vector<onnx::FunctionProto> functions;
+  Opsets opsets;
+  Findings findings;  // what is not supported so far
 };
 
 // Reads a ModelProto. `model_path` locates external data; an empty path refuses external data.

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/findings.h"
+#include "engine/graph/node_visit.h"
 #include "engine/graph/onnx_types.h"
 #include "engine/graph/ops/op_table.h"
 
@@ -114,18 +114,6 @@ absl::Status SetOutputs(const ModelGraph& graph, const std::vector<Operand>& ten
   return absl::OkStatus();
 }
 
-// An input is missing only when its producer has an output that this engine does not compute.
-absl::Status CheckInputs(const Node& node, const ModelGraph& graph,
-                         const std::vector<Operand>& tensors) {
-  for (TensorId input : node.inputs) {
-    if (input != kNoTensor && !tensors[input].defined()) {
-      return node.Unimplemented(absl::StrCat("reads '", graph.tensor_names[input].substr(0, 200),
-                                             "', an optional output that is not supported"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 bool NodeContext::AllConstant() const {
@@ -227,8 +215,8 @@ absl::StatusOr<ValueId> NodeContext::InType(const Operand& operand, DataType typ
   return Emit(Literal{std::move(constant)}, {}, dims, suffix, type);
 }
 
-absl::StatusOr<ValueId> NodeContext::RuntimeOfAnyType(int i) {
-  return input(i).value != kNoValue ? input(i).value : Numbers(input(i));
+absl::StatusOr<ValueId> NodeContext::OfAnyType(const Operand& operand) {
+  return operand.value != kNoValue ? operand.value : Numbers(operand);
 }
 
 absl::StatusOr<ValueId> NodeContext::Emit(OperationParams params, std::vector<ValueId> srcs,
@@ -307,47 +295,32 @@ absl::Status Fold(const Node& node, NodeContext* context, std::vector<Operand>* 
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph) {
-  std::vector<Operand> tensors = Initializers(graph);
-  for (const Node& node : graph.nodes) {
+// Also in graphs of attributes, where errors wait until it is known whether the graph is visited.
+absl::Status FoldNodes(const std::vector<Node>& nodes, const ModelGraph& graph,
+                       std::vector<Operand>* tensors) {
+  for (const Node& node : nodes) {
+    for (const auto& [name, body] : node.bodies)
+      FoldNodes(body->nodes, graph, tensors).IgnoreError();
     Network scratch;
-    NodeContext context(node, graph, &tensors, &scratch);
+    NodeContext context(node, graph, tensors, &scratch);
     bool ready = FindOp(node)->folds != Folds::kNever;
     for (TensorId input : node.inputs)
-      ready = ready && (input == kNoTensor || tensors[input].constant != nullptr);
+      ready = ready && (input == kNoTensor || (*tensors)[input].constant != nullptr);
     if (!ready) continue;
     // What is not supported is refused by BuildNetwork(), with the rest that is not.
-    const absl::Status status = Fold(node, &context, &tensors);
+    const absl::Status status = Fold(node, &context, tensors);
     if (!status.ok() && !absl::IsUnimplemented(status)) return status;
-  }
-  return tensors;
-}
-
-namespace {
-
-bool ReadsAny(const Node& node, const std::vector<bool>& of) {
-  for (TensorId input : node.inputs) {
-    if (input != kNoTensor && of[input]) return true;
-  }
-  return false;
-}
-
-absl::Status BuildNode(const Node& node, const ModelGraph& graph, std::vector<Operand>* tensors,
-                       Network* network) {
-  ABSL_RETURN_IF_ERROR(CheckInputs(node, graph, *tensors));
-  NodeContext context(node, graph, tensors, network);
-  const OpRow& row = *FindOp(node);
-  ABSL_RETURN_IF_ERROR(row.build(context));
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
-    if (node.outputs[i] != kNoTensor)
-      (*tensors)[node.outputs[i]].is_integer = row.gives_integers(context, static_cast<int>(i));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph) {
+  std::vector<Operand> tensors = Initializers(graph);
+  ABSL_RETURN_IF_ERROR(FoldNodes(graph.nodes, graph, &tensors));
+  return tensors;
+}
 
 absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operand> folded,
                                      absl::Span<const Dims> input_dims) {
@@ -369,22 +342,7 @@ absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operan
     if (!is_narrow && input.type != DataType::kBool) continue;
     tensors[input.id].value = AddConvert(tensors[input.id].value, DataType::kF32, &network);
   }
-  Findings findings;
-  std::vector<bool> refused(tensors.size(), false);  // not computed, because a node is refused
-  for (const Node& node : graph.nodes) {
-    if (tensors[node.outputs[0]].defined()) continue;  // folded
-    absl::Status status;
-    if (!ReadsAny(node, refused)) {
-      status = BuildNode(node, graph, &tensors, &network);
-      if (status.ok()) continue;
-      if (!absl::IsUnimplemented(status) && findings.empty()) return status;
-      findings.Add(node, status);
-    }
-    for (TensorId output : node.outputs) {
-      if (output != kNoTensor) refused[output] = true;
-    }
-  }
-  if (!findings.empty()) return findings.AsStatus();
+  ABSL_RETURN_IF_ERROR(VisitNodes(graph.nodes, graph, &tensors, &network));
   ABSL_RETURN_IF_ERROR(SetOutputs(graph, tensors, &network));
   return network;
 }

@@ -7,10 +7,13 @@
 #ifndef ENGINE_GRAPH_SPECIALIZATION_H_
 #define ENGINE_GRAPH_SPECIALIZATION_H_
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "engine/graph/constant.h"
 #include "engine/graph/model_graph.h"
@@ -35,16 +38,23 @@ inline bool IsInteger(const Operand& operand) {
   return operand.constant != nullptr ? !operand.constant->is_float : operand.is_integer;
 }
 
+// Where a node is visited several times.
+struct Repetition {
+  std::string suffix;                                              // of the names it gives
+  std::shared_ptr<int64_t> visits = std::make_shared<int64_t>(0);  // of nodes in bodies, so far
+};
+
 // The node being visited. Operators read input(), append operations with Emit() and end with
 // SetOutput(). Thread-compatible.
 class NodeContext {
  public:
   NodeContext(const Node& node, const ModelGraph& graph, std::vector<Operand>* tensors,
-              Network* network)
+              Network* network, Repetition repetition = {})
       : node(node),
         graph_(graph),
         tensors_(*tensors),
         network_(network),
+        repetition_(std::move(repetition)),
         first_own_value_(static_cast<ValueId>(network->values.size())) {}
 
   const Node& node;
@@ -68,7 +78,8 @@ class NodeContext {
   absl::StatusOr<ValueId> AsValue(const Operand& operand);
   // The same for operators that only move or compare elements: a value of 8-bit integers stays one,
   // and known integers become the same numbers in f32.
-  absl::StatusOr<ValueId> RuntimeOfAnyType(int i);
+  absl::StatusOr<ValueId> RuntimeOfAnyType(int i) { return OfAnyType(input(i)); }
+  absl::StatusOr<ValueId> OfAnyType(const Operand& operand);
   // As AsValue(), but integers become the same numbers in f32. kUnimplemented: they are of a type
   // that f32 does not hold exactly.
   absl::StatusOr<ValueId> Numbers(const Operand& operand);
@@ -83,8 +94,12 @@ class NodeContext {
   }
 
   const Value& value(ValueId id) const { return network_->values[id]; }
-  // The name of output i in the file; unique.
-  const std::string& output_name(int i = 0) const { return graph_.tensor_names[node.outputs[i]]; }
+  // The name of output i in the file, and which repetition of it this is; unique.
+  std::string output_name(int i = 0) const {
+    return absl::StrCat(graph_.tensor_names[node.outputs[i]], repetition_.suffix);
+  }
+  // Output i, once it is set.
+  const Operand& output(int i) const { return tensors_[node.outputs[i]]; }
 
   // Appends an operation. Its result gets `dims` and the name of output 0 followed by `suffix`. Its
   // type is `type`, or the source's if the operation only moves or compares elements.
@@ -102,10 +117,18 @@ class NodeContext {
   absl::Status Finish(OperationParams params, std::vector<ValueId> srcs, Dims dims,
                       DataType type = DataType::kF32);
 
+  // Visits a graph in an attribute of the node and returns its outputs. `inputs` are as many as the
+  // body's; `suffix` tells visits apart.
+  //   kUnimplemented  bodies are visited too often
+  // and errors of their nodes.
+  absl::StatusOr<std::vector<Operand>> Visit(const Body& body, const std::vector<Operand>& inputs,
+                                             absl::string_view suffix = "");
+
  private:
   const ModelGraph& graph_;
   std::vector<Operand>& tensors_;  // by TensorId
   Network* network_;
+  Repetition repetition_;
   ValueId first_own_value_;  // values from here on were emitted by this node
 };
 

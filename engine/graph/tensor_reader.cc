@@ -375,6 +375,13 @@ absl::StatusOr<ConstantPtr> TensorReader::Read(ByteWindow* window, int64_t begin
   return FromBytes(record, count, std::move(bytes));
 }
 
+absl::StatusOr<ConstantPtr> ReadTensor(const onnx::TensorProto& tensor) {
+  const std::string bytes = tensor.SerializeAsString();
+  MemorySource source(bytes);
+  ByteWindow window(&source);
+  return TensorReader("").Read(&window, 0, source.size());
+}
+
 absl::Status TensorReader::CheckUnchanged() {
   for (const auto& [location, source] : external_) ABSL_RETURN_IF_ERROR(source->CheckUnchanged());
   return absl::OkStatus();

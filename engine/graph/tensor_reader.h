@@ -15,6 +15,7 @@
 #include "engine/graph/byte_source.h"
 #include "engine/graph/constant.h"
 #include "engine/graph/wire_cursor.h"
+#include "protos/onnx_subset.pb.h"
 
 namespace tilewire::graph {
 
@@ -42,6 +43,10 @@ class TensorReader {
   std::string model_path_;
   std::map<std::string, std::shared_ptr<const ByteSource>> external_;  // by location
 };
+
+// A tensor that is not an initializer of the main graph, in memory. Errors are those of Read(), and
+// kUnimplemented: external data.
+absl::StatusOr<ConstantPtr> ReadTensor(const onnx::TensorProto& tensor);
 
 }  // namespace tilewire::graph
 

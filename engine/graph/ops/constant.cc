@@ -9,10 +9,7 @@ absl::StatusOr<ConstantPtr> TensorAttribute(const NodeContext& context, absl::st
   ABSL_ASSIGN_OR_RETURN(const onnx::TensorProto* tensor, context.node.Tensor(name));
   if (tensor == nullptr)
     return context.node.Invalid(absl::StrCat("attribute '", name, "' is missing"));
-  const std::string bytes = tensor->SerializeAsString();
-  MemorySource source(bytes);
-  ByteWindow window(&source);
-  absl::StatusOr<ConstantPtr> constant = TensorReader("").Read(&window, 0, source.size());
+  const absl::StatusOr<ConstantPtr> constant = ReadTensor(*tensor);
   if (!constant.ok()) {
     return absl::Status(constant.status().code(),
                         absl::StrCat(context.node.Describe(), ": ", constant.status().message()));

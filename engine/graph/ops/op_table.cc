@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/graph/ops/op_table.h"
 
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/ops.h"
@@ -16,12 +19,17 @@ std::vector<OpRow> OpTable() {
 }
 
 const OpRow* FindOp(const Node& node) {
-  for (const auto family : kOpFamilies) {
-    for (const OpRow& row : family()) {
-      if (row.name == node.op()) return &row;
+  static const auto* const rows = [] {
+    auto* const by_name = new absl::flat_hash_map<absl::string_view, const OpRow*>();
+    for (const auto family : kOpFamilies) {
+      for (const OpRow& row : family()) (*by_name)[row.name] = &row;
     }
-  }
-  return nullptr;
+    return by_name;
+  }();
+  const std::string& domain = node.proto().domain();
+  const bool is_default = domain.empty() || domain == "ai.onnx";
+  const auto row = rows->find(is_default ? node.op() : absl::StrCat(domain, ".", node.op()));
+  return row == rows->end() ? nullptr : row->second;
 }
 
 bool LikeFirstInput(const NodeContext& context, int) {
@@ -37,12 +45,10 @@ bool IntegersInSecondOutput(const NodeContext& context, int i) {
 }
 
 absl::Status CheckSupported(const Node& node) {
-  const std::string& domain = node.proto().domain();
-  const OpRow* row = domain.empty() || domain == "ai.onnx" ? FindOp(node) : nullptr;
-  if (row == nullptr) {
-    return node.Unimplemented(absl::StrCat(
-        "this operator is not supported, only those of ai.onnx in ", "engine/graph/README.md are"));
-  }
+  const OpRow* row = FindOp(node);
+  if (row == nullptr)
+    return node.Unimplemented(
+        "this operator is not supported; engine/graph/README.md lists those that are");
   if (node.opset() < row->since)
     return node.Invalid(absl::StrCat("this operator exists from opset ", row->since, " on"));
   const int inputs = node.proto().input_size();

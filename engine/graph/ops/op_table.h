@@ -35,7 +35,7 @@ bool IntegersInSecondOutput(const NodeContext& context, int i);
 
 // A row holds for all opsets that are read: where they differ, build() asks for the node's.
 struct OpRow {
-  absl::string_view name;  // ONNX's, of the default domain
+  absl::string_view name;  // ONNX's; of another domain: "com.microsoft.QGemm"
   int since;               // the first opset that has it
   int min_inputs;
   int max_inputs;
@@ -61,7 +61,7 @@ struct OpRow {
 // All rows, family by family.
 std::vector<OpRow> OpTable();
 
-// The row of the node's operator, whatever its domain; nullptr if there is none.
+// The row of the node's operator and domain; nullptr if there is none.
 const OpRow* FindOp(const Node& node);
 
 //   kUnimplemented    an operator or domain without a row; the message names node, operator, domain

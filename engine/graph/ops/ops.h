@@ -23,6 +23,7 @@ absl::Span<const OpRow> BitwiseOperators();
 absl::Span<const OpRow> CastOperators();
 absl::Span<const OpRow> ConcatOperators();
 absl::Span<const OpRow> ConstantOperators();
+absl::Span<const OpRow> ControlFlowOperators();
 absl::Span<const OpRow> ConvolutionOperators();
 absl::Span<const OpRow> CumSumOperators();
 absl::Span<const OpRow> DeconvolutionOperators();
@@ -60,6 +61,7 @@ inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     CastOperators,
     ConcatOperators,
     ConstantOperators,
+    ControlFlowOperators,
     ConvolutionOperators,
     CumSumOperators,
     DeconvolutionOperators,

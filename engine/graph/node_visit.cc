@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/graph/node_visit.h"
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/findings.h"
+#include "engine/graph/ops/op_table.h"
+
+namespace tilewire::graph {
+namespace {
+
+// Of nodes in bodies: loops are unrolled, and a file can nest them.
+constexpr int64_t kMostVisits = int64_t{1} << 16;
+
+// An input is missing only when its producer has an output that this engine does not compute.
+absl::Status CheckInputs(const Node& node, const ModelGraph& graph,
+                         const std::vector<Operand>& tensors) {
+  for (TensorId input : node.inputs) {
+    if (input != kNoTensor && !tensors[input].defined()) {
+      return node.Unimplemented(absl::StrCat("reads '", graph.tensor_names[input].substr(0, 200),
+                                             "', an optional output that is not supported"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool ReadsAny(const Node& node, const absl::flat_hash_set<TensorId>& of) {
+  if (of.empty()) return false;
+  for (const std::vector<TensorId>* read : {&node.inputs, &node.captures}) {
+    for (TensorId input : *read) {
+      if (of.contains(input)) return true;
+    }
+  }
+  return false;
+}
+
+// Elements of constants that the operator reads are in memory meanwhile.
+absl::Status LoadConstants(const Node& node, const NodeContext& context,
+                           std::vector<Operand>* tensors) {
+  if (FindOp(node)->folds != Folds::kInMemory || !context.AllConstant()) return absl::OkStatus();
+  for (TensorId input : node.inputs) {
+    if (input == kNoTensor) continue;
+    ABSL_ASSIGN_OR_RETURN((*tensors)[input].constant, InMemory((*tensors)[input].constant));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BuildNode(const Node& node, const ModelGraph& graph, std::vector<Operand>* tensors,
+                       Network* network, const Repetition& repetition) {
+  ABSL_RETURN_IF_ERROR(CheckInputs(node, graph, *tensors));
+  NodeContext context(node, graph, tensors, network, repetition);
+  ABSL_RETURN_IF_ERROR(LoadConstants(node, context, tensors));
+  const OpRow& row = *FindOp(node);
+  ABSL_RETURN_IF_ERROR(row.build(context));
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] != kNoTensor)
+      (*tensors)[node.outputs[i]].is_integer = row.gives_integers(context, static_cast<int>(i));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status VisitNodes(const std::vector<Node>& nodes, const ModelGraph& graph,
+                        std::vector<Operand>* tensors, Network* network,
+                        const Repetition& repetition) {
+  Findings findings;
+  absl::flat_hash_set<TensorId> refused;  // not computed, because a node is refused
+  for (const Node& node : nodes) {
+    if ((*tensors)[node.outputs[0]].defined()) continue;  // folded
+    if (!ReadsAny(node, refused)) {
+      const absl::Status status = BuildNode(node, graph, tensors, network, repetition);
+      if (status.ok()) continue;
+      if (!absl::IsUnimplemented(status) && findings.empty()) return status;
+      findings.Add(node, status);
+    }
+    refused.insert(node.outputs.begin(), node.outputs.end());
+    refused.erase(kNoTensor);
+  }
+  return findings.AsStatus();
+}
+
+absl::StatusOr<std::vector<Operand>> NodeContext::Visit(const Body& body,
+                                                        const std::vector<Operand>& inputs,
+                                                        absl::string_view suffix) {
+  *repetition_.visits += static_cast<int64_t>(body.nodes.size()) + 1;
+  if (*repetition_.visits > kMostVisits)
+    return node.Unimplemented(absl::StrCat("loops over more than ", kMostVisits,
+                                           " nodes, each counted as often as it runs"));
+  for (size_t i = 0; i < inputs.size(); ++i) tensors_[body.inputs[i]] = inputs[i];
+  std::vector<TensorId> computed;
+  for (const Node& one : body.nodes) {
+    if (tensors_[one.outputs[0]].defined()) continue;
+    computed.insert(computed.end(), one.outputs.begin(), one.outputs.end());
+  }
+  const Repetition repetition = {absl::StrCat(repetition_.suffix, suffix), repetition_.visits};
+  ABSL_RETURN_IF_ERROR(VisitNodes(body.nodes, graph_, &tensors_, network_, repetition));
+  std::vector<Operand> outputs;
+  for (TensorId id : body.outputs) {
+    if (id == kNoTensor || !tensors_[id].defined())
+      return node.Invalid("a graph in it has an output that is not computed");
+    outputs.push_back(tensors_[id]);
+  }
+  for (TensorId id : computed) {
+    if (id != kNoTensor) tensors_[id] = Operand();
+  }
+  return outputs;
+}
+
+}  // namespace tilewire::graph
