@@ -3,5 +3,5 @@
 #
 # HAProxy as deploy/haproxy/haproxy.cfg sets it up, before a server; see front_door.py.
 set -euo pipefail
-PYTHONPATH=tests/integration /usr/bin/python3 tests/deploy/front_door.py \
+PATH=$PATH:/usr/sbin PYTHONPATH=tests/integration /usr/bin/python3 tests/deploy/front_door.py \
   service/tilewire-server deploy/models
