@@ -4,7 +4,7 @@
 runs it in the place of the real one. It answers every request with its bytes and drains as the real
 one does: not ready, --drain_delay, no new connections, the age of connections (--max_age), shutdown.
 
-usage: rolling_restart.py tests/integration/bare_server.py deploy/models 20 --drain_delay=1 --max_age=1
+usage: rolling_restart.py tests/integration/bare_server.py deploy/models ignoring 20 --drain_delay=1 --max_age=1
 """
 import argparse
 import concurrent.futures
