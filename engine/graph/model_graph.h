@@ -32,7 +32,8 @@ struct ModelGraph {
   // The nodes point into these.
   std::unique_ptr<onnx::GraphProto> proto;  // without initializers
   std::vector<onnx::FunctionProto> functions;
-  std::deque<onnx::NodeProto> rewritten;  // of functions, for one call
+  std::deque<onnx::FunctionProto> compositions;  // of operators that are written as others
+  std::deque<onnx::NodeProto> rewritten;         // of functions, for one call
 
   std::vector<std::string> tensor_names;  // by TensorId
   std::vector<ConstantPtr> initializers;  // by TensorId; null for other tensors

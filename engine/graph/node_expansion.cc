@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/node_order.h"
+#include "engine/graph/ops/composition.h"
 #include "engine/graph/ops/op_table.h"
 #include "engine/graph/tensor_reader.h"
 
@@ -138,6 +139,17 @@ const onnx::FunctionProto* NodeExpansion::FindFunction(const Node& node) const {
   const auto function =
       functions_.find(FunctionKey(call.domain(), call.op_type(), call.overload()));
   return function == functions_.end() ? nullptr : function->second;
+}
+
+absl::StatusOr<const onnx::FunctionProto*> NodeExpansion::CompositionOf(const Node& node,
+                                                                        const OpRow& row) {
+  ABSL_ASSIGN_OR_RETURN(const std::string text, row.compose(node));
+  const auto [known, inserted] = compositions_.try_emplace(text, nullptr);
+  if (inserted) {
+    ABSL_ASSIGN_OR_RETURN(onnx::FunctionProto function, ReadComposition(text, row.attributes));
+    known->second = &graph_.compositions.emplace_back(std::move(function));
+  }
+  return known->second;
 }
 
 absl::StatusOr<const onnx::NodeProto*> NodeExpansion::WithArguments(const onnx::NodeProto& proto,
@@ -288,7 +300,15 @@ absl::Status NodeExpansion::Expand(const NodeProtos& protos, Scope* scope,
   }
   for (Node& node : found) {
     ABSL_RETURN_IF_ERROR(ConnectInputs(&node, *scope));
-    if (const onnx::FunctionProto* function = FindFunction(node)) {
+    const OpRow* const row = FindOp(node);
+    const onnx::FunctionProto* function = FindFunction(node);
+    if (row != nullptr && row->compose != nullptr) {
+      const absl::StatusOr<const onnx::FunctionProto*> composition = CompositionOf(node, *row);
+      if (!composition.ok()) findings_.Add(node, composition.status());
+      if (!composition.ok()) continue;
+      function = *composition;
+    }
+    if (function != nullptr) {
       ABSL_RETURN_IF_ERROR(Inline(node, *function, *scope, nodes));
       continue;
     }

@@ -19,6 +19,7 @@
 #include "engine/graph/model_graph.h"
 #include "engine/graph/node.h"
 #include "engine/graph/onnx_file.h"
+#include "engine/graph/ops/op_table.h"
 
 namespace tilewire::graph {
 
@@ -52,6 +53,7 @@ class NodeExpansion {
 
  private:
   const onnx::FunctionProto* FindFunction(const Node& node) const;
+  absl::StatusOr<const onnx::FunctionProto*> CompositionOf(const Node& node, const OpRow& row);
   absl::StatusOr<const onnx::NodeProto*> WithArguments(const onnx::NodeProto& proto,
                                                        const Scope& scope);
   absl::Status DefineOutputs(Node* node, Scope* scope);
@@ -69,6 +71,7 @@ class NodeExpansion {
   absl::flat_hash_map<std::string, const onnx::FunctionProto*> functions_;  // by FunctionKey()
   ModelGraph& graph_;
   Findings& findings_;
+  absl::flat_hash_map<std::string, const onnx::FunctionProto*> compositions_;  // by text
   absl::flat_hash_set<std::string> names_;  // of all tensors of the graph
   std::vector<const onnx::FunctionProto*> active_;
   int64_t inlined_ = 0;  // nodes

@@ -37,7 +37,7 @@ absl::StatusOr<int64_t> KnownNumber(const Node& node, const Operand& operand,
   return known->ints[0];
 }
 
-absl::Status SetOutputs(NodeContext& context, const std::vector<Operand>& results) {
+absl::Status SetResults(NodeContext& context, const std::vector<Operand>& results) {
   for (size_t i = 0; i < context.node.outputs.size(); ++i) {
     if (context.node.outputs[i] == kNoTensor) continue;
     ABSL_RETURN_IF_ERROR(context.SetOutput(results[i], static_cast<int>(i)));
@@ -55,7 +55,7 @@ absl::Status BuildIf(NodeContext& context) {
     return node.Invalid(absl::StrCat("a branch with ", body->inputs.size(), " inputs and ",
                                      body->outputs.size(), " outputs"));
   ABSL_ASSIGN_OR_RETURN(const std::vector<Operand> results, context.Visit(*body, {}));
-  return SetOutputs(context, results);
+  return SetResults(context, results);
 }
 
 // What runs of a loop's body have in common: `states` go from run to run, `scans` are gathered.
@@ -134,7 +134,7 @@ absl::Status BuildLoop(NodeContext& context) {
     ABSL_ASSIGN_OR_RETURN(results.back(),
                           Stacked(context, run.scans[i - states], static_cast<int>(i)));
   }
-  return SetOutputs(context, results);
+  return SetResults(context, results);
 }
 
 bool AsInItsGraph(const NodeContext& context, int i) { return IsInteger(context.output(i)); }

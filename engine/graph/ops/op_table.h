@@ -7,9 +7,11 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/graph/node.h"
@@ -33,6 +35,9 @@ bool RealNumbers(const NodeContext& context, int i);
 // Output 0 is like the first input; output 1 holds indices or a mask.
 bool IntegersInSecondOutput(const NodeContext& context, int i);
 
+// Writes a node as other operators (composition.h). Inputs and outputs of the node are resolved.
+using Compose = absl::StatusOr<std::string> (*)(const Node& node);
+
 // A row holds for all opsets that are read: where they differ, build() asks for the node's.
 struct OpRow {
   absl::string_view name;  // ONNX's; of another domain: "com.microsoft.QGemm"
@@ -46,6 +51,7 @@ struct OpRow {
   absl::Status (*build)(NodeContext& context);
   Folds folds = Folds::kNever;
   ResultType gives_integers = LikeFirstInput;
+  Compose compose = nullptr;  // set in the place of `build`
 };
 
 // Defines LrnOperators() for the family of the name Lrn:

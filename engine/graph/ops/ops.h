@@ -34,6 +34,8 @@ absl::Span<const OpRow> GatherElementsOperators();
 absl::Span<const OpRow> IdentityOperators();
 absl::Span<const OpRow> InnerProductOperators();
 absl::Span<const OpRow> LrnOperators();
+absl::Span<const OpRow> MicrosoftOperators();
+absl::Span<const OpRow> MicrosoftQuantizedOperators();
 absl::Span<const OpRow> NormalizationOperators();
 absl::Span<const OpRow> OneHotOperators();
 absl::Span<const OpRow> PadOperators();
@@ -72,6 +74,8 @@ inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     IdentityOperators,
     InnerProductOperators,
     LrnOperators,
+    MicrosoftOperators,
+    MicrosoftQuantizedOperators,
     NormalizationOperators,
     OneHotOperators,
     PadOperators,

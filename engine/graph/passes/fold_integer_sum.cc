@@ -9,7 +9,7 @@
 namespace tilewire::graph {
 namespace {
 
-constexpr size_t kMostSources = 8;
+constexpr size_t kMostAddends = 8;
 
 // The operations between the integers and their Quantize; nothing else uses their results.
 struct Between {
@@ -31,7 +31,7 @@ std::optional<Between> FindBetween(Editor& editor, ValueId real) {
     addends = editor.operation(op).srcs;
     between.operations.push_back(op);
   }
-  if (addends.size() > kMostSources) return std::nullopt;
+  if (addends.size() > kMostAddends) return std::nullopt;
   for (ValueId addend : addends) {
     const std::optional<QuantizedValue> integers = IntegersOf(editor, addend);
     if (!integers) return std::nullopt;

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators that are written down as other operators. The text names inputs and outputs of the node
+// and what leads from one to the other, as in
+//
+//   x, skip, scale -> y:
+//   sum = Add(x, skip);
+//   y = LayerNormalization(sum, scale, axis=-1, epsilon=@epsilon)
+//
+// where `@epsilon` is the node's attribute, absent where the node does not have it; `_` stands for
+// an input that is left out. Values of attributes are integers, floats with a point or an exponent,
+// words in single quotes, and integers in brackets.
+#ifndef ENGINE_GRAPH_OPS_COMPOSITION_H_
+#define ENGINE_GRAPH_OPS_COMPOSITION_H_
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/graph/ops/op_table.h"
+#include "protos/onnx_subset.pb.h"
+
+namespace tilewire::graph {
+
+// The row of an operator whose text `compose` writes.
+constexpr OpRow Composed(absl::string_view name, int since, int min_inputs, int max_inputs,
+                         absl::string_view attributes, Compose compose) {
+  return {name,    since,         min_inputs,     max_inputs, attributes,
+          nullptr, Folds::kNever, LikeFirstInput, compose};
+}
+
+// The text as a function with these attributes (names with blanks between), of opset 25 of the
+// default domain. kInternal: it is malformed.
+absl::StatusOr<onnx::FunctionProto> ReadComposition(absl::string_view text,
+                                                    absl::string_view attributes);
+
+// "name=@name, ..." for each name of a list with blanks between.
+std::string PassedOn(absl::string_view attributes);
+// Whether input or output `i` of the node is there.
+bool HasInput(const Node& node, size_t i);
+bool HasOutput(const Node& node, size_t i);
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_GRAPH_OPS_COMPOSITION_H_
