@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/client.h"
 
-#include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 
-#include <cstring>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 
@@ -36,31 +37,6 @@ absl::StatusOr<Response> Call(Stub* stub,
   const absl::Status status = ToStatus((stub->*method)(&context, request, &response));
   if (!status.ok()) return status;
   return response;
-}
-
-std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const ConnectOptions& options) {
-  if (!options.tls) return grpc::InsecureChannelCredentials();
-  return grpc::SslCredentials({.pem_root_certs = options.tls->roots,
-                               .pem_private_key = options.tls->key,
-                               .pem_cert_chain = options.tls->certificate});
-}
-
-grpc::ChannelArguments ArgumentsOf(const ConnectOptions& options) {
-  grpc::ChannelArguments arguments;
-  if (options.tls && !options.tls->server_name.empty())
-    arguments.SetSslTargetNameOverride(options.tls->server_name);
-  if (options.bare) {
-    arguments.SetInt(GRPC_ARG_MINIMAL_STACK, 1);
-    arguments.SetInt(GRPC_ARG_ENABLE_DEADLINE_CHECKS, 1);  // the minimum has none
-    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-    arguments.SetInt(GRPC_ARG_ENABLE_CHANNELZ, 0);
-  }
-  arguments.SetMaxReceiveMessageSize(-1);
-  arguments.SetMaxSendMessageSize(-1);
-  // Clients of one process get connections of their own: a load test would measure one connection
-  // otherwise.
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return arguments;
 }
 
 template <typename Wire>
@@ -127,40 +103,12 @@ bool IsServing(const grpc::ByteBuffer& response) {
 
 }  // namespace
 
-absl::string_view LayoutName(Layout layout) { return layout == Layout::kNhwc ? "nhwc" : "nchw"; }
-
-Tensor Tensor::FromFloats(std::string name, std::vector<int64_t> shape,
-                          absl::Span<const float> values, Layout layout) {
-  Tensor tensor{std::move(name), "FP32", std::move(shape), layout,
-                std::string(values.size() * sizeof(float), '\0')};
-  std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
-  return tensor;
-}
-
-absl::StatusOr<std::vector<float>> Tensor::Floats() const {
-  if (datatype != "FP32" || bytes.size() % sizeof(float) != 0) {
-    return absl::FailedPreconditionError(absl::StrCat("tensor '", name, "' holds ", bytes.size(),
-                                                      " bytes of ", datatype, ", not FP32 values"));
-  }
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
-}
-
 std::vector<std::string> ModelMetadata::Labels() const {
   const auto labels = properties.find("labels");
   if (labels == properties.end()) return {};
   std::vector<std::string> lines = absl::StrSplit(labels->second, '\n');
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
   return lines;
-}
-
-std::vector<int64_t> ClosedShape(const TensorMetadata& tensor, int64_t batch, int64_t free_size) {
-  std::vector<int64_t> shape = tensor.shape;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] < 0) shape[i] = i == 0 ? batch : free_size;
-  }
-  return shape;
 }
 
 std::vector<OutputRequest> AllOutputs(const ModelMetadata& metadata, Layout layout) {
@@ -202,9 +150,37 @@ inference::ModelInferRequest MakeInferRequest(const std::string& model,
   return request;
 }
 
+// Metadata by model and version. Thread-safe.
+class Client::KnownModels {
+ public:
+  using Key = std::pair<std::string, std::string>;
+
+  std::shared_ptr<const ModelMetadata> Find(const Key& key) const {
+    absl::MutexLock lock(&mutex_);
+    const auto found = models_.find(key);
+    return found == models_.end() ? nullptr : found->second;
+  }
+  void Keep(const Key& key, std::shared_ptr<const ModelMetadata> metadata) {
+    absl::MutexLock lock(&mutex_);
+    models_[key] = std::move(metadata);
+  }
+  // Forgets a model that a request does not fit, or that has gone.
+  void Learn(const Key& key, const absl::Status& status) {
+    if (!absl::IsInvalidArgument(status) && !absl::IsNotFound(status)) return;
+    absl::MutexLock lock(&mutex_);
+    models_.erase(key);
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  std::map<Key, std::shared_ptr<const ModelMetadata>> models_ ABSL_GUARDED_BY(mutex_);
+};
+
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& address,
                                                         const ConnectOptions& options) {
-  auto channel = grpc::CreateCustomChannel(address, CredentialsOf(options), ArgumentsOf(options));
+  const absl::StatusOr<std::string> target = TargetOf(address);
+  if (!target.ok()) return target.status();
+  auto channel = ChannelTo(*target, options);
   if (!channel->WaitForConnected(absl::ToChronoTime(absl::Now() + options.timeout))) {
     return absl::UnavailableError(absl::StrCat(
         "no server answers at ", address, " within ", absl::FormatDuration(options.timeout),
@@ -218,7 +194,10 @@ Client::Client(std::shared_ptr<grpc::Channel> channel, const ConnectOptions& opt
       inference_(inference::GRPCInferenceService::NewStub(channel_)),
       primitives_(v1::PrimitiveService::NewStub(channel_)),
       models_(v1::ModelService::NewStub(channel_)),
-      timeout_(options.timeout) {}
+      timeout_(options.timeout),
+      known_(std::make_shared<KnownModels>()) {}
+
+Client::~Client() = default;
 
 absl::StatusOr<inference::ServerMetadataResponse> Client::ServerMetadata() {
   return Call(inference_.get(), &inference::GRPCInferenceService::Stub::ServerMetadata,
@@ -264,12 +243,54 @@ absl::StatusOr<bool> Client::Ready(const std::string& model, const std::string& 
   return response->ready();
 }
 
+absl::StatusOr<std::shared_ptr<const ModelMetadata>> Client::KnownMetadata(
+    const std::string& model, const std::string& version) {
+  std::shared_ptr<const ModelMetadata> known = known_->Find({model, version});
+  if (known != nullptr) return known;
+  auto metadata = Metadata(model, version);
+  if (!metadata.ok()) return metadata.status();
+  known = std::make_shared<const ModelMetadata>(*std::move(metadata));
+  known_->Keep({model, version}, known);
+  return known;
+}
+
 absl::StatusOr<Result> Client::Infer(const std::string& model, const std::vector<Tensor>& inputs,
                                      const InferOptions& options) {
   auto response = Call(inference_.get(), &inference::GRPCInferenceService::Stub::ModelInfer,
                        MakeInferRequest(model, inputs, options), options.deadline);
+  known_->Learn({model, options.version}, response.status());
   if (!response.ok()) return response.status();
   return FromWire(*std::move(response));
+}
+
+void Client::InferAsync(const std::string& model, const std::vector<Tensor>& inputs,
+                        const InferOptions& options,
+                        std::function<void(absl::StatusOr<Result>)> done) {
+  struct Running {
+    grpc::ClientContext context;
+    inference::ModelInferRequest request;
+    inference::ModelInferResponse response;
+  };
+  auto running = std::make_shared<Running>();
+  SetDeadline(options.deadline, &running->context);
+  running->request = MakeInferRequest(model, inputs, options);
+  inference_->async()->ModelInfer(
+      &running->context, &running->request, &running->response,
+      [running, known = known_, key = KnownModels::Key(model, options.version),
+       done = std::move(done)](const grpc::Status& ended) {
+        const absl::Status status = ToStatus(ended);
+        known->Learn(key, status);
+        done(status.ok() ? FromWire(std::move(running->response)) : absl::StatusOr<Result>(status));
+      });
+}
+
+std::future<absl::StatusOr<Result>> Client::InferAsync(const std::string& model,
+                                                       const std::vector<Tensor>& inputs,
+                                                       const InferOptions& options) {
+  auto promise = std::make_shared<std::promise<absl::StatusOr<Result>>>();
+  InferAsync(model, inputs, options,
+             [promise](absl::StatusOr<Result> result) { promise->set_value(std::move(result)); });
+  return promise->get_future();
 }
 
 absl::Status Client::Health(const std::string& service, absl::Duration timeout) {

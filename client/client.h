@@ -6,7 +6,11 @@
 //   auto image = client::Tensor::FromFloats("image", {1, 24, 20, 3}, pixels,
 //                                           client::Layout::kNhwc);
 //   auto result = (*client)->Infer("digits", {image});
-//   std::vector<float> logits = *result->Find("logits")->Floats();
+//   absl::Span<const float> logits = *result->Find("logits")->View<float>();
+//
+// An address may be several: "a:8001,b:8001", or a name with several addresses, are replicas that
+// take turns. What one refuses as UNAVAILABLE is tried on the next one, after the pause that it
+// asks for (ConnectOptions::attempts).
 //
 // Errors of the server come back as the absl::Status of the same code, with its message unchanged.
 // The rest:
@@ -15,52 +19,24 @@
 #ifndef CLIENT_CLIENT_H_
 #define CLIENT_CLIENT_H_
 
-#include <cstdint>
+#include <functional>
+#include <future>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "absl/types/span.h"
+#include "client/connection.h"
+#include "client/tensor.h"
 #include "protos/model_service.grpc.pb.h"
 #include "protos/open_inference.grpc.pb.h"
 #include "protos/tilewire.grpc.pb.h"
 
 namespace tilewire::client {
-
-// Where the channels stand in memory, and in the shape, of a tensor [N, C, spatial...].
-enum class Layout : uint8_t { kNchw = 0, kNhwc = 1 };
-absl::string_view LayoutName(Layout layout);  // "nchw"
-
-// A tensor as it travels: row-major, little-endian, unpadded.
-struct Tensor {
-  std::string name;
-  std::string datatype = "FP32";
-  std::vector<int64_t> shape;  // in the order of `layout`
-  Layout layout = Layout::kNchw;
-  std::string bytes;
-
-  static Tensor FromFloats(std::string name, std::vector<int64_t> shape,
-                           absl::Span<const float> values, Layout layout = Layout::kNchw);
-  // kFailedPrecondition  the datatype is not FP32, or the size is not a multiple of 4
-  absl::StatusOr<std::vector<float>> Floats() const;
-};
-
-// Of a model's input or output. `shape` is [N, C, spatial...]; -1 is chosen by each request.
-struct TensorMetadata {
-  std::string name, datatype;
-  std::vector<int64_t> shape;
-};
-
-// The tensor's shape with `batch` in the place of an open first dimension and `free_size` of
-// others.
-std::vector<int64_t> ClosedShape(const TensorMetadata& tensor, int64_t batch, int64_t free_size);
 
 struct ModelMetadata {
   std::string name, platform;
@@ -101,37 +77,35 @@ inference::ModelInferRequest MakeInferRequest(const std::string& model,
                                               const std::vector<Tensor>& inputs,
                                               const InferOptions& options);
 
-// A connection that is encrypted. Certificates and keys are PEM texts.
-struct TlsOptions {
-  std::string roots;             // that sign the server's certificate; empty: the system's
-  std::string certificate, key;  // of this client, if the server asks for one; both or neither
-  std::string server_name;       // that the server's certificate names; empty: the address's host
-};
-
-struct ConnectOptions {
-  absl::Duration timeout = absl::Seconds(5);  // for the connection to stand; each metadata call too
-  std::optional<TlsOptions> tls;              // nothing: in the clear
-  // Leaves out what gRPC does besides calls: retries (transparent ones too), channelz, statistics.
-  // A call then takes less time of this client, and a failure is seen as it is.
-  bool bare = false;
-};
-
 // Thread-safe.
 class Client {
  public:
-  // `address` is HOST:PORT. Waits until the connection stands.
+  // `address` is one that TargetOf() takes. Waits until a connection stands.
+  //   the errors of TargetOf()
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& address,
                                                          const ConnectOptions& options = {});
   // Over a channel that exists, such as one within the process.
   explicit Client(std::shared_ptr<grpc::Channel> channel, const ConnectOptions& options = {});
+  ~Client();
 
   absl::StatusOr<inference::ServerMetadataResponse> ServerMetadata();
   // kUnimplemented  the server does not know the extension RepositoryIndex
   absl::StatusOr<std::vector<ModelEntry>> ListModels();
   absl::StatusOr<ModelMetadata> Metadata(const std::string& model, const std::string& version = "");
+  // The same, asked for once: kept until the server refuses a request to the model as
+  // INVALID_ARGUMENT or NOT_FOUND, because the model may have been replaced.
+  absl::StatusOr<std::shared_ptr<const ModelMetadata>> KnownMetadata(
+      const std::string& model, const std::string& version = "");
   absl::StatusOr<bool> Ready(const std::string& model, const std::string& version = "");
   absl::StatusOr<Result> Infer(const std::string& model, const std::vector<Tensor>& inputs,
                                const InferOptions& options = {});
+  // Infer() without waiting: `done` is called once, on a thread of gRPC's, which it must not hold
+  // up. Calls may be under way when the client is destroyed; they end as they would have.
+  void InferAsync(const std::string& model, const std::vector<Tensor>& inputs,
+                  const InferOptions& options, std::function<void(absl::StatusOr<Result>)> done);
+  std::future<absl::StatusOr<Result>> InferAsync(const std::string& model,
+                                                 const std::vector<Tensor>& inputs,
+                                                 const InferOptions& options = {});
   // grpc.health.v1: OK if `service` (empty: the server as a whole) is SERVING. kUnavailable: the
   // server is not; kFailedPrecondition: the model is not; kNotFound: no such model.
   absl::Status Health(const std::string& service, absl::Duration timeout);
@@ -149,11 +123,14 @@ class Client {
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
 
  private:
+  class KnownModels;
+
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<inference::GRPCInferenceService::Stub> inference_;
   const std::unique_ptr<v1::PrimitiveService::Stub> primitives_;
   const std::unique_ptr<v1::ModelService::Stub> models_;
   const absl::Duration timeout_;
+  const std::shared_ptr<KnownModels> known_;
 };
 
 }  // namespace tilewire::client

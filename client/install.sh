@@ -33,7 +33,7 @@ include=$prefix/include/tilewire_client lib=$prefix/lib
 mkdir -p "$include/client" "$include/protos" "$lib/pkgconfig" "$lib/cmake/tilewire_client"
 prefix=$(cd "$prefix" && pwd)
 archives=("$built/client/libclient.a")
-install -m 644 "$source/client/client.h" "$include/client/"
+install -m 644 "$source/client"/{client,connection,tensor}.h "$include/client/"
 for proto in model_service open_inference tilewire; do
   archives+=("$built/protos/lib${proto}_cc_proto.a")
   install -m 644 "$built/protos/$proto.pb.h" "$built/protos/$proto.grpc.pb.h" "$include/protos/"

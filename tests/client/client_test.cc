@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/synchronization/barrier.h"
 #include "client/plan_text.h"
 #include "tests/client/fake_server.h"
 #include "tests/support/status_matchers.h"
@@ -83,6 +84,56 @@ TEST_F(ClientTest, DeadlineEndsACall) {
   EXPECT_THAT(result, StatusIs(absl::StatusCode::kDeadlineExceeded));
 }
 
+// Each call is answered only when all have arrived.
+TEST_F(ClientTest, AsynchronousCallsRunSideBySide) {
+  constexpr int kCalls = 4;
+  absl::Barrier all(kCalls);
+  service_.edit = [&all](int, const auto&, auto*) {
+    all.Block();
+    return grpc::Status::OK;
+  };
+  std::vector<std::future<absl::StatusOr<Result>>> futures;
+  for (int i = 0; i < kCalls; ++i) {
+    futures.push_back(client_->InferAsync("echo", {Tensor::FromFloats("x", {1}, {i + 0.5f})},
+                                          {.outputs = {{"scores"}}}));
+  }
+  client_ = nullptr;
+  for (int i = 0; i < kCalls; ++i) {
+    const absl::StatusOr<Result> result = futures[i].get();
+    ASSERT_THAT(result, IsOk());
+    EXPECT_THAT(*result->Find("scores")->View<float>(), ElementsAre(i + 0.5f));
+  }
+}
+
+TEST_F(ClientTest, AnAsynchronousCallHasADeadlineAndErrorsToo) {
+  const Tensor x = Tensor::FromFloats("x", {1}, {1.0f});
+  EXPECT_THAT(client_->InferAsync("echo", {x}, {.deadline = -absl::Seconds(1)}).get(),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  service_.edit = [](int, const auto&, auto*) {
+    return grpc::Status(grpc::StatusCode::INTERNAL, "so");
+  };
+  EXPECT_THAT(client_->InferAsync("echo", {x}).get(), StatusIs(absl::StatusCode::kInternal, "so"));
+}
+
+TEST_F(ClientTest, KnownMetadataIsAskedForOnceUntilTheModelRefuses) {
+  for (int i = 0; i < 3; ++i) {
+    const auto metadata = client_->KnownMetadata("echo");
+    ASSERT_THAT(metadata, IsOk());
+    EXPECT_EQ((*metadata)->inputs[0].name, "x");
+  }
+  EXPECT_EQ(service_.asked_for_metadata, 1);
+  service_.edit = [](int, const auto&, auto*) {
+    return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "another shape");
+  };
+  const Tensor x = Tensor::FromFloats("x", {1}, {1.0f});
+  EXPECT_THAT(client_->Infer("echo", {x}), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(client_->KnownMetadata("echo"), IsOk());
+  EXPECT_EQ(service_.asked_for_metadata, 2);
+  EXPECT_THAT(client_->KnownMetadata("other"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(client_->KnownMetadata("other"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_EQ(service_.asked_for_metadata, 4) << "errors are not kept";
+}
+
 TEST_F(ClientTest, HealthFollowsTheServer) {
   EXPECT_THAT(client_->Health("", absl::Seconds(60)), IsOk());
   server_.server()->GetHealthCheckService()->SetServingStatus("model", false);
@@ -146,6 +197,21 @@ TEST(TensorFloats, RefusesOtherTypesAndBrokenSizes) {
   EXPECT_THAT(tensor.Floats(), IsOk());
   tensor.bytes = "123";
   EXPECT_THAT(tensor.Floats(), StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST(TensorView, HasTheTypeThatWasGiven) {
+  const std::vector<int64_t> values = {-1, int64_t{1} << 40};
+  const Tensor tensor = Tensor::From<int64_t>("t", {2}, values);
+  EXPECT_EQ(tensor.datatype, "INT64");
+  EXPECT_THAT(*tensor.View<int64_t>(), ElementsAre(-1, int64_t{1} << 40));
+  EXPECT_THAT(tensor.View<uint64_t>(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "INT64, not UINT64"));
+  EXPECT_EQ(DatatypeName<bool>(), "BOOL");
+  EXPECT_EQ(DatatypeName<uint8_t>(), "UINT8");
+  EXPECT_EQ(DatatypeName<int16_t>(), "INT16");
+  EXPECT_EQ(DatatypeName<int32_t>(), "INT32");
+  EXPECT_EQ(DatatypeName<double>(), "FP64");
+  EXPECT_TRUE(Tensor::From<double>("none", {0}, {}).View<double>()->empty());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #define TESTS_CLIENT_FAKE_SERVER_H_
 
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
 
 #include <atomic>
@@ -26,9 +27,11 @@ class FakeService final : public inference::GRPCInferenceService::Service {
                              inference::ModelInferResponse* response)>
       edit;
   std::string refusal_pushback_ms;  // grpc-retry-pushback-ms of refusals; empty: none
+  std::atomic<int> asked_for_metadata = 0;
 
   grpc::Status ModelMetadata(grpc::ServerContext*, const inference::ModelMetadataRequest* request,
                              inference::ModelMetadataResponse* response) override {
+    ++asked_for_metadata;
     if (request->name() != "echo") {
       return {grpc::StatusCode::NOT_FOUND, "no model '" + request->name() + "'"};
     }
@@ -114,6 +117,7 @@ class FakeServer {
   explicit FakeServer(FakeService* service) {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
     builder.RegisterService(service);
     builder.RegisterService(&plans_);
     server_ = builder.BuildAndStart();
@@ -123,9 +127,11 @@ class FakeServer {
     return std::make_unique<Client>(server_->InProcessChannel(grpc::ChannelArguments()));
   }
   grpc::Server* server() { return server_.get(); }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
 
  private:
   FakePlans plans_;
+  int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };
 
