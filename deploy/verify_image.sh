@@ -35,7 +35,8 @@ mkdir -p "$state"
 
 # runc: bookworm's crun refuses machines that have both kinds of control groups.
 missing=()
-for tool in podman runc mmdebstrap; do command -v $tool >/dev/null || missing+=("$tool"); done
+# catatonit: the process that holds a pod's namespaces.
+for tool in podman runc mmdebstrap catatonit; do command -v $tool >/dev/null || missing+=("$tool"); done
 if [[ ${#missing[@]} -gt 0 ]]; then
   echo "== Installing ${missing[*]}"
   { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
@@ -142,6 +143,26 @@ stops_cleanly() {
   podman stop -t 60 tilewire-trial
   [[ $(podman inspect --format '{{.State.ExitCode}}' tilewire-trial) == 0 ]]
 }
+# The Deployment of deploy/kubernetes as a pod, with `limit` cores. Podman publishes no ports beside
+# the host's network, and takes limits that it may only lower from a file.
+play() {
+  local limit=$1
+  printf '[containers]\ndefault_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]\n' >"$state/limits"
+  sed -e '/^          ports:/,/containerPort/d' -e "s/cpu: \"2\"/cpu: $limit/" \
+    deploy/kubernetes/deployment.yaml >"$state/pod.yaml"
+  podman rm -f tilewire-trial >/dev/null 2>&1 || true
+  podman pod rm -fa >/dev/null
+  CONTAINERS_CONF=$state/limits podman kube play --network host "$state/pod.yaml" >/dev/null
+  for _ in $(seq 300); do
+    podman logs tilewire-pod-0-server >"$state/pod.log" 2>&1
+    grep -q '^tilewire-server ready' "$state/pod.log" && return
+    sleep 0.1
+  done
+  cat "$state/pod.log"
+  return 1
+}
+has_threads() { grep -E " $1 threads, .*, $2 MB for requests" "$state/pod.log"; }
+
 probe_fails() { ! podman exec tilewire-trial /usr/local/bin/tilewire-server --probe --port="$1"; }
 has_only() {  # nothing in the image but these folders, and no shell
   local mount
@@ -178,5 +199,12 @@ check "starts with a port from a flag and a volume" start -v "$state/models:/mod
 check "is healthy on that port" is_healthy
 check "serves the volume's model" serves "$port" mine
 check "SIGTERM ends it with status 0 again" stops_cleanly
+
+check "starts as the pod of its Deployment" play '"2"'
+check "takes half of the memory limit for requests" has_threads '[0-9]+' 1024
+check "classifies the digits in the pod" classifies 8001
+check "starts with a limit of 1.5 cores" play 1500m
+check "rounds the limit down to one thread" has_threads 1 1024
+podman pod rm -fa >/dev/null
 podman rm -f tilewire-trial >/dev/null 2>&1 || true
 [[ $failures -eq 0 ]]
