@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cast. Numbers stay where they are held exactly: integers that are cut from f32 stay f32, those of
-// a type of their own get the other type.
+// Cast and CastLike. Numbers stay where they are held exactly: integers that are cut from f32 stay
+// f32, those of a type of their own get the other type.
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -97,6 +97,14 @@ absl::Status CheckRounding(const Node& node) {
   return node.OneOf("round_mode", "up", {"up", "down", "nearest"}).status();
 }
 
+absl::Status CastTo(NodeContext& context, DataType to) {
+  const Operand src = context.input(0);
+  if (src.constant != nullptr) return FoldCast(context, *src.constant, to);
+  const DataType held = context.TypeOf(src);
+  if (held == to && held != DataType::kF32) return context.SetOutput(src);
+  return held == DataType::kF32 || IsByte(held) ? CastFloats(context, to) : CastTyped(context, to);
+}
+
 absl::Status BuildCast(NodeContext& context) {
   const Node& node = context.node;
   ABSL_RETURN_IF_ERROR(CheckRounding(node));
@@ -105,13 +113,24 @@ absl::Status BuildCast(NodeContext& context) {
   if (!to)
     return node.Unimplemented(absl::StrCat("to ONNX element type ", ElementTypeText(number),
                                            "; supported are numbers and BOOL"));
-  const Operand src = context.input(0);
-  if (src.constant != nullptr) return FoldCast(context, *src.constant, *to);
-  const DataType held = context.TypeOf(src);
-  if (held == *to && held != DataType::kF32) return context.SetOutput(src);
-  return held == DataType::kF32 || IsByte(held) ? CastFloats(context, *to)
-                                                : CastTyped(context, *to);
+  return CastTo(context, *to);
 }
+
+// To the type that input 1 is held in: real numbers of 16 bits are held in f32, and so is the
+// result.
+absl::Status BuildCastLike(NodeContext& context) {
+  ABSL_RETURN_IF_ERROR(CheckRounding(context.node));
+  const Operand& like = context.input(1);
+  const bool known = like.constant != nullptr;
+  const DataType type =
+      known && !like.constant->is_float ? like.constant->integers : context.TypeOf(like);
+  const bool is_integer = IsInteger(like);
+  if (is_integer && !IsByte(type) && (known || type == DataType::kF32))
+    return context.node.Unimplemented("like integers or truth values whose type is not kept");
+  return CastTo(context, type);
+}
+
+bool LikeTheSecond(const NodeContext& context, int) { return context.IsInteger(1); }
 
 bool CastsToIntegers(const NodeContext& context, int) {
   const std::optional<DataType> to = TypeOfElements(context.node.Int("to", 0).value_or(0));
@@ -122,6 +141,7 @@ bool CastsToIntegers(const NodeContext& context, int) {
 
 TILEWIRE_OPERATORS(Cast) = {
     {"Cast", 1, 1, 1, "round_mode saturate to", BuildCast, Folds::kInMemory, CastsToIntegers},
+    {"CastLike", 15, 2, 2, "round_mode saturate", BuildCastLike, Folds::kInMemory, LikeTheSecond},
 };
 
 }  // namespace tilewire::graph

@@ -2,6 +2,10 @@
 //
 // Gather: dst = src[..., indices, ...] along one axis. Constant indices make it a selection;
 // computed ones need an operation of its own.
+#include "engine/graph/ops/gather.h"
+
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/ops.h"
@@ -17,8 +21,8 @@ Dims GatheredDims(const Dims& src, const Dims& indices, int axis) {
   return dst;
 }
 
-absl::Status GatherComputed(NodeContext& context, int axis) {
-  const Operand src = context.input(0), indices = context.input(1);
+absl::StatusOr<Operand> GatherComputed(NodeContext& context, const Operand& src,
+                                       const Operand& indices, int axis, absl::string_view suffix) {
   const DataType type = context.TypeOf(indices);
   const bool is_exact = type == DataType::kS32 || type == DataType::kS64;
   if (!is_exact) ABSL_RETURN_IF_ERROR(CheckCountable(context.node, src.dims[axis]));
@@ -30,32 +34,42 @@ absl::Status GatherComputed(NodeContext& context, int axis) {
   if (!is_exact) {
     ABSL_ASSIGN_OR_RETURN(at, context.Numbers(indices));
   }
-  return context.Finish(Gather{axis}, {elements, at}, GatheredDims(src.dims, indices.dims, axis));
+  Dims dims = GatheredDims(src.dims, indices.dims, axis);
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst,
+                        context.Emit(Gather{axis}, {elements, at}, dims, suffix));
+  return Operand{nullptr, dst, std::move(dims), src.is_integer};
 }
 
 absl::Status BuildGather(NodeContext& context) {
+  const Operand& src = context.input(0);
+  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, context.node.Int("axis", 0));
+  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context.node, raw_axis, src.dims.size()));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, GatherOf(context, src, context.input(1), axis));
+  return context.SetOutput(dst);
+}
+
+}  // namespace
+
+absl::StatusOr<Operand> GatherOf(NodeContext& context, const Operand& src, const Operand& indices,
+                                 int axis, absl::string_view suffix) {
   const Node& node = context.node;
-  const Operand src = context.input(0);
-  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", 0));
-  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, src.dims.size()));
-  if (context.input(1).constant == nullptr) return GatherComputed(context, axis);
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr indices, context.Ints(1));
+  if (indices.constant == nullptr) return GatherComputed(context, src, indices, axis, suffix);
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, InMemory(indices.constant));
+  if (known->is_float) return node.Invalid("indices that are not integers");
   std::vector<int64_t> from;
-  for (int64_t index : indices->ints) {
+  for (int64_t index : known->ints) {
     ABSL_ASSIGN_OR_RETURN(const int at, NormalizeAxis(node, index, src.dims[axis]));
     from.push_back(at);
   }
   Select select = WholeOf(src.dims.size());
   select.from[axis] = from.empty() ? IndexRuns{{0, 1, 0}} : RunsOf(from);
-  Dims dst = GatheredDims(src.dims, indices->dims, axis);
-  const bool same_rank = indices->dims.size() == 1;
+  Dims dst = GatheredDims(src.dims, indices.dims, axis);
+  const bool same_rank = indices.dims.size() == 1;
   ABSL_ASSIGN_OR_RETURN(const Operand gathered,
-                        SelectOf(context, src, std::move(select), same_rank ? "" : "/gathered"));
-  ABSL_ASSIGN_OR_RETURN(const Operand result, ReshapeOf(context, gathered, std::move(dst)));
-  return context.SetOutput(result);
+                        SelectOf(context, src, std::move(select),
+                                 absl::StrCat(suffix, same_rank ? "" : "/gathered")));
+  return ReshapeOf(context, gathered, std::move(dst), suffix);
 }
-
-}  // namespace
 
 TILEWIRE_OPERATORS(Gather) = {
     {"Gather", 1, 2, 2, "axis", BuildGather, Folds::kInMemory},

@@ -4,6 +4,7 @@
 // in the source, whose gathered dimensions are made one, is a sum of index * stride; constants fold
 // to a selection. An index that is outside its dimension gives a place that is outside the source,
 // which is refused like any other.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -106,6 +107,14 @@ absl::StatusOr<Operand> TakeRows(NodeContext& context, const Operand& src, const
   return ReshapeOf(context, taken, std::move(dims), "/shaped");
 }
 
+// 0, stride, 2 * stride, ... along the first of `dims`.
+Operand Offsets(const NodeContext& context, Dims dims, int64_t stride, int64_t d) {
+  std::vector<int64_t> offsets;
+  for (int64_t i = 0; i < dims[0]; ++i) offsets.push_back(i * stride);
+  const std::string name = absl::StrCat(context.output_name(), "/offsets", d);
+  return {MakeInts(name, dims, std::move(offsets)), kNoValue, dims};
+}
+
 absl::Status BuildGatherElements(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0);
@@ -123,12 +132,9 @@ absl::Status BuildGatherElements(NodeContext& context) {
     if (indices.dims[d] > src.dims[d] && d != axis)
       return node.Invalid("indices beyond the input's dims");
     if (d == axis || indices.dims[d] > kLargestFold) continue;
-    std::vector<int64_t> offsets;
-    for (int64_t i = 0; i < indices.dims[d]; ++i) offsets.push_back(i * stride);
     Dims dims(src.dims.size() - d, 1);
     dims[0] = indices.dims[d];
-    const std::string name = absl::StrCat(context.output_name(), "/offsets", d);
-    ABSL_RETURN_IF_ERROR(sum.AddKnown({MakeInts(name, dims, std::move(offsets)), kNoValue, dims}));
+    ABSL_RETURN_IF_ERROR(sum.AddKnown(Offsets(context, std::move(dims), stride, d)));
   }
   ABSL_ASSIGN_OR_RETURN(const Operand places, sum.Places());
   ABSL_ASSIGN_OR_RETURN(const Operand flat, ReshapeOf(context, src, {elements}, "/flat"));
@@ -146,21 +152,39 @@ absl::StatusOr<Operand> Component(NodeContext& context, const Operand& tuples, i
                    suffix + "/dropped");
 }
 
+// The first `batch` dimensions are those of both.
+absl::Status CheckBatch(const Node& node, const Dims& src, const Dims& tuples, int64_t batch) {
+  const int64_t most = static_cast<int64_t>(std::min(src.size(), tuples.size())) - 1;
+  if (batch < 0 || batch > most || !std::equal(src.begin(), src.begin() + batch, tuples.begin()))
+    return node.Invalid(absl::StrCat("batch_dims ", batch, " of ", DimsToString(src), " and ",
+                                     DimsToString(tuples)));
+  for (int64_t d = 0; d < batch; ++d) {
+    if (src[d] > kLargestFold) return node.Unimplemented("batches of more than 2^24");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status BuildGatherNd(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const int64_t batch_dims, node.Int("batch_dims", 0));
-  if (batch_dims != 0) return node.Unimplemented(absl::StrCat("batch_dims ", batch_dims));
   ABSL_ASSIGN_OR_RETURN(const Operand tuples, WideIndices(context, context.input(1)));
-  const int64_t depth = tuples.dims.empty() ? 0 : tuples.dims.back();
-  if (depth < 1 || depth > static_cast<int64_t>(src.dims.size()))
-    return node.Invalid(absl::StrCat("tuples of ", depth, " indices"));
+  ABSL_RETURN_IF_ERROR(CheckBatch(node, src.dims, tuples.dims, batch_dims));
+  const int64_t depth = batch_dims + tuples.dims.back();  // dimensions that are gathered from
+  if (tuples.dims.back() < 1 || depth > static_cast<int64_t>(src.dims.size()))
+    return node.Invalid(absl::StrCat("tuples of ", tuples.dims.back(), " indices"));
   int64_t rows = 1;
   for (int64_t d = 0; d < depth; ++d) rows *= src.dims[d];
   PlaceSum sum(context, rows);
   int64_t stride = 1;
   for (int64_t d = depth - 1; d >= 0; stride *= src.dims[d--]) {
-    ABSL_ASSIGN_OR_RETURN(const Operand index, Component(context, tuples, d));
+    if (d < batch_dims) {
+      Dims dims(tuples.dims.size() - 1 - d, 1);
+      dims[0] = src.dims[d];
+      ABSL_RETURN_IF_ERROR(sum.AddKnown(Offsets(context, std::move(dims), stride, d)));
+      continue;
+    }
+    ABSL_ASSIGN_OR_RETURN(const Operand index, Component(context, tuples, d - batch_dims));
     ABSL_RETURN_IF_ERROR(sum.Add(index, src.dims[d], stride));
   }
   ABSL_ASSIGN_OR_RETURN(const Operand places, sum.Places());

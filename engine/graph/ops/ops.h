@@ -18,9 +18,11 @@ namespace tilewire::graph {
 
 // A family's rows. The file has the function's name: ActivationOperators() is in activation.cc.
 absl::Span<const OpRow> ActivationOperators();
+absl::Span<const OpRow> AttentionOperators();
 absl::Span<const OpRow> BatchNormalizationOperators();
 absl::Span<const OpRow> BitwiseOperators();
 absl::Span<const OpRow> CastOperators();
+absl::Span<const OpRow> CompressOperators();
 absl::Span<const OpRow> ConcatOperators();
 absl::Span<const OpRow> ConstantOperators();
 absl::Span<const OpRow> ControlFlowOperators();
@@ -31,8 +33,10 @@ absl::Span<const OpRow> EinsumOperators();
 absl::Span<const OpRow> ElementwiseOperators();
 absl::Span<const OpRow> GatherOperators();
 absl::Span<const OpRow> GatherElementsOperators();
+absl::Span<const OpRow> GridSampleOperators();
 absl::Span<const OpRow> IdentityOperators();
 absl::Span<const OpRow> InnerProductOperators();
+absl::Span<const OpRow> LpPoolOperators();
 absl::Span<const OpRow> LrnOperators();
 absl::Span<const OpRow> MicrosoftOperators();
 absl::Span<const OpRow> MicrosoftQuantizedOperators();
@@ -58,9 +62,11 @@ absl::Span<const OpRow> UnaryOperators();
 
 inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     ActivationOperators,
+    AttentionOperators,
     BatchNormalizationOperators,
     BitwiseOperators,
     CastOperators,
+    CompressOperators,
     ConcatOperators,
     ConstantOperators,
     ControlFlowOperators,
@@ -71,8 +77,10 @@ inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     ElementwiseOperators,
     GatherOperators,
     GatherElementsOperators,
+    GridSampleOperators,
     IdentityOperators,
     InnerProductOperators,
+    LpPoolOperators,
     LrnOperators,
     MicrosoftOperators,
     MicrosoftQuantizedOperators,

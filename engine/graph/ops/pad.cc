@@ -153,9 +153,36 @@ absl::Status BuildPad(NodeContext& context) {
   return context.SetOutput(dst);
 }
 
+// Crops or pads with zeros, as much on either side; what is odd is cropped, or added, at the end.
+absl::Status BuildCenterCropPad(NodeContext& context) {
+  const Node& node = context.node;
+  const Operand& src = context.input(0);
+  const int64_t rank = static_cast<int64_t>(src.dims.size());
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr shape, context.Ints(1));
+  std::vector<int64_t> all;
+  for (int64_t d = 0; d < rank; ++d) all.push_back(d);
+  ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, node.Ints("axes", all));
+  ABSL_ASSIGN_OR_RETURN(const std::vector<int> distinct, DistinctAxes(node, axes, rank));
+  if (shape->ints.size() != axes.size())
+    return node.Invalid(absl::StrCat(shape->ints.size(), " sizes for ", axes.size(), " axes"));
+  Select select = WholeOf(src.dims.size());
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t size = src.dims[distinct[i]], wanted = shape->ints[i];
+    if (wanted < 1 || wanted > kLargestPad) return node.Invalid(absl::StrCat("a size of ", wanted));
+    IndexRuns& runs = select.from[distinct[i]];
+    const int64_t left = wanted > size ? (wanted - size) / 2 : 0;
+    if (left > 0) runs.push_back({-1, 0, left});
+    runs.push_back({wanted < size ? (size - wanted) / 2 : 0, 1, std::min(size, wanted)});
+    if (wanted > size + left) runs.push_back({-1, 0, wanted - size - left});
+  }
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));
+  return context.SetOutput(dst);
+}
+
 }  // namespace
 
 TILEWIRE_OPERATORS(Pad) = {
+    {"CenterCropPad", 18, 2, 2, "axes", BuildCenterCropPad, Folds::kInMemory},
     {"Pad", 1, 1, 4, "mode pads value", BuildPad, Folds::kInMemory},
 };
 

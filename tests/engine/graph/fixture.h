@@ -72,6 +72,13 @@ inline std::vector<Elements> Computed(const OnnxBuilder& builder, const std::vec
   return network.ok() ? Interpret(*network, inputs) : std::vector<Elements>();
 }
 
+inline void ExpectNear(const Elements& computed, const Elements& expected,
+                       double tolerance = 2e-5) {
+  ASSERT_EQ(computed.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(computed[i], expected[i], tolerance) << "element " << i;
+}
+
 // The text after all passes.
 inline std::string AfterPasses(const OnnxBuilder& model, const std::vector<Dims>& dims) {
   absl::StatusOr<Network> network = Built(model, dims);

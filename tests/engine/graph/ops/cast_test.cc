@@ -45,7 +45,20 @@ TEST(CastTest, ConstantsAreCutAndRounded) {
   EXPECT_EQ(Computed(model, {{3}}, {{0, 0, 0}}), (std::vector<Elements>{{300, infinity, 4464}}));
 }
 
+TEST(CastTest, LikeTheTypeThatIsHeld) {
+  OnnxBuilder model(19);
+  model.Input("x", {3}).Input("i", {1}, onnx::TensorProto::INT32);
+  model.Input("u", {1}, onnx::TensorProto::UINT8).Floats("f", {1});
+  model.Node("CastLike", {"x", "i"}, {"y"}).Output("y", onnx::TensorProto::INT32);
+  model.Node("CastLike", {"x", "u"}, {"b"}, {Int("saturate", 1)});
+  model.Node("CastLike", {"y", "f"}, {"z"}).Output("b", onnx::TensorProto::UINT8).Output("z");
+  EXPECT_EQ(Computed(model, {{3}, {1}, {1}}, {{1.9, -2.9, 200.5}, {0}, {0}}),
+            (std::vector<Elements>{{1, -2, 200}, {1, 0, 200}, {1, -2, 200}}));
+}
+
 TEST(CastTest, Refusals) {
+  ExpectUnimplemented(
+      {{"of no type", "CastLike", {"x", "shape"}, {}, "whose type is not kept", 15}});
   ExpectUnimplemented({{"to strings", "Cast", {"x"}, {Int("to", 8)}, "STRING"}});
   ExpectInvalid({{"saturate", "Cast", {"x"}, {Int("to", 1), Int("saturate", 2)}, "saturate 2"}});
 }

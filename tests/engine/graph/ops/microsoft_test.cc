@@ -117,9 +117,8 @@ TEST(MicrosoftTest, WhatTheyCompute) {
                                           {-1, 7}};
   ASSERT_EQ(computed.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i) {
-    ASSERT_EQ(computed[i].size(), expected[i].size());
-    for (size_t k = 0; k < expected[i].size(); ++k)
-      EXPECT_NEAR(computed[i][k], expected[i][k], 1e-4) << i << " " << k;
+    SCOPED_TRACE(i);
+    ExpectNear(computed[i], expected[i], 1e-4);
   }
 }
 

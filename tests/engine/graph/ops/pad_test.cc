@@ -35,6 +35,16 @@ TEST(PadTest, Operators) {
   });
 }
 
+TEST(PadTest, CenterCropPadKeepsTheMiddle) {
+  OnnxBuilder model(18);
+  model.Input("x", {2, 5}).Integers("sizes", {5, 2}).Integers("one", {8});
+  model.Node("CenterCropPad", {"x", "sizes"}, {"y"}).Output("y");
+  model.Node("CenterCropPad", {"x", "one"}, {"z"}, {Ints("axes", {-1})}).Output("z");
+  EXPECT_EQ(Computed(model, {{2, 5}}, {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}),
+            (std::vector<Elements>{{0, 0, 2, 3, 7, 8, 0, 0, 0, 0},
+                                   {0, 1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 10, 0, 0}}));
+}
+
 TEST(PadTest, PadTakesAComputedValue) {
   OnnxBuilder model;
   model.Input("x", {2, 3}).Input("v", {1}).Integers("pads", {0, 1, 0, -1});
