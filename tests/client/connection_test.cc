@@ -81,6 +81,21 @@ TEST_F(ReplicasTest, TakeTurnsAndStandInForOneThatEnds) {
   for (int i = 0; i < 20; ++i) EXPECT_THAT(Call(client.get()), IsOk());
 }
 
+TEST_F(ReplicasTest, OneThatDoesNotServeIsLeftOutWhereHealthIsWatched) {
+  std::atomic<int> here = 0, there = 0;
+  Count(&here, &service_);
+  Count(&there, &other_service_);
+  server_.server()->GetHealthCheckService()->SetServingStatus(false);
+  auto client = Client::Connect(absl::StrCat(server_.address(), ",", other_server_.address()),
+                                {.timeout = kPatience, .watch_health = true});
+  ASSERT_THAT(client, IsOk());
+  for (int i = 0; i < 20; ++i) EXPECT_THAT(Call(client->get()), IsOk());
+  EXPECT_EQ(here, 0);
+  server_.server()->GetHealthCheckService()->SetServingStatus(true);
+  for (int i = 0; i < 12'000 && here == 0; ++i) ASSERT_THAT(Call(client->get()), IsOk());
+  EXPECT_GT(here, 0) << "it serves again";
+}
+
 TEST(TargetOf, LeavesOneAddressAloneAndLooksSeveralUp) {
   EXPECT_EQ(TargetOf("dns:///tilewire:8001").value(), "dns:///tilewire:8001");
   EXPECT_EQ(TargetOf("localhost:8001").value(), "localhost:8001");

@@ -20,11 +20,6 @@
 namespace tilewire::service {
 namespace {
 
-using tilewire::testing::IsOk;
-using tilewire::testing::StatusIs;
-using tilewire::testing::WriteEchoRepository;
-using tilewire::testing::WriteFile;
-
 class NamedModelsTest : public ::testing::Test {
  protected:
   // "name:version:path", sorted, with paths below the test's folder; or the error's code.
@@ -39,7 +34,7 @@ class NamedModelsTest : public ::testing::Test {
     });
   }
 
-  const std::filesystem::path folder_ = WriteEchoRepository();  // with echo/1 and echo/2
+  const std::filesystem::path folder_ = testing::WriteEchoRepository();  // with echo/1 and echo/2
 };
 
 TEST(ParseNamedModel, ANameHoldsNoSlash) {
@@ -56,7 +51,7 @@ TEST(ParseNamedModel, ANameHoldsNoSlash) {
 }
 
 TEST_F(NamedModelsTest, AFileIsNamedByItsPathOrAsAsked) {
-  WriteFile(folder_ / "net.onnx", "");
+  testing::WriteFile(folder_ / "net.onnx", "");
   EXPECT_EQ(Scan({{"", "net.onnx"}}), "net:1:net.onnx");
   EXPECT_EQ(Scan({{"cats", "net.onnx"}, {"all", "net.onnx"}}), "all:1:net.onnx cats:1:net.onnx");
   EXPECT_EQ(Scan({{"", "echo/2/model.onnx"}}), "echo:2:echo/2/model.onnx");
@@ -71,11 +66,11 @@ TEST_F(NamedModelsTest, AFolderOfVersionsIsOneModel) {
 }
 
 TEST_F(NamedModelsTest, AFolderWithAFileIsOneModel) {
-  WriteFile(folder_ / "flat/net.onnx", "");
+  testing::WriteFile(folder_ / "flat/net.onnx", "");
   EXPECT_EQ(Scan({{"", "flat"}}), "flat:1:flat/net.onnx");
-  WriteFile(folder_ / "flat/other.onnx", "");
+  testing::WriteFile(folder_ / "flat/other.onnx", "");
   EXPECT_EQ(Scan({{"", "flat"}}), "INVALID_ARGUMENT") << "which of the two?";
-  WriteFile(folder_ / "flat/model.onnx", "");
+  testing::WriteFile(folder_ / "flat/model.onnx", "");
   EXPECT_EQ(Scan({{"cats", "flat"}}), "cats:1:flat/model.onnx");
   std::filesystem::create_directories(folder_ / "empty");
   EXPECT_EQ(Scan({{"", "empty"}}), "NOT_FOUND");
@@ -90,12 +85,12 @@ TEST_F(NamedModelsTest, TwoModelsMayNotShareNameAndVersion) {
 
 TEST_F(NamedModelsTest, AFlatFoldersLabelsAndSettingsAreReadAndWatched) {
   const std::filesystem::path flat = folder_ / "flat";
-  WriteFile(flat / "net.onnx", "");
-  WriteFile(flat / "labels.txt", "cat\ndog\n");
-  WriteFile(flat / "config.pbtxt", "max_batch_size: 3");
+  testing::WriteFile(flat / "net.onnx", "");
+  testing::WriteFile(flat / "labels.txt", "cat\ndog\n");
+  testing::WriteFile(flat / "config.pbtxt", "max_batch_size: 3");
   const auto found = ScanNamed({{"cats", flat.string()}});
-  ASSERT_THAT(found, IsOk());
-  tilewire::testing::FakeEngine engine;
+  ASSERT_THAT(found, testing::IsOk());
+  testing::FakeEngine engine;
   const ServedModel served = LoadVersion((*found)[0], &engine, {});
   EXPECT_EQ(served.state, ModelState::kReady) << served.load_status;
   EXPECT_EQ(served.labels, "cat\ndog\n");
