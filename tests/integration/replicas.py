@@ -18,7 +18,7 @@ from real_server import INFER, PATIENCE, Server, digits_request, until
 
 OWN_NETWORK = 'TILEWIRE_OWN_NETWORK' in os.environ
 PORT = 8001
-PAUSE = 0.008  # of a client between two requests, so that these tests take little of the machine
+PAUSE = 0.015  # of a client between two requests, so that these tests take little of the machine
 
 
 def run(*command):
