@@ -1,9 +1,15 @@
 """Merged sources: several .cc of a room are compiled as one, so that what they all include is read once.
 
-Most sources here are short, and most of the time that a short source takes goes into its headers. Each
-unit is the text of its sources one after the other; errors and debuggers name the original files. The
-price: names in anonymous namespaces are unique within a room.
+Most sources here are short, and most of the time that a short source takes goes into its headers and into
+the templates that its neighbours instantiate too. Each unit is the text of its sources one after the other;
+errors and debuggers name the original files. The price: names in anonymous namespaces are unique within a
+room, and a change of one file compiles its whole room again, unless --config=edit asks for small units.
 """
+
+_SOURCES_PER_UNIT = select({
+    "//deploy/bazel:small_units": 2,
+    "//conditions:default": 40,
+})
 
 def _merged_sources_impl(ctx):
     sources = ctx.files.srcs
@@ -33,11 +39,11 @@ _merged_sources = rule(
     },
 )
 
-def _merged(rule, name, srcs, sources_per_unit = 8, testonly = None, **kwargs):
+def _merged(rule, name, srcs, testonly = None, **kwargs):
     _merged_sources(
         name = name + "_unit",
         srcs = [source for source in srcs if source.endswith(".cc")],
-        sources_per_unit = sources_per_unit,
+        sources_per_unit = _SOURCES_PER_UNIT,
         testonly = testonly,
         visibility = ["//visibility:private"],
     )
@@ -49,11 +55,11 @@ def _merged(rule, name, srcs, sources_per_unit = 8, testonly = None, **kwargs):
     )
 
 def merged_library(name, **kwargs):
-    """A cc_library whose sources are compiled `sources_per_unit` at a time."""
+    """A cc_library whose sources are compiled many at a time."""
     _merged(native.cc_library, name, **kwargs)
 
 def merged_binary(name, **kwargs):
-    """A cc_binary whose sources are compiled `sources_per_unit` at a time."""
+    """A cc_binary whose sources are compiled many at a time."""
     _merged(native.cc_binary, name, **kwargs)
 
 # What every test links.
@@ -64,14 +70,14 @@ _OF_ALL_TESTS = [
 ]
 
 def merged_test(name, srcs = None, deps = [], size = "small", **kwargs):
-    """A cc_test whose sources are compiled `sources_per_unit` at a time.
+    """A cc_test whose sources are compiled many at a time.
 
     Args:
       name: of the cc_test.
       srcs: all sources and headers of the package, if none are given.
       deps: beside //tests/support and GoogleTest.
       size: see cc_test.
-      **kwargs: of cc_test; sources_per_unit.
+      **kwargs: of cc_test.
     """
     _merged(
         native.cc_test,

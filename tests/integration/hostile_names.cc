@@ -7,9 +7,6 @@ namespace {
 
 using Request = inference::ModelInferRequest;
 
-constexpr auto kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
-constexpr auto kNotFound = grpc::StatusCode::NOT_FOUND;
-constexpr auto kOk = grpc::StatusCode::OK;
 constexpr int64_t kMegabyte = 1 << 20;
 
 // 1 to `most` letters.

@@ -16,6 +16,10 @@
 
 namespace tilewire::testing {
 
+inline constexpr auto kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
+inline constexpr auto kNotFound = grpc::StatusCode::NOT_FOUND;
+inline constexpr auto kOk = grpc::StatusCode::OK;
+
 constexpr int kPictureFloats = 3 * 24 * 20;
 
 // `batch` pictures, and every output; features in the layout of the input.

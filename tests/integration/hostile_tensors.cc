@@ -10,31 +10,28 @@ namespace {
 
 using Request = inference::ModelInferRequest;
 
-constexpr auto kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
-constexpr auto kOk = grpc::StatusCode::OK;
-
 // A request whose only input was spoiled.
 template <typename Spoil>
-std::string Spoiled(Random* random, Spoil spoil) {
+std::string SpoiledInput(Random* random, Spoil spoil) {
   Request request = RandomRequest(random);
   spoil(&request, request.mutable_inputs(0));
   return request.SerializeAsString();
 }
 
 std::string WithDim(Random* random, int first, int64_t value) {
-  return Spoiled(
+  return SpoiledInput(
       random, [&](Request*, auto* input) { input->set_shape(random->Integer(first, 3), value); });
 }
 
 std::string WithRank(Random* random) {
-  return Spoiled(random, [random](Request*, auto* input) {
+  return SpoiledInput(random, [random](Request*, auto* input) {
     const int64_t ranks[] = {0, 1, 2, 3, 5, 6, 12, 13, 1000, 100000};
     input->mutable_shape()->Resize(ranks[random->Integer(0, 9)], 1);
   });
 }
 
 std::string WithHugeBatch(Random* random) {
-  return Spoiled(random, [random](Request* request, auto* input) {
+  return SpoiledInput(random, [random](Request* request, auto* input) {
     input->set_shape(0, random->Integer(100, int64_t{1} << 40));
     request->set_raw_input_contents(0, "four");
   });
@@ -42,13 +39,13 @@ std::string WithHugeBatch(Random* random) {
 
 // 5760 bytes a picture times a multiple of 2^57 is 0 modulo 2^64: the wrapped size is the true one.
 std::string WithWrappingBatch(Random* random) {
-  return Spoiled(random, [random](Request*, auto* input) {
+  return SpoiledInput(random, [random](Request*, auto* input) {
     input->set_shape(0, (random->Integer(1, 63) << 57) + input->shape(0));
   });
 }
 
 std::string WithDatatype(Random* random) {
-  return Spoiled(random, [random](Request*, auto* input) {
+  return SpoiledInput(random, [random](Request*, auto* input) {
     const char* types[] = {"BOOL", "UINT8", "UINT64", "INT8",  "INT32", "FP16", "BF16",
                            "FP64", "BYTES", "fp32",   "FP32 ", "",      "float"};
     input->set_datatype(types[random->Integer(0, 12)]);
@@ -56,7 +53,7 @@ std::string WithDatatype(Random* random) {
 }
 
 std::string WithRawLength(Random* random) {
-  return Spoiled(random, [random](Request* request, auto*) {
+  return SpoiledInput(random, [random](Request* request, auto*) {
     std::string* raw = request->mutable_raw_input_contents(0);
     const int64_t longer = random->Integer(1, 4000), shorter = random->Integer(1, raw->size());
     const size_t lengths[] = {raw->size() - 1, raw->size() + 1, raw->size() + longer,
@@ -66,7 +63,7 @@ std::string WithRawLength(Random* random) {
 }
 
 std::string WithRawEntries(Random* random) {
-  return Spoiled(random, [random](Request* request, auto*) {
+  return SpoiledInput(random, [random](Request* request, auto*) {
     if (random->Integer(0, 3) == 0) return request->clear_raw_input_contents();
     for (int64_t i = random->Integer(1, 1500); i > 0; --i) request->add_raw_input_contents("");
   });
@@ -104,14 +101,14 @@ void AddContents(Random* random, int64_t kind, int64_t count,
 }
 
 std::string WithRawAndTyped(Random* random) {
-  return Spoiled(random, [random](Request*, auto* input) {
+  return SpoiledInput(random, [random](Request*, auto* input) {
     AddContents(random, random->Integer(0, 7), random->Integer(1, kPictureFloats),
                 input->mutable_contents());
   });
 }
 
 std::string WithOtherTypedField(Random* random) {
-  return Spoiled(random, [random](Request* request, auto* input) {
+  return SpoiledInput(random, [random](Request* request, auto* input) {
     request->clear_raw_input_contents();
     const int64_t elements = kPictureFloats * random->Integer(1, 2);
     if (random->Integer(0, 1) == 0) AddContents(random, 7, elements, input->mutable_contents());
@@ -120,7 +117,7 @@ std::string WithOtherTypedField(Random* random) {
 }
 
 std::string WithTypedCount(Random* random) {
-  return Spoiled(random, [random](Request* request, auto* input) {
+  return SpoiledInput(random, [random](Request* request, auto* input) {
     request->clear_raw_input_contents();
     input->set_shape(0, 1);
     AddContents(random, 7, random->Integer(0, kPictureFloats - 1), input->mutable_contents());
@@ -129,7 +126,7 @@ std::string WithTypedCount(Random* random) {
 
 // Values that the datatype cannot hold, or a datatype that travels raw only.
 std::string WithTypedDatatype(Random* random) {
-  return Spoiled(random, [random](Request* request, auto* input) {
+  return SpoiledInput(random, [random](Request* request, auto* input) {
     const std::pair<const char*, int> types[] = {
         {"INT8", 1}, {"UINT8", 3}, {"FP16", 7}, {"BF16", 7}, {"FP16", 3}};
     const auto [name, field] = types[random->Integer(0, 4)];
@@ -140,7 +137,7 @@ std::string WithTypedDatatype(Random* random) {
 }
 
 std::string WithOddValues(Random* random) {
-  return Spoiled(random, [random](Request* request, auto*) {
+  return SpoiledInput(random, [random](Request* request, auto*) {
     using Limits = std::numeric_limits<float>;
     const float odd[] = {Limits::quiet_NaN(), Limits::signaling_NaN(), Limits::infinity(),
                          -Limits::infinity(), Limits::denorm_min(),    -1e-40f,
@@ -154,7 +151,7 @@ std::string WithOddValues(Random* random) {
 }
 
 std::string AsTyped(Random* random) {
-  return Spoiled(random, [random](Request* request, auto* input) {
+  return SpoiledInput(random, [random](Request* request, auto* input) {
     request->clear_raw_input_contents();
     AddContents(random, 7, kPictureFloats * input->shape(0), input->mutable_contents());
   });

@@ -6,9 +6,6 @@ namespace {
 
 using Request = inference::ModelInferRequest;
 
-constexpr auto kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
-constexpr auto kOk = grpc::StatusCode::OK;
-
 std::string Good(Random* random) { return RandomRequest(random).SerializeAsString(); }
 
 std::string Truncated(Random* random) {

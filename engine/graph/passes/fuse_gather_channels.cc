@@ -13,7 +13,7 @@ namespace {
 
 using From = GatherChannels::From;
 
-constexpr size_t kMostSources = 8;
+constexpr size_t kMostGatheredSources = 8;
 
 // An operation that moves channels, as a gather from its own sources.
 struct Moves {
@@ -104,7 +104,8 @@ std::optional<Moves> Fused(Editor& editor, int op) {
   const auto earlier = reads ? MovesOf(editor, before) : std::nullopt;
   if (!earlier) return std::nullopt;
   Moves fused = Through(*moves, *earlier);
-  return fused.srcs.size() <= kMostSources ? std::optional<Moves>(std::move(fused)) : std::nullopt;
+  return fused.srcs.size() <= kMostGatheredSources ? std::optional<Moves>(std::move(fused))
+                                                   : std::nullopt;
 }
 
 }  // namespace

@@ -33,13 +33,13 @@ constexpr Function kFunctions[] = {
     {"squares, at least eps", Algorithm::kNormLpPowerPMax, 2, 1e-3f},
 };
 
-struct Expected {
+struct ExpectedWithin {
   double value = 0, tolerance = 0;
 };
 
 // A sum of n terms is off by n roundings of the sum of their magnitudes, a product by n of itself;
 // a power of p multiplies by p and adds four.
-Expected Formula(const ReductionDesc& desc, const std::vector<float>& terms) {
+ExpectedWithin Formula(const ReductionDesc& desc, const std::vector<float>& terms) {
   constexpr double kUlp = 0x1p-24;
   const double n = static_cast<double>(terms.size());
   double largest = terms[0], smallest = terms[0], sum = 0, product = 1, magnitudes = 0, powers = 0;
@@ -102,7 +102,7 @@ class ReductionTest : public RowTest<ReductionDesc> {
       ++i;
     });
     for (size_t r = 0; r < result->size(); ++r) {
-      const Expected expected = Formula(desc, terms[r]);
+      const ExpectedWithin expected = Formula(desc, terms[r]);
       ASSERT_NEAR((*result)[r], expected.value, expected.tolerance) << "element " << r;
     }
   }

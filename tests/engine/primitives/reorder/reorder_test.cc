@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "engine/memory/zero_padding.h"
+#include "tests/engine/primitives/reorder/reorder_tensors.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/status_matchers.h"
 
@@ -19,14 +20,6 @@ namespace {
 
 using testing::IsOk;
 using testing::StatusIs;
-
-using Bytes = std::vector<uint8_t>;
-
-Bytes Garbage(const MemoryDesc& desc, uint64_t seed) {
-  Bytes bytes(desc.SizeBytes());
-  testing::FillGarbage(bytes.data(), bytes.size(), seed);
-  return bytes;
-}
 
 // The tensor: any bytes, but zeros in the padding.
 Bytes RandomTensor(const MemoryDesc& desc, uint64_t seed) {
@@ -69,10 +62,6 @@ int CheckCopies(const ReorderDesc& desc) {
                                  << desc.dst.ToString();
   }
   return taken;
-}
-
-MemoryDesc Make(Dims dims, absl::string_view tag, DataType type = DataType::kF32) {
-  return *MemoryDesc::Create(std::move(dims), type, *ParseFormatTag(tag));
 }
 
 constexpr int64_t kChannels[] = {1, 3, 15, 16, 17, 24, 32, 33, 40};

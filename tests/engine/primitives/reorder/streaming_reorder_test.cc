@@ -8,6 +8,7 @@
 
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/reorder/reorder.h"
+#include "tests/engine/primitives/reorder/reorder_tensors.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/status_matchers.h"
 
@@ -16,18 +17,6 @@ namespace {
 
 using testing::IsOk;
 using testing::StatusIs;
-
-using Bytes = std::vector<uint8_t>;
-
-MemoryDesc Make(Dims dims, absl::string_view tag, DataType type = DataType::kF32) {
-  return *MemoryDesc::Create(std::move(dims), type, *ParseFormatTag(tag));
-}
-
-Bytes Garbage(const MemoryDesc& desc, uint64_t seed) {
-  Bytes bytes(desc.SizeBytes());
-  testing::FillGarbage(bytes.data(), bytes.size(), seed);
-  return bytes;
-}
 
 // Pieces of up to `longest` bytes, empty ones among them.
 void CheckStream(const MemoryDesc& src, const MemoryDesc& dst, int64_t longest) {

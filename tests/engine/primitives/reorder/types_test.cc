@@ -12,6 +12,7 @@
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/reorder/reorder.h"
 #include "gtest/gtest.h"
+#include "tests/engine/primitives/reorder/reorder_tensors.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/status_matchers.h"
 
@@ -19,7 +20,6 @@ namespace tilewire {
 namespace {
 
 using testing::IsOk;
-using Bytes = std::vector<uint8_t>;
 
 constexpr DataType kTypes[] = {DataType::kF32, DataType::kF16, DataType::kBf16,
                                DataType::kS32, DataType::kS8,  DataType::kU8};
@@ -29,12 +29,11 @@ bool IsInteger(DataType type) {
 }
 
 // Any integers; floats of a few hundred, and what no integer can hold.
-Bytes RandomTensor(const MemoryDesc& desc, uint64_t seed) {
+Bytes AnyNumbers(const MemoryDesc& desc, uint64_t seed) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float kSpecial[] = {std::nanf(""), kInfinity, -kInfinity, 3e9f,    -3e9f, 127.5f, 255.5f,
                             0x1p31f,       0.5f,      1.5f,       -128.5f, -0.0f, 0};
-  Bytes bytes(desc.SizeBytes());
-  testing::FillGarbage(bytes.data(), bytes.size(), seed);
+  Bytes bytes = Garbage(desc, seed);
   testing::Random random(seed);
   ForEachIndex(desc.dims(), [&](const Dims& index) {
     const int64_t at = desc.Offset(index);
@@ -57,7 +56,7 @@ Bytes Execute(const Primitive& primitive, const Bytes& src, Bytes dst) {
 
 // Returns how many generated rows took it.
 int CompareRows(const ReorderDesc& desc, const Attributes& attributes) {
-  const Bytes src = RandomTensor(desc.src, 1), before = RandomTensor(desc.dst, 2);
+  const Bytes src = AnyNumbers(desc.src, 1), before = AnyNumbers(desc.dst, 2);
   const auto reference = CreateReorder(desc, attributes, {.reference_only = true});
   EXPECT_THAT(reference, IsOk());
   if (!reference.ok()) return 0;

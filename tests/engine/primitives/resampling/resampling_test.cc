@@ -11,8 +11,8 @@ namespace tilewire::testing {
 namespace {
 
 constexpr auto kForward = PropKind::kForwardInference;
-constexpr ResamplingAlgorithm kAlgorithms[] = {ResamplingAlgorithm::kNearest,
-                                               ResamplingAlgorithm::kLinear};
+constexpr ResamplingAlgorithm kResamplingAlgorithms[] = {ResamplingAlgorithm::kNearest,
+                                                         ResamplingAlgorithm::kLinear};
 
 // The value of `src` (row-major, of these dims) at output `index` of dst's dims.
 double Formula(ResamplingAlgorithm algorithm, const Dims& src_dims, const Dims& dst_dims,
@@ -71,7 +71,7 @@ TEST_P(ResamplingTest, EveryLayout) {
       larger[d] = 2 * dims[d];
       other[d] = 7 - static_cast<int64_t>(d);
     }
-    for (ResamplingAlgorithm algorithm : kAlgorithms) {
+    for (ResamplingAlgorithm algorithm : kResamplingAlgorithms) {
       for (const Dims& to : {larger, other}) {
         const std::vector<Layout> sources = LayoutsOf(dims), destinations = LayoutsOf(to);
         for (size_t i = 0; i < sources.size(); ++i) {
@@ -85,7 +85,7 @@ TEST_P(ResamplingTest, EveryLayout) {
 }
 
 TEST_P(ResamplingTest, FactorsUpAndDown) {
-  for (ResamplingAlgorithm algorithm : kAlgorithms) {
+  for (ResamplingAlgorithm algorithm : kResamplingAlgorithms) {
     for (const Dims& to : {Dims{1, 19, 13, 26}, Dims{1, 19, 1, 1}, Dims{1, 19, 13, 70},
                            Dims{1, 19, 29, 5}, Dims{1, 19, 6, 13}}) {
       for (const char* tag : {"nchw", "nhwc", "nChw8c", "nChw16c"}) {
@@ -97,7 +97,7 @@ TEST_P(ResamplingTest, FactorsUpAndDown) {
 
 // Too long for a table of samples.
 TEST_P(ResamplingTest, LongDimensions) {
-  for (ResamplingAlgorithm algorithm : kAlgorithms) {
+  for (ResamplingAlgorithm algorithm : kResamplingAlgorithms) {
     for (const char* tag : {"nchw", "nhwc"}) {
       ExpectFormula(
           {kForward, algorithm, Tagged({1, 2, 2, 50}, tag), Tagged({1, 2, 1, 70003}, tag)});
