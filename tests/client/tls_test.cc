@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::tilewire::testing::IsOk;
 using ::tilewire::testing::StatusIs;
 
-constexpr absl::Duration kPatience = absl::Seconds(60);
+constexpr absl::Duration kTimeToAnswer = absl::Seconds(60);
 
 constexpr char kKey[] = R"(-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgBPOFcEJVLJhQmabk
@@ -71,7 +71,7 @@ class TlsTest : public ::testing::Test {
 TEST_F(TlsTest, TheServerIsKnownByItsRootAndName) {
   Start(GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
   const TlsOptions right{.roots = kCertificate, .server_name = "double.test"};
-  EXPECT_THAT(Call(right, kPatience), IsOk());
+  EXPECT_THAT(Call(right, kTimeToAnswer), IsOk());
   EXPECT_THAT(Call(std::nullopt), StatusIs(absl::StatusCode::kUnavailable));
   TlsOptions wrong_name = right, system_roots = right;
   wrong_name.server_name = "other.test";
@@ -88,7 +88,7 @@ TEST_F(TlsTest, AServerMayAskForTheClientsCertificate) {
   EXPECT_THAT(Call(tls), StatusIs(absl::StatusCode::kUnavailable));
   tls.certificate = kCertificate;
   tls.key = kKey;
-  EXPECT_THAT(Call(tls, kPatience), IsOk());
+  EXPECT_THAT(Call(tls, kTimeToAnswer), IsOk());
 }
 
 }  // namespace
