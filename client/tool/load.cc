@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "client/load/objective.h"
 #include "client/load/rate_search.h"
 #include "client/load/report_text.h"
@@ -81,6 +84,15 @@ std::string LoopTitle(const LoadFlags& flags) {
   return absl::StrCat(flags.model, ", batch ", flags.batch, ", ", flags.layout);
 }
 
+// Each connection has one replica: the next connection has the next one.
+ClientFactory ConnectInTurn(const Server& server) {
+  return [replicas = std::vector<std::string>(absl::StrSplit(server.address, ',')), to = server,
+          next = size_t{0}]() mutable {
+    to.address = replicas[next++ % replicas.size()];
+    return to.Connect(/*bare=*/true);
+  };
+}
+
 absl::StatusOr<LoadRecord> RunLoops(const Server& server, const LoadFlags& flags,
                                     const LoadOptions& all) {
   const auto loops = MakeLoops(flags, all);
@@ -91,7 +103,7 @@ absl::StatusOr<LoadRecord> RunLoops(const Server& server, const LoadFlags& flags
     absl::StatusOr<LoadReport> report;
     {
       Progress progress;
-      report = RunLoad([&] { return server.Connect(/*bare=*/true); }, loop,
+      report = RunLoad(ConnectInTurn(server), loop,
                        [&](const LoadReport& so_far) { ShowProgress(loop, so_far, &progress); });
       if (report.ok()) ShowProgress(loop, *report, &progress);
     }
@@ -122,7 +134,7 @@ absl::StatusOr<LoadRecord> RunSearch(const Server& server, const LoadFlags& flag
                   report.error_count() + report.mismatches + report.unsent,
                   report.ended_early ? ", ended early" : "");
   };
-  auto result = FindRate([&] { return server.Connect(/*bare=*/true); }, all, options, show);
+  auto result = FindRate(ConnectInTurn(server), all, options, show);
   if (!result.ok()) return result.status();
   LoadRecord record;
   record.bound = absl::StrCat("p99 <= ", LatencyText(options.p99));

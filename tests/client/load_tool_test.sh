@@ -53,6 +53,10 @@ expect 1 'NOT MET +p50<1ns' "${load[@]}" --requests=100 --require='p50<1ns'
 expect 1 'differ from what was expected: 5$' load --model=tiny --server="$corrupt" --requests=5000 \
   --require='errors=0'
 
+# Callers take turns among replicas, of which the second one has wrong answers.
+expect 1 'differ from what was expected: [1-9]' load --model=tiny --server="$quick,$corrupt" \
+  --concurrency=2 --requests=6000
+
 expect 0 'recorded +4 answers' "${load[@]}" --requests=40 --record="$TEST_TMPDIR/golden"
 expect 0 'expected: 0$' "${load[@]}" --requests=40 --golden="$TEST_TMPDIR/golden"
 expect 1 'NOT_FOUND.*was recorded' "${load[@]}" --requests=40 --seed=9 --golden="$TEST_TMPDIR/golden"
