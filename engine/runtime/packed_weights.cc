@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/huge_pages.h"
@@ -63,6 +64,17 @@ absl::StatusOr<AlignedBuffer> Scaled(const graph::Weights& weights, absl::Span<c
   return buffer;
 }
 
+// Elements in memory may have been computed from the sizes of the inputs, and differ between two
+// networks of one model under the same name.
+std::string KeyOf(absl::string_view kind, const graph::Weights& weights) {
+  std::string key = absl::StrCat(kind, weights.key, ":");
+  if (weights.data.empty()) return key;
+  const absl::string_view bytes(reinterpret_cast<const char*>(weights.data.data()),
+                                weights.data.size() * sizeof(float));
+  absl::StrAppend(&key, absl::HashOf(bytes), ":");
+  return key;
+}
+
 absl::Span<const float> FloatsIn(const AlignedBuffer& buffer) {
   return {reinterpret_cast<const float*>(buffer.data()), buffer.size() / sizeof(float)};
 }
@@ -72,7 +84,7 @@ absl::Span<const float> FloatsIn(const AlignedBuffer& buffer) {
 absl::StatusOr<PackedWeights::Bytes> PackedWeights::Pack(const graph::Weights& weights,
                                                          const MemoryDesc& target,
                                                          const threading::Team& team) {
-  std::string key = absl::StrCat("weights:", weights.key, ":");
+  std::string key = KeyOf("weights:", weights);
   target.AppendKey(&key);
   return packed_.GetOrMake(key, [&] { return MakePacked(weights, target, team); });
 }
@@ -135,7 +147,7 @@ absl::StatusOr<PackedWeights::Bytes> PackedWeights::MakePacked(const graph::Weig
 }
 
 absl::StatusOr<PackedWeights::Bytes> PackedWeights::SumOutputs(const graph::Weights& weights) {
-  return packed_.GetOrMake(absl::StrCat("sums:", weights.key), [&]() -> absl::StatusOr<Bytes> {
+  return packed_.GetOrMake(KeyOf("sums:", weights), [&]() -> absl::StatusOr<Bytes> {
     ABSL_ASSIGN_OR_RETURN(const graph::HeldFloats held, graph::LoadElements(weights));
     const int64_t outputs = weights.dims[0];
     const int64_t count = static_cast<int64_t>(held.values.size());
