@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/graph/ops/inner_product.h"
 
+#include <numeric>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/matmul.h"
 #include "engine/graph/ops/ops.h"
+#include "engine/graph/ops/turned.h"
 #include "engine/graph/ops/weights.h"
 
 namespace tilewire::graph {
@@ -139,9 +143,45 @@ absl::Status BuildMatMul(NodeContext& context) {
   return context.SetOutput(dst);
 }
 
+// alpha * A * B, where the last two dimensions of either may be exchanged.
+absl::Status BuildFusedMatMul(NodeContext& context) {
+  const Node& node = context.node;
+  Operand sides[2];
+  for (int i = 0; i < 2; ++i) {
+    sides[i] = context.input(i);
+    const std::string letter = i == 0 ? "A" : "B";
+    ABSL_ASSIGN_OR_RETURN(const int64_t batch, node.Int(absl::StrCat("transBatch", letter), 0));
+    ABSL_ASSIGN_OR_RETURN(const int64_t turned, node.Int(absl::StrCat("trans", letter), 0));
+    if (batch != 0) return node.Unimplemented(absl::StrCat("transBatch", letter));
+    if (turned == 0 || sides[i].dims.size() < 2) continue;
+    std::vector<int> order(sides[i].dims.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::swap(order[order.size() - 2], order.back());
+    ABSL_ASSIGN_OR_RETURN(sides[i], TurnedOf(context, sides[i], order, absl::StrCat("/", letter)));
+  }
+  ABSL_ASSIGN_OR_RETURN(const float alpha, node.Float("alpha", 1.0f));
+  const absl::string_view suffix = alpha == 1 ? "" : "/product";
+  Operand product;
+  if (sides[1].constant != nullptr && sides[1].dims.size() == 2 && sides[0].dims.size() >= 2) {
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr matrix, context.FloatsInPlace(1));
+    ABSL_ASSIGN_OR_RETURN(const ValueId src, context.AsValue(sides[0]));
+    ABSL_ASSIGN_OR_RETURN(product.value, EmitMatMul(context, src, matrix, suffix));
+    product.dims = context.value(product.value).dims;
+  } else {
+    ABSL_ASSIGN_OR_RETURN(product, MatMulOf(context, sides[0], sides[1], suffix));
+  }
+  if (alpha != 1) {
+    ABSL_ASSIGN_OR_RETURN(
+        product, ActivationOf(context, {jit::EltwiseAlgorithm::kLinear, alpha, 0}, product));
+  }
+  return context.SetOutput(product);
+}
+
 }  // namespace
 
 TILEWIRE_OPERATORS(InnerProduct) = {
+    {"com.microsoft.FusedMatMul", 1, 2, 2, "alpha transA transB transBatchA transBatchB",
+     BuildFusedMatMul, Folds::kNever, RealNumbers},
     {"Gemm", 1, 2, 3, "alpha beta broadcast transA transB", BuildGemm},
     {"MatMul", 1, 2, 2, "", BuildMatMul},
 };

@@ -3,6 +3,8 @@
 // What ONNX Runtime's optimiser writes in the place of several of ONNX's operators, and is taken
 // apart again here: passes then fuse what this engine fuses. Source: ONNX Runtime's
 // ContribOperators.md, version 1 of com.microsoft.
+#include <initializer_list>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
@@ -117,10 +119,62 @@ absl::StatusOr<std::string> ComposeSimplified(const Node& node) {
   return std::string("x, scale -> y: y = RMSNormalization(x, scale, axis=@axis, epsilon=@epsilon)");
 }
 
+// Of heads that stand one after the other in the last dimension.
+constexpr char kOfHeads[] =
+    "q_num_heads=@num_heads, kv_num_heads=@num_heads, scale=@scale, is_causal=@unidirectional)";
+
+// kUnimplemented: one of these inputs, or a second output, is there, or one of these attributes is
+// not 0.
+absl::Status CheckPlainAttention(const Node& node, std::initializer_list<int> left_out,
+                                 std::initializer_list<absl::string_view> attributes) {
+  for (int i : left_out) {
+    if (HasInput(node, i)) return node.Unimplemented(absl::StrCat("input ", i));
+  }
+  for (int i = 1; i < node.proto().output_size(); ++i) {
+    if (HasOutput(node, i)) return node.Unimplemented(absl::StrCat("output ", i));
+  }
+  for (const absl::string_view name : attributes) {
+    ABSL_ASSIGN_OR_RETURN(const int64_t value, node.Int(name, 0));
+    if (value != 0) return node.Unimplemented(absl::StrCat(name, " ", value));
+  }
+  return absl::OkStatus();
+}
+
+// The bias is that of queries, keys and values, one after the other.
+absl::StatusOr<std::string> ComposeMultiHeadAttention(const Node& node) {
+  ABSL_RETURN_IF_ERROR(CheckPlainAttention(node, {4, 6, 7, 8, 9}, {}));
+  std::string text = "query, key, value, bias, padding, mask -> y:";
+  const bool adds = HasInput(node, 3);
+  if (adds) {
+    text +=
+        "of_q, of_k, of_v = Split(bias, num_outputs=3); q = Add(query, of_q);"
+        "k = Add(key, of_k); v = Add(value, of_v);";
+  }
+  return absl::StrCat(text, "y = Attention(", adds ? "q, k, v, " : "query, key, value, ",
+                      HasInput(node, 5) ? "mask, " : "_, ", kOfHeads);
+}
+
+// The weights give queries, keys and values in one product.
+absl::StatusOr<std::string> ComposePackedAttention(const Node& node) {
+  ABSL_RETURN_IF_ERROR(
+      CheckPlainAttention(node, {3, 4, 6}, {"do_rotary", "past_present_share_buffer"}));
+  if (node.HasAttribute("qkv_hidden_sizes")) return node.Unimplemented("qkv_hidden_sizes");
+  const bool adds = HasInput(node, 2);
+  return absl::StrCat("x, weights, bias, padding, past, mask -> y:",
+                      adds ? "product = MatMul(x, weights); all = Add(product, bias);"
+                           : "all = MatMul(x, weights);",
+                      "q, k, v = Split(all, axis=-1, num_outputs=3); y = Attention(q, k, v, ",
+                      HasInput(node, 5) ? "mask, " : "_, ", kOfHeads);
+}
+
 }  // namespace
 
 TILEWIRE_OPERATORS(Microsoft) = {
     Composed("SimplifiedLayerNormalization", 1, 2, 2, "axis epsilon stash_type", ComposeSimplified),
+    Composed("com.microsoft.Attention", 1, 2, 7,
+             "do_rotary mask_filter_value num_heads past_present_share_buffer qkv_hidden_sizes "
+             "rotary_embedding_dim scale unidirectional",
+             ComposePackedAttention),
     Composed("com.microsoft.BiasGelu", 1, 2, 2, "", ComposeBiasGelu),
     Composed("com.microsoft.FastGelu", 1, 1, 2, "", ComposeFastGelu),
     Composed("com.microsoft.FusedConv", 1, 2, 4,
@@ -130,6 +184,8 @@ TILEWIRE_OPERATORS(Microsoft) = {
              "activation activation_alpha activation_beta alpha beta transA transB",
              ComposeFusedGemm),
     Composed("com.microsoft.Gelu", 1, 1, 1, "", ComposeGelu),
+    Composed("com.microsoft.MultiHeadAttention", 1, 3, 10,
+             "mask_filter_value num_heads scale unidirectional", ComposeMultiHeadAttention),
     Composed("com.microsoft.QuickGelu", 1, 1, 1, "alpha", ComposeQuickGelu),
     Composed("com.microsoft.SkipLayerNormalization", 1, 3, 5, "epsilon",
              ComposeSkipLayerNormalization),

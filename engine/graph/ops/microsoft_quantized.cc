@@ -137,9 +137,24 @@ absl::StatusOr<std::string> ComposeDynamicQuantizeMatMul(const Node& node) {
       adds ? "product = Mul(numbers, step); y = Add(product, bias)" : "y = Mul(numbers, step)");
 }
 
+absl::StatusOr<std::string> ComposeDequantize(const Node&) {
+  return std::string("x, scale, zero -> y: y = DequantizeLinear(x, scale, zero, axis=@axis)");
+}
+absl::StatusOr<std::string> ComposeQuantize(const Node&) {
+  return std::string("x, scale, zero -> y: y = QuantizeLinear(x, scale, zero, axis=@axis)");
+}
+absl::StatusOr<std::string> ComposeQLinearConv(const Node& node) {
+  ABSL_RETURN_IF_ERROR(CheckChannelsFirst(node));
+  return absl::StrCat(
+      "x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias -> y:"
+      "y = QLinearConv(x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias, ",
+      PassedOn("auto_pad dilations group kernel_shape pads strides"), ")");
+}
+
 }  // namespace
 
 TILEWIRE_OPERATORS(MicrosoftQuantized) = {
+    Composed("com.microsoft.DequantizeLinear", 1, 2, 3, "axis", ComposeDequantize),
     Composed("com.microsoft.DynamicQuantizeMatMul", 1, 3, 5, "", ComposeDynamicQuantizeMatMul),
     Composed("com.microsoft.MatMulIntegerToFloat", 1, 4, 7, "", ComposeMatMulIntegerToFloat),
     Composed("com.microsoft.QGemm", 1, 6, 9, "alpha transA transB", ComposeQGemm),
@@ -148,12 +163,16 @@ TILEWIRE_OPERATORS(MicrosoftQuantized) = {
              "auto_pad ceil_mode channels_last count_include_pad kernel_shape pads strides",
              ComposeQLinearAveragePool),
     Composed("com.microsoft.QLinearConcat", 1, 5, INT_MAX, "axis", ComposeQLinearConcat),
+    Composed("com.microsoft.QLinearConv", 1, 8, 9,
+             "auto_pad channels_last dilations group kernel_shape pads strides",
+             ComposeQLinearConv),
     Composed("com.microsoft.QLinearGlobalAveragePool", 1, 5, 5, "channels_last",
              ComposeQLinearGlobalAveragePool),
     Composed("com.microsoft.QLinearLeakyRelu", 1, 5, 5, "alpha", ComposeQLinearLeakyRelu),
     Composed("com.microsoft.QLinearMul", 1, 8, 8, "", ComposeQLinearMul),
     Composed("com.microsoft.QLinearSigmoid", 1, 5, 5, "", ComposeQLinearSigmoid),
     Composed("com.microsoft.QLinearSoftmax", 1, 5, 5, "axis opset", ComposeQLinearSoftmax),
+    Composed("com.microsoft.QuantizeLinear", 1, 2, 3, "axis", ComposeQuantize),
 };
 
 }  // namespace tilewire::graph

@@ -163,6 +163,13 @@ TEST(MicrosoftQuantizedTest, ProductsOfDynamicallyQuantizedNumbers) {
 }
 
 TEST(MicrosoftQuantizedTest, PassesFoldThemIntoIntegers) {
+  OnnxBuilder conv = MicrosoftModel();
+  conv.Bytes("w", {3, 2, 1, 1}, true).Bytes("wz", {}, true, {0});
+  AddMicrosoft(&conv, "QLinearConv", {"x", "s", "z", "w", "s", "wz", "ys", "yz"}, {"c"});
+  AddMicrosoft(&conv, "DequantizeLinear", {"c", "ys", "yz"}, {"real"});
+  AddMicrosoft(&conv, "QuantizeLinear", {"real", "s", "z"}, {"y"});
+  conv.Output("y", onnx::TensorProto::UINT8);
+  EXPECT_THAT(AfterPasses(conv, kDims), HasSubstr(" u8 [1,3,2,2] = convolution(x) "));
   OnnxBuilder model = MicrosoftModel();
   AddMicrosoft(&model, "QLinearAdd", {"x", "s", "z", "v", "s", "z", "ys", "yz"}, {"y"});
   model.Output("y", onnx::TensorProto::UINT8);
