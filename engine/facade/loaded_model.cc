@@ -10,6 +10,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/deciding_inputs.h"
 #include "engine/lowering/lowering.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/tensor_layout.h"
@@ -24,14 +25,6 @@ CreateOptions PrimitiveOptions(const EngineOptions& options) {
 
 ModelSignature SignatureOf(const graph::OnnxModel& source) {
   return {source.inputs(), source.outputs()};
-}
-
-bool Fits(const Dims& dims, const Dims& allowed) {
-  if (dims.size() != allowed.size()) return false;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (dims[d] < 1 || (allowed[d] >= 0 && dims[d] != allowed[d])) return false;
-  }
-  return true;
 }
 
 // What a run of the plan holds besides its inputs.
@@ -92,6 +85,8 @@ LoadedModel::LoadedModel(std::shared_ptr<const graph::OnnxModel> source,
       shared_(std::move(shared)),
       signature_(SignatureOf(*source_)),
       weights_(&shared_->cache, PrimitiveOptions(shared_->options)),
+      has_deciding_inputs_(absl::c_any_of(
+          signature_.inputs, [](const TensorSpec& spec) { return spec.decides_shapes; })),
       plans_({.values = kPlans, .bytes = kPlanBytes, .bytes_of = [](const runtime::Plan& plan) {
                 return plan.HeldBytes();
               }}) {}
@@ -101,9 +96,15 @@ absl::StatusOr<std::shared_ptr<const Model>> LoadedModel::Create(
     const LoadOptions& options) {
   std::shared_ptr<LoadedModel> model(new LoadedModel(std::move(source), std::move(shared)));
   const absl::StatusOr<std::vector<Dims>> dims = model->DimsForBatch(1);
-  if (dims.ok()) {
-    ABSL_ASSIGN_OR_RETURN(const auto plan, model->PlanFor(*dims, options));
-    WarnAboutReferences(*plan);
+  if (dims.ok() && !model->has_deciding_inputs_) {
+    const auto plan = model->PlanFor(*dims, options);
+    // The only dimension of an input may be a length, for which 1 makes no sense.
+    const bool may_be_length = absl::c_any_of(model->signature_.inputs, [](const TensorSpec& spec) {
+      return spec.dims.size() == 1 && spec.dims[0] < 0;
+    });
+    if (!plan.ok() && !(may_be_length && absl::IsInvalidArgument(plan.status())))
+      return plan.status();
+    if (plan.ok()) WarnAboutReferences(**plan);
   }
   // Returns the memory of the weights as they were in the file, which has been freed, to the
   // system.
@@ -117,11 +118,11 @@ absl::StatusOr<std::vector<Dims>> LoadedModel::DimsForBatch(int64_t batch) const
   for (const TensorSpec& input : signature_.inputs) {
     Dims dims = input.dims;
     if (!dims.empty() && dims[0] < 0) dims[0] = batch;
+    if (input.any_rank) dims = {-1};
     for (int64_t size : dims) {
       if (size < 0) {
-        return absl::InvalidArgumentError(absl::StrCat("input '", input.name, "': shape ",
-                                                       DimsToString(input.dims),
-                                                       " has more open than the batch"));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "input '", input.name, "': shape ", ShapeText(input), " has more open than the batch"));
       }
     }
     all.push_back(std::move(dims));
@@ -129,43 +130,63 @@ absl::StatusOr<std::vector<Dims>> LoadedModel::DimsForBatch(int64_t batch) const
   return all;
 }
 
+// Is called for every request: the key's memory is kept. Bytes that do not fit the dims are refused
+// when a plan is made for them.
+void LoadedModel::SetKey(absl::Span<const InputTensor> inputs, PlanKey* key) const {
+  key->resize(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) (*key)[i] = inputs[i].dims;
+  if (!has_deciding_inputs_) return;
+  for (size_t i = 0; i < inputs.size() && i < signature_.inputs.size(); ++i) {
+    if (!signature_.inputs[i].decides_shapes) continue;
+    Dims& bytes = key->emplace_back();
+    for (absl::string_view piece : inputs[i].pieces) {
+      const size_t room = graph::kLargestDeciding * sizeof(int64_t) + 1 - bytes.size();
+      for (char byte : piece.substr(0, room)) bytes.push_back(byte);
+    }
+  }
+}
+
 absl::StatusOr<std::shared_ptr<const runtime::Plan>> LoadedModel::PlanFor(
-    const std::vector<Dims>& dims, const LoadOptions& options) const {
-  return plans_.GetOrMake(dims, [&]() -> absl::StatusOr<std::shared_ptr<const runtime::Plan>> {
-    ABSL_ASSIGN_OR_RETURN(const graph::Network network, source_->Specialize(dims));
+    const PlanKey& key, const LoadOptions& options) const {
+  return plans_.GetOrMake(key, [&]() -> absl::StatusOr<std::shared_ptr<const runtime::Plan>> {
+    const size_t inputs = signature_.inputs.size();
+    std::vector<std::string> deciding;
+    for (size_t i = inputs; i < key.size(); ++i)
+      deciding.emplace_back(key[i].begin(), key[i].end());
+    ABSL_ASSIGN_OR_RETURN(const graph::Network network,
+                          source_->Specialize(absl::MakeSpan(key).first(inputs), deciding));
     lowering::LoweringContext context;
     context.cache = &shared_->cache;
     context.weights = &weights_;
     context.options = PrimitiveOptions(shared_->options);
     context.convolution_algorithm = shared_->options.convolution_algorithm;
     context.team = options.serial ? threading::Team::Serial() : threading::Team(&shared_->arena);
+    context.requests_decide_sizes = has_deciding_inputs_;
     context.between_operations = options.between_steps;
     return lowering::LowerNetwork(network, context);
   });
 }
 
-// Is called for every request: the key's memory is kept.
 std::optional<int64_t> LoadedModel::PlannedOperations(absl::Span<const InputTensor> inputs) const {
-  static thread_local std::vector<Dims> dims;
-  dims.resize(inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) dims[i] = inputs[i].dims;
-  const std::shared_ptr<const runtime::Plan> plan = plans_.Peek(dims);
+  static thread_local PlanKey key;
+  SetKey(inputs, &key);
+  const std::shared_ptr<const runtime::Plan> plan = plans_.Peek(key);
   if (plan == nullptr) return std::nullopt;
   return plan->operations;
 }
 
-absl::Status LoadedModel::CheckDims(const std::vector<Dims>& dims) const {
-  if (dims.size() != signature_.inputs.size()) {
+absl::Status LoadedModel::CheckDims(const PlanKey& key, size_t inputs) const {
+  if (inputs != signature_.inputs.size()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(dims.size(), " inputs given, the model takes ", signature_.inputs.size()));
+        absl::StrCat(inputs, " inputs given, the model takes ", signature_.inputs.size()));
   }
-  for (size_t i = 0; i < dims.size(); ++i) {
+  for (size_t i = 0; i < inputs; ++i) {
     const TensorSpec& spec = signature_.inputs[i];
-    if (!Fits(dims[i], spec.dims)) {
-      const bool open = absl::c_any_of(dims[i], [](int64_t dim) { return dim < 0; });
-      return absl::InvalidArgumentError(absl::StrCat(
-          "input '", spec.name, "': shape ", DimsToString(dims[i]), " does not match ",
-          DimsToString(spec.dims), open ? "; -1: open in the model, so give this shape" : ""));
+    if (!spec.Allows(key[i])) {
+      const bool open = absl::c_any_of(key[i], [](int64_t dim) { return dim < 0; });
+      return absl::InvalidArgumentError(
+          absl::StrCat("input '", spec.name, "': shape ", DimsToString(key[i]), " does not match ",
+                       ShapeText(spec), open ? "; -1: open in the model, so give this shape" : ""));
     }
   }
   return absl::OkStatus();
@@ -190,17 +211,16 @@ absl::Status LoadedModel::CheckBytes(absl::Span<const InputTensor> inputs) const
 absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const InputTensor> inputs,
                                                            absl::Span<const OutputRequest> outputs,
                                                            const RunOptions& options) const {
-  thread_local std::vector<Dims> dims;  // its memory serves the thread's next run
-  dims.clear();
-  for (const InputTensor& input : inputs) dims.push_back(input.dims);
-  ABSL_RETURN_IF_ERROR(CheckDims(dims));
+  thread_local PlanKey key;  // its memory serves the thread's next run
+  SetKey(inputs, &key);
+  ABSL_RETURN_IF_ERROR(CheckDims(key, inputs.size()));
   ABSL_RETURN_IF_ERROR(CheckBytes(inputs));
   absl::InlinedVector<OutputRequest, 4> requests(outputs.begin(), outputs.end());
   if (requests.empty()) {
     for (size_t i = 0; i < signature_.outputs.size(); ++i)
       requests.push_back({static_cast<int>(i), Layout::kNchw});
   }
-  ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const runtime::Plan> plan, PlanFor(dims));
+  ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const runtime::Plan> plan, PlanFor(key));
 
   const AllInputBytes input_bytes = DescribeInputs(*plan, inputs);
   ABSL_ASSIGN_OR_RETURN(AllOutputBytes output_bytes, DescribeOutputs(*plan, requests));
@@ -216,7 +236,7 @@ absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const Inpu
   results.reserve(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) {
     const int index = requests[i].index;
-    const bool is_scalar = signature_.outputs[index].dims.empty();  // [1] in the plan
+    const bool is_scalar = plan->outputs[index].is_scalar;
     results.push_back({index, is_scalar ? Dims() : output_bytes[i].desc->dims(), requests[i].layout,
                        std::move(output_bytes[i].bytes)});
   }

@@ -38,7 +38,8 @@ struct EngineShared {
 };
 
 // Builds one plan per shape and keeps at most kPlans of them, and kPlanBytes. A request of a known
-// shape never waits for a plan that is being built. Thread-safe.
+// shape never waits for a plan that is being built. Where elements of inputs decide shapes, there
+// is a plan for each set of these elements, within the same bounds. Thread-safe.
 class LoadedModel : public Model {
  public:
   static constexpr size_t kPlans = 32;
@@ -62,10 +63,16 @@ class LoadedModel : public Model {
  private:
   LoadedModel(std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared);
 
+  // What a plan is made for: the dims of each input, then the bytes of each input that decides
+  // shapes, as numbers.
+  using PlanKey = std::vector<Dims>;
+
+  void SetKey(absl::Span<const InputTensor> inputs, PlanKey* key) const;
   absl::StatusOr<std::shared_ptr<const runtime::Plan>> PlanFor(
-      const std::vector<Dims>& dims, const LoadOptions& options = {}) const;
+      const PlanKey& key, const LoadOptions& options = {}) const;
   absl::Status CheckBytes(absl::Span<const InputTensor> inputs) const;
-  absl::Status CheckDims(const std::vector<Dims>& dims) const;
+  // Of the first dims of the key.
+  absl::Status CheckDims(const PlanKey& key, size_t inputs) const;
   // Times options.runs runs of the plan.
   absl::Status Time(const runtime::Plan& plan, const ExplainOptions& options,
                     Explanation* explanation) const;
@@ -76,7 +83,8 @@ class LoadedModel : public Model {
   const std::shared_ptr<EngineShared> shared_;
   ModelSignature signature_;
   mutable runtime::PackedWeights weights_;
-  mutable threading::SingleFlightCache<runtime::Plan, std::vector<Dims>> plans_;  // by input dims
+  const bool has_deciding_inputs_;
+  mutable threading::SingleFlightCache<runtime::Plan, PlanKey> plans_;
 };
 
 }  // namespace tilewire

@@ -144,7 +144,7 @@ absl::StatusOr<Explanation> LoadedModel::Explain(const ExplainOptions& options) 
   if (dims.empty()) {
     ABSL_ASSIGN_OR_RETURN(dims, DimsForBatch(options.batch));
   }
-  ABSL_RETURN_IF_ERROR(CheckDims(dims));
+  ABSL_RETURN_IF_ERROR(CheckDims(dims, dims.size()));
   ABSL_RETURN_IF_ERROR(CheckInputBytes(dims, signature_.inputs, options.limits.max_output_bytes));
   ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const runtime::Plan> plan, PlanFor(dims));
   Explanation explanation;

@@ -31,6 +31,7 @@ CheckedTensor AsDeclared(const onnx::ValueInfoProto& declared) {
 
 // Sizes that reading the model found, where the file left them open.
 void AddKnown(const TensorSpec& spec, CheckedTensor* tensor) {
+  if (spec.any_rank) return;
   if (tensor->dims.size() != spec.dims.size()) tensor->dims.assign(spec.dims.size(), "?");
   tensor->has_shape = true;
   for (size_t i = 0; i < spec.dims.size(); ++i) {

@@ -59,10 +59,11 @@ class Builder {
     }
     if (type.shape().dim_size() > kMaxRank)
       return absl::InvalidArgumentError(absl::StrCat(who, ": rank over 12"));
-    DeclaredTensor tensor{id, *elements, type.has_shape(), {}};
+    DeclaredTensor tensor{id, *elements, type.has_shape(), {}, {}};
     for (const onnx::TensorShapeProto::Dimension& dim : type.shape().dim()) {
       // Exporters write 0 and -1 too where they mean an open dimension.
       tensor.dims.push_back(dim.has_dim_value() && dim.dim_value() > 0 ? dim.dim_value() : -1);
+      tensor.symbols.push_back(dim.dim_param());
       if (dim.dim_value() < -1) {
         return absl::InvalidArgumentError(
             absl::StrCat(who, ": negative dimension ", dim.dim_value()));

@@ -26,6 +26,7 @@ struct DeclaredTensor {
   DataType type = DataType::kF32;
   bool has_shape = false;  // else `dims` says nothing
   Dims dims;
+  std::vector<std::string> symbols;  // the names of open dimensions, "" where there is none
 };
 
 struct ModelGraph {

@@ -38,7 +38,8 @@ struct Value {
 // Weights as they are in the file, row-major, and the factors that were folded into them:
 //   effective[oc, ...] = element[oc, ...] * (scale.empty() ? 1 : scale[oc])
 // The elements are `data`, or loaded from `stored`, or s8 loaded from `s8`. `key` names them: it is
-// the same for every specialization of a model, so that packed forms are shared.
+// the same for every specialization of a model, so that packed forms are shared; elements or
+// factors that were computed for one specialization are its `own`, and share nothing.
 struct Weights {
   std::string key;
   Dims dims;                     // convolution [O, I/groups, k...]; inner product [O, I]
@@ -48,6 +49,7 @@ struct Weights {
   std::shared_ptr<const StoredNumbers> s8;  // all elements are integers in [-128, 127]
   std::vector<float> scale;                 // one per output channel (batch-norm folding), or empty
   bool transposed = false;  // one pixel per tap: data is [I, O] (MatMul, Gemm transB=0)
+  bool own = false;
 };
 
 // Returns the elements, of either type, as floats. Errors are those of StoredNumbers.

@@ -55,6 +55,10 @@ absl::Status Node::Unimplemented(absl::string_view what) const {
   return absl::UnimplementedError(absl::StrCat(Describe(), ": ", what));
 }
 
+absl::Status Node::TooLarge(absl::string_view what) const {
+  return absl::ResourceExhaustedError(absl::StrCat(Describe(), ": ", what));
+}
+
 const AttributeProto* Node::Find(absl::string_view name) const {
   for (const AttributeProto& attribute : proto_->attribute()) {
     if (attribute.name() == name) return &attribute;

@@ -46,6 +46,7 @@ class Node {
   std::string Describe() const;
   absl::Status Invalid(absl::string_view what) const;        // kInvalidArgument, with Describe()
   absl::Status Unimplemented(absl::string_view what) const;  // kUnimplemented, with Describe()
+  absl::Status TooLarge(absl::string_view what) const;       // kResourceExhausted, with Describe()
 
   bool HasAttribute(absl::string_view name) const { return Find(name) != nullptr; }
   // The attribute, or `absent` if the node does not have it. kInvalidArgument: it has another type.

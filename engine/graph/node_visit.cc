@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/graph/node_visit.h"
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
@@ -46,13 +47,28 @@ absl::Status LoadConstants(const Node& node, const NodeContext& context,
   return absl::OkStatus();
 }
 
+// Elements that were computed for this network alone, or came with a request, make weights its own.
+void MarkOwnWeights(const Node& node, const std::vector<Operand>& tensors, size_t first_operation,
+                    Network* network) {
+  const bool reads_own = absl::c_any_of(node.inputs, [&](TensorId id) {
+    return id != kNoTensor && tensors[id].constant != nullptr && !tensors[id].is_of_model;
+  });
+  for (size_t i = first_operation; reads_own && i < network->operations.size(); ++i) {
+    OperationParams& params = network->operations[i].params;
+    if (auto* convolution = std::get_if<Convolution>(&params)) convolution->weights.own = true;
+    if (auto* product = std::get_if<InnerProduct>(&params)) product->weights.own = true;
+  }
+}
+
 absl::Status BuildNode(const Node& node, const ModelGraph& graph, std::vector<Operand>* tensors,
                        Network* network, const Repetition& repetition) {
   ABSL_RETURN_IF_ERROR(CheckInputs(node, graph, *tensors));
   NodeContext context(node, graph, tensors, network, repetition);
   ABSL_RETURN_IF_ERROR(LoadConstants(node, context, tensors));
   const OpRow& row = *FindOp(node);
+  const size_t first_operation = network->operations.size();
   ABSL_RETURN_IF_ERROR(row.build(context));
+  MarkOwnWeights(node, *tensors, first_operation, network);
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i] != kNoTensor)
       (*tensors)[node.outputs[i]].is_integer = row.gives_integers(context, static_cast<int>(i));

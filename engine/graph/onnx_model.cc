@@ -3,27 +3,20 @@
 
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/byte_source.h"
+#include "engine/graph/deciding_inputs.h"
+#include "engine/graph/empty_tensors.h"
 #include "engine/graph/file_format.h"
-#include "engine/graph/findings.h"
 #include "engine/graph/model_graph.h"
 #include "engine/graph/passes/passes.h"
+#include "engine/graph/signature.h"
 #include "engine/graph/specialization.h"
 
 namespace tilewire::graph {
 namespace {
-
-constexpr int64_t kOpen = -1;
-constexpr size_t kFirstSpatial = 2;
-
-// Sizes that stand in for open dimensions when output shapes are inferred: an output dimension that
-// differs between the two is open.
-struct Probe {
-  int64_t batch, spatial;
-};
-constexpr Probe kProbes[] = {{1, 224}, {2, 256}};
 
 class ParsedModel final : public OnnxModel {
  public:
@@ -31,18 +24,19 @@ class ParsedModel final : public OnnxModel {
     auto model = std::make_shared<ParsedModel>();
     model->graph_ = std::move(graph);
     ABSL_ASSIGN_OR_RETURN(model->folded_, FoldConstants(model->graph_));
-    ABSL_RETURN_IF_ERROR(model->DeclareInputs());
-    ABSL_RETURN_IF_ERROR(model->InferOutputs());
+    ABSL_ASSIGN_OR_RETURN(model->signature_, InferSignature(model->graph_, model->folded_));
     return std::shared_ptr<const OnnxModel>(std::move(model));
   }
 
-  const std::vector<TensorSpec>& inputs() const override { return inputs_; }
-  const std::vector<TensorSpec>& outputs() const override { return outputs_; }
+  const std::vector<TensorSpec>& inputs() const override { return signature_.inputs; }
+  const std::vector<TensorSpec>& outputs() const override { return signature_.outputs; }
   int64_t weights_bytes() const override { return graph_.weights_bytes; }
 
-  absl::StatusOr<Network> Specialize(absl::Span<const Dims> input_dims) const override {
+  absl::StatusOr<Network> Specialize(absl::Span<const Dims> input_dims,
+                                     absl::Span<const std::string> deciding) const override {
     ABSL_RETURN_IF_ERROR(CheckInputDims(input_dims));
-    ABSL_ASSIGN_OR_RETURN(Network network, BuildNetwork(graph_, folded_, input_dims));
+    ABSL_ASSIGN_OR_RETURN(const std::vector<ConstantPtr> known, KnownInputs(input_dims, deciding));
+    ABSL_ASSIGN_OR_RETURN(Network network, BuildNetwork(graph_, folded_, input_dims, known));
     RunPasses(&network);
     return network;
   }
@@ -56,79 +50,46 @@ class ParsedModel final : public OnnxModel {
   }
 
  private:
-  absl::Status DeclareInputs() {
-    Findings findings;
-    for (const DeclaredTensor& input : graph_.inputs) {
-      const std::string& name = graph_.tensor_names[input.id];
-      if (!input.has_shape) {
-        findings.Add(absl::UnimplementedError(
-            absl::StrCat("input '", name.substr(0, 200), "' has no declared dims")));
-      }
-      if (input.dims.size() >= kFirstSpatial && input.dims[1] == kOpen) {
-        findings.Add(absl::UnimplementedError(
-            absl::StrCat("input '", name.substr(0, 200), "' leaves its channels open")));
-      }
-      inputs_.push_back({name, input.type, input.dims});
-    }
-    return findings.AsStatus();
-  }
-
-  std::vector<Dims> ProbeDims(const Probe& probe) const {
-    std::vector<Dims> all;
-    for (const TensorSpec& input : inputs_) {
-      Dims& dims = all.emplace_back(input.dims);
-      for (size_t i = 0; i < dims.size(); ++i) {
-        if (dims[i] == kOpen) dims[i] = i == 0 ? probe.batch : probe.spatial;
-      }
-    }
-    return all;
-  }
-
-  absl::Status InferOutputs() {
-    for (const Probe& probe : kProbes) {
-      ABSL_ASSIGN_OR_RETURN(const Network network, BuildNetwork(graph_, folded_, ProbeDims(probe)));
-      for (size_t i = 0; i < graph_.outputs.size(); ++i) {
-        const Dims& dims = network.output_dims[i];
-        if (i == outputs_.size()) {
-          const DeclaredTensor& output = graph_.outputs[i];
-          outputs_.push_back({graph_.tensor_names[output.id], output.type, dims});
-          continue;
-        }
-        Dims& known = outputs_[i].dims;
-        if (known.size() != dims.size()) {
-          return absl::UnimplementedError(absl::StrCat("the rank of output '",
-                                                       outputs_[i].name.substr(0, 200),
-                                                       "' depends on the input's dims"));
-        }
-        for (size_t d = 0; d < dims.size(); ++d) known[d] = known[d] == dims[d] ? dims[d] : kOpen;
-      }
-    }
-    return absl::OkStatus();
-  }
-
   absl::Status CheckInputDims(absl::Span<const Dims> input_dims) const {
-    if (input_dims.size() != inputs_.size()) {
+    if (input_dims.size() != inputs().size()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(input_dims.size(), " inputs where the model has ", inputs_.size()));
+          absl::StrCat(input_dims.size(), " inputs where the model has ", inputs().size()));
     }
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      const Dims &given = input_dims[i], &declared = inputs_[i].dims;
-      bool fits = given.size() == declared.size();
-      for (size_t d = 0; fits && d < given.size(); ++d) {
-        fits = given[d] >= 1 && (declared[d] == kOpen || declared[d] == given[d]);
-      }
-      if (!fits) {
-        return absl::InvalidArgumentError(absl::StrCat("input '", inputs_[i].name.substr(0, 200),
-                                                       "': shape ", DimsToString(given),
-                                                       " does not match ", DimsToString(declared)));
-      }
+    for (size_t i = 0; i < input_dims.size(); ++i) {
+      const TensorSpec& spec = inputs()[i];
+      const Dims& given = input_dims[i];
+      // No elements bound the dims of an empty tensor, and operators list what is along one.
+      const bool lists = IsEmpty(given) && *absl::c_max_element(given) > kLargestFold;
+      if (spec.Allows(given) && !lists) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("input '", spec.name.substr(0, 200), "': shape ", DimsToString(given),
+                       lists ? " is too large" : " does not match ", lists ? "" : ShapeText(spec)));
     }
     return absl::OkStatus();
+  }
+
+  // By input: the constant of one that decides shapes, else null.
+  absl::StatusOr<std::vector<ConstantPtr>> KnownInputs(absl::Span<const Dims> dims,
+                                                       absl::Span<const std::string> bytes) const {
+    std::vector<ConstantPtr> known(inputs().size());
+    size_t next = 0;
+    for (size_t i = 0; i < known.size(); ++i) {
+      const TensorSpec& spec = inputs()[i];
+      if (!spec.decides_shapes) continue;
+      if (next == bytes.size()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("the model's shapes depend on the elements of input '",
+                         spec.name.substr(0, 200), "', which are not given"));
+      }
+      ABSL_ASSIGN_OR_RETURN(known[i],
+                            DecidingConstant(spec.name, spec.type, dims[i], bytes[next++]));
+    }
+    return known;
   }
 
   ModelGraph graph_;
   std::vector<Operand> folded_;
-  std::vector<TensorSpec> inputs_, outputs_;
+  Signature signature_;
 };
 
 }  // namespace

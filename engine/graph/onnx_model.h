@@ -38,10 +38,14 @@ class OnnxModel {
   virtual const std::vector<TensorSpec>& outputs() const = 0;
   virtual int64_t weights_bytes() const = 0;
 
-  // The network for these input shapes (in the order of inputs()), all passes applied.
-  //   kInvalidArgument  shapes that do not fit the signature, or that make a later shape impossible
-  //                     (the message names the node)
-  virtual absl::StatusOr<Network> Specialize(absl::Span<const Dims> input_dims) const = 0;
+  // The network for these input shapes (in the order of inputs()), all passes applied. `deciding`
+  // are the bytes of the inputs that decide shapes (TensorSpec), in their order.
+  //   kInvalidArgument    shapes that do not fit the signature, or that make a later shape
+  //                       impossible (the message names the node)
+  //   kResourceExhausted  an input that decides shapes of too many elements, or shapes that it
+  //                       decides and that are too large
+  virtual absl::StatusOr<Network> Specialize(absl::Span<const Dims> input_dims,
+                                             absl::Span<const std::string> deciding = {}) const = 0;
 
   // Whether all that may still be read from files, when weights are packed for another network, is
   // as it was when the model was opened.

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/graph/specialization.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/empty_tensors.h"
 #include "engine/graph/node_visit.h"
 #include "engine/graph/onnx_types.h"
 #include "engine/graph/ops/op_table.h"
@@ -16,7 +19,9 @@ namespace {
 // Limits the bytes of one tensor: far above any memory, far below an overflow in later arithmetic.
 constexpr int64_t kLargestTensorBytes = int64_t{1} << 46;
 
-bool FitsInMemory(const Dims& dims) {
+// Dimensions of 0 count as 1, so that the product of any of them fits too.
+bool FitsInMemory(Dims dims) {
+  for (int64_t& dim : dims) dim = std::max<int64_t>(dim, 1);
   const std::optional<int64_t> count = ElementCount(dims);
   return count && *count <= kLargestTensorBytes / static_cast<int64_t>(sizeof(float));
 }
@@ -221,8 +226,11 @@ absl::StatusOr<ValueId> NodeContext::OfAnyType(const Operand& operand) {
 
 absl::StatusOr<ValueId> NodeContext::Emit(OperationParams params, std::vector<ValueId> srcs,
                                           Dims dims, absl::string_view suffix, DataType type) {
+  const bool may_be_empty = MayDropAll(params) || absl::c_any_of(srcs, [this](ValueId src) {
+                              return IsEmpty(value(src).dims);
+                            });
   for (int64_t dim : dims) {
-    if (dim < 1)
+    if (dim < (may_be_empty ? 0 : 1))
       return node.Invalid(absl::StrCat("the result would have dims ", DimsToString(dims)));
   }
   if (dims.size() > kMaxRank)
@@ -314,36 +322,53 @@ absl::Status FoldNodes(const std::vector<Node>& nodes, const ModelGraph& graph,
   return absl::OkStatus();
 }
 
+// The inputs become values of the network; those whose elements are known are constants besides.
+absl::Status AddInputs(const ModelGraph& graph, absl::Span<const Dims> dims,
+                       absl::Span<const ConstantPtr> known, std::vector<Operand>* tensors,
+                       Network* network) {
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const TensorId id = graph.inputs[i].id;
+    if (!FitsInMemory(dims[i])) {
+      return absl::InvalidArgumentError(absl::StrCat("input '", graph.tensor_names[id],
+                                                     "' is too large: ", DimsToString(dims[i])));
+    }
+    const DataType type = graph.inputs[i].type;
+    (*tensors)[id] = {nullptr, static_cast<ValueId>(i), dims[i], IsIntegerOrBool(type)};
+    network->values.push_back({graph.tensor_names[id], type, dims[i]});
+    network->inputs.push_back(static_cast<ValueId>(i));
+  }
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const DeclaredTensor& input = graph.inputs[i];
+    Operand& operand = (*tensors)[input.id];
+    if (i < known.size() && known[i] != nullptr) {
+      operand = {known[i], kNoValue, dims[i]};
+      continue;
+    }
+    const bool is_narrow = input.type == DataType::kF16 || input.type == DataType::kBf16;
+    if (!is_narrow && input.type != DataType::kBool) continue;
+    operand.value = AddConvert(operand.value, DataType::kF32, network);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph) {
   std::vector<Operand> tensors = Initializers(graph);
   ABSL_RETURN_IF_ERROR(FoldNodes(graph.nodes, graph, &tensors));
+  for (Operand& operand : tensors) operand.is_of_model = operand.defined();
   return tensors;
 }
 
 absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operand> folded,
-                                     absl::Span<const Dims> input_dims) {
+                                     absl::Span<const Dims> input_dims,
+                                     absl::Span<const ConstantPtr> known) {
   Network network;
   std::vector<Operand> tensors = std::move(folded);
-  for (size_t i = 0; i < graph.inputs.size(); ++i) {
-    const TensorId id = graph.inputs[i].id;
-    if (!FitsInMemory(input_dims[i])) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "input '", graph.tensor_names[id], "' is too large: ", DimsToString(input_dims[i])));
-    }
-    const DataType type = graph.inputs[i].type;
-    tensors[id] = {nullptr, static_cast<ValueId>(i), input_dims[i], IsIntegerOrBool(type)};
-    network.values.push_back({graph.tensor_names[id], type, input_dims[i]});
-    network.inputs.push_back(static_cast<ValueId>(i));
-  }
-  for (const DeclaredTensor& input : graph.inputs) {
-    const bool is_narrow = input.type == DataType::kF16 || input.type == DataType::kBf16;
-    if (!is_narrow && input.type != DataType::kBool) continue;
-    tensors[input.id].value = AddConvert(tensors[input.id].value, DataType::kF32, &network);
-  }
+  ABSL_RETURN_IF_ERROR(AddInputs(graph, input_dims, known, &tensors, &network));
   ABSL_RETURN_IF_ERROR(VisitNodes(graph.nodes, graph, &tensors, &network));
   ABSL_RETURN_IF_ERROR(SetOutputs(graph, tensors, &network));
+  ABSL_RETURN_IF_ERROR(ElideEmpty(&network));
   return network;
 }
 

@@ -30,7 +30,8 @@ struct Operand {
   ConstantPtr constant;      // not null: folded
   ValueId value = kNoValue;  // else: this value of the network
   Dims dims;
-  bool is_integer = false;  // of a value: integers or truth values, whatever type holds them
+  bool is_integer = false;   // of a value: integers or truth values, whatever type holds them
+  bool is_of_model = false;  // of a constant: known at load, the same in every specialization
   bool defined() const { return constant != nullptr || value != kNoValue; }
 };
 
@@ -137,12 +138,15 @@ class NodeContext {
 absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph);
 
 // Builds the network for these input dims (checked by the caller), with one operation or a few per
-// node, before any pass. Nodes that depend on one that is refused are left out, the others are
-// visited, so that all that is not supported is in one message (findings.h).
+// node, before any pass. `known` holds the elements of the inputs that decide shapes
+// (deciding_inputs.h), null for all others; empty if there are none. Nodes that depend on one that
+// is refused are left out, the others are visited, so that all that is not supported is in one
+// message (findings.h).
 //   kInvalidArgument  a shape that some node cannot take
 //   kUnimplemented    uses of operators that are not supported
 absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operand> folded,
-                                     absl::Span<const Dims> input_dims);
+                                     absl::Span<const Dims> input_dims,
+                                     absl::Span<const ConstantPtr> known = {});
 
 }  // namespace tilewire::graph
 

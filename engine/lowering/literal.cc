@@ -21,6 +21,7 @@ void Store(const Elements& elements, std::byte* to) {
 
 // The elements, which `type` holds, as it holds them.
 void StoreAs(DataType type, const graph::Constant& constant, std::byte* to) {
+  if (constant.count() == 0) return;
   if (type == DataType::kBool) return Store<uint8_t>(constant.ints, to);
   if (type == DataType::kF32) return Store<float>(constant.floats, to);
   VisitIntegerOrDouble(type, [&](auto element) {
@@ -48,6 +49,7 @@ absl::Status LowerLiteral(const graph::Literal& literal, OperationContext& conte
     ABSL_ASSIGN_OR_RETURN(const graph::ConstantPtr constant, graph::InMemory(literal.constant));
     ABSL_ASSIGN_OR_RETURN(AlignedBuffer copy, AlignedBuffer::Allocate(desc.SizeBytes()));
     StoreAs(desc.data_type(), *constant, copy.data());
+    context.plan().CountOwn(copy);
     bytes = std::make_shared<const AlignedBuffer>(std::move(copy));
   }
   context.BindResult(context.plan().ConstantPlace(desc, std::move(bytes)));

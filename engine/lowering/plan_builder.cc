@@ -206,10 +206,10 @@ void PlanBuilder::AddInputVariant(ValueId id, const Primitive& primitive,
 absl::Status PlanBuilder::AddOutput(ValueId id) {
   ABSL_ASSIGN_OR_RETURN(const Place home, Home(id));
   draft_.plan.buffers[home.buffer].last = static_cast<int>(draft_.plan.steps.size());
-  PlanOutput output{value(id).name, home.buffer, home.desc, {}, {}};
+  PlanOutput output{value(id).name, home.buffer, home.desc, {}, {}, /*is_scalar=*/false};
   ABSL_ASSIGN_OR_RETURN(output.client, runtime::MakeClientDescs(value(id).dims, value(id).type));
   for (const MemoryDesc* desc : {&output.client.channels_first, &output.client.channels_last}) {
-    if (runtime::SameMemory(home.desc, *desc)) continue;
+    if (desc->SizeBytes() == 0 || runtime::SameMemory(home.desc, *desc)) continue;
     if (!output.reorders.empty() && output.reorders.back().desc == *desc) continue;
     ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> reorder,
                           Create(ReorderDesc{home.desc, *desc}));
@@ -244,6 +244,8 @@ absl::Status PlanBuilder::Restride(const Place& place, const Dims& strides) {
 
 absl::StatusOr<std::shared_ptr<const Plan>> PlanBuilder::Finish() {
   for (ValueId output : network_.outputs) ABSL_RETURN_IF_ERROR(AddOutput(output));
+  for (size_t i = 0; i < network_.output_dims.size(); ++i)
+    draft_.plan.outputs[i].is_scalar = network_.output_dims[i].empty();
   // An input that no operation reads is taken from the request all the same.
   for (ValueId input : network_.inputs) {
     ABSL_RETURN_IF_ERROR(Home(input).status());

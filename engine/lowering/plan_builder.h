@@ -54,6 +54,9 @@ struct LoweringContext {
   ConvolutionAlgorithm convolution_algorithm = ConvolutionAlgorithm::kAuto;
   threading::Team team = threading::Team::Serial();  // packs weights
   int64_t max_arena_bytes = int64_t{8} << 30;
+  // Whether elements that requests bring decide sizes: the plan then counts the bytes of constants
+  // that it does not share, and what selections list is bounded.
+  bool requests_decide_sizes = false;
   std::function<absl::Status()> between_operations;  // not OK: ends the lowering with it
   BandLimits bands;
 };
@@ -96,6 +99,10 @@ class PlanBuilder {
   Place NewPlace(const MemoryDesc& desc);
   // A place that holds `bytes` in every run and is never overwritten.
   Place ConstantPlace(const MemoryDesc& desc, std::shared_ptr<const AlignedBuffer> bytes);
+  // Notes constants that no other plan shares.
+  void CountOwn(const AlignedBuffer& bytes) {
+    if (context_.requests_decide_sizes) draft_.plan.own_bytes += static_cast<int64_t>(bytes.size());
+  }
   // Whether the whole buffer could become a part of another one: it is written by a step, is
   // neither an output nor constant, and is not a part yet.
   bool MayBePart(const Place& place) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
 
@@ -22,6 +23,24 @@ absl::StatusOr<MemoryDesc> ViewOf(const graph::Select& select, const MemoryDesc&
   return src.SubMemory(dims, offsets);
 }
 
+// Creating the primitive takes memory for each index that a dimension's runs list: a result that no
+// run could hold is refused before that.
+absl::Status CheckLists(const graph::Select& select, const MemoryDesc& dst,
+                        const LoweringContext& settings) {
+  constexpr int64_t kMostListed = int64_t{1} << 22;  // of one dimension
+  if (dst.SizeBytes() > settings.max_arena_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "a tensor has ", dst.SizeBytes(), " bytes; one run may use ", settings.max_arena_bytes));
+  }
+  for (int d = 0; settings.requests_decide_sizes && d < dst.rank(); ++d) {
+    if (select.from[d].empty() || dst.dim(d) <= kMostListed) continue;
+    return absl::ResourceExhaustedError(
+        absl::StrCat(DimsToString(dst.dims()), ": where a request decides sizes, a dimension may ",
+                     "have ", kMostListed, " elements"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 // A view of the source, without a step, where the selection is a box of whole blocks; otherwise a
@@ -34,6 +53,7 @@ absl::Status LowerSelect(const graph::Select& select, OperationContext& context)
     return absl::OkStatus();
   }
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.DstLike(src.desc));
+  ABSL_RETURN_IF_ERROR(CheckLists(select, dst, context.settings()));
   ABSL_ASSIGN_OR_RETURN(auto primitive,
                         context.Create(SelectDesc{src.desc, dst, select.from, select.fill}));
   return context.EmitUnary(std::move(primitive), src);

@@ -46,11 +46,13 @@ absl::StatusOr<Place> EmitWeighted(const WeightedOperation& operation, const Fus
   ABSL_ASSIGN_OR_RETURN(
       auto packed,
       settings.weights->Pack(operation.weights, primitive->Desc(kArgWeights), settings.team));
+  if (operation.weights.own) context.plan().CountOwn(*packed);
   runtime::Bindings bindings = {{kArgSrc, src.buffer}, {kArgDst, dst.buffer}};
   bindings.push_back(context.plan().Constant(kArgWeights, std::move(packed)));
   if (!fusion.bias.empty()) {
-    ABSL_ASSIGN_OR_RETURN(auto packed_bias,
-                          settings.weights->PackBias(fusion.bias, primitive->Desc(kArgBias)));
+    ABSL_ASSIGN_OR_RETURN(
+        auto packed_bias,
+        settings.weights->PackBias(fusion.bias, primitive->Desc(kArgBias), operation.weights.own));
     bindings.push_back(context.plan().Constant(kArgBias, std::move(packed_bias)));
   }
   context.Emit(std::move(primitive), std::move(bindings), /*remark=*/"",

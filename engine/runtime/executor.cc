@@ -92,6 +92,7 @@ class Execution {
   // Streams an input into the layout in which the first step reads it. Bytes that are in that
   // layout already, in one piece, are not copied.
   absl::Status ReadInput(const PlanInput& input, const InputBytes& bytes) {
+    if (bytes.desc->SizeBytes() == 0) return absl::OkStatus();
     const MemoryDesc* desc = &input.desc;
     for (const InputVariant& variant : input.variants) {
       if (variant.desc != *bytes.desc) continue;
@@ -160,7 +161,7 @@ class Execution {
   absl::Status WriteOutput(OutputBytes& output) {
     const PlanOutput& planned = plan_.outputs[output.index];
     const std::byte* source = buffers_[planned.buffer];
-    if (source == output.bytes.data()) return absl::OkStatus();
+    if (source == output.bytes.data() || output.bytes.size() == 0) return absl::OkStatus();
     if (SameMemory(planned.desc, *output.desc)) {
       std::memcpy(output.bytes.data(), source, output.bytes.size());
       return absl::OkStatus();

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/huge_pages.h"
@@ -64,17 +63,6 @@ absl::StatusOr<AlignedBuffer> Scaled(const graph::Weights& weights, absl::Span<c
   return buffer;
 }
 
-// Elements in memory may have been computed from the sizes of the inputs, and differ between two
-// networks of one model under the same name.
-std::string KeyOf(absl::string_view kind, const graph::Weights& weights) {
-  std::string key = absl::StrCat(kind, weights.key, ":");
-  if (weights.data.empty()) return key;
-  const absl::string_view bytes(reinterpret_cast<const char*>(weights.data.data()),
-                                weights.data.size() * sizeof(float));
-  absl::StrAppend(&key, absl::HashOf(bytes), ":");
-  return key;
-}
-
 absl::Span<const float> FloatsIn(const AlignedBuffer& buffer) {
   return {reinterpret_cast<const float*>(buffer.data()), buffer.size() / sizeof(float)};
 }
@@ -84,7 +72,8 @@ absl::Span<const float> FloatsIn(const AlignedBuffer& buffer) {
 absl::StatusOr<PackedWeights::Bytes> PackedWeights::Pack(const graph::Weights& weights,
                                                          const MemoryDesc& target,
                                                          const threading::Team& team) {
-  std::string key = KeyOf("weights:", weights);
+  if (weights.own) return MakePacked(weights, target, team);
+  std::string key = absl::StrCat("weights:", weights.key, ":");
   target.AppendKey(&key);
   return packed_.GetOrMake(key, [&] { return MakePacked(weights, target, team); });
 }
@@ -147,38 +136,43 @@ absl::StatusOr<PackedWeights::Bytes> PackedWeights::MakePacked(const graph::Weig
 }
 
 absl::StatusOr<PackedWeights::Bytes> PackedWeights::SumOutputs(const graph::Weights& weights) {
-  return packed_.GetOrMake(KeyOf("sums:", weights), [&]() -> absl::StatusOr<Bytes> {
-    ABSL_ASSIGN_OR_RETURN(const graph::HeldFloats held, graph::LoadElements(weights));
-    const int64_t outputs = weights.dims[0];
-    const int64_t count = static_cast<int64_t>(held.values.size());
-    ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(outputs * sizeof(float)));
-    auto* sums = reinterpret_cast<float*>(buffer.data());
-    std::fill_n(sums, outputs, 0.0f);
-    const int64_t inputs = count / outputs;
-    for (int64_t i = 0; i < count; ++i)
-      sums[weights.transposed ? i % outputs : i / inputs] += held.values[i];
-    return std::make_shared<const AlignedBuffer>(std::move(buffer));
-  });
+  if (weights.own) return MakeSums(weights);
+  return packed_.GetOrMake(absl::StrCat("sums:", weights.key), [&] { return MakeSums(weights); });
+}
+
+absl::StatusOr<PackedWeights::Bytes> PackedWeights::MakeSums(const graph::Weights& weights) {
+  ABSL_ASSIGN_OR_RETURN(const graph::HeldFloats held, graph::LoadElements(weights));
+  const int64_t outputs = weights.dims[0];
+  const int64_t count = static_cast<int64_t>(held.values.size());
+  ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(outputs * sizeof(float)));
+  auto* sums = reinterpret_cast<float*>(buffer.data());
+  std::fill_n(sums, outputs, 0.0f);
+  const int64_t inputs = count / outputs;
+  for (int64_t i = 0; i < count; ++i)
+    sums[weights.transposed ? i % outputs : i / inputs] += held.values[i];
+  return std::make_shared<const AlignedBuffer>(std::move(buffer));
 }
 
 absl::StatusOr<PackedWeights::Bytes> PackedWeights::PackBias(const std::vector<float>& bias,
-                                                             const MemoryDesc& target) {
+                                                             const MemoryDesc& target, bool own) {
   const size_t bytes = bias.size() * sizeof(float);
   if (target.rank() != 1 || target.dim(0) != static_cast<int64_t>(bias.size())) {
     return absl::InvalidArgumentError(
         absl::StrCat("a bias of ", bias.size(), " elements does not fit ", target.ToString()));
   }
-  // Operations with equal biases share one.
-  std::string key = "bias:";
-  target.AppendKey(&key);
-  key.append(reinterpret_cast<const char*>(bias.data()), bytes);
-  return packed_.GetOrMake(key, [&]() -> absl::StatusOr<Bytes> {
+  const auto make = [&]() -> absl::StatusOr<Bytes> {
     const size_t size = target.SizeBytes();
     ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(std::max(size, bytes)));
     std::memset(buffer.data(), 0, buffer.size());
     std::memcpy(buffer.data(), bias.data(), bytes);
     return std::make_shared<const AlignedBuffer>(std::move(buffer));
-  });
+  };
+  if (own) return make();
+  // Operations with equal biases share one.
+  std::string key = "bias:";
+  target.AppendKey(&key);
+  key.append(reinterpret_cast<const char*>(bias.data()), bytes);
+  return packed_.GetOrMake(key, make);
 }
 
 }  // namespace tilewire::runtime

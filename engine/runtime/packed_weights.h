@@ -38,12 +38,15 @@ class PackedWeights {
   // The sum of the weights per output, without their scales, as floats.
   absl::StatusOr<Bytes> SumOutputs(const graph::Weights& weights);
 
-  // A bias in the layout of `target`, which has one dimension and may be padded with zeros.
-  absl::StatusOr<Bytes> PackBias(const std::vector<float>& bias, const MemoryDesc& target);
+  // A bias in the layout of `target`, which has one dimension and may be padded with zeros. One
+  // that is a specialization's `own` is not kept for others.
+  absl::StatusOr<Bytes> PackBias(const std::vector<float>& bias, const MemoryDesc& target,
+                                 bool own = false);
 
  private:
   absl::StatusOr<Bytes> MakePacked(const graph::Weights& weights, const MemoryDesc& target,
                                    const threading::Team& team);
+  absl::StatusOr<Bytes> MakeSums(const graph::Weights& weights);
 
   // s8 weights go from their bytes to the packed ones in one pass.
   absl::StatusOr<Bytes> PackIntegers(const graph::Weights& weights, const MemoryDesc& target,

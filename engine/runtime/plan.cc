@@ -28,7 +28,7 @@ int Plan::WholeOf(int buffer) const {
 
 int64_t Plan::HeldBytes() const {
   constexpr int64_t kBytesPerStep = 4 << 10;
-  int64_t bytes = static_cast<int64_t>(steps.size()) * kBytesPerStep;
+  int64_t bytes = static_cast<int64_t>(steps.size()) * kBytesPerStep + own_bytes;
   const auto add = [&](const Primitive* primitive, const RowBands* bands) {
     if (primitive != nullptr) bytes += primitive->info().code_bytes;
     if (bands != nullptr) bytes += bands->code_bytes();

@@ -94,6 +94,7 @@ struct PlanOutput {
   MemoryDesc desc;
   ClientDescs client;
   std::vector<OutputReorder> reorders;
+  bool is_scalar = false;  // without dimensions in the model, [1] here
 };
 
 struct Plan {
@@ -105,12 +106,13 @@ struct Plan {
   int64_t arena_bytes = 0;
   int64_t scratchpad_bytes = 0;  // the largest of all steps
   int64_t operations = 0;        // of all steps
+  int64_t own_bytes = 0;         // of constants that no other plan shares, where they are counted
 
   // The buffer itself, or the outermost one that it is a part of.
   int WholeOf(int buffer) const;
 
   // What the plan keeps in memory beyond the weights, which all plans of a model share: generated
-  // code, and an estimate of what describes a step.
+  // code, an estimate of what describes a step, and own_bytes.
   int64_t HeldBytes() const;
 };
 

@@ -27,6 +27,7 @@ void DescribeTensor(const TensorSpec& spec,
   tensor->set_name(spec.name);
   tensor->set_datatype(std::string(DatatypeName(spec.type)));
   for (int64_t dim : spec.dims) tensor->add_shape(dim);
+  if (spec.any_rank) tensor->add_shape(-1);  // the protocol has no word for an open rank
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ int FindSpec(const std::vector<TensorSpec>& specs, absl::string_view name) {
 
 // "[N,3,224,224]" in the order of `layout`.
 std::string SpecText(const TensorSpec& spec, Layout layout) {
+  if (spec.any_rank) return ShapeText(spec);
   Dims dims = FromLogical(spec.dims, layout);
   return absl::StrCat("[",
                       absl::StrJoin(dims, ",",
@@ -46,21 +47,14 @@ std::string SpecText(const TensorSpec& spec, Layout layout) {
                       "]");
 }
 
-bool Matches(const Dims& dims, const TensorSpec& spec) {
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] < 1 || (spec.dims[i] >= 0 && dims[i] != spec.dims[i])) return false;
-  }
-  return true;
-}
-
 // What would help where a shape does not match.
 std::string ShapeHint(const Dims& given, const TensorSpec& spec, Layout layout) {
-  if (std::any_of(given.begin(), given.end(), [](int64_t dim) { return dim < 1; })) {
-    return "; every dimension is at least 1";
+  if (std::any_of(given.begin(), given.end(), [](int64_t dim) { return dim < 0; })) {
+    return "; no dimension is negative";
   }
   const bool has_layouts = given.size() >= 3 && given.size() <= 5;
   const Layout other = layout == Layout::kNchw ? Layout::kNhwc : Layout::kNchw;
-  if (!has_layouts || !Matches(ToLogical(given, other), spec)) return "";
+  if (!has_layouts || !spec.Allows(ToLogical(given, other))) return "";
   return other == Layout::kNhwc
              ? "; if its channels stand last, set the input's parameter 'layout' to 'nhwc'"
              : "; its parameter 'layout' says 'nhwc', but it looks like 'nchw'";
@@ -68,13 +62,13 @@ std::string ShapeHint(const Dims& given, const TensorSpec& spec, Layout layout) 
 
 template <typename Shape>
 absl::StatusOr<Dims> LogicalDims(const Shape& shape, const TensorSpec& spec, Layout layout) {
-  if (shape.size() != spec.dims.size()) {
+  if (!spec.any_rank && shape.size() != spec.dims.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("rank ", shape.size(), " does not match ", SpecText(spec, layout)));
   }
   const Dims given(shape.begin(), shape.end());
   const Dims dims = ToLogical(given, layout);
-  if (Matches(dims, spec)) return dims;
+  if (spec.Allows(dims)) return dims;
   return absl::InvalidArgumentError(absl::StrCat("shape ", DimsToString(given), " does not match ",
                                                  SpecText(spec, layout),
                                                  ShapeHint(given, spec, layout)));
@@ -238,7 +232,7 @@ absl::Status InferRequest::BindInputTo(int index, const TensorSpec& spec, InputT
     return absl::InvalidArgumentError(
         absl::StrCat("datatype ", Quoted(input.datatype()), " is not ", DatatypeName(spec.type)));
   }
-  ABSL_ASSIGN_OR_RETURN(bound->layout, LayoutParameter(input.parameters(), spec.dims.size()));
+  ABSL_ASSIGN_OR_RETURN(bound->layout, LayoutParameter(input.parameters(), input.shape_size()));
   ABSL_ASSIGN_OR_RETURN(bound->dims, LogicalDims(input.shape(), spec, bound->layout));
   const std::optional<int64_t> elements = ElementCount(bound->dims);
   const std::optional<int64_t> bytes =
@@ -251,7 +245,8 @@ absl::Status InferRequest::BindPieces(int index, DataType type, int64_t elements
   const inference::ModelInferRequest::InferInputTensor& input = message_->inputs(index);
   const bool typed = input.has_contents() && input.contents().ByteSizeLong() > 0;
   if (wire_.raw_count() == 0) {
-    if (!typed) return absl::InvalidArgumentError("has neither raw nor typed contents");
+    if (!typed && elements > 0)
+      return absl::InvalidArgumentError("has neither raw nor typed contents");
     converted_.push_back(std::make_unique<std::string>());
     ABSL_ASSIGN_OR_RETURN(absl::string_view bytes,
                           TypedBytes(input.contents(), type, elements, converted_.back().get()));
@@ -298,8 +293,11 @@ absl::StatusOr<OutputRequest> InferRequest::BindOutput(
   if ((*seen)[slot]) return absl::InvalidArgumentError("asked for twice");
   (*seen)[slot] = true;
   ABSL_RETURN_IF_ERROR(Refuse(output.parameters(), kRefusedOfTensors));
-  ABSL_ASSIGN_OR_RETURN(const Layout layout,
-                        LayoutParameter(output.parameters(), signature.outputs[slot].dims.size()));
+  const TensorSpec& spec = signature.outputs[slot];
+  constexpr int kAnyRank = 3;  // every layout is allowed until the rank is known
+  ABSL_ASSIGN_OR_RETURN(
+      const Layout layout,
+      LayoutParameter(output.parameters(), spec.any_rank ? kAnyRank : spec.dims.size()));
   return OutputRequest{slot, layout};
 }
 

@@ -64,12 +64,14 @@ absl::StatusOr<Layout> LayoutParameter(const Parameters& parameters, int rank) {
 }
 
 Dims ToLogical(Dims shape, Layout layout) {
-  if (layout == Layout::kNhwc) std::rotate(shape.begin() + 1, shape.end() - 1, shape.end());
+  if (layout == Layout::kNhwc && shape.size() > 2)
+    std::rotate(shape.begin() + 1, shape.end() - 1, shape.end());
   return shape;
 }
 
 Dims FromLogical(Dims dims, Layout layout) {
-  if (layout == Layout::kNhwc) std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
+  if (layout == Layout::kNhwc && dims.size() > 2)
+    std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
   return dims;
 }
 

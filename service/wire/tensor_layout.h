@@ -24,7 +24,8 @@ absl::string_view DatatypeName(DataType type);
 //   kInvalidArgument  not a string, another word, or nhwc for a rank outside 3 to 5
 absl::StatusOr<Layout> LayoutParameter(const Parameters& parameters, int rank);
 
-// Between the order of `layout` and the logical order [N, C, spatial...].
+// Between the order of `layout` and the logical order [N, C, spatial...]; below rank 3 they are
+// equal.
 Dims ToLogical(Dims shape, Layout layout);
 Dims FromLogical(Dims dims, Layout layout);
 

@@ -126,18 +126,56 @@ class Case {
     std::vector<std::string> contents;
     std::vector<Dims> dims;
     SetInputs(given, model.mutable_graph(), &contents, &dims);
-    std::ofstream(scratch, std::ios::binary) << model.SerializeAsString();
-    const auto loaded = engine.LoadModel(scratch);
-    if (!loaded.ok()) return {Outcome::kRefused, given, std::string(loaded.status().message())};
-    std::vector<InputTensor> tensors;
-    for (size_t i = 0; i < contents.size(); ++i)
-      tensors.push_back({dims[i], Layout::kNchw, {contents[i]}});
-    const auto outputs = (*loaded)->Run(tensors, {}, {});
+    const auto outputs = Answer(engine, model, contents, dims, scratch);
     if (!outputs.ok()) return {Outcome::kRefused, given, std::string(outputs.status().message())};
     return Compare(*outputs, given);
   }
 
+  // Without elements of input `emptied`, because its dimension `d` is 0.
+  void RunEmptied(Engine& engine, size_t emptied, size_t d, const std::string& scratch,
+                  EmptiedResult* result) const {
+    onnx::ModelProto model = model_;
+    std::vector<std::string> contents;
+    std::vector<Dims> dims;
+    SetInputs(Given::kAll, model.mutable_graph(), &contents, &dims);
+    if (emptied >= dims.size() || d >= dims[emptied].size()) return;
+    dims[emptied][d] = 0;
+    contents[emptied].clear();
+    model.mutable_graph()
+        ->mutable_input(static_cast<int>(emptied))
+        ->mutable_type()
+        ->mutable_tensor_type()
+        ->mutable_shape()
+        ->mutable_dim(static_cast<int>(d))
+        ->clear_dim_value();
+    const auto outputs = Answer(engine, model, contents, dims, scratch);
+    if (!outputs.ok()) return;
+    ++result->answered;
+    for (const OutputTensor& output : *outputs) {
+      const int64_t count = ElementCount(output.dims).value_or(-1);
+      const int64_t bytes = static_cast<int64_t>(output.bytes.size());
+      if (count < 0 || (count == 0) != (bytes == 0) || (count > 0 && bytes % count != 0))
+        result->wrong = absl::StrCat(bytes, " bytes of dims ", DimsToString(output.dims));
+    }
+  }
+
+  size_t input_count() const { return inputs_.size(); }
+
  private:
+  static absl::StatusOr<std::vector<OutputTensor>> Answer(Engine& engine,
+                                                          const onnx::ModelProto& model,
+                                                          const std::vector<std::string>& contents,
+                                                          const std::vector<Dims>& dims,
+                                                          const std::string& scratch) {
+    std::ofstream(scratch, std::ios::binary) << model.SerializeAsString();
+    const auto loaded = engine.LoadModel(scratch);
+    if (!loaded.ok()) return loaded.status();
+    std::vector<InputTensor> tensors;
+    for (size_t i = 0; i < contents.size(); ++i)
+      tensors.push_back({dims[i], Layout::kNchw, {contents[i]}});
+    return (*loaded)->Run(tensors, {}, {});
+  }
+
   // What gives shapes, axes and the like, more often than not.
   static bool MayBeShape(int type) {
     return type == TensorProto::INT64 || type == TensorProto::INT32 || type == TensorProto::BOOL;
@@ -232,6 +270,16 @@ class Case {
 };
 
 }  // namespace
+
+EmptiedResult RunEmptiedCase(Engine& engine, const std::string& directory,
+                             const std::string& scratch) {
+  EmptiedResult result;
+  const Case one(directory);
+  for (size_t i = 0; one.parsed() && i < one.input_count(); ++i) {
+    for (size_t d = 0; d < 2; ++d) one.RunEmptied(engine, i, d, scratch, &result);
+  }
+  return result;
+}
 
 ConformanceResult RunConformanceCase(Engine& engine, const std::string& directory,
                                      const std::string& scratch) {

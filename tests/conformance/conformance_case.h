@@ -27,6 +27,16 @@ struct ConformanceResult {
 ConformanceResult RunConformanceCase(Engine& engine, const std::string& directory,
                                      const std::string& scratch);
 
+// Runs the case with dimension 0, then 1, of each of its inputs being 0, all inputs given. Each run
+// is to be refused or to give outputs of as many bytes as their dims say; an answer of other bytes
+// is wrong. Counts the runs that were answered.
+struct EmptiedResult {
+  int answered = 0;
+  std::string wrong;
+};
+EmptiedResult RunEmptiedCase(Engine& engine, const std::string& directory,
+                             const std::string& scratch);
+
 }  // namespace tilewire
 
 #endif  // TESTS_CONFORMANCE_CONFORMANCE_CASE_H_

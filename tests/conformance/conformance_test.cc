@@ -15,6 +15,8 @@ namespace {
 
 constexpr char kRoot[] = "/usr/share/libonnx-testdata/data";
 constexpr int kPassedBefore = 837;
+constexpr int kGivenBefore = 819;  // of these, with all inputs at run time
+constexpr int kEmptiedAnsweredBefore = 1152;
 
 // Cases whose answer contradicts the operator's document, with the reason.
 const std::map<std::string, std::string>& Contradictions() {
@@ -76,6 +78,23 @@ TEST(ConformanceTest, OnnxBackendCases) {
       "with the first, %d folded), %d refused\n",
       passed, directories.size(), by_given[0], by_given[1], by_given[2], by_given[3], refused);
   EXPECT_GE(passed, kPassedBefore);
+  EXPECT_GE(by_given[static_cast<int>(Given::kAll)], kGivenBefore);
+}
+
+TEST(ConformanceTest, InputsWithoutElementsAreAnsweredOrRefused) {
+  const std::vector<std::string> directories = CaseDirectories();
+  if (directories.empty()) GTEST_SKIP() << "libonnx-testdata is not installed";
+  const auto engine = Engine::Create({.threads = 1});
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  const std::string scratch = ::testing::TempDir() + "/emptied.onnx";
+  int answered = 0;
+  for (const std::string& directory : directories) {
+    const EmptiedResult result = RunEmptiedCase(**engine, directory, scratch);
+    EXPECT_EQ(result.wrong, "") << directory;
+    answered += result.answered;
+  }
+  std::printf("%d runs with an input without elements were answered\n", answered);
+  EXPECT_GE(answered, kEmptiedAnsweredBefore);
 }
 
 }  // namespace

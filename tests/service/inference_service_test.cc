@@ -99,6 +99,25 @@ TEST_F(InferenceServiceTest, TypedContentsGiveTheSameAnswer) {
   EXPECT_EQ(response.raw_output_contents(1), Floats(5, 100));
 }
 
+TEST_F(InferenceServiceTest, ABatchOfNothingIsAnsweredRawAndTyped) {
+  Start();
+  for (const bool typed : {false, true}) {
+    Request request = GoodRequest();
+    for (auto& input : *request.mutable_inputs()) input.set_shape(0, 0);
+    for (auto& raw : *request.mutable_raw_input_contents()) raw.clear();
+    if (typed) request.clear_raw_input_contents();
+    Response response;
+    const grpc::Status status = Infer(request, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    EXPECT_THAT(response.outputs(0).shape(), ElementsAre(0, 2, 3, 4));
+    ASSERT_EQ(response.raw_output_contents_size(), 2);
+    EXPECT_EQ(response.raw_output_contents(0), "");
+    EXPECT_EQ(response.raw_output_contents(1), "");
+    request.add_raw_input_contents("surplus");
+    EXPECT_EQ(Infer(request, &response).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  }
+}
+
 TEST_F(InferenceServiceTest, LayoutsOfInputAndOutputAreIndependent) {
   Start();
   Request request = GoodRequest();
@@ -199,7 +218,7 @@ TEST_F(InferenceServiceTest, RefusesWithCodeAndReason) {
        grpc::StatusCode::FAILED_PRECONDITION, "model.onnx: not an ONNX file"},
       {"rank", [](Request* r) { r->mutable_inputs(0)->add_shape(1); }, bad, "[N,2,3,4]"},
       {"negative", [](Request* r) { r->mutable_inputs(0)->set_shape(0, -1); }, bad, "[-1,2,3,4]"},
-      {"zero", [](Request* r) { r->mutable_inputs(0)->set_shape(0, 0); }, bad, "[0,2,3,4]"},
+      {"zero", [](Request* r) { r->mutable_inputs(0)->set_shape(0, 0); }, bad, "the shape needs 0"},
       {"huge", [](Request* r) { r->mutable_inputs(0)->set_shape(0, int64_t{1} << 40); }, bad,
        "raw contents have 96 bytes"},
       {"overflow", [](Request* r) { r->mutable_inputs(0)->set_shape(0, INT64_MAX / 4); }, bad,
@@ -259,8 +278,8 @@ TEST_F(InferenceServiceTest, RefusesWithCodeAndReason) {
          for (int dim : {1, 3, 4, 2}) shape->Add(dim);
        },
        bad, "'layout' to 'nhwc'"},
-      {"an empty batch", [](Request* r) { r->mutable_inputs(0)->set_shape(0, 0); }, bad,
-       "at least 1"},
+      {"a negative batch", [](Request* r) { r->mutable_inputs(0)->set_shape(0, -1); }, bad,
+       "negative"},
       {"classification",
        [](Request* r) {
          auto* output = r->add_outputs();

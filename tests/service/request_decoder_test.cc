@@ -62,6 +62,31 @@ TEST(RequestDecoderTest, OneRequestLeavesNothingToTheNext) {
   EXPECT_EQ(image, Floats(24));
 }
 
+TEST(RequestDecoderTest, AnInputOfAnyRankTakesEveryShape) {
+  ModelSignature signature;
+  signature.inputs = {{"image", DataType::kF32, {}, /*any_rank=*/true},
+                      {"row", DataType::kF32, {-1, 5}}};
+  signature.outputs = {{"out", DataType::kF32, {}, /*any_rank=*/true}};
+  inference::ModelInferRequest message = GoodRequest();
+  message.add_outputs()->set_name("out");
+  (*message.mutable_outputs(0)->mutable_parameters())["layout"].set_string_param("nhwc");
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{24}, std::vector<int64_t>{2, 3, 4}, std::vector<int64_t>(3, 1)}) {
+    message.mutable_inputs(0)->mutable_shape()->Assign(shape.begin(), shape.end());
+    const bool fits = shape.size() != 3 || shape[0] == 2;
+    InferRequest request;
+    ASSERT_THAT(request.Parse(Cut(message.SerializeAsString(), 4096)), IsOk());
+    const absl::Status bound = request.Bind(signature);
+    ASSERT_EQ(bound.ok(), fits) << bound;
+    if (fits) EXPECT_EQ(request.inputs()[0].dims, Dims(shape.begin(), shape.end()));
+  }
+  message.mutable_inputs(0)->mutable_shape()->Resize(kMaxRank + 1, 1);
+  InferRequest request;
+  ASSERT_THAT(request.Parse(Cut(message.SerializeAsString(), 4096)), IsOk());
+  EXPECT_THAT(request.Bind(signature),
+              StatusIs(absl::StatusCode::kInvalidArgument, "does not match any shape"));
+}
+
 TEST(RequestDecoderTest, EveryTruncationIsRefusedOrParses) {
   const std::string bytes = GoodRequest().SerializeAsString();
   for (size_t size = 0; size < bytes.size(); ++size) {

@@ -83,6 +83,7 @@ class FakeModel final : public Model {
     for (absl::string_view piece : input.pieces) bytes.append(piece.data(), piece.size());
     OutputTensor result{wanted.index, input.dims, wanted.layout, {}};
     ABSL_ASSIGN_OR_RETURN(result.bytes, AlignedBuffer::Allocate(bytes.size()));
+    if (bytes.empty()) return result;
     const int64_t batch = input.dims[0], channels = input.dims[1];
     const int64_t area = static_cast<int64_t>(bytes.size() / sizeof(float)) / (batch * channels);
     for (int64_t n = 0; n < batch; ++n) {

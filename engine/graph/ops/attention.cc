@@ -42,7 +42,7 @@ absl::StatusOr<Operand> Heads(NodeContext& context, int i, absl::string_view cou
 // Each head of keys or values as often as `heads` has it: of neighbours.
 absl::StatusOr<Operand> Repeated(NodeContext& context, const Operand& src, int64_t heads,
                                  absl::string_view suffix) {
-  if (heads % src.dims[1] != 0)
+  if (src.dims[1] == 0 || heads % src.dims[1] != 0)
     return context.node.Invalid(absl::StrCat(heads, " heads of queries for ", src.dims[1]));
   Select select = WholeOf(4);
   std::vector<int64_t> from;

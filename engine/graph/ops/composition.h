@@ -23,8 +23,8 @@ namespace tilewire::graph {
 // The row of an operator whose text `compose` writes.
 constexpr OpRow Composed(absl::string_view name, int since, int min_inputs, int max_inputs,
                          absl::string_view attributes, Compose compose) {
-  return {name,    since,         min_inputs,     max_inputs, attributes,
-          nullptr, Folds::kNever, LikeFirstInput, compose};
+  return {name,    since,         min_inputs,     max_inputs,     attributes,
+          nullptr, Folds::kNever, LikeFirstInput, /*deciding=*/0, compose};
 }
 
 // The text as a function with these attributes (names with blanks between), of opset 25 of the

@@ -29,9 +29,8 @@ absl::Status BuildCompress(NodeContext& context) {
   for (size_t i = 0; i < condition->ints.size(); ++i) {
     if (condition->ints[i] != 0) from.push_back(static_cast<int64_t>(i));
   }
-  if (from.empty()) return node.Unimplemented("a condition that chooses nothing");
   Select select = WholeOf(src.dims.size());
-  select.from[axis] = RunsOf(from);
+  select.from[axis] = from.empty() ? IndexRuns{{0, 1, 0}} : RunsOf(from);
   ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));
   return context.SetOutput(dst);
 }
@@ -60,8 +59,8 @@ absl::Status BuildNonZero(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Compress) = {
-    {"Compress", 9, 2, 2, "axis", BuildCompress, Folds::kInMemory},
-    {"NonZero", 9, 1, 1, "", BuildNonZero, Folds::kInMemory, Integers},
+    {"Compress", 9, 2, 2, "axis", BuildCompress, Folds::kInMemory, LikeFirstInput, Inputs({1})},
+    {"NonZero", 9, 1, 1, "", BuildNonZero, Folds::kInMemory, Integers, Inputs({0})},
 };
 
 }  // namespace tilewire::graph

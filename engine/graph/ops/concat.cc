@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/empty_tensors.h"
 #include "engine/graph/ops/ops.h"
 
 namespace tilewire::graph {
@@ -50,7 +51,11 @@ absl::StatusOr<Operand> FoldConcat(const Node& node, const std::vector<Operand>&
   for (const Operand& src : srcs) {
     if (src.constant->is_float != is_float) return node.Invalid("inputs of different types");
   }
-  if (ElementCount(dst).value_or(0) == 0) return node.Unimplemented("constants without elements");
+  if (IsEmpty(dst)) {
+    return Operand{
+        is_float ? MakeFloats(std::move(name), dst, {}) : MakeInts(std::move(name), dst, {}),
+        kNoValue, dst};
+  }
   if (is_float) {
     return Operand{MakeFloats(std::move(name), dst,
                               Join<float>(srcs, axis, [](const Constant& c) { return c.floats; })),

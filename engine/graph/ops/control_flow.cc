@@ -142,8 +142,8 @@ bool AsInItsGraph(const NodeContext& context, int i) { return IsInteger(context.
 }  // namespace
 
 TILEWIRE_OPERATORS(ControlFlow) = {
-    {"If", 1, 1, 1, "else_branch then_branch", BuildIf, Folds::kNever, AsInItsGraph},
-    {"Loop", 1, 0, INT_MAX, "body", BuildLoop, Folds::kNever, AsInItsGraph},
+    {"If", 1, 1, 1, "else_branch then_branch", BuildIf, Folds::kNever, AsInItsGraph, Inputs({0})},
+    {"Loop", 1, 0, INT_MAX, "body", BuildLoop, Folds::kNever, AsInItsGraph, Inputs({0, 1})},
 };
 
 }  // namespace tilewire::graph

@@ -41,7 +41,7 @@ absl::Status BuildCumSum(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t reverse, node.Int("reverse", 0));
   ABSL_ASSIGN_OR_RETURN(const int64_t exclusive, node.Int("exclusive", 0));
   const int64_t size = sums.dims[axis];
-  if (size == 0) return node.Unimplemented("of no elements");
+  if (size == 0) return context.SetOutput(sums);
   if (exclusive != 0) {
     ABSL_ASSIGN_OR_RETURN(sums, WithoutOwn(context, sums, axis, reverse != 0));
   }
@@ -57,7 +57,8 @@ absl::Status BuildCumSum(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(CumSum) = {
-    {"CumSum", 11, 2, 2, "exclusive reverse", BuildCumSum, Folds::kInMemory},
+    {"CumSum", 11, 2, 2, "exclusive reverse", BuildCumSum, Folds::kInMemory, LikeFirstInput,
+     Inputs({1})},
 };
 
 }  // namespace tilewire::graph

@@ -65,7 +65,7 @@ absl::StatusOr<Operand> FoldElementwise(const NodeContext& context, const Elemen
                                         const std::vector<Operand>& operands, const Dims& dims,
                                         std::string name) {
   if (*ElementCount(dims) > kLargestFold)
-    return context.node.Unimplemented(
+    return context.node.TooLarge(
         absl::StrCat("constants of more than ", kLargestFold, " elements"));
   std::vector<ConstantPtr> srcs;
   bool is_float = false;

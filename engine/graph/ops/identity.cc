@@ -54,7 +54,7 @@ absl::Status BuildDropout(NodeContext& context) {
 
 TILEWIRE_OPERATORS(Identity) = {
     {"Dropout", 1, 1, 3, "is_test ratio seed", BuildDropout, Folds::kInMemory,
-     IntegersInSecondOutput},
+     IntegersInSecondOutput, Inputs({1, 2})},
     {"Identity", 1, 1, 1, "", BuildIdentity, Folds::kInMemory},
 };
 

@@ -150,8 +150,9 @@ absl::Status BuildGroupNormalization(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t groups, node.Int("num_groups", 0));
   if (groups < 1 || src.dims[1] % groups != 0)
     return node.Invalid(absl::StrCat(groups, " groups of ", src.dims[1], " channels"));
-  const int64_t images = src.dims[0];
-  const Dims grouped = {images, groups, *ElementCount(src.dims) / (images * groups)};
+  int64_t pixels = 1;
+  for (size_t d = 2; d < src.dims.size(); ++d) pixels *= src.dims[d];
+  const Dims grouped = {src.dims[0], groups, src.dims[1] / groups * pixels};
   ABSL_ASSIGN_OR_RETURN(const Operand rows, ReshapeOf(context, src, grouped, "/groups"));
   ABSL_ASSIGN_OR_RETURN(const Standard standard,
                         Standardized(context, rows, {false, false, true}, epsilon));

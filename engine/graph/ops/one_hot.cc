@@ -113,7 +113,7 @@ bool LikeThirdInput(const NodeContext& context, int) { return context.IsInteger(
 
 TILEWIRE_OPERATORS(OneHot) = {
     {"Hardmax", 1, 1, 1, "axis", BuildHardmax, Folds::kNever, RealNumbers},
-    {"OneHot", 9, 3, 3, "axis", BuildOneHot, Folds::kInMemory, LikeThirdInput},
+    {"OneHot", 9, 3, 3, "axis", BuildOneHot, Folds::kInMemory, LikeThirdInput, Inputs({1})},
 };
 
 }  // namespace tilewire::graph

@@ -38,6 +38,13 @@ bool IntegersInSecondOutput(const NodeContext& context, int i);
 // Writes a node as other operators (composition.h). Inputs and outputs of the node are resolved.
 using Compose = absl::StatusOr<std::string> (*)(const Node& node);
 
+// A set of inputs by their numbers.
+constexpr uint8_t Inputs(std::initializer_list<int> numbers) {
+  uint8_t bits = 0;
+  for (int number : numbers) bits |= static_cast<uint8_t>(1 << number);
+  return bits;
+}
+
 // A row holds for all opsets that are read: where they differ, build() asks for the node's.
 struct OpRow {
   absl::string_view name;  // ONNX's; of another domain: "com.microsoft.QGemm"
@@ -51,6 +58,8 @@ struct OpRow {
   absl::Status (*build)(NodeContext& context);
   Folds folds = Folds::kNever;
   ResultType gives_integers = LikeFirstInput;
+  // Inputs that give shapes, axes or counts: build() needs their elements.
+  uint8_t deciding = 0;
   Compose compose = nullptr;  // set in the place of `build`
 };
 

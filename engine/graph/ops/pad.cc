@@ -104,7 +104,9 @@ absl::StatusOr<IndexRuns> PadRuns(const Node& node, const std::string& mode, int
                                     : IndexRun{-1, 0, left});
   }
   const int64_t first = std::max<int64_t>(0, -left), end = size - std::max<int64_t>(0, -right);
-  if (first >= end) return node.Invalid("cuts off everything");
+  if (first > end) return node.Invalid(absl::StrCat("cuts off more than ", size));
+  if (mode == "edge" && size == 0 && std::max(left, right) > 0)
+    return node.Invalid("repeats the edge of nothing");
   runs.push_back({first, 1, end - first});
   if (right > 0) {
     runs.push_back(reflects         ? IndexRun{size - 2, -1, right}
@@ -182,8 +184,9 @@ absl::Status BuildCenterCropPad(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Pad) = {
-    {"CenterCropPad", 18, 2, 2, "axes", BuildCenterCropPad, Folds::kInMemory},
-    {"Pad", 1, 1, 4, "mode pads value", BuildPad, Folds::kInMemory},
+    {"CenterCropPad", 18, 2, 2, "axes", BuildCenterCropPad, Folds::kInMemory, LikeFirstInput,
+     Inputs({1})},
+    {"Pad", 1, 1, 4, "mode pads value", BuildPad, Folds::kInMemory, LikeFirstInput, Inputs({1, 3})},
 };
 
 }  // namespace tilewire::graph

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/element_functions.h"
@@ -92,16 +93,24 @@ std::optional<int64_t> Accumulated(Reduction function, std::optional<int64_t> so
   }
 }
 
+// What no integers give; nullopt for a limit of the type, and for a mean.
+std::optional<int64_t> OfNothing(Reduction function) {
+  if (function == Reduction::kProduct) return 1;
+  const bool is_limit = function == Reduction::kMax || function == Reduction::kMin;
+  if (is_limit || function == Reduction::kMean) return std::nullopt;
+  return 0;
+}
+
 // Folds constant integers, for shape arithmetic.
 absl::StatusOr<Operand> FoldReduce(const NodeContext& context, Reduction function,
                                    const std::vector<bool>& reduced) {
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr src, context.Ints(0));
-  if (src->ints.empty()) return context.node.Unimplemented("of no elements");
   Dims dims = src->dims;
   for (size_t d = 0; d < dims.size(); ++d) {
     if (reduced[d]) dims[d] = 1;
   }
   std::vector<std::optional<int64_t>> results(*ElementCount(dims));
+  if (src->ints.empty()) absl::c_fill(results, OfNothing(function));
   for (size_t n = 0; n < src->ints.size(); ++n) {
     int64_t rest = static_cast<int64_t>(n), to = 0, stride = 1;
     for (size_t d = dims.size(); d-- > 0; rest /= src->dims[d]) {
@@ -112,7 +121,10 @@ absl::StatusOr<Operand> FoldReduce(const NodeContext& context, Reduction functio
     if (!results[to]) return context.node.Invalid("integer overflow");
   }
   std::vector<int64_t> ints;
-  for (const std::optional<int64_t>& result : results) ints.push_back(*result);
+  for (const std::optional<int64_t>& result : results) {
+    if (!result) return context.node.Unimplemented("a limit of no elements");
+    ints.push_back(*result);
+  }
   return Operand{MakeInts(context.output_name(), dims, std::move(ints)), kNoValue, dims};
 }
 
@@ -238,16 +250,26 @@ constexpr absl::string_view kReduceAttributes = "axes keepdims noop_with_empty_a
 
 TILEWIRE_OPERATORS(Reduce) = {
     {"GlobalLpPool", 1, 1, 1, "p", BuildGlobalLpPool},
-    {"ReduceL1", 1, 1, 2, kReduceAttributes, BuildReduceL1, Folds::kInMemory},
-    {"ReduceL2", 1, 1, 2, kReduceAttributes, BuildReduceL2, Folds::kInMemory},
-    {"ReduceLogSum", 1, 1, 2, kReduceAttributes, BuildReduceLogSum, Folds::kInMemory},
-    {"ReduceLogSumExp", 1, 1, 2, kReduceAttributes, BuildReduceLogSumExp, Folds::kInMemory},
-    {"ReduceMax", 1, 1, 2, kReduceAttributes, BuildReduceMax, Folds::kInMemory},
-    {"ReduceMean", 1, 1, 2, kReduceAttributes, BuildReduceMean},
-    {"ReduceMin", 1, 1, 2, kReduceAttributes, BuildReduceMin, Folds::kInMemory},
-    {"ReduceProd", 1, 1, 2, kReduceAttributes, BuildReduceProd, Folds::kInMemory},
-    {"ReduceSum", 1, 1, 2, kReduceAttributes, BuildReduceSum, Folds::kInMemory},
-    {"ReduceSumSquare", 1, 1, 2, kReduceAttributes, BuildReduceSumSquare, Folds::kInMemory},
+    {"ReduceL1", 1, 1, 2, kReduceAttributes, BuildReduceL1, Folds::kInMemory, LikeFirstInput,
+     Inputs({1})},
+    {"ReduceL2", 1, 1, 2, kReduceAttributes, BuildReduceL2, Folds::kInMemory, LikeFirstInput,
+     Inputs({1})},
+    {"ReduceLogSum", 1, 1, 2, kReduceAttributes, BuildReduceLogSum, Folds::kInMemory,
+     LikeFirstInput, Inputs({1})},
+    {"ReduceLogSumExp", 1, 1, 2, kReduceAttributes, BuildReduceLogSumExp, Folds::kInMemory,
+     LikeFirstInput, Inputs({1})},
+    {"ReduceMax", 1, 1, 2, kReduceAttributes, BuildReduceMax, Folds::kInMemory, LikeFirstInput,
+     Inputs({1})},
+    {"ReduceMean", 1, 1, 2, kReduceAttributes, BuildReduceMean, Folds::kNever, LikeFirstInput,
+     Inputs({1})},
+    {"ReduceMin", 1, 1, 2, kReduceAttributes, BuildReduceMin, Folds::kInMemory, LikeFirstInput,
+     Inputs({1})},
+    {"ReduceProd", 1, 1, 2, kReduceAttributes, BuildReduceProd, Folds::kInMemory, LikeFirstInput,
+     Inputs({1})},
+    {"ReduceSum", 1, 1, 2, kReduceAttributes, BuildReduceSum, Folds::kInMemory, LikeFirstInput,
+     Inputs({1})},
+    {"ReduceSumSquare", 1, 1, 2, kReduceAttributes, BuildReduceSumSquare, Folds::kInMemory,
+     LikeFirstInput, Inputs({1})},
 };
 
 }  // namespace tilewire::graph

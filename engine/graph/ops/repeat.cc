@@ -45,8 +45,8 @@ absl::Status BuildTile(NodeContext& context) {
   Select select = WholeOf(src.dims.size());
   for (size_t d = 0; d < src.dims.size(); ++d) {
     const int64_t times = repeats->ints[d];
-    if (times < 1) return node.Invalid(absl::StrCat("repeats ", times));
-    if (src.dims[d] == 1) {
+    if (times < 0) return node.Invalid(absl::StrCat("repeats ", times));
+    if (src.dims[d] == 1 || times == 0) {
       select.from[d] = {{0, 0, times}};
     } else if (times <= kMostRepeats) {
       select.from[d].assign(times, {0, 1, src.dims[d]});
@@ -61,8 +61,8 @@ absl::Status BuildTile(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Repeat) = {
-    {"Expand", 8, 2, 2, "", BuildExpand, Folds::kInMemory},
-    {"Tile", 1, 2, 2, "", BuildTile, Folds::kInMemory},
+    {"Expand", 8, 2, 2, "", BuildExpand, Folds::kInMemory, LikeFirstInput, Inputs({1})},
+    {"Tile", 1, 2, 2, "", BuildTile, Folds::kInMemory, LikeFirstInput, Inputs({1})},
 };
 
 }  // namespace tilewire::graph

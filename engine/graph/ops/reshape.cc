@@ -115,9 +115,9 @@ absl::Status BuildUnsqueeze(NodeContext& context) {
 
 TILEWIRE_OPERATORS(Reshape) = {
     {"Flatten", 1, 1, 1, "axis", BuildFlatten, Folds::kInMemory},
-    {"Reshape", 1, 2, 2, "allowzero", BuildReshape, Folds::kInMemory},
-    {"Squeeze", 1, 1, 2, "axes", BuildSqueeze, Folds::kInMemory},
-    {"Unsqueeze", 1, 1, 2, "axes", BuildUnsqueeze, Folds::kInMemory},
+    {"Reshape", 1, 2, 2, "allowzero", BuildReshape, Folds::kInMemory, LikeFirstInput, Inputs({1})},
+    {"Squeeze", 1, 1, 2, "axes", BuildSqueeze, Folds::kInMemory, LikeFirstInput, Inputs({1})},
+    {"Unsqueeze", 1, 1, 2, "axes", BuildUnsqueeze, Folds::kInMemory, LikeFirstInput, Inputs({1})},
 };
 
 }  // namespace tilewire::graph

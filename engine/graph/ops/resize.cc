@@ -170,8 +170,8 @@ TILEWIRE_OPERATORS(Resize) = {
     {"Resize", 10, 1, 4,
      "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside "
      "extrapolation_value keep_aspect_ratio_policy mode nearest_mode",
-     BuildResize},
-    {"Upsample", 7, 1, 2, "mode scales", BuildResize},
+     BuildResize, Folds::kNever, LikeFirstInput, Inputs({1, 2, 3})},
+    {"Upsample", 7, 1, 2, "mode scales", BuildResize, Folds::kNever, LikeFirstInput, Inputs({1})},
 };
 
 }  // namespace tilewire::graph

@@ -121,7 +121,9 @@ absl::Status ScalesOfSizes(const NodeContext& context, const Dims& src, ResizeAr
   std::vector<float> scales;
   for (size_t i = 0; i < count; ++i) {
     const int axis = args->axes[i];
-    scales.push_back(static_cast<float>(sizes->ints[i]) / static_cast<float>(src[axis]));
+    const bool is_nothing = src[axis] == 0 && sizes->ints[i] == 0;
+    scales.push_back(
+        is_nothing ? 1.0f : static_cast<float>(sizes->ints[i]) / static_cast<float>(src[axis]));
     args->sizes[axis] = sizes->ints[i];
     args->scales[axis] = scales[i];
   }
@@ -153,8 +155,9 @@ absl::StatusOr<ResizeArgs> ReadResizeArgs(const NodeContext& context) {
   ABSL_RETURN_IF_ERROR(ReadAttributes(context, &args));
   ABSL_RETURN_IF_ERROR(ReadRoi(context, src.size(), &args));
   ABSL_RETURN_IF_ERROR(ReadSizes(context, src, &args));
-  for (int64_t size : args.sizes) {
-    if (size < 1 || size > kLargestResized)
+  for (size_t d = 0; d < src.size(); ++d) {
+    const int64_t size = args.sizes[d];
+    if ((size == 0) != (src[d] == 0) || size < 0 || size > kLargestResized)
       return context.node.Invalid(absl::StrCat("a result of ", size, " elements"));
   }
   return args;

@@ -46,7 +46,7 @@ absl::StatusOr<Operand> FoldSelect(const NodeContext& context, const Constant& s
                                    const Select& select, Dims dims, const std::string& name) {
   const std::optional<int64_t> count = ElementCount(dims);
   if (!count || *count > kLargestFold) {
-    return context.node.Unimplemented(
+    return context.node.TooLarge(
         absl::StrCat("a constant of dims ", DimsToString(dims), " is too large to fold"));
   }
   ConstantPtr folded;

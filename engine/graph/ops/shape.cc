@@ -53,8 +53,9 @@ absl::Status BuildConstantOfShape(NodeContext& context) {
     if (dim < 0) return node.Invalid(absl::StrCat("shape ", DimsToString(dims)));
   }
   const std::optional<int64_t> count = ElementCount(dims);
-  if (!count || *count > kLargestFill || dims.size() > kMaxRank)
-    return node.Unimplemented(
+  if (dims.size() > kMaxRank) return node.Invalid(absl::StrCat("rank ", dims.size()));
+  if (!count || *count > kLargestFill)
+    return node.TooLarge(
         absl::StrCat("shape ", DimsToString(dims), "; supported are ", kLargestFill, " elements"));
   if (value->is_float)
     return context.SetOutput(
@@ -79,7 +80,7 @@ absl::Status BuildRange(NodeContext& context) {
   }
   const double exact = at[2] == 0 ? INFINITY : std::ceil((at[1] - at[0]) / at[2]);
   if (!(exact <= kLargestFill))
-    return node.Unimplemented(absl::StrCat("more than ", kLargestFill, " elements"));
+    return node.TooLarge(absl::StrCat("more than ", kLargestFill, " elements"));
   const int64_t count = exact > 0 ? static_cast<int64_t>(exact) : 0;
   if (is_float) {
     std::vector<float> floats(count);
@@ -90,15 +91,21 @@ absl::Status BuildRange(NodeContext& context) {
   std::vector<int64_t> ints(count);
   const int64_t start = context.input(0).constant->ints[0];
   const int64_t delta = context.input(2).constant->ints[0];
-  for (int64_t i = 0; i < count; ++i) ints[i] = start + i * delta;
+  for (int64_t i = 0; i < count; ++i) {
+    const std::optional<int64_t> step = CheckedMul(i, delta);
+    const std::optional<int64_t> at_i = step ? CheckedAdd(start, *step) : std::nullopt;
+    if (!at_i) return node.Invalid("integer overflow");
+    ints[i] = *at_i;
+  }
   return context.SetOutput(MakeInts(context.output_name(), {count}, std::move(ints)));
 }
 
 }  // namespace
 
 TILEWIRE_OPERATORS(Shape) = {
-    {"ConstantOfShape", 9, 1, 1, "value", BuildConstantOfShape, Folds::kInMemory},
-    {"Range", 11, 3, 3, "", BuildRange, Folds::kInMemory},
+    {"ConstantOfShape", 9, 1, 1, "value", BuildConstantOfShape, Folds::kInMemory, LikeFirstInput,
+     Inputs({0})},
+    {"Range", 11, 3, 3, "", BuildRange, Folds::kInMemory, LikeFirstInput, Inputs({0, 1, 2})},
     {"Shape", 1, 1, 1, "end start", BuildShape, Folds::kInMemory, Integers},
     {"Size", 1, 1, 1, "", BuildSize, Folds::kInMemory, Integers},
 };

@@ -23,7 +23,7 @@ absl::StatusOr<int64_t> ReadCount(const NodeContext& context, int64_t size) {
     if (k->count() != 1) return context.node.Invalid("k is not one number");
     count = k->ints[0];
   }
-  if (count < 1 || count > size)
+  if (count < 0 || count > size)
     return context.node.Invalid(absl::StrCat("k ", count, " of ", size, " elements"));
   return count;
 }
@@ -75,7 +75,8 @@ absl::Status BuildTopK(NodeContext& context) {
 TILEWIRE_OPERATORS(TopK) = {
     {"ArgMax", 1, 1, 1, "axis keepdims select_last_index", BuildArgMax, Folds::kNever, Integers},
     {"ArgMin", 1, 1, 1, "axis keepdims select_last_index", BuildArgMin, Folds::kNever, Integers},
-    {"TopK", 1, 1, 2, "axis k largest sorted", BuildTopK, Folds::kNever, IntegersInSecondOutput},
+    {"TopK", 1, 1, 2, "axis k largest sorted", BuildTopK, Folds::kNever, IntegersInSecondOutput,
+     Inputs({1})},
 };
 
 }  // namespace tilewire::graph

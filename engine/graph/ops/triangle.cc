@@ -28,7 +28,7 @@ absl::StatusOr<std::vector<int64_t>> Marked(const Node& node, int64_t rows, int6
   if (!count || *count > kLargestFold)
     return node.Unimplemented(absl::StrCat("matrices of more than ", kLargestFold, " elements"));
   std::vector<int64_t> marks;
-  for (int64_t row = 0; row < rows; ++row) {
+  for (int64_t row = 0; *count > 0 && row < rows; ++row) {
     for (int64_t column = 0; column < columns; ++column) marks.push_back(holds(column - row));
   }
   return marks;
@@ -94,7 +94,7 @@ absl::Status BuildEyeLike(NodeContext& context) {
 
 TILEWIRE_OPERATORS(Triangle) = {
     {"EyeLike", 9, 1, 1, "dtype k", BuildEyeLike, Folds::kInMemory, IsIntegerEye},
-    {"Trilu", 14, 1, 2, "upper", BuildTrilu, Folds::kInMemory},
+    {"Trilu", 14, 1, 2, "upper", BuildTrilu, Folds::kInMemory, LikeFirstInput, Inputs({1})},
 };
 
 }  // namespace tilewire::graph

@@ -52,6 +52,7 @@ void Fold(const Convolution& factor, Weights* weights, std::vector<float>* bias)
     (*bias)[c] = (*bias)[c] * f + (factor.bias.empty() ? 0 : factor.bias[c]);
   }
   absl::StrAppend(&weights->key, "*", factor.weights.key);
+  weights->own = weights->own || factor.weights.own;
 }
 
 }  // namespace

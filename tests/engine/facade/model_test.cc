@@ -36,7 +36,7 @@ TEST_F(ModelTest, WrongRequestsAreInvalidArguments) {
       {{{1, 3, 9, 7}, Layout::kNchw, {bytes}}, {{1, 3, 9, 7}, Layout::kNchw, {bytes}}},
       {{{1, 3, 7, 9}, Layout::kNchw, {bytes}}},
       {{{3, 9, 7}, Layout::kNchw, {bytes}}},
-      {{{0, 3, 9, 7}, Layout::kNchw, {}}},
+      {{{0, 3, 9, 7}, Layout::kNchw, {bytes}}},
       {{{-1, 3, 9, 7}, Layout::kNchw, {bytes}}},
       {{{int64_t{1} << 62, 3, 9, 7}, Layout::kNchw, {bytes}}},
       {{{2, 3, 9, 7}, Layout::kNchw, {bytes}}},

@@ -28,17 +28,42 @@ inline absl::StatusOr<std::shared_ptr<const Model>> Load(const OnnxBuilder& buil
   return engine->LoadModel(path);
 }
 
-// The bytes of output 0 for inputs of these bytes, which are of dims [n] or [].
+// An input of a request.
+struct Given {
+  Dims dims;
+  std::string bytes;
+};
+
+// Output 0 for these inputs.
+inline absl::StatusOr<OutputTensor> AnswerOf(const Model& model, const std::vector<Given>& inputs) {
+  std::vector<InputTensor> tensors;
+  for (const Given& input : inputs) tensors.push_back({input.dims, Layout::kNchw, {input.bytes}});
+  auto outputs = model.Run(tensors, {}, {});
+  if (!outputs.ok()) return outputs.status();
+  return std::move((*outputs)[0]);
+}
+inline absl::StatusOr<OutputTensor> AnswerOf(const OnnxBuilder& builder,
+                                             const std::vector<Given>& inputs) {
+  auto model = Load(builder);
+  return model.ok() ? AnswerOf(**model, inputs) : model.status();
+}
+
+// The same for inputs of the dims that the model declares.
 inline absl::StatusOr<OutputTensor> Answer(const OnnxBuilder& builder,
                                            const std::vector<std::string>& inputs) {
   auto model = Load(builder);
   if (!model.ok()) return model.status();
-  std::vector<InputTensor> tensors;
+  std::vector<Given> all;
   for (size_t i = 0; i < inputs.size(); ++i)
-    tensors.push_back({(*model)->signature().inputs[i].dims, Layout::kNchw, {inputs[i]}});
-  auto outputs = (*model)->Run(tensors, {}, {});
-  if (!outputs.ok()) return outputs.status();
-  return std::move((*outputs)[0]);
+    all.push_back({(*model)->signature().inputs[i].dims, inputs[i]});
+  return AnswerOf(**model, all);
+}
+
+template <typename T>
+std::vector<T> ElementsOf(const OutputTensor& tensor) {
+  std::vector<T> elements(tensor.bytes.size() / sizeof(T));
+  if (!elements.empty()) std::memcpy(elements.data(), tensor.bytes.data(), tensor.bytes.size());
+  return elements;
 }
 
 template <typename T>
@@ -46,9 +71,17 @@ void ExpectAnswer(const OnnxBuilder& builder, const std::vector<std::string>& in
                   const std::vector<T>& expected) {
   const auto answer = Answer(builder, inputs);
   ASSERT_TRUE(answer.ok()) << answer.status();
-  std::vector<T> got(answer->bytes.size() / sizeof(T));
-  std::memcpy(got.data(), answer->bytes.data(), answer->bytes.size());
-  EXPECT_EQ(got, expected);
+  EXPECT_EQ(ElementsOf<T>(*answer), expected);
+}
+
+// Output 0 for these inputs has these dims and elements.
+template <typename T, typename Source>
+void ExpectTensor(const Source& source, const std::vector<Given>& inputs, const Dims& dims,
+                  const std::vector<T>& expected) {
+  const auto answer = AnswerOf(source, inputs);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->dims, dims);
+  EXPECT_EQ(ElementsOf<T>(*answer), expected);
 }
 
 }  // namespace tilewire::testing

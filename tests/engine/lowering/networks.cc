@@ -18,7 +18,8 @@ class HandMade : public OnnxModel {
   const std::vector<TensorSpec>& inputs() const override { return inputs_; }
   const std::vector<TensorSpec>& outputs() const override { return outputs_; }
   int64_t weights_bytes() const override { return 0; }
-  absl::StatusOr<Network> Specialize(absl::Span<const Dims> dims) const override {
+  absl::StatusOr<Network> Specialize(absl::Span<const Dims> dims,
+                                     absl::Span<const std::string>) const override {
     return make_(dims[0][0]);
   }
 

@@ -107,7 +107,7 @@ TEST(ControlFlowTest, ALoopInALoop) {
 
 TEST(ControlFlowTest, WhatIsComputedOrWithoutEndIsRefused) {
   OnnxBuilder model;
-  model.Input("x", {2}).Input("b", {1}, onnx::TensorProto::BOOL);
+  model.Input("x", {2}).Input("b", {1, 1, 1}, onnx::TensorProto::BOOL);
   model.Node("If", {"b"}, {"y"},
              {Graph("then_branch", Branch("Neg")), Graph("else_branch", Branch("Abs"))});
   model.Output("y");

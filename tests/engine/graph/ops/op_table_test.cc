@@ -8,7 +8,7 @@ namespace {
 
 TEST(OpTableTest, Refusals) {
   ExpectUnimplemented({
-      {"unknown operator", "NonZero", {"x"}, {}, "node 'node_y' (NonZero of ai.onnx, opset 13)"},
+      {"unknown operator", "Unheard", {"x"}, {}, "node 'node_y' (Unheard of ai.onnx, opset 13)"},
   });
   ExpectInvalid({
       {"attribute of the wrong type",

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model's inputs and outputs as requests see them. What a file leaves open stays open; the shapes
+// of outputs are found by building the network for made-up input shapes.
+#ifndef ENGINE_GRAPH_SIGNATURE_H_
+#define ENGINE_GRAPH_SIGNATURE_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/graph/model_graph.h"
+#include "engine/graph/specialization.h"
+#include "engine/memory/tensor_spec.h"
+
+namespace tilewire::graph {
+
+struct Signature {
+  std::vector<TensorSpec> inputs, outputs;
+};
+
+// `folded` is what FoldConstants() gave. Where shapes are open beyond the batch and none of the
+// made-up ones fits the model, the outputs are as the file declares them: whether a shape fits is
+// then known when a request brings it. Where elements of inputs decide shapes, so are they.
+//   kInvalidArgument  shapes that contradict each other, whatever is left open
+//   kUnimplemented    a use of an operator that is not supported
+absl::StatusOr<Signature> InferSignature(const ModelGraph& graph,
+                                         const std::vector<Operand>& folded);
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_GRAPH_SIGNATURE_H_
