@@ -11,8 +11,10 @@
 namespace tilewire::graph {
 namespace {
 
-// Of nodes in bodies: loops are unrolled, and a file can nest them.
+// Of nodes in bodies: loops are unrolled, and a file can nest them. Constants that a visit computes
+// count as a visit for so many elements.
 constexpr int64_t kMostVisits = int64_t{1} << 16;
+constexpr int64_t kElementsOfVisit = 1024;
 
 // An input is missing only when its producer has an output that this engine does not compute.
 absl::Status CheckInputs(const Node& node, const ModelGraph& graph,
@@ -119,7 +121,10 @@ absl::StatusOr<std::vector<Operand>> NodeContext::Visit(const Body& body,
     outputs.push_back(tensors_[id]);
   }
   for (TensorId id : computed) {
-    if (id != kNoTensor) tensors_[id] = Operand();
+    if (id == kNoTensor) continue;
+    if (tensors_[id].constant != nullptr)
+      *repetition_.visits += tensors_[id].constant->count() / kElementsOfVisit;
+    tensors_[id] = Operand();
   }
   return outputs;
 }

@@ -117,6 +117,13 @@ TEST(ControlFlowTest, WhatIsComputedOrWithoutEndIsRefused) {
   EXPECT_THAT(Open(Powers(PowersBody(), int64_t{1} << 60)),
               testing::StatusIs(absl::StatusCode::kUnimplemented,
                                 AllOf(HasSubstr("(Loop of"), HasSubstr("loops over more than"))));
+  OnnxBuilder grows = PowersBody();  // 2^20 constants, first known at load, then of each run
+  grows.Integers("many", {1 << 20}).Node("ConstantOfShape", {"many"}, {"zeros"});
+  grows.Node("Neg", {"zeros"}, {"negative"});
+  EXPECT_THAT(Open(Powers(grows, 1000)).status().message(), Not(HasSubstr("loops over")));
+  grows.Node("Cast", {"i"}, {"f"}, {Int("to", onnx::TensorProto::FLOAT)});
+  grows.Node("Add", {"zeros", "f"}, {"sums"});
+  EXPECT_THAT(Open(Powers(grows, 1000)).status().message(), HasSubstr("loops over more than"));
   EXPECT_THAT(Open(Powers(PowersBody(), 0)),
               testing::StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("never runs")));
   OnnxBuilder body = PowersBody();
