@@ -78,7 +78,9 @@ TEST(RequestDecoderTest, AnInputOfAnyRankTakesEveryShape) {
     ASSERT_THAT(request.Parse(Cut(message.SerializeAsString(), 4096)), IsOk());
     const absl::Status bound = request.Bind(signature);
     ASSERT_EQ(bound.ok(), fits) << bound;
-    if (fits) EXPECT_EQ(request.inputs()[0].dims, Dims(shape.begin(), shape.end()));
+    if (fits) {
+      EXPECT_EQ(request.inputs()[0].dims, Dims(shape.begin(), shape.end()));
+    }
   }
   message.mutable_inputs(0)->mutable_shape()->Resize(kMaxRank + 1, 1);
   InferRequest request;
