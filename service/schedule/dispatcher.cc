@@ -12,6 +12,15 @@ namespace {
 // is also how often it looks while they are.
 constexpr absl::Duration kExpressPatience = absl::Microseconds(500);
 
+// Work that takes no longer runs on the thread that submits it, where one piece at a time comes, as
+// from a single caller: waking another thread would take about as long as the work. Where several
+// come at once, the thread that submits is needed to receive the others.
+constexpr absl::Duration kShorterThanAWakeUp = absl::Microseconds(250);
+// Pieces that found nothing that ran or waited, less three for each that did not; a single caller's
+// next request may come before the last one's end was noted.
+constexpr int kOneAtATime = 16;
+constexpr int kMostCounted = 32;
+
 // At least what one core does in a second, for work whose time is not known.
 constexpr double kOperationsPerSecond = 5e9;
 
@@ -78,16 +87,20 @@ absl::Status Dispatcher::Refuse(const Work& work, absl::Time now, absl::Duration
 absl::Status Dispatcher::Submit(Work* work) {
   const WorkTerms& terms = work->terms();
   bool new_token = false;
+  Taken here;
   {
     threading::MutexLock lock(&mutex_);
     const absl::Time now = clock_->Now();
-    absl::Duration expected = costs_.Expected(terms.cost_key);
+    const absl::Duration measured = costs_.Expected(terms.cost_key);
+    absl::Duration expected = measured;
     if (expected == absl::ZeroDuration()) {
       expected = absl::Seconds(work->Operations().value_or(0) / kOperationsPerSecond);
     }
     const absl::Status refused = Refuse(*work, now, expected);
     if (!refused.ok()) return refused;
-    if (queue_.size() == 0 && running_.empty()) last_end_ = now;
+    const bool alone = queue_.size() == 0 && running_.empty();
+    if (alone) last_end_ = now;
+    came_alone_ = std::clamp(came_alone_ + (alone ? 1 : -3), 0, kMostCounted);
     if (terms.work_class == WorkClass::kBackground) {
       background_.push_back(work);
     } else {
@@ -95,9 +108,36 @@ absl::Status Dispatcher::Submit(Work* work) {
     }
     new_token = !AllBusy();
     if (new_token) ++tokens_;
+    if (new_token && RunsAtOnce(*work, measured)) here = Take(/*with_background=*/false);
   }
-  StartTokens(new_token ? 1 : 0);
+  if (here.work != nullptr) {
+    RunHere(here);
+  } else {
+    StartTokens(new_token ? 1 : 0);
+  }
   return absl::OkStatus();
+}
+
+bool Dispatcher::RunsAtOnce(const Work& work, absl::Duration measured) const {
+  const bool shorter = measured > absl::ZeroDuration() && measured <= kShorterThanAWakeUp;
+  return options_.express && came_alone_ >= kOneAtATime && shorter &&
+         work.terms().may_run_serially && work.Operations().has_value();
+}
+
+// The token goes on in the arena where other work has come meanwhile.
+void Dispatcher::RunHere(const Taken& taken) {
+  taken.work->Run(Lane::kExpress);
+  int tokens = 0;
+  {
+    threading::MutexLock lock(&mutex_);
+    tokens = EndRun(taken, Lane::kExpress);
+    if (queue_.size() > 0 || !background_.empty()) {
+      ++tokens;
+    } else {
+      --tokens_;
+    }
+  }
+  StartTokens(tokens);
 }
 
 bool Dispatcher::Withdraw(Work* work) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs work on the engine's arena: at most as many pieces at once as the arena has threads, each on
-// a token that takes the next piece from the queue when its own has ended, so that gRPC's threads
-// never compute, many requests run one per core, and a lone one spreads over the idle cores.
+// a token that takes the next piece from the queue when its own has ended, so that many requests
+// run one per core, and a lone one spreads over the idle cores. gRPC's threads compute nothing but
+// the shortest work of a single caller.
 //
 //   admission    refused at the door: above the bounds on what waits, or what cannot be answered in
 //                its time by the measured cost of what is ahead of it
@@ -10,6 +11,8 @@
 //   preparation  where the first run makes what others share (a plan), one token makes it, and the
 //                others that need it leave their tokens to other work
 //   background   one piece at a time, begun only while nothing else waits
+//   at once      where pieces come one at a time, one that is over sooner than another thread wakes
+//                up runs on the thread that submits it, as on a token
 //   express      while every token is busy for longer than it takes, short work runs on a thread of
 //                its own and shares the cores with them as the operating system decides
 //
@@ -54,7 +57,8 @@ class Dispatcher {
   ~Dispatcher();                             // waits for all that was submitted
   Dispatcher(const Dispatcher&) = delete;
 
-  // Once OK, exactly one of Run() and End() will be called, unless Withdraw() takes it back.
+  // Once OK, exactly one of Run() and End() will be called, unless Withdraw() takes it back; Run()
+  // perhaps before Submit() returns.
   //   kUnavailable       a bound on what waits; too much work ahead of it for its deadline
   //   kDeadlineExceeded  its deadline has passed
   absl::Status Submit(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -110,6 +114,10 @@ class Dispatcher {
   // When the first token will be free, as far as is known.
   absl::Duration BusyFor(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // For work that waits alone, with a token.
+  bool RunsAtOnce(const Work& work, absl::Duration measured) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RunHere(const Taken& taken) ABSL_LOCKS_EXCLUDED(mutex_);
   void RunToken() ABSL_LOCKS_EXCLUDED(mutex_);
   void RunExpress() ABSL_LOCKS_EXCLUDED(mutex_);
   bool WaitsForAnother(const Work& work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -141,6 +149,7 @@ class Dispatcher {
   // The run that prepares what the others with its cost key wait for.
   absl::flat_hash_map<uint64_t, const Running*> preparing_ ABSL_GUARDED_BY(mutex_);
   int tokens_ ABSL_GUARDED_BY(mutex_) = 0;
+  int came_alone_ ABSL_GUARDED_BY(mutex_) = 0;  // see kOneAtATime
   bool background_runs_ ABSL_GUARDED_BY(mutex_) = false;
   int turns_waited_for_ ABSL_GUARDED_BY(mutex_) = 0;  // they run before other background work
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

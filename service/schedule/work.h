@@ -30,7 +30,7 @@ struct WorkTerms {
 // Where Run() is called.
 enum class Lane : uint8_t {
   kArena,    // on one of the arena's threads; loops may spread over the others
-  kExpress,  // on a thread beside the arena, while long work occupies the arena
+  kExpress,  // on one thread beside the arena
 };
 
 // Owned by the caller, alive until Run() or End() has been called or Withdraw() has returned true.

@@ -34,8 +34,8 @@ class DispatcherTest : public ::testing::Test {
     return work;
   }
   // So that the dispatcher knows how long it takes.
-  void Learn(const std::string& model, absl::Duration time) {
-    for (int i = 0; i < 3; ++i) {
+  void Learn(const std::string& model, absl::Duration time, int runs = 3) {
+    for (int i = 0; i < runs; ++i) {
       RecordedWork* work = Make(TermsOf(model), [this, time] { clock_.Advance(time); });
       ASSERT_TRUE(dispatcher_->Submit(work).ok());
       work->Wait();
@@ -242,6 +242,50 @@ TEST_F(DispatcherTest, WorkDoesNotOvertakeWhatEndsBeforeItWould) {
   open_.Notify();
   equal->Wait();
   EXPECT_EQ(equal->lane(), Lane::kArena);
+}
+
+TEST_F(DispatcherTest, WorkThatIsOverSoonerThanAWakeUpRunsWhereItIsSubmitted) {
+  Start();
+  Learn("tiny", absl::Microseconds(100), /*runs=*/20);
+  std::thread::id ran_on;
+  RecordedWork* after = Make(TermsOf("other"));
+  RecordedWork* tiny = Make(TermsOf("tiny"), [&] {
+    ran_on = std::this_thread::get_id();
+    EXPECT_TRUE(dispatcher_->Submit(after).ok());  // waits for the only token
+    EXPECT_FALSE(after->ran());
+  });
+  ASSERT_TRUE(dispatcher_->Submit(tiny).ok());
+  EXPECT_TRUE(tiny->ran());
+  EXPECT_EQ(tiny->lane(), Lane::kExpress);
+  EXPECT_EQ(ran_on, std::this_thread::get_id());
+  after->Wait();
+  EXPECT_EQ(after->lane(), Lane::kArena);
+  dispatcher_->WaitIdle();
+}
+
+TEST_F(DispatcherTest, WhereSeveralComeAtOnceNoneRunsWhereItIsSubmitted) {
+  Start();
+  Learn("tiny", absl::Microseconds(100), /*runs=*/20);
+  Block(TermsOf("long"));
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(dispatcher_->Submit(Make(TermsOf("tiny"))).ok());
+  open_.Notify();
+  dispatcher_->WaitIdle();
+  std::thread::id ran_on;
+  RecordedWork* next = Make(TermsOf("tiny"), [&] { ran_on = std::this_thread::get_id(); });
+  ASSERT_TRUE(dispatcher_->Submit(next).ok());
+  next->Wait();
+  EXPECT_NE(ran_on, std::this_thread::get_id());
+}
+
+TEST_F(DispatcherTest, TinyWorkWaitsForATokenAsOtherWorkDoes) {
+  Start();
+  Learn("tiny", absl::Microseconds(100), /*runs=*/20);
+  Block(TermsOf("long"));  // just begun: the express thread waits, too
+  RecordedWork* tiny = Make(TermsOf("tiny"));
+  ASSERT_TRUE(dispatcher_->Submit(tiny).ok());
+  EXPECT_FALSE(tiny->ran());
+  open_.Notify();
+  tiny->Wait();
 }
 
 TEST_F(DispatcherTest, WorkOfUnknownTimeIsJudgedByItsOperations) {
