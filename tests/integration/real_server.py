@@ -178,13 +178,22 @@ def run_checks(checks, alone=()):
     wanted = sys.argv[3:]
     if len(wanted) == 1:
         run_one(next(check for check in checks if check.__name__ == wanted[0]))
-    chosen = [check for check in checks if not wanted or check.__name__ in wanted]
+    chosen = of_this_shard([check for check in checks if not wanted or check.__name__ in wanted])
     runs = [run_apart(check, ATTEMPTS) for check in alone if check in chosen]
     with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         runs += pool.map(run_apart, [check for check in chosen if check not in alone])
     write_report(runs)
     failed = [run.args[-1] for run in runs if run.returncode not in (0, SKIPPED)]
     assert not failed, f'failed: {" ".join(failed)}'
+
+
+def of_this_shard(checks):
+    """Bazel runs the shards of a test (`shard_count`) side by side."""
+    if 'TEST_SHARD_STATUS_FILE' in os.environ:
+        pathlib.Path(os.environ['TEST_SHARD_STATUS_FILE']).touch()
+    shard, shards = (int(os.environ.get(name, default)) for name, default in
+                     (('TEST_SHARD_INDEX', 0), ('TEST_TOTAL_SHARDS', 1)))
+    return checks[shard::shards]
 
 
 def run_one(check):
