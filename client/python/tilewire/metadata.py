@@ -8,7 +8,10 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class TensorMetadata:
-    """An input or output. `shape` is [N, C, spatial...]; -1 is chosen by each request."""
+    """An input or output. `shape` is [N, C, spatial...]; -1 is chosen by each request.
+
+    (-1,) may stand for any rank.
+    """
 
     name: str
     datatype: str

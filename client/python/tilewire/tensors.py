@@ -46,6 +46,8 @@ def check_layout(layout: str) -> None:
 
 
 def _matches(shape: Sequence[int], expected: Sequence[int]) -> bool:
+    if tuple(expected) == (-1,):
+        return True  # this is also how a server describes a tensor of any rank
     return len(shape) == len(expected) and all(
         size == want or want < 0 <= size for size, want in zip(shape, expected))
 

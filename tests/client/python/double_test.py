@@ -71,6 +71,13 @@ class DoubleTest(unittest.TestCase):
         with self.assertRaisesRegex(tilewire.InvalidArgument, r'expected FP32\[-1,4,5\], got FP32\[2,3,4,5\]'):
             self.client.infer('echo', X)
 
+    def test_one_open_dimension_may_be_any_rank(self):
+        self.double.model = describe([-1])
+        for x in (X, X[0, 0, 0], numpy.float32(3)):
+            self.assertEqual(self.client.infer('echo', x)['y'].shape, numpy.shape(x))
+        with self.assertRaisesRegex(tilewire.InvalidArgument, 'got FP64'):
+            self.client.infer('echo', X.astype('f8'))
+
     def test_what_does_not_fit_is_not_sent(self):
         self.client.metadata('echo')
         cases = [
