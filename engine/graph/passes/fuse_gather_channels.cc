@@ -14,6 +14,8 @@ namespace {
 using From = GatherChannels::From;
 
 constexpr size_t kMostGatheredSources = 8;
+// Each is listed. A request may decide how often a channel is repeated.
+constexpr int64_t kMostListedChannels = int64_t{1} << 16;
 
 // An operation that moves channels, as a gather from its own sources.
 struct Moves {
@@ -46,13 +48,15 @@ std::optional<std::vector<From>> SelectedChannels(const Select& select) {
 std::optional<Moves> MovesOf(Editor& editor, int op) {
   if (op == Editor::kNone || editor.removed(op)) return std::nullopt;
   const Operation& operation = editor.operation(op);
+  const Dims& dims = editor.dims(operation.dst);
+  if (dims.size() < 2 || dims[1] > kMostListedChannels) return std::nullopt;
   Moves moves{operation.srcs, {}};
   if (const auto* gather = editor.As<GatherChannels>(op)) {
     moves.from = gather->from;
     return moves;
   }
   if (const auto* shuffle = editor.As<Shuffle>(op); shuffle != nullptr && shuffle->axis == 1) {
-    moves.from = ShuffledChannels(*shuffle, editor.dims(operation.dst)[1]);
+    moves.from = ShuffledChannels(*shuffle, dims[1]);
     return moves;
   }
   if (const auto* select = editor.As<Select>(op)) {

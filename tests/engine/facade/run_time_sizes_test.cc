@@ -192,6 +192,11 @@ TEST(RunTimeSizesTest, HugeSizesAreRefused) {
   fill.Output("y");
   EXPECT_THAT(AnswerOf(fill, {Integers({1 << 20, 1 << 20})}),
               StatusIs(absl::StatusCode::kResourceExhausted, "node_y"));
+  OnnxBuilder tile;  // of channels, which passes may look at one by one
+  tile.Input("x", {3, 1}).Input("repeats", {2}, TensorProto::INT64);
+  tile.Node("Tile", {"x", "repeats"}, {"y"}).Output("y");
+  EXPECT_THAT(AnswerOf(tile, {Count({3, 1}), Integers({1, int64_t{1} << 40})}),
+              StatusIs(absl::StatusCode::kResourceExhausted, "one run may use"));
 }
 
 onnx::AttributeProto Graph(const std::string& name, OnnxBuilder body) {
