@@ -37,6 +37,10 @@ class Node {
   std::map<std::string, std::shared_ptr<const Body>> bodies;
   std::vector<TensorId> captures;
 
+  // Whether it has that input or output: some are optional.
+  bool HasInput(size_t i) const { return i < inputs.size() && inputs[i] != kNoTensor; }
+  bool HasOutput(size_t i) const { return i < outputs.size() && outputs[i] != kNoTensor; }
+
   const onnx::NodeProto& proto() const { return *proto_; }
   const std::string& op() const { return proto_->op_type(); }
   int64_t opset() const { return opset_; }  // of its domain; 0: the file imports none

@@ -24,8 +24,6 @@ std::string QuotedName(absl::string_view name) {
   return absl::StrCat("'", name.substr(0, 200), "'");
 }
 
-bool IsDefaultDomain(absl::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
-
 // 0 where nothing imports the domain.
 int64_t OpsetOf(const std::string& domain, const Opsets& opsets) {
   const auto found = opsets.find(IsDefaultDomain(domain) ? "" : domain);

@@ -103,8 +103,8 @@ absl::StatusOr<Opsets> ReadOpsets(const std::vector<onnx::OperatorSetIdProto>& e
   int64_t opset = 0;
   Opsets opsets;
   for (const onnx::OperatorSetIdProto& entry : entries) {
-    opsets[entry.domain() == "ai.onnx" ? "" : entry.domain()] = entry.version();
-    if (!entry.domain().empty() && entry.domain() != "ai.onnx") continue;
+    opsets[IsDefaultDomain(entry.domain()) ? "" : entry.domain()] = entry.version();
+    if (!IsDefaultDomain(entry.domain())) continue;
     if (opset != 0 && entry.version() != opset)
       return absl::InvalidArgumentError("two opsets of the default domain");
     opset = entry.version();

@@ -11,12 +11,18 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "engine/graph/byte_source.h"
 #include "engine/graph/constant.h"
 #include "engine/graph/findings.h"
 #include "protos/onnx_subset.pb.h"
 
 namespace tilewire::graph {
+
+// Whether it is that of ONNX's own operators, which has two names.
+inline bool IsDefaultDomain(absl::string_view domain) {
+  return domain.empty() || domain == "ai.onnx";
+}
 
 // The versions that a model or a function imports, by domain; the default domain is "".
 using Opsets = std::map<std::string, int64_t>;

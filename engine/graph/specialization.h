@@ -35,6 +35,11 @@ struct Operand {
   bool defined() const { return constant != nullptr || value != kNoValue; }
 };
 
+inline Operand OperandOf(ConstantPtr constant) {
+  Dims dims = constant->dims;
+  return {std::move(constant), kNoValue, std::move(dims)};
+}
+
 inline bool IsInteger(const Operand& operand) {
   return operand.constant != nullptr ? !operand.constant->is_float : operand.is_integer;
 }
@@ -61,7 +66,7 @@ class NodeContext {
   const Node& node;
 
   int input_count() const { return static_cast<int>(node.inputs.size()); }
-  bool Has(int i) const { return i < input_count() && node.inputs[i] != kNoTensor; }
+  bool Has(int i) const { return node.HasInput(i); }
   const Operand& input(int i) const { return tensors_[node.inputs[i]]; }
   bool AllConstant() const;
   // The input as a constant of f32. kUnimplemented: it is computed at run time. kInvalidArgument:

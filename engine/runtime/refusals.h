@@ -11,7 +11,8 @@
 namespace tilewire::runtime {
 
 // "pooling/avx2_f32: needs avx2; ...": one entry per better implementation in the primitive's
-// table, all of which refused the descriptor. Without better implementations: "there is no other".
+// table, all of which refused the descriptor. If no better implementation exists: "there is no
+// other".
 std::string RefusalsText(const Primitive& primitive);
 
 }  // namespace tilewire::runtime

@@ -57,12 +57,11 @@ absl::StatusOr<Operand> WithPast(NodeContext& context, int i) {
   const int past = i + 3;
   if (context.Has(past)) {
     if (context.input(past).dims.size() != 4)
-      return context.node.Invalid(absl::StrCat("input ", past, " has not rank 4"));
+      return context.node.Invalid(absl::StrCat("input ", past, " is not of rank 4"));
     ABSL_ASSIGN_OR_RETURN(
         all, ConcatOf(context, {context.input(past), all}, 2, absl::StrCat("/present", i)));
   }
-  const size_t output = i;
-  if (output < context.node.outputs.size() && context.node.outputs[output] != kNoTensor) {
+  if (context.node.HasOutput(i)) {
     ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(all));
     ABSL_RETURN_IF_ERROR(context.SetOutput(Operand{nullptr, value, all.dims}, i));
   }
@@ -76,9 +75,8 @@ Operand CausalMask(const NodeContext& context, int64_t rows, int64_t columns) {
     for (int64_t c = r + 1; c < columns; ++c)
       mask[r * columns + c] = -std::numeric_limits<float>::infinity();
   }
-  const Dims dims = {rows, columns};
-  return {MakeFloats(absl::StrCat(context.output_name(), "/causal"), dims, std::move(mask)),
-          kNoValue, dims};
+  return OperandOf(
+      MakeFloats(absl::StrCat(context.output_name(), "/causal"), {rows, columns}, std::move(mask)));
 }
 
 absl::StatusOr<Operand> Masked(NodeContext& context, Operand scores) {
@@ -97,8 +95,7 @@ absl::StatusOr<Operand> Masked(NodeContext& context, Operand scores) {
   Operand mask = context.input(3);
   if (IsInteger(mask)) {  // truth values: what takes part
     const auto number = [&](absl::string_view suffix, float value) {
-      return Operand{
-          MakeFloats(absl::StrCat(context.output_name(), suffix), {}, {value}), kNoValue, {}};
+      return OperandOf(MakeFloats(absl::StrCat(context.output_name(), suffix), {}, {value}));
     };
     ABSL_ASSIGN_OR_RETURN(mask,
                           ElementwiseOf(context, {Function::kWhere},
@@ -140,8 +137,7 @@ absl::Status CheckAttention(const NodeContext& context) {
     return node.Unimplemented(absl::StrCat("softmax_precision ", precision));
   if (context.Has(6)) return node.Unimplemented("nonpad_kv_seqlen");
   if (context.Has(4) != context.Has(5)) return node.Invalid("past keys without past values");
-  if (node.outputs.size() > 3 && node.outputs[3] != kNoTensor)
-    return node.Unimplemented("the output qk_matmul_output");
+  if (node.HasOutput(3)) return node.Unimplemented("the output qk_matmul_output");
   return absl::OkStatus();
 }
 

@@ -18,9 +18,7 @@ namespace {
 // momentum * input i + (1 - momentum) * statistic
 absl::Status SetRunning(NodeContext& context, int i, int output, const Operand& statistic,
                         float momentum) {
-  const std::vector<TensorId>& outputs = context.node.outputs;
-  if (output >= static_cast<int>(outputs.size()) || outputs[output] == kNoTensor)
-    return absl::OkStatus();
+  if (!context.node.HasOutput(output)) return absl::OkStatus();
   const Operand sources[] = {context.input(i), statistic};
   const float shares[] = {momentum, 1 - momentum};
   Operand parts[2];

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -115,12 +116,10 @@ std::string PassedOn(absl::string_view attributes) {
   });
 }
 
-bool HasInput(const Node& node, size_t i) {
-  return i < node.inputs.size() && node.inputs[i] != kNoTensor;
-}
+std::string NumberText(double number) { return absl::StrFormat("%.9e", number); }
 
-bool HasOutput(const Node& node, size_t i) {
-  return i < node.outputs.size() && node.outputs[i] != kNoTensor;
+std::string ConstantText(absl::string_view name, double number) {
+  return absl::StrCat(name, " = Constant(value_float=", NumberText(number), ");");
 }
 
 }  // namespace tilewire::graph

@@ -13,6 +13,8 @@
 #ifndef ENGINE_GRAPH_OPS_COMPOSITION_H_
 #define ENGINE_GRAPH_OPS_COMPOSITION_H_
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/graph/ops/op_table.h"
@@ -34,9 +36,9 @@ absl::StatusOr<onnx::FunctionProto> ReadComposition(absl::string_view text,
 
 // "name=@name, ..." for each name of a list with blanks between.
 std::string PassedOn(absl::string_view attributes);
-// Whether input or output `i` of the node is there.
-bool HasInput(const Node& node, size_t i);
-bool HasOutput(const Node& node, size_t i);
+// `number` as the value of an attribute, and the statement "name = Constant(...)" of it.
+std::string NumberText(double number);
+std::string ConstantText(absl::string_view name, double number);
 
 }  // namespace tilewire::graph
 

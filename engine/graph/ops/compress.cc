@@ -30,7 +30,7 @@ absl::Status BuildCompress(NodeContext& context) {
     if (condition->ints[i] != 0) from.push_back(static_cast<int64_t>(i));
   }
   Select select = WholeOf(src.dims.size());
-  select.from[axis] = from.empty() ? IndexRuns{{0, 1, 0}} : RunsOf(from);
+  select.from[axis] = RunsOf(from);
   ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));
   return context.SetOutput(dst);
 }

@@ -52,20 +52,16 @@ absl::StatusOr<Operand> FoldConcat(const Node& node, const std::vector<Operand>&
     if (src.constant->is_float != is_float) return node.Invalid("inputs of different types");
   }
   if (IsEmpty(dst)) {
-    return Operand{
-        is_float ? MakeFloats(std::move(name), dst, {}) : MakeInts(std::move(name), dst, {}),
-        kNoValue, dst};
+    return OperandOf(is_float ? MakeFloats(std::move(name), dst, {})
+                              : MakeInts(std::move(name), dst, {}));
   }
   if (is_float) {
-    return Operand{MakeFloats(std::move(name), dst,
-                              Join<float>(srcs, axis, [](const Constant& c) { return c.floats; })),
-                   kNoValue, dst};
+    return OperandOf(MakeFloats(
+        std::move(name), dst, Join<float>(srcs, axis, [](const Constant& c) { return c.floats; })));
   }
-  return Operand{
-      MakeInts(
-          std::move(name), dst,
-          Join<int64_t>(srcs, axis, [](const Constant& c) { return absl::MakeConstSpan(c.ints); })),
-      kNoValue, dst};
+  return OperandOf(MakeInts(std::move(name), dst, Join<int64_t>(srcs, axis, [](const Constant& c) {
+                              return absl::MakeConstSpan(c.ints);
+                            })));
 }
 
 // Of 16 bits or more, or f64, where a source has such a type; else kF32.

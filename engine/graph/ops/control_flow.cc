@@ -65,7 +65,7 @@ struct LoopRun {
 };
 
 Operand OneNumber(const NodeContext& context, absl::string_view suffix, int64_t number) {
-  return {MakeInts(absl::StrCat(context.output_name(), suffix), {}, {number}), kNoValue, {}};
+  return OperandOf(MakeInts(absl::StrCat(context.output_name(), suffix), {}, {number}));
 }
 
 // Runs the body until the count or its condition ends it.

@@ -237,7 +237,7 @@ absl::Status BuildSum(NodeContext& context) {
 absl::Status BuildMean(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand sum, SumOf(context));
   const float share = 1.0f / static_cast<float>(context.input_count());
-  const Operand factor = {MakeFloats(context.output_name() + "/share", {}, {share}), kNoValue, {}};
+  const Operand factor = OperandOf(MakeFloats(context.output_name() + "/share", {}, {share}));
   ABSL_ASSIGN_OR_RETURN(const Operand dst,
                         ElementwiseOf(context, {Function::kMul}, {sum, factor}, "/mean"));
   return context.SetOutput(dst);

@@ -62,7 +62,7 @@ absl::StatusOr<Operand> GatherOf(NodeContext& context, const Operand& src, const
     from.push_back(at);
   }
   Select select = WholeOf(src.dims.size());
-  select.from[axis] = from.empty() ? IndexRuns{{0, 1, 0}} : RunsOf(from);
+  select.from[axis] = RunsOf(from);
   Dims dst = GatheredDims(src.dims, indices.dims, axis);
   const bool same_rank = indices.dims.size() == 1;
   ABSL_ASSIGN_OR_RETURN(const Operand gathered,

@@ -19,7 +19,7 @@ namespace {
 using Function = Elementwise::Function;
 
 Operand Integer(const NodeContext& context, absl::string_view name, int64_t value) {
-  return {MakeInts(absl::StrCat(context.output_name(), name), {}, {value}), kNoValue, {}};
+  return OperandOf(MakeInts(absl::StrCat(context.output_name(), name), {}, {value}));
 }
 
 // Appends the operations of one sum of indices.
@@ -112,7 +112,7 @@ Operand Offsets(const NodeContext& context, Dims dims, int64_t stride, int64_t d
   std::vector<int64_t> offsets;
   for (int64_t i = 0; i < dims[0]; ++i) offsets.push_back(i * stride);
   const std::string name = absl::StrCat(context.output_name(), "/offsets", d);
-  return {MakeInts(name, dims, std::move(offsets)), kNoValue, dims};
+  return OperandOf(MakeInts(name, std::move(dims), std::move(offsets)));
 }
 
 absl::Status BuildGatherElements(NodeContext& context) {

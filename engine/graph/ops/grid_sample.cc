@@ -76,10 +76,8 @@ class GridSampler {
         ReshapeOf(context_, turned, {src[0] * src[2] * src[3], src[1]}, "/pixels"));
     std::vector<float> images;
     for (int64_t n = 0; n < src[0]; ++n) images.push_back(static_cast<float>(n * src[2] * src[3]));
-    const Operand first = {MakeFloats(absl::StrCat(context_.output_name(), "/images"),
-                                      {src[0], 1, 1}, std::move(images)),
-                           kNoValue,
-                           {src[0], 1, 1}};
+    const Operand first = OperandOf(MakeFloats(absl::StrCat(context_.output_name(), "/images"),
+                                               {src[0], 1, 1}, std::move(images)));
     Operand sum;
     for (const Tap& row : rows) {
       ABSL_ASSIGN_OR_RETURN(const Operand line, Linear(row.index, static_cast<float>(src[3]), 0));
@@ -109,7 +107,7 @@ class GridSampler {
     return ActivationOf(context_, {jit::EltwiseAlgorithm::kLinear, scale, shift}, src, Next());
   }
   Operand Number(float number) {
-    return {MakeFloats(absl::StrCat(context_.output_name(), Next()), {}, {number}), kNoValue, {}};
+    return OperandOf(MakeFloats(absl::StrCat(context_.output_name(), Next()), {}, {number}));
   }
   absl::StatusOr<Operand> Clamped(const Operand& src, float low, float high) {
     ABSL_ASSIGN_OR_RETURN(const Operand above, Of(Function::kMax, {src, Number(low)}));

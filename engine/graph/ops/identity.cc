@@ -45,8 +45,7 @@ absl::Status SetMask(NodeContext& context) {
 absl::Status BuildDropout(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const bool drops, Drops(context));
   if (drops) return context.node.Unimplemented("training_mode with a ratio other than 0");
-  const std::vector<TensorId>& outputs = context.node.outputs;
-  if (outputs.size() > 1 && outputs[1] != kNoTensor) ABSL_RETURN_IF_ERROR(SetMask(context));
+  if (context.node.HasOutput(1)) ABSL_RETURN_IF_ERROR(SetMask(context));
   return context.SetOutput(context.input(0));
 }
 

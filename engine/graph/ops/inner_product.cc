@@ -56,7 +56,7 @@ absl::StatusOr<std::optional<std::vector<float>>> ReadGemmBias(const NodeContext
 absl::Status AddC(NodeContext& context, const Operand& product, float beta) {
   Operand c = context.input(2);
   if (beta != 1) {
-    const Operand factor = {MakeFloats(context.output_name() + "/beta", {}, {beta}), kNoValue, {}};
+    const Operand factor = OperandOf(MakeFloats(context.output_name() + "/beta", {}, {beta}));
     ABSL_ASSIGN_OR_RETURN(c,
                           ElementwiseOf(context, {Elementwise::Function::kMul}, {c, factor}, "/c"));
   }

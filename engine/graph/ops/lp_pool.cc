@@ -3,7 +3,6 @@
 // LpPool: the root of the sum of powers of each window, which is the mean times the elements of the
 // window. Padding counts as zeros.
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/composition.h"
 #include "engine/graph/ops/ops.h"
@@ -31,17 +30,14 @@ absl::StatusOr<std::string> ComposeLpPool(const Node& node) {
   } else if (p == 2) {
     text += "power = Mul(x, x);";
   } else {
-    absl::StrAppend(&text, absl::StrFormat("p = Constant(value_float=%.9e);", p * 1.0),
-                    "power = Pow(positive, p);");
+    absl::StrAppend(&text, ConstantText("p", static_cast<double>(p)), "power = Pow(positive, p);");
   }
   absl::StrAppend(&text, "mean = AveragePool(power, count_include_pad=1, ",
-                  PassedOn(kWindowOfLpPool), ");",
-                  absl::StrFormat("elements = Constant(value_float=%.9e);", elements));
+                  PassedOn(kWindowOfLpPool), ");", ConstantText("elements", elements));
   if (p == 1) return text + "y = Mul(mean, elements)";
   text += "sum = Mul(mean, elements);";
   if (p == 2) return text + "y = Sqrt(sum)";
-  return absl::StrCat(text, absl::StrFormat("root = Constant(value_float=%.9e);", 1.0 / p),
-                      "y = Pow(sum, root)");
+  return absl::StrCat(text, ConstantText("root", 1.0 / p), "y = Pow(sum, root)");
 }
 
 }  // namespace

@@ -6,16 +6,12 @@
 #include <initializer_list>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/composition.h"
 #include "engine/graph/ops/ops.h"
 
 namespace tilewire::graph {
 namespace {
-
-// `number` as an attribute of a composition.
-std::string Number(float number) { return absl::StrFormat("%.9e", number); }
 
 // The statement "y = activation(x)" for the attributes of FusedConv and FusedGemm.
 //   kInvalidArgument  too few numbers
@@ -31,16 +27,15 @@ absl::StatusOr<std::string> Activated(const Node& node, absl::string_view activa
                       {"Softplus", {}, 0},   {"Softsign", {}, 0},
                       {"Tanh", {}, 0},       {"ThresholdedRelu", {"alpha"}, 1}};
   if (activation == "Clip" && numbers.size() == 2)
-    return absl::StrCat("low = Constant(value_float=", Number(numbers[0]),
-                        "); high = Constant(value_float=", Number(numbers[1]),
-                        "); y = Clip(x, low, high)");
+    return absl::StrCat(ConstantText("low", numbers[0]), ConstantText("high", numbers[1]),
+                        "y = Clip(x, low, high)");
   for (const auto& known : kActivations) {
     if (known.name != activation) continue;
     if (numbers.size() < known.count)
       return node.Invalid(absl::StrCat(numbers.size(), " numbers for the activation ", activation));
     std::string text = absl::StrCat("y = ", activation, "(x");
     for (size_t i = 0; i < known.count; ++i)
-      absl::StrAppend(&text, ", ", known.attributes[i], "=", Number(numbers[i]));
+      absl::StrAppend(&text, ", ", known.attributes[i], "=", NumberText(numbers[i]));
     return absl::StrCat(text, ")");
   }
   return node.Unimplemented(absl::StrCat("activation '", activation.substr(0, 200), "' with ",
@@ -53,7 +48,7 @@ constexpr char kConv[] = "auto_pad dilations group kernel_shape pads strides";
 absl::StatusOr<std::string> ComposeFusedConv(const Node& node) {
   ABSL_ASSIGN_OR_RETURN(const std::string activation, node.String("activation", ""));
   ABSL_ASSIGN_OR_RETURN(const std::vector<float> numbers, node.Floats("activation_params"));
-  const bool adds = HasInput(node, 3), activates = !activation.empty();
+  const bool adds = node.HasInput(3), activates = !activation.empty();
   const char* const result = activates ? "x" : "y";
   std::string text = absl::StrCat("X, W, B, Z -> y:", adds ? "conv" : result, " = Conv(X, W, B, ",
                                   PassedOn(kConv), ");");
@@ -80,13 +75,13 @@ absl::StatusOr<std::string> ComposeBiasGelu(const Node&) {
   return std::string("x, bias -> y: sum = Add(x, bias); y = Gelu(sum)");
 }
 absl::StatusOr<std::string> ComposeFastGelu(const Node& node) {
-  if (!HasInput(node, 1)) return std::string("x -> y: y = Gelu(x, approximate='tanh')");
+  if (!node.HasInput(1)) return std::string("x -> y: y = Gelu(x, approximate='tanh')");
   return std::string("x, bias -> y: sum = Add(x, bias); y = Gelu(sum, approximate='tanh')");
 }
 // x * sigmoid(alpha * x)
 absl::StatusOr<std::string> ComposeQuickGelu(const Node& node) {
   ABSL_ASSIGN_OR_RETURN(const float alpha, node.Float("alpha", 1.702f));
-  return absl::StrCat("x -> y: y = Swish(x, alpha=", Number(alpha), ")");
+  return absl::StrCat("x -> y: y = Swish(x, alpha=", NumberText(alpha), ")");
 }
 
 // The sum of input, skip and a bias, as "sum".
@@ -98,24 +93,25 @@ std::string SkipSum(bool adds_bias) {
 absl::StatusOr<std::string> ComposeSkipLayerNormalization(const Node& node) {
   ABSL_ASSIGN_OR_RETURN(const float epsilon, node.Float("epsilon", 1e-12f));
   std::string outputs = "y";
-  if (HasOutput(node, 1) || HasOutput(node, 2)) outputs = "y, mean, inverse";
+  if (node.HasOutput(1) || node.HasOutput(2)) outputs = "y, mean, inverse";
   return absl::StrCat(
-      "x, skip, scale, shift, bias -> y, mean, inverse, sum:", SkipSum(HasInput(node, 4)), outputs,
-      " = LayerNormalization(sum, scale, shift, axis=-1, epsilon=", Number(epsilon), ")");
+      "x, skip, scale, shift, bias -> y, mean, inverse, sum:", SkipSum(node.HasInput(4)), outputs,
+      " = LayerNormalization(sum, scale, shift, axis=-1, epsilon=", NumberText(epsilon), ")");
 }
 
 // The same without a mean and a shift.
 absl::StatusOr<std::string> ComposeSkipSimplified(const Node& node) {
-  if (HasOutput(node, 1) || HasOutput(node, 2))
+  if (node.HasOutput(1) || node.HasOutput(2))
     return node.Unimplemented("the outputs mean and inv_std_var");
   ABSL_ASSIGN_OR_RETURN(const float epsilon, node.Float("epsilon", 1e-6f));
-  return absl::StrCat("x, skip, scale, bias -> y, mean, inverse, sum:", SkipSum(HasInput(node, 3)),
-                      "y = RMSNormalization(sum, scale, axis=-1, epsilon=", Number(epsilon), ")");
+  return absl::StrCat("x, skip, scale, bias -> y, mean, inverse, sum:", SkipSum(node.HasInput(3)),
+                      "y = RMSNormalization(sum, scale, axis=-1, epsilon=", NumberText(epsilon),
+                      ")");
 }
 
 // ONNX Runtime has it in ONNX's own domain.
 absl::StatusOr<std::string> ComposeSimplified(const Node& node) {
-  if (HasOutput(node, 1)) return node.Unimplemented("the output inv_std_var");
+  if (node.HasOutput(1)) return node.Unimplemented("the output inv_std_var");
   return std::string("x, scale -> y: y = RMSNormalization(x, scale, axis=@axis, epsilon=@epsilon)");
 }
 
@@ -128,10 +124,10 @@ constexpr char kOfHeads[] =
 absl::Status CheckPlainAttention(const Node& node, std::initializer_list<int> left_out,
                                  std::initializer_list<absl::string_view> attributes) {
   for (int i : left_out) {
-    if (HasInput(node, i)) return node.Unimplemented(absl::StrCat("input ", i));
+    if (node.HasInput(i)) return node.Unimplemented(absl::StrCat("input ", i));
   }
   for (int i = 1; i < node.proto().output_size(); ++i) {
-    if (HasOutput(node, i)) return node.Unimplemented(absl::StrCat("output ", i));
+    if (node.HasOutput(i)) return node.Unimplemented(absl::StrCat("output ", i));
   }
   for (const absl::string_view name : attributes) {
     ABSL_ASSIGN_OR_RETURN(const int64_t value, node.Int(name, 0));
@@ -144,14 +140,14 @@ absl::Status CheckPlainAttention(const Node& node, std::initializer_list<int> le
 absl::StatusOr<std::string> ComposeMultiHeadAttention(const Node& node) {
   ABSL_RETURN_IF_ERROR(CheckPlainAttention(node, {4, 6, 7, 8, 9}, {}));
   std::string text = "query, key, value, bias, padding, mask -> y:";
-  const bool adds = HasInput(node, 3);
+  const bool adds = node.HasInput(3);
   if (adds) {
     text +=
         "of_q, of_k, of_v = Split(bias, num_outputs=3); q = Add(query, of_q);"
         "k = Add(key, of_k); v = Add(value, of_v);";
   }
   return absl::StrCat(text, "y = Attention(", adds ? "q, k, v, " : "query, key, value, ",
-                      HasInput(node, 5) ? "mask, " : "_, ", kOfHeads);
+                      node.HasInput(5) ? "mask, " : "_, ", kOfHeads);
 }
 
 // The weights give queries, keys and values in one product.
@@ -159,12 +155,12 @@ absl::StatusOr<std::string> ComposePackedAttention(const Node& node) {
   ABSL_RETURN_IF_ERROR(
       CheckPlainAttention(node, {3, 4, 6}, {"do_rotary", "past_present_share_buffer"}));
   if (node.HasAttribute("qkv_hidden_sizes")) return node.Unimplemented("qkv_hidden_sizes");
-  const bool adds = HasInput(node, 2);
+  const bool adds = node.HasInput(2);
   return absl::StrCat("x, weights, bias, padding, past, mask -> y:",
                       adds ? "product = MatMul(x, weights); all = Add(product, bias);"
                            : "all = MatMul(x, weights);",
                       "q, k, v = Split(all, axis=-1, num_outputs=3); y = Attention(q, k, v, ",
-                      HasInput(node, 5) ? "mask, " : "_, ", kOfHeads);
+                      node.HasInput(5) ? "mask, " : "_, ", kOfHeads);
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <climits>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/substitute.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/composition.h"
@@ -96,20 +95,19 @@ absl::StatusOr<std::string> ComposeQLinearConcat(const Node& node) {
 absl::StatusOr<std::string> ComposeQGemm(const Node& node) {
   ABSL_ASSIGN_OR_RETURN(const int64_t transposed, node.Int("transB", 0));
   ABSL_ASSIGN_OR_RETURN(const float alpha, node.Float("alpha", 1));
-  if (HasInput(node, 7) != HasInput(node, 8))
+  if (node.HasInput(7) != node.HasInput(8))
     return node.Invalid("the scale or the zero point of Y is missing");
-  const bool adds = HasInput(node, 6);
+  const bool adds = node.HasInput(6);
   std::string text = absl::StrCat(
       "A, a_scale, a_zero, B, b_scale, b_zero, C, y_scale, y_zero -> y:"
       "a = DequantizeLinear(A, a_scale, a_zero);"
       "b = DequantizeLinear(B, b_scale, b_zero, axis=",
       transposed != 0 ? 0 : 1, ");");
   if (adds) {
-    absl::StrAppend(&text, "product = Mul(a_scale, b_scale);",
-                    absl::StrFormat("alpha = Constant(value_float=%.9e);", alpha),
+    absl::StrAppend(&text, "product = Mul(a_scale, b_scale);", ConstantText("alpha", alpha),
                     "step = Mul(product, alpha); c = DequantizeLinear(C, step, _, axis=-1);");
   }
-  const bool quantizes = HasInput(node, 7);
+  const bool quantizes = node.HasInput(7);
   absl::StrAppend(&text, quantizes ? "real" : "y", " = Gemm(a, b, ", adds ? "c" : "_",
                   ", alpha=@alpha, transA=@transA, transB=@transB)");
   if (quantizes) absl::StrAppend(&text, "; y = QuantizeLinear(real, y_scale, y_zero)");
@@ -118,7 +116,7 @@ absl::StatusOr<std::string> ComposeQGemm(const Node& node) {
 
 // Integers times integers, as real numbers; B's scales may be of its columns.
 absl::StatusOr<std::string> ComposeMatMulIntegerToFloat(const Node& node) {
-  const bool adds = HasInput(node, 6);
+  const bool adds = node.HasInput(6);
   return absl::StrCat(
       "A, B, a_scale, b_scale, a_zero, b_zero, bias -> y:"
       "a = DequantizeLinear(A, a_scale, a_zero);"
@@ -128,7 +126,7 @@ absl::StatusOr<std::string> ComposeMatMulIntegerToFloat(const Node& node) {
 
 // A is quantized by its smallest and largest element.
 absl::StatusOr<std::string> ComposeDynamicQuantizeMatMul(const Node& node) {
-  const bool adds = HasInput(node, 4);
+  const bool adds = node.HasInput(4);
   return absl::StrCat(
       "A, B, b_scale, b_zero, bias -> y:"
       "integers, a_scale, a_zero = DynamicQuantizeLinear(A);"

@@ -31,14 +31,10 @@ absl::StatusOr<Operand> DeviationOf(NodeContext& context, const Operand& varianc
   return ActivationOf(context, {EltwiseAlgorithm::kSqrt}, shifted, "/deviation");
 }
 
-bool IsWanted(const Node& node, size_t output) {
-  return output < node.outputs.size() && node.outputs[output] != kNoTensor;
-}
-
 // Sets output 1 to the mean and output 2 to the reciprocal of the deviation, where they are used.
 absl::Status SetStatistics(NodeContext& context, const Standard& standard) {
-  if (IsWanted(context.node, 1)) ABSL_RETURN_IF_ERROR(context.SetOutput(standard.mean, 1));
-  if (!IsWanted(context.node, 2)) return absl::OkStatus();
+  if (context.node.HasOutput(1)) ABSL_RETURN_IF_ERROR(context.SetOutput(standard.mean, 1));
+  if (!context.node.HasOutput(2)) return absl::OkStatus();
   ABSL_ASSIGN_OR_RETURN(const Operand inverse, ElementwiseOf(context, {Function::kReciprocal},
                                                              {standard.deviation}, "/inverse"));
   return context.SetOutput(inverse, 2);
@@ -209,7 +205,7 @@ absl::Status BuildLpNormalization(NodeContext& context) {
 
 absl::Status BuildLayerNormalization(NodeContext& context) {
   const Operand src = context.input(0);
-  const bool wants_statistics = IsWanted(context.node, 1) || IsWanted(context.node, 2);
+  const bool wants_statistics = context.node.HasOutput(1) || context.node.HasOutput(2);
   ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, context.node.Int("axis", -1));
   ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context.node, raw_axis, src.dims.size()));
   ABSL_ASSIGN_OR_RETURN(const float epsilon, context.node.Float("epsilon", 1e-5f));

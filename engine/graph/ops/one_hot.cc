@@ -22,7 +22,7 @@ Operand Counted(std::string name, int64_t first, int64_t count, size_t rank, int
   for (int64_t i = 0; i < count; ++i) numbers[i] = first + i;
   Dims dims(rank - axis, 1);
   dims[0] = count;
-  return {MakeInts(std::move(name), dims, std::move(numbers)), kNoValue, dims};
+  return OperandOf(MakeInts(std::move(name), dims, std::move(numbers)));
 }
 
 absl::StatusOr<int64_t> ReadDepth(const NodeContext& context) {

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/onnx_file.h"
 #include "engine/graph/ops/ops.h"
 
 namespace tilewire::graph {
@@ -27,8 +28,8 @@ const OpRow* FindOp(const Node& node) {
     return by_name;
   }();
   const std::string& domain = node.proto().domain();
-  const bool is_default = domain.empty() || domain == "ai.onnx";
-  const auto row = rows->find(is_default ? node.op() : absl::StrCat(domain, ".", node.op()));
+  const auto row =
+      rows->find(IsDefaultDomain(domain) ? node.op() : absl::StrCat(domain, ".", node.op()));
   return row == rows->end() ? nullptr : row->second;
 }
 

@@ -230,9 +230,7 @@ namespace {
 absl::Status BuildMaxPool(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Window window,
                         ReadPoolingWindow(context.node, context.input(0).dims));
-  const std::vector<TensorId>& outputs = context.node.outputs;
-  if (outputs.size() > 1 && outputs[1] != kNoTensor)
-    ABSL_RETURN_IF_ERROR(SetIndices(context, window));
+  if (context.node.HasOutput(1)) ABSL_RETURN_IF_ERROR(SetIndices(context, window));
   if (!IsDilated(window)) return FinishPooling(context, Pooling::Algorithm::kMax, window);
   if (HasFewTaps(window)) return BuildDilatedMaxPool(context, window);
   ABSL_ASSIGN_OR_RETURN(const ValueId dst,

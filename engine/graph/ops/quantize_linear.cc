@@ -19,7 +19,7 @@ constexpr QuantizationInputs kQuantizationInputs = {.scale = 1, .zero_point = 2}
 absl::StatusOr<Operand> Extremum(NodeContext& context, Reduce::Function reduction,
                                  Function with_zero, absl::string_view suffix) {
   const Operand& src = context.input(0);
-  const Operand zero = {MakeFloats(context.output_name() + "/zero", {}, {0.0f}), kNoValue, {}};
+  const Operand zero = OperandOf(MakeFloats(context.output_name() + "/zero", {}, {0.0f}));
   const std::vector<bool> all(src.dims.size(), true);
   ABSL_ASSIGN_OR_RETURN(const Operand reduced, ReduceOf(context, reduction, src, all, suffix));
   ABSL_ASSIGN_OR_RETURN(const Operand flat, ReshapeOf(context, reduced, {1}, suffix));

@@ -125,7 +125,7 @@ absl::StatusOr<Operand> FoldReduce(const NodeContext& context, Reduction functio
     if (!result) return context.node.Unimplemented("a limit of no elements");
     ints.push_back(*result);
   }
-  return Operand{MakeInts(context.output_name(), dims, std::move(ints)), kNoValue, dims};
+  return OperandOf(MakeInts(context.output_name(), dims, std::move(ints)));
 }
 
 absl::Status BuildReduce(NodeContext& context, Reduction function) {

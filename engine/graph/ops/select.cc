@@ -74,6 +74,7 @@ Select WholeOf(size_t rank) {
 }
 
 IndexRuns RunsOf(absl::Span<const int64_t> indices) {
+  if (indices.empty()) return {{0, 1, 0}};
   IndexRuns runs;
   for (int64_t index : indices) {
     if (!runs.empty()) {

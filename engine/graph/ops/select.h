@@ -18,7 +18,7 @@ using IndexRuns = std::vector<IndexRun>;
 // A selection that takes every dimension of a tensor of this rank as it is.
 Select WholeOf(size_t rank);
 
-// The shortest runs that list these indices.
+// The shortest runs that list these indices; one of no elements where there are none.
 IndexRuns RunsOf(absl::Span<const int64_t> indices);
 
 // Applies `select` to `src`; the result is named after output 0 and `suffix`. Returns `src` itself
