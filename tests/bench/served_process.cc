@@ -18,6 +18,7 @@
 #include "grpcpp/grpcpp.h"
 #include "service/models/model_repository.h"
 #include "service/server.h"
+#include "tests/bench/lean_service.h"
 
 namespace tilewire::bench {
 namespace {
@@ -25,6 +26,20 @@ namespace {
 using Inference = inference::GRPCInferenceService;
 
 constexpr absl::Duration kLongestStart = absl::Minutes(2);
+
+// Serves `service` alone, on a port that is told once it answers.
+absl::StatusOr<std::unique_ptr<grpc::Server>> StartServer(grpc::Service* service,
+                                                          std::atomic<int>* told) {
+  grpc::ServerBuilder builder;
+  builder.SetMaxReceiveMessageSize(std::numeric_limits<int>::max());
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(service);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr) return absl::InternalError("a server beside ours does not start");
+  told->store(port);
+  return server;
+}
 
 }  // namespace
 
@@ -53,8 +68,7 @@ class ServedProcess::BareService final
   const std::vector<char> answer_ = std::vector<char>(4 << 20);
 };
 
-absl::StatusOr<std::unique_ptr<ServedProcess>> ServedProcess::Start(const std::string& repository,
-                                                                    int threads) {
+absl::StatusOr<std::unique_ptr<ServedProcess>> ServedProcess::Start(const Served& served) {
   void* memory =
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return absl::InternalError("no memory to share");
@@ -62,7 +76,7 @@ absl::StatusOr<std::unique_ptr<ServedProcess>> ServedProcess::Start(const std::s
   process->child_ = fork();
   if (process->child_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const absl::Status status = Serve(repository, threads, process->shared_);
+    const absl::Status status = Serve(served, process->shared_);
     std::fprintf(stderr, "%s\n", status.ToString().c_str());
     _exit(1);
   }
@@ -85,26 +99,25 @@ ServedProcess::~ServedProcess() {
   munmap(shared_, sizeof(Shared));
 }
 
-absl::Status ServedProcess::Serve(const std::string& repository, int threads, Shared* shared) {
-  ABSL_ASSIGN_OR_RETURN(const auto engine, Engine::Create({.threads = threads}));
+absl::Status ServedProcess::Serve(const Served& served, Shared* shared) {
+  ABSL_ASSIGN_OR_RETURN(const auto engine, Engine::Create({.threads = served.threads}));
   ABSL_ASSIGN_OR_RETURN(const auto models,
-                        service::ModelRepository::OpenDirectory(repository, engine.get()));
+                        service::ModelRepository::OpenDirectory(served.repository, engine.get()));
   service::ServerOptions options;
   options.host = "127.0.0.1";
   options.port = 0;
   ABSL_ASSIGN_OR_RETURN(const auto server,
                         service::Server::Start(engine.get(), models.get(), options));
-  BareService bare(shared);
-  grpc::ServerBuilder builder;
-  builder.SetMaxReceiveMessageSize(std::numeric_limits<int>::max());
-  int bare_port = 0;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &bare_port);
-  builder.RegisterService(&bare);
-  const std::unique_ptr<grpc::Server> bare_server = builder.BuildAndStart();
-  if (bare_server == nullptr) return absl::InternalError("the bare server does not start");
+  std::unique_ptr<LeanService> lean;
+  std::unique_ptr<grpc::Server> lean_server;
+  if (!served.library.empty()) {
+    ABSL_ASSIGN_OR_RETURN(lean, LeanService::Create(served.library, served.model, served.threads));
+    ABSL_ASSIGN_OR_RETURN(lean_server, StartServer(lean.get(), &shared->lean_port));
+  }
   CountAllocations(&shared->allocations);
   shared->port.store(server->port());
-  shared->bare_port.store(bare_port);
+  BareService bare(shared);
+  ABSL_ASSIGN_OR_RETURN(const auto bare_server, StartServer(&bare, &shared->bare_port));
   while (true) pause();
 }
 

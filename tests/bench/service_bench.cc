@@ -5,6 +5,8 @@
 //   latency      client p50 with one caller, the engine's own p50, and the p50 of a bare server of
 //                the same gRPC that answers as many bytes and looks at nothing. "Above" is what is
 //                left of the first when the other two are taken away
+//   lean         the same beside the leanest server around ONNX Runtime, if --onnxruntime names its
+//                library
 //   allocations  in the serving process per ModelInfer, gRPC's own included, beside the bare
 //                server's
 //   throughput   saturated by callers on the same cores, as a share of the engine's alone, and of
@@ -20,6 +22,7 @@
 #include <filesystem>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -43,7 +46,7 @@ namespace tilewire::bench {
 namespace {
 
 struct Options {
-  std::string model;
+  std::string model, library;
   int rounds = 20, calls = 50, threads = 0, callers = 0;
   double seconds = 2;
 };
@@ -183,37 +186,76 @@ absl::StatusOr<double> P50(int calls, const std::function<absl::Status()>& call)
   return Median(times);
 }
 
-absl::Status MeasureLatency(const Options& options, const Subject& subject, ServedProcess* served) {
-  Caller ours(served->port()), bare(served->bare_port());
-  ABSL_ASSIGN_OR_RETURN(const int64_t answer_bytes, ours.Call(subject.request));
-  served->SetBareAnswer(answer_bytes);
-  std::vector<double> server, engine, other, above;
-  double allocations[2] = {}, large[2] = {};
-  const auto calls_to = [&](Caller* caller, int side) -> absl::StatusOr<double> {
-    const int64_t all = served->allocations().all, big = served->allocations().large;
-    ABSL_ASSIGN_OR_RETURN(const double p50, P50(options.calls, [&] {
-                            return caller->Call(subject.request).status();
-                          }));
-    allocations[side] += static_cast<double>(served->allocations().all - all);
-    large[side] += static_cast<double>(served->allocations().large - big);
-    return p50;
-  };
-  ABSL_RETURN_IF_ERROR(calls_to(&ours, 0).status());
-  ABSL_RETURN_IF_ERROR(calls_to(&bare, 1).status());
-  std::fill_n(allocations, 2, 0), std::fill_n(large, 2, 0);
-  for (int round = 0; round < options.rounds; ++round) {
-    ABSL_ASSIGN_OR_RETURN(server.emplace_back(), calls_to(&ours, 0));
-    ABSL_ASSIGN_OR_RETURN(engine.emplace_back(), P50(options.calls, [&] { return subject.Run(); }));
-    ABSL_ASSIGN_OR_RETURN(other.emplace_back(), calls_to(&bare, 1));
-    above.push_back(server.back() - engine.back() - other.back());
+// The p50s of the servers and of the engine alone, in turns, and what our server and the bare one
+// allocate.
+class Latency {
+ public:
+  Latency(const Options& options, const Subject& subject, ServedProcess* served)
+      : options_(options), subject_(subject), served_(served) {}
+
+  absl::Status Measure() {
+    Side ours(served_->port()), bare(served_->bare_port());
+    std::optional<Side> lean;
+    if (served_->lean_port() != 0) lean.emplace(served_->lean_port());
+    ABSL_ASSIGN_OR_RETURN(const int64_t answer_bytes, ours.caller.Call(subject_.request));
+    served_->SetBareAnswer(answer_bytes);
+    std::vector<double> engine, above, over_lean;
+    for (int round = -1; round < options_.rounds; ++round) {  // one warms up
+      ABSL_RETURN_IF_ERROR(Turn(&ours));
+      ABSL_ASSIGN_OR_RETURN(const double own, P50(options_.calls, [&] { return subject_.Run(); }));
+      ABSL_RETURN_IF_ERROR(Turn(&bare));
+      if (lean.has_value()) ABSL_RETURN_IF_ERROR(Turn(&*lean));
+      if (round < 0) {
+        ours.Forget(), bare.Forget();
+        if (lean.has_value()) lean->Forget();
+        continue;
+      }
+      engine.push_back(own);
+      above.push_back(ours.p50s.back() - own - bare.p50s.back());
+      if (lean.has_value()) over_lean.push_back(ours.p50s.back() / lean->p50s.back());
+    }
+    std::printf("latency      server %.0f us, engine %.0f us, bare %.0f us: above %.0f us\n",
+                Median(ours.p50s), Median(engine), Median(bare.p50s), Median(above));
+    if (lean.has_value()) {
+      std::printf("lean         server %.0f us, around ONNX Runtime %.0f us: ratio %.2f\n",
+                  Median(ours.p50s), Median(lean->p50s), Median(over_lean));
+    }
+    PrintAllocations(ours, bare);
+    return absl::OkStatus();
   }
-  std::printf("latency      server %.0f us, engine %.0f us, bare %.0f us: above %.0f us\n",
-              Median(server), Median(engine), Median(other), Median(above));
-  const double calls = static_cast<double>(options.rounds) * (options.calls + 2);
-  std::printf("allocations  server %.1f, of 128 KB and more %.2f; bare %.1f, %.2f\n",
-              allocations[0] / calls, large[0] / calls, allocations[1] / calls, large[1] / calls);
-  return absl::OkStatus();
-}
+
+ private:
+  struct Side {
+    explicit Side(int port) : caller(port) {}
+    void Forget() { p50s.clear(), allocations = large = 0; }
+
+    Caller caller;
+    std::vector<double> p50s;
+    int64_t allocations = 0, large = 0;
+  };
+
+  absl::Status Turn(Side* side) const {
+    const int64_t all = served_->allocations().all, large = served_->allocations().large;
+    ABSL_ASSIGN_OR_RETURN(side->p50s.emplace_back(), P50(options_.calls, [&] {
+                            return side->caller.Call(subject_.request).status();
+                          }));
+    side->allocations += served_->allocations().all - all;
+    side->large += served_->allocations().large - large;
+    return absl::OkStatus();
+  }
+
+  void PrintAllocations(const Side& ours, const Side& bare) const {
+    const double calls = static_cast<double>(options_.rounds) * (options_.calls + 2);
+    std::printf(
+        "allocations  server %.1f, of 128 KB and more %.2f; bare %.1f, %.2f\n",
+        static_cast<double>(ours.allocations) / calls, static_cast<double>(ours.large) / calls,
+        static_cast<double>(bare.allocations) / calls, static_cast<double>(bare.large) / calls);
+  }
+
+  const Options& options_;
+  const Subject& subject_;
+  ServedProcess* const served_;
+};
 
 // Calls per second when `callers` threads call one after the other, on threads of `arena` unless it
 // is null; the share of all cores that this process took is added to `load`.
@@ -290,10 +332,12 @@ absl::Status Measure(const Options& options) {
   const Repository repository(options);
   const int threads =
       options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
-  ABSL_ASSIGN_OR_RETURN(const auto served, ServedProcess::Start(repository.path(), threads));
+  ABSL_ASSIGN_OR_RETURN(const auto served,
+                        ServedProcess::Start({repository.path(), threads, options.library,
+                                              repository.FileOf(repository.small())}));
   ABSL_ASSIGN_OR_RETURN(const auto engine, Engine::Create({.threads = threads}));
   ABSL_ASSIGN_OR_RETURN(const Subject small, Load(engine.get(), repository, repository.small()));
-  ABSL_RETURN_IF_ERROR(MeasureLatency(options, small, served.get()));
+  ABSL_RETURN_IF_ERROR(Latency(options, small, served.get()).Measure());
   ABSL_ASSIGN_OR_RETURN(const Subject large, Load(engine.get(), repository, repository.large()));
   return MeasureThroughput(options, large, engine.get(), *served);
 }
@@ -306,6 +350,8 @@ int main(int argc, char** argv) {
   tilewire::bench::Options options;
   CLI::App app{"What the service costs above the engine"};
   app.add_option("--model", options.model, "ONNX file of one f32 input");
+  app.add_option("--onnxruntime", options.library, "libonnxruntime.so, for a server around it")
+      ->envname("ONNXRUNTIME_LIBRARY");
   app.add_option("--rounds", options.rounds, "turns of each side")->check(CLI::PositiveNumber);
   app.add_option("--calls", options.calls, "calls of a turn")->check(CLI::PositiveNumber);
   app.add_option("--seconds", options.seconds, "of throughput, each side")
