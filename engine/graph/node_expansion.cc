@@ -215,6 +215,9 @@ absl::Status NodeExpansion::AddBodies(Node* node, const Scope& scope) {
     ABSL_RETURN_IF_ERROR(OrderNodes(&body->nodes));
     for (const onnx::ValueInfoProto& output : attribute.g().output()) {
       ABSL_ASSIGN_OR_RETURN(body->outputs.emplace_back(), Resolve(output.name(), inner));
+      if (body->outputs.back() == kNoTensor)
+        return node->Invalid(absl::StrCat("gives ", QuotedName(output.name()),
+                                          ", an input that its function's call leaves out"));
     }
     std::vector<TensorId> read = body->outputs;
     for (const Node& one : body->nodes) {
@@ -298,6 +301,8 @@ absl::Status NodeExpansion::Expand(const NodeProtos& protos, Scope* scope,
   }
   for (Node& node : found) {
     ABSL_RETURN_IF_ERROR(ConnectInputs(&node, *scope));
+    const absl::Status present = CheckInputsPresent(node);
+    if (!present.ok() && FindFunction(node) == nullptr) findings_.Add(node, present);
     const OpRow* const row = FindOp(node);
     const onnx::FunctionProto* function = FindFunction(node);
     if (row != nullptr && row->compose != nullptr) {

@@ -9,6 +9,7 @@
 //                library
 //   allocations  in the serving process per ModelInfer, gRPC's own included, beside the bare
 //                server's
+//   order        p99 over p50 of eight callers of one model, beside the other servers'
 //   throughput   saturated by callers on the same cores, as a share of the engine's alone, and of
 //                what the engine alone would do on what the callers leave of the cores
 //
@@ -18,6 +19,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -52,6 +54,7 @@ struct Options {
 };
 
 constexpr char kSmall[] = "average";
+constexpr int kCallersInOrder = 8;
 constexpr char kLarge[] = "convolutions";
 
 std::string AverageModel() {
@@ -328,6 +331,44 @@ absl::Status MeasureThroughput(const Options& options, const Subject& subject, E
   return absl::OkStatus();
 }
 
+// p99 over p50 of callers that all ask one server, the median of the rounds.
+absl::StatusOr<double> Spread(const Options& options, const Subject& subject, int port) {
+  std::vector<Caller> callers;
+  for (int i = 0; i < kCallersInOrder; ++i) callers.emplace_back(port);
+  std::vector<double> ratios;
+  double ignored = 0;
+  for (int round = 0; round < options.rounds; ++round) {
+    std::vector<std::vector<double>> times(kCallersInOrder);
+    const auto timed_call = [&](int i) {
+      const absl::Time start = absl::Now();
+      absl::Status status = callers[i].Call(subject.request).status();
+      times[i].push_back(Microseconds(absl::Now() - start));
+      return status;
+    };
+    const absl::Duration turn = absl::Seconds(options.seconds / options.rounds);
+    ABSL_RETURN_IF_ERROR(Throughput(kCallersInOrder, turn, nullptr, timed_call, &ignored).status());
+    std::vector<double> all;
+    for (const std::vector<double>& one : times) all.insert(all.end(), one.begin(), one.end());
+    std::sort(all.begin(), all.end());
+    ratios.push_back(all[all.size() * 99 / 100] / all[all.size() / 2]);
+  }
+  return Median(ratios);
+}
+
+absl::Status MeasureOrder(const Options& options, const Subject& subject,
+                          const ServedProcess& served) {
+  ABSL_ASSIGN_OR_RETURN(const double ours, Spread(options, subject, served.port()));
+  ABSL_ASSIGN_OR_RETURN(const double bare, Spread(options, subject, served.bare_port()));
+  std::printf("order        p99 over p50 of %d callers: server %.2f, bare %.2f", kCallersInOrder,
+              ours, bare);
+  if (served.lean_port() != 0) {
+    ABSL_ASSIGN_OR_RETURN(const double lean, Spread(options, subject, served.lean_port()));
+    std::printf(", around ONNX Runtime %.2f", lean);
+  }
+  std::printf("\n");
+  return absl::OkStatus();
+}
+
 absl::Status Measure(const Options& options) {
   const Repository repository(options);
   const int threads =
@@ -338,6 +379,7 @@ absl::Status Measure(const Options& options) {
   ABSL_ASSIGN_OR_RETURN(const auto engine, Engine::Create({.threads = threads}));
   ABSL_ASSIGN_OR_RETURN(const Subject small, Load(engine.get(), repository, repository.small()));
   ABSL_RETURN_IF_ERROR(Latency(options, small, served.get()).Measure());
+  ABSL_RETURN_IF_ERROR(MeasureOrder(options, small, *served));
   ABSL_ASSIGN_OR_RETURN(const Subject large, Load(engine.get(), repository, repository.large()));
   return MeasureThroughput(options, large, engine.get(), *served);
 }

@@ -159,21 +159,35 @@ class Case {
     }
   }
 
+  // Whether the engine answers, holding little memory.
+  bool IsAnswered(Engine& engine, const std::string& scratch) const {
+    onnx::ModelProto model = model_;
+    std::vector<std::string> contents;
+    std::vector<Dims> dims;
+    SetInputs(Given::kAll, model.mutable_graph(), &contents, &dims);
+    RunOptions limits;
+    limits.reserve = [](int64_t bytes) {
+      constexpr int64_t kMost = 64 << 20;
+      return bytes <= kMost ? absl::OkStatus() : absl::ResourceExhaustedError("too many bytes");
+    };
+    return Answer(engine, model, contents, dims, scratch, limits).ok();
+  }
+
+  onnx::ModelProto* mutable_model() { return &model_; }
+  std::vector<TensorProto>* mutable_inputs() { return &inputs_; }
   size_t input_count() const { return inputs_.size(); }
 
  private:
-  static absl::StatusOr<std::vector<OutputTensor>> Answer(Engine& engine,
-                                                          const onnx::ModelProto& model,
-                                                          const std::vector<std::string>& contents,
-                                                          const std::vector<Dims>& dims,
-                                                          const std::string& scratch) {
+  static absl::StatusOr<std::vector<OutputTensor>> Answer(
+      Engine& engine, const onnx::ModelProto& model, const std::vector<std::string>& contents,
+      const std::vector<Dims>& dims, const std::string& scratch, const RunOptions& options = {}) {
     std::ofstream(scratch, std::ios::binary) << model.SerializeAsString();
     const auto loaded = engine.LoadModel(scratch);
     if (!loaded.ok()) return loaded.status();
     std::vector<InputTensor> tensors;
     for (size_t i = 0; i < contents.size(); ++i)
       tensors.push_back({dims[i], Layout::kNchw, {contents[i]}});
-    return (*loaded)->Run(tensors, {}, {});
+    return (*loaded)->Run(tensors, {}, options);
   }
 
   // What gives shapes, axes and the like, more often than not.
@@ -279,6 +293,61 @@ EmptiedResult RunEmptiedCase(Engine& engine, const std::string& directory,
     for (size_t d = 0; d < 2; ++d) one.RunEmptied(engine, i, d, scratch, &result);
   }
   return result;
+}
+
+namespace {
+
+constexpr int64_t kSpoiltIntegers[] = {
+    -1, 0, 3, int64_t{1} << 31, int64_t{1} << 62, std::numeric_limits<int64_t>::min()};
+
+int RunWithoutInputs(Engine& engine, const Case& whole, const std::string& scratch) {
+  int answered = 0;
+  for (int i = 0;; ++i) {
+    Case spoilt = whole;
+    onnx::NodeProto* node = spoilt.mutable_model()->mutable_graph()->mutable_node(0);
+    if (i >= node->input_size()) return answered;
+    node->mutable_input(i)->clear();
+    answered += spoilt.IsAnswered(engine, scratch);
+  }
+}
+
+int RunWithAttributes(Engine& engine, const Case& whole, const std::string& scratch) {
+  int answered = 0;
+  for (int i = 0;; ++i) {
+    for (int64_t value : kSpoiltIntegers) {
+      Case spoilt = whole;
+      onnx::NodeProto* node = spoilt.mutable_model()->mutable_graph()->mutable_node(0);
+      if (i >= node->attribute_size()) return answered;
+      onnx::AttributeProto* attribute = node->mutable_attribute(i);
+      if (attribute->has_i()) attribute->set_i(value);
+      if (attribute->ints_size() > 0) attribute->set_ints(0, value);
+      answered += spoilt.IsAnswered(engine, scratch);
+    }
+  }
+}
+
+// Integers of inputs come in raw bytes.
+int RunWithElements(Engine& engine, const Case& whole, const std::string& scratch) {
+  int answered = 0;
+  for (size_t i = 0; i < whole.input_count(); ++i) {
+    for (int64_t value : kSpoiltIntegers) {
+      Case spoilt = whole;
+      TensorProto& tensor = (*spoilt.mutable_inputs())[i];
+      if (tensor.data_type() != TensorProto::INT64 || tensor.raw_data().empty()) break;
+      std::memcpy(tensor.mutable_raw_data()->data(), &value, sizeof(value));
+      answered += spoilt.IsAnswered(engine, scratch);
+    }
+  }
+  return answered;
+}
+
+}  // namespace
+
+int RunSpoiltCase(Engine& engine, const std::string& directory, const std::string& scratch) {
+  Case whole(directory);
+  if (!whole.parsed() || whole.mutable_model()->graph().node().empty()) return 0;
+  return RunWithoutInputs(engine, whole, scratch) + RunWithAttributes(engine, whole, scratch) +
+         RunWithElements(engine, whole, scratch);
 }
 
 ConformanceResult RunConformanceCase(Engine& engine, const std::string& directory,

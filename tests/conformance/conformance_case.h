@@ -37,6 +37,11 @@ struct EmptiedResult {
 EmptiedResult RunEmptiedCase(Engine& engine, const std::string& directory,
                              const std::string& scratch);
 
+// Loads and runs the case with one thing of the first node spoilt at a time: an input left out, an
+// attribute of integers at its limits, an input of integers at its limits. Each run is to be refused
+// or answered; the count of those that were answered is returned.
+int RunSpoiltCase(Engine& engine, const std::string& directory, const std::string& scratch);
+
 }  // namespace tilewire
 
 #endif  // TESTS_CONFORMANCE_CONFORMANCE_CASE_H_

@@ -97,5 +97,18 @@ TEST(ConformanceTest, InputsWithoutElementsAreAnsweredOrRefused) {
   EXPECT_GE(answered, kEmptiedAnsweredBefore);
 }
 
+TEST(ConformanceTest, SpoiltNodesAreAnsweredOrRefused) {
+  const std::vector<std::string> directories = CaseDirectories();
+  if (directories.empty()) GTEST_SKIP() << "libonnx-testdata is not installed";
+  const auto engine = Engine::Create({.threads = 1});
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  const std::string scratch = ::testing::TempDir() + "/spoilt.onnx";
+  int answered = 0;
+  for (const std::string& directory : directories)
+    answered += RunSpoiltCase(**engine, directory, scratch);
+  std::printf("%d runs with a spoilt node were answered\n", answered);
+  EXPECT_GT(answered, 0);
+}
+
 }  // namespace
 }  // namespace tilewire

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Exports image classifiers to ONNX, with random weights that are the same in every run.
+"""Exports image classifiers and segmentation networks to ONNX, with random weights that are the same in every run.
 
-A MODEL is NAME or NAME-OPSET; the names are functions of torchvision.models, or of lrn_models.py beside this file.
+A MODEL is NAME or NAME-OPSET; the names are functions of torchvision.models or of its segmentation models, or of
+lrn_models.py beside this file.
 Writes DIR/<MODEL>/1/model.onnx, and what the model gives for random images, for batches 1, 3 and 8, as raw
 little-endian f32 in row-major order: DIR/<MODEL>/input_<batch>.f32 and output_<batch>.f32.
 
@@ -21,6 +22,20 @@ BATCHES = (1, 3, 8)
 DEFAULT_OPSET = 13
 SIZE = 224
 SIZES = {"inception_v3": 299}
+SEGMENTATION_SIZE = 96  # the scores have as many pixels as the image
+CLASSES = 21
+
+
+class Segmentation(torch.nn.Module):
+    """The scores of each pixel's classes, without what only training needs."""
+
+    def __init__(self, name):
+        super().__init__()
+        create_model = getattr(torchvision.models.segmentation, name)
+        self.model = create_model(weights=None, weights_backbone=None, num_classes=CLASSES)
+
+    def forward(self, image):
+        return self.model(image)["out"]
 
 
 def randomize(model):
@@ -36,9 +51,15 @@ def randomize(model):
             torch.nn.init.normal_(module.bias, 0, 0.1)
 
 
+def is_segmentation(name):
+    return hasattr(torchvision.models.segmentation, name)
+
+
 def create(name):
     if hasattr(lrn_models, name):
         return getattr(lrn_models, name)()
+    if is_segmentation(name):
+        return Segmentation(name)
     # init_weights of GoogLeNet draws with SciPy, for minutes; torch's own initial weights serve as well.
     options = {"init_weights": False} if name in ("googlenet", "inception_v3", "vgg16") else {}
     return getattr(torchvision.models, name)(weights=None, **options)
@@ -50,7 +71,7 @@ def export(name, out, fold_batch_norms):
     model = create(architecture)
     randomize(model)
     model.eval()
-    size = SIZES.get(architecture, SIZE)
+    size = SEGMENTATION_SIZE if is_segmentation(architecture) else SIZES.get(architecture, SIZE)
     version = out / name / "1"
     version.mkdir(parents=True, exist_ok=True)
     training = torch.onnx.TrainingMode.EVAL if fold_batch_norms else torch.onnx.TrainingMode.PRESERVE

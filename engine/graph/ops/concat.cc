@@ -77,10 +77,7 @@ DataType OwnType(const NodeContext& context, const std::vector<Operand>& srcs) {
 absl::Status BuildConcat(NodeContext& context) {
   const Node& node = context.node;
   std::vector<Operand> srcs;
-  for (int i = 0; i < context.input_count(); ++i) {
-    if (!context.Has(i)) return node.Invalid(absl::StrCat("input ", i, " is missing"));
-    srcs.push_back(context.input(i));
-  }
+  for (int i = 0; i < context.input_count(); ++i) srcs.push_back(context.input(i));
   if (!node.HasAttribute("axis")) return node.Invalid("attribute 'axis' is missing");
   ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", 0));
   ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, srcs[0].dims.size()));

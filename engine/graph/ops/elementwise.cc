@@ -69,16 +69,8 @@ absl::StatusOr<Operand> Chain(NodeContext& context, Function function) {
   return result;
 }
 
-absl::Status CheckPresent(const NodeContext& context) {
-  for (int i = 0; i < context.input_count(); ++i) {
-    if (!context.Has(i)) return context.node.Invalid(absl::StrCat("input ", i, " is missing"));
-  }
-  return absl::OkStatus();
-}
-
 // One operation for computed tensors of one shape, which may be fused; else a chain.
 absl::StatusOr<Operand> SumOf(NodeContext& context) {
-  ABSL_RETURN_IF_ERROR(CheckPresent(context));
   ABSL_RETURN_IF_ERROR(CheckOneType(context));
   const Dims dims = context.input(0).dims;
   std::vector<ValueId> srcs;
@@ -94,7 +86,6 @@ absl::StatusOr<Operand> SumOf(NodeContext& context) {
 }
 
 absl::Status BuildChain(NodeContext& context, Function function) {
-  ABSL_RETURN_IF_ERROR(CheckPresent(context));
   ABSL_RETURN_IF_ERROR(CheckOneType(context));
   ABSL_ASSIGN_OR_RETURN(const Operand dst, Chain(context, function));
   return context.SetOutput(dst);

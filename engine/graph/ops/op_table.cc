@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/graph/ops/op_table.h"
 
+#include <algorithm>
+#include <climits>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -55,13 +57,20 @@ absl::Status CheckSupported(const Node& node) {
   const int inputs = node.proto().input_size();
   if (inputs < row->min_inputs || inputs > row->max_inputs)
     return node.Invalid(absl::StrCat(inputs, " inputs"));
-  for (int i = 0; i < row->min_inputs; ++i) {
-    if (node.proto().input(i).empty())
-      return node.Invalid(absl::StrCat("input ", i, " is missing"));
-  }
   if (node.proto().output_size() == 0 || node.proto().output(0).empty())
     return node.Invalid("has no output");
   return node.CheckAttributes(row->attributes);
+}
+
+absl::Status CheckInputsPresent(const Node& node) {
+  const OpRow* row = FindOp(node);
+  if (row == nullptr) return absl::OkStatus();
+  const bool takes_any_number = row->max_inputs == INT_MAX && row->min_inputs > 0;
+  const size_t required = takes_any_number ? node.inputs.size() : row->min_inputs;
+  for (size_t i = 0; i < std::min(required, node.inputs.size()); ++i) {
+    if (node.inputs[i] == kNoTensor) return node.Invalid(absl::StrCat("input ", i, " is missing"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckCountable(const Node& node, int64_t size) {

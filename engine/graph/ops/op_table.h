@@ -50,7 +50,7 @@ struct OpRow {
   absl::string_view name;  // ONNX's; of another domain: "com.microsoft.QGemm"
   int since;               // the first opset that has it
   int min_inputs;
-  int max_inputs;
+  int max_inputs;  // INT_MAX: any number
   absl::string_view attributes;  // all that it may have, in any opset, with blanks between
   // Appends the node's operations to the network, or folds the node.
   //   kInvalidArgument  inputs or attributes that the operator does not allow
@@ -84,6 +84,12 @@ const OpRow* FindOp(const Node& node);
 //   kInvalidArgument  too many or too few inputs, no output, attributes that the operator does not
 //                     have, an opset before the operator's first
 absl::Status CheckSupported(const Node& node);
+
+// Whether the inputs that the operator needs are connected: a name may be empty, and that of a
+// function's input stands for nothing where the call leaves the input out. Operators that take any
+// number of inputs need all that are named.
+//   kInvalidArgument  one is missing
+absl::Status CheckInputsPresent(const Node& node);
 
 }  // namespace tilewire::graph
 

@@ -98,6 +98,26 @@ TEST(NodeExpansionTest, OperatorsComeBeforeFunctionsOfTheirName) {
   EXPECT_EQ(Computed(model, {{1}}, {{2}}), (std::vector<Elements>{{2}, {-2}}));
 }
 
+TEST(NodeExpansionTest, RequiredInputsThatACallLeavesOutAreRefused) {
+  OnnxBuilder sum, model(17);
+  sum.Node("Add", {"a", "b"}, {"r"});
+  AddFunction(&model, "f", sum, {"a", "b"}, {"r"});
+  model.Input("x", {1});
+  Call(&model, "f", {"x"}, {"y"}).Output("y");
+  EXPECT_THAT(Open(model), StatusIs(absl::StatusCode::kInvalidArgument,
+                                    AllOf(HasSubstr("(Add of"), HasSubstr("input 1 is missing"))));
+}
+
+TEST(NodeExpansionTest, NodesOfAnyNumberOfInputsNeedThemAll) {
+  for (const char* op : {"Concat", "Einsum", "Max", "Mean", "Min", "Sum"}) {
+    OnnxBuilder model(17);
+    model.Input("x", {1}).Node(op, {"x", ""}, {"y"}).Output("y");
+    EXPECT_THAT(Open(model),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("input 1 is missing")))
+        << op;
+  }
+}
+
 TEST(NodeExpansionTest, HostileFunctions) {
   OnnxBuilder to_b, to_a, model(17);
   Call(&to_b, "b", {"v"}, {"r"});

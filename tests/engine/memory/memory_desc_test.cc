@@ -176,6 +176,9 @@ TEST(MemoryDescTest, StridesOfALargerTensorMoveTheBlocksApart) {
   EXPECT_THAT(dense.WithStrides({1, 2, 3}), StatusIs(kInvalid, "rank"));
   EXPECT_THAT(dense.WithStrides({1, 2, 3, -1}), StatusIs(kInvalid, "negative"));
   EXPECT_THAT(dense.WithStrides({int64_t{1} << 62, 1, 1, 1}), StatusIs(kInvalid, "overflow"));
+  const MemoryDesc one = Make({1, 8}, FormatTag::k_nc);
+  EXPECT_THAT(one.WithStrides({std::numeric_limits<int64_t>::max() - 1, 1}),
+              StatusIs(kInvalid, "overflow"));
   EXPECT_THAT(MemoryDesc().WithStrides({}), StatusIs(kInvalid, "no strides"));
 }
 
