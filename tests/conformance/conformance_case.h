@@ -38,8 +38,8 @@ EmptiedResult RunEmptiedCase(Engine& engine, const std::string& directory,
                              const std::string& scratch);
 
 // Loads and runs the case with one thing of the first node spoilt at a time: an input left out, an
-// attribute of integers at its limits, an input of integers at its limits. Each run is to be refused
-// or answered; the count of those that were answered is returned.
+// attribute of integers at its limits, an input of integers at its limits. Each run is to be
+// refused or answered; returns how many were answered.
 int RunSpoiltCase(Engine& engine, const std::string& directory, const std::string& scratch);
 
 }  // namespace tilewire

@@ -50,7 +50,7 @@ struct OpRow {
   absl::string_view name;  // ONNX's; of another domain: "com.microsoft.QGemm"
   int since;               // the first opset that has it
   int min_inputs;
-  int max_inputs;  // INT_MAX: any number
+  int max_inputs;                // INT_MAX: any number
   absl::string_view attributes;  // all that it may have, in any opset, with blanks between
   // Appends the node's operations to the network, or folds the node.
   //   kInvalidArgument  inputs or attributes that the operator does not allow
