@@ -10,6 +10,8 @@
 //   allocations  in the serving process per ModelInfer, gRPC's own included, beside the bare
 //                server's
 //   order        p99 over p50 of eight callers of one model, beside the other servers'
+//   isolation    with --batch: p99 of one caller beside two that send batches, over its p99 alone,
+//                beside the bare server's, which computes nothing
 //   throughput   saturated by callers on the same cores, as a share of the engine's alone, and of
 //                what the engine alone would do on what the callers leave of the cores
 //
@@ -17,11 +19,10 @@
 //
 // Without a model: an average over 600 KB for the first two, some convolutions for the last.
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -38,142 +39,20 @@
 #include "engine/engine.h"
 #include "engine/threading/arena.h"
 #include "grpcpp/grpcpp.h"
-#include "grpcpp/impl/codegen/client_unary_call.h"
-#include "protos/open_inference.pb.h"
 #include "tests/bench/served_process.h"
+#include "tests/bench/service_subject.h"
 #include "tests/bench/stopwatch.h"
-#include "tests/support/onnx_builder.h"
 
 namespace tilewire::bench {
 namespace {
 
 struct Options {
   std::string model, library;
-  int rounds = 20, calls = 50, threads = 0, callers = 0;
+  int rounds = 20, calls = 50, threads = 0, callers = 0, batch = 0;
   double seconds = 2;
 };
 
-constexpr char kSmall[] = "average";
 constexpr int kCallersInOrder = 8;
-constexpr char kLarge[] = "convolutions";
-
-std::string AverageModel() {
-  testing::OnnxBuilder model;
-  model.Input("image", {-1, 3, 224, 224})
-      .Node("GlobalAveragePool", {"image"}, {"mean"})
-      .Output("mean");
-  return model.Serialize();
-}
-
-std::string ConvolutionModel() {
-  testing::OnnxBuilder model;
-  model.Input("image", {-1, 3, 224, 224}).Floats("w0", {64, 3, 7, 7});
-  model.Node("Conv", {"image", "w0"}, {"c0"},
-             {testing::Ints("strides", {4, 4}), testing::Ints("pads", {3, 3, 3, 3})});
-  for (int i = 1; i <= 4; ++i) {
-    const std::string weights = absl::StrCat("w", i);
-    model.Floats(weights, {64, 64, 3, 3})
-        .Node("Conv", {absl::StrCat("c", i - 1), weights}, {absl::StrCat("r", i)},
-              {testing::Ints("pads", {1, 1, 1, 1})})
-        .Node("Relu", {absl::StrCat("r", i)}, {absl::StrCat("c", i)});
-  }
-  model.Node("GlobalAveragePool", {"c4"}, {"mean"}).Output("mean");
-  return model.Serialize();
-}
-
-// A folder of models that goes with it.
-class Repository {
- public:
-  explicit Repository(const Options& options) {
-    char name[] = "/tmp/service_bench_XXXXXX";
-    path_ = mkdtemp(name);
-    if (options.model.empty()) {
-      testing::WriteFile(FileOf(kSmall), AverageModel());
-      testing::WriteFile(FileOf(kLarge), ConvolutionModel());
-      return;
-    }
-    small_ = large_ = "model";
-    std::filesystem::copy_file(options.model, FileOf(small_));
-  }
-  ~Repository() { std::filesystem::remove_all(path_); }
-
-  std::string FileOf(const std::string& model) const {
-    const std::filesystem::path folder = path_ / model / "1";
-    std::filesystem::create_directories(folder);
-    return (folder / "model.onnx").string();
-  }
-  std::string path() const { return path_.string(); }
-  const std::string& small() const { return small_; }
-  const std::string& large() const { return large_; }
-
- private:
-  std::filesystem::path path_;
-  std::string small_ = kSmall, large_ = kLarge;
-};
-
-// A model in this process, with the request that the server would get for the same run.
-struct Subject {
-  std::shared_ptr<const Model> model;
-  Dims dims;
-  std::string image;
-  grpc::ByteBuffer request;
-
-  absl::Status Run() const {
-    const InputTensor input{dims, Layout::kNchw, {image}};
-    return model->Run({&input, 1}, {}, {}).status();
-  }
-};
-
-absl::StatusOr<Subject> Load(Engine* engine, const Repository& repository,
-                             const std::string& name) {
-  Subject subject;
-  ABSL_ASSIGN_OR_RETURN(subject.model, engine->LoadModel(repository.FileOf(name)));
-  const ModelSignature& signature = subject.model->signature();
-  if (signature.inputs.size() != 1) return absl::UnimplementedError("a model of several inputs");
-  subject.dims = signature.inputs[0].dims;
-  for (int64_t& dim : subject.dims) dim = dim > 0 ? dim : 1;
-  std::vector<float> values(*ElementCount(subject.dims));
-  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 1009) / 504.5f - 1;
-  subject.image.assign(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
-  inference::ModelInferRequest request;
-  request.set_model_name(name);
-  inference::ModelInferRequest::InferInputTensor* input = request.add_inputs();
-  input->set_name(signature.inputs[0].name);
-  input->set_datatype("FP32");
-  for (int64_t dim : subject.dims) input->add_shape(dim);
-  request.add_raw_input_contents(subject.image);
-  const grpc::Slice bytes(request.SerializeAsString());
-  subject.request = grpc::ByteBuffer(&bytes, 1);
-  return subject;
-}
-
-// One connection.
-class Caller {
- public:
-  explicit Caller(int port) {
-    grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(-1);
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    channel_ = grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", port),
-                                         grpc::InsecureChannelCredentials(), arguments);
-  }
-
-  // The bytes of the answer.
-  absl::StatusOr<int64_t> Call(const grpc::ByteBuffer& request) {
-    const grpc::internal::RpcMethod method("/inference.GRPCInferenceService/ModelInfer",
-                                           grpc::internal::RpcMethod::NORMAL_RPC, channel_);
-    grpc::ClientContext context;
-    grpc::ByteBuffer answer;
-    const grpc::Status status =
-        grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
-            channel_.get(), method, &context, request, &answer);
-    if (status.ok()) return static_cast<int64_t>(answer.Length());
-    return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
-  }
-
- private:
-  std::shared_ptr<grpc::Channel> channel_;
-};
 
 double Microseconds(absl::Duration time) { return absl::ToDoubleMicroseconds(time); }
 
@@ -331,28 +210,80 @@ absl::Status MeasureThroughput(const Options& options, const Subject& subject, E
   return absl::OkStatus();
 }
 
+// The times of all calls of a turn, sorted, where each caller calls one after the other.
+absl::StatusOr<std::vector<double>> TimesOf(const Options& options, const Subject& subject,
+                                            std::vector<Caller>* callers) {
+  const int count = static_cast<int>(callers->size());
+  std::vector<std::vector<double>> times(count);
+  const auto timed_call = [&](int i) {
+    const absl::Time start = absl::Now();
+    absl::Status status = (*callers)[i].Call(subject.request).status();
+    times[i].push_back(Microseconds(absl::Now() - start));
+    return status;
+  };
+  double ignored = 0;
+  const absl::Duration turn = absl::Seconds(options.seconds / options.rounds);
+  ABSL_RETURN_IF_ERROR(Throughput(count, turn, nullptr, timed_call, &ignored).status());
+  std::vector<double> all;
+  for (const std::vector<double>& one : times) all.insert(all.end(), one.begin(), one.end());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+double P99(const std::vector<double>& sorted) { return sorted[sorted.size() * 99 / 100]; }
+
+std::vector<Caller> CallersOf(int count, int port) {
+  std::vector<Caller> callers;
+  for (int i = 0; i < count; ++i) callers.emplace_back(port);
+  return callers;
+}
+
 // p99 over p50 of callers that all ask one server, the median of the rounds.
 absl::StatusOr<double> Spread(const Options& options, const Subject& subject, int port) {
-  std::vector<Caller> callers;
-  for (int i = 0; i < kCallersInOrder; ++i) callers.emplace_back(port);
+  std::vector<Caller> callers = CallersOf(kCallersInOrder, port);
   std::vector<double> ratios;
-  double ignored = 0;
   for (int round = 0; round < options.rounds; ++round) {
-    std::vector<std::vector<double>> times(kCallersInOrder);
-    const auto timed_call = [&](int i) {
-      const absl::Time start = absl::Now();
-      absl::Status status = callers[i].Call(subject.request).status();
-      times[i].push_back(Microseconds(absl::Now() - start));
-      return status;
-    };
-    const absl::Duration turn = absl::Seconds(options.seconds / options.rounds);
-    ABSL_RETURN_IF_ERROR(Throughput(kCallersInOrder, turn, nullptr, timed_call, &ignored).status());
-    std::vector<double> all;
-    for (const std::vector<double>& one : times) all.insert(all.end(), one.begin(), one.end());
-    std::sort(all.begin(), all.end());
-    ratios.push_back(all[all.size() * 99 / 100] / all[all.size() / 2]);
+    ABSL_ASSIGN_OR_RETURN(const std::vector<double> times, TimesOf(options, subject, &callers));
+    ratios.push_back(P99(times) / times[times.size() / 2]);
   }
   return Median(ratios);
+}
+
+// p99 of one caller beside two that send big batches, over its p99 alone; the median of the rounds.
+absl::StatusOr<double> Isolation(const Options& options, const Subject& small, const Subject& big,
+                                 int port) {
+  std::vector<Caller> one = CallersOf(1, port), two = CallersOf(2, port);
+  std::vector<double> ratios;
+  for (int round = 0; round < options.rounds; ++round) {
+    ABSL_ASSIGN_OR_RETURN(const std::vector<double> alone, TimesOf(options, small, &one));
+    std::atomic<bool> ended{false};
+    std::vector<std::thread> threads;
+    for (Caller& caller : two) {
+      threads.emplace_back([&] {
+        while (!ended && caller.Call(big.request).ok()) continue;
+        ended = true;
+      });
+    }
+    absl::SleepFor(absl::Milliseconds(300));  // until the batches have come
+    const absl::StatusOr<std::vector<double>> beside = TimesOf(options, small, &one);
+    const bool failed = ended.exchange(true);
+    for (std::thread& thread : threads) thread.join();
+    ABSL_RETURN_IF_ERROR(beside.status());
+    if (failed) return absl::InternalError("a big batch was refused");
+    ratios.push_back(P99(*beside) / P99(alone));
+  }
+  return Median(ratios);
+}
+
+absl::Status MeasureIsolation(const Options& options, const Subject& small, const Subject& big,
+                              const ServedProcess& served) {
+  ABSL_ASSIGN_OR_RETURN(const double ours, Isolation(options, small, big, served.port()));
+  ABSL_ASSIGN_OR_RETURN(const double bare, Isolation(options, small, big, served.bare_port()));
+  std::printf(
+      "isolation    p99 beside two callers of batches of %d over p99 alone: server %.2f, "
+      "bare %.2f\n",
+      options.batch, ours, bare);
+  return absl::OkStatus();
 }
 
 absl::Status MeasureOrder(const Options& options, const Subject& subject,
@@ -370,17 +301,24 @@ absl::Status MeasureOrder(const Options& options, const Subject& subject,
 }
 
 absl::Status Measure(const Options& options) {
-  const Repository repository(options);
+  const Repository repository(options.model);
   const int threads =
       options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
   ABSL_ASSIGN_OR_RETURN(const auto served,
                         ServedProcess::Start({repository.path(), threads, options.library,
                                               repository.FileOf(repository.small())}));
   ABSL_ASSIGN_OR_RETURN(const auto engine, Engine::Create({.threads = threads}));
-  ABSL_ASSIGN_OR_RETURN(const Subject small, Load(engine.get(), repository, repository.small()));
+  ABSL_ASSIGN_OR_RETURN(const Subject small,
+                        LoadSubject(engine.get(), repository, repository.small()));
   ABSL_RETURN_IF_ERROR(Latency(options, small, served.get()).Measure());
   ABSL_RETURN_IF_ERROR(MeasureOrder(options, small, *served));
-  ABSL_ASSIGN_OR_RETURN(const Subject large, Load(engine.get(), repository, repository.large()));
+  if (options.batch > 0) {
+    ABSL_ASSIGN_OR_RETURN(const Subject big,
+                          LoadSubject(engine.get(), repository, repository.small(), options.batch));
+    ABSL_RETURN_IF_ERROR(MeasureIsolation(options, small, big, *served));
+  }
+  ABSL_ASSIGN_OR_RETURN(const Subject large,
+                        LoadSubject(engine.get(), repository, repository.large()));
   return MeasureThroughput(options, large, engine.get(), *served);
 }
 
@@ -399,6 +337,8 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds, "of throughput, each side")
       ->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads, "compute threads; 0: all cores");
+  app.add_option("--batch", options.batch, "of the callers beside a single one; 0: not measured")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--callers", options.callers, "of throughput; 0: two per thread");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = tilewire::bench::Measure(options);

@@ -98,23 +98,19 @@ bool Close(double got, double want) {
 
 class Case {
  public:
-  explicit Case(const std::string& directory) {
-    parsed_ = model_.ParseFromString(ReadBytes(directory + "/model.onnx"));
-    for (int i = 0; i < model_.graph().input_size(); ++i) {
+  explicit Case(const CaseFiles& files) {
+    parsed_ = model_.ParseFromString(files.model);
+    for (size_t i = 0; i < files.inputs.size(); ++i) {
       TensorProto tensor;
-      const std::string bytes =
-          ReadBytes(absl::StrCat(directory, "/test_data_set_0/input_", i, ".pb"));
-      if (bytes.empty()) break;
       // Some cases hold halves as integers.
-      parsed_ = parsed_ && tensor.ParseFromString(bytes) &&
-                tensor.data_type() == model_.graph().input(i).type().tensor_type().elem_type();
+      parsed_ = parsed_ && tensor.ParseFromString(files.inputs[i]) &&
+                tensor.data_type() ==
+                    model_.graph().input(static_cast<int>(i)).type().tensor_type().elem_type();
       inputs_.push_back(std::move(tensor));
     }
-    for (int i = 0; i < model_.graph().output_size(); ++i) {
+    for (const std::string& output : files.outputs) {
       TensorProto tensor;
-      const std::string bytes =
-          ReadBytes(absl::StrCat(directory, "/test_data_set_0/output_", i, ".pb"));
-      parsed_ = parsed_ && tensor.ParseFromString(bytes);
+      parsed_ = parsed_ && tensor.ParseFromString(output);
       wanted_.push_back(std::move(tensor));
     }
   }
@@ -285,10 +281,27 @@ class Case {
 
 }  // namespace
 
-EmptiedResult RunEmptiedCase(Engine& engine, const std::string& directory,
-                             const std::string& scratch) {
+CaseFiles ReadCase(const std::string& directory) {
+  CaseFiles files;
+  files.model = ReadBytes(directory + "/model.onnx");
+  onnx::ModelProto model;
+  if (!model.ParseFromString(files.model)) return files;
+  const auto tensor = [&directory](absl::string_view role, int i) {
+    return ReadBytes(absl::StrCat(directory, "/test_data_set_0/", role, "_", i, ".pb"));
+  };
+  for (int i = 0; i < model.graph().input_size(); ++i) {
+    std::string bytes = tensor("input", i);
+    if (bytes.empty()) break;
+    files.inputs.push_back(std::move(bytes));
+  }
+  for (int i = 0; i < model.graph().output_size(); ++i)
+    files.outputs.push_back(tensor("output", i));
+  return files;
+}
+
+EmptiedResult RunEmptiedCase(Engine& engine, const CaseFiles& files, const std::string& scratch) {
   EmptiedResult result;
-  const Case one(directory);
+  const Case one(files);
   for (size_t i = 0; one.parsed() && i < one.input_count(); ++i) {
     for (size_t d = 0; d < 2; ++d) one.RunEmptied(engine, i, d, scratch, &result);
   }
@@ -343,16 +356,16 @@ int RunWithElements(Engine& engine, const Case& whole, const std::string& scratc
 
 }  // namespace
 
-int RunSpoiltCase(Engine& engine, const std::string& directory, const std::string& scratch) {
-  Case whole(directory);
+int RunSpoiltCase(Engine& engine, const CaseFiles& files, const std::string& scratch) {
+  Case whole(files);
   if (!whole.parsed() || whole.mutable_model()->graph().node().empty()) return 0;
   return RunWithoutInputs(engine, whole, scratch) + RunWithAttributes(engine, whole, scratch) +
          RunWithElements(engine, whole, scratch);
 }
 
-ConformanceResult RunConformanceCase(Engine& engine, const std::string& directory,
+ConformanceResult RunConformanceCase(Engine& engine, const CaseFiles& files,
                                      const std::string& scratch) {
-  const Case one(directory);
+  const Case one(files);
   if (!one.parsed())
     return {Outcome::kRefused, Given::kAll, "inputs or outputs that are not tensors"};
   ConformanceResult refused;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One ONNX backend case: DIR/model.onnx, DIR/test_data_set_0/{input,output}_<i>.pb.
+// One case: a model, its inputs and the outputs that any implementation must give.
 #ifndef TESTS_CONFORMANCE_CONFORMANCE_CASE_H_
 #define TESTS_CONFORMANCE_CONFORMANCE_CASE_H_
 
@@ -22,9 +22,18 @@ struct ConformanceResult {
   std::string reason;         // of one that did not
 };
 
-// Loads and runs the case in `directory` in the first way that the engine accepts. `scratch` is a
+// The bytes of a ModelProto and of the TensorProtos.
+struct CaseFiles {
+  std::string model;
+  std::vector<std::string> inputs, outputs;
+};
+
+// Of an ONNX backend case: DIR/model.onnx, DIR/test_data_set_0/{input,output}_<i>.pb.
+CaseFiles ReadCase(const std::string& directory);
+
+// Loads and runs the case in the first way that the engine accepts. `scratch` is a
 // file to write models to. A wrong answer in any accepted way is wrong.
-ConformanceResult RunConformanceCase(Engine& engine, const std::string& directory,
+ConformanceResult RunConformanceCase(Engine& engine, const CaseFiles& files,
                                      const std::string& scratch);
 
 // Runs the case with dimension 0, then 1, of each of its inputs being 0, all inputs given. Each run
@@ -34,13 +43,12 @@ struct EmptiedResult {
   int answered = 0;
   std::string wrong;
 };
-EmptiedResult RunEmptiedCase(Engine& engine, const std::string& directory,
-                             const std::string& scratch);
+EmptiedResult RunEmptiedCase(Engine& engine, const CaseFiles& files, const std::string& scratch);
 
 // Loads and runs the case with one thing of the first node spoilt at a time: an input left out, an
 // attribute of integers at its limits, an input of integers at its limits. Each run is to be
 // refused or answered; returns how many were answered.
-int RunSpoiltCase(Engine& engine, const std::string& directory, const std::string& scratch);
+int RunSpoiltCase(Engine& engine, const CaseFiles& files, const std::string& scratch);
 
 }  // namespace tilewire
 

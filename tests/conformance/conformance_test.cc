@@ -50,7 +50,7 @@ TEST(ConformanceTest, OnnxBackendCases) {
   const std::string scratch = ::testing::TempDir() + "/conformance.onnx";
   int passed = 0, refused = 0, by_given[4] = {};
   for (const std::string& directory : directories) {
-    const ConformanceResult result = RunConformanceCase(**engine, directory, scratch);
+    const ConformanceResult result = RunConformanceCase(**engine, ReadCase(directory), scratch);
     const std::string name = directory.substr(sizeof(kRoot));
     switch (result.outcome) {
       case ConformanceResult::Outcome::kPassed:
@@ -89,7 +89,7 @@ TEST(ConformanceTest, InputsWithoutElementsAreAnsweredOrRefused) {
   const std::string scratch = ::testing::TempDir() + "/emptied.onnx";
   int answered = 0;
   for (const std::string& directory : directories) {
-    const EmptiedResult result = RunEmptiedCase(**engine, directory, scratch);
+    const EmptiedResult result = RunEmptiedCase(**engine, ReadCase(directory), scratch);
     EXPECT_EQ(result.wrong, "") << directory;
     answered += result.answered;
   }
@@ -105,7 +105,7 @@ TEST(ConformanceTest, SpoiltNodesAreAnsweredOrRefused) {
   const std::string scratch = ::testing::TempDir() + "/spoilt.onnx";
   int answered = 0;
   for (const std::string& directory : directories)
-    answered += RunSpoiltCase(**engine, directory, scratch);
+    answered += RunSpoiltCase(**engine, ReadCase(directory), scratch);
   std::printf("%d runs with a spoilt node were answered\n", answered);
   EXPECT_GT(answered, 0);
 }
