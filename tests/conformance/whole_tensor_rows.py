@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""As elementwise_rows.py, for operators of whole tensors."""
+
+import numpy
+
+from elementwise_rows import INTEGERS, Node, in_type, numbers, random, row
+
+
+REDUCTIONS = {
+    "ReduceL1": lambda x, a: numpy.abs(x).sum(axis=a, keepdims=True),
+    "ReduceL2": lambda x, a: numpy.sqrt((x * x).sum(axis=a, keepdims=True)),
+    "ReduceLogSum": lambda x, a: numpy.log(x.sum(axis=a, keepdims=True)),
+    "ReduceLogSumExp": lambda x, a: numpy.log(numpy.exp(x).sum(axis=a, keepdims=True)),
+    "ReduceMax": lambda x, a: x.max(axis=a, keepdims=True),
+    "ReduceMean": lambda x, a: x.mean(axis=a, keepdims=True),
+    "ReduceMin": lambda x, a: x.min(axis=a, keepdims=True),
+    "ReduceProd": lambda x, a: x.prod(axis=a, keepdims=True),
+    "ReduceSum": lambda x, a: x.sum(axis=a, keepdims=True),
+    "ReduceSumSquare": lambda x, a: (x * x).sum(axis=a, keepdims=True),
+}
+
+
+def reduction(name):
+    def node(opset, dtype):
+        if name in ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean") and dtype in INTEGERS:
+            return None  # numbers between integers, which ONNX leaves to the implementation
+        x = numbers((2, 3, 4), dtype, 0.5, 2)
+        result = in_type(lambda a: REDUCTIONS[name](a, (0, 2)), dtype)(x)
+        if opset < (13 if name == "ReduceSum" else 18):
+            return Node([x], result, axes=[0, 2])
+        return Node([x, numpy.array([0, 2], "int64")], result)
+
+    return node
+
+
+for name in REDUCTIONS:
+    row(name)(reduction(name))
+
+
+def arg(function):
+    def node(opset, dtype):
+        x = random.permutation(24).reshape(2, 3, 4).astype(dtype)
+        return Node([x], numpy.expand_dims(function(x, axis=1), 1).astype("int64"), axis=1)
+
+    return node
+
+
+row("ArgMax", domain_of=lambda dtype: dtype != "bool")(arg(numpy.argmax))
+row("ArgMin", domain_of=lambda dtype: dtype != "bool")(arg(numpy.argmin))
+
+
+@row("TopK")
+def top_k(opset, dtype):
+    x = random.permutation(24).reshape(4, 6).astype(dtype)
+    order = numpy.argsort(-x.astype("float64"), axis=1)[:, :3]
+    outputs = [numpy.take_along_axis(x, order, axis=1), order.astype("int64")]
+    if opset < 10:
+        return Node([x], outputs, k=3)
+    return Node([x, numpy.array([3], "int64")], outputs)
+
+
+def integers(values):
+    return numpy.array(values, dtype="int64")
+
+
+@row("Transpose")
+def transpose(opset, dtype):
+    x = numbers((2, 3, 4), dtype)
+    return Node([x], x.transpose(1, 2, 0), perm=[1, 2, 0])
+
+
+@row("Reshape")
+def reshape(opset, dtype):
+    x = numbers((2, 3, 4), dtype)
+    return Node([x, integers([0, -1])], x.reshape(2, 12))
+
+
+@row("Flatten")
+def flatten(opset, dtype):
+    x = numbers((2, 3, 4), dtype)
+    return Node([x], x.reshape(6, 4), axis=2)
+
+
+@row("Squeeze")
+def squeeze(opset, dtype):
+    x = numbers((2, 1, 4, 1), dtype)
+    if opset < 13:
+        return Node([x], x.reshape(2, 4), axes=[1, 3])
+    return Node([x, integers([1, 3])], x.reshape(2, 4))
+
+
+@row("Unsqueeze")
+def unsqueeze(opset, dtype):
+    x = numbers((2, 4), dtype)
+    if opset < 13:
+        return Node([x], x.reshape(1, 2, 4, 1), axes=[0, 3])
+    return Node([x, integers([0, 3])], x.reshape(1, 2, 4, 1))
+
+
+@row("Slice")
+def slices(opset, dtype):
+    x = numbers((4, 5), dtype)
+    if opset < 10:
+        return Node([x], x[1:3, 0:4], axes=[0, 1], starts=[1, 0], ends=[3, -1])
+    return Node([x, integers([3, 0]), integers([0, 5]), integers([0, 1]), integers([-1, 2])], x[3:0:-1, 0:5:2])
+
+
+@row("Split")
+def split(opset, dtype):
+    x = numbers((5, 2), dtype)
+    if opset < 13:
+        return Node([x], [x[:2], x[2:]], axis=0, split=[2, 3])
+    if opset >= 18 and dtype == "float32":
+        return Node([x], [x[:3], x[3:]], axis=0, num_outputs=2)
+    return Node([x, integers([2, 3])], [x[:2], x[2:]], axis=0)
+
+
+@row("Concat")
+def concat(opset, dtype):
+    a, b = numbers((2, 3), dtype), numbers((2, 2), dtype)
+    return Node([a, b], numpy.concatenate([a, b], axis=1), axis=1)
+
+
+@row("Gather")
+def gather(opset, dtype):
+    x = numbers((4, 3), dtype)
+    return Node([x, integers([[3, 0], [1, 1]])], x[[[3, 0], [1, 1]]], axis=0)
+
+
+@row("GatherElements")
+def gather_elements(opset, dtype):
+    x, indices = numbers((3, 3), dtype), integers([[2, 0, 1], [0, 0, 2]])
+    return Node([x, indices], numpy.take_along_axis(x, indices, axis=0), axis=0)
+
+
+@row("GatherND")
+def gather_nd(opset, dtype):
+    x = numbers((3, 4, 2), dtype)
+    return Node([x, integers([[2, 1], [0, 3]])], x[[2, 0], [1, 3]])
+
+
+@row("ScatterElements")
+def scatter_elements(opset, dtype):
+    x, updates, indices = numbers((3, 3), dtype), numbers((1, 3), dtype), integers([[2, 0, 1]])
+    result = x.copy()
+    numpy.put_along_axis(result, indices, updates, axis=0)
+    return Node([x, indices, updates], result, axis=0)
+
+
+@row("ScatterND")
+def scatter_nd(opset, dtype):
+    x, updates = numbers((4, 3), dtype), numbers((2, 3), dtype)
+    result = x.copy()
+    result[[3, 1]] = updates
+    return Node([x, integers([[3], [1]]), updates], result)
+
+
+@row("Tile")
+def tile(opset, dtype):
+    x = numbers((2, 3), dtype)
+    return Node([x, integers([2, 1])], numpy.tile(x, (2, 1)))
+
+
+@row("Expand")
+def expand(opset, dtype):
+    x = numbers((3, 1), dtype)
+    return Node([x, integers([2, 1, 4])], numpy.broadcast_to(x, (2, 3, 4)))
+
+
+@row("Pad")
+def pad(opset, dtype):
+    x = numbers((2, 3), dtype)
+    widths, padded = [0, 1, 1, 2], [(0, 1), (1, 2)]
+    if opset < 11:
+        return Node([x], numpy.pad(x, padded, constant_values=1), pads=widths, value=1.0)
+    one = numpy.array(1).astype(dtype)
+    return Node([x, integers(widths), one], numpy.pad(x, padded, constant_values=one))
+
+
+@row("DepthToSpace")
+def depth_to_space(opset, dtype):
+    x = numbers((1, 8, 2, 3), dtype)
+    parts = x.reshape(1, 2, 2, 2, 2, 3).transpose(0, 3, 4, 1, 5, 2)
+    return Node([x], parts.reshape(1, 2, 4, 6), blocksize=2)
+
+
+@row("SpaceToDepth")
+def space_to_depth(opset, dtype):
+    x = numbers((1, 2, 4, 6), dtype)
+    parts = x.reshape(1, 2, 2, 2, 3, 2).transpose(0, 3, 5, 1, 2, 4)
+    return Node([x], parts.reshape(1, 8, 2, 3), blocksize=2)
+
+
+@row("Trilu")
+def trilu(opset, dtype):
+    x = numbers((2, 4, 4), dtype)
+    return Node([x, numpy.array(1, "int64")], numpy.triu(x, 1), upper=1)
+
+
+@row("CumSum")
+def cumulative_sum(opset, dtype):
+    x = numbers((2, 4), dtype)
+    return Node([x, numpy.array(1, "int64")], in_type(lambda a: numpy.cumsum(a, axis=1), dtype)(x))
+
+
+@row("Shape")
+def shape(opset, dtype):
+    return Node([numbers((2, 3, 4), dtype)], integers([2, 3, 4]))
+
+
+@row("Size")
+def size(opset, dtype):
+    return Node([numbers((2, 3, 4), dtype)], numpy.array(24, "int64"))
+
+
+@row("Clip")
+def clip(opset, dtype):
+    if dtype.startswith("uint"):
+        x, low, high = numbers((2, 5), dtype), 1, 3
+    else:
+        x, low, high = numbers((2, 5), dtype), -1, 1
+    result = numpy.clip(x, low, high).astype(dtype)
+    if opset < 11:
+        return Node([x], result, min=float(low), max=float(high))
+    return Node([x, numpy.array(low).astype(dtype), numpy.array(high).astype(dtype)], result)
+
+
+def softmax(x, axis):
+    shifted = numpy.exp(x - x.max(axis=axis, keepdims=True))
+    return shifted / shifted.sum(axis=axis, keepdims=True)
+
+
+def normalised(function):
+    """Before opset 13 the axes from the given one on are one."""
+
+    def node(opset, dtype):
+        x = numbers((2, 3, 4), dtype)
+        compute = in_type(lambda a: function(a, -1), dtype)
+        if opset < 13:
+            return Node([x], compute(x.reshape(2, 12)).reshape(2, 3, 4), axis=1)
+        return Node([x], compute(x), axis=2)
+
+    return node
+
+
+row("Softmax")(normalised(softmax))
+row("LogSoftmax")(normalised(lambda x, axis: numpy.log(softmax(x, axis))))
+row("Hardmax")(normalised(lambda x, axis: (numpy.arange(x.shape[-1]) == x.argmax(-1)[..., None]).astype(x.dtype)))
+
+
+@row("MatMul")
+def matmul(opset, dtype):
+    a, b = numbers((2, 3, 4), dtype), numbers((4, 5), dtype)
+    return Node([a, b], in_type(numpy.matmul, dtype)(a, b))
+
+
+@row("Gemm")
+def gemm(opset, dtype):
+    a, b, c = numbers((4, 3), dtype), numbers((5, 4), dtype), numbers((3, 5) if opset < 7 else (5,), dtype)
+    return Node([a, b, c], in_type(lambda x, y, z: x.T @ y.T + z, dtype)(a, b, c), transA=1, transB=1)
+
+
+def window(function):
+    def node(opset, dtype):
+        x = numbers((1, 2, 5, 6), dtype)
+        parts = numpy.stack([x[:, :, i : i + 4, j : j + 5] for i in range(2) for j in range(2)])
+        return Node([x], in_type(lambda p: function(p, axis=0), dtype)(parts), kernel_shape=[2, 2])
+
+    return node
+
+
+row("MaxPool")(window(numpy.max))
+row("AveragePool")(window(numpy.mean))
+
+
+def of_image(function):
+    def node(opset, dtype):
+        x = numbers((2, 3, 4, 5), dtype)
+        return Node([x], in_type(lambda a: function(a, axis=(2, 3), keepdims=True), dtype)(x))
+
+    return node
+
+
+row("GlobalMaxPool")(of_image(numpy.max))
+row("GlobalAveragePool")(of_image(numpy.mean))
+
+
+@row("Conv")
+def conv(opset, dtype):
+    x, w, b = numbers((1, 3, 5, 6), dtype), numbers((4, 3, 2, 2), dtype), numbers((4,), dtype)
+
+    def product(x, w, b):
+        taps = [numpy.einsum("ncij,oc->noij", x[:, :, i : i + 4, j : j + 5], w[:, :, i, j])
+                for i in range(2) for j in range(2)]
+        return sum(taps) + b[None, :, None, None]
+
+    return Node([x, w, b], in_type(product, dtype)(x, w, b), kernel_shape=[2, 2])
+
+
+@row("InstanceNormalization")
+def instance_normalization(opset, dtype):
+    x, scale, bias = numbers((2, 3, 4, 5), dtype), numbers((3,), dtype), numbers((3,), dtype)
+
+    def normalise(x, s, b):
+        centred = x - x.mean(axis=(2, 3), keepdims=True)
+        scaled = centred / numpy.sqrt(x.var(axis=(2, 3), keepdims=True) + 1e-3)
+        return scaled * s[:, None, None] + b[:, None, None]
+
+    return Node([x, scale, bias], in_type(normalise, dtype)(x, scale, bias), epsilon=1e-3)
+
+
+@row("LayerNormalization")
+def layer_normalization(opset, dtype):
+    x, scale, bias = numbers((2, 3, 4), dtype), numbers((4,), dtype), numbers((4,), dtype)
+
+    def normalise(x, s, b):
+        return (x - x.mean(-1, keepdims=True)) / numpy.sqrt(x.var(-1, keepdims=True) + 1e-3) * s + b
+
+    return Node([x, scale, bias], in_type(normalise, dtype)(x, scale, bias), epsilon=1e-3)
+
+
+@row("BatchNormalization")
+def batch_normalization(opset, dtype):
+    x = numbers((2, 3, 4), dtype)
+    s, b, mean, var = (numbers((3,), dtype, low, 2) for low in (-2, -2, -2, 0.5))
+
+    def normalise(*arrays):
+        x, s, b, mean, var = [arrays[0]] + [a[:, None] for a in arrays[1:]]
+        return (x - mean) / numpy.sqrt(var + 1e-3) * s + b
+
+    attributes = {"is_test": 1} if opset < 7 else {}
+    return Node([x, s, b, mean, var], in_type(normalise, dtype)(x, s, b, mean, var), epsilon=1e-3, **attributes)
