@@ -16,6 +16,22 @@ namespace {
 
 std::string Quoted(absl::string_view name) { return absl::StrCat("'", name.substr(0, 200), "'"); }
 
+// Marks what nodes read, those of graphs in attributes included.
+void MarkRead(const std::vector<Node>& nodes, std::vector<bool>* is_read) {
+  const auto mark = [is_read](const std::vector<TensorId>& ids) {
+    for (TensorId id : ids) {
+      if (id != kNoTensor) (*is_read)[id] = true;
+    }
+  };
+  for (const Node& node : nodes) {
+    mark(node.inputs);
+    for (const auto& [name, body] : node.bodies) {
+      mark(body->outputs);
+      MarkRead(body->nodes, is_read);
+    }
+  }
+}
+
 // Builds a ModelGraph step by step; each step checks what it resolves.
 class Builder {
  public:
@@ -30,6 +46,9 @@ class Builder {
     ABSL_RETURN_IF_ERROR(nodes);
     ABSL_RETURN_IF_ERROR(outputs);
     ABSL_RETURN_IF_ERROR(OrderNodes(&graph_.nodes));
+    graph_.is_read.resize(graph_.tensor_names.size());
+    MarkRead(graph_.nodes, &graph_.is_read);
+    for (const DeclaredTensor& output : graph_.outputs) graph_.is_read[output.id] = true;
     graph_.proto = std::move(file_.graph);
     graph_.functions = std::move(file_.functions);
     return std::move(graph_);

@@ -20,6 +20,8 @@
 #include "engine/graph/fused_step.h"
 #include "engine/graph/movement.h"
 #include "engine/graph/quantization_params.h"
+#include "engine/graph/recurrent.h"
+#include "engine/graph/weights.h"
 #include "engine/jit/eltwise.h"
 #include "engine/memory/data_type.h"
 #include "engine/memory/dims.h"
@@ -34,26 +36,6 @@ struct Value {
   DataType type = DataType::kF32;
   Dims dims;
 };
-
-// Weights as they are in the file, row-major, and the factors that were folded into them:
-//   effective[oc, ...] = element[oc, ...] * (scale.empty() ? 1 : scale[oc])
-// The elements are `data`, or loaded from `stored`, or s8 loaded from `s8`. `key` names them: it is
-// the same for every specialization of a model, so that packed forms are shared; elements or
-// factors that were computed for one specialization are its `own`, and share nothing.
-struct Weights {
-  std::string key;
-  Dims dims;                     // convolution [O, I/groups, k...]; inner product [O, I]
-  absl::Span<const float> data;  // borrowed from `owner`; empty where the elements are loaded
-  std::shared_ptr<const void> owner;
-  std::shared_ptr<const StoredNumbers> stored;
-  std::shared_ptr<const StoredNumbers> s8;  // all elements are integers in [-128, 127]
-  std::vector<float> scale;                 // one per output channel (batch-norm folding), or empty
-  bool transposed = false;  // one pixel per tap: data is [I, O] (MatMul, Gemm transB=0)
-  bool own = false;
-};
-
-// Returns the elements, of either type, as floats. Errors are those of StoredNumbers.
-absl::StatusOr<HeldFloats> LoadElements(const Weights& weights);
 
 // A source or result with quantization params holds integers that stand for the real numbers of the
 // formula (padding is real 0); the weights of such a source are s8.
@@ -167,7 +149,7 @@ struct Interpolate {
 using OperationParams =
     std::variant<Convolution, ComputedConvolution, InnerProduct, Pooling, MaxWindow, Activation,
                  Softmax, Sum, Concat, Shuffle, Reshape, Convert, Transpose, Select, Literal,
-                 Elementwise, Reduce, Interpolate, Lrn, LayerNormalization, Matmul, TopK,
+                 Elementwise, Reduce, Interpolate, Lrn, LayerNormalization, Matmul, TopK, Rnn,
                  GatherChannels, Gather, Quantize, Dequantize, IntegerSum>;
 
 struct Operation {

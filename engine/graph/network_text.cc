@@ -210,6 +210,22 @@ class ParamsText {
     rest = absl::StrCat(" epsilon=", norm.epsilon, norm.scale.empty() ? "" : " scaled");
   }
   void operator()(const Matmul&) { name = "matmul"; }
+  void operator()(const Rnn& rnn) {
+    name = std::string(AlgorithmName(rnn.cell));
+    rest = absl::StrCat(" ", AlgorithmName(rnn.direction), rnn.clip > 0 ? " clip" : "",
+                        rnn.couples_gates ? " coupled" : "", rnn.gives_iter ? " iter" : "",
+                        rnn.gives_iter_c ? " iter_c" : "");
+    constexpr absl::string_view kNames[] = {"layer",    "weights_layer", "weights_iter", "bias",
+                                            "peephole", "iter",          "iter_c",       "lengths"};
+    const char* separator = " of ";
+    for (Rnn::Role role : rnn.roles) {
+      absl::StrAppend(&rest, separator, kNames[static_cast<int>(role)]);
+      separator = ",";
+    }
+    for (const auto& [role, weights] : rnn.known)
+      absl::StrAppend(&rest, &weights == &rnn.known.front().second ? " with " : ",",
+                      kNames[static_cast<int>(role)]);
+  }
   void operator()(const TopK& top) {
     SetAxis("top_k", top.axis);
     absl::StrAppend(&rest, top.largest ? "" : " smallest", top.indices ? " indices" : "",

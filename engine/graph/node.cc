@@ -111,6 +111,12 @@ absl::StatusOr<std::vector<float>> Node::Floats(absl::string_view name) const {
   return std::vector<float>(attribute->floats().begin(), attribute->floats().end());
 }
 
+absl::StatusOr<std::vector<std::string>> Node::Strings(absl::string_view name) const {
+  ABSL_ASSIGN_OR_RETURN(const AttributeProto* attribute, FindTyped(name, AttributeProto::STRINGS));
+  if (attribute == nullptr) return std::vector<std::string>();
+  return std::vector<std::string>(attribute->strings().begin(), attribute->strings().end());
+}
+
 absl::StatusOr<const onnx::TensorProto*> Node::Tensor(absl::string_view name) const {
   ABSL_ASSIGN_OR_RETURN(const AttributeProto* attribute, FindTyped(name, AttributeProto::TENSOR));
   return attribute == nullptr ? nullptr : &attribute->t();

@@ -40,6 +40,12 @@ class Node {
   // Whether it has that input or output: some are optional.
   bool HasInput(size_t i) const { return i < inputs.size() && inputs[i] != kNoTensor; }
   bool HasOutput(size_t i) const { return i < outputs.size() && outputs[i] != kNoTensor; }
+  // Of the outputs that it has, the first: there is one.
+  TensorId FirstOutput() const {
+    size_t i = 0;
+    while (!HasOutput(i)) ++i;
+    return outputs[i];
+  }
 
   const onnx::NodeProto& proto() const { return *proto_; }
   const std::string& op() const { return proto_->op_type(); }
@@ -65,6 +71,7 @@ class Node {
   // nullptr if the node does not have it.
   absl::StatusOr<const onnx::TensorProto*> Tensor(absl::string_view name) const;
   absl::StatusOr<std::vector<float>> Floats(absl::string_view name) const;
+  absl::StatusOr<std::vector<std::string>> Strings(absl::string_view name) const;
 
   // kInvalidArgument: an attribute that is given twice, or is not in `known` (names separated by
   // blanks).

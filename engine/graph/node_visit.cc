@@ -59,6 +59,9 @@ void MarkOwnWeights(const Node& node, const std::vector<Operand>& tensors, size_
     OperationParams& params = network->operations[i].params;
     if (auto* convolution = std::get_if<Convolution>(&params)) convolution->weights.own = true;
     if (auto* product = std::get_if<InnerProduct>(&params)) product->weights.own = true;
+    if (auto* rnn = std::get_if<Rnn>(&params)) {
+      for (auto& [role, weights] : rnn->known) weights.own = true;
+    }
   }
 }
 
@@ -86,7 +89,7 @@ absl::Status VisitNodes(const std::vector<Node>& nodes, const ModelGraph& graph,
   Findings findings;
   absl::flat_hash_set<TensorId> refused;  // not computed, because a node is refused
   for (const Node& node : nodes) {
-    if ((*tensors)[node.outputs[0]].defined()) continue;  // folded
+    if ((*tensors)[node.FirstOutput()].defined()) continue;  // folded
     if (!ReadsAny(node, refused)) {
       const absl::Status status = BuildNode(node, graph, tensors, network, repetition);
       if (status.ok()) continue;
@@ -109,7 +112,7 @@ absl::StatusOr<std::vector<Operand>> NodeContext::Visit(const Body& body,
   for (size_t i = 0; i < inputs.size(); ++i) tensors_[body.inputs[i]] = inputs[i];
   std::vector<TensorId> computed;
   for (const Node& one : body.nodes) {
-    if (tensors_[one.outputs[0]].defined()) continue;
+    if (tensors_[one.FirstOutput()].defined()) continue;
     computed.insert(computed.end(), one.outputs.begin(), one.outputs.end());
   }
   const Repetition repetition = {absl::StrCat(repetition_.suffix, suffix), repetition_.visits};

@@ -100,10 +100,16 @@ class NodeContext {
   }
 
   const Value& value(ValueId id) const { return network_->values[id]; }
-  // The name of output i in the file, and which repetition of it this is; unique.
-  std::string output_name(int i = 0) const {
+  // The name of the first output, or of output i, in the file, and which repetition of it this is;
+  // unique.
+  std::string output_name() const {
+    return absl::StrCat(graph_.tensor_names[node.FirstOutput()], repetition_.suffix);
+  }
+  std::string output_name(int i) const {
     return absl::StrCat(graph_.tensor_names[node.outputs[i]], repetition_.suffix);
   }
+  // Whether a node reads output i, or it is an output of the graph.
+  bool IsRead(int i) const { return node.HasOutput(i) && graph_.is_read[node.outputs[i]]; }
   // Output i, once it is set.
   const Operand& output(int i) const { return tensors_[node.outputs[i]]; }
 

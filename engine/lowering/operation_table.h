@@ -40,6 +40,7 @@ absl::Status LowerPooling(const graph::Pooling&, OperationContext&);
 absl::Status LowerQuantize(const graph::Quantize&, OperationContext&);
 absl::Status LowerReduce(const graph::Reduce&, OperationContext&);
 absl::Status LowerReshape(const graph::Reshape&, OperationContext&);
+absl::Status LowerRnn(const graph::Rnn&, OperationContext&);
 absl::Status LowerSelect(const graph::Select&, OperationContext&);
 absl::Status LowerShuffle(const graph::Shuffle&, OperationContext&);
 absl::Status LowerSoftmax(const graph::Softmax&, OperationContext&);
@@ -77,6 +78,7 @@ inline constexpr std::tuple kOperationTable = {
     OperationRow{LowerQuantize},
     OperationRow{LowerReduce},
     OperationRow{LowerReshape},
+    OperationRow{LowerRnn},
     OperationRow{LowerSelect},
     OperationRow{LowerShuffle},
     OperationRow{LowerSoftmax},

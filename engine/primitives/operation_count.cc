@@ -27,6 +27,9 @@ double ProductsOf(const Primitive& primitive, const MemoryDesc& dst) {
       return WeightsTimesPixels(primitive, kArgSrc);
     case PrimitiveKind::kMatmul:
       return Elements(dst) * primitive.Desc(kArgSrc).dim(dst.rank() - 1);
+    case PrimitiveKind::kRnn:  // each weight once per step of each sequence
+      return (Elements(primitive.Desc(kArgWeights)) + Elements(primitive.Desc(kArgWeightsIter))) *
+             dst.dim(0) * dst.dim(1);
     default:
       return 0;
   }

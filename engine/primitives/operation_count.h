@@ -11,8 +11,8 @@
 namespace tilewire {
 
 // Multiplications and additions of a convolution, deconvolution, inner product or matrix product,
-// as its definition counts them (products with padding included, whatever the algorithm saves); 0
-// for other primitives. Exact below 2^53.
+// and of the products of a recurrent network, as its definition counts them (products with padding
+// included, whatever the algorithm saves); 0 for other primitives. Exact below 2^53.
 int64_t OperationCount(const Primitive& primitive);
 
 }  // namespace tilewire

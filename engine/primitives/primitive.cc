@@ -43,14 +43,26 @@ std::string ArgName(int arg) {
       return "src";
     case kArgSrc1:
       return "src1";
+    case kArgSrcIterC:
+      return "src_iter_c";
+    case kArgSequenceLengths:
+      return "sequence_lengths";
     case kArgMean:
       return "mean";
     case kArgVariance:
       return "variance";
     case kArgDst:
       return "dst";
+    case kArgDstIter:
+      return "dst_iter";
+    case kArgDstIterC:
+      return "dst_iter_c";
     case kArgWeights:
       return "weights";
+    case kArgWeightsIter:
+      return "weights_iter";
+    case kArgWeightsPeephole:
+      return "weights_peephole";
     case kArgBias:
       return "bias";
     case kArgWorkspace:
@@ -69,7 +81,9 @@ std::string ArgName(int arg) {
   return absl::StrCat("argument ", arg);
 }
 
-bool IsOutput(int arg) { return arg == kArgDst || arg == kArgDiffSrc || arg >= kArgMultipleDst; }
+bool IsOutput(int arg) {
+  return (arg >= kArgDst && arg <= kArgDstIterC) || arg == kArgDiffSrc || arg >= kArgMultipleDst;
+}
 
 ExecuteArgs& ExecuteArgs::Set(int arg, const void* data) {
   // One type for inputs and outputs: an implementation writes only what it owns as an output.

@@ -42,12 +42,19 @@ enum class PropKind : uint8_t {
 };
 absl::string_view PropKindName(PropKind kind);  // "forward_inference"
 
-// Names of execution arguments; MKL-DNN 1.0's numbers.
+// Names of execution arguments; MKL-DNN 1.0's numbers, and oneDNN's for the peephole.
 enum Arg : int {
   kArgSrc = 1,
   kArgSrc1 = 2,
+  kArgSrcIter = 2,   // of rnn
+  kArgSrcIterC = 3,  // of rnn
+  kArgSequenceLengths = 4,
   kArgDst = 17,
+  kArgDstIter = 18,
+  kArgDstIterC = 19,
   kArgWeights = 33,
+  kArgWeightsIter = 34,
+  kArgWeightsPeephole = 35,
   kArgBias = 41,
   kArgMean = 49,
   kArgVariance = 50,

@@ -33,6 +33,7 @@
 #include "engine/primitives/reduction/reduction.h"
 #include "engine/primitives/reorder/reorder.h"
 #include "engine/primitives/resampling/resampling.h"
+#include "engine/primitives/rnn/rnn.h"
 #include "engine/primitives/select/select.h"
 #include "engine/primitives/shuffle/shuffle.h"
 #include "engine/primitives/softmax/softmax.h"

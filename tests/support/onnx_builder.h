@@ -45,6 +45,17 @@ inline onnx::AttributeProto String(const std::string& name, const std::string& v
   attribute.set_s(value);
   return attribute;
 }
+inline onnx::AttributeProto Floats(const std::string& name, const std::vector<float>& values) {
+  onnx::AttributeProto attribute = Attribute(name, onnx::AttributeProto::FLOATS);
+  for (float value : values) attribute.add_floats(value);
+  return attribute;
+}
+inline onnx::AttributeProto Strings(const std::string& name,
+                                    const std::vector<std::string>& values) {
+  onnx::AttributeProto attribute = Attribute(name, onnx::AttributeProto::STRINGS);
+  for (const std::string& value : values) attribute.add_strings(value);
+  return attribute;
+}
 
 class OnnxBuilder {
  public:

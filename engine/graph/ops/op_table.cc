@@ -5,6 +5,7 @@
 #include <climits>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
@@ -57,7 +58,9 @@ absl::Status CheckSupported(const Node& node) {
   const int inputs = node.proto().input_size();
   if (inputs < row->min_inputs || inputs > row->max_inputs)
     return node.Invalid(absl::StrCat(inputs, " inputs"));
-  if (node.proto().output_size() == 0 || node.proto().output(0).empty())
+  const auto& outputs = node.proto().output();
+  const auto is_left_out = [](const std::string& name) { return name.empty(); };
+  if (absl::c_all_of(outputs, is_left_out) || (!row->may_omit_first && is_left_out(outputs[0])))
     return node.Invalid("has no output");
   return node.CheckAttributes(row->attributes);
 }

@@ -60,7 +60,8 @@ struct OpRow {
   ResultType gives_integers = LikeFirstInput;
   // Inputs that give shapes, axes or counts: build() needs their elements.
   uint8_t deciding = 0;
-  Compose compose = nullptr;  // set in the place of `build`
+  Compose compose = nullptr;    // set in the place of `build`
+  bool may_omit_first = false;  // of several outputs
 };
 
 // Defines LrnOperators() for the family of the name Lrn:

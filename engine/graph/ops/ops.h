@@ -22,6 +22,7 @@ absl::Span<const OpRow> AttentionOperators();
 absl::Span<const OpRow> BatchNormalizationOperators();
 absl::Span<const OpRow> BitwiseOperators();
 absl::Span<const OpRow> CastOperators();
+absl::Span<const OpRow> ColumnsOperators();
 absl::Span<const OpRow> CompressOperators();
 absl::Span<const OpRow> ConcatOperators();
 absl::Span<const OpRow> ConstantOperators();
@@ -31,6 +32,7 @@ absl::Span<const OpRow> CumSumOperators();
 absl::Span<const OpRow> DeconvolutionOperators();
 absl::Span<const OpRow> EinsumOperators();
 absl::Span<const OpRow> ElementwiseOperators();
+absl::Span<const OpRow> FourierOperators();
 absl::Span<const OpRow> GatherOperators();
 absl::Span<const OpRow> GatherElementsOperators();
 absl::Span<const OpRow> GridSampleOperators();
@@ -46,12 +48,14 @@ absl::Span<const OpRow> PadOperators();
 absl::Span<const OpRow> PoolingOperators();
 absl::Span<const OpRow> QLinearOperators();
 absl::Span<const OpRow> QuantizeLinearOperators();
+absl::Span<const OpRow> RecurrentOperators();
 absl::Span<const OpRow> ReduceOperators();
 absl::Span<const OpRow> RepeatOperators();
 absl::Span<const OpRow> ReshapeOperators();
 absl::Span<const OpRow> ResizeOperators();
 absl::Span<const OpRow> ScatterOperators();
 absl::Span<const OpRow> ShapeOperators();
+absl::Span<const OpRow> SignalOperators();
 absl::Span<const OpRow> SliceOperators();
 absl::Span<const OpRow> SoftmaxOperators();
 absl::Span<const OpRow> SpaceDepthOperators();
@@ -66,6 +70,7 @@ inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     BatchNormalizationOperators,
     BitwiseOperators,
     CastOperators,
+    ColumnsOperators,
     CompressOperators,
     ConcatOperators,
     ConstantOperators,
@@ -75,6 +80,7 @@ inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     DeconvolutionOperators,
     EinsumOperators,
     ElementwiseOperators,
+    FourierOperators,
     GatherOperators,
     GatherElementsOperators,
     GridSampleOperators,
@@ -90,12 +96,14 @@ inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     PoolingOperators,
     QLinearOperators,
     QuantizeLinearOperators,
+    RecurrentOperators,
     ReduceOperators,
     RepeatOperators,
     ReshapeOperators,
     ResizeOperators,
     ScatterOperators,
     ShapeOperators,
+    SignalOperators,
     SliceOperators,
     SoftmaxOperators,
     SpaceDepthOperators,

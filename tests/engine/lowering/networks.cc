@@ -39,8 +39,9 @@ class HandMade : public OnnxModel {
 absl::Span<const NetworkCase> NetworkCases() {
   static const auto* const kAll = [] {
     auto* all = new std::vector<NetworkCase>;
-    for (const auto cases : {ConvolutionNetworks(), ConcatNetworks(), MovingNetworks(),
-                             ElementNetworks(), ChannelNetworks(), QuantizedNetworks()})
+    for (const auto cases :
+         {ConvolutionNetworks(), ConcatNetworks(), MovingNetworks(), ElementNetworks(),
+          ChannelNetworks(), QuantizedNetworks(), RecurrentNetworks()})
       all->insert(all->end(), cases.begin(), cases.end());
     return all;
   }();

@@ -73,6 +73,11 @@ std::vector<HugeCase> HugeCases() {
   matmul.src = OneElement({1 << 12, 1 << 20});
   matmul.weights = OneElement({1 << 20, 1 << 12});
   matmul.dst = Dense({1 << 12, 1 << 12});
+  RnnDesc rnn;
+  rnn.activations = {{}, {}, {}};
+  rnn.src_layer = OneElement({1, 1, kSide});
+  rnn.weights_layer = rnn.weights_iter = OneElement({1, 1, kSide, 4, kSide});
+  rnn.dst_layer = Dense({1, 1, kSide});
   return {{"convolution/reference", convolution},
           {"pooling/reference", pooling},
           {"max_window/reference", window},
@@ -80,7 +85,8 @@ std::vector<HugeCase> HugeCases() {
           {"inner_product/reference", inner_product},
           {"lrn/reference", lrn},
           {"top_k/reference", top_k},
-          {"matmul/reference", matmul}};
+          {"matmul/reference", matmul},
+          {"rnn/reference", rnn}};
 }
 
 // From the request to stop to the end of the execution.

@@ -78,6 +78,9 @@ Elements Compute(const graph::Matmul& matmul, const Operands& operands);
 Elements Compute(const graph::Pooling& pooling, const Operands& operands);
 Elements Compute(const graph::MaxWindow& window, const Operands& operands);
 
+// recurrent_operations.cc.
+Elements Compute(const graph::Rnn& rnn, const Operands& operands);
+
 }  // namespace tilewire::testing
 
 #endif  // TESTS_SUPPORT_ORACLE_OPERATIONS_H_

@@ -6,11 +6,7 @@
 namespace tilewire::graph {
 namespace {
 
-onnx::AttributeProto Floats(const std::string& name, const std::vector<float>& values) {
-  onnx::AttributeProto attribute = testing::Attribute(name, onnx::AttributeProto::FLOATS);
-  for (float value : values) attribute.add_floats(value);
-  return attribute;
-}
+using testing::Floats;
 
 onnx::AttributeProto Tensor(const std::vector<int64_t>& dims, const std::vector<float>& values) {
   onnx::AttributeProto attribute = testing::Attribute("value", onnx::AttributeProto::TENSOR);

@@ -52,9 +52,23 @@ double Taps(const MaxWindowDesc& desc) {
   for (int64_t size : desc.kernel) taps *= static_cast<double>(size);
   return taps;
 }
+double Taps(const RnnDesc& desc) {
+  if (desc.weights_layer.rank() != 5) return 1;
+  return static_cast<double>(desc.weights_layer.dim(3)) *
+         (Elements(desc.weights_layer) + Elements(desc.weights_iter));
+}
 template <typename Desc>
 double Taps(const Desc&) {
   return 1;
+}
+
+template <typename Desc>
+const MemoryDesc& DstOf(const Desc& desc) {
+  if constexpr (requires { desc.dst_layer; }) {
+    return desc.dst_layer;
+  } else {
+    return desc.dst;
+  }
 }
 
 }  // namespace
@@ -62,8 +76,10 @@ double Taps(const Desc&) {
 std::vector<const MemoryDesc*> TensorsOf(const OpDesc& desc) {
   return std::visit(
       [](const auto& op) {
-        std::vector<const MemoryDesc*> tensors = {&op.dst};
-        if constexpr (requires { op.srcs; }) {
+        std::vector<const MemoryDesc*> tensors = {&DstOf(op)};
+        if constexpr (requires { op.dst_layer; }) {
+          VisitTensors(op, [&](const MemoryDesc& tensor) { tensors.push_back(&tensor); });
+        } else if constexpr (requires { op.srcs; }) {
           for (const MemoryDesc& src : op.srcs) tensors.push_back(&src);
         } else if constexpr (requires { op.src1; }) {
           tensors.insert(tensors.end(), {&op.src0, &op.src1});
@@ -92,8 +108,8 @@ double DescribedBytes(const OpDesc& desc) {
 double Operations(const OpDesc& desc) {
   double elements = 0;
   for (const MemoryDesc* tensor : TensorsOf(desc)) elements += Elements(*tensor);
-  return std::visit([elements](const auto& op) { return elements + Elements(op.dst) * Taps(op); },
-                    desc);
+  return std::visit(
+      [elements](const auto& op) { return elements + Elements(DstOf(op)) * Taps(op); }, desc);
 }
 
 }  // namespace tilewire::testing

@@ -256,7 +256,8 @@ absl::StatusOr<OpDesc> RandomOperation(TensorMaker& make) {
                                     RandomInterpolate,
                                     RandomMaxWindow,
                                     RandomTopK,
-                                    RandomElementwise})(make);
+                                    RandomElementwise,
+                                    RandomRnn})(make);
 }
 
 absl::StatusOr<Attributes> RandomAttributes(TensorMaker& make, const OpDesc& desc) {

@@ -240,4 +240,44 @@ absl::StatusOr<OpDesc> RandomElementwise(TensorMaker& make) {
   return desc;
 }
 
+// Each of the tensors that may be left out is, in half of the cases.
+absl::StatusOr<OpDesc> RandomRnn(TensorMaker& make) {
+  Random& random = make.random();
+  RnnDesc desc;
+  desc.prop_kind = make.Propagation();
+  desc.cell = static_cast<RnnCell>(random.Integer(0, 3));
+  desc.direction = static_cast<RnnDirection>(random.Integer(0, 3));
+  desc.couples_gates = Chance(random, 10);
+  desc.clip = Chance(random, 30) ? make.Real() : 0;
+  const int64_t directions = jit::DirectionsOf(desc.direction);
+  for (int64_t n = make.Number(directions * jit::ActivationsOf(desc.cell)); n > 0 && n < 9; --n)
+    desc.activations.push_back({static_cast<EltwiseAlgorithm>(random.Integer(0, 22)), make.Real(),
+                                make.Real(),
+                                static_cast<RnnActivation::Form>(random.Integer(0, 3))});
+  const int64_t steps = random.Integer(0, 6), sequences = random.Integer(0, 5);
+  const int64_t inputs = random.Integer(0, 40), states = random.Integer(0, 40);
+  const int64_t gates = jit::GatesOf(desc.cell);
+  const auto fill = [&](MemoryDesc* tensor, const Dims& dims, int percent,
+                        DataType type = DataType::kF32) -> absl::Status {
+    if (!Chance(random, percent)) return absl::OkStatus();
+    ABSL_ASSIGN_OR_RETURN(*tensor, make.Typed(dims, type));
+    return absl::OkStatus();
+  };
+  const Dims state = {1, directions, sequences, states};
+  const Dims result = {steps, sequences, states * jit::StatesPerResult(desc.direction)};
+  const int with_memory = desc.cell == RnnCell::kLstm ? 50 : 2;
+  ABSL_RETURN_IF_ERROR(fill(&desc.src_layer, {steps, sequences, inputs}, 100));
+  ABSL_RETURN_IF_ERROR(fill(&desc.weights_layer, {1, directions, inputs, gates, states}, 100));
+  ABSL_RETURN_IF_ERROR(fill(&desc.weights_iter, {1, directions, states, gates, states}, 100));
+  ABSL_RETURN_IF_ERROR(fill(&desc.dst_layer, result, 100));
+  ABSL_RETURN_IF_ERROR(fill(&desc.bias, {1, directions, jit::BiasGatesOf(desc.cell), states}, 50));
+  ABSL_RETURN_IF_ERROR(fill(&desc.src_iter, state, 50));
+  ABSL_RETURN_IF_ERROR(fill(&desc.dst_iter, state, 50));
+  ABSL_RETURN_IF_ERROR(fill(&desc.src_iter_c, state, with_memory));
+  ABSL_RETURN_IF_ERROR(fill(&desc.dst_iter_c, state, with_memory));
+  ABSL_RETURN_IF_ERROR(fill(&desc.weights_peephole, {1, directions, 3, states}, with_memory));
+  ABSL_RETURN_IF_ERROR(fill(&desc.sequence_lengths, {sequences}, 30, DataType::kS32));
+  return desc;
+}
+
 }  // namespace tilewire::testing

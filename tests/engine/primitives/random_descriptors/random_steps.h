@@ -19,6 +19,7 @@ absl::StatusOr<OpDesc> RandomInterpolate(TensorMaker& make);
 absl::StatusOr<OpDesc> RandomMaxWindow(TensorMaker& make);
 absl::StatusOr<OpDesc> RandomTopK(TensorMaker& make);
 absl::StatusOr<OpDesc> RandomElementwise(TensorMaker& make);
+absl::StatusOr<OpDesc> RandomRnn(TensorMaker& make);
 
 }  // namespace tilewire::testing
 

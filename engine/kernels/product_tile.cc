@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/inner_product/tile_generator.h"
+#include "engine/kernels/product_tile.h"
 
 #include <cstddef>
 
-namespace tilewire::inner_product {
+namespace tilewire {
 namespace {
 
-constexpr int kChains = 2;
+constexpr int kProductChains = 2;
 
 }  // namespace
 
-int TileGenerator::MaxRows(const VectorUnit& unit, const PostOps& post_ops) {
+int ProductTile::MaxRows(const VectorUnit& unit, const PostOps& post_ops) {
   const int registers = unit.registers(), blocks = MaxBlocks(unit);
   int rows = registers >= 32 ? 3 : 2;
   // After the loop all but the first chain are free for the post-ops.
@@ -20,14 +20,14 @@ int TileGenerator::MaxRows(const VectorUnit& unit, const PostOps& post_ops) {
   return rows;
 }
 
-TileGenerator::TileGenerator(absl::string_view name, const TileConfig& config)
+ProductTile::ProductTile(absl::string_view name, const ProductTileConfig& config)
     : AccumulatorTile(name, config.epilogue), config_(config) {}
 
-Xbyak::Xmm TileGenerator::Sum(int chain, int block, int row) const {
+Xbyak::Xmm ProductTile::Sum(int chain, int block, int row) const {
   return Vector(chain * Tile() + block * config_.epilogue.pixels + row);
 }
 
-void TileGenerator::Emit() {
+void ProductTile::Emit() {
   Preamble();
   EmitPointers();
   EmitSums();
@@ -36,38 +36,39 @@ void TileGenerator::Emit() {
   epilogue_.EmitTables();
 }
 
-void TileGenerator::EmitPointers() {
+void ProductTile::EmitPointers() {
   const int block_bytes = static_cast<int>(config_.k * config_.epilogue.unit.bytes());
-  mov(dst_, ptr[args_ + offsetof(TileArgs, dst)]);
-  if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(TileArgs, bias)]);
-  mov(weights_[0], ptr[args_ + offsetof(TileArgs, weights)]);
+  mov(dst_, ptr[args_ + offsetof(ProductTileArgs, dst)]);
+  if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(ProductTileArgs, bias)]);
+  mov(weights_[0], ptr[args_ + offsetof(ProductTileArgs, weights)]);
   for (int b = 1; b < config_.epilogue.blocks; ++b)
     lea(weights_[b], ptr[weights_[b - 1] + block_bytes]);
-  mov(rows_[0], ptr[args_ + offsetof(TileArgs, src)]);
+  mov(rows_[0], ptr[args_ + offsetof(ProductTileArgs, src)]);
   for (int r = 1; r < config_.epilogue.pixels; ++r) {
     lea(rows_[r], ptr[rows_[r - 1] + static_cast<int>(config_.src_row_bytes)]);
   }
 }
 
-void TileGenerator::EmitSums() {
-  ZeroSums(kChains);
-  if (config_.k >= kChains) {
+void ProductTile::EmitSums() {
+  ZeroSums(kProductChains);
+  if (config_.k >= kProductChains) {
     const int vector_bytes = config_.epilogue.unit.bytes();
     Xbyak::Label step;
-    mov(left_, config_.k / kChains);
+    mov(left_, config_.k / kProductChains);
     L(step);
-    for (int chain = 0; chain < kChains; ++chain) EmitStep(chain);
-    for (int b = 0; b < config_.epilogue.blocks; ++b) add(weights_[b], kChains * vector_bytes);
-    for (int r = 0; r < config_.epilogue.pixels; ++r) add(rows_[r], kChains * 4);
+    for (int chain = 0; chain < kProductChains; ++chain) EmitStep(chain);
+    for (int b = 0; b < config_.epilogue.blocks; ++b)
+      add(weights_[b], kProductChains * vector_bytes);
+    for (int r = 0; r < config_.epilogue.pixels; ++r) add(rows_[r], kProductChains * 4);
     dec(left_);
     jnz(step, T_NEAR);
   }
-  if (config_.k % kChains != 0) EmitStep(0);
+  if (config_.k % kProductChains != 0) EmitStep(0);
   for (int i = 0; i < Tile(); ++i) vaddps(Vector(i), Vector(i), Vector(Tile() + i));
 }
 
 // sums of `chain` += src[k + chain] * weights[k + chain]
-void TileGenerator::EmitStep(int chain) {
+void ProductTile::EmitStep(int chain) {
   const int blocks = config_.epilogue.blocks, last = config_.epilogue.unit.registers() - 1;
   const Xbyak::Xmm source = Vector(last);
   for (int b = 0; b < blocks; ++b) {
@@ -79,4 +80,4 @@ void TileGenerator::EmitStep(int chain) {
   }
 }
 
-}  // namespace tilewire::inner_product
+}  // namespace tilewire

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The product of rows of f32 and packed weights:
+//
+//   dst[r,o] = postops(bias[o] + sum over k of src[r,k] * weights[o,k])
+//
+// The weights are packed with a vector of outputs innermost, [O/16][K][16o] for vectors of 16, with
+// zeros after the last output. A group is the outputs of a tile; groups are independent of each
+// other, and so are rows: the order of the sums is that of product_tile.h whatever their number.
+//
+// Immutable once created; thread-safe.
+#ifndef ENGINE_KERNELS_PACKED_PRODUCT_H_
+#define ENGINE_KERNELS_PACKED_PRODUCT_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/checked_math.h"
+#include "engine/jit/vector_unit.h"
+#include "engine/kernels/attributes.h"
+#include "engine/kernels/product_tile.h"
+
+namespace tilewire {
+
+class PackedProduct {
+ public:
+  struct Shape {
+    int64_t k = 0, outputs = 0;
+    int64_t src_row_stride = 0, dst_row_stride = 0;  // elements; those of a row are neighbours
+    bool bias = false;
+    PostOps post_ops;
+    std::vector<int64_t> rows;  // the numbers of rows that are asked for
+  };
+  // Of the first row and output.
+  struct Operands {
+    const float *src, *weights, *bias;
+    float* dst;
+  };
+
+  // Every offset inside a tile is a 32-bit immediate: so are k * 64 and a stride of dst * 16.
+  static constexpr int64_t kLongestRow = (int64_t{1} << 31) / 64 - 1;
+  static constexpr int64_t kLongestStride = (int64_t{1} << 31) / 16 - 1;
+
+  // Errors are those of jit::Compile().
+  static absl::StatusOr<std::unique_ptr<const PackedProduct>> Create(absl::string_view name,
+                                                                     const VectorUnit& unit,
+                                                                     const Shape& shape);
+
+  int64_t groups() const { return DivUp(shape_.outputs, group_); }
+  // Returns early when the run is stopped (threading::Stopped()).
+  void RunGroup(int64_t group, int64_t rows, const Operands& operands) const;
+  void RunAll(int64_t rows, const Operands& operands) const {
+    for (int64_t g = 0; g < groups(); ++g) RunGroup(g, rows, operands);
+  }
+
+  int64_t code_bytes() const { return code_bytes_; }
+
+ private:
+  PackedProduct(const VectorUnit& unit, const Shape& shape);
+  absl::Status Compile(absl::string_view name, const VectorUnit& unit);
+  ProductTileConfig ConfigOf(const VectorUnit& unit, bool last, int rows) const;
+  void RunTile(int64_t output, int64_t row, int64_t rows, bool last,
+               const Operands& operands) const;
+
+  const Shape shape_;
+  const int64_t group_;  // outputs of a tile
+  const int max_rows_;
+  const bool has_tail_;  // the last outputs do not fill a vector
+  int64_t code_bytes_ = 0;
+  std::map<std::pair<bool, int>, std::unique_ptr<const ProductTile>> tiles_;  // by last group, rows
+};
+
+}  // namespace tilewire
+
+#endif  // ENGINE_KERNELS_PACKED_PRODUCT_H_
