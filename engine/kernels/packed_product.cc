@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "engine/base/status_macros.h"
 #include "engine/threading/stop.h"
@@ -34,7 +35,7 @@ absl::Status PackedProduct::Compile(absl::string_view name, const VectorUnit& un
       if (!runs(rows) || (!last && shape_.outputs <= group_)) continue;
       ABSL_ASSIGN_OR_RETURN(auto tile, jit::Compile<ProductTile>(name, ConfigOf(unit, last, rows)));
       code_bytes_ += static_cast<int64_t>(tile->code_bytes());
-      tiles_[{last, rows}] = std::move(tile);
+      tiles_[last][rows] = std::move(tile);
     }
   }
   return absl::OkStatus();
@@ -68,7 +69,7 @@ void PackedProduct::RunGroup(int64_t group, int64_t rows, const Operands& operan
 // The last outputs, if they do not fill a vector, go through a tile on the stack.
 void PackedProduct::RunTile(int64_t output, int64_t row, int64_t rows, bool last,
                             const Operands& operands) const {
-  constexpr int kMostRows = 3, kMostLanes = 16;
+  constexpr int kMostLanes = 16;
   float tile[kMostRows * ProductTile::kMaxBlocks * kMostLanes];
   const int64_t count = std::min(group_, shape_.outputs - output), stride = shape_.dst_row_stride;
   const bool apart = last && has_tail_;
@@ -84,7 +85,7 @@ void PackedProduct::RunTile(int64_t output, int64_t row, int64_t rows, bool last
       std::fill_n(tile + r * group_ + count, group_ - count, 0.0f);
     }
   }
-  tiles_.at({last, static_cast<int>(rows)})->entry<ProductTile::Function>()(&args);
+  tiles_[last][rows]->entry<ProductTile::Function>()(&args);
   if (!apart) return;
   for (int64_t r = 0; r < rows; ++r)
     std::memcpy(dst + r * stride, tile + r * group_, count * sizeof(float));

@@ -13,9 +13,7 @@
 #define ENGINE_KERNELS_PACKED_PRODUCT_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -72,7 +70,8 @@ class PackedProduct {
   const int max_rows_;
   const bool has_tail_;  // the last outputs do not fill a vector
   int64_t code_bytes_ = 0;
-  std::map<std::pair<bool, int>, std::unique_ptr<const ProductTile>> tiles_;  // by last group, rows
+  static constexpr int kMostRows = 3;                           // of a tile, whatever the unit
+  std::unique_ptr<const ProductTile> tiles_[2][kMostRows + 1];  // by whether it is the last, rows
 };
 
 }  // namespace tilewire

@@ -7,6 +7,7 @@
 // as an inner product with a matrix of sines and cosines, of real numbers or pairs of real and
 // imaginary ones. STFT transforms windows that begin some samples after each other.
 #include <cmath>
+#include <complex>
 #include <numeric>
 #include <utility>
 
@@ -16,7 +17,6 @@
 #include "engine/graph/ops/ops.h"
 #include "engine/graph/ops/select.h"
 #include "engine/graph/ops/turned.h"
-#include "engine/graph/ops/weights.h"
 
 namespace tilewire::graph {
 namespace {
@@ -29,7 +29,44 @@ struct Transform {
   int64_t results() const { return onesided ? length / 2 + 1 : length; }
 };
 
-// [results * 2, samples * parts], a row for each real and each imaginary part.
+// The matrix, a row of samples * parts for each real and each imaginary part of a result. It is
+// computed when it is packed.
+class FourierMatrix final : public StoredNumbers {
+ public:
+  FourierMatrix(const Transform& transform, ConstantPtr window)
+      : transform_(transform), window_(std::move(window)) {}
+
+  absl::StatusOr<HeldFloats> Load() const override {
+    const int64_t columns = transform_.samples * transform_.parts;
+    auto matrix = std::make_shared<std::vector<float>>(2 * transform_.results() * columns);
+    for (int64_t k = 0; k < transform_.results(); ++k) {
+      for (int64_t j = 0; j < transform_.samples; ++j) {
+        const std::complex<double> factor = Factor(k, j);
+        float* at = matrix->data() + 2 * k * columns + j * transform_.parts;
+        at[0] = static_cast<float>(factor.real());
+        at[columns] = static_cast<float>(factor.imag());
+        if (transform_.parts == 1) continue;
+        at[1] = -at[columns];
+        at[columns + 1] = at[0];
+      }
+    }
+    return HeldFloats{*matrix, matrix};
+  }
+
+ private:
+  // Of sample j in result k.
+  std::complex<double> Factor(int64_t k, int64_t j) const {
+    const double length = static_cast<double>(transform_.length);
+    const double turn = static_cast<double>(k * j % transform_.length) / length;
+    const double size = (transform_.inverse ? 1 / length : 1) *
+                        (window_ == nullptr ? 1 : static_cast<double>(window_->floats[j]));
+    return std::polar(1.0, (transform_.inverse ? 2 : -2) * M_PI * turn) * size;
+  }
+
+  const Transform transform_;
+  const ConstantPtr window_;  // its elements are in memory; null: none
+};
+
 absl::StatusOr<Weights> MatrixOf(const NodeContext& context, const Transform& transform,
                                  const ConstantPtr& window) {
   const int64_t rows = transform.results() * 2, columns = transform.samples * transform.parts;
@@ -37,29 +74,14 @@ absl::StatusOr<Weights> MatrixOf(const NodeContext& context, const Transform& tr
     return context.node.Unimplemented(
         absl::StrCat("a transform of ", transform.samples, " samples to ", transform.results(),
                      "; its matrix may have ", kLargestFold, " elements"));
-  std::vector<float> matrix(rows * columns);
-  const double length = static_cast<double>(transform.length);
-  for (int64_t k = 0; k < transform.results(); ++k) {
-    for (int64_t j = 0; j < transform.samples; ++j) {
-      const double turn = static_cast<double>(k * j % transform.length) / length;
-      const double angle = (transform.inverse ? 2 : -2) * M_PI * turn;
-      const double factor =
-          (transform.inverse ? 1 / length : 1) * (window == nullptr ? 1 : window->floats[j]);
-      const float real = static_cast<float>(factor * std::cos(angle));
-      const float imaginary = static_cast<float>(factor * std::sin(angle));
-      float* at = &matrix[2 * k * columns + j * transform.parts];
-      at[0] = real;
-      at[columns] = imaginary;
-      if (transform.parts == 1) continue;
-      at[1] = -imaginary;
-      at[columns + 1] = real;
-    }
-  }
+  Weights weights;
   // What the elements depend on, so that equal matrices are packed once.
-  std::string name = absl::StrCat("fourier:", transform.length, ":", transform.samples, ":",
-                                  transform.parts, ":", transform.inverse, ":", transform.onesided);
-  if (window != nullptr) absl::StrAppend(&name, ":", window->name);
-  return WeightsOf(MakeFloats(std::move(name), {rows, columns}, std::move(matrix)));
+  weights.key = absl::StrCat("fourier:", transform.length, ":", transform.samples, ":",
+                             transform.parts, ":", transform.inverse, ":", transform.onesided);
+  if (window != nullptr) absl::StrAppend(&weights.key, ":", window->name);
+  weights.dims = {rows, columns};
+  weights.stored = std::make_shared<const FourierMatrix>(transform, window);
+  return weights;
 }
 
 // The transform of [..., samples, parts] along the dimension before the last.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // References of huge loops over tensors of few bytes (strides 0, or one result of many operations)
-// end soon once their run is stopped, whatever the loop.
+// end soon once their run is stopped, whatever the loop. So do the many steps of a sequence.
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -29,8 +29,12 @@ MemoryDesc Dense(Dims dims) {
   return MemoryDesc::CreatePattern(std::move(dims), DataType::kF32, pattern).value();
 }
 
+MemoryDesc AnyLayout(Dims dims) {
+  return MemoryDesc::CreateAny(std::move(dims), DataType::kF32).value();
+}
+
 struct HugeCase {
-  const char* only;
+  const char* only;  // "": the best row
   OpDesc desc;
 };
 
@@ -78,6 +82,12 @@ std::vector<HugeCase> HugeCases() {
   rnn.src_layer = OneElement({1, 1, kSide});
   rnn.weights_layer = rnn.weights_iter = OneElement({1, 1, kSide, 4, kSide});
   rnn.dst_layer = Dense({1, 1, kSide});
+  RnnDesc many_steps = rnn;  // of whatever row takes it: each step waits for the one before
+  constexpr int64_t kSteps = 1 << 15, kStates = 1024;
+  many_steps.src_layer = Dense({kSteps, 1, 1});
+  many_steps.weights_layer = AnyLayout({1, 1, 1, 4, kStates});
+  many_steps.weights_iter = AnyLayout({1, 1, kStates, 4, kStates});
+  many_steps.dst_layer = Dense({kSteps, 1, kStates});
   return {{"convolution/reference", convolution},
           {"pooling/reference", pooling},
           {"max_window/reference", window},
@@ -86,7 +96,8 @@ std::vector<HugeCase> HugeCases() {
           {"lrn/reference", lrn},
           {"top_k/reference", top_k},
           {"matmul/reference", matmul},
-          {"rnn/reference", rnn}};
+          {"rnn/reference", rnn},
+          {"", many_steps}};
 }
 
 // From the request to stop to the end of the execution.
