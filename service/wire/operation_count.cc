@@ -19,6 +19,10 @@ double Channels(const MemoryDesc& desc) {
   return desc.rank() < 2 ? 1 : std::max<double>(1, static_cast<double>(desc.dims()[1]));
 }
 
+double Width(const MemoryDesc& desc) {
+  return desc.rank() < 1 ? 1 : static_cast<double>(desc.dims().back());
+}
+
 double Count(const ConvolutionDesc& desc) {
   return Elements(desc.dst) * Elements(desc.weights) / Channels(desc.dst);
 }
@@ -28,9 +32,10 @@ double Count(const DeconvolutionDesc& desc) {
 double Count(const InnerProductDesc& desc) {
   return Elements(desc.dst) * Elements(desc.weights) / Channels(desc.dst);
 }
-double Count(const MatmulDesc& desc) {
-  const double depth = desc.src.rank() < 1 ? 1 : static_cast<double>(desc.src.dims().back());
-  return Elements(desc.dst) * depth;
+double Count(const MatmulDesc& desc) { return Elements(desc.dst) * Width(desc.src); }
+double Count(const RnnDesc& desc) {  // each weight once per step of each sequence
+  const double results = Elements(desc.dst_layer) / std::max<double>(1, Width(desc.dst_layer));
+  return results * (Elements(desc.weights_layer) + Elements(desc.weights_iter));
 }
 double Count(const PoolingDesc& desc) { return Elements(desc.dst) * Elements(desc.kernel); }
 double Count(const LrnDesc& desc) {
