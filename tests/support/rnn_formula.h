@@ -122,7 +122,8 @@ class RnnFormula {
     const Number i = F(0, Sum(0, j, h) + Peephole(0, j, c_[j]));
     const Number f = p_.couples_gates ? Number(1) - i : F(0, Sum(1, j, h) + Peephole(1, j, c_[j]));
     c_[j] = f * c_[j] + i * F(1, Sum(2, j, h));
-    h_[j] = F(0, Sum(3, j, h) + Peephole(2, j, c_[j])) * F(2, c_[j]);
+    h_[j] =
+        F(0, Sum(3, j, h) + Peephole(2, j, c_[j])) * FunctionOf(Activation(2), /*clip=*/0, c_[j]);
   }
 
   // x Wl + state Wi + b of one gate; without the state where it is empty.
@@ -154,8 +155,10 @@ class RnnFormula {
     if (s_.peephole.empty()) return Number(0);
     return s_.peephole[(d_ * 3 + gate) * p_.states + j] * c;
   }
-  Number F(int which, const Number& x) const {
-    return FunctionOf(p_.activations[d_ * jit::ActivationsOf(p_.cell) + which], p_.clip, x);
+  // Of the sum of a gate.
+  Number F(int which, const Number& x) const { return FunctionOf(Activation(which), p_.clip, x); }
+  const jit::RnnActivation& Activation(int which) const {
+    return p_.activations[d_ * jit::ActivationsOf(p_.cell) + which];
   }
 
   const RnnProblem& p_;

@@ -11,10 +11,11 @@ using jit::RnnCell;
 CellGenerator::CellGenerator(absl::string_view name, const CellConfig& config)
     : Generator(name), config_(config) {
   const Xbyak::Reg64 tables[] = {rax, rbx, r11, r12};
-  std::vector<jit::EltwiseOp> ops = config.functions;
+  std::vector<jit::EltwiseOp> ops;
+  for (const jit::RnnActivation& function : config.functions) ops.push_back(function.op());
   if (config.clip > 0) ops.push_back({jit::EltwiseAlgorithm::kClip, -config.clip, config.clip});
   for (size_t i = 0; i < ops.size(); ++i) {
-    functions_.push_back(std::make_unique<jit::EltwiseEmitter>(
+    emitters_.push_back(std::make_unique<jit::EltwiseEmitter>(
         this, config.unit, ops[i],
         jit::EltwiseEmitter::Registers{.table = tables[i],
                                        .scratch = config.unit.RegistersFrom(kScratch)}));
@@ -29,7 +30,7 @@ void CellGenerator::Emit() {
                                                       {aside_, offsetof(CellArgs, aside)},
                                                       {peephole_, offsetof(CellArgs, peephole)}};
   for (const auto& [to, offset] : pointers) mov(to, ptr[rdi + offset]);
-  for (const auto& function : functions_) function->LoadTable();
+  for (const auto& emitter : emitters_) emitter->LoadTable();
   Xbyak::Label next;
   xor_(at_, at_);
   L(next);
@@ -43,7 +44,7 @@ void CellGenerator::Emit() {
   cmp(at_, static_cast<int>(config_.states * 4));
   jl(next, T_NEAR);
   Postamble();
-  for (const auto& function : functions_) function->EmitTable();
+  for (const auto& emitter : emitters_) emitter->EmitTable();
 }
 
 void CellGenerator::EmitLstm() {
@@ -57,14 +58,14 @@ void CellGenerator::EmitLstm() {
     vfmadd231ps(i, memory, Peephole(0));
     vfmadd231ps(f, memory, Peephole(1));
   }
-  Apply(0, i);
-  config_.couples_gates ? OneMinus(f, i) : Apply(0, f);
-  Apply(1, c);
+  ApplyToSum(0, i);
+  config_.couples_gates ? OneMinus(f, i) : ApplyToSum(0, f);
+  ApplyToSum(1, c);
   vmulps(memory, memory, f);
   vfmadd231ps(memory, i, c);
   vmovups(ptr[memory_ + at_], memory);
   if (config_.peephole) vfmadd231ps(o, memory, Peephole(2));
-  Apply(0, o);
+  ApplyToSum(0, o);
   Apply(2, memory);
   vmulps(o, o, memory);
   vmovups(ptr[state_ + at_], o);
@@ -72,7 +73,7 @@ void CellGenerator::EmitLstm() {
 
 void CellGenerator::EmitVanilla() {
   vmovups(Vector(0), Gate(0));
-  Apply(0, Vector(0));
+  ApplyToSum(0, Vector(0));
   vmovups(ptr[state_ + at_], Vector(0));
 }
 
@@ -80,8 +81,8 @@ void CellGenerator::EmitReset() {
   const Xbyak::Xmm u = Vector(0), r = Vector(1);
   vmovups(u, Gate(0));
   vmovups(r, Gate(1));
-  Apply(0, u);
-  Apply(0, r);
+  ApplyToSum(0, u);
+  ApplyToSum(0, r);
   vmovups(Gate(0), u);
   vmulps(r, r, ptr[state_ + at_]);
   vmovups(ptr[aside_ + at_], r);
@@ -90,7 +91,7 @@ void CellGenerator::EmitReset() {
 void CellGenerator::EmitFinal() {
   const Xbyak::Xmm u = Vector(0), o = Vector(2);
   vmovups(o, Gate(2));
-  Apply(1, o);
+  ApplyToSum(1, o);
   vmovups(u, Gate(0));
   StoreBetween(u, o);
 }
@@ -100,10 +101,10 @@ void CellGenerator::EmitLinearReset() {
   vmovups(u, Gate(0));
   vmovups(r, Gate(1));
   vmovups(o, Gate(2));
-  Apply(0, u);
-  Apply(0, r);
+  ApplyToSum(0, u);
+  ApplyToSum(0, r);
   vfmadd231ps(o, r, ptr[aside_ + at_]);
-  Apply(1, o);
+  ApplyToSum(1, o);
   StoreBetween(u, o);
 }
 
@@ -115,9 +116,48 @@ void CellGenerator::StoreBetween(const Xbyak::Xmm& u, const Xbyak::Xmm& o) {
   vmovups(ptr[state_ + at_], o);
 }
 
+void CellGenerator::ApplyToSum(int function, const Xbyak::Xmm& v) {
+  if (config_.clip > 0) emitters_.back()->Apply({v.getIdx()});
+  Apply(function, v);
+}
+
 void CellGenerator::Apply(int function, const Xbyak::Xmm& v) {
-  if (config_.clip > 0) functions_.back()->Apply({v.getIdx()});
-  functions_[function]->Apply({v.getIdx()});
+  const jit::RnnActivation& activation = config_.functions[function];
+  switch (activation.form) {
+    case jit::RnnActivation::Form::kScaledTanh:  // its op is tanh
+      Scale(v, activation.beta);
+      emitters_[function]->Apply({v.getIdx()});
+      return Scale(v, activation.alpha);
+    case jit::RnnActivation::Form::kSoftsign:
+      return ApplySoftsign(v);
+    case jit::RnnActivation::Form::kThresholdedRelu:
+      return ApplyThreshold(v, activation.alpha);
+    case jit::RnnActivation::Form::kEltwise:
+      return emitters_[function]->Apply({v.getIdx()});
+  }
+}
+
+void CellGenerator::Scale(const Xbyak::Xmm& v, float factor) {
+  config_.unit.Broadcast(this, Vector(kScratch), factor, spare_);
+  vmulps(v, v, Vector(kScratch));
+}
+
+void CellGenerator::ApplySoftsign(const Xbyak::Xmm& v) {
+  const Xbyak::Xmm size = Vector(kScratch), one = Vector(kScratch + 1);
+  config_.unit.BroadcastBits(this, size, 0x7FFFFFFF, spare_);
+  config_.unit.And(this, size, size, v);
+  config_.unit.Broadcast(this, one, 1.0f, spare_);
+  vaddps(size, size, one);
+  vdivps(v, v, size);
+}
+
+void CellGenerator::ApplyThreshold(const Xbyak::Xmm& v, float threshold) {
+  const Xbyak::Xmm below = Vector(kScratch), kept = Vector(kScratch + 1);
+  config_.unit.Broadcast(this, below, threshold, spare_);
+  vsubps(below, below, v);
+  config_.unit.Zero(this, kept);
+  config_.unit.TakeWhereNegative(this, kept, below, v, k1);
+  vmovaps(v, kept);
 }
 
 void CellGenerator::OneMinus(const Xbyak::Xmm& to, const Xbyak::Xmm& v) {

@@ -35,8 +35,8 @@ struct CellConfig {
   VectorUnit unit;
   jit::RnnCell cell;
   CellPart part = CellPart::kWhole;
-  int64_t states = 0;                     // of a row, whole vectors
-  std::vector<jit::EltwiseOp> functions;  // f; f and g; f, g and h
+  int64_t states = 0;                         // of a row, whole vectors
+  std::vector<jit::RnnActivation> functions;  // f; f and g; f, g and h
   float clip = 0;
   bool couples_gates = false, peephole = false;
 };
@@ -53,8 +53,12 @@ class CellGenerator final : public jit::Generator {
   void EmitFinal();
   void EmitLinearReset();
   void EmitVanilla();
-  // v = f(v), of the argument clipped.
+  // v = f(v); of the sum of a gate, clipped.
   void Apply(int function, const Xbyak::Xmm& v);
+  void ApplyToSum(int function, const Xbyak::Xmm& v);
+  void ApplySoftsign(const Xbyak::Xmm& v);
+  void ApplyThreshold(const Xbyak::Xmm& v, float threshold);
+  void Scale(const Xbyak::Xmm& v, float factor);
   void OneMinus(const Xbyak::Xmm& to, const Xbyak::Xmm& v);
   // o becomes u * h + (1 - u) * o and is stored as the state.
   void StoreBetween(const Xbyak::Xmm& u, const Xbyak::Xmm& o);
@@ -68,7 +72,7 @@ class CellGenerator final : public jit::Generator {
   const Xbyak::Reg64 gates_ = rsi, state_ = rdx, memory_ = rcx, aside_ = r8, peephole_ = r9;
   const Xbyak::Reg64 at_ = r10, spare_ = r14;
   const CellConfig config_;
-  std::vector<std::unique_ptr<jit::EltwiseEmitter>> functions_;  // and, last, the clip
+  std::vector<std::unique_ptr<jit::EltwiseEmitter>> emitters_;  // by function; then the clip
 };
 
 }  // namespace tilewire::rnn

@@ -14,7 +14,7 @@ namespace tilewire::rnn {
 // engine/kernels/product_tile.h. Threads share out directions and sequences; a run that is stopped
 // ends after a step.
 //
-// Takes elements of src_layer and dst_layer that are neighbours, and the functions of eltwise.h.
+// Takes elements of src_layer and dst_layer that are neighbours.
 TILEWIRE_ROW(RnnDesc, PackedWeights);
 
 TILEWIRE_ROW(RnnDesc, Reference);

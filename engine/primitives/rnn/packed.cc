@@ -353,7 +353,7 @@ absl::StatusOr<Code> Generate(const Plan& plan, int direction, const Implementat
   config.states = plan.padded;
   const int count = jit::ActivationsOf(cell);
   for (int i = 0; i < count; ++i)
-    config.functions.push_back(plan.desc.activations[direction * count + i].op());
+    config.functions.push_back(plan.desc.activations[direction * count + i]);
   config.clip = plan.desc.clip;
   config.couples_gates = plan.desc.couples_gates;
   config.peephole = !plan.desc.weights_peephole.IsZero();
@@ -374,10 +374,6 @@ absl::StatusOr<RnnDesc> ResolvePackedWeights(const RnnDesc& desc, const Attribut
                                              const ImplementationFacts& facts) {
   const VectorUnit unit = VectorUnit::Of(facts.isa);
   ABSL_RETURN_IF_ERROR(RequireInferenceF32(desc, attributes));
-  for (const RnnActivation& activation : desc.activations) {
-    if (activation.form != RnnActivation::Form::kEltwise)
-      return absl::UnimplementedError("a function that is not generated");
-  }
   RnnDesc resolved = desc;
   for (MemoryDesc* tensor :
        {&resolved.src_layer, &resolved.src_iter, &resolved.src_iter_c, &resolved.sequence_lengths,

@@ -123,7 +123,8 @@ class Sequence {
     const float next = static_cast<float>(static_cast<double>(f) * memory +
                                           static_cast<double>(i) * Function(1, sum(2)));
     next_memory_[j] = next;
-    return Function(0, sum(3) + Peephole(2, j, next)) * Function(2, next);
+    return Function(0, sum(3) + Peephole(2, j, next)) *
+           jit::RnnActivationScalar(Activation(2), next);
   }
 
   States NextOfGru(int64_t t, const States& update, const States& reset) {
@@ -141,12 +142,16 @@ class Sequence {
     return next;
   }
 
+  // Of the sum of a gate.
   float Function(int which, double x) const {
     const RnnDesc& desc = formula_.desc;
     float argument = static_cast<float>(x);
     if (desc.clip > 0) argument = std::clamp(argument, -desc.clip, desc.clip);
-    const int first = direction_ * jit::ActivationsOf(desc.cell);
-    return jit::RnnActivationScalar(desc.activations[first + which], argument);
+    return jit::RnnActivationScalar(Activation(which), argument);
+  }
+  const RnnActivation& Activation(int which) const {
+    const RnnDesc& desc = formula_.desc;
+    return desc.activations[direction_ * jit::ActivationsOf(desc.cell) + which];
   }
 
   double Bias(int gate, int64_t j) const {

@@ -19,8 +19,8 @@
 // Beyond     weights_peephole [L,D,3,H], for an lstm: i and f see c, o sees c', each element times
 // MKL-DNN    a weight of its own, before the function. sequence_lengths [N] of s32: a sequence ends
 //            after so many steps; dst_layer is zero from there on, and right2left begins at its own
-//            last step. clip > 0 bounds the argument of every function to [-clip, clip].
-//            couples_gates, for an lstm: f = 1 - i.
+//            last step. clip > 0 bounds the sum of every gate, before its function, to
+//            [-clip, clip]. couples_gates, for an lstm: f = 1 - i.
 // Layouts    any; `any` is row-major (tnc, ldnc, ldigo, ldgo) for the reference. ntc and ldgoi are
 //            the same tensors with other strides.
 // Order      The state of one sequence does not depend on the other sequences.

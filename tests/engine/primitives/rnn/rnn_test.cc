@@ -284,7 +284,10 @@ TEST_P(RnnTest, EveryFunction) {
       {EltwiseAlgorithm::kElu, 0.7f},
       {EltwiseAlgorithm::kSoftRelu},
       {EltwiseAlgorithm::kTanh, 1.7f, 0.6f, RnnActivation::Form::kScaledTanh},
-      {EltwiseAlgorithm::kTanh, 0, 0, RnnActivation::Form::kSoftsign}};
+      {EltwiseAlgorithm::kTanh, 0, 0, RnnActivation::Form::kSoftsign},
+      // Where a threshold is near, rounding decides.
+      {EltwiseAlgorithm::kTanh, -100, 0, RnnActivation::Form::kThresholdedRelu},
+      {EltwiseAlgorithm::kTanh, 100, 0, RnnActivation::Form::kThresholdedRelu}};
   for (const RnnActivation& function : functions) {
     for (RnnCell cell : kCells) {
       std::vector<RnnActivation> activations = UsualActivations(cell);
