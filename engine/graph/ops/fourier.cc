@@ -175,6 +175,8 @@ absl::Status BuildDft(NodeContext& context) {
 absl::StatusOr<Operand> FramesOf(NodeContext& context, const Operand& signal, int64_t step,
                                  int64_t length) {
   const int64_t frames = (signal.dims[1] - length) / step + 1;
+  constexpr int64_t kMostFrames = int64_t{1} << 20;  // each is listed
+  if (frames > kMostFrames) return context.node.Unimplemented(absl::StrCat(frames, " frames"));
   Select select = WholeOf(3);
   for (int64_t frame = 0; frame < frames; ++frame)
     select.from[1].push_back({frame * step, 1, length});

@@ -122,6 +122,7 @@ class Layer {
     inputs_ = x[2];
     if (r.size() != 3) return context_.node.Invalid("R is not of rank 3");
     states_ = r[2];
+    if (states_ > kLargestFold) return context_.node.TooLarge(absl::StrCat(states_, " states"));
     ABSL_ASSIGN_OR_RETURN(const int64_t hidden, context_.node.Int("hidden_size", states_));
     if (hidden != states_)
       return context_.node.Invalid(absl::StrCat("hidden_size ", hidden, ", but R has ", states_));

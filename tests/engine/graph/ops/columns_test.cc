@@ -52,6 +52,8 @@ TEST(ColumnsTest, NamesWhatDoesNotFit) {
   EXPECT_THAT(Image({1, 6, 5}, {5, 5}, {1, 6}, {}).status(), StatusIs(kInvalid, "larger"));
   EXPECT_THAT(Image({1, 5, 5}, {5, 5}, {1, 5}, {Ints("strides", {0, 1})}).status(),
               StatusIs(kInvalid, "strides"));
+  EXPECT_THAT(Image({1, 4, 4}, {1 << 20, 1 << 20}, {2, 2}, {}).status(),
+              StatusIs(absl::StatusCode::kUnimplemented, "from blocks of 4 elements"));
 }
 
 }  // namespace

@@ -127,6 +127,12 @@ TEST(FourierTest, Refusals) {
   frames.Node("STFT", {"x", "two", "", "five"}, {"y"});
   EXPECT_THAT(Built(frames.Output("y"), {{1, 4, 1}}).status(),
               testing::StatusIs(absl::StatusCode::kInvalidArgument, "frames of 5 of 4 samples"));
+  OnnxBuilder many(17);
+  many.Input("x", {1, 1 << 21, 1})
+      .Integers("one", {1})
+      .Node("STFT", {"x", "one", "", "one"}, {"y"});
+  EXPECT_THAT(Built(many.Output("y"), {{1, 1 << 21, 1}}).status(),
+              testing::StatusIs(absl::StatusCode::kUnimplemented, "2097152 frames"));
 }
 
 }  // namespace
