@@ -3,7 +3,7 @@
 """Exports image classifiers and segmentation networks to ONNX, with random weights that are the same in every run.
 
 A MODEL is NAME or NAME-OPSET; the names are functions of torchvision.models or of its segmentation models, or of
-lrn_models.py beside this file.
+lrn_models.py and recurrent_models.py beside this file.
 Writes DIR/<MODEL>/1/model.onnx, and what the model gives for random images, for batches 1, 3 and 8, as raw
 little-endian f32 in row-major order: DIR/<MODEL>/input_<batch>.f32 and output_<batch>.f32.
 
@@ -17,11 +17,12 @@ import torch
 import torchvision
 
 import lrn_models
+import recurrent_models
 
 BATCHES = (1, 3, 8)
 DEFAULT_OPSET = 13
 SIZE = 224
-SIZES = {"inception_v3": 299}
+SIZES = {"inception_v3": 299, "text_recogniser": 64, "text_recogniser_gru": 64}
 SEGMENTATION_SIZE = 96  # the scores have as many pixels as the image
 CLASSES = 21
 
@@ -56,8 +57,9 @@ def is_segmentation(name):
 
 
 def create(name):
-    if hasattr(lrn_models, name):
-        return getattr(lrn_models, name)()
+    for module in (lrn_models, recurrent_models):
+        if hasattr(module, name):
+            return getattr(module, name)()
     if is_segmentation(name):
         return Segmentation(name)
     # init_weights of GoogLeNet draws with SciPy, for minutes; torch's own initial weights serve as well.
