@@ -49,7 +49,10 @@ struct PlanStep {
 };
 
 struct Explanation {
-  std::vector<PlanStep> steps;  // inputs first, outputs last
+  // Inputs first, outputs last. Where sizes are known only once something is computed: the steps
+  // before that, what they give, then a row without tensors for each node or tensor that the rest,
+  // which is planned while a request runs, waits for ("stage/late", "stage/known").
+  std::vector<PlanStep> steps;
   int64_t activations_bytes = 0, scratchpad_bytes = 0;
   absl::Duration run;      // median of whole runs
   int threads = 0;         // that share a run's work

@@ -61,8 +61,9 @@ struct RunOptions {
   const std::atomic<bool>* stop = nullptr;
   // Outputs of more bytes in total are refused before any work.
   int64_t max_output_bytes = std::numeric_limits<int64_t>::max();
-  // Called once, before any memory is taken, with what the run will hold: activations, scratchpad
-  // and outputs. A status that is not OK ends the run with it. May be empty.
+  // Called before any memory is taken, with what the run will hold: activations, scratchpad and
+  // outputs. Where sizes are known only once something is computed, it is called again with what
+  // has to be added. A status that is not OK ends the run with it. May be empty.
   std::function<absl::Status(int64_t bytes)> reserve;
   // Gives the memory of an output, exactly `bytes`. Empty: it comes from the system.
   std::function<absl::StatusOr<AlignedBuffer>(size_t bytes)> allocate_output;

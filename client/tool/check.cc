@@ -58,6 +58,11 @@ void PrintTable(const std::vector<CheckedFile>& files) {
     absl::PrintF("\n");
     PrintTensors("inputs", check.inputs);
     PrintTensors("outputs", check.outputs);
+    if (check.in_stages) {
+      absl::PrintF("  %-8s %s\n", "note",
+                   "some sizes are known only once they are computed; what depends on them is "
+                   "planned while a request runs");
+    }
     absl::string_view role = "lacks";
     for (const std::string& lack : check.lacks) {
       absl::PrintF("  %-8s %s\n", role, Shown(lack));
@@ -96,6 +101,7 @@ void PrintJson(const std::vector<CheckedFile>& files) {
                           {"inputs", TensorsJson(check.inputs)},
                           {"outputs", TensorsJson(check.outputs)}};
     if (check.status.ok()) row["weights_bytes"] = check.weights_bytes;
+    if (check.status.ok()) row["in_stages"] = check.in_stages;
     list.push_back(std::move(row));
   }
   absl::PrintF("%s\n", list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));

@@ -10,18 +10,14 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/facade/staged_run.h"
 #include "engine/graph/deciding_inputs.h"
-#include "engine/lowering/lowering.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/tensor_layout.h"
 #include "spdlog/spdlog.h"
 
 namespace tilewire {
 namespace {
-
-CreateOptions PrimitiveOptions(const EngineOptions& options) {
-  return {.max_isa = options.max_isa, .only = {}};
-}
 
 ModelSignature SignatureOf(const graph::OnnxModel& source) {
   return {source.inputs(), source.outputs()};
@@ -84,12 +80,9 @@ LoadedModel::LoadedModel(std::shared_ptr<const graph::OnnxModel> source,
     : source_(std::move(source)),
       shared_(std::move(shared)),
       signature_(SignatureOf(*source_)),
-      weights_(&shared_->cache, PrimitiveOptions(shared_->options)),
       has_deciding_inputs_(absl::c_any_of(
           signature_.inputs, [](const TensorSpec& spec) { return spec.decides_shapes; })),
-      plans_({.values = kPlans, .bytes = kPlanBytes, .bytes_of = [](const runtime::Plan& plan) {
-                return plan.HeldBytes();
-              }}) {}
+      plans_(shared_.get(), has_deciding_inputs_ || source_->has_cuts()) {}
 
 absl::StatusOr<std::shared_ptr<const Model>> LoadedModel::Create(
     std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared,
@@ -104,7 +97,7 @@ absl::StatusOr<std::shared_ptr<const Model>> LoadedModel::Create(
     });
     if (!plan.ok() && !(may_be_length && absl::IsInvalidArgument(plan.status())))
       return plan.status();
-    if (plan.ok()) WarnAboutReferences(**plan);
+    if (plan.ok() && (*plan)->plan != nullptr) WarnAboutReferences(*(*plan)->plan);
   }
   // Returns the memory of the weights as they were in the file, which has been freed, to the
   // system.
@@ -146,33 +139,23 @@ void LoadedModel::SetKey(absl::Span<const InputTensor> inputs, PlanKey* key) con
   }
 }
 
-absl::StatusOr<std::shared_ptr<const runtime::Plan>> LoadedModel::PlanFor(
-    const PlanKey& key, const LoadOptions& options) const {
-  return plans_.GetOrMake(key, [&]() -> absl::StatusOr<std::shared_ptr<const runtime::Plan>> {
+absl::StatusOr<PlannedStagePtr> LoadedModel::PlanFor(const PlanKey& key,
+                                                     const LoadOptions& options) const {
+  return plans_.GetOrMake(key, options, [&] {
     const size_t inputs = signature_.inputs.size();
     std::vector<std::string> deciding;
     for (size_t i = inputs; i < key.size(); ++i)
       deciding.emplace_back(key[i].begin(), key[i].end());
-    ABSL_ASSIGN_OR_RETURN(const graph::Network network,
-                          source_->Specialize(absl::MakeSpan(key).first(inputs), deciding));
-    lowering::LoweringContext context;
-    context.cache = &shared_->cache;
-    context.weights = &weights_;
-    context.options = PrimitiveOptions(shared_->options);
-    context.convolution_algorithm = shared_->options.convolution_algorithm;
-    context.team = options.serial ? threading::Team::Serial() : threading::Team(&shared_->arena);
-    context.requests_decide_sizes = has_deciding_inputs_;
-    context.between_operations = options.between_steps;
-    return lowering::LowerNetwork(network, context);
+    return source_->FirstStage(absl::MakeSpan(key).first(inputs), deciding, options.between_steps);
   });
 }
 
 std::optional<int64_t> LoadedModel::PlannedOperations(absl::Span<const InputTensor> inputs) const {
   static thread_local PlanKey key;
   SetKey(inputs, &key);
-  const std::shared_ptr<const runtime::Plan> plan = plans_.Peek(key);
-  if (plan == nullptr) return std::nullopt;
-  return plan->operations;
+  const PlannedStagePtr stage = plans_.Peek(key);
+  if (stage == nullptr) return std::nullopt;
+  return stage->plan != nullptr ? stage->plan->operations : 0;
 }
 
 absl::Status LoadedModel::CheckDims(const PlanKey& key, size_t inputs) const {
@@ -220,23 +203,38 @@ absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const Inpu
     for (size_t i = 0; i < signature_.outputs.size(); ++i)
       requests.push_back({static_cast<int>(i), Layout::kNchw});
   }
-  ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const runtime::Plan> plan, PlanFor(key));
+  ABSL_ASSIGN_OR_RETURN(const PlannedStagePtr first, PlanFor(key, {options.interrupted}));
+  if (first->cut == nullptr)
+    return RunPlan(*first->plan, DescribeInputs(*first->plan, inputs), requests, options, nullptr);
+  StagedRun run(source_.get(), shared_.get(), &plans_, &options);
+  AllInputBytes input_bytes;
+  if (first->plan != nullptr) input_bytes = DescribeInputs(*first->plan, inputs);
+  ABSL_ASSIGN_OR_RETURN(const PlannedStagePtr last, run.UntilLast(first, key, input_bytes));
+  return RunPlan(*last->plan, run.LastInputs(*last), requests, options, &run);
+}
 
-  const AllInputBytes input_bytes = DescribeInputs(*plan, inputs);
-  ABSL_ASSIGN_OR_RETURN(AllOutputBytes output_bytes, DescribeOutputs(*plan, requests));
+absl::StatusOr<std::vector<OutputTensor>> LoadedModel::RunPlan(
+    const runtime::Plan& plan, absl::Span<const runtime::InputBytes> inputs,
+    absl::Span<const OutputRequest> requests, const RunOptions& options, StagedRun* stages) const {
+  ABSL_ASSIGN_OR_RETURN(AllOutputBytes output_bytes, DescribeOutputs(plan, requests));
   ABSL_RETURN_IF_ERROR(runtime::CheckOutputBytes(output_bytes, options.max_output_bytes));
   const runtime::ExecutionContext context{.scratchpads = &shared_->scratchpads,
                                           .team = shared_->TeamFor(options),
                                           .interrupted = &options.interrupted,
                                           .allocate_output = &options.allocate_output};
-  if (options.reserve) ABSL_RETURN_IF_ERROR(options.reserve(RunBytes(*plan, output_bytes)));
-  ABSL_RETURN_IF_ERROR(runtime::Execute(*plan, input_bytes, absl::MakeSpan(output_bytes), context));
+  const int64_t bytes = RunBytes(plan, output_bytes);
+  if (stages != nullptr) {
+    ABSL_RETURN_IF_ERROR(stages->Reserve(bytes));
+  } else if (options.reserve) {
+    ABSL_RETURN_IF_ERROR(options.reserve(bytes));
+  }
+  ABSL_RETURN_IF_ERROR(runtime::Execute(plan, inputs, absl::MakeSpan(output_bytes), context));
 
   std::vector<OutputTensor> results;
   results.reserve(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) {
     const int index = requests[i].index;
-    const bool is_scalar = plan->outputs[index].is_scalar;
+    const bool is_scalar = plan.outputs[index].is_scalar;
     results.push_back({index, is_scalar ? Dims() : output_bytes[i].desc->dims(), requests[i].layout,
                        std::move(output_bytes[i].bytes)});
   }

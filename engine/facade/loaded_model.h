@@ -1,50 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The model that Engine::LoadModel() returns: plans by input shape, which share packed weights.
+// The model that Engine::LoadModel() returns: checks a request, and runs it by the plan for its
+// shapes.
 #ifndef ENGINE_FACADE_LOADED_MODEL_H_
 #define ENGINE_FACADE_LOADED_MODEL_H_
 
 #include <memory>
 #include <vector>
 
-#include "engine/cache/primitive_cache.h"
 #include "engine/engine.h"
 #include "engine/explanation.h"
+#include "engine/facade/stage_plans.h"
 #include "engine/graph/onnx_model.h"
 #include "engine/runtime/executor.h"
-#include "engine/runtime/packed_weights.h"
 #include "engine/runtime/plan.h"
-#include "engine/threading/arena.h"
-#include "engine/threading/scratchpad.h"
-#include "engine/threading/single_flight_cache.h"
 
 namespace tilewire {
 
-// What all models of an engine share; outlives them.
-struct EngineShared {
-  explicit EngineShared(const EngineOptions& resolved)
-      : options(resolved), arena(resolved.threads), cache(resolved.primitive_cache_bytes) {}
+class StagedRun;
 
-  const EngineOptions options;
-  threading::Arena arena;
-  PrimitiveCache cache;
-  ScratchpadPool scratchpads;
-
-  // What a request may compute on.
-  threading::Team TeamFor(const RunOptions& run) {
-    const threading::Team all(&arena, options.threads_per_request);
-    return (run.serial ? threading::Team::Serial() : all).Until(run.stop);
-  }
-};
-
-// Builds one plan per shape and keeps at most kPlans of them, and kPlanBytes. A request of a known
-// shape never waits for a plan that is being built. Where elements of inputs decide shapes, there
-// is a plan for each set of these elements, within the same bounds. Thread-safe.
+// Builds one plan per shape and keeps some of them (stage_plans.h). A request of a known shape
+// never waits for a plan that is being built. Where elements of inputs decide shapes, there is a
+// plan for each set of these elements; where computed elements do, a run goes from plan to plan
+// (staged_run.h). Thread-safe.
 class LoadedModel : public Model {
  public:
-  static constexpr size_t kPlans = 32;
-  static constexpr int64_t kPlanBytes = int64_t{128} << 20;
-
   // Also builds the plan for one image if the signature leaves nothing but the batch open. Errors
   // are those of graph::OnnxModel::Specialize() and lowering::LowerNetwork().
   static absl::StatusOr<std::shared_ptr<const Model>> Create(
@@ -63,13 +43,17 @@ class LoadedModel : public Model {
  private:
   LoadedModel(std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared);
 
-  // What a plan is made for: the dims of each input, then the bytes of each input that decides
-  // shapes, as numbers.
-  using PlanKey = std::vector<Dims>;
+  using PlanKey = StagePlans::Key;
 
   void SetKey(absl::Span<const InputTensor> inputs, PlanKey* key) const;
-  absl::StatusOr<std::shared_ptr<const runtime::Plan>> PlanFor(
-      const PlanKey& key, const LoadOptions& options = {}) const;
+  // The plan of the whole model, or of its first stage.
+  absl::StatusOr<PlannedStagePtr> PlanFor(const PlanKey& key, const LoadOptions& options) const;
+  // `stages` has run what comes before the plan; null: the plan is the whole model's.
+  absl::StatusOr<std::vector<OutputTensor>> RunPlan(const runtime::Plan& plan,
+                                                    absl::Span<const runtime::InputBytes> inputs,
+                                                    absl::Span<const OutputRequest> requests,
+                                                    const RunOptions& options,
+                                                    StagedRun* stages) const;
   absl::Status CheckBytes(absl::Span<const InputTensor> inputs) const;
   // Of the first dims of the key.
   absl::Status CheckDims(const PlanKey& key, size_t inputs) const;
@@ -82,9 +66,8 @@ class LoadedModel : public Model {
   const std::shared_ptr<const graph::OnnxModel> source_;
   const std::shared_ptr<EngineShared> shared_;
   ModelSignature signature_;
-  mutable runtime::PackedWeights weights_;
   const bool has_deciding_inputs_;
-  mutable threading::SingleFlightCache<runtime::Plan, PlanKey> plans_;
+  mutable StagePlans plans_;
 };
 
 }  // namespace tilewire

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/facade/loaded_model.h"
@@ -67,6 +68,33 @@ PlanStep Describe(const runtime::PlanOutput& output) {
                     way.desc.ToString(), " by ", way.reorder->name());
   }
   return described;
+}
+
+void Describe(const runtime::Plan& plan, Explanation* explanation) {
+  for (const runtime::PlanInput& input : plan.inputs) explanation->steps.push_back(Describe(input));
+  for (const runtime::Step& step : plan.steps) explanation->steps.push_back(Describe(step));
+  for (const runtime::PlanOutput& output : plan.outputs)
+    explanation->steps.push_back(Describe(output));
+  explanation->activations_bytes = plan.arena_bytes;
+  explanation->scratchpad_bytes = plan.scratchpad_bytes;
+}
+
+// What ends a stage: nodes that are computed from elements, and elements that are waited for.
+void DescribeCut(const PlannedStage& stage, Explanation* explanation) {
+  for (const graph::Node* node : stage.cut->late) {
+    explanation->steps.push_back({.node = node->name(), .implementation = "stage/late"});
+    explanation->steps.back().remark =
+        absl::StrCat(node->op(),
+                     " is computed from elements; what reads it is planned for the "
+                     "sizes that come out");
+  }
+  for (size_t i = 0; i < stage.cut->outputs.size(); ++i) {
+    if (!absl::c_linear_search(stage.cut->known, stage.cut->outputs[i].id)) continue;
+    explanation->steps.push_back(
+        {.node = stage.plan->outputs[i].name, .implementation = "stage/known"});
+    explanation->steps.back().remark =
+        "its elements decide sizes; what depends on them is planned once they are known";
+  }
 }
 
 // A request such as a client could send: every input and output in nchw. Values repeat with a
@@ -146,16 +174,14 @@ absl::StatusOr<Explanation> LoadedModel::Explain(const ExplainOptions& options) 
   }
   ABSL_RETURN_IF_ERROR(CheckDims(dims, dims.size()));
   ABSL_RETURN_IF_ERROR(CheckInputBytes(dims, signature_.inputs, options.limits.max_output_bytes));
-  ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const runtime::Plan> plan, PlanFor(dims));
+  ABSL_ASSIGN_OR_RETURN(const PlannedStagePtr stage, PlanFor(dims, {options.limits.interrupted}));
   Explanation explanation;
-  for (const runtime::PlanInput& input : plan->inputs) explanation.steps.push_back(Describe(input));
-  for (const runtime::Step& step : plan->steps) explanation.steps.push_back(Describe(step));
-  for (const runtime::PlanOutput& output : plan->outputs)
-    explanation.steps.push_back(Describe(output));
-  explanation.activations_bytes = plan->arena_bytes;
-  explanation.scratchpad_bytes = plan->scratchpad_bytes;
   explanation.threads = shared_->options.threads_per_request;
-  if (options.runs > 0) ABSL_RETURN_IF_ERROR(Time(*plan, options, &explanation));
+  if (stage->plan != nullptr) {
+    Describe(*stage->plan, &explanation);
+    if (options.runs > 0) ABSL_RETURN_IF_ERROR(Time(*stage->plan, options, &explanation));
+  }
+  if (stage->cut != nullptr) DescribeCut(*stage, &explanation);
   return explanation;
 }
 

@@ -65,6 +65,7 @@ ModelCheck CheckModel(const std::string& path) {
     return check;
   }
   check.weights_bytes = (*model)->weights_bytes();
+  check.in_stages = (*model)->has_cuts();
   for (size_t i = 0; i < check.outputs.size(); ++i)
     AddKnown((*model)->outputs()[i], &check.outputs[i]);
   return check;

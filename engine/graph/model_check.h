@@ -30,6 +30,9 @@ struct ModelCheck {
   int64_t nodes = 0;
   int64_t weights_bytes = 0;  // of initializers; known where the status is OK
   std::vector<CheckedTensor> inputs, outputs;
+  // Whether some sizes are known only once they are computed, so that what depends on them is
+  // planned while a request runs (cut.h).
+  bool in_stages = false;
 };
 
 ModelCheck CheckModel(const std::string& path);

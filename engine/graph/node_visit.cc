@@ -11,9 +11,7 @@
 namespace tilewire::graph {
 namespace {
 
-// Of nodes in bodies: loops are unrolled, and a file can nest them. Constants that a visit computes
-// count as a visit for so many elements.
-constexpr int64_t kMostVisits = int64_t{1} << 16;
+// Constants that a visit computes count as a visit for so many elements.
 constexpr int64_t kElementsOfVisit = 1024;
 
 // An input is missing only when its producer has an output that this engine does not compute.
@@ -65,6 +63,8 @@ void MarkOwnWeights(const Node& node, const std::vector<Operand>& tensors, size_
   }
 }
 
+}  // namespace
+
 absl::Status BuildNode(const Node& node, const ModelGraph& graph, std::vector<Operand>* tensors,
                        Network* network, const Repetition& repetition) {
   ABSL_RETURN_IF_ERROR(CheckInputs(node, graph, *tensors));
@@ -81,7 +81,10 @@ absl::Status BuildNode(const Node& node, const ModelGraph& graph, std::vector<Op
   return absl::OkStatus();
 }
 
-}  // namespace
+absl::Status LoopsTooLong(const Node& node) {
+  return node.Unimplemented(absl::StrCat("loops over more than ", kMostVisits,
+                                         " nodes, each counted as often as it runs"));
+}
 
 absl::Status VisitNodes(const std::vector<Node>& nodes, const ModelGraph& graph,
                         std::vector<Operand>* tensors, Network* network,
@@ -91,6 +94,8 @@ absl::Status VisitNodes(const std::vector<Node>& nodes, const ModelGraph& graph,
   for (const Node& node : nodes) {
     if ((*tensors)[node.FirstOutput()].defined()) continue;  // folded
     if (!ReadsAny(node, refused)) {
+      if (repetition.interrupted != nullptr && *repetition.interrupted)
+        ABSL_RETURN_IF_ERROR((*repetition.interrupted)());
       const absl::Status status = BuildNode(node, graph, tensors, network, repetition);
       if (status.ok()) continue;
       if (!absl::IsUnimplemented(status) && findings.empty()) return status;
@@ -106,16 +111,15 @@ absl::StatusOr<std::vector<Operand>> NodeContext::Visit(const Body& body,
                                                         const std::vector<Operand>& inputs,
                                                         absl::string_view suffix) {
   *repetition_.visits += static_cast<int64_t>(body.nodes.size()) + 1;
-  if (*repetition_.visits > kMostVisits)
-    return node.Unimplemented(absl::StrCat("loops over more than ", kMostVisits,
-                                           " nodes, each counted as often as it runs"));
+  if (*repetition_.visits > kMostVisits) return LoopsTooLong(node);
   for (size_t i = 0; i < inputs.size(); ++i) tensors_[body.inputs[i]] = inputs[i];
   std::vector<TensorId> computed;
   for (const Node& one : body.nodes) {
     if (tensors_[one.FirstOutput()].defined()) continue;
     computed.insert(computed.end(), one.outputs.begin(), one.outputs.end());
   }
-  const Repetition repetition = {absl::StrCat(repetition_.suffix, suffix), repetition_.visits};
+  const Repetition repetition = {absl::StrCat(repetition_.suffix, suffix), repetition_.visits,
+                                 repetition_.interrupted};
   ABSL_RETURN_IF_ERROR(VisitNodes(body.nodes, graph_, &tensors_, network_, repetition));
   std::vector<Operand> outputs;
   for (TensorId id : body.outputs) {

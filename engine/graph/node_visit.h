@@ -12,6 +12,14 @@
 
 namespace tilewire::graph {
 
+// One node, which is not folded. kUnimplemented: the use is not supported, or an input that must be
+// known is computed; what was appended until then is of no use.
+absl::Status BuildNode(const Node& node, const ModelGraph& graph, std::vector<Operand>* tensors,
+                       Network* network, const Repetition& repetition);
+
+// kUnimplemented: visits to the graphs in the node are more than kMostVisits.
+absl::Status LoopsTooLong(const Node& node);
+
 // Builds every node that is not folded. Errors are those of BuildNetwork().
 absl::Status VisitNodes(const std::vector<Node>& nodes, const ModelGraph& graph,
                         std::vector<Operand>* tensors, Network* network,

@@ -34,12 +34,36 @@ class ParsedModel final : public OnnxModel {
 
   absl::StatusOr<Network> Specialize(absl::Span<const Dims> input_dims,
                                      absl::Span<const std::string> deciding) const override {
-    ABSL_RETURN_IF_ERROR(CheckInputDims(input_dims));
-    ABSL_ASSIGN_OR_RETURN(const std::vector<ConstantPtr> known, KnownInputs(input_dims, deciding));
-    ABSL_ASSIGN_OR_RETURN(Network network, BuildNetwork(graph_, folded_, input_dims, known));
-    RunPasses(&network);
-    return network;
+    return WholeNetwork(input_dims, deciding, {});
   }
+
+  absl::StatusOr<Stage> FirstStage(absl::Span<const Dims> input_dims,
+                                   absl::Span<const std::string> deciding,
+                                   const Interrupted& interrupted) const override {
+    Stage stage;
+    if (!signature_.has_cuts) {
+      ABSL_ASSIGN_OR_RETURN(stage.network, WholeNetwork(input_dims, deciding, interrupted));
+      return stage;
+    }
+    ABSL_RETURN_IF_ERROR(CheckInputDims(input_dims));
+    ABSL_ASSIGN_OR_RETURN(stage, BuildFirstStage(graph_, folded_, input_dims, interrupted));
+    RunPasses(&stage.network);
+    return stage;
+  }
+
+  absl::StatusOr<Stage> NextStage(StageStart start, const Interrupted& interrupted) const override {
+    ABSL_ASSIGN_OR_RETURN(Stage stage, BuildStage(graph_, std::move(start), interrupted));
+    RunPasses(&stage.network);
+    return stage;
+  }
+
+  absl::StatusOr<std::vector<HeldTensor>> Compute(const Node& node, const Cut& cut,
+                                                  const std::vector<HeldTensor>& inputs,
+                                                  const Interrupted& interrupted) const override {
+    return ComputeLate(node, graph_, cut, inputs, interrupted);
+  }
+
+  bool has_cuts() const override { return signature_.has_cuts; }
 
   absl::Status CheckFiles() const override {
     for (const ConstantPtr& constant : graph_.initializers) {
@@ -50,6 +74,17 @@ class ParsedModel final : public OnnxModel {
   }
 
  private:
+  absl::StatusOr<Network> WholeNetwork(absl::Span<const Dims> input_dims,
+                                       absl::Span<const std::string> deciding,
+                                       const Interrupted& interrupted) const {
+    ABSL_RETURN_IF_ERROR(CheckInputDims(input_dims));
+    ABSL_ASSIGN_OR_RETURN(const std::vector<ConstantPtr> known, KnownInputs(input_dims, deciding));
+    ABSL_ASSIGN_OR_RETURN(Network network,
+                          BuildNetwork(graph_, folded_, input_dims, known, interrupted));
+    RunPasses(&network);
+    return network;
+  }
+
   absl::Status CheckInputDims(absl::Span<const Dims> input_dims) const {
     if (input_dims.size() != inputs().size()) {
       return absl::InvalidArgumentError(
@@ -93,6 +128,24 @@ class ParsedModel final : public OnnxModel {
 };
 
 }  // namespace
+
+absl::StatusOr<Stage> OnnxModel::FirstStage(absl::Span<const Dims> input_dims,
+                                            absl::Span<const std::string> deciding,
+                                            const Interrupted&) const {
+  Stage stage;
+  ABSL_ASSIGN_OR_RETURN(stage.network, Specialize(input_dims, deciding));
+  return stage;
+}
+
+absl::StatusOr<Stage> OnnxModel::NextStage(StageStart, const Interrupted&) const {
+  return absl::InternalError("a model without stages");
+}
+
+absl::StatusOr<std::vector<HeldTensor>> OnnxModel::Compute(const Node&, const Cut&,
+                                                           const std::vector<HeldTensor>&,
+                                                           const Interrupted&) const {
+  return absl::InternalError("a model without stages");
+}
 
 absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::Open(const std::string& path) {
   ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const ByteSource> file, OpenFile(path));

@@ -17,6 +17,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/graph/cut.h"
+#include "engine/graph/late_node.h"
 #include "engine/graph/network.h"
 #include "engine/memory/tensor_spec.h"
 
@@ -46,6 +48,19 @@ class OnnxModel {
   //                       decides and that are too large
   virtual absl::StatusOr<Network> Specialize(absl::Span<const Dims> input_dims,
                                              absl::Span<const std::string> deciding = {}) const = 0;
+
+  // The same in stages (cut.h), which a model has whose sizes are known only once something is
+  // computed; for all others, the network that Specialize() gives and no cut. Errors are the same,
+  // and what `interrupted` returned, which is called between nodes.
+  virtual absl::StatusOr<Stage> FirstStage(absl::Span<const Dims> input_dims,
+                                           absl::Span<const std::string> deciding,
+                                           const Interrupted& interrupted) const;
+  virtual absl::StatusOr<Stage> NextStage(StageStart start, const Interrupted& interrupted) const;
+  // ComputeLate() of this model.
+  virtual absl::StatusOr<std::vector<HeldTensor>> Compute(const Node& node, const Cut& cut,
+                                                          const std::vector<HeldTensor>& inputs,
+                                                          const Interrupted& interrupted) const;
+  virtual bool has_cuts() const { return false; }
 
   // Whether all that may still be read from files, when weights are packed for another network, is
   // as it was when the model was opened.

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/deciding_inputs.h"
+#include "engine/graph/made_up_stages.h"
 #include "engine/graph/onnx_types.h"
 
 namespace tilewire::graph {
@@ -29,8 +30,11 @@ constexpr Probe kProbes[] = {{1, 224}, {2, 256}, {1, 32},    {2, 64},    {1, 512
                              {1, 16},  {2, 24},  {1, 8},     {2, 12},    {1, 100}, {2, 120},
                              {1, 1},   {2, 2},   {1, 16000}, {2, 32000}, {1, 77},  {2, 3000},
                              {8, 8},   {16, 16}, {32, 32},   {64, 64}};
+// So many tell which uses of operators are refused, whatever the sizes are.
+constexpr int kProbesOfOperators = 4;
 // Ranks that stand in for an open one.
 constexpr int kRanks[] = {4, 2, 3, 1};
+constexpr int kNoRank[] = {0};  // all are known
 
 // Tries the probes on one model.
 class Inference {
@@ -54,12 +58,10 @@ class Inference {
   absl::StatusOr<Signature> Run() {
     for (const DeclaredTensor& output : graph_.outputs)
       signature_.outputs.push_back(SpecOf(output));
-    const absl::Status probed = any_rank_ ? ProbeRanks() : ProbeSizes();
-    if (!fits_ && any_unimplemented_ && FindDeciding()) {
-      ABSL_RETURN_IF_ERROR(ProbeElements());
-    } else if (!probed.ok()) {
-      return probed;
-    }
+    absl::Status probed = any_rank_ ? ProbeRanks() : ProbeSizes();
+    if (!fits_ && any_unimplemented_ && FindDeciding()) probed = ProbeElements();
+    if (!fits_ && any_unimplemented_) probed = ProbeCuts(probed);
+    ABSL_RETURN_IF_ERROR(probed);
     return std::move(signature_);
   }
 
@@ -155,6 +157,34 @@ class Inference {
     any_unimplemented_ = any_unimplemented_ || is_unimplemented;
     all_unimplemented_ = all_unimplemented_ && is_unimplemented;
     return std::nullopt;
+  }
+
+  // Whether the model can be served in stages; `otherwise` is what is true if not. An output's
+  // dimension that differs between what is made up is open.
+  absl::Status ProbeCuts(const absl::Status& otherwise) {
+    bool fits = false, may_fit = false;
+    int tried = 0;
+    absl::Status refusal;
+    for (const Probe& probe : kProbes) {
+      for (const int rank :
+           any_rank_ ? absl::MakeConstSpan(kRanks) : absl::MakeConstSpan(kNoRank)) {
+        for (const MadeUp& made_up : {MadeUp{3, 1}, MadeUp{1, 2}, MadeUp{40, 3}, MadeUp{0, 0}}) {
+          const auto outputs = OutputDimsOf(graph_, folded_, DimsOf(probe, rank), made_up);
+          if (absl::IsUnimplemented(outputs.status())) refusal = outputs.status();
+          may_fit = may_fit || !absl::IsUnimplemented(outputs.status());
+          if (!outputs.ok()) continue;
+          fits ? Compare(*outputs) : Set(*outputs);
+          fits = true;
+        }
+      }
+      if (!may_fit && ++tried == kProbesOfOperators) break;
+      if (!any_rank_ && !open_batch_ && !open_beyond_batch_) break;
+      if (fits && ++tried >= kProbesOfOperators) break;
+    }
+    if (!may_fit) return refusal.ok() ? otherwise : refusal;
+    signature_.has_cuts = true;
+    for (TensorSpec& input : signature_.inputs) input.decides_shapes = false;
+    return absl::OkStatus();
   }
 
   // The outputs stay as they are declared.

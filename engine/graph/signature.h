@@ -16,11 +16,13 @@ namespace tilewire::graph {
 
 struct Signature {
   std::vector<TensorSpec> inputs, outputs;
+  bool has_cuts = false;  // sizes are known only once something is computed (cut.h)
 };
 
 // `folded` is what FoldConstants() gave. Where shapes are open beyond the batch and none of the
 // made-up ones fits the model, the outputs are as the file declares them: whether a shape fits is
-// then known when a request brings it. Where elements of inputs decide shapes, so are they.
+// then known when a request brings it. Where elements of inputs decide shapes, so are they. Where
+// sizes are known only once something is computed, the dims that they change are open.
 //   kInvalidArgument  shapes that contradict each other, whatever is left open
 //   kUnimplemented    a use of an operator that is not supported
 absl::StatusOr<Signature> InferSignature(const ModelGraph& graph,

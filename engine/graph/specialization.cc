@@ -104,7 +104,8 @@ absl::StatusOr<ValueId> OutputValue(const DeclaredTensor& output, const Operand&
   return held == output.type ? value : AddConvert(value, output.type, network);
 }
 
-// An output that is known already is a literal. Values without dimensions become [1].
+}  // namespace
+
 absl::Status SetOutputs(const ModelGraph& graph, const std::vector<Operand>& tensors,
                         Network* network) {
   for (const DeclaredTensor& output : graph.outputs) {
@@ -118,8 +119,6 @@ absl::Status SetOutputs(const ModelGraph& graph, const std::vector<Operand>& ten
   }
   return absl::OkStatus();
 }
-
-}  // namespace
 
 bool NodeContext::AllConstant() const {
   for (int i = 0; i < input_count(); ++i) {
@@ -322,7 +321,8 @@ absl::Status FoldNodes(const std::vector<Node>& nodes, const ModelGraph& graph,
   return absl::OkStatus();
 }
 
-// The inputs become values of the network; those whose elements are known are constants besides.
+}  // namespace
+
 absl::Status AddInputs(const ModelGraph& graph, absl::Span<const Dims> dims,
                        absl::Span<const ConstantPtr> known, std::vector<Operand>* tensors,
                        Network* network) {
@@ -351,8 +351,6 @@ absl::Status AddInputs(const ModelGraph& graph, absl::Span<const Dims> dims,
   return absl::OkStatus();
 }
 
-}  // namespace
-
 absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph) {
   std::vector<Operand> tensors = Initializers(graph);
   ABSL_RETURN_IF_ERROR(FoldNodes(graph.nodes, graph, &tensors));
@@ -362,11 +360,13 @@ absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph) {
 
 absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operand> folded,
                                      absl::Span<const Dims> input_dims,
-                                     absl::Span<const ConstantPtr> known) {
+                                     absl::Span<const ConstantPtr> known,
+                                     const std::function<absl::Status()>& interrupted) {
   Network network;
   std::vector<Operand> tensors = std::move(folded);
   ABSL_RETURN_IF_ERROR(AddInputs(graph, input_dims, known, &tensors, &network));
-  ABSL_RETURN_IF_ERROR(VisitNodes(graph.nodes, graph, &tensors, &network));
+  ABSL_RETURN_IF_ERROR(VisitNodes(graph.nodes, graph, &tensors, &network,
+                                  {.suffix = "", .interrupted = &interrupted}));
   ABSL_RETURN_IF_ERROR(SetOutputs(graph, tensors, &network));
   ABSL_RETURN_IF_ERROR(ElideEmpty(&network));
   return network;

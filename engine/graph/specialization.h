@@ -7,6 +7,7 @@
 #ifndef ENGINE_GRAPH_SPECIALIZATION_H_
 #define ENGINE_GRAPH_SPECIALIZATION_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -44,10 +45,15 @@ inline bool IsInteger(const Operand& operand) {
   return operand.constant != nullptr ? !operand.constant->is_float : operand.is_integer;
 }
 
+// Of nodes in bodies: loops are unrolled, and a file can nest them.
+inline constexpr int64_t kMostVisits = int64_t{1} << 16;
+
 // Where a node is visited several times.
 struct Repetition {
   std::string suffix;                                              // of the names it gives
   std::shared_ptr<int64_t> visits = std::make_shared<int64_t>(0);  // of nodes in bodies, so far
+  // Called between nodes; a status that is not OK ends the visit with it. May be null or empty.
+  const std::function<absl::Status()>* interrupted = nullptr;
 };
 
 // The node being visited. Operators read input(), append operations with Emit() and end with
@@ -136,6 +142,12 @@ class NodeContext {
   absl::StatusOr<std::vector<Operand>> Visit(const Body& body, const std::vector<Operand>& inputs,
                                              absl::string_view suffix = "");
 
+  // For long loops over elements: not OK where the work is to end.
+  absl::Status Interrupted() const {
+    const bool asks = repetition_.interrupted != nullptr && *repetition_.interrupted;
+    return asks ? (*repetition_.interrupted)() : absl::OkStatus();
+  }
+
  private:
   const ModelGraph& graph_;
   std::vector<Operand>& tensors_;  // by TensorId
@@ -153,11 +165,22 @@ absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph);
 // (deciding_inputs.h), null for all others; empty if there are none. Nodes that depend on one that
 // is refused are left out, the others are visited, so that all that is not supported is in one
 // message (findings.h).
+//   what `interrupted` returned, which is called between nodes
 //   kInvalidArgument  a shape that some node cannot take
 //   kUnimplemented    uses of operators that are not supported
 absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operand> folded,
                                      absl::Span<const Dims> input_dims,
-                                     absl::Span<const ConstantPtr> known = {});
+                                     absl::Span<const ConstantPtr> known = {},
+                                     const std::function<absl::Status()>& interrupted = {});
+
+// The two ends of a network. The inputs become values of it; those whose elements are known are
+// constants besides.
+absl::Status AddInputs(const ModelGraph& graph, absl::Span<const Dims> dims,
+                       absl::Span<const ConstantPtr> known, std::vector<Operand>* tensors,
+                       Network* network);
+// An output that is known already is a literal. Values without dimensions become [1].
+absl::Status SetOutputs(const ModelGraph& graph, const std::vector<Operand>& tensors,
+                        Network* network);
 
 }  // namespace tilewire::graph
 

@@ -63,4 +63,9 @@ void WriteFailedCreation(PrimitiveKind kind, const absl::Status& status) {
                         Field(status.message())));
 }
 
+void WriteStageLine(absl::string_view end, size_t steps, absl::Duration duration) {
+  Write(absl::StrFormat("tilewire,plan:stage,%s,%d steps,%.3f ms\n", Field(end), steps,
+                        absl::ToDoubleMilliseconds(duration)));
+}
+
 }  // namespace tilewire

@@ -12,6 +12,8 @@
 //                                        tilewire,create:refused,pooling/avx512_f32,<reason>
 //                        and for what no implementation takes
 //                                        tilewire,create:failed,pooling,<reason>
+//                        and for each stage of a model whose sizes are not known before it runs
+//                                        tilewire,plan:stage,<what ends it>,12 steps,3.105 ms
 //
 // Source: tests/engine/rows.txt V01-V04, C05. Thread-safe.
 #ifndef ENGINE_PRIMITIVES_VERBOSE_H_
@@ -34,6 +36,9 @@ void WriteVerboseLine(absl::string_view event, const PrimitiveInfo& primitive,
 // The lines of a creation through a cache.
 void WriteCreationLines(const PrimitiveInfo& primitive, bool hit, absl::Duration duration);
 void WriteFailedCreation(PrimitiveKind kind, const absl::Status& status);
+
+// The line of a plan that ends where sizes become known; `end` is empty for the last one.
+void WriteStageLine(absl::string_view end, size_t steps, absl::Duration duration);
 
 }  // namespace tilewire
 

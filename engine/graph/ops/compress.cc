@@ -59,8 +59,10 @@ absl::Status BuildNonZero(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Compress) = {
-    {"Compress", 9, 2, 2, "axis", BuildCompress, Folds::kInMemory, LikeFirstInput, Inputs({1})},
-    {"NonZero", 9, 1, 1, "", BuildNonZero, Folds::kInMemory, Integers, Inputs({0})},
+    {"Compress", 9, 2, 2, "axis", BuildCompress, Folds::kInMemory, LikeFirstInput,
+     /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true},
+    {"NonZero", 9, 1, 1, "", BuildNonZero, Folds::kInMemory, Integers, /*deciding=*/0,
+     /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true},
 };
 
 }  // namespace tilewire::graph

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/node_visit.h"
 #include "engine/graph/ops/concat.h"
 #include "engine/graph/ops/ops.h"
 #include "engine/graph/ops/select.h"
@@ -75,6 +76,9 @@ absl::Status RunLoop(NodeContext& context, const Body& body, LoopRun* run) {
   if (context.Has(0)) {
     ABSL_ASSIGN_OR_RETURN(count, KnownNumber(node, context.input(0), "the trip count"));
   }
+  // What Visit() would say after as many visits as it allows.
+  const int64_t nodes = static_cast<int64_t>(body.nodes.size()) + 1;
+  if (!context.Has(1) && count > kMostVisits / nodes) return LoopsTooLong(node);
   int64_t goes_on = 1;
   if (context.Has(1)) {
     ABSL_ASSIGN_OR_RETURN(goes_on, KnownNumber(node, context.input(1), "the condition"));
@@ -143,7 +147,8 @@ bool AsInItsGraph(const NodeContext& context, int i) { return IsInteger(context.
 
 TILEWIRE_OPERATORS(ControlFlow) = {
     {"If", 1, 1, 1, "else_branch then_branch", BuildIf, Folds::kNever, AsInItsGraph, Inputs({0})},
-    {"Loop", 1, 0, INT_MAX, "body", BuildLoop, Folds::kNever, AsInItsGraph, Inputs({0, 1})},
+    {"Loop", 1, 0, INT_MAX, "body", BuildLoop, Folds::kNever, AsInItsGraph, Inputs({0, 1}),
+     /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true},
 };
 
 }  // namespace tilewire::graph

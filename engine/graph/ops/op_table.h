@@ -62,6 +62,9 @@ struct OpRow {
   uint8_t deciding = 0;
   Compose compose = nullptr;    // set in the place of `build`
   bool may_omit_first = false;  // of several outputs
+  // The size of its result depends on elements: build() takes constants alone, and where they are
+  // computed, it runs once they are (cut.h).
+  bool is_late = false;
 };
 
 // Defines LrnOperators() for the family of the name Lrn:

@@ -42,6 +42,7 @@ absl::Span<const OpRow> LpPoolOperators();
 absl::Span<const OpRow> LrnOperators();
 absl::Span<const OpRow> MicrosoftOperators();
 absl::Span<const OpRow> MicrosoftQuantizedOperators();
+absl::Span<const OpRow> NonMaxSuppressionOperators();
 absl::Span<const OpRow> NormalizationOperators();
 absl::Span<const OpRow> OneHotOperators();
 absl::Span<const OpRow> PadOperators();
@@ -63,6 +64,7 @@ absl::Span<const OpRow> TopKOperators();
 absl::Span<const OpRow> TransposeOperators();
 absl::Span<const OpRow> TriangleOperators();
 absl::Span<const OpRow> UnaryOperators();
+absl::Span<const OpRow> UniqueOperators();
 
 inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     ActivationOperators,
@@ -90,6 +92,7 @@ inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     LrnOperators,
     MicrosoftOperators,
     MicrosoftQuantizedOperators,
+    NonMaxSuppressionOperators,
     NormalizationOperators,
     OneHotOperators,
     PadOperators,
@@ -111,6 +114,7 @@ inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     TransposeOperators,
     TriangleOperators,
     UnaryOperators,
+    UniqueOperators,
 };
 
 // The tensor that an attribute holds. kInvalidArgument: there is none, or it is malformed.

@@ -19,6 +19,7 @@ using testing::AnswerOf;
 using testing::Bytes;
 using testing::ExpectTensor;
 using testing::Given;
+using testing::Graph;
 using testing::Int;
 using testing::Load;
 using testing::OnnxBuilder;
@@ -199,12 +200,6 @@ TEST(RunTimeSizesTest, HugeSizesAreRefused) {
               StatusIs(absl::StatusCode::kResourceExhausted, "one run may use"));
 }
 
-onnx::AttributeProto Graph(const std::string& name, OnnxBuilder body) {
-  onnx::AttributeProto attribute = testing::Attribute(name, onnx::AttributeProto::GRAPH);
-  *attribute.mutable_g() = body.graph();
-  return attribute;
-}
-
 TEST(RunTimeSizesTest, ARequestChoosesABranchAndCountsALoop) {
   OnnxBuilder positive, negative, body, model;
   positive.Node("Abs", {"x"}, {"t"}).Output("t");
@@ -284,16 +279,6 @@ TEST(RunTimeSizesTest, NumbersOfAShapeAreItsOwn) {
     EXPECT_FLOAT_EQ(testing::ElementsOf<float>(*answer)[0],
                     testing::ElementsOf<float>(*other)[0] * static_cast<float>(width));
   }
-}
-
-TEST(RunTimeSizesTest, SizesThatAreComputedFromElementsOfAnImageAreRefusedAtLoad) {
-  OnnxBuilder model;
-  model.Input("x", {1, 3, 8, 8}).Node("ReduceMax", {"x"}, {"m"});
-  model.Node("Cast", {"m"}, {"k"}, {Int("to", TensorProto::INT64)}).Integers("one", {1});
-  model.Node("Reshape", {"k", "one"}, {"count"}).Node("TopK", {"x", "count"}, {"y", ""});
-  model.Output("y");
-  EXPECT_THAT(Load(model).status(),
-              StatusIs(absl::StatusCode::kUnimplemented, "computed at run time"));
 }
 
 }  // namespace

@@ -28,6 +28,13 @@ inline absl::StatusOr<std::shared_ptr<const Model>> Load(const OnnxBuilder& buil
   return engine->LoadModel(path);
 }
 
+// A graph in an attribute of a node.
+inline onnx::AttributeProto Graph(const std::string& name, OnnxBuilder body) {
+  onnx::AttributeProto attribute = Attribute(name, onnx::AttributeProto::GRAPH);
+  *attribute.mutable_g() = body.graph();
+  return attribute;
+}
+
 // An input of a request.
 struct Given {
   Dims dims;

@@ -27,7 +27,6 @@ TEST(CompressTest, NonZeroListsIndices) {
 TEST(CompressTest, Refusals) {
   ExpectInvalid({{"too long", "Compress", {"two", "shape"}, {Int("axis", 1)}, "axis 1"},
                  {"floats", "Compress", {"x", "two"}, {}, "not of integers"}});
-  ExpectUnimplemented({{"computed", "NonZero", {"x"}, {}, "must be known at load"}});
 }
 
 }  // namespace

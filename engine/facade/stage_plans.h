@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plans of one model, which share packed weights: of a whole network for the dims of its
+// inputs, or of one stage (graph/cut.h) for what came out of the stages before it. All of them are
+// within one bound; the least recently used go first. Thread-safe.
+#ifndef ENGINE_FACADE_STAGE_PLANS_H_
+#define ENGINE_FACADE_STAGE_PLANS_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "engine/cache/primitive_cache.h"
+#include "engine/engine.h"
+#include "engine/graph/cut.h"
+#include "engine/runtime/packed_weights.h"
+#include "engine/runtime/plan.h"
+#include "engine/threading/arena.h"
+#include "engine/threading/scratchpad.h"
+#include "engine/threading/single_flight_cache.h"
+
+namespace tilewire {
+
+// What all models of an engine share; outlives them.
+struct EngineShared {
+  explicit EngineShared(const EngineOptions& resolved)
+      : options(resolved), arena(resolved.threads), cache(resolved.primitive_cache_bytes) {}
+
+  const EngineOptions options;
+  threading::Arena arena;
+  PrimitiveCache cache;
+  ScratchpadPool scratchpads;
+
+  // What a request may compute on.
+  threading::Team TeamFor(const RunOptions& run) {
+    const threading::Team all(&arena, options.threads_per_request);
+    return (run.serial ? threading::Team::Serial() : all).Until(run.stop);
+  }
+};
+
+struct PlannedStage {
+  std::shared_ptr<const runtime::Plan> plan;  // null: nothing has to be run before the cut
+  std::shared_ptr<const graph::Cut> cut;      // null: the plan is the whole model
+  int64_t HeldBytes() const {
+    return (plan != nullptr ? plan->HeldBytes() : 0) + (cut != nullptr ? cut->HeldBytes() : 0);
+  }
+};
+using PlannedStagePtr = std::shared_ptr<const PlannedStage>;
+
+class StagePlans {
+ public:
+  static constexpr size_t kPlans = 32;
+  static constexpr int64_t kPlanBytes = int64_t{128} << 20;
+
+  // What a plan is made for: the dims of each input, then the bytes of each input that decides
+  // shapes, as numbers; for each later stage, what StagedRun (staged_run.h) adds to that.
+  using Key = std::vector<Dims>;
+
+  // Whether sizes may come from elements, of inputs or computed ones.
+  StagePlans(EngineShared* shared, bool elements_decide_sizes);
+
+  // The plan for the key, which is made of what `build` returns. A request never waits for the plan
+  // of another key. Errors are those of `build` and lowering::LowerNetwork(), and what
+  // `options.between_steps` returned; one request's end does not end others that wait for the
+  // same plan.
+  absl::StatusOr<PlannedStagePtr> GetOrMake(
+      const Key& key, const LoadOptions& options,
+      absl::FunctionRef<absl::StatusOr<graph::Stage>()> build);
+  // Null until it is made.
+  PlannedStagePtr Peek(const Key& key) const { return plans_.Peek(key); }
+
+ private:
+  absl::StatusOr<PlannedStagePtr> Make(const LoadOptions& options,
+                                       absl::FunctionRef<absl::StatusOr<graph::Stage>()> build);
+
+  absl::StatusOr<std::shared_ptr<const runtime::Plan>> Lower(const graph::Network& network,
+                                                             const LoadOptions& options);
+
+  EngineShared& shared_;
+  const bool elements_decide_sizes_;
+  runtime::PackedWeights weights_;
+  threading::SingleFlightCache<PlannedStage, Key> plans_;
+};
+
+}  // namespace tilewire
+
+#endif  // ENGINE_FACADE_STAGE_PLANS_H_

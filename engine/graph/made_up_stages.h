@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Goes through the stages of a model (cut.h) before anything runs: with made-up results of late
+// nodes, so that all uses of operators are found that are not supported, and the dims of outputs.
+// Pure functions.
+#ifndef ENGINE_GRAPH_MADE_UP_STAGES_H_
+#define ENGINE_GRAPH_MADE_UP_STAGES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/graph/cut.h"
+
+namespace tilewire::graph {
+
+struct MadeUp {
+  int64_t found;    // elements that a NonZero finds, boxes that are kept, runs of a loop
+  int64_t element;  // each of those that a node waits for
+};
+
+// The dims of the model's outputs for these dims of its inputs. Errors are those of BuildStage();
+// all but kUnimplemented may be due to what is made up.
+absl::StatusOr<std::vector<Dims>> OutputDimsOf(const ModelGraph& graph,
+                                               const std::vector<Operand>& folded,
+                                               absl::Span<const Dims> input_dims,
+                                               const MadeUp& made_up);
+
+// Of one of a graph's outputs after its last stage.
+StagedTensor OutputOf(const Cut& last, TensorId id);
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_GRAPH_MADE_UP_STAGES_H_
