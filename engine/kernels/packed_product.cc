@@ -12,8 +12,9 @@ namespace tilewire {
 
 PackedProduct::PackedProduct(const VectorUnit& unit, const Shape& shape)
     : shape_(shape),
-      group_(ProductTile::MaxBlocks(unit) * unit.lanes()),
-      max_rows_(ProductTile::MaxRows(unit, shape.post_ops)),
+      size_(ProductTile::SizeFor(unit, shape.post_ops,
+                                 *std::max_element(shape.rows.begin(), shape.rows.end()))),
+      group_(size_.blocks * unit.lanes()),
       has_tail_(shape.outputs % unit.lanes() != 0) {}
 
 absl::StatusOr<std::unique_ptr<const PackedProduct>> PackedProduct::Create(absl::string_view name,
@@ -27,10 +28,10 @@ absl::StatusOr<std::unique_ptr<const PackedProduct>> PackedProduct::Create(absl:
 absl::Status PackedProduct::Compile(absl::string_view name, const VectorUnit& unit) {
   const auto runs = [this](int tile_rows) {
     return std::any_of(shape_.rows.begin(), shape_.rows.end(), [&](int64_t rows) {
-      return rows % max_rows_ == tile_rows || (tile_rows == max_rows_ && rows >= max_rows_);
+      return rows % size_.rows == tile_rows || (tile_rows == size_.rows && rows >= size_.rows);
     });
   };
-  for (int rows = 1; rows <= max_rows_; ++rows) {
+  for (int rows = 1; rows <= size_.rows; ++rows) {
     for (bool last : {false, true}) {
       if (!runs(rows) || (!last && shape_.outputs <= group_)) continue;
       ABSL_ASSIGN_OR_RETURN(auto tile, jit::Compile<ProductTile>(name, ConfigOf(unit, last, rows)));
@@ -60,8 +61,8 @@ ProductTileConfig PackedProduct::ConfigOf(const VectorUnit& unit, bool last, int
 
 void PackedProduct::RunGroup(int64_t group, int64_t rows, const Operands& operands) const {
   const bool last = (group + 1) * group_ >= shape_.outputs;
-  for (int64_t row = 0; row < rows; row += max_rows_) {
-    RunTile(group * group_, row, std::min<int64_t>(max_rows_, rows - row), last, operands);
+  for (int64_t row = 0; row < rows; row += size_.rows) {
+    RunTile(group * group_, row, std::min<int64_t>(size_.rows, rows - row), last, operands);
     if (threading::Stopped()) return;
   }
 }
@@ -70,7 +71,7 @@ void PackedProduct::RunGroup(int64_t group, int64_t rows, const Operands& operan
 void PackedProduct::RunTile(int64_t output, int64_t row, int64_t rows, bool last,
                             const Operands& operands) const {
   constexpr int kMostLanes = 16;
-  float tile[kMostRows * ProductTile::kMaxBlocks * kMostLanes];
+  float tile[ProductTile::kMaxVectors * kMostLanes];
   const int64_t count = std::min(group_, shape_.outputs - output), stride = shape_.dst_row_stride;
   const bool apart = last && has_tail_;
   float* dst = operands.dst + row * stride + output;

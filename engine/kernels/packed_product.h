@@ -32,7 +32,7 @@ class PackedProduct {
     int64_t src_row_stride = 0, dst_row_stride = 0;  // elements; those of a row are neighbours
     bool bias = false;
     PostOps post_ops;
-    std::vector<int64_t> rows;  // the numbers of rows that are asked for
+    std::vector<int64_t> rows;  // the numbers of rows that are asked for; at least one
   };
   // Of the first row and output.
   struct Operands {
@@ -66,12 +66,12 @@ class PackedProduct {
                const Operands& operands) const;
 
   const Shape shape_;
+  const ProductTile::Size size_;
   const int64_t group_;  // outputs of a tile
-  const int max_rows_;
   const bool has_tail_;  // the last outputs do not fill a vector
   int64_t code_bytes_ = 0;
-  static constexpr int kMostRows = 3;                           // of a tile, whatever the unit
-  std::unique_ptr<const ProductTile> tiles_[2][kMostRows + 1];  // by whether it is the last, rows
+  // By whether it is the last group, and rows.
+  std::unique_ptr<const ProductTile> tiles_[2][ProductTile::kMaxRows + 1];
 };
 
 }  // namespace tilewire

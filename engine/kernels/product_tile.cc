@@ -10,14 +10,17 @@ constexpr int kProductChains = 2;
 
 }  // namespace
 
-int ProductTile::MaxRows(const VectorUnit& unit, const PostOps& post_ops) {
-  const int registers = unit.registers(), blocks = MaxBlocks(unit);
-  int rows = registers >= 32 ? 3 : 2;
+ProductTile::Size ProductTile::SizeFor(const VectorUnit& unit, const PostOps& post_ops,
+                                       int64_t most_rows) {
+  const int registers = unit.registers();
+  Size size = {2, 2};
+  if (registers >= 32) size = {4, 3};
+  if (registers >= 32 && most_rows == 4) size = {3, 4};
+  if (registers >= 32 && (most_rows == 5 || most_rows == 6)) size = {2, 6};
   // After the loop all but the first chain are free for the post-ops.
-  while (rows > 1 && registers - blocks * rows < AccumulatorEpilogue::ScratchCount(post_ops)) {
-    --rows;
-  }
-  return rows;
+  const int scratch = AccumulatorEpilogue::ScratchCount(post_ops);
+  while (size.rows > 1 && registers - size.blocks * size.rows < scratch) --size.rows;
+  return size;
 }
 
 ProductTile::ProductTile(absl::string_view name, const ProductTileConfig& config)

@@ -30,13 +30,17 @@ struct ProductTileArgs {
 
 class ProductTile final : public AccumulatorTile {
  public:
-  static constexpr int kMaxBlocks = 4;
+  static constexpr int kMaxBlocks = 4, kMaxRows = 6, kMaxVectors = 12;
   using Function = void (*)(const ProductTileArgs*);
   ProductTile(absl::string_view name, const ProductTileConfig& config);
 
-  // The most rows of a tile that leave enough registers for the post-ops.
-  static int MaxRows(const VectorUnit& unit, const PostOps& post_ops);
-  static int MaxBlocks(const VectorUnit& unit) { return unit.registers() >= 32 ? kMaxBlocks : 2; }
+  // Of a whole tile.
+  struct Size {
+    int blocks, rows;
+  };
+  // For products of up to so many rows: few of them are one tile high, so that weights are read
+  // once. Leaves enough registers for the post-ops.
+  static Size SizeFor(const VectorUnit& unit, const PostOps& post_ops, int64_t most_rows);
 
  private:
   void Emit() override;
@@ -50,7 +54,7 @@ class ProductTile final : public AccumulatorTile {
   // Registers: weights_ and rows_ advance with k.
   const Xbyak::Reg64 left_ = rcx;  // pairs of k not yet added
   const Xbyak::Reg64 weights_[kMaxBlocks] = {r8, r9, r10, r11};
-  const Xbyak::Reg64 rows_[3] = {r12, r13, r14};
+  const Xbyak::Reg64 rows_[kMaxRows] = {r12, r13, r14, r15, rbx, rbp};
 };
 
 }  // namespace tilewire
