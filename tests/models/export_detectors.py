@@ -55,7 +55,11 @@ def create(name):
     if name == "grid":
         return Grid()
     if name == "ssdlite":
-        return detection.ssdlite320_mobilenet_v3_large(weights=None, weights_backbone=None, num_classes=5)
+        model = detection.ssdlite320_mobilenet_v3_large(weights=None, weights_backbone=None, num_classes=5)
+        for module in model.modules():  # fresh ones give every box the same score
+            if isinstance(module, torch.nn.Conv2d):
+                torch.nn.init.kaiming_normal_(module.weight)
+        return model
     levels = torchvision.ops.feature_pyramid_network.LastLevelP6P7(256, 256)
     backbone = detection.backbone_utils.resnet_fpn_backbone(
         backbone_name="resnet18", weights=None, returned_layers=[2, 3, 4], extra_blocks=levels)
