@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/graph/quantization_params.h"
 #include "engine/jit/eltwise.h"
@@ -16,12 +17,14 @@ namespace tilewire::graph {
 using ValueId = int;  // index into Network::values
 constexpr ValueId kNoValue = -1;
 
-// Steps are applied in order to the result of an operation; `kSum` adds another value, elementwise.
+// Steps are applied in order to the result of an operation; `kSum` adds another value, elementwise,
+// and `kPRelu` multiplies negative numbers by the slope of their output channel.
 struct FusedStep {
-  enum class Kind { kActivation, kSum } kind = Kind::kActivation;
+  enum class Kind { kActivation, kSum, kPRelu } kind = Kind::kActivation;
   jit::EltwiseOp activation;
   ValueId addend = kNoValue;
   std::optional<QuantizationParams> quantization;  // of an addend of integers
+  std::vector<float> slopes;                       // finite numbers; only a convolution of f32
 };
 
 // The maximum of each 2x2 window of two spatial dimensions, stride 2, no padding.

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/graph/constant.h"
+#include "engine/graph/convolutions.h"
 #include "engine/graph/elementwise.h"
 #include "engine/graph/fused_step.h"
 #include "engine/graph/movement.h"
@@ -37,25 +38,6 @@ struct Value {
   Dims dims;
 };
 
-// A source or result with quantization params holds integers that stand for the real numbers of the
-// formula (padding is real 0); the weights of such a source are s8.
-struct Convolution {
-  Weights weights;
-  std::vector<float> bias;  // [O], or empty; batch norms are folded in
-  int64_t groups = 1;
-  Dims strides, dilations, padding_left,
-      padding_right;  // dilations count from 0 (dense), unlike ONNX
-  std::vector<FusedStep> fused;
-  std::optional<QuantizationParams> src_quantization, dst_quantization;
-  std::optional<FusedPooling> pooling;  // after `fused`; dst is its result
-  bool sums_integers = false;           // no algorithm that rounds their sums may be taken
-};
-// A convolution whose weights [O, I/groups, k...], and bias [O] if it has one, are computed: its
-// sources are src, weights, bias. The rest is as in Convolution.
-struct ComputedConvolution {
-  int64_t groups = 1;
-  Dims strides, dilations, padding_left, padding_right;
-};
 struct InnerProduct {
   Weights weights;
   std::vector<float> bias;
@@ -86,7 +68,9 @@ struct Quantize {  // f32 to u8 or s8; one entry in `params`, or one per index o
   std::vector<QuantizationParams> params = {QuantizationParams()};
   bool operator==(const Quantize&) const = default;
 };
-struct Dequantize {  // u8, s8, or integers held in f32, to f32
+struct QuantizationRange {};  // of src: dst is [2], the scale and the zero point of u8
+struct DynamicQuantize {};    // f32 to u8; srcs are the numbers and a QuantizationRange
+struct Dequantize {           // u8, s8, or integers held in f32, to f32
   int axis = 0;
   std::vector<QuantizationParams> params = {QuantizationParams()};
 };
@@ -147,10 +131,11 @@ struct Interpolate {
 };
 
 using OperationParams =
-    std::variant<Convolution, ComputedConvolution, InnerProduct, Pooling, MaxWindow, Activation,
-                 Softmax, Sum, Concat, Shuffle, Reshape, Convert, Transpose, Select, Literal,
-                 Elementwise, Reduce, Interpolate, Lrn, LayerNormalization, Matmul, TopK, Rnn,
-                 GatherChannels, Gather, Quantize, Dequantize, IntegerSum>;
+    std::variant<Convolution, ComputedConvolution, Deconvolution, DynamicConvolution, InnerProduct,
+                 Pooling, MaxWindow, Activation, Softmax, Sum, Concat, Shuffle, Reshape, Convert,
+                 Transpose, Select, Literal, Elementwise, Reduce, Interpolate, Lrn,
+                 LayerNormalization, Matmul, TopK, Rnn, GatherChannels, Gather, Quantize,
+                 QuantizationRange, DynamicQuantize, Dequantize, IntegerSum>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)

@@ -126,6 +126,10 @@ class ParamsText {
                         SizesText("strides", c.strides, 1), SizesText("dilations", c.dilations, 0),
                         PadsText(c.padding_left, c.padding_right));
   }
+  void operator()(const Deconvolution& d) { SetWindowed("deconvolution", d); }
+  void operator()(const DynamicConvolution& d) { SetWindowed("dynamic_convolution", d); }
+  void operator()(const QuantizationRange&) { name = "quantization_range"; }
+  void operator()(const DynamicQuantize&) { name = "dynamic_quantize"; }
   void operator()(const InnerProduct& product) {
     name = "inner_product";
     rest = WeightsText(product.weights, product.bias);
@@ -252,6 +256,22 @@ class ParamsText {
   }
 
  private:
+  template <typename Windowed>
+  void SetWindowed(absl::string_view operation, const Windowed& windowed) {
+    name = std::string(operation);
+    rest = absl::StrCat(WeightsText(windowed.weights, windowed.bias),
+                        windowed.groups == 1 ? "" : absl::StrCat(" groups=", windowed.groups),
+                        SizesText("strides", windowed.strides, 1),
+                        SizesText("dilations", windowed.dilations, 0),
+                        PadsText(windowed.padding_left, windowed.padding_right));
+    AddSteps(windowed.fused);
+  }
+  std::string StepText(const FusedStep& step) const {
+    if (step.kind == FusedStep::Kind::kActivation) return ActivationText(step.activation);
+    if (step.kind == FusedStep::Kind::kPRelu)
+      return absl::StrCat("prelu[", step.slopes.size(), "]");
+    return absl::StrCat("sum(", network_.values[step.addend].name, ")");
+  }
   void SetAxis(absl::string_view operation, int axis) {
     name = std::string(operation);
     rest = absl::StrCat(" axis=", axis);
@@ -260,16 +280,16 @@ class ParamsText {
   void AddFused(const Weighted& weighted) {
     if (weighted.src_quantization)
       absl::StrAppend(&rest, " from ", QuantizationText(*weighted.src_quantization));
-    for (const FusedStep& step : weighted.fused) {
-      absl::StrAppend(
-          &rest, " + ",
-          step.kind == FusedStep::Kind::kSum
-              ? absl::StrCat("sum(", network_.values[step.addend].name, ")")
-              : ActivationText(step.activation),
-          step.quantization ? absl::StrCat(" from ", QuantizationText(*step.quantization)) : "");
-    }
+    AddSteps(weighted.fused);
     if (weighted.dst_quantization)
       absl::StrAppend(&rest, " to ", QuantizationText(*weighted.dst_quantization));
+  }
+  void AddSteps(const std::vector<FusedStep>& fused) {
+    for (const FusedStep& step : fused) {
+      absl::StrAppend(
+          &rest, " + ", StepText(step),
+          step.quantization ? absl::StrCat(" from ", QuantizationText(*step.quantization)) : "");
+    }
   }
   const Network& network_;
 };

@@ -56,6 +56,8 @@ void MarkOwnWeights(const Node& node, const std::vector<Operand>& tensors, size_
   for (size_t i = first_operation; reads_own && i < network->operations.size(); ++i) {
     OperationParams& params = network->operations[i].params;
     if (auto* convolution = std::get_if<Convolution>(&params)) convolution->weights.own = true;
+    if (auto* deconvolution = std::get_if<Deconvolution>(&params))
+      deconvolution->weights.own = true;
     if (auto* product = std::get_if<InnerProduct>(&params)) product->weights.own = true;
     if (auto* rnn = std::get_if<Rnn>(&params)) {
       for (auto& [role, weights] : rnn->known) weights.own = true;

@@ -5,15 +5,25 @@
 #include <bit>
 #include <variant>
 
+#include "engine/jit/prelu.h"
+
 namespace tilewire {
 namespace {
 
 const Xbyak::Opmask kMask(1), kTail(2);
+constexpr int kPReluScratch = 3;  // slopes, and what EmitPRelu() overwrites
 
 }  // namespace
 
+std::vector<float> PaddedSlopes(const PostOps& post_ops, const VectorUnit& unit) {
+  if (post_ops.Slopes() == nullptr) return {};
+  std::vector<float> slopes = *post_ops.Slopes();
+  slopes.resize(slopes.size() + unit.lanes());
+  return slopes;
+}
+
 int AccumulatorEpilogue::ScratchCount(const PostOps& post_ops) {
-  int count = 1;
+  int count = post_ops.Slopes() == nullptr ? 1 : kPReluScratch;
   for (const PostOp& entry : post_ops.entries()) {
     if (const auto* eltwise = std::get_if<EltwisePostOp>(&entry)) {
       count = std::max(count, jit::EltwiseEmitter::ScratchCount(eltwise->op.algorithm));
@@ -143,8 +153,21 @@ void AccumulatorEpilogue::ApplyPostOps(bool skip_sum) {
   for (int i = 0; i < static_cast<int>(entries.size()); ++i) {
     if (const auto* sum = std::get_if<SumPostOp>(&entries[i])) {
       if (i > 0 || !skip_sum) AddScaledDst(sum->scale);
+    } else if (std::holds_alternative<PReluPostOp>(entries[i])) {
+      ApplyPRelu();
     } else if (!IsAbsorbed(i)) {
       ApplyEltwise(std::get<EltwisePostOp>(entries[i]), emitters_[i].get());
+    }
+  }
+}
+
+void AccumulatorEpilogue::ApplyPRelu() {
+  const Xbyak::Xmm slope = Scratch(0);
+  for (int block = 0; block < config_.blocks; ++block) {
+    g_->vmovups(slope, g_->ptr[registers_.slopes + block * config_.unit.bytes()]);
+    for (int pixel = 0; pixel < config_.pixels; ++pixel) {
+      jit::EmitPRelu(g_, config_.unit, Accumulator(block, pixel), slope, Scratch(1), Scratch(2),
+                     kMask);
     }
   }
 }
@@ -201,8 +224,9 @@ void AccumulatorEpilogue::Store() {
 
 void AccumulatorEpilogue::FinishIntegers() {
   ConvertSums();
-  AddBias();
+  if (!config_.bias_after_scales) AddBias();
   Scale();
+  if (config_.bias_after_scales) AddBias();
   ApplyPostOps(/*skip_sum=*/false);
   ZeroTail();
   Store();

@@ -33,9 +33,10 @@ struct EpilogueConfig {
   int tail_lanes = 0;  // channels in the last block; 0: all of them
   PostOps post_ops;
   DataType bias_type = DataType::kF32, dst_type = DataType::kF32;
-  bool compensation = false;     // is added to integer sums
-  bool scales = false;           // multiply integer sums after the bias
-  bool packed_channels = false;  // the bytes after the last channel are not touched
+  bool compensation = false;       // is added to integer sums
+  bool scales = false;             // multiply integer sums after the bias
+  bool bias_after_scales = false;  // multiply them before it instead
+  bool packed_channels = false;    // the bytes after the last channel are not touched
   bool operator==(const EpilogueConfig&) const = default;
 
   // The vector registers that a loop leaves free once the sums are complete.
@@ -49,6 +50,10 @@ struct SumsInMemory {
   int64_t block_bytes = 0, pixel_bytes = 0;
 };
 
+// The slopes of the chain's PRelu, with zeros after them so that a vector may be read from any;
+// empty where there is none.
+std::vector<float> PaddedSlopes(const PostOps& post_ops, const VectorUnit& unit);
+
 class AccumulatorEpilogue {
  public:
   struct Registers {
@@ -57,6 +62,8 @@ class AccumulatorEpilogue {
     std::vector<int> scratch;  // overwritten vector registers, at least ScratchCount()
     // Read only where the configuration has them; padded to whole vectors.
     Xbyak::Reg64 scales = Xbyak::Reg64(), compensation = Xbyak::Reg64();
+    // Of a PRelu, padded likewise; may be `bias`, which is read before it.
+    Xbyak::Reg64 slopes = Xbyak::Reg64();
   };
 
   // How many vector registers the post-ops need beside the sums; at least 1.
@@ -94,11 +101,12 @@ class AccumulatorEpilogue {
   void LoadBias(const Xbyak::Xmm& to, int block);
   void BroadcastConstant(const Xbyak::Xmm& to, float value);
   void ApplyEltwise(const EltwisePostOp& op, jit::EltwiseEmitter* emitter);
+  void ApplyPRelu();
 
   Xbyak::CodeGenerator* const g_;
   const EpilogueConfig config_;
   const Registers registers_;
-  std::vector<std::unique_ptr<jit::EltwiseEmitter>> emitters_;  // one per post-op; null for a sum
+  std::vector<std::unique_ptr<jit::EltwiseEmitter>> emitters_;  // one per eltwise; else null
   VectorConversion conversion_;
 };
 

@@ -13,6 +13,10 @@ namespace {
 bool IsFinite(const PostOp& op) {
   if (std::holds_alternative<MaxPoolingPostOp>(op)) return true;
   if (const auto* sum = std::get_if<SumPostOp>(&op)) return std::isfinite(sum->scale);
+  if (const auto* prelu = std::get_if<PReluPostOp>(&op)) {
+    return std::all_of(prelu->slopes.begin(), prelu->slopes.end(),
+                       [](float slope) { return std::isfinite(slope); });
+  }
   const auto& eltwise = std::get<EltwisePostOp>(op);
   return std::isfinite(eltwise.scale) && std::isfinite(eltwise.op.alpha) &&
          std::isfinite(eltwise.op.beta);
@@ -23,6 +27,8 @@ std::string ToString(const PostOp& op) {
     return absl::StrCat("max_pooling:", MaxPoolingPostOp::kSize, "x", MaxPoolingPostOp::kSize);
   }
   if (const auto* sum = std::get_if<SumPostOp>(&op)) return absl::StrCat("sum:", sum->scale);
+  if (const auto* prelu = std::get_if<PReluPostOp>(&op))
+    return absl::StrCat("prelu:", prelu->slopes.size());
   const auto& eltwise = std::get<EltwisePostOp>(op);
   std::string text =
       absl::StrCat(jit::EltwiseAlgorithmName(eltwise.op.algorithm), ":", eltwise.op.alpha);
@@ -35,6 +41,11 @@ void AppendKey(const PostOp& op, std::string* key) {
   AppendBytes(static_cast<uint8_t>(op.index()), key);
   if (std::holds_alternative<MaxPoolingPostOp>(op)) return;
   if (const auto* sum = std::get_if<SumPostOp>(&op)) return AppendBytes(sum->scale, key);
+  if (const auto* prelu = std::get_if<PReluPostOp>(&op)) {
+    AppendBytes(static_cast<uint64_t>(prelu->slopes.size()), key);
+    for (float slope : prelu->slopes) AppendBytes(slope, key);
+    return;
+  }
   const auto& eltwise = std::get<EltwisePostOp>(op);
   AppendBytes(eltwise.op.algorithm, key);
   AppendBytes(eltwise.op.alpha, key);
@@ -53,6 +64,8 @@ absl::Status PostOps::Append(const PostOp& op) {
     return absl::InvalidArgumentError(absl::StrCat("post-op ", tilewire::ToString(op),
                                                    " follows a max pooling, which comes last"));
   }
+  if (Slopes() != nullptr && std::holds_alternative<PReluPostOp>(op))
+    return absl::InvalidArgumentError("a chain holds at most one prelu");
   if (!IsFinite(op)) {
     return absl::InvalidArgumentError(
         absl::StrCat("post-op ", tilewire::ToString(op), ": its numbers must be finite"));
@@ -68,6 +81,12 @@ bool PostOps::HasSum() const {
 
 bool PostOps::HasMaxPooling() const {
   return !entries_.empty() && std::holds_alternative<MaxPoolingPostOp>(entries_.back());
+}
+
+const std::vector<float>* PostOps::Slopes() const {
+  for (const PostOp& op : entries_)
+    if (const auto* prelu = std::get_if<PReluPostOp>(&op)) return &prelu->slopes;
+  return nullptr;
 }
 
 PostOps PostOps::WithoutMaxPooling() const {

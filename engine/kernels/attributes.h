@@ -34,6 +34,14 @@ struct SumPostOp {
   bool operator==(const SumPostOp&) const = default;
 };
 
+// dst = dst < 0 ? slopes[c] * dst : dst, where c is the index along dimension 1 of the destination,
+// which has as many slopes. A chain holds at most one, and implementations that take it say so in
+// their table.
+struct PReluPostOp {
+  std::vector<float> slopes;
+  bool operator==(const PReluPostOp&) const = default;
+};
+
 // The maximum of each 2x2 window of the two spatial dimensions, stride 2, no padding: [N,C,H,W]
 // becomes [N,C,floor(H/2),floor(W/2)]; the last row or column of an odd size is dropped. The
 // descriptor's dst stays that of the operation before it; Primitive::Desc(kArgDst) is the tensor
@@ -44,21 +52,23 @@ struct MaxPoolingPostOp {
   bool operator==(const MaxPoolingPostOp&) const = default;
 };
 
-using PostOp = std::variant<EltwisePostOp, SumPostOp, MaxPoolingPostOp>;
+using PostOp = std::variant<EltwisePostOp, SumPostOp, MaxPoolingPostOp, PReluPostOp>;
 
 // A chain in the order of execution.
 class PostOps {
  public:
   static constexpr int kCapacity = 4;
 
-  // kInvalidArgument  the chain already holds kCapacity entries, a max pooling has ended it, or a
-  //                   number is not finite
+  // kInvalidArgument  the chain already holds kCapacity entries or a PRelu, a max pooling has ended
+  //                   it, or a number is not finite
   absl::Status Append(const PostOp& op);
 
   absl::Span<const PostOp> entries() const { return entries_; }
   bool empty() const { return entries_.empty(); }
   bool HasSum() const;
   bool HasMaxPooling() const;
+  // The slopes of the chain's PRelu; nullptr where there is none.
+  const std::vector<float>* Slopes() const;
   // The entries before the max pooling; all where there is none.
   PostOps WithoutMaxPooling() const;
   // Whether every entry maps 0 to 0, for a destination whose tail is zero.

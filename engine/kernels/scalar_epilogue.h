@@ -12,9 +12,9 @@
 
 namespace tilewire {
 
-// Applies the chain, which has no pooling, to `value`; `before` is what the destination held. A sum
-// is one multiply-add, rounded once.
-float ApplyPostOps(const PostOps& post_ops, float value, float before);
+// Applies the chain, which has no pooling, to `value` of index `channel` along dimension 1;
+// `before` is what the destination held. A sum is one multiply-add, rounded once.
+float ApplyPostOps(const PostOps& post_ops, float value, float before, int64_t channel = 0);
 
 // From the sum of a convolution or inner product to the element of dst, in the order of
 // attributes.h.
@@ -25,7 +25,10 @@ struct ScalarEpilogue {
 
   // The result of output channel `channel`, not yet rounded; `before` is what the destination held.
   float Value(float sum, int64_t channel, const void* bias, int64_t bias_index, float before) const;
-  // Stores the same; the last index is that of the element.
+  // The same of a sum that is multiplied by `step` and its output scale before bias is added.
+  float ScaledValue(float sum, float step, int64_t channel, const void* bias, int64_t bias_index,
+                    float before) const;
+  // Stores Value(); the last index is that of the element.
   void Store(float sum, int64_t channel, const void* bias, int64_t bias_index, void* dst,
              int64_t dst_index) const;
 };

@@ -2,6 +2,7 @@
 #include "engine/kernels/tap_loops.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "engine/base/cache_line.h"
 
@@ -60,7 +61,12 @@ void TapLoopGenerator::ReduceBlocks(int channels, size_t count_offset) {
   mov(qword[rsp], rax);
   L(loop);
   ReduceDepth(channels);
-  AddBytes(src_block_, loops_.src_block);
+  if (loops_.src_block > std::numeric_limits<int32_t>::max()) {
+    mov(rax, loops_.src_block);  // no loop inside the block needs it any more
+    add(src_block_, rax);
+  } else {
+    AddBytes(src_block_, loops_.src_block);
+  }
   AddBytes(weights_block_, loops_.weights_ic_block);
   dec(qword[rsp]);
   jnz(loop, T_NEAR);

@@ -47,6 +47,8 @@ std::optional<BinaryAlgorithm> BinaryOf(Function function) {
       return BinaryAlgorithm::kMax;
     case Function::kMin:
       return BinaryAlgorithm::kMin;
+    case Function::kPRelu:
+      return BinaryAlgorithm::kPRelu;
     default:
       return std::nullopt;
   }
@@ -61,7 +63,8 @@ bool BlockedApart(const MemoryDesc& a, const MemoryDesc& b) {
 }
 
 bool Commutes(BinaryAlgorithm algorithm) {
-  return algorithm != BinaryAlgorithm::kSub && algorithm != BinaryAlgorithm::kDiv;
+  return algorithm != BinaryAlgorithm::kSub && algorithm != BinaryAlgorithm::kDiv &&
+         algorithm != BinaryAlgorithm::kPRelu;
 }
 
 // The value where it is, or, where its rank is lower, in row-major order with leading dimensions of

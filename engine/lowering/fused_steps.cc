@@ -10,14 +10,29 @@ namespace tilewire::lowering {
 
 using graph::FusedStep;
 
+namespace {
+
+PostOp PostOpOf(const FusedStep& step) {
+  switch (step.kind) {
+    case FusedStep::Kind::kActivation:
+      return EltwisePostOp{step.activation};
+    case FusedStep::Kind::kPRelu:
+      return PReluPostOp{step.slopes};
+    case FusedStep::Kind::kSum:
+      break;
+  }
+  return SumPostOp{};
+}
+
+}  // namespace
+
 Fusion PlanPostOps(absl::Span<const FusedStep> steps, const std::vector<float>& bias) {
   Fusion fusion;
   fusion.bias = bias;
   for (const FusedStep& step : steps) {
     const bool is_sum = step.kind == FusedStep::Kind::kSum;
     if (is_sum && fusion.addend != graph::kNoValue) break;
-    const PostOp op = is_sum ? PostOp(SumPostOp{}) : PostOp(EltwisePostOp{step.activation});
-    if (!fusion.attributes.post_ops.Append(op).ok()) break;
+    if (!fusion.attributes.post_ops.Append(PostOpOf(step)).ok()) break;
     if (is_sum) fusion.addend = step.addend;
     ++fusion.taken;
   }
@@ -52,6 +67,8 @@ absl::Status EmitSteps(absl::Span<const FusedStep> steps, const Place& place,
       context.Emit(std::move(eltwise), {{kArgSrc, place.buffer}, {kArgDst, place.buffer}});
       continue;
     }
+    if (step.kind == FusedStep::Kind::kPRelu)
+      return absl::InternalError("a prelu that no post-op of its convolution computes");
     ABSL_ASSIGN_OR_RETURN(const Place addend, context.InLayout(step.addend, place.desc));
     context.plan().Consume(step.addend);
     ABSL_ASSIGN_OR_RETURN(

@@ -24,7 +24,10 @@ absl::Status LowerComputedConvolution(const graph::ComputedConvolution&, Operati
 absl::Status LowerConcat(const graph::Concat&, OperationContext&);
 absl::Status LowerConvert(const graph::Convert&, OperationContext&);
 absl::Status LowerConvolution(const graph::Convolution&, OperationContext&);
+absl::Status LowerDeconvolution(const graph::Deconvolution&, OperationContext&);
 absl::Status LowerDequantize(const graph::Dequantize&, OperationContext&);
+absl::Status LowerDynamicConvolution(const graph::DynamicConvolution&, OperationContext&);
+absl::Status LowerDynamicQuantize(const graph::DynamicQuantize&, OperationContext&);
 absl::Status LowerElementwise(const graph::Elementwise&, OperationContext&);
 absl::Status LowerGather(const graph::Gather&, OperationContext&);
 absl::Status LowerGatherChannels(const graph::GatherChannels&, OperationContext&);
@@ -37,6 +40,7 @@ absl::Status LowerLrn(const graph::Lrn&, OperationContext&);
 absl::Status LowerMatmul(const graph::Matmul&, OperationContext&);
 absl::Status LowerMaxWindow(const graph::MaxWindow&, OperationContext&);
 absl::Status LowerPooling(const graph::Pooling&, OperationContext&);
+absl::Status LowerQuantizationRange(const graph::QuantizationRange&, OperationContext&);
 absl::Status LowerQuantize(const graph::Quantize&, OperationContext&);
 absl::Status LowerReduce(const graph::Reduce&, OperationContext&);
 absl::Status LowerReshape(const graph::Reshape&, OperationContext&);
@@ -62,7 +66,10 @@ inline constexpr std::tuple kOperationTable = {
     OperationRow{LowerConcat},
     OperationRow{LowerConvert},
     OperationRow{LowerConvolution, /*absorbs_transpose=*/true},
+    OperationRow{LowerDeconvolution},
     OperationRow{LowerDequantize},
+    OperationRow{LowerDynamicConvolution},
+    OperationRow{LowerDynamicQuantize},
     OperationRow{LowerElementwise},
     OperationRow{LowerGather},
     OperationRow{LowerGatherChannels},
@@ -75,6 +82,7 @@ inline constexpr std::tuple kOperationTable = {
     OperationRow{LowerMatmul},
     OperationRow{LowerMaxWindow},
     OperationRow{LowerPooling},
+    OperationRow{LowerQuantizationRange},
     OperationRow{LowerQuantize},
     OperationRow{LowerReduce},
     OperationRow{LowerReshape},

@@ -29,6 +29,9 @@ using runtime::Step;
 const std::vector<FusedStep>* FusedSteps(const graph::OperationParams& params) {
   if (const auto* convolution = std::get_if<graph::Convolution>(&params))
     return &convolution->fused;
+  if (const auto* deconvolution = std::get_if<graph::Deconvolution>(&params))
+    return &deconvolution->fused;
+  if (const auto* dynamic = std::get_if<graph::DynamicConvolution>(&params)) return &dynamic->fused;
   if (const auto* product = std::get_if<graph::InnerProduct>(&params)) return &product->fused;
   return nullptr;
 }

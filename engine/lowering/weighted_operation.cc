@@ -38,16 +38,25 @@ absl::StatusOr<MemoryDesc> BiasDesc(const std::vector<float>& bias) {
 absl::StatusOr<Place> EmitWeighted(const WeightedOperation& operation, const Fusion& fusion,
                                    std::shared_ptr<const Primitive> primitive,
                                    OperationContext& context) {
-  const LoweringContext& settings = context.settings();
   ABSL_ASSIGN_OR_RETURN(const Place src, context.InLayout(context.src(), primitive->Desc(kArgSrc)));
   context.plan().Consume(context.src());
+  return EmitWeightedFrom(src, operation, fusion, std::move(primitive), context);
+}
+
+absl::StatusOr<Place> EmitWeightedFrom(const Place& src, const WeightedOperation& operation,
+                                       const Fusion& fusion,
+                                       std::shared_ptr<const Primitive> primitive,
+                                       OperationContext& context, runtime::Bindings more) {
+  const LoweringContext& settings = context.settings();
   ABSL_ASSIGN_OR_RETURN(const Place dst, DestinationHolding(fusion.addend, primitive->Desc(kArgDst),
                                                             src.buffer, context));
   ABSL_ASSIGN_OR_RETURN(
       auto packed,
       settings.weights->Pack(operation.weights, primitive->Desc(kArgWeights), settings.team));
   if (operation.weights.own) context.plan().CountOwn(*packed);
-  runtime::Bindings bindings = {{kArgSrc, src.buffer}, {kArgDst, dst.buffer}};
+  runtime::Bindings bindings = std::move(more);
+  bindings.push_back({kArgSrc, src.buffer});
+  bindings.push_back({kArgDst, dst.buffer});
   bindings.push_back(context.plan().Constant(kArgWeights, std::move(packed)));
   if (!fusion.bias.empty()) {
     ABSL_ASSIGN_OR_RETURN(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a convolution and an inner product have in common: weights that are known when the model is
-// loaded, a bias, and fused steps after the sums (fused_steps.h).
+// What a convolution, a deconvolution and an inner product have in common: weights that are known
+// when the model is loaded, a bias, and fused steps after the sums (fused_steps.h).
 //
 // Lowering one of them takes four decisions, in this order:
 //   1. PlanFusion(): which fused steps the primitive does as post-ops. For 8-bit integers this also
@@ -29,7 +29,7 @@
 
 namespace tilewire::lowering {
 
-// The parameters that both operations have; borrowed from one of them.
+// The parameters that these operations have; borrowed from one of them.
 struct WeightedOperation {
   template <typename Params>
   explicit WeightedOperation(const Params& params)
@@ -39,6 +39,11 @@ struct WeightedOperation {
         src_quantization(params.src_quantization),
         dst_quantization(params.dst_quantization) {}
 
+  explicit WeightedOperation(const graph::Deconvolution& params)
+      : WeightedOperation(params.weights, params.bias, params.fused) {}
+  explicit WeightedOperation(const graph::DynamicConvolution& params)
+      : WeightedOperation(params.weights, params.bias, params.fused) {}
+
   DataType WeightsType() const { return src_quantization ? DataType::kS8 : DataType::kF32; }
 
   const graph::Weights& weights;
@@ -46,6 +51,17 @@ struct WeightedOperation {
   const std::vector<graph::FusedStep>& fused;
   const std::optional<graph::QuantizationParams>& src_quantization;
   const std::optional<graph::QuantizationParams>& dst_quantization;
+
+ private:
+  WeightedOperation(const graph::Weights& its_weights, const std::vector<float>& its_bias,
+                    const std::vector<graph::FusedStep>& its_steps)
+      : weights(its_weights),
+        bias(its_bias),
+        fused(its_steps),
+        src_quantization(kNone),
+        dst_quantization(kNone) {}
+
+  static inline const std::optional<graph::QuantizationParams> kNone;
 };
 
 //   kUnimplemented  integers with more steps than a primitive takes
@@ -60,6 +76,12 @@ absl::StatusOr<MemoryDesc> BiasDesc(const std::vector<float>& bias);
 absl::StatusOr<Place> EmitWeighted(const WeightedOperation& operation, const Fusion& fusion,
                                    std::shared_ptr<const Primitive> primitive,
                                    OperationContext& context);
+// The same for a source that is at `src`, in the primitive's layout, and has been consumed; `more`
+// are the arguments beside those that every such primitive has.
+absl::StatusOr<Place> EmitWeightedFrom(const Place& src, const WeightedOperation& operation,
+                                       const Fusion& fusion,
+                                       std::shared_ptr<const Primitive> primitive,
+                                       OperationContext& context, runtime::Bindings more = {});
 
 }  // namespace tilewire::lowering
 

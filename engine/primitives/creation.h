@@ -141,6 +141,9 @@ PrimitiveInfo InfoOf(const Desc& desc, const Attributes& attributes,
   } else {
     args = ArgsOf(desc.src, desc.dst);
   }
+  if constexpr (requires { desc.range; }) {
+    if (!desc.range.IsZero()) args.push_back({kArgQuantizationRange, desc.range});
+  }
   return BasicInfo(facts, KindOfDesc<Desc>::kKind, std::move(args), attributes);
 }
 

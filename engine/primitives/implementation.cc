@@ -33,6 +33,10 @@ bool RowSearch::Admits(const ImplementationFacts& row) {
     Refuse(row, "takes no max pooling as a post-op");
     return false;
   }
+  if (attributes_.post_ops.Slopes() != nullptr && !row.traits.takes_prelu) {
+    Refuse(row, "takes no prelu as a post-op");
+    return false;
+  }
   return true;
 }
 

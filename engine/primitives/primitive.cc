@@ -73,6 +73,8 @@ std::string ArgName(int arg) {
       return "diff_src";
     case kArgDiffDst:
       return "diff_dst";
+    case kArgQuantizationRange:
+      return "range";
     default:
       break;
   }

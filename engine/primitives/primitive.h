@@ -62,8 +62,9 @@ enum Arg : int {
   kArgScratchpad = 80,
   kArgDiffSrc = 129,
   kArgDiffDst = 145,
-  kArgMultipleSrc = 1024,  // + i
-  kArgMultipleDst = 2048,  // + i
+  kArgQuantizationRange = 513,  // the scale and zero point of src
+  kArgMultipleSrc = 1024,       // + i
+  kArgMultipleDst = 2048,       // + i
 };
 std::string ArgName(int arg);  // "src", "multiple_src[2]"
 
@@ -109,6 +110,7 @@ struct ImplementationTraits {
   // of a result may not be computed by itself.
   bool bits_depend_on_position = false;
   bool takes_max_pooling = false;  // as the last post-op; others refuse it before `resolve`
+  bool takes_prelu = false;        // as a post-op, likewise
   uint8_t algorithm = 0;  // one of the algorithms that the primitive's header names, if it does
 };
 

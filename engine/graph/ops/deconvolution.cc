@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ConvTranspose as a convolution: the source, with stride - 1 zeros between its elements, is
-// convolved with the reversed window, padded on each side by dilation * (kernel - 1) less the
-// node's padding. Weights come as [I, O/groups, k...].
+// ConvTranspose. Weights come as [I, O/groups, k...].
 //
 //   dst = stride * (src - 1) + output_padding + (kernel - 1) * dilation + 1 - left - right
+//
+// One whose weights are known is a deconvolution; or, where it has few outputs and its windows do
+// not overlap, a convolution of single pixels with an output for each element of the window, which
+// then takes its place. Otherwise it is a convolution: the source, with stride - 1 zeros between
+// its elements, is convolved with the reversed window, padded on each side by dilation * (kernel -
+// 1) less the node's padding.
 #include <algorithm>
 #include <utility>
 
@@ -66,16 +70,17 @@ absl::StatusOr<Axis> ReadAxis(const Node& node, size_t i, size_t spatial, int64_
   return axis;
 }
 
-// Turns [I, O/g, k...] into [O, I/g, k...] with every window reversed.
+// Turns [I, O/g, k...] into [O, I/g, k...], with every window reversed if `reverses`.
 std::vector<float> TurnWeights(absl::Span<const float> src, int64_t groups, int64_t inputs,
-                               int64_t outputs, int64_t window) {
+                               int64_t outputs, int64_t window, bool reverses) {
   std::vector<float> dst(src.size());
   for (int64_t g = 0; g < groups; ++g) {
     for (int64_t i = 0; i < inputs; ++i) {
       for (int64_t o = 0; o < outputs; ++o) {
         const int64_t from = ((g * inputs + i) * outputs + o) * window;
         const int64_t to = ((g * outputs + o) * inputs + i) * window;
-        for (int64_t k = 0; k < window; ++k) dst[to + k] = src[from + window - 1 - k];
+        for (int64_t k = 0; k < window; ++k)
+          dst[to + k] = src[from + (reverses ? window - 1 - k : k)];
       }
     }
   }
@@ -106,18 +111,23 @@ absl::StatusOr<Operand> TurnComputedWeights(NodeContext& context, const Operand&
   return SelectOf(context, whole, std::move(turn), "/turned");
 }
 
-absl::StatusOr<Operand> TurnedWeights(NodeContext& context, int64_t groups) {
-  const Operand given = context.input(1);
-  if (given.constant == nullptr) return TurnComputedWeights(context, given, groups);
+// The same of known weights.
+absl::StatusOr<ConstantPtr> TurnKnownWeights(NodeContext& context, int64_t groups, bool reverses) {
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr weights, context.Floats(1));
-  const Dims& w = given.dims;
+  const Dims& w = context.input(1).dims;
   Dims turned = {w[1] * groups, w[0] / groups};
   turned.insert(turned.end(), w.begin() + 2, w.end());
   const int64_t window = *CheckedProduct(absl::MakeConstSpan(w).subspan(2));
-  ConstantPtr constant =
-      MakeFloats(weights->name + "/turned", turned,
-                 TurnWeights(weights->floats, groups, w[0] / groups, w[1], window));
-  return Operand{std::move(constant), kNoValue, std::move(turned)};
+  return MakeFloats(absl::StrCat(weights->name, reverses ? "/turned" : "/outputs_first"), turned,
+                    TurnWeights(weights->floats, groups, w[0] / groups, w[1], window, reverses));
+}
+
+absl::StatusOr<Operand> TurnedWeights(NodeContext& context, int64_t groups) {
+  if (context.input(1).constant == nullptr)
+    return TurnComputedWeights(context, context.input(1), groups);
+  ABSL_ASSIGN_OR_RETURN(ConstantPtr turned, TurnKnownWeights(context, groups, /*reverses=*/true));
+  Dims dims = turned->dims;
+  return Operand{std::move(turned), kNoValue, std::move(dims)};
 }
 
 // Selects src with stride - 1 zeros between its elements, without the first `in_front` elements,
@@ -133,27 +143,49 @@ IndexRuns Spread(int64_t size, int64_t stride, int64_t in_front, int64_t behind)
   return RunsOf(from);
 }
 
-absl::Status BuildConvTranspose(NodeContext& context) {
+// A ConvTranspose, read and checked.
+struct Transposed {
+  int64_t groups = 1;
+  std::vector<Axis> axes;  // spatial
+  Dims dst;
+};
+
+int64_t ReachOf(const Axis& axis, int64_t kernel) { return (kernel - 1) * axis.dilation; }
+
+absl::StatusOr<Transposed> Read(const NodeContext& context) {
   const Node& node = context.node;
-  const Operand src = context.input(0);
-  const Dims w = context.input(1).dims;
-  ABSL_ASSIGN_OR_RETURN(const int64_t groups, node.Int("group", 1));
-  const size_t rank = src.dims.size(), spatial = rank - 2;
-  if (rank < 3 || rank > 5 || w.size() != rank || groups < 1 || src.dims[1] != w[0] ||
-      w[0] % groups != 0 || ElementCount(w).value_or(0) < 1) {
-    return node.Invalid(absl::StrCat("input ", DimsToString(src.dims), ", weights ",
-                                     DimsToString(w), " and group ", groups, " do not fit"));
+  const Dims &src = context.input(0).dims, &w = context.input(1).dims;
+  Transposed transposed;
+  ABSL_ASSIGN_OR_RETURN(transposed.groups, node.Int("group", 1));
+  const size_t rank = src.size();
+  if (rank < 3 || rank > 5 || w.size() != rank || transposed.groups < 1 || src[1] != w[0] ||
+      w[0] % transposed.groups != 0 || ElementCount(w).value_or(0) < 1) {
+    return node.Invalid(absl::StrCat("input ", DimsToString(src), ", weights ", DimsToString(w),
+                                     " and group ", transposed.groups, " do not fit"));
   }
-  ComputedConvolution convolution;
-  convolution.groups = groups;
-  Select select = WholeOf(rank);
-  Dims spread = src.dims, dst = {src.dims[0], w[1] * groups};
-  for (size_t i = 0; i < spatial; ++i) {
-    ABSL_ASSIGN_OR_RETURN(const Axis axis, ReadAxis(node, i, spatial, src.dims[i + 2], w[i + 2]));
-    const int64_t reach = (w[i + 2] - 1) * axis.dilation;
-    const int64_t size = axis.stride * (src.dims[i + 2] - 1) + 1;
+  transposed.dst = {src[0], w[1] * transposed.groups};
+  for (size_t d = 2; d < rank; ++d) {
+    ABSL_ASSIGN_OR_RETURN(const Axis axis, ReadAxis(node, d - 2, rank - 2, src[d], w[d]));
+    const int64_t size = axis.stride * (src[d] - 1) + 1;
     if (size > kLongestSpread)
       return node.Unimplemented(absl::StrCat(size, " places; supported are ", kLongestSpread));
+    transposed.dst.push_back(size + axis.extra + ReachOf(axis, w[d]) - axis.left - axis.right);
+    if (transposed.dst.back() < 1) return node.Invalid("the padding leaves nothing");
+    transposed.axes.push_back(axis);
+  }
+  return transposed;
+}
+
+// By a convolution of the source with zeros between its elements.
+absl::StatusOr<ValueId> ConvolveSpread(NodeContext& context, const Transposed& transposed,
+                                       const Operand& bias) {
+  const Operand src = context.input(0);
+  ComputedConvolution convolution;
+  convolution.groups = transposed.groups;
+  Select select = WholeOf(src.dims.size());
+  for (size_t i = 0; i < transposed.axes.size(); ++i) {
+    const Axis& axis = transposed.axes[i];
+    const int64_t reach = ReachOf(axis, context.input(1).dims[i + 2]);
     select.from[i + 2] =
         Spread(src.dims[i + 2], axis.stride, std::max<int64_t>(0, axis.left - reach),
                axis.extra + std::min<int64_t>(0, reach - axis.right));
@@ -161,15 +193,126 @@ absl::Status BuildConvTranspose(NodeContext& context) {
     convolution.dilations.push_back(axis.dilation - 1);
     convolution.padding_left.push_back(std::max<int64_t>(0, reach - axis.left));
     convolution.padding_right.push_back(std::max<int64_t>(0, reach - axis.right));
-    dst.push_back(size + axis.extra + reach - axis.left - axis.right);
-    if (dst.back() < 1) return node.Invalid("the padding leaves nothing");
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand turned, TurnedWeights(context, groups));
-  const Operand bias = context.Has(2) ? context.input(2) : Operand();
+  ABSL_ASSIGN_OR_RETURN(const Operand turned, TurnedWeights(context, transposed.groups));
   ABSL_ASSIGN_OR_RETURN(Operand wide, SelectOf(context, src, std::move(select), "/spread"));
   ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(wide));
-  ABSL_ASSIGN_OR_RETURN(const ValueId result, EmitWindowed(context, value, std::move(convolution),
-                                                           turned, bias, std::move(dst)));
+  return EmitWindowed(context, value, std::move(convolution), turned, bias, transposed.dst);
+}
+
+// Known weights and bias, no more output_padding than padding, and groups that fill vectors.
+bool IsPlainDeconvolution(const NodeContext& context, const Transposed& transposed,
+                          const Operand& bias) {
+  constexpr int64_t kLanes = 16;  // of the widest vectors
+  const Dims& w = context.input(1).dims;
+  const bool known = context.input(1).constant != nullptr && bias.value == kNoValue;
+  const bool aligned =
+      transposed.groups == 1 || (w[0] / transposed.groups % kLanes == 0 && w[1] % kLanes == 0);
+  return known && aligned &&
+         std::all_of(transposed.axes.begin(), transposed.axes.end(),
+                     [](const Axis& axis) { return axis.extra <= axis.right; });
+}
+
+absl::StatusOr<ValueId> EmitDeconvolution(NodeContext& context, const Transposed& transposed,
+                                          const Operand& bias) {
+  Deconvolution deconvolution;
+  deconvolution.groups = transposed.groups;
+  for (const Axis& axis : transposed.axes) {
+    deconvolution.strides.push_back(axis.stride);
+    deconvolution.dilations.push_back(axis.dilation - 1);
+    deconvolution.padding_left.push_back(axis.left);
+    deconvolution.padding_right.push_back(axis.right - axis.extra);
+  }
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr weights, TurnKnownWeights(context, transposed.groups,
+                                                                    /*reverses=*/false));
+  deconvolution.weights = WeightsOf(weights);
+  if (bias.constant != nullptr) {
+    ABSL_ASSIGN_OR_RETURN(deconvolution.bias, ReadVector(context, 2, transposed.dst[1]));
+  }
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
+  return context.Emit(std::move(deconvolution), {src}, transposed.dst);
+}
+
+// Whether the outputs of a deconvolution would fill a small part of a vector, and each comes from
+// one pixel.
+bool IsNarrowTiling(const NodeContext& context, const Transposed& transposed) {
+  constexpr int64_t kFewOutputs = 4;
+  const Dims& w = context.input(1).dims;
+  bool tiles = transposed.groups == 1 && w[1] <= kFewOutputs;
+  for (size_t i = 0; i < transposed.axes.size(); ++i) {
+    const Axis& axis = transposed.axes[i];
+    tiles = tiles && axis.stride == w[i + 2] && axis.dilation == 1 && axis.left == 0 &&
+            axis.right == 0 && axis.extra == 0;
+  }
+  return tiles;
+}
+
+// Weights [I, O, k...] as [k..., O, I, 1...], and a bias for each of their outputs.
+struct PixelWeights {
+  Operand weights, bias;
+};
+
+absl::StatusOr<PixelWeights> WeightsOfPixels(const NodeContext& context, const Operand& bias) {
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr weights, context.Floats(1));
+  const Dims& w = context.input(1).dims;
+  const int64_t inputs = w[0], outputs = w[1];
+  const int64_t window = *CheckedProduct(absl::MakeConstSpan(w).subspan(2));
+  std::vector<float> numbers(weights->floats.size()), biases, of_outputs(outputs, 0.0f);
+  if (bias.constant != nullptr) {
+    ABSL_ASSIGN_OR_RETURN(of_outputs, ReadVector(context, 2, outputs));
+  }
+  for (int64_t k = 0; k < window; ++k) {
+    for (int64_t o = 0; o < outputs; ++o) {
+      for (int64_t i = 0; i < inputs; ++i)
+        numbers[(k * outputs + o) * inputs + i] = weights->floats[(i * outputs + o) * window + k];
+      biases.push_back(of_outputs[o]);
+    }
+  }
+  const auto constant = [](const std::string& name, Dims dims, std::vector<float> values) {
+    return Operand{MakeFloats(name, dims, std::move(values)), kNoValue, dims};
+  };
+  Dims dims(w.size(), 1);
+  dims[0] = window * outputs;
+  dims[1] = inputs;
+  return PixelWeights{constant(weights->name + "/pixels", dims, std::move(numbers)),
+                      constant(weights->name + "/pixels/bias", {dims[0]}, std::move(biases))};
+}
+
+// [N, k..., O, in...] to [N, O, in, k, in, k, ...].
+absl::StatusOr<ValueId> EmitTiling(NodeContext& context, const Transposed& transposed,
+                                   const Operand& bias) {
+  const Dims src = context.input(0).dims, w = context.input(1).dims;
+  const size_t spatial = transposed.axes.size();
+  ABSL_ASSIGN_OR_RETURN(const PixelWeights pixel, WeightsOfPixels(context, bias));
+  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.Runtime(0));
+  const Dims ones(spatial, 1), zeros(spatial, 0);
+  Dims outputs = src, split = {src[0]}, moved = {src[0], w[1]};
+  std::vector<int> order = {0, static_cast<int>(spatial) + 1};
+  outputs[1] = pixel.weights.dims[0];
+  ABSL_ASSIGN_OR_RETURN(
+      const ValueId result,
+      EmitWindowed(context, value, {1, ones, zeros, zeros, zeros}, pixel.weights,
+                   bias.constant == nullptr ? Operand() : pixel.bias, outputs, "/pixels"));
+  split.insert(split.end(), w.begin() + 2, w.end());
+  split.push_back(w[1]);
+  split.insert(split.end(), src.begin() + 2, src.end());
+  for (size_t i = 0; i < spatial; ++i) {
+    order.insert(order.end(), {static_cast<int>(spatial + 2 + i), static_cast<int>(i) + 1});
+    moved.insert(moved.end(), {src[i + 2], w[i + 2]});
+  }
+  ABSL_ASSIGN_OR_RETURN(const ValueId windows, context.EmitReshape(result, split, "/windows"));
+  ABSL_ASSIGN_OR_RETURN(const ValueId places,
+                        context.Emit(Transpose{order}, {windows}, moved, "/places"));
+  return context.EmitReshape(places, transposed.dst, "");
+}
+
+absl::Status BuildConvTranspose(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Transposed transposed, Read(context));
+  const Operand bias = context.Has(2) ? context.input(2) : Operand();
+  const auto emit = !IsPlainDeconvolution(context, transposed, bias) ? ConvolveSpread
+                    : IsNarrowTiling(context, transposed)            ? EmitTiling
+                                                                     : EmitDeconvolution;
+  ABSL_ASSIGN_OR_RETURN(const ValueId result, emit(context, transposed, bias));
   return context.SetOutput(result);
 }
 

@@ -205,9 +205,16 @@ absl::Status BuildPow(NodeContext& context) {
   return context.SetOutput(dst);
 }
 
-// The slope is broadcast to the channels where it has one dimension only and that is their number.
+// One known slope is LeakyRelu's. It is broadcast to the channels where it has one dimension only
+// and that is their number.
 absl::Status BuildPRelu(NodeContext& context) {
   const Dims &dims = context.input(0).dims, &slope = context.input(1).dims;
+  const ConstantPtr& known = context.input(1).constant;
+  if (known != nullptr && known->count() == 1 && slope.size() <= dims.size() &&
+      context.input(0).constant == nullptr && context.TypeOf(context.input(0)) == DataType::kF32) {
+    ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(*known));
+    return FinishActivation(context, {jit::EltwiseAlgorithm::kRelu, held.values[0]});
+  }
   if (slope.size() == 1 && dims.size() > 2 && slope[0] == dims[1] && context.node.opset() < 7) {
     Dims channel(dims.size() - 1, 1);
     channel[0] = slope[0];

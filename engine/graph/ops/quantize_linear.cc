@@ -11,20 +11,7 @@
 namespace tilewire::graph {
 namespace {
 
-using Function = Elementwise::Function;
-
 constexpr QuantizationInputs kQuantizationInputs = {.scale = 1, .zero_point = 2};
-
-// The smallest or largest element of input 0, and 0.
-absl::StatusOr<Operand> Extremum(NodeContext& context, Reduce::Function reduction,
-                                 Function with_zero, absl::string_view suffix) {
-  const Operand& src = context.input(0);
-  const Operand zero = OperandOf(MakeFloats(context.output_name() + "/zero", {}, {0.0f}));
-  const std::vector<bool> all(src.dims.size(), true);
-  ABSL_ASSIGN_OR_RETURN(const Operand reduced, ReduceOf(context, reduction, src, all, suffix));
-  ABSL_ASSIGN_OR_RETURN(const Operand flat, ReshapeOf(context, reduced, {1}, suffix));
-  return ElementwiseOf(context, {with_zero}, {flat, zero}, suffix);
-}
 
 // What opsets 19 to 25 added: blocks along an axis and types other than those of the inputs are
 // refused; what only float8 has a use for changes nothing.
@@ -83,37 +70,25 @@ absl::Status BuildDequantizeLinear(NodeContext& context) {
   return context.SetOutput(dst);
 }
 
-// scale = (max(x, 0) - min(x, 0)) / 255, or 1 where all elements are 0
-// zero_point = saturate(round(-min(x, 0) / scale))
+// One number of a QuantizationRange.
+absl::StatusOr<Operand> PartOf(NodeContext& context, ValueId range, int64_t index,
+                               absl::string_view suffix) {
+  Select select = WholeOf(1);
+  select.from[0] = {{index, 1, 1}};
+  return SelectOf(context, {nullptr, range, {2}}, std::move(select), suffix);
+}
+
 absl::Status BuildDynamicQuantizeLinear(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const Operand low,
-                        Extremum(context, Reduce::Function::kMin, Function::kMin, "/min"));
-  ABSL_ASSIGN_OR_RETURN(const Operand high,
-                        Extremum(context, Reduce::Function::kMax, Function::kMax, "/max"));
-  const auto number = [&](float value, absl::string_view suffix) {
-    return context.Emit(Literal{MakeFloats(context.output_name(), {1}, {value})}, {}, {1}, suffix);
-  };
-  ABSL_ASSIGN_OR_RETURN(const ValueId steps, number(255, "/steps"));
-  ABSL_ASSIGN_OR_RETURN(const ValueId one, number(1, "/one"));
-  ABSL_ASSIGN_OR_RETURN(const ValueId none, number(0, "/none"));
-  const auto of = [](ValueId value) { return Operand{nullptr, value, {1}}; };
-  ABSL_ASSIGN_OR_RETURN(const Operand range,
-                        ElementwiseOf(context, {Function::kSub}, {high, low}, "/range"));
-  ABSL_ASSIGN_OR_RETURN(const Operand step,
-                        ElementwiseOf(context, {Function::kDiv}, {range, of(steps)}, "/step"));
-  ABSL_ASSIGN_OR_RETURN(const Operand positive,
-                        ElementwiseOf(context, {Function::kLess}, {of(none), step}, "/positive"));
-  ABSL_ASSIGN_OR_RETURN(const Operand scale, ElementwiseOf(context, {Function::kWhere},
-                                                           {positive, step, of(one)}, "/scale"));
-  ABSL_ASSIGN_OR_RETURN(const Operand below,
-                        ElementwiseOf(context, {Function::kSub}, {of(none), low}, "/below"));
-  ABSL_ASSIGN_OR_RETURN(const Operand zero_point,
-                        QuantizeBy(context, below, scale, of(none), DataType::kU8, "/zero_point"));
-  ABSL_ASSIGN_OR_RETURN(const ValueId zero, context.Numbers(zero_point));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                        QuantizeBy(context, context.input(0), scale, of(zero), DataType::kU8));
-  ABSL_RETURN_IF_ERROR(context.SetOutput(dst));
-  const Operand rest[] = {scale, zero_point};
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
+  ABSL_ASSIGN_OR_RETURN(const ValueId range,
+                        context.Emit(QuantizationRange{}, {src}, {2}, "/range"));
+  ABSL_RETURN_IF_ERROR(
+      context.Finish(DynamicQuantize{}, {src, range}, context.input(0).dims, DataType::kU8));
+  ABSL_ASSIGN_OR_RETURN(const Operand scale, PartOf(context, range, 0, "/scale"));
+  ABSL_ASSIGN_OR_RETURN(const Operand zero, PartOf(context, range, 1, "/zero"));
+  ABSL_ASSIGN_OR_RETURN(const ValueId zero_point, context.Emit(Quantize{}, {zero.value}, zero.dims,
+                                                               "/zero_point", DataType::kU8));
+  const Operand rest[] = {scale, {nullptr, zero_point, zero.dims}};
   for (size_t i = 1; i < context.node.outputs.size() && i < 3; ++i) {
     if (context.node.outputs[i] == kNoTensor) continue;
     ABSL_ASSIGN_OR_RETURN(const Operand flat, ReshapeOf(context, rest[i - 1], {}, "/flat"));

@@ -2,6 +2,7 @@
 #include "engine/graph/passes/editor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace tilewire::graph {
@@ -9,6 +10,10 @@ namespace tilewire::graph {
 const std::vector<FusedStep>* FusedSteps(const Operation& operation) {
   if (const auto* convolution = std::get_if<Convolution>(&operation.params))
     return &convolution->fused;
+  if (const auto* deconvolution = std::get_if<Deconvolution>(&operation.params))
+    return &deconvolution->fused;
+  if (const auto* dynamic = std::get_if<DynamicConvolution>(&operation.params))
+    return &dynamic->fused;
   if (const auto* product = std::get_if<InnerProduct>(&operation.params)) return &product->fused;
   return nullptr;
 }
@@ -20,6 +25,15 @@ std::vector<FusedStep>* FusedSteps(Operation& operation) {
 bool HasSum(const std::vector<FusedStep>& steps) {
   return std::any_of(steps.begin(), steps.end(),
                      [](const FusedStep& step) { return step.kind == FusedStep::Kind::kSum; });
+}
+
+bool SumFits32Bits(const Weights& weights) {
+  constexpr int64_t kMaxProducts = 65793;  // of u8 and s8
+  int64_t products = 1;
+  for (size_t d = 1; d < weights.dims.size(); ++d) products *= weights.dims[d];
+  if (weights.s8 == nullptr || products > kMaxProducts) return false;
+  return std::all_of(weights.scale.begin(), weights.scale.end(),
+                     [](float scale) { return IsOrdinary(std::abs(scale)); });
 }
 
 int SoleRelu(Editor& editor, ValueId value) {

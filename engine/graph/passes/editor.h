@@ -62,6 +62,9 @@ std::vector<FusedStep>* FusedSteps(Operation& operation);
 const std::vector<FusedStep>* FusedSteps(const Operation& operation);
 bool HasSum(const std::vector<FusedStep>& steps);
 
+// Whether the weights are s8, and few enough that sums of u8 times them fit 32 bits.
+bool SumFits32Bits(const Weights& weights);
+
 // The operation max(x, 0) that computes `value`, if `value` has one use; Editor::kNone otherwise.
 int SoleRelu(Editor& editor, ValueId value);
 

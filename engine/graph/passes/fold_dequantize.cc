@@ -3,25 +3,14 @@
 // A convolution or inner product of dequantised integers, with weights that are s8, reads the
 // integers. Padding with real zeros is padding with the zero point: one that is not 0 is written
 // out before the convolution.
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/graph/passes/editor.h"
 #include "engine/graph/passes/passes.h"
 
 namespace tilewire::graph {
 namespace {
-
-constexpr int64_t kMaxProducts = 65793;  // of u8 and s8 whose sum fits 32 bits
-
-bool FitsSum(const Weights& weights) {
-  int64_t products = 1;
-  for (size_t d = 1; d < weights.dims.size(); ++d) products *= weights.dims[d];
-  if (weights.s8 == nullptr || products > kMaxProducts) return false;
-  return std::all_of(weights.scale.begin(), weights.scale.end(),
-                     [](float scale) { return IsOrdinary(std::abs(scale)); });
-}
 
 bool IsPadded(const Convolution& convolution) {
   for (size_t i = 0; i < convolution.strides.size(); ++i) {
@@ -78,7 +67,7 @@ class Folding {
     const ValueId integers = before->srcs[0];
     const QuantizationParams params = std::get<Dequantize>(before->params).params[0];
     if (auto* convolution = std::get_if<Convolution>(&operation.params);
-        convolution != nullptr && FitsSum(convolution->weights)) {
+        convolution != nullptr && SumFits32Bits(convolution->weights)) {
       convolution->src_quantization = params;
       operation.srcs[0] = integers;
       if (params.zero_point != 0 && IsPadded(*convolution)) {
@@ -89,7 +78,7 @@ class Folding {
         done_.push_back(std::move(pad));
       }
     } else if (auto* product = std::get_if<InnerProduct>(&operation.params);
-               product != nullptr && FitsSum(product->weights)) {
+               product != nullptr && SumFits32Bits(product->weights)) {
       product->src_quantization = params;
       operation.srcs[0] = integers;
     }

@@ -67,6 +67,12 @@ void FoldScaleShift(Network* network) {
     if (Convolution* convolution = editor.As<Convolution>(before);
         convolution != nullptr && convolution->fused.empty()) {
       Fold(*factor, &convolution->weights, &convolution->bias);
+    } else if (Deconvolution* deconvolution = editor.As<Deconvolution>(before);
+               deconvolution != nullptr && deconvolution->fused.empty()) {
+      Fold(*factor, &deconvolution->weights, &deconvolution->bias);
+    } else if (DynamicConvolution* dynamic = editor.As<DynamicConvolution>(before);
+               dynamic != nullptr && dynamic->fused.empty()) {
+      Fold(*factor, &dynamic->weights, &dynamic->bias);
     } else if (InnerProduct* product = editor.As<InnerProduct>(before);
                product != nullptr && product->fused.empty()) {
       Fold(*factor, &product->weights, &product->bias);

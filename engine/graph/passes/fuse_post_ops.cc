@@ -4,6 +4,7 @@
 // there: it was computed before the sum, and it cannot depend on the other source, whose only use
 // is the sum.
 #include <algorithm>
+#include <cmath>
 
 #include "engine/graph/passes/editor.h"
 #include "engine/graph/passes/passes.h"
@@ -45,6 +46,39 @@ void TryActivation(Editor& editor, int op, const Activation& activation) {
   editor.Remove(op);
 }
 
+// The numbers per channel that PRelu multiplies by, which follow each other along dimension 1
+// alone; none if the slope is something else.
+std::vector<float> SlopesOfChannels(Editor& editor, ValueId slope, const Dims& dims) {
+  const Literal* literal = editor.As<Literal>(editor.producer(slope));
+  if (literal == nullptr || dims.size() < 2) return {};
+  const Constant& constant = *literal->constant;
+  const size_t rank = constant.dims.size(), from_end = dims.size() - 1;
+  if (rank < from_end || rank > dims.size() || constant.count() != dims[1]) return {};
+  if (constant.dims[rank - from_end] != dims[1]) return {};
+  const bool fits = static_cast<int64_t>(constant.floats.size()) == dims[1] &&
+                    std::all_of(constant.floats.begin(), constant.floats.end(),
+                                [](float number) { return std::isfinite(number); });
+  if (!fits) return {};
+  return {constant.floats.begin(), constant.floats.end()};
+}
+
+// Only convolutions of f32 have primitives that take it.
+void TryPRelu(Editor& editor, int op) {
+  const std::vector<ValueId> srcs = editor.operation(op).srcs;
+  const Dims& dims = editor.dims(srcs[0]);
+  const int into = Absorber(editor, srcs[0], /*for_sum=*/false);
+  const Convolution* convolution = editor.As<Convolution>(into);
+  if (convolution == nullptr || convolution->src_quantization || convolution->dst_quantization ||
+      dims != editor.dims(editor.operation(op).dst)) {
+    return;
+  }
+  for (const FusedStep& step : convolution->fused)
+    if (step.kind == FusedStep::Kind::kPRelu) return;
+  std::vector<float> slopes = SlopesOfChannels(editor, srcs[1], dims);
+  if (!slopes.empty())
+    Absorb(editor, into, op, {.kind = FusedStep::Kind::kPRelu, .slopes = std::move(slopes)});
+}
+
 // Of two sources that could take the sum, the one that is computed later does: its own sources then
 // live no longer.
 void TrySum(Editor& editor, int op) {
@@ -66,6 +100,9 @@ void FusePostOps(Network* network) {
       TryActivation(editor, i, Activation(*activation));
     } else if (editor.As<Sum>(i) != nullptr) {
       TrySum(editor, i);
+    } else if (const Elementwise* function = editor.As<Elementwise>(i);
+               function != nullptr && function->function == Elementwise::Function::kPRelu) {
+      TryPRelu(editor, i);
     }
   }
 }

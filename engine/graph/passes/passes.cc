@@ -15,6 +15,8 @@ constexpr Pass kPasses[] = {
      "early, while nothing has taken a part of its pattern"},
     {"fuse_bias", FuseBias, "convolve_rows",
      "linear layers become convolutions only if no sum stands between them"},
+    {"fuse_dynamic_quantization", FuseDynamicQuantization, "fold_scale_shift",
+     "the bias after a convolution folds into the operation that the convolution becomes"},
     {"convolve_rows", ConvolveRows, "fold_scale_shift",
      "a factor per channel folds into the convolution before it, not through a transpose"},
     {"fold_scale_shift", FoldScaleShift, "fuse_post_ops",

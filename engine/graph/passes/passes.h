@@ -57,6 +57,10 @@ void LiftQuantize(Network* network);
 // back to those integers disappears, and so does a second Quantize of the same numbers.
 void SinkDequantize(Network* network);
 
+// A convolution of what a DynamicQuantize gives, less its zero point and times its scale, becomes
+// one operation.
+void FuseDynamicQuantization(Network* network);
+
 // A convolution or inner product of dequantized integers with s8 weights reads the integers.
 void FoldDequantize(Network* network);
 

@@ -8,7 +8,7 @@
 namespace tilewire {
 
 absl::string_view AlgorithmName(BinaryAlgorithm algorithm) {
-  constexpr absl::string_view kNames[] = {"add", "mul", "max", "min", "div", "sub"};
+  constexpr absl::string_view kNames[] = {"add", "mul", "max", "min", "div", "sub", "prelu"};
   return kNames[static_cast<size_t>(algorithm)];
 }
 

@@ -4,12 +4,14 @@
 //
 //   add  x + y     sub  x - y     max  the larger, NaN if either is
 //   mul  x * y     div  x / y     min  the smaller, NaN if either is
+//   prelu  x < 0 ? x * y : x
 //
 // src1 has src0's rank, and along every dimension src0's size or 1: then it is broadcast, as one
 // number for the tensor [1,1,1,1], a channel [1,C,1,1] or [N,C,1,1], a pixel [N,1,H,W], and so on.
 // May run in place: dst may be src0, or src1 where nothing is broadcast.
 //
 // Arguments kArgSrc, kArgSrc1, kArgDst.
+// Wire      all but prelu, which only models use.
 // Layouts   any; dst may be `any`: the layout of src0. Post-ops: eltwise and sum.
 // Source    oneDNN, "Binary"; NaN as in NumPy.
 #ifndef ENGINE_PRIMITIVES_BINARY_BINARY_H_
@@ -21,8 +23,8 @@
 
 namespace tilewire {
 
-enum class BinaryAlgorithm : uint8_t { kAdd = 0, kMul, kMax, kMin, kDiv, kSub };
-constexpr int kBinaryAlgorithmCount = 6;
+enum class BinaryAlgorithm : uint8_t { kAdd = 0, kMul, kMax, kMin, kDiv, kSub, kPRelu };
+constexpr int kBinaryAlgorithmCount = 7;
 absl::string_view AlgorithmName(BinaryAlgorithm algorithm);  // "add"
 
 struct BinaryDesc {

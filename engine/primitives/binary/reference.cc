@@ -28,6 +28,8 @@ float Apply(BinaryAlgorithm algorithm, float x, float y) {
       return x / y;
     case BinaryAlgorithm::kSub:
       return x - y;
+    case BinaryAlgorithm::kPRelu:
+      return x < 0 ? x * y : x;
   }
   return x;
 }

@@ -6,6 +6,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/jit/extremum.h"
+#include "engine/jit/prelu.h"
 #include "engine/kernels/elementwise_kernel.h"
 #include "engine/kernels/elementwise_plan.h"
 #include "engine/memory/zero_padding.h"
@@ -37,6 +38,8 @@ class Generator final : public ElementwiseGenerator {
       case BinaryAlgorithm::kMin:
         return jit::EmitExtremum(this, unit(), algorithm_ == BinaryAlgorithm::kMax, value, other,
                                  spare, Vector(kSecondSpare), spare_mask_);
+      case BinaryAlgorithm::kPRelu:
+        return jit::EmitPRelu(this, unit(), value, other, spare, Vector(kSecondSpare), spare_mask_);
     }
   }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <type_traits>
 
 #include "engine/base/status_macros.h"
 #include "engine/memory/zero_padding.h"
@@ -20,17 +21,32 @@ struct Loop {
   int64_t count, src_stride, dst_stride;
 };
 
-// How one source is copied: `loops` (outermost first) around a memcpy of `run_bytes`.
+// How one source is copied: `loops` (outermost first) around an `inner` one of runs of `run_bytes`.
+// Pieces of the inner loop are copied at a time, all of as many bytes.
 struct CopyPlan {
   std::vector<Loop> loops;
-  int64_t src_offset = 0, dst_offset = 0, run_bytes = 0, runs = 1;
+  Loop inner = {1, 0, 0};
+  int64_t src_offset = 0, dst_offset = 0, run_bytes = 0;
+  int64_t runs_of_piece = 1, pieces = 1;
+
+  int64_t PiecesOfRow() const { return DivUp(inner.count, runs_of_piece); }
 };
+
+// `count` runs of the size of T; of `bytes` where T is std::byte.
+template <typename T>
+void CopyRuns(const std::byte* src, std::byte* dst, const Loop& steps, int64_t bytes,
+              int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t size = std::is_same_v<T, std::byte> ? bytes : static_cast<int64_t>(sizeof(T));
+    std::memcpy(dst + i * steps.dst_stride, src + i * steps.src_stride, size);
+  }
+}
 
 CopyPlan PlanCopy(const MemoryDesc& src, const MemoryDesc& part) {
   const int64_t element_bytes = SizeOf(src.data_type());
   CopyPlan plan;
   if (src.ElementCount() == 0) {
-    plan.runs = 0;
+    plan.pieces = 0;
     return plan;
   }
   plan.src_offset = src.offset0() * element_bytes;
@@ -49,10 +65,16 @@ CopyPlan PlanCopy(const MemoryDesc& src, const MemoryDesc& part) {
     } else {
       plan.loops.insert(plan.loops.begin(),
                         {count, src.stride(d) * element_bytes, part.stride(d) * element_bytes});
-      plan.runs *= count;
     }
   }
   plan.run_bytes = run * element_bytes;
+  if (!plan.loops.empty()) {
+    plan.inner = plan.loops.back();
+    plan.loops.pop_back();
+  }
+  plan.runs_of_piece = std::clamp<int64_t>((64 << 10) / plan.run_bytes, 1, plan.inner.count);
+  plan.pieces = plan.PiecesOfRow();
+  for (const Loop& loop : plan.loops) plan.pieces *= loop.count;
   return plan;
 }
 
@@ -67,25 +89,35 @@ class BlockCopy final : public Primitive {
     std::byte* dst = args.Get<std::byte>(kArgDst);
     for (size_t i = 0; i < plans_.size(); ++i) {
       const CopyPlan& plan = plans_[i];
-      if (plan.runs == 0) continue;
+      if (plan.pieces == 0) continue;
       const std::byte* src = args.Get<const std::byte>(kArgMultipleSrc + static_cast<int>(i));
-      const int64_t runs_a_task = std::max<int64_t>(1, (64 << 10) / plan.run_bytes);
-      team.ParallelFor(DivUp(plan.runs, runs_a_task), [&](int64_t task) {
-        const int64_t end = std::min(plan.runs, (task + 1) * runs_a_task);
-        for (int64_t run = task * runs_a_task; run < end; ++run) CopyRun(plan, run, src, dst);
+      // Short rows are copied several at a time.
+      const int64_t piece_bytes = plan.runs_of_piece * plan.run_bytes;
+      const int64_t pieces = std::max<int64_t>(1, (64 << 10) / piece_bytes);
+      team.ParallelFor(DivUp(plan.pieces, pieces), [&](int64_t task) {
+        const int64_t end = std::min(plan.pieces, (task + 1) * pieces);
+        for (int64_t piece = task * pieces; piece < end; ++piece) CopyPiece(plan, piece, src, dst);
       });
     }
   }
 
-  static void CopyRun(const CopyPlan& plan, int64_t run, const std::byte* src, std::byte* dst) {
-    int64_t from = plan.src_offset, to = plan.dst_offset;
+  static void CopyPiece(const CopyPlan& plan, int64_t piece, const std::byte* src, std::byte* dst) {
+    const int64_t of_row = plan.PiecesOfRow(), first = piece % of_row * plan.runs_of_piece;
+    const int64_t count = std::min(plan.runs_of_piece, plan.inner.count - first);
+    int64_t run = piece / of_row;
+    int64_t from = plan.src_offset + first * plan.inner.src_stride;
+    int64_t to = plan.dst_offset + first * plan.inner.dst_stride;
     for (auto loop = plan.loops.rbegin(); loop != plan.loops.rend(); ++loop) {
       const int64_t i = run % loop->count;
       run /= loop->count;
       from += i * loop->src_stride;
       to += i * loop->dst_stride;
     }
-    std::memcpy(dst + to, src + from, plan.run_bytes);
+    const auto copy = plan.run_bytes == 1   ? CopyRuns<uint8_t>
+                      : plan.run_bytes == 4 ? CopyRuns<uint32_t>
+                      : plan.run_bytes == 8 ? CopyRuns<uint64_t>
+                                            : CopyRuns<std::byte>;
+    copy(src + from, dst + to, plan.inner, plan.run_bytes, count);
   }
 
   const std::vector<CopyPlan> plans_;

@@ -11,8 +11,15 @@ namespace tilewire {
 namespace convolution {
 namespace {
 
+constexpr ImplementationTraits RealTraits(Algorithm algorithm) {
+  return {.takes_prelu = true, .algorithm = algorithm};
+}
+
 constexpr ImplementationTraits WinogradTraits(Algorithm algorithm) {
-  return {.bits_depend_on_position = true, .takes_max_pooling = true, .algorithm = algorithm};
+  return {.bits_depend_on_position = true,
+          .takes_max_pooling = true,
+          .takes_prelu = true,
+          .algorithm = algorithm};
 }
 
 }  // namespace
@@ -53,10 +60,10 @@ TILEWIRE_DEFINE_PRIMITIVE(
     {{"convolution/avx2_u8s8_direct", cpu::Isa::kAvx2, {.is_integer = true, .algorithm = kDirect}},
      ResolveInteger,
      CreateInteger},
-    {{"convolution/avx512_f32_depthwise", cpu::Isa::kAvx512, {.algorithm = kDepthwise}},
+    {{"convolution/avx512_f32_depthwise", cpu::Isa::kAvx512, RealTraits(kDepthwise)},
      ResolveDepthwise,
      CreateDepthwise},
-    {{"convolution/avx512_f32_first_layer", cpu::Isa::kAvx512, {.algorithm = kFirstLayer}},
+    {{"convolution/avx512_f32_first_layer", cpu::Isa::kAvx512, RealTraits(kFirstLayer)},
      ResolveFirstLayer,
      CreateFirstLayer},
     {{"convolution/avx512_f32_winograd_4x3", cpu::Isa::kAvx512, WinogradTraits(kWinograd4x3)},
@@ -65,13 +72,13 @@ TILEWIRE_DEFINE_PRIMITIVE(
     {{"convolution/avx512_f32_winograd_2x3", cpu::Isa::kAvx512, WinogradTraits(kWinograd2x3)},
      ResolveWinograd,
      CreateWinograd},
-    {{"convolution/avx512_f32_direct", cpu::Isa::kAvx512, {.algorithm = kDirect}},
+    {{"convolution/avx512_f32_direct", cpu::Isa::kAvx512, RealTraits(kDirect)},
      ResolveDirect,
      CreateDirect},
-    {{"convolution/avx2_f32_depthwise", cpu::Isa::kAvx2, {.algorithm = kDepthwise}},
+    {{"convolution/avx2_f32_depthwise", cpu::Isa::kAvx2, RealTraits(kDepthwise)},
      ResolveDepthwise,
      CreateDepthwise},
-    {{"convolution/avx2_f32_first_layer", cpu::Isa::kAvx2, {.algorithm = kFirstLayer}},
+    {{"convolution/avx2_f32_first_layer", cpu::Isa::kAvx2, RealTraits(kFirstLayer)},
      ResolveFirstLayer,
      CreateFirstLayer},
     {{"convolution/avx2_f32_winograd_4x3", cpu::Isa::kAvx2, WinogradTraits(kWinograd4x3)},
@@ -80,12 +87,12 @@ TILEWIRE_DEFINE_PRIMITIVE(
     {{"convolution/avx2_f32_winograd_2x3", cpu::Isa::kAvx2, WinogradTraits(kWinograd2x3)},
      ResolveWinograd,
      CreateWinograd},
-    {{"convolution/avx2_f32_direct", cpu::Isa::kAvx2, {.algorithm = kDirect}},
+    {{"convolution/avx2_f32_direct", cpu::Isa::kAvx2, RealTraits(kDirect)},
      ResolveDirect,
      CreateDirect},
     {{"convolution/reference",
       cpu::Isa::kBaseline,
-      {.is_reference = true, .takes_max_pooling = true}},
+      {.is_reference = true, .takes_max_pooling = true, .takes_prelu = true}},
      ResolveReference,
      CreateReference});
 

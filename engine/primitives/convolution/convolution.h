@@ -12,6 +12,9 @@
 //           scale (one, or one per output channel: mask 2) multiplied, post-ops are applied in f32,
 //           and the result is rounded to nearest even and saturated (tests/engine/rows.txt Q01 to
 //           Q10).
+//           With a `range`, which holds the scale and the zero point of a u8 src at run time, the
+//           sums are of src less its zero point. They are multiplied by that scale and by the
+//           output scale; then bias is added. Padding counts as zero points.
 // Shapes    src [N,C,(D,(H,))W]; weights [O,I,(D,(H,))W], or [G,O/G,I/G,...] with groups; bias [O]
 //           or the zero descriptor; dst [N,O,...], whose sizes are
 //           (in + pl + pr - ((k-1)*(dilation+1)+1)) / stride + 1, rounded down.
@@ -51,9 +54,10 @@ struct ConvolutionDesc {
   ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::kAuto;
   MemoryDesc src, weights, bias, dst;
   Dims strides, dilations, padding_left, padding_right;  // one per spatial dimension
+  MemoryDesc range = {};  // [2], of quantization_range.h; the zero descriptor: none
 };
 TILEWIRE_FIELDS(ConvolutionDesc, prop_kind, algorithm, src, weights, bias, dst, strides, dilations,
-                padding_left, padding_right);
+                padding_left, padding_right, range);
 
 //   kInvalidArgument  shapes that do not fit each other; the message names the dimension
 TILEWIRE_PRIMITIVE_FUNCTIONS(Convolution);

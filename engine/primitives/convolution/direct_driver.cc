@@ -35,21 +35,28 @@ WorkSize ChooseDepthwiseWorkSize(const Geometry& geometry, const Tiling& tiling)
   return work;
 }
 
+// Displacements and increments in generated code that are larger than this, in elements, might not
+// fit 32 bits: a tile goes over four blocks at most.
+constexpr int64_t kLargestSpan = std::numeric_limits<int32_t>::max() / kFloatBytes / 4;
+
+// Blocks of dst that are too far apart for one tile, as those of large volumes, have a tile each.
 Tiling TilingOf(const DirectProblem& problem) {
   const int64_t blocks = DivUp(problem.geometry.oc, problem.unit.lanes());
+  const bool one_block = problem.depthwise || problem.dst.block > kLargestSpan / 4;
   const int64_t row = problem.geometry.out[2];
   const RegisterBudget budget = {.unit = problem.unit,
                                  .scratch = AccumulatorEpilogue::ScratchCount(problem.post_ops)};
-  Tiling tiling = ChooseTiling(row, problem.depthwise ? 1 : blocks, budget);
-  if (problem.depthwise) tiling.oc_groups = SplitEvenly(blocks, blocks);
+  Tiling tiling = ChooseTiling(row, one_block ? 1 : blocks, budget);
+  if (one_block) tiling.oc_groups = SplitEvenly(blocks, blocks);
   return tiling;
 }
 
-// Every displacement and increment in the generated code lies within one of these spans.
+// Every displacement and increment in the generated code lies within one of these spans, but for
+// the increment between blocks of src, which may take 64 bits.
 absl::Status CheckDisplacements(const DirectProblem& problem) {
   const Geometry& geometry = problem.geometry;
-  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max() / kFloatBytes / 4;
-  std::optional<int64_t> src = CheckedMul(problem.src.channel, problem.unit.lanes());
+  std::optional<int64_t> src =
+      CheckedMul(problem.src.channel, std::min<int64_t>(problem.unit.lanes(), geometry.ic));
   for (int d = 0; d < 3 && src; ++d) {
     const std::optional<int64_t> taps =
         CheckedProduct({problem.src.spatial[d], geometry.tap_step[d], geometry.kernel[d]});
@@ -59,11 +66,10 @@ absl::Status CheckDisplacements(const DirectProblem& problem) {
   }
   const int64_t taps = geometry.kernel[0] * geometry.kernel[1] * geometry.kernel[2];
   const int64_t weights = taps * problem.unit.lanes() * problem.unit.lanes();
-  const std::optional<int64_t> dst = CheckedAdd(4 * problem.dst.block, 32 * problem.dst.spatial[2]);
+  const std::optional<int64_t> dst = CheckedMul(32, problem.dst.spatial[2]);
   for (const std::optional<int64_t>& span :
-       {src, dst, std::optional(weights), std::optional(problem.src.block),
-        std::optional(problem.weights.ic_block)}) {
-    if (!span || *span > kLargest)
+       {src, dst, std::optional(weights), std::optional(problem.weights.ic_block)}) {
+    if (!span || *span > kLargestSpan)
       return absl::UnimplementedError("strides exceed 32-bit displacements");
   }
   return absl::OkStatus();
@@ -83,13 +89,15 @@ DirectDriver::DirectDriver(const DirectProblem& problem, const WorkSize& work, W
       work_(work),
       grid_(std::move(grid)),
       ic_blocks_(DivUp(problem.geometry.ic, problem.unit.lanes())),
-      tail_blocks_(problem.geometry.ic % problem.unit.lanes() == 0 ? 0 : 1) {}
+      tail_blocks_(problem.geometry.ic % problem.unit.lanes() == 0 ? 0 : 1),
+      slopes_(PaddedSlopes(problem.post_ops, problem.unit)) {}
 
 absl::StatusOr<DirectDriver> DirectDriver::Create(absl::string_view name,
                                                   const DirectProblem& requested) {
   ABSL_RETURN_IF_ERROR(CheckDisplacements(requested));
   DirectProblem problem = requested;
   FlattenPixels(&problem.geometry, problem.src.spatial, problem.dst.spatial);
+  TurnColumns(&problem.geometry, &problem.src.spatial, &problem.dst.spatial);
   const Geometry& geometry = problem.geometry;
   const int lanes = problem.unit.lanes();
   const Tiling tiling = TilingOf(problem);
@@ -173,6 +181,7 @@ DirectArgs DirectDriver::PositionOf(const Operands& operands, const WorkGrid::Pi
                  oc_block * problem_.weights.oc_block + ic_block * problem_.weights.ic_block;
   args.bias =
       operands.bias == nullptr ? nullptr : operands.bias + group * geometry.oc + oc_block * lanes;
+  args.slopes = slopes_.empty() ? nullptr : slopes_.data() + group * geometry.oc + oc_block * lanes;
   args.dst = operands.dst + image * problem_.dst.image + group * problem_.dst.group +
              oc_block * problem_.dst.block;
   args.first = ic_block == 0;

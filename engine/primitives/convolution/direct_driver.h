@@ -74,6 +74,7 @@ class DirectDriver {
   WorkSize work_;
   WorkGrid grid_;
   int64_t ic_blocks_, tail_blocks_;  // all of src's, and those that are not full
+  std::vector<float> slopes_;        // of all channels, and as many more as a vector may read
   TileCache<DirectConfig, DirectFunction> functions_;
 };
 

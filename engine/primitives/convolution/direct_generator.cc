@@ -25,6 +25,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <variant>
 
 #include "engine/base/cache_line.h"
@@ -44,7 +45,11 @@ class DirectGenerator final : public TapLoopGenerator {
       : TapLoopGenerator(name, config.epilogue, config.loops, offsetof(DirectArgs, loops)),
         config_(config),
         epilogue_(this, config.epilogue,
-                  {.dst = src_, .bias = weights_, .spare = rax, .scratch = FreeVectors()}) {
+                  {.dst = src_,
+                   .bias = weights_,
+                   .spare = rax,
+                   .scratch = FreeVectors(),
+                   .slopes = weights_}) {
     // Displacements on both sides of src_ are twice as many that fit one byte.
     if (!config.depthwise) src_bias_ = unit_.BroadcastReach();
     for (int pixel = 0; pixel < pixels_; ++pixel) {
@@ -55,7 +60,7 @@ class DirectGenerator final : public TapLoopGenerator {
   }
 
  private:
-  // After the reduction src_ and weights_ hold dst and bias.
+  // After the reduction src_ holds dst, and weights_ bias and then the slopes of a PRelu.
   const Xbyak::Reg64 src_plane_ = r10, src_plane3_ = r11;  // without depth: see SrcOf()
 
   Xbyak::Xmm Broadcast(int i) const {
@@ -142,6 +147,7 @@ class DirectGenerator final : public TapLoopGenerator {
   // spread over the steps of the first tap's code.
   void PrefetchNextBlock() {
     if (prefetch_steps_ == 0 || loops_.src_channel != 4) return;
+    if (loops_.src_block > std::numeric_limits<int32_t>::max() / 4) return;  // no displacement
     const int lines = static_cast<int>(next_lines_.size());
     const int64_t block = BlocksAhead() * loops_.src_block;
     for (int i = 0; i < DivUp(lines, prefetch_steps_) && lines_prefetched_ < lines; ++i) {
@@ -188,6 +194,8 @@ class DirectGenerator final : public TapLoopGenerator {
     }
     mov(weights_, Argument(offsetof(DirectArgs, bias)));
     epilogue_.AddBias();
+    if (config_.epilogue.post_ops.Slopes() != nullptr)
+      mov(weights_, Argument(offsetof(DirectArgs, slopes)));
     epilogue_.ApplyPostOps(/*skip_sum=*/config_.chunked);
     epilogue_.ZeroTail();
     L(store);

@@ -35,6 +35,7 @@ struct DirectArgs {
   const float* src;
   const float* weights;
   const float* bias;
+  const float* slopes;  // of a PRelu
   float* dst;
   TapLoopArgs loops;
   int64_t first, last;  // if chunked: nonzero in the first and in the last call for these outputs

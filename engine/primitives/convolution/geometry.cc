@@ -2,6 +2,7 @@
 #include "engine/primitives/convolution/geometry.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/base/checked_math.h"
 
@@ -43,6 +44,16 @@ TapRange ValidTaps(const Geometry& geometry, int d, int64_t o) {
   const int64_t end = first >= geometry.in[d] ? 0 : taps(geometry.in[d] - first);
   return {std::min(begin, geometry.kernel[d]),
           std::max(std::min(end, geometry.kernel[d]), std::min(begin, geometry.kernel[d]))};
+}
+
+void TurnColumns(Geometry* geometry, Spatial* src_strides, Spatial* dst_strides) {
+  constexpr int64_t kNarrow = 4;
+  const Spatial &out = geometry->out, &kernel = geometry->kernel;
+  if (out[2] > kNarrow || out[1] <= out[2] || (kernel[1] != 1 && kernel[2] != 1)) return;
+  for (Spatial* sizes : {&geometry->in, &geometry->out, &geometry->kernel, &geometry->stride,
+                         &geometry->tap_step, &geometry->pad, src_strides, dst_strides}) {
+    std::swap((*sizes)[1], (*sizes)[2]);
+  }
 }
 
 void FlattenPixels(Geometry* geometry, const Spatial& src_strides, const Spatial& dst_strides) {

@@ -41,6 +41,11 @@ TapRange ValidTaps(const Geometry& geometry, int d, int64_t o);
 // of rows do not matter. The strides of src and dst may be in any unit.
 void FlattenPixels(Geometry* geometry, const Spatial& src_strides, const Spatial& dst_strides);
 
+// Exchanges height and width where dst is high and narrow, so that its columns are the rows which
+// tiles are cut from. Only if the window reaches along one of the two: the order of weights, and of
+// what is added up, stays the same.
+void TurnColumns(Geometry* geometry, Spatial* src_strides, Spatial* dst_strides);
+
 //   kInvalidArgument  shapes, strides, dilations or paddings do not fit; the message names the
 //                     dimension; output scales that do not fit dst
 //   kUnimplemented    not a forward propagation, output scales or a pooling that no row takes

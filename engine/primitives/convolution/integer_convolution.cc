@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -48,7 +49,8 @@ absl::StatusOr<MemoryDesc> PackedWeights(const ConvolutionDesc& desc, const Vect
   absl::StrAppend(&pattern, unit.lanes(), oc, kQuad, ic);
   ABSL_ASSIGN_OR_RETURN(MemoryDesc packed,
                         MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kS8, pattern));
-  if (!unit.has_dot_products() || desc.src.data_type() != DataType::kS8) return packed;
+  const bool shifts = unit.has_dot_products() && desc.src.data_type() == DataType::kS8;
+  if (!shifts && desc.range.IsZero()) return packed;
   return packed.WithCompensation(geometry.grouped_weights ? 3 : 1);
 }
 
@@ -72,10 +74,18 @@ absl::Status CheckLayouts(const ConvolutionDesc& desc, int lanes) {
   return absl::OkStatus();
 }
 
+bool IsPadded(const ConvolutionDesc& desc) {
+  const auto is_zero = [](int64_t padding) { return padding == 0; };
+  return !std::all_of(desc.padding_left.begin(), desc.padding_left.end(), is_zero) ||
+         !std::all_of(desc.padding_right.begin(), desc.padding_right.end(), is_zero);
+}
+
 // With layouts for src, dst and bias.
 absl::StatusOr<ConvolutionDesc> ResolveActivations(const ConvolutionDesc& desc,
                                                    const VectorUnit& unit) {
   ABSL_RETURN_IF_ERROR(RequireInteger(desc));
+  if (!desc.range.IsZero() && IsPadded(desc))
+    return absl::UnimplementedError("takes no padding together with a range");
   ConvolutionDesc resolved = desc;
   const std::string pattern = ChannelsLast(desc.src.rank());
   ABSL_ASSIGN_OR_RETURN(resolved.src, OrPattern(desc.src, pattern));
@@ -90,6 +100,9 @@ absl::StatusOr<ConvolutionDesc> WithWeights(ConvolutionDesc resolved, const Memo
   if (!(resolved.weights == packed)) return RefuseLayout("weights", resolved.weights);
   return resolved;
 }
+
+// Of the scratchpad, for the scales and the compensation of one run.
+int64_t RangeBytes(int64_t channels) { return RoundUp(channels * 8, 64); }
 
 // Immutable. With a stage, images go through the scratchpad one by one.
 class IntegerConvolution final : public Primitive {
@@ -119,6 +132,11 @@ class IntegerConvolution final : public Primitive {
       operands.compensation =
           reinterpret_cast<const int32_t*>(weights + desc_.weights.CompensationOffsetBytes());
     }
+    if (!desc_.range.IsZero()) {
+      UseRange(args.Get<const float>(kArgQuantizationRange) + desc_.range.offset0(), scratchpad,
+               &operands);
+      scratchpad += RangeBytes(scales_.size());
+    }
     const int64_t images = desc_.src.dim(0);
     if (!stage_) return driver_.Run(operands, images, team);
     for (int64_t n = 0; n < images; ++n) {
@@ -127,6 +145,21 @@ class IntegerConvolution final : public Primitive {
       driver_.Run(operands, 1, team);
       operands.dst += desc_.dst.stride(0) * SizeOf(desc_.dst.data_type());
     }
+  }
+
+  // The scales of this run, and what takes the zero point from the sums: the compensation of the
+  // weights is -128 times the sums of theirs.
+  void UseRange(const float* range, std::byte* scratchpad,
+                IntegerDriver::Operands* operands) const {
+    float* scales = reinterpret_cast<float*>(scratchpad);
+    int32_t* compensation = reinterpret_cast<int32_t*>(scales + scales_.size());
+    const auto zero_point = static_cast<int32_t>(range[1]);
+    for (size_t c = 0; c < scales_.size(); ++c) {
+      scales[c] = range[0] * scales_[c];
+      compensation[c] = zero_point * (operands->compensation[c] / 128);
+    }
+    operands->scales = scales;
+    operands->compensation = compensation;
   }
 
   static std::byte* At(const ExecuteArgs& args, int arg, const MemoryDesc& desc) {
@@ -172,10 +205,21 @@ IntegerProblem IntegerProblemOf(const ConvolutionDesc& desc, const Attributes& a
   if (problem.epilogue.bias) problem.epilogue.bias_type = desc.bias.data_type();
   problem.epilogue.dst_type = desc.dst.data_type();
   problem.epilogue.compensation = desc.weights.HasCompensation();
-  problem.epilogue.scales = !attributes.output_scales.IsDefault();
+  problem.epilogue.bias_after_scales = !desc.range.IsZero();
+  problem.epilogue.scales = !attributes.output_scales.IsDefault() || !desc.range.IsZero();
   problem.epilogue.packed_channels = desc.dst.IsPlain();
   problem.epilogue.post_ops = attributes.post_ops;
   return problem;
+}
+
+std::unique_ptr<Primitive> Around(const ConvolutionDesc& desc, std::optional<IntegerStage> stage,
+                                  IntegerDriver driver, std::vector<float> scales,
+                                  PrimitiveInfo info) {
+  info.code_bytes = driver.code_bytes();
+  if (!desc.range.IsZero())
+    info.scratchpad_bytes += RangeBytes(static_cast<int64_t>(scales.size()));
+  return std::make_unique<IntegerConvolution>(std::move(info), desc, std::move(stage),
+                                              std::move(driver), std::move(scales));
 }
 
 }  // namespace
@@ -202,9 +246,12 @@ absl::StatusOr<ConvolutionDesc> ResolveIntegerDepthwise(const ConvolutionDesc& d
   }
   std::string pattern(PlainPattern(desc.weights.rank()));
   pattern[0] = 'A';
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed,
+  ABSL_ASSIGN_OR_RETURN(MemoryDesc packed,
                         MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kS8,
                                                   absl::StrCat(pattern, unit.lanes(), "a")));
+  if (!desc.range.IsZero()) {
+    ABSL_ASSIGN_OR_RETURN(packed, packed.WithCompensation(1));
+  }
   return WithWeights(std::move(resolved), packed);
 }
 
@@ -215,7 +262,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateInteger(const ConvolutionDesc& 
   PrimitiveInfo info = InfoOf(desc, attributes, facts);
   IntegerProblem problem = IntegerProblemOf(desc, attributes, unit);
   const Geometry geometry = problem.geometry;
-  const bool shifts = problem.epilogue.compensation;
+  const bool shifts = problem.epilogue.compensation && desc.range.IsZero();
   std::optional<IntegerStage> stage;
   if (shifts || geometry.ic % kQuad != 0 || !HasDenseChannels(desc.src)) {
     ABSL_ASSIGN_OR_RETURN(stage, IntegerStage::Create(desc.src, geometry, shifts ? 0x80 : 0));
@@ -227,10 +274,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateInteger(const ConvolutionDesc& 
     problem.geometry.ic /= kQuad;
   }
   ABSL_ASSIGN_OR_RETURN(IntegerDriver driver, IntegerDriver::Create(info.name, problem));
-  info.code_bytes = driver.code_bytes();
-  return std::make_unique<IntegerConvolution>(
-      std::move(info), desc, std::move(stage), std::move(driver),
-      PaddedScales(attributes.output_scales, geometry, unit.lanes()));
+  return Around(desc, std::move(stage), std::move(driver),
+                PaddedScales(attributes.output_scales, geometry, unit.lanes()), std::move(info));
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerDepthwise(
@@ -248,10 +293,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerDepthwise(
   problem.weights_group = problem.weights_ic_block = 0;
   problem.weights_oc_block = desc.weights.stride(0);
   ABSL_ASSIGN_OR_RETURN(IntegerDriver driver, IntegerDriver::Create(info.name, problem));
-  info.code_bytes = driver.code_bytes();
-  return std::make_unique<IntegerConvolution>(
-      std::move(info), desc, std::nullopt, std::move(driver),
-      PaddedScales(attributes.output_scales, problem.geometry, unit.lanes()));
+  return Around(desc, std::nullopt, std::move(driver),
+                PaddedScales(attributes.output_scales, problem.geometry, unit.lanes()),
+                std::move(info));
 }
 
 }  // namespace tilewire::convolution

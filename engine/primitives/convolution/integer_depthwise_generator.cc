@@ -18,21 +18,20 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
         lanes_(unit_.lanes()),
         pixels_(config.epilogue.pixels),
         taps_(static_cast<int>(config.loops.kernel[2])),
-        epilogue_(this, config.epilogue,
-                  {.dst = src_,
-                   .bias = weights_,
-                   .spare = rax,
-                   .scratch = unit_.RegistersFrom(pixels_),
-                   .scales = src_row_}) {}
+        epilogue_(this, config.epilogue, Finishing()) {}
 
  private:
-  // rdi holds the arguments. After the reduction src_, weights_ and src_row_ hold dst, bias and
-  // scales.
+  // rdi holds the arguments. After the reduction src_, weights_, src_row_ and weights_row_ hold
+  // dst, bias, scales and compensation.
   const Xbyak::Reg64 args_ = rdi;
   const Xbyak::Reg64 src_ = rsi, weights_ = rdx;        // of the current depth tap
   const Xbyak::Reg64 src_row_ = r8, weights_row_ = r9;  // of the current height tap
   const Xbyak::Reg64 rows_left_ = rcx, depths_left_ = r10;
   const Xbyak::Opmask tail_ = k2;
+
+  AccumulatorEpilogue::Registers Finishing() const {
+    return {src_, weights_, rax, unit_.RegistersFrom(pixels_), src_row_, weights_row_};
+  }
 
   // Vectors: the sums, the weights of every width tap, a column of src, a product.
   Xbyak::Xmm Vector(int index) const { return unit_.Vector(index); }
@@ -135,6 +134,8 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
     mov(src_, Argument(offsetof(IntegerTileArgs, dst)));
     if (config_.epilogue.bias) mov(weights_, Argument(offsetof(IntegerTileArgs, bias)));
     if (config_.epilogue.scales) mov(src_row_, Argument(offsetof(IntegerTileArgs, scales)));
+    if (config_.epilogue.compensation)
+      mov(weights_row_, Argument(offsetof(IntegerTileArgs, compensation)));
     epilogue_.FinishIntegers();
   }
 

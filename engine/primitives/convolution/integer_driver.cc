@@ -55,6 +55,8 @@ absl::StatusOr<IntegerDriver> IntegerDriver::Create(absl::string_view name,
   ABSL_RETURN_IF_ERROR(CheckDisplacements(requested));
   IntegerProblem problem = requested;
   FlattenPixels(&problem.geometry, problem.src.spatial, problem.dst.spatial);
+  if (!problem.depthwise)  // which keeps the weights of all width taps in registers
+    TurnColumns(&problem.geometry, &problem.src.spatial, &problem.dst.spatial);
   const Tiling tiling = TilingOf(problem);
   const int lanes = problem.unit().lanes();
   const int64_t tap_bytes = lanes * (problem.depthwise ? 1 : problem.block_quads * kQuad);

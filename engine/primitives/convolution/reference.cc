@@ -29,6 +29,8 @@ class Formula {
         width_(desc.src.rank() - 1),
         src_type_(desc.src.data_type()),
         pools_(attributes.post_ops.HasMaxPooling()),
+        has_range_(!desc.range.IsZero()),
+        range_offset_(has_range_ ? desc.range.offset0() : 0),
         epilogue_{attributes, desc.bias.data_type(), desc.dst.data_type()},
         src_(desc.src),
         weights_(desc.weights),
@@ -45,6 +47,15 @@ class Formula {
     void* dst = piece.Find(kArgDst);
     Spatial o = {0, 0, 0};
     for (int d = first_; d < 3; ++d) o[d] = index[2 + d - first_];
+    if (has_range_) {
+      const float before = epilogue_.attributes.post_ops.HasSum()
+                               ? LoadElement(epilogue_.dst_type, dst, dst_.Offset(index))
+                               : 0;
+      const float value = epilogue_.ScaledValue(
+          Sum(piece, n, oc, o), piece.Get<const float>(kArgQuantizationRange)[range_offset_], oc,
+          bias, bias_index, before);
+      return StoreElement(epilogue_.dst_type, value, dst, dst_.Offset(index));
+    }
     if (!pools_) {
       return epilogue_.Store(Sum(piece, n, oc, o), oc, bias, bias_index, dst, dst_.Offset(index));
     }
@@ -77,7 +88,8 @@ class Formula {
   float Sum(const ReferencePiece& piece, int64_t n, int64_t oc, const Spatial& o) const {
     switch (src_type_) {
       case DataType::kU8:
-        return static_cast<int32_t>(Accumulate<uint8_t, int8_t, uint32_t>(piece, n, oc, o));
+        return static_cast<int32_t>(
+            Accumulate<uint8_t, int8_t, uint32_t>(piece, n, oc, o, ZeroPoint(piece)));
       case DataType::kS8:
         return static_cast<int32_t>(Accumulate<int8_t, int8_t, uint32_t>(piece, n, oc, o));
       default:
@@ -85,8 +97,14 @@ class Formula {
     }
   }
 
+  uint32_t ZeroPoint(const ReferencePiece& piece) const {
+    if (!has_range_) return 0;
+    return static_cast<uint32_t>(piece.Get<const float>(kArgQuantizationRange)[range_offset_ + 1]);
+  }
+
   template <typename Src, typename Weights, typename Result>
-  Result Accumulate(const ReferencePiece& piece, int64_t n, int64_t oc, const Spatial& o) const {
+  Result Accumulate(const ReferencePiece& piece, int64_t n, int64_t oc, const Spatial& o,
+                    Result zero_point = 0) const {
     const int64_t group = oc / geometry_.oc;
     const int weights_group = geometry_.grouped_weights ? 1 : 0;
     const Src* src = piece.Get<const Src>(kArgSrc) + src_.base() + src_.At(0, n);
@@ -105,7 +123,7 @@ class Formula {
           const Src* row = s + At(src_, 2, {In(0, o[0], kd), In(1, o[1], kh), 0});
           const Weights* tap = w + At(weights_, weights_group + 2, {kd, kh, 0});
           for (int64_t kw = taps[2].begin; kw < taps[2].end && !stopped(); ++kw) {
-            sum += row[src_.At(width_, In(2, o[2], kw))] *
+            sum += (row[src_.At(width_, In(2, o[2], kw))] - zero_point) *
                    tap[weights_.At(weights_group + width_, kw)];
           }
         }
@@ -129,7 +147,8 @@ class Formula {
   const int first_;  // of depth, height, width, the first that the tensors have
   const int width_;  // the dimension of src that is its width
   const DataType src_type_;
-  const bool pools_;
+  const bool pools_, has_range_;
+  const int64_t range_offset_;
   ScalarEpilogue epilogue_;  // of the chain before the pooling
   const SeparableOffsets src_, weights_, bias_, dst_;
 };

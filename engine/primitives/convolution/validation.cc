@@ -114,6 +114,17 @@ absl::Status ValidateSpatial(const ConvolutionDesc& desc) {
   return absl::OkStatus();
 }
 
+absl::Status ValidateRange(const ConvolutionDesc& desc) {
+  const MemoryDesc& range = desc.range;
+  if (range.IsZero()) return absl::OkStatus();
+  if (range.dims() != Dims{2} || range.data_type() != DataType::kF32 || !range.IsPlain() ||
+      range.stride(0) != 1) {
+    return Invalid(absl::StrCat("the range is ", range.ToString(), ", expected f32 [2]"));
+  }
+  if (desc.src.data_type() == DataType::kU8) return absl::OkStatus();
+  return absl::UnimplementedError("convolution: only a src of u8 has a range");
+}
+
 }  // namespace
 
 absl::Status Validate(const ConvolutionDesc& desc, const Attributes& attributes) {
@@ -127,7 +138,11 @@ absl::Status Validate(const ConvolutionDesc& desc, const Attributes& attributes)
   if (desc.dst.format_kind() == FormatKind::kBlocked && desc.dst.Overlaps()) {
     return Invalid("elements of dst share an address");
   }
+  ABSL_RETURN_IF_ERROR(ValidateRange(desc));
   ABSL_RETURN_IF_ERROR(CheckChannelScales("convolution", desc.dst, attributes.output_scales));
+  const std::vector<float>* slopes = attributes.post_ops.Slopes();
+  if (slopes != nullptr && static_cast<int64_t>(slopes->size()) != desc.dst.dim(1))
+    return Differ("the slopes of prelu", slopes->size(), "channels of dst", desc.dst.dim(1));
   return ValidateMaxPooling(desc, attributes);
 }
 

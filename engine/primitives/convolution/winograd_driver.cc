@@ -70,7 +70,8 @@ absl::StatusOr<WinogradDriver> WinogradDriver::Create(absl::string_view name,
   return driver;
 }
 
-WinogradDriver::WinogradDriver(const WinogradProblem& problem) : problem_(problem) {
+WinogradDriver::WinogradDriver(const WinogradProblem& problem)
+    : problem_(problem), slopes_(PaddedSlopes(problem.post_ops, problem.unit)) {
   const WinogradPlan& plan = problem.plan;
   const int64_t pieces = plan.shared ? plan.panels : plan.Blocks(problem.geometry.batch);
   slots_ = std::min<int64_t>(pieces, cpu::GrantedCores());
@@ -301,12 +302,14 @@ void WinogradDriver::TransformOutputs(const Operands& operands, const Block& blo
                first_block * problem_.dst.block + position.row / pixels * problem_.dst.spatial[1] +
                position.column / pixels * problem_.dst.spatial[2];
     args.bias = operands.bias == nullptr ? nullptr : operands.bias + first_block * lanes;
+    args.slopes = slopes_.empty() ? nullptr : slopes_.data() + first_block * lanes;
     args.blocks = blocks - has_tail;
     if (args.blocks > 0) output_.by_cut[cut_rows][cut_columns](&args);
     if (!has_tail) continue;
     args.m += args.blocks * plan.group_tiles * lanes;
     args.dst += args.blocks * problem_.dst.block;
     if (args.bias != nullptr) args.bias += args.blocks * lanes;
+    if (args.slopes != nullptr) args.slopes += args.blocks * lanes;
     args.blocks = 1;
     output_tail_.by_cut[cut_rows][cut_columns](&args);
   }

@@ -90,7 +90,8 @@ class WinogradDriver {
                         const float* m) const;
 
   WinogradProblem problem_;
-  int64_t slots_ = 1;  // blocks, or panels of the shared one, that may be in work at a time
+  std::vector<float> slopes_;  // of a PRelu, in whole vectors
+  int64_t slots_ = 1;          // blocks, or panels of the shared one, that may be in work at a time
   std::vector<std::unique_ptr<const jit::Generator>> generators_;
   WinogradInputFunction input_ = nullptr;
   WinogradGemmFunction multiply_ = nullptr, multiply_last_ = nullptr;  // the last panel

@@ -177,9 +177,10 @@ class OutputGenerator final : public TransformGenerator {
 
  private:
   const Xbyak::Reg64 m_ = rsi, dst_ = rdx, bias_ = rcx, blocks_left_ = r8, row_ = r9;
+  const Xbyak::Reg64 slopes_ = r10;
   const Xbyak::Opmask ordered_ = k3;  // the epilogue has 1 and 2
   const AccumulatorEpilogue::Registers registers_ = {
-      .dst = row_, .bias = bias_, .spare = rax, .scratch = {4, 5, 6, 7, 8, 9}};
+      .dst = row_, .bias = bias_, .spare = rax, .scratch = {4, 5, 6, 7, 8, 9}, .slopes = slopes_};
   // Constants of F(4,3).
   static constexpr int kP = 10, kQ = 11, kPP = 12, kQQ = 13, kPPP = 14, kQQQ = 15;
 
@@ -189,6 +190,7 @@ class OutputGenerator final : public TransformGenerator {
     mov(dst_, qword[rdi + offsetof(WinogradOutputArgs, dst)]);
     mov(bias_, qword[rdi + offsetof(WinogradOutputArgs, bias)]);
     mov(blocks_left_, qword[rdi + offsetof(WinogradOutputArgs, blocks)]);
+    mov(slopes_, qword[rdi + offsetof(WinogradOutputArgs, slopes)]);
     const auto [p, q] = WinogradPointsOf(tile_);
     if (tile_ == 4) LoadConstants({p, q, p * p, q * q, p * p * p, q * q * q});
     Xbyak::Label block;
@@ -197,6 +199,7 @@ class OutputGenerator final : public TransformGenerator {
     add(m_, static_cast<int>(config_.block_bytes));
     add(dst_, static_cast<int>(config_.dst_block_bytes));
     add(bias_, VectorBytes());
+    add(slopes_, VectorBytes());
     dec(blocks_left_);
     jnz(block, T_NEAR);
     CloseFrame();

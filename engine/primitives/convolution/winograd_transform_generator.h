@@ -49,9 +49,10 @@ struct WinogradOutputConfig {
 
 struct WinogradOutputArgs {
   const float* m;
-  float* dst;         // the tile's first pixel
-  const float* bias;  // of the first block
-  int64_t blocks;     // >= 1
+  float* dst;           // the tile's first pixel
+  const float* bias;    // of the first block
+  int64_t blocks;       // >= 1
+  const float* slopes;  // of a PRelu, of the first block
 };
 using WinogradOutputFunction = void (*)(const WinogradOutputArgs*);
 

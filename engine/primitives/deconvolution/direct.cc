@@ -19,6 +19,7 @@ namespace tilewire::deconvolution {
 namespace {
 
 constexpr int64_t kFloatBytes = sizeof(float);
+constexpr int64_t kBandRows = 8;  // of dst: a piece of work
 
 // Outputs first, first + stride, ... along the width; `sources` are those of the first.
 struct Segment {
@@ -89,21 +90,24 @@ class Direct final : public Primitive {
     const int64_t blocks = DivUp(geometry_.oc, lanes_);
     const int64_t pieces = DivUp(blocks, TileGenerator::kMaxBlocks);
     const int64_t depths = geometry_.axes[0].out, heights = geometry_.axes[1].out;
-    team.ParallelFor(geometry_.batch * geometry_.groups * pieces * depths, [&](int64_t task) {
-      const int64_t d = task % depths, piece = task / depths % pieces;
-      const int64_t group = task / depths / pieces % geometry_.groups;
-      const int64_t n = task / depths / pieces / geometry_.groups;
-      Row row = FirstRow(args, n, group, piece * TileGenerator::kMaxBlocks);
-      row.last = piece == pieces - 1;
-      row.depth = &depths_[d];
-      float* plane = row.dst + d * geometry_.axes[0].dst_stride;
-      for (int64_t h = 0; h < heights; ++h) {
-        row.height = &heights_[h];
-        row.dst = plane + h * geometry_.axes[1].dst_stride;
-        for (const Segment& segment : segments_) RunSegment(row, segment);
-        if (threading::Stopped()) return;
-      }
-    });
+    const int64_t bands = DivUp(heights, kBandRows);
+    team.ParallelFor(
+        geometry_.batch * geometry_.groups * pieces * depths * bands, [&](int64_t task) {
+          const int64_t band = task % bands, d = task / bands % depths;
+          const int64_t block = task / bands / depths, piece = block % pieces;
+          const int64_t group = block / pieces % geometry_.groups;
+          const int64_t n = block / pieces / geometry_.groups;
+          Row row = FirstRow(args, n, group, piece * TileGenerator::kMaxBlocks);
+          row.last = piece == pieces - 1;
+          row.depth = &depths_[d];
+          float* plane = row.dst + d * geometry_.axes[0].dst_stride;
+          for (int64_t h = band * kBandRows; h < std::min(heights, (band + 1) * kBandRows); ++h) {
+            row.height = &heights_[h];
+            row.dst = plane + h * geometry_.axes[1].dst_stride;
+            for (const Segment& segment : segments_) RunSegment(row, segment);
+            if (threading::Stopped()) return;
+          }
+        });
   }
 
   Row FirstRow(const ExecuteArgs& args, int64_t n, int64_t group, int64_t block) const {
@@ -185,7 +189,8 @@ TileConfig ConfigOf(const DeconvolutionDesc& desc, const PostOps& post_ops, cons
   const int group_dims = geometry.grouped_weights ? 1 : 0;
   const int64_t blocks = DivUp(geometry.oc, lanes);
   TileConfig config{.epilogue = {.unit = unit}};
-  config.ic_blocks = DivUp(geometry.ic, lanes);
+  config.ic_blocks = geometry.ic / lanes;
+  config.tail_channels = static_cast<int>(geometry.ic % lanes);
   config.src_block_bytes = desc.src.stride(1) * kFloatBytes;
   config.weights_oc_block_bytes = desc.weights.stride(group_dims) * kFloatBytes;
   config.weights_ic_block_bytes = desc.weights.stride(group_dims + 1) * kFloatBytes;

@@ -26,13 +26,16 @@ void TileGenerator::Emit() {
   L(next_tap);
   mov(src_, ptr[tap_ + offsetof(TapArgs, src)]);
   mov(weights_, ptr[tap_ + offsetof(TapArgs, weights)]);
-  mov(blocks_left_, config_.ic_blocks);
-  L(next_block);
-  EmitBlock();
-  add(src_, static_cast<int>(config_.src_block_bytes));
-  add(weights_, static_cast<int>(config_.weights_ic_block_bytes));
-  dec(blocks_left_);
-  jnz(next_block, T_NEAR);
+  if (config_.ic_blocks > 0) {
+    mov(blocks_left_, config_.ic_blocks);
+    L(next_block);
+    EmitBlock(config_.epilogue.unit.lanes());
+    add(src_, static_cast<int>(config_.src_block_bytes));
+    add(weights_, static_cast<int>(config_.weights_ic_block_bytes));
+    dec(blocks_left_);
+    jnz(next_block, T_NEAR);
+  }
+  EmitBlock(config_.tail_channels);
   add(tap_, sizeof(TapArgs));
   dec(taps_left_);
   jnz(next_tap, T_NEAR);
@@ -43,12 +46,12 @@ void TileGenerator::Emit() {
   epilogue_.EmitTables();
 }
 
-// The products of a block of input channels.
-void TileGenerator::EmitBlock() {
+// The products of the first channels of an input block.
+void TileGenerator::EmitBlock(int channels) {
   const int lanes = config_.epilogue.unit.lanes(), blocks = config_.epilogue.blocks;
   const int pixels = config_.epilogue.pixels;
   const Xbyak::Xmm source = Vector(Tile() + blocks);
-  for (int ic = 0; ic < lanes; ++ic) {
+  for (int ic = 0; ic < channels; ++ic) {
     for (int b = 0; b < blocks; ++b) {
       const int64_t offset = b * config_.weights_oc_block_bytes + ic * lanes * 4;
       vmovups(Vector(Tile() + b), ptr[weights_ + static_cast<int>(offset)]);

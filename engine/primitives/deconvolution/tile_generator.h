@@ -24,7 +24,8 @@ struct TileArgs {
 };
 
 struct TileConfig {
-  int64_t ic_blocks = 1;
+  int64_t ic_blocks = 1;  // full ones
+  int tail_channels = 0;  // of the input block after them, if there is one
   int64_t src_block_bytes = 0, weights_ic_block_bytes = 0;  // from input block to input block
   int64_t weights_oc_block_bytes = 0;                       // from output block to output block
   EpilogueConfig epilogue;  // unit, blocks, pixels, strides of dst, bias, post-ops
@@ -41,7 +42,7 @@ class TileGenerator final : public AccumulatorTile {
 
  private:
   void Emit() override;
-  void EmitBlock();
+  void EmitBlock(int channels);
 
   const TileConfig config_;
 

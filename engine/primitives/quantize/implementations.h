@@ -8,6 +8,11 @@
 
 namespace tilewire::quantize {
 
+// To u8 by a range, in generated code, which asks the layouts to have channels last, or no padding
+// and the same order on both sides.
+TILEWIRE_ROW(QuantizeDesc, ByRange);
+
+// With known scales and zero points.
 TILEWIRE_ROW(QuantizeDesc, Rows);
 
 TILEWIRE_ROW(QuantizeDesc, Reference);

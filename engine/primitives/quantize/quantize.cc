@@ -41,8 +41,26 @@ absl::Status ValidateParams(const QuantizeDesc& desc) {
   return absl::OkStatus();
 }
 
+// dst holds src at the place that the padding gives.
+absl::Status ValidateRange(const QuantizeDesc& desc) {
+  const int rank = desc.src.rank(), padded = static_cast<int>(desc.padding_left.size());
+  bool fits = desc.range.dims() == Dims{2} && desc.range.data_type() == DataType::kF32 &&
+              desc.range.IsPlain() && desc.range.stride(0) == 1 && desc.scales.empty() &&
+              desc.zero_points.empty() && desc.dst.rank() == rank && padded <= rank;
+  for (int d = 0; fits && d < rank; ++d) {
+    const int64_t left = d < rank - padded ? 0 : desc.padding_left[d - (rank - padded)];
+    const int64_t larger = desc.dst.dim(d) - desc.src.dim(d);
+    fits = left >= 0 && (d < rank - padded ? larger == 0 : larger >= left);
+  }
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "quantize: range ", desc.range.ToString(), ", padding ", DimsToString(desc.padding_left),
+      ", src ", desc.src.ToString(), " and dst ", desc.dst.ToString(), " do not fit"));
+}
+
 absl::Status Validate(const QuantizeDesc& desc, const Attributes&) {
   ABSL_RETURN_IF_ERROR(CheckTensors("quantize", desc.src, desc.dst));
+  if (!desc.range.IsZero()) return ValidateRange(desc);
   ABSL_RETURN_IF_ERROR(CheckSameDims("quantize: src", desc.src, "dst", desc.dst));
   return ValidateParams(desc);
 }
@@ -51,7 +69,15 @@ absl::Status Validate(const QuantizeDesc& desc, const Attributes&) {
 }  // namespace quantize
 
 TILEWIRE_DEFINE_PRIMITIVE(Quantize, quantize,
-                          {{"quantize/rows", cpu::Isa::kBaseline}, ResolveRows, CreateRows},
+                          {{"quantize/avx512_dense", cpu::Isa::kAvx512, {.algorithm = kByRange}},
+                           ResolveByRange,
+                           CreateByRange},
+                          {{"quantize/avx2_dense", cpu::Isa::kAvx2, {.algorithm = kByRange}},
+                           ResolveByRange,
+                           CreateByRange},
+                          {{"quantize/rows", cpu::Isa::kBaseline, {.algorithm = kKnownScales}},
+                           ResolveRows,
+                           CreateRows},
                           {{"quantize/reference", cpu::Isa::kBaseline, {.is_reference = true}},
                            ResolveReference,
                            CreateReference});

@@ -23,6 +23,23 @@ float Quantized(DataType type, float x, float scale, float zero_point) {
   return std::nearbyint(scaled < highest ? scaled : highest) + zero_point;
 }
 
+// The element `index` of dst, which is a zero point where it lies outside src.
+void StoreByRange(const QuantizeDesc& desc, const ReferencePiece& piece, Dims index) {
+  const float* range = piece.Get<const float>(kArgQuantizationRange) + desc.range.offset0();
+  const int64_t place = desc.dst.Offset(index);
+  const size_t first = index.size() - desc.padding_left.size();
+  bool inside = true;
+  for (size_t d = first; d < index.size(); ++d) {
+    index[d] -= desc.padding_left[d - first];
+    inside = inside && index[d] >= 0 && index[d] < desc.src.dim(static_cast<int>(d));
+  }
+  const float result =
+      inside ? Quantized(DataType::kU8, piece.Get<const float>(kArgSrc)[desc.src.Offset(index)],
+                         range[0], range[1])
+             : range[1];
+  StoreElement(DataType::kU8, result, piece.Find(kArgDst), place);
+}
+
 }  // namespace
 
 absl::StatusOr<QuantizeDesc> ResolveReference(const QuantizeDesc& desc,
@@ -32,11 +49,12 @@ absl::StatusOr<QuantizeDesc> ResolveReference(const QuantizeDesc& desc,
   const DataType from = desc.src.data_type(), to = desc.dst.data_type();
   const bool quantizes = from == DataType::kF32 && IsByte(to);
   const bool returns = to == DataType::kF32 && (IsByte(from) || from == DataType::kF32);
-  if (!quantizes && !returns) {
+  if ((!quantizes && !returns) || (!desc.range.IsZero() && to != DataType::kU8)) {
     return absl::UnimplementedError(
         absl::StrCat("does not go from ", DataTypeName(from), " to ", DataTypeName(to)));
   }
   if (!desc.dst.IsAny()) return desc;
+  if (desc.dst.dims() != desc.src.dims()) return WithDst(desc, OrPlain(desc.dst));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc like, desc.src.WithDataType(to));
   return WithDst(desc, OrLayoutOf(desc.dst, like));
 }
@@ -48,6 +66,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const QuantizeDesc& d
     const MemoryDesc &src = desc.src, &dst = desc.dst;
     const DataType type = dst.data_type();
     piece.ForEach([&](const Dims& index) {
+      if (!desc.range.IsZero()) return StoreByRange(desc, piece, index);
       const size_t i = desc.scales.size() == 1 ? 0 : index[desc.axis];
       const float x = LoadElement(src.data_type(), piece.Find(kArgSrc), src.Offset(index));
       const float scale = desc.scales[i];

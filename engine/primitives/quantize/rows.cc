@@ -153,6 +153,7 @@ std::unique_ptr<Primitive> MakeRows(const QuantizeDesc& desc, const Attributes& 
 
 absl::StatusOr<QuantizeDesc> ResolveRows(const QuantizeDesc& desc, const Attributes& attributes,
                                          const ImplementationFacts& facts) {
+  if (!desc.range.IsZero()) return absl::UnimplementedError("takes known scales");
   ABSL_ASSIGN_OR_RETURN(QuantizeDesc resolved, ResolveReference(desc, attributes, facts));
   ABSL_RETURN_IF_ERROR(TensorRows::RequireTables(resolved.dst));
   return resolved;

@@ -14,6 +14,11 @@ namespace tilewire::softmax {
 // Of what ResolveDenseF32() returned.
 TILEWIRE_CREATE(SoftmaxDesc, Rows);
 
+// Of rows of a few elements, the same: as many rows as a vector has lanes, side by side. Rows calls
+// it where it is meant to run.
+TILEWIRE_CREATE(SoftmaxDesc, Narrow);
+constexpr int64_t MostNarrow(int lanes) { return lanes / 2; }  // elements of such a row
+
 TILEWIRE_ROW(SoftmaxDesc, DenseF32);
 
 TILEWIRE_ROW(SoftmaxDesc, Reference);

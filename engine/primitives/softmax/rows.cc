@@ -189,6 +189,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const SoftmaxDesc& desc,
                                                       const Attributes& attributes,
                                                       const ImplementationFacts& facts) {
   const int64_t size = desc.dst.dim(desc.axis);
+  if (size > 0 && size <= MostNarrow(VectorUnit::Of(facts.isa).lanes()))
+    return CreateNarrow(desc, attributes, facts);
   if (size >= int64_t{1} << 28) return absl::UnimplementedError("rows of 1 GiB and more");
   ABSL_ASSIGN_OR_RETURN(auto generator,
                         jit::Compile<RowsGenerator>(facts.name, VectorUnit::Of(facts.isa), size));

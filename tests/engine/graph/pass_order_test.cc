@@ -185,6 +185,16 @@ OnnxBuilder ConvolutionBetweenPairs() {
   return AddQuantizedPair(&model, "r", "y").Output("y");
 }
 
+OnnxBuilder DynamicallyQuantized() {
+  OnnxBuilder model(13);
+  model.Input("x", {1, 6, 4, 4}).Node("DynamicQuantizeLinear", {"x"}, {"q", "s", "z"});
+  model.Bytes("w", {6, 6, 1, 1}, true).Node("ConvInteger", {"q", "w", "z"}, {"i"});
+  model.Node("Cast", {"i"}, {"r"}, {Int("to", onnx::TensorProto::FLOAT)});
+  model.Floats("ws", {}, {0.25f}).Node("Mul", {"s", "ws"}, {"step"});
+  model.Node("Mul", {"r", "step"}, {"p"}).Floats("b", {1, 6, 1, 1});
+  return model.Node("Add", {"p", "b"}, {"y"}).Output("y");
+}
+
 struct OrderCase {
   OrderedPair pair;
   OnnxBuilder model;
@@ -197,6 +207,7 @@ std::vector<OrderCase> OrderCases() {
       {{"fold_pad", "sink_dequantize"}, PaddedIntegers(), image},
       {{"fuse_gelu", "convolve_rows"}, SpelledGelu(), rows},
       {{"fuse_bias", "convolve_rows"}, BiasedLayer(), rows},
+      {{"fuse_dynamic_quantization", "fold_scale_shift"}, DynamicallyQuantized(), image},
       {{"convolve_rows", "fold_scale_shift"}, ScaledLayer(), rows},
       {{"fold_scale_shift", "fuse_post_ops"}, ScaledConvolution(), image},
       {{"lift_quantize", "sink_dequantize"}, QuantizedConcatenation(), image},

@@ -112,6 +112,27 @@ TEST(PassesTest, OneSumAndFourStepsAtMost) {
               HasSubstr("5 [1,3,4,4] = activation(4) tanh(0,0)"));
 }
 
+// PRelu with these slopes after a convolution of four channels, and what the passes make of it.
+std::string SlopedText(const std::vector<int64_t>& slopes) {
+  OnnxBuilder model;
+  model.Input("x", {1, 3, 5, 5}).Floats("w", {4, 3, 3, 3}).Floats("s", slopes);
+  model.Node("Conv", {"x", "w"}, {"c"}).Node("PRelu", {"c", "s"}, {"p"});
+  model.Node("Relu", {"p"}, {"r"}).Node("PRelu", {"r", "s"}, {"y"}).Output("y");
+  return After(model, FusePostOps, {{1, 3, 5, 5}});
+}
+
+TEST(PassesTest, OnePReluWithASlopePerChannelFuses) {
+  for (const std::vector<int64_t>& slopes : {std::vector<int64_t>{4, 1, 1}, {1, 4, 1, 1}}) {
+    const std::string text = SlopedText(slopes);
+    EXPECT_THAT(text,
+                HasSubstr("r [1,4,3,3] = convolution(x) w[4,3,3,3] + prelu[4] + relu(0,0)\n"));
+    EXPECT_THAT(text, HasSubstr("y [1,4,3,3] = prelu(r, "));
+  }
+  EXPECT_THAT(SlopedText({1}), HasSubstr("y [1,4,3,3] = convolution(x) w[4,3,3,3] + relu("));
+  EXPECT_THAT(SlopedText({3}), HasSubstr("p [1,4,3,3] = prelu(c, "));
+  EXPECT_THAT(SlopedText({4, 3, 3}), HasSubstr("p [1,4,3,3] = prelu(c, "));
+}
+
 // x, a convolution of it, and what follows up to y.
 OnnxBuilder Convolved(const std::vector<int64_t>& dims) {
   OnnxBuilder model;

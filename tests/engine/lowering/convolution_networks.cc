@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolutions and inner products, with what is fused into them and what else reads their results.
+#include "engine/graph/ops/weights.h"
 #include "tests/engine/lowering/network_builder.h"
 #include "tests/engine/lowering/networks.h"
 
@@ -127,6 +128,55 @@ Network ComputedWeights(int64_t n) {
   return b.Finish({grouped, single, one, two});
 }
 
+// Windows that overlap and that do not, groups that fill vectors, and steps after the sums.
+Network Deconvolutions(int64_t n) {
+  NetworkBuilder b;
+  // Weights [O, I/groups, k...]; strides, dilations and paddings are those of `window`.
+  const auto deconvolved = [&](const std::string& name, ValueId src, Dims weights, bool bias,
+                               Deconvolution window, Dims dst) {
+    const int64_t count = *ElementCount(weights);
+    if (bias) window.bias = PseudoRandom(name + ".b", weights[0], -1, 1);
+    window.weights = WeightsOf(MakeFloats(name, weights, PseudoRandom(name, count, -1, 1)));
+    return b.AddOperation(name, std::move(window), {src}, std::move(dst));
+  };
+  const auto window = [](Dims strides, Dims dilations, Dims left, Dims right) {
+    return Deconvolution{{}, {}, 1, strides, dilations, left, right, {}};
+  };
+  const ValueId x = b.Input("x", {n, 20, 5, 4});
+  Deconvolution tiles = window({2, 2}, {0, 0}, {0, 0}, {0, 0}), grouped = tiles;
+  tiles.fused = {Relu()};
+  const ValueId tiled = deconvolved("tiled", x, {32, 20, 2, 2}, true, tiles, {n, 32, 10, 8});
+  grouped.groups = 2;
+  grouped.fused = {Add(tiled)};
+  const ValueId overlapping = deconvolved("overlapping", tiled, {7, 32, 3, 4}, false,
+                                          window({2, 3}, {0, 1}, {1, 2}, {0, 1}), {n, 7, 20, 25});
+  grouped.strides = grouped.padding_left = grouped.padding_right = {1, 1};
+  const ValueId groups =
+      deconvolved("groups", tiled, {32, 16, 3, 3}, true, grouped, {n, 32, 10, 8});
+  return b.Finish({overlapping, b.Conv("end", groups, 8)});
+}
+
+// A slope per channel after convolutions of all kinds, with a sum before it and an activation
+// after.
+Network SlopesOfChannels(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3, 14, 13});
+  const auto slopes = [](const std::string& name, int64_t count) {
+    return FusedStep{.kind = FusedStep::Kind::kPRelu,
+                     .slopes = PseudoRandom(name, count, -0.5f, 0.5f)};
+  };
+  const ValueId first = b.Conv("first", x, 40, {.fused = {slopes("f", 40)}});
+  const ValueId deep = b.Conv("deep", first, 40, {.groups = 40, .fused = {slopes("d", 40)}});
+  const ValueId wide = b.Conv("wide", deep, 64, {.fused = {slopes("w", 64), Relu()}});
+  const ValueId sum =
+      b.Conv("sum", wide, 40, {.kernel = 1, .padding = 0, .fused = {Add(first), slopes("s", 40)}});
+  const ValueId groups = b.Conv("groups", sum, 60, {.groups = 5, .fused = {slopes("g", 60)}});
+  const ValueId alone = b.AddOperation(
+      "alone", Elementwise{Elementwise::Function::kPRelu},
+      {b.MaxPool("pool", groups, 2, 2, 0), b.Numbers("a", {60, 1, 1})}, {n, 60, 7, 6});
+  return b.Finish({sum, b.Conv("end", alone, 8)});
+}
+
 Network WithPoolings(int64_t n, bool fused) {
   NetworkBuilder b;
   const auto pooled = [&](const std::string& name, ValueId src, int64_t channels,
@@ -161,6 +211,8 @@ absl::Span<const NetworkCase> ConvolutionNetworks() {
       {"TwoInputsOneAnAddend", TwoInputsOneAnAddend},
       {"AddsItsOwnInput", AddsItsOwnInput},
       {"ComputedWeights", ComputedWeights},
+      {"Deconvolutions", Deconvolutions},
+      {"SlopesOfChannels", SlopesOfChannels},
       {"PooledConvolutions", PooledConvolutions}};
   return kCases;
 }

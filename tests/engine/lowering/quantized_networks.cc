@@ -124,12 +124,49 @@ Network QuantizedSums(int64_t n) {
   return b.Finish({ToReal(&b, "both.real", both, three), ToReal(&b, "signs.real", signs, two)});
 }
 
+// Integers by a range that is computed, the same for every image: with padding around them,
+// strided, in groups, one channel per group, and as they are.
+Network QuantizedInRun(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 20, 7, 9});
+  const ValueId range =
+      b.AddOperation("range", QuantizationRange{}, {b.Numbers("limits", {3, 5})}, {2});
+  const auto dynamic = [&](const std::string& name, int64_t channels, ConvolutionOptions options) {
+    const ValueId result = b.Conv(name, x, channels, std::move(options));
+    Convolution c = std::get<Convolution>(b.last().params);
+    MakeIntegers(&c.weights, channels, 1 / 128.0f);
+    b.last().params = DynamicConvolution{c.weights,   c.bias,         c.groups,        c.strides,
+                                         c.dilations, c.padding_left, c.padding_right, c.fused};
+    b.last().srcs.push_back(range);
+    return result;
+  };
+  const ValueId sum = dynamic("sum", 20, {.fused = {Add(x), Relu()}});
+  const ValueId strided = dynamic("strided", 33, {.stride = 2, .bias = false});
+  const ValueId point = dynamic("point", 40, {.kernel = 1, .padding = 0, .fused = {Relu()}});
+  const ValueId grouped = dynamic("grouped", 30, {.padding = 2, .dilation = 1, .groups = 5});
+  const ValueId depthwise = dynamic("depthwise", 20, {.groups = 20});
+  return b.Finish({sum, strided, b.Conv("end", point, 8), grouped, depthwise});
+}
+
+Network IntegersInRun(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 5, 7, 9});
+  const ValueId range =
+      b.AddOperation("range", QuantizationRange{}, {b.Numbers("limits", {3, 5})}, {2});
+  const ValueId integers =
+      b.AddOperation("integers", DynamicQuantize{}, {x, range}, b.dims(x), kU8);
+  const ValueId real = ToReal(&b, "real", integers, {0.5f, 3});
+  return b.Finish({real});
+}
+
 }  // namespace
 
 absl::Span<const NetworkCase> QuantizedNetworks() {
   static constexpr NetworkCase kCases[] = {{"QuantizedResidual", QuantizedResidual},
                                            {"QuantizedGroups", QuantizedGroups},
-                                           {"QuantizedSums", QuantizedSums}};
+                                           {"QuantizedSums", QuantizedSums},
+                                           {"QuantizedInRun", QuantizedInRun},
+                                           {"IntegersInRun", IntegersInRun}};
   return kCases;
 }
 

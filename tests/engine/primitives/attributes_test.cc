@@ -81,7 +81,7 @@ TEST(AttributesTest, CopiesAreIndependent) {
 }
 
 TEST(AttributesTest, EqualAttributesAndNoOthersHaveOneKey) {
-  std::vector<Attributes> different(11);
+  std::vector<Attributes> different(13);
   different[1].scratchpad_mode = ScratchpadMode::kUser;
   different[2].post_ops = Chain({kSum});
   different[3].post_ops = Chain({kRelu});
@@ -92,6 +92,8 @@ TEST(AttributesTest, EqualAttributesAndNoOthersHaveOneKey) {
   different[8].output_scales = {.mask = 2, .scales = {1, 1, 1}};
   different[9].post_ops = Chain({kMaxPooling});
   different[10].post_ops = Chain({kRelu, kMaxPooling});
+  different[11].post_ops = Chain({PReluPostOp{{1, 2}}});
+  different[12].post_ops = Chain({PReluPostOp{{1, 3}}});
   std::set<std::string> keys;
   for (const Attributes& attributes : different) {
     EXPECT_EQ(KeyOf(attributes), KeyOf(Attributes(attributes)));

@@ -69,6 +69,7 @@ Bytes ResultOf(const Primitive& primitive, const Values& values, const threading
     bias = Pack(primitive.Desc(kArgBias), values.bias);
     args.Set(kArgBias, bias.data());
   }
+  if (!values.range.empty()) args.Set(kArgQuantizationRange, values.range.data());
   if (scratchpad.size() > 0) args.Set(kArgScratchpad, scratchpad.data());
   EXPECT_THAT(primitive.Execute(args, team), IsOk());
   EXPECT_TRUE(PaddingIsZero(primitive.Desc(kArgDst), dst.data()));

@@ -19,6 +19,7 @@ namespace tilewire::testing {
 // dst is what a sum post-op finds there.
 struct Values {
   std::vector<float> src, weights, bias, dst;
+  std::vector<float> range = {};  // kArgQuantizationRange, where the primitive has it
 };
 
 // The whole range of u8 and s8, and numbers of a few thousand of the other types.

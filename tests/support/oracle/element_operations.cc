@@ -87,6 +87,26 @@ Elements Compute(const graph::Quantize& quantize, const Operands& operands) {
   return dst;
 }
 
+Elements Compute(const graph::QuantizationRange&, const Operands& operands) {
+  float low = 0, high = 0;
+  for (double element : operands.srcs[0].elements) {
+    low = std::min(low, static_cast<float>(element));
+    high = std::max(high, static_cast<float>(element));
+  }
+  const float step = (high - low) / 255, scale = step > 0 ? step : 1;
+  return {scale, std::nearbyint(-low / scale)};
+}
+
+Elements Compute(const graph::DynamicQuantize&, const Operands& operands) {
+  const Elements& range = operands.srcs[1].elements;
+  Elements integers;
+  for (double element : operands.srcs[0].elements) {
+    const float quotient = static_cast<float>(element) / static_cast<float>(range[0]);
+    integers.push_back(std::clamp(std::nearbyint(quotient) + range[1], 0.0, 255.0));
+  }
+  return integers;
+}
+
 Elements Compute(const graph::Dequantize& dequantize, const Operands& operands) {
   Elements dst = operands.srcs[0].elements;
   for (size_t i = 0; i < dst.size(); ++i) {

@@ -59,6 +59,22 @@ class Interpreter {
                    {{{src, convolution.pooling->src}}, dims(operation.dst), DataType::kF32});
   }
 
+  Elements Execute(const Operation& operation, const graph::Deconvolution& deconvolution) const {
+    return FuseReal(operation, deconvolution);
+  }
+
+  Elements Execute(const Operation& operation, const graph::DynamicConvolution& dynamic) const {
+    return FuseReal(operation, dynamic);
+  }
+
+  // The operation on the real numbers of all its sources, then its fused steps.
+  template <typename Params>
+  Elements FuseReal(const Operation& operation, const Params& params) const {
+    Elements dst = Compute(params, OperandsOf(operation));
+    ApplySteps(params.fused, dims(operation.dst), &dst);
+    return dst;
+  }
+
   // The operation on real numbers, with a result of dst_dims, then its fused steps.
   template <typename Params>
   Elements FuseWeighted(const Operation& operation, const Params& params,
@@ -66,21 +82,31 @@ class Interpreter {
     const ValueId src = operation.srcs[0];
     const Elements real = Real(elements_[src], params.src_quantization);
     Elements dst = Compute(params, {{{real, dims(src)}}, dst_dims, DataType::kF32});
-    for (const FusedStep& step : params.fused) {
-      if (step.kind == FusedStep::Kind::kSum) {
-        const Elements addend = Real(elements_[step.addend], step.quantization);
-        for (size_t i = 0; i < dst.size(); ++i) dst[i] += addend[i];
-      } else {
-        for (double& element : dst)
-          element = jit::EltwiseScalar(step.activation, static_cast<float>(element));
-      }
-    }
+    ApplySteps(params.fused, dst_dims, &dst);
     if (!params.dst_quantization) return dst;
     for (double& element : dst) {
       element = graph::QuantizeElement(static_cast<float>(element), *params.dst_quantization,
                                        network_.values[operation.dst].type);
     }
     return dst;
+  }
+
+  void ApplySteps(const std::vector<FusedStep>& fused, const Dims& dst_dims, Elements* dst) const {
+    Elements& elements = *dst;
+    for (const FusedStep& step : fused) {
+      if (step.kind == FusedStep::Kind::kSum) {
+        const Elements addend = Real(elements_[step.addend], step.quantization);
+        for (size_t i = 0; i < elements.size(); ++i) elements[i] += addend[i];
+      } else if (step.kind == FusedStep::Kind::kPRelu) {
+        const int64_t pixels = static_cast<int64_t>(elements.size()) / dst_dims[0] / dst_dims[1];
+        for (size_t i = 0; i < elements.size(); ++i)
+          if (elements[i] < 0)
+            elements[i] *= step.slopes[static_cast<int64_t>(i) / pixels % dst_dims[1]];
+      } else {
+        for (double& element : elements)
+          element = jit::EltwiseScalar(step.activation, static_cast<float>(element));
+      }
+    }
   }
 
   static Elements Real(Elements elements, const std::optional<QuantizationParams>& params) {

@@ -50,6 +50,8 @@ Elements Compute(const graph::Activation& activation, const Operands& operands);
 Elements Compute(const graph::Elementwise& elementwise, const Operands& operands);
 Elements Compute(const graph::Sum& sum, const Operands& operands);
 Elements Compute(const graph::Quantize& quantize, const Operands& operands);
+Elements Compute(const graph::QuantizationRange& range, const Operands& operands);
+Elements Compute(const graph::DynamicQuantize& quantize, const Operands& operands);
 Elements Compute(const graph::Dequantize& dequantize, const Operands& operands);
 Elements Compute(const graph::IntegerSum& sum, const Operands& operands);
 Elements Compute(const graph::Softmax& softmax, const Operands& operands);
@@ -73,6 +75,8 @@ Elements Compute(const graph::Gather& gather, const Operands& operands);
 // window_operations.cc: sums of products, and what slides over a source.
 Elements Compute(const graph::Convolution& convolution, const Operands& operands);
 Elements Compute(const graph::ComputedConvolution& convolution, const Operands& operands);
+Elements Compute(const graph::DynamicConvolution& convolution, const Operands& operands);
+Elements Compute(const graph::Deconvolution& deconvolution, const Operands& operands);
 Elements Compute(const graph::InnerProduct& product, const Operands& operands);
 Elements Compute(const graph::Matmul& matmul, const Operands& operands);
 Elements Compute(const graph::Pooling& pooling, const Operands& operands);

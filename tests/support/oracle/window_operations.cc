@@ -117,6 +117,41 @@ Elements Compute(const graph::ComputedConvolution& c, const Operands& operands) 
                   c.padding_left, operands.dst);
 }
 
+Elements Compute(const graph::DynamicConvolution& c, const Operands& operands) {
+  const Elements& range = operands.srcs[1].elements;
+  Elements numbers = Compute(graph::DynamicQuantize{}, operands);
+  for (double& number : numbers) number = (number - range[1]) * range[0];
+  const Elements weights = Effective(c.weights), bias(c.bias.begin(), c.bias.end());
+  return Convolve({numbers, operands.srcs[0].dims}, {weights, c.weights.dims}, bias, c.groups,
+                  c.strides, c.dilations, c.padding_left, operands.dst);
+}
+
+// The taps of an output are those whose place in src, times the stride, is the output's.
+Elements Compute(const graph::Deconvolution& d, const Operands& operands) {
+  const Shaped& src = operands.srcs[0];
+  const Elements weights = Effective(d.weights);
+  const Dims& w = d.weights.dims;
+  const Dims kernel = Spatial(w), plane = Spatial(src.dims);
+  return ForEach(operands.dst, [&](const Dims& index) {
+    const int64_t first = index[1] / (w[0] / d.groups) * w[1];
+    double sum = d.bias.empty() ? 0 : d.bias[index[1]];
+    Dims at(kernel.size(), 0);
+    ForEachIndex(kernel, [&](const Dims& k) {
+      for (size_t i = 0; i < k.size(); ++i) {
+        const int64_t place = index[i + 2] + d.padding_left[i] - k[i] * (d.dilations[i] + 1);
+        if (place < 0 || place % d.strides[i] != 0 || place / d.strides[i] >= plane[i]) return;
+        at[i] = place / d.strides[i];
+      }
+      for (int64_t c = 0; c < w[1]; ++c) {
+        sum += src.elements[(index[0] * src.dims[1] + first + c) * *ElementCount(plane) +
+                            OffsetOf(plane, at)] *
+               weights[(index[1] * w[1] + c) * *ElementCount(kernel) + OffsetOf(kernel, k)];
+      }
+    });
+    return sum;
+  });
+}
+
 Elements Compute(const graph::InnerProduct& product, const Operands& operands) {
   const Elements &src = operands.srcs[0].elements, weights = Effective(product.weights);
   const int64_t inputs = product.weights.dims[1];

@@ -20,6 +20,29 @@ TEST(QLinearTest, QuantisedConvolutionWithComputedWeightsAndScales) {
   EXPECT_THAT(text, HasSubstr("i [1,3,4,4] = computed_convolution(i/src, i/weights)"));
 }
 
+// A convolution of dynamically quantized numbers, with its scales and bias after it.
+std::string DynamicText(const std::vector<float>& step_of_weights, bool shares_sums) {
+  OnnxBuilder model(13);
+  model.Input("x", {1, 6, 4, 4}).Node("DynamicQuantizeLinear", {"x"}, {"q", "s", "z"});
+  model.Bytes("w", {4, 6, 3, 3}, true)
+      .Node("ConvInteger", {"q", "w", "z"}, {"i"}, {Ints("pads", {1, 1, 1, 1})});
+  model.Node("Cast", {"i"}, {"r"}, {Int("to", onnx::TensorProto::FLOAT)});
+  model.Floats("ws", {}, step_of_weights).Node("Mul", {"s", "ws"}, {"step"});
+  model.Node("Mul", {"step", "r"}, {"p"}).Floats("b", {1, 4, 1, 1});
+  model.Node("Add", {"p", "b"}, {"a"}).Node("Relu", {"a"}, {"y"}).Output("y");
+  if (shares_sums) model.Output("r");
+  return AfterPasses(model, {{1, 6, 4, 4}});
+}
+
+TEST(QLinearTest, DynamicallyQuantizedConvolutionsAreOneOperation) {
+  const std::string text = DynamicText({0.25f}, false);
+  EXPECT_THAT(text, HasSubstr("q/range [2] = quantization_range(x)"));
+  EXPECT_THAT(text, HasSubstr("y [1,4,4,4] = dynamic_convolution(x, q/range) "));
+  EXPECT_THAT(text, HasSubstr(" pads=[1,1],[1,1] + relu(0,0)"));
+  EXPECT_THAT(DynamicText({0.25f}, true), Not(HasSubstr("dynamic_convolution")));
+  EXPECT_THAT(DynamicText({0}, false), Not(HasSubstr("dynamic_convolution")));
+}
+
 TEST(QLinearTest, IntegerOperatorsAreConvolutionsOfIntegers) {
   OnnxBuilder model = QuantizedModel();
   model.Input("x", {1, 2, 5, 5}).Node("QuantizeLinear", {"x", "s", "z"}, {"q"});

@@ -31,6 +31,14 @@ EltwisePostOp Eltwise(EltwiseAlgorithm algorithm, float alpha = 0, float scale =
   return {.op = {.algorithm = algorithm, .alpha = alpha}, .scale = scale};
 }
 
+// Slopes of either sign, and 0.
+PReluPostOp PRelu(int64_t channels) {
+  PReluPostOp prelu;
+  for (int64_t c = 0; c < channels; ++c)
+    prelu.slopes.push_back(static_cast<float>(c % 7 - 2) * 0.25f);
+  return prelu;
+}
+
 std::vector<PostOpsCase> PostOpsCases() {
   const EltwisePostOp relu = Eltwise(EltwiseAlgorithm::kRelu);
   const SumPostOp sum;
@@ -142,11 +150,17 @@ TEST_P(ConvolutionTest, AppliesPostOpsInOrder) {
     SCOPED_TRACE(post_ops.why);
     for (const ConvolutionCase& shape : shapes) ExpectMatches(shape, AttributesOf(post_ops.chain));
   }
+  for (const ConvolutionCase& shape : shapes) {
+    const PReluPostOp prelu = PRelu(shape.oc);
+    ExpectMatches(shape, AttributesOf({prelu}));
+    ExpectMatches(shape, AttributesOf({SumPostOp{}, prelu, Eltwise(EltwiseAlgorithm::kAbs)}));
+  }
 }
 
 TEST_P(ConvolutionTest, AppliesPostOpsAfterTheLastChunkOfChannels) {
   const ConvolutionCase shape = Case("", {1, 1040, 5, 5}, 24, {3, 3}, {.left = {1, 1}});
   ExpectMatches(shape, AttributesOf({SumPostOp{}, Eltwise(EltwiseAlgorithm::kElu, 0.5f, 2)}));
+  ExpectMatches(shape, AttributesOf({SumPostOp{}, PRelu(24)}));
 }
 
 TEST_P(ConvolutionTest, ReadsPlainSources) {

@@ -130,6 +130,40 @@ TEST_P(IntegerConvolutionTest, MatchesReferenceOnEveryTypeAndChain) {
   }
 }
 
+// Sums are exact and are multiplied, added to and rounded in one order.
+TEST_P(IntegerConvolutionTest, MatchesReferenceByARangeOfRunTime) {
+  for (ConvolutionCase shape : FewShapes()) {
+    shape.left = shape.right = Dims(shape.in.size(), 0);
+    for (const bool bias : {true, false}) {
+      shape.bias = bias;
+      for (const std::vector<float>& range : {std::vector<float>{1, 0}, {0.037f, 131}}) {
+        const Setting setting = {
+            .dst = kF32, .scale_a_channel = bias, .chain = {SumPostOp{}, ReluPostOp()}};
+        ConvolutionDesc desc = IntegerDesc(shape, setting);
+        desc.range = *MemoryDesc::CreatePattern({2}, kF32, "a");
+        Values values = RandomValues(shape, setting);
+        values.range = range;
+        SCOPED_TRACE(absl::StrCat(shape.why, " ", range[1]));
+        ExpectSameBytes(desc, IntegerAttributesOf(shape, setting), values);
+      }
+    }
+  }
+}
+
+TEST(IntegerConvolutionErrorsTest, ARangeIsTwoNumbersOfAnUnsignedSourceWithoutPadding) {
+  const ConvolutionCase shape = Case("", {1, 16, 5, 5}, 16, {3, 3}, {.left = {1, 1}});
+  ConvolutionDesc desc = IntegerDesc(shape, {.dst = kF32});
+  desc.range = *MemoryDesc::CreatePattern({3}, kF32, "a");
+  EXPECT_THAT(CreateConvolution(desc, {}, {}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, "expected f32 [2]"));
+  desc.range = *MemoryDesc::CreatePattern({2}, kF32, "a");
+  ASSERT_OK_AND_ASSIGN(const auto padded, CreateConvolution(desc, {}, {}));
+  EXPECT_TRUE(padded->info().traits.is_reference);
+  desc.src = *MemoryDesc::CreateAny(shape.SrcDims(), kS8);
+  EXPECT_THAT(CreateConvolution(desc, {}, {}).status(),
+              StatusIs(absl::StatusCode::kUnimplemented, "only a src of u8"));
+}
+
 // vpmaddubsw would saturate on the first pair.
 TEST_P(IntegerConvolutionTest, ExtremeProductsAreExact) {
   const ConvolutionCase shape = Case("", {1, 512, 4, 4}, 24, {3, 3}, {.left = {1, 1}});

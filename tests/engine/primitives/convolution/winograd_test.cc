@@ -122,10 +122,12 @@ double ExactSum(const ConvolutionCase& shape, const Contents& contents, int64_t 
   return sum;
 }
 
-double Applied(const std::vector<PostOp>& chain, double value, float before) {
+double Applied(const std::vector<PostOp>& chain, double value, float before, int64_t channel) {
   for (const PostOp& entry : chain) {
     if (const auto* sum = std::get_if<SumPostOp>(&entry)) {
       value += static_cast<double>(sum->scale) * before;
+    } else if (const auto* prelu = std::get_if<PReluPostOp>(&entry)) {
+      if (value < 0) value *= prelu->slopes[channel];
     } else {
       const auto& eltwise = std::get<EltwisePostOp>(entry);
       value = eltwise.scale * jit::EltwiseScalar(eltwise.op, static_cast<float>(value));
@@ -142,7 +144,7 @@ std::vector<double> Exact(const ConvolutionCase& shape, const Contents& contents
     for (int64_t o = 0; o < dst[1]; ++o) {
       for (int64_t pixel = 0; pixel < dst[2] * dst[3]; ++pixel) {
         const double sum = ExactSum(shape, contents, n, o, pixel / dst[3], pixel % dst[3]);
-        values.push_back(Applied(chain, sum, contents.dst[values.size()]));
+        values.push_back(Applied(chain, sum, contents.dst[values.size()], o));
       }
     }
   }
@@ -209,8 +211,12 @@ TEST_P(WinogradTest, AppliesPostOpsInOrder) {
   const EltwisePostOp logistic{.op = {.algorithm = EltwiseAlgorithm::kLogistic}};
   const EltwisePostOp scaled{.op = {.algorithm = EltwiseAlgorithm::kElu, .alpha = 0.5f},
                              .scale = 2};
+  PReluPostOp prelu;
+  for (int c = 0; c < 40; ++c) prelu.slopes.push_back(static_cast<float>(c % 7 - 2) * 0.25f);
   const std::vector<std::vector<PostOp>> chains = {
       {relu},
+      {prelu},
+      {SumPostOp{}, prelu, relu},
       {SumPostOp{}},
       {SumPostOp{.scale = 0.5f}, relu},
       {relu, SumPostOp{.scale = -2}},

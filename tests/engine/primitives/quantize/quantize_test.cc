@@ -37,6 +37,12 @@ class QuantizeTest : public RowTest<QuantizeDesc> {
  protected:
   QuantizeTest() : RowTest(CreateQuantize) {}
 
+  // Whether the row takes scales of this kind.
+  bool IsFor(quantize::Algorithm algorithm) const {
+    const ImplementationTraits& traits = GetParam().traits;
+    return traits.is_reference || traits.algorithm == algorithm;
+  }
+
   void ExpectConversion(const MemoryDesc& src, const MemoryDesc& dst, int axis,
                         const Params& params) {
     SCOPED_TRACE(absl::StrCat(src.ToString(), " -> ", dst.ToString(), " axis ", axis));
@@ -68,6 +74,45 @@ class QuantizeTest : public RowTest<QuantizeDesc> {
     }
   }
 
+  // To u8 by {scale, zero point}, with `left` and `right` zero points around it.
+  void ExpectByRange(const MemoryDesc& src, absl::string_view dst_pattern, const Dims& left,
+                     const Dims& right, const std::vector<float>& range) {
+    Dims dims = src.dims();
+    const size_t first = dims.size() - left.size();
+    for (size_t i = 0; i < left.size(); ++i) dims[first + i] += left[i] + right[i];
+    const MemoryDesc dst = *MemoryDesc::CreatePattern(dims, DataType::kU8, dst_pattern);
+    SCOPED_TRACE(absl::StrCat(src.ToString(), " -> ", dst.ToString(), " ", range[1]));
+    const MemoryDesc range_desc = Plain({2});
+    const auto primitive = Create({.src = src,
+                                   .dst = dst,
+                                   .axis = 0,
+                                   .scales = {},
+                                   .zero_points = {},
+                                   .range = range_desc,
+                                   .padding_left = left});
+    if (!primitive) return;
+    const std::vector<float> numbers = RealNumbers(src.ElementCount());
+    const Bytes packed = Pack(src, numbers), packed_range = Pack(range_desc, range);
+    const Bytes result =
+        ExecuteAllWays(*primitive, {{kArgSrc, &packed}, {kArgQuantizationRange, &packed_range}},
+                       kArgDst, Garbage(dst, 7));
+    const std::vector<float> got = ElementValues(dst, result);
+    const MemoryDesc plain = Plain(src.dims());
+    size_t at = 0;
+    ForEachIndex(dims, [&](Dims index) {
+      bool inside = true;
+      for (size_t i = 0; i < left.size(); ++i) {
+        index[first + i] -= left[i];
+        inside = inside && index[first + i] >= 0 && index[first + i] < src.dim(first + i);
+      }
+      const float want = inside ? QuantizedNumber(numbers[plain.Offset(index)], range[0],
+                                                  static_cast<int>(range[1]), true)
+                                : range[1];
+      ASSERT_EQ(got[at], want) << "element " << at;
+      ++at;
+    });
+  }
+
   // Both ways of the type, with one scale, and with one per channel.
   void ExpectBothWays(const Dims& dims, size_t from, size_t to, DataType type) {
     const int highest = type == DataType::kU8 ? 255 : 127;
@@ -87,6 +132,7 @@ class QuantizeTest : public RowTest<QuantizeDesc> {
 };
 
 TEST_P(QuantizeTest, BothWaysInEveryLayout) {
+  if (!IsFor(quantize::kKnownScales)) GTEST_SKIP() << "is for other scales";
   for (const Dims& dims : ImageDims()) {
     for (size_t layout = 0; layout < LayoutsOf(dims).size(); ++layout) {
       for (DataType type : {DataType::kU8, DataType::kS8})
@@ -96,6 +142,7 @@ TEST_P(QuantizeTest, BothWaysInEveryLayout) {
 }
 
 TEST_P(QuantizeTest, LayoutsThatDiffer) {
+  if (!IsFor(quantize::kKnownScales)) GTEST_SKIP() << "is for other scales";
   const Dims dims = {2, 17, 3, 4};
   const size_t layouts = LayoutsOf(dims).size();
   for (size_t from = 0; from < layouts; ++from) {
@@ -103,7 +150,29 @@ TEST_P(QuantizeTest, LayoutsThatDiffer) {
   }
 }
 
+TEST_P(QuantizeTest, ByARangeOfRunTime) {
+  if (!IsFor(quantize::kByRange)) GTEST_SKIP() << "is for other scales";
+  const std::vector<float> ranges[] = {{0.5f, 0}, {0.7f, 117}, {0.25f, 255}};
+  for (const std::vector<float>& range : ranges) {
+    for (const Dims& dims : {Dims{2, 17, 3, 4}, Dims{1, 3, 33, 31}, Dims{2, 40, 9, 33}}) {
+      for (const char* pattern : {"abcd", "acdb"}) {
+        const MemoryDesc src = *MemoryDesc::CreatePattern(dims, DataType::kF32, pattern);
+        ExpectByRange(src, pattern, {}, {}, range);
+        ExpectByRange(src, pattern, {1, 2}, {0, 3}, range);
+        ExpectByRange(src, pattern, {0, 0}, {2, 0}, range);
+      }
+      ExpectByRange(Plain(dims), "acdb", {1, 1}, {1, 1}, range);
+    }
+    ExpectByRange(*MemoryDesc::CreatePattern({2, 5, 4, 3, 6}, DataType::kF32, "acdeb"), "acdeb",
+                  {1, 0, 2}, {1, 2, 0}, range);
+    ExpectByRange(*MemoryDesc::CreatePattern({2, 5, 9}, DataType::kF32, "acb"), "acb", {3}, {1},
+                  range);
+    ExpectByRange(Plain({70}), "a", {}, {}, range);
+  }
+}
+
 TEST_P(QuantizeTest, EveryAxis) {
+  if (!IsFor(quantize::kKnownScales)) GTEST_SKIP() << "is for other scales";
   const Dims dims = {3, 5, 7};
   for (int axis = 0; axis < 3; ++axis) {
     Params params{{}, std::vector<int32_t>(dims[axis], 5)};
@@ -114,17 +183,20 @@ TEST_P(QuantizeTest, EveryAxis) {
 }
 
 TEST_P(QuantizeTest, MoreThanOnePieceOfWork) {
+  if (!IsFor(quantize::kKnownScales)) GTEST_SKIP() << "is for other scales";
   const Dims dims = {2, 40, 33, 31};
   ExpectConversion(Plain(dims), Plain(dims, DataType::kU8), 1, {{0.7f}, {100}});
   ExpectConversion(Plain(dims, DataType::kS8), Plain(dims), 1, {{0.7f}, {100}});
 }
 
 TEST_P(QuantizeTest, IntegersHeldInF32AndTensorsWithoutElements) {
+  if (!IsFor(quantize::kKnownScales)) GTEST_SKIP() << "is for other scales";
   ExpectConversion(Plain({3, 40}), Plain({3, 40}), 0, {{0.5f}, {7}});
   ExpectConversion(Plain({0, 4}), Plain({0, 4}, DataType::kU8), 0, {{0.5f}, {7}});
 }
 
 TEST_P(QuantizeTest, AnyIsTheLayoutOfTheSource) {
+  if (!IsFor(quantize::kKnownScales)) GTEST_SKIP() << "is for other scales";
   const MemoryDesc src = Tagged({2, 17, 3, 3}, "nChw8c");
   const auto primitive =
       Create({src, *MemoryDesc::CreateAny(src.dims(), DataType::kU8), 1, {1}, {0}});
@@ -146,6 +218,23 @@ TEST(QuantizeErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(status({real, Plain({4, 6}, DataType::kU8), 0, {1}, {0}}),
               StatusIs(kInvalid, "does not match dst"));
   EXPECT_THAT(status({bytes, bytes, 0, {1}, {0}}), StatusIs(kUnimplemented, "from u8 to u8"));
+}
+
+TEST(QuantizeErrorsTest, ARangeFitsItsTensors) {
+  const auto status = StatusOfCreating(CreateQuantize);
+  QuantizeDesc desc{.src = Plain({4, 5, 6}),
+                    .dst = Plain({4, 5, 9}, DataType::kU8),
+                    .range = Plain({2}),
+                    .padding_left = {1}};
+  EXPECT_THAT(status(desc), IsOk());
+  desc.padding_left = {4};
+  EXPECT_THAT(status(desc), StatusIs(kInvalid, "do not fit"));
+  desc.padding_left = {1};
+  desc.range = Plain({3});
+  EXPECT_THAT(status(desc), StatusIs(kInvalid, "do not fit"));
+  desc.range = Plain({2});
+  desc.scales = {1};
+  EXPECT_THAT(status(desc), StatusIs(kInvalid, "do not fit"));
 }
 
 }  // namespace

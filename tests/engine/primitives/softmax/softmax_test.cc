@@ -112,8 +112,15 @@ TEST_P(SoftmaxTest, OneElementIsOne) {
   EXPECT_EQ(*result, (std::vector<float>{1, 1, 1}));
 }
 
+TEST_P(SoftmaxTest, ManyRowsOfAFewElements) {
+  for (int64_t classes = 1; classes <= 9; ++classes) {
+    const MemoryDesc md = Plain({4099, classes});
+    ExpectMatches(md, md, 1, RandomFloats(md.ElementCount(), classes, -20, 20));
+  }
+}
+
 TEST_P(SoftmaxTest, RowsDoNotDependOnTheBatch) {
-  for (int64_t classes : {1, 10, 1000}) {
+  for (int64_t classes : {1, 2, 3, 4, 7, 8, 10, 1000}) {
     const std::vector<float> values = RandomFloats(9 * classes, 1, -5, 5);
     const auto all = Softmax(Plain({9, classes}), Plain({9, classes}), 1, values);
     ASSERT_TRUE(all);

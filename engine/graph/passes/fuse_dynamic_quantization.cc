@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a quantiser of weights alone makes of a convolution:
+//
+//   range = QuantizationRange(x), quantized = DynamicQuantize(x, range)
+//   sums  = Convolution(quantized - zero point)     of s8 weights, without scales
+//   dst   = sums * (scale * factor)                 scale and zero point: parts of the range
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "engine/graph/passes/editor.h"
+#include "engine/graph/passes/passes.h"
+
+namespace tilewire::graph {
+namespace {
+
+bool IsOne(const std::vector<QuantizationParams>& params) {
+  return params.size() == 1 && params[0].scale == 1 && params[0].zero_point == 0;
+}
+
+// Whether the result holds the numbers of the source, if these are integers from 0 to 255.
+bool KeepsNumbers(Editor& editor, int op) {
+  if (op == Editor::kNone || editor.removed(op)) return false;
+  if (editor.network().values[editor.operation(op).dst].type == DataType::kS8) return false;
+  if (editor.As<Reshape>(op) != nullptr || editor.As<Convert>(op) != nullptr) return true;
+  if (const Quantize* quantize = editor.As<Quantize>(op)) return IsOne(quantize->params);
+  if (const Dequantize* dequantize = editor.As<Dequantize>(op)) return IsOne(dequantize->params);
+  const Activation* activation = editor.As<Activation>(op);
+  return activation != nullptr && activation->op.algorithm == jit::EltwiseAlgorithm::kLinear &&
+         activation->op.alpha == 1 && activation->op.beta == 0;
+}
+
+ValueId OriginOf(Editor& editor, ValueId value) {
+  while (KeepsNumbers(editor, editor.producer(value)))
+    value = editor.operation(editor.producer(value)).srcs[0];
+  return value;
+}
+
+// The QuantizationRange whose element `index` the value is; kNoValue if it is none.
+ValueId RangeOfPart(Editor& editor, ValueId value, int64_t index) {
+  const int op = editor.producer(value);
+  const Select* select = editor.As<Select>(op);
+  if (select == nullptr || select->from.size() != 1 || select->from[0].size() != 1 ||
+      select->from[0][0].start != index || select->from[0][0].count != 1) {
+    return kNoValue;
+  }
+  const ValueId range = editor.operation(op).srcs[0];
+  return editor.As<QuantizationRange>(editor.producer(range)) != nullptr ? range : kNoValue;
+}
+
+// The DynamicQuantize whose numbers, less their zero point, the value holds; kNone if none.
+int QuantizeBehind(Editor& editor, ValueId value) {
+  const int op = editor.producer(OriginOf(editor, value));
+  const Elementwise* difference = editor.As<Elementwise>(op);
+  if (difference == nullptr || difference->function != Elementwise::Function::kSub)
+    return Editor::kNone;
+  const std::vector<ValueId> srcs = editor.operation(op).srcs;
+  const int quantize = editor.producer(OriginOf(editor, srcs[0]));
+  if (editor.As<DynamicQuantize>(quantize) == nullptr) return Editor::kNone;
+  const ValueId range = RangeOfPart(editor, OriginOf(editor, srcs[1]), 1);
+  return range == editor.operation(quantize).srcs[1] ? quantize : Editor::kNone;
+}
+
+// The factor by which the value is the scale of `range`; nullopt if it is something else.
+std::optional<float> FactorOfScale(Editor& editor, ValueId value, ValueId range) {
+  float factor = 1;
+  while (RangeOfPart(editor, value, 0) != range) {
+    const int op = editor.producer(value);
+    const Activation* activation = editor.As<Activation>(op);
+    const bool scales = activation != nullptr && activation->op.beta == 0 &&
+                        activation->op.algorithm == jit::EltwiseAlgorithm::kLinear;
+    if (!scales && editor.As<Reshape>(op) == nullptr) return std::nullopt;
+    if (scales) factor *= activation->op.alpha;
+    value = editor.operation(op).srcs[0];
+  }
+  return factor;
+}
+
+// The convolution of integers that computes `value`, up to conversions, for this use alone.
+int SumsBehind(Editor& editor, ValueId value) {
+  while (editor.use_count(value) == 1) {
+    const int op = editor.producer(value);
+    const Convolution* convolution = editor.As<Convolution>(op);
+    if (convolution != nullptr) {
+      const bool takes = convolution->sums_integers && convolution->fused.empty() &&
+                         convolution->bias.empty() && SumFits32Bits(convolution->weights);
+      return takes ? op : Editor::kNone;
+    }
+    if (editor.As<Convert>(op) == nullptr) return Editor::kNone;
+    value = editor.operation(op).srcs[0];
+  }
+  return Editor::kNone;
+}
+
+// Whether the operation multiplies, and has become a convolution whose sums are its source `side`.
+bool TryProduct(Editor& editor, int op, int side) {
+  const Elementwise* product = editor.As<Elementwise>(op);
+  if (product == nullptr || product->function != Elementwise::Function::kMul) return false;
+  const std::vector<ValueId> srcs = editor.operation(op).srcs;
+  const ValueId dst = editor.operation(op).dst;
+  const int sums = SumsBehind(editor, srcs[side]);
+  if (sums == Editor::kNone || editor.dims(srcs[side]) != editor.dims(dst)) return false;
+  const int quantize = QuantizeBehind(editor, editor.operation(sums).srcs[0]);
+  if (quantize == Editor::kNone) return false;
+  const std::vector<ValueId> quantized = editor.operation(quantize).srcs;
+  const std::optional<float> factor = FactorOfScale(editor, srcs[1 - side], quantized[1]);
+  if (!factor || !IsOrdinary(std::abs(*factor))) return false;
+  Convolution convolution = *editor.As<Convolution>(sums);
+  DynamicConvolution dynamic{.weights = std::move(convolution.weights),
+                             .bias = {},
+                             .groups = convolution.groups,
+                             .strides = std::move(convolution.strides),
+                             .dilations = std::move(convolution.dilations),
+                             .padding_left = std::move(convolution.padding_left),
+                             .padding_right = std::move(convolution.padding_right),
+                             .fused = {}};
+  for (float& scale : dynamic.weights.scale) scale *= *factor;
+  const std::string name = editor.operation(sums).name;
+  editor.SetSources(op, quantized);
+  editor.operation(op) = {name, std::move(dynamic), quantized, dst};
+  return true;
+}
+
+}  // namespace
+
+void FuseDynamicQuantization(Network* network) {
+  Editor editor(network);
+  for (int i = 0; i < editor.size(); ++i) {
+    if (!TryProduct(editor, i, 0)) TryProduct(editor, i, 1);
+  }
+}
+
+}  // namespace tilewire::graph

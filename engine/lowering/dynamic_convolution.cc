@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The source becomes u8, with zero points around it where the convolution pads, by one step, and
+// the convolution of integers is another one.
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/lowering/operation_table.h"
+#include "engine/lowering/weighted_operation.h"
+#include "engine/runtime/tensor_layout.h"
+
+namespace tilewire::lowering {
+namespace {
+
+absl::StatusOr<ConvolutionDesc> DescOf(const graph::DynamicConvolution& convolution,
+                                       const QuantizeDesc& quantize,
+                                       const OperationContext& context) {
+  const Dims none(convolution.strides.size(), 0);
+  ConvolutionDesc desc{.strides = convolution.strides,
+                       .dilations = convolution.dilations,
+                       .padding_left = none,
+                       .padding_right = none,
+                       .range = quantize.range};
+  Dims weights = convolution.weights.dims;
+  if (convolution.groups > 1) {
+    weights[0] /= convolution.groups;
+    weights.insert(weights.begin(), convolution.groups);
+  }
+  desc.src = quantize.dst;
+  ABSL_ASSIGN_OR_RETURN(desc.dst, context.AnyDesc(context.dst()));
+  ABSL_ASSIGN_OR_RETURN(desc.weights, MemoryDesc::CreateAny(weights, DataType::kS8));
+  ABSL_ASSIGN_OR_RETURN(desc.bias, BiasDesc(convolution.bias));
+  return desc;
+}
+
+// From the source, with its channels last, to u8 with `left` and `right` zero points around it.
+absl::StatusOr<QuantizeDesc> QuantizeDescOf(const MemoryDesc& range, const Dims& left,
+                                            const Dims& right, const OperationContext& context) {
+  QuantizeDesc desc{.range = range, .padding_left = left};
+  Dims dims = context.src_value().dims;
+  ABSL_ASSIGN_OR_RETURN(desc.src, runtime::PlainDesc(dims, DataType::kF32, /*channels_last=*/true));
+  for (size_t i = 0; i < left.size(); ++i) dims[i + 2] += left[i] + right[i];
+  ABSL_ASSIGN_OR_RETURN(desc.dst, runtime::PlainDesc(dims, DataType::kU8, /*channels_last=*/true));
+  return desc;
+}
+
+}  // namespace
+
+absl::Status LowerQuantizationRange(const graph::QuantizationRange&, OperationContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src()));
+  QuantizationRangeDesc desc{.src = src.desc};
+  ABSL_ASSIGN_OR_RETURN(desc.dst, context.RowMajorDesc(context.dst()));
+  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
+  return context.EmitUnary(std::move(primitive), src);
+}
+
+absl::Status LowerDynamicQuantize(const graph::DynamicQuantize&, OperationContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Place range, context.RowMajor(context.src(1)));
+  ABSL_ASSIGN_OR_RETURN(const QuantizeDesc desc, QuantizeDescOf(range.desc, {}, {}, context));
+  ABSL_ASSIGN_OR_RETURN(const Place src, context.InLayout(context.src(), desc.src));
+  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
+  context.plan().Consume(context.src(1));
+  return context.EmitUnary(std::move(primitive), src, {{kArgQuantizationRange, range.buffer}});
+}
+
+absl::Status LowerDynamicConvolution(const graph::DynamicConvolution& convolution,
+                                     OperationContext& context) {
+  const WeightedOperation operation(convolution);
+  Fusion fusion = PlanPostOps(convolution.fused, convolution.bias);
+  fusion.attributes.output_scales = {.mask = 2, .scales = convolution.weights.scale};
+  ABSL_ASSIGN_OR_RETURN(const Place range, context.RowMajor(context.src(1)));
+  ABSL_ASSIGN_OR_RETURN(
+      const QuantizeDesc quantize,
+      QuantizeDescOf(range.desc, convolution.padding_left, convolution.padding_right, context));
+  ABSL_ASSIGN_OR_RETURN(const ConvolutionDesc desc, DescOf(convolution, quantize, context));
+  ABSL_ASSIGN_OR_RETURN(auto to_integers, context.Create(quantize));
+  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc, fusion.attributes));
+  ABSL_ASSIGN_OR_RETURN(const Place src, context.InLayout(context.src(), quantize.src));
+  context.ConsumeSources();
+  const Place integers = context.plan().NewPlace(quantize.dst);
+  context.Emit(
+      std::move(to_integers),
+      {{kArgSrc, src.buffer}, {kArgQuantizationRange, range.buffer}, {kArgDst, integers.buffer}});
+  ABSL_ASSIGN_OR_RETURN(const Place result,
+                        EmitWeightedFrom(integers, operation, fusion, std::move(primitive), context,
+                                         {{kArgQuantizationRange, range.buffer}}));
+  context.BindResult(result);
+  return absl::OkStatus();
+}
+
+}  // namespace tilewire::lowering

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of a few elements would leave most lanes of a vector idle, and spend their time on the sums
+// over lanes. So the rows of a group are transposed on the stack: a vector holds one element of
+// each, a lane one row, which does not depend on its neighbours. The last group is filled up with
+// zeros.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+#include "engine/jit/generator.h"
+#include "engine/jit/vector_math.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/softmax/implementations.h"
+
+namespace tilewire::softmax {
+namespace {
+
+constexpr int kMaxLanes = 16;
+constexpr int64_t kRowsOfTask = 2048;
+
+// void(float* columns): vector i holds element i of each row; the result takes its place.
+class ColumnsGenerator final : public jit::Generator {
+ public:
+  ColumnsGenerator(absl::string_view name, const VectorUnit& unit, int size)
+      : Generator(name), unit_(unit), size_(size), math_(this, unit, rax, k1) {}
+
+ private:
+  using Vector = jit::VectorMath::Vector;
+  static constexpr int kScratch0 = 8, kScratch1 = 9, kOfRow = 10, kSum = 11;  // 0 to 7: elements
+
+  const VectorUnit unit_;
+  const int size_;
+  jit::VectorMath math_;
+
+  Vector Element(int i) const { return unit_.Vector(i); }
+  Xbyak::Address Column(int i) const { return ptr[rdi + i * unit_.bytes()]; }
+
+  // vmaxps gives its second source when either is NaN. So NaN is passed over, and comes back with
+  // its exponential.
+  void Emit() override {
+    const Vector of_row = unit_.Vector(kOfRow), sum = unit_.Vector(kSum);
+    math_.LoadTable();
+    math_.Load(of_row, -std::numeric_limits<float>::infinity());
+    for (int i = 0; i < size_; ++i) {
+      vmovups(Element(i), Column(i));
+      vmaxps(of_row, Element(i), of_row);
+    }
+    unit_.Zero(this, sum);
+    for (int i = 0; i < size_; ++i) {
+      vsubps(Element(i), Element(i), of_row);
+      math_.Exp(Element(i), unit_.Vector(kScratch0), unit_.Vector(kScratch1));
+      vaddps(sum, sum, Element(i));
+    }
+    math_.Load(of_row, 1.0f);
+    vdivps(of_row, of_row, sum);
+    for (int i = 0; i < size_; ++i) {
+      vmulps(Element(i), Element(i), of_row);
+      vmovups(Column(i), Element(i));
+    }
+    vzeroupper();
+    ret();
+    math_.EmitTable();
+  }
+};
+
+// Immutable.
+class Narrow final : public Primitive {
+ public:
+  Narrow(const MemoryDesc& desc, int64_t size, int64_t lanes,
+         std::unique_ptr<const ColumnsGenerator> generator, PrimitiveInfo its_info)
+      : Primitive(std::move(its_info)),
+        offset0_(desc.offset0()),
+        size_(size),
+        lanes_(lanes),
+        rows_(desc.ElementCount() / size),
+        generator_(std::move(generator)) {}
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+    const float* src = args.Get<const float>(kArgSrc) + offset0_;
+    float* dst = args.Get<float>(kArgDst) + offset0_;
+    team.ParallelFor(DivUp(rows_, kRowsOfTask), [&](int64_t task) {
+      const int64_t end = std::min(rows_, (task + 1) * kRowsOfTask);
+      for (int64_t row = task * kRowsOfTask; row < end; row += lanes_)
+        RunGroup(src + row * size_, dst + row * size_, std::min(lanes_, end - row));
+    });
+  }
+
+  void RunGroup(const float* src, float* dst, int64_t rows) const {
+    alignas(64) float columns[MostNarrow(kMaxLanes) * kMaxLanes] = {};
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t i = 0; i < size_; ++i) columns[i * lanes_ + row] = src[row * size_ + i];
+    generator_->entry<void (*)(float*)>()(columns);
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t i = 0; i < size_; ++i) dst[row * size_ + i] = columns[i * lanes_ + row];
+  }
+
+  const int64_t offset0_, size_, lanes_, rows_;
+  const std::unique_ptr<const ColumnsGenerator> generator_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateNarrow(const SoftmaxDesc& desc,
+                                                        const Attributes& attributes,
+                                                        const ImplementationFacts& facts) {
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
+  const int64_t size = desc.dst.dim(desc.axis);
+  ABSL_ASSIGN_OR_RETURN(auto columns,
+                        jit::Compile<ColumnsGenerator>(facts.name, unit, static_cast<int>(size)));
+  PrimitiveInfo info = WithCode(InfoOf(desc, attributes, facts), *columns);
+  return std::make_unique<Narrow>(desc.dst, size, unit.lanes(), std::move(columns),
+                                  std::move(info));
+}
+
+}  // namespace tilewire::softmax
