@@ -68,6 +68,8 @@ class Elision {
       Dims row = {1, static_cast<int64_t>(product->bias.size())};
       return Spread(operation, MakeFloats("", row, product->bias));
     }
+    if (std::holds_alternative<QuantizationRange>(operation.params))
+      return Spread(operation, MakeFloats("", {2}, {1, 0}));
     std::optional<float> fill;
     if (std::holds_alternative<Matmul>(operation.params)) fill = 0.0f;
     if (const auto* select = std::get_if<Select>(&operation.params)) fill = select->fill;
