@@ -130,11 +130,20 @@ struct Interpolate {
   std::vector<float> weights;
 };
 
+// Regions of srcs[0], pooled to bins of one size (engine/primitives/roi_align/roi_align.h).
+// srcs: images [N, C, H, W], regions [R, 4], the image of each [R] in s64.
+struct RoiAlign {
+  bool takes_maximum = false;
+  bool aligned = true;
+  float scale = 1;
+  int64_t samples_per_bin = 0;  // each way; 0: by the size of the region
+};
+
 using OperationParams =
     std::variant<Convolution, ComputedConvolution, Deconvolution, DynamicConvolution, InnerProduct,
                  Pooling, MaxWindow, Activation, Softmax, Sum, Concat, Shuffle, Reshape, Convert,
                  Transpose, Select, Literal, Elementwise, Reduce, Interpolate, Lrn,
-                 LayerNormalization, Matmul, TopK, Rnn, GatherChannels, Gather, Quantize,
+                 LayerNormalization, Matmul, TopK, Rnn, RoiAlign, GatherChannels, Gather, Quantize,
                  QuantizationRange, DynamicQuantize, Dequantize, IntegerSum>;
 
 struct Operation {

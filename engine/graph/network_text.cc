@@ -214,6 +214,12 @@ class ParamsText {
     rest = absl::StrCat(" epsilon=", norm.epsilon, norm.scale.empty() ? "" : " scaled");
   }
   void operator()(const Matmul&) { name = "matmul"; }
+  void operator()(const RoiAlign& pooling) {
+    name = absl::StrCat("roi_align", pooling.takes_maximum ? " max" : "",
+                        pooling.aligned ? "" : " unaligned");
+    if (pooling.scale != 1) absl::StrAppend(&rest, " scale=", pooling.scale);
+    if (pooling.samples_per_bin > 0) absl::StrAppend(&rest, " samples=", pooling.samples_per_bin);
+  }
   void operator()(const Rnn& rnn) {
     name = std::string(AlgorithmName(rnn.cell));
     rest = absl::StrCat(" ", AlgorithmName(rnn.direction), rnn.clip > 0 ? " clip" : "",

@@ -45,6 +45,7 @@ absl::Status LowerQuantize(const graph::Quantize&, OperationContext&);
 absl::Status LowerReduce(const graph::Reduce&, OperationContext&);
 absl::Status LowerReshape(const graph::Reshape&, OperationContext&);
 absl::Status LowerRnn(const graph::Rnn&, OperationContext&);
+absl::Status LowerRoiAlign(const graph::RoiAlign&, OperationContext&);
 absl::Status LowerSelect(const graph::Select&, OperationContext&);
 absl::Status LowerShuffle(const graph::Shuffle&, OperationContext&);
 absl::Status LowerSoftmax(const graph::Softmax&, OperationContext&);
@@ -87,6 +88,7 @@ inline constexpr std::tuple kOperationTable = {
     OperationRow{LowerReduce},
     OperationRow{LowerReshape},
     OperationRow{LowerRnn},
+    OperationRow{LowerRoiAlign},
     OperationRow{LowerSelect},
     OperationRow{LowerShuffle},
     OperationRow{LowerSoftmax},

@@ -35,6 +35,7 @@
 #include "engine/primitives/reorder/reorder.h"
 #include "engine/primitives/resampling/resampling.h"
 #include "engine/primitives/rnn/rnn.h"
+#include "engine/primitives/roi_align/roi_align.h"
 #include "engine/primitives/select/select.h"
 #include "engine/primitives/shuffle/shuffle.h"
 #include "engine/primitives/softmax/softmax.h"

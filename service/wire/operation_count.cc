@@ -33,6 +33,11 @@ double Count(const InnerProductDesc& desc) {
   return Elements(desc.dst) * Elements(desc.weights) / Channels(desc.dst);
 }
 double Count(const MatmulDesc& desc) { return Elements(desc.dst) * Width(desc.src); }
+// A region's bins of as many samples as it has pixels are counted with one each.
+double Count(const RoiAlignDesc& desc) {
+  const auto samples = static_cast<double>(std::max<int64_t>(1, desc.samples_per_bin));
+  return 4 * Elements(desc.dst) * samples * samples;
+}
 double Count(const RnnDesc& desc) {  // each weight once per step of each sequence
   const double results = Elements(desc.dst_layer) / std::max<double>(1, Width(desc.dst_layer));
   return results * (Elements(desc.weights_layer) + Elements(desc.weights_iter));

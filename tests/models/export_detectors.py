@@ -5,9 +5,9 @@ the image.
 
   grid       a convolutional net in the manner of YOLO: a box and class scores for each cell, boxes above a score,
              NonMaxSuppression, the best few
-  ssdlite, retinanet   torchvision's, with its postprocessing
+  ssdlite, retinanet, fasterrcnn   torchvision's, with its postprocessing
 
-Writes DIR/<MODEL>/1/model.onnx and, for two random images, what torch gives: DIR/<MODEL>/input_<i>.f32,
+A MODEL is a name or NAME-OPSET. Writes DIR/<MODEL>/1/model.onnx and, for two random images, what torch gives: DIR/<MODEL>/input_<i>.f32,
 boxes_<i>.f32, scores_<i>.f32, labels_<i>.s64.
 
   /usr/bin/python3 tests/models/export_detectors.py --out=DIR grid ssdlite ...
@@ -20,7 +20,8 @@ import torch
 import torchvision
 
 IMAGES = 2
-SIZES = {"grid": 96, "ssdlite": 320, "retinanet": 128}
+SIZES = {"grid": 96, "ssdlite": 320, "retinanet": 128, "fasterrcnn": 160}
+OPSETS = {"grid": 13, "ssdlite": 11, "retinanet": 11, "fasterrcnn": 17}
 
 
 class Grid(torch.nn.Module):
@@ -60,6 +61,12 @@ def create(name):
             if isinstance(module, torch.nn.Conv2d):
                 torch.nn.init.kaiming_normal_(module.weight)
         return model
+    if name == "fasterrcnn":
+        model = detection.fasterrcnn_mobilenet_v3_large_320_fpn(
+            weights=None, weights_backbone=None, num_classes=5, min_size=SIZES[name], max_size=SIZES[name],
+            box_score_thresh=0.2, box_detections_per_img=20)
+        torch.nn.init.normal_(model.roi_heads.box_predictor.cls_score.weight, 0, 0.5)
+        return model
     levels = torchvision.ops.feature_pyramid_network.LastLevelP6P7(256, 256)
     backbone = detection.backbone_utils.resnet_fpn_backbone(
         backbone_name="resnet18", weights=None, returned_layers=[2, 3, 4], extra_blocks=levels)
@@ -71,14 +78,14 @@ def create(name):
 
 def export(name, out):
     torch.manual_seed(20240229)
-    model = create(name).eval()
+    detector, _, opset = name.partition("-")
+    model = create(detector).eval()
     version = out / name / "1"
     version.mkdir(parents=True, exist_ok=True)
-    size = SIZES[name]
+    size = SIZES[detector]
     image = torch.rand(3, size, size)
     outputs = list(model([image])[0])
-    torch.onnx.export(model, ([image],), str(version / "model.onnx"), opset_version=13 if name == "grid" else 11,
-                      input_names=["image"], output_names=outputs)
+    torch.onnx.export(model, ([image],), str(version / "model.onnx"), opset_version=int(opset or OPSETS[detector]), input_names=["image"], output_names=outputs)
     for i in range(IMAGES):
         image = torch.rand(3, size, size) * (i + 1) / IMAGES
         with torch.no_grad():
@@ -91,7 +98,7 @@ def export(name, out):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", metavar="MODEL", choices=SIZES)
+    parser.add_argument("models", nargs="+", metavar="MODEL")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     args = parser.parse_args()
     for name in args.models:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Rewrites an exported classifier into the form that PyTorch's exporter writes since version 2.9.
+"""Rewrites an exported model into the form that PyTorch's exporter writes since version 2.9.
 
 A later opset, IR version 10, weights in model.onnx.data beside the model, every attribute with a default written out,
 axes as inputs, means instead of global poolings, no Constant nodes, metadata on each node. DIR/<FROM> is what
@@ -83,6 +83,9 @@ def add_metadata(node):
 def rewrite_nodes(graph, opset):
     nodes = []
     for node in list(graph.node):
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                rewrite_nodes(attribute.g, opset)
         if node.op_type == "Constant":
             tensor = node.attribute[0].t
             tensor.name = node.output[0]
@@ -133,8 +136,9 @@ def main():
     model.opset_import.append(helper.make_opsetid("", args.opset))
     model.producer_name = "pytorch"
     (version / "model.onnx").write_bytes(model.SerializeToString())
-    for path in args.source.glob("*.f32"):
-        shutil.copyfile(path, args.out / path.name)
+    for pattern in ("*.f32", "*.s64"):
+        for path in args.source.glob(pattern):
+            shutil.copyfile(path, args.out / path.name)
 
 
 if __name__ == "__main__":

@@ -54,6 +54,7 @@ absl::Span<const OpRow> ReduceOperators();
 absl::Span<const OpRow> RepeatOperators();
 absl::Span<const OpRow> ReshapeOperators();
 absl::Span<const OpRow> ResizeOperators();
+absl::Span<const OpRow> RoiAlignOperators();
 absl::Span<const OpRow> ScatterOperators();
 absl::Span<const OpRow> ShapeOperators();
 absl::Span<const OpRow> SignalOperators();
@@ -104,6 +105,7 @@ inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     RepeatOperators,
     ReshapeOperators,
     ResizeOperators,
+    RoiAlignOperators,
     ScatterOperators,
     ShapeOperators,
     SignalOperators,

@@ -84,6 +84,27 @@ Network NormalizationsAndProducts(int64_t n) {
   return b.Finish({plain, scaled, floor, row, more});
 }
 
+// A region per image, all of the first one's convolution, and a convolution of what they give.
+Network RegionsOfImages(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3, 9, 8});
+  const ValueId conv = b.Conv("conv", x, 20);
+  const auto scaled = [&](const std::string& name, Dims dims, float factor, float shift) {
+    const ValueId numbers = b.Numbers(name + "/numbers", dims);
+    const jit::EltwiseOp linear{jit::EltwiseAlgorithm::kLinear, factor, shift};
+    return b.AddOperation(name, Activation{linear}, {numbers}, dims);
+  };
+  const ValueId rois = scaled("rois", {n, 4}, 4, 3);
+  const ValueId zeros = scaled("zeros", {n}, 0, 0);
+  const ValueId batches = b.AddOperation("batches", Convert{}, {zeros}, {n}, DataType::kS64);
+  const Dims bins = {n, 20, 3, 2};
+  const ValueId mean =
+      b.AddOperation("mean", RoiAlign{false, true, 1, 2}, {conv, rois, batches}, bins);
+  const ValueId most =
+      b.AddOperation("most", RoiAlign{true, false, 0.5f, 0}, {conv, rois, batches}, bins);
+  return b.Finish({most, b.Conv("end", mean, 8)});
+}
+
 // Integers that are computed in their type, and a blocked tensor in f64 and back.
 Network NumbersOfOtherTypes(int64_t n) {
   using Function = graph::Elementwise::Function;
@@ -108,6 +129,7 @@ absl::Span<const NetworkCase> ElementNetworks() {
   static constexpr NetworkCase kCases[] = {{"SoftmaxAlongOthers", SoftmaxAlongOthers},
                                            {"LoopsWithoutPrimitives", LoopsWithoutPrimitives},
                                            {"NormalizationsAndProducts", NormalizationsAndProducts},
+                                           {"RegionsOfImages", RegionsOfImages},
                                            {"NumbersOfOtherTypes", NumbersOfOtherTypes}};
   return kCases;
 }

@@ -82,6 +82,9 @@ Elements Compute(const graph::Matmul& matmul, const Operands& operands);
 Elements Compute(const graph::Pooling& pooling, const Operands& operands);
 Elements Compute(const graph::MaxWindow& window, const Operands& operands);
 
+// region_operations.cc.
+Elements Compute(const graph::RoiAlign& pooling, const Operands& operands);
+
 // recurrent_operations.cc.
 Elements Compute(const graph::Rnn& rnn, const Operands& operands);
 

@@ -57,6 +57,10 @@ double Taps(const RnnDesc& desc) {
   return static_cast<double>(desc.weights_layer.dim(3)) *
          (Elements(desc.weights_layer) + Elements(desc.weights_iter));
 }
+double Taps(const RoiAlignDesc& desc) {
+  const auto samples = static_cast<double>(std::max<int64_t>(desc.samples_per_bin, 1));
+  return 4 * samples * samples;
+}
 template <typename Desc>
 double Taps(const Desc&) {
   return 1;
@@ -87,6 +91,9 @@ std::vector<const MemoryDesc*> TensorsOf(const OpDesc& desc) {
           tensors.push_back(&op.src);
         }
         if constexpr (requires { op.indices.IsZero(); }) tensors.push_back(&op.indices);
+        if constexpr (requires { op.rois; }) {
+          tensors.insert(tensors.end(), {&op.rois, &op.batches});
+        }
         if constexpr (requires { op.weights.IsZero(); }) tensors.push_back(&op.weights);
         if constexpr (requires { op.bias.IsZero(); }) tensors.push_back(&op.bias);
         return tensors;

@@ -257,7 +257,8 @@ absl::StatusOr<OpDesc> RandomOperation(TensorMaker& make) {
                                     RandomMaxWindow,
                                     RandomTopK,
                                     RandomElementwise,
-                                    RandomRnn})(make);
+                                    RandomRnn,
+                                    RandomRoiAlign})(make);
 }
 
 absl::StatusOr<Attributes> RandomAttributes(TensorMaker& make, const OpDesc& desc) {

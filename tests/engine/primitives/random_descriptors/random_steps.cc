@@ -280,4 +280,22 @@ absl::StatusOr<OpDesc> RandomRnn(TensorMaker& make) {
   return desc;
 }
 
+absl::StatusOr<OpDesc> RandomRoiAlign(TensorMaker& make) {
+  Random& random = make.random();
+  RoiAlignDesc desc;
+  desc.takes_maximum = Chance(random, 50);
+  desc.aligned = Chance(random, 50);
+  desc.scale = make.Real();
+  desc.samples_per_bin = make.Number(random.Integer(0, 3));
+  const Dims src = RandomSizes(random, 4);
+  const int64_t regions = random.Integer(0, 5);
+  ABSL_ASSIGN_OR_RETURN(desc.src, make.Typed(src, DataType::kF32));
+  ABSL_ASSIGN_OR_RETURN(desc.rois, make.Typed({regions, 4}, DataType::kF32));
+  ABSL_ASSIGN_OR_RETURN(desc.batches, make.Typed({regions}, DataType::kS64));
+  ABSL_ASSIGN_OR_RETURN(
+      desc.dst,
+      make.Typed({regions, src[1], RandomSize(random), RandomSize(random)}, DataType::kF32));
+  return desc;
+}
+
 }  // namespace tilewire::testing

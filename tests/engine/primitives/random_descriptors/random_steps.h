@@ -20,6 +20,7 @@ absl::StatusOr<OpDesc> RandomMaxWindow(TensorMaker& make);
 absl::StatusOr<OpDesc> RandomTopK(TensorMaker& make);
 absl::StatusOr<OpDesc> RandomElementwise(TensorMaker& make);
 absl::StatusOr<OpDesc> RandomRnn(TensorMaker& make);
+absl::StatusOr<OpDesc> RandomRoiAlign(TensorMaker& make);
 
 }  // namespace tilewire::testing
 

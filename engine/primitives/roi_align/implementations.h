@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions of the rows of roi_align.cc; implementation.h says what they do.
+#ifndef ENGINE_PRIMITIVES_ROI_ALIGN_IMPLEMENTATIONS_H_
+#define ENGINE_PRIMITIVES_ROI_ALIGN_IMPLEMENTATIONS_H_
+
+#include "engine/primitives/roi_align/roi_align.h"
+
+namespace tilewire::roi_align {
+
+PrimitiveInfo InfoOf(const RoiAlignDesc& desc, const Attributes& attributes,
+                     const ImplementationFacts& facts);
+
+TILEWIRE_ROW(RoiAlignDesc, ChannelsLast);
+
+TILEWIRE_ROW(RoiAlignDesc, Reference);
+
+}  // namespace tilewire::roi_align
+
+#endif  // ENGINE_PRIMITIVES_ROI_ALIGN_IMPLEMENTATIONS_H_
