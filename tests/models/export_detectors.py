@@ -85,7 +85,8 @@ def export(name, out):
     size = SIZES[detector]
     image = torch.rand(3, size, size)
     outputs = list(model([image])[0])
-    torch.onnx.export(model, ([image],), str(version / "model.onnx"), opset_version=int(opset or OPSETS[detector]), input_names=["image"], output_names=outputs)
+    torch.onnx.export(model, ([image],), str(version / "model.onnx"), opset_version=int(opset or OPSETS[detector]),
+                      input_names=["image"], output_names=outputs)
     for i in range(IMAGES):
         image = torch.rand(3, size, size) * (i + 1) / IMAGES
         with torch.no_grad():
