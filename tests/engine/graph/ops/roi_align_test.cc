@@ -7,10 +7,7 @@
 namespace tilewire::graph {
 namespace {
 
-using testing::Float;
-using testing::Int;
 using testing::StatusIs;
-using testing::Text;
 
 OnnxBuilder RegionsOf(int64_t opset, const std::vector<onnx::AttributeProto>& attributes,
                       int64_t coordinates = 4) {
@@ -23,7 +20,7 @@ OnnxBuilder RegionsOf(int64_t opset, const std::vector<onnx::AttributeProto>& at
 TEST(RoiAlignTest, AttributesAndTheirDefaults) {
   const std::vector<Dims> dims = {{2, 3, 8, 8}, {5, 4}};
   EXPECT_THAT(BuiltText(RegionsOf(16, {}), dims), HasSubstr("y [5,3,1,1] = roi_align("));
-  const std::vector<onnx::AttributeProto> all = {Text("mode", "max"), Int("output_height", 7),
+  const std::vector<onnx::AttributeProto> all = {String("mode", "max"), Int("output_height", 7),
                                                  Int("output_width", 6), Int("sampling_ratio", 2),
                                                  Float("spatial_scale", 0.25f)};
   const std::string text = BuiltText(RegionsOf(16, all), dims);
@@ -34,14 +31,14 @@ TEST(RoiAlignTest, AttributesAndTheirDefaults) {
 TEST(RoiAlignTest, RegionsAreMovedByHalfAPixelFromOpset16On) {
   const std::vector<Dims> dims = {{2, 3, 8, 8}, {5, 4}};
   EXPECT_THAT(BuiltText(RegionsOf(10, {}), dims), HasSubstr("roi_align unaligned("));
-  const auto unmoved = Text("coordinate_transformation_mode", "output_half_pixel");
+  const auto unmoved = String("coordinate_transformation_mode", "output_half_pixel");
   EXPECT_THAT(BuiltText(RegionsOf(22, {unmoved}), dims), HasSubstr("roi_align unaligned("));
 }
 
 TEST(RoiAlignTest, Refusals) {
   const auto status = [](const OnnxBuilder& model) { return Open(model).status(); };
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-  EXPECT_THAT(status(RegionsOf(16, {Text("mode", "sum")})), StatusIs(kInvalid, HasSubstr("sum")));
+  EXPECT_THAT(status(RegionsOf(16, {String("mode", "sum")})), StatusIs(kInvalid, HasSubstr("sum")));
   EXPECT_THAT(status(RegionsOf(16, {Int("output_height", 0)})),
               StatusIs(kInvalid, HasSubstr("output_height 0")));
   EXPECT_THAT(status(RegionsOf(16, {}, 5)), StatusIs(kInvalid, HasSubstr("regions [5,5]")));
