@@ -101,6 +101,13 @@ struct LayerNormalization {
 };
 // srcs are [..., M, K] and [..., K, N] of dst's rank; the leading dimensions are broadcast.
 struct Matmul {};
+// softmax(scale * q k + masks) v. srcs are q [...,M,D], k [...,D,N], turned as Matmul takes it, and
+// v [...,N,E] of rank 3 or 4 with the same leading dimensions, and masks of up to 4 dimensions
+// after leading ones. These are [batches,heads,M,N] of the scores, or 1, where rank 3 has heads
+// alone; batch b takes index b modulo a mask's first dimension, which divides the batches.
+struct Attention {
+  float scale = 1;
+};
 // The largest (or smallest) elements along one axis, or their indices as numbers, best first; dst's
 // size along the axis says how many. Ties go to the first, or the last; NaN is larger than any
 // number.
@@ -144,7 +151,7 @@ using OperationParams =
                  Pooling, MaxWindow, Activation, Softmax, Sum, Concat, Shuffle, Reshape, Convert,
                  Transpose, Select, Literal, Elementwise, Reduce, Interpolate, Lrn,
                  LayerNormalization, Matmul, TopK, Rnn, RoiAlign, GatherChannels, Gather, Quantize,
-                 QuantizationRange, DynamicQuantize, Dequantize, IntegerSum>;
+                 QuantizationRange, DynamicQuantize, Dequantize, IntegerSum, Attention>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)

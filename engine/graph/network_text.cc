@@ -236,6 +236,10 @@ class ParamsText {
       absl::StrAppend(&rest, &weights == &rnn.known.front().second ? " with " : ",",
                       kNames[static_cast<int>(role)]);
   }
+  void operator()(const Attention& attention) {
+    name = "attention";
+    rest = absl::StrCat(" scale=", attention.scale);
+  }
   void operator()(const TopK& top) {
     SetAxis("top_k", top.axis);
     absl::StrAppend(&rest, top.largest ? "" : " smallest", top.indices ? " indices" : "",

@@ -31,6 +31,8 @@ class OperationContext {
   const graph::Value& value(graph::ValueId id) const { return plan_.value(id); }
   const graph::Value& src_value(size_t i = 0) const { return value(src(i)); }
   const graph::Value& dst_value() const { return value(dst()); }
+  // How many operations have yet to read a value; an output counts as one more.
+  int remaining_uses(graph::ValueId id) const { return plan_.RemainingUses(id); }
 
   // Descriptors of a value: in the layout that the primitive chooses, and in row-major order.
   absl::StatusOr<MemoryDesc> AnyDesc(graph::ValueId id) const;

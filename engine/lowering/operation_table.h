@@ -20,6 +20,7 @@
 namespace tilewire::lowering {
 
 absl::Status LowerActivation(const graph::Activation&, OperationContext&);
+absl::Status LowerAttention(const graph::Attention&, OperationContext&);
 absl::Status LowerComputedConvolution(const graph::ComputedConvolution&, OperationContext&);
 absl::Status LowerConcat(const graph::Concat&, OperationContext&);
 absl::Status LowerConvert(const graph::Convert&, OperationContext&);
@@ -59,10 +60,14 @@ struct OperationRow {
   // The operation reorders a source to a layout of its own anyway, so that a Transpose in front of
   // it costs nothing as a view.
   bool absorbs_transpose = false;
+  // The operation reads its sources by their strides: a Transpose in front of it, a Reshape that
+  // cuts dimensions, and a Select of a box are views.
+  bool reads_strides = false;
 };
 
 inline constexpr std::tuple kOperationTable = {
     OperationRow{LowerActivation},
+    OperationRow{LowerAttention, /*absorbs_transpose=*/true, /*reads_strides=*/true},
     OperationRow{LowerComputedConvolution},
     OperationRow{LowerConcat},
     OperationRow{LowerConvert},

@@ -5,6 +5,8 @@
 #include "absl/algorithm/container.h"
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
+#include "engine/lowering/strided_view.h"
+#include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
 namespace {
@@ -23,16 +25,19 @@ bool IsReorderedAnyway(const OperationContext& context, int remaining_uses) {
 }  // namespace
 
 // A view of the source with its dimensions renamed. No step where every reader reorders the result
-// anyway; otherwise one reorder to row-major order.
+// anyway or follows its strides, nor where the view is in row-major order; otherwise one reorder to
+// that order.
 absl::Status LowerTranspose(const graph::Transpose& transpose, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.Home(context.src()));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc view, src.desc.Permuted(transpose.order));
-  if (IsReorderedAnyway(context, context.plan().RemainingUses(context.dst()))) {
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, context.RowMajorDesc(context.dst()));
+  const bool in_order = view.IsPlain() && view.offset0() == 0 && runtime::SameMemory(view, desc);
+  if (in_order || IsReorderedAnyway(context, context.remaining_uses(context.dst())) ||
+      IsReadByStrides(context, context.dst())) {
     context.ConsumeSources();
-    context.BindResult({src.buffer, view});
+    context.BindResult({src.buffer, in_order ? desc : view});
     return absl::OkStatus();
   }
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, context.RowMajorDesc(context.dst()));
   ABSL_ASSIGN_OR_RETURN(auto reorder, context.Create(ReorderDesc{view, desc}));
   return context.EmitUnary(std::move(reorder), src);
 }

@@ -30,6 +30,10 @@ double ProductsOf(const Primitive& primitive, const MemoryDesc& dst) {
     case PrimitiveKind::kRnn:  // each weight once per step of each sequence
       return (Elements(primitive.Desc(kArgWeights)) + Elements(primitive.Desc(kArgWeightsIter))) *
              dst.dim(0) * dst.dim(1);
+    case PrimitiveKind::kAttention: {  // scores and dst, which is not empty
+      const MemoryDesc& keys = primitive.Desc(kArgMultipleSrc + 1);
+      return Elements(dst) / dst.dim(3) * keys.dim(2) * (keys.dim(3) + dst.dim(3));
+    }
     default:
       return 0;
   }

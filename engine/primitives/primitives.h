@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/primitives/attention/attention.h"
 #include "engine/primitives/batch_normalization/batch_normalization.h"
 #include "engine/primitives/binary/binary.h"
 #include "engine/primitives/concat/concat.h"

@@ -39,9 +39,22 @@ class Segmentation(torch.nn.Module):
         return self.model(image)["out"]
 
 
+def randomize_transformer(model):
+    """Layer normalisations that do nothing, biases of zero, and the last layer of a fresh ViT, which is all zeros."""
+    for module in model.modules():
+        if isinstance(module, torch.nn.LayerNorm):
+            torch.nn.init.uniform_(module.weight, 0.5, 1.0)
+            torch.nn.init.normal_(module.bias, 0, 0.1)
+    for parameter in model.parameters():
+        if not parameter.any():
+            torch.nn.init.normal_(parameter, 0, 0.02)
+
+
 def randomize(model):
     """What fresh models have the same of everywhere would hide mistakes in folding: mean 0 and variance 1 of batch
     normalisations, and the scales of a millionth by which ConvNeXt's blocks start as good as empty."""
+    if isinstance(model, (torchvision.models.VisionTransformer, torchvision.models.SwinTransformer)):
+        randomize_transformer(model)
     for module in model.modules():
         if hasattr(module, "layer_scale"):
             torch.nn.init.uniform_(module.layer_scale, 0.5, 1.0)

@@ -13,6 +13,8 @@ constexpr Pass kPasses[] = {
      "linear layers become convolutions only through activations, which the spelled form is not"},
     {"fuse_layer_normalization", FuseLayerNormalization, "",
      "early, while nothing has taken a part of its pattern"},
+    {"fuse_attention", FuseAttention, "",
+     "early, while its factors, masks and reshapes stand where exporters write them"},
     {"fuse_bias", FuseBias, "convolve_rows",
      "linear layers become convolutions only if no sum stands between them"},
     {"fuse_dynamic_quantization", FuseDynamicQuantization, "fold_scale_shift",

@@ -36,6 +36,9 @@ void FuseGelu(Network* network);
 // and shift.
 void FuseLayerNormalization(Network* network);
 
+// Products, a softmax and the product with it become attention, with scales and masks between them.
+void FuseAttention(Network* network);
+
 // A sum of an inner product and one constant per output becomes the inner product's bias. Reshapes
 // between the two may change all dimensions but the last.
 void FuseBias(Network* network);

@@ -7,10 +7,10 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/kernels/strided_tile.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/matmul/implementations.h"
-#include "engine/primitives/matmul/tile_generator.h"
 #include "engine/threading/stop.h"
 
 namespace tilewire::matmul {
@@ -18,6 +18,7 @@ namespace {
 
 constexpr int64_t kFewRows = 32;       // of src: copying the weights would not pay
 constexpr int64_t kRowsPerTask = 128;  // of dst: a piece of work for one thread
+constexpr int kBlocks = 3;             // vectors of columns in a whole tile
 constexpr int kMaxRows = 8;
 
 // The matrices and batch of a product.
@@ -55,19 +56,20 @@ struct Tiling {
 Tiling TilingOf(const MatmulDesc& desc, const PostOps& post_ops, const VectorUnit& unit) {
   const Shape shape = ShapeOf(desc);
   Tiling tiling{.unit = unit};
-  tiling.columns = TileGenerator::kBlocks * unit.lanes();
+  tiling.columns = kBlocks * unit.lanes();
   tiling.panels = DivUp(shape.n, tiling.columns);
   tiling.tail = shape.n % tiling.columns;
   const bool row_major = shape.n == 1 || desc.weights.stride(desc.weights.rank() - 1) == 1;
   tiling.copies = !row_major || shape.m > kFewRows;
-  tiling.max_rows = TileGenerator::MaxRows(unit, post_ops);
+  tiling.max_rows =
+      StridedTile::MaxRows(unit, post_ops, kBlocks, unit.registers() >= 32 ? kMaxRows : 4);
   return tiling;
 }
 
 // Immutable.
 class Tiles final : public Primitive {
  public:
-  using Generators = std::map<std::pair<bool, int64_t>, std::unique_ptr<const TileGenerator>>;
+  using Generators = std::map<std::pair<bool, int64_t>, std::unique_ptr<const StridedTile>>;
 
   Tiles(PrimitiveInfo primitive_info, const MatmulDesc& desc, const Tiling& tiling, bool has_sum,
         Generators generators)
@@ -125,10 +127,10 @@ class Tiles final : public Primitive {
                int64_t rows) const {
     const bool tail = tiling_.tail != 0 && panel == tiling_.panels - 1;
     const int64_t stride = StrideOf(desc_.dst, 1), column = panel * tiling_.columns;
-    float tile[kMaxRows * TileGenerator::kBlocks * 16];
+    float tile[kMaxRows * kBlocks * 16];
     float* dst = args.Get<float>(kArgDst) + desc_.dst.offset0() + BatchOffset(desc_.dst, b) +
                  row * stride + column;
-    TileArgs tile_args;
+    StridedTileArgs tile_args;
     tile_args.src = args.Get<const float>(kArgSrc) + desc_.src.offset0() +
                     BatchOffset(desc_.src, b) + row * StrideOf(desc_.src, 1);
     tile_args.weights = weights;
@@ -136,7 +138,7 @@ class Tiles final : public Primitive {
                          ? nullptr
                          : args.Get<const float>(kArgBias) + desc_.bias.offset0() + column;
     tile_args.dst = tail ? tile : dst;
-    const auto run = generators_.at({tail, rows})->entry<TileGenerator::Function>();
+    const auto run = generators_.at({tail, rows})->entry<StridedTile::Function>();
     if (!tail) return run(&tile_args);
     for (int64_t r = 0; has_sum_ && r < rows; ++r) {
       float* line = tile + r * tiling_.columns;
@@ -187,13 +189,13 @@ class Tiles final : public Primitive {
   const Generators generators_;  // by (tail, rows)
 };
 
-TileConfig ConfigOf(const MatmulDesc& desc, const Tiling& tiling, const PostOps& post_ops,
-                    bool tail, int64_t rows) {
+StridedTileConfig ConfigOf(const MatmulDesc& desc, const Tiling& tiling, const PostOps& post_ops,
+                           bool tail, int64_t rows) {
   constexpr int64_t kFloatBytes = sizeof(float);
   const int64_t columns = tail ? tiling.tail : tiling.columns;
   const bool copied = tiling.copies || tail;
   const VectorUnit& unit = tiling.unit;
-  TileConfig config{.epilogue = {.unit = unit}};
+  StridedTileConfig config{.epilogue = {.unit = unit}};
   config.k = ShapeOf(desc).k;
   config.src_row_bytes = StrideOf(desc.src, 1) * kFloatBytes;
   config.src_k_bytes = StrideOf(desc.src, 0) * kFloatBytes;
@@ -263,7 +265,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateTiles(const MatmulDesc& desc,
       if (rows == 0 || generators.count({tail, rows}) > 0) continue;
       ABSL_ASSIGN_OR_RETURN(
           auto generator,
-          jit::Compile<TileGenerator>(facts.name, ConfigOf(desc, tiling, post_ops, tail, rows)));
+          jit::Compile<StridedTile>(facts.name, ConfigOf(desc, tiling, post_ops, tail, rows)));
       info.code_bytes += static_cast<int64_t>(generator->code_bytes());
       generators[{tail, rows}] = std::move(generator);
     }

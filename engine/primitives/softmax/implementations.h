@@ -8,10 +8,8 @@
 
 namespace tilewire::softmax {
 
-// Generated code for dense tensors whose axis is the innermost dimension in memory. Three walks
-// over a row, each vector by vector with several sums at once: the maximum, the exponentials and
-// their sum, the scaling. How a row is cut depends only on its length.
-// Of what ResolveDenseF32() returned.
+// Generated code (kernels/softmax_rows.h) for dense tensors whose axis is the innermost dimension
+// in memory. Of what ResolveDenseF32() returned.
 TILEWIRE_CREATE(SoftmaxDesc, Rows);
 
 // Of rows of a few elements, the same: as many rows as a vector has lanes, side by side. Rows calls

@@ -2,6 +2,8 @@
 //
 // Exported forms of Gelu and layer normalization, and gathers of channels, before and after their
 // passes.
+#include <cmath>
+
 #include "engine/graph/passes/passes.h"
 #include "tests/engine/graph/fixture.h"
 
@@ -74,6 +76,71 @@ TEST(PatternPassesTest, AnotherFactorIsNoGelu) {
   model.Node("Mul", {"x", "x"}, {"q"}).Node("Mul", {"m", "g"}, {"p"});
   model.Node("Mul", {"p", "one"}, {"y"}).Output("y");
   EXPECT_THAT(AfterPasses(model, {{2, 3}}), HasSubstr("erf("));
+}
+
+// Attention of [heads, queries, elements], with its queries divided and a mask of the scores.
+OnnxBuilder ScoresOfHeads() {
+  OnnxBuilder model;
+  model.Input("q", {2, 3, 4}).Input("k", {2, 5, 4}).Input("v", {2, 5, 6}).Input("m", {3, 5});
+  model.Floats("root", {}, {2});
+  model.Node("Div", {"q", "root"}, {"d"})
+      .Node("Transpose", {"k"}, {"t"}, {Ints("perm", {0, 2, 1})});
+  return std::move(model.Node("MatMul", {"d", "t"}, {"s"}).Node("Add", {"m", "s"}, {"a"}));
+}
+const std::vector<Dims> kScoreDims = {{2, 3, 4}, {2, 5, 4}, {2, 5, 6}, {3, 5}};
+
+// A softmax of `scores`, its product with v, and what both are after the passes: an operation of
+// this text, which computes the same of sines.
+void ExpectAttention(OnnxBuilder& model, const std::vector<Dims>& dims, const std::string& scores,
+                     const std::string& text) {
+  model.Node("Softmax", {scores}, {"p"}, {Int("axis", -1)}).Node("MatMul", {"p", "v"}, {"y"});
+  model.Output("y");
+  EXPECT_THAT(AfterPasses(model, dims), HasSubstr(text));
+  absl::StatusOr<Network> network = Built(model, dims);
+  ASSERT_TRUE(network.ok()) << network.status();
+  std::vector<Elements> inputs;
+  for (const Dims& one : dims) {
+    inputs.emplace_back(*ElementCount(one));
+    for (size_t i = 0; i < inputs.back().size(); ++i)
+      inputs.back()[i] = std::sin(static_cast<double>(i + 10 * inputs.size()));
+  }
+  const std::vector<Elements> before = Interpret(*network, inputs);
+  RunPasses(&*network);
+  const std::vector<Elements> after = Interpret(*network, inputs);
+  for (size_t i = 0; i < before.size(); ++i) ExpectNear(after[i], before[i], 1e-6);
+}
+
+TEST(PatternPassesTest, ProductsAroundASoftmaxAreAttention) {
+  OnnxBuilder model = ScoresOfHeads();
+  ExpectAttention(model, kScoreDims, "a", "y [2,3,6] = attention(q, t, v, m) scale=0.5\n");
+}
+
+// As Swin writes it: a bias of heads, then a mask of the windows of each image.
+TEST(PatternPassesTest, AMaskOfWindowsIsOneOfAttentions) {
+  const std::vector<Dims> dims = {{6, 2, 3, 4}, {6, 2, 4, 3}, {6, 2, 3, 5}};
+  OnnxBuilder model;
+  model.Input("q", {6, 2, 3, 4}).Input("k", {6, 2, 4, 3}).Input("v", {6, 2, 3, 5});
+  model.Floats("bias", {1, 2, 3, 3}).Floats("mask", {1, 3, 1, 3, 3}).Floats("third", {}, {0.25f});
+  model.Integers("split", {2, 3, 2, 3, 3}).Integers("joined", {6, 2, 3, 3});
+  model.Node("MatMul", {"q", "k"}, {"s"}).Node("Mul", {"s", "third"}, {"f"});
+  model.Node("Add", {"f", "bias"}, {"b"}).Node("Reshape", {"b", "split"}, {"w"});
+  model.Node("Add", {"w", "mask"}, {"a"}).Node("Reshape", {"a", "joined"}, {"j"});
+  ExpectAttention(model, dims, "j",
+                  "y [6,2,3,5] = attention(q, k, v, b/bias, a/mask) scale=0.25\n");
+}
+
+TEST(PatternPassesTest, ScoresThatAreReadElsewhereStay) {
+  OnnxBuilder shares = ScoresOfHeads(), scores = ScoresOfHeads(), other_axis = ScoresOfHeads();
+  for (OnnxBuilder* model : {&shares, &scores, &other_axis}) {
+    model->Node("Softmax", {"a"}, {"p"}, {Int("axis", model == &other_axis ? 1 : -1)});
+    model->Node("MatMul", {"p", "v"}, {"y"}).Output("y");
+  }
+  shares.Output("p");
+  scores.Node("Relu", {"s"}, {"z"}).Output("z");
+  for (const OnnxBuilder* model : {&shares, &scores, &other_axis}) {
+    EXPECT_THAT(AfterPasses(*model, kScoreDims),
+                AllOf(HasSubstr("softmax("), Not(HasSubstr("attention("))));
+  }
 }
 
 // What torch writes for LayerNorm before opset 17.

@@ -105,6 +105,40 @@ Network RegionsOfImages(int64_t n) {
   return b.Finish({most, b.Conv("end", mean, 8)});
 }
 
+// Queries, keys and values are parts of one projection, read by their strides; a result whose heads
+// come together again, and one that is used as it is. Masks of heads, and of windows. Keys that a
+// convolution computes, in a blocked layout.
+Network AttentionOfHeads(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 20, 6, 5});
+  const ValueId rows = b.Reshaped("rows", x, {2 * n, 25, 12});
+  const ValueId split = b.Reshaped("split", rows, {2 * n, 25, 3, 2, 2});
+  const ValueId apart = b.Transposed("apart", split, {2, 0, 3, 1, 4});
+  const auto part = [&](const std::string& name, int64_t i) {
+    Select select;
+    select.from = {{{i, 1, 1}}, {}, {}, {}, {}};
+    const ValueId selected = b.AddOperation(name, select, {apart}, {1, 2 * n, 2, 25, 2});
+    return b.Reshaped(name + "_heads", selected, {2 * n, 2, 25, 2});
+  };
+  const ValueId queries = part("q", 0), keys = part("k", 1), values = part("v", 2);
+  const ValueId turned = b.Transposed("turned", keys, {0, 1, 3, 2});
+  const std::vector<ValueId> masks = {b.Numbers("of_heads", {2, 25, 25}),
+                                      b.Numbers("of_windows", {1, 2, 1, 25, 25})};
+  const Dims dims = {2 * n, 2, 25, 2};
+  const ValueId heads =
+      b.AddOperation("heads", Attention{0.5f}, {queries, turned, values, masks[0], masks[1]}, dims);
+  const ValueId together = b.Transposed("together", heads, {0, 2, 1, 3});
+  const ValueId joined = b.Reshaped("joined", together, {n, 50, 4});
+  const ValueId conv = b.Conv("conv", x, 20);
+  const ValueId flat = b.Reshaped("flat", conv, {n, 20, 30});
+  const ValueId flat_keys = b.Transposed("flat_keys", flat, {0, 2, 1});
+  const ValueId plain = b.AddOperation("plain", Attention{}, {flat, flat_keys, flat}, {n, 20, 30});
+  const ValueId blocked =
+      b.AddOperation("blocked", Attention{2},
+                     {conv, b.Transposed("swapped", conv, {0, 1, 3, 2}), conv}, {n, 20, 6, 5});
+  return b.Finish({joined, plain, blocked});
+}
+
 // Integers that are computed in their type, and a blocked tensor in f64 and back.
 Network NumbersOfOtherTypes(int64_t n) {
   using Function = graph::Elementwise::Function;
@@ -127,6 +161,7 @@ Network NumbersOfOtherTypes(int64_t n) {
 
 absl::Span<const NetworkCase> ElementNetworks() {
   static constexpr NetworkCase kCases[] = {{"SoftmaxAlongOthers", SoftmaxAlongOthers},
+                                           {"AttentionOfHeads", AttentionOfHeads},
                                            {"LoopsWithoutPrimitives", LoopsWithoutPrimitives},
                                            {"NormalizationsAndProducts", NormalizationsAndProducts},
                                            {"RegionsOfImages", RegionsOfImages},

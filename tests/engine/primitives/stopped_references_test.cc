@@ -88,6 +88,9 @@ std::vector<HugeCase> HugeCases() {
   many_steps.weights_layer = AnyLayout({1, 1, 1, 4, kStates});
   many_steps.weights_iter = AnyLayout({1, 1, kStates, 4, kStates});
   many_steps.dst_layer = Dense({kSteps, 1, kStates});
+  const MemoryDesc keys = OneElement({1, 1, 1 << 20, 64});
+  const MemoryDesc queries = Dense({1, 1, 1 << 12, 64});
+  const AttentionDesc attention = {.srcs = {queries, keys, keys}, .dst = queries};
   return {{"convolution/reference", convolution},
           {"pooling/reference", pooling},
           {"max_window/reference", window},
@@ -97,6 +100,7 @@ std::vector<HugeCase> HugeCases() {
           {"top_k/reference", top_k},
           {"matmul/reference", matmul},
           {"rnn/reference", rnn},
+          {"attention/reference", attention},
           {"", many_steps}};
 }
 

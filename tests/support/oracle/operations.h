@@ -79,6 +79,7 @@ Elements Compute(const graph::DynamicConvolution& convolution, const Operands& o
 Elements Compute(const graph::Deconvolution& deconvolution, const Operands& operands);
 Elements Compute(const graph::InnerProduct& product, const Operands& operands);
 Elements Compute(const graph::Matmul& matmul, const Operands& operands);
+Elements Compute(const graph::Attention& attention, const Operands& operands);
 Elements Compute(const graph::Pooling& pooling, const Operands& operands);
 Elements Compute(const graph::MaxWindow& window, const Operands& operands);
 

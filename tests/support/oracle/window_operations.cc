@@ -177,6 +177,57 @@ Elements Compute(const graph::Matmul&, const Operands& operands) {
   });
 }
 
+namespace {
+
+// Sum over k of a[..,row,k] * b[..,k,column].
+double ProductAt(const Shaped& a, const Shaped& b, Dims left, Dims right) {
+  const size_t rank = left.size();
+  double sum = 0;
+  for (int64_t k = 0; k < a.dims[rank - 1]; ++k) {
+    left[rank - 1] = right[rank - 2] = k;
+    sum += a.AtBroadcast(left) * b.AtBroadcast(right);
+  }
+  return sum;
+}
+
+// Of a score, all masks together: `index` is its own, of rank 3 or 4.
+double MaskAt(const Operands& operands, const Dims& index) {
+  double sum = 0;
+  for (size_t i = 3; i < operands.srcs.size(); ++i) {
+    const Shaped& mask = operands.srcs[i];
+    Dims at(mask.dims.size(), 0);  // by dimensions from the last on
+    for (size_t back = 1; back <= std::min(at.size(), index.size()); ++back)
+      at[at.size() - back] = index[index.size() - back] % mask.dims[at.size() - back];
+    sum += mask.AtBroadcast(at);
+  }
+  return sum;
+}
+
+}  // namespace
+
+Elements Compute(const graph::Attention& attention, const Operands& operands) {
+  const Shaped &queries = operands.srcs[0], &keys = operands.srcs[1], &values = operands.srcs[2];
+  const size_t rank = operands.dst.size();
+  std::vector<double> shares(keys.dims[rank - 1]);
+  return ForEach(operands.dst, [&](const Dims& index) {
+    double highest = -INFINITY, total = 0, sum = 0;
+    for (size_t n = 0; n < shares.size(); ++n) {
+      Dims score = index;
+      score[rank - 1] = static_cast<int64_t>(n);
+      shares[n] =
+          attention.scale * ProductAt(queries, keys, score, score) + MaskAt(operands, score);
+      highest = std::max(highest, shares[n]);
+    }
+    for (double& share : shares) total += share = std::exp(share - highest);
+    Dims value = index;
+    for (size_t n = 0; n < shares.size(); ++n) {
+      value[rank - 2] = static_cast<int64_t>(n);
+      sum += shares[n] / total * values.AtBroadcast(value);
+    }
+    return sum;
+  });
+}
+
 Elements Compute(const graph::Pooling& pooling, const Operands& operands) {
   const Shaped& src = operands.srcs[0];
   const bool is_max = pooling.algorithm == graph::Pooling::Algorithm::kMax;

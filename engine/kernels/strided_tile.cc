@@ -1,42 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/matmul/tile_generator.h"
+#include "engine/kernels/strided_tile.h"
 
+#include <algorithm>
 #include <cstddef>
 
-namespace tilewire::matmul {
+namespace tilewire {
 namespace {
 
-constexpr int kUnroll = 4;
+constexpr int kStepsAtOnce = 4;
 
 }  // namespace
 
-int TileGenerator::MaxRows(const VectorUnit& unit, const PostOps& post_ops) {
-  int rows = unit.registers() >= 32 ? 8 : 4;
-  while (rows > 1 &&
-         unit.registers() - kBlocks * rows < AccumulatorEpilogue::ScratchCount(post_ops)) {
-    --rows;
-  }
-  return rows;
+int StridedTile::MaxRows(const VectorUnit& unit, const PostOps& post_ops, int blocks, int rows) {
+  const int free = unit.registers() - AccumulatorEpilogue::ScratchCount(post_ops);
+  return std::clamp(free / blocks, 1, rows);
 }
 
-TileGenerator::TileGenerator(absl::string_view name, const TileConfig& config)
+StridedTile::StridedTile(absl::string_view name, const StridedTileConfig& config)
     : AccumulatorTile(name, config.epilogue), config_(config) {}
 
-void TileGenerator::Emit() {
-  mov(src_, ptr[args_ + offsetof(TileArgs, src)]);
-  mov(weights_, ptr[args_ + offsetof(TileArgs, weights)]);
-  mov(dst_, ptr[args_ + offsetof(TileArgs, dst)]);
-  if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(TileArgs, bias)]);
+void StridedTile::Emit() {
   ZeroSums();
-  EmitSteps(config_.k / kUnroll, kUnroll);
-  EmitSteps(config_.k % kUnroll, 1);
+  mov(src_, ptr[args_ + offsetof(StridedTileArgs, src)]);
+  mov(weights_, ptr[args_ + offsetof(StridedTileArgs, weights)]);
+  mov(dst_, ptr[args_ + offsetof(StridedTileArgs, dst)]);
+  if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(StridedTileArgs, bias)]);
+  EmitSteps(config_.k / kStepsAtOnce, kStepsAtOnce);
+  EmitSteps(config_.k % kStepsAtOnce, 1);
   FinishSums(/*zero_tail=*/false);
   vzeroupper();
   ret();
   epilogue_.EmitTables();
 }
 
-void TileGenerator::EmitSteps(int64_t count, int unroll) {
+void StridedTile::EmitSteps(int64_t count, int unroll) {
   if (count == 0) return;
   Xbyak::Label next;
   mov(left_, count);
@@ -49,7 +46,7 @@ void TileGenerator::EmitSteps(int64_t count, int unroll) {
 }
 
 // sums += src[k + step] * weights[k + step]
-void TileGenerator::EmitStep(int step) {
+void StridedTile::EmitStep(int step) {
   const int blocks = config_.epilogue.blocks;
   const Xbyak::Xmm source = Vector(Tile() + blocks);
   for (int b = 0; b < blocks; ++b) {
@@ -65,4 +62,4 @@ void TileGenerator::EmitStep(int step) {
   }
 }
 
-}  // namespace tilewire::matmul
+}  // namespace tilewire

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Generates one tile of a matrix product: some rows of src times some vectors of columns of
+// weights, over all of K, one chain of additions per element. src may have any strides, weights any
+// between their rows. The bits of an element do not depend on which tile computes it.
+//
+// Used while generating; thread-compatible. The generated code is thread-safe.
+#ifndef ENGINE_KERNELS_STRIDED_TILE_H_
+#define ENGINE_KERNELS_STRIDED_TILE_H_
+
+#include <cstdint>
+
+#include "engine/kernels/accumulator_tile.h"
+
+namespace tilewire {
+
+struct StridedTileConfig {
+  int64_t k = 0;
+  int64_t src_row_bytes = 0, src_k_bytes = 0;
+  int64_t weights_k_bytes = 0;  // vectors of a row of weights follow each other
+  EpilogueConfig epilogue;      // blocks, pixels (rows), lanes, strides of dst, bias, post-ops
+};
+
+struct StridedTileArgs {
+  const float *src, *weights, *bias;  // of the tile's first row and column
+  float* dst;
+};
+
+class StridedTile final : public AccumulatorTile {
+ public:
+  using Function = void (*)(const StridedTileArgs*);
+  StridedTile(absl::string_view name, const StridedTileConfig& config);
+
+  // The most rows, at most `rows`, of a tile of `blocks` vectors of columns that leave registers
+  // for the post-ops.
+  static int MaxRows(const VectorUnit& unit, const PostOps& post_ops, int blocks, int rows);
+
+ private:
+  void Emit() override;
+  void EmitSteps(int64_t count, int unroll);
+  void EmitStep(int step);
+
+  const StridedTileConfig config_;
+
+  // Registers. Vectors: the tile's sums, then weights of one k, then an element of src.
+  const Xbyak::Reg64 src_ = r8, weights_ = r9;  // advance with k
+  const Xbyak::Reg64 left_ = rcx;
+};
+
+}  // namespace tilewire
+
+#endif  // ENGINE_KERNELS_STRIDED_TILE_H_

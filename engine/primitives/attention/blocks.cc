@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+#include "engine/cpu/cores.h"
+#include "engine/kernels/softmax_rows.h"
+#include "engine/kernels/strided_tile.h"
+#include "engine/memory/layout.h"
+#include "engine/primitives/attention/block_plan.h"
+#include "engine/primitives/attention/implementations.h"
+#include "engine/primitives/attention/matrix_copy.h"
+#include "engine/primitives/creation.h"
+#include "engine/threading/slots.h"
+#include "engine/threading/stop.h"
+
+namespace tilewire::attention {
+namespace {
+
+constexpr int64_t kFloatBytes = sizeof(float);
+
+// What the code of a tile differs by.
+struct TileKind {
+  bool of_values;  // else of scores
+  int blocks;
+  bool last;  // panel
+  int64_t rows;
+  auto operator<=>(const TileKind&) const = default;
+};
+
+// Immutable.
+class Blocks final : public Primitive {
+ public:
+  using Tiles = std::map<TileKind, std::unique_ptr<const StridedTile>>;
+
+  Blocks(PrimitiveInfo info, const AttentionDesc& desc, const BlockPlan& plan, int64_t slots,
+         Tiles tiles, std::unique_ptr<const SoftmaxRows> softmax)
+      : Primitive(std::move(info)),
+        desc_(desc),
+        plan_(plan),
+        slots_(slots),
+        tiles_(std::move(tiles)),
+        softmax_(std::move(softmax)) {}
+
+ private:
+  // Some queries of one head.
+  struct Block {
+    int64_t batch, head, row, rows;
+    const float *keys, *values;  // panels
+    float* scores;
+  };
+
+  void Run(const ExecuteArgs& args, std::byte* scratchpad,
+           const threading::Team& team) const override {
+    auto* floats = reinterpret_cast<float*>(scratchpad);
+    threading::ParallelForInSlots(team, plan_.pieces(), slots_, [&](int64_t piece, int64_t slot) {
+      RunPiece(args, piece, floats + slot * plan_.slot_elements());
+    });
+  }
+
+  void RunPiece(const ExecuteArgs& args, int64_t piece, float* slot) const {
+    const int64_t chunk = piece % plan_.chunks, group = piece / plan_.chunks % plan_.groups;
+    const int64_t batch = piece / plan_.chunks / plan_.groups;
+    float *keys = slot, *values = keys + plan_.key_elements();
+    CopyPanels(args, AttentionDesc::kKeys, batch, group, plan_.score_panels, keys);
+    CopyPanels(args, AttentionDesc::kValues, batch, group, plan_.value_panels, values);
+    const int64_t end = std::min(plan_.queries, (chunk + 1) * plan_.piece_rows);
+    const int64_t heads = plan_.heads_per_group();
+    for (int64_t head = group * heads; head < (group + 1) * heads; ++head) {
+      for (int64_t row = chunk * plan_.piece_rows; row < end; row += plan_.block_rows) {
+        if (threading::Stopped()) return;
+        RunBlock(args, {batch, head, row, std::min(plan_.block_rows, end - row), keys, values,
+                        values + plan_.value_elements()});
+      }
+    }
+  }
+
+  // Keys: rows are elements of a key, columns are keys. Values: rows are values.
+  void CopyPanels(const ExecuteArgs& args, int src, int64_t batch, int64_t group,
+                  const std::vector<Panel>& panels, float* to) const {
+    const MemoryDesc& md = desc_.srcs[src];
+    const int of_rows = src == AttentionDesc::kKeys ? 3 : 2, of_columns = 5 - of_rows;
+    const int64_t column_stride = md.stride(of_columns);
+    const float* from = Element(args, src, batch, group, 0);
+    for (const Panel& panel : panels) {
+      const int64_t width = panel.blocks * plan_.lanes, rows = md.dim(of_rows);
+      const int64_t count = std::min(width, md.dim(of_columns) - panel.column);
+      CopyMatrix(
+          {from + panel.column * column_stride, rows, count, md.stride(of_rows), column_stride}, to,
+          width);
+      for (int64_t row = 0; row < rows; ++row, to += width) std::fill(to + count, to + width, 0.0f);
+    }
+  }
+
+  const float* Element(const ExecuteArgs& args, int src, int64_t b, int64_t h, int64_t m) const {
+    const MemoryDesc& md = desc_.srcs[src];
+    return args.Get<const float>(kArgMultipleSrc + src) + md.offset0() + b * md.stride(0) +
+           h * md.stride(1) + m * md.stride(2);
+  }
+
+  void RunBlock(const ExecuteArgs& args, const Block& block) const {
+    const int64_t stride = plan_.score_stride;
+    if (desc_.srcs.size() > AttentionDesc::kFirstMask) LoadMasks(args, block);
+    const MemoryDesc &queries = desc_.srcs[AttentionDesc::kQueries], &dst = desc_.dst;
+    RunTiles(/*of_values=*/false, block,
+             Element(args, AttentionDesc::kQueries, block.batch, block.head, block.row),
+             queries.stride(2), block.scores, stride);
+    if (desc_.causal) HideLaterKeys(block);
+    softmax_->entry<SoftmaxRows::Function>()(block.scores, block.scores, block.rows);
+    float* to = args.Get<float>(kArgDst) + dst.offset0() + block.batch * dst.stride(0) +
+                block.head * dst.stride(1) + block.row * dst.stride(2);
+    RunTiles(/*of_values=*/true, block, block.scores, stride, to, dst.stride(2));
+  }
+
+  void RunTiles(bool of_values, const Block& block, const float* src, int64_t src_stride,
+                float* dst, int64_t dst_stride) const {
+    const std::vector<Panel>& panels = of_values ? plan_.value_panels : plan_.score_panels;
+    const float* weights = of_values ? block.values : block.keys;
+    const int64_t depth = of_values ? plan_.keys : plan_.depth;
+    for (const Panel& panel : panels) {
+      const auto whole = TileOf(of_values, panel, plan_.tile_rows);
+      const auto rest = TileOf(of_values, panel, block.rows % plan_.tile_rows);
+      for (int64_t row = 0; row < block.rows; row += plan_.tile_rows) {
+        const int64_t rows = std::min(plan_.tile_rows, block.rows - row);
+        const StridedTileArgs args = {src + row * src_stride, weights, nullptr,
+                                      dst + row * dst_stride + panel.column};
+        (rows == plan_.tile_rows ? whole : rest)(&args);
+      }
+      weights += depth * panel.blocks * plan_.lanes;
+    }
+  }
+
+  // Nothing where no block has so many rows.
+  StridedTile::Function TileOf(bool of_values, const Panel& panel, int64_t rows) const {
+    const Panel& last = of_values ? plan_.value_panels.back() : plan_.score_panels.back();
+    const auto tile = tiles_.find({of_values, panel.blocks, &panel == &last, rows});
+    return tile == tiles_.end() ? nullptr : tile->second->entry<StridedTile::Function>();
+  }
+
+  // The sum of the masks, to which the products are added.
+  void LoadMasks(const ExecuteArgs& args, const Block& block) const {
+    const int64_t keys = plan_.keys;
+    for (int64_t r = 0; r < block.rows; ++r) {
+      float* line = block.scores + r * plan_.score_stride;
+      std::fill(line + keys, line + plan_.score_stride, 0.0f);
+      for (size_t i = AttentionDesc::kFirstMask; i < desc_.srcs.size(); ++i) {
+        const MemoryDesc& md = desc_.srcs[i];
+        const Dims index = MaskIndex(md.dims(), {block.batch, block.head, block.row + r, 0});
+        const float* mask = Element(args, static_cast<int>(i), index[0], index[1], index[2]);
+        const int64_t step = md.dim(3) == 1 ? 0 : md.stride(3);
+        if (i == AttentionDesc::kFirstMask) {
+          CopyMatrix({mask, 1, keys, 0, step}, line, 0);
+        } else {
+          AddRow(mask, step, keys, line);
+        }
+      }
+    }
+  }
+
+  void HideLaterKeys(const Block& block) const {
+    for (int64_t r = 0; r < block.rows; ++r) {
+      float* line = block.scores + r * plan_.score_stride;
+      const int64_t first = std::min(plan_.keys, block.row + r + 1);
+      std::fill(line + first, line + plan_.keys, -std::numeric_limits<float>::infinity());
+    }
+  }
+
+  const AttentionDesc desc_;
+  const BlockPlan plan_;
+  const int64_t slots_;
+  const Tiles tiles_;
+  const std::unique_ptr<const SoftmaxRows> softmax_;
+};
+
+StridedTileConfig ConfigOf(const AttentionDesc& desc, const BlockPlan& plan, const VectorUnit& unit,
+                           const TileKind& kind, const PostOps& post_ops) {
+  const MemoryDesc& queries = desc.srcs[AttentionDesc::kQueries];
+  StridedTileConfig config{.epilogue = {.unit = unit}};
+  config.k = kind.of_values ? plan.keys : plan.depth;
+  config.src_row_bytes = (kind.of_values ? plan.score_stride : queries.stride(2)) * kFloatBytes;
+  config.src_k_bytes = (kind.of_values ? 1 : queries.stride(3)) * kFloatBytes;
+  config.weights_k_bytes = kind.blocks * int64_t{unit.bytes()};
+  EpilogueConfig& epilogue = config.epilogue;
+  epilogue.blocks = kind.blocks;
+  epilogue.pixels = static_cast<int>(kind.rows);
+  epilogue.dst_block_bytes = unit.bytes();
+  epilogue.dst_pixel_bytes =
+      (kind.of_values ? desc.dst.stride(2) : plan.score_stride) * kFloatBytes;
+  if (!kind.of_values) {
+    epilogue.post_ops = post_ops;
+  } else if (kind.last) {
+    epilogue.tail_lanes = static_cast<int>(plan.columns % unit.lanes());
+    epilogue.packed_channels = true;
+  }
+  return config;
+}
+
+// What a tile's 32-bit displacements reach.
+absl::Status RequireNear(const MemoryDesc& md) {
+  constexpr int64_t kFarthest = std::numeric_limits<int32_t>::max() / 64;
+  if (!md.IsPlain()) return absl::UnimplementedError(absl::StrCat(md.ToString(), " has blocks"));
+  if (md.stride(2) > kFarthest || md.stride(3) > kFarthest || md.dim(2) > kFarthest)
+    return absl::UnimplementedError("rows over 25 bits apart");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PostOps> ScorePostOps(const AttentionDesc& desc) {
+  PostOps post_ops;
+  if (desc.scale != 1) {
+    ABSL_RETURN_IF_ERROR(
+        post_ops.Append(EltwisePostOp{{EltwiseAlgorithm::kLinear, desc.scale, 0}}));
+  }
+  if (desc.srcs.size() > AttentionDesc::kFirstMask)
+    ABSL_RETURN_IF_ERROR(post_ops.Append(SumPostOp{}));
+  return post_ops;
+}
+
+absl::StatusOr<Blocks::Tiles> CompileTiles(const AttentionDesc& desc, const BlockPlan& plan,
+                                           const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(const PostOps post_ops, ScorePostOps(desc));
+  Blocks::Tiles tiles;
+  for (const bool of_values : {false, true}) {
+    const std::vector<Panel>& panels = of_values ? plan.value_panels : plan.score_panels;
+    for (const Panel& panel : panels) {
+      for (int64_t rows : {std::min(plan.tile_rows, plan.queries), plan.queries % plan.tile_rows}) {
+        const TileKind kind{of_values, panel.blocks, &panel == &panels.back(), rows};
+        if (rows == 0 || tiles.count(kind) > 0) continue;
+        ABSL_ASSIGN_OR_RETURN(
+            tiles[kind],
+            jit::Compile<StridedTile>(
+                facts.name, ConfigOf(desc, plan, VectorUnit::Of(facts.isa), kind, post_ops)));
+      }
+    }
+  }
+  return tiles;
+}
+
+}  // namespace
+
+absl::StatusOr<AttentionDesc> ResolveBlocks(const AttentionDesc& desc, const Attributes& attributes,
+                                            const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(AttentionDesc resolved, ResolveReference(desc, attributes, facts));
+  for (const MemoryDesc& src : resolved.srcs) {
+    ABSL_RETURN_IF_ERROR(RequireNear(src));
+    if (src.ElementCount() == 0) return absl::UnimplementedError("nothing to add up");
+  }
+  ABSL_RETURN_IF_ERROR(RequireNear(resolved.dst));
+  if (resolved.dst.ElementCount() == 0) return absl::UnimplementedError("nothing to compute");
+  if (resolved.dst.dim(3) > 1 && resolved.dst.stride(3) != 1)
+    return absl::UnimplementedError("elements of a row of dst do not follow each other");
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateBlocks(const AttentionDesc& desc,
+                                                        const Attributes& attributes,
+                                                        const ImplementationFacts& facts) {
+  const BlockPlan plan(desc, VectorUnit::Of(facts.isa));
+  const int64_t slots = std::min<int64_t>(plan.pieces(), cpu::GrantedCores());
+  const auto bytes = CheckedProduct({slots, plan.slot_elements(), kFloatBytes});
+  if (!bytes) return absl::UnimplementedError("the blocks overflow a size");
+  ABSL_ASSIGN_OR_RETURN(Blocks::Tiles tiles, CompileTiles(desc, plan, facts));
+  ABSL_ASSIGN_OR_RETURN(auto softmax,
+                        jit::Compile<SoftmaxRows>(facts.name, VectorUnit::Of(facts.isa), plan.keys,
+                                                  plan.score_stride));
+  PrimitiveInfo info = WithCode(InfoOf(desc, attributes, facts), *softmax);
+  for (const auto& [kind, tile] : tiles) info.code_bytes += tile->code_bytes();
+  info.scratchpad_bytes = *bytes;
+  return std::make_unique<Blocks>(std::move(info), desc, plan, slots, std::move(tiles),
+                                  std::move(softmax));
+}
+
+}  // namespace tilewire::attention
