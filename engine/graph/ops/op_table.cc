@@ -62,7 +62,8 @@ absl::Status CheckSupported(const Node& node) {
   const auto is_left_out = [](const std::string& name) { return name.empty(); };
   if (absl::c_all_of(outputs, is_left_out) || (!row->may_omit_first && is_left_out(outputs[0])))
     return node.Invalid("has no output");
-  return node.CheckAttributes(row->attributes);
+  ABSL_RETURN_IF_ERROR(node.CheckAttributes(row->attributes));
+  return row->check == nullptr ? absl::OkStatus() : row->check(node);
 }
 
 absl::Status CheckInputsPresent(const Node& node) {

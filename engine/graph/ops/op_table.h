@@ -62,9 +62,11 @@ struct OpRow {
   uint8_t deciding = 0;
   Compose compose = nullptr;    // set in the place of `build`
   bool may_omit_first = false;  // of several outputs
-  // The size of its result depends on elements: build() takes constants alone, and where they are
-  // computed, it runs once they are (cut.h).
+  // The size of its result, or where its elements go, depends on elements: build() takes constants
+  // alone, and where they are computed, it runs once they are (cut.h).
   bool is_late = false;
+  // Refuses what build() would refuse by the attributes alone, before it is known whether it runs.
+  absl::Status (*check)(const Node& node) = nullptr;
 };
 
 // Defines LrnOperators() for the family of the name Lrn:

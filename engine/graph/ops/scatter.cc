@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ScatterElements and ScatterND by known indices: a selection from the tensor and its updates, one
-// after the other. Of two updates of one place the last counts.
+// after the other. Of two updates of one place the last counts. By indices that are computed: the
+// same, of constants, between the stages of a model (engine/graph/cut.h).
 #include <numeric>
 #include <utility>
 
@@ -73,7 +74,6 @@ absl::Status CheckFoldable(const Node& node, int64_t elements) {
 
 absl::Status BuildScatterElements(NodeContext& context) {
   const Node& node = context.node;
-  ABSL_RETURN_IF_ERROR(CheckReduction(node));
   const Operand src = context.input(0), updates = context.input(2);
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr indices, context.Ints(1));
   ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", 0));
@@ -103,7 +103,6 @@ absl::Status BuildScatterElements(NodeContext& context) {
 
 absl::Status BuildScatterNd(NodeContext& context) {
   const Node& node = context.node;
-  ABSL_RETURN_IF_ERROR(CheckReduction(node));
   const Operand src = context.input(0), updates = context.input(2);
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr indices, context.Ints(1));
   const size_t depth = indices->dims.empty() ? 0 : indices->dims.back();
@@ -138,9 +137,15 @@ absl::Status BuildScatterNd(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Scatter) = {
-    {"Scatter", 9, 3, 3, "axis", BuildScatterElements, Folds::kInMemory},
-    {"ScatterElements", 11, 3, 3, "axis reduction", BuildScatterElements, Folds::kInMemory},
-    {"ScatterND", 11, 3, 3, "reduction", BuildScatterNd, Folds::kInMemory},
+    {"Scatter", 9, 3, 3, "axis", BuildScatterElements, Folds::kInMemory, LikeFirstInput,
+     /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true,
+     CheckReduction},
+    {"ScatterElements", 11, 3, 3, "axis reduction", BuildScatterElements, Folds::kInMemory,
+     LikeFirstInput, /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/false,
+     /*is_late=*/true, CheckReduction},
+    {"ScatterND", 11, 3, 3, "reduction", BuildScatterNd, Folds::kInMemory, LikeFirstInput,
+     /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true,
+     CheckReduction},
 };
 
 }  // namespace tilewire::graph

@@ -276,13 +276,30 @@ TEST(CutTest, SizesOfTerabytesAreRefused) {
               StatusIs(absl::StatusCode::kResourceExhausted, "supported are 1024 elements"));
 }
 
+TEST(CutTest, ScattersByIndicesThatAreComputed) {
+  OnnxBuilder model;
+  model.Input("x", {1, kRowSize})
+      .Node("NonZero", {"x"}, {"at"})
+      .Node("Transpose", {"at"}, {"rows"});
+  model.Node("GatherND", {"x", "rows"}, {"found"}).Node("Neg", {"found"}, {"turned"});
+  model.Node("ScatterND", {"x", "rows", "turned"}, {"n"});
+  model.Node("ArgMax", {"x"}, {"best"}, {Int("axis", 1)}).Floats("nine", {1, 1}, {9});
+  model.Node("ScatterElements", {"n", "best", "nine"}, {"e"}, {Int("axis", 1)});
+  model.Node("Relu", {"e"}, {"y"}).Output("y");
+  const auto loaded = Load(model);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  std::vector<float> expected(kRowSize, 0);
+  expected[3] = 2, expected[7] = 9;
+  ExpectTensor<float>(**loaded, {Row({{3, -2}, {7, 4}, {8, 1}})}, {1, kRowSize}, expected);
+}
+
 TEST(CutTest, WhatIsNotSupportedAfterACutIsRefusedAtLoad) {
   OnnxBuilder model;
   model.Input("x", {1, kRowSize})
       .Node("NonZero", {"x"}, {"at"})
       .Node("Transpose", {"at"}, {"rows"});
   model.Node("GatherND", {"x", "rows"}, {"found"});
-  model.Node("ScatterND", {"x", "rows", "found"}, {"y"}).Output("y");
+  model.Node("ScatterND", {"x", "rows", "found"}, {"y"}, {String("reduction", "add")}).Output("y");
   EXPECT_THAT(Load(model).status(), StatusIs(absl::StatusCode::kUnimplemented, "node_y"));
 }
 
