@@ -187,10 +187,11 @@ absl::Status MemoryDesc::CheckSize() const {
   }
   std::optional<int64_t> end = CheckedAdd(offset0_, InnerSize(inner_blocks_));
   for (int d = 0; d < rank() && end && !strides_.empty(); ++d) {
+    const int64_t blocks = padded_dims_[d] / BlockSize(d);
+    const std::optional<int64_t> reach = CheckedMul(std::max<int64_t>(0, blocks - 1), strides_[d]);
     // The stride of a single block is not used, but primitives turn it into bytes like all others.
-    const int64_t steps = std::max<int64_t>(1, padded_dims_[d] / BlockSize(d) - 1);
-    const std::optional<int64_t> reach = CheckedMul(steps, strides_[d]);
-    end = reach ? CheckedAdd(*end, *reach) : std::nullopt;
+    const bool fits = reach && CheckedMul(strides_[d], SizeOf(data_type_));
+    end = fits ? CheckedAdd(*end, *reach) : std::nullopt;
   }
   // The compensation takes less than four bytes per element, and three to its boundary.
   if (end && HasCompensation()) end = CheckedMul(*end, 8);
