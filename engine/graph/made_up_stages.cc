@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/late_node.h"
+#include "engine/graph/ops/op_table.h"
 
 namespace tilewire::graph {
 namespace {
@@ -64,7 +65,9 @@ class Walk {
       computed->push_back({node.outputs[i], is_element ? src.type : DataType::kF32,
                            is_element ? src.is_integer : true, std::move(dims)});
     };
-    if (node.op() == "NonZero") {
+    if (FindOp(node)->is_like_first) {
+      add(0, src.dims, /*is_element=*/true);
+    } else if (node.op() == "NonZero") {
       add(0, {static_cast<int64_t>(src.dims.size()), found}, /*is_element=*/false);
     } else if (node.op() == "NonMaxSuppression") {
       add(0, {found, 3}, /*is_element=*/false);

@@ -67,6 +67,8 @@ struct OpRow {
   bool is_late = false;
   // Refuses what build() would refuse by the attributes alone, before it is known whether it runs.
   absl::Status (*check)(const Node& node) = nullptr;
+  // A late node's result has the dims and the type of input 0.
+  bool is_like_first = false;
 };
 
 // Defines LrnOperators() for the family of the name Lrn:

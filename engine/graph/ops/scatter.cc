@@ -139,13 +139,13 @@ absl::Status BuildScatterNd(NodeContext& context) {
 TILEWIRE_OPERATORS(Scatter) = {
     {"Scatter", 9, 3, 3, "axis", BuildScatterElements, Folds::kInMemory, LikeFirstInput,
      /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true,
-     CheckReduction},
+     CheckReduction, /*is_like_first=*/true},
     {"ScatterElements", 11, 3, 3, "axis reduction", BuildScatterElements, Folds::kInMemory,
      LikeFirstInput, /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/false,
-     /*is_late=*/true, CheckReduction},
+     /*is_late=*/true, CheckReduction, /*is_like_first=*/true},
     {"ScatterND", 11, 3, 3, "reduction", BuildScatterNd, Folds::kInMemory, LikeFirstInput,
      /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true,
-     CheckReduction},
+     CheckReduction, /*is_like_first=*/true},
 };
 
 }  // namespace tilewire::graph

@@ -288,9 +288,27 @@ TEST(CutTest, ScattersByIndicesThatAreComputed) {
   model.Node("Relu", {"e"}, {"y"}).Output("y");
   const auto loaded = Load(model);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ((*loaded)->signature().outputs[0].dims, (Dims{1, kRowSize}));
   std::vector<float> expected(kRowSize, 0);
   expected[3] = 2, expected[7] = 9;
   ExpectTensor<float>(**loaded, {Row({{3, -2}, {7, 4}, {8, 1}})}, {1, kRowSize}, expected);
+}
+
+// Also beyond what f32 counts.
+TEST(CutTest, ScatteredIntegersKeepTheirType) {
+  OnnxBuilder model;
+  model.Input("x", {kRowSize}, TensorProto::INT64).Input("y", {1, kRowSize});
+  model.Node("ArgMax", {"y"}, {"best"}, {Int("axis", 1), Int("keepdims", 0)});
+  model.Node("Gather", {"x", "best"}, {"found"}).Node("Neg", {"found"}, {"turned"});
+  model.Node("ScatterElements", {"x", "best", "turned"}, {"z"}).Output("z", TensorProto::INT64);
+  const auto loaded = Load(model);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ((*loaded)->signature().outputs[0].dims, (Dims{kRowSize}));
+  constexpr int64_t kWide = (int64_t{1} << 40) + 1;
+  std::vector<int64_t> numbers(kRowSize, kWide);
+  const Given x = {{kRowSize}, Bytes(numbers)};
+  numbers[7] = -kWide;
+  ExpectTensor<int64_t>(**loaded, {x, Row({{7, 4}})}, {kRowSize}, numbers);
 }
 
 TEST(CutTest, WhatIsNotSupportedAfterACutIsRefusedAtLoad) {
