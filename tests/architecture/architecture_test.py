@@ -156,14 +156,18 @@ LEGAL = [
 ]
 
 
-def tree_of(texts):
-    folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+def write_tree(folder, texts):
     for path, text in texts.items():
         file = os.path.join(folder, path)
         os.makedirs(os.path.dirname(file), exist_ok=True)
         with open(file, "w", encoding="utf-8") as out:
             out.write(text)
     return Tree(folder, list(texts))
+
+
+def problems_of(check, texts):
+    with tempfile.TemporaryDirectory() as folder:
+        return check(write_tree(folder, texts))
 
 
 class ArchitectureTest(unittest.TestCase):
@@ -178,15 +182,15 @@ class ArchitectureTest(unittest.TestCase):
     def test_checks_notice_violations(self):
         for check, path, text in VIOLATIONS:
             with self.subTest(check=check.__name__, path=path, text=text[:60]):
-                self.assertTrue(check(tree_of({path: text})))
+                self.assertTrue(problems_of(check, {path: text}))
         for check, texts in VIOLATIONS_OF_TREES:
             with self.subTest(check=check.__name__, texts=list(texts)):
-                self.assertTrue(check(tree_of(texts)))
+                self.assertTrue(problems_of(check, texts))
 
     def test_checks_let_legal_code_pass(self):
         for check, path, text in LEGAL:
             with self.subTest(check=check.__name__, path=path, text=text[:60]):
-                self.assertEqual(check(tree_of({path: text})), [])
+                self.assertEqual(problems_of(check, {path: text}), [])
 
 
 if __name__ == "__main__":
