@@ -45,6 +45,13 @@ struct InnerProduct {
                                  // in logical nchw order)
   std::optional<QuantizationParams> src_quantization, dst_quantization;
 };
+// The same as DynamicConvolution for the rows of src, whatever its leading dimensions:
+//   dst[..., o] = bias[o] + scale * sum over i of (quantized[..., i] - zero point) * weight[o, i]
+struct DynamicInnerProduct {
+  Weights weights;  // s8
+  std::vector<float> bias;
+  std::vector<FusedStep> fused;  // no sums
+};
 struct Pooling {
   enum class Algorithm { kMax, kAvgIncludePadding, kAvgExcludePadding } algorithm = Algorithm::kMax;
   Dims kernel, strides, padding_left,
@@ -148,10 +155,10 @@ struct RoiAlign {
 
 using OperationParams =
     std::variant<Convolution, ComputedConvolution, Deconvolution, DynamicConvolution, InnerProduct,
-                 Pooling, MaxWindow, Activation, Softmax, Sum, Concat, Shuffle, Reshape, Convert,
-                 Transpose, Select, Literal, Elementwise, Reduce, Interpolate, Lrn,
-                 LayerNormalization, Matmul, TopK, Rnn, RoiAlign, GatherChannels, Gather, Quantize,
-                 QuantizationRange, DynamicQuantize, Dequantize, IntegerSum, Attention>;
+                 DynamicInnerProduct, Pooling, MaxWindow, Activation, Softmax, Sum, Concat, Shuffle,
+                 Reshape, Convert, Transpose, Select, Literal, Elementwise, Reduce, Interpolate,
+                 Lrn, LayerNormalization, Matmul, TopK, Rnn, RoiAlign, GatherChannels, Gather,
+                 Quantize, QuantizationRange, DynamicQuantize, Dequantize, IntegerSum, Attention>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)

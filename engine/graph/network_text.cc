@@ -128,6 +128,11 @@ class ParamsText {
   }
   void operator()(const Deconvolution& d) { SetWindowed("deconvolution", d); }
   void operator()(const DynamicConvolution& d) { SetWindowed("dynamic_convolution", d); }
+  void operator()(const DynamicInnerProduct& product) {
+    name = "dynamic_inner_product";
+    rest = WeightsText(product.weights, product.bias);
+    AddSteps(product.fused);
+  }
   void operator()(const QuantizationRange&) { name = "quantization_range"; }
   void operator()(const DynamicQuantize&) { name = "dynamic_quantize"; }
   void operator()(const InnerProduct& product) {

@@ -28,6 +28,7 @@ absl::Status LowerConvolution(const graph::Convolution&, OperationContext&);
 absl::Status LowerDeconvolution(const graph::Deconvolution&, OperationContext&);
 absl::Status LowerDequantize(const graph::Dequantize&, OperationContext&);
 absl::Status LowerDynamicConvolution(const graph::DynamicConvolution&, OperationContext&);
+absl::Status LowerDynamicInnerProduct(const graph::DynamicInnerProduct&, OperationContext&);
 absl::Status LowerDynamicQuantize(const graph::DynamicQuantize&, OperationContext&);
 absl::Status LowerElementwise(const graph::Elementwise&, OperationContext&);
 absl::Status LowerGather(const graph::Gather&, OperationContext&);
@@ -75,6 +76,7 @@ inline constexpr std::tuple kOperationTable = {
     OperationRow{LowerDeconvolution},
     OperationRow{LowerDequantize},
     OperationRow{LowerDynamicConvolution},
+    OperationRow{LowerDynamicInnerProduct},
     OperationRow{LowerDynamicQuantize},
     OperationRow{LowerElementwise},
     OperationRow{LowerGather},

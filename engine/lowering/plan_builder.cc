@@ -33,6 +33,8 @@ const std::vector<FusedStep>* FusedSteps(const graph::OperationParams& params) {
     return &deconvolution->fused;
   if (const auto* dynamic = std::get_if<graph::DynamicConvolution>(&params)) return &dynamic->fused;
   if (const auto* product = std::get_if<graph::InnerProduct>(&params)) return &product->fused;
+  if (const auto* product = std::get_if<graph::DynamicInnerProduct>(&params))
+    return &product->fused;
   return nullptr;
 }
 

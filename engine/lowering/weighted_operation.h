@@ -43,6 +43,8 @@ struct WeightedOperation {
       : WeightedOperation(params.weights, params.bias, params.fused) {}
   explicit WeightedOperation(const graph::DynamicConvolution& params)
       : WeightedOperation(params.weights, params.bias, params.fused) {}
+  explicit WeightedOperation(const graph::DynamicInnerProduct& params)
+      : WeightedOperation(params.weights, params.bias, params.fused) {}
 
   DataType WeightsType() const { return src_quantization ? DataType::kS8 : DataType::kF32; }
 

@@ -15,6 +15,8 @@ const std::vector<FusedStep>* FusedSteps(const Operation& operation) {
   if (const auto* dynamic = std::get_if<DynamicConvolution>(&operation.params))
     return &dynamic->fused;
   if (const auto* product = std::get_if<InnerProduct>(&operation.params)) return &product->fused;
+  if (const auto* product = std::get_if<DynamicInnerProduct>(&operation.params))
+    return &product->fused;
   return nullptr;
 }
 

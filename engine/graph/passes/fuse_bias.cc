@@ -16,14 +16,21 @@ const Constant* NumbersOfOutputs(Editor& editor, ValueId value, int64_t outputs)
   return fits ? &constant : nullptr;
 }
 
-// Returns the inner product that computes the rows of `value`, whatever its leading dimensions, if
-// nothing else reads them.
-InnerProduct* ProductOfRows(Editor& editor, ValueId value) {
+// Returns the bias of the inner product that computes the rows of `value`, whatever its leading
+// dimensions, if it may take one more term, and nothing else reads the rows.
+std::vector<float>* BiasOfRows(Editor& editor, ValueId value) {
   const int64_t outputs = editor.dims(value).empty() ? 0 : editor.dims(value).back();
   while (editor.use_count(value) == 1 && !editor.dims(value).empty() &&
          editor.dims(value).back() == outputs) {
     const int op = editor.producer(value);
-    if (editor.As<Reshape>(op) == nullptr) return editor.As<InnerProduct>(op);
+    if (DynamicInnerProduct* dynamic = editor.As<DynamicInnerProduct>(op))
+      return dynamic->fused.empty() ? &dynamic->bias : nullptr;
+    if (editor.As<Reshape>(op) == nullptr) {
+      InnerProduct* product = editor.As<InnerProduct>(op);
+      const bool takes = product != nullptr && product->fused.empty() &&
+                         !product->src_quantization && !product->dst_quantization;
+      return takes ? &product->bias : nullptr;
+    }
     value = editor.operation(op).srcs[0];
   }
   return nullptr;
@@ -35,15 +42,12 @@ void TryBias(Editor& editor, int op) {
   for (int s = 0; s < 2; ++s) {
     const ValueId src = editor.operation(op).srcs[s], other = editor.operation(op).srcs[1 - s];
     const ValueId dst = editor.operation(op).dst;
-    InnerProduct* product = ProductOfRows(editor, src);
-    if (product == nullptr || !product->fused.empty() || product->src_quantization ||
-        product->dst_quantization || editor.dims(src) != editor.dims(dst)) {
-      continue;
-    }
+    std::vector<float>* bias = BiasOfRows(editor, src);
+    if (bias == nullptr || editor.dims(src) != editor.dims(dst)) continue;
     const Constant* numbers = NumbersOfOutputs(editor, other, editor.dims(src).back());
     if (numbers == nullptr) continue;
-    product->bias.resize(numbers->floats.size(), 0);
-    for (size_t o = 0; o < product->bias.size(); ++o) product->bias[o] += numbers->floats[o];
+    bias->resize(numbers->floats.size(), 0);
+    for (size_t o = 0; o < bias->size(); ++o) (*bias)[o] += numbers->floats[o];
     editor.ReplaceUses(dst, src);
     editor.Remove(op);
     return;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a quantiser of weights alone makes of a convolution:
+// What a quantiser of weights alone makes of a convolution, or of a product of matrices:
 //
 //   range = QuantizationRange(x), quantized = DynamicQuantize(x, range)
-//   sums  = Convolution(quantized - zero point)     of s8 weights, without scales
+//   sums  = Convolution(quantized - zero point)     or InnerProduct, of s8 weights
 //   dst   = sums * (scale * factor)                 scale and zero point: parts of the range
 #include <cmath>
 #include <optional>
@@ -77,26 +77,54 @@ std::optional<float> FactorOfScale(Editor& editor, ValueId value, ValueId range)
   return factor;
 }
 
-// The convolution of integers that computes `value`, up to conversions, for this use alone.
+// Whether the operation is a convolution of integers, or a product with s8 weights, and no more.
+bool IsSums(Editor& editor, int op) {
+  if (const Convolution* convolution = editor.As<Convolution>(op)) {
+    return convolution->sums_integers && convolution->fused.empty() && convolution->bias.empty() &&
+           SumFits32Bits(convolution->weights);
+  }
+  const InnerProduct* product = editor.As<InnerProduct>(op);
+  return product != nullptr && product->fused.empty() && product->bias.empty() &&
+         !product->src_quantization && SumFits32Bits(product->weights);
+}
+
+// The operation whose sums `value` holds, up to conversions, and reshapes of rows, for this use
+// alone; kNone if there is none.
 int SumsBehind(Editor& editor, ValueId value) {
+  const int64_t outputs = editor.dims(value).empty() ? 0 : editor.dims(value).back();
+  bool reshaped = false;
   while (editor.use_count(value) == 1) {
     const int op = editor.producer(value);
-    const Convolution* convolution = editor.As<Convolution>(op);
-    if (convolution != nullptr) {
-      const bool takes = convolution->sums_integers && convolution->fused.empty() &&
-                         convolution->bias.empty() && SumFits32Bits(convolution->weights);
-      return takes ? op : Editor::kNone;
+    if (IsSums(editor, op)) {
+      const bool rows = editor.As<InnerProduct>(op) != nullptr;
+      return !reshaped || (rows && editor.dims(value).back() == outputs) ? op : Editor::kNone;
     }
-    if (editor.As<Convert>(op) == nullptr) return Editor::kNone;
+    reshaped = reshaped || editor.As<Reshape>(op) != nullptr;
+    if (editor.As<Convert>(op) == nullptr && editor.As<Reshape>(op) == nullptr)
+      return Editor::kNone;
     value = editor.operation(op).srcs[0];
   }
   return Editor::kNone;
 }
 
-// Whether the operation multiplies, and has become a convolution whose sums are its source `side`.
+// The same operation on the quantized numbers, times the scale and `factor`.
+OperationParams Dynamic(Editor& editor, int sums, float factor) {
+  if (const InnerProduct* product = editor.As<InnerProduct>(sums)) {
+    DynamicInnerProduct dynamic{product->weights, {}, {}};
+    for (float& scale : dynamic.weights.scale) scale *= factor;
+    return dynamic;
+  }
+  const Convolution& c = *editor.As<Convolution>(sums);
+  DynamicConvolution dynamic{c.weights,       {}, c.groups, c.strides, c.dilations, c.padding_left,
+                             c.padding_right, {}};
+  for (float& scale : dynamic.weights.scale) scale *= factor;
+  return dynamic;
+}
+
+// Whether the operation multiplies, and has become one whose sums are its source `side`.
 bool TryProduct(Editor& editor, int op, int side) {
-  const Elementwise* product = editor.As<Elementwise>(op);
-  if (product == nullptr || product->function != Elementwise::Function::kMul) return false;
+  const Elementwise* multiplies = editor.As<Elementwise>(op);
+  if (multiplies == nullptr || multiplies->function != Elementwise::Function::kMul) return false;
   const std::vector<ValueId> srcs = editor.operation(op).srcs;
   const ValueId dst = editor.operation(op).dst;
   const int sums = SumsBehind(editor, srcs[side]);
@@ -104,21 +132,14 @@ bool TryProduct(Editor& editor, int op, int side) {
   const int quantize = QuantizeBehind(editor, editor.operation(sums).srcs[0]);
   if (quantize == Editor::kNone) return false;
   const std::vector<ValueId> quantized = editor.operation(quantize).srcs;
+  const bool rows = editor.As<InnerProduct>(sums) != nullptr;
+  const Dims &from = editor.dims(quantized[0]), &read = editor.dims(editor.operation(sums).srcs[0]);
+  if (rows ? from.empty() || from.back() != read.back() : from != read) return false;
   const std::optional<float> factor = FactorOfScale(editor, srcs[1 - side], quantized[1]);
   if (!factor || !IsOrdinary(std::abs(*factor))) return false;
-  Convolution convolution = *editor.As<Convolution>(sums);
-  DynamicConvolution dynamic{.weights = std::move(convolution.weights),
-                             .bias = {},
-                             .groups = convolution.groups,
-                             .strides = std::move(convolution.strides),
-                             .dilations = std::move(convolution.dilations),
-                             .padding_left = std::move(convolution.padding_left),
-                             .padding_right = std::move(convolution.padding_right),
-                             .fused = {}};
-  for (float& scale : dynamic.weights.scale) scale *= *factor;
-  const std::string name = editor.operation(sums).name;
+  Operation dynamic = {editor.operation(sums).name, Dynamic(editor, sums, *factor), quantized, dst};
   editor.SetSources(op, quantized);
-  editor.operation(op) = {name, std::move(dynamic), quantized, dst};
+  editor.operation(op) = std::move(dynamic);
   return true;
 }
 

@@ -21,6 +21,7 @@ int Absorber(Editor& editor, ValueId value, bool for_sum) {
   const std::vector<FusedStep>* steps = FusedSteps(std::as_const(editor.operation(op)));
   if (steps == nullptr || steps->size() >= kLongestChain || (for_sum && HasSum(*steps)))
     return Editor::kNone;
+  if (for_sum && editor.As<DynamicInnerProduct>(op) != nullptr) return Editor::kNone;
   return op;
 }
 

@@ -195,6 +195,16 @@ OnnxBuilder DynamicallyQuantized() {
   return model.Node("Add", {"p", "b"}, {"y"}).Output("y");
 }
 
+OnnxBuilder DynamicallyQuantizedRows() {
+  OnnxBuilder model(13);
+  model.Input("x", {2, 3, 6}).Node("DynamicQuantizeLinear", {"x"}, {"q", "s", "z"});
+  model.Bytes("w", {6, 5}, true).Node("MatMulInteger", {"q", "w", "z"}, {"i"});
+  model.Node("Cast", {"i"}, {"r"}, {Int("to", onnx::TensorProto::FLOAT)});
+  model.Floats("ws", {}, {0.25f}).Node("Mul", {"s", "ws"}, {"step"});
+  model.Node("Mul", {"r", "step"}, {"p"}).Floats("b", {5}).Node("Add", {"b", "p"}, {"a"});
+  return model.Node("Relu", {"a"}, {"y"}).Output("y");
+}
+
 struct OrderCase {
   OrderedPair pair;
   OnnxBuilder model;
@@ -207,6 +217,7 @@ std::vector<OrderCase> OrderCases() {
       {{"fold_pad", "sink_dequantize"}, PaddedIntegers(), image},
       {{"fuse_gelu", "convolve_rows"}, SpelledGelu(), rows},
       {{"fuse_bias", "convolve_rows"}, BiasedLayer(), rows},
+      {{"fuse_dynamic_quantization", "fuse_bias"}, DynamicallyQuantizedRows(), {2, 3, 6}},
       {{"fuse_dynamic_quantization", "fold_scale_shift"}, DynamicallyQuantized(), image},
       {{"convolve_rows", "fold_scale_shift"}, ScaledLayer(), rows},
       {{"fold_scale_shift", "fuse_post_ops"}, ScaledConvolution(), image},

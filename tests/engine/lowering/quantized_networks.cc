@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "engine/graph/ops/weights.h"
 #include "tests/engine/lowering/network_builder.h"
 #include "tests/engine/lowering/networks.h"
 
@@ -148,15 +149,30 @@ Network QuantizedInRun(int64_t n) {
   return b.Finish({sum, strided, b.Conv("end", point, 8), grouped, depthwise});
 }
 
+// Rows of integers by such a range, of one row and of many for each image, and the integers.
 Network IntegersInRun(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 5, 7, 9});
   const ValueId range =
       b.AddOperation("range", QuantizationRange{}, {b.Numbers("limits", {3, 5})}, {2});
+  const auto product = [&](const std::string& name, ValueId src, int64_t outputs, bool bias,
+                           Dims dst) {
+    const Dims dims = {outputs, b.dims(src).back()};
+    DynamicInnerProduct dynamic;
+    dynamic.weights =
+        WeightsOf(MakeFloats(name, dims, PseudoRandom(name, dims[0] * dims[1], -1, 1)));
+    MakeIntegers(&dynamic.weights, outputs, 1 / 128.0f);
+    if (bias) dynamic.bias = PseudoRandom(name + ".b", outputs, -1, 1);
+    if (!bias) dynamic.fused = {Relu()};
+    return b.AddOperation(name, std::move(dynamic), {src, range}, std::move(dst));
+  };
+  const ValueId rows = product("rows", x, 33, false, {n, 5, 7, 33});
+  const ValueId flat = b.Reshaped("flat", x, {n, 315});
+  const ValueId one = product("one", flat, 20, true, {n, 20});
   const ValueId integers =
       b.AddOperation("integers", DynamicQuantize{}, {x, range}, b.dims(x), kU8);
   const ValueId real = ToReal(&b, "real", integers, {0.5f, 3});
-  return b.Finish({real});
+  return b.Finish({real, rows, one});
 }
 
 }  // namespace

@@ -67,6 +67,10 @@ class Interpreter {
     return FuseReal(operation, dynamic);
   }
 
+  Elements Execute(const Operation& operation, const graph::DynamicInnerProduct& dynamic) const {
+    return FuseReal(operation, dynamic);
+  }
+
   // The operation on the real numbers of all its sources, then its fused steps.
   template <typename Params>
   Elements FuseReal(const Operation& operation, const Params& params) const {

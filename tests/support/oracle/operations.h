@@ -77,6 +77,7 @@ Elements Compute(const graph::Convolution& convolution, const Operands& operands
 Elements Compute(const graph::ComputedConvolution& convolution, const Operands& operands);
 Elements Compute(const graph::DynamicConvolution& convolution, const Operands& operands);
 Elements Compute(const graph::Deconvolution& deconvolution, const Operands& operands);
+Elements Compute(const graph::DynamicInnerProduct& product, const Operands& operands);
 Elements Compute(const graph::InnerProduct& product, const Operands& operands);
 Elements Compute(const graph::Matmul& matmul, const Operands& operands);
 Elements Compute(const graph::Attention& attention, const Operands& operands);

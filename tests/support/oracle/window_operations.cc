@@ -126,6 +126,22 @@ Elements Compute(const graph::DynamicConvolution& c, const Operands& operands) {
                   c.strides, c.dilations, c.padding_left, operands.dst);
 }
 
+Elements Compute(const graph::DynamicInnerProduct& product, const Operands& operands) {
+  const Elements& range = operands.srcs[1].elements;
+  const Elements numbers = Compute(graph::DynamicQuantize{}, operands);
+  const Elements weights = Effective(product.weights);
+  const int64_t inputs = product.weights.dims[1];
+  int64_t row = -1;
+  return ForEach(operands.dst, [&](const Dims& index) {
+    const int64_t o = index.back();
+    if (o == 0) ++row;
+    double sum = product.bias.empty() ? 0 : product.bias[o];
+    for (int64_t i = 0; i < inputs; ++i)
+      sum += (numbers[row * inputs + i] - range[1]) * range[0] * weights[o * inputs + i];
+    return sum;
+  });
+}
+
 // The taps of an output are those whose place in src, times the stride, is the output's.
 Elements Compute(const graph::Deconvolution& d, const Operands& operands) {
   const Shaped& src = operands.srcs[0];

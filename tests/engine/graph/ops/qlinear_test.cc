@@ -43,6 +43,18 @@ TEST(QLinearTest, DynamicallyQuantizedConvolutionsAreOneOperation) {
   EXPECT_THAT(DynamicText({0}, false), Not(HasSubstr("dynamic_convolution")));
 }
 
+TEST(QLinearTest, DynamicallyQuantizedProductsAreOneOperation) {
+  OnnxBuilder model(13);
+  model.Input("x", {2, 3, 6}).Node("DynamicQuantizeLinear", {"x"}, {"q", "s", "z"});
+  model.Bytes("w", {6, 5}, true).Node("MatMulInteger", {"q", "w", "z"}, {"i"});
+  model.Node("Cast", {"i"}, {"r"}, {Int("to", onnx::TensorProto::FLOAT)});
+  model.Floats("ws", {}, {0.25f}).Node("Mul", {"s", "ws"}, {"step"});
+  model.Node("Mul", {"r", "step"}, {"p"}).Floats("b", {5}).Node("Add", {"p", "b"}, {"a"});
+  model.Node("Relu", {"a"}, {"y"}).Output("y");
+  EXPECT_THAT(AfterPasses(model, {{2, 3, 6}}),
+              HasSubstr("y [2,3,5] = dynamic_inner_product(x, q/range) "));
+}
+
 TEST(QLinearTest, IntegerOperatorsAreConvolutionsOfIntegers) {
   OnnxBuilder model = QuantizedModel();
   model.Input("x", {1, 2, 5, 5}).Node("QuantizeLinear", {"x", "s", "z"}, {"q"});
