@@ -93,6 +93,10 @@ class Model {
   // nullopt until there is a plan for them, which their first run makes. Does not wait.
   virtual std::optional<int64_t> PlannedOperations(absl::Span<const InputTensor> inputs) const = 0;
 
+  // Whether the time of a run depends on what is computed, beyond dims and the elements of inputs
+  // that decide shapes: a loop runs until something computed ends it.
+  virtual bool TimeVaries() const = 0;
+
   // The plan for these input dims, and where the time of its runs goes.
   //   kInvalidArgument    dims that do not fit the signature
   //   kResourceExhausted  memory; inputs or outputs larger than the limits allow

@@ -2,6 +2,7 @@
 #include "service/flags.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -11,6 +12,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/primitive_engine.h"
 #include "service/granted_memory.h"
@@ -62,6 +64,16 @@ CLI::Option* Add(CLI::App* app, const std::string& name, Value* value, const std
       ->envname(absl::StrCat("TILEWIRE_", absl::AsciiStrToUpper(name)));
 }
 
+// CLI::Range lets what is not a number pass.
+CLI::Validator NumberFrom(double least) {
+  const auto check = [least](const std::string& text) -> std::string {
+    double number = 0;
+    if (absl::SimpleAtod(text, &number) && number >= least && std::isfinite(number)) return "";
+    return absl::StrCat("'", text, "' is not a number from ", least, " up");
+  };
+  return CLI::Validator(check, absl::StrCat("from ", least), "NumberFrom");
+}
+
 // What requests and connections may cost.
 void AddLimits(CLI::App* app, Flags* flags, Numbers* numbers) {
   ServerOptions* server = &flags->server;
@@ -79,9 +91,11 @@ void AddLimits(CLI::App* app, Flags* flags, Numbers* numbers) {
       "Memory of all requests together: messages, activations, answers; 0: half of what is granted")
       ->check(CLI::Range(0, 1 << 24));
   Add(app, "max_operations", &server->primitives.max_operations,
-      "Operations of one described primitive");
+      "Operations of one described primitive")
+      ->check(NumberFrom(1));
   Add(app, "max_reference_operations", &server->primitives.max_reference_operations,
-      "The same, where only a reference implementation takes it");
+      "The same, where only a reference implementation takes it; 0: none")
+      ->check(NumberFrom(0));
   Add(app, "transport_mb", &numbers->transport_mb, "Memory of all connections together")
       ->check(CLI::Range(16, 1 << 20));
   Add(app, "max_connections_per_peer", &server->transport.max_connections_per_peer,

@@ -110,6 +110,15 @@ class FirstLoads {
   // None of the models that the command line names did load.
   bool nothing_to_serve() const { return nothing_to_serve_.load(); }
 
+  // Says why the server ends: this, or the signal.
+  void LogEnd(int signal) const {
+    if (nothing_to_serve()) {
+      spdlog::info("no model could be loaded: draining");
+    } else {
+      spdlog::info("signal {}: draining", signal);
+    }
+  }
+
   void End() {
     server_->StartAccepting();
     Announce();
@@ -144,8 +153,8 @@ void WriteCounts(const RequestLog& log) {
   spdlog::info("requests so far:{}; slow {}", counts.empty() ? " none" : counts, log.Slow());
 }
 
-// Returns when the server is to end.
-void AwaitEnd(const Server& server, Loader* loader) {
+// Returns when the server is to end, with the signal that said so.
+int AwaitEnd(const Server& server, Loader* loader) {
   const sigset_t signals = AwaitedSignals();
   while (true) {
     int signal = 0;
@@ -162,8 +171,7 @@ void AwaitEnd(const Server& server, Loader* loader) {
       case SIGALRM:
         break;
       default:
-        spdlog::info("signal {}: draining", signal);
-        return;
+        return signal;
     }
   }
 }
@@ -206,7 +214,7 @@ int Serve(const Flags& flags) {
                 {.scan = [&flags] { return ScanModels(flags); },
                  .started = [&first_loads] { first_loads.End(); },
                  .changed = [&server] { (*server)->ModelsChanged(); }});
-  AwaitEnd(**server, &loader);
+  first_loads.LogEnd(AwaitEnd(**server, &loader));
   loader.Stop();
   Drain(flags, server->get());
   if (first_loads.nothing_to_serve()) return Refuse(models.All()[0]->load_status);
@@ -236,6 +244,7 @@ int Main(int argc, char** argv) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   StartLog(flags.log_level);
+  if (flags.verbose > 0) StartVerboseLog();
   const int exit_code = Serve(flags);
   if (!FlushLog(kLongestFlush)) _exit(exit_code);
   return exit_code;

@@ -73,6 +73,11 @@ absl::StatusOr<StagedRun::HeldTensors> StagedRun::RunLoop(const Node& loop, cons
   ABSL_ASSIGN_OR_RETURN(const int64_t count,
                         Number(loop, cut, 0, std::numeric_limits<int64_t>::max(), *scope));
   ABSL_ASSIGN_OR_RETURN(int64_t goes_on, Number(loop, cut, 1, 1, *scope));
+  // Nothing ends it before.
+  if (!loop.HasInput(1) && count > kMostRuns)
+    return loop.TooLarge(loop.HasInput(0)
+                             ? absl::StrCat("runs ", count, " times; at most ", kMostRuns)
+                             : "runs without end: it has neither a count nor a condition");
   HeldTensors carried;
   for (size_t i = 2; i < loop.inputs.size(); ++i) {
     if (!loop.HasInput(i)) return loop.Invalid(absl::StrCat("input ", i, " is missing"));

@@ -18,6 +18,14 @@
 namespace tilewire::graph {
 namespace {
 
+bool HasLoop(const std::vector<Node>& nodes) {
+  return absl::c_any_of(nodes, [](const Node& node) {
+    return node.op() == "Loop" || absl::c_any_of(node.bodies, [](const auto& body) {
+             return HasLoop(body.second->nodes);
+           });
+  });
+}
+
 class ParsedModel final : public OnnxModel {
  public:
   static absl::StatusOr<std::shared_ptr<const OnnxModel>> Create(ModelGraph graph) {
@@ -25,6 +33,7 @@ class ParsedModel final : public OnnxModel {
     model->graph_ = std::move(graph);
     ABSL_ASSIGN_OR_RETURN(model->folded_, FoldConstants(model->graph_));
     ABSL_ASSIGN_OR_RETURN(model->signature_, InferSignature(model->graph_, model->folded_));
+    model->has_loops_ = HasLoop(model->graph_.nodes);
     return std::shared_ptr<const OnnxModel>(std::move(model));
   }
 
@@ -40,14 +49,15 @@ class ParsedModel final : public OnnxModel {
   absl::StatusOr<Stage> FirstStage(absl::Span<const Dims> input_dims,
                                    absl::Span<const std::string> deciding,
                                    const Interrupted& interrupted) const override {
+    if (signature_.has_cuts) return FirstOfStages(input_dims, interrupted);
     Stage stage;
-    if (!signature_.has_cuts) {
-      ABSL_ASSIGN_OR_RETURN(stage.network, WholeNetwork(input_dims, deciding, interrupted));
-      return stage;
+    absl::StatusOr<Network> whole = WholeNetwork(input_dims, deciding, interrupted);
+    if (absl::IsUnimplemented(whole.status()) && has_loops_ && !deciding.empty()) {
+      // A loop that a request asks to run too often for one network may run in stages.
+      absl::StatusOr<Stage> first = FirstOfStages(input_dims, interrupted);
+      if (!absl::IsUnimplemented(first.status())) return first;
     }
-    ABSL_RETURN_IF_ERROR(CheckInputDims(input_dims));
-    ABSL_ASSIGN_OR_RETURN(stage, BuildFirstStage(graph_, folded_, input_dims, interrupted));
-    RunPasses(&stage.network);
+    ABSL_ASSIGN_OR_RETURN(stage.network, std::move(whole));
     return stage;
   }
 
@@ -64,6 +74,7 @@ class ParsedModel final : public OnnxModel {
   }
 
   bool has_cuts() const override { return signature_.has_cuts; }
+  bool has_running_loops() const override { return signature_.has_cuts && has_loops_; }
 
   absl::Status CheckFiles() const override {
     for (const ConstantPtr& constant : graph_.initializers) {
@@ -74,6 +85,14 @@ class ParsedModel final : public OnnxModel {
   }
 
  private:
+  absl::StatusOr<Stage> FirstOfStages(absl::Span<const Dims> input_dims,
+                                      const Interrupted& interrupted) const {
+    ABSL_RETURN_IF_ERROR(CheckInputDims(input_dims));
+    ABSL_ASSIGN_OR_RETURN(Stage stage, BuildFirstStage(graph_, folded_, input_dims, interrupted));
+    RunPasses(&stage.network);
+    return stage;
+  }
+
   absl::StatusOr<Network> WholeNetwork(absl::Span<const Dims> input_dims,
                                        absl::Span<const std::string> deciding,
                                        const Interrupted& interrupted) const {
@@ -125,6 +144,7 @@ class ParsedModel final : public OnnxModel {
   ModelGraph graph_;
   std::vector<Operand> folded_;
   Signature signature_;
+  bool has_loops_ = false;
 };
 
 }  // namespace

@@ -61,6 +61,8 @@ class OnnxModel {
                                                           const std::vector<HeldTensor>& inputs,
                                                           const Interrupted& interrupted) const;
   virtual bool has_cuts() const { return false; }
+  // Whether stages may run a Loop whose end is computed.
+  virtual bool has_running_loops() const { return false; }
 
   // Whether all that may still be read from files, when weights are packed for another network, is
   // as it was when the model was opened.

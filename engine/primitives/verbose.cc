@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/verbose.h"
 
-#include <cstdio>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "engine/base/diagnostics.h"
+#include "engine/base/line_writer.h"
 #include "engine/cpu/isa.h"
 
 namespace tilewire {
 namespace {
-
-// One write per line, so that lines of several threads do not mix.
-void Write(const std::string& line) { std::fwrite(line.data(), 1, line.size(), stderr); }
 
 // Replaces what would look like the end of the field or of the line.
 std::string Field(absl::string_view text) {
@@ -27,8 +24,8 @@ int VerboseLevel() {
   const int level = ActiveDiagnostics().verbose;
   if (level > 0) {
     static const bool written = [level] {
-      Write(absl::StrCat("tilewire,info,cpu ", cpu::IsaName(cpu::BestIsa()), ",verbose ", level,
-                         "\n"));
+      WriteLine(absl::StrCat("tilewire,info,cpu ", cpu::IsaName(cpu::BestIsa()), ",verbose ", level,
+                             "\n"));
       return true;
     }();
     (void)written;
@@ -43,15 +40,15 @@ void WriteVerboseLine(absl::string_view event, const PrimitiveInfo& primitive,
     absl::StrAppend(&args, args.empty() ? "" : " ", ArgName(entry.arg), " ", entry.desc.ToString());
   }
   const CreationRecord& creation = primitive.creation;
-  Write(absl::StrFormat("tilewire,%s,%s,%s,%s,%s,%s,%.3f ms\n", event, primitive.name,
-                        creation.prop_kind, Field(args), Field(creation.attributes),
-                        Field(creation.problem), absl::ToDoubleMilliseconds(duration)));
+  WriteLine(absl::StrFormat("tilewire,%s,%s,%s,%s,%s,%s,%.3f ms\n", event, primitive.name,
+                            creation.prop_kind, Field(args), Field(creation.attributes),
+                            Field(creation.problem), absl::ToDoubleMilliseconds(duration)));
 }
 
 void WriteCreationLines(const PrimitiveInfo& primitive, bool hit, absl::Duration duration) {
   if (!hit) {
     for (const Refusal& refusal : primitive.creation.refusals) {
-      Write(
+      WriteLine(
           absl::StrFormat("tilewire,create:refused,%s,%s\n", refusal.name, Field(refusal.reason)));
     }
   }
@@ -59,13 +56,13 @@ void WriteCreationLines(const PrimitiveInfo& primitive, bool hit, absl::Duration
 }
 
 void WriteFailedCreation(PrimitiveKind kind, const absl::Status& status) {
-  Write(absl::StrFormat("tilewire,create:failed,%s,%s\n", PrimitiveKindName(kind),
-                        Field(status.message())));
+  WriteLine(absl::StrFormat("tilewire,create:failed,%s,%s\n", PrimitiveKindName(kind),
+                            Field(status.message())));
 }
 
 void WriteStageLine(absl::string_view end, size_t steps, absl::Duration duration) {
-  Write(absl::StrFormat("tilewire,plan:stage,%s,%d steps,%.3f ms\n", Field(end), steps,
-                        absl::ToDoubleMilliseconds(duration)));
+  WriteLine(absl::StrFormat("tilewire,plan:stage,%s,%d steps,%.3f ms\n", Field(end), steps,
+                            absl::ToDoubleMilliseconds(duration)));
 }
 
 }  // namespace tilewire

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lines on standard error about what primitives do, when the environment asks for them. The fields
-// of a line are separated by commas; a field may be empty.
+// Lines about what primitives do, when the environment asks for them, on standard error or where
+// base/line_writer.h says. The fields of a line are separated by commas; a field may be empty.
 //
 //   TILEWIRE_VERBOSE=1   once            tilewire,info,cpu avx512_vnni,verbose 1
 //                        each execution  tilewire,execute,pooling/avx512_f32,forward_inference,

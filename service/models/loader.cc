@@ -62,8 +62,7 @@ void Loader::Body() {
   if (Stopping()) return;
   settings_.started();
   while (!Stopping()) {
-    const bool asked = Wait();
-    if (asked) ScanAgain();
+    const bool asked = Wait() && ScanAgain();
     for (const ModelRepository::Served& served : models_->All()) {
       if (Stopping()) return;
       LookAt(served, asked);
@@ -72,11 +71,12 @@ void Loader::Body() {
   }
 }
 
-void Loader::ScanAgain() {
+// Returns whether there is something to look at.
+bool Loader::ScanAgain() {
   const absl::StatusOr<std::vector<ServedModel>> found = settings_.scan();
   if (!found.ok()) {
     spdlog::error("{}; what was loaded before serves on", std::string(found.status().message()));
-    return;
+    return false;
   }
   std::set<std::pair<std::string, int64_t>> keys;
   for (const ServedModel& served : *found) {
@@ -89,6 +89,7 @@ void Loader::ScanAgain() {
     models_->Remove(*served);
     watched_.erase(KeyOf(*served));
   }
+  return true;
 }
 
 void Loader::LookAt(const ModelRepository::Served& served, bool asked) {

@@ -64,7 +64,7 @@ class Loader {
   void Body();
   bool Wait() ABSL_LOCKS_EXCLUDED(mutex_);
   bool Stopping() const ABSL_LOCKS_EXCLUDED(mutex_);
-  void ScanAgain();
+  bool ScanAgain();
   void LookAt(const ModelRepository::Served& served, bool asked);
   void Load(const ServedModel& found);
   void Report(const ServedModel& found, ServedModel loaded);

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "engine/base/line_writer.h"
 #include "engine/threading/mutex.h"
 #include "service/observe/log_formatter.h"
 #include "spdlog/async.h"
@@ -19,11 +23,11 @@
 namespace tilewire::service {
 namespace {
 
-constexpr char kName[] = "tilewire";
 // That wait to be written; beyond them the oldest are lost.
 constexpr size_t kMostLines = 1024;
+constexpr size_t kMostVerboseLines = 8192;
 
-// Writes on the log's thread, and counts the flushes that have been carried out.
+// Writes on a log's thread, and counts the flushes that have been carried out.
 class StderrSink final : public spdlog::sinks::stderr_color_sink_mt {
   using Base = spdlog::sinks::stderr_color_sink_mt;
 
@@ -32,7 +36,9 @@ class StderrSink final : public spdlog::sinks::stderr_color_sink_mt {
       : lines_(std::move(lines)) {}
 
   void log(const spdlog::details::log_msg& message) override {
-    if (const auto lines = lines_.lock()) TellLost(static_cast<int64_t>(lines->overrun_counter()));
+    if (const auto lines = lines_.lock()) {
+      TellLost(static_cast<int64_t>(lines->overrun_counter()), message.logger_name);
+    }
     Base::log(message);
   }
 
@@ -55,12 +61,12 @@ class StderrSink final : public spdlog::sinks::stderr_color_sink_mt {
   }
 
  private:
-  void TellLost(int64_t lost) {
+  void TellLost(int64_t lost, spdlog::string_view_t log) {
     if (lost == told_) return;
     const std::string text =
-        absl::StrCat(lost - told_, " log lines were lost: nothing read standard error");
+        absl::StrCat(lost - told_, " log lines were lost: standard error was not read in time");
     told_ = lost;
-    Base::log({kName, spdlog::level::warn, text});
+    Base::log({log, spdlog::level::warn, text});
   }
 
   const std::weak_ptr<spdlog::details::thread_pool> lines_;
@@ -69,27 +75,57 @@ class StderrSink final : public spdlog::sinks::stderr_color_sink_mt {
   int64_t flushes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Lives as long as the process: the log's thread may be writing when the process ends.
-std::atomic<StderrSink*> sink = nullptr;
+// Lines that wait, the thread that writes them, and where it writes them to.
+struct Log {
+  Log(const char* name, const char* thread, size_t most_lines)
+      : lines(std::make_shared<spdlog::details::thread_pool>(
+            most_lines, 1, [thread] { pthread_setname_np(pthread_self(), thread); })),
+        sink(std::make_shared<StderrSink>(lines)),
+        logger(std::make_shared<spdlog::async_logger>(
+            name, sink, lines, spdlog::async_overflow_policy::overrun_oldest)) {}
+
+  bool Flush(absl::Duration longest) const {
+    const int64_t before = sink->flushes();
+    logger->flush();
+    return sink->AwaitFlushAfter(before, longest);
+  }
+
+  const std::shared_ptr<spdlog::details::thread_pool> lines;
+  const std::shared_ptr<StderrSink> sink;
+  const std::shared_ptr<spdlog::async_logger> logger;
+};
+
+// They live as long as the process: their threads may be writing when it ends.
+std::atomic<const Log*> process_log = nullptr, verbose_log = nullptr;
+
+void WriteVerbose(absl::string_view line) {
+  const absl::string_view text = absl::StripSuffix(line, "\n");
+  verbose_log.load()->logger->log(spdlog::level::info,
+                                  spdlog::string_view_t(text.data(), text.size()));
+}
 
 }  // namespace
 
 void StartLog(const std::string& level) {
-  spdlog::init_thread_pool(kMostLines, 1, [] { pthread_setname_np(pthread_self(), "tw-log"); });
-  static const auto* const owned =
-      new std::shared_ptr<StderrSink>(std::make_shared<StderrSink>(spdlog::thread_pool()));
-  spdlog::set_default_logger(std::make_shared<spdlog::async_logger>(
-      kName, *owned, spdlog::thread_pool(), spdlog::async_overflow_policy::overrun_oldest));
+  process_log = new Log("tilewire", "tw-log", kMostLines);
+  spdlog::set_default_logger(process_log.load()->logger);
   spdlog::set_formatter(LogFormatter());
   spdlog::set_level(spdlog::level::from_str(level));
-  sink = owned->get();
+}
+
+void StartVerboseLog() {
+  verbose_log = new Log("verbose", "tw-verbose", kMostVerboseLines);
+  verbose_log.load()->logger->set_pattern("%v");
+  SetLineWriter(WriteVerbose);
 }
 
 bool FlushLog(absl::Duration longest) {
-  if (sink == nullptr) return true;
-  const int64_t before = sink.load()->flushes();
-  spdlog::default_logger()->flush();
-  return sink.load()->AwaitFlushAfter(before, longest);
+  const absl::Time end = absl::Now() + longest;
+  for (const Log* one : {process_log.load(), verbose_log.load()}) {
+    if (one != nullptr && !one->Flush(std::max(end - absl::Now(), absl::ZeroDuration())))
+      return false;
+  }
+  return true;
 }
 
 }  // namespace tilewire::service

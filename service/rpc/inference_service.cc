@@ -22,6 +22,9 @@
 namespace tilewire::service {
 namespace {
 
+// Of an input whose elements decide shapes; larger ones are refused.
+constexpr size_t kMostHashedBytes = 8192;
+
 void DescribeTensor(const TensorSpec& spec,
                     inference::ModelMetadataResponse::TensorMetadata* tensor) {
   tensor->set_name(spec.name);
@@ -56,10 +59,8 @@ class InferJob final : public Job {
     ABSL_RETURN_IF_ERROR(decoded_.Bind(served_->model->signature()));
     ABSL_RETURN_IF_ERROR(
         CheckBatch(served_->model->signature(), decoded_.inputs(), served_->max_batch));
-    terms->cost_key = absl::HashOf(served_->name, served_->version);
-    for (const InputTensor& input : decoded_.inputs()) {
-      terms->cost_key = absl::HashOf(terms->cost_key, input.dims);
-    }
+    terms->cost_key = CostKey();
+    terms->time_varies = served_->model->TimeVaries();
     terms->priority = decoded_.priority();
     terms->deadline = std::min(terms->deadline, SteadyNow() + decoded_.timeout());
     terms->may_run_serially = true;
@@ -95,6 +96,22 @@ class InferJob final : public Job {
   }
 
  private:
+  // Of all that a plan is made for.
+  uint64_t CostKey() const {
+    uint64_t key = absl::HashOf(served_->name, served_->version);
+    const std::vector<TensorSpec>& specs = served_->model->signature().inputs;
+    for (size_t i = 0; i < specs.size(); ++i) {
+      const InputTensor& input = decoded_.inputs()[i];
+      key = absl::HashOf(key, input.dims);
+      if (!specs[i].decides_shapes) continue;
+      std::string bytes;
+      for (absl::string_view piece : input.pieces)
+        absl::StrAppend(&bytes, piece.substr(0, kMostHashedBytes - bytes.size()));
+      key = absl::HashOf(key, bytes);
+    }
+    return key;
+  }
+
   IdleSlots<InferJob>* const idle_;
   ModelRepository* models_ = nullptr;
   AnswerPool* answers_ = nullptr;

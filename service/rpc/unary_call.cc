@@ -118,7 +118,13 @@ absl::Status UnaryCall::RunJob() {
   ticket_.GiveBack(work_bytes_);
   job_ = nullptr;  // what it holds is free before a slow client has read its answer
   if (!status.ok()) return status;
-  return ticket_.Charge(static_cast<int64_t>(response_->Length()), "an answer");
+  const auto bytes = static_cast<int64_t>(response_->Length());
+  if (bytes > host_.max_message_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("an answer of ", bytes, " bytes; at most ",
+                                                     host_.max_message_bytes,
+                                                     " (--max_message_mb)"));
+  }
+  return ticket_.Charge(bytes, "an answer");
 }
 
 void UnaryCall::Run(Lane lane) {

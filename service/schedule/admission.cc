@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/schedule/admission.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 
 namespace tilewire::service {
@@ -18,9 +20,11 @@ bool Admission::Take(int64_t bytes) {
 }
 
 absl::Status Ticket::Charge(int64_t bytes, const char* what) {
-  if (bytes > admission_->max_bytes()) {
+  if (bytes > admission_->max_bytes() - bytes_) {
+    const std::string held =
+        bytes_ > 0 ? absl::StrCat(", with the ", bytes_, " bytes that it holds,") : "";
     return absl::ResourceExhaustedError(
-        absl::StrCat(what, " of ", bytes, " bytes exceed the ", admission_->max_bytes(),
+        absl::StrCat(what, " of ", bytes, " bytes", held, " exceed the ", admission_->max_bytes(),
                      " bytes that all requests may hold (--max_work_mb)"));
   }
   if (!admission_->Take(bytes)) {

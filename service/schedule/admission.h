@@ -42,7 +42,7 @@ class Ticket {
   Ticket(const Ticket&) = delete;
 
   // Charges `bytes` more for `what`, which the error names.
-  //   kResourceExhausted  they exceed the whole budget
+  //   kResourceExhausted  with what the ticket was charged before they exceed the whole budget
   //   kUnavailable        others hold what is missing
   absl::Status Charge(int64_t bytes, const char* what);
   void GiveBack(int64_t bytes) {

@@ -53,6 +53,10 @@ Dispatcher::~Dispatcher() {
   express_ = nullptr;
 }
 
+absl::Duration Dispatcher::MeasuredTime(const WorkTerms& terms) const {
+  return terms.time_varies ? absl::ZeroDuration() : costs_.Expected(terms.cost_key);
+}
+
 absl::Duration Dispatcher::PredictedWait(const std::string& model) const {
   return queue_.WorkAhead(model) / threads_;
 }
@@ -91,9 +95,9 @@ absl::Status Dispatcher::Submit(Work* work) {
   {
     threading::MutexLock lock(&mutex_);
     const absl::Time now = clock_->Now();
-    const absl::Duration measured = costs_.Expected(terms.cost_key);
+    const absl::Duration measured = MeasuredTime(terms);
     absl::Duration expected = measured;
-    if (expected == absl::ZeroDuration()) {
+    if (expected == absl::ZeroDuration() && !terms.time_varies) {
       expected = absl::Seconds(work->Operations().value_or(0) / kOperationsPerSecond);
     }
     const absl::Status refused = Refuse(*work, now, expected);
@@ -221,8 +225,8 @@ Dispatcher::Taken Dispatcher::Start(Work* work) {
   const bool background = terms.work_class == WorkClass::kBackground;
   background_runs_ |= background;
   if (spare_.empty()) spare_.emplace_front();
-  spare_.front() = {terms.model, terms.cost_key, clock_->Now(), costs_.Expected(terms.cost_key),
-                    background};
+  spare_.front() = {terms.model,         terms.cost_key, clock_->Now(),
+                    MeasuredTime(terms), background,     terms.time_varies};
   running_.splice(running_.begin(), spare_, spare_.begin());
   work->prepares_ = terms.cost_key != 0 && !work->Operations().has_value();
   if (work->prepares_) preparing_[terms.cost_key] = &running_.front();
@@ -251,7 +255,7 @@ int Dispatcher::EndRun(const Taken& taken, Lane lane) {
     background_runs_ = false;
   } else {
     queue_.Charge(ran.model, time, ran.expected);
-    if (lane == Lane::kArena) costs_.Record(ran.cost_key, time);
+    if (lane == Lane::kArena && !ran.time_varies) costs_.Record(ran.cost_key, time);
   }
   // Where it failed, the next one tries.
   const auto prepared = preparing_.find(ran.cost_key);

@@ -98,7 +98,7 @@ class Dispatcher {
     uint64_t cost_key;
     absl::Time start;
     absl::Duration expected;
-    bool background;
+    bool background, time_varies;
   };
   using RunningPlace = std::list<Running>::iterator;
   struct Taken {
@@ -111,6 +111,7 @@ class Dispatcher {
   absl::Duration PredictedWait(const std::string& model) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AllBusy() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return tokens_ >= threads_; }
+  absl::Duration MeasuredTime(const WorkTerms& terms) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // When the first token will be free, as far as is known.
   absl::Duration BusyFor(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -19,9 +19,10 @@ namespace tilewire::service {
 enum class WorkClass : uint8_t { kForeground, kBackground };
 
 struct WorkTerms {
-  std::string model;      // compute time is shared evenly between these
-  uint64_t cost_key = 0;  // a hash: work with the same key takes about the same time; 0: unknown
-  int priority = 0;       // higher first, within a model
+  std::string model;         // compute time is shared evenly between these
+  uint64_t cost_key = 0;     // a hash: work with the same key takes about the same time; 0: unknown
+  bool time_varies = false;  // even so: the time of a run says nothing of the next one
+  int priority = 0;          // higher first, within a model
   absl::Time deadline = absl::InfiniteFuture();
   WorkClass work_class = WorkClass::kForeground;
   bool may_run_serially = false;  // Run(kExpress) computes on the calling thread only

@@ -37,7 +37,7 @@ HEADERS = {
     "engine/graph": ["engine/jit/eltwise.h", "engine/jit/elementwise.h", "engine/jit/rnn_cell.h"],
     # `tilewire check` reads a file as a server would, without one.
     "client": ["engine/graph/model_check.h"],
-    "service/observe": ["engine/threading/mutex.h"],
+    "service/observe": ["engine/base/line_writer.h", "engine/threading/mutex.h"],
     # The list of primitives is a list of names.
     "service/wire": ["engine/primitives/primitive_list.inc", "engine/threading/mutex.h",
                      "service/observe/steady_time.h"],

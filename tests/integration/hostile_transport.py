@@ -214,6 +214,11 @@ def full_disk_for_logs():
 
 def unread_log():
     """Standard error is a pipe that nothing reads: lines are lost, requests are not, and SIGTERM ends."""
+    for flags in (), ('--verbose=2',):
+        serve_with_an_unread_log(*flags)
+
+
+def serve_with_an_unread_log(*flags):
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     os.set_blocking(writing, False)
@@ -222,7 +227,7 @@ def unread_log():
         with contextlib.suppress(BlockingIOError):
             while True:
                 os.write(writing, b'.' * 4096)
-    with Server(log=writing) as server, server.channel() as channel:
+    with Server(*flags, log=writing) as server, server.channel() as channel:
         bits = server.infer(channel=channel)
         fill()
         os.set_blocking(writing, True)

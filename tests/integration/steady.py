@@ -434,7 +434,8 @@ def refusals_at_the_start():
     with Server() as server:
         cases = ((f'--port={server.port}', 'the port is in use'),
                  ('--host=192.0.2.1', 'no such address'), ('--host=no.such.host.invalid', 'listen'),
-                 ('--model=/nowhere.onnx', 'does not exist'), ('--services=nothing', '--services'))
+                 ('--model=/nowhere.onnx', 'does not exist'), ('--services=nothing', '--services'),
+                 ('--max_operations=nan', 'not a number'), ('--max_operations=-1', 'not a number'))
         for option, text in cases:
             command = [sys.argv[1], '--host=127.0.0.1', '--port=0']
             if '--model' not in option:

@@ -55,6 +55,7 @@ class FakeModel final : public Model {
   std::optional<int64_t> PlannedOperations(absl::Span<const InputTensor>) const override {
     return 0;
   }
+  bool TimeVaries() const override { return false; }
   int64_t weights_bytes() const override { return 0; }
   absl::Status CheckFiles() const override { return absl::OkStatus(); }
 

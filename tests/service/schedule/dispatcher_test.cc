@@ -35,12 +35,21 @@ class DispatcherTest : public ::testing::Test {
   }
   // So that the dispatcher knows how long it takes.
   void Learn(const std::string& model, absl::Duration time, int runs = 3) {
+    Learn(TermsOf(model), time, runs);
+  }
+  void Learn(const WorkTerms& terms, absl::Duration time, int runs = 3) {
     for (int i = 0; i < runs; ++i) {
-      RecordedWork* work = Make(TermsOf(model), [this, time] { clock_.Advance(time); });
+      RecordedWork* work = Make(terms, [this, time] { clock_.Advance(time); });
       ASSERT_TRUE(dispatcher_->Submit(work).ok());
       work->Wait();
       dispatcher_->WaitIdle();
     }
+  }
+
+  static WorkTerms Varying() {
+    WorkTerms terms = TermsOf("varying");
+    terms.time_varies = true;
+    return terms;
   }
 
   FakeClock clock_;
@@ -286,6 +295,34 @@ TEST_F(DispatcherTest, TinyWorkWaitsForATokenAsOtherWorkDoes) {
   EXPECT_FALSE(tiny->ran());
   open_.Notify();
   tiny->Wait();
+}
+
+TEST_F(DispatcherTest, WorkWhoseTimeVariesLeavesTheExpressThreadToOthers) {
+  Start();
+  Learn("tiny", absl::Milliseconds(1));
+  Learn(Varying(), absl::Milliseconds(1));
+  Block(Varying());
+  clock_.Advance(absl::Seconds(1));
+  RecordedWork* endless = Make(Varying());
+  RecordedWork* tiny = Make(TermsOf("tiny"));
+  ASSERT_TRUE(dispatcher_->Submit(endless).ok());
+  ASSERT_TRUE(dispatcher_->Submit(tiny).ok());
+  tiny->Wait();
+  EXPECT_EQ(tiny->lane(), Lane::kExpress);
+  EXPECT_FALSE(endless->ran());
+  open_.Notify();
+  endless->Wait();
+  EXPECT_EQ(endless->lane(), Lane::kArena);
+}
+
+TEST_F(DispatcherTest, WorkWhoseTimeVariesIsNotRefusedForItsLastRuns) {
+  Start(kNoExpress);
+  Learn(Varying(), absl::Seconds(100));
+  Block(Varying());
+  WorkTerms terms = Varying();
+  terms.deadline = clock_.Now() + absl::Seconds(5);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(dispatcher_->Submit(Make(terms)).ok());
+  open_.Notify();
 }
 
 TEST_F(DispatcherTest, WorkOfUnknownTimeIsJudgedByItsOperations) {

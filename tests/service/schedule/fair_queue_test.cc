@@ -206,6 +206,8 @@ TEST(AdmissionTest, TicketsNeverHoldMoreThanTheBudgetAndGiveItBack) {
     EXPECT_EQ(second.Charge(41, "a request").code(), absl::StatusCode::kUnavailable);
     EXPECT_EQ(second.Charge(101, "a request").code(), absl::StatusCode::kResourceExhausted);
     EXPECT_TRUE(second.Charge(40, "a request").ok());
+    // It holds so much itself that the rest will never be free.
+    EXPECT_EQ(second.Charge(61, "tensors").code(), absl::StatusCode::kResourceExhausted);
     first.GiveBack(10);
     EXPECT_EQ(admission.bytes(), 90);
   }
