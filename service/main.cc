@@ -84,6 +84,9 @@ void ListImplementations(cpu::Isa allowed) {
               std::string(cpu::IsaName(cpu::BestIsa())).c_str(),
               std::string(cpu::IsaName(allowed)).c_str(),
               std::string(cpu::IsaName(NeededIsa(allowed))).c_str());
+  if (const std::string refusal = cpu::TileRefusal(); !refusal.empty()) {
+    std::printf("%s\n", refusal.c_str());
+  }
   for (const ImplementationRow& row : AllImplementations()) {
     std::string types;
     for (DataType type : TypesOf(row)) absl::StrAppend(&types, " ", DataTypeName(type));
@@ -193,6 +196,7 @@ int Serve(const Flags& flags) {
   if (!flags.engine.max_isa.Includes(cpu::Isa::kAvx2)) {
     spdlog::warn("without AVX2 every primitive runs as its reference: right, but slow");
   }
+  if (const std::string refusal = cpu::TileRefusal(); !refusal.empty()) spdlog::warn(refusal);
   absl::StatusOr<std::unique_ptr<Engine>> engine = StartEngine(flags.engine, flags.pin_threads);
   if (!engine.ok()) return Refuse(engine.status());
   absl::StatusOr<std::vector<ServedModel>> found = ScanModels(flags);
@@ -222,6 +226,7 @@ int Serve(const Flags& flags) {
 }
 
 int Main(int argc, char** argv) {
+  cpu::BestIsa();  // first, while nothing has installed a signal stack: it asks for tiles
   Flags flags;
   if (const std::optional<int> exit_code = ParseFlags(argc, argv, &flags)) return *exit_code;
   flags.engine.diagnostics = DiagnosticsOfEnvironment().value_or(Diagnostics());

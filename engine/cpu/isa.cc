@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/cpu/isa.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <cstdlib>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "engine/cpu/tiles.h"
 
 namespace tilewire::cpu {
 namespace {
@@ -22,16 +21,8 @@ constexpr struct {
     {"avx512_fp16", Isa::kAvx512Fp16}, {"amx", Isa::kAmx},
 };
 
-// Linux keeps the registers of tiles only for processes that asked for them.
-bool HasTilePermission() {
-  constexpr int kGetPermission = 0x1022;             // ARCH_GET_XCOMP_PERM
-  constexpr uint64_t kTileData = uint64_t{1} << 18;  // XFEATURE_XTILEDATA
-  uint64_t granted = 0;
-  return syscall(SYS_arch_prctl, kGetPermission, &granted) == 0 && (granted & kTileData) != 0;
-}
-
-// GCC reads CPUID, and XCR0 for the registers that the operating system saves.
-Isa CpuIsa() {
+// All but tiles. GCC reads CPUID, and XCR0 for the registers that the operating system saves.
+Isa VectorIsa() {
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
       !__builtin_cpu_supports("f16c") || !__builtin_cpu_supports("bmi2")) {
@@ -45,19 +36,37 @@ Isa CpuIsa() {
   if (!__builtin_cpu_supports("avx512vnni")) return avx2 | Isa::kAvx512;
   if (!__builtin_cpu_supports("avx512bf16")) return avx2 | Isa::kAvx512Vnni;
   if (!__builtin_cpu_supports("avx512fp16")) return avx2 | Isa::kAvx512Bf16;
-  const bool amx = __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-int8") &&
-                   __builtin_cpu_supports("amx-bf16") && HasTilePermission();
-  return avx2 | (amx ? Isa::kAmx : Isa::kAvx512Fp16);
+  return avx2 | Isa::kAvx512Fp16;
 }
 
-Isa CappedIsa() {
-  const Isa best = CpuIsa();
+// What TILEWIRE_MAX_ISA allows.
+Isa AllowedIsa() {
   const char* cap = std::getenv("TILEWIRE_MAX_ISA");
-  if (cap == nullptr) return best;
+  Isa all;
   for (const auto& named : kNamed) {
-    if (named.name == cap) return best & named.isa;
+    if (cap != nullptr && named.name == cap) return named.isa;
+    all = all | named.isa;
   }
-  return best;
+  return all;
+}
+
+struct Machine {
+  Isa isa;
+  TileAccess tiles;
+};
+
+Machine AskMachine() {
+  const Isa allowed = AllowedIsa(), vectors = VectorIsa();
+  Machine machine = {vectors & allowed, {}};
+  if (!allowed.Includes(Isa::kAmx) || !vectors.Includes(Isa::kAvx512Bf16)) return machine;
+  machine.tiles = RequestTiles(UsedTileMachine());
+  if (machine.tiles.granted()) machine.isa = (vectors | Isa::kAmx) & allowed;
+  return machine;
+}
+
+const Machine& ThisProcess() {
+  static const Machine machine = AskMachine();
+  return machine;
 }
 
 }  // namespace
@@ -86,9 +95,13 @@ absl::StatusOr<Isa> ParseIsa(absl::string_view name) {
       absl::StrCat("instruction set '", name, "' is not one of ", IsaNames(", "), ", best"));
 }
 
-Isa BestIsa() {
-  static const Isa best = CappedIsa();
-  return best;
+Isa BestIsa() { return ThisProcess().isa; }
+
+std::string TileRefusal() {
+  const TileAccess& tiles = ThisProcess().tiles;
+  if (!tiles.present || tiles.granted()) return "";
+  return absl::StrCat("the system does not grant the CPU's matrix tiles (AMX): ",
+                      std::strerror(tiles.error), "; running without them");
 }
 
 }  // namespace tilewire::cpu

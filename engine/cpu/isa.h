@@ -8,7 +8,7 @@
 //   if (cpu::BestIsa().Includes(cpu::Isa::kAvx512)) ...   // this CPU may run AVX-512 code
 //   const cpu::Isa used = max_isa & cpu::BestIsa();       // what is both allowed and present
 //
-// Thread-safe: all functions are pure or read the CPU once.
+// Thread-safe: all functions are pure or ask the machine once.
 #ifndef ENGINE_CPU_ISA_H_
 #define ENGINE_CPU_ISA_H_
 
@@ -30,7 +30,7 @@ class Isa {
   static const Isa kAvx512Vnni;  // kAvx512 and AVX-512 VNNI
   static const Isa kAvx512Bf16;  // kAvx512Vnni and AVX-512 BF16
   static const Isa kAvx512Fp16;  // kAvx512Bf16 and AVX-512 FP16
-  static const Isa kAmx;         // kAvx512Fp16 and tiles of s8, u8 and bf16 (AMX)
+  static const Isa kAmx;         // kAvx512Bf16 and tiles of s8, u8 and bf16 (AMX)
 
   constexpr Isa() = default;  // kBaseline
 
@@ -56,7 +56,7 @@ inline constexpr Isa Isa::kAvx512 = kAvx2.With(2);
 inline constexpr Isa Isa::kAvx512Vnni = kAvx512.With(3);
 inline constexpr Isa Isa::kAvx512Bf16 = kAvx512Vnni.With(4);
 inline constexpr Isa Isa::kAvx512Fp16 = kAvx512Bf16.With(5);
-inline constexpr Isa Isa::kAmx = kAvx512Fp16.With(6);
+inline constexpr Isa Isa::kAmx = kAvx512Bf16.With(6);
 
 // "baseline", "avx2", ...: the last of the named sets that `isa` includes.
 absl::string_view IsaName(Isa isa);
@@ -70,9 +70,14 @@ absl::StatusOr<Isa> ParseIsa(absl::string_view name);
 
 // Every feature that this CPU has and the operating system saves the registers of, no more than the
 // set that the environment variable TILEWIRE_MAX_ISA names (another value of it is ignored here;
-// the server refuses it). Tiles count only if this process has been granted their registers before
-// the first call; Linux grants them on request.
+// the server refuses it). The first call asks Linux for the registers of tiles, if the CPU has
+// them and that variable allows them: tiles count only if they are granted (tiles.h says why a
+// program should make that call early).
 Isa BestIsa();
+
+// Why this process may not use the tiles that the CPU has, as a line for a log; empty where it may,
+// or where there are none to use.
+std::string TileRefusal();
 
 inline bool Supports(Isa isa) { return BestIsa().Includes(isa); }
 
