@@ -22,6 +22,11 @@ constexpr ImplementationTraits WinogradTraits(Algorithm algorithm) {
           .algorithm = algorithm};
 }
 
+// The row that it reorders for may be Winograd's.
+constexpr ImplementationTraits PlainTraits() {
+  return {.bits_depend_on_position = true, .takes_prelu = true, .algorithm = kPlain};
+}
+
 }  // namespace
 }  // namespace convolution
 
@@ -72,6 +77,7 @@ TILEWIRE_DEFINE_PRIMITIVE(
     {{"convolution/avx512_f32_winograd_2x3", cpu::Isa::kAvx512, WinogradTraits(kWinograd2x3)},
      ResolveWinograd,
      CreateWinograd},
+    {{"convolution/avx512_f32_plain", cpu::Isa::kAvx512, PlainTraits()}, ResolvePlain, CreatePlain},
     {{"convolution/avx512_f32_direct", cpu::Isa::kAvx512, RealTraits(kDirect)},
      ResolveDirect,
      CreateDirect},
@@ -87,6 +93,7 @@ TILEWIRE_DEFINE_PRIMITIVE(
     {{"convolution/avx2_f32_winograd_2x3", cpu::Isa::kAvx2, WinogradTraits(kWinograd2x3)},
      ResolveWinograd,
      CreateWinograd},
+    {{"convolution/avx2_f32_plain", cpu::Isa::kAvx2, PlainTraits()}, ResolvePlain, CreatePlain},
     {{"convolution/avx2_f32_direct", cpu::Isa::kAvx2, RealTraits(kDirect)},
      ResolveDirect,
      CreateDirect},

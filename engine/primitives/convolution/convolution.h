@@ -27,7 +27,8 @@
 //           they can convolve; where Winograd is the slower algorithm, two primitives may be
 //           faster. The reference does the rest.
 // Layouts   Each may be `any`: the primitive chooses. Weights are never packed inside: reorder them
-//           to Desc(kArgWeights).
+//           to Desc(kArgWeights). Plain f32 tensors are read and written as they lie where that is
+//           fast, else the primitive reorders them in its scratchpad.
 // Order     The order of accumulation depends only on the descriptor of one image and on the
 //           instruction set.
 // Source    tests/engine/rows.txt P02; Georganas et al., "Anatomy of high-performance deep learning
@@ -42,8 +43,16 @@
 namespace tilewire {
 
 namespace convolution {
-// ImplementationTraits::algorithm. F(2x2, 3x3) is 2x3 and F(4x4, 3x3) is 4x3, as in the names.
-enum Algorithm : uint8_t { kDirect = 1, kFirstLayer, kDepthwise, kWinograd2x3, kWinograd4x3 };
+// ImplementationTraits::algorithm. F(2x2, 3x3) is 2x3 and F(4x4, 3x3) is 4x3, as in the names;
+// kPlain is any of the others between reorders.
+enum Algorithm : uint8_t {
+  kDirect = 1,
+  kFirstLayer,
+  kDepthwise,
+  kWinograd2x3,
+  kWinograd4x3,
+  kPlain
+};
 }  // namespace convolution
 
 enum class ConvolutionAlgorithm : uint8_t { kAuto = 0, kDirect, kWinograd };

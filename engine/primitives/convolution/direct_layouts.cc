@@ -34,6 +34,12 @@ std::string WeightsPattern(int rank, bool grouped, int lanes, WeightsKind kind) 
   return absl::StrCat(pattern, lanes, std::string(1, ic), lanes, std::string(1, oc));
 }
 
+bool TakesSrc(const MemoryDesc& src, int lanes, Activations allowed) {
+  if (!src.IsPlain()) return allowed != Activations::kPlainSrc && IsChannelBlocked(src, lanes);
+  if (allowed == Activations::kVectors) return HasWholeVectors(src, lanes);
+  return allowed != Activations::kBlocks;
+}
+
 }  // namespace
 
 absl::Status RefuseLayout(absl::string_view tensor, const MemoryDesc& desc) {
@@ -44,19 +50,22 @@ bool IsChannelBlocked(const MemoryDesc& desc, int lanes) {
   return desc.inner_blocks().size() == 1 && desc.inner_blocks()[0] == InnerBlock{1, lanes};
 }
 
-absl::Status ResolveActivations(int lanes, SrcLayouts allowed, ConvolutionDesc* desc) {
+bool HasWholeVectors(const MemoryDesc& desc, int lanes) {
+  return desc.IsPlain() && desc.stride(1) == 1 && desc.dim(1) % lanes == 0;
+}
+
+absl::Status ResolveActivations(int lanes, Activations allowed, ConvolutionDesc* desc) {
   const int rank = desc->src.rank();
   const std::string blocked = ActivationPattern(rank, lanes);
-  const bool prefers_plain = allowed == SrcLayouts::kPlain;
+  const bool prefers_plain = allowed == Activations::kPlainSrc;
   ABSL_ASSIGN_OR_RETURN(
       desc->src, OrPattern(desc->src, prefers_plain ? std::string(PlainPattern(rank)) : blocked));
   ABSL_ASSIGN_OR_RETURN(desc->dst, OrPattern(desc->dst, blocked));
   ABSL_ASSIGN_OR_RETURN(desc->bias, OrPattern(desc->bias, "a"));
-  const bool takes_src = desc->src.IsPlain()
-                             ? allowed != SrcLayouts::kBlocked
-                             : allowed != SrcLayouts::kPlain && IsChannelBlocked(desc->src, lanes);
-  if (!takes_src) return RefuseLayout("src", desc->src);
-  if (!IsChannelBlocked(desc->dst, lanes)) return RefuseLayout("dst", desc->dst);
+  if (!TakesSrc(desc->src, lanes, allowed)) return RefuseLayout("src", desc->src);
+  const bool takes_dst = IsChannelBlocked(desc->dst, lanes) ||
+                         (allowed != Activations::kBlocks && HasWholeVectors(desc->dst, lanes));
+  if (!takes_dst) return RefuseLayout("dst", desc->dst);
   const MemoryDesc& bias = desc->bias;
   if (bias.IsZero() || (bias.IsPlain() && (bias.stride(0) == 1 || bias.dim(0) == 1))) {
     return absl::OkStatus();
@@ -74,9 +83,9 @@ absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, int 
                                 WeightsPattern(desc.weights.rank(), grouped, lanes, weights)));
   if (desc.weights.IsAny()) resolved.weights = packed;
   if (!(resolved.weights == packed)) return RefuseLayout("weights", desc.weights);
-  const SrcLayouts allowed = weights == WeightsKind::kFirstLayer  ? SrcLayouts::kPlain
-                             : weights == WeightsKind::kDepthwise ? SrcLayouts::kBlocked
-                                                                  : SrcLayouts::kEither;
+  const Activations allowed = weights == WeightsKind::kFirstLayer  ? Activations::kPlainSrc
+                              : weights == WeightsKind::kDepthwise ? Activations::kVectors
+                                                                   : Activations::kAnySrc;
   ABSL_RETURN_IF_ERROR(ResolveActivations(lanes, allowed, &resolved));
   return resolved;
 }

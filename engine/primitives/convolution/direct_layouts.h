@@ -20,17 +20,22 @@ enum class WeightsKind { kDense, kDepthwise, kFirstLayer };
 absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, int lanes,
                                                WeightsKind weights);
 
-// Plain, in channel blocks, or the caller's choice.
-enum class SrcLayouts { kPlain, kBlocked, kEither };
+// Which src and dst a row takes: channel blocks only; these or tensors of whole vectors (see
+// HasWholeVectors()); a plain src, or any src, each with such a dst.
+enum class Activations { kBlocks, kVectors, kPlainSrc, kAnySrc };
 
 // The same, in place, for src, dst and bias of `desc` only.
-absl::Status ResolveActivations(int lanes, SrcLayouts allowed, ConvolutionDesc* desc);
+absl::Status ResolveActivations(int lanes, Activations allowed, ConvolutionDesc* desc);
 
 // kUnimplemented; the message says which tensor has which layout.
 absl::Status RefuseLayout(absl::string_view tensor, const MemoryDesc& desc);
 
 // Whether channels are cut into blocks of `lanes`, and nothing else is cut.
 bool IsChannelBlocked(const MemoryDesc& desc, int lanes);
+
+// Whether the tensor is plain, its channels are neighbours and make up whole vectors of `lanes`, as
+// those of nhwc often do: code for channel blocks then reads and writes it by other strides.
+bool HasWholeVectors(const MemoryDesc& desc, int lanes);
 
 // The strides of a plain or channel-blocked tensor whose groups have `group_channels` channels.
 ActivationStrides StridesOf(const MemoryDesc& desc, int lanes, int64_t group_channels);

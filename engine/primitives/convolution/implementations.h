@@ -13,7 +13,7 @@ namespace tilewire::convolution {
 //
 //   src      nChw16c; or plain, any strides (nchw, nhwc), which suits few channels
 //   weights  OIhw16i16o, gOIhw16i16o; depthwise Goihw16g; first layer Ohwi16o
-//   dst      nChw16c
+//   dst      nChw16c; or nhwc, any strides between pixels, of whole vectors of channels
 // and the same with 1 and 3 spatial dimensions; 8 in place of 16 with AVX2. Groups whose channels
 // are not a multiple of the lanes are copied to aligned groups in the scratchpad, and their results
 // back.
@@ -23,7 +23,15 @@ TILEWIRE_ROW(ConvolutionDesc, Direct);
 // bits); weights hold these channels alone: Ohwi16o.
 TILEWIRE_ROW(ConvolutionDesc, FirstLayer);
 
+// src and dst nChw16c; or nhwc, any strides between pixels, of whole vectors of channels.
 TILEWIRE_ROW(ConvolutionDesc, Depthwise);
+
+// A plain src or dst, of any strides, for which one of the other f32 rows of the instruction set
+// has no fast loops: it runs between reorders in the scratchpad. A src is read as it lies where
+// that costs the row little: by a direct convolution, if its channels are neighbours or the window
+// has one tap. What the direct convolution takes as it lies altogether is left to it, unless
+// Winograd is chosen.
+TILEWIRE_ROW(ConvolutionDesc, Plain);
 
 // The integer convolution: u8 or s8 sources, s8 weights. The row's instruction set decides the
 // registers.

@@ -85,7 +85,7 @@ absl::StatusOr<ConvolutionDesc> ResolveWinograd(const ConvolutionDesc& desc,
     return absl::UnimplementedError(
         absl::StrCat("does not take weights as ", desc.weights.ToString()));
   }
-  ABSL_RETURN_IF_ERROR(ResolveActivations(unit.lanes(), SrcLayouts::kBlocked, &resolved));
+  ABSL_RETURN_IF_ERROR(ResolveActivations(unit.lanes(), Activations::kBlocks, &resolved));
   if (resolved.src.stride(3) != unit.lanes()) {
     return absl::UnimplementedError("pixels of src are not neighbours");
   }

@@ -138,13 +138,16 @@ ConvolutionCase Case(const char* why, const Dims& src, int64_t oc, const Dims& k
           .bias = options.bias};
 }
 
-ConvolutionDesc DescOf(const ConvolutionCase& shape, absl::string_view src_pattern) {
+ConvolutionDesc DescOf(const ConvolutionCase& shape, absl::string_view src_pattern,
+                       absl::string_view dst_pattern) {
+  const auto tensor = [](const Dims& dims, absl::string_view pattern) {
+    return pattern.empty() ? *MemoryDesc::CreateAny(dims, DataType::kF32)
+                           : *MemoryDesc::CreatePattern(dims, DataType::kF32, pattern);
+  };
   ConvolutionDesc desc;
-  desc.src = src_pattern.empty()
-                 ? *MemoryDesc::CreateAny(shape.SrcDims(), DataType::kF32)
-                 : *MemoryDesc::CreatePattern(shape.SrcDims(), DataType::kF32, src_pattern);
-  desc.weights = *MemoryDesc::CreateAny(shape.WeightsDims(), DataType::kF32);
-  desc.dst = *MemoryDesc::CreateAny(shape.DstDims(), DataType::kF32);
+  desc.src = tensor(shape.SrcDims(), src_pattern);
+  desc.weights = tensor(shape.WeightsDims(), "");
+  desc.dst = tensor(shape.DstDims(), dst_pattern);
   if (shape.bias) desc.bias = *MemoryDesc::CreateAny({shape.oc}, DataType::kF32);
   const size_t spatial = shape.in.size();
   desc.strides = OrFill(shape.strides, spatial, 1);

@@ -41,8 +41,9 @@ struct CaseOptions {
 ConvolutionCase Case(const char* why, const Dims& src, int64_t oc, const Dims& kernel,
                      const CaseOptions& options = {});
 
-// All layouts `any`, or src in the layout of `src_pattern`.
-ConvolutionDesc DescOf(const ConvolutionCase& shape, absl::string_view src_pattern = "");
+// All layouts `any`, or src and dst in the layouts of patterns.
+ConvolutionDesc DescOf(const ConvolutionCase& shape, absl::string_view src_pattern = "",
+                       absl::string_view dst_pattern = "");
 
 // What `dense` does, reading and writing the first channels of tensors that have more of them.
 ConvolutionDesc InLargerTensors(const ConvolutionDesc& desc, const Primitive& dense);
