@@ -8,7 +8,8 @@ namespace tilewire::client {
 namespace {
 
 bool IsOutput(int argument) {
-  return argument == v1::ARGUMENT_DST || argument == v1::ARGUMENT_DIFF_SRC;
+  return (argument >= v1::ARGUMENT_DST && argument <= v1::ARGUMENT_DST_ITER_C) ||
+         argument == v1::ARGUMENT_DIFF_SRC;
 }
 
 v1::MemoryDesc Plain(const v1::MemoryDesc& desc) {

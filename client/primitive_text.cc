@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/primitive_words.h"
 
 namespace tilewire::client {
 namespace {
@@ -16,28 +17,6 @@ namespace {
 using Sources = std::vector<v1::MemoryDesc>;
 
 constexpr int64_t kMaxElements = int64_t{1} << 30;
-
-absl::Status Invalid(absl::string_view what, absl::string_view text, absl::string_view allowed) {
-  return absl::InvalidArgumentError(absl::StrCat(what, " '", text, "' is not ", allowed));
-}
-
-// A number of a generated enum by its name's lower-case rest: "relu" for ELTWISE_RELU.
-template <typename Enum>
-absl::StatusOr<Enum> ParseEnum(absl::string_view what, const char* prefix,
-                               const std::string& text) {
-  const auto* values = google::protobuf::GetEnumDescriptor<Enum>();
-  if (const auto* value =
-          values->FindValueByName(absl::StrCat(prefix, absl::AsciiStrToUpper(text)))) {
-    return static_cast<Enum>(value->number());
-  }
-  std::vector<std::string> names;
-  for (int i = 0; i < values->value_count(); ++i) {
-    const std::string name =
-        absl::AsciiStrToLower(values->value(i)->name().substr(std::strlen(prefix)));
-    if (name != "undefined") names.push_back(name);
-  }
-  return Invalid(what, text, absl::StrCat("one of ", absl::StrJoin(names, ", ")));
-}
 
 // One value per spatial dimension from "2" or "2x1".
 absl::Status ParseSpatial(absl::string_view what, const std::string& text, int rank,
@@ -66,26 +45,6 @@ absl::Status ParseWindow(const PrimitiveText& text, int rank, Op* op) {
                              text.padding_right.empty() ? text.padding : text.padding_right, rank,
                              op->mutable_padding_right()));
   return status;
-}
-
-// The primitive chooses a layout that was not named.
-void LetChoose(v1::MemoryDesc* desc) {
-  if (desc->layout_case() == v1::MemoryDesc::LAYOUT_NOT_SET) desc->set_tag("any");
-}
-
-// The destination as given, or with these dims and type and a layout of the primitive's choice.
-absl::Status FillDst(const PrimitiveText& text, const std::vector<int64_t>& dims, v1::DataType type,
-                     v1::MemoryDesc* dst) {
-  if (text.dst.empty()) {
-    dst->mutable_dims()->Assign(dims.begin(), dims.end());
-    dst->set_type(type);
-  } else {
-    absl::StatusOr<v1::MemoryDesc> given = ParseMemoryDesc(text.dst);
-    if (!given.ok()) return given.status();
-    *dst = *given;
-  }
-  LetChoose(dst);
-  return absl::OkStatus();
 }
 
 std::vector<int64_t> DimsOf(const v1::MemoryDesc& desc) {
@@ -334,6 +293,10 @@ absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Shuffle* o
   return FillSrcAndDst(text, srcs.front(), op);
 }
 
+absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Rnn* op) {
+  return FillRnn(text, srcs.front(), op);
+}
+
 absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Reorder* op) {
   if (text.dst.empty())
     return absl::InvalidArgumentError("reorder needs --dst, for example --dst=1x64x56x56:nChw16c");
@@ -369,6 +332,7 @@ constexpr Kind kKinds[] = {
     TILEWIRE_KIND(reduction),
     TILEWIRE_KIND(batch_normalization),
     TILEWIRE_KIND(layer_normalization),
+    TILEWIRE_KIND(rnn),
 };
 #undef TILEWIRE_KIND
 
@@ -382,6 +346,26 @@ absl::Status FillOperation(const PrimitiveText& text, const Sources& srcs,
 }
 
 }  // namespace
+
+// The primitive chooses a layout that was not named.
+void LetChoose(v1::MemoryDesc* desc) {
+  if (desc->layout_case() == v1::MemoryDesc::LAYOUT_NOT_SET) desc->set_tag("any");
+}
+
+// The destination as given, or with these dims and type and a layout of the primitive's choice.
+absl::Status FillDst(const PrimitiveText& text, const std::vector<int64_t>& dims, v1::DataType type,
+                     v1::MemoryDesc* dst) {
+  if (text.dst.empty()) {
+    dst->mutable_dims()->Assign(dims.begin(), dims.end());
+    dst->set_type(type);
+  } else {
+    absl::StatusOr<v1::MemoryDesc> given = ParseMemoryDesc(text.dst);
+    if (!given.ok()) return given.status();
+    *dst = *given;
+  }
+  LetChoose(dst);
+  return absl::OkStatus();
+}
 
 std::vector<std::string> PrimitiveKinds() {
   std::vector<std::string> names;

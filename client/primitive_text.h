@@ -25,9 +25,12 @@ struct PrimitiveText {
   bool bias = false, backward = false, global_stats = false, scale_shift = false;
   std::string strides = "1", dilations = "0", padding = "0", padding_right, kernel;
   int64_t groups = 1, group_size = 1;
+  int64_t hidden = 0;                    // the size of an rnn's state
+  std::string direction = "left2right";  // of an rnn
   int axis = 1;
   std::string
-      algorithm;  // convolution auto|direct|winograd, pooling max|avg_..., eltwise relu|tanh|...
+      algorithm;  // convolution auto|direct|winograd, pooling max|avg_..., eltwise relu|tanh|...,
+                  // rnn lstm|gru|...
   float alpha = 0, beta = 0, k = 1;   // of eltwise and lrn; k of lrn
   float p = 2, eps = 1e-5f;           // of reductions; eps of normalizations too
   int64_t local_size = 5;             // of lrn

@@ -28,6 +28,7 @@ constexpr char kPrimitiveExamples[] = R"(Tensors are written [type:]dims[:layout
   tilewire primitive reduction --src=1x64x7x7 --dst=1x64x1x1 --algorithm=mean
   tilewire primitive batch_normalization --src=1x64x56x56 --global_stats --scale_shift
   tilewire primitive layer_normalization --src=128x768 --scale_shift
+  tilewire primitive rnn --src=40x1x512 --hidden=256 --algorithm=lstm --bias
   tilewire primitive shuffle --src=1x40x6x5 --group_size=10
   tilewire primitive reorder --src=1x64x56x56:nchw --dst=1x64x56x56:nChw16c
   tilewire primitive bench layers.txt)";

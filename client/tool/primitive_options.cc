@@ -25,6 +25,11 @@ void AddShapeOptions(CLI::App* command, PrimitiveText* text) {
   command->add_option("--axis", text->axis, "of softmax, concat, shuffle")->capture_default_str();
   command->add_option("--group_size", text->group_size, "of shuffle")->capture_default_str();
   command->add_flag("--backward", text->backward, "of shuffle");
+  command->add_option("--hidden", text->hidden, "size of an rnn's state; its --src is TxNxI");
+  command
+      ->add_option("--direction", text->direction,
+                   "of an rnn: left2right right2left bidirectional_concat bidirectional_sum")
+      ->capture_default_str();
 }
 
 void AddFunctionOptions(CLI::App* command, PrimitiveText* text) {
@@ -50,7 +55,8 @@ void PrimitiveOptions::AddTo(CLI::App* command) {
       "--algorithm", text.algorithm,
       "convolution: auto direct winograd; pooling: max avg_include_padding avg_exclude_padding; "
       "eltwise: relu tanh elu ...; binary: add mul max min div sub; lrn: across_channels "
-      "within_channel; resampling: nearest linear; reduction: max min sum mul mean norm_...");
+      "within_channel; resampling: nearest linear; reduction: max min sum mul mean norm_...; rnn: "
+      "lstm gru lbr_gru vanilla_rnn");
   AddFunctionOptions(command, &text);
   command->add_option("--scales", text.scales, "of sum, one per source");
   command->add_option("--post_op", text.post_ops,

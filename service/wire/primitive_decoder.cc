@@ -288,6 +288,70 @@ absl::StatusOr<OpDesc> Decode(const v1::Deconvolution& message) {
   return desc;
 }
 
+// The functions of a cell of MKL-DNN's, once per direction.
+std::vector<RnnActivation> UsualActivations(RnnCell cell, RnnDirection direction) {
+  const RnnActivation logistic = {.algorithm = EltwiseAlgorithm::kLogistic};
+  const RnnActivation tanh = {.algorithm = EltwiseAlgorithm::kTanh};
+  std::vector<RnnActivation> all;
+  for (int d = 0; d < jit::DirectionsOf(direction); ++d) {
+    for (int i = 0; i < jit::ActivationsOf(cell); ++i)
+      all.push_back(i == 0 && cell != RnnCell::kVanillaRnn ? logistic : tanh);
+  }
+  return all;
+}
+
+absl::Status DecodeCell(const v1::Rnn& message, RnnDesc* desc) {
+  ABSL_ASSIGN_OR_RETURN(desc->prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_ASSIGN_OR_RETURN(desc->cell,
+                        DecodeAlgorithm<RnnCell>(message.cell(), v1::RnnCell_MAX, "rnn cell"));
+  ABSL_ASSIGN_OR_RETURN(
+      desc->direction,
+      DecodeAlgorithm<RnnDirection>(message.direction(), v1::RnnDirection_MAX, "rnn direction"));
+  desc->activations = UsualActivations(desc->cell, desc->direction);
+  desc->clip = message.clip();
+  desc->couples_gates = message.couples_gates();
+  if (message.activations_size() == 0) return absl::OkStatus();
+  if (message.activations_size() != static_cast<int>(desc->activations.size())) {
+    return absl::InvalidArgumentError(absl::StrCat("activations: ", message.activations_size(),
+                                                   ", expected ", desc->activations.size()));
+  }
+  for (int i = 0; i < message.activations_size(); ++i) {
+    ABSL_ASSIGN_OR_RETURN(const EltwiseOp op, DecodeEltwiseOp(message.activations(i)));
+    desc->activations[i] = {op.algorithm, op.alpha, op.beta};
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Rnn& message) {
+  RnnDesc desc;
+  ABSL_RETURN_IF_ERROR(DecodeCell(message, &desc));
+  const struct {
+    bool is_given;
+    const v1::MemoryDesc& tensor;
+    const char* name;
+    MemoryDesc* decoded;
+  } tensors[] = {
+      {true, message.src_layer(), "src_layer", &desc.src_layer},
+      {message.has_src_iter(), message.src_iter(), "src_iter", &desc.src_iter},
+      {message.has_src_iter_c(), message.src_iter_c(), "src_iter_c", &desc.src_iter_c},
+      {true, message.weights_layer(), "weights_layer", &desc.weights_layer},
+      {true, message.weights_iter(), "weights_iter", &desc.weights_iter},
+      {message.has_weights_peephole(), message.weights_peephole(), "weights_peephole",
+       &desc.weights_peephole},
+      {message.has_bias(), message.bias(), "bias", &desc.bias},
+      {message.has_sequence_lengths(), message.sequence_lengths(), "sequence_lengths",
+       &desc.sequence_lengths},
+      {true, message.dst_layer(), "dst_layer", &desc.dst_layer},
+      {message.has_dst_iter(), message.dst_iter(), "dst_iter", &desc.dst_iter},
+      {message.has_dst_iter_c(), message.dst_iter_c(), "dst_iter_c", &desc.dst_iter_c},
+  };
+  for (const auto& one : tensors) {
+    if (!one.is_given) continue;
+    ABSL_ASSIGN_OR_RETURN(*one.decoded, Named(one.tensor, one.name));
+  }
+  return desc;
+}
+
 // "reorder, shuffle, ...": what PrimitiveDesc has a message for.
 std::string OfferedOperations() {
   const google::protobuf::OneofDescriptor* operations =

@@ -52,6 +52,19 @@ TEST(ParsePrimitive, ConcatAddsAlongTheAxis) {
   EXPECT_THAT(desc->concat().dst().dims(), ElementsAre(1, 40, 6, 5));
 }
 
+TEST(ParsePrimitive, WeightsOfARecurrentNetworkFollow) {
+  PrimitiveText text{.kind = "rnn", .srcs = {"20x3x16"}, .bias = true};
+  text.hidden = 8;
+  text.algorithm = "lbr_gru";
+  text.direction = "bidirectional_concat";
+  const auto desc = ParsePrimitive(text);
+  ASSERT_THAT(desc, IsOk());
+  EXPECT_THAT(desc->rnn().weights_layer().dims(), ElementsAre(1, 2, 16, 3, 8));
+  EXPECT_THAT(desc->rnn().weights_iter().dims(), ElementsAre(1, 2, 8, 3, 8));
+  EXPECT_THAT(desc->rnn().bias().dims(), ElementsAre(1, 2, 4, 8));
+  EXPECT_THAT(desc->rnn().dst_layer().dims(), ElementsAre(20, 3, 16));
+}
+
 TEST(ParsePrimitive, SaysWhatIsWrong) {
   struct Case {
     PrimitiveText text;
@@ -70,6 +83,10 @@ TEST(ParsePrimitive, SaysWhatIsWrong) {
       {{.kind = "convolution", .srcs = {"1x2x3x3"}, .weights = "4x2x1x1", .groups = 3}, "--groups"},
       {{.kind = "concat", .srcs = {"1x2"}, .axis = 2}, "--axis"},
       {{.kind = "reorder", .srcs = {"1x2"}}, "--dst"},
+      {{.kind = "rnn", .srcs = {"20x1x16"}}, "--hidden"},
+      {{.kind = "rnn", .srcs = {"20x16"}, .hidden = 8}, "--src"},
+      {{.kind = "rnn", .srcs = {"20x1x16"}, .hidden = 8, .direction = "up"}, "left2right"},
+      {{.kind = "rnn", .srcs = {"20x1x16"}, .hidden = 8, .algorithm = "mut"}, "lstm"},
   };
   for (const Case& c : kCases) {
     EXPECT_THAT(ParsePrimitive(c.text), StatusIs(absl::StatusCode::kInvalidArgument, c.message))

@@ -43,6 +43,14 @@ std::string Pooling(absl::string_view more) {
                       more, " }");
 }
 
+// One cell of one state on two steps, and what else is said.
+std::string Rnn(absl::string_view layers, absl::string_view more) {
+  return absl::StrCat("rnn { src_layer ", Md("2,1,1", "ncw"), " weights_layer ",
+                      Md(absl::StrCat(layers, ",1,1,1,1"), "any"), " weights_iter ",
+                      Md(absl::StrCat(layers, ",1,1,1,1"), "any"), " dst_layer ",
+                      Md("2,1,1", "ncw"), " ", more, " }");
+}
+
 std::vector<RefusedCase> Refused() {
   const StatusCode bad = StatusCode::INVALID_ARGUMENT, large = StatusCode::RESOURCE_EXHAUSTED;
   const std::string image = "1,1,5,5", kernel = "1,1,3,3", post_op = "post_ops { sum {} } ";
@@ -73,6 +81,21 @@ std::vector<RefusedCase> Refused() {
       {"a negative padding", Convolution(image, kernel, "1,1,2,2", "padding_left: [-1, -1]"), bad},
       {"a padding that overflows",
        Convolution(image, kernel, kernel, "padding_left: [9223372036854775807, 0]"), bad},
+      {"two layers of a network", Rnn("2", ""), StatusCode::UNIMPLEMENTED},
+      {"a cell that nothing has", Rnn("1", "cell: 4"), bad},
+      {"a direction that nothing has", Rnn("1", "direction: -1"), bad},
+      {"gates of another cell", Rnn("1", "cell: RNN_CELL_LSTM"), bad},
+      {"too many functions",
+       Rnn("1", "activations { algorithm: ELTWISE_TANH } activations { algorithm: ELTWISE_TANH }"),
+       bad},
+      {"a function that nothing has", Rnn("1", "activations { }"), bad},
+      {"a clip that is not a number", Rnn("1", "clip: nan"), bad},
+      {"memory of a cell without", Rnn("1", absl::StrCat("src_iter_c ", Md("1,1,1,1", "nchw"))),
+       bad},
+      {"lengths of another type", Rnn("1", absl::StrCat("sequence_lengths ", Md("1", "x"))),
+       StatusCode::UNIMPLEMENTED},
+      {"lengths of other sequences",
+       Rnn("1", "sequence_lengths { dims: 2 type: DATA_TYPE_S32 tag: 'x' }"), bad},
       {"a stride of zero", Convolution(image, kernel, kernel, "strides: [0, 1]"), bad},
       {"strides of another number", Convolution(image, kernel, kernel, "strides: [1]"), bad},
       {"a pooling window larger than memory", Pooling("kernel: [4611686018427387904, 2]"), large},

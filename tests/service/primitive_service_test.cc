@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <bit>
+
 #include "tests/service/primitive_fixture.h"
 
 namespace tilewire::service {
@@ -139,6 +141,22 @@ std::vector<KindCase> OneOfEachLaterKind() {
        {{1, row, {1, 2}}, {33, Md("1,1,1,2", "oihw"), {1, 10}}},
        Md("1,1,1,4", "nchw"),
        {1, 10, 2, 20}},
+      // h = relu(2 x + 3 h), from h = 1; the second sequence ends after a step.
+      {"rnn/",
+       absl::StrCat("rnn {", prefix, "activations { algorithm: ELTWISE_RELU } src_layer ",
+                    Md("2,2,1", "ncw"), " src_iter ", Md("1,1,2,1", "nchw"), " weights_layer ",
+                    Md("1,1,1,1,1", "any"), " weights_iter ", Md("1,1,1,1,1", "any"),
+                    " sequence_lengths { dims: 2 type: DATA_TYPE_S32 tag: 'x' } dst_layer ",
+                    Md("2,2,1", "any"), "}"),
+       {{1, Md("2,2,1", "ncw"), {1, 10, 2, 20}},
+        {2, Md("1,1,2,1", "nchw"), {1, 1}},
+        {4,
+         "{ dims: 2 type: DATA_TYPE_S32 tag: 'x' }",
+         {std::bit_cast<float>(2), std::bit_cast<float>(1)}},
+        {33, Md("1,1,1,1,1", "ncdhw"), {2}},
+        {34, Md("1,1,1,1,1", "ncdhw"), {3}}},
+       Md("2,2,1", "ncw"),
+       {5, 23, 19, 0}},
   };
 }
 

@@ -21,8 +21,11 @@
 //            after so many steps; dst_layer is zero from there on, and right2left begins at its own
 //            last step. clip > 0 bounds the sum of every gate, before its function, to
 //            [-clip, clip]. couples_gates, for an lstm: f = 1 - i.
-// Layouts    any; `any` is row-major (tnc, ldnc, ldigo, ldgo) for the reference. ntc and ldgoi are
-//            the same tensors with other strides.
+// Layouts    any; `any` (not of src_layer) is row-major (tnc, ldnc, ldigo, ldgo) for the reference.
+//            ntc and ldgoi are the same tensors with other strides.
+// Types      f32; sequence_lengths s32.
+// Threads    immutable; see primitive.h.
+// Wire       but scaled_tanh, softsign and thresholded_relu, which only models use.
 // Order      The state of one sequence does not depend on the other sequences.
 // Source     MKL-DNN 1.0, "RNN"; oneDNN for the peephole; ONNX for the other three.
 #ifndef ENGINE_PRIMITIVES_RNN_RNN_H_
