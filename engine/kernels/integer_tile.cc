@@ -5,7 +5,6 @@
 #include <cstddef>
 
 #include "engine/base/cache_line.h"
-#include "engine/base/status_macros.h"
 
 namespace tilewire {
 namespace {
@@ -18,17 +17,11 @@ class IntegerTileGenerator final : public TapLoopGenerator {
   IntegerTileGenerator(absl::string_view name, const IntegerTileConfig& config)
       : TapLoopGenerator(name, config.epilogue, config.loops, offsetof(IntegerTileArgs, loops)),
         config_(config),
-        epilogue_(this, config.epilogue,
-                  {.dst = src_,
-                   .bias = weights_,
-                   .spare = rax,
-                   .scratch = FreeVectors(),
-                   .scales = src_row_,
-                   .compensation = weights_row_}) {}
+        registers_{src_, weights_, rax, FreeVectors(), src_row_, weights_row_},
+        epilogue_(this, config.epilogue, registers_) {}
 
  private:
-  // After the reduction src_, weights_, src_row_ and weights_row_ hold dst, bias, scales and
-  // compensation. Vectors: the sums; the weights of each block (widened: their even and their odd
+  // Vectors: the sums; the weights of each block (widened: their even and their odd
   // bytes); the rest.
   Xbyak::Xmm OddWeights(int block) const { return Vector(blocks_ * (pixels_ + 1) + block); }
   Xbyak::Xmm Spare(int i) const {
@@ -49,7 +42,8 @@ class IntegerTileGenerator final : public TapLoopGenerator {
       add(next_tile_, static_cast<int>(pixels_ * loops_.src_pixel));
     }
     ReduceBlocks();
-    Finish();
+    LoadEpilogueArguments(this, config_.epilogue, registers_);
+    epilogue_.FinishIntegers();
     ReleaseStack();
     Postamble();
     epilogue_.EmitTables();
@@ -114,26 +108,26 @@ class IntegerTileGenerator final : public TapLoopGenerator {
     }
   }
 
-  void Finish() {
-    mov(src_, Argument(offsetof(IntegerTileArgs, dst)));
-    if (config_.epilogue.bias) mov(weights_, Argument(offsetof(IntegerTileArgs, bias)));
-    if (config_.epilogue.scales) mov(src_row_, Argument(offsetof(IntegerTileArgs, scales)));
-    if (config_.epilogue.compensation)
-      mov(weights_row_, Argument(offsetof(IntegerTileArgs, compensation)));
-    epilogue_.FinishIntegers();
-  }
-
   const IntegerTileConfig config_;
+  const AccumulatorEpilogue::Registers registers_;  // after the reduction
   AccumulatorEpilogue epilogue_;
 };
 
 }  // namespace
 
+void LoadEpilogueArguments(Xbyak::CodeGenerator* g, const EpilogueConfig& epilogue,
+                           const AccumulatorEpilogue::Registers& to) {
+  const auto argument = [g](size_t offset) { return g->qword[g->rdi + static_cast<int>(offset)]; };
+  g->mov(to.dst, argument(offsetof(IntegerTileArgs, dst)));
+  if (epilogue.bias) g->mov(to.bias, argument(offsetof(IntegerTileArgs, bias)));
+  if (epilogue.scales) g->mov(to.scales, argument(offsetof(IntegerTileArgs, scales)));
+  if (epilogue.compensation)
+    g->mov(to.compensation, argument(offsetof(IntegerTileArgs, compensation)));
+}
+
 absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateIntegerTile(
     absl::string_view name, const IntegerTileConfig& config) {
-  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<const jit::Generator> generator,
-                        jit::Compile<IntegerTileGenerator>(name, config));
-  return generator;
+  return jit::Compile<IntegerTileGenerator>(name, config);
 }
 
 }  // namespace tilewire

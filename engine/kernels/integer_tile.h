@@ -35,7 +35,7 @@ inline int ExtraIntegerVectors(const VectorUnit& unit) { return unit.has_dot_pro
 struct IntegerTileConfig {
   EpilogueConfig epilogue;    // unit, blocks, pixels, dst
   TapLoops loops;             // a channel is a quad
-  bool signed_src = false;    // only where bytes are widened, and depthwise
+  bool signed_src = false;    // only where bytes are widened, depthwise, and on matrix tiles
   bool fetches_next = false;  // one tap: the bytes of the next tile's src follow this one's
   bool packed_src = false;    // depthwise: the bytes after the last channel must not be read
 };
@@ -49,8 +49,13 @@ struct IntegerTileArgs {
   const int32_t* compensation;
   std::byte* dst;
   TapLoopArgs loops;
+  mutable const void* configuration = nullptr;  // that matrix tiles have: see matrix_tile.h
 };
 using IntegerTileFunction = void (*)(const IntegerTileArgs*);
+
+// Emits how the registers of an epilogue get the arguments that it reads; rdi holds all of them.
+void LoadEpilogueArguments(Xbyak::CodeGenerator* g, const EpilogueConfig& epilogue,
+                           const AccumulatorEpilogue::Registers& to);
 
 //   kResourceExhausted, kUnimplemented  see jit::Compile
 absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateIntegerTile(

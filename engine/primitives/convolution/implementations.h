@@ -45,6 +45,12 @@ TILEWIRE_ROW(ConvolutionDesc, Plain);
 //   dst      nhwc, any strides between pixels; nChw16c
 // and the same with 1 and 3 spatial dimensions.
 //
+// On matrix tiles (AMX): at least 32 input channels per group, and rows of at least 4 pixels; a 1x1
+// convolution with stride 1 has one long row. A source of either type is read in place if the
+// channels of a group are a multiple of 64 and there is no padding; otherwise it is copied, with
+// the padding around it and the channels rounded up to 64. Weights OIhw16i16o4i, without
+// compensation.
+//
 // Sums are taken modulo 2^32: they are exact up to 65793 products.
 TILEWIRE_ROW(ConvolutionDesc, Integer);
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/kernels/matrix_tile.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/convolution/direct_layouts.h"
 #include "engine/primitives/convolution/implementations.h"
@@ -23,8 +24,23 @@ namespace {
 
 constexpr int64_t kMaxBlockQuads = 16;  // a cache line of src
 
-// Input blocks of equal size.
-int BlockQuads(const Geometry& geometry) {
+bool OnMatrixTiles(const ImplementationFacts& facts) { return facts.isa.Includes(cpu::Isa::kAmx); }
+
+// Tiles that are hardly filled cost as much as full ones.
+absl::Status RequireFullTiles(const Geometry& geometry) {
+  constexpr int64_t kFewestChannels = 32, kFewestPixels = 4;
+  if (geometry.ic < kFewestChannels)
+    return absl::UnimplementedError("is for 32 input channels a group and more");
+  const bool is_flat = geometry.kernel == Spatial{1, 1, 1} && geometry.stride == Spatial{1, 1, 1};
+  const Spatial& out = geometry.out;
+  if ((is_flat ? out[0] * out[1] * out[2] : std::max(out[1], out[2])) < kFewestPixels)
+    return absl::UnimplementedError("is for rows of 4 pixels and more");
+  return absl::OkStatus();
+}
+
+// Input blocks of equal size; on matrix tiles, of a step.
+int BlockQuads(const Geometry& geometry, const ImplementationFacts& facts) {
+  if (OnMatrixTiles(facts)) return kMatrixStepBytes / kQuad;
   const int64_t quads = DivUp(geometry.ic, kQuad);
   return static_cast<int>(DivUp(quads, DivUp(quads, kMaxBlockQuads)));
 }
@@ -37,19 +53,22 @@ std::string ChannelsLast(int rank) {
 }
 
 // "ABcd4b16a4b", with groups "aBCde4c16b4c".
-absl::StatusOr<MemoryDesc> PackedWeights(const ConvolutionDesc& desc, const VectorUnit& unit) {
+absl::StatusOr<MemoryDesc> PackedWeights(const ConvolutionDesc& desc,
+                                         const ImplementationFacts& facts) {
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
   const Geometry geometry = GeometryOf(desc);
   std::string pattern(PlainPattern(desc.weights.rank()));
   const int o = geometry.grouped_weights ? 1 : 0;
   const std::string oc(1, pattern[o]), ic(1, pattern[o + 1]);
   pattern[o] = absl::ascii_toupper(pattern[o]);
   pattern[o + 1] = absl::ascii_toupper(pattern[o + 1]);
-  const int quads = BlockQuads(geometry);
+  const int quads = BlockQuads(geometry, facts);
   if (quads > 1) absl::StrAppend(&pattern, quads, ic);
   absl::StrAppend(&pattern, unit.lanes(), oc, kQuad, ic);
   ABSL_ASSIGN_OR_RETURN(MemoryDesc packed,
                         MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kS8, pattern));
-  const bool shifts = unit.has_dot_products() && desc.src.data_type() == DataType::kS8;
+  const bool shifts =
+      unit.has_dot_products() && !OnMatrixTiles(facts) && desc.src.data_type() == DataType::kS8;
   if (!shifts && desc.range.IsZero()) return packed;
   return packed.WithCompensation(geometry.grouped_weights ? 3 : 1);
 }
@@ -191,12 +210,15 @@ ByteStrides StridesOfBytes(const MemoryDesc& desc, int lanes, int64_t group_chan
 }
 
 IntegerProblem IntegerProblemOf(const ConvolutionDesc& desc, const Attributes& attributes,
-                                const VectorUnit& unit) {
+                                const ImplementationFacts& facts) {
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
   IntegerProblem problem{.geometry = GeometryOf(desc), .epilogue = {.unit = unit}};
   const Geometry& geometry = problem.geometry;
   const int group = geometry.grouped_weights ? 1 : 0, lanes = unit.lanes();
-  problem.signed_src = !unit.has_dot_products() && desc.src.data_type() == DataType::kS8;
-  problem.block_quads = BlockQuads(geometry);
+  problem.on_matrix_tiles = OnMatrixTiles(facts);
+  problem.signed_src = (problem.on_matrix_tiles || !unit.has_dot_products()) &&
+                       desc.src.data_type() == DataType::kS8;
+  problem.block_quads = BlockQuads(geometry, facts);
   problem.dst = StridesOfBytes(desc.dst, lanes, geometry.oc);
   problem.weights_group = group == 1 ? desc.weights.stride(0) : 0;
   problem.weights_oc_block = desc.weights.stride(group);
@@ -226,9 +248,12 @@ std::unique_ptr<Primitive> Around(const ConvolutionDesc& desc, std::optional<Int
 
 absl::StatusOr<ConvolutionDesc> ResolveInteger(const ConvolutionDesc& desc, const Attributes&,
                                                const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
-  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved, ResolveActivations(desc, unit));
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed, PackedWeights(desc, unit));
+  if (OnMatrixTiles(facts)) {
+    ABSL_RETURN_IF_ERROR(RequireFullTiles(GeometryOf(desc)));
+  }
+  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved,
+                        ResolveActivations(desc, VectorUnit::Of(facts.isa)));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed, PackedWeights(desc, facts));
   return WithWeights(std::move(resolved), packed);
 }
 
@@ -260,12 +285,14 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateInteger(const ConvolutionDesc& 
                                                          const ImplementationFacts& facts) {
   const VectorUnit unit = VectorUnit::Of(facts.isa);
   PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  IntegerProblem problem = IntegerProblemOf(desc, attributes, unit);
+  IntegerProblem problem = IntegerProblemOf(desc, attributes, facts);
   const Geometry geometry = problem.geometry;
   const bool shifts = problem.epilogue.compensation && desc.range.IsZero();
+  const int64_t step = problem.on_matrix_tiles ? kMatrixStepBytes : kQuad;
   std::optional<IntegerStage> stage;
-  if (shifts || geometry.ic % kQuad != 0 || !HasDenseChannels(desc.src)) {
-    ABSL_ASSIGN_OR_RETURN(stage, IntegerStage::Create(desc.src, geometry, shifts ? 0x80 : 0));
+  if (shifts || geometry.ic % step != 0 || !HasDenseChannels(desc.src) ||
+      (problem.on_matrix_tiles && IsPadded(desc))) {
+    ABSL_ASSIGN_OR_RETURN(stage, IntegerStage::Create(desc.src, geometry, shifts ? 0x80 : 0, step));
     info.scratchpad_bytes = stage->bytes();
     problem.geometry = stage->StagedGeometry();
     problem.src = stage->StagedStrides();
@@ -282,7 +309,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerDepthwise(
     const ConvolutionDesc& desc, const Attributes& attributes, const ImplementationFacts& facts) {
   const VectorUnit unit = VectorUnit::Of(facts.isa);
   PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  IntegerProblem problem = IntegerProblemOf(desc, attributes, unit);
+  IntegerProblem problem = IntegerProblemOf(desc, attributes, facts);
   problem.depthwise = true;
   problem.signed_src = desc.src.data_type() == DataType::kS8;
   problem.packed_src = desc.src.IsPlain();

@@ -61,7 +61,8 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
     dec(depths_left_);
     jnz(depth, T_NEAR);
     L(done);
-    Finish();
+    LoadEpilogueArguments(this, config_.epilogue, Finishing());
+    epilogue_.FinishIntegers();
     vzeroupper();
     ret();
     epilogue_.EmitTables();
@@ -128,15 +129,6 @@ class IntegerDepthwiseGenerator final : public jit::Generator {
     }
     vpmaddwd(Product(), Column(), Weights(tap));
     vpaddd(Vector(pixel), Vector(pixel), Product());
-  }
-
-  void Finish() {
-    mov(src_, Argument(offsetof(IntegerTileArgs, dst)));
-    if (config_.epilogue.bias) mov(weights_, Argument(offsetof(IntegerTileArgs, bias)));
-    if (config_.epilogue.scales) mov(src_row_, Argument(offsetof(IntegerTileArgs, scales)));
-    if (config_.epilogue.compensation)
-      mov(weights_row_, Argument(offsetof(IntegerTileArgs, compensation)));
-    epilogue_.FinishIntegers();
   }
 
   void AddBytes(const Xbyak::Reg64& to, int64_t bytes) {

@@ -7,6 +7,7 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/kernels/matrix_tile.h"
 #include "engine/primitives/convolution/integer_depthwise_generator.h"
 
 namespace tilewire::convolution {
@@ -34,8 +35,31 @@ absl::Status CheckDisplacements(const IntegerProblem& problem) {
   return absl::OkStatus();
 }
 
+// Rows of 16 pixels of a row, which is what a tile costs, whether it is full or not.
+int64_t TileRows(const std::vector<Range>& tiles) {
+  int64_t rows = 0;
+  for (const Range& tile : tiles) rows += DivUp(tile.size, int64_t{kMatrixPixels / 2});
+  return rows;
+}
+
+// As few tiles as possible; if that leaves a choice, tiles of one size, which share a
+// configuration.
+Tiling MatrixTiling(int64_t row_pixels, int64_t blocks) {
+  const int64_t count = DivUp(row_pixels, int64_t{kMatrixPixels});
+  Tiling tiling = {SplitEvenly(row_pixels, count),
+                   SplitEvenly(blocks, DivUp(blocks, int64_t{kMatrixBlocks}))};
+  std::vector<Range> whole;
+  for (int64_t pixel = 0; pixel < row_pixels; pixel += kMatrixPixels)
+    whole.push_back({pixel, std::min<int64_t>(kMatrixPixels, row_pixels - pixel)});
+  if (TileRows(whole) < TileRows(tiling.tiles)) tiling.tiles = std::move(whole);
+  return tiling;
+}
+
 Tiling TilingOf(const IntegerProblem& problem) {
   const Geometry& geometry = problem.geometry;
+  if (problem.on_matrix_tiles) {
+    return MatrixTiling(geometry.out[2], DivUp(geometry.oc, problem.unit().lanes()));
+  }
   RegisterBudget budget = {
       .unit = problem.unit(),
       .extra = ExtraIntegerVectors(problem.unit()),
@@ -61,12 +85,14 @@ absl::StatusOr<IntegerDriver> IntegerDriver::Create(absl::string_view name,
   const int lanes = problem.unit().lanes();
   const int64_t tap_bytes = lanes * (problem.depthwise ? 1 : problem.block_quads * kQuad);
   const WorkSize work = ChooseWorkSize(problem.geometry, tiling, lanes, /*may_chunk=*/false);
-  const bool prefetches_weights =
-      work.streams_weights && !problem.depthwise && problem.geometry.kernel[0] == 1;
+  const bool prefetches_weights = work.streams_weights && !problem.depthwise &&
+                                  !problem.on_matrix_tiles && problem.geometry.kernel[0] == 1;
   IntegerDriver driver(problem, prefetches_weights,
                        WorkGrid(problem.geometry, tiling, work, problem.src.spatial,
                                 problem.dst.spatial, tap_bytes));
-  const auto generate = problem.depthwise ? GenerateIntegerDepthwise : GenerateIntegerTile;
+  const auto generate = problem.depthwise         ? GenerateIntegerDepthwise
+                        : problem.on_matrix_tiles ? GenerateMatrixTile
+                                                  : GenerateIntegerTile;
   ABSL_RETURN_IF_ERROR(driver.functions_.Generate(
       tiling,
       [&](const Range& tile, const Range& oc_group) { return driver.ConfigOf(tile, oc_group); },
@@ -86,7 +112,16 @@ IntegerTileConfig IntegerDriver::ConfigOf(const Range& tile, const Range& oc_gro
   config.epilogue.tail_lanes = last ? static_cast<int>(geometry.oc % lanes) : 0;
   config.signed_src = problem_.signed_src;
   config.packed_src = problem_.packed_src;
-  TapLoops& loops = config.loops;
+  config.loops = LoopsOf(tile);
+  config.fetches_next = geometry.kernel == Spatial{1, 1, 1} && !problem_.depthwise &&
+                        !problem_.on_matrix_tiles && geometry.stride[2] == 1 &&
+                        config.loops.src_pixel == geometry.ic * kQuad;
+  return config;
+}
+
+TapLoops IntegerDriver::LoopsOf(const Range& tile) const {
+  const Geometry& geometry = problem_.geometry;
+  TapLoops loops;
   loops.channels = problem_.block_quads;
   loops.tail_channels = static_cast<int>(geometry.ic % problem_.block_quads);
   loops.full_blocks = geometry.ic >= problem_.block_quads;
@@ -95,14 +130,17 @@ IntegerTileConfig IntegerDriver::ConfigOf(const Range& tile, const Range& oc_gro
   loops.src_block = problem_.block_quads * kQuad;
   for (int d = 0; d < 3; ++d) loops.src_tap[d] = problem_.src.spatial[d] * geometry.tap_step[d];
   loops.kernel = geometry.kernel;
-  config.fetches_next = geometry.kernel == Spatial{1, 1, 1} && !problem_.depthwise &&
-                        geometry.stride[2] == 1 && loops.src_pixel == geometry.ic * kQuad;
+  if (problem_.on_matrix_tiles) {
+    loops.channels = loops.tap_channels = 1;
+    loops.src_channel = kMatrixStepBytes;
+    loops.weights_channel = kMatrixWeightsBytes;
+  }
   loops.weights_oc_block = problem_.weights_oc_block;
   loops.weights_ic_block = problem_.weights_ic_block;
   for (int64_t pixel = 0; pixel < tile.size; ++pixel)
     loops.taps.push_back(ValidTaps(geometry, 2, tile.begin + pixel));
   loops.calls_ahead = prefetches_weights_ ? grid_.units_per_image() : 0;
-  return config;
+  return loops;
 }
 
 void IntegerDriver::Run(const Operands& operands, int64_t images,
@@ -114,6 +152,7 @@ void IntegerDriver::Run(const Operands& operands, int64_t images,
       grid_.RunUnits(PositionOf(operands, piece, oc_group), functions_.of(oc_group), piece,
                      WeightsAfter(operands, piece, oc_group, images));
     }
+    if (problem_.on_matrix_tiles) ReleaseMatrixTiles();
   });
 }
 

@@ -30,10 +30,11 @@ struct ByteStrides {
 struct IntegerProblem {
   Geometry geometry;  // input channels count quads
   bool signed_src = false;
-  bool depthwise = false;   // geometry: one group, whose ic is 1 and whose oc counts all channels
-  bool packed_src = false;  // depthwise: see IntegerTileConfig
-  int block_quads = 1;      // of an input block; the quads of a pixel lie side by side, inside a
-                            // block and from block to block
+  bool depthwise = false;  // geometry: one group, whose ic is 1 and whose oc counts all channels
+  bool on_matrix_tiles = false;  // src has no padding, and whole steps of matrix_tile.h
+  bool packed_src = false;       // depthwise: see IntegerTileConfig
+  int block_quads = 1;  // of an input block; the quads of a pixel lie side by side, inside a
+                        // block and from block to block
   ByteStrides src, dst;
   int64_t weights_group = 0, weights_oc_block = 0, weights_ic_block = 0;  // bytes
   EpilogueConfig epilogue;  // unit, bias, scales, compensation, post-ops, types
@@ -68,6 +69,7 @@ class IntegerDriver {
   IntegerDriver(const IntegerProblem& problem, bool prefetches_weights, WorkGrid grid)
       : problem_(problem), prefetches_weights_(prefetches_weights), grid_(std::move(grid)) {}
   IntegerTileConfig ConfigOf(const Range& tile, const Range& oc_group) const;
+  TapLoops LoopsOf(const Range& tile) const;
   IntegerTileArgs PositionOf(const Operands& operands, const WorkGrid::Piece& piece,
                              int64_t oc_group) const;
   WeightsPrefetch WeightsAfter(const Operands& operands, const WorkGrid::Piece& piece,

@@ -33,12 +33,13 @@ void CopyFlipped(const uint8_t* from, uint8_t* to, int64_t count, uint8_t flip) 
 
 }  // namespace
 
-IntegerStage::IntegerStage(const MemoryDesc& src, const Geometry& geometry, uint8_t flip)
+IntegerStage::IntegerStage(const MemoryDesc& src, const Geometry& geometry, uint8_t flip,
+                           int64_t step)
     : geometry_(geometry),
       strides_(SpatialStrides(src, 2)),
       flip_(flip),
-      quads_(DivUp(geometry.ic, kQuad)),
-      pixel_bytes_(geometry.groups * quads_ * kQuad) {
+      group_bytes_(RoundUp(geometry.ic, step)),
+      pixel_bytes_(geometry.groups * group_bytes_) {
   for (int d = 0; d < 3; ++d) {
     size_[d] = (geometry.out[d] - 1) * geometry.stride[d] +
                (geometry.kernel[d] - 1) * geometry.tap_step[d] + 1;
@@ -46,28 +47,30 @@ IntegerStage::IntegerStage(const MemoryDesc& src, const Geometry& geometry, uint
 }
 
 absl::StatusOr<IntegerStage> IntegerStage::Create(const MemoryDesc& src, const Geometry& geometry,
-                                                  uint8_t flip) {
-  IntegerStage stage(src, geometry, flip);
+                                                  uint8_t flip, int64_t step) {
+  IntegerStage stage(src, geometry, flip, step);
   const auto bytes =
       CheckedProduct({stage.size_[0], stage.size_[1], stage.size_[2], stage.pixel_bytes_, 2});
   if (!bytes) return absl::ResourceExhaustedError("the padded copy of src is too large");
   const SeparableOffsets offsets(src);
   for (int64_t group = 0; group < geometry.groups; ++group) {
-    for (int64_t c = 0; c < stage.quads_ * kQuad; ++c) {
+    for (int64_t c = 0; c < stage.group_bytes_; ++c) {
       stage.channels_.push_back(offsets.At(1, group * geometry.ic + std::min(c, geometry.ic - 1)));
     }
   }
   bool side_by_side = true;
   for (int64_t c = 0; c < geometry.groups * geometry.ic; ++c)
     side_by_side = side_by_side && offsets.At(1, c) == c;
-  stage.dense_ = side_by_side && geometry.ic % kQuad == 0;
+  constexpr int64_t kLongGroup = 16;
+  stage.dense_ = side_by_side && geometry.ic == stage.group_bytes_;
   stage.short_pixels_ = side_by_side && stage.pixel_bytes_ == kQuad;
+  stage.long_groups_ = side_by_side && geometry.ic >= kLongGroup;
   return stage;
 }
 
 Geometry IntegerStage::StagedGeometry() const {
   Geometry staged = geometry_;
-  staged.ic = quads_;
+  staged.ic = group_bytes_ / kQuad;
   staged.in = size_;
   staged.pad = {0, 0, 0};
   return staged;
@@ -75,7 +78,7 @@ Geometry IntegerStage::StagedGeometry() const {
 
 ByteStrides IntegerStage::StagedStrides() const {
   ByteStrides strides;
-  strides.group = quads_ * kQuad;
+  strides.group = group_bytes_;
   strides.spatial = {size_[1] * size_[2] * pixel_bytes_, size_[2] * pixel_bytes_, pixel_bytes_};
   return strides;
 }
@@ -115,6 +118,8 @@ void IntegerStage::CopyPixels(const uint8_t* from, uint8_t* to, int64_t count) c
   if (dense_) {
     for (; w < count; ++w)
       CopyFlipped(from + w * strides_[2], to + w * pixel_bytes_, pixel_bytes_, flip_);
+  } else if (long_groups_) {
+    for (; w < count; ++w) CopyGroups(from + w * strides_[2], to + w * pixel_bytes_);
   } else if (short_pixels_) {
     // What follows a pixel's channels meets weights of zero; it is read as far as the row goes.
     const uint32_t flips = flip_ * 0x01010101u;
@@ -128,6 +133,16 @@ void IntegerStage::CopyPixels(const uint8_t* from, uint8_t* to, int64_t count) c
     const uint8_t* pixel = from + w * strides_[2];
     for (int64_t i = 0; i < pixel_bytes_; ++i)
       to[w * pixel_bytes_ + i] = pixel[channels_[i]] ^ flip_;
+  }
+}
+
+// What follows a group's channels meets weights of zero.
+void IntegerStage::CopyGroups(const uint8_t* from, uint8_t* to) const {
+  for (int64_t group = 0; group < geometry_.groups; ++group) {
+    CopyFlipped(from, to, geometry_.ic, flip_);
+    std::memset(to + geometry_.ic, flip_, group_bytes_ - geometry_.ic);
+    from += geometry_.ic;
+    to += group_bytes_;
   }
 }
 

@@ -26,6 +26,9 @@ TILEWIRE_ROW(InnerProductDesc, Packed);
 //            AVX2); with VNNI and an s8 source they carry their compensation (memory_desc.h)
 //   dst      nc, rows any distance apart
 //
+// On matrix tiles (AMX): at least 8 images of 32 channels, read in place, u8 or s8, where channels
+// are a multiple of 64; weights AB16b16a4b, AcdB16b16a4b, without compensation.
+//
 // Sums are taken modulo 2^32: they are exact up to 65793 products.
 TILEWIRE_ROW(InnerProductDesc, IntegerPacked);
 

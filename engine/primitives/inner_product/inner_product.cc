@@ -51,6 +51,9 @@ absl::Status RequireForwardInteger(const InnerProductDesc& desc) {
 
 TILEWIRE_DEFINE_PRIMITIVE(
     InnerProduct, inner_product,
+    {{"inner_product/amx_u8s8", cpu::Isa::kAmx, {.is_integer = true}},
+     ResolveIntegerPacked,
+     CreateIntegerPacked},
     {{"inner_product/avx512_vnni_u8s8", cpu::Isa::kAvx512Vnni, {.is_integer = true}},
      ResolveIntegerPacked,
      CreateIntegerPacked},

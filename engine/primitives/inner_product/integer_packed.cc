@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <string>
@@ -9,6 +10,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/integer_tile.h"
+#include "engine/kernels/matrix_tile.h"
 #include "engine/memory/index_walk.h"
 #include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
@@ -21,32 +23,45 @@ namespace {
 
 constexpr int kBlockQuads = 16;  // a cache line of src
 
-int MaxBlocks(const VectorUnit& unit) { return unit.registers() >= 32 ? 4 : 2; }
+// What tiles of the row's instruction set are.
+struct TileKind {
+  explicit TileKind(const ImplementationFacts& facts)
+      : unit(VectorUnit::Of(facts.isa)), is_matrix(facts.isa.Includes(cpu::Isa::kAmx)) {}
 
-int MaxRows(const VectorUnit& unit, const PostOps& post_ops) {
-  const int blocks = MaxBlocks(unit);
-  const int beside = std::max(blocks + 1, AccumulatorEpilogue::IntegerScratchCount(post_ops));
-  return std::max(1, (unit.registers() - ExtraIntegerVectors(unit) - beside) / blocks);
-}
+  int MaxBlocks() const { return is_matrix ? kMatrixBlocks : unit.registers() >= 32 ? 4 : 2; }
+  int MaxRows(const PostOps& post_ops) const {
+    if (is_matrix) return kMatrixPixels;
+    const int blocks = MaxBlocks();
+    const int beside = std::max(blocks + 1, AccumulatorEpilogue::IntegerScratchCount(post_ops));
+    return std::max(1, (unit.registers() - ExtraIntegerVectors(unit) - beside) / blocks);
+  }
+  // Of input channels: what the reduction goes on by.
+  int64_t step() const { return is_matrix ? kMatrixStepBytes : kQuad; }
+  // "AB16a4b", "AcdB16a4b"; of whole steps "AB16b16a4b".
+  std::string WeightsPattern(int rank) const {
+    return absl::StrCat("A", absl::string_view("cdefg").substr(0, rank - 2), "B",
+                        is_matrix ? "16b" : "", unit.lanes(), "a", kQuad, "b");
+  }
+  bool NeedsCompensation(const MemoryDesc& src) const {
+    return unit.has_dot_products() && !is_matrix && src.data_type() == DataType::kS8;
+  }
 
-// "AB16a4b", "AcdB16a4b"
-std::string IntegerWeightsPattern(int rank, int lanes) {
-  return absl::StrCat("A", absl::string_view("cdefg").substr(0, rank - 2), "B", lanes, "a", kQuad,
-                      "b");
-}
+  VectorUnit unit;
+  bool is_matrix;  // matrix_tile.h
+};
 
-// Bytes of an image in the order of the weights, its channels rounded up to quads.
-int64_t StagedBytes(const MemoryDesc& src) {
-  return src.ElementCount() / src.dim(0) / src.dim(1) * RoundUp(src.dim(1), kQuad);
+// Bytes of an image in the order of the weights, its channels rounded up to steps.
+int64_t StagedBytes(const MemoryDesc& src, int64_t step) {
+  return src.ElementCount() / src.dim(0) / src.dim(1) * RoundUp(src.dim(1), step);
 }
 
 // Where in an image of src each of these bytes lies; those after the last channel repeat one,
 // because their weights are 0.
-std::vector<int64_t> StagedOffsets(const MemoryDesc& src) {
+std::vector<int64_t> StagedOffsets(const MemoryDesc& src, int64_t step) {
   const SeparableOffsets offsets(src);
   Dims order = src.dims();  // of the walk: spatial dimensions, then channels
   order.erase(order.begin(), order.begin() + 2);
-  order.push_back(RoundUp(src.dim(1), kQuad));
+  order.push_back(RoundUp(src.dim(1), step));
   std::vector<int64_t> result;
   ForEachIndex(order, [&](const Dims& index) {
     const int spatial = static_cast<int>(index.size()) - 1;
@@ -57,11 +72,11 @@ std::vector<int64_t> StagedOffsets(const MemoryDesc& src) {
   return result;
 }
 
-bool IsIdentity(const std::vector<int64_t>& offsets) {
-  for (size_t i = 0; i < offsets.size(); ++i) {
-    if (offsets[i] != static_cast<int64_t>(i)) return false;
-  }
-  return true;
+// How many bytes lie at the beginning of an image of src as they are to.
+int64_t LengthInPlace(const std::vector<int64_t>& offsets) {
+  int64_t length = 0;
+  while (length < static_cast<int64_t>(offsets.size()) && offsets[length] == length) ++length;
+  return length;
 }
 
 // Immutable. A task is one group of output blocks for all images.
@@ -70,17 +85,19 @@ class IntegerPacked final : public Primitive {
   using Generators = std::map<std::pair<bool, int>, std::unique_ptr<const jit::Generator>>;
 
   // `stage`: the offsets of StagedOffsets(), empty where src is read in place.
-  IntegerPacked(PrimitiveInfo primitive_info, const InnerProductDesc& desc, const VectorUnit& unit,
+  IntegerPacked(PrimitiveInfo primitive_info, const InnerProductDesc& desc, const TileKind& kind,
                 int max_rows, std::vector<float> scales, std::vector<int64_t> stage,
                 Generators generators)
       : Primitive(std::move(primitive_info)),
         desc_(desc),
         src_(desc.src),
-        group_(MaxBlocks(unit) * unit.lanes()),
+        is_matrix_(kind.is_matrix),
+        group_(kind.MaxBlocks() * kind.unit.lanes()),
         max_rows_(max_rows),
-        image_(StagedBytes(desc.src)),
+        image_(StagedBytes(desc.src, kind.step())),
         scales_(std::move(scales)),
         stage_(std::move(stage)),
+        in_place_(LengthInPlace(stage_)),
         generators_(std::move(generators)) {}
 
  private:
@@ -95,18 +112,26 @@ class IntegerPacked final : public Primitive {
     const int64_t channels = desc_.dst.dim(1), rows = desc_.src.dim(0);
     team.ParallelFor(DivUp(channels, group_), [&](int64_t g) {
       const bool last = (g + 1) * group_ >= channels;
-      for (int64_t row = 0; row < rows; row += max_rows_) {
+      const void* configuration = nullptr;
+      for (int64_t row = 0; row < rows && !threading::Stopped(); row += max_rows_) {
         const int64_t tile_rows = std::min<int64_t>(max_rows_, rows - row);
-        const IntegerTileArgs tile = TileArgs(args, src, g * group_, row);
+        IntegerTileArgs tile = TileArgs(args, src, g * group_, row);
+        tile.configuration = configuration;
         generators_.at({last, static_cast<int>(tile_rows)})->entry<IntegerTileFunction>()(&tile);
-        if (threading::Stopped()) return;
+        configuration = tile.configuration;
       }
+      if (is_matrix_) ReleaseMatrixTiles();
     });
   }
 
   void Stage(const std::byte* from, std::byte* to) const {
     const std::byte flip{desc_.weights.HasCompensation() ? uint8_t{0x80} : uint8_t{0}};
-    for (int64_t i = 0; i < image_; ++i) to[i] = from[stage_[i]] ^ flip;
+    int64_t i = 0;
+    if (flip == std::byte{0}) {
+      std::memcpy(to, from, in_place_);
+      i = in_place_;
+    }
+    for (; i < image_; ++i) to[i] = from[stage_[i]] ^ flip;
   }
 
   IntegerTileArgs TileArgs(const ExecuteArgs& args, const std::byte* src, int64_t channel,
@@ -133,17 +158,21 @@ class IntegerPacked final : public Primitive {
 
   const InnerProductDesc desc_;
   const SeparableOffsets src_;
+  const bool is_matrix_;
   const int64_t group_;  // channels of a task
   const int max_rows_;
   const int64_t image_;              // bytes
   const std::vector<float> scales_;  // in whole vectors
   const std::vector<int64_t> stage_;
+  const int64_t in_place_;       // bytes of an image that are copied as they lie
   const Generators generators_;  // by (last group, rows)
 };
 
 IntegerTileConfig IntegerConfigOf(const InnerProductDesc& desc, const Attributes& attributes,
-                                  const VectorUnit& unit, bool last, int rows, int64_t src_row) {
-  const int64_t group = MaxBlocks(unit) * unit.lanes(), image = StagedBytes(desc.src);
+                                  const TileKind& kind, bool last, int rows, int64_t src_row) {
+  const VectorUnit& unit = kind.unit;
+  const int64_t group = kind.MaxBlocks() * unit.lanes();
+  const int64_t image = StagedBytes(desc.src, kind.step());
   const int64_t channels = last ? (desc.dst.dim(1) - 1) % group + 1 : group;
   const int64_t dst_bytes = SizeOf(desc.dst.data_type());
   IntegerTileConfig config{
@@ -160,7 +189,8 @@ IntegerTileConfig IntegerConfigOf(const InnerProductDesc& desc, const Attributes
                    .compensation = desc.weights.HasCompensation(),
                    .scales = !attributes.output_scales.IsDefault(),
                    .packed_channels = true}};
-  config.signed_src = !unit.has_dot_products() && desc.src.data_type() == DataType::kS8;
+  config.signed_src =
+      (kind.is_matrix || !unit.has_dot_products()) && desc.src.data_type() == DataType::kS8;
   config.loops = {.channels = kBlockQuads,
                   .tail_channels = static_cast<int>(image / kQuad % kBlockQuads),
                   .full_blocks = image / kQuad >= kBlockQuads,
@@ -169,24 +199,30 @@ IntegerTileConfig IntegerConfigOf(const InnerProductDesc& desc, const Attributes
                   .src_block = kBlockQuads * kQuad,
                   .weights_oc_block = image * unit.lanes(),
                   .weights_ic_block = kBlockQuads * kQuad * unit.lanes()};
+  if (kind.is_matrix) {
+    config.loops.channels = config.loops.tap_channels = 1;
+    config.loops.src_channel = kMatrixStepBytes;
+    config.loops.weights_channel = kMatrixWeightsBytes;
+  }
   config.loops.taps.assign(rows, TapRange{0, 1});
   return config;
 }
 
 absl::StatusOr<IntegerPacked::Generators> Generate(const InnerProductDesc& desc,
                                                    const Attributes& attributes,
-                                                   const VectorUnit& unit, absl::string_view name,
+                                                   const TileKind& kind, absl::string_view name,
                                                    int max_rows, int64_t src_row) {
   const int64_t rows = desc.src.dim(0);
   IntegerPacked::Generators generators;
+  const auto generate = kind.is_matrix ? GenerateMatrixTile : GenerateIntegerTile;
   for (int tile_rows = 1; tile_rows <= max_rows; ++tile_rows) {
     const bool full = tile_rows == max_rows && rows >= max_rows;
     if (!full && rows % max_rows != tile_rows) continue;
     for (bool last : {false, true}) {
-      if (!last && desc.dst.dim(1) <= MaxBlocks(unit) * unit.lanes()) continue;
-      ABSL_ASSIGN_OR_RETURN(auto generator,
-                            GenerateIntegerTile(name, IntegerConfigOf(desc, attributes, unit, last,
-                                                                      tile_rows, src_row)));
+      if (!last && desc.dst.dim(1) <= kind.MaxBlocks() * kind.unit.lanes()) continue;
+      ABSL_ASSIGN_OR_RETURN(
+          auto generator,
+          generate(name, IntegerConfigOf(desc, attributes, kind, last, tile_rows, src_row)));
       generators[{last, tile_rows}] = std::move(generator);
     }
   }
@@ -198,8 +234,12 @@ absl::StatusOr<IntegerPacked::Generators> Generate(const InnerProductDesc& desc,
 absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const InnerProductDesc& desc,
                                                       const Attributes&,
                                                       const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
+  const TileKind kind(facts);
   ABSL_RETURN_IF_ERROR(RequireForwardInteger(desc));
+  constexpr int64_t kFewestRows = 8, kFewestChannels = 32;
+  if (kind.is_matrix && (desc.src.dim(0) < kFewestRows || desc.src.dim(1) < kFewestChannels)) {
+    return absl::UnimplementedError("is for 8 rows of 32 channels and more");
+  }
   InnerProductDesc resolved = desc;
   const int rank = desc.src.rank();
   const std::string order = absl::StrCat("a", absl::string_view("cdefg").substr(0, rank - 2), "b");
@@ -218,14 +258,14 @@ absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const InnerProductDesc& de
   }
   // Every offset inside a tile is a 32-bit immediate.
   constexpr int64_t kMaxOffset = std::numeric_limits<int32_t>::max() / 64;
-  if (StagedBytes(resolved.src) > kMaxOffset || resolved.src.stride(0) > kMaxOffset ||
+  if (StagedBytes(resolved.src, kind.step()) > kMaxOffset || resolved.src.stride(0) > kMaxOffset ||
       dst.stride(0) > kMaxOffset) {
     return absl::UnimplementedError("strides over 31 bits");
   }
-  ABSL_ASSIGN_OR_RETURN(MemoryDesc packed,
-                        MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kS8,
-                                                  IntegerWeightsPattern(rank, unit.lanes())));
-  if (unit.has_dot_products() && desc.src.data_type() == DataType::kS8) {
+  ABSL_ASSIGN_OR_RETURN(
+      MemoryDesc packed,
+      MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kS8, kind.WeightsPattern(rank)));
+  if (kind.NeedsCompensation(desc.src)) {
     ABSL_ASSIGN_OR_RETURN(packed, packed.WithCompensation(1));
   }
   if (resolved.weights.IsAny()) resolved.weights = packed;
@@ -238,11 +278,12 @@ absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const InnerProductDesc& de
 absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerPacked(const InnerProductDesc& desc,
                                                                const Attributes& attributes,
                                                                const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
+  const TileKind kind(facts);
   PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  std::vector<int64_t> stage = StagedOffsets(desc.src);
-  int64_t src_row = StagedBytes(desc.src);
-  if (IsIdentity(stage) && desc.src.BlockSize(0) == 1 && !desc.weights.HasCompensation()) {
+  std::vector<int64_t> stage = StagedOffsets(desc.src, kind.step());
+  int64_t src_row = StagedBytes(desc.src, kind.step());
+  if (LengthInPlace(stage) == src_row && desc.src.BlockSize(0) == 1 &&
+      !desc.weights.HasCompensation()) {
     stage.clear();
     src_row = desc.src.stride(0);
   } else {
@@ -250,15 +291,15 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerPacked(const InnerProduc
     if (!bytes) return absl::ResourceExhaustedError("the copy of src is too large");
     info.scratchpad_bytes = *bytes;
   }
-  const int max_rows = MaxRows(unit, attributes.post_ops);
+  const int max_rows = kind.MaxRows(attributes.post_ops);
   ABSL_ASSIGN_OR_RETURN(IntegerPacked::Generators generators,
-                        Generate(desc, attributes, unit, facts.name, max_rows, src_row));
+                        Generate(desc, attributes, kind, facts.name, max_rows, src_row));
   for (const auto& [key, generator] : generators) info.code_bytes += generator->code_bytes();
   const OutputScales& output_scales = attributes.output_scales;
-  std::vector<float> scales(RoundUp(desc.dst.dim(1), unit.lanes()), output_scales.scales[0]);
+  std::vector<float> scales(RoundUp(desc.dst.dim(1), kind.unit.lanes()), output_scales.scales[0]);
   if (output_scales.mask != 0)
     std::copy(output_scales.scales.begin(), output_scales.scales.end(), scales.begin());
-  return std::make_unique<IntegerPacked>(std::move(info), desc, unit, max_rows, std::move(scales),
+  return std::make_unique<IntegerPacked>(std::move(info), desc, kind, max_rows, std::move(scales),
                                          std::move(stage), std::move(generators));
 }
 

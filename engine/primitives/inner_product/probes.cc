@@ -7,11 +7,13 @@ namespace tilewire {
 std::vector<InnerProductDesc> InnerProductProbes(DataType type) {
   std::vector<InnerProductDesc> descs;
   for (DataType to : probes::ResultTypes(type)) {
-    InnerProductDesc desc;
-    desc.src = probes::Any({2, 64}, type);
-    desc.weights = probes::Any({32, 64}, probes::WeightsType(type));
-    desc.dst = probes::Any({2, 32}, to);
-    descs.push_back(desc);
+    for (int64_t images : {2, 16}) {
+      InnerProductDesc desc;
+      desc.src = probes::Any({images, 64}, type);
+      desc.weights = probes::Any({32, 64}, probes::WeightsType(type));
+      desc.dst = probes::Any({images, 32}, to);
+      descs.push_back(desc);
+    }
   }
   return descs;
 }

@@ -64,13 +64,26 @@ class IntegerConvolutionTest : public ::testing::TestWithParam<Implementation<Co
       GTEST_SKIP() << "the CPU lacks " << cpu::IsaName(GetParam().isa);
   }
 
-  // Null where a row for depthwise convolutions refuses another one.
+  // Null where a row for depthwise convolutions, or for such as fill matrix tiles, refuses others.
   std::shared_ptr<const Primitive> Create(const ConvolutionDesc& desc,
                                           const Attributes& attributes) {
     auto primitive = CreateConvolution(desc, attributes, {.only = GetParam().name});
     if (primitive.ok()) return *primitive;
-    EXPECT_EQ(GetParam().traits.algorithm, convolution::kDepthwise) << primitive.status();
+    EXPECT_FALSE(IsFor(desc)) << primitive.status();
     return nullptr;
+  }
+
+  // Whether the row certainly takes it.
+  static bool IsFor(const ConvolutionDesc& desc) {
+    const int input_channels = desc.weights.rank() - desc.dst.rank() + 1;
+    switch (GetParam().traits.algorithm) {
+      case convolution::kDepthwise:
+        return false;
+      case convolution::kMatrixTiles:
+        return desc.weights.dim(input_channels) >= 32 && desc.dst.dims().back() >= 4;
+      default:
+        return true;
+    }
   }
 
   void ExpectSameBytes(const ConvolutionDesc& desc, const Attributes& attributes,
@@ -103,6 +116,30 @@ std::vector<ConvolutionCase> FewShapes() {
       Case("odd channels", {1, 7, 5, 9}, 67, {3, 2}, {.strides = {2, 1}, .left = {1, 1}}),
       Case("odd groups", {1, 15, 5, 5}, 27, {3, 3}, {.groups = 3, .left = {1, 1}}),
       Case("depthwise", {1, 40, 5, 30}, 40, {3, 3}, {.groups = 40, .left = {1, 1}}),
+      Case("a step and a part of one, a tail of outputs", {1, 72, 3, 19}, 40, {1, 1}),
+      Case("groups of half a step", {1, 64, 3, 5}, 64, {3, 3}, {.groups = 2, .left = {1, 1}}),
+  };
+}
+
+// Every way in which a tile, a step or a configuration may be full or not.
+std::vector<ConvolutionCase> MatrixShapes() {
+  return {
+      Case("one tile of one row of outputs, in place", {2, 64, 4, 4}, 16, {1, 1}),
+      Case("a pair and a tile with one pixel", {1, 128, 7, 7}, 80, {1, 1}),
+      Case("whole pairs, then a short tile", {1, 64, 8, 5}, 32, {1, 1}),
+      Case("tiles of one size", {1, 64, 7, 8}, 48, {1, 1}, {.bias = false}),
+      Case("1x1 with stride 2, in place", {1, 64, 9, 41}, 33, {1, 1}, {.strides = {2, 2}}),
+      Case("3x3 without padding, in place", {2, 64, 5, 9}, 32, {3, 3}),
+      Case("3x3, rows of two kinds of tiles", {1, 64, 4, 40}, 16, {3, 3}, {.left = {1, 1}}),
+      Case("3x3 with stride 2", {1, 33, 7, 37}, 40, {3, 3}, {.strides = {2, 2}, .left = {1, 1}}),
+      Case("three steps, five blocks", {1, 192, 3, 17}, 72, {1, 1}, {.left = {1, 0}}),
+      Case("dilated", {1, 64, 9, 9}, 32, {3, 3}, {.dilations = {1, 2}, .left = {2, 3}}),
+      Case("groups of a step, in place", {1, 128, 5, 6}, 64, {1, 1}, {.groups = 2}),
+      Case("groups of part of a step", {2, 120, 4, 5}, 60, {3, 3}, {.groups = 3, .left = {1, 1}}),
+      Case("1D", {2, 64, 50}, 33, {3}, {.left = {1}}),
+      Case("3D", {1, 64, 4, 5, 6}, 32, {2, 3, 2}, {.left = {1, 1, 1}}),
+      Case("3D without padding, in place", {1, 64, 4, 5, 6}, 32, {2, 3, 2}),
+      Case("high and narrow", {1, 64, 33, 2}, 32, {3, 1}, {.left = {1, 0}}),
   };
 }
 
@@ -110,6 +147,33 @@ TEST_P(IntegerConvolutionTest, MatchesReferenceOnEveryShape) {
   for (const ConvolutionCase& shape : ConvolutionCases()) {
     ExpectSameBytes(shape, {.bias = kS32, .scale_a_channel = true, .chain = {ReluPostOp()}});
     ExpectSameBytes(shape, {.src = kS8, .dst = kS8, .chain = {SumPostOp{.scale = 0.5f}}});
+  }
+}
+
+TEST_P(IntegerConvolutionTest, MatchesReferenceHoweverTilesAreFilled) {
+  for (const ConvolutionCase& shape : MatrixShapes()) {
+    ExpectSameBytes(shape, {.bias = kS32, .scale_a_channel = true, .chain = {ReluPostOp()}});
+    ExpectSameBytes(shape, {.src = kS8, .dst = kF32, .chain = {SumPostOp{.scale = 0.5f}}});
+  }
+}
+
+TEST(MatrixTilesTest, AreTakenByWhatFillsThem) {
+  if (!cpu::Supports(cpu::Isa::kAmx)) GTEST_SKIP() << "the CPU lacks amx";
+  const auto name_of = [](const ConvolutionCase& shape, DataType src, cpu::Isa max_isa) {
+    const auto primitive =
+        CreateConvolution(IntegerDesc(shape, {.src = src}), {}, {.max_isa = max_isa});
+    return primitive.ok() ? (*primitive)->info().name : primitive.status().ToString();
+  };
+  for (DataType src : {kU8, kS8}) {
+    for (const ConvolutionCase& shape : MatrixShapes()) {
+      EXPECT_EQ(name_of(shape, src, cpu::BestIsa()), "convolution/amx_u8s8_direct") << shape.why;
+      EXPECT_EQ(name_of(shape, src, cpu::Isa::kAvx512Vnni), "convolution/avx512_vnni_u8s8_direct");
+    }
+    const ConvolutionCase few_channels = Case("", {1, 31, 8, 8}, 16, {3, 3}, {.left = {1, 1}});
+    const ConvolutionCase few_pixels = Case("", {1, 64, 1, 3}, 16, {1, 1});
+    for (const ConvolutionCase& shape : {few_channels, few_pixels}) {
+      EXPECT_EQ(name_of(shape, src, cpu::BestIsa()), "convolution/avx512_vnni_u8s8_direct");
+    }
   }
 }
 

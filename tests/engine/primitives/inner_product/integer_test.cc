@@ -66,6 +66,10 @@ class IntegerInnerProductTest : public ::testing::TestWithParam<Implementation<I
   void ExpectSameBytes(const InnerProductDesc& desc, const Attributes& attributes,
                        const Values& values) {
     const auto primitive = CreateInnerProduct(desc, attributes, {.only = GetParam().name});
+    if (GetParam().isa == cpu::Isa::kAmx && (desc.src.dim(0) < 8 || desc.src.dim(1) < 32)) {
+      EXPECT_THAT(primitive, StatusIs(kUnimplemented, "8 rows of 32 channels"));
+      return;
+    }
     ASSERT_THAT(primitive, IsOk());
     InnerProductDesc same = desc;
     same.src = (*primitive)->Desc(kArgSrc);
@@ -103,8 +107,31 @@ TEST_P(IntegerInnerProductTest, FewAndManyProducts) {
   }
 }
 
+// Steps of 64 channels, tiles of 16 rows and pairs of them, blocks of 16 outputs.
+TEST_P(IntegerInnerProductTest, BatchesThatFillMatrixTilesAndNot) {
+  for (int64_t batch : {8, 16, 17, 32, 33, 70}) {
+    for (const auto& [channels, outputs] : {std::pair{64, 32}, {128, 33}, {200, 80}, {33, 5}}) {
+      for (DataType src : {kU8, kS8}) {
+        ExpectSameBytes({{batch, channels}, outputs}, {.src = src, .chain = {SumPostOp{}}});
+      }
+    }
+  }
+  ExpectSameBytes({{9, 48, 2, 3}, 17}, {.src = kS8, .dst = kF32});
+}
+
+TEST(MatrixTilesTest, AreTakenByBatchesThatFillThem) {
+  if (!cpu::Supports(cpu::Isa::kAmx)) GTEST_SKIP() << "the CPU lacks amx";
+  const auto name_of = [](int64_t batch) {
+    const auto primitive = CreateInnerProduct(IntegerDesc({{batch, 64}, 32}, {}), {}, {});
+    return primitive.ok() ? (*primitive)->info().name : primitive.status().ToString();
+  };
+  EXPECT_EQ(name_of(8), "inner_product/amx_u8s8");
+  EXPECT_EQ(name_of(7), "inner_product/avx512_vnni_u8s8");
+}
+
 TEST_P(IntegerInnerProductTest, EveryTypeAndChain) {
-  for (const IntegerShape& shape : {IntegerShape{{5, 24}, 70}, IntegerShape{{2, 5, 3, 2}, 19}}) {
+  for (const IntegerShape& shape :
+       {IntegerShape{{5, 24}, 70}, IntegerShape{{2, 5, 3, 2}, 19}, IntegerShape{{18, 65}, 50}}) {
     for (DataType src : {kU8, kS8}) {
       for (DataType dst : {kU8, kS8, kS32, kF32}) {
         for (const std::vector<PostOp>& chain : ExactChains()) {

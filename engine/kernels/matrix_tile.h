@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Generates the same function as integer_tile.h on matrix tiles (AMX): up to 32 neighbouring
+// outputs of one row times up to 2 vectors of 16 output channels. A step of the reduction is 64
+// input channels, one row of a tile per pixel:
+//
+//   tile 2 * block + half   the sums: `half` is the first or second 16 pixels
+//   tiles 4, 5              src of 16 pixels; the second only if it has fewer rows than the first
+//   tile 6                  weights: 16 quads of input channels times 16 output channels
+//
+// With 2 blocks and 32 pixels a step is five loads and four products; each reads one tile that the
+// one before it has read. Six tiles are in use, as the core's other hardware thread needs some of
+// the physical ones: with all eight, products take twice as long beside a busy one. Once the sums
+// are complete they are stored to the stack, from where the epilogue takes them.
+//
+// A call configures the tiles if its arguments say that they are configured otherwise, and leaves
+// them so: after one call or several the caller releases them with ReleaseMatrixTiles(), with
+// nothing in between that may use tiles or run another task.
+//
+// Nothing is read beyond the 64 bytes of each pixel's step.
+#ifndef ENGINE_KERNELS_MATRIX_TILE_H_
+#define ENGINE_KERNELS_MATRIX_TILE_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/jit/generator.h"
+#include "engine/kernels/integer_tile.h"
+
+namespace tilewire {
+
+inline constexpr int64_t kMatrixStepBytes = 64;  // of a pixel: a row of a tile
+inline constexpr int kMatrixPixels = 32, kMatrixBlocks = 2;
+inline constexpr int64_t kMatrixWeightsBytes = 1024;  // of a step and 16 output channels
+
+// The loops of `config` count steps: a channel is kMatrixStepBytes of src and kMatrixWeightsBytes
+// of weights, and every tap lies inside src for every pixel. The unit has 16 lanes.
+//   kResourceExhausted, kUnimplemented  see jit::Compile
+absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateMatrixTile(
+    absl::string_view name, const IntegerTileConfig& config);
+
+// Returns this thread's tiles to their initial state: until then every switch between threads saves
+// them, and the core sleeps less deeply. Only on a CPU with tiles.
+void ReleaseMatrixTiles();
+
+}  // namespace tilewire
+
+#endif  // ENGINE_KERNELS_MATRIX_TILE_H_
