@@ -51,7 +51,9 @@ struct PlanStep {
 struct Explanation {
   // Inputs first, outputs last. Where sizes are known only once something is computed: the steps
   // before that, what they give, then a row without tensors for each node or tensor that the rest,
-  // which is planned while a request runs, waits for ("stage/late", "stage/known").
+  // which is planned while a request runs, waits for ("stage/late", "stage/known"). Each later
+  // stage follows in the same way, for sizes that are made up, or a row that says why it is not
+  // known ("stage/made_up", "stage/unknown"). Times are those of the first stage.
   std::vector<PlanStep> steps;
   int64_t activations_bytes = 0, scratchpad_bytes = 0;
   absl::Duration run;      // median of whole runs

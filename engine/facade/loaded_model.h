@@ -58,6 +58,9 @@ class LoadedModel : public Model {
   absl::Status CheckBytes(absl::Span<const InputTensor> inputs) const;
   // Of the first dims of the key.
   absl::Status CheckDims(const PlanKey& key, size_t inputs) const;
+  // Appends the stages after the first one, for made-up sizes.
+  absl::Status DescribeLater(const PlannedStage& first, const ExplainOptions& options,
+                             Explanation* explanation) const;
   // Times options.runs runs of the plan.
   absl::Status Time(const runtime::Plan& plan, const ExplainOptions& options,
                     Explanation* explanation) const;

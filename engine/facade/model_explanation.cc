@@ -75,8 +75,8 @@ void Describe(const runtime::Plan& plan, Explanation* explanation) {
   for (const runtime::Step& step : plan.steps) explanation->steps.push_back(Describe(step));
   for (const runtime::PlanOutput& output : plan.outputs)
     explanation->steps.push_back(Describe(output));
-  explanation->activations_bytes = plan.arena_bytes;
-  explanation->scratchpad_bytes = plan.scratchpad_bytes;
+  explanation->activations_bytes = std::max(explanation->activations_bytes, plan.arena_bytes);
+  explanation->scratchpad_bytes = std::max(explanation->scratchpad_bytes, plan.scratchpad_bytes);
 }
 
 // What ends a stage: nodes that are computed from elements, and elements that are waited for.
@@ -181,8 +181,36 @@ absl::StatusOr<Explanation> LoadedModel::Explain(const ExplainOptions& options) 
     Describe(*stage->plan, &explanation);
     if (options.runs > 0) ABSL_RETURN_IF_ERROR(Time(*stage->plan, options, &explanation));
   }
-  if (stage->cut != nullptr) DescribeCut(*stage, &explanation);
+  if (stage->cut != nullptr) ABSL_RETURN_IF_ERROR(DescribeLater(*stage, options, &explanation));
   return explanation;
+}
+
+absl::Status LoadedModel::DescribeLater(const PlannedStage& first, const ExplainOptions& options,
+                                        Explanation* explanation) const {
+  DescribeCut(first, explanation);
+  graph::LaterStages later = source_->StagesAfterFirst({{}, first.cut}, options.limits.interrupted);
+  int number = 1;
+  for (graph::Stage& stage : later.stages) {
+    const std::string name = absl::StrCat("stage ", ++number);
+    const auto planned = plans_.MakeOnce(std::move(stage), {options.limits.interrupted});
+    if (!planned.ok()) {
+      later.status = planned.status();
+      --number;
+      break;
+    }
+    explanation->steps.push_back({.node = name, .implementation = "stage/made_up"});
+    explanation->steps.back().remark = "planned for made-up sizes; a request is for its own";
+    if ((*planned)->plan != nullptr) Describe(*(*planned)->plan, explanation);
+    DescribeCut(**planned, explanation);
+  }
+  if (later.status.ok()) return absl::OkStatus();
+  if (options.limits.interrupted) ABSL_RETURN_IF_ERROR(options.limits.interrupted());
+  explanation->steps.push_back(
+      {.node = absl::StrCat("stage ", number + 1), .implementation = "stage/unknown"});
+  explanation->steps.back().remark =
+      absl::StrCat("planned while a request runs; made-up sizes do not fit: ",
+                   later.status.message().substr(0, 500));
+  return absl::OkStatus();
 }
 
 absl::Status LoadedModel::Time(const runtime::Plan& plan, const ExplainOptions& options,

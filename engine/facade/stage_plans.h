@@ -7,6 +7,7 @@
 #define ENGINE_FACADE_STAGE_PLANS_H_
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -66,6 +67,10 @@ class StagePlans {
   absl::StatusOr<PlannedStagePtr> GetOrMake(
       const Key& key, const LoadOptions& options,
       absl::FunctionRef<absl::StatusOr<graph::Stage>()> build);
+  // The plan of a stage, which is not kept; its packed weights are.
+  absl::StatusOr<PlannedStagePtr> MakeOnce(graph::Stage stage, const LoadOptions& options) {
+    return Make(options, [&]() -> absl::StatusOr<graph::Stage> { return std::move(stage); });
+  }
   // Null until it is made.
   PlannedStagePtr Peek(const Key& key) const { return plans_.Peek(key); }
 

@@ -22,9 +22,11 @@ Dims WithFound(Dims dims, size_t axis, int64_t found) {
 // Goes from a first stage to the last one.
 class Walk {
  public:
-  Walk(const ModelGraph& graph, const MadeUp& made_up) : graph_(graph), made_up_(made_up) {}
+  Walk(const ModelGraph& graph, const MadeUp& made_up, const Interrupted& interrupted = {})
+      : graph_(graph), made_up_(made_up), interrupted_(interrupted) {}
 
-  absl::StatusOr<Stage> ToLast(Stage stage) {
+  // Copies of the stages after the first one go to `passed`, which may be null.
+  absl::StatusOr<Stage> ToLast(Stage stage, std::vector<Stage>* passed = nullptr) {
     while (!stage.cut->is_last()) {
       if (++stages_ > kMostStages) {
         return absl::UnimplementedError(
@@ -35,7 +37,9 @@ class Walk {
         ABSL_RETURN_IF_ERROR(AddResults(*node, *stage.cut, &computed));
       std::vector<ConstantPtr> known;
       for (TensorId id : stage.cut->known) known.push_back(Elements(OutputOf(*stage.cut, id)));
-      ABSL_ASSIGN_OR_RETURN(stage, BuildStage(graph_, StartAfter(*stage.cut, computed, known)));
+      ABSL_ASSIGN_OR_RETURN(
+          stage, BuildStage(graph_, StartAfter(*stage.cut, computed, known), interrupted_));
+      if (passed != nullptr) passed->push_back(stage);
     }
     return stage;
   }
@@ -90,7 +94,7 @@ class Walk {
       carried.push_back(OutputOf(cut, node.inputs[i]));
     }
     ABSL_ASSIGN_OR_RETURN(StageStart start, BodyStart(node, cut, carried));
-    ABSL_ASSIGN_OR_RETURN(Stage first, BuildStage(graph_, std::move(start)));
+    ABSL_ASSIGN_OR_RETURN(Stage first, BuildStage(graph_, std::move(start), interrupted_));
     ABSL_ASSIGN_OR_RETURN(const Stage last, ToLast(std::move(first)));
     const std::vector<TensorId>& results = last.cut->graph.outputs;
     for (size_t i = 0; i < node.outputs.size(); ++i) {
@@ -105,10 +109,27 @@ class Walk {
 
   const ModelGraph& graph_;
   const MadeUp made_up_;
+  const Interrupted interrupted_;
   int stages_ = 0;
 };
 
 }  // namespace
+
+LaterStages StagesAfter(const ModelGraph& graph, const Stage& first,
+                        const Interrupted& interrupted) {
+  LaterStages farthest;
+  bool any = false;
+  for (const MadeUp& made_up : {MadeUp{40, 3}, MadeUp{3, 1}, MadeUp{1, 2}}) {
+    LaterStages later;
+    later.status =
+        Walk(graph, made_up, interrupted).ToLast({{}, first.cut}, &later.stages).status();
+    if (!any || later.status.ok() || later.stages.size() > farthest.stages.size())
+      farthest = std::move(later);
+    any = true;
+    if (farthest.status.ok()) break;
+  }
+  return farthest;
+}
 
 StagedTensor OutputOf(const Cut& last, TensorId id) {
   if (const ConstantPtr& constant = last.tensors[id].constant; constant != nullptr)

@@ -122,6 +122,12 @@ absl::StatusOr<const onnx::TensorProto*> Node::Tensor(absl::string_view name) co
   return attribute == nullptr ? nullptr : &attribute->t();
 }
 
+absl::StatusOr<const onnx::SparseTensorProto*> Node::SparseTensor(absl::string_view name) const {
+  ABSL_ASSIGN_OR_RETURN(const AttributeProto* attribute,
+                        FindTyped(name, AttributeProto::SPARSE_TENSOR));
+  return attribute == nullptr ? nullptr : &attribute->sparse_tensor();
+}
+
 absl::Status Node::CheckAttributes(absl::string_view known) const {
   const absl::flat_hash_set<absl::string_view> names = absl::StrSplit(known, ' ');
   absl::flat_hash_set<absl::string_view> seen;

@@ -70,6 +70,7 @@ class Node {
                                             std::vector<int64_t> absent) const;
   // nullptr if the node does not have it.
   absl::StatusOr<const onnx::TensorProto*> Tensor(absl::string_view name) const;
+  absl::StatusOr<const onnx::SparseTensorProto*> SparseTensor(absl::string_view name) const;
   absl::StatusOr<std::vector<float>> Floats(absl::string_view name) const;
   absl::StatusOr<std::vector<std::string>> Strings(absl::string_view name) const;
 

@@ -187,12 +187,18 @@ absl::Status NodeExpansion::ConnectInputs(Node* node, const Scope& scope) const 
 }
 
 absl::Status NodeExpansion::AddInitializers(const onnx::GraphProto& graph, Scope* scope) {
-  for (const onnx::TensorProto& tensor : graph.initializer()) {
-    ABSL_ASSIGN_OR_RETURN(const TensorId id, Define(tensor.name(), scope));
-    ABSL_ASSIGN_OR_RETURN(const ConstantPtr constant, ReadTensor(tensor));
-    graph_.initializers[id] = Reshaped(*constant, graph_.tensor_names[id], constant->dims);
-    graph_.weights_bytes += constant->count() * BytesOfElement(*constant);
-  }
+  const auto add = [&](const std::string& name,
+                       absl::StatusOr<ConstantPtr> constant) -> absl::Status {
+    ABSL_ASSIGN_OR_RETURN(const TensorId id, Define(name, scope));
+    ABSL_RETURN_IF_ERROR(constant.status());
+    graph_.initializers[id] = Reshaped(**constant, graph_.tensor_names[id], (*constant)->dims);
+    graph_.weights_bytes += (*constant)->count() * BytesOfElement(**constant);
+    return absl::OkStatus();
+  };
+  for (const onnx::TensorProto& tensor : graph.initializer())
+    ABSL_RETURN_IF_ERROR(add(tensor.name(), ReadTensor(tensor)));
+  for (const onnx::SparseTensorProto& tensor : graph.sparse_initializer())
+    ABSL_RETURN_IF_ERROR(add(tensor.values().name(), ReadTensor(tensor)));
   return absl::OkStatus();
 }
 

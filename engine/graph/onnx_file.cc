@@ -48,11 +48,15 @@ absl::Status ReadGraph(ByteWindow* window, const WireField& graph, TensorReader*
     ABSL_ASSIGN_OR_RETURN(const WireField field, cursor.Next());
     const int64_t end = field.offset + field.length;
     switch (field.number) {
-      case onnx::GraphProto::kInitializerFieldNumber: {
+      case onnx::GraphProto::kInitializerFieldNumber:
+      case onnx::GraphProto::kSparseInitializerFieldNumber: {
         if (field.type != WireType::kLengthDelimited) {
           return absl::InvalidArgumentError("not a model: malformed initializer");
         }
-        absl::StatusOr<ConstantPtr> tensor = tensors->Read(window, field.offset, end);
+        const bool is_sparse = field.number == onnx::GraphProto::kSparseInitializerFieldNumber;
+        absl::StatusOr<ConstantPtr> tensor = is_sparse
+                                                 ? tensors->ReadSparse(window, field.offset, end)
+                                                 : tensors->Read(window, field.offset, end);
         if (absl::IsUnimplemented(tensor.status())) {
           parts->findings.Add(tensor.status());
           break;
@@ -66,9 +70,6 @@ absl::Status ReadGraph(ByteWindow* window, const WireField& graph, TensorReader*
       case onnx::GraphProto::kInputFieldNumber:
       case onnx::GraphProto::kOutputFieldNumber:
         ABSL_RETURN_IF_ERROR(AppendBytes(window->source(), field.begin, end, &parts->skeleton));
-        break;
-      case 15:  // sparse_initializer
-        parts->findings.Add(absl::UnimplementedError("sparse initializers are not supported"));
         break;
       default:
         break;  // documentation, inferred shapes

@@ -73,6 +73,12 @@ class ParsedModel final : public OnnxModel {
     return ComputeLate(node, graph_, cut, inputs, interrupted);
   }
 
+  LaterStages StagesAfterFirst(const Stage& first, const Interrupted& interrupted) const override {
+    LaterStages later = StagesAfter(graph_, first, interrupted);
+    for (Stage& stage : later.stages) RunPasses(&stage.network);
+    return later;
+  }
+
   bool has_cuts() const override { return signature_.has_cuts; }
   bool has_running_loops() const override { return signature_.has_cuts && has_loops_; }
 
@@ -159,6 +165,10 @@ absl::StatusOr<Stage> OnnxModel::FirstStage(absl::Span<const Dims> input_dims,
 
 absl::StatusOr<Stage> OnnxModel::NextStage(StageStart, const Interrupted&) const {
   return absl::InternalError("a model without stages");
+}
+
+LaterStages OnnxModel::StagesAfterFirst(const Stage&, const Interrupted&) const {
+  return {{}, absl::InternalError("a model without stages")};
 }
 
 absl::StatusOr<std::vector<HeldTensor>> OnnxModel::Compute(const Node&, const Cut&,

@@ -19,6 +19,7 @@
 #include "absl/types/span.h"
 #include "engine/graph/cut.h"
 #include "engine/graph/late_node.h"
+#include "engine/graph/made_up_stages.h"
 #include "engine/graph/network.h"
 #include "engine/memory/tensor_spec.h"
 
@@ -60,6 +61,8 @@ class OnnxModel {
   virtual absl::StatusOr<std::vector<HeldTensor>> Compute(const Node& node, const Cut& cut,
                                                           const std::vector<HeldTensor>& inputs,
                                                           const Interrupted& interrupted) const;
+  // StagesAfter() of this model, all passes applied.
+  virtual LaterStages StagesAfterFirst(const Stage& first, const Interrupted& interrupted) const;
   virtual bool has_cuts() const { return false; }
   // Whether stages may run a Loop whose end is computed.
   virtual bool has_running_loops() const { return false; }

@@ -127,6 +127,20 @@ bool NodeContext::AllConstant() const {
   return true;
 }
 
+bool NodeContext::IsReadOnlyBy(absl::string_view op) const {
+  const TensorId id = node.outputs[0];
+  const auto is_output = [id](const DeclaredTensor& output) { return output.id == id; };
+  if (absl::c_any_of(graph_.outputs, is_output)) return false;
+  bool is_read = false;
+  for (const Node& reader : graph_.nodes) {
+    if (absl::c_linear_search(reader.captures, id)) return false;
+    if (!absl::c_linear_search(reader.inputs, id)) continue;
+    if (reader.op() != op) return false;
+    is_read = true;
+  }
+  return is_read;
+}
+
 absl::StatusOr<ConstantPtr> NodeContext::Floats(int i) const {
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr constant, FloatsInPlace(i));
   return InMemory(constant);

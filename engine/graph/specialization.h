@@ -116,6 +116,8 @@ class NodeContext {
   }
   // Whether a node reads output i, or it is an output of the graph.
   bool IsRead(int i) const { return node.HasOutput(i) && graph_.is_read[node.outputs[i]]; }
+  // Whether nodes of this operator, beside this one, are all that reads output 0.
+  bool IsReadOnlyBy(absl::string_view op) const;
   // Output i, once it is set.
   const Operand& output(int i) const { return tensors_[node.outputs[i]]; }
 

@@ -375,11 +375,40 @@ absl::StatusOr<ConstantPtr> TensorReader::Read(ByteWindow* window, int64_t begin
   return FromBytes(record, count, std::move(bytes));
 }
 
+absl::StatusOr<ConstantPtr> TensorReader::ReadSparse(ByteWindow* window, int64_t begin,
+                                                     int64_t end) {
+  ConstantPtr parts[2];  // values, indices
+  std::vector<int64_t> dims;
+  WireCursor cursor(window, begin, end);
+  while (!cursor.done()) {
+    ABSL_ASSIGN_OR_RETURN(const WireField field, cursor.Next());
+    if (field.number == onnx::SparseTensorProto::kDimsFieldNumber) {
+      ABSL_RETURN_IF_ERROR(AppendVarints(window, field, &dims));
+      continue;
+    }
+    const int part = field.number - onnx::SparseTensorProto::kValuesFieldNumber;
+    if (part != 0 && part != 1) continue;
+    if (field.type != WireType::kLengthDelimited)
+      return absl::InvalidArgumentError("not a model: malformed sparse tensor");
+    ABSL_ASSIGN_OR_RETURN(parts[part], Read(window, field.offset, field.offset + field.length));
+  }
+  if (parts[0] == nullptr || parts[1] == nullptr)
+    return absl::InvalidArgumentError("a sparse tensor without values or indices");
+  return MakeDense(parts[0], parts[1], Dims(dims.begin(), dims.end()), &room_for_sparse_);
+}
+
 absl::StatusOr<ConstantPtr> ReadTensor(const onnx::TensorProto& tensor) {
   const std::string bytes = tensor.SerializeAsString();
   MemorySource source(bytes);
   ByteWindow window(&source);
   return TensorReader("").Read(&window, 0, source.size());
+}
+
+absl::StatusOr<ConstantPtr> ReadTensor(const onnx::SparseTensorProto& tensor) {
+  const std::string bytes = tensor.SerializeAsString();
+  MemorySource source(bytes);
+  ByteWindow window(&source);
+  return TensorReader("", kMostSparseInNode).ReadSparse(&window, 0, source.size());
 }
 
 absl::Status TensorReader::CheckUnchanged() {

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "engine/graph/byte_source.h"
 #include "engine/graph/constant.h"
+#include "engine/graph/sparse_tensor.h"
 #include "engine/graph/wire_cursor.h"
 #include "protos/onnx_subset.pb.h"
 
@@ -23,7 +24,8 @@ namespace tilewire::graph {
 class TensorReader {
  public:
   // `model_path` locates external data; empty refuses it.
-  explicit TensorReader(std::string model_path) : model_path_(std::move(model_path)) {}
+  explicit TensorReader(std::string model_path, int64_t room_for_sparse = kMostSparseElements)
+      : model_path_(std::move(model_path)), room_for_sparse_(room_for_sparse) {}
 
   // The TensorProto in [begin, end) of the window's source.
   //   kInvalidArgument    malformed, negative or overflowing dims, contents that do not fit the
@@ -34,6 +36,10 @@ class TensorReader {
   //   kResourceExhausted  memory
   absl::StatusOr<ConstantPtr> Read(ByteWindow* window, int64_t begin, int64_t end);
 
+  // The SparseTensorProto in [begin, end), made dense. Errors are those of Read(), of MakeDense()
+  // (sparse_tensor.h), and kInvalidArgument: malformed.
+  absl::StatusOr<ConstantPtr> ReadSparse(ByteWindow* window, int64_t begin, int64_t end);
+
   // kInvalidArgument: an external file was written to since it was opened.
   absl::Status CheckUnchanged();
 
@@ -41,12 +47,14 @@ class TensorReader {
   absl::StatusOr<const ByteSource*> External(const std::string& location);
 
   std::string model_path_;
+  int64_t room_for_sparse_;                                            // in elements
   std::map<std::string, std::shared_ptr<const ByteSource>> external_;  // by location
 };
 
 // A tensor that is not an initializer of the main graph, in memory. Errors are those of Read(), and
 // kUnimplemented: external data.
 absl::StatusOr<ConstantPtr> ReadTensor(const onnx::TensorProto& tensor);
+absl::StatusOr<ConstantPtr> ReadTensor(const onnx::SparseTensorProto& tensor);
 
 }  // namespace tilewire::graph
 

@@ -9,7 +9,8 @@ namespace tilewire::lowering {
 // Keeps the layout of its source.
 absl::Status LowerTopK(const graph::TopK& top, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.Home(context.src()));
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.DstLike(src.desc));
+  ABSL_ASSIGN_OR_RETURN(MemoryDesc dst, context.DstLike(src.desc));
+  ABSL_ASSIGN_OR_RETURN(dst, dst.WithDataType(context.dst_value().type));
   ABSL_ASSIGN_OR_RETURN(auto primitive,
                         context.Create(TopKDesc{.src = src.desc,
                                                 .dst = dst,

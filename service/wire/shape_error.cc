@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/wire/shape_error.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "service/wire/status_text.h"
 
 namespace tilewire::service {
 namespace {
+
+// Whether shapes are said not to fit each other: other errors have nothing to do with batches.
+bool SpeaksOfShapes(absl::string_view message) {
+  return absl::StrContains(message, " fit") || absl::StrContains(message, "cannot view");
+}
 
 bool LeavesBatchOpen(const Dims& declared) { return !declared.empty() && declared[0] < 0; }
 
@@ -13,7 +19,7 @@ bool LeavesBatchOpen(const Dims& declared) { return !declared.empty() && declare
 
 absl::Status WithBatches(const absl::Status& error, const ModelSignature& signature,
                          const std::vector<InputTensor>& inputs) {
-  if (!absl::IsInvalidArgument(error)) return error;
+  if (!absl::IsInvalidArgument(error) || !SpeaksOfShapes(error.message())) return error;
   size_t first = inputs.size();
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!LeavesBatchOpen(signature.inputs[i].dims)) continue;

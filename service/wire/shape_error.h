@@ -12,9 +12,10 @@
 namespace tilewire::service {
 
 // The `error` of a run on `inputs`, which are in the signature's order. A kInvalidArgument comes
-// from some node inside the model; where inputs that leave their batch (first dimension) open were
-// given different ones, the message begins with these, as they are the likely cause. Batches that
-// differ are not an error by themselves: some models take them.
+// from some node inside the model; where it says that shapes do not fit each other, and inputs that
+// leave their batch (first dimension) open were given different ones, the message begins with
+// these, as they are the likely cause. Batches that differ are not an error by themselves: some
+// models take them.
 absl::Status WithBatches(const absl::Status& error, const ModelSignature& signature,
                          const std::vector<InputTensor>& inputs);
 

@@ -99,7 +99,7 @@ UNARY = {
     "Tanh": (numpy.tanh, -3, 3, {}),
     "ThresholdedRelu": (lambda x: numpy.where(x > 0.5, x, 0), -2, 2, {"alpha": 0.5}),
 }
-FIRST_AFTER_KNOWN = {"BitwiseNot": 18, "BitwiseAnd": 18, "BitwiseOr": 18, "BitwiseXor": 18, "Gelu": 20, "Mish": 18}
+FIRST_AFTER_KNOWN = {"AffineGrid": 20, "BitwiseNot": 18, "BitwiseAnd": 18, "BitwiseOr": 18, "BitwiseXor": 18, "Gelu": 20, "Mish": 18}
 OF_INTEGERS_ALONE = ("BitwiseNot", "BitwiseAnd", "BitwiseOr", "BitwiseXor")
 
 

@@ -330,3 +330,67 @@ def batch_normalization(opset, dtype):
 
     attributes = {"is_test": 1} if opset < 7 else {}
     return Node([x, s, b, mean, var], in_type(normalise, dtype)(x, s, b, mean, var), epsilon=1e-3, **attributes)
+
+
+def affine_grid(sizes, align_corners):
+    def node(opset, dtype):
+        rank = len(sizes)
+        theta = numbers((2, rank, rank + 1), dtype)
+        axes = [numpy.linspace(-1, 1, n) if align_corners else (2 * numpy.arange(n) + 1) / n - 1 for n in sizes]
+        points = list(reversed(numpy.meshgrid(*axes, indexing="ij"))) + [numpy.ones(sizes)]
+        grid = in_type(lambda t: numpy.einsum("nij,j...->n...i", t, numpy.stack(points)), dtype)(theta)
+        return Node([theta, integers([2, 1, *sizes])], grid, align_corners=align_corners)
+
+    return node
+
+
+row("AffineGrid", 20)(affine_grid((3, 4), 0))
+row("AffineGrid", 20)(affine_grid((2, 5), 1))
+row("AffineGrid", 20)(affine_grid((2, 3, 4), 0))
+
+
+@row("MaxUnpool", 9)
+def max_unpool(opset, dtype):
+    """Back from 2x2 windows of 4x6 elements; at even opsets to 5x7, of which the last are zeros."""
+    x = numbers((1, 2, 2, 3), dtype, 0.5, 2)
+    corners = numpy.arange(48).reshape(1, 2, 4, 6)[:, :, ::2, ::2]
+    indices = corners + random.randint(0, 2, corners.shape) + 6 * random.randint(0, 2, corners.shape)
+    image = numpy.zeros(48, dtype)
+    image[indices.reshape(-1)] = x.reshape(-1)
+    image = image.reshape(1, 2, 4, 6)
+    attributes = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    if opset % 2 == 1:
+        return Node([x, indices.astype("int64")], image, **attributes)
+    larger = numpy.pad(image, [(0, 0), (0, 0), (0, 1), (0, 1)])
+    return Node([x, indices.astype("int64"), integers([1, 2, 5, 7])], larger, **attributes)
+
+
+@row("DFT", 20)
+def inverse_of_half(opset, dtype):
+    x = numbers((2, 5, 2), dtype)
+    length = 8 + opset % 2
+    result = in_type(lambda a: numpy.fft.irfft(a[..., 0] + 1j * a[..., 1], n=length, axis=1)[..., None], dtype)(x)
+    return Node([x, numpy.array(length, "int64"), numpy.array(1, "int64")], result, inverse=1, onesided=1)
+
+
+def matmul_integer(a_type, b_type, depth, of_rows):
+    """Sums that f32 does not hold, of the extremes of both types, with zero points at theirs."""
+
+    def node(opset, dtype):
+        if dtype != a_type:
+            return None
+        a_limits, b_limits = numpy.iinfo(a_type), numpy.iinfo(b_type)
+        a = random.choice([a_limits.min, a_limits.max, 1], (2, 3, depth)).astype(a_type)
+        b = random.choice([b_limits.min, b_limits.max - 1, 1], (depth, 5)).astype(b_type)
+        a_zero = numpy.array([a_limits.min, 1, a_limits.max] if of_rows else 1).astype(a_type)
+        b_zero = numpy.array([b_limits.min, 0, 1, 2, b_limits.max] if of_rows else b_limits.min).astype(b_type)
+        wide = a.astype("int64") - (a_zero[:, None] if of_rows else a_zero).astype("int64")
+        return Node([a, b, a_zero, b_zero], (wide @ (b.astype("int64") - b_zero)).astype("int32"))
+
+    return node
+
+
+for types in (("uint8", "int8"), ("uint8", "uint8"), ("int8", "int8"), ("int8", "uint8")):
+    for depth in (7, 258, 259, 1500):
+        row("MatMulInteger", 10)(matmul_integer(*types, depth, of_rows=False))
+        row("MatMulInteger", 10)(matmul_integer(*types, depth, of_rows=True))

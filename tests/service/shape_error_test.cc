@@ -29,8 +29,10 @@ TEST_F(ShapeErrorTest, AnErrorInsideTheModelBeginsWithBatchesThatDiffer) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "inputs 'image' and 'row' have batches of 2 and 3: node 'c'"));
   EXPECT_EQ(WithBatches(error, model_.signature(), Batches(3, 3)), error);
-  const absl::Status other = absl::CancelledError("cancelled");
-  EXPECT_EQ(WithBatches(other, model_.signature(), Batches(2, 3)), other);
+  for (const absl::Status& other :
+       {absl::CancelledError("cancelled"), absl::InvalidArgumentError("node 'r': a step of 0")}) {
+    EXPECT_EQ(WithBatches(other, model_.signature(), Batches(2, 3)), other);
+  }
 }
 
 TEST_F(ShapeErrorTest, ABatchAboveTheBoundIsRefused) {

@@ -59,7 +59,14 @@ absl::Status ClipByFunctions(NodeContext& context) {
   return FinishInType(context, result, in_type ? DataType::kF32 : type);
 }
 
+// Of integers: the maximum with 0.
 absl::Status BuildRelu(NodeContext& context) {
+  if (IsIntegerType(context.TypeOf(context.input(0)))) {
+    const Operand zero = OperandOf(MakeInts(context.output_name() + "/zero", {}, {0}));
+    ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {Elementwise::Function::kMax},
+                                                           {context.input(0), zero}));
+    return context.SetOutput(dst);
+  }
   return FinishActivation(context, {EltwiseAlgorithm::kRelu});
 }
 absl::Status BuildSigmoid(NodeContext& context) {

@@ -5,8 +5,12 @@
 #include "engine/graph/tensor_reader.h"
 
 namespace tilewire::graph {
-absl::StatusOr<ConstantPtr> TensorAttribute(const NodeContext& context, absl::string_view name) {
-  ABSL_ASSIGN_OR_RETURN(const onnx::TensorProto* tensor, context.node.Tensor(name));
+namespace {
+
+// The tensor of an attribute, sparse or not.
+template <typename TensorProto>
+absl::StatusOr<ConstantPtr> ReadAttribute(const NodeContext& context, absl::string_view name,
+                                          const TensorProto* tensor) {
   if (tensor == nullptr)
     return context.node.Invalid(absl::StrCat("attribute '", name, "' is missing"));
   const absl::StatusOr<ConstantPtr> constant = ReadTensor(*tensor);
@@ -17,6 +21,13 @@ absl::StatusOr<ConstantPtr> TensorAttribute(const NodeContext& context, absl::st
   return Reshaped(**constant, context.output_name(), (*constant)->dims);
 }
 
+}  // namespace
+
+absl::StatusOr<ConstantPtr> TensorAttribute(const NodeContext& context, absl::string_view name) {
+  ABSL_ASSIGN_OR_RETURN(const onnx::TensorProto* tensor, context.node.Tensor(name));
+  return ReadAttribute(context, name, tensor);
+}
+
 namespace {
 
 absl::Status BuildConstant(NodeContext& context) {
@@ -24,6 +35,11 @@ absl::Status BuildConstant(NodeContext& context) {
   if (node.proto().attribute_size() != 1) return node.Invalid("needs exactly one value");
   if (node.HasAttribute("value")) {
     ABSL_ASSIGN_OR_RETURN(ConstantPtr constant, TensorAttribute(context, "value"));
+    return context.SetOutput(std::move(constant));
+  }
+  if (node.HasAttribute("sparse_value")) {
+    ABSL_ASSIGN_OR_RETURN(const onnx::SparseTensorProto* tensor, node.SparseTensor("sparse_value"));
+    ABSL_ASSIGN_OR_RETURN(ConstantPtr constant, ReadAttribute(context, "sparse_value", tensor));
     return context.SetOutput(std::move(constant));
   }
   if (node.HasAttribute("value_int")) {
@@ -44,8 +60,8 @@ absl::Status BuildConstant(NodeContext& context) {
     const int64_t count = static_cast<int64_t>(values.size());
     return context.SetOutput(MakeFloats(context.output_name(), {count}, std::move(values)));
   }
-  return node.Unimplemented(absl::StrCat("attribute '", node.proto().attribute(0).name(),
-                                         "'; supported are dense numbers"));
+  return node.Unimplemented(
+      absl::StrCat("attribute '", node.proto().attribute(0).name(), "'; supported are numbers"));
 }
 
 }  // namespace

@@ -196,9 +196,10 @@ absl::StatusOr<Elementwise> FunctionOf(const NodeContext& context, const jit::El
   if (op.algorithm == Algorithm::kAbs) return Elementwise{Function::kAbs};
   if (op.algorithm == Algorithm::kLinear && op.alpha == -1 && op.beta == 0)
     return Elementwise{Function::kNegate};
-  if (op.algorithm == Algorithm::kExp) return Elementwise{Function::kExp};
+  const bool is_real = !IsIntegerType(type);
+  if (is_real && op.algorithm == Algorithm::kExp) return Elementwise{Function::kExp};
   const bool is_root = op.algorithm == Algorithm::kPow && op.alpha == 1 && op.beta == 0.5f;
-  if (is_root || op.algorithm == Algorithm::kSqrt) return Elementwise{Function::kSqrt};
+  if (is_real && (is_root || op.algorithm == Algorithm::kSqrt)) return Elementwise{Function::kSqrt};
   return context.node.Unimplemented(
       absl::StrCat("takes ", DataTypeName(type), " here; supported is f32"));
 }
@@ -248,7 +249,7 @@ absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& f
 absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, const Operand& src,
                                      absl::string_view suffix) {
   const DataType own = context.TypeOf(src);
-  if (own != DataType::kF32 && !IsByte(own)) {
+  if (own != DataType::kF32) {
     ABSL_ASSIGN_OR_RETURN(const Elementwise function, FunctionOf(context, op, own));
     return EmitInType(context, function, {src}, own, src.dims, suffix);
   }

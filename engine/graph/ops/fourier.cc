@@ -4,8 +4,10 @@
 //
 //   y[k] = sum over j < L of x[j] e^(-2 pi i j k / L), for the inverse with + and divided by L
 //
-// as an inner product with a matrix of sines and cosines, of real numbers or pairs of real and
-// imaginary ones. STFT transforms windows that begin some samples after each other.
+// where an inverse that is onesided has the first L / 2 + 1 samples alone: the others are their
+// conjugates, so that the result is real. It is an inner product with a matrix of sines and
+// cosines, of real numbers or pairs of real and imaginary ones. STFT transforms windows that begin
+// some samples after each other.
 #include <cmath>
 #include <complex>
 #include <numeric>
@@ -26,7 +28,9 @@ struct Transform {
   int64_t samples = 0;  // that there are; those after them are zeros
   int64_t parts = 1;    // 2: samples are complex
   bool inverse = false, onesided = false;
-  int64_t results() const { return onesided ? length / 2 + 1 : length; }
+  bool is_real() const { return inverse && onesided; }  // the result
+  int64_t results() const { return onesided && !inverse ? length / 2 + 1 : length; }
+  int64_t rows() const { return results() * (is_real() ? 1 : 2); }
 };
 
 // The matrix, a row of samples * parts for each real and each imaginary part of a result. It is
@@ -37,8 +41,9 @@ class FourierMatrix final : public StoredNumbers {
       : transform_(transform), window_(std::move(window)) {}
 
   absl::StatusOr<HeldFloats> Load() const override {
+    if (transform_.is_real()) return LoadReal();
     const int64_t columns = transform_.samples * transform_.parts;
-    auto matrix = std::make_shared<std::vector<float>>(2 * transform_.results() * columns);
+    auto matrix = std::make_shared<std::vector<float>>(transform_.rows() * columns);
     for (int64_t k = 0; k < transform_.results(); ++k) {
       for (int64_t j = 0; j < transform_.samples; ++j) {
         const std::complex<double> factor = Factor(k, j);
@@ -54,6 +59,20 @@ class FourierMatrix final : public StoredNumbers {
   }
 
  private:
+  // The real part of what a sample and its conjugate give, if it has one.
+  HeldFloats LoadReal() const {
+    auto matrix = std::make_shared<std::vector<float>>();
+    for (int64_t k = 0; k < transform_.results(); ++k) {
+      for (int64_t j = 0; j < transform_.samples; ++j) {
+        const bool is_alone = j == 0 || 2 * j == transform_.length;
+        const std::complex<double> factor = Factor(k, j) * (is_alone ? 1.0 : 2.0);
+        matrix->push_back(static_cast<float>(factor.real()));
+        if (transform_.parts == 2) matrix->push_back(static_cast<float>(-factor.imag()));
+      }
+    }
+    return HeldFloats{*matrix, matrix};
+  }
+
   // Of sample j in result k.
   std::complex<double> Factor(int64_t k, int64_t j) const {
     const double length = static_cast<double>(transform_.length);
@@ -69,7 +88,7 @@ class FourierMatrix final : public StoredNumbers {
 
 absl::StatusOr<Weights> MatrixOf(const NodeContext& context, const Transform& transform,
                                  const ConstantPtr& window) {
-  const int64_t rows = transform.results() * 2, columns = transform.samples * transform.parts;
+  const int64_t rows = transform.rows(), columns = transform.samples * transform.parts;
   if (rows > kLargestFold || columns > kLargestFold / rows)
     return context.node.Unimplemented(
         absl::StrCat("a transform of ", transform.samples, " samples to ", transform.results(),
@@ -100,7 +119,7 @@ absl::StatusOr<Operand> Transformed(NodeContext& context, const Operand& src,
   ABSL_ASSIGN_OR_RETURN(const ValueId result,
                         context.Emit(std::move(product), {given}, {rows, flat[0]}, "/transformed"));
   dims[rank - 2] = transform.results();
-  dims[rank - 1] = 2;
+  dims[rank - 1] = transform.is_real() ? 1 : 2;
   return ReshapeOf(context, Operand{nullptr, result, {rows, flat[0]}}, std::move(dims), suffix);
 }
 
@@ -143,16 +162,20 @@ absl::Status BuildDft(NodeContext& context) {
   Transform transform;
   ABSL_ASSIGN_OR_RETURN(const int64_t inverse, node.Int("inverse", 0));
   ABSL_ASSIGN_OR_RETURN(const int64_t onesided, node.Int("onesided", 0));
-  if (inverse != 0 && onesided != 0) return node.Unimplemented("inverse with onesided");
   transform.inverse = inverse != 0;
   transform.onesided = onesided != 0;
+  if (transform.is_real() && node.opset() < 20)
+    return node.Invalid("inverse with onesided exists from opset 20 on");
   Operand src = context.input(0);
-  ABSL_RETURN_IF_ERROR(CheckParts(node, src, transform.onesided));
+  ABSL_RETURN_IF_ERROR(CheckParts(node, src, transform.onesided && !transform.inverse));
   ABSL_ASSIGN_OR_RETURN(const int axis, AxisOf(context, src.dims.size()));
-  ABSL_ASSIGN_OR_RETURN(transform.length, LengthOf(context, 1, src.dims[axis]));
+  const int64_t given = src.dims[axis], whole = transform.is_real() ? 2 * (given - 1) : given;
+  ABSL_ASSIGN_OR_RETURN(transform.length, LengthOf(context, 1, whole));
   transform.parts = src.dims.back();
-  transform.samples = std::min(transform.length, src.dims[axis]);
-  if (transform.samples < 1) return node.Invalid("a signal without samples");
+  transform.samples =
+      std::min(transform.is_real() ? transform.length / 2 + 1 : transform.length, given);
+  if (transform.samples < 1 || transform.length < 1)
+    return node.Invalid("a signal without samples");
   Select select = WholeOf(src.dims.size());
   select.from[axis] = {{0, 1, transform.samples}};
   ABSL_ASSIGN_OR_RETURN(src, SelectOf(context, src, std::move(select), "/samples"));

@@ -57,9 +57,9 @@ absl::StatusOr<Operand> GatherOf(NodeContext& context, const Operand& src, const
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, InMemory(indices.constant));
   if (known->is_float) return node.Invalid("indices that are not integers");
   std::vector<int64_t> from;
-  for (int64_t index : known->ints) {
-    ABSL_ASSIGN_OR_RETURN(const int at, NormalizeAxis(node, index, src.dims[axis]));
-    from.push_back(at);
+  for (size_t i = 0; i < known->ints.size(); ++i) {
+    ABSL_ASSIGN_OR_RETURN(from.emplace_back(),
+                          NormalizeIndex(node, known->ints[i], src.dims[axis], 1, i));
   }
   Select select = WholeOf(src.dims.size());
   select.from[axis] = RunsOf(from);

@@ -69,7 +69,8 @@ namespace {
 
 absl::Status BuildGemm(NodeContext& context) {
   const Node& node = context.node;
-  if (context.input(1).constant == nullptr) return BuildComputedGemm(context);
+  if (context.input(1).constant == nullptr || TypeOfProduct(context) != DataType::kF32)
+    return BuildComputedGemm(context);
   ABSL_ASSIGN_OR_RETURN(const float alpha, node.Float("alpha", 1.0f));
   ABSL_ASSIGN_OR_RETURN(const float beta, node.Float("beta", 1.0f));
   ABSL_ASSIGN_OR_RETURN(const int64_t transposed_a, node.Int("transA", 0));
@@ -136,7 +137,10 @@ namespace {
 absl::Status BuildMatMul(NodeContext& context) {
   const Operand& right = context.input(1);
   const bool is_known_matrix = right.constant != nullptr && right.dims.size() == 2;
-  if (!is_known_matrix || context.input(0).dims.size() < 2) return BuildComputedMatMul(context);
+  if (!is_known_matrix || context.input(0).dims.size() < 2 ||
+      TypeOfProduct(context) != DataType::kF32) {
+    return BuildComputedMatMul(context);
+  }
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr matrix, context.FloatsInPlace(1));
   ABSL_ASSIGN_OR_RETURN(const ValueId dst, EmitMatMul(context, src, matrix));

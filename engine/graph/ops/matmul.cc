@@ -28,6 +28,19 @@ absl::StatusOr<Operand> Raised(NodeContext& context, const Operand& src, size_t 
   return ReshapeOf(context, src, std::move(dims), suffix);
 }
 
+// f32, or the type of their own that operands have, which the products are computed in.
+DataType TypeOfFactors(const NodeContext& context, const Operand& a, const Operand& b) {
+  for (const Operand* operand : {&a, &b}) {
+    const DataType type = context.TypeOf(*operand);
+    if (type != DataType::kF32 && !IsByte(type)) return type;
+  }
+  return DataType::kF32;
+}
+
+absl::StatusOr<ValueId> Factor(NodeContext& context, const Operand& operand, DataType type) {
+  return type == DataType::kF32 ? context.AsValue(operand) : context.InType(operand, type);
+}
+
 // Multiplies two matrices, or stacks of matrices; `a` and `b` have rank 2 or more.
 absl::StatusOr<Operand> ProductOf(NodeContext& context, const Operand& a, const Operand& b,
                                   absl::string_view suffix) {
@@ -40,10 +53,11 @@ absl::StatusOr<Operand> ProductOf(NodeContext& context, const Operand& a, const 
   Dims dims = *stack;
   dims.push_back(left.dims[rank - 2]);
   dims.push_back(right.dims[rank - 1]);
-  ABSL_ASSIGN_OR_RETURN(const ValueId left_value, context.AsValue(left));
-  ABSL_ASSIGN_OR_RETURN(const ValueId right_value, context.AsValue(right));
+  const DataType type = TypeOfFactors(context, a, b);
+  ABSL_ASSIGN_OR_RETURN(const ValueId left_value, Factor(context, left, type));
+  ABSL_ASSIGN_OR_RETURN(const ValueId right_value, Factor(context, right, type));
   ABSL_ASSIGN_OR_RETURN(const ValueId product,
-                        context.Emit(Matmul{}, {left_value, right_value}, dims, suffix));
+                        context.Emit(Matmul{}, {left_value, right_value}, dims, suffix, type));
   return Operand{nullptr, product, std::move(dims)};
 }
 
@@ -53,13 +67,17 @@ absl::StatusOr<Operand> TransposedIf(NodeContext& context, absl::string_view att
   if (src.dims.size() != 2) return DoNotFit(context, context.input(0), context.input(1));
   if (transposed == 0) return src;
   const Dims dims = {src.dims[1], src.dims[0]};
-  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));
+  ABSL_ASSIGN_OR_RETURN(const ValueId value, Factor(context, src, TypeOfProduct(context)));
   ABSL_ASSIGN_OR_RETURN(const ValueId result, context.Emit(Transpose{{1, 0}}, {value}, dims,
                                                            absl::StrCat("/", attribute)));
   return Operand{nullptr, result, dims};
 }
 
 }  // namespace
+
+DataType TypeOfProduct(const NodeContext& context) {
+  return TypeOfFactors(context, context.input(0), context.input(1));
+}
 
 absl::StatusOr<Operand> MatMulOf(NodeContext& context, const Operand& left, const Operand& right,
                                  absl::string_view suffix) {
@@ -81,10 +99,13 @@ absl::StatusOr<Operand> MatMulOf(NodeContext& context, const Operand& left, cons
 }
 
 absl::Status BuildComputedMatMul(NodeContext& context) {
+  const bool of_integers = IsIntegerType(TypeOfProduct(context));
   for (int i = 0; i < 2; ++i) {
     const ConstantPtr& known = context.input(i).constant;
-    if (known != nullptr && !known->is_float)
-      return context.node.Invalid(absl::StrCat("input ", i, " is not floating-point"));
+    if (known != nullptr && known->is_float == of_integers) {
+      return context.node.Invalid(
+          absl::StrCat("input ", i, of_integers ? " is" : " is not", " floating-point"));
+    }
   }
   ABSL_ASSIGN_OR_RETURN(const Operand dst, MatMulOf(context, context.input(0), context.input(1)));
   return context.SetOutput(dst);
@@ -95,6 +116,8 @@ absl::Status BuildComputedGemm(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const float beta, context.node.Float("beta", 1.0f));
   ABSL_ASSIGN_OR_RETURN(const Operand a, TransposedIf(context, "transA", 0));
   ABSL_ASSIGN_OR_RETURN(const Operand b, TransposedIf(context, "transB", 1));
+  if (IsIntegerType(TypeOfProduct(context)) && (alpha != 1 || beta != 1))
+    return context.node.Unimplemented("alpha or beta other than 1, of integers");
   const bool adds = context.Has(2);
   ABSL_ASSIGN_OR_RETURN(Operand dst,
                         ProductOf(context, a, b, alpha != 1 || adds ? "/product" : ""));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of matrices whose right side is computed, or is more than one matrix. They become the
-// operation Matmul; a single constant matrix becomes an InnerProduct's weights.
+// Products of matrices whose right side is computed, or is more than one matrix, and of integers
+// and f64. They become the operation Matmul; a single constant matrix becomes an InnerProduct's
+// weights.
 #ifndef ENGINE_GRAPH_OPS_MATMUL_H_
 #define ENGINE_GRAPH_OPS_MATMUL_H_
 
@@ -13,9 +14,11 @@ namespace tilewire::graph {
 // again.
 absl::StatusOr<Operand> MatMulOf(NodeContext& context, const Operand& left, const Operand& right,
                                  absl::string_view suffix = "");
+// What the product of inputs 0 and 1 is computed in: f32, or the type of their own that they have.
+DataType TypeOfProduct(const NodeContext& context);
 absl::Status BuildComputedMatMul(NodeContext& context);
 
-// Gemm with a computed B.
+// Gemm with a computed B, or of integers or f64.
 absl::Status BuildComputedGemm(NodeContext& context);
 
 // dst = product + beta * C (Gemm's input 2), broadcast.

@@ -31,8 +31,12 @@ absl::StatusOr<int64_t> ReadDepth(const NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr depth, InMemory(given));
   if (depth->count() != 1) return context.node.Invalid("the depth is not one number");
   const double number = depth->is_float ? depth->floats[0] : static_cast<double>(depth->ints[0]);
-  if (!(number >= 1 && number <= kLargestFold))
-    return context.node.Invalid(absl::StrCat("a depth of ", number));
+  if (!(number >= 1 && number <= kLargestFold)) {
+    const std::string text =
+        depth->is_float ? absl::StrCat(depth->floats[0]) : absl::StrCat(depth->ints[0]);
+    return context.node.Invalid(
+        absl::StrCat("a depth of ", text, "; allowed are 1 to ", kLargestFold));
+  }
   return static_cast<int64_t>(number);
 }
 

@@ -92,6 +92,15 @@ absl::StatusOr<int> NormalizeAxis(const Node& node, int64_t axis, size_t rank) {
   return static_cast<int>(axis < 0 ? axis + signed_rank : axis);
 }
 
+absl::StatusOr<int64_t> NormalizeIndex(const Node& node, int64_t index, int64_t size, int input,
+                                       size_t place) {
+  if (index >= -size && index < size) return index < 0 ? index + size : index;
+  return node.Invalid(absl::StrCat(
+      "index ", index, ", element ", place, " of input ", input, ", is outside a dimension of ",
+      size, ": ",
+      size == 0 ? "it has no elements" : absl::StrCat("allowed are ", -size, " to ", size - 1)));
+}
+
 absl::StatusOr<std::vector<int>> DistinctAxes(const Node& node, absl::Span<const int64_t> axes,
                                               size_t rank) {
   std::vector<int> distinct;

@@ -18,6 +18,7 @@ namespace tilewire::graph {
 
 // A family's rows. The file has the function's name: ActivationOperators() is in activation.cc.
 absl::Span<const OpRow> ActivationOperators();
+absl::Span<const OpRow> AffineGridOperators();
 absl::Span<const OpRow> AttentionOperators();
 absl::Span<const OpRow> BatchNormalizationOperators();
 absl::Span<const OpRow> BitwiseOperators();
@@ -40,6 +41,7 @@ absl::Span<const OpRow> IdentityOperators();
 absl::Span<const OpRow> InnerProductOperators();
 absl::Span<const OpRow> LpPoolOperators();
 absl::Span<const OpRow> LrnOperators();
+absl::Span<const OpRow> MaxUnpoolOperators();
 absl::Span<const OpRow> MicrosoftOperators();
 absl::Span<const OpRow> MicrosoftQuantizedOperators();
 absl::Span<const OpRow> NonMaxSuppressionOperators();
@@ -69,6 +71,7 @@ absl::Span<const OpRow> UniqueOperators();
 
 inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     ActivationOperators,
+    AffineGridOperators,
     AttentionOperators,
     BatchNormalizationOperators,
     BitwiseOperators,
@@ -91,6 +94,7 @@ inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     InnerProductOperators,
     LpPoolOperators,
     LrnOperators,
+    MaxUnpoolOperators,
     MicrosoftOperators,
     MicrosoftQuantizedOperators,
     NonMaxSuppressionOperators,
@@ -132,6 +136,10 @@ absl::Status CheckCountable(const Node& node, int64_t size);
 
 // An axis in [-rank, rank), counted from 0. kInvalidArgument: it is outside.
 absl::StatusOr<int> NormalizeAxis(const Node& node, int64_t axis, size_t rank);
+// Of `size` elements; a negative index counts from the end. It is element `place` of `input`.
+//   kInvalidArgument  an index outside the size; the message names it and those that are allowed
+absl::StatusOr<int64_t> NormalizeIndex(const Node& node, int64_t index, int64_t size, int input,
+                                       size_t place);
 // The same for several, which must differ.
 absl::StatusOr<std::vector<int>> DistinctAxes(const Node& node, absl::Span<const int64_t> axes,
                                               size_t rank);

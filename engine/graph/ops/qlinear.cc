@@ -10,6 +10,7 @@
 #include "engine/graph/ops/matmul.h"
 #include "engine/graph/ops/ops.h"
 #include "engine/graph/ops/quantization_params.h"
+#include "engine/graph/ops/select.h"
 
 namespace tilewire::graph {
 namespace {
@@ -130,7 +131,37 @@ absl::Status BuildConvInteger(NodeContext& context) {
   return context.SetOutput(dst);
 }
 
+// Up to so many products of differences of 8-bit integers, sums are exact in f32.
+constexpr int64_t kMostExactProducts = 258;  // 2^24 / 255^2
+
+// Input `side` (0: the rows, 1: the columns) less its zero points, in s32. One for each row is a
+// column.
+absl::StatusOr<Operand> Difference(NodeContext& context, int side) {
+  Operand src = context.input(side);
+  const std::string suffix = side == 0 ? "/a" : "/b";
+  ABSL_ASSIGN_OR_RETURN(src.value, context.InType(src, DataType::kS32));
+  src.constant = nullptr;
+  if (!context.Has(2 + side)) return src;
+  Operand zero = context.input(2 + side);
+  if (side == 0 && zero.dims.size() == 1 && src.dims.size() >= 2) {
+    ABSL_ASSIGN_OR_RETURN(zero, ReshapeOf(context, zero, {zero.dims[0], 1}, suffix + "/rows"));
+  }
+  ABSL_ASSIGN_OR_RETURN(const Operand difference,
+                        ElementwiseOf(context, {Function::kSub}, {src, zero}, suffix));
+  if (difference.dims == src.dims) return difference;
+  return context.node.Invalid(absl::StrCat("input ", 2 + side, " of dims ", DimsToString(zero.dims),
+                                           " does not fit input ", side));
+}
+
+// The sums themselves, whatever their size; f32 rounds long ones, as a Cast after them does.
 absl::Status BuildMatMulInteger(NodeContext& context) {
+  const Dims& left = context.input(0).dims;
+  if (!left.empty() && left.back() > kMostExactProducts && !context.IsReadOnlyBy("Cast")) {
+    ABSL_ASSIGN_OR_RETURN(const Operand a, Difference(context, 0));
+    ABSL_ASSIGN_OR_RETURN(const Operand b, Difference(context, 1));
+    ABSL_ASSIGN_OR_RETURN(const Operand dst, MatMulOf(context, a, b));
+    return context.SetOutput(dst);
+  }
   ABSL_ASSIGN_OR_RETURN(const ValueId src, Source(context, 0, {.zero_point = 2}, -2));
   ABSL_ASSIGN_OR_RETURN(const ValueId dst, Product(context, src, 1, {.zero_point = 3}));
   return context.SetOutput(dst);

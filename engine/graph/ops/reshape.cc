@@ -60,8 +60,12 @@ absl::Status BuildReshape(NodeContext& context) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr shape, context.Ints(1));
   ABSL_ASSIGN_OR_RETURN(const int64_t allow_zero, node.Int("allowzero", 0));
-  if (shape->dims.size() != 1 || shape->count() > kMaxRank)
-    return node.Invalid("a shape of the wrong rank");
+  if (shape->dims.size() != 1)
+    return node.Invalid(absl::StrCat("a shape of dims ", DimsToString(shape->dims)));
+  if (shape->count() > kMaxRank) {
+    return node.Invalid(
+        absl::StrCat("a shape of rank ", shape->count(), "; the highest is ", kMaxRank));
+  }
   const Dims& src = context.input(0).dims;
   Dims dst(shape->ints.begin(), shape->ints.end());
   int inferred = -1;

@@ -138,8 +138,12 @@ absl::Status ReadSizes(const NodeContext& context, const Dims& src, ResizeArgs* 
     ABSL_RETURN_IF_ERROR(ScalesOfSizes(context, src, args));
   if (args->scales.size() != src.size()) return node.Invalid("scales of another rank");
   for (size_t d = 0; d < src.size(); ++d) {
-    if (!(args->scales[d] > 0) || !(args->scales[d] * src[d] < kLargestResized))
-      return node.Invalid(absl::StrCat("scale ", args->scales[d]));
+    if (!(args->scales[d] > 0) || !(args->scales[d] * src[d] < kLargestResized)) {
+      const bool by_sizes = d < args->sizes.size();
+      return node.Invalid(by_sizes ? absl::StrCat("size ", args->sizes[d], " of dimension ", d,
+                                                  ", which has ", src[d], " elements")
+                                   : absl::StrCat("scale ", args->scales[d]));
+    }
     const float part = args->roi[src.size() + d] - args->roi[d];
     if (args->sizes.size() < src.size())
       args->sizes.push_back(static_cast<int64_t>(std::floor(src[d] * part * args->scales[d])));

@@ -87,7 +87,8 @@ absl::Status BuildScatterElements(NodeContext& context) {
   ABSL_RETURN_IF_ERROR(CheckFoldable(node, elements));
   std::vector<int64_t> places;
   for (int64_t n = 0; n < count; ++n) {
-    ABSL_ASSIGN_OR_RETURN(const int at, NormalizeAxis(node, indices->ints[n], src.dims[axis]));
+    ABSL_ASSIGN_OR_RETURN(const int64_t at, NormalizeIndex(node, indices->ints[n], src.dims[axis],
+                                                           1, static_cast<size_t>(n)));
     int64_t place = 0, stride = 1, rest = n;
     for (size_t d = rank; d-- > 0; rest /= updates.dims[d]) {
       place += (static_cast<int>(d) == axis ? at : rest % updates.dims[d]) * stride;
@@ -121,7 +122,8 @@ absl::Status BuildScatterNd(NodeContext& context) {
   for (size_t i = 0; i < indices->ints.size(); i += depth) {
     int64_t place = 0;
     for (size_t d = 0; d < depth; ++d) {
-      ABSL_ASSIGN_OR_RETURN(const int at, NormalizeAxis(node, indices->ints[i + d], src.dims[d]));
+      ABSL_ASSIGN_OR_RETURN(const int64_t at,
+                            NormalizeIndex(node, indices->ints[i + d], src.dims[d], 1, i + d));
       place = place * src.dims[d] + at;
     }
     places.push_back(place);

@@ -78,7 +78,11 @@ absl::Status BuildRange(NodeContext& context) {
     if (number.is_float != is_float) return node.Invalid("inputs of different types");
     at[i] = is_float ? number.floats[0] : static_cast<double>(number.ints[0]);
   }
-  const double exact = at[2] == 0 ? INFINITY : std::ceil((at[1] - at[0]) / at[2]);
+  if (at[2] == 0 || std::isnan(at[2]))
+    return node.Invalid(absl::StrCat("a step of ", at[2], ", which leads nowhere"));
+  if (!std::isfinite(at[0]) || std::isnan(at[1]))
+    return node.Invalid(absl::StrCat("a range from ", at[0], " to ", at[1]));
+  const double exact = std::ceil((at[1] - at[0]) / at[2]);
   if (!(exact <= kLargestFill))
     return node.TooLarge(absl::StrCat("more than ", kLargestFill, " elements"));
   const int64_t count = exact > 0 ? static_cast<int64_t>(exact) : 0;

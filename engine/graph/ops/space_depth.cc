@@ -22,7 +22,7 @@ absl::StatusOr<int64_t> ReadBlock(const NodeContext& context) {
 }
 
 absl::Status FinishMove(NodeContext& context, Dims split, std::vector<int> order, Dims dst) {
-  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.RuntimeOfAnyType(0));
   Dims moved;
   for (int axis : order) moved.push_back(split[axis]);
   ABSL_ASSIGN_OR_RETURN(const ValueId blocks, context.EmitReshape(src, std::move(split), "/split"));

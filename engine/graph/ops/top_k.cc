@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The best elements along an axis, and their indices: TopK, ArgMax, ArgMin. Indices are computed
-// as f32.
+// The best elements along an axis, and their indices: TopK, ArgMax, ArgMin. Elements keep their
+// type; indices are computed as f32.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,7 +33,7 @@ absl::Status BuildArg(NodeContext& context, bool largest) {
   ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", 0));
   ABSL_ASSIGN_OR_RETURN(const int64_t keep_dims, node.Int("keepdims", 1));
   ABSL_ASSIGN_OR_RETURN(const int64_t last, node.Int("select_last_index", 0));
-  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.RuntimeOfAnyType(0));
   Dims dims = context.input(0).dims;
   ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, dims.size()));
   ABSL_RETURN_IF_ERROR(CheckCountable(node, dims[axis]));
@@ -56,15 +56,16 @@ absl::Status BuildTopK(NodeContext& context) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", -1));
   ABSL_ASSIGN_OR_RETURN(const int64_t largest, node.Int("largest", 1));
-  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.RuntimeOfAnyType(0));
   Dims dims = context.input(0).dims;
   ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, dims.size()));
   ABSL_RETURN_IF_ERROR(CheckCountable(node, dims[axis]));
   ABSL_ASSIGN_OR_RETURN(dims[axis], ReadCount(context, dims[axis]));
   for (int i = 0; i < static_cast<int>(node.outputs.size()) && i < 2; ++i) {
     if (node.outputs[i] == kNoTensor) continue;
+    const DataType type = i == 1 ? DataType::kF32 : context.value(src).type;
     ABSL_ASSIGN_OR_RETURN(const ValueId part, context.Emit(TopK{axis, largest != 0, i == 1}, {src},
-                                                           dims, i == 1 ? "/indices" : ""));
+                                                           dims, i == 1 ? "/indices" : "", type));
     ABSL_RETURN_IF_ERROR(context.SetOutput(Operand{nullptr, part, dims}, i));
   }
   return absl::OkStatus();

@@ -13,10 +13,13 @@
 //          [B,H,M,E]. G divides H. A mask has the dimensions of the scores, or 1, where it is
 //          broadcast; its first dimension may be any divisor of B: batch b takes index b modulo it.
 //          N = 0 gives zeros.
+// Types    f32 throughout.
 // Arguments kArgMultipleSrc + i, kArgDst.
 // Layouts  any; `any` dst is row-major. Generated code reads queries, keys and values by their
 //          strides.
 // Order    The bits of a row of dst do not depend on the other queries, heads or batches.
+// Threads  immutable; see primitive.h.
+// Wire     not offered: only models use it.
 // Source   ONNX, "Attention"; Vaswani et al., "Attention Is All You Need", 2017, 3.2.
 #ifndef ENGINE_PRIMITIVES_ATTENTION_ATTENTION_H_
 #define ENGINE_PRIMITIVES_ATTENTION_ATTENTION_H_

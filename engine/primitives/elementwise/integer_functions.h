@@ -17,7 +17,7 @@ namespace tilewire::elementwise {
 // Whether the function is defined for integers.
 inline bool TakesIntegers(jit::Elementwise::Function function) {
   using Function = jit::Elementwise::Function;
-  if (function < Function::kWhere) return function != Function::kPRelu;
+  if (function < Function::kWhere) return true;
   switch (function) {
     case Function::kWhere:
     case Function::kFloor:
@@ -87,6 +87,8 @@ T OfTwoIntegers(jit::Elementwise::Function function, T x, T y) {
       return static_cast<T>(a - b);
     case Function::kMul:
       return static_cast<T>(a * b);
+    case Function::kPRelu:
+      return x < 0 ? static_cast<T>(a * b) : x;
     case Function::kMax:
       return std::max(x, y);
     case Function::kMin:

@@ -14,7 +14,13 @@ namespace tilewire::matmul {
 // with a tile's columns innermost, zeros after the last. Either way the sums are the same.
 TILEWIRE_ROW(MatmulDesc, Tiles);
 
+// Integers and f64, each row of dst by rows of weights, in plain loops. Takes row-major tensors.
+TILEWIRE_ROW(MatmulDesc, TypedRows);
+
 TILEWIRE_ROW(MatmulDesc, Reference);
+
+// Whether the types are f64 or integers, and nothing is added to the products.
+absl::Status RequireTyped(const MatmulDesc& desc, const Attributes& attributes);
 
 }  // namespace tilewire::matmul
 

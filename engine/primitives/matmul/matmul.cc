@@ -44,11 +44,12 @@ absl::Status Validate(const MatmulDesc& desc, const Attributes&) {
 
 }  // namespace matmul
 
-TILEWIRE_DEFINE_PRIMITIVE(Matmul, matmul,
-                          {{"matmul/avx512_f32", cpu::Isa::kAvx512}, ResolveTiles, CreateTiles},
-                          {{"matmul/avx2_f32", cpu::Isa::kAvx2}, ResolveTiles, CreateTiles},
-                          {{"matmul/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-                           ResolveReference,
-                           CreateReference});
+TILEWIRE_DEFINE_PRIMITIVE(
+    Matmul, matmul, {{"matmul/avx512_f32", cpu::Isa::kAvx512}, ResolveTiles, CreateTiles},
+    {{"matmul/avx2_f32", cpu::Isa::kAvx2}, ResolveTiles, CreateTiles},
+    {{"matmul/typed_rows", cpu::Isa::kBaseline}, ResolveTypedRows, CreateTypedRows},
+    {{"matmul/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
 
 }  // namespace tilewire

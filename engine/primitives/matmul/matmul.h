@@ -7,6 +7,8 @@
 // Shapes   src [...,M,K], weights [...,K,N], dst [...,M,N] and bias (or the zero descriptor) of one
 //          rank, 2 or more. A dimension of src or weights before the last two may be 1 where dst's
 //          is not, and any dimension of bias: it is broadcast. K = 0 gives the bias.
+// Types    f32; or all of f64, or of one type of integers, whose sums wrap around, without bias and
+//          post-ops.
 // Layouts  any; `any` is row-major. Post-ops: eltwise and sum.
 // Order    Products are added in the order of k, whatever M, N and the batch.
 // Source   oneDNN, "Matrix Multiplication"; Goto & van de Geijn, "Anatomy of High-Performance

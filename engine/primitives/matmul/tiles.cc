@@ -226,6 +226,7 @@ absl::Status RequireStrides(const MemoryDesc& md) {
 
 absl::StatusOr<MatmulDesc> ResolveTiles(const MatmulDesc& desc, const Attributes& attributes,
                                         const ImplementationFacts& facts) {
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.bias, desc.dst));
   ABSL_ASSIGN_OR_RETURN(MatmulDesc resolved, ResolveReference(desc, attributes, facts));
   for (const MemoryDesc* md : {&resolved.src, &resolved.weights, &resolved.dst}) {
     ABSL_RETURN_IF_ERROR(RequireStrides(*md));

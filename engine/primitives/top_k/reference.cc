@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The executable specification: the best element that is left, as often as dst wants one.
-#include <cmath>
 #include <vector>
 
 #include "engine/base/status_macros.h"
@@ -9,24 +8,21 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reference_primitive.h"
 #include "engine/primitives/top_k/implementations.h"
+#include "engine/primitives/top_k/ranks.h"
 
 namespace tilewire::top_k {
 namespace {
 
-bool IsAbove(float x, float y) {
-  if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && !std::isnan(y);
-  return x > y;
-}
-
 // `later` comes after `best`.
-bool IsBetter(const TopKDesc& desc, float later, float best) {
+template <typename T>
+bool IsBetter(const TopKDesc& desc, T later, T best) {
   const bool above = IsAbove(later, best), below = IsAbove(best, later);
   if (!above && !below) return desc.last_of_equals;
   return desc.largest ? above : below;
 }
 
-size_t BestOf(const TopKDesc& desc, const std::vector<float>& line,
-              const std::vector<bool>& taken) {
+template <typename T>
+size_t BestOf(const TopKDesc& desc, const std::vector<T>& line, const std::vector<bool>& taken) {
   size_t best = line.size();
   ForEachOperation(static_cast<int64_t>(line.size()), [&](int64_t i) {
     if (taken[i]) return;
@@ -35,8 +31,9 @@ size_t BestOf(const TopKDesc& desc, const std::vector<float>& line,
   return best;
 }
 
-void RunLine(const TopKDesc& desc, const float* src, float* dst, Dims index) {
-  std::vector<float> line;
+template <typename T>
+void RunLine(const TopKDesc& desc, const T* src, void* dst, Dims index) {
+  std::vector<T> line;
   ForEachOperation(desc.src.dim(desc.axis), [&](int64_t i) {
     index[desc.axis] = i;
     line.push_back(src[desc.src.Offset(index)]);
@@ -47,7 +44,7 @@ void RunLine(const TopKDesc& desc, const float* src, float* dst, Dims index) {
     if (best == line.size()) return;  // stopped
     taken[best] = true;
     index[desc.axis] = i;
-    dst[desc.dst.Offset(index)] = desc.indices ? static_cast<float>(best) : line[best];
+    StoreBest(desc, line[best], static_cast<int64_t>(best), dst, desc.dst.Offset(index));
   }
 }
 
@@ -55,15 +52,22 @@ void RunLine(const TopKDesc& desc, const float* src, float* dst, Dims index) {
 
 absl::StatusOr<TopKDesc> ResolveReference(const TopKDesc& desc, const Attributes& attributes,
                                           const ImplementationFacts&) {
-  return ResolveF32(desc, attributes);
+  const DataType type = desc.src.data_type();
+  if (!IsIntegerType(type) && type != DataType::kF64) ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
+  ABSL_RETURN_IF_ERROR(RequireType(desc.indices ? DataType::kF32 : type, {&desc.dst}));
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+  return WithDst(desc, OrLayoutOf(desc.dst, desc.src));
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const TopKDesc& desc,
                                                            const Attributes& attributes,
                                                            const ImplementationFacts& facts) {
   const auto compute = [desc](const ReferencePiece& piece) {
-    piece.ForEach([&](const Dims& index) {
-      RunLine(desc, piece.Get<const float>(kArgSrc), piece.Get<float>(kArgDst), index);
+    VisitElementType(desc, [&](auto element) {
+      using T = decltype(element);
+      piece.ForEach([&](const Dims& index) {
+        RunLine(desc, piece.Get<const T>(kArgSrc), piece.Find(kArgDst), index);
+      });
     });
   };
   return CreateReferencePrimitive(

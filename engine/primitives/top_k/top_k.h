@@ -5,7 +5,7 @@
 // the last; NaN is larger than any number, and one NaN equals another.
 //
 // Shapes    src and dst the same but along `axis`, where dst has no more than src; rank 1 to 12.
-// Types     f32. Indices are exact up to 2^24.
+// Types     src f32, f64 or any integers; dst the same, of indices f32: they are exact up to 2^24.
 // Layouts   any; dst may be `any`: the layout of src. Not in place.
 // Threads   immutable; see primitive.h.
 // Wire      not offered: only models use it.

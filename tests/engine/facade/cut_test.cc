@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/explanation.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/engine/facade/typed_model.h"
@@ -320,6 +321,36 @@ TEST(CutTest, WhatIsNotSupportedAfterACutIsRefusedAtLoad) {
   model.Node("GatherND", {"x", "rows"}, {"found"});
   model.Node("ScatterND", {"x", "rows", "found"}, {"y"}, {String("reduction", "add")}).Output("y");
   EXPECT_THAT(Load(model).status(), StatusIs(absl::StatusCode::kUnimplemented, "node_y"));
+}
+
+TEST(CutTest, TheExplanationHasAllStages) {
+  OnnxBuilder model;
+  model.Input("x", {1, kRowSize}).Integers("rows", {-1, 2});
+  model.Node("Relu", {"x"}, {"r"}).Node("NonZero", {"r"}, {"at"});
+  model.Node("Reshape", {"at", "rows"}, {"pairs"});
+  model.Node("Cast", {"pairs"}, {"p"}, {Int("to", 1)}).Node("Tanh", {"p"}, {"y"}).Output("y");
+  const auto loaded = Load(model);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const auto plan = (*loaded)->Explain({.runs = 1});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  std::vector<std::string> rows;
+  for (const PlanStep& step : plan->steps) rows.push_back(step.node);
+  EXPECT_THAT(rows, ::testing::IsSupersetOf(
+                        {"input x", "node_r", "node_at", "stage 2", "node_y", "output y"}));
+}
+
+TEST(CutTest, TheExplanationSaysWhyAStageIsMissing) {
+  OnnxBuilder model;
+  model.Input("x", {1, kRowSize}).Integers("rows", {7, 11});
+  model.Node("Relu", {"x"}, {"r"}).Node("NonZero", {"r"}, {"at"});
+  model.Node("Reshape", {"at", "rows"}, {"pairs"});
+  model.Node("Cast", {"pairs"}, {"y"}, {Int("to", 1)}).Output("y");
+  const auto loaded = Load(model);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const auto plan = (*loaded)->Explain({});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->steps.back().implementation, "stage/unknown");
+  EXPECT_THAT(plan->steps.back().remark, ::testing::HasSubstr("node_pairs"));
 }
 
 TEST(CutTest, TheSameBitsWhateverRunsBesides) {

@@ -48,7 +48,7 @@ TEST(ConstantTest, Refusals) {
       {"two values", "Constant", {}, {Int("value_int", 1), Float("value_float", 1)}, "exactly one"},
   });
   ExpectUnimplemented({
-      {"text", "Constant", {}, {String("value_string", "a")}, "supported are dense numbers"},
+      {"text", "Constant", {}, {String("value_string", "a")}, "supported are numbers"},
   });
 }
 

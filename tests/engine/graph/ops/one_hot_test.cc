@@ -17,6 +17,14 @@ TEST(OneHotTest, HardmaxBeforeOpset13IsOfRows) {
   EXPECT_EQ(Computed(model, {{1, 2, 2}}, {{1, 3, 9, 9}}), (std::vector<Elements>{{0, 0, 1, 0}}));
 }
 
+TEST(OneHotTest, ADepthThatIsTooLargeIsNamed) {
+  OnnxBuilder model;
+  model.Input("i", {2}, onnx::TensorProto::INT64).Integers("depth", {int64_t{1} << 62});
+  model.Floats("v", {2}, {0, 3}).Node("OneHot", {"i", "depth", "v"}, {"y"}).Output("y");
+  EXPECT_THAT(BuiltText(model, {{2}}),
+              HasSubstr("a depth of 4611686018427387904; allowed are 1 to 16777216"));
+}
+
 TEST(OneHotTest, Refusals) {
   ExpectInvalid({
       {"not two values", "OneHot", {"x", "shape", "w"}, {}, "the values are not two"},

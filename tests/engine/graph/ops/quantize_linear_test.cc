@@ -29,7 +29,7 @@ TEST(QuantizeLinearTest, WhatMovesIntegersKeepsThemAndWhatComputesRefusesThem) {
             "input x [1,2,4,4]\nq u8 [1,2,4,4] = quantize(x) 0.5@128\n"
             "m u8 [1,2,3,3] = max_pooling(q) kernel=[2,2]\nf u8 [1,18] = reshape(m)\n"
             "f [1,18] = dequantize(f) 1@0\noutput f\n");
-  model.Node("Relu", {"q"}, {"y"}).Output("y");
+  model.Node("Sigmoid", {"q"}, {"y"}).Output("y");
   EXPECT_THAT(BuiltText(model, {{1, 2, 4, 4}}), HasSubstr("UNIMPLEMENTED: node 'node_y'"));
 }
 

@@ -16,6 +16,13 @@ TEST(ReshapeTest, Operators) {
   });
 }
 
+TEST(ReshapeTest, TheHighestRankIsNamed) {
+  OnnxBuilder model;
+  model.Input("x", {2}).Integers("dims", {2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
+  model.Node("Reshape", {"x", "dims"}, {"y"}).Output("y");
+  EXPECT_THAT(BuiltText(model, {{2}}), HasSubstr("a shape of rank 13; the highest is 12"));
+}
+
 TEST(ReshapeTest, Refusals) {
   ExpectInvalid({
       {"reshape of another count", "Reshape", {"x", "shape"}, {}, "cannot view [1,4,8,8] as [7]"},

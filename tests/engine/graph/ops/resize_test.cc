@@ -40,5 +40,12 @@ TEST(ResizeTest, ResizeCropsAndFillsWhatIsOutside) {
             "c [2,1] = select(x) 0:1 by 2 x2\noutput a\noutput b\noutput c\n");
 }
 
+TEST(ResizeTest, ASizeThatIsRefusedIsNamedAsASize) {
+  OnnxBuilder model;
+  model.Input("x", {4, 1}).Integers("sizes", {0, 1});
+  model.Node("Resize", {"x", "", "", "sizes"}, {"y"}).Output("y");
+  EXPECT_THAT(BuiltText(model, {{4, 1}}), HasSubstr("size 0 of dimension 0, which has 4 elements"));
+}
+
 }  // namespace
 }  // namespace tilewire::graph

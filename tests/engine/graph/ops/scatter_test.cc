@@ -32,6 +32,15 @@ TEST(ScatterTest, ConstantsFold) {
   EXPECT_EQ(Computed(model, {{3}}, {{0, 0, 0}}), (std::vector<Elements>{{1, 9, 3}}));
 }
 
+TEST(ScatterTest, AnIndexOutsideIsNamed) {
+  OnnxBuilder model(16);
+  model.Input("x", {4}).Input("u", {2}).Integers("i", {-4, 4});
+  model.Node("ScatterElements", {"x", "i", "u"}, {"y"}).Output("y");
+  EXPECT_THAT(BuiltText(model, {{4}, {2}}),
+              HasSubstr("index 4, element 1 of input 1, is outside a dimension of 4: allowed are "
+                        "-4 to 3"));
+}
+
 TEST(ScatterTest, Refusals) {
   ExpectInvalid({
       {"no such row", "ScatterND", {"x", "shape", "m"}, {}, "updates [2,3], expected [4,8,8]"},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The networks that the operators of engine/graph/ops/shape.cc become.
+#include <cmath>
+
 #include "tests/engine/graph/op_case.h"
 
 namespace tilewire::graph {
@@ -24,6 +26,18 @@ TEST(ShapeTest, ShapeArithmeticFoldsForEveryBatch) {
       .Output("z");
   EXPECT_EQ(BuiltText(model, {{5, 6, 4, 4}}),
             "input x [5,6,4,4]\ny [5,32,3] = reshape(x)\noutput y\n");
+}
+
+TEST(ShapeTest, ARangeThatLeadsNowhereIsInvalid) {
+  OnnxBuilder model;
+  model.Input("x", {2}).Integers("zero", {0}).Integers("nine", {9});
+  model.Node("Range", {"zero", "nine", "zero"}, {"y"}).Output("y");
+  EXPECT_THAT(BuiltText(model, {{2}}), HasSubstr("INVALID_ARGUMENT"));
+  EXPECT_THAT(BuiltText(model, {{2}}), HasSubstr("a step of 0"));
+  OnnxBuilder reals;
+  reals.Input("x", {2}).Floats("from", {}, {0}).Floats("to", {}, {9}).Floats("by", {}, {NAN});
+  reals.Node("Range", {"from", "to", "by"}, {"y"}).Output("y");
+  EXPECT_THAT(BuiltText(reals, {{2}}), HasSubstr("a step of nan"));
 }
 
 }  // namespace

@@ -173,7 +173,69 @@ TEST_P(MatmulTest, AnyIsRowMajor) {
   EXPECT_EQ(primitive->Desc(kArgDst), Plain({3, 5}));
 }
 
-TILEWIRE_TEST_EVERY_ROW(Matmul);
+// Products of elements over the whole range of their type, whose sums wrap around.
+class TypedMatmulTest : public MatmulTest {
+ protected:
+  template <typename T>
+  void ExpectWrappedProduct(DataType type, const Case& c) {
+    const MatmulDesc desc{Plain(c.src, type), Plain(c.weights, type), {}, Plain(c.dst, type)};
+    const auto primitive = Create(desc);
+    if (!primitive) return;
+    SCOPED_TRACE(absl::StrCat(c.why, " of ", DataTypeName(type)));
+    const std::vector<T> src = Any<T>(desc.src, 1), weights = Any<T>(desc.weights, 2);
+    const Bytes from = Pack(desc.src, src), by = Pack(desc.weights, weights);
+    const Inputs inputs = {{kArgSrc, &from}, {kArgWeights, &by}};
+    const std::vector<T> got =
+        Unpack<T>(desc.dst, ExecuteAllWays(*primitive, inputs, kArgDst, Garbage(desc.dst, 7)));
+    std::vector<T> expected;
+    const int last = desc.dst.rank() - 1;
+    ForEachIndex(c.dst, [&](const Dims& index) {
+      uint64_t sum = 0;
+      Dims row = BroadcastIndex(c.src, index), column = BroadcastIndex(c.weights, index);
+      for (int64_t k = 0; k < c.src[last]; ++k) {
+        row[last] = column[last - 1] = k;
+        sum += static_cast<uint64_t>(src[desc.src.Offset(row)]) *
+               static_cast<uint64_t>(weights[desc.weights.Offset(column)]);
+      }
+      expected.push_back(static_cast<T>(sum));
+    });
+    EXPECT_EQ(got, expected);
+  }
+
+ private:
+  template <typename T>
+  static std::vector<T> Any(const MemoryDesc& desc, uint64_t seed) {
+    testing::Random random(seed);
+    std::vector<T> elements(desc.ElementCount());
+    for (T& element : elements) element = static_cast<T>(random.Next());
+    return elements;
+  }
+};
+
+TEST_P(TypedMatmulTest, SumsWrapAround) {
+  for (const Case& c : Cases()) {
+    ExpectWrappedProduct<int32_t>(DataType::kS32, c);
+    ExpectWrappedProduct<uint32_t>(DataType::kU32, c);
+    ExpectWrappedProduct<int64_t>(DataType::kS64, c);
+    ExpectWrappedProduct<uint64_t>(DataType::kU64, c);
+    ExpectWrappedProduct<int16_t>(DataType::kS16, c);
+    ExpectWrappedProduct<uint8_t>(DataType::kU8, c);
+  }
+}
+
+// The rows for f32 alone, or those for the other types; the reference is among both.
+std::vector<Implementation<MatmulDesc>> Rows(bool typed) {
+  std::vector<Implementation<MatmulDesc>> rows;
+  for (const auto& row : MatmulImplementations()) {
+    if (row.traits.is_reference || (row.name == "matmul/typed_rows") == typed) rows.push_back(row);
+  }
+  return rows;
+}
+
+INSTANTIATE_TEST_SUITE_P(AllImplementations, MatmulTest, ::testing::ValuesIn(Rows(false)),
+                         RowName<Implementation<MatmulDesc>>);
+INSTANTIATE_TEST_SUITE_P(AllImplementations, TypedMatmulTest, ::testing::ValuesIn(Rows(true)),
+                         RowName<Implementation<MatmulDesc>>);
 
 TEST(MatmulErrorsTest, CreationNamesWhatDoesNotFit) {
   const auto status = StatusOfCreating(CreateMatmul);

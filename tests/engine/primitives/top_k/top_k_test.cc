@@ -89,6 +89,25 @@ TEST_P(TopKTest, MoreThanOnePieceOfWork) {
   ExpectBest({Plain({1, 40000}), Plain({1, 3}), 1, true, true});
 }
 
+// Integers that f32 does not tell apart.
+TEST_P(TopKTest, LargeIntegers) {
+  const MemoryDesc src = Plain({2, 3}, DataType::kS64), dst = Plain({2, 2}, DataType::kS64);
+  constexpr int64_t kLarge = int64_t{1} << 62, kLeast = std::numeric_limits<int64_t>::min();
+  const Bytes packed =
+      Pack<int64_t>(src, {kLarge, kLarge + 2, kLarge + 1, -kLarge, kLeast, kLeast + 1});
+  const auto best = [&](const MemoryDesc& to, bool largest, bool indices) {
+    const auto primitive = Create({src, to, 1, largest, indices});
+    return primitive ? ExecuteAllWays(*primitive, {{kArgSrc, &packed}}, kArgDst, Garbage(to, 7))
+                     : Bytes();
+  };
+  EXPECT_EQ(Unpack<int64_t>(dst, best(dst, true, false)),
+            (std::vector<int64_t>{kLarge + 2, kLarge + 1, -kLarge, kLeast + 1}));
+  EXPECT_EQ(Unpack<int64_t>(dst, best(dst, false, false)),
+            (std::vector<int64_t>{kLarge, kLarge + 1, kLeast, kLeast + 1}));
+  const MemoryDesc indices = Plain({2, 2});
+  EXPECT_EQ(Unpack<float>(indices, best(indices, true, true)), (std::vector<float>{1, 2, 0, 2}));
+}
+
 TILEWIRE_TEST_EVERY_ROW(TopK);
 
 TEST(TopKErrorsTest, CreationNamesWhatDoesNotFit) {
@@ -98,8 +117,10 @@ TEST(TopKErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(status({src, dst, 2}), StatusIs(kInvalid, "axis 2"));
   EXPECT_THAT(status({src, dst, 0}), StatusIs(kInvalid, "along axis 0"));
   EXPECT_THAT(status({dst, src, 1}), StatusIs(kInvalid, "along axis 1"));
-  const MemoryDesc bytes = Plain({4, 5}, DataType::kU8);
-  EXPECT_THAT(status({bytes, bytes, 1}), StatusIs(kUnimplemented, "f32 only"));
+  const MemoryDesc bytes = Plain({4, 5}, DataType::kU8), halves = Plain({4, 5}, DataType::kF16);
+  EXPECT_THAT(status({bytes, bytes, 1}), IsOk());
+  EXPECT_THAT(status({bytes, dst, 1}), StatusIs(kUnimplemented, "u8 only"));
+  EXPECT_THAT(status({halves, halves, 1}), StatusIs(kUnimplemented, "f32 only"));
 }
 
 }  // namespace
