@@ -102,14 +102,21 @@ TEST(NetworkCasesTest, EveryOperationIsInSome) {
     EXPECT_EQ(kinds.count(kind), 1) << "operation " << kind << " of graph::OperationParams";
 }
 
+// The sets below the best one whose code differs, and that one.
+std::vector<cpu::Isa> InstructionSets() {
+  std::vector<cpu::Isa> sets = {cpu::Isa::kBaseline, cpu::Isa::kAvx2};
+  if (cpu::Supports(cpu::Isa::kAmx)) sets.push_back(cpu::Isa::kAvx512Vnni);
+  sets.push_back(cpu::BestIsa());
+  return sets;
+}
+
 INSTANTIATE_TEST_SUITE_P(Networks, NetworkTest,
                          ::testing::Combine(::testing::ValuesIn(graph::NetworkCases().begin(),
                                                                 graph::NetworkCases().end()),
-                                            ::testing::Values(cpu::Isa::kBaseline, cpu::Isa::kAvx2,
-                                                              cpu::BestIsa())),
+                                            ::testing::ValuesIn(InstructionSets())),
                          [](const ::testing::TestParamInfo<Parameters>& info) {
                            return std::string(std::get<0>(info.param).name) + "_" +
-                                  std::to_string(info.index % 3) + "_" +
+                                  std::to_string(info.index % InstructionSets().size()) + "_" +
                                   std::string(cpu::IsaName(std::get<1>(info.param)));
                          });
 

@@ -109,6 +109,21 @@ Network QuantizedGroups(int64_t n) {
   return b.Finish({back, ToReal(&b, "both.real", both, wide)});
 }
 
+// Channels enough to fill matrix tiles: an unsigned and a signed source, whole steps and parts of
+// one, groups, a sum.
+Network QuantizedWide(int64_t n) {
+  NetworkBuilder b;
+  const QuantizationParams input{1 / 64.0f, 120}, inner{1 / 8.0f, 0}, centered{1 / 4.0f, -6};
+  const ValueId x = b.Input("x", {n, 40, 6, 9});
+  const ValueId q = ToIntegers(&b, "q", x, input, kU8);
+  b.Conv("point", q, 64, {.kernel = 1, .padding = 0, .fused = {Relu()}});
+  const ValueId point = QuantizedOperation<Convolution>(&b, input, inner, kU8);
+  b.Conv("grouped", point, 64, {.groups = 2, .fused = {AddIntegers(point, inner), Relu()}});
+  const ValueId grouped = QuantizedOperation<Convolution>(&b, inner, centered, kS8);
+  b.Conv("last", grouped, 33, {.kernel = 1, .padding = 0});
+  return b.Finish({QuantizedOperation<Convolution>(&b, centered, std::nullopt, kU8)});
+}
+
 // Sums of several types and grids that are not powers of two: every operation rounds as in f32.
 Network QuantizedSums(int64_t n) {
   NetworkBuilder b;
@@ -178,11 +193,10 @@ Network IntegersInRun(int64_t n) {
 }  // namespace
 
 absl::Span<const NetworkCase> QuantizedNetworks() {
-  static constexpr NetworkCase kCases[] = {{"QuantizedResidual", QuantizedResidual},
-                                           {"QuantizedGroups", QuantizedGroups},
-                                           {"QuantizedSums", QuantizedSums},
-                                           {"QuantizedInRun", QuantizedInRun},
-                                           {"IntegersInRun", IntegersInRun}};
+  static constexpr NetworkCase kCases[] = {
+      {"QuantizedResidual", QuantizedResidual}, {"QuantizedGroups", QuantizedGroups},
+      {"QuantizedWide", QuantizedWide},         {"QuantizedSums", QuantizedSums},
+      {"QuantizedInRun", QuantizedInRun},       {"IntegersInRun", IntegersInRun}};
   return kCases;
 }
 

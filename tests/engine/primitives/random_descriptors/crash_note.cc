@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "tests/support/tiles/tile_emulator.h"
+
 // Of the address sanitizer; absent in other builds.
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
@@ -51,9 +53,10 @@ void InstallCrashNote() {
     signal(SIGPROF, OnSignal);
     return;
   }
-  for (const int number : {SIGSEGV, SIGFPE, SIGILL, SIGBUS, SIGABRT, SIGPROF}) {
+  for (const int number : {SIGSEGV, SIGFPE, SIGBUS, SIGABRT, SIGPROF}) {
     signal(number, OnSignal);
   }
+  if (!TilesAreEmulated()) signal(SIGILL, OnSignal);  // of which that is made
 }
 
 void NoteCase(int64_t index, unsigned seconds) {
