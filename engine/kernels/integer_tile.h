@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "engine/jit/generator.h"
@@ -32,12 +33,21 @@ inline constexpr int64_t kQuad = 4;
 // of src: widened bytes take more.
 inline int ExtraIntegerVectors(const VectorUnit& unit) { return unit.has_dot_products() ? 0 : 5; }
 
+// Neighbouring pixels of a tile, and how far from its dst they begin.
+struct PixelRun {
+  int first = 0, count = 0;
+  int64_t dst_bytes = 0;
+  bool operator==(const PixelRun&) const = default;
+};
+
 struct IntegerTileConfig {
   EpilogueConfig epilogue;    // unit, blocks, pixels, dst
   TapLoops loops;             // a channel is a quad
   bool signed_src = false;    // only where bytes are widened, depthwise, and on matrix tiles
   bool fetches_next = false;  // one tap: the bytes of the next tile's src follow this one's
   bool packed_src = false;    // depthwise: the bytes after the last channel must not be read
+  // On matrix tiles: what is stored, if that is not all pixels side by side.
+  std::vector<PixelRun> runs = {};
 };
 
 // The arguments of one call. Pointers are to the first valid depth and height tap, width tap 0.

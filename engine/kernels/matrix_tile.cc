@@ -5,7 +5,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <map>
+#include <memory>
+#include <vector>
 
 #include "engine/base/checked_math.h"
 
@@ -23,13 +25,7 @@ class MatrixTileGenerator final : public TapLoopGenerator {
   MatrixTileGenerator(absl::string_view name, const IntegerTileConfig& config)
       : TapLoopGenerator(name, config.epilogue, config.loops, offsetof(IntegerTileArgs, loops)),
         config_(config),
-        rows_{std::min(pixels_, kTileRows), std::max(0, pixels_ - kTileRows)},
-        chunk_(ChunkPixels(config.epilogue)),
-        epilogue_(this, WithPixels(chunk_), RegistersOf(chunk_)) {
-    if (pixels_ % chunk_ != 0) {
-      rest_.emplace(this, WithPixels(pixels_ % chunk_), RegistersOf(pixels_ % chunk_));
-    }
-  }
+        rows_{std::min(pixels_, kTileRows), std::max(0, pixels_ - kTileRows)} {}
 
  private:
   // r14 and r15 are free, as offsets of output blocks are displacements here.
@@ -60,8 +56,7 @@ class MatrixTileGenerator final : public TapLoopGenerator {
     Finish();
     mov(rsp, qword[rsp + kSumsBytes]);
     Postamble();
-    epilogue_.EmitTables();
-    if (rest_) rest_->EmitTables();
+    for (const auto& [pixels, epilogue] : epilogues_) epilogue->EmitTables();
     EmitConfiguration();
   }
 
@@ -132,48 +127,58 @@ class MatrixTileGenerator final : public TapLoopGenerator {
         tilestored(ptr[rsp + weights_row_bytes_ + to], SumTile(block, half));
       }
     }
-    LoadEpilogueArguments(this, config_.epilogue, RegistersOf(chunk_));
-    mov(sums_, rsp);
-    Xbyak::Label loop;
-    if (pixels_ / chunk_ > 1) mov(chunks_left_, pixels_ / chunk_);
-    L(loop);
-    FinishChunk(&epilogue_);
-    if (pixels_ / chunk_ > 1 || rest_) {
-      add(sums_, chunk_ * kPixelBytes);
-      AddBytes(src_, chunk_ * config_.epilogue.dst_pixel_bytes);
+    LoadEpilogueArguments(this, config_.epilogue, RegistersOf(1));
+    std::vector<PixelRun> runs = config_.runs;
+    if (runs.empty()) runs.push_back({.first = 0, .count = pixels_, .dst_bytes = 0});
+    int64_t dst = 0;  // that src_ points to
+    for (const PixelRun& run : runs) {
+      lea(sums_, ptr[rsp + run.first * kPixelBytes]);
+      AddBytes(src_, run.dst_bytes - dst);
+      dst = run.dst_bytes + FinishRun(run.count);
     }
-    if (pixels_ / chunk_ > 1) {
+  }
+
+  // As many pixels at a time as registers hold, in equal parts where that is possible. Returns the
+  // bytes by which src_ has moved.
+  int64_t FinishRun(int pixels) {
+    const int scratch = AccumulatorEpilogue::IntegerScratchCount(config_.epilogue.post_ops);
+    const int most = std::max(1, (unit_.registers() - scratch) / blocks_);
+    const int chunk = DivUp(pixels, DivUp(pixels, most));
+    const int chunks = pixels / chunk, rest = pixels % chunk;
+    const int64_t bytes = chunk * config_.epilogue.dst_pixel_bytes;
+    Xbyak::Label loop;
+    if (chunks > 1) mov(chunks_left_, chunks);
+    L(loop);
+    FinishChunk(chunk);
+    if (chunks == 1 && rest == 0) return 0;
+    add(sums_, chunk * kPixelBytes);
+    AddBytes(src_, bytes);
+    if (chunks > 1) {
       dec(chunks_left_);
       jnz(loop, T_NEAR);
     }
-    if (rest_) FinishChunk(&*rest_);
+    if (rest > 0) FinishChunk(rest);
+    return chunks * bytes;
   }
 
-  void FinishChunk(AccumulatorEpilogue* epilogue) {
+  void FinishChunk(int pixels) {
+    std::unique_ptr<AccumulatorEpilogue>& epilogue = epilogues_[pixels];
+    if (epilogue == nullptr) {
+      EpilogueConfig config = config_.epilogue;
+      config.pixels = pixels;
+      epilogue = std::make_unique<AccumulatorEpilogue>(this, config, RegistersOf(pixels));
+    }
     epilogue->LoadSums({sums_, kBlockBytes, kPixelBytes});
     epilogue->FinishIntegers();
   }
 
-  // The pixels that registers hold at a time, equal parts of the tile where that is possible.
-  static int ChunkPixels(const EpilogueConfig& config) {
-    const int scratch = AccumulatorEpilogue::IntegerScratchCount(config.post_ops);
-    const int most = std::max(1, (config.unit.registers() - scratch) / config.blocks);
-    return static_cast<int>(DivUp(config.pixels, DivUp(config.pixels, most)));
-  }
-  EpilogueConfig WithPixels(int pixels) const {
-    EpilogueConfig chunk = config_.epilogue;
-    chunk.pixels = pixels;
-    return chunk;
-  }
   AccumulatorEpilogue::Registers RegistersOf(int pixels) const {
-    return {src_, weights_, rax, WithPixels(pixels).FreeVectors(), src_row_, weights_row_};
+    return {src_, weights_, rax, unit_.RegistersFrom(blocks_ * pixels), src_row_, weights_row_};
   }
 
   const IntegerTileConfig config_;
-  const std::array<int, 2> rows_;  // of the halves
-  const int chunk_;                // pixels
-  AccumulatorEpilogue epilogue_;
-  std::optional<AccumulatorEpilogue> rest_;  // of the pixels after the last whole chunk
+  const std::array<int, 2> rows_;                                  // of the halves
+  std::map<int, std::unique_ptr<AccumulatorEpilogue>> epilogues_;  // by their pixels
   Xbyak::Label configuration_;
 };
 

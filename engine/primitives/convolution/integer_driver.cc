@@ -35,26 +35,6 @@ absl::Status CheckDisplacements(const IntegerProblem& problem) {
   return absl::OkStatus();
 }
 
-// Rows of 16 pixels of a row, which is what a tile costs, whether it is full or not.
-int64_t TileRows(const std::vector<Range>& tiles) {
-  int64_t rows = 0;
-  for (const Range& tile : tiles) rows += DivUp(tile.size, int64_t{kMatrixPixels / 2});
-  return rows;
-}
-
-// As few tiles as possible; if that leaves a choice, tiles of one size, which share a
-// configuration.
-Tiling MatrixTiling(int64_t row_pixels, int64_t blocks) {
-  const int64_t count = DivUp(row_pixels, int64_t{kMatrixPixels});
-  Tiling tiling = {SplitEvenly(row_pixels, count),
-                   SplitEvenly(blocks, DivUp(blocks, int64_t{kMatrixBlocks}))};
-  std::vector<Range> whole;
-  for (int64_t pixel = 0; pixel < row_pixels; pixel += kMatrixPixels)
-    whole.push_back({pixel, std::min<int64_t>(kMatrixPixels, row_pixels - pixel)});
-  if (TileRows(whole) < TileRows(tiling.tiles)) tiling.tiles = std::move(whole);
-  return tiling;
-}
-
 Tiling TilingOf(const IntegerProblem& problem) {
   const Geometry& geometry = problem.geometry;
   if (problem.on_matrix_tiles) {
@@ -81,13 +61,16 @@ absl::StatusOr<IntegerDriver> IntegerDriver::Create(absl::string_view name,
   FlattenPixels(&problem.geometry, problem.src.spatial, problem.dst.spatial);
   if (!problem.depthwise)  // which keeps the weights of all width taps in registers
     TurnColumns(&problem.geometry, &problem.src.spatial, &problem.dst.spatial);
+  std::optional<FlatPlane> plane;
+  if (problem.on_matrix_tiles)
+    plane = FlattenNarrowPlane(&problem.geometry, problem.src.spatial, problem.dst.spatial);
   const Tiling tiling = TilingOf(problem);
   const int lanes = problem.unit().lanes();
   const int64_t tap_bytes = lanes * (problem.depthwise ? 1 : problem.block_quads * kQuad);
   const WorkSize work = ChooseWorkSize(problem.geometry, tiling, lanes, /*may_chunk=*/false);
   const bool prefetches_weights = work.streams_weights && !problem.depthwise &&
                                   !problem.on_matrix_tiles && problem.geometry.kernel[0] == 1;
-  IntegerDriver driver(problem, prefetches_weights,
+  IntegerDriver driver(problem, plane, prefetches_weights,
                        WorkGrid(problem.geometry, tiling, work, problem.src.spatial,
                                 problem.dst.spatial, tap_bytes));
   const auto generate = problem.depthwise         ? GenerateIntegerDepthwise
@@ -112,6 +95,7 @@ IntegerTileConfig IntegerDriver::ConfigOf(const Range& tile, const Range& oc_gro
   config.epilogue.tail_lanes = last ? static_cast<int>(geometry.oc % lanes) : 0;
   config.signed_src = problem_.signed_src;
   config.packed_src = problem_.packed_src;
+  if (plane_) config.runs = RunsOf(*plane_, tile, problem_.dst.spatial);
   config.loops = LoopsOf(tile);
   config.fetches_next = geometry.kernel == Spatial{1, 1, 1} && !problem_.depthwise &&
                         !problem_.on_matrix_tiles && geometry.stride[2] == 1 &&

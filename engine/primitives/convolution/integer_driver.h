@@ -7,12 +7,14 @@
 #define ENGINE_PRIMITIVES_CONVOLUTION_INTEGER_DRIVER_H_
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/kernels/integer_tile.h"
 #include "engine/primitives/convolution/geometry.h"
+#include "engine/primitives/convolution/matrix_tiling.h"
 #include "engine/primitives/convolution/tile_cache.h"
 #include "engine/primitives/convolution/tiling.h"
 #include "engine/primitives/convolution/work_grid.h"
@@ -66,8 +68,12 @@ class IntegerDriver {
   int64_t code_bytes() const { return functions_.code_bytes(); }
 
  private:
-  IntegerDriver(const IntegerProblem& problem, bool prefetches_weights, WorkGrid grid)
-      : problem_(problem), prefetches_weights_(prefetches_weights), grid_(std::move(grid)) {}
+  IntegerDriver(const IntegerProblem& problem, std::optional<FlatPlane> plane,
+                bool prefetches_weights, WorkGrid grid)
+      : problem_(problem),
+        plane_(plane),
+        prefetches_weights_(prefetches_weights),
+        grid_(std::move(grid)) {}
   IntegerTileConfig ConfigOf(const Range& tile, const Range& oc_group) const;
   TapLoops LoopsOf(const Range& tile) const;
   IntegerTileArgs PositionOf(const Operands& operands, const WorkGrid::Piece& piece,
@@ -76,7 +82,8 @@ class IntegerDriver {
                                int64_t oc_group, int64_t images) const;
 
   IntegerProblem problem_;
-  bool prefetches_weights_;  // into the second cache, before their turn
+  std::optional<FlatPlane> plane_;  // that problem_ has been flattened from
+  bool prefetches_weights_;         // into the second cache, before their turn
   WorkGrid grid_;
   TileCache<IntegerTileConfig, IntegerTileFunction> functions_;
 };

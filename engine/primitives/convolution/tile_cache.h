@@ -64,6 +64,12 @@ class TileCache {
     Key key = {config.epilogue.blocks, config.epilogue.pixels, config.epilogue.tail_lanes, {}};
     for (const TapRange& taps : config.loops.taps)
       std::get<3>(key).push_back({taps.begin, taps.end});
+    if constexpr (requires { config.runs; }) {
+      for (const auto& run : config.runs) {
+        std::get<3>(key).push_back({run.first, run.count});
+        std::get<3>(key).push_back({run.dst_bytes, 0});
+      }
+    }
     return key;
   }
 

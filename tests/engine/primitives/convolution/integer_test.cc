@@ -139,6 +139,12 @@ std::vector<ConvolutionCase> MatrixShapes() {
       Case("1D", {2, 64, 50}, 33, {3}, {.left = {1}}),
       Case("3D", {1, 64, 4, 5, 6}, 32, {2, 3, 2}, {.left = {1, 1, 1}}),
       Case("3D without padding, in place", {1, 64, 4, 5, 6}, 32, {2, 3, 2}),
+      Case("7x7: one long row of padded ones", {2, 64, 7, 7}, 48, {3, 3}, {.left = {1, 1}}),
+      Case("14x14", {1, 64, 14, 14}, 33, {3, 3}, {.left = {1, 1}}),
+      Case("narrow, in place", {1, 64, 9, 8}, 32, {3, 3}),
+      Case("narrow and far between", {1, 64, 7, 3}, 16, {3, 3},
+           {.dilations = {0, 5}, .left = {1, 6}}),
+      Case("narrow groups", {1, 96, 6, 6}, 60, {3, 3}, {.groups = 3, .left = {1, 1}}),
       Case("high and narrow", {1, 64, 33, 2}, 32, {3, 1}, {.left = {1, 0}}),
   };
 }
