@@ -4,7 +4,7 @@
 //
 //   dst = stride * (src - 1) + output_padding + (kernel - 1) * dilation + 1 - left - right
 //
-// One whose weights are known is a deconvolution; or, where it has few outputs and its windows do
+// One whose weights are known is a deconvolution; or, where it has few channels and its windows do
 // not overlap, a convolution of single pixels with an output for each element of the window, which
 // then takes its place. Otherwise it is a convolution: the source, with stride - 1 zeros between
 // its elements, is convolved with the reversed window, padded on each side by dilation * (kernel -
@@ -233,12 +233,12 @@ absl::StatusOr<ValueId> EmitDeconvolution(NodeContext& context, const Transposed
   return context.Emit(std::move(deconvolution), {src}, transposed.dst);
 }
 
-// Whether the outputs of a deconvolution would fill a small part of a vector, and each comes from
-// one pixel.
+// Whether the inputs and the outputs of a deconvolution would fill a small part of a vector, and
+// each output comes from one pixel.
 bool IsNarrowTiling(const NodeContext& context, const Transposed& transposed) {
-  constexpr int64_t kFewOutputs = 4;
+  constexpr int64_t kFewInputs = 15, kFewOutputs = 4;
   const Dims& w = context.input(1).dims;
-  bool tiles = transposed.groups == 1 && w[1] <= kFewOutputs;
+  bool tiles = transposed.groups == 1 && w[0] <= kFewInputs && w[1] <= kFewOutputs;
   for (size_t i = 0; i < transposed.axes.size(); ++i) {
     const Axis& axis = transposed.axes[i];
     tiles = tiles && axis.stride == w[i + 2] && axis.dilation == 1 && axis.left == 0 &&

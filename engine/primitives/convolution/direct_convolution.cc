@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/convolution/direct_driver.h"
 #include "engine/primitives/convolution/direct_layouts.h"
@@ -50,6 +51,26 @@ DirectProblem ProblemOf(const ConvolutionDesc& desc, const Attributes& attribute
   problem.has_bias = !desc.bias.IsZero();
   problem.post_ops = attributes.post_ops;
   return problem;
+}
+
+// Per pixel the row takes a step for each output channel, tap and block of input channels, and
+// three to add up an output's lanes. Others take one for each tap and input channel, or with
+// Winograd's algorithm a quarter of that and its transforms, and a few to store a whole vector.
+absl::Status RequireFewOutputs(const Geometry& geometry, int lanes) {
+  constexpr int64_t kFewestVectors = 4, kLaneSums = 3, kStore = 6, kTransforms = 20;
+  const int64_t blocks = DivUp(geometry.ic, lanes), taps = *CheckedProduct(geometry.kernel);
+  const bool may_transform = geometry.kernel == Spatial{1, 3, 3} &&
+                             geometry.stride == Spatial{1, 1, 1} &&
+                             geometry.tap_step == Spatial{1, 1, 1};
+  const int64_t others =
+      kStore +
+      (may_transform ? geometry.ic * taps / 4 + kTransforms * (blocks + 1) : geometry.ic * taps);
+  if (geometry.grouped_weights || geometry.ic < lanes || geometry.oc > lanes ||
+      *CheckedProduct(geometry.out) < kFewestVectors * lanes ||
+      geometry.oc * (blocks * taps + kLaneSums) >= others) {
+    return absl::UnimplementedError("is for few output channels of many pixels, without groups");
+  }
+  return absl::OkStatus();
 }
 
 // Groups begin at the first lane of a block.
@@ -109,6 +130,25 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateFirstLayer(const ConvolutionDes
   const VectorUnit unit = VectorUnit::Of(facts.isa);
   DirectProblem problem = ProblemOf(desc, attributes, unit);
   problem.tap_channels = static_cast<int>(problem.geometry.ic);
+  return AroundDriver(desc, problem, InfoOf(desc, attributes, facts));
+}
+
+absl::StatusOr<ConvolutionDesc> ResolveFewOutputs(const ConvolutionDesc& desc,
+                                                  const Attributes& attributes,
+                                                  const ImplementationFacts& facts) {
+  const int lanes = VectorUnit::Of(facts.isa).lanes();
+  ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
+  ABSL_RETURN_IF_ERROR(RequireFewOutputs(GeometryOf(desc), lanes));
+  return ResolveLayouts(desc, lanes, WeightsKind::kFewOutputs);
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateFewOutputs(const ConvolutionDesc& desc,
+                                                            const Attributes& attributes,
+                                                            const ImplementationFacts& facts) {
+  DirectProblem problem = ProblemOf(desc, attributes, VectorUnit::Of(facts.isa));
+  problem.few_outputs = true;
+  problem.tap_channels = 1;
+  problem.dst.block = desc.dst.stride(1);
   return AroundDriver(desc, problem, InfoOf(desc, attributes, facts));
 }
 

@@ -8,6 +8,7 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/primitives/convolution/few_outputs_generator.h"
 
 namespace tilewire::convolution {
 namespace {
@@ -35,12 +36,46 @@ WorkSize ChooseDepthwiseWorkSize(const Geometry& geometry, const Tiling& tiling)
   return work;
 }
 
+// Where outputs are few, all of them for as many pixels as have a source that stays in the second
+// cache, and as leave eight pieces.
+WorkSize ChooseFewOutputsWorkSize(const Geometry& geometry, const Tiling& tiling, int lanes) {
+  constexpr int64_t kPieces = 8;
+  WorkSize work = ChooseWorkSize(geometry, tiling, lanes, /*may_chunk=*/false);
+  const int64_t units =
+      geometry.out[0] * geometry.out[1] * static_cast<int64_t>(tiling.tiles.size());
+  work.units = std::min(work.units, DivUp(units, kPieces));
+  work.oc_groups = static_cast<int64_t>(tiling.oc_groups.size());
+  work.streams_weights = false;
+  return work;
+}
+
+WorkSize WorkSizeOf(const DirectProblem& problem, const Tiling& tiling) {
+  const int lanes = problem.unit.lanes();
+  if (problem.depthwise) return ChooseDepthwiseWorkSize(problem.geometry, tiling);
+  if (problem.few_outputs) return ChooseFewOutputsWorkSize(problem.geometry, tiling, lanes);
+  return ChooseWorkSize(problem.geometry, tiling, lanes, MayChunk(problem.post_ops));
+}
+
+// The slope of each channel in every lane of a vector.
+std::vector<float> VectorsOfSlopes(const PostOps& post_ops, const VectorUnit& unit) {
+  std::vector<float> slopes;
+  if (post_ops.Slopes() == nullptr) return slopes;
+  for (float slope : *post_ops.Slopes()) slopes.insert(slopes.end(), unit.lanes(), slope);
+  return slopes;
+}
+
 // Displacements and increments in generated code that are larger than this, in elements, might not
 // fit 32 bits: a tile goes over four blocks at most.
 constexpr int64_t kLargestSpan = std::numeric_limits<int32_t>::max() / kFloatBytes / 4;
 
 // Blocks of dst that are too far apart for one tile, as those of large volumes, have a tile each.
 Tiling TilingOf(const DirectProblem& problem) {
+  const int64_t outputs = problem.geometry.oc;
+  if (problem.few_outputs) {
+    const int64_t pixels = problem.geometry.out[2];
+    return {SplitEvenly(pixels, DivUp(pixels, problem.unit.lanes())),
+            SplitEvenly(outputs, outputs)};
+  }
   const int64_t blocks = DivUp(problem.geometry.oc, problem.unit.lanes());
   const bool one_block = problem.depthwise || problem.dst.block > kLargestSpan / 4;
   const int64_t row = problem.geometry.out[2];
@@ -90,27 +125,31 @@ DirectDriver::DirectDriver(const DirectProblem& problem, const WorkSize& work, W
       grid_(std::move(grid)),
       ic_blocks_(DivUp(problem.geometry.ic, problem.unit.lanes())),
       tail_blocks_(problem.geometry.ic % problem.unit.lanes() == 0 ? 0 : 1),
-      slopes_(PaddedSlopes(problem.post_ops, problem.unit)) {}
+      slopes_(problem.few_outputs ? VectorsOfSlopes(problem.post_ops, problem.unit)
+                                  : PaddedSlopes(problem.post_ops, problem.unit)) {}
 
 absl::StatusOr<DirectDriver> DirectDriver::Create(absl::string_view name,
                                                   const DirectProblem& requested) {
   ABSL_RETURN_IF_ERROR(CheckDisplacements(requested));
   DirectProblem problem = requested;
   FlattenPixels(&problem.geometry, problem.src.spatial, problem.dst.spatial);
-  TurnColumns(&problem.geometry, &problem.src.spatial, &problem.dst.spatial);
+  if (!problem.few_outputs)
+    TurnColumns(&problem.geometry, &problem.src.spatial, &problem.dst.spatial);
   const Geometry& geometry = problem.geometry;
   const int lanes = problem.unit.lanes();
   const Tiling tiling = TilingOf(problem);
-  const WorkSize work = problem.depthwise
-                            ? ChooseDepthwiseWorkSize(geometry, tiling)
-                            : ChooseWorkSize(geometry, tiling, lanes, MayChunk(problem.post_ops));
+  const WorkSize work = WorkSizeOf(problem, tiling);
   DirectDriver driver(problem, work,
                       WorkGrid(geometry, tiling, work, problem.src.spatial, problem.dst.spatial,
                                /*tap_weights=*/lanes * problem.tap_channels));
   ABSL_RETURN_IF_ERROR(driver.functions_.Generate(
       tiling,
       [&](const Range& tile, const Range& oc_group) { return driver.ConfigOf(tile, oc_group); },
-      [&](const DirectConfig& config) { return GenerateDirect(name, config); }));
+      [&](const DirectConfig& config) {
+        const int tail_channels = static_cast<int>(geometry.ic % lanes);
+        return problem.few_outputs ? GenerateFewOutputs(name, config, tail_channels)
+                                   : GenerateDirect(name, config);
+      }));
   return driver;
 }
 
@@ -124,11 +163,16 @@ DirectConfig DirectDriver::ConfigOf(const Range& tile, const Range& oc_group) co
   config.epilogue.dst_block_bytes = problem_.dst.block * kFloatBytes;
   config.epilogue.bias = problem_.has_bias;
   const bool last = oc_group.begin + oc_group.size == DivUp(geometry.oc, lanes);
-  config.epilogue.tail_lanes = last ? static_cast<int>(geometry.oc % lanes) : 0;
+  config.epilogue.tail_lanes =
+      last && !problem_.few_outputs ? static_cast<int>(geometry.oc % lanes) : 0;
   config.epilogue.post_ops = problem_.post_ops;
   TapLoops& loops = config.loops;
   loops.channels = lanes;
   loops.tail_channels = static_cast<int>(geometry.ic % lanes);
+  if (problem_.few_outputs) {
+    loops.channels = 1;
+    loops.tail_channels = std::min(1, loops.tail_channels);
+  }
   loops.full_blocks = geometry.ic >= lanes;
   loops.tap_channels = problem_.tap_channels;
   loops.src_channel = problem_.src.channel * kFloatBytes;
@@ -179,8 +223,8 @@ DirectArgs DirectDriver::PositionOf(const Operands& operands, const WorkGrid::Pi
              src_block * problem_.src.block;
   args.weights = operands.weights + group * problem_.weights.group +
                  oc_block * problem_.weights.oc_block + ic_block * problem_.weights.ic_block;
-  args.bias =
-      operands.bias == nullptr ? nullptr : operands.bias + group * geometry.oc + oc_block * lanes;
+  const int64_t first_channel = group * geometry.oc + oc_block * (problem_.few_outputs ? 1 : lanes);
+  args.bias = operands.bias == nullptr ? nullptr : operands.bias + first_channel;
   args.slopes = slopes_.empty() ? nullptr : slopes_.data() + group * geometry.oc + oc_block * lanes;
   args.dst = operands.dst + image * problem_.dst.image + group * problem_.dst.group +
              oc_block * problem_.dst.block;

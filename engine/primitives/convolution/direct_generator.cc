@@ -31,6 +31,7 @@
 #include "engine/base/cache_line.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/kernels/narrow_block.h"
 
 namespace tilewire::convolution {
 namespace {
@@ -68,6 +69,11 @@ class DirectGenerator final : public TapLoopGenerator {
     return Vector(first + i % std::max(1, unit_.registers() - first));
   }
   bool EmbedsBroadcasts() const { return unit_.has_masks() && blocks_ == 1; }
+  // A register of an output block, as wide as the block's channels need (narrow_block.h).
+  Xbyak::Xmm Narrow(int block, const Xbyak::Xmm& v) const {
+    const int tail_lanes = block == blocks_ - 1 ? config_.epilogue.tail_lanes : 0;
+    return UnitOfBlock(unit_, tail_lanes).Vector(v.getIdx());
+  }
 
   void Emit() override {
     Preamble();
@@ -120,7 +126,7 @@ class DirectGenerator final : public TapLoopGenerator {
     FetchWeightsAhead(channel);
     for (int block = 0; block < blocks_; ++block) {
       const int64_t offset = channel * VectorBytes();
-      vmovups(Weights(block), ptr[WeightsOf(block) + static_cast<int>(offset)]);
+      vmovups(Narrow(block, Weights(block)), ptr[WeightsOf(block) + static_cast<int>(offset)]);
       if (loops_.tap_channels == unit_.lanes() && offset % kLineBytes == 0) {
         prefetcht0(ptr[WeightsOf(block) + static_cast<int>(offset + kWeightsAhead)]);
       }
@@ -128,17 +134,18 @@ class DirectGenerator final : public TapLoopGenerator {
     for (int pixel = run.first_pixel; pixel < run.end_pixel; ++pixel) {
       const Xbyak::RegExp src = SrcOf(pixel, channel);
       if (config_.depthwise) {
-        vfmadd231ps(Sum(0, pixel), Weights(0), ptr[src]);
+        vfmadd231ps(Narrow(0, Sum(0, pixel)), Narrow(0, Weights(0)), ptr[src]);
         continue;
       }
       if (EmbedsBroadcasts()) {
-        vfmadd231ps(Sum(0, pixel), Weights(0), ptr_b[src]);
+        vfmadd231ps(Narrow(0, Sum(0, pixel)), Narrow(0, Weights(0)), ptr_b[src]);
         continue;
       }
       const Xbyak::Xmm broadcast = Broadcast(pixel);
       vbroadcastss(broadcast, ptr[src]);
       for (int block = 0; block < blocks_; ++block) {
-        vfmadd231ps(Sum(block, pixel), Weights(block), broadcast);
+        vfmadd231ps(Narrow(block, Sum(block, pixel)), Narrow(block, Weights(block)),
+                    Narrow(block, broadcast));
       }
     }
   }

@@ -17,7 +17,8 @@ std::string ActivationPattern(int rank, int lanes) {
   return absl::StrCat(pattern, lanes, "b");
 }
 
-// "ABcd16b16a", with groups "aBCde16c16b", depthwise "Abcde16a", first layer "Acdb16a".
+// "ABcd16b16a", with groups "aBCde16c16b", depthwise "Abcde16a", first layer "Acdb16a", few
+// outputs "aBcd16b".
 std::string WeightsPattern(int rank, bool grouped, int lanes, WeightsKind kind) {
   std::string pattern(PlainPattern(rank));
   const int o = grouped ? 1 : 0;
@@ -25,6 +26,7 @@ std::string WeightsPattern(int rank, bool grouped, int lanes, WeightsKind kind) 
     pattern[0] = 'A';
     return absl::StrCat(pattern, lanes, "a");
   }
+  if (kind == WeightsKind::kFewOutputs) return ActivationPattern(rank, lanes);
   if (kind == WeightsKind::kFirstLayer) {
     return absl::StrCat("A", pattern.substr(2), "b", lanes, "a");
   }
@@ -37,7 +39,12 @@ std::string WeightsPattern(int rank, bool grouped, int lanes, WeightsKind kind) 
 bool TakesSrc(const MemoryDesc& src, int lanes, Activations allowed) {
   if (!src.IsPlain()) return allowed != Activations::kPlainSrc && IsChannelBlocked(src, lanes);
   if (allowed == Activations::kVectors) return HasWholeVectors(src, lanes);
-  return allowed != Activations::kBlocks;
+  return allowed != Activations::kBlocks && allowed != Activations::kPlainDst;
+}
+
+bool HasPlainRows(const MemoryDesc& desc) {
+  const int width = desc.rank() - 1;
+  return desc.IsPlain() && (desc.stride(width) == 1 || desc.dim(width) == 1);
 }
 
 }  // namespace
@@ -56,15 +63,17 @@ bool HasWholeVectors(const MemoryDesc& desc, int lanes) {
 
 absl::Status ResolveActivations(int lanes, Activations allowed, ConvolutionDesc* desc) {
   const int rank = desc->src.rank();
-  const std::string blocked = ActivationPattern(rank, lanes);
-  const bool prefers_plain = allowed == Activations::kPlainSrc;
-  ABSL_ASSIGN_OR_RETURN(
-      desc->src, OrPattern(desc->src, prefers_plain ? std::string(PlainPattern(rank)) : blocked));
-  ABSL_ASSIGN_OR_RETURN(desc->dst, OrPattern(desc->dst, blocked));
+  const std::string blocked = ActivationPattern(rank, lanes), plain(PlainPattern(rank));
+  const bool plain_src = allowed == Activations::kPlainSrc;
+  const bool plain_dst = allowed == Activations::kPlainDst;
+  ABSL_ASSIGN_OR_RETURN(desc->src, OrPattern(desc->src, plain_src ? plain : blocked));
+  ABSL_ASSIGN_OR_RETURN(desc->dst, OrPattern(desc->dst, plain_dst ? plain : blocked));
   ABSL_ASSIGN_OR_RETURN(desc->bias, OrPattern(desc->bias, "a"));
   if (!TakesSrc(desc->src, lanes, allowed)) return RefuseLayout("src", desc->src);
-  const bool takes_dst = IsChannelBlocked(desc->dst, lanes) ||
-                         (allowed != Activations::kBlocks && HasWholeVectors(desc->dst, lanes));
+  const bool takes_dst =
+      plain_dst ? HasPlainRows(desc->dst)
+                : IsChannelBlocked(desc->dst, lanes) ||
+                      (allowed != Activations::kBlocks && HasWholeVectors(desc->dst, lanes));
   if (!takes_dst) return RefuseLayout("dst", desc->dst);
   const MemoryDesc& bias = desc->bias;
   if (bias.IsZero() || (bias.IsPlain() && (bias.stride(0) == 1 || bias.dim(0) == 1))) {
@@ -83,9 +92,10 @@ absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, int 
                                 WeightsPattern(desc.weights.rank(), grouped, lanes, weights)));
   if (desc.weights.IsAny()) resolved.weights = packed;
   if (!(resolved.weights == packed)) return RefuseLayout("weights", desc.weights);
-  const Activations allowed = weights == WeightsKind::kFirstLayer  ? Activations::kPlainSrc
-                              : weights == WeightsKind::kDepthwise ? Activations::kVectors
-                                                                   : Activations::kAnySrc;
+  const Activations allowed = weights == WeightsKind::kFirstLayer   ? Activations::kPlainSrc
+                              : weights == WeightsKind::kFewOutputs ? Activations::kPlainDst
+                              : weights == WeightsKind::kDepthwise  ? Activations::kVectors
+                                                                    : Activations::kAnySrc;
   ABSL_RETURN_IF_ERROR(ResolveActivations(lanes, allowed, &resolved));
   return resolved;
 }

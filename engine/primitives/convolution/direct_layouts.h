@@ -13,7 +13,7 @@
 
 namespace tilewire::convolution {
 
-enum class WeightsKind { kDense, kDepthwise, kFirstLayer };
+enum class WeightsKind { kDense, kDepthwise, kFirstLayer, kFewOutputs };
 
 // `desc` with `any` replaced; kUnimplemented for a layout that the direct convolution does not read
 // or write.
@@ -21,8 +21,9 @@ absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, int 
                                                WeightsKind weights);
 
 // Which src and dst a row takes: channel blocks only; these or tensors of whole vectors (see
-// HasWholeVectors()); a plain src, or any src, each with such a dst.
-enum class Activations { kBlocks, kVectors, kPlainSrc, kAnySrc };
+// HasWholeVectors()); a plain src, or any src, each with such a dst; or a src of channel blocks with
+// a plain dst whose rows have no gaps.
+enum class Activations { kBlocks, kVectors, kPlainSrc, kAnySrc, kPlainDst };
 
 // The same, in place, for src, dst and bias of `desc` only.
 absl::Status ResolveActivations(int lanes, Activations allowed, ConvolutionDesc* desc);

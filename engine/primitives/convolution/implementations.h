@@ -33,6 +33,12 @@ TILEWIRE_ROW(ConvolutionDesc, Depthwise);
 // Winograd is chosen.
 TILEWIRE_ROW(ConvolutionDesc, Plain);
 
+// So few output channels that they would fill a small part of a vector, of many pixels and of at
+// least a block of input channels: lanes are input channels in the sums, and pixels in dst.
+//
+//   src nChw16c      weights OIhw16i      dst plain, rows without gaps
+TILEWIRE_ROW(ConvolutionDesc, FewOutputs);
+
 // The integer convolution: u8 or s8 sources, s8 weights. The row's instruction set decides the
 // registers.
 //

@@ -101,14 +101,15 @@ absl::Status WinogradDriver::Generate(absl::string_view name) {
   ABSL_ASSIGN_OR_RETURN(auto multiply, GenerateWinogradGemm(absl::StrCat(name, ".gemm"), config));
   multiply_ = multiply_last_ = Keep<WinogradGemmFunction>(std::move(multiply));
   const int64_t last_blocks = plan.weights.BlocksOfPanel(problem_.geometry.oc, plan.panels - 1);
-  if (last_blocks != config.blocks) {
+  const int tail_lanes = static_cast<int>(problem_.geometry.oc % lanes);
+  if (last_blocks != config.blocks || tail_lanes != 0) {
     config.blocks = static_cast<int>(last_blocks);
+    config.tail_lanes = tail_lanes;
     ABSL_ASSIGN_OR_RETURN(auto multiply_last,
                           GenerateWinogradGemm(absl::StrCat(name, ".gemm"), config));
     multiply_last_ = Keep<WinogradGemmFunction>(std::move(multiply_last));
   }
   ABSL_RETURN_IF_ERROR(GenerateOutputs(name, /*tail_lanes=*/0, &output_));
-  const int tail_lanes = static_cast<int>(problem_.geometry.oc % lanes);
   output_tail_ = output_;
   return tail_lanes == 0 ? absl::OkStatus() : GenerateOutputs(name, tail_lanes, &output_tail_);
 }

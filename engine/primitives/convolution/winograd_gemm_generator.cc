@@ -6,6 +6,7 @@
 
 #include "engine/base/cache_line.h"
 #include "engine/base/checked_math.h"
+#include "engine/kernels/narrow_block.h"
 
 namespace tilewire::convolution {
 namespace {
@@ -34,6 +35,11 @@ class WinogradGemmGenerator final : public jit::Generator {
     return unit_.Vector(first + tile % std::max(1, unit_.registers() - first));
   }
   bool EmbedsBroadcasts() const { return unit_.has_masks() && config_.blocks == 1; }
+  // A register of an output block, as wide as the block's channels need (narrow_block.h).
+  Xbyak::Xmm Narrow(int block, const Xbyak::Xmm& v) const {
+    const int tail_lanes = block == config_.blocks - 1 ? config_.tail_lanes : 0;
+    return UnitOfBlock(unit_, tail_lanes).Vector(v.getIdx());
+  }
   int VectorBytes() const { return unit_.bytes(); }
   int64_t MatrixBytes() const {
     return config_.input_blocks * lanes_ * config_.blocks * VectorBytes();
@@ -78,20 +84,22 @@ class WinogradGemmGenerator final : public jit::Generator {
 
   void ReduceChannel(int channel) {
     for (int block = 0; block < config_.blocks; ++block) {
-      vmovups(Weights(block), ptr[u_ + (channel * config_.blocks + block) * VectorBytes()]);
+      vmovups(Narrow(block, Weights(block)),
+              ptr[u_ + (channel * config_.blocks + block) * VectorBytes()]);
       prefetcht0(ptr[u_ + (channel * config_.blocks + block) * VectorBytes() + kNearBytes]);
     }
     PrefetchNextMatrix(channel);
     for (int tile = 0; tile < config_.tiles; ++tile) {
       const int offset = tile * VectorBytes() + channel * 4 - VBias();
       if (EmbedsBroadcasts()) {
-        vfmadd231ps(Sum(0, tile), Weights(0), ptr_b[v_ + offset]);
+        vfmadd231ps(Narrow(0, Sum(0, tile)), Narrow(0, Weights(0)), ptr_b[v_ + offset]);
         continue;
       }
       const Xbyak::Xmm broadcast = Broadcast(tile);
       vbroadcastss(broadcast, ptr[v_ + offset]);
       for (int block = 0; block < config_.blocks; ++block) {
-        vfmadd231ps(Sum(block, tile), Weights(block), broadcast);
+        vfmadd231ps(Narrow(block, Sum(block, tile)), Narrow(block, Weights(block)),
+                    Narrow(block, broadcast));
       }
     }
   }

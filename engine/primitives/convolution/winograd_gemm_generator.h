@@ -28,6 +28,7 @@ struct WinogradGemmConfig {
   jit::VectorUnit unit;
   int tiles = 1;             // of a group
   int blocks = 1;            // vectors of output channels
+  int tail_lanes = 0;        // channels of the last of them; 0: all
   int64_t input_blocks = 1;  // vectors of input channels
   int64_t groups = 1;  // of most calls: sets the pace at which the next weights are prefetched
 };

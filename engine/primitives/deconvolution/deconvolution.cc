@@ -19,7 +19,11 @@ absl::Status RequireForwardF32(const DeconvolutionDesc& desc, const Attributes& 
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Deconvolution, deconvolution,
+    {{"deconvolution/avx512_f32_few_outputs", cpu::Isa::kAvx512},
+     ResolveFewOutputs,
+     CreateFewOutputs},
     {{"deconvolution/avx512_f32_direct", cpu::Isa::kAvx512}, ResolveDirect, CreateDirect},
+    {{"deconvolution/avx2_f32_few_outputs", cpu::Isa::kAvx2}, ResolveFewOutputs, CreateFewOutputs},
     {{"deconvolution/avx2_f32_direct", cpu::Isa::kAvx2}, ResolveDirect, CreateDirect},
     {{"deconvolution/reference", cpu::Isa::kBaseline, {.is_reference = true}},
      ResolveReference,

@@ -20,6 +20,14 @@ namespace tilewire::deconvolution {
 // tiles.
 TILEWIRE_ROW(DeconvolutionDesc, Direct);
 
+// So few output channels that they would fill a small part of a vector, of many pixels, and at
+// least a block of input channels: lanes are input channels in the sums, and pixels in dst.
+//
+//   src nChw16c      weights OIhw16i      dst plain, rows without gaps
+//
+// No sum post-op where a stride goes along the row.
+TILEWIRE_ROW(DeconvolutionDesc, FewOutputs);
+
 TILEWIRE_ROW(DeconvolutionDesc, Reference);
 
 // kUnimplemented for types, propagations and attributes that no row takes.

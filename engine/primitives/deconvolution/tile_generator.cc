@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "engine/kernels/narrow_block.h"
+
 namespace tilewire::deconvolution {
 
 int TileGenerator::MaxPixels(const VectorUnit& unit, const PostOps& post_ops) {
@@ -19,6 +21,7 @@ void TileGenerator::Emit() {
   mov(taps_left_, ptr[args_ + offsetof(TileArgs, tap_count)]);
   mov(dst_, ptr[args_ + offsetof(TileArgs, dst)]);
   if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(TileArgs, bias)]);
+  PrefetchDst();
   ZeroSums();
   Xbyak::Label next_tap, next_block, done;
   test(taps_left_, taps_left_);
@@ -46,6 +49,23 @@ void TileGenerator::Emit() {
   epilogue_.EmitTables();
 }
 
+// Rows of dst are written with gaps, where other phases lie; the cache does not see them coming.
+void TileGenerator::PrefetchDst() {
+  const EpilogueConfig& tile = config_.epilogue;
+  for (int b = 0; b < tile.blocks; ++b) {
+    for (int p = 0; p < tile.pixels; ++p) {
+      const int64_t offset = b * tile.dst_block_bytes + p * tile.dst_pixel_bytes;
+      prefetchw(ptr[dst_ + static_cast<int>(offset)]);
+    }
+  }
+}
+
+// A register of an output block, as wide as the block's channels need (narrow_block.h).
+Xbyak::Xmm TileGenerator::Narrow(int block, int index) const {
+  const EpilogueConfig& tile = config_.epilogue;
+  return UnitOfBlock(tile.unit, block == tile.blocks - 1 ? tile.tail_lanes : 0).Vector(index);
+}
+
 // The products of the first channels of an input block.
 void TileGenerator::EmitBlock(int channels) {
   const int lanes = config_.epilogue.unit.lanes(), blocks = config_.epilogue.blocks;
@@ -54,12 +74,12 @@ void TileGenerator::EmitBlock(int channels) {
   for (int ic = 0; ic < channels; ++ic) {
     for (int b = 0; b < blocks; ++b) {
       const int64_t offset = b * config_.weights_oc_block_bytes + ic * lanes * 4;
-      vmovups(Vector(Tile() + b), ptr[weights_ + static_cast<int>(offset)]);
+      vmovups(Narrow(b, Tile() + b), ptr[weights_ + static_cast<int>(offset)]);
     }
     for (int p = 0; p < pixels; ++p) {
       vbroadcastss(source, ptr[src_ + (p * lanes + ic) * 4]);
       for (int b = 0; b < blocks; ++b)
-        vfmadd231ps(Vector(b * pixels + p), Vector(Tile() + b), source);
+        vfmadd231ps(Narrow(b, b * pixels + p), Narrow(b, Tile() + b), Narrow(b, source.getIdx()));
     }
   }
 }

@@ -31,9 +31,10 @@ struct TileConfig {
   EpilogueConfig epilogue;  // unit, blocks, pixels, strides of dst, bias, post-ops
 };
 
+using TileFunction = void (*)(const TileArgs*);
+
 class TileGenerator final : public AccumulatorTile {
  public:
-  using Function = void (*)(const TileArgs*);
   TileGenerator(absl::string_view name, const TileConfig& config);
 
   static constexpr int kMaxBlocks = 2;
@@ -42,6 +43,8 @@ class TileGenerator final : public AccumulatorTile {
 
  private:
   void Emit() override;
+  void PrefetchDst();
+  Xbyak::Xmm Narrow(int block, int index) const;
   void EmitBlock(int channels);
 
   const TileConfig config_;

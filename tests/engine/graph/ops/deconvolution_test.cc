@@ -22,7 +22,14 @@ TEST(DeconvolutionTest, KnownWeightsMakeADeconvolution) {
             "strides=[2,2] pads=[1,1],[0,0]\noutput y\n");
 }
 
-TEST(DeconvolutionTest, FewOutputsOfWindowsThatDoNotOverlapAreConvolvedPixelByPixel) {
+TEST(DeconvolutionTest, InputsThatFillAVectorMakeADeconvolutionOfFewOutputs) {
+  OnnxBuilder model;
+  model.Input("x", {1, 16, 3, 3}).Floats("w", {16, 1, 2, 2});
+  model.Node("ConvTranspose", {"x", "w"}, {"y"}, {Ints("strides", {2, 2})}).Output("y");
+  EXPECT_THAT(BuiltText(model, {{1, 16, 3, 3}}), HasSubstr("y [1,1,6,6] = deconvolution(x)"));
+}
+
+TEST(DeconvolutionTest, FewChannelsOfWindowsThatDoNotOverlapAreConvolvedPixelByPixel) {
   const std::string text = TransposedText({2, 1, 2, 2}, {Ints("strides", {2, 2})});
   EXPECT_THAT(text, HasSubstr("y/pixels [1,4,3,3] = convolution(x) w/pixels[4,2,1,1]"));
   EXPECT_THAT(text, HasSubstr("y/places [1,1,3,2,3,2] = transpose(y/windows) "

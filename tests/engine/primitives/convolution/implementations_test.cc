@@ -103,6 +103,9 @@ class ConvolutionTest : public TestWithParam<Implementation<ConvolutionDesc>> {
       const bool depthwise = shape.groups > 1 && shape.groups == shape.ic && shape.ic == shape.oc;
       return depthwise && src_pattern.empty();
     }
+    if (algorithm == convolution::kFewOutputs) {
+      return absl::StartsWith(shape.why, "few outputs") && src_pattern.empty();
+    }
     if (algorithm == convolution::kFirstLayer) {
       return shape.groups == 1 && shape.ic <= 4 && (shape.in.size() < 3 || shape.kernel[0] == 1);
     }
@@ -145,6 +148,7 @@ TEST_P(ConvolutionTest, AppliesPostOpsInOrder) {
       Case("output tail", {2, 20, 6, 17}, 40, {3, 3}, {.left = {1, 1}}),
       Case("groups that are copied", {1, 24, 5, 5}, 24, {3, 3}, {.groups = 3, .left = {1, 1}}),
       Case("depthwise", {1, 24, 5, 30}, 24, {3, 3}, {.groups = 24, .left = {1, 1}}),
+      Case("few outputs", {2, 24, 8, 19}, 2, {3, 3}, {.left = {1, 1}}),
   };
   for (const PostOpsCase& post_ops : PostOpsCases()) {
     SCOPED_TRACE(post_ops.why);

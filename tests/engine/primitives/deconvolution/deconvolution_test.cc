@@ -18,8 +18,19 @@ struct Case {
   Dims in, kernel, strides, dilations, left, right;
 };
 
-const std::vector<Case>& Cases() {
-  static const auto* const cases = new std::vector<Case>{
+// Those that the rows for few outputs take.
+std::vector<Case> FewOutputsCases() {
+  return {
+      {"few outputs: a mask", 2, 1, 24, 1, {5, 9}, {2, 2}, {2, 2}, {0, 0}, {0, 0}, {0, 0}},
+      {"few outputs: DCGAN's last", 1, 1, 40, 3, {5, 6}, {4, 4}, {2, 2}, {0, 0}, {1, 1}, {1, 1}},
+      {"few outputs, dilated", 1, 1, 17, 2, {7, 21}, {3, 3}, {1, 1}, {1, 0}, {1, 1}, {1, 1}},
+      {"few outputs, 3D", 1, 1, 18, 1, {3, 4, 5}, {2, 2, 3}, {2, 1, 2}, Dims(3), Dims(3), Dims(3)},
+      {"few outputs of a row, 3 apart", 1, 1, 32, 1, {67}, {3}, {3}, {0}, {0}, {0}},
+  };
+}
+
+std::vector<Case> OtherCases() {
+  return {
       {"one pixel becomes the kernel", 1, 1, 1, 1, {1, 1}, {3, 2}, {1, 1}, {0, 0}, {0, 0}, {0, 0}},
       {"U-Net's upsampling", 2, 1, 32, 16, {3, 5}, {2, 2}, {2, 2}, {0, 0}, {0, 0}, {0, 0}},
       {"DCGAN's: 4x4, stride 2", 1, 1, 24, 40, {4, 4}, {4, 4}, {2, 2}, {0, 0}, {1, 1}, {1, 1}},
@@ -55,6 +66,14 @@ const std::vector<Case>& Cases() {
        {0, 1, 1}},
       {"no image", 0, 1, 4, 4, {2, 2}, {2, 2}, {2, 2}, {0, 0}, {0, 0}, {0, 0}},
   };
+}
+
+const std::vector<Case>& Cases() {
+  static const auto* const cases = [] {
+    auto* const all = new std::vector<Case>(OtherCases());
+    for (const Case& c : FewOutputsCases()) all->push_back(c);
+    return all;
+  }();
   return *cases;
 }
 
@@ -179,6 +198,8 @@ TEST_P(DeconvolutionTest, EveryLayoutOfSourceAndDestination) {
       desc.src = sources[i].desc;
       desc.dst = destinations[i].desc;
       ExpectExact(desc);
+      desc.src = DescOf(c, true).src;
+      ExpectExact(desc);
     }
   }
 }
@@ -218,27 +239,41 @@ TEST_P(DeconvolutionTest, PostOpsFollowInTheirOrder) {
 }
 
 TEST_P(DeconvolutionTest, AnImageDoesNotDependOnTheBatch) {
-  Case c = Cases()[1];
-  c.batch = 3;
-  const DeconvolutionDesc three = DescOf(c, false);
-  const Operands operands = Random(three, /*integers=*/false);
-  const auto all = Run(three, operands);
-  ASSERT_TRUE(all);
-  c.batch = 1;
-  const DeconvolutionDesc one = DescOf(c, false);
-  const int64_t image = one.src.ElementCount(), result = one.dst.ElementCount();
-  for (int n = 0; n < 3; ++n) {
-    const auto single =
-        Run(one, {{operands.src.begin() + n * image, operands.src.begin() + (n + 1) * image},
-                  operands.weights,
-                  {},
-                  std::vector<float>(result)});
-    EXPECT_EQ(BitsOf(*single),
-              BitsOf({all->begin() + n * result, all->begin() + (n + 1) * result}));
+  for (Case c : Cases()) {
+    SCOPED_TRACE(c.why);
+    c.batch = 3;
+    const DeconvolutionDesc three = DescOf(c, false);
+    const Operands operands = Random(three, /*integers=*/false);
+    const auto all = Run(three, operands);
+    if (!all) continue;
+    c.batch = 1;
+    const DeconvolutionDesc one = DescOf(c, false);
+    const int64_t image = one.src.ElementCount(), result = one.dst.ElementCount();
+    for (int n = 0; n < 3; ++n) {
+      const auto single =
+          Run(one, {{operands.src.begin() + n * image, operands.src.begin() + (n + 1) * image},
+                    operands.weights,
+                    {},
+                    std::vector<float>(result)});
+      EXPECT_EQ(BitsOf(*single),
+                BitsOf({all->begin() + n * result, all->begin() + (n + 1) * result}));
+    }
   }
 }
 
 TILEWIRE_TEST_EVERY_ROW(Deconvolution);
+
+TEST(DeconvolutionDispatchTest, FewOutputsAreTakenByTheirRow) {
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+  for (const Case& c : FewOutputsCases()) {
+    SCOPED_TRACE(c.why);
+    for (cpu::Isa isa : {cpu::Isa::kAvx2, cpu::BestIsa()}) {
+      const auto primitive = CreateDeconvolution(DescOf(c, true), {}, {.max_isa = isa});
+      ASSERT_THAT(primitive, IsOk());
+      EXPECT_NE((*primitive)->name().find("few_outputs"), absl::string_view::npos);
+    }
+  }
+}
 
 // The reference asked a layout without strides where its elements are.
 TEST(DeconvolutionErrorsTest, TransformedWeightsAreRefused) {

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/deconvolution/direct_driver.h"
+#include "engine/primitives/deconvolution/few_outputs_generator.h"
+#include "engine/primitives/deconvolution/geometry.h"
+#include "engine/primitives/deconvolution/implementations.h"
+
+namespace tilewire::deconvolution {
+namespace {
+
+constexpr int64_t kOutputBytes = sizeof(float);
+
+// An output takes a step for each tap and input block, and a few to add up its lanes and to be
+// stored; a vector of outputs takes one for each tap and input channel.
+absl::Status RequireFewOutputs(const Geometry& geometry, int64_t lanes) {
+  constexpr int64_t kFewestVectors = 4, kLaneSums = 4, kStore = 6;
+  int64_t steps = 1, outputs = 1;
+  for (const Axis& axis : geometry.axes) {
+    steps *= DivUp(axis.kernel, axis.stride);
+    outputs *= axis.out;
+  }
+  if (geometry.grouped_weights || geometry.ic < lanes || geometry.oc > lanes ||
+      outputs < kFewestVectors * lanes ||
+      geometry.oc * (DivUp(geometry.ic, lanes) * steps + kLaneSums) >=
+          geometry.ic * steps + kStore) {
+    return absl::UnimplementedError("is for few output channels of many pixels, without groups");
+  }
+  return absl::OkStatus();
+}
+
+FewOutputsConfig FewOutputsConfigOf(const DeconvolutionDesc& desc, const PostOps& post_ops,
+                                    const VectorUnit& unit, int64_t pixels) {
+  const Geometry geometry = GeometryOf(desc);
+  return {.unit = unit,
+          .pixels = static_cast<int>(pixels),
+          .ic_blocks = geometry.ic / unit.lanes(),
+          .tail_channels = static_cast<int>(geometry.ic % unit.lanes()),
+          .src_block_bytes = desc.src.stride(1) * kOutputBytes,
+          .weights_block_bytes = desc.weights.stride(1) * kOutputBytes,
+          .dst_pixel_bytes = geometry.axes[2].stride * kOutputBytes,
+          .bias = !desc.bias.IsZero(),
+          .post_ops = post_ops};
+}
+
+}  // namespace
+
+absl::StatusOr<DeconvolutionDesc> ResolveFewOutputs(const DeconvolutionDesc& desc,
+                                                    const Attributes& attributes,
+                                                    const ImplementationFacts& facts) {
+  ABSL_RETURN_IF_ERROR(RequireForwardF32(desc, attributes));
+  const int64_t lanes = VectorUnit::Of(facts.isa).lanes();
+  const Geometry geometry = GeometryOf(desc);
+  ABSL_RETURN_IF_ERROR(RequireFewOutputs(geometry, lanes));
+  if (attributes.post_ops.HasSum() && geometry.axes[2].stride > 1)
+    return absl::UnimplementedError("takes no sum with a stride");
+  const int rank = desc.src.rank();
+  ABSL_ASSIGN_OR_RETURN(const DeconvolutionDesc resolved,
+                        ResolveTiles(desc, {.lanes = lanes,
+                                            .dst = std::string(PlainPattern(rank)),
+                                            .weights = BlockedPattern(rank, lanes)}));
+  const int width = rank - 1;
+  if (!resolved.dst.IsPlain() || (resolved.dst.dim(width) > 1 && resolved.dst.stride(width) != 1)) {
+    return absl::UnimplementedError(
+        absl::StrCat("takes plain rows of dst, not ", resolved.dst.ToString()));
+  }
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateFewOutputs(const DeconvolutionDesc& desc,
+                                                            const Attributes& attributes,
+                                                            const ImplementationFacts& facts) {
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
+  const Blocking blocking = {.src_lanes = unit.lanes(),
+                             .dst_lanes = 1,
+                             .tile_blocks = 1,
+                             .tile_pixels = unit.lanes(),
+                             .phase_by_phase = false};
+  return CreateDriver(
+      InfoOf(desc, attributes, facts), desc, blocking, [&](bool /*last*/, int64_t pixels) {
+        return jit::Compile<FewOutputsGenerator>(
+            facts.name, FewOutputsConfigOf(desc, attributes.post_ops, unit, pixels));
+      });
+}
+
+}  // namespace tilewire::deconvolution
