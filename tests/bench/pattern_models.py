@@ -9,6 +9,8 @@ python3 tests/bench/pattern_models.py DIR
   dynamic.onnx     MobileNet v2 as ONNX Runtime's dynamic quantiser writes it
   columns.onnx     a text classifier: convolutions along a sequence that stands in the height
   narrow.onnx      softmax over two classes of many boxes, whose columns are then concatenated
+  volume.onnx      a small U-Net over 256 x 256 x 256 voxels: gigabytes of values
+  mask.onnx        a convolution of 64 channels of pixels to a single one
 
 Weights are pseudo-random, scaled so that activations neither vanish nor grow.
 """
@@ -43,12 +45,12 @@ class Graph:
         scale = np.sqrt(2 / products)
         return self.random.normal(0, scale, dims).astype(np.float32)
 
-    def conv(self, x, inputs, outputs, kernel=1, stride=1, groups=1):
-        dims = [outputs, inputs // groups, kernel, kernel]
+    def conv(self, x, inputs, outputs, kernel=1, stride=1, groups=1, rank=2):
+        dims = [outputs, inputs // groups] + [kernel] * rank
         weights = self.constant(self.numbers(dims, np.prod(dims[1:])))
         bias = self.constant(self.random.normal(0, .1, outputs).astype(np.float32))
-        return self.node('Conv', [x, weights, bias], group=groups, kernel_shape=[kernel] * 2,
-                         strides=[stride] * 2, pads=[kernel // 2] * 4)
+        return self.node('Conv', [x, weights, bias], group=groups, kernel_shape=[kernel] * rank,
+                         strides=[stride] * rank, pads=[kernel // 2] * 2 * rank)
 
     def dynamic_conv(self, x, inputs, outputs, kernel=1, stride=1, groups=1):
         """A convolution of integers, with the scale and zero point of this run's source."""
@@ -66,11 +68,11 @@ class Graph:
         bias = self.random.normal(0, .1, [1, outputs, 1, 1]).astype(np.float32)
         return self.node('Add', [product, self.constant(bias)])
 
-    def deconv(self, x, inputs, outputs, kernel=2, stride=2, padding=0):
-        weights = self.constant(self.numbers([inputs, outputs, kernel, kernel], inputs))
+    def deconv(self, x, inputs, outputs, kernel=2, stride=2, padding=0, rank=2):
+        weights = self.constant(self.numbers([inputs, outputs] + [kernel] * rank, inputs))
         bias = self.constant(self.random.normal(0, .1, outputs).astype(np.float32))
-        return self.node('ConvTranspose', [x, weights, bias], kernel_shape=[kernel] * 2,
-                         strides=[stride] * 2, pads=[padding] * 4)
+        return self.node('ConvTranspose', [x, weights, bias], kernel_shape=[kernel] * rank,
+                         strides=[stride] * rank, pads=[padding] * 2 * rank)
 
     def prelu(self, x, channels):
         slopes = self.random.uniform(.1, .4, [channels, 1, 1]).astype(np.float32)
@@ -142,6 +144,24 @@ def narrow(path):
     g.save(path, [17640, 2], g.node('Concat', [parts[1], parts[0]], axis=2))
 
 
+def volume(path):
+    g = Graph()
+    conv = lambda *arguments, **options: g.node('Relu', [g.conv(*arguments, rank=3, **options)])
+    deconv = lambda *arguments: g.node('Relu', [g.deconv(*arguments, rank=3)])
+    whole = conv('x', 1, 8, kernel=3)
+    x = g.node('MaxPool', [whole], kernel_shape=[2] * 3, strides=[2] * 3)
+    x = conv(conv(x, 8, 16, kernel=3), 16, 32, kernel=3, stride=2)
+    x = deconv(deconv(conv(x, 32, 32, kernel=3), 32, 16), 16, 8)
+    x = g.conv(g.node('Add', [x, whole]), 8, 1, rank=3)
+    g.save(path, [1, 256, 256, 256], g.node('Sigmoid', [x]))
+
+
+def mask(path):
+    g = Graph()
+    x = g.node('Relu', [g.conv('x', 3, 64)])
+    g.save(path, [3, 256, 256], g.conv(x, 64, 1, kernel=3))
+
+
 def dynamic(path):
     g = Graph()
     clip = lambda x: g.node('Clip', [x, low, high])
@@ -171,6 +191,8 @@ def main():
     dynamic(folder / 'dynamic.onnx')
     columns(folder / 'columns.onnx')
     narrow(folder / 'narrow.onnx')
+    volume(folder / 'volume.onnx')
+    mask(folder / 'mask.onnx')
 
 
 if __name__ == '__main__':

@@ -21,8 +21,8 @@ absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, int 
                                                WeightsKind weights);
 
 // Which src and dst a row takes: channel blocks only; these or tensors of whole vectors (see
-// HasWholeVectors()); a plain src, or any src, each with such a dst; or a src of channel blocks with
-// a plain dst whose rows have no gaps.
+// HasWholeVectors()); a plain src, or any src, each with such a dst; or a src of channel blocks
+// with a plain dst whose rows have no gaps.
 enum class Activations { kBlocks, kVectors, kPlainSrc, kAnySrc, kPlainDst };
 
 // The same, in place, for src, dst and bias of `desc` only.
