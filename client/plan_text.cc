@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 
 namespace tilewire::client {
 namespace {
@@ -85,6 +86,8 @@ std::string WideText(const v1::PlanStep& step) {
   if (!step.remark().empty()) absl::StrAppend(&text, " (", step.remark(), ")");
   for (const v1::StepRefusal& refusal : step.refusals())
     absl::StrAppend(&text, "\n             not ", refusal.implementation(), ": ", refusal.reason());
+  if (step.dumps_size() > 0)
+    absl::StrAppend(&text, "\n             code ", absl::StrJoin(step.dumps(), " "));
   return text;
 }
 

@@ -19,7 +19,8 @@ struct PlanTextOptions {
 // A head with bytes and times of the whole, then a line per step: its time and its share of the run
 // and of the peak (of a plan that was run; else the bytes that it reads and writes), implementation
 // and node, in 80 columns; names that are too long are cut. With `wide`, lines of any length with
-// the bytes, the layouts, what is fused into the step, its scratchpad, remark and refusals as well.
+// the bytes, the layouts, what is fused into the step, its scratchpad, remark and refusals, and the
+// files that its code was dumped to, as well.
 std::string PlanText(const v1::ExplainResponse& plan, const PlanTextOptions& options = {});
 
 // All of it for programs: the message in JSON, with the names of the .proto file.

@@ -43,6 +43,7 @@ struct PlanStep {
   std::string fused;   // "sum:1;relu:0"
   std::string remark;  // why the step exists, or why no faster implementation runs it
   std::vector<StepRefusal> refusals;  // best first
+  std::vector<std::string> dumps;     // files of its generated code, if the server dumps code
   int64_t scratchpad_bytes = 0;
   int64_t operations = 0;  // multiplications and additions of matrix products; else 0
   absl::Duration time;     // median of the runs

@@ -122,8 +122,8 @@ void AddExplainCommand(CLI::App* app, const Server& server, int* exit_code) {
                                             "only so many steps, the costliest first")
                                ->check(CLI::Range(0, 1000000));
   CLI::Option* wide = command->add_flag("--wide", options->text.wide,
-                                        "layouts, fused steps, scratchpads, remarks and refusals "
-                                        "as well, in lines of any length");
+                                        "layouts, fused steps, scratchpads, remarks, refusals and "
+                                        "files of dumped code as well, in lines of any length");
   command->add_flag("--json", options->json, "everything, for programs")
       ->excludes(costliest)
       ->excludes(wide);

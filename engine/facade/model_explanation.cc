@@ -3,6 +3,7 @@
 // LoadedModel::Explain(): describes a plan and takes the medians of timed runs.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,14 @@ PlanTensor Describe(absl::string_view argument, const MemoryDesc& desc) {
   return {std::string(argument), desc.ToString(), OwnBytes(desc)};
 }
 
+std::vector<std::string> DumpsOf(const runtime::Step& step) {
+  if (step.bands == nullptr) return step.primitive->info().creation.dumps;
+  std::vector<std::string> dumps;
+  for (const Primitive* primitive : step.bands->Primitives())
+    absl::c_copy(primitive->info().creation.dumps, std::back_inserter(dumps));
+  return dumps;
+}
+
 PlanStep Describe(const runtime::Step& step) {
   PlanStep described;
   described.node = step.node;
@@ -48,6 +57,7 @@ PlanStep Describe(const runtime::Step& step) {
   described.fused = step.fused;
   described.remark = step.remark;
   described.operations = step.operations;
+  described.dumps = DumpsOf(step);
   return described;
 }
 

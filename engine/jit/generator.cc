@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "engine/base/diagnostics.h"
+#include "engine/jit/dump_record.h"
 
 namespace tilewire::jit {
 namespace {
@@ -27,11 +28,12 @@ void Dump(const Generator& generator) {
   const std::string& folder = ActiveDiagnostics().dump_jit;
   if (folder.empty()) return;
   static std::atomic<int> number{0};
-  const std::string path =
-      absl::StrCat(folder, "/", absl::StrReplaceAll(generator.name(), {{"/", "_"}}), ".",
-                   number.fetch_add(1), ".bin");
-  const File file = OpenFile(path, "wb");
-  if (file != nullptr) std::fwrite(generator.getCode(), 1, generator.getSize(), file.get());
+  const std::string name = absl::StrCat(absl::StrReplaceAll(generator.name(), {{"/", "_"}}), ".",
+                                        number.fetch_add(1), ".bin");
+  const File file = OpenFile(absl::StrCat(folder, "/", name), "wb");
+  if (file == nullptr) return;
+  std::fwrite(generator.getCode(), 1, generator.getSize(), file.get());
+  DumpRecord::Add(name);
 }
 
 // The format of linux/tools/perf/Documentation/jit-interface.txt: "<start> <size> <name>", in hex.

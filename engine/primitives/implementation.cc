@@ -58,6 +58,7 @@ bool RowSearch::Ends(const ImplementationFacts& row,
 absl::StatusOr<std::shared_ptr<const Primitive>> RowSearch::Result() && {
   ABSL_RETURN_IF_ERROR(error_);
   if (primitive_ != nullptr) {
+    record_.dumps = dumps_.files();
     ABSL_RETURN_IF_ERROR(FinishCreation(attributes_, std::move(record_), primitive_.get()));
     return std::shared_ptr<const Primitive>(std::move(primitive_));
   }

@@ -19,6 +19,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/cpu/isa.h"
+#include "engine/jit/dump_record.h"
 #include "engine/primitives/primitive.h"
 #include "engine/primitives/problem_text.h"
 
@@ -73,7 +74,8 @@ class RowSearch {
   const bool has_other_types_;
   const Attributes& attributes_;
   const CreateOptions& options_;
-  bool named_ = false;  // a row is one that the options ask for
+  const jit::DumpRecord dumps_;  // of what is compiled during the search
+  bool named_ = false;           // a row is one that the options ask for
   std::unique_ptr<Primitive> primitive_;
   absl::Status error_;
 };

@@ -95,6 +95,7 @@ struct CreationRecord {
   std::string problem;            // the descriptor beyond its tensors: "kernel:3x3 strides:2x2 ..."
   std::string attributes;         // "post_ops:relu:0 scratchpad:user"
   std::vector<Refusal> refusals;  // by the better implementations, best first
+  std::vector<std::string> dumps;  // files of its generated code, if code is dumped
 };
 
 struct ArgDesc {

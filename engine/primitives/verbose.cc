@@ -52,6 +52,8 @@ void WriteCreationLines(const PrimitiveInfo& primitive, bool hit, absl::Duration
           absl::StrFormat("tilewire,create:refused,%s,%s\n", refusal.name, Field(refusal.reason)));
     }
   }
+  for (const std::string& file : primitive.creation.dumps)
+    WriteLine(absl::StrFormat("tilewire,create:dumped,%s,%s\n", primitive.name, file));
   WriteVerboseLine(hit ? "create:cache_hit" : "create:cache_miss", primitive, duration);
 }
 

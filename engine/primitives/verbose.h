@@ -10,6 +10,8 @@
 //   TILEWIRE_VERBOSE=2   also each creation: the same fields after create:cache_miss or
 //                        create:cache_hit. Before a miss, a line per better implementation,
 //                                        tilewire,create:refused,pooling/avx512_f32,<reason>
+//                        before both, where code is dumped, a line per file of its code,
+//                                        tilewire,create:dumped,pooling/avx512_f32,<file>
 //                        and for what no implementation takes
 //                                        tilewire,create:failed,pooling,<reason>
 //                        and for each stage of a model whose sizes are not known before it runs

@@ -33,13 +33,20 @@ const MemoryDesc& RowBands::Desc(int arg) const {
   return found->desc;
 }
 
-int64_t RowBands::code_bytes() const {
-  absl::flat_hash_set<const Primitive*> primitives;
+std::vector<const Primitive*> RowBands::Primitives() const {
+  std::vector<const Primitive*> primitives;
+  absl::flat_hash_set<const Primitive*> seen;
   for (const Band& band : bands_) {
-    for (const Part& part : band) primitives.insert(part.primitive.get());
+    for (const Part& part : band) {
+      if (seen.insert(part.primitive.get()).second) primitives.push_back(part.primitive.get());
+    }
   }
+  return primitives;
+}
+
+int64_t RowBands::code_bytes() const {
   int64_t bytes = 0;
-  for (const Primitive* primitive : primitives) bytes += primitive->info().code_bytes;
+  for (const Primitive* primitive : Primitives()) bytes += primitive->info().code_bytes;
   return bytes;
 }
 

@@ -42,8 +42,9 @@ class RowBands {
   RowBands(std::vector<ArgDesc> args, std::vector<Band> bands, int64_t worker_bytes);
 
   const std::vector<ArgDesc>& args() const { return args_; }
-  const MemoryDesc& Desc(int arg) const;  // of an argument that is there
-  int64_t code_bytes() const;             // of the bands' primitives, each counted once
+  const MemoryDesc& Desc(int arg) const;             // of an argument that is there
+  std::vector<const Primitive*> Primitives() const;  // of all bands, each once
+  int64_t code_bytes() const;                        // of these primitives
   int64_t scratchpad_bytes() const { return workers_ * worker_bytes_; }
 
   // All arguments must be there, and kArgScratchpad with scratchpad_bytes() on a 64-byte boundary.

@@ -64,6 +64,7 @@ void EncodeStep(const PlanStep& step, double peak_gflops, v1::PlanStep* message)
   message->set_remark(step.remark);
   message->set_scratchpad_bytes(step.scratchpad_bytes);
   message->set_operations(step.operations);
+  for (const std::string& dump : step.dumps) message->add_dumps(dump);
   message->set_time_ns(absl::ToInt64Nanoseconds(step.time));
   const double nanoseconds = absl::ToDoubleNanoseconds(step.time);
   if (peak_gflops > 0 && nanoseconds > 0) {

@@ -114,6 +114,7 @@ class CreateJob final : public Job {
       message->set_implementation(refusal.name);
       message->set_reason(refusal.reason);
     }
+    for (const std::string& dump : info.creation.dumps) answer->add_dumps(dump);
     answer->set_cache_hit(compiled.found.hit);
     answer->set_compile_time_ns(absl::ToInt64Nanoseconds(compiled.found.compile_time));
   }

@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "engine/jit/dump_record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -122,6 +123,21 @@ TEST(GeneratorTest, DumpHoldsTheCode) {
     ++dumps;
   }
   EXPECT_GT(dumps, 0);
+}
+
+TEST(GeneratorTest, RecordsHaveTheFilesThatWereDumpedMeanwhile) {
+  if (!kDumpsWanted) GTEST_SKIP() << "TEST_TMPDIR is not set";
+  const std::filesystem::path folder = std::getenv("TEST_TMPDIR");
+  const DumpRecord outer;
+  ASSERT_TRUE(Compile<Answer>().ok());
+  {
+    const DumpRecord inner;
+    ASSERT_TRUE(Compile<Answer>().ok());
+    ASSERT_EQ(inner.files().size(), 1u);
+    EXPECT_TRUE(std::filesystem::exists(folder / inner.files()[0])) << inner.files()[0];
+  }
+  ASSERT_EQ(outer.files().size(), 2u);
+  EXPECT_NE(outer.files()[0], outer.files()[1]);
 }
 
 TEST(GeneratorTest, DumpsNeedAFolderThatCanBeWritten) {
