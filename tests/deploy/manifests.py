@@ -17,6 +17,7 @@ import unittest
 
 import yaml
 
+from api_server import ApiServer
 from real_server import Server, digits_request, expect, run_checks, until, INFER
 
 DEPLOY = pathlib.Path('deploy')
@@ -167,11 +168,11 @@ def kubectl(*arguments):
     return run.stdout
 
 
-def need_kubectl():
+def need_kubectl(minor=0):
     if not shutil.which('kubectl'):
         raise unittest.SkipTest('kubectl is not installed')
     version = json.loads(kubectl('version', '--client', '-o', 'json'))['clientVersion']
-    if int(version['minor'].rstrip('+')) < 30:
+    if int(version['minor'].rstrip('+')) < minor:
         raise unittest.SkipTest(f'kubectl {version["gitVersion"]} does not know all fields')
 
 
@@ -186,21 +187,53 @@ def lacks(given, got, path=''):
     return []
 
 
-def kubectl_agrees():
-    """`kubectl kustomize` builds both, and kubectl's own types know every field of the Deployment."""
+def dry_runs_pass():
+    """`kubectl apply --dry-run=client -k` takes both folders; Debian's kubectl does, too."""
     need_kubectl()
     for folder in FOLDERS:
-        with tempfile.TemporaryDirectory() as copy:  # files, where Bazel has links
-            shutil.copytree(DEPLOY / folder, f'{copy}/{folder}')
-            built = list(yaml.safe_load_all(kubectl('kustomize', f'{copy}/{folder}')))
-        kinds = {document['kind'] for document in built}
-        expect(kinds, set(documents(folder)) - {'Kustomization'})
-    file = DEPLOY / 'kubernetes/deployment.yaml'
-    typed = json.loads(kubectl('set', 'image', '--local', '-f', str(file), 'server=another',
-                               '-o', 'json'))
-    expect(lacks(yaml.safe_load(file.read_text()), typed), [])
+        objects = [document for kind, document in documents(folder).items()
+                   if kind != 'Kustomization']
+        kinds = {document['apiVersion']:
+                 {document['kind']: not document['kind'].startswith('Cluster')}
+                 for document in objects}
+        with ApiServer(kinds) as server, tempfile.TemporaryDirectory() as copy:
+            shutil.copytree(DEPLOY / folder, f'{copy}/{folder}')  # files, where Bazel has links
+            told = kubectl(f'--server={server}', f'--cache-dir={copy}/cache', 'apply',
+                           '--dry-run=client', '--validate=false', '-k', f'{copy}/{folder}')
+        expect(sorted(line.split('.')[0].split('/')[0] for line in told.splitlines()),
+               sorted(document['kind'].lower() for document in objects))
+        expect(told.count('created (dry run)'), len(objects))
+
+
+def typed_by_kubectl(manifest):
+    """What kubectl's own types keep of a Deployment."""
+    with tempfile.NamedTemporaryFile('w', suffix='.json') as file:
+        json.dump(manifest, file)
+        file.flush()
+        return json.loads(kubectl('set', 'image', '--local', '-f', file.name, '*=another',
+                                  '-o', 'json'))
+
+
+def fields_are_known():
+    """kubectl's types have every field of the Deployment, and of KServe's container in its place;
+    the rest of KServe's files has fields of its types (its pkg/apis/serving)."""
+    kserve = documents('kserve')
+    runtime, predictor = (kserve['ClusterServingRuntime']['spec'],
+                          kserve['InferenceService']['spec']['predictor'])
+    for given, known in (
+            (runtime, {'supportedModelFormats', 'protocolVersions', 'multiModel', 'containers'}),
+            (only(runtime['supportedModelFormats']), {'name', 'version'}),
+            (predictor, {'minReplicas', 'maxReplicas', 'terminationGracePeriodSeconds', 'model'}),
+            (predictor['model'], {'modelFormat', 'protocolVersion', 'runtime', 'storageUri',
+                                  'ports'})):
+        expect(set(given) - known, set())
+    need_kubectl(minor=30)  # which has the preStop sleep
+    deployment = documents('kubernetes')['Deployment']
+    expect(lacks(deployment, typed_by_kubectl(deployment)), [])
+    deployment['spec']['template']['spec']['containers'] = runtime['containers']
+    expect(lacks(deployment, typed_by_kubectl(deployment)), [])
 
 
 if __name__ == '__main__':
     run_checks([the_deployment_serves, the_kserve_runtime_serves, pods_have_time_to_drain,
-                names_and_ports_meet, kustomizations_are_whole, kubectl_agrees])
+                names_and_ports_meet, kustomizations_are_whole, dry_runs_pass, fields_are_known])
