@@ -17,6 +17,9 @@ namespace {
 constexpr size_t kMostLines = 8;  // as many as there are colors
 // Of seconds that are drawn: the last one may be too short to say anything.
 constexpr double kShortestWindow = 0.5;
+// Seconds with fewer answers are joined until they have so many: the p99 of a few answers is their
+// largest latency, which jumps from second to second.
+constexpr int64_t kFewestAnswers = 100;
 
 constexpr char kStyle[] = R"(
 body { font: 15px/1.45 system-ui, sans-serif; margin: 1.2em auto; max-width: 1240px;
@@ -114,13 +117,43 @@ std::string RateChart(const LoadRecord& record) {
                    {.is_logarithmic = true, .text = LatencyOfSeconds}, series);
 }
 
+// The p99 of joined seconds is the largest of theirs, the p50 their mean.
+LoadWindow Joined(const LoadWindow& a, const LoadWindow& b) {
+  if (a.length_s == 0) return b;
+  LoadWindow both = a;
+  both.length_s += b.length_s;
+  both.answered += b.answered;
+  both.p99 = std::max(a.p99, b.p99);
+  if (both.answered > 0) both.p50 = (a.answered * a.p50 + b.answered * b.p50) / both.answered;
+  return both;
+}
+
+// What is drawn over time. Answers that are too few for a window of their own belong to the one
+// before it.
+std::vector<LoadWindow> DrawnWindows(const LoadReport& report) {
+  std::vector<LoadWindow> drawn;
+  LoadWindow next = {};
+  for (const LoadWindow& window : report.windows) {
+    if (window.length_s < kShortestWindow) continue;
+    next = Joined(next, window);
+    if (next.answered < kFewestAnswers) continue;
+    drawn.push_back(next);
+    next = {};
+  }
+  if (next.length_s > 0 && drawn.empty())
+    drawn.push_back(next);
+  else if (next.length_s > 0)
+    drawn.back() = Joined(drawn.back(), next);
+  return drawn;
+}
+
+double MiddleOf(const LoadWindow& window) { return window.start_s + window.length_s / 2; }
+
 std::string ThroughputChart(const LoadRecord& record) {
   const auto points = [](const LoadReport& report) {
     std::vector<std::pair<double, double>> curve;
-    for (const LoadWindow& window : report.windows) {
-      if (window.length_s < kShortestWindow) continue;
-      curve.emplace_back(window.start_s + window.length_s / 2, window.answered / window.length_s);
-    }
+    for (const LoadWindow& window : DrawnWindows(report))
+      curve.emplace_back(MiddleOf(window), window.answered / window.length_s);
     return curve;
   };
   return LineChart({.label = "seconds"}, {}, SeriesOf(record, points));
@@ -130,11 +163,9 @@ std::string LatencyOverTimeChart(const LoadRecord& record) {
   const auto points = [](absl::Duration LoadWindow::*percentile) {
     return [percentile](const LoadReport& report) {
       std::vector<std::pair<double, double>> curve;
-      for (const LoadWindow& window : report.windows) {
-        if (window.answered > 0 && window.length_s >= kShortestWindow) {
-          curve.emplace_back(window.start_s + window.length_s / 2,
-                             absl::ToDoubleSeconds(window.*percentile));
-        }
+      for (const LoadWindow& window : DrawnWindows(report)) {
+        if (window.answered > 0)
+          curve.emplace_back(MiddleOf(window), absl::ToDoubleSeconds(window.*percentile));
       }
       return curve;
     };
@@ -214,16 +245,10 @@ std::string ServerTable(const LoadRecord& record) {
   return Section("Where the time went, as the server says (p50 / p99)", head, rows);
 }
 
-std::string Doubts(const LoadRecord& record) {
+std::string DoubtList(const LoadRecord& record) {
   std::string items;
-  for (const LoadReport& report : record.runs) {
-    std::vector<std::string> reasons = ClientLimits(report);
-    for (std::string& reason : WhyUnstable(report)) reasons.push_back(std::move(reason));
-    if (report.ended_early) reasons.push_back("the load was ended early");
-    if (!report.first_error.empty()) reasons.push_back("first error: " + report.first_error);
-    for (const std::string& reason : reasons)
-      absl::StrAppend(&items, "<li>", HtmlText(report.name), ": ", HtmlText(reason), "</li>\n");
-  }
+  for (const std::string& doubt : Doubts(record))
+    absl::StrAppend(&items, "<li>", HtmlText(doubt), "</li>\n");
   return items.empty() ? "" : absl::StrCat("<h2>Doubts</h2><ul>\n", items, "</ul>\n");
 }
 
@@ -246,9 +271,11 @@ std::string ToHtml(const LoadRecord& record) {
       Figure("p50 (blue) and p99 (orange) against throughput", RateChart(record)),
       Figure("Answers per second, over time", ThroughputChart(record)),
       Figure("p99 (solid) and p50 (dashed), over time", LatencyOverTimeChart(record)), "</div>\n",
-      ErrorTable(record), PartTable(record), ServerTable(record), Doubts(record),
+      ErrorTable(record), PartTable(record), ServerTable(record), DoubtList(record),
       "<footer>tilewire load, ", started,
-      ". Latency counts from when a request was due.</footer></body></html>\n");
+      ". Latency counts from when a request was due. Over time, seconds with few answers are "
+      "joined "
+      "until they have a hundred; their p99 is the largest of theirs.</footer></body></html>\n");
 }
 
 }  // namespace tilewire::client

@@ -65,6 +65,11 @@ std::string ErrorLines(const LoadReport& report) {
   return text;
 }
 
+// As a command line takes it: "1890", "0.35".
+std::string RoundRate(double rate) {
+  return rate < 100 ? absl::StrFormat("%.3g", rate) : absl::StrFormat("%.0f", rate);
+}
+
 std::string NoteLines(const LoadReport& report) {
   std::string text;
   if (report.ended_early) absl::StrAppend(&text, "note        the load was ended early\n");
@@ -76,8 +81,8 @@ std::string NoteLines(const LoadReport& report) {
     absl::StrAppendFormat(&text,
                           "note        callers that wait send nothing during a pause; what "
                           "independent\n            users see is measured by --rate, such as "
-                          "--rate=%.3g\n",
-                          0.7 * report.rate());
+                          "--rate=%s\n",
+                          RoundRate(0.7 * report.rate()));
   }
   return text;
 }

@@ -3,8 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
+#include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 
 namespace tilewire::client {
 namespace {
@@ -82,6 +88,27 @@ void Shorten(std::vector<std::string>* reasons, size_t before) {
   reasons->push_back(absl::StrFormat("%d more seconds like these", added - kMostSentences));
 }
 
+std::vector<std::string> ReasonsForDoubt(const LoadReport& report) {
+  std::vector<std::string> reasons = ClientLimits(report);
+  for (std::string& reason : WhyUnstable(report)) reasons.push_back(std::move(reason));
+  if (report.ended_early) reasons.push_back("the load was ended early");
+  if (!report.first_error.empty()) reasons.push_back("first error: " + report.first_error);
+  return reasons;
+}
+
+std::string WithoutNumbers(absl::string_view text) {
+  std::string rest;
+  for (char c : text) {
+    if (!absl::ascii_isdigit(c) && c != '.') rest += c;
+  }
+  return rest;
+}
+
+struct Doubt {
+  std::string kind, text;
+  std::vector<std::string> likewise;  // runs
+};
+
 }  // namespace
 
 std::vector<std::string> WhyUnstable(const LoadReport& report) {
@@ -115,6 +142,31 @@ std::vector<std::string> ClientLimits(const LoadReport& report) {
         report.cores(), report.threads));
   }
   return reasons;
+}
+
+std::vector<std::string> Doubts(const LoadRecord& record) {
+  std::vector<Doubt> doubts;
+  for (const LoadReport& report : record.runs) {
+    std::map<std::string, int> seen;  // in this run
+    for (const std::string& reason : ReasonsForDoubt(report)) {
+      const std::string words = WithoutNumbers(reason);
+      const std::string kind = absl::StrCat(words, " ", ++seen[words]);
+      const auto said = std::find_if(doubts.begin(), doubts.end(),
+                                     [&](const Doubt& doubt) { return doubt.kind == kind; });
+      if (said == doubts.end()) {
+        doubts.push_back({kind, absl::StrCat(report.name, ": ", reason), {}});
+      } else {
+        said->likewise.push_back(report.name);
+      }
+    }
+  }
+  std::vector<std::string> texts;
+  for (const Doubt& doubt : doubts) {
+    const bool alone = doubt.likewise.empty();
+    texts.push_back(
+        absl::StrCat(doubt.text, alone ? "" : "; likewise: ", absl::StrJoin(doubt.likewise, ", ")));
+  }
+  return texts;
 }
 
 }  // namespace tilewire::client

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "client/load/record.h"
 #include "client/load/report.h"
 
 namespace tilewire::client {
@@ -23,6 +24,11 @@ std::vector<std::string> WhyUnstable(const LoadReport& report);
 // left late by more than 1 ms and a tenth of the p99 latency, or the client's threads were busy for
 // nine tenths of the time.
 std::vector<std::string> ClientLimits(const LoadReport& report);
+
+// Both of all runs, what ended a run early and its first error: "4 callers: ...; likewise: 8
+// callers". What another run is doubted for in the same words, but for their numbers, is not said
+// again.
+std::vector<std::string> Doubts(const LoadRecord& record);
 
 }  // namespace tilewire::client
 

@@ -237,6 +237,38 @@ TEST(ReportHtml, IsOnePageThatAsksForNothing) {
   EXPECT_THAT(html, Not(HasSubstr("nan")));
 }
 
+TEST(ReportHtml, ADoubtThatRunsShareIsSaidOnce) {
+  LoadReport first = FiveSeconds(), second = FiveSeconds();
+  first.name = "40/s", second.name = "80/s";
+  first.lateness.Add(absl::Milliseconds(200));
+  second.lateness.Add(absl::Milliseconds(300));
+  first.first_error = "UNAVAILABLE: a queue is full", second.first_error = "INTERNAL: oh";
+  const std::string html = ToHtml({.title = "t", .runs = {first, second}});
+  EXPECT_THAT(html, HasSubstr("<li>40/s: requests left up to 200"));
+  EXPECT_THAT(html, HasSubstr("; likewise: 80/s</li>"));
+  EXPECT_THAT(html, Not(HasSubstr("80/s: requests left")));
+  EXPECT_THAT(html, AllOf(HasSubstr("40/s: first error: UNAVAILABLE: a queue is full"),
+                          HasSubstr("80/s: first error: INTERNAL: oh")));
+}
+
+// Ten seconds of 20 answers each are drawn as two points: a hundred answers have a p99.
+TEST(ReportHtml, SecondsWithFewAnswersAreJoined) {
+  LoadReport report = FiveSeconds();
+  report.windows.clear();
+  for (int i = 0; i < 10; ++i) {
+    report.windows.push_back({.start_s = static_cast<double>(i), .answered = 20});
+    report.windows.back().p50 = absl::Milliseconds(1);
+    report.windows.back().p99 = absl::Milliseconds(i == 3 ? 40 : 2);
+  }
+  const std::string html = ToHtml({.title = "t", .runs = {report}});
+  const size_t chart = html.find("Answers per second, over time");
+  ASSERT_NE(chart, std::string::npos);
+  const size_t line = html.find("points=\"", chart);
+  ASSERT_NE(line, std::string::npos);
+  const std::string points = html.substr(line + 8, html.find('"', line + 8) - line - 8);
+  EXPECT_EQ(std::count(points.begin(), points.end(), ','), 2) << points;
+}
+
 TEST(ReportHtml, NothingAnsweredIsAPageToo) {
   EXPECT_THAT(ToHtml({.title = "t", .runs = {LoadReport()}}), HasSubstr("</html>"));
 }
