@@ -11,6 +11,7 @@
 #include "engine/base/status_macros.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "service/wire/message_limits.h"
+#include "service/wire/request_parameters.h"
 #include "service/wire/status_text.h"
 #include "service/wire/tensor_layout.h"
 #include "service/wire/typed_contents.h"
@@ -79,61 +80,6 @@ absl::Status OfTensor(absl::string_view kind, absl::string_view name, const absl
   return status.ok() ? status : Invalid(absl::StrCat(kind, Quoted(name)), status.message());
 }
 
-using Parameters = google::protobuf::Map<std::string, inference::InferParameter>;
-
-// Parameters that change the answer and are not served: ignoring one would give another answer than
-// the client expects.
-struct Refused {
-  absl::string_view name, why;
-};
-constexpr Refused kRefusedOfRequests[] = {
-    {"sequence_id", "sequences are not supported: every request stands alone; leave it out"},
-    {"sequence_start", "sequences are not supported: every request stands alone; leave it out"},
-    {"sequence_end", "sequences are not supported: every request stands alone; leave it out"},
-};
-constexpr char kNoSharedMemory[] = "shared memory is not supported; send the tensor's bytes";
-constexpr Refused kRefusedOfTensors[] = {
-    {"classification", "classification is not supported; ask for the scores"},
-    {"shared_memory_region", kNoSharedMemory},
-    {"shared_memory_byte_size", kNoSharedMemory},
-    {"shared_memory_offset", kNoSharedMemory},
-};
-
-absl::Status Refuse(const Parameters& parameters, absl::Span<const Refused> refused) {
-  if (parameters.empty()) return absl::OkStatus();
-  for (const Refused& one : refused) {
-    if (!parameters.contains(std::string(one.name))) continue;
-    return Invalid(absl::StrCat("parameter '", one.name, "'"), one.why);
-  }
-  return absl::OkStatus();
-}
-
-// The value of an integer parameter; nothing if it is absent.
-absl::StatusOr<std::optional<int64_t>> IntegerParameter(const Parameters& parameters,
-                                                        const char* name) {
-  const auto found = parameters.find(name);
-  if (found == parameters.end()) return std::optional<int64_t>();
-  const inference::InferParameter& value = found->second;
-  if (value.parameter_choice_case() == inference::InferParameter::kUint64Param &&
-      value.uint64_param() <= std::numeric_limits<int64_t>::max()) {
-    return std::optional<int64_t>(value.uint64_param());
-  }
-  if (value.parameter_choice_case() == inference::InferParameter::kInt64Param &&
-      value.int64_param() >= 0) {
-    return std::optional<int64_t>(value.int64_param());
-  }
-  return Invalid(absl::StrCat("parameter '", name, "'"), "it is not an integer from 0");
-}
-
-// The value of a parameter that is true or false; false if it is absent.
-absl::StatusOr<bool> BoolParameter(const Parameters& parameters, const char* name) {
-  const auto found = parameters.find(name);
-  if (found == parameters.end()) return false;
-  if (found->second.parameter_choice_case() == inference::InferParameter::kBoolParam)
-    return found->second.bool_param();
-  return Invalid(absl::StrCat("parameter '", name, "'"), "it is not true or false");
-}
-
 int64_t TotalBytes(absl::Span<const absl::string_view> pieces) {
   int64_t total = 0;
   for (absl::string_view piece : pieces) total += piece.size();
@@ -199,7 +145,7 @@ absl::Status InferRequest::ReadParameters() {
   priority_ = 2;
   timing_ = false;
   if (message_->parameters().empty()) return absl::OkStatus();
-  ABSL_RETURN_IF_ERROR(Refuse(message_->parameters(), kRefusedOfRequests));
+  ABSL_RETURN_IF_ERROR(CheckNames(message_->parameters(), ParametersOf::kRequest));
   ABSL_ASSIGN_OR_RETURN(const std::optional<int64_t> timeout,
                         IntegerParameter(message_->parameters(), "timeout"));
   if (timeout.value_or(0) > 0) timeout_ = absl::Microseconds(*timeout);
@@ -222,7 +168,7 @@ absl::Status InferRequest::BindInput(int index, const ModelSignature& signature,
   }
   if ((*seen)[slot]) return absl::InvalidArgumentError("given twice");
   (*seen)[slot] = true;
-  ABSL_RETURN_IF_ERROR(Refuse(input.parameters(), kRefusedOfTensors));
+  ABSL_RETURN_IF_ERROR(CheckNames(input.parameters(), ParametersOf::kTensor));
   return BindInputTo(index, signature.inputs[slot], &inputs_[slot]);
 }
 
@@ -292,7 +238,7 @@ absl::StatusOr<OutputRequest> InferRequest::BindOutput(
   }
   if ((*seen)[slot]) return absl::InvalidArgumentError("asked for twice");
   (*seen)[slot] = true;
-  ABSL_RETURN_IF_ERROR(Refuse(output.parameters(), kRefusedOfTensors));
+  ABSL_RETURN_IF_ERROR(CheckNames(output.parameters(), ParametersOf::kTensor));
   const TensorSpec& spec = signature.outputs[slot];
   constexpr int kAnyRank = 3;  // every layout is allowed until the rank is known
   ABSL_ASSIGN_OR_RETURN(

@@ -203,6 +203,16 @@ struct ErrorCase {
   const char* text;
 };
 
+// Clients of other servers send names that only those know.
+TEST_F(InferenceServiceTest, OtherParametersAreIgnored) {
+  Request request = GoodRequest();
+  for (const char* name : {"triton_enable_empty_final_response", "binary_data_output", "time", "x"})
+    (*request.mutable_parameters())[name].set_bool_param(true);
+  (*request.mutable_inputs(0)->mutable_parameters())["binary_data_size"].set_int64_param(4);
+  Response response;
+  EXPECT_TRUE(Infer(request, &response).ok());
+}
+
 TEST_F(InferenceServiceTest, RefusesWithCodeAndReason) {
   Start();
   const auto bad = grpc::StatusCode::INVALID_ARGUMENT;
@@ -302,6 +312,25 @@ TEST_F(InferenceServiceTest, RefusesWithCodeAndReason) {
       {"a timing that is not true or false",
        [](Request* r) { (*r->mutable_parameters())["timing"].set_int64_param(1); }, bad,
        "'timing'"},
+      {"a misspelled priority",
+       [](Request* r) { (*r->mutable_parameters())["prioritty"].set_int64_param(1); }, bad,
+       "'prioritty': unknown; is 'priority' meant?"},
+      {"a timeout with a unit",
+       [](Request* r) { (*r->mutable_parameters())["Timeout_ms"].set_int64_param(1); }, bad,
+       "is 'timeout' meant?"},
+      {"a misspelled layout",
+       [](Request* r) {
+         (*r->mutable_inputs(0)->mutable_parameters())["Layout"].set_string_param("nhwc");
+       },
+       bad, "input 'image': parameter 'Layout': unknown; is 'layout' meant?"},
+      {"a layout of the request",
+       [](Request* r) { (*r->mutable_parameters())["layout"].set_string_param("nhwc"); }, bad,
+       "of an input or of a requested output"},
+      {"a timeout of an input",
+       [](Request* r) {
+         (*r->mutable_inputs(0)->mutable_parameters())["timeout"].set_int64_param(1);
+       },
+       bad, "of the request"},
       {"a name of a megabyte",
        [](Request* r) { r->mutable_inputs(0)->set_name(std::string(1 << 20, 'x')); }, bad, "..."},
   };
