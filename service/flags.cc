@@ -201,7 +201,9 @@ void AddOptions(CLI::App* app, Flags* flags, Numbers* numbers) {
   Add(app, "verbose", &flags->verbose,
       "Lines on standard error: 0 none, 1 each execution, 2 each creation too")
       ->check(CLI::IsMember({0, 1, 2}));
-  Add(app, "dump_jit", &flags->dump_jit, "Write each generated kernel to DIR/<name>.<n>.bin")
+  Add(app, "dump_jit", &flags->dump_jit,
+      "Write each generated kernel to DIR/<name>.<n>.bin (objdump -D -b binary -m i386:x86-64 "
+      "-M intel FILE); TILEWIRE_PERF_MAP=1 names them for perf")
       ->check(CLI::ExistingDirectory);
   app->add_flag("--list_implementations", flags->list_implementations,
                 "Print primitive x instruction set x type, mark what this machine uses, exit");

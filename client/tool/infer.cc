@@ -76,6 +76,26 @@ absl::StatusOr<Tensor> MakeInput(const std::string& file, const TensorMetadata& 
   return tensor;
 }
 
+// Scores have one dimension beside the batch; others, such as maps of segments, are not ranked.
+bool HoldsScores(const Tensor& output) {
+  int dims = 0;
+  for (size_t i = 1; i < output.shape.size(); ++i) dims += output.shape[i] > 1 ? 1 : 0;
+  return dims <= 1;
+}
+
+absl::Status PrintRange(const std::string& name, const Tensor& output) {
+  auto values = output.Floats();
+  if (!values.ok()) return values.status();
+  absl::PrintF("  %s: %s %s %s", name, output.datatype, ShapeText(output.shape),
+               LayoutName(output.layout));
+  if (!values->empty()) {
+    const auto [least, most] = std::minmax_element(values->begin(), values->end());
+    absl::PrintF(", from %.5g to %.5g", *least, *most);
+  }
+  absl::PrintF("; these are no scores of classes: --output=%s=FILE writes them\n", name);
+  return absl::OkStatus();
+}
+
 absl::Status PrintTop(const Tensor& output, const std::vector<std::string>& labels,
                       const InferFlags& flags) {
   auto scores = output.Floats();
@@ -133,8 +153,9 @@ int InferRow(Client* client, const ModelMetadata& metadata, const std::vector<st
   const Tensor* scores = result->Find(name);
   if (scores == nullptr)
     return Report(absl::InvalidArgumentError(absl::StrCat("the model has no output '", name, "'")));
-  if (absl::Status status = PrintTop(*scores, metadata.Labels(), flags); !status.ok())
-    return Report(status);
+  const absl::Status printed = HoldsScores(*scores) ? PrintTop(*scores, metadata.Labels(), flags)
+                                                    : PrintRange(name, *scores);
+  if (!printed.ok()) return Report(printed);
   const absl::Status saved = SaveOutputs(*result, flags);
   return saved.ok() ? 0 : Refuse(saved);
 }

@@ -11,7 +11,11 @@
 namespace tilewire::client {
 namespace {
 
-constexpr char kPrimitiveExamples[] = R"(Tensors are written [type:]dims[:layout].
+constexpr char kPrimitiveExamples[] =
+    R"(Tensors are written [type:]dims[:layout]. Types are f32 (the default), bf16,
+f16, s32, s8 and u8. Layouts are nchw, nhwc, nChw16c (blocks of 16 channels; nChw8c
+with AVX2), ncw, ncdhw and so on; of weights oihw, goihw with groups. `any` lets
+the primitive choose: the default where there are weights, elsewhere it is nchw.
 
   tilewire primitive convolution --src=1x64x56x56 --weights=64x64x3x3 --padding=1 --relu
   tilewire primitive inner_product --src=1x2048 --weights=1000x2048 --bias
@@ -58,6 +62,7 @@ void PrintCreated(const v1::CreateResponse& created) {
   for (const v1::Refusal& refusal : created.refusals()) {
     absl::PrintF("not taken       %s: %s\n", refusal.implementation(), refusal.reason());
   }
+  for (const std::string& dump : created.dumps()) absl::PrintF("code dumped     %s\n", dump);
   absl::PrintF("scratchpad      %d bytes\n", created.scratchpad_bytes());
   if (created.cache_hit()) {
     absl::PrintF("compiled        before (cache hit)\n");

@@ -45,6 +45,9 @@ label=$(od -An -tu1 -N1 "$digits/heldout/labels.u8" | tr -d ' ')
 for layout in nchw nhwc; do
   expect 0 " $label  $label\$" infer --model=digits --top=1 --layout=$layout "$picture"
 done
+for digit in 3 7 8; do
+  expect 0 " $digit  $digit\$" infer --model=digits --top=1 "$digits/pictures/$digit.png"
+done
 expect 0 'features: FP32 1x40x6x5 nchw' infer --model=digits \
   --output=features="$TEST_TMPDIR/f.raw" "$picture"
 [[ $(stat -c %s "$TEST_TMPDIR/f.raw") -eq 4800 ]] || {
@@ -166,6 +169,24 @@ for attempt in 1 2 3; do
   export TILEWIRE_SERVER=$server_address
 done
 [[ $took -lt 6 ]] || failures=$((failures + 1))
+
+# Every step of a plan, and every primitive, names the files that its code was dumped to.
+mkdir "$TEST_TMPDIR/code"
+start_server --dump_jit="$TEST_TMPDIR/code"
+export TILEWIRE_SERVER=$server_address
+expect 0 'code convolution_.*[.][0-9]+[.]bin' explain digits --wide
+expect 0 'code dumped     eltwise_.*[.]bin' primitive eltwise --src=1x64x9x9 --algorithm=tanh --repeat=1
+client/tilewire explain digits --json >"$TEST_TMPDIR/plan.json"
+/usr/bin/python3 - "$TEST_TMPDIR/plan.json" "$TEST_TMPDIR/code" <<'PYTHON' || failures=$((failures + 1))
+import json, os, sys
+steps = json.load(open(sys.argv[1]))['steps']
+convolutions = [step for step in steps if step['implementation'].startswith('convolution/')]
+assert convolutions and all(step['dumps'] for step in convolutions), steps
+for step in steps:
+    for dump in step['dumps']:
+        assert os.path.getsize(os.path.join(sys.argv[2], dump)) > 0, dump
+PYTHON
+stop_server
 
 # Several models by name, of which one is a folder.
 start_server --model="cats=$digits" --model="$digits/1/model.onnx"
