@@ -78,19 +78,21 @@ std::string PercentileChart(const LoadRecord& record) {
 }
 
 std::string DistributionChart(const LoadRecord& record) {
-  // The share of the answers in each twentieth of a power of ten.
+  // The share of the answers in each of 5 to 20 parts of a power of ten: of few answers chance
+  // would decide how many fall into a narrow one.
   const auto points = [](const LoadReport& report) {
+    const double per_decade = std::clamp(std::floor(std::cbrt(report.answered)), 5.0, 20.0);
     std::map<int, double> bins;
     for (const auto& [bucket, count] : report.latencies.Buckets()) {
       const double seconds = absl::ToDoubleSeconds(Latencies::EndOfBucket(bucket));
-      bins[static_cast<int>(std::floor(20 * std::log10(std::max(seconds, 1e-9))))] += count;
+      bins[static_cast<int>(std::floor(per_decade * std::log10(std::max(seconds, 1e-9))))] += count;
     }
     std::vector<std::pair<double, double>> curve;
     if (bins.empty()) return curve;
     for (int bin = bins.begin()->first - 1; bin <= bins.rbegin()->first + 1; ++bin) {
       const auto found = bins.find(bin);
       const double share = found == bins.end() ? 0 : found->second / report.answered;
-      curve.emplace_back(std::pow(10, (bin + 0.5) / 20), 100 * share);
+      curve.emplace_back(std::pow(10, (bin + 0.5) / per_decade), 100 * share);
     }
     return curve;
   };

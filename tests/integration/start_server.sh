@@ -9,6 +9,7 @@ server_log=$(mktemp -p "$TEST_TMPDIR" server.XXXXXX.log)
 start_server() {
   local models=--model_repository=deploy/models
   [[ $* != *--model=* ]] || models=
+  : >"$server_log"  # what an earlier server wrote there must not be taken for this one's
   service/tilewire-server $models --host=127.0.0.1 --port=0 "$@" >"$server_log" 2>&1 &
   server_pid=$!
   trap 'kill -KILL $server_pid 2>/dev/null' EXIT

@@ -205,6 +205,7 @@ struct ErrorCase {
 
 // Clients of other servers send names that only those know.
 TEST_F(InferenceServiceTest, OtherParametersAreIgnored) {
+  Start();
   Request request = GoodRequest();
   for (const char* name : {"triton_enable_empty_final_response", "binary_data_output", "time", "x"})
     (*request.mutable_parameters())[name].set_bool_param(true);
