@@ -92,7 +92,7 @@ absl::Status PrintRange(const std::string& name, const Tensor& output) {
     const auto [least, most] = std::minmax_element(values->begin(), values->end());
     absl::PrintF(", from %.5g to %.5g", *least, *most);
   }
-  absl::PrintF("; these are no scores of classes: --output=%s=FILE writes them\n", name);
+  absl::PrintF("; these are not scores of classes: --output=%s=FILE writes them\n", name);
   return absl::OkStatus();
 }
 
