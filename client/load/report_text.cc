@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/load/report_text.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/load/stability.h"
@@ -98,10 +100,12 @@ std::string ReportText(const LoadReport& report) {
 }
 
 std::string ComparisonText(const std::vector<LoadReport>& runs) {
-  std::string text =
-      absl::StrFormat("%-32s %9s %9s %9s %9s %6s\n", "", "per s", "p50", "p99", "max", "errors");
+  int width = 32;
+  for (const LoadReport& run : runs) width = std::max(width, static_cast<int>(run.name.size()));
+  std::string text = absl::StrFormat("%-*s %9s %9s %9s %9s %6s\n", width, "", "per s", "p50", "p99",
+                                     "max", "errors");
   for (const LoadReport& run : runs) {
-    absl::StrAppendFormat(&text, "%-32s %9.4g %9s %9s %9s %6d\n", run.name, run.rate(),
+    absl::StrAppendFormat(&text, "%-*s %9.4g %9s %9s %9s %6d\n", width, run.name, run.rate(),
                           LatencyText(run.latencies.Percentile(50)),
                           LatencyText(run.latencies.Percentile(99)),
                           LatencyText(run.latencies.Percentile(100)), run.failed_count());
