@@ -131,13 +131,30 @@ void IntegerDriver::Run(const Operands& operands, int64_t images,
                         const threading::Team& team) const {
   team.ParallelFor(images * grid_.pieces_per_image(), [&](int64_t index) {
     const WorkGrid::Piece piece = grid_.PieceAt(index);
+    if (problem_.on_matrix_tiles) return RunOnMatrixTiles(operands, piece);
     for (int64_t i = 0; i < piece.oc_groups.size; ++i) {
       const int64_t oc_group = piece.oc_groups.begin + i;
       grid_.RunUnits(PositionOf(operands, piece, oc_group), functions_.of(oc_group), piece,
                      WeightsAfter(operands, piece, oc_group, images));
     }
-    if (problem_.on_matrix_tiles) ReleaseMatrixTiles();
   });
+}
+
+// What the functions of all tiles of one kind have configured serves the next group as well.
+void IntegerDriver::RunOnMatrixTiles(const Operands& operands, const WorkGrid::Piece& piece) const {
+  const int64_t at_once = std::min(TilesAtOnce(problem_.geometry), piece.units.size);
+  const void* configuration = nullptr;
+  for (int64_t first = 0; first < piece.units.size; first += at_once) {
+    const WorkGrid::Piece part = grid_.PartOf(piece, first, at_once);
+    for (int64_t i = 0; i < piece.oc_groups.size; ++i) {
+      const int64_t oc_group = piece.oc_groups.begin + i;
+      IntegerTileArgs position = PositionOf(operands, part, oc_group);
+      position.configuration = configuration;
+      configuration =
+          grid_.RunUnits(position, functions_.of(oc_group), part, WeightsPrefetch()).configuration;
+    }
+  }
+  ReleaseMatrixTiles();
 }
 
 WeightsPrefetch IntegerDriver::WeightsAfter(const Operands& operands, const WorkGrid::Piece& piece,

@@ -76,6 +76,7 @@ class IntegerDriver {
         grid_(std::move(grid)) {}
   IntegerTileConfig ConfigOf(const Range& tile, const Range& oc_group) const;
   TapLoops LoopsOf(const Range& tile) const;
+  void RunOnMatrixTiles(const Operands& operands, const WorkGrid::Piece& piece) const;
   IntegerTileArgs PositionOf(const Operands& operands, const WorkGrid::Piece& piece,
                              int64_t oc_group) const;
   WeightsPrefetch WeightsAfter(const Operands& operands, const WorkGrid::Piece& piece,

@@ -32,6 +32,15 @@ Tiling MatrixTiling(int64_t row_pixels, int64_t blocks) {
   return tiling;
 }
 
+int64_t TilesAtOnce(const Geometry& geometry) {
+  constexpr int64_t kBytes = 24 * 1024;  // half of the first cache of the CPUs that have tiles
+  int64_t bytes = geometry.ic * kQuad;   // of a tile
+  for (int d : {0, 1}) bytes *= geometry.kernel[d];
+  const int64_t pixels = std::min<int64_t>(kMatrixPixels, geometry.out[2]);
+  bytes *= pixels * std::min(geometry.stride[2], geometry.kernel[2]) + geometry.kernel[2] - 1;
+  return bytes > kBytes ? std::numeric_limits<int64_t>::max() : kBytes / bytes;
+}
+
 std::optional<FlatPlane> FlattenNarrowPlane(Geometry* geometry, const Spatial& src_strides,
                                             const Spatial& dst_strides) {
   constexpr int64_t kMostPixels = 512;  // each tile has code of its own

@@ -19,6 +19,11 @@ namespace tilewire::convolution {
 // it is full or not; if that leaves a choice, tiles of one size, which share a configuration.
 Tiling MatrixTiling(int64_t row_pixels, int64_t blocks);
 
+// How many neighbouring tiles of a row are computed for one group of output blocks before the next
+// group: so many that what they read of src stays in the first cache from group to group. If that
+// of one tile is too much, all: then the weights of a group stay there instead.
+int64_t TilesAtOnce(const Geometry& geometry);
+
 // Narrow rows of dst, laid one after the other as the rows of src are, are one long row: every tap
 // is the same distance away for all of its pixels, and tiles run across the ends of rows. What lies
 // between two rows there is computed and not stored.

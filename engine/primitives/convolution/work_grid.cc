@@ -39,8 +39,7 @@ WorkGrid::Piece WorkGrid::PieceAt(int64_t index) const {
   Piece piece;
   piece.units.begin = index % unit_pieces_ * work_.units;
   piece.units.size = std::min(work_.units, all_units - piece.units.begin);
-  piece.row = piece.units.begin / static_cast<int64_t>(tiles_.size());
-  piece.tile = piece.units.begin % static_cast<int64_t>(tiles_.size());
+  FindFirstUnit(&piece);
   index /= unit_pieces_;
   piece.oc_groups.begin = index % oc_pieces_ * work_.oc_groups;
   piece.oc_groups.size = std::min(work_.oc_groups, all_groups - piece.oc_groups.begin);
@@ -48,6 +47,19 @@ WorkGrid::Piece WorkGrid::PieceAt(int64_t index) const {
   piece.image = index / groups_;
   piece.group = index % groups_;
   return piece;
+}
+
+WorkGrid::Piece WorkGrid::PartOf(const Piece& piece, int64_t first, int64_t units) const {
+  Piece part = piece;
+  part.units = {piece.units.begin + first, std::min(units, piece.units.size - first)};
+  FindFirstUnit(&part);
+  return part;
+}
+
+void WorkGrid::FindFirstUnit(Piece* piece) const {
+  const auto tiles = static_cast<int64_t>(tiles_.size());
+  piece->row = piece->units.begin / tiles;
+  piece->tile = piece->units.begin % tiles;
 }
 
 WeightsPrefetch WorkGrid::WeightsAfter(const Piece& piece, int64_t oc_group, int64_t ic_block,

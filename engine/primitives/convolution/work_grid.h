@@ -33,6 +33,8 @@ class WorkGrid {
   int64_t units_per_image() const { return rows_.size() * tiles_.size(); }
   int64_t pieces_per_image() const { return groups_ * oc_pieces_ * unit_pieces_; }
   Piece PieceAt(int64_t index) const;
+  // A piece with `units` of those of `piece`, from number `first` of it on, or as many as it has.
+  Piece PartOf(const Piece& piece, int64_t first, int64_t units) const;
 
   // The weights of all images, and the order in which they are read; distances are bytes.
   struct WeightsOrder {
@@ -47,9 +49,10 @@ class WorkGrid {
                                const WeightsOrder& order) const;
 
   // Calls a function of `functions` (one per tile) for each unit of a piece. `position` holds the
-  // pointers without the offsets of row and tile, and the blocks of the reduction.
+  // pointers without the offsets of row and tile, and the blocks of the reduction. Returns the
+  // arguments as the last call left them.
   template <typename Args>
-  void RunUnits(const Args& position, void (*const* functions)(const Args*), const Piece& piece,
+  Args RunUnits(const Args& position, void (*const* functions)(const Args*), const Piece& piece,
                 WeightsPrefetch ahead) const {
     const void* reached = ahead.begin();
     const int64_t tiles = tiles_.size();
@@ -72,9 +75,12 @@ class WorkGrid {
       tile = 0;
       ++row;
     }
+    return args;
   }
 
  private:
+  void FindFirstUnit(Piece* piece) const;
+
   // The offsets that a row and a tile add, and how many taps lie inside src for the row.
   struct Row {
     int64_t src, weights, dst;

@@ -183,6 +183,21 @@ TEST(MatrixTilesTest, AreTakenByWhatFillsThem) {
   }
 }
 
+// Live tiles cost every later switch between threads.
+TEST(MatrixTilesTest, AreReleasedAfterEachExecution) {
+  if (!cpu::Supports(cpu::Isa::kAmx)) GTEST_SKIP() << "the CPU lacks amx";
+  const ConvolutionCase shape = MatrixShapes()[0];
+  const auto primitive = CreateConvolution(IntegerDesc(shape, {}), IntegerAttributesOf(shape, {}),
+                                           {.only = "convolution/amx_u8s8_direct"});
+  ASSERT_THAT(primitive, IsOk());
+  ResultOf(**primitive, RandomValues(shape, {}), Team::Serial());
+  struct {
+    uint8_t bytes[64];
+  } configuration = {{1}};
+  asm volatile("sttilecfg %0" : "=m"(configuration));
+  EXPECT_THAT(configuration.bytes, ::testing::Each(0));
+}
+
 TEST_P(IntegerConvolutionTest, MatchesReferenceOnEveryTypeAndChain) {
   const std::vector<std::vector<PostOp>> chains = ExactChains();
   for (const ConvolutionCase& shape : FewShapes()) {

@@ -23,6 +23,18 @@ TEST(MatrixTilingTest, TilesAreFewThenOfOneSize) {
   EXPECT_THAT(SizesOf(MatrixTiling(7, 5).oc_groups), ElementsAre(2, 2, 1));
 }
 
+// As many as read half of the first cache; all, where one alone reads more.
+TEST(MatrixTilingTest, TilesOfAGroupOfOutputsReadHalfOfTheFirstCache) {
+  Geometry geometry;
+  geometry.ic = 64 / 4;
+  geometry.out = {1, 56, 56};
+  EXPECT_EQ(TilesAtOnce(geometry), 24 * 1024 / (32 * 64));
+  geometry.kernel = {1, 3, 3};
+  EXPECT_EQ(TilesAtOnce(geometry), 24 * 1024 / (3 * 34 * 64));
+  geometry.ic = 2048 / 4;
+  EXPECT_GT(TilesAtOnce(geometry), 1'000'000);
+}
+
 // Of a padded copy with one pixel around it.
 Geometry Plane(int64_t height, int64_t width, int64_t kernel = 3) {
   Geometry geometry;
