@@ -31,6 +31,7 @@ run() {
 status=0
 case "${1:-both}" in
   address | both) run "address and undefined behaviour" asan //tests/engine/... //tests/service/... //tests/fuzz/... \
+    //tests/support/... \
     //tests/client:client_test || status=1 ;;&
   thread | both) run "threads" tsan "${shared_by_threads[@]}" || status=1 ;;&
   address | thread | both) exit "$status" ;;
