@@ -14,8 +14,8 @@ namespace tilewire {
 namespace {
 
 constexpr char kRoot[] = "/usr/share/libonnx-testdata/data";
-constexpr int kPassedBefore = 877;
-constexpr int kGivenBefore = 859;  // of these, with all inputs at run time
+constexpr int kPassedBefore = 881;
+constexpr int kGivenBefore = 871;  // of these, with all inputs at run time
 constexpr int kEmptiedAnsweredBefore = 1169;
 
 // Cases whose answer contradicts the operator's document, with the reason.

@@ -64,7 +64,7 @@ absl::StatusOr<Dims> ReadSpatial(const NodeContext& context, const Dims& theta) 
   return spatial;
 }
 
-absl::Status BuildAffineGrid(NodeContext& context) {
+absl::StatusOr<Operand> GridOf(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t align_corners, context.node.Int("align_corners", 0));
   const Operand theta = context.input(0);
   ABSL_ASSIGN_OR_RETURN(Dims dims, ReadSpatial(context, theta.dims));
@@ -74,7 +74,11 @@ absl::Status BuildAffineGrid(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand flat, MatMulOf(context, points, turned, "/flat"));
   dims.insert(dims.begin(), theta.dims[0]);
   dims.push_back(theta.dims[1]);
-  ABSL_ASSIGN_OR_RETURN(const Operand grid, ReshapeOf(context, flat, std::move(dims)));
+  return ReshapeOf(context, flat, std::move(dims));
+}
+
+absl::Status BuildAffineGrid(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Operand grid, GridOf(context));
   return context.SetOutput(grid);
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/elementwise.h"
+#include "engine/graph/ops/integer_reduce.h"
 #include "engine/graph/ops/weights.h"
 
 namespace tilewire::graph {
@@ -271,6 +272,8 @@ absl::Status FinishActivation(NodeContext& context, const jit::EltwiseOp& op) {
 absl::StatusOr<Operand> ReduceOf(NodeContext& context, Reduce::Function function,
                                  const Operand& src, const std::vector<bool>& reduced,
                                  absl::string_view suffix) {
+  if (context.TypeOf(src) != DataType::kF32)
+    return ReduceInType(context, function, src, reduced, suffix);
   Dims dims = src.dims;
   for (size_t d = 0; d < dims.size(); ++d) {
     if (reduced[d]) dims[d] = 1;

@@ -8,7 +8,9 @@
 #include <cmath>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "engine/graph/passes/editor.h"
 #include "engine/graph/passes/passes.h"
 
@@ -77,6 +79,36 @@ std::optional<float> FactorOfScale(Editor& editor, ValueId value, ValueId range)
   return factor;
 }
 
+// The same for each output of `sums`, which are a dimension of what it gives; `value` may be a
+// product with one number for each.
+std::optional<std::vector<float>> FactorsOfScale(Editor& editor, ValueId value, ValueId range,
+                                                 int sums) {
+  const Convolution* convolution = editor.As<Convolution>(sums);
+  const size_t back = convolution != nullptr ? convolution->strides.size() : 0;
+  const int64_t outputs = convolution != nullptr ? convolution->weights.dims[0]
+                                                 : editor.As<InnerProduct>(sums)->weights.dims[0];
+  const int op = editor.producer(value);
+  const Elementwise* product = editor.As<Elementwise>(op);
+  const bool multiplies = product != nullptr && product->function == Elementwise::Function::kMul;
+  for (int side = 0; multiplies && side < 2; ++side) {
+    const std::vector<ValueId>& srcs = editor.operation(op).srcs;
+    const Literal* literal = editor.As<Literal>(editor.producer(srcs[side]));
+    if (literal == nullptr) continue;
+    const Constant& numbers = *literal->constant;
+    const size_t rank = numbers.dims.size();
+    const bool fits = rank > back && numbers.dims[rank - 1 - back] == outputs &&
+                      static_cast<int64_t>(numbers.floats.size()) == outputs;
+    const std::optional<float> factor = FactorOfScale(editor, srcs[1 - side], range);
+    if (!fits || !factor) return std::nullopt;
+    std::vector<float> factors(numbers.floats.begin(), numbers.floats.end());
+    for (float& one : factors) one *= *factor;
+    return factors;
+  }
+  const std::optional<float> factor = FactorOfScale(editor, value, range);
+  if (!factor) return std::nullopt;
+  return std::vector<float>(outputs, *factor);
+}
+
 // Whether the operation is a convolution of integers, or a product with s8 weights, and no more.
 bool IsSums(Editor& editor, int op) {
   if (const Convolution* convolution = editor.As<Convolution>(op)) {
@@ -107,17 +139,21 @@ int SumsBehind(Editor& editor, ValueId value) {
   return Editor::kNone;
 }
 
-// The same operation on the quantized numbers, times the scale and `factor`.
-OperationParams Dynamic(Editor& editor, int sums, float factor) {
+// The same operation on the quantized numbers, times the scale and the factor of each output.
+OperationParams Dynamic(Editor& editor, int sums, const std::vector<float>& factors) {
+  const auto scale = [&](Weights* weights) {
+    weights->scale.resize(factors.size(), 1);
+    for (size_t o = 0; o < factors.size(); ++o) weights->scale[o] *= factors[o];
+  };
   if (const InnerProduct* product = editor.As<InnerProduct>(sums)) {
     DynamicInnerProduct dynamic{product->weights, {}, {}};
-    for (float& scale : dynamic.weights.scale) scale *= factor;
+    scale(&dynamic.weights);
     return dynamic;
   }
   const Convolution& c = *editor.As<Convolution>(sums);
   DynamicConvolution dynamic{c.weights,       {}, c.groups, c.strides, c.dilations, c.padding_left,
                              c.padding_right, {}};
-  for (float& scale : dynamic.weights.scale) scale *= factor;
+  scale(&dynamic.weights);
   return dynamic;
 }
 
@@ -135,9 +171,11 @@ bool TryProduct(Editor& editor, int op, int side) {
   const bool rows = editor.As<InnerProduct>(sums) != nullptr;
   const Dims &from = editor.dims(quantized[0]), &read = editor.dims(editor.operation(sums).srcs[0]);
   if (rows ? from.empty() || from.back() != read.back() : from != read) return false;
-  const std::optional<float> factor = FactorOfScale(editor, srcs[1 - side], quantized[1]);
-  if (!factor || !IsOrdinary(std::abs(*factor))) return false;
-  Operation dynamic = {editor.operation(sums).name, Dynamic(editor, sums, *factor), quantized, dst};
+  const auto factors = FactorsOfScale(editor, srcs[1 - side], quantized[1], sums);
+  if (!factors || !absl::c_all_of(*factors, [](float f) { return IsOrdinary(std::abs(f)); }))
+    return false;
+  Operation dynamic = {editor.operation(sums).name, Dynamic(editor, sums, *factors), quantized,
+                       dst};
   editor.SetSources(op, quantized);
   editor.operation(op) = std::move(dynamic);
   return true;

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "engine/explanation.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/engine/facade/typed_model.h"
@@ -252,6 +253,60 @@ TEST(TypesTest, WhatIsNotComputedIsRefusedByName) {
     model.Input("x", {2, 3}, one.input).Node(one.op, {"x"}, {"y"}).Output("y", one.output);
     EXPECT_THAT(Load(model).status(), StatusIs(absl::StatusCode::kUnimplemented, one.message));
   }
+}
+
+// The product is a step on u8, whatever the CPU has for it.
+TEST(TypesTest, ProductsOfDynamicallyQuantizedRowsAreOfIntegers) {
+  OnnxBuilder model(13);
+  model.Input("x", {3, 300}).Node("DynamicQuantizeLinear", {"x"}, {"q", "s", "z"});
+  model.Bytes("w", {300, 5}, true).Node("MatMulInteger", {"q", "w", "z"}, {"i"});
+  model.Node("Cast", {"i"}, {"r"}, {testing::Int("to", TensorProto::FLOAT)});
+  model.Floats("ws", {5}).Node("Mul", {"s", "ws"}, {"step"});
+  model.Node("Mul", {"r", "step"}, {"y"}).Output("y");
+  const auto loaded = Load(model);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const auto plan = (*loaded)->Explain({});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  std::vector<std::string> products;
+  for (const PlanStep& step : plan->steps) {
+    if (step.operations > 0) products.push_back(step.tensors[0].layout.substr(0, 3));
+  }
+  EXPECT_EQ(products, (std::vector<std::string>{"u8:"}));
+}
+
+// Numbers that f32 does not hold.
+TEST(TypesTest, IntegersAreReducedInTheirType) {
+  constexpr int64_t kLarge = int64_t{1} << 40;
+  const std::string x = Bytes<int64_t>({kLarge + 1, -3, 5, kLarge, 7, -kLarge - 9});
+  const struct {
+    const char* op;
+    std::vector<int64_t> expected;  // over the rows of [2,3]
+  } cases[] = {{"ReduceSum", {kLarge + 3, -2}},
+               {"ReduceMax", {kLarge + 1, kLarge}},
+               {"ReduceMin", {-3, -kLarge - 9}},
+               {"ReduceL1", {kLarge + 9, 2 * kLarge + 16}}};
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.op);
+    OnnxBuilder model(18);
+    model.Input("x", {2, 3}, TensorProto::INT64).Integers("last", {-1});
+    model.Node(c.op, {"x", "last"}, {"y"}, {testing::Int("keepdims", 0)});
+    ExpectAnswer<int64_t>(model.Output("y", TensorProto::INT64), {x}, c.expected);
+  }
+  OnnxBuilder columns(18);
+  columns.Input("x", {2, 3}, TensorProto::INT64).Integers("first", {0});
+  columns.Node("ReduceSum", {"x", "first"}, {"y"}).Output("y", TensorProto::INT64);
+  ExpectAnswer<int64_t>(columns, {x}, {2 * kLarge + 1, 4, -kLarge - 4});
+}
+
+TEST(TypesTest, ProductsOfWideIntegersWrapAround) {
+  OnnxBuilder model(13);
+  model.Input("x", {1, 2}, TensorProto::INT64).Input("w", {2, 2}, TensorProto::INT64);
+  model.Node("MatMul", {"x", "w"}, {"p"}).Node("Relu", {"p"}, {"r"});
+  model.Node("ArgMax", {"r"}, {"y"}, {testing::Int("axis", 1), testing::Int("keepdims", 0)});
+  model.Output("p", TensorProto::INT64).Output("y", TensorProto::INT64);
+  constexpr int64_t kLarge = int64_t{1} << 32;
+  ExpectAnswer<int64_t>(model, {Bytes<int64_t>({kLarge, 3}), Bytes<int64_t>({kLarge, 5, -2, 7})},
+                        {-6, 5 * kLarge + 21});
 }
 
 TEST(TypesTest, QuotientsOfIntegersAreCut) {

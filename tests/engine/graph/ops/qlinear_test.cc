@@ -43,16 +43,21 @@ TEST(QLinearTest, DynamicallyQuantizedConvolutionsAreOneOperation) {
   EXPECT_THAT(DynamicText({0}, false), Not(HasSubstr("dynamic_convolution")));
 }
 
+// With one scale of the weights, or one for each column.
 TEST(QLinearTest, DynamicallyQuantizedProductsAreOneOperation) {
-  OnnxBuilder model(13);
-  model.Input("x", {2, 3, 6}).Node("DynamicQuantizeLinear", {"x"}, {"q", "s", "z"});
-  model.Bytes("w", {6, 5}, true).Node("MatMulInteger", {"q", "w", "z"}, {"i"});
-  model.Node("Cast", {"i"}, {"r"}, {Int("to", onnx::TensorProto::FLOAT)});
-  model.Floats("ws", {}, {0.25f}).Node("Mul", {"s", "ws"}, {"step"});
-  model.Node("Mul", {"r", "step"}, {"p"}).Floats("b", {5}).Node("Add", {"p", "b"}, {"a"});
-  model.Node("Relu", {"a"}, {"y"}).Output("y");
-  EXPECT_THAT(AfterPasses(model, {{2, 3, 6}}),
-              HasSubstr("y [2,3,5] = dynamic_inner_product(x, q/range) "));
+  for (const std::vector<int64_t>& scales : {std::vector<int64_t>(), {5}}) {
+    OnnxBuilder model(13);
+    model.Input("x", {2, 3, 6}).Node("DynamicQuantizeLinear", {"x"}, {"q", "s", "z"});
+    model.Bytes("w", {6, 5}, true).Node("MatMulInteger", {"q", "w", "z"}, {"i"});
+    model.Node("Cast", {"i"}, {"r"}, {Int("to", onnx::TensorProto::FLOAT)});
+    std::vector<float> steps = {0.25f, 0.5f, 1.0f, 2.0f, 0.125f};
+    if (scales.empty()) steps.resize(1);
+    model.Floats("ws", scales, steps).Node("Mul", {"s", "ws"}, {"step"});
+    model.Node("Mul", {"r", "step"}, {"p"}).Floats("b", {5}).Node("Add", {"p", "b"}, {"a"});
+    model.Node("Relu", {"a"}, {"y"}).Output("y");
+    EXPECT_THAT(AfterPasses(model, {{2, 3, 6}}),
+                HasSubstr("y [2,3,5] = dynamic_inner_product(x, q/range) "));
+  }
 }
 
 TEST(QLinearTest, IntegerOperatorsAreConvolutionsOfIntegers) {

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reductions of integers and f64 in their own type: sums are products with ones, maxima and minima
+// the best elements of lines.
+#ifndef ENGINE_GRAPH_OPS_INTEGER_REDUCE_H_
+#define ENGINE_GRAPH_OPS_INTEGER_REDUCE_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/graph/specialization.h"
+
+namespace tilewire::graph {
+
+// ReduceOf() (element_functions.h) of a value of a type other than f32. Sums wrap around.
+//   kUnimplemented  products, means, and a tensor without elements
+absl::StatusOr<Operand> ReduceInType(NodeContext& context, Reduce::Function function,
+                                     const Operand& src, const std::vector<bool>& reduced,
+                                     absl::string_view suffix);
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_GRAPH_OPS_INTEGER_REDUCE_H_
