@@ -138,6 +138,13 @@ listed=$(service/tilewire-server --list_implementations --max_isa=avx2)
   failures=$((failures + 1))
 }
 
+# Matrix tiles are in the list, without the mark of what a lower limit allows.
+unmarked=$'\n  convolution +amx +convolution/amx_u8s8_direct'
+[[ $listed =~ $unmarked ]] || {
+  echo "FAILED: the implementations on matrix tiles: ${listed%%$'\n'*}"
+  failures=$((failures + 1))
+}
+
 refuse() {  # PATTERN SERVER_OPTION...
   local pattern=$1 refused
   shift
