@@ -120,32 +120,34 @@ std::string RateChart(const LoadRecord& record) {
 }
 
 // The p99 of joined seconds is the largest of theirs, the p50 their mean.
-LoadWindow Joined(const LoadWindow& a, const LoadWindow& b) {
-  if (a.length_s == 0) return b;
-  LoadWindow both = a;
-  both.length_s += b.length_s;
-  both.answered += b.answered;
-  both.p99 = std::max(a.p99, b.p99);
-  if (both.answered > 0) both.p50 = (a.answered * a.p50 + b.answered * b.p50) / both.answered;
-  return both;
+void Join(const LoadWindow& later, LoadWindow* window) {
+  const int64_t answered = window->answered + later.answered;
+  if (answered > 0) {
+    window->p50 = (static_cast<double>(window->answered) * window->p50 +
+                   static_cast<double>(later.answered) * later.p50) /
+                  static_cast<double>(answered);
+  }
+  window->answered = answered;
+  window->length_s += later.length_s;
+  window->p99 = std::max(window->p99, later.p99);
 }
 
-// What is drawn over time. Answers that are too few for a window of their own belong to the one
-// before it.
+// What is drawn over time. Seconds at the end that have too few answers belong to the window before
+// them.
 std::vector<LoadWindow> DrawnWindows(const LoadReport& report) {
   std::vector<LoadWindow> drawn;
-  LoadWindow next = {};
   for (const LoadWindow& window : report.windows) {
     if (window.length_s < kShortestWindow) continue;
-    next = Joined(next, window);
-    if (next.answered < kFewestAnswers) continue;
-    drawn.push_back(next);
-    next = {};
+    if (drawn.empty() || drawn.back().answered >= kFewestAnswers) {
+      drawn.push_back(window);
+    } else {
+      Join(window, &drawn.back());
+    }
   }
-  if (next.length_s > 0 && drawn.empty())
-    drawn.push_back(next);
-  else if (next.length_s > 0)
-    drawn.back() = Joined(drawn.back(), next);
+  if (drawn.size() > 1 && drawn.back().answered < kFewestAnswers) {
+    Join(drawn.back(), &drawn[drawn.size() - 2]);
+    drawn.pop_back();
+  }
   return drawn;
 }
 

@@ -252,22 +252,36 @@ TEST(ReportHtml, ADoubtThatRunsShareIsSaidOnce) {
                           HasSubstr("80/s: first error: INTERNAL: oh")));
 }
 
-// Ten seconds of 20 answers each are drawn as two points: a hundred answers have a p99.
+// The points of the first curve after `caption`.
+std::vector<std::pair<double, double>> PointsAfter(const std::string& html, const char* caption) {
+  std::vector<std::pair<double, double>> points;
+  const size_t line = html.find("points=\"", html.find(caption)) + 8;
+  const std::string text = html.substr(line, html.find('"', line) - line);
+  for (absl::string_view point : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    const std::vector<std::string> both = absl::StrSplit(point, ',');
+    points.emplace_back(std::stod(both.at(0)), std::stod(both.at(1)));
+  }
+  return points;
+}
+
+// Eleven seconds of 20 answers each are drawn as two points: a hundred answers have a p99.
 TEST(ReportHtml, SecondsWithFewAnswersAreJoined) {
   LoadReport report = FiveSeconds();
   report.windows.clear();
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < 11; ++i) {
     report.windows.push_back({.start_s = static_cast<double>(i), .answered = 20});
     report.windows.back().p50 = absl::Milliseconds(1);
     report.windows.back().p99 = absl::Milliseconds(i == 3 ? 40 : 2);
   }
   const std::string html = ToHtml({.title = "t", .runs = {report}});
-  const size_t chart = html.find("Answers per second, over time");
-  ASSERT_NE(chart, std::string::npos);
-  const size_t line = html.find("points=\"", chart);
-  ASSERT_NE(line, std::string::npos);
-  const std::string points = html.substr(line + 8, html.find('"', line + 8) - line - 8);
-  EXPECT_EQ(std::count(points.begin(), points.end(), ','), 2) << points;
+  const auto rates = PointsAfter(html, "Answers per second, over time");
+  ASSERT_EQ(rates.size(), 2);
+  EXPECT_NEAR(rates[0].first - 62, (rates[1].first - 62) * 2.5 / 8, 0.2)
+      << "of 0 to 5 and 5 to 11 s";
+  EXPECT_EQ(rates[0].second, rates[1].second) << "20 answers per second in both";
+  const auto p99 = PointsAfter(html, "p99 (solid) and p50 (dashed), over time");
+  ASSERT_EQ(p99.size(), 2);
+  EXPECT_LT(p99[0].second, p99[1].second) << "the larger latency stands higher";
 }
 
 TEST(ReportHtml, NothingAnsweredIsAPageToo) {
