@@ -144,15 +144,16 @@ class Blocks final : public Primitive {
   // The sum of the masks, to which the products are added.
   void LoadMasks(const ExecuteArgs& args, const Block& block) const {
     const int64_t keys = plan_.keys;
-    for (int64_t r = 0; r < block.rows; ++r) {
-      float* line = block.scores + r * plan_.score_stride;
-      std::fill(line + keys, line + plan_.score_stride, 0.0f);
-      for (size_t i = AttentionDesc::kFirstMask; i < desc_.srcs.size(); ++i) {
-        const MemoryDesc& md = desc_.srcs[i];
-        const Dims index = MaskIndex(md.dims(), {block.batch, block.head, block.row + r, 0});
-        const float* mask = Element(args, static_cast<int>(i), index[0], index[1], index[2]);
-        const int64_t step = md.dim(3) == 1 ? 0 : md.stride(3);
+    for (size_t i = AttentionDesc::kFirstMask; i < desc_.srcs.size(); ++i) {
+      const MemoryDesc& md = desc_.srcs[i];
+      const Dims index = MaskIndex(md.dims(), {block.batch, block.head, block.row, 0});
+      const float* mask = Element(args, static_cast<int>(i), index[0], index[1], index[2]);
+      const int64_t row_step = md.dim(2) == 1 ? 0 : md.stride(2);
+      const int64_t step = md.dim(3) == 1 ? 0 : md.stride(3);
+      for (int64_t r = 0; r < block.rows; ++r, mask += row_step) {
+        float* line = block.scores + r * plan_.score_stride;
         if (i == AttentionDesc::kFirstMask) {
+          std::fill(line + keys, line + plan_.score_stride, 0.0f);
           CopyMatrix({mask, 1, keys, 0, step}, line, 0);
         } else {
           AddRow(mask, step, keys, line);

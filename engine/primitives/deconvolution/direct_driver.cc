@@ -2,7 +2,6 @@
 #include "engine/primitives/deconvolution/direct_driver.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -217,7 +216,7 @@ absl::StatusOr<DeconvolutionDesc> ResolveTiles(const DeconvolutionDesc& desc,
     return absl::UnimplementedError("bias is not dense");
   }
   // Displacements inside a tile are 32-bit immediates.
-  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max() / 8;
+  constexpr int64_t kLargest = int64_t{1} << 28;
   if (resolved.src.stride(1) > kLargest || resolved.dst.stride(1) > kLargest ||
       packed.PaddedElementCount() > kLargest || GeometryOf(resolved).axes[2].stride > (1 << 16)) {
     return absl::UnimplementedError("strides over 28 bits");
@@ -233,6 +232,11 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDriver(PrimitiveInfo info,
   const bool several = Pieces(geometry, blocking) > 1;
   const int64_t most = blocking.tile_pixels;
   std::vector<Segment> segments = SegmentsOf(geometry.axes[2]);
+  if (blocking.merges_phases) {
+    std::erase_if(segments, [&](const Segment& segment) {
+      return segment.first % geometry.axes[2].stride != 0;
+    });
+  }
   Direct::Generators generators;
   for (const Segment& segment : segments) {
     for (int64_t pixels : {std::min(most, segment.count), segment.count % most}) {

@@ -22,6 +22,8 @@ struct Blocking {
   int64_t dst_lanes = 0;    // the same of dst
   int64_t tile_blocks = 1;  // blocks of dst that a tile computes
   int64_t tile_pixels = 1;  // the most outputs of a tile
+  // Whether a tile holds all phases of its row, side by side; tile_pixels then counts those of one.
+  bool merges_phases = false;
   // Whether the rows of a phase follow each other, so that weights stay in the first cache; else
   // the phases of a row of src, so that the row does.
   bool phase_by_phase = true;

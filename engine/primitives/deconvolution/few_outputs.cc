@@ -35,16 +35,26 @@ absl::Status RequireFewOutputs(const Geometry& geometry, int64_t lanes) {
   return absl::OkStatus();
 }
 
+// The phases of a row that a tile holds: all of them, where each has one tap of the width.
+int64_t PhasesOf(const Axis& width) {
+  const bool apart = width.stride == width.kernel && width.tap_step == 1 && width.pad == 0 &&
+                     width.out == width.in * width.stride;
+  return apart && width.stride <= FewOutputsGenerator::kMostPhases ? width.stride : 1;
+}
+
 FewOutputsConfig FewOutputsConfigOf(const DeconvolutionDesc& desc, const PostOps& post_ops,
                                     const VectorUnit& unit, int64_t pixels) {
   const Geometry geometry = GeometryOf(desc);
+  const int64_t phases = PhasesOf(geometry.axes[2]);
   return {.unit = unit,
           .pixels = static_cast<int>(pixels),
+          .phases = static_cast<int>(phases),
           .ic_blocks = geometry.ic / unit.lanes(),
           .tail_channels = static_cast<int>(geometry.ic % unit.lanes()),
           .src_block_bytes = desc.src.stride(1) * kOutputBytes,
           .weights_block_bytes = desc.weights.stride(1) * kOutputBytes,
-          .dst_pixel_bytes = geometry.axes[2].stride * kOutputBytes,
+          .src_row_bytes = geometry.axes[1].src_stride * kOutputBytes,
+          .dst_pixel_bytes = geometry.axes[2].stride / phases * kOutputBytes,
           .bias = !desc.bias.IsZero(),
           .post_ops = post_ops};
 }
@@ -58,8 +68,8 @@ absl::StatusOr<DeconvolutionDesc> ResolveFewOutputs(const DeconvolutionDesc& des
   const int64_t lanes = VectorUnit::Of(facts.isa).lanes();
   const Geometry geometry = GeometryOf(desc);
   ABSL_RETURN_IF_ERROR(RequireFewOutputs(geometry, lanes));
-  if (attributes.post_ops.HasSum() && geometry.axes[2].stride > 1)
-    return absl::UnimplementedError("takes no sum with a stride");
+  if (attributes.post_ops.HasSum() && geometry.axes[2].stride > PhasesOf(geometry.axes[2]))
+    return absl::UnimplementedError("takes no sum of outputs that are apart");
   const int rank = desc.src.rank();
   ABSL_ASSIGN_OR_RETURN(const DeconvolutionDesc resolved,
                         ResolveTiles(desc, {.lanes = lanes,
@@ -77,10 +87,12 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateFewOutputs(const DeconvolutionD
                                                             const Attributes& attributes,
                                                             const ImplementationFacts& facts) {
   const VectorUnit unit = VectorUnit::Of(facts.isa);
+  const int64_t phases = PhasesOf(GeometryOf(desc).axes[2]);
   const Blocking blocking = {.src_lanes = unit.lanes(),
                              .dst_lanes = 1,
                              .tile_blocks = 1,
-                             .tile_pixels = unit.lanes(),
+                             .tile_pixels = unit.lanes() / phases,
+                             .merges_phases = phases > 1,
                              .phase_by_phase = false};
   return CreateDriver(
       InfoOf(desc, attributes, facts), desc, blocking, [&](bool /*last*/, int64_t pixels) {

@@ -6,8 +6,15 @@
 #include "engine/kernels/lane_sums.h"
 
 namespace tilewire::deconvolution {
+namespace {
+
+constexpr int64_t kFarthestRow = 1 << 30;  // in bytes, that a displacement reaches
+
+}  // namespace
+
 FewOutputsGenerator::FewOutputsGenerator(absl::string_view name, const FewOutputsConfig& config)
-    : AccumulatorTile(name, EpilogueOfLaneSums(config.unit, config.pixels, config.post_ops)),
+    : AccumulatorTile(
+          name, EpilogueOfLaneSums(config.unit, config.pixels * config.phases, config.post_ops)),
       config_(config),
       tail_(this, config.unit,
             {.spare = rax, .opmask = k3, .vector = config.unit.registers() - 1}) {}
@@ -57,18 +64,17 @@ void FewOutputsGenerator::EmitTap() {
   if (config_.tail_channels > 0) EmitBlock(/*is_tail=*/true);
 }
 
-// What lies after the last channel of src may be anything.
+// What lies after the last channel of src may be anything. The next row of src is asked for in
+// time: the phases along the height read this one again.
 void FewOutputsGenerator::EmitBlock(bool is_tail) {
-  const Xbyak::Xmm weights = Spare(0), loaded = Spare(1);
-  vmovups(weights, ptr[weights_]);
+  const int bytes = config_.unit.bytes(), phases = config_.phases;
+  const Xbyak::Xmm loaded = Spare(phases);
+  for (int f = 0; f < phases; ++f) vmovups(Spare(f), ptr[weights_ + f * bytes]);
   for (int p = 0; p < config_.pixels; ++p) {
-    const Xbyak::Address src = ptr[src_ + p * config_.unit.bytes()];
-    if (is_tail) {
-      tail_.Load(loaded, src);
-      vfmadd231ps(Vector(p), weights, loaded);
-    } else {
-      vfmadd231ps(Vector(p), weights, src);
-    }
+    tail_.Load(loaded, ptr[src_ + p * bytes], is_tail);
+    if (config_.src_row_bytes < kFarthestRow)
+      prefetcht1(ptr[src_ + static_cast<int>(p * bytes + config_.src_row_bytes)]);
+    for (int f = 0; f < phases; ++f) vfmadd231ps(Vector(p * phases + f), Spare(f), loaded);
   }
 }
 

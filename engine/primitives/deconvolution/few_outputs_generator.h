@@ -3,6 +3,8 @@
 // Generates one tile of a dst with few channels: as many outputs of a row, `stride` apart, as a
 // vector has lanes, of one output channel, from a list of taps. The lanes of its sums are input
 // channels, which are added up in the end (lane_sums.h), and the outputs are stored in a plain row.
+// Where each output of a row has a tap of its own, a tile holds all phases of its pixels of src,
+// which are neighbours in dst.
 #ifndef ENGINE_PRIMITIVES_DECONVOLUTION_FEW_OUTPUTS_GENERATOR_H_
 #define ENGINE_PRIMITIVES_DECONVOLUTION_FEW_OUTPUTS_GENERATOR_H_
 
@@ -16,10 +18,11 @@ namespace tilewire::deconvolution {
 
 struct FewOutputsConfig {
   VectorUnit unit;
-  int pixels = 1;         // at most the lanes
+  int pixels = 1;         // times the phases: at most the lanes
+  int phases = 1;         // at most kMostPhases; the weights of each follow those of the one before
   int64_t ic_blocks = 1;  // full ones
   int tail_channels = 0;  // of the input block after them, if there is one
-  int64_t src_block_bytes = 0, weights_block_bytes = 0;
+  int64_t src_block_bytes = 0, weights_block_bytes = 0, src_row_bytes = 0;
   int64_t dst_pixel_bytes = 4;  // from output to output
   bool bias = false;
   PostOps post_ops;  // without sum if the outputs are apart
@@ -27,6 +30,7 @@ struct FewOutputsConfig {
 
 class FewOutputsGenerator final : public AccumulatorTile {
  public:
+  static constexpr int kMostPhases = 4;
   FewOutputsGenerator(absl::string_view name, const FewOutputsConfig& config);
 
  private:

@@ -25,7 +25,7 @@ TILEWIRE_ROW(DeconvolutionDesc, Direct);
 //
 //   src nChw16c      weights OIhw16i      dst plain, rows without gaps
 //
-// No sum post-op where a stride goes along the row.
+// No sum post-op where a stride goes along the row and taps of neighbouring outputs overlap.
 TILEWIRE_ROW(DeconvolutionDesc, FewOutputs);
 
 TILEWIRE_ROW(DeconvolutionDesc, Reference);

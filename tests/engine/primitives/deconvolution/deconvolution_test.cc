@@ -23,6 +23,8 @@ std::vector<Case> FewOutputsCases() {
   return {
       {"few outputs: a mask", 2, 1, 24, 1, {5, 9}, {2, 2}, {2, 2}, {0, 0}, {0, 0}, {0, 0}},
       {"few outputs: DCGAN's last", 1, 1, 40, 3, {5, 6}, {4, 4}, {2, 2}, {0, 0}, {1, 1}, {1, 1}},
+      {"few outputs: 5 side by side", 1, 1, 33, 2, {9, 4}, {5, 5}, {5, 5}, {0, 0}, {0, 0}, {0, 0}},
+      {"few outputs: 3 side by side", 1, 1, 20, 1, {4, 11}, {3, 3}, {3, 3}, {0, 0}, {0, 0}, {0, 0}},
       {"few outputs, dilated", 1, 1, 17, 2, {7, 21}, {3, 3}, {1, 1}, {1, 0}, {1, 1}, {1, 1}},
       {"few outputs, 3D", 1, 1, 18, 1, {3, 4, 5}, {2, 2, 3}, {2, 1, 2}, Dims(3), Dims(3), Dims(3)},
       {"few outputs of a row, 3 apart", 1, 1, 32, 1, {67}, {3}, {3}, {0}, {0}, {0}},
@@ -188,7 +190,9 @@ TEST_P(DeconvolutionTest, IsExactOnIntegers) {
 }
 
 TEST_P(DeconvolutionTest, EveryLayoutOfSourceAndDestination) {
-  for (const Case& c : Cases()) {
+  // The reference reads all layouts alike: it need not take the larger cases.
+  const bool is_reference = GetParam().traits.is_reference;
+  for (const Case& c : is_reference ? OtherCases() : Cases()) {
     SCOPED_TRACE(c.why);
     DeconvolutionDesc desc = DescOf(c, true);
     const std::vector<Layout> sources = LayoutsOf(desc.src.dims());
@@ -198,6 +202,7 @@ TEST_P(DeconvolutionTest, EveryLayoutOfSourceAndDestination) {
       desc.src = sources[i].desc;
       desc.dst = destinations[i].desc;
       ExpectExact(desc);
+      if (!desc.dst.IsPlain()) continue;
       desc.src = DescOf(c, true).src;
       ExpectExact(desc);
     }
@@ -239,7 +244,7 @@ TEST_P(DeconvolutionTest, PostOpsFollowInTheirOrder) {
 }
 
 TEST_P(DeconvolutionTest, AnImageDoesNotDependOnTheBatch) {
-  for (Case c : Cases()) {
+  for (Case c : {Cases()[1], FewOutputsCases()[0]}) {
     SCOPED_TRACE(c.why);
     c.batch = 3;
     const DeconvolutionDesc three = DescOf(c, false);
