@@ -27,7 +27,7 @@ constexpr int64_t kOperationsAtOnce = 65536;  // in one piece of work
 template <typename T>
 class TypedRows final : public Primitive {
  public:
-  TypedRows(PrimitiveInfo info, const MatmulDesc& desc)
+  TypedRows(const MatmulDesc& desc, PrimitiveInfo info)
       : Primitive(std::move(info)),
         desc_(desc),
         rank_(desc.dst.rank()),
@@ -104,7 +104,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateTypedRows(const MatmulDesc& des
   return VisitIntegerOrDouble(desc.dst.data_type(),
                               [&](auto element) -> std::unique_ptr<Primitive> {
                                 return std::make_unique<TypedRows<decltype(element)>>(
-                                    InfoOf(desc, attributes, facts), desc);
+                                    desc, InfoOf(desc, attributes, facts));
                               });
 }
 
