@@ -82,6 +82,7 @@ class CreateJob final : public Job {
     v1::CreateRequest parsed;
     ABSL_RETURN_IF_ERROR(ParseLimited(request_, &parsed));
     ABSL_ASSIGN_OR_RETURN(described_, compiler_->Describe(parsed.primitive()));
+    terms->may_run_serially = true;
     return absl::OkStatus();
   }
 
@@ -144,6 +145,7 @@ class ExecuteJob final : public Job {
       return absl::InvalidArgumentError("neither an id nor a primitive is given");
     }
     terms->cost_key = absl::HashOf(described_->id);
+    terms->may_run_serially = !message.measure_peak();
     return absl::OkStatus();
   }
 

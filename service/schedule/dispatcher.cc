@@ -11,6 +11,8 @@ namespace {
 // How long the tokens must be expected to stay busy for the express thread to take short work. It
 // is also how often it looks while they are.
 constexpr absl::Duration kExpressPatience = absl::Microseconds(500);
+// The same for work of unknown time, which may be long itself.
+constexpr absl::Duration kUntimedPatience = absl::Milliseconds(20);
 
 // Work that takes no longer runs on the thread that submits it, where one piece at a time comes, as
 // from a single caller: waking another thread would take about as long as the work. Where several
@@ -39,8 +41,10 @@ Dispatcher::Dispatcher(threading::Arena* arena, const DispatcherOptions& options
       threads_(arena->threads()),
       last_end_(clock_->Now()) {
   if (options_.express) {
-    express_ =
-        std::make_unique<threading::BackgroundThread>("tw-express", [this] { RunExpress(); });
+    express_ = std::make_unique<threading::BackgroundThread>(
+        "tw-express", [this] { RunBeside(/*untimed=*/false); });
+    untimed_ = std::make_unique<threading::BackgroundThread>(
+        "tw-untimed", [this] { RunBeside(/*untimed=*/true); });
   }
 }
 
@@ -51,6 +55,7 @@ Dispatcher::~Dispatcher() {
     stopping_ = true;
   }
   express_ = nullptr;
+  untimed_ = nullptr;
 }
 
 absl::Duration Dispatcher::MeasuredTime(const WorkTerms& terms) const {
@@ -255,7 +260,8 @@ int Dispatcher::EndRun(const Taken& taken, Lane lane) {
     background_runs_ = false;
   } else {
     queue_.Charge(ran.model, time, ran.expected);
-    if (lane == Lane::kArena && !ran.time_varies) costs_.Record(ran.cost_key, time);
+    const bool is_first = ran.expected == absl::ZeroDuration();
+    if ((lane == Lane::kArena || is_first) && !ran.time_varies) costs_.Record(ran.cost_key, time);
   }
   // Where it failed, the next one tries.
   const auto prepared = preparing_.find(ran.cost_key);
@@ -342,11 +348,16 @@ void Dispatcher::EndBackground() {
 // again as it has.
 absl::Duration Dispatcher::BusyFor(absl::Time now) const {
   absl::Duration least = absl::InfiniteDuration();
+  int with_token = 0;
   for (const Running& running : running_) {
+    if (running.beside) continue;
+    ++with_token;
     const absl::Duration elapsed = now - running.start;
     const absl::Duration left = running.expected - elapsed;
     least = std::min(least, left > absl::ZeroDuration() ? left : elapsed);
   }
+  // The others are about to take work.
+  if (with_token < tokens_) return absl::ZeroDuration();
   return least;
 }
 
@@ -359,9 +370,21 @@ Dispatcher::Taken Dispatcher::TakeShort() {
   return work == nullptr ? Taken{} : Start(work);
 }
 
-void Dispatcher::RunExpress() {
-  const auto wanted = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stopping_ || (queue_.short_in_order() > 0 && AllBusy());
+Dispatcher::Taken Dispatcher::TakeUntimed() {
+  if (BusyFor(clock_->Now()) < kUntimedPatience) return {};
+  Work* work = queue_.PopUntimed();
+  while (work != nullptr && WaitsForAnother(*work)) {
+    queue_.Park(work);
+    work = queue_.PopUntimed();
+  }
+  return work == nullptr ? Taken{} : Start(work);
+}
+
+void Dispatcher::RunBeside(bool untimed) {
+  const absl::Duration patience = untimed ? kUntimedPatience : kExpressPatience;
+  const auto wanted = [this, untimed]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const int64_t waiting = untimed ? queue_.untimed_in_order() : queue_.short_in_order();
+    return stopping_ || (waiting > 0 && AllBusy());
   };
   const auto stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; };
   while (true) {
@@ -370,11 +393,12 @@ void Dispatcher::RunExpress() {
       threading::MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(&wanted));
       if (stopping_) return;
-      taken = TakeShort();
+      taken = untimed ? TakeUntimed() : TakeShort();
       if (taken.work == nullptr) {
-        mutex_.AwaitWithTimeout(absl::Condition(&stopping), kExpressPatience);
+        mutex_.AwaitWithTimeout(absl::Condition(&stopping), patience);
         continue;
       }
+      taken.place->beside = true;
     }
     taken.work->Run(Lane::kExpress);
     int new_tokens = 0;

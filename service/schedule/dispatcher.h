@@ -15,6 +15,8 @@
 //                up runs on the thread that submits it, as on a token
 //   express      while every token is busy for longer than it takes, short work runs on a thread of
 //                its own and shares the cores with them as the operating system decides
+//   untimed      while every token is busy for long, work of unknown time runs on another such
+//                thread: else what has never run would wait for the longest work there is
 //
 // Thread-safe; no lock is held while work runs or ends.
 #ifndef SERVICE_SCHEDULE_DISPATCHER_H_
@@ -99,6 +101,7 @@ class Dispatcher {
     absl::Time start;
     absl::Duration expected;
     bool background, time_varies;
+    bool beside = false;  // the tokens
   };
   using RunningPlace = std::list<Running>::iterator;
   struct Taken {
@@ -120,13 +123,15 @@ class Dispatcher {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunHere(const Taken& taken) ABSL_LOCKS_EXCLUDED(mutex_);
   void RunToken() ABSL_LOCKS_EXCLUDED(mutex_);
-  void RunExpress() ABSL_LOCKS_EXCLUDED(mutex_);
+  void RunBeside(bool untimed) ABSL_LOCKS_EXCLUDED(mutex_);
   bool WaitsForAnother(const Work& work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns how many new tokens to start.
   int EndPreparation(uint64_t cost_key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartTokens(int count);
   Taken Take(bool with_background) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Taken TakeShort() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // for the express thread
+  // For the threads beside the tokens.
+  Taken TakeShort() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Taken TakeUntimed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Taken Start(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // After its Run(). Returns how many new tokens to start.
   int EndRun(const Taken& taken, Lane lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -155,7 +160,7 @@ class Dispatcher {
   int turns_waited_for_ ABSL_GUARDED_BY(mutex_) = 0;  // they run before other background work
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Time last_end_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<threading::BackgroundThread> express_;
+  std::unique_ptr<threading::BackgroundThread> express_, untimed_;
 };
 
 }  // namespace tilewire::service

@@ -9,7 +9,7 @@ namespace {
 
 // Models that no longer send requests are forgotten beyond this number.
 constexpr size_t kMostModels = 1024;
-// How far after long work of its own model short work is looked for.
+// How far after other work of its own model short or untimed work is looked for.
 constexpr int kLooksAhead = 64;
 
 }  // namespace
@@ -55,8 +55,14 @@ bool FairQueue::IsShort(const Work& work) {
   return work.terms().may_run_serially && known && work.expected_ <= kShortWork;
 }
 
+bool FairQueue::IsUntimed(const Work& work) {
+  const WorkTerms& terms = work.terms();
+  return terms.may_run_serially && !terms.time_varies && work.expected_ == absl::ZeroDuration();
+}
+
 void FairQueue::InsertPlace(ModelQueue* queue, Work* work) {
   short_in_order_ += IsShort(*work) ? 1 : 0;
+  untimed_in_order_ += IsUntimed(*work) ? 1 : 0;
   if (spare_places_.empty()) {
     queue->works.emplace(PlaceOf(*work), work);
     return;
@@ -70,6 +76,7 @@ void FairQueue::InsertPlace(ModelQueue* queue, Work* work) {
 
 void FairQueue::RemovePlace(ModelQueue* queue, Work* work) {
   short_in_order_ -= IsShort(*work) ? 1 : 0;
+  untimed_in_order_ -= IsUntimed(*work) ? 1 : 0;
   Works::node_type node = queue->works.extract(PlaceOf(*work));
   if (spare_places_.size() < kSpareNodes) spare_places_.push_back(std::move(node));
 }
@@ -153,11 +160,19 @@ Work* FairQueue::Pop() {
 
 Work* FairQueue::PopShort(absl::Duration longest) {
   if (short_in_order_ == 0) return nullptr;
+  return PopFirst([longest](const Work& work) {
+    return IsShort(work) && work.expected_ <= longest && work.Operations().has_value();
+  });
+}
+
+Work* FairQueue::PopUntimed() { return untimed_in_order_ == 0 ? nullptr : PopFirst(IsUntimed); }
+
+Work* FairQueue::PopFirst(Wanted wanted) {
   ModelQueue* next = nullptr;
   Work* best = nullptr;
   for (auto& [name, queue] : models_) {
     if (next != nullptr && queue.received >= next->received) continue;
-    Work* work = FirstShort(queue, longest);
+    Work* work = First(queue, wanted);
     if (work == nullptr) continue;
     best = work;
     next = &queue;
@@ -165,12 +180,11 @@ Work* FairQueue::PopShort(absl::Duration longest) {
   return best == nullptr ? nullptr : Take(next, best);
 }
 
-Work* FairQueue::FirstShort(const ModelQueue& queue, absl::Duration longest) {
+Work* FairQueue::First(const ModelQueue& queue, Wanted wanted) {
   int looked = 0;
   for (const auto& [place, work] : queue.works) {
     if (++looked > kLooksAhead) break;
-    if (!IsShort(*work) || work->expected_ > longest) continue;
-    if (work->Operations().has_value()) return work;
+    if (wanted(*work)) return work;
   }
   return nullptr;
 }

@@ -16,6 +16,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "service/schedule/work.h"
 
@@ -41,6 +42,9 @@ class FairQueue {
   // As Pop(), for the first short work that is expected to take at most `longest`; longer work of
   // its model may be ahead of it.
   Work* PopShort(absl::Duration longest);
+  // As Pop(), for the first untimed work: of unknown time, but of one that will be known once it
+  // has run, and that may run serially.
+  Work* PopUntimed();
   // Takes back work that was popped; it waits outside the order, where it may be removed or expire,
   // until Unpark() of its cost key puts it where it was.
   void Park(Work* work);
@@ -57,6 +61,7 @@ class FairQueue {
   // Those that Pop() would return.
   int64_t in_order() const { return size() - parked_count_; }
   int64_t short_in_order() const { return short_in_order_; }
+  int64_t untimed_in_order() const { return untimed_in_order_; }
   int64_t SizeOf(const std::string& model) const;
   // Expected time of all that waits before new work of `model` would run: its own backlog, and as
   // much of each other model's.
@@ -78,7 +83,10 @@ class FairQueue {
 
   static Place PlaceOf(const Work& work);
   static bool IsShort(const Work& work);
-  static Work* FirstShort(const ModelQueue& queue, absl::Duration longest);
+  static bool IsUntimed(const Work& work);
+  using Wanted = absl::FunctionRef<bool(const Work&)>;
+  static Work* First(const ModelQueue& queue, Wanted wanted);
+  Work* PopFirst(Wanted wanted);
   Work* Take(ModelQueue* queue, Work* work);
   void Drop(ModelQueue* queue, Work* work);
   void InsertPlace(ModelQueue* queue, Work* work);
@@ -90,7 +98,7 @@ class FairQueue {
 
   std::map<std::string, ModelQueue> models_;
   absl::flat_hash_map<uint64_t, absl::flat_hash_set<Work*>> parked_;  // by cost key
-  int64_t parked_count_ = 0, short_in_order_ = 0;
+  int64_t parked_count_ = 0, short_in_order_ = 0, untimed_in_order_ = 0;
   ByExpiry by_expiry_;
   std::vector<Works::node_type> spare_places_;
   std::vector<ByExpiry::node_type> spare_expiries_;

@@ -78,15 +78,15 @@ absl::StatusOr<Operand> GridOf(NodeContext& context) {
 }
 
 absl::Status BuildAffineGrid(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const Operand grid, GridOf(context));
-  return context.SetOutput(grid);
+  const absl::StatusOr<Operand> grid = GridOf(context);
+  return grid.ok() ? context.SetOutput(*grid) : grid.status();
 }
 
 }  // namespace
 
 TILEWIRE_OPERATORS(AffineGrid) = {
     {"AffineGrid", 20, 2, 2, "align_corners", BuildAffineGrid, Folds::kNever, RealNumbers,
-     Inputs({1})},
+     /*deciding=*/Inputs({1})},
 };
 
 }  // namespace tilewire::graph

@@ -11,7 +11,11 @@ std::vector<DeconvolutionDesc> DeconvolutionProbes(DataType type) {
   desc.dst = probes::Any({1, 16, 14, 14}, type);
   desc.strides = {2, 2};
   desc.dilations = desc.padding_left = desc.padding_right = {0, 0};
-  return {desc};
+  DeconvolutionDesc one_output = desc;
+  one_output.src = probes::Any({1, 64, 32, 32}, type);
+  one_output.weights = probes::Any({1, 64, 2, 2}, type);
+  one_output.dst = probes::Any({1, 1, 64, 64}, type);
+  return {desc, one_output};
 }
 
 }  // namespace tilewire

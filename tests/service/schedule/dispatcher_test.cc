@@ -46,6 +46,20 @@ class DispatcherTest : public ::testing::Test {
     }
   }
 
+  // Beside what Block() holds, work of the second terms waits while work of the first one, which
+  // comes after it, runs.
+  void ExpectOvertakes(const WorkTerms& beside, const WorkTerms& waiting) {
+    RecordedWork *first = Make(waiting), *second = Make(beside);
+    ASSERT_TRUE(dispatcher_->Submit(first).ok());
+    ASSERT_TRUE(dispatcher_->Submit(second).ok());
+    second->Wait();
+    EXPECT_EQ(second->lane(), Lane::kExpress);
+    EXPECT_FALSE(first->ran());
+    open_.Notify();
+    first->Wait();
+    EXPECT_EQ(first->lane(), Lane::kArena);
+  }
+
   static WorkTerms Varying() {
     WorkTerms terms = TermsOf("varying");
     terms.time_varies = true;
@@ -241,16 +255,7 @@ TEST_F(DispatcherTest, WorkDoesNotOvertakeWhatEndsBeforeItWould) {
   running.may_run_serially = false;  // so that it holds the arena's thread
   Block(running);
   clock_.Advance(absl::Milliseconds(1));  // 4 ms are left
-  RecordedWork* equal = Make(TermsOf("equal"));
-  RecordedWork* shorter = Make(TermsOf("shorter"));
-  ASSERT_TRUE(dispatcher_->Submit(equal).ok());
-  ASSERT_TRUE(dispatcher_->Submit(shorter).ok());
-  shorter->Wait();
-  EXPECT_EQ(shorter->lane(), Lane::kExpress);
-  EXPECT_FALSE(equal->ran());
-  open_.Notify();
-  equal->Wait();
-  EXPECT_EQ(equal->lane(), Lane::kArena);
+  ExpectOvertakes(TermsOf("shorter"), TermsOf("equal"));
 }
 
 TEST_F(DispatcherTest, WorkThatIsOverSoonerThanAWakeUpRunsWhereItIsSubmitted) {
@@ -303,16 +308,31 @@ TEST_F(DispatcherTest, WorkWhoseTimeVariesLeavesTheExpressThreadToOthers) {
   Learn(Varying(), absl::Milliseconds(1));
   Block(Varying());
   clock_.Advance(absl::Seconds(1));
-  RecordedWork* endless = Make(Varying());
-  RecordedWork* tiny = Make(TermsOf("tiny"));
-  ASSERT_TRUE(dispatcher_->Submit(endless).ok());
-  ASSERT_TRUE(dispatcher_->Submit(tiny).ok());
-  tiny->Wait();
-  EXPECT_EQ(tiny->lane(), Lane::kExpress);
-  EXPECT_FALSE(endless->ran());
+  ExpectOvertakes(TermsOf("tiny"), Varying());
+}
+
+TEST_F(DispatcherTest, WorkThatHasNeverRunRunsBesideLongWorkAndIsTimed) {
+  Start();
+  Block(TermsOf("long"));
+  clock_.Advance(absl::Seconds(1));
+  for (int i = 0; i < 2; ++i) {
+    RecordedWork* work = Make(TermsOf("new"), [this] { clock_.Advance(absl::Milliseconds(1)); });
+    ASSERT_TRUE(dispatcher_->Submit(work).ok());
+    work->Wait();
+    EXPECT_EQ(work->lane(), Lane::kExpress);
+  }
   open_.Notify();
-  endless->Wait();
-  EXPECT_EQ(endless->lane(), Lane::kArena);
+}
+
+TEST_F(DispatcherTest, WorkThatHasNeverRunWaitsForShortWork) {
+  Start();
+  Block(TermsOf("short"));  // it has just begun
+  RecordedWork* work = Make(TermsOf("new"));
+  ASSERT_TRUE(dispatcher_->Submit(work).ok());
+  EXPECT_FALSE(work->ran());
+  open_.Notify();
+  work->Wait();
+  EXPECT_EQ(work->lane(), Lane::kArena);
 }
 
 TEST_F(DispatcherTest, WorkWhoseTimeVariesIsNotRefusedForItsLastRuns) {

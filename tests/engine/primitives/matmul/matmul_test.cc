@@ -218,6 +218,11 @@ TEST_P(TypedMatmulTest, SumsWrapAround) {
     ExpectWrappedProduct<uint32_t>(DataType::kU32, c);
     ExpectWrappedProduct<int64_t>(DataType::kS64, c);
     ExpectWrappedProduct<uint64_t>(DataType::kU64, c);
+  }
+}
+
+TEST_P(TypedMatmulTest, SumsOfNarrowTypesWrapAround) {
+  for (const Case& c : Cases()) {
     ExpectWrappedProduct<int16_t>(DataType::kS16, c);
     ExpectWrappedProduct<uint8_t>(DataType::kU8, c);
   }
