@@ -31,8 +31,8 @@ constexpr char kFooter[] =
     "  tilewire-server --model_repository=models --host=127.0.0.1 --port=0\n"
     "  tilewire-server --list_implementations\n"
     "  tilewire-server --probe --port=8001\n"
-    "\nSignals: TERM, INT and QUIT drain; HUP looks for models again; USR1 and USR2 log the counts "
-    "of requests.\n"
+    "\nSignals: TERM, INT and QUIT drain, a second one of these ends at once; HUP looks for models "
+    "again; USR1 and USR2 log the counts of requests.\n"
     "\nExit status: 0 drained cleanly, 1 a failure while serving, 2 bad configuration (nothing was "
     "served).\n";
 

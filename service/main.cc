@@ -3,6 +3,7 @@
 // tilewire-server: reads its flags, listens, loads the models, serves until SIGTERM, SIGINT or
 // SIGQUIT, drains. SIGHUP makes it look for models again; SIGUSR1 and SIGUSR2 write the counts of
 // requests to the log.
+#include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -41,6 +42,10 @@ int Refuse(const absl::Status& status) {
   std::fprintf(stderr, "tilewire-server: %s\n", std::string(status.message()).c_str());
   return 2;
 }
+
+// Blocks of this size and more go back to the system when they are freed. Without a bound glibc
+// raises its own with each block that is freed, and keeps many large ones of different sizes.
+constexpr int kReturnedBytes = 4 << 20;
 
 // What main waits for. SIGPIPE is ignored: a peer that goes away ends its connection only.
 sigset_t AwaitedSignals() {
@@ -182,9 +187,13 @@ int AwaitEnd(const Server& server, Loader* loader) {
 void Drain(const Flags& flags, Server* server) {
   const absl::Duration delay = absl::Seconds(flags.drain_delay);
   EndAtNextSignal(delay + flags.server.drain_timeout + absl::Seconds(10));
+  const RequestLog& log = server->log();
+  const int64_t before = log.Requests(absl::StatusCode::kCancelled);
   server->StartDrain();
   absl::SleepFor(delay);
   server->Drain();
+  const int64_t cancelled = log.Requests(absl::StatusCode::kCancelled) - before;
+  if (cancelled > 0) spdlog::warn("{} requests were cancelled while draining", cancelled);
   spdlog::info("drained");
 }
 
@@ -226,6 +235,7 @@ int Serve(const Flags& flags) {
 }
 
 int Main(int argc, char** argv) {
+  mallopt(M_MMAP_THRESHOLD, kReturnedBytes);
   cpu::BestIsa();  // first, while nothing has installed a signal stack: it asks for tiles
   Flags flags;
   if (const std::optional<int> exit_code = ParseFlags(argc, argv, &flags)) return *exit_code;

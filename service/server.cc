@@ -54,6 +54,8 @@ Server::Server(Engine* engine, ModelRepository* models, const ServerOptions& opt
       admission_(options.max_work_bytes),
       log_(options.slow_request),
       writes_(options.write_timeout),
+      answers_(std::make_shared<AnswerPool>(
+          std::min(AnswerPool::kMaxIdleBytes, options.max_work_bytes / 4))),
       dispatcher_(&engine->arena(), options.queue),
       inference_(models, Host(),
                  {.live = [this] { return !dispatcher_.Stuck(kStuck); },

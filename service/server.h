@@ -98,7 +98,7 @@ class Server {
   Admission admission_;
   RequestLog log_;
   WriteDeadlines writes_;
-  const std::shared_ptr<AnswerPool> answers_ = std::make_shared<AnswerPool>();
+  const std::shared_ptr<AnswerPool> answers_;
   Dispatcher dispatcher_;
   InferenceService inference_;
   PrimitiveService primitives_;

@@ -39,7 +39,7 @@ void AnswerPool::Return(AlignedBuffer buffer) {
   if (size == 0) return;
   const absl::Time now = SteadyNow();
   threading::MutexLock lock(&mutex_);
-  if (idle_.size() >= kMaxIdleBuffers || idle_bytes_ + size > kMaxIdleBytes) return;
+  if (idle_.size() >= kMaxIdleBuffers || idle_bytes_ + size > max_idle_bytes_) return;
   idle_bytes_ += size;
   idle_.push_back({std::move(buffer), now});
 }

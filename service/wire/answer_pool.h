@@ -25,6 +25,8 @@ class AnswerPool : public std::enable_shared_from_this<AnswerPool> {
   static constexpr int64_t kMaxIdleBytes = int64_t{256} << 20;
   static constexpr size_t kMaxIdleBuffers = 64;
 
+  explicit AnswerPool(int64_t max_idle_bytes = kMaxIdleBytes) : max_idle_bytes_(max_idle_bytes) {}
+
   // kResourceExhausted  the system does not have `size` bytes
   absl::StatusOr<AlignedBuffer> Take(size_t size) ABSL_LOCKS_EXCLUDED(mutex_);
   void Return(AlignedBuffer buffer) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -43,6 +45,7 @@ class AnswerPool : public std::enable_shared_from_this<AnswerPool> {
   };
   struct Lent;
 
+  const int64_t max_idle_bytes_;
   mutable threading::Mutex mutex_;
   std::vector<Idle> idle_ ABSL_GUARDED_BY(mutex_);  // the last returned is the last
   int64_t idle_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -90,6 +90,7 @@ std::vector<RefusedCase> Refused() {
        bad},
       {"a function that nothing has", Rnn("1", "activations { }"), bad},
       {"a clip that is not a number", Rnn("1", "clip: nan"), bad},
+      {"a clip that is a denormal", Rnn("1", "clip: 1e-40"), bad},
       {"memory of a cell without", Rnn("1", absl::StrCat("src_iter_c ", Md("1,1,1,1", "nchw"))),
        bad},
       {"lengths of another type", Rnn("1", absl::StrCat("sequence_lengths ", Md("1", "x"))),

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/rnn/rnn.h"
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -46,13 +49,18 @@ absl::Status ValidateWeights(const RnnDesc& desc, const RnnSizes& sizes) {
   return Expect("bias", desc.bias, {1, directions, sizes.bias_gates, sizes.states});
 }
 
+constexpr float kLeastNormal = std::numeric_limits<float>::min();
+
 absl::Status ValidateFunctions(const RnnDesc& desc) {
   const int wanted = jit::DirectionsOf(desc.direction) * jit::ActivationsOf(desc.cell);
   if (static_cast<int>(desc.activations.size()) != wanted) {
     return absl::InvalidArgumentError(
         absl::StrCat("rnn: ", desc.activations.size(), " activations, expected ", wanted));
   }
-  if (!std::isfinite(desc.clip) || desc.clip < 0) {
+  // Denormals count as 0 while a primitive runs, and 0 stands for no bound.
+  const auto bits = std::bit_cast<uint32_t>(desc.clip);
+  const bool is_denormal = bits > 0 && bits < std::bit_cast<uint32_t>(kLeastNormal);
+  if (!std::isfinite(desc.clip) || desc.clip < 0 || is_denormal) {
     return absl::InvalidArgumentError(absl::StrCat("rnn: clip ", desc.clip));
   }
   const bool has_memory =
