@@ -93,8 +93,12 @@ class Model {
   // nullopt until there is a plan for them, which their first run makes. Does not wait.
   virtual std::optional<int64_t> PlannedOperations(absl::Span<const InputTensor> inputs) const = 0;
 
-  // Whether the time of a run depends on what is computed, beyond dims and the elements of inputs
-  // that decide shapes: a loop runs until something computed ends it.
+  // A hash of what the plan of a run is made for: the dims, and the elements of inputs that decide
+  // shapes.
+  virtual uint64_t PlanHash(absl::Span<const InputTensor> inputs) const = 0;
+
+  // Whether the time of a run depends on more than that: a loop runs until something that is
+  // computed ends it.
   virtual bool TimeVaries() const = 0;
 
   // The plan for these input dims, and where the time of its runs goes.

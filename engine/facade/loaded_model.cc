@@ -8,6 +8,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/facade/staged_run.h"
@@ -156,6 +157,12 @@ std::optional<int64_t> LoadedModel::PlannedOperations(absl::Span<const InputTens
   const PlannedStagePtr stage = plans_.Peek(key);
   if (stage == nullptr) return std::nullopt;
   return stage->plan != nullptr ? stage->plan->operations : 0;
+}
+
+uint64_t LoadedModel::PlanHash(absl::Span<const InputTensor> inputs) const {
+  static thread_local PlanKey key;
+  SetKey(inputs, &key);
+  return absl::HashOf(key);
 }
 
 absl::Status LoadedModel::CheckDims(const PlanKey& key, size_t inputs) const {

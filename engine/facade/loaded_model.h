@@ -36,6 +36,7 @@ class LoadedModel : public Model {
                                                 absl::Span<const OutputRequest> outputs,
                                                 const RunOptions& options) const override;
   std::optional<int64_t> PlannedOperations(absl::Span<const InputTensor> inputs) const override;
+  uint64_t PlanHash(absl::Span<const InputTensor> inputs) const override;
   bool TimeVaries() const override { return source_->has_running_loops(); }
   absl::StatusOr<Explanation> Explain(const ExplainOptions& options) const override;
   int64_t weights_bytes() const override { return source_->weights_bytes(); }

@@ -22,9 +22,6 @@
 namespace tilewire::service {
 namespace {
 
-// Of an input whose elements decide shapes; larger ones are refused.
-constexpr size_t kMostHashedBytes = 8192;
-
 void DescribeTensor(const TensorSpec& spec,
                     inference::ModelMetadataResponse::TensorMetadata* tensor) {
   tensor->set_name(spec.name);
@@ -59,8 +56,10 @@ class InferJob final : public Job {
     ABSL_RETURN_IF_ERROR(decoded_.Bind(served_->model->signature()));
     ABSL_RETURN_IF_ERROR(
         CheckBatch(served_->model->signature(), decoded_.inputs(), served_->max_batch));
-    terms->cost_key = CostKey();
-    terms->time_varies = served_->model->TimeVaries();
+    const Model& model = *served_->model;
+    terms->cost_key =
+        absl::HashOf(served_->name, served_->version, model.PlanHash(decoded_.inputs()));
+    terms->time_varies = model.TimeVaries();
     terms->priority = decoded_.priority();
     terms->deadline = std::min(terms->deadline, SteadyNow() + decoded_.timeout());
     terms->may_run_serially = true;
@@ -96,22 +95,6 @@ class InferJob final : public Job {
   }
 
  private:
-  // Of all that a plan is made for.
-  uint64_t CostKey() const {
-    uint64_t key = absl::HashOf(served_->name, served_->version);
-    const std::vector<TensorSpec>& specs = served_->model->signature().inputs;
-    for (size_t i = 0; i < specs.size(); ++i) {
-      const InputTensor& input = decoded_.inputs()[i];
-      key = absl::HashOf(key, input.dims);
-      if (!specs[i].decides_shapes) continue;
-      std::string bytes;
-      for (absl::string_view piece : input.pieces)
-        absl::StrAppend(&bytes, piece.substr(0, kMostHashedBytes - bytes.size()));
-      key = absl::HashOf(key, bytes);
-    }
-    return key;
-  }
-
   IdleSlots<InferJob>* const idle_;
   ModelRepository* models_ = nullptr;
   AnswerPool* answers_ = nullptr;

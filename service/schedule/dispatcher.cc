@@ -238,12 +238,17 @@ Dispatcher::Taken Dispatcher::Start(Work* work) {
   return {work, running_.begin()};
 }
 
-Dispatcher::Taken Dispatcher::Take(bool with_background) {
-  Work* work = queue_.Pop();
+Work* Dispatcher::PopReady(Work* (FairQueue::*pop)()) {
+  Work* work = (queue_.*pop)();
   while (work != nullptr && WaitsForAnother(*work)) {
     queue_.Park(work);
-    work = queue_.Pop();
+    work = (queue_.*pop)();
   }
+  return work;
+}
+
+Dispatcher::Taken Dispatcher::Take(bool with_background) {
+  Work* work = PopReady(&FairQueue::Pop);
   const bool may_begin = with_background && !background_runs_ && turns_waited_for_ == 0;
   if (work == nullptr && may_begin && !background_.empty()) {
     work = background_.front();
@@ -372,11 +377,7 @@ Dispatcher::Taken Dispatcher::TakeShort() {
 
 Dispatcher::Taken Dispatcher::TakeUntimed() {
   if (BusyFor(clock_->Now()) < kUntimedPatience) return {};
-  Work* work = queue_.PopUntimed();
-  while (work != nullptr && WaitsForAnother(*work)) {
-    queue_.Park(work);
-    work = queue_.PopUntimed();
-  }
+  Work* work = PopReady(&FairQueue::PopUntimed);
   return work == nullptr ? Taken{} : Start(work);
 }
 

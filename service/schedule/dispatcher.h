@@ -125,6 +125,9 @@ class Dispatcher {
   void RunToken() ABSL_LOCKS_EXCLUDED(mutex_);
   void RunBeside(bool untimed) ABSL_LOCKS_EXCLUDED(mutex_);
   bool WaitsForAnother(const Work& work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What FairQueue::Pop() or PopUntimed() gives, but for work that waits for another, which is
+  // parked.
+  Work* PopReady(Work* (FairQueue::*pop)()) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns how many new tokens to start.
   int EndPreparation(uint64_t cost_key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartTokens(int count);

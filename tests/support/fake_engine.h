@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/match.h"
 #include "engine/base/status_macros.h"
 #include "engine/engine.h"
@@ -54,6 +55,11 @@ class FakeModel final : public Model {
   }
   std::optional<int64_t> PlannedOperations(absl::Span<const InputTensor>) const override {
     return 0;
+  }
+  uint64_t PlanHash(absl::Span<const InputTensor> inputs) const override {
+    uint64_t hash = 0;
+    for (const InputTensor& input : inputs) hash = absl::HashOf(hash, input.dims);
+    return hash;
   }
   bool TimeVaries() const override { return false; }
   int64_t weights_bytes() const override { return 0; }
