@@ -116,6 +116,9 @@ std::string Attributes::ToString() const {
   if (!output_scales.IsDefault()) {
     absl::StrAppend(&text, "scales:mask:", output_scales.mask, " ");
   }
+  if (precision != Precision::kExact) {
+    absl::StrAppend(&text, "precision:", PrecisionName(precision), " ");
+  }
   const bool user = scratchpad_mode == ScratchpadMode::kUser;
   return absl::StrCat(text, "scratchpad:", user ? "user" : "library");
 }
@@ -127,6 +130,7 @@ void Attributes::AppendKey(std::string* key) const {
   AppendBytes(static_cast<uint64_t>(output_scales.scales.size()), key);
   for (float scale : output_scales.scales) AppendBytes(scale, key);
   AppendBytes(scratchpad_mode, key);
+  AppendBytes(precision, key);
 }
 
 }  // namespace tilewire

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What modifies a primitive beyond its descriptor: post-ops, output scales, and who owns the
-// scratchpad. The order of work is: accumulate, add bias, multiply by the output scale, apply
-// post-ops in their order, round, saturate (tests/engine/rows.txt Q02). Value types;
-// thread-compatible.
+// What modifies a primitive beyond its descriptor: post-ops, output scales, who owns the
+// scratchpad, and how exactly f32 products are computed. The order of work is: accumulate, add
+// bias, multiply by the output scale, apply post-ops in their order, round, saturate
+// (tests/engine/rows.txt Q02). Value types; thread-compatible.
 #ifndef ENGINE_KERNELS_ATTRIBUTES_H_
 #define ENGINE_KERNELS_ATTRIBUTES_H_
 
@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "engine/base/precision.h"
 #include "engine/jit/eltwise.h"
 
 namespace tilewire {
@@ -98,10 +99,11 @@ struct Attributes {
   PostOps post_ops;
   OutputScales output_scales;
   ScratchpadMode scratchpad_mode = ScratchpadMode::kLibrary;
+  Precision precision = Precision::kExact;  // a row that computes less exactly refuses the rest
 
   void AppendKey(std::string* key) const;
-  // "post_ops:sum:1;relu:0 scales:mask:2 scratchpad:user"; post-ops and scales only if there are
-  // any.
+  // "post_ops:sum:1;relu:0 scales:mask:2 precision:bf16 scratchpad:user"; only the scratchpad is
+  // always there, the others if they are not the default.
   std::string ToString() const;
   bool operator==(const Attributes&) const = default;
 };
