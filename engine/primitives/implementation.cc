@@ -29,6 +29,10 @@ bool RowSearch::Admits(const ImplementationFacts& row) {
     Refuse(row, "knows the types up to u8 only");
     return false;
   }
+  if (attributes_.precision < row.traits.precision) {
+    Refuse(row, absl::StrCat("needs the precision ", PrecisionName(row.traits.precision)));
+    return false;
+  }
   if (attributes_.post_ops.HasMaxPooling() && !row.traits.takes_max_pooling) {
     Refuse(row, "takes no max pooling as a post-op");
     return false;

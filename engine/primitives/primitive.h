@@ -113,6 +113,7 @@ struct ImplementationTraits {
   bool takes_max_pooling = false;  // as the last post-op; others refuse it before `resolve`
   bool takes_prelu = false;        // as a post-op, likewise
   uint8_t algorithm = 0;  // one of the algorithms that the primitive's header names, if it does
+  Precision precision = Precision::kExact;  // what Attributes::precision has to permit
 };
 
 // What a row of a primitive's table holds besides its functions, which get it as an argument.

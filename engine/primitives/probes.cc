@@ -20,6 +20,7 @@ std::vector<OpDesc> Probes(PrimitiveKind kind, DataType type) {
 std::vector<DataType> TypesOf(const ImplementationRow& row) {
   Attributes attributes;
   attributes.scratchpad_mode = ScratchpadMode::kUser;  // nothing is executed
+  attributes.precision = row.traits.precision;
   std::vector<DataType> types;
   for (DataType type : {DataType::kF32, DataType::kBf16, DataType::kF16, DataType::kS32,
                         DataType::kS8, DataType::kU8}) {

@@ -42,9 +42,10 @@ class RowTest : public ::testing::TestWithParam<Implementation<Desc>> {
     EXPECT_TRUE(this->IsSkipped() || taken_ > 0) << "the row took no case";
   }
 
-  // Nothing where the row refuses the case.
+  // With the precision that the row needs; nothing where the row refuses the case.
   std::optional<Created> Create(const Desc& desc, Attributes attributes = {}) {
     const CreateOptions options{.only = this->GetParam().name};
+    attributes.precision = this->GetParam().traits.precision;
     attributes.scratchpad_mode = ScratchpadMode::kLibrary;
     auto library = create_(desc, attributes, options);
     attributes.scratchpad_mode = ScratchpadMode::kUser;

@@ -87,9 +87,9 @@ class ConvolutionTest : public TestWithParam<Implementation<ConvolutionDesc>> {
   }
 
   // Null where the implementation is for shapes of another kind only.
-  std::shared_ptr<const Primitive> Create(const ConvolutionCase& shape,
-                                          const Attributes& attributes,
+  std::shared_ptr<const Primitive> Create(const ConvolutionCase& shape, Attributes attributes,
                                           absl::string_view src_pattern = "") {
+    attributes.precision = GetParam().traits.precision;
     auto primitive =
         CreateConvolution(DescOf(shape, src_pattern), attributes, {.only = GetParam().name});
     if (primitive.ok()) return *primitive;
