@@ -47,9 +47,10 @@ std::string HeadText(const v1::ExplainResponse& plan) {
   int64_t operations = 0;
   for (const v1::PlanStep& step : plan.steps()) operations += step.operations();
   std::string text = absl::StrFormat(
-      "%s version %s: %d steps, %.2f GFLOP in products of matrices\n"
+      "%s version %s: %d steps, %.2f GFLOP in products of matrices%s\n"
       "weights %s in the file, activations %s, scratchpad %s\n",
       plan.model(), plan.version(), plan.steps_size(), static_cast<double>(operations) * 1e-9,
+      plan.precision().empty() ? "" : absl::StrCat(", precision ", plan.precision()),
       Megabytes(plan.weights_bytes()), Megabytes(plan.activations_bytes()),
       Megabytes(plan.scratchpad_bytes()));
   if (plan.runs() == 0) return text;

@@ -433,6 +433,9 @@ absl::StatusOr<v1::PrimitiveDesc> ParsePrimitive(const PrimitiveText& text) {
     if (!algorithm.ok()) return algorithm.status();
     post_op->mutable_eltwise()->mutable_op()->set_algorithm(*algorithm);
   }
+  auto precision = ParseEnum<v1::Precision>("--precision", "PRECISION_", text.precision);
+  if (!precision.ok()) return precision.status();
+  if (*precision != v1::PRECISION_EXACT) desc.mutable_attributes()->set_precision(*precision);
   return desc;
 }
 

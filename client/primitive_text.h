@@ -36,6 +36,7 @@ struct PrimitiveText {
   int64_t local_size = 5;             // of lrn
   std::vector<float> scales;          // of sum; 1 if none
   std::vector<std::string> post_ops;  // "relu", "sum", "max_pooling", ... in order
+  std::string precision = "exact";    // of products of f32: exact|fast|bf16
 };
 
 // "convolution", ...: the words for PrimitiveText::kind.

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/base/diagnostics.h"
+#include "engine/base/precision.h"
 #include "engine/cpu/isa.h"
 #include "engine/model.h"
 
@@ -35,7 +36,8 @@ struct EngineOptions {
   int64_t primitive_cache_bytes = int64_t{64} << 20;
   // The algorithm of convolutions in models, and of single ones whose descriptor leaves it open.
   ConvolutionAlgorithm convolution_algorithm = ConvolutionAlgorithm();  // kAuto
-  std::optional<Diagnostics> diagnostics;  // unset: those in force, at first the environment's
+  Precision precision = Precision::kExact;  // of models that are loaded without one of their own
+  std::optional<Diagnostics> diagnostics;   // unset: those in force, at first the environment's
 };
 
 struct LoadOptions {
@@ -44,6 +46,7 @@ struct LoadOptions {
   std::function<absl::Status()> between_steps;
   // Whether the load stays on the calling thread.
   bool serial = false;
+  std::optional<Precision> precision;  // of the model; unset: the engine's
 };
 
 // Thread-safe.

@@ -53,6 +53,7 @@ struct Numbers {
   int64_t primitive_cache_mb = 64;
   std::string max_isa = "best";
   std::string convolution_algorithm = "auto";
+  std::string precision = "exact";
   bool probe = false;
 };
 
@@ -194,6 +195,10 @@ void AddOptions(CLI::App* app, Flags* flags, Numbers* numbers) {
   Add(app, "convolution_algorithm", &numbers->convolution_algorithm,
       "auto: Winograd where it is estimated to be faster; direct: never")
       ->check(CLI::IsMember({"auto", "direct"}));
+  Add(app, "precision", &numbers->precision,
+      "Products of f32: exact; fast: also by three of bf16 each; bf16: also by one, with 8 bits; a "
+      "model's config.pbtxt may name its own")
+      ->check(CLI::IsMember({"exact", "fast", "bf16"}));
   Add(app, "primitive_cache_mb", &numbers->primitive_cache_mb, "Compiled code that is kept")
       ->check(CLI::Range(0, 65536));
   Add(app, "log_level", &flags->log_level, "trace | debug | info | warning | error | off")
@@ -286,6 +291,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   flags->engine.convolution_algorithm = numbers.convolution_algorithm == "direct"
                                             ? ConvolutionAlgorithm::kDirect
                                             : ConvolutionAlgorithm::kAuto;
+  flags->engine.precision = ParsePrecision(numbers.precision).value();  // one of the names above
   flags->engine.primitive_cache_bytes = numbers.primitive_cache_mb << 20;
   ApplyNumbers(numbers, &flags->server);
   if (numbers.probe) {

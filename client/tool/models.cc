@@ -42,6 +42,9 @@ int RunModels(const Server& server, const std::string& only) {
     if (!metadata.ok()) continue;
     absl::PrintF("  inputs   %s\n  outputs  %s\n", TensorsText(metadata->inputs),
                  TensorsText(metadata->outputs));
+    const auto precision = metadata->properties.find("precision");
+    if (precision != metadata->properties.end())
+      absl::PrintF("  precision %s\n", precision->second);
   }
   return 0;
 }

@@ -61,6 +61,10 @@ void PrimitiveOptions::AddTo(CLI::App* command) {
   command->add_option("--scales", text.scales, "of sum, one per source");
   command->add_option("--post_op", text.post_ops,
                       "sum, max_pooling (2x2, last), or the name of an eltwise; several in order");
+  command
+      ->add_option("--precision", text.precision,
+                   "of products of f32: exact; fast: also by three of bf16; bf16: also by one")
+      ->capture_default_str();
   command->add_flag("--relu", relu, "short for a last --post_op=relu");
 }
 

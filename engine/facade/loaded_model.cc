@@ -77,18 +77,20 @@ absl::StatusOr<AllOutputBytes> DescribeOutputs(const runtime::Plan& plan,
 }  // namespace
 
 LoadedModel::LoadedModel(std::shared_ptr<const graph::OnnxModel> source,
-                         std::shared_ptr<EngineShared> shared)
+                         std::shared_ptr<EngineShared> shared, Precision precision)
     : source_(std::move(source)),
       shared_(std::move(shared)),
       signature_(SignatureOf(*source_)),
       has_deciding_inputs_(absl::c_any_of(
           signature_.inputs, [](const TensorSpec& spec) { return spec.decides_shapes; })),
-      plans_(shared_.get(), has_deciding_inputs_ || source_->has_cuts()) {}
+      plans_(shared_.get(), has_deciding_inputs_ || source_->has_cuts(), precision) {}
 
 absl::StatusOr<std::shared_ptr<const Model>> LoadedModel::Create(
     std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared,
     const LoadOptions& options) {
-  std::shared_ptr<LoadedModel> model(new LoadedModel(std::move(source), std::move(shared)));
+  const Precision precision = options.precision.value_or(shared->options.precision);
+  std::shared_ptr<LoadedModel> model(
+      new LoadedModel(std::move(source), std::move(shared), precision));
   const absl::StatusOr<std::vector<Dims>> dims = model->DimsForBatch(1);
   if (dims.ok() && !model->has_deciding_inputs_) {
     const auto plan = model->PlanFor(*dims, options);

@@ -43,7 +43,8 @@ class LoadedModel : public Model {
   absl::Status CheckFiles() const override { return source_->CheckFiles(); }
 
  private:
-  LoadedModel(std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared);
+  LoadedModel(std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared,
+              Precision precision);
 
   using PlanKey = StagePlans::Key;
 

@@ -33,9 +33,10 @@ std::string EndOf(const graph::Cut& cut) {
 
 }  // namespace
 
-StagePlans::StagePlans(EngineShared* shared, bool elements_decide_sizes)
+StagePlans::StagePlans(EngineShared* shared, bool elements_decide_sizes, Precision precision)
     : shared_(*shared),
       elements_decide_sizes_(elements_decide_sizes),
+      precision_(precision),
       weights_(&shared->cache, PrimitiveOptions(shared->options)),
       plans_({.values = kPlans, .bytes = kPlanBytes, .bytes_of = [](const PlannedStage& stage) {
                 return stage.HeldBytes();
@@ -78,6 +79,7 @@ absl::StatusOr<std::shared_ptr<const runtime::Plan>> StagePlans::Lower(
   context.weights = &weights_;
   context.options = PrimitiveOptions(shared_.options);
   context.convolution_algorithm = shared_.options.convolution_algorithm;
+  context.precision = precision_;
   context.team = options.serial ? threading::Team::Serial() : threading::Team(&shared_.arena);
   context.requests_decide_sizes = elements_decide_sizes_;
   context.between_operations = options.between_steps;

@@ -57,8 +57,8 @@ class StagePlans {
   // shapes, as numbers; for each later stage, what StagedRun (staged_run.h) adds to that.
   using Key = std::vector<Dims>;
 
-  // Whether sizes may come from elements, of inputs or computed ones.
-  StagePlans(EngineShared* shared, bool elements_decide_sizes);
+  // `elements_decide_sizes`: whether sizes may come from elements, of inputs or computed ones.
+  StagePlans(EngineShared* shared, bool elements_decide_sizes, Precision precision);
 
   // The plan for the key, which is made of what `build` returns. A request never waits for the plan
   // of another key. Errors are those of `build` and lowering::LowerNetwork(), and what
@@ -83,6 +83,7 @@ class StagePlans {
 
   EngineShared& shared_;
   const bool elements_decide_sizes_;
+  const Precision precision_;
   runtime::PackedWeights weights_;
   threading::SingleFlightCache<PlannedStage, Key> plans_;
 };

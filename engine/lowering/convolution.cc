@@ -36,6 +36,17 @@ absl::StatusOr<ConvolutionDesc> DescOf(const graph::Convolution& convolution,
   return desc;
 }
 
+// Groups of fewer channels than a vector's are computed in f32 whatever is permitted, and integers
+// that are summed as floats stay integers.
+Precision PrecisionOf(const graph::Convolution& convolution, const ConvolutionDesc& desc,
+                      const LoweringContext& context) {
+  constexpr int64_t kFewestChannels = 16;
+  const bool has_groups = desc.weights.rank() > desc.src.rank();
+  const bool is_narrow = desc.weights.dim(has_groups ? 2 : 1) < kFewestChannels;
+  const bool is_exact = is_narrow || convolution.sums_integers || convolution.src_quantization;
+  return is_exact ? Precision::kExact : context.precision;
+}
+
 // A Winograd convolution computes a pooling that follows it along the way. It does both where it is
 // chosen for the convolution alone; `fusion` then ends in the pooling.
 absl::StatusOr<PrimitivePtr> CreateWithPooling(const graph::Convolution& convolution,
@@ -114,6 +125,7 @@ absl::Status LowerConvolution(const graph::Convolution& convolution, OperationCo
   ABSL_ASSIGN_OR_RETURN(Fusion fusion, PlanFusion(operation, context.settings()));
   ABSL_ASSIGN_OR_RETURN(const ConvolutionDesc desc,
                         DescOf(convolution, operation, fusion, context));
+  fusion.attributes.precision = PrecisionOf(convolution, desc, context.settings());
   ABSL_ASSIGN_OR_RETURN(PrimitivePtr primitive,
                         CreateWithPooling(convolution, desc, &fusion, context));
   ABSL_ASSIGN_OR_RETURN(primitive, ForSourceAsItIs(desc, fusion.attributes, primitive, context));

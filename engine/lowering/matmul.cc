@@ -13,7 +13,9 @@ absl::Status LowerMatmul(const graph::Matmul&, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place b, context.RowMajorOfRank(context.src(1), rank));
   MatmulDesc desc{.src = a.desc, .weights = b.desc};
   ABSL_ASSIGN_OR_RETURN(desc.dst, context.RowMajorDesc(context.dst()));
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
+  Attributes attributes;
+  if (desc.src.data_type() == DataType::kF32) attributes.precision = context.settings().precision;
+  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc, attributes));
   context.ConsumeSources();
   const Place dst = context.plan().NewPlace(desc.dst);
   context.Emit(std::move(primitive),

@@ -52,6 +52,7 @@ struct LoweringContext {
   runtime::PackedWeights* weights = nullptr;
   CreateOptions options;
   ConvolutionAlgorithm convolution_algorithm = ConvolutionAlgorithm::kAuto;
+  Precision precision = Precision::kExact;           // of convolutions and products of matrices
   threading::Team team = threading::Team::Serial();  // packs weights
   int64_t max_arena_bytes = int64_t{8} << 30;
   // Whether elements that requests bring decide sizes: the plan then counts the bytes of constants

@@ -48,6 +48,19 @@ absl::Status CheckOneOf(const char* setting, const std::string& value,
                  absl::StrCat(Quoted(value), " is not '", absl::StrJoin(allowed, "' or '"), "'"));
 }
 
+constexpr char kPrecision[] = "precision";
+
+absl::Status CheckParameters(const ModelConfig& config) {
+  for (const auto& [name, parameter] : config.parameters()) {
+    if (name != kPrecision) {
+      return Refused(absl::StrCat("parameters ", Quoted(name)), "this server knows 'precision'");
+    }
+    const absl::Status status = ParsePrecision(parameter.string_value()).status();
+    if (!status.ok()) return Refused("parameters 'precision'", status.message());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckValues(const ModelConfig& config, const std::string& model) {
   ABSL_RETURN_IF_ERROR(CheckOneOf("name", config.name(), {model}));
   ABSL_RETURN_IF_ERROR(CheckOneOf("platform", config.platform(), {"onnx", "onnxruntime_onnx"}));
@@ -61,6 +74,7 @@ absl::Status CheckValues(const ModelConfig& config, const std::string& model) {
     return Refused("input format FORMAT_NHWC",
                    "requests say so, by the parameter 'layout' of an input");
   }
+  ABSL_RETURN_IF_ERROR(CheckParameters(config));
   std::string labels;
   for (const inference::ModelOutput& output : config.output()) {
     if (output.label_filename().empty()) continue;
@@ -149,6 +163,12 @@ absl::Status CheckSignature(const ModelConfig& config, const ModelSignature& sig
   const bool batched = config.max_batch_size() > 0;
   ABSL_RETURN_IF_ERROR(CheckTensors("input", config.input(), batched, signature.inputs));
   return CheckTensors("output", config.output(), batched, signature.outputs);
+}
+
+std::optional<Precision> PrecisionOf(const ModelConfig& config) {
+  const auto found = config.parameters().find(kPrecision);
+  if (found == config.parameters().end()) return std::nullopt;
+  return ParsePrecision(found->second.string_value()).value();
 }
 
 std::string ModelFile(const ModelConfig& config, const std::string& unnamed) {

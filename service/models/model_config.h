@@ -7,10 +7,12 @@
 #define SERVICE_MODELS_MODEL_CONFIG_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/base/precision.h"
 #include "engine/model.h"
 #include "protos/model_config.pb.h"
 
@@ -30,6 +32,9 @@ std::vector<int64_t> WantedVersions(const inference::ModelConfig& config,
 // The tensors that the settings declare are the model's.
 //   kInvalidArgument  they are not; the message says which
 absl::Status CheckSignature(const inference::ModelConfig& config, const ModelSignature& signature);
+
+// How exactly the model computes; nullopt where the settings do not say.
+std::optional<Precision> PrecisionOf(const inference::ModelConfig& config);
 
 // The files of the model that the settings name; `unnamed`: the model's where they name none.
 std::string ModelFile(const inference::ModelConfig& config, const std::string& unnamed);

@@ -31,8 +31,11 @@ absl::StatusOr<std::shared_ptr<const Model>> LoadConfigured(ServedModel* served,
     served->labels_path = (fs::path(served->settings_folder) / LabelsFile(config)).string();
   }
   served->max_batch = config.max_batch_size();
+  LoadOptions configured = options;
+  configured.precision = PrecisionOf(config).value_or(engine->options().precision);
+  served->precision = *configured.precision;
   ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model,
-                        engine->LoadModel(served->path, options));
+                        engine->LoadModel(served->path, configured));
   ABSL_RETURN_IF_ERROR(CheckSignature(config, model->signature()));
   return model;
 }

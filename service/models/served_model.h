@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/precision.h"
 #include "engine/model.h"
 
 namespace tilewire::service {
@@ -37,9 +38,10 @@ struct ServedModel {
   // Why it is kUnavailable: kUnavailable if it will be loaded again by itself, else the error of
   // the load. Of a model that is kReady: why what lies on disk now did not load.
   absl::Status load_status;
-  std::shared_ptr<const Model> model;  // set if kReady
-  std::string labels;                  // the lines of labels.txt; empty if there is none
-  int64_t max_batch = 0;               // the largest batch of a request; 0: no bound
+  std::shared_ptr<const Model> model;       // set if kReady
+  std::string labels;                       // the lines of labels.txt; empty if there is none
+  int64_t max_batch = 0;                    // the largest batch of a request; 0: no bound
+  Precision precision = Precision::kExact;  // that its settings name, or the server's
 };
 
 // Whether requests may run on it. The message names no path.

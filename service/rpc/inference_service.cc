@@ -174,6 +174,7 @@ absl::Status InferenceService::Describe(const inference::ModelMetadataRequest& r
   const ModelSignature& signature = served->model->signature();
   for (const TensorSpec& spec : signature.inputs) DescribeTensor(spec, response->add_inputs());
   for (const TensorSpec& spec : signature.outputs) DescribeTensor(spec, response->add_outputs());
+  (*response->mutable_properties())["precision"] = std::string(PrecisionName(served->precision));
   if (!served->labels.empty()) (*response->mutable_properties())["labels"] = served->labels;
   return absl::OkStatus();
 }

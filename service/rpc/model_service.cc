@@ -118,6 +118,7 @@ class ExplainJob final : public Job {
     answer->set_run_ns(absl::ToInt64Nanoseconds(explanation.run));
     answer->set_threads(explanation.threads);
     answer->set_peak_gflops(peak_gflops);
+    answer->set_precision(std::string(PrecisionName(served_->precision)));
   }
 
   ModelRepository* const models_;

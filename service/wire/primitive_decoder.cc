@@ -407,6 +407,12 @@ absl::StatusOr<Attributes> DecodeAttributes(const v1::Attributes& message) {
     attributes.output_scales.scales.assign(message.output_scales().scales().begin(),
                                            message.output_scales().scales().end());
   }
+  if (message.precision() < 0 || message.precision() > v1::Precision_MAX) {
+    return absl::InvalidArgumentError(absl::StrCat("unknown precision ",
+                                                   static_cast<int>(message.precision()),
+                                                   "; allowed are: exact, fast, ", "bf16"));
+  }
+  attributes.precision = static_cast<Precision>(message.precision());
   return attributes;
 }
 

@@ -21,7 +21,7 @@ namespace tilewire {
 namespace {
 
 struct Options {
-  std::string model, max_isa = "best";
+  std::string model, max_isa = "best", precision = "exact";
   int64_t batch = 1;
   int threads = 1, runs = 15;
   bool steps = true;
@@ -30,6 +30,7 @@ struct Options {
 absl::Status Measure(const Options& options) {
   EngineOptions engine_options{.threads = options.threads, .threads_per_request = options.threads};
   ABSL_ASSIGN_OR_RETURN(engine_options.max_isa, cpu::ParseIsa(options.max_isa));
+  ABSL_ASSIGN_OR_RETURN(engine_options.precision, ParsePrecision(options.precision));
   ABSL_ASSIGN_OR_RETURN(const auto engine, Engine::Create(engine_options));
   const absl::Time load_start = absl::Now();
   ABSL_ASSIGN_OR_RETURN(const auto model, engine->LoadModel(options.model));
@@ -60,6 +61,7 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "compute threads")->check(CLI::PositiveNumber);
   app.add_option("--runs", options.runs, "measured runs")->check(CLI::PositiveNumber);
   app.add_option("--max_isa", options.max_isa, "instruction set cap");
+  app.add_option("--precision", options.precision, "exact, fast or bf16");
   app.add_flag("--steps,!--no-steps", options.steps, "a line per step");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = tilewire::Measure(options);

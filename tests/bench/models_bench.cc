@@ -43,6 +43,7 @@ struct Options {
   std::vector<int> threads = {1, 0};
   int rounds = 11;
   bool loads = true;
+  Precision precision = Precision::kExact;  // ours
 };
 
 template <typename Function>
@@ -55,10 +56,12 @@ double WallSeconds(Function function) {
 // Either side, with one model loaded. An error of a run ends the measurement.
 class Side {
  public:
-  static absl::StatusOr<std::unique_ptr<Side>> Ours(const std::string& model, int threads) {
+  static absl::StatusOr<std::unique_ptr<Side>> Ours(const std::string& model, int threads,
+                                                    Precision precision) {
     auto side = std::make_unique<Side>();
-    ABSL_ASSIGN_OR_RETURN(side->engine_,
-                          Engine::Create({.threads = threads, .threads_per_request = threads}));
+    ABSL_ASSIGN_OR_RETURN(side->engine_, Engine::Create({.threads = threads,
+                                                         .threads_per_request = threads,
+                                                         .precision = precision}));
     ABSL_ASSIGN_OR_RETURN(side->model_, side->engine_->LoadModel(model));
     return side;
   }
@@ -164,12 +167,13 @@ absl::StatusOr<Loading> Load(const Options& options, const std::string& model, c
   return InChild<Loading>([&](Loading* loading) {
     const std::vector<float> image = Images(dims);
     absl::Status status;
-    loading->milliseconds =
-        1e3 * WallSeconds([&] {
-          const auto side = ours ? Side::Ours(model, 1) : Side::Theirs(options.library, model, 1);
-          loading->megabytes = ResidentMegabytes();
-          status = side.ok() ? (*side)->Run(image, dims).status() : side.status();
-        });
+    loading->milliseconds = 1e3 * WallSeconds([&] {
+                              const auto side = ours ? Side::Ours(model, 1, options.precision)
+                                                     : Side::Theirs(options.library, model, 1);
+                              loading->megabytes = ResidentMegabytes();
+                              status =
+                                  side.ok() ? (*side)->Run(image, dims).status() : side.status();
+                            });
     return status;
   });
 }
@@ -210,7 +214,7 @@ absl::StatusOr<double> Compare(const Options& options, const std::string& model,
   ABSL_ASSIGN_OR_RETURN(Dims dims, DimsOfImage(model));
   dims[0] = setting.batch;
   const std::vector<float> images = Images(dims);
-  ABSL_ASSIGN_OR_RETURN(const auto ours, Side::Ours(model, setting.threads));
+  ABSL_ASSIGN_OR_RETURN(const auto ours, Side::Ours(model, setting.threads, options.precision));
   std::unique_ptr<Side> theirs;
   if (!options.library.empty()) {
     ABSL_ASSIGN_OR_RETURN(theirs, Side::Theirs(options.library, model, setting.threads));
@@ -280,6 +284,14 @@ int main(int argc, char** argv) {
   app.add_option("--batch", options.batches, "images a run")->delimiter(',');
   app.add_option("--threads", options.threads, "compute threads; 0: all cores")->delimiter(',');
   app.add_option("--rounds", options.rounds, "measured runs of each")->check(CLI::PositiveNumber);
+  app.add_option_function<std::string>(
+      "--precision",
+      [&options](const std::string& name) {
+        const auto precision = tilewire::ParsePrecision(name);
+        if (!precision.ok()) throw CLI::ValidationError(std::string(precision.status().message()));
+        options.precision = *precision;
+      },
+      "ours: exact, fast or bf16");
   app.add_flag("--load,!--no-load", options.loads, "time to the first answer, and memory");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = tilewire::bench::Measure(options);

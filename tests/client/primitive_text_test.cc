@@ -87,6 +87,8 @@ TEST(ParsePrimitive, SaysWhatIsWrong) {
       {{.kind = "rnn", .srcs = {"20x16"}, .hidden = 8}, "--src"},
       {{.kind = "rnn", .srcs = {"20x1x16"}, .hidden = 8, .direction = "up"}, "left2right"},
       {{.kind = "rnn", .srcs = {"20x1x16"}, .hidden = 8, .algorithm = "mut"}, "lstm"},
+      {{.kind = "matmul", .srcs = {"2x3"}, .weights = "3x4", .precision = "half"},
+       "one of exact, fast, bf16"},
   };
   for (const Case& c : kCases) {
     EXPECT_THAT(ParsePrimitive(c.text), StatusIs(absl::StatusCode::kInvalidArgument, c.message))

@@ -25,6 +25,7 @@ expect 1 'UNAVAILABLE.*127.0.0.1:1 ' models --host=127.0.0.1 --port=1 --connect_
 expect 2 'not HOST:PORT' models --server=localhost --host=127.0.0.1
 expect 0 'digits.* ready' models
 expect 0 'image FP32 Nx3x24x20' models --model=digits
+expect 0 '^  precision exact' models --model=digits
 expect 1 'NOT_FOUND' models --model=nope
 
 evaluate=(evaluate --model=digits --images="$digits/heldout/images.u8" --shape=3x24x20)
@@ -70,6 +71,7 @@ expect 1 'NOT_FOUND' load --model=nope --requests=1
 expect 0 'convolution/.* -> .*\+ .*relu' explain digits --wide
 expect 0 '^median of 3 runs [0-9.]+ ms' explain digits --runs=3 --batch=2 --costliest=2
 expect 0 'f32:5x3x24x20:nchw' explain digits --wide --model_version=1 --shape image=5x3x24x20
+expect 0 'in products of matrices, precision exact' explain digits
 expect 1 'NOT_FOUND' explain nope
 expect 1 'INVALID_ARGUMENT.*does not match' explain digits --shape image=1x3x20x24
 expect 2 'image=1x3x224x224' explain digits --shape image=axb
@@ -157,6 +159,7 @@ refuse() {  # PATTERN SERVER_OPTION...
 mkdir -p "$TEST_TMPDIR/empty/digits"
 refuse 'digits.*skipped.*<model>/<version>/model.onnx' --model_repository="$TEST_TMPDIR/empty"
 digits=deploy/models/digits
+refuse 'half not in .*exact,fast,bf16' --model="$digits" --precision=half
 refuse 'exclude each other' --model="$digits" --model_repository=deploy/models
 refuse "two models are version 1 of 'digits'" --model="$digits" --model="$digits/1/model.onnx"
 refuse 'is the name of one --model' --model="a=$digits" --model="b=$digits" --model_name=c

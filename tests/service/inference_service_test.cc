@@ -44,6 +44,7 @@ TEST_F(InferenceServiceTest, DescribesModels) {
   EXPECT_THAT(response.inputs(0).shape(), ElementsAre(-1, 2, 3, 4));
   EXPECT_EQ(response.outputs(1).datatype(), "FP32");
   EXPECT_EQ(response.properties().at("labels"), "zero\none\n");
+  EXPECT_EQ(response.properties().at("precision"), "exact");
 }
 
 TEST_F(InferenceServiceTest, KnowsWhichModelsAreReady) {

@@ -51,6 +51,10 @@ TEST_F(ModelConfigTest, WhatIsNotUnderstoodIsRefusedByName) {
       {"input { name: 'image' format: FORMAT_NHWC }", "FORMAT_NHWC"},
       {"output { name: 'a' label_filename: '/etc/passwd' }", "label_filename"},
       {"output [ { label_filename: 'a' }, { label_filename: 'b' } ]", "label_filename"},
+      {"parameters { key: 'precision' value { string_value: 'half' } }",
+       "parameters 'precision': unknown precision 'half'; allowed are: exact, fast, bf16"},
+      {"parameters { key: 'precision' value { } }", "parameters 'precision'"},
+      {"parameters { key: 'threads' value { string_value: '2' } }", "parameters 'threads'"},
       {"max_batch_size: many", "line 1"},
       {"\xff\xfe", "line 1"},
   };
@@ -88,6 +92,20 @@ TEST_F(ModelConfigTest, DeclaredTensorsAreTheModels) {
               StatusIs(absl::StatusCode::kInvalidArgument, "input 'row'"));
   EXPECT_THAT(check("output { name: 'row_out' data_type: TYPE_INT8 dims: [ -1, 5 ] }"),
               StatusIs(absl::StatusCode::kInvalidArgument, "output 'row_out'"));
+}
+
+TEST_F(ModelConfigTest, APrecisionOfItsOwnReachesTheEngineAndIsTold) {
+  EXPECT_EQ(PrecisionOf(Read("").value()), std::nullopt);
+  const char* const text = "parameters { key: 'precision' value { string_value: 'bf16' } }";
+  EXPECT_EQ(PrecisionOf(Read(text).value()), Precision::kBf16);
+  Start();
+  EXPECT_EQ(engine_.loaded_precision(), Precision::kBf16);
+  grpc::ClientContext context;
+  inference::ModelMetadataRequest request;
+  request.set_name("echo");
+  inference::ModelMetadataResponse response;
+  ASSERT_TRUE(stub_->ModelMetadata(&context, request, &response).ok());
+  EXPECT_EQ(response.properties().at("precision"), "bf16");
 }
 
 TEST_F(ModelConfigTest, AServedModelFollowsItsSettings) {

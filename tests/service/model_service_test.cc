@@ -41,6 +41,7 @@ TEST_F(ModelServiceTest, TellsThePlanAndTimesOnlyOnRequest) {
   EXPECT_EQ(response_.steps(0).remark(), "[3,2,3,4]") << "the batch reaches the engine";
   EXPECT_EQ(response_.steps(0).time_ns(), 0);
   EXPECT_EQ(response_.peak_gflops(), 0);
+  EXPECT_EQ(response_.precision(), "exact");
 
   request_.set_runs(2);
   ASSERT_TRUE(Explain(request_).ok());

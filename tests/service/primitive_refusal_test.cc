@@ -117,6 +117,10 @@ std::vector<RefusedCase> Refused() {
        bad},
       {"a post-op that is none",
        Convolution(image, kernel, kernel, "") + "attributes { post_ops {} }", bad},
+      {"a precision that nothing has",
+       Convolution(image, kernel, kernel, "padding_left: 1 padding_left: 1") +
+           "attributes { precision: 3 }",
+       bad},
       {"sixteen gigabytes", Relu(Md("1,1,65536,65536", "nchw")), large},
       {"sixteen gigabytes of any layout",
        absl::StrCat("inner_product { src ", Md("1,65536", "any"), " weights ",

@@ -6,6 +6,7 @@
 #ifndef TESTS_SUPPORT_FAKE_ENGINE_H_
 #define TESTS_SUPPORT_FAKE_ENGINE_H_
 
+#include <atomic>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -119,6 +120,7 @@ class FakeEngine final : public Engine, public PrimitiveEngine {
   absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path,
                                                          const LoadOptions& options) override {
     if (options.between_steps) ABSL_RETURN_IF_ERROR(options.between_steps());
+    loaded_precision_ = options.precision.value_or(options_.precision);
     std::string text;
     std::getline(std::ifstream(path), text);
     if (absl::StrContains(text, "broken")) {
@@ -140,9 +142,12 @@ class FakeEngine final : public Engine, public PrimitiveEngine {
   PrimitiveEngine& primitives() override { return *this; }
   threading::Arena& arena() override { return arena_; }
   const EngineOptions& options() const override { return options_; }
+  // Of the latest load.
+  Precision loaded_precision() const { return loaded_precision_; }
 
  private:
   EngineOptions options_;
+  std::atomic<Precision> loaded_precision_{Precision::kExact};
   threading::Arena arena_{1};
 };
 

@@ -81,7 +81,7 @@ TEST(AttributesTest, CopiesAreIndependent) {
 }
 
 TEST(AttributesTest, EqualAttributesAndNoOthersHaveOneKey) {
-  std::vector<Attributes> different(13);
+  std::vector<Attributes> different(15);
   different[1].scratchpad_mode = ScratchpadMode::kUser;
   different[2].post_ops = Chain({kSum});
   different[3].post_ops = Chain({kRelu});
@@ -94,6 +94,8 @@ TEST(AttributesTest, EqualAttributesAndNoOthersHaveOneKey) {
   different[10].post_ops = Chain({kRelu, kMaxPooling});
   different[11].post_ops = Chain({PReluPostOp{{1, 2}}});
   different[12].post_ops = Chain({PReluPostOp{{1, 3}}});
+  different[13].precision = Precision::kFast;
+  different[14].precision = Precision::kBf16;
   std::set<std::string> keys;
   for (const Attributes& attributes : different) {
     EXPECT_EQ(KeyOf(attributes), KeyOf(Attributes(attributes)));

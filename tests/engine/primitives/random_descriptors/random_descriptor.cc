@@ -284,6 +284,9 @@ absl::StatusOr<Attributes> RandomAttributes(TensorMaker& make, const OpDesc& des
     attributes.output_scales.mask = mask;
     attributes.output_scales.scales.assign(count, make.Real());
   }
+  if (Chance(random, 25)) {
+    attributes.precision = Pick(random, {Precision::kFast, Precision::kBf16});
+  }
   return attributes;
 }
 

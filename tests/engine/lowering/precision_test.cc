@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which primitives are told that they may multiply less exactly.
+#include <map>
+#include <string>
+
+#include "engine/lowering/lowering.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/engine/lowering/network_builder.h"
+#include "tests/engine/lowering/networks.h"
+
+namespace tilewire::lowering {
+namespace {
+
+using graph::NetworkBuilder;
+using graph::ValueId;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+graph::Network ProductsOfAllKinds() {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {1, 3, 8, 6});
+  const ValueId first = b.Conv("first", x, 32);
+  const ValueId wide = b.Conv("wide", first, 32);
+  const ValueId depthwise = b.Conv("depthwise", wide, 32, {.groups = 32});
+  const ValueId integers = b.Conv("integers", depthwise, 32);
+  std::get<graph::Convolution>(b.last().params).sums_integers = true;
+  const ValueId fc = b.Fc("fc", integers, 16);
+  const ValueId row = b.Reshaped("row", fc, {16, 1});
+  return b.Finish({b.AddOperation("matmul", graph::Matmul{}, {row, fc}, {16, 16})});
+}
+
+// The attributes of every step by its node.
+std::map<std::string, std::string> AttributesWith(Precision precision) {
+  const graph::Network network = ProductsOfAllKinds();
+  PrimitiveCache cache(int64_t{64} << 20);
+  LoweringContext context;
+  runtime::PackedWeights weights(&cache, context.options);
+  context.cache = &cache;
+  context.weights = &weights;
+  context.precision = precision;
+  std::map<std::string, std::string> attributes;
+  const auto plan = LowerNetwork(network, context).value();
+  for (const runtime::Step& step : plan->steps) {
+    if (step.primitive != nullptr)
+      attributes[step.node] += step.primitive->info().creation.attributes;
+  }
+  return attributes;
+}
+
+TEST(PrecisionTest, ProductsOfManyChannelsMayBeLessExactIfTheModelMay) {
+  auto permitted = AttributesWith(Precision::kBf16);
+  for (const char* node : {"wide", "fc", "matmul"})
+    EXPECT_THAT(permitted[node], HasSubstr("precision:bf16")) << node;
+  for (const char* node : {"first", "depthwise", "integers"})
+    EXPECT_THAT(permitted[node], Not(HasSubstr("precision"))) << node;
+  EXPECT_THAT(AttributesWith(Precision::kFast)["wide"], HasSubstr("precision:fast"));
+  for (const auto& [node, attributes] : AttributesWith(Precision::kExact))
+    EXPECT_THAT(attributes, Not(HasSubstr("precision"))) << node;
+}
+
+}  // namespace
+}  // namespace tilewire::lowering
