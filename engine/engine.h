@@ -17,7 +17,6 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/base/diagnostics.h"
-#include "engine/base/precision.h"
 #include "engine/cpu/isa.h"
 #include "engine/model.h"
 
@@ -28,6 +27,7 @@ class Arena;
 }
 class PrimitiveEngine;
 enum class ConvolutionAlgorithm : uint8_t;  // engine/primitives/convolution/convolution.h
+enum class Precision : uint8_t;             // engine/base/precision.h
 
 struct EngineOptions {
   cpu::Isa max_isa = cpu::BestIsa();
@@ -36,8 +36,8 @@ struct EngineOptions {
   int64_t primitive_cache_bytes = int64_t{64} << 20;
   // The algorithm of convolutions in models, and of single ones whose descriptor leaves it open.
   ConvolutionAlgorithm convolution_algorithm = ConvolutionAlgorithm();  // kAuto
-  Precision precision = Precision::kExact;  // of models that are loaded without one of their own
-  std::optional<Diagnostics> diagnostics;   // unset: those in force, at first the environment's
+  Precision precision = Precision();  // kExact; of models that are loaded without one of their own
+  std::optional<Diagnostics> diagnostics;  // unset: those in force, at first the environment's
 };
 
 struct LoadOptions {

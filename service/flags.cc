@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/precision.h"
 #include "engine/primitive_engine.h"
 #include "service/granted_memory.h"
 #include "service/version.h"

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "engine/base/precision.h"
 #include "engine/cache/primitive_cache.h"
 #include "engine/engine.h"
 #include "engine/graph/cut.h"

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "engine/base/precision.h"
 #include "engine/base/status_macros.h"
 #include "service/models/model_config.h"
 #include "service/models/text_file.h"

@@ -9,6 +9,7 @@
 
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/precision.h"
 #include "engine/base/status_macros.h"
 #include "service/observe/steady_time.h"
 #include "service/rpc/parsed_request.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/precision.h"
 #include "engine/base/status_macros.h"
 #include "engine/explanation.h"
 #include "service/observe/steady_time.h"

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "engine/base/precision.h"
 #include "engine/base/status_macros.h"
 #include "engine/engine.h"
 #include "engine/explanation.h"

@@ -27,6 +27,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "engine/base/precision.h"
 #include "engine/base/status_macros.h"
 #include "engine/engine.h"
 #include "tests/bench/onnx_runtime.h"

@@ -16,6 +16,7 @@
 
 #include "absl/hash/hash.h"
 #include "absl/strings/match.h"
+#include "engine/base/precision.h"
 #include "engine/base/status_macros.h"
 #include "engine/engine.h"
 #include "engine/explanation.h"
