@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "engine/base/status_macros.h"
+#include "engine/lowering/normalized_sum.h"
 #include "engine/lowering/operation_table.h"
 #include "engine/lowering/source_layouts.h"
 
@@ -11,6 +12,8 @@ namespace tilewire::lowering {
 absl::Status LowerSum(const graph::Sum&, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc layout, LayoutOfSources(context));
   ABSL_ASSIGN_OR_RETURN(const std::vector<Place> sources, SourcesInLayout(layout, context));
+  ABSL_ASSIGN_OR_RETURN(const bool normalized, LowerNormalizedSum(sources, context));
+  if (normalized) return absl::OkStatus();
   context.ConsumeSources();
   ABSL_ASSIGN_OR_RETURN(auto primitive,
                         context.Create(SumDesc{.scales = std::vector<float>(sources.size(), 1.0f),

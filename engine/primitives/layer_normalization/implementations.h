@@ -8,16 +8,18 @@
 
 namespace tilewire::layer_normalization {
 
-// Layer normalization of rows that lie densely in memory, one after the other at a constant step,
-// shared by avx512_f32 and avx2_f32. The generated code passes three times over a row, for the
-// mean, for the variance and for the result, with a vector's lanes times four vectors of partial
-// sums, so that the order of addition depends on the length of a row alone.
+// Layer normalization of rows that lie densely in memory, shared by avx512_f32 and avx2_f32. The
+// generated code passes three times over a row, for the mean (and the sum with the addend), for the
+// variance and for the result, with a vector's lanes times four vectors of partial sums, so that
+// the order of addition depends on the length of a row alone.
 TILEWIRE_ROW(LayerNormalizationDesc, Rows);
 
 TILEWIRE_ROW(LayerNormalizationDesc, Reference);
 
 PrimitiveInfo InfoOf(const LayerNormalizationDesc& desc, const Attributes& attributes,
                      const ImplementationFacts& facts);
+
+inline bool HasAddend(const LayerNormalizationDesc& desc) { return !desc.addend.IsZero(); }
 
 // Of all dimensions but the last.
 int64_t RowsOf(const LayerNormalizationDesc& desc);

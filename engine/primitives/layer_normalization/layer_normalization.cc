@@ -20,7 +20,14 @@ absl::Status Validate(const LayerNormalizationDesc& desc, const Attributes&) {
   if (!std::isfinite(desc.epsilon)) {
     return absl::InvalidArgumentError("layer_normalization: epsilon must be finite");
   }
-  return absl::OkStatus();
+  if (!HasAddend(desc) && desc.sum.IsZero()) return absl::OkStatus();
+  if (!HasAddend(desc) || desc.sum.IsZero() || desc.use_global_stats) {
+    return absl::InvalidArgumentError(
+        "layer_normalization: addend and sum go together, and without given statistics");
+  }
+  ABSL_RETURN_IF_ERROR(CheckTensors("layer_normalization", desc.addend, desc.sum));
+  ABSL_RETURN_IF_ERROR(CheckSameDims("layer_normalization: src", desc.src, "addend", desc.addend));
+  return CheckSameDims("layer_normalization: src", desc.src, "sum", desc.sum);
 }
 
 }  // namespace
@@ -36,6 +43,10 @@ PrimitiveInfo InfoOf(const LayerNormalizationDesc& desc, const Attributes& attri
   }
   if (desc.use_scale_shift) {
     args.push_back({kArgWeights, RowMajorF32({2, desc.src.dim(desc.src.rank() - 1)})});
+  }
+  if (HasAddend(desc)) {
+    args.push_back({kArgSrc1, desc.addend});
+    args.push_back({kArgMultipleDst, desc.sum});
   }
   return BasicInfo(facts, PrimitiveKind::kLayerNormalization, std::move(args), attributes);
 }

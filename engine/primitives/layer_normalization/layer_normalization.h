@@ -8,10 +8,15 @@
 // or with `use_global_stats` arguments. Without `use_scale_shift` scale is 1 and shift 0. May run
 // in place.
 //
+// With `addend` and `sum`, which are the zero descriptor or have src's shape, src + addend, rounded
+// once, is written to sum, and takes the place of src in the formula. sum may be the memory of src
+// or addend where it has the layout, and dst that of src; sum and dst are different memory.
+//
 // Shapes    src and dst of rank 2 to 5; mean and variance src's dims without the last, row-major;
 //           scale and shift one tensor [2,C].
-// Arguments kArgSrc, kArgMean, kArgVariance, kArgWeights (scale and shift), kArgDst.
-// Layouts   any; dst may be `any`: the layout of src.
+// Arguments kArgSrc, kArgSrc1 (addend), kArgMean, kArgVariance, kArgWeights (scale and shift),
+//           kArgDst, kArgMultipleDst (sum).
+// Layouts   any; dst and sum may be `any`: the layout of src.
 // Source    oneDNN, "Layer Normalization"; Ba, Kiros and Hinton, "Layer normalization", 2016.
 #ifndef ENGINE_PRIMITIVES_LAYER_NORMALIZATION_LAYER_NORMALIZATION_H_
 #define ENGINE_PRIMITIVES_LAYER_NORMALIZATION_LAYER_NORMALIZATION_H_
@@ -27,11 +32,13 @@ struct LayerNormalizationDesc {
   MemoryDesc src, dst;
   float epsilon = 1e-5f;
   bool use_global_stats = false, use_scale_shift = true;
+  MemoryDesc addend, sum;
 };
 TILEWIRE_FIELDS(LayerNormalizationDesc, prop_kind, src, dst, epsilon, use_global_stats,
-                use_scale_shift);
+                use_scale_shift, addend, sum);
 
-//   kInvalidArgument  src and dst differ in shape, a rank outside 2 to 5, epsilon is not finite
+//   kInvalidArgument  tensors that differ in shape, a rank outside 2 to 5, epsilon is not finite,
+//                     one of addend and sum without the other, or with `use_global_stats`
 TILEWIRE_PRIMITIVE_FUNCTIONS(LayerNormalization);
 
 }  // namespace tilewire

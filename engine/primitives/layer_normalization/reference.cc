@@ -20,11 +20,11 @@ class Formula {
       : desc_(desc),
         axis_(desc.src.rank() - 1),
         size_(desc.src.dim(axis_)),
-        src_(desc.src),
+        src_(HasAddend(desc) ? desc.sum : desc.src),
         dst_(desc.dst) {}
 
   void RunRow(const ReferencePiece& piece, const Dims& index) const {
-    const float* src = piece.Get<const float>(kArgSrc) + src_.Offset(index);
+    const float* src = RowOfSource(piece, index);
     float* dst = piece.Get<float>(kArgDst) + dst_.Offset(index);
     double mean = 0, variance = 0;
     if (desc_.use_global_stats) {
@@ -50,6 +50,20 @@ class Formula {
   }
 
  private:
+  // The row of src, or of the sum with the addend, which is written first.
+  const float* RowOfSource(const ReferencePiece& piece, Dims index) const {
+    if (!HasAddend(desc_)) return piece.Get<const float>(kArgSrc) + src_.Offset(index);
+    const auto *src = piece.Get<const float>(kArgSrc), *addend = piece.Get<const float>(kArgSrc1);
+    auto* sum = piece.Get<float>(kArgMultipleDst);
+    ForEachOperation(size_, [&](int64_t c) {
+      index[axis_] = c;
+      sum[desc_.sum.Offset(index)] =
+          src[desc_.src.Offset(index)] + addend[desc_.addend.Offset(index)];
+    });
+    index[axis_] = 0;
+    return sum + src_.Offset(index);
+  }
+
   // Where a row's statistics are: rows in row-major order.
   int64_t RowOf(const Dims& index) const {
     int64_t row = 0;
@@ -69,7 +83,11 @@ absl::StatusOr<LayerNormalizationDesc> ResolveReference(const LayerNormalization
                                                         const Attributes& attributes,
                                                         const ImplementationFacts&) {
   ABSL_RETURN_IF_ERROR(RequireInference(desc.prop_kind));
-  return ResolveF32(desc, attributes);
+  ABSL_ASSIGN_OR_RETURN(LayerNormalizationDesc resolved, ResolveF32(desc, attributes));
+  if (!HasAddend(desc)) return resolved;
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.addend, desc.sum));
+  ABSL_ASSIGN_OR_RETURN(resolved.sum, OrLayoutOf(desc.sum, desc.src));
+  return resolved;
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const LayerNormalizationDesc& desc,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstddef>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "engine/base/status_macros.h"
@@ -18,16 +20,50 @@ constexpr int64_t kElementsPerTask = 16 * 1024;
 struct RowArgs {
   const float* src;
   float* dst;
-  const float *mean, *variance;  // of the row, if they are given
+  const float *mean, *variance;  // of the rows, if they are given
   const float *scale, *shift;    // if there are any
+  const float* addend;           // likewise
+  float* sum;
+  int64_t rows;  // >= 1
+};
+
+// From a row to the next, in bytes.
+struct RowSteps {
+  int64_t src, dst, addend, sum;
 };
 
 struct RowConfig {
   VectorUnit unit;
   int64_t size;  // of a row, >= 1
   float epsilon;
-  bool given_statistics, scale_shift;
+  bool given_statistics, scale_shift, adds;
+  RowSteps steps;
 };
+
+// The floats from a row to the next, in row-major order, if they are the same for all of them.
+std::optional<int64_t> RowStride(const MemoryDesc& md) {
+  int64_t stride = 0, rows = 1;  // of the inner dimensions
+  for (int d = md.rank() - 2; d >= 0; --d) {
+    if (md.dim(d) == 1) continue;
+    if (rows > 1 && md.stride(d) != rows * stride) return std::nullopt;
+    if (rows == 1) stride = md.stride(d);
+    rows *= md.dim(d);
+  }
+  return stride;
+}
+
+// nullopt where the rows of a tensor are at several distances, or further apart than code adds.
+std::optional<RowSteps> RowStepsOf(const LayerNormalizationDesc& desc) {
+  constexpr int64_t kFarthest = std::numeric_limits<int32_t>::max() / sizeof(float);
+  int64_t strides[4] = {};
+  const MemoryDesc* const tensors[] = {&desc.src, &desc.dst, &desc.addend, &desc.sum};
+  for (int i = 0; i < (HasAddend(desc) ? 4 : 2); ++i) {
+    const std::optional<int64_t> stride = RowStride(*tensors[i]);
+    if (!stride || *stride > kFarthest) return std::nullopt;
+    strides[i] = *stride * static_cast<int64_t>(sizeof(float));
+  }
+  return RowSteps{strides[0], strides[1], strides[2], strides[3]};
+}
 
 class RowGenerator final : public jit::Generator {
  public:
@@ -42,41 +78,82 @@ class RowGenerator final : public jit::Generator {
   static constexpr int kUnroll = 4;
 
   void Emit() override {
-    mov(src_, ptr[rdi + offsetof(RowArgs, src)]);
-    mov(dst_, ptr[rdi + offsetof(RowArgs, dst)]);
-    mov(scale_, ptr[rdi + offsetof(RowArgs, scale)]);
-    mov(shift_, ptr[rdi + offsetof(RowArgs, shift)]);
+    EmitPointers();
     math_.LoadTable();
     if (TailLanes() != 0) tail_.Set(TailLanes());
+    Xbyak::Label next_row;
+    L(next_row);
     if (config_.given_statistics) {
-      mov(at_, ptr[rdi + offsetof(RowArgs, mean)]);
-      vbroadcastss(mean_, ptr[at_]);
-      mov(at_, ptr[rdi + offsetof(RowArgs, variance)]);
-      vbroadcastss(factor_, ptr[at_]);
+      vbroadcastss(mean_, ptr[mean_at_]);
+      vbroadcastss(factor_, ptr[variance_at_]);
     } else {
       EmitStatistics();
     }
-    vaddps(factor_, factor_, math_.Constant(config_.epsilon));
-    vsqrtps(factor_, factor_);
-    math_.Load(x_, 1);
-    vdivps(factor_, x_, factor_);
+    EmitFactor();
     ForEachVector([this](int unroll, bool masked) { EmitResult(unroll, masked); });
+    Advance();
+    dec(rows_left_);
+    jnz(next_row, T_NEAR);
     vzeroupper();
     ret();
     math_.EmitTable();
     if (TailLanes() != 0) tail_.EmitTable();
   }
 
+  void EmitPointers() {
+    mov(src_, ptr[rdi + offsetof(RowArgs, src)]);
+    mov(dst_, ptr[rdi + offsetof(RowArgs, dst)]);
+    mov(scale_, ptr[rdi + offsetof(RowArgs, scale)]);
+    mov(shift_, ptr[rdi + offsetof(RowArgs, shift)]);
+    if (config_.given_statistics) {
+      mov(mean_at_, ptr[rdi + offsetof(RowArgs, mean)]);
+      mov(variance_at_, ptr[rdi + offsetof(RowArgs, variance)]);
+    } else if (config_.adds) {
+      mov(addend_, ptr[rdi + offsetof(RowArgs, addend)]);
+      mov(sum_, ptr[rdi + offsetof(RowArgs, sum)]);
+    }
+    mov(rows_left_, ptr[rdi + offsetof(RowArgs, rows)]);
+  }
+
+  // To the next row.
+  void Advance() {
+    add(src_, static_cast<int>(config_.steps.src));
+    add(dst_, static_cast<int>(config_.steps.dst));
+    if (config_.given_statistics) {
+      add(mean_at_, sizeof(float));
+      add(variance_at_, sizeof(float));
+    } else if (config_.adds) {
+      add(addend_, static_cast<int>(config_.steps.addend));
+      add(sum_, static_cast<int>(config_.steps.sum));
+    }
+  }
+
+  // The factor from the variance, which all lanes hold: of one lane, because roots and quotients
+  // of whole vectors take longer.
+  void EmitFactor() {
+    const Xbyak::Xmm factor(factor_.getIdx()), x(x_.getIdx());
+    vaddps(factor_, factor_, math_.Constant(config_.epsilon));
+    vsqrtss(factor, factor, factor);
+    math_.Load(x_, 1);
+    vdivss(factor, x, factor);
+    vbroadcastss(factor_, factor);
+  }
+
   void EmitStatistics() {
     ClearSums();
     ForEachVector([this](int unroll, bool masked) {
       Load(x_, src_, unroll, masked);
+      if (config_.adds) {
+        Load(spare_vector_, addend_, unroll, masked);
+        vaddps(x_, x_, spare_vector_);
+        tail_.Store(ptr[sum_ + at_ + unroll * vector_bytes()], x_, masked);
+      }
       vaddps(Vector(unroll), Vector(unroll), x_);
     });
     CombineSums(mean_);
     ClearSums();
     ForEachVector([this](int unroll, bool masked) {
-      Load(x_, src_, unroll, masked);
+      Load(x_, source(), unroll, masked);
       vsubps(x_, x_, mean_);
       if (masked) tail_.ZeroOthers(x_);
       vfmadd231ps(Vector(unroll), x_, x_);
@@ -86,7 +163,7 @@ class RowGenerator final : public jit::Generator {
 
   // dst = (src - mean) * factor * scale + shift
   void EmitResult(int unroll, bool masked) {
-    Load(x_, src_, unroll, masked);
+    Load(x_, source(), unroll, masked);
     vsubps(x_, x_, mean_);
     vmulps(x_, x_, factor_);
     if (config_.scale_shift) {
@@ -127,14 +204,18 @@ class RowGenerator final : public jit::Generator {
     vaddps(Vector(2), Vector(2), Vector(3));
     vaddps(sum, sum, Vector(2));
     config_.unit.FoldLanes(this, sum, half, [&] { vaddps(sum, sum, half); });
+    const Xbyak::Xmm quotient(to.getIdx());
     math_.Load(half, static_cast<float>(config_.size));
-    vdivps(to, sum, half);
+    vdivss(quotient, Xbyak::Xmm(sum.getIdx()), Xbyak::Xmm(half.getIdx()));
+    vbroadcastss(to, quotient);
   }
 
   void Load(const Xbyak::Xmm& to, const Xbyak::Reg64& base, int unroll, bool masked) {
     tail_.Load(to, ptr[base + at_ + unroll * vector_bytes()], masked);
   }
 
+  // What is normalized.
+  const Xbyak::Reg64& source() const { return config_.adds ? sum_ : src_; }
   int lanes() const { return config_.unit.lanes(); }
   int vector_bytes() const { return config_.unit.bytes(); }
   int TailLanes() const { return static_cast<int>(config_.size % lanes()); }
@@ -142,6 +223,9 @@ class RowGenerator final : public jit::Generator {
 
   // Registers. Arguments arrive in rdi; vectors 0 to 3 are sums.
   const Xbyak::Reg64 src_ = rsi, dst_ = rdx, scale_ = r8, shift_ = r9, at_ = rcx;
+  const Xbyak::Reg64 mean_at_ = r10, variance_at_ = r11;  // where they are given,
+  const Xbyak::Reg64 addend_ = r10, sum_ = r11;           // and where they are not
+  const Xbyak::Reg64 rows_left_ = rdi;
   const RowConfig config_;
   jit::VectorMath math_;
   jit::TailMask tail_;
@@ -152,35 +236,45 @@ class RowGenerator final : public jit::Generator {
 // Immutable.
 class Rows final : public Primitive {
  public:
-  Rows(PrimitiveInfo primitive_info, const LayerNormalizationDesc& desc,
+  Rows(PrimitiveInfo primitive_info, const LayerNormalizationDesc& desc, bool even_rows,
        std::unique_ptr<const RowGenerator> generator)
       : Primitive(std::move(primitive_info)),
         desc_(desc),
         size_(desc.src.dim(desc.src.rank() - 1)),
         rows_(RowsOf(desc)),
         rows_per_task_(std::max<int64_t>(1, kElementsPerTask / size_)),
+        rows_per_call_(even_rows ? rows_per_task_ : 1),
         generator_(std::move(generator)) {}
 
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const auto* weights = desc_.use_scale_shift ? args.Get<const float>(kArgWeights) : nullptr;
     team.ParallelFor(DivUp(rows_, rows_per_task_), [&](int64_t task) {
       const int64_t end = std::min(rows_, (task + 1) * rows_per_task_);
-      for (int64_t row = task * rows_per_task_; row < end; ++row) {
-        RowArgs row_args = {};
-        row_args.src = args.Get<const float>(kArgSrc) + Offset(desc_.src, row);
-        row_args.dst = args.Get<float>(kArgDst) + Offset(desc_.dst, row);
-        if (desc_.use_global_stats) {
-          row_args.mean = args.Get<const float>(kArgMean) + row;
-          row_args.variance = args.Get<const float>(kArgVariance) + row;
-        }
-        if (weights != nullptr) {
-          row_args.scale = weights;
-          row_args.shift = weights + size_;
-        }
+      for (int64_t row = task * rows_per_task_; row < end; row += rows_per_call_) {
+        RowArgs row_args = ArgsOfRow(args, row);
+        row_args.rows = std::min(rows_per_call_, end - row);
         generator_->entry<RowGenerator::Function>()(&row_args);
       }
     });
+  }
+
+  RowArgs ArgsOfRow(const ExecuteArgs& args, int64_t row) const {
+    RowArgs row_args = {};
+    row_args.src = args.Get<const float>(kArgSrc) + Offset(desc_.src, row);
+    row_args.dst = args.Get<float>(kArgDst) + Offset(desc_.dst, row);
+    if (desc_.use_global_stats) {
+      row_args.mean = args.Get<const float>(kArgMean) + row;
+      row_args.variance = args.Get<const float>(kArgVariance) + row;
+    }
+    if (desc_.use_scale_shift) {
+      row_args.scale = args.Get<const float>(kArgWeights);
+      row_args.shift = row_args.scale + size_;
+    }
+    if (HasAddend(desc_)) {
+      row_args.addend = args.Get<const float>(kArgSrc1) + Offset(desc_.addend, row);
+      row_args.sum = args.Get<float>(kArgMultipleDst) + Offset(desc_.sum, row);
+    }
+    return row_args;
   }
 
   // Of the first element of a row, counted in row-major order.
@@ -194,7 +288,7 @@ class Rows final : public Primitive {
   }
 
   const LayerNormalizationDesc desc_;
-  const int64_t size_, rows_, rows_per_task_;
+  const int64_t size_, rows_, rows_per_task_, rows_per_call_;
   const std::unique_ptr<const RowGenerator> generator_;
 };
 
@@ -205,7 +299,8 @@ absl::StatusOr<LayerNormalizationDesc> ResolveRows(const LayerNormalizationDesc&
                                                    const ImplementationFacts& facts) {
   ABSL_ASSIGN_OR_RETURN(LayerNormalizationDesc resolved, ResolveReference(desc, attributes, facts));
   const int axis = desc.src.rank() - 1;
-  for (const MemoryDesc* md : {&resolved.src, &resolved.dst}) {
+  for (const MemoryDesc* md : {&resolved.src, &resolved.dst, &resolved.addend, &resolved.sum}) {
+    if (md->IsZero()) continue;
     if (!md->IsPlain() || (md->dim(axis) > 1 && md->stride(axis) != 1)) {
       return absl::UnimplementedError(
           absl::StrCat(md->ToString(), ": elements of a row do not follow each other"));
@@ -221,11 +316,17 @@ absl::StatusOr<LayerNormalizationDesc> ResolveRows(const LayerNormalizationDesc&
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const LayerNormalizationDesc& desc,
                                                       const Attributes& attributes,
                                                       const ImplementationFacts& facts) {
-  const RowConfig config = {VectorUnit::Of(facts.isa), desc.src.dim(desc.src.rank() - 1),
-                            desc.epsilon, desc.use_global_stats, desc.use_scale_shift};
+  const std::optional<RowSteps> steps = RowStepsOf(desc);
+  const RowConfig config = {.unit = VectorUnit::Of(facts.isa),
+                            .size = desc.src.dim(desc.src.rank() - 1),
+                            .epsilon = desc.epsilon,
+                            .given_statistics = desc.use_global_stats,
+                            .scale_shift = desc.use_scale_shift,
+                            .adds = HasAddend(desc),
+                            .steps = steps.value_or(RowSteps{})};
   ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RowGenerator>(facts.name, config));
   return std::make_unique<Rows>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
-                                std::move(generator));
+                                steps.has_value(), std::move(generator));
 }
 
 }  // namespace tilewire::layer_normalization

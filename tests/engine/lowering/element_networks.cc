@@ -77,11 +77,18 @@ Network NormalizationsAndProducts(int64_t n) {
                                    PseudoRandom("shift", 30, -1, 1)};
   const ValueId norm = b.AddOperation("norm", factors, {rows}, {n, 4, 5, 30});
   const ValueId bare = b.AddOperation("bare", LayerNormalization{}, {rows}, {n, 4, 5, 30});
+  const ValueId numbers = b.Numbers("numbers", {n, 4, 5, 30});
+  const ValueId residual = b.AddOperation("residual", Sum{}, {norm, numbers}, {n, 4, 5, 30});
+  const ValueId matrix_rows = b.Reshaped("matrix_rows", residual, {n * 20, 30});
+  const ValueId once = b.AddOperation("once", factors, {matrix_rows}, {n * 20, 30});
+  const ValueId again = b.Reshaped("again", once, {n, 4, 5, 30});
+  const ValueId twice = b.AddOperation("twice", Sum{}, {again, residual}, {n, 4, 5, 30});
+  const ValueId last = b.AddOperation("last", LayerNormalization{}, {twice}, {n, 4, 5, 30});
   const ValueId turned = b.Transposed("turned", norm, {0, 1, 3, 2});
   const ValueId product = b.AddOperation("product", Matmul{}, {bare, turned}, {n, 4, 5, 5});
   const ValueId matrix = b.Numbers("matrix", {5, 7});
   const ValueId more = b.AddOperation("more", Matmul{}, {product, matrix}, {n, 4, 5, 7});
-  return b.Finish({plain, scaled, floor, row, more});
+  return b.Finish({plain, scaled, floor, row, more, twice, last});
 }
 
 // A region per image, all of the first one's convolution, and a convolution of what they give.

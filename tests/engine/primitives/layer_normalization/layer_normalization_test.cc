@@ -107,6 +107,48 @@ TEST_P(LayerNormalizationTest, ARowOfEqualNumbersIsItsShift) {
   for (float value : *result) EXPECT_EQ(value, 0);
 }
 
+// The bits of the sum, and those of normalizing it alone; also where the sum replaces a source.
+TEST_P(LayerNormalizationTest, ASumThatIsNormalizedAtOnce) {
+  for (const Dims& dims : {Dims{6, 40}, Dims{2, 3, 4, 100}, Dims{5, 1}, Dims{40, 768}}) {
+    for (const Layout& layout : LayoutsOf(dims)) {
+      SCOPED_TRACE(absl::StrCat(layout.why, " ", layout.desc.ToString()));
+      const MemoryDesc plain = Plain(dims);
+      const std::vector<float> a = RandomFloats(plain.ElementCount(), 1, -3, 3);
+      const std::vector<float> b = RandomFloats(plain.ElementCount(), 2, -3, 3);
+      std::vector<float> sums(a.size());
+      for (size_t i = 0; i < a.size(); ++i) sums[i] = a[i] + b[i];
+      const auto alone = Normalize({kInference, plain, plain}, sums);
+      LayerNormalizationDesc desc{kInference, plain, plain};
+      desc.addend = layout.desc;
+      desc.sum = MemoryDesc::CreateAny(dims, DataType::kF32).value();
+      const auto primitive = Create(desc);
+      if (!primitive) continue;
+      const MemoryDesc& sum = primitive->Desc(kArgMultipleDst);
+      const Bytes src = Pack(plain, a), addend = Pack(layout.desc, b), empty = Garbage(sum, 3),
+                  result = Garbage(plain, 4),
+                  weights = Pack(Plain({2 * dims.back()}), ScaleShift(dims.back()));
+      const Inputs inputs = {{kArgSrc, &src},
+                             {kArgSrc1, &addend},
+                             {kArgWeights, &weights},
+                             {kArgMultipleDst, &empty},
+                             {kArgDst, &result}};
+      EXPECT_EQ(
+          BitsOf(Unpack<float>(sum, ExecuteAllWays(*primitive, inputs, kArgMultipleDst, empty))),
+          BitsOf(sums));
+      ASSERT_TRUE(alone);
+      EXPECT_EQ(BitsOf(Unpack<float>(plain, ExecuteAllWays(*primitive, inputs, kArgDst, result))),
+                BitsOf(*alone));
+      Bytes both = src, normal = result;
+      ExecuteArgs args;
+      args.Set(kArgSrc, both.data()).Set(kArgSrc1, addend.data()).Set(kArgDst, normal.data());
+      args.Set(kArgWeights, weights.data()).Set(kArgMultipleDst, both.data());
+      ASSERT_THAT(primitive->library->Execute(args, threading::Team::Serial()), IsOk());
+      EXPECT_EQ(BitsOf(Unpack<float>(sum, both)), BitsOf(sums));
+      EXPECT_EQ(BitsOf(Unpack<float>(plain, normal)), BitsOf(*alone));
+    }
+  }
+}
+
 TEST_P(LayerNormalizationTest, RowsDoNotDependOnTheBatch) {
   const auto values = RandomFloats(9 * 100, 1);
   const auto all = Normalize({kInference, Plain({9, 100}), Plain({9, 100})}, values);
@@ -127,6 +169,14 @@ TEST(LayerNormalizationErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(status({kInference, Plain({5}), Plain({5})}), StatusIs(kInvalid, "rank 1"));
   EXPECT_THAT(status({kInference, md, md, std::numeric_limits<float>::quiet_NaN()}),
               StatusIs(kInvalid, "epsilon"));
+  LayerNormalizationDesc added{kInference, md, md};
+  added.addend = md;
+  EXPECT_THAT(status(added), StatusIs(kInvalid, "addend and sum go together"));
+  added.sum = Plain({3, 2});
+  EXPECT_THAT(status(added), StatusIs(kInvalid, "sum"));
+  added.sum = md;
+  added.use_global_stats = true;
+  EXPECT_THAT(status(added), StatusIs(kInvalid, "given statistics"));
   EXPECT_THAT(status({PropKind::kForwardTraining, md, md}), StatusIs(kUnimplemented, "inference"));
   const MemoryDesc bytes = Plain({2, 3}, DataType::kS8);
   EXPECT_THAT(status({kInference, bytes, bytes}), StatusIs(kUnimplemented, "s8"));
