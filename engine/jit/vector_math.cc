@@ -9,8 +9,6 @@
 //   logistic  with t = e^-|v|: t / (1 + t) for v < 0, 1 / (1 + t) otherwise; t never overflows.
 //   tanh      v + v^3 P(v^2) for |v| < 0.625, and 1 - 2 / (e^2|v| + 1) with v's sign above.
 //   softplus  max(v, 0) + log1p(t); log1p(t) = 2 atanh(t / (2 + t)) by a polynomial (error 1e-10).
-//   gelu_erf  with t = 1 / (1 + 0.3 |x|), h = erfc(|x| / sqrt(2)) / 2 = e^(-x^2 / 2) t P(t) (error
-//             4e-9), where the square is the sum of two floats; x h for x < 0, else x (1 - h).
 //   mish      see Mish() in eltwise.cc.
 //
 // Coefficients: minimax fits of the relative error, rounded to float.
@@ -54,6 +52,12 @@ void VectorMath::EmitTable() {
   generator_->L(label_);
   for (uint32_t bits : constants_) {
     for (int copy = unit_.has_masks() ? 1 : unit_.lanes(); copy > 0; --copy) generator_->dd(bits);
+  }
+  if (lane_tables_.empty()) return;
+  generator_->align(64);
+  generator_->L(lanes_label_);
+  for (const LaneTable* table : lane_tables_) {
+    for (float value : *table) generator_->dd(std::bit_cast<uint32_t>(value));
   }
 }
 
@@ -111,6 +115,11 @@ void VectorMath::ExpOfSum(const Vector& v, const Vector& low, const Vector& s0, 
   // Beyond the ends by more than a `low` of 1 can bring back.
   AtLeast(v, kExpLow - 2, s0);
   AtMost(v, kExpHigh + 2, s0);
+  ExpOfNearSum(v, low, s0, s1);
+}
+
+void VectorMath::ExpOfNearSum(const Vector& v, const Vector& low, const Vector& s0,
+                              const Vector& s1) {
   ReduceByLn2(v, s0);
   generator_->vaddps(v, v, low);
   Polynomial(s1, v, kExpCoefficients);
@@ -216,32 +225,6 @@ void VectorMath::Mish(const Vector& v, const Vector& s0, const Vector& s1, const
   TakeWhereNegative(denominator, x, s1);
   generator_->vdivps(v, numerator, denominator);
   generator_->vmulps(v, v, x);
-}
-
-void VectorMath::GeluErf(const Vector& v, const Scratch5& s) {
-  const Vector &x = s[3], &power = s[2], &low = s[4];
-  generator_->vmovaps(x, v);
-  Abs(v);
-  AtMost(v, 15, s[0]);  // erfc is 0 from there on
-  generator_->vmulps(power, v, v);
-  generator_->vmovaps(low, v);
-  generator_->vfmsub213ps(low, v, power);
-  generator_->vmulps(power, power, Constant(-0.5f));
-  generator_->vmulps(low, low, Constant(-0.5f));
-  Load(s[0], 0.3f);
-  generator_->vfmadd213ps(v, s[0], Constant(1));
-  Load(s[0], 1);
-  generator_->vdivps(v, s[0], v);  // t
-  ExpOfSum(power, low, s[0], s[1]);
-  Polynomial(s[0], v,
-             {-2.06129737e-2f, 1.12376519e-1f, -2.28069127e-1f, 1.91583708e-1f, -7.92488828e-2f,
-              9.60585847e-2f, 7.84253404e-2f, 1.10227369e-1f, 1.19572833e-1f, 1.19686633e-1f});
-  generator_->vmulps(s[0], s[0], v);
-  generator_->vmulps(s[0], s[0], power);  // erfc(|x| / sqrt(2)) / 2
-  Load(s[1], 1);
-  generator_->vsubps(s[1], s[1], s[0]);
-  TakeWhereNegative(s[1], x, s[0]);
-  generator_->vmulps(v, s[1], x);
 }
 
 }  // namespace tilewire::jit

@@ -64,7 +64,7 @@ class VectorMath {
     unit_.Round(generator_, v, static_cast<int>(rounding));
   }
   using Scratch5 = std::array<Vector, 5>;
-  // v / 2 (1 + erf(v / sqrt(2))).
+  // v / 2 (1 + erf(v / sqrt(2))); see vector_gelu.cc.
   void GeluErf(const Vector& v, const Scratch5& s);
   // The natural logarithm: NaN below 0, -infinity at 0.
   void Log(const Vector& v, const Scratch5& s);
@@ -78,6 +78,12 @@ class VectorMath {
   void Polynomial(const Vector& p, const Vector& x, std::initializer_list<float> coefficients);
   // v = e^(v + low), where low is a rounding error of v.
   void ExpOfSum(const Vector& v, const Vector& low, const Vector& s0, const Vector& s1);
+  // The same for v in [-120, 88].
+  void ExpOfNearSum(const Vector& v, const Vector& low, const Vector& s0, const Vector& s1);
+  // p = erfc(x / sqrt(2)) / 2 e^(x^2 / 2), 0 <= x < 15; by a table where the unit has vectors of 16
+  // lanes. x is overwritten.
+  void ScaledErfc(const Vector& p, const Vector& x, const Vector& s0, const Vector& s1);
+  void ScaledErfcByTable(const Vector& p, const Vector& x, const Vector& s0, const Vector& s1);
   // v = p 2^n, where p = e^r with r in [-ln 2 / 2, ln 2 / 2].
   void ScaleByPowerOf2(const Vector& v, const Vector& p, const Vector& n);
   // v + low = log v, for v > 0 and finite.
@@ -88,13 +94,17 @@ class VectorMath {
   void PowerOf2(const Vector& n);
 
   int OffsetOf(uint32_t bits);  // into the table, in bytes
+  // A number per lane of a vector of 16, of static storage, as a memory operand.
+  using LaneTable = std::array<float, 16>;
+  Xbyak::Address Lanes(const LaneTable& table);
 
   Xbyak::CodeGenerator* generator_;
   const VectorUnit unit_;
   Xbyak::Reg64 table_;
   Xbyak::Opmask mask_;
-  Xbyak::Label label_;
+  Xbyak::Label label_, lanes_label_;
   std::vector<uint32_t> constants_;
+  std::vector<const LaneTable*> lane_tables_;
 };
 
 }  // namespace tilewire::jit

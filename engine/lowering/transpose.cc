@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "engine/base/status_macros.h"
@@ -22,6 +23,20 @@ bool IsReorderedAnyway(const OperationContext& context, int remaining_uses) {
   return reorders == remaining_uses;
 }
 
+// A reorder in the order of the source's dimensions, in which generated code knows its blocks.
+absl::Status ReorderBlocks(const graph::Transpose& transpose, const Place& src,
+                           const MemoryDesc& desc, OperationContext& context) {
+  std::vector<int> back(transpose.order.size());
+  for (size_t d = 0; d < back.size(); ++d) back[transpose.order[d]] = static_cast<int>(d);
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc turned, desc.Permuted(back));
+  ABSL_ASSIGN_OR_RETURN(auto reorder, context.Create(ReorderDesc{src.desc, turned}));
+  context.ConsumeSources();
+  const Place dst = context.plan().NewPlace(desc);
+  context.Emit(std::move(reorder), {{kArgSrc, src.buffer}, {kArgDst, dst.buffer}});
+  context.BindResult(dst);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 // A view of the source with its dimensions renamed. No step where every reader reorders the result
@@ -38,6 +53,7 @@ absl::Status LowerTranspose(const graph::Transpose& transpose, OperationContext&
     context.BindResult({src.buffer, in_order ? desc : view});
     return absl::OkStatus();
   }
+  if (!src.desc.IsPlain()) return ReorderBlocks(transpose, src, desc, context);
   ABSL_ASSIGN_OR_RETURN(auto reorder, context.Create(ReorderDesc{view, desc}));
   return context.EmitUnary(std::move(reorder), src);
 }
