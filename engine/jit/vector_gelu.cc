@@ -4,8 +4,8 @@
 // v (1 - h). h = e^(-x^2 / 2) g(x), where the square is the sum of two floats, because the
 // exponential multiplies its error, and g falls slowly from 1/2. g comes from
 //
-//   16 lanes   a polynomial of degree 5 for each quarter of each octave of x + 1, whose coefficients
-//              are lanes of six vectors (error 7e-8 up to x = 7, 1e-7 above); costs half as much as
+//   16 lanes   a polynomial of degree 5 for each quarter of each octave of x + 1, whose
+//              coefficients are lanes of six vectors (error 7e-8 up to x = 7, 1e-7 above);
 //   8 lanes    t P(t) with t = 1 / (1 + 0.3 x) (error 4e-9).
 //
 // Coefficients: minimax fits of the relative error, rounded to float.
