@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolutions with bias and relu, f32 or u8 x s8 to u8, ours against oneDNN's, one thread, each in
-// the layouts it chose. The two alternate (A B A B ...), so that what disturbs the machine disturbs
-// both; a shape's figure is the median over pairs of (their time / our time): above 1 we are
-// faster. The share of peak is against a loop of FMAs run in between; VNNI multiplies four times as
-// much.
+// Convolutions with bias and relu, f32, bf16 or u8 x s8 to u8, ours against oneDNN's, one thread,
+// each in the layouts it chose. The two alternate (A B A B ...), so that what disturbs the machine
+// disturbs both; a shape's figure is the median over pairs of (their time / our time): above 1 we
+// are faster. The share of peak is against a loop of FMAs run in between; VNNI multiplies four
+// times as much, and matrix tiles 32 times. Where there are tiles, pairs are counted apart by what
+// the core's other hardware thread does (core_state.h), and those in neither state are left out
+// unless there are no others.
 //
 //   bazel run //tests/bench:convolution_bench -- --shapes $PWD/tests/bench/resnet50_convs.txt
 #include <omp.h>
@@ -13,15 +15,18 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "engine/jit/fma_peak.h"
 #include "engine/primitives/convolution/convolution.h"
 #include "engine/primitives/reorder/reorder.h"
+#include "tests/bench/core_state.h"
 #include "tests/bench/filled_arguments.h"
 #include "tests/bench/onednn_convolution.h"
 #include "tests/bench/shape_list.h"
@@ -34,10 +39,11 @@ namespace {
 struct Allowed {
   cpu::Isa max_isa;
   ConvolutionAlgorithm algorithm;
+  Precision precision;
 };
 
 ConvolutionDesc DescOf(const Shape& s, Arithmetic arithmetic, ConvolutionAlgorithm algorithm) {
-  const bool f32 = arithmetic == Arithmetic::kF32;
+  const bool f32 = arithmetic != Arithmetic::kU8S8;
   const DataType activation = f32 ? DataType::kF32 : DataType::kU8,
                  weight = f32 ? DataType::kF32 : DataType::kS8;
   ConvolutionDesc desc;
@@ -64,6 +70,7 @@ class OurConvolution {
     Attributes attributes;
     attributes.scratchpad_mode = ScratchpadMode::kUser;
     (void)attributes.post_ops.Append(EltwisePostOp{});
+    attributes.precision = arithmetic == Arithmetic::kBf16 ? Precision::kBf16 : allowed.precision;
     if (arithmetic == Arithmetic::kU8S8)
       attributes.output_scales = {2, std::vector<float>(shape.oc, 1e-3f)};
     absl::StatusOr<std::shared_ptr<const Primitive>> primitive;
@@ -116,32 +123,66 @@ class OurConvolution {
 
 struct Result {
   Shape shape;
+  CoreState state;
   double ratio;  // their time / our time
 };
 
-Result Measure(const Shape& shape, Arithmetic arithmetic, const Allowed& allowed, double seconds) {
+// Of the pairs of one state.
+struct Samples {
+  std::vector<double> ours, theirs, ratios;
+};
+
+void PrintRow(const Shape& shape, const char* state, const Samples& samples, double peak,
+              const std::string& name) {
+  const double ours = shape.GigaFlop() / Median(samples.ours);
+  const double theirs = shape.GigaFlop() / Median(samples.theirs);
+  std::printf("%-22s %8.1f %8.1f %6.1f %% %6.1f %% %7.3f  %s %s\n", shape.name.c_str(), ours,
+              theirs, 100 * ours / peak, 100 * theirs / peak, Median(samples.ratios), name.c_str(),
+              state);
+  std::fflush(stdout);
+}
+
+// Five pairs at least, and as many as fit in the time; no more than ten times that where the core
+// is in neither state.
+std::map<CoreState, Samples> Sample(OurConvolution& ours, OneDnnConvolution& theirs, double seconds,
+                                    std::vector<double>* peaks) {
+  const CoreProbe probe;
+  std::map<CoreState, Samples> by_state;
+  double spent = 0;
+  for (int64_t pairs = 0; spent < seconds || (pairs < 5 && spent < 10 * seconds);) {
+    if (peaks->size() * 16 <= static_cast<size_t>(pairs)) peaks->push_back(jit::MeasureFmaPeak());
+    const CoreState before = probe.Now();
+    const double our_time = Seconds([&] { ours.Run(); });
+    const double their_time = Seconds([&] { theirs.Run(); });
+    const CoreState state = Both(before, probe.Now());
+    spent += our_time + their_time;
+    Samples& samples = by_state[state];
+    samples.ours.push_back(our_time);
+    samples.theirs.push_back(their_time);
+    samples.ratios.push_back(their_time / our_time);
+    pairs += state == CoreState::kBetween ? 0 : 1;
+  }
+  if (by_state.size() > 1) by_state.erase(CoreState::kBetween);
+  return by_state;
+}
+
+std::vector<Result> Measure(const Shape& shape, Arithmetic arithmetic, const Allowed& allowed,
+                            double seconds) {
   OurConvolution ours(shape, arithmetic, allowed);
   OneDnnConvolution theirs(shape, arithmetic);
   for (int i = 0; i < 2; ++i) {
     ours.Run();
     theirs.Run();
   }
-  std::vector<double> our_times, their_times, ratios, peaks;
-  for (double spent = 0; spent < seconds || ratios.size() < 5;) {
-    if (ratios.size() % 16 == 0) peaks.push_back(jit::MeasureFmaPeak());
-    our_times.push_back(Seconds([&] { ours.Run(); }));
-    their_times.push_back(Seconds([&] { theirs.Run(); }));
-    ratios.push_back(their_times.back() / our_times.back());
-    spent += our_times.back() + their_times.back();
+  std::vector<double> peaks;
+  std::vector<Result> results;
+  const std::map<CoreState, Samples> by_state = Sample(ours, theirs, seconds, &peaks);
+  const double peak = Median(peaks) * (arithmetic == Arithmetic::kU8S8 ? 4 : 1);
+  for (const auto& [state, samples] : by_state) {
+    PrintRow(shape, CoreStateName(state), samples, peak, ours.name());
+    results.push_back({shape, state, Median(samples.ratios)});
   }
-  const double our_rate = shape.GigaFlop() / Median(our_times);
-  const double peak = Median(peaks) * (arithmetic == Arithmetic::kF32 ? 1 : 4);
-  std::printf("%-22s %8.1f %8.1f %6.1f %% %6.1f %% %7.3f  %s\n", shape.name.c_str(), our_rate,
-              shape.GigaFlop() / Median(their_times), 100 * our_rate / peak,
-              100 * shape.GigaFlop() / Median(their_times) / peak, Median(ratios),
-              ours.name().c_str());
-  std::fflush(stdout);
-  return {shape, Median(ratios)};
+  return results;
 }
 
 // Create, pack and run, several times over; medians.
@@ -160,26 +201,28 @@ Result MeasureFirst(const Shape& shape, const Allowed& allowed) {
   for (const std::vector<double>& part : parts) std::printf(" %8.0f", Median(part));
   std::printf(" %7.3f\n", Median(ratios));
   std::fflush(stdout);
-  return {shape, Median(ratios)};
+  return {shape, CoreState::kUnknown, Median(ratios)};
 }
 
-void Summarize(const char* name, const std::vector<Result>& results, int64_t kernel) {
+void Summarize(const char* name, const std::vector<Result>& results, int64_t kernel,
+               CoreState state) {
   std::vector<double> ratios;
   double log_sum = 0;
   for (const Result& result : results) {
-    if (kernel != 0 && result.shape.kernel != kernel) continue;
+    if (result.state != state || (kernel != 0 && result.shape.kernel != kernel)) continue;
     ratios.push_back(result.ratio);
     log_sum += std::log(result.ratio);
   }
   if (ratios.empty()) return;
-  std::printf("%-8s %3zu shapes   median %.3f   geometric mean %.3f   min %.3f\n", name,
+  std::printf("%-8s %3zu shapes   median %.3f   geometric mean %.3f   min %.3f   %s\n", name,
               ratios.size(), Median(ratios), std::exp(log_sum / ratios.size()),
-              *std::min_element(ratios.begin(), ratios.end()));
+              *std::min_element(ratios.begin(), ratios.end()), CoreStateName(state));
 }
 
 int Main(int argc, char** argv) {
   omp_set_num_threads(1);  // oneDNN's threads; too late for OMP_NUM_THREADS, which was read at load
-  std::string shapes = "tests/bench/resnet50_convs.txt", max_isa = "best", filter;
+  std::string shapes = "tests/bench/resnet50_convs.txt", max_isa = "best", filter,
+              precision = "exact";
   double seconds = 0.5;
   bool first = false, direct = false;
   Arithmetic arithmetic = Arithmetic::kF32;
@@ -187,9 +230,11 @@ int Main(int argc, char** argv) {
   app.add_option("--shapes", shapes, "list of shapes")
       ->check(CLI::ExistingFile)
       ->capture_default_str();
-  CLI::Option* type = app.add_option("--type", arithmetic, "f32, u8s8");
-  type->transform(CLI::CheckedTransformer(
-      std::map<std::string, Arithmetic>{{"f32", Arithmetic::kF32}, {"u8s8", Arithmetic::kU8S8}}));
+  CLI::Option* type = app.add_option("--type", arithmetic, "f32, u8s8, bf16");
+  type->transform(CLI::CheckedTransformer(std::map<std::string, Arithmetic>{
+      {"f32", Arithmetic::kF32}, {"u8s8", Arithmetic::kU8S8}, {"bf16", Arithmetic::kBf16}}));
+  app.add_option("--precision", precision, "of ours with f32: exact, fast, bf16")
+      ->capture_default_str();
   app.add_option("--max_isa", max_isa, "ours may use: avx2, avx512, best")->capture_default_str();
   app.add_flag("--direct", direct, "ours may not use Winograd's algorithm");
   app.add_option("--seconds", seconds, "for each shape")->capture_default_str();
@@ -202,8 +247,13 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "--max_isa: %s\n", isa.status().ToString().c_str());
     return 2;
   }
-  const Allowed allowed = {*isa,
-                           direct ? ConvolutionAlgorithm::kDirect : ConvolutionAlgorithm::kAuto};
+  const absl::StatusOr<Precision> permitted = ParsePrecision(precision);
+  if (!permitted.ok()) {
+    std::fprintf(stderr, "--precision: %s\n", permitted.status().ToString().c_str());
+    return 2;
+  }
+  const Allowed allowed = {
+      *isa, direct ? ConvolutionAlgorithm::kDirect : ConvolutionAlgorithm::kAuto, *permitted};
   if (first) {
     std::printf("%-22s %26s %26s %7s\n", "shape", "us to create, pack, run", "the same of oneDNN",
                 "ratio");
@@ -214,12 +264,18 @@ int Main(int argc, char** argv) {
   std::vector<Result> results;
   for (const Shape& shape : ReadShapes(shapes)) {
     if (!absl::StrContains(shape.name, filter)) continue;
-    results.push_back(first ? MeasureFirst(shape, allowed)
-                            : Measure(shape, arithmetic, allowed, seconds));
+    if (first) {
+      results.push_back(MeasureFirst(shape, allowed));
+    } else {
+      absl::c_copy(Measure(shape, arithmetic, allowed, seconds), std::back_inserter(results));
+    }
   }
-  Summarize("3x3", results, 3);
-  Summarize("1x1", results, 1);
-  Summarize("all", results, 0);
+  for (CoreState state :
+       {CoreState::kUnknown, CoreState::kQuiet, CoreState::kBusy, CoreState::kBetween}) {
+    Summarize("3x3", results, 3, state);
+    Summarize("1x1", results, 1, state);
+    Summarize("all", results, 0, state);
+  }
   return 0;
 }
 

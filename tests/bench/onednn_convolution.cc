@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <dnnl.hpp>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tests/bench/stopwatch.h"
@@ -15,6 +16,13 @@ namespace {
 using dnnl::memory;
 
 constexpr auto kF32 = memory::data_type::f32;
+
+// Of activations and of weights.
+std::pair<memory::data_type, memory::data_type> TypesOf(Arithmetic arithmetic) {
+  constexpr auto kBf16 = memory::data_type::bf16;
+  if (arithmetic == Arithmetic::kU8S8) return {memory::data_type::u8, memory::data_type::s8};
+  return arithmetic == Arithmetic::kBf16 ? std::pair(kBf16, kBf16) : std::pair(kF32, kF32);
+}
 
 dnnl::primitive_attr ReluAttribute(const Shape& s, Arithmetic arithmetic) {
   dnnl::post_ops post_ops;
@@ -30,9 +38,7 @@ dnnl::primitive_attr ReluAttribute(const Shape& s, Arithmetic arithmetic) {
 dnnl::convolution_forward::primitive_desc Describe(const Shape& s, Arithmetic arithmetic,
                                                    const dnnl::engine& engine) {
   constexpr auto kAny = memory::format_tag::any;
-  const bool f32 = arithmetic == Arithmetic::kF32;
-  const auto activation = f32 ? kF32 : memory::data_type::u8,
-             weight = f32 ? kF32 : memory::data_type::s8;
+  const auto [activation, weight] = TypesOf(arithmetic);
   const memory::desc src({s.batch, s.ic, s.in, s.in}, activation, kAny),
       dst({s.batch, s.oc, s.out, s.out}, activation, kAny);
   const memory::desc bias({s.oc}, kF32, memory::format_tag::a);

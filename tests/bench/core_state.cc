@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/bench/core_state.h"
+
+#include <array>
+#include <utility>
+
+#include "engine/cpu/isa.h"
+#include "tests/bench/stopwatch.h"
+
+namespace tilewire::bench {
+namespace {
+
+constexpr int kTiles = 8, kTileBytes = 1024, kRowBytes = 64;
+constexpr int kRounds = 400, kProducts = 4;  // products of a round
+
+// Sums in tiles 0 to 3, two pairs of factors in 4 to 7, loaded again for each round.
+class ProductBurst final : public jit::Generator {
+ public:
+  ProductBurst() : Generator("bench/tile_products") {}
+
+ private:
+  void Emit() override {
+    Xbyak::Label loop, configuration, factors;
+    ldtilecfg(ptr[rip + configuration]);
+    for (int tile = 0; tile < 4; ++tile) tilezero(Xbyak::Tmm(tile));
+    lea(rdx, ptr[rip + factors]);
+    mov(ecx, kRowBytes);
+    mov(eax, kRounds);
+    L(loop);
+    for (int tile = 4; tile < kTiles; ++tile)
+      tileloadd(Xbyak::Tmm(tile), ptr[rdx + rcx + (tile - 4) * kTileBytes]);
+    for (int i = 0; i < kProducts; ++i)
+      tdpbf16ps(Xbyak::Tmm(i), Xbyak::Tmm(4 + i / 2), Xbyak::Tmm(6 + i % 2));
+    dec(eax);
+    jnz(loop, T_NEAR);
+    tilerelease();
+    ret();
+    align(kRowBytes);
+    L(configuration);
+    EmitConfiguration();
+    align(kRowBytes);
+    L(factors);
+    for (int i = 0; i < 4 * kTileBytes / 8; ++i) dq(0);
+  }
+
+  // As ldtilecfg reads it: the palette, the bytes of a row of each tile from byte 16 on, its rows
+  // from byte 48 on.
+  void EmitConfiguration() {
+    std::array<uint8_t, 64> bytes{1};
+    for (int tile = 0; tile < kTiles; ++tile) {
+      bytes[16 + 2 * tile] = kRowBytes;
+      bytes[48 + tile] = kTileBytes / kRowBytes;
+    }
+    for (uint8_t byte : bytes) db(byte);
+  }
+};
+
+// Multiplications that wait for each other: three cycles each, whatever the clock.
+class CycleCount final : public jit::Generator {
+ public:
+  static constexpr int kCycles = 60'000;
+
+  CycleCount() : Generator("bench/cycles") {}
+
+ private:
+  void Emit() override {
+    constexpr int kLatency = 3, kUnrolled = 10;
+    Xbyak::Label loop;
+    mov(edx, 3);
+    mov(eax, kCycles / kLatency / kUnrolled);
+    L(loop);
+    for (int i = 0; i < kUnrolled; ++i) imul(rdx, rdx);
+    dec(eax);
+    jnz(loop, T_NEAR);
+    ret();
+  }
+};
+
+template <typename Code>
+std::unique_ptr<const jit::Generator> Make() {
+  auto code = jit::Compile<Code>();
+  return code.ok() ? *std::move(code) : nullptr;
+}
+
+double TimeOf(const jit::Generator& code) {
+  return Seconds([&] { code.entry<void (*)()>()(); });
+}
+
+}  // namespace
+
+CoreProbe::CoreProbe() {
+  if (!cpu::Supports(cpu::Isa::kAmx)) return;
+  products_ = Make<ProductBurst>();
+  cycles_ = Make<CycleCount>();
+}
+
+CoreState CoreProbe::Now() const {
+  if (products_ == nullptr || cycles_ == nullptr) return CoreState::kUnknown;
+  const double cycle = TimeOf(*cycles_) / CycleCount::kCycles;
+  const double cycles = TimeOf(*products_) / cycle / (kRounds * kProducts);
+  if (cycles <= kQuietCycles) return CoreState::kQuiet;
+  return cycles >= kBusyCycles ? CoreState::kBusy : CoreState::kBetween;
+}
+
+const char* CoreStateName(CoreState state) {
+  switch (state) {
+    case CoreState::kUnknown:
+      return "";
+    case CoreState::kQuiet:
+      return "quiet";
+    case CoreState::kBusy:
+      return "busy";
+    case CoreState::kBetween:
+      break;
+  }
+  return "between";
+}
+
+}  // namespace tilewire::bench
