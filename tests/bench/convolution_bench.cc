@@ -18,6 +18,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -127,12 +128,7 @@ struct Result {
   double ratio;  // their time / our time
 };
 
-// Of the pairs of one state.
-struct Samples {
-  std::vector<double> ours, theirs, ratios;
-};
-
-void PrintRow(const Shape& shape, const char* state, const Samples& samples, double peak,
+void PrintRow(const Shape& shape, const char* state, const PairedTimes& samples, double peak,
               const std::string& name) {
   const double ours = shape.GigaFlop() / Median(samples.ours);
   const double theirs = shape.GigaFlop() / Median(samples.theirs);
@@ -144,10 +140,10 @@ void PrintRow(const Shape& shape, const char* state, const Samples& samples, dou
 
 // Five pairs at least, and as many as fit in the time; no more than ten times that where the core
 // is in neither state.
-std::map<CoreState, Samples> Sample(OurConvolution& ours, OneDnnConvolution& theirs, double seconds,
-                                    std::vector<double>* peaks) {
+TimesByState Sample(OurConvolution& ours, OneDnnConvolution& theirs, double seconds,
+                    std::vector<double>* peaks) {
   const CoreProbe probe;
-  std::map<CoreState, Samples> by_state;
+  TimesByState by_state;
   double spent = 0;
   for (int64_t pairs = 0; spent < seconds || (pairs < 5 && spent < 10 * seconds);) {
     if (peaks->size() * 16 <= static_cast<size_t>(pairs)) peaks->push_back(jit::MeasureFmaPeak());
@@ -156,14 +152,10 @@ std::map<CoreState, Samples> Sample(OurConvolution& ours, OneDnnConvolution& the
     const double their_time = Seconds([&] { theirs.Run(); });
     const CoreState state = Both(before, probe.Now());
     spent += our_time + their_time;
-    Samples& samples = by_state[state];
-    samples.ours.push_back(our_time);
-    samples.theirs.push_back(their_time);
-    samples.ratios.push_back(their_time / our_time);
+    by_state[state].Add(our_time, their_time);
     pairs += state == CoreState::kBetween ? 0 : 1;
   }
-  if (by_state.size() > 1) by_state.erase(CoreState::kBetween);
-  return by_state;
+  return WithoutBetween(std::move(by_state));
 }
 
 std::vector<Result> Measure(const Shape& shape, Arithmetic arithmetic, const Allowed& allowed,
@@ -176,7 +168,7 @@ std::vector<Result> Measure(const Shape& shape, Arithmetic arithmetic, const All
   }
   std::vector<double> peaks;
   std::vector<Result> results;
-  const std::map<CoreState, Samples> by_state = Sample(ours, theirs, seconds, &peaks);
+  const TimesByState by_state = Sample(ours, theirs, seconds, &peaks);
   const double peak = Median(peaks) * (arithmetic == Arithmetic::kU8S8 ? 4 : 1);
   for (const auto& [state, samples] : by_state) {
     PrintRow(shape, CoreStateName(state), samples, peak, ours.name());

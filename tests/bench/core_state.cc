@@ -102,6 +102,11 @@ CoreState CoreProbe::Now() const {
   return cycles >= kBusyCycles ? CoreState::kBusy : CoreState::kBetween;
 }
 
+TimesByState WithoutBetween(TimesByState times) {
+  if (times.size() > 1) times.erase(CoreState::kBetween);
+  return times;
+}
+
 const char* CoreStateName(CoreState state) {
   switch (state) {
     case CoreState::kUnknown:

@@ -16,7 +16,9 @@
 #define TESTS_BENCH_CORE_STATE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <vector>
 
 #include "engine/jit/generator.h"
 
@@ -45,6 +47,20 @@ class CoreProbe {
 inline CoreState Both(CoreState before, CoreState after) {
   return before == after ? before : CoreState::kBetween;
 }
+
+// The times of both sides in pairs of neighbouring runs, by the state of each pair.
+struct PairedTimes {
+  std::vector<double> ours, theirs, ratios;  // ratios: theirs over ours
+  void Add(double our_time, double their_time) {
+    ours.push_back(our_time);
+    theirs.push_back(their_time);
+    ratios.push_back(their_time / our_time);
+  }
+};
+using TimesByState = std::map<CoreState, PairedTimes>;
+
+// Without the pairs in neither state, unless there are no others.
+TimesByState WithoutBetween(TimesByState times);
 
 // "quiet", "busy", "" for kUnknown: the column of a table.
 const char* CoreStateName(CoreState state);

@@ -18,5 +18,15 @@ TEST(CoreStateTest, OnlyWhatBeginsAndEndsInAStateCountsForIt) {
   EXPECT_EQ(Both(CoreState::kUnknown, CoreState::kUnknown), CoreState::kUnknown);
 }
 
+TEST(CoreStateTest, PairsInNeitherStateCountOnlyWhereThereAreNoOthers) {
+  TimesByState times;
+  times[CoreState::kBetween].Add(1, 3);
+  EXPECT_EQ(WithoutBetween(times).count(CoreState::kBetween), 1);
+  times[CoreState::kQuiet].Add(2, 3);
+  const TimesByState left = WithoutBetween(times);
+  ASSERT_EQ(left.size(), 1);
+  EXPECT_EQ(left.begin()->second.ratios, std::vector<double>{1.5});
+}
+
 }  // namespace
 }  // namespace tilewire::bench

@@ -8,7 +8,9 @@
 // neighbouring runs, how far the answers are apart, and the geometric mean of the ratios. Of each
 // model also, in processes of their own, the time from nothing to the first answer and the resident
 // memory once it is loaded, against weights x 1.5 + 60 MB. With one thread the time is that of the
-// thread on its core, else the wall's. Without a library ours alone.
+// thread on its core, else the wall's; where there are matrix tiles (AMX), which the core's other
+// hardware thread slows down, quiet and busy moments are then given apart (core_state.h). Without a
+// library ours alone.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,10 +19,12 @@
 #include <cstdio>
 #include <ctime>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -30,6 +34,7 @@
 #include "engine/base/precision.h"
 #include "engine/base/status_macros.h"
 #include "engine/engine.h"
+#include "tests/bench/core_state.h"
 #include "tests/bench/onnx_runtime.h"
 #include "tests/bench/stopwatch.h"
 #include "tests/support/float_tensors.h"
@@ -210,8 +215,23 @@ void AwaitIdleThreads() {
   } while (now - before > CLOCKS_PER_SEC / 1000);
 }
 
-// The median ratio, theirs over ours.
-absl::StatusOr<double> Compare(const Options& options, const std::string& model, Setting setting) {
+void PrintTimes(const std::string& model, Setting setting, const char* state,
+                const PairedTimes& times, double apart) {
+  std::printf("%-24s threads %d batch %d  ours %9.3f ms", NameOf(model).c_str(), setting.threads,
+              static_cast<int>(setting.batch), 1e3 * Median(times.ours));
+  if (!times.theirs.empty()) {
+    std::printf("  onnxruntime %9.3f ms  ratio %.2f  apart %.1e  %s", 1e3 * Median(times.theirs),
+                Median(times.ratios), apart, state);
+  }
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+using RatioByState = std::map<CoreState, double>;
+
+// The median ratios, theirs over ours.
+absl::StatusOr<RatioByState> Compare(const Options& options, const std::string& model,
+                                     Setting setting) {
   ABSL_ASSIGN_OR_RETURN(Dims dims, DimsOfImage(model));
   dims[0] = setting.batch;
   const std::vector<float> images = Images(dims);
@@ -230,28 +250,35 @@ absl::StatusOr<double> Compare(const Options& options, const std::string& model,
     };
     return setting.threads == 1 ? Seconds(run) : WallSeconds(run);
   };
-  std::vector<double> mine, other, ratios;
+  const CoreProbe probe;
+  const auto look = [&] { return setting.threads == 1 ? probe.Now() : CoreState::kUnknown; };
+  TimesByState times;
   for (int round = -2; round < options.rounds; ++round) {  // two warm up
     if (setting.threads > 1) AwaitIdleThreads();
+    const CoreState before = look();
     const double a = measure(*ours, &answers[0]);
     if (setting.threads > 1) AwaitIdleThreads();
     const double b = theirs != nullptr ? measure(*theirs, &answers[1]) : a;
     ABSL_RETURN_IF_ERROR(status);
-    if (round < 0) continue;
-    mine.push_back(a);
-    other.push_back(b);
-    ratios.push_back(b / a);
+    if (round >= 0) times[Both(before, look())].Add(a, b);
   }
-  std::printf("%-24s threads %d batch %d  ours %9.3f ms", NameOf(model).c_str(), setting.threads,
-              static_cast<int>(setting.batch), 1e3 * Median(mine));
-  if (theirs == nullptr) {
-    std::printf("\n");
-    return 1.0;
+  RatioByState ratios;
+  for (auto& [state, pairs] : WithoutBetween(std::move(times))) {
+    ratios[state] = Median(pairs.ratios);
+    PairedTimes printed = pairs;
+    if (theirs == nullptr) printed.theirs.clear();
+    PrintTimes(model, setting, CoreStateName(state), printed,
+               theirs == nullptr ? 0 : testing::RelativeL2(answers[0], answers[1]));
   }
-  std::printf("  onnxruntime %9.3f ms  ratio %.2f  apart %.1e\n", 1e3 * Median(other),
-              Median(ratios), testing::RelativeL2(answers[0], answers[1]));
-  std::fflush(stdout);
-  return Median(ratios);
+  return ratios;
+}
+
+void PrintMean(Setting setting, const char* state, const std::vector<double>& ratios) {
+  double logarithms = 0;
+  for (double ratio : ratios) logarithms += std::log(ratio);
+  std::printf("threads %d batch %d: geometric mean of the ratios %.2f  %s\n", setting.threads,
+              static_cast<int>(setting.batch),
+              std::exp(logarithms / static_cast<double>(ratios.size())), state);
 }
 
 absl::Status Measure(const Options& options) {
@@ -260,14 +287,13 @@ absl::Status Measure(const Options& options) {
   for (int threads : options.threads) {
     const int count = threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency());
     for (int64_t batch : options.batches) {
-      double logarithms = 0;
+      std::map<CoreState, std::vector<double>> ratios;
       for (const std::string& model : options.models) {
-        ABSL_ASSIGN_OR_RETURN(const double ratio, Compare(options, model, {count, batch}));
-        logarithms += std::log(ratio);
+        ABSL_ASSIGN_OR_RETURN(const RatioByState of_model, Compare(options, model, {count, batch}));
+        for (const auto& [state, ratio] : of_model) ratios[state].push_back(ratio);
       }
-      std::printf("threads %d batch %d: geometric mean of the ratios %.2f\n", count,
-                  static_cast<int>(batch),
-                  std::exp(logarithms / static_cast<double>(options.models.size())));
+      for (const auto& [state, of_models] : ratios)
+        PrintMean({count, batch}, CoreStateName(state), of_models);
     }
   }
   return absl::OkStatus();
