@@ -5,11 +5,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <vector>
 
-#include "engine/base/checked_math.h"
+#include "engine/kernels/spilled_sums.h"
 
 namespace tilewire {
 namespace {
@@ -25,7 +24,9 @@ class MatrixTileGenerator final : public TapLoopGenerator {
   MatrixTileGenerator(absl::string_view name, const IntegerTileConfig& config)
       : TapLoopGenerator(name, config.epilogue, config.loops, offsetof(IntegerTileArgs, loops)),
         config_(config),
-        rows_{std::min(pixels_, kTileRows), std::max(0, pixels_ - kTileRows)} {}
+        rows_{std::min(pixels_, kTileRows), std::max(0, pixels_ - kTileRows)},
+        spilled_(this, config.epilogue, /*integers=*/true, kBlockBytes, kPixelBytes,
+                 {sums_, chunks_left_, EpilogueRegisters()}) {}
 
  private:
   // r14 and r15 are free, as offsets of output blocks are displacements here.
@@ -56,7 +57,7 @@ class MatrixTileGenerator final : public TapLoopGenerator {
     Finish();
     mov(rsp, qword[rsp + kSumsBytes]);
     Postamble();
-    for (const auto& [pixels, epilogue] : epilogues_) epilogue->EmitTables();
+    spilled_.EmitTables();
     EmitConfiguration();
   }
 
@@ -127,66 +128,45 @@ class MatrixTileGenerator final : public TapLoopGenerator {
         tilestored(ptr[rsp + weights_row_bytes_ + to], SumTile(block, half));
       }
     }
-    LoadEpilogueArguments(this, config_.epilogue, RegistersOf(1));
+    LoadEpilogueArguments(this, config_.epilogue, EpilogueRegisters());
     std::vector<PixelRun> runs = config_.runs;
     if (runs.empty()) runs.push_back({.first = 0, .count = pixels_, .dst_bytes = 0});
     int64_t dst = 0;  // that src_ points to
     for (const PixelRun& run : runs) {
       lea(sums_, ptr[rsp + run.first * kPixelBytes]);
       AddBytes(src_, run.dst_bytes - dst);
-      dst = run.dst_bytes + FinishRun(run.count);
+      dst = run.dst_bytes + spilled_.Finish(run.count);
     }
   }
 
-  // As many pixels at a time as registers hold, in equal parts where that is possible. Returns the
-  // bytes by which src_ has moved.
-  int64_t FinishRun(int pixels) {
-    const int scratch = AccumulatorEpilogue::IntegerScratchCount(config_.epilogue.post_ops);
-    const int most = std::max(1, (unit_.registers() - scratch) / blocks_);
-    const int chunk = DivUp(pixels, DivUp(pixels, most));
-    const int chunks = pixels / chunk, rest = pixels % chunk;
-    const int64_t bytes = chunk * config_.epilogue.dst_pixel_bytes;
-    Xbyak::Label loop;
-    if (chunks > 1) mov(chunks_left_, chunks);
-    L(loop);
-    FinishChunk(chunk);
-    if (chunks == 1 && rest == 0) return 0;
-    add(sums_, chunk * kPixelBytes);
-    AddBytes(src_, bytes);
-    if (chunks > 1) {
-      dec(chunks_left_);
-      jnz(loop, T_NEAR);
-    }
-    if (rest > 0) FinishChunk(rest);
-    return chunks * bytes;
-  }
-
-  void FinishChunk(int pixels) {
-    std::unique_ptr<AccumulatorEpilogue>& epilogue = epilogues_[pixels];
-    if (epilogue == nullptr) {
-      EpilogueConfig config = config_.epilogue;
-      config.pixels = pixels;
-      epilogue = std::make_unique<AccumulatorEpilogue>(this, config, RegistersOf(pixels));
-    }
-    epilogue->LoadSums({sums_, kBlockBytes, kPixelBytes});
-    epilogue->FinishIntegers();
-  }
-
-  AccumulatorEpilogue::Registers RegistersOf(int pixels) const {
-    return {src_, weights_, rax, unit_.RegistersFrom(blocks_ * pixels), src_row_, weights_row_};
+  AccumulatorEpilogue::Registers EpilogueRegisters() const {
+    return {src_, weights_, rax, {}, src_row_, weights_row_};
   }
 
   const IntegerTileConfig config_;
-  const std::array<int, 2> rows_;                                  // of the halves
-  std::map<int, std::unique_ptr<AccumulatorEpilogue>> epilogues_;  // by their pixels
+  const std::array<int, 2> rows_;  // of the halves
+  SpilledSums spilled_;
   Xbyak::Label configuration_;
 };
+
+// As ldtilecfg reads it: palette 1, and all tiles of 16 rows of 64 bytes.
+struct alignas(64) WholeTiles {
+  std::array<uint8_t, 16> palette{1};
+  std::array<uint16_t, 16> row_bytes{64, 64, 64, 64, 64, 64, 64, 64};
+  std::array<uint8_t, 16> rows{16, 16, 16, 16, 16, 16, 16, 16};
+};
+static_assert(sizeof(WholeTiles) == 64);
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateMatrixTile(
     absl::string_view name, const IntegerTileConfig& config) {
   return jit::Compile<MatrixTileGenerator>(name, config);
+}
+
+void ConfigureWholeTiles() {
+  static constexpr WholeTiles kWholeTiles;
+  asm volatile("ldtilecfg %0" ::"m"(kWholeTiles) : "memory");
 }
 
 void ReleaseMatrixTiles() { asm volatile("tilerelease" ::: "memory"); }

@@ -41,6 +41,9 @@ inline constexpr int64_t kMatrixWeightsBytes = 1024;  // of a step and 16 output
 absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateMatrixTile(
     absl::string_view name, const IntegerTileConfig& config);
 
+// Gives all tiles of this thread 16 rows of 64 bytes, filled with zeros. Only on a CPU with tiles.
+void ConfigureWholeTiles();
+
 // Returns this thread's tiles to their initial state: until then every switch between threads saves
 // them, and the core sleeps less deeply. Only on a CPU with tiles.
 void ReleaseMatrixTiles();

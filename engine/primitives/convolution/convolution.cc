@@ -22,6 +22,10 @@ constexpr ImplementationTraits WinogradTraits(Algorithm algorithm) {
           .algorithm = algorithm};
 }
 
+constexpr ImplementationTraits PlaneTraits(Precision precision) {
+  return {.algorithm = kPlanes, .precision = precision};
+}
+
 // The row that it reorders for may be Winograd's.
 constexpr ImplementationTraits PlainTraits() {
   return {.bits_depend_on_position = true, .takes_prelu = true, .algorithm = kPlain};
@@ -79,6 +83,16 @@ TILEWIRE_DEFINE_PRIMITIVE(
     {{"convolution/avx512_f32_few_outputs", cpu::Isa::kAvx512, RealTraits(kFewOutputs)},
      ResolveFewOutputs,
      CreateFewOutputs},
+    {{"convolution/amx_bf16_planes", cpu::Isa::kAmx, PlaneTraits(Precision::kBf16)},
+     ResolvePlanes,
+     CreatePlanes},
+    {{"convolution/amx_f32_split3_planes", cpu::Isa::kAmx, PlaneTraits(Precision::kFast)},
+     ResolvePlanes,
+     CreatePlanes},
+    {{"convolution/amx_f32_split6_planes", cpu::Isa::kAmx, PlaneTraits(Precision::kExact)},
+     ResolvePlanes,
+     CreatePlanes},
+    {{"convolution/amx_f32_plain", cpu::Isa::kAmx, PlainTraits()}, ResolvePlain, CreatePlain},
     {{"convolution/avx512_f32_winograd_4x3", cpu::Isa::kAvx512, WinogradTraits(kWinograd4x3)},
      ResolveWinograd,
      CreateWinograd},

@@ -45,7 +45,7 @@ namespace tilewire {
 namespace convolution {
 // ImplementationTraits::algorithm. F(2x2, 3x3) is 2x3 and F(4x4, 3x3) is 4x3, as in the names;
 // kPlain is any of the others between reorders; kMatrixTiles is direct, where there are channels
-// and pixels enough to fill tiles.
+// and pixels enough to fill tiles; kPlanes adds products of bf16 numbers on matrix tiles.
 enum Algorithm : uint8_t {
   kDirect = 1,
   kFirstLayer,
@@ -54,7 +54,8 @@ enum Algorithm : uint8_t {
   kWinograd2x3,
   kWinograd4x3,
   kPlain,
-  kMatrixTiles
+  kMatrixTiles,
+  kPlanes
 };
 }  // namespace convolution
 

@@ -78,6 +78,19 @@ TILEWIRE_ROW(ConvolutionDesc, IntegerDepthwise);
 // The row's algorithm is kWinograd2x3 or kWinograd4x3.
 TILEWIRE_ROW(ConvolutionDesc, Winograd);
 
+// f32 by products of planes of bf16 on matrix tiles (AMX): one with the precision bf16, three with
+// fast, six with exact, whose error is that of the direct convolution (plane_tile.h says how large
+// the others' are).
+//
+//   src      nChw16c; or nhwc, any strides between pixels, of whole vectors of channels
+//   weights  f32, as those of the direct convolution: OIhw16i16o, gOIhw16i16o
+//   dst      nChw16c or nhwc, as of the direct convolution, without gaps between rows of pixels
+// and the same with 1 and 3 spatial dimensions; groups of whole blocks. Chosen if plane_cost.h
+// estimates that it is faster than vectors; with six products, only where Winograd's algorithm is
+// not chosen, which takes fewer cycles than they do. A pixel whose window holds an infinity or NaN
+// is computed by vectors, and so are all whose weights do.
+TILEWIRE_ROW(ConvolutionDesc, Planes);
+
 TILEWIRE_ROW(ConvolutionDesc, Reference);
 
 }  // namespace tilewire::convolution

@@ -69,7 +69,9 @@ absl::StatusOr<InnerRow> Offer(const ConvolutionDesc& desc, const Attributes& at
 absl::StatusOr<InnerRow> FindInnerRow(const ConvolutionDesc& desc, const Attributes& attributes,
                                       cpu::Isa isa) {
   for (const Implementation<ConvolutionDesc>& row : ConvolutionImplementations()) {
-    if (row.isa != isa || row.traits.is_integer || row.traits.algorithm == kPlain) continue;
+    if (row.isa != isa || row.traits.is_integer || row.traits.algorithm == kPlain ||
+        attributes.precision < row.traits.precision)
+      continue;
     absl::StatusOr<InnerRow> inner = Offer(desc, attributes, row);
     if (inner.ok()) return inner;
   }

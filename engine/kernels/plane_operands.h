@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The operands of products by planes of bf16 (plane_product.h) as they lie in memory.
+#ifndef ENGINE_KERNELS_PLANE_OPERANDS_H_
+#define ENGINE_KERNELS_PLANE_OPERANDS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "engine/kernels/attributes.h"
+
+namespace tilewire {
+
+// Strides are bytes. Channels come in blocks of 16, and those of a block of src are neighbours.
+struct PlaneProductShape {
+  int planes = 1;  // 1 to 3
+  int64_t rows = 0, taps = 1, channels = 0, outputs = 0;
+  int64_t src_block = 64;  // of channels, which are whole blocks if there are several taps
+  int64_t weights_channel = 64, weights_block = 1024, weights_tap = 0;
+  int64_t weights_output = 4, weights_output_block = 0;  // block: of 16 outputs
+  bool weights_are_padded = true;                        // with zeros to whole blocks of outputs
+  int64_t dst_row = 0, dst_block = 64;
+  bool packed_dst = true;  // else it is padded to whole blocks, with zeros
+  bool bias = false;
+  PostOps post_ops = {};
+
+  int64_t FlatChannels() const { return taps * channels; }
+};
+
+// Where the source of some rows lies: that of a convolution is a window of an image.
+class PlaneRows {
+ public:
+  // Neighbouring rows of a tap, `row_bytes` apart; src is null where they are zeros.
+  struct Run {
+    int first = 0, rows = 0;  // counted from the first that was asked for
+    const std::byte* src = nullptr;
+    int64_t row_bytes = 0;
+  };
+  virtual ~PlaneRows() = default;
+  // Visits rows [row, row + rows) of a product for one tap, in order.
+  virtual void ForEachRun(int64_t product, int64_t row, int rows, int64_t tap,
+                          absl::FunctionRef<void(const Run&)> visit) const = 0;
+};
+
+struct PlaneOperands {
+  const PlaneRows* src = nullptr;
+  const std::byte *weights = nullptr, *bias = nullptr;
+  std::byte* dst = nullptr;
+};
+
+// Of the weights of one product or several, in bytes.
+struct PlaneWeights {
+  int64_t offset = 0, bias = 0;
+};
+
+}  // namespace tilewire
+
+#endif  // ENGINE_KERNELS_PLANE_OPERANDS_H_

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of f32 matrices by planes of bf16 on matrix tiles (plane_tile.h), as many at a time as
+// there are images, groups or matrices:
+//
+//   dst[p,r,o] = postops(bias[o] + sum over tap, channel of src[p,r,tap,channel]
+//                                  * weights[w(p),tap,channel,o])
+//
+// All tensors are f32. Both operands are split while this runs: so many outputs of weights that
+// their planes stay in cache go to the scratchpad, and then, for each 32 rows, all of their source,
+// which is multiplied by all of these outputs. Packed weights so take no more memory, and no more
+// bandwidth, than those of f32 rows.
+//
+// A row of src with a number that planes do not hold (IsBeyondPlanes()), an infinity for example,
+// is multiplied by vectors, so that it means what it means in f32; and every row, where such a
+// number is among the weights of its outputs.
+//
+// No bit of a row of dst depends on the other rows, on their number or on the threads.
+//
+// Immutable once created; thread-safe.
+#ifndef ENGINE_KERNELS_PLANE_PRODUCT_H_
+#define ENGINE_KERNELS_PLANE_PRODUCT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/range.h"
+#include "engine/kernels/plane_operands.h"
+#include "engine/kernels/plane_split.h"
+#include "engine/kernels/plane_tile.h"
+#include "engine/kernels/rows_apart.h"
+#include "engine/threading/arena.h"
+
+namespace tilewire {
+
+class PlaneProduct {
+ public:
+  struct Item {
+    int64_t product = 0;  // as PlaneRows knows it
+    int64_t weights = 0;  // index
+    int64_t dst = 0;      // offset in bytes
+  };
+
+  // `items` in any order. 64 times each stride is below 2^31.
+  //   kResourceExhausted, kUnimplemented  see jit::Compile
+  static absl::StatusOr<std::unique_ptr<const PlaneProduct>> Create(
+      absl::string_view name, const PlaneProductShape& shape, std::vector<PlaneWeights> weights,
+      std::vector<Item> items);
+
+  // `scratchpad` has scratchpad_bytes(), on a 64-byte boundary.
+  void Run(const PlaneOperands& operands, std::byte* scratchpad, const threading::Team& team) const;
+
+  int64_t scratchpad_bytes() const;
+  int64_t code_bytes() const { return code_bytes_; }
+
+ private:
+  // The weights and groups of two blocks of outputs whose planes are in the scratchpad at a time.
+  struct Chunk {
+    Range weights, groups;
+  };
+  struct Piece {
+    PlaneOperands operands;
+    Item item;
+    int64_t row;
+    int rows;
+    std::byte* slot;  // of one thread: planes of the rows, and what RowsApart needs
+  };
+
+  PlaneProduct(const PlaneProductShape& shape, std::vector<PlaneWeights> weights,
+               std::vector<Item> items);
+  absl::Status Compile(absl::string_view name);
+  EpilogueConfig EpilogueOf(bool last_group, bool last_rows) const;
+
+  int64_t Blocks() const;
+  int64_t Groups() const;
+  int64_t TapSteps() const;    // of one tap
+  int64_t StepBytes() const;   // of all planes
+  int64_t GroupBytes() const;  // of all steps: planes of a group, or of 32 rows
+  int64_t SharedBytes() const;
+  int64_t SlotBytes() const;
+  int64_t ChunkGroups() const;
+  int64_t Chunks() const;
+  Chunk ChunkAt(int64_t index) const;
+
+  void RunChunk(const PlaneOperands& operands, const Chunk& chunk, std::byte* scratchpad,
+                const threading::Team& team) const;
+  bool SplitGroup(const PlaneOperands& operands, int64_t weights, int64_t group, std::byte* copy,
+                  std::byte* to) const;
+  bool SplitChannels(PlaneSplitArgs args, std::byte* to) const;
+  uint32_t SplitRows(const Piece& piece) const;
+  bool SplitRun(const PlaneRows::Run& run, std::byte* to) const;
+  uint32_t BeyondRows(const PlaneRows::Run& run) const;
+  void MultiplyPiece(const Piece& piece, const Range& groups, const std::byte* planes,
+                     const uint8_t* beyond) const;
+
+  const PlaneProductShape shape_;
+  const std::vector<PlaneWeights> weights_;
+  const std::vector<Item> items_;     // by their weights
+  std::vector<int64_t> first_items_;  // of each weights, and the number of all
+  int64_t slots_ = 1, code_bytes_ = 0;
+  std::unique_ptr<const PlaneSplit> split_;
+  std::unique_ptr<const RowsApart> apart_;
+  std::unique_ptr<const PlaneTile> tiles_[2][2];  // by whether group, rows are the last
+};
+
+}  // namespace tilewire
+
+#endif  // ENGINE_KERNELS_PLANE_PRODUCT_H_

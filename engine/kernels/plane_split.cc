@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/kernels/plane_split.h"
+
+namespace tilewire {
+
+void PlaneSplit::Emit() {
+  LoadConstants();
+  Xbyak::Label step, row;
+  L(step);
+  mov(src_, src_step_);
+  mov(dst_, dst_step_);
+  mov(rows_left_, ptr[args_ + offsetof(PlaneSplitArgs, rows)]);
+  L(row);
+  EmitLine();
+  add(src_, row_bytes_);
+  add(dst_, static_cast<int>(kPlaneLineBytes));
+  dec(rows_left_);
+  jnz(row, T_NEAR);
+  add(src_step_, ptr[args_ + offsetof(PlaneSplitArgs, step_bytes)]);
+  add(dst_step_, static_cast<int>(planes_ * kPlaneStepBytes));
+  dec(steps_left_);
+  jnz(step, T_NEAR);
+  NoteBeyond();
+  vzeroupper();
+  ret();
+}
+
+void PlaneSplit::LoadConstants() {
+  mov(eax, 0xFFFF0000);
+  vpbroadcastd(upper_bits_, eax);
+  mov(eax, 0x8000);
+  vpbroadcastd(half_, eax);
+  for (const Xbyak::Zmm& v : {zero_, beyond_[0], beyond_[1]}) vpxord(v, v, v);
+  mov(rax, ptr[args_ + offsetof(PlaneSplitArgs, first_mask)]);
+  kmovw(first_mask_, eax);
+  mov(rax, ptr[args_ + offsetof(PlaneSplitArgs, second_mask)]);
+  kmovw(second_mask_, eax);
+  mov(src_step_, ptr[args_ + offsetof(PlaneSplitArgs, src)]);
+  mov(dst_step_, ptr[args_ + offsetof(PlaneSplitArgs, dst)]);
+  mov(row_bytes_, ptr[args_ + offsetof(PlaneSplitArgs, row_bytes)]);
+  mov(pair_bytes_, ptr[args_ + offsetof(PlaneSplitArgs, pair_bytes)]);
+  mov(steps_left_, ptr[args_ + offsetof(PlaneSplitArgs, steps)]);
+}
+
+void PlaneSplit::EmitLine() {
+  vmovups(first_ | first_mask_ | T_z, ptr[src_]);
+  vmovups(second_ | second_mask_ | T_z, ptr[src_ + pair_bytes_]);
+  for (int plane = 0; plane < planes_; ++plane) EmitPlane(plane);
+  // What is left of an infinity or NaN is NaN, and 0 times a number is 0.
+  vfmadd231ps(beyond_[0], first_, zero_);
+  vfmadd231ps(beyond_[1], second_, zero_);
+}
+
+void PlaneSplit::EmitPlane(int plane) {
+  constexpr int kFirstOrSelected = 0xF8;  // a | (b & c)
+  const bool is_cut = planes_ == 3, is_last = plane == planes_ - 1;
+  if (is_cut) {
+    vpsrld(line_, first_, 16);
+    vpandd(second_plane_, second_, upper_bits_);
+    vpord(line_, line_, second_plane_);
+    if (!is_last) vpandd(first_plane_, first_, upper_bits_);
+  } else {
+    vpaddd(first_plane_, first_, half_);
+    vpaddd(second_plane_, second_, half_);
+    vpsrld(line_, first_plane_, 16);
+    vpternlogd(line_, second_plane_, upper_bits_, kFirstOrSelected);
+    if (plane == 0) {
+      vpandd(first_plane_, first_plane_, upper_bits_);
+      vpandd(second_plane_, second_plane_, upper_bits_);
+    }
+  }
+  vmovups(ptr[dst_ + static_cast<int>(plane * kPlaneStepBytes)], line_);
+  if (is_cut ? is_last : plane != 0) return;
+  vsubps(first_, first_, first_plane_);
+  vsubps(second_, second_, second_plane_);
+}
+
+void PlaneSplit::NoteBeyond() {
+  constexpr int kUnordered = 3;  // a predicate of vcmpps
+  Xbyak::Label none;
+  vcmpps(beyond_mask_, beyond_[0], beyond_[1], kUnordered);
+  kortestw(beyond_mask_, beyond_mask_);
+  jz(none);
+  mov(qword[args_ + offsetof(PlaneSplitArgs, beyond)], 1);
+  L(none);
+}
+
+}  // namespace tilewire

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The f32 convolution by planes of bf16: one product per image and group, whose rows are pixels of
+// dst. The window of each pixel is gathered while it is split, so that any kernel, stride, dilation
+// and padding is the same product.
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+#include "engine/kernels/plane_cost.h"
+#include "engine/kernels/plane_product.h"
+#include "engine/primitives/convolution/direct_layouts.h"
+#include "engine/primitives/convolution/implementations.h"
+#include "engine/primitives/convolution/requirements.h"
+#include "engine/primitives/convolution/winograd_plan.h"
+#include "engine/primitives/creation.h"
+
+namespace tilewire::convolution {
+namespace {
+
+// What is fixed of a convolution's source. Strides are elements.
+struct Windows {
+  Geometry geometry;
+  ActivationStrides strides;
+};
+
+// A product is an image and a group of it.
+class WindowRows final : public PlaneRows {
+ public:
+  WindowRows(const Windows& windows, const float* src) : windows_(windows), src_(src) {}
+
+  void ForEachRun(int64_t product, int64_t row, int rows, int64_t tap,
+                  absl::FunctionRef<void(const Run&)> visit) const override {
+    const Geometry& geometry = windows_.geometry;
+    const Spatial taps = {tap / geometry.kernel[2] / geometry.kernel[1],
+                          tap / geometry.kernel[2] % geometry.kernel[1], tap % geometry.kernel[2]};
+    const float* image = src_ + product / geometry.groups * windows_.strides.image +
+                         product % geometry.groups * windows_.strides.group;
+    for (int first = 0; first < rows;) {
+      const int64_t pixel = row + first, width = geometry.out[2];
+      const int count = static_cast<int>(std::min<int64_t>(rows - first, width - pixel % width));
+      const Spatial out = {pixel / width / geometry.out[1], pixel / width % geometry.out[1],
+                           pixel % width};
+      VisitPixels(image, out, taps, first, count, visit);
+      first += count;
+    }
+  }
+
+ private:
+  // Where a tap of an output lies along dimension d; outside of src in the padding.
+  int64_t Position(int d, int64_t output, int64_t tap) const {
+    const Geometry& geometry = windows_.geometry;
+    return output * geometry.stride[d] + tap * geometry.tap_step[d] - geometry.pad[d];
+  }
+  bool IsInside(int d, int64_t position) const {
+    return position >= 0 && position < windows_.geometry.in[d];
+  }
+
+  // `count` neighbours of a row of dst, from `out` on.
+  void VisitPixels(const float* image, const Spatial& out, const Spatial& taps, int first,
+                   int count, absl::FunctionRef<void(const Run&)> visit) const {
+    const Geometry& geometry = windows_.geometry;
+    const int64_t depth = Position(0, out[0], taps[0]), height = Position(1, out[1], taps[1]);
+    const int64_t width = Position(2, out[2], taps[2]), step = geometry.stride[2];
+    int begin = count, end = count;  // of the pixels inside src
+    if (IsInside(0, depth) && IsInside(1, height)) {
+      begin = static_cast<int>(std::clamp<int64_t>(DivUp(-width, step), 0, count));
+      end =
+          static_cast<int>(std::clamp<int64_t>(DivUp(geometry.in[2] - width, step), begin, count));
+    }
+    const Spatial& strides = windows_.strides.spatial;
+    if (begin > 0) visit({.first = first, .rows = begin});
+    if (end > begin) {
+      const float* from =
+          image + depth * strides[0] + height * strides[1] + (width + begin * step) * strides[2];
+      visit({.first = first + begin,
+             .rows = end - begin,
+             .src = reinterpret_cast<const std::byte*>(from),
+             .row_bytes = step * strides[2] * kFloatBytes});
+    }
+    if (count > end) visit({.first = first + end, .rows = count - end});
+  }
+
+  const Windows& windows_;
+  const float* const src_;
+};
+
+// Immutable.
+class PlaneConvolution final : public Primitive {
+ public:
+  PlaneConvolution(PrimitiveInfo info, const ConvolutionDesc& desc, const Windows& windows,
+                   std::unique_ptr<const PlaneProduct> product)
+      : Primitive(std::move(info)), desc_(desc), windows_(windows), product_(std::move(product)) {}
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte* scratchpad,
+           const threading::Team& team) const override {
+    const WindowRows src(windows_, args.Get<const float>(kArgSrc) + desc_.src.offset0());
+    product_->Run({.src = &src,
+                   .weights = At(args, kArgWeights, desc_.weights),
+                   .bias = desc_.bias.IsZero() ? nullptr : At(args, kArgBias, desc_.bias),
+                   .dst = At(args, kArgDst, desc_.dst)},
+                  scratchpad, team);
+  }
+
+  static std::byte* At(const ExecuteArgs& args, int arg, const MemoryDesc& desc) {
+    return args.Get<std::byte>(arg) + desc.offset0() * kFloatBytes;
+  }
+
+  const ConvolutionDesc desc_;
+  const Windows windows_;
+  const std::unique_ptr<const PlaneProduct> product_;
+};
+
+int PlanesOf(const ImplementationFacts& facts) {
+  switch (facts.traits.precision) {
+    case Precision::kExact:
+      return 3;
+    case Precision::kFast:
+      return 2;
+    case Precision::kBf16:
+      return 1;
+  }
+  return 3;
+}
+
+PlaneProductShape ShapeOf(const Geometry& geometry, int planes) {
+  return {.planes = planes,
+          .rows = geometry.out[0] * geometry.out[1] * geometry.out[2],
+          .taps = geometry.kernel[0] * geometry.kernel[1] * geometry.kernel[2],
+          .channels = RoundUp(geometry.ic, int64_t{kPlaneLanes}),
+          .outputs = geometry.oc};
+}
+
+bool WinogradIsChosen(const ConvolutionDesc& desc, const Geometry& geometry,
+                      const VectorUnit& unit) {
+  const Spatial ones = {1, 1, 1};
+  const bool takes = desc.algorithm == ConvolutionAlgorithm::kAuto && desc.src.rank() == 4 &&
+                     geometry.kernel == Spatial{1, 3, 3} && geometry.stride == ones &&
+                     geometry.tap_step == ones && !geometry.grouped_weights && geometry.batch > 0;
+  return takes && (RequireFasterThanDirect(geometry, 4, unit).ok() ||
+                   RequireFasterThanDirect(geometry, 2, unit).ok());
+}
+
+absl::Status RequireWorthwhile(const ConvolutionDesc& desc, const Geometry& geometry, int planes,
+                               const VectorUnit& unit) {
+  constexpr int64_t kMostChannels = 1 << 16;  // of all taps: what is split at a time stays small
+  constexpr double kWorthwhile = 1.1;
+  const PlaneProductShape shape = ShapeOf(geometry, planes);
+  if (shape.rows == 0 || shape.FlatChannels() > kMostChannels)
+    return absl::UnimplementedError("is for windows of up to 65536 numbers");
+  if (planes == 3 && WinogradIsChosen(desc, geometry, unit))
+    return absl::UnimplementedError("is for what Winograd's algorithm does not take");
+  const double mine = PlaneCycles(shape), vectors = VectorCycles(shape);
+  if (mine * kWorthwhile <= vectors) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat("is estimated at ", static_cast<int64_t>(mine),
+                                               " cycles per image and group, vectors at ",
+                                               static_cast<int64_t>(vectors)));
+}
+
+// Pixels of dst follow each other at one distance, which displacements reach.
+absl::Status RequireNeighbours(const Geometry& geometry, const ActivationStrides& dst) {
+  const Spatial& strides = dst.spatial;
+  for (int d : {1, 0}) {
+    if (geometry.out[d] > 1 && strides[d] != geometry.out[d + 1] * strides[d + 1])
+      return absl::UnimplementedError("dst has gaps between its rows");
+  }
+  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max() / 64 / kFloatBytes;
+  if (strides[2] > kLargest || dst.block > 32 * kLargest)
+    return absl::UnimplementedError("strides exceed 32-bit displacements");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ConvolutionDesc> ResolvePlanes(const ConvolutionDesc& desc,
+                                              const Attributes& attributes,
+                                              const ImplementationFacts& facts) {
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
+  const int lanes = unit.lanes();
+  ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
+  const Geometry geometry = GeometryOf(desc);
+  if (geometry.groups > 1 && (geometry.ic % lanes != 0 || geometry.oc % lanes != 0))
+    return absl::UnimplementedError("takes groups of whole blocks of channels only");
+  ABSL_RETURN_IF_ERROR(RequireWorthwhile(desc, geometry, PlanesOf(facts), unit));
+  ABSL_ASSIGN_OR_RETURN(const ConvolutionDesc resolved,
+                        ResolveLayouts(desc, lanes, WeightsKind::kDense));
+  if (!IsChannelBlocked(resolved.src, lanes) && !HasWholeVectors(resolved.src, lanes))
+    return RefuseLayout("src", resolved.src);
+  ABSL_RETURN_IF_ERROR(RequireNeighbours(geometry, StridesOf(resolved.dst, lanes, geometry.oc)));
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const ConvolutionDesc& desc,
+                                                        const Attributes& attributes,
+                                                        const ImplementationFacts& facts) {
+  const int lanes = VectorUnit::Of(facts.isa).lanes();
+  Windows windows = {GeometryOf(desc), {}};
+  const Geometry geometry = windows.geometry;
+  windows.strides = StridesOf(desc.src, lanes, geometry.ic);
+  const ActivationStrides dst = StridesOf(desc.dst, lanes, geometry.oc);
+  FlattenPixels(&windows.geometry, windows.strides.spatial, dst.spatial);
+  const int group = geometry.grouped_weights ? 1 : 0;
+  PlaneProductShape shape = ShapeOf(geometry, PlanesOf(facts));
+  shape.src_block = windows.strides.block * kFloatBytes;
+  shape.weights_block = desc.weights.stride(group + 1) * kFloatBytes;
+  shape.weights_tap = lanes * lanes * kFloatBytes;
+  shape.weights_output_block = desc.weights.stride(group) * kFloatBytes;
+  shape.dst_row = dst.spatial[2] * kFloatBytes;
+  shape.dst_block = dst.block * kFloatBytes;
+  shape.packed_dst = desc.dst.IsPlain();
+  shape.bias = !desc.bias.IsZero();
+  shape.post_ops = attributes.post_ops;
+  std::vector<PlaneWeights> weights;
+  std::vector<PlaneProduct::Item> items;
+  for (int64_t g = 0; g < geometry.groups; ++g) {
+    weights.push_back({.offset = group == 0 ? 0 : g * desc.weights.stride(0) * kFloatBytes,
+                       .bias = g * geometry.oc * kFloatBytes});
+    for (int64_t image = 0; image < geometry.batch; ++image)
+      items.push_back({.product = image * geometry.groups + g,
+                       .weights = g,
+                       .dst = (image * dst.image + g * dst.group) * kFloatBytes});
+  }
+  ABSL_ASSIGN_OR_RETURN(
+      auto product, PlaneProduct::Create(facts.name, shape, std::move(weights), std::move(items)));
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+  info.code_bytes = product->code_bytes();
+  info.scratchpad_bytes = product->scratchpad_bytes();
+  return std::make_unique<PlaneConvolution>(std::move(info), desc, windows, std::move(product));
+}
+
+}  // namespace tilewire::convolution
