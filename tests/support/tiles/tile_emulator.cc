@@ -80,12 +80,21 @@ bool Execute(const TileInstruction& what, Registers registers) {
   return false;
 }
 
+// Runs the instruction on tiles at RIP, if there is one that the hardware runs.
+bool Step(Registers registers, std::optional<TileInstruction>* instruction) {
+  *instruction = DecodeTileInstruction(reinterpret_cast<const uint8_t*>(registers[REG_RIP]));
+  if (!*instruction || !Execute(**instruction, registers)) return false;
+  registers[REG_RIP] += (*instruction)->length;
+  return true;
+}
+
+// Runs all instructions on tiles that follow each other: signals take longer than most of them.
 void OnIllegalInstruction(int, siginfo_t*, void* context) {
   Registers registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
-  const auto* code = reinterpret_cast<const uint8_t*>(registers[REG_RIP]);
-  const std::optional<TileInstruction> instruction = DecodeTileInstruction(code);
-  if (instruction && Execute(*instruction, registers)) {
-    registers[REG_RIP] += instruction->length;
+  std::optional<TileInstruction> instruction;
+  if (Step(registers, &instruction)) {
+    while (Step(registers, &instruction)) {
+    }
     return;
   }
   constexpr char kMessage[] = "tile emulator: an instruction that faults on hardware too\n";

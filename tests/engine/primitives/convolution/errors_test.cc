@@ -117,9 +117,10 @@ TEST(ConvolutionErrorsTest, MaxPoolingNeedsAWindowAndADestinationOfItsOwn) {
 TEST(ConvolutionErrorsTest, RowsThatCannotPoolSaySo) {
   for (const Implementation<ConvolutionDesc>& row : ConvolutionImplementations()) {
     if (row.traits.takes_max_pooling || !cpu::Supports(row.isa)) continue;
+    Attributes attributes = AttributesOf({MaxPoolingPostOp{}});
+    attributes.precision = row.traits.precision;
     const absl::Status status =
-        CreateConvolution(DescOf(kGood), AttributesOf({MaxPoolingPostOp{}}), {.only = row.name})
-            .status();
+        CreateConvolution(DescOf(kGood), attributes, {.only = row.name}).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr("takes no max pooling as a post-op"));
   }

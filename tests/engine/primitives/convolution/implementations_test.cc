@@ -74,8 +74,8 @@ void ExpectClose(const ConvolutionCase& shape, const Contents& contents,
   for (size_t i = 0; i < result.size(); ++i) {
     const double tolerance =
         (2 * slope * (shape.Products() + 1) * std::ldexp(1, -24) + slope * left_out) * bound[i] +
-                             8.0 * post_ops * std::ldexp(1, -23) *
-                                 (bound[i] + std::abs(expected[i]) + 2 * std::abs(contents.dst[i]));
+        8.0 * post_ops * std::ldexp(1, -23) *
+            (bound[i] + std::abs(expected[i]) + 2 * std::abs(contents.dst[i]));
     ASSERT_NEAR(result[i], expected[i], tolerance) << "at element " << i;
   }
 }

@@ -381,7 +381,8 @@ TEST(WinogradChoiceTest, IsTheCostModelsForTheLayersOfKnownModels) {
     for (int64_t batch : {1, 8}) {
       ConvolutionCase shape = Shape("", choice.ic, choice.oc, {choice.size, choice.size});
       shape.batch = batch;
-      const auto primitive = CreateConvolution(DescOf(shape), AttributesOf({}), {});
+      const auto primitive =
+          CreateConvolution(DescOf(shape), AttributesOf({}), {.max_isa = cpu::Isa::kAvx512});
       ASSERT_THAT(primitive, IsOk());
       EXPECT_EQ((*primitive)->info().isa, cpu::Isa::kAvx512);
       EXPECT_EQ((*primitive)->info().traits.algorithm, choice.expected)
