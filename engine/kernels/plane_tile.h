@@ -6,10 +6,10 @@
 //   dst[r,o] = postops(bias[o] + sum over steps, i + j < planes of a_i[r] * b_j[o])
 //
 // One plane is a product of bf16 numbers. With two planes the sum has three products, and what is
-// left out, a_1 * b_1 and what planes lose, is 3 * 2^-16 of the whole product at most, and of either
-// sign; with three it has six, and 2^-21 is left out at most, about 2^-23 in the mean. The errors of
-// sums are those of f32 or smaller, as a step adds its 32 products in two chains before they meet
-// the sum.
+// left out, a_1 * b_1 and what planes lose, is 3 * 2^-16 of the whole product at most, of either
+// sign. With three it has six, and 2^-21 is left out at most, about 2^-23 in the mean. The errors
+// of sums are those of f32 or smaller, as a step adds its 32 products in two chains before they
+// meet the sum.
 //
 // A step is one line of 32 numbers per row (16 pairs, of kPlaneLineBytes) and plane:
 //
