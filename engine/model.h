@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/memory/tensor_spec.h"
@@ -69,6 +70,9 @@ struct RunOptions {
   std::function<absl::StatusOr<AlignedBuffer>(size_t bytes)> allocate_output;
   // Whether the run stays on the calling thread.
   bool serial = false;
+  // Where not null: the time that goes into reading inputs into the layouts of the first steps and
+  // writing outputs in those of the requests is added to it. Otherwise it is not measured.
+  absl::Duration* reorder_time = nullptr;
 };
 
 // Immutable: any number of threads may call Run() on one model. Results do not depend on batch

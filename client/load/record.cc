@@ -11,7 +11,7 @@ namespace {
 constexpr char kColumns[] =
     "scope,run,name,start_s,length_s,answered,per_s,errors,refusals,mismatches,unsent,waiting,"
     "mean_ms,p50_ms,p90_ms,p95_ms,p99_ms,p999_ms,max_ms,"
-    "service_p50_ms,service_p99_ms,lateness_p99_ms,cpu_cores\n";
+    "service_p50_ms,service_p99_ms,lateness_p99_ms,cpu_cores";
 
 std::string Quoted(const std::string& text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
@@ -28,32 +28,54 @@ std::string PercentileCells(const Latencies& latencies) {
   return cells;
 }
 
+// For each of the server's times, name_p50_ms and name_p99_ms.
+std::string ServerColumns() {
+  std::string columns;
+  for (const ServerTime& time : kServerTimes)
+    absl::StrAppend(&columns, ",", time.name, "_p50_ms,", time.name, "_p99_ms");
+  return columns;
+}
+
+// Empty where the server does not tell.
+std::string ServerCells(const ServerTimes& server) {
+  std::string cells;
+  for (const ServerTime& time : kServerTimes) {
+    const Latencies& latencies = server.*time.latencies;
+    for (const double percent : {50.0, 99.0}) {
+      const bool is_known = latencies.count() > 0;
+      absl::StrAppend(&cells, ",", is_known ? Milliseconds(latencies.Percentile(percent)) : "");
+    }
+  }
+  return cells;
+}
+
 void AppendRun(size_t run, const LoadReport& report, std::string* csv) {
   const double elapsed = absl::ToDoubleSeconds(report.elapsed);
   absl::StrAppendFormat(
-      csv, "run,%d,%s,0,%.6g,%d,%.6g,%d,%d,%d,%d,%d,%s,%s,%s,%s,%.3g\n", run, Quoted(report.name),
+      csv, "run,%d,%s,0,%.6g,%d,%.6g,%d,%d,%d,%d,%d,%s,%s,%s,%s,%.3g%s\n", run, Quoted(report.name),
       elapsed, report.answered, report.rate(), report.error_count(), report.refusals,
       report.mismatches, report.unsent, report.waiting, PercentileCells(report.latencies),
       Milliseconds(report.service.Percentile(50)), Milliseconds(report.service.Percentile(99)),
-      Milliseconds(report.lateness.Percentile(99)), report.cores());
+      Milliseconds(report.lateness.Percentile(99)), report.cores(), ServerCells(report.server));
+  const std::string no_cells = ServerCells({});
   for (const PartReport& part : report.parts) {
-    absl::StrAppendFormat(csv, "part,%d,%s,0,%.6g,%d,%.6g,%d,,%d,,,%s,,,,\n", run,
+    absl::StrAppendFormat(csv, "part,%d,%s,0,%.6g,%d,%.6g,%d,,%d,,,%s,,,,%s\n", run,
                           Quoted(part.name), elapsed, part.answered,
                           elapsed > 0 ? part.answered / elapsed : 0, part.errors, part.mismatches,
-                          PercentileCells(part.latencies));
+                          PercentileCells(part.latencies), no_cells);
   }
   for (const LoadWindow& window : report.windows) {
-    absl::StrAppendFormat(csv, "second,%d,%s,%.6g,%.6g,%d,%.6g,%d,,,,%d,,%s,,,%s,,,,,,\n", run,
+    absl::StrAppendFormat(csv, "second,%d,%s,%.6g,%.6g,%d,%.6g,%d,,,,%d,,%s,,,%s,,,,,,%s\n", run,
                           Quoted(report.name), window.start_s, window.length_s, window.answered,
                           window.answered / window.length_s, window.errors, window.waiting,
-                          Milliseconds(window.p50), Milliseconds(window.p99));
+                          Milliseconds(window.p50), Milliseconds(window.p99), no_cells);
   }
 }
 
 }  // namespace
 
 std::string ToCsv(const LoadRecord& record) {
-  std::string csv = kColumns;
+  std::string csv = absl::StrCat(kColumns, ServerColumns(), "\n");
   for (size_t run = 0; run < record.runs.size(); ++run) AppendRun(run, record.runs[run], &csv);
   return csv;
 }

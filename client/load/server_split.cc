@@ -3,6 +3,8 @@
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 
+#include <algorithm>
+
 #include "protos/open_inference.pb.h"
 
 namespace tilewire::client {
@@ -37,10 +39,12 @@ std::optional<ServerSplit> SplitOf(const grpc::ByteBuffer& answer) {
   }
   const auto compute = Microseconds(response, "compute_us");
   if (!compute) return std::nullopt;
-  return ServerSplit{.compute = *compute,
-                     .queue = Microseconds(response, "queue_us"),
-                     .reorder = Microseconds(response, "reorder_us"),
-                     .encode = Microseconds(response, "encode_us")};
+  const auto reorder = Microseconds(response, "reorder_us");
+  return ServerSplit{
+      .compute = std::max(*compute - reorder.value_or(absl::ZeroDuration()), absl::ZeroDuration()),
+      .queue = Microseconds(response, "queue_us"),
+      .reorder = reorder,
+      .encode = Microseconds(response, "encode_us")};
 }
 
 }  // namespace tilewire::client

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where a server says that the time of a request went: parameters of the answer, in microseconds,
-// which it gives to requests with the parameter `timing`.
+// which it gives to requests with the parameter `timing`; `reorder_us` is a part of `compute_us`.
 #ifndef CLIENT_LOAD_SERVER_SPLIT_H_
 #define CLIENT_LOAD_SERVER_SPLIT_H_
 
@@ -16,6 +16,7 @@ namespace tilewire::client {
 inline constexpr char kTimingParameter[] = "timing";  // of a request; true
 
 // A server need not tell them apart: what it does not give is within what it gives, or nothing.
+// `compute` is without `reorder`.
 struct ServerSplit {
   absl::Duration compute;
   std::optional<absl::Duration> queue, reorder, encode;

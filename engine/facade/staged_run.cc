@@ -74,7 +74,8 @@ absl::Status StagedRun::Execute(const PlannedStage& stage,
   ABSL_RETURN_IF_ERROR(Reserve(bytes));
   const runtime::ExecutionContext context{.scratchpads = &shared_.scratchpads,
                                           .team = shared_.TeamFor(options_),
-                                          .interrupted = &options_.interrupted};
+                                          .interrupted = &options_.interrupted,
+                                          .reorder_time = options_.reorder_time};
   ABSL_RETURN_IF_ERROR(runtime::Execute(plan, inputs, absl::MakeSpan(outputs), context));
   for (size_t i = 0; i < cut.outputs.size(); ++i) {
     const StagedTensor& tensor = cut.outputs[i];

@@ -35,23 +35,25 @@ class Execution {
     lap_start_ = Clock::now();
     for (size_t i = 0; i < inputs.size(); ++i) {
       ABSL_RETURN_IF_ERROR(ReadInput(plan_.inputs[i], inputs[i]));
-      EndLap();
+      EndLap(Lap::kReorder);
     }
     for (size_t i = 0; i < plan_.steps.size(); ++i) {
       ABSL_RETURN_IF_ERROR(Interrupted());
       ABSL_RETURN_IF_ERROR(RunStep(static_cast<int>(i)));
-      EndLap();
+      EndLap(Lap::kStep);
     }
     // A step that was cut short has not computed its whole result.
     ABSL_RETURN_IF_ERROR(Interrupted());
     for (OutputBytes& output : outputs) {
       ABSL_RETURN_IF_ERROR(WriteOutput(output));
-      EndLap();
+      EndLap(Lap::kReorder);
     }
     return absl::OkStatus();
   }
 
  private:
+  enum class Lap { kReorder, kStep };
+
   // Takes memory. An output that is requested in the layout in which a step writes it gets that
   // step's result directly: its buffer moves out of the arena.
   absl::Status Prepare(absl::Span<OutputBytes> outputs) {
@@ -127,10 +129,12 @@ class Execution {
     return nullptr;
   }
 
-  void EndLap() {
-    if (context_.laps == nullptr) return;
+  void EndLap(Lap lap) {
+    if (context_.laps == nullptr && context_.reorder_time == nullptr) return;
     const Clock::time_point now = Clock::now();
-    context_.laps->push_back(absl::FromChrono(now - lap_start_));
+    const absl::Duration time = absl::FromChrono(now - lap_start_);
+    if (context_.laps != nullptr) context_.laps->push_back(time);
+    if (context_.reorder_time != nullptr && lap == Lap::kReorder) *context_.reorder_time += time;
     lap_start_ = now;
   }
 

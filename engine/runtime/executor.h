@@ -41,6 +41,8 @@ struct ExecutionContext {
   const std::function<absl::StatusOr<AlignedBuffer>(size_t bytes)>* allocate_output = nullptr;
   // Where not null: receives how long each input, each step and each output took, in that order.
   std::vector<absl::Duration>* laps = nullptr;
+  // Where not null: how long all inputs and outputs together took is added.
+  absl::Duration* reorder_time = nullptr;
 };
 
 //   kResourceExhausted  together the outputs are larger than `limit`, in bytes

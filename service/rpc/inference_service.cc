@@ -75,14 +75,19 @@ class InferJob final : public Job {
   absl::Status Run(UnaryCall& call) override {
     const Model& model = *served_->model;
     const absl::Time started = decoded_.timing() ? SteadyNow() : absl::Time();
+    TimesOfRequest times;
+    RunOptions options = call.LimitsOfWork();
+    if (decoded_.timing()) options.reorder_time = &times.reorder;
     absl::StatusOr<std::vector<OutputTensor>> outputs =
-        model.Run(decoded_.inputs(), decoded_.outputs(), call.LimitsOfWork());
+        model.Run(decoded_.inputs(), decoded_.outputs(), options);
     if (!outputs.ok()) {
       return WithBatches(models_->AfterRun(served_, outputs.status()), model.signature(),
                          decoded_.inputs());
     }
-    TimesOfRequest times;
-    if (decoded_.timing()) times = {started - prepared_, SteadyNow() - started};
+    if (decoded_.timing()) {
+      times.queue = started - prepared_;
+      times.compute = SteadyNow() - started;
+    }
     EncodeInferResponse({served_->name, served_->version, decoded_.id()}, model.signature(),
                         *std::move(outputs), answers_, decoded_.timing() ? &times : nullptr,
                         response_);

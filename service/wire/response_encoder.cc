@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/arena.h"
 #include "protos/open_inference.pb.h"
+#include "service/observe/steady_time.h"
 #include "service/wire/message_pieces.h"
 #include "service/wire/tensor_layout.h"
 
@@ -29,22 +30,30 @@ void AddOutput(const OutputTensor& output, const TensorSpec& spec,
   }
 }
 
+// A message of its own, which readers merge into the one before it: the outputs have been encoded.
+void AppendTimes(const TimesOfRequest& times, absl::Duration encode, google::protobuf::Arena* arena,
+                 MessagePieces* pieces) {
+  auto* tail = google::protobuf::Arena::CreateMessage<inference::ModelInferResponse>(arena);
+  for (const auto& [name, time] : {std::pair{"queue_us", times.queue},
+                                   {"compute_us", times.compute},
+                                   {"reorder_us", times.reorder},
+                                   {"encode_us", encode}})
+    (*tail->mutable_parameters())[name].set_int64_param(absl::ToInt64Microseconds(time));
+  pieces->AppendMessage(*tail);
+}
+
 }  // namespace
 
 void EncodeInferResponse(const AnsweredModel& model, const ModelSignature& signature,
                          std::vector<OutputTensor> outputs, AnswerPool* pool,
                          const TimesOfRequest* times, grpc::ByteBuffer* response) {
+  const absl::Time started = times != nullptr ? SteadyNow() : absl::Time();
   alignas(8) char head_bytes[kHeadBytes];
   google::protobuf::Arena arena(head_bytes, kHeadBytes);
   auto* head = google::protobuf::Arena::CreateMessage<inference::ModelInferResponse>(&arena);
   head->set_model_name(model.name);
   head->set_model_version(absl::StrCat(model.version));
   head->set_id(model.request_id);
-  if (times != nullptr) {
-    auto& parameters = *head->mutable_parameters();
-    parameters["queue_us"].set_int64_param(absl::ToInt64Microseconds(times->queue));
-    parameters["compute_us"].set_int64_param(absl::ToInt64Microseconds(times->compute));
-  }
   for (const OutputTensor& output : outputs) {
     AddOutput(output, signature.outputs[output.index], head);
   }
@@ -60,6 +69,7 @@ void EncodeInferResponse(const AnsweredModel& model, const ModelSignature& signa
     if (size > 0) std::memcpy(pieces.Append(size), output.bytes.data(), size);
     pool->Return(std::move(output.bytes));
   }
+  if (times != nullptr) AppendTimes(*times, SteadyNow() - started, &arena, &pieces);
   pieces.MoveTo(response);
 }
 

@@ -21,10 +21,10 @@ struct AnsweredModel {
   const std::string& request_id;
 };
 
-// Where the time of a request went: from when it was decoded until it ran, and while it ran, with
-// the reorders of its inputs and outputs.
+// Where the time of a request went: from when it was decoded until it ran; while it ran, and of
+// that, the reorders of its inputs and outputs.
 struct TimesOfRequest {
-  absl::Duration queue, compute;
+  absl::Duration queue, compute, reorder;
 };
 
 // Outputs up to this size, such as the scores of a thousand classes, are copied, which costs less
@@ -32,7 +32,8 @@ struct TimesOfRequest {
 constexpr size_t kCopiedBytes = 4096;
 
 // A larger output's bytes become a slice of the message that owns the engine's buffer: they are not
-// copied, and return to `pool` when they have been written. `times`, not null, become parameters.
+// copied, and return to `pool` when they have been written. `times`, not null, become parameters,
+// together with the time that encoding takes.
 void EncodeInferResponse(const AnsweredModel& model, const ModelSignature& signature,
                          std::vector<OutputTensor> outputs, AnswerPool* pool,
                          const TimesOfRequest* times, grpc::ByteBuffer* response);

@@ -22,6 +22,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -90,7 +91,9 @@ TEST(LoadRecord, OtherFilesAreRefused) {
 }
 
 TEST(LoadRecord, CsvHasAsManyCellsInEachRow) {
-  const std::string csv = ToCsv({.runs = {FiveSeconds()}});
+  LoadReport report = FiveSeconds();
+  report.server.reorder.Add(absl::Milliseconds(2));
+  const std::string csv = ToCsv({.runs = {report}});
   const std::vector<std::string> lines = absl::StrSplit(csv, '\n', absl::SkipEmpty());
   ASSERT_EQ(lines.size(), 1 + 1 + 1 + 5);
   for (const std::string& line : lines) {
@@ -100,6 +103,10 @@ TEST(LoadRecord, CsvHasAsManyCellsInEachRow) {
   }
   EXPECT_THAT(lines[1], HasSubstr("\"open loop of 100/s (poisson)\",0,5,500,100,0,"));
   EXPECT_THAT(lines[3], HasSubstr(",5,"));
+  EXPECT_THAT(lines[0], EndsWith("queue_p50_ms,queue_p99_ms,reorder_p50_ms,reorder_p99_ms,compute_"
+                                 "p50_ms,compute_p99_ms,encode_p50_ms,encode_p99_ms,network_p50_ms,"
+                                 "network_p99_ms"));
+  EXPECT_THAT(lines[1], EndsWith(",,,2,2,,,,,,"));
 }
 
 TEST(LoadReport, GeneratorsAreAdded) {
@@ -215,11 +222,16 @@ TEST(ReportText, SaysWhatWasMeasured) {
   report.errors[absl::StatusCode::kUnavailable] = 3;
   report.refusals = 2;
   const std::string text = ReportText(report);
+  EXPECT_THAT(text, Not(HasSubstr("where the time went")));
   EXPECT_THAT(text, AllOf(HasSubstr("throughput  100.0 requests/s"), HasSubstr("3 UNAVAILABLE"),
                           HasSubstr("2 of them were refusals"), HasSubstr("20 % of a core"),
                           Not(HasSubstr("--rate"))));
   report.offered = 0;
   EXPECT_THAT(ReportText(report), HasSubstr("--rate=70"));
+  report.server.network.Add(absl::Milliseconds(1));
+  report.server.reorder.Add(absl::Milliseconds(2));
+  EXPECT_THAT(ReportText(report), AllOf(HasSubstr("  reorder    2.00 ms   2.00 ms\n"),
+                                        HasSubstr("  network    1.00 ms   1.00 ms\n")));
 }
 
 TEST(ReportHtml, IsOnePageThatAsksForNothing) {
@@ -228,10 +240,13 @@ TEST(ReportHtml, IsOnePageThatAsksForNothing) {
   odd.errors[absl::StatusCode::kUnavailable] = 3;
   odd.parts.push_back({.name = "other"});
   odd.server.network.Add(absl::Milliseconds(1));
+  odd.server.reorder.Add(absl::Milliseconds(2));
   const std::string html = ToHtml({.title = "digits & <co>", .runs = {FiveSeconds(), odd}});
   EXPECT_THAT(html, AllOf(HasSubstr("digits &amp; &lt;co&gt;"), HasSubstr("&lt;b&gt;4&lt;/b&gt;"),
                           HasSubstr("Latency by percentile"), HasSubstr("<polyline"),
-                          HasSubstr("UNAVAILABLE"), HasSubstr("Parts of the mix")));
+                          HasSubstr("UNAVAILABLE"), HasSubstr("Parts of the mix"),
+                          HasSubstr("<th>queue<th>reorder<th>compute<th>encode<th>network"),
+                          HasSubstr("<td><td>2.00 ms / 2.00 ms<td><td><td>1.00 ms / 1.00 ms")));
   for (const char* outside : {"http:", "https:", "src=", "href=", "url(", "@import", "<script"})
     EXPECT_THAT(html, Not(HasSubstr(outside)));
   EXPECT_THAT(html, Not(HasSubstr("nan")));

@@ -164,7 +164,10 @@ TEST_F(InferenceServiceTest, SaysWhereTheTimeWentIfItIsAsked) {
   EXPECT_TRUE(Infer(request, &response).ok());
   EXPECT_GE(response.parameters().at("compute_us").int64_param(), 30'000);
   EXPECT_GE(response.parameters().at("queue_us").int64_param(), 0);
-  EXPECT_EQ(response.parameters().size(), 2);
+  EXPECT_EQ(response.parameters().at("reorder_us").int64_param(), 7000);
+  EXPECT_GE(response.parameters().at("encode_us").int64_param(), 0);
+  EXPECT_EQ(response.parameters().size(), 4);
+  EXPECT_EQ(response.raw_output_contents(0), Floats(24));
 }
 
 TEST_F(InferenceServiceTest, WithoutAVersionTheHighestThatIsReadyServes) {

@@ -28,6 +28,8 @@ namespace tilewire::testing {
 // Calls `on_run` before each run. Thread-safe if `on_run` is.
 class FakeModel final : public Model {
  public:
+  static constexpr absl::Duration kReorderTime = absl::Milliseconds(7);  // of each run
+
   explicit FakeModel(const std::function<void()>* on_run) : on_run_(on_run) {
     signature_.inputs = {{"image", DataType::kF32, {-1, 2, 3, 4}},
                          {"row", DataType::kF32, {-1, 5}}};
@@ -72,6 +74,7 @@ class FakeModel final : public Model {
                                                 const RunOptions& options) const override {
     if (*on_run_) (*on_run_)();
     if (options.interrupted) ABSL_RETURN_IF_ERROR(options.interrupted());
+    if (options.reorder_time != nullptr) *options.reorder_time += kReorderTime;
     std::vector<OutputTensor> results;
     for (const OutputRequest& wanted : outputs) {
       ABSL_ASSIGN_OR_RETURN(OutputTensor result, Copy(inputs[wanted.index], wanted));

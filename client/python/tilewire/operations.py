@@ -68,7 +68,8 @@ class Result(dict[str, numpy.ndarray]):
         model_version: the version that answered.
         id: the id of the request.
         layouts: of each output, the layout in which it was answered.
-        parameters: of the response; with `timing=True` the server's `queue_us` and `compute_us`.
+        parameters: of the response; with `timing=True` the server's `queue_us`, `compute_us`, of
+            which `reorder_us` is a part, and `encode_us`, in microseconds.
     """
 
     def __init__(self, outputs: Mapping[str, numpy.ndarray], model_version: str, id: str,

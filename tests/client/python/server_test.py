@@ -74,7 +74,9 @@ class ServerTest(unittest.TestCase):
                          [('digits', 'READY')])
         self.assertTrue(self.client.live() and self.client.ready() and self.client.healthy('digits'))
         self.assertIn('layout', self.client.server().extensions)
-        self.assertIn('queue_us', self.client.infer('digits', X[:1], timing=True).parameters)
+        times = self.client.infer('digits', X[:1], timing=True).parameters
+        self.assertEqual(set(times), {'queue_us', 'compute_us', 'reorder_us', 'encode_us'})
+        self.assertLessEqual(times['reorder_us'], times['compute_us'])
 
     def test_errors_of_the_server(self):
         with self.assertRaisesRegex(tilewire.NotFound, "no model 'nope'"):

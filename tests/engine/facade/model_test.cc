@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/engine/lowering/subject.h"
@@ -63,6 +64,16 @@ TEST_F(ModelTest, InterruptionEndsTheRunBetweenSteps) {
 }
 
 // Steps that were cut short computed nothing: the question after the last one must be asked.
+TEST_F(ModelTest, ARunSaysHowLongItsReordersTook) {
+  absl::Duration reorder_time = absl::Seconds(1);
+  const absl::Time started = absl::Now();
+  ASSERT_TRUE(
+      RunOn({{{1, 3, 9, 7}, Layout::kNchw, {BytesOf(image_)}}}, {}, {.reorder_time = &reorder_time})
+          .ok());
+  EXPECT_GT(reorder_time, absl::Seconds(1)) << "it is added to what was there";
+  EXPECT_LE(reorder_time, absl::Seconds(1.1) + (absl::Now() - started));
+}
+
 TEST_F(ModelTest, AfterTheLastStepTheRunAsksOnceMore) {
   int all = 0, asked = 0;
   const std::vector<InputTensor> inputs = {{{1, 3, 9, 7}, Layout::kNchw, {BytesOf(image_)}}};
