@@ -22,6 +22,19 @@ inline absl::Status Invalid(absl::string_view what, absl::string_view text,
   return absl::InvalidArgumentError(absl::StrCat(what, " '", text, "' is not ", allowed));
 }
 
+// The words for a generated enum: of the names' lower-case rests, all that name something.
+template <typename Enum>
+std::vector<std::string> EnumWords(const char* prefix) {
+  const auto* values = google::protobuf::GetEnumDescriptor<Enum>();
+  std::vector<std::string> words;
+  for (int i = 0; i < values->value_count(); ++i) {
+    const std::string word =
+        absl::AsciiStrToLower(values->value(i)->name().substr(std::strlen(prefix)));
+    if (word != "undefined") words.push_back(word);
+  }
+  return words;
+}
+
 // A number of a generated enum by its name's lower-case rest: "relu" for ELTWISE_RELU.
 template <typename Enum>
 absl::StatusOr<Enum> ParseEnum(absl::string_view what, const char* prefix,
@@ -31,13 +44,7 @@ absl::StatusOr<Enum> ParseEnum(absl::string_view what, const char* prefix,
           values->FindValueByName(absl::StrCat(prefix, absl::AsciiStrToUpper(text)))) {
     return static_cast<Enum>(value->number());
   }
-  std::vector<std::string> names;
-  for (int i = 0; i < values->value_count(); ++i) {
-    const std::string name =
-        absl::AsciiStrToLower(values->value(i)->name().substr(std::strlen(prefix)));
-    if (name != "undefined") names.push_back(name);
-  }
-  return Invalid(what, text, absl::StrCat("one of ", absl::StrJoin(names, ", ")));
+  return Invalid(what, text, absl::StrCat("one of ", absl::StrJoin(EnumWords<Enum>(prefix), ", ")));
 }
 
 // The primitive chooses a layout that was not named.

@@ -24,15 +24,14 @@ std::string Wrapped(absl::string_view text, size_t indent) {
   return absl::StrCat(lines, std::string(indent, ' '), line, "\n");
 }
 
-// The name, and what it means beside it, or below a name that is too long.
-std::string Entry(absl::string_view name, absl::string_view meaning) {
+}  // namespace
+
+std::string HelpFormat::Entry(absl::string_view name, absl::string_view meaning) {
   const std::string head = absl::StrCat("  ", name);
   const std::string below = Wrapped(meaning, kMeaningColumn);
   if (head.size() + 2 > kMeaningColumn) return absl::StrCat(head, "\n", below);
   return absl::StrCat(head, below.substr(head.size()));
 }
-
-}  // namespace
 
 std::string HelpFormat::make_option(const CLI::Option* option, bool is_positional) const {
   return Entry(make_option_name(option, is_positional) + make_option_opts(option),

@@ -8,13 +8,19 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "absl/strings/string_view.h"
+
 namespace tilewire::client {
 
-class HelpFormat final : public CLI::Formatter {
+class HelpFormat : public CLI::Formatter {
  public:
   std::string make_option(const CLI::Option* option, bool is_positional) const override;
   std::string make_option_opts(const CLI::Option* option) const override;
   std::string make_subcommand(const CLI::App* command) const override;
+
+ protected:
+  // The name, and what it means beside it, or below a name that is too long.
+  static std::string Entry(absl::string_view name, absl::string_view meaning);
 };
 
 }  // namespace tilewire::client

@@ -4,38 +4,14 @@
 // long it took.
 #include <cstdio>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/tool/command.h"
+#include "client/tool/primitive_help.h"
 #include "client/tool/primitive_runs.h"
 
 namespace tilewire::client {
 namespace {
-
-constexpr char kPrimitiveExamples[] =
-    R"(Tensors are written [type:]dims[:layout]. Types are f32 (the default), bf16,
-f16, s32, s8 and u8. Layouts are nchw, nhwc, nChw16c (blocks of 16 channels; nChw8c
-with AVX2), ncw, ncdhw and so on; of weights oihw, goihw with groups. `any` lets
-the primitive choose: the default where there are weights, elsewhere it is nchw.
-
-  tilewire primitive convolution --src=1x64x56x56 --weights=64x64x3x3 --padding=1 --relu
-  tilewire primitive inner_product --src=1x2048 --weights=1000x2048 --bias
-  tilewire primitive pooling --src=1x64x112x112:nhwc --kernel=3 --strides=2 --padding=1
-  tilewire primitive eltwise --src=1x64x56x56 --algorithm=tanh
-  tilewire primitive softmax --src=1x1000 --axis=1
-  tilewire primitive sum --src 1x64x56x56 1x64x56x56 --scales 1 0.5
-  tilewire primitive concat --src 1x24x6x5 1x16x6x5 --axis=1
-  tilewire primitive deconvolution --src=1x64x28x28 --weights=32x64x2x2 --strides=2
-  tilewire primitive matmul --src=8x128x64 --weights=8x64x128
-  tilewire primitive binary --src 1x64x56x56 1x64x1x1 --algorithm=mul
-  tilewire primitive lrn --src=1x96x55x55 --alpha=1e-4 --beta=0.75
-  tilewire primitive resampling --src=1x64x28x28 --dst=1x64x56x56 --algorithm=linear
-  tilewire primitive reduction --src=1x64x7x7 --dst=1x64x1x1 --algorithm=mean
-  tilewire primitive batch_normalization --src=1x64x56x56 --global_stats --scale_shift
-  tilewire primitive layer_normalization --src=128x768 --scale_shift
-  tilewire primitive rnn --src=40x1x512 --hidden=256 --algorithm=lstm --bias
-  tilewire primitive shuffle --src=1x40x6x5 --group_size=10
-  tilewire primitive reorder --src=1x64x56x56:nchw --dst=1x64x56x56:nChw16c
-  tilewire primitive bench layers.txt)";
 
 constexpr char kBenchExamples[] =
     R"(A line of the file is what stands after `tilewire primitive`; # begins a comment:
@@ -50,7 +26,7 @@ the threads can compute in f32 registers (measured beside them), and GB/s of all
 tensors. Integer kernels may exceed the peak.)";
 
 constexpr char kWhenInvalid[] =
-    "`tilewire primitive --help` explains how tensors are written and what each option means.";
+    "`tilewire primitive KIND --help` explains how tensors are written and what each option means.";
 
 void PrintCreated(const v1::CreateResponse& created) {
   absl::PrintF("implementation  %s\n", created.implementation());
@@ -92,7 +68,7 @@ void PrintRuns(const PrimitiveRuns& runs, int repeat) {
 int RunPrimitive(Client* client, const PrimitiveOptions& options, int repeat) {
   absl::StatusOr<v1::PrimitiveDesc> desc = options.Desc();
   if (!desc.ok()) {
-    absl::FPrintF(stderr, "tilewire: %s\n`tilewire primitive --help` shows examples.\n",
+    absl::FPrintF(stderr, "tilewire: %s\n`tilewire primitive KIND --help` shows an example.\n",
                   desc.status().message());
     return 2;
   }
@@ -130,12 +106,15 @@ CLI::App* AddBenchCommand(CLI::App* app, const Server& server, int* exit_code) {
 
 void AddPrimitiveCommand(CLI::App* app, const Server& server, int* exit_code) {
   CLI::App* command = app->add_subcommand("primitive", "Compile and time primitives on the server");
-  command->footer(kPrimitiveExamples);
+  command->footer(absl::StrCat(
+      "`tilewire primitive KIND --help` shows the options of one kind.\n\n", kTensorText, "\n\n",
+      PrimitiveExamples(), "\n  tilewire primitive bench layers.txt"));
   auto options = std::make_shared<PrimitiveOptions>();
   auto repeat = std::make_shared<int>(10);
   options->AddTo(command);
   AddRepeat(command, repeat.get());
   CLI::App* bench = AddBenchCommand(command, server, exit_code);
+  command->formatter(std::make_shared<PrimitiveHelp>());
   bench->preparse_callback([command](size_t) { command->get_option("--src")->required(false); });
   command->callback([=, &server] {
     if (command->got_subcommand(bench)) return;
