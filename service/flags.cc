@@ -17,6 +17,7 @@
 #include "engine/base/precision.h"
 #include "engine/primitive_engine.h"
 #include "service/granted_memory.h"
+#include "service/unknown_variables.h"
 #include "service/version.h"
 
 namespace tilewire::service {
@@ -300,6 +301,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
                                    {flags->server.host, flags->server.port});
   }
   if (flags->list_implementations || flags->probe) return std::nullopt;
+  flags->warnings = UnknownVariables(app);
   return ChooseModels(&numbers, flags);
 }
 

@@ -27,6 +27,7 @@ struct Flags {
   bool pin_threads = true;
   EngineOptions engine;
   ServerOptions server;
+  std::vector<std::string> warnings;  // to be logged: what was ignored
 };
 
 // Fills `flags`, or prints what was asked for (help, version) or what is wrong (one line) and

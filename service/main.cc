@@ -75,6 +75,13 @@ void EndAtNextSignal(absl::Duration longest) {
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
+// The exit status of what only prints.
+int AfterPrinting() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
+  std::fprintf(stderr, "tilewire-server: standard output cannot be written to\n");
+  return 1;
+}
+
 // The most that an implementation which may be used asks of the CPU; the CPU may have more.
 cpu::Isa NeededIsa(cpu::Isa allowed) {
   cpu::Isa needed = cpu::Isa::kBaseline;
@@ -202,6 +209,7 @@ int Serve(const Flags& flags) {
   // of their rate.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   RaiseDescriptorLimit();
+  for (const std::string& warning : flags.warnings) spdlog::warn(warning);
   if (!flags.engine.max_isa.Includes(cpu::Isa::kAvx2)) {
     spdlog::warn("without AVX2 every primitive runs as its reference: right, but slow");
   }
@@ -238,7 +246,8 @@ int Main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, kReturnedBytes);
   cpu::BestIsa();  // first, while nothing has installed a signal stack: it asks for tiles
   Flags flags;
-  if (const std::optional<int> exit_code = ParseFlags(argc, argv, &flags)) return *exit_code;
+  if (const std::optional<int> exit_code = ParseFlags(argc, argv, &flags))
+    return *exit_code == 0 ? AfterPrinting() : *exit_code;
   flags.engine.diagnostics = DiagnosticsOfEnvironment().value_or(Diagnostics());
   flags.engine.diagnostics->verbose = flags.verbose;
   flags.engine.diagnostics->dump_jit = flags.dump_jit;
@@ -246,7 +255,7 @@ int Main(int argc, char** argv) {
   google::protobuf::SetLogHandler(nullptr);  // a client's malformed strings fill no log
   if (flags.list_implementations) {
     ListImplementations(flags.engine.max_isa);
-    return 0;
+    return AfterPrinting();
   }
   if (flags.probe) {
     const absl::Status health = Probe(*flags.probe);

@@ -71,7 +71,8 @@ CallHost Server::Host() {
           .writes = &writes_,
           .log = &log_,
           .answers = answers_.get(),
-          .max_message_bytes = options_.transport.max_message_bytes};
+          .max_message_bytes = options_.transport.max_message_bytes,
+          .longest_explanation = options_.longest_explanation};
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(Engine* engine, ModelRepository* models,

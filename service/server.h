@@ -47,6 +47,7 @@ struct ServerOptions {
   absl::Duration write_timeout = absl::Seconds(30);
   absl::Duration slow_request = absl::Seconds(10);
   absl::Duration drain_timeout = absl::Seconds(30);
+  absl::Duration longest_explanation = absl::Minutes(1);  // of a plan, with its timed runs
 };
 
 class Server {

@@ -32,17 +32,19 @@ int64_t RunBytes(const runtime::Plan& plan, absl::Span<const runtime::OutputByte
 }
 
 // Reference steps are correct but slow: logs which they are, and why no other implementation ran.
-void WarnAboutReferences(const runtime::Plan& plan) {
+void WarnAboutReferences(const std::string& model, const runtime::Plan& plan) {
   constexpr int kShown = 8;
   int count = 0;
   for (const runtime::Step& step : plan.steps) {
     if (step.primitive == nullptr || !step.primitive->info().traits.is_reference) continue;
     if (++count > kShown) continue;
-    spdlog::warn("node '{}' runs {} into {}: {}", step.node, std::string(step.primitive->name()),
-                 step.primitive->Desc(kArgDst).ToString(), step.remark);
+    spdlog::warn("{}: node '{}' runs {} into {}: {}", model, step.node,
+                 std::string(step.primitive->name()), step.primitive->Desc(kArgDst).ToString(),
+                 step.remark);
   }
   if (count > kShown)
-    spdlog::warn("{} of {} steps run reference implementations", count, plan.steps.size());
+    spdlog::warn("{}: {} of {} steps run reference implementations", model, count,
+                 plan.steps.size());
 }
 
 const MemoryDesc* DescIn(const runtime::ClientDescs& descs, Layout layout) {
@@ -100,7 +102,7 @@ absl::StatusOr<std::shared_ptr<const Model>> LoadedModel::Create(
     });
     if (!plan.ok() && !(may_be_length && absl::IsInvalidArgument(plan.status())))
       return plan.status();
-    if (plan.ok() && (*plan)->plan != nullptr) WarnAboutReferences(*(*plan)->plan);
+    if (plan.ok() && (*plan)->plan != nullptr) WarnAboutReferences(options.name, *(*plan)->plan);
   }
   // Returns the memory of the weights as they were in the file, which has been freed, to the
   // system.
@@ -230,7 +232,8 @@ absl::StatusOr<std::vector<OutputTensor>> LoadedModel::RunPlan(
   const runtime::ExecutionContext context{.scratchpads = &shared_->scratchpads,
                                           .team = shared_->TeamFor(options),
                                           .interrupted = &options.interrupted,
-                                          .allocate_output = &options.allocate_output};
+                                          .allocate_output = &options.allocate_output,
+                                          .reorder_time = options.reorder_time};
   const int64_t bytes = RunBytes(plan, output_bytes);
   if (stages != nullptr) {
     ABSL_RETURN_IF_ERROR(stages->Reserve(bytes));

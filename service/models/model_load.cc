@@ -34,6 +34,7 @@ absl::StatusOr<std::shared_ptr<const Model>> LoadConfigured(ServedModel* served,
   served->max_batch = config.max_batch_size();
   LoadOptions configured = options;
   configured.precision = PrecisionOf(config).value_or(engine->options().precision);
+  configured.name = absl::StrCat("model '", served->name, "' version ", served->version);
   served->precision = *configured.precision;
   ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model,
                         engine->LoadModel(served->path, configured));

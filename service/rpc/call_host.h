@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "absl/time/time.h"
 #include "service/observe/request_log.h"
 #include "service/rpc/write_deadlines.h"
 #include "service/schedule/admission.h"
@@ -22,6 +23,7 @@ struct CallHost {
   RequestLog* log = nullptr;
   AnswerPool* answers = nullptr;
   int64_t max_message_bytes = int64_t{64} << 20;
+  absl::Duration longest_explanation = absl::Minutes(1);
 };
 
 }  // namespace tilewire::service

@@ -18,7 +18,9 @@ namespace tilewire::service {
 namespace {
 
 constexpr int kMostRuns = 1000;
-constexpr absl::Duration kLongestExplain = absl::Minutes(1);
+constexpr char kLimit[] =
+    "the longest time that the server gives to explaining a plan passed (not the client's "
+    "deadline); ask for fewer runs or smaller inputs";
 
 // The dims of each input: those that the request names, else with the batch in the place of an open
 // first one. The engine checks them.
@@ -83,7 +85,8 @@ class ExplainJob final : public Job {
     ABSL_RETURN_IF_ERROR(ParseNames(bytes_, &request_));
     terms->model = request_.model();
     terms->work_class = WorkClass::kBackground;
-    terms->deadline = std::min(terms->deadline, SteadyNow() + kLongestExplain);
+    terms->deadline = std::min(terms->deadline, SteadyNow() + host_.longest_explanation);
+    terms->limit = kLimit;
     ABSL_ASSIGN_OR_RETURN(served_, models_->FindLoaded(request_.model(), request_.version()));
     if (request_.runs() < 0 || request_.runs() > kMostRuns) {
       return absl::InvalidArgumentError(

@@ -142,13 +142,16 @@ void UnaryCall::Run(Lane lane) {
 void UnaryCall::End(const absl::Status& status) {
   const absl::Time now = SteadyNow();
   const bool ran = start_ != absl::InfinitePast();
+  const bool is_our_limit =
+      terms().limit != nullptr && absl::IsDeadlineExceeded(status) && terms().deadline < deadline_;
+  const absl::Status told = is_our_limit ? absl::DeadlineExceededError(terms().limit) : status;
   host_.log->Ended({.method = method_,
                     .model = terms().model,
-                    .status = &status,
+                    .status = &told,
                     .peer = [this] { return context_->peer(); },
                     .waited = (ran ? start_ : now) - arrival_,
                     .ran = ran ? now - start_ : absl::ZeroDuration()});
-  Finish(ToGrpcStatus(status));
+  Finish(ToGrpcStatus(told));
 }
 
 void UnaryCall::OnCancel() {

@@ -24,6 +24,7 @@ struct WorkTerms {
   bool time_varies = false;  // even so: the time of a run says nothing of the next one
   int priority = 0;          // higher first, within a model
   absl::Time deadline = absl::InfiniteFuture();
+  const char* limit = nullptr;  // in words, where `deadline` may be the server's own limit
   WorkClass work_class = WorkClass::kForeground;
   bool may_run_serially = false;  // Run(kExpress) computes on the calling thread only
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/wire/primitive_decoder.h"
 
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
@@ -62,6 +63,11 @@ absl::StatusOr<EltwiseOp> DecodeEltwiseOp(const v1::EltwiseOp& message) {
   if (message.algorithm() < v1::ELTWISE_RELU || message.algorithm() > v1::ELTWISE_CEIL) {
     return absl::InvalidArgumentError(
         absl::StrCat("unknown eltwise algorithm ", message.algorithm()));
+  }
+  for (const auto& [name, number] :
+       {std::pair{"alpha", message.alpha()}, {"beta", message.beta()}}) {
+    if (std::isnan(number))
+      return absl::InvalidArgumentError(absl::StrCat("eltwise: ", name, " is not a number"));
   }
   return EltwiseOp{static_cast<EltwiseAlgorithm>(message.algorithm() - v1::ELTWISE_RELU),
                    message.alpha(), message.beta()};

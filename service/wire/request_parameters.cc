@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
-#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "service/wire/edit_distance.h"
 #include "service/wire/status_text.h"
 
 namespace tilewire::service {
@@ -46,29 +45,12 @@ absl::Status InvalidParameter(absl::string_view name, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("parameter ", Quoted(name), ": ", why));
 }
 
-// How many letters must be inserted, removed or replaced to make `b` of `a` (Levenshtein's
-// distance).
-int Distance(absl::string_view a, absl::string_view b) {
-  std::vector<int> row(b.size() + 1);  // the distances of the letters of `a` so far
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 0; i < a.size(); ++i) {
-    int diagonal = row[0];
-    row[0] = static_cast<int>(i) + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const int replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 // Another case, a wrong letter or two, or a unit: "Timeout", "prioritty", "timeout_ms".
 bool IsNearly(absl::string_view name, absl::string_view served) {
   if (name.size() > 2 * served.size()) return false;
   const std::string lower = absl::AsciiStrToLower(name);
   if (absl::StartsWith(lower, absl::StrCat(served, "_"))) return true;
-  return Distance(lower, served) <= (served.size() > 6 ? 2 : 1);
+  return EditDistance(lower, served) <= (served.size() > 6 ? 2 : 1);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -97,6 +98,17 @@ TEST_F(ModelServiceTest, ADeadlineThatPassedEndsTheRuns) {
   context.set_deadline(std::chrono::system_clock::now() - std::chrono::seconds(1));
   EXPECT_EQ(plans_->Explain(&context, request_, &response_).error_code(),
             StatusCode::DEADLINE_EXCEEDED);
+}
+
+TEST_F(ModelServiceTest, TheServersOwnLimitIsNotTakenForTheClientsDeadline) {
+  server_ = nullptr;
+  options_.longest_explanation = absl::Milliseconds(20);
+  engine_.on_run = [] { absl::SleepFor(absl::Milliseconds(30)); };
+  Start();
+  plans_ = v1::ModelService::NewStub(server_->InProcessChannel());
+  const grpc::Status status = Explain(request_);
+  EXPECT_EQ(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_THAT(status.error_message(), ::testing::HasSubstr("not the client's deadline"));
 }
 
 TEST_F(ModelServiceTest, ADrainingServerStillExplains) {
