@@ -156,6 +156,17 @@ Layout ParseLayout(const std::string& name) {
   return name == "nhwc" ? Layout::kNhwc : Layout::kNchw;
 }
 
+absl::Status CheckBatch(const std::string& model, const ModelMetadata& metadata, int64_t batch) {
+  for (const TensorMetadata& input : metadata.inputs) {
+    if (batch == 1 || input.shape.empty() || input.shape[0] < 0) continue;
+    if (input.shape[0] == batch) continue;
+    return absl::InvalidArgumentError(
+        absl::StrFormat("--batch=%d: model '%s' takes a batch of %d only (input '%s': %s)", batch,
+                        model, input.shape[0], input.name, ShapeText(input.shape)));
+  }
+  return absl::OkStatus();
+}
+
 std::string ShapeText(absl::Span<const int64_t> shape) {
   std::string text;
   for (size_t i = 0; i < shape.size(); ++i) {

@@ -59,6 +59,9 @@ void AddNormalizationOptions(CLI::App* command, Normalization* normalization);
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 absl::Status WriteFile(const std::string& path, absl::string_view bytes);
 Layout ParseLayout(const std::string& name);  // of an option checked to be nchw or nhwc
+// kInvalidArgument  an input's first dimension, which is the batch, is fixed to another number; 1
+//                   stands for what the model fixes
+absl::Status CheckBatch(const std::string& model, const ModelMetadata& metadata, int64_t batch);
 std::string ShapeText(
     absl::Span<const int64_t> shape);  // "Nx3x24x20"; N for a leading -1, ? elsewhere
 

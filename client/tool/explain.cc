@@ -59,6 +59,8 @@ bool HasOpenSize(const TensorMetadata& input) {
 absl::Status CloseShapes(const Options& options, Client* client, v1::ExplainRequest* request) {
   const auto metadata = client->Metadata(options.model, options.version);
   if (!metadata.ok()) return metadata.status();
+  if (auto status = CheckBatch(options.model, *metadata, options.batch); !status.ok())
+    return status;
   const std::vector<TensorMetadata>& inputs = metadata->inputs;
   if (std::none_of(inputs.begin(), inputs.end(), HasOpenSize)) return absl::OkStatus();
   for (const TensorMetadata& input : inputs) {

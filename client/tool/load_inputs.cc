@@ -36,18 +36,6 @@ bool HasLayout(const TensorMetadata& input) {
   return input.shape.size() >= 3 && input.shape.size() <= 5;
 }
 
-// The first dimension of every input is the batch; one that the model fixes cannot be chosen.
-absl::Status CheckBatch(const WantedRequests& wanted, const ModelMetadata& metadata) {
-  for (const TensorMetadata& input : metadata.inputs) {
-    if (wanted.batch == 1 || input.shape.empty() || input.shape[0] < 0) continue;
-    if (input.shape[0] == wanted.batch) continue;
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "--batch=%d: model '%s' takes a batch of %d only (input '%s': %s)", wanted.batch,
-        wanted.model, input.shape[0], input.name, ShapeText(input.shape)));
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<Inputs> RandomInputs(const LoadFlags& flags, const WantedRequests& wanted,
                                     const ModelMetadata& metadata) {
   Inputs all;
@@ -172,7 +160,8 @@ absl::StatusOr<LoadPart> MakePart(const LoadFlags& flags, const WantedRequests& 
                                   Client* client) {
   absl::StatusOr<ModelMetadata> metadata = client->Metadata(wanted.model);
   if (!metadata.ok()) return metadata.status();
-  if (absl::Status status = CheckBatch(wanted, *metadata); !status.ok()) return status;
+  if (absl::Status status = CheckBatch(wanted.model, *metadata, wanted.batch); !status.ok())
+    return status;
   auto inputs = !flags.images.empty()   ? ImageInputs(flags, wanted, *metadata)
                 : !flags.arrays.empty() ? ArrayInputs(flags, wanted, *metadata)
                                         : RandomInputs(flags, wanted, *metadata);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The command-line client.
+#include <cstdio>
+
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -52,6 +54,13 @@ absl::Status CheckValues(const std::vector<std::string>& arguments) {
         absl::StrCat(argument, " has no value; leave it out for the default"));
   }
   return absl::OkStatus();
+}
+
+// What was printed may not have reached a full disk.
+int AfterPrinting(int exit_code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  std::fprintf(stderr, "tilewire: standard output cannot be written to\n");
+  return exit_code == 0 ? 1 : exit_code;
 }
 
 }  // namespace
@@ -111,7 +120,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::RequiredError& error) {
     return RefuseCommand(app, error);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return AfterPrinting(app.exit(error) == 0 ? 0 : 2);
   }
-  return exit_code;
+  return AfterPrinting(exit_code);
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A stand-in for an Open Inference server, for what is measured and shown of `tilewire load`: it
-// serves one model `tiny` (x FP32 [N,4] -> y FP32 [N,4]), looks at nothing and answers the same
-// bytes each time, from one thread. On demand it takes a known time for each request, one after
+// serves one model, `tiny`, looks at nothing and answers the same bytes each time, from one thread. On demand it takes a known time for each request, one after
 // the other, so that its capacity is known; it pauses; it answers every so many wrongly.
 //
 //   double --port=0 --service_us=5000      200 requests/s and no more
@@ -18,15 +17,18 @@
 #include <string>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "protos/open_inference.grpc.pb.h"
+#include "tests/client/tiny_model.h"
 
 namespace tilewire::client {
 namespace {
 
 struct DoubleFlags {
   int port = 0;
+  int64_t batch = -1;
   int64_t service_us = 0, corrupt_every = 0, pause_every = 0, pause_ms = 0;
 };
 
@@ -34,38 +36,27 @@ using Inference = inference::GRPCInferenceService;
 
 class DoubleService final : public Inference::WithRawMethod_ModelInfer<Inference::Service> {
  public:
-  grpc::Status ModelMetadata(grpc::ServerContext*, const inference::ModelMetadataRequest* request,
+  explicit DoubleService(int64_t batch) : batch_(batch) {}
+
+  grpc::Status ModelMetadata(grpc::ServerContext*, const inference::ModelMetadataRequest*,
                              inference::ModelMetadataResponse* response) override {
-    response->set_name(request->name());
-    response->add_versions("1");
-    response->set_platform("double");
-    for (auto* tensor : {response->add_inputs(), response->add_outputs()}) {
-      tensor->set_name(tensor == &response->inputs(0) ? "x" : "y");
-      tensor->set_datatype("FP32");
-      tensor->add_shape(-1);
-      tensor->add_shape(4);
-    }
+    *response = TinyMetadata(batch_);
     return grpc::Status::OK;
   }
+
+ private:
+  const int64_t batch_;
 };
 
 grpc::ByteBuffer Answer(bool corrupt) {
-  inference::ModelInferResponse response;
-  response.set_model_name("tiny");
-  auto* output = response.add_outputs();
-  output->set_name("y");
-  output->set_datatype("FP32");
-  output->add_shape(1);
-  output->add_shape(4);
-  response.add_raw_output_contents(std::string(16, corrupt ? '\1' : '\0'));
-  const grpc::Slice slice(response.SerializeAsString());
+  const grpc::Slice slice(TinyAnswer(corrupt ? '\1' : '\0').SerializeAsString());
   return grpc::ByteBuffer(&slice, 1);
 }
 
 // Answers what the completion queue brings; takes `service_us` for each, one after the other.
 class Answerer {
  public:
-  explicit Answerer(const DoubleFlags& flags) : flags_(flags) {
+  explicit Answerer(const DoubleFlags& flags) : flags_(flags), service_(flags.batch) {
     grpc::ServerBuilder builder;
     builder.AddListeningPort(absl::StrCat("127.0.0.1:", flags.port),
                              grpc::InsecureServerCredentials(), &port_);
@@ -151,6 +142,7 @@ int main(int argc, char** argv) {
   tilewire::client::DoubleFlags flags;
   CLI::App app("Answers as a server of known capacity would");
   app.add_option("--port", flags.port, "0: any");
+  app.add_option("--batch", flags.batch, "the only one that the model says it takes; -1: any");
   app.add_option("--service_us", flags.service_us, "microseconds per request, one after the other");
   app.add_option("--corrupt_every", flags.corrupt_every, "every so many answers are wrong");
   app.add_option("--pause_every", flags.pause_every, "a pause at every so many requests");

@@ -8,10 +8,10 @@ source tests/support/expect.sh
 servers=()
 trap 'kill "${servers[@]}"' EXIT
 
-# start NAME FLAG...: a double; its address becomes the variable NAME.
+# start NAME FLAG...: a double, or what $double is; its address becomes the variable NAME.
 start() {
   local log=$TEST_TMPDIR/$1
-  tests/client/double "${@:2}" >"$log" &
+  "${double:-tests/client/double}" "${@:2}" >"$log" &
   servers+=($!)
   until grep -q listening "$log"; do sleep 0.05; done
   printf -v "$1" '%s' "$(grep -o '127.0.0.1:[0-9]*' "$log")"
@@ -20,6 +20,8 @@ start() {
 start quick
 start corrupt --corrupt_every=1000
 start slow --service_us=5000
+start fixed --batch=1
+double=tests/client/bare_double start bare
 start paused --service_us=100 --pause_every=300 --pause_ms=400
 
 load=(load --model=tiny --server="$quick")
@@ -30,6 +32,12 @@ expect 2 'not a stage' "${load[@]}" --profile=100
 expect 2 'needs|requires' "${load[@]}" --find_rate
 expect 2 'excludes' "${load[@]}" --rate=10 --concurrency=2
 expect 2 'NAME\[@BATCH\]' load --server="$quick" --mix=tiny:-1
+
+# A batch that the model fixes is not chosen, and not ignored.
+for command in load\ --model=tiny explain\ tiny; do
+  read -ra words <<<"$command"
+  expect 1 "batch=8: model 'tiny' takes a batch of 1 only" "${words[@]}" --server="$fixed" --batch=8
+done
 
 # The files, and what is made of them.
 expect 0 '^open loop of 200/s .* 0$' "${load[@]}" --rate=100,200 --duration=1.2 \
@@ -52,6 +60,11 @@ expect 0 'met +errors=0' "${load[@]}" --requests=100 --require='errors=0,p99<60s
 expect 1 'NOT MET +p50<1ns' "${load[@]}" --requests=100 --require='p50<1ns'
 expect 1 'differ from what was expected: 5$' load --model=tiny --server="$corrupt" --requests=5000 \
   --require='errors=0'
+
+# A server that no gRPC library is in.
+expect 0 'answers that differ from what was expected: 0$' load --model=tiny --server="$bare" \
+  --concurrency=20 --requests=20000 --require='errors=0'
+expect 0 'met +errors=0' load --model=tiny --server="$bare" --rate=500 --duration=1 --require='errors=0'
 
 # Callers take turns among replicas, of which the second one has wrong answers.
 expect 1 'differ from what was expected: [1-9]' load --model=tiny --server="$quick,$corrupt" \
@@ -77,6 +90,17 @@ expect 0 '  tiny@8: [0-9]+ answers, 0 errors' load --server="$quick" --mix=tiny:
 # The double's pause: an open loop shows it, a closed one says that it does not.
 expect 0 'note +callers that wait send nothing' load --server="$paused" --model=tiny --requests=299
 expect 0 'p99 ([3-9][0-9]{2} ms|[0-9.]+ s)' load --server="$paused" --model=tiny --rate=300 --duration=2
+
+# Ctrl-C ends a load, and what it has measured is printed.
+client/tilewire "${load[@]}" --duration=600 >"$TEST_TMPDIR/ended" 2>&1 &
+ended=$!
+sleep 2
+while kill -INT "$ended" 2>/dev/null; do sleep 0.2; done
+grep -q 'note        the load was ended early' "$TEST_TMPDIR/ended" &&
+  grep -qE 'latency     p50 .*[0-9] [mn]?s' "$TEST_TMPDIR/ended" || {
+  echo "FAILED: Ctrl-C loses what was measured: $(<"$TEST_TMPDIR/ended")"
+  failures=$((failures + 1))
+}
 
 # 200 requests/s are what 5 ms each leave room for; a busy machine takes a part of it, and one that
 # stalls all of it now and then.

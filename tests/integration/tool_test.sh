@@ -51,6 +51,12 @@ for digit in 3 7 8; do
 done
 expect 0 'features: FP32 1x40x6x5 nchw' infer --model=digits \
   --output=features="$TEST_TMPDIR/f.raw" "$picture"
+expect 0 'features: FP32 1x40x6x5 nchw, from [-0-9.e]+ to [-0-9.e]+; these are not scores' \
+  infer --model=digits --scores=features "$picture"
+! grep -qE '^ +[-0-9.e]+ +[0-9]+ ' "$out" || {
+  echo "FAILED: a map is ranked as if it held scores: $(<"$out")"
+  failures=$((failures + 1))
+}
 [[ $(stat -c %s "$TEST_TMPDIR/f.raw") -eq 4800 ]] || {
   echo "FAILED: the features are not 1x40x6x5 floats"
   failures=$((failures + 1))
@@ -105,6 +111,20 @@ primitive 'shuffle/' shuffle --src=1x40x6x5 --group_size=10
 primitive 'diff_src' shuffle --src=1x40x6x5 --group_size=10 --backward
 primitive 'dst .*nChw16c' reorder --src=1x17x5x5 --dst=1x17x5x5:nChw16c
 expect 2 'which primitive' primitive --src=1x2
+
+# The help of each kind has its own options only, and an example that runs.
+expect 0 'kind \{convolution,.*,rnn\}' primitive --help
+IFS=, read -ra kinds <<<"$(sed -n 's/^  kind {\(.*\)}$/\1/p' "$out")"
+for kind in "${kinds[@]}"; do
+  expect 0 "^Usage: tilewire primitive $kind " primitive "$kind" --help
+  read -ra example <<<"$(sed -n "s/^  tilewire primitive \($kind .*\)/\1/p" "$out")"
+  primitive "^implementation +$kind/" "${example[@]}"
+done
+expect 0 '^  --axis INT \[1\] +counted from 0$' primitive softmax --help
+! grep -q -- --kernel "$out" || {
+  echo "FAILED: the help of softmax has options of pooling"
+  failures=$((failures + 1))
+}
 layers=$TEST_TMPDIR/layers.txt
 printf '%s\n' '# the first' 'eltwise --src=1x16x9x9 --algorithm=tanh  # of two' '' \
   'convolution --src=1x16x9x9 --weights=16x16x3x3' >"$layers"
@@ -116,7 +136,7 @@ echo 'eltwise --source=1' >"$layers"
 expect 2 'layers.txt:1: ' primitive bench "$layers"
 expect 2 'file' primitive bench
 expect 1 'INVALID_ARGUMENT.*bogus' primitive reorder --src=1x2x3x4 --dst=1x2x3x4:bogus
-expect 1 'primitive --help' primitive convolution --src=1x64x28x28 --weights=64x63x3x3
+expect 1 'primitive KIND --help' primitive convolution --src=1x64x28x28 --weights=64x63x3x3
 expect 2 'kernel' primitive pooling --src=1x2x3x4
 
 expect 0 '^[* ] avx2 +pooling/avx2_f32 +f32' implementations --primitive=pooling
@@ -165,6 +185,15 @@ refuse "two models are version 1 of 'digits'" --model="$digits" --model="$digits
 refuse 'is the name of one --model' --model="a=$digits" --model="b=$digits" --model_name=c
 refuse 'has a name besides' --model="a=$digits" --model_name=c
 refuse 'has no name before' "--model==$digits"
+TILEWIRE_PROT=9 refuse 'variable TILEWIRE_PROT is unknown and ignored; is TILEWIRE_PORT meant' \
+  --model=missing
+for program in client/tilewire service/tilewire-server; do
+  "$program" --help >/dev/full 2>"$TEST_TMPDIR/full.txt" || {
+    grep -q 'standard output' "$TEST_TMPDIR/full.txt" && continue
+  }
+  echo "FAILED: $program --help does not notice a full disk: $(<"$TEST_TMPDIR/full.txt")"
+  failures=$((failures + 1))
+done
 
 # Answers of many megabytes do not hold up the end; on a machine that stalls not every time.
 for attempt in 1 2 3; do
