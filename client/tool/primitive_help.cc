@@ -45,6 +45,9 @@ std::vector<Row> With(std::vector<Row> rows, const std::vector<Row>& more) {
 
 std::vector<KindOption> PostOps() { return {{"--post_op", ""}, {"--relu", ""}}; }
 
+// Of what multiplies matrices.
+std::vector<KindOption> OfProducts() { return With(PostOps(), {{"--precision", ""}}); }
+
 // Of a convolution and its transpose.
 std::vector<KindOption> Convolved() {
   return {{"--src", "NxCxHxW, or NxCxW or NxCxDxHxW"},
@@ -70,9 +73,9 @@ std::vector<KindHelp> WindowKinds() {
            "--src=1x64x56x56 --weights=64x64x3x3 --padding=1 --relu",
            With(With(Convolved(),
                      {Choices<v1::ConvolutionAlgorithm>("--algorithm", "CONVOLUTION_", "auto")}),
-                PostOps())},
+                OfProducts())},
           {"deconvolution", "A transposed convolution: strides make the result larger.",
-           "--src=1x64x28x28 --weights=32x64x2x2 --strides=2", With(Convolved(), PostOps())},
+           "--src=1x64x28x28 --weights=32x64x2x2 --strides=2", With(Convolved(), OfProducts())},
           {"pooling",
            "The maximum or the mean of each window.",
            "--src=1x64x112x112:nhwc --kernel=3 --strides=2 --padding=1",
@@ -93,14 +96,14 @@ std::vector<KindHelp> MatrixKinds() {
              {"--weights", "OxC, or OxCxHxW"},
              kDst,
              {"--bias", "add one per output"}},
-            PostOps())},
+            OfProducts())},
       {"matmul", "A product of matrices; leading dimensions are a batch, of which 1 is repeated.",
        "--src=8x128x64 --weights=8x64x128",
        With({{"--src", "MxK, or BxMxK"},
              {"--weights", "KxN, or BxKxN"},
              kDst,
              {"--bias", "add one per column"}},
-            PostOps())},
+            OfProducts())},
       {"rnn",
        "A layer of a recurrent network, over all steps.",
        "--src=40x1x512 --hidden=256 --algorithm=lstm --bias",
