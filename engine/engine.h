@@ -47,7 +47,7 @@ struct LoadOptions {
   // Whether the load stays on the calling thread.
   bool serial = false;
   std::optional<Precision> precision;  // of the model; unset: the engine's
-  std::string name;  // what log lines call the model; empty: its path
+  std::string name;                    // what log lines call the model; empty: its path
 };
 
 // Thread-safe.

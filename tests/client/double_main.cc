@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A stand-in for an Open Inference server, for what is measured and shown of `tilewire load`: it
-// serves one model, `tiny`, looks at nothing and answers the same bytes each time, from one thread. On demand it takes a known time for each request, one after
-// the other, so that its capacity is known; it pauses; it answers every so many wrongly.
+// serves one model, `tiny`, looks at nothing and answers the same bytes each time, from one thread.
+// On demand it takes a known time for each request, one after the other, so that its capacity is
+// known; it pauses; it answers every so many wrongly.
 //
 //   double --port=0 --service_us=5000      200 requests/s and no more
 //
