@@ -81,6 +81,11 @@ struct Dequantize {           // u8, s8, or integers held in f32, to f32
   int axis = 0;
   std::vector<QuantizationParams> params = {QuantizationParams()};
 };
+// src * scale + shift of u8 or s8, in f32; one of each, or one per index of `axis`.
+struct ScaleBytes {
+  int axis = 0;
+  std::vector<float> scale, shift;
+};
 // Adds the real numbers that 8-bit integers stand for, in the order of srcs, applies a Relu if
 // `relu`, and quantizes the sum to dst's params. Shapes are equal; types may differ.
 struct IntegerSum {
@@ -158,7 +163,8 @@ using OperationParams =
                  DynamicInnerProduct, Pooling, MaxWindow, Activation, Softmax, Sum, Concat, Shuffle,
                  Reshape, Convert, Transpose, Select, Literal, Elementwise, Reduce, Interpolate,
                  Lrn, LayerNormalization, Matmul, TopK, Rnn, RoiAlign, GatherChannels, Gather,
-                 Quantize, QuantizationRange, DynamicQuantize, Dequantize, IntegerSum, Attention>;
+                 Quantize, QuantizationRange, DynamicQuantize, Dequantize, ScaleBytes, IntegerSum,
+                 Attention>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)

@@ -258,6 +258,11 @@ class ParamsText {
     name = "dequantize";
     rest = AxisQuantizationText(dequantize.params, dequantize.axis);
   }
+  void operator()(const ScaleBytes& bytes) {
+    name = "scale_bytes";
+    rest = absl::StrCat(" axis=", bytes.axis, " scale=", absl::StrJoin(bytes.scale, ","),
+                        " shift=", absl::StrJoin(bytes.shift, ","));
+  }
   void operator()(const IntegerSum& sum) {
     name = "integer_sum";
     for (size_t i = 0; i < sum.src_quantization.size(); ++i)

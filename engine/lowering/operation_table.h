@@ -48,6 +48,7 @@ absl::Status LowerReduce(const graph::Reduce&, OperationContext&);
 absl::Status LowerReshape(const graph::Reshape&, OperationContext&);
 absl::Status LowerRnn(const graph::Rnn&, OperationContext&);
 absl::Status LowerRoiAlign(const graph::RoiAlign&, OperationContext&);
+absl::Status LowerScaleBytes(const graph::ScaleBytes&, OperationContext&);
 absl::Status LowerSelect(const graph::Select&, OperationContext&);
 absl::Status LowerShuffle(const graph::Shuffle&, OperationContext&);
 absl::Status LowerSoftmax(const graph::Softmax&, OperationContext&);
@@ -96,6 +97,7 @@ inline constexpr std::tuple kOperationTable = {
     OperationRow{LowerReshape},
     OperationRow{LowerRnn},
     OperationRow{LowerRoiAlign},
+    OperationRow{LowerScaleBytes},
     OperationRow{LowerSelect},
     OperationRow{LowerShuffle},
     OperationRow{LowerSoftmax},

@@ -118,7 +118,7 @@ absl::Status BuildMish(NodeContext& context) {
 absl::Status BuildShrink(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const float lambda, context.node.Float("lambd", 0.5f));
   ABSL_ASSIGN_OR_RETURN(const float bias, context.node.Float("bias", 0.0f));
-  return FinishElementwise(context, {Elementwise::Function::kShrink, lambda, bias});
+  return FinishThroughReals(context, {Elementwise::Function::kShrink, lambda, bias});
 }
 
 absl::Status BuildSoftsign(NodeContext& context) {

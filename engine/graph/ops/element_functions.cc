@@ -269,6 +269,30 @@ absl::Status FinishActivation(NodeContext& context, const jit::EltwiseOp& op) {
   return context.SetOutput(dst);
 }
 
+absl::Status FinishThroughReals(NodeContext& context, const Elementwise& function) {
+  const Operand src = context.input(0);
+  if (!context.IsInteger(0)) return FinishElementwise(context, function);
+  if (src.constant != nullptr) {
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, context.Ints(0));
+    std::vector<int64_t> results;
+    for (const int64_t number : known->ints) {
+      const auto real = static_cast<double>(number);
+      results.push_back(static_cast<int64_t>(jit::Evaluate(function, &real)));
+    }
+    return context.SetOutput(MakeInts(context.output_name(), src.dims, std::move(results)));
+  }
+  const DataType held = context.TypeOf(src);
+  ABSL_ASSIGN_OR_RETURN(const ValueId real,
+                        context.Emit(Convert{}, {src.value}, src.dims, "/real", DataType::kF64));
+  ABSL_ASSIGN_OR_RETURN(ValueId result, context.Emit(Elementwise(function), {real}, src.dims,
+                                                     "/function", DataType::kF64));
+  if (!IsIntegerType(held)) {  // integers that f32 holds
+    ABSL_ASSIGN_OR_RETURN(result,
+                          context.Emit(Convert{}, {result}, src.dims, "/whole", DataType::kS64));
+  }
+  return context.Finish(Convert{}, {result}, src.dims, held);
+}
+
 absl::StatusOr<Operand> ReduceOf(NodeContext& context, Reduce::Function function,
                                  const Operand& src, const std::vector<bool>& reduced,
                                  absl::string_view suffix) {

@@ -27,6 +27,9 @@ absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, co
 // ElementwiseOf() and ActivationOf() of input 0, as the node's output.
 absl::Status FinishElementwise(NodeContext& context, const Elementwise& function);
 absl::Status FinishActivation(NodeContext& context, const jit::EltwiseOp& op);
+// FinishElementwise() of a function of real numbers: that of integers is computed in f64, and the
+// result is cut towards zero, to the type of input 0.
+absl::Status FinishThroughReals(NodeContext& context, const Elementwise& function);
 
 // Reduces the marked dimensions, which are kept with size 1.
 absl::StatusOr<Operand> ReduceOf(NodeContext& context, Reduce::Function function,

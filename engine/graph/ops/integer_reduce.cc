@@ -59,14 +59,56 @@ absl::StatusOr<Operand> BestOfRows(NodeContext& context, const Operand& lines, b
   return Operand{nullptr, best, dims};
 }
 
+// Some columns of a matrix.
+absl::StatusOr<Operand> ColumnsOf(NodeContext& context, const Operand& lines, int64_t begin,
+                                  int64_t count, const std::string& suffix) {
+  Select select = WholeOf(2);
+  select.from[1] = {{begin, 1, count}};
+  return SelectOf(context, lines, std::move(select), suffix);
+}
+
+// The first half of the columns times the second, until one is left; one that is over waits for the
+// last product.
+absl::StatusOr<Operand> ProductOfRows(NodeContext& context, Operand lines,
+                                      const std::string& suffix) {
+  std::vector<Operand> factors;
+  while (lines.dims[1] > 1) {
+    const int64_t columns = lines.dims[1], half = columns / 2;
+    const std::string name = absl::StrCat(suffix, "/product", columns);
+    if (columns % 2 != 0) {
+      ABSL_ASSIGN_OR_RETURN(factors.emplace_back(),
+                            ColumnsOf(context, lines, columns - 1, 1, name + "/last"));
+    }
+    ABSL_ASSIGN_OR_RETURN(const Operand first, ColumnsOf(context, lines, 0, half, name + "/first"));
+    ABSL_ASSIGN_OR_RETURN(const Operand second,
+                          ColumnsOf(context, lines, half, half, name + "/second"));
+    ABSL_ASSIGN_OR_RETURN(
+        lines, ElementwiseOf(context, {Elementwise::Function::kMul}, {first, second}, name));
+  }
+  for (size_t i = 0; i < factors.size(); ++i) {
+    ABSL_ASSIGN_OR_RETURN(lines,
+                          ElementwiseOf(context, {Elementwise::Function::kMul}, {lines, factors[i]},
+                                        absl::StrCat(suffix, "/factor", i)));
+  }
+  return lines;
+}
+
+// Of lines of at least one element.
+absl::StatusOr<Operand> ReducedRows(NodeContext& context, Reduction function, const Operand& lines,
+                                    const std::string& suffix) {
+  if (function == Reduction::kMax || function == Reduction::kMin)
+    return BestOfRows(context, lines, function == Reduction::kMax, suffix);
+  if (function == Reduction::kProduct) return ProductOfRows(context, lines, suffix);
+  return SumOfRows(context, lines, suffix);
+}
+
 }  // namespace
 
 absl::StatusOr<Operand> ReduceInType(NodeContext& context, Reduction function, const Operand& src,
                                      const std::vector<bool>& reduced, absl::string_view suffix) {
   const std::string name(suffix);
-  const bool is_best = function == Reduction::kMax || function == Reduction::kMin;
-  if (function == Reduction::kProduct || function == Reduction::kMean ||
-      ElementCount(src.dims).value_or(0) == 0 || ElementCount(src.dims) > kLargestFold) {
+  if (function == Reduction::kMean || ElementCount(src.dims).value_or(0) == 0 ||
+      ElementCount(src.dims) > kLargestFold) {
     return context.node.Unimplemented(
         absl::StrCat("takes ", DataTypeName(context.TypeOf(src)), " here; supported is f32"));
   }
@@ -79,9 +121,7 @@ absl::StatusOr<Operand> ReduceInType(NodeContext& context, Reduction function, c
     ABSL_ASSIGN_OR_RETURN(lines, ElementwiseOf(context, {Elementwise::Function::kMul},
                                                {lines, lines}, name + "/squares"));
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand column,
-                        is_best ? BestOfRows(context, lines, function == Reduction::kMax, name)
-                                : SumOfRows(context, lines, name));
+  ABSL_ASSIGN_OR_RETURN(const Operand column, ReducedRows(context, function, lines, name));
   Dims dims = src.dims;
   for (size_t d = 0; d < dims.size(); ++d) {
     if (reduced[d]) dims[d] = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reductions of integers and f64 in their own type: sums are products with ones, maxima and minima
-// the best elements of lines.
+// the best elements of lines, products those of halves of lines.
 #ifndef ENGINE_GRAPH_OPS_INTEGER_REDUCE_H_
 #define ENGINE_GRAPH_OPS_INTEGER_REDUCE_H_
 
@@ -12,8 +12,9 @@
 
 namespace tilewire::graph {
 
-// ReduceOf() (element_functions.h) of a value of a type other than f32. Sums wrap around.
-//   kUnimplemented  products, means, and a tensor without elements
+// ReduceOf() (element_functions.h) of a value of a type other than f32. Sums and products wrap
+// around.
+//   kUnimplemented  means, and a tensor without elements
 absl::StatusOr<Operand> ReduceInType(NodeContext& context, Reduce::Function function,
                                      const Operand& src, const std::vector<bool>& reduced,
                                      absl::string_view suffix);

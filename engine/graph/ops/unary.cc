@@ -38,7 +38,9 @@ absl::Status BuildCos(NodeContext& context) { return FinishElementwise(context, 
 absl::Status BuildCosh(NodeContext& context) {
   return FinishElementwise(context, {Function::kCosh});
 }
-absl::Status BuildErf(NodeContext& context) { return FinishElementwise(context, {Function::kErf}); }
+absl::Status BuildErf(NodeContext& context) {
+  return FinishThroughReals(context, {Function::kErf});
+}
 absl::Status BuildFloor(NodeContext& context) {
   return FinishElementwise(context, {Function::kFloor});
 }

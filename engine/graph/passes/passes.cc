@@ -17,6 +17,8 @@ constexpr Pass kPasses[] = {
      "early, while its factors, masks and reshapes stand where exporters write them"},
     {"fuse_dynamic_quantization", FuseDynamicQuantization, "fuse_bias fold_scale_shift",
      "the bias after a product folds into the operation that the product becomes"},
+    {"fuse_image_scaling", FuseImageScaling, "sink_dequantize",
+     "the bytes themselves would be transposed, which a convolution reads as they are"},
     {"fuse_bias", FuseBias, "convolve_rows",
      "linear layers become convolutions only if no sum stands between them"},
     {"convolve_rows", ConvolveRows, "fold_scale_shift",

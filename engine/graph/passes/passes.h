@@ -39,6 +39,10 @@ void FuseLayerNormalization(Network* network);
 // Products, a softmax and the product with it become attention, with scales and masks between them.
 void FuseAttention(Network* network);
 
+// A Dequantize of bytes as they are and the factors, divisors, differences and sums after it, of
+// one number or of one per channel, become one operation; transposes between them stay.
+void FuseImageScaling(Network* network);
+
 // A sum of an inner product and one constant per output becomes the inner product's bias. Reshapes
 // between the two may change all dimensions but the last.
 void FuseBias(Network* network);

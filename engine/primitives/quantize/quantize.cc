@@ -26,6 +26,11 @@ absl::Status ValidateParams(const QuantizeDesc& desc) {
                                                    desc.zero_points.size(), " zero points for ",
                                                    desc.src.ToString(), " along axis ", desc.axis));
   }
+  const bool gives_integers = IsByte(desc.dst.data_type());
+  if (!desc.shifts.empty() && (gives_integers || desc.shifts.size() != desc.scales.size())) {
+    return absl::InvalidArgumentError(absl::StrCat("quantize: ", desc.shifts.size(), " shifts of ",
+                                                   desc.dst.ToString(), ", ", count, " scales"));
+  }
   for (float scale : desc.scales) {
     if (!(scale > 0))
       return absl::InvalidArgumentError(
@@ -46,7 +51,8 @@ absl::Status ValidateRange(const QuantizeDesc& desc) {
   const int rank = desc.src.rank(), padded = static_cast<int>(desc.padding_left.size());
   bool fits = desc.range.dims() == Dims{2} && desc.range.data_type() == DataType::kF32 &&
               desc.range.IsPlain() && desc.range.stride(0) == 1 && desc.scales.empty() &&
-              desc.zero_points.empty() && desc.dst.rank() == rank && padded <= rank;
+              desc.zero_points.empty() && desc.shifts.empty() && desc.dst.rank() == rank &&
+              padded <= rank;
   for (int d = 0; fits && d < rank; ++d) {
     const int64_t left = d < rank - padded ? 0 : desc.padding_left[d - (rank - padded)];
     const int64_t larger = desc.dst.dim(d) - desc.src.dim(d);
@@ -68,18 +74,23 @@ absl::Status Validate(const QuantizeDesc& desc, const Attributes&) {
 }  // namespace
 }  // namespace quantize
 
-TILEWIRE_DEFINE_PRIMITIVE(Quantize, quantize,
-                          {{"quantize/avx512_dense", cpu::Isa::kAvx512, {.algorithm = kByRange}},
-                           ResolveByRange,
-                           CreateByRange},
-                          {{"quantize/avx2_dense", cpu::Isa::kAvx2, {.algorithm = kByRange}},
-                           ResolveByRange,
-                           CreateByRange},
-                          {{"quantize/rows", cpu::Isa::kBaseline, {.algorithm = kKnownScales}},
-                           ResolveRows,
-                           CreateRows},
-                          {{"quantize/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-                           ResolveReference,
-                           CreateReference});
+TILEWIRE_DEFINE_PRIMITIVE(
+    Quantize, quantize,
+    {{"quantize/avx512_dense", cpu::Isa::kAvx512, {.algorithm = kByRange}},
+     ResolveByRange,
+     CreateByRange},
+    {{"quantize/avx2_dense", cpu::Isa::kAvx2, {.algorithm = kByRange}},
+     ResolveByRange,
+     CreateByRange},
+    {{"quantize/avx512_channels", cpu::Isa::kAvx512, {.algorithm = kKnownScales}},
+     ResolveChannels,
+     CreateChannels},
+    {{"quantize/avx2_channels", cpu::Isa::kAvx2, {.algorithm = kKnownScales}},
+     ResolveChannels,
+     CreateChannels},
+    {{"quantize/rows", cpu::Isa::kBaseline, {.algorithm = kKnownScales}}, ResolveRows, CreateRows},
+    {{"quantize/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
 
 }  // namespace tilewire

@@ -71,8 +71,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const QuantizeDesc& d
       const float x = LoadElement(src.data_type(), piece.Find(kArgSrc), src.Offset(index));
       const float scale = desc.scales[i];
       const float zero_point = static_cast<float>(desc.zero_points[i]);
-      const float result =
-          IsByte(type) ? Quantized(type, x, scale, zero_point) : (x - zero_point) * scale;
+      const float result = IsByte(type) ? Quantized(type, x, scale, zero_point)
+                                        : (x - zero_point) * scale + ShiftOf(desc, i);
       StoreElement(type, result, piece.Find(kArgDst), dst.Offset(index));
     });
   };

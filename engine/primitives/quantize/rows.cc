@@ -29,7 +29,7 @@ template <typename To>
 struct Quantizing {
   using Src = float;
   using Dst = To;
-  Quantizing(float step, int32_t zero_point)
+  Quantizing(float step, int32_t zero_point, float /*shift*/)
       : scale(step),
         zero(zero_point),
         lowest(static_cast<float>(std::numeric_limits<To>::lowest() - zero_point)),
@@ -49,10 +49,12 @@ template <typename From>
 struct Dequantizing {
   using Src = From;
   using Dst = float;
-  Dequantizing(float step, int32_t zero_point)
-      : scale(step), zero(static_cast<float>(zero_point)) {}
-  float operator()(From integer) const { return (static_cast<float>(integer) - zero) * scale; }
-  float scale, zero;
+  Dequantizing(float step, int32_t zero_point, float to_add)
+      : scale(step), zero(static_cast<float>(zero_point)), shift(to_add) {}
+  float operator()(From integer) const {
+    return (static_cast<float>(integer) - zero) * scale + shift;
+  }
+  float scale, zero, shift;
 };
 
 // Immutable.
@@ -71,7 +73,7 @@ class Rows final : public Primitive {
         axis_(desc.scales.size() == 1 ? kNoAxis : desc.axis),
         flat_(IsFlat(desc.src, desc.dst) && desc.scales.size() == 1) {
     for (size_t i = 0; i < desc.scales.size(); ++i)
-      conversions_.emplace_back(desc.scales[i], desc.zero_points[i]);
+      conversions_.emplace_back(desc.scales[i], desc.zero_points[i], ShiftOf(desc, i));
     for (int64_t i = 0; i < dst_.dim(rows_.inner()); ++i) {
       from_.push_back(src_offsets_.At(rows_.inner(), i));
       to_.push_back(dst_offsets_.At(rows_.inner(), i));

@@ -205,6 +205,15 @@ OnnxBuilder DynamicallyQuantizedRows() {
   return model.Node("Relu", {"a"}, {"y"}).Output("y");
 }
 
+OnnxBuilder TransposedBytes() {
+  OnnxBuilder model;
+  model.Input("x", {1, 4, 4, 6}, onnx::TensorProto::UINT8);
+  model.Node("Cast", {"x"}, {"real"}, {Int("to", onnx::TensorProto::FLOAT)});
+  model.Node("Transpose", {"real"}, {"t"}, {Ints("perm", {0, 3, 1, 2})});
+  model.Floats("f", {1, 6, 1, 1}, {1, 2, 3, 4, 5, 6}).Node("Mul", {"t", "f"}, {"y"});
+  return model.Output("y");
+}
+
 struct OrderCase {
   OrderedPair pair;
   OnnxBuilder model;
@@ -216,6 +225,7 @@ std::vector<OrderCase> OrderCases() {
   return {
       {{"fold_pad", "sink_dequantize"}, PaddedIntegers(), image},
       {{"fuse_gelu", "convolve_rows"}, SpelledGelu(), rows},
+      {{"fuse_image_scaling", "sink_dequantize"}, TransposedBytes(), {1, 4, 4, 6}},
       {{"fuse_bias", "convolve_rows"}, BiasedLayer(), rows},
       {{"fuse_dynamic_quantization", "fuse_bias"}, DynamicallyQuantizedRows(), {2, 3, 6}},
       {{"fuse_dynamic_quantization", "fold_scale_shift"}, DynamicallyQuantized(), image},

@@ -38,6 +38,39 @@ TEST(PatternPassesTest, GeluIsOneFunctionInEveryOrderOfItsFactors) {
   }
 }
 
+// An image of bytes, a node that makes real numbers of it, and the mean and deviation of each
+// channel.
+OnnxBuilder Image(const std::vector<int64_t>& dims, const std::vector<int64_t>& channels) {
+  OnnxBuilder model;
+  model.Input("x", dims, onnx::TensorProto::UINT8).Floats("size", {}, {256});
+  model.Floats("mean", channels, {0.5f, 0.25f, 0.75f}).Floats("deviation", channels, {0.5f, 1, 2});
+  return model.Node("Cast", {"x"}, {"real"}, {Int("to", onnx::TensorProto::FLOAT)});
+}
+
+TEST(PatternPassesTest, BytesAreNormalisedInOneOperation) {
+  OnnxBuilder last = Image({1, 2, 2, 3}, {3}), first = Image({1, 3, 2, 2}, {3, 1, 1});
+  last.Node("Div", {"real", "size"}, {"d"}).Node("Sub", {"d", "mean"}, {"c"});
+  last.Node("Transpose", {"c"}, {"t"}, {Ints("perm", {0, 3, 1, 2})});
+  last.Floats("factor", {1, 3, 1, 1}, {2, 1, 0.5f}).Node("Mul", {"t", "factor"}, {"y"}).Output("y");
+  EXPECT_EQ(AfterPasses(last, {{1, 2, 2, 3}}),
+            "input x u8 [1,2,2,3]\n"
+            "real [1,2,2,3] = scale_bytes(x) axis=3 scale=0.0078125,0.00390625,0.00195312 "
+            "shift=-1,-0.25,-0.375\nt [1,3,2,2] = transpose(real) order=[0,3,1,2]\noutput t\n");
+  first.Node("Sub", {"real", "mean"}, {"c"}).Node("Div", {"c", "deviation"}, {"y"}).Output("y");
+  EXPECT_EQ(AfterPasses(first, {{1, 3, 2, 2}}),
+            "input x u8 [1,3,2,2]\n"
+            "real [1,3,2,2] = scale_bytes(x) axis=1 scale=2,1,0.5 shift=-1,-0.25,-0.375\n"
+            "output real\n");
+}
+
+TEST(PatternPassesTest, BytesThatAreUsedOtherwiseStayIntegers) {
+  OnnxBuilder negative = Image({1, 3, 2, 2}, {3, 1, 1}), read = negative;
+  negative.Node("Sub", {"mean", "real"}, {"y"}).Output("y");
+  EXPECT_THAT(AfterPasses(negative, {{1, 3, 2, 2}}), Not(HasSubstr("scale_bytes")));
+  read.Node("Sub", {"real", "mean"}, {"c"}).Node("Mul", {"c", "real"}, {"y"}).Output("y");
+  EXPECT_THAT(AfterPasses(read, {{1, 3, 2, 2}}), Not(HasSubstr("scale_bytes")));
+}
+
 // A unit of ShuffleNet: two parts are joined, shuffled in two groups, and split again.
 TEST(PatternPassesTest, ShuffledAndSplitChannelsAreGatheredFromWhereTheyWereComputed) {
   OnnxBuilder model;

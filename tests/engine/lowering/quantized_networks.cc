@@ -137,7 +137,10 @@ Network QuantizedSums(int64_t n) {
       b.AddOperation("signs", IntegerSum{{one, two, one}, two}, {p, q, p}, dims, kS8);
   const ValueId both = b.ConcatOf("both", {sum, moved});
   b.SetType(both, kU8);
-  return b.Finish({ToReal(&b, "both.real", both, three), ToReal(&b, "signs.real", signs, two)});
+  const ScaleBytes each{1, PseudoRandom("scales", 11, 0.5f, 1), PseudoRandom("shifts", 11, -1, 1)};
+  const ValueId scaled = b.AddOperation("scaled", each, {moved}, dims);
+  return b.Finish(
+      {ToReal(&b, "both.real", both, three), ToReal(&b, "signs.real", signs, two), scaled});
 }
 
 // Integers by a range that is computed, the same for every image: with padding around them,

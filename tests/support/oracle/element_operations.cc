@@ -116,6 +116,17 @@ Elements Compute(const graph::Dequantize& dequantize, const Operands& operands) 
   return dst;
 }
 
+Elements Compute(const graph::ScaleBytes& bytes, const Operands& operands) {
+  int64_t inner = 1;
+  for (size_t d = bytes.axis + 1; d < operands.dst.size(); ++d) inner *= operands.dst[d];
+  Elements dst = operands.srcs[0].elements;
+  for (size_t i = 0; i < dst.size(); ++i) {
+    const size_t index = i / static_cast<size_t>(inner) % bytes.scale.size();
+    dst[i] = dst[i] * bytes.scale[index] + bytes.shift[index];
+  }
+  return dst;
+}
+
 // In f32, as the formula says: which integer a sum half-way between two rounds to depends on it.
 Elements Compute(const graph::IntegerSum& sum, const Operands& operands) {
   Elements dst;

