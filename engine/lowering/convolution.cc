@@ -66,21 +66,24 @@ absl::StatusOr<PrimitivePtr> CreateWithPooling(const graph::Convolution& convolu
 }
 
 // A primitive that spares the source a reorder, if there is one; otherwise `primitive` itself.
-// Where the source is a part of a larger blocked tensor: the same implementation for the source as
-// it is. Where the primitive would read a blocked source of few channels as a plain one: any
-// implementation with generated code that takes the blocks.
+// Where the source is a part of a larger blocked tensor, or a plain one in another order (pixels of
+// an image that is transposed): the same implementation for the source as it is. Where the
+// primitive would read a blocked source of few channels as a plain one: any implementation with
+// generated code that takes the blocks.
 absl::StatusOr<PrimitivePtr> ForSourceAsItIs(ConvolutionDesc desc, const Attributes& attributes,
                                              PrimitivePtr primitive, OperationContext& context) {
   if (context.plan().IsUnplaced(context.src())) return primitive;
   ABSL_ASSIGN_OR_RETURN(const Place home, context.Home(context.src()));
   const MemoryDesc& wanted = primitive->Desc(kArgSrc);
-  if (home.desc.IsPlain() || runtime::SameMemory(home.desc, wanted)) return primitive;
-  if (home.desc.IsDense() && home.desc.offset0() == 0 && !wanted.IsPlain()) return primitive;
+  const bool is_plain = home.desc.IsPlain();
+  const bool is_whole = home.desc.IsDense() && home.desc.offset0() == 0;
+  if (runtime::SameMemory(home.desc, wanted)) return primitive;
+  if (!wanted.IsPlain() && (is_plain || is_whole)) return primitive;
   desc.src = home.desc;
   auto as_it_is = context.Create(desc, attributes);
   if (!as_it_is.ok()) return primitive;
-  const bool takes = wanted.IsPlain() ? !(*as_it_is)->info().traits.is_reference
-                                      : (*as_it_is)->name() == primitive->name();
+  const bool takes = wanted.IsPlain() && !is_plain ? !(*as_it_is)->info().traits.is_reference
+                                                   : (*as_it_is)->name() == primitive->name();
   return takes ? *std::move(as_it_is) : primitive;
 }
 

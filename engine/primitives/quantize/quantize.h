@@ -5,10 +5,10 @@
 //   f32 to u8 or s8          dst = saturate(round(src / scale) + zero_point)
 //   u8, s8 or f32 to f32     dst = (src - zero_point) * scale + shift
 //
-// in f32, each step rounded, by scales and zero points that are known, or by one of either that `range` holds at run
-// time, as quantization_range.h computes it. round() gives the nearest integer, the even one of two
-// that are equally near; NaN maps to the lowest integer. An f32 source of the second form holds
-// integers.
+// in f32, each step rounded, by scales and zero points that are known, or by one of either that
+// `range` holds at run time, as quantization_range.h computes it. round() gives the nearest
+// integer, the even one of two that are equally near; NaN maps to the lowest integer. An f32 source
+// of the second form holds integers.
 //
 // Shapes    src and dst the same, rank 1 to 12; with a range, dst may have zero points around src
 //           in its last dimensions, padding_left of them in front. One scale and zero point, or one
