@@ -8,9 +8,15 @@
 #include <cstdint>
 
 #include "absl/functional/function_ref.h"
+#include "engine/base/precision.h"
 #include "engine/kernels/attributes.h"
 
 namespace tilewire {
+
+// How many planes the products of a precision take.
+constexpr int PlanesFor(Precision precision) { return 3 - static_cast<int>(precision); }
+static_assert(PlanesFor(Precision::kExact) == 3 && PlanesFor(Precision::kFast) == 2 &&
+              PlanesFor(Precision::kBf16) == 1);
 
 // Strides are bytes. Channels come in blocks of 16, and those of a block of src are neighbours.
 struct PlaneProductShape {
@@ -41,6 +47,20 @@ class PlaneRows {
   // Visits rows [row, row + rows) of a product for one tap, in order.
   virtual void ForEachRun(int64_t product, int64_t row, int rows, int64_t tap,
                           absl::FunctionRef<void(const Run&)> visit) const = 0;
+};
+
+// Of one product: rows at one distance, without taps.
+class DensePlaneRows final : public PlaneRows {
+ public:
+  DensePlaneRows(const std::byte* src, int64_t row_bytes) : src_(src), row_bytes_(row_bytes) {}
+  void ForEachRun(int64_t, int64_t row, int rows, int64_t,
+                  absl::FunctionRef<void(const Run&)> visit) const override {
+    visit({.first = 0, .rows = rows, .src = src_ + row * row_bytes_, .row_bytes = row_bytes_});
+  }
+
+ private:
+  const std::byte* const src_;
+  const int64_t row_bytes_;
 };
 
 struct PlaneOperands {

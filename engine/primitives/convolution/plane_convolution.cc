@@ -116,18 +116,6 @@ class PlaneConvolution final : public Primitive {
   const std::unique_ptr<const PlaneProduct> product_;
 };
 
-int PlanesOf(const ImplementationFacts& facts) {
-  switch (facts.traits.precision) {
-    case Precision::kExact:
-      return 3;
-    case Precision::kFast:
-      return 2;
-    case Precision::kBf16:
-      return 1;
-  }
-  return 3;
-}
-
 PlaneProductShape ShapeOf(const Geometry& geometry, int planes) {
   return {.planes = planes,
           .rows = geometry.out[0] * geometry.out[1] * geometry.out[2],
@@ -186,7 +174,7 @@ absl::StatusOr<ConvolutionDesc> ResolvePlanes(const ConvolutionDesc& desc,
   const Geometry geometry = GeometryOf(desc);
   if (geometry.groups > 1 && (geometry.ic % lanes != 0 || geometry.oc % lanes != 0))
     return absl::UnimplementedError("takes groups of whole blocks of channels only");
-  ABSL_RETURN_IF_ERROR(RequireWorthwhile(desc, geometry, PlanesOf(facts), unit));
+  ABSL_RETURN_IF_ERROR(RequireWorthwhile(desc, geometry, PlanesFor(facts.traits.precision), unit));
   ABSL_ASSIGN_OR_RETURN(const ConvolutionDesc resolved,
                         ResolveLayouts(desc, lanes, WeightsKind::kDense));
   if (!IsChannelBlocked(resolved.src, lanes) && !HasWholeVectors(resolved.src, lanes))
@@ -205,7 +193,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const ConvolutionDesc& d
   const ActivationStrides dst = StridesOf(desc.dst, lanes, geometry.oc);
   FlattenPixels(&windows.geometry, windows.strides.spatial, dst.spatial);
   const int group = geometry.grouped_weights ? 1 : 0;
-  PlaneProductShape shape = ShapeOf(geometry, PlanesOf(facts));
+  PlaneProductShape shape = ShapeOf(geometry, PlanesFor(facts.traits.precision));
   shape.src_block = windows.strides.block * kFloatBytes;
   shape.weights_block = desc.weights.stride(group + 1) * kFloatBytes;
   shape.weights_tap = lanes * lanes * kFloatBytes;

@@ -32,6 +32,12 @@ TILEWIRE_ROW(InnerProductDesc, Packed);
 // Sums are taken modulo 2^32: they are exact up to 65793 products.
 TILEWIRE_ROW(InnerProductDesc, IntegerPacked);
 
+// f32 by products of planes of bf16 on matrix tiles (AMX): one with the precision bf16, three with
+// fast, six with exact (engine/kernels/plane_tile.h says how large their errors are). Tensors are
+// those of the packed rows. The number of images decides nothing, as bits may not depend on it: for
+// one image the weights that are read take about as long as their split and products.
+TILEWIRE_ROW(InnerProductDesc, Planes);
+
 TILEWIRE_ROW(InnerProductDesc, Reference);
 
 // kUnimplemented  a tensor that is not f32, output scales, or backward: what every row refuses

@@ -14,6 +14,12 @@ namespace tilewire::matmul {
 // with a tile's columns innermost, zeros after the last. Either way the sums are the same.
 TILEWIRE_ROW(MatmulDesc, Tiles);
 
+// f32 by products of planes of bf16 on matrix tiles (AMX): one with the precision bf16, three with
+// fast, six with exact (engine/kernels/plane_tile.h says how large their errors are). Tensors as
+// above, but that elements of a row of src follow each other. M and the batch decide nothing, as
+// bits may not depend on them.
+TILEWIRE_ROW(MatmulDesc, Planes);
+
 // Integers and f64, each row of dst by rows of weights, in plain loops. Takes row-major tensors.
 TILEWIRE_ROW(MatmulDesc, TypedRows);
 

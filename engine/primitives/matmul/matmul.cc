@@ -45,7 +45,17 @@ absl::Status Validate(const MatmulDesc& desc, const Attributes&) {
 }  // namespace matmul
 
 TILEWIRE_DEFINE_PRIMITIVE(
-    Matmul, matmul, {{"matmul/avx512_f32", cpu::Isa::kAvx512}, ResolveTiles, CreateTiles},
+    Matmul, matmul,
+    {{"matmul/amx_bf16_planes", cpu::Isa::kAmx, {.precision = Precision::kBf16}},
+     ResolvePlanes,
+     CreatePlanes},
+    {{"matmul/amx_f32_split3_planes", cpu::Isa::kAmx, {.precision = Precision::kFast}},
+     ResolvePlanes,
+     CreatePlanes},
+    {{"matmul/amx_f32_split6_planes", cpu::Isa::kAmx, {.precision = Precision::kExact}},
+     ResolvePlanes,
+     CreatePlanes},
+    {{"matmul/avx512_f32", cpu::Isa::kAvx512}, ResolveTiles, CreateTiles},
     {{"matmul/avx2_f32", cpu::Isa::kAvx2}, ResolveTiles, CreateTiles},
     {{"matmul/typed_rows", cpu::Isa::kBaseline}, ResolveTypedRows, CreateTypedRows},
     {{"matmul/reference", cpu::Isa::kBaseline, {.is_reference = true}},

@@ -10,7 +10,7 @@
 // Types    f32; or all of f64, or of one type of integers, whose sums wrap around, without bias and
 //          post-ops.
 // Layouts  any; `any` is row-major. Post-ops: eltwise and sum.
-// Order    Products are added in the order of k, whatever M, N and the batch.
+// Order    Products are added in an order of k that does not depend on M, N and the batch.
 // Source   oneDNN, "Matrix Multiplication"; Goto & van de Geijn, "Anatomy of High-Performance
 //          Matrix Multiplication", ACM TOMS 34(3), 2008.
 #ifndef ENGINE_PRIMITIVES_MATMUL_MATMUL_H_

@@ -10,6 +10,7 @@
 #include "engine/kernels/strided_tile.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/matmul/batches.h"
 #include "engine/primitives/matmul/implementations.h"
 #include "engine/threading/stop.h"
 
@@ -20,28 +21,6 @@ constexpr int64_t kFewRows = 32;       // of src: copying the weights would not 
 constexpr int64_t kRowsPerTask = 128;  // of dst: a piece of work for one thread
 constexpr int kBlocks = 3;             // vectors of columns in a whole tile
 constexpr int kMaxRows = 8;
-
-// The matrices and batch of a product.
-struct Shape {
-  int64_t m, n, k;
-  int64_t batch = 1, weights_batch = 1;  // products, and different weights
-};
-
-Shape ShapeOf(const MatmulDesc& desc) {
-  const int rank = desc.dst.rank();
-  Shape shape{desc.dst.dim(rank - 2), desc.dst.dim(rank - 1), desc.src.dim(rank - 1)};
-  for (int d = 0; d < rank - 2; ++d) {
-    shape.batch *= desc.dst.dim(d);
-    shape.weights_batch *= desc.weights.dim(d);
-  }
-  return shape;
-}
-
-// The last stride but `back`; 0 where the dimension has size 1 and its stride means nothing.
-int64_t StrideOf(const MemoryDesc& md, int back) {
-  const int d = md.rank() - 1 - back;
-  return md.dim(d) == 1 ? 0 : md.stride(d);
-}
 
 struct Tiling {
   VectorUnit unit;
@@ -95,9 +74,9 @@ class Tiles final : public Primitive {
       const int64_t panel = task / pieces % tiling_.panels;
       const int64_t b = task / pieces / tiling_.panels;
       const int64_t end = std::min(shape_.m, row + kRowsPerTask);
-      const float* weights = Weights(args, WeightsOf(b)) + panel * tiling_.columns;
+      const float* weights = Weights(args, WeightsOf(desc_, b)) + panel * tiling_.columns;
       if (panel >= first) {
-        weights = copies + (WeightsOf(b) * copied + panel - first) * PanelElements();
+        weights = copies + (WeightsOf(desc_, b) * copied + panel - first) * PanelElements();
       }
       for (int64_t m = row; m < end; m += tiling_.max_rows) {
         RunTile(args, weights, b, panel, m, std::min(tiling_.max_rows, end - m));
@@ -128,11 +107,11 @@ class Tiles final : public Primitive {
     const bool tail = tiling_.tail != 0 && panel == tiling_.panels - 1;
     const int64_t stride = StrideOf(desc_.dst, 1), column = panel * tiling_.columns;
     float tile[kMaxRows * kBlocks * 16];
-    float* dst = args.Get<float>(kArgDst) + desc_.dst.offset0() + BatchOffset(desc_.dst, b) +
+    float* dst = args.Get<float>(kArgDst) + desc_.dst.offset0() + BatchOffset(desc_, desc_.dst, b) +
                  row * stride + column;
     StridedTileArgs tile_args;
     tile_args.src = args.Get<const float>(kArgSrc) + desc_.src.offset0() +
-                    BatchOffset(desc_.src, b) + row * StrideOf(desc_.src, 1);
+                    BatchOffset(desc_, desc_.src, b) + row * StrideOf(desc_.src, 1);
     tile_args.weights = weights;
     tile_args.bias = desc_.bias.IsZero()
                          ? nullptr
@@ -151,35 +130,9 @@ class Tiles final : public Primitive {
     }
   }
 
-  // Of product `b`, counted in row-major order of dst's batch dimensions.
-  int64_t BatchOffset(const MemoryDesc& md, int64_t b) const {
-    int64_t offset = 0;
-    for (int d = md.rank() - 3; d >= 0; --d) {
-      if (md.dim(d) != 1) offset += b % desc_.dst.dim(d) * md.stride(d);
-      b /= desc_.dst.dim(d);
-    }
-    return offset;
-  }
-
-  // Which weights product `b` takes, counted in row-major order of their batch dimensions.
-  int64_t WeightsOf(int64_t b) const {
-    int64_t index = 0, scale = 1;
-    for (int d = desc_.dst.rank() - 3; d >= 0; --d) {
-      if (desc_.weights.dim(d) != 1) index += b % desc_.dst.dim(d) * scale;
-      b /= desc_.dst.dim(d);
-      scale *= desc_.weights.dim(d);
-    }
-    return index;
-  }
-
   const float* Weights(const ExecuteArgs& args, int64_t index) const {
-    const MemoryDesc& md = desc_.weights;
-    int64_t offset = md.offset0();
-    for (int d = md.rank() - 3; d >= 0; --d) {
-      offset += index % md.dim(d) * md.stride(d);
-      index /= md.dim(d);
-    }
-    return args.Get<const float>(kArgWeights) + offset;
+    return args.Get<const float>(kArgWeights) + desc_.weights.offset0() +
+           WeightsOffset(desc_, index);
   }
 
   const MatmulDesc desc_;

@@ -58,20 +58,6 @@ std::vector<Implementation<Desc>> FloatRows(absl::Span<const Implementation<Desc
   return IntegerRows(table, false);
 }
 
-// At most this part of a product is left out where factors are rounded to bf16 (2^-8 of each), or
-// split into two such numbers (2^-16 of each, and the product of both second ones) or three.
-inline double LeftOut(const ImplementationFacts& row) {
-  switch (row.traits.precision) {
-    case Precision::kExact:
-      return 0;
-    case Precision::kFast:
-      return 3.1 * 0x1p-16;
-    case Precision::kBf16:
-      return 2.1 * 0x1p-8;
-  }
-  return 0;
-}
-
 }  // namespace tilewire::testing
 
 #endif  // TESTS_ENGINE_PRIMITIVES_INTEGER_TENSORS_H_

@@ -38,6 +38,8 @@ const std::vector<Case>& Cases() {
        {1, 1, 1, 20},
        {2, 3, 5, 20}},
       {"attention's scores", {2, 2, 37, 16}, {2, 2, 16, 37}, {}, {2, 2, 37, 37}},
+      {"batched, many columns", {3, 20, 48}, {3, 48, 50}, {1, 1, 50}, {3, 20, 50}},
+      {"batched crosswise, many columns", {2, 1, 35, 40}, {1, 3, 40, 33}, {}, {2, 3, 35, 33}},
       {"no row", {0, 4}, {4, 3}, {}, {0, 3}},
       {"nothing to add: the bias", {3, 0}, {0, 5}, {1, 5}, {3, 5}},
   };
@@ -111,7 +113,8 @@ class MatmulTest : public RowTest<MatmulDesc> {
       }
       if (!bias.IsZero()) sum += operands.bias[at(bias, index)];
       if (!attributes.post_ops.empty()) sum = std::max(sum + 2.0 * operands.before[i], 0.0);
-      const double tolerance = (src.dim(last) + 4.0) * 0x1p-24 * (magnitudes + 4);
+      const double tolerance =
+          ((src.dim(last) + 4.0) * 0x1p-24 + LeftOut(GetParam())) * (magnitudes + 4);
       ASSERT_NEAR((*result)[i], sum, tolerance) << "element " << i;
       ++i;
     });
@@ -146,8 +149,8 @@ TEST_P(MatmulTest, PartsOfWiderTensors) {
     offsets.back() = 2;
     return *Plain(whole).SubMemory(dims, offsets);
   };
-  ExpectProduct({part({13, 20}), part({20, 60}), Plain({1, 60}), part({13, 60})});
-  ExpectProduct({part({40, 20}), part({20, 60}), Plain({1, 60}), part({40, 60})});
+  ExpectProduct({part({13, 40}), part({40, 60}), Plain({1, 60}), part({13, 60})});
+  ExpectProduct({part({40, 40}), part({40, 60}), Plain({1, 60}), part({40, 60})});
 }
 
 // One row of src gives the same bits whatever the other rows.
@@ -166,11 +169,32 @@ TEST_P(MatmulTest, RowsDoNotDependOnEachOther) {
   }
 }
 
+// The same with an infinity in another row; and an infinite weight makes a column what it makes it
+// in f32.
+TEST_P(MatmulTest, InfinitiesStayWhereTheyBelong) {
+  const MatmulDesc desc{Plain({34, 40}), Plain({40, 37}), {}, Plain({34, 37})};
+  Operands operands = Random(desc);
+  const auto before = Multiply(desc, operands);
+  ASSERT_TRUE(before);
+  operands.src[33 * 40 + 39] = INFINITY;
+  const auto after = Multiply(desc, operands);
+  for (int i = 0; i < 33 * 37; ++i) ASSERT_EQ((*after)[i], (*before)[i]);
+  for (int n = 0; n < 37; ++n)
+    EXPECT_EQ((*after)[33 * 37 + n], operands.weights[39 * 37 + n] > 0 ? INFINITY : -INFINITY);
+  operands.src[33 * 40 + 39] = 1;
+  operands.weights[2 * 37 + 36] = -INFINITY;
+  const auto column = Multiply(desc, operands);
+  for (int m = 0; m < 34; ++m) {
+    EXPECT_EQ((*column)[m * 37 + 36], operands.src[m * 40 + 2] > 0 ? -INFINITY : INFINITY);
+    EXPECT_TRUE(std::isfinite((*column)[m * 37]));
+  }
+}
+
 TEST_P(MatmulTest, AnyIsRowMajor) {
   const auto any = [](const Dims& dims) { return *MemoryDesc::CreateAny(dims, DataType::kF32); };
-  const auto primitive = Create({any({3, 4}), any({4, 5}), any({1, 5}), any({3, 5})});
+  const auto primitive = Create({any({3, 40}), any({40, 20}), any({1, 20}), any({3, 20})});
   ASSERT_TRUE(primitive);
-  EXPECT_EQ(primitive->Desc(kArgDst), Plain({3, 5}));
+  EXPECT_EQ(primitive->Desc(kArgDst), Plain({3, 20}));
 }
 
 // Products of elements over the whole range of their type, whose sums wrap around.

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The f32 inner product by planes of bf16: weights and layouts are those of the packed rows, images
+// the rows of one product.
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "engine/base/status_macros.h"
+#include "engine/kernels/plane_product.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/inner_product/implementations.h"
+
+namespace tilewire::inner_product {
+namespace {
+
+constexpr int64_t kNumberBytes = sizeof(float);
+
+// Immutable.
+class PlaneInnerProduct final : public Primitive {
+ public:
+  PlaneInnerProduct(PrimitiveInfo primitive_info, const InnerProductDesc& desc,
+                    std::unique_ptr<const PlaneProduct> product)
+      : Primitive(std::move(primitive_info)), desc_(desc), product_(std::move(product)) {}
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte* scratchpad,
+           const threading::Team& team) const override {
+    const DensePlaneRows src(At(args, kArgSrc, desc_.src), desc_.src.stride(0) * kNumberBytes);
+    product_->Run({.src = &src,
+                   .weights = args.Get<const std::byte>(kArgWeights),
+                   .bias = args.Get<const std::byte>(kArgBias),
+                   .dst = At(args, kArgDst, desc_.dst)},
+                  scratchpad, team);
+  }
+
+  static std::byte* At(const ExecuteArgs& args, int arg, const MemoryDesc& desc) {
+    return args.Get<std::byte>(arg) + desc.offset0() * kNumberBytes;
+  }
+
+  const InnerProductDesc desc_;
+  const std::unique_ptr<const PlaneProduct> product_;
+};
+
+}  // namespace
+
+absl::StatusOr<InnerProductDesc> ResolvePlanes(const InnerProductDesc& desc,
+                                               const Attributes& attributes,
+                                               const ImplementationFacts& facts) {
+  constexpr int64_t kFewestNumbers = 32, kMostNumbers = 1 << 16, kFewestOutputs = 16;
+  ABSL_ASSIGN_OR_RETURN(InnerProductDesc resolved, ResolvePacked(desc, attributes, facts));
+  const int64_t numbers = resolved.src.stride(0);
+  if (numbers < kFewestNumbers || numbers > kMostNumbers || desc.dst.dim(1) < kFewestOutputs)
+    return absl::UnimplementedError("is for 32 to 65536 numbers and from 16 outputs on");
+  if (resolved.dst.stride(0) > std::numeric_limits<int32_t>::max() / 64 / kNumberBytes)
+    return absl::UnimplementedError("strides exceed 32-bit displacements");
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const InnerProductDesc& desc,
+                                                        const Attributes& attributes,
+                                                        const ImplementationFacts& facts) {
+  const int64_t numbers = desc.src.stride(0);
+  const PlaneProductShape shape = {
+      .planes = PlanesFor(facts.traits.precision),
+      .rows = desc.src.dim(0),
+      .channels = numbers,
+      .outputs = desc.dst.dim(1),
+      .weights_output_block = numbers * kPlaneLanes * kNumberBytes,
+      .dst_row = desc.dst.stride(0) * kNumberBytes,
+      .bias = !desc.bias.IsZero(),
+      .post_ops = attributes.post_ops,
+  };
+  ABSL_ASSIGN_OR_RETURN(auto product, PlaneProduct::Create(facts.name, shape, {{}}, {{}}));
+  PrimitiveInfo primitive_info = InfoOf(desc, attributes, facts);
+  primitive_info.code_bytes = product->code_bytes();
+  primitive_info.scratchpad_bytes = product->scratchpad_bytes();
+  return std::make_unique<PlaneInnerProduct>(std::move(primitive_info), desc, std::move(product));
+}
+
+}  // namespace tilewire::inner_product

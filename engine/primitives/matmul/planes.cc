@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The f32 matrix product by planes of bf16 on matrix tiles.
+#include <utility>
+#include <vector>
+
+#include "engine/base/status_macros.h"
+#include "engine/kernels/plane_product.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/matmul/batches.h"
+#include "engine/primitives/matmul/implementations.h"
+
+namespace tilewire::matmul {
+namespace {
+
+constexpr int64_t kElementBytes = sizeof(float);
+
+// The rows of src of each product.
+class BatchRows final : public PlaneRows {
+ public:
+  BatchRows(const MatmulDesc& desc, const float* src) : desc_(desc), src_(src) {}
+
+  void ForEachRun(int64_t product, int64_t row, int rows, int64_t,
+                  absl::FunctionRef<void(const Run&)> visit) const override {
+    const int64_t stride = StrideOf(desc_.src, 1);
+    const float* from = src_ + BatchOffset(desc_, desc_.src, product) + row * stride;
+    visit({.first = 0,
+           .rows = rows,
+           .src = reinterpret_cast<const std::byte*>(from),
+           .row_bytes = stride * kElementBytes});
+  }
+
+ private:
+  const MatmulDesc& desc_;
+  const float* const src_;
+};
+
+// Immutable.
+class PlaneMatmul final : public Primitive {
+ public:
+  PlaneMatmul(PrimitiveInfo info, const MatmulDesc& desc,
+              std::unique_ptr<const PlaneProduct> product)
+      : Primitive(std::move(info)), desc_(desc), product_(std::move(product)) {}
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte* scratchpad,
+           const threading::Team& team) const override {
+    const BatchRows src(desc_, args.Get<const float>(kArgSrc) + desc_.src.offset0());
+    PlaneOperands operands = {.src = &src};
+    operands.weights =
+        args.Get<const std::byte>(kArgWeights) + desc_.weights.offset0() * kElementBytes;
+    if (!desc_.bias.IsZero())
+      operands.bias = args.Get<const std::byte>(kArgBias) + desc_.bias.offset0() * kElementBytes;
+    operands.dst = args.Get<std::byte>(kArgDst) + desc_.dst.offset0() * kElementBytes;
+    product_->Run(operands, scratchpad, team);
+  }
+
+  const MatmulDesc desc_;
+  const std::unique_ptr<const PlaneProduct> product_;
+};
+
+}  // namespace
+
+absl::StatusOr<MatmulDesc> ResolvePlanes(const MatmulDesc& desc, const Attributes& attributes,
+                                         const ImplementationFacts& facts) {
+  constexpr int64_t kFewestProducts = 32, kMostProducts = 1 << 16, kFewestColumns = 16;
+  ABSL_ASSIGN_OR_RETURN(MatmulDesc resolved, ResolveTiles(desc, attributes, facts));
+  const Shape shape = ShapeOf(resolved);
+  if (shape.k < kFewestProducts || shape.k > kMostProducts || shape.n < kFewestColumns)
+    return absl::UnimplementedError("is for K from 32 to 65536 and N from 16 on");
+  if (resolved.dst.ElementCount() == 0) return absl::UnimplementedError("nothing to compute");
+  if (StrideOf(resolved.src, 0) != 1)
+    return absl::UnimplementedError("elements of a row of src do not follow each other");
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const MatmulDesc& desc,
+                                                        const Attributes& attributes,
+                                                        const ImplementationFacts& facts) {
+  const Shape matrices = ShapeOf(desc);
+  PlaneProductShape shape = {.planes = PlanesFor(facts.traits.precision),
+                             .rows = matrices.m,
+                             .channels = matrices.k,
+                             .outputs = matrices.n};
+  shape.weights_channel = StrideOf(desc.weights, 1) * kElementBytes;
+  shape.weights_block = kPlaneLanes * shape.weights_channel;
+  shape.weights_output = StrideOf(desc.weights, 0) * kElementBytes;
+  shape.weights_output_block = kPlaneLanes * shape.weights_output;
+  shape.weights_are_padded = false;
+  shape.dst_row = StrideOf(desc.dst, 1) * kElementBytes;
+  shape.bias = !desc.bias.IsZero();
+  shape.post_ops = attributes.post_ops;
+  std::vector<PlaneWeights> weights;
+  for (int64_t w = 0; w < matrices.weights_batch; ++w)
+    weights.push_back({.offset = WeightsOffset(desc, w) * kElementBytes});
+  std::vector<PlaneProduct::Item> items;
+  for (int64_t b = 0; b < matrices.batch; ++b)
+    items.push_back({.product = b,
+                     .weights = WeightsOf(desc, b),
+                     .dst = BatchOffset(desc, desc.dst, b) * kElementBytes});
+  ABSL_ASSIGN_OR_RETURN(
+      auto product, PlaneProduct::Create(facts.name, shape, std::move(weights), std::move(items)));
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+  info.code_bytes = product->code_bytes();
+  info.scratchpad_bytes = product->scratchpad_bytes();
+  return std::make_unique<PlaneMatmul>(std::move(info), desc, std::move(product));
+}
+
+}  // namespace tilewire::matmul
