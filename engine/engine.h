@@ -50,6 +50,12 @@ struct LoadOptions {
   std::string name;                    // what log lines call the model; empty: its path
 };
 
+// Of all models, since the engine was created.
+struct StageCounts {
+  int64_t plans = 0;  // that were made for a stage before the last
+  int64_t runs = 0;   // of models that are planned in stages
+};
+
 // Thread-safe.
 class Engine {
  public:
@@ -70,6 +76,7 @@ class Engine {
   // Returns the memory of past runs that nothing has used for so long to the system. Zero is for
   // times when nothing runs, and takes longer.
   virtual void FreeIdleMemory(absl::Duration /*unused_for*/) {}
+  virtual StageCounts stage_counts() const { return {}; }
   virtual threading::Arena& arena() = 0;             // for the service's scheduler
   virtual const EngineOptions& options() const = 0;  // with the zeros resolved
 };

@@ -158,18 +158,19 @@ class FirstLoads {
   std::atomic<bool> nothing_to_serve_{false};
 };
 
-void WriteCounts(const RequestLog& log) {
+void WriteCounts(const RequestLog& log, const StageCounts& stages) {
   std::string counts;
   for (size_t code = 0; code < RequestLog::kCodes; ++code) {
     const auto status = static_cast<absl::StatusCode>(code);
     if (log.Requests(status) == 0) continue;
     absl::StrAppend(&counts, " ", absl::StatusCodeToString(status), " ", log.Requests(status));
   }
-  spdlog::info("requests so far:{}; slow {}", counts.empty() ? " none" : counts, log.Slow());
+  spdlog::info("requests so far:{}; slow {}; run in stages {}, by {} plans of stages",
+               counts.empty() ? " none" : counts, log.Slow(), stages.runs, stages.plans);
 }
 
 // Returns when the server is to end, with the signal that said so.
-int AwaitEnd(const Server& server, Loader* loader) {
+int AwaitEnd(const Engine& engine, const Server& server, Loader* loader) {
   const sigset_t signals = AwaitedSignals();
   while (true) {
     int signal = 0;
@@ -181,7 +182,7 @@ int AwaitEnd(const Server& server, Loader* loader) {
         break;
       case SIGUSR1:
       case SIGUSR2:
-        WriteCounts(server.log());
+        WriteCounts(server.log(), engine.stage_counts());
         break;
       case SIGALRM:
         break;
@@ -235,7 +236,7 @@ int Serve(const Flags& flags) {
                 {.scan = [&flags] { return ScanModels(flags); },
                  .started = [&first_loads] { first_loads.End(); },
                  .changed = [&server] { (*server)->ModelsChanged(); }});
-  first_loads.LogEnd(AwaitEnd(**server, &loader));
+  first_loads.LogEnd(AwaitEnd(**engine, **server, &loader));
   loader.Stop();
   Drain(flags, server->get());
   if (first_loads.nothing_to_serve()) return Refuse(models.All()[0]->load_status);

@@ -104,6 +104,9 @@ class RealEngine final : public Engine, public PrimitiveEngine {
   }
 
   CacheStatistics cache_statistics() const override { return shared_->cache.Statistics(); }
+  StageCounts stage_counts() const override {
+    return {.plans = shared_->stage_plans, .runs = shared_->staged_runs};
+  }
   PrimitiveEngine& primitives() override { return *this; }
   threading::Arena& arena() override { return shared_->arena; }
   const EngineOptions& options() const override { return shared_->options; }

@@ -217,6 +217,7 @@ absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const Inpu
   ABSL_ASSIGN_OR_RETURN(const PlannedStagePtr first, PlanFor(key, {options.interrupted}));
   if (first->cut == nullptr)
     return RunPlan(*first->plan, DescribeInputs(*first->plan, inputs), requests, options, nullptr);
+  ++shared_->staged_runs;
   StagedRun run(source_.get(), shared_.get(), &plans_, &options);
   AllInputBytes input_bytes;
   if (first->plan != nullptr) input_bytes = DescribeInputs(*first->plan, inputs);

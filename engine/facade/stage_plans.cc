@@ -66,6 +66,7 @@ absl::StatusOr<PlannedStagePtr> StagePlans::Make(
   if (runs) {
     ABSL_ASSIGN_OR_RETURN(planned->plan, Lower(stage.network, options));
   }
+  if (planned->cut != nullptr) ++shared_.stage_plans;
   if (planned->cut != nullptr && VerboseLevel() >= 2)
     WriteStageLine(EndOf(*planned->cut), runs ? planned->plan->steps.size() : 0,
                    absl::Now() - start);

@@ -6,6 +6,7 @@
 #ifndef ENGINE_FACADE_STAGE_PLANS_H_
 #define ENGINE_FACADE_STAGE_PLANS_H_
 
+#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -32,6 +33,7 @@ struct EngineShared {
   threading::Arena arena;
   PrimitiveCache cache;
   ScratchpadPool scratchpads;
+  std::atomic<int64_t> stage_plans = 0, staged_runs = 0;  // StageCounts
 
   // What a request may compute on.
   threading::Team TeamFor(const RunOptions& run) {

@@ -49,6 +49,27 @@ TEST(CutTest, NonZeroOfWhatIsComputed) {
   ExpectTensor<int64_t>(**loaded, {Row({{7, 1}, {1999, 2}, {3, -1}})}, {2, 2}, {0, 0, 7, 1999});
 }
 
+TEST(CutTest, RunsInStagesAreCounted) {
+  OnnxBuilder staged, whole;
+  staged.Input("x", {-1, -1}).Node("Relu", {"x"}, {"r"}).Node("NonZero", {"r"}, {"y"});
+  staged.Output("y", TensorProto::INT64);
+  whole.Input("x", {-1, -1}).Node("Relu", {"x"}, {"y"}).Output("y");
+  const auto counts = [] { return EngineOfModels().stage_counts(); };
+  const auto loaded = Load(staged);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const StageCounts before = counts();
+  ASSERT_TRUE(AnswerOf(**loaded, {Numbers({1, 2}, {1, -1})}).ok());
+  const StageCounts first = counts();
+  EXPECT_EQ(first.runs, before.runs + 1);
+  EXPECT_GT(first.plans, before.plans);
+  ASSERT_TRUE(AnswerOf(**loaded, {Numbers({1, 2}, {2, -1})}).ok());
+  ASSERT_TRUE(AnswerOf(whole, {Numbers({1, 2}, {1, -1})}).ok());
+  EXPECT_EQ(counts().runs, first.runs + 1) << "not those of whole models";
+  EXPECT_EQ(counts().plans, first.plans) << "plans serve again";
+  ASSERT_TRUE(AnswerOf(**loaded, {Numbers({1, 3}, {1, -1, 2})}).ok());
+  EXPECT_GT(counts().plans, first.plans);
+}
+
 TEST(CutTest, CompressByAComputedMaskAndWhatFollows) {
   OnnxBuilder model;
   model.Input("x", {1, kRowSize})

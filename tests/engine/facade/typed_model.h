@@ -21,11 +21,15 @@ std::string Bytes(const std::vector<T>& elements) {
   return std::string(reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(T));
 }
 
-inline absl::StatusOr<std::shared_ptr<const Model>> Load(const OnnxBuilder& builder) {
+inline Engine& EngineOfModels() {
   static Engine* const engine = Engine::Create({.threads = 1}).value().release();
+  return *engine;
+}
+
+inline absl::StatusOr<std::shared_ptr<const Model>> Load(const OnnxBuilder& builder) {
   const std::string path = ::testing::TempDir() + "/typed.onnx";
   WriteFile(path, builder.Serialize());
-  return engine->LoadModel(path);
+  return EngineOfModels().LoadModel(path);
 }
 
 // A graph in an attribute of a node.
