@@ -88,7 +88,8 @@ TILEWIRE_ROW(ConvolutionDesc, Winograd);
 // and the same with 1 and 3 spatial dimensions; groups of whole blocks. Chosen if plane_cost.h
 // estimates that it is faster than vectors; with six products, only where Winograd's algorithm is
 // not chosen, which takes fewer cycles than they do. A pixel whose window holds an infinity or NaN
-// is computed by vectors, and so are all whose weights do.
+// is computed by vectors, and so are all whose weights do: there the zeros of the padding count, so
+// that an infinite weight makes NaN of them.
 TILEWIRE_ROW(ConvolutionDesc, Planes);
 
 TILEWIRE_ROW(ConvolutionDesc, Reference);

@@ -148,7 +148,7 @@ TEST_P(PlanesTest, BothLayoutsOfPixelsGiveTheSameBits) {
 
 // More weights than the planes of a chunk, and few pixels: outputs are shared out.
 TEST_P(PlanesTest, WeightsInSeveralChunksGiveTheBitsOfAnyTeam) {
-  const ConvolutionCase shape = Case("", {1, 1024, 2, 8}, 1152, {1, 1});
+  const ConvolutionCase shape = Case("", {1, 1024, 4, 8}, 1152, {1, 1});
   const auto primitive = Create(shape, AttributesOf({}));
   ASSERT_NE(primitive, nullptr);
   const Contents contents = IntegerContents(shape);
