@@ -94,9 +94,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> AroundDriver(const ConvolutionDesc& d
 absl::StatusOr<ConvolutionDesc> ResolveDirect(const ConvolutionDesc& desc,
                                               const Attributes& attributes,
                                               const ImplementationFacts& facts) {
-  const int lanes = VectorUnit::Of(facts.isa).lanes();
   ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
-  return ResolveLayouts(desc, lanes, WeightsKind::kDense);
+  return ResolveLayouts(desc, VectorUnit::Of(facts.isa), WeightsKind::kDense);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const ConvolutionDesc& desc,
@@ -113,7 +112,6 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const ConvolutionDesc& d
 absl::StatusOr<ConvolutionDesc> ResolveFirstLayer(const ConvolutionDesc& desc,
                                                   const Attributes& attributes,
                                                   const ImplementationFacts& facts) {
-  const int lanes = VectorUnit::Of(facts.isa).lanes();
   constexpr int kMostChannels = 4;
   ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
   const Geometry geometry = GeometryOf(desc);
@@ -121,7 +119,7 @@ absl::StatusOr<ConvolutionDesc> ResolveFirstLayer(const ConvolutionDesc& desc,
     return absl::UnimplementedError("is for 1 to 4 input channels and no groups");
   }
   if (geometry.kernel[0] > 1) return absl::UnimplementedError("is for kernels without depth");
-  return ResolveLayouts(desc, lanes, WeightsKind::kFirstLayer);
+  return ResolveLayouts(desc, VectorUnit::Of(facts.isa), WeightsKind::kFirstLayer);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateFirstLayer(const ConvolutionDesc& desc,
@@ -139,7 +137,7 @@ absl::StatusOr<ConvolutionDesc> ResolveFewOutputs(const ConvolutionDesc& desc,
   const int lanes = VectorUnit::Of(facts.isa).lanes();
   ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
   ABSL_RETURN_IF_ERROR(RequireFewOutputs(GeometryOf(desc), lanes));
-  return ResolveLayouts(desc, lanes, WeightsKind::kFewOutputs);
+  return ResolveLayouts(desc, VectorUnit::Of(facts.isa), WeightsKind::kFewOutputs);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateFewOutputs(const ConvolutionDesc& desc,
@@ -155,11 +153,10 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateFewOutputs(const ConvolutionDes
 absl::StatusOr<ConvolutionDesc> ResolveDepthwise(const ConvolutionDesc& desc,
                                                  const Attributes& attributes,
                                                  const ImplementationFacts& facts) {
-  const int lanes = VectorUnit::Of(facts.isa).lanes();
   ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
   if (!GeometryOf(desc).IsDepthwise())
     return absl::UnimplementedError("is for one channel a group");
-  return ResolveLayouts(desc, lanes, WeightsKind::kDepthwise);
+  return ResolveLayouts(desc, VectorUnit::Of(facts.isa), WeightsKind::kDepthwise);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDepthwise(const ConvolutionDesc& desc,
@@ -168,6 +165,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDepthwise(const ConvolutionDesc
   const VectorUnit unit = VectorUnit::Of(facts.isa);
   DirectProblem problem = ProblemOf(desc, attributes, unit);
   problem.depthwise = true;
+  problem.packed_src = desc.src.IsPlain();
+  problem.packed_dst = desc.dst.IsPlain();
   problem.tap_channels = 1;
   problem.geometry.oc = problem.geometry.groups;
   problem.geometry.groups = 1;

@@ -79,8 +79,10 @@ Tiling TilingOf(const DirectProblem& problem) {
   const int64_t blocks = DivUp(problem.geometry.oc, problem.unit.lanes());
   const bool one_block = problem.depthwise || problem.dst.block > kLargestSpan / 4;
   const int64_t row = problem.geometry.out[2];
-  const RegisterBudget budget = {.unit = problem.unit,
-                                 .scratch = AccumulatorEpilogue::ScratchCount(problem.post_ops)};
+  // A part of a vector is loaded into a register of its own before it is added.
+  const int scratch = std::max(AccumulatorEpilogue::ScratchCount(problem.post_ops),
+                               problem.packed_dst && problem.post_ops.HasSum() ? 2 : 0);
+  const RegisterBudget budget = {.unit = problem.unit, .scratch = scratch};
   Tiling tiling = ChooseTiling(row, one_block ? 1 : blocks, budget);
   if (one_block) tiling.oc_groups = SplitEvenly(blocks, blocks);
   return tiling;
@@ -165,7 +167,9 @@ DirectConfig DirectDriver::ConfigOf(const Range& tile, const Range& oc_group) co
   const bool last = oc_group.begin + oc_group.size == DivUp(geometry.oc, lanes);
   config.epilogue.tail_lanes =
       last && !problem_.few_outputs ? static_cast<int>(geometry.oc % lanes) : 0;
+  config.epilogue.packed_channels = problem_.packed_dst;
   config.epilogue.post_ops = problem_.post_ops;
+  config.packed_src = problem_.packed_src;
   TapLoops& loops = config.loops;
   loops.channels = lanes;
   loops.tail_channels = static_cast<int>(geometry.ic % lanes);

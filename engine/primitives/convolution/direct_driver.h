@@ -41,6 +41,8 @@ struct DirectProblem {
   WeightsStrides weights;
   bool has_bias = false;
   bool depthwise = false;  // geometry: one group whose ic is 1 and whose oc counts all channels
+  // Depthwise: another pixel follows the last channel, which the last vector must not touch.
+  bool packed_src = false, packed_dst = false;
   // Lanes are input channels, so that a block of output channels is one channel; dst is plain.
   bool few_outputs = false;
   int tap_channels = 16;  // input channels that weights hold for each tap of a block

@@ -61,8 +61,12 @@ class DirectGenerator final : public TapLoopGenerator {
   }
 
  private:
+  const Xbyak::Opmask src_mask_ = k3;
   // After the reduction src_ holds dst, and weights_ bias and then the slopes of a PRelu.
   const Xbyak::Reg64 src_plane_ = r10, src_plane3_ = r11;  // without depth: see SrcOf()
+
+  // Whether vectors of src are read under a mask.
+  bool HasPackedTail() const { return config_.packed_src && config_.epilogue.tail_lanes != 0; }
 
   Xbyak::Xmm Broadcast(int i) const {
     const int first = blocks_ * (pixels_ + 1);
@@ -79,6 +83,10 @@ class DirectGenerator final : public TapLoopGenerator {
     Preamble();
     ReserveStack();
     InitSums();
+    if (HasPackedTail()) {
+      mov(eax, (1 << config_.epilogue.tail_lanes) - 1);
+      kmovw(src_mask_, eax);
+    }
     LoadPointers(offsetof(DirectArgs, src), offsetof(DirectArgs, weights));
     if (StepsChannelsByRegister()) {
       mov(src_plane_, loops_.src_channel);
@@ -134,7 +142,8 @@ class DirectGenerator final : public TapLoopGenerator {
     for (int pixel = run.first_pixel; pixel < run.end_pixel; ++pixel) {
       const Xbyak::RegExp src = SrcOf(pixel, channel);
       if (config_.depthwise) {
-        vfmadd231ps(Narrow(0, Sum(0, pixel)), Narrow(0, Weights(0)), ptr[src]);
+        const Xbyak::Xmm sum = Narrow(0, Sum(0, pixel));
+        vfmadd231ps(HasPackedTail() ? sum | src_mask_ : sum, Narrow(0, Weights(0)), ptr[src]);
         continue;
       }
       if (EmbedsBroadcasts()) {

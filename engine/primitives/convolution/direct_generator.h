@@ -26,8 +26,9 @@ namespace tilewire::convolution {
 struct DirectConfig {
   EpilogueConfig epilogue;  // unit, blocks, pixels, dst
   TapLoops loops;
-  bool chunked = false;    // input channels come in several calls; sums wait in dst
-  bool depthwise = false;  // weights are multiplied by a vector of src, not a broadcast element
+  bool chunked = false;     // input channels come in several calls; sums wait in dst
+  bool depthwise = false;   // weights are multiplied by a vector of src, not a broadcast element
+  bool packed_src = false;  // of which the last one's tail is not read, only where there are masks
 };
 
 // The arguments of one call. Pointers are to the first valid depth and height tap, width tap 0.

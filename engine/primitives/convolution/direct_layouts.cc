@@ -39,7 +39,14 @@ std::string WeightsPattern(int rank, bool grouped, int lanes, WeightsKind kind) 
 bool TakesSrc(const MemoryDesc& src, int lanes, Activations allowed) {
   if (!src.IsPlain()) return allowed != Activations::kPlainSrc && IsChannelBlocked(src, lanes);
   if (allowed == Activations::kVectors) return HasWholeVectors(src, lanes);
+  if (allowed == Activations::kNeighbours) return HasNeighbours(src);
   return allowed != Activations::kBlocks && allowed != Activations::kPlainDst;
+}
+
+bool TakesDst(const MemoryDesc& dst, int lanes, Activations allowed) {
+  if (IsChannelBlocked(dst, lanes)) return true;
+  if (allowed == Activations::kNeighbours) return HasNeighbours(dst);
+  return allowed != Activations::kBlocks && HasWholeVectors(dst, lanes);
 }
 
 bool HasPlainRows(const MemoryDesc& desc) {
@@ -57,8 +64,10 @@ bool IsChannelBlocked(const MemoryDesc& desc, int lanes) {
   return desc.inner_blocks().size() == 1 && desc.inner_blocks()[0] == InnerBlock{1, lanes};
 }
 
+bool HasNeighbours(const MemoryDesc& desc) { return desc.IsPlain() && desc.stride(1) == 1; }
+
 bool HasWholeVectors(const MemoryDesc& desc, int lanes) {
-  return desc.IsPlain() && desc.stride(1) == 1 && desc.dim(1) % lanes == 0;
+  return HasNeighbours(desc) && desc.dim(1) % lanes == 0;
 }
 
 absl::Status ResolveActivations(int lanes, Activations allowed, ConvolutionDesc* desc) {
@@ -70,10 +79,7 @@ absl::Status ResolveActivations(int lanes, Activations allowed, ConvolutionDesc*
   ABSL_ASSIGN_OR_RETURN(desc->dst, OrPattern(desc->dst, plain_dst ? plain : blocked));
   ABSL_ASSIGN_OR_RETURN(desc->bias, OrPattern(desc->bias, "a"));
   if (!TakesSrc(desc->src, lanes, allowed)) return RefuseLayout("src", desc->src);
-  const bool takes_dst =
-      plain_dst ? HasPlainRows(desc->dst)
-                : IsChannelBlocked(desc->dst, lanes) ||
-                      (allowed != Activations::kBlocks && HasWholeVectors(desc->dst, lanes));
+  const bool takes_dst = plain_dst ? HasPlainRows(desc->dst) : TakesDst(desc->dst, lanes, allowed);
   if (!takes_dst) return RefuseLayout("dst", desc->dst);
   const MemoryDesc& bias = desc->bias;
   if (bias.IsZero() || (bias.IsPlain() && (bias.stride(0) == 1 || bias.dim(0) == 1))) {
@@ -82,8 +88,9 @@ absl::Status ResolveActivations(int lanes, Activations allowed, ConvolutionDesc*
   return RefuseLayout("bias", bias);
 }
 
-absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, int lanes,
+absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, const VectorUnit& unit,
                                                WeightsKind weights) {
+  const int lanes = unit.lanes();
   ConvolutionDesc resolved = desc;
   const bool grouped = desc.weights.rank() > desc.src.rank();
   ABSL_ASSIGN_OR_RETURN(
@@ -92,9 +99,10 @@ absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, int 
                                 WeightsPattern(desc.weights.rank(), grouped, lanes, weights)));
   if (desc.weights.IsAny()) resolved.weights = packed;
   if (!(resolved.weights == packed)) return RefuseLayout("weights", desc.weights);
+  const Activations depthwise = unit.has_masks() ? Activations::kNeighbours : Activations::kVectors;
   const Activations allowed = weights == WeightsKind::kFirstLayer   ? Activations::kPlainSrc
                               : weights == WeightsKind::kFewOutputs ? Activations::kPlainDst
-                              : weights == WeightsKind::kDepthwise  ? Activations::kVectors
+                              : weights == WeightsKind::kDepthwise  ? depthwise
                                                                     : Activations::kAnySrc;
   ABSL_RETURN_IF_ERROR(ResolveActivations(lanes, allowed, &resolved));
   return resolved;

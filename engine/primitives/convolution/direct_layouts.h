@@ -17,13 +17,14 @@ enum class WeightsKind { kDense, kDepthwise, kFirstLayer, kFewOutputs };
 
 // `desc` with `any` replaced; kUnimplemented for a layout that the direct convolution does not read
 // or write.
-absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, int lanes,
+absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, const VectorUnit& unit,
                                                WeightsKind weights);
 
 // Which src and dst a row takes: channel blocks only; these or tensors of whole vectors (see
-// HasWholeVectors()); a plain src, or any src, each with such a dst; or a src of channel blocks
-// with a plain dst whose rows have no gaps.
-enum class Activations { kBlocks, kVectors, kPlainSrc, kAnySrc, kPlainDst };
+// HasWholeVectors()), or of any number of channels that are neighbours; a plain src, or any src,
+// each with a dst of channel blocks or whole vectors; or a src of channel blocks with a plain dst
+// whose rows have no gaps.
+enum class Activations { kBlocks, kVectors, kNeighbours, kPlainSrc, kAnySrc, kPlainDst };
 
 // The same, in place, for src, dst and bias of `desc` only.
 absl::Status ResolveActivations(int lanes, Activations allowed, ConvolutionDesc* desc);
@@ -33,6 +34,9 @@ absl::Status RefuseLayout(absl::string_view tensor, const MemoryDesc& desc);
 
 // Whether channels are cut into blocks of `lanes`, and nothing else is cut.
 bool IsChannelBlocked(const MemoryDesc& desc, int lanes);
+
+// Whether the tensor is plain and its channels are neighbours, as those of nhwc are.
+bool HasNeighbours(const MemoryDesc& desc);
 
 // Whether the tensor is plain, its channels are neighbours and make up whole vectors of `lanes`, as
 // those of nhwc often do: code for channel blocks then reads and writes it by other strides.

@@ -23,7 +23,7 @@ TILEWIRE_ROW(ConvolutionDesc, Direct);
 // bits); weights hold these channels alone: Ohwi16o.
 TILEWIRE_ROW(ConvolutionDesc, FirstLayer);
 
-// src and dst nChw16c; or nhwc, any strides between pixels, of whole vectors of channels.
+// src and dst nChw16c; or nhwc, any strides between pixels, with AVX2 of whole vectors of channels.
 TILEWIRE_ROW(ConvolutionDesc, Depthwise);
 
 // A plain src or dst, of any strides, for which one of the other f32 rows of the instruction set

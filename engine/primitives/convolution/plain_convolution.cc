@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/primitives/convolution/direct_layouts.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/requirements.h"
@@ -38,10 +39,12 @@ absl::StatusOr<MemoryDesc> AnyInsteadOfPlain(const MemoryDesc& desc) {
 
 // Whether the row reads src about as fast as it would read channel blocks. The pixels of nchw lie
 // side by side, but the channels of a window lie in many pages. Pixels of nhwc that are multiples
-// of kSetsBytes apart share one set of the first cache.
+// of kSetsBytes apart share one set of the first cache; a depthwise row still reads them faster
+// than a reorder and the row do.
 bool ReadsAsItIs(const ConvolutionDesc& desc, uint8_t algorithm) {
   constexpr int64_t kSetsBytes = 4096;
   if (algorithm == kFirstLayer) return true;
+  if (algorithm == kDepthwise) return HasNeighbours(desc.src);
   if (algorithm != kDirect || !desc.src.IsPlain()) return false;
   const Geometry geometry = GeometryOf(desc);
   const int64_t elements = kSetsBytes / static_cast<int64_t>(sizeof(float));
@@ -52,17 +55,22 @@ bool ReadsAsItIs(const ConvolutionDesc& desc, uint8_t algorithm) {
 // `desc` as a row is offered it: what the row does not read and write as it is becomes `any`.
 absl::StatusOr<InnerRow> Offer(const ConvolutionDesc& desc, const Attributes& attributes,
                                const Implementation<ConvolutionDesc>& row) {
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc any_src, AnyInsteadOfPlain(desc.src));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc any_dst, AnyInsteadOfPlain(desc.dst));
+  const MemoryDesc& src = ReadsAsItIs(desc, row.traits.algorithm) ? desc.src : any_src;
   ConvolutionDesc wanted = desc;
-  if (!ReadsAsItIs(desc, row.traits.algorithm)) {
-    ABSL_ASSIGN_OR_RETURN(wanted.src, AnyInsteadOfPlain(desc.src));
+  absl::Status refusal;
+  for (const auto& [from, to] : {std::pair{&src, &desc.dst},
+                                 {&src, &any_dst},
+                                 {&any_src, &desc.dst},
+                                 {&any_src, &any_dst}}) {
+    wanted.src = *from;
+    wanted.dst = *to;
+    absl::StatusOr<ConvolutionDesc> resolved = row.resolve(wanted, attributes, row);
+    if (resolved.ok()) return InnerRow{row, *std::move(resolved)};
+    refusal = resolved.status();
   }
-  absl::StatusOr<ConvolutionDesc> resolved = row.resolve(wanted, attributes, row);
-  if (!resolved.ok()) {
-    ABSL_ASSIGN_OR_RETURN(wanted.dst, AnyInsteadOfPlain(desc.dst));
-    resolved = row.resolve(wanted, attributes, row);
-  }
-  ABSL_RETURN_IF_ERROR(resolved.status());
-  return InnerRow{row, *std::move(resolved)};
+  return refusal;
 }
 
 // The best row that takes `desc` between reorders; each is an f32 row of the instruction set.

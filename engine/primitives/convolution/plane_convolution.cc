@@ -176,7 +176,7 @@ absl::StatusOr<ConvolutionDesc> ResolvePlanes(const ConvolutionDesc& desc,
     return absl::UnimplementedError("takes groups of whole blocks of channels only");
   ABSL_RETURN_IF_ERROR(RequireWorthwhile(desc, geometry, PlanesFor(facts.traits.precision), unit));
   ABSL_ASSIGN_OR_RETURN(const ConvolutionDesc resolved,
-                        ResolveLayouts(desc, lanes, WeightsKind::kDense));
+                        ResolveLayouts(desc, unit, WeightsKind::kDense));
   if (!IsChannelBlocked(resolved.src, lanes) && !HasWholeVectors(resolved.src, lanes))
     return RefuseLayout("src", resolved.src);
   ABSL_RETURN_IF_ERROR(RequireNeighbours(geometry, StridesOf(resolved.dst, lanes, geometry.oc)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No integer row touches memory that follows a tensor: each tensor here ends where a page begins
-// that may not be touched.
+// No integer row, and no f32 row that takes parts of vectors, touches memory that follows a tensor:
+// each tensor here ends where a page begins that may not be touched.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -37,6 +37,17 @@ class BytesBeforeAWall {
   std::byte* const begin_;
 };
 
+void RunBeforeAWall(const Primitive& primitive, const char* why) {
+  SCOPED_TRACE(why);
+  const BytesBeforeAWall from(primitive.Desc(kArgSrc).SizeBytes());
+  const BytesBeforeAWall to(primitive.Desc(kArgDst).SizeBytes());
+  // Weights are read in whole vectors, from where they are aligned.
+  const BytesBeforeAWall weights(RoundUp(primitive.Desc(kArgWeights).SizeBytes(), 64));
+  ExecuteArgs args;
+  args.Set(kArgSrc, from.get()).Set(kArgDst, to.get()).Set(kArgWeights, weights.get());
+  EXPECT_THAT(primitive.Execute(args, threading::Team::Serial()), IsOk());
+}
+
 // Whether the row takes the shape.
 bool RunsBeforeAWall(const ImplementationFacts& row, const ConvolutionCase& shape, DataType src) {
   ConvolutionDesc desc = DescOf(shape);
@@ -45,16 +56,8 @@ bool RunsBeforeAWall(const ImplementationFacts& row, const ConvolutionCase& shap
   desc.dst = *MemoryDesc::CreateAny(shape.DstDims(), DataType::kU8);
   desc.bias = {};
   const auto created = CreateConvolution(desc, {}, {.only = row.name});
-  if (!created.ok()) return false;
-  const Primitive& primitive = **created;
-  const BytesBeforeAWall from(primitive.Desc(kArgSrc).SizeBytes());
-  const BytesBeforeAWall to(primitive.Desc(kArgDst).SizeBytes());
-  // Weights are read in whole vectors, from where they are aligned.
-  const BytesBeforeAWall weights(RoundUp(primitive.Desc(kArgWeights).SizeBytes(), 64));
-  ExecuteArgs args;
-  args.Set(kArgSrc, from.get()).Set(kArgDst, to.get()).Set(kArgWeights, weights.get());
-  EXPECT_THAT(primitive.Execute(args, threading::Team::Serial()), IsOk()) << shape.why;
-  return true;
+  if (created.ok()) RunBeforeAWall(**created, shape.why);
+  return created.ok();
 }
 
 TEST(ConvolutionBoundsTest, AreKept) {
@@ -76,6 +79,19 @@ TEST(ConvolutionBoundsTest, AreKept) {
       taken += RunsBeforeAWall(row, shape, DataType::kS8);
     }
     EXPECT_GT(taken, 0);
+  }
+}
+
+// Of nhwc, whose last pixel ends with a part of a vector.
+TEST(ConvolutionBoundsTest, AreKeptByDepthwiseRowsOfPixels) {
+  if (!cpu::Supports(cpu::Isa::kAvx512)) GTEST_SKIP() << "the CPU lacks AVX-512";
+  for (const int64_t channels : {3, 20, 28, 49}) {
+    ConvolutionCase shape = Case("depthwise", {1, channels, 5, 9}, channels, {3, 3},
+                                 {.groups = channels, .left = {1, 1}, .bias = false});
+    const auto created = CreateConvolution(DescOf(shape, "acdb", "acdb"), AttributesOf({}),
+                                           {.only = "convolution/avx512_f32_depthwise"});
+    ASSERT_THAT(created, IsOk());
+    RunBeforeAWall(**created, "depthwise");
   }
 }
 

@@ -73,6 +73,8 @@ TEST_P(PlainConvolutionTest, AppliesPostOpsToWhatTheDestinationHeld) {
       Case("whole vectors", {2, 32, 6, 17}, 48, {1, 1}),
       Case("groups", {2, 24, 5, 5}, 24, {3, 3}, {.groups = 3, .left = {1, 1}}),
       Case("depthwise", {2, 32, 9, 30}, 32, {3, 3}, {.groups = 32, .left = {1, 1}}),
+      Case("depthwise, a long tail", {2, 28, 9, 30}, 28, {3, 3}, {.groups = 28, .left = {1, 1}}),
+      Case("depthwise, a short tail", {2, 19, 9, 30}, 19, {3, 3}, {.groups = 19, .left = {1, 1}}),
       Case("a first layer", {2, 3, 15, 17}, 32, {3, 3}, {.left = {1, 1}}),
   };
   for (const ConvolutionCase& shape : shapes) {
@@ -111,6 +113,8 @@ TEST_P(PlainConvolutionTest, ReadsAndWritesPartsOfLargerTensors) {
       Case("tails", {2, 35, 6, 17}, 40, {3, 3}, {.left = {1, 1}}),
       Case("whole vectors", {2, 32, 6, 17}, 48, {1, 1}),
       Case("depthwise", {2, 32, 9, 30}, 32, {3, 3}, {.groups = 32, .left = {1, 1}}),
+      Case("depthwise, a long tail", {2, 28, 9, 30}, 28, {3, 3}, {.groups = 28, .left = {1, 1}}),
+      Case("depthwise, a short tail", {2, 19, 9, 30}, 19, {3, 3}, {.groups = 19, .left = {1, 1}}),
   };
   for (const ConvolutionCase& shape : shapes) {
     SCOPED_TRACE(shape.why);
