@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "client/image.h"
 #include "client/latencies.h"
 #include "client/scores.h"
 #include "client/tool/command.h"
+#include "client/tool/picture_options.h"
 
 namespace tilewire::client {
 namespace {
@@ -20,7 +20,8 @@ constexpr char kInferExamples[] =
     R"(Pictures are PGM, PPM, PNG or JPEG; they are resized and cropped to the model's size.
 
   tilewire infer --model=digits --top=3 digit.png
-  tilewire infer --model=resnet50 --mean 0.485 0.456 0.406 --std 0.229 0.224 0.225 --softmax cat.jpg
+  tilewire infer --model=resnet50 --torchvision=resnet50 --softmax cat.jpg
+  tilewire infer --model=cats --mean 0.485 0.456 0.406 --std 0.229 0.224 0.225 cat.jpg
   tilewire infer --model=digits --raw --layout=nhwc --output=features=map.raw tensor.raw)";
 
 struct InferFlags {
@@ -30,7 +31,7 @@ struct InferFlags {
   int64_t free_size = 224;
   double timeout_s = 60;
   bool softmax = false, raw = false;
-  Normalization normalization;
+  PictureOptions pictures;
 };
 
 absl::StatusOr<std::string> PictureBytes(const std::string& file, const TensorMetadata& input,
@@ -41,13 +42,7 @@ absl::StatusOr<std::string> PictureBytes(const std::string& file, const TensorMe
         absl::StrCat("input '", input.name, "' is ", ShapeText(input.shape),
                      ", which no picture fits: give raw tensor files with --raw"));
   }
-  auto content = ReadFile(file);
-  if (!content.ok()) return content.status();
-  auto image = DecodeImage(*content);
-  if (!image.ok())
-    return absl::InvalidArgumentError(absl::StrCat(file, ": ", image.status().message()));
-  return ToInput(ResizeAndCrop(WithChannels(*image, shape[1]), shape[2], shape[3]), input.datatype,
-                 ParseLayout(flags.layout), flags.normalization);
+  return ReadPicture(file, input, shape, ParseLayout(flags.layout), flags.pictures);
 }
 
 // One input of one row from one file.
@@ -180,7 +175,7 @@ int RunInfer(const Server& server, const InferFlags& flags) {
 }
 
 void AddPictureOptions(CLI::App* command, InferFlags* flags) {
-  AddNormalizationOptions(command, &flags->normalization);
+  AddPreparationOptions(command, &flags->pictures);
   command
       ->add_option("--free_size", flags->free_size,
                    "height and width where the model leaves them open")

@@ -153,7 +153,7 @@ void AddRequestOptions(CLI::App* command, LoadFlags* flags) {
       ->check(AtLeastOne())
       ->capture_default_str()
       ->group(kRequests);
-  AddNormalizationOptions(command, &flags->normalization);
+  AddPreparationOptions(command, &flags->pictures);
 }
 
 void AddAnswerOptions(CLI::App* command, LoadFlags* flags) {

@@ -10,9 +10,9 @@
 
 #include "absl/status/statusor.h"
 #include "client/client.h"
-#include "client/image.h"
 #include "client/load/load.h"
 #include "client/load/record.h"
+#include "client/tool/picture_options.h"
 
 namespace tilewire::client {
 
@@ -38,7 +38,7 @@ struct LoadFlags {
   int64_t requests = 0, batch = 1, free_size = 224, distinct = 4;
   uint64_t seed = 1;
   bool find_rate = false, split = false;
-  Normalization normalization;
+  PictureOptions pictures;
   RecordFlags report;
 };
 void AddLoadOptions(CLI::App* command, LoadFlags* flags);

@@ -115,17 +115,6 @@ absl::StatusOr<Inputs> ArrayInputs(const LoadFlags& flags, const WantedRequests&
 }
 
 // The bytes of a picture as a row of the input.
-absl::StatusOr<std::string> PictureRow(const std::string& file, const TensorMetadata& input,
-                                       const std::vector<int64_t>& shape, const LoadFlags& flags) {
-  const auto content = ReadFile(file);
-  if (!content.ok()) return content.status();
-  const auto image = DecodeImage(*content);
-  if (!image.ok())
-    return absl::InvalidArgumentError(absl::StrCat(file, ": ", image.status().message()));
-  return ToInput(ResizeAndCrop(WithChannels(*image, shape[1]), shape[2], shape[3]), input.datatype,
-                 ParseLayout(flags.layout), flags.normalization);
-}
-
 // A request per picture; with a larger batch the pictures follow each other around.
 absl::StatusOr<Inputs> ImageInputs(const LoadFlags& flags, const WantedRequests& wanted,
                                    const ModelMetadata& metadata) {
@@ -145,7 +134,7 @@ absl::StatusOr<Inputs> ImageInputs(const LoadFlags& flags, const WantedRequests&
     Tensor tensor{input.name, input.datatype, shape, ParseLayout(flags.layout), ""};
     for (int64_t row = 0; row < shape[0]; ++row) {
       const std::string& file = flags.images[(first + row) % flags.images.size()];
-      auto bytes = PictureRow(file, input, shape, flags);
+      auto bytes = ReadPicture(file, input, shape, tensor.layout, flags.pictures);
       if (!bytes.ok()) return bytes.status();
       tensor.bytes += *bytes;
     }

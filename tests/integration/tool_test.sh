@@ -61,6 +61,11 @@ expect 0 'features: FP32 1x40x6x5 nchw, from [-0-9.e]+ to [-0-9.e]+; these are n
   echo "FAILED: the features are not 1x40x6x5 floats"
   failures=$((failures + 1))
 }
+expect 2 'no preparation for .lenet.; there is one for alexnet' infer --model=digits \
+  --torchvision=lenet "$picture"
+expect 2 'makes 3x224x224 of a picture, input .image. is Nx3x24x20' infer --model=digits \
+  --torchvision=resnet18 "$picture"
+expect 2 'excludes' infer --model=digits --torchvision=resnet18 --scale=1 "$picture"
 head -c 11520 /dev/zero >"$TEST_TMPDIR/zeros.raw"
 expect 0 ' [0-9] ' infer --model=digits --raw --softmax --top=10 "$TEST_TMPDIR/zeros.raw"
 expect 2 'not a PGM' infer --model=digits "$digits/labels.txt"
