@@ -416,7 +416,7 @@ absl::StatusOr<Attributes> DecodeAttributes(const v1::Attributes& message) {
   if (message.precision() < 0 || message.precision() > v1::Precision_MAX) {
     return absl::InvalidArgumentError(absl::StrCat("unknown precision ",
                                                    static_cast<int>(message.precision()),
-                                                   "; allowed are: exact, fast, ", "bf16"));
+                                                   "; allowed are: exact, fast, bf16"));
   }
   attributes.precision = static_cast<Precision>(message.precision());
   return attributes;
