@@ -21,8 +21,6 @@ namespace {
 
 using runtime::LayoutLike;
 
-constexpr int64_t kPartAlignment = AlignedBuffer::kAlignment;
-
 // Every element of both is at the same offset.
 bool SameOrder(const MemoryDesc& a, const MemoryDesc& b) {
   return a.dims() == b.dims() && a.inner_blocks() == b.inner_blocks() &&
@@ -31,8 +29,8 @@ bool SameOrder(const MemoryDesc& a, const MemoryDesc& b) {
 
 // Where a source is to be written.
 struct Part {
-  int64_t begin = 0;  // in the whole, bytes
-  MemoryDesc desc;    // from there on
+  PartBegin begin;
+  MemoryDesc desc;  // from there on
 };
 
 // The parts of `dst` for the sources; nullopt where some part would not consist of whole blocks.
@@ -43,9 +41,10 @@ std::optional<std::vector<Part>> PartsOf(const std::vector<Place>& sources, cons
   for (const Place& source : sources) {
     const absl::StatusOr<MemoryDesc> view = dst.SubMemory(source.desc.dims(), offsets);
     if (!view.ok() || view->inner_blocks() != source.desc.inner_blocks()) return std::nullopt;
-    const int64_t begin = (view->offset0() - dst.offset0()) * SizeOf(dst.data_type());
+    const PartBegin begin = {.axis = axis, .index = offsets[axis]};
     absl::StatusOr<MemoryDesc> desc = view->WithStrides(dst.strides());
-    if (!desc.ok() || begin % kPartAlignment != 0) return std::nullopt;
+    if (!desc.ok() || BytesBefore(begin, dst, dst.strides()) % kPartAlignment != 0)
+      return std::nullopt;
     parts.push_back({begin, *std::move(desc)});
     offsets[axis] += source.desc.dim(axis);
   }
@@ -118,7 +117,7 @@ absl::StatusOr<std::optional<Place>> TryParts(const std::vector<Place>& sources,
   }
   const Place dst = context.plan().NewPlace(dst_desc);
   for (size_t i = 0; i < buffers.size(); ++i)
-    context.plan().MakePart(buffers[i], dst.buffer, (*parts)[i].begin);
+    context.plan().MakePart(buffers[i], dst, (*parts)[i].begin);
   return dst;
 }
 

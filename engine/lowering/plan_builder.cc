@@ -133,6 +133,7 @@ Place PlanBuilder::NewPlace(const MemoryDesc& desc) {
   const int step = static_cast<int>(draft_.plan.steps.size());
   draft_.plan.buffers.push_back({.bytes = desc.SizeBytes(), .first = step, .last = step});
   draft_.buffer_values.emplace_back();
+  draft_.part_begins.emplace_back();
   return {static_cast<int>(draft_.plan.buffers.size()) - 1, desc};
 }
 
@@ -154,12 +155,13 @@ bool PlanBuilder::MayBePart(const Place& place) const {
          absl::c_none_of(draft_.buffer_values[place.buffer], is_output);
 }
 
-void PlanBuilder::MakePart(int part, int whole, int64_t offset) {
-  draft_.plan.buffers[part].part_of = whole;
-  draft_.plan.buffers[part].part_offset = offset;
+void PlanBuilder::MakePart(int part, const Place& whole, const PartBegin& begin) {
+  draft_.plan.buffers[part].part_of = whole.buffer;
+  draft_.plan.buffers[part].part_offset = BytesBefore(begin, whole.desc, whole.desc.strides());
+  draft_.part_begins[part] = begin;
   std::vector<ValueId>& values = draft_.buffer_values[part];
-  draft_.buffer_values[whole].insert(draft_.buffer_values[whole].end(), values.begin(),
-                                     values.end());
+  std::vector<ValueId>& all = draft_.buffer_values[whole.buffer];
+  all.insert(all.end(), values.begin(), values.end());
   values.clear();
 }
 

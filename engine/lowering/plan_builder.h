@@ -107,8 +107,8 @@ class PlanBuilder {
   // Whether the whole buffer could become a part of another one: it is written by a step, is
   // neither an output nor constant, and is not a part yet.
   bool MayBePart(const Place& place) const;
-  // Puts the buffer `part` into `whole`, a later buffer that no step uses yet, at byte `offset`.
-  void MakePart(int part, int whole, int64_t offset);
+  // Puts the buffer `part` into `whole`, a later one that no step uses yet.
+  void MakePart(int part, const Place& whole, const PartBegin& begin);
   // Re-strides `place` and everything that shares its buffer (restride.h).
   absl::Status Restride(const Place& place, const Dims& strides);
   // Notes that the value is in this place; its home if it has none yet.

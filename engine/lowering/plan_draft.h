@@ -5,9 +5,11 @@
 #ifndef ENGINE_LOWERING_PLAN_DRAFT_H_
 #define ENGINE_LOWERING_PLAN_DRAFT_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "engine/base/aligned_buffer.h"
 #include "engine/graph/network.h"
 #include "engine/lowering/primitive_request.h"
 #include "engine/memory/memory_desc.h"
@@ -22,6 +24,19 @@ struct Place {
   MemoryDesc desc;
 };
 
+// Parts begin on multiples of so many bytes.
+inline constexpr int64_t kPartAlignment = AlignedBuffer::kAlignment;
+
+// Where a part begins in the tensor that it is a part of: at an index along one dimension, and at 0
+// along the others.
+struct PartBegin {
+  int axis = 0;
+  int64_t index = 0;  // of an element, the first of a block
+};
+
+// The bytes before the part in a tensor that is nested and blocked as `layout` and has `strides`.
+int64_t BytesBefore(const PartBegin& begin, const MemoryDesc& layout, const Dims& strides);
+
 struct PlanDraft {
   runtime::Plan plan;
   PrimitiveRequests requests;  // what each primitive was created from
@@ -30,6 +45,8 @@ struct PlanDraft {
   std::vector<absl::InlinedVector<Place, 2>> places;
   // Per buffer that is not a part of another one: the values that it and its parts hold.
   std::vector<std::vector<graph::ValueId>> buffer_values;
+  // Per buffer: where it begins, if it is a part of another one.
+  std::vector<PartBegin> part_begins;
 };
 
 }  // namespace tilewire::lowering

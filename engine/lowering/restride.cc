@@ -45,6 +45,7 @@ class Restriding {
 
   absl::Status Run(int buffer) {
     ABSL_RETURN_IF_ERROR(FindPlaces(buffer));
+    ABSL_RETURN_IF_ERROR(MoveParts(buffer));
     for (size_t i = 0; i < draft_.plan.steps.size(); ++i) {
       if (Touches(draft_.plan.steps[i])) ABSL_RETURN_IF_ERROR(RecreateStep(static_cast<int>(i)));
     }
@@ -80,6 +81,18 @@ class Restriding {
         ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, Restrided(place.desc, from_, strides_));
         places_.emplace_back(&place, std::move(desc));
       }
+    }
+    return absl::OkStatus();
+  }
+
+  // What lies inside begins elsewhere where the strides along its concatenation are other ones.
+  absl::Status MoveParts(int whole) {
+    for (int i = 0; i < whole; ++i) {
+      if (!inside_[i]) continue;
+      const int64_t bytes = BytesBefore(draft_.part_begins[i], from_, strides_);
+      if (bytes % kPartAlignment != 0)
+        return absl::UnimplementedError("a part would not begin on a line of memory");
+      part_offsets_.emplace_back(i, bytes);
     }
     return absl::OkStatus();
   }
@@ -122,6 +135,8 @@ class Restriding {
           std::max(draft_.plan.scratchpad_bytes, restrided->info().scratchpad_bytes);
       *primitive = std::move(restrided);
     }
+    for (const auto& [buffer, offset] : part_offsets_)
+      draft_.plan.buffers[buffer].part_offset = offset;
     for (auto& [place, desc] : places_) {
       place->desc = std::move(desc);
       PlanBuffer& buffer = draft_.plan.buffers[place->buffer];
@@ -135,6 +150,7 @@ class Restriding {
   PlanDraft& draft_;
   const std::vector<bool> inside_;  // per buffer
   std::vector<std::pair<Place*, MemoryDesc>> places_;
+  std::vector<std::pair<int, int64_t>> part_offsets_;  // by buffer
   std::vector<std::pair<PrimitivePtr*, PrimitivePtr>> primitives_;
 };
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Concatenations, and parts of tensors.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "tests/engine/lowering/network_builder.h"
 #include "tests/engine/lowering/networks.h"
 
@@ -84,13 +88,37 @@ Network ConcatsOfSeveralImages(int64_t n) {
   return b.Finish({b.Conv("end", four, 16, point), b.Conv("part", cut, 16, point)});
 }
 
+// Mosaics: concatenations inside a concatenation along another dimension, for all pairs of those
+// that no other image sees.
+Network Mosaics(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 16, 4, 8});
+  std::vector<ValueId> outputs;
+  for (int inner = 1; inner < 4; ++inner) {
+    for (int outer = 1; outer < 4; ++outer) {
+      if (inner == outer) continue;
+      std::vector<ValueId> tiles;
+      for (int i = 0; i < 4; ++i) {
+        const std::string name = absl::StrCat("tile_", inner, outer, i);
+        tiles.push_back(b.Conv(name, x, 32, {.kernel = 1, .padding = 0}));
+      }
+      const std::string name = absl::StrCat("mosaic_", inner, outer);
+      const ValueId left = b.ConcatOf(name + "_left", {tiles[0], tiles[1]}, inner);
+      const ValueId right = b.ConcatOf(name + "_right", {tiles[2], tiles[3]}, inner);
+      outputs.push_back(b.ConcatOf(name, {left, right}, outer));
+    }
+  }
+  return b.Finish(outputs);
+}
+
 }  // namespace
 
 absl::Span<const NetworkCase> ConcatNetworks() {
   static constexpr NetworkCase kCases[] = {{"BranchesAndConcat", BranchesAndConcat},
                                            {"PartsOfBlockedTensors", PartsOfBlockedTensors},
                                            {"ConcatsOfWholeBlocks", ConcatsOfWholeBlocks},
-                                           {"ConcatsOfSeveralImages", ConcatsOfSeveralImages}};
+                                           {"ConcatsOfSeveralImages", ConcatsOfSeveralImages},
+                                           {"Mosaics", Mosaics}};
   return kCases;
 }
 

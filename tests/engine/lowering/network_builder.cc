@@ -134,11 +134,11 @@ ValueId NetworkBuilder::SumOf(const std::string& name, std::vector<ValueId> srcs
   return AddOperation(name, Sum{}, std::move(srcs), out);
 }
 
-ValueId NetworkBuilder::ConcatOf(const std::string& name, std::vector<ValueId> srcs) {
+ValueId NetworkBuilder::ConcatOf(const std::string& name, std::vector<ValueId> srcs, int axis) {
   Dims out = dims(srcs[0]);
-  out[1] = 0;
-  for (ValueId src : srcs) out[1] += dims(src)[1];
-  return AddOperation(name, Concat{.axis = 1}, std::move(srcs), out);
+  out[axis] = 0;
+  for (ValueId src : srcs) out[axis] += dims(src)[axis];
+  return AddOperation(name, Concat{.axis = axis}, std::move(srcs), out);
 }
 
 ValueId NetworkBuilder::Shuffled(const std::string& name, ValueId src, int64_t group_size) {

@@ -47,7 +47,7 @@ class NetworkBuilder {
   ValueId GlobalAverage(const std::string& name, ValueId src);
   ValueId Elementwise(const std::string& name, ValueId src, jit::EltwiseOp op);
   ValueId SumOf(const std::string& name, std::vector<ValueId> srcs);
-  ValueId ConcatOf(const std::string& name, std::vector<ValueId> srcs);
+  ValueId ConcatOf(const std::string& name, std::vector<ValueId> srcs, int axis = 1);
   ValueId Shuffled(const std::string& name, ValueId src, int64_t group_size);
   ValueId Reshaped(const std::string& name, ValueId src, Dims dims);
   ValueId Transposed(const std::string& name, ValueId src, std::vector<int> order);
