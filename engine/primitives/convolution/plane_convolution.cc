@@ -18,6 +18,7 @@
 #include "engine/primitives/convolution/requirements.h"
 #include "engine/primitives/convolution/winograd_plan.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/plane_primitive.h"
 
 namespace tilewire::convolution {
 namespace {
@@ -90,30 +91,20 @@ class WindowRows final : public PlaneRows {
 };
 
 // Immutable.
-class PlaneConvolution final : public Primitive {
+class PlaneConvolution final : public PlanePrimitive {
  public:
-  PlaneConvolution(PrimitiveInfo info, const ConvolutionDesc& desc, const Windows& windows,
+  PlaneConvolution(PrimitiveInfo info, const Windows& windows,
                    std::unique_ptr<const PlaneProduct> product)
-      : Primitive(std::move(info)), desc_(desc), windows_(windows), product_(std::move(product)) {}
+      : PlanePrimitive(std::move(info), std::move(product)), windows_(windows) {}
 
  private:
   void Run(const ExecuteArgs& args, std::byte* scratchpad,
            const threading::Team& team) const override {
-    const WindowRows src(windows_, args.Get<const float>(kArgSrc) + desc_.src.offset0());
-    product_->Run({.src = &src,
-                   .weights = At(args, kArgWeights, desc_.weights),
-                   .bias = desc_.bias.IsZero() ? nullptr : At(args, kArgBias, desc_.bias),
-                   .dst = At(args, kArgDst, desc_.dst)},
-                  scratchpad, team);
+    const WindowRows src(windows_, reinterpret_cast<const float*>(At(args, kArgSrc)));
+    Multiply(src, args, scratchpad, team);
   }
 
-  static std::byte* At(const ExecuteArgs& args, int arg, const MemoryDesc& desc) {
-    return args.Get<std::byte>(arg) + desc.offset0() * kFloatBytes;
-  }
-
-  const ConvolutionDesc desc_;
   const Windows windows_;
-  const std::unique_ptr<const PlaneProduct> product_;
 };
 
 PlaneProductShape ShapeOf(const Geometry& geometry, int planes) {
@@ -215,10 +206,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const ConvolutionDesc& d
   }
   ABSL_ASSIGN_OR_RETURN(
       auto product, PlaneProduct::Create(facts.name, shape, std::move(weights), std::move(items)));
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  info.code_bytes = product->code_bytes();
-  info.scratchpad_bytes = product->scratchpad_bytes();
-  return std::make_unique<PlaneConvolution>(std::move(info), desc, windows, std::move(product));
+  return std::make_unique<PlaneConvolution>(InfoOf(desc, attributes, facts), windows,
+                                            std::move(product));
 }
 
 }  // namespace tilewire::convolution

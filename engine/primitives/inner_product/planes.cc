@@ -11,6 +11,7 @@
 #include "engine/kernels/plane_product.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/inner_product/implementations.h"
+#include "engine/primitives/plane_primitive.h"
 
 namespace tilewire::inner_product {
 namespace {
@@ -18,29 +19,17 @@ namespace {
 constexpr int64_t kNumberBytes = sizeof(float);
 
 // Immutable.
-class PlaneInnerProduct final : public Primitive {
+class PlaneInnerProduct final : public PlanePrimitive {
  public:
-  PlaneInnerProduct(PrimitiveInfo primitive_info, const InnerProductDesc& desc,
-                    std::unique_ptr<const PlaneProduct> product)
-      : Primitive(std::move(primitive_info)), desc_(desc), product_(std::move(product)) {}
+  PlaneInnerProduct(PrimitiveInfo primitive_info, std::unique_ptr<const PlaneProduct> product)
+      : PlanePrimitive(std::move(primitive_info), std::move(product)) {}
 
  private:
   void Run(const ExecuteArgs& args, std::byte* scratchpad,
            const threading::Team& team) const override {
-    const DensePlaneRows src(At(args, kArgSrc, desc_.src), desc_.src.stride(0) * kNumberBytes);
-    product_->Run({.src = &src,
-                   .weights = args.Get<const std::byte>(kArgWeights),
-                   .bias = args.Get<const std::byte>(kArgBias),
-                   .dst = At(args, kArgDst, desc_.dst)},
-                  scratchpad, team);
+    const DensePlaneRows src(At(args, kArgSrc), Desc(kArgSrc).stride(0) * kNumberBytes);
+    Multiply(src, args, scratchpad, team);
   }
-
-  static std::byte* At(const ExecuteArgs& args, int arg, const MemoryDesc& desc) {
-    return args.Get<std::byte>(arg) + desc.offset0() * kNumberBytes;
-  }
-
-  const InnerProductDesc desc_;
-  const std::unique_ptr<const PlaneProduct> product_;
 };
 
 }  // namespace
@@ -73,10 +62,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const InnerProductDesc& 
       .post_ops = attributes.post_ops,
   };
   ABSL_ASSIGN_OR_RETURN(auto product, PlaneProduct::Create(facts.name, shape, {{}}, {{}}));
-  PrimitiveInfo primitive_info = InfoOf(desc, attributes, facts);
-  primitive_info.code_bytes = product->code_bytes();
-  primitive_info.scratchpad_bytes = product->scratchpad_bytes();
-  return std::make_unique<PlaneInnerProduct>(std::move(primitive_info), desc, std::move(product));
+  return std::make_unique<PlaneInnerProduct>(InfoOf(desc, attributes, facts), std::move(product));
 }
 
 }  // namespace tilewire::inner_product

@@ -9,6 +9,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/matmul/batches.h"
 #include "engine/primitives/matmul/implementations.h"
+#include "engine/primitives/plane_primitive.h"
 
 namespace tilewire::matmul {
 namespace {
@@ -36,27 +37,20 @@ class BatchRows final : public PlaneRows {
 };
 
 // Immutable.
-class PlaneMatmul final : public Primitive {
+class PlaneMatmul final : public PlanePrimitive {
  public:
   PlaneMatmul(PrimitiveInfo info, const MatmulDesc& desc,
               std::unique_ptr<const PlaneProduct> product)
-      : Primitive(std::move(info)), desc_(desc), product_(std::move(product)) {}
+      : PlanePrimitive(std::move(info), std::move(product)), desc_(desc) {}
 
  private:
   void Run(const ExecuteArgs& args, std::byte* scratchpad,
            const threading::Team& team) const override {
-    const BatchRows src(desc_, args.Get<const float>(kArgSrc) + desc_.src.offset0());
-    PlaneOperands operands = {.src = &src};
-    operands.weights =
-        args.Get<const std::byte>(kArgWeights) + desc_.weights.offset0() * kElementBytes;
-    if (!desc_.bias.IsZero())
-      operands.bias = args.Get<const std::byte>(kArgBias) + desc_.bias.offset0() * kElementBytes;
-    operands.dst = args.Get<std::byte>(kArgDst) + desc_.dst.offset0() * kElementBytes;
-    product_->Run(operands, scratchpad, team);
+    const BatchRows src(desc_, reinterpret_cast<const float*>(At(args, kArgSrc)));
+    Multiply(src, args, scratchpad, team);
   }
 
   const MatmulDesc desc_;
-  const std::unique_ptr<const PlaneProduct> product_;
 };
 
 }  // namespace
@@ -100,10 +94,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const MatmulDesc& desc,
                      .dst = BatchOffset(desc, desc.dst, b) * kElementBytes});
   ABSL_ASSIGN_OR_RETURN(
       auto product, PlaneProduct::Create(facts.name, shape, std::move(weights), std::move(items)));
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  info.code_bytes = product->code_bytes();
-  info.scratchpad_bytes = product->scratchpad_bytes();
-  return std::make_unique<PlaneMatmul>(std::move(info), desc, std::move(product));
+  return std::make_unique<PlaneMatmul>(InfoOf(desc, attributes, facts), desc, std::move(product));
 }
 
 }  // namespace tilewire::matmul
