@@ -192,11 +192,8 @@ void FuseFrom(Editor& editor, int first) {
 }  // namespace
 
 void FuseImageScaling(Network* network) {
-  {
-    Editor editor(network);
-    for (int i = 0; i < editor.size(); ++i) FuseFrom(editor, i);
-  }
-  RemoveDead(network);
+  Editor editor(network);
+  for (int i = 0; i < editor.size(); ++i) FuseFrom(editor, i);
 }
 
 }  // namespace tilewire::graph

@@ -113,24 +113,22 @@ class Channels final : public Primitive {
  public:
   Channels(PrimitiveInfo info, const QuantizeDesc& desc, int64_t lanes,
            std::unique_ptr<const PatternGenerator> generator)
-      : Primitive(std::move(info)),
-        src_offset_(desc.src.offset0()),
-        dst_offset_(desc.dst.offset0()),
-        count_(desc.dst.PaddedElementCount()),
-        src_bytes_(SizeOf(desc.src.data_type())),
-        lanes_(lanes),
-        runs_(RunsOf(desc, lanes)),
-        chunk_(RoundUp(kLeastChunk, runs_.vectors * lanes)),
-        patterns_(PatternsOf(desc, runs_, lanes)),
-        generator_(std::move(generator)) {}
+      : Primitive(std::move(info)), desc_(desc), generator_(std::move(generator)) {
+    lanes_ = lanes;
+    runs_ = RunsOf(desc, lanes);
+    chunk_ = RoundUp(kLeastChunk, runs_.vectors * lanes);
+    patterns_ = PatternsOf(desc, runs_, lanes);
+    src_bytes_ = SizeOf(desc.src.data_type());
+  }
 
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    if (count_ == 0) return;
-    const auto* src = args.Get<const std::byte>(kArgSrc) + src_offset_ * src_bytes_;
-    float* dst = args.Get<float>(kArgDst) + dst_offset_;
+    const int64_t count = desc_.dst.PaddedElementCount();
+    if (count == 0) return;
+    const auto* src = args.Get<const std::byte>(kArgSrc) + desc_.src.offset0() * src_bytes_;
+    float* dst = args.Get<float>(kArgDst) + desc_.dst.offset0();
     const int64_t chunks = DivUp(runs_.elements, chunk_);
-    team.ParallelFor(count_ / runs_.elements * chunks, [&](int64_t task) {
+    team.ParallelFor(count / runs_.elements * chunks, [&](int64_t task) {
       const int64_t run = task / chunks, first = task % chunks * chunk_;
       const int64_t at = run * runs_.elements + first;
       const float* pattern =
@@ -156,10 +154,10 @@ class Channels final : public Primitive {
     std::memcpy(dst + whole, numbers, (count - whole) * sizeof(float));
   }
 
-  const int64_t src_offset_, dst_offset_, count_, src_bytes_, lanes_;
-  const Runs runs_;
-  const int64_t chunk_;
-  const std::vector<float> patterns_;
+  const QuantizeDesc desc_;
+  int64_t lanes_, src_bytes_, chunk_;
+  Runs runs_;
+  std::vector<float> patterns_;
   const std::unique_ptr<const PatternGenerator> generator_;
 };
 
