@@ -19,6 +19,13 @@ v1::MemoryDesc Plain(const v1::MemoryDesc& desc) {
   return plain;
 }
 
+// Where a primitive packs weights in fewer bits than were described, they are sent as f32.
+v1::DataType TypeAsSent(const v1::ArgumentDesc& argument, bool less_exactly) {
+  const bool rounds = less_exactly && argument.argument() == v1::ARGUMENT_WEIGHTS &&
+                      argument.desc().type() == v1::DATA_TYPE_BF16;
+  return rounds ? v1::DATA_TYPE_F32 : argument.desc().type();
+}
+
 // The caller's own layout where it was named; plain and dense otherwise.
 v1::MemoryDesc AsSent(const v1::MemoryDesc* described, const v1::MemoryDesc& chosen) {
   const bool dense_tag =
@@ -114,6 +121,8 @@ absl::StatusOr<v1::ExecuteRequest> MakeExecuteRequest(const v1::PrimitiveDesc& d
     const bool is_src =
         argument.argument() == v1::ARGUMENT_SRC || argument.argument() == v1::ARGUMENT_DIFF_DST;
     *input->mutable_desc() = AsSent(is_src ? DescribedSrc(desc) : nullptr, argument.desc());
+    const bool less_exactly = desc.attributes().precision() != v1::PRECISION_EXACT;
+    input->mutable_desc()->set_type(TypeAsSent(argument, less_exactly));
     absl::StatusOr<std::string> values = Values(input->desc());
     if (!values.ok()) return values.status();
     input->set_content(*std::move(values));

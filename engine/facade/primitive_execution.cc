@@ -18,7 +18,8 @@ absl::Status ArgumentError(const Primitive& primitive, int arg, absl::string_vie
       absl::StrCat(primitive.name(), ": ", ArgName(arg), " ", problem));
 }
 
-// The tensor a caller gives or asks for is the one the primitive knows, whatever its layout.
+// The tensor a caller gives or asks for is the one the primitive knows, whatever its layout; the
+// weights that it packs in bf16 may be of f32.
 absl::Status CheckTensor(const Primitive& primitive, int arg, const MemoryDesc& given) {
   const MemoryDesc& wanted = primitive.Desc(arg);
   if (given.dims() != wanted.dims()) {
@@ -26,7 +27,9 @@ absl::Status CheckTensor(const Primitive& primitive, int arg, const MemoryDesc& 
                          absl::StrCat("has shape ", DimsToString(given.dims()), ", not ",
                                       DimsToString(wanted.dims())));
   }
-  if (given.data_type() != wanted.data_type()) {
+  const bool rounds = arg == kArgWeights && given.data_type() == DataType::kF32 &&
+                      wanted.data_type() == DataType::kBf16;
+  if (given.data_type() != wanted.data_type() && !rounds) {
     return ArgumentError(primitive, arg,
                          absl::StrCat("has type ", DataTypeName(given.data_type()), ", not ",
                                       DataTypeName(wanted.data_type())));

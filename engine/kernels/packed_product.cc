@@ -48,6 +48,7 @@ ProductTileConfig PackedProduct::ConfigOf(const VectorUnit& unit, bool last, int
   const bool apart = last && has_tail_;
   ProductTileConfig config{.epilogue = {.unit = unit}};
   config.k = shape_.k;
+  config.pairs = shape_.pairs;
   config.src_row_bytes = shape_.src_row_stride * sizeof(float);
   config.epilogue.blocks = static_cast<int>(DivUp(outputs, lanes));
   config.epilogue.pixels = rows;

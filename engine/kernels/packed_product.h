@@ -29,6 +29,7 @@ class PackedProduct {
  public:
   struct Shape {
     int64_t k = 0, outputs = 0;
+    bool pairs = false;  // k counts pairs of numbers of bf16 (bf16_rounding.h) in src and weights
     int64_t src_row_stride = 0, dst_row_stride = 0;  // elements; those of a row are neighbours
     bool bias = false;
     PostOps post_ops;

@@ -79,7 +79,13 @@ void ProductTile::EmitStep(int chain) {
   }
   for (int r = 0; r < config_.epilogue.pixels; ++r) {
     vbroadcastss(source, ptr[rows_[r] + chain * 4]);
-    for (int b = 0; b < blocks; ++b) vfmadd231ps(Sum(chain, b, r), Vector(last - 1 - b), source);
+    for (int b = 0; b < blocks; ++b) {
+      if (config_.pairs) {
+        vdpbf16ps(Sum(chain, b, r), Vector(last - 1 - b), source);
+      } else {
+        vfmadd231ps(Sum(chain, b, r), Vector(last - 1 - b), source);
+      }
+    }
   }
 }
 

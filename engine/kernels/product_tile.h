@@ -17,6 +17,7 @@ namespace tilewire {
 
 struct ProductTileConfig {
   int64_t k = 0;              // elements of a row, padding included
+  bool pairs = false;         // an element is a pair of numbers of bf16 (bf16_rounding.h)
   int64_t src_row_bytes = 0;  // from row to row
   EpilogueConfig epilogue;    // unit, blocks, pixels (rows), strides of dst, bias, post-ops
 };

@@ -126,9 +126,9 @@ absl::StatusOr<PackedWeights::Bytes> PackedWeights::MakePacked(const graph::Weig
     ABSL_ASSIGN_OR_RETURN(converted, WithZerosBetweenGroups(weights, elements, target.dims()));
     elements = FloatsIn(converted);
   }
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc stored,
-                        StoredDesc(weights, static_cast<int64_t>(elements.size()), target.dims(),
-                                   target.data_type()));
+  ABSL_ASSIGN_OR_RETURN(
+      const MemoryDesc stored,
+      StoredDesc(weights, static_cast<int64_t>(elements.size()), target.dims(), DataType::kF32));
   if ((scales || merges) && SameMemory(stored, target) && !target.HasCompensation()) {
     return std::make_shared<const AlignedBuffer>(std::move(converted));
   }

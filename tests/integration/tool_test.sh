@@ -109,6 +109,8 @@ primitive 'convolution/' convolution --src=2x16x9x9:nhwc --weights=32x4x3x3 \
 primitive 'inner_product/' inner_product --src=1x100 --weights=10x100 --bias
 primitive 'pooling/' pooling --src=1x17x12x12:nhwc --kernel=3 --strides=2 --padding=1
 primitive 'eltwise/' eltwise --src=1x17x5x5 --algorithm=tanh
+primitive 'convolution/' convolution --src=1x36x5x5 --weights=40x36x3x3 --bias --precision=bf16
+primitive 'inner_product/' inner_product --src=1x301 --weights=40x301 --precision=bf16
 primitive 'softmax/' softmax --src=2x10 --axis=1
 primitive 'sum/' sum --src 1x8x5x5 1x8x5x5 --scales 1 0.5
 primitive 'concat/' concat --src 1x24x6x5 1x16x6x5 --axis=1

@@ -190,6 +190,7 @@ DirectConfig DirectDriver::ConfigOf(const Range& tile, const Range& oc_group) co
   for (int64_t pixel = 0; pixel < tile.size; ++pixel)
     loops.taps.push_back(ValidTaps(geometry, 2, tile.begin + pixel));
   config.depthwise = problem_.depthwise;
+  config.pairs = problem_.pairs;
   config.chunked = work_.ic_blocks < ic_blocks_;
   loops.calls_ahead = PrefetchesWeights() ? grid_.units_per_image() : 0;
   return config;

@@ -45,6 +45,7 @@ struct DirectProblem {
   bool packed_src = false, packed_dst = false;
   // Lanes are input channels, so that a block of output channels is one channel; dst is plain.
   bool few_outputs = false;
+  bool pairs = false;     // a channel of src and weights is two, rounded to bf16 (bf16_stage.h)
   int tap_channels = 16;  // input channels that weights hold for each tap of a block
   PostOps post_ops;
 };

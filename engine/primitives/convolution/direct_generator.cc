@@ -147,15 +147,24 @@ class DirectGenerator final : public TapLoopGenerator {
         continue;
       }
       if (EmbedsBroadcasts()) {
-        vfmadd231ps(Narrow(0, Sum(0, pixel)), Narrow(0, Weights(0)), ptr_b[src]);
+        MultiplyAdd(Narrow(0, Sum(0, pixel)), Narrow(0, Weights(0)), ptr_b[src]);
         continue;
       }
       const Xbyak::Xmm broadcast = Broadcast(pixel);
       vbroadcastss(broadcast, ptr[src]);
       for (int block = 0; block < blocks_; ++block) {
-        vfmadd231ps(Narrow(block, Sum(block, pixel)), Narrow(block, Weights(block)),
+        MultiplyAdd(Narrow(block, Sum(block, pixel)), Narrow(block, Weights(block)),
                     Narrow(block, broadcast));
       }
+    }
+  }
+
+  // sums += weights * src, or the two products of each pair.
+  void MultiplyAdd(const Xbyak::Xmm& sums, const Xbyak::Xmm& weights, const Xbyak::Operand& src) {
+    if (config_.pairs) {
+      vdpbf16ps(sums, weights, src);
+    } else {
+      vfmadd231ps(sums, weights, src);
     }
   }
 

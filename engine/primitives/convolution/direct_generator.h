@@ -29,6 +29,7 @@ struct DirectConfig {
   bool chunked = false;     // input channels come in several calls; sums wait in dst
   bool depthwise = false;   // weights are multiplied by a vector of src, not a broadcast element
   bool packed_src = false;  // of which the last one's tail is not read, only where there are masks
+  bool pairs = false;       // a channel is two channels, rounded to bf16, of src and of weights
 };
 
 // The arguments of one call. Pointers are to the first valid depth and height tap, width tap 0.

@@ -56,6 +56,15 @@ void TurnColumns(Geometry* geometry, Spatial* src_strides, Spatial* dst_strides)
   }
 }
 
+int64_t ImagesAtOnce(int64_t batch, int64_t image_bytes) {
+  constexpr int64_t kBytesAtOnce = 4 << 20;
+  int64_t images = 1;
+  for (int64_t i = 2; i <= batch && i <= kBytesAtOnce / std::max<int64_t>(1, image_bytes); ++i) {
+    if (batch % i == 0) images = i;
+  }
+  return images;
+}
+
 void FlattenPixels(Geometry* geometry, const Spatial& src_strides, const Spatial& dst_strides) {
   const Spatial ones = {1, 1, 1}, in = geometry->in;
   if (geometry->kernel != ones || geometry->stride != ones || in != geometry->out ||

@@ -46,6 +46,10 @@ void FlattenPixels(Geometry* geometry, const Spatial& src_strides, const Spatial
 // what is added up, stays the same.
 void TurnColumns(Geometry* geometry, Spatial* src_strides, Spatial* dst_strides);
 
+// How many images are converted at once, for another row to convolve: the largest divisor of the
+// batch whose images, of so many bytes each, stay in cache. They share the weights that are read.
+int64_t ImagesAtOnce(int64_t batch, int64_t image_bytes);
+
 //   kInvalidArgument  shapes, strides, dilations or paddings do not fit; the message names the
 //                     dimension; output scales that do not fit dst
 //   kUnimplemented    not a forward propagation, output scales or a pooling that no row takes

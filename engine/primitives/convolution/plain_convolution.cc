@@ -23,9 +23,6 @@ namespace {
 
 using PrimitivePtr = std::shared_ptr<const Primitive>;
 
-// Images that are converted at once share the weights that are read for them, and stay in cache.
-constexpr int64_t kBytesAtOnce = 4 << 20;
-
 // The row that convolves, and what it resolves the descriptor to.
 struct InnerRow {
   ImplementationFacts facts;
@@ -97,15 +94,6 @@ absl::StatusOr<ConvolutionDesc> OfFirstImages(ConvolutionDesc desc, int64_t imag
   ABSL_ASSIGN_OR_RETURN(desc.src, FirstImages(desc.src, images));
   ABSL_ASSIGN_OR_RETURN(desc.dst, FirstImages(desc.dst, images));
   return desc;
-}
-
-// The largest divisor of the batch whose images, in blocks, have at most kBytesAtOnce.
-int64_t ImagesAtOnce(int64_t batch, int64_t image_bytes) {
-  int64_t images = 1;
-  for (int64_t i = 2; i <= batch && i <= kBytesAtOnce / std::max<int64_t>(1, image_bytes); ++i) {
-    if (batch % i == 0) images = i;
-  }
-  return images;
 }
 
 // From a tensor of the caller's to the one that the row takes, or back; nothing where the caller's

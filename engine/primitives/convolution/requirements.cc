@@ -6,8 +6,6 @@
 
 namespace tilewire::convolution {
 
-namespace {
-
 absl::Status RequireDirect(const ConvolutionDesc& desc) {
   if (desc.algorithm == ConvolutionAlgorithm::kWinograd) {
     return absl::UnimplementedError("is a direct convolution, Winograd was asked for");
@@ -17,8 +15,6 @@ absl::Status RequireDirect(const ConvolutionDesc& desc) {
   }
   return absl::OkStatus();
 }
-
-}  // namespace
 
 absl::Status RequireDirectF32(const ConvolutionDesc& desc, const Attributes& attributes) {
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.dst, desc.bias));

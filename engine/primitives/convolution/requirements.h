@@ -10,6 +10,9 @@
 
 namespace tilewire::convolution {
 
+// kUnimplemented  the algorithm is not direct, or weights are in Winograd's layout
+absl::Status RequireDirect(const ConvolutionDesc& desc);
+
 // kUnimplemented  a tensor is not f32, there are output scales, the algorithm is not direct, or
 //                 weights are in Winograd's layout
 absl::Status RequireDirectF32(const ConvolutionDesc& desc, const Attributes& attributes);

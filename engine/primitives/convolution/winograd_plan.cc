@@ -78,6 +78,21 @@ absl::Status RequireFasterThanDirect(const Geometry& geometry, int tile, const V
   return absl::OkStatus();
 }
 
+absl::Status RequirePairsFasterThanWinograd(const Geometry& geometry, const VectorUnit& unit) {
+  // Measured on a Zen 4 core. A line is 32 channels of a pixel, which are rounded first.
+  constexpr double kFasterThanDirect = 1.75, kLine = 24;
+  const double lines = 1.0 * DivUp(geometry.ic, 32) * geometry.in[1] * geometry.in[2];
+  const double mine = DirectCycles(geometry, unit) / kFasterThanDirect + kLine * lines;
+  const double other =
+      std::min(WinogradCycles(geometry, 2, unit), WinogradCycles(geometry, 4, unit));
+  if (other < mine) {
+    return absl::UnimplementedError(absl::StrCat("is estimated at ", static_cast<int64_t>(mine),
+                                                 " cycles per image, Winograd's at ",
+                                                 static_cast<int64_t>(other)));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RequireFasterTile(const Geometry& geometry, int tile, const VectorUnit& unit) {
   const double mine = WinogradCycles(geometry, tile, unit);
   const int other_tile = 6 - tile;

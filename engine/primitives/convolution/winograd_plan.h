@@ -60,6 +60,9 @@ WinogradPlan PlanWinograd(const Geometry& geometry, int tile, const VectorUnit& 
 
 // kUnimplemented  the direct convolution is estimated to be faster
 absl::Status RequireFasterThanDirect(const Geometry& geometry, int tile, const VectorUnit& unit);
+// kUnimplemented  one of the tiles is estimated to be faster than a direct convolution by products
+//                 of pairs of bf16 numbers; the geometry is one of Winograd's
+absl::Status RequirePairsFasterThanWinograd(const Geometry& geometry, const VectorUnit& unit);
 // kUnimplemented  the other tile is estimated to be faster
 absl::Status RequireFasterTile(const Geometry& geometry, int tile, const VectorUnit& unit);
 

@@ -17,6 +17,12 @@ namespace tilewire::inner_product {
 // The weights' layout for vectors of `lanes` output channels; refuses an image that is not dense.
 TILEWIRE_ROW(InnerProductDesc, Packed);
 
+// The same by products of bf16 numbers, two at a time (vdpbf16ps): images are rounded in the
+// scratchpad, weights where they are packed, in pairs of the numbers that follow each other in an
+// image: [O/16][I/2][16o][2i], [O/16][I/16][H][W][8i][16o][2i]. Numbers from 3.396e38 on count as
+// infinite, denormals as 0. Takes images whose innermost size is even, and nc.
+TILEWIRE_ROW(InnerProductDesc, Pairs);
+
 // The integer inner product: u8 or s8 sources, s8 weights. The row's instruction set decides the
 // registers.
 //

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <string>
 #include <utility>
 
 #include "engine/base/status_macros.h"
 #include "engine/jit/vector_unit.h"
 #include "engine/kernels/packed_product.h"
-#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/inner_product/implementations.h"
+#include "engine/primitives/inner_product/packed_layouts.h"
 
 namespace tilewire::inner_product {
 namespace {
@@ -36,30 +35,6 @@ class Packed final : public Primitive {
   const std::unique_ptr<const PackedProduct> product_;
 };
 
-// The pattern of the weights: output channels outermost, then src's own order, then a vector of
-// output channels.
-std::string WeightsPattern(const MemoryDesc& src, int lanes) {
-  std::string inputs = LayoutPattern(src);
-  inputs.erase(inputs.find('a'), 1);  // the batch
-  return absl::StrCat("A", inputs, lanes, "a");
-}
-
-absl::Status ResolveSrcAndDst(InnerProductDesc* desc) {
-  for (MemoryDesc* tensor : {&desc->src, &desc->dst, &desc->bias}) {
-    ABSL_ASSIGN_OR_RETURN(*tensor, OrPlain(*tensor));
-  }
-  const MemoryDesc &src = desc->src, &dst = desc->dst;
-  const int64_t image = src.dim(0) == 0 ? 0 : src.PaddedElementCount() / src.dim(0);
-  if (!src.IsDense() || src.BlockSize(0) != 1 || src.stride(0) != image) {
-    return absl::UnimplementedError("src is not one dense image after the other");
-  }
-  if (!dst.IsPlain() || dst.stride(1) != 1) return absl::UnimplementedError("dst is not nc");
-  if (!desc->bias.IsZero() && (desc->bias.stride(0) != 1 || desc->bias.offset0() != 0)) {
-    return absl::UnimplementedError("bias is not dense");
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<InnerProductDesc> ResolvePacked(const InnerProductDesc& desc,
@@ -69,16 +44,9 @@ absl::StatusOr<InnerProductDesc> ResolvePacked(const InnerProductDesc& desc,
   ABSL_RETURN_IF_ERROR(RequireForwardF32(desc, attributes));
   InnerProductDesc resolved = desc;
   ABSL_RETURN_IF_ERROR(ResolveSrcAndDst(&resolved));
-  if (resolved.dst.ElementCount() == 0 || resolved.src.ElementCount() == 0) {
-    return absl::UnimplementedError("nothing to compute");
-  }
-  if (resolved.src.stride(0) > PackedProduct::kLongestRow ||
-      resolved.dst.stride(0) > PackedProduct::kLongestStride) {
-    return absl::UnimplementedError("strides over 31 bits");
-  }
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed,
                         MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kF32,
-                                                  WeightsPattern(resolved.src, lanes)));
+                                                  PackedPattern(resolved.src, lanes)));
   if (resolved.weights.IsAny()) resolved.weights = packed;
   if (resolved.weights != packed) {
     return absl::UnimplementedError(absl::StrCat("weights are not ", packed.ToString()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Same type, no scale: a permutation of elements, plain C++ for any pair of layouts.
+// No scale, same type, or from f32 to bf16: a permutation of elements, plain C++ for any pair of
+// layouts.
 //
 // Each dimension is cut into tiles whose size is a multiple of the blocks of both layouts. Within a
 // tile the offset of an element is then a sum over dimensions of a table entry that is the same in
@@ -12,9 +13,11 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "engine/memory/narrow_floats.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reorder/implementations.h"
@@ -95,8 +98,17 @@ std::vector<TiledDim> CutIntoTiles(const ReorderDesc& desc) {
   return dims;
 }
 
-// Immutable. Element is an unsigned integer of the elements' size.
-template <typename Element>
+template <typename To, typename From>
+To Moved(From element) {
+  if constexpr (std::is_same_v<From, float>) {
+    return ToBf16(element);
+  } else {
+    return element;
+  }
+}
+
+// Immutable. Both are the unsigned integer of the elements' size, or float and the bits of bf16.
+template <typename From, typename To = From>
 class BlockedCopy final : public Primitive {
  public:
   BlockedCopy(PrimitiveInfo info, const ReorderDesc& desc)
@@ -117,22 +129,22 @@ class BlockedCopy final : public Primitive {
   struct Position {
     int64_t tile[kMaxRank];
     int64_t extent[kMaxRank];  // elements of this tile inside the tensor
-    const Element* src;
-    Element* dst;
+    const From* src;
+    To* dst;
   };
 
   int64_t Gap(int d) const { return dims_[d].tile > 1 ? dims_[d].dst.offset[1] : 0; }
 
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const auto* src = args.Get<const Element>(kArgSrc) + src_.offset0();
-    auto* dst = args.Get<Element>(kArgDst) + dst_.offset0();
+    const auto* src = args.Get<const From>(kArgSrc) + src_.offset0();
+    auto* dst = args.Get<To>(kArgDst) + dst_.offset0();
     team.ParallelFor(DivUp(tiles_, tiles_at_once_), [&](int64_t part) {
       RunTiles(src, dst, part * tiles_at_once_, std::min(tiles_, (part + 1) * tiles_at_once_));
     });
     ZeroPadding(dst_, args.Get<void>(kArgDst));
   }
 
-  void RunTiles(const Element* src, Element* dst, int64_t begin, int64_t end) const {
+  void RunTiles(const From* src, To* dst, int64_t begin, int64_t end) const {
     Position at{{}, {}, src, dst};
     int64_t rest = begin;
     for (int d = static_cast<int>(dims_.size()) - 1; d >= 0; --d) {
@@ -158,19 +170,19 @@ class BlockedCopy final : public Primitive {
     at->extent[d] = std::min(dim.tile, dim.size - tile * dim.tile);
   }
 
-  void CopyLevel(int level, const Position& at, const Element* src, Element* dst) const {
+  void CopyLevel(int level, const Position& at, const From* src, To* dst) const {
     const TiledDim& dim = dims_[order_[level]];
     const int64_t extent = at.extent[order_[level]];
     const int64_t* from = dim.src.offset.data();
     const int64_t* to = dim.dst.offset.data();
     if (level > 0) {
       for (int64_t i = 0; i < extent; ++i) CopyLevel(level - 1, at, src + from[i], dst + to[i]);
-    } else if (dim.src.dense && dim.dst.dense) {
-      std::memcpy(dst, src, extent * sizeof(Element));
+    } else if (std::is_same_v<From, To> && dim.src.dense && dim.dst.dense) {
+      std::memcpy(dst, src, extent * sizeof(To));
     } else if (dim.dst.dense) {
-      for (int64_t i = 0; i < extent; ++i) dst[i] = src[from[i]];
+      for (int64_t i = 0; i < extent; ++i) dst[i] = Moved<To>(src[from[i]]);
     } else {
-      for (int64_t i = 0; i < extent; ++i) dst[to[i]] = src[from[i]];
+      for (int64_t i = 0; i < extent; ++i) dst[to[i]] = Moved<To>(src[from[i]]);
     }
   }
 
@@ -181,12 +193,24 @@ class BlockedCopy final : public Primitive {
   int64_t tiles_at_once_ = 1;
 };
 
+template <typename Element>
+using PermutingCopy = BlockedCopy<Element>;
+
+bool RoundsToBf16(const ReorderDesc& desc) {
+  return desc.src.data_type() == DataType::kF32 && desc.dst.data_type() == DataType::kBf16;
+}
+
 }  // namespace
 
 absl::StatusOr<ReorderDesc> ResolveBlockedCopy(const ReorderDesc& desc,
                                                const Attributes& attributes,
                                                const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequirePlainCopy(desc, attributes));
+  if (RoundsToBf16(desc)) {
+    ABSL_RETURN_IF_ERROR(RequireBlocked(desc));
+    ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+  } else {
+    ABSL_RETURN_IF_ERROR(RequirePlainCopy(desc, attributes));
+  }
   int64_t elements = 1;
   for (int d = 0; d < desc.src.rank(); ++d) {
     elements *= std::lcm(desc.src.BlockSize(d), desc.dst.BlockSize(d));
@@ -198,7 +222,10 @@ absl::StatusOr<ReorderDesc> ResolveBlockedCopy(const ReorderDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockedCopy(const ReorderDesc& desc,
                                                              const Attributes& attributes,
                                                              const ImplementationFacts& facts) {
-  return MakeCopying<BlockedCopy>(desc.dst.data_type(), InfoOf(desc, attributes, facts), desc);
+  if (RoundsToBf16(desc)) {
+    return std::make_unique<BlockedCopy<float, uint16_t>>(InfoOf(desc, attributes, facts), desc);
+  }
+  return MakeCopying<PermutingCopy>(desc.dst.data_type(), InfoOf(desc, attributes, facts), desc);
 }
 
 }  // namespace tilewire::reorder

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Models of integers, of halves, and with sizes that are computed: the answer of a request has the
-// same bits with any number of threads, in a batch and alone, and beside other requests.
+// Models of integers, of halves, of products of many channels, and with sizes that are computed:
+// the answer of a request has the same bits with any number of threads, in a batch and alone, and
+// beside other requests.
 #include <thread>
 #include <vector>
 
+#include "engine/base/precision.h"
 #include "gtest/gtest.h"
 #include "tests/engine/facade/typed_model.h"
 
@@ -70,6 +72,18 @@ Subject Halves() {
   return {"halves", model, dims, 2, ImagesOf<uint16_t>(dims, element)};
 }
 
+// Convolutions and products that may be computed less exactly, some of them banded.
+Subject ManyChannels() {
+  OnnxBuilder model(13);
+  model.Input("x", {-1, 24, 19, 17}).Floats("w", {48, 24, 1, 1}).Floats("v", {36, 48, 3, 3});
+  model.Node("Conv", {"x", "w"}, {"a"}).Node("Relu", {"a"}, {"b"});
+  model.Node("Conv", {"b", "v"}, {"c"}).Integers("strides", {2, 2});
+  model.Node("GlobalAveragePool", {"c"}, {"d"}).Node("Flatten", {"d"}, {"e"});
+  model.Floats("u", {36, 33}).Node("MatMul", {"e", "u"}, {"y"}).Output("y");
+  const Dims dims = {1, 24, 19, 17};
+  return {"many channels", model, dims, 4, ImagesOf<float>(dims, Real)};
+}
+
 // Each image keeps its elements above 0, as many in every image; a stage ends before these.
 Subject Found() {
   OnnxBuilder model(13);
@@ -94,33 +108,43 @@ std::string AnswerFor(const Subject& subject, const Model& model, int first, int
   return std::string(reinterpret_cast<const char*>(answer->bytes.data()), answer->bytes.size());
 }
 
+// The answer for all images on an engine of so many threads, once each image has been asked for
+// alone, many at a time, and has got its part of it.
+std::string AnswerOfAnyLoad(const Subject& subject, const std::string& path, int threads,
+                            Precision precision) {
+  const auto engine = Engine::Create({.threads = threads, .precision = precision});
+  EXPECT_TRUE(engine.ok()) << engine.status();
+  const auto model = (*engine)->LoadModel(path);
+  EXPECT_TRUE(model.ok()) << model.status();
+  const std::string together = AnswerFor(subject, **model, 0, kImages);
+  EXPECT_FALSE(together.empty());
+  std::vector<std::string> alone(kImages);
+  std::vector<std::thread> callers;
+  for (int image = 0; image < kImages; ++image) {
+    callers.emplace_back([&, image] {
+      for (int i = 0; i < 10; ++i) alone[image] = AnswerFor(subject, **model, image, 1);
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  std::string joined;
+  for (const std::string& answer : alone) joined += answer;
+  EXPECT_TRUE(joined == together);
+  return together;
+}
+
 TEST(SameBitsTest, WhateverTheThreadsTheBatchAndTheLoad) {
-  for (const Subject& subject : {WideIntegers(), ShortIntegers(), Halves(), Found()}) {
+  for (const Subject& subject :
+       {WideIntegers(), ShortIntegers(), Halves(), ManyChannels(), Found()}) {
     SCOPED_TRACE(subject.why);
     const std::string path = ::testing::TempDir() + "/same_bits.onnx";
     WriteFile(path, subject.model.Serialize());
-    std::string expected;
-    for (const int threads : {1, 2, 4}) {
-      SCOPED_TRACE(threads);
-      const auto engine = Engine::Create({.threads = threads});
-      ASSERT_TRUE(engine.ok()) << engine.status();
-      const auto model = (*engine)->LoadModel(path);
-      ASSERT_TRUE(model.ok()) << model.status();
-      const std::string together = AnswerFor(subject, **model, 0, kImages);
-      if (expected.empty()) expected = together;
-      ASSERT_FALSE(together.empty());
-      EXPECT_TRUE(together == expected);
-      std::vector<std::string> alone(kImages);
-      std::vector<std::thread> callers;
-      for (int image = 0; image < kImages; ++image) {
-        callers.emplace_back([&, image] {
-          for (int i = 0; i < 10; ++i) alone[image] = AnswerFor(subject, **model, image, 1);
-        });
+    for (const Precision precision : {Precision::kExact, Precision::kFast, Precision::kBf16}) {
+      SCOPED_TRACE(PrecisionName(precision));
+      const std::string expected = AnswerOfAnyLoad(subject, path, 1, precision);
+      for (const int threads : {2, 4}) {
+        SCOPED_TRACE(threads);
+        EXPECT_TRUE(AnswerOfAnyLoad(subject, path, threads, precision) == expected);
       }
-      for (std::thread& caller : callers) caller.join();
-      std::string joined;
-      for (const std::string& answer : alone) joined += answer;
-      EXPECT_TRUE(joined == expected);
     }
   }
 }

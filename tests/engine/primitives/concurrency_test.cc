@@ -34,6 +34,7 @@ struct Case {
   const char* why;
   OpDesc desc;
   bool post_ops = false;  // sum and relu
+  Precision precision = Precision::kExact;
 };
 
 OpDesc Convolution(Dims weights, Dims src, Dims dst) {
@@ -104,12 +105,18 @@ std::vector<Case> Cases() {
       {"winograd, threads share a block", Winograd({80, 520, 3, 3}, {1, 520, 9, 7}, {1, 80, 9, 7})},
       {"grouped conv", Convolution({2, 16, 16, 3, 3}, {2, 32, 9, 9}, {2, 32, 9, 9})},
       {"depthwise conv", Convolution({32, 1, 1, 3, 3}, {2, 32, 9, 9}, {2, 32, 9, 9})},
+      {"conv by products of bf16", Convolution({40, 36, 3, 3}, {2, 36, 9, 7}, {2, 40, 9, 7}), true,
+       Precision::kBf16},
+      {"grouped conv by products of bf16",
+       Convolution({2, 16, 16, 3, 3}, {2, 32, 9, 9}, {2, 32, 9, 9}), false, Precision::kBf16},
       {"max pooling", Pooling(PoolingAlgorithm::kMax, Blocked(image), Blocked({2, 20, 9, 9}))},
       {"plain average",
        Pooling(PoolingAlgorithm::kAvgExcludePadding, Plain(image), Plain({2, 20, 9, 9}))},
       {"softmax", Softmax(Plain({17, 1000}))},
       {"inner product with tails", InnerProduct({5, 300}, {77, 300}, {5, 77})},
       {"inner product with post-ops", InnerProduct({5, 300}, {77, 300}, {5, 77}), true},
+      {"inner product by products of bf16", InnerProduct({5, 301}, {77, 301}, {5, 77}), true,
+       Precision::kBf16},
       {"eltwise on a padded tail", Eltwise(Blocked(image))},
       {"sum", SumDesc{{1, 2}, {Blocked(image), Blocked(image)}, Blocked(image)}},
       {"concat", ConcatDesc{1, {Blocked(image), Blocked(image)}, Blocked({2, 40, 18, 17})}},
@@ -178,6 +185,7 @@ Bytes Execute(const Primitive& primitive, const threading::Team& team) {
 Attributes AttributesOf(const Case& c, ScratchpadMode mode) {
   Attributes attributes;
   attributes.scratchpad_mode = mode;
+  attributes.precision = c.precision;
   if (c.post_ops) {
     EXPECT_TRUE(attributes.post_ops.Append(SumPostOp{}).ok());
     EXPECT_TRUE(attributes.post_ops.Append(EltwisePostOp{}).ok());

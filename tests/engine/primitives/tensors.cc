@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/kernels/element_conversion.h"
+#include "engine/memory/narrow_floats.h"
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"
 
@@ -89,6 +90,13 @@ MemoryDesc Plain(const Dims& dims, DataType type) {
 
 MemoryDesc Tagged(const Dims& dims, absl::string_view tag, DataType type) {
   return *MemoryDesc::Create(dims, type, *ParseFormatTag(tag));
+}
+
+Bytes PackRounded(const MemoryDesc& desc, const std::vector<float>& values) {
+  if (desc.data_type() != DataType::kBf16) return Pack(desc, values);
+  std::vector<uint16_t> rounded;
+  for (float value : values) rounded.push_back(ToBf16(value));
+  return Pack(desc, rounded);
 }
 
 std::vector<Layout> LayoutsOf(const Dims& dims, DataType type) {

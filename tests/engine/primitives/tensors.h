@@ -49,6 +49,9 @@ std::vector<T> Unpack(const MemoryDesc& desc, const Bytes& bytes) {
   return values;
 }
 
+// Rounded to the type of the layout, f32 or bf16.
+Bytes PackRounded(const MemoryDesc& desc, const std::vector<float>& values);
+
 // The bits of floats: tells -0 from 0, and NaN equals NaN.
 inline std::vector<uint32_t> BitsOf(const std::vector<float>& values) {
   std::vector<uint32_t> bits(values.size());

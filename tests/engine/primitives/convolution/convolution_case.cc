@@ -6,7 +6,6 @@
 #include <functional>
 #include <limits>
 
-#include "engine/base/aligned_buffer.h"
 #include "engine/primitives/reorder/reorder.h"
 #include "gtest/gtest.h"
 #include "tests/support/random_tensor.h"
@@ -43,22 +42,6 @@ AlignedBuffer Pack(const MemoryDesc& desc, const std::vector<float>& values, flo
   const float* from = values.data();
   ForEachIndex(desc.dims(), [&](const Dims& index) { to[desc.Offset(index)] = *from++; });
   return buffer;
-}
-
-// Weights are stored row-major where only a reorder knows their layout.
-AlignedBuffer PackWeights(const MemoryDesc& desc, const std::vector<float>& values) {
-  if (desc.format_kind() == FormatKind::kBlocked) return Pack(desc, values, 0);
-  const MemoryDesc plain = *MemoryDesc::CreatePattern(desc.dims(), DataType::kF32, "abcd");
-  const AlignedBuffer from = Pack(plain, values, 0);
-  AlignedBuffer to = *AlignedBuffer::Allocate(desc.SizeBytes());
-  ExecuteArgs args;
-  args.Set(kArgSrc, from.data()).Set(kArgDst, to.data());
-  const auto reorder = CreateReorder({plain, desc}, {}, {});
-  EXPECT_THAT(reorder, IsOk());
-  if (reorder.ok()) {
-    EXPECT_THAT((*reorder)->Execute(args, threading::Team::Serial()), IsOk());
-  }
-  return to;
 }
 
 std::vector<float> Unpack(const MemoryDesc& desc, const AlignedBuffer& buffer) {
@@ -191,6 +174,23 @@ Attributes AttributesOf(const std::vector<PostOp>& chain, ScratchpadMode mode) {
   attributes.scratchpad_mode = mode;
   for (const PostOp& entry : chain) EXPECT_TRUE(attributes.post_ops.Append(entry).ok());
   return attributes;
+}
+
+AlignedBuffer PackWeights(const MemoryDesc& desc, const std::vector<float>& values) {
+  if (desc.format_kind() == FormatKind::kBlocked && desc.data_type() == DataType::kF32)
+    return Pack(desc, values, 0);
+  const absl::string_view order = absl::string_view("abcdef").substr(0, desc.rank());
+  const MemoryDesc plain = *MemoryDesc::CreatePattern(desc.dims(), DataType::kF32, order);
+  const AlignedBuffer from = Pack(plain, values, 0);
+  AlignedBuffer to = *AlignedBuffer::Allocate(desc.SizeBytes());
+  ExecuteArgs args;
+  args.Set(kArgSrc, from.data()).Set(kArgDst, to.data());
+  const auto reorder = CreateReorder({plain, desc}, {}, {});
+  EXPECT_THAT(reorder, IsOk());
+  if (reorder.ok()) {
+    EXPECT_THAT((*reorder)->Execute(args, threading::Team::Serial()), IsOk());
+  }
+  return to;
 }
 
 std::vector<float> Execute(const Primitive& primitive, const Contents& contents,

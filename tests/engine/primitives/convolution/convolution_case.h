@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/aligned_buffer.h"
 #include "engine/primitives/convolution/convolution.h"
 
 namespace tilewire::testing {
@@ -59,6 +60,9 @@ Contents Magnitudes(Contents contents);  // absolute values of src, weights and 
 
 Attributes AttributesOf(const std::vector<PostOp>& chain,
                         ScratchpadMode mode = ScratchpadMode::kUser);
+
+// Weights, given in row-major order, in a layout that the primitive chose.
+AlignedBuffer PackWeights(const MemoryDesc& desc, const std::vector<float>& values);
 
 // Executes in the layouts that the primitive chose. Padded tails of src and weights are zeros, that
 // of dst is garbage and, where `tail_is_zero` is given, checked afterwards; what lies between the

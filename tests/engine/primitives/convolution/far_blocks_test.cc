@@ -54,7 +54,8 @@ class FarBlocksTest : public ::testing::TestWithParam<DirectRow> {
 TEST_P(FarBlocksTest, GiveTheBitsOfNeighbouringBlocks) {
   constexpr int64_t kFar = int64_t{600} * 1000 * 1000;
   const ConvolutionCase shape = Case("", {1, 24, 3, 5, 6}, 40, {3, 3, 3}, {.left = {1, 1, 1}});
-  const Attributes attributes = AttributesOf({SumPostOp{}});
+  Attributes attributes = AttributesOf({SumPostOp{}});
+  attributes.precision = GetParam().traits.precision;
   ASSERT_OK_AND_ASSIGN(const auto near,
                        CreateConvolution(DescOf(shape), attributes, {.only = GetParam().name}));
   ConvolutionDesc desc = DescOf(shape);
@@ -73,12 +74,12 @@ TEST_P(FarBlocksTest, GiveTheBitsOfNeighbouringBlocks) {
   };
   fill(desc.src, contents.src, src.get());
   fill(desc.dst, contents.dst, dst.get());
-  const MemoryDesc& packed = far->Desc(kArgWeights);
-  std::vector<float> weights(packed.SizeBytes() / sizeof(float));
-  fill(packed, contents.weights, weights.data());
+  const AlignedBuffer weights = PackWeights(far->Desc(kArgWeights), contents.weights);
   ExecuteArgs args;
   args.Set(kArgSrc, src.get()).Set(kArgDst, dst.get());
   args.Set(kArgWeights, weights.data()).Set(kArgBias, contents.bias.data());
+  const AlignedBuffer scratchpad = *AlignedBuffer::Allocate(far->ScratchpadDesc().SizeBytes());
+  if (scratchpad.size() > 0) args.Set(kArgScratchpad, scratchpad.data());
   ASSERT_THAT(far->Execute(args, threading::Team::Serial()), IsOk());
   const float* expected = want.data();
   ForEachIndex(desc.dst.dims(), [&](const Dims& index) {

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+#include "engine/kernels/bf16_rounding.h"
+#include "engine/kernels/packed_product.h"
+#include "engine/memory/layout.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/inner_product/implementations.h"
+#include "engine/primitives/inner_product/packed_layouts.h"
+
+namespace tilewire::inner_product {
+namespace {
+
+constexpr int kPairLanes = 16;  // of f32 in a register
+
+// Immutable. First all rows are rounded to the scratchpad, in whole lines; then a task is one group
+// of output blocks for all images.
+class PairsProduct final : public Primitive {
+ public:
+  PairsProduct(PrimitiveInfo primitive_info, const InnerProductDesc& desc,
+               std::unique_ptr<const PackedProduct> product,
+               std::unique_ptr<const Bf16Rounding> rounding)
+      : Primitive(std::move(primitive_info)),
+        rows_(desc.src.dim(0)),
+        row_numbers_(desc.src.stride(0)),
+        src_offset_(desc.src.offset0()),
+        dst_offset_(desc.dst.offset0()),
+        product_(std::move(product)),
+        rounding_(std::move(rounding)) {}
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte* scratchpad,
+           const threading::Team& team) const override {
+    const float* src = args.Get<const float>(kArgSrc) + src_offset_;
+    constexpr int64_t kLinesAtOnce = 512;
+    const int64_t lines = DivUp(row_numbers_, kBf16LineNumbers);
+    const int64_t at_once = std::max<int64_t>(1, kLinesAtOnce / lines);
+    team.ParallelFor(DivUp(rows_, at_once), [&](int64_t piece) {
+      for (int64_t row = piece * at_once; row < std::min(rows_, (piece + 1) * at_once); ++row)
+        RoundRow(src + row * row_numbers_, scratchpad + row * lines * kBf16LineBytes);
+    });
+    const PackedProduct::Operands operands = {
+        reinterpret_cast<const float*>(scratchpad), args.Get<const float>(kArgWeights),
+        args.Get<const float>(kArgBias), args.Get<float>(kArgDst) + dst_offset_};
+    team.ParallelFor(product_->groups(),
+                     [&](int64_t g) { product_->RunGroup(g, rows_, operands); });
+  }
+
+  void RoundRow(const float* row, std::byte* to) const {
+    const int64_t whole = row_numbers_ / kBf16LineNumbers, left = row_numbers_ % kBf16LineNumbers;
+    if (whole > 0) RoundLines(row, whole, kBf16LineNumbers, to);
+    if (left > 0) RoundLines(row + whole * kBf16LineNumbers, 1, left, to + whole * kBf16LineBytes);
+  }
+
+  // Lines of `count` numbers each.
+  void RoundLines(const float* from, int64_t lines, int64_t count, std::byte* to) const {
+    const auto* src = reinterpret_cast<const std::byte*>(from);
+    const Bf16RoundingArgs args = {.src = src,
+                                   .second = src + kBf16LineBytes,
+                                   .dst = to,
+                                   .src_step = 2 * kBf16LineBytes,
+                                   .lines = lines,
+                                   .first_mask = Bf16Rounding::MaskOf(count, 0),
+                                   .second_mask = Bf16Rounding::MaskOf(count, kPairLanes)};
+    rounding_->entry<Bf16RoundingFunction>()(&args);
+  }
+
+  const int64_t rows_, row_numbers_, src_offset_, dst_offset_;
+  const std::unique_ptr<const PackedProduct> product_;
+  const std::unique_ptr<const Bf16Rounding> rounding_;
+};
+
+// "AB16a2b" of nc; "ABcd8b16a2b" of nChw16c; of images in another order, whose innermost size must
+// be even, "AcdB16a2b".
+absl::StatusOr<MemoryDesc> PairedWeights(const InnerProductDesc& desc) {
+  std::string inputs(LayoutPattern(desc.src));
+  inputs.erase(inputs.find('a'), 1);  // the batch
+  const bool is_blocked = !desc.src.inner_blocks().empty();
+  for (size_t d = 1; !is_blocked && d < inputs.size() && desc.src.dim(inputs.back() - 'a') == 1;
+       ++d)
+    std::rotate(inputs.begin(), inputs.end() - 1, inputs.end());  // sizes of 1 stand anywhere
+  const char innermost = inputs.back();
+  const int64_t size =
+      is_blocked ? desc.src.inner_blocks().back().size : desc.src.dim(innermost - 'a');
+  if (size % kPairNumbers != 0 && size != desc.src.stride(0))
+    return absl::UnimplementedError("the innermost size of an image is odd");
+  if (is_blocked) {
+    if (desc.src.inner_blocks().size() > 1)
+      return absl::UnimplementedError("src has more than one block");
+    inputs.erase(inputs.size() - absl::StrCat(size).size() - 1);
+    absl::StrAppend(&inputs, size / kPairNumbers, std::string(1, innermost));
+  } else {
+    inputs.back() = absl::ascii_toupper(innermost);
+  }
+  absl::StrAppend(&inputs, kPairLanes, "a", kPairNumbers, std::string(1, innermost));
+  return MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kBf16, absl::StrCat("A", inputs));
+}
+
+}  // namespace
+
+absl::StatusOr<InnerProductDesc> ResolvePairs(const InnerProductDesc& desc,
+                                              const Attributes& attributes,
+                                              const ImplementationFacts&) {
+  InnerProductDesc real = desc;
+  if (desc.weights.data_type() == DataType::kBf16) {
+    ABSL_ASSIGN_OR_RETURN(real.weights, desc.weights.WithDataType(DataType::kF32));
+  }
+  ABSL_RETURN_IF_ERROR(RequireForwardF32(real, attributes));
+  InnerProductDesc resolved = desc;
+  ABSL_RETURN_IF_ERROR(ResolveSrcAndDst(&resolved));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed, PairedWeights(resolved));
+  const bool may_pack = desc.weights.IsAny() && desc.weights.data_type() == DataType::kF32;
+  if (may_pack) resolved.weights = packed;
+  if (resolved.weights != packed)
+    return absl::UnimplementedError(absl::StrCat("weights are not ", packed.ToString()));
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePairs(const InnerProductDesc& desc,
+                                                       const Attributes& attributes,
+                                                       const ImplementationFacts& facts) {
+  const int64_t rows = desc.src.dim(0), numbers = desc.src.stride(0);
+  const int64_t row_bytes = DivUp(numbers, kBf16LineNumbers) * kBf16LineBytes;
+  const auto bytes = CheckedMul(rows, row_bytes);
+  if (!bytes) return absl::ResourceExhaustedError("the rounded copy of src is too large");
+  const PackedProduct::Shape shape = {.k = DivUp(numbers, kPairNumbers),
+                                      .outputs = desc.dst.dim(1),
+                                      .pairs = true,
+                                      .src_row_stride = row_bytes / int64_t{sizeof(float)},
+                                      .dst_row_stride = desc.dst.stride(0),
+                                      .bias = !desc.bias.IsZero(),
+                                      .post_ops = attributes.post_ops,
+                                      .rows = {rows}};
+  ABSL_ASSIGN_OR_RETURN(auto product,
+                        PackedProduct::Create(facts.name, VectorUnit::Of(facts.isa), shape));
+  ABSL_ASSIGN_OR_RETURN(auto rounding, jit::Compile<Bf16Rounding>(facts.name));
+  PrimitiveInfo primitive_info = InfoOf(desc, attributes, facts);
+  primitive_info.code_bytes = product->code_bytes() + static_cast<int64_t>(rounding->code_bytes());
+  primitive_info.scratchpad_bytes = *bytes;
+  return std::make_unique<PairsProduct>(std::move(primitive_info), desc, std::move(product),
+                                        std::move(rounding));
+}
+
+}  // namespace tilewire::inner_product
