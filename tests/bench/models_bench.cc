@@ -29,12 +29,12 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "engine/base/precision.h"
 #include "engine/base/status_macros.h"
 #include "engine/engine.h"
 #include "tests/bench/core_state.h"
+#include "tests/bench/image_model.h"
 #include "tests/bench/onnx_runtime.h"
 #include "tests/bench/stopwatch.h"
 #include "tests/support/float_tensors.h"
@@ -95,29 +95,16 @@ class Side {
   std::unique_ptr<OnnxRuntime::Session> session_;
 };
 
-// The input of the model for one image; open dimensions after the batch are 224.
-absl::StatusOr<Dims> DimsOfImage(const std::string& model) {
+absl::StatusOr<Dims> DimsOfImage(const std::string& path) {
   ABSL_ASSIGN_OR_RETURN(const auto engine, Engine::Create({.threads = 1}));
-  ABSL_ASSIGN_OR_RETURN(const auto loaded, engine->LoadModel(model));
-  if (loaded->signature().inputs.size() != 1)
-    return absl::UnimplementedError(absl::StrCat(model, " has not one input"));
-  Dims dims = loaded->signature().inputs[0].dims;
-  for (int64_t& dim : dims) dim = dim > 0 ? dim : 224;
-  dims[0] = 1;
-  return dims;
+  ABSL_ASSIGN_OR_RETURN(const auto model, engine->LoadModel(path));
+  return ImageDimsOf(*model, path);
 }
 
 std::vector<float> Images(const Dims& dims) {
   std::vector<float> values(*ElementCount(dims));
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 1009) / 504.5f - 1;
   return values;
-}
-
-std::string NameOf(const std::string& path) {
-  std::string name = path.substr(path.find_last_of('/') + 1);
-  if (name != "model.onnx") return name.substr(0, name.rfind(".onnx"));
-  std::vector<std::string> parts = absl::StrSplit(path, '/');
-  return parts.size() >= 3 ? parts[parts.size() - 3] : name;
 }
 
 struct Loading {
