@@ -80,7 +80,7 @@ T ActivationFunction(const Elementwise& e, T x) {
     case Function::kSelu:
       return x > 0 ? beta * x : beta * alpha * std::expm1(x);
     case Function::kCelu:
-      return std::max(T{0}, x) + std::min(T{0}, alpha * std::expm1(x / alpha));
+      return std::max(x, T{0}) + std::min(alpha * std::expm1(x / alpha), T{0});  // NaN stays
     case Function::kThresholdedRelu:
       return x > alpha ? x : 0;
     case Function::kTruncate:

@@ -29,7 +29,7 @@ absl::Status FinishTruth(NodeContext& context, const Operand& numbers) {
   return context.SetOutput(yes);
 }
 
-// From a type of its own: 16 bits or more, or f64.
+// From a type of its own.
 absl::Status CastTyped(NodeContext& context, DataType to) {
   const Operand src = context.input(0);
   if (to == DataType::kBool) return FinishTruth(context, src);
@@ -40,7 +40,13 @@ absl::Status CastTyped(NodeContext& context, DataType to) {
   return context.Finish(Convert{}, {narrow}, src.dims);
 }
 
-// From f32, or from 8 bits. Towards zero to integers; those beyond 8 bits are held in f32, and so
+// Whether 8-bit integers have values that the other type of integers does not: they wrap around.
+bool WrapsBytes(DataType from, DataType to) {
+  const bool to_unsigned = to == DataType::kU16 || to == DataType::kU32 || to == DataType::kU64;
+  return IsByte(to) || (from == DataType::kS8 && to_unsigned);
+}
+
+// From f32, or from 8 bits to what holds all of them. Towards zero to integers; those beyond 8 bits are held in f32, and so
 // are f64 and the narrow floating-point types, rounded.
 absl::Status CastFloats(NodeContext& context, DataType to) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Numbers(context.input(0)));
@@ -102,7 +108,8 @@ absl::Status CastTo(NodeContext& context, DataType to) {
   if (src.constant != nullptr) return FoldCast(context, *src.constant, to);
   const DataType held = context.TypeOf(src);
   if (held == to && held != DataType::kF32) return context.SetOutput(src);
-  return held == DataType::kF32 || IsByte(held) ? CastFloats(context, to) : CastTyped(context, to);
+  const bool as_floats = held == DataType::kF32 || (IsByte(held) && !WrapsBytes(held, to));
+  return as_floats ? CastFloats(context, to) : CastTyped(context, to);
 }
 
 absl::Status BuildCast(NodeContext& context) {

@@ -144,30 +144,13 @@ absl::StatusOr<std::optional<Operand>> TryLinear(NodeContext& context, Function 
   return Operand{nullptr, value, src.dims};
 }
 
-// Whether the result for 8-bit integers is the same in any wider type.
-bool NeverWraps(Function function) {
-  switch (function) {
-    case Function::kMax:
-    case Function::kMin:
-    case Function::kMod:
-    case Function::kFloorMod:
-    case Function::kEqual:
-    case Function::kLess:
-    case Function::kLessOrEqual:
-    case Function::kWhere:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // The type of its own that an operand has, so that the function must be computed in it; kF32 if
-// there is none, or if what 8-bit integers give is the same in f32.
+// there is none, or if truth values are computed from 8-bit integers, which f32 holds.
 DataType OwnTypeOf(const NodeContext& context, Function function,
                    const std::vector<Operand>& operands) {
   for (size_t i = function == Function::kWhere ? 1 : 0; i < operands.size(); ++i) {
     const DataType type = context.TypeOf(operands[i]);
-    if (type != DataType::kF32 && !(IsByte(type) && NeverWraps(function))) return type;
+    if (type != DataType::kF32 && !(IsByte(type) && jit::IsPredicate(function))) return type;
   }
   return DataType::kF32;
 }
@@ -235,7 +218,7 @@ absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& f
   std::vector<ValueId> srcs;
   bool same = true;
   for (const Operand& operand : operands) {
-    const bool is_number = operand.constant != nullptr || NeverWraps(function.function);
+    const bool is_number = operand.constant != nullptr || jit::IsPredicate(function.function);
     ABSL_ASSIGN_OR_RETURN(srcs.emplace_back(),
                           is_number ? context.Numbers(operand) : context.AsValue(operand));
     same = same && operand.dims == *dims;

@@ -139,9 +139,27 @@ class GridSampler {
         const Operand numbers,
         ReshapeOf(context_, column, Dims(grid.dims.begin(), grid.dims.end() - 1), Next()));
     ABSL_ASSIGN_OR_RETURN(const Operand positive, Linear(numbers, 1, 1));
-    if (args_.aligns_corners) return Linear(positive, static_cast<float>(size - 1) / 2, 0);
-    ABSL_ASSIGN_OR_RETURN(const Operand doubled, Linear(positive, static_cast<float>(size), -1));
-    return Linear(doubled, 0.5f, 0);
+    Operand at;
+    if (args_.aligns_corners) {
+      ABSL_ASSIGN_OR_RETURN(at, Linear(positive, static_cast<float>(size - 1) / 2, 0));
+    } else {
+      ABSL_ASSIGN_OR_RETURN(at, Linear(positive, static_cast<float>(size), -1));
+      ABSL_ASSIGN_OR_RETURN(at, Linear(at, 0.5f, 0));
+    }
+    return Finite(at, size);
+  }
+
+  // No place is NaN or infinite, as those of a projection may be: what is far away stays as far as
+  // no tap reaches, and NaN is there too where zeros are around, else at element 0, as in PyTorch.
+  absl::StatusOr<Operand> Finite(const Operand& at, int64_t size) {
+    const float far = args_.padding == "reflection" ? 1e9f : 8;
+    ABSL_ASSIGN_OR_RETURN(const Operand is_number, Of(Function::kEqual, {at, at}));
+    ABSL_ASSIGN_OR_RETURN(const ValueId truth, context_.Numbers(is_number));
+    const Operand otherwise = Number(args_.padding == "zeros" ? -far : 0);
+    ABSL_ASSIGN_OR_RETURN(
+        const Operand number,
+        Of(Function::kWhere, {Operand{nullptr, truth, is_number.dims}, at, otherwise}));
+    return Clamped(number, -far, static_cast<float>(size) + far);
   }
 
   // Mirrored at the edges as often as it takes.

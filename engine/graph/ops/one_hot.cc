@@ -15,6 +15,9 @@ namespace {
 
 using Function = Elementwise::Function;
 
+// A plan holds so many numbers more than once, and requests may name the depth.
+constexpr int64_t kMostDepth = 1 << 20;
+
 // Whole numbers from `first` on along `axis` of a tensor of `rank` dimensions, broadcast along the
 // others.
 Operand Counted(std::string name, int64_t first, int64_t count, size_t rank, int axis) {
@@ -31,11 +34,11 @@ absl::StatusOr<int64_t> ReadDepth(const NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr depth, InMemory(given));
   if (depth->count() != 1) return context.node.Invalid("the depth is not one number");
   const double number = depth->is_float ? depth->floats[0] : static_cast<double>(depth->ints[0]);
-  if (!(number >= 1 && number <= kLargestFold)) {
+  if (!(number >= 1 && number <= kMostDepth)) {
     const std::string text =
         depth->is_float ? absl::StrCat(depth->floats[0]) : absl::StrCat(depth->ints[0]);
     return context.node.Invalid(
-        absl::StrCat("a depth of ", text, "; allowed are 1 to ", kLargestFold));
+        absl::StrCat("a depth of ", text, "; allowed are 1 to ", kMostDepth));
   }
   return static_cast<int64_t>(number);
 }

@@ -229,14 +229,15 @@ absl::StatusOr<Operand> DequantizeOf(NodeContext& context, const Operand& src,
                                              absl::StrCat(context.output_name(), suffix)));
     return Operand{std::move(constant), kNoValue, src.dims};
   }
-  if (quantization) {
+  const DataType type = context.TypeOf(src);
+  if (quantization && (type == DataType::kF32 || IsByte(type))) {
     ABSL_ASSIGN_OR_RETURN(const ValueId dst,
                           context.Emit(Dequantize{quantization->axis, quantization->params},
                                        {src.value}, src.dims, suffix));
     return Operand{nullptr, dst, src.dims};
   }
   ABSL_ASSIGN_OR_RETURN(const Parameters by, ParametersOf(context, inputs, src, axis));
-  ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.Numbers(src));
+  ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.InType(src, DataType::kF32));
   ABSL_ASSIGN_OR_RETURN(
       const Operand difference,
       ElementwiseOf(context, {Function::kSub}, {{nullptr, numbers, src.dims}, by.zero_point},

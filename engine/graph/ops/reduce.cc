@@ -2,6 +2,7 @@
 //
 // Reductions along axes. The axes are an attribute, and from opset 18 on (ReduceSum: 13) an input.
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -198,14 +199,28 @@ absl::Status BuildReduceLogSum(NodeContext& context) {
   return FinishReduce(context, kept, reduced);
 }
 
-// max + log(sum(e^(x - max))): e^x alone would overflow.
+absl::StatusOr<Operand> FiniteOf(NodeContext& context, const Operand& src) {
+  if (context.TypeOf(src) != DataType::kF32) return src;
+  using Function = Elementwise::Function;
+  constexpr float kMost = std::numeric_limits<float>::max();
+  const auto number = [&](const char* name, float value) {
+    return OperandOf(MakeFloats(absl::StrCat(context.output_name(), name), {}, {value}));
+  };
+  ABSL_ASSIGN_OR_RETURN(const Operand low, ElementwiseOf(context, {Function::kMax},
+                                                         {src, number("/lowest", -kMost)}, "/low"));
+  return ElementwiseOf(context, {Function::kMin}, {low, number("/most", kMost)}, "/max");
+}
+
+// max + log(sum(e^(x - max))): e^x alone would overflow. An infinite maximum is taken for the
+// nearest finite number, as it less itself is NaN.
 absl::Status BuildReduceLogSumExp(NodeContext& context) {
   ABSL_RETURN_IF_ERROR(CheckReal(context));
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
   ABSL_RETURN_IF_ERROR(CheckReduces(context, reduced));
-  ABSL_ASSIGN_OR_RETURN(const Operand max,
-                        ReduceOf(context, Reduction::kMax, src, reduced, "/max"));
+  ABSL_ASSIGN_OR_RETURN(const Operand largest,
+                        ReduceOf(context, Reduction::kMax, src, reduced, "/largest"));
+  ABSL_ASSIGN_OR_RETURN(const Operand max, FiniteOf(context, largest));
   ABSL_ASSIGN_OR_RETURN(const Operand shifted, ElementwiseOf(context, {Elementwise::Function::kSub},
                                                              {src, max}, "/shifted"));
   ABSL_ASSIGN_OR_RETURN(const Operand exp,

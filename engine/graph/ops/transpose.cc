@@ -48,6 +48,7 @@ absl::Status BuildTranspose(NodeContext& context) {
   Dims dst;
   for (int axis : order) dst.push_back(src[axis]);
   const ConstantPtr constant = context.input(0).constant;
+  if (constant == nullptr && src.empty()) return context.SetOutput(context.input(0));
   if (constant == nullptr) {
     ABSL_ASSIGN_OR_RETURN(const ValueId value, context.RuntimeOfAnyType(0));
     return context.Finish(Transpose{std::move(order)}, {value}, std::move(dst));

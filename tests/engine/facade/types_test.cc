@@ -2,6 +2,7 @@
 //
 // Element types from the request to the answer: exact over the whole range, scalars without
 // dimensions, and what is refused by name.
+#include <cmath>
 #include <limits>
 #include <string>
 #include <tuple>
@@ -117,6 +118,25 @@ TEST(TypesTest, IntegersAreComputedInTheirType) {
   ExpectAnswer<uint8_t>(bytes, {Bytes<uint8_t>({1, 200}), Bytes<uint8_t>({2, 100})}, {255, 100});
 }
 
+// What is computed from bytes without leaving their range stays bytes for the next operator.
+TEST(TypesTest, ArithmeticOfBytesWrapsAroundAfterAnyOperator) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> before = {
+      {"Max", {"x", "x"}},        {"Min", {"x", "x"}}, {"Mod", {"x", "high"}},
+      {"Where", {"m", "x", "x"}}, {"Relu", {"x"}},     {"Clip", {"x", "low", "high"}},
+      {"Identity", {"x"}}};
+  for (const auto& [op, inputs] : before) {
+    SCOPED_TRACE(op);
+    OnnxBuilder model(18);
+    model.Input("x", {3}, TensorProto::UINT8).Input("m", {3}, TensorProto::BOOL);
+    model.Bytes("low", {}, false, {0}).Bytes("high", {}, false, {255});
+    model.Bytes("three", {}, false, {3});
+    model.Node(op, inputs, {"p"}).Node("Mul", {"p", "three"}, {"y"});
+    model.Output("y", TensorProto::UINT8);
+    ExpectAnswer<uint8_t>(model, {Bytes<uint8_t>({200, 3, 0}), Bytes<uint8_t>({1, 0, 1})},
+                          {88, 9, 0});
+  }
+}
+
 TEST(TypesTest, ComparisonsOfWideIntegersAreExact) {
   OnnxBuilder model;
   model.Input("x", {2}, TensorProto::INT64).Input("z", {2}, TensorProto::INT64);
@@ -219,6 +239,49 @@ TEST(TypesTest, CastsBetweenWideTypesWrapAround) {
   model.Node("Cast", {"x"}, {"y"}, {testing::Int("to", TensorProto::INT16)});
   model.Output("y", TensorProto::INT16);
   ExpectAnswer<int16_t>(model, {Bytes<int64_t>({65537, -1, 40000})}, {1, -1, -25536});
+}
+
+TEST(TypesTest, CastsOfBytesWrapAround) {
+  OnnxBuilder to_signed;
+  to_signed.Input("x", {3}, TensorProto::UINT8);
+  to_signed.Node("Cast", {"x"}, {"y"}, {testing::Int("to", TensorProto::INT8)});
+  to_signed.Output("y", TensorProto::INT8);
+  ExpectAnswer<int8_t>(to_signed, {Bytes<uint8_t>({200, 127, 255})}, {-56, 127, -1});
+  OnnxBuilder wider;
+  wider.Input("x", {3}, TensorProto::INT8);
+  wider.Node("Cast", {"x"}, {"y"}, {testing::Int("to", TensorProto::UINT16)});
+  wider.Node("Cast", {"x"}, {"z"}, {testing::Int("to", TensorProto::UINT8)});
+  wider.Node("Cast", {"z"}, {"w"}, {testing::Int("to", TensorProto::UINT16)});
+  wider.Node("Add", {"y", "w"}, {"s"}).Output("s", TensorProto::UINT16);
+  ExpectAnswer<uint16_t>(wider, {Bytes<int8_t>({-3, 5, -128})}, {250, 10, 0});
+}
+
+TEST(TypesTest, WideIntegersAreDequantized) {
+  OnnxBuilder model;
+  model.Input("x", {3}, TensorProto::INT32).Floats("s", {}, {0.5f});
+  model.Node("DequantizeLinear", {"x", "s"}, {"y"}).Output("y");
+  ExpectAnswer<float>(model, {Bytes<int32_t>({7, -7, 100001})}, {3.5f, -3.5f, 50000.5f});
+}
+
+TEST(TypesTest, AScalarTransposedIsItself) {
+  OnnxBuilder model;
+  model.Input("x", {2, 2}).Node("ReduceMax", {"x"}, {"m"}, {testing::Int("keepdims", 0)});
+  model.Node("Transpose", {"m"}, {"y"}).Output("y");
+  ExpectAnswer<float>(model, {Bytes<float>({1, 4, 2, 3})}, {4});
+}
+
+TEST(TypesTest, InfinitiesAndNaNStay) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  OnnxBuilder model;
+  model.Input("x", {3, 2});
+  model.Node("ReduceLogSumExp", {"x"}, {"y"}, {testing::Ints("axes", {1})}).Output("y");
+  ExpectAnswer<float>(model, {Bytes<float>({-kInf, -kInf, kInf, 1, -kInf, 3})}, {-kInf, kInf, 3});
+  OnnxBuilder celu;
+  celu.Input("x", {2}).Node("Celu", {"x"}, {"y"}).Output("y");
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto answer = Answer(celu, {Bytes<float>({nan, 2})});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_TRUE(std::isnan(reinterpret_cast<const float*>(answer->bytes.data())[0]));
 }
 
 TEST(TypesTest, DoublesKeepTheirDigits) {

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GridSample (engine/graph/ops/grid_sample.cc) against what PyTorch's grid_sample() gives.
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "tests/engine/graph/op_case.h"
 
 namespace tilewire::graph {
@@ -44,6 +50,25 @@ TEST(GridSampleTest, AsPyTorch) {
       model.Output("y");
       ExpectNear(Computed(model, {{1, 2, 2, 3}, {1, 1, 3, 2}}, {kImage, kGrid})[0], c.expected,
                  1e-4);
+    }
+  }
+}
+
+// As projections give where they divide by zero.
+TEST(GridSampleTest, PlacesThatAreNoNumbersReadWhatPyTorchReads) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const std::vector<std::pair<std::string, Elements>> cases = {{"zeros", {0, 0, 0, 0, 0, 0}},
+                                                               {"border", {3, 4, 1, 9, 10, 7}}};
+  for (const char* mode : {"linear", "nearest"}) {
+    for (const auto& [padding, expected] : cases) {
+      SCOPED_TRACE(std::string(mode) + " " + padding);
+      OnnxBuilder model(20);
+      model.Input("x", {1, 2, 2, 3}).Input("g", {1, 1, 3, 2});
+      model.Node("GridSample", {"x", "g"}, {"y"},
+                 {String("mode", mode), String("padding_mode", padding)});
+      model.Output("y");
+      const Elements grid = {kInf, -1, -kInf, 1, std::nan(""), -0.9};
+      EXPECT_EQ(Computed(model, {{1, 2, 2, 3}, {1, 1, 3, 2}}, {kImage, grid})[0], expected);
     }
   }
 }

@@ -22,7 +22,7 @@ TEST(OneHotTest, ADepthThatIsTooLargeIsNamed) {
   model.Input("i", {2}, onnx::TensorProto::INT64).Integers("depth", {int64_t{1} << 62});
   model.Floats("v", {2}, {0, 3}).Node("OneHot", {"i", "depth", "v"}, {"y"}).Output("y");
   EXPECT_THAT(BuiltText(model, {{2}}),
-              HasSubstr("a depth of 4611686018427387904; allowed are 1 to 16777216"));
+              HasSubstr("a depth of 4611686018427387904; allowed are 1 to 1048576"));
 }
 
 TEST(OneHotTest, Refusals) {
