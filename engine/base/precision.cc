@@ -2,26 +2,22 @@
 #include "engine/base/precision.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace tilewire {
+namespace {
 
-absl::string_view PrecisionName(Precision precision) {
-  switch (precision) {
-    case Precision::kExact:
-      return "exact";
-    case Precision::kFast:
-      return "fast";
-    case Precision::kBf16:
-      return "bf16";
-  }
-  return "unknown";
-}
+constexpr absl::string_view kNames[] = {"exact", "fast", "bf16"};
+
+}  // namespace
+
+absl::string_view PrecisionName(Precision precision) { return kNames[static_cast<int>(precision)]; }
 
 absl::StatusOr<Precision> ParsePrecision(absl::string_view name) {
   for (const Precision precision : {Precision::kExact, Precision::kFast, Precision::kBf16})
     if (name == PrecisionName(precision)) return precision;
   return absl::InvalidArgumentError(
-      absl::StrCat("unknown precision '", name, "'; allowed are: exact, fast, bf16"));
+      absl::StrCat("unknown precision '", name, "'; allowed are: ", absl::StrJoin(kNames, ", ")));
 }
 
 }  // namespace tilewire

@@ -108,17 +108,8 @@ TimesByState WithoutBetween(TimesByState times) {
 }
 
 const char* CoreStateName(CoreState state) {
-  switch (state) {
-    case CoreState::kUnknown:
-      return "";
-    case CoreState::kQuiet:
-      return "quiet";
-    case CoreState::kBusy:
-      return "busy";
-    case CoreState::kBetween:
-      break;
-  }
-  return "between";
+  static constexpr const char* kNames[] = {"", "quiet", "busy", "between"};
+  return kNames[static_cast<int>(state)];
 }
 
 }  // namespace tilewire::bench

@@ -46,8 +46,8 @@ bool WrapsBytes(DataType from, DataType to) {
   return IsByte(to) || (from == DataType::kS8 && to_unsigned);
 }
 
-// From f32, or from 8 bits to what holds all of them. Towards zero to integers; those beyond 8 bits are held in f32, and so
-// are f64 and the narrow floating-point types, rounded.
+// From f32, or from 8 bits to what holds all of them. Towards zero to integers; those beyond 8 bits
+// are held in f32, and so are f64 and the narrow floating-point types, rounded.
 absl::Status CastFloats(NodeContext& context, DataType to) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Numbers(context.input(0)));
   const Operand numbers = {nullptr, src, context.input(0).dims};
