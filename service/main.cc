@@ -47,7 +47,8 @@ int Refuse(const absl::Status& status) {
 // raises its own with each block that is freed, and keeps many large ones of different sizes.
 constexpr int kReturnedBytes = 4 << 20;
 
-// What main waits for. SIGPIPE is ignored: a peer that goes away ends its connection only.
+// What main waits for. SIGPIPE is ignored: a peer that goes away ends its connection only. So is
+// SIGXFSZ: a log that may not grow loses lines.
 sigset_t AwaitedSignals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -268,6 +269,7 @@ int Main(int argc, char** argv) {
   const sigset_t signals = AwaitedSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
   StartLog(flags.log_level);
   if (flags.verbose > 0) StartVerboseLog();
   const int exit_code = Serve(flags);

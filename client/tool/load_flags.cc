@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tool/load_flags.h"
 
+#include <filesystem>
+#include <string>
+#include <system_error>
+
 #include "client/load/objective.h"
 #include "client/tool/command.h"
 
@@ -13,6 +17,13 @@ CLI::Validator Parses(Parse parse, const char* what) {
   return CLI::Validator(
       [parse](const std::string& text) { return std::string(parse(text).status().message()); },
       what);
+}
+
+absl::StatusOr<absl::Duration> ParseBound(const std::string& text) {
+  absl::Duration bound;
+  if (!absl::ParseDuration(text, &bound) || bound <= absl::ZeroDuration())
+    return absl::InvalidArgumentError(absl::StrCat(text, " is not a duration such as 20ms"));
+  return bound;
 }
 
 void AddLoopOptions(CLI::App* command, LoadFlags* flags) {
@@ -45,8 +56,7 @@ void AddLoopOptions(CLI::App* command, LoadFlags* flags) {
   CLI::Option* p99 =
       command
           ->add_option("--p99", flags->p99, "the bound of --find_rate on the 99th percentile: 20ms")
-          ->check(Parses([](const std::string& text) { return Objective::Parse("p99<=" + text); },
-                         "DURATION"))
+          ->check(Parses(ParseBound, "DURATION"))
           ->group(kLoop);
   command
       ->add_flag("--find_rate", flags->find_rate,
@@ -181,6 +191,18 @@ void AddAnswerOptions(CLI::App* command, LoadFlags* flags) {
 
 }  // namespace
 
+// A file that can be written: told before the measurement, not after it.
+CLI::Validator InAFolder() {
+  return {[](std::string& path) {
+            const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+            std::error_code error;
+            if (folder.empty() || std::filesystem::is_directory(folder, error))
+              return std::string();
+            return absl::StrCat("there is no folder ", folder.string());
+          },
+          "FILE"};
+}
+
 void AddRecordOptions(CLI::App* command, RecordFlags* flags) {
   constexpr char kAnswers[] = "Answers and reports";
   command
@@ -189,10 +211,13 @@ void AddRecordOptions(CLI::App* command, RecordFlags* flags) {
       ->check(Parses(Objective::Parse, "CONDITIONS"))
       ->group(kAnswers);
   command->add_option("--json", flags->json, "write everything that was measured to this file")
+      ->check(InAFolder())
       ->group(kAnswers);
   command->add_option("--csv", flags->csv, "write a table of runs, parts and seconds to this file")
+      ->check(InAFolder())
       ->group(kAnswers);
   command->add_option("--html", flags->html, "write a page with charts to this file")
+      ->check(InAFolder())
       ->group(kAnswers);
 }
 

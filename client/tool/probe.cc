@@ -20,7 +20,9 @@ void AddProbeCommand(CLI::App* app, const Server& server, int* exit_code) {
       ->capture_default_str();
   command->callback([=, &server] {
     const absl::Time deadline = absl::Now() + absl::Seconds(*timeout_s);
-    auto client = Client::Connect(server.address, {.timeout = absl::Seconds(*timeout_s)});
+    Server probed = server;
+    probed.connect_timeout_s = *timeout_s;
+    auto client = probed.Connect();
     const absl::Status health =
         client.ok() ? (*client)->Health(*model, deadline - absl::Now()) : client.status();
     if (health.ok())

@@ -18,6 +18,7 @@ expect 0 'tilewire load' --help
 expect 2 'subcommand'
 expect 2 "'unheard-of' is not a command; commands are models, infer" unheard-of
 expect 0 'serves$' probe --timeout=60
+expect 1 'tilewire: ' --tls probe --timeout=1    # this server answers in the clear
 expect 0 'serves digits' probe --model=digits --timeout=60
 expect 1 'NOT_FOUND' probe --model=nope --timeout=60
 expect 1 'UNAVAILABLE.*127.0.0.1:1 ' probe --server=127.0.0.1:1 --timeout=0.2
