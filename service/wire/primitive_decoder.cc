@@ -164,6 +164,9 @@ absl::StatusOr<OpDesc> Decode(const v1::Sum& message) {
     return absl::InvalidArgumentError(
         absl::StrCat(message.scales_size(), " scales for ", message.srcs_size(), " sources"));
   }
+  for (const float scale : message.scales())
+    if (!std::isfinite(scale))
+      return absl::InvalidArgumentError(absl::StrCat("scale ", scale, " of a sum is not finite"));
   desc.scales.assign(message.scales().begin(), message.scales().end());
   ABSL_ASSIGN_OR_RETURN(desc.srcs, Sources(message.srcs()));
   ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));

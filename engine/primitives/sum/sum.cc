@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/sum/sum.h"
 
-#include <cmath>
-
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/sum/implementations.h"
@@ -18,8 +16,6 @@ absl::Status Validate(const SumDesc& desc, const Attributes&) {
         absl::StrCat("sum: ", desc.scales.size(), " scales for ", desc.srcs.size(), " sources"));
   }
   for (size_t i = 0; i < desc.srcs.size(); ++i) {
-    if (!std::isfinite(desc.scales[i]))
-      return absl::InvalidArgumentError(absl::StrCat("sum: scale ", i, " is not finite"));
     const MemoryDesc& src = desc.srcs[i];
     ABSL_RETURN_IF_ERROR(CheckSource(absl::StrCat("sum: source ", i), src));
     if (src.dims() != desc.dst.dims() || src.data_type() != desc.dst.data_type()) {
