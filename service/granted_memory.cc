@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/granted_memory.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,9 @@ int64_t GrantedMemory() {
     int64_t limit = 0;
     if (std::ifstream(path) >> limit && limit > 0) granted = std::min(granted, limit);
   }
+  rlimit own;
+  if (getrlimit(RLIMIT_AS, &own) == 0 && own.rlim_cur != RLIM_INFINITY)
+    granted = std::min(granted, static_cast<int64_t>(own.rlim_cur));
   return granted;
 }
 

@@ -6,7 +6,8 @@
 
 namespace tilewire::service {
 
-// The bytes that this process may use: the machine's, or its control group's if those are fewer.
+// The bytes that this process may use: the machine's, or its control group's or its own limit's
+// (RLIMIT_AS) if those are fewer.
 int64_t GrantedMemory();
 
 }  // namespace tilewire::service

@@ -22,6 +22,7 @@
 #include "service/address.h"
 #include "service/engine_start.h"
 #include "service/flags.h"
+#include "service/last_words.h"
 #include "service/models/loader.h"
 #include "service/models/model_repository.h"
 #include "service/models/named_models.h"
@@ -246,6 +247,7 @@ int Serve(const Flags& flags) {
 
 int Main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, kReturnedBytes);
+  EndPlainlyWithoutMemory();
   cpu::BestIsa();  // first, while nothing has installed a signal stack: it asks for tiles
   Flags flags;
   if (const std::optional<int> exit_code = ParseFlags(argc, argv, &flags))

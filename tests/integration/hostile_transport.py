@@ -272,6 +272,22 @@ def no_code_pages():
         server.end()
 
 
+def little_memory():
+    """With a limit under which it cannot start the server says so; no signal ends it."""
+    for megabytes in (100, 160, 240, 300, 350, 400, 450):
+        process = subprocess.Popen(['prlimit', f'--as={megabytes << 20}', sys.argv[1],
+                                    f'--model_repository={sys.argv[2]}', '--port=0'],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        try:
+            words = process.communicate(timeout=3)[1]
+        except subprocess.TimeoutExpired:  # it serves
+            process.terminate()
+            words = process.communicate(timeout=PATIENCE)[1]
+        print(f'  {megabytes} MB: exit status {process.returncode}, {words.splitlines()[-1:]}')
+        if process.returncode != 0:
+            assert process.returncode in (1, 127) and 'prlimit' not in words, words
+
+
 CLOCK = r"""
 #include <fcntl.h>
 #include <stdlib.h>
@@ -322,7 +338,7 @@ def clock_jumps():
 
 CHECKS = (stopped_for_a_while, cancels, idle_connections, clock_jumps, open_and_close, deadlines,
           half_open, streams_without_end, garbage, message_over_the_limit, second_sigterm, killed,
-          full_disk_for_logs, unread_log, no_code_pages)
+          full_disk_for_logs, unread_log, no_code_pages, little_memory)
 
 
 if __name__ == '__main__':

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/last_words.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <string_view>
+#include <system_error>
+
+namespace tilewire::service {
+namespace {
+
+// Allocates nothing.
+[[noreturn]] void Say(std::string_view words) {
+  (void)!write(STDERR_FILENO, words.data(), words.size());
+  _exit(1);
+}
+
+[[noreturn]] void OnTerminate() {
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    Say("tilewire-server: the system refuses memory; raise the limit of this process\n");
+  } catch (const std::system_error&) {
+    Say("tilewire-server: the system refuses a thread; raise the limits of memory and threads\n");
+  } catch (...) {
+  }
+  std::abort();
+}
+
+}  // namespace
+
+void EndPlainlyWithoutMemory() { std::set_terminate(OnTerminate); }
+
+}  // namespace tilewire::service
