@@ -274,7 +274,7 @@ def no_code_pages():
 
 def little_memory():
     """With a limit under which it cannot start the server says so; no signal ends it."""
-    for megabytes in (100, 160, 240):
+    for megabytes in (100, 160):
         process = subprocess.Popen(['prlimit', f'--as={megabytes << 20}', sys.argv[1],
                                     f'--model_repository={sys.argv[2]}', '--port=0'],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
