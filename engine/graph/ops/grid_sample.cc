@@ -1,208 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GridSample of images: each result takes the elements around its place in the source, each with
-// a weight.
-//
-//   dst[n, c, h, w] = sum over taps i, j of weight_i(y) * weight_j(x) * src[n, c, row_i, column_j]
-//
-// where (x, y) = grid[n, h, w], from -1 to 1 over the image. Rows are gathered from the source as
-// [pixels, channels]. Source: ONNX's operator documents, opsets 16 to 22.
-#include <cmath>
+// GridSample of images: (x, y) = grid[n, h, w] is from -1 to 1 over the image. Source: ONNX's
+// operator documents, opsets 16 to 22.
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/element_functions.h"
-#include "engine/graph/ops/gather.h"
 #include "engine/graph/ops/ops.h"
+#include "engine/graph/ops/sampler.h"
 #include "engine/graph/ops/select.h"
-#include "engine/graph/ops/turned.h"
 
 namespace tilewire::graph {
 namespace {
 
-using Function = Elementwise::Function;
-
-// The element that a place reads along one dimension, and how much it counts.
-struct Tap {
-  Operand index, weight;
-};
-
-struct GridArgs {
-  std::string mode, padding;
-  bool aligns_corners = false;
-};
-
-// Appends the operations of one GridSample.
-class GridSampler {
- public:
-  GridSampler(NodeContext& context, GridArgs args) : context_(context), args_(std::move(args)) {}
-
-  // The taps along a dimension of `size` elements; `part` is the grid's number for it.
-  absl::StatusOr<std::vector<Tap>> Taps(int64_t part, int64_t size) {
-    ABSL_ASSIGN_OR_RETURN(const Operand at, Place(part, size));
-    if (args_.mode == "nearest") {
-      ABSL_ASSIGN_OR_RETURN(const Operand nearest, Of(Function::kRound, {at}));
-      ABSL_ASSIGN_OR_RETURN(const Tap tap, Inside(nearest, std::nullopt, size));
-      return std::vector<Tap>{tap};
-    }
-    ABSL_ASSIGN_OR_RETURN(const Operand before, Of(Function::kFloor, {at}));
-    ABSL_ASSIGN_OR_RETURN(const Operand share, Of(Function::kSub, {at, before}));
-    const bool is_cubic = args_.mode == "cubic";
-    // Of the share t: coefficients of t^3, t^2, t and 1. Cubic: Keys' kernel with -0.75.
-    static constexpr float kCubic[4][4] = {{-0.75f, 1.5f, -0.75f, 0},
-                                           {1.25f, -2.25f, 0, 1},
-                                           {-1.25f, 1.5f, 0.75f, 0},
-                                           {0.75f, -0.75f, 0, 0}};
-    static constexpr float kLinear[2][4] = {{0, 0, -1, 1}, {0, 0, 1, 0}};
-    std::vector<Tap> taps;
-    for (int t = 0; t < (is_cubic ? 4 : 2); ++t) {
-      ABSL_ASSIGN_OR_RETURN(const Operand index, Linear(before, 1, t - (is_cubic ? 1 : 0)));
-      ABSL_ASSIGN_OR_RETURN(const Operand weight,
-                            Polynomial(share, is_cubic ? kCubic[t] : kLinear[t]));
-      ABSL_ASSIGN_OR_RETURN(taps.emplace_back(), Inside(index, weight, size));
-    }
-    return taps;
-  }
-
-  // The sum over all pairs of taps, as [N, H, W, C].
-  absl::StatusOr<Operand> Sum(const std::vector<Tap>& rows, const std::vector<Tap>& columns) {
-    const Dims& src = context_.input(0).dims;
-    const Dims places = rows[0].index.dims;
-    ABSL_ASSIGN_OR_RETURN(const Operand turned,
-                          TurnedOf(context_, context_.input(0), {0, 2, 3, 1}, "/turned"));
-    ABSL_ASSIGN_OR_RETURN(
-        const Operand pixels,
-        ReshapeOf(context_, turned, {src[0] * src[2] * src[3], src[1]}, "/pixels"));
-    std::vector<float> images;
-    for (int64_t n = 0; n < src[0]; ++n) images.push_back(static_cast<float>(n * src[2] * src[3]));
-    const Operand first = OperandOf(MakeFloats(absl::StrCat(context_.output_name(), "/images"),
-                                               {src[0], 1, 1}, std::move(images)));
-    Operand sum;
-    for (const Tap& row : rows) {
-      ABSL_ASSIGN_OR_RETURN(const Operand line, Linear(row.index, static_cast<float>(src[3]), 0));
-      ABSL_ASSIGN_OR_RETURN(const Operand start, Of(Function::kAdd, {line, first}));
-      for (const Tap& column : columns) {
-        ABSL_ASSIGN_OR_RETURN(const Operand at, Of(Function::kAdd, {start, column.index}));
-        ABSL_ASSIGN_OR_RETURN(Operand taken, GatherOf(context_, pixels, at, 0, Next()));
-        if (row.weight.defined()) {
-          ABSL_ASSIGN_OR_RETURN(Operand weight, Of(Function::kMul, {row.weight, column.weight}));
-          ABSL_ASSIGN_OR_RETURN(
-              weight, ReshapeOf(context_, weight, {places[0], places[1], places[2], 1}, Next()));
-          ABSL_ASSIGN_OR_RETURN(taken, Of(Function::kMul, {taken, weight}));
-        }
-        ABSL_ASSIGN_OR_RETURN(
-            sum, sum.defined() ? Of(Function::kAdd, {sum, taken}) : absl::StatusOr<Operand>(taken));
-      }
-    }
-    return sum;
-  }
-
- private:
-  std::string Next() { return absl::StrCat("/step", ++steps_); }
-  absl::StatusOr<Operand> Of(Function function, const std::vector<Operand>& operands) {
-    return ElementwiseOf(context_, {function}, operands, Next());
-  }
-  absl::StatusOr<Operand> Linear(const Operand& src, float scale, float shift) {
-    return ActivationOf(context_, {jit::EltwiseAlgorithm::kLinear, scale, shift}, src, Next());
-  }
-  Operand Number(float number) {
-    return OperandOf(MakeFloats(absl::StrCat(context_.output_name(), Next()), {}, {number}));
-  }
-  absl::StatusOr<Operand> Clamped(const Operand& src, float low, float high) {
-    ABSL_ASSIGN_OR_RETURN(const Operand above, Of(Function::kMax, {src, Number(low)}));
-    return Of(Function::kMin, {above, Number(high)});
-  }
-
-  absl::StatusOr<Operand> Polynomial(const Operand& t, const float coefficients[4]) {
-    Operand result;
-    for (int i = 0; i < 3; ++i) {
-      if (!result.defined() && coefficients[i] == 0) continue;
-      if (!result.defined()) {
-        ABSL_ASSIGN_OR_RETURN(result, Linear(t, coefficients[i], coefficients[i + 1]));
-        continue;
-      }
-      ABSL_ASSIGN_OR_RETURN(result, Of(Function::kMul, {result, t}));
-      ABSL_ASSIGN_OR_RETURN(result, Linear(result, 1, coefficients[i + 1]));
-    }
-    return result;
-  }
-
-  // In elements: of the grid's number `part`.
-  absl::StatusOr<Operand> Place(int64_t part, int64_t size) {
-    const Operand grid = context_.input(1);
-    Select select = WholeOf(4);
-    select.from[3] = {{part, 1, 1}};
-    ABSL_ASSIGN_OR_RETURN(const Operand column,
-                          SelectOf(context_, grid, std::move(select), Next()));
-    ABSL_ASSIGN_OR_RETURN(
-        const Operand numbers,
-        ReshapeOf(context_, column, Dims(grid.dims.begin(), grid.dims.end() - 1), Next()));
-    ABSL_ASSIGN_OR_RETURN(const Operand positive, Linear(numbers, 1, 1));
-    Operand at;
-    if (args_.aligns_corners) {
-      ABSL_ASSIGN_OR_RETURN(at, Linear(positive, static_cast<float>(size - 1) / 2, 0));
-    } else {
-      ABSL_ASSIGN_OR_RETURN(at, Linear(positive, static_cast<float>(size), -1));
-      ABSL_ASSIGN_OR_RETURN(at, Linear(at, 0.5f, 0));
-    }
-    return Finite(at, size);
-  }
-
-  // No place is NaN or infinite, as those of a projection may be: what is far away stays as far as
-  // no tap reaches, and NaN is there too where zeros are around, else at element 0, as in PyTorch.
-  absl::StatusOr<Operand> Finite(const Operand& at, int64_t size) {
-    const float far = args_.padding == "reflection" ? 1e9f : 8;
-    ABSL_ASSIGN_OR_RETURN(const Operand is_number, Of(Function::kEqual, {at, at}));
-    ABSL_ASSIGN_OR_RETURN(const ValueId truth, context_.Numbers(is_number));
-    const Operand otherwise = Number(args_.padding == "zeros" ? -far : 0);
-    ABSL_ASSIGN_OR_RETURN(
-        const Operand number,
-        Of(Function::kWhere, {Operand{nullptr, truth, is_number.dims}, at, otherwise}));
-    return Clamped(number, -far, static_cast<float>(size) + far);
-  }
-
-  // Mirrored at the edges as often as it takes.
-  absl::StatusOr<Operand> Mirrored(const Operand& index, int64_t size) {
-    const float low = args_.aligns_corners ? 0 : -0.5f;
-    const float span = static_cast<float>(args_.aligns_corners ? size - 1 : size);
-    if (span == 0) return index;
-    ABSL_ASSIGN_OR_RETURN(const Operand from_low, Linear(index, 1, -low));
-    ABSL_ASSIGN_OR_RETURN(const Operand distance, Of(Function::kAbs, {from_low}));
-    ABSL_ASSIGN_OR_RETURN(const Operand rest, Of(Function::kMod, {distance, Number(2 * span)}));
-    ABSL_ASSIGN_OR_RETURN(const Operand from_span, Linear(rest, 1, -span));
-    ABSL_ASSIGN_OR_RETURN(const Operand back, Of(Function::kAbs, {from_span}));
-    return Linear(back, -1, span + low);
-  }
-
-  // An element that is there in the place of `index`; with zeros around, its weight is 0 where
-  // `index` is outside.
-  absl::StatusOr<Tap> Inside(const Operand& index, std::optional<Operand> weight, int64_t size) {
-    const float last = static_cast<float>(size - 1);
-    Tap tap;
-    if (weight) tap.weight = *weight;
-    Operand at = index;
-    if (args_.padding == "reflection") {
-      ABSL_ASSIGN_OR_RETURN(at, Mirrored(index, size));
-    }
-    ABSL_ASSIGN_OR_RETURN(tap.index, Clamped(at, 0, last));
-    if (args_.padding != "zeros") return tap;
-    ABSL_ASSIGN_OR_RETURN(const Operand inside, Of(Function::kEqual, {tap.index, index}));
-    ABSL_ASSIGN_OR_RETURN(const ValueId truth, context_.Numbers(inside));
-    const Operand share = {nullptr, truth, inside.dims};
-    ABSL_ASSIGN_OR_RETURN(
-        tap.weight, weight ? Of(Function::kMul, {*weight, share}) : absl::StatusOr<Operand>(share));
-    return tap;
-  }
-
-  NodeContext& context_;
-  const GridArgs args_;
-  int steps_ = 0;
-};
-
 // Opset 20 gave two modes other names.
-absl::StatusOr<GridArgs> ReadGridArgs(const Node& node) {
-  GridArgs args;
+absl::StatusOr<Sampling> ReadSampling(const Node& node) {
+  Sampling args;
   if (node.opset() < 20) {
     ABSL_ASSIGN_OR_RETURN(args.mode,
                           node.OneOf("mode", "bilinear", {"bilinear", "nearest", "bicubic"}));
@@ -220,20 +35,40 @@ absl::StatusOr<GridArgs> ReadGridArgs(const Node& node) {
   return args;
 }
 
+// Places along a dimension of `size` elements, of number `part` of each pair of the grid.
+absl::StatusOr<Operand> PlacesOf(NodeContext& context, int64_t part, int64_t size, bool aligns) {
+  const Operand grid = context.input(1);
+  const std::string name = part == 0 ? "/column" : "/row";
+  const auto linear = [&](const Operand& src, float scale, float shift, const char* step) {
+    return ActivationOf(context, {jit::EltwiseAlgorithm::kLinear, scale, shift}, src, name + step);
+  };
+  Select select = WholeOf(4);
+  select.from[3] = {{part, 1, 1}};
+  ABSL_ASSIGN_OR_RETURN(const Operand column,
+                        SelectOf(context, grid, std::move(select), name + "_of_grid"));
+  ABSL_ASSIGN_OR_RETURN(
+      const Operand numbers,
+      ReshapeOf(context, column, Dims(grid.dims.begin(), grid.dims.end() - 1), name + "_from_-1"));
+  ABSL_ASSIGN_OR_RETURN(const Operand positive, linear(numbers, 1, 1, "_from_0"));
+  if (aligns) return linear(positive, static_cast<float>(size - 1) / 2, 0, "");
+  ABSL_ASSIGN_OR_RETURN(const Operand doubled,
+                        linear(positive, static_cast<float>(size), -1, "_doubled"));
+  return linear(doubled, 0.5f, 0, "");
+}
+
 absl::Status BuildGridSample(NodeContext& context) {
   const Node& node = context.node;
-  const Dims &src = context.input(0).dims, &grid = context.input(1).dims;
-  ABSL_ASSIGN_OR_RETURN(GridArgs args, ReadGridArgs(node));
-  if (src.size() == 5) return node.Unimplemented("volumes; supported are images");
-  if (src.size() != 4 || grid.size() != 4 || grid[0] != src[0] || grid[3] != 2)
+  const Operand src = context.input(0);
+  const Dims& grid = context.input(1).dims;
+  ABSL_ASSIGN_OR_RETURN(const Sampling sampling, ReadSampling(node));
+  if (src.dims.size() == 5) return node.Unimplemented("volumes; supported are images");
+  if (src.dims.size() != 4 || grid.size() != 4 || grid[0] != src.dims[0] || grid[3] != 2)
     return node.Invalid(
-        absl::StrCat("a grid ", DimsToString(grid), " of an image ", DimsToString(src)));
-  ABSL_RETURN_IF_ERROR(CheckCountable(node, src[0] * src[2] * src[3]));
-  GridSampler sampler(context, std::move(args));
-  ABSL_ASSIGN_OR_RETURN(const std::vector<Tap> columns, sampler.Taps(0, src[3]));
-  ABSL_ASSIGN_OR_RETURN(const std::vector<Tap> rows, sampler.Taps(1, src[2]));
-  ABSL_ASSIGN_OR_RETURN(const Operand sum, sampler.Sum(rows, columns));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, TurnedOf(context, sum, {0, 3, 1, 2}, ""));
+        absl::StrCat("a grid ", DimsToString(grid), " of an image ", DimsToString(src.dims)));
+  const bool aligns = sampling.aligns_corners;
+  ABSL_ASSIGN_OR_RETURN(const Operand columns, PlacesOf(context, 0, src.dims[3], aligns));
+  ABSL_ASSIGN_OR_RETURN(const Operand rows, PlacesOf(context, 1, src.dims[2], aligns));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, SampleOf(context, src, rows, columns, sampling));
   return context.SetOutput(dst);
 }
 

@@ -31,6 +31,7 @@ absl::Span<const OpRow> ControlFlowOperators();
 absl::Span<const OpRow> ConvolutionOperators();
 absl::Span<const OpRow> CumSumOperators();
 absl::Span<const OpRow> DeconvolutionOperators();
+absl::Span<const OpRow> DeformConvOperators();
 absl::Span<const OpRow> EinsumOperators();
 absl::Span<const OpRow> ElementwiseOperators();
 absl::Span<const OpRow> FourierOperators();
@@ -84,6 +85,7 @@ inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     ConvolutionOperators,
     CumSumOperators,
     DeconvolutionOperators,
+    DeformConvOperators,
     EinsumOperators,
     ElementwiseOperators,
     FourierOperators,
