@@ -40,14 +40,19 @@ absl::Status CastTyped(NodeContext& context, DataType to) {
   return context.Finish(Convert{}, {narrow}, src.dims);
 }
 
-// Whether 8-bit integers have values that the other type of integers does not: they wrap around.
-bool WrapsBytes(DataType from, DataType to) {
-  const bool to_unsigned = to == DataType::kU16 || to == DataType::kU32 || to == DataType::kU64;
-  return IsByte(to) || (from == DataType::kS8 && to_unsigned);
+// Integers that f32 holds wrap around in fewer bits, or where they have no sign.
+absl::Status WrapFloats(NodeContext& context, DataType to) {
+  const Operand src = context.input(0);
+  ABSL_ASSIGN_OR_RETURN(const ValueId whole,
+                        context.Emit(Convert{}, {src.value}, src.dims, "/whole", DataType::kS64));
+  return context.Finish(Convert{}, {whole}, src.dims, to);
 }
 
-// From f32, or from 8 bits to what holds all of them. Towards zero to integers; those beyond 8 bits
-// are held in f32, and so are f64 and the narrow floating-point types, rounded.
+// Whether f32 holds results of this type: integers that count something.
+bool IsHeldInF32(DataType type) { return type == DataType::kS32 || type == DataType::kS64; }
+
+// From f32, or from 8 bits to real numbers. Towards zero to integers; s32 and s64 are held in f32,
+// and so are f64 and the narrow floating-point types, rounded.
 absl::Status CastFloats(NodeContext& context, DataType to) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Numbers(context.input(0)));
   const Operand numbers = {nullptr, src, context.input(0).dims};
@@ -58,6 +63,8 @@ absl::Status CastFloats(NodeContext& context, DataType to) {
                           context.Emit(Convert{}, {src}, numbers.dims, "/narrow", to));
     return context.Finish(Convert{}, {narrow}, numbers.dims);
   }
+  if (context.IsInteger(0) && !IsHeldInF32(to)) return WrapFloats(context, to);
+  if (!IsByte(to) && !IsHeldInF32(to)) return CastTyped(context, to);
   ABSL_ASSIGN_OR_RETURN(const Operand whole, ElementwiseOf(context, {Function::kTruncate},
                                                            {numbers}, IsByte(to) ? "/whole" : ""));
   if (!IsByte(to)) return context.SetOutput(whole);
@@ -108,7 +115,7 @@ absl::Status CastTo(NodeContext& context, DataType to) {
   if (src.constant != nullptr) return FoldCast(context, *src.constant, to);
   const DataType held = context.TypeOf(src);
   if (held == to && held != DataType::kF32) return context.SetOutput(src);
-  const bool as_floats = held == DataType::kF32 || (IsByte(held) && !WrapsBytes(held, to));
+  const bool as_floats = held == DataType::kF32 || (IsByte(held) && !IsIntegerType(to));
   return as_floats ? CastFloats(context, to) : CastTyped(context, to);
 }
 

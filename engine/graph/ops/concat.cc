@@ -64,12 +64,12 @@ absl::StatusOr<Operand> FoldConcat(const Node& node, const std::vector<Operand>&
                             })));
 }
 
-// Of 16 bits or more, or f64, where a source has such a type; else kF32.
+// The type of its own that a source has, of 16 bits or more, or f64, if there are such; else kF32.
 DataType OwnType(const NodeContext& context, const std::vector<Operand>& srcs) {
   DataType own = DataType::kF32;
   for (const Operand& src : srcs) {
     const DataType type = context.TypeOf(src);
-    if (type != DataType::kF32 && !IsByte(type)) own = type;
+    if (type != DataType::kF32 && (!IsByte(type) || own == DataType::kF32)) own = type;
   }
   return own;
 }

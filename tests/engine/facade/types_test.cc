@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/explanation.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -254,6 +255,58 @@ TEST(TypesTest, CastsOfBytesWrapAround) {
   wider.Node("Cast", {"z"}, {"w"}, {testing::Int("to", TensorProto::UINT16)});
   wider.Node("Add", {"y", "w"}, {"s"}).Output("s", TensorProto::UINT16);
   ExpectAnswer<uint16_t>(wider, {Bytes<int8_t>({-3, 5, -128})}, {250, 10, 0});
+}
+
+// Whatever type the integers had before, and whether they were real numbers once.
+TEST(TypesTest, ChainsOfCastsWrapAround) {
+  struct Chain {
+    std::vector<TensorProto::DataType> types;  // from the input's to u8
+    std::vector<float> x;
+    std::vector<uint8_t> expected;
+  };
+  const std::vector<Chain> chains = {
+      {{TensorProto::FLOAT, TensorProto::INT32, TensorProto::UINT8}, {300, -1, 7}, {44, 255, 7}},
+      {{TensorProto::FLOAT, TensorProto::INT8, TensorProto::INT32, TensorProto::UINT8},
+       {-56, 100, -1},
+       {200, 100, 255}},
+      {{TensorProto::FLOAT, TensorProto::UINT8, TensorProto::INT16, TensorProto::INT8,
+        TensorProto::UINT8},
+       {200, 128, 3},
+       {200, 128, 3}},
+      {{TensorProto::FLOAT, TensorProto::INT64, TensorProto::UINT16, TensorProto::UINT8},
+       {-3, 65537, 9},
+       {253, 1, 9}}};
+  for (const Chain& chain : chains) {
+    OnnxBuilder model;
+    model.Input("x", {3}, chain.types[0]);
+    std::string name = "x";
+    for (size_t i = 1; i < chain.types.size(); ++i) {
+      const std::string next = absl::StrCat("c", i);
+      model.Node("Cast", {name}, {next}, {testing::Int("to", chain.types[i])});
+      name = next;
+    }
+    model.Output(name, TensorProto::UINT8);
+    SCOPED_TRACE(name);
+    ExpectAnswer<uint8_t>(model, {Bytes(chain.x)}, chain.expected);
+  }
+}
+
+TEST(TypesTest, ArithmeticAfterACastOfBytesIsOfItsType) {
+  OnnxBuilder model;
+  model.Input("x", {2}, TensorProto::UINT8).Integers("three_hundred", {300});
+  model.Node("Cast", {"x"}, {"w"}, {testing::Int("to", TensorProto::UINT16)});
+  model.Node("Cast", {"three_hundred"}, {"c"}, {testing::Int("to", TensorProto::UINT16)});
+  model.Node("Sub", {"w", "c"}, {"d"});
+  model.Node("Cast", {"d"}, {"y"}, {testing::Int("to", TensorProto::FLOAT)}).Output("y");
+  ExpectAnswer<float>(model, {Bytes<uint8_t>({0, 200})}, {65236, 65436});
+}
+
+TEST(TypesTest, BytesAreJoinedToConstantBytes) {
+  OnnxBuilder model;
+  model.Input("x", {2}, TensorProto::UINT8).Bytes("c", {1}, false, {200});
+  model.Node("Concat", {"x", "c"}, {"y"}, {testing::Int("axis", 0)});
+  model.Output("y", TensorProto::UINT8);
+  ExpectAnswer<uint8_t>(model, {Bytes<uint8_t>({1, 255})}, {1, 255, 200});
 }
 
 TEST(TypesTest, WideIntegersAreDequantized) {
