@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/bench/core_state.h"
 
-#include <array>
 #include <utility>
 
 #include "engine/cpu/isa.h"
+#include "engine/kernels/matrix_tile.h"
 #include "tests/bench/stopwatch.h"
 
 namespace tilewire::bench {
@@ -13,16 +13,15 @@ namespace {
 constexpr int kTiles = 8, kTileBytes = 1024, kRowBytes = 64;
 constexpr int kRounds = 400, kProducts = 4;  // products of a round
 
-// Sums in tiles 0 to 3, two pairs of factors in 4 to 7, loaded again for each round.
+// Sums in tiles 0 to 3, two pairs of factors in 4 to 7, loaded again for each round. Tiles are
+// configured, see ConfigureWholeTiles().
 class ProductBurst final : public jit::Generator {
  public:
   ProductBurst() : Generator("bench/tile_products") {}
 
  private:
   void Emit() override {
-    Xbyak::Label loop, configuration, factors;
-    ldtilecfg(ptr[rip + configuration]);
-    for (int tile = 0; tile < 4; ++tile) tilezero(Xbyak::Tmm(tile));
+    Xbyak::Label loop, factors;
     lea(rdx, ptr[rip + factors]);
     mov(ecx, kRowBytes);
     mov(eax, kRounds);
@@ -33,25 +32,10 @@ class ProductBurst final : public jit::Generator {
       tdpbf16ps(Xbyak::Tmm(i), Xbyak::Tmm(4 + i / 2), Xbyak::Tmm(6 + i % 2));
     dec(eax);
     jnz(loop, T_NEAR);
-    tilerelease();
     ret();
-    align(kRowBytes);
-    L(configuration);
-    EmitConfiguration();
     align(kRowBytes);
     L(factors);
     for (int i = 0; i < 4 * kTileBytes / 8; ++i) dq(0);
-  }
-
-  // As ldtilecfg reads it: the palette, the bytes of a row of each tile from byte 16 on, its rows
-  // from byte 48 on.
-  void EmitConfiguration() {
-    std::array<uint8_t, 64> bytes{1};
-    for (int tile = 0; tile < kTiles; ++tile) {
-      bytes[16 + 2 * tile] = kRowBytes;
-      bytes[48 + tile] = kTileBytes / kRowBytes;
-    }
-    for (uint8_t byte : bytes) db(byte);
   }
 };
 
@@ -97,7 +81,9 @@ CoreProbe::CoreProbe() {
 CoreState CoreProbe::Now() const {
   if (products_ == nullptr || cycles_ == nullptr) return CoreState::kUnknown;
   const double cycle = TimeOf(*cycles_) / CycleCount::kCycles;
+  ConfigureWholeTiles();
   const double cycles = TimeOf(*products_) / cycle / (kRounds * kProducts);
+  ReleaseMatrixTiles();
   if (cycles <= kQuietCycles) return CoreState::kQuiet;
   return cycles >= kBusyCycles ? CoreState::kBusy : CoreState::kBetween;
 }

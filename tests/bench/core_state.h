@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether the other hardware thread of this core computes, as far as matrix tiles (AMX) tell. The
-// two threads share the physical tiles: beside an idle one a burst of loads and products on eight
-// tiles takes 16 cycles per product, beside a busy one more than twice as many, and code on tiles
-// slows down as much. A figure of such code therefore says nothing without the state it was taken
-// in, and the neighbour may be another guest of the same machine.
+// two threads share the physical tiles: while the other thread is idle, a burst of loads and
+// products on eight tiles takes 16 cycles per product; while it is busy, more than twice as many,
+// and code on tiles slows down as much. A figure of such code therefore says nothing without the
+// state it was taken in, and the neighbour may be another guest of the same machine.
 //
 //   CoreProbe probe;
 //   const CoreState before = probe.Now();

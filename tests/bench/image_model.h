@@ -14,7 +14,7 @@ namespace tilewire::bench {
 // The input of a model for one image; open dimensions after the batch are 224.
 inline absl::StatusOr<Dims> ImageDimsOf(const Model& model, const std::string& path) {
   if (model.signature().inputs.size() != 1)
-    return absl::UnimplementedError(absl::StrCat(path, " has not one input"));
+    return absl::UnimplementedError(absl::StrCat(path, " does not have exactly one input"));
   Dims dims = model.signature().inputs[0].dims;
   for (int64_t& dim : dims) dim = dim > 0 ? dim : 224;
   dims[0] = 1;

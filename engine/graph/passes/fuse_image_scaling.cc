@@ -46,7 +46,8 @@ std::optional<int> AxisOf(const Dims& constant, const Dims& dims) {
   return axis.value_or(0);
 }
 
-// {scale, shift} of x `function` c, or of c `function` x if `reversed`; nullopt if it is no such.
+// {scale, shift} of x `function` c, or of c `function` x if `reversed`; nullopt where that is not
+// linear in x.
 std::optional<std::pair<double, double>> LinearIn(Function function, double c, bool reversed) {
   switch (function) {
     case Function::kAdd:
