@@ -52,15 +52,18 @@ class PlaneRows {
 // Of one product: rows at one distance, without taps.
 class DensePlaneRows final : public PlaneRows {
  public:
-  DensePlaneRows(const std::byte* src, int64_t row_bytes) : src_(src), row_bytes_(row_bytes) {}
+  using Layout = int64_t;  // bytes from row to row
+
+  DensePlaneRows(const Layout& row_bytes, const std::byte* src)
+      : row_bytes_(row_bytes), src_(src) {}
   void ForEachRun(int64_t, int64_t row, int rows, int64_t,
                   absl::FunctionRef<void(const Run&)> visit) const override {
     visit({.first = 0, .rows = rows, .src = src_ + row * row_bytes_, .row_bytes = row_bytes_});
   }
 
  private:
-  const std::byte* const src_;
   const int64_t row_bytes_;
+  const std::byte* const src_;
 };
 
 struct PlaneOperands {

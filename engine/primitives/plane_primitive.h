@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The base of primitives that are a product by planes of bf16 (engine/kernels/plane_product.h): a
-// derived class says where the rows of its source lie.
+// A primitive that is a product by planes of bf16 (engine/kernels/plane_product.h): `Rows`, a
+// PlaneRows, says where the rows of its source lie. It is made for each execution, from what is
+// fixed of them and from the first element of the source:
+//
+//   using Layout = ...;
+//   Rows(const Layout& layout, const std::byte* src);
 //
 // Immutable once created.
 #ifndef ENGINE_PRIMITIVES_PLANE_PRIMITIVE_H_
@@ -17,27 +21,17 @@
 
 namespace tilewire {
 
-class PlanePrimitive : public Primitive {
- protected:
+template <typename Rows>
+class PlanePrimitive final : public Primitive {
+ public:
+  using Layout = typename Rows::Layout;
+
   // `info` without scratchpad and code, which are those of the product.
-  PlanePrimitive(PrimitiveInfo info, std::unique_ptr<const PlaneProduct> product)
-      : Primitive(WithSizes(std::move(info), *product)), product_(std::move(product)) {}
-
-  // The first element of an argument; null where the primitive has none.
-  std::byte* At(const ExecuteArgs& args, int arg) const {
-    const MemoryDesc& desc = Desc(arg);
-    if (desc.IsZero()) return nullptr;
-    return args.Get<std::byte>(arg) + desc.offset0() * SizeOf(desc.data_type());
-  }
-
-  void Multiply(const PlaneRows& src, const ExecuteArgs& args, std::byte* scratchpad,
-                const threading::Team& team) const {
-    product_->Run({.src = &src,
-                   .weights = At(args, kArgWeights),
-                   .bias = At(args, kArgBias),
-                   .dst = At(args, kArgDst)},
-                  scratchpad, team);
-  }
+  PlanePrimitive(PrimitiveInfo info, const Layout& layout,
+                 std::unique_ptr<const PlaneProduct> product)
+      : Primitive(WithSizes(std::move(info), *product)),
+        layout_(layout),
+        product_(std::move(product)) {}
 
  private:
   static PrimitiveInfo WithSizes(PrimitiveInfo info, const PlaneProduct& product) {
@@ -46,6 +40,24 @@ class PlanePrimitive : public Primitive {
     return info;
   }
 
+  // The first element of an argument; null where the primitive has none.
+  std::byte* At(const ExecuteArgs& args, int arg) const {
+    const MemoryDesc& desc = Desc(arg);
+    if (desc.IsZero()) return nullptr;
+    return args.Get<std::byte>(arg) + desc.offset0() * SizeOf(desc.data_type());
+  }
+
+  void Run(const ExecuteArgs& args, std::byte* scratchpad,
+           const threading::Team& team) const override {
+    const Rows src(layout_, At(args, kArgSrc));
+    product_->Run({.src = &src,
+                   .weights = At(args, kArgWeights),
+                   .bias = At(args, kArgBias),
+                   .dst = At(args, kArgDst)},
+                  scratchpad, team);
+  }
+
+  const Layout layout_;
   const std::unique_ptr<const PlaneProduct> product_;
 };
 

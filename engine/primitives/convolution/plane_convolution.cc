@@ -32,7 +32,10 @@ struct Windows {
 // A product is an image and a group of it.
 class WindowRows final : public PlaneRows {
  public:
-  WindowRows(const Windows& windows, const float* src) : windows_(windows), src_(src) {}
+  using Layout = Windows;
+
+  WindowRows(const Layout& windows, const std::byte* src)
+      : windows_(windows), src_(reinterpret_cast<const float*>(src)) {}
 
   void ForEachRun(int64_t product, int64_t row, int rows, int64_t tap,
                   absl::FunctionRef<void(const Run&)> visit) const override {
@@ -88,23 +91,6 @@ class WindowRows final : public PlaneRows {
 
   const Windows& windows_;
   const float* const src_;
-};
-
-// Immutable.
-class PlaneConvolution final : public PlanePrimitive {
- public:
-  PlaneConvolution(PrimitiveInfo info, const Windows& windows,
-                   std::unique_ptr<const PlaneProduct> product)
-      : PlanePrimitive(std::move(info), std::move(product)), windows_(windows) {}
-
- private:
-  void Run(const ExecuteArgs& args, std::byte* scratchpad,
-           const threading::Team& team) const override {
-    const WindowRows src(windows_, reinterpret_cast<const float*>(At(args, kArgSrc)));
-    Multiply(src, args, scratchpad, team);
-  }
-
-  const Windows windows_;
 };
 
 PlaneProductShape ShapeOf(const Geometry& geometry, int planes) {
@@ -206,8 +192,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const ConvolutionDesc& d
   }
   ABSL_ASSIGN_OR_RETURN(
       auto product, PlaneProduct::Create(facts.name, shape, std::move(weights), std::move(items)));
-  return std::make_unique<PlaneConvolution>(InfoOf(desc, attributes, facts), windows,
-                                            std::move(product));
+  return std::make_unique<PlanePrimitive<WindowRows>>(InfoOf(desc, attributes, facts), windows,
+                                                      std::move(product));
 }
 
 }  // namespace tilewire::convolution

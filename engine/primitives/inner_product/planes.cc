@@ -18,20 +18,6 @@ namespace {
 
 constexpr int64_t kNumberBytes = sizeof(float);
 
-// Immutable.
-class PlaneInnerProduct final : public PlanePrimitive {
- public:
-  PlaneInnerProduct(PrimitiveInfo primitive_info, std::unique_ptr<const PlaneProduct> product)
-      : PlanePrimitive(std::move(primitive_info), std::move(product)) {}
-
- private:
-  void Run(const ExecuteArgs& args, std::byte* scratchpad,
-           const threading::Team& team) const override {
-    const DensePlaneRows src(At(args, kArgSrc), Desc(kArgSrc).stride(0) * kNumberBytes);
-    Multiply(src, args, scratchpad, team);
-  }
-};
-
 }  // namespace
 
 absl::StatusOr<InnerProductDesc> ResolvePlanes(const InnerProductDesc& desc,
@@ -62,7 +48,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const InnerProductDesc& 
       .post_ops = attributes.post_ops,
   };
   ABSL_ASSIGN_OR_RETURN(auto product, PlaneProduct::Create(facts.name, shape, {{}}, {{}}));
-  return std::make_unique<PlaneInnerProduct>(InfoOf(desc, attributes, facts), std::move(product));
+  return std::make_unique<PlanePrimitive<DensePlaneRows>>(
+      InfoOf(desc, attributes, facts), numbers * kNumberBytes, std::move(product));
 }
 
 }  // namespace tilewire::inner_product

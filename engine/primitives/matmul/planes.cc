@@ -19,7 +19,10 @@ constexpr int64_t kElementBytes = sizeof(float);
 // The rows of src of each product.
 class BatchRows final : public PlaneRows {
  public:
-  BatchRows(const MatmulDesc& desc, const float* src) : desc_(desc), src_(src) {}
+  using Layout = MatmulDesc;
+
+  BatchRows(const Layout& desc, const std::byte* src)
+      : desc_(desc), src_(reinterpret_cast<const float*>(src)) {}
 
   void ForEachRun(int64_t product, int64_t row, int rows, int64_t,
                   absl::FunctionRef<void(const Run&)> visit) const override {
@@ -34,23 +37,6 @@ class BatchRows final : public PlaneRows {
  private:
   const MatmulDesc& desc_;
   const float* const src_;
-};
-
-// Immutable.
-class PlaneMatmul final : public PlanePrimitive {
- public:
-  PlaneMatmul(PrimitiveInfo info, const MatmulDesc& desc,
-              std::unique_ptr<const PlaneProduct> product)
-      : PlanePrimitive(std::move(info), std::move(product)), desc_(desc) {}
-
- private:
-  void Run(const ExecuteArgs& args, std::byte* scratchpad,
-           const threading::Team& team) const override {
-    const BatchRows src(desc_, reinterpret_cast<const float*>(At(args, kArgSrc)));
-    Multiply(src, args, scratchpad, team);
-  }
-
-  const MatmulDesc desc_;
 };
 
 }  // namespace
@@ -94,7 +80,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const MatmulDesc& desc,
                      .dst = BatchOffset(desc, desc.dst, b) * kElementBytes});
   ABSL_ASSIGN_OR_RETURN(
       auto product, PlaneProduct::Create(facts.name, shape, std::move(weights), std::move(items)));
-  return std::make_unique<PlaneMatmul>(InfoOf(desc, attributes, facts), desc, std::move(product));
+  return std::make_unique<PlanePrimitive<BatchRows>>(InfoOf(desc, attributes, facts), desc,
+                                                     std::move(product));
 }
 
 }  // namespace tilewire::matmul
