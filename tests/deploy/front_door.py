@@ -4,6 +4,7 @@ through comes back bit for bit, and what hostile clients do ends at the door.
 
 usage: front_door.py SERVER_BINARY MODEL_REPOSITORY [CHECK]
 """
+import concurrent.futures
 import contextlib
 import os
 import pathlib
@@ -149,7 +150,14 @@ def requests_of_one_address_are_bounded():
     """Too many requests are refused with a code and a time to come back that clients heed."""
     fewer = {'http_req_rate gt 5000': 'http_req_rate gt 40', 'http_req_rate(10s)': 'http_req_rate(2s)'}
     with door(changes=fewer) as (stands, _), stands.channel() as channel:
-        answers = [infer(stands, channel) for _ in range(60)]
+        answers = []
+
+        def too_many():
+            """Side by side: one after the other they are too few per second on a busy machine."""
+            with concurrent.futures.ThreadPoolExecutor(20) as pool:
+                answers.extend(pool.map(lambda _: infer(stands, channel), range(60)))
+            return answers[-1] == Code.RESOURCE_EXHAUSTED
+        until(too_many, 'none is refused')
         expect(answers[-1], Code.RESOURCE_EXHAUSTED)
         expect(dict(stands.refusal.trailing_metadata())['grpc-retry-pushback-ms'], '1000')
         assert bytes in map(type, answers)
