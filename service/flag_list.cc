@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/flag_list.h"
+
+#include <cmath>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "engine/primitive_engine.h"
+#include "service/version.h"
+
+namespace tilewire::service {
+namespace {
+
+// "--port", with its default from TILEWIRE_PORT.
+template <typename Value>
+CLI::Option* Add(CLI::App* app, const std::string& name, Value* value, const std::string& text) {
+  return app->add_option("--" + name, *value, text)
+      ->capture_default_str()
+      ->envname(absl::StrCat("TILEWIRE_", absl::AsciiStrToUpper(name)));
+}
+
+// CLI::Range lets what is not a number pass.
+CLI::Validator NumberFrom(double least) {
+  const auto check = [least](const std::string& text) -> std::string {
+    double number = 0;
+    if (absl::SimpleAtod(text, &number) && number >= least && std::isfinite(number)) return "";
+    return absl::StrCat("'", text, "' is not a number from ", least, " up");
+  };
+  return CLI::Validator(check, absl::StrCat("from ", least), "NumberFrom");
+}
+
+// What is served, and where.
+void AddModels(CLI::App* app, Flags* flags, GivenFlags* given) {
+  // Their defaults come from the environment after parsing: a flag outdoes the other's default.
+  app->add_option("--model_repository", flags->model_repository,
+                  "Directory with <model>/<version>/model.onnx (TILEWIRE_MODEL_REPOSITORY)");
+  app->add_option("--model", given->models,
+                  "Serve this ONNX file, or this folder that is one model; NAME=PATH gives it a "
+                  "name; may be given several times; one of the two is required (TILEWIRE_MODEL)")
+      ->allow_extra_args(false);
+  Add(app, "model_name", &given->model_name, "The name of the one --model");
+  Add(app, "host", &flags->server.host, "Address to listen on");
+  Add(app, "port", &flags->server.port, "gRPC port; 0 picks a free one and prints it")
+      ->check(CLI::Range(0, 65535));
+}
+
+// How it is computed.
+void AddEngine(CLI::App* app, Flags* flags, GivenFlags* given) {
+  Add(app, "threads", &flags->engine.threads, "Compute threads; 0: the cores that are granted")
+      ->check(CLI::Range(0, 1024));
+  Add(app, "threads_per_request", &flags->engine.threads_per_request,
+      "Threads that one request may use; 0: all")
+      ->check(CLI::Range(0, 1024));
+  Add(app, "pin_threads", &flags->pin_threads,
+      "true: where there is a compute thread per core, each stays on its own; false: they move");
+  Add(app, "max_isa", &given->max_isa,
+      absl::StrCat("No instruction set above: ", cpu::IsaNames(" | "), " | best"));
+  Add(app, "convolution_algorithm", &given->convolution_algorithm,
+      "auto: Winograd where it is estimated to be faster; direct: never")
+      ->check(CLI::IsMember({"auto", "direct"}));
+  Add(app, "precision", &given->precision,
+      "Products of f32: exact; fast: also by three of bf16 each; bf16: also by one, with 8 bits; a "
+      "model's config.pbtxt may name its own")
+      ->check(CLI::IsMember({"exact", "fast", "bf16"}));
+  Add(app, "primitive_cache_mb", &given->primitive_cache_mb, "Compiled code that is kept")
+      ->check(CLI::Range(0, 65536));
+}
+
+void AddDiagnostics(CLI::App* app, Flags* flags) {
+  Add(app, "log_level", &flags->log_level, "trace | debug | info | warning | error | off")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}));
+  Add(app, "verbose", &flags->verbose,
+      "Lines on standard error: 0 none, 1 each execution, 2 each creation too")
+      ->check(CLI::IsMember({0, 1, 2}));
+  Add(app, "dump_jit", &flags->dump_jit,
+      "Write each generated kernel to DIR/<name>.<n>.bin (objdump -D -b binary -m i386:x86-64 "
+      "-M intel FILE); TILEWIRE_PERF_MAP=1 names them for perf")
+      ->check(CLI::ExistingDirectory);
+}
+
+// What is done instead of serving.
+void AddOtherTasks(CLI::App* app, Flags* flags, GivenFlags* given) {
+  app->add_flag("--list_implementations", flags->list_implementations,
+                "Print primitive x instruction set x type, mark what this machine uses, exit");
+  app->add_flag("--probe", given->probe,
+                "Ask the server at --host and --port for its health, exit: 0 if it serves, else 1; "
+                "without them, the server that is process 1 of this container");
+  app->set_version_flag("--version", absl::StrCat("tilewire-server ", kVersion));
+}
+
+// What requests and connections may cost.
+void AddLimits(CLI::App* app, Flags* flags, GivenFlags* given) {
+  ServerOptions* server = &flags->server;
+  const auto seconds = CLI::Range(1, 1'000'000);
+  Add(app, "max_queue", &server->queue.max_waiting, "Requests that may wait; more are UNAVAILABLE")
+      ->check(CLI::Range(1, 1000000));
+  Add(app, "max_queue_per_model", &given->max_queue_per_model,
+      "Of these, requests of one model; 0: three quarters")
+      ->check(CLI::Range(0, 1000000));
+  Add(app, "max_queue_ms", &given->max_queue_ms, "Longest time that a request may wait")
+      ->check(CLI::Range(1, 3'600'000));
+  Add(app, "max_message_mb", &given->max_message_mb, "Largest message, both ways")
+      ->check(CLI::Range(1, 2047));
+  Add(app, "max_work_mb", &given->max_work_mb,
+      "Memory of all requests together: messages, activations, answers; 0: half of what is granted")
+      ->check(CLI::Range(0, 1 << 24));
+  Add(app, "max_operations", &server->primitives.max_operations,
+      "Operations of one described primitive")
+      ->check(NumberFrom(1));
+  Add(app, "max_reference_operations", &server->primitives.max_reference_operations,
+      "The same, where only a reference implementation takes it; 0: none")
+      ->check(NumberFrom(0));
+  Add(app, "transport_mb", &given->transport_mb, "Memory of all connections together")
+      ->check(CLI::Range(16, 1 << 20));
+  Add(app, "max_connections_per_peer", &server->transport.max_connections_per_peer,
+      "Open connections of one address (IPv6: of a /64 network); 0: no bound")
+      ->check(CLI::Range(0, 1'000'000));
+  Add(app, "max_streams", &server->transport.max_streams, "Calls at once per connection")
+      ->check(CLI::Range(1, 1'000'000));
+  Add(app, "max_metadata_bytes", &server->transport.max_metadata_bytes, "Headers of a call")
+      ->check(CLI::Range(1024, 1 << 20));
+  Add(app, "keepalive", &given->keepalive, "Seconds of silence after which a peer is asked")
+      ->check(seconds);
+  Add(app, "max_idle", &given->max_idle, "Seconds after which an unused connection is closed")
+      ->check(seconds);
+  Add(app, "max_age", &given->max_age,
+      "Seconds after which a client is told to reconnect; up to 0.4 of --drain_timeout, draining "
+      "waits for it, and clients that ignore health lose no request")
+      ->check(seconds);
+  Add(app, "write_timeout", &given->write_timeout,
+      "Seconds that a client may take to read a large answer")
+      ->check(seconds);
+  app->add_flag("--accept_compressed", server->transport.accept_compressed,
+                "Accept gzip and deflate: 1.5 MB may then inflate to 2 GB before it is refused")
+      ->envname("TILEWIRE_ACCEPT_COMPRESSED");
+}
+
+// What is served, from the start to the end.
+void AddLifeCycle(CLI::App* app, Flags* flags, GivenFlags* given) {
+  app->add_option("--services", given->services,
+                  "What is served besides health, any of: inference,primitives,plans")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->envname("TILEWIRE_SERVICES")
+      ->check(CLI::IsMember({"inference", "primitives", "plans"}));
+  app->add_flag("--reflection", flags->server.reflection,
+                "Serve gRPC's reflection; each of its streams takes a thread")
+      ->envname("TILEWIRE_REFLECTION");
+  Add(app, "ready", &given->ready, "Ready when all models are, or any")
+      ->check(CLI::IsMember({"all", "any"}));
+  Add(app, "drain_delay", &flags->drain_delay,
+      "Seconds between not being ready and closing the port, after SIGTERM")
+      ->check(CLI::Range(0, 3600));
+  Add(app, "drain_timeout", &given->drain_timeout,
+      "Seconds after which requests that still run are cancelled")
+      ->check(CLI::Range(0, 3600));
+  Add(app, "slow_ms", &given->slow_ms, "A request that takes longer gets a line in the log")
+      ->check(CLI::Range(1, 3'600'000));
+}
+
+}  // namespace
+
+void AddFlags(CLI::App* app, Flags* flags, GivenFlags* given) {
+  AddModels(app, flags, given);
+  AddEngine(app, flags, given);
+  AddDiagnostics(app, flags);
+  AddOtherTasks(app, flags, given);
+  AddLimits(app, flags, given);
+  AddLifeCycle(app, flags, given);
+}
+
+}  // namespace tilewire::service

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which flags tilewire-server has: names, texts, bounds, and the environment's variables.
+#ifndef SERVICE_FLAG_LIST_H_
+#define SERVICE_FLAG_LIST_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "service/flags.h"
+
+namespace tilewire::service {
+
+// Flags as they are given, where the options have another type or unit.
+struct GivenFlags {
+  int64_t max_message_mb = 64;
+  int64_t max_work_mb = 0;
+  int64_t transport_mb = 512;
+  int64_t max_queue_per_model = 0;
+  int64_t max_queue_ms = 10'000;
+  int64_t slow_ms = 10'000;
+  int64_t write_timeout = 30, keepalive = 30, max_idle = 1800, max_age = 43'200;
+  int64_t drain_timeout = 30;
+  std::vector<std::string> models;
+  std::string model_name;
+  std::vector<std::string> services = {"inference", "primitives", "plans"};
+  std::string ready = "all";
+  int64_t primitive_cache_mb = 64;
+  std::string max_isa = "best";
+  std::string convolution_algorithm = "auto";
+  std::string precision = "exact";
+  bool probe = false;
+};
+
+// Parsing writes to `flags` and `given`, which outlive `app`.
+void AddFlags(CLI::App* app, Flags* flags, GivenFlags* given);
+
+}  // namespace tilewire::service
+
+#endif  // SERVICE_FLAG_LIST_H_
