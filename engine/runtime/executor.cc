@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/reorder/streaming_reorder.h"
+#include "engine/primitives/verbose.h"
 #include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::runtime {
@@ -145,6 +146,7 @@ class Execution {
 
   absl::Status RunStep(int index) {
     const Step& step = plan_.steps[index];
+    const VerboseNode named(step.node);
     ExecuteArgs args;
     for (const Binding& binding : step.bindings) {
       args.Set(binding.arg, binding.buffer >= 0 ? buffers_[binding.buffer] : binding.constant);

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "engine/base/check.h"
+#include "engine/primitives/verbose.h"
 #include "engine/threading/slots.h"
 
 namespace tilewire::runtime {
@@ -53,7 +54,9 @@ int64_t RowBands::code_bytes() const {
 void RowBands::Run(const ExecuteArgs& args, const threading::Team& team) const {
   const int64_t bands = static_cast<int64_t>(bands_.size()), all = images_ * bands;
   std::byte* const scratchpad = args.Get<std::byte>(kArgScratchpad);
+  const absl::string_view node = VerboseNode::Current();
   threading::ParallelForInSlots(team, all, workers_, [&](int64_t i, int64_t worker) {
+    const VerboseNode named(node);
     RunBand(args, bands_[i % bands], i / bands, scratchpad + worker * worker_bytes_);
   });
 }

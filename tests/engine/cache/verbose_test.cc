@@ -57,6 +57,7 @@ OpDesc InvalidPooling() {
   alignas(64) float src[48] = {}, dst[12];
   ExecuteArgs args;
   args.Set(kArgSrc, src).Set(kArgDst, dst);
+  const VerboseNode named("/layer1/Pool, the\x1B[2J first");
   std::exit(found->primitive->Execute(args, threading::Team::Serial()).ok() ? 0 : 4);
 }
 
@@ -66,9 +67,10 @@ class VerboseTest : public ::testing::Test {
 };
 
 constexpr char kExecution[] =
-    "tilewire,execute,pooling/reference,forward_inference,src f32:1x3x4x4:nchw dst "
+    "tilewire,20[0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\\.[0-9]{6}Z,"
+    "execute,pooling/reference,forward_inference,src f32:1x3x4x4:nchw dst "
     "f32:1x3x2x2:nchw,scratchpad:user,algorithm:max kernel:2x2 strides:2x2 padding_left:0x0 "
-    "padding_right:0x0,[0-9]+\\.[0-9]+ ms\n";
+    "padding_right:0x0,/layer1/Pool; the.x1b.2J first,[0-9]+\\.[0-9]+ ms\n";
 
 TEST_F(VerboseTest, Level0SaysNothing) {
   EXPECT_EXIT(RunWith("0"), ExitedWithCode(0), Not(HasSubstr("tilewire,")));
@@ -76,7 +78,7 @@ TEST_F(VerboseTest, Level0SaysNothing) {
 
 TEST_F(VerboseTest, Level1SaysWhoExecutedWhatAndOnWhich) {
   EXPECT_EXIT(RunWith("1"), ExitedWithCode(0),
-              AllOf(HasSubstr(absl::StrCat("tilewire,info,cpu ", cpu::IsaName(cpu::BestIsa()))),
+              AllOf(HasSubstr(absl::StrCat("Z,info,cpu ", cpu::IsaName(cpu::BestIsa()))),
                     ContainsRegex(kExecution), Not(HasSubstr("create:"))));
 }
 
@@ -84,11 +86,10 @@ TEST_F(VerboseTest, Level1SaysWhoExecutedWhatAndOnWhich) {
 TEST_F(VerboseTest, Level2SaysHitMissAndWhyBetterOnesRefused) {
   EXPECT_EXIT(
       RunWith("2"), ExitedWithCode(0),
-      AllOf(ContainsRegex("tilewire,create:refused,pooling/avx2_f32,needs avx2\n"),
-            ContainsRegex("tilewire,create:cache_miss,pooling/reference,forward_inference,src"),
-            ContainsRegex("tilewire,create:cache_hit,pooling/reference,forward_inference,src"),
-            ContainsRegex("tilewire,create:failed,pooling,[^,]*dst[^,]*\n"),
-            ContainsRegex(kExecution)));
+      AllOf(ContainsRegex("Z,create:refused,pooling/avx2_f32,needs avx2\n"),
+            ContainsRegex("Z,create:cache_miss,pooling/reference,forward_inference,src"),
+            ContainsRegex("Z,create:cache_hit,pooling/reference,forward_inference,src"),
+            ContainsRegex("Z,create:failed,pooling,[^,]*dst[^,]*\n"), ContainsRegex(kExecution)));
 }
 
 TEST_F(VerboseTest, OtherLevelsAreRefusedWithTheAllowedOnes) {
