@@ -114,4 +114,8 @@ std::string LatencyText(absl::Duration duration) {
   return absl::StrFormat("%.0f ns", nanoseconds);
 }
 
+std::string PercentileText(const Latencies& latencies, double percent) {
+  return latencies.count() == 0 ? "-" : LatencyText(latencies.Percentile(percent));
+}
+
 }  // namespace tilewire::client

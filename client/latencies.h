@@ -49,6 +49,8 @@ class Latencies {
 
 // "812 ns", "41.5 us", "1.23 ms", "1.87 s": three digits.
 std::string LatencyText(absl::Duration duration);
+// Of a percentile; "-" if there is nothing to take it of.
+std::string PercentileText(const Latencies& latencies, double percent);
 
 }  // namespace tilewire::client
 

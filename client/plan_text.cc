@@ -9,15 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/amount_text.h"
 
 namespace tilewire::client {
 namespace {
 
 constexpr size_t kColumns = 80;
-
-std::string Megabytes(int64_t bytes) {
-  return absl::StrFormat("%.1f MB", static_cast<double>(bytes) * 1e-6);
-}
 
 std::string Milliseconds(int64_t nanoseconds) {
   return absl::StrFormat("%.3f ms", static_cast<double>(nanoseconds) * 1e-6);
@@ -47,18 +44,19 @@ std::string HeadText(const v1::ExplainResponse& plan) {
   int64_t operations = 0;
   for (const v1::PlanStep& step : plan.steps()) operations += step.operations();
   std::string text = absl::StrFormat(
-      "%s version %s: %d steps, %.2f GFLOP in products of matrices%s\n"
+      "%s version %s: %s, %.2f GFLOP in products of matrices%s\n"
       "weights %s in the file, activations %s, scratchpad %s\n",
-      plan.model(), plan.version(), plan.steps_size(), static_cast<double>(operations) * 1e-9,
+      plan.model(), plan.version(), CountText(plan.steps_size(), "step"),
+      static_cast<double>(operations) * 1e-9,
       plan.precision().empty() ? "" : absl::StrCat(", precision ", plan.precision()),
-      Megabytes(plan.weights_bytes()), Megabytes(plan.activations_bytes()),
-      Megabytes(plan.scratchpad_bytes()));
+      BytesText(plan.weights_bytes()), BytesText(plan.activations_bytes()),
+      BytesText(plan.scratchpad_bytes()));
   if (plan.runs() == 0) return text;
   const double gflops =
       plan.run_ns() > 0 ? static_cast<double>(operations) / static_cast<double>(plan.run_ns()) : 0;
   absl::StrAppendFormat(
-      &text, "median of %d runs %s: %.1f of %.1f GFLOP/s (%d threads)%s\n", plan.runs(),
-      Milliseconds(plan.run_ns()), gflops, plan.peak_gflops(), plan.threads(),
+      &text, "median of %s %s: %.1f of %.1f GFLOP/s (%s)%s\n", CountText(plan.runs(), "run"),
+      Milliseconds(plan.run_ns()), gflops, plan.peak_gflops(), CountText(plan.threads(), "thread"),
       plan.peak_gflops() > 0 ? absl::StrFormat(", %.1f %%", 100 * gflops / plan.peak_gflops())
                              : "");
   return text;
@@ -83,7 +81,7 @@ std::string WideText(const v1::PlanStep& step) {
   if (!step.fused().empty()) absl::StrAppend(&text, " + ", step.fused());
   absl::StrAppend(&text, "  ", step.node());
   if (step.scratchpad_bytes() > 0)
-    absl::StrAppend(&text, " (scratchpad ", Megabytes(step.scratchpad_bytes()), ")");
+    absl::StrAppend(&text, " (scratchpad ", BytesText(step.scratchpad_bytes()), ")");
   if (!step.remark().empty()) absl::StrAppend(&text, " (", step.remark(), ")");
   for (const v1::StepRefusal& refusal : step.refusals())
     absl::StrAppend(&text, "\n             not ", refusal.implementation(), ": ", refusal.reason());
@@ -123,7 +121,7 @@ std::string PlanText(const v1::ExplainResponse& plan, const PlanTextOptions& opt
                   options.wide ? ", layouts + fused" : "", ", node\n");
   for (const v1::PlanStep* step : steps) {
     std::string front = TimesText(*step, plan);
-    if (with_bytes) absl::StrAppendFormat(&front, "%9s ", Megabytes(BytesOf(*step)));
+    if (with_bytes) absl::StrAppendFormat(&front, "%9s ", BytesText(BytesOf(*step)));
     front += ' ';
     absl::StrAppend(&text, front,
                     options.wide ? WideText(*step) : NarrowText(*step, kColumns - front.size()),

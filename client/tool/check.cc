@@ -129,12 +129,13 @@ void AddCheckCommand(CLI::App* app, int* exit_code) {
 
 Prints for each file the opset, the inputs and outputs with their types and shapes, and, where
 a server would refuse it, every reason at once. Git-LFS pointers and files of other formats are
-named. Memory and time of serving are not estimated.
+named. A file that cannot be read is listed as refused, with the reason. Memory and time of
+serving are not estimated.
 
 Exit status: 0 every file would be loaded, 1 some file would not, 2 bad command line.)");
   auto paths = std::make_shared<std::vector<std::string>>();
   auto json = std::make_shared<bool>(false);
-  command->add_option("files", *paths, "ONNX files")->required()->check(CLI::ExistingFile);
+  command->add_option("files", *paths, "ONNX files")->required();
   command->add_flag("--json", *json, "the same, for programs");
   command->callback([=] { *exit_code = RunCheck(*paths, *json); });
 }

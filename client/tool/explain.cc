@@ -15,12 +15,12 @@ namespace tilewire::client {
 namespace {
 
 constexpr char kExplainExamples[] = R"(  tilewire explain resnet50
-  tilewire explain resnet50 --runs=20                  # with the time of each step
+  tilewire explain resnet50 --runs=20             # with the time of each step
   tilewire explain resnet50 --runs=20 --costliest=10
-  tilewire explain resnet50 --wide                     # layouts, and why not other kernels
+  tilewire explain resnet50 --wide                # layouts, and why not other kernels
   tilewire explain resnet50 --runs=20 --json > plan.json
   tilewire explain resnet50 --batch=8 --runs=5
-  tilewire explain detector --free_size=480            # open height and width: 224 if not given
+  tilewire explain detector --free_size=480       # not 224 for open sizes
   tilewire explain detector --shape image=1x3x480x640
 
 A line is a step: time, share of the run, share of the peak (what the threads

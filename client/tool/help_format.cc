@@ -11,12 +11,13 @@ namespace {
 constexpr size_t kHelpColumns = 80;
 constexpr size_t kMeaningColumn = 28;
 
-// `text` in lines that end before kHelpColumns, each after `indent` spaces.
-std::string Wrapped(absl::string_view text, size_t indent) {
+// `text` in lines that end before kHelpColumns, each after `indent` spaces, all but the last one
+// with `more` at their ends.
+std::string Wrapped(absl::string_view text, size_t indent, absl::string_view more = "") {
   std::string lines, line;
   for (absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
-    if (!line.empty() && indent + line.size() + 1 + word.size() > kHelpColumns) {
-      absl::StrAppend(&lines, std::string(indent, ' '), line, "\n");
+    if (!line.empty() && indent + line.size() + 1 + word.size() + more.size() > kHelpColumns) {
+      absl::StrAppend(&lines, std::string(indent, ' '), line, more, "\n");
       line.clear();
     }
     absl::StrAppend(&line, line.empty() ? "" : " ", word);
@@ -24,10 +25,45 @@ std::string Wrapped(absl::string_view text, size_t indent) {
   return absl::StrCat(lines, std::string(indent, ' '), line, "\n");
 }
 
+// A list of choices that is too long goes on below, after a comma.
+std::string WrappedHead(absl::string_view head) {
+  if (head.size() <= kHelpColumns) return std::string(head);
+  std::string lines, line;
+  for (absl::string_view choice : absl::StrSplit(head, ',')) {
+    if (line.size() + 1 + choice.size() >= kHelpColumns) {
+      absl::StrAppend(&lines, line, ",\n");
+      line = absl::StrCat("      ", choice);
+    } else {
+      absl::StrAppend(&line, line.empty() ? "" : ",", choice);
+    }
+  }
+  return lines + line;
+}
+
 }  // namespace
 
+std::string HelpFormat::Fitted(absl::string_view text) {
+  std::string fitted, paragraph;
+  const auto end_paragraph = [&] {
+    if (!paragraph.empty()) fitted += Wrapped(paragraph, 0);
+    paragraph.clear();
+  };
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!line.empty() && line[0] != ' ') {
+      absl::StrAppend(&paragraph, paragraph.empty() ? "" : " ", line);
+      continue;
+    }
+    end_paragraph();
+    // A command that is too long goes on after a backslash, which shells understand.
+    fitted += line.size() <= kHelpColumns ? absl::StrCat(line, "\n")
+                                          : "  " + Wrapped(line, 4, " \\").substr(4);
+  }
+  end_paragraph();
+  return fitted;
+}
+
 std::string HelpFormat::Entry(absl::string_view name, absl::string_view meaning) {
-  const std::string head = absl::StrCat("  ", name);
+  const std::string head = WrappedHead(absl::StrCat("  ", name));
   const std::string below = Wrapped(meaning, kMeaningColumn);
   if (head.size() + 2 > kMeaningColumn) return absl::StrCat(head, "\n", below);
   return absl::StrCat(head, below.substr(head.size()));
@@ -52,6 +88,14 @@ std::string HelpFormat::make_option_opts(const CLI::Option* option) const {
   if (option->get_required()) text += " (required)";
   if (!option->get_envname().empty()) absl::StrAppend(&text, " ($", option->get_envname(), ")");
   return text;
+}
+
+std::string HelpFormat::make_description(const CLI::App* command) const {
+  return Fitted(command->get_description());
+}
+
+std::string HelpFormat::make_footer(const CLI::App* command) const {
+  return command->get_footer().empty() ? "" : Fitted(command->get_footer());
 }
 
 std::string HelpFormat::make_subcommand(const CLI::App* command) const {

@@ -17,8 +17,12 @@ class HelpFormat : public CLI::Formatter {
   std::string make_option(const CLI::Option* option, bool is_positional) const override;
   std::string make_option_opts(const CLI::Option* option) const override;
   std::string make_subcommand(const CLI::App* command) const override;
+  std::string make_description(const CLI::App* command) const override;
+  std::string make_footer(const CLI::App* command) const override;
 
  protected:
+  // Paragraphs, which are joined and wrapped, and lines that begin with a space: commands.
+  static std::string Fitted(absl::string_view text);
   // The name, and what it means beside it, or below a name that is too long.
   static std::string Entry(absl::string_view name, absl::string_view meaning);
 };

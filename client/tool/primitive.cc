@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/amount_text.h"
 #include "client/tool/command.h"
 #include "client/tool/primitive_help.h"
 #include "client/tool/primitive_runs.h"
@@ -31,15 +32,15 @@ constexpr char kWhenInvalid[] =
 void PrintCreated(const v1::CreateResponse& created) {
   absl::PrintF("implementation  %s\n", created.implementation());
   for (const v1::ArgumentDesc& argument : created.arguments()) {
-    absl::PrintF("%-14s  %s, %d bytes\n", argument.name(),
+    absl::PrintF("%-14s  %s, %s\n", argument.name(),
                  argument.text().empty() ? ToText(argument.desc()) : argument.text(),
-                 argument.size_bytes());
+                 BytesText(argument.size_bytes()));
   }
   for (const v1::Refusal& refusal : created.refusals()) {
     absl::PrintF("not taken       %s: %s\n", refusal.implementation(), refusal.reason());
   }
   for (const std::string& dump : created.dumps()) absl::PrintF("code dumped     %s\n", dump);
-  absl::PrintF("scratchpad      %d bytes\n", created.scratchpad_bytes());
+  absl::PrintF("scratchpad      %s\n", BytesText(created.scratchpad_bytes()));
   if (created.cache_hit()) {
     absl::PrintF("compiled        before (cache hit)\n");
   } else {
@@ -49,7 +50,7 @@ void PrintCreated(const v1::CreateResponse& created) {
 }
 
 void PrintRuns(const PrimitiveRuns& runs, int repeat) {
-  absl::PrintF("of %d runs       median       fastest\n", repeat);
+  absl::PrintF("%-14s  median       fastest\n", absl::StrCat("of ", CountText(repeat, "run")));
   const auto row = [](const char* name, const Latencies& times) {
     absl::PrintF("  %-12s  %-11s  %s\n", name, LatencyText(times.Percentile(50)),
                  LatencyText(times.Percentile(0)));
@@ -61,21 +62,23 @@ void PrintRuns(const PrimitiveRuns& runs, int repeat) {
   absl::PrintF("kernel's speed  %.1f GB/s", runs.gigabytes_per_s());
   if (runs.gflops() > 0) absl::PrintF(", %.1f GFLOP/s", runs.gflops());
   if (runs.share_of_peak() > 0) absl::PrintF(", %.1f %% of the peak", 100 * runs.share_of_peak());
-  absl::PrintF("\npeak            %.1f GFLOP/s in f32, just now, with %d thread%s\n",
-               runs.peak_gflops, runs.threads, runs.threads == 1 ? "" : "s");
+  absl::PrintF("\npeak            %.1f GFLOP/s in f32, just now, with %s\n", runs.peak_gflops,
+               CountText(runs.threads, "thread"));
 }
 
-int RunPrimitive(Client* client, const PrimitiveOptions& options, int repeat) {
+int RunPrimitive(const Server& server, const PrimitiveOptions& options, int repeat) {
   absl::StatusOr<v1::PrimitiveDesc> desc = options.Desc();
   if (!desc.ok()) {
     absl::FPrintF(stderr, "tilewire: %s\n`tilewire primitive KIND --help` shows an example.\n",
                   desc.status().message());
     return 2;
   }
-  auto runs = CreateOn(client, *desc);
+  auto client = server.Connect();
+  if (!client.ok()) return Report(client.status());
+  auto runs = CreateOn(client->get(), *desc);
   if (!runs.ok()) return Report(runs.status(), kWhenInvalid);
   PrintCreated(runs->created);
-  if (auto timed = TimeRuns(client, *desc, repeat, &*runs); !timed.ok())
+  if (auto timed = TimeRuns(client->get(), *desc, repeat, &*runs); !timed.ok())
     return Report(timed, kWhenInvalid);
   PrintRuns(*runs, repeat);
   return 0;
@@ -118,9 +121,7 @@ void AddPrimitiveCommand(CLI::App* app, const Server& server, int* exit_code) {
   bench->preparse_callback([command](size_t) { command->get_option("--src")->required(false); });
   command->callback([=, &server] {
     if (command->got_subcommand(bench)) return;
-    auto client = server.Connect();
-    *exit_code =
-        client.ok() ? RunPrimitive(client->get(), *options, *repeat) : Report(client.status());
+    *exit_code = RunPrimitive(server, *options, *repeat);
   });
 }
 

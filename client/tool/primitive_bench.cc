@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
+#include "client/amount_text.h"
 #include "client/tool/command.h"
 #include "client/tool/primitive_runs.h"
 
@@ -85,8 +86,8 @@ int BenchPrimitives(Client* client, const std::string& file, int repeat) {
     peak_gflops = std::max(peak_gflops, runs->peak_gflops);
     threads = runs->threads;
   }
-  absl::PrintF("medians of %d runs; highest peak %.1f GFLOP/s in f32, with %d thread%s\n", repeat,
-               peak_gflops, threads, threads == 1 ? "" : "s");
+  absl::PrintF("medians of %s; highest peak %.1f GFLOP/s in f32, with %s\n",
+               CountText(repeat, "run"), peak_gflops, CountText(threads, "thread"));
   return exit_code;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/primitive_words.h"
@@ -31,6 +32,8 @@ KindOption Choices(const char* option, const char* prefix, const std::string& us
                                   absl::StrAppend(out, word, word == usual ? " (the default)" : "");
                                 })};
 }
+
+constexpr char kRepeat[] = "--repeat";
 
 const KindOption kDst = {"--dst", "[type:]dims[:layout]; default: the dims and type that follow"};
 const KindOption kGivenDst = {"--dst", "[type:]dims[:layout] of the result; needed"};
@@ -75,7 +78,7 @@ std::vector<KindHelp> WindowKinds() {
                      {Choices<v1::ConvolutionAlgorithm>("--algorithm", "CONVOLUTION_", "auto")}),
                 OfProducts())},
           {"deconvolution", "A transposed convolution: strides make the result larger.",
-           "--src=1x64x28x28 --weights=32x64x2x2 --strides=2", With(Convolved(), OfProducts())},
+           "--src=1x64x28x28 --weights=32x64x2x2 --strides=2", With(Convolved(), PostOps())},
           {"pooling",
            "The maximum or the mean of each window.",
            "--src=1x64x112x112:nhwc --kernel=3 --strides=2 --padding=1",
@@ -205,20 +208,38 @@ std::string PrimitiveExamples() {
   });
 }
 
+absl::Status CheckTaken(const CLI::App& command, const std::string& kind) {
+  const std::vector<KindHelp> all = AllKinds();
+  const auto help = absl::c_find_if(all, [&](const KindHelp& one) { return one.kind == kind; });
+  if (help == all.end()) return absl::OkStatus();
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    const bool is_taken =
+        name == "kind" || name == kRepeat ||
+        absl::c_any_of(help->options, [&](const KindOption& taken) { return taken.name == name; });
+    if (option->count() == 0 || is_taken) continue;
+    return absl::InvalidArgumentError(absl::StrCat(kind, " does not take ", name,
+                                                   "; `tilewire primitive ", kind,
+                                                   " --help` shows what it takes"));
+  }
+  return absl::OkStatus();
+}
+
 std::string PrimitiveHelp::make_help(const CLI::App* command, std::string name,
                                      CLI::AppFormatMode mode) const {
   const std::vector<std::string> words = command->get_option("kind")->results();
   for (const KindHelp& help : AllKinds()) {
     if (words.empty() || words[0] != help.kind) continue;
     std::string entries;
-    for (const auto& [option_name, meaning] : With(help.options, {{"--repeat", "runs to time"}})) {
+    for (const auto& [option_name, meaning] : With(help.options, {{kRepeat, "runs to time"}})) {
       const CLI::Option* option = command->get_option(option_name);
       absl::StrAppend(&entries, Entry(make_option_name(option, false) + make_option_opts(option),
                                       meaning.empty() ? make_option_desc(option) : meaning));
     }
-    return absl::StrCat("Compile and time a primitive on the server. ", help.computes,
-                        "\nUsage: tilewire primitive ", help.kind, " [OPTIONS]\n\nOptions:\n",
-                        entries, "\n", kTensorText, "\n\n", ExampleOf(help), "\n");
+    return absl::StrCat(
+        Fitted(absl::StrCat("Compile and time a primitive on the server. ", help.computes)),
+        "Usage: tilewire primitive ", help.kind, " [OPTIONS]\n\nOptions:\n", entries, "\n",
+        Fitted(absl::StrCat(kTensorText, "\n\n", ExampleOf(help))));
   }
   return HelpFormat::make_help(command, std::move(name), mode);
 }

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "client/tool/help_format.h"
 
 namespace tilewire::client {
@@ -14,11 +15,16 @@ namespace tilewire::client {
 inline constexpr char kTensorText[] =
     R"(Tensors are written [type:]dims[:layout]. Types are f32 (the default), bf16,
 f16, s32, s8 and u8. Layouts are nchw, nhwc, nChw16c (blocks of 16 channels; with
-AVX2 nChw8c), ncw, ncdhw and so on; of weights oihw, goihw with groups. `any` lets
-the primitive choose: the default where there are weights, elsewhere it is nchw.)";
+AVX2 nChw8c), ncw, ncdhw and so on; of weights oihw, goihw with groups; a layout
+that the server does not know is answered with all of them. `any` lets the
+primitive choose: the default where there are weights, elsewhere it is nchw.)";
 
 // A command line for each kind of primitive.
 std::string PrimitiveExamples();
+
+// Whether the kind takes all options that `command` was given.
+//   kInvalidArgument  names one that it does not take
+absl::Status CheckTaken(const CLI::App& command, const std::string& kind);
 
 // For the command whose option `kind` names one; without a kind, the help of all of them.
 class PrimitiveHelp final : public HelpFormat {

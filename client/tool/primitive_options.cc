@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tool/command.h"
+#include "client/tool/primitive_help.h"
 #include "client/tool/primitive_runs.h"
 
 namespace tilewire::client {
@@ -48,6 +49,7 @@ void AddFunctionOptions(CLI::App* command, PrimitiveText* text) {
 }  // namespace
 
 void PrimitiveOptions::AddTo(CLI::App* command) {
+  command_ = command;
   // Not marked as required: the parser would take the word `bench` for it.
   command->add_option("kind", text.kind, "which primitive")->check(CLI::IsMember(PrimitiveKinds()));
   AddShapeOptions(command, &text);
@@ -70,6 +72,7 @@ void PrimitiveOptions::AddTo(CLI::App* command) {
 
 absl::StatusOr<v1::PrimitiveDesc> PrimitiveOptions::Desc() const {
   if (text.kind.empty()) return absl::InvalidArgumentError("which primitive?");
+  if (absl::Status taken = CheckTaken(*command_, text.kind); !taken.ok()) return taken;
   PrimitiveText described = text;
   if (relu) described.post_ops.push_back("relu");
   return ParsePrimitive(described);

@@ -22,7 +22,11 @@ struct PrimitiveOptions {
   // Adds all options to `command`; they write here until it has been parsed.
   void AddTo(CLI::App* command);
   // As parsed.
+  //   kInvalidArgument  an option that the kind does not take, and errors of ParsePrimitive()
   absl::StatusOr<v1::PrimitiveDesc> Desc() const;
+
+ private:
+  const CLI::App* command_ = nullptr;
 };
 
 struct PrimitiveRuns {

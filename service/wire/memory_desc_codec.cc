@@ -34,6 +34,16 @@ std::string PatternOf(const MemoryDesc& desc) {
   return pattern;
 }
 
+// "nchw, nhwc, ..."
+std::string TagsOfRank(int rank) {
+  std::string names;
+  for (const FormatTagRow& row : FormatTags()) {
+    if (FormatTagRank(row.tag) == rank)
+      absl::StrAppend(&names, names.empty() ? "" : ", ", row.name);
+  }
+  return names;
+}
+
 }  // namespace
 
 absl::StatusOr<MemoryDesc> DecodeMemoryDesc(const v1::MemoryDesc& message) {
@@ -64,8 +74,9 @@ absl::StatusOr<MemoryDesc> DecodeMemoryDesc(const v1::MemoryDesc& message) {
       if (message.tag() == "any") return MemoryDesc::CreateAny(dims, type);
       const absl::StatusOr<FormatTag> tag = ParseFormatTag(message.tag());
       if (!tag.ok() || *tag == FormatTag::kUndef) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("unknown format tag ", Quoted(message.tag())));
+        return absl::InvalidArgumentError(absl::StrCat("unknown format tag ", Quoted(message.tag()),
+                                                       "; of rank ", dims.size(), " there are ",
+                                                       TagsOfRank(static_cast<int>(dims.size()))));
       }
       return MemoryDesc::Create(dims, type, *tag);
     }

@@ -151,12 +151,12 @@ TEST_F(ClientTest, APlanIsATableWithTimesOnlyWhereItWasRun) {
   ASSERT_THAT(plan, IsOk());
   EXPECT_EQ(PlanText(*plan, {.wide = true}),
             "echo version 1: 3 steps, 0.00 GFLOP in products of matrices\n"
-            "weights 2.5 MB in the file, activations 0.0 MB, scratchpad 0.0 MB\n"
+            "weights 2.50 MB in the file, activations 0 B, scratchpad 0 B\n"
             "    bytes  implementation, layouts + fused, node\n"
-            "   0.0 MB  -  input x\n"
-            "   0.3 MB  convolution/reference src f32:1x3x4x5:nchw, weights f32:4x3x1x1:oihw -> "
+            "      0 B  -  input x\n"
+            "   300 kB  convolution/reference src f32:1x3x4x5:nchw, weights f32:4x3x1x1:oihw -> "
             "f32:1x4x4x5:nchw + relu:0  conv (reference, because)\n"
-            "   0.0 MB  -  output scores\n");
+            "      0 B  -  output scores\n");
   request.set_runs(7);
   const auto timed = client_->Explain(request);
   ASSERT_THAT(timed, IsOk());

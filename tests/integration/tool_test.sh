@@ -96,7 +96,12 @@ printf 'version https://git-lfs.github.com/spec/v1\n' >"$TEST_TMPDIR/pointer.onn
 expect 1 'lacks +.*git lfs pull' check "$digits"/1/model.onnx "$TEST_TMPDIR/pointer.onnx"
 expect 1 '1 of 2 files' check "$digits"/1/model.onnx "$TEST_TMPDIR/pointer.onnx"
 expect 1 '"loads": false' check --json "$TEST_TMPDIR/pointer.onnx"
-expect 2 'does not exist' check missing.onnx
+# A file that is missing does not keep the others from being checked.
+expect 1 'REFUSED  missing.onnx' check missing.onnx "$digits"/1/model.onnx
+expect 1 'lacks +.*No such file' check missing.onnx "$digits"/1/model.onnx
+expect 1 'loads +.*digits.*model.onnx +opset' check missing.onnx "$digits"/1/model.onnx
+expect 1 '"lacks": ' check --json missing.onnx
+expect 2 'required' check
 
 primitive 'implementation +convolution/' \
   convolution --src=1x64x14x14 --weights=64x64x3x3 --padding=1 --relu
@@ -120,12 +125,41 @@ primitive 'diff_src' shuffle --src=1x40x6x5 --group_size=10 --backward
 primitive 'dst .*nChw16c' reorder --src=1x17x5x5 --dst=1x17x5x5:nChw16c
 expect 2 'which primitive' primitive --src=1x2
 
+# Every help fits a terminal of 80 columns.
+for command in '' models infer evaluate load report explain check primitive 'primitive bench' \
+  'primitive convolution' implementations probe; do
+  read -ra words <<<"$command"
+  expect 0 'Usage: ' ${words[@]+"${words[@]}"} --help
+  ! grep -E '^.{81}' "$out" || {
+    echo "FAILED: the help of '$command' is wider than 80 columns"
+    failures=$((failures + 1))
+  }
+done
+
+# What a kind would ignore is refused, before a server is asked.
+no_server=(--server=127.0.0.1:1)
+deconvolution=(deconvolution --src=1x8x5x5 --weights=4x8x2x2)
+expect 2 'deconvolution does not take --precision' primitive "${deconvolution[@]}" \
+  --precision=bf16 "${no_server[@]}"
+expect 2 'pooling does not take --weights' primitive pooling --src=1x2x3x4 --kernel=2 \
+  --weights=1x2x3x4 "${no_server[@]}"
+expect 2 'softmax does not take --relu' primitive softmax --src=1x9 --relu "${no_server[@]}"
+expect 2 'matmul does not take --strides' primitive matmul --src=2x3 --weights=3x4 --strides=2 \
+  "${no_server[@]}"
+expect 1 'UNAVAILABLE' primitive "${deconvolution[@]}" --relu --connect_timeout=0.2 "${no_server[@]}"
+expect 0 'weights' primitive deconvolution --help
+! grep -q -- --precision "$out" || {
+  echo "FAILED: the help of deconvolution has an option that it ignores"
+  failures=$((failures + 1))
+}
+
 # The help of each kind has its own options only, and an example that runs.
-expect 0 'kind \{convolution,.*,rnn\}' primitive --help
-IFS=, read -ra kinds <<<"$(sed -n 's/^  kind {\(.*\)}$/\1/p' "$out")"
+expect 0 '^  kind \{convolution,deconvolution,' primitive --help
+IFS=, read -ra kinds <<<"$(tr -d ' \n' <"$out" | sed 's/.*kind{\([^}]*\)}.*/\1/')"
 for kind in "${kinds[@]}"; do
   expect 0 "^Usage: tilewire primitive $kind " primitive "$kind" --help
-  read -ra example <<<"$(sed -n "s/^  tilewire primitive \($kind .*\)/\1/p" "$out")"
+  read -ra example <<<"$(sed -e ':a;/\\$/{N;s/ *\\\n */ /;ba}' "$out" |
+    sed -n "s/^  tilewire primitive \($kind .*\)/\1/p")"
   primitive "^implementation +$kind/" "${example[@]}"
 done
 expect 0 '^  --axis INT \[1\] +counted from 0$' primitive softmax --help
@@ -142,8 +176,10 @@ echo 'pooling --src=1x2x3x4' >>"$layers"
 expect 2 'layers.txt:5: .*kernel' primitive bench "$layers"
 echo 'eltwise --source=1' >"$layers"
 expect 2 'layers.txt:1: ' primitive bench "$layers"
+echo 'eltwise --src=1x2 --padding=1' >"$layers"
+expect 2 'layers.txt:1: eltwise does not take --padding' primitive bench "$layers"
 expect 2 'file' primitive bench
-expect 1 'INVALID_ARGUMENT.*bogus' primitive reorder --src=1x2x3x4 --dst=1x2x3x4:bogus
+expect 1 "'bogus'; of rank 4 there are .*nchw, .*nChw16c" primitive reorder --src=1x2x3x4 --dst=1x2x3x4:bogus
 expect 1 'primitive KIND --help' primitive convolution --src=1x64x28x28 --weights=64x63x3x3
 expect 2 'kernel' primitive pooling --src=1x2x3x4
 

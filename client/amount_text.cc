@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/amount_text.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace tilewire::client {
+
+std::string BytesText(int64_t bytes) {
+  static constexpr struct {
+    double bytes;
+    const char* unit;
+  } kByteUnits[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}};
+  for (const auto& [size, unit] : kByteUnits) {
+    // What would be rounded to 1000 of a unit belongs to the next one.
+    const double value = static_cast<double>(bytes) / size;
+    if (value < 0.9995) continue;
+    return absl::StrFormat("%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, unit);
+  }
+  return absl::StrCat(bytes, " B");
+}
+
+std::string CountText(int64_t count, absl::string_view what) {
+  return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
+}
+
+}  // namespace tilewire::client

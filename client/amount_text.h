@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Amounts as people read them.
+#ifndef CLIENT_AMOUNT_TEXT_H_
+#define CLIENT_AMOUNT_TEXT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace tilewire::client {
+
+// "812 B", "41.5 kB", "8.26 MB", "1.20 GB": three digits, powers of 1000.
+std::string BytesText(int64_t bytes);
+
+// "1 answer", "2 answers"; `what` takes an s.
+std::string CountText(int64_t count, absl::string_view what);
+
+}  // namespace tilewire::client
+
+#endif  // CLIENT_AMOUNT_TEXT_H_

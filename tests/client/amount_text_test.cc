@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/amount_text.h"
+
+#include <gtest/gtest.h>
+
+namespace tilewire::client {
+namespace {
+
+TEST(AmountText, BytesHaveThreeDigits) {
+  constexpr struct {
+    int64_t bytes;
+    const char* text;
+  } kCases[] = {{0, "0 B"},
+                {999, "999 B"},
+                {1000, "1.00 kB"},
+                {41'512, "41.5 kB"},
+                {999'499, "999 kB"},
+                {999'500, "1.00 MB"},
+                {8'257'536, "8.26 MB"},
+                {1'200'000'000, "1.20 GB"}};
+  for (const auto& [bytes, text] : kCases) EXPECT_EQ(BytesText(bytes), text);
+}
+
+TEST(AmountText, OneIsNotMany) {
+  EXPECT_EQ(CountText(0, "answer"), "0 answers");
+  EXPECT_EQ(CountText(1, "answer"), "1 answer");
+  EXPECT_EQ(CountText(2, "answer"), "2 answers");
+}
+
+}  // namespace
+}  // namespace tilewire::client
