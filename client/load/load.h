@@ -4,10 +4,11 @@
 // so that few threads carry many of them.
 //
 // A closed loop has `concurrency` callers, each with a connection of its own, which send their next
-// request when the last is answered; one that was refused with a pushback (the trailing metadata
-// grpc-retry-pushback-ms) waits that long. It measures what the server can do, but a pause of the
-// server delays only the callers that wait for it: requests that would have met the pause are not
-// sent, and the percentiles look better than what independent users see.
+// request when the last is answered, after a pause if they are to think; one that was refused with
+// a pushback (the trailing metadata grpc-retry-pushback-ms) waits at least that long, and one that
+// meets no server 10 ms, then twice as long each time, up to a second. It measures what the server
+// can do, but a pause of the server delays only the callers that wait for it: requests that would
+// have met the pause are not sent, and the percentiles look better than what independent users see.
 //
 // An open loop sends at a given rate, or along a profile of rates, whatever the server does, and
 // counts latency from the time at which a request was to be sent.
@@ -28,6 +29,7 @@
 #include "client/load/arrivals.h"
 #include "client/load/rate_profile.h"
 #include "client/load/report.h"
+#include "client/load/think_time.h"
 
 namespace tilewire::client {
 
@@ -44,9 +46,11 @@ struct LoadPart {
 struct LoadOptions {
   std::vector<LoadPart> parts;  // at least one; which is next is drawn by their shares
   int concurrency = 1;          // callers of a closed loop
-  RateProfile profile;          // of an open loop; empty: a closed loop
+  absl::Duration think;         // their mean pause between an answer and the next request
+  ThinkKind think_kind = ThinkKind::kExponential;
+  RateProfile profile;  // of an open loop; empty: a closed loop
   ArrivalKind arrivals = ArrivalKind::kPoisson;
-  uint64_t seed = 1;         // of the arrivals and of the mix
+  uint64_t seed = 1;         // of the arrivals, of the pauses and of the mix
   int connections = 1;       // of an open loop
   int threads = 1;           // that take answers
   int max_waiting = 10'000;  // answers that an open loop waits for at most; see LoadReport::unsent

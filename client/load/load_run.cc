@@ -14,6 +14,9 @@ constexpr char kMethod[] = "/inference.GRPCInferenceService/ModelInfer";
 constexpr absl::Duration kMoment = absl::Milliseconds(100);
 // A server that refuses everything is not asked a million times.
 constexpr int64_t kMostErrorsAtFirst = 100;
+// Neither is one that is gone: a caller's pause doubles from try to try.
+constexpr absl::Duration kFirstRetreat = absl::Milliseconds(10);
+constexpr absl::Duration kLongestRetreat = absl::Seconds(1);
 
 // What the server asks its callers to wait before the next request; zero if it does not say.
 absl::Duration PushbackOf(const grpc::ClientContext& context) {
@@ -51,6 +54,8 @@ LoadRun::LoadRun(const LoadOptions& options, const std::vector<std::unique_ptr<C
       start_(absl::Now()),
       counted_from_(start_ + options.warm_up),
       end_(EndOf(options, counted_from_)),
+      retreats_(clients.size()),
+      think_(options.think, options.think_kind, options.seed),
       tally_(options, counted_from_) {
   for (const auto& client : clients)
     stubs_.push_back(std::make_unique<grpc::GenericStub>(client->channel()));
@@ -69,7 +74,7 @@ LoadReport LoadRun::Run(const LoadProgress& progress) {
   for (const auto& answers : answers_)
     threads.emplace_back([this, queue = answers.get()] { CollectAnswers(queue); });
   std::thread pacer([this, open] { open ? PaceOpenLoop() : PaceCallers(); });
-  for (size_t caller = 0; !open && caller < stubs_.size(); ++caller) SendOrLeave(caller, start_);
+  for (size_t caller = 0; !open && caller < stubs_.size(); ++caller) SendFirst(caller);
   while (!Finished()) {
     if ((options_.stop != nullptr && options_.stop->load()) || TooSlow()) Stop();
     absl::ReleasableMutexLock lock(&mutex_);
@@ -90,12 +95,13 @@ void LoadRun::PaceOpenLoop() {
   size_t connection = 0;
   for (absl::Time due = start_ + arrivals.Next(); due < end_; due = start_ + arrivals.Next()) {
     SleepUntil(due);
-    if (Admit(due)) Send(connection++ % stubs_.size(), due);
+    if (Send(connection++ % stubs_.size(), due)) continue;
     absl::MutexLock lock(&mutex_);
-    if (stopped_ || (options_.requests > 0 && issued_ >= options_.requests)) break;
+    if (IsOver(due)) break;
   }
   absl::MutexLock lock(&mutex_);
   pacing_ = false;
+  if (AllAnswered()) ended_.Signal();
 }
 
 void LoadRun::PaceCallers() {
@@ -103,56 +109,56 @@ void LoadRun::PaceCallers() {
     Due next;
     {
       absl::MutexLock lock(&mutex_);
-      const auto wakes = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-        return stopped_ || !pushed_back_.empty();
-      };
-      mutex_.Await(absl::Condition(&wakes));
+      while (!stopped_ && pausing_.empty()) repace_.Wait(&mutex_);
       if (stopped_) return;
-      next = pushed_back_.top();
-    }
-    // One that comes meanwhile and is due earlier waits no longer than this.
-    SleepUntil(std::min(next.first, absl::Now() + absl::Milliseconds(1)));
-    if (absl::Now() < next.first) continue;
-    {
-      absl::MutexLock lock(&mutex_);
-      if (stopped_) return;
-      next = pushed_back_.top();
-      pushed_back_.pop();
+      next = pausing_.top();
+      if (absl::Now() < next.first && !IsOver(next.first)) {
+        repace_.WaitWithDeadline(&mutex_, next.first);
+        continue;
+      }
+      pausing_.pop();
     }
     SendOrLeave(next.second, next.first);
   }
 }
 
 void LoadRun::SleepUntil(absl::Time time) {
-  for (absl::Time now = absl::Now(); now < time; now = absl::Now()) {
-    absl::SleepFor(std::min(time - now, kMoment));
+  absl::Duration left = time - absl::Now();
+  while (left > absl::ZeroDuration()) {
+    absl::SleepFor(std::min(left, kMoment));
+    left = time - absl::Now();
+    if (left <= absl::ZeroDuration()) return;
     absl::MutexLock lock(&mutex_);
     if (stopped_) return;
   }
 }
 
-bool LoadRun::Admit(absl::Time due) {
+bool LoadRun::Admit(Call* call) {
+  const absl::Time due = call->outcome.due;
   absl::MutexLock lock(&mutex_);
-  if (stopped_ || due >= end_) return false;
+  if (IsOver(due)) return false;
   if (options_.is_open() && outstanding_.size() >= static_cast<size_t>(options_.max_waiting)) {
     if (due >= counted_from_) tally_.CountUnsent();
     return false;
   }
-  if (due < counted_from_) return true;
-  if (options_.requests > 0 && issued_ >= options_.requests) return false;
-  ++issued_;
+  // Callers that pause after the last request have none to wait for.
+  if (due >= counted_from_ && ++issued_ == options_.requests) repace_.Signal();
+  call->request = mix_->Next();
+  outstanding_.insert(call);
   return true;
 }
 
-void LoadRun::Send(size_t connection, absl::Time due) {
-  auto* const call = new Call;
-  call->connection = connection;
-  call->outcome.due = due;
-  {
-    absl::MutexLock lock(&mutex_);
-    call->request = mix_->Next();
-    outstanding_.insert(call);
-  }
+bool LoadRun::IsOver(absl::Time due) const {
+  const bool all_issued = options_.requests > 0 && issued_ >= options_.requests;
+  return stopped_ || due >= end_ || (all_issued && due >= counted_from_);
+}
+
+bool LoadRun::Send(size_t connection, absl::Time due) {
+  auto owned = std::make_unique<Call>();
+  owned->connection = connection;
+  owned->outcome.due = due;
+  if (!Admit(owned.get())) return false;
+  Call* const call = owned.release();  // of the collector, from here on
   const RequestMix::Request& request = mix_->requests()[call->request];
   call->outcome.part = request.part;
   call->outcome.sent = absl::Now();
@@ -162,6 +168,7 @@ void LoadRun::Send(size_t connection, absl::Time due) {
                                                       answers_[connection % answers_.size()].get());
   call->reader->StartCall();
   call->reader->Finish(&call->answer, &call->status, call);
+  return true;
 }
 
 void LoadRun::CollectAnswers(grpc::CompletionQueue* answers) {
@@ -186,21 +193,45 @@ void LoadRun::CollectAnswers(grpc::CompletionQueue* answers) {
 }
 
 void LoadRun::SendNext(const Call& last) {
-  const absl::Time due = absl::Now() + last.pushback;
-  if (last.pushback == absl::ZeroDuration()) return SendOrLeave(last.connection, due);
+  const absl::Duration pause = std::max(last.pushback, RetreatAfter(last));
+  const absl::Time now = absl::Now();
+  if (pause == absl::ZeroDuration() && options_.think == absl::ZeroDuration())
+    return SendOrLeave(last.connection, now);
   absl::MutexLock lock(&mutex_);
-  pushed_back_.emplace(due, last.connection);
+  SendLater(last.connection, now + std::max(pause, think_.Next()));
+}
+
+absl::Duration LoadRun::RetreatAfter(const Call& last) {
+  absl::Duration& retreat = retreats_[last.connection];
+  const bool is_gone = last.outcome.status.code() == absl::StatusCode::kUnavailable &&
+                       last.pushback == absl::ZeroDuration();
+  retreat =
+      is_gone ? std::clamp(2 * retreat, kFirstRetreat, kLongestRetreat) : absl::ZeroDuration();
+  return retreat;
+}
+
+void LoadRun::SendFirst(size_t caller) {
+  if (options_.think == absl::ZeroDuration()) return SendOrLeave(caller, start_);
+  absl::MutexLock lock(&mutex_);
+  SendLater(caller, start_ + think_.First());
+}
+
+void LoadRun::SendLater(size_t caller, absl::Time due) {
+  pausing_.emplace(due, caller);
+  if (pausing_.top() == Due(due, caller)) repace_.Signal();
 }
 
 void LoadRun::SendOrLeave(size_t caller, absl::Time due) {
-  if (Admit(due)) return Send(caller, due);
+  if (Send(caller, due)) return;
   absl::MutexLock lock(&mutex_);
   --live_callers_;
+  if (AllAnswered()) ended_.Signal();
 }
 
 void LoadRun::Count(Call* call) {
   absl::MutexLock lock(&mutex_);
   outstanding_.erase(call);
+  if (AllAnswered()) ended_.Signal();
   const Outcome& outcome = call->outcome;
   const bool broken_off = stopped_ && outcome.status.code() == absl::StatusCode::kCancelled;
   if (outcome.due < counted_from_ || broken_off) return;
@@ -213,6 +244,7 @@ void LoadRun::Stop() {
   absl::MutexLock lock(&mutex_);
   if (pacing_ || live_callers_ > 0 || !outstanding_.empty()) tally_.EndEarly();
   stopped_ = true;
+  repace_.Signal();
   for (Call* call : outstanding_) call->context.TryCancel();
 }
 
@@ -227,12 +259,14 @@ bool LoadRun::TooSlow() {
   return tally_.over_bound() + waiting > options_.most_over_bound;
 }
 
+bool LoadRun::AllAnswered() const {
+  return outstanding_.empty() && !pacing_ && (live_callers_ == 0 || stopped_);
+}
+
 bool LoadRun::Finished() {
   absl::MutexLock lock(&mutex_);
-  const auto all_answered = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return outstanding_.empty() && !pacing_ && (live_callers_ == 0 || stopped_);
-  };
-  return mutex_.AwaitWithTimeout(absl::Condition(&all_answered), kMoment);
+  if (!AllAnswered()) ended_.WaitWithTimeout(&mutex_, kMoment);
+  return AllAnswered();
 }
 
 }  // namespace tilewire::client

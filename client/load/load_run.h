@@ -2,8 +2,8 @@
 //
 // One load while it runs. The thread that calls Run() starts the calls of a closed loop and shows
 // progress; a pacer sends what is due at a time of its own (every request of an open loop, the
-// next one of a caller that was pushed back); collectors take the answers, and in a closed loop
-// send the caller's next request.
+// next one of a caller that thinks or was pushed back); collectors take the answers, and in a
+// closed loop without pauses send the caller's next request.
 #ifndef CLIENT_LOAD_LOAD_RUN_H_
 #define CLIENT_LOAD_LOAD_RUN_H_
 
@@ -46,17 +46,26 @@ class LoadRun {
   void SleepUntil(absl::Time time);
   void CollectAnswers(grpc::CompletionQueue* answers);
 
-  // Takes the right to send one more request that is due then; false: the load is over, or the
+  // Takes the right to send one more request, and says which; false: the load is over, or the
   // request is to remain unsent.
-  bool Admit(absl::Time due) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Send(size_t connection, absl::Time due) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Admit(Call* call) ABSL_LOCKS_EXCLUDED(mutex_);
+  // A request that is due then, if it is admitted.
+  bool Send(size_t connection, absl::Time due) ABSL_LOCKS_EXCLUDED(mutex_);
   // A request of a closed loop's caller, for which the load may be over.
   void SendOrLeave(size_t caller, absl::Time due) ABSL_LOCKS_EXCLUDED(mutex_);
   void SendNext(const Call& last) ABSL_LOCKS_EXCLUDED(mutex_);
+  // How long the caller waits because the server is gone.
+  absl::Duration RetreatAfter(const Call& last);
+  void SendFirst(size_t caller) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Leaves the caller's next request to the pacer.
+  void SendLater(size_t caller, absl::Time due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(Call* call) ABSL_LOCKS_EXCLUDED(mutex_);
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether more requests than the options allow took or have waited longer than their bound.
   bool TooSlow() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether no request that is due then is to be sent.
+  bool IsOver(absl::Time due) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  bool AllAnswered() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Waits a moment for the last answer.
   bool Finished() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -66,11 +75,17 @@ class LoadRun {
   std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;        // one per connection
   std::vector<std::unique_ptr<grpc::CompletionQueue>> answers_;  // one per collector
   const absl::Time start_, counted_from_, end_;
+  // Of each caller: its last pause because the server was gone. Of the collector of its answers.
+  std::vector<absl::Duration> retreats_;
 
   absl::Mutex mutex_;
+  // Not conditions of the mutex, which would be evaluated at every request.
+  absl::CondVar repace_;  // for the pacer of callers: another request is the next one, or none is
+  absl::CondVar ended_;   // nothing is left to wait for
+  ThinkTime think_ ABSL_GUARDED_BY(mutex_);
   LoadTally tally_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<Call*> outstanding_ ABSL_GUARDED_BY(mutex_);
-  std::priority_queue<Due, std::vector<Due>, std::greater<>> pushed_back_ ABSL_GUARDED_BY(mutex_);
+  std::priority_queue<Due, std::vector<Due>, std::greater<>> pausing_ ABSL_GUARDED_BY(mutex_);
   int64_t live_callers_ ABSL_GUARDED_BY(mutex_) = 0;  // of a closed loop: those that will go on
   int64_t issued_ ABSL_GUARDED_BY(mutex_) = 0;        // requests that count
   bool pacing_ ABSL_GUARDED_BY(mutex_) = false;       // an open loop has more to send

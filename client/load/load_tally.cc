@@ -6,10 +6,20 @@
 namespace tilewire::client {
 namespace {
 
+std::string CallersText(int callers) {
+  return absl::StrCat(callers, callers == 1 ? " caller" : " callers");
+}
+
+// ", think time 20.0 ms (exponential)"
+std::string ThinkText(const LoadOptions& options) {
+  if (options.think == absl::ZeroDuration()) return "";
+  const bool is_constant = options.think_kind == ThinkKind::kConstant;
+  return absl::StrCat(", think time ", LatencyText(options.think),
+                      is_constant ? " (constant)" : " (exponential)");
+}
+
 std::string NameOf(const LoadOptions& options) {
-  if (!options.is_open()) {
-    return absl::StrCat(options.concurrency, options.concurrency == 1 ? " caller" : " callers");
-  }
+  if (!options.is_open()) return absl::StrCat(CallersText(options.concurrency), ThinkText(options));
   const char* const kind = options.arrivals == ArrivalKind::kPoisson ? "poisson" : "constant";
   if (options.profile.is_constant()) {
     return absl::StrCat("open loop of ", options.profile.RateAt(absl::ZeroDuration()), "/s (", kind,
@@ -41,6 +51,7 @@ LoadTally::LoadTally(const LoadOptions& options, absl::Time counted_from)
   if (options.is_open() && !report_.changes)
     report_.offered = options.profile.RateAt(absl::ZeroDuration());
   report_.connections = options.is_open() ? options.connections : options.concurrency;
+  if (!options.is_open()) report_.think = options.think;
   report_.rows = MeanRows(options.parts);
   report_.started = counted_from;
   report_.threads = options.threads + 1;

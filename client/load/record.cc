@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/load/record.h"
 
+#include <map>
+#include <random>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -72,6 +75,21 @@ void AppendRun(size_t run, const LoadReport& report, std::string* csv) {
   }
 }
 
+// Whether no load is in two of the records.
+absl::Status CheckDistinct(const std::vector<LoadRecord>& records) {
+  std::map<std::string, size_t> report_of;  // by load
+  for (size_t i = 0; i < records.size(); ++i) {
+    for (const std::string& load : records[i].loads) {
+      const auto [found, is_new] = report_of.emplace(load, i);
+      if (is_new) continue;
+      return absl::InvalidArgumentError(absl::StrCat("report ", i + 1, " is of a load that report ",
+                                                     found->second + 1,
+                                                     " has too, which would count twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string ToCsv(const LoadRecord& record) {
@@ -80,15 +98,22 @@ std::string ToCsv(const LoadRecord& record) {
   return csv;
 }
 
+std::string NewLoadName() {
+  std::random_device random;
+  return absl::StrFormat("%08x%08x", random(), random());
+}
+
 absl::StatusOr<LoadRecord> MergeRecords(const std::vector<LoadRecord>& records) {
   if (records.empty()) return absl::InvalidArgumentError("no reports to merge");
   LoadRecord merged = records[0];
+  if (absl::Status status = CheckDistinct(records); !status.ok()) return status;
   for (size_t i = 1; i < records.size(); ++i) {
     if (records[i].runs.size() != merged.runs.size()) {
       return absl::InvalidArgumentError(
           absl::StrCat("report ", i + 1, " has ", records[i].runs.size(), " runs, the first one ",
                        merged.runs.size(), ": these cannot be merged"));
     }
+    merged.loads.insert(merged.loads.end(), records[i].loads.begin(), records[i].loads.end());
     if (records[i].title != merged.title) merged.title += " + " + records[i].title;
     for (size_t run = 0; run < merged.runs.size(); ++run)
       merged.runs[run].Merge(records[i].runs[run]);

@@ -17,11 +17,15 @@
 namespace tilewire::client {
 
 struct LoadRecord {
-  std::string title;             // what was called, in words: "digits at 127.0.0.1:8001"
-  std::string bound;             // of a rate search: "p99 <= 20 ms"; else empty
-  double holds = 0, fails = 0;   // of a rate search
-  std::vector<LoadReport> runs;  // of a search: its probes
+  std::string title;               // what was called, in words: "digits at 127.0.0.1:8001"
+  std::vector<std::string> loads;  // that are in it, each by a random name of its own
+  std::string bound;               // of a rate search: "p99 <= 20 ms"; else empty
+  double holds = 0, fails = 0;     // of a rate search
+  std::vector<LoadReport> runs;    // of a search: its probes
 };
+
+// For LoadRecord::loads.
+std::string NewLoadName();
 
 // Histograms are in it as pairs of bucket and count, so that reading loses nothing.
 std::string ToJson(const LoadRecord& record);
@@ -34,7 +38,7 @@ std::string ToCsv(const LoadRecord& record);
 
 // One record of generators that ran the same loads at the same time: their runs are added one by
 // one.
-//   kInvalidArgument  none, or other numbers of runs
+//   kInvalidArgument  none, or other numbers of runs, or a load that is in two of them
 absl::StatusOr<LoadRecord> MergeRecords(const std::vector<LoadRecord>& records);
 
 }  // namespace tilewire::client

@@ -120,6 +120,7 @@ json ReportJson(const LoadReport& report) {
   return {{"name", report.name},
           {"offered_per_s", report.offered},
           {"connections", report.connections},
+          {"think_ns", Nanoseconds(report.think)},
           {"rows_per_request", report.rows},
           {"started_unix_ns", absl::ToUnixNanos(report.started)},
           {"changes", report.changes},
@@ -148,6 +149,8 @@ LoadReport ReportFrom(const json& object) {
   report.name = object.at("name");
   report.offered = object.at("offered_per_s");
   report.connections = object.at("connections");
+  // Not in the first files.
+  report.think = absl::Nanoseconds(object.value("think_ns", int64_t{0}));
   report.rows = object.at("rows_per_request");
   report.started = absl::FromUnixNanos(object.at("started_unix_ns"));
   report.changes = object.at("changes");
@@ -178,8 +181,9 @@ std::string ToJson(const LoadRecord& record) {
   json runs = json::array();
   for (const LoadReport& report : record.runs) runs.push_back(ReportJson(report));
   const json object = {{"tilewire_load", kVersion},   {"title", record.title},
-                       {"bound", record.bound},       {"holds_per_s", record.holds},
-                       {"fails_per_s", record.fails}, {"runs", std::move(runs)}};
+                       {"loads", record.loads},       {"bound", record.bound},
+                       {"holds_per_s", record.holds}, {"fails_per_s", record.fails},
+                       {"runs", std::move(runs)}};
   // Names of models may be any bytes; JSON is UTF-8.
   return object.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }
@@ -193,6 +197,7 @@ absl::StatusOr<LoadRecord> FromJson(absl::string_view text) {
     }
     LoadRecord record;
     record.title = object.at("title");
+    record.loads = object.value("loads", record.loads);
     record.bound = object.at("bound");
     record.holds = object.at("holds_per_s");
     record.fails = object.at("fails_per_s");

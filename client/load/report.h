@@ -54,6 +54,7 @@ struct LoadReport {
   std::string name;      // "4 callers", "open loop of 200/s (poisson)"
   double offered = 0;    // requests per second of an open loop of constant rate, else 0
   int connections = 0;   // in a closed loop: callers
+  absl::Duration think;  // of a closed loop's callers, between an answer and the next request
   double rows = 1;       // per request, on average
   absl::Time started;    // when counting began
   bool changes = false;  // the rate changes by intention

@@ -35,7 +35,9 @@ svg text { font: 11px system-ui, sans-serif; fill: #333; } .grid { stroke: #e3e3
 polyline { fill: none; stroke-width: 1.7; stroke-linejoin: round; }
 .key { display: inline-block; width: .8em; height: .8em; border-radius: 2px; margin-right: .5em; }
 .bad { color: #b00020; font-weight: 600; } li { margin: .2em 0; } footer { color: #666;
-  margin-top: 2em; font-size: .87em; })";
+  margin-top: 2em; font-size: .87em; }
+@media (max-width: 600px) { th, td { padding: .25em .4em; }
+  td:first-child { white-space: normal; min-width: 6em; } })";
 
 std::string LatencyOfSeconds(double seconds) { return LatencyText(absl::Seconds(seconds)); }
 
@@ -189,9 +191,9 @@ std::string RunTable(const LoadRecord& record) {
     const LoadReport& report = record.runs[run];
     absl::StrAppendFormat(&html, "<tr><td>%s%s<td>%d<td>%.4g<td>%s", Key(run),
                           HtmlText(report.name), report.answered, report.rate(),
-                          LatencyText(report.latencies.Mean()));
+                          report.answered > 0 ? LatencyText(report.latencies.Mean()) : "-");
     for (const double percent : {50.0, 90.0, 99.0, 99.9, 100.0})
-      absl::StrAppend(&html, "<td>", LatencyText(report.latencies.Percentile(percent)));
+      absl::StrAppend(&html, "<td>", PercentileText(report.latencies, percent));
     for (const int64_t count : {report.error_count(), report.mismatches, report.unsent})
       absl::StrAppend(&html, count > 0 ? "<td class=bad>" : "<td>", count);
     absl::StrAppendFormat(&html, "<td>%.2g</tr>\n", report.cores());
@@ -223,8 +225,8 @@ std::string PartTable(const LoadRecord& record) {
     if (record.runs[run].parts.size() < 2) continue;
     for (const PartReport& part : record.runs[run].parts) {
       absl::StrAppend(&rows, "<tr><td>", Key(run), HtmlText(part.name), "<td>", part.answered,
-                      "<td>", part.errors, "<td>", LatencyText(part.latencies.Percentile(50)),
-                      "<td>", LatencyText(part.latencies.Percentile(99)), "</tr>\n");
+                      "<td>", part.errors, "<td>", PercentileText(part.latencies, 50), "<td>",
+                      PercentileText(part.latencies, 99), "</tr>\n");
     }
   }
   return Section("Parts of the mix", "<th>part<th>answers<th>errors<th>p50<th>p99", rows);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/amount_text.h"
 #include "client/load/stability.h"
 
 namespace tilewire::client {
@@ -40,10 +41,10 @@ std::string PartLines(const LoadReport& report) {
   if (report.parts.size() < 2) return "";
   std::string text;
   for (const PartReport& part : report.parts) {
-    absl::StrAppendFormat(&text, "  %s: %d answers, %d errors, %d differ, p50 %s, p99 %s\n",
-                          part.name, part.answered, part.errors, part.mismatches,
-                          LatencyText(part.latencies.Percentile(50)),
-                          LatencyText(part.latencies.Percentile(99)));
+    absl::StrAppendFormat(&text, "  %s: %s, %s, %d differ, p50 %s, p99 %s\n", part.name,
+                          CountText(part.answered, "answer"), CountText(part.errors, "error"),
+                          part.mismatches, PercentileText(part.latencies, 50),
+                          PercentileText(part.latencies, 99));
   }
   return text;
 }
@@ -106,14 +107,15 @@ std::string ComparisonText(const std::vector<LoadReport>& runs) {
                                      "max", "errors");
   for (const LoadReport& run : runs) {
     absl::StrAppendFormat(&text, "%-*s %9.4g %9s %9s %9s %6d\n", width, run.name, run.rate(),
-                          LatencyText(run.latencies.Percentile(50)),
-                          LatencyText(run.latencies.Percentile(99)),
-                          LatencyText(run.latencies.Percentile(100)), run.failed_count());
+                          PercentileText(run.latencies, 50), PercentileText(run.latencies, 99),
+                          PercentileText(run.latencies, 100), run.failed_count());
   }
   return text;
 }
 
 std::string SearchText(const LoadRecord& record) {
+  if (record.holds == 0 && record.fails == 0)
+    return absl::StrFormat("whether %s holds was not found out\n", record.bound);
   if (record.holds == 0)
     return absl::StrFormat("%s holds at no rate, not at %.4g/s either\n", record.bound,
                            record.fails);
@@ -135,9 +137,9 @@ std::string VerdictText(const std::vector<Verdict>& verdicts) {
 }
 
 std::string ProgressText(const LoadReport& so_far) {
-  return absl::StrFormat("%.4g/s p50 %s p99 %s %d errors", so_far.rate(),
-                         LatencyText(so_far.latencies.Percentile(50)),
-                         LatencyText(so_far.latencies.Percentile(99)), so_far.failed_count());
+  return absl::StrFormat("%.4g/s p50 %s p99 %s %s", so_far.rate(),
+                         PercentileText(so_far.latencies, 50), PercentileText(so_far.latencies, 99),
+                         CountText(so_far.failed_count(), "error"));
 }
 
 }  // namespace tilewire::client

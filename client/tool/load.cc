@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "client/amount_text.h"
 #include "client/load/objective.h"
 #include "client/load/rate_search.h"
 #include "client/load/report_text.h"
@@ -28,11 +29,17 @@ give equal bytes, or what --golden recorded. A closed loop (--concurrency): each
 caller sends its next request when the last is answered. An open loop (--rate,
 --profile): requests are sent at that rate whatever the server does, and latency
 counts from the time at which each was to be sent, which is what independent
-users see. Ctrl-C ends the load and prints what was measured. The exit status is
-1 if a request failed or an answer differs; with --require, if a condition is not
-met or an answer differs. `tilewire report` compares and merges files of --json.
+users see. With --think callers pause before their next request, as people do.
+`tilewire report` compares and merges files of --json.
+
+Exit status: 1 if a request failed or an answer differs; with --require, if a
+condition is not met or an answer differs; with --find_rate, if no rate holds.
+Ctrl-C (or SIGTERM) ends the load: what was measured so far is printed, files are
+written, and the status is 130 (143), whatever was measured. A second one ends
+the tool at once.
 
   tilewire load --model=digits --concurrency=1,2,4,8 --duration=10
+  tilewire load --model=digits --concurrency=50 --think=20ms --duration=60
   tilewire load --model=resnet50 --batch=8 --layout=nhwc --requests=100
   tilewire load --model=resnet50 --rate=40 --duration=60 --html=page.html
   tilewire load --model=resnet50 --find_rate --p99=20ms --duration=5
@@ -44,6 +51,14 @@ met or an answer differs. `tilewire report` compares and merges files of --json.
 std::atomic<bool>& Interrupted() {
   static std::atomic<bool> interrupted = false;
   return interrupted;
+}
+
+std::atomic<int> ending_signal = 0;
+
+void EndBySignal(int signal) {
+  ending_signal = signal;
+  Interrupted() = true;
+  std::signal(signal, SIG_DFL);  // a second one does not wait
 }
 
 // The loops that the flags ask for, one after the other.
@@ -108,8 +123,9 @@ absl::StatusOr<LoadRecord> RunLoops(const Server& server, const LoadFlags& flags
       if (report.ok()) ShowProgress(loop, *report, &progress);
     }
     if (!report.ok()) return report.status();
-    absl::PrintF("%s: %d answers in %.1f s, %s\n%s", LoopTitle(flags), report->answered,
-                 absl::ToDoubleSeconds(report->elapsed), report->name, ReportText(*report));
+    absl::PrintF("%s: %s in %.1f s, %s\n%s", LoopTitle(flags),
+                 CountText(report->answered, "answer"), absl::ToDoubleSeconds(report->elapsed),
+                 report->name, ReportText(*report));
     record.runs.push_back(*std::move(report));
   }
   if (record.runs.size() > 1) absl::PrintF("\n%s", ComparisonText(record.runs));
@@ -129,9 +145,9 @@ absl::StatusOr<LoadRecord> RunSearch(const Server& server, const LoadFlags& flag
   options.repeats = flags.repeats;
   const auto show = [](const RateProbe& probe) {
     const LoadReport& report = probe.report;
-    absl::FPrintF(stderr, "%9.4g/s  %-5s  p99 %s, %d errors%s\n", probe.rate,
-                  probe.held ? "holds" : "fails", LatencyText(report.latencies.Percentile(99)),
-                  report.error_count() + report.mismatches + report.unsent,
+    absl::FPrintF(stderr, "%9.4g/s  %-5s  p99 %s, %s%s\n", probe.rate,
+                  probe.held ? "holds" : "fails", PercentileText(report.latencies, 99),
+                  CountText(report.failed_count(), "error"),
                   report.ended_early ? ", ended early" : "");
   };
   auto result = FindRate(ConnectInTurn(server), all, options, show);
@@ -145,11 +161,18 @@ absl::StatusOr<LoadRecord> RunSearch(const Server& server, const LoadFlags& flag
   return record;
 }
 
+// As shells give it to what a signal has ended. A script must not take a part of a load for the
+// whole.
+int StatusOfSignal() {
+  absl::FPrintF(stderr, "tilewire: the load was ended by a signal\n");
+  return 128 + ending_signal;
+}
+
 // The exit status: what --require says of the runs, else whether all went well.
 int Conclude(const LoadRecord& record, const LoadFlags& flags) {
   const absl::Status written = WriteRecord(record, flags.report);
   if (!written.ok()) return Refuse(written);
-  if (flags.find_rate) return record.holds > 0 ? 0 : 1;
+  if (flags.find_rate && !Interrupted()) return record.holds > 0 ? 0 : 1;
   const auto met = JudgeRecord(record, flags.report);
   if (!met.ok()) return Refuse(met.status());
   bool ok = *met && !record.runs.empty();
@@ -160,6 +183,7 @@ int Conclude(const LoadRecord& record, const LoadFlags& flags) {
     absl::FPrintF(stderr, "tilewire: %s\n",
                   report.first_error.empty() ? "nothing was answered" : report.first_error);
   }
+  if (Interrupted()) return StatusOfSignal();
   return ok ? 0 : 1;
 }
 
@@ -181,10 +205,11 @@ absl::StatusOr<LoadRecord> Measure(const Server& server, const LoadFlags& flags,
       flags.find_rate ? RunSearch(server, flags, options) : RunLoops(server, flags, options);
   if (!record.ok()) return record;
   record->title = absl::StrCat(LoopTitle(flags), " at ", server.address);
+  record->loads = {NewLoadName()};
   if (flags.record.empty()) return record;
   const absl::Status written = WriteFile(flags.record, WriteGolden(recorded));
   if (!written.ok()) return written;
-  absl::PrintF("recorded    %d answers in %s\n", recorded.size(), flags.record);
+  absl::PrintF("recorded    %s in %s\n", CountText(recorded.size(), "answer"), flags.record);
   return record;
 }
 
@@ -197,7 +222,7 @@ int RunLoadCommand(const Server& server, const LoadFlags& flags) {
   if (!client.ok()) return Report(client.status());
   auto options = MakeLoadOptions(flags, client->get());
   if (!options.ok()) return Report(options.status());
-  std::signal(SIGINT, [](int) { Interrupted() = true; });
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, EndBySignal);
   const auto record = Measure(server, flags, *golden, *std::move(options));
   return record.ok() ? Conclude(*record, flags) : Report(record.status());
 }

@@ -26,8 +26,42 @@ absl::StatusOr<absl::Duration> ParseBound(const std::string& text) {
   return bound;
 }
 
+constexpr char kLoop[] = "Loop";
+
+// Of the search for a rate, which excludes other loops.
+void AddSearchOptions(CLI::App* command, const std::vector<CLI::Option*>& loops, LoadFlags* flags) {
+  CLI::Option* p99 =
+      command
+          ->add_option("--p99", flags->p99, "the bound of --find_rate on the 99th percentile: 20ms")
+          ->check(Parses(ParseBound, "DURATION"))
+          ->group(kLoop);
+  CLI::Option* find_rate =
+      command
+          ->add_flag("--find_rate", flags->find_rate,
+                     "search for the highest rate at which p99 keeps its bound and nothing fails")
+          ->needs(p99)
+          ->group(kLoop);
+  for (CLI::Option* loop : loops) find_rate->excludes(loop);
+  command
+      ->add_option("--first_rate", flags->first_rate,
+                   "where --find_rate begins; 0: half of what two callers reach")
+      ->check(Between(0, 1e6))
+      ->capture_default_str()
+      ->group(kLoop);
+  command
+      ->add_option("--precision", flags->precision, "of --find_rate: the interval's relative width")
+      ->check(Between(0.001, 1))
+      ->capture_default_str()
+      ->group(kLoop);
+  command
+      ->add_option("--repeats", flags->repeats,
+                   "runs of --find_rate, of which most decide on a rate")
+      ->check(CLI::Range(1, 99))
+      ->capture_default_str()
+      ->group(kLoop);
+}
+
 void AddLoopOptions(CLI::App* command, LoadFlags* flags) {
-  constexpr char kLoop[] = "Loop";
   CLI::Option* concurrency =
       command
           ->add_option("--concurrency", flags->concurrency,
@@ -53,36 +87,21 @@ void AddLoopOptions(CLI::App* command, LoadFlags* flags) {
                              ->excludes(concurrency)
                              ->excludes(rate)
                              ->group(kLoop);
-  CLI::Option* p99 =
+  CLI::Option* think =
       command
-          ->add_option("--p99", flags->p99, "the bound of --find_rate on the 99th percentile: 20ms")
+          ->add_option("--think", flags->think,
+                       "mean pause of a closed loop's caller between an answer and its next "
+                       "request: 20ms")
           ->check(Parses(ParseBound, "DURATION"))
+          ->excludes(rate)
+          ->excludes(profile)
           ->group(kLoop);
-  command
-      ->add_flag("--find_rate", flags->find_rate,
-                 "search for the highest rate at which p99 keeps its bound and nothing fails")
-      ->needs(p99)
-      ->excludes(concurrency)
-      ->excludes(rate)
-      ->excludes(profile)
-      ->group(kLoop);
-  command
-      ->add_option("--first_rate", flags->first_rate,
-                   "where --find_rate begins; 0: half of what two callers reach")
-      ->check(Between(0, 1e6))
+  command->add_option("--think_times", flags->think_times, "of these pauses")
+      ->check(CLI::IsMember({"exponential", "constant"}))
+      ->needs(think)
       ->capture_default_str()
       ->group(kLoop);
-  command
-      ->add_option("--precision", flags->precision, "of --find_rate: the interval's relative width")
-      ->check(Between(0.001, 1))
-      ->capture_default_str()
-      ->group(kLoop);
-  command
-      ->add_option("--repeats", flags->repeats,
-                   "runs of --find_rate, of which most decide on a rate")
-      ->check(CLI::Range(1, 99))
-      ->capture_default_str()
-      ->group(kLoop);
+  AddSearchOptions(command, {concurrency, rate, profile, think}, flags);
 }
 
 void AddPaceOptions(CLI::App* command, LoadFlags* flags) {
@@ -91,7 +110,8 @@ void AddPaceOptions(CLI::App* command, LoadFlags* flags) {
       ->check(CLI::IsMember({"poisson", "constant"}))
       ->capture_default_str()
       ->group(kPace);
-  command->add_option("--seed", flags->seed, "of the gaps, the mix and the random inputs")
+  command
+      ->add_option("--seed", flags->seed, "of the gaps, the pauses, the mix and the random inputs")
       ->capture_default_str()
       ->group(kPace);
   command->add_option("--connections", flags->connections, "that an open loop sends on")

@@ -28,6 +28,7 @@ absl::StatusOr<bool> JudgeRecord(const LoadRecord& record, const RecordFlags& fl
 
 struct LoadFlags {
   std::string model, mix, profile, layout = "nchw", arrivals = "poisson";
+  std::string think, think_times = "exponential";
   std::vector<int> concurrency = {1};
   std::vector<double> rates;
   std::vector<std::string> arrays, images;

@@ -200,6 +200,10 @@ absl::StatusOr<LoadOptions> MakeLoadOptions(const LoadFlags& flags, Client* clie
   LoadOptions options;
   options.parts = *std::move(parts);
   options.arrivals = flags.arrivals == "constant" ? ArrivalKind::kConstant : ArrivalKind::kPoisson;
+  if (!flags.think.empty() && !absl::ParseDuration(flags.think, &options.think))
+    return absl::InvalidArgumentError("--think is not a duration such as 20ms");
+  options.think_kind =
+      flags.think_times == "constant" ? ThinkKind::kConstant : ThinkKind::kExponential;
   options.seed = flags.seed;
   options.connections = flags.connections;
   options.threads = flags.threads;

@@ -19,6 +19,7 @@ constexpr char kReportExamples[] =
     R"(Without --merge the runs of all files stand beside each other. With --merge the
 files are of generators that ran the same loads at the same time from several
 machines: their counts, rates and histograms are added, so percentiles are exact.
+A load that is in two of the files is refused: it would count twice.
 The exit status is 1 if a condition of --require is not met by a run.
 
   tilewire report monday.json tuesday.json --html=comparison.html

@@ -30,7 +30,8 @@ constexpr char kDescription[] =
 
 constexpr char kFooter[] = R"(`tilewire COMMAND --help` explains a command's options.
 
-Exit status: 0 success, 1 the server, an answer or a checked file failed, 2 bad command line)";
+Exit status: 0 success, 1 the server, an answer or a checked file failed, 2 bad command line,
+130 and 143 a load that Ctrl-C or SIGTERM ended)";
 
 std::string CommandNames(const CLI::App& app) {
   return absl::StrJoin(

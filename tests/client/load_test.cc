@@ -152,6 +152,70 @@ TEST_F(LoadTest, CallersWaitAsLongAsTheyArePushedBack) {
   EXPECT_GE(absl::Now() - start, absl::Milliseconds(200));
 }
 
+// Every request that finds no server fails at once: callers would send 100,000 per second.
+TEST_F(LoadTest, CallersRetreatFromAServerThatIsGone) {
+  service_.edit = [](int number, const auto&, auto*) {
+    return number < 10 ? grpc::Status::OK : grpc::Status(grpc::StatusCode::UNAVAILABLE, "gone");
+  };
+  LoadOptions options = FourCallers(/*requests=*/0);
+  options.duration = absl::Milliseconds(500);
+  const auto report = Run(options);
+  ASSERT_THAT(report, IsOk());
+  EXPECT_EQ(report->answered, 10);
+  EXPECT_GE(report->error_count(), 4);
+  EXPECT_LE(report->error_count(), 4 * 6) << "0, 10, 30, 70, 150, 310 ms: six of each caller";
+}
+
+TEST_F(LoadTest, CallersThinkBeforeTheirNextRequest) {
+  LoadOptions options = FourCallers(/*requests=*/0);
+  options.duration = absl::Milliseconds(500);
+  options.think = absl::Milliseconds(50);
+  for (const ThinkKind kind : {ThinkKind::kConstant, ThinkKind::kExponential}) {
+    options.think_kind = kind;
+    const auto report = Run(options);
+    ASSERT_THAT(report, IsOk());
+    EXPECT_TRUE(report->ok()) << report->first_error;
+    EXPECT_EQ(report->think, absl::Milliseconds(50));
+    EXPECT_THAT(report->name, HasSubstr("think time 50.0 ms"));
+    // Each caller has room for ten pauses; of 40 exponential ones the standard deviation is 6.
+    EXPECT_LE(report->answered, kind == ThinkKind::kConstant ? 44 : 80);
+    // A pause is not a part of the latency.
+    EXPECT_LT(report->latencies.Percentile(10), absl::Milliseconds(40));
+  }
+}
+
+TEST_F(LoadTest, ALoadDoesNotWaitForCallersThatThink) {
+  LoadOptions options = FourCallers(/*requests=*/0);
+  options.think = absl::Hours(10'000);
+  options.duration = absl::Milliseconds(100);
+  EXPECT_EQ(Run(options)->answered, 0);
+  options = FourCallers(/*requests=*/1);
+  options.think = absl::Hours(1);
+  std::atomic<bool> stop = true;
+  options.stop = &stop;
+  EXPECT_TRUE(Run(options)->ended_early);
+}
+
+TEST(ThinkTime, KeepsItsMeanAndFollowsItsSeed) {
+  constexpr absl::Duration kMean = absl::Milliseconds(20);
+  ThinkTime constant(kMean, ThinkKind::kConstant, 1);
+  EXPECT_EQ(constant.Next(), kMean);
+  const absl::Duration first = constant.First();
+  EXPECT_LT(first, kMean);
+  EXPECT_NE(first, constant.First()) << "callers would keep step";
+  // The mean of 10,000 has a standard deviation of 1 %.
+  ThinkTime a(kMean, ThinkKind::kExponential, 1), b(kMean, ThinkKind::kExponential, 1);
+  absl::Duration sum;
+  for (int i = 0; i < 10'000; ++i) {
+    const absl::Duration pause = a.Next();
+    EXPECT_EQ(pause, b.Next());
+    sum += pause;
+  }
+  EXPECT_NEAR(absl::FDivDuration(sum, 10'000 * kMean), 1, 0.05);
+  EXPECT_EQ(ThinkTime(absl::ZeroDuration(), ThinkKind::kExponential, 1).Next(),
+            absl::ZeroDuration());
+}
+
 TEST_F(LoadTest, OpenLoopsLeaveRequestsUnsentWhenTooManyAnswersAreOutstanding) {
   LoadOptions options = FourCallers(/*requests=*/0);
   options.profile = RateProfile(200);

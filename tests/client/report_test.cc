@@ -59,6 +59,7 @@ LoadReport FiveSeconds(absl::Time started = absl::FromUnixSeconds(1000)) {
 
 TEST(LoadRecord, JsonLosesNothing) {
   LoadRecord record{.title = "digits \"<&>\" at 1:2",
+                    .loads = {"1f", "2e"},
                     .bound = "p99 <= 20 ms",
                     .holds = 90,
                     .fails = 95,
@@ -70,6 +71,7 @@ TEST(LoadRecord, JsonLosesNothing) {
   odd.unsent = 4;
   odd.mismatches = 1;
   odd.changes = odd.ended_early = true;
+  odd.think = absl::Milliseconds(20);
   odd.server.compute.Add(absl::Milliseconds(3));
   const std::string json = ToJson(record);
   const auto same = FromJson(json);
@@ -77,6 +79,8 @@ TEST(LoadRecord, JsonLosesNothing) {
   EXPECT_EQ(ToJson(*same), json);
   EXPECT_EQ(same->title, record.title);
   EXPECT_EQ(same->fails, 95);
+  EXPECT_THAT(same->loads, ElementsAre("1f", "2e"));
+  EXPECT_EQ(same->runs[1].think, absl::Milliseconds(20));
   ASSERT_EQ(same->runs.size(), 2);
   EXPECT_EQ(same->runs[0].latencies.Percentile(99), record.runs[0].latencies.Percentile(99));
   EXPECT_THAT(same->runs[1].errors, ElementsAre(Pair(absl::StatusCode::kUnavailable, 3)));
@@ -142,6 +146,17 @@ TEST(LoadRecord, RunsAreMergedOneByOne) {
   EXPECT_THAT(MergeRecords({two, {.runs = {FiveSeconds()}}}),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(MergeRecords({}), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(LoadRecord, ALoadIsMergedOnce) {
+  const LoadRecord one{.loads = {NewLoadName()}, .runs = {FiveSeconds()}};
+  const LoadRecord other{.loads = {NewLoadName()}, .runs = {FiveSeconds()}};
+  const auto both = MergeRecords({one, other});
+  ASSERT_THAT(both, IsOk());
+  EXPECT_THAT(both->loads, ElementsAre(one.loads[0], other.loads[0]));
+  EXPECT_THAT(MergeRecords({one, other, one}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("report 3 ")));
+  EXPECT_THAT(MergeRecords({*both, other}), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(Stability, EqualSecondsAreStable) {
