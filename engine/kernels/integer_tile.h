@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "engine/jit/generator.h"
 #include "engine/kernels/accumulator_epilogue.h"
+#include "engine/kernels/matrix_plan.h"
 #include "engine/kernels/tap_loops.h"
 
 namespace tilewire {
@@ -33,12 +34,7 @@ inline constexpr int64_t kQuad = 4;
 // of src: widened bytes take more.
 inline int ExtraIntegerVectors(const VectorUnit& unit) { return unit.has_dot_products() ? 0 : 5; }
 
-// Neighbouring pixels of a tile, and how far from its dst they begin.
-struct PixelRun {
-  int first = 0, count = 0;
-  int64_t dst_bytes = 0;
-  bool operator==(const PixelRun&) const = default;
-};
+struct MatrixTiles;  // matrix_tile.h
 
 struct IntegerTileConfig {
   EpilogueConfig epilogue;    // unit, blocks, pixels, dst
@@ -46,7 +42,8 @@ struct IntegerTileConfig {
   bool signed_src = false;    // only where bytes are widened, depthwise, and on matrix tiles
   bool fetches_next = false;  // one tap: the bytes of the next tile's src follow this one's
   bool packed_src = false;    // depthwise: the bytes after the last channel must not be read
-  // On matrix tiles: what is stored, if that is not all pixels side by side.
+  // On matrix tiles: the input blocks, and what is stored, if that is not all pixels side by side.
+  int64_t input_blocks = 0;
   std::vector<PixelRun> runs = {};
 };
 
@@ -59,7 +56,7 @@ struct IntegerTileArgs {
   const int32_t* compensation;
   std::byte* dst;
   TapLoopArgs loops;
-  mutable const void* configuration = nullptr;  // that matrix tiles have: see matrix_tile.h
+  MatrixTiles* tiles = nullptr;  // on matrix tiles: what the calls of a piece of work share
 };
 using IntegerTileFunction = void (*)(const IntegerTileArgs*);
 

@@ -8,67 +8,211 @@
 #include <memory>
 #include <vector>
 
-#include "engine/kernels/spilled_sums.h"
+#include "engine/kernels/ended_parts.h"
+#include "engine/kernels/matrix_plan.h"
 
 namespace tilewire {
 namespace {
 
 constexpr int kTileRows = 16;
 constexpr int kSourceTile = 4, kShortSourceTile = 5, kWeightsTile = 6;
-// On the stack: the sums, block after block, and after them the stack pointer as it was.
-constexpr int kPixelBytes = 64, kBlockBytes = kMatrixPixels * kPixelBytes;
-constexpr int kSumsBytes = kMatrixBlocks * kBlockBytes;
+constexpr int kPixelBytes = 64, kBlockBytes = kMatrixPixels * kPixelBytes;  // of sums
 
-class MatrixTileGenerator final : public TapLoopGenerator {
+std::vector<PixelRun> RunsOf(const IntegerTileConfig& config) {
+  if (!config.runs.empty()) return config.runs;
+  return {{.first = 0, .count = config.epilogue.pixels, .dst_bytes = 0}};
+}
+
+class MatrixTileGenerator final : public jit::Generator {
  public:
   MatrixTileGenerator(absl::string_view name, const IntegerTileConfig& config)
-      : TapLoopGenerator(name, config.epilogue, config.loops, offsetof(IntegerTileArgs, loops)),
+      : Generator(name),
         config_(config),
-        rows_{std::min(pixels_, kTileRows), std::max(0, pixels_ - kTileRows)},
-        spilled_(this, config.epilogue, /*integers=*/true, kBlockBytes, kPixelBytes,
-                 {sums_, chunks_left_, EpilogueRegisters()}) {}
+        rows_{std::min(config.epilogue.pixels, kTileRows),
+              std::max(0, config.epilogue.pixels - kTileRows)},
+        products_(MatrixProductsOf(config.epilogue.blocks, rows_[1] > 0 ? 2 : 1)),
+        steps_(MatrixStepsOf(config.loops, config.input_blocks)),
+        end_parts_(MatrixEndParts(static_cast<int64_t>(steps_.size()))),
+        end_(this, config.epilogue, kBlockBytes, kPixelBytes, {sums_, EpilogueRegisters()}) {}
 
  private:
-  // r14 and r15 are free, as offsets of output blocks are displacements here.
-  const Xbyak::Reg64 weights_row_bytes_ = stride_, src_row_bytes_ = stride3_;
-  // After the reduction.
-  const Xbyak::Reg64 sums_ = src_block_, chunks_left_ = rcx;
+  // Of the products.
+  const Xbyak::Reg64 args_ = rdi, tiles_ = r11;  // before the first and after the last
+  const Xbyak::Reg64 src_ = rsi, weights_ = rdx, src_row_bytes_ = rcx, line_bytes_ = r8;
+  const Xbyak::Reg64 step_ = r11;  // src of the current one
+  const Xbyak::Reg64 steps_left_ = r9, next_step_ = r10;
+  // Of the end of the tile before this one.
+  const Xbyak::Reg64 parts_ = rbx, sums_ = r12, dst_ = r13, bias_ = r14, scales_ = r15,
+                     compensation_ = rbp;
+  const Xbyak::Reg64 spare_ = rax;
 
-  int halves() const { return rows_[1] > 0 ? 2 : 1; }
   Xbyak::Tmm SumTile(int block, int half) const { return Xbyak::Tmm(2 * block + half); }
   Xbyak::Tmm SourceTile(int half) const {
     return Xbyak::Tmm(rows_[half] == rows_[0] ? kSourceTile : kShortSourceTile);
   }
+  AccumulatorEpilogue::Registers EpilogueRegisters() const {
+    return {.dst = dst_,
+            .bias = bias_,
+            .spare = spare_,
+            .scratch = {},
+            .scales = scales_,
+            .compensation = compensation_};
+  }
+  Xbyak::Address Argument(size_t offset) { return qword[args_ + static_cast<int>(offset)]; }
+  Xbyak::Address Tiles(size_t offset) { return qword[tiles_ + static_cast<int>(offset)]; }
 
   void Emit() override {
     Preamble();
-    mov(rax, rsp);
-    sub(rsp, kSumsBytes + kPixelBytes);
-    and_(rsp, -kPixelBytes);
-    mov(qword[rsp + kSumsBytes], rax);
-    ReserveStack();
+    push(args_);
+    mov(tiles_, Argument(offsetof(IntegerTileArgs, tiles)));
     Configure();
+    TakeEnd();
     ZeroSums();
-    LoadPointers(offsetof(IntegerTileArgs, src), offsetof(IntegerTileArgs, weights));
-    mov(weights_row_bytes_, kMatrixStepBytes);
-    mov(src_row_bytes_, loops_.src_pixel);
-    ReduceBlocks();
-    ReleaseStack();
-    Finish();
-    mov(rsp, qword[rsp + kSumsBytes]);
+    MultiplyBesideEnd();
+    MultiplyAlone();
+    pop(args_);
+    LeaveEnd();
     Postamble();
-    spilled_.EmitTables();
-    EmitConfiguration();
+    EmitFinish();
+    EmitTables();
   }
 
   void Configure() {
     Xbyak::Label configured;
-    lea(rax, ptr[rip + configuration_]);
-    cmp(Argument(offsetof(IntegerTileArgs, configuration)), rax);
+    lea(spare_, ptr[rip + configuration_]);
+    cmp(Tiles(offsetof(MatrixTiles, configuration)), spare_);
     je(configured, T_NEAR);
-    ldtilecfg(ptr[rax]);
-    mov(Argument(offsetof(IntegerTileArgs, configuration)), rax);
+    ldtilecfg(ptr[spare_]);
+    mov(Tiles(offsetof(MatrixTiles, configuration)), spare_);
     L(configured);
+  }
+
+  // The end that is due, or one without pixels.
+  void TakeEnd() {
+    Xbyak::Label due;
+    LoadEnd();
+    mov(parts_, Tiles(offsetof(MatrixTiles, parts)));
+    test(parts_, parts_);
+    jnz(due, T_NEAR);
+    lea(parts_, ptr[rip + no_parts_]);
+    L(due);
+  }
+
+  void LoadEnd() {
+    lea(sums_, Tiles(offsetof(MatrixTiles, sums)));
+    mov(dst_, Tiles(offsetof(MatrixTiles, dst)));
+    mov(bias_, Tiles(offsetof(MatrixTiles, bias)));
+    mov(scales_, Tiles(offsetof(MatrixTiles, scales)));
+    mov(compensation_, Tiles(offsetof(MatrixTiles, compensation)));
+  }
+
+  void ZeroSums() {
+    for (const MatrixProduct& product : products_) tilezero(SumTile(product.block, product.half));
+  }
+
+  void MultiplyBesideEnd() {
+    mov(src_, Argument(offsetof(IntegerTileArgs, src)));
+    mov(weights_, Argument(offsetof(IntegerTileArgs, weights)));
+    mov(src_row_bytes_, config_.loops.src_pixel);
+    mov(line_bytes_, kMatrixStepBytes);
+    int part = 0;
+    for (int step = 0; step < end_parts_ / kMatrixPartsOfStep; ++step) {
+      for (const MatrixProduct& product : products_) {
+        Multiply(product, src_ + static_cast<int>(steps_[step]), step * kMatrixWeightsBytes);
+        for (int i = 0; i < product.parts; ++i) CallPart(part++);
+      }
+    }
+  }
+
+  void CallPart(int part) {
+    lea(spare_, ptr[parts_ + EndedParts::kEntryBytes * part]);
+    call(spare_);
+  }
+
+  // The steps after those. Where they are equally far apart no table says where they begin.
+  void MultiplyAlone() {
+    const int first = end_parts_ / kMatrixPartsOfStep;
+    const int64_t count = static_cast<int64_t>(steps_.size()) - first;
+    if (count == 0) return;
+    mov(steps_left_, count);
+    add(weights_, static_cast<int>(first * kMatrixWeightsBytes));
+    if (!IsEven()) lea(next_step_, ptr[rip + offsets_]);
+    if (IsEven()) lea(step_, ptr[src_ + static_cast<int>(steps_[first])]);
+    Xbyak::Label step;
+    L(step);
+    if (!IsEven()) {
+      movsxd(step_, dword[next_step_]);
+      add(next_step_, kOffsetBytes);
+      add(step_, src_);
+    }
+    for (const MatrixProduct& product : products_) Multiply(product, step_ + 0, 0);
+    if (IsEven()) add(step_, static_cast<int>(steps_[1] - steps_[0]));
+    add(weights_, static_cast<int>(kMatrixWeightsBytes));
+    dec(steps_left_);
+    jnz(step, T_NEAR);
+  }
+
+  bool IsEven() const {
+    for (size_t i = 1; i < steps_.size(); ++i) {
+      if (steps_[i] - steps_[i - 1] != steps_[1] - steps_[0]) return false;
+    }
+    return true;
+  }
+
+  void Multiply(const MatrixProduct& product, const Xbyak::RegExp& step, int64_t weights_bytes) {
+    const Xbyak::Tmm weights(kWeightsTile), src = SourceTile(product.half);
+    const Xbyak::Tmm sums = SumTile(product.block, product.half);
+    if (product.loads_weights) {
+      const int64_t from = weights_bytes + product.block * config_.loops.weights_oc_block;
+      tileloadd(weights, ptr[weights_ + line_bytes_ + static_cast<int>(from)]);
+    }
+    if (product.loads_src) {
+      const int64_t from = product.half * kTileRows * config_.loops.src_pixel;
+      tileloadd(src, ptr[step + src_row_bytes_ + static_cast<int>(from)]);
+    }
+    config_.signed_src ? tdpbssd(sums, src, weights) : tdpbusd(sums, src, weights);
+  }
+
+  // The sums of this tile, and what else its end reads.
+  void LeaveEnd() {
+    mov(tiles_, Argument(offsetof(IntegerTileArgs, tiles)));
+    lea(sums_, Tiles(offsetof(MatrixTiles, sums)));
+    for (const MatrixProduct& product : products_) {
+      const int to = product.block * kBlockBytes + product.half * kTileRows * kPixelBytes;
+      tilestored(ptr[sums_ + line_bytes_ + to], SumTile(product.block, product.half));
+    }
+    lea(spare_, ptr[rip + end_.entries()]);
+    mov(Tiles(offsetof(MatrixTiles, parts)), spare_);
+    lea(spare_, ptr[rip + finish_]);
+    mov(Tiles(offsetof(MatrixTiles, finish)), spare_);
+    LoadEpilogueArguments(this, config_.epilogue, EpilogueRegisters());
+    mov(Tiles(offsetof(MatrixTiles, dst)), dst_);
+    mov(Tiles(offsetof(MatrixTiles, bias)), bias_);
+    mov(Tiles(offsetof(MatrixTiles, scales)), scales_);
+    mov(Tiles(offsetof(MatrixTiles, compensation)), compensation_);
+  }
+
+  // MatrixTiles::finish: the end of a tile after which none comes.
+  void EmitFinish() {
+    align(kTileRows);
+    L(finish_);
+    Preamble();
+    mov(tiles_, rdi);
+    LoadEnd();
+    lea(parts_, ptr[rip + end_.entries()]);
+    for (int part = 0; part < end_parts_; ++part) CallPart(part);
+    Postamble();
+  }
+
+  void EmitTables() {
+    EndedParts::EmitNone(this, &no_parts_, end_parts_);
+    end_.Emit(MatrixEndOf(RunsOf(config_), config_.epilogue.dst_pixel_bytes, end_parts_));
+    end_.EmitTables();
+    EmitConfiguration();
+    if (IsEven()) return;
+    L(offsets_);
+    for (size_t i = end_parts_ / kMatrixPartsOfStep; i < steps_.size(); ++i)
+      dd(static_cast<uint32_t>(steps_[i]));
   }
 
   // As ldtilecfg reads it: the palette, the bytes of a row of each tile from byte 16 on, its rows
@@ -79,9 +223,9 @@ class MatrixTileGenerator final : public TapLoopGenerator {
       bytes[16 + 2 * tile] = kMatrixStepBytes;
       bytes[48 + tile] = static_cast<uint8_t>(rows);
     };
-    for (int half = 0; half < halves(); ++half) {
-      for (int block = 0; block < blocks_; ++block) set(SumTile(block, half).getIdx(), rows_[half]);
-      set(SourceTile(half).getIdx(), rows_[half]);
+    for (const MatrixProduct& product : products_) {
+      set(SumTile(product.block, product.half).getIdx(), rows_[product.half]);
+      set(SourceTile(product.half).getIdx(), rows_[product.half]);
     }
     set(kWeightsTile, kTileRows);
     align(kPixelBytes);
@@ -89,64 +233,15 @@ class MatrixTileGenerator final : public TapLoopGenerator {
     for (uint8_t byte : bytes) db(byte);
   }
 
-  void ZeroSums() override {
-    for (int block = 0; block < blocks_; ++block) {
-      for (int half = 0; half < halves(); ++half) tilezero(SumTile(block, half));
-    }
-  }
-
-  int InstructionsOfChannel(int) const override { return 9; }
-
-  // Back and forth over the halves, so that the second block begins with the half that the first
-  // one ended with.
-  void ReduceChannel(const TapRun&, int channel) override {
-    int loaded = -1;
-    for (int block = 0; block < blocks_; ++block) {
-      const int64_t weights = channel * kMatrixWeightsBytes + block * loops_.weights_oc_block;
-      tileloadd(Xbyak::Tmm(kWeightsTile),
-                ptr[weights_ + weights_row_bytes_ + static_cast<int>(weights)]);
-      for (int i = 0; i < halves(); ++i) {
-        const int half = block % 2 == 0 ? i : halves() - 1 - i;
-        const int64_t src = channel * kMatrixStepBytes + half * kTileRows * loops_.src_pixel;
-        if (half != loaded)
-          tileloadd(SourceTile(half), ptr[src_ + src_row_bytes_ + static_cast<int>(src)]);
-        loaded = half;
-        AddProducts(SumTile(block, half), SourceTile(half));
-      }
-    }
-  }
-
-  void AddProducts(const Xbyak::Tmm& sums, const Xbyak::Tmm& src) {
-    const Xbyak::Tmm weights(kWeightsTile);
-    config_.signed_src ? tdpbssd(sums, src, weights) : tdpbusd(sums, src, weights);
-  }
-
-  void Finish() {
-    for (int block = 0; block < blocks_; ++block) {
-      for (int half = 0; half < halves(); ++half) {
-        const int to = block * kBlockBytes + half * kTileRows * kPixelBytes;
-        tilestored(ptr[rsp + weights_row_bytes_ + to], SumTile(block, half));
-      }
-    }
-    LoadEpilogueArguments(this, config_.epilogue, EpilogueRegisters());
-    std::vector<PixelRun> runs = config_.runs;
-    if (runs.empty()) runs.push_back({.first = 0, .count = pixels_, .dst_bytes = 0});
-    int64_t dst = 0;  // that src_ points to
-    for (const PixelRun& run : runs) {
-      lea(sums_, ptr[rsp + run.first * kPixelBytes]);
-      AddBytes(src_, run.dst_bytes - dst);
-      dst = run.dst_bytes + spilled_.Finish(run.count);
-    }
-  }
-
-  AccumulatorEpilogue::Registers EpilogueRegisters() const {
-    return {src_, weights_, rax, {}, src_row_, weights_row_};
-  }
+  static constexpr int kOffsetBytes = 4;
 
   const IntegerTileConfig config_;
-  const std::array<int, 2> rows_;  // of the halves
-  SpilledSums spilled_;
-  Xbyak::Label configuration_;
+  const std::array<int, 2> rows_;              // of the halves
+  const std::vector<MatrixProduct> products_;  // of a step
+  const std::vector<int64_t> steps_;
+  const int end_parts_;
+  EndedParts end_;
+  Xbyak::Label configuration_, offsets_, finish_, no_parts_;
 };
 
 // As ldtilecfg reads it: palette 1, and all tiles of 16 rows of 64 bytes.
@@ -162,6 +257,12 @@ static_assert(sizeof(WholeTiles) == 64);
 absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateMatrixTile(
     absl::string_view name, const IntegerTileConfig& config) {
   return jit::Compile<MatrixTileGenerator>(name, config);
+}
+
+void FinishMatrixTiles(MatrixTiles* tiles) {
+  if (tiles->parts != nullptr) tiles->finish(tiles);
+  tiles->parts = nullptr;
+  ReleaseMatrixTiles();
 }
 
 void ConfigureWholeTiles() {

@@ -28,7 +28,7 @@ PlaneTile::PlaneTile(absl::string_view name, int planes, const EpilogueConfig& e
     : Generator(name),
       planes_(planes),
       epilogue_(epilogue),
-      spilled_(this, epilogue, /*integers=*/false, kSumsBlockBytes, kPlaneLineBytes,
+      spilled_(this, epilogue, kSumsBlockBytes, kPlaneLineBytes,
                {sums_, chunks_left_, {.dst = dst_, .bias = bias_, .spare = rax, .scratch = {}}}) {}
 
 // The second block takes the pairs backwards, and so begins with the planes that the first one

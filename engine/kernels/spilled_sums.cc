@@ -40,7 +40,6 @@ void SpilledSums::FinishChunk(int pixels) {
     epilogue = std::make_unique<AccumulatorEpilogue>(g_, config, registers);
   }
   epilogue->LoadSums({registers_.sums, block_bytes_, pixel_bytes_});
-  if (integers_) return epilogue->FinishIntegers();
   epilogue->AddBias();
   epilogue->ApplyPostOps(/*skip_sum=*/false);
   epilogue->ZeroTail();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Emits the end of a tile whose sums do not stand in vector registers but were stored to memory, as
-// those of matrix tiles are: as many pixels at a time as registers hold go through the epilogue.
+// Emits the end of a tile whose f32 sums do not stand in vector registers but were stored to
+// memory, as those of matrix tiles are: as many pixels at a time as registers hold go through the
+// epilogue.
 //
 // Used while generating; thread-compatible.
 #ifndef ENGINE_KERNELS_SPILLED_SUMS_H_
@@ -24,12 +25,10 @@ class SpilledSums {
   };
 
   // Vectors of sums are a line of `pixel_bytes` per pixel, `block_bytes` from block to block.
-  // `integers`: they are s32 sums.
-  SpilledSums(Xbyak::CodeGenerator* generator, const EpilogueConfig& config, bool integers,
-              int64_t block_bytes, int64_t pixel_bytes, const Registers& registers)
+  SpilledSums(Xbyak::CodeGenerator* generator, const EpilogueConfig& config, int64_t block_bytes,
+              int64_t pixel_bytes, const Registers& registers)
       : g_(generator),
         config_(config),
-        integers_(integers),
         block_bytes_(block_bytes),
         pixel_bytes_(pixel_bytes),
         registers_(registers) {}
@@ -45,7 +44,6 @@ class SpilledSums {
 
   Xbyak::CodeGenerator* const g_;
   const EpilogueConfig config_;
-  const bool integers_;
   const int64_t block_bytes_, pixel_bytes_;
   const Registers registers_;
   std::map<int, std::unique_ptr<AccumulatorEpilogue>> epilogues_;  // by their pixels

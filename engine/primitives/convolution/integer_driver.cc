@@ -95,6 +95,7 @@ IntegerTileConfig IntegerDriver::ConfigOf(const Range& tile, const Range& oc_gro
   config.epilogue.tail_lanes = last ? static_cast<int>(geometry.oc % lanes) : 0;
   config.signed_src = problem_.signed_src;
   config.packed_src = problem_.packed_src;
+  config.input_blocks = geometry.ic / problem_.block_quads;
   if (plane_) config.runs = RunsOf(*plane_, tile, problem_.dst.spatial);
   config.loops = LoopsOf(tile);
   config.fetches_next = geometry.kernel == Spatial{1, 1, 1} && !problem_.depthwise &&
@@ -140,21 +141,20 @@ void IntegerDriver::Run(const Operands& operands, int64_t images,
   });
 }
 
-// What the functions of all tiles of one kind have configured serves the next group as well.
+// Every tile's end runs beside the products of the next, whichever group that belongs to.
 void IntegerDriver::RunOnMatrixTiles(const Operands& operands, const WorkGrid::Piece& piece) const {
   const int64_t at_once = std::min(TilesAtOnce(problem_.geometry), piece.units.size);
-  const void* configuration = nullptr;
+  MatrixTiles tiles;
   for (int64_t first = 0; first < piece.units.size; first += at_once) {
     const WorkGrid::Piece part = grid_.PartOf(piece, first, at_once);
     for (int64_t i = 0; i < piece.oc_groups.size; ++i) {
       const int64_t oc_group = piece.oc_groups.begin + i;
       IntegerTileArgs position = PositionOf(operands, part, oc_group);
-      position.configuration = configuration;
-      configuration =
-          grid_.RunUnits(position, functions_.of(oc_group), part, WeightsPrefetch()).configuration;
+      position.tiles = &tiles;
+      grid_.RunUnits(position, functions_.of(oc_group), part, WeightsPrefetch());
     }
   }
-  ReleaseMatrixTiles();
+  FinishMatrixTiles(&tiles);
 }
 
 WeightsPrefetch IntegerDriver::WeightsAfter(const Operands& operands, const WorkGrid::Piece& piece,

@@ -49,10 +49,9 @@ class WorkGrid {
                                const WeightsOrder& order) const;
 
   // Calls a function of `functions` (one per tile) for each unit of a piece. `position` holds the
-  // pointers without the offsets of row and tile, and the blocks of the reduction. Returns the
-  // arguments as the last call left them.
+  // pointers without the offsets of row and tile, and the blocks of the reduction.
   template <typename Args>
-  Args RunUnits(const Args& position, void (*const* functions)(const Args*), const Piece& piece,
+  void RunUnits(const Args& position, void (*const* functions)(const Args*), const Piece& piece,
                 WeightsPrefetch ahead) const {
     const void* reached = ahead.begin();
     const int64_t tiles = tiles_.size();
@@ -75,7 +74,6 @@ class WorkGrid {
       tile = 0;
       ++row;
     }
-    return args;
   }
 
  private:

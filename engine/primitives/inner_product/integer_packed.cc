@@ -109,19 +109,24 @@ class IntegerPacked final : public Primitive {
                        [&](int64_t n) { Stage(src + src_.At(0, n), scratchpad + n * image_); });
       src = scratchpad;
     }
-    const int64_t channels = desc_.dst.dim(1), rows = desc_.src.dim(0);
-    team.ParallelFor(DivUp(channels, group_), [&](int64_t g) {
-      const bool last = (g + 1) * group_ >= channels;
-      const void* configuration = nullptr;
-      for (int64_t row = 0; row < rows && !threading::Stopped(); row += max_rows_) {
-        const int64_t tile_rows = std::min<int64_t>(max_rows_, rows - row);
-        IntegerTileArgs tile = TileArgs(args, src, g * group_, row);
-        tile.configuration = configuration;
-        generators_.at({last, static_cast<int>(tile_rows)})->entry<IntegerTileFunction>()(&tile);
-        configuration = tile.configuration;
-      }
-      if (is_matrix_) ReleaseMatrixTiles();
+    team.ParallelFor(DivUp(desc_.dst.dim(1), group_), [&](int64_t g) {
+      if (!is_matrix_) return RunGroup(args, src, g, nullptr);
+      MatrixTiles tiles;
+      RunGroup(args, src, g, &tiles);
+      FinishMatrixTiles(&tiles);
     });
+  }
+
+  void RunGroup(const ExecuteArgs& args, const std::byte* src, int64_t group,
+                MatrixTiles* tiles) const {
+    const bool last = (group + 1) * group_ >= desc_.dst.dim(1);
+    const int64_t rows = desc_.src.dim(0);
+    for (int64_t row = 0; row < rows && !threading::Stopped(); row += max_rows_) {
+      const int64_t tile_rows = std::min<int64_t>(max_rows_, rows - row);
+      IntegerTileArgs tile = TileArgs(args, src, group * group_, row);
+      tile.tiles = tiles;
+      generators_.at({last, static_cast<int>(tile_rows)})->entry<IntegerTileFunction>()(&tile);
+    }
   }
 
   void Stage(const std::byte* from, std::byte* to) const {
@@ -204,6 +209,7 @@ IntegerTileConfig IntegerConfigOf(const InnerProductDesc& desc, const Attributes
     config.loops.src_channel = kMatrixStepBytes;
     config.loops.weights_channel = kMatrixWeightsBytes;
   }
+  config.input_blocks = image / kMatrixStepBytes;
   config.loops.taps.assign(rows, TapRange{0, 1});
   return config;
 }
