@@ -4,8 +4,9 @@
 // which rows choose. Only the shape decides. Pure functions.
 //
 // A product of two tiles takes 16 cycles however they are filled, the end of a tile of sums about
-// 90, and a line of 32 numbers is split in 5 to 8.5: products by planes lose on few outputs,
-// where splitting src is not made up for, and on channels or rows that fill tiles to a small part.
+// 90, and a line of 32 numbers is split, or read where it has been split before, in 5 to 8.5:
+// products by planes lose on few outputs, where splitting src is not made up for, and on channels
+// or rows that fill tiles to a small part.
 // Of a 1x1 convolution from 256 to 256 channels of 14x14 pixels six products take 0.5 of what
 // vectors take, three 0.3 and one 0.15; of one from 64 to 64 of 56x56, 0.7, 0.5 and 0.3.
 #ifndef ENGINE_KERNELS_PLANE_COST_H_

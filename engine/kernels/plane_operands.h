@@ -10,6 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "engine/base/precision.h"
 #include "engine/kernels/attributes.h"
+#include "engine/memory/plane_layout.h"
 
 namespace tilewire {
 
@@ -24,6 +25,9 @@ struct PlaneProductShape {
   int64_t rows = 0, taps = 1, channels = 0, outputs = 0;
   int64_t src_block = 64;  // of channels, which are whole blocks if there are several taps
   int64_t weights_channel = 64, weights_block = 1024, weights_tap = 0;
+  // They are planes (engine/memory/plane_layout.h) of all weights of the product; their strides
+  // count for f32 only.
+  bool weights_are_split = false;
   int64_t weights_output = 4, weights_output_block = 0;  // block: of 16 outputs
   bool weights_are_padded = true;                        // with zeros to whole blocks of outputs
   int64_t dst_row = 0, dst_block = 64;
@@ -32,6 +36,9 @@ struct PlaneProductShape {
   PostOps post_ops = {};
 
   int64_t FlatChannels() const { return taps * channels; }
+  PlaneLayout WeightsLayout(int64_t matrices) const {
+    return {planes, matrices, outputs, taps, channels};
+  }
 };
 
 // Where the source of some rows lies: that of a convolution is a window of an image.
@@ -72,7 +79,8 @@ struct PlaneOperands {
   std::byte* dst = nullptr;
 };
 
-// Of the weights of one product or several, in bytes.
+// Of the weights of one product or several, in bytes. Planes follow each other in the order in
+// which a product is given its weights, and need no offset.
 struct PlaneWeights {
   int64_t offset = 0, bias = 0;
 };

@@ -24,19 +24,18 @@ constexpr uint64_t LowLanes(int64_t count) { return (uint64_t{1} << count) - 1; 
 
 PlaneProduct::PlaneProduct(const PlaneProductShape& shape, std::vector<PlaneWeights> weights,
                            std::vector<Item> items)
-    : shape_(shape), weights_(std::move(weights)), items_(std::move(items)) {
+    : shape_(shape),
+      layout_(shape.WeightsLayout(static_cast<int64_t>(weights.size()))),
+      weights_(std::move(weights)),
+      items_(std::move(items)) {
   first_items_.assign(weights_.size() + 1, 0);
   for (const Item& item : items_) ++first_items_[item.weights + 1];
   for (size_t w = 1; w < first_items_.size(); ++w) first_items_[w] += first_items_[w - 1];
+  for (size_t w = 0; shape_.weights_are_split && w < weights_.size(); ++w)
+    weights_[w].offset = layout_.GroupOffset(static_cast<int64_t>(w) * Groups());
   const int64_t pieces = static_cast<int64_t>(items_.size()) * DivUp(shape_.rows, kPlaneRows);
   slots_ = std::min<int64_t>(cpu::GrantedCores(), std::max(pieces, kFewestPieces) * Groups());
 }
-
-int64_t PlaneProduct::Blocks() const { return DivUp(shape_.outputs, int64_t{kPlaneLanes}); }
-int64_t PlaneProduct::Groups() const { return DivUp(Blocks(), int64_t{kPlaneBlocks}); }
-int64_t PlaneProduct::TapSteps() const { return DivUp(shape_.channels, kPlaneStep); }
-int64_t PlaneProduct::StepBytes() const { return shape_.planes * kPlaneStepBytes; }
-int64_t PlaneProduct::GroupBytes() const { return shape_.taps * TapSteps() * StepBytes(); }
 
 int64_t PlaneProduct::ChunkGroups() const {
   return std::max<int64_t>(1, kChunkBytes / GroupBytes());
@@ -61,6 +60,7 @@ PlaneProduct::Chunk PlaneProduct::ChunkAt(int64_t index) const {
 
 // Of a chunk: planes of its groups, and a byte for each that says whether some number is beyond.
 int64_t PlaneProduct::SharedBytes() const {
+  if (shape_.weights_are_split) return 0;
   const int64_t all = static_cast<int64_t>(weights_.size()) * Groups();
   const int64_t groups = std::min(all, ChunkGroups());
   return groups * GroupBytes() + RoundUp(groups, kLineAlignment);
@@ -100,7 +100,7 @@ absl::Status PlaneProduct::Compile(absl::string_view name) {
 
 EpilogueConfig PlaneProduct::EpilogueOf(bool last_group, bool last_rows) const {
   const int64_t rows = last_rows ? (shape_.rows - 1) % kPlaneRows + 1 : kPlaneRows;
-  const int64_t blocks = last_group ? (Blocks() - 1) % kPlaneBlocks + 1 : kPlaneBlocks;
+  const int64_t blocks = last_group ? (layout_.Blocks() - 1) % kPlaneBlocks + 1 : kPlaneBlocks;
   return {.unit = VectorUnit::Of(cpu::Isa::kAmx),
           .blocks = static_cast<int>(blocks),
           .pixels = static_cast<int>(rows),
@@ -119,8 +119,16 @@ void PlaneProduct::Run(const PlaneOperands& operands, std::byte* scratchpad,
     RunChunk(operands, ChunkAt(i), scratchpad, team);
 }
 
-void PlaneProduct::RunChunk(const PlaneOperands& operands, const Chunk& chunk,
-                            std::byte* scratchpad, const threading::Team& team) const {
+// The groups of a chunk follow each other in split weights, too.
+PlaneProduct::ChunkPlanes PlaneProduct::PlanesOf(const PlaneOperands& operands, const Chunk& chunk,
+                                                 std::byte* scratchpad,
+                                                 const threading::Team& team) const {
+  if (shape_.weights_are_split) {
+    const int64_t first = chunk.weights.begin * Groups() + chunk.groups.begin;
+    const std::byte* beyond = operands.weights + layout_.BeyondOffset() + first;
+    return {operands.weights + layout_.GroupOffset(first),
+            reinterpret_cast<const uint8_t*>(beyond)};
+  }
   std::byte* const slots = scratchpad + SharedBytes();
   const int64_t count = chunk.weights.size * chunk.groups.size;
   auto* const beyond = reinterpret_cast<uint8_t*>(scratchpad + count * GroupBytes());
@@ -130,6 +138,13 @@ void PlaneProduct::RunChunk(const PlaneOperands& operands, const Chunk& chunk,
     beyond[i] = SplitGroup(operands, weights, group, slots + slot * SlotBytes() + GroupBytes(),
                            scratchpad + i * GroupBytes());
   });
+  return {scratchpad, beyond};
+}
+
+void PlaneProduct::RunChunk(const PlaneOperands& operands, const Chunk& chunk,
+                            std::byte* scratchpad, const threading::Team& team) const {
+  const ChunkPlanes planes = PlanesOf(operands, chunk, scratchpad, team);
+  std::byte* const slots = scratchpad + SharedBytes();
   const int64_t first = first_items_[chunk.weights.begin];
   const int64_t items = first_items_[chunk.weights.begin + chunk.weights.size] - first;
   const int64_t panels = DivUp(shape_.rows, int64_t{kPlaneRows});
@@ -142,10 +157,10 @@ void PlaneProduct::RunChunk(const PlaneOperands& operands, const Chunk& chunk,
     const Piece piece = {operands, item, row,
                          static_cast<int>(std::min<int64_t>(kPlaneRows, shape_.rows - row)),
                          slots + slot * SlotBytes()};
-    const int64_t before = (item.weights - chunk.weights.begin) * chunk.groups.size;
     const Range& part = groups[i % parts];
+    const int64_t before = (item.weights - chunk.weights.begin) * chunk.groups.size + part.begin;
     MultiplyPiece(piece, {chunk.groups.begin + part.begin, part.size},
-                  scratchpad + (before + part.begin) * GroupBytes(), beyond + before + part.begin);
+                  {planes.lines + before * GroupBytes(), planes.beyond + before});
   });
 }
 
@@ -153,53 +168,20 @@ void PlaneProduct::RunChunk(const PlaneOperands& operands, const Chunk& chunk,
 bool PlaneProduct::SplitGroup(const PlaneOperands& operands, int64_t weights, int64_t group,
                               std::byte* copy, std::byte* to) const {
   bool beyond = false;
-  const int64_t end = std::min((group + 1) * kPlaneBlocks, Blocks());
+  const int64_t end = std::min((group + 1) * kPlaneBlocks, layout_.Blocks());
   for (int64_t block = group * kPlaneBlocks; block < end; ++block) {
     const WeightsBlock from =
         apart_->BlockOf(operands.weights + weights_[weights].offset, block, copy);
-    std::byte* const lines = to + block % kPlaneBlocks * kPlaneBlockBytes;
-    for (int64_t tap = 0; tap < shape_.taps; ++tap) {
-      PlaneSplitArgs args = {.src = from.begin + tap * from.tap,
-                             .row_bytes = from.channel,
-                             .pair_bytes = from.block,
-                             .step_bytes = 2 * from.block};
-      beyond |= SplitChannels(args, lines + tap * TapSteps() * StepBytes());
-    }
+    beyond |= SplitWeights(*split_, layout_, from, to + block % kPlaneBlocks * kPlaneBlockBytes);
   }
   return beyond;
-}
-
-// Lines are pairs of channels, of which the last step may have fewer.
-bool PlaneProduct::SplitChannels(PlaneSplitArgs args, std::byte* to) const {
-  args.beyond = 0;
-  args.dst = to;
-  const int64_t steps = shape_.channels / kPlaneStep, rest = shape_.channels % kPlaneStep;
-  const auto split = [&](int64_t lines, int64_t count, uint64_t first, uint64_t second) {
-    if (lines == 0 || count == 0) return;
-    args.rows = lines;
-    args.steps = count;
-    args.first_mask = first;
-    args.second_mask = second;
-    split_->entry<PlaneSplitFunction>()(&args);
-    args.src += lines * args.row_bytes;
-    args.dst += lines * kPlaneLineBytes;
-  };
-  split(kPlaneLanes, steps, kAllLanes, kAllLanes);
-  if (rest == 0) return args.beyond != 0;
-  if (steps > 0) args.src += steps * args.step_bytes - kPlaneLanes * args.row_bytes;
-  args.dst = to + steps * StepBytes();
-  const int64_t singles = std::min<int64_t>(rest, kPlaneLanes), pairs = rest - singles;
-  split(pairs, 1, kAllLanes, kAllLanes);
-  split(singles - pairs, 1, kAllLanes, 0);
-  split(kPlaneLanes - singles, 1, 0, 0);
-  return args.beyond != 0;
 }
 
 // Returns the rows with a number that is beyond planes, a bit for each.
 uint32_t PlaneProduct::SplitRows(const Piece& piece) const {
   uint32_t rows = 0;
   for (int64_t tap = 0; tap < shape_.taps; ++tap) {
-    std::byte* const to = piece.slot + tap * TapSteps() * StepBytes();
+    std::byte* const to = piece.slot + tap * layout_.TapSteps() * layout_.StepBytes();
     piece.operands.src->ForEachRun(piece.item.product, piece.row, piece.rows, tap,
                                    [&](const PlaneRows::Run& run) {
                                      if (SplitRun(run, to + run.first * kPlaneLineBytes))
@@ -215,7 +197,7 @@ bool PlaneProduct::SplitRun(const PlaneRows::Run& run, std::byte* to) const {
                          .pair_bytes = shape_.src_block,
                          .step_bytes = 2 * shape_.src_block,
                          .rows = run.rows,
-                         .steps = TapSteps(),
+                         .steps = layout_.TapSteps(),
                          .dst = to,
                          .beyond = 0};
   const auto function = split_->entry<PlaneSplitFunction>();
@@ -229,7 +211,7 @@ bool PlaneProduct::SplitRun(const PlaneRows::Run& run, std::byte* to) const {
   const int64_t rest = shape_.channels % kPlaneStep;
   if (rest == 0) return args.beyond != 0;
   args.src += args.steps * args.step_bytes;
-  args.dst += args.steps * StepBytes();
+  args.dst += args.steps * layout_.StepBytes();
   args.steps = 1;
   args.first_mask = LowLanes(std::min<int64_t>(rest, kPlaneLanes));
   args.second_mask = LowLanes(std::max<int64_t>(rest - kPlaneLanes, 0));
@@ -251,12 +233,12 @@ uint32_t PlaneProduct::BeyondRows(const PlaneRows::Run& run) const {
   return rows;
 }
 
-void PlaneProduct::MultiplyPiece(const Piece& piece, const Range& groups, const std::byte* planes,
-                                 const uint8_t* beyond) const {
+void PlaneProduct::MultiplyPiece(const Piece& piece, const Range& groups,
+                                 const ChunkPlanes& planes) const {
   const uint32_t all = static_cast<uint32_t>(LowLanes(piece.rows));
   const uint32_t beyond_rows = SplitRows(piece);
   std::byte* const apart = piece.slot + GroupBytes();
-  PlaneTileArgs args = {.a = piece.slot, .steps = shape_.taps * TapSteps()};
+  PlaneTileArgs args = {.a = piece.slot, .steps = shape_.taps * layout_.TapSteps()};
   ConfigureWholeTiles();
   for (int64_t i = 0; i < groups.size && !threading::Stopped(); ++i) {
     const int64_t group = groups.begin + i, block = group * kPlaneBlocks;
@@ -265,11 +247,11 @@ void PlaneProduct::MultiplyPiece(const Piece& piece, const Range& groups, const 
                                   .product = piece.item.product,
                                   .first = piece.row,
                                   .count = piece.rows,
-                                  .selected = beyond[i] != 0 ? all : beyond_rows,
+                                  .selected = planes.beyond[i] != 0 ? all : beyond_rows,
                                   .weights = weights_[piece.item.weights],
                                   .dst = piece.operands.dst + piece.item.dst};
     if (rows.selected != 0) apart_->Multiply(rows, group, apart);
-    args.b = planes + i * GroupBytes();
+    args.b = planes.lines + i * GroupBytes();
     args.bias = apart_->BiasOf(rows, block);
     args.dst = apart_->DstOf(rows, 0, block);
     tiles_[group + 1 == Groups()][last_rows]->entry<PlaneTileFunction>()(&args);

@@ -6,10 +6,11 @@
 //   dst[p,r,o] = postops(bias[o] + sum over tap, channel of src[p,r,tap,channel]
 //                                  * weights[w(p),tap,channel,o])
 //
-// All tensors are f32. Both operands are split while this runs: so many outputs of weights that
-// their planes stay in cache go to the scratchpad, and then, for each 32 rows, all of their source,
-// which is multiplied by all of these outputs. Packed weights so take no more memory, and no more
-// bandwidth, than those of f32 rows.
+// All tensors are f32. So many outputs of weights are multiplied at a time that their planes stay
+// in cache: for each 32 rows all of their source is split, and multiplied by all of these outputs.
+// Weights of a model are split when it is loaded (engine/memory/plane_layout.h), and take 2 bytes
+// per plane and number; those that are computed are split to the scratchpad while this runs. Both
+// give the same bits.
 //
 // A row of src with a number that planes do not hold (IsBeyondPlanes()), an infinity for example,
 // is multiplied by vectors, so that it means what it means in f32; and every row, where such a
@@ -32,7 +33,9 @@
 #include "engine/kernels/plane_operands.h"
 #include "engine/kernels/plane_split.h"
 #include "engine/kernels/plane_tile.h"
+#include "engine/kernels/plane_weights.h"
 #include "engine/kernels/rows_apart.h"
+#include "engine/memory/plane_layout.h"
 #include "engine/threading/arena.h"
 
 namespace tilewire {
@@ -58,9 +61,14 @@ class PlaneProduct {
   int64_t code_bytes() const { return code_bytes_; }
 
  private:
-  // The weights and groups of two blocks of outputs whose planes are in the scratchpad at a time.
+  // The weights and groups of two blocks of outputs whose planes are in use at a time.
   struct Chunk {
     Range weights, groups;
+  };
+  // Of the first of neighbouring groups: planes, and whether a number of the group is beyond them.
+  struct ChunkPlanes {
+    const std::byte* lines;
+    const uint8_t* beyond;
   };
   struct Piece {
     PlaneOperands operands;
@@ -75,30 +83,28 @@ class PlaneProduct {
   absl::Status Compile(absl::string_view name);
   EpilogueConfig EpilogueOf(bool last_group, bool last_rows) const;
 
-  int64_t Blocks() const;
-  int64_t Groups() const;
-  int64_t TapSteps() const;    // of one tap
-  int64_t StepBytes() const;   // of all planes
-  int64_t GroupBytes() const;  // of all steps: planes of a group, or of 32 rows
+  int64_t Groups() const { return layout_.Groups(); }
+  int64_t GroupBytes() const { return layout_.GroupBytes(); }  // and those of the planes of 32 rows
   int64_t SharedBytes() const;
   int64_t SlotBytes() const;
   int64_t ChunkGroups() const;
   int64_t Chunks() const;
   Chunk ChunkAt(int64_t index) const;
 
+  ChunkPlanes PlanesOf(const PlaneOperands& operands, const Chunk& chunk, std::byte* scratchpad,
+                       const threading::Team& team) const;
   void RunChunk(const PlaneOperands& operands, const Chunk& chunk, std::byte* scratchpad,
                 const threading::Team& team) const;
   bool SplitGroup(const PlaneOperands& operands, int64_t weights, int64_t group, std::byte* copy,
                   std::byte* to) const;
-  bool SplitChannels(PlaneSplitArgs args, std::byte* to) const;
   uint32_t SplitRows(const Piece& piece) const;
   bool SplitRun(const PlaneRows::Run& run, std::byte* to) const;
   uint32_t BeyondRows(const PlaneRows::Run& run) const;
-  void MultiplyPiece(const Piece& piece, const Range& groups, const std::byte* planes,
-                     const uint8_t* beyond) const;
+  void MultiplyPiece(const Piece& piece, const Range& groups, const ChunkPlanes& planes) const;
 
   const PlaneProductShape shape_;
-  const std::vector<PlaneWeights> weights_;
+  const PlaneLayout layout_;
+  std::vector<PlaneWeights> weights_;
   const std::vector<Item> items_;     // by their weights
   std::vector<int64_t> first_items_;  // of each weights, and the number of all
   int64_t slots_ = 1, code_bytes_ = 0;

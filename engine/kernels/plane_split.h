@@ -25,12 +25,9 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/jit/generator.h"
+#include "engine/memory/plane_layout.h"
 
 namespace tilewire {
-
-inline constexpr int64_t kPlaneStep = 32;         // numbers of a line
-inline constexpr int64_t kPlaneLineBytes = 64;    // of one plane
-inline constexpr int64_t kPlaneStepBytes = 2048;  // 32 lines of one plane: two tiles
 
 // Strides are bytes. Line `row` of step `step` is made of the 16 floats at src + row * row_bytes +
 // step * step_bytes and of the 16 that lie pair_bytes after them; lanes whose bit of the masks is

@@ -36,11 +36,11 @@
 #include "engine/kernels/accumulator_epilogue.h"
 #include "engine/kernels/matrix_tile.h"
 #include "engine/kernels/spilled_sums.h"
+#include "engine/memory/plane_layout.h"
 
 namespace tilewire {
 
-inline constexpr int kPlaneRows = 32, kPlaneBlocks = 2, kPlaneLanes = 16;
-inline constexpr int64_t kPlaneBlockBytes = 1024;  // of a step's plane: 16 lines
+inline constexpr int kPlaneRows = 32;
 
 // Both operands are [step][plane][32 lines]: of 32 rows, and of the pairs of two blocks of outputs.
 // All tiles are configured, see ConfigureWholeTiles().

@@ -76,7 +76,8 @@ int64_t RowsApart::OutputsOf(int64_t block) const {
 
 bool RowsApart::IsCopied(int64_t block) const {
   const bool neighbours = shape_.weights_output == static_cast<int64_t>(sizeof(float));
-  return !neighbours || (!shape_.weights_are_padded && OutputsOf(block) < kPlaneLanes);
+  return shape_.weights_are_split || !neighbours ||
+         (!shape_.weights_are_padded && OutputsOf(block) < kPlaneLanes);
 }
 
 WeightsBlock RowsApart::BlockOf(const std::byte* weights, int64_t block, std::byte* memory) const {
@@ -84,6 +85,13 @@ WeightsBlock RowsApart::BlockOf(const std::byte* weights, int64_t block, std::by
   if (!IsCopied(block))
     return {from, shape_.weights_channel, shape_.weights_block, shape_.weights_tap};
   float* to = PartsOf(memory).block;
+  if (shape_.weights_are_split) {
+    RestoreWeights(layout_,
+                   weights + layout_.GroupOffset(block / kPlaneBlocks) +
+                       block % kPlaneBlocks * kPlaneBlockBytes,
+                   to);
+    return {memory, kOutputsBytes, kPlaneLanes * kOutputsBytes, 0};
+  }
   const int64_t outputs = OutputsOf(block);
   for (int64_t channel = 0; channel < shape_.channels; ++channel, to += kPlaneLanes) {
     const std::byte* line = from + channel / kPlaneLanes * shape_.weights_block +

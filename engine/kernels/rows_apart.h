@@ -15,15 +15,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/kernels/plane_operands.h"
+#include "engine/kernels/plane_weights.h"
 #include "engine/kernels/strided_tile.h"
+#include "engine/memory/plane_layout.h"
 
 namespace tilewire {
-
-// 16 outputs of weights: floats of one channel are neighbours. Strides are bytes, as in the shape.
-struct WeightsBlock {
-  const std::byte* begin;
-  int64_t channel, block, tap;
-};
 
 class RowsApart {
  public:
@@ -44,7 +40,8 @@ class RowsApart {
   int64_t bytes() const;  // of the memory that the functions below are given
   int64_t code_bytes() const;
 
-  // As the weights lie, or copied to `memory` where its outputs are not neighbours or not 16.
+  // As the weights lie, or copied to `memory` where its outputs are not neighbours or not 16, or
+  // are split.
   WeightsBlock BlockOf(const std::byte* weights, int64_t block, std::byte* memory) const;
 
   // Computes two blocks of outputs from 2 * group on, which stay in `memory`. What dst holds is
@@ -65,7 +62,8 @@ class RowsApart {
     float* results;  // [32][2 blocks][16]
   };
 
-  explicit RowsApart(const PlaneProductShape& shape) : shape_(shape) {}
+  explicit RowsApart(const PlaneProductShape& shape)
+      : shape_(shape), layout_(shape.WeightsLayout(/*matrices=*/1)) {}
   StridedTileConfig ConfigOf(bool last) const;
   Parts PartsOf(std::byte* memory) const;
   int64_t Blocks() const;
@@ -76,6 +74,7 @@ class RowsApart {
                      std::byte* memory) const;
 
   const PlaneProductShape shape_;
+  const PlaneLayout layout_;
   std::unique_ptr<const StridedTile> tiles_[2];  // by whether the block is the last
 };
 

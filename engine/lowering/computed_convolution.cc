@@ -52,8 +52,12 @@ absl::StatusOr<ConvolutionDesc> DescOf(const graph::ComputedConvolution& convolu
 // The weights are computed, so that they are packed for the primitive in every run.
 absl::Status LowerComputedConvolution(const graph::ComputedConvolution& convolution,
                                       OperationContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const ConvolutionDesc desc, DescOf(convolution, context));
+  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc desc, DescOf(convolution, context));
   ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
+  if (primitive->Desc(kArgWeights).format_kind() == FormatKind::kPlanes) {
+    desc.weights = primitive->Desc(kArgWeights).Unsplit();  // it splits them itself
+    ABSL_ASSIGN_OR_RETURN(primitive, context.Create(desc));
+  }
   ABSL_ASSIGN_OR_RETURN(const Place src,
                         context.InLayout(context.src(0), primitive->Desc(kArgSrc)));
   ABSL_ASSIGN_OR_RETURN(const Place weights,

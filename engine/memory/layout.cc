@@ -46,7 +46,7 @@ absl::StatusOr<MemoryDesc> OrPattern(const MemoryDesc& desc, absl::string_view p
 }
 
 absl::StatusOr<MemoryDesc> OrPlain(const MemoryDesc& desc) {
-  if (desc.format_kind() == FormatKind::kWinograd) {
+  if (desc.IsOpaque()) {
     return absl::UnimplementedError(absl::StrCat("does not read ", desc.ToString()));
   }
   return OrPattern(desc, PlainPattern(desc.rank()));

@@ -168,6 +168,35 @@ absl::StatusOr<MemoryDesc> MemoryDesc::CreateWinograd(Dims dims, const WinogradL
   return desc;
 }
 
+absl::StatusOr<MemoryDesc> MemoryDesc::CreatePlanes(const MemoryDesc& numbers,
+                                                    const PlaneLayout& layout) {
+  const InnerBlocks& blocks = numbers.inner_blocks();
+  const bool has_outputs = !blocks.empty() && blocks.back().size == kPlaneLanes;
+  if (numbers.data_type() != DataType::kF32 || numbers.offset0() != 0 || !numbers.IsDense() ||
+      !has_outputs || numbers.ElementCount() == 0) {
+    return Invalid("shape", numbers.dims(), "planes are split of dense f32 in blocks of outputs");
+  }
+  const auto count = CheckedProduct(
+      {layout.matrices, layout.Blocks(), layout.taps, layout.channels, int64_t{kPlaneLanes}});
+  if (layout.planes < 1 || layout.planes > 3 || count != numbers.PaddedElementCount())
+    return Invalid("shape", numbers.dims(), "planes of other sizes");
+  // Channels and outputs are each rounded up to 32, and the bytes of groups are fewer than those.
+  if (!CheckedProduct({*count, kPlaneStep, kPlaneBlocks, int64_t{16}}))
+    return Invalid("shape", numbers.dims(), "the size overflows");
+  MemoryDesc desc = numbers;
+  desc.format_kind_ = FormatKind::kPlanes;
+  desc.planes_ = layout;
+  return desc;
+}
+
+MemoryDesc MemoryDesc::Unsplit() const {
+  MemoryDesc desc = *this;
+  if (format_kind_ != FormatKind::kPlanes) return desc;
+  desc.format_kind_ = FormatKind::kBlocked;
+  desc.planes_ = {};
+  return desc;
+}
+
 absl::Status MemoryDesc::PadToBlocks() {
   padded_dims_.resize(dims_.size());
   for (int d = 0; d < rank(); ++d) {
@@ -236,8 +265,8 @@ absl::StatusOr<MemoryDesc> MemoryDesc::SubMemory(const Dims& dims, const Dims& o
 
 absl::StatusOr<MemoryDesc> MemoryDesc::WithDataType(DataType type) const {
   if (IsZero()) return absl::InvalidArgumentError("the zero descriptor has no data type");
-  if (format_kind_ == FormatKind::kWinograd && type != DataType::kF32) {
-    return absl::InvalidArgumentError("Winograd's layout is of f32");
+  if (IsOpaque() && type != DataType::kF32) {
+    return absl::InvalidArgumentError(absl::StrCat(ToString(), " is of f32"));
   }
   ABSL_RETURN_IF_ERROR(CheckDims(dims_, type));
   MemoryDesc desc = WithoutExtra();
@@ -247,8 +276,8 @@ absl::StatusOr<MemoryDesc> MemoryDesc::WithDataType(DataType type) const {
 }
 
 absl::StatusOr<MemoryDesc> MemoryDesc::Permuted(absl::Span<const int> order) const {
-  if (format_kind_ == FormatKind::kWinograd) {
-    return absl::InvalidArgumentError("Winograd's layout has no other order");
+  if (IsOpaque()) {
+    return absl::InvalidArgumentError(absl::StrCat(ToString(), " has no other order"));
   }
   if (order.size() != dims_.size()) {
     return absl::InvalidArgumentError(
@@ -374,6 +403,7 @@ int64_t MemoryDesc::SizeBytes() const {
   if (format_kind_ == FormatKind::kWinograd) {
     return winograd_.Elements(dims_[0], dims_[1]) * SizeOf(data_type_);
   }
+  if (format_kind_ == FormatKind::kPlanes) return planes_.SizeBytes();
   if (format_kind_ != FormatKind::kBlocked || ElementCount() == 0) return 0;
   if (HasCompensation()) return CompensationOffsetBytes() + CompensationCount() * 4;
   return (offset0_ + SpanElements(*this)) * SizeOf(data_type_);
@@ -410,6 +440,8 @@ std::string MemoryDesc::ToString() const {
   const FormatTag tag = Tag();
   if (format_kind_ == FormatKind::kWinograd) {
     absl::StrAppend(&text, "winograd_", winograd_.tile, "x3");
+  } else if (format_kind_ == FormatKind::kPlanes) {
+    absl::StrAppend(&text, "planes_", planes_.planes);
   } else if (tag != FormatTag::kUndef) {
     absl::StrAppend(&text, FormatTagName(tag));
   } else {
@@ -438,10 +470,13 @@ void MemoryDesc::AppendKey(std::string* key) const {
     append(block.dim);
     append(block.size);
   }
-  if (format_kind_ != FormatKind::kWinograd) return;
-  append(winograd_.tile);
-  append(winograd_.lanes);
-  append(winograd_.panel_blocks);
+  if (format_kind_ == FormatKind::kWinograd) {
+    for (int value : {winograd_.tile, winograd_.lanes, winograd_.panel_blocks}) append(value);
+  } else if (format_kind_ == FormatKind::kPlanes) {
+    append(planes_.planes);
+    for (int64_t size : {planes_.matrices, planes_.outputs, planes_.taps, planes_.channels})
+      append(size);
+  }
 }
 
 }  // namespace tilewire

@@ -27,6 +27,7 @@
 #include "engine/memory/data_type.h"
 #include "engine/memory/dims.h"
 #include "engine/memory/format_tag.h"
+#include "engine/memory/plane_layout.h"
 #include "engine/memory/winograd_layout.h"
 
 namespace tilewire {
@@ -36,6 +37,7 @@ enum class FormatKind : uint8_t {
   kAny,        // the primitive chooses; has no strides and no size
   kBlocked,
   kWinograd,  // opaque: weights transformed for Winograd's convolution; only a reorder writes it
+  kPlanes,    // opaque: weights split into planes of bf16; only a reorder writes it
 };
 
 struct InnerBlock {
@@ -79,6 +81,10 @@ class MemoryDesc {
   static absl::StatusOr<MemoryDesc> CreateAny(Dims dims, DataType type);
   // Transformed f32 weights; `dims` are those of the weights themselves, [O,I,3,3].
   static absl::StatusOr<MemoryDesc> CreateWinograd(Dims dims, const WinogradLayout& layout);
+  // f32 weights as planes: those of what `numbers`, dense in blocks of 16 outputs, holds in the
+  // order [matrix][16 outputs][16 channels][tap][channel of 16][output of 16].
+  static absl::StatusOr<MemoryDesc> CreatePlanes(const MemoryDesc& numbers,
+                                                 const PlaneLayout& layout);
 
   // A view of a part of this tensor. On a blocked dimension the offset must be a multiple of the
   // block, and the size too unless the part ends where the tensor ends. kInvalidArgument otherwise.
@@ -107,11 +113,17 @@ class MemoryDesc {
   DataType data_type() const { return data_type_; }
   FormatKind format_kind() const { return format_kind_; }
   const WinogradLayout& winograd() const { return winograd_; }  // of FormatKind::kWinograd
+  const PlaneLayout& planes() const { return planes_; }         // of FormatKind::kPlanes
+  MemoryDesc Unsplit() const;  // the `numbers` of planes; any other descriptor itself
   const MemoryExtra& extra() const { return extra_; }
   bool HasCompensation() const { return extra_.flags & MemoryExtra::kCompensationConvS8S8; }
 
   bool IsZero() const { return format_kind_ == FormatKind::kUndef; }
   bool IsAny() const { return format_kind_ == FormatKind::kAny; }
+  // Nothing but the primitive that asked for it reads the layout.
+  bool IsOpaque() const {
+    return format_kind_ == FormatKind::kWinograd || format_kind_ == FormatKind::kPlanes;
+  }
   bool IsPlain() const { return format_kind_ == FormatKind::kBlocked && inner_blocks_.empty(); }
   bool HasPadding() const { return dims_ != padded_dims_; }
   // Every physical element from offset0 on belongs to the (padded) tensor exactly once.
@@ -157,6 +169,7 @@ class MemoryDesc {
   DataType data_type_ = DataType::kUndef;
   FormatKind format_kind_ = FormatKind::kUndef;
   WinogradLayout winograd_;
+  PlaneLayout planes_;
   MemoryExtra extra_;
 };
 

@@ -15,11 +15,27 @@
 #include <memory>
 #include <utility>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/kernels/plane_product.h"
 #include "engine/memory/data_type.h"
+#include "engine/memory/memory_desc.h"
+#include "engine/memory/plane_layout.h"
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {
+
+// What `asked`, the weights of a descriptor, becomes where the row reads `numbers` or the planes
+// of them.
+//   kUnimplemented  it is planes of other numbers, or others of them
+inline absl::StatusOr<MemoryDesc> PlaneWeightsOf(const MemoryDesc& asked, const MemoryDesc& numbers,
+                                                 const PlaneLayout& layout) {
+  if (!asked.IsAny() && !asked.IsOpaque()) return numbers;
+  ABSL_ASSIGN_OR_RETURN(MemoryDesc planes, MemoryDesc::CreatePlanes(numbers, layout));
+  if (asked.IsAny() || asked == planes) return planes;
+  return absl::UnimplementedError(absl::StrCat("weights are not ", planes.ToString()));
+}
 
 template <typename Rows>
 class PlanePrimitive final : public Primitive {

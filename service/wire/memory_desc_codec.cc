@@ -95,6 +95,10 @@ v1::MemoryDesc EncodeMemoryDesc(const MemoryDesc& desc) {
     message.set_tag(absl::StrCat("winograd_", desc.winograd().tile, "x3"));
     return message;
   }
+  if (desc.format_kind() == FormatKind::kPlanes) {
+    message.set_tag(absl::StrCat("planes_", desc.planes().planes));
+    return message;
+  }
   const FormatTag tag = desc.IsAny() ? FormatTag::kAny : desc.Tag();
   if (tag != FormatTag::kUndef) {
     message.set_tag(std::string(FormatTagName(tag)));

@@ -94,7 +94,8 @@ TILEWIRE_ROW(ConvolutionDesc, Winograd);
 // the others' are).
 //
 //   src      nChw16c; or nhwc, any strides between pixels, of whole vectors of channels
-//   weights  f32, as those of the direct convolution: OIhw16i16o, gOIhw16i16o
+//   weights  planes of those of the direct convolution (plane_layout.h), which `any` becomes; or
+//            OIhw16i16o, gOIhw16i16o, which are split in every run. Both give the same bits
 //   dst      nChw16c or nhwc, as of the direct convolution, without gaps between rows of pixels
 // and the same with 1 and 3 spatial dimensions; groups of whole blocks. Chosen if plane_cost.h
 // estimates that it is faster than vectors; with six products, only where Winograd's algorithm is

@@ -152,11 +152,16 @@ absl::StatusOr<ConvolutionDesc> ResolvePlanes(const ConvolutionDesc& desc,
   if (geometry.groups > 1 && (geometry.ic % lanes != 0 || geometry.oc % lanes != 0))
     return absl::UnimplementedError("takes groups of whole blocks of channels only");
   ABSL_RETURN_IF_ERROR(RequireWorthwhile(desc, geometry, PlanesFor(facts.traits.precision), unit));
-  ABSL_ASSIGN_OR_RETURN(const ConvolutionDesc resolved,
-                        ResolveLayouts(desc, unit, WeightsKind::kDense));
+  ConvolutionDesc numbers = desc;
+  numbers.weights = desc.weights.Unsplit();
+  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved,
+                        ResolveLayouts(numbers, unit, WeightsKind::kDense));
   if (!IsChannelBlocked(resolved.src, lanes) && !HasWholeVectors(resolved.src, lanes))
     return RefuseLayout("src", resolved.src);
   ABSL_RETURN_IF_ERROR(RequireNeighbours(geometry, StridesOf(resolved.dst, lanes, geometry.oc)));
+  const PlaneLayout layout =
+      ShapeOf(geometry, PlanesFor(facts.traits.precision)).WeightsLayout(geometry.groups);
+  ABSL_ASSIGN_OR_RETURN(resolved.weights, PlaneWeightsOf(desc.weights, resolved.weights, layout));
   return resolved;
 }
 
@@ -172,6 +177,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const ConvolutionDesc& d
   const int group = geometry.grouped_weights ? 1 : 0;
   PlaneProductShape shape = ShapeOf(geometry, PlanesFor(facts.traits.precision));
   shape.src_block = windows.strides.block * kFloatBytes;
+  shape.weights_are_split = desc.weights.IsOpaque();
   shape.weights_block = desc.weights.stride(group + 1) * kFloatBytes;
   shape.weights_tap = lanes * lanes * kFloatBytes;
   shape.weights_output_block = desc.weights.stride(group) * kFloatBytes;

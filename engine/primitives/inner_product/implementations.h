@@ -40,8 +40,9 @@ TILEWIRE_ROW(InnerProductDesc, IntegerPacked);
 
 // f32 by products of planes of bf16 on matrix tiles (AMX): one with the precision bf16, three with
 // fast, six with exact (engine/kernels/plane_tile.h says how large their errors are). Tensors are
-// those of the packed rows. The number of images decides nothing, as bits may not depend on it: for
-// one image the weights that are read take about as long as their split and products.
+// those of the packed rows, and `any` weights become planes of theirs (plane_layout.h), 2 bytes per
+// plane and number. The number of images decides nothing, as bits may not depend on it: for one
+// image the weights that are read take about as long as their products.
 TILEWIRE_ROW(InnerProductDesc, Planes);
 
 TILEWIRE_ROW(InnerProductDesc, Reference);

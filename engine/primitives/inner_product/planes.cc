@@ -24,12 +24,20 @@ absl::StatusOr<InnerProductDesc> ResolvePlanes(const InnerProductDesc& desc,
                                                const Attributes& attributes,
                                                const ImplementationFacts& facts) {
   constexpr int64_t kFewestNumbers = 32, kMostNumbers = 1 << 16, kFewestOutputs = 16;
-  ABSL_ASSIGN_OR_RETURN(InnerProductDesc resolved, ResolvePacked(desc, attributes, facts));
+  InnerProductDesc unsplit = desc;
+  unsplit.weights = desc.weights.Unsplit();
+  ABSL_ASSIGN_OR_RETURN(InnerProductDesc resolved, ResolvePacked(unsplit, attributes, facts));
   const int64_t numbers = resolved.src.stride(0);
   if (numbers < kFewestNumbers || numbers > kMostNumbers || desc.dst.dim(1) < kFewestOutputs)
     return absl::UnimplementedError("is for 32 to 65536 numbers and from 16 outputs on");
   if (resolved.dst.stride(0) > std::numeric_limits<int32_t>::max() / 64 / kNumberBytes)
     return absl::UnimplementedError("strides exceed 32-bit displacements");
+  const PlaneLayout layout = {.planes = PlanesFor(facts.traits.precision),
+                              .matrices = 1,
+                              .outputs = desc.dst.dim(1),
+                              .taps = 1,
+                              .channels = numbers};
+  ABSL_ASSIGN_OR_RETURN(resolved.weights, PlaneWeightsOf(desc.weights, resolved.weights, layout));
   return resolved;
 }
 
@@ -42,6 +50,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const InnerProductDesc& 
       .rows = desc.src.dim(0),
       .channels = numbers,
       .outputs = desc.dst.dim(1),
+      .weights_are_split = desc.weights.IsOpaque(),
       .weights_output_block = numbers * kPlaneLanes * kNumberBytes,
       .dst_row = desc.dst.stride(0) * kNumberBytes,
       .bias = !desc.bias.IsZero(),

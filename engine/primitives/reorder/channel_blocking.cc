@@ -285,6 +285,7 @@ ChannelBlockingConfig ChannelBlockingConfigOf(const ReorderDesc& desc, const Att
 absl::StatusOr<ReorderDesc> ResolveChannelBlocking(const ReorderDesc& desc,
                                                    const Attributes& attributes,
                                                    const ImplementationFacts&) {
+  ABSL_RETURN_IF_ERROR(RequireBlocked(desc));
   ABSL_RETURN_IF_ERROR(RequireArithmetic(desc, attributes));
   const int rank = desc.src.rank();
   if (rank < 3 || rank > 5) return absl::UnimplementedError("not 1 to 3 spatial dimensions");

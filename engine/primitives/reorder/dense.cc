@@ -204,6 +204,7 @@ DenseConfig DenseConfigOf(const ReorderDesc& desc, const Attributes& attributes,
 absl::StatusOr<ReorderDesc> ResolveDense(const ReorderDesc& desc, const Attributes& attributes,
                                          const ImplementationFacts&) {
   if (RequirePlainCopy(desc, attributes).ok()) return absl::UnimplementedError("a copy of bytes");
+  ABSL_RETURN_IF_ERROR(RequireBlocked(desc));
   ABSL_RETURN_IF_ERROR(RequireSumAtMost(desc, attributes));
   if (desc.src.strides() != desc.dst.strides() ||
       desc.src.inner_blocks() != desc.dst.inner_blocks()) {

@@ -33,7 +33,12 @@ TILEWIRE_ROW(ReorderDesc, WeightsPacking);
 // channel_blocking_generator.h; a second kernel transforms one input channel after the other.
 TILEWIRE_ROW(ReorderDesc, GeneratedWinograd);
 
-// kUnimplemented for Winograd's layout: no row reads it, and only the rows named after it write it.
+// To weights as planes of bf16: to the f32 layout that is split, in the scratchpad, by the best
+// reorder, then the split of plane_split.h, group after group.
+TILEWIRE_ROW(ReorderDesc, PlaneWeights);
+
+// kUnimplemented for Winograd's layout and planes: no row reads them, and only the rows named after
+// them write them.
 absl::Status RequireBlocked(const ReorderDesc& desc);
 
 // kUnimplemented unless the bytes of elements are copied as they are: one type, no scale, no

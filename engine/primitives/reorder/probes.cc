@@ -30,6 +30,11 @@ std::vector<ReorderDesc> ReorderProbes(DataType type) {
       descs.push_back(ReorderDesc{probes::Tagged(dims, type, "oihw"),
                                   MemoryDesc::CreateWinograd(dims, winograd).value()});
     }
+    const MemoryDesc numbers = probes::Tagged({32, 32, 3, 3}, DataType::kF32, "OIhw16i16o");
+    const PlaneLayout planes = {
+        .planes = 1, .matrices = 1, .outputs = 32, .taps = 9, .channels = 32};
+    descs.push_back(ReorderDesc{probes::Tagged(numbers.dims(), type, "oihw"),
+                                MemoryDesc::CreatePlanes(numbers, planes).value()});
   }
   return descs;
 }

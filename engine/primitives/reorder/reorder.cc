@@ -30,7 +30,8 @@ absl::Status Validate(const ReorderDesc& desc, const Attributes& attributes) {
 absl::Status RequireBlocked(const ReorderDesc& desc) {
   for (const MemoryDesc* tensor : {&desc.src, &desc.dst}) {
     if (tensor->format_kind() != FormatKind::kBlocked) {
-      return absl::UnimplementedError("neither reads nor writes Winograd's layout of weights");
+      return absl::UnimplementedError(
+          "neither reads nor writes Winograd's layout or planes of weights");
     }
   }
   return absl::OkStatus();
@@ -58,6 +59,9 @@ TILEWIRE_DEFINE_PRIMITIVE(
     {{"reorder/compensated", cpu::Isa::kBaseline, {.algorithm = kCompensated}},
      ResolveCompensated,
      CreateCompensated},
+    {{"reorder/avx512_planes", cpu::Isa::kAvx512, {.algorithm = kPlaneWeights}},
+     ResolvePlaneWeights,
+     CreatePlaneWeights},
     {{"reorder/avx512_dense", cpu::Isa::kAvx512, {.algorithm = kDense}}, ResolveDense, CreateDense},
     {{"reorder/avx512_blocking", cpu::Isa::kAvx512, {.algorithm = kChannelBlocking}},
      ResolveChannelBlocking,

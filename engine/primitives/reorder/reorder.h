@@ -34,7 +34,8 @@ enum Algorithm : uint8_t {
   kWeightsPacking,
   kWinogradWeights,
   kBlockedCopy,
-  kCompensated
+  kCompensated,
+  kPlaneWeights
 };
 }  // namespace reorder
 

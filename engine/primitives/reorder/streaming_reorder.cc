@@ -226,7 +226,7 @@ absl::Status ValidateStreaming(const MemoryDesc& src, const MemoryDesc& dst) {
     return absl::InvalidArgumentError(
         absl::StrCat("streaming reorder: src ", src.ToString(), " is not plain and dense"));
   }
-  if (dst.format_kind() == FormatKind::kWinograd) {
+  if (dst.IsOpaque()) {
     return absl::UnimplementedError("streaming reorder: dst is transformed, not copied");
   }
   if (dst.format_kind() != FormatKind::kBlocked || dst.Overlaps()) {

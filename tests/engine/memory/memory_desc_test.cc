@@ -114,6 +114,34 @@ TEST(MemoryDescTest, WinogradWeightsAreOpaque) {
   EXPECT_FALSE(MemoryDesc::CreateWinograd({40, 20, 3, 3}, {6, 16, 2}).ok());
 }
 
+TEST(MemoryDescTest, PlanesOfWeightsAreOpaque) {
+  const MemoryDesc numbers =
+      *MemoryDesc::Create({40, 20, 3, 3}, DataType::kF32, FormatTag::k_OIhw16i16o);
+  const PlaneLayout layout = {.planes = 2, .matrices = 1, .outputs = 40, .taps = 9, .channels = 32};
+  const MemoryDesc desc = *MemoryDesc::CreatePlanes(numbers, layout);
+  EXPECT_EQ(desc.SizeBytes(), 9 * 32 * 64 * 2 * 2 + 2);
+  EXPECT_EQ(desc.ToString(), "f32:40x20x3x3:planes_2");
+  EXPECT_EQ(desc.Unsplit(), numbers);
+  EXPECT_FALSE(desc.IsPlain() || desc.IsDense() || desc.IsAny());
+  PlaneLayout other = layout;
+  other.planes = 3;
+  std::string key, other_key, numbers_key;
+  desc.AppendKey(&key);
+  MemoryDesc::CreatePlanes(numbers, other)->AppendKey(&other_key);
+  numbers.AppendKey(&numbers_key);
+  EXPECT_TRUE(key != other_key && key != numbers_key);
+  EXPECT_FALSE(desc.WithDataType(DataType::kS8).ok());
+  EXPECT_FALSE(desc.Permuted({1, 0, 2, 3}).ok());
+  EXPECT_FALSE(desc.SubMemory({16, 16, 3, 3}, {0, 0, 0, 0}).ok());
+  other.planes = 4;
+  EXPECT_FALSE(MemoryDesc::CreatePlanes(numbers, other).ok());
+  other = layout;
+  other.taps = 3;
+  EXPECT_FALSE(MemoryDesc::CreatePlanes(numbers, other).ok());
+  EXPECT_FALSE(MemoryDesc::CreatePlanes(desc, layout).ok());
+  EXPECT_FALSE(MemoryDesc::CreatePlanes(*numbers.WithDataType(DataType::kS32), layout).ok());
+}
+
 TEST(MemoryDescTest, HostileDescriptorsAreRefused) {
   const int64_t big = int64_t{1} << 40, max = std::numeric_limits<int64_t>::max();
   const auto create = [](Dims dims, FormatTag tag) {

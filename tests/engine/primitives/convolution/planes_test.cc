@@ -146,6 +146,43 @@ TEST_P(PlanesTest, BothLayoutsOfPixelsGiveTheSameBits) {
   EXPECT_EQ(Execute(*blocks, contents, Team::Serial()), Execute(*plain, contents, Team::Serial()));
 }
 
+// Weights that are split when a model is loaded, and those that are split in every run; an infinity
+// takes what the planes of its outputs add up to.
+TEST_P(PlanesTest, SplitWeightsGiveTheBitsOfWeightsThatAreSplitInEveryRun) {
+  for (const ConvolutionCase& shape : PlaneCases()) {
+    SCOPED_TRACE(shape.why);
+    const auto split = Create(shape, AttributesOf({}));
+    ASSERT_NE(split, nullptr);
+    ConvolutionDesc desc = DescOf(shape);
+    desc.weights = split->Desc(kArgWeights).Unsplit();
+    Attributes attributes = AttributesOf({});
+    attributes.precision = GetParam().traits.precision;
+    const auto numbers = CreateConvolution(desc, attributes, {.only = GetParam().name});
+    ASSERT_THAT(numbers, IsOk());
+    EXPECT_EQ(split->Desc(kArgWeights).format_kind(), FormatKind::kPlanes);
+    EXPECT_LT(split->info().scratchpad_bytes, (*numbers)->info().scratchpad_bytes);
+    const Contents contents = RandomContents(shape);
+    EXPECT_EQ(Execute(*split, contents, Team::Serial()),
+              Execute(**numbers, contents, Team::Serial()));
+  }
+}
+
+TEST_P(PlanesTest, OnlyItsOwnPlanesAreRead) {
+  const ConvolutionCase shape = Case("", {1, 64, 8, 8}, 72, {1, 1});
+  const auto primitive = Create(shape, AttributesOf({}));
+  ASSERT_NE(primitive, nullptr);
+  ConvolutionDesc desc = DescOf(shape);
+  PlaneLayout others = primitive->Desc(kArgWeights).planes();
+  others.planes = others.planes % 3 + 1;
+  desc.weights = *MemoryDesc::CreatePlanes(primitive->Desc(kArgWeights).Unsplit(), others);
+  Attributes attributes = AttributesOf({});
+  attributes.precision = GetParam().traits.precision;
+  EXPECT_THAT(CreateConvolution(desc, attributes, {.only = GetParam().name}),
+              StatusIs(absl::StatusCode::kUnimplemented, "weights are not"));
+  EXPECT_THAT(CreateConvolution(desc, attributes, {.reference_only = true}),
+              StatusIs(absl::StatusCode::kUnimplemented, "does not read"));
+}
+
 // More weights than the planes of a chunk, and few pixels: outputs are shared out.
 TEST_P(PlanesTest, WeightsInSeveralChunksGiveTheBitsOfAnyTeam) {
   const ConvolutionCase shape = Case("", {1, 1024, 4, 8}, 1152, {1, 1});

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// f32 weights in any layout -> planes of bf16 (plane_layout.h): the best reorder to the f32 layout
+// that is split, which the scratchpad holds, and the split of each group of outputs.
+#include "engine/kernels/plane_weights.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/reorder/implementations.h"
+
+namespace tilewire::reorder {
+namespace {
+
+constexpr int64_t kBlockLineBytes = kPlaneLanes * sizeof(float);  // of a channel's 16 outputs
+constexpr int64_t kCopyAlignment = 64;
+
+// Immutable. A task is one group of outputs.
+class SplitToPlanes final : public Primitive {
+ public:
+  SplitToPlanes(PrimitiveInfo info, const ReorderDesc& desc, std::shared_ptr<const Primitive> copy,
+                std::unique_ptr<const PlaneSplit> split)
+      : Primitive(std::move(info)),
+        layout_(desc.dst.planes()),
+        copy_bytes_(RoundUp(desc.dst.Unsplit().SizeBytes(), kCopyAlignment)),
+        copy_(std::move(copy)),
+        split_(std::move(split)) {}
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte* scratchpad,
+           const threading::Team& team) const override {
+    ExecuteArgs copy_args = args;
+    copy_args.Set(kArgDst, scratchpad).Set(kArgScratchpad, scratchpad + copy_bytes_);
+    (void)copy_->Execute(copy_args, team);  // has all its arguments, and so cannot fail
+    auto* const dst = args.Get<std::byte>(kArgDst);
+    team.ParallelFor(layout_.matrices * layout_.Groups(), [&](int64_t group) {
+      dst[layout_.BeyondOffset() + group] =
+          std::byte{SplitGroup(scratchpad, group, dst + layout_.GroupOffset(group))};
+    });
+  }
+
+  // The numbers lie as [matrix][16 outputs][16 channels][tap][channel of 16][output of 16].
+  WeightsBlock BlockOf(const std::byte* numbers, int64_t matrix, int64_t block) const {
+    const int64_t block_bytes = layout_.channels * layout_.taps * kBlockLineBytes;
+    return {.begin = numbers + (matrix * layout_.Blocks() + block) * block_bytes,
+            .channel = kBlockLineBytes,
+            .block = layout_.taps * kPlaneLanes * kBlockLineBytes,
+            .tap = kPlaneLanes * kBlockLineBytes};
+  }
+
+  // Returns whether some number is beyond planes. The lines of a block that is none are zeros.
+  bool SplitGroup(const std::byte* numbers, int64_t group, std::byte* to) const {
+    const int64_t matrix = group / layout_.Groups();
+    const int64_t first = group % layout_.Groups() * kPlaneBlocks;
+    bool beyond = false;
+    if (first + kPlaneBlocks > layout_.Blocks())
+      std::fill_n(to, layout_.GroupBytes(), std::byte{0});
+    for (int64_t i = 0; i < kPlaneBlocks && first + i < layout_.Blocks(); ++i) {
+      const WeightsBlock block = BlockOf(numbers, matrix, first + i);
+      std::byte* const lines = to + i * kPlaneBlockBytes;
+      if (!SplitWeights(*split_, layout_, block, lines)) continue;
+      HoldBeyond(layout_, block, lines);
+      beyond = true;
+    }
+    return beyond;
+  }
+
+  const PlaneLayout layout_;
+  const int64_t copy_bytes_;
+  const std::shared_ptr<const Primitive> copy_;
+  const std::unique_ptr<const PlaneSplit> split_;
+};
+
+}  // namespace
+
+absl::StatusOr<ReorderDesc> ResolvePlaneWeights(const ReorderDesc& desc,
+                                                const Attributes& attributes,
+                                                const ImplementationFacts&) {
+  if (desc.src.format_kind() != FormatKind::kBlocked ||
+      desc.dst.format_kind() != FormatKind::kPlanes) {
+    return absl::UnimplementedError("writes planes of weights only");
+  }
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+  return desc;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePlaneWeights(const ReorderDesc& desc,
+                                                              const Attributes& attributes,
+                                                              const ImplementationFacts& facts) {
+  Attributes copy_attributes = attributes;
+  copy_attributes.scratchpad_mode = ScratchpadMode::kUser;
+  const MemoryDesc numbers = desc.dst.Unsplit();
+  ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> copy,
+                        CreateReorder({.src = desc.src, .dst = numbers}, copy_attributes, {}));
+  ABSL_ASSIGN_OR_RETURN(auto split, jit::Compile<PlaneSplit>(facts.name, desc.dst.planes().planes));
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+  info.scratchpad_bytes =
+      RoundUp(numbers.SizeBytes(), kCopyAlignment) + copy->info().scratchpad_bytes;
+  info.code_bytes = copy->info().code_bytes + static_cast<int64_t>(split->code_bytes());
+  return std::make_unique<SplitToPlanes>(std::move(info), desc, std::move(copy), std::move(split));
+}
+
+}  // namespace tilewire::reorder

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Weights that are split into planes of bf16 when a model is loaded: each plane of each number is
+// where plane_layout.h says, the sum of planes is the number, and groups of outputs say whether
+// planes hold all of their numbers.
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "engine/memory/plane_layout.h"
+#include "engine/primitives/reorder/reorder.h"
+#include "gtest/gtest.h"
+#include "tests/engine/primitives/reorder/reorder_tensors.h"
+#include "tests/support/status_matchers.h"
+
+namespace tilewire {
+namespace {
+
+using testing::IsOk;
+using testing::StatusIs;
+
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
+constexpr int64_t kMatrices = 2, kOutputsOfEach = 48, kInputsOfEach = 40, kKernelSide = 2,
+                  kKernelTaps = kKernelSide * kKernelSide;
+constexpr int64_t kBlockedInputs = 48;  // rounded up to blocks
+const Dims kWeightsDims = {kMatrices, kOutputsOfEach, kInputsOfEach, kKernelSide, kKernelSide};
+
+MemoryDesc PlanesOf(int planes) {
+  const PlaneLayout layout = {.planes = planes,
+                              .matrices = kMatrices,
+                              .outputs = kOutputsOfEach,
+                              .taps = kKernelTaps,
+                              .channels = kBlockedInputs};
+  return *MemoryDesc::CreatePlanes(Make(kWeightsDims, "gOIhw16i16o"), layout);
+}
+
+// In row-major order.
+std::vector<float> Numbers() {
+  std::vector<float> numbers(kMatrices * kOutputsOfEach * kInputsOfEach * kKernelTaps);
+  testing::FillUniform(absl::MakeSpan(numbers), 1);
+  return numbers;
+}
+
+int64_t IndexOf(int64_t g, int64_t o, int64_t i, int64_t tap) {
+  return ((g * kOutputsOfEach + o) * kInputsOfEach + i) * kKernelTaps + tap;
+}
+
+// The numbers in the layout of `src`, split.
+Bytes Split(const std::vector<float>& numbers, const MemoryDesc& src, int planes) {
+  Bytes from(src.SizeBytes());
+  for (int64_t g = 0; g < kMatrices; ++g) {
+    for (int64_t o = 0; o < kOutputsOfEach; ++o) {
+      for (int64_t i = 0; i < kInputsOfEach; ++i) {
+        for (int64_t tap = 0; tap < kKernelTaps; ++tap)
+          std::memcpy(
+              &from[src.Offset({g, o, i, tap / kKernelSide, tap % kKernelSide}) * sizeof(float)],
+              &numbers[IndexOf(g, o, i, tap)], sizeof(float));
+      }
+    }
+  }
+  const MemoryDesc dst = PlanesOf(planes);
+  Bytes to = Garbage(dst, 2);
+  const auto primitive = CreateReorder({src, dst}, {}, {});
+  EXPECT_THAT(primitive, IsOk());
+  if (!primitive.ok()) return {};
+  EXPECT_EQ((*primitive)->info().name, "reorder/avx512_planes");
+  ExecuteArgs args;
+  args.Set(kArgSrc, from.data()).Set(kArgDst, to.data());
+  EXPECT_THAT((*primitive)->Execute(args, threading::Team::Serial()), IsOk());
+  return to;
+}
+
+float PlaneOf(const Bytes& split, int planes, int plane, int64_t g, int64_t o, int64_t i,
+              int64_t tap) {
+  const int64_t groups = (kOutputsOfEach + 31) / 32, steps = (kBlockedInputs + 31) / 32;
+  const int64_t step = ((g * groups + o / 32) * kKernelTaps + tap) * steps + i / 32;
+  const int64_t line = ((step * planes + plane) * 2 + o % 32 / 16) * 16 + i % 16;
+  const int64_t number = line * 32 + o % 16 * 2 + i % 32 / 16;
+  uint16_t upper;
+  std::memcpy(&upper, &split[number * sizeof(upper)], sizeof(upper));
+  return std::bit_cast<float>(uint32_t{upper} << 16);
+}
+
+float SumOf(const Bytes& split, int planes, int64_t g, int64_t o, int64_t i, int64_t tap) {
+  float sum = 0;
+  for (int plane = planes - 1; plane >= 0; --plane)
+    sum += PlaneOf(split, planes, plane, g, o, i, tap);
+  return sum;
+}
+
+class PlaneWeightsTest : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    if (!cpu::Supports(cpu::Isa::kAvx512)) GTEST_SKIP() << "the CPU lacks avx512";
+  }
+};
+
+TEST_P(PlaneWeightsTest, PlanesAddUpToTheNumbersFromAnyLayout) {
+  constexpr float kLost[] = {0x1p-8f, 0x1p-16f, 0};  // of a number
+  const std::vector<float> numbers = Numbers();
+  for (const char* tag : {"goihw", "gOIhw16i16o", "gOIhw8i8o"}) {
+    const Bytes split = Split(numbers, Make(kWeightsDims, tag), GetParam());
+    ASSERT_FALSE(split.empty());
+    for (int64_t g = 0; g < kMatrices; ++g) {
+      for (int64_t o = 0; o < 64; ++o) {
+        for (int64_t i = 0; i < 64; ++i) {
+          for (int64_t tap = 0; tap < kKernelTaps; ++tap) {
+            const bool real = o < kOutputsOfEach && i < kInputsOfEach;
+            const float number = real ? numbers[IndexOf(g, o, i, tap)] : 0;
+            ASSERT_LE(std::abs(SumOf(split, GetParam(), g, o, i, tap) - number),
+                      kLost[GetParam() - 1] * std::abs(number))
+                << tag << " " << g << " " << o << " " << i << " " << tap;
+          }
+        }
+      }
+    }
+    for (int64_t group = 0; group < 4; ++group)
+      EXPECT_EQ(split[PlanesOf(GetParam()).planes().BeyondOffset() + group], 0);
+  }
+}
+
+// A number that rounds to an infinity keeps what it is, but where it has one plane only.
+TEST_P(PlaneWeightsTest, GroupsSayWhatPlanesDoNotHold) {
+  std::vector<float> numbers = Numbers();
+  numbers[IndexOf(0, 33, 5, 1)] = -kInfinite;
+  numbers[IndexOf(0, 40, 39, 3)] = std::bit_cast<float>(0x7F800001u);  // NaN
+  numbers[IndexOf(1, 2, 20, 0)] = 3.4e38f;
+  const Bytes split = Split(numbers, Make(kWeightsDims, "goihw"), GetParam());
+  ASSERT_FALSE(split.empty());
+  EXPECT_EQ(SumOf(split, GetParam(), 0, 33, 5, 1), -kInfinite);
+  EXPECT_TRUE(std::isnan(SumOf(split, GetParam(), 0, 40, 39, 3)));
+  const float large = SumOf(split, GetParam(), 1, 2, 20, 0);
+  if (GetParam() == 1) {
+    EXPECT_EQ(large, kInfinite);
+  } else {
+    EXPECT_NEAR(large, 3.4e38f, 3.4e38f * 0x1p-15f);
+  }
+  const int64_t beyond = PlanesOf(GetParam()).planes().BeyondOffset();
+  EXPECT_EQ(split[beyond], 0);
+  EXPECT_EQ(split[beyond + 1], 1);
+  EXPECT_EQ(split[beyond + 2], GetParam() == 3 ? 0 : 1);
+  EXPECT_EQ(split[beyond + 3], 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Planes, PlaneWeightsTest, ::testing::Values(1, 2, 3));
+
+TEST(PlaneWeightsErrorsTest, PlanesAreNotReadBackAndTakeNoScale) {
+  const MemoryDesc planes = PlanesOf(2), plain = Make(kWeightsDims, "goihw");
+  EXPECT_THAT(CreateReorder({planes, plain}, {}, {}),
+              StatusIs(absl::StatusCode::kUnimplemented, "planes"));
+  Attributes attributes;
+  attributes.output_scales = {0, {2}};
+  EXPECT_THAT(CreateReorder({plain, planes}, attributes, {}),
+              StatusIs(absl::StatusCode::kUnimplemented, "output scales"));
+}
+
+}  // namespace
+}  // namespace tilewire
