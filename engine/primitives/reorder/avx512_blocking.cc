@@ -39,7 +39,15 @@ class Avx512Blocking final : public ChannelBlockingGenerator {
     Tail(channel_lanes_).Set(config_.channels);
     Tail(stored_lanes_).Set(config_.stored);
     Tail(pixel_lanes_).Set(kTile);
+    if (!LoadsTransposed()) return;
+    for (int quarter : {1, 2, 3}) {
+      mov(spare_.cvt32(), 0xF << 4 * quarter);
+      kmovw(Quarter(quarter), spare_.cvt32());
+    }
   }
+
+  // The lanes of a quarter of a vector but the first.
+  Xbyak::Opmask Quarter(int index) const { return Xbyak::Opmask(4 + index); }
 
   void BeginPartial() override { Tail(pixel_lanes_).Set(pixels_); }
 
@@ -106,6 +114,50 @@ class Avx512Blocking final : public ChannelBlockingGenerator {
       vshuff32x4(r(4 + q), t(2), t(3), 0x88);
       vshuff32x4(r(12 + q), t(2), t(3), 0xDD);
     }
+  }
+
+  // The rows lie in memory as they are moved, and the lanes need no scale before they change place.
+  bool LoadsTransposed() const override {
+    return config_.transposes && config_.src_type == DataType::kF32 &&
+           (config_.to_lanes ? config_.channels > 0 : config_.channels == kTile && !config_.scaled);
+  }
+
+  // Quarter l of zmm(16 + 4i + q) becomes quarter q of row 4l + i: loads do half of the work of a
+  // transposition, and the shuffles what is left of it, four rows of four columns at a time.
+  void LoadTransposed(int rows) override {
+    constexpr int kQuarters = 4, kQuarterBytes = 16;
+    for (int row = 0; row < kTile; ++row) {
+      const int i = row % kQuarters;  // rows in the order of memory
+      const Xbyak::Opmask lanes = Quarter(row / kQuarters);
+      for (int q = 0; q < kQuarters; ++q) {
+        const Xbyak::Zmm to(kTile + i * kQuarters + q);
+        const Xbyak::Address from = ptr[row_ + q * kQuarterBytes];
+        if (row >= rows) {
+          if (row < kQuarters) vpxord(to, to, to);
+        } else if (row < kQuarters) {
+          vmovups(Xbyak::Xmm(to.getIdx()), from);
+        } else {
+          vbroadcastf32x4(to | lanes, from);
+        }
+      }
+      if (row + 1 < rows) add(row_, src_step_);
+    }
+    for (int q = 0; q < kQuarters; ++q) TransposeQuarters(q);
+  }
+
+  // The four columns of each quarter of zmm(16 + 4i + q), for i from 0 to 3, to zmm(4q) and the
+  // next three.
+  void TransposeQuarters(int q) {
+    const auto row = [q](int i) { return Xbyak::Zmm(kTile + 4 * i + q); };
+    const auto column = [q](int i) { return Xbyak::Zmm(4 * q + i); };
+    vunpcklps(column(0), row(0), row(1));
+    vunpckhps(column(2), row(0), row(1));
+    vunpcklps(row(0), row(2), row(3));
+    vunpckhps(row(1), row(2), row(3));
+    vunpckhpd(column(1), column(0), row(0));
+    vunpcklpd(column(0), column(0), row(0));
+    vunpckhpd(column(3), column(2), row(1));
+    vunpcklpd(column(2), column(2), row(1));
   }
 
   void EmitTables() override { stores_.EmitTable(); }

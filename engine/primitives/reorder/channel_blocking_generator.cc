@@ -67,6 +67,12 @@ void ChannelBlockingGenerator::EmitTiles() {
 }
 
 void ChannelBlockingGenerator::EmitTile(bool partial) {
+  if (!partial && LoadsTransposed()) {
+    mov(row_, src_);
+    LoadTransposed(config_.to_lanes ? config_.channels : tile_);
+    StoreRows(config_.to_lanes ? tile_ : config_.channels, partial);
+    return;
+  }
   LoadRows(config_.to_lanes ? config_.channels : tile_, partial);
   for (int i = config_.channels; config_.to_lanes && i < tile_; ++i) {
     vxorps(Vector(i), Vector(i), Vector(i));

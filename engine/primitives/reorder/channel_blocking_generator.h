@@ -67,6 +67,10 @@ class ChannelBlockingGenerator : public jit::Generator {
   virtual void AddRow(int index, bool partial) = 0;  // += sum_scale * what dst holds
   virtual void EmitTranspose() = 0;
   virtual void EmitTables() = 0;
+  // Loads `rows` whole rows from row_ on, which it leaves at the last one, and transposes them.
+  // Only where LoadsTransposed().
+  virtual void LoadTransposed(int /*rows*/) {}
+  virtual bool LoadsTransposed() const { return false; }
   Xbyak::Xmm Vector(int index) const { return unit_.Vector(index); }
 
   // Whether the lanes of a row are pixels (else channels).
