@@ -22,6 +22,13 @@ std::vector<float> PaddedSlopes(const PostOps& post_ops, const VectorUnit& unit)
   return slopes;
 }
 
+std::vector<float> VectorsOfSlopes(const PostOps& post_ops, const VectorUnit& unit) {
+  std::vector<float> slopes;
+  if (post_ops.Slopes() == nullptr) return slopes;
+  for (float slope : *post_ops.Slopes()) slopes.insert(slopes.end(), unit.lanes(), slope);
+  return slopes;
+}
+
 int AccumulatorEpilogue::ScratchCount(const PostOps& post_ops) {
   int count = post_ops.Slopes() == nullptr ? 1 : kPReluScratch;
   for (const PostOp& entry : post_ops.entries()) {

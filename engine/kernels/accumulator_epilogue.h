@@ -53,6 +53,8 @@ struct SumsInMemory {
 // The slopes of the chain's PRelu, with zeros after them so that a vector may be read from any;
 // empty where there is none.
 std::vector<float> PaddedSlopes(const PostOps& post_ops, const VectorUnit& unit);
+// Each of them in every lane of a vector, where the lanes are pixels of one channel.
+std::vector<float> VectorsOfSlopes(const PostOps& post_ops, const VectorUnit& unit);
 
 class AccumulatorEpilogue {
  public:

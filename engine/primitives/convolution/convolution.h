@@ -50,6 +50,7 @@ enum Algorithm : uint8_t {
   kDirect = 1,
   kFirstLayer,
   kDepthwise,
+  kDepthwiseNchw,
   kFewOutputs,
   kWinograd2x3,
   kWinograd4x3,

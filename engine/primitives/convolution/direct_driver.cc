@@ -56,14 +56,6 @@ WorkSize WorkSizeOf(const DirectProblem& problem, const Tiling& tiling) {
   return ChooseWorkSize(problem.geometry, tiling, lanes, MayChunk(problem.post_ops));
 }
 
-// The slope of each channel in every lane of a vector.
-std::vector<float> VectorsOfSlopes(const PostOps& post_ops, const VectorUnit& unit) {
-  std::vector<float> slopes;
-  if (post_ops.Slopes() == nullptr) return slopes;
-  for (float slope : *post_ops.Slopes()) slopes.insert(slopes.end(), unit.lanes(), slope);
-  return slopes;
-}
-
 // Displacements and increments in generated code that are larger than this, in elements, might not
 // fit 32 bits: a tile goes over four blocks at most.
 constexpr int64_t kLargestSpan = std::numeric_limits<int32_t>::max() / kFloatBytes / 4;
@@ -155,6 +147,21 @@ absl::StatusOr<DirectDriver> DirectDriver::Create(absl::string_view name,
   return driver;
 }
 
+// The pixels of src, in bytes from the one that tap 0 of a tile's first pixel reads, that the rows
+// of dst below the tile read first.
+std::vector<int64_t> DirectDriver::PixelsBelow(int64_t tile_pixels) const {
+  const Geometry& geometry = problem_.geometry;
+  std::vector<int64_t> below;
+  for (int64_t row = 0; row < geometry.stride[1]; ++row) {
+    const int64_t from_first = (geometry.kernel[1] - 1) * geometry.tap_step[1] + 1 + row;
+    for (int64_t pixel = 0; pixel < tile_pixels * geometry.stride[2]; ++pixel) {
+      below.push_back((from_first * problem_.src.spatial[1] + pixel * problem_.src.spatial[2]) *
+                      kFloatBytes);
+    }
+  }
+  return below;
+}
+
 DirectConfig DirectDriver::ConfigOf(const Range& tile, const Range& oc_group) const {
   const Geometry& geometry = problem_.geometry;
   const int lanes = problem_.unit.lanes();
@@ -170,6 +177,7 @@ DirectConfig DirectDriver::ConfigOf(const Range& tile, const Range& oc_group) co
   config.epilogue.packed_channels = problem_.packed_dst;
   config.epilogue.post_ops = problem_.post_ops;
   config.packed_src = problem_.packed_src;
+  if (FetchesPixelsBelow()) config.pixels_below = PixelsBelow(tile.size);
   TapLoops& loops = config.loops;
   loops.channels = lanes;
   loops.tail_channels = static_cast<int>(geometry.ic % lanes);
@@ -238,6 +246,16 @@ DirectArgs DirectDriver::PositionOf(const Operands& operands, const WorkGrid::Pi
   args.loops.tail_blocks = last ? tail_blocks_ : 0;
   args.loops.full_blocks = blocks - args.loops.tail_blocks;
   return args;
+}
+
+// The vectors of neighbouring pixels lie in one line each, where the core does not fetch the next
+// one by itself; those of small images are near anyway.
+bool DirectDriver::FetchesPixelsBelow() const {
+  constexpr int64_t kLargeImage = 256 << 10, kMostRows = 2;
+  const Geometry& geometry = problem_.geometry;
+  return problem_.packed_src && geometry.stride[1] <= kMostRows &&
+         geometry.stride[2] <= kMostRows &&
+         geometry.in[1] * geometry.in[2] * geometry.oc * kFloatBytes >= kLargeImage;
 }
 
 // Only without depth, when a register is free.

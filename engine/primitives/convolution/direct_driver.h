@@ -69,6 +69,8 @@ class DirectDriver {
   DirectDriver(const DirectProblem& problem, const WorkSize& work, WorkGrid grid);
   DirectConfig ConfigOf(const Range& tile, const Range& oc_group) const;
   bool PrefetchesWeights() const;
+  bool FetchesPixelsBelow() const;
+  std::vector<int64_t> PixelsBelow(int64_t tile_pixels) const;
   void RunPiece(const Operands& operands, const WorkGrid::Piece& piece) const;
   DirectArgs PositionOf(const Operands& operands, const WorkGrid::Piece& piece, int64_t oc_group,
                         int64_t ic_block) const;

@@ -88,6 +88,7 @@ class DirectGenerator final : public TapLoopGenerator {
       kmovw(src_mask_, eax);
     }
     LoadPointers(offsetof(DirectArgs, src), offsetof(DirectArgs, weights));
+    FetchPixelsBelow();
     if (StepsChannelsByRegister()) {
       mov(src_plane_, loops_.src_channel);
       lea(src_plane3_, ptr[src_plane_ + src_plane_ * 2]);
@@ -97,6 +98,12 @@ class DirectGenerator final : public TapLoopGenerator {
     ReleaseStack();
     Postamble();
     epilogue_.EmitTables();
+  }
+
+  void FetchPixelsBelow() {
+    if (config_.pixels_below.empty()) return;
+    mov(src_, Argument(offsetof(DirectArgs, src)));
+    for (int64_t offset : config_.pixels_below) prefetcht0(ptr[src_ + static_cast<int>(offset)]);
   }
 
   // The sum with which the chain of post-ops begins, or null. If input channels come in chunks, the

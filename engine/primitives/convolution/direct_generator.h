@@ -29,7 +29,8 @@ struct DirectConfig {
   bool chunked = false;     // input channels come in several calls; sums wait in dst
   bool depthwise = false;   // weights are multiplied by a vector of src, not a broadcast element
   bool packed_src = false;  // of which the last one's tail is not read, only where there are masks
-  bool pairs = false;       // a channel is two channels, rounded to bf16, of src and of weights
+  std::vector<int64_t> pixels_below;  // of src, to prefetch: bytes from tap 0 of the first pixel
+  bool pairs = false;  // a channel is two channels, rounded to bf16, of src and of weights
 };
 
 // The arguments of one call. Pointers are to the first valid depth and height tap, width tap 0.

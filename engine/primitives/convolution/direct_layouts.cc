@@ -22,7 +22,7 @@ std::string ActivationPattern(int rank, int lanes) {
 std::string WeightsPattern(int rank, bool grouped, int lanes, WeightsKind kind) {
   std::string pattern(PlainPattern(rank));
   const int o = grouped ? 1 : 0;
-  if (kind == WeightsKind::kDepthwise) {
+  if (kind == WeightsKind::kDepthwise || kind == WeightsKind::kDepthwiseRows) {
     pattern[0] = 'A';
     return absl::StrCat(pattern, lanes, "a");
   }
@@ -37,6 +37,7 @@ std::string WeightsPattern(int rank, bool grouped, int lanes, WeightsKind kind) 
 }
 
 bool TakesSrc(const MemoryDesc& src, int lanes, Activations allowed) {
+  if (allowed == Activations::kRows) return HasPlainRows(src);
   if (!src.IsPlain()) return allowed != Activations::kPlainSrc && IsChannelBlocked(src, lanes);
   if (allowed == Activations::kVectors) return HasWholeVectors(src, lanes);
   if (allowed == Activations::kNeighbours) return HasNeighbours(src);
@@ -44,14 +45,10 @@ bool TakesSrc(const MemoryDesc& src, int lanes, Activations allowed) {
 }
 
 bool TakesDst(const MemoryDesc& dst, int lanes, Activations allowed) {
+  if (allowed == Activations::kRows || allowed == Activations::kPlainDst) return HasPlainRows(dst);
   if (IsChannelBlocked(dst, lanes)) return true;
   if (allowed == Activations::kNeighbours) return HasNeighbours(dst);
   return allowed != Activations::kBlocks && HasWholeVectors(dst, lanes);
-}
-
-bool HasPlainRows(const MemoryDesc& desc) {
-  const int width = desc.rank() - 1;
-  return desc.IsPlain() && (desc.stride(width) == 1 || desc.dim(width) == 1);
 }
 
 }  // namespace
@@ -66,6 +63,11 @@ bool IsChannelBlocked(const MemoryDesc& desc, int lanes) {
 
 bool HasNeighbours(const MemoryDesc& desc) { return desc.IsPlain() && desc.stride(1) == 1; }
 
+bool HasPlainRows(const MemoryDesc& desc) {
+  const int width = desc.rank() - 1;
+  return desc.IsPlain() && (desc.stride(width) == 1 || desc.dim(width) == 1);
+}
+
 bool HasWholeVectors(const MemoryDesc& desc, int lanes) {
   return HasNeighbours(desc) && desc.dim(1) % lanes == 0;
 }
@@ -79,8 +81,7 @@ absl::Status ResolveActivations(int lanes, Activations allowed, ConvolutionDesc*
   ABSL_ASSIGN_OR_RETURN(desc->dst, OrPattern(desc->dst, plain_dst ? plain : blocked));
   ABSL_ASSIGN_OR_RETURN(desc->bias, OrPattern(desc->bias, "a"));
   if (!TakesSrc(desc->src, lanes, allowed)) return RefuseLayout("src", desc->src);
-  const bool takes_dst = plain_dst ? HasPlainRows(desc->dst) : TakesDst(desc->dst, lanes, allowed);
-  if (!takes_dst) return RefuseLayout("dst", desc->dst);
+  if (!TakesDst(desc->dst, lanes, allowed)) return RefuseLayout("dst", desc->dst);
   const MemoryDesc& bias = desc->bias;
   if (bias.IsZero() || (bias.IsPlain() && (bias.stride(0) == 1 || bias.dim(0) == 1))) {
     return absl::OkStatus();
@@ -100,10 +101,11 @@ absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, cons
   if (desc.weights.IsAny()) resolved.weights = packed;
   if (!(resolved.weights == packed)) return RefuseLayout("weights", desc.weights);
   const Activations depthwise = unit.has_masks() ? Activations::kNeighbours : Activations::kVectors;
-  const Activations allowed = weights == WeightsKind::kFirstLayer   ? Activations::kPlainSrc
-                              : weights == WeightsKind::kFewOutputs ? Activations::kPlainDst
-                              : weights == WeightsKind::kDepthwise  ? depthwise
-                                                                    : Activations::kAnySrc;
+  const Activations allowed = weights == WeightsKind::kFirstLayer      ? Activations::kPlainSrc
+                              : weights == WeightsKind::kFewOutputs    ? Activations::kPlainDst
+                              : weights == WeightsKind::kDepthwise     ? depthwise
+                              : weights == WeightsKind::kDepthwiseRows ? Activations::kRows
+                                                                       : Activations::kAnySrc;
   ABSL_RETURN_IF_ERROR(ResolveActivations(lanes, allowed, &resolved));
   return resolved;
 }

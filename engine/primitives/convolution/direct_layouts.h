@@ -13,7 +13,8 @@
 
 namespace tilewire::convolution {
 
-enum class WeightsKind { kDense, kDepthwise, kFirstLayer, kFewOutputs };
+// kDepthwiseRows: those of kDepthwise, for rows of neighbouring pixels.
+enum class WeightsKind { kDense, kDepthwise, kDepthwiseRows, kFirstLayer, kFewOutputs };
 
 // `desc` with `any` replaced; kUnimplemented for a layout that the direct convolution does not read
 // or write.
@@ -22,9 +23,9 @@ absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, cons
 
 // Which src and dst a row takes: channel blocks only; these or tensors of whole vectors (see
 // HasWholeVectors()), or of any number of channels that are neighbours; a plain src, or any src,
-// each with a dst of channel blocks or whole vectors; or a src of channel blocks with a plain dst
-// whose rows have no gaps.
-enum class Activations { kBlocks, kVectors, kNeighbours, kPlainSrc, kAnySrc, kPlainDst };
+// each with a dst of channel blocks or whole vectors; a src of channel blocks with a plain dst
+// whose rows have no gaps; or both plain with such rows.
+enum class Activations { kBlocks, kVectors, kNeighbours, kPlainSrc, kAnySrc, kPlainDst, kRows };
 
 // The same, in place, for src, dst and bias of `desc` only.
 absl::Status ResolveActivations(int lanes, Activations allowed, ConvolutionDesc* desc);
@@ -37,6 +38,9 @@ bool IsChannelBlocked(const MemoryDesc& desc, int lanes);
 
 // Whether the tensor is plain and its channels are neighbours, as those of nhwc are.
 bool HasNeighbours(const MemoryDesc& desc);
+
+// Whether the tensor is plain and the pixels of a row are neighbours, as those of nchw are.
+bool HasPlainRows(const MemoryDesc& desc);
 
 // Whether the tensor is plain, its channels are neighbours and make up whole vectors of `lanes`, as
 // those of nhwc often do: code for channel blocks then reads and writes it by other strides.

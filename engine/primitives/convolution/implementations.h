@@ -26,10 +26,15 @@ TILEWIRE_ROW(ConvolutionDesc, FirstLayer);
 // src and dst nChw16c; or nhwc, any strides between pixels, with AVX2 of whole vectors of channels.
 TILEWIRE_ROW(ConvolutionDesc, Depthwise);
 
+// A depthwise convolution from and to plain tensors whose rows have no gaps (nchw), without depth:
+// rows of dst of 4 pixels or more, with a stride of 1 or 2. Weights are those of Depthwise, and so
+// are the bits.
+TILEWIRE_ROW(ConvolutionDesc, DepthwiseNchw);
+
 // A plain src or dst, of any strides, for which one of the other f32 rows of the instruction set
 // has no fast loops: it runs between reorders in the scratchpad. A src is read as it lies where
-// that costs the row little: by a direct convolution, if its channels are neighbours or the window
-// has one tap. What the direct convolution takes as it lies altogether is left to it, unless
+// that costs the row little: by a depthwise convolution, or by a direct one if its channels are
+// neighbours. What the direct convolution takes as it lies altogether is left to it, unless
 // Winograd is chosen.
 TILEWIRE_ROW(ConvolutionDesc, Plain);
 

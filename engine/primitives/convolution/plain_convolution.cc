@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/convolution/direct_layouts.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/implementations.h"
@@ -29,32 +30,47 @@ struct InnerRow {
   ConvolutionDesc desc;
 };
 
-absl::StatusOr<MemoryDesc> AnyInsteadOfPlain(const MemoryDesc& desc) {
+// What a row may take in place of a plain tensor. The depthwise row of nchw takes nothing else.
+absl::StatusOr<MemoryDesc> InsteadOfPlain(const MemoryDesc& desc, uint8_t algorithm) {
   if (!desc.IsPlain()) return desc;
-  return MemoryDesc::CreateAny(desc.dims(), desc.data_type());
+  if (algorithm != kDepthwiseNchw) return MemoryDesc::CreateAny(desc.dims(), desc.data_type());
+  return MemoryDesc::CreatePattern(desc.dims(), desc.data_type(), PlainPattern(desc.rank()));
 }
 
-// Whether the row reads src about as fast as it would read channel blocks. The pixels of nchw lie
-// side by side, but the channels of a window lie in many pages. Pixels of nhwc that are multiples
-// of kSetsBytes apart share one set of the first cache; a depthwise row still reads them faster
-// than a reorder and the row do.
+// Whether the row reads src about as fast as it would read channel blocks. The channels of an nchw
+// pixel lie in as many pages, which takes up to twice as long. Pixels of nhwc that are multiples of
+// kSetsBytes apart share one set of the first cache; a depthwise row still reads them faster than a
+// reorder and the row do.
 bool ReadsAsItIs(const ConvolutionDesc& desc, uint8_t algorithm) {
   constexpr int64_t kSetsBytes = 4096;
   if (algorithm == kFirstLayer) return true;
   if (algorithm == kDepthwise) return HasNeighbours(desc.src);
-  if (algorithm != kDirect || !desc.src.IsPlain()) return false;
+  if (algorithm == kDepthwiseNchw) return HasPlainRows(desc.src);
+  if (algorithm != kDirect || !HasNeighbours(desc.src)) return false;
   const Geometry geometry = GeometryOf(desc);
   const int64_t elements = kSetsBytes / static_cast<int64_t>(sizeof(float));
-  if (desc.src.stride(1) != 1) return geometry.kernel == Spatial{1, 1, 1};
   return desc.src.stride(desc.src.rank() - 1) % elements * geometry.stride[2] % elements != 0;
 }
 
-// `desc` as a row is offered it: what the row does not read and write as it is becomes `any`.
+// Whether nchw is worth a reorder of src to a depthwise convolution: its rows fill vectors, and dst
+// is not the smaller one to reorder.
+bool SuitsPlainRows(const ConvolutionDesc& desc) {
+  constexpr int64_t kFewestPixels = 12;
+  const Geometry geometry = GeometryOf(desc);
+  return HasPlainRows(desc.dst) && geometry.out[2] >= kFewestPixels &&
+         geometry.stride == Spatial{1, 1, 1};
+}
+
+// `desc` as a row is offered it: what the row does not read and write as it is is reordered.
 absl::StatusOr<InnerRow> Offer(const ConvolutionDesc& desc, const Attributes& attributes,
                                const Implementation<ConvolutionDesc>& row) {
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc any_src, AnyInsteadOfPlain(desc.src));
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc any_dst, AnyInsteadOfPlain(desc.dst));
-  const MemoryDesc& src = ReadsAsItIs(desc, row.traits.algorithm) ? desc.src : any_src;
+  const uint8_t algorithm = row.traits.algorithm;
+  const bool reads_as_it_is = ReadsAsItIs(desc, algorithm);
+  if (algorithm == kDepthwiseNchw && !reads_as_it_is && !SuitsPlainRows(desc))
+    return absl::UnimplementedError("is not worth a reorder to rows of neighbouring pixels");
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc any_src, InsteadOfPlain(desc.src, algorithm));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc any_dst, InsteadOfPlain(desc.dst, algorithm));
+  const MemoryDesc& src = reads_as_it_is ? desc.src : any_src;
   ConvolutionDesc wanted = desc;
   absl::Status refusal;
   for (const auto& [from, to] : {std::pair{&src, &desc.dst},

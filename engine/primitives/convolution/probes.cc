@@ -34,6 +34,9 @@ std::vector<ConvolutionDesc> ConvolutionProbes(DataType type) {
     descs.push_back(ProbeOf(type, to, {1, 3, 14, 14}, {32, 3, 3, 3}));
     descs.push_back(ProbeOf(type, to, {1, 32, 14, 14}, {2, 16, 16, 3, 3}));
     descs.push_back(ProbeOf(type, to, {1, 32, 14, 14}, {32, 1, 1, 3, 3}));
+    descs.push_back(descs.back());
+    descs.back().src = probes::Tagged({1, 32, 14, 14}, type, "nchw");
+    descs.back().dst = probes::Tagged({1, 32, 14, 14}, to, "nchw");
     descs.push_back(ProbeOf(type, to, {1, 32, 14, 14}, {32, 32, 3, 3}));
     descs.back().dst = probes::Tagged({1, 32, 14, 14}, to, "nchw");
   }
