@@ -84,6 +84,7 @@ class Answerer {
         call->Finish();
         continue;
       }
+      call->came = absl::Now();
       absl::MutexLock lock(&mutex_);
       waiting_.push_back(call);
     }
@@ -103,6 +104,7 @@ class Answerer {
     }
     Answerer* const owner;
     bool answered = false;
+    absl::Time came;
     grpc::ServerContext context;
     grpc::ByteBuffer request;
     grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer;
@@ -117,7 +119,8 @@ class Answerer {
       Call* const call = waiting_.front();
       waiting_.pop_front();
       mutex_.Unlock();
-      free_at = std::max(free_at, absl::Now()) + service;
+      // From when it came: that a sleep takes longer than asked for costs no capacity.
+      free_at = std::max(free_at, call->came) + service;
       if (flags_.pause_every > 0 && number % flags_.pause_every == 0)
         free_at += absl::Milliseconds(flags_.pause_ms);
       absl::SleepFor(free_at - absl::Now());
