@@ -32,11 +32,7 @@ TileConfig ConfigOf(const DeconvolutionDesc& desc, const PostOps& post_ops, cons
   const int group_dims = geometry.grouped_weights ? 1 : 0;
   const int64_t blocks = DivUp(geometry.oc, lanes);
   TileConfig config{.epilogue = {.unit = unit}};
-  config.ic_blocks = geometry.ic / lanes;
-  config.tail_channels = static_cast<int>(geometry.ic % lanes);
-  config.src_block_bytes = desc.src.stride(1) * kFloatBytes;
   config.weights_oc_block_bytes = desc.weights.stride(group_dims) * kFloatBytes;
-  config.weights_ic_block_bytes = desc.weights.stride(group_dims + 1) * kFloatBytes;
   EpilogueConfig& epilogue = config.epilogue;
   epilogue.blocks = static_cast<int>(last ? (blocks - 1) % TileGenerator::kMaxBlocks + 1
                                           : TileGenerator::kMaxBlocks);
@@ -46,6 +42,12 @@ TileConfig ConfigOf(const DeconvolutionDesc& desc, const PostOps& post_ops, cons
   epilogue.bias = !desc.bias.IsZero();
   epilogue.tail_lanes = last ? static_cast<int>(geometry.oc % lanes) : 0;
   epilogue.post_ops = post_ops;
+  config.loop = {.ic_blocks = geometry.ic / lanes,
+                 .tail_channels = static_cast<int>(geometry.ic % lanes),
+                 .src_block_bytes = desc.src.stride(1) * kFloatBytes,
+                 .weights_block_bytes = desc.weights.stride(group_dims + 1) * kFloatBytes,
+                 .src_tile_bytes = pixels * unit.bytes(),
+                 .dst_tile_bytes = pixels * epilogue.dst_pixel_bytes};
   return config;
 }
 

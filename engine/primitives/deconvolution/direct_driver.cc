@@ -12,7 +12,7 @@
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/deconvolution/geometry.h"
-#include "engine/primitives/deconvolution/tile_generator.h"
+#include "engine/primitives/deconvolution/tile_loop.h"
 #include "engine/threading/stop.h"
 
 namespace tilewire::deconvolution {
@@ -113,6 +113,7 @@ class Direct final : public Primitive {
     const int64_t end = std::min(height.out, begin + kBandRows);
     const int64_t step = blocking_.phase_by_phase ? height.stride : end - begin;
     const auto run = [&](int64_t h, const Segment& segment) {
+      if (blocking_.merges_rows && h % height.stride != 0) return;
       Row row = first;
       row.height = &heights_[h];
       row.dst += h * height.dst_stride;
@@ -158,19 +159,20 @@ class Direct final : public Primitive {
         }
       }
     }
-    const auto tile_of = [&](int64_t pixels) {
-      const auto generator = generators_.find({row.last, pixels});
-      return generator == generators_.end() ? nullptr : generator->second->entry<TileFunction>();
-    };
-    const TileFunction whole = tile_of(blocking_.tile_pixels);
-    const TileFunction rest = tile_of(segment.count % blocking_.tile_pixels);
-    for (int64_t done = 0; done < segment.count; done += blocking_.tile_pixels) {
-      const int64_t pixels = std::min(blocking_.tile_pixels, segment.count - done);
-      const TileArgs args = {taps.data(), static_cast<int64_t>(taps.size()), row.bias,
-                             row.dst + (segment.first + done * width.stride) * blocking_.dst_lanes};
-      (pixels == blocking_.tile_pixels ? whole : rest)(&args);
-      for (TapArgs& tap : taps) tap.src += pixels * blocking_.src_lanes;
-    }
+    TileArgs tiles = {taps.data(), static_cast<int64_t>(taps.size()), 0, row.bias,
+                      row.dst + segment.first * blocking_.dst_lanes};
+    const int64_t whole = segment.count / blocking_.tile_pixels * blocking_.tile_pixels;
+    RunTiles(row.last, blocking_.tile_pixels, whole, &tiles);
+    for (TapArgs& tap : taps) tap.src += whole * blocking_.src_lanes;
+    tiles.dst += whole * width.stride * blocking_.dst_lanes;
+    RunTiles(row.last, segment.count - whole, segment.count - whole, &tiles);
+  }
+
+  // `outputs` of a phase, in tiles of `pixels`.
+  void RunTiles(bool last, int64_t pixels, int64_t outputs, TileArgs* args) const {
+    if (outputs == 0) return;
+    args->tile_count = outputs / pixels;
+    generators_.find({last, pixels})->second->entry<TileFunction>()(args);
   }
 
   const DeconvolutionDesc desc_;
@@ -232,7 +234,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDriver(PrimitiveInfo info,
   const bool several = Pieces(geometry, blocking) > 1;
   const int64_t most = blocking.tile_pixels;
   std::vector<Segment> segments = SegmentsOf(geometry.axes[2]);
-  if (blocking.merges_phases) {
+  if (blocking.merges_columns) {
     std::erase_if(segments, [&](const Segment& segment) {
       return segment.first % geometry.axes[2].stride != 0;
     });

@@ -23,7 +23,9 @@ struct Blocking {
   int64_t tile_blocks = 1;  // blocks of dst that a tile computes
   int64_t tile_pixels = 1;  // the most outputs of a tile
   // Whether a tile holds all phases of its row, side by side; tile_pixels then counts those of one.
-  bool merges_phases = false;
+  bool merges_columns = false;
+  // Whether it also holds the rows of all phases along the height; not if phase_by_phase.
+  bool merges_rows = false;
   // Whether the rows of a phase follow each other, so that weights stay in the first cache; else
   // the phases of a row of src, so that the row does.
   bool phase_by_phase = true;
@@ -43,8 +45,8 @@ std::string BlockedPattern(int rank, int64_t lanes);
 // Whether channels are in blocks of `lanes`, and neighbouring pixels beside each other.
 absl::Status RequireBlocked(const MemoryDesc& md, int64_t lanes);
 
-// Generates the tile of `pixels` outputs, of the last group of output blocks or of one before it;
-// its function is a TileFunction (tile_generator.h).
+// Generates the tiles of `pixels` outputs, of the last group of output blocks or of one before it;
+// its function is a TileFunction (tile_loop.h).
 using GenerateTile = absl::FunctionRef<absl::StatusOr<std::unique_ptr<const jit::Generator>>(
     bool last, int64_t pixels)>;
 

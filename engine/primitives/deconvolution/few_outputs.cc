@@ -35,26 +35,47 @@ absl::Status RequireFewOutputs(const Geometry& geometry, int64_t lanes) {
   return absl::OkStatus();
 }
 
-// The phases of a row that a tile holds: all of them, where each has one tap of the width.
-int64_t PhasesOf(const Axis& width) {
-  const bool apart = width.stride == width.kernel && width.tap_step == 1 && width.pad == 0 &&
-                     width.out == width.in * width.stride;
-  return apart && width.stride <= FewOutputsGenerator::kMostPhases ? width.stride : 1;
+// Whether each output has one tap, and all of a pixel lie side by side.
+bool SpreadsPixels(const Axis& axis) {
+  return axis.stride == axis.kernel && axis.tap_step == 1 && axis.pad == 0 &&
+         axis.out == axis.in * axis.stride;
+}
+
+// The phases along the width and the height that a tile holds.
+struct Phases {
+  int64_t columns = 1, rows = 1;
+};
+
+Phases PhasesOf(const Geometry& geometry) {
+  constexpr int64_t kMost = FewOutputsGenerator::kMostPhases, kFarthestRow = int64_t{1} << 28;
+  const Axis &height = geometry.axes[1], &width = geometry.axes[2];
+  Phases phases;
+  if (!SpreadsPixels(width) || width.stride > kMost) return phases;
+  phases.columns = width.stride;
+  if (SpreadsPixels(height) && height.stride == 2 && 2 * phases.columns <= kMost &&
+      height.dst_stride < kFarthestRow)
+    phases.rows = 2;
+  return phases;
 }
 
 FewOutputsConfig FewOutputsConfigOf(const DeconvolutionDesc& desc, const PostOps& post_ops,
                                     const VectorUnit& unit, int64_t pixels) {
   const Geometry geometry = GeometryOf(desc);
-  const int64_t phases = PhasesOf(geometry.axes[2]);
+  const Phases phases = PhasesOf(geometry);
+  const int64_t dst_pixel_bytes = geometry.axes[2].stride / phases.columns * kOutputBytes;
   return {.unit = unit,
           .pixels = static_cast<int>(pixels),
-          .phases = static_cast<int>(phases),
-          .ic_blocks = geometry.ic / unit.lanes(),
-          .tail_channels = static_cast<int>(geometry.ic % unit.lanes()),
-          .src_block_bytes = desc.src.stride(1) * kOutputBytes,
-          .weights_block_bytes = desc.weights.stride(1) * kOutputBytes,
+          .columns = static_cast<int>(phases.columns),
+          .rows = static_cast<int>(phases.rows),
+          .loop = {.ic_blocks = geometry.ic / unit.lanes(),
+                   .tail_channels = static_cast<int>(geometry.ic % unit.lanes()),
+                   .src_block_bytes = desc.src.stride(1) * kOutputBytes,
+                   .weights_block_bytes = desc.weights.stride(1) * kOutputBytes,
+                   .src_tile_bytes = pixels * unit.bytes(),
+                   .dst_tile_bytes = pixels * phases.columns * dst_pixel_bytes},
           .src_row_bytes = geometry.axes[1].src_stride * kOutputBytes,
-          .dst_pixel_bytes = geometry.axes[2].stride / phases * kOutputBytes,
+          .dst_pixel_bytes = dst_pixel_bytes,
+          .dst_row_bytes = geometry.axes[1].dst_stride * kOutputBytes,
           .bias = !desc.bias.IsZero(),
           .post_ops = post_ops};
 }
@@ -68,7 +89,7 @@ absl::StatusOr<DeconvolutionDesc> ResolveFewOutputs(const DeconvolutionDesc& des
   const int64_t lanes = VectorUnit::Of(facts.isa).lanes();
   const Geometry geometry = GeometryOf(desc);
   ABSL_RETURN_IF_ERROR(RequireFewOutputs(geometry, lanes));
-  if (attributes.post_ops.HasSum() && geometry.axes[2].stride > PhasesOf(geometry.axes[2]))
+  if (attributes.post_ops.HasSum() && geometry.axes[2].stride > PhasesOf(geometry).columns)
     return absl::UnimplementedError("takes no sum of outputs that are apart");
   const int rank = desc.src.rank();
   ABSL_ASSIGN_OR_RETURN(const DeconvolutionDesc resolved,
@@ -87,12 +108,13 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateFewOutputs(const DeconvolutionD
                                                             const Attributes& attributes,
                                                             const ImplementationFacts& facts) {
   const VectorUnit unit = VectorUnit::Of(facts.isa);
-  const int64_t phases = PhasesOf(GeometryOf(desc).axes[2]);
+  const Phases phases = PhasesOf(GeometryOf(desc));
   const Blocking blocking = {.src_lanes = unit.lanes(),
                              .dst_lanes = 1,
                              .tile_blocks = 1,
-                             .tile_pixels = unit.lanes() / phases,
-                             .merges_phases = phases > 1,
+                             .tile_pixels = unit.lanes() / phases.columns,
+                             .merges_columns = phases.columns > 1,
+                             .merges_rows = phases.rows > 1,
                              .phase_by_phase = false};
   return CreateDriver(
       InfoOf(desc, attributes, facts), desc, blocking, [&](bool /*last*/, int64_t pixels) {

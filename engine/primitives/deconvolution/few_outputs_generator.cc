@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/deconvolution/few_outputs_generator.h"
 
-#include <cstddef>
+#include <algorithm>
 
 #include "engine/kernels/lane_sums.h"
 
@@ -10,72 +10,87 @@ namespace {
 
 constexpr int64_t kFarthestRow = 1 << 30;  // in bytes, that a displacement reaches
 
+// The end of vectors 0 to rows - 1, each a row of the tile.
+EpilogueConfig EpilogueOf(const FewOutputsConfig& config) {
+  EpilogueConfig epilogue =
+      EpilogueOfLaneSums(config.unit, config.pixels * config.columns, config.post_ops);
+  epilogue.pixels = config.rows;
+  epilogue.dst_pixel_bytes = config.dst_row_bytes;
+  return epilogue;
+}
+
 }  // namespace
 
 FewOutputsGenerator::FewOutputsGenerator(absl::string_view name, const FewOutputsConfig& config)
-    : AccumulatorTile(
-          name, EpilogueOfLaneSums(config.unit, config.pixels * config.phases, config.post_ops)),
+    : TileLoop(name, EpilogueOf(config), config.loop),
       config_(config),
       tail_(this, config.unit,
             {.spare = rax, .opmask = k3, .vector = config.unit.registers() - 1}) {}
 
-void FewOutputsGenerator::Emit() {
-  mov(tap_, ptr[args_ + offsetof(TileArgs, taps)]);
-  mov(taps_left_, ptr[args_ + offsetof(TileArgs, tap_count)]);
-  mov(dst_, ptr[args_ + offsetof(TileArgs, dst)]);
-  for (int i = 0; i < config_.unit.lanes(); ++i) config_.unit.Zero(this, Vector(i));
-  if (config_.tail_channels > 0) tail_.Set(config_.tail_channels);
-  Xbyak::Label next_tap, done;
-  test(taps_left_, taps_left_);
-  jz(done, T_NEAR);
-  L(next_tap);
-  EmitTap();
-  add(tap_, sizeof(TapArgs));
-  dec(taps_left_);
-  jnz(next_tap, T_NEAR);
-  L(done);
-  EmitLaneSums(this, config_.unit, Spare(0));
-  if (config_.bias) {
-    mov(bias_, ptr[args_ + offsetof(TileArgs, bias)]);
-    vbroadcastss(Spare(0), ptr[bias_]);
-    vaddps(Vector(0), Vector(0), Spare(0));
+void FewOutputsGenerator::EmitTile() {
+  if (config_.loop.tail_channels > 0) tail_.Set(config_.loop.tail_channels);
+  SumBatch(0);
+  if (config_.rows == 2) {
+    vmovaps(FirstBatch(), Vector(0));
+    SumBatch(1);
+    JoinBatches();
   }
+  if (config_.bias) AddBias();
   epilogue_.ApplyPostOps(/*skip_sum=*/false);
   config_.dst_pixel_bytes == 4 ? epilogue_.Store() : StoreApart();
-  vzeroupper();
-  ret();
+}
+
+void FewOutputsGenerator::EmitTables() {
   epilogue_.EmitTables();
-  if (config_.tail_channels > 0) tail_.EmitTable();
+  if (config_.loop.tail_channels > 0) tail_.EmitTable();
 }
 
-void FewOutputsGenerator::EmitTap() {
-  Xbyak::Label next_block;
-  mov(src_, ptr[tap_ + offsetof(TapArgs, src)]);
-  mov(weights_, ptr[tap_ + offsetof(TapArgs, weights)]);
-  if (config_.ic_blocks > 0) {
-    mov(blocks_left_, config_.ic_blocks);
-    L(next_block);
-    EmitBlock(/*is_tail=*/false);
-    add(src_, static_cast<int>(config_.src_block_bytes));
-    add(weights_, static_cast<int>(config_.weights_block_bytes));
-    dec(blocks_left_);
-    jnz(next_block, T_NEAR);
-  }
-  if (config_.tail_channels > 0) EmitBlock(/*is_tail=*/true);
+// Vector 0 = the outputs of a batch.
+void FewOutputsGenerator::SumBatch(int batch) {
+  batch_ = batch;
+  for (int i = 0; i < config_.unit.lanes(); ++i) config_.unit.Zero(this, Vector(i));
+  EmitTaps(batch * PixelsOfBatch());
+  EmitLaneSums(this, config_.unit, Spare(0));
 }
 
-// What lies after the last channel of src may be anything. The next row of src is asked for in
-// time: the phases along the height read this one again.
-void FewOutputsGenerator::EmitBlock(bool is_tail) {
-  const int bytes = config_.unit.bytes(), phases = config_.phases;
-  const Xbyak::Xmm loaded = Spare(phases);
-  for (int f = 0; f < phases; ++f) vmovups(Spare(f), ptr[weights_ + f * bytes]);
-  for (int p = 0; p < config_.pixels; ++p) {
-    tail_.Load(loaded, ptr[src_ + p * bytes], is_tail);
-    if (config_.src_row_bytes < kFarthestRow)
+// What lies after the last channel of src may be anything. Where tiles hold one row, the next row
+// of src is asked for in time: the phases along the height read this one again.
+void FewOutputsGenerator::EmitBlock(int channels) {
+  const int bytes = config_.unit.bytes(), lanes = config_.unit.lanes();
+  const int columns = config_.columns, rows = config_.rows;
+  const Xbyak::Xmm loaded = Spare(kMostPhases);
+  for (int f = 0; f < columns * rows; ++f) vmovups(Spare(f), ptr[weights_ + f * bytes]);
+  const int pixels = std::min(PixelsOfBatch(), config_.pixels - batch_ * PixelsOfBatch());
+  for (int p = 0; p < pixels; ++p) {
+    tail_.Load(loaded, ptr[src_ + p * bytes], channels < lanes);
+    if (rows == 1 && config_.src_row_bytes < kFarthestRow)
       prefetcht1(ptr[src_ + static_cast<int>(p * bytes + config_.src_row_bytes)]);
-    for (int f = 0; f < phases; ++f) vfmadd231ps(Vector(p * phases + f), Spare(f), loaded);
+    for (int r = 0; r < rows; ++r) {
+      for (int c = 0; c < columns; ++c) {
+        const Xbyak::Xmm sum = Vector(r * lanes / 2 + p * columns + c);
+        vfmadd231ps(sum, Spare(r * columns + c), loaded);
+      }
+    }
   }
+}
+
+// Vectors 0 and 1 = the lower halves of both batches, and the upper ones.
+void FewOutputsGenerator::JoinBatches() {
+  const int first = FirstBatch().getIdx();
+  if (config_.unit.bytes() == 64) {
+    constexpr int kLower = 0x44, kUpper = 0xEE;
+    vshuff64x2(Xbyak::Zmm(1), Xbyak::Zmm(first), Xbyak::Zmm(0), kUpper);
+    vshuff64x2(Xbyak::Zmm(0), Xbyak::Zmm(first), Xbyak::Zmm(0), kLower);
+    return;
+  }
+  constexpr int kLower = 0x20, kUpper = 0x31;
+  vperm2f128(Xbyak::Ymm(1), Xbyak::Ymm(first), Xbyak::Ymm(0), kUpper);
+  vperm2f128(Xbyak::Ymm(0), Xbyak::Ymm(first), Xbyak::Ymm(0), kLower);
+}
+
+void FewOutputsGenerator::AddBias() {
+  vbroadcastss(Spare(0), ptr[bias_]);
+  for (int r = 0; r < config_.rows; ++r) vaddps(Vector(r), Vector(r), Spare(0));
 }
 
 // Vector 0 is stored four lanes at a time, which move to the lowest first.

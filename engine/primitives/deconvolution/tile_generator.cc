@@ -2,7 +2,6 @@
 #include "engine/primitives/deconvolution/tile_generator.h"
 
 #include <algorithm>
-#include <cstddef>
 
 #include "engine/kernels/narrow_block.h"
 
@@ -13,40 +12,11 @@ int TileGenerator::MaxPixels(const VectorUnit& unit, const PostOps& post_ops) {
   return (unit.registers() - needed) / kMaxBlocks;
 }
 
-TileGenerator::TileGenerator(absl::string_view name, const TileConfig& config)
-    : AccumulatorTile(name, config.epilogue), config_(config) {}
-
-void TileGenerator::Emit() {
-  mov(tap_, ptr[args_ + offsetof(TileArgs, taps)]);
-  mov(taps_left_, ptr[args_ + offsetof(TileArgs, tap_count)]);
-  mov(dst_, ptr[args_ + offsetof(TileArgs, dst)]);
-  if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(TileArgs, bias)]);
+void TileGenerator::EmitTile() {
   PrefetchDst();
   ZeroSums();
-  Xbyak::Label next_tap, next_block, done;
-  test(taps_left_, taps_left_);
-  jz(done, T_NEAR);
-  L(next_tap);
-  mov(src_, ptr[tap_ + offsetof(TapArgs, src)]);
-  mov(weights_, ptr[tap_ + offsetof(TapArgs, weights)]);
-  if (config_.ic_blocks > 0) {
-    mov(blocks_left_, config_.ic_blocks);
-    L(next_block);
-    EmitBlock(config_.epilogue.unit.lanes());
-    add(src_, static_cast<int>(config_.src_block_bytes));
-    add(weights_, static_cast<int>(config_.weights_ic_block_bytes));
-    dec(blocks_left_);
-    jnz(next_block, T_NEAR);
-  }
-  EmitBlock(config_.tail_channels);
-  add(tap_, sizeof(TapArgs));
-  dec(taps_left_);
-  jnz(next_tap, T_NEAR);
-  L(done);
+  EmitTaps();
   FinishSums(/*zero_tail=*/true);
-  vzeroupper();
-  ret();
-  epilogue_.EmitTables();
 }
 
 // Rows of dst are written with gaps, where other phases lie; the cache does not see them coming.
@@ -66,7 +36,6 @@ Xbyak::Xmm TileGenerator::Narrow(int block, int index) const {
   return UnitOfBlock(tile.unit, block == tile.blocks - 1 ? tile.tail_lanes : 0).Vector(index);
 }
 
-// The products of the first channels of an input block.
 void TileGenerator::EmitBlock(int channels) {
   const int lanes = config_.epilogue.unit.lanes(), blocks = config_.epilogue.blocks;
   const int pixels = config_.epilogue.pixels;

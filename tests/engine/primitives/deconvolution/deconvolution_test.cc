@@ -22,6 +22,18 @@ struct Case {
 std::vector<Case> FewOutputsCases() {
   return {
       {"few outputs: a mask", 2, 1, 24, 1, {5, 9}, {2, 2}, {2, 2}, {0, 0}, {0, 0}, {0, 0}},
+      {"few outputs: several tiles of two rows",
+       1,
+       1,
+       37,
+       2,
+       {7, 29},
+       {2, 2},
+       {2, 2},
+       {0, 0},
+       {0, 0},
+       {0, 0}},
+      {"few outputs, two rows", 1, 1, 16, 1, {5, 23}, {2, 1}, {2, 1}, {0, 0}, {0, 0}, {0, 0}},
       {"few outputs: DCGAN's last", 1, 1, 40, 3, {5, 6}, {4, 4}, {2, 2}, {0, 0}, {1, 1}, {1, 1}},
       {"few outputs, 3D", 1, 1, 18, 1, {3, 4, 5}, {2, 2, 3}, {2, 1, 2}, Dims(3), Dims(3), Dims(3)},
       {"few outputs: 5 side by side", 1, 1, 33, 2, {9, 4}, {5, 5}, {5, 5}, {0, 0}, {0, 0}, {0, 0}},
