@@ -16,13 +16,15 @@ namespace {
 
 constexpr int64_t kFloatBytes = sizeof(float);
 
+// Taps are outermost. The weights of one tap, which a row of tiles reads again and again, then lie
+// without gaps: taps between them would leave a few sets of the first cache to all of them.
 std::string WeightsPattern(const DeconvolutionDesc& desc, int64_t lanes) {
   const std::string spatial = std::string("cdefg").substr(0, desc.src.rank() - 2);
   if (desc.weights.rank() == desc.src.rank()) {
-    return absl::StrCat("AB", spatial, lanes, "b", lanes, "a");
+    return absl::StrCat(spatial, "AB", lanes, "b", lanes, "a");
   }
   const std::string grouped = std::string("defgh").substr(0, desc.src.rank() - 2);
-  return absl::StrCat("aBC", grouped, lanes, "c", lanes, "b");
+  return absl::StrCat("a", grouped, "BC", lanes, "c", lanes, "b");
 }
 
 TileConfig ConfigOf(const DeconvolutionDesc& desc, const PostOps& post_ops, const VectorUnit& unit,

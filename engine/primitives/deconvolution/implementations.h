@@ -10,7 +10,7 @@ namespace tilewire::deconvolution {
 
 // The direct f32 deconvolution, shared by avx512_f32_direct and avx2_f32_direct.
 //
-//   src, dst  nChw16c      weights  OIhw16i16o, gOIhw16i16o
+//   src, dst  nChw16c      weights  hwOI16i16o, ghwOI16i16o
 // and the same with 1 and 3 spatial dimensions; 8 in place of 16 for AVX2. The channels of a group
 // must be multiples of the block where there are several groups.
 //
