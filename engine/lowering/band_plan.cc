@@ -9,6 +9,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/range.h"
 #include "engine/base/status_macros.h"
+#include "engine/lowering/row_window.h"
 #include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
@@ -19,47 +20,6 @@ using runtime::RowBands;
 constexpr int kHeight = 2;  // the dimension that is cut into bands
 
 using Rows = Range;
-
-// A convolution or pooling along the height: row o of its result reads `span` rows, from row
-// o * stride - padding on.
-struct RowWindow {
-  int64_t in = 0, out = 0, span = 1, stride = 1, padding = 0;
-};
-
-RowWindow WindowOf(const PrimitiveRequest& request) {
-  const Primitive& whole = *request.whole;
-  RowWindow window{whole.Desc(kArgSrc).dim(kHeight), whole.Desc(kArgDst).dim(kHeight)};
-  if (const auto* pooling = std::get_if<PoolingDesc>(&request.desc)) {
-    window.span = pooling->kernel[0];
-    window.stride = pooling->strides[0];
-    window.padding = pooling->padding_left[0];
-    return window;
-  }
-  const auto& convolution = std::get<ConvolutionDesc>(request.desc);
-  const MemoryDesc& weights = whole.Desc(kArgWeights);
-  window.span = (weights.dim(weights.rank() - 2) - 1) * (convolution.dilations[0] + 1) + 1;
-  window.stride = convolution.strides[0];
-  window.padding = convolution.padding_left[0];
-  return window;
-}
-
-// The rows of a source that some rows of a result read, and the rows of padding before and after
-// them.
-struct Reach {
-  Rows src;
-  int64_t before = 0, after = 0;
-};
-
-Reach ReachOf(const RowWindow& window, const Rows& dst) {
-  const int64_t first = dst.begin * window.stride - window.padding;
-  const int64_t end = (dst.begin + dst.size - 1) * window.stride - window.padding + window.span;
-  Reach reach;
-  reach.src.begin = std::max<int64_t>(first, 0);
-  reach.src.size = std::min(end, window.in) - reach.src.begin;
-  reach.before = reach.src.begin - first;
-  reach.after = std::max<int64_t>(end - window.in, 0);
-  return reach;
-}
 
 // What one primitive of a chain has to do in a band.
 struct BandRows {
@@ -89,13 +49,27 @@ int64_t WeightsBytes(absl::Span<const PrimitiveRequest> chain) {
   return bytes;
 }
 
+// Cuts the rows of a chain's result into bands. A band ends where a row of the source of a
+// deconvolution does, if all do, so that no row is spread twice.
+std::vector<Rows> CutIntoBands(absl::Span<const RowWindow> windows, int64_t count) {
+  const int64_t height = windows.back().out;
+  int64_t together = 1;
+  for (const RowWindow& window : windows) {
+    if (window.spreads) together = std::min(together * window.stride, height + 1);
+  }
+  if (height % together != 0 || height / together < count) return SplitEvenly(height, count);
+  std::vector<Rows> bands = SplitEvenly(height / together, count);
+  for (Rows& band : bands) band = {band.begin * together, band.size * together};
+  return bands;
+}
+
 // The fewest bands that keep within the limits: their rows of the chain's result.
 absl::StatusOr<std::vector<Rows>> ChooseBands(absl::Span<const PrimitiveRequest> chain,
                                               absl::Span<const RowWindow> windows,
                                               const BandLimits& limits) {
   const int64_t height = windows.back().out, weights_bytes = WeightsBytes(chain);
   for (int64_t count = 2; count <= height; ++count) {
-    std::vector<Rows> bands = SplitEvenly(height, count);
+    std::vector<Rows> bands = CutIntoBands(windows, count);
     std::vector<int64_t> computed(chain.size(), 0);
     int64_t most_bytes = 0;
     for (const Rows& band : bands) {
@@ -133,17 +107,19 @@ OpDesc DescOfPart(const PrimitiveRequest& request, const MemoryDesc& src, const 
   return std::visit(
       [&](auto desc) -> OpDesc {
         using Desc = decltype(desc);
-        if constexpr (std::is_same_v<Desc, ConvolutionDesc> || std::is_same_v<Desc, PoolingDesc>) {
+        constexpr bool kConvolves = std::is_same_v<Desc, ConvolutionDesc>;
+        constexpr bool kWeighted = kConvolves || std::is_same_v<Desc, DeconvolutionDesc>;
+        if constexpr (kWeighted || std::is_same_v<Desc, PoolingDesc>) {
           desc.src = src;
           desc.dst = dst;
           desc.padding_left[0] = reach.before;
           desc.padding_right[0] = reach.after;
         }
-        if constexpr (std::is_same_v<Desc, ConvolutionDesc>) {
-          desc.algorithm = ConvolutionAlgorithm::kDirect;
+        if constexpr (kWeighted) {
           desc.weights = request.whole->Desc(kArgWeights);
           desc.bias = request.whole->Desc(kArgBias);
         }
+        if constexpr (kConvolves) desc.algorithm = ConvolutionAlgorithm::kDirect;
         return desc;
       },
       request.desc);
@@ -243,9 +219,7 @@ std::vector<ArgDesc> ArgsOfChain(absl::Span<const PrimitiveRequest> chain) {
 bool MayJoinChain(const PrimitiveRequest& request) {
   const ImplementationTraits& traits = request.whole->info().traits;
   const MemoryDesc &src = request.whole->Desc(kArgSrc), &dst = request.whole->Desc(kArgDst);
-  const bool known = std::holds_alternative<ConvolutionDesc>(request.desc) ||
-                     std::holds_alternative<PoolingDesc>(request.desc);
-  return known && src.rank() == 4 && src.data_type() == DataType::kF32 &&
+  return src.rank() == 4 && HasRowWindow(request) && src.data_type() == DataType::kF32 &&
          dst.data_type() == DataType::kF32 && dst.ElementCount() > 0 &&
          src.BlockSize(kHeight) == 1 && dst.BlockSize(kHeight) == 1 && !traits.is_reference &&
          !traits.bits_depend_on_position;

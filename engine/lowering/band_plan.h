@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chooses how a chain of convolutions and poolings is cut into bands of rows (runtime/row_bands.h),
-// and creates the primitives for each band.
+// Chooses how a chain of convolutions, deconvolutions and poolings is cut into bands of rows
+// (runtime/row_bands.h), and creates the primitives for each band.
 //
 // The rows of a result that a band computes need some rows of the tensor before it, these need some
-// of the one before that, and so on: ReachOf() walks a chain backwards. Where windows overlap,
-// neighbouring bands need the same rows of an intermediate tensor, and each computes them for
-// itself. The bits do not change: a primitive takes part only if none of its results depends on
-// where its tensor was cut, and if its bands run the same implementation as the whole tensor.
+// of the one before that, and so on: ReachOf() (row_window.h) walks a chain backwards. Where
+// windows overlap, neighbouring bands need the same rows of an intermediate tensor, and each
+// computes them for itself. The bits do not change: a primitive takes part only if none of its
+// results depends on where its tensor was cut, and if its bands run the same implementation as the
+// whole tensor.
 //
 // Taller bands compute fewer rows twice, but need more cache. The choice is the fewest bands whose
 // working set stays within BandLimits::most_bytes; a chain that then computes too many rows twice

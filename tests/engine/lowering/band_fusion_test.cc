@@ -90,14 +90,46 @@ graph::Network ReadElsewhere(int64_t n) {
   return b.Finish({answer, left, b.Conv("right", twice, 16, {.groups = 16})});
 }
 
+// The end of a text detector: pixels become tiles of pixels, twice.
+graph::Network Mask(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 16, 7, 6});
+  const ValueId features = b.Conv("features", x, 24, {.fused = {graph::Relu()}});
+  const ValueId larger = b.Deconv(
+      "larger", features, 24, {.kernel = 2, .stride = 2, .padding = 0, .fused = {graph::Relu()}});
+  return b.Finish({b.Deconv("mask", larger, 1, {.kernel = 2, .stride = 2, .padding = 0})});
+}
+
+// Deconvolutions whose windows overlap, with padding, gaps and a height that no stride divides.
+graph::Network OverlappingTiles(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 20, 6, 5});
+  const ValueId up = b.Deconv("up", x, 20, {.kernel = 4, .stride = 2, .padding = 1});
+  const ValueId conv = b.Conv("conv", up, 18, {.fused = {graph::Relu()}});
+  const ValueId odd = b.Deconv("odd", conv, 24, {.kernel = 3, .stride = 2, .dilation = 1});
+  return b.Finish({b.Pool("average", odd, Pooling::Algorithm::kAvgIncludePadding, 3, 1, 1)});
+}
+
+// Nothing reaches every third row of the deconvolution's result: it is a step of its own.
+graph::Network RowsThatNothingReaches(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 16, 7, 6});
+  const ValueId conv = b.Conv("conv", x, 16);
+  return b.Finish({b.Deconv("apart", conv, 16, {.kernel = 2, .stride = 3, .padding = 0})});
+}
+
 // For MobileStemInTwo a band of all five steps is too large: the best cut into two chains is at the
 // smallest tensor.
-constexpr ChainCase kCases[] = {{"MobileStem", MobileStem, 48 * 1024, 1, 1},
-                                {"MobileStemInTwo", MobileStem, 36 * 1024, 2, 2},
-                                {"WideWindows", WideWindows, 200 * 1024, 1, 1},
-                                {"SumOverTheSource", SumOverTheSource, 24 * 1024, 1, 3},
-                                {"SumOverAnother", SumOverAnother, 24 * 1024, 2, 2},
-                                {"ReadElsewhere", ReadElsewhere, 24 * 1024, 0, 4}};
+constexpr ChainCase kCases[] = {
+    {"MobileStem", MobileStem, 48 * 1024, 1, 1},
+    {"MobileStemInTwo", MobileStem, 36 * 1024, 2, 2},
+    {"WideWindows", WideWindows, 200 * 1024, 1, 1},
+    {"SumOverTheSource", SumOverTheSource, 24 * 1024, 1, 3},
+    {"SumOverAnother", SumOverAnother, 24 * 1024, 2, 2},
+    {"ReadElsewhere", ReadElsewhere, 24 * 1024, 0, 4},
+    {"Mask", Mask, 48 * 1024, 1, 1},
+    {"OverlappingTiles", OverlappingTiles, 200 * 1024, 1, 1},
+    {"RowsThatNothingReaches", RowsThatNothingReaches, 24 * 1024, 0, 2}};
 
 class BandFusionTest : public ::testing::TestWithParam<std::tuple<ChainCase, cpu::Isa>> {
  protected:

@@ -79,6 +79,25 @@ ValueId NetworkBuilder::Conv(const std::string& name, ValueId src, int64_t chann
   return AddOperation(name, std::move(convolution), {src}, out);
 }
 
+ValueId NetworkBuilder::Deconv(const std::string& name, ValueId src, int64_t channels,
+                               ConvolutionOptions options) {
+  const Dims& in = dims(src);
+  Deconvolution deconvolution{.fused = options.fused};
+  Dims weights = {channels, in[1]}, out = {in[0], channels};
+  for (size_t d = 2; d < in.size(); ++d) {
+    weights.push_back(options.kernel);
+    out.push_back((in[d] - 1) * options.stride + (options.kernel - 1) * (options.dilation + 1) + 1 -
+                  2 * options.padding);
+    deconvolution.strides.push_back(options.stride);
+    deconvolution.dilations.push_back(options.dilation);
+    deconvolution.padding_left.push_back(options.padding);
+    deconvolution.padding_right.push_back(options.padding);
+  }
+  deconvolution.weights = MakeWeights(name, weights, options.scale, /*transposed=*/false);
+  if (options.bias) deconvolution.bias = PseudoRandom(name + ".bias", channels, -0.5f, 0.5f);
+  return AddOperation(name, std::move(deconvolution), {src}, out);
+}
+
 ValueId NetworkBuilder::Fc(const std::string& name, ValueId src, int64_t channels,
                            InnerProductOptions options) {
   const Dims& in = dims(src);

@@ -36,6 +36,9 @@ class NetworkBuilder {
   ValueId Input(const std::string& name, Dims dims);
   ValueId Conv(const std::string& name, ValueId src, int64_t channels,
                ConvolutionOptions options = {});
+  // Without groups and fused pooling.
+  ValueId Deconv(const std::string& name, ValueId src, int64_t channels,
+                 ConvolutionOptions options = {});
   ValueId Fc(const std::string& name, ValueId src, int64_t channels,
              InnerProductOptions options = {});
   ValueId Pool(const std::string& name, ValueId src, Pooling::Algorithm algorithm, int64_t kernel,
