@@ -35,7 +35,6 @@ float Flushed(float x) {
 
 float Pow(const EltwiseOp& op, float x) {
   x = Flushed(x);
-  if (x < 0 && op.beta != std::floor(op.beta)) return std::numeric_limits<float>::quiet_NaN();
   return op.alpha * std::pow(static_cast<double>(x), static_cast<double>(op.beta));
 }
 

@@ -89,7 +89,7 @@ class VectorMath {
   // v + low = log v, for v > 0 and finite.
   void LogParts(const Vector& v, const Vector& low, const Vector& s0, const Vector& s1,
                 const Vector& s2);
-  void FinishPow(const Vector& v, const Vector& x, float y, const Vector& s0);
+  void FinishPow(const Vector& v, const Vector& x, float y, const Vector& s0, const Vector& s1);
   // n = 2^n for integral n in [-126, 127].
   void PowerOf2(const Vector& n);
 

@@ -102,12 +102,13 @@ void VectorMath::Pow(const Vector& v, float y, const Scratch5& s) {
   generator_->vminps(v, v, Constant(1));
   ExpOfSum(high, v, s[0], s[2]);
   generator_->vmovaps(v, high);
-  FinishPow(v, x, y, s[0]);
+  FinishPow(v, x, y, s[0], s[1]);
 }
 
-// |x|^y in v becomes negative for a negative x and an odd y, NaN for a negative x where y is not an
-// integer, and NaN where x is.
-void VectorMath::FinishPow(const Vector& v, const Vector& x, float y, const Vector& s0) {
+// |x|^y in v becomes negative for a negative x and an odd y, NaN for a negative number x where y is
+// not an integer (but not for -infinity, as in C), and NaN where x is.
+void VectorMath::FinishPow(const Vector& v, const Vector& x, float y, const Vector& s0,
+                           const Vector& s1) {
   const bool integer = y == std::floor(y);
   if (integer && std::fmod(y, 2.0f) != 0) {
     generator_->vmovaps(s0, x);
@@ -115,8 +116,12 @@ void VectorMath::FinishPow(const Vector& v, const Vector& x, float y, const Vect
     unit_.Or(generator_, v, v, s0);
   } else if (!integer) {
     generator_->vaddps(x, x, Constant(0));  // -0 is not a negative number
+    generator_->vmovaps(s1, x);
+    AtMost(s1, std::numeric_limits<float>::max(), s0);
+    // The bits of -infinity become 0, those of negative numbers stay negative.
+    generator_->vpaddd(s1, s1, ConstantBits(kSmallestNormal));
     Load(s0, std::numeric_limits<float>::quiet_NaN());
-    TakeWhereNegative(v, x, s0);
+    TakeWhereNegative(v, s1, s0);
   }
   AtLeast(x, 0, s0);
   AtMost(x, 0, s0);

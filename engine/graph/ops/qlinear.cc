@@ -2,6 +2,12 @@
 //
 // Convolutions and products of 8-bit integers: real numbers between a Dequantize and a Quantize,
 // which passes fold into operations on integers.
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/convolution.h"
@@ -124,15 +130,92 @@ absl::Status BuildQLinearMatMul(NodeContext& context) {
   return FinishQuantized(context, real, {.scale = 6, .zero_point = 7});
 }
 
+// Up to so many products of differences of 8-bit integers, sums are exact in f32.
+constexpr int64_t kMostExactProducts = 258;  // 2^24 / 255^2
+
+// Parts of so many bits, of differences of two bytes, have sums that are exact in f32; 0: none do.
+int BitsOfExactParts(int64_t products) {
+  int bits = 8;
+  while (bits > 0 && products > (int64_t{1} << (24 - bits)) / 255) --bits;
+  return bits;
+}
+
+// src / 2^bits, rounded down, and what is left over.
+absl::StatusOr<std::pair<Operand, Operand>> DivideByPower(NodeContext& context, const Operand& src,
+                                                          int bits, absl::string_view suffix) {
+  const auto number = [&](float value) {
+    return Operand{
+        MakeFloats(absl::StrCat(context.output_name(), suffix, value), {}, {value}), kNoValue, {}};
+  };
+  const float power = static_cast<float>(1 << bits);
+  ABSL_ASSIGN_OR_RETURN(Operand high,
+                        ElementwiseOf(context, {Function::kMul}, {src, number(1 / power)},
+                                      absl::StrCat(suffix, "/quotient")));
+  ABSL_ASSIGN_OR_RETURN(
+      high, ElementwiseOf(context, {Function::kFloor}, {high}, absl::StrCat(suffix, "/high")));
+  ABSL_ASSIGN_OR_RETURN(Operand low, ElementwiseOf(context, {Function::kMul}, {high, number(power)},
+                                                   absl::StrCat(suffix, "/multiple")));
+  ABSL_ASSIGN_OR_RETURN(
+      low, ElementwiseOf(context, {Function::kSub}, {src, low}, absl::StrCat(suffix, "/low")));
+  return std::pair(high, low);
+}
+
+// factor * (src convolved with the weights), in s32.
+absl::StatusOr<Operand> IntegerConvolution(NodeContext& context, const Operand& src,
+                                           const Operand& weights, int64_t factor,
+                                           absl::string_view suffix) {
+  ABSL_ASSIGN_OR_RETURN(const ValueId sums, EmitConvolution(context, src.value, weights, Operand(),
+                                                            absl::StrCat(suffix, "/sums")));
+  Operand dst = {nullptr, sums, context.value(sums).dims};
+  ABSL_ASSIGN_OR_RETURN(dst.value, context.InType(dst, DataType::kS32));
+  const Operand power = {
+      MakeInts(absl::StrCat(context.output_name(), suffix, "/factor"), {}, {factor}), kNoValue, {}};
+  return ElementwiseOf(context, {Function::kMul}, {dst, power}, absl::StrCat(suffix, "/part"));
+}
+
+// A convolution of so many products that f32 does not hold their sum: of `bits` bits of the source
+// at a time, added in s32.
+absl::StatusOr<Operand> SumOfParts(NodeContext& context, Operand src, const Operand& weights,
+                                   int bits) {
+  constexpr int kBitsOfDifference = 9;  // with the sign
+  Operand sum;
+  for (int shift = 0; shift < kBitsOfDifference; shift += bits) {
+    const std::string suffix = absl::StrCat("/bits", shift);
+    Operand part = src;
+    if (shift + bits < kBitsOfDifference) {
+      ABSL_ASSIGN_OR_RETURN(std::tie(src, part), DivideByPower(context, src, bits, suffix));
+    }
+    ABSL_ASSIGN_OR_RETURN(part, IntegerConvolution(context, part, weights, 1 << shift, suffix));
+    if (shift == 0) {
+      sum = part;
+      continue;
+    }
+    ABSL_ASSIGN_OR_RETURN(
+        sum, ElementwiseOf(context, {Function::kAdd}, {sum, part}, absl::StrCat(suffix, "/sum")));
+  }
+  return sum;
+}
+
+// The sums themselves, whatever their size; f32 rounds long ones, as a Cast after them does.
 absl::Status BuildConvInteger(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, Source(context, 0, {.zero_point = 2}, 1));
   ABSL_ASSIGN_OR_RETURN(const Operand weights, RealWeights(context, 1, {.zero_point = 3}, 0));
+  const Dims summed(weights.dims.begin() + (weights.dims.empty() ? 0 : 1), weights.dims.end());
+  const int64_t products = ElementCount(summed).value_or(INT64_MAX);
+  if (products > kMostExactProducts && !context.IsReadOnlyBy("Cast")) {
+    const int bits = BitsOfExactParts(products);
+    if (bits == 0) {
+      return context.node.Unimplemented(absl::StrCat("sums of ", products, " products, at most ",
+                                                     (1 << 23) / 255, " are supported"));
+    }
+    ABSL_ASSIGN_OR_RETURN(
+        const Operand dst,
+        SumOfParts(context, {nullptr, src, context.value(src).dims}, weights, bits));
+    return context.SetOutput(dst);
+  }
   ABSL_ASSIGN_OR_RETURN(const ValueId dst, EmitConvolution(context, src, weights, Operand()));
   return context.SetOutput(dst);
 }
-
-// Up to so many products of differences of 8-bit integers, sums are exact in f32.
-constexpr int64_t kMostExactProducts = 258;  // 2^24 / 255^2
 
 // Input `side` (0: the rows, 1: the columns) less its zero points, in s32. One for each row is a
 // column.

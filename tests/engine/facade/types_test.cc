@@ -180,30 +180,50 @@ TEST(TypesTest, AnImageOfBytesBecomesNumbers) {
   ExpectAnswer<float>(model, {Bytes<uint8_t>({0, 255, 3})}, {0, 127.5f, 1.5f});
 }
 
-// A 3x3 convolution of real numbers would be Winograd's, whose transforms round.
-TEST(TypesTest, SumsOfIntegerConvolutionsAreExact) {
-  constexpr int64_t kChannels = 32, kSize = 14;
+struct IntegerConvolutionCase {
+  int64_t channels, size;
+  int lowest_pixel, lowest_tap;  // of each, 255 and 127 are the highest
+};
+
+// 3x3, `channels` to 4 channels.
+void ExpectExactSums(const IntegerConvolutionCase& c) {
+  SCOPED_TRACE(c.channels);
+  constexpr int64_t kOutputs = 4;
   OnnxBuilder model;
-  model.Input("x", {1, kChannels, kSize, kSize}, TensorProto::UINT8);
-  std::vector<uint8_t> pixels(kChannels * kSize * kSize);
-  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * 97 % 251);
-  std::vector<int> taps(kChannels * kChannels * 9);
-  for (size_t i = 0; i < taps.size(); ++i) taps[i] = static_cast<int>(i * 31 % 255) - 127;
-  model.Bytes("w", {kChannels, kChannels, 3, 3}, /*is_signed=*/true, taps);
+  model.Input("x", {1, c.channels, c.size, c.size}, TensorProto::UINT8);
+  std::vector<uint8_t> pixels(c.channels * c.size * c.size);
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    pixels[i] = static_cast<uint8_t>(255 - i * 97 % (256 - c.lowest_pixel));
+  }
+  std::vector<int> taps(kOutputs * c.channels * 9);
+  for (size_t i = 0; i < taps.size(); ++i) {
+    taps[i] = 127 - static_cast<int>(i * 31 % (128 - c.lowest_tap));
+  }
+  model.Bytes("w", {kOutputs, c.channels, 3, 3}, /*is_signed=*/true, taps);
   model.Node("ConvInteger", {"x", "w"}, {"y"}).Output("y", TensorProto::INT32);
   std::vector<int32_t> expected;
-  for (int64_t o = 0; o < kChannels; ++o) {
-    for (int64_t at = 0; at < (kSize - 2) * (kSize - 2); ++at) {
-      const int64_t row = at / (kSize - 2), column = at % (kSize - 2);
+  for (int64_t o = 0; o < kOutputs; ++o) {
+    for (int64_t at = 0; at < (c.size - 2) * (c.size - 2); ++at) {
+      const int64_t row = at / (c.size - 2), column = at % (c.size - 2);
       int32_t sum = 0;
-      for (int64_t i = 0; i < kChannels * 9; ++i) {
-        const int64_t pixel = i / 9 * kSize * kSize + (row + i / 3 % 3) * kSize + column + i % 3;
-        sum += pixels[pixel] * taps[o * kChannels * 9 + i];
+      for (int64_t i = 0; i < c.channels * 9; ++i) {
+        const int64_t pixel = i / 9 * c.size * c.size + (row + i / 3 % 3) * c.size + column + i % 3;
+        sum += pixels[pixel] * taps[o * c.channels * 9 + i];
       }
       expected.push_back(sum);
     }
   }
   ExpectAnswer<int32_t>(model, {Bytes(pixels)}, expected);
+}
+
+// A 3x3 convolution of real numbers would be Winograd's, whose transforms round; f32 holds integers
+// up to 2^24, which 530 products of the largest bytes exceed.
+TEST(TypesTest, SumsOfIntegerConvolutionsAreExact) {
+  ExpectExactSums({.channels = 28, .size = 14, .lowest_pixel = 5, .lowest_tap = -127});
+  ExpectExactSums({.channels = 28, .size = 5, .lowest_pixel = 250, .lowest_tap = 120});
+  ExpectExactSums({.channels = 100, .size = 6, .lowest_pixel = 250, .lowest_tap = 120});
+  ExpectExactSums({.channels = 600, .size = 5, .lowest_pixel = 5, .lowest_tap = -127});
+  ExpectExactSums({.channels = 600, .size = 5, .lowest_pixel = 251, .lowest_tap = 121});
 }
 
 // The activations are f32, and the answer is rounded once.
