@@ -9,13 +9,21 @@
 #include "engine/threading/stop.h"
 
 namespace tilewire {
+namespace {
+
+// A group of fewer tiles would skip lines of the next group's weights.
+constexpr int kFewestTilesAhead = 12;
+
+}  // namespace
 
 PackedProduct::PackedProduct(const VectorUnit& unit, const Shape& shape)
     : shape_(shape),
       size_(ProductTile::SizeFor(unit, shape.post_ops,
                                  *std::max_element(shape.rows.begin(), shape.rows.end()))),
       group_(size_.blocks * unit.lanes()),
-      has_tail_(shape.outputs % unit.lanes() != 0) {}
+      has_tail_(shape.outputs % unit.lanes() != 0),
+      fetches_ahead_(*std::max_element(shape.rows.begin(), shape.rows.end()) >=
+                     kFewestTilesAhead * size_.rows) {}
 
 absl::StatusOr<std::unique_ptr<const PackedProduct>> PackedProduct::Create(absl::string_view name,
                                                                            const VectorUnit& unit,
@@ -50,6 +58,7 @@ ProductTileConfig PackedProduct::ConfigOf(const VectorUnit& unit, bool last, int
   config.k = shape_.k;
   config.pairs = shape_.pairs;
   config.src_row_bytes = shape_.src_row_stride * sizeof(float);
+  config.fetches_ahead = fetches_ahead_;
   config.epilogue.blocks = static_cast<int>(DivUp(outputs, lanes));
   config.epilogue.pixels = rows;
   config.epilogue.dst_block_bytes = lanes * sizeof(float);
@@ -61,26 +70,42 @@ ProductTileConfig PackedProduct::ConfigOf(const VectorUnit& unit, bool last, int
 }
 
 void PackedProduct::RunGroup(int64_t group, int64_t rows, const Operands& operands) const {
-  const bool last = (group + 1) * group_ >= shape_.outputs;
+  Ahead ahead = AheadOf(group, rows, operands);
   for (int64_t row = 0; row < rows; row += size_.rows) {
-    RunTile(group * group_, row, std::min<int64_t>(size_.rows, rows - row), last, operands);
+    RunTile(group * group_, row, std::min<int64_t>(size_.rows, rows - row), ahead, operands);
+    ahead.weights += ahead.step_bytes * (shape_.k / ProductTile::kChains);
     if (threading::Stopped()) return;
   }
 }
 
+// The tiles of a group share the weights of the next one evenly. The last group fetches none: it
+// asks for a line of its own.
+PackedProduct::Ahead PackedProduct::AheadOf(int64_t group, int64_t rows,
+                                            const Operands& operands) const {
+  const int64_t next = (group + 1) * group_;
+  const int64_t steps = DivUp(rows, int64_t{size_.rows}) * (shape_.k / ProductTile::kChains);
+  const bool fetches = fetches_ahead_ && rows >= kFewestTilesAhead * size_.rows &&
+                       next < shape_.outputs && steps > 0;
+  const float* weights = operands.weights + (fetches ? next : group * group_) * shape_.k;
+  const int64_t bytes = std::min(group_, shape_.outputs - next) * shape_.k * int64_t{sizeof(float)};
+  return {reinterpret_cast<const std::byte*>(weights), fetches ? DivUp(bytes, steps) : 0};
+}
+
 // The last outputs, if they do not fill a vector, go through a tile on the stack.
-void PackedProduct::RunTile(int64_t output, int64_t row, int64_t rows, bool last,
+void PackedProduct::RunTile(int64_t output, int64_t row, int64_t rows, const Ahead& ahead,
                             const Operands& operands) const {
   constexpr int kMostLanes = 16;
   float tile[ProductTile::kMaxVectors * kMostLanes];
   const int64_t count = std::min(group_, shape_.outputs - output), stride = shape_.dst_row_stride;
-  const bool apart = last && has_tail_;
+  const bool last = output + group_ >= shape_.outputs, apart = last && has_tail_;
   float* dst = operands.dst + row * stride + output;
   ProductTileArgs args;
   args.src = operands.src + row * shape_.src_row_stride;
   args.weights = operands.weights + output * shape_.k;
   args.bias = shape_.bias ? operands.bias + output : nullptr;
   args.dst = apart ? tile : dst;
+  args.ahead = ahead.weights;
+  args.ahead_bytes = ahead.step_bytes;
   if (apart && shape_.post_ops.HasSum()) {
     for (int64_t r = 0; r < rows; ++r) {
       std::memcpy(tile + r * group_, dst + r * stride, count * sizeof(float));

@@ -8,10 +8,14 @@
 // zeros after the last output. A group is the outputs of a tile; groups are independent of each
 // other, and so are rows: the order of the sums is that of product_tile.h whatever their number.
 //
+// A group of many rows fetches the weights of the next one meanwhile: otherwise its first tile
+// would wait for memory at each line.
+//
 // Immutable once created; thread-safe.
 #ifndef ENGINE_KERNELS_PACKED_PRODUCT_H_
 #define ENGINE_KERNELS_PACKED_PRODUCT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -60,16 +64,24 @@ class PackedProduct {
   int64_t code_bytes() const { return code_bytes_; }
 
  private:
+  // The weights that a tile fetches for the next group.
+  struct Ahead {
+    const std::byte* weights;
+    int64_t step_bytes;
+  };
+
   PackedProduct(const VectorUnit& unit, const Shape& shape);
   absl::Status Compile(absl::string_view name, const VectorUnit& unit);
   ProductTileConfig ConfigOf(const VectorUnit& unit, bool last, int rows) const;
-  void RunTile(int64_t output, int64_t row, int64_t rows, bool last,
+  Ahead AheadOf(int64_t group, int64_t rows, const Operands& operands) const;
+  void RunTile(int64_t output, int64_t row, int64_t rows, const Ahead& ahead,
                const Operands& operands) const;
 
   const Shape shape_;
   const ProductTile::Size size_;
   const int64_t group_;  // outputs of a tile
   const bool has_tail_;  // the last outputs do not fill a vector
+  const bool fetches_ahead_;
   int64_t code_bytes_ = 0;
   // By whether it is the last group, and rows.
   std::unique_ptr<const ProductTile> tiles_[2][ProductTile::kMaxRows + 1];

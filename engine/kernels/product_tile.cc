@@ -4,11 +4,6 @@
 #include <cstddef>
 
 namespace tilewire {
-namespace {
-
-constexpr int kProductChains = 2;
-
-}  // namespace
 
 ProductTile::Size ProductTile::SizeFor(const VectorUnit& unit, const PostOps& post_ops,
                                        int64_t most_rows) {
@@ -34,6 +29,8 @@ void ProductTile::Emit() {
   Preamble();
   EmitPointers();
   EmitSums();
+  mov(dst_, ptr[args_ + offsetof(ProductTileArgs, dst)]);
+  if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(ProductTileArgs, bias)]);
   FinishSums(/*zero_tail=*/false);
   Postamble();
   epilogue_.EmitTables();
@@ -41,8 +38,10 @@ void ProductTile::Emit() {
 
 void ProductTile::EmitPointers() {
   const int block_bytes = static_cast<int>(config_.k * config_.epilogue.unit.bytes());
-  mov(dst_, ptr[args_ + offsetof(ProductTileArgs, dst)]);
-  if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(ProductTileArgs, bias)]);
+  if (config_.fetches_ahead) {
+    mov(ahead_, ptr[args_ + offsetof(ProductTileArgs, ahead)]);
+    mov(ahead_bytes_, ptr[args_ + offsetof(ProductTileArgs, ahead_bytes)]);
+  }
   mov(weights_[0], ptr[args_ + offsetof(ProductTileArgs, weights)]);
   for (int b = 1; b < config_.epilogue.blocks; ++b)
     lea(weights_[b], ptr[weights_[b - 1] + block_bytes]);
@@ -53,20 +52,23 @@ void ProductTile::EmitPointers() {
 }
 
 void ProductTile::EmitSums() {
-  ZeroSums(kProductChains);
-  if (config_.k >= kProductChains) {
+  ZeroSums(kChains);
+  if (config_.k >= kChains) {
     const int vector_bytes = config_.epilogue.unit.bytes();
     Xbyak::Label step;
-    mov(left_, config_.k / kProductChains);
+    mov(left_, config_.k / kChains);
     L(step);
-    for (int chain = 0; chain < kProductChains; ++chain) EmitStep(chain);
-    for (int b = 0; b < config_.epilogue.blocks; ++b)
-      add(weights_[b], kProductChains * vector_bytes);
-    for (int r = 0; r < config_.epilogue.pixels; ++r) add(rows_[r], kProductChains * 4);
+    if (config_.fetches_ahead) {
+      prefetcht1(ptr[ahead_]);
+      add(ahead_, ahead_bytes_);
+    }
+    for (int chain = 0; chain < kChains; ++chain) EmitStep(chain);
+    for (int b = 0; b < config_.epilogue.blocks; ++b) add(weights_[b], kChains * vector_bytes);
+    for (int r = 0; r < config_.epilogue.pixels; ++r) add(rows_[r], kChains * 4);
     dec(left_);
     jnz(step, T_NEAR);
   }
-  if (config_.k % kProductChains != 0) EmitStep(0);
+  if (config_.k % kChains != 0) EmitStep(0);
   for (int i = 0; i < Tile(); ++i) vaddps(Vector(i), Vector(i), Vector(Tile() + i));
 }
 

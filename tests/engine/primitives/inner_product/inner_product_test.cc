@@ -4,6 +4,7 @@
 #include <cmath>
 #include <variant>
 
+#include "engine/base/checked_math.h"
 #include "engine/primitives/reorder/reorder.h"
 #include "tests/engine/primitives/integer_tensors.h"
 #include "tests/engine/primitives/row_test.h"
@@ -237,18 +238,29 @@ TEST_P(InnerProductTest, IsExactOnIntegers) {
   }
 }
 
+// So many that generated code fetches weights ahead: up to the last group of outputs.
+Shape ManyRows() { return {{74, 37}, 150}; }
+
+TEST_P(InnerProductTest, ManyRowsOfFewAndManyProducts) {
+  for (int64_t k : {1, 2, 3, 37, 500}) ExpectMatches({{73, k}, 150});
+  ExpectMatches(ManyRows(), {SumPostOp{}, EltwisePostOp{{Algorithm::kTanh}}});
+}
+
 TEST_P(InnerProductTest, RowsDoNotDependOnTheBatch) {
   const Attributes attributes = AttributesOf({EltwisePostOp{{Algorithm::kTanh}}});
-  for (int64_t outputs : kOutputs) {
-    const Shape eight{{8, 37}, outputs}, one{{1, 37}, outputs};
-    const auto of_eight = CreateFor(eight, Plain(eight.src), Plain(eight.DstDims()), attributes);
+  std::vector<Shape> shapes = {ManyRows()};
+  for (int64_t outputs : kOutputs) shapes.push_back({{8, 37}, outputs});
+  for (const Shape& many : shapes) {
+    const int64_t batch = many.src[0], k = many.src[1], outputs = many.outputs;
+    const Shape one{{1, k}, outputs};
+    const auto of_many = CreateFor(many, Plain(many.src), Plain(many.DstDims()), attributes);
     const auto of_one = CreateFor(one, Plain(one.src), Plain(one.DstDims()), attributes);
-    ASSERT_EQ(of_eight.has_value(), of_one.has_value()) << "the batch decides which row serves";
-    if (!of_eight) continue;
-    Contents contents = RandomContents(eight);
-    const std::vector<float> all = Run(*of_eight, contents), src = contents.src;
-    for (int64_t n = 0; n < 8; ++n) {
-      contents.src.assign(src.begin() + n * 37, src.begin() + (n + 1) * 37);
+    ASSERT_EQ(of_many.has_value(), of_one.has_value()) << "the batch decides which row serves";
+    if (!of_many) continue;
+    Contents contents = RandomContents(many);
+    const std::vector<float> all = Run(*of_many, contents), src = contents.src;
+    for (int64_t n = 0; n < batch; n += DivUp(batch, 8)) {
+      contents.src.assign(src.begin() + n * k, src.begin() + (n + 1) * k);
       EXPECT_EQ(BitsOf(Run(*of_one, contents)),
                 BitsOf({all.begin() + n * outputs, all.begin() + (n + 1) * outputs}));
     }
