@@ -17,7 +17,9 @@ int StridedTile::MaxRows(const VectorUnit& unit, const PostOps& post_ops, int bl
 }
 
 StridedTile::StridedTile(absl::string_view name, const StridedTileConfig& config)
-    : AccumulatorTile(name, config.epilogue), config_(config) {}
+    : AccumulatorTile(name, config.epilogue),
+      config_(config),
+      addend_tail_(this, config.epilogue.unit, {.spare = left_, .opmask = k3, .vector = 15}) {}
 
 void StridedTile::Emit() {
   ZeroSums();
@@ -27,10 +29,42 @@ void StridedTile::Emit() {
   if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(StridedTileArgs, bias)]);
   EmitSteps(config_.k / kStepsAtOnce, kStepsAtOnce);
   EmitSteps(config_.k % kStepsAtOnce, 1);
-  FinishSums(/*zero_tail=*/false);
+  epilogue_.AddBias();
+  epilogue_.ApplyPostOps(/*skip_sum=*/false);
+  if (!config_.addend_row_bytes.empty()) AddAddends();
+  epilogue_.Store();
   vzeroupper();
   ret();
   epilogue_.EmitTables();
+  if (config_.addend_tail != 0) addend_tail_.EmitTable();
+}
+
+void StridedTile::AddAddends() {
+  const Xbyak::Xmm addend = Vector(Tile()), other = Vector(Tile() + 1);
+  const int count = static_cast<int>(config_.addend_row_bytes.size());
+  for (int i = 0; i < count; ++i) {
+    mov(addends_[i], ptr[args_ + static_cast<int>(offsetof(StridedTileArgs, addends) +
+                                                  i * sizeof(const float*))]);
+  }
+  if (config_.addend_tail != 0) addend_tail_.Set(config_.addend_tail);
+  for (int r = 0; r < config_.epilogue.pixels; ++r) {
+    for (int b = 0; b < config_.epilogue.blocks; ++b) {
+      const Xbyak::Xmm sum = Vector(b * config_.epilogue.pixels + r);
+      LoadAddend(0, b, r, addend);
+      for (int i = 1; i < count; ++i) {
+        LoadAddend(i, b, r, other);
+        vaddps(addend, addend, other);
+      }
+      vaddps(sum, sum, addend);
+    }
+  }
+}
+
+void StridedTile::LoadAddend(int i, int block, int row, const Xbyak::Xmm& to) {
+  const int64_t offset =
+      row * config_.addend_row_bytes[i] + block * int64_t{config_.epilogue.unit.bytes()};
+  const bool masked = config_.addend_tail != 0 && block == config_.epilogue.blocks - 1;
+  addend_tail_.Load(to, ptr[addends_[i] + static_cast<int>(offset)], masked);
 }
 
 void StridedTile::EmitSteps(int64_t count, int unroll) {

@@ -9,7 +9,9 @@
 #define ENGINE_KERNELS_STRIDED_TILE_H_
 
 #include <cstdint>
+#include <vector>
 
+#include "engine/jit/tail_mask.h"
 #include "engine/kernels/accumulator_tile.h"
 
 namespace tilewire {
@@ -19,11 +21,18 @@ struct StridedTileConfig {
   int64_t src_row_bytes = 0, src_k_bytes = 0;
   int64_t weights_k_bytes = 0;  // vectors of a row of weights follow each other
   EpilogueConfig epilogue;      // blocks, pixels (rows), lanes, strides of dst, bias, post-ops
+  // The bytes from row to row of matrices whose sum is added after the post-ops, and how many of
+  // the last vector's columns they have; 0: all of them.
+  std::vector<int64_t> addend_row_bytes = {};
+  int addend_tail = 0;
 };
 
 struct StridedTileArgs {
+  static constexpr int kMostAddends = 2;
+
   const float *src, *weights, *bias;  // of the tile's first row and column
   float* dst;
+  const float* addends[kMostAddends] = {};
 };
 
 class StridedTile final : public AccumulatorTile {
@@ -39,12 +48,16 @@ class StridedTile final : public AccumulatorTile {
   void Emit() override;
   void EmitSteps(int64_t count, int unroll);
   void EmitStep(int step);
+  void AddAddends();
+  void LoadAddend(int i, int block, int row, const Xbyak::Xmm& to);
 
   const StridedTileConfig config_;
 
   // Registers. Vectors: the tile's sums, then weights of one k, then an element of src.
   const Xbyak::Reg64 src_ = r8, weights_ = r9;  // advance with k
   const Xbyak::Reg64 left_ = rcx;
+  const Xbyak::Reg64 addends_[StridedTileArgs::kMostAddends] = {src_, weights_};  // after the sums
+  jit::TailMask addend_tail_;
 };
 
 }  // namespace tilewire

@@ -4,12 +4,14 @@
 #include <algorithm>
 
 #include "engine/base/checked_math.h"
+#include "engine/kernels/strided_tile.h"
 
 namespace tilewire::attention {
 namespace {
 
 constexpr int64_t kScoreBytes = 64 << 10;  // of a block of scores, about
 constexpr int64_t kMostTiles = 16;         // of a block's rows
+constexpr int64_t kFewKeys = 64;           // their values stay in the first cache at any stride
 constexpr int64_t kPieceRows = 256;        // copying the keys and values for these costs little
 
 // Panels of up to `most` vectors that differ by one at most.
@@ -22,6 +24,19 @@ std::vector<Panel> PanelsOf(int64_t columns, int lanes, int most) {
     column += blocks * lanes;
   }
   return panels;
+}
+
+// Whether rows are read as they are: their elements follow each other.
+bool HasWholeRows(const MemoryDesc& md, int64_t columns) {
+  return md.dim(3) == columns && (columns == 1 || md.stride(3) == 1);
+}
+
+bool TakesMasksInPlace(const AttentionDesc& desc, int64_t keys) {
+  const size_t masks = desc.srcs.size() - AttentionDesc::kFirstMask;
+  bool in_place = masks > 0 && masks <= size_t{StridedTileArgs::kMostAddends};
+  for (size_t i = 0; i < masks; ++i)
+    in_place &= HasWholeRows(desc.srcs[AttentionDesc::kFirstMask + i], keys);
+  return in_place;
 }
 
 }  // namespace
@@ -49,6 +64,9 @@ BlockPlan::BlockPlan(const AttentionDesc& desc, const jit::VectorUnit& unit) {
   block_rows = std::clamp<int64_t>(fitting, 2, kMostTiles) * tile_rows;
   piece_rows = RoundUp(kPieceRows, block_rows);
   chunks = DivUp(queries, piece_rows);
+  values_in_place = keys <= kFewKeys && columns % lanes == 0 &&
+                    HasWholeRows(desc.srcs[AttentionDesc::kValues], columns);
+  masks_in_place = TakesMasksInPlace(desc, keys);
 }
 
 }  // namespace tilewire::attention

@@ -7,7 +7,8 @@
 // keys, turned, and the values into panels: the columns of a tile, [row][column], zeros after the
 // last. Then it takes a block of queries after the other: masks and products with the keys give a
 // block of scores, softmax makes shares of them in place, and their products with the values are
-// rows of dst. Memory for all this is a slot of the scratchpad.
+// rows of dst. Memory for all this is a slot of the scratchpad. Where tiles can read values and
+// masks as they lie in memory, these are not copied.
 #ifndef ENGINE_PRIMITIVES_ATTENTION_BLOCK_PLAN_H_
 #define ENGINE_PRIMITIVES_ATTENTION_BLOCK_PLAN_H_
 
@@ -34,12 +35,14 @@ struct BlockPlan {
   int64_t tile_rows;                   // of a whole tile
   int64_t block_rows, piece_rows;      // of queries; multiples of the one before
   int64_t chunks;                      // pieces of one head
+  bool values_in_place;                // they need no copy: few of them, in whole vectors
+  bool masks_in_place;                 // the products are added to them where they are
 
   int64_t heads_per_group() const { return heads / groups; }
   int64_t pieces() const { return batches * groups * chunks; }
   // Floats of a slot: keys, values, scores.
   int64_t key_elements() const { return depth * score_stride; }
-  int64_t value_elements() const { return keys * value_stride; }
+  int64_t value_elements() const { return values_in_place ? 0 : keys * value_stride; }
   int64_t slot_elements() const {
     return key_elements() + value_elements() + block_rows * score_stride;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -22,6 +23,9 @@ namespace tilewire::attention {
 namespace {
 
 constexpr int64_t kFloatBytes = sizeof(float);
+
+// Elements from one query's row of a mask to the next one's.
+int64_t RowStep(const MemoryDesc& mask) { return mask.dim(2) == 1 ? 0 : mask.stride(2); }
 
 // What the code of a tile differs by.
 struct TileKind {
@@ -50,8 +54,9 @@ class Blocks final : public Primitive {
   // Some queries of one head.
   struct Block {
     int64_t batch, head, row, rows;
-    const float *keys, *values;  // panels
+    const float *keys, *values;  // panels; values may be where they are
     float* scores;
+    std::array<const float*, StridedTileArgs::kMostAddends> masks;  // that are read in place
   };
 
   void Run(const ExecuteArgs& args, std::byte* scratchpad,
@@ -67,14 +72,23 @@ class Blocks final : public Primitive {
     const int64_t batch = piece / plan_.chunks / plan_.groups;
     float *keys = slot, *values = keys + plan_.key_elements();
     CopyPanels(args, AttentionDesc::kKeys, batch, group, plan_.score_panels, keys);
-    CopyPanels(args, AttentionDesc::kValues, batch, group, plan_.value_panels, values);
+    if (!plan_.values_in_place)
+      CopyPanels(args, AttentionDesc::kValues, batch, group, plan_.value_panels, values);
+    const float* from =
+        plan_.values_in_place ? Element(args, AttentionDesc::kValues, batch, group, 0) : values;
     const int64_t end = std::min(plan_.queries, (chunk + 1) * plan_.piece_rows);
     const int64_t heads = plan_.heads_per_group();
     for (int64_t head = group * heads; head < (group + 1) * heads; ++head) {
       for (int64_t row = chunk * plan_.piece_rows; row < end; row += plan_.block_rows) {
         if (threading::Stopped()) return;
-        RunBlock(args, {batch, head, row, std::min(plan_.block_rows, end - row), keys, values,
-                        values + plan_.value_elements()});
+        RunBlock(args, {batch,
+                        head,
+                        row,
+                        std::min(plan_.block_rows, end - row),
+                        keys,
+                        from,
+                        values + plan_.value_elements(),
+                        {}});
       }
     }
   }
@@ -102,9 +116,16 @@ class Blocks final : public Primitive {
            h * md.stride(1) + m * md.stride(2);
   }
 
-  void RunBlock(const ExecuteArgs& args, const Block& block) const {
+  void RunBlock(const ExecuteArgs& args, Block block) const {
     const int64_t stride = plan_.score_stride;
-    if (desc_.srcs.size() > AttentionDesc::kFirstMask) LoadMasks(args, block);
+    for (size_t i = AttentionDesc::kFirstMask; i < desc_.srcs.size(); ++i) {
+      const float* mask = MaskOf(args, i, block);
+      if (plan_.masks_in_place) {
+        block.masks[i - AttentionDesc::kFirstMask] = mask;
+      } else {
+        LoadMask(i, mask, block);
+      }
+    }
     const MemoryDesc &queries = desc_.srcs[AttentionDesc::kQueries], &dst = desc_.dst;
     RunTiles(/*of_values=*/false, block,
              Element(args, AttentionDesc::kQueries, block.batch, block.head, block.row),
@@ -126,11 +147,19 @@ class Blocks final : public Primitive {
       const auto rest = TileOf(of_values, panel, block.rows % plan_.tile_rows);
       for (int64_t row = 0; row < block.rows; row += plan_.tile_rows) {
         const int64_t rows = std::min(plan_.tile_rows, block.rows - row);
-        const StridedTileArgs args = {src + row * src_stride, weights, nullptr,
-                                      dst + row * dst_stride + panel.column};
+        StridedTileArgs args = {src + row * src_stride, weights, nullptr,
+                                dst + row * dst_stride + panel.column};
+        if (!of_values && plan_.masks_in_place) SetMasks(block, row, panel.column, &args);
         (rows == plan_.tile_rows ? whole : rest)(&args);
       }
-      weights += depth * panel.blocks * plan_.lanes;
+      weights += (of_values && plan_.values_in_place ? 1 : depth) * panel.blocks * plan_.lanes;
+    }
+  }
+
+  void SetMasks(const Block& block, int64_t row, int64_t column, StridedTileArgs* args) const {
+    for (size_t i = AttentionDesc::kFirstMask; i < desc_.srcs.size(); ++i) {
+      const size_t mask = i - AttentionDesc::kFirstMask;
+      args->addends[mask] = block.masks[mask] + row * RowStep(desc_.srcs[i]) + column;
     }
   }
 
@@ -141,23 +170,23 @@ class Blocks final : public Primitive {
     return tile == tiles_.end() ? nullptr : tile->second->entry<StridedTile::Function>();
   }
 
-  // The sum of the masks, to which the products are added.
-  void LoadMasks(const ExecuteArgs& args, const Block& block) const {
-    const int64_t keys = plan_.keys;
-    for (size_t i = AttentionDesc::kFirstMask; i < desc_.srcs.size(); ++i) {
-      const MemoryDesc& md = desc_.srcs[i];
-      const Dims index = MaskIndex(md.dims(), {block.batch, block.head, block.row, 0});
-      const float* mask = Element(args, static_cast<int>(i), index[0], index[1], index[2]);
-      const int64_t row_step = md.dim(2) == 1 ? 0 : md.stride(2);
-      const int64_t step = md.dim(3) == 1 ? 0 : md.stride(3);
-      for (int64_t r = 0; r < block.rows; ++r, mask += row_step) {
-        float* line = block.scores + r * plan_.score_stride;
-        if (i == AttentionDesc::kFirstMask) {
-          std::fill(line + keys, line + plan_.score_stride, 0.0f);
-          CopyMatrix({mask, 1, keys, 0, step}, line, 0);
-        } else {
-          AddRow(mask, step, keys, line);
-        }
+  // Its first row for the block.
+  const float* MaskOf(const ExecuteArgs& args, size_t i, const Block& block) const {
+    const Dims index = MaskIndex(desc_.srcs[i].dims(), {block.batch, block.head, block.row, 0});
+    return Element(args, static_cast<int>(i), index[0], index[1], index[2]);
+  }
+
+  // The scores begin as the sum of the masks, to which the products are added.
+  void LoadMask(size_t i, const float* mask, const Block& block) const {
+    const MemoryDesc& md = desc_.srcs[i];
+    const int64_t keys = plan_.keys, step = md.dim(3) == 1 ? 0 : md.stride(3);
+    for (int64_t r = 0; r < block.rows; ++r, mask += RowStep(md)) {
+      float* line = block.scores + r * plan_.score_stride;
+      if (i == AttentionDesc::kFirstMask) {
+        std::fill(line + keys, line + plan_.score_stride, 0.0f);
+        CopyMatrix({mask, 1, keys, 0, step}, line, 0);
+      } else {
+        AddRow(mask, step, keys, line);
       }
     }
   }
@@ -184,7 +213,9 @@ StridedTileConfig ConfigOf(const AttentionDesc& desc, const BlockPlan& plan, con
   config.k = kind.of_values ? plan.keys : plan.depth;
   config.src_row_bytes = (kind.of_values ? plan.score_stride : queries.stride(2)) * kFloatBytes;
   config.src_k_bytes = (kind.of_values ? 1 : queries.stride(3)) * kFloatBytes;
-  config.weights_k_bytes = kind.blocks * int64_t{unit.bytes()};
+  config.weights_k_bytes = kind.of_values && plan.values_in_place
+                               ? desc.srcs[AttentionDesc::kValues].stride(2) * kFloatBytes
+                               : kind.blocks * int64_t{unit.bytes()};
   EpilogueConfig& epilogue = config.epilogue;
   epilogue.blocks = kind.blocks;
   epilogue.pixels = static_cast<int>(kind.rows);
@@ -193,6 +224,10 @@ StridedTileConfig ConfigOf(const AttentionDesc& desc, const BlockPlan& plan, con
       (kind.of_values ? desc.dst.stride(2) : plan.score_stride) * kFloatBytes;
   if (!kind.of_values) {
     epilogue.post_ops = post_ops;
+    if (plan.masks_in_place && kind.last)
+      config.addend_tail = static_cast<int>(plan.keys % unit.lanes());
+    for (size_t i = AttentionDesc::kFirstMask; plan.masks_in_place && i < desc.srcs.size(); ++i)
+      config.addend_row_bytes.push_back(RowStep(desc.srcs[i]) * kFloatBytes);
   } else if (kind.last) {
     epilogue.tail_lanes = static_cast<int>(plan.columns % unit.lanes());
     epilogue.packed_channels = true;
@@ -209,20 +244,20 @@ absl::Status RequireNear(const MemoryDesc& md) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<PostOps> ScorePostOps(const AttentionDesc& desc) {
+absl::StatusOr<PostOps> ScorePostOps(const AttentionDesc& desc, const BlockPlan& plan) {
   PostOps post_ops;
   if (desc.scale != 1) {
     ABSL_RETURN_IF_ERROR(
         post_ops.Append(EltwisePostOp{{EltwiseAlgorithm::kLinear, desc.scale, 0}}));
   }
-  if (desc.srcs.size() > AttentionDesc::kFirstMask)
+  if (desc.srcs.size() > AttentionDesc::kFirstMask && !plan.masks_in_place)
     ABSL_RETURN_IF_ERROR(post_ops.Append(SumPostOp{}));
   return post_ops;
 }
 
 absl::StatusOr<Blocks::Tiles> CompileTiles(const AttentionDesc& desc, const BlockPlan& plan,
                                            const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(const PostOps post_ops, ScorePostOps(desc));
+  ABSL_ASSIGN_OR_RETURN(const PostOps post_ops, ScorePostOps(desc, plan));
   Blocks::Tiles tiles;
   for (const bool of_values : {false, true}) {
     const std::vector<Panel>& panels = of_values ? plan.value_panels : plan.score_panels;
