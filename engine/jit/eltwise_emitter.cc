@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/jit/eltwise_emitter.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 namespace tilewire::jit {
 
@@ -54,7 +57,23 @@ void EltwiseEmitter::LoadTable() { math_.LoadTable(); }
 void EltwiseEmitter::EmitTable() { math_.EmitTable(); }
 
 void EltwiseEmitter::Apply(absl::Span<const int> vector_registers) {
+  if (op_.algorithm == Algorithm::kGeluErf) return ApplyGeluErf(vector_registers);
   for (int index : vector_registers) ApplyTo(math_.unit().Vector(index));
+}
+
+void EltwiseEmitter::ApplyGeluErf(absl::Span<const int> vector_registers) {
+  constexpr size_t kMostAtOnce = 3;
+  constexpr size_t kScratch = std::tuple_size_v<VectorMath::Scratch5>;
+  const size_t at_once = std::min(kMostAtOnce, registers_.scratch.size() / kScratch);
+  for (size_t i = 0; i < vector_registers.size(); i += at_once) {
+    std::vector<Vector> vs;
+    std::vector<VectorMath::Scratch5> scratch;
+    for (int index : vector_registers.subspan(i, at_once)) {
+      scratch.push_back(ScratchFrom(static_cast<int>(vs.size() * kScratch)));
+      vs.push_back(math_.unit().Vector(index));
+    }
+    math_.GeluErf(vs, scratch);
+  }
 }
 
 void EltwiseEmitter::ApplyTo(const Vector& v) {
@@ -94,7 +113,7 @@ void EltwiseEmitter::ApplyTo(const Vector& v) {
     case Algorithm::kHardSwish:
       return ApplyHardSwish(v);
     case Algorithm::kGeluErf:
-      return math_.GeluErf(v, AllScratch());
+      return;  // ApplyGeluErf()
     case Algorithm::kMish:
       return math_.Mish(v, Scratch(0), Scratch(1), Scratch(2), Scratch(3));
     case Algorithm::kLog:

@@ -53,10 +53,12 @@ class EltwiseEmitter {
   void ApplyHardSwish(const Vector& v);
   void ApplySwish(const Vector& v);
   void ApplyGelu(const Vector& v);
+  void ApplyGeluErf(absl::Span<const int> vector_registers);
   void ApplyPow(const Vector& v);
-  VectorMath::Scratch5 AllScratch() const {
-    return {Scratch(0), Scratch(1), Scratch(2), Scratch(3), Scratch(4)};
+  VectorMath::Scratch5 ScratchFrom(int i) const {
+    return {Scratch(i), Scratch(i + 1), Scratch(i + 2), Scratch(i + 3), Scratch(i + 4)};
   }
+  VectorMath::Scratch5 AllScratch() const { return ScratchFrom(0); }
   Vector Scratch(int i) const { return math_.unit().Vector(registers_.scratch[i]); }
 
   Xbyak::CodeGenerator* generator_;

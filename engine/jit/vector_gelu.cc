@@ -86,22 +86,31 @@ void VectorMath::ScaledErfc(const Vector& p, const Vector& x, const Vector& s0, 
   generator_->vmulps(p, p, x);
 }
 
-void VectorMath::GeluErf(const Vector& v, const Scratch5& s) {
+void VectorMath::GeluErf(absl::Span<const Vector> vs, absl::Span<const Scratch5> scratch) {
   constexpr float kFarthest = 14.99f;  // erfc is 0 from there on
-  const Vector &original = s[3], &power = s[2], &low = s[4], &h = s[0];
-  generator_->vmovaps(original, v);
-  Abs(v);
-  AtMost(v, kFarthest, s[0]);
-  generator_->vmulps(low, v, Constant(-0.5f));
-  generator_->vmulps(power, low, v);
-  generator_->vfmsub213ps(low, v, power);
-  ExpOfNearSum(power, low, s[0], s[1]);
-  ScaledErfc(h, v, s[1], low);
-  generator_->vmulps(h, h, power);
-  Load(s[1], 1);
-  generator_->vsubps(s[1], s[1], h);
-  TakeWhereNegative(s[1], original, h);
-  generator_->vmulps(v, s[1], original);
+  // Scratch: h, free, power, original, low.
+  const auto each = [&](auto stage) {
+    for (size_t i = 0; i < vs.size(); ++i) stage(vs[i], scratch[i]);
+  };
+  each([this](const Vector& v, const Scratch5& s) {
+    const Vector &original = s[3], &power = s[2], &low = s[4];
+    generator_->vmovaps(original, v);
+    Abs(v);
+    AtMost(v, kFarthest, s[0]);
+    generator_->vmulps(low, v, Constant(-0.5f));
+    generator_->vmulps(power, low, v);
+    generator_->vfmsub213ps(low, v, power);
+  });
+  each([this](const Vector&, const Scratch5& s) { ExpOfNearSum(s[2], s[4], s[0], s[1]); });
+  each([this](const Vector& v, const Scratch5& s) { ScaledErfc(s[0], v, s[1], s[4]); });
+  each([this](const Vector& v, const Scratch5& s) {
+    const Vector &original = s[3], &power = s[2], &h = s[0];
+    generator_->vmulps(h, h, power);
+    Load(s[1], 1);
+    generator_->vsubps(s[1], s[1], h);
+    TakeWhereNegative(s[1], original, h);
+    generator_->vmulps(v, s[1], original);
+  });
 }
 
 }  // namespace tilewire::jit

@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "engine/jit/vector_unit.h"
 #include "xbyak/xbyak.h"
 
@@ -64,8 +65,9 @@ class VectorMath {
     unit_.Round(generator_, v, static_cast<int>(rounding));
   }
   using Scratch5 = std::array<Vector, 5>;
-  // v / 2 (1 + erf(v / sqrt(2))); see vector_gelu.cc.
-  void GeluErf(const Vector& v, const Scratch5& s);
+  // v / 2 (1 + erf(v / sqrt(2))); see vector_gelu.cc. Several vectors, each with its own scratch,
+  // take less time than one after the other: each waits for its own results most of the time.
+  void GeluErf(absl::Span<const Vector> vs, absl::Span<const Scratch5> scratch);
   // The natural logarithm: NaN below 0, -infinity at 0.
   void Log(const Vector& v, const Scratch5& s);
   // v^y as C's powf gives it; denormal v counts as 0.

@@ -16,22 +16,23 @@
 namespace tilewire::jit {
 namespace {
 
-// values[0..15] = f(values[0..15])
+// values[0..15] = f(values[0..15]); of two vectors at a time, where the function takes several.
 class SixteenValues final : public Generator {
  public:
   SixteenValues(cpu::Isa isa, const EltwiseOp& op)
       : Generator("test/eltwise"),
         isa_(isa),
         emitter_(this, VectorUnit::Of(isa), op,
-                 {.table = rax, .scratch = {5, 6, 7, 8, 9}, .mask = k2}) {}
+                 {.table = rax, .scratch = {5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, .mask = k2}) {}
 
  private:
   void Emit() override {
     emitter_.LoadTable();
     if (isa_.Includes(cpu::Isa::kAvx512)) {
-      vmovups(zmm0, ptr[rdi]);
-      emitter_.Apply({0});
-      vmovups(ptr[rdi], zmm0);
+      vmovups(zmm1, ptr[rdi]);
+      vmovaps(zmm0, zmm1);
+      emitter_.Apply({0, 1});
+      vmovups(ptr[rdi], zmm1);
     } else {
       vmovups(ymm0, ptr[rdi]);
       vmovups(ymm1, ptr[rdi + 32]);
