@@ -147,17 +147,15 @@ absl::StatusOr<DirectDriver> DirectDriver::Create(absl::string_view name,
   return driver;
 }
 
-// The pixels of src, in bytes from the one that tap 0 of a tile's first pixel reads, that the rows
-// of dst below the tile read first.
+// The pixels of src that the row of dst below a tile reads first, in bytes from the one that tap 0
+// of the tile's first pixel reads.
 std::vector<int64_t> DirectDriver::PixelsBelow(int64_t tile_pixels) const {
   const Geometry& geometry = problem_.geometry;
+  const int64_t row = (geometry.kernel[1] - 1) * geometry.tap_step[1] + 1;
   std::vector<int64_t> below;
-  for (int64_t row = 0; row < geometry.stride[1]; ++row) {
-    const int64_t from_first = (geometry.kernel[1] - 1) * geometry.tap_step[1] + 1 + row;
-    for (int64_t pixel = 0; pixel < tile_pixels * geometry.stride[2]; ++pixel) {
-      below.push_back((from_first * problem_.src.spatial[1] + pixel * problem_.src.spatial[2]) *
-                      kFloatBytes);
-    }
+  for (int64_t pixel = 0; pixel < tile_pixels; ++pixel) {
+    below.push_back((row * problem_.src.spatial[1] + pixel * problem_.src.spatial[2]) *
+                    kFloatBytes);
   }
   return below;
 }
@@ -249,13 +247,13 @@ DirectArgs DirectDriver::PositionOf(const Operands& operands, const WorkGrid::Pi
 }
 
 // The vectors of neighbouring pixels lie in one line each, where the core does not fetch the next
-// one by itself; those of small images are near anyway.
+// one by itself. Those of small images are near anyway, those of larger ones too far.
 bool DirectDriver::FetchesPixelsBelow() const {
-  constexpr int64_t kLargeImage = 256 << 10, kMostRows = 2;
+  constexpr int64_t kSmall = 256 << 10, kLarge = 1 << 20;
   const Geometry& geometry = problem_.geometry;
-  return problem_.packed_src && geometry.stride[1] <= kMostRows &&
-         geometry.stride[2] <= kMostRows &&
-         geometry.in[1] * geometry.in[2] * geometry.oc * kFloatBytes >= kLargeImage;
+  const int64_t bytes = geometry.in[1] * geometry.in[2] * geometry.oc * kFloatBytes;
+  return problem_.packed_src && geometry.stride == Spatial{1, 1, 1} && bytes >= kSmall &&
+         bytes <= kLarge;
 }
 
 // Only without depth, when a register is free.
