@@ -34,8 +34,8 @@ TILEWIRE_ROW(ConvolutionDesc, DepthwiseNchw);
 // A plain src or dst, of any strides, for which one of the other f32 rows of the instruction set
 // has no fast loops: it runs between reorders in the scratchpad. A src is read as it lies where
 // that costs the row little: by a depthwise convolution, or by a direct one if its channels are
-// neighbours. What the direct convolution takes as it lies altogether is left to it, unless
-// Winograd is chosen.
+// neighbours, or if the window has one tap and images are small. What the direct convolution takes
+// as it lies altogether is left to it, unless Winograd is chosen.
 TILEWIRE_ROW(ConvolutionDesc, Plain);
 
 // So few output channels that they would fill a small part of a vector, of many pixels and of at

@@ -38,16 +38,20 @@ absl::StatusOr<MemoryDesc> InsteadOfPlain(const MemoryDesc& desc, uint8_t algori
 }
 
 // Whether the row reads src about as fast as it would read channel blocks. The channels of an nchw
-// pixel lie in as many pages, which takes up to twice as long. Pixels of nhwc that are multiples of
-// kSetsBytes apart share one set of the first cache; a depthwise row still reads them faster than a
-// reorder and the row do.
+// pixel lie in as many pages, unless images are small, which takes up to twice as long. Pixels of
+// nhwc that are multiples of kSetsBytes apart share one set of the first cache; a depthwise row
+// still reads them faster than a reorder and the row do.
 bool ReadsAsItIs(const ConvolutionDesc& desc, uint8_t algorithm) {
-  constexpr int64_t kSetsBytes = 4096;
+  constexpr int64_t kSetsBytes = 4096, kPageBytes = 4096;
   if (algorithm == kFirstLayer) return true;
   if (algorithm == kDepthwise) return HasNeighbours(desc.src);
   if (algorithm == kDepthwiseNchw) return HasPlainRows(desc.src);
-  if (algorithm != kDirect || !HasNeighbours(desc.src)) return false;
+  if (algorithm != kDirect || !desc.src.IsPlain()) return false;
   const Geometry geometry = GeometryOf(desc);
+  if (!HasNeighbours(desc.src)) {
+    return geometry.kernel == Spatial{1, 1, 1} &&
+           desc.src.stride(1) <= kPageBytes / 2 / static_cast<int64_t>(sizeof(float));
+  }
   const int64_t elements = kSetsBytes / static_cast<int64_t>(sizeof(float));
   return desc.src.stride(desc.src.rank() - 1) % elements * geometry.stride[2] % elements != 0;
 }
