@@ -115,7 +115,8 @@ absl::Status RequireWorthwhile(const ConvolutionDesc& desc, const Geometry& geom
                                const VectorUnit& unit) {
   constexpr int64_t kMostChannels = 1 << 16;  // of all taps: what is split at a time stays small
   constexpr double kWorthwhile = 1.1;
-  const PlaneProductShape shape = ShapeOf(geometry, planes);
+  PlaneProductShape shape = ShapeOf(geometry, planes);
+  shape.weights_are_split = desc.weights.IsAny() || desc.weights.IsOpaque();
   if (shape.rows == 0 || shape.FlatChannels() > kMostChannels)
     return absl::UnimplementedError("is for windows of up to 65536 numbers");
   if (planes == 3 && WinogradIsChosen(desc, geometry, unit))
