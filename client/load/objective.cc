@@ -2,6 +2,7 @@
 #include "client/load/objective.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "absl/strings/numbers.h"
@@ -51,11 +52,14 @@ bool Holds(double value, absl::string_view comparison, double bound) {
 }
 
 bool ParseBound(const std::string& quantity, absl::string_view text, double* bound) {
-  if (!LatencyOf(LoadReport(), quantity)) return absl::SimpleAtod(text, bound);
   absl::Duration duration;
-  if (!absl::ParseDuration(text, &duration)) return false;
-  *bound = absl::ToDoubleSeconds(duration);
-  return true;
+  if (!LatencyOf(LoadReport(), quantity)) {
+    if (!absl::SimpleAtod(text, bound)) return false;
+  } else {
+    if (!absl::ParseDuration(text, &duration)) return false;
+    *bound = absl::ToDoubleSeconds(duration);
+  }
+  return std::isfinite(*bound) && *bound >= 0;
 }
 
 absl::StatusOr<Condition> ParseCondition(absl::string_view text) {

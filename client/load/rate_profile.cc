@@ -12,13 +12,16 @@
 namespace tilewire::client {
 namespace {
 
+constexpr double kMostRate = 1e6;  // requests per second, as of --rate
+
 bool ParseRates(absl::string_view text, RateStage* stage) {
   const std::pair<absl::string_view, absl::string_view> rates = absl::StrSplit(text, '-');
   if (!absl::SimpleAtod(rates.first, &stage->from)) return false;
   stage->to = stage->from;
   const bool ramp = absl::StrContains(text, '-');
   if (ramp && !absl::SimpleAtod(rates.second, &stage->to)) return false;
-  return stage->from > 0 && stage->to > 0 && std::isfinite(stage->from) && std::isfinite(stage->to);
+  const auto is_rate = [](double rate) { return rate > 0 && rate <= kMostRate; };
+  return is_rate(stage->from) && is_rate(stage->to);
 }
 
 bool ParseStage(absl::string_view text, RateStage* stage) {
@@ -45,7 +48,9 @@ absl::StatusOr<RateProfile> RateProfile::Parse(absl::string_view text) {
     RateStage stage;
     if (!ParseStage(part, &stage)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("'", part, "' is not a stage of a profile, such as 100:10s or 100-400:30s"));
+          absl::StrCat("'", part,
+                       "' is not a stage of a profile, such as 100:10s or 100-400:30s, "
+                       "of at most a million requests per second"));
     }
     stages.push_back(stage);
   }

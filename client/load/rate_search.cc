@@ -6,11 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/latencies.h"
 
 namespace tilewire::client {
 namespace {
 
-constexpr double kLeastRate = 0.01;
+constexpr double kFewestRequests = 3;  // of a run
 constexpr absl::Duration kLongestSettling = absl::Seconds(30);
 
 // One search: the interval so far and the runs that led to it.
@@ -23,7 +24,7 @@ class Search {
   absl::StatusOr<RateSearchResult> Run() {
     double rate = options_.first_rate;
     for (absl::Status status; !Bracketed() && !Stopped(); rate = NextOutside()) {
-      if (rate < kLeastRate || rate > options_.most_rate) break;
+      if (rate < options_.least_rate || rate > options_.most_rate) break;
       if (status = Judge(rate, /*enough=*/1); !status.ok()) return status;
     }
     while (Bracketed() && !Stopped() && result_.fails > result_.holds * (1 + options_.precision)) {
@@ -84,6 +85,20 @@ absl::StatusOr<double> FirstRate(const ClientFactory& connect, const LoadOptions
   return std::max(1.0, report->rate() / 2);
 }
 
+// Whether requests keep the bound when no other is there.
+absl::Status CheckAlone(const ClientFactory& connect, const LoadOptions& load,
+                        absl::Duration bound) {
+  LoadOptions single = CallersOf(load, 1);
+  single.requests = 9;
+  const auto report = RunLoad(connect, single, [](const LoadReport&) {});
+  if (!report.ok()) return report.status();
+  if (report->answered == 0 || report->latencies.Percentile(50) <= bound) return absl::OkStatus();
+  return absl::OutOfRangeError(
+      absl::StrCat("no rate can hold: single requests, one after the other, take ",
+                   LatencyText(report->latencies.Percentile(50)),
+                   " (p50), and p99 is to be within ", LatencyText(bound)));
+}
+
 // Waits until the server has answered what earlier loads left.
 absl::Status Settle(const ClientFactory& connect, const LoadOptions& load, absl::Duration bound) {
   LoadOptions single = CallersOf(load, 1);
@@ -128,6 +143,9 @@ absl::StatusOr<RateSearchResult> FindRate(const ClientFactory& connect, const Lo
     if (!rate.ok()) return rate.status();
     options.first_rate = *rate;
   }
+  if (absl::Status status = CheckAlone(connect, load, options.p99); !status.ok()) return status;
+  if (load.requests == 0)
+    options.least_rate = kFewestRequests / absl::ToDoubleSeconds(load.duration);
   const auto measure = [&](double rate) -> absl::StatusOr<LoadReport> {
     if (absl::Status status = Settle(connect, load, options.p99); !status.ok()) return status;
     auto report = RunLoad(connect, OpenLoopOf(load, rate, options.p99), [](const LoadReport&) {});

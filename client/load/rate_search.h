@@ -22,12 +22,13 @@
 namespace tilewire::client {
 
 struct RateSearchOptions {
-  absl::Duration p99;       // the bound
-  Objective objective;      // further conditions
-  double first_rate = 0;    // 0: half of what two callers of a closed loop reach in a second
-  double precision = 0.03;  // the interval's width, relative to the rate that holds
-  int repeats = 3;          // runs at a rate, odd
-  double most_rate = 1e6;   // beyond which no server is asked
+  absl::Duration p99;        // the bound
+  Objective objective;       // further conditions
+  double first_rate = 0;     // 0: half of what two callers of a closed loop reach in a second
+  double precision = 0.03;   // the interval's width, relative to the rate that holds
+  int repeats = 3;           // runs at a rate, odd
+  double least_rate = 0.01;  // below which no server is asked
+  double most_rate = 1e6;    // beyond which no server is asked
 };
 
 struct RateProbe {
@@ -52,8 +53,10 @@ absl::StatusOr<RateSearchResult> SearchRate(const RateSearchOptions& options,
                                             const MeasureRate& measure,
                                             const std::atomic<bool>* stop);
 
-// The search by open loops of `load`, whose own rate is not used. Before each, the server is left
-// to answer what it still has: until single requests take no longer than the bound, 30 s at most.
+// The search by open loops of `load`, whose own rate is not used; each sends a few requests at
+// least. Before each, the server is left to answer what it still has: until single requests take no
+// longer than the bound, 30 s at most.
+//   kOutOfRange  half of the requests that are sent alone take longer than the bound
 absl::StatusOr<RateSearchResult> FindRate(const ClientFactory& connect, const LoadOptions& load,
                                           RateSearchOptions options,
                                           const std::function<void(const RateProbe&)>& progress);

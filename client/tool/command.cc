@@ -24,6 +24,8 @@ absl::string_view NextStep(const absl::Status& status, absl::string_view when_in
       if (absl::StartsWith(status.message(), "model ")) {
         return "The server answers; try again soon. `tilewire models` shows the model's state.";
       }
+      if (status.message() == "the server is not serving")
+        return "The server answers; `tilewire models` shows what is not ready.";
       return "Is the server running? Name another with --server=HOST:PORT, or start one: "
              "tilewire-server "
              "--model_repository=DIR";

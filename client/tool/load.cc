@@ -23,6 +23,8 @@
 namespace tilewire::client {
 namespace {
 
+constexpr int64_t kFewestForP99 = 100;
+
 constexpr char kLoadExamples[] =
     R"(Measures latency and throughput, and checks every answer: equal requests must
 give equal bytes, or what --golden recorded. A closed loop (--concurrency): each
@@ -216,6 +218,11 @@ absl::StatusOr<LoadRecord> Measure(const Server& server, const LoadFlags& flags,
 int RunLoadCommand(const Server& server, const LoadFlags& flags) {
   if (flags.model.empty() == flags.mix.empty())
     return Refuse(absl::InvalidArgumentError("--model or --mix is required"));
+  if (flags.find_rate && flags.requests > 0 && flags.requests < kFewestForP99) {
+    return Refuse(absl::InvalidArgumentError(absl::StrCat("--requests=", flags.requests,
+                                                          ": a 99th percentile needs at least ",
+                                                          kFewestForP99, " of them")));
+  }
   const auto golden = ReadGoldenFile(flags.golden);
   if (!golden.ok()) return Refuse(golden.status());
   auto client = server.Connect();

@@ -21,7 +21,8 @@ CLI::Validator Parses(Parse parse, const char* what) {
 
 absl::StatusOr<absl::Duration> ParseBound(const std::string& text) {
   absl::Duration bound;
-  if (!absl::ParseDuration(text, &bound) || bound <= absl::ZeroDuration())
+  if (!absl::ParseDuration(text, &bound) || bound <= absl::ZeroDuration() ||
+      bound == absl::InfiniteDuration())
     return absl::InvalidArgumentError(absl::StrCat(text, " is not a duration such as 20ms"));
   return bound;
 }

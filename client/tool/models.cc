@@ -38,7 +38,8 @@ int RunModels(const Server& server, const std::string& only) {
     absl::PrintF("%-20s version %-4s %s\n", model.name,
                  !model.version.empty() || !metadata.ok() ? model.version
                                                           : absl::StrJoin(metadata->versions, ","),
-                 is_ready ? "ready" : absl::StrCat("not ready  ", model.reason));
+                 absl::StrCat(is_ready ? "ready" : "not ready", model.reason.empty() ? "" : "  ",
+                              model.reason));
     if (!metadata.ok()) continue;
     absl::PrintF("  inputs   %s\n  outputs  %s\n", TensorsText(metadata->inputs),
                  TensorsText(metadata->outputs));

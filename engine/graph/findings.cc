@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
+#include "engine/base/utf8.h"
 
 namespace tilewire::graph {
 namespace {
@@ -19,9 +20,9 @@ constexpr char kPayload[] = "tilewire/findings";
 constexpr size_t kMostFindings = 50;
 constexpr size_t kMostInMessage = 8;
 
-// On one line, whatever the names in it hold.
+// On one line and in UTF-8, whatever the names in it hold.
 std::string OneLine(absl::string_view text) {
-  std::string line(text);
+  std::string line = Utf8Text(text);
   for (char& c : line) {
     if (absl::ascii_iscntrl(c)) c = '?';
   }
@@ -30,9 +31,7 @@ std::string OneLine(absl::string_view text) {
 
 }  // namespace
 
-void Findings::Add(const absl::Status& error) {
-  if (found_.size() < kMostFindings) found_.push_back({error, "", 0});
-}
+void Findings::Add(const absl::Status& error) { Keep({error, "", 0}); }
 
 void Findings::Add(const Node& node, const absl::Status& error) {
   const absl::string_view what = absl::StripPrefix(error.message(), node.Describe());
@@ -42,7 +41,13 @@ void Findings::Add(const Node& node, const absl::Status& error) {
     ++finding.nodes;
     return;
   }
-  if (found_.size() < kMostFindings) found_.push_back({error, std::move(reason), 1});
+  Keep({error, std::move(reason), 1});
+}
+
+void Findings::Keep(Finding finding) {
+  if (found_.size() == kMostFindings)
+    finding = {absl::UnimplementedError("further reasons are not listed"), "", 0};
+  if (found_.size() <= kMostFindings) found_.push_back(std::move(finding));
 }
 
 void Findings::Append(const Findings& others) {
@@ -66,7 +71,7 @@ absl::Status Findings::AsStatus() const {
 
 std::vector<std::string> FindingsOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kPayload);
-  if (!payload) return {std::string(status.message())};
+  if (!payload) return {OneLine(status.message())};
   return absl::StrSplit(std::string(*payload), '\n');
 }
 

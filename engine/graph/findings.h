@@ -30,6 +30,9 @@ class Findings {
     std::string reason;  // what nodes of one operator share
     int nodes = 0;       // 0: it is not of a node
   };
+
+  void Keep(Finding finding);  // or, for the first that is one too many, that there are more
+
   std::vector<Finding> found_;
 };
 

@@ -4,12 +4,17 @@
 // (tensor_reader.h); the rest of the graph is gathered into one small message that protobuf parses.
 #include "engine/graph/onnx_file.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/utf8.h"
 #include "engine/graph/tensor_reader.h"
 #include "engine/graph/wire_cursor.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
 
 namespace tilewire::graph {
 namespace {
@@ -99,6 +104,34 @@ absl::Status ReadModel(ByteWindow* window, TensorReader* tensors, Parts* parts) 
   return absl::OkStatus();
 }
 
+absl::Status CheckName(const std::string& name) {
+  if (IsUtf8(name)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("not a model: the name '", Utf8Text(name), "' is not UTF-8"));
+}
+
+// Of all that has a name in a part of a file: clients are told of it.
+absl::Status CheckNames(const google::protobuf::Message& part) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& reflection = *part.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(part, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const bool is_name = field->type() == FieldDescriptor::TYPE_STRING;
+    if (!is_name && field->type() != FieldDescriptor::TYPE_MESSAGE) continue;
+    if (!field->is_repeated()) {
+      ABSL_RETURN_IF_ERROR(is_name ? CheckName(reflection.GetString(part, field))
+                                   : CheckNames(reflection.GetMessage(part, field)));
+      continue;
+    }
+    for (int i = 0; i < reflection.FieldSize(part, field); ++i) {
+      ABSL_RETURN_IF_ERROR(is_name ? CheckName(reflection.GetRepeatedString(part, field, i))
+                                   : CheckNames(reflection.GetRepeatedMessage(part, field, i)));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Opsets> ReadOpsets(const std::vector<onnx::OperatorSetIdProto>& entries,
                                   Findings* findings) {
   int64_t opset = 0;
@@ -135,12 +168,15 @@ absl::StatusOr<OnnxFile> ReadOnnxFile(const ByteSource& source, const std::strin
   OnnxFile contents;
   contents.findings = std::move(parts.findings);
   ABSL_ASSIGN_OR_RETURN(contents.opsets, ReadOpsets(parts.opsets, &contents.findings));
+  for (const onnx::FunctionProto& function : parts.functions)
+    ABSL_RETURN_IF_ERROR(CheckNames(function));
   contents.functions = std::move(parts.functions);
   contents.graph = std::make_unique<onnx::GraphProto>();
   if (!contents.graph->ParseFromString(parts.skeleton)) {
     return absl::InvalidArgumentError("not a model: malformed graph");
   }
   contents.graph->DiscardUnknownFields();
+  ABSL_RETURN_IF_ERROR(CheckNames(*contents.graph));
   contents.initializers = std::move(parts.initializers);
   return contents;
 }

@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "engine/base/precision.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/utf8.h"
 #include "service/models/model_config.h"
 #include "service/models/text_file.h"
 #include "service/observe/steady_time.h"
@@ -58,11 +59,11 @@ ServedModel LoadVersion(const ServedModel& found, Engine* engine, const LoadOpti
     return served;
   }
   served.state = ModelState::kUnavailable;
-  served.load_status =
-      absl::Status(model.status().code(),
-                   absl::StrReplaceAll(model.status().message(), {{served.path, "model.onnx"}}));
+  served.load_status = absl::Status(
+      model.status().code(),
+      Utf8Text(absl::StrReplaceAll(model.status().message(), {{served.path, "model.onnx"}})));
   if (absl::IsCancelled(model.status())) return served;
-  const std::string why = model.status().ToString();
+  const std::string why = model.status().ToString(absl::StatusToStringMode::kWithNoExtraData);
   spdlog::error("model '{}' version {}: {}{}", served.name, served.version, why,
                 absl::StrContains(why, served.path) ? "" : absl::StrCat(" (", served.path, ")"));
   return served;

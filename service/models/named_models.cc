@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/utf8.h"
 #include "service/models/repository_scan.h"
-#include "service/models/text_file.h"
 
 namespace tilewire::service {
 

@@ -11,8 +11,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/utf8.h"
 #include "service/models/model_config.h"
-#include "service/models/text_file.h"
 #include "spdlog/spdlog.h"
 
 namespace tilewire::service {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/wire_format_lite.h"
+#include "engine/base/utf8.h"
 #include "spdlog/spdlog.h"
 
 namespace tilewire::service {
@@ -15,12 +15,6 @@ namespace {
 constexpr uintmax_t kMaxTextBytes = 64 << 10;
 
 }  // namespace
-
-bool IsUtf8(const std::string& text) {
-  using google::protobuf::internal::WireFormatLite;
-  return WireFormatLite::VerifyUtf8String(text.data(), static_cast<int>(text.size()),
-                                          WireFormatLite::PARSE, nullptr);
-}
 
 absl::StatusOr<std::string> TextOf(const std::string& path) {
   std::error_code error;

@@ -10,9 +10,6 @@
 
 namespace tilewire::service {
 
-// What travels in a message's strings must be UTF-8, or no client can parse the message.
-bool IsUtf8(const std::string& text);
-
 // What is in a file; "" if there is none.
 //   kOutOfRange  it is larger than 64 KB; the message does not name it
 absl::StatusOr<std::string> TextOf(const std::string& path);

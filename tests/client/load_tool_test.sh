@@ -30,7 +30,13 @@ expect 2 '--model or --mix is required' load
 expect 2 'not a condition' "${load[@]}" --require='p99<20'
 expect 2 'there is no folder' "${load[@]}" --json="$TEST_TMPDIR/none/a.json"
 expect 2 '0ms is not a duration such as 20ms' "${load[@]}" --find_rate --p99=0ms
+expect 2 'inf is not a duration such as 20ms' "${load[@]}" --find_rate --p99=inf
+expect 2 'needs at least 100' "${load[@]}" --find_rate --p99=20ms --requests=99
+expect 1 'no rate can hold: single requests' load --server="$slow" --model=tiny --find_rate --p99=1ms
+expect 2 'not a condition' "${load[@]}" --require='p99<inf'
+expect 2 'not a condition' "${load[@]}" --require='rate>=nan'
 expect 2 'not a stage' "${load[@]}" --profile=100
+expect 2 'not a stage' "${load[@]}" --profile=1e308:1s
 expect 2 'needs|requires' "${load[@]}" --find_rate
 expect 2 'excludes' "${load[@]}" --rate=10 --concurrency=2
 expect 2 'NAME\[@BATCH\]' load --server="$quick" --mix=tiny:-1

@@ -9,8 +9,10 @@
 namespace tilewire::graph {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 ModelCheck CheckBytes(const std::string& bytes) {
   const std::string path = TemporaryPath("checked.onnx");
@@ -71,6 +73,31 @@ TEST(ModelCheckTest, NamesInFilesAreOneLine) {
   OnnxBuilder model;
   model.Input("x", {2}).Node("Unheard\n\x1b[2J", {"x"}, {"y"}).Output("y");
   EXPECT_THAT(CheckBytes(model.Serialize()).lacks, ElementsAre(HasSubstr("(Unheard??[2J of")));
+}
+
+// Clients are told of them, in strings that must be UTF-8.
+TEST(ModelCheckTest, NamesInFilesAreUtf8) {
+  OnnxBuilder of_output, of_operator, of_mode, in_chinese;
+  of_output.Input("x", {2}).Node("Relu", {"x"}, {"caf\xe9"}).Output("caf\xe9");
+  EXPECT_THAT(CheckBytes(of_output.Serialize()).lacks,
+              ElementsAre(HasSubstr("the name 'caf?' is not UTF-8")));
+  of_operator.Input("x", {2}).Node("Pad\xe9", {"x"}, {"y"}).Output("y");
+  EXPECT_THAT(CheckBytes(of_operator.Serialize()).lacks, ElementsAre(HasSubstr("'Pad?'")));
+  of_mode.Input("x", {2, 2, 2}).Node("LSTM", {"x", "x", "x"}, {"y"}, {String("direction", "\xe9")});
+  EXPECT_THAT(CheckBytes(of_mode.Output("y").Serialize()).lacks, Each(Not(HasSubstr("\xe9"))));
+  in_chinese.Input("x", {2}).Node("Relu", {"x"}, {"\u4e2d"}).Output("\u4e2d");
+  EXPECT_THAT(CheckBytes(in_chinese.Serialize()).lacks, IsEmpty());
+}
+
+TEST(ModelCheckTest, TheListEndsByTellingThatThereAreMore) {
+  OnnxBuilder model;
+  model.Input("x", {2});
+  for (int i = 0; i < 60; ++i)
+    model.Node(absl::StrCat("Unheard", i), {"x"}, {absl::StrCat("y", i)});
+  const ModelCheck check = CheckBytes(model.Output("y0").Serialize());
+  ASSERT_EQ(check.lacks.size(), 51u);
+  EXPECT_THAT(check.lacks[49], HasSubstr("Unheard49"));
+  EXPECT_EQ(check.lacks[50], "further reasons are not listed");
 }
 
 TEST(ModelCheckTest, OtherFormatsAreNamed) {
