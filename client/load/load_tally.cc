@@ -3,12 +3,10 @@
 
 #include <algorithm>
 
+#include "client/amount_text.h"
+
 namespace tilewire::client {
 namespace {
-
-std::string CallersText(int callers) {
-  return absl::StrCat(callers, callers == 1 ? " caller" : " callers");
-}
 
 // ", think time 20.0 ms (exponential)"
 std::string ThinkText(const LoadOptions& options) {
@@ -19,7 +17,8 @@ std::string ThinkText(const LoadOptions& options) {
 }
 
 std::string NameOf(const LoadOptions& options) {
-  if (!options.is_open()) return absl::StrCat(CallersText(options.concurrency), ThinkText(options));
+  if (!options.is_open())
+    return absl::StrCat(CountText(options.concurrency, "caller"), ThinkText(options));
   const char* const kind = options.arrivals == ArrivalKind::kPoisson ? "poisson" : "constant";
   if (options.profile.is_constant()) {
     return absl::StrCat("open loop of ", options.profile.RateAt(absl::ZeroDuration()), "/s (", kind,

@@ -52,12 +52,12 @@ bool Holds(double value, absl::string_view comparison, double bound) {
 }
 
 bool ParseBound(const std::string& quantity, absl::string_view text, double* bound) {
-  absl::Duration duration;
-  if (!LatencyOf(LoadReport(), quantity)) {
-    if (!absl::SimpleAtod(text, bound)) return false;
-  } else {
+  if (LatencyOf(LoadReport(), quantity)) {
+    absl::Duration duration;
     if (!absl::ParseDuration(text, &duration)) return false;
     *bound = absl::ToDoubleSeconds(duration);
+  } else if (!absl::SimpleAtod(text, bound)) {
+    return false;
   }
   return std::isfinite(*bound) && *bound >= 0;
 }

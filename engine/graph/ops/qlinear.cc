@@ -196,7 +196,8 @@ absl::StatusOr<Operand> SumOfParts(NodeContext& context, Operand src, const Oper
   return sum;
 }
 
-// The sums themselves, whatever their size; f32 rounds long ones, as a Cast after them does.
+// The sums themselves, whatever their size; where a Cast alone reads them f32 may add, and round,
+// long ones.
 absl::Status BuildConvInteger(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, Source(context, 0, {.zero_point = 2}, 1));
   ABSL_ASSIGN_OR_RETURN(const Operand weights, RealWeights(context, 1, {.zero_point = 3}, 0));
@@ -236,7 +237,8 @@ absl::StatusOr<Operand> Difference(NodeContext& context, int side) {
                                            " does not fit input ", side));
 }
 
-// The sums themselves, whatever their size; f32 rounds long ones, as a Cast after them does.
+// The sums themselves, whatever their size; where a Cast alone reads them f32 may add, and round,
+// long ones.
 absl::Status BuildMatMulInteger(NodeContext& context) {
   const Dims& left = context.input(0).dims;
   if (!left.empty() && left.back() > kMostExactProducts && !context.IsReadOnlyBy("Cast")) {

@@ -27,6 +27,15 @@ int64_t OutputSize(int64_t in, int64_t padding, int64_t extent, int64_t stride) 
   return (in + 2 * padding - extent) / stride + 1;
 }
 
+// Of a convolution or a deconvolution.
+template <typename Windowed>
+void AddDimension(const ConvolutionOptions& options, Windowed* windowed) {
+  windowed->strides.push_back(options.stride);
+  windowed->dilations.push_back(options.dilation);
+  windowed->padding_left.push_back(options.padding);
+  windowed->padding_right.push_back(options.padding);
+}
+
 }  // namespace
 
 std::vector<float> PseudoRandom(const std::string& name, int64_t count, float from, float to) {
@@ -65,10 +74,7 @@ ValueId NetworkBuilder::Conv(const std::string& name, ValueId src, int64_t chann
   for (size_t d = 2; d < in.size(); ++d) {
     weights.push_back(options.kernel);
     out.push_back(OutputSize(in[d], options.padding, extent, options.stride));
-    convolution.strides.push_back(options.stride);
-    convolution.dilations.push_back(options.dilation);
-    convolution.padding_left.push_back(options.padding);
-    convolution.padding_right.push_back(options.padding);
+    AddDimension(options, &convolution);
   }
   convolution.weights = MakeWeights(name, weights, options.scale, /*transposed=*/false);
   if (options.bias) convolution.bias = PseudoRandom(name + ".bias", channels, -0.5f, 0.5f);
@@ -88,10 +94,7 @@ ValueId NetworkBuilder::Deconv(const std::string& name, ValueId src, int64_t cha
     weights.push_back(options.kernel);
     out.push_back((in[d] - 1) * options.stride + (options.kernel - 1) * (options.dilation + 1) + 1 -
                   2 * options.padding);
-    deconvolution.strides.push_back(options.stride);
-    deconvolution.dilations.push_back(options.dilation);
-    deconvolution.padding_left.push_back(options.padding);
-    deconvolution.padding_right.push_back(options.padding);
+    AddDimension(options, &deconvolution);
   }
   deconvolution.weights = MakeWeights(name, weights, options.scale, /*transposed=*/false);
   if (options.bias) deconvolution.bias = PseudoRandom(name + ".bias", channels, -0.5f, 0.5f);
