@@ -6,14 +6,22 @@
 #include <variant>
 
 #include "engine/jit/prelu.h"
+#include "engine/kernels/bf16_rounding.h"
 
 namespace tilewire {
 namespace {
 
 const Xbyak::Opmask kMask(1), kTail(2);
 constexpr int kPReluScratch = 3;  // slopes, and what EmitPRelu() overwrites
+constexpr int64_t kHalfLineBytes = kBf16LineBytes / 2;
 
 }  // namespace
+
+int64_t EpilogueConfig::DstBlockOffset(int block) const {
+  if (dst_type != DataType::kBf16) return block * dst_block_bytes;
+  const int64_t before = begins_inside_line ? 1 : 0, halves = before + block;
+  return halves / 2 * dst_block_bytes + (halves % 2 - before) * kHalfLineBytes;
+}
 
 std::vector<float> PaddedSlopes(const PostOps& post_ops, const VectorUnit& unit) {
   if (post_ops.Slopes() == nullptr) return {};
@@ -63,7 +71,7 @@ AccumulatorEpilogue::AccumulatorEpilogue(Xbyak::CodeGenerator* generator,
 }
 
 Xbyak::RegExp AccumulatorEpilogue::Dst(int block, int pixel) const {
-  const int64_t offset = block * config_.dst_block_bytes + pixel * config_.dst_pixel_bytes;
+  const int64_t offset = config_.DstBlockOffset(block) + pixel * config_.dst_pixel_bytes;
   return registers_.dst + static_cast<int>(offset);
 }
 
@@ -212,7 +220,33 @@ bool AccumulatorEpilogue::StoresFour() const {
          config_.dst_block_bytes == config_.unit.lanes() && !IsPartial(3);
 }
 
+void AccumulatorEpilogue::StoreLines() {
+  for (int block = 0; block < config_.blocks; ++block) {
+    const bool is_whole = !config_.EndsLine(block) && block + 1 < config_.blocks;
+    for (int pixel = 0; pixel < config_.pixels; ++pixel) {
+      if (!is_whole) {
+        StoreHalfLine(block, pixel);
+        continue;
+      }
+      const Xbyak::Xmm first = Accumulator(block, pixel);
+      g_->vcvtne2ps2bf16(first, Accumulator(block + 1, pixel), first);
+      g_->vmovups(g_->ptr[Dst(block, pixel)], first);
+    }
+    block += is_whole ? 1 : 0;
+  }
+}
+
+// The rounding leaves zeros in the upper half of the register.
+void AccumulatorEpilogue::StoreHalfLine(int block, int pixel) {
+  const Xbyak::Zmm line(Accumulator(block, pixel).getIdx());
+  const Xbyak::Ymm half(line.getIdx());
+  const bool pads = config_.pads_line && block == config_.blocks - 1;
+  g_->vcvtneps2bf16(half, line);
+  g_->vmovups(g_->ptr[Dst(block, pixel)], pads ? static_cast<const Xbyak::Xmm&>(line) : half);
+}
+
 void AccumulatorEpilogue::Store() {
+  if (config_.dst_type == DataType::kBf16) return StoreLines();
   if (IsPartial(config_.blocks - 1)) conversion_.LoadTailMask();
   conversion_.BeginStores(config_.dst_type);
   for (int pixel = 0; StoresFour() && pixel < config_.pixels; ++pixel) {

@@ -37,10 +37,17 @@ struct EpilogueConfig {
   bool scales = false;             // multiply integer sums after the bias
   bool bias_after_scales = false;  // multiply them before it instead
   bool packed_channels = false;    // the bytes after the last channel are not touched
+  // Of bf16: whether the first block is the second half of its line, and whether the last one is
+  // alone in its line, the other half of which is zeroed.
+  bool begins_inside_line = false, pads_line = false;
   bool operator==(const EpilogueConfig&) const = default;
 
   // The vector registers that a loop leaves free once the sums are complete.
   std::vector<int> FreeVectors() const { return unit.RegistersFrom(blocks * pixels); }
+  // From the first block to another; dst_block_bytes go from line to line if dst is bf16.
+  int64_t DstBlockOffset(int block) const;
+  // Whether the block is the second half of a line of bf16.
+  bool EndsLine(int block) const { return (block + (begins_inside_line ? 1 : 0)) % 2 == 1; }
 };
 
 // Where a tile's sums are in memory, as 32-bit numbers. A vector begins at every base + block *
@@ -98,6 +105,8 @@ class AccumulatorEpilogue {
   bool HasTail(int block) const { return config_.tail_lanes != 0 && block == config_.blocks - 1; }
   bool IsPartial(int block) const { return config_.packed_channels && HasTail(block); }
   bool StoresFour() const;
+  void StoreLines();  // of bf16
+  void StoreHalfLine(int block, int pixel);
   // Whether the entry is a relu that ends the chain: saturation to u8 does the same.
   bool IsAbsorbed(int entry) const;
   void LoadBias(const Xbyak::Xmm& to, int block);
