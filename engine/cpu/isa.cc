@@ -21,6 +21,8 @@ constexpr struct {
     {"avx512_fp16", Isa::kAvx512Fp16}, {"amx", Isa::kAmx},
 };
 
+Isa in_software;  // CountAsPresent()
+
 // All but tiles. GCC reads CPUID, and XCR0 for the registers that the operating system saves.
 Isa VectorIsa() {
   __builtin_cpu_init();
@@ -56,7 +58,7 @@ struct Machine {
 };
 
 Machine AskMachine() {
-  const Isa allowed = AllowedIsa(), vectors = VectorIsa();
+  const Isa allowed = AllowedIsa(), vectors = VectorIsa() | in_software;
   Machine machine = {vectors & allowed, {}};
   if (!allowed.Includes(Isa::kAmx) || !vectors.Includes(Isa::kAvx512Bf16)) return machine;
   machine.tiles = RequestTiles(UsedTileMachine());
@@ -96,6 +98,8 @@ absl::StatusOr<Isa> ParseIsa(absl::string_view name) {
 }
 
 Isa BestIsa() { return ThisProcess().isa; }
+
+void CountAsPresent(Isa features) { in_software = in_software | features; }
 
 std::string TileRefusal() {
   const TileAccess& tiles = ThisProcess().tiles;

@@ -75,6 +75,10 @@ absl::StatusOr<Isa> ParseIsa(absl::string_view name);
 // program should make that call early).
 Isa BestIsa();
 
+// Features that BestIsa() counts as present because this process runs their instructions in
+// software, as tests do. To be called before BestIsa() is.
+void CountAsPresent(Isa features);
+
 // Why this process may not use the tiles that the CPU has, as a line for a log; empty where it may,
 // or where there are none to use.
 std::string TileRefusal();

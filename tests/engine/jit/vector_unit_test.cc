@@ -155,6 +155,7 @@ INSTANTIATE_TEST_SUITE_P(AllUnits, VectorUnitTest,
 
 TEST(VectorUnit, FeaturesFollowTheInstructionSet) {
   EXPECT_EQ(VectorUnit::Of(cpu::Isa::kAvx2), VectorUnit(32, 16, 0));
+  EXPECT_EQ(VectorUnit::Of(cpu::Isa::kAvx2Vnni), VectorUnit(32, 16, VectorUnit::kDotProducts));
   EXPECT_EQ(VectorUnit::Of(cpu::Isa::kAvx512), VectorUnit(64, 32, VectorUnit::kMasks));
   EXPECT_EQ(VectorUnit::Of(cpu::Isa::kAvx512Vnni),
             VectorUnit(64, 32, VectorUnit::kMasks | VectorUnit::kDotProducts));

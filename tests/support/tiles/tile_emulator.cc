@@ -22,27 +22,6 @@ bool is_installed = false;
 
 using Registers = greg_t*;
 
-uint64_t RegisterValue(Registers registers, int encoded) {
-  constexpr int kOrder[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-                            REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
-  return static_cast<uint64_t>(registers[kOrder[encoded]]);
-}
-
-std::byte* AddressOf(const TileInstruction& instruction, Registers registers) {
-  uint64_t address = static_cast<uint64_t>(int64_t{instruction.displacement});
-  if (instruction.base == TileInstruction::kRip) {
-    address += static_cast<uint64_t>(registers[REG_RIP]) + instruction.length;
-  } else if (instruction.base != TileInstruction::kNone) {
-    address += RegisterValue(registers, instruction.base);
-  }
-  return reinterpret_cast<std::byte*>(address);
-}
-
-int64_t IndexOf(const TileInstruction& instruction, Registers registers) {
-  if (instruction.index == TileInstruction::kNone) return 0;
-  return static_cast<int64_t>(RegisterValue(registers, instruction.index) << instruction.scale);
-}
-
 bool LoadConfigFrom(const std::byte* address) {
   TileConfig config;
   std::memcpy(&config, address, sizeof(config));
@@ -56,7 +35,7 @@ bool StoreConfigTo(std::byte* address) {
 }
 
 bool Execute(const TileInstruction& what, Registers registers) {
-  std::byte* const address = AddressOf(what, registers);
+  std::byte* const address = AddressWithoutIndex(what, registers, what.length);
   const int64_t index = IndexOf(what, registers);
   switch (what.operation) {
     case TileOperation::kLoadConfig:

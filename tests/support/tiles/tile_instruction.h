@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "tests/support/vex/vex.h"
+
 namespace tilewire::testing {
 
 enum class TileOperation : uint8_t {
@@ -22,16 +24,11 @@ enum class TileOperation : uint8_t {
   kMultiplyBf16,
 };
 
-struct TileInstruction {
-  static constexpr int kNone = -1, kRip = 16;  // for a register of an address
-
+// The index of loads and stores, shifted by its scale, is their stride.
+struct TileInstruction : MemoryOperand {
   TileOperation operation = TileOperation::kRelease;
   int tile = 0, a = 0, b = 0;  // of a product: tile += a * b
   bool a_is_signed = false, b_is_signed = false;
-  // An address: base + displacement, and index << scale, which is the stride of loads and stores.
-  // Registers as they are encoded, rax = 0 to r15 = 15.
-  int base = kNone, index = kNone, scale = 0;
-  int32_t displacement = 0;
   int length = 0;  // bytes of the instruction
 };
 
