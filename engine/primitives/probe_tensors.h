@@ -29,7 +29,10 @@ inline std::vector<DataType> ResultTypes(DataType type) {
   if (IsByte(type)) return {DataType::kU8, DataType::kS8, DataType::kS32, DataType::kF32};
   return {type, DataType::kF32};
 }
-inline DataType WeightsType(DataType type) { return IsByte(type) ? DataType::kS8 : type; }
+inline DataType WeightsType(DataType type) {
+  if (type == DataType::kBf16) return DataType::kF32;  // rounded where they are packed
+  return IsByte(type) ? DataType::kS8 : type;
+}
 
 // An image, and a dst of dims `other` in the same layout, for each of kImageTags.
 template <typename Desc>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -19,11 +20,20 @@ namespace {
 
 constexpr int kPairLanes = 16;  // of f32 in a register
 
-// Immutable. The scratchpad holds the rounded copy of the images of one turn.
+bool IsBf16(const MemoryDesc& tensor) { return tensor.data_type() == DataType::kBf16; }
+
+// What a tensor's elements begin with, and the bytes of an image.
+template <typename T>
+T* FirstByte(T* bytes, const MemoryDesc& desc) {
+  return bytes + desc.offset0() * SizeOf(desc.data_type());
+}
+int64_t BytesOfImage(const MemoryDesc& desc) { return desc.stride(0) * SizeOf(desc.data_type()); }
+
+// Immutable. A src of f32 is rounded first: the scratchpad holds the copy of the images of a turn.
 class PairsConvolution final : public Primitive {
  public:
-  PairsConvolution(PrimitiveInfo info, const ConvolutionDesc& desc, int64_t images, Bf16Stage stage,
-                   DirectDriver driver)
+  PairsConvolution(PrimitiveInfo info, const ConvolutionDesc& desc, int64_t images,
+                   std::optional<Bf16Stage> stage, DirectDriver driver)
       : Primitive(std::move(info)),
         desc_(desc),
         images_(images),
@@ -33,20 +43,24 @@ class PairsConvolution final : public Primitive {
  private:
   void Run(const ExecuteArgs& args, std::byte* scratchpad,
            const threading::Team& team) const override {
-    const float* src = args.Get<const float>(kArgSrc) + desc_.src.offset0();
+    const std::byte* src = FirstByte(args.Get<const std::byte>(kArgSrc), desc_.src);
     const float* bias =
         desc_.bias.IsZero() ? nullptr : args.Get<const float>(kArgBias) + desc_.bias.offset0();
-    float* dst = args.Get<float>(kArgDst) + desc_.dst.offset0();
+    std::byte* dst = FirstByte(args.Get<std::byte>(kArgDst), desc_.dst);
     for (int64_t image = 0; image < desc_.src.dim(0); image += images_) {
-      stage_.Run(src + image * desc_.src.stride(0), images_, scratchpad, team);
-      driver_.Run(reinterpret_cast<const float*>(scratchpad), args.Get<const float>(kArgWeights),
-                  bias, dst + image * desc_.dst.stride(0), team);
+      const auto* from = reinterpret_cast<const float*>(src + image * BytesOfImage(desc_.src));
+      if (stage_) {
+        stage_->Run(from, images_, scratchpad, team);
+        from = reinterpret_cast<const float*>(scratchpad);
+      }
+      driver_.Run(from, args.Get<const float>(kArgWeights), bias,
+                  reinterpret_cast<float*>(dst + image * BytesOfImage(desc_.dst)), team);
     }
   }
 
   const ConvolutionDesc desc_;
   const int64_t images_;  // of one turn
-  const Bf16Stage stage_;
+  const std::optional<Bf16Stage> stage_;
   const DirectDriver driver_;
 };
 
@@ -61,25 +75,52 @@ absl::StatusOr<MemoryDesc> PairedWeights(const ConvolutionDesc& desc) {
   return MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kBf16, pattern);
 }
 
+// Of neighbouring channels of a group that lie together, with zeros after them.
+int64_t GroupMultiple(const MemoryDesc& tensor) {
+  return IsBf16(tensor) ? kBf16LineNumbers : kPairLanes;
+}
+
 absl::Status RequireWholeVectors(const ConvolutionDesc& desc) {
   const Geometry geometry = GeometryOf(desc);
   if (geometry.ic < kPairLanes || geometry.oc < kPairLanes)
     return absl::UnimplementedError("is for 16 input and output channels per group and more");
-  const bool aligned = geometry.ic % kPairLanes == 0 && geometry.oc % kPairLanes == 0;
+  const bool aligned =
+      geometry.ic % GroupMultiple(desc.src) == 0 && geometry.oc % GroupMultiple(desc.dst) == 0;
   if (geometry.groups > 1 && !aligned)
-    return absl::UnimplementedError("is for groups of whole vectors of channels");
+    return absl::UnimplementedError("is for groups of whole blocks of channels");
   if (geometry.batch == 0) return absl::UnimplementedError("takes no batch of 0");
   return absl::OkStatus();
 }
 
+// Of a tensor of bf16, counted in pairs.
+ActivationStrides PairStridesOf(const MemoryDesc& desc, int64_t group_channels) {
+  ActivationStrides strides = StridesOf(desc, kBf16LineNumbers, group_channels);
+  strides.image /= kPairNumbers;
+  strides.group /= kPairNumbers;
+  strides.block /= kPairNumbers;
+  for (int64_t& step : strides.spatial) step /= kPairNumbers;
+  return strides;
+}
+
+// Pixels of bf16 begin with a pair.
+absl::Status RequireWholePairs(absl::string_view name, const MemoryDesc& tensor) {
+  for (int d = 0; d < tensor.rank(); ++d) {
+    const bool is_channel = d == 1 && tensor.IsPlain();
+    if (IsBf16(tensor) && !is_channel && tensor.stride(d) % kPairNumbers != 0)
+      return RefuseLayout(name, tensor);
+  }
+  return absl::OkStatus();
+}
+
 DirectProblem PairsProblemOf(const ConvolutionDesc& desc, const Attributes& attributes,
-                             const Bf16Stage& stage, int64_t images) {
-  DirectProblem problem{.geometry = stage.StagedGeometry(),
-                        .unit = VectorUnit::Of(cpu::Isa::kAvx512Bf16)};
+                             const Geometry& geometry, const ActivationStrides& src) {
+  const int64_t oc = geometry.oc;
+  DirectProblem problem{.geometry = geometry, .unit = VectorUnit::Of(cpu::Isa::kAvx512Bf16)};
+  problem.src = src;
+  problem.dst =
+      IsBf16(desc.dst) ? PairStridesOf(desc.dst, oc) : StridesOf(desc.dst, kPairLanes, oc);
+  problem.dst_type = desc.dst.data_type();
   const int group = problem.geometry.grouped_weights ? 1 : 0;
-  problem.geometry.batch = images;
-  problem.src = stage.StagedStrides();
-  problem.dst = StridesOf(desc.dst, kPairLanes, problem.geometry.oc);
   problem.weights = {.group = group == 1 ? desc.weights.stride(0) / kPairNumbers : 0,
                      .oc_block = desc.weights.stride(group) / kPairNumbers,
                      .ic_block = desc.weights.stride(group + 1) / kPairNumbers};
@@ -87,6 +128,37 @@ DirectProblem PairsProblemOf(const ConvolutionDesc& desc, const Attributes& attr
   problem.pairs = true;
   problem.post_ops = attributes.post_ops;
   return problem;
+}
+
+// Reads src as it lies.
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReadingInPlace(const ConvolutionDesc& desc,
+                                                                const Attributes& attributes,
+                                                                PrimitiveInfo info) {
+  Geometry geometry = GeometryOf(desc);
+  const ActivationStrides src = PairStridesOf(desc.src, geometry.ic);
+  geometry.ic = DivUp(geometry.ic, kPairNumbers);
+  ABSL_ASSIGN_OR_RETURN(
+      DirectDriver driver,
+      DirectDriver::Create(info.name, PairsProblemOf(desc, attributes, geometry, src)));
+  info.code_bytes = driver.code_bytes();
+  return std::make_unique<PairsConvolution>(std::move(info), desc, geometry.batch, std::nullopt,
+                                            std::move(driver));
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateWithStage(const ConvolutionDesc& desc,
+                                                           const Attributes& attributes,
+                                                           Bf16Stage stage, PrimitiveInfo info) {
+  Geometry geometry = stage.StagedGeometry();
+  geometry.batch = ImagesAtOnce(geometry.batch, stage.ImageBytes());
+  const auto bytes = CheckedMul(geometry.batch, stage.ImageBytes());
+  if (!bytes) return absl::ResourceExhaustedError("the rounded copy of src is too large");
+  ABSL_ASSIGN_OR_RETURN(DirectDriver driver,
+                        DirectDriver::Create(info.name, PairsProblemOf(desc, attributes, geometry,
+                                                                       stage.StagedStrides())));
+  info.code_bytes = driver.code_bytes() + stage.code_bytes();
+  info.scratchpad_bytes = *bytes;
+  return std::make_unique<PairsConvolution>(std::move(info), desc, geometry.batch, std::move(stage),
+                                            std::move(driver));
 }
 
 bool MayTransform(const ConvolutionDesc& desc) {
@@ -102,11 +174,12 @@ bool MayTransform(const ConvolutionDesc& desc) {
 absl::StatusOr<ConvolutionDesc> ResolvePairs(const ConvolutionDesc& desc,
                                              const Attributes& attributes,
                                              const ImplementationFacts& facts) {
-  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst, desc.bias));
+  ABSL_RETURN_IF_ERROR(RequireF32OrBf16(desc));
   ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
   ABSL_RETURN_IF_ERROR(RequireDirect(desc));
   ABSL_RETURN_IF_ERROR(RequireWholeVectors(desc));
-  if (MayTransform(desc)) {
+  const bool is_narrow = IsBf16(desc.src) || IsBf16(desc.dst);  // others take no such tensors
+  if (MayTransform(desc) && !is_narrow) {
     ABSL_RETURN_IF_ERROR(
         RequirePairsFasterThanWinograd(GeometryOf(desc), VectorUnit::Of(facts.isa)));
   }
@@ -116,27 +189,21 @@ absl::StatusOr<ConvolutionDesc> ResolvePairs(const ConvolutionDesc& desc,
   if (may_pack) resolved.weights = packed;
   if (!(resolved.weights == packed)) return RefuseLayout("weights", desc.weights);
   ABSL_RETURN_IF_ERROR(ResolveActivations(kPairLanes, Activations::kVectors, &resolved));
+  ABSL_RETURN_IF_ERROR(RequireWholePairs("src", resolved.src));
+  ABSL_RETURN_IF_ERROR(RequireWholePairs("dst", resolved.dst));
   return resolved;
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreatePairs(const ConvolutionDesc& desc,
                                                        const Attributes& attributes,
                                                        const ImplementationFacts& facts) {
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+  if (IsBf16(desc.src)) return CreateReadingInPlace(desc, attributes, std::move(info));
   const Geometry geometry = GeometryOf(desc);
   ABSL_ASSIGN_OR_RETURN(
       Bf16Stage stage,
       Bf16Stage::Create(facts.name, geometry, StridesOf(desc.src, kPairLanes, geometry.ic)));
-  const int64_t images = ImagesAtOnce(geometry.batch, stage.ImageBytes());
-  ABSL_ASSIGN_OR_RETURN(
-      DirectDriver driver,
-      DirectDriver::Create(facts.name, PairsProblemOf(desc, attributes, stage, images)));
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  info.code_bytes = driver.code_bytes() + stage.code_bytes();
-  const auto bytes = CheckedMul(images, stage.ImageBytes());
-  if (!bytes) return absl::ResourceExhaustedError("the rounded copy of src is too large");
-  info.scratchpad_bytes = *bytes;
-  return std::make_unique<PairsConvolution>(std::move(info), desc, images, std::move(stage),
-                                            std::move(driver));
+  return CreateWithStage(desc, attributes, std::move(stage), std::move(info));
 }
 
 }  // namespace tilewire::convolution

@@ -7,7 +7,8 @@
 //
 // for o, k over 1 to 3 spatial dimensions; src outside its bounds is 0.
 //
-// Types     f32 throughout; or src u8 or s8, weights s8, bias f32, s32 or none, and dst u8, s8, s32
+// Types     f32 throughout, but that src and dst may each be bf16, to which results are rounded to
+//           nearest even; or src u8 or s8, weights s8, bias f32, s32 or none, and dst u8, s8, s32
 //           or f32. Integers give exact s32 sums, which become f32; then bias is added, the output
 //           scale (one, or one per output channel: mask 2) multiplied, post-ops are applied in f32,
 //           and the result is rounded to nearest even and saturated (tests/engine/rows.txt Q01 to

@@ -13,10 +13,11 @@
 namespace tilewire::convolution {
 namespace {
 
-// Sums may wait in dst between chunks unless a sum in the middle of the chain needs what dst held
-// before.
-bool MayChunk(const PostOps& post_ops) {
-  const absl::Span<const PostOp> entries = post_ops.entries();
+// Sums may wait in dst between chunks unless it holds narrower numbers or a sum in the middle of
+// the chain needs what it held before.
+bool MayChunk(const DirectProblem& problem) {
+  if (problem.dst_type != DataType::kF32) return false;
+  const absl::Span<const PostOp> entries = problem.post_ops.entries();
   for (size_t i = 1; i < entries.size(); ++i) {
     if (std::holds_alternative<SumPostOp>(entries[i])) return false;
   }
@@ -53,7 +54,7 @@ WorkSize WorkSizeOf(const DirectProblem& problem, const Tiling& tiling) {
   const int lanes = problem.unit.lanes();
   if (problem.depthwise) return ChooseDepthwiseWorkSize(problem.geometry, tiling);
   if (problem.few_outputs) return ChooseFewOutputsWorkSize(problem.geometry, tiling, lanes);
-  return ChooseWorkSize(problem.geometry, tiling, lanes, MayChunk(problem.post_ops));
+  return ChooseWorkSize(problem.geometry, tiling, lanes, MayChunk(problem));
 }
 
 // Displacements and increments in generated code that are larger than this, in elements, might not
@@ -71,9 +72,11 @@ Tiling TilingOf(const DirectProblem& problem) {
   const int64_t blocks = DivUp(problem.geometry.oc, problem.unit.lanes());
   const bool one_block = problem.depthwise || problem.dst.block > kLargestSpan / 4;
   const int64_t row = problem.geometry.out[2];
-  // A part of a vector is loaded into a register of its own before it is added.
+  // A part of a vector, or narrow numbers, are loaded into a register of their own before they are
+  // added.
+  const bool loads_addend = problem.packed_dst || problem.dst_type != DataType::kF32;
   const int scratch = std::max(AccumulatorEpilogue::ScratchCount(problem.post_ops),
-                               problem.packed_dst && problem.post_ops.HasSum() ? 2 : 0);
+                               loads_addend && problem.post_ops.HasSum() ? 2 : 0);
   const RegisterBudget budget = {.unit = problem.unit, .scratch = scratch};
   Tiling tiling = ChooseTiling(row, one_block ? 1 : blocks, budget);
   if (one_block) tiling.oc_groups = SplitEvenly(blocks, blocks);
@@ -160,20 +163,30 @@ std::vector<int64_t> DirectDriver::PixelsBelow(int64_t tile_pixels) const {
   return below;
 }
 
+EpilogueConfig DirectDriver::EpilogueOf(const Range& tile, const Range& oc_group) const {
+  const int lanes = problem_.unit.lanes();
+  const int64_t end = oc_group.begin + oc_group.size;
+  const bool last = end == DivUp(problem_.geometry.oc, lanes);
+  EpilogueConfig epilogue = {.unit = problem_.unit};
+  epilogue.blocks = static_cast<int>(oc_group.size);
+  epilogue.pixels = static_cast<int>(tile.size);
+  epilogue.dst_pixel_bytes = problem_.dst.spatial[2] * kFloatBytes;
+  epilogue.dst_block_bytes = problem_.dst.block * kFloatBytes;
+  epilogue.bias = problem_.has_bias;
+  epilogue.tail_lanes =
+      last && !problem_.few_outputs ? static_cast<int>(problem_.geometry.oc % lanes) : 0;
+  epilogue.packed_channels = problem_.packed_dst;
+  epilogue.post_ops = problem_.post_ops;
+  epilogue.dst_type = problem_.dst_type;
+  epilogue.begins_inside_line = oc_group.begin % 2 == 1;
+  epilogue.pads_line = last && end % 2 == 1;
+  return epilogue;
+}
+
 DirectConfig DirectDriver::ConfigOf(const Range& tile, const Range& oc_group) const {
   const Geometry& geometry = problem_.geometry;
   const int lanes = problem_.unit.lanes();
-  DirectConfig config{.epilogue = {.unit = problem_.unit}};
-  config.epilogue.blocks = static_cast<int>(oc_group.size);
-  config.epilogue.pixels = static_cast<int>(tile.size);
-  config.epilogue.dst_pixel_bytes = problem_.dst.spatial[2] * kFloatBytes;
-  config.epilogue.dst_block_bytes = problem_.dst.block * kFloatBytes;
-  config.epilogue.bias = problem_.has_bias;
-  const bool last = oc_group.begin + oc_group.size == DivUp(geometry.oc, lanes);
-  config.epilogue.tail_lanes =
-      last && !problem_.few_outputs ? static_cast<int>(geometry.oc % lanes) : 0;
-  config.epilogue.packed_channels = problem_.packed_dst;
-  config.epilogue.post_ops = problem_.post_ops;
+  DirectConfig config{.epilogue = EpilogueOf(tile, oc_group)};
   config.packed_src = problem_.packed_src;
   if (FetchesPixelsBelow()) config.pixels_below = PixelsBelow(tile.size);
   TapLoops& loops = config.loops;
@@ -237,8 +250,12 @@ DirectArgs DirectDriver::PositionOf(const Operands& operands, const WorkGrid::Pi
   const int64_t first_channel = group * geometry.oc + oc_block * (problem_.few_outputs ? 1 : lanes);
   args.bias = operands.bias == nullptr ? nullptr : operands.bias + first_channel;
   args.slopes = slopes_.empty() ? nullptr : slopes_.data() + group * geometry.oc + oc_block * lanes;
-  args.dst = operands.dst + image * problem_.dst.image + group * problem_.dst.group +
-             oc_block * problem_.dst.block;
+  args.dst = operands.dst + image * problem_.dst.image + group * problem_.dst.group;
+  if (problem_.dst_type == DataType::kBf16) {
+    args.dst += oc_block / 2 * problem_.dst.block + oc_block % 2 * (lanes / 2);
+  } else {
+    args.dst += oc_block * problem_.dst.block;
+  }
   args.first = ic_block == 0;
   args.last = last;
   args.loops.tail_blocks = last ? tail_blocks_ : 0;

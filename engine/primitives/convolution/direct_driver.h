@@ -45,7 +45,10 @@ struct DirectProblem {
   bool packed_src = false, packed_dst = false;
   // Lanes are input channels, so that a block of output channels is one channel; dst is plain.
   bool few_outputs = false;
-  bool pairs = false;     // a channel of src and weights is two, rounded to bf16 (bf16_stage.h)
+  bool pairs = false;  // a channel of src and weights is two, rounded to bf16 (bf16_stage.h)
+  // Of kBf16, strides of dst count pairs, and dst.block goes from one line of 32 channels to the
+  // next.
+  DataType dst_type = DataType::kF32;
   int tap_channels = 16;  // input channels that weights hold for each tap of a block
   PostOps post_ops;
 };
@@ -68,6 +71,7 @@ class DirectDriver {
 
   DirectDriver(const DirectProblem& problem, const WorkSize& work, WorkGrid grid);
   DirectConfig ConfigOf(const Range& tile, const Range& oc_group) const;
+  EpilogueConfig EpilogueOf(const Range& tile, const Range& oc_group) const;
   bool PrefetchesWeights() const;
   bool FetchesPixelsBelow() const;
   std::vector<int64_t> PixelsBelow(int64_t tile_pixels) const;

@@ -4,6 +4,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/kernels/bf16_rounding.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/convolution/requirements.h"
 
@@ -34,6 +35,10 @@ std::string WeightsPattern(int rank, bool grouped, int lanes, WeightsKind kind) 
   pattern[o] = absl::ascii_toupper(oc);
   pattern[o + 1] = absl::ascii_toupper(ic);
   return absl::StrCat(pattern, lanes, std::string(1, ic), lanes, std::string(1, oc));
+}
+
+int LanesOf(const MemoryDesc& tensor, int lanes) {
+  return tensor.data_type() == DataType::kBf16 ? static_cast<int>(kBf16LineNumbers) : lanes;
 }
 
 bool TakesSrc(const MemoryDesc& src, int lanes, Activations allowed) {
@@ -74,14 +79,17 @@ bool HasWholeVectors(const MemoryDesc& desc, int lanes) {
 
 absl::Status ResolveActivations(int lanes, Activations allowed, ConvolutionDesc* desc) {
   const int rank = desc->src.rank();
-  const std::string blocked = ActivationPattern(rank, lanes), plain(PlainPattern(rank));
+  const std::string plain(PlainPattern(rank));
+  const int src_block = LanesOf(desc->src, lanes), dst_block = LanesOf(desc->dst, lanes);
   const bool plain_src = allowed == Activations::kPlainSrc;
   const bool plain_dst = allowed == Activations::kPlainDst;
-  ABSL_ASSIGN_OR_RETURN(desc->src, OrPattern(desc->src, plain_src ? plain : blocked));
-  ABSL_ASSIGN_OR_RETURN(desc->dst, OrPattern(desc->dst, plain_dst ? plain : blocked));
+  ABSL_ASSIGN_OR_RETURN(
+      desc->src, OrPattern(desc->src, plain_src ? plain : ActivationPattern(rank, src_block)));
+  ABSL_ASSIGN_OR_RETURN(
+      desc->dst, OrPattern(desc->dst, plain_dst ? plain : ActivationPattern(rank, dst_block)));
   ABSL_ASSIGN_OR_RETURN(desc->bias, OrPattern(desc->bias, "a"));
-  if (!TakesSrc(desc->src, lanes, allowed)) return RefuseLayout("src", desc->src);
-  if (!TakesDst(desc->dst, lanes, allowed)) return RefuseLayout("dst", desc->dst);
+  if (!TakesSrc(desc->src, src_block, allowed)) return RefuseLayout("src", desc->src);
+  if (!TakesDst(desc->dst, dst_block, allowed)) return RefuseLayout("dst", desc->dst);
   const MemoryDesc& bias = desc->bias;
   if (bias.IsZero() || (bias.IsPlain() && (bias.stride(0) == 1 || bias.dim(0) == 1))) {
     return absl::OkStatus();

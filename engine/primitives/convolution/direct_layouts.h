@@ -27,7 +27,8 @@ absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, cons
 // whose rows have no gaps; or both plain with such rows.
 enum class Activations { kBlocks, kVectors, kNeighbours, kPlainSrc, kAnySrc, kPlainDst, kRows };
 
-// The same, in place, for src, dst and bias of `desc` only.
+// The same, in place, for src, dst and bias of `desc` only. Tensors of bf16 have blocks of 32
+// channels whatever `lanes` is.
 absl::Status ResolveActivations(int lanes, Activations allowed, ConvolutionDesc* desc);
 
 // kUnimplemented; the message says which tensor has which layout.

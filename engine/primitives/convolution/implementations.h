@@ -44,14 +44,16 @@ TILEWIRE_ROW(ConvolutionDesc, Plain);
 //   src nChw16c      weights OIhw16i      dst plain, rows without gaps
 TILEWIRE_ROW(ConvolutionDesc, FewOutputs);
 
-// The direct convolution of f32 tensors by products of bf16 numbers, two at a time (vdpbf16ps):
-// from 16 input channels per group and 16 outputs on. src is rounded in the scratchpad, a few
-// images at a time; weights are rounded where they are packed.
+// The direct convolution by products of bf16 numbers, two at a time (vdpbf16ps): from 16 input
+// channels per group and 16 outputs on. src and dst are f32 or bf16 each. A src of f32 is rounded
+// in the scratchpad, a few images at a time; one of bf16 is read as it lies. Between two of these
+// convolutions either type gives the same bits. Weights are rounded where they are packed.
 //
-//   src, dst  nChw16c; or nhwc, any strides between pixels, of whole vectors of channels
-//   weights   bf16 in OIhw16i16o2i, gOIhw16i16o2i, through `any`
+//   src, dst  f32 nChw16c, bf16 nChw32c; or nhwc, any strides between pixels, of whole blocks
+//   weights   bf16 in OIhw16i16o2i, gOIhw16i16o2i, through `any` of f32
 //
-// It refuses what Winograd's convolution is estimated to do faster. Numbers of src and weights from
+// Groups begin with a block. Of f32 tensors it refuses what Winograd's convolution is estimated to
+// do faster. Numbers of src and weights from
 // 3.396e38 on count as infinite, denormals as 0.
 TILEWIRE_ROW(ConvolutionDesc, Pairs);
 

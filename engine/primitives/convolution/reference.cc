@@ -9,6 +9,7 @@
 #include "engine/kernels/element_conversion.h"
 #include "engine/kernels/scalar_epilogue.h"
 #include "engine/memory/layout.h"
+#include "engine/memory/narrow_floats.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/implementations.h"
@@ -19,6 +20,11 @@
 
 namespace tilewire::convolution {
 namespace {
+
+struct Bf16Number {
+  uint16_t bits;
+  operator float() const { return WidenBf16(bits); }
+};
 
 // Immutable.
 class Formula {
@@ -92,6 +98,8 @@ class Formula {
             Accumulate<uint8_t, int8_t, uint32_t>(piece, n, oc, o, ZeroPoint(piece)));
       case DataType::kS8:
         return static_cast<int32_t>(Accumulate<int8_t, int8_t, uint32_t>(piece, n, oc, o));
+      case DataType::kBf16:
+        return Accumulate<Bf16Number, float, float>(piece, n, oc, o);
       default:
         return Accumulate<float, float, float>(piece, n, oc, o);
     }
@@ -153,12 +161,20 @@ class Formula {
   const SeparableOffsets src_, weights_, bias_, dst_;
 };
 
+// f32, with src and dst of f32 or bf16.
+absl::Status RequireReal(const ConvolutionDesc& desc, const Attributes& attributes) {
+  ABSL_RETURN_IF_ERROR(RequireF32OrBf16(desc));
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.weights));
+  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
+  return RequireDirect(desc);
+}
+
 }  // namespace
 
 absl::StatusOr<ConvolutionDesc> ResolveReference(const ConvolutionDesc& desc,
                                                  const Attributes& attributes,
                                                  const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(IsInteger(desc) ? RequireInteger(desc) : RequireDirectF32(desc, attributes));
+  ABSL_RETURN_IF_ERROR(IsInteger(desc) ? RequireInteger(desc) : RequireReal(desc, attributes));
   return WithPlainTensors(desc);
 }
 

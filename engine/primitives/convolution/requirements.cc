@@ -22,6 +22,13 @@ absl::Status RequireDirectF32(const ConvolutionDesc& desc, const Attributes& att
   return RequireDirect(desc);
 }
 
+absl::Status RequireF32OrBf16(const ConvolutionDesc& desc) {
+  for (const MemoryDesc* tensor : {&desc.src, &desc.dst}) {
+    if (tensor->data_type() != DataType::kBf16) ABSL_RETURN_IF_ERROR(RequireF32(*tensor));
+  }
+  return RequireF32(desc.bias);
+}
+
 bool IsInteger(const ConvolutionDesc& desc) { return IsByte(desc.src.data_type()); }
 
 absl::Status RequireInteger(const ConvolutionDesc& desc) {

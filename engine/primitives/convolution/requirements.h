@@ -17,6 +17,9 @@ absl::Status RequireDirect(const ConvolutionDesc& desc);
 //                 weights are in Winograd's layout
 absl::Status RequireDirectF32(const ConvolutionDesc& desc, const Attributes& attributes);
 
+// kUnimplemented  src or dst is neither f32 nor bf16, or bias is not f32
+absl::Status RequireF32OrBf16(const ConvolutionDesc& desc);
+
 // Whether src is u8 or s8.
 bool IsInteger(const ConvolutionDesc& desc);
 

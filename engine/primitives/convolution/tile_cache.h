@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
+#include "engine/kernels/accumulator_epilogue.h"
 #include "engine/primitives/convolution/tiling.h"
 
 namespace tilewire::convolution {
@@ -59,15 +60,18 @@ class TileCache {
 
  private:
   // What may differ between the tiles of one tiling.
-  using Key = std::tuple<int, int, int, std::vector<std::pair<int64_t, int64_t>>>;
+  using Key = std::tuple<int, int, int, bool, bool, std::vector<std::pair<int64_t, int64_t>>>;
   static Key KeyOf(const Config& config) {
-    Key key = {config.epilogue.blocks, config.epilogue.pixels, config.epilogue.tail_lanes, {}};
+    const EpilogueConfig& epilogue = config.epilogue;
+    Key key = {epilogue.blocks,     epilogue.pixels,
+               epilogue.tail_lanes, epilogue.begins_inside_line,
+               epilogue.pads_line,  {}};
     for (const TapRange& taps : config.loops.taps)
-      std::get<3>(key).push_back({taps.begin, taps.end});
+      std::get<5>(key).push_back({taps.begin, taps.end});
     if constexpr (requires { config.runs; }) {
       for (const auto& run : config.runs) {
-        std::get<3>(key).push_back({run.first, run.count});
-        std::get<3>(key).push_back({run.dst_bytes, 0});
+        std::get<5>(key).push_back({run.first, run.count});
+        std::get<5>(key).push_back({run.dst_bytes, 0});
       }
     }
     return key;

@@ -26,8 +26,8 @@ constexpr absl::string_view kTags[] = {
     "cdeba decab",
     // T02
     "x nc cn ncw nwc nchw nhwc chwn ncdhw ndhwc tnc ntc ldnc ldigo ldgoi ldgo",
-    // T03
-    "nC*4c nC*8c nC*16c NC*16n16c NChw32n32c",
+    // T03, and blocks of 32, the lines of bf16 that oneDNN has since
+    "nC*4c nC*8c nC*16c nC*32c NC*16n16c NChw32n32c",
     // T04
     "oi io oiw owi wio iwo oihw hwio ohwi ihwo iohw oidhw dhwio odhwi idhwo goiw goihw hwigo giohw "
     "goidhw",

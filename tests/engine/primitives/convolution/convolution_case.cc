@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "engine/kernels/element_conversion.h"
 #include "engine/primitives/reorder/reorder.h"
 #include "gtest/gtest.h"
 #include "tests/support/random_tensor.h"
@@ -31,44 +32,52 @@ void ForEachIndex(const Dims& size, const std::function<void(const Dims&)>& visi
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
+int64_t ElementsIn(const AlignedBuffer& buffer, DataType type) {
+  return static_cast<int64_t>(buffer.size()) / SizeOf(type);
+}
+
+float At(const MemoryDesc& desc, const AlignedBuffer& buffer, const Dims& index) {
+  return LoadElement(desc.data_type(), buffer.data(), desc.Offset(index));
+}
+
 // What belongs to other tensors, between the images of this one, is NaN.
 AlignedBuffer Pack(const MemoryDesc& desc, const std::vector<float>& values, float tail) {
   AlignedBuffer buffer = *AlignedBuffer::Allocate(desc.SizeBytes());
-  float* to = reinterpret_cast<float*>(buffer.data());
+  const DataType type = desc.data_type();
+  const auto store = [&](int64_t at, float value) { StoreElement(type, value, buffer.data(), at); };
   const bool dense = desc.IsDense();
-  std::fill(to, to + buffer.size() / sizeof(float), dense ? tail : kNan);
+  for (int64_t i = 0; i < ElementsIn(buffer, type); ++i) store(i, dense ? tail : kNan);
   if (!dense)
-    ForEachIndex(desc.padded_dims(), [&](const Dims& index) { to[desc.Offset(index)] = tail; });
+    ForEachIndex(desc.padded_dims(), [&](const Dims& index) { store(desc.Offset(index), tail); });
   const float* from = values.data();
-  ForEachIndex(desc.dims(), [&](const Dims& index) { to[desc.Offset(index)] = *from++; });
+  ForEachIndex(desc.dims(), [&](const Dims& index) { store(desc.Offset(index), *from++); });
   return buffer;
 }
 
 std::vector<float> Unpack(const MemoryDesc& desc, const AlignedBuffer& buffer) {
   std::vector<float> values;
-  const float* from = reinterpret_cast<const float*>(buffer.data());
-  ForEachIndex(desc.dims(), [&](const Dims& index) { values.push_back(from[desc.Offset(index)]); });
+  ForEachIndex(desc.dims(), [&](const Dims& index) { values.push_back(At(desc, buffer, index)); });
   return values;
 }
 
 bool TailIsZero(const MemoryDesc& desc, const AlignedBuffer& buffer) {
   bool zero = true;
-  const float* from = reinterpret_cast<const float*>(buffer.data());
   ForEachIndex(desc.padded_dims(), [&](const Dims& index) {
     bool inside = true;
     for (int d = 0; d < desc.rank(); ++d) inside = inside && index[d] < desc.dim(d);
-    if (!inside && from[desc.Offset(index)] != 0.0f) zero = false;
+    if (!inside && At(desc, buffer, index) != 0.0f) zero = false;
   });
   return zero;
 }
 
 void ExpectUntouchedBetweenElements(const MemoryDesc& desc, const AlignedBuffer& buffer) {
   if (desc.IsDense()) return;
-  const float* from = reinterpret_cast<const float*>(buffer.data());
-  std::vector<bool> others(buffer.size() / sizeof(float), true);
+  const DataType type = desc.data_type();
+  std::vector<bool> others(ElementsIn(buffer, type), true);
   ForEachIndex(desc.padded_dims(), [&](const Dims& index) { others[desc.Offset(index)] = false; });
   for (size_t i = 0; i < others.size(); ++i) {
-    ASSERT_TRUE(!others[i] || std::isnan(from[i])) << "wrote to element " << i << " of the buffer";
+    ASSERT_TRUE(!others[i] || std::isnan(LoadElement(type, buffer.data(), i)))
+        << "wrote to element " << i << " of the buffer";
   }
 }
 

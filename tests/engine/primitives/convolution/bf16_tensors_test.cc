@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Convolutions whose src or dst is bf16: each does what its row does with tensors of f32 that hold
+// the same numbers, and dst is what that gives, rounded. Every bit of it: implementations_test.cc
+// compares these rows with the reference.
+#include <string>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "engine/memory/narrow_floats.h"
+#include "gtest/gtest.h"
+#include "tests/engine/primitives/convolution/convolution_cases.h"
+#include "tests/support/status_matchers.h"
+
+namespace tilewire::testing {
+namespace {
+
+using threading::Team;
+
+constexpr char kDirect[] = "convolution/avx512_bf16_direct", kReference[] = "convolution/reference";
+
+std::vector<float> Rounded(std::vector<float> values) {
+  for (float& value : values) value = RoundTo(DataType::kBf16, value);
+  return values;
+}
+
+// Of src and dst.
+struct Types {
+  DataType src, dst;
+};
+
+using Bf16TensorsCase = std::tuple<std::string, Types>;
+
+class Bf16TensorsTest : public ::testing::TestWithParam<Bf16TensorsCase> {
+ protected:
+  void SetUp() override {
+    row_ = std::get<std::string>(GetParam());
+    src_ = std::get<Types>(GetParam()).src;
+    dst_ = std::get<Types>(GetParam()).dst;
+    for (const auto& row : ConvolutionImplementations()) {
+      if (row.name != row_) continue;
+      if (!cpu::Supports(row.isa)) GTEST_SKIP() << "the CPU lacks " << cpu::IsaName(row.isa);
+      precision_ = row.traits.precision;
+    }
+  }
+
+  // The row for a src and dst of these types; null where it is for shapes of another kind.
+  std::shared_ptr<const Primitive> Create(const ConvolutionCase& shape, Attributes attributes,
+                                          DataType src, DataType dst) const {
+    attributes.precision = precision_;
+    ConvolutionDesc desc = DescOf(shape);
+    desc.algorithm = ConvolutionAlgorithm::kDirect;
+    desc.src = *MemoryDesc::CreateAny(desc.src.dims(), src);
+    desc.dst = *MemoryDesc::CreateAny(desc.dst.dims(), dst);
+    auto primitive = CreateConvolution(desc, attributes, {.only = row_});
+    return primitive.ok() ? *primitive : nullptr;
+  }
+
+  // Groups share no line of 32 channels.
+  bool MayHaveLines(const ConvolutionCase& shape) const {
+    const int64_t ic = shape.ic / shape.groups, oc = shape.oc / shape.groups;
+    return shape.groups == 1 || row_ == kReference ||
+           ((src_ == DataType::kF32 || ic % 32 == 0) && (dst_ == DataType::kF32 || oc % 32 == 0));
+  }
+
+  Contents ContentsOf(const ConvolutionCase& shape) const {
+    Contents contents = RandomContents(shape);
+    contents.src = Rounded(contents.src);
+    contents.dst = Rounded(contents.dst);
+    return contents;
+  }
+
+  std::vector<float> AsStored(std::vector<float> values) const {
+    return dst_ == DataType::kBf16 ? Rounded(std::move(values)) : values;
+  }
+
+  // Whether the row takes the shape.
+  bool ExpectBitsOfF32(const ConvolutionCase& shape, const Attributes& attributes) {
+    SCOPED_TRACE(shape.why);
+    const auto f32 = Create(shape, attributes, DataType::kF32, DataType::kF32);
+    const auto narrow = Create(shape, attributes, src_, dst_);
+    EXPECT_EQ(f32 != nullptr && MayHaveLines(shape), narrow != nullptr);
+    if (f32 == nullptr || narrow == nullptr) return false;
+    EXPECT_EQ(narrow->Desc(kArgSrc).data_type(), src_);
+    EXPECT_EQ(narrow->Desc(kArgDst).data_type(), dst_);
+    const Contents contents = ContentsOf(shape);
+    bool tail_is_zero = false;
+    EXPECT_EQ(Execute(*narrow, contents, Team::Serial(), &tail_is_zero),
+              AsStored(Execute(*f32, contents, Team::Serial())));
+    EXPECT_TRUE(tail_is_zero);
+    return true;
+  }
+
+  std::string row_;
+  DataType src_, dst_;
+  Precision precision_ = Precision::kExact;
+};
+
+class GeneratedBf16TensorsTest : public Bf16TensorsTest {};
+
+TEST_P(Bf16TensorsTest, HoldTheBitsOfTensorsOfF32) {
+  int taken = 0;
+  for (const ConvolutionCase& shape : ConvolutionCases())
+    taken += ExpectBitsOfF32(shape, AttributesOf({})) ? 1 : 0;
+  EXPECT_GT(taken, 10);
+}
+
+TEST_P(Bf16TensorsTest, AreWrittenAfterThePostOps) {
+  const EltwisePostOp relu{.op = {.algorithm = EltwiseAlgorithm::kRelu}};
+  const EltwisePostOp logistic{.op = {.algorithm = EltwiseAlgorithm::kLogistic}};
+  const ConvolutionCase shapes[] = {
+      Case("lines and a half, and a tail", {2, 40, 6, 17}, 72, {3, 3}, {.left = {1, 1}}),
+      Case("lines only", {1, 64, 7, 7}, 128, {1, 1}),
+      Case("groups of lines", {1, 64, 5, 5}, 128, {3, 3}, {.groups = 2, .left = {1, 1}}),
+      Case("more input channels than are read at once", {1, 1040, 5, 5}, 48, {3, 3},
+           {.left = {1, 1}}),
+  };
+  for (const ConvolutionCase& shape : shapes) {
+    PReluPostOp prelu;
+    for (int64_t c = 0; c < shape.oc; ++c)
+      prelu.slopes.push_back(static_cast<float>(c % 7 - 2) * 0.25f);
+    for (const std::vector<PostOp>& chain : std::vector<std::vector<PostOp>>{
+             {relu}, {logistic}, {prelu}, {relu, SumPostOp{.scale = 0.5f}}}) {
+      const bool taken = ExpectBitsOfF32(shape, AttributesOf(chain));
+      EXPECT_TRUE(taken || shape.groups > 1);
+    }
+  }
+}
+
+TEST_P(GeneratedBf16TensorsTest, MayBePartsOfLargerTensorsAndOfAnyBatch) {
+  threading::Arena arena(2);
+  for (ConvolutionCase shape : ConvolutionCases()) {
+    SCOPED_TRACE(shape.why);
+    shape.batch = 3;
+    const auto dense = Create(shape, AttributesOf({}), src_, dst_);
+    if (dense == nullptr) continue;
+    ConvolutionDesc desc = DescOf(shape);
+    desc.algorithm = ConvolutionAlgorithm::kDirect;
+    Attributes attributes = AttributesOf({});
+    attributes.precision = precision_;
+    ASSERT_OK_AND_ASSIGN(const auto parts, CreateConvolution(InLargerTensors(desc, *dense),
+                                                             attributes, {.only = row_}));
+    const Contents contents = ContentsOf(shape);
+    const std::vector<float> expected = Execute(*dense, contents, Team::Serial());
+    EXPECT_EQ(Execute(*parts, contents, Team(&arena)), expected);
+    shape.batch = 1;
+    Contents first = contents;
+    first.src.resize(contents.src.size() / 3);
+    first.dst.resize(contents.dst.size() / 3);
+    EXPECT_EQ(Execute(*Create(shape, AttributesOf({}), src_, dst_), first, Team(&arena)),
+              std::vector<float>(expected.begin(), expected.begin() + first.dst.size()));
+  }
+}
+
+constexpr Types kTypes[] = {{DataType::kBf16, DataType::kBf16},
+                            {DataType::kBf16, DataType::kF32},
+                            {DataType::kF32, DataType::kBf16}};
+
+std::string NameOf(const ::testing::TestParamInfo<Bf16TensorsCase>& row) {
+  const Types types = std::get<Types>(row.param);
+  return absl::StrCat(std::get<std::string>(row.param) == kReference ? "reference" : "direct", "_",
+                      DataTypeName(types.src), "_", DataTypeName(types.dst));
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, Bf16TensorsTest,
+                         ::testing::Combine(::testing::Values(kDirect, kReference),
+                                            ::testing::ValuesIn(kTypes)),
+                         NameOf);
+
+INSTANTIATE_TEST_SUITE_P(Rows, GeneratedBf16TensorsTest,
+                         ::testing::Combine(::testing::Values(kDirect),
+                                            ::testing::ValuesIn(kTypes)),
+                         NameOf);
+
+}  // namespace
+}  // namespace tilewire::testing
