@@ -5,9 +5,10 @@
 A MODEL is NAME or NAME-OPSET; the names are functions of torchvision.models or of its segmentation models, or of
 lrn_models.py and recurrent_models.py beside this file.
 Writes DIR/<MODEL>/1/model.onnx, and what the model gives for random images, for batches 1, 3 and 8, as raw
-little-endian f32 in row-major order: DIR/<MODEL>/input_<batch>.f32 and output_<batch>.f32.
+little-endian f32 in row-major order: DIR/<MODEL>/input_<batch>.f32 and output_<batch>.f32; with --f64 also what it
+gives in f64, output_<batch>.f64.
 
-  /usr/bin/python3 tests/models/export_torchvision.py --out=DIR [--fold_batch_norms] resnet18 mobilenet_v2-11 ...
+  /usr/bin/python3 tests/models/export_torchvision.py --out=DIR [--fold_batch_norms] [--f64] resnet18 mobilenet_v2-11 ...
 """
 
 import argparse
@@ -80,7 +81,11 @@ def create(name):
     return getattr(torchvision.models, name)(weights=None, **options)
 
 
-def export(name, out, fold_batch_norms):
+def write(tensor, element, path):
+    tensor.numpy().astype(element).tofile(path)
+
+
+def export(name, out, fold_batch_norms, f64):
     torch.manual_seed(20240229)
     architecture, _, opset = name.partition("-")
     model = create(architecture)
@@ -105,8 +110,12 @@ def export(name, out, fold_batch_norms):
         image = torch.randn(batch, 3, size, size)
         with torch.no_grad():
             result = model(image)
-        image.numpy().astype("<f4").tofile(out / name / f"input_{batch}.f32")
-        result.numpy().astype("<f4").tofile(out / name / f"output_{batch}.f32")
+        write(image, "<f4", out / name / f"input_{batch}.f32")
+        write(result, "<f4", out / name / f"output_{batch}.f32")
+        if f64:
+            with torch.no_grad():
+                write(model.double()(image.double()), "<f8", out / name / f"output_{batch}.f64")
+            model.float()
 
 
 def main():
@@ -114,9 +123,10 @@ def main():
     parser.add_argument("models", nargs="+", metavar="MODEL")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--fold_batch_norms", action="store_true", help="let the exporter fold them")
+    parser.add_argument("--f64", action="store_true", help="write answers in f64, too")
     args = parser.parse_args()
     for name in args.models:
-        export(name, args.out, args.fold_batch_norms)
+        export(name, args.out, args.fold_batch_norms, args.f64)
 
 
 if __name__ == "__main__":
