@@ -112,8 +112,8 @@ void AccumulatorEpilogue::AddScaledDst(float scale) {
   }
 }
 
-void AccumulatorEpilogue::ConvertSums() {
-  const Xbyak::Xmm compensation = Scratch(0);
+void AccumulatorEpilogue::CompensateSums() {
+  const Xbyak::Xmm compensation = Scratch(0), of_pixel = Scratch(1);
   for (int block = 0; block < config_.blocks; ++block) {
     if (config_.compensation) {
       g_->vmovups(compensation, g_->ptr[registers_.compensation + block * config_.unit.bytes()]);
@@ -121,9 +121,16 @@ void AccumulatorEpilogue::ConvertSums() {
     for (int pixel = 0; pixel < config_.pixels; ++pixel) {
       const Xbyak::Xmm sum = Accumulator(block, pixel);
       if (config_.compensation) g_->vpaddd(sum, sum, compensation);
-      g_->vcvtdq2ps(sum, sum);
+      if (!config_.pixel_compensation) continue;
+      g_->vpbroadcastd(of_pixel, g_->ptr[registers_.pixel_compensation + pixel * 4]);
+      g_->vpaddd(sum, sum, of_pixel);
     }
   }
+}
+
+void AccumulatorEpilogue::ConvertSums() {
+  for (int i = 0; i < config_.blocks * config_.pixels; ++i)
+    g_->vcvtdq2ps(config_.unit.Vector(i), config_.unit.Vector(i));
 }
 
 void AccumulatorEpilogue::Scale() {
@@ -248,7 +255,7 @@ void AccumulatorEpilogue::StoreHalfLine(int block, int pixel) {
 void AccumulatorEpilogue::Store() {
   if (config_.dst_type == DataType::kBf16) return StoreLines();
   if (IsPartial(config_.blocks - 1)) conversion_.LoadTailMask();
-  conversion_.BeginStores(config_.dst_type);
+  conversion_.BeginStores(StoredType());
   for (int pixel = 0; StoresFour() && pixel < config_.pixels; ++pixel) {
     const Xbyak::Xmm values[4] = {Accumulator(0, pixel), Accumulator(1, pixel),
                                   Accumulator(2, pixel), Accumulator(3, pixel)};
@@ -257,13 +264,15 @@ void AccumulatorEpilogue::Store() {
   if (StoresFour()) return;
   for (int block = 0; block < config_.blocks; ++block) {
     for (int pixel = 0; pixel < config_.pixels; ++pixel) {
-      conversion_.Store(config_.dst_type, Accumulator(block, pixel), Dst(block, pixel),
+      conversion_.Store(StoredType(), Accumulator(block, pixel), Dst(block, pixel),
                         IsPartial(block));
     }
   }
 }
 
 void AccumulatorEpilogue::FinishIntegers() {
+  CompensateSums();
+  if (config_.keeps_integers) return Store();
   ConvertSums();
   if (!config_.bias_after_scales) AddBias();
   Scale();

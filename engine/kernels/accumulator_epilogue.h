@@ -33,10 +33,12 @@ struct EpilogueConfig {
   int tail_lanes = 0;  // channels in the last block; 0: all of them
   PostOps post_ops;
   DataType bias_type = DataType::kF32, dst_type = DataType::kF32;
-  bool compensation = false;       // is added to integer sums
-  bool scales = false;             // multiply integer sums after the bias
-  bool bias_after_scales = false;  // multiply them before it instead
-  bool packed_channels = false;    // the bytes after the last channel are not touched
+  bool compensation = false;        // is added to integer sums
+  bool pixel_compensation = false;  // one number per pixel is, too
+  bool keeps_integers = false;      // these are stored as they are, in s32: nothing else follows
+  bool scales = false;              // multiply integer sums after the bias
+  bool bias_after_scales = false;   // multiply them before it instead
+  bool packed_channels = false;     // the bytes after the last channel are not touched
   // Of bf16: whether the first block is the second half of its line, and whether the last one is
   // alone in its line, the other half of which is zeroed.
   bool begins_inside_line = false, pads_line = false;
@@ -73,6 +75,7 @@ class AccumulatorEpilogue {
     Xbyak::Reg64 scales = Xbyak::Reg64(), compensation = Xbyak::Reg64();
     // Of a PRelu, padded likewise; may be `bias`, which is read before it.
     Xbyak::Reg64 slopes = Xbyak::Reg64();
+    Xbyak::Reg64 pixel_compensation = Xbyak::Reg64();  // of the tile's first pixel
   };
 
   // How many vector registers the post-ops need beside the sums; at least 1.
@@ -99,9 +102,12 @@ class AccumulatorEpilogue {
     return config_.unit.Vector(block * config_.pixels + pixel);
   }
   Xbyak::Xmm Scratch(int i) const { return config_.unit.Vector(registers_.scratch[i]); }
-  void ConvertSums();  // of integers to f32, with their compensation
+  void CompensateSums();
+  void ConvertSums();  // of integers to f32
   void Scale();
   Xbyak::RegExp Dst(int block, int pixel) const;
+  // f32 for sums that are stored as they are, since that is how 32 bits are.
+  DataType StoredType() const { return config_.keeps_integers ? DataType::kF32 : config_.dst_type; }
   bool HasTail(int block) const { return config_.tail_lanes != 0 && block == config_.blocks - 1; }
   bool IsPartial(int block) const { return config_.packed_channels && HasTail(block); }
   bool StoresFour() const;

@@ -36,6 +36,8 @@ void EndedParts::EmitNone(Xbyak::CodeGenerator* generator, Xbyak::Label* entries
 void EndedParts::EmitPart(const std::vector<PixelRun>& runs) {
   for (const PixelRun& run : runs) {
     Advance(registers_.sums, (run.first - pixel_) * pixel_bytes_);
+    if (config_.pixel_compensation)
+      Advance(registers_.epilogue.pixel_compensation, (run.first - pixel_) * 4);
     Advance(registers_.epilogue.dst, run.dst_bytes - dst_);
     pixel_ = run.first;
     dst_ = run.dst_bytes;

@@ -24,8 +24,9 @@ class EndedParts {
  public:
   static constexpr int kEntryBytes = 8;  // from one part's entry to the next
 
-  // `epilogue` says where dst is, without `scratch`. The parts move that register and `sums`, which
-  // point to the first pixel when the first part is called, and overwrite the vector registers.
+  // `epilogue` says where dst is, without `scratch`. The parts move that register, `sums`, and that
+  // of a compensation of pixels, which point to the first pixel when the first part is called, and
+  // overwrite the vector registers.
   // Vectors of s32 sums are a line of `pixel_bytes` per pixel, `block_bytes` from block to block.
   struct Registers {
     Xbyak::Reg64 sums;

@@ -17,7 +17,13 @@ class IntegerTileGenerator final : public TapLoopGenerator {
   IntegerTileGenerator(absl::string_view name, const IntegerTileConfig& config)
       : TapLoopGenerator(name, config.epilogue, config.loops, offsetof(IntegerTileArgs, loops)),
         config_(config),
-        registers_{src_, weights_, rax, FreeVectors(), src_row_, weights_row_},
+        registers_{.dst = src_,
+                   .bias = weights_,
+                   .spare = rax,
+                   .scratch = FreeVectors(),
+                   .scales = src_row_,
+                   .compensation = weights_row_,
+                   .pixel_compensation = src_block_},
         epilogue_(this, config.epilogue, registers_) {}
 
  private:
@@ -123,6 +129,8 @@ void LoadEpilogueArguments(Xbyak::CodeGenerator* g, const EpilogueConfig& epilog
   if (epilogue.scales) g->mov(to.scales, argument(offsetof(IntegerTileArgs, scales)));
   if (epilogue.compensation)
     g->mov(to.compensation, argument(offsetof(IntegerTileArgs, compensation)));
+  if (epilogue.pixel_compensation)
+    g->mov(to.pixel_compensation, argument(offsetof(IntegerTileArgs, pixel_compensation)));
 }
 
 absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateIntegerTile(

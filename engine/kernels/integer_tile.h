@@ -57,6 +57,7 @@ struct IntegerTileArgs {
   std::byte* dst;
   TapLoopArgs loops;
   MatrixTiles* tiles = nullptr;  // on matrix tiles: what the calls of a piece of work share
+  const int32_t* pixel_compensation = nullptr;
 };
 using IntegerTileFunction = void (*)(const IntegerTileArgs*);
 

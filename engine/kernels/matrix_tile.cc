@@ -41,7 +41,7 @@ class MatrixTileGenerator final : public jit::Generator {
   const Xbyak::Reg64 src_ = rsi, weights_ = rdx, src_row_bytes_ = rcx, line_bytes_ = r8;
   const Xbyak::Reg64 step_ = r11;  // src of the current one
   const Xbyak::Reg64 steps_left_ = r9, next_step_ = r10;
-  // Of the end of the tile before this one.
+  // Of the end of the tile before this one; the bias, or the compensation of pixels.
   const Xbyak::Reg64 parts_ = rbx, sums_ = r12, dst_ = r13, bias_ = r14, scales_ = r15,
                      compensation_ = rbp;
   const Xbyak::Reg64 spare_ = rax;
@@ -56,7 +56,8 @@ class MatrixTileGenerator final : public jit::Generator {
             .spare = spare_,
             .scratch = {},
             .scales = scales_,
-            .compensation = compensation_};
+            .compensation = compensation_,
+            .pixel_compensation = bias_};
   }
   Xbyak::Address Argument(size_t offset) { return qword[args_ + static_cast<int>(offset)]; }
   Xbyak::Address Tiles(size_t offset) { return qword[tiles_ + static_cast<int>(offset)]; }

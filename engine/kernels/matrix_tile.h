@@ -46,7 +46,7 @@ struct MatrixTiles {
   const void* parts = nullptr;             // of the end that is due, if one is: ended_parts.h
   void (*finish)(MatrixTiles*) = nullptr;  // runs them all
   std::byte* dst = nullptr;
-  const std::byte* bias = nullptr;
+  const std::byte* bias = nullptr;  // or the compensation of pixels
   const float* scales = nullptr;
   const int32_t* compensation = nullptr;
   alignas(64) std::byte sums[kMatrixSumsBytes];  // that it begins with
@@ -54,7 +54,8 @@ struct MatrixTiles {
 
 // The loops of `config` count steps: a channel is kMatrixStepBytes of src and kMatrixWeightsBytes
 // of weights, an input block is one of them, and every tap lies inside src for every pixel. Weights
-// of a block of outputs lie in the order of the steps. The unit has 16 lanes.
+// of a block of outputs lie in the order of the steps. The unit has 16 lanes. A tile has a bias or
+// a compensation of pixels, not both.
 //   kResourceExhausted, kUnimplemented  see jit::Compile
 absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateMatrixTile(
     absl::string_view name, const IntegerTileConfig& config);

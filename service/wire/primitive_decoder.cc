@@ -288,6 +288,8 @@ absl::StatusOr<OpDesc> Decode(const v1::Matmul& message) {
   MatmulDesc desc;
   ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
   ABSL_RETURN_IF_ERROR(DecodeWeightsAndBias(message, &desc));
+  desc.src_zero_point = message.src_zero_point();
+  desc.weights_zero_point = message.weights_zero_point();
   return desc;
 }
 

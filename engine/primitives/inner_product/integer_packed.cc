@@ -9,7 +9,7 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
-#include "engine/kernels/integer_tile.h"
+#include "engine/kernels/integer_product.h"
 #include "engine/kernels/matrix_tile.h"
 #include "engine/memory/index_walk.h"
 #include "engine/memory/layout.h"
@@ -21,33 +21,18 @@
 namespace tilewire::inner_product {
 namespace {
 
-constexpr int kBlockQuads = 16;  // a cache line of src
+// With the layout of weights.
+struct TileKind : IntegerTileKind {
+  using IntegerTileKind::IntegerTileKind;
 
-// What tiles of the row's instruction set are.
-struct TileKind {
-  explicit TileKind(const ImplementationFacts& facts)
-      : unit(VectorUnit::Of(facts.isa)), is_matrix(facts.isa.Includes(cpu::Isa::kAmx)) {}
-
-  int MaxBlocks() const { return is_matrix ? kMatrixBlocks : unit.registers() >= 32 ? 4 : 2; }
-  int MaxRows(const PostOps& post_ops) const {
-    if (is_matrix) return kMatrixPixels;
-    const int blocks = MaxBlocks();
-    const int beside = std::max(blocks + 1, AccumulatorEpilogue::IntegerScratchCount(post_ops));
-    return std::max(1, (unit.registers() - ExtraIntegerVectors(unit) - beside) / blocks);
-  }
-  // Of input channels: what the reduction goes on by.
-  int64_t step() const { return is_matrix ? kMatrixStepBytes : kQuad; }
   // "AB16a4b", "AcdB16a4b"; of whole steps "AB16b16a4b".
   std::string WeightsPattern(int rank) const {
     return absl::StrCat("A", absl::string_view("cdefg").substr(0, rank - 2), "B",
                         is_matrix ? "16b" : "", unit.lanes(), "a", kQuad, "b");
   }
   bool NeedsCompensation(const MemoryDesc& src) const {
-    return unit.has_dot_products() && !is_matrix && src.data_type() == DataType::kS8;
+    return TakesUnsignedOnly() && src.data_type() == DataType::kS8;
   }
-
-  VectorUnit unit;
-  bool is_matrix;  // matrix_tile.h
 };
 
 // Bytes of an image in the order of the weights, its channels rounded up to steps.
@@ -92,7 +77,7 @@ class IntegerPacked final : public Primitive {
         desc_(desc),
         src_(desc.src),
         is_matrix_(kind.is_matrix),
-        group_(kind.MaxBlocks() * kind.unit.lanes()),
+        group_(kind.columns()),
         max_rows_(max_rows),
         image_(StagedBytes(desc.src, kind.step())),
         scales_(std::move(scales)),
@@ -156,8 +141,7 @@ class IntegerPacked final : public Primitive {
           channel;
     }
     tile.dst = args.Get<std::byte>(kArgDst) + dst * SizeOf(desc_.dst.data_type());
-    tile.loops.full_blocks = image_ / kQuad / kBlockQuads;
-    tile.loops.tail_blocks = image_ / kQuad % kBlockQuads != 0 ? 1 : 0;
+    tile.loops = ProductLoopArgs(image_);
     return tile;
   }
 
@@ -176,7 +160,7 @@ class IntegerPacked final : public Primitive {
 IntegerTileConfig IntegerConfigOf(const InnerProductDesc& desc, const Attributes& attributes,
                                   const TileKind& kind, bool last, int rows, int64_t src_row) {
   const VectorUnit& unit = kind.unit;
-  const int64_t group = kind.MaxBlocks() * unit.lanes();
+  const int64_t group = kind.columns();
   const int64_t image = StagedBytes(desc.src, kind.step());
   const int64_t channels = last ? (desc.dst.dim(1) - 1) % group + 1 : group;
   const int64_t dst_bytes = SizeOf(desc.dst.data_type());
@@ -194,23 +178,8 @@ IntegerTileConfig IntegerConfigOf(const InnerProductDesc& desc, const Attributes
                    .compensation = desc.weights.HasCompensation(),
                    .scales = !attributes.output_scales.IsDefault(),
                    .packed_channels = true}};
-  config.signed_src =
-      (kind.is_matrix || !unit.has_dot_products()) && desc.src.data_type() == DataType::kS8;
-  config.loops = {.channels = kBlockQuads,
-                  .tail_channels = static_cast<int>(image / kQuad % kBlockQuads),
-                  .full_blocks = image / kQuad >= kBlockQuads,
-                  .tap_channels = kBlockQuads,
-                  .src_pixel = src_row,
-                  .src_block = kBlockQuads * kQuad,
-                  .weights_oc_block = image * unit.lanes(),
-                  .weights_ic_block = kBlockQuads * kQuad * unit.lanes()};
-  if (kind.is_matrix) {
-    config.loops.channels = config.loops.tap_channels = 1;
-    config.loops.src_channel = kMatrixStepBytes;
-    config.loops.weights_channel = kMatrixWeightsBytes;
-  }
-  config.input_blocks = image / kMatrixStepBytes;
-  config.loops.taps.assign(rows, TapRange{0, 1});
+  config.signed_src = !kind.TakesUnsignedOnly() && desc.src.data_type() == DataType::kS8;
+  SetProductLoops(kind, image, src_row, &config);
   return config;
 }
 
@@ -220,15 +189,15 @@ absl::StatusOr<IntegerPacked::Generators> Generate(const InnerProductDesc& desc,
                                                    int max_rows, int64_t src_row) {
   const int64_t rows = desc.src.dim(0);
   IntegerPacked::Generators generators;
-  const auto generate = kind.is_matrix ? GenerateMatrixTile : GenerateIntegerTile;
   for (int tile_rows = 1; tile_rows <= max_rows; ++tile_rows) {
     const bool full = tile_rows == max_rows && rows >= max_rows;
     if (!full && rows % max_rows != tile_rows) continue;
     for (bool last : {false, true}) {
-      if (!last && desc.dst.dim(1) <= kind.MaxBlocks() * kind.unit.lanes()) continue;
+      if (!last && desc.dst.dim(1) <= kind.columns()) continue;
       ABSL_ASSIGN_OR_RETURN(
           auto generator,
-          generate(name, IntegerConfigOf(desc, attributes, kind, last, tile_rows, src_row)));
+          GenerateProductTile(kind, name,
+                              IntegerConfigOf(desc, attributes, kind, last, tile_rows, src_row)));
       generators[{last, tile_rows}] = std::move(generator);
     }
   }
@@ -240,7 +209,7 @@ absl::StatusOr<IntegerPacked::Generators> Generate(const InnerProductDesc& desc,
 absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const InnerProductDesc& desc,
                                                       const Attributes&,
                                                       const ImplementationFacts& facts) {
-  const TileKind kind(facts);
+  const TileKind kind(facts.isa);
   ABSL_RETURN_IF_ERROR(RequireForwardInteger(desc));
   constexpr int64_t kFewestRows = 8, kFewestChannels = 32;
   if (kind.is_matrix && (desc.src.dim(0) < kFewestRows || desc.src.dim(1) < kFewestChannels)) {
@@ -284,7 +253,7 @@ absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const InnerProductDesc& de
 absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerPacked(const InnerProductDesc& desc,
                                                                const Attributes& attributes,
                                                                const ImplementationFacts& facts) {
-  const TileKind kind(facts);
+  const TileKind kind(facts.isa);
   PrimitiveInfo info = InfoOf(desc, attributes, facts);
   std::vector<int64_t> stage = StagedOffsets(desc.src, kind.step());
   int64_t src_row = StagedBytes(desc.src, kind.step());

@@ -24,10 +24,19 @@ int64_t StrideOf(const MemoryDesc& md, int back);
 // dst's batch dimensions.
 int64_t BatchOffset(const MatmulDesc& desc, const MemoryDesc& md, int64_t b);
 
-// Which weights product `b` takes, counted in row-major order of their batch dimensions; and the
-// elements from offset0 to them.
-int64_t WeightsOf(const MatmulDesc& desc, int64_t b);
-int64_t WeightsOffset(const MatmulDesc& desc, int64_t index);
+// The different matrices of a tensor; which of them product `b` takes, counted in row-major order
+// of their batch dimensions; and the elements from offset0 to it.
+int64_t MatricesOf(const MemoryDesc& md);
+int64_t MatrixOf(const MatmulDesc& desc, const MemoryDesc& md, int64_t b);
+int64_t MatrixOffset(const MemoryDesc& md, int64_t index);
+
+// The same of weights.
+inline int64_t WeightsOf(const MatmulDesc& desc, int64_t b) {
+  return MatrixOf(desc, desc.weights, b);
+}
+inline int64_t WeightsOffset(const MatmulDesc& desc, int64_t index) {
+  return MatrixOffset(desc.weights, index);
+}
 
 }  // namespace tilewire::matmul
 

@@ -20,13 +20,29 @@ TILEWIRE_ROW(MatmulDesc, Tiles);
 // bits may not depend on them.
 TILEWIRE_ROW(MatmulDesc, Planes);
 
-// Integers and f64, each row of dst by rows of weights, in plain loops. Takes row-major tensors.
+// u8 and s8, by tiles of integer_tile.h or matrix_tile.h. Weights of any strides are packed in
+// every run (integer_plan.h). src is read where it lies if the bytes of a row follow each other,
+// their number is a multiple of 4 and, with VNNI, the type is u8; otherwise it is copied. On matrix
+// tiles: at least 8 rows of 32 bytes, u8 or s8, in place where they are a multiple of 64.
+TILEWIRE_ROW(MatmulDesc, IntegerTiles);
+
+// Integers of 16 bits and more and f64, each row of dst by rows of weights, in plain loops. Takes
+// row-major tensors.
 TILEWIRE_ROW(MatmulDesc, TypedRows);
 
 TILEWIRE_ROW(MatmulDesc, Reference);
 
-// Whether the types are f64 or integers, and nothing is added to the products.
+// Whether the types are f64 or integers of 16 bits and more, and nothing is added to the products.
 absl::Status RequireTyped(const MatmulDesc& desc, const Attributes& attributes);
+
+// src is u8 or s8.
+bool IsInteger(const MatmulDesc& desc);
+
+// kUnimplemented  types other than u8, s8 x u8, s8 -> u8, s8, s32, f32; a bias; several scales
+absl::Status RequireInteger(const MatmulDesc& desc, const Attributes& attributes);
+
+// Whether dst holds the sums of 8-bit integers themselves.
+bool KeepsSums(const MatmulDesc& desc, const Attributes& attributes);
 
 }  // namespace tilewire::matmul
 

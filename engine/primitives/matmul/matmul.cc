@@ -13,7 +13,16 @@ absl::Status Mismatch(const MatmulDesc& desc, absl::string_view what) {
   return ShapeMismatch("matmul", desc, what);
 }
 
-absl::Status Validate(const MatmulDesc& desc, const Attributes&) {
+absl::Status CheckZeroPoint(const MemoryDesc& md, int32_t zero) {
+  const DataType type = md.data_type();
+  const int32_t lowest = type == DataType::kS8 ? -128 : 0;
+  const int32_t highest = type == DataType::kS8 ? 127 : type == DataType::kU8 ? 255 : 0;
+  if (zero >= lowest && zero <= highest) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("matmul: zero point ", zero, " of ", DataTypeName(type)));
+}
+
+absl::Status Validate(const MatmulDesc& desc, const Attributes& attributes) {
   const MemoryDesc &src = desc.src, &weights = desc.weights, &bias = desc.bias, &dst = desc.dst;
   ABSL_RETURN_IF_ERROR(CheckDestination("matmul: dst", dst));
   const int rank = dst.rank();
@@ -37,15 +46,48 @@ absl::Status Validate(const MatmulDesc& desc, const Attributes&) {
       return Mismatch(desc, absl::StrCat("dimension ", d, " of bias does not fit dst"));
     }
   }
-  return absl::OkStatus();
+  ABSL_RETURN_IF_ERROR(CheckZeroPoint(src, desc.src_zero_point));
+  ABSL_RETURN_IF_ERROR(CheckZeroPoint(weights, desc.weights_zero_point));
+  return CheckOutputScales("matmul", dst, attributes.output_scales);
 }
 
 }  // namespace
+
+bool IsInteger(const MatmulDesc& desc) { return IsByte(desc.src.data_type()); }
+
+absl::Status RequireInteger(const MatmulDesc& desc, const Attributes& attributes) {
+  if (!IsByte(desc.weights.data_type())) {
+    return absl::UnimplementedError(
+        absl::StrCat("weights of ", DataTypeName(desc.weights.data_type())));
+  }
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc weights, desc.weights.WithDataType(DataType::kS8));
+  ABSL_RETURN_IF_ERROR(RequireIntegerTypes(desc.src, weights, desc.bias, desc.dst));
+  if (!desc.bias.IsZero()) return absl::UnimplementedError("a bias of integers");
+  if (attributes.output_scales.mask != 0) return absl::UnimplementedError("more than one scale");
+  return absl::OkStatus();
+}
+
+bool KeepsSums(const MatmulDesc& desc, const Attributes& attributes) {
+  return desc.dst.data_type() == DataType::kS32 && attributes.post_ops.empty() &&
+         attributes.output_scales.IsDefault();
+}
 
 }  // namespace matmul
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Matmul, matmul,
+    {{"matmul/amx_u8s8", cpu::Isa::kAmx, {.is_integer = true}},
+     ResolveIntegerTiles,
+     CreateIntegerTiles},
+    {{"matmul/avx512_vnni_u8s8", cpu::Isa::kAvx512Vnni, {.is_integer = true}},
+     ResolveIntegerTiles,
+     CreateIntegerTiles},
+    {{"matmul/avx512_u8s8", cpu::Isa::kAvx512, {.is_integer = true}},
+     ResolveIntegerTiles,
+     CreateIntegerTiles},
+    {{"matmul/avx2_u8s8", cpu::Isa::kAvx2, {.is_integer = true}},
+     ResolveIntegerTiles,
+     CreateIntegerTiles},
     {{"matmul/amx_bf16_planes", cpu::Isa::kAmx, {.precision = Precision::kBf16}},
      ResolvePlanes,
      CreatePlanes},

@@ -7,8 +7,16 @@
 // Shapes   src [...,M,K], weights [...,K,N], dst [...,M,N] and bias (or the zero descriptor) of one
 //          rank, 2 or more. A dimension of src or weights before the last two may be 1 where dst's
 //          is not, and any dimension of bias: it is broadcast. K = 0 gives the bias.
-// Types    f32; or all of f64, or of one type of integers, whose sums wrap around, without bias and
-//          post-ops.
+// Types    f32; or all of f64, or of one type of integers of 16 bits and more, whose sums wrap
+//          around, without bias and post-ops; or 8-bit integers, u8 or s8 each, to f32, s32, u8 or
+//          s8, without bias:
+//
+//            dst[b,m,n] = postops(scale * sum_k (src[b,m,k] - src_zero_point) *
+//                                               (weights[b,k,n] - weights_zero_point))
+//
+//          These sums are modulo 2^32, and so exact up to 33025 products. `scale` is the one output
+//          scale; a zero point of dst is a post-op (linear). s32 without scale and post-ops are the
+//          sums themselves; otherwise they become f32 first.
 // Layouts  any; `any` is row-major. Post-ops: eltwise and sum.
 // Order    Products are added in an order of k that does not depend on M, N and the batch.
 // Source   oneDNN, "Matrix Multiplication"; Goto & van de Geijn, "Anatomy of High-Performance
@@ -24,10 +32,11 @@ namespace tilewire {
 
 struct MatmulDesc {
   MemoryDesc src, weights, bias, dst;
+  int32_t src_zero_point = 0, weights_zero_point = 0;  // of 8-bit integers
 };
-TILEWIRE_FIELDS(MatmulDesc, src, weights, bias, dst);
+TILEWIRE_FIELDS(MatmulDesc, src, weights, bias, dst, src_zero_point, weights_zero_point);
 
-//   kInvalidArgument  shapes that do not fit each other
+//   kInvalidArgument  shapes that do not fit each other, a zero point that its type does not hold
 TILEWIRE_PRIMITIVE_FUNCTIONS(Matmul);
 
 }  // namespace tilewire

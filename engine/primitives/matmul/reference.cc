@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The executable specification: any layouts, one element of dst after the other, in its type.
+// The executable specification: any layouts, one element of dst after the other, in its type; sums
+// of 8-bit integers modulo 2^32.
 #include "engine/base/status_macros.h"
 #include "engine/kernels/scalar_epilogue.h"
 #include "engine/memory/element_types.h"
@@ -35,30 +36,95 @@ class Formula {
   // Of elements that T holds, without bias.
   template <typename T>
   T Sum(const ReferencePiece& piece, const Dims& index) const {
-    if (k_ == 0) return 0;
+    SumOf<T> sum = 0;
+    ForEachProduct(index, [&](int64_t src, int64_t weights) {
+      sum += static_cast<SumOf<T>>(piece.Get<const T>(kArgSrc)[src]) *
+             piece.Get<const T>(kArgWeights)[weights];
+    });
+    return static_cast<T>(sum);
+  }
+
+  // Of 8-bit integers, less their zero points.
+  int32_t IntegerSum(const ReferencePiece& piece, const Dims& index) const {
+    const auto element = [](const MemoryDesc& md, const uint8_t* bytes, int64_t offset) {
+      return md.data_type() == DataType::kS8 ? static_cast<int8_t>(bytes[offset]) : bytes[offset];
+    };
+    uint32_t sum = 0;
+    ForEachProduct(index, [&](int64_t src, int64_t weights) {
+      const int a = element(desc_.src, piece.Get<const uint8_t>(kArgSrc), src);
+      const int b = element(desc_.weights, piece.Get<const uint8_t>(kArgWeights), weights);
+      sum += static_cast<uint32_t>((a - desc_.src_zero_point) * (b - desc_.weights_zero_point));
+    });
+    return static_cast<int32_t>(sum);
+  }
+
+ private:
+  // Calls visit() with the places of the factors of each product of an element of dst.
+  template <typename Visit>
+  void ForEachProduct(const Dims& index, const Visit& visit) const {
+    if (k_ == 0) return;
     const int last = desc_.dst.rank() - 1;
     Dims row = index, column = index;
     row[last] = column[last - 1] = 0;
     const int64_t src_offset = src_.Offset(BroadcastIndex(desc_.src.dims(), row));
     const int64_t weights_offset = weights_.Offset(BroadcastIndex(desc_.weights.dims(), column));
-    SumOf<T> sum = 0;
     ForEachOperation(k_, [&](int64_t k) {
-      sum += static_cast<SumOf<T>>(piece.Get<const T>(kArgSrc)[src_offset + src_.At(last, k)]) *
-             piece.Get<const T>(kArgWeights)[weights_offset + weights_.At(last - 1, k)];
+      visit(src_offset + src_.At(last, k), weights_offset + weights_.At(last - 1, k));
     });
-    return static_cast<T>(sum);
   }
 
- private:
   const MatmulDesc desc_;
   const int64_t k_;
   const SeparableOffsets src_, weights_, bias_;
 };
 
+// What the loop runs for each piece.
+auto OfReals(const MatmulDesc& desc, const Attributes& attributes) {
+  return [formula = Formula(desc), post_ops = attributes.post_ops,
+          dst = SeparableOffsets(desc.dst)](const ReferencePiece& piece) {
+    piece.ForEach([&](const Dims& index) {
+      float& result = piece.Get<float>(kArgDst)[dst.Offset(index)];
+      result = ApplyPostOps(post_ops, formula.Value(piece, index), result);
+    });
+  };
+}
+
+auto OfOneType(const MatmulDesc& desc) {
+  return [formula = Formula(desc), dst = SeparableOffsets(desc.dst),
+          type = desc.dst.data_type()](const ReferencePiece& piece) {
+    VisitIntegerOrDouble(type, [&](auto element) {
+      using T = decltype(element);
+      piece.ForEach([&](const Dims& index) {
+        piece.Get<T>(kArgDst)[dst.Offset(index)] = formula.template Sum<T>(piece, index);
+      });
+    });
+  };
+}
+
+auto OfIntegers(const MatmulDesc& desc, const Attributes& attributes) {
+  const ScalarEpilogue epilogue{attributes, DataType::kUndef, desc.dst.data_type()};
+  return [formula = Formula(desc), epilogue, keeps_sums = KeepsSums(desc, attributes),
+          dst = SeparableOffsets(desc.dst)](const ReferencePiece& piece) {
+    piece.ForEach([&](const Dims& index) {
+      const int32_t sum = formula.IntegerSum(piece, index);
+      const int64_t to = dst.Offset(index);
+      if (keeps_sums) {
+        piece.Get<int32_t>(kArgDst)[to] = sum;
+      } else {
+        epilogue.Store(static_cast<float>(sum), 0, nullptr, 0, piece.Find(kArgDst), to);
+      }
+    });
+  };
+}
+
 }  // namespace
 
 absl::StatusOr<MatmulDesc> ResolveReference(const MatmulDesc& desc, const Attributes& attributes,
                                             const ImplementationFacts&) {
+  if (IsInteger(desc)) {
+    ABSL_RETURN_IF_ERROR(RequireInteger(desc, attributes));
+    return WithPlainTensors(desc);
+  }
   ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
   if (!RequireTyped(desc, attributes).ok())
     ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.bias, desc.dst));
@@ -68,28 +134,15 @@ absl::StatusOr<MatmulDesc> ResolveReference(const MatmulDesc& desc, const Attrib
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const MatmulDesc& desc,
                                                            const Attributes& attributes,
                                                            const ImplementationFacts& facts) {
-  const auto typed = [formula = Formula(desc), dst = SeparableOffsets(desc.dst),
-                      type = desc.dst.data_type()](const ReferencePiece& piece) {
-    VisitIntegerOrDouble(type, [&](auto element) {
-      using T = decltype(element);
-      piece.ForEach([&](const Dims& index) {
-        piece.Get<T>(kArgDst)[dst.Offset(index)] = formula.template Sum<T>(piece, index);
-      });
-    });
-  };
-  const auto compute = [formula = Formula(desc), post_ops = attributes.post_ops,
-                        dst = SeparableOffsets(desc.dst)](const ReferencePiece& piece) {
-    piece.ForEach([&](const Dims& index) {
-      float& result = piece.Get<float>(kArgDst)[dst.Offset(index)];
-      result = ApplyPostOps(post_ops, formula.Value(piece, index), result);
-    });
-  };
   const int64_t k = desc.src.dim(desc.src.rank() - 1);
   ReferenceLoop loop{desc.dst.dims(), {k}};
   PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  if (desc.dst.data_type() != DataType::kF32)
-    return CreateReferencePrimitive(std::move(info), std::move(loop), typed);
-  return CreateReferencePrimitive(std::move(info), std::move(loop), compute);
+  const auto create = [&](auto compute) {
+    return CreateReferencePrimitive(std::move(info), std::move(loop), std::move(compute));
+  };
+  if (IsInteger(desc)) return create(OfIntegers(desc, attributes));
+  if (desc.dst.data_type() != DataType::kF32) return create(OfOneType(desc));
+  return create(OfReals(desc, attributes));
 }
 
 }  // namespace tilewire::matmul

@@ -84,8 +84,9 @@ class TypedRows final : public Primitive {
 absl::Status RequireTyped(const MatmulDesc& desc, const Attributes& attributes) {
   const DataType type = desc.dst.data_type();
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
-  if ((!IsIntegerType(type) && type != DataType::kF64) || !desc.bias.IsZero())
-    return absl::UnimplementedError("takes integers and f64 only, without bias");
+  const bool is_wide_integer = IsIntegerType(type) && !IsByte(type);
+  if ((!is_wide_integer && type != DataType::kF64) || !desc.bias.IsZero())
+    return absl::UnimplementedError("takes f64 and integers of 16 bits and more, without bias");
   return RequireType(type, {&desc.src, &desc.weights});
 }
 

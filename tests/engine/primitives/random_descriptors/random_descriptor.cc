@@ -215,6 +215,13 @@ absl::StatusOr<OpDesc> RandomMatmul(TensorMaker& make) {
   ABSL_ASSIGN_OR_RETURN(desc.weights, make.Weights(weights));
   ABSL_ASSIGN_OR_RETURN(desc.bias, make.Bias(bias));
   ABSL_ASSIGN_OR_RETURN(desc.dst, make.Dst(dims));
+  const auto zero_of = [&random](const MemoryDesc& md) {
+    if (!IsByte(md.data_type())) return int32_t{0};
+    const int32_t lowest = md.data_type() == DataType::kS8 ? -128 : 0;
+    return lowest + static_cast<int32_t>(random.Integer(0, 255));
+  };
+  desc.src_zero_point = zero_of(desc.src);
+  desc.weights_zero_point = zero_of(desc.weights);
   return desc;
 }
 

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of u8 and s8 by tiles. A run packs the weights, copies rows of src where it has to, and
+// then multiplies: a task is the rows of a piece times the columns of a tile.
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+#include "engine/kernels/matrix_tile.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/matmul/batches.h"
+#include "engine/primitives/matmul/implementations.h"
+#include "engine/primitives/matmul/integer_operands.h"
+#include "engine/primitives/matmul/integer_plan.h"
+#include "engine/threading/stop.h"
+
+namespace tilewire::matmul {
+namespace {
+
+constexpr int64_t kIntegerRowsPerTask = 192;  // whole tiles of 6 and of 32
+constexpr int kOnes = 0;  // the generator of a row of ones: that of dst has rows
+
+// Immutable.
+class IntegerTiles final : public Primitive {
+ public:
+  using Generators = std::map<std::pair<bool, int>, std::unique_ptr<const jit::Generator>>;
+
+  IntegerTiles(PrimitiveInfo primitive_info, const MatmulDesc& desc, const IntegerPlan& plan,
+               float scale, Generators generators)
+      : Primitive(std::move(primitive_info)),
+        desc_(desc),
+        plan_(plan),
+        scales_(plan.kind.columns(), scale),
+        ones_(plan.k, 0),
+        generators_(std::move(generators)) {
+    std::fill_n(ones_.begin(), plan.shape.k, uint8_t{1});
+  }
+
+ private:
+  // What a task's calls share: nothing but on matrix tiles.
+  class Calls {
+   public:
+    explicit Calls(bool is_matrix) {
+      if (is_matrix) tiles_.emplace();
+    }
+    ~Calls() {
+      if (tiles_) FinishMatrixTiles(&*tiles_);
+    }
+    Calls(const Calls&) = delete;
+
+    void Call(const jit::Generator& generator, IntegerTileArgs args) {
+      args.tiles = tiles_ ? &*tiles_ : nullptr;
+      generator.entry<IntegerTileFunction>()(&args);
+    }
+
+   private:
+    std::optional<MatrixTiles> tiles_;
+  };
+
+  void Run(const ExecuteArgs& args, std::byte* scratchpad,
+           const threading::Team& team) const override {
+    const Shape& shape = plan_.shape;
+    auto* memory = reinterpret_cast<uint8_t*>(scratchpad);
+    team.ParallelFor(shape.weights_batch * plan_.groups, [&](int64_t i) {
+      PackGroup(args, memory, i / plan_.groups, i % plan_.groups);
+    });
+    const int64_t pieces = DivUp(shape.m, kIntegerRowsPerTask);
+    if (plan_.copies_src || plan_.weights.zero != 0) {
+      team.ParallelFor(plan_.src_batch * pieces, [&](int64_t i) {
+        PrepareRows(args, memory, i / pieces, i % pieces * kIntegerRowsPerTask);
+      });
+    }
+    team.ParallelFor(shape.batch * plan_.groups * pieces, [&](int64_t task) {
+      const int64_t row = task % pieces * kIntegerRowsPerTask, i = task / pieces;
+      RunPiece(args, memory, i / plan_.groups, i % plan_.groups, row);
+    });
+  }
+
+  // The weights of a group of columns, and what is added to these columns.
+  void PackGroup(const ExecuteArgs& args, uint8_t* memory, int64_t index, int64_t group) const {
+    const MemoryDesc& md = desc_.weights;
+    const Shape& shape = plan_.shape;
+    const ByteMatrix weights = {
+        args.Get<const uint8_t>(kArgWeights) + md.offset0() + WeightsOffset(desc_, index),
+        shape.k,
+        shape.n,
+        StrideOf(md, 1),
+        StrideOf(md, 0),
+        plan_.weights.flip};
+    const int64_t column = group * plan_.kind.columns();
+    uint8_t* to = memory + index * plan_.WeightsBytes() + column * plan_.k;
+    PackQuads(weights, column, std::min(shape.n, column + plan_.kind.columns()),
+              plan_.kind.unit.lanes(), plan_.k, to);
+    if (plan_.src.zero == 0) return;
+    int32_t* sums = Columns(memory, index) + column;
+    IntegerTileArgs tile = TileArgs(ones_.data(), to);
+    tile.dst = reinterpret_cast<std::byte*>(sums);
+    Calls(plan_.kind.is_matrix).Call(*generators_.at({IsLast(group), kOnes}), tile);
+    const auto zero = static_cast<uint32_t>(plan_.src.zero);
+    const uint32_t both = static_cast<uint32_t>(shape.k) * zero * plan_.weights.zero;
+    for (int64_t i = 0; i < plan_.kind.columns(); ++i)
+      sums[i] = static_cast<int32_t>(both - zero * static_cast<uint32_t>(sums[i]));
+  }
+
+  // Copies of rows of src, and what is added to the rows of dst.
+  void PrepareRows(const ExecuteArgs& args, uint8_t* memory, int64_t index, int64_t row) const {
+    const Shape& shape = plan_.shape;
+    const int64_t end = std::min(shape.m, row + kIntegerRowsPerTask);
+    const MemoryDesc& md = desc_.src;
+    const ByteMatrix src = {Source(args, index), shape.m,         shape.k,
+                            StrideOf(md, 1),     StrideOf(md, 0), plan_.src.flip};
+    for (; row < end && !threading::Stopped(); ++row) {
+      const uint8_t* from = src.first + row * src.row_stride;
+      if (plan_.copies_src) {
+        uint8_t* to = memory + plan_.src_at + (index * shape.m + row) * plan_.k;
+        CopyRow(src, row, plan_.k, to);
+        from = to;
+      }
+      if (plan_.weights.zero == 0) continue;
+      const auto sum = static_cast<uint32_t>(SumOfBytes(from, shape.k, plan_.src_is_signed));
+      Rows(memory, index)[row] = static_cast<int32_t>(-plan_.weights.zero * sum);
+    }
+  }
+
+  void RunPiece(const ExecuteArgs& args, uint8_t* memory, int64_t b, int64_t group,
+                int64_t row) const {
+    const Shape& shape = plan_.shape;
+    const int64_t column = group * plan_.kind.columns(), w = WeightsOf(desc_, b);
+    const int64_t s = MatrixOf(desc_, desc_.src, b), dst_row = StrideOf(desc_.dst, 1);
+    const int64_t dst = desc_.dst.offset0() + BatchOffset(desc_, desc_.dst, b) + column;
+    const int64_t end = std::min(shape.m, row + kIntegerRowsPerTask);
+    IntegerTileArgs tile = TileArgs(nullptr, memory + w * plan_.WeightsBytes() + column * plan_.k);
+    if (plan_.src.zero != 0) tile.compensation = Columns(memory, w) + column;
+    Calls calls(plan_.kind.is_matrix);
+    for (; row < end && !threading::Stopped(); row += plan_.max_rows) {
+      const int rows = static_cast<int>(std::min<int64_t>(plan_.max_rows, end - row));
+      tile.src = reinterpret_cast<const std::byte*>(
+          plan_.copies_src ? memory + plan_.src_at + (s * shape.m + row) * plan_.k
+                           : Source(args, s) + row * StrideOf(desc_.src, 1));
+      if (plan_.weights.zero != 0) tile.pixel_compensation = Rows(memory, s) + row;
+      tile.dst = args.Get<std::byte>(kArgDst) +
+                 (dst + row * dst_row) * int64_t{SizeOf(desc_.dst.data_type())};
+      calls.Call(*generators_.at({IsLast(group), rows}), tile);
+    }
+  }
+
+  IntegerTileArgs TileArgs(const uint8_t* src, const uint8_t* weights) const {
+    IntegerTileArgs tile = {};
+    tile.src = reinterpret_cast<const std::byte*>(src);
+    tile.weights = reinterpret_cast<const std::byte*>(weights);
+    tile.scales = scales_.data();
+    tile.loops = ProductLoopArgs(plan_.k);
+    return tile;
+  }
+
+  bool IsLast(int64_t group) const { return group == plan_.groups - 1; }
+  const uint8_t* Source(const ExecuteArgs& args, int64_t index) const {
+    return args.Get<const uint8_t>(kArgSrc) + desc_.src.offset0() + MatrixOffset(desc_.src, index);
+  }
+  int32_t* Columns(uint8_t* memory, int64_t index) const {
+    return reinterpret_cast<int32_t*>(memory + plan_.columns_at) + index * plan_.PaddedColumns();
+  }
+  int32_t* Rows(uint8_t* memory, int64_t index) const {
+    return reinterpret_cast<int32_t*>(memory + plan_.rows_at) + index * plan_.shape.m;
+  }
+
+  const MatmulDesc desc_;
+  const IntegerPlan plan_;
+  const std::vector<float> scales_;  // of the columns of a tile: one
+  std::vector<uint8_t> ones_;        // a row of src
+  const Generators generators_;      // by (last group, rows)
+};
+
+// Of `rows` rows of dst.
+IntegerTileConfig TileConfig(const MatmulDesc& desc, const Attributes& attributes,
+                             const IntegerPlan& plan, bool last, int rows) {
+  const int lanes = plan.kind.unit.lanes();
+  const int64_t group = plan.kind.columns(), dst_bytes = SizeOf(desc.dst.data_type());
+  const int64_t columns = last ? (plan.shape.n - 1) % group + 1 : group;
+  IntegerTileConfig config{.epilogue = {.unit = plan.kind.unit,
+                                        .blocks = static_cast<int>(DivUp(columns, lanes)),
+                                        .pixels = rows,
+                                        .dst_pixel_bytes = StrideOf(desc.dst, 1) * dst_bytes,
+                                        .dst_block_bytes = lanes * dst_bytes,
+                                        .tail_lanes = static_cast<int>(columns % lanes),
+                                        .post_ops = attributes.post_ops,
+                                        .dst_type = desc.dst.data_type(),
+                                        .compensation = plan.src.zero != 0,
+                                        .pixel_compensation = plan.weights.zero != 0,
+                                        .keeps_integers = KeepsSums(desc, attributes),
+                                        .scales = !attributes.output_scales.IsDefault(),
+                                        .packed_channels = true},
+                           .signed_src = plan.src_is_signed};
+  const int64_t src_row = plan.copies_src ? plan.k : StrideOf(desc.src, 1);
+  SetProductLoops(plan.kind, plan.k, src_row, &config);
+  return config;
+}
+
+// Of a row of ones, whose products are the sums of columns.
+IntegerTileConfig OnesConfig(const IntegerPlan& plan, IntegerTileConfig config) {
+  const VectorUnit& unit = plan.kind.unit;
+  config.epilogue = {.unit = unit,
+                     .blocks = config.epilogue.blocks,
+                     .pixels = 1,
+                     .dst_block_bytes = unit.bytes(),
+                     .keeps_integers = true};
+  config.signed_src = false;
+  SetProductLoops(plan.kind, plan.k, plan.k, &config);
+  return config;
+}
+
+absl::StatusOr<IntegerTiles::Generators> GenerateIntegerTiles(const MatmulDesc& desc,
+                                                              const Attributes& attributes,
+                                                              const IntegerPlan& plan,
+                                                              absl::string_view name) {
+  IntegerTiles::Generators generators;
+  const int64_t piece = std::min(plan.shape.m, kIntegerRowsPerTask);
+  const int64_t last_piece = (plan.shape.m - 1) % kIntegerRowsPerTask + 1;
+  const int most = plan.max_rows;
+  const int64_t all_rows[] = {std::min<int64_t>(piece, most), piece % most, last_piece % most,
+                              std::min<int64_t>(last_piece, most)};
+  for (bool last : {false, true}) {
+    if (!last && plan.groups == 1) continue;
+    for (int64_t rows : all_rows) {
+      if (rows == 0) continue;
+      auto& generator = generators[{last, static_cast<int>(rows)}];
+      if (generator != nullptr) continue;
+      ABSL_ASSIGN_OR_RETURN(generator, GenerateProductTile(plan.kind, name,
+                                                           TileConfig(desc, attributes, plan, last,
+                                                                      static_cast<int>(rows))));
+    }
+    if (plan.src.zero == 0) continue;
+    ABSL_ASSIGN_OR_RETURN(
+        (generators[{last, kOnes}]),
+        GenerateProductTile(plan.kind, name,
+                            OnesConfig(plan, TileConfig(desc, attributes, plan, last, 1))));
+  }
+  return generators;
+}
+
+// Every offset inside a tile is a 32-bit immediate.
+absl::Status RequireNearRows(const MatmulDesc& desc, const IntegerPlan& plan) {
+  constexpr int64_t kMaxOffset = std::numeric_limits<int32_t>::max() / 64;
+  if (plan.k > kMaxOffset || StrideOf(desc.src, 1) > kMaxOffset ||
+      StrideOf(desc.dst, 1) > kMaxOffset / 4) {
+    return absl::UnimplementedError("strides over 31 bits");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<MatmulDesc> ResolveIntegerTiles(const MatmulDesc& desc, const Attributes& attributes,
+                                               const ImplementationFacts& facts) {
+  constexpr int64_t kFewestRows = 8, kFewestProducts = 32;
+  if (!IsInteger(desc)) return absl::UnimplementedError("takes u8 and s8 only");
+  ABSL_RETURN_IF_ERROR(RequireInteger(desc, attributes));
+  ABSL_ASSIGN_OR_RETURN(MatmulDesc resolved, WithPlainTensors(desc));
+  for (const MemoryDesc* md : {&resolved.src, &resolved.weights, &resolved.dst}) {
+    if (!md->IsPlain())
+      return absl::UnimplementedError(absl::StrCat(md->ToString(), " has blocks"));
+  }
+  const Shape shape = ShapeOf(resolved);
+  if (resolved.dst.ElementCount() == 0 || shape.k == 0)
+    return absl::UnimplementedError("nothing to compute");
+  if (shape.n > 1 && StrideOf(resolved.dst, 0) != 1)
+    return absl::UnimplementedError("elements of a row of dst do not follow each other");
+  const IntegerPlan plan(resolved, attributes.post_ops, facts.isa);
+  if (plan.kind.is_matrix && (shape.m < kFewestRows || shape.k < kFewestProducts))
+    return absl::UnimplementedError("is for 8 rows of 32 products and more");
+  if (!plan.scratchpad_bytes) return absl::UnimplementedError("the copies overflow a size");
+  ABSL_RETURN_IF_ERROR(RequireNearRows(resolved, plan));
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerTiles(const MatmulDesc& desc,
+                                                              const Attributes& attributes,
+                                                              const ImplementationFacts& facts) {
+  const IntegerPlan plan(desc, attributes.post_ops, facts.isa);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+  info.scratchpad_bytes = *plan.scratchpad_bytes;
+  ABSL_ASSIGN_OR_RETURN(IntegerTiles::Generators generators,
+                        GenerateIntegerTiles(desc, attributes, plan, facts.name));
+  for (const auto& [key, generator] : generators) info.code_bytes += generator->code_bytes();
+  return std::make_unique<IntegerTiles>(std::move(info), desc, plan,
+                                        attributes.output_scales.scales[0], std::move(generators));
+}
+
+}  // namespace tilewire::matmul
