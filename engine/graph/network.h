@@ -113,6 +113,13 @@ struct LayerNormalization {
 };
 // srcs are [..., M, K] and [..., K, N] of dst's rank; the leading dimensions are broadcast.
 struct Matmul {};
+// The same of the real numbers that 8-bit integers stand for. dst is of integers where it has
+// params; else of real numbers, or of s32, which holds the sums themselves of integers less their
+// zero points: scales are then 1.
+struct IntegerMatmul {
+  QuantizationParams src_quantization, weights_quantization;
+  std::optional<QuantizationParams> dst_quantization;
+};
 // softmax(scale * q k + masks) v. srcs are q [...,M,D], k [...,D,N], turned as Matmul takes it, and
 // v [...,N,E] of rank 3 or 4 with the same leading dimensions, and masks of up to 4 dimensions
 // after leading ones. These are [batches,heads,M,N] of the scores, or 1, where rank 3 has heads
@@ -164,7 +171,7 @@ using OperationParams =
                  Reshape, Convert, Transpose, Select, Literal, Elementwise, Reduce, Interpolate,
                  Lrn, LayerNormalization, Matmul, TopK, Rnn, RoiAlign, GatherChannels, Gather,
                  Quantize, QuantizationRange, DynamicQuantize, Dequantize, ScaleBytes, IntegerSum,
-                 Attention>;
+                 IntegerMatmul, Attention>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)

@@ -219,6 +219,13 @@ class ParamsText {
     rest = absl::StrCat(" epsilon=", norm.epsilon, norm.scale.empty() ? "" : " scaled");
   }
   void operator()(const Matmul&) { name = "matmul"; }
+  void operator()(const IntegerMatmul& product) {
+    name = "integer_matmul";
+    rest = absl::StrCat(" from ", QuantizationText(product.src_quantization), ", ",
+                        QuantizationText(product.weights_quantization));
+    if (product.dst_quantization)
+      absl::StrAppend(&rest, " to ", QuantizationText(*product.dst_quantization));
+  }
   void operator()(const RoiAlign& pooling) {
     name = absl::StrCat("roi_align", pooling.takes_maximum ? " max" : "",
                         pooling.aligned ? "" : " unaligned");

@@ -41,6 +41,14 @@ inline float DequantizeElement(float integer, const QuantizationParams& params) 
   return (integer - static_cast<float>(params.zero_point)) * params.scale;
 }
 
+inline bool HoldsZeroPoint(DataType type, const QuantizationParams& params) {
+  return static_cast<float>(params.zero_point) >= LowestOf(type) &&
+         static_cast<float>(params.zero_point) <= HighestOf(type);
+}
+
+// So many products of differences of two bytes have sums of 32 bits.
+constexpr int64_t kMostProductsOfBytes = INT32_MAX / (255 * 255);
+
 // Whether products and quotients of three such scales are far from the limits of f32.
 inline bool IsOrdinary(float scale) { return scale >= 1e-12f && scale <= 1e12f; }
 

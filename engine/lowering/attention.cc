@@ -33,22 +33,6 @@ absl::StatusOr<Place> Operand(OperationContext& context, int i) {
   return Place{place.buffer, std::move(desc)};
 }
 
-// As the only operation that reads the result wants it, if that is a transpose; else row-major.
-absl::StatusOr<MemoryDesc> ResultDesc(const OperationContext& context) {
-  const graph::Value& dst = context.dst_value();
-  const graph::Transpose* transpose = nullptr;
-  int readers = 0;
-  for (const graph::Operation& op : context.network().operations) {
-    if (op.srcs.empty() || op.srcs[0] != context.dst()) continue;
-    transpose = std::get_if<graph::Transpose>(&op.params);
-    ++readers;
-  }
-  const int last = static_cast<int>(dst.dims.size()) - 1;
-  if (readers == 1 && transpose != nullptr && transpose->order.back() == last)
-    return runtime::NestedDesc(dst.dims, dst.type, transpose->order);
-  return context.RowMajorDesc(context.dst());
-}
-
 }  // namespace
 
 absl::Status LowerAttention(const graph::Attention& attention, OperationContext& context) {

@@ -34,6 +34,7 @@ absl::Status LowerElementwise(const graph::Elementwise&, OperationContext&);
 absl::Status LowerGather(const graph::Gather&, OperationContext&);
 absl::Status LowerGatherChannels(const graph::GatherChannels&, OperationContext&);
 absl::Status LowerInnerProduct(const graph::InnerProduct&, OperationContext&);
+absl::Status LowerIntegerMatmul(const graph::IntegerMatmul&, OperationContext&);
 absl::Status LowerIntegerSum(const graph::IntegerSum&, OperationContext&);
 absl::Status LowerInterpolate(const graph::Interpolate&, OperationContext&);
 absl::Status LowerLayerNormalization(const graph::LayerNormalization&, OperationContext&);
@@ -83,6 +84,7 @@ inline constexpr std::tuple kOperationTable = {
     OperationRow{LowerGather},
     OperationRow{LowerGatherChannels},
     OperationRow{LowerInnerProduct},
+    OperationRow{LowerIntegerMatmul, /*absorbs_transpose=*/true, /*reads_strides=*/true},
     OperationRow{LowerIntegerSum},
     OperationRow{LowerInterpolate},
     OperationRow{LowerLayerNormalization, /*absorbs_transpose=*/true},

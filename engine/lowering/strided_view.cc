@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
+#include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
 namespace {
@@ -69,6 +70,21 @@ absl::StatusOr<MemoryDesc> StridedView(const MemoryDesc& desc, const Dims& dims)
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc all,
                         MemoryDesc::CreateStrided(whole, desc.data_type(), strides));
   return all.SubMemory(dims, offsets);
+}
+
+absl::StatusOr<MemoryDesc> ResultDesc(const OperationContext& context) {
+  const graph::Value& dst = context.dst_value();
+  const graph::Transpose* transpose = nullptr;
+  int readers = 0;
+  for (const graph::Operation& op : context.network().operations) {
+    if (op.srcs.empty() || op.srcs[0] != context.dst()) continue;
+    transpose = std::get_if<graph::Transpose>(&op.params);
+    ++readers;
+  }
+  const int last = static_cast<int>(dst.dims.size()) - 1;
+  if (readers == 1 && transpose != nullptr && transpose->order.back() == last)
+    return runtime::NestedDesc(dst.dims, dst.type, transpose->order);
+  return context.RowMajorDesc(context.dst());
 }
 
 bool IsReadByStrides(const OperationContext& context, graph::ValueId value) {

@@ -13,6 +13,10 @@ namespace tilewire::lowering {
 //   kUnimplemented  it has blocks, or strides that do not lead to them
 absl::StatusOr<MemoryDesc> StridedView(const MemoryDesc& desc, const Dims& dims);
 
+// A layout of the operation's result for the only operation that reads it, if that is a transpose
+// which leaves the last dimension where it is: the transpose is then a view. Else row-major.
+absl::StatusOr<MemoryDesc> ResultDesc(const OperationContext& context);
+
 // Whether all operations that read the value follow its strides, or are views of it that such
 // operations read.
 bool IsReadByStrides(const OperationContext& context, graph::ValueId value);

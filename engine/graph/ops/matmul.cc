@@ -41,9 +41,14 @@ absl::StatusOr<ValueId> Factor(NodeContext& context, const Operand& operand, Dat
   return type == DataType::kF32 ? context.AsValue(operand) : context.InType(operand, type);
 }
 
-// Multiplies two matrices, or stacks of matrices; `a` and `b` have rank 2 or more.
-absl::StatusOr<Operand> ProductOf(NodeContext& context, const Operand& a, const Operand& b,
-                                  absl::string_view suffix) {
+// Two matrices, or stacks of matrices, of one rank, and the dims of their product.
+struct Factors {
+  Operand left, right;
+  Dims dims;
+};
+
+// `a` and `b` have rank 2 or more.
+absl::StatusOr<Factors> FactorsOf(NodeContext& context, const Operand& a, const Operand& b) {
   const size_t rank = std::max(a.dims.size(), b.dims.size());
   ABSL_ASSIGN_OR_RETURN(const Operand left, Raised(context, a, rank, "/left"));
   ABSL_ASSIGN_OR_RETURN(const Operand right, Raised(context, b, rank, "/right"));
@@ -53,12 +58,19 @@ absl::StatusOr<Operand> ProductOf(NodeContext& context, const Operand& a, const 
   Dims dims = *stack;
   dims.push_back(left.dims[rank - 2]);
   dims.push_back(right.dims[rank - 1]);
+  return Factors{left, right, std::move(dims)};
+}
+
+// The product of such factors, in the type that both can have.
+absl::StatusOr<Operand> ProductOf(NodeContext& context, const Operand& a, const Operand& b,
+                                  absl::string_view suffix) {
+  ABSL_ASSIGN_OR_RETURN(const Factors factors, FactorsOf(context, a, b));
   const DataType type = TypeOfFactors(context, a, b);
-  ABSL_ASSIGN_OR_RETURN(const ValueId left_value, Factor(context, left, type));
-  ABSL_ASSIGN_OR_RETURN(const ValueId right_value, Factor(context, right, type));
-  ABSL_ASSIGN_OR_RETURN(const ValueId product,
-                        context.Emit(Matmul{}, {left_value, right_value}, dims, suffix, type));
-  return Operand{nullptr, product, std::move(dims)};
+  ABSL_ASSIGN_OR_RETURN(const ValueId left_value, Factor(context, factors.left, type));
+  ABSL_ASSIGN_OR_RETURN(const ValueId right_value, Factor(context, factors.right, type));
+  ABSL_ASSIGN_OR_RETURN(const ValueId product, context.Emit(Matmul{}, {left_value, right_value},
+                                                            factors.dims, suffix, type));
+  return Operand{nullptr, product, factors.dims};
 }
 
 absl::StatusOr<Operand> TransposedIf(NodeContext& context, absl::string_view attribute, int input) {
@@ -96,6 +108,15 @@ absl::StatusOr<Operand> MatMulOf(NodeContext& context, const Operand& left, cons
   if (column) dims.pop_back();
   if (row) dims.erase(dims.end() - (column ? 1 : 2));
   return ReshapeOf(context, product, std::move(dims), suffix);
+}
+
+absl::StatusOr<Operand> IntegerSumsOf(NodeContext& context, const Operand& a, const Operand& b,
+                                      const IntegerMatmul& product) {
+  ABSL_ASSIGN_OR_RETURN(const Factors factors, FactorsOf(context, a, b));
+  ABSL_ASSIGN_OR_RETURN(const ValueId sums,
+                        context.Emit(product, {factors.left.value, factors.right.value},
+                                     factors.dims, "", DataType::kS32));
+  return Operand{nullptr, sums, factors.dims};
 }
 
 absl::Status BuildComputedMatMul(NodeContext& context) {

@@ -237,16 +237,43 @@ absl::StatusOr<Operand> Difference(NodeContext& context, int side) {
                                            " does not fit input ", side));
 }
 
+// The one zero point of an operand of MatMulInteger that is a matrix of computed bytes, if it is
+// known.
+absl::StatusOr<std::optional<QuantizationParams>> ZeroPointOf(const NodeContext& context,
+                                                              int side) {
+  const Operand& src = context.input(side);
+  const DataType type = context.TypeOf(src);
+  if (src.constant != nullptr || src.dims.size() < 2 || !IsByte(type)) return std::nullopt;
+  ABSL_ASSIGN_OR_RETURN(
+      const std::optional<AxisQuantization> quantization,
+      ReadQuantization(context, {.zero_point = 2 + side}, src.dims, side == 0 ? -2 : -1));
+  if (!quantization || quantization->params.size() != 1) return std::nullopt;
+  const QuantizationParams params = quantization->params[0];
+  return HoldsZeroPoint(type, params) ? std::optional(params) : std::nullopt;
+}
+
+// Sums that f32 does not hold.
+absl::Status BuildLongSums(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const auto a_zero, ZeroPointOf(context, 0));
+  ABSL_ASSIGN_OR_RETURN(const auto b_zero, ZeroPointOf(context, 1));
+  if (a_zero && b_zero && context.input(0).dims.back() <= kMostProductsOfBytes) {
+    ABSL_ASSIGN_OR_RETURN(const Operand dst,
+                          IntegerSumsOf(context, context.input(0), context.input(1),
+                                        IntegerMatmul{*a_zero, *b_zero, std::nullopt}));
+    return context.SetOutput(dst);
+  }
+  ABSL_ASSIGN_OR_RETURN(const Operand a, Difference(context, 0));
+  ABSL_ASSIGN_OR_RETURN(const Operand b, Difference(context, 1));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, MatMulOf(context, a, b));
+  return context.SetOutput(dst);
+}
+
 // The sums themselves, whatever their size; where a Cast alone reads them f32 may add, and round,
 // long ones.
 absl::Status BuildMatMulInteger(NodeContext& context) {
   const Dims& left = context.input(0).dims;
-  if (!left.empty() && left.back() > kMostExactProducts && !context.IsReadOnlyBy("Cast")) {
-    ABSL_ASSIGN_OR_RETURN(const Operand a, Difference(context, 0));
-    ABSL_ASSIGN_OR_RETURN(const Operand b, Difference(context, 1));
-    ABSL_ASSIGN_OR_RETURN(const Operand dst, MatMulOf(context, a, b));
-    return context.SetOutput(dst);
-  }
+  if (!left.empty() && left.back() > kMostExactProducts && !context.IsReadOnlyBy("Cast"))
+    return BuildLongSums(context);
   ABSL_ASSIGN_OR_RETURN(const ValueId src, Source(context, 0, {.zero_point = 2}, -2));
   ABSL_ASSIGN_OR_RETURN(const ValueId dst, Product(context, src, 1, {.zero_point = 3}));
   return context.SetOutput(dst);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A convolution or inner product of dequantised integers, with weights that are s8, reads the
-// integers. Padding with real zeros is padding with the zero point: one that is not 0 is written
-// out before the convolution.
+// integers, and so does a product of two dequantised matrices. Padding with real zeros is padding
+// with the zero point: one that is not 0 is written out before the convolution.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -81,8 +81,27 @@ class Folding {
                product != nullptr && SumFits32Bits(product->weights)) {
       product->src_quantization = params;
       operation.srcs[0] = integers;
+    } else if (std::holds_alternative<Matmul>(operation.params)) {
+      return FoldMatmul(std::move(operation));
     }
     return operation;
+  }
+
+  // Of two dequantised matrices, if the sums of their products fit 32 bits.
+  Operation FoldMatmul(Operation operation) {
+    IntegerMatmul product;
+    QuantizationParams* const params[] = {&product.src_quantization, &product.weights_quantization};
+    std::vector<ValueId> integers;
+    for (int i = 0; i < 2; ++i) {
+      const Operation* before = dequantized_[operation.srcs[i]];
+      if (before == nullptr) return operation;
+      *params[i] = std::get<Dequantize>(before->params).params[0];
+      integers.push_back(before->srcs[0]);
+      if (!HoldsZeroPoint(network_->values[integers.back()].type, *params[i])) return operation;
+    }
+    const int64_t products = network_->values[integers[0]].dims.back();
+    if (products == 0 || products > kMostProductsOfBytes) return operation;
+    return {operation.name, product, std::move(integers), operation.dst};
   }
 
   Network* network_;

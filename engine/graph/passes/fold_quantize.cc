@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Quantize after a convolution or inner product of integers becomes the quantization of its
-// result. A fused sum then adds integers of the same type, which its destination holds.
+// A Quantize after a convolution, inner product or matrix product of integers becomes the
+// quantization of its result. A fused sum then adds integers of the same type, which its
+// destination holds.
 #include <optional>
 #include <utility>
 
@@ -15,6 +16,8 @@ namespace {
 constexpr size_t kLongestIntegerChain = 2;
 
 bool IsOfIntegers(const Operation& operation) {
+  if (const auto* product = std::get_if<IntegerMatmul>(&operation.params))
+    return !product->dst_quantization;
   if (const auto* convolution = std::get_if<Convolution>(&operation.params))
     return convolution->src_quantization && !convolution->dst_quantization;
   const auto* product = std::get_if<InnerProduct>(&operation.params);
@@ -24,13 +27,18 @@ bool IsOfIntegers(const Operation& operation) {
 void SetDstQuantization(const QuantizationParams& params, Operation* operation) {
   if (auto* convolution = std::get_if<Convolution>(&operation->params)) {
     convolution->dst_quantization = params;
+  } else if (auto* product = std::get_if<IntegerMatmul>(&operation->params)) {
+    product->dst_quantization = params;
   } else {
     std::get<InnerProduct>(operation->params).dst_quantization = params;
   }
 }
 
-// Replaces addends by their integers of `type`; returns false if one has none.
+// Replaces addends by their integers of `type`; returns false if one has none, or the chain is too
+// long.
 bool ReadIntegers(Editor& editor, DataType type, std::vector<FusedStep>* steps) {
+  if (steps == nullptr) return true;
+  if (steps->size() > kLongestIntegerChain) return false;
   for (FusedStep& step : *steps) {
     if (step.kind != FusedStep::Kind::kSum) continue;
     const std::optional<QuantizedValue> integers = IntegersOf(editor, step.addend);
@@ -53,7 +61,7 @@ void FoldQuantize(Network* network) {
     const int before = editor.producer(real);
     if (before == Editor::kNone || editor.use_count(real) != 1) continue;
     Operation folded = editor.operation(before);
-    if (!IsOfIntegers(folded) || FusedSteps(folded)->size() > kLongestIntegerChain) continue;
+    if (!IsOfIntegers(folded) || network->values[folded.dst].type != DataType::kF32) continue;
     if (!ReadIntegers(editor, network->values[integers].type, FusedSteps(folded))) continue;
     SetDstQuantization(quantize->params[0], &folded);
     folded.dst = integers;

@@ -68,7 +68,8 @@ void SinkDequantize(Network* network);
 // one operation.
 void FuseDynamicQuantization(Network* network);
 
-// A convolution or inner product of dequantized integers with s8 weights reads the integers.
+// A convolution or inner product of dequantized integers with s8 weights reads the integers; so
+// does a product of two dequantized matrices.
 void FoldDequantize(Network* network);
 
 // A reshape of a reshape reads the first one's source; a reshape to the same dims disappears.
@@ -109,8 +110,8 @@ void ConvolveGates(Network* network);
 // contain no sum, becomes the convolution's pooling.
 void FusePooling(Network* network);
 
-// A Quantize of the result of a convolution or inner product of integers becomes its
-// dst_quantization.
+// A Quantize of the result of a convolution, inner product or matrix product of integers becomes
+// its dst_quantization.
 void FoldQuantize(Network* network);
 
 // A Quantize of dequantized integers, of their sum, or of a Relu of either becomes one operation.

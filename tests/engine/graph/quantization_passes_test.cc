@@ -124,6 +124,48 @@ TEST(QuantizationPassesTest, WeightsThatAreNotS8StayReal) {
   EXPECT_THAT(AfterPasses(model, {{1, 2, 5, 5}}), HasSubstr("wr[3,2,1,1] scaled from 0.5@128\n"));
 }
 
+TEST(QuantizationPassesTest, ProductsOfComputedMatricesReadAndWriteIntegers) {
+  OnnxBuilder model = QuantizedModel();
+  model.Input("x", {1, 2, 5, 4}).Input("m", {5, 3});
+  AddPair(&model, "x", "a", "s", "z");
+  AddPair(&model, "m", "b", "s", "zs");
+  model.Node("Transpose", {"a"}, {"t"}, {Ints("perm", {0, 1, 3, 2})});
+  model.Node("MatMul", {"t", "b"}, {"c"});
+  AddPair(&model, "c", "y", "s", "z0").Output("y");
+  EXPECT_EQ(
+      AfterPasses(model, {{1, 2, 5, 4}, {5, 3}}),
+      "input x [1,2,5,4]\ninput m [5,3]\na.q u8 [1,2,5,4] = quantize(x) 0.5@128\n"
+      "b.q s8 [5,3] = quantize(m) 0.5@0\n"
+      "t/integers u8 [1,2,4,5] = transpose(a.q) order=[0,1,3,2]\n"
+      "c/right/integers s8 [1,1,5,3] = reshape(b.q)\n"
+      "y.q u8 [1,2,4,3] = integer_matmul(t/integers, c/right/integers) from 0.5@128, 0.5@0 to "
+      "0.5@0\ny [1,2,4,3] = dequantize(y.q) 0.5@0\noutput y\n");
+  model.Output("c");
+  EXPECT_THAT(AfterPasses(model, {{1, 2, 5, 4}, {5, 3}}),
+              HasSubstr("c [1,2,4,3] = integer_matmul(t/integers, c/right/integers) from 0.5@128, "
+                        "0.5@0\ny.q u8 [1,2,4,3] = quantize(c)"));
+}
+
+TEST(QuantizationPassesTest, ProductsWithRealNumbersOrOfTooManyBytesStayReal) {
+  OnnxBuilder model = QuantizedModel();
+  model.Input("x", {2, 3}).Input("m", {3, 4});
+  AddPair(&model, "x", "a", "s", "z");
+  model.Node("MatMul", {"a", "m"}, {"y"}).Output("y");
+  EXPECT_THAT(AfterPasses(model, {{2, 3}, {3, 4}}), HasSubstr("y [2,4] = matmul(a, m)\n"));
+  OnnxBuilder large = QuantizedModel();
+  large.Input("x", {2, 33025}).Input("m", {33025, 4});
+  AddPair(&large, "x", "a", "s", "z");
+  AddPair(&large, "m", "b", "s", "z");
+  large.Node("MatMul", {"a", "b"}, {"y"}).Output("y");
+  EXPECT_THAT(AfterPasses(large, {{2, 33025}, {33025, 4}}), HasSubstr(" = integer_matmul("));
+  OnnxBuilder larger = QuantizedModel();
+  larger.Input("x", {2, 33026}).Input("m", {33026, 4});
+  AddPair(&larger, "x", "a", "s", "z");
+  AddPair(&larger, "m", "b", "s", "z");
+  larger.Node("MatMul", {"a", "b"}, {"y"}).Output("y");
+  EXPECT_THAT(AfterPasses(larger, {{2, 33026}, {33026, 4}}), HasSubstr(" = matmul("));
+}
+
 // Random networks of pairs keep their numbers up to a step of the last grid.
 TEST(QuantizationPassesTest, PassesKeepTheNumbers) {
   const Dims dims = {2, 3, 6, 6};

@@ -193,13 +193,37 @@ Network IntegersInRun(int64_t n) {
   return b.Finish({real, rows, one});
 }
 
+// Products of computed integers, as in attention: of parts of one tensor, turned and not, with zero
+// points on all sides; to integers, which a transpose and a product with weights read, and to f32.
+Network QuantizedProducts(int64_t n) {
+  NetworkBuilder b;
+  const QuantizationParams input{1 / 64.0f, 121}, other{1 / 32.0f, -5}, score{1 / 2.0f, 98},
+      last{1 / 4.0f, 0};
+  const ValueId x = b.Input("x", {n, 13, 3, 36}), y = b.Input("y", {n, 3, 13, 13});
+  const ValueId q = ToIntegers(&b, "q", x, input, kU8), p = ToIntegers(&b, "p", y, other, kS8);
+  const ValueId rows = b.AddOperation("rows", Transpose{{0, 2, 1, 3}}, {q}, {n, 3, 13, 36}, kU8);
+  const ValueId turned =
+      b.AddOperation("turned", Transpose{{0, 2, 3, 1}}, {q}, {n, 3, 36, 13}, kU8);
+  const ValueId scores = b.AddOperation("scores", IntegerMatmul{input, input, score},
+                                        {rows, turned}, {n, 3, 13, 13}, kU8);
+  const ValueId context =
+      b.AddOperation("context", IntegerMatmul{other, input, last}, {p, rows}, {n, 3, 13, 36}, kS8);
+  const ValueId back =
+      b.AddOperation("back", Transpose{{0, 2, 1, 3}}, {context}, {n, 13, 3, 36}, kS8);
+  const ValueId real = b.AddOperation("real", IntegerMatmul{score, other, std::nullopt},
+                                      {scores, p}, {n, 3, 13, 13});
+  return b.Finish(
+      {ToReal(&b, "scores.real", scores, score), ToReal(&b, "back.real", back, last), real});
+}
+
 }  // namespace
 
 absl::Span<const NetworkCase> QuantizedNetworks() {
   static constexpr NetworkCase kCases[] = {
       {"QuantizedResidual", QuantizedResidual}, {"QuantizedGroups", QuantizedGroups},
-      {"QuantizedWide", QuantizedWide},         {"QuantizedSums", QuantizedSums},
-      {"QuantizedInRun", QuantizedInRun},       {"IntegersInRun", IntegersInRun}};
+      {"QuantizedProducts", QuantizedProducts}, {"QuantizedWide", QuantizedWide},
+      {"QuantizedSums", QuantizedSums},         {"QuantizedInRun", QuantizedInRun},
+      {"IntegersInRun", IntegersInRun}};
   return kCases;
 }
 

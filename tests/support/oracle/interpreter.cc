@@ -71,6 +71,17 @@ class Interpreter {
     return FuseReal(operation, dynamic);
   }
 
+  Elements Execute(const Operation& operation, const graph::IntegerMatmul& product) const {
+    const ValueId src = operation.srcs[0], weights = operation.srcs[1];
+    const Elements left = Real(elements_[src], product.src_quantization);
+    const Elements right = Real(elements_[weights], product.weights_quantization);
+    Elements dst =
+        Compute(graph::Matmul(),
+                {{{left, dims(src)}, {right, dims(weights)}}, dims(operation.dst), DataType::kF32});
+    if (product.dst_quantization) QuantizeAll(*product.dst_quantization, operation, &dst);
+    return dst;
+  }
+
   // The operation on the real numbers of all its sources, then its fused steps.
   template <typename Params>
   Elements FuseReal(const Operation& operation, const Params& params) const {
@@ -87,12 +98,16 @@ class Interpreter {
     const Elements real = Real(elements_[src], params.src_quantization);
     Elements dst = Compute(params, {{{real, dims(src)}}, dst_dims, DataType::kF32});
     ApplySteps(params.fused, dst_dims, &dst);
-    if (!params.dst_quantization) return dst;
-    for (double& element : dst) {
-      element = graph::QuantizeElement(static_cast<float>(element), *params.dst_quantization,
-                                       network_.values[operation.dst].type);
-    }
+    if (params.dst_quantization) QuantizeAll(*params.dst_quantization, operation, &dst);
     return dst;
+  }
+
+  // To integers of the type of the operation's result.
+  void QuantizeAll(const graph::QuantizationParams& params, const Operation& operation,
+                   Elements* dst) const {
+    const DataType type = network_.values[operation.dst].type;
+    for (double& element : *dst)
+      element = graph::QuantizeElement(static_cast<float>(element), params, type);
   }
 
   void ApplySteps(const std::vector<FusedStep>& fused, const Dims& dst_dims, Elements* dst) const {

@@ -60,6 +60,26 @@ TEST(QLinearTest, DynamicallyQuantizedProductsAreOneOperation) {
   }
 }
 
+// The sums of MatMulInteger, short and long, and the result of QLinearMatMul.
+TEST(QLinearTest, ProductsOfComputedMatricesAreOfIntegers) {
+  OnnxBuilder model = QuantizedModel();
+  model.Input("x", {2, 3, 4}).Input("m", {4, 5}).Node("QuantizeLinear", {"x", "s", "z"}, {"q"});
+  model.Node("QuantizeLinear", {"m", "s", "zs"}, {"p"});
+  model.Node("MatMulInteger", {"q", "p", "z"}, {"i"}).Output("i");
+  model.Node("QLinearMatMul", {"q", "s", "z", "p", "s", "zs", "s", "z0"}, {"y"}).Output("y");
+  const std::string text = AfterPasses(model, {{2, 3, 4}, {4, 5}});
+  EXPECT_THAT(text, HasSubstr("i [2,3,5] = integer_matmul(q, i/right/integers) from 1@128, 1@0\n"));
+  EXPECT_THAT(text, HasSubstr("y u8 [2,3,5] = integer_matmul(q, y/right/integers) from "
+                              "0.5@128, 0.5@0 to 0.5@0\n"));
+  OnnxBuilder sums = QuantizedModel();
+  sums.Input("x", {2, 300}).Input("m", {300, 5}).Node("QuantizeLinear", {"x", "s", "z"}, {"q"});
+  sums.Node("QuantizeLinear", {"m", "s", "zs"}, {"p"});
+  sums.Node("MatMulInteger", {"q", "p", "z", "zs"}, {"y"});
+  sums.Output("y", onnx::TensorProto::INT32);
+  EXPECT_THAT(AfterPasses(sums, {{2, 300}, {300, 5}}),
+              HasSubstr("y s32 [2,5] = integer_matmul(q, p) from 1@128, 1@0\n"));
+}
+
 TEST(QLinearTest, IntegerOperatorsAreConvolutionsOfIntegers) {
   OnnxBuilder model = QuantizedModel();
   model.Input("x", {1, 2, 5, 5}).Node("QuantizeLinear", {"x", "s", "z"}, {"q"});
