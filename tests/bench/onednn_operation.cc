@@ -46,6 +46,8 @@ class OneDnnOperation final : public RunnableOperation {
       Concat();
     } else if (op_.kind.ends_with("inner_product")) {
       InnerProduct();
+    } else if (op_.kind.ends_with("matmul")) {
+      Matmul();
     } else if (op_.kind.find("_to_") != std::string::npos) {
       Reorder();
     } else {
@@ -193,6 +195,23 @@ class OneDnnOperation final : public RunnableOperation {
     Bring(DNNL_ARG_BIAS, described.bias_desc());
     Bring(DNNL_ARG_DST, described.dst_desc());
     Finish<dnnl::inner_product_forward>(described);
+  }
+
+  // Weights as they lie: they are computed, so that a layout of the peer's choice would cost a
+  // reorder in every run.
+  void Matmul() {
+    const int64_t n = op_.at("n"), m = op_.at("m"), c = op_.at("c"), o = op_.at("o");
+    dnnl::primitive_attr attribute = UserScratchpad();
+    attribute.set_output_scales(0, {1e-3f});
+    const dnnl::matmul::primitive_desc described(
+        {memory::desc({n, m, c}, Activation(), Tag::abc),
+         memory::desc({n, c, o}, Weight(), op_.at("t") != 0 ? Tag::acb : Tag::abc),
+         memory::desc({n, m, o}, Activation(), Tag::abc)},
+        attribute, engine_);
+    Bring(DNNL_ARG_SRC, described.src_desc());
+    Bring(DNNL_ARG_WEIGHTS, described.weights_desc());
+    Bring(DNNL_ARG_DST, described.dst_desc());
+    Finish<dnnl::matmul>(described);
   }
 
   void Reorder() {

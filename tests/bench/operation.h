@@ -21,7 +21,7 @@ struct Operation {
   std::map<std::string, int64_t> sizes;
 
   int64_t at(const char* size) const { return sizes.at(size); }
-  // u8 x s8 to u8 with a scale for each output channel; f32 otherwise.
+  // u8 x s8 to u8 with a scale for each output channel, or one of matmul; f32 otherwise.
   bool IsInteger() const { return kind.starts_with("u8s8_"); }
   int64_t out() const { return (at("in") + 2 * at("p") - at("k")) / at("s") + 1; }
 };

@@ -47,6 +47,7 @@ class Descriptors {
     }
     if (op_.kind == "concat") return Concat();
     if (absl::EndsWith(op_.kind, "inner_product")) return InnerProduct();
+    if (absl::EndsWith(op_.kind, "matmul")) return Matmul();
     if (absl::StrContains(op_.kind, "_to_")) return Reorder();
     if (std::optional<OpDesc> desc = ModelDescriptor(op_, blocked_)) return *std::move(desc);
     return Eltwise();
@@ -107,6 +108,16 @@ class Descriptors {
     return desc;
   }
 
+  OpDesc Matmul() const {
+    const int64_t n = op_.at("n"), m = op_.at("m"), c = op_.at("c"), o = op_.at("o");
+    MatmulDesc desc;
+    desc.src = Any({n, m, c}, Activation());
+    desc.weights =
+        *MemoryDesc::CreatePattern({n, c, o}, Weight(), op_.at("t") != 0 ? "acb" : "abc");
+    desc.dst = Any({n, m, o}, Activation());
+    return desc;
+  }
+
   OpDesc Reorder() const {
     const bool nchw = absl::StrContains(op_.kind, "nchw");
     const MemoryDesc plain = Tagged(ImageDims(op_.at("c")), nchw ? "abcd" : "acdb");
@@ -141,6 +152,7 @@ class OurOperation final : public RunnableOperation {
     }
     if (operation.IsInteger()) {
       attributes.output_scales = {2, std::vector<float>(operation.at("o"), 1e-3f)};
+      if (absl::EndsWith(operation.kind, "matmul")) attributes.output_scales = {0, {1e-3f}};
     }
     const OpDesc desc = Descriptors(operation, max_isa).Make();
     auto primitive =
