@@ -34,7 +34,7 @@ inline constexpr int64_t kQuad = 4;
 // of src: widened bytes take more.
 inline int ExtraIntegerVectors(const VectorUnit& unit) { return unit.has_dot_products() ? 0 : 5; }
 
-struct MatrixTiles;  // matrix_tile.h
+struct MatrixTiles;  // matrix_tiles.h
 
 struct IntegerTileConfig {
   EpilogueConfig epilogue;    // unit, blocks, pixels, dst
@@ -58,6 +58,9 @@ struct IntegerTileArgs {
   TapLoopArgs loops;
   MatrixTiles* tiles = nullptr;  // on matrix tiles: what the calls of a piece of work share
   const int32_t* pixel_compensation = nullptr;
+  // Where a tile of planes asks for them (EndedParts::Pixels): how many bytes after dst each pixel
+  // goes; negative if it is not stored.
+  const int32_t* places = nullptr;
 };
 using IntegerTileFunction = void (*)(const IntegerTileArgs*);
 

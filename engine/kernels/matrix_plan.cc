@@ -2,29 +2,59 @@
 #include "engine/kernels/matrix_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/base/checked_math.h"
 
 namespace tilewire {
 namespace {
 
-// After as many steps of four products, each of the 32 pixels has had one to end beside.
-constexpr int64_t kMostStepsWithEnd = 8;
+constexpr int kWholeTile = 4;  // products of a pair of planes
+constexpr int kMostPixels = 32;
+
+using Planes = std::pair<int, int>;  // of src and of weights
+
+// From each to the next only one of the two changes.
+std::vector<Planes> PairsOf(int planes) {
+  if (planes == 1) return {{0, 0}};
+  if (planes == 2) return {{1, 0}, {0, 0}, {0, 1}};
+  return {{2, 0}, {1, 0}, {1, 1}, {0, 1}, {0, 2}, {0, 0}};
+}
+
+MatrixProduct After(const std::vector<MatrixProduct>& before, MatrixProduct product) {
+  const MatrixProduct* last = before.empty() ? nullptr : &before.back();
+  product.loads_weights = last == nullptr || last->block != product.block ||
+                          last->weights_plane != product.weights_plane;
+  product.loads_src =
+      last == nullptr || last->half != product.half || last->src_plane != product.src_plane;
+  return product;
+}
 
 }  // namespace
 
-std::vector<MatrixProduct> MatrixProductsOf(int blocks, int halves) {
+// The second block takes the pairs backwards, and so begins with the planes that the first one
+// ended with.
+std::vector<MatrixProduct> MatrixProductsOf(int blocks, int halves, int planes) {
   std::vector<MatrixProduct> products;
-  const int parts = kMatrixPartsOfStep / (blocks * halves);
+  std::vector<Planes> pairs = PairsOf(planes);
+  int half = 0;
   for (int block = 0; block < blocks; ++block) {
-    for (int i = 0; i < halves; ++i) {
-      const int half = block % 2 == 0 ? i : halves - 1 - i;
-      const bool has_src = !products.empty() && products.back().half == half;
-      products.push_back({block, half, /*loads_weights=*/i == 0, !has_src, parts});
+    for (const auto& [src, weights] : pairs) {
+      for (int i = 0; i < halves; ++i) {
+        if (i > 0) half = 1 - half;
+        products.push_back(After(products, {.block = block,
+                                            .half = half,
+                                            .parts = kWholeTile / (blocks * halves),
+                                            .src_plane = src,
+                                            .weights_plane = weights}));
+      }
     }
+    std::reverse(pairs.begin(), pairs.end());
   }
   return products;
 }
+
+int MatrixPartsOfStep(int planes) { return kWholeTile * static_cast<int>(PairsOf(planes).size()); }
 
 std::vector<int64_t> MatrixStepsOf(const TapLoops& loops, int64_t input_blocks) {
   const auto& [depth, height, width] = loops.kernel;
@@ -37,8 +67,9 @@ std::vector<int64_t> MatrixStepsOf(const TapLoops& loops, int64_t input_blocks) 
   return steps;
 }
 
-int MatrixStepsWithEnd(int64_t steps) {
-  return static_cast<int>(std::min(steps, kMostStepsWithEnd));
+// After as many of them, each of the pixels of a whole tile has had a product to end beside.
+int MatrixStepsWithEnd(int64_t steps, int planes) {
+  return static_cast<int>(std::min<int64_t>(steps, DivUp(kMostPixels, MatrixPartsOfStep(planes))));
 }
 
 std::vector<std::vector<PixelRun>> MatrixEndOf(const std::vector<PixelRun>& runs,

@@ -4,10 +4,13 @@
 #ifndef ENGINE_KERNELS_PLANE_OPERANDS_H_
 #define ENGINE_KERNELS_PLANE_OPERANDS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "engine/base/checked_math.h"
 #include "engine/base/precision.h"
 #include "engine/kernels/attributes.h"
 #include "engine/memory/plane_layout.h"
@@ -18,6 +21,32 @@ namespace tilewire {
 constexpr int PlanesFor(Precision precision) { return 3 - static_cast<int>(precision); }
 static_assert(PlanesFor(Precision::kExact) == 3 && PlanesFor(Precision::kFast) == 2 &&
               PlanesFor(Precision::kBf16) == 1);
+
+inline constexpr int kPlaneRows = 32;  // of a tile
+
+// How the rows of a product are cut into strips, whose source is split at a time, and where the
+// lines of a strip are: of each step of 32 channels, `lines` lines of every plane.
+struct PlaneStrips {
+  int64_t rows = kPlaneRows;   // of dst; the last strip has the rest
+  int64_t lines = kPlaneRows;  // those that a tile reads after its rows among them
+  // Where windows overlap, a line is a pixel of src, in as many windows as it is part of. The first
+  // row's line of each tap, from which that of the others is equally far away: rows follow each
+  // other as their lines do, but `row_outputs` rows are `row_lines` lines. Empty: each tap has
+  // lines of its own, one per row.
+  std::vector<int64_t> taps = {};
+  int64_t row_outputs = kPlaneRows, row_lines = kPlaneRows;
+
+  bool AreShared() const { return !taps.empty(); }
+  // From the first row of a strip on: how many lines there are to the end of the last of `rows`
+  // rows, and how many rows begin before a line.
+  int64_t LinesOf(int64_t rows_of_strip) const {
+    const int64_t last = rows_of_strip - 1;
+    return last / row_outputs * row_lines + last % row_outputs + 1;
+  }
+  int64_t RowsBefore(int64_t line) const {
+    return line / row_lines * row_outputs + std::min(line % row_lines, row_outputs);
+  }
+};
 
 // Strides are bytes. Channels come in blocks of 16, and those of a block of src are neighbours.
 struct PlaneProductShape {
@@ -34,17 +63,22 @@ struct PlaneProductShape {
   bool packed_dst = true;  // else it is padded to whole blocks, with zeros
   bool bias = false;
   PostOps post_ops = {};
+  PlaneStrips strips = {};
 
   int64_t FlatChannels() const { return taps * channels; }
   PlaneLayout WeightsLayout(int64_t matrices) const {
     return {planes, matrices, outputs, taps, channels};
+  }
+  int64_t Strips() const { return DivUp(rows, strips.rows); }
+  int64_t RowsOfStrip(int64_t strip) const {
+    return std::min(strips.rows, rows - strip * strips.rows);
   }
 };
 
 // Where the source of some rows lies: that of a convolution is a window of an image.
 class PlaneRows {
  public:
-  // Neighbouring rows of a tap, `row_bytes` apart; src is null where they are zeros.
+  // Neighbouring rows of a tap, or lines, `row_bytes` apart; src is null where they are zeros.
   struct Run {
     int first = 0, rows = 0;  // counted from the first that was asked for
     const std::byte* src = nullptr;
@@ -54,6 +88,10 @@ class PlaneRows {
   // Visits rows [row, row + rows) of a product for one tap, in order.
   virtual void ForEachRun(int64_t product, int64_t row, int rows, int64_t tap,
                           absl::FunctionRef<void(const Run&)> visit) const = 0;
+  // Visits the lines of a strip that begins with `row`, where they are shared (PlaneStrips), but
+  // for those that no row reads.
+  virtual void ForEachLine(int64_t /*product*/, int64_t /*row*/, int64_t /*rows*/,
+                           absl::FunctionRef<void(const Run&)> /*visit*/) const {}
 };
 
 // Of one product: rows at one distance, without taps.

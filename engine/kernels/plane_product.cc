@@ -14,9 +14,8 @@ namespace tilewire {
 namespace {
 
 constexpr int64_t kChunkBytes = 4 << 20;  // of planes of weights: the share of a core in its caches
-constexpr int64_t kFewestPieces = 8;      // of a chunk: work for several threads
+constexpr int64_t kPiecesOfThread = 2, kMostRows = 512;  // of a piece
 constexpr int64_t kLineAlignment = 64;
-constexpr uint64_t kAllLanes = 0xFFFF;
 
 constexpr uint64_t LowLanes(int64_t count) { return (uint64_t{1} << count) - 1; }
 
@@ -33,8 +32,8 @@ PlaneProduct::PlaneProduct(const PlaneProductShape& shape, std::vector<PlaneWeig
   for (size_t w = 1; w < first_items_.size(); ++w) first_items_[w] += first_items_[w - 1];
   for (size_t w = 0; shape_.weights_are_split && w < weights_.size(); ++w)
     weights_[w].offset = layout_.GroupOffset(static_cast<int64_t>(w) * Groups());
-  const int64_t pieces = static_cast<int64_t>(items_.size()) * DivUp(shape_.rows, kPlaneRows);
-  slots_ = std::min<int64_t>(cpu::GrantedCores(), std::max(pieces, kFewestPieces) * Groups());
+  const int64_t pieces = static_cast<int64_t>(std::max(items_.size(), weights_.size()));
+  slots_ = std::min<int64_t>(cpu::GrantedCores(), pieces * shape_.Strips() * Groups());
 }
 
 int64_t PlaneProduct::ChunkGroups() const {
@@ -66,7 +65,7 @@ int64_t PlaneProduct::SharedBytes() const {
   return groups * GroupBytes() + RoundUp(groups, kLineAlignment);
 }
 
-int64_t PlaneProduct::SlotBytes() const { return GroupBytes() + apart_->bytes(); }
+int64_t PlaneProduct::SlotBytes() const { return lines_->bytes() + apart_->bytes(); }
 
 int64_t PlaneProduct::scratchpad_bytes() const { return SharedBytes() + slots_ * SlotBytes(); }
 
@@ -82,24 +81,33 @@ absl::StatusOr<std::unique_ptr<const PlaneProduct>> PlaneProduct::Create(
 }
 
 absl::Status PlaneProduct::Compile(absl::string_view name) {
-  ABSL_ASSIGN_OR_RETURN(split_, jit::Compile<PlaneSplit>(name, shape_.planes));
+  ABSL_ASSIGN_OR_RETURN(lines_, PlaneLines::Create(name, shape_));
   ABSL_ASSIGN_OR_RETURN(apart_, RowsApart::Create(name, shape_));
-  code_bytes_ = static_cast<int64_t>(split_->code_bytes()) + apart_->code_bytes();
+  code_bytes_ = lines_->code_bytes() + apart_->code_bytes();
+  const PlaneStrips& strips = shape_.strips;
+  for (int last : {0, 1}) {
+    if (strips.AreShared()) places_[last] = PlacesOf(last == 0 ? 0 : shape_.Strips() - 1);
+  }
+  const int64_t rest = strips.AreShared() ? kPlaneLanes : (shape_.rows - 1) % kPlaneRows + 1;
   for (const bool last_group : {false, true}) {
     if (!last_group && Groups() == 1) continue;
-    for (const bool last_rows : {false, true}) {
-      if (!last_rows && shape_.rows <= kPlaneRows) continue;
+    for (const bool is_rest : {false, true}) {
+      if (!is_rest && shape_.rows <= kPlaneRows && !strips.AreShared()) continue;
       ABSL_ASSIGN_OR_RETURN(
-          tiles_[last_group][last_rows],
-          jit::Compile<PlaneTile>(name, shape_.planes, EpilogueOf(last_group, last_rows)));
-      code_bytes_ += static_cast<int64_t>(tiles_[last_group][last_rows]->code_bytes());
+          tiles_[last_group][is_rest],
+          GeneratePlaneTile(name, {.planes = shape_.planes,
+                                   .epilogue = EpilogueOf(last_group, is_rest ? rest : kPlaneRows),
+                                   .steps = lines_->Steps(),
+                                   .plane_bytes = strips.lines * kPlaneLineBytes,
+                                   .rows = strips.AreShared() ? EndedParts::Pixels::kInPlaces
+                                                              : EndedParts::Pixels::kInRuns}));
+      code_bytes_ += static_cast<int64_t>(tiles_[last_group][is_rest]->code_bytes());
     }
   }
   return absl::OkStatus();
 }
 
-EpilogueConfig PlaneProduct::EpilogueOf(bool last_group, bool last_rows) const {
-  const int64_t rows = last_rows ? (shape_.rows - 1) % kPlaneRows + 1 : kPlaneRows;
+EpilogueConfig PlaneProduct::EpilogueOf(bool last_group, int64_t rows) const {
   const int64_t blocks = last_group ? (layout_.Blocks() - 1) % kPlaneBlocks + 1 : kPlaneBlocks;
   return {.unit = VectorUnit::Of(cpu::Isa::kAmx),
           .blocks = static_cast<int>(blocks),
@@ -110,6 +118,18 @@ EpilogueConfig PlaneProduct::EpilogueOf(bool last_group, bool last_rows) const {
           .tail_lanes = last_group ? static_cast<int>(shape_.outputs % kPlaneLanes) : 0,
           .post_ops = shape_.post_ops,
           .packed_channels = shape_.packed_dst};
+}
+
+// As many as its tiles read, to the end of the last one.
+std::vector<int32_t> PlaneProduct::PlacesOf(int64_t strip) const {
+  const PlaneStrips& strips = shape_.strips;
+  const int64_t lines = strips.LinesOf(shape_.RowsOfStrip(strip));
+  std::vector<int32_t> places(RoundUp(lines, int64_t{kPlaneRows}), -1);
+  for (int64_t line = 0; line < lines; ++line) {
+    if (line % strips.row_lines < strips.row_outputs)
+      places[line] = static_cast<int32_t>(strips.RowsBefore(line) * shape_.dst_row);
+  }
+  return places;
 }
 
 void PlaneProduct::Run(const PlaneOperands& operands, std::byte* scratchpad,
@@ -135,32 +155,38 @@ PlaneProduct::ChunkPlanes PlaneProduct::PlanesOf(const PlaneOperands& operands, 
   threading::ParallelForInSlots(team, count, slots_, [&](int64_t i, int64_t slot) {
     const int64_t weights = chunk.weights.begin + i / chunk.groups.size;
     const int64_t group = chunk.groups.begin + i % chunk.groups.size;
-    beyond[i] = SplitGroup(operands, weights, group, slots + slot * SlotBytes() + GroupBytes(),
+    beyond[i] = SplitGroup(operands, weights, group, slots + slot * SlotBytes() + lines_->bytes(),
                            scratchpad + i * GroupBytes());
   });
   return {scratchpad, beyond};
 }
 
+// Pieces are long, as the end of the last tile of each runs alone, but several for each thread.
 void PlaneProduct::RunChunk(const PlaneOperands& operands, const Chunk& chunk,
                             std::byte* scratchpad, const threading::Team& team) const {
   const ChunkPlanes planes = PlanesOf(operands, chunk, scratchpad, team);
   std::byte* const slots = scratchpad + SharedBytes();
   const int64_t first = first_items_[chunk.weights.begin];
   const int64_t items = first_items_[chunk.weights.begin + chunk.weights.size] - first;
-  const int64_t panels = DivUp(shape_.rows, int64_t{kPlaneRows});
-  const int64_t parts = std::clamp<int64_t>(
-      DivUp(kFewestPieces, std::max<int64_t>(1, items * panels)), 1, chunk.groups.size);
-  const std::vector<Range> groups = SplitEvenly(chunk.groups.size, parts);
-  threading::ParallelForInSlots(team, items * panels * parts, slots_, [&](int64_t i, int64_t slot) {
-    const Item& item = items_[first + i / parts / panels];
-    const int64_t row = i / parts % panels * kPlaneRows;
-    const Piece piece = {operands, item, row,
-                         static_cast<int>(std::min<int64_t>(kPlaneRows, shape_.rows - row)),
-                         slots + slot * SlotBytes()};
+  if (items * shape_.rows == 0) return;
+  const int64_t wanted = team.threads() == 1 ? 1 : kPiecesOfThread * team.threads();
+  const int64_t most = std::max<int64_t>(1, kMostRows / shape_.strips.rows);
+  const int64_t at_once = std::clamp<int64_t>(items * shape_.Strips() / wanted, 1, most);
+  const std::vector<Range> strips = SplitEvenly(shape_.Strips(), DivUp(shape_.Strips(), at_once));
+  const auto runs = static_cast<int64_t>(strips.size());
+  const std::vector<Range> groups = SplitEvenly(
+      chunk.groups.size, std::clamp<int64_t>(DivUp(wanted, items * runs), 1, chunk.groups.size));
+  const auto parts = static_cast<int64_t>(groups.size());
+  threading::ParallelForInSlots(team, items * runs * parts, slots_, [&](int64_t i, int64_t slot) {
+    const Item& item = items_[first + i / parts / runs];
     const Range& part = groups[i % parts];
     const int64_t before = (item.weights - chunk.weights.begin) * chunk.groups.size + part.begin;
-    MultiplyPiece(piece, {chunk.groups.begin + part.begin, part.size},
-                  {planes.lines + before * GroupBytes(), planes.beyond + before});
+    MultiplyPiece({.operands = operands,
+                   .item = item,
+                   .strips = strips[i / parts % runs],
+                   .groups = {chunk.groups.begin + part.begin, part.size},
+                   .planes = {planes.lines + before * GroupBytes(), planes.beyond + before},
+                   .slot = slots + slot * SlotBytes()});
   });
 }
 
@@ -172,92 +198,79 @@ bool PlaneProduct::SplitGroup(const PlaneOperands& operands, int64_t weights, in
   for (int64_t block = group * kPlaneBlocks; block < end; ++block) {
     const WeightsBlock from =
         apart_->BlockOf(operands.weights + weights_[weights].offset, block, copy);
-    beyond |= SplitWeights(*split_, layout_, from, to + block % kPlaneBlocks * kPlaneBlockBytes);
+    beyond |=
+        SplitWeights(lines_->split(), layout_, from, to + block % kPlaneBlocks * kPlaneBlockBytes);
   }
   return beyond;
 }
 
-// Returns the rows with a number that is beyond planes, a bit for each.
-uint32_t PlaneProduct::SplitRows(const Piece& piece) const {
-  uint32_t rows = 0;
-  for (int64_t tap = 0; tap < shape_.taps; ++tap) {
-    std::byte* const to = piece.slot + tap * layout_.TapSteps() * layout_.StepBytes();
-    piece.operands.src->ForEachRun(piece.item.product, piece.row, piece.rows, tap,
-                                   [&](const PlaneRows::Run& run) {
-                                     if (SplitRun(run, to + run.first * kPlaneLineBytes))
-                                       rows |= BeyondRows(run);
-                                   });
-  }
-  return rows;
-}
-
-bool PlaneProduct::SplitRun(const PlaneRows::Run& run, std::byte* to) const {
-  PlaneSplitArgs args = {.src = run.src,
-                         .row_bytes = run.row_bytes,
-                         .pair_bytes = shape_.src_block,
-                         .step_bytes = 2 * shape_.src_block,
-                         .rows = run.rows,
-                         .steps = layout_.TapSteps(),
-                         .dst = to,
-                         .beyond = 0};
-  const auto function = split_->entry<PlaneSplitFunction>();
-  if (run.src == nullptr) {
-    function(&args);
-    return false;
-  }
-  args.first_mask = args.second_mask = kAllLanes;
-  args.steps = shape_.channels / kPlaneStep;
-  if (args.steps > 0) function(&args);
-  const int64_t rest = shape_.channels % kPlaneStep;
-  if (rest == 0) return args.beyond != 0;
-  args.src += args.steps * args.step_bytes;
-  args.dst += args.steps * layout_.StepBytes();
-  args.steps = 1;
-  args.first_mask = LowLanes(std::min<int64_t>(rest, kPlaneLanes));
-  args.second_mask = LowLanes(std::max<int64_t>(rest - kPlaneLanes, 0));
-  function(&args);
-  return args.beyond != 0;
-}
-
-uint32_t PlaneProduct::BeyondRows(const PlaneRows::Run& run) const {
-  uint32_t rows = 0;
-  for (int row = 0; row < run.rows; ++row) {
-    bool beyond = false;
-    for (int64_t c = 0; c < shape_.channels && !beyond; ++c) {
-      const auto* block = reinterpret_cast<const float*>(run.src + row * run.row_bytes +
-                                                         c / kPlaneLanes * shape_.src_block);
-      beyond = IsBeyondPlanes(block[c % kPlaneLanes], shape_.planes);
+void PlaneProduct::MultiplyPiece(const Piece& piece) const {
+  MatrixTiles tiles;
+  for (int64_t strip = 0; strip < piece.strips.size && !threading::Stopped(); ++strip) {
+    const std::vector<Tile> of_strip = TilesOf(piece, piece.strips.begin + strip);
+    for (int64_t i = 0; i < piece.groups.size && !threading::Stopped(); ++i) {
+      for (const Tile& tile : of_strip) MultiplyTile(piece, tile, i, &tiles);
     }
-    if (beyond) rows |= 1u << (run.first + row);
   }
-  return rows;
+  FinishMatrixTiles(&tiles);
 }
 
-void PlaneProduct::MultiplyPiece(const Piece& piece, const Range& groups,
-                                 const ChunkPlanes& planes) const {
-  const uint32_t all = static_cast<uint32_t>(LowLanes(piece.rows));
-  const uint32_t beyond_rows = SplitRows(piece);
-  std::byte* const apart = piece.slot + GroupBytes();
-  PlaneTileArgs args = {.a = piece.slot, .steps = shape_.taps * layout_.TapSteps()};
-  ConfigureWholeTiles();
-  for (int64_t i = 0; i < groups.size && !threading::Stopped(); ++i) {
-    const int64_t group = groups.begin + i, block = group * kPlaneBlocks;
-    const bool last_rows = piece.row + kPlaneRows >= shape_.rows;
-    const RowsApart::Rows rows = {.operands = piece.operands,
-                                  .product = piece.item.product,
-                                  .first = piece.row,
-                                  .count = piece.rows,
-                                  .selected = planes.beyond[i] != 0 ? all : beyond_rows,
-                                  .weights = weights_[piece.item.weights],
-                                  .dst = piece.operands.dst + piece.item.dst};
-    if (rows.selected != 0) apart_->Multiply(rows, group, apart);
-    args.b = planes.lines + i * GroupBytes();
-    args.bias = apart_->BiasOf(rows, block);
-    args.dst = apart_->DstOf(rows, 0, block);
-    tiles_[group + 1 == Groups()][last_rows]->entry<PlaneTileFunction>()(&args);
-    if (rows.selected != 0) apart_->Store(rows, group, apart);
+// Splits a strip.
+std::vector<PlaneProduct::Tile> PlaneProduct::TilesOf(const Piece& piece, int64_t strip) const {
+  const PlaneStrips& strips = shape_.strips;
+  const PlaneRows& src = *piece.operands.src;
+  const int64_t product = piece.item.product;
+  const int64_t first = strip * strips.rows, rows = shape_.RowsOfStrip(strip);
+  const bool has_beyond = lines_->Split(src, product, first, rows, piece.slot);
+  std::vector<Tile> tiles;
+  for (int64_t line = 0; line < strips.LinesOf(rows); line += kPlaneRows) {
+    const int64_t before = strips.RowsBefore(line);
+    const int64_t end = std::min(rows, strips.RowsBefore(line + kPlaneRows));
+    if (end == before) continue;
+    Tile tile = {.strip = strip,
+                 .line = line,
+                 .row = first + before,
+                 .rows = static_cast<int>(end - before),
+                 .beyond = 0};
+    if (has_beyond) tile.beyond = lines_->BeyondRows(src, product, tile.row, tile.rows);
+    tiles.push_back(tile);
   }
-  ReleaseMatrixTiles();
+  return tiles;
+}
+
+int PlaneProduct::KindOf(const Tile& tile) const {
+  const int64_t left = shape_.rows - tile.strip * shape_.strips.rows;
+  if (!shape_.strips.AreShared()) return left <= kPlaneRows ? 1 : 0;
+  return shape_.strips.LinesOf(shape_.RowsOfStrip(tile.strip)) - tile.line <= kPlaneLanes ? 1 : 0;
+}
+
+void PlaneProduct::MultiplyTile(const Piece& piece, const Tile& tile, int64_t i,
+                                MatrixTiles* tiles) const {
+  const int64_t group = piece.groups.begin + i, block = group * kPlaneBlocks;
+  std::byte* const apart = piece.slot + lines_->bytes();
+  const auto all = static_cast<uint32_t>(LowLanes(tile.rows));
+  const RowsApart::Rows rows = {.operands = piece.operands,
+                                .product = piece.item.product,
+                                .first = tile.row,
+                                .count = tile.rows,
+                                .selected = piece.planes.beyond[i] != 0 ? all : tile.beyond,
+                                .weights = weights_[piece.item.weights],
+                                .dst = piece.operands.dst + piece.item.dst};
+  if (rows.selected != 0) apart_->Multiply(rows, group, apart);
+  IntegerTileArgs args = {};
+  args.src = piece.slot + tile.line * kPlaneLineBytes;
+  args.weights = piece.planes.lines + i * GroupBytes();
+  args.bias = reinterpret_cast<const std::byte*>(apart_->BiasOf(rows, block));
+  args.dst = apart_->DstOf(rows, 0, block);
+  args.tiles = tiles;
+  if (shape_.strips.AreShared()) {
+    args.dst -= (tile.row - tile.strip * shape_.strips.rows) * shape_.dst_row;
+    args.places = places_[tile.strip + 1 == shape_.Strips()].data() + tile.line;
+  }
+  tiles_[group + 1 == Groups()][KindOf(tile)]->entry<IntegerTileFunction>()(&args);
+  if (rows.selected == 0) return;
+  EndMatrixTile(tiles);
+  apart_->Store(rows, group, apart);
 }
 
 }  // namespace tilewire

@@ -7,7 +7,9 @@
 //                                  * weights[w(p),tap,channel,o])
 //
 // All tensors are f32. So many outputs of weights are multiplied at a time that their planes stay
-// in cache: for each 32 rows all of their source is split, and multiplied by all of these outputs.
+// in cache: for each strip of rows all of their source is split, and multiplied by all of these
+// outputs. The end of each tile runs beside the products of the next (matrix_tiles.h), of whichever
+// rows.
 // Weights of a model are split when it is loaded (engine/memory/plane_layout.h), and take 2 bytes
 // per plane and number; those that are computed are split to the scratchpad while this runs. Both
 // give the same bits.
@@ -29,9 +31,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/checked_math.h"
 #include "engine/base/range.h"
+#include "engine/kernels/plane_lines.h"
 #include "engine/kernels/plane_operands.h"
-#include "engine/kernels/plane_split.h"
 #include "engine/kernels/plane_tile.h"
 #include "engine/kernels/plane_weights.h"
 #include "engine/kernels/rows_apart.h"
@@ -70,21 +73,29 @@ class PlaneProduct {
     const std::byte* lines;
     const uint8_t* beyond;
   };
+  // Strips of rows times groups.
   struct Piece {
     PlaneOperands operands;
     Item item;
-    int64_t row;
+    Range strips, groups;
+    ChunkPlanes planes;
+    std::byte* slot;  // of one thread: planes of a strip, and what RowsApart needs
+  };
+  // Up to 32 rows of a strip, whose lines begin with `line`.
+  struct Tile {
+    int64_t strip, line, row;  // row: of the product
     int rows;
-    std::byte* slot;  // of one thread: planes of the rows, and what RowsApart needs
+    uint32_t beyond;  // rows with a number that is beyond planes, a bit for each
   };
 
   PlaneProduct(const PlaneProductShape& shape, std::vector<PlaneWeights> weights,
                std::vector<Item> items);
   absl::Status Compile(absl::string_view name);
-  EpilogueConfig EpilogueOf(bool last_group, bool last_rows) const;
+  EpilogueConfig EpilogueOf(bool last_group, int64_t rows) const;
+  std::vector<int32_t> PlacesOf(int64_t strip) const;
 
   int64_t Groups() const { return layout_.Groups(); }
-  int64_t GroupBytes() const { return layout_.GroupBytes(); }  // and those of the planes of 32 rows
+  int64_t GroupBytes() const { return layout_.GroupBytes(); }
   int64_t SharedBytes() const;
   int64_t SlotBytes() const;
   int64_t ChunkGroups() const;
@@ -97,10 +108,10 @@ class PlaneProduct {
                 const threading::Team& team) const;
   bool SplitGroup(const PlaneOperands& operands, int64_t weights, int64_t group, std::byte* copy,
                   std::byte* to) const;
-  uint32_t SplitRows(const Piece& piece) const;
-  bool SplitRun(const PlaneRows::Run& run, std::byte* to) const;
-  uint32_t BeyondRows(const PlaneRows::Run& run) const;
-  void MultiplyPiece(const Piece& piece, const Range& groups, const ChunkPlanes& planes) const;
+  void MultiplyPiece(const Piece& piece) const;
+  void MultiplyTile(const Piece& piece, const Tile& tile, int64_t i, MatrixTiles* tiles) const;
+  std::vector<Tile> TilesOf(const Piece& piece, int64_t strip) const;
+  int KindOf(const Tile& tile) const;
 
   const PlaneProductShape shape_;
   const PlaneLayout layout_;
@@ -108,9 +119,14 @@ class PlaneProduct {
   const std::vector<Item> items_;     // by their weights
   std::vector<int64_t> first_items_;  // of each weights, and the number of all
   int64_t slots_ = 1, code_bytes_ = 0;
-  std::unique_ptr<const PlaneSplit> split_;
+  std::unique_ptr<const PlaneLines> lines_;
   std::unique_ptr<const RowsApart> apart_;
-  std::unique_ptr<const PlaneTile> tiles_[2][2];  // by whether group, rows are the last
+  // By whether the group is the last, and by whether rows are the rest: of the product, or, where
+  // lines are shared, half of a tile or less.
+  std::unique_ptr<const jit::Generator> tiles_[2][2];
+  // Of every line of a strip, where they are shared: IntegerTileArgs::places. The last strip's are
+  // others.
+  std::vector<int32_t> places_[2];
 };
 
 }  // namespace tilewire

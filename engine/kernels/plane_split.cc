@@ -4,6 +4,7 @@
 namespace tilewire {
 
 void PlaneSplit::Emit() {
+  Preamble();
   LoadConstants();
   Xbyak::Label step, row;
   L(step);
@@ -17,12 +18,11 @@ void PlaneSplit::Emit() {
   dec(rows_left_);
   jnz(row, T_NEAR);
   add(src_step_, ptr[args_ + offsetof(PlaneSplitArgs, step_bytes)]);
-  add(dst_step_, static_cast<int>(planes_ * kPlaneStepBytes));
+  for (int plane = 0; plane < planes_; ++plane) add(dst_step_, plane_bytes_);
   dec(steps_left_);
   jnz(step, T_NEAR);
   NoteBeyond();
-  vzeroupper();
-  ret();
+  Postamble();
 }
 
 void PlaneSplit::LoadConstants() {
@@ -40,6 +40,7 @@ void PlaneSplit::LoadConstants() {
   mov(row_bytes_, ptr[args_ + offsetof(PlaneSplitArgs, row_bytes)]);
   mov(pair_bytes_, ptr[args_ + offsetof(PlaneSplitArgs, pair_bytes)]);
   mov(steps_left_, ptr[args_ + offsetof(PlaneSplitArgs, steps)]);
+  mov(plane_bytes_, ptr[args_ + offsetof(PlaneSplitArgs, plane_bytes)]);
 }
 
 void PlaneSplit::EmitLine() {
@@ -69,7 +70,8 @@ void PlaneSplit::EmitPlane(int plane) {
       vpandd(second_plane_, second_plane_, upper_bits_);
     }
   }
-  vmovups(ptr[dst_ + static_cast<int>(plane * kPlaneStepBytes)], line_);
+  const Xbyak::RegExp planes[] = {dst_ + 0, dst_ + plane_bytes_, dst_ + plane_bytes_ * 2};
+  vmovups(ptr[planes[plane]], line_);
   if (is_cut ? is_last : plane != 0) return;
   vsubps(first_, first_, first_plane_);
   vsubps(second_, second_, second_plane_);

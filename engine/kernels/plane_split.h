@@ -33,15 +33,16 @@ namespace tilewire {
 // step * step_bytes and of the 16 that lie pair_bytes after them; lanes whose bit of the masks is
 // not set are not read and count as 0. Its plane p goes to
 //
-//   dst + step * planes * kPlaneStepBytes + p * kPlaneStepBytes + row * kPlaneLineBytes
+//   dst + (step * planes + p) * plane_bytes + row * kPlaneLineBytes
 struct PlaneSplitArgs {
   const std::byte* src;
   int64_t row_bytes, pair_bytes, step_bytes;
   int64_t rows, steps;  // at least 1
   uint64_t first_mask, second_mask;
   std::byte* dst;
+  int64_t plane_bytes = kPlaneStepBytes;
   // Set to 1 if a number is one that planes do not hold, see IsBeyondPlanes(); else left alone.
-  mutable uint64_t beyond;
+  mutable uint64_t beyond = 0;
 };
 using PlaneSplitFunction = void (*)(const PlaneSplitArgs*);
 
@@ -68,6 +69,7 @@ class PlaneSplit final : public jit::Generator {
 
   const Xbyak::Reg64 args_ = rdi, src_ = rsi, dst_ = rdx, row_bytes_ = rcx, pair_bytes_ = r8;
   const Xbyak::Reg64 rows_left_ = r9, steps_left_ = r10, src_step_ = r11, dst_step_ = rax;
+  const Xbyak::Reg64 plane_bytes_ = rbx;
   const Xbyak::Opmask first_mask_ = k1, second_mask_ = k2, beyond_mask_ = k3;
   // The numbers, less the planes that have been taken from them; what is stored of them.
   const Xbyak::Zmm first_ = zmm0, second_ = zmm1, first_plane_ = zmm2, second_plane_ = zmm3;

@@ -6,7 +6,7 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
-#include "engine/kernels/plane_tile.h"
+#include "engine/kernels/plane_operands.h"
 
 namespace tilewire {
 namespace {

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The f32 convolution by planes of bf16: one product per image and group, whose rows are pixels of
-// dst. The window of each pixel is gathered while it is split, so that any kernel, stride, dilation
-// and padding is the same product.
-#include <algorithm>
+// dst (plane_windows.h). Any kernel, stride, dilation and padding is the same product.
 #include <limits>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/plane_cost.h"
 #include "engine/kernels/plane_product.h"
 #include "engine/primitives/convolution/direct_layouts.h"
 #include "engine/primitives/convolution/implementations.h"
+#include "engine/primitives/convolution/plane_windows.h"
 #include "engine/primitives/convolution/requirements.h"
 #include "engine/primitives/convolution/winograd_plan.h"
 #include "engine/primitives/creation.h"
@@ -22,84 +20,6 @@
 
 namespace tilewire::convolution {
 namespace {
-
-// What is fixed of a convolution's source. Strides are elements.
-struct Windows {
-  Geometry geometry;
-  ActivationStrides strides;
-};
-
-// A product is an image and a group of it.
-class WindowRows final : public PlaneRows {
- public:
-  using Layout = Windows;
-
-  WindowRows(const Layout& windows, const std::byte* src)
-      : windows_(windows), src_(reinterpret_cast<const float*>(src)) {}
-
-  void ForEachRun(int64_t product, int64_t row, int rows, int64_t tap,
-                  absl::FunctionRef<void(const Run&)> visit) const override {
-    const Geometry& geometry = windows_.geometry;
-    const Spatial taps = {tap / geometry.kernel[2] / geometry.kernel[1],
-                          tap / geometry.kernel[2] % geometry.kernel[1], tap % geometry.kernel[2]};
-    const float* image = src_ + product / geometry.groups * windows_.strides.image +
-                         product % geometry.groups * windows_.strides.group;
-    for (int first = 0; first < rows;) {
-      const int64_t pixel = row + first, width = geometry.out[2];
-      const int count = static_cast<int>(std::min<int64_t>(rows - first, width - pixel % width));
-      const Spatial out = {pixel / width / geometry.out[1], pixel / width % geometry.out[1],
-                           pixel % width};
-      VisitPixels(image, out, taps, first, count, visit);
-      first += count;
-    }
-  }
-
- private:
-  // Where a tap of an output lies along dimension d; outside of src in the padding.
-  int64_t Position(int d, int64_t output, int64_t tap) const {
-    const Geometry& geometry = windows_.geometry;
-    return output * geometry.stride[d] + tap * geometry.tap_step[d] - geometry.pad[d];
-  }
-  bool IsInside(int d, int64_t position) const {
-    return position >= 0 && position < windows_.geometry.in[d];
-  }
-
-  // `count` neighbours of a row of dst, from `out` on.
-  void VisitPixels(const float* image, const Spatial& out, const Spatial& taps, int first,
-                   int count, absl::FunctionRef<void(const Run&)> visit) const {
-    const Geometry& geometry = windows_.geometry;
-    const int64_t depth = Position(0, out[0], taps[0]), height = Position(1, out[1], taps[1]);
-    const int64_t width = Position(2, out[2], taps[2]), step = geometry.stride[2];
-    int begin = count, end = count;  // of the pixels inside src
-    if (IsInside(0, depth) && IsInside(1, height)) {
-      begin = static_cast<int>(std::clamp<int64_t>(DivUp(-width, step), 0, count));
-      end =
-          static_cast<int>(std::clamp<int64_t>(DivUp(geometry.in[2] - width, step), begin, count));
-    }
-    const Spatial& strides = windows_.strides.spatial;
-    if (begin > 0) visit({.first = first, .rows = begin});
-    if (end > begin) {
-      const float* from =
-          image + depth * strides[0] + height * strides[1] + (width + begin * step) * strides[2];
-      visit({.first = first + begin,
-             .rows = end - begin,
-             .src = reinterpret_cast<const std::byte*>(from),
-             .row_bytes = step * strides[2] * kFloatBytes});
-    }
-    if (count > end) visit({.first = first + end, .rows = count - end});
-  }
-
-  const Windows& windows_;
-  const float* const src_;
-};
-
-PlaneProductShape ShapeOf(const Geometry& geometry, int planes) {
-  return {.planes = planes,
-          .rows = geometry.out[0] * geometry.out[1] * geometry.out[2],
-          .taps = geometry.kernel[0] * geometry.kernel[1] * geometry.kernel[2],
-          .channels = RoundUp(geometry.ic, int64_t{kPlaneLanes}),
-          .outputs = geometry.oc};
-}
 
 bool WinogradIsChosen(const ConvolutionDesc& desc, const Geometry& geometry,
                       const VectorUnit& unit) {
@@ -115,7 +35,7 @@ absl::Status RequireWorthwhile(const ConvolutionDesc& desc, const Geometry& geom
                                const VectorUnit& unit) {
   constexpr int64_t kMostChannels = 1 << 16;  // of all taps: what is split at a time stays small
   constexpr double kWorthwhile = 1.1;
-  PlaneProductShape shape = ShapeOf(geometry, planes);
+  PlaneProductShape shape = PlaneShapeOf(geometry, planes);
   shape.weights_are_split = desc.weights.IsAny() || desc.weights.IsOpaque();
   if (shape.rows == 0 || shape.FlatChannels() > kMostChannels)
     return absl::UnimplementedError("is for windows of up to 65536 numbers");
@@ -161,7 +81,7 @@ absl::StatusOr<ConvolutionDesc> ResolvePlanes(const ConvolutionDesc& desc,
     return RefuseLayout("src", resolved.src);
   ABSL_RETURN_IF_ERROR(RequireNeighbours(geometry, StridesOf(resolved.dst, lanes, geometry.oc)));
   const PlaneLayout layout =
-      ShapeOf(geometry, PlanesFor(facts.traits.precision)).WeightsLayout(geometry.groups);
+      PlaneShapeOf(geometry, PlanesFor(facts.traits.precision)).WeightsLayout(geometry.groups);
   ABSL_ASSIGN_OR_RETURN(resolved.weights, PlaneWeightsOf(desc.weights, resolved.weights, layout));
   return resolved;
 }
@@ -176,13 +96,15 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const ConvolutionDesc& d
   const ActivationStrides dst = StridesOf(desc.dst, lanes, geometry.oc);
   FlattenPixels(&windows.geometry, windows.strides.spatial, dst.spatial);
   const int group = geometry.grouped_weights ? 1 : 0;
-  PlaneProductShape shape = ShapeOf(geometry, PlanesFor(facts.traits.precision));
+  PlaneProductShape shape = PlaneShapeOf(geometry, PlanesFor(facts.traits.precision));
   shape.src_block = windows.strides.block * kFloatBytes;
   shape.weights_are_split = desc.weights.IsOpaque();
   shape.weights_block = desc.weights.stride(group + 1) * kFloatBytes;
   shape.weights_tap = lanes * lanes * kFloatBytes;
   shape.weights_output_block = desc.weights.stride(group) * kFloatBytes;
   shape.dst_row = dst.spatial[2] * kFloatBytes;
+  if (shape.strips.rows > std::numeric_limits<int32_t>::max() / shape.dst_row) shape.strips = {};
+  windows.strip_rows = shape.strips.rows;
   shape.dst_block = dst.block * kFloatBytes;
   shape.packed_dst = desc.dst.IsPlain();
   shape.bias = !desc.bias.IsZero();

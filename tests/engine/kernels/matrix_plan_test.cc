@@ -21,17 +21,65 @@ TEST(MatrixPlanTest, AWholeTileLoadsFiveOperandsForFourProducts) {
 }
 
 TEST(MatrixPlanTest, EveryShapeHasAllProductsAndOneStepsShareOfTheEnd) {
-  for (const int blocks : {1, 2}) {
-    for (const int halves : {1, 2}) {
-      std::set<std::pair<int, int>> sums;
-      int parts = 0;
-      for (const MatrixProduct& product : MatrixProductsOf(blocks, halves)) {
-        sums.insert({product.block, product.half});
-        parts += product.parts;
+  for (const int planes : {1, 2, 3}) {
+    for (const int blocks : {1, 2}) {
+      for (const int halves : {1, 2}) {
+        std::set<std::pair<int, int>> sums;
+        int parts = 0;
+        for (const MatrixProduct& product : MatrixProductsOf(blocks, halves, planes)) {
+          sums.insert({product.block, product.half});
+          parts += product.parts;
+        }
+        EXPECT_THAT(sums, SizeIs(blocks * halves));
+        EXPECT_EQ(parts, MatrixPartsOfStep(planes));
       }
-      EXPECT_THAT(sums, SizeIs(blocks * halves));
-      EXPECT_EQ(parts, kMatrixPartsOfStep);
     }
+  }
+}
+
+// Each element gets every product of planes that is not left out once, and in one order for all
+// rows and numbers of blocks.
+TEST(MatrixPlanTest, ProductsOfAnElementAreInOneOrder) {
+  for (int planes : {1, 2, 3}) {
+    for (int block : {0, 1}) {
+      std::set<std::vector<std::pair<int, int>>> orders;
+      for (int blocks : {1, 2}) {
+        for (int halves : {1, 2}) {
+          for (int half = 0; block < blocks && half < halves; ++half) {
+            std::vector<std::pair<int, int>> order;
+            for (const MatrixProduct& p : MatrixProductsOf(blocks, halves, planes)) {
+              if (p.block == block && p.half == half)
+                order.emplace_back(p.src_plane, p.weights_plane);
+            }
+            orders.insert(order);
+          }
+        }
+      }
+      ASSERT_THAT(orders, SizeIs(1));
+      const std::set<std::pair<int, int>> once(orders.begin()->begin(), orders.begin()->end());
+      EXPECT_THAT(once, SizeIs(planes * (planes + 1) / 2));
+      EXPECT_THAT(*orders.begin(), SizeIs(once.size()));
+      for (const auto& [src, weights] : once) EXPECT_LT(src + weights, planes);
+    }
+  }
+}
+
+// An operand is loaded exactly where the product before it read another one, and that is seldom.
+TEST(MatrixPlanTest, ProductsOfPlanesLoadWhatChanges) {
+  const size_t most[] = {5, 13, 25};
+  for (int planes : {1, 2, 3}) {
+    const std::vector<MatrixProduct> products = MatrixProductsOf(2, 2, planes);
+    size_t loads = 2;
+    EXPECT_TRUE(products[0].loads_weights && products[0].loads_src);
+    for (size_t i = 1; i < products.size(); ++i) {
+      const MatrixProduct &before = products[i - 1], &product = products[i];
+      EXPECT_EQ(product.loads_weights,
+                before.block != product.block || before.weights_plane != product.weights_plane);
+      EXPECT_EQ(product.loads_src,
+                before.half != product.half || before.src_plane != product.src_plane);
+      loads += product.loads_weights + product.loads_src;
+    }
+    EXPECT_LE(loads, most[planes - 1]);
   }
 }
 
@@ -47,6 +95,10 @@ TEST(MatrixPlanTest, AnEndHasAPartForEachProductUntilEveryPixelHasOne) {
   EXPECT_EQ(MatrixEndParts(1), 4);
   EXPECT_EQ(MatrixEndParts(8), 32);
   EXPECT_EQ(MatrixEndParts(72), 32);
+  EXPECT_EQ(MatrixEndParts(1, 2), 12);
+  EXPECT_EQ(MatrixEndParts(72, 2), 36);
+  EXPECT_EQ(MatrixEndParts(1, 3), 24);
+  EXPECT_EQ(MatrixEndParts(72, 3), 48);
 }
 
 TEST(MatrixPlanTest, PartsOfAnEndAreEven) {

@@ -5,9 +5,7 @@
 // rows are in implementations_test.cc.
 #include <cmath>
 #include <limits>
-#include <set>
 
-#include "engine/kernels/plane_tile.h"
 #include "gtest/gtest.h"
 #include "tests/engine/primitives/convolution/convolution_case.h"
 #include "tests/engine/primitives/integer_tensors.h"
@@ -36,6 +34,10 @@ std::vector<ConvolutionCase> PlaneCases() {
       Case("1x1, a row of tiles and a part of one", {1, 64, 9, 7}, 64, {1, 1}),
       Case("1x1, odd blocks, both tails", {2, 120, 8, 4}, 136, {1, 1}),
       Case("1x1 with stride 2", {1, 96, 15, 15}, 96, {1, 1}, {.strides = {2, 2}}),
+      Case("3x3, lines shared by windows", {2, 64, 13, 11}, 80, {3, 3}, {.left = {1, 1}}),
+      Case("3x2 in several strips", {1, 96, 46, 44}, 16, {3, 2}, {.left = {1, 0}}),
+      Case("dilated with stride 2", {1, 48, 28, 40}, 64, {3, 2},
+           {.strides = {2, 3}, .dilations = {1, 2}, .left = {2, 1}}),
       Case("3x3 with stride 2", {1, 32, 15, 15}, 56, {3, 3}, {.strides = {2, 2}, .left = {1, 1}}),
       Case("dilated", {1, 32, 9, 9}, 64, {3, 3}, {.dilations = {1, 1}, .left = {2, 2}}),
       Case("groups", {2, 128, 8, 8}, 128, {3, 3}, {.groups = 2, .left = {1, 1}}),
@@ -256,32 +258,6 @@ TEST(PlanesChoiceTest, ShapeAndPrecisionDecide) {
   EXPECT_EQ(ChosenFor(stem, Precision::kBf16), "convolution/avx512_f32_first_layer");
   const ConvolutionCase narrow = Case("", {1, 16, 28, 28}, 16, {1, 1});
   EXPECT_EQ(ChosenFor(narrow, Precision::kExact), "convolution/avx512_f32_direct");
-}
-
-// Each element gets every product of planes that is not left out once, and in one order for all
-// rows and numbers of blocks.
-TEST(PlaneTileTest, ProductsOfAnElementAreInOneOrder) {
-  for (int planes : {1, 2, 3}) {
-    for (int block : {0, 1}) {
-      std::set<std::vector<std::pair<int, int>>> orders;
-      for (int blocks : {1, 2}) {
-        for (int halves : {1, 2}) {
-          for (int half = 0; block < blocks && half < halves; ++half) {
-            std::vector<std::pair<int, int>> order;
-            for (const PlaneTile::Product& p : PlaneTile::ProductsOf(planes, blocks, halves)) {
-              if (p.block == block && p.half == half) order.emplace_back(p.a_plane, p.b_plane);
-            }
-            orders.insert(order);
-          }
-        }
-      }
-      ASSERT_EQ(orders.size(), 1u);
-      const std::set<std::pair<int, int>> once(orders.begin()->begin(), orders.begin()->end());
-      EXPECT_EQ(once.size(), planes * (planes + 1) / 2);
-      EXPECT_EQ(orders.begin()->size(), once.size());
-      for (const auto& [a, b] : once) EXPECT_LT(a + b, planes);
-    }
-  }
 }
 
 }  // namespace
