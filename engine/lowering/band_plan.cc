@@ -219,10 +219,12 @@ std::vector<ArgDesc> ArgsOfChain(absl::Span<const PrimitiveRequest> chain) {
 bool MayJoinChain(const PrimitiveRequest& request) {
   const ImplementationTraits& traits = request.whole->info().traits;
   const MemoryDesc &src = request.whole->Desc(kArgSrc), &dst = request.whole->Desc(kArgDst);
-  return src.rank() == 4 && HasRowWindow(request) && src.data_type() == DataType::kF32 &&
-         dst.data_type() == DataType::kF32 && dst.ElementCount() > 0 &&
-         src.BlockSize(kHeight) == 1 && dst.BlockSize(kHeight) == 1 && !traits.is_reference &&
-         !traits.bits_depend_on_position;
+  const auto is_real = [](const MemoryDesc& tensor) {
+    return tensor.data_type() == DataType::kF32 || tensor.data_type() == DataType::kBf16;
+  };
+  return src.rank() == 4 && HasRowWindow(request) && is_real(src) && is_real(dst) &&
+         dst.ElementCount() > 0 && src.BlockSize(kHeight) == 1 && dst.BlockSize(kHeight) == 1 &&
+         !traits.is_reference && !traits.bits_depend_on_position;
 }
 
 bool KeepsWithinLimits(absl::Span<const PrimitiveRequest> chain, const BandLimits& limits) {

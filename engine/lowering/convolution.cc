@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/lowering/group_merging.h"
+#include "engine/lowering/convolution_request.h"
 #include "engine/lowering/operation_table.h"
 #include "engine/lowering/weighted_operation.h"
 #include "engine/runtime/tensor_layout.h"
@@ -15,36 +15,14 @@ namespace {
 
 using PrimitivePtr = std::shared_ptr<const Primitive>;
 
-absl::StatusOr<ConvolutionDesc> DescOf(const graph::Convolution& convolution,
-                                       const WeightedOperation& operation, const Fusion& fusion,
+absl::StatusOr<ConvolutionDesc> DescOf(const graph::Convolution& convolution, const Fusion& fusion,
                                        const OperationContext& context) {
-  ConvolutionDesc desc{.algorithm = convolution.sums_integers
-                                        ? ConvolutionAlgorithm::kDirect
-                                        : context.settings().convolution_algorithm,
-                       .strides = convolution.strides,
-                       .dilations = convolution.dilations,
-                       .padding_left = convolution.padding_left,
-                       .padding_right = convolution.padding_right};
-  const graph::Value& dst = context.dst_value();
-  // What the convolution itself computes: the result, or what its pooling reads.
-  const Dims& computed = convolution.pooling ? convolution.pooling->src : dst.dims;
-  const Dims weights = GroupedWeightsDims(convolution, context.settings().options.max_isa);
-  ABSL_ASSIGN_OR_RETURN(desc.src, context.AnyDesc(context.src()));
-  ABSL_ASSIGN_OR_RETURN(desc.dst, MemoryDesc::CreateAny(computed, dst.type));
-  ABSL_ASSIGN_OR_RETURN(desc.weights, MemoryDesc::CreateAny(weights, operation.WeightsType()));
-  ABSL_ASSIGN_OR_RETURN(desc.bias, BiasDesc(fusion.bias));
-  return desc;
-}
-
-// Groups of fewer channels than a vector's are computed in f32 whatever is permitted, and integers
-// that are summed as floats stay integers.
-Precision PrecisionOf(const graph::Convolution& convolution, const ConvolutionDesc& desc,
-                      const LoweringContext& context) {
-  constexpr int64_t kFewestChannels = 16;
-  const bool has_groups = desc.weights.rank() > desc.src.rank();
-  const bool is_narrow = desc.weights.dim(has_groups ? 2 : 1) < kFewestChannels;
-  const bool is_exact = is_narrow || convolution.sums_integers || convolution.src_quantization;
-  return is_exact ? Precision::kExact : context.precision;
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc src, context.AnyDesc(context.src()));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc result, context.AnyDesc(context.dst()));
+  ABSL_ASSIGN_OR_RETURN(
+      const MemoryDesc dst,
+      MemoryDesc::CreateAny(ComputedDims(convolution, result.dims()), result.data_type()));
+  return ConvolutionDescOf(convolution, src, dst, fusion.bias, context.settings());
 }
 
 // A Winograd convolution computes a pooling that follows it along the way. It does both where it is
@@ -126,8 +104,7 @@ absl::StatusOr<Place> EmitPooling(const graph::FusedPooling& pooling, const Plac
 absl::Status LowerConvolution(const graph::Convolution& convolution, OperationContext& context) {
   const WeightedOperation operation(convolution);
   ABSL_ASSIGN_OR_RETURN(Fusion fusion, PlanFusion(operation, context.settings()));
-  ABSL_ASSIGN_OR_RETURN(const ConvolutionDesc desc,
-                        DescOf(convolution, operation, fusion, context));
+  ABSL_ASSIGN_OR_RETURN(const ConvolutionDesc desc, DescOf(convolution, fusion, context));
   fusion.attributes.precision = PrecisionOf(convolution, desc, context.settings());
   ABSL_ASSIGN_OR_RETURN(PrimitivePtr primitive,
                         CreateWithPooling(convolution, desc, &fusion, context));

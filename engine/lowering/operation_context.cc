@@ -12,7 +12,7 @@ using graph::ValueId;
 using runtime::Bindings;
 
 absl::StatusOr<MemoryDesc> OperationContext::AnyDesc(ValueId id) const {
-  return MemoryDesc::CreateAny(value(id).dims, value(id).type);
+  return MemoryDesc::CreateAny(value(id).dims, plan_.StoredType(id));
 }
 
 absl::StatusOr<MemoryDesc> OperationContext::DstLike(const MemoryDesc& layout) const {

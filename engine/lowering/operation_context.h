@@ -34,7 +34,8 @@ class OperationContext {
   // How many operations have yet to read a value; an output counts as one more.
   int remaining_uses(graph::ValueId id) const { return plan_.RemainingUses(id); }
 
-  // Descriptors of a value: in the layout that the primitive chooses, and in row-major order.
+  // Descriptors of a value: in the layout that the primitive chooses, of the type in which the plan
+  // keeps it, and in row-major order.
   absl::StatusOr<MemoryDesc> AnyDesc(graph::ValueId id) const;
   absl::StatusOr<MemoryDesc> RowMajorDesc(graph::ValueId id) const {
     return plan_.RowMajorDesc(id);

@@ -8,6 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/lowering/bf16_values.h"
 #include "engine/lowering/memory_plan.h"
 #include "engine/lowering/restride.h"
 #include "engine/runtime/refusals.h"
@@ -59,7 +60,10 @@ void AddRemark(absl::string_view remark, std::string* remarks) {
 }  // namespace
 
 PlanBuilder::PlanBuilder(const graph::Network& network, const LoweringContext& context)
-    : network_(network), context_(context), remaining_uses_(CountUses(network)) {
+    : network_(network),
+      context_(context),
+      remaining_uses_(CountUses(network)),
+      is_bf16_(Bf16Values(network, remaining_uses_, context)) {
   draft_.places.resize(network.values.size());
   for (ValueId input : network.inputs)
     draft_.plan.inputs.push_back({network.values[input].name, -1, {}});

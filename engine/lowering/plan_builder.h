@@ -69,6 +69,11 @@ class PlanBuilder {
   const LoweringContext& context() const { return context_; }
   const graph::Value& value(graph::ValueId id) const { return network_.values[id]; }
 
+  // The type in which steps hold the value: its own, or bf16 (bf16_values.h).
+  DataType StoredType(graph::ValueId id) const {
+    return is_bf16_[id] ? DataType::kBf16 : value(id).type;
+  }
+
   // The value in row-major order without gaps.
   absl::StatusOr<MemoryDesc> RowMajorDesc(graph::ValueId id) const;
 
@@ -141,6 +146,7 @@ class PlanBuilder {
   const LoweringContext& context_;
   PlanDraft draft_;
   std::vector<int> remaining_uses_;  // per value; an output counts as one that is never consumed
+  const std::vector<bool> is_bf16_;  // per value
 };
 
 }  // namespace tilewire::lowering

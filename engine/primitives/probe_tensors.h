@@ -27,7 +27,7 @@ inline MemoryDesc Any(Dims dims, DataType type) {
 // What a primitive with weights may write when it reads `type`, and their type.
 inline std::vector<DataType> ResultTypes(DataType type) {
   if (IsByte(type)) return {DataType::kU8, DataType::kS8, DataType::kS32, DataType::kF32};
-  return {type, DataType::kF32};
+  return {type, type == DataType::kF32 ? DataType::kBf16 : DataType::kF32};
 }
 inline DataType WeightsType(DataType type) {
   if (type == DataType::kBf16) return DataType::kF32;  // rounded where they are packed

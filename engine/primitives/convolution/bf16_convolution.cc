@@ -20,8 +20,6 @@ namespace {
 
 constexpr int kPairLanes = 16;  // of f32 in a register
 
-bool IsBf16(const MemoryDesc& tensor) { return tensor.data_type() == DataType::kBf16; }
-
 // What a tensor's elements begin with, and the bytes of an image.
 template <typename T>
 T* FirstByte(T* bytes, const MemoryDesc& desc) {
@@ -92,33 +90,12 @@ absl::Status RequireWholeVectors(const ConvolutionDesc& desc) {
   return absl::OkStatus();
 }
 
-// Of a tensor of bf16, counted in pairs.
-ActivationStrides PairStridesOf(const MemoryDesc& desc, int64_t group_channels) {
-  ActivationStrides strides = StridesOf(desc, kBf16LineNumbers, group_channels);
-  strides.image /= kPairNumbers;
-  strides.group /= kPairNumbers;
-  strides.block /= kPairNumbers;
-  for (int64_t& step : strides.spatial) step /= kPairNumbers;
-  return strides;
-}
-
-// Pixels of bf16 begin with a pair.
-absl::Status RequireWholePairs(absl::string_view name, const MemoryDesc& tensor) {
-  for (int d = 0; d < tensor.rank(); ++d) {
-    const bool is_channel = d == 1 && tensor.IsPlain();
-    if (IsBf16(tensor) && !is_channel && tensor.stride(d) % kPairNumbers != 0)
-      return RefuseLayout(name, tensor);
-  }
-  return absl::OkStatus();
-}
-
 DirectProblem PairsProblemOf(const ConvolutionDesc& desc, const Attributes& attributes,
                              const Geometry& geometry, const ActivationStrides& src) {
   const int64_t oc = geometry.oc;
   DirectProblem problem{.geometry = geometry, .unit = VectorUnit::Of(cpu::Isa::kAvx512Bf16)};
   problem.src = src;
-  problem.dst =
-      IsBf16(desc.dst) ? PairStridesOf(desc.dst, oc) : StridesOf(desc.dst, kPairLanes, oc);
+  problem.dst = StridesInFloats(desc.dst, kPairLanes, oc);
   problem.dst_type = desc.dst.data_type();
   const int group = problem.geometry.grouped_weights ? 1 : 0;
   problem.weights = {.group = group == 1 ? desc.weights.stride(0) / kPairNumbers : 0,
@@ -135,7 +112,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReadingInPlace(const Convolutio
                                                                 const Attributes& attributes,
                                                                 PrimitiveInfo info) {
   Geometry geometry = GeometryOf(desc);
-  const ActivationStrides src = PairStridesOf(desc.src, geometry.ic);
+  const ActivationStrides src = StridesInFloats(desc.src, kPairLanes, geometry.ic);
   geometry.ic = DivUp(geometry.ic, kPairNumbers);
   ABSL_ASSIGN_OR_RETURN(
       DirectDriver driver,
@@ -189,8 +166,6 @@ absl::StatusOr<ConvolutionDesc> ResolvePairs(const ConvolutionDesc& desc,
   if (may_pack) resolved.weights = packed;
   if (!(resolved.weights == packed)) return RefuseLayout("weights", desc.weights);
   ABSL_RETURN_IF_ERROR(ResolveActivations(kPairLanes, Activations::kVectors, &resolved));
-  ABSL_RETURN_IF_ERROR(RequireWholePairs("src", resolved.src));
-  ABSL_RETURN_IF_ERROR(RequireWholePairs("dst", resolved.dst));
   return resolved;
 }
 

@@ -22,7 +22,7 @@ class DirectConvolution final : public Primitive {
         src_offset_(desc.src.offset0()),
         weights_offset_(desc.weights.offset0()),
         bias_offset_(desc.bias.offset0()),
-        dst_offset_(desc.dst.offset0()),
+        dst_offset_(desc.dst.offset0() * SizeOf(desc.dst.data_type())),
         has_bias_(!desc.bias.IsZero()) {}
 
  private:
@@ -30,11 +30,12 @@ class DirectConvolution final : public Primitive {
     driver_.Run(args.Get<const float>(kArgSrc) + src_offset_,
                 args.Get<const float>(kArgWeights) + weights_offset_,
                 has_bias_ ? args.Get<const float>(kArgBias) + bias_offset_ : nullptr,
-                args.Get<float>(kArgDst) + dst_offset_, team);
+                reinterpret_cast<float*>(args.Get<std::byte>(kArgDst) + dst_offset_), team);
   }
 
   const DirectDriver driver_;
-  const int64_t src_offset_, weights_offset_, bias_offset_, dst_offset_;
+  const int64_t src_offset_, weights_offset_, bias_offset_;
+  const int64_t dst_offset_;  // bytes
   const bool has_bias_;
 };
 
@@ -43,7 +44,8 @@ DirectProblem ProblemOf(const ConvolutionDesc& desc, const Attributes& attribute
   DirectProblem problem{.geometry = GeometryOf(desc), .unit = unit};
   problem.tap_channels = unit.lanes();
   problem.src = StridesOf(desc.src, unit.lanes(), problem.geometry.ic);
-  problem.dst = StridesOf(desc.dst, unit.lanes(), problem.geometry.oc);
+  problem.dst = StridesInFloats(desc.dst, unit.lanes(), problem.geometry.oc);
+  problem.dst_type = desc.dst.data_type();
   const int group = problem.geometry.grouped_weights ? 1 : 0;
   problem.weights = {.group = group == 1 ? desc.weights.stride(0) : 0,
                      .oc_block = desc.weights.stride(group),
@@ -71,6 +73,17 @@ absl::Status RequireFewOutputs(const Geometry& geometry, int lanes) {
     return absl::UnimplementedError("is for few output channels of many pixels, without groups");
   }
   return absl::OkStatus();
+}
+
+// The row that needs AVX-512 BF16 writes bf16, the others f32.
+absl::Status RequireDepthwiseTypes(const ConvolutionDesc& desc, const Attributes& attributes,
+                                   const ImplementationFacts& facts) {
+  const bool writes_bf16 = facts.isa.Includes(cpu::Isa::kAvx512Bf16);
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.bias));
+  ABSL_RETURN_IF_ERROR(RequireType(writes_bf16 ? DataType::kBf16 : DataType::kF32, {&desc.dst}));
+  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
+  if (writes_bf16 && desc.dst.IsPlain()) return RefuseLayout("dst", desc.dst);
+  return RequireDirect(desc);
 }
 
 // Groups begin at the first lane of a block.
@@ -153,7 +166,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateFewOutputs(const ConvolutionDes
 absl::StatusOr<ConvolutionDesc> ResolveDepthwise(const ConvolutionDesc& desc,
                                                  const Attributes& attributes,
                                                  const ImplementationFacts& facts) {
-  ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
+  ABSL_RETURN_IF_ERROR(RequireDepthwiseTypes(desc, attributes, facts));
   if (!GeometryOf(desc).IsDepthwise())
     return absl::UnimplementedError("is for one channel a group");
   return ResolveLayouts(desc, VectorUnit::Of(facts.isa), WeightsKind::kDepthwise);

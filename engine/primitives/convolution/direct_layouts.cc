@@ -38,7 +38,16 @@ std::string WeightsPattern(int rank, bool grouped, int lanes, WeightsKind kind) 
 }
 
 int LanesOf(const MemoryDesc& tensor, int lanes) {
-  return tensor.data_type() == DataType::kBf16 ? static_cast<int>(kBf16LineNumbers) : lanes;
+  return IsBf16(tensor) ? static_cast<int>(kBf16LineNumbers) : lanes;
+}
+
+// Pixels of bf16 begin with a pair.
+bool HasWholePairs(const MemoryDesc& tensor) {
+  for (int d = 0; IsBf16(tensor) && d < tensor.rank(); ++d) {
+    const bool is_channel = d == 1 && tensor.IsPlain();
+    if (!is_channel && tensor.stride(d) % kPairNumbers != 0) return false;
+  }
+  return true;
 }
 
 bool TakesSrc(const MemoryDesc& src, int lanes, Activations allowed) {
@@ -88,8 +97,10 @@ absl::Status ResolveActivations(int lanes, Activations allowed, ConvolutionDesc*
   ABSL_ASSIGN_OR_RETURN(
       desc->dst, OrPattern(desc->dst, plain_dst ? plain : ActivationPattern(rank, dst_block)));
   ABSL_ASSIGN_OR_RETURN(desc->bias, OrPattern(desc->bias, "a"));
-  if (!TakesSrc(desc->src, src_block, allowed)) return RefuseLayout("src", desc->src);
-  if (!TakesDst(desc->dst, dst_block, allowed)) return RefuseLayout("dst", desc->dst);
+  if (!TakesSrc(desc->src, src_block, allowed) || !HasWholePairs(desc->src))
+    return RefuseLayout("src", desc->src);
+  if (!TakesDst(desc->dst, dst_block, allowed) || !HasWholePairs(desc->dst))
+    return RefuseLayout("dst", desc->dst);
   const MemoryDesc& bias = desc->bias;
   if (bias.IsZero() || (bias.IsPlain() && (bias.stride(0) == 1 || bias.dim(0) == 1))) {
     return absl::OkStatus();
@@ -126,6 +137,16 @@ ActivationStrides StridesOf(const MemoryDesc& desc, int lanes, int64_t group_cha
   strides.block = desc.IsPlain() ? lanes * desc.stride(1) : desc.stride(1);
   strides.group =
       desc.IsPlain() ? group_channels * desc.stride(1) : group_channels / lanes * desc.stride(1);
+  return strides;
+}
+
+ActivationStrides StridesInFloats(const MemoryDesc& desc, int lanes, int64_t group_channels) {
+  if (!IsBf16(desc)) return StridesOf(desc, lanes, group_channels);
+  ActivationStrides strides = StridesOf(desc, static_cast<int>(kBf16LineNumbers), group_channels);
+  strides.image /= kPairNumbers;
+  strides.group /= kPairNumbers;
+  strides.block /= kPairNumbers;
+  for (int64_t& step : strides.spatial) step /= kPairNumbers;
   return strides;
 }
 

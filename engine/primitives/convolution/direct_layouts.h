@@ -50,6 +50,12 @@ bool HasWholeVectors(const MemoryDesc& desc, int lanes);
 // The strides of a plain or channel-blocked tensor whose groups have `group_channels` channels.
 ActivationStrides StridesOf(const MemoryDesc& desc, int lanes, int64_t group_channels);
 
+// The same in units of four bytes, two numbers of bf16; a block of those has 32 whatever `lanes`
+// is.
+ActivationStrides StridesInFloats(const MemoryDesc& desc, int lanes, int64_t group_channels);
+
+inline bool IsBf16(const MemoryDesc& tensor) { return tensor.data_type() == DataType::kBf16; }
+
 // The offset of a channel from element (0,...,0), in elements.
 inline int64_t ChannelOffset(const ActivationStrides& strides, int lanes, int64_t channel) {
   return channel / lanes * strides.block + channel % lanes * strides.channel;

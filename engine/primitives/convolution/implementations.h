@@ -23,7 +23,15 @@ TILEWIRE_ROW(ConvolutionDesc, Direct);
 // bits); weights hold these channels alone: Ohwi16o.
 TILEWIRE_ROW(ConvolutionDesc, FirstLayer);
 
+// The same by products of bf16 numbers, two taps of a row at a time: with a stride of 2 and 3 taps
+// or more along the width, without depth. src is rounded in the scratchpad; dst f32 nChw16c or bf16
+// nChw32c, or nhwc of whole blocks; weights bf16 in AcDb16a2d, through `any` of f32.
+// An odd number of taps is followed by one whose weight is 0: a pixel there that is infinite or NaN
+// makes NaN of the output.
+TILEWIRE_ROW(ConvolutionDesc, Bf16FirstLayer);
+
 // src and dst nChw16c; or nhwc, any strides between pixels, with AVX2 of whole vectors of channels.
+// With AVX-512 BF16, dst is bf16, nChw32c: what the row of AVX-512 computes, rounded.
 TILEWIRE_ROW(ConvolutionDesc, Depthwise);
 
 // A depthwise convolution from and to plain tensors whose rows have no gaps (nchw), without depth:

@@ -32,6 +32,9 @@ std::vector<ConvolutionDesc> ConvolutionProbes(DataType type) {
     descs.push_back(ProbeOf(type, to, {1, 32, 14, 14}, {32, 32, 1, 1}));
     descs.push_back(ProbeOf(type, to, {1, 64, 64, 64}, {1, 64, 3, 3}));
     descs.push_back(ProbeOf(type, to, {1, 3, 14, 14}, {32, 3, 3, 3}));
+    descs.push_back(descs.back());
+    descs.back().dst = probes::Any({1, 32, 7, 7}, to);
+    descs.back().strides = {2, 2};
     descs.push_back(ProbeOf(type, to, {1, 32, 14, 14}, {2, 16, 16, 3, 3}));
     descs.push_back(ProbeOf(type, to, {1, 32, 14, 14}, {32, 1, 1, 3, 3}));
     descs.push_back(descs.back());

@@ -8,8 +8,8 @@
 #include "engine/base/status_macros.h"
 #include "engine/kernels/element_conversion.h"
 #include "engine/kernels/scalar_epilogue.h"
+#include "engine/memory/bf16_number.h"
 #include "engine/memory/layout.h"
-#include "engine/memory/narrow_floats.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/implementations.h"
@@ -20,11 +20,6 @@
 
 namespace tilewire::convolution {
 namespace {
-
-struct Bf16Number {
-  uint16_t bits;
-  operator float() const { return WidenBf16(bits); }
-};
 
 // Immutable.
 class Formula {

@@ -28,8 +28,9 @@ bool IsPlain(const MemoryDesc& desc) {
 
 // Channels of one vector; 0 where no vector fits.
 int LanesOf(const VectorUnit& unit, const PoolingDesc& desc) {
-  const bool bytes = SizeOf(desc.src.data_type()) == 1 && desc.algorithm == PoolingAlgorithm::kMax;
-  const int widest = unit.lanes() * (bytes ? 4 : 1);
+  const int64_t element_bytes = SizeOf(desc.src.data_type());
+  const bool as_they_are = desc.algorithm == PoolingAlgorithm::kMax;  // not widened to 32 bits
+  const int widest = unit.lanes() * static_cast<int>(as_they_are ? 4 / element_bytes : 1);
   const bool plain = IsPlain(desc.src);
   // Channels that are left over, or all if there are few, take a vector under a mask.
   const bool masked = plain && unit.has_masks();
@@ -223,6 +224,17 @@ class ChannelRows final : public Primitive {
 };
 
 }  // namespace
+
+absl::StatusOr<PoolingDesc> ResolveBf16Maximum(const PoolingDesc& desc,
+                                               const Attributes& attributes,
+                                               const ImplementationFacts& facts) {
+  ABSL_RETURN_IF_ERROR(RequireType(DataType::kBf16, {&desc.src}));
+  ABSL_ASSIGN_OR_RETURN(PoolingDesc resolved, ResolveDefaults(desc, attributes));
+  if (resolved.src.IsPlain()) return absl::UnimplementedError("takes blocks of channels");
+  ABSL_RETURN_IF_ERROR(RequireLayouts(VectorUnit::Of(facts.isa), resolved));
+  ABSL_RETURN_IF_ERROR(RequireSizes(resolved));
+  return resolved;
+}
 
 absl::StatusOr<PoolingDesc> ResolveChannelRows(const PoolingDesc& desc,
                                                const Attributes& attributes,

@@ -158,6 +158,8 @@ class PlainRows final : public Primitive {
 
 absl::StatusOr<PoolingDesc> ResolvePlainRows(const PoolingDesc& desc, const Attributes& attributes,
                                              const ImplementationFacts&) {
+  if (desc.src.data_type() == DataType::kBf16)
+    return absl::UnimplementedError("takes f32 and integers, not bf16");
   ABSL_ASSIGN_OR_RETURN(PoolingDesc resolved, ResolveDefaults(desc, attributes));
   const int last = resolved.src.rank() - 1;
   for (const MemoryDesc* tensor : {&resolved.src, &resolved.dst}) {

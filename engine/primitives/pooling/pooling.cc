@@ -23,7 +23,10 @@ namespace pooling {
 
 absl::StatusOr<PoolingDesc> ResolveDefaults(const PoolingDesc& desc, const Attributes& attributes) {
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
-  if (desc.src.data_type() != DataType::kF32) ABSL_RETURN_IF_ERROR(RequireInteger(desc.src));
+  const DataType type = desc.src.data_type();
+  const bool is_maximum_of_bf16 =
+      type == DataType::kBf16 && desc.algorithm == PoolingAlgorithm::kMax;
+  if (type != DataType::kF32 && !is_maximum_of_bf16) ABSL_RETURN_IF_ERROR(RequireInteger(desc.src));
   ABSL_RETURN_IF_ERROR(RequireType(desc.src.data_type(), {&desc.dst}));
   PoolingDesc resolved = desc;
   ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.src));
@@ -105,6 +108,9 @@ TILEWIRE_DEFINE_PRIMITIVE(
      CreateChannelRows},
     {{"pooling/avx512_integer", cpu::Isa::kAvx512, {.is_integer = true, .algorithm = kChannelRows}},
      ResolveChannelRows,
+     CreateChannelRows},
+    {{"pooling/avx512_maximum_of_bf16", cpu::Isa::kAvx512, {.algorithm = kChannelRows}},
+     ResolveBf16Maximum,
      CreateChannelRows},
     {{"pooling/avx512_plain", cpu::Isa::kAvx512, {.algorithm = kPlainRows}},
      ResolvePlainRows,

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "engine/kernels/element_conversion.h"
+#include "engine/memory/bf16_number.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/pooling/implementations.h"
 #include "engine/primitives/reference_primitive.h"
@@ -17,7 +18,8 @@ namespace {
 // Pools the window of dst element `index`; its elements, of type T, in row-major order.
 template <typename T>
 void PoolWindow(const PoolingDesc& desc, const T* src, const Dims& index, void* dst) {
-  constexpr bool kIsFloat = std::is_same_v<T, float>;
+  using Number = std::conditional_t<std::is_same_v<T, Bf16Number>, float, T>;
+  constexpr bool kIsFloat = std::is_same_v<Number, float>;
   const int64_t dst_offset = desc.dst.Offset(index);
   const int spatial = static_cast<int>(desc.kernel.size());
   Dims taps, begin;
@@ -29,21 +31,25 @@ void PoolWindow(const PoolingDesc& desc, const T* src, const Dims& index, void* 
     taps.push_back(end - begin.back());
     window *= desc.kernel[d];
   }
-  using Limits = std::numeric_limits<T>;
-  T highest = kIsFloat ? -Limits::infinity() : Limits::lowest();
+  using Limits = std::numeric_limits<Number>;
+  Number highest = kIsFloat ? -Limits::infinity() : Limits::lowest();
   std::conditional_t<kIsFloat, float, uint32_t> sum = 0;  // s32 that may wrap around
   int64_t count = 0;
   Dims at = index;
   ForEachOperation(taps, [&](const Dims& tap) {
     for (int d = 0; d < spatial; ++d) at[d + 2] = begin[d] + tap[d];
-    const T value = src[desc.src.Offset(at)];
+    const Number value = src[desc.src.Offset(at)];
     // A NaN, once seen, stays: it compares false.
     highest = value <= highest || highest != highest ? highest : value;
     sum += value;
     ++count;
   });
   if (desc.algorithm == PoolingAlgorithm::kMax) {
-    static_cast<T*>(dst)[dst_offset] = highest;
+    if constexpr (kIsFloat) {
+      StoreElement(desc.dst.data_type(), highest, dst, dst_offset);
+    } else {
+      static_cast<T*>(dst)[dst_offset] = highest;
+    }
     return;
   }
   const bool include = desc.algorithm == PoolingAlgorithm::kAvgIncludePadding;
@@ -81,6 +87,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const PoolingDesc& de
       return CreateTyped<int8_t>(desc, std::move(info));
     case DataType::kS32:
       return CreateTyped<int32_t>(desc, std::move(info));
+    case DataType::kBf16:
+      return CreateTyped<Bf16Number>(desc, std::move(info));
     default:
       return CreateTyped<float>(desc, std::move(info));
   }

@@ -26,6 +26,7 @@ RowGenerator::RowGenerator(const RowShape& shape, absl::string_view name)
 void RowGenerator::Emit() {
   Preamble();
   LoadTailMask();
+  if (is_bf16()) LoadOrderConstants();
   mov(src_, ptr[rdi + offsetof(RowArgs, src)]);
   mov(dst_, ptr[rdi + offsetof(RowArgs, dst)]);
   const auto first = [this](int64_t out) { return out * shape_.stride - shape_.padding; };
@@ -97,6 +98,10 @@ void RowGenerator::EmitOutputs(const Xbyak::Reg64& src, int64_t src_pixel, const
   dec(depths_);
   jnz(next_depth, T_NEAR);
   if (!is_max()) EmitDivision(vectors, taps);
+  for (int i = 0; is_bf16() && i < vectors; ++i) {
+    vpaddw(Vector(i), Vector(i), LowestWord());
+    EmitNegativeReversal(Vector(i));
+  }
   for (int i = 0; i < vectors; ++i) {
     EmitStore(i, dst + ((dst_pixel + i % count) * shape_.dst_pixel_bytes +
                         i / count * shape_.dst_group_bytes));
@@ -105,6 +110,7 @@ void RowGenerator::EmitOutputs(const Xbyak::Reg64& src, int64_t src_pixel, const
 
 void RowGenerator::EmitTap(int output, const Xbyak::RegExp& value) {
   const Xbyak::Xmm result = Vector(output);
+  if (is_bf16()) return EmitBf16Maximum(result, value);
   if (is_max()) {
     return is_float() ? EmitFloatMaximum(result, value) : EmitIntegerMaximum(result, value);
   }
@@ -143,6 +149,31 @@ void RowGenerator::EmitFloatMaximum(const Xbyak::Xmm& result, const Xbyak::RegEx
   if (!in_memory) LoadTap(loaded, value);
   const Xbyak::Operand& other = in_memory ? static_cast<const Xbyak::Operand&>(memory) : loaded;
   jit::EmitRunningMaximum(this, shape_.unit, result, other, Scratch(1), ordered_);
+}
+
+// The bits of bf16 as words in the order of the numbers, from -infinity, which becomes 0, to
+// +infinity, with every NaN above: negative numbers are reversed, and the distance from -infinity
+// is unsigned.
+void RowGenerator::LoadOrderConstants() {
+  constexpr uint32_t kMagnitudes = 0x7FFF7FFF, kLowest = 0x807F807F;  // -infinity, reversed
+  unit_.Broadcast(this, Magnitude(), std::bit_cast<float>(kMagnitudes), rax);
+  unit_.Broadcast(this, LowestWord(), std::bit_cast<float>(kLowest), rax);
+}
+
+// words ^= words < 0 ? 0x7FFF : 0
+void RowGenerator::EmitNegativeReversal(const Xbyak::Xmm& words) {
+  constexpr uint8_t kXorOfAnd = 0x78;
+  const Xbyak::Xmm signs = Scratch(1);
+  vpsraw(signs, words, 15);
+  vpternlogd(words, signs, Magnitude(), kXorOfAnd);
+}
+
+void RowGenerator::EmitBf16Maximum(const Xbyak::Xmm& result, const Xbyak::RegExp& value) {
+  const Xbyak::Xmm words = Scratch(0);
+  vmovups(words, ptr[value]);
+  EmitNegativeReversal(words);
+  vpsubw(words, words, LowestWord());
+  vpmaxuw(result, result, words);
 }
 
 void RowGenerator::EmitIntegerMaximum(const Xbyak::Xmm& result, const Xbyak::RegExp& value) {

@@ -2,9 +2,9 @@
 //
 // Generates the pooling of one row of one group of channels, or of several groups at once: all dst
 // elements along W, with one row (depth and height) of windows. A vector holds the group's channels
-// of one pixel, as bytes for the maximum of bytes and as 32-bit numbers otherwise. The outputs of a
-// step stay in registers. Short rows take several groups, because with one chain of additions the
-// core would wait for each result.
+// of one pixel, as they are for the maximum of bytes and of bf16, as 32-bit numbers otherwise. The
+// outputs of a step stay in registers. Short rows take several groups, because with one chain of
+// additions the core would wait for each result.
 #ifndef ENGINE_PRIMITIVES_POOLING_ROW_GENERATOR_H_
 #define ENGINE_PRIMITIVES_POOLING_ROW_GENERATOR_H_
 
@@ -28,7 +28,7 @@ struct RowShape {
   VectorUnit unit;
   PoolingAlgorithm algorithm;
   DataType type;
-  int lanes;  // 8, or the unit's; up to four times as many for the maximum of bytes
+  int lanes;  // 8, or the unit's; for a maximum up to as many as fill a vector
   // Only the first of them are touched; 0: all. For units with masks.
   int tail_lanes;
   int64_t src_pixel_bytes, dst_pixel_bytes;
@@ -56,6 +56,9 @@ class RowGenerator final : public jit::Generator {
                    int64_t dst_pixel, int count, int64_t taps);
   void EmitTap(int output, const Xbyak::RegExp& value);
   void EmitFloatMaximum(const Xbyak::Xmm& result, const Xbyak::RegExp& value);
+  void LoadOrderConstants();
+  void EmitBf16Maximum(const Xbyak::Xmm& result, const Xbyak::RegExp& value);
+  void EmitNegativeReversal(const Xbyak::Xmm& words);
   void EmitIntegerMaximum(const Xbyak::Xmm& result, const Xbyak::RegExp& value);
   void LoadTap(const Xbyak::Xmm& to, const Xbyak::RegExp& from);
   void EmitDivision(int vectors, int64_t taps);
@@ -64,9 +67,12 @@ class RowGenerator final : public jit::Generator {
 
   bool is_max() const { return shape_.algorithm == PoolingAlgorithm::kMax; }
   bool is_float() const { return shape_.type == DataType::kF32; }
+  bool is_bf16() const { return shape_.type == DataType::kBf16; }
   bool is_byte() const { return SizeOf(shape_.type) == 1; }
   bool has_tail() const { return shape_.tail_lanes != 0; }
-  int vector_bytes() const { return shape_.lanes * (is_max() && is_byte() ? 1 : 4); }
+  int vector_bytes() const {
+    return shape_.lanes * (is_max() ? static_cast<int>(SizeOf(shape_.type)) : 4);
+  }
   // Registers over 15 take EVEX, whose longer code vectors of 8 lanes do not need.
   bool is_wide() const { return shape_.unit.registers() > 16 && shape_.lanes > 8; }
   int registers() const { return is_wide() ? shape_.unit.registers() : 16; }
@@ -77,6 +83,9 @@ class RowGenerator final : public jit::Generator {
   }
   Xbyak::Xmm Vector(int index) const { return unit_.Vector(index); }
   Xbyak::Xmm Scratch(int i) const { return Vector(registers() - 3 + i); }
+  // Of the maximum of bf16, which converts no averages.
+  Xbyak::Xmm Magnitude() const { return Vector(registers() - 4); }
+  Xbyak::Xmm LowestWord() const { return Vector(registers() - 5); }
 
   // Arguments arrive in rdi.
   const Xbyak::Reg64 src_ = rsi, dst_ = rdx;

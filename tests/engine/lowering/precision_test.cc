@@ -51,9 +51,9 @@ std::map<std::string, std::string> AttributesWith(Precision precision) {
 
 TEST(PrecisionTest, ProductsOfManyChannelsMayBeLessExactIfTheModelMay) {
   auto permitted = AttributesWith(Precision::kBf16);
-  for (const char* node : {"wide", "fc", "matmul"})
+  for (const char* node : {"first", "wide", "fc", "matmul"})
     EXPECT_THAT(permitted[node], HasSubstr("precision:bf16")) << node;
-  for (const char* node : {"first", "depthwise", "integers"})
+  for (const char* node : {"depthwise", "integers"})
     EXPECT_THAT(permitted[node], Not(HasSubstr("precision"))) << node;
   EXPECT_THAT(AttributesWith(Precision::kFast)["wide"], HasSubstr("precision:fast"));
   for (const auto& [node, attributes] : AttributesWith(Precision::kExact))
