@@ -46,6 +46,15 @@ int SoleRelu(Editor& editor, ValueId value) {
   return is_relu && editor.use_count(value) == 1 ? op : Editor::kNone;
 }
 
+std::optional<float> PositiveFactor(const OperationParams& operation) {
+  const auto* activation = std::get_if<Activation>(&operation);
+  if (activation == nullptr || activation->op.algorithm != jit::EltwiseAlgorithm::kLinear ||
+      activation->op.beta != 0 || !(activation->op.alpha > 0)) {
+    return std::nullopt;
+  }
+  return activation->op.alpha;
+}
+
 std::optional<QuantizedValue> IntegersOf(Editor& editor, ValueId real) {
   const int op = editor.producer(real);
   const Dequantize* dequantize = editor.As<Dequantize>(op);

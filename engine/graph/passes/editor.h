@@ -68,6 +68,9 @@ bool SumFits32Bits(const Weights& weights);
 // The operation max(x, 0) that computes `value`, if `value` has one use; Editor::kNone otherwise.
 int SoleRelu(Editor& editor, ValueId value);
 
+// The factor by which the operation multiplies its source, if that is all and it is positive.
+std::optional<float> PositiveFactor(const OperationParams& operation);
+
 // 8-bit integers with one set of parameters, of an ordinary scale.
 struct QuantizedValue {
   ValueId value = kNoValue;

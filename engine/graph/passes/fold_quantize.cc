@@ -2,7 +2,7 @@
 //
 // A Quantize after a convolution, inner product or matrix product of integers becomes the
 // quantization of its result. A fused sum then adds integers of the same type, which its
-// destination holds.
+// destination holds. Before that, a positive factor of a matrix product becomes part of its scale.
 #include <optional>
 #include <utility>
 
@@ -49,10 +49,32 @@ bool ReadIntegers(Editor& editor, DataType type, std::vector<FusedStep>* steps) 
   return true;
 }
 
+// A positive factor of a product of integers that nothing else reads becomes part of a scale.
+void FoldFactors(Editor& editor) {
+  for (int i = 0; i < editor.size(); ++i) {
+    if (editor.removed(i)) continue;
+    const std::optional<float> factor = PositiveFactor(editor.operation(i).params);
+    if (!factor) continue;
+    const ValueId product = editor.operation(i).srcs[0];
+    const int before = editor.producer(product);
+    if (editor.As<IntegerMatmul>(before) == nullptr || editor.use_count(product) != 1 ||
+        editor.network().values[product].type != DataType::kF32) {
+      continue;
+    }
+    Operation folded = editor.operation(before);
+    float& scale = std::get<IntegerMatmul>(folded.params).src_quantization.scale;
+    scale *= *factor;
+    if (!IsOrdinary(scale)) continue;
+    folded.dst = editor.operation(i).dst;
+    editor.Replace(i, std::move(folded), before);
+  }
+}
+
 }  // namespace
 
 void FoldQuantize(Network* network) {
   Editor editor(network);
+  FoldFactors(editor);
   for (int i = 0; i < editor.size(); ++i) {
     const Quantize* quantize = editor.As<Quantize>(i);
     if (quantize == nullptr || quantize->params.size() != 1) continue;

@@ -60,8 +60,9 @@ void FoldScaleShift(Network* network);
 // the concatenation's sources.
 void LiftQuantize(Network* network);
 
-// Operations that only move or compare elements run on the integers before a Dequantize. A Quantize
-// back to those integers disappears, and so does a second Quantize of the same numbers.
+// Operations that only move or compare elements run on the integers before a Dequantize, and its
+// scale takes positive factors after it. A Quantize back to those integers disappears, and so does
+// a second Quantize of the same numbers.
 void SinkDequantize(Network* network);
 
 // A convolution of what a DynamicQuantize gives, less its zero point and times its scale, becomes
@@ -111,7 +112,7 @@ void ConvolveGates(Network* network);
 void FusePooling(Network* network);
 
 // A Quantize of the result of a convolution, inner product or matrix product of integers becomes
-// its dst_quantization.
+// its dst_quantization; the scale of a matrix product takes a positive factor before it.
 void FoldQuantize(Network* network);
 
 // A Quantize of dequantized integers, of their sum, or of a Relu of either becomes one operation.

@@ -2,11 +2,13 @@
 //
 // Integers are ordered like the real numbers that they stand for, so an operation that only moves
 // or compares elements may run before the Dequantize. Then a Quantize meets the Dequantize that it
-// undoes.
+// undoes. A positive factor, as of the scores of attention, becomes part of the Dequantize's scale.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/graph/passes/editor.h"
 #include "engine/graph/passes/passes.h"
 
 namespace tilewire::graph {
@@ -23,6 +25,7 @@ class Sink {
   void Run() {
     for (Operation& operation : network_->operations) {
       for (ValueId& src : operation.srcs) src = NameOf(src);
+      TakeFactor(&operation);
       if (Cancels(operation)) continue;
       if (const Dequantize* before = CommonDequantize(operation); before != nullptr) {
         Swap(std::move(operation), Dequantize(*before));
@@ -60,6 +63,18 @@ class Sink {
     const Operation* operation = MadeBy<Dequantize>(value);
     if (operation == nullptr || TypeOf(operation->srcs[0]) == DataType::kF32) return nullptr;
     return std::get<Dequantize>(operation->params).params.size() == 1 ? operation : nullptr;
+  }
+
+  // Makes a Dequantize of a positive factor of what a Dequantize gives.
+  void TakeFactor(Operation* operation) const {
+    const std::optional<float> factor = PositiveFactor(operation->params);
+    const Operation* before = factor ? DequantizeOf(operation->srcs[0]) : nullptr;
+    if (before == nullptr) return;
+    Dequantize scaled = std::get<Dequantize>(before->params);
+    scaled.params[0].scale *= *factor;
+    if (!IsOrdinary(scaled.params[0].scale)) return;
+    operation->params = std::move(scaled);
+    operation->srcs = before->srcs;
   }
 
   // Whether it is a Quantize back to its source's integers, or one that repeats an earlier one.

@@ -146,6 +146,25 @@ TEST(QuantizationPassesTest, ProductsOfComputedMatricesReadAndWriteIntegers) {
                         "0.5@0\ny.q u8 [1,2,4,3] = quantize(c)"));
 }
 
+TEST(QuantizationPassesTest, FactorsOfProductsAndOfDequantizedNumbersBecomeScales) {
+  OnnxBuilder model = QuantizedModel();
+  model.Input("x", {1, 4, 3}).Input("m", {1, 3, 5});
+  model.Floats("f", {}, {0.25f}).Floats("g", {}, {0.125f}).Floats("n", {}, {-2.0f});
+  AddPair(&model, "x", "a", "s", "z");
+  AddPair(&model, "m", "b", "s", "z");
+  model.Node("MatMul", {"a", "b"}, {"c"}).Node("Mul", {"c", "f"}, {"d"});
+  AddPair(&model, "d", "e", "s", "z");
+  model.Node("Mul", {"e", "f"}, {"h"});
+  AddPair(&model, "h", "y", "g", "z");
+  model.Node("Mul", {"y", "n"}, {"w"}).Output("w");
+  EXPECT_EQ(AfterPasses(model, {{1, 4, 3}, {1, 3, 5}}),
+            "input x [1,4,3]\ninput m [1,3,5]\na.q u8 [1,4,3] = quantize(x) 0.5@128\n"
+            "b.q u8 [1,3,5] = quantize(m) 0.5@128\n"
+            "e.q u8 [1,4,5] = integer_matmul(a.q, b.q) from 0.125@128, 0.5@128 to 0.5@128\n"
+            "y [1,4,5] = dequantize(e.q) 0.125@128\n"
+            "w [1,4,5] = activation(y) linear(-2,0)\noutput w\n");
+}
+
 TEST(QuantizationPassesTest, ProductsWithRealNumbersOrOfTooManyBytesStayReal) {
   OnnxBuilder model = QuantizedModel();
   model.Input("x", {2, 3}).Input("m", {3, 4});

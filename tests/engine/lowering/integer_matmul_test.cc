@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/engine/lowering/subject.h"
+
+namespace tilewire {
+namespace {
+
+using testing::Options;
+using testing::Subject;
+using ::testing::UnorderedElementsAre;
+
+// Turned parts of a tensor are views, which products follow by their strides, and so is the result
+// that a transpose reads.
+TEST(IntegerMatmulTest, ReadsAndWritesViews) {
+  const Subject subject(graph::FindNetwork("QuantizedProducts"), Options(cpu::BestIsa(), 1));
+  const Explanation plan = subject.model->Explain({.batch = 2}).value();
+  std::vector<std::string> primitives;
+  for (const PlanStep& step : plan.steps)  // but those of inputs and outputs
+    if (!step.primitive.empty()) primitives.emplace_back(step.primitive);
+  EXPECT_THAT(primitives, UnorderedElementsAre("quantize", "quantize", "matmul", "matmul", "matmul",
+                                               "quantize", "quantize"));
+}
+
+}  // namespace
+}  // namespace tilewire
