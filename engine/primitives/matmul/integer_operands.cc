@@ -11,7 +11,6 @@ namespace {
 
 constexpr int64_t kRowsOfQuad = 4;
 constexpr int kMostLanes = 16, kFewestLanes = 8;
-constexpr int64_t kQuadsAtOnce = 64;  // lines of packed weights that stay in the first cache
 
 using Bytes16 = uint8_t __attribute__((vector_size(kMostLanes)));
 
@@ -42,32 +41,51 @@ void ZipRows(const Bytes16 (&rows)[kRowsOfQuad], Bytes16 (&quads)[kRowsOfQuad]) 
   quads[3] = ZipPairsHigh(high, next_high);
 }
 
-// `count` rows, up to four, of `width` columns that are neighbours in memory, to [lanes][4].
+// Four rows of a block of columns to [lanes][4]; bytes of rows that are not there are any.
 template <int kLanes>
-void PackRowsOfQuad(const ByteMatrix& weights, const uint8_t* from, int64_t count, int64_t width,
-                    uint8_t* to) {
-  Bytes16 rows[kRowsOfQuad] = {}, quads[kRowsOfQuad];
-  for (int64_t i = 0; i < count; ++i) {
-    std::memcpy(&rows[i], from + i * weights.row_stride, width);
-    rows[i] ^= weights.flip;
-  }
+void StoreQuads(const Bytes16 (&rows)[kRowsOfQuad], uint8_t* to) {
+  Bytes16 quads[kRowsOfQuad];
   ZipRows(rows, quads);
   std::memcpy(to, quads, kLanes * kRowsOfQuad);
 }
 
-// A block of columns that are neighbours in memory. The common case is one of constants.
+// Rows and columns that do not fill a quad or a block.
+template <int kLanes>
+void PackPart(const ByteMatrix& weights, const uint8_t* from, int64_t count, int64_t width,
+              uint8_t* to) {
+  Bytes16 rows[kRowsOfQuad] = {};
+  for (int64_t i = 0; i < count; ++i) {
+    std::memcpy(&rows[i], from + i * weights.row_stride, width);
+    rows[i] ^= weights.flip;
+  }
+  StoreQuads<kLanes>(rows, to);
+}
+
+template <int kLanes>
+Bytes16 LoadRow(const uint8_t* from, uint8_t flip) {
+  Bytes16 row = {};
+  std::memcpy(&row, from, kLanes);
+  return row ^ flip;
+}
+
+// A block of columns that are neighbours in memory.
 template <int kLanes>
 void PackRows(const ByteMatrix& weights, int64_t column, int64_t width, int64_t packed_rows,
               uint8_t* to) {
   const uint8_t* from = weights.first + column;
-  int64_t row = 0;
-  for (; width == kLanes && row + kRowsOfQuad <= weights.rows; row += kRowsOfQuad)
-    PackRowsOfQuad<kLanes>(weights, from + row * weights.row_stride, kRowsOfQuad, kLanes,
-                           to + row * kLanes);
-  for (; row < packed_rows; row += kRowsOfQuad) {
+  const int64_t stride = weights.row_stride;
+  const uint8_t flip = weights.flip;
+  const int64_t whole = width == kLanes ? weights.rows / kRowsOfQuad * kRowsOfQuad : 0;
+  for (int64_t row = 0; row < whole; row += kRowsOfQuad) {
+    const uint8_t* quad = from + row * stride;
+    const Bytes16 rows[kRowsOfQuad] = {
+        LoadRow<kLanes>(quad, flip), LoadRow<kLanes>(quad + stride, flip),
+        LoadRow<kLanes>(quad + 2 * stride, flip), LoadRow<kLanes>(quad + 3 * stride, flip)};
+    StoreQuads<kLanes>(rows, to + row * kLanes);
+  }
+  for (int64_t row = whole; row < packed_rows; row += kRowsOfQuad) {
     const int64_t count = std::clamp<int64_t>(weights.rows - row, 0, kRowsOfQuad);
-    PackRowsOfQuad<kLanes>(weights, from + row * weights.row_stride, count, width,
-                           to + row * kLanes);
+    PackPart<kLanes>(weights, from + row * stride, count, width, to + row * kLanes);
   }
 }
 
@@ -81,26 +99,48 @@ uint32_t QuadOf(const ByteMatrix& weights, const uint8_t* from, int64_t row) {
   return quad;
 }
 
-// Of columns that may be anywhere: those of transposed weights are neighbouring bytes.
+using Quads4 = uint32_t __attribute__((vector_size(4 * kRowsOfQuad)));
+
+// Four quads of each of four columns, whose bytes are neighbours, become four of each quad.
+void TurnQuads(const uint8_t* from, int64_t column_stride, uint32_t flip, int64_t line_bytes,
+               uint8_t* to) {
+  Quads4 a, b, c, d;
+  std::memcpy(&a, from, sizeof(a));
+  std::memcpy(&b, from + column_stride, sizeof(b));
+  std::memcpy(&c, from + 2 * column_stride, sizeof(c));
+  std::memcpy(&d, from + 3 * column_stride, sizeof(d));
+  const Quads4 ab = __builtin_shufflevector(a, b, 0, 4, 1, 5) ^ flip;
+  const Quads4 cd = __builtin_shufflevector(c, d, 0, 4, 1, 5) ^ flip;
+  const Quads4 ab_end = __builtin_shufflevector(a, b, 2, 6, 3, 7) ^ flip;
+  const Quads4 cd_end = __builtin_shufflevector(c, d, 2, 6, 3, 7) ^ flip;
+  const Quads4 lines[4] = {__builtin_shufflevector(ab, cd, 0, 1, 4, 5),
+                           __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
+                           __builtin_shufflevector(ab_end, cd_end, 0, 1, 4, 5),
+                           __builtin_shufflevector(ab_end, cd_end, 2, 3, 6, 7)};
+  for (int i = 0; i < 4; ++i) std::memcpy(to + i * line_bytes, &lines[i], sizeof(lines[i]));
+}
+
+// A block of columns that may be anywhere. Those of transposed weights are neighbouring bytes: four
+// quads of four of them are taken at once where there are as many.
 void PackColumns(const ByteMatrix& weights, int64_t column, int64_t width, int lanes, uint8_t* to) {
+  constexpr int64_t kAtOnce = 4;
   const uint32_t flip = weights.flip * 0x01010101u;
-  const int64_t quads = DivUp(weights.rows, kRowsOfQuad);
-  const int64_t whole = weights.row_stride == 1 ? weights.rows / kRowsOfQuad : 0;
-  for (int64_t begin = 0; begin < quads; begin += kQuadsAtOnce) {
-    const int64_t end = std::min(quads, begin + kQuadsAtOnce);
-    for (int64_t lane = 0; lane < width; ++lane) {
-      const uint8_t* from = weights.first + (column + lane) * weights.column_stride;
-      uint8_t* quad_to = to + lane * kRowsOfQuad;
-      for (int64_t quad = begin; quad < end; ++quad) {
-        uint32_t value;
-        if (quad < whole) {
-          std::memcpy(&value, from + quad * kRowsOfQuad, kRowsOfQuad);
-        } else {
-          value = QuadOf(weights, from, quad * kRowsOfQuad);
-        }
-        value ^= flip;
-        std::memcpy(quad_to + quad * lanes * kRowsOfQuad, &value, kRowsOfQuad);
-      }
+  const uint8_t* from = weights.first + column * weights.column_stride;
+  const int64_t quads = DivUp(weights.rows, kRowsOfQuad), line = lanes * kRowsOfQuad;
+  const bool turns = weights.row_stride == 1;
+  const int64_t turned = turns ? weights.rows / (kAtOnce * kRowsOfQuad) * kAtOnce : 0;
+  const int64_t columns = width / kAtOnce * kAtOnce;
+  for (int64_t quad = 0; quad < turned; quad += kAtOnce) {
+    for (int64_t lane = 0; lane < columns; lane += kAtOnce) {
+      TurnQuads(from + lane * weights.column_stride + quad * kRowsOfQuad, weights.column_stride,
+                flip, line, to + quad * line + lane * kRowsOfQuad);
+    }
+  }
+  for (int64_t lane = 0; lane < width; ++lane) {
+    for (int64_t quad = lane < columns ? turned : 0; quad < quads; ++quad) {
+      const uint32_t value =
+          QuadOf(weights, from + lane * weights.column_stride, quad * kRowsOfQuad) ^ flip;
+      std::memcpy(to + quad * line + lane * kRowsOfQuad, &value, kRowsOfQuad);
     }
   }
 }
@@ -123,15 +163,20 @@ void PackQuads(const ByteMatrix& weights, int64_t first, int64_t end, int lanes,
 
 void CopyRow(const ByteMatrix& src, int64_t row, int64_t bytes, uint8_t* to) {
   const uint8_t* from = src.first + row * src.row_stride;
-  int64_t i = 0;
-  for (; src.column_stride == 1 && i + kMostLanes <= src.columns; i += kMostLanes) {
+  const uint8_t flip = src.flip;
+  const auto copy = [from, to, flip](int64_t at) {
     Bytes16 some;
-    std::memcpy(&some, from + i, kMostLanes);
-    some ^= src.flip;
-    std::memcpy(to + i, &some, kMostLanes);
+    std::memcpy(&some, from + at, kMostLanes);
+    some ^= flip;
+    std::memcpy(to + at, &some, kMostLanes);
+  };
+  if (src.column_stride != 1 || src.columns < kMostLanes) {
+    for (int64_t i = 0; i < src.columns; ++i) to[i] = from[i * src.column_stride] ^ flip;
+  } else {
+    for (int64_t at = 0; at + kMostLanes <= src.columns; at += kMostLanes) copy(at);
+    copy(src.columns - kMostLanes);  // again in part
   }
-  for (; i < src.columns; ++i) to[i] = from[i * src.column_stride] ^ src.flip;
-  std::fill(to + src.columns, to + bytes, uint8_t{0});
+  for (int64_t i = src.columns; i < bytes; ++i) to[i] = 0;
 }
 
 int32_t SumOfBytes(const uint8_t* bytes, int64_t count, bool is_signed) {

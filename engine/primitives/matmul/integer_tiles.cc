@@ -21,8 +21,8 @@
 namespace tilewire::matmul {
 namespace {
 
-constexpr int64_t kIntegerRowsPerTask = 192;  // whole tiles of 6 and of 32
-constexpr int kOnes = 0;  // the generator of a row of ones: that of dst has rows
+constexpr int64_t kRowsOfPiece = 192;  // whole tiles of 6 and of 32
+constexpr int kOnes = 0;               // the generator of a row of ones: that of dst has rows
 
 // Immutable.
 class IntegerTiles final : public Primitive {
@@ -52,9 +52,9 @@ class IntegerTiles final : public Primitive {
     }
     Calls(const Calls&) = delete;
 
-    void Call(const jit::Generator& generator, IntegerTileArgs args) {
-      args.tiles = tiles_ ? &*tiles_ : nullptr;
-      generator.entry<IntegerTileFunction>()(&args);
+    void Call(const jit::Generator& generator, IntegerTileArgs* args) {
+      args->tiles = tiles_ ? &*tiles_ : nullptr;
+      generator.entry<IntegerTileFunction>()(args);
     }
 
    private:
@@ -68,14 +68,14 @@ class IntegerTiles final : public Primitive {
     team.ParallelFor(shape.weights_batch * plan_.groups, [&](int64_t i) {
       PackGroup(args, memory, i / plan_.groups, i % plan_.groups);
     });
-    const int64_t pieces = DivUp(shape.m, kIntegerRowsPerTask);
+    const int64_t pieces = DivUp(shape.m, kRowsOfPiece);
     if (plan_.copies_src || plan_.weights.zero != 0) {
       team.ParallelFor(plan_.src_batch * pieces, [&](int64_t i) {
-        PrepareRows(args, memory, i / pieces, i % pieces * kIntegerRowsPerTask);
+        PrepareRows(args, memory, i / pieces, i % pieces * kRowsOfPiece);
       });
     }
     team.ParallelFor(shape.batch * plan_.groups * pieces, [&](int64_t task) {
-      const int64_t row = task % pieces * kIntegerRowsPerTask, i = task / pieces;
+      const int64_t row = task % pieces * kRowsOfPiece, i = task / pieces;
       RunPiece(args, memory, i / plan_.groups, i % plan_.groups, row);
     });
   }
@@ -99,7 +99,7 @@ class IntegerTiles final : public Primitive {
     int32_t* sums = Columns(memory, index) + column;
     IntegerTileArgs tile = TileArgs(ones_.data(), to);
     tile.dst = reinterpret_cast<std::byte*>(sums);
-    Calls(plan_.kind.is_matrix).Call(*generators_.at({IsLast(group), kOnes}), tile);
+    Calls(plan_.kind.is_matrix).Call(*generators_.at({IsLast(group), kOnes}), &tile);
     const auto zero = static_cast<uint32_t>(plan_.src.zero);
     const uint32_t both = static_cast<uint32_t>(shape.k) * zero * plan_.weights.zero;
     for (int64_t i = 0; i < plan_.kind.columns(); ++i)
@@ -109,10 +109,10 @@ class IntegerTiles final : public Primitive {
   // Copies of rows of src, and what is added to the rows of dst.
   void PrepareRows(const ExecuteArgs& args, uint8_t* memory, int64_t index, int64_t row) const {
     const Shape& shape = plan_.shape;
-    const int64_t end = std::min(shape.m, row + kIntegerRowsPerTask);
+    const int64_t end = std::min(shape.m, row + kRowsOfPiece);
     const MemoryDesc& md = desc_.src;
-    const ByteMatrix src = {Source(args, index), shape.m,         shape.k,
-                            StrideOf(md, 1),     StrideOf(md, 0), plan_.src.flip};
+    const ByteMatrix src = {Given(args, index), shape.m,         shape.k,
+                            StrideOf(md, 1),    StrideOf(md, 0), plan_.src.flip};
     for (; row < end && !threading::Stopped(); ++row) {
       const uint8_t* from = src.first + row * src.row_stride;
       if (plan_.copies_src) {
@@ -130,21 +130,24 @@ class IntegerTiles final : public Primitive {
                 int64_t row) const {
     const Shape& shape = plan_.shape;
     const int64_t column = group * plan_.kind.columns(), w = WeightsOf(desc_, b);
-    const int64_t s = MatrixOf(desc_, desc_.src, b), dst_row = StrideOf(desc_.dst, 1);
-    const int64_t dst = desc_.dst.offset0() + BatchOffset(desc_, desc_.dst, b) + column;
-    const int64_t end = std::min(shape.m, row + kIntegerRowsPerTask);
+    const int64_t s = MatrixOf(desc_, desc_.src, b), end = std::min(shape.m, row + kRowsOfPiece);
+    const RowsInMemory src = Source(args, memory, s);
+    const int64_t dst_bytes = SizeOf(desc_.dst.data_type());
+    const int64_t dst_row = StrideOf(desc_.dst, 1) * dst_bytes;
+    std::byte* const dst =
+        args.Get<std::byte>(kArgDst) +
+        (desc_.dst.offset0() + BatchOffset(desc_, desc_.dst, b) + column) * dst_bytes;
     IntegerTileArgs tile = TileArgs(nullptr, memory + w * plan_.WeightsBytes() + column * plan_.k);
     if (plan_.src.zero != 0) tile.compensation = Columns(memory, w) + column;
+    const auto whole = generators_.find({IsLast(group), plan_.max_rows});
     Calls calls(plan_.kind.is_matrix);
     for (; row < end && !threading::Stopped(); row += plan_.max_rows) {
       const int rows = static_cast<int>(std::min<int64_t>(plan_.max_rows, end - row));
-      tile.src = reinterpret_cast<const std::byte*>(
-          plan_.copies_src ? memory + plan_.src_at + (s * shape.m + row) * plan_.k
-                           : Source(args, s) + row * StrideOf(desc_.src, 1));
+      tile.src = reinterpret_cast<const std::byte*>(src.first + row * src.stride);
       if (plan_.weights.zero != 0) tile.pixel_compensation = Rows(memory, s) + row;
-      tile.dst = args.Get<std::byte>(kArgDst) +
-                 (dst + row * dst_row) * int64_t{SizeOf(desc_.dst.data_type())};
-      calls.Call(*generators_.at({IsLast(group), rows}), tile);
+      tile.dst = dst + row * dst_row;
+      calls.Call(rows == plan_.max_rows ? *whole->second : *generators_.at({IsLast(group), rows}),
+                 &tile);
     }
   }
 
@@ -158,8 +161,17 @@ class IntegerTiles final : public Primitive {
   }
 
   bool IsLast(int64_t group) const { return group == plan_.groups - 1; }
-  const uint8_t* Source(const ExecuteArgs& args, int64_t index) const {
+  const uint8_t* Given(const ExecuteArgs& args, int64_t index) const {
     return args.Get<const uint8_t>(kArgSrc) + desc_.src.offset0() + MatrixOffset(desc_.src, index);
+  }
+  // The rows of a matrix of src that tiles read.
+  struct RowsInMemory {
+    const uint8_t* first;
+    int64_t stride;
+  };
+  RowsInMemory Source(const ExecuteArgs& args, const uint8_t* memory, int64_t index) const {
+    if (!plan_.copies_src) return {Given(args, index), StrideOf(desc_.src, 1)};
+    return {memory + plan_.src_at + index * plan_.shape.m * plan_.k, plan_.k};
   }
   int32_t* Columns(uint8_t* memory, int64_t index) const {
     return reinterpret_cast<int32_t*>(memory + plan_.columns_at) + index * plan_.PaddedColumns();
@@ -218,8 +230,8 @@ absl::StatusOr<IntegerTiles::Generators> GenerateIntegerTiles(const MatmulDesc& 
                                                               const IntegerPlan& plan,
                                                               absl::string_view name) {
   IntegerTiles::Generators generators;
-  const int64_t piece = std::min(plan.shape.m, kIntegerRowsPerTask);
-  const int64_t last_piece = (plan.shape.m - 1) % kIntegerRowsPerTask + 1;
+  const int64_t piece = std::min(plan.shape.m, kRowsOfPiece);
+  const int64_t last_piece = (plan.shape.m - 1) % kRowsOfPiece + 1;
   const int most = plan.max_rows;
   const int64_t all_rows[] = {std::min<int64_t>(piece, most), piece % most, last_piece % most,
                               std::min<int64_t>(last_piece, most)};
