@@ -11,6 +11,7 @@ python3 tests/bench/pattern_models.py DIR
   narrow.onnx      softmax over two classes of many boxes, whose columns are then concatenated
   volume.onnx      a small U-Net over 256 x 256 x 256 voxels: gigabytes of values
   mask.onnx        a convolution of 64 channels of pixels to a single one
+  attention.onnx   12 heads of 197 tokens whose products a quantiser has put between conversions
 
 Weights are pseudo-random, scaled so that activations neither vanish nor grow.
 """
@@ -67,6 +68,11 @@ class Graph:
         product = self.node('Mul', [real, scales])
         bias = self.random.normal(0, .1, [1, outputs, 1, 1]).astype(np.float32)
         return self.node('Add', [product, self.constant(bias)])
+
+    def quantized(self, x, scale, zero):
+        """The real numbers of u8, as quantisers write them."""
+        grid = [self.constant(np.float32(scale)), self.constant(np.uint8(zero))]
+        return self.node('DequantizeLinear', [self.node('QuantizeLinear', [x] + grid)] + grid)
 
     def deconv(self, x, inputs, outputs, kernel=2, stride=2, padding=0, rank=2):
         weights = self.constant(self.numbers([inputs, outputs] + [kernel] * rank, inputs))
@@ -162,6 +168,25 @@ def mask(path):
     g.save(path, [3, 256, 256], g.conv(x, 64, 1, kernel=3))
 
 
+def attention(path):
+    g = Graph()
+    heads, tokens, size = 12, 197, 64
+    channels = heads * size
+    x = g.quantized('x', .02, 121)
+    number = lambda *numbers: g.constant(np.array(numbers, np.int64))
+    parts = []
+    for i, order in enumerate(([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3])):
+        part = g.node('Slice', [x, number(i * channels), number((i + 1) * channels), number(2)])
+        split = g.node('Reshape', [part, number(0, tokens, heads, size)])
+        parts.append(g.node('Transpose', [split], perm=order))
+    scores = g.quantized(g.node('MatMul', parts[:2]), .05, 135)
+    scaled = g.quantized(g.node('Mul', [scores, g.constant(np.float32(.125))]), .00625, 135)
+    shares = g.quantized(g.node('Softmax', [scaled], axis=-1), 1 / 255, 0)
+    context = g.quantized(g.node('MatMul', [shares, parts[2]]), .01, 120)
+    back = g.node('Transpose', [context], perm=[0, 2, 1, 3])
+    g.save(path, [tokens, 3 * channels], g.node('Reshape', [back, number(0, tokens, channels)]))
+
+
 def dynamic(path):
     g = Graph()
     clip = lambda x: g.node('Clip', [x, low, high])
@@ -193,6 +218,7 @@ def main():
     narrow(folder / 'narrow.onnx')
     volume(folder / 'volume.onnx')
     mask(folder / 'mask.onnx')
+    attention(folder / 'attention.onnx')
 
 
 if __name__ == '__main__':
