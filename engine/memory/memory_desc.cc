@@ -154,9 +154,13 @@ absl::StatusOr<MemoryDesc> MemoryDesc::CreateWinograd(Dims dims, const WinogradL
   if ((layout.tile != 2 && layout.tile != 4) || layout.lanes < 1 || layout.panel_blocks < 1) {
     return Invalid("shape", dims, absl::StrCat("no Winograd layout has tile ", layout.tile));
   }
-  // Rounding up both sides to a block adds less than a factor of (1 + lanes)^2.
+  const bool has_plane_panels = layout.lanes == kPlaneLanes && layout.panel_blocks == kPlaneBlocks;
+  if (layout.planes < 0 || layout.planes > 3 || (layout.planes > 0 && !has_plane_panels))
+    return Invalid("shape", dims, absl::StrCat("no Winograd layout has planes ", layout.planes));
+  // Rounding up both sides to a block adds less than a factor of (1 + lanes)^2, of channels of
+  // planes to a step and of outputs to a group as much again as 4.
   const int64_t block = layout.lanes + 1;
-  if (!CheckedProduct({dims[0], dims[1], block, block, layout.points(), int64_t{sizeof(float)}})) {
+  if (!CheckedProduct({dims[0], dims[1], block, block, layout.points(), int64_t{32}})) {
     return Invalid("shape", dims, "the size overflows");
   }
   MemoryDesc desc;
@@ -191,6 +195,7 @@ absl::StatusOr<MemoryDesc> MemoryDesc::CreatePlanes(const MemoryDesc& numbers,
 
 MemoryDesc MemoryDesc::Unsplit() const {
   MemoryDesc desc = *this;
+  desc.winograd_.planes = 0;
   if (format_kind_ != FormatKind::kPlanes) return desc;
   desc.format_kind_ = FormatKind::kBlocked;
   desc.planes_ = {};
@@ -401,7 +406,7 @@ int64_t MemoryDesc::PaddedElementCount() const {
 
 int64_t MemoryDesc::SizeBytes() const {
   if (format_kind_ == FormatKind::kWinograd) {
-    return winograd_.Elements(dims_[0], dims_[1]) * SizeOf(data_type_);
+    return winograd_.SizeBytes(dims_[0], dims_[1]);
   }
   if (format_kind_ == FormatKind::kPlanes) return planes_.SizeBytes();
   if (format_kind_ != FormatKind::kBlocked || ElementCount() == 0) return 0;
@@ -440,6 +445,7 @@ std::string MemoryDesc::ToString() const {
   const FormatTag tag = Tag();
   if (format_kind_ == FormatKind::kWinograd) {
     absl::StrAppend(&text, "winograd_", winograd_.tile, "x3");
+    if (winograd_.planes > 0) absl::StrAppend(&text, "_planes_", winograd_.planes);
   } else if (format_kind_ == FormatKind::kPlanes) {
     absl::StrAppend(&text, "planes_", planes_.planes);
   } else if (tag != FormatTag::kUndef) {
@@ -471,7 +477,8 @@ void MemoryDesc::AppendKey(std::string* key) const {
     append(block.size);
   }
   if (format_kind_ == FormatKind::kWinograd) {
-    for (int value : {winograd_.tile, winograd_.lanes, winograd_.panel_blocks}) append(value);
+    for (int value : {winograd_.tile, winograd_.lanes, winograd_.panel_blocks, winograd_.planes})
+      append(value);
   } else if (format_kind_ == FormatKind::kPlanes) {
     append(planes_.planes);
     for (int64_t size : {planes_.matrices, planes_.outputs, planes_.taps, planes_.channels})

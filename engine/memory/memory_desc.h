@@ -79,7 +79,8 @@ class MemoryDesc {
   static absl::StatusOr<MemoryDesc> CreatePattern(Dims dims, DataType type,
                                                   absl::string_view pattern);
   static absl::StatusOr<MemoryDesc> CreateAny(Dims dims, DataType type);
-  // Transformed f32 weights; `dims` are those of the weights themselves, [O,I,3,3].
+  // Transformed f32 weights, or planes of them; `dims` are those of the weights themselves,
+  // [O,I,3,3].
   static absl::StatusOr<MemoryDesc> CreateWinograd(Dims dims, const WinogradLayout& layout);
   // f32 weights as planes: those of what `numbers`, dense in blocks of 16 outputs, holds in the
   // order [matrix][16 outputs][16 channels][tap][channel of 16][output of 16].
@@ -114,7 +115,8 @@ class MemoryDesc {
   FormatKind format_kind() const { return format_kind_; }
   const WinogradLayout& winograd() const { return winograd_; }  // of FormatKind::kWinograd
   const PlaneLayout& planes() const { return planes_; }         // of FormatKind::kPlanes
-  MemoryDesc Unsplit() const;  // the `numbers` of planes; any other descriptor itself
+  // What planes, also Winograd's, are split of; any other descriptor itself.
+  MemoryDesc Unsplit() const;
   const MemoryExtra& extra() const { return extra_; }
   bool HasCompensation() const { return extra_.flags & MemoryExtra::kCompensationConvS8S8; }
 

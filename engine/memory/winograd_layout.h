@@ -9,6 +9,9 @@
 // narrower: [panel][point][input channel][output channel of the panel]. Input channels are rounded
 // up to `lanes`, output channels to a block, with zeros. The original weights cannot be recovered.
 //
+// Or these matrices, point after point, split into planes of bf16 (plane_layout.h), whose groups
+// are the panels.
+//
 // Value type. Source: Lavin & Gray, "Fast algorithms for convolutional neural networks" (2015).
 #ifndef ENGINE_MEMORY_WINOGRAD_LAYOUT_H_
 #define ENGINE_MEMORY_WINOGRAD_LAYOUT_H_
@@ -17,6 +20,7 @@
 #include <cstdint>
 
 #include "engine/base/checked_math.h"
+#include "engine/memory/plane_layout.h"
 
 namespace tilewire {
 
@@ -24,6 +28,7 @@ struct WinogradLayout {
   int tile = 0;  // outputs along a side: 2 or 4
   int lanes = 0;
   int panel_blocks = 0;
+  int planes = 0;  // of each number, 0: it is f32
 
   bool operator==(const WinogradLayout&) const = default;
 
@@ -41,6 +46,17 @@ struct WinogradLayout {
   int64_t MatrixOffset(int64_t oc, int64_t ic, int64_t panel, int64_t point) const {
     const int64_t column = PaddedInputs(ic) * lanes;  // elements of one output block
     return (panel * panel_blocks * points() + point * BlocksOfPanel(oc, panel)) * column;
+  }
+  PlaneLayout Planes(int64_t oc, int64_t ic) const {
+    return {.planes = planes,
+            .matrices = points(),
+            .outputs = oc,
+            .taps = 1,
+            .channels = PaddedInputs(ic)};
+  }
+  int64_t SizeBytes(int64_t oc, int64_t ic) const {
+    return planes > 0 ? Planes(oc, ic).SizeBytes()
+                      : Elements(oc, ic) * static_cast<int64_t>(sizeof(float));
   }
 };
 

@@ -92,7 +92,9 @@ v1::MemoryDesc EncodeMemoryDesc(const MemoryDesc& desc) {
   message.set_type(static_cast<v1::DataType>(desc.data_type()));
   if (desc.IsZero()) return message;
   if (desc.format_kind() == FormatKind::kWinograd) {
-    message.set_tag(absl::StrCat("winograd_", desc.winograd().tile, "x3"));
+    const int planes = desc.winograd().planes;
+    message.set_tag(absl::StrCat("winograd_", desc.winograd().tile, "x3",
+                                 planes > 0 ? absl::StrCat("_planes_", planes) : ""));
     return message;
   }
   if (desc.format_kind() == FormatKind::kPlanes) {

@@ -12,7 +12,7 @@
 #include "engine/primitives/convolution/direct_layouts.h"
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/requirements.h"
-#include "engine/primitives/convolution/winograd_plan.h"
+#include "engine/primitives/convolution/winograd_choice.h"
 #include "engine/primitives/creation.h"
 
 namespace tilewire::convolution {
@@ -138,14 +138,6 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateWithStage(const ConvolutionDesc
                                             std::move(driver));
 }
 
-bool MayTransform(const ConvolutionDesc& desc) {
-  const Geometry geometry = GeometryOf(desc);
-  const Spatial ones = {1, 1, 1};
-  return desc.algorithm == ConvolutionAlgorithm::kAuto && desc.src.rank() == 4 &&
-         geometry.kernel == Spatial{1, 3, 3} && !geometry.grouped_weights &&
-         geometry.stride == ones && geometry.tap_step == ones;
-}
-
 }  // namespace
 
 absl::StatusOr<ConvolutionDesc> ResolvePairs(const ConvolutionDesc& desc,
@@ -156,7 +148,7 @@ absl::StatusOr<ConvolutionDesc> ResolvePairs(const ConvolutionDesc& desc,
   ABSL_RETURN_IF_ERROR(RequireDirect(desc));
   ABSL_RETURN_IF_ERROR(RequireWholeVectors(desc));
   const bool is_narrow = IsBf16(desc.src) || IsBf16(desc.dst);  // others take no such tensors
-  if (MayTransform(desc) && !is_narrow) {
+  if (SuitsWinograd(desc, GeometryOf(desc)) && !is_narrow) {
     ABSL_RETURN_IF_ERROR(
         RequirePairsFasterThanWinograd(GeometryOf(desc), VectorUnit::Of(facts.isa)));
   }

@@ -97,12 +97,18 @@ TILEWIRE_ROW(ConvolutionDesc, IntegerDepthwise);
 //   src, dst  nChw16c, or nChw8c for 8 lanes; weights  Winograd's own layout, through `any`
 //
 // A max pooling post-op is applied in the transform of the outputs, to the pixels of one tile.
-// Winograd is chosen if winograd_plan.h estimates that it is the fastest.
+// Winograd is chosen if winograd_choice.h estimates that it is the fastest.
 // ConvolutionAlgorithm::kWinograd asks for it whatever the estimate, kDirect forbids it. The error
 // of an output relative to the root mean square of all is below 1e-5 against exact arithmetic. An
 // infinity spreads as NaN over a tile.
 // The row's algorithm is kWinograd2x3 or kWinograd4x3.
 TILEWIRE_ROW(ConvolutionDesc, Winograd);
+
+// The same by products of three planes of bf16 on matrix tiles (AMX), six for each point: from the
+// same src to the same dst, with errors that are smaller than those of f32. Weights are planes of
+// Winograd's layout, of 6 bytes per number. Chosen in every precision where winograd_choice.h
+// estimates that it is the fastest.
+TILEWIRE_ROW(ConvolutionDesc, WinogradByPlanes);
 
 // f32 by products of planes of bf16 on matrix tiles (AMX): one with the precision bf16, three with
 // fast, six with exact, whose error is that of the direct convolution (plane_tile.h says how large
@@ -114,7 +120,7 @@ TILEWIRE_ROW(ConvolutionDesc, Winograd);
 //   dst      nChw16c or nhwc, as of the direct convolution, without gaps between rows of pixels
 // and the same with 1 and 3 spatial dimensions; groups of whole blocks. Chosen if plane_cost.h
 // estimates that it is faster than vectors; with six products, only where Winograd's algorithm is
-// not chosen, which takes fewer cycles than they do. A pixel whose window holds an infinity or NaN
+// not estimated to be faster still. A pixel whose window holds an infinity or NaN
 // is computed by vectors, and so are all whose weights do: there the zeros of the padding count, so
 // that an infinite weight makes NaN of them.
 TILEWIRE_ROW(ConvolutionDesc, Planes);

@@ -14,33 +14,22 @@
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/plane_windows.h"
 #include "engine/primitives/convolution/requirements.h"
-#include "engine/primitives/convolution/winograd_plan.h"
+#include "engine/primitives/convolution/winograd_choice.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/plane_primitive.h"
 
 namespace tilewire::convolution {
 namespace {
 
-bool WinogradIsChosen(const ConvolutionDesc& desc, const Geometry& geometry,
-                      const VectorUnit& unit) {
-  const Spatial ones = {1, 1, 1};
-  const bool takes = desc.algorithm == ConvolutionAlgorithm::kAuto && desc.src.rank() == 4 &&
-                     geometry.kernel == Spatial{1, 3, 3} && geometry.stride == ones &&
-                     geometry.tap_step == ones && !geometry.grouped_weights && geometry.batch > 0;
-  return takes && (RequireFasterThanDirect(geometry, 4, unit).ok() ||
-                   RequireFasterThanDirect(geometry, 2, unit).ok());
-}
-
-absl::Status RequireWorthwhile(const ConvolutionDesc& desc, const Geometry& geometry, int planes,
-                               const VectorUnit& unit) {
+absl::Status RequireWorthwhile(const ConvolutionDesc& desc, const Geometry& geometry, int planes) {
   constexpr int64_t kMostChannels = 1 << 16;  // of all taps: what is split at a time stays small
   constexpr double kWorthwhile = 1.1;
   PlaneProductShape shape = PlaneShapeOf(geometry, planes);
   shape.weights_are_split = desc.weights.IsAny() || desc.weights.IsOpaque();
   if (shape.rows == 0 || shape.FlatChannels() > kMostChannels)
     return absl::UnimplementedError("is for windows of up to 65536 numbers");
-  if (planes == 3 && WinogradIsChosen(desc, geometry, unit))
-    return absl::UnimplementedError("is for what Winograd's algorithm does not take");
+  if (planes == 3 && SuitsWinograd(desc, geometry))
+    ABSL_RETURN_IF_ERROR(RequirePlanesFasterThanWinograd(geometry));
   const double mine = PlaneCycles(shape), vectors = VectorCycles(shape);
   if (mine * kWorthwhile <= vectors) return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat("is estimated at ", static_cast<int64_t>(mine),
@@ -72,7 +61,7 @@ absl::StatusOr<ConvolutionDesc> ResolvePlanes(const ConvolutionDesc& desc,
   const Geometry geometry = GeometryOf(desc);
   if (geometry.groups > 1 && (geometry.ic % lanes != 0 || geometry.oc % lanes != 0))
     return absl::UnimplementedError("takes groups of whole blocks of channels only");
-  ABSL_RETURN_IF_ERROR(RequireWorthwhile(desc, geometry, PlanesFor(facts.traits.precision), unit));
+  ABSL_RETURN_IF_ERROR(RequireWorthwhile(desc, geometry, PlanesFor(facts.traits.precision)));
   ConvolutionDesc numbers = desc;
   numbers.weights = desc.weights.Unsplit();
   ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved,

@@ -9,14 +9,17 @@
 //   shared  If they would not fit, blocks are large, so that the weights are fetched rarely, and
 //           threads share a block: first its inputs, then its panels of output channels.
 //
-// In both, the products of one panel are transformed as soon as they are summed. No result depends
-// on the plan: a product sums over its input channels in one order. Pure; thread-safe.
+// With products of f32 the products of one panel are transformed as soon as they are summed, in
+// both. Products by planes of bf16 take a quarter of the time and so want more of each number that
+// is fetched: see winograd_plane_driver.h. No result depends on the plan: a product sums over its
+// input channels in one order. Pure; thread-safe.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_WINOGRAD_PLAN_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_WINOGRAD_PLAN_H_
 
+#include <algorithm>
 #include <cstdint>
 
-#include "absl/status/status.h"
+#include "engine/base/range.h"
 #include "engine/memory/winograd_layout.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/tiling.h"
@@ -38,9 +41,18 @@ struct WinogradPlan {
   int64_t ImageTiles() const { return tile_rows * tile_columns; }
   int64_t BlockTiles() const { return group_tiles * block_groups; }
   int64_t Blocks(int64_t images) const { return DivUp(images * ImageTiles(), BlockTiles()); }
+  Range TilesOfBlock(int64_t images, int64_t block) const {
+    const int64_t first = block * BlockTiles();
+    return {first, std::min(BlockTiles(), images * ImageTiles() - first)};
+  }
 
-  // Sizes and distances in the scratchpad, in elements. V is [point][group][input
-  // block][tile][lane], M is [point][group][output block][tile][lane] of one panel.
+  // An odd number of cache lines, because points that are a power of two apart would compete for
+  // one set of the first cache.
+  static constexpr int64_t PointStride(int64_t elements) { return (DivUp(elements, 16) | 1) * 16; }
+
+  // Sizes and distances in the scratchpad for products of f32, in elements. V is
+  // [point][group][input block][tile][lane], M is [point][group][output block][tile][lane] of one
+  // panel.
   int64_t VGroup() const { return input_blocks * group_tiles * weights.lanes; }
   int64_t VPoint() const { return PointStride(block_groups * VGroup()); }
   int64_t VElements() const { return points() * VPoint(); }
@@ -48,23 +60,12 @@ struct WinogradPlan {
     return PointStride(BlockTiles() * weights.panel_blocks * weights.lanes);
   }
   int64_t MElements() const { return points() * MPoint(); }
-
- private:
-  // An odd number of cache lines, because points that are a power of two apart would compete for
-  // one set of the first cache.
-  static int64_t PointStride(int64_t elements) { return (DivUp(elements, 16) | 1) * 16; }
 };
 
 // Every size of `geometry` is at least 1.
 WinogradPlan PlanWinograd(const Geometry& geometry, int tile, const VectorUnit& unit);
-
-// kUnimplemented  the direct convolution is estimated to be faster
-absl::Status RequireFasterThanDirect(const Geometry& geometry, int tile, const VectorUnit& unit);
-// kUnimplemented  one of the tiles is estimated to be faster than a direct convolution by products
-//                 of pairs of bf16 numbers; the geometry is one of Winograd's
-absl::Status RequirePairsFasterThanWinograd(const Geometry& geometry, const VectorUnit& unit);
-// kUnimplemented  the other tile is estimated to be faster
-absl::Status RequireFasterTile(const Geometry& geometry, int tile, const VectorUnit& unit);
+// For products by three planes of bf16.
+WinogradPlan PlanWinogradByPlanes(const Geometry& geometry, int tile);
 
 }  // namespace tilewire::convolution
 

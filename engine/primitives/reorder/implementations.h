@@ -33,8 +33,8 @@ TILEWIRE_ROW(ReorderDesc, WeightsPacking);
 // channel_blocking_generator.h; a second kernel transforms one input channel after the other.
 TILEWIRE_ROW(ReorderDesc, GeneratedWinograd);
 
-// To weights as planes of bf16: to the f32 layout that is split, in the scratchpad, by the best
-// reorder, then the split of plane_split.h, group after group.
+// To weights as planes of bf16, also of Winograd's layout: to the f32 layout that is split, in the
+// scratchpad, by the best reorder, then the split of plane_split.h, group after group.
 TILEWIRE_ROW(ReorderDesc, PlaneWeights);
 
 // kUnimplemented for Winograd's layout and planes: no row reads them, and only the rows named after

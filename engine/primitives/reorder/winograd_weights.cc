@@ -106,6 +106,7 @@ absl::StatusOr<ReorderDesc> ResolveWinogradWeights(const ReorderDesc& desc,
       desc.dst.format_kind() != FormatKind::kWinograd) {
     return absl::UnimplementedError("writes Winograd's layout only");
   }
+  if (desc.dst.winograd().planes > 0) return absl::UnimplementedError("writes no planes");
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
   if (desc.dst.winograd().lanes > kMaxLanes) return absl::UnimplementedError("too many lanes");
