@@ -114,6 +114,27 @@ TEST(MemoryDescTest, WinogradWeightsAreOpaque) {
   EXPECT_FALSE(MemoryDesc::CreateWinograd({40, 20, 3, 3}, {6, 16, 2}).ok());
 }
 
+TEST(MemoryDescTest, WinogradWeightsMayBePlanes) {
+  const WinogradLayout layout{.tile = 4, .lanes = 16, .panel_blocks = 2, .planes = 3};
+  const Dims dims = {40, 20, 3, 3};
+  const MemoryDesc desc = *MemoryDesc::CreateWinograd(dims, layout);
+  // A step of 32 channels and two groups of 32 outputs, and a byte for each.
+  EXPECT_EQ(desc.SizeBytes(), 36 * 32 * 64 * 3 * 2 + 36 * 2);
+  EXPECT_EQ(desc.ToString(), "f32:40x20x3x3:winograd_4x3_planes_3");
+  EXPECT_TRUE(desc.IsOpaque());
+  const MemoryDesc numbers = *MemoryDesc::CreateWinograd(dims, {4, 16, 2});
+  EXPECT_EQ(desc.Unsplit(), numbers);
+  std::string key, numbers_key;
+  desc.AppendKey(&key);
+  numbers.AppendKey(&numbers_key);
+  EXPECT_NE(key, numbers_key);
+  EXPECT_FALSE(MemoryDesc::CreateWinograd(dims, {4, 16, 2, 4}).ok());
+  EXPECT_FALSE(MemoryDesc::CreateWinograd(dims, {4, 16, 2, -1}).ok());
+  EXPECT_FALSE(MemoryDesc::CreateWinograd(dims, {4, 8, 2, 3}).ok());
+  EXPECT_FALSE(MemoryDesc::CreateWinograd(dims, {4, 16, 1, 3}).ok());
+  EXPECT_FALSE(MemoryDesc::CreateWinograd({int64_t{1} << 40, 1 << 12, 3, 3}, layout).ok());
+}
+
 TEST(MemoryDescTest, PlanesOfWeightsAreOpaque) {
   const MemoryDesc numbers =
       *MemoryDesc::Create({40, 20, 3, 3}, DataType::kF32, FormatTag::k_OIhw16i16o);

@@ -34,9 +34,11 @@ TensorMaker::TensorMaker(Random& random)
 absl::StatusOr<MemoryDesc> TensorMaker::Weights(const Dims& dims) {
   // Transformed weights, as a reorder makes them and a Winograd convolution takes them.
   if (Chance(random_, 3)) {
-    return MemoryDesc::CreateWinograd(dims, {.tile = Pick(random_, {2, 4}),
-                                             .lanes = Pick(random_, {8, 16}),
-                                             .panel_blocks = Pick(random_, {1, 2})});
+    WinogradLayout layout = {.tile = Pick(random_, {2, 4}),
+                             .lanes = Pick(random_, {8, 16}),
+                             .panel_blocks = Pick(random_, {1, 2})};
+    if (layout.lanes == 16 && layout.panel_blocks == 2) layout.planes = Pick(random_, {0, 3});
+    return MemoryDesc::CreateWinograd(dims, layout);
   }
   ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, Tensor(dims, weights_));
   if (weights_ == DataType::kS8 && Chance(random_, 10)) {

@@ -143,6 +143,54 @@ TEST_P(PlaneWeightsTest, GroupsSayWhatPlanesDoNotHold) {
   EXPECT_EQ(split[beyond + 3], 0);
 }
 
+// The same numbers as in Winograd's layout of f32, and zeros around them.
+TEST_P(PlaneWeightsTest, PlanesOfWinogradAddUpToItsNumbers) {
+  constexpr float kLost[] = {0x1p-8f, 0x1p-16f, 0};
+  const Dims dims = {45, 37, 3, 3};  // the second panel has one block, the second step too
+  for (const int tile : {2, 4}) {
+    const WinogradLayout layout = {
+        .tile = tile, .lanes = 16, .panel_blocks = 2, .planes = GetParam()};
+    const MemoryDesc split_desc = *MemoryDesc::CreateWinograd(dims, layout);
+    std::vector<float> src(45 * 37 * 9);
+    testing::FillUniform(absl::MakeSpan(src), 1);
+    std::vector<float> numbers(split_desc.Unsplit().SizeBytes() / sizeof(float));
+    Bytes split = Garbage(split_desc, 2);
+    const auto run = [&](const MemoryDesc& dst, void* to) {
+      const auto primitive = CreateReorder({Make(dims, "oihw"), dst}, {}, {});
+      ASSERT_THAT(primitive, IsOk());
+      ExecuteArgs args;
+      args.Set(kArgSrc, src.data()).Set(kArgDst, to);
+      ASSERT_THAT((*primitive)->Execute(args, threading::Team::Serial()), IsOk());
+    };
+    run(split_desc.Unsplit(), numbers.data());
+    run(split_desc, split.data());
+    const auto sum_of = [&](int64_t point, int64_t o, int64_t i) {
+      const int64_t step = (point * 2 + o / 32) * 2 + i / 32;
+      float sum = 0;
+      for (int plane = GetParam() - 1; plane >= 0; --plane) {
+        const int64_t line = ((step * GetParam() + plane) * 2 + o % 32 / 16) * 16 + i % 16;
+        uint16_t upper;
+        std::memcpy(&upper, &split[(line * 32 + o % 16 * 2 + i % 32 / 16) * 2], sizeof(upper));
+        sum += std::bit_cast<float>(uint32_t{upper} << 16);
+      }
+      return sum;
+    };
+    for (int point = 0; point < layout.points(); ++point) {
+      for (int64_t o = 0; o < 64; ++o) {
+        for (int64_t i = 0; i < 64; ++i) {
+          const int64_t panel = o / 32, width = panel == 0 ? 32 : 16;
+          const bool real = o < 48 && i < 48;
+          const float number =
+              real ? numbers[layout.MatrixOffset(45, 37, panel, point) + i * width + o % 32] : 0;
+          ASSERT_LE(std::abs(sum_of(point, o, i) - number),
+                    kLost[GetParam() - 1] * std::abs(number))
+              << tile << " " << point << " " << o << " " << i;
+        }
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Planes, PlaneWeightsTest, ::testing::Values(1, 2, 3));
 
 TEST(PlaneWeightsErrorsTest, PlanesAreNotReadBackAndTakeNoScale) {
