@@ -183,7 +183,7 @@ TEST(WinogradPlanesChoiceTest, IsTheCostModelsForTheLayersOfKnownModels) {
   constexpr const char* kVectors = "avx512_f32_winograd_4x3";
   constexpr const char *kSix = "amx_f32_split6_planes", *kThree = "amx_f32_split3_planes";
   static constexpr TileChoice kTileChoices[] = {
-      {"VGG-16", 64, 64, 224, k4x3, k4x3},       {"VGG-16", 64, 128, 112, k4x3, k4x3},
+      {"VGG-16", 64, 64, 224, k4x3, kThree},     {"VGG-16", 64, 128, 112, k4x3, kThree},
       {"VGG-16", 128, 128, 112, k4x3, k4x3},     {"VGG-16", 128, 256, 56, k4x3, k4x3},
       {"VGG-16", 256, 256, 56, k4x3, k4x3},      {"VGG-16", 256, 512, 28, k2x3, kThree},
       {"VGG-16", 512, 512, 28, k2x3, kThree},    {"VGG-16", 512, 512, 14, kSix, kThree},
