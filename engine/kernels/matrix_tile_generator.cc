@@ -29,8 +29,12 @@ MatrixTileGenerator::MatrixTileGenerator(absl::string_view name, const MatrixTil
            {.integers = config.numbers != MatrixNumbers::kBf16, .pixels = config.pixels}) {}
 
 Xbyak::Tmm MatrixTileGenerator::SourceTile(int half) const {
-  const bool is_short = !config_.reads_whole_tiles && rows_[half] != rows_[0];
+  const bool is_short = !HasWholeTiles() && rows_[half] != rows_[0];
   return Xbyak::Tmm(is_short ? kShortSourceTile : kSourceTile);
+}
+
+bool MatrixTileGenerator::HasWholeTiles() const {
+  return config_.reads_whole_tiles || config_.epilogue.pixels % kMatrixRows == 0;
 }
 
 int MatrixTileGenerator::StepsWithEnd() const {
@@ -56,7 +60,7 @@ void MatrixTileGenerator::Emit() {
 
 void MatrixTileGenerator::Configure() {
   Xbyak::Label configured;
-  if (config_.reads_whole_tiles) {
+  if (HasWholeTiles()) {
     mov(spare_, reinterpret_cast<uint64_t>(WholeTiles()));
   } else {
     lea(spare_, ptr[rip + configuration_]);
@@ -160,7 +164,7 @@ void MatrixTileGenerator::LeaveSums() {
 
 void MatrixTileGenerator::EmitTables() {
   end_.EmitTables();
-  if (!config_.reads_whole_tiles) EmitConfiguration();
+  if (!HasWholeTiles()) EmitConfiguration();
   if (IsEven()) return;
   L(offsets_);
   for (size_t i = StepsWithEnd(); i < config_.steps.size(); ++i)

@@ -61,7 +61,8 @@ class MatrixTileGenerator final : public jit::Generator {
   void EmitTables();
   void EmitConfiguration();
 
-  bool IsEven() const;  // whether steps are equally far apart
+  bool HasWholeTiles() const;  // 16 rows each
+  bool IsEven() const;         // whether steps are equally far apart
   int StepsWithEnd() const;
   Xbyak::Tmm SumTile(int block, int half) const { return Xbyak::Tmm(2 * block + half); }
   Xbyak::Tmm SourceTile(int half) const;

@@ -2,6 +2,7 @@
 #include "engine/kernels/plane_lines.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "engine/base/status_macros.h"
 
@@ -17,11 +18,19 @@ constexpr uint64_t LowestLanes(int64_t count) { return (uint64_t{1} << count) - 
 absl::StatusOr<std::unique_ptr<const PlaneLines>> PlaneLines::Create(
     absl::string_view name, const PlaneProductShape& shape) {
   std::unique_ptr<PlaneLines> lines(new PlaneLines(shape));
-  ABSL_ASSIGN_OR_RETURN(lines->split_, jit::Compile<PlaneSplit>(name, shape.planes));
+  if (shape.src_type == DataType::kBf16) return lines;
+  ABSL_ASSIGN_OR_RETURN(
+      lines->split_,
+      jit::Compile<PlaneSplit>(name, shape.planes, PlaneSplit::SourceLines(shape.planes)));
   return lines;
 }
 
+int64_t PlaneLines::code_bytes() const {
+  return split_ == nullptr ? 0 : static_cast<int64_t>(split_->code_bytes());
+}
+
 int64_t PlaneLines::bytes() const {
+  if (shape_.ReadsInPlace()) return 0;
   const int64_t taps = shape_.strips.AreShared() ? 1 : shape_.taps;
   return taps * layout_.TapSteps() * StepBytes();
 }
@@ -32,8 +41,9 @@ std::vector<int64_t> PlaneLines::Steps() const {
   for (int64_t tap = 0; tap < shape_.taps; ++tap) {
     const int64_t first = shape_.strips.AreShared() ? taps[tap] * kPlaneLineBytes
                                                     : tap * layout_.TapSteps() * StepBytes();
+    const int64_t step_bytes = shape_.ReadsInPlace() ? shape_.src_block : StepBytes();
     for (int64_t step = 0; step < layout_.TapSteps(); ++step)
-      steps.push_back(first + step * StepBytes());
+      steps.push_back(first + step * step_bytes);
   }
   return steps;
 }
@@ -42,7 +52,9 @@ bool PlaneLines::Split(const PlaneRows& src, int64_t product, int64_t row, int64
                        std::byte* to) const {
   bool beyond = false;
   const auto split = [&](const PlaneRows::Run& run) {
-    beyond |= SplitRun(run, to + run.first * kPlaneLineBytes);
+    std::byte* const first = to + run.first * kPlaneLineBytes;
+    if (shape_.src_type == DataType::kBf16) return CopyRun(run, first);
+    beyond |= SplitRun(run, first);
   };
   if (shape_.strips.AreShared()) {
     src.ForEachLine(product, row, rows, split);
@@ -81,6 +93,15 @@ bool PlaneLines::SplitRun(const PlaneRows::Run& run, std::byte* to) const {
   args.second_mask = LowestLanes(std::max<int64_t>(rest - kPlaneLanes, 0));
   function(&args);
   return args.beyond != 0;
+}
+
+void PlaneLines::CopyRun(const PlaneRows::Run& run, std::byte* to) const {
+  for (int64_t step = 0; step < layout_.TapSteps(); ++step, to += StepBytes()) {
+    const std::byte* from = run.src + step * shape_.src_block;
+    if (run.src == nullptr) std::memset(to, 0, run.rows * kPlaneLineBytes);
+    for (int row = 0; run.src != nullptr && row < run.rows; ++row, from += run.row_bytes)
+      std::memcpy(to + row * kPlaneLineBytes, from, kPlaneLineBytes);
+  }
 }
 
 uint32_t PlaneLines::BeyondRows(const PlaneRows& src, int64_t product, int64_t row,

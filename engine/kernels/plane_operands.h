@@ -13,6 +13,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/precision.h"
 #include "engine/kernels/attributes.h"
+#include "engine/memory/data_type.h"
 #include "engine/memory/plane_layout.h"
 
 namespace tilewire {
@@ -48,11 +49,17 @@ struct PlaneStrips {
   }
 };
 
-// Strides are bytes. Channels come in blocks of 16, and those of a block of src are neighbours.
+// Strides are bytes. Channels come in blocks of 16, or of 32 in tensors of bf16, and those of a
+// block of src are neighbours.
 struct PlaneProductShape {
   int planes = 1;  // 1 to 3
+  // Either may be kBf16 where there is one plane. Of a src of bf16 blocks are padded with zeros.
+  DataType src_type = DataType::kF32, dst_type = DataType::kF32;
   int64_t rows = 0, taps = 1, channels = 0, outputs = 0;
   int64_t src_block = 64;  // of channels, which are whole blocks if there are several taps
+  // Of a src of bf16 without taps whose rows are all at one distance: that distance. They are read
+  // where they lie.
+  int64_t src_row = 0;
   int64_t weights_channel = 64, weights_block = 1024, weights_tap = 0;
   // They are planes (engine/memory/plane_layout.h) of all weights of the product; their strides
   // count for f32 only.
@@ -68,6 +75,12 @@ struct PlaneProductShape {
   int64_t FlatChannels() const { return taps * channels; }
   PlaneLayout WeightsLayout(int64_t matrices) const {
     return {planes, matrices, outputs, taps, channels};
+  }
+  bool ReadsInPlace() const { return src_row != 0; }
+  // From the first output to the first one of a block of 16.
+  int64_t DstBlockOffset(int64_t block) const {
+    if (dst_type == DataType::kF32) return block * dst_block;
+    return block / 2 * dst_block + block % 2 * (kPlaneLineBytes / 2);
   }
   int64_t Strips() const { return DivUp(rows, strips.rows); }
   int64_t RowsOfStrip(int64_t strip) const {

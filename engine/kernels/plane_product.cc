@@ -84,6 +84,10 @@ absl::Status PlaneProduct::Compile(absl::string_view name) {
   ABSL_ASSIGN_OR_RETURN(lines_, PlaneLines::Create(name, shape_));
   ABSL_ASSIGN_OR_RETURN(apart_, RowsApart::Create(name, shape_));
   code_bytes_ = lines_->code_bytes() + apart_->code_bytes();
+  if (!shape_.weights_are_split) {
+    ABSL_ASSIGN_OR_RETURN(split_, jit::Compile<PlaneSplit>(name, shape_.planes));
+    code_bytes_ += static_cast<int64_t>(split_->code_bytes());
+  }
   const PlaneStrips& strips = shape_.strips;
   for (int last : {0, 1}) {
     if (strips.AreShared()) places_[last] = PlacesOf(last == 0 ? 0 : shape_.Strips() - 1);
@@ -95,12 +99,15 @@ absl::Status PlaneProduct::Compile(absl::string_view name) {
       if (!is_rest && shape_.rows <= kPlaneRows && !strips.AreShared()) continue;
       ABSL_ASSIGN_OR_RETURN(
           tiles_[last_group][is_rest],
-          GeneratePlaneTile(name, {.planes = shape_.planes,
-                                   .epilogue = EpilogueOf(last_group, is_rest ? rest : kPlaneRows),
-                                   .steps = lines_->Steps(),
-                                   .plane_bytes = strips.lines * kPlaneLineBytes,
-                                   .rows = strips.AreShared() ? EndedParts::Pixels::kInPlaces
-                                                              : EndedParts::Pixels::kInRuns}));
+          GeneratePlaneTile(name,
+                            {.planes = shape_.planes,
+                             .epilogue = EpilogueOf(last_group, is_rest ? rest : kPlaneRows),
+                             .steps = lines_->Steps(),
+                             .row_bytes = shape_.ReadsInPlace() ? shape_.src_row : kPlaneLineBytes,
+                             .plane_bytes = strips.lines * kPlaneLineBytes,
+                             .reads_whole_tiles = !shape_.ReadsInPlace(),
+                             .rows = strips.AreShared() ? EndedParts::Pixels::kInPlaces
+                                                        : EndedParts::Pixels::kInRuns}));
       code_bytes_ += static_cast<int64_t>(tiles_[last_group][is_rest]->code_bytes());
     }
   }
@@ -117,7 +124,9 @@ EpilogueConfig PlaneProduct::EpilogueOf(bool last_group, int64_t rows) const {
           .bias = shape_.bias,
           .tail_lanes = last_group ? static_cast<int>(shape_.outputs % kPlaneLanes) : 0,
           .post_ops = shape_.post_ops,
-          .packed_channels = shape_.packed_dst};
+          .dst_type = shape_.dst_type,
+          .packed_channels = shape_.packed_dst,
+          .pads_line = blocks < kPlaneBlocks};
 }
 
 // As many as its tiles read, to the end of the last one.
@@ -198,8 +207,10 @@ bool PlaneProduct::SplitGroup(const PlaneOperands& operands, int64_t weights, in
   for (int64_t block = group * kPlaneBlocks; block < end; ++block) {
     const WeightsBlock from =
         apart_->BlockOf(operands.weights + weights_[weights].offset, block, copy);
-    beyond |=
-        SplitWeights(lines_->split(), layout_, from, to + block % kPlaneBlocks * kPlaneBlockBytes);
+    std::byte* const lines = to + block % kPlaneBlocks * kPlaneBlockBytes;
+    if (!SplitWeights(*split_, layout_, from, lines)) continue;
+    beyond = true;
+    if (shape_.src_type == DataType::kBf16) HoldBeyond(layout_, from, lines);
   }
   return beyond;
 }
@@ -221,7 +232,8 @@ std::vector<PlaneProduct::Tile> PlaneProduct::TilesOf(const Piece& piece, int64_
   const PlaneRows& src = *piece.operands.src;
   const int64_t product = piece.item.product;
   const int64_t first = strip * strips.rows, rows = shape_.RowsOfStrip(strip);
-  const bool has_beyond = lines_->Split(src, product, first, rows, piece.slot);
+  const bool has_beyond =
+      !shape_.ReadsInPlace() && lines_->Split(src, product, first, rows, piece.slot);
   std::vector<Tile> tiles;
   for (int64_t line = 0; line < strips.LinesOf(rows); line += kPlaneRows) {
     const int64_t before = strips.RowsBefore(line);
@@ -230,12 +242,22 @@ std::vector<PlaneProduct::Tile> PlaneProduct::TilesOf(const Piece& piece, int64_
     Tile tile = {.strip = strip,
                  .line = line,
                  .row = first + before,
+                 .src = nullptr,
                  .rows = static_cast<int>(end - before),
                  .beyond = 0};
     if (has_beyond) tile.beyond = lines_->BeyondRows(src, product, tile.row, tile.rows);
+    tile.src = SourceOf(piece, tile);
     tiles.push_back(tile);
   }
   return tiles;
+}
+
+const std::byte* PlaneProduct::SourceOf(const Piece& piece, const Tile& tile) const {
+  if (!shape_.ReadsInPlace()) return piece.slot + tile.line * kPlaneLineBytes;
+  const std::byte* first = nullptr;
+  piece.operands.src->ForEachRun(piece.item.product, tile.row, tile.rows, /*tap=*/0,
+                                 [&](const PlaneRows::Run& run) { first = run.src; });
+  return first;
 }
 
 int PlaneProduct::KindOf(const Tile& tile) const {
@@ -248,17 +270,18 @@ void PlaneProduct::MultiplyTile(const Piece& piece, const Tile& tile, int64_t i,
                                 MatrixTiles* tiles) const {
   const int64_t group = piece.groups.begin + i, block = group * kPlaneBlocks;
   std::byte* const apart = piece.slot + lines_->bytes();
-  const auto all = static_cast<uint32_t>(LowLanes(tile.rows));
+  const bool all_apart = shape_.src_type == DataType::kF32 && piece.planes.beyond[i] != 0;
+  const auto rows_of_weights = static_cast<uint32_t>(all_apart ? LowLanes(tile.rows) : 0);
   const RowsApart::Rows rows = {.operands = piece.operands,
                                 .product = piece.item.product,
                                 .first = tile.row,
                                 .count = tile.rows,
-                                .selected = piece.planes.beyond[i] != 0 ? all : tile.beyond,
+                                .selected = rows_of_weights | tile.beyond,
                                 .weights = weights_[piece.item.weights],
                                 .dst = piece.operands.dst + piece.item.dst};
   if (rows.selected != 0) apart_->Multiply(rows, group, apart);
   IntegerTileArgs args = {};
-  args.src = piece.slot + tile.line * kPlaneLineBytes;
+  args.src = tile.src;
   args.weights = piece.planes.lines + i * GroupBytes();
   args.bias = reinterpret_cast<const std::byte*>(apart_->BiasOf(rows, block));
   args.dst = apart_->DstOf(rows, 0, block);

@@ -6,17 +6,19 @@
 //   dst[p,r,o] = postops(bias[o] + sum over tap, channel of src[p,r,tap,channel]
 //                                  * weights[w(p),tap,channel,o])
 //
-// All tensors are f32. So many outputs of weights are multiplied at a time that their planes stay
-// in cache: for each strip of rows all of their source is split, and multiplied by all of these
-// outputs. The end of each tile runs beside the products of the next (matrix_tiles.h), of whichever
-// rows.
+// Tensors are f32, but that src and dst may be bf16 where one plane is multiplied. So many outputs
+// of weights are multiplied at a time that their planes stay in cache: for each strip of rows all
+// of their source is split, and multiplied by all of these outputs. The end of each tile runs
+// beside the products of the next (matrix_tiles.h), of whichever rows.
+//
 // Weights of a model are split when it is loaded (engine/memory/plane_layout.h), and take 2 bytes
 // per plane and number; those that are computed are split to the scratchpad while this runs. Both
 // give the same bits.
 //
 // A row of src with a number that planes do not hold (IsBeyondPlanes()), an infinity for example,
 // is multiplied by vectors, so that it means what it means in f32; and every row, where such a
-// number is among the weights of its outputs.
+// number is among the weights of its outputs. A src of bf16 has no such numbers: the products of
+// its infinities are those of tiles.
 //
 // No bit of a row of dst depends on the other rows, on their number or on the threads.
 //
@@ -35,6 +37,7 @@
 #include "engine/base/range.h"
 #include "engine/kernels/plane_lines.h"
 #include "engine/kernels/plane_operands.h"
+#include "engine/kernels/plane_split.h"
 #include "engine/kernels/plane_tile.h"
 #include "engine/kernels/plane_weights.h"
 #include "engine/kernels/rows_apart.h"
@@ -84,6 +87,7 @@ class PlaneProduct {
   // Up to 32 rows of a strip, whose lines begin with `line`.
   struct Tile {
     int64_t strip, line, row;  // row: of the product
+    const std::byte* src;      // of the first row
     int rows;
     uint32_t beyond;  // rows with a number that is beyond planes, a bit for each
   };
@@ -111,6 +115,7 @@ class PlaneProduct {
   void MultiplyPiece(const Piece& piece) const;
   void MultiplyTile(const Piece& piece, const Tile& tile, int64_t i, MatrixTiles* tiles) const;
   std::vector<Tile> TilesOf(const Piece& piece, int64_t strip) const;
+  const std::byte* SourceOf(const Piece& piece, const Tile& tile) const;
   int KindOf(const Tile& tile) const;
 
   const PlaneProductShape shape_;
@@ -120,6 +125,7 @@ class PlaneProduct {
   std::vector<int64_t> first_items_;  // of each weights, and the number of all
   int64_t slots_ = 1, code_bytes_ = 0;
   std::unique_ptr<const PlaneLines> lines_;
+  std::unique_ptr<const PlaneSplit> split_;  // of weights that are not split
   std::unique_ptr<const RowsApart> apart_;
   // By whether the group is the last, and by whether rows are the rest: of the product, or, where
   // lines are shared, half of a tile or less.

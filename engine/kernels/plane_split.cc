@@ -26,10 +26,14 @@ void PlaneSplit::Emit() {
 }
 
 void PlaneSplit::LoadConstants() {
-  mov(eax, 0xFFFF0000);
+  // Of lines of bf16 the exponents, else the upper halves.
+  mov(eax, lines_ == Lines::kOneAfterTheOther ? 0x7F807F80 : 0xFFFF0000);
   vpbroadcastd(upper_bits_, eax);
-  mov(eax, 0x8000);
+  mov(eax, planes_ == 1 ? 0x7FFF : 0x8000);  // to even: half, but for the last kept bit
   vpbroadcastd(half_, eax);
+  mov(eax, 1);
+  vpbroadcastd(one_, eax);
+  kxord(beyond_mask_, beyond_mask_, beyond_mask_);
   for (const Xbyak::Zmm& v : {zero_, beyond_[0], beyond_[1]}) vpxord(v, v, v);
   mov(rax, ptr[args_ + offsetof(PlaneSplitArgs, first_mask)]);
   kmovw(first_mask_, eax);
@@ -46,10 +50,45 @@ void PlaneSplit::LoadConstants() {
 void PlaneSplit::EmitLine() {
   vmovups(first_ | first_mask_ | T_z, ptr[src_]);
   vmovups(second_ | second_mask_ | T_z, ptr[src_ + pair_bytes_]);
-  for (int plane = 0; plane < planes_; ++plane) EmitPlane(plane);
-  // What is left of an infinity or NaN is NaN, and 0 times a number is 0.
+  if (lines_ == Lines::kOneAfterTheOther) return EmitNarrowLine();
+  if (planes_ == 1) {
+    MarkBeyond();  // those whose rounding is not an infinity
+    EmitEvenPlane();
+  }
+  for (int plane = 0; plane < planes_ && planes_ > 1; ++plane) EmitPlane(plane);
+  MarkBeyond();
+}
+
+// What is left of an infinity or NaN is NaN, and 0 times a number is 0.
+void PlaneSplit::MarkBeyond() {
   vfmadd231ps(beyond_[0], first_, zero_);
   vfmadd231ps(beyond_[1], second_, zero_);
+}
+
+void PlaneSplit::EmitNarrowLine() {
+  vcvtne2ps2bf16(line_, second_, first_);
+  vmovups(ptr[dst_], line_);
+  vpandd(first_, line_, upper_bits_);
+  vpcmpeqw(line_mask_, first_, upper_bits_);
+  kord(beyond_mask_, beyond_mask_, line_mask_);
+}
+
+void PlaneSplit::EmitEvenPlane() {
+  RoundToEven(first_, first_plane_);
+  RoundToEven(second_, second_plane_);
+  vpsrld(line_, first_, 16);
+  vpandd(second_, second_, upper_bits_);
+  vpord(line_, line_, second_);
+  vmovups(ptr[dst_], line_);
+}
+
+// Half of the last kept bit, less one where that bit is even.
+void PlaneSplit::RoundToEven(const Xbyak::Zmm& number, const Xbyak::Zmm& spare) {
+  vpsrld(spare, number, 16);
+  vpandd(spare, spare, one_);
+  vpaddd(number, number, half_);
+  vpaddd(number, number, spare);
+  vpandd(number, number, upper_bits_);
 }
 
 void PlaneSplit::EmitPlane(int plane) {
@@ -80,8 +119,8 @@ void PlaneSplit::EmitPlane(int plane) {
 void PlaneSplit::NoteBeyond() {
   constexpr int kUnordered = 3;  // a predicate of vcmpps
   Xbyak::Label none;
-  vcmpps(beyond_mask_, beyond_[0], beyond_[1], kUnordered);
-  kortestw(beyond_mask_, beyond_mask_);
+  if (lines_ == Lines::kInTurn) vcmpps(beyond_mask_, beyond_[0], beyond_[1], kUnordered);
+  kortestd(beyond_mask_, beyond_mask_);
   jz(none);
   mov(qword[args_ + offsetof(PlaneSplitArgs, beyond)], 1);
   L(none);

@@ -12,12 +12,12 @@ absl::StatusOr<std::unique_ptr<const jit::Generator>> GeneratePlaneTile(
                              .numbers = MatrixNumbers::kBf16,
                              .planes = config.planes,
                              .steps = config.steps,
-                             .src_pixel = kPlaneLineBytes,
+                             .src_pixel = config.row_bytes,
                              .src_plane = config.plane_bytes,
                              .weights_step = config.planes * kPlaneStepBytes,
                              .weights_plane = kPlaneStepBytes,
                              .weights_block = kPlaneBlockBytes,
-                             .reads_whole_tiles = true,
+                             .reads_whole_tiles = config.reads_whole_tiles,
                              .pixels = config.rows});
 }
 

@@ -32,13 +32,14 @@
 
 namespace tilewire {
 
-// Distances are bytes. Lines of neighbouring rows are neighbours, and those of 16 rows may be read
-// where a tile has fewer.
+// Distances are bytes.
 struct PlaneTileConfig {
   int planes = 1;
-  EpilogueConfig epilogue;                // `pixels` are rows
-  std::vector<int64_t> steps;             // where they begin, from the first row's line on
-  int64_t plane_bytes = kPlaneStepBytes;  // from plane to plane
+  EpilogueConfig epilogue;     // `pixels` are rows
+  std::vector<int64_t> steps;  // where they begin, from the first row's line on
+  int64_t row_bytes = kPlaneLineBytes,
+          plane_bytes = kPlaneStepBytes;  // from row to row, plane to plane
+  bool reads_whole_tiles = true;          // lines of 16 rows may be read where a tile has fewer
   EndedParts::Pixels rows = EndedParts::Pixels::kInRuns;
 };
 

@@ -11,39 +11,84 @@ namespace {
 
 constexpr uint64_t kAllOutputs = 0xFFFF;
 
-// Lines are pairs of channels, of which the last step may have fewer.
-bool SplitTap(const PlaneSplit& split, const PlaneLayout& layout, PlaneSplitArgs args,
-              std::byte* to) {
-  args.beyond = 0;
-  args.dst = to;
-  const int64_t steps = layout.channels / kPlaneStep, rest = layout.channels % kPlaneStep;
-  const auto run = [&](int64_t lines, int64_t count, uint64_t first, uint64_t second) {
-    if (lines == 0 || count == 0) return;
-    args.rows = lines;
-    args.steps = count;
-    args.first_mask = first;
-    args.second_mask = second;
-    split.entry<PlaneSplitFunction>()(&args);
-    args.src += lines * args.row_bytes;
-    args.dst += lines * kPlaneLineBytes;
-  };
-  run(kPlaneLanes, steps, kAllOutputs, kAllOutputs);
-  if (rest == 0) return args.beyond != 0;
-  if (steps > 0) args.src += steps * args.step_bytes - kPlaneLanes * args.row_bytes;
-  args.dst = to + steps * layout.StepBytes();
-  const int64_t singles = std::min<int64_t>(rest, kPlaneLanes), pairs = rest - singles;
-  run(pairs, 1, kAllOutputs, kAllOutputs);
-  run(singles - pairs, 1, kAllOutputs, 0);
-  run(kPlaneLanes - singles, 1, 0, 0);
-  return args.beyond != 0;
-}
+// Lines are pairs of channels: `run` splits some of them, of so many steps.
+class TapSplit {
+ public:
+  TapSplit(const PlaneSplit& split, const PlaneLayout& layout, const WeightsBlock& from,
+           const std::byte* tap, std::byte* to)
+      : split_(split), layout_(layout), from_(from), tap_(tap), to_(to) {}
+
+  // Returns whether some number is beyond planes.
+  bool Run() {
+    layout_.HasNeighboursAsPairs() ? SplitNeighbours() : SplitBlocks();
+    return beyond_;
+  }
+
+ private:
+  // Lines from `channel` and `line` of a step on, which have both numbers of their pairs, or the
+  // first one, or none.
+  void SplitLines(int64_t channel, int64_t line, int64_t lines, int64_t numbers, int64_t steps) {
+    if (lines == 0 || steps == 0) return;
+    const bool neighbours = layout_.HasNeighboursAsPairs();
+    PlaneSplitArgs args = {
+        .src = tap_ + channel / kPlaneLanes * from_.block + channel % kPlaneLanes * from_.channel,
+        .row_bytes = neighbours ? 2 * from_.channel : from_.channel,
+        .pair_bytes = neighbours ? from_.channel : from_.block,
+        .step_bytes = 2 * from_.block,
+        .rows = lines,
+        .steps = steps,
+        .first_mask = numbers > 0 ? kAllOutputs : 0,
+        .second_mask = numbers > 1 ? kAllOutputs : 0,
+        .dst = to_ + channel / kPlaneStep * layout_.StepBytes() + line * kPlaneLineBytes};
+    split_.entry<PlaneSplitFunction>()(&args);
+    beyond_ |= args.beyond != 0;
+  }
+
+  // A pair is of a channel and the one 16 after it.
+  void SplitBlocks() {
+    const int64_t steps = layout_.channels / kPlaneStep, rest = layout_.channels % kPlaneStep;
+    SplitLines(0, 0, kPlaneLanes, 2, steps);
+    if (rest == 0) return;
+    const int64_t first = steps * kPlaneStep, singles = std::min<int64_t>(rest, kPlaneLanes);
+    const int64_t pairs = rest - singles;
+    SplitLines(first, 0, pairs, 2, 1);
+    SplitLines(first + pairs, pairs, singles - pairs, 1, 1);
+    SplitLines(first, singles, kPlaneLanes - singles, 0, 1);
+  }
+
+  // The lines of each block of channels are half of a step's.
+  void SplitNeighbours() {
+    constexpr int64_t kHalf = kPlaneLanes / 2;
+    const int64_t steps = layout_.channels / kPlaneStep;
+    for (int64_t half : {0, 1}) {
+      SplitLines(half * kPlaneLanes, half * kHalf, kHalf, 2, steps);
+      const int64_t first = steps * kPlaneStep + half * kPlaneLanes;
+      if (steps * kPlaneStep == layout_.channels) continue;
+      const int64_t rest = std::clamp<int64_t>(layout_.channels - first, 0, kPlaneLanes);
+      const int64_t pairs = rest / 2, singles = rest % 2;
+      SplitLines(first, half * kHalf, pairs, 2, 1);
+      SplitLines(first + 2 * pairs, half * kHalf + pairs, singles, 1, 1);
+      SplitLines(first, half * kHalf + pairs + singles, kHalf - pairs - singles, 0, 1);
+    }
+  }
+
+  const PlaneSplit& split_;
+  const PlaneLayout& layout_;
+  const WeightsBlock& from_;
+  const std::byte* const tap_;
+  std::byte* const to_;
+  bool beyond_ = false;
+};
 
 // Where the first plane of an output's number is among the lines of its block.
 int64_t PlaceOf(const PlaneLayout& layout, int64_t tap, int64_t channel, int64_t output) {
   constexpr int64_t kNumberBytes = 2, kPairBytes = 4;
+  const int64_t of_step = channel % kPlaneStep;
+  const bool neighbours = layout.HasNeighboursAsPairs();
+  const int64_t line = neighbours ? of_step / 2 : of_step % kPlaneLanes;
+  const int64_t number = neighbours ? of_step % 2 : of_step / kPlaneLanes;
   return (tap * layout.TapSteps() + channel / kPlaneStep) * layout.StepBytes() +
-         channel % kPlaneLanes * kPlaneLineBytes + output * kPairBytes +
-         channel % kPlaneStep / kPlaneLanes * kNumberBytes;
+         line * kPlaneLineBytes + output * kPairBytes + number * kNumberBytes;
 }
 
 void StorePlane(float number, std::byte* to) {
@@ -79,11 +124,9 @@ bool SplitWeights(const PlaneSplit& split, const PlaneLayout& layout, const Weig
                   std::byte* lines) {
   bool beyond = false;
   for (int64_t tap = 0; tap < layout.taps; ++tap) {
-    const PlaneSplitArgs args = {.src = from.begin + tap * from.tap,
-                                 .row_bytes = from.channel,
-                                 .pair_bytes = from.block,
-                                 .step_bytes = 2 * from.block};
-    beyond |= SplitTap(split, layout, args, lines + tap * layout.TapSteps() * layout.StepBytes());
+    TapSplit tap_split(split, layout, from, from.begin + tap * from.tap,
+                       lines + tap * layout.TapSteps() * layout.StepBytes());
+    beyond |= tap_split.Run();
   }
   return beyond;
 }

@@ -7,6 +7,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/plane_operands.h"
+#include "engine/memory/narrow_floats.h"
 
 namespace tilewire {
 namespace {
@@ -17,6 +18,30 @@ constexpr int64_t kResults = kPlaneRows * kPlaneBlocks * kPlaneLanes;
 
 float* ResultOf(float* results, int row, int64_t block) {
   return results + (row * kPlaneBlocks + block % kPlaneBlocks) * kPlaneLanes;
+}
+
+// Of f32 or bf16.
+void LoadNumbers(DataType type, const std::byte* from, int64_t count, float* to) {
+  if (type == DataType::kF32) {
+    std::memcpy(to, from, count * sizeof(float));
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, from + i * sizeof(bits), sizeof(bits));
+    to[i] = WidenBf16(bits);
+  }
+}
+
+void StoreNumbers(DataType type, const float* from, int64_t count, std::byte* to) {
+  if (type == DataType::kF32) {
+    std::memcpy(to, from, count * sizeof(float));
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    const uint16_t bits = ToBf16(from[i]);
+    std::memcpy(to + i * sizeof(bits), &bits, sizeof(bits));
+  }
 }
 
 }  // namespace
@@ -104,7 +129,7 @@ WeightsBlock RowsApart::BlockOf(const std::byte* weights, int64_t block, std::by
 }
 
 std::byte* RowsApart::DstOf(const Rows& rows, int row, int64_t block) const {
-  return rows.dst + (rows.first + row) * shape_.dst_row + block * shape_.dst_block;
+  return rows.dst + (rows.first + row) * shape_.dst_row + shape_.DstBlockOffset(block);
 }
 
 const float* RowsApart::BiasOf(const Rows& rows, int64_t block) const {
@@ -156,7 +181,7 @@ void RowsApart::MultiplyBlock(const Rows& rows, const std::vector<int>& which, i
   const int64_t count = shape_.packed_dst ? OutputsOf(block) : int64_t{kPlaneLanes};
   std::fill_n(parts.tile, kAtOnce * kPlaneLanes, 0.0f);
   for (size_t i = 0; shape_.post_ops.HasSum() && i < which.size(); ++i)
-    std::memcpy(parts.tile + i * kPlaneLanes, DstOf(rows, which[i], block), count * sizeof(float));
+    LoadNumbers(shape_.dst_type, DstOf(rows, which[i], block), count, parts.tile + i * kPlaneLanes);
   const StridedTileArgs args = {.src = parts.rows,
                                 .weights = reinterpret_cast<const float*>(weights.begin),
                                 .bias = BiasOf(rows, block),
@@ -176,7 +201,7 @@ void RowsApart::Store(const Rows& rows, int64_t group, const std::byte* memory) 
     const int64_t count = shape_.packed_dst ? OutputsOf(block) : int64_t{kPlaneLanes};
     for (int row = 0; row < rows.count; ++row) {
       if ((rows.selected >> row & 1) == 0) continue;
-      std::memcpy(DstOf(rows, row, block), ResultOf(results, row, block), count * sizeof(float));
+      StoreNumbers(shape_.dst_type, ResultOf(results, row, block), count, DstOf(rows, row, block));
     }
   }
 }

@@ -5,10 +5,12 @@
 // where the channels of a convolution are those of all its taps:
 //
 //   [matrix][group of 32 outputs][tap][step of 32 channels][plane][block of 16 outputs]
-//           [16 pairs][16 outputs][2 channels of a pair: c and c + 16]
+//           [16 pairs][16 outputs][2 channels of a pair]
 //
-// with zeros after the last channel of a tap and after the last output. After them a byte for each
-// group of each matrix: whether it holds an infinity, NaN, or a number that rounds to an infinity.
+// where pairs are of channels c and c + 16 if there are several planes, and of neighbours, as those
+// of tensors of bf16 are, if there is one; with zeros after the last channel of a tap and after the
+// last output. After them a byte for each group of each matrix: whether it holds an infinity, NaN,
+// or a number that rounds to an infinity.
 //
 // Value type.
 #ifndef ENGINE_MEMORY_PLANE_LAYOUT_H_
@@ -33,6 +35,7 @@ struct PlaneLayout {
 
   bool operator==(const PlaneLayout&) const = default;
 
+  bool HasNeighboursAsPairs() const { return planes == 1; }
   int64_t Blocks() const { return DivUp(outputs, int64_t{kPlaneLanes}); }
   int64_t Groups() const { return DivUp(Blocks(), int64_t{kPlaneBlocks}); }
   int64_t TapSteps() const { return DivUp(channels, kPlaneStep); }

@@ -37,10 +37,6 @@ std::string WeightsPattern(int rank, bool grouped, int lanes, WeightsKind kind) 
   return absl::StrCat(pattern, lanes, std::string(1, ic), lanes, std::string(1, oc));
 }
 
-int LanesOf(const MemoryDesc& tensor, int lanes) {
-  return IsBf16(tensor) ? static_cast<int>(kBf16LineNumbers) : lanes;
-}
-
 // Pixels of bf16 begin with a pair.
 bool HasWholePairs(const MemoryDesc& tensor) {
   for (int d = 0; IsBf16(tensor) && d < tensor.rank(); ++d) {
@@ -127,6 +123,19 @@ absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, cons
                                                                        : Activations::kAnySrc;
   ABSL_RETURN_IF_ERROR(ResolveActivations(lanes, allowed, &resolved));
   return resolved;
+}
+
+int LanesOf(const MemoryDesc& tensor, int lanes) {
+  return IsBf16(tensor) ? static_cast<int>(kBf16LineNumbers) : lanes;
+}
+
+ByteStrides StridesOfBytes(const MemoryDesc& desc, int lanes, int64_t group_channels) {
+  const int64_t size = SizeOf(desc.data_type());
+  const ActivationStrides strides = StridesOf(desc, LanesOf(desc, lanes), group_channels);
+  ByteStrides bytes = {
+      .image = strides.image * size, .group = strides.group * size, .block = strides.block * size};
+  for (int d = 0; d < 3; ++d) bytes.spatial[d] = strides.spatial[d] * size;
+  return bytes;
 }
 
 ActivationStrides StridesOf(const MemoryDesc& desc, int lanes, int64_t group_channels) {

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "engine/primitives/convolution/convolution.h"
 #include "engine/primitives/convolution/direct_driver.h"
+#include "engine/primitives/convolution/integer_driver.h"
 
 namespace tilewire::convolution {
 
@@ -55,6 +56,12 @@ ActivationStrides StridesOf(const MemoryDesc& desc, int lanes, int64_t group_cha
 ActivationStrides StridesInFloats(const MemoryDesc& desc, int lanes, int64_t group_channels);
 
 inline bool IsBf16(const MemoryDesc& tensor) { return tensor.data_type() == DataType::kBf16; }
+
+// The channels of a block of a tensor: 32 of bf16, else `lanes`.
+int LanesOf(const MemoryDesc& tensor, int lanes);
+
+// The same in bytes, of blocks of LanesOf() channels.
+ByteStrides StridesOfBytes(const MemoryDesc& desc, int lanes, int64_t group_channels);
 
 // The offset of a channel from element (0,...,0), in elements.
 inline int64_t ChannelOffset(const ActivationStrides& strides, int lanes, int64_t channel) {

@@ -110,19 +110,24 @@ TILEWIRE_ROW(ConvolutionDesc, Winograd);
 // estimates that it is the fastest.
 TILEWIRE_ROW(ConvolutionDesc, WinogradByPlanes);
 
-// f32 by products of planes of bf16 on matrix tiles (AMX): one with the precision bf16, three with
-// fast, six with exact, whose error is that of the direct convolution (plane_tile.h says how large
-// the others' are).
+// Products of planes of bf16 on matrix tiles (AMX): one with the precision bf16, three with fast,
+// six with exact, whose error is that of the direct convolution (plane_tile.h says how large the
+// others' are).
 //
-//   src      nChw16c; or nhwc, any strides between pixels, of whole vectors of channels
+//   src      f32 nChw16c, or bf16 nChw32c; or nhwc, any strides between pixels, of whole blocks of
+//            channels. bf16 with the precision bf16
 //   weights  planes of those of the direct convolution (plane_layout.h), which `any` becomes; or
 //            OIhw16i16o, gOIhw16i16o, which are split in every run. Both give the same bits
-//   dst      nChw16c or nhwc, as of the direct convolution, without gaps between rows of pixels
+//   dst      f32 or bf16 as src, or nhwc as of the direct convolution, without gaps between rows of
+//            pixels
 // and the same with 1 and 3 spatial dimensions; groups of whole blocks. Chosen if plane_cost.h
 // estimates that it is faster than vectors; with six products, only where Winograd's algorithm is
-// not estimated to be faster still. A pixel whose window holds an infinity or NaN
-// is computed by vectors, and so are all whose weights do: there the zeros of the padding count, so
-// that an infinite weight makes NaN of them.
+// not estimated to be faster still.
+//
+// A pixel of an f32 src whose window holds an infinity or NaN is computed by vectors, and so are
+// all whose weights do: there the zeros of the padding count, so that an infinite weight makes NaN
+// of them. A src of bf16 gives the bits of an f32 one that holds the same numbers: it is multiplied
+// as it is, infinities too, and read where it lies by 1x1 convolutions of dense rows.
 TILEWIRE_ROW(ConvolutionDesc, Planes);
 
 TILEWIRE_ROW(ConvolutionDesc, Reference);

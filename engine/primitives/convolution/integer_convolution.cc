@@ -200,15 +200,6 @@ std::vector<float> PaddedScales(const OutputScales& scales, const Geometry& geom
   return result;
 }
 
-ByteStrides StridesOfBytes(const MemoryDesc& desc, int lanes, int64_t group_channels) {
-  const int64_t size = SizeOf(desc.data_type());
-  const ActivationStrides strides = StridesOf(desc, lanes, group_channels);
-  ByteStrides bytes = {
-      .image = strides.image * size, .group = strides.group * size, .block = strides.block * size};
-  for (int d = 0; d < 3; ++d) bytes.spatial[d] = strides.spatial[d] * size;
-  return bytes;
-}
-
 IntegerProblem IntegerProblemOf(const ConvolutionDesc& desc, const Attributes& attributes,
                                 const ImplementationFacts& facts) {
   const VectorUnit unit = VectorUnit::Of(facts.isa);

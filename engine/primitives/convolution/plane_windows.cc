@@ -9,8 +9,6 @@
 namespace tilewire::convolution {
 namespace {
 
-constexpr int64_t kNumberBytes = sizeof(float);
-
 int64_t TapAt(const Geometry& geometry, int d, int64_t tap) { return tap * geometry.tap_step[d]; }
 
 int64_t RankOf(const std::vector<int64_t>& residues, int64_t residue) {
@@ -78,7 +76,7 @@ PlaneProductShape PlaneShapeOf(const Geometry& geometry, int planes) {
   return PlaneCycles(other) < PlaneCycles(shape) ? other : shape;
 }
 
-const float* WindowRows::Image(int64_t product) const {
+const std::byte* WindowRows::Image(int64_t product) const {
   const int64_t groups = windows_.geometry.groups;
   return src_ + product / groups * windows_.strides.image +
          product % groups * windows_.strides.group;
@@ -125,7 +123,7 @@ void WindowRows::ForEachLine(int64_t product, int64_t row, int64_t rows,
 
 // `count` pixels of a row of src, as far apart as those of neighbours of dst, from `first_src` on:
 // zeros in the padding.
-void WindowRows::VisitPixels(const float* image, const Spatial& first_src, int first, int count,
+void WindowRows::VisitPixels(const std::byte* image, const Spatial& first_src, int first, int count,
                              absl::FunctionRef<void(const Run&)> visit) const {
   const Geometry& geometry = windows_.geometry;
   const auto& [depth, height, width] = first_src;
@@ -140,12 +138,10 @@ void WindowRows::VisitPixels(const float* image, const Spatial& first_src, int f
   const Spatial& strides = windows_.strides.spatial;
   if (begin > 0) visit({.first = first, .rows = begin});
   if (end > begin) {
-    const float* from =
+    const std::byte* from =
         image + depth * strides[0] + height * strides[1] + (width + begin * step) * strides[2];
-    visit({.first = first + begin,
-           .rows = end - begin,
-           .src = reinterpret_cast<const std::byte*>(from),
-           .row_bytes = step * strides[2] * kNumberBytes});
+    visit(
+        {.first = first + begin, .rows = end - begin, .src = from, .row_bytes = step * strides[2]});
   }
   if (count > end) visit({.first = first + end, .rows = count - end});
 }

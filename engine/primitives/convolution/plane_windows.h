@@ -22,8 +22,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "engine/kernels/plane_operands.h"
-#include "engine/primitives/convolution/direct_layouts.h"
 #include "engine/primitives/convolution/geometry.h"
+#include "engine/primitives/convolution/integer_driver.h"
 
 namespace tilewire::convolution {
 
@@ -44,10 +44,10 @@ std::optional<PlaneStrips> SharedStrips(const Geometry& geometry, int planes);
 // (plane_cost.h): shared ones, or those of 32 rows whose windows are split one by one.
 PlaneProductShape PlaneShapeOf(const Geometry& geometry, int planes);
 
-// What is fixed of a convolution's source. Strides are elements.
+// What is fixed of a convolution's source.
 struct Windows {
   Geometry geometry;
-  ActivationStrides strides;
+  ByteStrides strides;
   int64_t strip_rows = 0;  // rows of dst in a strip, where lines are shared
 };
 
@@ -55,8 +55,7 @@ class WindowRows final : public PlaneRows {
  public:
   using Layout = Windows;
 
-  WindowRows(const Layout& windows, const std::byte* src)
-      : windows_(windows), src_(reinterpret_cast<const float*>(src)) {}
+  WindowRows(const Layout& windows, const std::byte* src) : windows_(windows), src_(src) {}
 
   void ForEachRun(int64_t product, int64_t row, int rows, int64_t tap,
                   absl::FunctionRef<void(const Run&)> visit) const override;
@@ -64,12 +63,12 @@ class WindowRows final : public PlaneRows {
                    absl::FunctionRef<void(const Run&)> visit) const override;
 
  private:
-  const float* Image(int64_t product) const;
-  void VisitPixels(const float* image, const Spatial& first_src, int first, int count,
+  const std::byte* Image(int64_t product) const;
+  void VisitPixels(const std::byte* image, const Spatial& first_src, int first, int count,
                    absl::FunctionRef<void(const Run&)> visit) const;
 
   const Windows& windows_;
-  const float* const src_;
+  const std::byte* const src_;
 };
 
 }  // namespace tilewire::convolution

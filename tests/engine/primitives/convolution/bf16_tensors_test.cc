@@ -159,6 +159,7 @@ TEST_P(GeneratedBf16TensorsTest, MayBePartsOfLargerTensorsAndOfAnyBatch) {
 }
 
 constexpr char kDirect[] = "convolution/avx512_bf16_direct";
+constexpr char kPlanes[] = "convolution/amx_bf16_planes";
 constexpr Bf16TensorsCase kRows[] = {
     {kDirect, kDirect, DataType::kBf16, DataType::kBf16, 10},
     {kDirect, kDirect, DataType::kBf16, DataType::kF32, 10},
@@ -168,6 +169,9 @@ constexpr Bf16TensorsCase kRows[] = {
     {"convolution/avx512_bf16_first_layer", "convolution/avx512_bf16_first_layer", DataType::kF32,
      DataType::kBf16, 1},
     {kReference, kReference, DataType::kBf16, DataType::kBf16, 20},
+    {kPlanes, kPlanes, DataType::kBf16, DataType::kBf16, 10},
+    {kPlanes, kPlanes, DataType::kBf16, DataType::kF32, 10},
+    {kPlanes, kPlanes, DataType::kF32, DataType::kBf16, 10},
 };
 
 INSTANTIATE_TEST_SUITE_P(Rows, Bf16TensorsTest, ::testing::ValuesIn(kRows));

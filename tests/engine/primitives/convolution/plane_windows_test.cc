@@ -9,7 +9,7 @@
 namespace tilewire::convolution {
 namespace {
 
-constexpr int64_t kPixelFloats = 16;
+constexpr int64_t kBytesOfPixel = 64;
 
 struct WindowsCase {
   const char* why;
@@ -60,10 +60,10 @@ TEST(PlaneWindowsTest, SharedLinesAreWhatWindowsRead) {
     const auto strips = SharedStrips(geometry, /*planes=*/2);
     ASSERT_TRUE(strips.has_value());
     Windows windows = {geometry, {}, strips->rows};
-    windows.strides.image = geometry.in[1] * geometry.in[2] * kPixelFloats;
-    windows.strides.spatial = {0, geometry.in[2] * kPixelFloats, kPixelFloats};
-    const std::vector<float> src(2 * windows.strides.image);
-    const WindowRows rows(windows, reinterpret_cast<const std::byte*>(src.data()));
+    windows.strides.image = geometry.in[1] * geometry.in[2] * kBytesOfPixel;
+    windows.strides.spatial = {0, geometry.in[2] * kBytesOfPixel, kBytesOfPixel};
+    const std::vector<std::byte> src(2 * windows.strides.image);
+    const WindowRows rows(windows, src.data());
     const int64_t all = geometry.out[1] * geometry.out[2];
     for (int64_t row = 0; row < all; row += strips->rows) {
       const int64_t count = std::min(strips->rows, all - row);

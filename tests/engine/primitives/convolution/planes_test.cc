@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/engine/primitives/convolution/convolution_case.h"
 #include "tests/engine/primitives/integer_tensors.h"
@@ -15,6 +16,8 @@
 namespace tilewire::testing {
 namespace {
 
+using ::testing::NanSensitiveFloatEq;
+using ::testing::Pointwise;
 using threading::Team;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -214,6 +217,38 @@ TEST_P(PlanesTest, InfinitiesMeanWhatTheyMeanInF32) {
     contents.weights[7] = kInfinity;  // of the first output
     contents.weights[contents.weights.size() - 3] = kNotANumber;
     ExpectMeans(shape, contents, AttributesOf({SumPostOp{}}));
+  }
+}
+
+// Tiles multiply what tensors of bf16 hold, the infinities and NaN too, in src and in weights.
+TEST_P(PlanesTest, InfinitiesOfTensorsOfBf16MeanWhatTheyMeanInF32) {
+  if (GetParam().traits.precision != Precision::kBf16) GTEST_SKIP() << "takes no such tensors";
+  for (const ConvolutionCase& shape :
+       {Case("read in place", {2, 64, 8, 8}, 72, {1, 1}),
+        Case("copied", {2, 32, 15, 15}, 56, {3, 3}, {.strides = {2, 2}})}) {
+    SCOPED_TRACE(shape.why);
+    ConvolutionDesc desc = DescOf(shape);
+    desc.src = *MemoryDesc::CreateAny(desc.src.dims(), DataType::kBf16);
+    const auto reference = CreateConvolution(desc, AttributesOf({}), {.reference_only = true});
+    Attributes attributes = AttributesOf({});
+    attributes.precision = Precision::kBf16;
+    ASSERT_OK_AND_ASSIGN(const auto split,
+                         CreateConvolution(desc, attributes, {.only = GetParam().name}));
+    desc.weights = split->Desc(kArgWeights).Unsplit();
+    ASSERT_OK_AND_ASSIGN(const auto numbers,
+                         CreateConvolution(desc, attributes, {.only = GetParam().name}));
+    Contents contents = IntegerContents(shape);
+    const int64_t plane = shape.in[0] * shape.in[1];
+    contents.src[3 * plane + 5] = kInfinity;
+    contents.src[9 * plane + 40] = -kInfinity;
+    contents.src[30 * plane + 48] = kNotANumber;
+    contents.weights[7] = kInfinity;  // of the first output
+    contents.weights[contents.weights.size() - 3] = kNotANumber;
+    const std::vector<float> expected = Execute(**reference, contents, Team::Serial());
+    EXPECT_THAT(Execute(*split, contents, Team::Serial()),
+                Pointwise(NanSensitiveFloatEq(), expected));
+    EXPECT_THAT(Execute(*numbers, contents, Team::Serial()),
+                Pointwise(NanSensitiveFloatEq(), expected));
   }
 }
 

@@ -75,8 +75,9 @@ float PlaneOf(const Bytes& split, int planes, int plane, int64_t g, int64_t o, i
               int64_t tap) {
   const int64_t groups = (kOutputsOfEach + 31) / 32, steps = (kBlockedInputs + 31) / 32;
   const int64_t step = ((g * groups + o / 32) * kKernelTaps + tap) * steps + i / 32;
-  const int64_t line = ((step * planes + plane) * 2 + o % 32 / 16) * 16 + i % 16;
-  const int64_t number = line * 32 + o % 16 * 2 + i % 32 / 16;
+  const int64_t pair = planes == 1 ? i % 32 / 2 : i % 16;
+  const int64_t line = ((step * planes + plane) * 2 + o % 32 / 16) * 16 + pair;
+  const int64_t number = line * 32 + o % 16 * 2 + (planes == 1 ? i % 2 : i % 32 / 16);
   uint16_t upper;
   std::memcpy(&upper, &split[number * sizeof(upper)], sizeof(upper));
   return std::bit_cast<float>(uint32_t{upper} << 16);
