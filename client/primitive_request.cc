@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <bit>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -46,6 +47,10 @@ absl::StatusOr<std::string> Values(const v1::MemoryDesc& desc) {
     if (desc.type() == v1::DATA_TYPE_F32) {
       const float value = static_cast<float>(next() >> 40) * 0x1p-23f - 1;
       bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    } else if (desc.type() == v1::DATA_TYPE_BF16) {  // the upper half of an f32
+      const float value = static_cast<float>(next() >> 40) * 0x1p-23f - 1;
+      const auto upper = static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
+      bytes.append(reinterpret_cast<const char*>(&upper), sizeof(upper));
     } else if (desc.type() == v1::DATA_TYPE_S32) {
       const int32_t value = static_cast<int32_t>(next() >> 60);
       bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));

@@ -169,6 +169,8 @@ absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Matmul* op
   dst[rank - 1] = weights->dims(rank - 1);
   *op->mutable_src() = src;
   *op->mutable_weights() = *weights;
+  op->set_src_zero_point(text.src_zero_point);
+  op->set_weights_zero_point(text.weights_zero_point);
   if (text.bias) {
     std::vector<int64_t> bias(rank, 1);
     bias[rank - 1] = dst[rank - 1];

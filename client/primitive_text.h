@@ -23,6 +23,7 @@ struct PrimitiveText {
   std::string weights;            // [O, I/groups, ...]
   std::string dst;                // empty: the shape follows and the primitive chooses the layout
   bool bias = false, backward = false, global_stats = false, scale_shift = false;
+  int32_t src_zero_point = 0, weights_zero_point = 0;  // of matmul
   std::string strides = "1", dilations = "0", padding = "0", padding_right, kernel;
   int64_t groups = 1, group_size = 1;
   int64_t hidden = 0;                    // the size of an rnn's state

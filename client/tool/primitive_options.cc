@@ -15,6 +15,8 @@ void AddShapeOptions(CLI::App* command, PrimitiveText* text) {
                       "destination; its shape follows by default (not for reorder, resampling, "
                       "reduction)");
   command->add_flag("--bias", text->bias, "add a bias");
+  command->add_option("--src_zero_point", text->src_zero_point, "of a matmul of u8 or s8");
+  command->add_option("--weights_zero_point", text->weights_zero_point, "of a matmul of u8 or s8");
   command->add_option("--groups", text->groups, "of a convolution or deconvolution")
       ->capture_default_str();
   command->add_option("--strides", text->strides, "2 or 2x1")->capture_default_str();
@@ -65,7 +67,9 @@ void PrimitiveOptions::AddTo(CLI::App* command) {
                       "sum, max_pooling (2x2, last), or the name of an eltwise; several in order");
   command
       ->add_option("--precision", text.precision,
-                   "of products of f32: exact; fast: also by three of bf16; bf16: also by one")
+                   "of products of f32: exact; fast: also by three products of bf16, with matrix "
+                   "tiles; bf16: "
+                   "also by one")
       ->capture_default_str();
   command->add_flag("--relu", relu, "short for a last --post_op=relu");
 }

@@ -5,7 +5,7 @@
 //
 //   exact  an error against exact arithmetic like that of f32 multiplications and additions
 //   fast   also by three products of bf16 numbers per f32 product: the relative error (L2) of a
-//          layer is at most 1e-5
+//          layer is at most 1e-5, unless most of its products cancel each other
 //   bf16   also by one product of numbers rounded to bf16, which keep 8 bits. A tensor that nothing
 //          but such products reads is rounded where it is written and held as bf16; others are f32
 //

@@ -22,8 +22,13 @@ class Bf16Candidates {
  public:
   Bf16Candidates(const graph::Network& network, const std::vector<int>& uses,
                  const LoweringContext& context)
-      : network_(network), uses_(uses), context_(context), narrow_(network.values.size(), false) {
+      : network_(network),
+        uses_(uses),
+        context_(context),
+        computed_(network.values.size(), false),
+        narrow_(computed_) {
     for (const graph::Operation& operation : network.operations) {
+      computed_[operation.dst] = true;
       const graph::Value& value = network.values[operation.dst];
       narrow_[operation.dst] = value.type == DataType::kF32 && value.dims.size() >= 3;
     }
@@ -88,10 +93,15 @@ class Bf16Candidates {
     const bool ends_in_sum =
         fusion.taken != convolution.fused.size() || fusion.addend != graph::kNoValue;
     if (dst == DataType::kBf16 && ends_in_sum) return false;
+    const bool is_read_in_blocks = computed_[operation.srcs[0]];
     const ImplementationFacts* f32 =
         RowFor(convolution, operation, fusion, DataType::kF32, DataType::kF32);
     const ImplementationFacts* row = RowFor(convolution, operation, fusion, src, dst);
-    return f32 != nullptr && row != nullptr && !row->traits.is_reference &&
+    // A row for first layers reads pixels; blocks of few channels are read by another one, which
+    // writes f32 (ForSourceAsItIs() in convolution.cc).
+    if (f32 == nullptr || (is_read_in_blocks && f32->traits.algorithm == convolution::kFirstLayer))
+      return false;
+    return row != nullptr && !row->traits.is_reference &&
            row->traits.algorithm == f32->traits.algorithm &&
            row->traits.precision == f32->traits.precision &&
            (src == DataType::kF32 || row->traits.precision == Precision::kBf16);
@@ -114,7 +124,8 @@ class Bf16Candidates {
   const graph::Network& network_;
   const std::vector<int>& uses_;
   const LoweringContext& context_;
-  std::vector<bool> narrow_;  // per value: a candidate
+  std::vector<bool> computed_;  // per value: not an input of the network
+  std::vector<bool> narrow_;    // a candidate
 };
 
 }  // namespace

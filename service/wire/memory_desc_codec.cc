@@ -52,7 +52,9 @@ absl::StatusOr<MemoryDesc> DecodeMemoryDesc(const v1::MemoryDesc& message) {
         absl::StrCat("rank ", message.dims_size(), " is not 1 to ", kMaxRank));
   }
   if (message.type() < v1::DATA_TYPE_F16 || message.type() > v1::DATA_TYPE_U8) {
-    return absl::InvalidArgumentError(absl::StrCat("unknown data type ", message.type()));
+    return absl::InvalidArgumentError(absl::StrCat("unknown data type ", message.type(),
+                                                   "; allowed are ", v1::DATA_TYPE_F16,
+                                                   " (f16) to ", v1::DATA_TYPE_U8, " (u8)"));
   }
   const Dims dims(message.dims().begin(), message.dims().end());
   const DataType type = static_cast<DataType>(message.type());

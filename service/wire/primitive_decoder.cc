@@ -55,7 +55,8 @@ absl::StatusOr<PropKind> DecodePropKind(v1::PropKind kind) {
     case v1::PROP_KIND_BACKWARD_DATA:
       return PropKind::kBackwardData;
     default:
-      return absl::InvalidArgumentError(absl::StrCat("unknown prop_kind ", kind));
+      return absl::InvalidArgumentError(
+          absl::StrCat("unknown prop_kind ", kind, "; allowed are 0 to ", v1::PropKind_MAX));
   }
 }
 
@@ -88,8 +89,9 @@ absl::StatusOr<Dims> Spatial(const google::protobuf::RepeatedField<int64_t>& val
 template <typename Algorithm, typename Message>
 absl::StatusOr<Algorithm> DecodeAlgorithm(Message number, int last, absl::string_view primitive) {
   if (number < 0 || number > last) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown ", primitive, " algorithm ", static_cast<int>(number)));
+    return absl::InvalidArgumentError(absl::StrCat("unknown ", primitive, " algorithm ",
+                                                   static_cast<int>(number), "; allowed are 0 to ",
+                                                   last));
   }
   return static_cast<Algorithm>(number);
 }

@@ -88,14 +88,17 @@ absl::Status ValidateSpatial(const ConvolutionDesc& desc) {
   for (int i = 0; i < spatial; ++i) {
     const std::string name = kNames[3 - spatial + i];
     if (desc.strides[i] < 1 || desc.strides[i] > kLargest) {
-      return Invalid(absl::StrCat("stride along ", name, " is ", desc.strides[i]));
+      return Invalid(absl::StrCat("stride along ", name, " is ", desc.strides[i],
+                                  "; allowed are 1 to ", kLargest));
     }
     if (desc.dilations[i] < 0 || desc.dilations[i] > kLargest) {
-      return Invalid(absl::StrCat("dilation along ", name, " is ", desc.dilations[i]));
+      return Invalid(absl::StrCat("dilation along ", name, " is ", desc.dilations[i],
+                                  "; allowed are 0 to ", kLargest));
     }
     for (int64_t padding : {desc.padding_left[i], desc.padding_right[i]}) {
       if (padding < 0 || padding > kLargest) {
-        return Invalid(absl::StrCat("padding along ", name, " is ", padding));
+        return Invalid(
+            absl::StrCat("padding along ", name, " is ", padding, "; allowed are 0 to ", kLargest));
       }
     }
     const int64_t in = desc.src.dim(2 + i);

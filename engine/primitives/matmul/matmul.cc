@@ -13,13 +13,14 @@ absl::Status Mismatch(const MatmulDesc& desc, absl::string_view what) {
   return ShapeMismatch("matmul", desc, what);
 }
 
-absl::Status CheckZeroPoint(const MemoryDesc& md, int32_t zero) {
+absl::Status CheckZeroPoint(absl::string_view tensor, const MemoryDesc& md, int32_t zero) {
   const DataType type = md.data_type();
   const int32_t lowest = type == DataType::kS8 ? -128 : 0;
   const int32_t highest = type == DataType::kS8 ? 127 : type == DataType::kU8 ? 255 : 0;
   if (zero >= lowest && zero <= highest) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("matmul: zero point ", zero, " of ", DataTypeName(type)));
+  return absl::InvalidArgumentError(absl::StrCat("matmul: ", tensor, "'s zero point ", zero, " of ",
+                                                 DataTypeName(type), " is not in [", lowest, ", ",
+                                                 highest, "]"));
 }
 
 absl::Status Validate(const MatmulDesc& desc, const Attributes& attributes) {
@@ -46,8 +47,8 @@ absl::Status Validate(const MatmulDesc& desc, const Attributes& attributes) {
       return Mismatch(desc, absl::StrCat("dimension ", d, " of bias does not fit dst"));
     }
   }
-  ABSL_RETURN_IF_ERROR(CheckZeroPoint(src, desc.src_zero_point));
-  ABSL_RETURN_IF_ERROR(CheckZeroPoint(weights, desc.weights_zero_point));
+  ABSL_RETURN_IF_ERROR(CheckZeroPoint("src", src, desc.src_zero_point));
+  ABSL_RETURN_IF_ERROR(CheckZeroPoint("weights", weights, desc.weights_zero_point));
   return CheckOutputScales("matmul", dst, attributes.output_scales);
 }
 

@@ -27,7 +27,8 @@ using testing::Subject;
 constexpr graph::ConvolutionOptions OneByOne() { return {.kernel = 1, .padding = 0}; }
 
 // A residual block after a first layer and a maximum, as in ResNet; channels that are filtered one
-// by one, as in MobileNet; branches that meet, one of which ends inside a block, as in GoogLeNet.
+// by one, as in MobileNet; branches that meet, one of which ends inside a block, as in GoogLeNet;
+// two channels in the middle, which are read in blocks.
 NetworkBuilder Branches(int64_t n, ValueId* answer) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 3, 31, 37});
@@ -45,8 +46,11 @@ NetworkBuilder Branches(int64_t n, ValueId* answer) {
   const ValueId last = b.Conv("last", sum, 24, OneByOne());
   const ValueId both = b.ConcatOf("both", {left, right, last});
   const ValueId cut = b.ConcatOf("cut", {b.Conv("odd", sum, 40, OneByOne()), sum});
+  const ValueId two = b.Conv("two", sum, 2, OneByOne());
+  const ValueId from_two = b.Conv("from_two", two, 48, {.stride = 2});
   *answer = b.SumOf("answer", {b.Conv("y", both, 32, {.stride = 2}),
-                               b.Conv("z", cut, 32, {.kernel = 1, .stride = 2, .padding = 0})});
+                               b.Conv("z", cut, 32, {.kernel = 1, .stride = 2, .padding = 0}),
+                               b.Conv("w", from_two, 32, OneByOne())});
   return b;
 }
 

@@ -71,16 +71,21 @@ Bytes Split(const std::vector<float>& numbers, const MemoryDesc& src, int planes
   return to;
 }
 
-float PlaneOf(const Bytes& split, int planes, int plane, int64_t g, int64_t o, int64_t i,
-              int64_t tap) {
-  const int64_t groups = (kOutputsOfEach + 31) / 32, steps = (kBlockedInputs + 31) / 32;
-  const int64_t step = ((g * groups + o / 32) * kKernelTaps + tap) * steps + i / 32;
+// Of the step'th step, in which o and i are.
+float PlaneOfStep(const Bytes& split, int planes, int plane, int64_t step, int64_t o, int64_t i) {
   const int64_t pair = planes == 1 ? i % 32 / 2 : i % 16;
   const int64_t line = ((step * planes + plane) * 2 + o % 32 / 16) * 16 + pair;
   const int64_t number = line * 32 + o % 16 * 2 + (planes == 1 ? i % 2 : i % 32 / 16);
   uint16_t upper;
   std::memcpy(&upper, &split[number * sizeof(upper)], sizeof(upper));
   return std::bit_cast<float>(uint32_t{upper} << 16);
+}
+
+float PlaneOf(const Bytes& split, int planes, int plane, int64_t g, int64_t o, int64_t i,
+              int64_t tap) {
+  const int64_t groups = (kOutputsOfEach + 31) / 32, steps = (kBlockedInputs + 31) / 32;
+  const int64_t step = ((g * groups + o / 32) * kKernelTaps + tap) * steps + i / 32;
+  return PlaneOfStep(split, planes, plane, step, o, i);
 }
 
 float SumOf(const Bytes& split, int planes, int64_t g, int64_t o, int64_t i, int64_t tap) {
@@ -168,12 +173,8 @@ TEST_P(PlaneWeightsTest, PlanesOfWinogradAddUpToItsNumbers) {
     const auto sum_of = [&](int64_t point, int64_t o, int64_t i) {
       const int64_t step = (point * 2 + o / 32) * 2 + i / 32;
       float sum = 0;
-      for (int plane = GetParam() - 1; plane >= 0; --plane) {
-        const int64_t line = ((step * GetParam() + plane) * 2 + o % 32 / 16) * 16 + i % 16;
-        uint16_t upper;
-        std::memcpy(&upper, &split[(line * 32 + o % 16 * 2 + i % 32 / 16) * 2], sizeof(upper));
-        sum += std::bit_cast<float>(uint32_t{upper} << 16);
-      }
+      for (int plane = GetParam() - 1; plane >= 0; --plane)
+        sum += PlaneOfStep(split, GetParam(), plane, step, o, i);
       return sum;
     };
     for (int point = 0; point < layout.points(); ++point) {
