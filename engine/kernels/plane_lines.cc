@@ -122,7 +122,7 @@ uint32_t PlaneLines::BeyondRowsOf(const PlaneRows::Run& run) const {
     for (int64_t c = 0; c < shape_.channels && !beyond; ++c) {
       const auto* block = reinterpret_cast<const float*>(run.src + row * run.row_bytes +
                                                          c / kPlaneLanes * shape_.src_block);
-      beyond = IsBeyondPlanes(block[c % kPlaneLanes], shape_.planes);
+      beyond = IsBeyondPlanes(block[c % kPlaneLanes]);
     }
     if (beyond) rows |= 1u << (run.first + row);
   }

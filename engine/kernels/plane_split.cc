@@ -93,27 +93,21 @@ void PlaneSplit::RoundToEven(const Xbyak::Zmm& number, const Xbyak::Zmm& spare) 
 
 void PlaneSplit::EmitPlane(int plane) {
   constexpr int kFirstOrSelected = 0xF8;  // a | (b & c)
-  const bool is_cut = planes_ == 3, is_last = plane == planes_ - 1;
-  if (is_cut) {
-    vpsrld(line_, first_, 16);
-    vpandd(second_plane_, second_, upper_bits_);
-    vpord(line_, line_, second_plane_);
-    if (!is_last) vpandd(first_plane_, first_, upper_bits_);
-  } else {
-    vpaddd(first_plane_, first_, half_);
-    vpaddd(second_plane_, second_, half_);
-    vpsrld(line_, first_plane_, 16);
-    vpternlogd(line_, second_plane_, upper_bits_, kFirstOrSelected);
-    if (plane == 0) {
-      vpandd(first_plane_, first_plane_, upper_bits_);
-      vpandd(second_plane_, second_plane_, upper_bits_);
-    }
+  const bool is_last = plane == planes_ - 1, is_all_that_is_left = plane == 2;
+  const Xbyak::Zmm& first = is_all_that_is_left ? first_ : first_plane_;
+  const Xbyak::Zmm& second = is_all_that_is_left ? second_ : second_plane_;
+  if (!is_all_that_is_left) {
+    vpaddd(first, first_, half_);
+    vpaddd(second, second_, half_);
   }
+  vpsrld(line_, first, 16);
+  vpternlogd(line_, second, upper_bits_, kFirstOrSelected);
   const Xbyak::RegExp planes[] = {dst_ + 0, dst_ + plane_bytes_, dst_ + plane_bytes_ * 2};
   vmovups(ptr[planes[plane]], line_);
-  if (is_cut ? is_last : plane != 0) return;
-  vsubps(first_, first_, first_plane_);
-  vsubps(second_, second_, second_plane_);
+  if (is_last) return;
+  for (const Xbyak::Zmm& v : {first, second}) vpandd(v, v, upper_bits_);
+  vsubps(first_, first_, first);
+  vsubps(second_, second_, second);
 }
 
 void PlaneSplit::NoteBeyond() {

@@ -5,11 +5,10 @@
 //
 //   1 plane   rounded to 8 bits, halves to even: what tensors of bf16 hold
 //   2 planes  rounded to 8 bits, and what is missing rounded to 8 bits: at most 2^-16 of it is lost
-//   3 planes  the upper 8 bits, the next 8 and the last 8: nothing is lost
+//   3 planes  the same, and what is still missing: nothing is lost
 //
-// Two planes are rounded to nearest, halves away from 0. It makes what is lost as often positive as
-// negative, so that the products that are left out (plane_tile.h) do not add up; three planes lose
-// nothing and are cut off instead, so that no number overflows.
+// Several planes are rounded to nearest, halves away from 0. It makes what is missing as often
+// positive as negative, so that the products that are left out (plane_tile.h) do not add up.
 //
 // A line is a row of a tile: 16 pairs, made of two vectors of 16 numbers. Several planes pair each
 // number of the first with that of the second, in turn. A single plane has neighbours as pairs, as
@@ -48,11 +47,11 @@ struct PlaneSplitArgs {
 };
 using PlaneSplitFunction = void (*)(const PlaneSplitArgs*);
 
-// Whether the planes of a number are not numbers: infinities and NaN, and where planes are rounded
-// what is rounded to an infinity.
-inline bool IsBeyondPlanes(float number, int planes) {
+// Whether the planes of a number are not numbers: infinities and NaN, and what is rounded to an
+// infinity.
+inline bool IsBeyondPlanes(float number) {
   const uint32_t magnitude = std::bit_cast<uint32_t>(number) & 0x7FFFFFFF;
-  return magnitude >= (planes == 3 ? 0x7F800000u : 0x7F7F8000u);
+  return magnitude >= 0x7F7F8000u;
 }
 
 class PlaneSplit final : public jit::Generator {

@@ -8,9 +8,9 @@
 //
 // One plane is a product of bf16 numbers. With two planes the sum has three products, and what is
 // left out, a_1 * b_1 and what planes lose, is 3 * 2^-16 of the whole product at most, of either
-// sign. With three it has six, and 2^-21 is left out at most, about 2^-23 in the mean. The errors
-// of sums are those of f32 or smaller, as a step adds its 32 products in two chains before they
-// meet the sum.
+// sign. With three it has six, and 2^-22 is left out at most, of either sign, too. The errors of
+// sums are those of f32 or smaller, as a step adds its 32 products in two chains before they meet
+// the sum.
 //
 // A step is one line of 32 numbers per row (16 pairs, of kPlaneLineBytes) and plane. Only one tile
 // of either operand is in use; from product to product one of the two stays where that is possible.

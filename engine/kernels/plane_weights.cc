@@ -112,7 +112,8 @@ void HoldNumber(const PlaneLayout& layout, float number, std::byte* to) {
     planes[0] = std::bit_cast<float>(0x7FC00000u);
   } else if (std::isfinite(number)) {
     planes[0] = layout.planes == 1 ? std::copysign(INFINITY, number) : CutOff(number);
-    planes[1] = layout.planes == 1 ? 0 : number - planes[0];
+    planes[1] = layout.planes == 1 ? 0 : CutOff(number - planes[0]);
+    planes[2] = number - planes[0] - planes[1];  // of three
   }
   for (int plane = 0; plane < layout.planes; ++plane)
     StorePlane(planes[plane], to + plane * kPlaneStepBytes);
@@ -138,7 +139,7 @@ void HoldBeyond(const PlaneLayout& layout, const WeightsBlock& from, std::byte* 
                                                            channel / kPlaneLanes * from.block +
                                                            channel % kPlaneLanes * from.channel);
       for (int64_t output = 0; output < kPlaneLanes; ++output) {
-        if (IsBeyondPlanes(numbers[output], layout.planes))
+        if (IsBeyondPlanes(numbers[output]))
           HoldNumber(layout, numbers[output], lines + PlaceOf(layout, tap, channel, output));
       }
     }
