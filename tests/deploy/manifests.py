@@ -17,11 +17,14 @@ import unittest
 
 import yaml
 
+from admission import refused_by_knative, refused_when_restricted
 from api_server import ApiServer
 from real_server import Server, digits_request, expect, run_checks, until, INFER
 
 DEPLOY = pathlib.Path('deploy')
-FOLDERS = ('kubernetes', 'kserve')
+FOLDERS = ('kubernetes', 'kubernetes_volume', 'kserve')
+DEFAULT_GRACE = 30  # seconds that Kubernetes gives a pod to end; Knative gives it 300
+KSERVE_FIELDS = {'minReplicas', 'maxReplicas', 'model'}  # of a predictor, none of a pod's
 SERVER_ALARM = 10  # seconds that the server adds to its drain before it ends in any case
 
 
@@ -46,7 +49,8 @@ def containers():
     spec, kserve = pod()['spec'], documents('kserve')
     yield only(spec['containers']), spec['terminationGracePeriodSeconds']
     yield (only(kserve['ClusterServingRuntime']['spec']['containers']),
-           kserve['InferenceService']['spec']['predictor']['terminationGracePeriodSeconds'])
+           kserve['InferenceService']['spec']['predictor'].get('terminationGracePeriodSeconds',
+                                                               DEFAULT_GRACE))
 
 
 def seconds(container, flag, otherwise=0):
@@ -154,12 +158,48 @@ def names_and_ports_meet():
     expect(only(model['ports'])['name'], 'h2c')
 
 
+def kserve_pod():
+    """The pod that KServe makes of the runtime and the InferenceService, before admission."""
+    kserve = documents('kserve')
+    predictor = kserve['InferenceService']['spec']['predictor']
+    own = {field: value for field, value in predictor.items() if field not in KSERVE_FIELDS}
+    return {**own, 'containers': kserve['ClusterServingRuntime']['spec']['containers']}
+
+
+def clusters_admit_the_pods():
+    """Knative's rules and those of restricted namespaces, with a probe of the rules themselves."""
+    expect(refused_by_knative(kserve_pod()), [])
+    expect(refused_when_restricted(kserve_pod()), [])
+    expect(refused_when_restricted(pod()['spec']), [])
+    slow = {**kserve_pod(), 'terminationGracePeriodSeconds': 75}
+    expect(refused_by_knative(slow), ['terminationGracePeriodSeconds'])
+    only(slow['containers'])['securityContext'].pop('seccompProfile')
+    expect(refused_when_restricted(slow), ['containers[0].securityContext.seccompProfile'])
+
+
 def kustomizations_are_whole():
     """Each names the files beside it, all of them."""
     for folder in FOLDERS:
         files = {file.name for file in (DEPLOY / folder).glob('*.yaml')}
-        listed = documents(folder)['Kustomization']['resources']
-        expect(set(listed), files - {'kustomization.yaml'})
+        kustomization = documents(folder)['Kustomization']
+        listed = {name for name in kustomization['resources'] if not name.startswith('../')}
+        patches = {patch['path'] for patch in kustomization.get('patches', [])}
+        expect(listed | patches, files - {'kustomization.yaml'})
+
+
+def the_volume_is_mounted_where_models_are_looked_for():
+    """The overlay patches the Deployment's own container, and mounts its claim, read-only, at the
+    folder that the image serves."""
+    patch, base = documents('kubernetes_volume')['Deployment'], documents('kubernetes')
+    expect(patch['metadata']['name'], base['Deployment']['metadata']['name'])
+    spec = patch['spec']['template']['spec']
+    container, volume = only(spec['containers']), only(spec['volumes'])
+    expect(container['name'], only(pod()['spec']['containers'])['name'])
+    expect(volume['persistentVolumeClaim']['readOnly'], True)
+    served = re.findall(r'^ENV TILEWIRE_MODEL_REPOSITORY=(\S+)$',
+                        (DEPLOY / 'Dockerfile').read_text(), re.MULTILINE)
+    expect(only(container['volumeMounts']),
+           {'name': volume['name'], 'mountPath': only(served), 'readOnly': True})
 
 
 def kubectl(*arguments):
@@ -168,12 +208,16 @@ def kubectl(*arguments):
     return run.stdout
 
 
+def kubectl_minor():
+    version = json.loads(kubectl('version', '--client', '-o', 'json'))['clientVersion']
+    return int(version['minor'].rstrip('+'))
+
+
 def need_kubectl(minor=0):
     if not shutil.which('kubectl'):
         raise unittest.SkipTest('kubectl is not installed')
-    version = json.loads(kubectl('version', '--client', '-o', 'json'))['clientVersion']
-    if int(version['minor'].rstrip('+')) < minor:
-        raise unittest.SkipTest(f'kubectl {version["gitVersion"]} does not know all fields')
+    if kubectl_minor() < minor:
+        raise unittest.SkipTest(f'kubectl 1.{kubectl_minor()} does not know all fields')
 
 
 def lacks(given, got, path=''):
@@ -187,17 +231,24 @@ def lacks(given, got, path=''):
     return []
 
 
+def objects_of(folder):
+    """What applying a folder creates: an overlay creates its base's."""
+    base = documents('kubernetes') if folder == 'kubernetes_volume' else documents(folder)
+    return [document for kind, document in base.items() if kind != 'Kustomization']
+
+
 def dry_runs_pass():
-    """`kubectl apply --dry-run=client -k` takes both folders; Debian's kubectl does, too."""
+    """`kubectl apply --dry-run=client -k` takes every folder; Debian's kubectl does, too, but for
+    the overlay, whose `patches` it does not know."""
     need_kubectl()
-    for folder in FOLDERS:
-        objects = [document for kind, document in documents(folder).items()
-                   if kind != 'Kustomization']
+    for folder in FOLDERS if kubectl_minor() >= 22 else ('kubernetes', 'kserve'):
+        objects = objects_of(folder)
         kinds = {document['apiVersion']:
                  {document['kind']: not document['kind'].startswith('Cluster')}
                  for document in objects}
         with ApiServer(kinds) as server, tempfile.TemporaryDirectory() as copy:
-            shutil.copytree(DEPLOY / folder, f'{copy}/{folder}')  # files, where Bazel has links
+            for needed in {folder, 'kubernetes'}:
+                shutil.copytree(DEPLOY / needed, f'{copy}/{needed}')  # files, where Bazel has links
             told = kubectl(f'--server={server}', f'--cache-dir={copy}/cache', 'apply',
                            '--dry-run=client', '--validate=false', '-k', f'{copy}/{folder}')
         expect(sorted(line.split('.')[0].split('/')[0] for line in told.splitlines()),
@@ -223,7 +274,7 @@ def fields_are_known():
     for given, known in (
             (runtime, {'supportedModelFormats', 'protocolVersions', 'multiModel', 'containers'}),
             (only(runtime['supportedModelFormats']), {'name', 'version'}),
-            (predictor, {'minReplicas', 'maxReplicas', 'terminationGracePeriodSeconds', 'model'}),
+            (predictor, KSERVE_FIELDS),
             (predictor['model'], {'modelFormat', 'protocolVersion', 'runtime', 'storageUri',
                                   'ports'})):
         expect(set(given) - known, set())
@@ -236,4 +287,6 @@ def fields_are_known():
 
 if __name__ == '__main__':
     run_checks([the_deployment_serves, the_kserve_runtime_serves, pods_have_time_to_drain,
-                names_and_ports_meet, kustomizations_are_whole, dry_runs_pass, fields_are_known])
+                names_and_ports_meet, clusters_admit_the_pods, kustomizations_are_whole,
+                the_volume_is_mounted_where_models_are_looked_for, dry_runs_pass,
+                fields_are_known])
