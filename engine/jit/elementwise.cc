@@ -84,7 +84,7 @@ T ActivationFunction(const Elementwise& e, T x) {
     case Function::kThresholdedRelu:
       return x > alpha ? x : 0;
     case Function::kTruncate:
-      return std::trunc(x);
+      return std::isnan(x) ? 0 : std::clamp(std::trunc(x), T{-0x1p63}, T{0x1p63});
     case Function::kShrink:
       return x < -alpha ? x + beta : x > alpha ? x - beta : 0;
     case Function::kAbs:

@@ -63,7 +63,7 @@ struct Elementwise {
     kThresholdedRelu,  // x > alpha ? x : 0
     kShrink,           // x < -alpha ? x + beta : x > alpha ? x - beta : 0
     kSoftsign,         // x / (1 + |x|)
-    kTruncate,         // towards zero
+    kTruncate,         // to a 64-bit integer, towards zero: NaN gives 0, others the nearest
     // of one, for the types that eltwise.h's vectors do not have
     kAbs,
     kNegate,

@@ -2,6 +2,7 @@
 //
 // Cast and CastLike. Numbers stay where they are held exactly: integers that are cut from f32 stay
 // f32, those of a type of their own get the other type.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -81,6 +82,19 @@ int64_t CutTo(DataType type, int64_t value) {
 
 absl::Status FoldCast(NodeContext& context, const Constant& src, DataType to) {
   const std::string& name = context.output_name();
+// The nearest number that the type has, towards zero; 0 of NaN. Constants of u64 have 63 bits.
+int64_t NearestIn(DataType type, float value) {
+  if (type == DataType::kBool) return value != 0;
+  if (std::isnan(value)) return 0;
+  return VisitIntegerOrDouble(type, [value]<typename T>(T) -> int64_t {
+    using Limits = std::numeric_limits<std::conditional_t<std::is_integral_v<T>, T, int64_t>>;
+    constexpr int64_t kMost = std::min<uint64_t>(Limits::max(), INT64_MAX);
+    if (value >= static_cast<float>(kMost)) return kMost;
+    return value <= static_cast<float>(Limits::min()) ? static_cast<int64_t>(Limits::min())
+                                                      : static_cast<int64_t>(value);
+  });
+}
+
   if (!IsIntegerOrBool(to)) {
     if (src.is_float && (to == DataType::kF32 || to == DataType::kF64))
       return context.SetOutput(Reshaped(src, name, src.dims));
@@ -91,14 +105,9 @@ absl::Status FoldCast(NodeContext& context, const Constant& src, DataType to) {
   }
   if (!src.is_float && IsByte(to) && src.integers == to)
     return context.SetOutput(Reshaped(src, name, src.dims));
-  std::vector<int64_t> ints = src.ints;
-  for (float value : src.floats) {
-    const bool to_truth = to == DataType::kBool;
-    if (!to_truth && !(std::abs(value) < 9.2e18f))
-      return context.node.Invalid("a number beyond the integers");
-    ints.push_back(to_truth ? value != 0 : static_cast<int64_t>(value));
-  }
-  for (int64_t& value : ints) value = CutTo(to, value);
+  std::vector<int64_t> ints;
+  for (int64_t value : src.ints) ints.push_back(CutTo(to, value));
+  for (float value : src.floats) ints.push_back(NearestIn(to, value));
   auto cast = std::make_shared<Constant>(*MakeInts(name, src.dims, std::move(ints)));
   cast->integers = IsByte(to) ? to : DataType::kS32;
   return context.SetOutput(std::move(cast));

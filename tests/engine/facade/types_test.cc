@@ -311,6 +311,17 @@ TEST(TypesTest, ChainsOfCastsWrapAround) {
   }
 }
 
+// An integer of f32 that a NaN became is an integer: a select may drop it, an index may be it.
+TEST(TypesTest, NanBecomesAnInteger) {
+  OnnxBuilder model;
+  model.Input("x", {3}).Input("table", {4}).Integers("last", {3});
+  model.Node("Cast", {"x"}, {"i"}, {testing::Int("to", TensorProto::INT64)});
+  model.Node("IsNaN", {"x"}, {"n"}).Node("Where", {"n", "last", "i"}, {"chosen"});
+  model.Node("Gather", {"table", "i"}, {"plain"}).Node("Gather", {"table", "chosen"}, {"others"});
+  model.Node("Add", {"plain", "others"}, {"y"}).Output("y");
+  ExpectAnswer<float>(model, {Bytes<float>({NAN, 1, 2}), Bytes<float>({1, 2, 3, 4})}, {5, 4, 6});
+}
+
 TEST(TypesTest, ArithmeticAfterACastOfBytesIsOfItsType) {
   OnnxBuilder model;
   model.Input("x", {2}, TensorProto::UINT8).Integers("three_hundred", {300});
