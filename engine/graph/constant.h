@@ -57,6 +57,7 @@ struct Constant {
   Dims dims;
   bool is_float = false;
   DataType integers = DataType::kS32;  // of integers: kU8, kS8, or kS32 for all others
+  DataType declared = DataType::kF32;  // of an initializer: its type in the model
   absl::Span<const float> floats;      // row-major, borrowed from `owner`; none while only `stored`
   std::shared_ptr<const void> owner;   // keeps `floats` alive
   std::shared_ptr<const StoredNumbers> stored;  // null: in memory only

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/element_types.h"
 #include "engine/graph/node_expansion.h"
 #include "engine/graph/node_order.h"
 #include "engine/graph/onnx_types.h"
@@ -49,6 +50,7 @@ class Builder {
     graph_.is_read.resize(graph_.tensor_names.size());
     MarkRead(graph_.nodes, &graph_.is_read);
     for (const DeclaredTensor& output : graph_.outputs) graph_.is_read[output.id] = true;
+    graph_.element_types = ElementTypes(graph_);
     graph_.proto = std::move(file_.graph);
     graph_.functions = std::move(file_.functions);
     return std::move(graph_);

@@ -39,6 +39,7 @@ struct ModelGraph {
   std::vector<std::string> tensor_names;  // by TensorId
   std::vector<ConstantPtr> initializers;  // by TensorId; null for other tensors
   std::vector<bool> is_read;              // by TensorId: by a node, or as an output
+  std::vector<DataType> element_types;    // by TensorId (element_types.h)
   std::vector<Node> nodes;                // topological order
   std::vector<DeclaredTensor> inputs;     // without those that have an initializer
   std::vector<DeclaredTensor> outputs;

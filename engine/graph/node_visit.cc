@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/findings.h"
+#include "engine/graph/onnx_types.h"
 #include "engine/graph/ops/op_table.h"
 
 namespace tilewire::graph {
@@ -78,7 +79,8 @@ absl::Status BuildNode(const Node& node, const ModelGraph& graph, std::vector<Op
   MarkOwnWeights(node, *tensors, first_operation, network);
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i] != kNoTensor)
-      (*tensors)[node.outputs[i]].is_integer = row.gives_integers(context, static_cast<int>(i));
+      (*tensors)[node.outputs[i]].is_integer =
+          IsIntegerOrBool(graph.element_types[node.outputs[i]]);
   }
   return absl::OkStatus();
 }

@@ -70,12 +70,15 @@ absl::StatusOr<ConstantPtr> MakeDense(const ConstantPtr& values, const ConstantP
   if (given->is_float) {
     std::vector<float> floats(*elements, 0.0f);
     for (size_t i = 0; i < places.size(); ++i) floats[places[i]] = given->floats[i];
-    return MakeFloats(given->name, dims, std::move(floats));
+    auto dense = std::make_shared<Constant>(*MakeFloats(given->name, dims, std::move(floats)));
+    dense->declared = given->declared;
+    return ConstantPtr(std::move(dense));
   }
   std::vector<int64_t> ints(*elements, 0);
   for (size_t i = 0; i < places.size(); ++i) ints[places[i]] = given->ints[i];
   auto dense = std::make_shared<Constant>(*MakeInts(given->name, dims, std::move(ints)));
   dense->integers = given->integers;
+  dense->declared = given->declared;
   return ConstantPtr(std::move(dense));
 }
 

@@ -335,6 +335,22 @@ absl::Status LocateExternal(int64_t expected_bytes, const ByteSource& source, Re
   return absl::OkStatus();
 }
 
+absl::StatusOr<ConstantPtr> ReadElements(Record record, int64_t count, int64_t element_size,
+                                         const ByteSource& source) {
+  ABSL_RETURN_IF_ERROR(CheckContents(record, count, element_size));
+  if (!record.has_raw && IsNarrowFloat(record.type)) return FromNarrowFloats(record, record.ints);
+  if (!record.has_raw && !IsFloat(record.type)) {
+    return OfType(record.type, MakeInts(record.name, Dims(record.dims.begin(), record.dims.end()),
+                                        std::move(record.ints)));
+  }
+  const std::vector<Run> runs = record.has_raw ? std::vector<Run>{record.raw} : record.fixed;
+  ABSL_ASSIGN_OR_RETURN(ConstantPtr stored, LeaveInFile(record, count, source, runs));
+  if (stored != nullptr) return stored;
+  ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes, AlignedBuffer::Allocate(count * element_size));
+  ABSL_RETURN_IF_ERROR(ReadRuns(source, runs, bytes.data()));
+  return FromBytes(record, count, std::move(bytes));
+}
+
 }  // namespace
 
 absl::StatusOr<const ByteSource*> TensorReader::External(const std::string& location) {
@@ -361,18 +377,12 @@ absl::StatusOr<ConstantPtr> TensorReader::Read(ByteWindow* window, int64_t begin
     ABSL_ASSIGN_OR_RETURN(source, External(record.external_entries["location"]));
     ABSL_RETURN_IF_ERROR(LocateExternal(count * element_size, *source, &record));
   }
-  ABSL_RETURN_IF_ERROR(CheckContents(record, count, element_size));
-  if (!record.has_raw && IsNarrowFloat(record.type)) return FromNarrowFloats(record, record.ints);
-  if (!record.has_raw && !IsFloat(record.type)) {
-    return OfType(record.type, MakeInts(record.name, Dims(record.dims.begin(), record.dims.end()),
-                                        std::move(record.ints)));
-  }
-  const std::vector<Run> runs = record.has_raw ? std::vector<Run>{record.raw} : record.fixed;
-  ABSL_ASSIGN_OR_RETURN(ConstantPtr stored, LeaveInFile(record, count, *source, runs));
-  if (stored != nullptr) return stored;
-  ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes, AlignedBuffer::Allocate(count * element_size));
-  ABSL_RETURN_IF_ERROR(ReadRuns(*source, runs, bytes.data()));
-  return FromBytes(record, count, std::move(bytes));
+  const DataType declared = *TypeOfElements(record.type);
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr held,
+                        ReadElements(std::move(record), count, element_size, *source));
+  auto constant = std::make_shared<Constant>(*held);
+  constant->declared = declared;
+  return ConstantPtr(std::move(constant));
 }
 
 absl::StatusOr<ConstantPtr> TensorReader::ReadSparse(ByteWindow* window, int64_t begin,

@@ -85,7 +85,7 @@ absl::Status BuildAffineGrid(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(AffineGrid) = {
-    {"AffineGrid", 20, 2, 2, "align_corners", BuildAffineGrid, Folds::kNever, RealNumbers,
+    {"AffineGrid", 20, 2, 2, "align_corners", BuildAffineGrid, Folds::kNever, LikeFirstInput,
      /*deciding=*/Inputs({1})},
 };
 

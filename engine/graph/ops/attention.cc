@@ -250,9 +250,9 @@ absl::Status BuildRotaryEmbedding(NodeContext& context) {
 TILEWIRE_OPERATORS(Attention) = {
     {"Attention", 23, 3, 7,
      "is_causal kv_num_heads q_num_heads qk_matmul_output_mode scale softcap softmax_precision",
-     BuildAttention, Folds::kNever, RealNumbers},
+     BuildAttention, Folds::kNever, LikeFirstInput},
     {"RotaryEmbedding", 23, 3, 4, "interleaved num_heads rotary_embedding_dim",
-     BuildRotaryEmbedding, Folds::kNever, RealNumbers},
+     BuildRotaryEmbedding, Folds::kNever, LikeFirstInput},
 };
 
 }  // namespace tilewire::graph

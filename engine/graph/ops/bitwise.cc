@@ -39,11 +39,11 @@ absl::Status BuildBitwiseXor(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Bitwise) = {
-    {"BitShift", 11, 2, 2, "direction", BuildBitShift, Folds::kInMemory, Integers},
-    {"BitwiseAnd", 18, 2, 2, "", BuildBitwiseAnd, Folds::kInMemory, Integers},
-    {"BitwiseNot", 18, 1, 1, "", BuildBitwiseNot, Folds::kInMemory, Integers},
-    {"BitwiseOr", 18, 2, 2, "", BuildBitwiseOr, Folds::kInMemory, Integers},
-    {"BitwiseXor", 18, 2, 2, "", BuildBitwiseXor, Folds::kInMemory, Integers},
+    {"BitShift", 11, 2, 2, "direction", BuildBitShift, Folds::kInMemory},
+    {"BitwiseAnd", 18, 2, 2, "", BuildBitwiseAnd, Folds::kInMemory},
+    {"BitwiseNot", 18, 1, 1, "", BuildBitwiseNot, Folds::kInMemory},
+    {"BitwiseOr", 18, 2, 2, "", BuildBitwiseOr, Folds::kInMemory},
+    {"BitwiseXor", 18, 2, 2, "", BuildBitwiseXor, Folds::kInMemory},
 };
 
 }  // namespace tilewire::graph

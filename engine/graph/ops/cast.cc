@@ -4,6 +4,8 @@
 // f32, those of a type of their own get the other type.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -80,8 +82,6 @@ int64_t CutTo(DataType type, int64_t value) {
   });
 }
 
-absl::Status FoldCast(NodeContext& context, const Constant& src, DataType to) {
-  const std::string& name = context.output_name();
 // The nearest number that the type has, towards zero; 0 of NaN. Constants of u64 have 63 bits.
 int64_t NearestIn(DataType type, float value) {
   if (type == DataType::kBool) return value != 0;
@@ -95,6 +95,8 @@ int64_t NearestIn(DataType type, float value) {
   });
 }
 
+absl::Status FoldCast(NodeContext& context, const Constant& src, DataType to) {
+  const std::string& name = context.output_name();
   if (!IsIntegerOrBool(to)) {
     if (src.is_float && (to == DataType::kF32 || to == DataType::kF64))
       return context.SetOutput(Reshaped(src, name, src.dims));
@@ -139,32 +141,18 @@ absl::Status BuildCast(NodeContext& context) {
   return CastTo(context, *to);
 }
 
-// To the type that input 1 is held in: real numbers of 16 bits are held in f32, and so is the
-// result.
 absl::Status BuildCastLike(NodeContext& context) {
   ABSL_RETURN_IF_ERROR(CheckRounding(context.node));
-  const Operand& like = context.input(1);
-  const bool known = like.constant != nullptr;
-  const DataType type =
-      known && !like.constant->is_float ? like.constant->integers : context.TypeOf(like);
-  const bool is_integer = IsInteger(like);
-  if (is_integer && !IsByte(type) && (known || type == DataType::kF32))
-    return context.node.Unimplemented("like integers or truth values whose type is not kept");
-  return CastTo(context, type);
+  return CastTo(context, context.ElementType(1));
 }
 
-bool LikeTheSecond(const NodeContext& context, int) { return context.IsInteger(1); }
-
-bool CastsToIntegers(const NodeContext& context, int) {
-  const std::optional<DataType> to = TypeOfElements(context.node.Int("to", 0).value_or(0));
-  return to && IsIntegerOrBool(*to);
-}
+DataType Named(const TypedNode& node, int) { return node.named("to", DataType::kF32); }
 
 }  // namespace
 
 TILEWIRE_OPERATORS(Cast) = {
-    {"Cast", 1, 1, 1, "round_mode saturate to", BuildCast, Folds::kInMemory, CastsToIntegers},
-    {"CastLike", 15, 2, 2, "round_mode saturate", BuildCastLike, Folds::kInMemory, LikeTheSecond},
+    {"Cast", 1, 1, 1, "round_mode saturate to", BuildCast, Folds::kInMemory, Named},
+    {"CastLike", 15, 2, 2, "round_mode saturate", BuildCastLike, Folds::kInMemory, LikeSecondInput},
 };
 
 }  // namespace tilewire::graph

@@ -61,7 +61,7 @@ absl::Status BuildNonZero(NodeContext& context) {
 TILEWIRE_OPERATORS(Compress) = {
     {"Compress", 9, 2, 2, "axis", BuildCompress, Folds::kInMemory, LikeFirstInput,
      /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true},
-    {"NonZero", 9, 1, 1, "", BuildNonZero, Folds::kInMemory, Integers, /*deciding=*/0,
+    {"NonZero", 9, 1, 1, "", BuildNonZero, Folds::kInMemory, Indices, /*deciding=*/0,
      /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true},
 };
 

@@ -64,13 +64,19 @@ absl::Status BuildConstant(NodeContext& context) {
       absl::StrCat("attribute '", node.proto().attribute(0).name(), "'; supported are numbers"));
 }
 
+DataType TypeOfValue(const TypedNode& node, int) {
+  if (node.node.HasAttribute("value_int") || node.node.HasAttribute("value_ints"))
+    return DataType::kS64;
+  return node.tensor(node.node.HasAttribute("sparse_value") ? "sparse_value" : "value");
+}
+
 }  // namespace
 
 TILEWIRE_OPERATORS(Constant) = {
     {"Constant", 1, 0, 0,
      "sparse_value value value_float value_floats value_int value_ints value_string "
      "value_strings",
-     BuildConstant, Folds::kInMemory},
+     BuildConstant, Folds::kInMemory, TypeOfValue},
 };
 
 }  // namespace tilewire::graph

@@ -141,13 +141,16 @@ absl::Status BuildLoop(NodeContext& context) {
   return SetResults(context, results);
 }
 
-bool AsInItsGraph(const NodeContext& context, int i) { return IsInteger(context.output(i)); }
+DataType OfBranch(const TypedNode& node, int i) { return node.body_output("then_branch", i); }
+
+// The body's first output is its condition.
+DataType OfBody(const TypedNode& node, int i) { return node.body_output("body", i + 1); }
 
 }  // namespace
 
 TILEWIRE_OPERATORS(ControlFlow) = {
-    {"If", 1, 1, 1, "else_branch then_branch", BuildIf, Folds::kNever, AsInItsGraph, Inputs({0})},
-    {"Loop", 1, 0, INT_MAX, "body", BuildLoop, Folds::kNever, AsInItsGraph, Inputs({0, 1}),
+    {"If", 1, 1, 1, "else_branch then_branch", BuildIf, Folds::kNever, OfBranch, Inputs({0})},
+    {"Loop", 1, 0, INT_MAX, "body", BuildLoop, Folds::kNever, OfBody, Inputs({0, 1}),
      /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true},
 };
 

@@ -147,7 +147,7 @@ absl::Status BuildDeformConv(NodeContext& context) {
 
 TILEWIRE_OPERATORS(DeformConv) = {
     {"DeformConv", 19, 3, 5, "dilations group kernel_shape offset_group pads strides",
-     BuildDeformConv, Folds::kNever, RealNumbers},
+     BuildDeformConv, Folds::kNever, LikeFirstInput},
 };
 
 }  // namespace tilewire::graph

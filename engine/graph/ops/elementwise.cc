@@ -262,31 +262,29 @@ absl::Status BuildWhere(NodeContext& context) {
   return context.SetOutput(dst);
 }
 
-bool LikeSecondInput(const NodeContext& context, int) { return context.IsInteger(1); }
-
 }  // namespace
 
 TILEWIRE_OPERATORS(Elementwise) = {
     {"Add", 1, 2, 2, "axis broadcast", BuildAdd, Folds::kInMemory},
-    {"And", 1, 2, 2, "axis broadcast", BuildAnd, Folds::kInMemory, Integers},
+    {"And", 1, 2, 2, "axis broadcast", BuildAnd, Folds::kInMemory, TruthValues},
     {"Div", 1, 2, 2, "axis broadcast", BuildDiv, Folds::kInMemory},
-    {"Equal", 1, 2, 2, "axis broadcast", BuildEqual, Folds::kInMemory, Integers},
-    {"Greater", 1, 2, 2, "axis broadcast", BuildGreater, Folds::kInMemory, Integers},
-    {"GreaterOrEqual", 12, 2, 2, "", BuildGreaterOrEqual, Folds::kInMemory, Integers},
-    {"Less", 1, 2, 2, "axis broadcast", BuildLess, Folds::kInMemory, Integers},
-    {"LessOrEqual", 12, 2, 2, "", BuildLessOrEqual, Folds::kInMemory, Integers},
+    {"Equal", 1, 2, 2, "axis broadcast", BuildEqual, Folds::kInMemory, TruthValues},
+    {"Greater", 1, 2, 2, "axis broadcast", BuildGreater, Folds::kInMemory, TruthValues},
+    {"GreaterOrEqual", 12, 2, 2, "", BuildGreaterOrEqual, Folds::kInMemory, TruthValues},
+    {"Less", 1, 2, 2, "axis broadcast", BuildLess, Folds::kInMemory, TruthValues},
+    {"LessOrEqual", 12, 2, 2, "", BuildLessOrEqual, Folds::kInMemory, TruthValues},
     {"Max", 1, 1, INT_MAX, "", BuildMax, Folds::kInMemory},
     {"Mean", 1, 1, INT_MAX, "", BuildMean},
     {"Min", 1, 1, INT_MAX, "", BuildMin, Folds::kInMemory},
     {"Mod", 10, 2, 2, "fmod", BuildMod, Folds::kInMemory},
     {"Mul", 1, 2, 2, "axis broadcast", BuildMul, Folds::kInMemory},
-    {"Or", 1, 2, 2, "axis broadcast", BuildOr, Folds::kInMemory, Integers},
+    {"Or", 1, 2, 2, "axis broadcast", BuildOr, Folds::kInMemory, TruthValues},
     {"PRelu", 1, 2, 2, "", BuildPRelu, Folds::kInMemory},
     {"Pow", 1, 2, 2, "axis broadcast", BuildPow, Folds::kInMemory},
     {"Sub", 1, 2, 2, "axis broadcast", BuildSub, Folds::kInMemory},
     {"Sum", 1, 1, INT_MAX, "", BuildSum},
     {"Where", 9, 3, 3, "", BuildWhere, Folds::kInMemory, LikeSecondInput},
-    {"Xor", 1, 2, 2, "axis broadcast", BuildXor, Folds::kInMemory, Integers},
+    {"Xor", 1, 2, 2, "axis broadcast", BuildXor, Folds::kInMemory, TruthValues},
 };
 
 }  // namespace tilewire::graph

@@ -243,9 +243,9 @@ absl::Status BuildStft(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Fourier) = {
-    {"DFT", 17, 1, 3, "axis inverse onesided", BuildDft, Folds::kNever, RealNumbers,
+    {"DFT", 17, 1, 3, "axis inverse onesided", BuildDft, Folds::kNever, LikeFirstInput,
      Inputs({1, 2})},
-    {"STFT", 17, 2, 4, "onesided", BuildStft, Folds::kNever, RealNumbers, Inputs({1, 3})},
+    {"STFT", 17, 2, 4, "onesided", BuildStft, Folds::kNever, LikeFirstInput, Inputs({1, 3})},
 };
 
 }  // namespace tilewire::graph

@@ -76,7 +76,7 @@ absl::Status BuildGridSample(NodeContext& context) {
 
 TILEWIRE_OPERATORS(GridSample) = {
     {"GridSample", 16, 2, 2, "align_corners mode padding_mode", BuildGridSample, Folds::kNever,
-     RealNumbers},
+     LikeFirstInput},
 };
 
 }  // namespace tilewire::graph

@@ -49,11 +49,15 @@ absl::Status BuildDropout(NodeContext& context) {
   return context.SetOutput(context.input(0));
 }
 
+DataType MaskAfterFirst(const TypedNode& node, int i) {
+  return i == 0 ? node.input(0) : DataType::kBool;
+}
+
 }  // namespace
 
 TILEWIRE_OPERATORS(Identity) = {
-    {"Dropout", 1, 1, 3, "is_test ratio seed", BuildDropout, Folds::kInMemory,
-     IntegersInSecondOutput, Inputs({1, 2})},
+    {"Dropout", 1, 1, 3, "is_test ratio seed", BuildDropout, Folds::kInMemory, MaskAfterFirst,
+     Inputs({1, 2})},
     {"Identity", 1, 1, 1, "", BuildIdentity, Folds::kInMemory},
 };
 

@@ -185,7 +185,7 @@ absl::Status BuildFusedMatMul(NodeContext& context) {
 
 TILEWIRE_OPERATORS(InnerProduct) = {
     {"com.microsoft.FusedMatMul", 1, 2, 2, "alpha transA transB transBatchA transBatchB",
-     BuildFusedMatMul, Folds::kNever, RealNumbers},
+     BuildFusedMatMul, Folds::kNever, LikeFirstInput},
     {"Gemm", 1, 2, 3, "alpha beta broadcast transA transB", BuildGemm},
     {"MatMul", 1, 2, 2, "", BuildMatMul},
 };

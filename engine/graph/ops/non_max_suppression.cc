@@ -143,7 +143,7 @@ absl::Status BuildNonMaxSuppression(NodeContext& context) {
 
 TILEWIRE_OPERATORS(NonMaxSuppression) = {
     {"NonMaxSuppression", 10, 2, 5, "center_point_box", BuildNonMaxSuppression, Folds::kInMemory,
-     Integers, /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true},
+     Indices, /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true},
 };
 
 }  // namespace tilewire::graph

@@ -114,12 +114,10 @@ absl::Status BuildHardmax(NodeContext& context) {
   return context.SetOutput(dst);
 }
 
-bool LikeThirdInput(const NodeContext& context, int) { return context.IsInteger(2); }
-
 }  // namespace
 
 TILEWIRE_OPERATORS(OneHot) = {
-    {"Hardmax", 1, 1, 1, "axis", BuildHardmax, Folds::kNever, RealNumbers},
+    {"Hardmax", 1, 1, 1, "axis", BuildHardmax, Folds::kNever, LikeFirstInput},
     {"OneHot", 9, 3, 3, "axis", BuildOneHot, Folds::kInMemory, LikeThirdInput, Inputs({1})},
 };
 

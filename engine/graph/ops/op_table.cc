@@ -36,16 +36,18 @@ const OpRow* FindOp(const Node& node) {
   return row == rows->end() ? nullptr : row->second;
 }
 
-bool LikeFirstInput(const NodeContext& context, int) {
-  return context.input_count() > 0 && context.Has(0) && context.IsInteger(0);
-}
+DataType LikeFirstInput(const TypedNode& node, int) { return node.input(0); }
 
-bool Integers(const NodeContext&, int) { return true; }
+DataType LikeSecondInput(const TypedNode& node, int) { return node.input(1); }
 
-bool RealNumbers(const NodeContext&, int) { return false; }
+DataType LikeThirdInput(const TypedNode& node, int) { return node.input(2); }
 
-bool IntegersInSecondOutput(const NodeContext& context, int i) {
-  return i == 1 || LikeFirstInput(context, i);
+DataType TruthValues(const TypedNode&, int) { return DataType::kBool; }
+
+DataType Indices(const TypedNode&, int) { return DataType::kS64; }
+
+DataType IndicesAfterFirst(const TypedNode& node, int i) {
+  return i == 0 ? node.input(0) : DataType::kS64;
 }
 
 absl::Status CheckSupported(const Node& node) {

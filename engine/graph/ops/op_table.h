@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "engine/graph/element_types.h"
 #include "engine/graph/node.h"
 #include "engine/graph/specialization.h"
 
@@ -26,14 +27,14 @@ enum class Folds : uint8_t {
   kInPlace,   // yes, without elements in memory: its build() passes on constants that lie in a file
 };
 
-// Whether output `i` of a node holds integers or truth values by ONNX's rules. The runtime holds
-// both in f32, where no type tells them from real numbers, but division, powers and means do.
-using ResultType = bool (*)(const NodeContext& context, int i);
-bool LikeFirstInput(const NodeContext& context, int i);
-bool Integers(const NodeContext& context, int i);
-bool RealNumbers(const NodeContext& context, int i);
-// Output 0 is like the first input; output 1 holds indices or a mask.
-bool IntegersInSecondOutput(const NodeContext& context, int i);
+// Types of results (element_types.h).
+DataType LikeFirstInput(const TypedNode& node, int i);
+DataType LikeSecondInput(const TypedNode& node, int i);
+DataType LikeThirdInput(const TypedNode& node, int i);
+DataType TruthValues(const TypedNode& node, int i);
+DataType Indices(const TypedNode& node, int i);
+// Output 0 is like the first input; the others hold indices.
+DataType IndicesAfterFirst(const TypedNode& node, int i);
 
 // Writes a node as other operators (composition.h). Inputs and outputs of the node are resolved.
 using Compose = absl::StatusOr<std::string> (*)(const Node& node);
@@ -57,7 +58,7 @@ struct OpRow {
   //   kUnimplemented    a use that the engine has no operation for
   absl::Status (*build)(NodeContext& context);
   Folds folds = Folds::kNever;
-  ResultType gives_integers = LikeFirstInput;
+  ResultType result_type = LikeFirstInput;
   // Inputs that give shapes, axes or counts: build() needs their elements.
   uint8_t deciding = 0;
   Compose compose = nullptr;    // set in the place of `build`

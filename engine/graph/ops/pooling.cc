@@ -277,7 +277,7 @@ TILEWIRE_OPERATORS(Pooling) = {
     {"GlobalAveragePool", 1, 1, 1, "", BuildGlobalAveragePool},
     {"GlobalMaxPool", 1, 1, 1, "", BuildGlobalMaxPool},
     {"MaxPool", 1, 1, 1, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides",
-     BuildMaxPool, Folds::kNever, IntegersInSecondOutput},
+     BuildMaxPool, Folds::kNever, IndicesAfterFirst},
 };
 
 }  // namespace tilewire::graph

@@ -279,15 +279,20 @@ absl::Status BuildMatMulInteger(NodeContext& context) {
   return context.SetOutput(dst);
 }
 
+DataType Sums(const TypedNode&, int) { return DataType::kS32; }
+
+// The type of the result's zero point.
+DataType LikeZeroPoint(const TypedNode& node, int) { return node.input(7); }
+
 }  // namespace
 
 TILEWIRE_OPERATORS(QLinear) = {
     {"ConvInteger", 10, 2, 4, "auto_pad dilations group kernel_shape pads strides",
-     BuildConvInteger, Folds::kNever, Integers},
-    {"MatMulInteger", 10, 2, 4, "", BuildMatMulInteger, Folds::kNever, Integers},
+     BuildConvInteger, Folds::kNever, Sums},
+    {"MatMulInteger", 10, 2, 4, "", BuildMatMulInteger, Folds::kNever, Sums},
     {"QLinearConv", 10, 8, 9, "auto_pad dilations group kernel_shape pads strides",
-     BuildQLinearConv, Folds::kNever, Integers},
-    {"QLinearMatMul", 10, 8, 8, "", BuildQLinearMatMul, Folds::kNever, Integers},
+     BuildQLinearConv, Folds::kNever, LikeZeroPoint},
+    {"QLinearMatMul", 10, 8, 8, "", BuildQLinearMatMul, Folds::kNever, LikeZeroPoint},
 };
 
 }  // namespace tilewire::graph

@@ -97,18 +97,27 @@ absl::Status BuildDynamicQuantizeLinear(NodeContext& context) {
   return absl::OkStatus();
 }
 
-// All outputs but the scale.
-bool IntegersButTheScale(const NodeContext&, int i) { return i != 1; }
+// All outputs but the scale are of integers.
+DataType BytesButTheScale(const TypedNode&, int i) {
+  return i == 1 ? DataType::kF32 : DataType::kU8;
+}
+
+DataType LikeScale(const TypedNode& node, int) { return node.named("output_dtype", node.input(1)); }
+
+// The type of the zero point, or else of the attribute.
+DataType LikeZeroPoint(const TypedNode& node, int) {
+  return node.node.HasInput(2) ? node.input(2) : node.named("output_dtype", DataType::kU8);
+}
 
 }  // namespace
 
 TILEWIRE_OPERATORS(QuantizeLinear) = {
     {"DequantizeLinear", 10, 2, 3, "axis block_size output_dtype", BuildDequantizeLinear,
-     Folds::kInPlace, RealNumbers},
+     Folds::kInPlace, LikeScale},
     {"DynamicQuantizeLinear", 11, 1, 1, "", BuildDynamicQuantizeLinear, Folds::kNever,
-     IntegersButTheScale},
+     BytesButTheScale},
     {"QuantizeLinear", 10, 2, 3, "axis block_size output_dtype precision saturate",
-     BuildQuantizeLinear, Folds::kInPlace, Integers},
+     BuildQuantizeLinear, Folds::kInPlace, LikeZeroPoint},
 };
 
 }  // namespace tilewire::graph

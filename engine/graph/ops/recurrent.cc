@@ -344,15 +344,15 @@ TILEWIRE_OPERATORS(Recurrent) = {
     {"GRU", 7, 3, 6,
      "activation_alpha activation_beta activations clip direction hidden_size layout "
      "linear_before_reset",
-     BuildGru, Folds::kNever, RealNumbers, /*deciding=*/0, /*compose=*/nullptr,
+     BuildGru, Folds::kNever, LikeFirstInput, /*deciding=*/0, /*compose=*/nullptr,
      /*may_omit_first=*/true},
     {"LSTM", 7, 3, 8,
      "activation_alpha activation_beta activations clip direction hidden_size input_forget layout",
-     BuildLstm, Folds::kNever, RealNumbers, /*deciding=*/0, /*compose=*/nullptr,
+     BuildLstm, Folds::kNever, LikeFirstInput, /*deciding=*/0, /*compose=*/nullptr,
      /*may_omit_first=*/true},
     {"RNN", 7, 3, 6,
      "activation_alpha activation_beta activations clip direction hidden_size layout", BuildRnn,
-     Folds::kNever, RealNumbers, /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/true},
+     Folds::kNever, LikeFirstInput, /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/true},
 };
 
 }  // namespace tilewire::graph

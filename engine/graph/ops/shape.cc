@@ -104,14 +104,16 @@ absl::Status BuildRange(NodeContext& context) {
   return context.SetOutput(MakeInts(context.output_name(), {count}, std::move(ints)));
 }
 
+DataType TypeOfFill(const TypedNode& node, int) { return node.tensor("value"); }
+
 }  // namespace
 
 TILEWIRE_OPERATORS(Shape) = {
-    {"ConstantOfShape", 9, 1, 1, "value", BuildConstantOfShape, Folds::kInMemory, LikeFirstInput,
+    {"ConstantOfShape", 9, 1, 1, "value", BuildConstantOfShape, Folds::kInMemory, TypeOfFill,
      Inputs({0})},
     {"Range", 11, 3, 3, "", BuildRange, Folds::kInMemory, LikeFirstInput, Inputs({0, 1, 2})},
-    {"Shape", 1, 1, 1, "end start", BuildShape, Folds::kInMemory, Integers},
-    {"Size", 1, 1, 1, "", BuildSize, Folds::kInMemory, Integers},
+    {"Shape", 1, 1, 1, "end start", BuildShape, Folds::kInMemory, Indices},
+    {"Size", 1, 1, 1, "", BuildSize, Folds::kInMemory, Indices},
 };
 
 }  // namespace tilewire::graph

@@ -74,9 +74,9 @@ absl::Status BuildTopK(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(TopK) = {
-    {"ArgMax", 1, 1, 1, "axis keepdims select_last_index", BuildArgMax, Folds::kNever, Integers},
-    {"ArgMin", 1, 1, 1, "axis keepdims select_last_index", BuildArgMin, Folds::kNever, Integers},
-    {"TopK", 1, 1, 2, "axis k largest sorted", BuildTopK, Folds::kNever, IntegersInSecondOutput,
+    {"ArgMax", 1, 1, 1, "axis keepdims select_last_index", BuildArgMax, Folds::kNever, Indices},
+    {"ArgMin", 1, 1, 1, "axis keepdims select_last_index", BuildArgMin, Folds::kNever, Indices},
+    {"TopK", 1, 1, 2, "axis k largest sorted", BuildTopK, Folds::kNever, IndicesAfterFirst,
      Inputs({1})},
 };
 

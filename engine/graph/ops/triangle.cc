@@ -65,12 +65,7 @@ absl::Status BuildTrilu(NodeContext& context) {
 }
 
 // The type of the attribute, or else that of the input, whose elements are not read.
-bool IsIntegerEye(const NodeContext& context, int) {
-  const int64_t asked = context.node.Int("dtype", 0).value_or(0);
-  if (asked == 0) return context.IsInteger(0);
-  const std::optional<DataType> type = TypeOfElements(asked);
-  return type && IsIntegerOrBool(*type);
-}
+DataType TypeOfEye(const TypedNode& node, int) { return node.named("dtype", node.input(0)); }
 
 absl::Status BuildEyeLike(NodeContext& context) {
   const Node& node = context.node;
@@ -84,7 +79,7 @@ absl::Status BuildEyeLike(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(
       std::vector<int64_t> ones,
       Marked(node, dims[0], dims[1], [&](int64_t distance) { return distance == k; }));
-  if (IsIntegerEye(context, 0))
+  if (IsIntegerOrBool(context.ElementTypeOfOutput(0)))
     return context.SetOutput(MakeInts(context.output_name(), dims, std::move(ones)));
   return context.SetOutput(
       MakeFloats(context.output_name(), dims, std::vector<float>(ones.begin(), ones.end())));
@@ -93,7 +88,7 @@ absl::Status BuildEyeLike(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Triangle) = {
-    {"EyeLike", 9, 1, 1, "dtype k", BuildEyeLike, Folds::kInMemory, IsIntegerEye},
+    {"EyeLike", 9, 1, 1, "dtype k", BuildEyeLike, Folds::kInMemory, TypeOfEye},
     {"Trilu", 14, 1, 2, "upper", BuildTrilu, Folds::kInMemory, LikeFirstInput, Inputs({1})},
 };
 

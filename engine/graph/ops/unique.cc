@@ -109,14 +109,10 @@ absl::Status BuildUnique(NodeContext& context) {
   return absl::OkStatus();
 }
 
-bool LikeFirstInputInFirst(const NodeContext& context, int i) {
-  return i > 0 || LikeFirstInput(context, i);
-}
-
 }  // namespace
 
 TILEWIRE_OPERATORS(Unique) = {
-    {"Unique", 11, 1, 1, "axis sorted", BuildUnique, Folds::kInMemory, LikeFirstInputInFirst,
+    {"Unique", 11, 1, 1, "axis sorted", BuildUnique, Folds::kInMemory, IndicesAfterFirst,
      /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true},
 };
 

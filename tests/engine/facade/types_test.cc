@@ -311,6 +311,21 @@ TEST(TypesTest, ChainsOfCastsWrapAround) {
   }
 }
 
+TEST(TypesTest, CastsToNarrowTypesRoundInChains) {
+  OnnxBuilder model(19);
+  model.Input("x", {2}).Input("like", {1}, TensorProto::BFLOAT16);
+  model.Node("CastLike", {"x", "like"}, {"b"}).Node("Mul", {"b", "two"}, {"d"});
+  model.Tensor("two", {1}, TensorProto::BFLOAT16)->set_raw_data(Bytes<uint16_t>({0x4000}));
+  model.Node("CastLike", {"three", "like"}, {"c"}).Floats("three", {1}, {3.01f});
+  model.Node("Cast", {"d"}, {"f"}, {testing::Int("to", TensorProto::FLOAT)});
+  model.Node("Cast", {"f"}, {"h"}, {testing::Int("to", TensorProto::FLOAT16)});
+  model.Node("CastLike", {"h", "x"}, {"r"}).Node("CastLike", {"c", "x"}, {"k"});
+  model.Node("Sub", {"r", "k"}, {"y"}).Output("y");
+  // 0.81910545 is 0.8203125 in bf16, and 3.01 is 3.015625.
+  ExpectAnswer<float>(model, {Bytes<float>({0.81910545f, 2049}), Bytes<uint16_t>({0})},
+                      {1.640625f - 3.015625f, 4096 - 3.015625f});
+}
+
 // An integer of f32 that a NaN became is an integer: a select may drop it, an index may be it.
 TEST(TypesTest, NanBecomesAnInteger) {
   OnnxBuilder model;

@@ -13,6 +13,12 @@
 
 namespace tilewire::graph {
 
+inline onnx::AttributeProto Graph(const std::string& name, OnnxBuilder body) {
+  onnx::AttributeProto attribute = testing::Attribute(name, onnx::AttributeProto::GRAPH);
+  *attribute.mutable_g() = body.graph();
+  return attribute;
+}
+
 // A node on one input, x, of dims `src`.
 struct OpCase {
   const char* why;

@@ -56,6 +56,36 @@ TEST(CastTest, LikeTheTypeThatIsHeld) {
             (std::vector<Elements>{{1, -2, 200}, {1, 0, 200}, {1, -2, 200}}));
 }
 
+// A type of the model that f32 holds: of an input, an initializer, a result, a graph's result.
+TEST(CastTest, LikeTypesThatAreHeldInF32) {
+  const std::string in_bf16 = RoundedTo("bf16");
+  const auto text = [](const std::string& like) {
+    OnnxBuilder then(19), model(19);
+    then.Node("Relu", {"b"}, {"t"}).Output("t");
+    model.Input("x", {2}).Input("b", {2}, onnx::TensorProto::BFLOAT16);
+    model.Tensor("known", {1}, onnx::TensorProto::BFLOAT16)->set_raw_data(std::string(2, 0));
+    model.Node("Abs", {"b"}, {"result"}).Node("Not", {"truth"}, {"chosen"});
+    model.Tensor("truth", {}, onnx::TensorProto::BOOL)->set_raw_data(std::string(1, 0));
+    model.Node("If", {"chosen"}, {"branch"},
+               {Graph("then_branch", then), Graph("else_branch", then)});
+    model.Node("CastLike", {"x", like}, {"y"}).Output("y", onnx::TensorProto::BFLOAT16);
+    const std::string all = BuiltText(model, {{2}, {2}});
+    return all.substr(all.find("y/narrow"));
+  };
+  for (const char* like : {"b", "known", "result", "branch"})
+    EXPECT_EQ(text(like), in_bf16) << like;
+}
+
+TEST(CastTest, LikeIntegersThatAreKnownOrHeldInF32) {
+  OnnxBuilder model(19);
+  model.Input("x", {3}).Integers("known", {1}).Node("IsNaN", {"x"}, {"truth"});
+  model.Node("CastLike", {"x", "known"}, {"y"}).Output("y", onnx::TensorProto::INT64);
+  model.Node("CastLike", {"x", "truth"}, {"b"}).Output("b", onnx::TensorProto::BOOL);
+  model.Node("CastLike", {"truth", "y"}, {"z"}).Output("z", onnx::TensorProto::INT64);
+  EXPECT_EQ(Computed(model, {{3}}, {{1.9, NAN, 0}}),
+            (std::vector<Elements>{{1, 0, 0}, {1, 1, 0}, {0, 1, 0}}));
+}
+
 TEST(CastTest, NumbersThatIntegersDoNotHaveBecomeTheNearest) {
   OnnxBuilder model;
   const float infinity = std::numeric_limits<float>::infinity();

@@ -7,12 +7,6 @@
 namespace tilewire::graph {
 namespace {
 
-onnx::AttributeProto Graph(const std::string& name, OnnxBuilder body) {
-  onnx::AttributeProto attribute = testing::Attribute(name, onnx::AttributeProto::GRAPH);
-  *attribute.mutable_g() = body.graph();
-  return attribute;
-}
-
 OnnxBuilder Branch(const std::string& op) {
   OnnxBuilder branch;
   branch.Node(op, {"x"}, {"t"}).Output("t");
