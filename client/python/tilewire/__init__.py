@@ -11,14 +11,16 @@
 torchvision does. Whatever fails raises a subclass of `tilewire.Error`, with a code and a text.
 """
 from tilewire import aio, images
+from tilewire.bfloat16 import from_bfloat16, to_bfloat16
 from tilewire.client import Client
 from tilewire.errors import (DeadlineExceeded, Error, FailedPrecondition, InvalidArgument, NotFound,
                              ResourceExhausted, Unavailable, Unimplemented)
+from tilewire.inference import Inputs, Result
 from tilewire.metadata import ModelEntry, ModelMetadata, ServerMetadata, TensorMetadata
-from tilewire.operations import Result
+from tilewire.tensors import Layout
 
 __version__ = '0.1.0'
 __all__ = [
-    'Client', 'DeadlineExceeded', 'Error', 'FailedPrecondition', 'InvalidArgument', 'ModelEntry',
-    'ModelMetadata', 'NotFound', 'ResourceExhausted', 'Result', 'ServerMetadata', 'TensorMetadata',
-    'Unavailable', 'Unimplemented', 'aio', 'images']
+    'Client', 'DeadlineExceeded', 'Error', 'FailedPrecondition', 'Inputs', 'InvalidArgument', 'Layout',
+    'ModelEntry', 'ModelMetadata', 'NotFound', 'ResourceExhausted', 'Result', 'ServerMetadata',
+    'TensorMetadata', 'Unavailable', 'Unimplemented', 'aio', 'from_bfloat16', 'images', 'to_bfloat16']

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import grpc
 import grpc.aio
 
-from tilewire.connection import SIDE_BY_SIDE, Connected, Remaining, presented
+from tilewire.attempts import Attempts, Remaining
+from tilewire.connection import SIDE_BY_SIDE, Connected, presented
+from tilewire.errors import Error, FailedPrecondition
 from tilewire.operations import Call, Operation, Operations, Progress
 
 P = ParamSpec('P')
@@ -17,14 +19,20 @@ T = TypeVar('T')
 
 
 def _awaited(operation: Callable[Concatenate[Operations, P], Operation[T]]
-             ) -> Callable[Concatenate[Client, P], Awaitable[T]]:
+             ) -> Callable[Concatenate[Client, P], Coroutine[Any, Any, T]]:
     """The operation as a coroutine method of Client."""
 
-    async def method(client: Client, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def method(client: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
         asked = operation(client._operations, *args, **kwargs)
         return await client._run(asked, client._time_of(kwargs))
 
     return presented(method, operation)
+
+
+def _is_being_cancelled() -> bool:
+    """Whether someone has cancelled the task that runs; False if this Python cannot tell."""
+    task = asyncio.current_task()
+    return task is not None and hasattr(task, 'cancelling') and task.cancelling() > 0
 
 
 class Client(Connected):
@@ -33,19 +41,17 @@ class Client(Connected):
         async with tilewire.aio.Client('127.0.0.1:8001') as client:
             result = await client.infer('resnet18', x, layout='nhwc')
 
-    It belongs to the event loop of its first call. A task that is cancelled cancels its calls.
+    It belongs to the event loop of its first call until that loop is closed. A task that is cancelled
+    cancels its calls.
     """
 
-    def __init__(self, address: str | Sequence[str], *, timeout: float | None = 60,
-                 attempts: int = 4, credentials: grpc.ChannelCredentials | None = None,
-                 options: Sequence[tuple[str, Any]] = ()):
-        super().__init__(address, timeout, attempts, credentials, options)
-        self._channel: Any = None
-        self._methods: dict[str, Any] = {}
+    _channel: Any = None
+    _loop: asyncio.AbstractEventLoop | None = None
 
     async def close(self) -> None:
-        """Closes the connections; calls that are on their way are cancelled."""
-        if self._channel is not None:
+        """Closes the connections; calls that are on their way fail."""
+        self._closed = True
+        if self._loop is asyncio.get_running_loop():
             await self._channel.close()
 
     async def __aenter__(self) -> Client:
@@ -54,15 +60,28 @@ class Client(Connected):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    def _open(self) -> None:
+        """Connections of the loop that runs now: gRPC's are of one loop."""
+        loop = asyncio.get_running_loop()
+        if self._loop is loop:
+            return
+        if self._loop is not None and not self._loop.is_closed():
+            raise FailedPrecondition('this client belongs to another event loop, which has not ended: '
+                                     'make a client for each loop')
+        self._loop = loop
+        self._channel, self._methods = self._connect(grpc.aio)
+
     async def _run(self, operation: Operation[T], remaining: Remaining) -> T:
-        if self._channel is None:  # gRPC asks for the loop that runs now
-            self._channel, self._methods = self._connect(grpc.aio)
+        self._refuse_if_closed()
+        self._open()
         progress = Progress(operation)
         while not progress.done:
             try:
-                progress.answered(await self._responses(progress.calls, remaining))
-            except grpc.RpcError as error:
+                responses = await self._responses(progress.calls, remaining)
+            except Error as error:
                 progress.failed(error)
+            else:
+                progress.answered(responses)
         return progress.result
 
     async def _responses(self, calls: Iterable[Call], remaining: Remaining) -> list[Any]:
@@ -70,7 +89,7 @@ class Client(Connected):
 
         async def respond(call: Call) -> Any:
             try:
-                return await self._methods[call.method](call.request, timeout=remaining.seconds())
+                return await self._answer(call, Attempts(remaining))
             finally:
                 slots.release()
 
@@ -79,10 +98,28 @@ class Client(Connected):
             for call in calls:
                 await slots.acquire()
                 tasks.append(asyncio.ensure_future(respond(call)))
-            return await asyncio.gather(*tasks)
+            responses: list[Any] = await asyncio.gather(*tasks)
+            return responses
         finally:
             for task in tasks:
                 task.cancel()
+
+    async def _answer(self, call: Call, attempts: Attempts) -> Any:
+        while True:
+            try:
+                return await self._methods[call.method](call.request, timeout=attempts.timeout())
+            except grpc.RpcError as error:
+                self._refuse_if_closed()
+                failure = attempts.failed(error)
+                if failure is not None:
+                    raise failure from error
+            except grpc.aio.UsageError:
+                self._refuse_if_closed()
+                raise
+            except asyncio.CancelledError:
+                if not _is_being_cancelled():  # gRPC cancels calls of a channel that is closed
+                    self._refuse_if_closed()
+                raise
 
     infer = _awaited(Operations.infer)
     metadata = _awaited(Operations.metadata)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import grpc
 
-from tilewire.connection import SIDE_BY_SIDE, Connected, Remaining, presented
+from tilewire.attempts import Attempts, Remaining
+from tilewire.connection import SIDE_BY_SIDE, Connected, presented
+from tilewire.errors import Error
 from tilewire.operations import Call, Operation, Operations, Progress
 
 P = ParamSpec('P')
@@ -19,7 +21,7 @@ def _blocking(operation: Callable[Concatenate[Operations, P], Operation[T]]
               ) -> Callable[Concatenate[Client, P], T]:
     """The operation as a method of Client that returns its result."""
 
-    def method(client: Client, *args: P.args, **kwargs: P.kwargs) -> T:
+    def method(client: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return client._run(operation(client._operations, *args, **kwargs), client._time_of(kwargs))
 
     return presented(method, operation)
@@ -32,14 +34,12 @@ class Client(Connected):
             result = client.infer('resnet18', x, layout='nhwc')
     """
 
-    def __init__(self, address: str | Sequence[str], *, timeout: float | None = 60,
-                 attempts: int = 4, credentials: grpc.ChannelCredentials | None = None,
-                 options: Sequence[tuple[str, Any]] = ()):
-        super().__init__(address, timeout, attempts, credentials, options)
+    def _started(self) -> None:
         self._channel, self._methods = self._connect(grpc)
 
     def close(self) -> None:
-        """Closes the connections; calls that are on their way are cancelled."""
+        """Closes the connections; calls that are on their way fail."""
+        self._closed = True
         self._channel.close()
 
     def __enter__(self) -> Client:
@@ -49,34 +49,61 @@ class Client(Connected):
         self.close()
 
     def _run(self, operation: Operation[T], remaining: Remaining) -> T:
+        self._refuse_if_closed()
         progress = Progress(operation)
         while not progress.done:
             try:
-                progress.answered(self._responses(progress.calls, remaining))
-            except grpc.RpcError as error:
+                responses = self._responses(progress.calls, remaining)
+            except Error as error:
                 progress.failed(error)
+            else:
+                progress.answered(responses)
         return progress.result
 
     def _responses(self, calls: Iterable[Call], remaining: Remaining) -> list[Any]:
         if isinstance(calls, list) and len(calls) == 1:
-            call = calls[0]
-            return [self._methods[call.method](call.request, timeout=remaining.seconds())]
-        waiting: collections.deque[Any] = collections.deque()
+            return [self._answer(calls[0], Attempts(remaining))]
+        waiting: collections.deque[tuple[Call, Attempts, Any]] = collections.deque()
         responses = []
         try:
             for call in calls:
                 if len(waiting) == SIDE_BY_SIDE:
-                    responses.append(waiting[0].result())
+                    responses.append(self._answer(*waiting[0]))
                     waiting.popleft()
-                waiting.append(self._methods[call.method].future(
-                    call.request, timeout=remaining.seconds()))
+                attempts = Attempts(remaining)
+                waiting.append((call, attempts, self._sent(call, attempts)))
             while waiting:
-                responses.append(waiting[0].result())
+                responses.append(self._answer(*waiting[0]))
                 waiting.popleft()
         finally:
-            for rest in waiting:
-                rest.cancel()
+            for _, _, future in waiting:
+                future.cancel()
         return responses
+
+    def _sent(self, call: Call, attempts: Attempts) -> Any:
+        """The future of the response."""
+        try:
+            return self._methods[call.method].future(call.request, timeout=attempts.timeout())
+        except ValueError:  # of gRPC's, if the channel is closed
+            self._refuse_if_closed()
+            raise
+
+    def _answer(self, call: Call, attempts: Attempts, first: Any = None) -> Any:
+        """The response to a call, of which the `first` attempt may be under way."""
+        while True:
+            try:
+                if first is not None:
+                    return first.result()
+                return self._methods[call.method](call.request, timeout=attempts.timeout())
+            except grpc.RpcError as error:
+                self._refuse_if_closed()
+                failure = attempts.failed(error)
+                if failure is not None:
+                    raise failure from error
+            except (ValueError, grpc.FutureCancelledError):
+                self._refuse_if_closed()
+                raise
+            first = None
 
     infer = _blocking(Operations.infer)
     metadata = _blocking(Operations.metadata)

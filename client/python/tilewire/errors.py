@@ -39,11 +39,11 @@ class NotFound(Error, LookupError, code=grpc.StatusCode.NOT_FOUND):
 
 
 class FailedPrecondition(Error, code=grpc.StatusCode.FAILED_PRECONDITION):
-    """The model is on the server, but it failed to load."""
+    """The model is on the server, but it failed to load; or the client was closed."""
 
 
 class Unavailable(Error, ConnectionError, code=grpc.StatusCode.UNAVAILABLE):
-    """No server answers, or every one that was tried is full or draining."""
+    """No server answers, or every one that was tried is full, draining or ending."""
 
 
 class DeadlineExceeded(Error, TimeoutError, code=grpc.StatusCode.DEADLINE_EXCEEDED):
@@ -59,7 +59,13 @@ class Unimplemented(Error, code=grpc.StatusCode.UNIMPLEMENTED):
 
 
 def from_rpc(error: grpc.RpcError) -> Error:
-    """The exception for what gRPC raised: of the class that its code has, with the server's text."""
+    """The exception for what gRPC raised: of the class that its code has, with the server's text.
+
+    A server that ends cancels what it has not answered, which is no other failure than its absence.
+    The caller's own cancelling never comes here.
+    """
     code = error.code()
     text = error.details() or code.name
+    if code is grpc.StatusCode.CANCELLED:
+        return Unavailable(f'the server cancelled the call, as it does when it ends ({text})')
     return _CLASSES.get(code, Error)(text, code)

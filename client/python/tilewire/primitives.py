@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy
 from google.protobuf import json_format
+from numpy.typing import NDArray
 
-from tilewire import wire
-from tilewire.errors import InvalidArgument
+from tilewire import arguments, bfloat16, tensors, wire
+from tilewire.errors import Error, InvalidArgument
 
-_DTYPES = {'DATA_TYPE_F16': '<f2', 'DATA_TYPE_F32': '<f4', 'DATA_TYPE_S32': '<i4',
-           'DATA_TYPE_S8': 'i1', 'DATA_TYPE_U8': 'u1'}
-_TYPES = {numpy.dtype(dtype): wire.enum('tilewire.v1.DataType')[name]
-          for name, dtype in _DTYPES.items()}
-_DTYPE_OF = {number: dtype for dtype, number in _TYPES.items()}
+# The protocol's datatypes by the wire's numbers of those that primitives have.
+_DATATYPES = {wire.enum('tilewire.v1.DataType')[name]: datatype for name, datatype in (
+    ('DATA_TYPE_F16', 'FP16'), ('DATA_TYPE_BF16', 'BF16'), ('DATA_TYPE_F32', 'FP32'),
+    ('DATA_TYPE_S32', 'INT32'), ('DATA_TYPE_S8', 'INT8'), ('DATA_TYPE_U8', 'UINT8'))}
+_TYPES = {datatype: number for number, datatype in _DATATYPES.items()}
 _ARGUMENTS = wire.enum('tilewire.v1.Argument')
 _OUTPUTS = (_ARGUMENTS['ARGUMENT_DST'], _ARGUMENTS['ARGUMENT_DIFF_SRC'])
 
@@ -49,31 +50,40 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, (numpy.ndarray, numpy.generic)) else value
 
 
-def described(primitive: Mapping[str, Any]) -> Any:
-    """The wire's PrimitiveDesc."""
+def creation(primitive: Mapping[str, Any]) -> Any:
+    """The wire's CreateRequest."""
+    if not isinstance(primitive, Mapping):
+        raise arguments.refused('primitive', primitive, "a dict in the shape of PrimitiveDesc")
+    request = wire.METHODS['PrimitiveService.Create'].request()
     try:
-        return json_format.ParseDict(_plain(primitive), wire.message('tilewire.v1.PrimitiveDesc')())
-    except json_format.ParseError as error:
+        json_format.ParseDict(_plain(primitive), request.primitive)
+    except (json_format.ParseError, AttributeError, TypeError, ValueError) as error:
         raise InvalidArgument(f'primitive: {error}') from error
+    return request
 
 
 def _numbers(created: Any) -> dict[str, int]:
     return {argument.name: argument.argument for argument in created.arguments}
 
 
-def execution(description: Any, created: Any, arguments: Mapping[str, numpy.ndarray]) -> Any:
+def execution(description: Any, created: Any, passed: Mapping[str, NDArray[Any]]) -> Any:
     """The wire's ExecuteRequest, which asks for plain outputs."""
+    if not isinstance(passed, Mapping):
+        raise arguments.refused('arguments', passed, 'a dict of arrays by their names')
     request = wire.message('tilewire.v1.ExecuteRequest')(primitive=description)
     numbers = _numbers(created)
-    for name, array in arguments.items():
-        array = numpy.asarray(array)
-        dtype = array.dtype.newbyteorder('<')
+    arrays = {name: tensors.array_of(f'argument {name!r}', value) for name, value in passed.items()}
+    tensors.check_size(arrays.values())
+    for name, array in arrays.items():
         if name not in numbers:
-            raise InvalidArgument(f"argument '{name}': unknown; it has {', '.join(numbers)}")
-        if dtype not in _TYPES:
+            raise InvalidArgument(f"argument {name!r}: unknown; it has {', '.join(numbers)}")
+        # An array of uint16 has the bits of BF16: no primitive has integers of 16.
+        datatype = 'BF16' if bfloat16.holds(array) else tensors.datatype_of(array)
+        if datatype not in _TYPES:
             raise InvalidArgument(f"argument '{name}': no primitive has the type {array.dtype}")
-        request.inputs.add(argument=numbers[name], content=array.astype(dtype, copy=False).tobytes(),
-                           desc={'dims': array.shape, 'type': _TYPES[dtype]})
+        request.inputs.add(argument=numbers[name],
+                           content=tensors.contents_of(array, datatype).tobytes(),
+                           desc={'dims': array.shape, 'type': _TYPES[datatype]})
     for argument in created.arguments:
         if argument.argument in _OUTPUTS:
             request.outputs.add(argument=argument.argument, desc={
@@ -81,12 +91,12 @@ def execution(description: Any, created: Any, arguments: Mapping[str, numpy.ndar
     return request
 
 
-def outputs(created: Any, response: Any) -> dict[str, numpy.ndarray]:
+def outputs(created: Any, response: Any) -> dict[str, NDArray[Any]]:
     names = {number: name for name, number in _numbers(created).items()}
     found = {}
     for tensor in response.outputs:
-        if tensor.desc.type not in _DTYPE_OF:
-            raise InvalidArgument(f"output '{names[tensor.argument]}': numpy has no type for BF16")
-        found[names[tensor.argument]] = numpy.frombuffer(
-            bytearray(tensor.content), _DTYPE_OF[tensor.desc.type]).reshape(tensor.desc.dims)
+        name, datatype = names.get(tensor.argument), _DATATYPES.get(tensor.desc.type)
+        if name is None or datatype is None:
+            raise Error(f'the server answered argument {tensor.argument} of type {tensor.desc.type}')
+        found[name] = tensors.from_bytes(tensor.content, datatype, tensor.desc.dims, name)
     return found

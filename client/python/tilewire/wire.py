@@ -8,9 +8,12 @@ one, in the same version or in another.
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+from tilewire import arguments
 
 
 def _load() -> tuple[descriptor_pool.DescriptorPool, list[descriptor_pb2.FileDescriptorProto]]:
@@ -26,6 +29,10 @@ _POOL, _FILES = _load()
 _NEW = hasattr(message_factory, 'GetMessageClass')  # since protobuf 4.22
 _FACTORY: Any = None if _NEW else message_factory.MessageFactory(_POOL)
 
+# What fields hold, by protobuf's numbers of their types.
+_SCALARS = {1: 'a number', 3: 'a whole number', 4: 'a whole number from 0', 5: 'a whole number',
+            8: 'True or False', 9: 'a str'}
+
 
 def message(name: str) -> Any:
     """The class of the message with this full name, such as `inference.ModelInferRequest`."""
@@ -33,9 +40,48 @@ def message(name: str) -> Any:
     return message_factory.GetMessageClass(descriptor) if _NEW else _FACTORY.GetPrototype(descriptor)
 
 
+def put(target: Any, name: str, value: Any) -> None:
+    """Sets a field of one of these types; InvalidArgument if it holds no such value."""
+    try:
+        setattr(target, name, value)
+    except (TypeError, ValueError) as error:
+        wanted = _SCALARS[target.DESCRIPTOR.fields_by_name[name].type]
+        raise arguments.refused(name, value, wanted) from error
+
+
 def enum(name: str) -> dict[str, int]:
     """The values of the enum with this full name, such as `tilewire.v1.Argument`, by their names."""
     return {value.name: value.number for value in _POOL.FindEnumTypeByName(name).values}
+
+
+def _varint(number: int) -> bytes:
+    """As protobuf writes it: 7 bits a byte, the lowest first, all bytes but the last marked."""
+    found = bytearray()
+    while number > 0x7F:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*found, number])
+
+
+class WithContents:
+    """A message and the elements of one of its fields of bytes, which are copied once, when it is
+    written: a message that held them would have been the third copy.
+    """
+
+    def __init__(self, message: Any, field: str, contents: Sequence[Any]):
+        self._message = message
+        self._tag = _varint(message.DESCRIPTOR.fields_by_name[field].number << 3 | 2)
+        self._contents = contents  # what has its bytes in one piece
+        self._written = b''
+
+    def SerializeToString(self) -> bytes:
+        """The same bytes each time, whatever becomes of the contents."""
+        if not self._written:
+            parts: list[Any] = [self._message.SerializeToString()]
+            for content in self._contents:
+                parts += [self._tag, _varint(memoryview(content).nbytes), content]
+            self._written, self._contents = b''.join(parts), ()
+        return self._written
 
 
 class Method(NamedTuple):

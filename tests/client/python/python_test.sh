@@ -9,10 +9,11 @@ source tests/integration/start_server.sh
 export PYTHONPATH=$PWD/client/python PYTHONDONTWRITEBYTECODE=1
 here=tests/client/python
 
-for test in double stubs images; do
+for test in double arguments replicas stubs images; do
   echo "== $test"
   /usr/bin/python3 "$here/${test}_test.py"
 done
-start_server
+/usr/bin/python3 "$here/halves.py" "$TEST_TMPDIR/halves.onnx"
+start_server --model=digits=deploy/models/digits --model=halves="$TEST_TMPDIR/halves.onnx"
 /usr/bin/python3 "$here/server_test.py" "$server_address" deploy/models/digits
 stop_server

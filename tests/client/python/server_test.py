@@ -71,12 +71,27 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(metadata.inputs, (tilewire.TensorMetadata('image', 'FP32', (-1, 3, 24, 20)),))
         self.assertEqual(metadata.labels, list('0123456789'))
         self.assertEqual([(model.name, model.state) for model in self.client.models()],
-                         [('digits', 'READY')])
+                         [('digits', 'READY'), ('halves', 'READY')])
         self.assertTrue(self.client.live() and self.client.ready() and self.client.healthy('digits'))
         self.assertIn('layout', self.client.server().extensions)
         times = self.client.infer('digits', X[:1], timing=True).parameters
         self.assertEqual(set(times), {'queue_us', 'compute_us', 'reorder_us', 'encode_us'})
         self.assertLessEqual(times['reorder_us'], times['compute_us'])
+
+    def test_bf16(self):
+        self.assertEqual(self.client.metadata('halves').inputs[0].datatype, 'BF16')
+        values = numpy.random.default_rng(3).standard_normal((5, 4), numpy.float32)
+        halves = tilewire.to_bfloat16(values)
+        out = self.client.infer('halves', halves, batch=1)['y']  # the model has one row
+        expected = tilewire.to_bfloat16(numpy.maximum(values, 0))
+        self.assertTrue((out == expected).all())
+        # The server rounds as the package does, and widens again.
+        whole = {'dims': values.shape, 'type': F32, 'tag': 'nc'}
+        half = {**whole, 'type': 'DATA_TYPE_BF16'}
+        rounded = self.client.run_primitive({'reorder': {'src': whole, 'dst': half}}, {'src': values})
+        self.assertTrue((rounded['dst'] == halves).all())
+        widened = self.client.run_primitive({'reorder': {'src': half, 'dst': whole}}, {'src': halves})
+        self.assertTrue((widened['dst'] == tilewire.from_bfloat16(halves)).all())
 
     def test_errors_of_the_server(self):
         with self.assertRaisesRegex(tilewire.NotFound, "no model 'nope'"):
