@@ -6,58 +6,28 @@
     result = client.infer('resnet50', x)
 
 A picture is resized, its centre is cut out, and value = (byte / 255 - mean[c]) / std[c]. Resizing
-is Pillow's, bit for bit, but numpy does it; Pillow is needed only to read files.
+is Pillow's, bit for bit, but numpy does it, and only of what the cut keeps; Pillow is needed only to
+read files.
 """
 from __future__ import annotations
 
 import dataclasses
 import math
-import os
-from collections.abc import Callable, Sequence
+import numbers
+import operator
 from typing import Any
 
 import numpy
+from numpy.typing import NDArray
 
-from tilewire.errors import InvalidArgument, NotFound
-from tilewire.tensors import check_layout
+from tilewire import arguments
+from tilewire.errors import InvalidArgument
+from tilewire.pictures import check_size, pixels_of
+from tilewire.presets import PRESETS, preset
+from tilewire.resizing import FILTERS, Span, resized
+from tilewire.tensors import Layout, check_layout
 
-_IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-_CENTRED = ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
-
-# How torchvision prepares pictures for its weights, by the name of the model, or of the model and
-# its weights: the shorter side after resizing, the side of the square that is cut out.
-_PRESETS = [
-    (256, 224, 'bilinear', _IMAGENET,
-     'alexnet densenet121 densenet161 densenet169 densenet201 googlenet mnasnet0_5 mnasnet1_0 '
-     'mobilenet_v2:V1 mobilenet_v3_large:V1 mobilenet_v3_small regnet_x_16gf:V1 regnet_x_1_6gf:V1 '
-     'regnet_x_32gf:V1 regnet_x_3_2gf:V1 regnet_x_400mf:V1 regnet_x_800mf:V1 regnet_x_8gf:V1 '
-     'regnet_y_16gf:V1 regnet_y_1_6gf:V1 regnet_y_32gf:V1 regnet_y_3_2gf:V1 regnet_y_400mf:V1 '
-     'regnet_y_800mf:V1 regnet_y_8gf:V1 resnet101:V1 resnet152:V1 resnet18 resnet34 resnet50:V1 '
-     'resnext101_32x8d:V1 resnext50_32x4d:V1 shufflenet_v2_x0_5 shufflenet_v2_x1_0 squeezenet1_0 '
-     'squeezenet1_1 vgg11 vgg11_bn vgg13 vgg13_bn vgg16 vgg16_bn vgg19 vgg19_bn '
-     'wide_resnet101_2:V1 wide_resnet50_2:V1'),
-    (232, 224, 'bilinear', _IMAGENET,
-     'convnext_base convnext_large mnasnet0_75 mnasnet1_3 mobilenet_v2 mobilenet_v3_large '
-     'regnet_x_16gf regnet_x_1_6gf regnet_x_32gf regnet_x_3_2gf regnet_x_400mf regnet_x_800mf '
-     'regnet_x_8gf regnet_y_16gf regnet_y_1_6gf regnet_y_32gf regnet_y_3_2gf regnet_y_400mf '
-     'regnet_y_800mf regnet_y_8gf resnet101 resnet152 resnet50 resnext101_32x8d resnext101_64x4d '
-     'resnext50_32x4d shufflenet_v2_x1_5 shufflenet_v2_x2_0 wide_resnet101_2 wide_resnet50_2'),
-    (230, 224, 'bilinear', _IMAGENET, 'convnext_small'),
-    (236, 224, 'bilinear', _IMAGENET, 'convnext_tiny'),
-    (256, 224, 'bicubic', _IMAGENET, 'efficientnet_b0'),
-    (256, 240, 'bicubic', _IMAGENET, 'efficientnet_b1:V1'),
-    (255, 240, 'bilinear', _IMAGENET, 'efficientnet_b1'),
-    (288, 288, 'bicubic', _IMAGENET, 'efficientnet_b2'),
-    (320, 300, 'bicubic', _IMAGENET, 'efficientnet_b3'),
-    (384, 380, 'bicubic', _IMAGENET, 'efficientnet_b4'),
-    (456, 456, 'bicubic', _IMAGENET, 'efficientnet_b5'),
-    (528, 528, 'bicubic', _IMAGENET, 'efficientnet_b6'),
-    (600, 600, 'bicubic', _IMAGENET, 'efficientnet_b7'),
-    (384, 384, 'bilinear', _IMAGENET, 'efficientnet_v2_s'),
-    (480, 480, 'bilinear', _IMAGENET, 'efficientnet_v2_m'),
-    (480, 480, 'bicubic', _CENTRED, 'efficientnet_v2_l'),
-    (342, 299, 'bilinear', _IMAGENET, 'inception_v3'),
-]
+Size = int | tuple[int, int]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,63 +41,118 @@ class Preparation:
         mean, std: of the values in [0, 1], one for each channel.
     """
 
-    resize: int | tuple[int, int] | None = None
-    crop: int | tuple[int, int] | None = None
+    resize: Size | None = None
+    crop: Size | None = None
     interpolation: str = 'bilinear'
     mean: tuple[float, ...] = (0.0,)
     std: tuple[float, ...] = (1.0,)
 
-    def __call__(self, pictures: Any, layout: str = 'nchw') -> numpy.ndarray:
+    def __post_init__(self) -> None:
+        for name in ('resize', 'crop'):
+            object.__setattr__(self, name, _checked_size(name, getattr(self, name)))
+        if self.interpolation not in FILTERS:
+            raise arguments.refused('interpolation', self.interpolation, "'bilinear' or 'bicubic'")
+        for name in ('mean', 'std'):
+            object.__setattr__(self, name, _checked_numbers(name, getattr(self, name)))
+        if not all(self.std):
+            raise arguments.refused('std', self.std, 'numbers that are not 0')
+
+    def __call__(self, pictures: Any, layout: Layout = 'nchw') -> NDArray[Any]:
         """A batch, float32, in the layout: [N, C, H, W] or [N, H, W, C].
 
         Args:
             pictures: one picture or a list of them; each is a path, an image of Pillow's, or an
-                array [H, W] or [H, W, C] of bytes.
+                array [H, W] or [H, W, C] of bytes, with 1, 3 or 4 channels, of which the fourth,
+                transparency, is dropped. No picture has more than 2^26 pixels.
             layout: 'nchw' or 'nhwc'.
+
+        Raises:
+            InvalidArgument: a picture is none of these, or its file cannot be read, which may be
+                because it is cut short; the pictures become inputs of different sizes.
+            NotFound: there is no such file.
         """
         check_layout(layout)
         listed = pictures if isinstance(pictures, (list, tuple)) else [pictures]
-        rows = [self._row(_pixels(picture)) for picture in listed]
-        if len({row.shape for row in rows}) != 1:
-            raise InvalidArgument('the pictures become inputs of different sizes: give resize or crop')
-        batch = numpy.stack(rows)
-        return numpy.ascontiguousarray(batch.transpose(0, 3, 1, 2)) if layout == 'nchw' else batch
+        if not listed:
+            raise InvalidArgument('pictures=[]: expected at least one')
+        rows = [self._row(pixels_of(picture)) for picture in listed]
+        for index, row in enumerate(rows):
+            if row.shape != rows[0].shape:
+                raise InvalidArgument(f'picture {index} becomes [H, W, C] = {list(row.shape)}, the first '
+                                      f'{list(rows[0].shape)}: give resize or crop')
+        batch: NDArray[Any] = numpy.stack(rows)
+        return batch.transpose(0, 3, 1, 2).copy() if layout == 'nchw' else batch
 
-    def _row(self, pixels: numpy.ndarray) -> numpy.ndarray:
-        if self.resize is not None:
-            pixels = resize(pixels, *_size_after(self.resize, *pixels.shape[:2]),
-                            self.interpolation)
-        if self.crop is not None:
-            pixels = centre(pixels, *_pair(self.crop))
-        values = pixels.astype(numpy.float32) / numpy.float32(255)
-        mean, std = (numpy.asarray(each, numpy.float32) for each in (self.mean, self.std))
-        return (values - mean) / std
+    def _row(self, pixels: NDArray[Any]) -> NDArray[Any]:
+        height, width = _size_after(self.resize, *pixels.shape[:2])
+        wanted = (height, width) if self.crop is None else _pair(self.crop)
+        check_size('the prepared picture', *wanted)
+        rows, columns = _middle(height, wanted[0]), _middle(width, wanted[1])
+        pixels = resized(pixels, rows, columns, self.interpolation)
+        values: NDArray[Any] = _padded(pixels, *wanted).astype(numpy.float32)
+        values /= numpy.float32(255)
+        values = values - numpy.asarray(self.mean, numpy.float32)
+        values /= numpy.asarray(self.std, numpy.float32)
+        return values
 
 
 def torchvision(name: str) -> Preparation:
     """What torchvision does before the model of this name with its default weights. Weights may be
-    named too: 'resnet50:V1' stands for IMAGENET1K_V1, 'resnet50:V2' for IMAGENET1K_V2.
+    named too: 'resnet50:V1' stands for IMAGENET1K_V1, 'resnet50:V2' for IMAGENET1K_V2. `names()`
+    lists what there is.
 
     Raises:
-        NotFound: no CNN of torchvision's has this name; the text lists those that do.
+        NotFound: torchvision has no such model.
     """
-    presets = {name: Preparation(size, crop, interpolation, *statistics)
-               for size, crop, interpolation, statistics, names in _PRESETS
-               for name in names.split()}
-    model, _, weights = name.partition(':')
-    has_two = f'{model}:V1' in presets
-    if model in presets and weights in ('', 'V2' if has_two else 'V1'):
-        return presets[model]
-    if name in presets:
-        return presets[name]
-    raise NotFound(f"no preparation for '{name}'; there is one for {', '.join(presets)}")
+    found = preset(arguments.text('name', name))
+    return Preparation(found.resize, found.crop, found.interpolation, *found.statistics)
 
 
-def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
+def names() -> list[str]:
+    """The models that `torchvision` knows; with the weights, where a model has others too."""
+    return sorted(PRESETS)
+
+
+def centre(pixels: NDArray[Any], height: int, width: int) -> NDArray[Any]:
+    """The middle of the picture, with zeros around it where it is smaller."""
+    rows, columns = _middle(pixels.shape[0], height), _middle(pixels.shape[1], width)
+    return _padded(pixels[rows.begin:rows.end, columns.begin:columns.end], height, width)
+
+
+def resize(pixels: NDArray[Any], height: int, width: int,
+           interpolation: str = 'bilinear') -> NDArray[Any]:
+    """The picture [H, W, C] of bytes in another size, as Pillow resizes it."""
+    check_size('the resized picture', height, width)
+    return resized(pixels_of(pixels), Span(height, 0, height), Span(width, 0, width), interpolation)
+
+
+def _pair(size: Size) -> tuple[int, int]:
     return (size, size) if isinstance(size, int) else size
 
 
-def _size_after(wanted: int | tuple[int, int], height: int, width: int) -> tuple[int, int]:
+def _checked_size(name: str, size: Any) -> Size | None:
+    if size is None:
+        return None
+    try:
+        sides = [operator.index(side) for side in (size if isinstance(size, (list, tuple)) else [size])]
+    except TypeError:
+        sides = []
+    if len(sides) not in (1, 2) or min(sides) < 1:
+        raise arguments.refused(name, size, 'a whole number from 1, (height, width), or None')
+    return sides[0] if len(sides) == 1 else (sides[0], sides[1])
+
+
+def _checked_numbers(name: str, values: Any) -> tuple[float, ...]:
+    listed = tuple(values) if isinstance(values, (list, tuple, numpy.ndarray)) else ()
+    numeric = all(isinstance(value, numbers.Real) and math.isfinite(value) for value in listed)
+    if not numeric or len(listed) not in (1, 3):
+        raise arguments.refused(name, values, 'one number in a tuple, or one for each of 3 channels')
+    return listed
+
+
+def _size_after(wanted: Size | None, height: int, width: int) -> tuple[int, int]:
+    if wanted is None:
+        return height, width
     if not isinstance(wanted, int):
         return wanted
     if height <= width:
@@ -135,81 +160,15 @@ def _size_after(wanted: int | tuple[int, int], height: int, width: int) -> tuple
     return int(wanted * height / width), wanted
 
 
-def _pixels(picture: Any) -> numpy.ndarray:
-    """[H, W, C] of bytes."""
-    if isinstance(picture, (str, os.PathLike)):
-        try:
-            from PIL import Image
-        except ImportError as error:
-            raise InvalidArgument(f'{picture}: files are read by Pillow, which is not installed '
-                                  '(python3-pil, or pip install pillow)') from error
-        with Image.open(picture) as image:
-            return numpy.asarray(image.convert('RGB'))
-    if hasattr(picture, 'convert'):  # an image of Pillow's
-        picture = picture.convert('RGB')
-    pixels = numpy.asarray(picture)
-    if pixels.ndim == 2:
-        pixels = pixels[:, :, None]
-    if pixels.ndim != 3 or pixels.dtype != numpy.uint8:
-        raise InvalidArgument(f'a picture is bytes [H, W, C], not {pixels.dtype}{list(pixels.shape)}')
-    return pixels
+def _middle(have: int, want: int) -> Span:
+    """The middle of a side, or all of it if less is there than is wanted."""
+    begin = round((have - want) / 2) if want < have else 0
+    return Span(have, begin, min(have, begin + want))
 
 
-def centre(pixels: numpy.ndarray, height: int, width: int) -> numpy.ndarray:
-    """The middle of the picture, with zeros around it where it is smaller."""
-    missing = [max(0, want - have) for want, have in zip((height, width), pixels.shape)]
-    if any(missing):
-        around = [(lack // 2, (lack + 1) // 2) for lack in missing]
-        pixels = numpy.pad(pixels, [*around, (0, 0)])
-    top = round((pixels.shape[0] - height) / 2)
-    left = round((pixels.shape[1] - width) / 2)
-    return pixels[top:top + height, left:left + width]
-
-
-def resize(pixels: numpy.ndarray, height: int, width: int,
-           interpolation: str = 'bilinear') -> numpy.ndarray:
-    """The picture [H, W, C] of bytes in another size, as Pillow resizes it."""
-    if interpolation not in _FILTERS:
-        raise InvalidArgument(f"interpolation {interpolation!r}: expected 'bilinear' or 'bicubic'")
-    if pixels.shape[1] != width:
-        pixels = _resize_columns(pixels, width, interpolation)
-    if pixels.shape[0] != height:
-        pixels = _resize_columns(pixels.transpose(1, 0, 2), height, interpolation).transpose(1, 0, 2)
-    return pixels
-
-
-def _bilinear(x: numpy.ndarray) -> numpy.ndarray:
-    return numpy.maximum(0.0, 1.0 - numpy.abs(x))
-
-
-def _bicubic(x: numpy.ndarray) -> numpy.ndarray:
-    x, a = numpy.abs(x), -0.5
-    near = ((a + 2) * x - (a + 3)) * x * x + 1
-    far = (((x - 5) * x + 8) * x - 4) * a
-    return numpy.where(x < 1, near, numpy.where(x < 2, far, 0.0))
-
-
-_FILTERS: dict[str, tuple[Callable[[numpy.ndarray], numpy.ndarray], float]] = {
-    'bilinear': (_bilinear, 1.0), 'bicubic': (_bicubic, 2.0)}
-# Pillow computes with weights in fixed point.
-_BITS = 22
-
-
-def _resize_columns(pixels: numpy.ndarray, width: int, interpolation: str) -> numpy.ndarray:
-    """Each row resized: output x is a weighted sum of the inputs around its place."""
-    kernel, support = _FILTERS[interpolation]
-    have = pixels.shape[1]
-    scale = have / width
-    stretch = max(scale, 1.0)
-    places = (numpy.arange(width) + 0.5) * scale
-    first = numpy.maximum((places - support * stretch + 0.5).astype(numpy.int64), 0)
-    end = numpy.minimum((places + support * stretch + 0.5).astype(numpy.int64), have)
-    taps = first[:, None] + numpy.arange(math.ceil(support * stretch) * 2 + 1)
-    weights = kernel((taps - places[:, None] + 0.5) * (1.0 / stretch))
-    weights = numpy.where(taps < end[:, None], weights, 0.0)
-    weights /= weights.sum(1, keepdims=True)
-    fixed = numpy.trunc(weights * (1 << _BITS) + numpy.copysign(0.5, weights)).astype(numpy.int64)
-    sums = numpy.full((pixels.shape[0], width, pixels.shape[2]), 1 << (_BITS - 1), numpy.int64)
-    for tap in range(taps.shape[1]):
-        sums += pixels[:, numpy.minimum(taps[:, tap], have - 1)] * fixed[:, tap, None]
-    return numpy.clip(sums >> _BITS, 0, 255).astype(numpy.uint8)
+def _padded(pixels: NDArray[Any], height: int, width: int) -> NDArray[Any]:
+    """The picture with zeros on all sides, up to this size."""
+    lacks = [want - have for want, have in zip((height, width), pixels.shape)]
+    if not any(lacks):
+        return pixels
+    return numpy.pad(pixels, [*((lack // 2, (lack + 1) // 2) for lack in lacks), (0, 0)])
