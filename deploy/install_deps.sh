@@ -18,7 +18,7 @@ build=(g++ bazel-bootstrap bazel-rules-java bazel-rules-proto bazel-platforms ba
        libpng-dev libjpeg-dev)
 tests=(clang-format libclang-rt-14-dev libgtest-dev libgmock-dev cmake pkg-config libdnnl-dev libonnx-testdata python3 python3-numpy python3-protobuf
        python3-grpcio python3-venv python3-setuptools python3-wheel python3-torch python3-torchvision
-       python3-onnx python3-sklearn
+       python3-onnx python3-sklearn mypy
        haproxy iproute2 openssl python3-yaml util-linux)
 
 packages=("${build[@]}")
