@@ -40,11 +40,13 @@ std::vector<Taps> ResizeTaps(int64_t in, int64_t out, double begin, double exten
   return taps;
 }
 
-// Columns first, so that each source row is read once: [height, out_width, channels] floats.
-std::vector<float> ResizeRows(const Image& image, const std::vector<Taps>& columns) {
+// Columns first, so that each source row from `first` to `last` is read once:
+// [last - first + 1, out_width, channels] floats.
+std::vector<float> ResizeRows(const Image& image, int64_t first, int64_t last,
+                              const std::vector<Taps>& columns) {
   std::vector<float> rows;
-  rows.reserve(image.height * columns.size() * image.channels);
-  for (int64_t y = 0; y < image.height; ++y) {
+  rows.reserve((last - first + 1) * columns.size() * image.channels);
+  for (int64_t y = first; y <= last; ++y) {
     for (const Taps& taps : columns) {
       for (int64_t c = 0; c < image.channels; ++c) {
         float sum = 0;
@@ -88,14 +90,16 @@ Image ResizeAndCrop(const Image& image, int64_t height, int64_t width) {
   const double rows = scale * height, columns = scale * width;
   const auto down = ResizeTaps(image.height, height, (image.height - rows) / 2, rows);
   const auto across = ResizeTaps(image.width, width, (image.width - columns) / 2, columns);
-  const std::vector<float> narrow = ResizeRows(image, across);
+  const int64_t first = down.front().first;
+  const int64_t last = down.back().first + static_cast<int64_t>(down.back().weights.size()) - 1;
+  const std::vector<float> narrow = ResizeRows(image, first, last, across);
   Image result{height, width, image.channels, {}};
   const int64_t row_size = width * image.channels;
   for (const Taps& taps : down) {
     for (int64_t i = 0; i < row_size; ++i) {
       float sum = 0;
       for (size_t k = 0; k < taps.weights.size(); ++k)
-        sum += taps.weights[k] * narrow[(taps.first + k) * row_size + i];
+        sum += taps.weights[k] * narrow[(taps.first - first + k) * row_size + i];
       result.samples.push_back(static_cast<uint8_t>(std::clamp(std::lround(sum), 0l, 255l)));
     }
   }

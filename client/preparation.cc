@@ -93,39 +93,64 @@ struct FixedTaps {
   std::vector<int64_t> weights;
 };
 
-std::vector<FixedTaps> TapsOf(int64_t in, int64_t out, Interpolation interpolation) {
-  const double scale = static_cast<double>(in) / static_cast<double>(out);
+// Neighbouring pixels of a side.
+struct Span {
+  int64_t first = 0, count = 0;
+  int64_t end() const { return first + count; }
+};
+
+FixedTaps TapsAt(int64_t o, int64_t in, double scale, Interpolation interpolation) {
   const double stretch = std::max(scale, 1.0);
   const double reach = (interpolation == Interpolation::kBilinear ? 1.0 : 2.0) * stretch;
-  std::vector<FixedTaps> all(out);
-  for (int64_t o = 0; o < out; ++o) {
-    const double place = (static_cast<double>(o) + 0.5) * scale;
-    all[o].first = std::max<int64_t>(static_cast<int64_t>(place - reach + 0.5), 0);
-    const int64_t end = std::min(static_cast<int64_t>(place + reach + 0.5), in);
-    std::vector<double> weights;
-    double sum = 0;
-    for (int64_t i = all[o].first; i < end; ++i) {
-      weights.push_back(
-          Weight((static_cast<double>(i) - place + 0.5) * (1.0 / stretch), interpolation));
-      sum += weights.back();
-    }
-    for (const double weight : weights) {
-      const double share = weight / sum;
-      all[o].weights.push_back(
-          static_cast<int64_t>(share * (1 << kBits) + std::copysign(0.5, share)));
-    }
+  const double place = (static_cast<double>(o) + 0.5) * scale;
+  FixedTaps taps{std::max<int64_t>(static_cast<int64_t>(place - reach + 0.5), 0), {}};
+  const int64_t end = std::min(static_cast<int64_t>(place + reach + 0.5), in);
+  std::vector<double> weights;
+  double sum = 0;
+  for (int64_t i = taps.first; i < end; ++i) {
+    weights.push_back(
+        Weight((static_cast<double>(i) - place + 0.5) * (1.0 / stretch), interpolation));
+    sum += weights.back();
   }
+  for (const double weight : weights) {
+    const double share = weight / sum;
+    taps.weights.push_back(static_cast<int64_t>(share * (1 << kBits) + std::copysign(0.5, share)));
+  }
+  return taps;
+}
+
+// A side of `in` pixels resized to `out`, and the part of it that is kept.
+struct Side {
+  int64_t in, out;
+  Span kept;
+};
+
+std::vector<FixedTaps> TapsOf(const Side& side, Interpolation interpolation) {
+  const double scale = static_cast<double>(side.in) / static_cast<double>(side.out);
+  std::vector<FixedTaps> all;
+  for (int64_t o = side.kept.first; o < side.kept.end(); ++o)
+    all.push_back(TapsAt(o, side.in, scale, interpolation));
   return all;
+}
+
+// The inputs that any of `taps`, which are in order, reads.
+Span ReadBy(const std::vector<FixedTaps>& taps) {
+  Span read{taps.front().first, 0};
+  for (const FixedTaps& at : taps) {
+    const int64_t end = at.first + static_cast<int64_t>(at.weights.size());
+    read.count = std::max(read.count, end - read.first);
+  }
+  return read;
 }
 
 uint8_t Rounded(int64_t sum) {
   return static_cast<uint8_t>(std::clamp<int64_t>((sum + (1 << (kBits - 1))) >> kBits, 0, 255));
 }
 
-Image WithWidth(const Image& image, int64_t width, Interpolation interpolation) {
-  const std::vector<FixedTaps> taps = TapsOf(image.width, width, interpolation);
-  Image result{image.height, width, image.channels, {}};
-  for (int64_t y = 0; y < image.height; ++y) {
+// Those rows of the picture, with as many columns as there are taps.
+Image WithColumns(const Image& image, Span rows, const std::vector<FixedTaps>& taps) {
+  Image result{rows.count, static_cast<int64_t>(taps.size()), image.channels, {}};
+  for (int64_t y = rows.first; y < rows.end(); ++y) {
     for (const FixedTaps& at : taps) {
       for (int64_t c = 0; c < image.channels; ++c) {
         int64_t sum = 0;
@@ -138,12 +163,43 @@ Image WithWidth(const Image& image, int64_t width, Interpolation interpolation) 
   return result;
 }
 
-Image Transposed(const Image& image) {
-  Image result{image.width, image.height, image.channels, {}};
-  for (int64_t x = 0; x < image.width; ++x) {
-    for (int64_t y = 0; y < image.height; ++y) {
-      for (int64_t c = 0; c < image.channels; ++c) result.samples.push_back(image.At(y, x, c));
+// As many rows as there are taps, whose inputs are counted from row `first` of the picture on.
+Image WithRows(const Image& image, int64_t first, const std::vector<FixedTaps>& taps) {
+  Image result{static_cast<int64_t>(taps.size()), image.width, image.channels, {}};
+  for (const FixedTaps& at : taps) {
+    for (int64_t x = 0; x < image.width; ++x) {
+      for (int64_t c = 0; c < image.channels; ++c) {
+        int64_t sum = 0;
+        for (size_t k = 0; k < at.weights.size(); ++k)
+          sum += at.weights[k] * image.At(at.first - first + static_cast<int64_t>(k), x, c);
+        result.samples.push_back(Rounded(sum));
+      }
     }
+  }
+  return result;
+}
+
+// The middle `wanted` of `have` pixels, which may begin before the first. Half a pixel goes to the
+// even side, as Python rounds.
+Span Middle(int64_t have, int64_t wanted) {
+  if (have < wanted) return {-((wanted - have) / 2), wanted};
+  return {static_cast<int64_t>(std::nearbyint(static_cast<double>(have - wanted) / 2)), wanted};
+}
+
+// The part of `span` that lies within `size` pixels.
+Span Inside(Span span, int64_t size) {
+  const int64_t first = std::max<int64_t>(span.first, 0);
+  return {first, std::min(span.end(), size) - first};
+}
+
+// The picture in a frame of zeros, with its first pixel at (top, left).
+Image Framed(const Image& image, int64_t height, int64_t width, int64_t top, int64_t left) {
+  Image result{height, width, image.channels, {}};
+  result.samples.resize(height * width * image.channels);
+  const int64_t row = image.width * image.channels;
+  for (int64_t y = 0; y < image.height; ++y) {
+    std::copy_n(image.samples.begin() + y * row, row,
+                result.samples.begin() + ((top + y) * width + left) * image.channels);
   }
   return result;
 }
@@ -165,30 +221,6 @@ absl::StatusOr<Preparation> TorchvisionPreparation(absl::string_view name) {
                                           absl::StrJoin(absl::StrSplit(all, ' '), ", ")));
 }
 
-Image Resize(const Image& image, int64_t height, int64_t width, Interpolation interpolation) {
-  Image result = image.width == width ? image : WithWidth(image, width, interpolation);
-  if (image.height == height) return result;
-  return Transposed(WithWidth(Transposed(result), height, interpolation));
-}
-
-// Half a pixel goes to the even side, as Python rounds.
-Image Centre(const Image& image, int64_t height, int64_t width) {
-  const auto begin = [](int64_t have, int64_t wanted) {
-    if (have < wanted) return -((wanted - have) / 2);
-    return static_cast<int64_t>(std::nearbyint(static_cast<double>(have - wanted) / 2));
-  };
-  const int64_t top = begin(image.height, height), left = begin(image.width, width);
-  Image result{height, width, image.channels, {}};
-  for (int64_t y = top; y < top + height; ++y) {
-    for (int64_t x = left; x < left + width; ++x) {
-      const bool inside = y >= 0 && y < image.height && x >= 0 && x < image.width;
-      for (int64_t c = 0; c < image.channels; ++c)
-        result.samples.push_back(inside ? image.At(y, x, c) : 0);
-    }
-  }
-  return result;
-}
-
 Image Prepare(const Image& image, const Preparation& preparation) {
   const int64_t side = preparation.resize, crop = preparation.crop;
   const bool is_wide = image.height <= image.width;
@@ -197,9 +229,15 @@ Image Prepare(const Image& image, const Preparation& preparation) {
   // As Python divides: to a double, then cut off.
   const auto other =
       static_cast<int64_t>(static_cast<double>(side * longer) / static_cast<double>(shorter));
-  return Centre(
-      Resize(image, is_wide ? side : other, is_wide ? other : side, preparation.interpolation),
-      crop, crop);
+  const int64_t height = is_wide ? side : other, width = is_wide ? other : side;
+  const Span rows = Middle(height, crop), columns = Middle(width, crop);
+  const Side down{image.height, height, Inside(rows, height)};
+  const Side across{image.width, width, Inside(columns, width)};
+  const std::vector<FixedTaps> row_taps = TapsOf(down, preparation.interpolation);
+  const Span read = ReadBy(row_taps);
+  const Image narrow = WithColumns(image, read, TapsOf(across, preparation.interpolation));
+  return Framed(WithRows(narrow, read.first, row_taps), crop, crop, down.kept.first - rows.first,
+                across.kept.first - columns.first);
 }
 
 }  // namespace tilewire::client

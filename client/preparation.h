@@ -28,11 +28,10 @@ struct Preparation {
 //   kNotFound  none of torchvision's CNNs; the message lists those that are known
 absl::StatusOr<Preparation> TorchvisionPreparation(absl::string_view name);
 
-// Averaged over the area where it gets smaller.
-Image Resize(const Image& image, int64_t height, int64_t width, Interpolation interpolation);
-// The middle of the picture, with zeros around it where it is smaller.
-Image Centre(const Image& image, int64_t height, int64_t width);
-// Resized and cropped.
+// Resized so that the shorter side has `preparation.resize` pixels, averaged over the area where it
+// gets smaller, and the middle square of it, with zeros around it where it is smaller. Only what the
+// square shows is computed, so that a picture of a million columns and one row takes no more memory
+// than others.
 Image Prepare(const Image& image, const Preparation& preparation);
 
 }  // namespace tilewire::client

@@ -66,7 +66,18 @@ TEST(Preparation, WeightsHaveTheirOwn) {
 
 TEST(Preparation, ASmallPictureStandsInTheMiddleOfZeros) {
   const Image image{1, 2, 1, {7, 9}};
-  EXPECT_THAT(Centre(image, 2, 3).samples, ::testing::ElementsAre(7, 9, 0, 0, 0, 0));
+  EXPECT_THAT(Prepare(image, {.resize = 1, .crop = 3}).samples,
+              ::testing::ElementsAre(0, 0, 0, 7, 9, 0, 0, 0, 0));
+}
+
+// Resized whole, these would have 2^34 pixels by the shorter side.
+TEST(Preparation, AThinPictureTakesNoMoreMemoryThanItsSquare) {
+  for (const bool is_wide : {false, true}) {
+    Image thin{is_wide ? 1 : 1 << 26, is_wide ? 1 << 26 : 1, 1, {}};
+    thin.samples.assign(1 << 26, 90);
+    const Image made = Prepare(thin, {.resize = 256, .crop = 224});
+    EXPECT_THAT(made.samples, ::testing::AllOf(::testing::SizeIs(224 * 224), ::testing::Each(90)));
+  }
 }
 
 }  // namespace
