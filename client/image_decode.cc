@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdio.h>
 // libjpeg's header needs FILE from stdio.h.
+#include <jerror.h>
 #include <jpeglib.h>
 
 #include "absl/strings/ascii.h"
@@ -52,6 +53,11 @@ void OnJpegError(j_common_ptr state) {
 
 void OnJpegMessage(j_common_ptr) {}
 
+// libjpeg fills a picture that is cut short with grey and only warns.
+void OnJpegWarning(j_common_ptr state, int level) {
+  if (level < 0 && state->err->msg_code == JWRN_JPEG_EOF) OnJpegError(state);
+}
+
 // Only trivial locals: longjmp() skips destructors. False: `errors` has the message. The first
 // call, with `image` still empty, reads the size and stops.
 bool RunJpeg(absl::string_view bytes, JpegErrors* errors, Image* image) {
@@ -59,6 +65,7 @@ bool RunJpeg(absl::string_view bytes, JpegErrors* errors, Image* image) {
   state.err = jpeg_std_error(&errors->manager);
   errors->manager.error_exit = OnJpegError;
   errors->manager.output_message = OnJpegMessage;
+  errors->manager.emit_message = OnJpegWarning;
   if (setjmp(errors->jump)) {
     jpeg_destroy_decompress(&state);
     return false;

@@ -5,11 +5,15 @@
 #include <cstdio>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "client/latencies.h"
+#include "client/npy.h"
 #include "client/scores.h"
+#include "client/tensor_values.h"
 #include "client/tool/command.h"
 #include "client/tool/picture_options.h"
 
@@ -57,9 +61,7 @@ absl::StatusOr<Tensor> MakeInput(const std::string& file, const TensorMetadata& 
   tensor.bytes = *std::move(bytes);
   if (flags.raw && input.shape.front() < 0) {
     // As many rows as the file holds, if the size of an element is known.
-    int64_t row = input.datatype == "FP32" || input.datatype == "INT32" ? 4
-                  : input.datatype == "UINT8"                           ? 1
-                                                                        : 0;
+    int64_t row = SizeOfDatatype(input.datatype);
     for (size_t i = 1; i < tensor.shape.size(); ++i) row *= tensor.shape[i];
     if (row > 0 && !tensor.bytes.empty())
       tensor.shape[0] = std::max<int64_t>(1, tensor.bytes.size() / row);
@@ -78,36 +80,68 @@ bool HoldsScores(const Tensor& output) {
   return dims <= 1;
 }
 
-absl::Status PrintRange(const std::string& name, const Tensor& output) {
-  auto values = output.Floats();
+int64_t RowsOf(const Tensor& output) {
+  return output.shape.empty() ? 1 : std::max<int64_t>(1, output.shape[0]);
+}
+
+std::string LabelOf(const std::vector<std::string>& labels, int64_t index) {
+  return index >= 0 && index < static_cast<int64_t>(labels.size()) ? labels[index] : "";
+}
+
+absl::Status PrintRange(const Tensor& output) {
+  const auto values = NumbersOf(output);
   if (!values.ok()) return values.status();
-  absl::PrintF("  %s: %s %s %s", name, output.datatype, ShapeText(output.shape),
+  absl::PrintF("  %s: %s %s %s", output.name, output.datatype, ShapeText(output.shape),
                LayoutName(output.layout));
   if (!values->empty()) {
     const auto [least, most] = std::minmax_element(values->begin(), values->end());
     absl::PrintF(", from %.5g to %.5g", *least, *most);
   }
-  absl::PrintF("; these are not scores of classes: --output=%s=FILE writes them\n", name);
+  absl::PrintF("; these are not scores of classes: --output=%s=FILE writes them\n", output.name);
   return absl::OkStatus();
 }
 
 absl::Status PrintTop(const Tensor& output, const std::vector<std::string>& labels,
                       const InferFlags& flags) {
-  auto scores = output.Floats();
+  const auto scores = NumbersOf(output);
   if (!scores.ok()) return scores.status();
-  const int64_t rows = output.shape.size() >= 2 ? std::max<int64_t>(1, output.shape[0]) : 1;
-  const int64_t classes = scores->size() / rows;
+  const int64_t rows = output.shape.size() >= 2 ? RowsOf(output) : 1;
+  const int64_t classes = static_cast<int64_t>(scores->size()) / rows;
   for (int64_t row = 0; row < rows; ++row) {
     std::vector<float> values(scores->begin() + row * classes,
                               scores->begin() + (row + 1) * classes);
     if (flags.softmax) values = SoftmaxOf(values);
-    for (const int index : TopK(values, flags.top)) {
-      const std::string label = index < static_cast<int>(labels.size()) ? labels[index] : "";
-      absl::PrintF("  %10.5g  %5d  %s\n", values[index], index, label);
-    }
+    for (const int index : TopK(values, flags.top))
+      absl::PrintF("  %10.5g  %5d  %s\n", values[index], index, LabelOf(labels, index));
     if (row + 1 < rows) absl::PrintF("\n");
   }
   return absl::OkStatus();
+}
+
+// Integers, such as the class that an ArgMax chose: a line for each row of the batch.
+absl::Status PrintIntegers(const Tensor& output, const std::vector<std::string>& labels) {
+  constexpr int64_t kMostPerRow = 16;
+  const int64_t rows = RowsOf(output);
+  const auto texts = TextsOf(output, kMostPerRow * rows + 1);
+  if (!texts.ok()) return texts.status();
+  const int64_t each = static_cast<int64_t>(texts->size()) / rows;
+  if (each > kMostPerRow || each * rows < static_cast<int64_t>(texts->size()))
+    return PrintRange(output);
+  absl::PrintF("  %s: %s %s\n", output.name, output.datatype, ShapeText(output.shape));
+  for (int64_t row = 0; row < rows; ++row) {
+    const auto first = texts->begin() + row * each;
+    int64_t index;
+    const bool is_class = each == 1 && absl::SimpleAtoi(*first, &index);
+    absl::PrintF("  %s  %s\n", absl::StrJoin(first, first + each, " "),
+                 is_class ? LabelOf(labels, index) : "");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PrintOutput(const Tensor& output, const std::vector<std::string>& labels,
+                         const InferFlags& flags) {
+  if (!IsFloatingPoint(output.datatype)) return PrintIntegers(output, labels);
+  return HoldsScores(output) ? PrintTop(output, labels, flags) : PrintRange(output);
 }
 
 // "--output=features=FILE": the raw bytes of that output.
@@ -148,8 +182,7 @@ int InferRow(Client* client, const ModelMetadata& metadata, const std::vector<st
   const Tensor* scores = result->Find(name);
   if (scores == nullptr)
     return Report(absl::InvalidArgumentError(absl::StrCat("the model has no output '", name, "'")));
-  const absl::Status printed = HoldsScores(*scores) ? PrintTop(*scores, metadata.Labels(), flags)
-                                                    : PrintRange(name, *scores);
+  const absl::Status printed = PrintOutput(*scores, metadata.Labels(), flags);
   if (!printed.ok()) return Report(printed);
   const absl::Status saved = SaveOutputs(*result, flags);
   return saved.ok() ? 0 : Refuse(saved);

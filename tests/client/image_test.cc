@@ -12,11 +12,13 @@
 #include <cstring>
 
 #include "client/scores.h"
+#include "client/tensor_values.h"
 #include "tests/support/status_matchers.h"
 
 namespace tilewire::client {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::tilewire::testing::IsOk;
@@ -115,6 +117,7 @@ TEST(DecodeImage, BrokenFilesAreErrors) {
       {"no pixels", "P5 0 3 255 "},
       {"PNG cut short", EncodePng(Gradient(9, 9, 3)).substr(0, 60)},
       {"JPEG of two bytes", "\xFF\xD8"},
+      {"JPEG cut in half", EncodeJpeg(Gradient(64, 64, 3)).substr(0, 3000)},
   };
   for (const Case& c : kCases) {
     EXPECT_THAT(DecodeImage(c.bytes), StatusIs(absl::StatusCode::kInvalidArgument)) << c.why;
@@ -138,6 +141,11 @@ TEST(ResizeAndCrop, ConstantStaysConstantAtAnySize) {
 TEST(ResizeAndCrop, CropsTheLongSideInTheMiddle) {
   Image image{2, 6, 1, {0, 0, 9, 9, 0, 0, 0, 0, 9, 9, 0, 0}};
   EXPECT_THAT(ResizeAndCrop(image, 2, 2).samples, ElementsAre(9, 9, 9, 9));
+}
+
+TEST(ResizeAndCrop, AThinPictureTakesNoMoreMemoryThanItsMiddle) {
+  const Image thin{1 << 26, 1, 1, std::vector<uint8_t>(1 << 26, 77)};
+  EXPECT_THAT(ResizeAndCrop(thin, 224, 224).samples, Each(77));
 }
 
 TEST(WithChannels, GreyToColourAndBack) {
@@ -166,6 +174,39 @@ TEST(ToInput, LayoutsScaleMeanAndStd) {
               StatusIs(absl::StatusCode::kInvalidArgument, "INT64"));
   EXPECT_THAT(ToInput(image, "FP32", Layout::kNchw, {1, {0, 0}, {1}}),
               StatusIs(absl::StatusCode::kInvalidArgument, "1 or 3"));
+}
+
+TEST(TensorValues, EveryTypeHasNumbersAndTexts) {
+  const struct {
+    const char* datatype;
+    std::string bytes;
+    std::vector<double> numbers;
+    std::vector<std::string> texts;
+  } cases[] = {
+      {"BOOL", std::string("\1\0", 2), {1, 0}, {"true", "false"}},
+      {"INT8", "\xFF", {-1}, {"-1"}},
+      {"UINT8", "\xFF", {255}, {"255"}},
+      {"INT16", "\xFE\xFF", {-2}, {"-2"}},
+      {"UINT64", std::string(8, '\xFF'), {0x1p64}, {"18446744073709551615"}},
+      {"INT64", std::string("\1\0\0\0\0\0\x20\0", 8), {0x1p53}, {"9007199254740993"}},
+      {"FP16",
+       std::string("\0\x3E\1\0\0\xFC", 6),
+       {1.5, 0x1p-24, -INFINITY},
+       {"1.5", "5.9605e-08", "-inf"}},
+      {"BF16", "\xC0\xBF", {-1.5}, {"-1.5"}},
+      {"FP64", std::string("\0\0\0\0\0\0\xD0\x3F", 8), {0.25}, {"0.25"}},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.datatype);
+    const Tensor tensor{"y", c.datatype, {1}, Layout::kNchw, c.bytes};
+    EXPECT_EQ(NumbersOf(tensor).value(), c.numbers);
+    EXPECT_EQ(TextsOf(tensor, 9).value(), c.texts);
+    EXPECT_EQ(TextsOf(tensor, 1).value().size(), 1);
+  }
+  EXPECT_THAT(NumbersOf({"y", "BYTES", {1}, Layout::kNchw, "abc"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "'y' is of type BYTES"));
+  EXPECT_THAT(TextsOf({"y", "INT32", {1}, Layout::kNchw, "abc"}, 1),
+              StatusIs(absl::StatusCode::kInvalidArgument, "3 bytes"));
 }
 
 TEST(TextPicture, InkStandsOutFromTheBorder) {

@@ -255,9 +255,32 @@ done
 
 # Every step of a plan, and every primitive, names the files that its code was dumped to.
 mkdir "$TEST_TMPDIR/code"
-start_server --dump_jit="$TEST_TMPDIR/code"
+/usr/bin/python3 - "$TEST_TMPDIR/argmax.onnx" <<'PYTHON'
+import sys
+from onnx import TensorProto, helper, save
+x = helper.make_tensor_value_info('x', TensorProto.INT64, ['N', 4])
+y = helper.make_tensor_value_info('y', TensorProto.INT64, ['N', 1])
+node = helper.make_node('ArgMax', ['x'], ['y'], axis=1)
+graph = helper.make_graph([node], 'argmax', [x], [y])
+save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid('', 13)]),
+     sys.argv[1])
+PYTHON
+start_server --dump_jit="$TEST_TMPDIR/code" --model=deploy/models/digits \
+  --model="$TEST_TMPDIR/argmax.onnx"
 export TILEWIRE_SERVER=$server_address
 expect 0 'code convolution_.*[.][0-9]+[.]bin' explain digits --wide
+
+# Outputs of integers are shown and written as they are.
+printf '\0%.0s' {1..48} >"$TEST_TMPDIR/rows.raw"
+printf '\7' | dd of="$TEST_TMPDIR/rows.raw" bs=1 seek=56 conv=notrunc status=none
+truncate -s 64 "$TEST_TMPDIR/rows.raw"  # two rows of INT64, the largest of the second is its last
+expect 0 '^  y: INT64 2x1$' infer --model=argmax --raw --output=y="$TEST_TMPDIR/y.raw" \
+  "$TEST_TMPDIR/rows.raw"
+expect 0 '^  3 ' infer --model=argmax --raw "$TEST_TMPDIR/rows.raw"
+[[ $(od -An -td8 "$TEST_TMPDIR/y.raw" | tr -s ' ') == ' 0 3' ]] || {
+  echo "FAILED: the written integers are $(od -An -td8 "$TEST_TMPDIR/y.raw")"
+  failures=$((failures + 1))
+}
 expect 0 'code dumped     eltwise_.*[.]bin' primitive eltwise --src=1x64x9x9 --algorithm=tanh --repeat=1
 client/tilewire explain digits --json >"$TEST_TMPDIR/plan.json"
 /usr/bin/python3 - "$TEST_TMPDIR/plan.json" "$TEST_TMPDIR/code" <<'PYTHON' || failures=$((failures + 1))
