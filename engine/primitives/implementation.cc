@@ -1,17 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/implementation.h"
 
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
 
 namespace tilewire {
 namespace {
 
+struct Reason {
+  bool by_descriptor = false;
+  std::vector<absl::string_view> rows;
+};
+
+// Reasons that fewest rows share come first: they tell most of the descriptor, and clients may cut
+// a long message. Rows that never looked at the descriptor come last.
 absl::Status NoneTakes(const std::vector<Refusal>& refusals) {
-  std::string message = "no implementation takes this descriptor";
+  std::map<absl::string_view, Reason> found;
   for (const Refusal& refusal : refusals) {
-    absl::StrAppend(&message, "; ", refusal.name, ": ", refusal.reason);
+    Reason& reason = found[refusal.reason];
+    reason.by_descriptor |= refusal.by_descriptor;
+    reason.rows.push_back(refusal.name);
   }
+  std::vector<std::pair<absl::string_view, Reason>> reasons(found.begin(), found.end());
+  absl::c_stable_sort(reasons, [](const auto& a, const auto& b) {
+    const auto rank = [](const Reason& reason) {
+      return std::make_pair(!reason.by_descriptor, reason.rows.size());
+    };
+    return rank(a.second) < rank(b.second);
+  });
+  std::string message = "no implementation takes this descriptor";
+  for (const auto& [text, reason] : reasons)
+    absl::StrAppend(&message, "; ", absl::StrJoin(reason.rows, ", "), ": ", text);
   return absl::UnimplementedError(message);
 }
 
@@ -44,14 +70,15 @@ bool RowSearch::Admits(const ImplementationFacts& row) {
   return true;
 }
 
-void RowSearch::Refuse(const ImplementationFacts& row, absl::string_view reason) {
-  record_.refusals.push_back({std::string(row.name), std::string(reason)});
+void RowSearch::Refuse(const ImplementationFacts& row, absl::string_view reason,
+                       bool by_descriptor) {
+  record_.refusals.push_back({std::string(row.name), std::string(reason), by_descriptor});
 }
 
 bool RowSearch::Ends(const ImplementationFacts& row,
                      absl::StatusOr<std::unique_ptr<Primitive>> created) {
   if (absl::IsUnimplemented(created.status())) {
-    Refuse(row, created.status().message());
+    Refuse(row, created.status().message(), /*by_descriptor=*/true);
     return false;
   }
   error_ = created.status();

@@ -59,7 +59,7 @@ class RowSearch {
 
   // Whether the row's functions are to be asked. Notes the reason where the row cannot serve.
   bool Admits(const ImplementationFacts& row);
-  void Refuse(const ImplementationFacts& row, absl::string_view reason);
+  void Refuse(const ImplementationFacts& row, absl::string_view reason, bool by_descriptor = false);
   // Whether what the row created ends the search: a primitive or an error does, kUnimplemented is
   // one more refusal.
   bool Ends(const ImplementationFacts& row, absl::StatusOr<std::unique_ptr<Primitive>> created);
@@ -139,7 +139,7 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateFirst(
     if (!search.Admits(row)) continue;
     const absl::StatusOr<Desc> resolved = row.resolve(desc, attributes, row);
     if (!resolved.ok()) {
-      search.Refuse(row, resolved.status().message());
+      search.Refuse(row, resolved.status().message(), /*by_descriptor=*/true);
     } else if (search.Ends(row, row.create(*resolved, attributes, row))) {
       break;
     }

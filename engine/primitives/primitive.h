@@ -85,8 +85,9 @@ class ExecuteArgs {
 
 // Why an implementation did not take a descriptor.
 struct Refusal {
-  std::string name;    // "convolution/avx512_vnni_u8s8_direct"
-  std::string reason;  // "needs avx512_vnni"
+  std::string name;            // "convolution/avx512_vnni_u8s8_direct"
+  std::string reason;          // "needs avx512_vnni"
+  bool by_descriptor = false;  // else its instruction set, or an attribute, ruled the row out
 };
 
 // What is known of a primitive's creation beyond what its implementation fills in.

@@ -12,6 +12,7 @@
 namespace tilewire {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 constexpr int64_t kBytes = 100;
@@ -124,8 +125,10 @@ TEST(CreateFirstTest, RefusalListsEveryReason) {
   const auto table = absl::MakeConstSpan(kTable).subspan(0, 2);
   const absl::Status status = CreateFirst<DoubleDesc>(table, {}, {}, kBaseline).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(status.message(), HasSubstr("double/avx512_bf16: needs avx512_bf16"));
-  EXPECT_THAT(status.message(), HasSubstr("double/moody: never in the mood"));
+  // First the rows that looked at the descriptor: a client may cut the rest.
+  EXPECT_THAT(std::string(status.message()),
+              EndsWith("; double/moody: never in the mood; double/avx512_bf16: "
+                       "needs avx512_bf16"));
 }
 
 TEST(CreateFirstTest, ReferenceOnlyTakesTheReference) {
