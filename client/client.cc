@@ -184,7 +184,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
   if (!channel->WaitForConnected(absl::ToChronoTime(absl::Now() + options.timeout))) {
     return absl::UnavailableError(absl::StrCat(
         "no server answers at ", address, " within ", absl::FormatDuration(options.timeout),
-        options.tls ? " over TLS with a certificate that these roots sign" : ""));
+        options.tls ? " over TLS with a certificate that these roots sign" : " without TLS"));
   }
   return std::make_unique<Client>(std::move(channel), options);
 }

@@ -90,6 +90,11 @@ absl::Status Resolve(absl::string_view address, std::vector<std::string>* found)
 }  // namespace
 
 absl::StatusOr<std::string> TargetOf(const std::string& addresses) {
+  for (const absl::string_view scheme : {"http://", "https://", "grpc://"}) {
+    if (!absl::StartsWith(addresses, scheme)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", addresses, "' is a URL, not HOST:PORT: leave '", scheme, "' out"));
+  }
   if (!absl::StrContains(addresses, ',')) return addresses;
   std::vector<std::string> found;
   for (absl::string_view address : absl::StrSplit(addresses, ',')) {

@@ -29,9 +29,9 @@ struct Preparation {
 absl::StatusOr<Preparation> TorchvisionPreparation(absl::string_view name);
 
 // Resized so that the shorter side has `preparation.resize` pixels, averaged over the area where it
-// gets smaller, and the middle square of it, with zeros around it where it is smaller. Only what the
-// square shows is computed, so that a picture of a million columns and one row takes no more memory
-// than others.
+// gets smaller, and the middle square of it, with zeros around it where it is smaller. Only the
+// pixels of the square are computed, so that a picture of a million columns and one row takes no
+// more memory than others.
 Image Prepare(const Image& image, const Preparation& preparation);
 
 }  // namespace tilewire::client

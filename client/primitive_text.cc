@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -18,11 +19,12 @@ using Sources = std::vector<v1::MemoryDesc>;
 
 constexpr int64_t kMaxElements = int64_t{1} << 30;
 
-// One value per spatial dimension from "2" or "2x1".
-absl::Status ParseSpatial(absl::string_view what, const std::string& text, int rank,
+// One value of at least `least` per spatial dimension from "2" or "2x1".
+absl::Status ParseSpatial(absl::string_view what, const std::string& text, int rank, int64_t least,
                           google::protobuf::RepeatedField<int64_t>* out) {
   absl::StatusOr<std::vector<int64_t>> values = ParseDims(text);
-  if (!values.ok()) return Invalid(what, text, "numbers such as 1 or 2x1");
+  if (!values.ok() || *absl::c_min_element(*values) < least)
+    return Invalid(what, text, absl::StrCat("numbers from ", least, ", such as 1 or 2x1"));
   if (values->size() == 1) values->resize(rank, values->front());
   if (static_cast<int>(values->size()) != rank) {
     return Invalid(what, text, absl::StrCat("1 or ", rank, " numbers (one per spatial dimension)"));
@@ -31,19 +33,45 @@ absl::Status ParseSpatial(absl::string_view what, const std::string& text, int r
   return absl::OkStatus();
 }
 
-int64_t OutputSize(int64_t in, int64_t left, int64_t right, int64_t window, int64_t stride) {
-  return stride < 1 ? 0 : (in + left + right - window) / stride + 1;
+// The size of dst along spatial dimension `i`, whose window covers `window` pixels.
+template <typename Op>
+absl::StatusOr<int64_t> OutputSize(const v1::MemoryDesc& src, int i, int64_t window, const Op& op) {
+  const int64_t padded = src.dims(i + 2) + op.padding_left(i) + op.padding_right(i);
+  if (window > padded) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a window of ", window, " pixels does not fit into ", padded, " (dimension ", i + 2,
+        " of --src ", ToText(src), ", with --padding): take a smaller kernel or more padding"));
+  }
+  return (padded - window) / op.strides(i) + 1;
+}
+
+// The same of a deconvolution, whose paddings are cut off.
+template <typename Op>
+absl::StatusOr<int64_t> GrownSize(const v1::MemoryDesc& src, int i, int64_t window, const Op& op) {
+  const int64_t whole = (src.dims(i + 2) - 1) * op.strides(i) + window;
+  const int64_t size = whole - op.padding_left(i) - op.padding_right(i);
+  if (size >= 1) return size;
+  return absl::InvalidArgumentError(absl::StrCat("--padding leaves nothing of the ", whole,
+                                                 " pixels of dimension ", i + 2,
+                                                 " of dst: take less padding or a larger kernel"));
+}
+
+// --weights, which the kinds that call this cannot do without.
+absl::StatusOr<v1::MemoryDesc> ParseWeights(const PrimitiveText& text, absl::string_view example) {
+  if (!text.weights.empty()) return ParseMemoryDesc(text.weights);
+  return absl::InvalidArgumentError(
+      absl::StrCat("--weights is missing, for example --weights=", example));
 }
 
 // Strides and paddings of a convolution or pooling; padding on the right is that on the left unless
 // given.
 template <typename Op>
 absl::Status ParseWindow(const PrimitiveText& text, int rank, Op* op) {
-  absl::Status status = ParseSpatial("--strides", text.strides, rank, op->mutable_strides());
-  status.Update(ParseSpatial("--padding", text.padding, rank, op->mutable_padding_left()));
+  absl::Status status = ParseSpatial("--strides", text.strides, rank, 1, op->mutable_strides());
+  status.Update(ParseSpatial("--padding", text.padding, rank, 0, op->mutable_padding_left()));
   status.Update(ParseSpatial("--padding_right",
                              text.padding_right.empty() ? text.padding : text.padding_right, rank,
-                             op->mutable_padding_right()));
+                             0, op->mutable_padding_right()));
   return status;
 }
 
@@ -76,21 +104,22 @@ absl::Status CutGroups(const PrimitiveText& text, v1::MemoryDesc* weights) {
 template <typename Op>
 absl::Status FillConvolution(const PrimitiveText& text, const v1::MemoryDesc& src, bool transposed,
                              Op* op) {
-  absl::StatusOr<v1::MemoryDesc> weights = ParseMemoryDesc(text.weights);
+  absl::StatusOr<v1::MemoryDesc> weights = ParseWeights(text, "64x64x3x3");
   if (!weights.ok()) return weights.status();
   const int rank = src.dims_size() - 2;
   if (rank < 1 || weights->dims_size() != src.dims_size()) {
     return Invalid("--weights", text.weights, "of the rank of --src: OxIxKHxKW for NxCxHxW");
   }
   absl::Status status = ParseWindow(text, rank, op);
-  status.Update(ParseSpatial("--dilations", text.dilations, rank, op->mutable_dilations()));
+  status.Update(ParseSpatial("--dilations", text.dilations, rank, 0, op->mutable_dilations()));
   if (!status.ok()) return status;
   std::vector<int64_t> dst = {src.dims(0), weights->dims(0)};
   for (int i = 0; i < rank; ++i) {
     const int64_t window = (weights->dims(i + 2) - 1) * (op->dilations(i) + 1) + 1;
-    const int64_t left = op->padding_left(i), right = op->padding_right(i);
-    dst.push_back(transposed ? (src.dims(i + 2) - 1) * op->strides(i) + window - left - right
-                             : OutputSize(src.dims(i + 2), left, right, window, op->strides(i)));
+    const absl::StatusOr<int64_t> size =
+        transposed ? GrownSize(src, i, window, *op) : OutputSize(src, i, window, *op);
+    if (!size.ok()) return size.status();
+    dst.push_back(*size);
   }
   AddBias(text, weights->dims(0), op);
   if (absl::Status cut = CutGroups(text, &*weights); !cut.ok()) return cut;
@@ -112,7 +141,7 @@ absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Convolutio
 
 absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::InnerProduct* op) {
   const v1::MemoryDesc& src = srcs.front();
-  absl::StatusOr<v1::MemoryDesc> weights = ParseMemoryDesc(text.weights);
+  absl::StatusOr<v1::MemoryDesc> weights = ParseWeights(text, "1000x2048");
   if (!weights.ok()) return weights.status();
   *op->mutable_src() = src;
   *op->mutable_weights() = *weights;
@@ -128,7 +157,7 @@ absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Pooling* o
   if (rank < 1) return Invalid("--src", ToText(src), "[N, C, spatial...], which pooling takes");
   if (text.kernel.empty())
     return absl::InvalidArgumentError("pooling needs --kernel, for example --kernel=3x3");
-  absl::Status status = ParseSpatial("--kernel", text.kernel, rank, op->mutable_kernel());
+  absl::Status status = ParseSpatial("--kernel", text.kernel, rank, 1, op->mutable_kernel());
   status.Update(ParseWindow(text, rank, op));
   if (!status.ok()) return status;
   auto algorithm = ParseEnum<v1::PoolingAlgorithm>("--algorithm", "POOLING_",
@@ -138,8 +167,9 @@ absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Pooling* o
   *op->mutable_src() = src;
   std::vector<int64_t> dst = {src.dims(0), src.dims(1)};
   for (int i = 0; i < rank; ++i) {
-    dst.push_back(OutputSize(src.dims(i + 2), op->padding_left(i), op->padding_right(i),
-                             op->kernel(i), op->strides(i)));
+    const absl::StatusOr<int64_t> size = OutputSize(src, i, op->kernel(i), *op);
+    if (!size.ok()) return size.status();
+    dst.push_back(*size);
   }
   return FillDst(text, dst, src.type(), op->mutable_dst());
 }
@@ -158,7 +188,7 @@ absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Eltwise* o
 
 absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Matmul* op) {
   const v1::MemoryDesc& src = srcs.front();
-  absl::StatusOr<v1::MemoryDesc> weights = ParseMemoryDesc(text.weights);
+  absl::StatusOr<v1::MemoryDesc> weights = ParseWeights(text, "64x128");
   if (!weights.ok()) return weights.status();
   const int rank = src.dims_size();
   if (rank < 2 || weights->dims_size() != rank) {

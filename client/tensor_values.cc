@@ -57,8 +57,8 @@ template <typename T, typename Take>
 absl::Status Walk(const Tensor& tensor, int64_t most, const Take& take) {
   if (tensor.bytes.size() % sizeof(T) != 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("output '", tensor.name, "' has ", tensor.bytes.size(),
-                     " bytes, which is no whole number of ", tensor.datatype));
+        absl::StrCat("output '", tensor.name, "' has ", tensor.bytes.size(), " bytes of ",
+                     tensor.datatype, ": the last element is cut short"));
   }
   const auto count = static_cast<int64_t>(tensor.bytes.size() / sizeof(T));
   for (int64_t i = 0; i < std::min(count, most); ++i) {

@@ -17,7 +17,7 @@ namespace tilewire::client {
 bool IsFloatingPoint(absl::string_view datatype);
 
 // Integers beyond 2^53 are rounded; BOOL is 0 or 1.
-//   kInvalidArgument  BYTES, or bytes that are no whole number of elements
+//   kInvalidArgument  BYTES, or a last element that is cut short
 absl::StatusOr<std::vector<double>> NumbersOf(const Tensor& tensor);
 
 // The first elements, `most` at most, without rounding: "7", "-0.25", "true". Errors as above.

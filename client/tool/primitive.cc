@@ -26,9 +26,6 @@ outputs, and what it means: GFLOP/s of products of matrices, their share of what
 the threads can compute in f32 registers (measured beside them), and GB/s of all
 tensors. Integer kernels may exceed the peak.)";
 
-constexpr char kWhenInvalid[] =
-    "`tilewire primitive KIND --help` explains how tensors are written and what each option means.";
-
 void PrintCreated(const v1::CreateResponse& created) {
   absl::PrintF("implementation  %s\n", created.implementation());
   for (const v1::ArgumentDesc& argument : created.arguments()) {
@@ -76,10 +73,10 @@ int RunPrimitive(const Server& server, const PrimitiveOptions& options, int repe
   auto client = server.Connect();
   if (!client.ok()) return Report(client.status());
   auto runs = CreateOn(client->get(), *desc);
-  if (!runs.ok()) return Report(runs.status(), kWhenInvalid);
+  if (!runs.ok()) return Report(runs.status(), kWhenPrimitiveInvalid);
   PrintCreated(runs->created);
   if (auto timed = TimeRuns(client->get(), *desc, repeat, &*runs); !timed.ok())
-    return Report(timed, kWhenInvalid);
+    return Report(timed, kWhenPrimitiveInvalid);
   PrintRuns(*runs, repeat);
   return 0;
 }

@@ -77,9 +77,9 @@ int BenchPrimitives(Client* client, const std::string& file, int repeat) {
     const absl::Status timed =
         runs.ok() ? TimeRuns(client, described.desc, repeat, &*runs) : runs.status();
     if (!timed.ok()) {
-      absl::PrintF("%39s%s\n", "", described.line);
+      absl::PrintF("%10s%29s%s\n", "failed", "", described.line);
       std::fflush(stdout);
-      exit_code = Report(timed);
+      exit_code = Report(timed, kWhenPrimitiveInvalid);
       continue;
     }
     PrintRow(described.line, *runs);

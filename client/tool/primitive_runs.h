@@ -42,6 +42,10 @@ struct PrimitiveRuns {
   double share_of_peak() const { return peak_gflops > 0 ? gflops() / peak_gflops : 0; }
 };
 
+// What to do next where the server refuses a primitive.
+inline constexpr char kWhenPrimitiveInvalid[] =
+    "`tilewire primitive KIND --help` explains how tensors are written and what each option means.";
+
 // Compiles the primitive on the server.
 absl::StatusOr<PrimitiveRuns> CreateOn(Client* client, const v1::PrimitiveDesc& desc);
 // Executes what CreateOn() returned, on made-up values.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
+#include "client/connection.h"
 #include "client/tool/command.h"
 #include "client/tool/help_format.h"
 #include "client/tool/version.h"
@@ -64,6 +65,19 @@ int AfterPrinting(int exit_code) {
   return exit_code == 0 ? 1 : exit_code;
 }
 
+// Throws what CLI11 reports as a bad value of --server.
+void CheckAddress(const std::string& address) {
+  if (const auto target = tilewire::client::TargetOf(address); !target.ok())
+    throw CLI::ValidationError("--server", std::string(target.status().message()));
+  const size_t colon = address.rfind(':');
+  int port = 0;
+  if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
+      port < 1 || port > 65535) {
+    throw CLI::ValidationError(
+        "--server", absl::StrCat("'", address, "' is not HOST:PORT, such as 127.0.0.1:8001"));
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -90,15 +104,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   tilewire::client::AddTlsOptions(&app, &server);
   app.parse_complete_callback([&] {
+    CheckAddress(server.address);
     const size_t colon = server.address.rfind(':');
-    int named_port = 0;
-    if (colon == std::string::npos ||
-        !absl::SimpleAtoi(server.address.substr(colon + 1), &named_port) || named_port < 1 ||
-        named_port > 65535) {
-      throw CLI::ValidationError(
-          "--server",
-          absl::StrCat("'", server.address, "' is not HOST:PORT, such as 127.0.0.1:8001"));
-    }
     const std::string given_host = server.address.substr(0, colon);
     const std::string given_port = server.address.substr(colon + 1);
     server.address = absl::StrCat(host.empty() ? given_host : host, ":",

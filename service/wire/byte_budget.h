@@ -19,7 +19,8 @@ class ByteBudget {
   absl::Status Spend(int64_t bytes) {
     if (bytes > left_) {
       return absl::ResourceExhaustedError(
-          absl::StrCat("the primitive's tensors need more than ", limit_, " bytes"));
+          absl::StrCat("the primitive's tensors need more than ", limit_,
+                       " bytes, which a larger --max_message_mb of the server raises"));
     }
     left_ -= bytes;
     return absl::OkStatus();

@@ -105,6 +105,8 @@ TEST(TargetOf, LeavesOneAddressAloneAndLooksSeveralUp) {
   for (const char* bad : {"127.0.0.1:1,127.0.0.1", "a:b,127.0.0.1:1", ":1,127.0.0.1:1", ","}) {
     EXPECT_THAT(TargetOf(bad), StatusIs(absl::StatusCode::kInvalidArgument, "is not HOST:PORT"));
   }
+  EXPECT_THAT(TargetOf("http://here:8001"),
+              StatusIs(absl::StatusCode::kInvalidArgument, "is a URL, not HOST:PORT: leave"));
 }
 
 }  // namespace

@@ -179,6 +179,12 @@ expect 2 'layers.txt:1: ' primitive bench "$layers"
 echo 'eltwise --src=1x2 --padding=1' >"$layers"
 expect 2 'layers.txt:1: eltwise does not take --padding' primitive bench "$layers"
 expect 2 'file' primitive bench
+# A line that the server refuses does not keep the others from being timed.
+printf '%s\n' 'convolution --src=1x64x9x9 --weights=64x64x3x3 --algorithm=winograd --strides=2' \
+  'eltwise --src=1x16x9x9' >"$layers"
+expect 1 '^ +failed +convolution' primitive bench "$layers"
+expect 1 'no implementation takes this descriptor; .*winograd.*strid' primitive bench "$layers"
+expect 1 'eltwise/' primitive bench "$layers"
 expect 1 "'bogus'; of rank 4 there are .*nchw, .*nChw16c" primitive reorder --src=1x2x3x4 --dst=1x2x3x4:bogus
 expect 1 'primitive KIND --help' primitive convolution --src=1x64x28x28 --weights=64x63x3x3
 expect 2 'kernel' primitive pooling --src=1x2x3x4
@@ -193,6 +199,7 @@ expect 2 'not in range .*1' infer --model=digits --top=0 "$0"
 expect 1 'takes .* MB; a message holds 2 GB' load --model=digits --batch=2000000000
 expect 2 "'foo' is none of .*convolution" implementations --primitive=foo
 expect 2 'is not HOST:PORT' --server=127.0.0.1:99999 probe
+expect 2 "is a URL, not HOST:PORT: leave 'https://' out" --server=https://127.0.0.1:8001 probe
 expect 2 '--model= has no value' load --model= --port=1
 expect 2 'is empty' infer --model=digits /dev/null
 expect 1 "NOT_FOUND: no model 'nope'" probe --model=nope --timeout=60
