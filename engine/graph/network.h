@@ -120,10 +120,8 @@ struct IntegerMatmul {
   QuantizationParams src_quantization, weights_quantization;
   std::optional<QuantizationParams> dst_quantization;
 };
-// softmax(scale * q k + masks) v. srcs are q [...,M,D], k [...,D,N], turned as Matmul takes it, and
-// v [...,N,E] of rank 3 or 4 with the same leading dimensions, and masks of up to 4 dimensions
-// after leading ones. These are [batches,heads,M,N] of the scores, or 1, where rank 3 has heads
-// alone; batch b takes index b modulo a mask's first dimension, which divides the batches.
+// softmax(scale * q k + masks) v. srcs are q [...,M,D], k [...,D,N], turned as Matmul takes it,
+// v [...,N,E], and masks for scores [...,M,N], as FoldHeads() (attention.h) takes them.
 struct Attention {
   float scale = 1;
 };

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/graph/attention.h"
+
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
 #include "engine/lowering/strided_view.h"
@@ -10,42 +15,67 @@
 namespace tilewire::lowering {
 namespace {
 
-// `desc` with leading dimensions of 1, or without some, up to rank 4.
-absl::StatusOr<MemoryDesc> OfRank4(const MemoryDesc& desc) {
-  Dims dims = desc.dims();
-  while (dims.size() > 4) dims.erase(dims.begin());
-  dims.insert(dims.begin(), 4 - dims.size(), 1);
-  return StridedView(desc, dims);
+absl::StatusOr<graph::HeadFold> FoldOf(const OperationContext& context) {
+  std::vector<Dims> dims;
+  std::string text;
+  for (graph::ValueId src : context.srcs()) {
+    dims.push_back(context.value(src).dims);
+    absl::StrAppend(&text, " ", DimsToString(dims.back()));
+  }
+  std::optional<graph::HeadFold> fold = graph::FoldHeads(dims);
+  if (fold) return *std::move(fold);
+  return absl::InvalidArgumentError(absl::StrCat("attention of sources that do not fit:", text));
 }
 
-// A source of the products, where it lies if its strides can be followed.
-absl::StatusOr<Place> Operand(OperationContext& context, int i) {
+// The batches of heads of queries, keys, values or the result.
+absl::StatusOr<MemoryDesc> Folded(const MemoryDesc& desc, const graph::HeadFold& fold) {
+  const int rank = desc.rank();
+  return StridedView(desc, {fold.batches, fold.heads, desc.dim(rank - 2), desc.dim(rank - 1)});
+}
+
+absl::StatusOr<MemoryDesc> FoldedSource(const MemoryDesc& desc, int i,
+                                        const graph::HeadFold& fold) {
+  if (i >= AttentionDesc::kFirstMask)
+    return StridedView(desc, fold.masks[i - AttentionDesc::kFirstMask]);
+  ABSL_ASSIGN_OR_RETURN(MemoryDesc folded, Folded(desc, fold));
+  if (i != AttentionDesc::kKeys) return folded;
+  return folded.Permuted({0, 1, 3, 2});  // come turned
+}
+
+// A source where it lies if its strides can be followed, else in row-major order.
+absl::StatusOr<Place> Operand(OperationContext& context, int i, const graph::HeadFold& fold) {
   ABSL_ASSIGN_OR_RETURN(Place place, context.Home(context.src(i)));
-  absl::StatusOr<MemoryDesc> view = OfRank4(place.desc);
-  if (!view.ok()) {
+  absl::StatusOr<MemoryDesc> desc = FoldedSource(place.desc, i, fold);
+  if (!desc.ok()) {
     ABSL_ASSIGN_OR_RETURN(place, context.RowMajor(context.src(i)));
-    view = OfRank4(place.desc);
+    desc = FoldedSource(place.desc, i, fold);
   }
-  ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, std::move(view));
-  if (i == AttentionDesc::kKeys) {  // come turned
-    ABSL_ASSIGN_OR_RETURN(desc, desc.Permuted({0, 1, 3, 2}));
-  }
-  return Place{place.buffer, std::move(desc)};
+  ABSL_RETURN_IF_ERROR(desc.status());
+  return Place{place.buffer, *std::move(desc)};
+}
+
+// The result's layout, as its reader would have it if it can be written there.
+absl::StatusOr<MemoryDesc> FoldableResult(const OperationContext& context,
+                                          const graph::HeadFold& fold) {
+  ABSL_ASSIGN_OR_RETURN(MemoryDesc result, ResultDesc(context));
+  if (Folded(result, fold).ok()) return result;
+  return context.RowMajorDesc(context.dst());
 }
 
 }  // namespace
 
 absl::Status LowerAttention(const graph::Attention& attention, OperationContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const graph::HeadFold fold, FoldOf(context));
   AttentionDesc desc;
   desc.scale = attention.scale;
   std::vector<Place> sources;
   for (int i = 0; i < static_cast<int>(context.srcs().size()); ++i) {
-    ABSL_ASSIGN_OR_RETURN(Place source, Operand(context, i));
+    ABSL_ASSIGN_OR_RETURN(Place source, Operand(context, i, fold));
     desc.srcs.push_back(source.desc);
     sources.push_back(std::move(source));
   }
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc result, ResultDesc(context));
-  ABSL_ASSIGN_OR_RETURN(desc.dst, OfRank4(result));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc result, FoldableResult(context, fold));
+  ABSL_ASSIGN_OR_RETURN(desc.dst, Folded(result, fold));
   ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
   context.ConsumeSources();
   const Place dst = context.plan().NewPlace(result);

@@ -54,7 +54,8 @@ def randomize_transformer(model):
 def randomize(model):
     """What fresh models have the same of everywhere would hide mistakes in folding: mean 0 and variance 1 of batch
     normalisations, and the scales of a millionth by which ConvNeXt's blocks start as good as empty."""
-    if isinstance(model, (torchvision.models.VisionTransformer, torchvision.models.SwinTransformer)):
+    models = torchvision.models
+    if isinstance(model, (models.MaxVit, models.SwinTransformer, models.VisionTransformer)):
         randomize_transformer(model)
     for module in model.modules():
         if hasattr(module, "layer_scale"):

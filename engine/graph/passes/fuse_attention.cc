@@ -2,14 +2,16 @@
 //
 // softmax(q k) v becomes one operation, whose scores need not leave the cache. Between the products
 // stand, in the order in which exporters write them, factors of q, of k or of the scores, then sums
-// with masks. A mask of the windows of an image is added to scores whose batches are split into
-// images and windows.
+// with masks. The matrices may have any leading dimensions, as of images, windows and heads. A mask
+// of the windows of an image may also be added to scores whose batches are split into images and
+// windows.
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "engine/graph/attention.h"
 #include "engine/graph/passes/editor.h"
 #include "engine/graph/passes/passes.h"
 
@@ -47,29 +49,13 @@ const std::vector<ValueId>* AddendsOf(Editor& editor, ValueId value) {
   return srcs.size() == 2 ? &srcs : nullptr;
 }
 
-// Whether a mask of `mask` can be added to scores of `scores`, of rank 3 or 4.
-bool IsMask(const Dims& mask, const Dims& scores) {
-  Dims whole = scores;
-  whole.insert(whole.begin(), 4 - scores.size(), 1);
-  const size_t extra = mask.size() > 4 ? mask.size() - 4 : 0;
-  if (!std::all_of(mask.begin(), mask.begin() + extra, [](int64_t dim) { return dim == 1; }))
-    return false;
-  const size_t first = 4 - (mask.size() - extra);  // of the dimensions that it has
-  for (size_t d = first; d < 4; ++d) {
-    const int64_t dim = mask[extra + d - first];
-    const bool fits = dim == 1 || dim == whole[d] || (d == 0 && dim > 0 && whole[0] % dim == 0);
-    if (!fits) return false;
-  }
-  return true;
-}
-
 std::optional<Scores> ScoresOf(Editor& editor, ValueId value, bool after_masks);
 
 // The scores in a sum of them and a mask that is added to `dims`.
 std::optional<Scores> MaskedScores(Editor& editor, const std::vector<ValueId>& addends,
                                    const Dims& dims) {
   for (int s = 0; s < 2; ++s) {
-    if (editor.dims(addends[s]) != dims || !IsMask(editor.dims(addends[1 - s]), dims)) continue;
+    if (editor.dims(addends[s]) != dims || !IsMaskOf(dims, editor.dims(addends[1 - s]))) continue;
     std::optional<Scores> scores = ScoresOf(editor, addends[s], /*after_masks=*/true);
     if (scores) scores->masks.push_back(addends[1 - s]);
     if (scores) return scores;
@@ -97,7 +83,7 @@ std::optional<Scores> WindowedScores(Editor& editor, ValueId value) {
     if (editor.As<Reshape>(reshape) == nullptr || editor.use_count(before) != 1) continue;
     const ValueId src = editor.operation(reshape).srcs[0];
     const bool of_windows = of_mask.size() == 5 && of_mask[0] == 1 && of_mask[1] == split[1];
-    if (!of_windows || editor.dims(src) != dims || !IsMask(of_mask, dims)) continue;
+    if (!of_windows || editor.dims(src) != dims || !IsMaskOf(dims, of_mask)) continue;
     std::optional<Scores> scores = ScoresOf(editor, src, /*after_masks=*/true);
     if (scores) scores->masks.push_back(mask);
     return scores;
@@ -127,19 +113,15 @@ std::optional<Scores> ScoresOf(Editor& editor, ValueId value, bool after_masks) 
   return scores && std::isfinite(scores->scale) ? scores : std::nullopt;
 }
 
-// Whether the products' operands have the same leading dimensions, and elements.
-bool Fits(Editor& editor, const Scores& scores, ValueId values, ValueId dst) {
-  const Dims &whole = editor.dims(dst), &keys = editor.dims(scores.keys);
-  if (whole.size() != 3 && whole.size() != 4) return false;
-  for (ValueId src : {scores.queries, scores.keys, values}) {
-    const Dims& dims = editor.dims(src);
-    if (dims.size() != whole.size() || !std::equal(whole.begin(), whole.end() - 2, dims.begin()) ||
-        std::count(dims.begin(), dims.end(), 0) > 0 ||
-        editor.network().values[src].type != DataType::kF32) {
-      return false;
-    }
+// Whether attention takes these sources.
+bool Fits(const Network& network, const std::vector<ValueId>& srcs) {
+  std::vector<Dims> dims;
+  for (ValueId src : srcs) {
+    const Value& value = network.values[src];
+    if (value.type != DataType::kF32 || ElementCount(value.dims) == 0) return false;
+    dims.push_back(value.dims);
   }
-  return keys.back() == editor.dims(values)[whole.size() - 2];
+  return FoldHeads(dims).has_value();
 }
 
 // Whether it was attention.
@@ -154,9 +136,10 @@ bool TryAttention(Editor& editor, int op) {
   }
   const ValueId src = editor.operation(normalized).srcs[0];
   std::optional<Scores> scores = ScoresOf(editor, src, /*after_masks=*/true);
-  if (!scores || !Fits(editor, *scores, values, editor.operation(op).dst)) return false;
+  if (!scores) return false;
   std::vector<ValueId> srcs = {scores->queries, scores->keys, values};
   srcs.insert(srcs.end(), scores->masks.begin(), scores->masks.end());
+  if (!Fits(editor.network(), srcs)) return false;
   editor.SetSources(op, std::move(srcs));
   editor.operation(op).params = Attention{scores->scale};
   return true;

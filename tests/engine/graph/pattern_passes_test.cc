@@ -162,6 +162,66 @@ TEST(PatternPassesTest, AMaskOfWindowsIsOneOfAttentions) {
                   "y [6,2,3,5] = attention(q, k, v, b/bias, a/mask) scale=0.25\n");
 }
 
+// Products of q, k (turned) and v of any rank, with these masks between them.
+using Shapes = std::vector<std::vector<int64_t>>;
+OnnxBuilder AttentionOf(const Shapes& dims, const Shapes& masks) {
+  OnnxBuilder model;
+  model.Input("q", dims[0]).Input("k", dims[1]).Input("v", dims[2]);
+  model.Node("MatMul", {"q", "k"}, {"s0"});
+  for (size_t i = 0; i < masks.size(); ++i) {
+    const std::string mask = absl::StrCat("m", i), sum = absl::StrCat("s", i + 1);
+    model.Floats(mask, masks[i]).Node("Add", {absl::StrCat("s", i), mask}, {sum});
+  }
+  return model;
+}
+
+std::vector<Dims> DimsOf(const Shapes& shapes) {
+  std::vector<Dims> dims;
+  for (const std::vector<int64_t>& shape : shapes) dims.emplace_back(shape.begin(), shape.end());
+  return dims;
+}
+
+// As MaxViT writes it: a bias of heads is added to the scores of all windows.
+TEST(PatternPassesTest, AttentionOfWindowsHasAnyRank) {
+  const struct {
+    const char* why;
+    Shapes dims, masks;
+    const char* text;
+  } kCases[] = {
+      {"one matrix", {{3, 4}, {4, 3}, {3, 5}}, {{3, 3}}, "y [3,5] = attention(q, k, v, s1/m0)"},
+      {"windows",
+       {{2, 3, 2, 3, 4}, {2, 3, 2, 4, 3}, {2, 3, 2, 3, 5}},
+       {{2, 3, 3}},
+       "y [2,3,2,3,5] = attention(q, k, v, s1/m0)"},
+      {"a mask of windows, and one of images",
+       {{2, 3, 2, 3, 4}, {2, 3, 2, 4, 3}, {2, 3, 2, 3, 5}},
+       {{1, 3, 1, 3, 3}, {2, 3, 1, 1, 3}},
+       "y [2,3,2,3,5] = attention(q, k, v, s1/m0, s2/m1)"},
+      {"padding of each image: its windows are like heads",
+       {{2, 3, 2, 3, 4}, {2, 3, 2, 4, 3}, {2, 3, 2, 3, 5}},
+       {{2, 1, 1, 1, 3}},
+       "y [2,3,2,3,5] = attention(q, k, v, s1/m0)"},
+      {"no dimension but the last two and windows",
+       {{2, 3, 2, 2, 3, 4}, {2, 3, 2, 2, 4, 3}, {2, 3, 2, 2, 3, 5}},
+       {{1, 1, 2, 1, 3, 3}, {1, 3}},
+       "y [2,3,2,2,3,5] = attention(q, k, v, s1/m0, s2/m1)"},
+  };
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.why);
+    OnnxBuilder model = AttentionOf(c.dims, c.masks);
+    ExpectAttention(model, DimsOf(c.dims), absl::StrCat("s", c.masks.size()), c.text);
+  }
+}
+
+// No fold of the leading dimensions into batches and heads suits such masks.
+TEST(PatternPassesTest, MasksOfScatteredDimensionsStaySums) {
+  const Shapes dims = {{2, 3, 2, 3, 4}, {2, 3, 2, 4, 3}, {2, 3, 2, 3, 5}};
+  OnnxBuilder apart = AttentionOf(dims, {{2, 1, 2, 3, 3}});
+  ExpectAttention(apart, DimsOf(dims), "s1", "y [2,3,2,3,5] = matmul(p, v)");
+  OnnxBuilder two = AttentionOf(dims, {{2, 1, 1, 3, 3}, {2, 3, 3}});
+  ExpectAttention(two, DimsOf(dims), "s2", "y [2,3,2,3,5] = matmul(p, v)");
+}
+
 TEST(PatternPassesTest, ScoresThatAreReadElsewhereStay) {
   OnnxBuilder shares = ScoresOfHeads(), scores = ScoresOfHeads(), other_axis = ScoresOfHeads();
   for (OnnxBuilder* model : {&shares, &scores, &other_axis}) {

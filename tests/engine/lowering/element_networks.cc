@@ -146,6 +146,38 @@ Network AttentionOfHeads(int64_t n) {
   return b.Finish({joined, plain, blocked});
 }
 
+// Windows of an image and their heads, as parts of one projection; the heads come together again in
+// the next layer's order, or in one that no strides of batches and heads have. A bias of heads, and
+// a mask of windows. One matrix without leading dimensions.
+Network AttentionOfWindows(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3, 20, 12});
+  const ValueId split = b.Reshaped("split", x, {n, 3, 20, 3, 2, 2});
+  const ValueId apart = b.Transposed("apart", split, {3, 0, 1, 4, 2, 5});
+  const auto part = [&](const std::string& name, int64_t i) {
+    Select select;
+    select.from = {{{i, 1, 1}}, {}, {}, {}, {}, {}};
+    const ValueId selected = b.AddOperation(name, select, {apart}, {1, n, 3, 2, 20, 2});
+    return b.Reshaped(name + "_heads", selected, {n, 3, 2, 20, 2});
+  };
+  const ValueId queries = part("q", 0), values = part("v", 2);
+  const ValueId keys = b.Transposed("keys", part("k", 1), {0, 1, 2, 4, 3});
+  const Dims dims = {n, 3, 2, 20, 2};
+  const std::vector<ValueId> masks = {b.Numbers("of_heads", {2, 20, 20}),
+                                      b.Numbers("of_windows", {1, 3, 1, 20, 20})};
+  const ValueId rows =
+      b.AddOperation("rows", Attention{0.5f}, {queries, keys, values, masks[0], masks[1]}, dims);
+  const ValueId mixed =
+      b.AddOperation("mixed", Attention{}, {queries, keys, values, masks[1]}, dims);
+  const ValueId matrix = b.Numbers("matrix", {20, 12});
+  const ValueId whole = b.AddOperation(
+      "whole", Attention{}, {matrix, b.Transposed("turned", matrix, {1, 0}), matrix}, {20, 12});
+  const ValueId sum = b.AddOperation("sum", graph::Elementwise{graph::Elementwise::Function::kAdd},
+                                     {x, whole}, {n, 3, 20, 12});
+  return b.Finish({b.Transposed("together", rows, {0, 1, 3, 2, 4}),
+                   b.Transposed("scattered", mixed, {0, 3, 1, 2, 4}), sum});
+}
+
 // Integers that are computed in their type, and a blocked tensor in f64 and back.
 Network NumbersOfOtherTypes(int64_t n) {
   using Function = graph::Elementwise::Function;
@@ -169,6 +201,7 @@ Network NumbersOfOtherTypes(int64_t n) {
 absl::Span<const NetworkCase> ElementNetworks() {
   static constexpr NetworkCase kCases[] = {{"SoftmaxAlongOthers", SoftmaxAlongOthers},
                                            {"AttentionOfHeads", AttentionOfHeads},
+                                           {"AttentionOfWindows", AttentionOfWindows},
                                            {"LoopsWithoutPrimitives", LoopsWithoutPrimitives},
                                            {"NormalizationsAndProducts", NormalizationsAndProducts},
                                            {"RegionsOfImages", RegionsOfImages},
