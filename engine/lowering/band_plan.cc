@@ -17,7 +17,7 @@ namespace {
 
 using runtime::RowBands;
 
-constexpr int kHeight = 2;  // the dimension that is cut into bands
+constexpr int kRowAxis = 2;  // the dimension that is cut into bands
 
 using Rows = Range;
 
@@ -39,7 +39,7 @@ std::vector<BandRows> RowsOfBand(absl::Span<const RowWindow> windows, const Rows
 }
 
 int64_t BytesOfRow(const MemoryDesc& desc) {
-  return desc.PaddedElementCount() * SizeOf(desc.data_type()) / desc.dim(0) / desc.dim(kHeight);
+  return desc.PaddedElementCount() * SizeOf(desc.data_type()) / desc.dim(0) / desc.dim(kRowAxis);
 }
 
 int64_t WeightsBytes(absl::Span<const PrimitiveRequest> chain) {
@@ -97,7 +97,7 @@ absl::StatusOr<std::vector<Rows>> ChooseBands(absl::Span<const PrimitiveRequest>
 absl::StatusOr<MemoryDesc> DescOfRows(const MemoryDesc& whole, int64_t rows, bool dense) {
   Dims dims = whole.dims();
   dims[0] = 1;
-  dims[kHeight] = rows;
+  dims[kRowAxis] = rows;
   if (dense) return runtime::LayoutLike(whole, dims);
   return whole.SubMemory(dims, Dims(dims.size(), 0));
 }
@@ -126,7 +126,7 @@ OpDesc DescOfPart(const PrimitiveRequest& request, const MemoryDesc& src, const 
 }
 
 int64_t RowBytes(const MemoryDesc& whole) {
-  return whole.stride(kHeight) * SizeOf(whole.data_type());
+  return whole.stride(kRowAxis) * SizeOf(whole.data_type());
 }
 
 // Creates the primitives of all bands, and gives each intermediate tensor its place in a worker's
@@ -223,7 +223,7 @@ bool MayJoinChain(const PrimitiveRequest& request) {
     return tensor.data_type() == DataType::kF32 || tensor.data_type() == DataType::kBf16;
   };
   return src.rank() == 4 && HasRowWindow(request) && is_real(src) && is_real(dst) &&
-         dst.ElementCount() > 0 && src.BlockSize(kHeight) == 1 && dst.BlockSize(kHeight) == 1 &&
+         dst.ElementCount() > 0 && src.BlockSize(kRowAxis) == 1 && dst.BlockSize(kRowAxis) == 1 &&
          !traits.is_reference && !traits.bits_depend_on_position;
 }
 

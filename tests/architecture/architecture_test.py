@@ -16,6 +16,7 @@ import english  # noqa: E402
 import formatting  # noqa: E402
 import identifiers  # noqa: E402
 import includes  # noqa: E402
+import merged  # noqa: E402
 import mirror  # noqa: E402
 import names  # noqa: E402
 import passes  # noqa: E402
@@ -41,6 +42,7 @@ CHECKS = {
     "columns": formatting.check_columns,
     "names in comments and documents": identifiers.check,
     "order of passes": passes.check,
+    "names in merged sources": merged.check,
     "tests of operators and primitives": mirror.check,
     "plain English": english.check,
 }
@@ -118,6 +120,10 @@ VIOLATIONS_OF_TREES = [
      | {"engine/engine.h": "".join(f'#include "engine/h{i}.h"\n' for i in range(9))}),
     (identifiers.check, {"tests/engine/rows.txt": "A01 | x | T.T\n",
                          "engine/a.h": "// Source: tests/engine/rows.txt A02.\n"}),
+    (merged.check, {f"engine/graph/{file}.cc": f"namespace {{\nint Like(const Node& {file}) {{\n}}\n}}  // namespace\n"
+                    for file in ("a", "b")}),
+    (merged.check, {f"engine/graph/{file}.cc": "namespace {\nconstexpr int kHeight = 2;\n}  // namespace\n"
+                    for file in ("a", "b")}),
     (passes.check, {PASSES + "passes.cc": ROW_OF_A_PASS, PASSES + "fuse_gelu.cc": "",
                     PASSES + "fold_pad.cc": ""}),
     (passes.check, {PASSES + "passes.cc": ROW_OF_A_PASS.replace('"early, while the pattern is whole"', '""'),
@@ -129,6 +135,7 @@ VIOLATIONS_OF_TREES = [
 
 # Each looks like a violation and is none: (check, path, text).
 LEGAL = [
+    (merged.check, "engine/graph/a.cc", "namespace {\nint F(int a) {\n}\nint F(float a) {\n}\n}  // namespace\n"),
     (includes.check, "engine/graph/a.cc", '#include "engine/jit/eltwise.h"\n'),
     (includes.check, "engine/cache/a.cc", '#include "engine/base/status_macros.h"\n'),
     (includes.check, "service/a.cc", '#include "engine/threading/mutex.h"\n'),

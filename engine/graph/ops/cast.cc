@@ -146,12 +146,12 @@ absl::Status BuildCastLike(NodeContext& context) {
   return CastTo(context, context.ElementType(1));
 }
 
-DataType Named(const TypedNode& node, int) { return node.named("to", DataType::kF32); }
+DataType TargetType(const TypedNode& node, int) { return node.named("to", DataType::kF32); }
 
 }  // namespace
 
 TILEWIRE_OPERATORS(Cast) = {
-    {"Cast", 1, 1, 1, "round_mode saturate to", BuildCast, Folds::kInMemory, Named},
+    {"Cast", 1, 1, 1, "round_mode saturate to", BuildCast, Folds::kInMemory, TargetType},
     {"CastLike", 15, 2, 2, "round_mode saturate", BuildCastLike, Folds::kInMemory, LikeSecondInput},
 };
 

@@ -282,7 +282,7 @@ absl::Status BuildMatMulInteger(NodeContext& context) {
 DataType Sums(const TypedNode&, int) { return DataType::kS32; }
 
 // The type of the result's zero point.
-DataType LikeZeroPoint(const TypedNode& node, int) { return node.input(7); }
+DataType LikeResultsZeroPoint(const TypedNode& node, int) { return node.input(7); }
 
 }  // namespace
 
@@ -291,8 +291,8 @@ TILEWIRE_OPERATORS(QLinear) = {
      BuildConvInteger, Folds::kNever, Sums},
     {"MatMulInteger", 10, 2, 4, "", BuildMatMulInteger, Folds::kNever, Sums},
     {"QLinearConv", 10, 8, 9, "auto_pad dilations group kernel_shape pads strides",
-     BuildQLinearConv, Folds::kNever, LikeZeroPoint},
-    {"QLinearMatMul", 10, 8, 8, "", BuildQLinearMatMul, Folds::kNever, LikeZeroPoint},
+     BuildQLinearConv, Folds::kNever, LikeResultsZeroPoint},
+    {"QLinearMatMul", 10, 8, 8, "", BuildQLinearMatMul, Folds::kNever, LikeResultsZeroPoint},
 };
 
 }  // namespace tilewire::graph

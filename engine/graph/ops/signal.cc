@@ -112,19 +112,21 @@ absl::Status BuildMelWeightMatrix(NodeContext& context) {
   return context.SetOutput(MakeFloats(context.output_name(), {bins, triangles}, std::move(matrix)));
 }
 
-DataType Named(const TypedNode& node, int) { return node.named("output_datatype", DataType::kF32); }
+DataType OutputDataType(const TypedNode& node, int) {
+  return node.named("output_datatype", DataType::kF32);
+}
 
 }  // namespace
 
 TILEWIRE_OPERATORS(Signal) = {
     {"BlackmanWindow", 17, 1, 1, "output_datatype periodic", BuildBlackmanWindow, Folds::kInMemory,
-     Named, Inputs({0})},
+     OutputDataType, Inputs({0})},
     {"HammingWindow", 17, 1, 1, "output_datatype periodic", BuildHammingWindow, Folds::kInMemory,
-     Named, Inputs({0})},
-    {"HannWindow", 17, 1, 1, "output_datatype periodic", BuildHannWindow, Folds::kInMemory, Named,
-     Inputs({0})},
-    {"MelWeightMatrix", 17, 5, 5, "output_datatype", BuildMelWeightMatrix, Folds::kInMemory, Named,
-     Inputs({0, 1, 2, 3, 4})},
+     OutputDataType, Inputs({0})},
+    {"HannWindow", 17, 1, 1, "output_datatype periodic", BuildHannWindow, Folds::kInMemory,
+     OutputDataType, Inputs({0})},
+    {"MelWeightMatrix", 17, 5, 5, "output_datatype", BuildMelWeightMatrix, Folds::kInMemory,
+     OutputDataType, Inputs({0, 1, 2, 3, 4})},
 };
 
 }  // namespace tilewire::graph
