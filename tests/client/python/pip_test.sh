@@ -6,11 +6,13 @@
 set -euo pipefail
 
 source tests/integration/start_server.sh
-# pip leaves its build beside the sources.
 cp -rL client/python "$TEST_TMPDIR/package"
+find "$TEST_TMPDIR/package" | sort >"$TEST_TMPDIR/before"
 venv=$TEST_TMPDIR/venv
 /usr/bin/python3 -m venv --system-site-packages "$venv"
 "$venv/bin/pip" install --quiet --no-build-isolation --no-index "$TEST_TMPDIR/package"
+find "$TEST_TMPDIR/package" -not -name __pycache__ -not -name '*.pyc' | sort |
+  diff "$TEST_TMPDIR/before" - || { echo "pip has left its build beside the sources"; exit 1; }
 
 example=client/python/examples/digits.py
 [[ $(grep -c . "$example") -lt 15 ]] || { echo "the example has 15 lines or more"; exit 1; }
