@@ -18,7 +18,7 @@ build=(g++ bazel-bootstrap bazel-rules-java bazel-rules-proto bazel-platforms ba
        libpng-dev libjpeg-dev)
 tests=(clang-format libclang-rt-14-dev libgtest-dev libgmock-dev cmake pkg-config libdnnl-dev libonnx-testdata python3 python3-numpy python3-protobuf
        python3-grpcio python3-venv python3-setuptools python3-wheel python3-torch python3-torchvision
-       python3-onnx python3-sklearn mypy
+       python3-onnx python3-sklearn mypy nodejs npm
        haproxy iproute2 openssl python3-yaml util-linux)
 
 packages=("${build[@]}")
@@ -34,11 +34,11 @@ for option in "$@"; do
 done
 if [[ $list_only ]]; then printf '%s\n' "${packages[@]}"; exit 0; fi
 
-is_installed() { [[ $(dpkg-query -W -f '${Status}' "$1" 2>/dev/null) == "install ok installed" ]]; }
-
+# Those that are installed, and what they provide: a nodejs from elsewhere than Debian has npm in it.
 missing_packages() {
-  local package
-  for package in "${packages[@]}"; do is_installed "$package" || echo "$package"; done
+  local package installed
+  installed=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}, ${Provides},\n' | sed -n 's/^.i //p' | tr -d '\n')
+  for package in "${packages[@]}"; do [[ " $installed" == *" $package"[,\ ]* ]] || echo "$package"; done
 }
 
 mapfile -t missing < <(missing_packages)
