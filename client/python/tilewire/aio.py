@@ -105,9 +105,10 @@ class Client(Connected):
                 task.cancel()
 
     async def _answer(self, call: Call, attempts: Attempts) -> Any:
+        method, request = self._methods[call.method], call.written()
         while True:
             try:
-                return await self._methods[call.method](call.request, timeout=attempts.timeout())
+                return await method(request, timeout=attempts.timeout())
             except grpc.RpcError as error:
                 self._refuse_if_closed()
                 failure = attempts.failed(error)

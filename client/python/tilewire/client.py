@@ -62,39 +62,40 @@ class Client(Connected):
 
     def _responses(self, calls: Iterable[Call], remaining: Remaining) -> list[Any]:
         if isinstance(calls, list) and len(calls) == 1:
-            return [self._answer(calls[0], Attempts(remaining))]
-        waiting: collections.deque[tuple[Call, Attempts, Any]] = collections.deque()
+            call = calls[0]
+            return [self._answer(self._methods[call.method], call.written(), Attempts(remaining))]
+        waiting: collections.deque[tuple[Any, bytes, Attempts, Any]] = collections.deque()
         responses = []
         try:
             for call in calls:
                 if len(waiting) == SIDE_BY_SIDE:
                     responses.append(self._answer(*waiting[0]))
                     waiting.popleft()
-                attempts = Attempts(remaining)
-                waiting.append((call, attempts, self._sent(call, attempts)))
+                method, request, attempts = self._methods[call.method], call.written(), Attempts(remaining)
+                waiting.append((method, request, attempts, self._sent(method, request, attempts)))
             while waiting:
                 responses.append(self._answer(*waiting[0]))
                 waiting.popleft()
         finally:
-            for _, _, future in waiting:
+            for *_, future in waiting:
                 future.cancel()
         return responses
 
-    def _sent(self, call: Call, attempts: Attempts) -> Any:
+    def _sent(self, method: Any, request: bytes, attempts: Attempts) -> Any:
         """The future of the response."""
         try:
-            return self._methods[call.method].future(call.request, timeout=attempts.timeout())
+            return method.future(request, timeout=attempts.timeout())
         except ValueError:  # of gRPC's, if the channel is closed
             self._refuse_if_closed()
             raise
 
-    def _answer(self, call: Call, attempts: Attempts, first: Any = None) -> Any:
-        """The response to a call, of which the `first` attempt may be under way."""
+    def _answer(self, method: Any, request: bytes, attempts: Attempts, first: Any = None) -> Any:
+        """The response to a request, of which the `first` attempt may be under way."""
         while True:
             try:
                 if first is not None:
                     return first.result()
-                return self._methods[call.method](call.request, timeout=attempts.timeout())
+                return method(request, timeout=attempts.timeout())
             except grpc.RpcError as error:
                 self._refuse_if_closed()
                 failure = attempts.failed(error)

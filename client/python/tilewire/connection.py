@@ -187,7 +187,9 @@ class Connected:
             timeout=arguments.seconds('timeout', passed['timeout'])))
 
     def _connect(self, of: ModuleType) -> tuple[Any, dict[str, Any]]:
-        """A channel made by `grpc` or by `grpc.aio`, and its methods by the names in `wire`."""
+        """A channel made by `grpc` or by `grpc.aio`, and its methods by the names in `wire`: they take
+        requests that are written already, so that writing a large one counts as time of the call.
+        """
         try:
             if self._credentials is None:
                 channel = of.insecure_channel(self._target, self._options)
@@ -196,9 +198,7 @@ class Connected:
         except (TypeError, ValueError) as error:
             raise InvalidArgument(f'gRPC takes no such channel: {error}') from error
         return channel, {
-            name: channel.unary_unary(method.path,
-                                      request_serializer=lambda request: request.SerializeToString(),
-                                      response_deserializer=method.response.FromString)
+            name: channel.unary_unary(method.path, response_deserializer=method.response.FromString)
             for name, method in wire.METHODS.items()}
 
     def _refuse_if_closed(self) -> None:

@@ -29,6 +29,10 @@ class Call(NamedTuple):
     method: str
     request: Any
 
+    def written(self) -> bytes:
+        """The request as it travels: made once, whatever becomes of the arrays that it names."""
+        return bytes(self.request.SerializeToString())
+
 
 Operation = Generator[Iterable[Call], Sequence[Any], T]
 

@@ -72,16 +72,12 @@ class WithContents:
         self._message = message
         self._tag = _varint(message.DESCRIPTOR.fields_by_name[field].number << 3 | 2)
         self._contents = contents  # what has its bytes in one piece
-        self._written = b''
 
     def SerializeToString(self) -> bytes:
-        """The same bytes each time, whatever becomes of the contents."""
-        if not self._written:
-            parts: list[Any] = [self._message.SerializeToString()]
-            for content in self._contents:
-                parts += [self._tag, _varint(memoryview(content).nbytes), content]
-            self._written, self._contents = b''.join(parts), ()
-        return self._written
+        parts: list[Any] = [self._message.SerializeToString()]
+        for content in self._contents:
+            parts += [self._tag, _varint(memoryview(content).nbytes), content]
+        return b''.join(parts)
 
 
 class Method(NamedTuple):
