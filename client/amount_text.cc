@@ -24,4 +24,10 @@ std::string CountText(int64_t count, absl::string_view what) {
   return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
 }
 
+std::string RateText(double per_second) {
+  if (per_second >= 1000) return absl::StrFormat("%.0f", per_second);
+  // Never an exponent: rates begin at a thousandth.
+  return absl::StrFormat("%.4g", per_second);
+}
+
 }  // namespace tilewire::client

@@ -28,6 +28,11 @@ int64_t EndOf(size_t bucket) {
   return ((index - shift * Latencies::kSteps + 1) << shift) - 1;
 }
 
+// The rank of a percentile among so many durations, from 1 on.
+int64_t RankOf(double percent, int64_t count) {
+  return std::clamp<int64_t>(static_cast<int64_t>(std::ceil(percent / 100 * count)), 1, count);
+}
+
 }  // namespace
 
 void Latencies::Add(absl::Duration latency) {
@@ -57,7 +62,7 @@ absl::Duration Latencies::Mean() const {
 
 absl::Duration Latencies::Percentile(double percent) const {
   if (count_ == 0) return absl::ZeroDuration();
-  const auto rank = std::clamp<int64_t>(std::ceil(percent / 100 * count_), 1, count_);
+  const int64_t rank = RankOf(percent, count_);
   if (rank == 1) return smallest_;
   int64_t seen = 0;
   for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
@@ -67,10 +72,31 @@ absl::Duration Latencies::Percentile(double percent) const {
   return largest_;
 }
 
+int64_t Latencies::FewestFor(double percent) {
+  if (percent <= 0 || percent >= 100) return 1;
+  // 100 - 99.9 is not exactly a tenth.
+  return static_cast<int64_t>(std::ceil(100 / (100 - percent) - 1e-6));
+}
+
+int64_t Latencies::CountBeyond(double percent) const {
+  return count_ == 0 ? 0 : count_ - RankOf(percent, count_);
+}
+
+int64_t Latencies::CountAbove(absl::Duration bound) const {
+  if (count_ == 0 || bound >= largest_) return 0;
+  const int64_t nanoseconds = absl::ToInt64Nanoseconds(std::max(bound, absl::ZeroDuration()));
+  int64_t above = 0;
+  for (size_t i = BucketOf(nanoseconds) + 1; i < buckets_.size(); ++i) above += buckets_[i];
+  return above;
+}
+
 std::string Latencies::ToString() const {
-  return absl::StrCat("p50 ", LatencyText(Percentile(50)), ", p90 ", LatencyText(Percentile(90)),
-                      ", p99 ", LatencyText(Percentile(99)), ", p99.9 ",
-                      LatencyText(Percentile(99.9)), ", max ", LatencyText(Percentile(100)));
+  std::string text;
+  for (const double percent : {50.0, 90.0, 99.0, 99.9}) {
+    if (Knows(percent))
+      absl::StrAppend(&text, "p", percent, " ", LatencyText(Percentile(percent)), ", ");
+  }
+  return absl::StrCat(text, "max ", LatencyText(Percentile(100)));
 }
 
 std::vector<std::pair<size_t, int64_t>> Latencies::Buckets() const {
@@ -115,7 +141,7 @@ std::string LatencyText(absl::Duration duration) {
 }
 
 std::string PercentileText(const Latencies& latencies, double percent) {
-  return latencies.count() == 0 ? "-" : LatencyText(latencies.Percentile(percent));
+  return latencies.Knows(percent) ? LatencyText(latencies.Percentile(percent)) : "-";
 }
 
 }  // namespace tilewire::client

@@ -31,7 +31,17 @@ class Latencies {
   // (nearest rank); zero if there are none.
   absl::Duration Percentile(double percent) const;
 
-  // "p50 1.23 ms, p90 1.50 ms, p99 2.01 ms, p99.9 2.51 ms, max 3.00 ms"
+  // A percentile says something from so many durations on: 100 for p99, 1000 for p99.9. Of fewer it
+  // is their largest.
+  static int64_t FewestFor(double percent);
+  bool Knows(double percent) const { return count_ > 0 && count_ >= FewestFor(percent); }
+  // How many of them are beyond the percentile, by rank: 5 of 500 beyond p99.
+  int64_t CountBeyond(double percent) const;
+  // How many are longer than `bound`; those in the bucket of `bound` are not.
+  int64_t CountAbove(absl::Duration bound) const;
+
+  // "p50 1.23 ms, p90 1.50 ms, p99 2.01 ms, p99.9 2.51 ms, max 3.00 ms", without the percentiles
+  // that so few durations do not tell.
   std::string ToString() const;
 
   // Number and count of each bucket that is not empty, ascending; with the sum, the smallest and
@@ -49,7 +59,7 @@ class Latencies {
 
 // "812 ns", "41.5 us", "1.23 ms", "1.87 s": three digits.
 std::string LatencyText(absl::Duration duration);
-// Of a percentile; "-" if there is nothing to take it of.
+// A percentile; "-" if there are too few durations for it.
 std::string PercentileText(const Latencies& latencies, double percent);
 
 }  // namespace tilewire::client

@@ -27,5 +27,14 @@ TEST(AmountText, OneIsNotMany) {
   EXPECT_EQ(CountText(2, "answer"), "2 answers");
 }
 
+TEST(AmountText, RatesAreRounded) {
+  constexpr struct {
+    double rate;
+    const char* text;
+  } kCases[] = {{0, "0"},           {0.001, "0.001"}, {0.35, "0.35"},    {48.3, "48.3"},
+                {76.4517, "76.45"}, {999.96, "1000"}, {1234.56, "1235"}, {1e6, "1000000"}};
+  for (const auto& [rate, text] : kCases) EXPECT_EQ(RateText(rate), text);
+}
+
 }  // namespace
 }  // namespace tilewire::client

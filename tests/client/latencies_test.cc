@@ -35,6 +35,35 @@ TEST(Latencies, PercentilesAreNearestRank) {
   EXPECT_EQ(more.Percentile(100), absl::Seconds(1));
 }
 
+TEST(Latencies, APercentileNeedsDurationsBeyondIt) {
+  struct Case {
+    double percent;
+    int64_t fewest;
+  };
+  for (const auto& [percent, fewest] : std::vector<Case>{
+           {0, 1}, {50, 2}, {90, 10}, {95, 20}, {99, 100}, {99.9, 1000}, {99.99, 10'000}, {100, 1}})
+    EXPECT_EQ(Latencies::FewestFor(percent), fewest) << percent;
+  Latencies latencies;
+  EXPECT_EQ(PercentileText(latencies, 50), "-");
+  for (int i = 0; i < 5; ++i) latencies.Add(absl::Milliseconds(1));
+  EXPECT_EQ(latencies.ToString(), "p50 1.00 ms, max 1.00 ms");
+  EXPECT_EQ(PercentileText(latencies, 99), "-");
+  for (int i = 5; i < 100; ++i) latencies.Add(absl::Milliseconds(1));
+  EXPECT_EQ(latencies.ToString(), "p50 1.00 ms, p90 1.00 ms, p99 1.00 ms, max 1.00 ms");
+  EXPECT_EQ(latencies.CountBeyond(90), 10);
+  EXPECT_EQ(latencies.CountBeyond(99), 1);
+}
+
+TEST(Latencies, CountsThoseAboveABound) {
+  Latencies latencies;
+  EXPECT_EQ(latencies.CountAbove(absl::ZeroDuration()), 0);
+  for (int ms = 1; ms <= 100; ++ms) latencies.Add(absl::Milliseconds(ms));
+  EXPECT_EQ(latencies.CountAbove(absl::ZeroDuration()), 100);
+  EXPECT_EQ(latencies.CountAbove(absl::Milliseconds(60)), 40);
+  EXPECT_EQ(latencies.CountAbove(absl::Milliseconds(100)), 0);
+  EXPECT_EQ(latencies.CountAbove(absl::InfiniteDuration()), 0);
+}
+
 TEST(Latencies, EveryDurationIsWithinAStepOfItsBucket) {
   for (double ns = 1; ns < 1e13; ns *= 1.37) {
     const absl::Duration exact = absl::Nanoseconds(static_cast<int64_t>(ns));
