@@ -5,7 +5,9 @@
 #include <thread>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/amount_text.h"
 
 namespace tilewire::client {
 namespace {
@@ -76,13 +78,13 @@ LoadReport LoadRun::Run(const LoadProgress& progress) {
   std::thread pacer([this, open] { open ? PaceOpenLoop() : PaceCallers(); });
   for (size_t caller = 0; !open && caller < stubs_.size(); ++caller) SendFirst(caller);
   while (!Finished()) {
-    if ((options_.stop != nullptr && options_.stop->load()) || TooSlow()) Stop();
+    if (const std::string why = WhyToStop(); !why.empty()) Stop(why);
     absl::ReleasableMutexLock lock(&mutex_);
     const LoadReport so_far = tally_.SoFar(absl::Now(), outstanding_.size());
     lock.Release();
     progress(so_far);
   }
-  Stop();
+  Stop("");
   pacer.join();
   for (const auto& answers : answers_) answers->Shutdown();
   for (std::thread& thread : threads) thread.join();
@@ -236,16 +238,27 @@ void LoadRun::Count(Call* call) {
   const bool broken_off = stopped_ && outcome.status.code() == absl::StatusCode::kCancelled;
   if (outcome.due < counted_from_ || broken_off) return;
   tally_.Count(outcome, outstanding_.size());
-  if (!options_.is_open() && tally_.answered() == 0 && tally_.errors() >= kMostErrorsAtFirst)
+  if (!options_.is_open() && tally_.answered() == 0 && tally_.errors() >= kMostErrorsAtFirst) {
     stopped_ = true;
+    tally_.EndEarly(absl::StrCat("its first ", kMostErrorsAtFirst, " requests all failed"),
+                    absl::Now(), outstanding_.size());
+  }
 }
 
-void LoadRun::Stop() {
+void LoadRun::Stop(absl::string_view because) {
   absl::MutexLock lock(&mutex_);
-  if (pacing_ || live_callers_ > 0 || !outstanding_.empty()) tally_.EndEarly();
+  const bool cuts_short = pacing_ || live_callers_ > 0 || !outstanding_.empty();
+  if (cuts_short && !because.empty()) tally_.EndEarly(because, absl::Now(), outstanding_.size());
   stopped_ = true;
   repace_.Signal();
   for (Call* call : outstanding_) call->context.TryCancel();
+}
+
+std::string LoadRun::WhyToStop() {
+  if (options_.stop != nullptr && options_.stop->load()) return "it was told to stop";
+  if (!TooSlow()) return "";
+  return absl::StrCat("more than ", CountText(options_.most_over_bound, "request"),
+                      " took longer than ", LatencyText(options_.latency_bound));
 }
 
 bool LoadRun::TooSlow() {

@@ -60,7 +60,10 @@ class LoadRun {
   // Leaves the caller's next request to the pacer.
   void SendLater(size_t caller, absl::Time due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(Call* call) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends what still runs; `because`, not empty, is told if that was anything.
+  void Stop(absl::string_view because) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Why the load is to end now; empty: it is to go on.
+  std::string WhyToStop() ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether more requests than the options allow took or have waited longer than their bound.
   bool TooSlow() ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether no request that is due then is to be sent.

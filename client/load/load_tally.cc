@@ -21,12 +21,13 @@ std::string NameOf(const LoadOptions& options) {
     return absl::StrCat(CountText(options.concurrency, "caller"), ThinkText(options));
   const char* const kind = options.arrivals == ArrivalKind::kPoisson ? "poisson" : "constant";
   if (options.profile.is_constant()) {
-    return absl::StrCat("open loop of ", options.profile.RateAt(absl::ZeroDuration()), "/s (", kind,
-                        ")");
+    return absl::StrCat("open loop of ", RateText(options.profile.RateAt(absl::ZeroDuration())),
+                        "/s (", kind, ")");
   }
   std::string name = "open loop of ";
   for (const RateStage& stage : options.profile.stages()) {
-    absl::StrAppend(&name, stage.from, "-", stage.to, "/s ", absl::FormatDuration(stage.length),
+    const std::string to = stage.to == stage.from ? "" : absl::StrCat("-", RateText(stage.to));
+    absl::StrAppend(&name, RateText(stage.from), to, "/s ", absl::FormatDuration(stage.length),
                     ", ");
   }
   return absl::StrCat(name, kind);
@@ -75,6 +76,9 @@ void LoadTally::CountAnswer(const Outcome& outcome) {
   report_.service.Add(outcome.answered - outcome.sent);
   part.latencies.Add(latency);
   window_latencies_.Add(latency);
+  // One too many tells that there are enough.
+  if (window_.latencies.size() < static_cast<size_t>(Latencies::FewestFor(99)))
+    window_.latencies.push_back(latency);
   CountSplit(outcome);
   if (outcome.difference.empty()) return;
   ++report_.mismatches;
@@ -109,9 +113,21 @@ void LoadTally::CloseWindow(double length_s, size_t waiting) {
   window_.waiting = waiting;
   window_.p50 = window_latencies_.Percentile(50);
   window_.p99 = window_latencies_.Percentile(99);
+  window_.largest = window_latencies_.Percentile(100);
+  if (window_latencies_.Knows(99)) window_.latencies.clear();
   report_.windows.push_back(window_);
   window_ = {.start_s = window_.start_s + 1};
   window_latencies_ = Latencies();
+}
+
+void LoadTally::EndEarly(absl::string_view because, absl::Time now, size_t waiting) {
+  if (report_.ended_early()) return;
+  report_.ended_because = std::string(because);
+  report_.waiting = static_cast<int64_t>(waiting);
+  const absl::Duration time = now - counted_from_;
+  if (time <= report_.elapsed) return;
+  report_.elapsed = time;
+  CloseWindows(time, waiting);
 }
 
 LoadReport LoadTally::SoFar(absl::Time now, size_t waiting) const {

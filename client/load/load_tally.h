@@ -30,13 +30,14 @@ class LoadTally {
   void Count(const Outcome& outcome, size_t waiting);
   void CountUnsent() { ++report_.unsent; }
 
+  // Ends the load at `now`: seconds in which nothing was answered are a part of it too.
+  void EndEarly(absl::string_view because, absl::Time now, size_t waiting);
   // Without windows: a line of progress does not need them.
   LoadReport SoFar(absl::Time now, size_t waiting) const;
   LoadReport Finish();
   int64_t over_bound() const { return over_bound_; }
   int64_t answered() const { return report_.answered; }
   int64_t errors() const { return report_.error_count(); }
-  void EndEarly() { report_.ended_early = true; }
 
  private:
   void CountAnswer(const Outcome& outcome);

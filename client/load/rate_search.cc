@@ -125,7 +125,7 @@ LoadOptions OpenLoopOf(const LoadOptions& load, double rate, absl::Duration boun
 }  // namespace
 
 bool RateHolds(const RateSearchOptions& options, const LoadReport& report) {
-  return report.ok() && !report.ended_early && report.latencies.Percentile(99) <= options.p99 &&
+  return report.ok() && !report.ended_early() && report.latencies.Percentile(99) <= options.p99 &&
          options.objective.IsMet(report);
 }
 

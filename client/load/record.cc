@@ -2,7 +2,6 @@
 #include "client/load/record.h"
 
 #include <map>
-#include <random>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -24,10 +23,15 @@ std::string Milliseconds(absl::Duration duration) {
   return absl::StrFormat("%.6g", absl::ToDoubleMilliseconds(duration));
 }
 
+// Empty if there are too few for it.
+std::string PercentileCell(const Latencies& latencies, double percent) {
+  return latencies.Knows(percent) ? Milliseconds(latencies.Percentile(percent)) : "";
+}
+
 std::string PercentileCells(const Latencies& latencies) {
   std::string cells = Milliseconds(latencies.Mean());
   for (const double percent : {50.0, 90.0, 95.0, 99.0, 99.9, 100.0})
-    absl::StrAppend(&cells, ",", Milliseconds(latencies.Percentile(percent)));
+    absl::StrAppend(&cells, ",", PercentileCell(latencies, percent));
   return cells;
 }
 
@@ -44,10 +48,8 @@ std::string ServerCells(const ServerTimes& server) {
   std::string cells;
   for (const ServerTime& time : kServerTimes) {
     const Latencies& latencies = server.*time.latencies;
-    for (const double percent : {50.0, 99.0}) {
-      const bool is_known = latencies.count() > 0;
-      absl::StrAppend(&cells, ",", is_known ? Milliseconds(latencies.Percentile(percent)) : "");
-    }
+    for (const double percent : {50.0, 99.0})
+      absl::StrAppend(&cells, ",", PercentileCell(latencies, percent));
   }
   return cells;
 }
@@ -58,8 +60,8 @@ void AppendRun(size_t run, const LoadReport& report, std::string* csv) {
       csv, "run,%d,%s,0,%.6g,%d,%.6g,%d,%d,%d,%d,%d,%s,%s,%s,%s,%.3g%s\n", run, Quoted(report.name),
       elapsed, report.answered, report.rate(), report.error_count(), report.refusals,
       report.mismatches, report.unsent, report.waiting, PercentileCells(report.latencies),
-      Milliseconds(report.service.Percentile(50)), Milliseconds(report.service.Percentile(99)),
-      Milliseconds(report.lateness.Percentile(99)), report.cores(), ServerCells(report.server));
+      PercentileCell(report.service, 50), PercentileCell(report.service, 99),
+      PercentileCell(report.lateness, 99), report.cores(), ServerCells(report.server));
   const std::string no_cells = ServerCells({});
   for (const PartReport& part : report.parts) {
     absl::StrAppendFormat(csv, "part,%d,%s,0,%.6g,%d,%.6g,%d,,%d,,,%s,,,,%s\n", run,
@@ -68,10 +70,15 @@ void AppendRun(size_t run, const LoadReport& report, std::string* csv) {
                           PercentileCells(part.latencies), no_cells);
   }
   for (const LoadWindow& window : report.windows) {
-    absl::StrAppendFormat(csv, "second,%d,%s,%.6g,%.6g,%d,%.6g,%d,,,,%d,,%s,,,%s,,,,,,%s\n", run,
+    const auto cell = [&](double percent, absl::Duration latency) {
+      const bool is_known = window.answered >= Latencies::FewestFor(percent);
+      return is_known ? Milliseconds(latency) : "";
+    };
+    absl::StrAppendFormat(csv, "second,%d,%s,%.6g,%.6g,%d,%.6g,%d,,,,%d,,%s,,,%s,,%s,,,,%s\n", run,
                           Quoted(report.name), window.start_s, window.length_s, window.answered,
                           window.answered / window.length_s, window.errors, window.waiting,
-                          Milliseconds(window.p50), Milliseconds(window.p99), no_cells);
+                          cell(50, window.p50), cell(99, window.p99), cell(100, window.largest),
+                          no_cells);
   }
 }
 
@@ -79,8 +86,8 @@ void AppendRun(size_t run, const LoadReport& report, std::string* csv) {
 absl::Status CheckDistinct(const std::vector<LoadRecord>& records) {
   std::map<std::string, size_t> report_of;  // by load
   for (size_t i = 0; i < records.size(); ++i) {
-    for (const std::string& load : records[i].loads) {
-      const auto [found, is_new] = report_of.emplace(load, i);
+    for (const LoadOrigin& origin : records[i].origins) {
+      const auto [found, is_new] = report_of.emplace(origin.load, i);
       if (is_new) continue;
       return absl::InvalidArgumentError(absl::StrCat("report ", i + 1, " is of a load that report ",
                                                      found->second + 1,
@@ -98,11 +105,6 @@ std::string ToCsv(const LoadRecord& record) {
   return csv;
 }
 
-std::string NewLoadName() {
-  std::random_device random;
-  return absl::StrFormat("%08x%08x", random(), random());
-}
-
 absl::StatusOr<LoadRecord> MergeRecords(const std::vector<LoadRecord>& records) {
   if (records.empty()) return absl::InvalidArgumentError("no reports to merge");
   LoadRecord merged = records[0];
@@ -113,7 +115,8 @@ absl::StatusOr<LoadRecord> MergeRecords(const std::vector<LoadRecord>& records) 
           absl::StrCat("report ", i + 1, " has ", records[i].runs.size(), " runs, the first one ",
                        merged.runs.size(), ": these cannot be merged"));
     }
-    merged.loads.insert(merged.loads.end(), records[i].loads.begin(), records[i].loads.end());
+    merged.origins.insert(merged.origins.end(), records[i].origins.begin(),
+                          records[i].origins.end());
     if (records[i].title != merged.title) merged.title += " + " + records[i].title;
     for (size_t run = 0; run < merged.runs.size(); ++run)
       merged.runs[run].Merge(records[i].runs[run]);

@@ -5,27 +5,23 @@
 #ifndef CLIENT_LOAD_RECORD_H_
 #define CLIENT_LOAD_RECORD_H_
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/load/rate_search.h"
+#include "client/load/load_origin.h"
 #include "client/load/report.h"
 
 namespace tilewire::client {
 
 struct LoadRecord {
-  std::string title;               // what was called, in words: "digits at 127.0.0.1:8001"
-  std::vector<std::string> loads;  // that are in it, each by a random name of its own
-  std::string bound;               // of a rate search: "p99 <= 20 ms"; else empty
-  double holds = 0, fails = 0;     // of a rate search
-  std::vector<LoadReport> runs;    // of a search: its probes
+  std::string title;                // what was called, in words: "digits at 127.0.0.1:8001"
+  std::vector<LoadOrigin> origins;  // of the loads that are in it
+  std::string bound;                // of a rate search: "p99 <= 20 ms"; else empty
+  double holds = 0, fails = 0;      // of a rate search
+  std::vector<LoadReport> runs;     // of a search: its probes
 };
-
-// For LoadRecord::loads.
-std::string NewLoadName();
 
 // Histograms are in it as pairs of bucket and count, so that reading loses nothing.
 std::string ToJson(const LoadRecord& record);

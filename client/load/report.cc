@@ -7,6 +7,14 @@
 namespace tilewire::client {
 namespace {
 
+// From each answer's latency.
+void SetPercentiles(LoadWindow* window) {
+  Latencies latencies;
+  for (const absl::Duration latency : window->latencies) latencies.Add(latency);
+  window->p50 = latencies.Percentile(50);
+  window->p99 = latencies.Percentile(99);
+}
+
 void MergeWindows(const LoadReport& other, LoadReport* report) {
   // Generators rarely start in the same moment: seconds that overlap most are one.
   const double shift = absl::ToDoubleSeconds(other.started - report->started);
@@ -21,6 +29,11 @@ void MergeWindows(const LoadReport& other, LoadReport* report) {
     sum.waiting += window.waiting;
     sum.p50 = std::max(sum.p50, window.p50);
     sum.p99 = std::max(sum.p99, window.p99);
+    sum.largest = std::max(sum.largest, window.largest);
+    sum.latencies.insert(sum.latencies.end(), window.latencies.begin(), window.latencies.end());
+    const bool has_all = static_cast<int64_t>(sum.latencies.size()) == sum.answered;
+    if (has_all) SetPercentiles(&sum);
+    if (!has_all || sum.answered >= Latencies::FewestFor(99)) sum.latencies.clear();
   }
 }
 
@@ -68,7 +81,7 @@ void LoadReport::Merge(const LoadReport& other) {
   offered += other.offered;
   connections += other.connections;
   changes |= other.changes;
-  ended_early |= other.ended_early;
+  if (ended_because.empty()) ended_because = other.ended_because;
   latencies.Merge(other.latencies);
   service.Merge(other.service);
   lateness.Merge(other.lateness);

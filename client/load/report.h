@@ -21,7 +21,11 @@ struct LoadWindow {
   double start_s = 0, length_s = 1;  // from when counting began
   int64_t answered = 0, errors = 0;  // in this second
   int64_t waiting = 0;               // answers outstanding when it ended
-  absl::Duration p50, p99;           // of its answers
+  absl::Duration p50, p99, largest;  // of its answers
+  // Each answer's, if there are too few for a p99: so that seconds can be joined for it.
+  std::vector<absl::Duration> latencies;
+
+  double end_s() const { return start_s + length_s; }
 };
 
 // The requests of one kind, where a load mixes several.
@@ -51,14 +55,14 @@ inline constexpr ServerTime kServerTimes[] = {{"queue", &ServerTimes::queue},
                                               {"network", &ServerTimes::network}};
 
 struct LoadReport {
-  std::string name;      // "4 callers", "open loop of 200/s (poisson)"
-  double offered = 0;    // requests per second of an open loop of constant rate, else 0
-  int connections = 0;   // in a closed loop: callers
-  absl::Duration think;  // of a closed loop's callers, between an answer and the next request
-  double rows = 1;       // per request, on average
-  absl::Time started;    // when counting began
-  bool changes = false;  // the rate changes by intention
-  bool ended_early = false;
+  std::string name;           // "4 callers", "open loop of 200/s (poisson)"
+  double offered = 0;         // requests per second of an open loop of constant rate, else 0
+  int connections = 0;        // in a closed loop: callers
+  absl::Duration think;       // of a closed loop's callers, between an answer and the next request
+  double rows = 1;            // per request, on average
+  absl::Time started;         // when counting began
+  bool changes = false;       // the rate changes by intention
+  std::string ended_because;  // of a load that was ended early, else empty
 
   Latencies latencies;  // of answers: from when the request was due
   Latencies service;    // of answers: from when it was sent
@@ -81,10 +85,11 @@ struct LoadReport {
   int64_t failed_count() const { return error_count() + mismatches + unsent; }
   double rate() const;   // answers per second
   double cores() const;  // that this process used
+  bool ended_early() const { return !ended_because.empty(); }
   bool is_open() const { return offered > 0 || changes; }
   bool ok() const { return failed_count() == 0 && answered > 0; }
   // Adds what another generator measured at the same time. Percentiles of a second become the
-  // larger ones: their histograms are not kept.
+  // larger ones, unless both have few answers in it: its histogram is not kept.
   void Merge(const LoadReport& other);
 };
 

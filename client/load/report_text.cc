@@ -11,9 +11,23 @@
 namespace tilewire::client {
 namespace {
 
+// "of 500 answers, 50 beyond p90, 5 beyond p99"
+std::string SamplesText(const Latencies& latencies) {
+  std::string text = absl::StrCat("of ", CountText(latencies.count(), "answer"));
+  for (const double percent : {90.0, 99.0, 99.9}) {
+    if (latencies.Knows(percent)) {
+      absl::StrAppend(&text, ", ", latencies.CountBeyond(percent), " beyond p", percent);
+    } else {
+      return absl::StrCat(text, "; p", percent, " needs ", Latencies::FewestFor(percent));
+    }
+  }
+  return text;
+}
+
 std::string LatencyLines(const LoadReport& report) {
   if (report.answered == 0) return "";
-  std::string text = absl::StrCat("latency     ", report.latencies.ToString(), "\n");
+  std::string text = absl::StrCat("latency     ", report.latencies.ToString(), "\n            (",
+                                  SamplesText(report.latencies), ")\n");
   if (report.is_open()) {
     absl::StrAppend(&text, "service     ", report.service.ToString(),
                     "\n            (from when a request was sent, not from when it was due)\n");
@@ -30,9 +44,8 @@ std::string ServerLines(const LoadReport& report) {
   for (const ServerTime& time : kServerTimes) {
     const Latencies& latencies = report.server.*time.latencies;
     if (latencies.count() == 0) continue;
-    absl::StrAppendFormat(&text, "  %-9s %8s  %8s\n", time.name,
-                          LatencyText(latencies.Percentile(50)),
-                          LatencyText(latencies.Percentile(99)));
+    absl::StrAppendFormat(&text, "  %-9s %8s  %8s\n", time.name, PercentileText(latencies, 50),
+                          PercentileText(latencies, 99));
   }
   return text;
 }
@@ -75,7 +88,9 @@ std::string RoundRate(double rate) {
 
 std::string NoteLines(const LoadReport& report) {
   std::string text;
-  if (report.ended_early) absl::StrAppend(&text, "note        the load was ended early\n");
+  if (report.ended_early()) {
+    absl::StrAppend(&text, "note        the load was ended early: ", report.ended_because, "\n");
+  }
   for (const std::string& reason : ClientLimits(report))
     absl::StrAppend(&text, "limited     ", reason, "\n");
   for (const std::string& reason : WhyUnstable(report))
@@ -93,7 +108,11 @@ std::string NoteLines(const LoadReport& report) {
 }  // namespace
 
 std::string ReportText(const LoadReport& report) {
-  std::string text = LatencyLines(report);
+  std::string text = absl::StrFormat(
+      "measured    %.1f s from %s, on %s\n", absl::ToDoubleSeconds(report.elapsed),
+      absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", report.started, absl::UTCTimeZone()),
+      CountText(report.connections, "connection"));
+  absl::StrAppend(&text, LatencyLines(report));
   absl::StrAppend(&text, PartLines(report), ServerLines(report), ErrorLines(report));
   if (report.elapsed > absl::ZeroDuration())
     absl::StrAppendFormat(&text, "this client used %.0f %% of a core\n", 100 * report.cores());
@@ -101,12 +120,13 @@ std::string ReportText(const LoadReport& report) {
 }
 
 std::string ComparisonText(const std::vector<LoadReport>& runs) {
-  int width = 32;
+  int width = 0;
   for (const LoadReport& run : runs) width = std::max(width, static_cast<int>(run.name.size()));
-  std::string text = absl::StrFormat("%-*s %9s %9s %9s %9s %6s\n", width, "", "per s", "p50", "p99",
-                                     "max", "errors");
+  std::string text = absl::StrFormat("%-*s %5s %7s %6s %7s %7s %7s %6s\n", width, "", "s",
+                                     "answers", "per s", "p50", "p99", "max", "errors");
   for (const LoadReport& run : runs) {
-    absl::StrAppendFormat(&text, "%-*s %9.4g %9s %9s %9s %6d\n", width, run.name, run.rate(),
+    absl::StrAppendFormat(&text, "%-*s %5.0f %7d %6s %7s %7s %7s %6d\n", width, run.name,
+                          absl::ToDoubleSeconds(run.elapsed), run.answered, RateText(run.rate()),
                           PercentileText(run.latencies, 50), PercentileText(run.latencies, 99),
                           PercentileText(run.latencies, 100), run.failed_count());
   }
@@ -117,14 +137,14 @@ std::string SearchText(const LoadRecord& record) {
   if (record.holds == 0 && record.fails == 0)
     return absl::StrFormat("whether %s holds was not found out\n", record.bound);
   if (record.holds == 0)
-    return absl::StrFormat("%s holds at no rate, not at %.4g/s either\n", record.bound,
-                           record.fails);
+    return absl::StrFormat("%s holds at no rate, not at %s/s either\n", record.bound,
+                           RateText(record.fails));
   if (record.fails == 0) {
-    return absl::StrFormat("%s holds at %.4g/s; no rate was found at which it does not\n",
-                           record.bound, record.holds);
+    return absl::StrFormat("%s holds at %s/s; no rate was found at which it does not\n",
+                           record.bound, RateText(record.holds));
   }
-  return absl::StrFormat("%s holds at %.4g/s, not at %.4g/s\n", record.bound, record.holds,
-                         record.fails);
+  return absl::StrFormat("%s holds at %s/s, not at %s/s\n", record.bound, RateText(record.holds),
+                         RateText(record.fails));
 }
 
 std::string VerdictText(const std::vector<Verdict>& verdicts) {
@@ -137,7 +157,7 @@ std::string VerdictText(const std::vector<Verdict>& verdicts) {
 }
 
 std::string ProgressText(const LoadReport& so_far) {
-  return absl::StrFormat("%.4g/s p50 %s p99 %s %s", so_far.rate(),
+  return absl::StrFormat("%s/s p50 %s p99 %s %s", RateText(so_far.rate()),
                          PercentileText(so_far.latencies, 50), PercentileText(so_far.latencies, 99),
                          CountText(so_far.failed_count(), "error"));
 }

@@ -91,7 +91,7 @@ void Shorten(std::vector<std::string>* reasons, size_t before) {
 std::vector<std::string> ReasonsForDoubt(const LoadReport& report) {
   std::vector<std::string> reasons = ClientLimits(report);
   for (std::string& reason : WhyUnstable(report)) reasons.push_back(std::move(reason));
-  if (report.ended_early) reasons.push_back("the load was ended early");
+  if (report.ended_early()) reasons.push_back("the load was ended early: " + report.ended_because);
   if (!report.first_error.empty()) reasons.push_back("first error: " + report.first_error);
   return reasons;
 }

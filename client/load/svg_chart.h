@@ -21,22 +21,31 @@ struct ChartAxis {
   std::vector<std::pair<double, std::string>> ticks;  // if not chosen by the values
 };
 
+enum class LineStyle { kSolid, kDashed, kDots };
+
 struct ChartSeries {
   std::string name;
   size_t color = 0;  // series of one run share theirs
-  bool is_dashed = false;
-  std::vector<std::pair<double, double>> points;  // ascending in x
+  LineStyle style = LineStyle::kSolid;
+  // In the order in which the line meets them; it is interrupted at those that cannot be shown,
+  // such as NaN.
+  std::vector<std::pair<double, double>> points;
+
+  // A level over a stretch of x, which the line keeps; it breaks off before `from` if the last one
+  // did not end there.
+  void AddLevel(double from, double to, double value);
 };
 
 // "&lt;" for "<" and so on.
 std::string HtmlText(absl::string_view text);
 
-// An <svg> element; empty if there are no points. A linear axis begins at 0. Points that a
-// logarithmic axis cannot show are left out.
+// An <svg> element; empty if there are no points. A linear axis begins at 0; a logarithmic one
+// cannot show what is not above 0.
 std::string LineChart(const ChartAxis& x, const ChartAxis& y,
                       const std::vector<ChartSeries>& series);
 
-// Of series of this color, such as "#0072b2".
+// Distinct ones, such as "#0072b2"; beyond them they would come again.
+inline constexpr size_t kChartColors = 8;
 const char* ChartColor(size_t color);
 
 }  // namespace tilewire::client

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "client/amount_text.h"
 #include "client/load/objective.h"
 #include "client/load/rate_search.h"
@@ -19,6 +20,7 @@
 #include "client/progress.h"
 #include "client/tool/command.h"
 #include "client/tool/load_flags.h"
+#include "client/tool/version.h"
 
 namespace tilewire::client {
 namespace {
@@ -150,7 +152,7 @@ absl::StatusOr<LoadRecord> RunSearch(const Server& server, const LoadFlags& flag
     absl::FPrintF(stderr, "%9.4g/s  %-5s  p99 %s, %s%s\n", probe.rate,
                   probe.held ? "holds" : "fails", PercentileText(report.latencies, 99),
                   CountText(report.failed_count(), "error"),
-                  report.ended_early ? ", ended early" : "");
+                  report.ended_early() ? ", ended early" : "");
   };
   auto result = FindRate(ConnectInTurn(server), all, options, show);
   if (!result.ok()) return result.status();
@@ -196,9 +198,20 @@ absl::StatusOr<GoldenAnswers> ReadGoldenFile(const std::string& file) {
   return ReadGolden(*bytes);
 }
 
+LoadOrigin MakeOrigin(const Server& server, const LoadFlags& flags, const Client& client) {
+  const std::string name = ServerName(client);
+  return {.load = NewLoadName(),
+          .server = name.empty() ? server.address : absl::StrCat(server.address, " (", name, ")"),
+          .client = absl::StrCat("tilewire ", kVersion),
+          .host = HostText(),
+          .seed = flags.seed,
+          .began = absl::Now()};
+}
+
 // Loads, and writes the recorded answers.
 absl::StatusOr<LoadRecord> Measure(const Server& server, const LoadFlags& flags,
-                                   const GoldenAnswers& golden, LoadOptions options) {
+                                   const GoldenAnswers& golden, LoadOptions options,
+                                   const LoadOrigin& origin) {
   GoldenAnswers recorded;
   if (!flags.golden.empty()) options.golden = &golden;
   if (!flags.record.empty()) options.recorded = &recorded;
@@ -207,7 +220,7 @@ absl::StatusOr<LoadRecord> Measure(const Server& server, const LoadFlags& flags,
       flags.find_rate ? RunSearch(server, flags, options) : RunLoops(server, flags, options);
   if (!record.ok()) return record;
   record->title = absl::StrCat(LoopTitle(flags), " at ", server.address);
-  record->loads = {NewLoadName()};
+  record->origins = {origin};
   if (flags.record.empty()) return record;
   const absl::Status written = WriteFile(flags.record, WriteGolden(recorded));
   if (!written.ok()) return written;
@@ -230,7 +243,8 @@ int RunLoadCommand(const Server& server, const LoadFlags& flags) {
   auto options = MakeLoadOptions(flags, client->get());
   if (!options.ok()) return Report(options.status());
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, EndBySignal);
-  const auto record = Measure(server, flags, *golden, *std::move(options));
+  const LoadOrigin origin = MakeOrigin(server, flags, **client);
+  const auto record = Measure(server, flags, *golden, *std::move(options), origin);
   return record.ok() ? Conclude(*record, flags) : Report(record.status());
 }
 

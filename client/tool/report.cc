@@ -47,6 +47,7 @@ LoadRecord Beside(const std::vector<LoadRecord>& records, const std::vector<std:
   LoadRecord all;
   for (size_t i = 0; i < records.size(); ++i) {
     absl::StrAppend(&all.title, i == 0 ? "" : ", ", files[i]);
+    all.origins.insert(all.origins.end(), records[i].origins.begin(), records[i].origins.end());
     for (LoadReport run : records[i].runs) {
       run.name = absl::StrCat(files[i], ": ", run.name);
       all.runs.push_back(std::move(run));
@@ -65,6 +66,7 @@ int RunReportCommand(const ReportFlags& flags) {
   const auto record = flags.merge ? MergeRecords(records) : Beside(records, flags.files);
   if (!record.ok()) return Refuse(record.status());
   absl::PrintF("%s\n", record->title);
+  for (const LoadOrigin& origin : record->origins) absl::PrintF("%s", OriginText(origin));
   if (!record->bound.empty()) absl::PrintF("%s", SearchText(*record));
   if (record->runs.size() > 1) absl::PrintF("%s", ComparisonText(record->runs));
   if (record->runs.size() == 1)

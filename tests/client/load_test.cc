@@ -113,6 +113,7 @@ TEST_F(LoadTest, GivesUpOnAServerThatRefusesEverything) {
   const auto report = Run(1'000'000);
   ASSERT_THAT(report, IsOk());
   EXPECT_LT(report->error_count(), 200);
+  EXPECT_EQ(report->ended_because, "its first 100 requests all failed");
 }
 
 TEST_F(LoadTest, AnOpenLoopShowsAPauseThatAClosedLoopHides) {
@@ -193,7 +194,7 @@ TEST_F(LoadTest, ALoadDoesNotWaitForCallersThatThink) {
   options.think = absl::Hours(1);
   std::atomic<bool> stop = true;
   options.stop = &stop;
-  EXPECT_TRUE(Run(options)->ended_early);
+  EXPECT_TRUE(Run(options)->ended_early());
 }
 
 TEST(ThinkTime, KeepsItsMeanAndFollowsItsSeed) {
@@ -233,9 +234,12 @@ TEST_F(LoadTest, EndsEarlyWhenItIsStopped) {
   LoadOptions options = FourCallers(/*requests=*/0);
   options.duration = absl::Hours(1);
   options.stop = &stop;
-  EXPECT_THAT(Run(options), IsOk());
-  options.profile = RateProfile(10);
-  EXPECT_THAT(Run(options), IsOk());
+  for (int kind = 0; kind < 2; ++kind) {
+    const auto report = Run(options);
+    ASSERT_THAT(report, IsOk());
+    EXPECT_EQ(report->ended_because, "it was told to stop");
+    options.profile = RateProfile(10);
+  }
 }
 
 TEST_F(LoadTest, WarmUpIsNotCounted) {
@@ -372,7 +376,7 @@ TEST_F(LoadTest, EndsEarlyWhenTooManyRequestsAreSlow) {
   options.most_over_bound = 5;
   const auto report = Run(options);
   ASSERT_THAT(report, IsOk());
-  EXPECT_TRUE(report->ended_early);
+  EXPECT_EQ(report->ended_because, "more than 5 requests took longer than 50.0 ms");
 }
 
 TEST(Arrivals, KeepTheirRateAndFollowTheirSeed) {

@@ -11,9 +11,9 @@
 #include "absl/strings/str_split.h"
 #include "client/load/objective.h"
 #include "client/load/record.h"
-#include "client/load/report_html.h"
 #include "client/load/report_text.h"
 #include "client/load/stability.h"
+#include "tests/client/load_reports.h"
 #include "tests/support/status_matchers.h"
 
 namespace tilewire::client {
@@ -30,36 +30,15 @@ using ::testing::Pair;
 using ::tilewire::testing::IsOk;
 using ::tilewire::testing::StatusIs;
 
-// Five seconds of 100 answers each, which took 1 to 10 ms.
-LoadReport FiveSeconds(absl::Time started = absl::FromUnixSeconds(1000)) {
-  LoadReport report;
-  report.name = "open loop of 100/s (poisson)";
-  report.offered = 100;
-  report.connections = 4;
-  report.started = started;
-  report.elapsed = absl::Seconds(5);
-  report.cpu = absl::Seconds(1);
-  report.threads = 2;
-  for (int i = 0; i < 500; ++i) {
-    report.latencies.Add(absl::Milliseconds(1 + i % 10));
-    report.service.Add(absl::Milliseconds(1));
-    report.lateness.Add(absl::Microseconds(50));
-  }
-  report.answered = 500;
-  for (int second = 0; second < 5; ++second) {
-    report.windows.push_back({.start_s = double(second),
-                              .answered = 100,
-                              .waiting = 2,
-                              .p50 = absl::Milliseconds(5),
-                              .p99 = absl::Milliseconds(10)});
-  }
-  report.parts.push_back({.name = "digits", .answered = 500, .latencies = report.latencies});
-  return report;
-}
-
 TEST(LoadRecord, JsonLosesNothing) {
   LoadRecord record{.title = "digits \"<&>\" at 1:2",
-                    .loads = {"1f", "2e"},
+                    .origins = {{.load = "1f",
+                                 .server = "1:2 (double 1)",
+                                 .client = "tilewire 1",
+                                 .host = "here, 2 cores",
+                                 .seed = 7,
+                                 .began = absl::FromUnixSeconds(999)},
+                                {.load = "2e"}},
                     .bound = "p99 <= 20 ms",
                     .holds = 90,
                     .fails = 95,
@@ -70,7 +49,14 @@ TEST(LoadRecord, JsonLosesNothing) {
   odd.refusals = 2;
   odd.unsent = 4;
   odd.mismatches = 1;
-  odd.changes = odd.ended_early = true;
+  odd.changes = true;
+  odd.ended_because = "it was told to stop";
+  odd.windows[2] = {.start_s = 2,
+                    .answered = 2,
+                    .p50 = absl::Milliseconds(3),
+                    .p99 = absl::Milliseconds(4),
+                    .largest = absl::Milliseconds(4),
+                    .latencies = {absl::Milliseconds(4), absl::Milliseconds(3)}};
   odd.think = absl::Milliseconds(20);
   odd.server.compute.Add(absl::Milliseconds(3));
   const std::string json = ToJson(record);
@@ -79,7 +65,12 @@ TEST(LoadRecord, JsonLosesNothing) {
   EXPECT_EQ(ToJson(*same), json);
   EXPECT_EQ(same->title, record.title);
   EXPECT_EQ(same->fails, 95);
-  EXPECT_THAT(same->loads, ElementsAre("1f", "2e"));
+  ASSERT_EQ(same->origins.size(), 2);
+  EXPECT_EQ(same->origins[0].server, "1:2 (double 1)");
+  EXPECT_EQ(same->origins[1].load, "2e");
+  EXPECT_EQ(same->runs[1].ended_because, "it was told to stop");
+  EXPECT_THAT(same->runs[1].windows[2].latencies,
+              ElementsAre(absl::Milliseconds(4), absl::Milliseconds(3)));
   EXPECT_EQ(same->runs[1].think, absl::Milliseconds(20));
   ASSERT_EQ(same->runs.size(), 2);
   EXPECT_EQ(same->runs[0].latencies.Percentile(99), record.runs[0].latencies.Percentile(99));
@@ -89,14 +80,34 @@ TEST(LoadRecord, JsonLosesNothing) {
 }
 
 TEST(LoadRecord, OtherFilesAreRefused) {
-  for (const char* text :
-       {"", "{", "[]", "{}", "{\"tilewire_load\": 2}", "{\"tilewire_load\": 1, \"title\": 3}"})
-    EXPECT_THAT(FromJson(text), StatusIs(absl::StatusCode::kInvalidArgument)) << text;
+  struct Case {
+    const char* text;
+    const char* why;
+  };
+  constexpr Case kCases[] = {
+      {"", "the file is empty"},
+      {"{", "not JSON, or cut short, at byte 2"},
+      {"[]", "'tilewire_load' is missing"},
+      {"{}", "'tilewire_load' is missing, which `tilewire load --json=FILE` writes"},
+      {R"({"tilewire_load": 2})", "'tilewire_load' is 2, and this tool reads version 1"},
+      {R"({"tilewire_load": "1"})", "'tilewire_load' is a string, not a number"},
+      {R"({"tilewire_load": 1})", "'title' is missing"},
+      {R"({"tilewire_load": 1, "title": 3})", "'title' is a number, not a string"},
+      {R"({"tilewire_load": 1, "title": "t", "bound": "", "holds_per_s": 0, "fails_per_s": 0,
+           "runs": {}})",
+       "'runs' is an object, not an array"},
+      {R"({"tilewire_load": 1, "title": "t", "bound": "", "holds_per_s": 0, "fails_per_s": 0,
+           "runs": [{"name": "n"}]})",
+       "'runs[0].offered_per_s' is missing"}};
+  for (const Case& c : kCases) {
+    EXPECT_THAT(FromJson(c.text), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.why)))
+        << c.text;
+  }
 }
 
 TEST(LoadRecord, CsvHasAsManyCellsInEachRow) {
   LoadReport report = FiveSeconds();
-  report.server.reorder.Add(absl::Milliseconds(2));
+  for (int i = 0; i < 2; ++i) report.server.reorder.Add(absl::Milliseconds(2));
   const std::string csv = ToCsv({.runs = {report}});
   const std::vector<std::string> lines = absl::StrSplit(csv, '\n', absl::SkipEmpty());
   ASSERT_EQ(lines.size(), 1 + 1 + 1 + 5);
@@ -106,11 +117,12 @@ TEST(LoadRecord, CsvHasAsManyCellsInEachRow) {
         << line;
   }
   EXPECT_THAT(lines[1], HasSubstr("\"open loop of 100/s (poisson)\",0,5,500,100,0,"));
+  EXPECT_THAT(lines[1], HasSubstr(",10,,10,")) << "500 answers have no p99.9";
   EXPECT_THAT(lines[3], HasSubstr(",5,"));
   EXPECT_THAT(lines[0], EndsWith("queue_p50_ms,queue_p99_ms,reorder_p50_ms,reorder_p99_ms,compute_"
                                  "p50_ms,compute_p99_ms,encode_p50_ms,encode_p99_ms,network_p50_ms,"
                                  "network_p99_ms"));
-  EXPECT_THAT(lines[1], EndsWith(",,,2,2,,,,,,"));
+  EXPECT_THAT(lines[1], EndsWith(",,,2,,,,,,,")) << "two answers have no p99";
 }
 
 TEST(LoadReport, GeneratorsAreAdded) {
@@ -149,11 +161,12 @@ TEST(LoadRecord, RunsAreMergedOneByOne) {
 }
 
 TEST(LoadRecord, ALoadIsMergedOnce) {
-  const LoadRecord one{.loads = {NewLoadName()}, .runs = {FiveSeconds()}};
-  const LoadRecord other{.loads = {NewLoadName()}, .runs = {FiveSeconds()}};
+  const LoadRecord one{.origins = {{.load = NewLoadName()}}, .runs = {FiveSeconds()}};
+  const LoadRecord other{.origins = {{.load = NewLoadName()}}, .runs = {FiveSeconds()}};
   const auto both = MergeRecords({one, other});
   ASSERT_THAT(both, IsOk());
-  EXPECT_THAT(both->loads, ElementsAre(one.loads[0], other.loads[0]));
+  ASSERT_EQ(both->origins.size(), 2);
+  EXPECT_EQ(both->origins[1].load, other.origins[0].load);
   EXPECT_THAT(MergeRecords({one, other, one}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("report 3 ")));
   EXPECT_THAT(MergeRecords({*both, other}), StatusIs(absl::StatusCode::kInvalidArgument));
@@ -243,79 +256,30 @@ TEST(ReportText, SaysWhatWasMeasured) {
                           Not(HasSubstr("--rate"))));
   report.offered = 0;
   EXPECT_THAT(ReportText(report), HasSubstr("--rate=70"));
-  report.server.network.Add(absl::Milliseconds(1));
-  report.server.reorder.Add(absl::Milliseconds(2));
-  EXPECT_THAT(ReportText(report), AllOf(HasSubstr("  reorder    2.00 ms   2.00 ms\n"),
+  for (int i = 0; i < 100; ++i) report.server.network.Add(absl::Milliseconds(1));
+  for (int i = 0; i < 2; ++i) report.server.reorder.Add(absl::Milliseconds(2));
+  EXPECT_THAT(ReportText(report), AllOf(HasSubstr("  reorder    2.00 ms         -\n"),
                                         HasSubstr("  network    1.00 ms   1.00 ms\n")));
 }
 
-TEST(ReportHtml, IsOnePageThatAsksForNothing) {
-  LoadReport odd = FiveSeconds();
-  odd.name = "<b>4</b> callers";
-  odd.errors[absl::StatusCode::kUnavailable] = 3;
-  odd.parts.push_back({.name = "other"});
-  odd.server.network.Add(absl::Milliseconds(1));
-  odd.server.reorder.Add(absl::Milliseconds(2));
-  const std::string html = ToHtml({.title = "digits & <co>", .runs = {FiveSeconds(), odd}});
-  EXPECT_THAT(html, AllOf(HasSubstr("digits &amp; &lt;co&gt;"), HasSubstr("&lt;b&gt;4&lt;/b&gt;"),
-                          HasSubstr("Latency by percentile"), HasSubstr("<polyline"),
-                          HasSubstr("UNAVAILABLE"), HasSubstr("Parts of the mix"),
-                          HasSubstr("<th>queue<th>reorder<th>compute<th>encode<th>network"),
-                          HasSubstr("<td><td>2.00 ms / 2.00 ms<td><td><td>1.00 ms / 1.00 ms")));
-  for (const char* outside : {"http:", "https:", "src=", "href=", "url(", "@import", "<script"})
-    EXPECT_THAT(html, Not(HasSubstr(outside)));
-  EXPECT_THAT(html, Not(HasSubstr("nan")));
-}
-
-TEST(ReportHtml, ADoubtThatRunsShareIsSaidOnce) {
-  LoadReport first = FiveSeconds(), second = FiveSeconds();
-  first.name = "40/s", second.name = "80/s";
-  first.lateness = second.lateness = {};
-  first.lateness.Add(absl::Milliseconds(200));
-  second.lateness.Add(absl::Milliseconds(300));
-  first.first_error = "UNAVAILABLE: a queue is full", second.first_error = "INTERNAL: oh";
-  const std::string html = ToHtml({.title = "t", .runs = {first, second}});
-  EXPECT_THAT(html, HasSubstr("<li>40/s: requests left up to "));
-  EXPECT_THAT(html, HasSubstr("; likewise: 80/s</li>"));
-  EXPECT_THAT(html, Not(HasSubstr("80/s: requests left")));
-  EXPECT_THAT(html, AllOf(HasSubstr("40/s: first error: UNAVAILABLE: a queue is full"),
-                          HasSubstr("80/s: first error: INTERNAL: oh")));
-}
-
-// The points of the first curve after `caption`.
-std::vector<std::pair<double, double>> PointsAfter(const std::string& html, const char* caption) {
-  std::vector<std::pair<double, double>> points;
-  const size_t line = html.find("points=\"", html.find(caption)) + 8;
-  const std::string text = html.substr(line, html.find('"', line) - line);
-  for (absl::string_view point : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
-    const std::vector<std::string> both = absl::StrSplit(point, ',');
-    points.emplace_back(std::stod(both.at(0)), std::stod(both.at(1)));
-  }
-  return points;
-}
-
-// Eleven seconds of 20 answers each are drawn as two points: a hundred answers have a p99.
-TEST(ReportHtml, SecondsWithFewAnswersAreJoined) {
+TEST(ReportText, SaysHowManyAnswersAreBeyondAPercentile) {
   LoadReport report = FiveSeconds();
-  report.windows.clear();
-  for (int i = 0; i < 11; ++i) {
-    report.windows.push_back({.start_s = static_cast<double>(i), .answered = 20});
-    report.windows.back().p50 = absl::Milliseconds(1);
-    report.windows.back().p99 = absl::Milliseconds(i == 3 ? 40 : 2);
-  }
-  const std::string html = ToHtml({.title = "t", .runs = {report}});
-  const auto rates = PointsAfter(html, "Answers per second, over time");
-  ASSERT_EQ(rates.size(), 2);
-  EXPECT_NEAR(rates[0].first - 62, (rates[1].first - 62) * 2.5 / 8, 0.2)
-      << "of 0 to 5 and 5 to 11 s";
-  EXPECT_EQ(rates[0].second, rates[1].second) << "20 answers per second in both";
-  const auto p99 = PointsAfter(html, "p99 (solid) and p50 (dashed), over time");
-  ASSERT_EQ(p99.size(), 2);
-  EXPECT_LT(p99[0].second, p99[1].second) << "the larger latency stands higher";
+  EXPECT_THAT(ReportText(report),
+              AllOf(HasSubstr("measured    5.0 s from 1970-01-01 00:16:40 UTC, on 4 connections\n"),
+                    HasSubstr("p99 10.0 ms, max 10.0 ms\n"),
+                    HasSubstr("(of 500 answers, 50 beyond p90, 5 beyond p99; p99.9 needs 1000)")));
+  report.latencies = {};
+  for (int i = 0; i < 5; ++i) report.latencies.Add(absl::Milliseconds(1));
+  report.answered = 5;
+  EXPECT_THAT(ReportText(report), HasSubstr("latency     p50 1.00 ms, max 1.00 ms\n"
+                                            "            (of 5 answers; p90 needs 10)\n"));
 }
 
-TEST(ReportHtml, NothingAnsweredIsAPageToo) {
-  EXPECT_THAT(ToHtml({.title = "t", .runs = {LoadReport()}}), HasSubstr("</html>"));
+TEST(ReportText, SaysWhyALoadWasEndedEarly) {
+  LoadReport report = FiveSeconds();
+  report.ended_because = "its first 100 requests all failed";
+  EXPECT_THAT(ReportText(report),
+              HasSubstr("the load was ended early: its first 100 requests all failed\n"));
 }
 
 }  // namespace
