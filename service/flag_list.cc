@@ -149,6 +149,9 @@ void AddLifeCycle(CLI::App* app, Flags* flags, GivenFlags* given) {
       ->envname("TILEWIRE_REFLECTION");
   Add(app, "ready", &given->ready, "Ready when all models are, or any")
       ->check(CLI::IsMember({"all", "any"}));
+  Add(app, "warm_up", &given->warm_up,
+      "A run of each model on zeros: after it is ready, in the background, or before")
+      ->check(CLI::IsMember({"after", "before"}));
   Add(app, "drain_delay", &flags->drain_delay,
       "Seconds between not being ready and closing the port, after SIGTERM")
       ->check(CLI::Range(0, 3600));

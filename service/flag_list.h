@@ -27,6 +27,7 @@ struct GivenFlags {
   std::string model_name;
   std::vector<std::string> services = {"inference", "primitives", "plans"};
   std::string ready = "all";
+  std::string warm_up = "after";
   int64_t primitive_cache_mb = 64;
   std::string max_isa = "best";
   std::string convolution_algorithm = "auto";

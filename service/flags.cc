@@ -139,6 +139,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   }
   if (const auto refused = ApplyToEngine(given, &flags->engine)) return refused;
   ApplyToServer(given, &flags->server);
+  flags->warm_up_first = given.warm_up == "before";
   if (given.probe) {
     flags->probe = FindProbeTarget(arguments, ReadCommandLine("/proc/1/cmdline"),
                                    {flags->server.host, flags->server.port});

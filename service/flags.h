@@ -25,6 +25,7 @@ struct Flags {
   std::optional<ProbeTarget> probe;  // the server to ask; nothing: serve
   int drain_delay = 0;               // seconds
   bool pin_threads = true;
+  bool warm_up_first = false;
   EngineOptions engine;
   ServerOptions server;
   std::vector<std::string> warnings;  // to be logged: what was ignored

@@ -234,8 +234,9 @@ int Serve(const Flags& flags) {
               AddressText(flags.server.host, (*server)->port()).c_str());
   std::fflush(stdout);
   FirstLoads first_loads(flags, &models, server->get());
-  Loader loader(engine->get(), &models, (*server)->dispatcher(),
+  Loader loader(engine->get(), &models, (*server)->dispatcher(), (*server)->admission(),
                 {.scan = [&flags] { return ScanModels(flags); },
+                 .warm_up_first = flags.warm_up_first,
                  .started = [&first_loads] { first_loads.End(); },
                  .changed = [&server] { (*server)->ModelsChanged(); }});
   first_loads.LogEnd(AwaitEnd(**engine, **server, &loader));

@@ -71,6 +71,7 @@ class Server {
   bool Ready() const;
   const RequestLog& log() const { return log_; }
   Dispatcher* dispatcher() { return &dispatcher_; }
+  Admission* admission() { return &admission_; }
 
   // From now on the server is not ready, so that balancers look for another; requests are served.
   void StartDrain();

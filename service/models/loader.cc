@@ -22,11 +22,13 @@ std::pair<std::string, int64_t> KeyOf(const ServedModel& served) {
 
 }  // namespace
 
-Loader::Loader(Engine* engine, ModelRepository* models, Dispatcher* dispatcher, Settings settings)
+Loader::Loader(Engine* engine, ModelRepository* models, Dispatcher* dispatcher,
+               Admission* admission, Settings settings)
     : engine_(engine),
       models_(models),
       dispatcher_(dispatcher),
       settings_(std::move(settings)),
+      warm_up_(models, dispatcher, admission),
       thread_("tw-load", [this] { Body(); }) {}
 
 void Loader::Stop() {
@@ -127,17 +129,17 @@ void Loader::Load(const ServedModel& found) {
   Watched watched;
   watched.loaded = watched.seen = StampOf(found);  // before any of it is read
   ServedModel loaded = LoadVersion(found, engine_, options);
-  if (loaded.model != nullptr && loaded.state == ModelState::kReady) {
-    const absl::Status warm = WarmUp(*loaded.model, options);
-    if (!warm.ok()) {
-      spdlog::warn("model '{}' version {}: a run on zeros failed: {}", loaded.name, loaded.version,
-                   warm.ToString());
-    }
+  const bool ready = loaded.state == ModelState::kReady;
+  // A version that another one stands in for has time.
+  const bool warm_up_first = settings_.warm_up_first || found.state == ModelState::kReady;
+  if (ready && warm_up_first) {
+    WarmUp(loaded, {.interrupted = options.between_steps, .serial = options.serial});
   }
   if (Stopping()) return;
   watched_[KeyOf(found)] = std::move(watched);
   Report(found, std::move(loaded));
   settings_.changed();
+  if (ready && !warm_up_first) warm_up_.Add(found.name, found.version);
 }
 
 // A load that failed leaves what serves as it is, with the reason.

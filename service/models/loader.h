@@ -9,7 +9,9 @@
 //   a file that was written to (cp, tar) makes its version unavailable as soon as it no longer
 //                              holds what further shapes need, and is loaded as well
 //
-// A changed file is loaded once it has stayed the same for one look.
+// A changed file is loaded once it has stayed the same for one look. A version that nothing stands
+// in for serves as soon as it is loaded, and warms up afterwards; one that replaces another warms
+// up before.
 #ifndef SERVICE_MODELS_LOADER_H_
 #define SERVICE_MODELS_LOADER_H_
 
@@ -27,6 +29,7 @@
 #include "engine/threading/mutex.h"
 #include "service/models/file_stamp.h"
 #include "service/models/model_repository.h"
+#include "service/models/warm_up.h"
 #include "service/schedule/dispatcher.h"
 
 namespace tilewire::service {
@@ -38,6 +41,8 @@ class Loader {
     // What there is to be served now; called again for Rescan().
     std::function<absl::StatusOr<std::vector<ServedModel>>()> scan;
     absl::Duration look_every = absl::Seconds(1);
+    // Whether a model is ready only once it has run (warm_up.h); else it runs in the background.
+    bool warm_up_first = false;
     // Both are called on the loading thread: once, when everything that was found at the start has
     // been tried; and after a model's state may have changed.
     std::function<void()> started;
@@ -45,7 +50,8 @@ class Loader {
   };
 
   // Begins to load what `models` found. All that is pointed to must outlive this object.
-  Loader(Engine* engine, ModelRepository* models, Dispatcher* dispatcher, Settings settings);
+  Loader(Engine* engine, ModelRepository* models, Dispatcher* dispatcher, Admission* admission,
+         Settings settings);
   // Waits for the step of a load that runs.
   ~Loader() { Stop(); }
   // From now on no load begins, and one that runs ends with its step.
@@ -77,6 +83,7 @@ class Loader {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool asked_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::pair<std::string, int64_t>, Watched> watched_;  // of the loading thread
+  BackgroundWarmUp warm_up_;
   threading::BackgroundThread thread_;
 };
 

@@ -20,8 +20,6 @@
 namespace tilewire::service {
 namespace {
 
-constexpr int64_t kMostWarmUpBytes = int64_t{64} << 20;
-
 // The model, with its settings applied.
 absl::StatusOr<std::shared_ptr<const Model>> LoadConfigured(ServedModel* served, Engine* engine,
                                                             const LoadOptions& options) {
@@ -67,32 +65,6 @@ ServedModel LoadVersion(const ServedModel& found, Engine* engine, const LoadOpti
   spdlog::error("model '{}' version {}: {}{}", served.name, served.version, why,
                 absl::StrContains(why, served.path) ? "" : absl::StrCat(" (", served.path, ")"));
   return served;
-}
-
-absl::Status WarmUp(const Model& model, const LoadOptions& options) {
-  std::vector<std::string> zeros;
-  std::vector<InputTensor> inputs;
-  int64_t bytes = 0;
-  bool may_be_length = false;  // the only dimension of an input: 1 may make no sense for it
-  for (const TensorSpec& spec : model.signature().inputs) {
-    if (spec.any_rank || spec.decides_shapes) return absl::OkStatus();
-    InputTensor input{.dims = spec.dims};
-    may_be_length = may_be_length || (spec.dims.size() == 1 && spec.dims[0] < 0);
-    if (!input.dims.empty() && input.dims[0] < 0) input.dims[0] = 1;
-    const std::optional<int64_t> count = ElementCount(input.dims);
-    for (int64_t dim : input.dims) {
-      if (dim < 0 || !count) return absl::OkStatus();
-    }
-    bytes += *count * SizeOf(spec.type);
-    if (bytes > kMostWarmUpBytes) return absl::OkStatus();
-    zeros.emplace_back(*count * SizeOf(spec.type), '\0');
-    inputs.push_back(std::move(input));
-  }
-  for (size_t i = 0; i < inputs.size(); ++i) inputs[i].pieces = {zeros[i]};
-  const absl::Status status =
-      model.Run(inputs, {}, {.interrupted = options.between_steps, .serial = options.serial})
-          .status();
-  return may_be_length && absl::IsInvalidArgument(status) ? absl::OkStatus() : status;
 }
 
 }  // namespace tilewire::service

@@ -14,11 +14,6 @@ namespace tilewire::service {
 // path. Writes a line to the log.
 ServedModel LoadVersion(const ServedModel& found, Engine* engine, const LoadOptions& options);
 
-// Runs a model once, on zeros and a batch of one, so that the first request finds its memory in
-// place. Does nothing if the model leaves more open than the batch, or asks for large inputs.
-//   what options.between_steps returned, and the errors of Model::Run()
-absl::Status WarmUp(const Model& model, const LoadOptions& options);
-
 }  // namespace tilewire::service
 
 #endif  // SERVICE_MODELS_MODEL_LOAD_H_

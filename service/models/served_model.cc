@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/models/served_model.h"
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "service/wire/status_text.h"
 
@@ -42,6 +43,10 @@ std::string ReasonOf(const ServedModel& served) {
                         served.load_status.message());
   }
   return std::string(Usable(served).message());
+}
+
+uint64_t CostKey(const ServedModel& served, absl::Span<const InputTensor> inputs) {
+  return absl::HashOf(served.name, served.version, served.model->PlanHash(inputs));
 }
 
 }  // namespace tilewire::service

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "engine/base/precision.h"
 #include "engine/model.h"
 
@@ -51,6 +52,9 @@ absl::Status Usable(const ServedModel& served);
 
 // What a client reads of its state: empty if it is ready and what lies on disk is what serves.
 std::string ReasonOf(const ServedModel& served);
+
+// Runs of the same model on inputs of these shapes take about the same time (WorkTerms::cost_key).
+uint64_t CostKey(const ServedModel& served, absl::Span<const InputTensor> inputs);
 
 }  // namespace tilewire::service
 

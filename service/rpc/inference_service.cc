@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/precision.h"
 #include "engine/base/status_macros.h"
@@ -58,8 +57,7 @@ class InferJob final : public Job {
     ABSL_RETURN_IF_ERROR(
         CheckBatch(served_->model->signature(), decoded_.inputs(), served_->max_batch));
     const Model& model = *served_->model;
-    terms->cost_key =
-        absl::HashOf(served_->name, served_->version, model.PlanHash(decoded_.inputs()));
+    terms->cost_key = CostKey(*served_, decoded_.inputs());
     terms->time_varies = model.TimeVaries();
     terms->priority = decoded_.priority();
     terms->deadline = std::min(terms->deadline, SteadyNow() + decoded_.timeout());

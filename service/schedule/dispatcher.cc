@@ -418,15 +418,24 @@ bool Dispatcher::Stuck(absl::Duration limit) const {
 
 absl::Time Dispatcher::IdleSince() const {
   threading::MutexLock lock(&mutex_);
-  const bool idle = running_.empty() && queue_.size() == 0 && background_.empty();
-  return idle ? last_end_ : absl::InfiniteFuture();
+  return Idle() ? last_end_ : absl::InfiniteFuture();
+}
+
+void Dispatcher::AwaitIdle(absl::Duration longest) {
+  threading::MutexLock lock(&mutex_);
+  const auto idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return Idle(); };
+  mutex_.AwaitWithTimeout(absl::Condition(&idle), longest);
+}
+
+bool Dispatcher::HasRun(uint64_t cost_key) const {
+  threading::MutexLock lock(&mutex_);
+  return costs_.Expected(cost_key) > absl::ZeroDuration();
 }
 
 void Dispatcher::WaitIdle() {
   threading::MutexLock lock(&mutex_);
-  const auto idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return tokens_ == 0 && running_.empty() && queue_.size() == 0 && background_.empty();
-  };
+  const auto idle = [this]()
+                        ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return tokens_ == 0 && Idle(); };
   mutex_.Await(absl::Condition(&idle));
 }
 

@@ -86,6 +86,10 @@ class Dispatcher {
   void BeginBackground(absl::Duration longest) ABSL_LOCKS_EXCLUDED(mutex_);
   void AwaitNothingWaits(absl::Duration longest) ABSL_LOCKS_EXCLUDED(mutex_);
   void EndBackground() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits while anything waits or runs, for `longest` at most.
+  void AwaitIdle(absl::Duration longest) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether work with this cost key has run.
+  bool HasRun(uint64_t cost_key) const ABSL_LOCKS_EXCLUDED(mutex_);
   bool TurnAwaited() const ABSL_LOCKS_EXCLUDED(mutex_);  // BeginBackground() waits for its turn
 
   // Something waits, and nothing has ended for `limit`.
@@ -113,6 +117,9 @@ class Dispatcher {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Duration PredictedWait(const std::string& model) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return running_.empty() && queue_.size() == 0 && background_.empty();
+  }
   bool AllBusy() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return tokens_ >= threads_; }
   absl::Duration MeasuredTime(const WorkTerms& terms) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // When the first token will be free, as far as is known.

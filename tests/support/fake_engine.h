@@ -37,6 +37,7 @@ class FakeModel final : public Model {
                           {"row_out", DataType::kF32, {-1, 5}}};
   }
 
+  int runs() const { return runs_.load(); }  // that have begun
   const ModelSignature& signature() const override { return signature_; }
   // One step; as many microseconds as runs.
   absl::StatusOr<Explanation> Explain(const ExplainOptions& options) const override {
@@ -72,6 +73,10 @@ class FakeModel final : public Model {
   absl::StatusOr<std::vector<OutputTensor>> Run(absl::Span<const InputTensor> inputs,
                                                 absl::Span<const OutputRequest> outputs,
                                                 const RunOptions& options) const override {
+    int64_t bytes = 0;
+    for (const InputTensor& input : inputs) bytes += *ElementCount(input.dims) * sizeof(float);
+    if (options.reserve) ABSL_RETURN_IF_ERROR(options.reserve(bytes));
+    ++runs_;
     if (*on_run_) (*on_run_)();
     if (options.interrupted) ABSL_RETURN_IF_ERROR(options.interrupted());
     if (options.reorder_time != nullptr) *options.reorder_time += kReorderTime;
@@ -111,6 +116,7 @@ class FakeModel final : public Model {
 
   ModelSignature signature_;
   const std::function<void()>* on_run_;
+  mutable std::atomic<int> runs_{0};
 };
 
 // Loads every file as a FakeModel, but those that contain "broken". One compute thread.

@@ -15,6 +15,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/threading/mutex.h"
 #include "service/models/repository_scan.h"
+#include "tests/service/schedule/recorded_work.h"
 #include "tests/support/echo_repository.h"
 #include "tests/support/fake_engine.h"
 #include "tests/support/status_matchers.h"
@@ -32,15 +33,20 @@ using tilewire::testing::WriteFile;
 class LoaderTest : public ::testing::Test {
  protected:
   void SetUp() override {
+    Start(/*warm_up_first=*/false);
+    started_.WaitForNotification();
+  }
+
+  void Start(bool warm_up_first) {
     directory_ = WriteEchoRepository();
     models_ = std::make_unique<ModelRepository>(ScanDirectory(directory_.string()).value());
     loader_ = std::make_unique<Loader>(
-        &engine_, models_.get(), &dispatcher_,
+        &engine_, models_.get(), &dispatcher_, &admission_,
         Loader::Settings{.scan = [this] { return ScanDirectory(directory_.string()); },
                          .look_every = absl::Milliseconds(10),
+                         .warm_up_first = warm_up_first,
                          .started = [this] { started_.Notify(); },
                          .changed = [this] { ++changes_; }});
-    started_.WaitForNotification();
   }
 
   std::shared_ptr<const ServedModel> Echo(const char* version = "1") {
@@ -66,6 +72,7 @@ class LoaderTest : public ::testing::Test {
   std::filesystem::path directory_;
   tilewire::testing::FakeEngine engine_;
   Dispatcher dispatcher_{&engine_.arena(), {}};
+  Admission admission_{int64_t{1} << 30};
   std::unique_ptr<ModelRepository> models_;
   std::atomic<int> changes_{0};
   threading::Notification started_;
@@ -133,6 +140,86 @@ TEST_F(LoaderTest, RunsAndLoadsGoOnSideBySide) {
   }
   stop = true;
   client.join();
+}
+
+// Runs of models wait while they are held.
+class WarmUpTest : public LoaderTest {
+ protected:
+  void SetUp() override {
+    engine_.on_run = [this] {
+      threading::MutexLock lock(&mutex_);
+      const auto let_go = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !held_; };
+      mutex_.Await(absl::Condition(&let_go));
+    };
+  }
+  void TearDown() override { Hold(false); }
+
+  void Hold(bool held) {
+    threading::MutexLock lock(&mutex_);
+    held_ = held;
+  }
+  // Those that have begun.
+  static int Runs(const ServedModel& served) {
+    return static_cast<const tilewire::testing::FakeModel&>(*served.model).runs();
+  }
+
+  threading::Mutex mutex_;
+  bool held_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+TEST_F(WarmUpTest, AModelServesBeforeItsRunOnZerosHasEnded) {
+  Hold(true);
+  Start(/*warm_up_first=*/false);
+  started_.WaitForNotification();
+  EXPECT_EQ(Echo()->state, ModelState::kReady);
+  EXPECT_EQ(Echo("2")->state, ModelState::kReady);
+  Until([&] { return Runs(*Echo()) == 1; });
+  Hold(false);
+  Until([&] { return Runs(*Echo("2")) == 1; });
+}
+
+TEST_F(WarmUpTest, IfAskedForAModelServesOnlyOnceItHasRun) {
+  Hold(true);
+  Start(/*warm_up_first=*/true);
+  EXPECT_EQ(Echo()->state, ModelState::kLoading);
+  Hold(false);
+  started_.WaitForNotification();
+  EXPECT_EQ(Runs(*Echo()), 1);
+  EXPECT_EQ(Runs(*Echo("2")), 1);
+}
+
+TEST_F(WarmUpTest, AVersionTakesThePlaceOfAnotherOnlyOnceItHasRun) {
+  Start(/*warm_up_first=*/false);
+  Until([&] { return Echo("2")->model != nullptr && Runs(*Echo("2")) == 1; });
+  const std::shared_ptr<const Model> old = Echo()->model;
+  WriteFile(directory_ / "echo/1/model.onnx", "another");
+  Until([&] { return Echo()->model != old; });
+  EXPECT_EQ(Runs(*Echo()), 1);
+}
+
+TEST_F(WarmUpTest, WhatARequestHasRunNeedsNoRunOnZeros) {
+  Hold(true);
+  Start(/*warm_up_first=*/false);
+  WriteFile(directory_ / "more/1/model.onnx", "");
+  loader_->Rescan();
+  Until([&] { return models_->FindLoaded("more", "").ok() && Runs(*Echo()) == 1; });
+  const std::vector<InputTensor> inputs = {{.dims = {1, 2, 3, 4}}, {.dims = {1, 5}}};
+  RecordedWork request({.cost_key = CostKey(*Echo("2"), inputs)});
+  ASSERT_THAT(dispatcher_.Submit(&request), IsOk());
+  request.Wait();
+  Until([&] { return dispatcher_.HasRun(request.terms().cost_key); });
+  Hold(false);
+  Until([&] { return Runs(**models_->Find("more", "1")) == 1; });
+  EXPECT_EQ(Runs(*Echo("2")), 0);
+}
+
+TEST_F(WarmUpTest, ARunOnZerosIsChargedItsMemoryBesideRequests) {
+  Hold(true);
+  Start(/*warm_up_first=*/false);
+  Until([&] { return Echo()->model != nullptr && Runs(*Echo()) == 1; });
+  EXPECT_GT(admission_.bytes(), 0);
+  Hold(false);
+  Until([&] { return Runs(*Echo("2")) == 1 && admission_.bytes() == 0; });
 }
 
 }  // namespace

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/models/warm_up.h"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "spdlog/spdlog.h"
+
+namespace tilewire::service {
+namespace {
+
+constexpr int64_t kMostInputBytes = int64_t{64} << 20;
+
+constexpr int kWarmUpNiceness = 19;  // the lowest priority
+
+// Requests come first: a run in the background takes no more of their memory than this share.
+constexpr int kShareOfMemory = 4;
+
+// A batch of one.
+struct Zeros {
+  std::vector<std::string> bytes;
+  std::vector<InputTensor> inputs;
+  bool may_be_length = false;  // the only dimension of an input: 1 may make no sense for it
+};
+
+std::optional<Zeros> ZerosFor(const ModelSignature& signature) {
+  Zeros zeros;
+  int64_t bytes = 0;
+  for (const TensorSpec& spec : signature.inputs) {
+    if (spec.any_rank || spec.decides_shapes) return std::nullopt;
+    InputTensor input{.dims = spec.dims};
+    zeros.may_be_length = zeros.may_be_length || (spec.dims.size() == 1 && spec.dims[0] < 0);
+    if (!input.dims.empty() && input.dims[0] < 0) input.dims[0] = 1;
+    const std::optional<int64_t> count = ElementCount(input.dims);
+    for (int64_t dim : input.dims) {
+      if (dim < 0 || !count) return std::nullopt;
+    }
+    bytes += *count * SizeOf(spec.type);
+    if (bytes > kMostInputBytes) return std::nullopt;
+    zeros.bytes.emplace_back(*count * SizeOf(spec.type), '\0');
+    zeros.inputs.push_back(std::move(input));
+  }
+  for (size_t i = 0; i < zeros.inputs.size(); ++i) zeros.inputs[i].pieces = {zeros.bytes[i]};
+  return zeros;
+}
+
+void RunOnZeros(const ServedModel& served, const Zeros& zeros, const RunOptions& options) {
+  const absl::Status status = served.model->Run(zeros.inputs, {}, options).status();
+  const bool is_length = zeros.may_be_length && absl::IsInvalidArgument(status);
+  if (status.ok() || is_length || absl::IsCancelled(status)) return;
+  spdlog::warn("model '{}' version {}: a run on zeros failed: {}", served.name, served.version,
+               status.ToString());
+}
+
+}  // namespace
+
+void WarmUp(const ServedModel& served, const RunOptions& options) {
+  const std::optional<Zeros> zeros = ZerosFor(served.model->signature());
+  if (zeros.has_value()) RunOnZeros(served, *zeros, options);
+}
+
+BackgroundWarmUp::BackgroundWarmUp(const ModelRepository* models, Dispatcher* dispatcher,
+                                   Admission* admission)
+    : models_(models),
+      dispatcher_(dispatcher),
+      admission_(admission),
+      thread_("tw-warm-up", [this] { Body(); }) {}
+
+BackgroundWarmUp::~BackgroundWarmUp() {
+  stopping_.store(true);
+  threading::MutexLock lock(&mutex_);  // the thread looks again
+  waiting_.clear();
+}
+
+void BackgroundWarmUp::Add(const std::string& name, int64_t version) {
+  auto served = models_->Find(name, absl::StrCat(version));
+  threading::MutexLock lock(&mutex_);
+  if (served.ok() && (*served)->state == ModelState::kReady) waiting_.push_back(*served);
+}
+
+void BackgroundWarmUp::Body() {
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kWarmUpNiceness);
+  const auto wanted = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_.load() || !waiting_.empty();
+  };
+  while (true) {
+    ModelRepository::Served served;
+    {
+      threading::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(&wanted));
+      if (stopping_.load()) return;
+      served = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    Run(served);
+  }
+}
+
+void BackgroundWarmUp::Run(const ModelRepository::Served& served) {
+  const std::optional<Zeros> zeros = ZerosFor(served->model->signature());
+  if (!zeros.has_value()) return;
+  const uint64_t cost_key = CostKey(*served, zeros->inputs);
+  Ticket ticket(admission_);
+  RunOptions options{.stop = &stopping_, .serial = true};
+  options.interrupted = [&] {
+    dispatcher_->AwaitIdle(kLongestPause);
+    const auto now = models_->Find(served->name, absl::StrCat(served->version));
+    const bool is_served = now.ok() && (*now)->model == served->model;
+    const bool goes_on = is_served && !dispatcher_->HasRun(cost_key) && !stopping_.load();
+    return goes_on ? absl::OkStatus() : absl::CancelledError("not needed");
+  };
+  options.reserve = [&](int64_t bytes) {
+    const bool much = ticket.bytes() + bytes > admission_->max_bytes() / kShareOfMemory;
+    const bool charged = !much && ticket.Charge(bytes, "a run on zeros").ok();
+    return charged ? absl::OkStatus() : absl::CancelledError("requests need the memory");
+  };
+  if (options.interrupted().ok()) RunOnZeros(*served, *zeros, options);
+}
+
+}  // namespace tilewire::service

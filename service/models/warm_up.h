@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run of each model on zeros and a batch of one, so that the first request finds its memory in
+// place. A model's plan, and all that may fail, is there before: it is made when the model is
+// loaded.
+#ifndef SERVICE_MODELS_WARM_UP_H_
+#define SERVICE_MODELS_WARM_UP_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "engine/threading/background_thread.h"
+#include "engine/threading/mutex.h"
+#include "service/models/model_repository.h"
+#include "service/schedule/admission.h"
+#include "service/schedule/dispatcher.h"
+
+namespace tilewire::service {
+
+// Runs the model of `served` once. Does nothing if the model leaves more open than the batch, or
+// asks for large inputs. Where the run fails, the log says so.
+void WarmUp(const ServedModel& served, const RunOptions& options);
+
+// Warms up models that serve already, on a thread of the lowest priority, one after the other: each
+// step of a run begins while no request waits or runs, or after kLongestPause. A run ends early
+// where a request has done its work: it has run on the same shape, or needs the memory; and where
+// its model is no longer served. Thread-safe.
+class BackgroundWarmUp {
+ public:
+  // All that is pointed to must outlive this object.
+  BackgroundWarmUp(const ModelRepository* models, Dispatcher* dispatcher, Admission* admission);
+  ~BackgroundWarmUp();  // waits for the step that runs
+
+  // Warms up the version that is served now, soon.
+  void Add(const std::string& name, int64_t version) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  static constexpr absl::Duration kLongestPause = absl::Milliseconds(100);
+
+  void Body() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Run(const ModelRepository::Served& served);
+
+  const ModelRepository* const models_;
+  Dispatcher* const dispatcher_;
+  Admission* const admission_;
+  std::atomic<bool> stopping_{false};
+  threading::Mutex mutex_;
+  std::deque<ModelRepository::Served> waiting_ ABSL_GUARDED_BY(mutex_);
+  threading::BackgroundThread thread_;
+};
+
+}  // namespace tilewire::service
+
+#endif  // SERVICE_MODELS_WARM_UP_H_
