@@ -12,6 +12,11 @@ python3 tests/bench/pattern_models.py DIR
   volume.onnx      a small U-Net over 256 x 256 x 256 voxels: gigabytes of values
   mask.onnx        a convolution of 64 channels of pixels to a single one
   attention.onnx   12 heads of 197 tokens whose products a quantiser has put between conversions
+  multiplier.onnx  depthwise convolutions with 2, 4 and 8 outputs a channel, as Keras has them
+  cardinality.onnx bottlenecks of 66 groups of 4 channels, and of 33 groups of 8, 3x3 and 1x1
+  gates.onnx       two groups of 128 channels with an output each, 1x1 and 3x3
+  faces.onnx       a face detector on 640 x 640 pixels: 1x1 and depthwise convolutions in turns
+  boxes.onnx       a detector on 300 x 300 pixels: depthwise and 1x1 convolutions in turns
 
 Weights are pseudo-random, scaled so that activations neither vanish nor grow.
 """
@@ -187,6 +192,59 @@ def attention(path):
     g.save(path, [tokens, 3 * channels], g.node('Reshape', [back, number(0, tokens, channels)]))
 
 
+def multiplier(path):
+    g = Graph()
+    relu = lambda x: g.node('Relu', [x])
+    x, channels = relu(g.conv('x', 3, 33, kernel=3, stride=2)), 33
+    for outputs, kernel in ((2, 3), (4, 3), (4, 1), (8, 3)):
+        y = relu(g.conv(x, channels, outputs * channels, kernel=kernel, groups=channels))
+        x = relu(g.conv(y, outputs * channels, channels))
+    g.save(path, [3, 160, 160], g.conv(x, channels, 8))
+
+
+def cardinality(path):
+    g = Graph()
+    relu = lambda x: g.node('Relu', [x])
+    x = relu(g.conv('x', 3, 64, kernel=3, stride=2))
+    for groups, width, kernel in ((66, 4, 3), (66, 4, 1), (33, 8, 3), (33, 8, 1)):
+        middle = groups * width
+        y = relu(g.conv(x, 64, middle))
+        y = relu(g.conv(y, middle, middle, kernel=kernel, groups=groups))
+        x = g.node('Add', [x, g.conv(y, middle, 64)])
+    g.save(path, [3, 80, 80], x)
+
+
+def gates(path):
+    g = Graph()
+    x = g.node('Relu', [g.conv('x', 3, 256, kernel=3, stride=2)])
+    parts = [g.conv(x, 256, 2, kernel=kernel, groups=2) for kernel in (1, 3)]
+    g.save(path, [3, 80, 80], g.node('Sigmoid', [g.node('Concat', parts, axis=1)]))
+
+
+def faces(path):
+    g = Graph()
+    relu = lambda x: g.node('Relu', [x])
+    pool = lambda x: g.node('MaxPool', [x], kernel_shape=[2, 2], strides=[2, 2])
+    unit = lambda x, inputs, outputs: relu(
+        g.conv(g.conv(x, inputs, outputs), outputs, outputs, kernel=3, groups=outputs))
+    x = pool(unit(relu(g.conv('x', 3, 16, kernel=3, stride=2)), 16, 16))
+    x = pool(unit(unit(x, 16, 32), 32, 32))
+    x = unit(unit(unit(x, 32, 64), 64, 64), 64, 64)
+    for _ in range(2):
+        x = unit(unit(pool(x), 64, 64), 64, 64)
+    g.save(path, [3, 640, 640], g.conv(x, 64, 16))
+
+
+def boxes(path):
+    g = Graph()
+    relu = lambda x: g.node('Relu', [x])
+    x, channels = relu(g.conv('x', 3, 32, kernel=3, stride=2)), 32
+    for outputs, stride in [(64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2)] + [(512, 1)] * 3:
+        x = relu(g.conv(x, channels, channels, kernel=3, stride=stride, groups=channels))
+        x, channels = relu(g.conv(x, channels, outputs)), outputs
+    g.save(path, [3, 300, 300], g.conv(x, channels, 24))
+
+
 def dynamic(path):
     g = Graph()
     clip = lambda x: g.node('Clip', [x, low, high])
@@ -219,6 +277,11 @@ def main():
     volume(folder / 'volume.onnx')
     mask(folder / 'mask.onnx')
     attention(folder / 'attention.onnx')
+    multiplier(folder / 'multiplier.onnx')
+    cardinality(folder / 'cardinality.onnx')
+    gates(folder / 'gates.onnx')
+    faces(folder / 'faces.onnx')
+    boxes(folder / 'boxes.onnx')
 
 
 if __name__ == '__main__':
