@@ -19,7 +19,7 @@ absl::StatusOr<ConvolutionDesc> ConvolutionDescOf(const graph::Convolution& conv
                        .dilations = convolution.dilations,
                        .padding_left = convolution.padding_left,
                        .padding_right = convolution.padding_right};
-  const Dims weights = GroupedWeightsDims(convolution, context.options.max_isa);
+  const Dims weights = GroupedWeightsDims(convolution, context.precision, context.options.max_isa);
   ABSL_ASSIGN_OR_RETURN(
       desc.weights, MemoryDesc::CreateAny(weights, WeightedOperation(convolution).WeightsType()));
   ABSL_ASSIGN_OR_RETURN(desc.bias, BiasDesc(bias));

@@ -7,32 +7,29 @@
 namespace tilewire::lowering {
 namespace {
 
-int64_t ChannelsOfBlock(cpu::Isa max_isa) {
-  const cpu::Isa isa = max_isa & cpu::BestIsa();
-  if (isa.Includes(cpu::Isa::kAvx512)) return 16;
-  return isa.Includes(cpu::Isa::kAvx2) ? 8 : 1;
-}
-
 // How many neighbouring groups are merged: the fewest that fill whole blocks; 1 where products with
 // zeros would cost more than copying, and for integers, which have other blocks of channels.
-int64_t NeighboursOf(const graph::Convolution& convolution, cpu::Isa max_isa) {
-  constexpr int64_t kMostBlocks = 3;
-  const int64_t lanes = ChannelsOfBlock(max_isa);
+int64_t NeighboursOf(const graph::Convolution& convolution, Precision precision, cpu::Isa max_isa) {
+  constexpr int64_t kLanes = 16, kMostBlocks = 3;
+  const bool has_tiles = (max_isa & cpu::BestIsa()).Includes(cpu::Isa::kAmx);
   const int64_t inputs = convolution.weights.dims[1];
   const int64_t outputs = convolution.weights.dims[0] / convolution.groups;
   const bool is_depthwise = inputs == 1 && outputs == 1;
+  if (precision != Precision::kBf16 || !has_tiles) return 1;
   if (is_depthwise || convolution.src_quantization || inputs < 1 || outputs < 1) return 1;
-  const int64_t count = std::lcm(lanes / std::gcd(lanes, inputs), lanes / std::gcd(lanes, outputs));
-  const bool is_cheap = count * std::max(inputs, outputs) <= kMostBlocks * lanes;
+  const int64_t count =
+      std::lcm(kLanes / std::gcd(kLanes, inputs), kLanes / std::gcd(kLanes, outputs));
+  const bool is_cheap = count * std::max(inputs, outputs) <= kMostBlocks * kLanes;
   return is_cheap && convolution.groups % count == 0 ? count : 1;
 }
 
 }  // namespace
 
-Dims GroupedWeightsDims(const graph::Convolution& convolution, cpu::Isa max_isa) {
+Dims GroupedWeightsDims(const graph::Convolution& convolution, Precision precision,
+                        cpu::Isa max_isa) {
   Dims dims = convolution.weights.dims;
   if (convolution.groups == 1 || dims.size() < 2) return dims;
-  const int64_t merged = NeighboursOf(convolution, max_isa);
+  const int64_t merged = NeighboursOf(convolution, precision, max_isa);
   const int64_t groups = convolution.groups / merged;
   dims[0] /= groups;
   dims[1] *= merged;

@@ -45,6 +45,7 @@ namespace tilewire {
 
 namespace convolution {
 // ImplementationTraits::algorithm. F(2x2, 3x3) is 2x3 and F(4x4, 3x3) is 4x3, as in the names;
+// kGrouped is for groups that are narrower than blocks of channels, or begin inside one;
 // kPlain is any of the others between reorders; kMatrixTiles is direct, where there are channels
 // and pixels enough to fill tiles; kPlanes adds products of bf16 numbers on matrix tiles.
 enum Algorithm : uint8_t {
@@ -53,6 +54,7 @@ enum Algorithm : uint8_t {
   kDepthwise,
   kDepthwiseNchw,
   kFewOutputs,
+  kGrouped,
   kWinograd2x3,
   kWinograd4x3,
   kPlain,

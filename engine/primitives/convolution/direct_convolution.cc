@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/convolution/direct_driver.h"
 #include "engine/primitives/convolution/direct_layouts.h"
+#include "engine/primitives/convolution/few_outputs_choice.h"
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/regrouped_convolution.h"
 #include "engine/primitives/convolution/requirements.h"
@@ -55,43 +57,12 @@ DirectProblem ProblemOf(const ConvolutionDesc& desc, const Attributes& attribute
   return problem;
 }
 
-// Per pixel the row takes a step for each output channel, tap and block of input channels, and
-// three to add up an output's lanes. Others take one for each tap and input channel, or with
-// Winograd's algorithm a quarter of that and its transforms, and a few to store a whole vector.
-absl::Status RequireFewOutputs(const Geometry& geometry, int lanes) {
-  constexpr int64_t kFewestVectors = 4, kLaneSums = 3, kStore = 6, kTransforms = 20;
-  const int64_t blocks = DivUp(geometry.ic, lanes), taps = *CheckedProduct(geometry.kernel);
-  const bool may_transform = geometry.kernel == Spatial{1, 3, 3} &&
-                             geometry.stride == Spatial{1, 1, 1} &&
-                             geometry.tap_step == Spatial{1, 1, 1};
-  const int64_t others =
-      kStore +
-      (may_transform ? geometry.ic * taps / 4 + kTransforms * (blocks + 1) : geometry.ic * taps);
-  if (geometry.grouped_weights || geometry.ic < lanes || geometry.oc > lanes ||
-      *CheckedProduct(geometry.out) < kFewestVectors * lanes ||
-      geometry.oc * (blocks * taps + kLaneSums) >= others) {
-    return absl::UnimplementedError("is for few output channels of many pixels, without groups");
-  }
-  return absl::OkStatus();
-}
-
-// The row that needs AVX-512 BF16 writes bf16, the others f32.
-absl::Status RequireDepthwiseTypes(const ConvolutionDesc& desc, const Attributes& attributes,
-                                   const ImplementationFacts& facts) {
-  const bool writes_bf16 = facts.isa.Includes(cpu::Isa::kAvx512Bf16);
-  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.bias));
-  ABSL_RETURN_IF_ERROR(RequireType(writes_bf16 ? DataType::kBf16 : DataType::kF32, {&desc.dst}));
-  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
-  if (writes_bf16 && desc.dst.IsPlain()) return RefuseLayout("dst", desc.dst);
-  return RequireDirect(desc);
-}
-
 // Groups begin at the first lane of a block.
-bool GroupsAreAligned(const DirectProblem& problem, bool plain_src) {
-  const Geometry& geometry = problem.geometry;
-  const int lanes = problem.unit.lanes();
+bool GroupsAreAligned(const ConvolutionDesc& desc, const VectorUnit& unit) {
+  const Geometry geometry = GeometryOf(desc);
+  const int lanes = unit.lanes();
   return geometry.groups == 1 ||
-         (geometry.oc % lanes == 0 && (plain_src || geometry.ic % lanes == 0));
+         (geometry.oc % lanes == 0 && (desc.src.IsPlain() || geometry.ic % lanes == 0));
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> AroundDriver(const ConvolutionDesc& desc,
@@ -108,7 +79,10 @@ absl::StatusOr<ConvolutionDesc> ResolveDirect(const ConvolutionDesc& desc,
                                               const Attributes& attributes,
                                               const ImplementationFacts& facts) {
   ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
-  return ResolveLayouts(desc, VectorUnit::Of(facts.isa), WeightsKind::kDense);
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
+  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved, ResolveLayouts(desc, unit, WeightsKind::kDense));
+  if (!GroupsAreAligned(resolved, unit)) ABSL_RETURN_IF_ERROR(RequireRegrouping(resolved, unit));
+  return resolved;
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const ConvolutionDesc& desc,
@@ -117,8 +91,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const ConvolutionDesc& d
   const VectorUnit unit = VectorUnit::Of(facts.isa);
   PrimitiveInfo info = InfoOf(desc, attributes, facts);
   const DirectProblem problem = ProblemOf(desc, attributes, unit);
-  if (GroupsAreAligned(problem, desc.src.IsPlain()))
-    return AroundDriver(desc, problem, std::move(info));
+  if (GroupsAreAligned(desc, unit)) return AroundDriver(desc, problem, std::move(info));
   return CreateRegrouped(desc, problem, std::move(info));
 }
 
@@ -147,10 +120,10 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateFirstLayer(const ConvolutionDes
 absl::StatusOr<ConvolutionDesc> ResolveFewOutputs(const ConvolutionDesc& desc,
                                                   const Attributes& attributes,
                                                   const ImplementationFacts& facts) {
-  const int lanes = VectorUnit::Of(facts.isa).lanes();
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
   ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
-  ABSL_RETURN_IF_ERROR(RequireFewOutputs(GeometryOf(desc), lanes));
-  return ResolveLayouts(desc, VectorUnit::Of(facts.isa), WeightsKind::kFewOutputs);
+  ABSL_RETURN_IF_ERROR(RequireFewOutputs(GeometryOf(desc), unit));
+  return ResolveLayouts(desc, unit, WeightsKind::kFewOutputs);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateFewOutputs(const ConvolutionDesc& desc,
@@ -166,7 +139,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateFewOutputs(const ConvolutionDes
 absl::StatusOr<ConvolutionDesc> ResolveDepthwise(const ConvolutionDesc& desc,
                                                  const Attributes& attributes,
                                                  const ImplementationFacts& facts) {
-  ABSL_RETURN_IF_ERROR(RequireDepthwiseTypes(desc, attributes, facts));
+  ABSL_RETURN_IF_ERROR(RequireTypesOfRow(desc, attributes, facts));
   if (!GeometryOf(desc).IsDepthwise())
     return absl::UnimplementedError("is for one channel a group");
   return ResolveLayouts(desc, VectorUnit::Of(facts.isa), WeightsKind::kDepthwise);

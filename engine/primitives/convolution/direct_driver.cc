@@ -218,8 +218,9 @@ DirectConfig DirectDriver::ConfigOf(const Range& tile, const Range& oc_group) co
 void DirectDriver::Run(const float* src, const float* weights, const float* bias, float* dst,
                        const threading::Team& team) const {
   const Operands operands = {src, weights, bias, dst};
-  team.ParallelFor(problem_.geometry.batch * grid_.pieces_per_image(),
-                   [&](int64_t index) { RunPiece(operands, grid_.PieceAt(index)); });
+  const int64_t at_once = grid_.PiecesAtOnce(team.threads());
+  team.ParallelFor(problem_.geometry.batch * grid_.PiecesPerImage(at_once),
+                   [&](int64_t index) { RunPiece(operands, grid_.PieceAt(index, at_once)); });
 }
 
 void DirectDriver::RunPiece(const Operands& operands, const WorkGrid::Piece& piece) const {
@@ -249,7 +250,8 @@ DirectArgs DirectDriver::PositionOf(const Operands& operands, const WorkGrid::Pi
                  oc_block * problem_.weights.oc_block + ic_block * problem_.weights.ic_block;
   const int64_t first_channel = group * geometry.oc + oc_block * (problem_.few_outputs ? 1 : lanes);
   args.bias = operands.bias == nullptr ? nullptr : operands.bias + first_channel;
-  args.slopes = slopes_.empty() ? nullptr : slopes_.data() + group * geometry.oc + oc_block * lanes;
+  const int64_t slopes_before = first_channel * (problem_.few_outputs ? lanes : 1);
+  args.slopes = slopes_.empty() ? nullptr : slopes_.data() + slopes_before;
   args.dst = operands.dst + image * problem_.dst.image + group * problem_.dst.group;
   if (problem_.dst_type == DataType::kBf16) {
     args.dst += oc_block / 2 * problem_.dst.block + oc_block % 2 * (lanes / 2);

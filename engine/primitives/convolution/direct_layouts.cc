@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/convolution/direct_layouts.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
@@ -18,22 +21,42 @@ std::string ActivationPattern(int rank, int lanes) {
   return absl::StrCat(pattern, lanes, "b");
 }
 
+// "ABdce16a3b", of output channels of neighbouring groups that make up whole vectors; the channels
+// of src stand between the rows of taps and the taps of a row.
+std::string GroupedPattern(const MemoryDesc& weights, int lanes) {
+  constexpr int kOutputs = 1, kInputs = 2;
+  const int64_t outputs = weights.dim(kOutputs), groups = lanes / std::gcd<int64_t>(lanes, outputs);
+  std::string pattern(PlainPattern(weights.rank()));
+  std::rotate(pattern.begin() + kInputs, pattern.begin() + kInputs + 1, pattern.end() - 1);
+  if (groups > 1) {
+    pattern[0] = 'A';
+    absl::StrAppend(&pattern, groups, "a");
+  }
+  if (outputs > 1) {
+    pattern[kOutputs] = 'B';
+    absl::StrAppend(&pattern, outputs, "b");
+  }
+  return pattern;
+}
+
 // "ABcd16b16a", with groups "aBCde16c16b", depthwise "Abcde16a", first layer "Acdb16a", few
-// outputs "aBcd16b".
-std::string WeightsPattern(int rank, bool grouped, int lanes, WeightsKind kind) {
+// outputs "aBcd16b", with groups "abCde16c".
+std::string WeightsPattern(const MemoryDesc& weights, bool grouped, int lanes, WeightsKind kind) {
+  if (kind == WeightsKind::kGrouped) return GroupedPattern(weights, lanes);
+  const int rank = weights.rank();
   std::string pattern(PlainPattern(rank));
   const int o = grouped ? 1 : 0;
   if (kind == WeightsKind::kDepthwise || kind == WeightsKind::kDepthwiseRows) {
     pattern[0] = 'A';
     return absl::StrCat(pattern, lanes, "a");
   }
-  if (kind == WeightsKind::kFewOutputs) return ActivationPattern(rank, lanes);
   if (kind == WeightsKind::kFirstLayer) {
     return absl::StrCat("A", pattern.substr(2), "b", lanes, "a");
   }
   const char oc = pattern[o], ic = pattern[o + 1];
-  pattern[o] = absl::ascii_toupper(oc);
   pattern[o + 1] = absl::ascii_toupper(ic);
+  if (kind == WeightsKind::kFewOutputs) return absl::StrCat(pattern, lanes, std::string(1, ic));
+  pattern[o] = absl::ascii_toupper(oc);
   return absl::StrCat(pattern, lanes, std::string(1, ic), lanes, std::string(1, oc));
 }
 
@@ -112,7 +135,7 @@ absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, cons
   ABSL_ASSIGN_OR_RETURN(
       const MemoryDesc packed,
       MemoryDesc::CreatePattern(desc.weights.dims(), desc.weights.data_type(),
-                                WeightsPattern(desc.weights.rank(), grouped, lanes, weights)));
+                                WeightsPattern(desc.weights, grouped, lanes, weights)));
   if (desc.weights.IsAny()) resolved.weights = packed;
   if (!(resolved.weights == packed)) return RefuseLayout("weights", desc.weights);
   const Activations depthwise = unit.has_masks() ? Activations::kNeighbours : Activations::kVectors;
@@ -120,6 +143,7 @@ absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, cons
                               : weights == WeightsKind::kFewOutputs    ? Activations::kPlainDst
                               : weights == WeightsKind::kDepthwise     ? depthwise
                               : weights == WeightsKind::kDepthwiseRows ? Activations::kRows
+                              : weights == WeightsKind::kGrouped       ? Activations::kVectors
                                                                        : Activations::kAnySrc;
   ABSL_RETURN_IF_ERROR(ResolveActivations(lanes, allowed, &resolved));
   return resolved;

@@ -15,7 +15,7 @@
 namespace tilewire::convolution {
 
 // kDepthwiseRows: those of kDepthwise, for rows of neighbouring pixels.
-enum class WeightsKind { kDense, kDepthwise, kDepthwiseRows, kFirstLayer, kFewOutputs };
+enum class WeightsKind { kDense, kDepthwise, kDepthwiseRows, kFirstLayer, kFewOutputs, kGrouped };
 
 // `desc` with `any` replaced; kUnimplemented for a layout that the direct convolution does not read
 // or write.

@@ -52,6 +52,17 @@ TILEWIRE_ROW(ConvolutionDesc, Plain);
 //   src nChw16c      weights OIhw16i      dst plain, rows without gaps
 TILEWIRE_ROW(ConvolutionDesc, FewOutputs);
 
+// Groups that are narrower than blocks of channels or begin inside one: of 1 input and n outputs,
+// n and 1, or a few of each. Lanes are output channels, whichever their groups are, and each takes
+// the channels of its own group from src (grouped_generator.h), so that an infinite activation
+// reaches its own group only. Refused where copies of wide groups into blocks of their own, which
+// Direct makes, are estimated to be faster.
+//
+//   src, dst  nChw16c; or nhwc, any strides between pixels, of whole vectors of channels; with
+//             AVX-512 BF16, dst is bf16, nChw32c: what the row of AVX-512 computes, rounded
+//   weights   [groups][rows of taps][inputs][taps][outputs of as many groups as fill vectors]
+TILEWIRE_ROW(ConvolutionDesc, Grouped);
+
 // The direct convolution by products of bf16 numbers, two at a time (vdpbf16ps): from 16 input
 // channels per group and 16 outputs on. src and dst are f32 or bf16 each. A src of f32 is rounded
 // in the scratchpad, a few images at a time; one of bf16 is read as it lies. Between two of these

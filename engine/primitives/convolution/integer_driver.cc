@@ -130,8 +130,9 @@ TapLoops IntegerDriver::LoopsOf(const Range& tile) const {
 
 void IntegerDriver::Run(const Operands& operands, int64_t images,
                         const threading::Team& team) const {
-  team.ParallelFor(images * grid_.pieces_per_image(), [&](int64_t index) {
-    const WorkGrid::Piece piece = grid_.PieceAt(index);
+  const int64_t at_once = grid_.PiecesAtOnce(team.threads());
+  team.ParallelFor(images * grid_.PiecesPerImage(at_once), [&](int64_t index) {
+    const WorkGrid::Piece piece = grid_.PieceAt(index, at_once);
     if (problem_.on_matrix_tiles) return RunOnMatrixTiles(operands, piece);
     for (int64_t i = 0; i < piece.oc_groups.size; ++i) {
       const int64_t oc_group = piece.oc_groups.begin + i;

@@ -36,6 +36,7 @@ std::vector<ConvolutionDesc> ConvolutionProbes(DataType type) {
     descs.back().dst = probes::Any({1, 32, 7, 7}, to);
     descs.back().strides = {2, 2};
     descs.push_back(ProbeOf(type, to, {1, 32, 14, 14}, {2, 16, 16, 3, 3}));
+    descs.push_back(ProbeOf(type, to, {1, 32, 14, 14}, {8, 4, 4, 3, 3}));
     descs.push_back(ProbeOf(type, to, {1, 32, 14, 14}, {32, 1, 1, 3, 3}));
     descs.push_back(descs.back());
     descs.back().src = probes::Tagged({1, 32, 14, 14}, type, "nchw");

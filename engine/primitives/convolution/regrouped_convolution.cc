@@ -1,148 +1,165 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/convolution/regrouped_convolution.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "engine/base/aligned_buffer.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/kernels/channel_gather.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/convolution/direct_layouts.h"
-#include "engine/threading/stop.h"
 
 namespace tilewire::convolution {
 namespace {
 
-int64_t Product(const Spatial& size) { return size[0] * size[1] * size[2]; }
+using threading::Team;
 
 // One image, group after group, each in whole blocks.
-ActivationStrides AlignedStrides(const Spatial& size, int64_t group_channels, int lanes) {
-  ActivationStrides strides;
-  strides.spatial = {size[1] * size[2] * lanes, size[2] * lanes, lanes};
-  strides.block = Product(size) * lanes;
-  strides.group = DivUp(group_channels, lanes) * strides.block;
-  return strides;
+absl::StatusOr<MemoryDesc> InWholeBlocks(const MemoryDesc& tensor, int64_t groups, int64_t lanes) {
+  Dims dims = tensor.dims();
+  dims[0] = 1;
+  dims[1] = groups * RoundUp(dims[1] / groups, lanes);
+  return MemoryDesc::CreatePattern(dims, tensor.data_type(), LayoutPattern(tensor));
 }
 
-void CopyChannel(const float* from, const Spatial& from_strides, float* to,
-                 const Spatial& to_strides, const Spatial& size) {
-  for (int64_t d = 0; d < size[0]; ++d) {
-    for (int64_t h = 0; h < size[1]; ++h) {
-      const float* f = from + d * from_strides[0] + h * from_strides[1];
-      float* t = to + d * to_strides[0] + h * to_strides[1];
-      for (int64_t w = 0; w < size[2]; ++w) t[w * to_strides[2]] = f[w * from_strides[2]];
-    }
+absl::StatusOr<MemoryDesc> FirstImage(const MemoryDesc& tensor) {
+  Dims dims = tensor.dims();
+  dims[0] = 1;
+  return tensor.SubMemory(dims, Dims(dims.size(), 0));
+}
+
+// Where the channels of groups in whole blocks come from. A group ends with copies of its last
+// channel, which nothing reads.
+std::vector<ChannelSource> ChannelsOfBlocks(int64_t groups, int64_t channels, int64_t lanes) {
+  std::vector<ChannelSource> sources;
+  for (int64_t group = 0; group < groups; ++group) {
+    for (int64_t c = 0; c < RoundUp(channels, lanes); ++c)
+      sources.push_back({0, group * channels + std::min(c, channels - 1)});
   }
+  return sources;
 }
 
-void ZeroChannel(float* to, const Spatial& strides, const Spatial& size) {
-  static constexpr float kZero = 0;
-  CopyChannel(&kZero, {0, 0, 0}, to, strides, size);
+// The other way round.
+std::vector<ChannelSource> ChannelsOfGroups(int64_t groups, int64_t channels, int64_t lanes) {
+  std::vector<ChannelSource> sources;
+  for (int64_t group = 0; group < groups; ++group) {
+    for (int64_t c = 0; c < channels; ++c)
+      sources.push_back({0, group * RoundUp(channels, lanes) + c});
+  }
+  return sources;
+}
+
+// An image of the caller's, and its groups in whole blocks: the image itself where they are.
+// Immutable.
+struct Regrouping {
+  MemoryDesc blocks;
+  std::optional<ChannelGather> in, out;  // copies to the blocks, and from them
+  int64_t image_bytes = 0;               // between images of the caller's
+  int64_t scratch_bytes = 0;             // of the blocks
+
+  int64_t code_bytes() const { return (in ? in->code_bytes() : 0) + (out ? out->code_bytes() : 0); }
+};
+
+struct Copies {
+  bool in = false, out = false;
+};
+
+absl::StatusOr<Regrouping> RegroupingOf(absl::string_view name, const MemoryDesc& tensor,
+                                        const DirectProblem& problem, const Copies& copies) {
+  const int64_t groups = problem.geometry.groups, lanes = problem.unit.lanes();
+  const int64_t channels = tensor.dim(1) / groups;
+  Regrouping regrouping;
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc image, FirstImage(tensor));
+  regrouping.blocks = image;
+  regrouping.image_bytes = tensor.stride(0) * SizeOf(tensor.data_type());
+  if (channels % lanes == 0) return regrouping;
+  absl::StatusOr<MemoryDesc> blocks = InWholeBlocks(image, groups, lanes);
+  if (!blocks.ok())
+    return absl::ResourceExhaustedError("the scratchpad for aligned groups is too large");
+  regrouping.blocks = *std::move(blocks);
+  regrouping.scratch_bytes = RoundUp(regrouping.blocks.SizeBytes(), AlignedBuffer::kAlignment);
+  if (copies.in) {
+    ABSL_ASSIGN_OR_RETURN(regrouping.in,
+                          ChannelGather::Create(name, problem.unit, {image}, regrouping.blocks,
+                                                ChannelsOfBlocks(groups, channels, lanes)));
+  }
+  if (copies.out) {
+    ABSL_ASSIGN_OR_RETURN(regrouping.out,
+                          ChannelGather::Create(name, problem.unit, {regrouping.blocks}, image,
+                                                ChannelsOfGroups(groups, channels, lanes)));
+  }
+  return regrouping;
 }
 
 // Immutable.
 class RegroupedConvolution final : public Primitive {
  public:
-  RegroupedConvolution(PrimitiveInfo info, const ConvolutionDesc& desc, const DirectProblem& outer,
-                       const DirectProblem& inner, int64_t dst_scratch_offset, DirectDriver driver)
+  RegroupedConvolution(PrimitiveInfo info, const ConvolutionDesc& desc, Regrouping src,
+                       Regrouping dst, DirectDriver driver)
       : Primitive(std::move(info)),
         driver_(std::move(driver)),
-        outer_(outer),
-        inner_(inner),
-        dst_scratch_offset_(dst_scratch_offset),
-        src_offset_(desc.src.offset0()),
+        src_(std::move(src)),
+        dst_(std::move(dst)),
+        images_(desc.src.dim(0)),
         weights_offset_(desc.weights.offset0()),
         bias_offset_(desc.bias.offset0()),
-        dst_offset_(desc.dst.offset0()) {}
+        has_bias_(!desc.bias.IsZero()) {}
 
  private:
-  void Run(const ExecuteArgs& args, std::byte* scratchpad,
-           const threading::Team& team) const override {
-    const Geometry& geometry = outer_.geometry;
-    float* src_scratch = reinterpret_cast<float*>(scratchpad);
-    float* dst_scratch = src_scratch + dst_scratch_offset_;
-    for (int64_t n = 0; n < geometry.batch; ++n) {
-      const float* src = args.Get<const float>(kArgSrc) + src_offset_ + n * outer_.src.image;
-      float* dst = args.Get<float>(kArgDst) + dst_offset_ + n * outer_.dst.image;
-      Gather(src, outer_.src, src_scratch, inner_.src, geometry.ic, geometry.in, team);
-      if (outer_.post_ops.HasSum()) {
-        Gather(dst, outer_.dst, dst_scratch, inner_.dst, geometry.oc, geometry.out, team);
-      }
-      driver_.Run(src_scratch, args.Get<const float>(kArgWeights) + weights_offset_,
-                  outer_.has_bias ? args.Get<const float>(kArgBias) + bias_offset_ : nullptr,
-                  dst_scratch, team);
-      Scatter(dst_scratch, dst, team);
+  void Run(const ExecuteArgs& args, std::byte* scratchpad, const Team& team) const override {
+    for (int64_t n = 0; n < images_; ++n) {
+      const std::byte* src = args.Get<const std::byte>(kArgSrc) + n * src_.image_bytes;
+      std::byte* const dst = args.Get<std::byte>(kArgDst) + n * dst_.image_bytes;
+      std::byte* const to = dst_.out ? scratchpad + src_.scratch_bytes : dst;
+      if (src_.in) src_.in->Run({src}, scratchpad, team);
+      if (dst_.in) dst_.in->Run({dst}, to, team);
+      Convolve(args, src_.in ? scratchpad : src, to, team);
+      if (dst_.out) dst_.out->Run({to}, dst, team);
     }
   }
 
-  void Gather(const float* from, const ActivationStrides& from_strides, float* to,
-              const ActivationStrides& to_strides, int64_t group_channels, const Spatial& size,
-              const threading::Team& team) const {
-    const int lanes = outer_.unit.lanes();
-    team.ParallelFor(outer_.geometry.groups, [&](int64_t group) {
-      for (int64_t c = 0; c < group_channels && !threading::Stopped(); ++c) {
-        CopyChannel(from + ChannelOffset(from_strides, lanes, group * group_channels + c),
-                    from_strides.spatial,
-                    to + group * to_strides.group + ChannelOffset(to_strides, lanes, c),
-                    to_strides.spatial, size);
-      }
-    });
-  }
-
-  // By blocks of dst, so that no two threads write to one cache line.
-  void Scatter(const float* from, float* dst, const threading::Team& team) const {
-    const Geometry& geometry = outer_.geometry;
-    const int lanes = outer_.unit.lanes();
-    const int64_t channels = geometry.groups * geometry.oc;
-    team.ParallelFor(DivUp(channels, lanes), [&](int64_t block) {
-      for (int64_t c = block * lanes; c < (block + 1) * lanes; ++c) {
-        float* to = dst + ChannelOffset(outer_.dst, lanes, c);
-        if (c >= channels) {
-          ZeroChannel(to, outer_.dst.spatial, geometry.out);
-          continue;
-        }
-        CopyChannel(from + c / geometry.oc * inner_.dst.group +
-                        ChannelOffset(inner_.dst, lanes, c % geometry.oc),
-                    inner_.dst.spatial, to, outer_.dst.spatial, geometry.out);
-      }
-    });
+  void Convolve(const ExecuteArgs& args, const std::byte* src, std::byte* dst,
+                const Team& team) const {
+    driver_.Run(reinterpret_cast<const float*>(src) + src_.blocks.offset0(),
+                args.Get<const float>(kArgWeights) + weights_offset_,
+                has_bias_ ? args.Get<const float>(kArgBias) + bias_offset_ : nullptr,
+                reinterpret_cast<float*>(dst) + dst_.blocks.offset0(), team);
   }
 
   const DirectDriver driver_;
-  const DirectProblem outer_, inner_;
-  const int64_t dst_scratch_offset_;  // elements
-  const int64_t src_offset_, weights_offset_, bias_offset_, dst_offset_;
+  const Regrouping src_, dst_;
+  const int64_t images_, weights_offset_, bias_offset_;
+  const bool has_bias_;
 };
 
-// Elements of all groups of one image, in whole cache lines; nullopt on overflow.
-std::optional<int64_t> ScratchElements(const Geometry& geometry, int64_t group_channels,
-                                       const Spatial& size, int lanes) {
-  const std::optional<int64_t> count = CheckedProduct(
-      {geometry.groups, DivUp(group_channels, lanes), int64_t{lanes}, size[0], size[1], size[2]});
-  if (!count || !CheckedMul(*count, 32)) return std::nullopt;
-  return RoundUp(*count, 16);
-}
-
 }  // namespace
+
+absl::Status RequireRegrouping(const ConvolutionDesc& desc, const VectorUnit& unit) {
+  ABSL_RETURN_IF_ERROR(ChannelGather::Require({desc.src}, desc.src, unit));
+  return ChannelGather::Require({desc.dst}, desc.dst, unit);
+}
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRegrouped(const ConvolutionDesc& desc,
                                                            const DirectProblem& problem,
                                                            PrimitiveInfo info) {
-  const Geometry& geometry = problem.geometry;
   const int lanes = problem.unit.lanes();
-  const std::optional<int64_t> src = ScratchElements(geometry, geometry.ic, geometry.in, lanes);
-  const std::optional<int64_t> dst = ScratchElements(geometry, geometry.oc, geometry.out, lanes);
-  if (!src || !dst)
-    return absl::ResourceExhaustedError("the scratchpad for aligned groups is too large");
+  const bool has_sum = problem.post_ops.HasSum();
+  ABSL_ASSIGN_OR_RETURN(Regrouping src, RegroupingOf(info.name, desc.src, problem, {.in = true}));
+  ABSL_ASSIGN_OR_RETURN(Regrouping dst,
+                        RegroupingOf(info.name, desc.dst, problem, {.in = has_sum, .out = true}));
   DirectProblem inner = problem;
   inner.geometry.batch = 1;
-  inner.src = AlignedStrides(geometry.in, geometry.ic, lanes);
-  inner.dst = AlignedStrides(geometry.out, geometry.oc, lanes);
+  inner.src = StridesOf(src.blocks, lanes, RoundUp(problem.geometry.ic, lanes));
+  inner.dst = StridesOf(dst.blocks, lanes, RoundUp(problem.geometry.oc, lanes));
   ABSL_ASSIGN_OR_RETURN(DirectDriver driver, DirectDriver::Create(info.name, inner));
-  info.code_bytes = driver.code_bytes();
-  info.scratchpad_bytes = (*src + *dst) * static_cast<int64_t>(sizeof(float));
-  return std::make_unique<RegroupedConvolution>(std::move(info), desc, problem, inner, *src,
-                                                std::move(driver));
+  info.code_bytes = driver.code_bytes() + src.code_bytes() + dst.code_bytes();
+  info.scratchpad_bytes = src.scratch_bytes + dst.scratch_bytes;
+  return std::make_unique<RegroupedConvolution>(std::move(info), desc, std::move(src),
+                                                std::move(dst), std::move(driver));
 }
 
 }  // namespace tilewire::convolution

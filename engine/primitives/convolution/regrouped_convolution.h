@@ -15,8 +15,11 @@
 
 namespace tilewire::convolution {
 
-// `problem` describes src and dst as the caller has them. kResourceExhausted, kUnimplemented: see
-// DirectDriver.
+// kUnimplemented  src or dst is not in channel blocks whose pixels follow each other
+absl::Status RequireRegrouping(const ConvolutionDesc& desc, const VectorUnit& unit);
+
+// For what RequireRegrouping() accepts; `problem` describes src and dst as the caller has them.
+// kResourceExhausted, kUnimplemented: see DirectDriver.
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRegrouped(const ConvolutionDesc& desc,
                                                            const DirectProblem& problem,
                                                            PrimitiveInfo info);

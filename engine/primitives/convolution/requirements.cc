@@ -2,6 +2,7 @@
 #include "engine/primitives/convolution/requirements.h"
 
 #include "engine/base/status_macros.h"
+#include "engine/primitives/convolution/direct_layouts.h"
 #include "engine/primitives/creation.h"
 
 namespace tilewire::convolution {
@@ -27,6 +28,16 @@ absl::Status RequireF32OrBf16(const ConvolutionDesc& desc) {
     if (tensor->data_type() != DataType::kBf16) ABSL_RETURN_IF_ERROR(RequireF32(*tensor));
   }
   return RequireF32(desc.bias);
+}
+
+absl::Status RequireTypesOfRow(const ConvolutionDesc& desc, const Attributes& attributes,
+                               const ImplementationFacts& facts) {
+  const bool writes_bf16 = facts.isa.Includes(cpu::Isa::kAvx512Bf16);
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.bias));
+  ABSL_RETURN_IF_ERROR(RequireType(writes_bf16 ? DataType::kBf16 : DataType::kF32, {&desc.dst}));
+  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
+  if (writes_bf16 && desc.dst.IsPlain()) return RefuseLayout("dst", desc.dst);
+  return RequireDirect(desc);
 }
 
 bool IsInteger(const ConvolutionDesc& desc) { return IsByte(desc.src.data_type()); }

@@ -20,6 +20,11 @@ absl::Status RequireDirectF32(const ConvolutionDesc& desc, const Attributes& att
 // kUnimplemented  src or dst is neither f32 nor bf16, or bias is not f32
 absl::Status RequireF32OrBf16(const ConvolutionDesc& desc);
 
+// For rows that read f32: the one that needs AVX-512 BF16 writes bf16, in blocks, the others f32.
+//   kUnimplemented  other types, output scales, an algorithm other than direct
+absl::Status RequireTypesOfRow(const ConvolutionDesc& desc, const Attributes& attributes,
+                               const ImplementationFacts& facts);
+
 // Whether src is u8 or s8.
 bool IsInteger(const ConvolutionDesc& desc);
 

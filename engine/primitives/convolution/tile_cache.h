@@ -68,6 +68,8 @@ class TileCache {
                epilogue.pads_line,  {}};
     for (const TapRange& taps : config.loops.taps)
       std::get<5>(key).push_back({taps.begin, taps.end});
+    if constexpr (requires { config.kind; })
+      std::get<5>(key).push_back({config.kind.forms, config.kind.is_split});
     if constexpr (requires { config.runs; }) {
       for (const auto& run : config.runs) {
         std::get<5>(key).push_back({run.first, run.count});

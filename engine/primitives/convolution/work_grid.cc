@@ -34,13 +34,24 @@ WorkGrid::WorkGrid(const Geometry& geometry, Tiling tiling, const WorkSize& work
   oc_pieces_ = DivUp(tiling_.oc_groups.size(), work_.oc_groups);
 }
 
-WorkGrid::Piece WorkGrid::PieceAt(int64_t index) const {
+int64_t WorkGrid::PiecesAtOnce(int threads) const {
+  constexpr int64_t kFewestUnits = 16;
+  if (threads > 1) return 1;
+  return std::max<int64_t>(1, std::min(unit_pieces_, DivUp(kFewestUnits, work_.units)));
+}
+
+int64_t WorkGrid::PiecesPerImage(int64_t at_once) const {
+  return groups_ * oc_pieces_ * DivUp(unit_pieces_, at_once);
+}
+
+WorkGrid::Piece WorkGrid::PieceAt(int64_t index, int64_t at_once) const {
   const int64_t all_units = rows_.size() * tiles_.size(), all_groups = tiling_.oc_groups.size();
+  const int64_t units = work_.units * at_once, unit_pieces = DivUp(unit_pieces_, at_once);
   Piece piece;
-  piece.units.begin = index % unit_pieces_ * work_.units;
-  piece.units.size = std::min(work_.units, all_units - piece.units.begin);
+  piece.units.begin = index % unit_pieces * units;
+  piece.units.size = std::min(units, all_units - piece.units.begin);
   FindFirstUnit(&piece);
-  index /= unit_pieces_;
+  index /= unit_pieces;
   piece.oc_groups.begin = index % oc_pieces_ * work_.oc_groups;
   piece.oc_groups.size = std::min(work_.oc_groups, all_groups - piece.oc_groups.begin);
   index /= oc_pieces_;

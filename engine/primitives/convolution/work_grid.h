@@ -31,8 +31,11 @@ class WorkGrid {
 
   const Tiling& tiling() const { return tiling_; }
   int64_t units_per_image() const { return rows_.size() * tiles_.size(); }
-  int64_t pieces_per_image() const { return groups_ * oc_pieces_ * unit_pieces_; }
-  Piece PieceAt(int64_t index) const;
+  // A thread that is alone takes several neighbouring pieces at once where these are small: each
+  // begins by reading the weights anew.
+  int64_t PiecesAtOnce(int threads) const;
+  int64_t PiecesPerImage(int64_t at_once) const;
+  Piece PieceAt(int64_t index, int64_t at_once) const;
   // A piece with `units` of those of `piece`, from number `first` of it on, or as many as it has.
   Piece PartOf(const Piece& piece, int64_t first, int64_t units) const;
 

@@ -18,6 +18,7 @@ namespace {
 using threading::Team;
 
 constexpr char kReference[] = "convolution/reference";
+constexpr char kGrouped[] = "convolution/avx512_bf16_grouped";
 
 std::vector<float> Rounded(std::vector<float> values) {
   for (float& value : values) value = RoundTo(DataType::kBf16, value);
@@ -64,6 +65,7 @@ class Bf16TensorsTest : public ::testing::TestWithParam<Bf16TensorsCase> {
   // Groups share no line of 32 channels.
   bool MayHaveLines(const ConvolutionCase& shape) const {
     const int64_t ic = shape.ic / shape.groups, oc = shape.oc / shape.groups;
+    if (row_ == kGrouped) return true;
     return shape.groups == 1 || row_ == kReference || shape.groups == shape.ic ||
            ((src_ == DataType::kF32 || ic % 32 == 0) && (dst_ == DataType::kF32 || oc % 32 == 0));
   }
@@ -118,6 +120,7 @@ TEST_P(Bf16TensorsTest, AreWrittenAfterThePostOps) {
       Case("lines only", {1, 64, 7, 7}, 128, {1, 1}),
       Case("depthwise", {1, 72, 5, 30}, 72, {3, 3}, {.groups = 72, .left = {1, 1}}),
       Case("colours", {1, 3, 15, 30}, 48, {7, 7}, {.strides = {2, 2}, .left = {3, 3}}),
+      Case("grouped", {1, 24, 5, 30}, 72, {3, 3}, {.groups = 24, .left = {1, 1}}),
       Case("groups of lines", {1, 64, 5, 5}, 128, {3, 3}, {.groups = 2, .left = {1, 1}}),
       Case("more input channels than are read at once", {1, 1040, 5, 5}, 48, {3, 3},
            {.left = {1, 1}}),
@@ -166,6 +169,7 @@ constexpr Bf16TensorsCase kRows[] = {
     {kDirect, kDirect, DataType::kF32, DataType::kBf16, 10},
     {"convolution/avx512_bf16_depthwise", "convolution/avx512_f32_depthwise", DataType::kF32,
      DataType::kBf16, 3},
+    {kGrouped, "convolution/avx512_f32_grouped", DataType::kF32, DataType::kBf16, 10},
     {"convolution/avx512_bf16_first_layer", "convolution/avx512_bf16_first_layer", DataType::kF32,
      DataType::kBf16, 1},
     {kReference, kReference, DataType::kBf16, DataType::kBf16, 20},
@@ -176,7 +180,7 @@ constexpr Bf16TensorsCase kRows[] = {
 
 INSTANTIATE_TEST_SUITE_P(Rows, Bf16TensorsTest, ::testing::ValuesIn(kRows));
 INSTANTIATE_TEST_SUITE_P(Rows, GeneratedBf16TensorsTest,
-                         ::testing::ValuesIn(absl::MakeConstSpan(kRows).first(5)));
+                         ::testing::ValuesIn(absl::MakeConstSpan(kRows).first(6)));
 
 }  // namespace
 }  // namespace tilewire::testing

@@ -128,6 +128,8 @@ class ConvolutionTest : public TestWithParam<Implementation<ConvolutionDesc>> {
     if (algorithm == convolution::kFewOutputs) {
       return absl::StartsWith(shape.why, "few outputs") && src_pattern.empty();
     }
+    if (algorithm == convolution::kGrouped)
+      return absl::StartsWith(shape.why, "grouped") && src_pattern.empty();
     if (algorithm == convolution::kFirstLayer) {
       return shape.groups == 1 && shape.ic <= 4 && (shape.in.size() < 3 || shape.kernel[0] == 1);
     }
@@ -171,6 +173,8 @@ TEST_P(ConvolutionTest, AppliesPostOpsInOrder) {
       Case("groups that are copied", {1, 24, 5, 5}, 24, {3, 3}, {.groups = 3, .left = {1, 1}}),
       Case("depthwise", {1, 24, 5, 30}, 24, {3, 3}, {.groups = 24, .left = {1, 1}}),
       Case("few outputs", {2, 24, 8, 19}, 2, {3, 3}, {.left = {1, 1}}),
+      Case("few outputs of groups", {1, 32, 8, 19}, 4, {3, 3}, {.groups = 2, .left = {1, 1}}),
+      Case("grouped", {2, 15, 6, 29}, 30, {3, 3}, {.groups = 15, .left = {1, 1}}),
   };
   for (const PostOpsCase& post_ops : PostOpsCases()) {
     SCOPED_TRACE(post_ops.why);
@@ -273,6 +277,22 @@ TEST_P(ConvolutionTest, InfinityDoesNotReachTheTail) {
   EXPECT_TRUE(tail_is_zero);
 }
 
+// Lanes of other groups are left out, and not multiplied by zeros.
+TEST_P(ConvolutionTest, InfinityStaysInItsGroup) {
+  for (const ConvolutionCase& shape : ConvolutionCases()) {
+    SCOPED_TRACE(shape.why);
+    const auto primitive = shape.groups > 1 ? Create(shape, AttributesOf({})) : nullptr;
+    if (primitive == nullptr) continue;
+    Contents contents = RandomContents(shape);
+    const size_t src_group = contents.src.size() / shape.batch / shape.groups;
+    const size_t dst_group = contents.dst.size() / shape.batch / shape.groups;
+    std::fill_n(contents.src.begin() + src_group, src_group, HUGE_VALF);
+    const std::vector<float> result = Execute(*primitive, contents, Team::Serial());
+    for (size_t i = 0; i < result.size(); ++i)
+      ASSERT_TRUE(i / dst_group == 1 || std::isfinite(result[i])) << "element " << i;
+  }
+}
+
 TEST(WeightsAheadTest, GoesFromStretchToStretchAndThenStaysNear) {
   const std::vector<std::byte> weights(100);
   const std::byte *begin = weights.data(), *near = begin + 90;
@@ -298,6 +318,42 @@ TEST(ConvolutionDispatchTest, NoShapeFallsBackToTheReference) {
       EXPECT_GT((*primitive)->info().code_bytes, 0);
     }
   }
+}
+
+struct WidthCase {
+  ConvolutionCase shape;
+  const char* row;  // of AVX-512
+};
+
+// Narrow groups are read and written where they lie, and need no memory for copies.
+TEST(ConvolutionDispatchTest, GroupsTakeTheRowOfTheirWidth) {
+  if (!cpu::Supports(cpu::Isa::kAvx512)) GTEST_SKIP() << "the CPU lacks AVX-512";
+  const Dims three = {3, 3}, one = {1, 1}, pad = {1, 1};
+  const WidthCase cases[] = {
+      {Case("a multiplier", {1, 66, 40, 40}, 264, three, {.groups = 66, .left = pad}),
+       "f32_grouped"},
+      {Case("a multiplier, 1x1", {1, 66, 40, 40}, 264, one, {.groups = 66}), "f32_grouped"},
+      {Case("four to four", {1, 264, 40, 40}, 264, three, {.groups = 66, .left = pad}),
+       "f32_grouped"},
+      {Case("four to one", {1, 264, 40, 40}, 66, one, {.groups = 66}), "f32_grouped"},
+      {Case("128 to one", {1, 256, 40, 40}, 2, three, {.groups = 2, .left = pad}),
+       "f32_few_outputs"},
+      {Case("16 to one", {1, 272, 40, 40}, 17, one, {.groups = 17}), "f32_few_outputs"},
+      {Case("whole blocks", {1, 64, 40, 40}, 64, three, {.groups = 2, .left = pad}), "f32_direct"},
+  };
+  for (const WidthCase& one_case : cases) {
+    SCOPED_TRACE(one_case.shape.why);
+    const auto primitive =
+        CreateConvolution(DescOf(one_case.shape), AttributesOf({}), {.max_isa = cpu::Isa::kAvx512});
+    ASSERT_THAT(primitive, IsOk());
+    EXPECT_TRUE(absl::EndsWith((*primitive)->name(), one_case.row)) << (*primitive)->name();
+    EXPECT_EQ((*primitive)->info().scratchpad_bytes, 0);
+  }
+  const auto wide =
+      CreateConvolution(DescOf(Case("wide", {1, 400, 20, 20}, 400, one, {.groups = 2})),
+                        AttributesOf({}), {.max_isa = cpu::Isa::kAvx512});
+  ASSERT_THAT(wide, IsOk());
+  EXPECT_TRUE(absl::EndsWith((*wide)->name(), "f32_direct")) << (*wide)->name();
 }
 
 // Winograd's are neither exact on integers nor within an element's bound: winograd_test.cc is
