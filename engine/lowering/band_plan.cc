@@ -27,6 +27,8 @@ struct BandRows {
   Rows dst;
 };
 
+int64_t End(const Rows& rows) { return rows.begin + rows.size; }
+
 // The same for all primitives of a chain, where the band computes the rows `last` of its result.
 std::vector<BandRows> RowsOfBand(absl::Span<const RowWindow> windows, const Rows& last) {
   std::vector<BandRows> rows(windows.size());
@@ -34,6 +36,28 @@ std::vector<BandRows> RowsOfBand(absl::Span<const RowWindow> windows, const Rows
   for (size_t i = windows.size(); i-- > 0;) {
     rows[i] = {ReachOf(windows[i], dst), dst};
     dst = rows[i].reach.src;
+  }
+  return rows;
+}
+
+// The same for a band after another one, which has left the rows `before`: those that it has not.
+// `needed` are all that the next primitive reads.
+struct NextRows {
+  BandRows computed;
+  Rows needed;
+};
+
+std::vector<NextRows> RowsAfter(absl::Span<const RowWindow> windows, const Rows& last,
+                                absl::Span<const BandRows> before) {
+  std::vector<NextRows> rows(windows.size());
+  Rows needed = last;
+  for (size_t i = windows.size(); i-- > 0;) {
+    const bool is_last = i + 1 == windows.size();
+    const int64_t begin = is_last ? needed.begin : std::max(needed.begin, End(before[i].dst));
+    const Rows dst = {begin, std::max<int64_t>(0, End(needed) - begin)};
+    rows[i] = {{{}, dst}, needed};
+    if (dst.size > 0) rows[i].computed.reach = ReachOf(windows[i], dst);
+    needed = dst.size > 0 ? rows[i].computed.reach.src : Rows{};
   }
   return rows;
 }
@@ -63,6 +87,30 @@ std::vector<Rows> CutIntoBands(absl::Span<const RowWindow> windows, int64_t coun
   return bands;
 }
 
+// Whether the bands compute few enough rows twice: where threads take turns, of which there are
+// some in an image, a thread computes all rows of its first band.
+absl::Status RequireFewRowsTwice(absl::Span<const RowWindow> windows, absl::Span<const Rows> bands,
+                                 const BandLimits& limits) {
+  constexpr int64_t kTurns = 4;
+  std::vector<int64_t> twice(windows.size(), 0);
+  std::vector<BandRows> before = RowsOfBand(windows, bands[0]);
+  for (const Rows& band : bands.subspan(1)) {
+    std::vector<BandRows> rows = RowsOfBand(windows, band);
+    const std::vector<NextRows> next = RowsAfter(windows, band, before);
+    for (size_t i = 0; i < windows.size(); ++i)
+      twice[i] += rows[i].dst.size - next[i].computed.dst.size;
+    before = std::move(rows);
+  }
+  const int64_t turns = std::min<int64_t>(kTurns, bands.size());
+  for (size_t i = 0; i < windows.size(); ++i) {
+    const double share = static_cast<double>(turns) / static_cast<double>(bands.size());
+    if (static_cast<double>(twice[i]) * share >
+        (limits.most_rows - 1) * static_cast<double>(windows[i].out))
+      return absl::UnimplementedError("too many rows would be computed twice");
+  }
+  return absl::OkStatus();
+}
+
 // The fewest bands that keep within the limits: their rows of the chain's result.
 absl::StatusOr<std::vector<Rows>> ChooseBands(absl::Span<const PrimitiveRequest> chain,
                                               absl::Span<const RowWindow> windows,
@@ -70,7 +118,6 @@ absl::StatusOr<std::vector<Rows>> ChooseBands(absl::Span<const PrimitiveRequest>
   const int64_t height = windows.back().out, weights_bytes = WeightsBytes(chain);
   for (int64_t count = 2; count <= height; ++count) {
     std::vector<Rows> bands = CutIntoBands(windows, count);
-    std::vector<int64_t> computed(chain.size(), 0);
     int64_t most_bytes = 0;
     for (const Rows& band : bands) {
       const std::vector<BandRows> rows = RowsOfBand(windows, band);
@@ -80,15 +127,12 @@ absl::StatusOr<std::vector<Rows>> ChooseBands(absl::Span<const PrimitiveRequest>
         if (rows[i].reach.src.size < 1)
           return absl::UnimplementedError("a band reads nothing but padding");
         bytes += rows[i].dst.size * BytesOfRow(chain[i].whole->Desc(kArgDst));
-        computed[i] += rows[i].dst.size;
       }
       most_bytes = std::max(most_bytes, bytes);
     }
-    for (size_t i = 0; i < chain.size(); ++i) {
-      if (static_cast<double>(computed[i]) > limits.most_rows * static_cast<double>(windows[i].out))
-        return absl::UnimplementedError("too many rows would be computed twice");
-    }
-    if (most_bytes <= limits.most_bytes) return bands;
+    if (most_bytes > limits.most_bytes) continue;
+    ABSL_RETURN_IF_ERROR(RequireFewRowsTwice(windows, bands, limits));
+    return bands;
   }
   return absl::UnimplementedError("a single row is too large");
 }
@@ -134,7 +178,7 @@ int64_t RowBytes(const MemoryDesc& whole) {
 class BandPlanner {
  public:
   BandPlanner(absl::Span<const PrimitiveRequest> chain, RequestPrimitive create)
-      : chain_(chain), create_(create), between_(chain.size(), 0) {
+      : chain_(chain), create_(create) {
     for (const PrimitiveRequest& request : chain) windows_.push_back(WindowOf(request));
   }
 
@@ -142,8 +186,15 @@ class BandPlanner {
     ABSL_ASSIGN_OR_RETURN(const std::vector<Rows> heights, ChooseBands(chain_, windows_, limits));
     ABSL_RETURN_IF_ERROR(PlaceTensors(heights));
     std::vector<RowBands::Band> bands;
+    std::vector<BandRows> before;
     for (const Rows& height : heights) {
-      ABSL_ASSIGN_OR_RETURN(bands.emplace_back(), BandAt(height));
+      std::vector<BandRows> rows = RowsOfBand(windows_, height);
+      RowBands::Band& band = bands.emplace_back();
+      for (size_t i = 0; i < chain_.size(); ++i) {
+        ABSL_ASSIGN_OR_RETURN(band.alone.emplace_back(), PartAt(i, rows[i], rows));
+      }
+      if (!before.empty()) ABSL_RETURN_IF_ERROR(PlanNext(height, before, rows, &band));
+      before = std::move(rows);
     }
     return bands;
   }
@@ -151,37 +202,70 @@ class BandPlanner {
   int64_t scratchpad_bytes() const { return scratchpad_bytes_; }
 
  private:
-  // One after the other, each as large as its largest band.
+  // An intermediate tensor in the scratchpad, as high as its largest band.
+  struct Between {
+    MemoryDesc desc;
+    int64_t offset = 0;  // bytes
+  };
+
+  // One after the other.
   absl::Status PlaceTensors(const std::vector<Rows>& heights) {
     for (size_t i = 0; i + 1 < chain_.size(); ++i) {
-      between_[i] = scratchpad_bytes_;
       int64_t most_rows = 0;
       for (const Rows& height : heights)
         most_rows = std::max(most_rows, RowsOfBand(windows_, height)[i].dst.size);
-      ABSL_ASSIGN_OR_RETURN(const MemoryDesc largest,
+      Between& between = between_.emplace_back();
+      between.offset = scratchpad_bytes_;
+      ABSL_ASSIGN_OR_RETURN(between.desc,
                             DescOfRows(chain_[i].whole->Desc(kArgDst), most_rows, /*dense=*/true));
-      scratchpad_bytes_ += RoundUp(largest.SizeBytes(), AlignedBuffer::kAlignment);
+      scratchpad_bytes_ += RoundUp(between.desc.SizeBytes(), AlignedBuffer::kAlignment);
     }
     return absl::OkStatus();
   }
 
-  absl::StatusOr<RowBands::Band> BandAt(const Rows& height) {
-    const std::vector<BandRows> rows = RowsOfBand(windows_, height);
-    RowBands::Band band;
+  // What the band does after the one that has left `before`.
+  absl::Status PlanNext(const Rows& height, absl::Span<const BandRows> before,
+                        absl::Span<const BandRows> rows, RowBands::Band* band) {
+    const std::vector<NextRows> next = RowsAfter(windows_, height, before);
     for (size_t i = 0; i < chain_.size(); ++i) {
-      ABSL_ASSIGN_OR_RETURN(band.emplace_back(), PartAt(i, rows[i]));
+      if (next[i].computed.dst.size == 0) {
+        band->next.emplace_back();
+      } else {
+        if (next[i].computed.reach.src.size < 1)
+          return absl::UnimplementedError("a band reads nothing but padding");
+        ABSL_ASSIGN_OR_RETURN(band->next.emplace_back(), PartAt(i, next[i].computed, rows));
+      }
+      if (i + 1 < chain_.size()) KeepRows(i, next[i], before[i].dst, rows[i].dst, &band->kept);
     }
-    return band;
+    return absl::OkStatus();
   }
 
-  absl::StatusOr<RowBands::Part> PartAt(size_t i, const BandRows& rows) {
+  // Rows of tensor `i` that begin at those of `before` go to where those of `now` begin.
+  void KeepRows(size_t i, const NextRows& next, const Rows& before, const Rows& now,
+                std::vector<RowBands::KeptRows>* kept) const {
+    const MemoryDesc& desc = between_[i].desc;
+    const int64_t rows = std::min(End(next.needed), End(before)) - next.needed.begin;
+    if (rows <= 0 || before.begin == now.begin) return;
+    const bool has_blocks = desc.stride(1) > desc.stride(kRowAxis);
+    const int64_t first = next.needed.begin, row = RowBytes(desc);
+    kept->push_back({.from = between_[i].offset + (first - before.begin) * row,
+                     .to = between_[i].offset + (first - now.begin) * row,
+                     .bytes = rows * row,
+                     .step = desc.stride(1) * SizeOf(desc.data_type()),
+                     .blocks = has_blocks ? desc.padded_dims()[1] / desc.BlockSize(1) : 1});
+  }
+
+  // `band`: the rows of all tensors that are in the scratchpad.
+  absl::StatusOr<RowBands::Part> PartAt(size_t i, const BandRows& rows,
+                                        absl::Span<const BandRows> band) {
     const Primitive& whole = *chain_[i].whole;
     const bool first = i == 0, last = i + 1 == chain_.size();
-    const MemoryDesc &whole_src = whole.Desc(kArgSrc), &whole_dst = whole.Desc(kArgDst);
+    const MemoryDesc& src_tensor = first ? whole.Desc(kArgSrc) : between_[i - 1].desc;
+    const MemoryDesc& dst_tensor = last ? whole.Desc(kArgDst) : between_[i].desc;
     ABSL_ASSIGN_OR_RETURN(const MemoryDesc src,
-                          DescOfRows(whole_src, rows.reach.src.size, /*dense=*/!first));
+                          DescOfRows(src_tensor, rows.reach.src.size, /*dense=*/false));
     ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst,
-                          DescOfRows(whole_dst, rows.dst.size, /*dense=*/!last));
+                          DescOfRows(dst_tensor, rows.dst.size, /*dense=*/false));
     RowBands::Part part;
     ABSL_ASSIGN_OR_RETURN(
         part.primitive, create_(DescOfPart(chain_[i], src, dst, rows.reach), chain_[i].attributes));
@@ -189,15 +273,17 @@ class BandPlanner {
       return absl::UnimplementedError("a band would take another implementation");
     if (part.primitive->info().scratchpad_bytes > 0)
       return absl::UnimplementedError("a primitive of the chain needs a scratchpad");
-    part.src_offset = first ? rows.reach.src.begin * RowBytes(whole_src) : between_[i - 1];
-    part.dst_offset = last ? rows.dst.begin * RowBytes(whole_dst) : between_[i];
+    const int64_t src_row = rows.reach.src.begin - (first ? 0 : band[i - 1].dst.begin);
+    const int64_t dst_row = rows.dst.begin - (last ? 0 : band[i].dst.begin);
+    part.src_offset = src_row * RowBytes(src_tensor) + (first ? 0 : between_[i - 1].offset);
+    part.dst_offset = dst_row * RowBytes(dst_tensor) + (last ? 0 : between_[i].offset);
     return part;
   }
 
   const absl::Span<const PrimitiveRequest> chain_;
   const RequestPrimitive create_;
   std::vector<RowWindow> windows_;
-  std::vector<int64_t> between_;  // where a primitive's result begins in the scratchpad
+  std::vector<Between> between_;  // the results of all primitives but the last
   int64_t scratchpad_bytes_ = 0;
 };
 

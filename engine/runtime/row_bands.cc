@@ -2,11 +2,15 @@
 #include "engine/runtime/row_bands.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "engine/base/check.h"
+#include "engine/base/checked_math.h"
 #include "engine/primitives/verbose.h"
 #include "engine/threading/slots.h"
+#include "engine/threading/stop.h"
 
 namespace tilewire::runtime {
 namespace {
@@ -37,10 +41,13 @@ const MemoryDesc& RowBands::Desc(int arg) const {
 std::vector<const Primitive*> RowBands::Primitives() const {
   std::vector<const Primitive*> primitives;
   absl::flat_hash_set<const Primitive*> seen;
+  const auto add = [&](const Part& part) {
+    const Primitive* primitive = part.primitive.get();
+    if (primitive != nullptr && seen.insert(primitive).second) primitives.push_back(primitive);
+  };
   for (const Band& band : bands_) {
-    for (const Part& part : band) {
-      if (seen.insert(part.primitive.get()).second) primitives.push_back(part.primitive.get());
-    }
+    absl::c_for_each(band.alone, add);
+    absl::c_for_each(band.next, add);
   }
   return primitives;
 }
@@ -51,22 +58,50 @@ int64_t RowBands::code_bytes() const {
   return bytes;
 }
 
+// One thread computes neighbouring bands for as long as there are others to do the rest.
+int64_t RowBands::RunsOfImage(int threads) const {
+  if (threads == 1) return 1;
+  return std::min<int64_t>(bands_.size(), DivUp(2 * threads, images_));
+}
+
 void RowBands::Run(const ExecuteArgs& args, const threading::Team& team) const {
-  const int64_t bands = static_cast<int64_t>(bands_.size()), all = images_ * bands;
+  if (images_ == 0) return;
+  const std::vector<Range> runs = SplitEvenly(bands_.size(), RunsOfImage(team.threads()));
+  const int64_t count = static_cast<int64_t>(runs.size());
   std::byte* const scratchpad = args.Get<std::byte>(kArgScratchpad);
   const absl::string_view node = VerboseNode::Current();
-  threading::ParallelForInSlots(team, all, workers_, [&](int64_t i, int64_t worker) {
+  threading::ParallelForInSlots(team, images_ * count, workers_, [&](int64_t i, int64_t worker) {
     const VerboseNode named(node);
-    RunBand(args, bands_[i % bands], i / bands, scratchpad + worker * worker_bytes_);
+    RunBands(args, i / count, runs[i % count], scratchpad + worker * worker_bytes_);
   });
 }
 
-void RowBands::RunBand(const ExecuteArgs& args, const Band& band, int64_t image,
-                       std::byte* scratch) const {
-  const std::byte* src = args.Get<const std::byte>(kArgSrc) + image * src_image_;
-  for (size_t i = 0; i < band.size(); ++i) {
-    const Part& part = band[i];
-    const bool last = i + 1 == band.size();
+void RowBands::RunBands(const ExecuteArgs& args, int64_t image, const Range& range,
+                        std::byte* scratch) const {
+  for (int64_t i = 0; i < range.size && !threading::Stopped(); ++i) {
+    const Band& band = bands_[range.begin + i];
+    if (i == 0) {
+      RunParts(args, band.alone, image, scratch);
+      continue;
+    }
+    for (const KeptRows& rows : band.kept) {
+      for (int64_t block = 0; block < rows.blocks; ++block) {
+        std::byte* const begin = scratch + block * rows.step;
+        std::memmove(begin + rows.to, begin + rows.from, rows.bytes);
+      }
+    }
+    RunParts(args, band.next, image, scratch);
+  }
+}
+
+void RowBands::RunParts(const ExecuteArgs& args, absl::Span<const Part> parts, int64_t image,
+                        std::byte* scratch) const {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Part& part = parts[i];
+    if (part.primitive == nullptr) continue;
+    const bool first = i == 0, last = i + 1 == parts.size();
+    const std::byte* const src =
+        first ? args.Get<const std::byte>(kArgSrc) + image * src_image_ : scratch;
     std::byte* const dst = last ? args.Get<std::byte>(kArgDst) + image * dst_image_ : scratch;
     ExecuteArgs own;
     own.Set(kArgSrc, src + part.src_offset).Set(kArgDst, dst + part.dst_offset);
@@ -76,7 +111,6 @@ void RowBands::RunBand(const ExecuteArgs& args, const Band& band, int64_t image,
     if (const void* bias = args.Find(BiasOfChain(index)); bias != nullptr) own.Set(kArgBias, bias);
     const absl::Status status = part.primitive->Execute(own, threading::Team::Serial());
     TILEWIRE_CHECK(status.ok(), "the step brings every argument of the chain");
-    src = scratch;
   }
 }
 

@@ -3,8 +3,9 @@
 // A chain of primitives that one step of a plan runs band by band. The step does not compute one
 // whole tensor after the other. Instead, a band (a few rows of the last result, and the rows that
 // they need of each tensor before it) goes through all primitives of the chain, so that the
-// intermediate tensors stay in cache. lowering/band_plan.h chooses the bands and explains why the
-// bits do not change.
+// intermediate tensors stay in cache. A thread that computes neighbouring bands keeps the rows that
+// both need: the second band computes the others only. lowering/band_plan.h chooses the bands and
+// explains why the bits do not change.
 #ifndef ENGINE_RUNTIME_ROW_BANDS_H_
 #define ENGINE_RUNTIME_ROW_BANDS_H_
 
@@ -13,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
+#include "engine/base/range.h"
 #include "engine/primitives/primitive.h"
 
 namespace tilewire::runtime {
@@ -25,14 +28,23 @@ constexpr int BiasOfChain(int i) { return kArgMultipleSrc + 2 * i + 1; }
 // Immutable: any number of threads may Run() it at once on distinct buffers.
 class RowBands {
  public:
-  // One primitive of the chain, for the rows of one band.
+  // One primitive of the chain, for some rows.
   struct Part {
-    std::shared_ptr<const Primitive> primitive;  // without a scratchpad
+    std::shared_ptr<const Primitive> primitive;  // without a scratchpad; null: there are no rows
     // Where it reads and writes, in bytes from the start of the image; for an intermediate tensor,
     // from the start of the worker's scratchpad.
     int64_t src_offset = 0, dst_offset = 0;
   };
-  using Band = std::vector<Part>;  // in the order of the chain
+  // Rows of an intermediate tensor that are kept: their places in the scratchpad, in bytes. Each of
+  // `blocks` of channels has `bytes` of them, `step` bytes after those of the one before.
+  struct KeptRows {
+    int64_t from = 0, to = 0, bytes = 0, step = 0, blocks = 1;
+  };
+  struct Band {
+    std::vector<Part> alone;     // all of its rows, in the order of the chain
+    std::vector<Part> next;      // those that the band before it has not left
+    std::vector<KeptRows> kept;  // which are moved first
+  };
 
   // As explanations of plans name it.
   static constexpr absl::string_view kName = "runtime/row_bands";
@@ -51,7 +63,11 @@ class RowBands {
   void Run(const ExecuteArgs& args, const threading::Team& team) const;
 
  private:
-  void RunBand(const ExecuteArgs& args, const Band& band, int64_t image, std::byte* scratch) const;
+  int64_t RunsOfImage(int threads) const;
+  void RunBands(const ExecuteArgs& args, int64_t image, const Range& range,
+                std::byte* scratch) const;
+  void RunParts(const ExecuteArgs& args, absl::Span<const Part> parts, int64_t image,
+                std::byte* scratch) const;
 
   const std::vector<ArgDesc> args_;
   const std::vector<Band> bands_;

@@ -110,6 +110,19 @@ graph::Network OverlappingTiles(int64_t n) {
   return b.Finish({b.Pool("average", odd, Pooling::Algorithm::kAvgIncludePadding, 3, 1, 1)});
 }
 
+// Each window overlaps that of the band before, of rows that were computed from overlapping ones;
+// the pooling reads every fourth row only, and half of the last band's rows read padding.
+graph::Network WindowsOverWindows(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 20, 41, 6});
+  const ValueId one = b.Conv("one", x, 36, {.kernel = 1, .padding = 0, .fused = {graph::Relu()}});
+  const ValueId two = b.Conv("two", one, 36, {.groups = 36});
+  const ValueId three = b.Conv("three", two, 24, {.kernel = 1, .padding = 0});
+  const ValueId four = b.Conv("four", three, 24, {.padding = 4, .dilation = 3, .groups = 24});
+  const ValueId five = b.Conv("five", four, 18, {.groups = 6, .fused = {graph::Relu()}});
+  return b.Finish({b.Pool("apart", five, Pooling::Algorithm::kMax, 2, 4, 0)});
+}
+
 // Nothing reaches every third row of the deconvolution's result: it is a step of its own.
 graph::Network RowsThatNothingReaches(int64_t n) {
   NetworkBuilder b;
@@ -129,6 +142,7 @@ constexpr ChainCase kCases[] = {
     {"ReadElsewhere", ReadElsewhere, 24 * 1024, 0, 4},
     {"Mask", Mask, 48 * 1024, 1, 1},
     {"OverlappingTiles", OverlappingTiles, 200 * 1024, 1, 1},
+    {"WindowsOverWindows", WindowsOverWindows, 100 * 1024, 1, 1},
     {"RowsThatNothingReaches", RowsThatNothingReaches, 24 * 1024, 0, 2}};
 
 class BandFusionTest : public ::testing::TestWithParam<std::tuple<ChainCase, cpu::Isa>> {
