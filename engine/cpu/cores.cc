@@ -10,8 +10,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/string_view.h"
+#include "engine/base/control_groups.h"
 
 namespace tilewire::cpu {
 namespace {
@@ -48,37 +47,13 @@ int QuotaV1(const std::string& folder) {
   return CoresOf(quota_us, period_us);
 }
 
-// The tightest quota from `group` up to the root: a parent's limit binds its children.
-int TightestQuota(const std::string& mount, absl::string_view group,
-                  int (*quota)(const std::string& folder)) {
-  int cores = kUnlimited;
-  while (true) {
-    cores = std::min(cores, quota(absl::StrCat(mount, group)));
-    const size_t slash = group.rfind('/');
-    if (group.empty() || slash == absl::string_view::npos) return cores;
-    group = group.substr(0, slash);
-  }
-}
-
 }  // namespace
 
-// Lines of /proc/self/cgroup: "<id>:<controllers>:<group>"; no controllers for v2.
 int QuotaCores(const std::string& root) {
-  const std::string mount = absl::StrCat(root, "/sys/fs/cgroup");
   int cores = kUnlimited;
-  std::ifstream file(absl::StrCat(root, "/proc/self/cgroup"));
-  for (std::string line; std::getline(file, line);) {
-    const std::vector<std::string> fields = absl::StrSplit(line, absl::MaxSplits(':', 2));
-    if (fields.size() != 3) continue;
-    const std::string& group = fields[2];
-    if (fields[1].empty()) {
-      cores = std::min(cores, TightestQuota(mount, group, QuotaV2));
-    }
-    for (absl::string_view controller : absl::StrSplit(fields[1], ',')) {
-      if (controller != "cpu") continue;
-      cores = std::min(cores, TightestQuota(absl::StrCat(mount, "/cpu"), group, QuotaV1));
-    }
-  }
+  VisitControlGroups(root, "cpu", [&cores](const ControlGroup& group) {
+    cores = std::min(cores, group.version == 2 ? QuotaV2(group.folder) : QuotaV1(group.folder));
+  });
   return cores;
 }
 
