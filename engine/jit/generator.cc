@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/jit/generator.h"
 
+#include <cxxabi.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -47,6 +49,14 @@ void AppendToPerfMap(const Generator& generator) {
   std::fwrite(line.data(), 1, line.size(), file.get());
 }
 
+// A type's name as sources have it.
+std::string Demangled(const std::string& name) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
+  return status == 0 ? text.get() : name;
+}
+
 }  // namespace
 
 Generator::Generator(absl::string_view name, size_t max_code_bytes)
@@ -81,11 +91,11 @@ absl::Status CheckDumpFolder(const std::string& folder) {
 }
 
 absl::Status ToStatus(absl::string_view name, const Xbyak::Error& error) {
-  const std::string message = absl::StrCat(name, ": ", error.what());
+  const std::string message = absl::StrCat(Demangled(std::string(name)), ": ", error.what());
   switch (static_cast<int>(error)) {
     case Xbyak::ERR_CANT_ALLOC:
     case Xbyak::ERR_CANT_PROTECT:
-      return absl::ResourceExhaustedError(message);
+      return absl::ResourceExhaustedError("the system has no memory for generated code");
     case Xbyak::ERR_CODE_IS_TOO_BIG:
       return absl::UnimplementedError(message);
     default:

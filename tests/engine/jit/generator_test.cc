@@ -102,6 +102,15 @@ TEST(GeneratorTest, UndefinedLabelIsAnInternalError) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << status;
 }
 
+TEST(GeneratorTest, ErrorsHaveNoMangledNames) {
+  const char* name = typeid(Endless).name();
+  EXPECT_EQ(ToStatus(name, Xbyak::Error(Xbyak::ERR_CANT_ALLOC)),
+            absl::ResourceExhaustedError("the system has no memory for generated code"));
+  const std::string bug(ToStatus(name, Xbyak::Error(Xbyak::ERR_BAD_PARAMETER)).message());
+  EXPECT_THAT(bug, ::testing::HasSubstr("::Endless: ")) << bug;
+  EXPECT_THAT(bug, ::testing::StartsWith("tilewire::")) << bug;
+}
+
 TEST(GeneratorTest, CodeOverItsBoundIsUnimplemented) {
   const absl::Status status = Compile<Endless>().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
