@@ -34,6 +34,7 @@ struct EngineOptions {
   int threads = 0;              // 0: the cores this process is granted
   int threads_per_request = 0;  // 0: all of them
   int64_t primitive_cache_bytes = int64_t{64} << 20;
+  int64_t plan_bytes = int64_t{128} << 20;  // kept plans of one model
   // The algorithm of convolutions in models, and of single ones whose descriptor leaves it open.
   ConvolutionAlgorithm convolution_algorithm = ConvolutionAlgorithm();  // kAuto
   Precision precision = Precision();  // kExact; of models that are loaded without one of their own
@@ -76,6 +77,9 @@ class Engine {
   // Returns the memory of past runs that nothing has used for so long to the system. Zero is for
   // times when nothing runs, and takes longer.
   virtual void FreeIdleMemory(absl::Duration /*unused_for*/) {}
+  // From now on, buffers of past runs are kept for the next ones only where, together with those in
+  // use, they stay within `bytes`.
+  virtual void BoundPooledMemory(int64_t /*bytes*/) {}
   virtual StageCounts stage_counts() const { return {}; }
   virtual threading::Arena& arena() = 0;             // for the service's scheduler
   virtual const EngineOptions& options() const = 0;  // with the zeros resolved

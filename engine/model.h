@@ -110,7 +110,9 @@ class Model {
   //   kResourceExhausted  memory; inputs or outputs larger than the limits allow
   //   what `options.limits.interrupted` returned
   virtual absl::StatusOr<Explanation> Explain(const ExplainOptions& options) const = 0;
-  virtual int64_t weights_bytes() const = 0;
+  virtual int64_t weights_bytes() const = 0;  // as they are in the file
+  // The memory that it holds while nothing runs, with the plans for the shapes so far.
+  virtual int64_t HeldBytes() const = 0;
 
   // Whether all that further dims may need of the model's files is as it was when it was loaded:
   // Run() then never fails with kFailedPrecondition. May read the weights again.

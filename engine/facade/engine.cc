@@ -41,6 +41,9 @@ absl::StatusOr<EngineOptions> Resolve(EngineOptions options) {
     return absl::InvalidArgumentError(
         absl::StrCat("primitive cache: ", options.primitive_cache_bytes, " bytes"));
   }
+  if (options.plan_bytes < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("plans: ", options.plan_bytes, " bytes"));
+  }
   if (!cpu::Supports(options.max_isa)) {
     return absl::InvalidArgumentError(
         absl::StrCat("this CPU has no ", cpu::IsaName(options.max_isa)));
@@ -102,6 +105,8 @@ class RealEngine final : public Engine, public PrimitiveEngine {
     const int64_t freed = shared_->scratchpads.FreeIdle(unused_for);
     if (freed > 0 || unused_for == absl::ZeroDuration()) malloc_trim(0);
   }
+
+  void BoundPooledMemory(int64_t bytes) override { shared_->scratchpads.Bound(bytes); }
 
   CacheStatistics cache_statistics() const override { return shared_->cache.Statistics(); }
   StageCounts stage_counts() const override {

@@ -40,6 +40,7 @@ class LoadedModel : public Model {
   bool TimeVaries() const override { return source_->has_running_loops(); }
   absl::StatusOr<Explanation> Explain(const ExplainOptions& options) const override;
   int64_t weights_bytes() const override { return source_->weights_bytes(); }
+  int64_t HeldBytes() const override { return plans_.HeldBytes(); }
   absl::Status CheckFiles() const override { return source_->CheckFiles(); }
 
  private:

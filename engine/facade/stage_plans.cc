@@ -38,9 +38,9 @@ StagePlans::StagePlans(EngineShared* shared, bool elements_decide_sizes, Precisi
       elements_decide_sizes_(elements_decide_sizes),
       precision_(precision),
       weights_(&shared->cache, PrimitiveOptions(shared->options)),
-      plans_({.values = kPlans, .bytes = kPlanBytes, .bytes_of = [](const PlannedStage& stage) {
-                return stage.HeldBytes();
-              }}) {}
+      plans_({.values = kPlans,
+              .bytes = shared->options.plan_bytes,
+              .bytes_of = [](const PlannedStage& stage) { return stage.HeldBytes(); }}) {}
 
 absl::StatusOr<PlannedStagePtr> StagePlans::GetOrMake(
     const Key& key, const LoadOptions& options,

@@ -54,7 +54,6 @@ using PlannedStagePtr = std::shared_ptr<const PlannedStage>;
 class StagePlans {
  public:
   static constexpr size_t kPlans = 32;
-  static constexpr int64_t kPlanBytes = int64_t{128} << 20;
 
   // What a plan is made for: the dims of each input, then the bytes of each input that decides
   // shapes, as numbers; for each later stage, what StagedRun (staged_run.h) adds to that.
@@ -76,6 +75,8 @@ class StagePlans {
   }
   // Null until it is made.
   PlannedStagePtr Peek(const Key& key) const { return plans_.Peek(key); }
+  // Of the plans that are kept, and of the packed weights.
+  int64_t HeldBytes() const { return plans_.bytes() + weights_.HeldBytes(); }
 
  private:
   absl::StatusOr<PlannedStagePtr> Make(const LoadOptions& options,

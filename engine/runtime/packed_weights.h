@@ -24,7 +24,9 @@ class PackedWeights {
 
   // `cache` must outlive the object; `options` are those of the model's primitives.
   PackedWeights(PrimitiveCache* cache, const CreateOptions& options)
-      : cache_(cache), options_(options) {}
+      : cache_(cache), options_(options), packed_({.bytes_of = [](const AlignedBuffer& one) {
+          return static_cast<int64_t>(one.size());
+        }}) {}
 
   // The weights in the layout of `target`: for f32 with their scales, for s8 without them, because
   // the primitive applies those. The dims of `target` may split those of `weights`: output channels
@@ -42,6 +44,8 @@ class PackedWeights {
   // that is a specialization's `own` is not kept for others.
   absl::StatusOr<Bytes> PackBias(const std::vector<float>& bias, const MemoryDesc& target,
                                  bool own = false);
+
+  int64_t HeldBytes() const { return packed_.bytes(); }
 
  private:
   absl::StatusOr<Bytes> MakePacked(const graph::Weights& weights, const MemoryDesc& target,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,8 @@ constexpr size_t kShardCount = 64;
 constexpr size_t kPageBytes = 4096;
 // A buffer this many times larger is not taken: small requests would keep it forever.
 constexpr size_t kMaxWaste = 4;
+// For FreeIdle(): also those that have returned just now.
+constexpr absl::Duration kAnyTime = -absl::InfiniteDuration();
 
 // Threads are numbered as they come: each has a shard of its own until there are more than
 // kShardCount.
@@ -79,7 +82,10 @@ struct ScratchpadPool::Shards {
 
   explicit Shards(int64_t max_idle_bytes) : max_idle_bytes(max_idle_bytes) {}
 
+  bool Exceeds(int64_t more) const { return idle_bytes + leased_bytes + more > max_bytes; }
+
   const int64_t max_idle_bytes;
+  std::atomic<int64_t> max_bytes = std::numeric_limits<int64_t>::max() / 2;
   std::array<Shard, kShardCount> shards;
   std::atomic<int64_t> idle_bytes{0};
   std::atomic<int64_t> leased_bytes{0};
@@ -103,6 +109,16 @@ ScratchpadPool::ScratchpadPool(int64_t max_idle_bytes)
 
 ScratchpadPool::~ScratchpadPool() = default;
 
+void ScratchpadPool::Bound(int64_t bytes) { shards_->max_bytes = bytes; }
+
+absl::StatusOr<AlignedBuffer> ScratchpadPool::Allocate(size_t bytes) {
+  const auto more = static_cast<int64_t>(std::min<size_t>(bytes, PTRDIFF_MAX / 2));
+  if (shards_->Exceeds(more)) FreeIdle(kAnyTime);
+  absl::StatusOr<AlignedBuffer> buffer = AlignedBuffer::Allocate(bytes);
+  if (buffer.ok() || FreeIdle(kAnyTime) == 0) return buffer;
+  return AlignedBuffer::Allocate(bytes);
+}
+
 absl::StatusOr<ScratchpadPool::Lease> ScratchpadPool::Take(size_t bytes) {
   Lease lease;
   if (bytes == 0) return lease;
@@ -117,7 +133,7 @@ absl::StatusOr<ScratchpadPool::Lease> ScratchpadPool::Take(size_t bytes) {
   if (lease.buffer_.size() > 0) {
     shards_->idle_bytes.fetch_sub(lease.buffer_.size(), std::memory_order_relaxed);
   } else {
-    ABSL_ASSIGN_OR_RETURN(lease.buffer_, AlignedBuffer::Allocate(rounded));
+    ABSL_ASSIGN_OR_RETURN(lease.buffer_, Allocate(rounded));
     PreferHugePages(lease.buffer_.data(), lease.buffer_.size());
   }
   lease.pool_ = this;
@@ -128,8 +144,8 @@ absl::StatusOr<ScratchpadPool::Lease> ScratchpadPool::Take(size_t bytes) {
 void ScratchpadPool::Return(AlignedBuffer buffer) {
   const int64_t size = static_cast<int64_t>(buffer.size());
   shards_->leased_bytes.fetch_sub(size, std::memory_order_relaxed);
-  if (shards_->idle_bytes.fetch_add(size, std::memory_order_relaxed) + size >
-      shards_->max_idle_bytes) {
+  const int64_t idle = shards_->idle_bytes.fetch_add(size, std::memory_order_relaxed) + size;
+  if (idle > shards_->max_idle_bytes || shards_->Exceeds(0)) {
     shards_->idle_bytes.fetch_sub(size, std::memory_order_relaxed);
     return;
   }

@@ -2,9 +2,10 @@
 //
 // Buffers for user-mode scratchpads and workspaces, kept per thread: taking one neither allocates
 // nor waits for a lock when the thread has run the same work before. Memory of a peak returns to
-// the system: a buffer that returns above the bound is freed at once, one that its thread has not
+// the system: a buffer that returns above a bound is freed at once, one that its thread has not
 // needed while it took kKeptTakes others is freed then, and FreeIdle() frees those that are idle.
-// Thread-safe.
+// Where a new buffer would exceed the bound of all, or the system refuses it, idle ones are freed
+// first. Thread-safe.
 #ifndef ENGINE_THREADING_SCRATCHPAD_H_
 #define ENGINE_THREADING_SCRATCHPAD_H_
 
@@ -41,6 +42,9 @@ class ScratchpadPool {
   // Keeps at most this many idle bytes; a buffer that returns above it is freed at once.
   explicit ScratchpadPool(int64_t max_idle_bytes = int64_t{1} << 30);
   ~ScratchpadPool();
+  // From now on, idle buffers are kept only where they and those in use stay within `bytes`
+  // together. No buffer in use is ever refused for that.
+  void Bound(int64_t bytes);
 
   // At least `bytes` bytes on a 64-byte boundary, uninitialised: the smallest idle buffer of this
   // thread that is large enough and not four times too large, or else a new one. 0 bytes gives an
@@ -54,6 +58,7 @@ class ScratchpadPool {
   int64_t leased_bytes() const;
 
  private:
+  absl::StatusOr<AlignedBuffer> Allocate(size_t bytes);
   void Return(AlignedBuffer buffer);
   struct Shards;
   std::unique_ptr<Shards> shards_;

@@ -28,6 +28,7 @@ namespace tilewire::testing {
 // Calls `on_run` before each run. Thread-safe if `on_run` is.
 class FakeModel final : public Model {
  public:
+  static constexpr int64_t kHeldBytes = int64_t{10} << 20;
   static constexpr absl::Duration kReorderTime = absl::Milliseconds(7);  // of each run
 
   explicit FakeModel(const std::function<void()>* on_run) : on_run_(on_run) {
@@ -68,6 +69,7 @@ class FakeModel final : public Model {
   }
   bool TimeVaries() const override { return false; }
   int64_t weights_bytes() const override { return 0; }
+  int64_t HeldBytes() const override { return kHeldBytes; }
   absl::Status CheckFiles() const override { return absl::OkStatus(); }
 
   absl::StatusOr<std::vector<OutputTensor>> Run(absl::Span<const InputTensor> inputs,
@@ -129,6 +131,7 @@ class FakeEngine final : public Engine, public PrimitiveEngine {
 
   absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path,
                                                          const LoadOptions& options) override {
+    ++loads_;
     if (options.between_steps) ABSL_RETURN_IF_ERROR(options.between_steps());
     loaded_precision_ = options.precision.value_or(options_.precision);
     std::string text;
@@ -152,11 +155,17 @@ class FakeEngine final : public Engine, public PrimitiveEngine {
   PrimitiveEngine& primitives() override { return *this; }
   threading::Arena& arena() override { return arena_; }
   const EngineOptions& options() const override { return options_; }
+  void BoundPooledMemory(int64_t bytes) override { pooled_bytes_ = bytes; }
+  int64_t pooled_bytes() const { return pooled_bytes_; }
+  // How many loads of files have begun.
+  int loads() const { return loads_; }
   // Of the latest load.
   Precision loaded_precision() const { return loaded_precision_; }
 
  private:
   EngineOptions options_;
+  std::atomic<int64_t> pooled_bytes_{0};
+  std::atomic<int> loads_{0};
   std::atomic<Precision> loaded_precision_{Precision::kExact};
   threading::Arena arena_{1};
 };

@@ -83,6 +83,31 @@ TEST(ScratchpadPoolTest, MemoryOfAPeakReturns) {
   EXPECT_LE(pool.idle_bytes(), 4 * kMegabyte);
 }
 
+TEST(ScratchpadPoolTest, IdleBuffersMakeWayForOnesInUse) {
+  constexpr size_t kSize = 1 << 20;
+  ScratchpadPool pool;
+  pool.Bound(4 * kSize);
+  TakeOrDie(pool, 3 * kSize);
+  EXPECT_EQ(pool.idle_bytes(), 3 * kSize);
+  {
+    // The idle one is too large for it.
+    const ScratchpadPool::Lease small = TakeOrDie(pool, kSize / 2);
+    EXPECT_EQ(pool.idle_bytes(), 3 * kSize) << "they fit together";
+    const ScratchpadPool::Lease larger = TakeOrDie(pool, 4 * kSize);
+    EXPECT_EQ(pool.idle_bytes(), 0);
+    EXPECT_EQ(pool.leased_bytes(), 4 * kSize + kSize / 2) << "none is refused";
+  }
+  EXPECT_LE(pool.idle_bytes(), 4 * kSize);
+}
+
+TEST(ScratchpadPoolTest, ABufferThatReturnsAboveTheBoundIsFreed) {
+  ScratchpadPool pool;
+  pool.Bound(8192);
+  const ScratchpadPool::Lease held = TakeOrDie(pool, 8192);
+  TakeOrDie(pool, 4096);
+  EXPECT_EQ(pool.idle_bytes(), 0);
+}
+
 // One large request must not hold its memory for ever after.
 TEST(ScratchpadPoolTest, WhatIsNoLongerNeededReturns) {
   ScratchpadPool pool;
