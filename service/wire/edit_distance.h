@@ -8,8 +8,8 @@
 
 namespace tilewire::service {
 
-// How many letters must be inserted, removed or replaced to make `b` of `a` (Levenshtein's
-// distance).
+// How many letters must be inserted, removed, replaced or swapped with their neighbour to make `b`
+// of `a`, none of them twice.
 int EditDistance(absl::string_view a, absl::string_view b);
 
 }  // namespace tilewire::service

@@ -146,15 +146,14 @@ absl::Status InferRequest::ReadParameters() {
   timing_ = false;
   if (message_->parameters().empty()) return absl::OkStatus();
   ABSL_RETURN_IF_ERROR(CheckNames(message_->parameters(), ParametersOf::kRequest));
-  ABSL_ASSIGN_OR_RETURN(const std::optional<int64_t> timeout,
-                        IntegerParameter(message_->parameters(), "timeout"));
+  ABSL_ASSIGN_OR_RETURN(
+      const std::optional<int64_t> timeout,
+      IntegerParameter(message_->parameters(), "timeout", std::numeric_limits<int64_t>::max()));
   if (timeout.value_or(0) > 0) timeout_ = absl::Microseconds(*timeout);
-  ABSL_ASSIGN_OR_RETURN(const std::optional<int64_t> priority,
-                        IntegerParameter(message_->parameters(), "priority"));
-  constexpr int64_t kLowestPriority = 1000;
-  if (priority.value_or(0) > 0) {
-    priority_ = static_cast<int>(std::min(*priority, kLowestPriority));
-  }
+  ABSL_ASSIGN_OR_RETURN(
+      const std::optional<int64_t> priority,
+      IntegerParameter(message_->parameters(), "priority", std::numeric_limits<int>::max()));
+  if (priority.value_or(0) > 0) priority_ = static_cast<int>(*priority);
   ABSL_ASSIGN_OR_RETURN(timing_, BoolParameter(message_->parameters(), "timing"));
   return absl::OkStatus();
 }
@@ -168,7 +167,7 @@ absl::Status InferRequest::BindInput(int index, const ModelSignature& signature,
   }
   if ((*seen)[slot]) return absl::InvalidArgumentError("given twice");
   (*seen)[slot] = true;
-  ABSL_RETURN_IF_ERROR(CheckNames(input.parameters(), ParametersOf::kTensor));
+  ABSL_RETURN_IF_ERROR(CheckNames(input.parameters(), ParametersOf::kInput));
   return BindInputTo(index, signature.inputs[slot], &inputs_[slot]);
 }
 
@@ -238,7 +237,7 @@ absl::StatusOr<OutputRequest> InferRequest::BindOutput(
   }
   if ((*seen)[slot]) return absl::InvalidArgumentError("asked for twice");
   (*seen)[slot] = true;
-  ABSL_RETURN_IF_ERROR(CheckNames(output.parameters(), ParametersOf::kTensor));
+  ABSL_RETURN_IF_ERROR(CheckNames(output.parameters(), ParametersOf::kOutput));
   const TensorSpec& spec = signature.outputs[slot];
   constexpr int kAnyRank = 3;  // every layout is allowed until the rank is known
   ABSL_ASSIGN_OR_RETURN(

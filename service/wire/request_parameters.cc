@@ -1,93 +1,139 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/wire/request_parameters.h"
 
-#include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
+#include "engine/base/status_macros.h"
 #include "service/wire/edit_distance.h"
 #include "service/wire/status_text.h"
 
 namespace tilewire::service {
 namespace {
 
-struct Refused {
-  absl::string_view name, why;
-};
+constexpr unsigned kRequest = 1, kInput = 2, kOutput = 4;
+
 constexpr char kNoSequences[] =
     "sequences are not supported: every request stands alone; leave it out";
 constexpr char kNoSharedMemory[] = "shared memory is not supported; send the tensor's bytes";
-constexpr char kOfTensors[] = "it is a parameter of an input or of a requested output";
-constexpr char kOfRequests[] = "it is a parameter of the request";
-constexpr Refused kRefusedOfRequests[] = {
-    {"sequence_id", kNoSequences},
-    {"sequence_start", kNoSequences},
-    {"sequence_end", kNoSequences},
-    {"layout", kOfTensors},
+
+struct Known {
+  absl::string_view name;
+  unsigned places;                // where it belongs
+  const char* refusal = nullptr;  // of what is not served
 };
-constexpr Refused kRefusedOfTensors[] = {
-    {"classification", "classification is not supported; ask for the scores"},
-    {"shared_memory_region", kNoSharedMemory},
-    {"shared_memory_byte_size", kNoSharedMemory},
-    {"shared_memory_offset", kNoSharedMemory},
-    {"timeout", kOfRequests},
-    {"priority", kOfRequests},
-    {"timing", kOfRequests},
+constexpr Known kKnown[] = {
+    {"timeout", kRequest},
+    {"priority", kRequest},
+    {"timing", kRequest},
+    {"layout", kInput | kOutput},
+    {"classification", kOutput, "classification is not supported; ask for the scores"},
+    {"sequence_id", kRequest, kNoSequences},
+    {"sequence_start", kRequest, kNoSequences},
+    {"sequence_end", kRequest, kNoSequences},
+    {"shared_memory_region", kInput | kOutput, kNoSharedMemory},
+    {"shared_memory_byte_size", kInput | kOutput, kNoSharedMemory},
+    {"shared_memory_offset", kInput | kOutput, kNoSharedMemory},
 };
-constexpr absl::string_view kServedOfRequests[] = {"timeout", "priority", "timing"};
-constexpr absl::string_view kServedOfTensors[] = {"layout"};
+
+unsigned PlaceOf(ParametersOf of) {
+  switch (of) {
+    case ParametersOf::kRequest:
+      return kRequest;
+    case ParametersOf::kInput:
+      return kInput;
+    case ParametersOf::kOutput:
+      break;
+  }
+  return kOutput;
+}
+
+absl::string_view PlaceName(unsigned places) {
+  switch (places) {
+    case kRequest:
+      return "the request";
+    case kInput:
+      return "an input";
+    case kOutput:
+      return "a requested output";
+    default:
+      return "an input or of a requested output";
+  }
+}
+
+// "; an input takes 'layout'".
+std::string Allowed(unsigned place) {
+  std::string names;
+  for (const Known& known : kKnown) {
+    if (known.refusal != nullptr || (known.places & place) == 0) continue;
+    absl::StrAppend(&names, names.empty() ? "'" : ", '", known.name, "'");
+  }
+  return absl::StrCat("; ", PlaceName(place), " takes ", names);
+}
 
 absl::Status InvalidParameter(absl::string_view name, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("parameter ", Quoted(name), ": ", why));
 }
 
-// Another case, a wrong letter or two, or a unit: "Timeout", "prioritty", "timeout_ms".
-bool IsNearly(absl::string_view name, absl::string_view served) {
-  if (name.size() > 2 * served.size()) return false;
-  const std::string lower = absl::AsciiStrToLower(name);
-  if (absl::StartsWith(lower, absl::StrCat(served, "_"))) return true;
-  return EditDistance(lower, served) <= (served.size() > 6 ? 2 : 1);
+// Another case, a wrong letter or two, or a unit: "Timeout", "prioritty", "layuot", "timeout_ms".
+bool IsNearly(absl::string_view name, absl::string_view known) {
+  const size_t most = known.size() > 6 ? 2 : 1;
+  const bool has_unit = name.size() > known.size() && name[known.size()] == '_';
+  if (has_unit && name.size() <= 2 * known.size())
+    return absl::EqualsIgnoreCase(name.substr(0, known.size()), known);
+  if (name.size() > known.size() + most || name.size() + most < known.size()) return false;
+  return EditDistance(absl::AsciiStrToLower(name), known) <= static_cast<int>(most);
+}
+
+absl::Status CheckName(absl::string_view name, unsigned place) {
+  const auto* exact =
+      absl::c_find_if(kKnown, [name](const Known& one) { return one.name == name; });
+  if (exact != std::end(kKnown)) {
+    if (exact->refusal != nullptr) return InvalidParameter(name, exact->refusal);
+    if ((exact->places & place) != 0) return absl::OkStatus();
+    return InvalidParameter(
+        name, absl::StrCat("it is a parameter of ", PlaceName(exact->places), Allowed(place)));
+  }
+  for (const Known& known : kKnown) {
+    if (!IsNearly(name, known.name)) continue;
+    const std::string meant = absl::StrCat("unknown; is '", known.name, "' meant?");
+    const bool belongs = (known.places & place) != 0;
+    if (known.refusal != nullptr)
+      return InvalidParameter(name, absl::StrCat(meant, " ", known.refusal));
+    return InvalidParameter(name,
+                            absl::StrCat(meant, belongs ? "" : " It is a parameter of ",
+                                         belongs ? "" : PlaceName(known.places), Allowed(place)));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::Status CheckNames(const Parameters& parameters, ParametersOf of) {
-  if (parameters.empty()) return absl::OkStatus();
-  using Names = absl::Span<const absl::string_view>;
-  using Refusals = absl::Span<const Refused>;
-  const bool request = of == ParametersOf::kRequest;
-  const Names served = request ? Names(kServedOfRequests) : Names(kServedOfTensors);
-  for (const Refused& one : request ? Refusals(kRefusedOfRequests) : Refusals(kRefusedOfTensors)) {
-    if (parameters.contains(std::string(one.name))) return InvalidParameter(one.name, one.why);
-  }
   for (const auto& [name, value] : parameters) {
-    if (absl::c_linear_search(served, name)) continue;
-    for (absl::string_view known : served) {
-      if (IsNearly(name, known))
-        return InvalidParameter(name, absl::StrCat("unknown; is '", known, "' meant?"));
-    }
+    ABSL_RETURN_IF_ERROR(CheckName(name, PlaceOf(of)));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::optional<int64_t>> IntegerParameter(const Parameters& parameters,
-                                                        const char* name) {
+                                                        const char* name, int64_t most) {
   const auto found = parameters.find(name);
   if (found == parameters.end()) return std::optional<int64_t>();
   const inference::InferParameter& value = found->second;
-  if (value.parameter_choice_case() == inference::InferParameter::kUint64Param &&
-      value.uint64_param() <= std::numeric_limits<int64_t>::max()) {
-    return std::optional<int64_t>(value.uint64_param());
+  int64_t number = -1;
+  if (value.parameter_choice_case() == inference::InferParameter::kInt64Param) {
+    number = value.int64_param();
+  } else if (value.parameter_choice_case() == inference::InferParameter::kUint64Param) {
+    constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
+    number = value.uint64_param() > kMost ? -1 : static_cast<int64_t>(value.uint64_param());
   }
-  if (value.parameter_choice_case() == inference::InferParameter::kInt64Param &&
-      value.int64_param() >= 0) {
-    return std::optional<int64_t>(value.int64_param());
-  }
-  return InvalidParameter(name, "it is not an integer from 0");
+  if (number >= 0 && number <= most) return std::optional<int64_t>(number);
+  return InvalidParameter(name, absl::StrCat("it is not an integer from 0 to ", most));
 }
 
 absl::StatusOr<bool> BoolParameter(const Parameters& parameters, const char* name) {

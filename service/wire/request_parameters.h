@@ -18,17 +18,17 @@ namespace tilewire::service {
 
 using Parameters = google::protobuf::Map<std::string, inference::InferParameter>;
 
-enum class ParametersOf { kRequest, kTensor };
+enum class ParametersOf { kRequest, kInput, kOutput };
 
-// kInvalidArgument  a parameter that changes the answer and is not served, one that belongs to the
-//                   other of the two, or a name that is nearly one that is served: the message
-//                   names what was meant
+// kInvalidArgument  a parameter that changes the answer and is not served, one that belongs
+//                   elsewhere, or a name that is nearly one of these or of those that are served:
+//                   the message names what was meant and what is allowed
 absl::Status CheckNames(const Parameters& parameters, ParametersOf of);
 
 // The value of an integer parameter; nothing if it is absent.
-//   kInvalidArgument  it is not an integer from 0
+//   kInvalidArgument  it is not an integer from 0 to `most`
 absl::StatusOr<std::optional<int64_t>> IntegerParameter(const Parameters& parameters,
-                                                        const char* name);
+                                                        const char* name, int64_t most);
 
 // The value of a parameter that is true or false; false if it is absent.
 //   kInvalidArgument  it is neither

@@ -11,6 +11,7 @@ namespace tilewire::service {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Request = inference::ModelInferRequest;
@@ -211,11 +212,75 @@ struct ErrorCase {
 TEST_F(InferenceServiceTest, OtherParametersAreIgnored) {
   Start();
   Request request = GoodRequest();
-  for (const char* name : {"triton_enable_empty_final_response", "binary_data_output", "time", "x"})
+  for (const char* name : {"triton_enable_empty_final_response", "binary_data_output", "time", "x",
+                           "headers", "sequence_length", "lay", "class", "memory"})
     (*request.mutable_parameters())[name].set_bool_param(true);
   (*request.mutable_inputs(0)->mutable_parameters())["binary_data_size"].set_int64_param(4);
+  auto* output = request.add_outputs();
+  output->set_name("row_out");
+  (*output->mutable_parameters())["binary_data"].set_bool_param(true);
   Response response;
   EXPECT_TRUE(Infer(request, &response).ok());
+}
+
+// Every parameter that means something anywhere, and spellings of it, at every place.
+TEST_F(InferenceServiceTest, AParameterIsServedOrRefusedByNameAtEveryPlace) {
+  Start();
+  enum Place { kRequest, kInput, kOutput };
+  const struct {
+    Place place;
+    std::vector<std::string> served;
+    std::string allowed;
+  } places[] = {
+      {kRequest,
+       {"timeout", "priority", "timing"},
+       "; the request takes 'timeout', 'priority', 'timing'"},
+      {kInput, {"layout"}, "; an input takes 'layout'"},
+      {kOutput, {"layout"}, "; a requested output takes 'layout'"},
+  };
+  const auto ask = [this](Place place, const std::string& name) {
+    Request request = GoodRequest();
+    request.add_outputs()->set_name("image_out");
+    auto* parameters = place == kRequest ? request.mutable_parameters()
+                       : place == kInput ? request.mutable_inputs(0)->mutable_parameters()
+                                         : request.mutable_outputs(0)->mutable_parameters();
+    inference::InferParameter& value = (*parameters)[name];
+    if (name == "layout") {
+      value.set_string_param("nchw");
+    } else if (name == "timing") {
+      value.set_bool_param(true);
+    } else {
+      value.set_int64_param(60'000'000);
+    }
+    Response response;
+    return Infer(request, &response);
+  };
+  for (const auto& [place, served, allowed] : places) {
+    for (const char* name : {"timeout", "priority", "timing", "layout"}) {
+      const grpc::Status status = ask(place, name);
+      const bool belongs = std::find(served.begin(), served.end(), name) != served.end();
+      EXPECT_EQ(status.ok(), belongs) << name << " at " << place << ": " << status.error_message();
+      if (belongs) continue;
+      EXPECT_THAT(status.error_message(),
+                  HasSubstr(std::string("'") + name + "': it is a parameter"));
+      EXPECT_THAT(status.error_message(), EndsWith(allowed));
+    }
+    for (const char* name :
+         {"classification", "sequence_id", "sequence_start", "sequence_end", "shared_memory_region",
+          "shared_memory_byte_size", "shared_memory_offset", "Classification", "sequenceid"}) {
+      EXPECT_THAT(ask(place, name).error_message(), HasSubstr("not supported")) << name << place;
+    }
+    for (const auto& [name, meant] :
+         {std::pair("layuot", "layout"), std::pair("layouts", "layout"),
+          std::pair("Layout", "layout"), std::pair("Timeout", "timeout"),
+          std::pair("timeout_ms", "timeout"), std::pair("priorty", "priority"),
+          std::pair("timming", "timing")}) {
+      const grpc::Status status = ask(place, name);
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << name << place;
+      EXPECT_THAT(status.error_message(), HasSubstr(std::string("is '") + meant + "' meant?"));
+      EXPECT_THAT(status.error_message(), EndsWith(allowed));
+    }
+  }
 }
 
 TEST_F(InferenceServiceTest, RefusesWithCodeAndReason) {
@@ -314,6 +379,9 @@ TEST_F(InferenceServiceTest, RefusesWithCodeAndReason) {
       {"a priority below 0",
        [](Request* r) { (*r->mutable_parameters())["priority"].set_int64_param(-1); }, bad,
        "'priority'"},
+      {"a priority that no integer holds",
+       [](Request* r) { (*r->mutable_parameters())["priority"].set_uint64_param(UINT64_MAX); }, bad,
+       "'priority': it is not an integer from 0 to 2147483647"},
       {"a timing that is not true or false",
        [](Request* r) { (*r->mutable_parameters())["timing"].set_int64_param(1); }, bad,
        "'timing'"},
