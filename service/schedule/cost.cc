@@ -7,6 +7,11 @@ namespace tilewire::service {
 namespace {
 
 constexpr double kWeightOfLonger = 0.2, kWeightOfShorter = 0.5;
+// A run that was held up makes a rate look low, nothing makes it look high: the best one counts,
+// and is forgotten slowly.
+constexpr double kKeptOfRate = 0.98;
+// Small runs tell little of ones that are larger by far, as some of their time is not computing.
+constexpr int64_t kMostTimesLarger = 64;
 constexpr size_t kMostKeys = 4096;  // clients choose shapes: what is learned stays bounded
 
 }  // namespace
@@ -29,6 +34,24 @@ void CostTable::Record(uint64_t key, absl::Duration taken) {
   } else {
     cost.mean += (std::min(taken, 2 * cost.mean) - cost.mean) * kWeightOfLonger;
   }
+}
+
+absl::Duration CostTable::AtItsRate(const std::string& model, int64_t operations) const {
+  const auto found = rates_.find(model);
+  if (found == rates_.end() || operations <= 0) return absl::ZeroDuration();
+  const Rate& best = found->second;
+  const auto most = static_cast<double>(best.operations) * kMostTimesLarger;
+  return absl::Seconds(std::min(static_cast<double>(operations), most) / best.per_second);
+}
+
+void CostTable::RecordRate(const std::string& model, int64_t operations, absl::Duration taken) {
+  if (operations <= 0 || taken <= absl::ZeroDuration()) return;
+  const Rate rate = {operations / absl::ToDoubleSeconds(taken), operations};
+  if (rates_.size() >= kMostKeys && !rates_.contains(model)) rates_.clear();
+  const auto [place, inserted] = rates_.try_emplace(model, rate);
+  if (inserted) return;
+  place->second.per_second *= kKeptOfRate;
+  if (rate.per_second >= place->second.per_second) place->second = rate;
 }
 
 }  // namespace tilewire::service

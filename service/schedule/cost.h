@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long work of a kind takes: a mean that follows the last runs. Thread-compatible.
+// How long work of a kind takes: a mean that follows the last runs. Work of a kind that has never
+// run is judged by its operations, at the rate of its model's other runs. Thread-compatible.
 #ifndef SERVICE_SCHEDULE_COST_H_
 #define SERVICE_SCHEDULE_COST_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
@@ -20,12 +22,23 @@ class CostTable {
   // their mean.
   void Record(uint64_t key, absl::Duration taken);
 
+  // The time of `operations` of a model at the best rate of its last runs, rather too short than
+  // too long: more than 64 times the operations of that run count as 64 times. Zero if the model
+  // has not run, or where they are not known (0).
+  absl::Duration AtItsRate(const std::string& model, int64_t operations) const;
+  void RecordRate(const std::string& model, int64_t operations, absl::Duration taken);
+
  private:
   struct Cost {
     absl::Duration mean;
     bool first = true;
   };
+  struct Rate {
+    double per_second = 0;
+    int64_t operations = 0;  // of the run that had it
+  };
   absl::flat_hash_map<uint64_t, Cost> costs_;
+  absl::flat_hash_map<std::string, Rate> rates_;
 };
 
 }  // namespace tilewire::service

@@ -2,8 +2,10 @@
 #include "service/schedule/dispatcher.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace tilewire::service {
 namespace {
@@ -23,13 +25,19 @@ constexpr absl::Duration kShorterThanAWakeUp = absl::Microseconds(250);
 constexpr int kOneAtATime = 16;
 constexpr int kMostCounted = 32;
 
-// At least what one core does in a second, for work whose time is not known.
+// At least what one core does in a second: where nothing of a model has run, it tells which work is
+// short. No other work is refused for such a guess, which therefore has a bound.
 constexpr double kOperationsPerSecond = 5e9;
+constexpr absl::Duration kMostGuessed = absl::Milliseconds(20);  // more than FairQueue::kShortWork
 
 constexpr absl::Duration kLeastRetry = absl::Milliseconds(5);
 constexpr absl::Duration kMostRetry = absl::Seconds(5);
 
-int64_t Milliseconds(absl::Duration time) { return absl::ToInt64Milliseconds(time); }
+std::string Text(absl::Duration time) {
+  return time < absl::Milliseconds(10)
+             ? absl::StrFormat("%.1f ms", absl::ToDoubleMilliseconds(time))
+             : absl::StrCat(absl::ToInt64Milliseconds(time), " ms");
+}
 
 }  // namespace
 
@@ -62,8 +70,33 @@ absl::Duration Dispatcher::MeasuredTime(const WorkTerms& terms) const {
   return terms.time_varies ? absl::ZeroDuration() : costs_.Expected(terms.cost_key);
 }
 
-absl::Duration Dispatcher::PredictedWait(const std::string& model) const {
-  return queue_.WorkAhead(model) / threads_;
+absl::Duration Dispatcher::ExpectedTime(const Work& work) const {
+  const WorkTerms& terms = work.terms();
+  const absl::Duration measured = MeasuredTime(terms);
+  if (measured > absl::ZeroDuration() || terms.time_varies) return measured;
+  const int64_t operations = work.Operations().value_or(0);
+  const absl::Duration likely = costs_.AtItsRate(terms.model, operations);
+  if (likely > absl::ZeroDuration()) return likely;
+  return std::min(absl::Seconds(operations / kOperationsPerSecond), kMostGuessed);
+}
+
+absl::Duration Dispatcher::PredictedWait(const std::string& model, int priority) const {
+  return queue_.WorkAhead(model, priority) / threads_;
+}
+
+absl::Status Dispatcher::RefuseLate(const WorkTerms& terms, absl::Time now,
+                                    absl::Duration expected) const {
+  const absl::Duration wait = PredictedWait(terms.model, terms.priority);
+  if (wait > options_.max_wait) {
+    return absl::UnavailableError(absl::StrCat("it cannot be answered in its time: about ",
+                                               Text(wait),
+                                               " of work are ahead of it, and it may wait for ",
+                                               Text(options_.max_wait), " (--max_queue_ms)"));
+  }
+  if (now + wait + expected <= terms.deadline) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      "it cannot be answered in its time: it takes about ", Text(expected), ", about ", Text(wait),
+      " of work are ahead of it, and its deadline is in ", Text(terms.deadline - now)));
 }
 
 absl::Status Dispatcher::Refuse(const Work& work, absl::Time now, absl::Duration expected) const {
@@ -85,12 +118,7 @@ absl::Status Dispatcher::Refuse(const Work& work, absl::Time now, absl::Duration
                                                " requests wait (--max_queue_per_model)"));
   }
   if (!AllBusy() || queue_.size() == 0) return absl::OkStatus();
-  const absl::Duration wait = PredictedWait(terms.model);
-  if (wait > options_.max_wait || now + wait + expected > terms.deadline) {
-    return absl::UnavailableError(absl::StrCat("it cannot be answered in its time: about ",
-                                               Milliseconds(wait), " ms of work are ahead of it"));
-  }
-  return absl::OkStatus();
+  return RefuseLate(terms, now, expected);
 }
 
 absl::Status Dispatcher::Submit(Work* work) {
@@ -101,10 +129,7 @@ absl::Status Dispatcher::Submit(Work* work) {
     threading::MutexLock lock(&mutex_);
     const absl::Time now = clock_->Now();
     const absl::Duration measured = MeasuredTime(terms);
-    absl::Duration expected = measured;
-    if (expected == absl::ZeroDuration() && !terms.time_varies) {
-      expected = absl::Seconds(work->Operations().value_or(0) / kOperationsPerSecond);
-    }
+    const absl::Duration expected = ExpectedTime(*work);
     const absl::Status refused = Refuse(*work, now, expected);
     if (!refused.ok()) return refused;
     const bool alone = queue_.size() == 0 && running_.empty();
@@ -160,7 +185,8 @@ bool Dispatcher::Withdraw(Work* work) {
 
 absl::Duration Dispatcher::RetryAfter(const std::string& model) const {
   threading::MutexLock lock(&mutex_);
-  return std::clamp(PredictedWait(model), kLeastRetry, kMostRetry);
+  const absl::Duration wait = PredictedWait(model, std::numeric_limits<int>::min());
+  return std::clamp(wait, kLeastRetry, kMostRetry);
 }
 
 void Dispatcher::EndTooLate(const std::vector<Work*>& expired, absl::Time now) const {
@@ -168,8 +194,8 @@ void Dispatcher::EndTooLate(const std::vector<Work*>& expired, absl::Time now) c
     if (work->terms().deadline <= now) {
       work->End(absl::DeadlineExceededError("the deadline passed while the request waited"));
     } else {
-      work->End(absl::UnavailableError(absl::StrCat(
-          "the request waited for ", Milliseconds(options_.max_wait), " ms (--max_queue_ms)")));
+      work->End(absl::UnavailableError(
+          absl::StrCat("the request waited for ", Text(options_.max_wait), " (--max_queue_ms)")));
     }
   }
 }
@@ -230,10 +256,17 @@ Dispatcher::Taken Dispatcher::Start(Work* work) {
   const bool background = terms.work_class == WorkClass::kBackground;
   background_runs_ |= background;
   if (spare_.empty()) spare_.emplace_front();
-  spare_.front() = {terms.model,         terms.cost_key, clock_->Now(),
-                    MeasuredTime(terms), background,     terms.time_varies};
+  const std::optional<int64_t> operations = work->Operations();
+  spare_.front() = {.model = terms.model,
+                    .cost_key = terms.cost_key,
+                    .start = clock_->Now(),
+                    .expected = MeasuredTime(terms),
+                    .charged = work->expected_,
+                    .operations = operations.value_or(0),
+                    .background = background,
+                    .time_varies = terms.time_varies};
   running_.splice(running_.begin(), spare_, spare_.begin());
-  work->prepares_ = terms.cost_key != 0 && !work->Operations().has_value();
+  work->prepares_ = terms.cost_key != 0 && !operations.has_value();
   if (work->prepares_) preparing_[terms.cost_key] = &running_.front();
   return {work, running_.begin()};
 }
@@ -264,9 +297,12 @@ int Dispatcher::EndRun(const Taken& taken, Lane lane) {
   if (ran.background) {
     background_runs_ = false;
   } else {
-    queue_.Charge(ran.model, time, ran.expected);
+    queue_.Charge(ran.model, time, ran.charged);
     const bool is_first = ran.expected == absl::ZeroDuration();
-    if ((lane == Lane::kArena || is_first) && !ran.time_varies) costs_.Record(ran.cost_key, time);
+    if ((lane == Lane::kArena || is_first) && !ran.time_varies) {
+      costs_.Record(ran.cost_key, time);
+      costs_.RecordRate(ran.model, ran.operations, time);
+    }
   }
   // Where it failed, the next one tries.
   const auto prepared = preparing_.find(ran.cost_key);

@@ -103,7 +103,8 @@ class Dispatcher {
     std::string model;
     uint64_t cost_key;
     absl::Time start;
-    absl::Duration expected;
+    absl::Duration expected, charged;  // as measured; to its model, when it was taken
+    int64_t operations;                // 0: not known when it was taken
     bool background, time_varies;
     bool beside = false;  // the tokens
   };
@@ -115,11 +116,15 @@ class Dispatcher {
 
   absl::Status Refuse(const Work& work, absl::Time now, absl::Duration expected) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Duration PredictedWait(const std::string& model) const
+  absl::Status RefuseLate(const WorkTerms& terms, absl::Time now, absl::Duration expected) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return running_.empty() && queue_.size() == 0 && background_.empty();
   }
+  absl::Duration PredictedWait(const std::string& model, int priority) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The measured time, or what its operations tell.
+  absl::Duration ExpectedTime(const Work& work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AllBusy() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return tokens_ >= threads_; }
   absl::Duration MeasuredTime(const WorkTerms& terms) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // When the first token will be free, as far as is known.

@@ -214,9 +214,20 @@ int64_t FairQueue::SizeOf(const std::string& model) const {
   return static_cast<int64_t>(found->second.works.size()) + found->second.parked;
 }
 
-absl::Duration FairQueue::WorkAhead(const std::string& model) const {
+// Those of the lowest priority are last.
+absl::Duration FairQueue::BacklogFrom(const ModelQueue& queue, int priority) {
+  absl::Duration backlog = queue.backlog;
+  for (auto it = queue.works.rbegin(); it != queue.works.rend(); ++it) {
+    if (it->second->terms().priority >= priority) break;
+    backlog -= it->second->expected_;
+  }
+  return backlog;
+}
+
+absl::Duration FairQueue::WorkAhead(const std::string& model, int priority) const {
   const auto found = models_.find(model);
-  const absl::Duration own = found == models_.end() ? absl::ZeroDuration() : found->second.backlog;
+  const absl::Duration own =
+      found == models_.end() ? absl::ZeroDuration() : BacklogFrom(found->second, priority);
   absl::Duration ahead = own;
   for (const auto& [name, queue] : models_) {
     if (name != model) ahead += std::min(queue.backlog, own);

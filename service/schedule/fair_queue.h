@@ -63,9 +63,9 @@ class FairQueue {
   int64_t short_in_order() const { return short_in_order_; }
   int64_t untimed_in_order() const { return untimed_in_order_; }
   int64_t SizeOf(const std::string& model) const;
-  // Expected time of all that waits before new work of `model` would run: its own backlog, and as
-  // much of each other model's.
-  absl::Duration WorkAhead(const std::string& model) const;
+  // Expected time of all that waits before new work of `model` would run: its own backlog but for
+  // what has a lower priority, and as much of each other model's.
+  absl::Duration WorkAhead(const std::string& model, int priority) const;
 
  private:
   using Place = std::tuple<int, int64_t, int64_t>;  // -priority, step of expiry, sequence
@@ -89,6 +89,7 @@ class FairQueue {
   Work* PopFirst(Wanted wanted);
   Work* Take(ModelQueue* queue, Work* work);
   void Drop(ModelQueue* queue, Work* work);
+  static absl::Duration BacklogFrom(const ModelQueue& queue, int priority);
   void InsertPlace(ModelQueue* queue, Work* work);
   void RemovePlace(ModelQueue* queue, Work* work);
   void InsertExpiry(Work* work);

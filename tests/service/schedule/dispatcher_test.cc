@@ -8,72 +8,10 @@
 #include <vector>
 
 #include "service/schedule/background_turn.h"
-#include "tests/service/schedule/recorded_work.h"
+#include "tests/service/schedule/dispatcher_fixture.h"
 
 namespace tilewire::service {
 namespace {
-
-// One compute thread, which `Block()` keeps busy.
-class DispatcherTest : public ::testing::Test {
- protected:
-  void Start(DispatcherOptions options = {}) {
-    dispatcher_ = std::make_unique<Dispatcher>(&arena_, options, &clock_);
-  }
-  RecordedWork* Make(WorkTerms terms, std::function<void()> body = nullptr) {
-    works_.push_back(std::make_unique<RecordedWork>(std::move(terms), std::move(body)));
-    return works_.back().get();
-  }
-  // Returns when it runs; it ends when `open_` is notified.
-  RecordedWork* Block(WorkTerms terms) {
-    RecordedWork* work = Make(std::move(terms), [this] {
-      entered_.Notify();
-      open_.WaitForNotification();
-    });
-    EXPECT_TRUE(dispatcher_->Submit(work).ok());
-    entered_.WaitForNotification();
-    return work;
-  }
-  // So that the dispatcher knows how long it takes.
-  void Learn(const std::string& model, absl::Duration time, int runs = 3) {
-    Learn(TermsOf(model), time, runs);
-  }
-  void Learn(const WorkTerms& terms, absl::Duration time, int runs = 3) {
-    for (int i = 0; i < runs; ++i) {
-      RecordedWork* work = Make(terms, [this, time] { clock_.Advance(time); });
-      ASSERT_TRUE(dispatcher_->Submit(work).ok());
-      work->Wait();
-      dispatcher_->WaitIdle();
-    }
-  }
-
-  // Beside what Block() holds, work of the second terms waits while work of the first one, which
-  // comes after it, runs.
-  void ExpectOvertakes(const WorkTerms& beside, const WorkTerms& waiting) {
-    RecordedWork *first = Make(waiting), *second = Make(beside);
-    ASSERT_TRUE(dispatcher_->Submit(first).ok());
-    ASSERT_TRUE(dispatcher_->Submit(second).ok());
-    second->Wait();
-    EXPECT_EQ(second->lane(), Lane::kExpress);
-    EXPECT_FALSE(first->ran());
-    open_.Notify();
-    first->Wait();
-    EXPECT_EQ(first->lane(), Lane::kArena);
-  }
-
-  static WorkTerms Varying() {
-    WorkTerms terms = TermsOf("varying");
-    terms.time_varies = true;
-    return terms;
-  }
-
-  FakeClock clock_;
-  threading::Notification entered_, open_;
-  threading::Arena arena_{1};
-  std::vector<std::unique_ptr<RecordedWork>> works_;
-  std::unique_ptr<Dispatcher> dispatcher_;  // last: ends before what it uses
-};
-
-constexpr DispatcherOptions kNoExpress = {.express = false};
 
 TEST_F(DispatcherTest, RunsAllThatIsSubmittedByManyThreads) {
   Start();
@@ -124,26 +62,6 @@ TEST_F(DispatcherTest, ExpiredWorkEndsAtOnceAndFreesItsPlace) {
   dispatcher_->EndExpired();
   patient->Wait();
   EXPECT_EQ(patient->status().code(), absl::StatusCode::kUnavailable) << "its wait, not its time";
-  open_.Notify();
-}
-
-TEST_F(DispatcherTest, WhatCannotBeAnsweredInItsTimeIsRefusedAtTheDoor) {
-  Start({.max_waiting = 100, .max_wait = absl::Seconds(1), .express = false});
-  Learn("slow", absl::Milliseconds(300));
-  Block(TermsOf("other"));
-  int admitted = 0;
-  absl::Status refused;
-  while (refused.ok()) {
-    refused = dispatcher_->Submit(Make(TermsOf("slow")));
-    admitted += refused.ok() ? 1 : 0;
-    ASSERT_LT(admitted, 50);
-  }
-  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(admitted, 4) << "0, 300, 600 and 900 ms of work ahead";
-  EXPECT_EQ(dispatcher_->RetryAfter("slow"), absl::Milliseconds(1200));
-  WorkTerms hurried = TermsOf("other");
-  hurried.deadline = clock_.Now() + absl::Milliseconds(1);
-  EXPECT_TRUE(dispatcher_->Submit(Make(hurried)).ok()) << "nothing of its model is ahead";
   open_.Notify();
 }
 
@@ -333,16 +251,6 @@ TEST_F(DispatcherTest, WorkThatHasNeverRunWaitsForShortWork) {
   open_.Notify();
   work->Wait();
   EXPECT_EQ(work->lane(), Lane::kArena);
-}
-
-TEST_F(DispatcherTest, WorkWhoseTimeVariesIsNotRefusedForItsLastRuns) {
-  Start(kNoExpress);
-  Learn(Varying(), absl::Seconds(100));
-  Block(Varying());
-  WorkTerms terms = Varying();
-  terms.deadline = clock_.Now() + absl::Seconds(5);
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(dispatcher_->Submit(Make(terms)).ok());
-  open_.Notify();
 }
 
 TEST_F(DispatcherTest, WorkOfUnknownTimeIsJudgedByItsOperations) {

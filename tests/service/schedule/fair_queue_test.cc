@@ -151,7 +151,7 @@ TEST_F(FairQueueTest, ParkedWorkIsOutOfTheOrderUntilItIsUnparked) {
   EXPECT_EQ(queue_.size(), 3);
   EXPECT_EQ(queue_.SizeOf("a"), 3);
   EXPECT_EQ(queue_.in_order(), 1);
-  EXPECT_EQ(queue_.WorkAhead("a"), 2 * kShort + kLong);
+  EXPECT_EQ(queue_.WorkAhead("a", 0), 2 * kShort + kLong);
   EXPECT_EQ(queue_.Pop(), first);
   EXPECT_EQ(queue_.Pop(), nullptr);
   EXPECT_EQ(queue_.Unpark(TermsOf("b").cost_key), 0);
@@ -175,9 +175,34 @@ TEST_F(FairQueueTest, ParkedWorkIsRemovedAndExpires) {
 TEST_F(FairQueueTest, WorkAheadIsTheOwnBacklogAndAsMuchOfTheOthers) {
   for (int i = 0; i < 5; ++i) Push(TermsOf("a"), kLong);
   Push(TermsOf("b"), kShort);
-  EXPECT_EQ(queue_.WorkAhead("a"), 5 * kLong + kShort);
-  EXPECT_EQ(queue_.WorkAhead("b"), 2 * kShort);
-  EXPECT_EQ(queue_.WorkAhead("c"), absl::ZeroDuration());
+  EXPECT_EQ(queue_.WorkAhead("a", 0), 5 * kLong + kShort);
+  EXPECT_EQ(queue_.WorkAhead("b", 0), 2 * kShort);
+  EXPECT_EQ(queue_.WorkAhead("c", 0), absl::ZeroDuration());
+}
+
+TEST_F(FairQueueTest, WorkOfALowerPriorityIsNotAhead) {
+  WorkTerms hurried = TermsOf("a");
+  hurried.priority = 1;
+  for (int i = 0; i < 3; ++i) Push(TermsOf("a"), kLong);
+  Push(hurried, kShort);
+  EXPECT_EQ(queue_.WorkAhead("a", -1), 3 * kLong + kShort);
+  EXPECT_EQ(queue_.WorkAhead("a", 0), 3 * kLong + kShort);
+  EXPECT_EQ(queue_.WorkAhead("a", 1), kShort);
+  EXPECT_EQ(queue_.WorkAhead("a", 2), absl::ZeroDuration());
+}
+
+TEST(CostTableTest, JudgesOtherShapesOfAModelByItsRate) {
+  CostTable costs;
+  EXPECT_EQ(costs.AtItsRate("a", 1000), absl::ZeroDuration());
+  costs.RecordRate("a", 1000, absl::Milliseconds(10));
+  EXPECT_EQ(costs.AtItsRate("a", 64'000), absl::Milliseconds(640));
+  EXPECT_EQ(costs.AtItsRate("b", 64'000), absl::ZeroDuration());
+  EXPECT_EQ(costs.AtItsRate("a", 0), absl::ZeroDuration()) << "operations that are not known";
+  for (int i = 0; i < 3; ++i) costs.RecordRate("a", 1000, absl::Seconds(5));
+  EXPECT_LT(costs.AtItsRate("a", 1000), absl::Milliseconds(11)) << "runs that were held up";
+  for (int i = 0; i < 50; ++i) costs.RecordRate("a", 1000, absl::Milliseconds(20));
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(costs.AtItsRate("a", 1000)), 20, 0.5);
+  EXPECT_EQ(costs.AtItsRate("a", 1'000'000), costs.AtItsRate("a", 64'000)) << "too far away";
 }
 
 TEST(CostTableTest, FollowsTheLastRunsAndForgetsTheFirst) {
