@@ -63,7 +63,8 @@ void AddEngine(CLI::App* app, Flags* flags, GivenFlags* given) {
       "exact: as f32; fast: errors of about 5e-6, faster on CPUs with AMX; bf16: errors of a few "
       "thousandths, faster with AVX-512 BF16 or AMX; a model's config.pbtxt may name its own")
       ->check(CLI::IsMember({"exact", "fast", "bf16"}));
-  Add(app, "primitive_cache_mb", &given->primitive_cache_mb, "Compiled code that is kept")
+  Add(app, "primitive_cache_mb", &given->primitive_cache_mb,
+      "Compiled code that is kept; default: a sixteenth of what is granted, at most 64")
       ->check(CLI::Range(0, 65536));
 }
 
@@ -100,10 +101,12 @@ void AddLimits(CLI::App* app, Flags* flags, GivenFlags* given) {
       ->check(CLI::Range(0, 1000000));
   Add(app, "max_queue_ms", &given->max_queue_ms, "Longest time that a request may wait")
       ->check(CLI::Range(1, 3'600'000));
-  Add(app, "max_message_mb", &given->max_message_mb, "Largest message, both ways")
+  Add(app, "max_message_mb", &given->max_message_mb,
+      "Largest message, both ways; default: half of --transport_mb, at most 64")
       ->check(CLI::Range(1, 2047));
   Add(app, "max_work_mb", &given->max_work_mb,
-      "Memory of all requests together: messages, activations, answers; 0: half of what is granted")
+      "Memory of all requests together: messages, activations, answers; 0: half of what is "
+      "granted, less where models leave less")
       ->check(CLI::Range(0, 1 << 24));
   Add(app, "max_operations", &server->primitives.max_operations,
       "Operations of one described primitive")
@@ -111,7 +114,9 @@ void AddLimits(CLI::App* app, Flags* flags, GivenFlags* given) {
   Add(app, "max_reference_operations", &server->primitives.max_reference_operations,
       "The same, where only a reference implementation takes it; 0: none")
       ->check(NumberFrom(0));
-  Add(app, "transport_mb", &given->transport_mb, "Memory of all connections together")
+  Add(app, "transport_mb", &given->transport_mb,
+      "Memory of all connections together, at least two messages; default: about a sixth of what "
+      "is granted, less beside large models, at most 512")
       ->check(CLI::Range(16, 1 << 20));
   Add(app, "max_connections_per_peer", &server->transport.max_connections_per_peer,
       "Open connections of one address (IPv6: of a /64 network); 0: no bound")

@@ -5,6 +5,7 @@
 #define SERVICE_FLAG_LIST_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,8 @@ namespace tilewire::service {
 
 // Flags as they are given, where the options have another type or unit.
 struct GivenFlags {
-  int64_t max_message_mb = 64;
+  std::optional<int64_t> max_message_mb, transport_mb, primitive_cache_mb;
   int64_t max_work_mb = 0;
-  int64_t transport_mb = 512;
   int64_t max_queue_per_model = 0;
   int64_t max_queue_ms = 10'000;
   int64_t slow_ms = 10'000;
@@ -28,7 +28,6 @@ struct GivenFlags {
   std::vector<std::string> services = {"inference", "primitives", "plans"};
   std::string ready = "all";
   std::string warm_up = "after";
-  int64_t primitive_cache_mb = 64;
   std::string max_isa = "best";
   std::string convolution_algorithm = "auto";
   std::string precision = "exact";

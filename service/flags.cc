@@ -14,7 +14,6 @@
 #include "engine/base/precision.h"
 #include "engine/primitive_engine.h"
 #include "service/flag_list.h"
-#include "service/granted_memory.h"
 #include "service/unknown_variables.h"
 
 namespace tilewire::service {
@@ -37,8 +36,6 @@ constexpr char kFooter[] =
 
 // What the flags mean to the server.
 void ApplyToServer(const GivenFlags& given, ServerOptions* server) {
-  server->transport.max_message_bytes = given.max_message_mb << 20;
-  server->transport.transport_bytes = std::max(given.transport_mb, 2 * given.max_message_mb) << 20;
   server->transport.keepalive = absl::Seconds(given.keepalive);
   server->transport.max_idle = absl::Seconds(given.max_idle);
   server->transport.max_age = absl::Seconds(given.max_age);
@@ -46,7 +43,6 @@ void ApplyToServer(const GivenFlags& given, ServerOptions* server) {
       given.max_queue_per_model > 0 ? given.max_queue_per_model
                                     : (3 * int64_t{server->queue.max_waiting} + 3) / 4);
   server->queue.max_wait = absl::Milliseconds(given.max_queue_ms);
-  server->max_work_bytes = given.max_work_mb > 0 ? given.max_work_mb << 20 : GrantedMemory() / 2;
   server->write_timeout = absl::Seconds(given.write_timeout);
   server->drain_timeout = absl::Seconds(given.drain_timeout);
   server->slow_request = absl::Milliseconds(given.slow_ms);
@@ -57,6 +53,16 @@ void ApplyToServer(const GivenFlags& given, ServerOptions* server) {
   server->serve_primitives = serves("primitives");
   server->serve_plans = serves("plans");
   server->ready_when_any = given.ready == "any";
+}
+
+MemoryWishes WishesFor(const GivenFlags& given) {
+  const auto bytes = [](std::optional<int64_t> megabytes) {
+    return megabytes ? std::optional<int64_t>(*megabytes << 20) : std::nullopt;
+  };
+  return {.message = bytes(given.max_message_mb),
+          .transport = bytes(given.transport_mb),
+          .work = given.max_work_mb > 0 ? bytes(given.max_work_mb) : std::nullopt,
+          .code = bytes(given.primitive_cache_mb)};
 }
 
 std::string FromEnvironment(const char* name) {
@@ -82,7 +88,6 @@ std::optional<int> ApplyToEngine(const GivenFlags& given, EngineOptions* engine)
                                       ? ConvolutionAlgorithm::kDirect
                                       : ConvolutionAlgorithm::kAuto;
   engine->precision = ParsePrecision(given.precision).value();  // the parser has checked it
-  engine->primitive_cache_bytes = given.primitive_cache_mb << 20;
   return std::nullopt;
 }
 
@@ -140,6 +145,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   if (const auto refused = ApplyToEngine(given, &flags->engine)) return refused;
   ApplyToServer(given, &flags->server);
   flags->warm_up_first = given.warm_up == "before";
+  flags->memory = WishesFor(given);
   if (given.probe) {
     flags->probe = FindProbeTarget(arguments, ReadCommandLine("/proc/1/cmdline"),
                                    {flags->server.host, flags->server.port});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "service/memory_plan.h"
 #include "service/models/named_models.h"
 #include "service/probe.h"
 #include "service/server.h"
@@ -28,6 +29,7 @@ struct Flags {
   bool warm_up_first = false;
   EngineOptions engine;
   ServerOptions server;
+  MemoryWishes memory;
   std::vector<std::string> warnings;  // to be logged: what was ignored
 };
 

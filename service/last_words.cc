@@ -3,14 +3,20 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <string_view>
 #include <system_error>
 
 namespace tilewire::service {
 namespace {
+
+constexpr std::string_view kNoThread =
+    "tilewire-server: the system refuses a thread; raise the limits of memory and threads\n";
 
 // Allocates nothing.
 [[noreturn]] void Say(std::string_view words) {
@@ -24,7 +30,12 @@ namespace {
   } catch (const std::bad_alloc&) {
     Say("tilewire-server: the system refuses memory; raise the limit of this process\n");
   } catch (const std::system_error&) {
-    Say("tilewire-server: the system refuses a thread; raise the limits of memory and threads\n");
+    Say(kNoThread);
+  } catch (const std::runtime_error& error) {  // TBB throws nothing more precise
+    const std::string_view what = error.what();
+    for (const int refused : {EAGAIN, ENOMEM}) {
+      if (what.find(strerror(refused)) != what.npos) Say(kNoThread);
+    }
   } catch (...) {
   }
   std::abort();

@@ -20,9 +20,11 @@
 #include "absl/time/clock.h"
 #include "google/protobuf/stubs/logging.h"
 #include "service/address.h"
+#include "service/address_space.h"
 #include "service/engine_start.h"
 #include "service/flags.h"
 #include "service/last_words.h"
+#include "service/memory_bounds.h"
 #include "service/models/loader.h"
 #include "service/models/model_repository.h"
 #include "service/models/named_models.h"
@@ -207,38 +209,50 @@ void Drain(const Flags& flags, Server* server) {
   spdlog::info("drained");
 }
 
-int Serve(const Flags& flags) {
+void WarnAtStart(const Flags& flags, const MemoryPlan& memory) {
+  if (!memory.warning.empty()) spdlog::warn(memory.warning);
+  if (!flags.engine.max_isa.Includes(cpu::Isa::kAvx2)) {
+    spdlog::warn("without AVX2 every primitive runs as its reference: right, but slow");
+  }
+  if (const std::string refusal = cpu::TileRefusal(); !refusal.empty()) spdlog::warn(refusal);
+}
+
+// What serves, with which bounds, and where.
+void Introduce(const EngineOptions& engine, const MemoryPlan& memory, const std::string& address) {
+  spdlog::info("tilewire-server {}: {} threads, {}, {} MB for requests", kVersion, engine.threads,
+               std::string(cpu::IsaName(engine.max_isa)), memory.work >> 20);
+  spdlog::info("{}: {} MB for connections, messages of up to {} MB", GrantedText(memory.limit),
+               memory.transport >> 20, memory.message >> 20);
+  std::printf("tilewire-server listening on %s\n", address.c_str());
+  std::fflush(stdout);
+}
+
+int Serve(Flags flags) {
   // Debian's Abseil looks for cycles of locks at every lock, which costs small requests a twentieth
   // of their rate.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   RaiseDescriptorLimit();
   for (const std::string& warning : flags.warnings) spdlog::warn(warning);
-  if (!flags.engine.max_isa.Includes(cpu::Isa::kAvx2)) {
-    spdlog::warn("without AVX2 every primitive runs as its reference: right, but slow");
-  }
-  if (const std::string refusal = cpu::TileRefusal(); !refusal.empty()) spdlog::warn(refusal);
-  absl::StatusOr<std::unique_ptr<Engine>> engine = StartEngine(flags.engine, flags.pin_threads);
-  if (!engine.ok()) return Refuse(engine.status());
   absl::StatusOr<std::vector<ServedModel>> found = ScanModels(flags);
   if (!found.ok()) return Refuse(found.status());
+  const MemoryPlan memory = ApplyMemory(*found, &flags);
+  WarnAtStart(flags, memory);
+  absl::StatusOr<std::unique_ptr<Engine>> engine = StartEngine(flags.engine, flags.pin_threads);
+  if (!engine.ok()) return Refuse(engine.status());
   ModelRepository models(*std::move(found));
   ServerOptions options = flags.server;
   options.accept_at_once = false;
   auto server = Server::Start(engine->get(), &models, options);
   if (!server.ok()) return Refuse(server.status());
-  spdlog::info("tilewire-server {}: {} threads, {}, {} MB for requests", kVersion,
-               (*engine)->options().threads,
-               std::string(cpu::IsaName((*engine)->options().max_isa)),
-               flags.server.max_work_bytes >> 20);
-  std::printf("tilewire-server listening on %s\n",
-              AddressText(flags.server.host, (*server)->port()).c_str());
-  std::fflush(stdout);
+  Introduce((*engine)->options(), memory, AddressText(flags.server.host, (*server)->port()));
   FirstLoads first_loads(flags, &models, server->get());
+  ModelMemory model_memory(engine->get(), (*server)->admission(), BoundsOfModels(memory));
   Loader loader(engine->get(), &models, (*server)->dispatcher(), (*server)->admission(),
                 {.scan = [&flags] { return ScanModels(flags); },
                  .warm_up_first = flags.warm_up_first,
                  .started = [&first_loads] { first_loads.End(); },
-                 .changed = [&server] { (*server)->ModelsChanged(); }});
+                 .changed = [&server] { (*server)->ModelsChanged(); },
+                 .memory = &model_memory});
   first_loads.LogEnd(AwaitEnd(**engine, **server, &loader));
   loader.Stop();
   Drain(flags, server->get());
@@ -248,6 +262,7 @@ int Serve(const Flags& flags) {
 
 int Main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, kReturnedBytes);
+  SpareAddresses();
   EndPlainlyWithoutMemory();
   cpu::BestIsa();  // first, while nothing has installed a signal stack: it asks for tiles
   Flags flags;
@@ -275,7 +290,7 @@ int Main(int argc, char** argv) {
   signal(SIGXFSZ, SIG_IGN);
   StartLog(flags.log_level);
   if (flags.verbose > 0) StartVerboseLog();
-  const int exit_code = Serve(flags);
+  const int exit_code = Serve(std::move(flags));
   if (!FlushLog(kLongestFlush)) _exit(exit_code);
   return exit_code;
 }

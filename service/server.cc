@@ -55,7 +55,7 @@ Server::Server(Engine* engine, ModelRepository* models, const ServerOptions& opt
       log_(options.slow_request),
       writes_(options.write_timeout),
       answers_(std::make_shared<AnswerPool>(
-          std::min(AnswerPool::kMaxIdleBytes, options.max_work_bytes / 4))),
+          std::min(options.max_idle_answer_bytes, options.max_work_bytes / 4))),
       dispatcher_(&engine->arena(), options.queue),
       inference_(models, Host(),
                  {.live = [this] { return !dispatcher_.Stuck(kStuck); },

@@ -37,6 +37,7 @@ struct ServerOptions {
   DispatcherOptions queue;
   // What all requests may hold together: messages, activations, answers.
   int64_t max_work_bytes = int64_t{2} << 30;
+  int64_t max_idle_answer_bytes = AnswerPool::kMaxIdleBytes;
   PrimitiveLimits primitives;
   bool serve_inference = true, serve_primitives = true, serve_plans = true;
   bool reflection = false;

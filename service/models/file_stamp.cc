@@ -48,4 +48,10 @@ FileStamp StampOf(const ServedModel& served) {
   return stamp;
 }
 
+int64_t SizeOf(const FileStamp& stamp) {
+  int64_t bytes = 0;
+  for (const auto& file : stamp) bytes += std::get<3>(file);
+  return bytes;
+}
+
 }  // namespace tilewire::service

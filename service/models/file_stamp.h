@@ -24,6 +24,9 @@ using FileStamp =
 // Leaves out files that cannot be read.
 FileStamp StampOf(const ServedModel& served);
 
+// The bytes of all its files.
+int64_t SizeOf(const FileStamp& stamp);
+
 }  // namespace tilewire::service
 
 #endif  // SERVICE_MODELS_FILE_STAMP_H_

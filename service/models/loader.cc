@@ -7,7 +7,9 @@
 
 #include <set>
 
+#include "engine/base/status_macros.h"
 #include "service/models/model_load.h"
+#include "service/observe/steady_time.h"
 #include "service/schedule/background_turn.h"
 #include "spdlog/spdlog.h"
 
@@ -15,12 +17,13 @@ namespace tilewire::service {
 namespace {
 
 constexpr int kNiceness = 10;
-
-std::pair<std::string, int64_t> KeyOf(const ServedModel& served) {
-  return {served.name, served.version};
-}
+// What requests hold, they hold for as long as they run and their clients read.
+constexpr absl::Duration kLongestWaitForRoom = absl::Minutes(1);
+constexpr absl::Duration kRoomPoll = absl::Milliseconds(20);
 
 }  // namespace
+
+Loader::Key Loader::KeyOf(const ServedModel& served) { return {served.name, served.version}; }
 
 Loader::Loader(Engine* engine, ModelRepository* models, Dispatcher* dispatcher,
                Admission* admission, Settings settings)
@@ -69,6 +72,7 @@ void Loader::Body() {
       if (Stopping()) return;
       LookAt(served, asked);
     }
+    if (settings_.memory != nullptr) settings_.memory->Update(*models_);
     settings_.changed();
   }
 }
@@ -80,7 +84,7 @@ bool Loader::ScanAgain() {
     spdlog::error("{}; what was loaded before serves on", std::string(found.status().message()));
     return false;
   }
-  std::set<std::pair<std::string, int64_t>> keys;
+  std::set<Key> keys;
   for (const ServedModel& served : *found) {
     keys.insert(KeyOf(served));
     if (watched_.count(KeyOf(served)) == 0) Load(served);
@@ -117,29 +121,57 @@ void Loader::LookAt(const ModelRepository::Served& served, bool asked) {
   }
 }
 
-void Loader::Load(const ServedModel& found) {
+// Until requests hold no more than the load leaves them.
+absl::Status Loader::AwaitRoom(const FileStamp& files) {
+  if (settings_.memory == nullptr) return absl::OkStatus();
+  ABSL_RETURN_IF_ERROR(settings_.memory->BeginLoad(*models_, BytesOfLoad(SizeOf(files))));
+  const absl::Time end = SteadyNow() + kLongestWaitForRoom;
+  threading::MutexLock lock(&mutex_);
+  while (!settings_.memory->HasRoom()) {
+    if (stopping_) return absl::CancelledError("the server ends");
+    if (SteadyNow() > end) {
+      return absl::UnavailableError("requests hold the memory that loading it takes");
+    }
+    mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kRoomPoll);
+  }
+  return absl::OkStatus();
+}
+
+// With a run that puts its memory in place, if that comes first.
+ServedModel Loader::LoadNow(const ServedModel& found) {
   BackgroundTurn turn(dispatcher_);
-  const LoadOptions options{.between_steps =
-                                [&] {
-                                  turn.MakeWay();
-                                  return Stopping() ? absl::CancelledError("the server ends")
-                                                    : absl::OkStatus();
-                                },
+  const LoadOptions options{.between_steps = [&]() -> absl::Status {
+                              turn.MakeWay();
+                              if (Stopping()) return absl::CancelledError("the server ends");
+                              return settings_.memory == nullptr ? absl::OkStatus()
+                                                                 : settings_.memory->CheckLoad();
+                            },
                             .serial = true};
-  Watched watched;
-  watched.loaded = watched.seen = StampOf(found);  // before any of it is read
   ServedModel loaded = LoadVersion(found, engine_, options);
-  const bool ready = loaded.state == ModelState::kReady;
-  // A version that another one stands in for has time.
-  const bool warm_up_first = settings_.warm_up_first || found.state == ModelState::kReady;
-  if (ready && warm_up_first) {
+  if (loaded.state == ModelState::kReady && WarmsUpFirst(found)) {
     WarmUp(loaded, {.interrupted = options.between_steps, .serial = options.serial});
   }
+  return loaded;
+}
+
+// A version that another one stands in for has time.
+bool Loader::WarmsUpFirst(const ServedModel& found) const {
+  return settings_.warm_up_first || found.state == ModelState::kReady;
+}
+
+void Loader::Load(const ServedModel& found) {
+  Watched watched;
+  watched.loaded = watched.seen = StampOf(found);  // before any of it is read
+  const absl::Status room = AwaitRoom(watched.loaded);
+  ServedModel loaded = room.ok() ? LoadNow(found) : NotLoaded(found, room);
+  const bool ready = loaded.state == ModelState::kReady;
+  if (settings_.memory != nullptr) settings_.memory->EndLoad();
   if (Stopping()) return;
-  watched_[KeyOf(found)] = std::move(watched);
+  if (!absl::IsUnavailable(room)) watched_[KeyOf(found)] = std::move(watched);
   Report(found, std::move(loaded));
+  if (settings_.memory != nullptr) settings_.memory->Update(*models_);
   settings_.changed();
-  if (ready && !warm_up_first) warm_up_.Add(found.name, found.version);
+  if (ready && !WarmsUpFirst(found)) warm_up_.Add(found.name, found.version);
 }
 
 // A load that failed leaves what serves as it is, with the reason.

@@ -28,6 +28,7 @@
 #include "engine/threading/background_thread.h"
 #include "engine/threading/mutex.h"
 #include "service/models/file_stamp.h"
+#include "service/models/model_memory.h"
 #include "service/models/model_repository.h"
 #include "service/models/warm_up.h"
 #include "service/schedule/dispatcher.h"
@@ -43,10 +44,11 @@ class Loader {
     absl::Duration look_every = absl::Seconds(1);
     // Whether a model is ready only once it has run (warm_up.h); else it runs in the background.
     bool warm_up_first = false;
-    // Both are called on the loading thread: once, when everything that was found at the start has
-    // been tried; and after a model's state may have changed.
+    // Called on the loading thread: once, when everything that was found at the start has been
+    // tried; and after a model's state may have changed.
     std::function<void()> started;
     std::function<void()> changed;
+    ModelMemory* memory = nullptr;  // what loads may take; null: all there is
   };
 
   // Begins to load what `models` found. All that is pointed to must outlive this object.
@@ -62,6 +64,9 @@ class Loader {
   void Rescan() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  using Key = std::pair<std::string, int64_t>;  // name and version
+  static Key KeyOf(const ServedModel& served);
+
   // The stamp of a version's files when it was last loaded, and at the last look.
   struct Watched {
     FileStamp loaded, seen;
@@ -73,6 +78,9 @@ class Loader {
   bool ScanAgain();
   void LookAt(const ModelRepository::Served& served, bool asked);
   void Load(const ServedModel& found);
+  absl::Status AwaitRoom(const FileStamp& files) ABSL_LOCKS_EXCLUDED(mutex_);
+  ServedModel LoadNow(const ServedModel& found);
+  bool WarmsUpFirst(const ServedModel& found) const;
   void Report(const ServedModel& found, ServedModel loaded);
 
   Engine* const engine_;
@@ -82,7 +90,7 @@ class Loader {
   mutable threading::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool asked_ ABSL_GUARDED_BY(mutex_) = false;
-  std::map<std::pair<std::string, int64_t>, Watched> watched_;  // of the loading thread
+  std::map<Key, Watched> watched_;  // of the loading thread
   BackgroundWarmUp warm_up_;
   threading::BackgroundThread thread_;
 };

@@ -14,6 +14,7 @@
 #include "engine/base/utf8.h"
 #include "service/models/model_config.h"
 #include "service/models/text_file.h"
+#include "service/models/within_memory.h"
 #include "service/observe/steady_time.h"
 #include "spdlog/spdlog.h"
 
@@ -43,27 +44,30 @@ absl::StatusOr<std::shared_ptr<const Model>> LoadConfigured(ServedModel* served,
 
 }  // namespace
 
+ServedModel NotLoaded(const ServedModel& found, const absl::Status& why) {
+  ServedModel served = found;
+  served.state = ModelState::kUnavailable;
+  served.load_status = absl::Status(
+      why.code(), Utf8Text(absl::StrReplaceAll(why.message(), {{served.path, "model.onnx"}})));
+  if (absl::IsCancelled(why)) return served;
+  const std::string text = why.ToString(absl::StatusToStringMode::kWithNoExtraData);
+  spdlog::error("model '{}' version {}: {}{}", served.name, served.version, text,
+                absl::StrContains(text, served.path) ? "" : absl::StrCat(" (", served.path, ")"));
+  return served;
+}
+
 ServedModel LoadVersion(const ServedModel& found, Engine* engine, const LoadOptions& options) {
   ServedModel served = found;
   const absl::Time start = SteadyNow();
-  absl::StatusOr<std::shared_ptr<const Model>> model = LoadConfigured(&served, engine, options);
-  if (model.ok()) {
-    served.state = ModelState::kReady;
-    served.load_status = absl::OkStatus();
-    served.model = *std::move(model);
-    served.labels = ReadTextFile(served.labels_path);
-    spdlog::info("model '{}' version {}: loaded in {} ms", served.name, served.version,
-                 absl::ToInt64Milliseconds(SteadyNow() - start));
-    return served;
-  }
-  served.state = ModelState::kUnavailable;
-  served.load_status = absl::Status(
-      model.status().code(),
-      Utf8Text(absl::StrReplaceAll(model.status().message(), {{served.path, "model.onnx"}})));
-  if (absl::IsCancelled(model.status())) return served;
-  const std::string why = model.status().ToString(absl::StatusToStringMode::kWithNoExtraData);
-  spdlog::error("model '{}' version {}: {}{}", served.name, served.version, why,
-                absl::StrContains(why, served.path) ? "" : absl::StrCat(" (", served.path, ")"));
+  absl::StatusOr<std::shared_ptr<const Model>> model =
+      WithinMemory([&] { return LoadConfigured(&served, engine, options); });
+  if (!model.ok()) return NotLoaded(served, model.status());
+  served.state = ModelState::kReady;
+  served.load_status = absl::OkStatus();
+  served.model = *std::move(model);
+  served.labels = ReadTextFile(served.labels_path);
+  spdlog::info("model '{}' version {}: loaded in {} ms", served.name, served.version,
+               absl::ToInt64Milliseconds(SteadyNow() - start));
   return served;
 }
 

@@ -14,6 +14,9 @@ namespace tilewire::service {
 // path. Writes a line to the log.
 ServedModel LoadVersion(const ServedModel& found, Engine* engine, const LoadOptions& options);
 
+// `found` as kUnavailable, because of `why`. Writes a line to the log, but of what was cancelled.
+ServedModel NotLoaded(const ServedModel& found, const absl::Status& why);
+
 }  // namespace tilewire::service
 
 #endif  // SERVICE_MODELS_MODEL_LOAD_H_

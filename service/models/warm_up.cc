@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "service/models/within_memory.h"
 #include "spdlog/spdlog.h"
 
 namespace tilewire::service {
@@ -51,7 +52,8 @@ std::optional<Zeros> ZerosFor(const ModelSignature& signature) {
 }
 
 void RunOnZeros(const ServedModel& served, const Zeros& zeros, const RunOptions& options) {
-  const absl::Status status = served.model->Run(zeros.inputs, {}, options).status();
+  const absl::Status status =
+      WithinMemory([&] { return served.model->Run(zeros.inputs, {}, options).status(); });
   const bool is_length = zeros.may_be_length && absl::IsInvalidArgument(status);
   if (status.ok() || is_length || absl::IsCancelled(status)) return;
   spdlog::warn("model '{}' version {}: a run on zeros failed: {}", served.name, served.version,

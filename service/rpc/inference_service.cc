@@ -22,6 +22,8 @@
 namespace tilewire::service {
 namespace {
 
+constexpr char kTypedContents[] = "a request's typed contents (raw ones need no copy)";
+
 void DescribeTensor(const TensorSpec& spec,
                     inference::ModelMetadataResponse::TensorMetadata* tensor) {
   tensor->set_name(spec.name);
@@ -49,13 +51,16 @@ class InferJob final : public Job {
   }
 
   absl::Status Prepare(WorkTerms* terms) override {
-    ABSL_RETURN_IF_ERROR(decoded_.Parse(*request_));
+    ABSL_RETURN_IF_ERROR(Parse(terms->ticket));
     ABSL_ASSIGN_OR_RETURN(served_,
                           models_->FindLoaded(decoded_.model_name(), decoded_.model_version()));
     terms->model = served_->name;
     ABSL_RETURN_IF_ERROR(decoded_.Bind(served_->model->signature()));
     ABSL_RETURN_IF_ERROR(
         CheckBatch(served_->model->signature(), decoded_.inputs(), served_->max_batch));
+    if (const int64_t more = decoded_.BytesBeyondMessage(); more > 0 && terms->ticket != nullptr) {
+      ABSL_RETURN_IF_ERROR(terms->ticket->Charge(more, kTypedContents));
+    }
     const Model& model = *served_->model;
     terms->cost_key = CostKey(*served_, decoded_.inputs());
     terms->time_varies = model.TimeVaries();
@@ -99,6 +104,12 @@ class InferJob final : public Job {
   }
 
  private:
+  absl::Status Parse(Ticket* ticket) {
+    PassingCharge copy(ticket);
+    return decoded_.Parse(*request_,
+                          [&copy](int64_t bytes) { return copy.Add(bytes, kTypedContents); });
+  }
+
   IdleSlots<InferJob>* const idle_;
   ModelRepository* models_ = nullptr;
   AnswerPool* answers_ = nullptr;

@@ -135,7 +135,9 @@ class ExecuteJob final : public Job {
 
   absl::Status Prepare(WorkTerms* terms) override {
     terms->model = kShareOfPrimitives;
-    ABSL_RETURN_IF_ERROR(request_.Parse(bytes_));
+    PassingCharge copy(terms->ticket);
+    ABSL_RETURN_IF_ERROR(request_.Parse(
+        bytes_, [&copy](int64_t bytes) { return copy.Add(bytes, "a request's fields"); }));
     const v1::ExecuteRequest& message = request_.message();
     if (message.which_case() == v1::ExecuteRequest::kPrimitive) {
       ABSL_ASSIGN_OR_RETURN(described_, compiler_->Describe(message.primitive()));

@@ -68,6 +68,7 @@ grpc::ServerUnaryReactor* UnaryCall::Start(grpc::CallbackServerContext* context,
 void UnaryCall::Admit(const grpc::ByteBuffer& request) {
   WorkTerms terms;
   terms.deadline = deadline_;
+  terms.ticket = &ticket_;
   absl::Status status = WithoutExceptions([&] {
     const auto bytes = static_cast<int64_t>(request.Valid() ? request.Length() : 0);
     const absl::Status charged = ticket_.Charge(bytes, "a request");

@@ -31,7 +31,9 @@ absl::Status WithoutExceptions(Body body) {
   try {
     return body();
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("the server has no memory for this request");
+    return absl::ResourceExhaustedError(
+        "the system gives the server no memory for this request: a lower --max_work_mb refuses "
+        "earlier, a smaller batch takes less");
   }
 }
 

@@ -10,7 +10,7 @@ namespace tilewire::service {
 bool Admission::Take(int64_t bytes) {
   int64_t held = bytes_.load(std::memory_order_relaxed);
   do {
-    if (bytes > max_bytes_ - held) return false;
+    if (bytes > max_bytes() - held) return false;
   } while (!bytes_.compare_exchange_weak(held, held + bytes, std::memory_order_relaxed));
   int64_t peak = peak_.load(std::memory_order_relaxed);
   while (peak < held + bytes &&
@@ -23,14 +23,14 @@ absl::Status Ticket::Charge(int64_t bytes, const char* what) {
   if (bytes > admission_->max_bytes() - bytes_) {
     const std::string held =
         bytes_ > 0 ? absl::StrCat(", with the ", bytes_, " bytes that it holds,") : "";
-    return absl::ResourceExhaustedError(
-        absl::StrCat(what, " of ", bytes, " bytes", held, " exceed the ", admission_->max_bytes(),
-                     " bytes that all requests may hold (--max_work_mb)"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        what, " of ", bytes, " bytes", held, " exceed the ", admission_->max_bytes(),
+        " bytes that all requests may hold (--max_work_mb; a smaller batch takes less)"));
   }
   if (!admission_->Take(bytes)) {
-    return absl::UnavailableError(
-        absl::StrCat("memory for ", what, " of ", bytes, " bytes is not free: requests hold ",
-                     admission_->bytes(), " of ", admission_->max_bytes(), " bytes"));
+    return absl::UnavailableError(absl::StrCat(
+        "memory for ", what, " of ", bytes, " bytes is not free now: requests hold ",
+        admission_->bytes(), " of ", admission_->max_bytes(), " bytes (--max_work_mb)"));
   }
   bytes_ += bytes;
   return absl::OkStatus();

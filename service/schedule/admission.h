@@ -2,7 +2,7 @@
 //
 // A budget of bytes for everything that requests hold: a ticket is charged the request, its
 // activations while it runs, and its answer, and gives them back when it is destroyed, which is
-// when the transport is done with the call.
+// when the transport is done with the call. A model that loads borrows from it.
 #ifndef SERVICE_SCHEDULE_ADMISSION_H_
 #define SERVICE_SCHEDULE_ADMISSION_H_
 
@@ -20,7 +20,13 @@ class Admission {
   explicit Admission(int64_t max_bytes) : max_bytes_(max_bytes) {}
   Admission(const Admission&) = delete;
 
-  int64_t max_bytes() const { return max_bytes_; }
+  int64_t max_bytes() const { return max_bytes_.load(std::memory_order_relaxed); }
+  // Tickets that hold more keep it.
+  void SetMaxBytes(int64_t bytes) { max_bytes_.store(bytes, std::memory_order_relaxed); }
+  // Takes `bytes` whether or not they are free: until enough tickets have given theirs back, and
+  // until TakeBack(), nothing more is charged.
+  void Lend(int64_t bytes) { bytes_.fetch_add(bytes, std::memory_order_relaxed); }
+  void TakeBack(int64_t bytes) { GiveBack(bytes); }
   int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   // The most that was held since the last call.
   int64_t TakePeak() { return peak_.exchange(bytes(), std::memory_order_relaxed); }
@@ -30,7 +36,7 @@ class Admission {
   bool Take(int64_t bytes);
   void GiveBack(int64_t bytes) { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
 
-  const int64_t max_bytes_;
+  std::atomic<int64_t> max_bytes_;
   std::atomic<int64_t> bytes_{0}, peak_{0};
 };
 
@@ -53,6 +59,28 @@ class Ticket {
 
  private:
   Admission* const admission_;
+  int64_t bytes_ = 0;
+};
+
+// A ticket's charge for what is held for a while. Thread-compatible.
+class PassingCharge {
+ public:
+  explicit PassingCharge(Ticket* ticket) : ticket_(ticket) {}  // null: nothing is charged
+  ~PassingCharge() {
+    if (ticket_ != nullptr) ticket_->GiveBack(bytes_);
+  }
+  PassingCharge(const PassingCharge&) = delete;
+
+  // As Ticket::Charge().
+  absl::Status Add(int64_t bytes, const char* what) {
+    if (ticket_ == nullptr) return absl::OkStatus();
+    absl::Status charged = ticket_->Charge(bytes, what);
+    if (charged.ok()) bytes_ += bytes;
+    return charged;
+  }
+
+ private:
+  Ticket* const ticket_;
   int64_t bytes_ = 0;
 };
 

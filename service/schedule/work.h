@@ -18,6 +18,8 @@ namespace tilewire::service {
 // runs one piece at a time, and begins only while no foreground work waits.
 enum class WorkClass : uint8_t { kForeground, kBackground };
 
+class Ticket;  // service/schedule/admission.h
+
 struct WorkTerms {
   std::string model;         // compute time is shared evenly between these
   uint64_t cost_key = 0;     // a hash: work with the same key takes about the same time; 0: unknown
@@ -26,6 +28,7 @@ struct WorkTerms {
   absl::Time deadline = absl::InfiniteFuture();
   const char* limit = nullptr;  // in words, where `deadline` may be the server's own limit
   WorkClass work_class = WorkClass::kForeground;
+  Ticket* ticket = nullptr;       // of the bytes that it holds; null: they are not counted
   bool may_run_serially = false;  // Run(kExpress) computes on the calling thread only
 };
 

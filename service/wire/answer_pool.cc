@@ -31,6 +31,9 @@ absl::StatusOr<AlignedBuffer> AnswerPool::Take(size_t size) {
       return buffer;
     }
   }
+  absl::StatusOr<AlignedBuffer> buffer = AlignedBuffer::Allocate(size);
+  if (buffer.ok()) return buffer;
+  FreeReturnedBefore(absl::InfiniteFuture());
   return AlignedBuffer::Allocate(size);
 }
 

@@ -60,16 +60,17 @@ void AppendTensor(PrimitiveOutput output, AnswerPool* pool, MessagePieces* piece
 
 }  // namespace
 
-absl::Status ExecuteRequest::Parse(const grpc::ByteBuffer& bytes) {
+absl::Status ExecuteRequest::Parse(const grpc::ByteBuffer& bytes, CopyFilter copied) {
   if (bytes.Valid() && !bytes.Dump(&slices_).ok()) {
     return absl::InvalidArgumentError("the request cannot be decompressed");
   }
-  ABSL_RETURN_IF_ERROR(WalkExecuteRequest(slices_, &wire_));
+  ABSL_RETURN_IF_ERROR(WalkExecuteRequest(slices_, copied, &wire_));
   google::protobuf::io::ArrayInputStream fields(wire_.fields.data(), wire_.fields.size());
   ABSL_RETURN_IF_ERROR(CheckEntries(*v1::ExecuteRequest::descriptor(), &fields));
   if (!message_.ParseFromString(wire_.fields)) {
     return absl::InvalidArgumentError("the request is not a ExecuteRequest");
   }
+  std::string().swap(wire_.fields);
   return absl::OkStatus();
 }
 

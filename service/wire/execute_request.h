@@ -24,9 +24,10 @@ class ExecuteRequest {
   ExecuteRequest() = default;
   ExecuteRequest(const ExecuteRequest&) = delete;
 
-  // Once, before anything else.
+  // Once, before anything else. The contents of inputs are not copied; of other large fields a copy
+  // exists until this returns.
   //   kInvalidArgument  as WalkExecuteRequest() and CheckEntries()
-  absl::Status Parse(const grpc::ByteBuffer& bytes);
+  absl::Status Parse(const grpc::ByteBuffer& bytes, CopyFilter copied = AnyCopy);
 
   // Without the contents of the inputs.
   const v1::ExecuteRequest& message() const { return message_; }

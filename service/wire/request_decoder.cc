@@ -101,12 +101,13 @@ void InferRequest::Clear() {
   converted_.clear();
 }
 
-absl::Status InferRequest::Parse(const grpc::ByteBuffer& bytes) {
+absl::Status InferRequest::Parse(const grpc::ByteBuffer& bytes, CopyFilter copied) {
   Clear();
+  message_bytes_ = bytes.Valid() ? static_cast<int64_t>(bytes.Length()) : 0;
   if (bytes.Valid() && !bytes.Dump(&slices_).ok()) {
     return absl::InvalidArgumentError("the request cannot be decompressed");
   }
-  ABSL_RETURN_IF_ERROR(WalkInferRequest(slices_, &wire_));
+  ABSL_RETURN_IF_ERROR(WalkInferRequest(slices_, copied, &wire_));
   google::protobuf::io::ArrayInputStream fields(wire_.fields.data(), wire_.fields.size());
   ABSL_RETURN_IF_ERROR(CheckEntries(*inference::ModelInferRequest::descriptor(), &fields));
   // The first block of an arena belongs to the thread that makes it.
@@ -115,7 +116,14 @@ absl::Status InferRequest::Parse(const grpc::ByteBuffer& bytes) {
   if (!message_->ParseFromString(wire_.fields)) {
     return absl::InvalidArgumentError("the request is not a ModelInferRequest");
   }
+  if (wire_.fields.capacity() > kArenaBytes) std::string().swap(wire_.fields);
   return absl::OkStatus();
+}
+
+int64_t InferRequest::BytesBeyondMessage() const {
+  auto bytes = static_cast<int64_t>(arena_->SpaceAllocated());
+  for (const std::unique_ptr<std::string>& one : converted_) bytes += one->capacity();
+  return std::max<int64_t>(0, bytes - message_bytes_ - kArenaBytes);
 }
 
 absl::Status InferRequest::Bind(const ModelSignature& signature) {

@@ -30,8 +30,9 @@ class InferRequest {
   InferRequest() = default;
   InferRequest(const InferRequest&) = delete;
 
-  // Before anything else. The bytes of raw_input_contents are not copied.
-  absl::Status Parse(const grpc::ByteBuffer& bytes);
+  // Before anything else. The bytes of raw_input_contents are not copied; of other large fields a
+  // copy exists until this returns.
+  absl::Status Parse(const grpc::ByteBuffer& bytes, CopyFilter copied = AnyCopy);
   // Lets go of the request's bytes.
   void Clear();
 
@@ -45,6 +46,9 @@ class InferRequest {
   absl::Duration timeout() const { return timeout_; }
   // The parameter `timing`: the answer is to say where its time went. After Bind().
   bool timing() const { return timing_; }
+
+  // What it holds beyond as many bytes as its message has. After Bind().
+  int64_t BytesBeyondMessage() const;
 
   // Fits the request to a model. The pieces live as long as this object.
   absl::Status Bind(const ModelSignature& signature);
@@ -71,6 +75,7 @@ class InferRequest {
   alignas(8) std::array<char, kArenaBytes> arena_bytes_;
   std::optional<google::protobuf::Arena> arena_;
   inference::ModelInferRequest* message_ = nullptr;  // in the arena
+  int64_t message_bytes_ = 0;
   std::vector<grpc::Slice> slices_;
   WireRequest wire_;
   std::vector<std::unique_ptr<std::string>>

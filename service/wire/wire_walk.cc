@@ -22,6 +22,8 @@ constexpr uint64_t TagOf(uint64_t field, WireType type) { return field << 3 | ty
 constexpr uint64_t kRawInputContents = TagOf(7, kLengthDelimited);
 constexpr uint64_t kInputs = TagOf(3, kLengthDelimited);
 constexpr uint64_t kContent = TagOf(3, kLengthDelimited);
+// Gathered without asking: an ordinary request has nothing larger.
+constexpr uint64_t kSmallField = 4096;
 constexpr uint64_t kHighestField = 7;
 
 // Reads forward over slices as if they were one string.
@@ -82,12 +84,12 @@ class Cursor {
   }
   void Widen(uint64_t rest) { left_ += rest; }
 
- private:
   absl::Status CheckLeft(uint64_t size) const {
     if (size <= left_) return absl::OkStatus();
     return Malformed(absl::StrCat("a field of ", size, " bytes where ", left_, " are left"));
   }
 
+ private:
   // At most `size` bytes, at least one: `left_` is not 0.
   absl::string_view Next(uint64_t size) {
     while (offset_ == slices_[index_].size()) {
@@ -110,7 +112,8 @@ class Cursor {
 };
 
 // Appends the field to `kept`. `tag_bytes` is the tag as it was read.
-absl::Status KeepField(Cursor* cursor, uint64_t tag, std::string tag_bytes, std::string* kept) {
+absl::Status KeepField(Cursor* cursor, uint64_t tag, std::string tag_bytes, CopyFilter copied,
+                       std::string* kept) {
   uint64_t size = 0;
   switch (tag & 7) {
     case kVarint:
@@ -124,6 +127,10 @@ absl::Status KeepField(Cursor* cursor, uint64_t tag, std::string tag_bytes, std:
       break;
     case kLengthDelimited: {
       ABSL_ASSIGN_OR_RETURN(size, cursor->ShortVarint(&tag_bytes));
+      ABSL_RETURN_IF_ERROR(cursor->CheckLeft(size));
+      if (size <= kSmallField) break;
+      ABSL_RETURN_IF_ERROR(copied(static_cast<int64_t>(size)));
+      kept->reserve(kept->size() + tag_bytes.size() + size);
       break;
     }
     default:
@@ -168,13 +175,14 @@ class EntryCounts {
 
 // A Tensor without its content, which becomes an entry. Of several contents the last counts, as in
 // any protobuf message.
-absl::Status WalkTensor(Cursor* cursor, std::string tag_bytes, WireRequest* request) {
+absl::Status WalkTensor(Cursor* cursor, std::string tag_bytes, CopyFilter copied,
+                        WireRequest* request) {
   std::string size_bytes, kept;
   ABSL_ASSIGN_OR_RETURN(const uint64_t size, cursor->ShortVarint(&size_bytes));
   ABSL_ASSIGN_OR_RETURN(const uint64_t rest, cursor->Narrow(size));
   const size_t first = request->pieces.size();
   ABSL_RETURN_IF_ERROR(WalkFields(cursor, [&](uint64_t tag, std::string tag_bytes) {
-    if (tag != kContent) return KeepField(cursor, tag, std::move(tag_bytes), &kept);
+    if (tag != kContent) return KeepField(cursor, tag, std::move(tag_bytes), copied, &kept);
     request->pieces.resize(first);
     return TakePieces(cursor, &request->pieces);
   }));
@@ -197,14 +205,15 @@ void Clear(WireRequest* request) {
 
 }  // namespace
 
-absl::Status WalkInferRequest(absl::Span<const grpc::Slice> slices, WireRequest* request) {
+absl::Status WalkInferRequest(absl::Span<const grpc::Slice> slices, CopyFilter copied,
+                              WireRequest* request) {
   Clear(request);
   Cursor cursor(slices, "ModelInferRequest");
   EntryCounts counts;
   return WalkFields(&cursor, [&](uint64_t tag, std::string tag_bytes) -> absl::Status {
     ABSL_RETURN_IF_ERROR(counts.Add(tag));
     if (tag != kRawInputContents) {
-      return KeepField(&cursor, tag, std::move(tag_bytes), &request->fields);
+      return KeepField(&cursor, tag, std::move(tag_bytes), copied, &request->fields);
     }
     ABSL_RETURN_IF_ERROR(TakePieces(&cursor, &request->pieces));
     request->ends.push_back(request->pieces.size());
@@ -212,14 +221,15 @@ absl::Status WalkInferRequest(absl::Span<const grpc::Slice> slices, WireRequest*
   });
 }
 
-absl::Status WalkExecuteRequest(absl::Span<const grpc::Slice> slices, WireRequest* request) {
+absl::Status WalkExecuteRequest(absl::Span<const grpc::Slice> slices, CopyFilter copied,
+                                WireRequest* request) {
   Clear(request);
   Cursor cursor(slices, "ExecuteRequest");
   EntryCounts counts;
   return WalkFields(&cursor, [&](uint64_t tag, std::string tag_bytes) -> absl::Status {
     ABSL_RETURN_IF_ERROR(counts.Add(tag));
-    if (tag == kInputs) return WalkTensor(&cursor, std::move(tag_bytes), request);
-    return KeepField(&cursor, tag, std::move(tag_bytes), &request->fields);
+    if (tag == kInputs) return WalkTensor(&cursor, std::move(tag_bytes), copied, request);
+    return KeepField(&cursor, tag, std::move(tag_bytes), copied, &request->fields);
   });
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -35,12 +36,19 @@ struct WireRequest {
 // each is answered or looked up.
 constexpr int kMaxFieldEntries = 1024;
 
+// Called with the bytes of a large field before it is gathered; a status that is not OK ends the
+// walk with it.
+using CopyFilter = absl::FunctionRef<absl::Status(int64_t bytes)>;
+inline absl::Status AnyCopy(int64_t) { return absl::OkStatus(); }
+
 // The slices must outlive what is written to `request`. The entries are those of
 // raw_input_contents, or the content of each of an ExecuteRequest's inputs, present or not.
 //   kInvalidArgument  not a protobuf message (cut off, an unknown wire type), or more than
 //                     kMaxFieldEntries of one field
-absl::Status WalkInferRequest(absl::Span<const grpc::Slice> slices, WireRequest* request);
-absl::Status WalkExecuteRequest(absl::Span<const grpc::Slice> slices, WireRequest* request);
+absl::Status WalkInferRequest(absl::Span<const grpc::Slice> slices, CopyFilter copied,
+                              WireRequest* request);
+absl::Status WalkExecuteRequest(absl::Span<const grpc::Slice> slices, CopyFilter copied,
+                                WireRequest* request);
 
 }  // namespace tilewire::service
 

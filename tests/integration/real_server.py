@@ -42,9 +42,26 @@ def packed(number, values):
     return field(number, b''.join(varint(0, value)[1:] for value in values))
 
 
+def infer_request(name, tensor, dims, values, typed=False):
+    """A ModelInfer of one tensor of f32; typed: its values are numbers of protobuf's, not raw bytes."""
+    head = field(1, tensor) + field(2, b'FP32') + packed(3, dims)
+    if typed:
+        return field(1, name) + field(5, head + field(5, field(6, values)))
+    return field(1, name) + field(5, head) + field(7, values)
+
+
 def digits_request(batch=1, name=b'digits', repeated=b'\0\0\x80\x3f'):
-    tensor = field(1, b'image') + field(2, b'FP32') + packed(3, [batch, 3, 24, 20])
-    return field(1, name) + field(5, tensor) + field(7, repeated * (batch * 1440))
+    return infer_request(name, b'image', [batch, 3, 24, 20], repeated * (batch * 1440))
+
+
+def relu_model(*dims):
+    """y = Relu(x) of f32, as an ONNX file; a dim of 0 is open."""
+    shape = b''.join(field(1, varint(1, dim) if dim else field(2, b'n')) for dim in dims)
+    kind = field(2, field(1, varint(1, 1) + field(2, shape)))
+    node = field(1, b'x') + field(2, b'y') + field(4, b'Relu')
+    graph = (field(1, node) + field(2, b'g') + field(11, field(1, b'x') + kind)
+             + field(12, field(1, b'y') + kind))
+    return varint(1, 8) + field(7, graph) + field(8, varint(2, 13))
 
 
 class Server:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/wire/request_decoder.h"
 
+#include <cstring>
 #include <string>
 
 #include "tests/service/served_fixture.h"
@@ -87,6 +88,42 @@ TEST(RequestDecoderTest, AnInputOfAnyRankTakesEveryShape) {
   ASSERT_THAT(request.Parse(Cut(message.SerializeAsString(), 4096)), IsOk());
   EXPECT_THAT(request.Bind(signature),
               StatusIs(absl::StatusCode::kInvalidArgument, "does not match any shape"));
+}
+
+// The count of memory is asked before typed contents are copied; raw ones stay where they are.
+TEST(RequestDecoderTest, NoLargeCopyIsMadeWithoutAsking) {
+  constexpr int64_t kBatch = 1000;
+  inference::ModelInferRequest raw = GoodRequest(), typed = GoodRequest();
+  for (inference::ModelInferRequest* request : {&raw, &typed}) {
+    request->mutable_inputs(0)->set_shape(0, kBatch);
+    request->mutable_inputs(1)->set_shape(0, kBatch);
+    request->set_raw_input_contents(0, Floats(24 * kBatch));
+    request->set_raw_input_contents(1, Floats(5 * kBatch));
+  }
+  for (int input : {0, 1}) {
+    const std::string& values = typed.raw_input_contents(input);
+    auto* numbers = typed.mutable_inputs(input)->mutable_contents()->mutable_fp32_contents();
+    numbers->Resize(static_cast<int>(values.size() / sizeof(float)), 0);
+    std::memcpy(numbers->mutable_data(), values.data(), values.size());
+  }
+  typed.clear_raw_input_contents();
+  const std::function<void()> nothing;
+  const tilewire::testing::FakeModel model(&nothing);
+  int64_t asked = 0;
+  const auto count = [&asked](int64_t bytes) {
+    asked += bytes;
+    return absl::OkStatus();
+  };
+  InferRequest request;
+  ASSERT_THAT(request.Parse(Cut(raw.SerializeAsString(), 4096), count), IsOk());
+  EXPECT_EQ(asked, 0);
+  ASSERT_THAT(request.Parse(Cut(typed.SerializeAsString(), 4096), count), IsOk());
+  EXPECT_GE(asked, 29 * kBatch * sizeof(float));
+  ASSERT_THAT(request.Bind(model.signature()), IsOk());
+  EXPECT_LT(request.BytesBeyondMessage(), 16'384) << "its copy has gone";
+  const auto refuse = [](int64_t) { return absl::UnavailableError("not now"); };
+  EXPECT_THAT(request.Parse(Cut(typed.SerializeAsString(), 4096), refuse),
+              StatusIs(absl::StatusCode::kUnavailable, "not now"));
 }
 
 TEST(RequestDecoderTest, EveryTruncationIsRefusedOrParses) {

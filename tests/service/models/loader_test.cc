@@ -37,7 +37,7 @@ class LoaderTest : public ::testing::Test {
     started_.WaitForNotification();
   }
 
-  void Start(bool warm_up_first) {
+  void Start(bool warm_up_first, ModelMemory* memory = nullptr) {
     directory_ = WriteEchoRepository();
     models_ = std::make_unique<ModelRepository>(ScanDirectory(directory_.string()).value());
     loader_ = std::make_unique<Loader>(
@@ -46,7 +46,8 @@ class LoaderTest : public ::testing::Test {
                          .look_every = absl::Milliseconds(10),
                          .warm_up_first = warm_up_first,
                          .started = [this] { started_.Notify(); },
-                         .changed = [this] { ++changes_; }});
+                         .changed = [this] { ++changes_; },
+                         .memory = memory});
   }
 
   std::shared_ptr<const ServedModel> Echo(const char* version = "1") {
@@ -220,6 +221,30 @@ TEST_F(WarmUpTest, ARunOnZerosIsChargedItsMemoryBesideRequests) {
   EXPECT_GT(admission_.bytes(), 0);
   Hold(false);
   Until([&] { return Runs(*Echo("2")) == 1 && admission_.bytes() == 0; });
+}
+
+// The test starts the loader.
+class LoaderMemoryTest : public LoaderTest {
+  void SetUp() override {}
+};
+
+TEST_F(LoaderMemoryTest, WhereItDoesNotSufficeTheReasonIsTheModels) {
+  ModelMemory memory(&engine_, &admission_,
+                     {.shared = int64_t{50} << 20,
+                      .requests = int64_t{10} << 20,
+                      .limit = int64_t{80} << 20,
+                      .granted = "80 MB granted by a group",
+                      .held = [] { return int64_t{30} << 20; }});
+  Start(/*warm_up_first=*/false, &memory);
+  started_.WaitForNotification();
+  EXPECT_TRUE(models_->AllReady());
+  WriteFile(directory_ / "large/1/model.onnx", std::string(30 << 20, 'x'));
+  loader_->Rescan();
+  Until([&] { return models_->Names().size() == 2; });
+  const std::string reason = ReasonOf(*models_->Find("large", "").value());
+  EXPECT_THAT(reason, HasSubstr("and the server holds 30 MB of 80 MB granted by a group"));
+  EXPECT_EQ(admission_.max_bytes(), int64_t{10} << 20);
+  loader_ = nullptr;
 }
 
 }  // namespace

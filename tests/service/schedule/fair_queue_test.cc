@@ -223,6 +223,22 @@ TEST(CostTableTest, FollowsTheLastRunsAndForgetsTheFirst) {
   EXPECT_EQ(costs.Expected(0), absl::ZeroDuration());
 }
 
+TEST(AdmissionTest, WhatIsLentIsNotFreeForTickets) {
+  Admission admission(100);
+  Ticket ticket(&admission);
+  ASSERT_TRUE(ticket.Charge(60, "a request").ok());
+  admission.Lend(70);
+  EXPECT_EQ(admission.bytes(), 130);
+  EXPECT_EQ(ticket.Charge(1, "tensors").code(), absl::StatusCode::kUnavailable);
+  admission.TakeBack(70);
+  EXPECT_TRUE(ticket.Charge(40, "tensors").ok());
+  admission.SetMaxBytes(50);
+  EXPECT_EQ(admission.bytes(), 100) << "what it holds it keeps";
+  ticket.GiveBack(60);
+  EXPECT_EQ(ticket.Charge(11, "tensors").code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(ticket.Charge(10, "tensors").ok());
+}
+
 TEST(AdmissionTest, TicketsNeverHoldMoreThanTheBudgetAndGiveItBack) {
   Admission admission(100);
   {
