@@ -67,18 +67,19 @@ void Loader::Body() {
   if (Stopping()) return;
   settings_.started();
   while (!Stopping()) {
-    const bool asked = Wait() && ScanAgain();
+    std::set<Key> tried;
+    const bool asked = Wait() && ScanAgain(&tried);
     for (const ModelRepository::Served& served : models_->All()) {
       if (Stopping()) return;
-      LookAt(served, asked);
+      if (!tried.contains(KeyOf(*served))) LookAt(served, asked);
     }
     if (settings_.memory != nullptr) settings_.memory->Update(*models_);
     settings_.changed();
   }
 }
 
-// Returns whether there is something to look at.
-bool Loader::ScanAgain() {
+// Loads what is new, which it adds to `tried`. Returns whether there is something to look at.
+bool Loader::ScanAgain(std::set<Key>* tried) {
   const absl::StatusOr<std::vector<ServedModel>> found = settings_.scan();
   if (!found.ok()) {
     spdlog::error("{}; what was loaded before serves on", std::string(found.status().message()));
@@ -87,7 +88,9 @@ bool Loader::ScanAgain() {
   std::set<Key> keys;
   for (const ServedModel& served : *found) {
     keys.insert(KeyOf(served));
-    if (watched_.count(KeyOf(served)) == 0) Load(served);
+    if (watched_.count(KeyOf(served)) != 0) continue;
+    tried->insert(KeyOf(served));
+    Load(served);
   }
   for (const ModelRepository::Served& served : models_->All()) {
     if (keys.count(KeyOf(*served)) != 0) continue;
@@ -168,6 +171,7 @@ void Loader::Load(const ServedModel& found) {
   if (settings_.memory != nullptr) settings_.memory->EndLoad();
   if (Stopping()) return;
   if (!absl::IsUnavailable(room)) watched_[KeyOf(found)] = std::move(watched);
+  if (loaded.state == ModelState::kReady && settings_.loaded) settings_.loaded(loaded);
   Report(found, std::move(loaded));
   if (settings_.memory != nullptr) settings_.memory->Update(*models_);
   settings_.changed();

@@ -17,6 +17,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,8 @@ class Loader {
     // tried; and after a model's state may have changed.
     std::function<void()> started;
     std::function<void()> changed;
+    // Called there too, for each version that has loaded. May be empty.
+    std::function<void(const ServedModel& loaded)> loaded = {};
     ModelMemory* memory = nullptr;  // what loads may take; null: all there is
   };
 
@@ -75,7 +78,7 @@ class Loader {
   void Body();
   bool Wait() ABSL_LOCKS_EXCLUDED(mutex_);
   bool Stopping() const ABSL_LOCKS_EXCLUDED(mutex_);
-  bool ScanAgain();
+  bool ScanAgain(std::set<Key>* tried);
   void LookAt(const ModelRepository::Served& served, bool asked);
   void Load(const ServedModel& found);
   absl::Status AwaitRoom(const FileStamp& files) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -135,8 +135,8 @@ std::vector<ModelRepository::Served> ModelRepository::All() const {
 }
 
 bool ModelRepository::AllReady() const {
-  for (const std::string& name : Names()) {
-    if (!FindLoaded(name, "").ok()) return false;
+  for (const Served& served : All()) {
+    if (!Usable(*served).ok()) return false;
   }
   return true;
 }

@@ -46,9 +46,8 @@ class ModelRepository {
   std::vector<std::string> Names() const;
   std::vector<int64_t> Versions(absl::string_view name) const;  // ascending
   std::vector<Served> All() const;                              // by name, then version
-  // A model is ready when one of its versions is.
-  bool AllReady() const;
-  bool AnyReady() const;
+  bool AllReady() const;                                        // every version of every model
+  bool AnyReady() const;                                        // a version of a model
 
   // Adds a version, or puts it in the place of the one with its name and number.
   void Publish(ServedModel served) ABSL_LOCKS_EXCLUDED(writing_);

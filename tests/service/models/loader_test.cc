@@ -128,6 +128,32 @@ TEST_F(LoaderTest, AScanFindsWhatIsNewAndWhatHasGone) {
   EXPECT_THAT(models_->Names(), ElementsAre("echo", "more")) << "an empty folder is a mistake";
 }
 
+TEST_F(LoaderTest, AScanTriesWhatIsNewOnce) {
+  const int before = engine_.loads();
+  WriteFile(directory_ / "echo/3/model.onnx", "broken");
+  WriteFile(directory_ / "more/1/model.onnx", "broken");
+  loader_->Rescan();
+  Until([&] { return models_->Names().size() == 2 && models_->Versions("more").size() == 1; });
+  const int looks = changes_;
+  Until([&] { return changes_ > looks + 3; });
+  EXPECT_EQ(engine_.loads() - before, 2);
+  loader_->Rescan();
+  Until([&] { return engine_.loads() - before == 4; });
+}
+
+TEST_F(LoaderTest, AVersionThatDoesNotLoadIsNoReadyOne) {
+  EXPECT_TRUE(models_->AllReady());
+  WriteFile(directory_ / "echo/3/model.onnx", "broken");
+  loader_->Rescan();
+  Until([&] { return models_->Versions("echo").size() == 3; });
+  EXPECT_FALSE(models_->AllReady());
+  EXPECT_TRUE(models_->AnyReady());
+  EXPECT_EQ(Echo("")->version, 2);
+  std::filesystem::remove_all(directory_ / "echo/3");
+  loader_->Rescan();
+  Until([&] { return models_->AllReady(); });
+}
+
 TEST_F(LoaderTest, RunsAndLoadsGoOnSideBySide) {
   std::atomic<bool> stop{false};
   std::thread client([&] {
