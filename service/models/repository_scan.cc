@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/models/repository_scan.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -21,6 +23,30 @@ namespace {
 namespace fs = std::filesystem;
 
 bool IsHidden(const fs::path& path) { return absl::StartsWith(path.filename().string(), "."); }
+
+// The folder above `path`, or `path` itself, that this user may not enter; empty if there is none.
+std::string ClosedFolder(const fs::path& path) {
+  std::error_code error;
+  fs::path folder;
+  for (const fs::path& part : fs::absolute(path, error)) {
+    folder /= part;
+    if (fs::is_directory(folder, error) && access(folder.c_str(), X_OK) != 0)
+      return folder.string();
+  }
+  return "";
+}
+
+// Why there is no `what` at `path`.
+absl::Status Missing(absl::string_view what, const std::string& path, absl::string_view otherwise) {
+  std::error_code error;
+  (void)fs::status(path, error);
+  if (const std::string closed = ClosedFolder(path); error && !closed.empty()) {
+    return absl::PermissionDeniedError(absl::StrCat(what, " '", path, "': ", error.message(),
+                                                    ": the user with the id ", geteuid(),
+                                                    " may not enter the folder '", closed, "'"));
+  }
+  return absl::NotFoundError(absl::StrCat(what, " '", path, "' ", otherwise));
+}
 
 // In order of name.
 absl::StatusOr<std::vector<fs::path>> Entries(const fs::path& directory) {
@@ -113,8 +139,7 @@ bool ParseVersion(absl::string_view text, int64_t* version) {
 absl::StatusOr<std::vector<ServedModel>> ScanDirectory(const std::string& directory) {
   std::error_code error;
   if (!fs::is_directory(directory, error)) {
-    return absl::NotFoundError(
-        absl::StrCat("model repository '", directory, "' is not a directory"));
+    return Missing("model repository", directory, "is not a directory");
   }
   ABSL_ASSIGN_OR_RETURN(const std::vector<fs::path> models, Entries(directory));
   std::vector<ServedModel> found;
@@ -139,7 +164,7 @@ absl::StatusOr<std::vector<ServedModel>> ScanFile(const std::string& path,
                                                   const std::string& name) {
   std::error_code error;
   if (!fs::exists(path, error)) {
-    return absl::NotFoundError(absl::StrCat("model '", path, "' does not exist"));
+    return Missing("model", path, "does not exist");
   }
   if (!fs::is_regular_file(path, error)) {
     return absl::NotFoundError(absl::StrCat("model '", path, "' is not a regular file"));
