@@ -40,7 +40,9 @@ class EscapingFormatter final : public spdlog::formatter {
     return escaped;
   }
 
-  spdlog::pattern_formatter lines_;
+  // As the times of --verbose (engine/primitives/verbose.cc): one clock for all of standard error.
+  spdlog::pattern_formatter lines_{"[%Y-%m-%dT%H:%M:%S.%eZ] [%n] [%^%l%$] %v",
+                                   spdlog::pattern_time_type::utc};
 };
 
 }  // namespace

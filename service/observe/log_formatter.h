@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Log lines as spdlog writes them, but one per message, whatever the message contains: names come
-// from files and requests, and may hold line breaks, terminal sequences or bytes that are not text.
-// Thread-compatible.
+// Log lines as spdlog writes them, but with times in UTC, and one line per message, whatever the
+// message contains: names come from files and requests, and may hold line breaks, terminal
+// sequences or bytes that are not text. Thread-compatible.
 #ifndef SERVICE_OBSERVE_LOG_FORMATTER_H_
 #define SERVICE_OBSERVE_LOG_FORMATTER_H_
 
