@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/primitive_engine.h"
+#include "service/build_id.h"
 #include "service/version.h"
 
 namespace tilewire::service {
@@ -87,7 +88,8 @@ void AddOtherTasks(CLI::App* app, Flags* flags, GivenFlags* given) {
   app->add_flag("--probe", given->probe,
                 "Ask the server at --host and --port for its health, exit: 0 if it serves, else 1; "
                 "without them, the server that is process 1 of this container");
-  app->set_version_flag("--version", absl::StrCat("tilewire-server ", kVersion));
+  app->set_version_flag("--version",
+                        absl::StrCat("tilewire-server ", kVersion, " (build ", BuildId(), ")"));
 }
 
 // What requests and connections may cost.

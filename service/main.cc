@@ -21,6 +21,7 @@
 #include "google/protobuf/stubs/logging.h"
 #include "service/address.h"
 #include "service/address_space.h"
+#include "service/build_id.h"
 #include "service/engine_start.h"
 #include "service/flags.h"
 #include "service/last_words.h"
@@ -29,9 +30,11 @@
 #include "service/models/model_repository.h"
 #include "service/models/named_models.h"
 #include "service/models/repository_scan.h"
+#include "service/notify_socket.h"
 #include "service/observe/background_log.h"
 #include "service/server.h"
 #include "service/version.h"
+#include "service/wire/message_limits.h"
 #include "spdlog/spdlog.h"
 
 namespace tilewire::service {
@@ -123,8 +126,9 @@ absl::StatusOr<std::vector<ServedModel>> ScanModels(const Flags& flags) {
 // What happens on the loading thread once everything that was found at the start has been tried.
 class FirstLoads {
  public:
-  FirstLoads(const Flags& flags, const ModelRepository* models, Server* server)
-      : flags_(flags), models_(models), server_(server) {}
+  FirstLoads(const Flags& flags, const ModelRepository* models, Server* server,
+             NotifySocket* notify)
+      : flags_(flags), models_(models), server_(server), notify_(notify) {}
 
   // None of the models that the command line names did load.
   bool nothing_to_serve() const { return nothing_to_serve_.load(); }
@@ -138,6 +142,12 @@ class FirstLoads {
     }
   }
 
+  // Why nothing can be served, where the log has not said it.
+  absl::Status Reason() const {
+    if (!spdlog::should_log(spdlog::level::err)) return models_->All()[0]->load_status;
+    return absl::FailedPreconditionError("no model could be loaded; the log says why");
+  }
+
   void End() {
     server_->StartAccepting();
     Announce();
@@ -146,19 +156,34 @@ class FirstLoads {
     kill(getpid(), SIGTERM);
   }
 
+  // A model's state may have changed.
+  void Changed() {
+    server_->ModelsChanged();
+    if (done_) notify_->State(server_->Ready(), StateText());
+  }
+
  private:
-  void Announce() const {
+  void Announce() {
+    done_ = true;
+    const std::string state = StateText();
+    std::printf("tilewire-server %s\n", state.c_str());
+    std::fflush(stdout);
+    notify_->State(server_->Ready(), state);
+  }
+
+  std::string StateText() const {
     int ready = 0;
     const std::vector<ModelRepository::Served> all = models_->All();
     for (const ModelRepository::Served& served : all) ready += served->model != nullptr ? 1 : 0;
-    std::printf("tilewire-server %s: %d of %d model versions loaded\n",
-                server_->Ready() ? "ready" : "not ready", ready, static_cast<int>(all.size()));
-    std::fflush(stdout);
+    return absl::StrCat(server_->Ready() ? "ready" : "not ready", ": ", ready, " of ", all.size(),
+                        " model versions loaded");
   }
 
   const Flags& flags_;
   const ModelRepository* const models_;
   Server* const server_;
+  NotifySocket* const notify_;
+  bool done_ = false;  // of the loading thread
   std::atomic<bool> nothing_to_serve_{false};
 };
 
@@ -209,6 +234,17 @@ void Drain(const Flags& flags, Server* server) {
   spdlog::info("drained");
 }
 
+// A model whose every request is refused is better named before the first one comes.
+void WarnIfBeyondMessages(const ServedModel& loaded, int64_t max_message_bytes) {
+  const ModelSignature& signature = loaded.model->signature();
+  const bool inputs_fit = FitMessage(signature.inputs, max_message_bytes);
+  if (inputs_fit && FitMessage(signature.outputs, max_message_bytes)) return;
+  spdlog::warn(
+      "model '{}' version {}: the {} of a batch of 1 exceed a message of {} MB, so that every "
+      "request is refused: raise --max_message_mb",
+      loaded.name, loaded.version, inputs_fit ? "outputs" : "inputs", max_message_bytes >> 20);
+}
+
 void WarnAtStart(const Flags& flags, const MemoryPlan& memory) {
   if (!memory.warning.empty()) spdlog::warn(memory.warning);
   if (!flags.engine.max_isa.Includes(cpu::Isa::kAvx2)) {
@@ -219,8 +255,9 @@ void WarnAtStart(const Flags& flags, const MemoryPlan& memory) {
 
 // What serves, with which bounds, and where.
 void Introduce(const EngineOptions& engine, const MemoryPlan& memory, const std::string& address) {
-  spdlog::info("tilewire-server {}: {} threads, {}, {} MB for requests", kVersion, engine.threads,
-               std::string(cpu::IsaName(engine.max_isa)), memory.work >> 20);
+  spdlog::info("tilewire-server {} (build {}): {} threads, {}, {} MB for requests", kVersion,
+               BuildId(), engine.threads, std::string(cpu::IsaName(engine.max_isa)),
+               memory.work >> 20);
   spdlog::info("{}: {} MB for connections, messages of up to {} MB", GrantedText(memory.limit),
                memory.transport >> 20, memory.message >> 20);
   std::printf("tilewire-server listening on %s\n", address.c_str());
@@ -245,19 +282,23 @@ int Serve(Flags flags) {
   auto server = Server::Start(engine->get(), &models, options);
   if (!server.ok()) return Refuse(server.status());
   Introduce((*engine)->options(), memory, AddressText(flags.server.host, (*server)->port()));
-  FirstLoads first_loads(flags, &models, server->get());
+  NotifySocket notify(std::getenv("NOTIFY_SOCKET"));
+  FirstLoads first_loads(flags, &models, server->get(), &notify);
   ModelMemory model_memory(engine->get(), (*server)->admission(), BoundsOfModels(memory));
-  Loader loader(engine->get(), &models, (*server)->dispatcher(), (*server)->admission(),
-                {.scan = [&flags] { return ScanModels(flags); },
-                 .warm_up_first = flags.warm_up_first,
-                 .started = [&first_loads] { first_loads.End(); },
-                 .changed = [&server] { (*server)->ModelsChanged(); },
-                 .memory = &model_memory});
+  Loader loader(
+      engine->get(), &models, (*server)->dispatcher(), (*server)->admission(),
+      {.scan = [&flags] { return ScanModels(flags); },
+       .warm_up_first = flags.warm_up_first,
+       .started = [&first_loads] { first_loads.End(); },
+       .changed = [&first_loads] { first_loads.Changed(); },
+       .loaded =
+           [&memory](const ServedModel& loaded) { WarnIfBeyondMessages(loaded, memory.message); },
+       .memory = &model_memory});
   first_loads.LogEnd(AwaitEnd(**engine, **server, &loader));
+  notify.Stopping("draining");
   loader.Stop();
   Drain(flags, server->get());
-  if (first_loads.nothing_to_serve()) return Refuse(models.All()[0]->load_status);
-  return 0;
+  return first_loads.nothing_to_serve() ? Refuse(first_loads.Reason()) : 0;
 }
 
 int Main(int argc, char** argv) {

@@ -10,12 +10,7 @@ import contextlib
 import os
 import pathlib
 import resource
-import shutil
-import signal
 import socket
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 import zlib
@@ -327,126 +322,6 @@ def reflection_threads():
         server.end()
 
 
-def signals():
-    """Only those that ask for the end end the server, and they drain."""
-    for last in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
-        with Server() as server:
-            bits = server.infer()
-            for harmless in (signal.SIGPIPE, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
-                server.process.send_signal(harmless)
-                expect(server.infer(), bits)
-            server.end(last)
-
-
-def drain():
-    """A drain answers what it has admitted, however long that takes, and ends watches."""
-    with Server(f'--max_queue_ms={PATIENCE}000', f'--drain_timeout={PATIENCE}') as server:
-        bits, before = server.infer(), server.resident_mb()
-        big = digits_request(2000)  # 11.5 MB
-        with server.channel() as channel, concurrent.futures.ThreadPoolExecutor(8) as pool:
-            watch = channel.unary_stream('/grpc.health.v1.Health/Watch')(b'')
-            expect(next(watch), b'\x08\x01')
-            channels = [server.channel() for _ in range(6)]
-            for connected in channels:
-                expect(server.infer(channel=connected), bits)
-            futures = [pool.submit(server.ask, INFER + 'ModelInfer', big, connected)
-                       for connected in channels]
-            until(lambda: server.resident_mb() > before + 6 * 11 or all(f.done() for f in futures),
-                  'the requests do not arrive')
-            time.sleep(1)
-            start = time.time()
-            server.process.send_signal(signal.SIGTERM)
-            answers = [future.result() for future in futures]
-            server.ended()
-            print(f'  drained in {time.time() - start:.1f} s')
-        assert all(isinstance(answer, bytes) for answer in answers), server.reasons
-        assert all(len(answer) > 2000 * 40 for answer in answers), 'an answer was cut'
-        assert bits
-
-
-def drain_delay():
-    """Between not being ready and the end, requests are served."""
-    with Server('--drain_delay=10') as server, server.channel() as channel:
-        bits = server.infer(channel=channel)
-        server.process.send_signal(signal.SIGTERM)
-        server.await_line('draining')
-        until(lambda: server.ask('/grpc.health.v1.Health/Check') == b'\x08\x02', 'it stays ready')
-        expect(server.infer(), bits)
-        server.ended()
-
-
-def drain_timeout():
-    """Work that does not end in time is cancelled, and the exit status is 0."""
-    with Server('--drain_timeout=1') as server, server.channel() as channel:
-        server.infer()
-        request = field(1, b'digits') + varint(3, 2048) + varint(5, 1000)
-        run = channel.unary_unary('/tilewire.v1.ModelService/Explain').future(request, timeout=50)
-        server.await_work()
-        start = time.time()
-        server.end()
-        print(f'  ended after {time.time() - start:.1f} s')
-        assert 'drained' in server.log, 'it was ended by its alarm'
-        assert run.exception() is not None
-
-
-def readiness():
-    """A model that does not load makes the server not ready, unless any model suffices."""
-    with repository_with_a_broken_model() as repository:
-        live, yes, no = b'\x08\x01', b'\x08\x01', b'\x08\x02'
-        with Server(f'--model_repository={repository}', ready='not ready') as server:
-            expect(server.ask(INFER + 'ServerLive'), live)
-            expect(server.ask(INFER + 'ServerReady'), b'')
-            expect(server.ask('/grpc.health.v1.Health/Check', b''), no)
-            expect(server.ask('/grpc.health.v1.Health/Check', field(1, b'digits')), yes)
-            expect(server.ask('/grpc.health.v1.Health/Check', field(1, b'broken')), no)
-            assert isinstance(server.infer(), bytes)
-            server.end()
-        with Server(f'--model_repository={repository}', '--ready=any') as server:
-            expect(server.ask(INFER + 'ServerReady'), b'\x08\x01')
-            expect(server.ask('/grpc.health.v1.Health/Check', b''), yes)
-            server.end()
-
-
-@contextlib.contextmanager
-def repository_with_a_broken_model():
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(pathlib.Path(sys.argv[2]) / 'digits', f'{folder}/digits')
-        os.makedirs(f'{folder}/broken/1')
-        pathlib.Path(f'{folder}/broken/1/net.onnx').write_bytes(b'')
-        os.makedirs(f'{folder}/.hidden/1')
-        yield folder
-
-
-def services():
-    """Reflection, primitives and plans can be left out."""
-    unknown = grpc.StatusCode.UNIMPLEMENTED
-    with Server('--services=inference') as server:
-        expect(server.ask(PRIMITIVES + 'CacheStatistics'), unknown)
-        expect(server.ask('/tilewire.v1.ModelService/Explain'), unknown)
-        reflection = '/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo'
-        expect(server.ask(reflection), unknown)
-        assert isinstance(server.infer(), bytes)
-        server.end()
-
-
-def refusals_at_the_start():
-    """One line that says which and why, and exit status 2."""
-    with Server() as server:
-        cases = ((f'--port={server.port}', 'the port is in use'),
-                 ('--host=192.0.2.1', 'no such address'), ('--host=no.such.host.invalid', 'listen'),
-                 ('--model=/nowhere.onnx', 'does not exist'), ('--services=nothing', '--services'),
-                 ('--max_operations=nan', 'not a number'), ('--max_operations=-1', 'not a number'))
-        for option, text in cases:
-            command = [sys.argv[1], '--host=127.0.0.1', '--port=0']
-            if '--model' not in option:
-                command.append(f'--model_repository={sys.argv[2]}')
-            command = [part for part in command if part.split('=')[0] != option.split('=')[0]]
-            run = subprocess.run(command + [option], capture_output=True, text=True,
-                                 timeout=5 * PATIENCE, check=False)  # names may take their time
-            expect(run.returncode, 2)
-            assert text in run.stderr, run.stderr
-
-
 def evidence():
     """A refused request leaves a line; many leave few."""
     with Server() as server, server.channel() as channel:
@@ -462,9 +337,8 @@ def evidence():
 
 # The longest ones first.
 CHECKS = (isolation, explain, memory_after_a_peak, stalled_uploads, memory_limit, deaf_peers,
-          refused_watches, reflection_threads, drain, drain_delay, names, descriptors,
-          connections_per_peer, compression, metadata, endless_work, signals, drain_timeout,
-          readiness, services, compute_threads, refusals_at_the_start, evidence)
+          refused_watches, reflection_threads, names, descriptors, connections_per_peer, compression,
+          metadata, endless_work, compute_threads, evidence)
 
 
 if __name__ == '__main__':
