@@ -55,8 +55,8 @@ class Door:
             expect(text.count(old), 1)
             text = text.replace(old, new)
         file.write_text(text)
-        checked = subprocess.run(['haproxy', '-q', '-c', '-f', file], check=False,
-                                 capture_output=True, text=True)
+        checked = subprocess.run(['haproxy', '-c', '-f', file], check=False, stderr=subprocess.PIPE,
+                                 text=True)
         expect((checked.returncode, checked.stderr), (0, ''))
         self.process = subprocess.Popen(['haproxy', '-db', '-f', file], stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL)
