@@ -13,6 +13,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/base/utf8.h"
 #include "service/models/model_config.h"
+#include "service/models/repository_scan.h"
 #include "service/models/text_file.h"
 #include "service/models/within_memory.h"
 #include "service/observe/steady_time.h"
@@ -21,16 +22,32 @@
 namespace tilewire::service {
 namespace {
 
+namespace fs = std::filesystem;
+
+// Whether a version's file is there, and what may be meant if it is not. A file that cannot be
+// looked at is left to who reads it.
+absl::Status CheckIsThere(const fs::path& path) {
+  std::error_code error;
+  if (fs::exists(path, error) || error) return absl::OkStatus();
+  const std::string name = path.filename().string();
+  const auto others = OnnxFiles(path.parent_path().string());
+  if (!others.ok() || others->empty())
+    return absl::NotFoundError(absl::StrCat("the version's folder holds no '", name, "'"));
+  return absl::NotFoundError(
+      absl::StrCat("the version's folder holds '", others->front(), "', but no '", name,
+                   "': rename it, or name it in config.pbtxt (default_model_filename)"));
+}
+
 // The model, with its settings applied.
 absl::StatusOr<std::shared_ptr<const Model>> LoadConfigured(ServedModel* served, Engine* engine,
                                                             const LoadOptions& options) {
-  namespace fs = std::filesystem;
   ABSL_ASSIGN_OR_RETURN(const inference::ModelConfig config,
                         ReadModelConfig(served->config_path, served->name));
   if (!served->folder.empty()) {
     served->path = (fs::path(served->folder) / ModelFile(config, served->default_file)).string();
     served->labels_path = (fs::path(served->settings_folder) / LabelsFile(config)).string();
   }
+  ABSL_RETURN_IF_ERROR(CheckIsThere(served->path));
   served->max_batch = config.max_batch_size();
   LoadOptions configured = options;
   configured.precision = PrecisionOf(config).value_or(engine->options().precision);

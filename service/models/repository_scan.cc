@@ -63,17 +63,6 @@ absl::StatusOr<std::vector<fs::path>> Entries(const fs::path& directory) {
   return entries;
 }
 
-// The names of the files *.onnx in `folder`, in order.
-absl::StatusOr<std::vector<std::string>> OnnxFiles(const fs::path& folder) {
-  ABSL_ASSIGN_OR_RETURN(const std::vector<fs::path> entries, Entries(folder));
-  std::vector<std::string> files;
-  for (const fs::path& entry : entries) {
-    if (entry.extension() == ".onnx" && !IsHidden(entry))
-      files.push_back(entry.filename().string());
-  }
-  return files;
-}
-
 // Erases the versions that the model's settings leave out. Settings that cannot be read leave none
 // out: each version then tells why it does not load.
 void KeepWanted(const fs::path& model, const std::string& name,
@@ -128,6 +117,16 @@ void ScanVersions(const fs::path& model, const std::string& name, std::vector<Se
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<std::string>> OnnxFiles(const std::string& folder) {
+  ABSL_ASSIGN_OR_RETURN(const std::vector<fs::path> entries, Entries(folder));
+  std::vector<std::string> files;
+  for (const fs::path& entry : entries) {
+    if (entry.extension() == ".onnx" && !IsHidden(entry))
+      files.push_back(entry.filename().string());
+  }
+  return files;
+}
 
 bool ParseVersion(absl::string_view text, int64_t* version) {
   const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {

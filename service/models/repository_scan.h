@@ -33,6 +33,10 @@ absl::StatusOr<std::vector<ServedModel>> ScanFile(const std::string& path,
 absl::StatusOr<std::vector<ServedModel>> ScanFolder(const std::string& folder,
                                                     const std::string& name);
 
+// The names of the files *.onnx in `folder`, in order, without hidden ones.
+//   kNotFound, kPermissionDenied  it cannot be read
+absl::StatusOr<std::vector<std::string>> OnnxFiles(const std::string& folder);
+
 // A version is digits only, so that every version has one spelling but for leading zeros.
 bool ParseVersion(absl::string_view text, int64_t* version);
 
