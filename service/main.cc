@@ -3,8 +3,10 @@
 // tilewire-server: reads its flags, listens, loads the models, serves until SIGTERM, SIGINT or
 // SIGQUIT, drains. SIGHUP makes it look for models again; SIGUSR1 and SIGUSR2 write the counts of
 // requests to the log.
+#include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -81,6 +83,16 @@ void EndAtNextSignal(absl::Duration longest) {
   for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGALRM}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
+
+// A standard descriptor that is closed becomes /dev/null: else the next that is opened would take
+// its number, and what is printed and logged.
+void FillStandardDescriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (syscall(SYS_fcntl, fd, F_GETFD) < 0) syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR);
+  }
+}
+// Before the initialisers of libraries, gRPC's among them, which open some.
+__attribute__((section(".preinit_array"), used)) void (*const kFirst)() = FillStandardDescriptors;
 
 // The exit status of what only prints.
 int AfterPrinting() {
@@ -255,9 +267,9 @@ void WarnAtStart(const Flags& flags, const MemoryPlan& memory) {
 
 // What serves, with which bounds, and where.
 void Introduce(const EngineOptions& engine, const MemoryPlan& memory, const std::string& address) {
-  spdlog::info("tilewire-server {} (build {}): {} threads, {}, {} MB for requests", kVersion,
-               BuildId(), engine.threads, std::string(cpu::IsaName(engine.max_isa)),
-               memory.work >> 20);
+  spdlog::info("tilewire-server {} (build {}): {} thread{}, {}, {} MB for requests", kVersion,
+               BuildId(), engine.threads, engine.threads == 1 ? "" : "s",
+               std::string(cpu::IsaName(engine.max_isa)), memory.work >> 20);
   spdlog::info("{}: {} MB for connections, messages of up to {} MB", GrantedText(memory.limit),
                memory.transport >> 20, memory.message >> 20);
   std::printf("tilewire-server listening on %s\n", address.c_str());
