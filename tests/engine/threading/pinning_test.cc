@@ -46,19 +46,20 @@ std::vector<std::vector<int>> CoresOfThreads(Arena* arena) {
   return cores;
 }
 
+// First, as pinned threads stay pinned for all arenas after theirs.
+TEST(PinningTest, AnotherNumberOfThreadsMovesFreely) {
+  const std::vector<int> cores = CoresOfThisThread();
+  Arena arena(static_cast<int>(cores.size()) + 1);
+  EXPECT_FALSE(PinThreads(&arena));
+  EXPECT_EQ(CoresOfThreads(&arena), std::vector<std::vector<int>>(cores.size() + 1, cores));
+}
+
 TEST(PinningTest, AThreadPerCoreStaysOnItsOwn) {
   std::vector<std::vector<int>> one_each;
   for (const int core : CoresOfThisThread()) one_each.push_back({core});
   Arena arena(static_cast<int>(one_each.size()));
   EXPECT_TRUE(PinThreads(&arena));
   EXPECT_EQ(CoresOfThreads(&arena), one_each);
-}
-
-TEST(PinningTest, AnotherNumberOfThreadsMovesFreely) {
-  const std::vector<int> cores = CoresOfThisThread();
-  Arena arena(static_cast<int>(cores.size()) + 1);
-  EXPECT_FALSE(PinThreads(&arena));
-  EXPECT_EQ(CoresOfThreads(&arena), std::vector<std::vector<int>>(cores.size() + 1, cores));
 }
 
 }  // namespace
