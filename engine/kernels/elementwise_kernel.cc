@@ -8,14 +8,15 @@
 //                 a batch normalization) is loaded once, before all rows; four vectors of dst, of
 //                 as many rows as they make, are computed side by side.
 //   many columns  A loop over the row, four vectors at a time, then one at a time, then the tail
-//                 under a mask. An operand that is broadcast along the columns is loaded once per
-//                 row, or once for all rows.
+//                 under a mask, or element by element where the unit has none for a tensor's type.
+//                 An operand that is broadcast along the columns is loaded once per row, or once
+//                 for all rows.
 //
 // "Hoisting" is that loading in advance: see IsHoisted(). Four vectors, the slots, are in work at a
 // time so that their latencies overlap; each runs through Load, the primitive's own EmitFunction,
 // the post-ops and Store. Vector registers 0 to 3 are the slots' values, 4 to 8 hold the other
 // operands and then what the post-ops overwrite, 9 holds the mask of the tail where the unit has no
-// opmasks, and the rest hold hoisted operands.
+// opmasks, 10 to 14 hold hoisted operands, and 7 and 15 may hold constants of a function.
 #include "engine/kernels/elementwise_kernel.h"
 
 #include <algorithm>
@@ -34,14 +35,31 @@ namespace {
 constexpr int kUnroll = 4;        // vectors in registers 0 to 3
 constexpr int kFirstScratch = 4;  // 4 to 8: other operands, then what the post-ops overwrite
 constexpr int kTailVector = 9;
-constexpr int kFirstHoisted = 10;
+constexpr int kFirstHoisted = 10;  // of operand 1
+constexpr int kHoistedFirst = 14;  // operand 0
 
 }  // namespace
+
+int ElementwiseConfig::LaneBytes() const {
+  int bytes = ElementLanes::LaneBytes(dst_type);
+  for (const Operand& operand : operands)
+    bytes = std::max(bytes, ElementLanes::LaneBytes(operand.type));
+  return bytes;
+}
+
+bool ElementwiseConfig::MasksTail() const {
+  const auto masks = [&](DataType type) { return ElementLanes::Masks(unit, LaneBytes(), type); };
+  return masks(dst_type) &&
+         std::all_of(operands.begin(), operands.end(),
+                     [&](const Operand& operand) { return masks(operand.type); });
+}
 
 ElementwiseGenerator::ElementwiseGenerator(absl::string_view name, const ElementwiseConfig& config)
     : Generator(name),
       config_(config),
-      tail_(this, config.unit, {.spare = spare_, .opmask = k2, .vector = kTailVector}) {
+      lanes_(this, config.unit, config.LaneBytes(),
+             {.tail = {.spare = spare_, .opmask = k2, .vector = kTailVector},
+              .scratch = kFirstScratch}) {
   for (const PostOp& entry : config.post_ops.entries()) {
     const auto* eltwise = std::get_if<EltwisePostOp>(&entry);
     emitters_.push_back(eltwise == nullptr ? nullptr
@@ -55,10 +73,11 @@ ElementwiseGenerator::ElementwiseGenerator(absl::string_view name, const Element
 void ElementwiseGenerator::Emit() {
   mov(dst_, ptr[rdi + offsetof(ElementwiseArgs, dst)]);
   for (size_t i = 0; i < config_.operands.size(); ++i) {
-    mov(operands_[i], ptr[rdi + offsetof(ElementwiseArgs, operands) + i * sizeof(float*)]);
+    mov(operands_[i], ptr[rdi + offsetof(ElementwiseArgs, operands) + i * sizeof(std::byte*)]);
   }
   mov(rows_, ptr[rdi + offsetof(ElementwiseArgs, rows)]);
   SetTail();
+  EmitConstants();
   if (config_.columns > 0) {
     EmitFewColumns();
   } else {
@@ -69,48 +88,52 @@ void ElementwiseGenerator::Emit() {
   for (const auto& emitter : emitters_) {
     if (emitter != nullptr) emitter->EmitTable();
   }
-  tail_.EmitTable();
+  lanes_.EmitTable();
 }
 
 // The lanes of the columns after the last whole vector.
 void ElementwiseGenerator::SetTail() {
+  if (!config_.MasksTail()) return;
   mov(left_, ptr[rdi + offsetof(ElementwiseArgs, columns)]);
-  and_(left_, lanes() - 1);
-  tail_.Set(left_);
+  and_(left_, lanes_.count() - 1);
+  lanes_.SetTail(left_);
 }
 
 bool ElementwiseGenerator::IsHoisted(int operand) const {
   const ElementwiseConfig::Operand& o = config_.operands[operand];
-  return operand > 0 && (o.broadcast || (config_.columns > 0 && o.row_bytes == 0));
+  return o.broadcast || (operand > 0 && config_.columns > 0 && o.row_bytes == 0);
 }
 
 Xbyak::Xmm ElementwiseGenerator::Hoisted(int operand, int vector) const {
+  if (operand == 0) return Vector(kHoistedFirst);
   const bool one = config_.operands[operand].broadcast;
   return Vector(kFirstHoisted + (operand - 1) * kFewElementwiseVectors + (one ? 0 : vector));
 }
 
+ElementwiseGenerator::Part ElementwiseGenerator::PartOf(int vector) const {
+  return (vector + 1) * lanes_.count() > config_.columns ? Part::kTail : Part::kWhole;
+}
+
 // Loads the operands that stay in registers over all rows, or those that do over one row.
 void ElementwiseGenerator::Hoist(int vectors, bool per_row) {
-  for (int i = 1; i < static_cast<int>(config_.operands.size()); ++i) {
+  for (int i = 0; i < static_cast<int>(config_.operands.size()); ++i) {
     const ElementwiseConfig::Operand& operand = config_.operands[i];
     if (!IsHoisted(i) || (operand.row_bytes != 0) != per_row) continue;
     if (operand.broadcast) {
-      vbroadcastss(Hoisted(i, 0), ptr[operands_[i]]);
+      lanes_.Broadcast(operand.type, Hoisted(i, 0), operands_[i]);
       continue;
     }
-    for (int v = 0; v < vectors; ++v) {
-      const bool masked = (v + 1) * lanes() > config_.columns;
-      tail_.Load(Hoisted(i, v), ptr[operands_[i] + v * vector_bytes()], masked);
-    }
+    const int step = lanes_.count() * static_cast<int>(SizeOf(operand.type));
+    for (int v = 0; v < vectors; ++v)
+      lanes_.Load(operand.type, Hoisted(i, v), operands_[i] + v * step, PartOf(v));
   }
 }
 
 void ElementwiseGenerator::EmitFewColumns() {
-  const int vectors = static_cast<int>((config_.columns + lanes() - 1) / lanes());
+  const int vectors = static_cast<int>((config_.columns + lanes_.count() - 1) / lanes_.count());
   bool rows_differ = false;  // a broadcast operand has to be loaded for every row
-  for (size_t i = 1; i < config_.operands.size(); ++i) {
-    rows_differ |= config_.operands[i].broadcast && config_.operands[i].row_bytes != 0;
-  }
+  for (const ElementwiseConfig::Operand& operand : config_.operands)
+    rows_differ |= operand.broadcast && operand.row_bytes != 0;
   xor_(column_, column_);
   Hoist(vectors, /*per_row=*/false);
   for (int rows : {kUnroll / vectors, 1}) {
@@ -119,9 +142,7 @@ void ElementwiseGenerator::EmitFewColumns() {
       Hoist(vectors, /*per_row=*/true);
       std::vector<Slot> slots;
       for (int row = 0; row < rows; ++row) {
-        for (int v = 0; v < vectors; ++v) {
-          slots.push_back({row * vectors + v, row, v, (v + 1) * lanes() > config_.columns});
-        }
+        for (int v = 0; v < vectors; ++v) slots.push_back({row * vectors + v, row, v, PartOf(v)});
       }
       EmitSlots(slots);
       EmitAdvance(rows);
@@ -137,14 +158,21 @@ void ElementwiseGenerator::EmitManyColumns() {
   xor_(column_, column_);
   mov(left_, ptr[rdi + offsetof(ElementwiseArgs, columns)]);
   for (int vectors : {kUnroll, 1}) {
-    EmitWhileLeft(this, left_, vectors * lanes(), [&] {
+    EmitWhileLeft(this, left_, vectors * lanes_.count(), [&] {
       std::vector<Slot> slots;
-      for (int v = 0; v < vectors; ++v) slots.push_back({v, 0, v, false});
+      for (int v = 0; v < vectors; ++v) slots.push_back({v, 0, v});
       EmitSlots(slots);
-      add(column_, vectors * vector_bytes());
+      add(column_, vectors * lanes_.count());
     });
   }
-  EmitIfLeft(this, left_, [&] { EmitSlots({{0, 0, 0, true}}); });
+  if (config_.MasksTail()) {
+    EmitIfLeft(this, left_, [&] { EmitSlots({{0, 0, 0, Part::kTail}}); });
+  } else {
+    EmitWhileLeft(this, left_, 1, [&] {
+      EmitSlots({{0, 0, 0, Part::kOne}});
+      inc(column_);
+    });
+  }
   EmitAdvance(1);
   dec(rows_);
   jnz(row, T_NEAR);
@@ -158,30 +186,36 @@ void ElementwiseGenerator::EmitAdvance(int rows) {
   }
 }
 
-Xbyak::Address ElementwiseGenerator::At(const Xbyak::Reg64& base, int64_t row_bytes,
-                                        const Slot& slot) const {
-  return ptr[base + column_ +
-             static_cast<int>(slot.row * row_bytes + slot.vector * vector_bytes())];
+Xbyak::RegExp ElementwiseGenerator::At(const Xbyak::Reg64& base, DataType type, int64_t row_bytes,
+                                       const Slot& slot) const {
+  const int size = static_cast<int>(SizeOf(type));
+  return base + column_ * size +
+         static_cast<int>(slot.row * row_bytes + slot.vector * lanes_.count() * size);
+}
+
+void ElementwiseGenerator::LoadOperand(int operand, const Slot& slot, const Xbyak::Xmm& to) {
+  const ElementwiseConfig::Operand& from = config_.operands[operand];
+  lanes_.Load(from.type, to, At(operands_[operand], from.type, from.row_bytes, slot), slot.part);
 }
 
 void ElementwiseGenerator::EmitSlots(const std::vector<Slot>& slots) {
   for (const Slot& slot : slots) {
-    const ElementwiseConfig::Operand& first = config_.operands[0];
-    tail_.Load(Vector(slot.value), At(operands_[0], first.row_bytes, slot), slot.masked);
+    if (IsHoisted(0)) {
+      vmovaps(Vector(slot.value), Hoisted(0, 0));
+    } else {
+      LoadOperand(0, slot, Vector(slot.value));
+    }
     std::vector<Xbyak::Xmm> others;
     for (int i = 1; i < static_cast<int>(config_.operands.size()); ++i) {
-      if (IsHoisted(i)) {
-        others.push_back(Hoisted(i, slot.vector));
-        continue;
-      }
-      others.push_back(Vector(kFirstScratch + i));
-      tail_.Load(others.back(), At(operands_[i], config_.operands[i].row_bytes, slot), slot.masked);
+      others.push_back(IsHoisted(i) ? Hoisted(i, slot.vector) : Vector(kFirstScratch + i));
+      if (!IsHoisted(i)) LoadOperand(i, slot, others.back());
     }
     EmitFunction(Vector(slot.value), others, Vector(kFirstScratch));
   }
   EmitPostOps(slots);
   for (const Slot& slot : slots) {
-    tail_.Store(At(dst_, config_.dst_row_bytes, slot), Vector(slot.value), slot.masked);
+    lanes_.Store(config_.dst_type, Vector(slot.value),
+                 At(dst_, config_.dst_type, config_.dst_row_bytes, slot), slot.part);
   }
 }
 
@@ -192,7 +226,8 @@ void ElementwiseGenerator::EmitPostOps(const std::vector<Slot>& slots) {
     if (const auto* sum = std::get_if<SumPostOp>(&entry)) {
       unit().Broadcast(this, factor, sum->scale, rax);
       for (const Slot& slot : slots) {
-        tail_.Load(before, At(dst_, config_.dst_row_bytes, slot), slot.masked);
+        lanes_.Load(config_.dst_type, before,
+                    At(dst_, config_.dst_type, config_.dst_row_bytes, slot), slot.part);
         vfmadd231ps(Vector(slot.value), factor, before);
       }
       continue;

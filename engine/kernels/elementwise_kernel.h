@@ -8,10 +8,14 @@
 // Operands may be broadcast along rows or columns. A primitive derives a generator that emits f
 // from ElementwiseGenerator, and runs it through ElementwisePlan::Run (elementwise_plan.h).
 //
+// Tensors are of any type but halves, each of its own: element_lanes.h says how registers hold
+// them. Lanes have 8 bytes if a tensor's elements have. Post-ops are for f32.
+//
 // Generators are used by one thread.
 #ifndef ENGINE_KERNELS_ELEMENTWISE_KERNEL_H_
 #define ENGINE_KERNELS_ELEMENTWISE_KERNEL_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -19,9 +23,10 @@
 #include "absl/types/span.h"
 #include "engine/jit/eltwise_emitter.h"
 #include "engine/jit/generator.h"
-#include "engine/jit/tail_mask.h"
 #include "engine/jit/vector_unit.h"
 #include "engine/kernels/attributes.h"
+#include "engine/kernels/element_lanes.h"
+#include "engine/memory/data_type.h"
 
 namespace tilewire {
 
@@ -29,8 +34,8 @@ constexpr int kMaxElementwiseOperands = 3;
 constexpr int kFewElementwiseVectors = 2;  // of a row, at most, where the columns are few
 
 struct ElementwiseArgs {
-  float* dst;
-  const float* operands[kMaxElementwiseOperands];
+  std::byte* dst;
+  const std::byte* operands[kMaxElementwiseOperands];
   int64_t rows, columns;  // >= 1
 };
 
@@ -38,12 +43,18 @@ struct ElementwiseConfig {
   struct Operand {
     bool broadcast = false;  // one element stands for all columns of a row
     int64_t row_bytes = 0;   // from row to row
+    DataType type = DataType::kF32;
   };
   jit::VectorUnit unit;
   std::vector<Operand> operands;
   int64_t dst_row_bytes = 0;
   int64_t columns = 0;  // of every row, where they are few; 0: the arguments tell
   PostOps post_ops;
+  DataType dst_type = DataType::kF32;
+
+  int LaneBytes() const;
+  // Whether the tail of a row is computed under a mask, and not element by element.
+  bool MasksTail() const;
 };
 
 class ElementwiseGenerator : public jit::Generator {
@@ -53,18 +64,26 @@ class ElementwiseGenerator : public jit::Generator {
  protected:
   ElementwiseGenerator(absl::string_view name, const ElementwiseConfig& config);
   const jit::VectorUnit& unit() const { return config_.unit; }
+  const ElementwiseConfig& config() const { return config_; }
+  const ElementLanes& lanes() const { return lanes_; }
   Xbyak::Xmm Vector(int index) const { return config_.unit.Vector(index); }
 
+  // Before all rows: what EmitFunction() wants to find in the registers kConstants, which nothing
+  // else uses where there are no post-ops.
+  virtual void EmitConstants() {}
+  static constexpr int kConstants[] = {7, 15};
   // value = f(value, others): value holds operand 0, others the rest. `spare` may be overwritten.
   virtual void EmitFunction(const Xbyak::Xmm& value, absl::Span<const Xbyak::Xmm> others,
                             const Xbyak::Xmm& spare) = 0;
   const Xbyak::Opmask spare_mask_ = k3;
 
  private:
+  using Part = ElementLanes::Part;
+
   // A vector of dst in register `value`, `row` rows and `vector` vectors after the pointers.
   struct Slot {
     int value, row, vector;
-    bool masked;
+    Part part = Part::kWhole;
   };
 
   void Emit() override;
@@ -75,19 +94,22 @@ class ElementwiseGenerator : public jit::Generator {
   void EmitAdvance(int rows);
   void SetTail();
   void Hoist(int vectors, bool per_row);
+  void LoadOperand(int operand, const Slot& slot, const Xbyak::Xmm& to);
   Xbyak::Xmm Hoisted(int operand, int vector) const;
   bool IsHoisted(int operand) const;
-  Xbyak::Address At(const Xbyak::Reg64& base, int64_t row_bytes, const Slot& slot) const;
-  int lanes() const { return config_.unit.lanes(); }
-  int vector_bytes() const { return config_.unit.bytes(); }
+  // The last vector of few columns may be a tail.
+  Part PartOf(int vector) const;
+  Xbyak::RegExp At(const Xbyak::Reg64& base, DataType type, int64_t row_bytes,
+                   const Slot& slot) const;
 
   // Registers. Arguments arrive in rdi.
   const Xbyak::Reg64 dst_ = rsi, operands_[kMaxElementwiseOperands] = {rdx, r8, r9};
-  const Xbyak::Reg64 rows_ = r10, left_ = r11, column_ = rcx, spare_ = rax;
+  const Xbyak::Reg64 rows_ = r10, left_ = r11, spare_ = rax;
+  const Xbyak::Reg64 column_ = rcx;  // in elements
 
   const ElementwiseConfig config_;
   std::vector<std::unique_ptr<jit::EltwiseEmitter>> emitters_;  // one per post-op; null for a sum
-  jit::TailMask tail_;
+  ElementLanes lanes_;
 };
 
 }  // namespace tilewire

@@ -20,6 +20,7 @@ namespace tilewire {
 namespace {
 
 constexpr int64_t kTaskElements = 16 * 1024;
+constexpr int64_t kLongestStep = 8 * 8;  // of 8 bytes per element, over a few rows
 
 }  // namespace
 
@@ -27,6 +28,7 @@ absl::StatusOr<ElementwisePlan> ElementwisePlan::Create(absl::Span<const MemoryD
                                                         const jit::VectorUnit& unit) {
   ABSL_ASSIGN_OR_RETURN(std::vector<StridedLoop> loops, LoopsOver(tensors));
   ElementwisePlan plan(unit);
+  for (const MemoryDesc* tensor : tensors) plan.types_.push_back(tensor->data_type());
   plan.rows_.strides.assign(tensors.size(), 0);
   plan.columns_.strides.assign(tensors.size(), 1);
   if (!loops.empty()) {
@@ -35,8 +37,7 @@ absl::StatusOr<ElementwisePlan> ElementwisePlan::Create(absl::Span<const MemoryD
   }
   for (size_t i = 0; i < tensors.size(); ++i) {
     const int64_t stride = plan.columns_.strides[i];
-    // Operand 0 is never broadcast along the columns.
-    if (stride != 1 && (i < 2 || stride != 0)) {
+    if (stride != 1 && (i == 0 || stride != 0)) {
       return absl::UnimplementedError(
           absl::StrCat(tensors[i]->ToString(), ": elements do not follow each other"));
     }
@@ -46,7 +47,7 @@ absl::StatusOr<ElementwisePlan> ElementwisePlan::Create(absl::Span<const MemoryD
     loops.pop_back();
   }
   for (int64_t stride : plan.rows_.strides) {
-    if (stride > std::numeric_limits<int32_t>::max() / 32) {
+    if (stride > std::numeric_limits<int32_t>::max() / kLongestStep) {
       return absl::UnimplementedError("a step between rows beyond 31 bits");
     }
   }
@@ -62,18 +63,19 @@ absl::StatusOr<ElementwisePlan> ElementwisePlan::Create(absl::Span<const MemoryD
 ElementwiseConfig ElementwisePlan::Config(const PostOps& post_ops) const {
   ElementwiseConfig config{.unit = unit_};
   config.post_ops = post_ops;
-  config.dst_row_bytes = rows_.strides[0] * static_cast<int64_t>(sizeof(float));
-  for (size_t i = 1; i < rows_.strides.size(); ++i) {
+  config.dst_type = types_[0];
+  config.dst_row_bytes = rows_.strides[0] * SizeOf(types_[0]);
+  for (size_t i = 1; i < types_.size(); ++i) {
     config.operands.push_back(
-        {columns_.strides[i] == 0, rows_.strides[i] * static_cast<int64_t>(sizeof(float))});
+        {columns_.strides[i] == 0, rows_.strides[i] * SizeOf(types_[i]), types_[i]});
   }
-  const int64_t few = kFewElementwiseVectors * unit_.lanes();
-  config.columns = columns_.count <= few ? columns_.count : 0;
+  const int64_t few = kFewElementwiseVectors * unit_.bytes() / config.LaneBytes();
+  config.columns = columns_.count <= few && config.MasksTail() ? columns_.count : 0;
   return config;
 }
 
-void ElementwisePlan::Run(ElementwiseGenerator::Function function, float* dst,
-                          absl::Span<const float* const> operands,
+void ElementwisePlan::Run(ElementwiseGenerator::Function function, void* dst,
+                          absl::Span<const void* const> operands,
                           const threading::Team& team) const {
   const int64_t row_tasks = DivUp(rows_.count, rows_per_task_);
   const int64_t column_tasks = DivUp(columns_.count, columns_per_task_);
@@ -87,11 +89,12 @@ void ElementwisePlan::Run(ElementwiseGenerator::Function function, float* dst,
         at += rest % loop->count * loop->strides[tensor];
         rest /= loop->count;
       }
-      return at;
+      return at * SizeOf(types_[tensor]);
     };
     ElementwiseArgs args = {};
-    args.dst = dst + offset(0);
-    for (size_t i = 0; i < operands.size(); ++i) args.operands[i] = operands[i] + offset(i + 1);
+    args.dst = static_cast<std::byte*>(dst) + offset(0);
+    for (size_t i = 0; i < operands.size(); ++i)
+      args.operands[i] = static_cast<const std::byte*>(operands[i]) + offset(i + 1);
     args.rows = std::min(rows_per_task_, rows_.count - row);
     args.columns = std::min(columns_per_task_, columns_.count - column);
     function(&args);

@@ -21,7 +21,7 @@ namespace tilewire {
 
 class ElementwisePlan {
  public:
-  // tensors: dst, then the operands.
+  // tensors: dst, then the operands, of types that ElementLanes knows.
   //   kUnimplemented  as LoopsOver(); elements of a tensor do not follow each other; a step between
   //                   rows does not fit 31 bits
   static absl::StatusOr<ElementwisePlan> Create(absl::Span<const MemoryDesc* const> tensors,
@@ -29,13 +29,14 @@ class ElementwisePlan {
 
   ElementwiseConfig Config(const PostOps& post_ops) const;
   // Pointers are to the elements at index 0.
-  void Run(ElementwiseGenerator::Function function, float* dst,
-           absl::Span<const float* const> operands, const threading::Team& team) const;
+  void Run(ElementwiseGenerator::Function function, void* dst,
+           absl::Span<const void* const> operands, const threading::Team& team) const;
 
  private:
   explicit ElementwisePlan(const jit::VectorUnit& unit) : unit_(unit) {}
 
   jit::VectorUnit unit_;
+  std::vector<DataType> types_;  // of the tensors
   std::vector<StridedLoop> outer_;
   StridedLoop rows_, columns_;
   int64_t outer_count_ = 1, rows_per_task_ = 1, columns_per_task_ = 1;

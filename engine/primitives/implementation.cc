@@ -51,7 +51,7 @@ bool RowSearch::Admits(const ImplementationFacts& row) {
     Refuse(row, absl::StrCat("needs ", cpu::IsaName(row.isa)));
     return false;
   }
-  if (has_other_types_ && row.isa != cpu::Isa::kBaseline) {
+  if (has_other_types_ && row.isa != cpu::Isa::kBaseline && !row.traits.takes_all_types) {
     Refuse(row, "knows the types up to u8 only");
     return false;
   }

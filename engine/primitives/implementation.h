@@ -49,7 +49,8 @@ struct Implementation : ImplementationFacts {
 // type for. Rows are offered in the order of the table.
 class RowSearch {
  public:
-  // `has_other_types`: a tensor has a type beyond MKL-DNN's, which generated code does not know.
+  // `has_other_types`: a tensor has a type beyond MKL-DNN's, which most generated code does not
+  // know.
   RowSearch(CreationRecord record, bool has_other_types, const Attributes& attributes,
             const CreateOptions& options)
       : record_(std::move(record)),

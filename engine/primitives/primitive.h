@@ -113,6 +113,7 @@ struct ImplementationTraits {
   bool bits_depend_on_position = false;
   bool takes_max_pooling = false;  // as the last post-op; others refuse it before `resolve`
   bool takes_prelu = false;        // as a post-op, likewise
+  bool takes_all_types = false;    // generated code that knows the types beyond MKL-DNN's
   uint8_t algorithm = 0;  // one of the algorithms that the primitive's header names, if it does
   Precision precision = Precision::kExact;  // what Attributes::precision has to permit
 };

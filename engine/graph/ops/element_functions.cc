@@ -145,12 +145,12 @@ absl::StatusOr<std::optional<Operand>> TryLinear(NodeContext& context, Function 
 }
 
 // The type of its own that an operand has, so that the function must be computed in it; kF32 if
-// there is none, or if truth values are computed from 8-bit integers, which f32 holds.
+// there is none.
 DataType OwnTypeOf(const NodeContext& context, Function function,
                    const std::vector<Operand>& operands) {
   for (size_t i = function == Function::kWhere ? 1 : 0; i < operands.size(); ++i) {
     const DataType type = context.TypeOf(operands[i]);
-    if (type != DataType::kF32 && !(IsByte(type) && jit::IsPredicate(function))) return type;
+    if (type != DataType::kF32) return type;
   }
   return DataType::kF32;
 }

@@ -36,10 +36,17 @@ absl::Status Validate(const ElementwiseDesc& desc, const Attributes&) {
 }  // namespace
 }  // namespace elementwise
 
-TILEWIRE_DEFINE_PRIMITIVE(Elementwise, elementwise,
-                          {{"elementwise/rows", cpu::Isa::kBaseline}, ResolveRows, CreateRows},
-                          {{"elementwise/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-                           ResolveReference,
-                           CreateReference});
+TILEWIRE_DEFINE_PRIMITIVE(
+    Elementwise, elementwise,
+    {{"elementwise/avx512_vectors", cpu::Isa::kAvx512, {.takes_all_types = true}},
+     ResolveVectors,
+     CreateVectors},
+    {{"elementwise/avx2_vectors", cpu::Isa::kAvx2, {.takes_all_types = true}},
+     ResolveVectors,
+     CreateVectors},
+    {{"elementwise/rows", cpu::Isa::kBaseline}, ResolveRows, CreateRows},
+    {{"elementwise/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
 
 }  // namespace tilewire

@@ -6,7 +6,7 @@
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/elementwise/implementations.h"
-#include "engine/primitives/elementwise/integer_functions.h"
+#include "engine/primitives/elementwise/number_functions.h"
 #include "engine/primitives/reference_primitive.h"
 
 namespace tilewire::elementwise {
@@ -14,11 +14,8 @@ namespace {
 
 using Function = jit::Elementwise::Function;
 
-// The type of the numbers: that of every source but a condition.
-DataType NumberType(const ElementwiseDesc& desc) { return desc.srcs.back().data_type(); }
-
 absl::Status RequireTypes(const ElementwiseDesc& desc) {
-  const DataType type = NumberType(desc);
+  const DataType type = NumberTypeOf(desc);
   const bool is_integer = IsIntegerType(type);
   bool fits = is_integer || type == DataType::kF64;
   for (size_t s = 0; s < desc.srcs.size(); ++s) {
@@ -36,15 +33,6 @@ absl::Status RequireTypes(const ElementwiseDesc& desc) {
   if (is_defined) return absl::OkStatus();
   return absl::UnimplementedError(
       absl::StrCat("the function is not defined for ", DataTypeName(type)));
-}
-
-template <typename T>
-T EvaluateNumbers(const jit::Elementwise& function, const T* x) {
-  if constexpr (std::is_integral_v<T>) {
-    return EvaluateIntegers(function, x);
-  } else {
-    return jit::Evaluate(function, x);
-  }
 }
 
 template <typename T>
@@ -84,7 +72,7 @@ absl::StatusOr<ElementwiseDesc> ResolveReference(const ElementwiseDesc& desc,
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ElementwiseDesc& desc,
                                                            const Attributes& attributes,
                                                            const ImplementationFacts& facts) {
-  const DataType type = NumberType(desc);
+  const DataType type = NumberTypeOf(desc);
   const auto compute = [desc, type](const ReferencePiece& piece) {
     if (type == DataType::kF32) return Compute<float>(desc, piece);
     VisitIntegerOrDouble(type, [&](auto number) { Compute<decltype(number)>(desc, piece); });

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows along the dimension of dst whose neighbours are nearest in memory; each source has a table
-// of its offsets along the row. Rows that lie densely take loops that the compiler turns into
-// vectors, for the four functions that images are combined with.
+// of its offsets along the row. Rows that lie densely have a loop for each of the functions that
+// tensors are usually combined with.
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "engine/base/status_macros.h"
 #include "engine/kernels/tensor_rows.h"
+#include "engine/memory/element_types.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/elementwise/implementations.h"
+#include "engine/primitives/elementwise/number_functions.h"
 
 namespace tilewire::elementwise {
 namespace {
@@ -49,32 +52,32 @@ class Side {
   bool dense_ = true, constant_ = true;
 };
 
-template <typename Op>
-void DenseRow(const float* a, const float* b, bool b_constant, float* dst, int64_t count, Op op) {
-  if (b_constant) {
-    const float y = *b;
-    for (int64_t i = 0; i < count; ++i) dst[i] = op(a[i], y);
-  } else {
-    for (int64_t i = 0; i < count; ++i) dst[i] = op(a[i], b[i]);
-  }
+// Bytes of `desc`'s elements from the start of its buffer.
+int64_t BytesOf(const MemoryDesc& desc, int64_t elements) {
+  return elements * SizeOf(desc.data_type());
 }
 
-// The four functions that images are combined with, where rows are dense; false for others.
-bool FastRow(Function function, const float* a, const float* b, bool b_constant, float* dst,
-             int64_t count) {
+// Functions of two numbers that a loop of their own computes; for all others the loop asks for the
+// function at each element.
+template <typename T, typename Loop>
+bool RunInlined(Function function, Loop loop) {
+  const auto run = [&](auto constant) {
+    loop([](T x, T y) { return FunctionOfTwo<decltype(constant)::value>(x, y); });
+    return true;
+  };
   switch (function) {
     case Function::kAdd:
-      DenseRow(a, b, b_constant, dst, count, [](float x, float y) { return x + y; });
-      return true;
+      return run(std::integral_constant<Function, Function::kAdd>());
     case Function::kSub:
-      DenseRow(a, b, b_constant, dst, count, [](float x, float y) { return x - y; });
-      return true;
+      return run(std::integral_constant<Function, Function::kSub>());
     case Function::kMul:
-      DenseRow(a, b, b_constant, dst, count, [](float x, float y) { return x * y; });
-      return true;
+      return run(std::integral_constant<Function, Function::kMul>());
     case Function::kDiv:
-      DenseRow(a, b, b_constant, dst, count, [](float x, float y) { return x / y; });
-      return true;
+      return run(std::integral_constant<Function, Function::kDiv>());
+    case Function::kMod:
+      return run(std::integral_constant<Function, Function::kMod>());
+    case Function::kFloorMod:
+      return run(std::integral_constant<Function, Function::kFloorMod>());
     default:
       return false;
   }
@@ -84,46 +87,82 @@ bool FastRow(Function function, const float* a, const float* b, bool b_constant,
 class Rows final : public Primitive {
  public:
   Rows(PrimitiveInfo info, const ElementwiseDesc& desc)
-      : Primitive(std::move(info)), function_(desc.function), dst_(desc.dst), rows_(desc.dst) {
-    for (const MemoryDesc& src : desc.srcs) sides_.emplace_back(src, dst_.dims(), rows_.inner());
-    sides_.emplace_back(dst_, dst_.dims(), rows_.inner());
-    fast_ = desc.srcs.size() == 2 && sides_[0].dense() && sides_[2].dense() &&
-            (sides_[1].dense() || sides_[1].constant());
+      : Primitive(std::move(info)),
+        desc_(desc),
+        rows_(desc.dst),
+        has_condition_(desc.function.function == Function::kWhere),
+        gives_truth_(jit::IsPredicate(desc.function.function)) {
+    for (const MemoryDesc& src : desc.srcs)
+      sides_.emplace_back(src, desc.dst.dims(), rows_.inner());
+    sides_.emplace_back(desc.dst, desc.dst.dims(), rows_.inner());
+    is_dense_ = desc.srcs.size() == 2 && sides_[0].dense() && sides_[2].dense() &&
+                (sides_[1].dense() || sides_[1].constant());
   }
 
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const size_t count = sides_.size() - 1;
-    const float* srcs[3] = {};
+    const DataType type = NumberTypeOf(desc_);
+    if (type == DataType::kF32) return RunAs<float>(args, team);
+    VisitIntegerOrDouble(type, [&](auto number) { RunAs<decltype(number)>(args, team); });
+  }
+
+  template <typename T>
+  void RunAs(const ExecuteArgs& args, const threading::Team& team) const {
+    const size_t count = desc_.srcs.size();
+    const std::byte* srcs[3] = {};
     for (size_t s = 0; s < count; ++s)
-      srcs[s] = args.Get<const float>(kArgMultipleSrc + static_cast<int>(s));
-    float* const dst = args.Get<float>(kArgDst);
+      srcs[s] = args.Get<const std::byte>(kArgMultipleSrc + static_cast<int>(s));
+    auto* const dst = args.Get<std::byte>(kArgDst);
     rows_.ForEach(team, [&](const Dims& index) {
-      const float* from[3] = {};
-      for (size_t s = 0; s < count; ++s) from[s] = srcs[s] + sides_[s].RowAt(index);
-      RunRow(from, count, dst + sides_[count].RowAt(index));
+      const void* from[3] = {};
+      for (size_t s = 0; s < count; ++s)
+        from[s] = srcs[s] + BytesOf(desc_.srcs[s], sides_[s].RowAt(index));
+      RunRow<T>(from, dst + BytesOf(desc_.dst, sides_[count].RowAt(index)));
     });
-    if (dst_.HasPadding()) ZeroPadding(dst_, dst);
+    if (desc_.dst.HasPadding()) ZeroPadding(desc_.dst, dst);
   }
 
-  void RunRow(const float* const from[3], size_t count, float* dst) const {
+  template <typename T>
+  void RunRow(const void* const from[3], void* dst) const {
+    if (is_dense_ && !gives_truth_ && RunDenseRow<T>(from, static_cast<T*>(dst))) return;
+    const size_t count = desc_.srcs.size();
     const std::vector<int64_t>& to = sides_[count].row();
-    if (fast_ && FastRow(function_.function, from[0], from[1], sides_[1].constant(), dst,
-                         static_cast<int64_t>(to.size()))) {
-      return;
-    }
     for (size_t i = 0; i < to.size(); ++i) {
-      float x[3];
-      for (size_t s = 0; s < count; ++s) x[s] = from[s][sides_[s].row()[i]];
-      dst[to[i]] = jit::Evaluate(function_, x);
+      T x[3] = {};
+      for (size_t s = 0; s < count; ++s) {
+        const int64_t at = sides_[s].row()[i];
+        const bool is_condition = has_condition_ && s == 0;
+        x[s] = is_condition ? static_cast<T>(static_cast<const float*>(from[s])[at] != 0)
+                            : static_cast<const T*>(from[s])[at];
+      }
+      const T result = EvaluateNumbers(desc_.function, x);
+      if (gives_truth_) {
+        static_cast<float*>(dst)[to[i]] = static_cast<float>(result);
+      } else {
+        static_cast<T*>(dst)[to[i]] = result;
+      }
     }
   }
 
-  const jit::Elementwise function_;
-  const MemoryDesc dst_;
+  template <typename T>
+  bool RunDenseRow(const void* const from[3], T* dst) const {
+    const auto *a = static_cast<const T*>(from[0]), *b = static_cast<const T*>(from[1]);
+    const auto count = static_cast<int64_t>(sides_[0].row().size());
+    return RunInlined<T>(desc_.function.function, [&](auto op) {
+      if (sides_[1].dense()) {
+        for (int64_t i = 0; i < count; ++i) dst[i] = op(a[i], b[i]);
+      } else if (count > 0) {
+        const T y = *b;
+        for (int64_t i = 0; i < count; ++i) dst[i] = op(a[i], y);
+      }
+    });
+  }
+
+  const ElementwiseDesc desc_;
   const TensorRows rows_;
+  const bool has_condition_, gives_truth_;
   std::vector<Side> sides_;  // the sources, then dst
-  bool fast_ = false;
+  bool is_dense_ = false;    // two sources, whose elements follow each other as dst's do
 };
 
 }  // namespace
@@ -131,7 +170,6 @@ class Rows final : public Primitive {
 absl::StatusOr<ElementwiseDesc> ResolveRows(const ElementwiseDesc& desc,
                                             const Attributes& attributes,
                                             const ImplementationFacts& facts) {
-  ABSL_RETURN_IF_ERROR(RequireF32(desc.srcs.back()));
   ABSL_ASSIGN_OR_RETURN(ElementwiseDesc resolved, ResolveReference(desc, attributes, facts));
   ABSL_RETURN_IF_ERROR(TensorRows::RequireTables(resolved.dst));
   return resolved;

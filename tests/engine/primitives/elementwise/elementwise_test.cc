@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/memory/element_types.h"
+#include "engine/primitives/elementwise/integer_functions.h"
 #include "tests/engine/primitives/row_test.h"
 
 namespace tilewire::testing {
@@ -114,6 +116,120 @@ TEST_P(ElementwiseTest, MoreThanOnePieceOfWork) {
                  [](auto* x) { return x[0] * x[1]; });
 }
 
+// Random integers of any size, every other one small, among them the ends of the type; or truth
+// values.
+template <typename T>
+Bytes IntegersIn(const MemoryDesc& desc, uint64_t seed) {
+  std::vector<T> numbers(desc.ElementCount());
+  FillGarbage(reinterpret_cast<uint8_t*>(numbers.data()), numbers.size() * sizeof(T), seed);
+  using Limits = std::numeric_limits<T>;
+  const T ends[] = {Limits::min(), Limits::max(), static_cast<T>(-1), 0, 1};
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (i % 2 == 0) numbers[i] = static_cast<T>(numbers[i] % 5);
+    if (i % 7 == 3) numbers[i] = ends[(i / 7 + seed) % 5];
+  }
+  return Pack(desc, numbers);
+}
+Bytes TruthIn(const MemoryDesc& desc, uint64_t seed) {
+  std::vector<float> numbers = RandomFloats(desc.ElementCount(), seed, -1, 1);
+  for (size_t i = 0; i < numbers.size(); i += 2) numbers[i] = 0;
+  for (size_t i = 0; i < numbers.size(); i += 5) numbers[i] = i % 10 == 0 ? -0.0f : std::nanf("");
+  return Pack(desc, numbers);
+}
+
+// Rows against the reference, on integers of each type.
+class IntegerElementwiseTest : public ElementwiseTest {
+ protected:
+  static constexpr DataType kTypes[] = {DataType::kU8,  DataType::kS8,  DataType::kU16,
+                                        DataType::kS16, DataType::kU32, DataType::kS32,
+                                        DataType::kU64, DataType::kS64};
+
+  void ExpectLikeReference(const ElementwiseDesc& desc) {
+    SCOPED_TRACE(absl::StrCat("function ", static_cast<int>(desc.function.function), ": ",
+                              desc.srcs[0].ToString(), ", ", desc.srcs.back().ToString(), " -> ",
+                              desc.dst.ToString()));
+    const auto primitive = Create(desc);
+    if (!primitive) return;
+    const auto reference = CreateElementwise(desc, {}, {.reference_only = true});
+    ASSERT_THAT(reference, IsOk());
+    std::vector<Bytes> packed;
+    for (size_t s = 0; s < desc.srcs.size(); ++s) {
+      const DataType type = desc.srcs[s].data_type();
+      if (type == DataType::kF32) {
+        packed.push_back(TruthIn(desc.srcs[s], s + 1));
+        continue;
+      }
+      VisitIntegerOrDouble(type, [&]<typename T>(T) {
+        if constexpr (std::is_integral_v<T>) packed.push_back(IntegersIn<T>(desc.srcs[s], s + 1));
+      });
+    }
+    const Inputs inputs = MultipleSources(packed);
+    EXPECT_EQ(
+        ExecuteAllWays(*primitive, inputs, kArgDst, Garbage(desc.dst, 7)),
+        Execute(**reference, inputs, kArgDst, Garbage(desc.dst, 7), threading::Team::Serial()));
+  }
+
+  // Every function of integers, of sources that have these dims each.
+  void ExpectEveryFunction(DataType type, const std::vector<Dims>& sources, const Dims& dims) {
+    for (int i = 0; i <= static_cast<int>(Function::kBitNot); ++i) {
+      const auto function = static_cast<Function>(i);
+      if (!elementwise::TakesIntegers(function)) continue;
+      ElementwiseDesc desc{{function}, {}, Plain(dims, type)};
+      if (jit::IsPredicate(function)) desc.dst = Plain(dims);
+      for (int s = 0; s < jit::ArityOf(function); ++s) {
+        const bool is_condition = function == Function::kWhere && s == 0;
+        desc.srcs.push_back(Plain(sources[s], is_condition ? DataType::kF32 : type));
+      }
+      ExpectLikeReference(desc);
+    }
+  }
+};
+
+// Rows of a few elements and of several vectors, and tails of every length.
+TEST_P(IntegerElementwiseTest, EveryFunctionAndLength) {
+  for (DataType type : kTypes) {
+    for (int64_t length : {1, 2, 7, 8, 16, 23, 32, 133}) {
+      const Dims dims = {2, length};
+      ExpectEveryFunction(type, {dims, dims, dims}, dims);
+    }
+  }
+}
+
+TEST_P(IntegerElementwiseTest, EveryFunctionAndBroadcast) {
+  const Dims whole = {5, 3, 19}, row = {1, 1, 19}, column = {5, 3, 1}, one = {1, 1, 1};
+  for (DataType type : kTypes) {
+    ExpectEveryFunction(type, {whole, row, column}, whole);
+    ExpectEveryFunction(type, {whole, column, one}, whole);
+    ExpectEveryFunction(type, {column, whole, row}, whole);
+    ExpectEveryFunction(type, {one, column, whole}, whole);
+    ExpectEveryFunction(type, {column, row, one}, whole);
+    ExpectEveryFunction(type, {{5, 1, 3}, {5, 7, 1}, {1, 7, 3}}, {5, 7, 3});
+  }
+}
+
+TEST_P(IntegerElementwiseTest, NoElements) {
+  for (DataType type : kTypes) {
+    ExpectEveryFunction(type, {{0, 3}, {1, 3}, {1, 1}}, {0, 3});
+    ExpectEveryFunction(type, {{2, 0}, {2, 1}, {2, 0}}, {2, 0});
+  }
+}
+
+// Padded tails, dimensions whose neighbours lie apart, and more than one piece of work.
+TEST_P(IntegerElementwiseTest, EveryLayout) {
+  for (DataType type : {DataType::kU8, DataType::kS32, DataType::kS64}) {
+    for (const Dims& dims : {Dims{1, 17, 3, 4}, Dims{1, 40, 5, 91}}) {
+      for (const Layout& layout : LayoutsOf(dims, type)) {
+        const MemoryDesc& md = layout.desc;
+        const MemoryDesc truth = md.WithDataType(DataType::kF32).value();
+        ExpectLikeReference({{Function::kMul}, {md, md}, md});
+        ExpectLikeReference({{Function::kEqual}, {md, Plain({1, 1, 1, 1}, type)}, truth});
+        ExpectLikeReference({{Function::kWhere}, {truth, md, Plain(dims, type)}, md});
+        ExpectLikeReference({{Function::kSub}, {Plain(dims, type), md}, md});
+      }
+    }
+  }
+}
+
 // The rows lie along the channels, and there are none: nothing may be read.
 TEST_P(ElementwiseTest, RowsOfNoElements) {
   const MemoryDesc md = Tagged({2, 0, 3, 4}, "nChw16c");
@@ -121,7 +237,7 @@ TEST_P(ElementwiseTest, RowsOfNoElements) {
   ExpectFunction({{Function::kWhere}, {md, md, md}, md}, [](auto* x) { return x[0]; });
 }
 
-// Integers and f64, of the reference: vectors of each source's numbers, and of the result's.
+// Integers and f64, by the best row: vectors of each source's numbers, and of the result's.
 class TypedElementwiseTest : public ::testing::Test {
  protected:
   template <typename T, typename Result = T>
@@ -178,6 +294,10 @@ TEST_F(TypedElementwiseTest, WhatIsDividedByZeroIsZero) {
 }
 
 TILEWIRE_TEST_EVERY_ROW(Elementwise);
+INSTANTIATE_TEST_SUITE_P(AllImplementations, IntegerElementwiseTest,
+                         ::testing::ValuesIn(ElementwiseImplementations().begin(),
+                                             ElementwiseImplementations().end()),
+                         RowName<Implementation<ElementwiseDesc>>);
 
 TEST(ElementwiseErrorsTest, CreationNamesWhatDoesNotFit) {
   const MemoryDesc md = Plain({4, 5});

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the functions of engine/jit/elementwise.h give for numbers of any type that elementwise.h
+// takes. Pure functions; thread-safe.
+#ifndef ENGINE_PRIMITIVES_ELEMENTWISE_NUMBER_FUNCTIONS_H_
+#define ENGINE_PRIMITIVES_ELEMENTWISE_NUMBER_FUNCTIONS_H_
+
+#include <cmath>
+#include <type_traits>
+
+#include "engine/primitives/elementwise/elementwise.h"
+#include "engine/primitives/elementwise/integer_functions.h"
+
+namespace tilewire::elementwise {
+
+// The type of every source but a condition.
+inline DataType NumberTypeOf(const ElementwiseDesc& desc) { return desc.srcs.back().data_type(); }
+
+template <typename T>
+T EvaluateNumbers(const jit::Elementwise& function, const T* x) {
+  if constexpr (std::is_integral_v<T>) {
+    return EvaluateIntegers(function, x);
+  } else {
+    return jit::Evaluate(function, x);
+  }
+}
+
+// std::fmod(x, y). Where the quotient has few bits, neither it nor the difference is rounded in
+// double to another number than the exact one's whole part, and so the remainder is exact.
+inline double RemainderOf(double x, double y) { return std::fmod(x, y); }
+inline float RemainderOf(float x, float y) {
+  const double quotient = static_cast<double>(x) / static_cast<double>(y);
+  if (!(std::abs(quotient) < 0x1p28)) return std::fmod(x, y);
+  const auto whole = static_cast<double>(static_cast<int32_t>(quotient));
+  return std::copysign(static_cast<float>(x - whole * y), x);
+}
+
+// EvaluateNumbers() of kAdd, kSub, kMul, kDiv, kMod or kFloorMod.
+template <jit::Elementwise::Function kFunction, typename T>
+T FunctionOfTwo(T x, T y) {
+  using Function = jit::Elementwise::Function;
+  if constexpr (std::is_integral_v<T>) {
+    return OfTwoIntegers(kFunction, x, y);
+  } else if constexpr (kFunction == Function::kAdd) {
+    return x + y;
+  } else if constexpr (kFunction == Function::kSub) {
+    return x - y;
+  } else if constexpr (kFunction == Function::kMul) {
+    return x * y;
+  } else if constexpr (kFunction == Function::kDiv) {
+    return x / y;
+  } else {
+    const T rest = RemainderOf(x, y);
+    const bool moves = kFunction == Function::kFloorMod && rest != 0 && (rest < 0) != (y < 0);
+    return moves ? rest + y : rest;
+  }
+}
+
+}  // namespace tilewire::elementwise
+
+#endif  // ENGINE_PRIMITIVES_ELEMENTWISE_NUMBER_FUNCTIONS_H_

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The padded tail is computed with the rest and zeroed after it: zeros may be equal.
+#include <utility>
+#include <vector>
+
+#include "engine/base/status_macros.h"
+#include "engine/jit/elementwise_emitter.h"
+#include "engine/kernels/elementwise_kernel.h"
+#include "engine/kernels/elementwise_plan.h"
+#include "engine/memory/zero_padding.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/elementwise/implementations.h"
+#include "engine/primitives/elementwise/number_functions.h"
+
+namespace tilewire::elementwise {
+namespace {
+
+using Function = jit::Elementwise::Function;
+
+jit::LaneKind LanesOf(const ElementwiseDesc& desc) {
+  int bytes = ElementLanes::LaneBytes(desc.dst.data_type());
+  for (const MemoryDesc& src : desc.srcs)
+    bytes = std::max(bytes, ElementLanes::LaneBytes(src.data_type()));
+  const DataType type = NumberTypeOf(desc);
+  const bool is_narrow = IsIntegerType(type) && SizeOf(type) < 4;
+  return {bytes, type == DataType::kF32, ElementLanes::IsSigned(type), is_narrow};
+}
+
+class VectorsGenerator final : public ElementwiseGenerator {
+ public:
+  VectorsGenerator(absl::string_view name, const ElementwiseConfig& config,
+                   const ElementwiseDesc& desc)
+      : ElementwiseGenerator(name, config),
+        emitter_(this, config.unit, desc.function, LanesOf(desc),
+                 {.spare = rax,
+                  .masks = {spare_mask_, k4},
+                  .scratch = {4, 8, 6},
+                  .constants = {kConstants[0], kConstants[1]}}) {}
+
+ private:
+  void EmitConstants() override { emitter_.EmitConstants(); }
+  void EmitFunction(const Xbyak::Xmm& value, absl::Span<const Xbyak::Xmm> others,
+                    const Xbyak::Xmm&) override {
+    emitter_.Apply(value, others);
+  }
+
+  jit::ElementwiseEmitter emitter_;
+};
+
+// Immutable.
+class Vectors final : public Primitive {
+ public:
+  Vectors(PrimitiveInfo info, const ElementwiseDesc& desc, ElementwisePlan plan,
+          std::unique_ptr<const VectorsGenerator> generator)
+      : Primitive(std::move(info)),
+        desc_(desc),
+        plan_(std::move(plan)),
+        generator_(std::move(generator)) {}
+
+ private:
+  static const std::byte* Begin(const MemoryDesc& desc, const std::byte* data) {
+    return data + desc.offset0() * SizeOf(desc.data_type());
+  }
+
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+    if (desc_.dst.ElementCount() == 0) return;
+    const void* srcs[kMaxElementwiseOperands] = {};
+    for (size_t s = 0; s < desc_.srcs.size(); ++s) {
+      const int arg = kArgMultipleSrc + static_cast<int>(s);
+      srcs[s] = Begin(desc_.srcs[s], args.Get<const std::byte>(arg));
+    }
+    auto* const dst = args.Get<std::byte>(kArgDst);
+    plan_.Run(generator_->entry<ElementwiseGenerator::Function>(),
+              dst + desc_.dst.offset0() * SizeOf(desc_.dst.data_type()),
+              absl::MakeConstSpan(srcs, desc_.srcs.size()), team);
+    if (desc_.dst.HasPadding()) ZeroPadding(desc_.dst, dst);
+  }
+
+  const ElementwiseDesc desc_;
+  const ElementwisePlan plan_;
+  const std::unique_ptr<const VectorsGenerator> generator_;
+};
+
+absl::StatusOr<ElementwisePlan> PlanOf(const ElementwiseDesc& desc, cpu::Isa isa) {
+  std::vector<const MemoryDesc*> tensors = {&desc.dst};
+  for (const MemoryDesc& src : desc.srcs) tensors.push_back(&src);
+  return ElementwisePlan::Create(tensors, VectorUnit::Of(isa));
+}
+
+}  // namespace
+
+absl::StatusOr<ElementwiseDesc> ResolveVectors(const ElementwiseDesc& desc,
+                                               const Attributes& attributes,
+                                               const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(ElementwiseDesc resolved, ResolveReference(desc, attributes, facts));
+  const DataType type = NumberTypeOf(desc);
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
+  if (type == DataType::kF64 ||
+      !jit::ElementwiseEmitter::Has(unit, desc.function.function, LanesOf(resolved))) {
+    return absl::UnimplementedError(
+        absl::StrCat("has no vectors for the function of ", DataTypeName(type)));
+  }
+  ABSL_RETURN_IF_ERROR(PlanOf(resolved, facts.isa).status());
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateVectors(const ElementwiseDesc& desc,
+                                                         const Attributes& attributes,
+                                                         const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(ElementwisePlan plan, PlanOf(desc, facts.isa));
+  ABSL_ASSIGN_OR_RETURN(auto generator,
+                        jit::Compile<VectorsGenerator>(facts.name, plan.Config({}), desc));
+  return std::make_unique<Vectors>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
+                                   std::move(plan), std::move(generator));
+}
+
+}  // namespace tilewire::elementwise
