@@ -26,10 +26,9 @@ using Function = Elementwise::Function;
 
 // 1 for what is not 0.
 absl::Status FinishTruth(NodeContext& context, const Operand& numbers) {
-  ABSL_ASSIGN_OR_RETURN(const Operand no,
-                        ElementwiseOf(context, {Function::kNot}, {numbers}, "/not"));
-  ABSL_ASSIGN_OR_RETURN(const Operand yes, ElementwiseOf(context, {Function::kNot}, {no}));
-  return context.SetOutput(yes);
+  ABSL_ASSIGN_OR_RETURN(const Operand truth,
+                        ElementwiseOf(context, {Function::kAnd}, {numbers, numbers}));
+  return context.SetOutput(truth);
 }
 
 // From a type of its own.
@@ -67,11 +66,11 @@ absl::Status CastFloats(NodeContext& context, DataType to) {
     return context.Finish(Convert{}, {narrow}, numbers.dims);
   }
   if (context.IsInteger(0) && !IsHeldInF32(to)) return WrapFloats(context, to);
-  if (!IsByte(to) && !IsHeldInF32(to)) return CastTyped(context, to);
-  ABSL_ASSIGN_OR_RETURN(const Operand whole, ElementwiseOf(context, {Function::kTruncate},
-                                                           {numbers}, IsByte(to) ? "/whole" : ""));
-  if (!IsByte(to)) return context.SetOutput(whole);
-  return context.Finish(Quantize{}, {whole.value}, whole.dims, to);
+  if (!IsHeldInF32(to)) return CastTyped(context, to);
+  if (IsIntegerOrBool(context.ElementType(0))) return context.SetOutput(numbers);
+  ABSL_ASSIGN_OR_RETURN(const Operand whole,
+                        ElementwiseOf(context, {Function::kTruncate}, {numbers}));
+  return context.SetOutput(whole);
 }
 
 int64_t CutTo(DataType type, int64_t value) {
@@ -126,7 +125,7 @@ absl::Status CastTo(NodeContext& context, DataType to) {
   if (src.constant != nullptr) return FoldCast(context, *src.constant, to);
   const DataType held = context.TypeOf(src);
   if (held == to && held != DataType::kF32) return context.SetOutput(src);
-  const bool as_floats = held == DataType::kF32 || (IsByte(held) && !IsIntegerType(to));
+  const bool as_floats = held == DataType::kF32 || (IsByte(held) && !IsIntegerOrBool(to));
   return as_floats ? CastFloats(context, to) : CastTyped(context, to);
 }
 

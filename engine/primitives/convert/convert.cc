@@ -18,6 +18,12 @@ absl::Status Validate(const ConvertDesc& desc, const Attributes&) {
 }  // namespace convert
 
 TILEWIRE_DEFINE_PRIMITIVE(Convert, convert,
+                          {{"convert/avx512_vectors", cpu::Isa::kAvx512, {.takes_all_types = true}},
+                           ResolveVectors,
+                           CreateVectors},
+                          {{"convert/avx2_vectors", cpu::Isa::kAvx2, {.takes_all_types = true}},
+                           ResolveVectors,
+                           CreateVectors},
                           {{"convert/dense", cpu::Isa::kBaseline}, ResolveDense, CreateDense},
                           {{"convert/reference", cpu::Isa::kBaseline, {.is_reference = true}},
                            ResolveReference,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 
 #include "tests/support/oracle/operations.h"
@@ -12,11 +13,14 @@ Elements Compute(const graph::Literal& literal, const Operands&) {
   return elements;
 }
 
-// Of numbers that the type has; those of integers that are cut off towards zero.
+// Of numbers that the type has; those of integers that are cut off towards zero. Bytes are the
+// nearest that there are.
 Elements Compute(const graph::Convert&, const Operands& operands) {
   return ForEach(operands.dst, [&](const Dims& index) {
     const double number = operands.srcs[0].AtBroadcast(index);
     if (operands.type == DataType::kBool) return number != 0 ? 1.0 : 0.0;
+    if (operands.type == DataType::kU8) return std::clamp(std::trunc(number), 0.0, 255.0);
+    if (operands.type == DataType::kS8) return std::clamp(std::trunc(number), -128.0, 127.0);
     return IsIntegerType(operands.type) ? std::trunc(number) : number;
   });
 }

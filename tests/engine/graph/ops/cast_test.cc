@@ -35,6 +35,23 @@ TEST(CastTest, NumbersOfF32StayThere) {
             "input x [2]\n" + RoundedTo("bf16"));
 }
 
+TEST(CastTest, NumbersOfF32BecomeBytesAndTruthValuesAtOnce) {
+  EXPECT_EQ(CastText(onnx::TensorProto::FLOAT, onnx::TensorProto::INT8),
+            "input x [2]\ny s8 [2] = convert(x)\noutput y\n");
+  EXPECT_EQ(CastText(onnx::TensorProto::INT64, onnx::TensorProto::BOOL),
+            "input x s64 [2]\ny [2] = and(x, x)\ny bool [2] = convert(y)\noutput y\n");
+  EXPECT_EQ(CastText(onnx::TensorProto::UINT8, onnx::TensorProto::BOOL),
+            "input x u8 [2]\ny [2] = and(x, x)\ny bool [2] = convert(y)\noutput y\n");
+}
+
+TEST(CastTest, IntegersThatF32HoldsAreCutOnce) {
+  OnnxBuilder model;
+  model.Input("x", {2}).Node("Cast", {"x"}, {"i"}, {Int("to", onnx::TensorProto::INT32)});
+  model.Node("Cast", {"i"}, {"j"}, {Int("to", onnx::TensorProto::INT64)});
+  model.Node("Cast", {"j"}, {"y"}, {Int("to", onnx::TensorProto::FLOAT)}).Output("y");
+  EXPECT_EQ(BuiltText(model, {{2}}), "input x [2]\ni [2] = truncate(x)\noutput i\n");
+}
+
 TEST(CastTest, ConstantsAreCutAndRounded) {
   OnnxBuilder model;
   model.Input("x", {3}).Integers("c", {300, -1, 70000});
