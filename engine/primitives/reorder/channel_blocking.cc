@@ -10,15 +10,18 @@
 #include "engine/base/status_macros.h"
 #include "engine/jit/vector_unit.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/reorder/transposition.h"
 
 namespace tilewire::reorder {
 namespace {
 
 // Of one call of a kernel. Copied, several groups of a pixel are moved before the next pixel: what
 // lies side by side is read or written in order, and there are not more streams on the other side
-// than the core fetches ahead.
+// than the core fetches ahead. Transposed between plain tensors, all groups of a run are moved
+// before the next run, so that the lines in which groups meet are still in the cache.
 constexpr int64_t kTransposedPixels = 1024, kCopiedPixels = 64, kCopiedGroups = 16;
-constexpr int64_t kPieceVectors = 8192;  // of one piece of work
+constexpr int64_t kTransposedElements = 64 * 1024;  // of a run between plain tensors
+constexpr int64_t kPieceVectors = 8192;             // of one piece of work
 
 bool IsChannelBlocked(const MemoryDesc& desc) {
   const InnerBlocks& blocks = desc.inner_blocks();
@@ -59,6 +62,7 @@ struct WalkDim {
 struct Geometry {
   bool transposes = false;
   bool to_lanes = false;
+  bool groups_first = false;  // the groups of a run follow each other, else the runs of a group
   int group = 16;
   int64_t channels = 0, groups = 0;
   int64_t src_bytes = 0, dst_bytes = 0;  // of an element
@@ -86,7 +90,11 @@ Geometry GeometryOf(const ReorderDesc& desc, int lanes) {
   g.src_bytes = SizeOf(desc.src.data_type());
   g.dst_bytes = SizeOf(desc.dst.data_type());
   g.pixels = RunOf(desc);
-  g.run_pixels = std::min(g.pixels.count, g.transposes ? kTransposedPixels : kCopiedPixels);
+  g.groups_first = !g.transposes || (desc.src.IsPlain() && desc.dst.IsPlain());
+  int64_t run = g.transposes ? kTransposedPixels : kCopiedPixels;
+  if (g.transposes && g.groups_first && g.channels > 0)
+    run = std::clamp<int64_t>(kTransposedElements / g.channels / lanes, 4, run / lanes) * lanes;
+  g.run_pixels = std::min(g.pixels.count, run);
   g.runs = g.run_pixels == 0 ? 0 : DivUp(g.pixels.count, g.run_pixels);
   for (int d = 0; d < g.pixels.first_dim; ++d) {
     if (d == 1) continue;
@@ -150,14 +158,17 @@ int64_t MostGroups(const std::vector<Chunk>& chunks) {
 // Immutable.
 class ChannelBlocking final : public Primitive {
  public:
-  ChannelBlocking(PrimitiveInfo info, const ReorderDesc& desc, const Attributes& attributes,
-                  const Geometry& geometry, ChannelKernels kernels)
+  // `walked` is the copy that is made from the elements at offset0 of `desc` on.
+  ChannelBlocking(PrimitiveInfo info, const ReorderDesc& desc, const ReorderDesc& walked,
+                  const Attributes& attributes, const Geometry& geometry, ChannelKernels kernels)
       : Primitive(std::move(info)),
-        desc_(desc),
+        desc_(walked),
+        src_begin_(desc.src.offset0() * geometry.src_bytes),
+        dst_begin_(desc.dst.offset0() * geometry.dst_bytes),
         geometry_(geometry),
         scales_(ScalesOf(attributes.output_scales, geometry)),
         kernels_(std::move(kernels)),
-        chunks_(CutIntoChunks(desc, geometry, kernels_)),
+        chunks_(CutIntoChunks(walked, geometry, kernels_)),
         items_(static_cast<int64_t>(chunks_.size()) * geometry.runs),
         items_at_once_(std::max<int64_t>(
             1, kPieceVectors / std::max<int64_t>(1, geometry.run_pixels * MostGroups(chunks_)))),
@@ -172,8 +183,8 @@ class ChannelBlocking final : public Primitive {
 
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     const Geometry& g = geometry_;
-    const Place tensors = {args.Get<const std::byte>(kArgSrc) + desc_.src.offset0() * g.src_bytes,
-                           args.Get<std::byte>(kArgDst) + desc_.dst.offset0() * g.dst_bytes};
+    const Place tensors = {args.Get<const std::byte>(kArgSrc) + src_begin_,
+                           args.Get<std::byte>(kArgDst) + dst_begin_};
     const int64_t pieces = DivUp(items_, items_at_once_);
     team.ParallelFor(pieces * DivUp(g.outers, outers_at_once_), [&](int64_t piece) {
       const int64_t first = piece % pieces * items_at_once_;
@@ -193,14 +204,13 @@ class ChannelBlocking final : public Primitive {
     return place;
   }
 
-  // An item is one run of one chunk. Transposed, the runs of a group follow each other; copied, the
-  // chunks of a run do.
+  // An item is one run of one chunk.
   void RunItems(const Place& place, int64_t begin, int64_t end) const {
     const Geometry& g = geometry_;
-    const int64_t fast_count = g.transposes ? g.runs : static_cast<int64_t>(chunks_.size());
+    const int64_t fast_count = g.groups_first ? static_cast<int64_t>(chunks_.size()) : g.runs;
     int64_t fast = begin % fast_count, slow = begin / fast_count;
     for (int64_t item = begin; item < end; ++item) {
-      g.transposes ? RunItem(place, fast, chunks_[slow]) : RunItem(place, slow, chunks_[fast]);
+      g.groups_first ? RunItem(place, slow, chunks_[fast]) : RunItem(place, fast, chunks_[slow]);
       if (++fast < fast_count) continue;
       fast = 0;
       ++slow;
@@ -240,6 +250,7 @@ class ChannelBlocking final : public Primitive {
   }
 
   const ReorderDesc desc_;
+  const int64_t src_begin_, dst_begin_;  // bytes
   const Geometry geometry_;
   const std::vector<float> scales_;
   const ChannelKernels kernels_;
@@ -280,13 +291,13 @@ ChannelBlockingConfig ChannelBlockingConfigOf(const ReorderDesc& desc, const Att
   return config;
 }
 
-}  // namespace
+// The copy as it is made: with its dimensions in an order that kernels know, where there is one.
+ReorderDesc WalkedDesc(const ReorderDesc& desc, const Attributes& attributes) {
+  if (attributes.output_scales.mask != 0) return desc;
+  return AsChannelsAndPixels(desc).value_or(desc);
+}
 
-absl::StatusOr<ReorderDesc> ResolveChannelBlocking(const ReorderDesc& desc,
-                                                   const Attributes& attributes,
-                                                   const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireBlocked(desc));
-  ABSL_RETURN_IF_ERROR(RequireArithmetic(desc, attributes));
+absl::Status RequireOrders(const ReorderDesc& desc, const Attributes& attributes) {
   const int rank = desc.src.rank();
   if (rank < 3 || rank > 5) return absl::UnimplementedError("not 1 to 3 spatial dimensions");
   const MemoryDesc &src = desc.src, &dst = desc.dst;
@@ -309,6 +320,17 @@ absl::StatusOr<ReorderDesc> ResolveChannelBlocking(const ReorderDesc& desc,
       return absl::UnimplementedError("neither channels nor pixels are neighbours");
     }
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ReorderDesc> ResolveChannelBlocking(const ReorderDesc& desc,
+                                                   const Attributes& attributes,
+                                                   const ImplementationFacts&) {
+  ABSL_RETURN_IF_ERROR(RequireBlocked(desc));
+  ABSL_RETURN_IF_ERROR(RequireArithmetic(desc, attributes));
+  ABSL_RETURN_IF_ERROR(RequireOrders(WalkedDesc(desc, attributes), attributes));
   return desc;
 }
 
@@ -316,14 +338,15 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelBlocking(const ReorderDe
                                                                  const Attributes& attributes,
                                                                  const ImplementationFacts& facts) {
   const int lanes = jit::VectorUnit::Of(facts.isa).lanes();
-  const Geometry geometry = GeometryOf(desc, lanes);
+  const ReorderDesc walked = WalkedDesc(desc, attributes);
+  const Geometry geometry = GeometryOf(walked, lanes);
   PrimitiveInfo info = InfoOf(desc, attributes, facts);
   ChannelKernels kernels;
   const auto add = [&](int64_t channels,
                        std::unique_ptr<const jit::Generator>* kernel) -> absl::Status {
     ABSL_ASSIGN_OR_RETURN(
         *kernel, CompileChannelBlocking(
-                     facts.isa, ChannelBlockingConfigOf(desc, attributes, geometry, channels)));
+                     facts.isa, ChannelBlockingConfigOf(walked, attributes, geometry, channels)));
     info.code_bytes += static_cast<int64_t>((*kernel)->code_bytes());
     return absl::OkStatus();
   };
@@ -335,7 +358,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelBlocking(const ReorderDe
   if (geometry.groups * geometry.group >= geometry.channels + geometry.group) {
     ABSL_RETURN_IF_ERROR(add(0, &kernels.empty));
   }
-  return std::make_unique<ChannelBlocking>(std::move(info), desc, attributes, geometry,
+  return std::make_unique<ChannelBlocking>(std::move(info), desc, walked, attributes, geometry,
                                            std::move(kernels));
 }
 
