@@ -11,15 +11,23 @@ constexpr int kStepsAtOnce = 4;
 
 }  // namespace
 
-int StridedTile::MaxRows(const VectorUnit& unit, const PostOps& post_ops, int blocks, int rows) {
-  const int free = unit.registers() - AccumulatorEpilogue::ScratchCount(post_ops);
-  return std::clamp(free / blocks, 1, rows);
+int StridedTile::MaxRows(const VectorUnit& unit, const PostOps& post_ops, int blocks, int rows,
+                         bool masks_weights) {
+  constexpr int kForTails = 3;
+  const int scratch = std::max(AccumulatorEpilogue::ScratchCount(post_ops), kForTails);
+  const int for_sums = unit.registers() - scratch;
+  const int masks = masks_weights && !unit.has_masks() ? 1 : 0;
+  const int beside_weights = unit.registers() - blocks - 1 - masks;
+  return std::clamp(std::min(for_sums, beside_weights) / blocks, 1, rows);
 }
 
 StridedTile::StridedTile(absl::string_view name, const StridedTileConfig& config)
     : AccumulatorTile(name, config.epilogue),
       config_(config),
-      addend_tail_(this, config.epilogue.unit, {.spare = left_, .opmask = k3, .vector = 15}) {}
+      addend_tail_(this, config.epilogue.unit, {.spare = left_, .opmask = k3, .vector = 15}),
+      weights_tail_(this, config.epilogue.unit,
+                    {.spare = left_, .opmask = k4, .vector = Tile() + config.epilogue.blocks + 1}) {
+}
 
 void StridedTile::Emit() {
   ZeroSums();
@@ -27,6 +35,7 @@ void StridedTile::Emit() {
   mov(weights_, ptr[args_ + offsetof(StridedTileArgs, weights)]);
   mov(dst_, ptr[args_ + offsetof(StridedTileArgs, dst)]);
   if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(StridedTileArgs, bias)]);
+  if (config_.weights_tail != 0) weights_tail_.Set(config_.weights_tail);
   EmitSteps(config_.k / kStepsAtOnce, kStepsAtOnce);
   EmitSteps(config_.k % kStepsAtOnce, 1);
   epilogue_.AddBias();
@@ -37,6 +46,7 @@ void StridedTile::Emit() {
   ret();
   epilogue_.EmitTables();
   if (config_.addend_tail != 0) addend_tail_.EmitTable();
+  if (config_.weights_tail != 0) weights_tail_.EmitTable();
 }
 
 void StridedTile::AddAddends() {
@@ -85,7 +95,8 @@ void StridedTile::EmitStep(int step) {
   const Xbyak::Xmm source = Vector(Tile() + blocks);
   for (int b = 0; b < blocks; ++b) {
     const int64_t offset = step * config_.weights_k_bytes + b * config_.epilogue.unit.bytes();
-    vmovups(Vector(Tile() + b), ptr[weights_ + static_cast<int>(offset)]);
+    const bool masked = config_.weights_tail != 0 && b == blocks - 1;
+    weights_tail_.Load(Vector(Tile() + b), ptr[weights_ + static_cast<int>(offset)], masked);
   }
   for (int r = 0; r < config_.epilogue.pixels; ++r) {
     const int64_t offset = step * config_.src_k_bytes + r * config_.src_row_bytes;

@@ -25,6 +25,8 @@ struct StridedTileConfig {
   // the last vector's columns they have; 0: all of them.
   std::vector<int64_t> addend_row_bytes = {};
   int addend_tail = 0;
+  // How many of the last vector's columns a row of weights has; 0: all lanes may be read.
+  int weights_tail = 0;
 };
 
 struct StridedTileArgs {
@@ -41,8 +43,9 @@ class StridedTile final : public AccumulatorTile {
   StridedTile(absl::string_view name, const StridedTileConfig& config);
 
   // The most rows, at most `rows`, of a tile of `blocks` vectors of columns that leave registers
-  // for the post-ops.
-  static int MaxRows(const VectorUnit& unit, const PostOps& post_ops, int blocks, int rows);
+  // for the post-ops and stores of a tail; with `masks_weights` also for weights that have one.
+  static int MaxRows(const VectorUnit& unit, const PostOps& post_ops, int blocks, int rows,
+                     bool masks_weights = false);
 
  private:
   void Emit() override;
@@ -58,6 +61,7 @@ class StridedTile final : public AccumulatorTile {
   const Xbyak::Reg64 left_ = rcx;
   const Xbyak::Reg64 addends_[StridedTileArgs::kMostAddends] = {src_, weights_};  // after the sums
   jit::TailMask addend_tail_;
+  jit::TailMask weights_tail_;  // without opmasks in the register after the element of src
 };
 
 }  // namespace tilewire

@@ -40,6 +40,11 @@ const std::vector<Case>& Cases() {
       {"attention's scores", {2, 2, 37, 16}, {2, 2, 16, 37}, {}, {2, 2, 37, 37}},
       {"batched, many columns", {3, 20, 48}, {3, 48, 50}, {1, 1, 50}, {3, 20, 50}},
       {"batched crosswise, many columns", {2, 1, 35, 40}, {1, 3, 40, 33}, {}, {2, 3, 35, 33}},
+      {"a row each of many products", {3, 21, 1, 64}, {3, 21, 64, 64}, {}, {3, 21, 1, 64}},
+      {"a row each, and a tail", {20, 1, 29}, {20, 29, 29}, {1, 1, 29}, {20, 1, 29}},
+      {"two rows of several tiles", {5, 2, 9}, {5, 9, 301}, {1, 1, 301}, {5, 2, 301}},
+      {"three rows and a tail", {4, 3, 11}, {4, 11, 53}, {}, {4, 3, 53}},
+      {"a row each, one weights", {5, 7, 1, 40}, {1, 1, 40, 50}, {1, 1, 1, 50}, {5, 7, 1, 50}},
       {"no row", {0, 4}, {4, 3}, {}, {0, 3}},
       {"nothing to add: the bias", {3, 0}, {0, 5}, {1, 5}, {3, 5}},
   };
