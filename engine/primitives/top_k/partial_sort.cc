@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any layout, some lines along the axis per piece of work: a line is copied, and its indices are
-// sorted as far as dst wants them.
+// Any layout, some lines along the axis per piece of work: a line is copied, unless its elements
+// follow each other, and as many are put in order as dst wants.
 #include <algorithm>
-#include <numeric>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -18,20 +18,88 @@
 namespace tilewire::top_k {
 namespace {
 
-// Whether an element ranks before another: a strict order, NaN above every number.
 template <typename T>
-class Ranks {
+struct Candidate {
+  T element;
+  int64_t index;
+};
+
+// The best elements of a line. A line is read in groups, most of which have no element that ranks
+// before the last of those that are held.
+template <typename T>
+class BestElements {
  public:
-  Ranks(const TopKDesc& top, const std::vector<T>& line) : top_(top), line_(line) {}
-  bool operator()(int64_t a, int64_t b) const {
-    const T x = line_[a], y = line_[b];
-    if (IsAbove(x, y) || IsAbove(y, x)) return top_.largest ? IsAbove(x, y) : IsAbove(y, x);
-    return top_.last_of_equals ? a > b : a < b;
+  BestElements(const TopKDesc& top, int64_t count)
+      : top_(top), count_(count), capacity_(std::max<int64_t>(2 * count, kFewestHeld)) {
+    held_.reserve(capacity_);
+  }
+
+  // The best of `line`, in order.
+  const std::vector<Candidate<T>>& Of(const T* line, int64_t size) {
+    held_.clear();
+    is_bounded_ = false;
+    if (count_ == 0) return held_;
+    for (int64_t first = 0; first < size; first += kGroup) {
+      const int64_t end = std::min(size, first + kGroup);
+      if (is_bounded_ && end - first == kGroup && !MayEnter(line + first)) continue;
+      for (int64_t i = first; i < end; ++i) Offer({line[i], i});
+    }
+    KeepBest();
+    std::sort(held_.begin(), held_.end(), Order());
+    return held_;
   }
 
  private:
+  static constexpr int64_t kFewestHeld = 256;
+  static constexpr int64_t kVectorBytes = 16, kLanes = kVectorBytes / sizeof(T);
+  static constexpr int64_t kGroup = 4 * kLanes;
+  typedef T Vector __attribute__((vector_size(kVectorBytes)));
+
+  // Whether a candidate ranks before another: a strict order.
+  bool IsBefore(const Candidate<T>& a, const Candidate<T>& b) const {
+    if (IsAbove(a.element, b.element)) return top_.largest;
+    if (IsAbove(b.element, a.element)) return !top_.largest;
+    return top_.last_of_equals ? a.index > b.index : a.index < b.index;
+  }
+  auto Order() const {
+    return [this](const Candidate<T>& a, const Candidate<T>& b) { return IsBefore(a, b); };
+  }
+
+  // False only if no element of the group ranks before the bound; NaN may.
+  bool MayEnter(const T* group) const {
+    auto stays_out = Vector{} == Vector{};
+    for (int64_t i = 0; i < kGroup; i += kLanes) {
+      Vector some;
+      std::memcpy(&some, group + i, kVectorBytes);
+      stays_out &= top_.largest
+                       ? (top_.last_of_equals ? some < bound_.element : some <= bound_.element)
+                       : (top_.last_of_equals ? some > bound_.element : some >= bound_.element);
+    }
+    uint64_t halves[2];
+    std::memcpy(halves, &stays_out, kVectorBytes);
+    return (halves[0] & halves[1]) != ~uint64_t{0};
+  }
+
+  void Offer(const Candidate<T>& candidate) {
+    if (is_bounded_ && !IsBefore(candidate, bound_)) return;
+    held_.push_back(candidate);
+    if (static_cast<int64_t>(held_.size()) == capacity_) KeepBest();
+  }
+
+  void KeepBest() {
+    if (static_cast<int64_t>(held_.size()) <= count_) return;
+    const auto last = held_.begin() + count_ - 1;
+    std::nth_element(held_.begin(), last, held_.end(), Order());
+    held_.resize(count_);
+    bound_ = held_.back();
+    is_bounded_ = true;
+  }
+
   const TopKDesc& top_;
-  const std::vector<T>& line_;
+  const int64_t count_, capacity_;
+  std::vector<Candidate<T>> held_;
+  Candidate<T> bound_ = {};  // the last of the best so far
+  bool is_bounded_ = false;
 };
 
 // Of elements that T holds. Immutable.
@@ -44,7 +112,8 @@ class PartialSort final : public Primitive {
         size_(top.src.dim(top.axis)),
         from_(top.src),
         to_(top.dst),
-        lines_(top.dst.dims()) {
+        lines_(top.dst.dims()),
+        is_dense_(top.src.IsPlain() && top.src.stride(top.axis) == 1) {
     lines_[top.axis] = 1;
   }
 
@@ -55,29 +124,25 @@ class PartialSort final : public Primitive {
     const int64_t lines = *tilewire::ElementCount(lines_);
     const int64_t at_once = std::max<int64_t>(1, kElementsAtOnce / std::max<int64_t>(1, size_));
     team.ParallelFor(DivUp(lines, at_once), [&](int64_t task) {
-      std::vector<T> line(size_);
-      std::vector<int64_t> order(size_);
+      std::vector<T> line(is_dense_ ? 0 : size_);
+      BestElements<T> best(top_, top_.dst.dim(top_.axis));
       Dims index(lines_.size(), 0);
       const int64_t end = std::min(lines, (task + 1) * at_once);
       for (int64_t i = task * at_once; i < end; ++i) {
         int64_t rest = i;
         for (size_t d = lines_.size(); d-- > 0; rest /= lines_[d]) index[d] = rest % lines_[d];
-        RunLine(src + from_.Offset(index), dst, to_.Offset(index), &line, &order);
+        RunLine(src + from_.Offset(index), dst, to_.Offset(index), &line, &best);
       }
     });
     if (top_.dst.HasPadding()) ZeroPadding(top_.dst, dst);
   }
 
   void RunLine(const T* src, void* dst, int64_t offset, std::vector<T>* line,
-               std::vector<int64_t>* order) const {
-    for (int64_t i = 0; i < size_; ++i) (*line)[i] = src[from_.At(top_.axis, i)];
-    std::iota(order->begin(), order->end(), 0);
-    const int64_t count = top_.dst.dim(top_.axis);
-    std::partial_sort(order->begin(), order->begin() + count, order->end(), Ranks<T>(top_, *line));
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t best = (*order)[i];
-      StoreBest(top_, (*line)[best], best, dst, offset + to_.At(top_.axis, i));
-    }
+               BestElements<T>* best) const {
+    for (size_t i = 0; i < line->size(); ++i) (*line)[i] = src[from_.At(top_.axis, i)];
+    int64_t rank = 0;
+    for (const Candidate<T>& one : best->Of(is_dense_ ? src : line->data(), size_))
+      StoreBest(top_, one.element, one.index, dst, offset + to_.At(top_.axis, rank++));
   }
 
   static constexpr int64_t kElementsAtOnce = 16384;  // in one piece of work
@@ -85,7 +150,8 @@ class PartialSort final : public Primitive {
   const TopKDesc top_;
   const int64_t size_;
   const SeparableOffsets from_, to_;
-  Dims lines_;  // dst's dims, with 1 along the axis
+  Dims lines_;           // dst's dims, with 1 along the axis
+  const bool is_dense_;  // the elements of a line of src follow each other
 };
 
 }  // namespace

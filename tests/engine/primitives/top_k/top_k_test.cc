@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "tests/engine/primitives/row_test.h"
@@ -87,6 +88,40 @@ TEST_P(TopKTest, EveryOrder) {
 TEST_P(TopKTest, MoreThanOnePieceOfWork) {
   ExpectBest({Plain({90, 1000}), Plain({90, 5}), 1});
   ExpectBest({Plain({1, 40000}), Plain({1, 3}), 1, true, true});
+}
+
+// Longer than what is held at once, with many equal elements and NaN.
+TEST_P(TopKTest, LongLines) {
+  for (bool largest : {false, true}) {
+    for (bool last : {false, true}) {
+      ExpectBest({Plain({1, 2003}), Plain({1, 150}), 1, largest, true, last});
+      ExpectBest({Plain({1, 700}), Plain({1, 690}), 1, largest, true, last});
+      ExpectBest({Plain({1, 500, 2}), Plain({1, 200, 2}), 1, largest, false, last});
+    }
+  }
+}
+
+TEST_P(TopKTest, LongLinesOfIntegers) {
+  constexpr int64_t kCount = 3000, kBest = 170;
+  const auto expect = [&](DataType type, auto zero) {
+    using T = decltype(zero);
+    SCOPED_TRACE(DataTypeName(type));
+    const MemoryDesc src = Plain({kCount}, type), dst = Plain({kBest}, type);
+    std::vector<T> numbers(kCount);
+    FillGarbage(numbers.data(), numbers.size() * sizeof(T), 11);
+    std::vector<T> sorted = numbers;
+    std::sort(sorted.begin(), sorted.end(), std::greater<T>());
+    const auto primitive = Create({src, dst, 0});
+    if (!primitive) return;
+    const Bytes packed = Pack(src, numbers);
+    EXPECT_EQ(
+        Unpack<T>(dst, ExecuteAllWays(*primitive, {{kArgSrc, &packed}}, kArgDst, Garbage(dst, 7))),
+        std::vector<T>(sorted.begin(), sorted.begin() + kBest));
+  };
+  expect(DataType::kU8, uint8_t());
+  expect(DataType::kS16, int16_t());
+  expect(DataType::kU32, uint32_t());
+  expect(DataType::kS64, int64_t());
 }
 
 // Integers that f32 does not tell apart.
