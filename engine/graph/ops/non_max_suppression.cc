@@ -8,7 +8,9 @@
 // never kept. Source: ONNX's operator document, opset 11.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
@@ -36,16 +38,55 @@ Rectangle RectangleOf(const float* box, bool is_center) {
   return rectangle;
 }
 
-bool OverlapsMore(const Rectangle& a, const Rectangle& b, float threshold) {
-  float shared = 1;
-  for (int d = 0; d < 2; ++d) {
-    const float length = std::min(a.high[d], b.high[d]) - std::max(a.low[d], b.low[d]);
-    if (!(length > 0)) return false;
-    shared *= length;
+constexpr int kLanes = 4;
+using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
+
+// Rectangles that are compared with another one, a few at a time.
+class Rectangles {
+ public:
+  int64_t size() const { return size_; }
+
+  void Add(const Rectangle& one) {
+    if (size_ % kLanes == 0) groups_.emplace_back();
+    Group& group = groups_.back();
+    const int64_t lane = size_++ % kLanes;
+    for (int d = 0; d < 2; ++d) {
+      group.low[d][lane] = one.low[d];
+      group.high[d][lane] = one.high[d];
+    }
+    group.area[lane] = one.area();
   }
-  if (!(a.area() > 0) || !(b.area() > 0)) return false;
-  return shared / (a.area() + b.area() - shared) > threshold;
-}
+
+  // Whether one of them shares more than the threshold with `other`. Lanes without a rectangle have
+  // an area of 0.
+  bool OverlapMore(const Rectangle& other, float threshold) const {
+    const float area = other.area();
+    if (!(area > 0)) return false;
+    for (const Group& group : groups_) {
+      const Floats width = LengthOf(group, other, 0), height = LengthOf(group, other, 1);
+      const Floats shared = width * height;
+      const auto more = (width > 0) & (height > 0) & (group.area > 0) &
+                        (shared / (group.area + area - shared) > threshold);
+      for (int lane = 0; lane < kLanes; ++lane)
+        if (more[lane] != 0) return true;
+    }
+    return false;
+  }
+
+ private:
+  struct Group {
+    Floats low[2] = {}, high[2] = {}, area = {};
+  };
+
+  static Floats LengthOf(const Group& group, const Rectangle& other, int d) {
+    const Floats low = Floats{} + other.low[d], high = Floats{} + other.high[d];
+    return (high < group.high[d] ? high : group.high[d]) -
+           (group.low[d] < low ? low : group.low[d]);
+  }
+
+  std::vector<Group> groups_;
+  int64_t size_ = 0;
+};
 
 struct Suppression {
   int64_t most = 0;  // boxes of a class
@@ -55,34 +96,74 @@ struct Suppression {
   bool is_center = false;
 };
 
-// The boxes of one class that are kept, best first.
+struct Candidate {
+  float score;
+  int64_t box;
+  // The first of equals before the others.
+  bool operator<(const Candidate& other) const {
+    return score > other.score || (score == other.score && box < other.box);
+  }
+};
+
+constexpr int64_t kScoresAtOnce = 4 * kLanes;
+
+// Whether one of so many scores is above the bound.
+bool AnyAbove(const float* scores, float bound) {
+  auto above = Floats{} > Floats{};
+  for (int64_t i = 0; i < kScoresAtOnce; i += kLanes) {
+    Floats some;
+    std::memcpy(&some, scores + i, sizeof(some));
+    above |= some > bound;
+  }
+  uint64_t halves[2];
+  std::memcpy(halves, &above, sizeof(above));
+  return (halves[0] | halves[1]) != 0;
+}
+
+// The boxes of one class that may be kept. With a bound, most groups of scores have none.
+std::vector<Candidate> CandidatesOf(const Suppression& rule, absl::Span<const float> scores) {
+  std::vector<Candidate> candidates;
+  const int64_t count = static_cast<int64_t>(scores.size());
+  for (int64_t first = 0; first < count; first += kScoresAtOnce) {
+    const int64_t end = std::min(count, first + kScoresAtOnce);
+    const bool is_whole = end - first == kScoresAtOnce;
+    if (rule.is_bounded && is_whole && !AnyAbove(&scores[first], rule.score)) continue;
+    for (int64_t i = first; i < end; ++i)
+      if (rule.is_bounded ? scores[i] > rule.score : !std::isnan(scores[i]))
+        candidates.push_back({scores[i], i});
+  }
+  return candidates;
+}
+
+// The boxes of one class that are kept, best first. As many candidates are put in order as are
+// looked at.
 absl::StatusOr<std::vector<int64_t>> Kept(const NodeContext& context, const Suppression& rule,
                                           absl::Span<const float> boxes,
                                           absl::Span<const float> scores) {
-  std::vector<int64_t> candidates;
-  for (size_t i = 0; i < scores.size(); ++i) {
-    if (rule.is_bounded ? scores[i] > rule.score : !std::isnan(scores[i]))
-      candidates.push_back(static_cast<int64_t>(i));
-  }
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
+  constexpr int64_t kFewestInOrder = 256;
+  std::vector<Candidate> candidates = CandidatesOf(rule, scores);
+  const int64_t count = static_cast<int64_t>(candidates.size());
   std::vector<int64_t> kept;
-  std::vector<Rectangle> rectangles;
-  int64_t compared = 0;
-  for (int64_t candidate : candidates) {
-    if (static_cast<int64_t>(kept.size()) >= rule.most) break;
-    compared += static_cast<int64_t>(rectangles.size());
+  Rectangles rectangles;
+  int64_t compared = 0, in_order = 0;
+  for (int64_t i = 0; i < count && rectangles.size() < rule.most; ++i) {
+    if (i == in_order) {
+      const int64_t next = std::min(count, in_order + std::max(kFewestInOrder, in_order));
+      const auto begin = candidates.begin() + in_order, end = candidates.begin() + next;
+      if (next < count) std::nth_element(begin, end, candidates.end());
+      std::sort(begin, end);
+      in_order = next;
+    }
+    compared += rectangles.size();
     if (compared > kMostCompared) {
       ABSL_RETURN_IF_ERROR(context.Interrupted());
       compared = 0;
     }
-    const Rectangle rectangle = RectangleOf(&boxes[4 * candidate], rule.is_center);
-    const bool overlaps = std::any_of(
-        rectangles.begin(), rectangles.end(),
-        [&](const Rectangle& one) { return OverlapsMore(one, rectangle, rule.overlap); });
-    if (overlaps) continue;
-    kept.push_back(candidate);
-    rectangles.push_back(rectangle);
+    const int64_t box = candidates[i].box;
+    const Rectangle rectangle = RectangleOf(&boxes[4 * box], rule.is_center);
+    if (rectangles.OverlapMore(rectangle, rule.overlap)) continue;
+    kept.push_back(box);
+    rectangles.Add(rectangle);
   }
   return kept;
 }
