@@ -37,6 +37,7 @@
 #include "tests/bench/image_model.h"
 #include "tests/bench/onnx_runtime.h"
 #include "tests/bench/stopwatch.h"
+#include "tests/bench/typed_elements.h"
 #include "tests/support/float_tensors.h"
 
 namespace tilewire::bench {
@@ -59,6 +60,13 @@ double WallSeconds(Function function) {
   return absl::ToDoubleSeconds(absl::Now() - start);
 }
 
+// The elements of an input, row-major.
+struct Source {
+  Dims dims;
+  DataType type = DataType::kF32;
+  std::string bytes;
+};
+
 // Either side, with one model loaded. An error of a run ends the measurement.
 class Side {
  public:
@@ -79,32 +87,53 @@ class Side {
     return side;
   }
 
-  absl::StatusOr<std::vector<float>> Run(const std::vector<float>& image, const Dims& dims) const {
-    if (session_ != nullptr)
-      return session_->Run(image, std::vector<int64_t>(dims.begin(), dims.end()));
+  // Answers take the memory of those before, as the server's do.
+  absl::StatusOr<std::vector<float>> Run(const Source& source) {
+    if (session_ != nullptr) {
+      return session_->Run(source.bytes, source.type,
+                           std::vector<int64_t>(source.dims.begin(), source.dims.end()));
+    }
     const OutputRequest first;
-    const InputTensor input{dims, Layout::kNchw, {testing::BytesOf(image)}};
-    ABSL_ASSIGN_OR_RETURN(const auto outputs, model_->Run({&input, 1}, {&first, 1}, {}));
-    return testing::FloatsOf(outputs[0].bytes);
+    const InputTensor input{source.dims, Layout::kNchw, {source.bytes}};
+    RunOptions options;
+    options.allocate_output = [this](size_t bytes) -> absl::StatusOr<AlignedBuffer> {
+      if (answer_.size() == bytes) return std::move(answer_);
+      return AlignedBuffer::Allocate(bytes);
+    };
+    ABSL_ASSIGN_OR_RETURN(auto outputs, model_->Run({&input, 1}, {&first, 1}, options));
+    answer_ = std::move(outputs[0].bytes);
+    const DataType type = model_->signature().outputs[0].type;
+    return FloatsOf(type, answer_.data(), static_cast<int64_t>(answer_.size()) / SizeOf(type));
   }
 
  private:
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<const Model> model_;
+  AlignedBuffer answer_;
   std::unique_ptr<OnnxRuntime> runtime_;
   std::unique_ptr<OnnxRuntime::Session> session_;
 };
 
-absl::StatusOr<Dims> DimsOfImage(const std::string& path) {
+// One image of a model.
+struct ImageSpec {
+  Dims dims;
+  DataType type = DataType::kF32;
+};
+
+absl::StatusOr<ImageSpec> ImageOf(const std::string& path) {
   ABSL_ASSIGN_OR_RETURN(const auto engine, Engine::Create({.threads = 1}));
   ABSL_ASSIGN_OR_RETURN(const auto model, engine->LoadModel(path));
-  return ImageDimsOf(*model, path);
+  ABSL_ASSIGN_OR_RETURN(Dims dims, ImageDimsOf(*model, path));
+  return ImageSpec{std::move(dims), model->signature().inputs[0].type};
 }
 
-std::vector<float> Images(const Dims& dims) {
-  std::vector<float> values(*ElementCount(dims));
+Source Images(const ImageSpec& image, int64_t batch) {
+  Source source{image.dims, image.type, ""};
+  source.dims[0] = batch;
+  std::vector<float> values(*ElementCount(source.dims));
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 1009) / 504.5f - 1;
-  return values;
+  source.bytes = ElementsOf(image.type, values);
+  return source;
 }
 
 struct Loading {
@@ -139,46 +168,47 @@ absl::StatusOr<Result> InChild(Work work) {
   return result;
 }
 
-struct FlatDims {
+struct FlatImage {
   size_t rank = 0;
   int64_t dims[kMaxRank] = {};
+  DataType type = DataType::kF32;
 };
 
-absl::StatusOr<Dims> DimsAskedInChild(const std::string& model) {
-  ABSL_ASSIGN_OR_RETURN(const FlatDims flat, InChild<FlatDims>([&](FlatDims* result) {
-                          ABSL_ASSIGN_OR_RETURN(const Dims dims, DimsOfImage(model));
-                          result->rank = dims.size();
-                          std::copy(dims.begin(), dims.end(), result->dims);
+absl::StatusOr<ImageSpec> ImageAskedInChild(const std::string& model) {
+  ABSL_ASSIGN_OR_RETURN(const FlatImage flat, InChild<FlatImage>([&](FlatImage* result) {
+                          ABSL_ASSIGN_OR_RETURN(const ImageSpec image, ImageOf(model));
+                          result->rank = image.dims.size();
+                          std::copy(image.dims.begin(), image.dims.end(), result->dims);
+                          result->type = image.type;
                           return absl::OkStatus();
                         }));
-  return Dims(flat.dims, flat.dims + flat.rank);
+  return ImageSpec{Dims(flat.dims, flat.dims + flat.rank), flat.type};
 }
 
 // From nothing to the first answer.
-absl::StatusOr<Loading> Load(const Options& options, const std::string& model, const Dims& dims,
-                             bool ours) {
+absl::StatusOr<Loading> Load(const Options& options, const std::string& model,
+                             const ImageSpec& spec, bool ours) {
   return InChild<Loading>([&](Loading* loading) {
-    const std::vector<float> image = Images(dims);
+    const Source image = Images(spec, 1);
     absl::Status status;
     loading->milliseconds = 1e3 * WallSeconds([&] {
                               const auto side = ours ? Side::Ours(model, 1, options.precision)
                                                      : Side::Theirs(options.library, model, 1);
                               loading->megabytes = ResidentMegabytes();
-                              status =
-                                  side.ok() ? (*side)->Run(image, dims).status() : side.status();
+                              status = side.ok() ? (*side)->Run(image).status() : side.status();
                             });
     return status;
   });
 }
 
 absl::Status PrintLoading(const Options& options, const std::string& model) {
-  ABSL_ASSIGN_OR_RETURN(const Dims dims, DimsAskedInChild(model));
-  ABSL_ASSIGN_OR_RETURN(const Loading ours, Load(options, model, dims, /*ours=*/true));
+  ABSL_ASSIGN_OR_RETURN(const ImageSpec image, ImageAskedInChild(model));
+  ABSL_ASSIGN_OR_RETURN(const Loading ours, Load(options, model, image, /*ours=*/true));
   const double file = static_cast<double>(std::ifstream(model, std::ios::ate).tellg()) / 1e6;
   std::printf("load %-24s ours %7.0f ms, %6.0f MB of %6.0f allowed", NameOf(model).c_str(),
               ours.milliseconds, ours.megabytes, file * 1.5 + 60);
   if (!options.library.empty()) {
-    ABSL_ASSIGN_OR_RETURN(const Loading theirs, Load(options, model, dims, /*ours=*/false));
+    ABSL_ASSIGN_OR_RETURN(const Loading theirs, Load(options, model, image, /*ours=*/false));
     std::printf("   onnxruntime %7.0f ms, %6.0f MB", theirs.milliseconds, theirs.megabytes);
   }
   std::printf("\n");
@@ -219,9 +249,8 @@ using RatioByState = std::map<CoreState, double>;
 // The median ratios, theirs over ours.
 absl::StatusOr<RatioByState> Compare(const Options& options, const std::string& model,
                                      Setting setting) {
-  ABSL_ASSIGN_OR_RETURN(Dims dims, DimsOfImage(model));
-  dims[0] = setting.batch;
-  const std::vector<float> images = Images(dims);
+  ABSL_ASSIGN_OR_RETURN(const ImageSpec image, ImageOf(model));
+  const Source images = Images(image, setting.batch);
   ABSL_ASSIGN_OR_RETURN(const auto ours, Side::Ours(model, setting.threads, options.precision));
   std::unique_ptr<Side> theirs;
   if (!options.library.empty()) {
@@ -229,9 +258,9 @@ absl::StatusOr<RatioByState> Compare(const Options& options, const std::string& 
   }
   absl::Status status;
   std::vector<float> answers[2];
-  const auto measure = [&](const Side& side, std::vector<float>* answer) {
+  const auto measure = [&](Side& side, std::vector<float>* answer) {
     const auto run = [&] {
-      absl::StatusOr<std::vector<float>> result = side.Run(images, dims);
+      absl::StatusOr<std::vector<float>> result = side.Run(images);
       status.Update(result.status());
       if (result.ok()) *answer = *std::move(result);
     };
@@ -292,7 +321,7 @@ absl::Status Measure(const Options& options) {
 int main(int argc, char** argv) {
   tilewire::bench::Options options;
   CLI::App app{"Times whole models, ours against ONNX Runtime"};
-  app.add_option("models", options.models, "ONNX files of one image input")->required();
+  app.add_option("models", options.models, "ONNX files of one input")->required();
   app.add_option("--onnxruntime", options.library, "libonnxruntime.so, version 1.5 or later")
       ->envname("ONNXRUNTIME_LIBRARY");
   app.add_option("--batch", options.batches, "images a run")->delimiter(',');

@@ -3,8 +3,12 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "tests/bench/typed_elements.h"
 
 namespace tilewire::bench {
 namespace {
@@ -20,6 +24,7 @@ enum Slot {
   kSessionGetOutputName = 37,
   kCreateTensorWithData = 49,
   kGetTensorMutableData = 51,
+  kGetTensorElementType = 60,
   kGetTensorShapeElementCount = 64,
   kGetTensorTypeAndShape = 65,
   kCreateCpuMemoryInfo = 69,
@@ -37,7 +42,16 @@ enum Slot {
   kSetGlobalInterOpNumThreads = 148,
 };
 constexpr uint32_t kInterfaceVersion = 5;
-constexpr int kFloat = 1, kAllOptimizations = 99, kErrorsOnly = 3;
+constexpr int kAllOptimizations = 99, kErrorsOnly = 3;
+// By their numbers in the interface.
+constexpr DataType kTypes[] = {DataType::kUndef, DataType::kF32,  DataType::kU8,  DataType::kS8,
+                               DataType::kU16,   DataType::kS16,  DataType::kS32, DataType::kS64,
+                               DataType::kUndef, DataType::kBool, DataType::kF16, DataType::kF64,
+                               DataType::kU32,   DataType::kU64};
+
+int NumberOf(DataType type) {
+  return static_cast<int>(std::find(std::begin(kTypes), std::end(kTypes), type) - kTypes);
+}
 
 struct ApiBase {
   void* const* (*get_api)(uint32_t version);
@@ -108,22 +122,24 @@ absl::StatusOr<std::unique_ptr<OnnxRuntime::Session>> OnnxRuntime::Load(
 OnnxRuntime::Session::~Session() { runtime_->Release(kReleaseSession, session_); }
 
 absl::StatusOr<std::vector<float>> OnnxRuntime::Session::Run(
-    const std::vector<float>& input, const std::vector<int64_t>& dims) const {
+    absl::string_view input, DataType type, const std::vector<int64_t>& dims) const {
   void *value = nullptr, *output = nullptr, *shape = nullptr;
   const char *input_name = input_name_.c_str(), *output_name = output_name_.c_str();
-  ABSL_RETURN_IF_ERROR(
-      runtime_->Call(kCreateTensorWithData, runtime_->memory_, const_cast<float*>(input.data()),
-                     input.size() * sizeof(float), dims.data(), dims.size(), int{kFloat}, &value));
+  ABSL_RETURN_IF_ERROR(runtime_->Call(kCreateTensorWithData, runtime_->memory_,
+                                      const_cast<char*>(input.data()), input.size(), dims.data(),
+                                      dims.size(), NumberOf(type), &value));
   const absl::Status ran = runtime_->Call(kRun, session_, static_cast<void*>(nullptr), &input_name,
                                           &value, size_t{1}, &output_name, size_t{1}, &output);
   runtime_->Release(kReleaseValue, value);
   ABSL_RETURN_IF_ERROR(ran);
-  float* elements = nullptr;
+  void* elements = nullptr;
   size_t count = 0;
+  int number = 0;
   ABSL_RETURN_IF_ERROR(runtime_->Call(kGetTensorTypeAndShape, output, &shape));
   ABSL_RETURN_IF_ERROR(runtime_->Call(kGetTensorShapeElementCount, shape, &count));
+  ABSL_RETURN_IF_ERROR(runtime_->Call(kGetTensorElementType, shape, &number));
   ABSL_RETURN_IF_ERROR(runtime_->Call(kGetTensorMutableData, output, &elements));
-  std::vector<float> result(elements, elements + count);
+  std::vector<float> result = FloatsOf(kTypes[number], elements, static_cast<int64_t>(count));
   runtime_->Release(kReleaseTensorTypeAndShape, shape);
   runtime_->Release(kReleaseValue, output);
   return result;

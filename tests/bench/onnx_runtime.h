@@ -2,7 +2,7 @@
 //
 // ONNX Runtime through its C interface, from a library that is opened at run time: nothing of it is
 // linked or included. Functions are found by their slot in the interface's table, to which versions
-// only append. Models of one f32 input whose first output is f32. Thread-compatible.
+// only append. Models of one input. Thread-compatible.
 #ifndef TESTS_BENCH_ONNX_RUNTIME_H_
 #define TESTS_BENCH_ONNX_RUNTIME_H_
 
@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/memory/data_type.h"
 
 namespace tilewire::bench {
 
@@ -25,8 +27,14 @@ class OnnxRuntime {
    public:
     Session(const OnnxRuntime* runtime, void* session) : runtime_(runtime), session_(session) {}
     ~Session();
-    // The first output for one input of these dims.
+    // The first output, whatever its type, for one input of these dims.
     absl::StatusOr<std::vector<float>> Run(const std::vector<float>& input,
+                                           const std::vector<int64_t>& dims) const {
+      return Run({reinterpret_cast<const char*>(input.data()), input.size() * sizeof(float)},
+                 DataType::kF32, dims);
+    }
+    // The same for the elements of an input of any type but bf16.
+    absl::StatusOr<std::vector<float>> Run(absl::string_view input, DataType type,
                                            const std::vector<int64_t>& dims) const;
 
    private:
