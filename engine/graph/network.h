@@ -120,6 +120,11 @@ struct IntegerMatmul {
   QuantizationParams src_quantization, weights_quantization;
   std::optional<QuantizationParams> dst_quantization;
 };
+// The same of u8 whose scales and zero points are computed: srcs are the two matrices, each
+// followed by its QuantizationRange. dst is of real numbers: sums times both scales and `scale`.
+struct DynamicMatmul {
+  float scale = 1;
+};
 // softmax(scale * q k + masks) v. srcs are q [...,M,D], k [...,D,N], turned as Matmul takes it,
 // v [...,N,E], and masks for scores [...,M,N], as FoldHeads() (attention.h) takes them.
 struct Attention {
@@ -169,7 +174,7 @@ using OperationParams =
                  Reshape, Convert, Transpose, Select, Literal, Elementwise, Reduce, Interpolate,
                  Lrn, LayerNormalization, Matmul, TopK, Rnn, RoiAlign, GatherChannels, Gather,
                  Quantize, QuantizationRange, DynamicQuantize, Dequantize, ScaleBytes, IntegerSum,
-                 IntegerMatmul, Attention>;
+                 IntegerMatmul, DynamicMatmul, Attention>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)

@@ -226,6 +226,10 @@ class ParamsText {
     if (product.dst_quantization)
       absl::StrAppend(&rest, " to ", QuantizationText(*product.dst_quantization));
   }
+  void operator()(const DynamicMatmul& product) {
+    name = "dynamic_matmul";
+    if (product.scale != 1) rest = absl::StrCat(" scale=", product.scale);
+  }
   void operator()(const RoiAlign& pooling) {
     name = absl::StrCat("roi_align", pooling.takes_maximum ? " max" : "",
                         pooling.aligned ? "" : " unaligned");

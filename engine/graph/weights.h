@@ -17,8 +17,8 @@ namespace tilewire::graph {
 
 // Weights as they are in the file, row-major, and the factors that were folded into them:
 //   effective[oc, ...] = element[oc, ...] * (scale.empty() ? 1 : scale[oc])
-// The elements are `data`, or loaded from `stored`, or s8 loaded from `s8`. `key` names them: it is
-// the same for every specialization of a model, so that packed forms are shared; elements or
+// The elements are `data`, or loaded from `stored`, or `s8` says what they are. `key` names them:
+// it is the same for every specialization of a model, so that packed forms are shared; elements or
 // factors that were computed for one specialization are its `own`, and share nothing.
 struct Weights {
   std::string key;
@@ -26,9 +26,11 @@ struct Weights {
   absl::Span<const float> data;  // borrowed from `owner`; empty where the elements are loaded
   std::shared_ptr<const void> owner;
   std::shared_ptr<const StoredNumbers> stored;
-  std::shared_ptr<const StoredNumbers> s8;  // all elements are integers in [-128, 127]
-  std::vector<float> scale;                 // one per output channel (batch-norm folding), or empty
-  bool transposed = false;  // one pixel per tap: data is [I, O] (MatMul, Gemm transB=0)
+  // Integers in [-128, 127]: the elements are these less `zero_point`, which is in that range, too.
+  std::shared_ptr<const StoredNumbers> s8;
+  int32_t zero_point = 0;
+  std::vector<float> scale;  // one per output channel (batch-norm folding), or empty
+  bool transposed = false;   // one pixel per tap: data is [I, O] (MatMul, Gemm transB=0)
   bool own = false;
 };
 

@@ -6,6 +6,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
+#include "engine/lowering/strided_view.h"
 #include "engine/lowering/weighted_operation.h"
 #include "engine/runtime/tensor_layout.h"
 
@@ -27,7 +28,8 @@ absl::StatusOr<ConvolutionDesc> DescOf(const graph::DynamicConvolution& convolut
                        .dilations = convolution.dilations,
                        .padding_left = none,
                        .padding_right = none,
-                       .range = quantize.range};
+                       .range = quantize.range,
+                       .weights_zero_point = convolution.weights.zero_point};
   Dims weights = convolution.weights.dims;
   if (convolution.groups > 1) {
     weights[0] /= convolution.groups;
@@ -82,9 +84,14 @@ absl::Status LowerQuantizationRange(const graph::QuantizationRange&, OperationCo
   return context.EmitUnary(std::move(primitive), src);
 }
 
+// In row-major order for products of matrices.
 absl::Status LowerDynamicQuantize(const graph::DynamicQuantize&, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place range, context.RowMajor(context.src(1)));
-  ABSL_ASSIGN_OR_RETURN(const QuantizeDesc desc, QuantizeDescOf(range.desc, {}, {}, context));
+  ABSL_ASSIGN_OR_RETURN(QuantizeDesc desc, QuantizeDescOf(range.desc, {}, {}, context));
+  if (IsReadByStrides(context, context.dst())) {
+    ABSL_ASSIGN_OR_RETURN(desc.src, context.RowMajorDesc(context.src()));
+    ABSL_ASSIGN_OR_RETURN(desc.dst, context.RowMajorDesc(context.dst()));
+  }
   ABSL_ASSIGN_OR_RETURN(const Place src, context.InLayout(context.src(), desc.src));
   ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
   context.plan().Consume(context.src(1));
@@ -121,7 +128,8 @@ absl::Status LowerDynamicInnerProduct(const graph::DynamicInnerProduct& product,
                        .dilations = {0},
                        .padding_left = {0},
                        .padding_right = {0},
-                       .range = range.desc};
+                       .range = range.desc,
+                       .weights_zero_point = product.weights.zero_point};
   ABSL_ASSIGN_OR_RETURN(desc.src, PixelsOf(rows, inputs, DataType::kU8));
   ABSL_ASSIGN_OR_RETURN(desc.dst, PixelsOf(rows, outputs, DataType::kF32));
   ABSL_ASSIGN_OR_RETURN(desc.weights, MemoryDesc::CreateAny({outputs, inputs, 1}, DataType::kS8));

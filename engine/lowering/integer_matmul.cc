@@ -51,4 +51,29 @@ absl::Status LowerIntegerMatmul(const graph::IntegerMatmul& product, OperationCo
   return absl::OkStatus();
 }
 
+// Of two sides that are quantised in the run.
+absl::Status LowerDynamicMatmul(const graph::DynamicMatmul& product, OperationContext& context) {
+  const size_t rank = context.dst_value().dims.size();
+  ABSL_ASSIGN_OR_RETURN(const Place src, Factor(context, 0, rank));
+  ABSL_ASSIGN_OR_RETURN(const Place src_range, context.RowMajor(context.src(1)));
+  ABSL_ASSIGN_OR_RETURN(const Place weights, Factor(context, 2, rank));
+  ABSL_ASSIGN_OR_RETURN(const Place weights_range, context.RowMajor(context.src(3)));
+  MatmulDesc desc{.src = src.desc, .weights = weights.desc};
+  desc.range = src_range.desc;
+  desc.weights_range = weights_range.desc;
+  ABSL_ASSIGN_OR_RETURN(desc.dst, ResultDesc(context));
+  Attributes attributes;
+  attributes.output_scales.scales = {product.scale};
+  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc, attributes));
+  context.ConsumeSources();
+  const Place dst = context.plan().NewPlace(desc.dst);
+  context.Emit(std::move(primitive), {{kArgSrc, src.buffer},
+                                      {kArgWeights, weights.buffer},
+                                      {kArgQuantizationRange, src_range.buffer},
+                                      {kArgWeightsRange, weights_range.buffer},
+                                      {kArgDst, dst.buffer}});
+  context.BindResult(dst);
+  return absl::OkStatus();
+}
+
 }  // namespace tilewire::lowering

@@ -29,6 +29,7 @@ absl::Status LowerDeconvolution(const graph::Deconvolution&, OperationContext&);
 absl::Status LowerDequantize(const graph::Dequantize&, OperationContext&);
 absl::Status LowerDynamicConvolution(const graph::DynamicConvolution&, OperationContext&);
 absl::Status LowerDynamicInnerProduct(const graph::DynamicInnerProduct&, OperationContext&);
+absl::Status LowerDynamicMatmul(const graph::DynamicMatmul&, OperationContext&);
 absl::Status LowerDynamicQuantize(const graph::DynamicQuantize&, OperationContext&);
 absl::Status LowerElementwise(const graph::Elementwise&, OperationContext&);
 absl::Status LowerGather(const graph::Gather&, OperationContext&);
@@ -79,6 +80,7 @@ inline constexpr std::tuple kOperationTable = {
     OperationRow{LowerDequantize},
     OperationRow{LowerDynamicConvolution},
     OperationRow{LowerDynamicInnerProduct},
+    OperationRow{LowerDynamicMatmul, /*absorbs_transpose=*/true, /*reads_strides=*/true},
     OperationRow{LowerDynamicQuantize},
     OperationRow{LowerElementwise},
     OperationRow{LowerGather},

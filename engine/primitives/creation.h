@@ -144,6 +144,9 @@ PrimitiveInfo InfoOf(const Desc& desc, const Attributes& attributes,
   if constexpr (requires { desc.range; }) {
     if (!desc.range.IsZero()) args.push_back({kArgQuantizationRange, desc.range});
   }
+  if constexpr (requires { desc.weights_range; }) {
+    if (!desc.weights_range.IsZero()) args.push_back({kArgWeightsRange, desc.weights_range});
+  }
   return BasicInfo(facts, KindOfDesc<Desc>::kKind, std::move(args), attributes);
 }
 

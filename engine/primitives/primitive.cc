@@ -75,6 +75,8 @@ std::string ArgName(int arg) {
       return "diff_dst";
     case kArgQuantizationRange:
       return "range";
+    case kArgWeightsRange:
+      return "weights_range";
     default:
       break;
   }

@@ -62,7 +62,8 @@ enum Arg : int {
   kArgScratchpad = 80,
   kArgDiffSrc = 129,
   kArgDiffDst = 145,
-  kArgQuantizationRange = 513,  // the scale and zero point of src
+  kArgQuantizationRange = 513,  // the scale and zero point of src,
+  kArgWeightsRange = 514,       // and of weights
   kArgMultipleSrc = 1024,       // + i
   kArgMultipleDst = 2048,       // + i
 };

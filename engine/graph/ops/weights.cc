@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/graph/ops/weights.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,15 +11,17 @@ namespace tilewire::graph {
 
 namespace {
 
-// The integers of a constant of u8 or s8, less the zero point that makes them s8.
+// The integers of a constant of u8 or s8 as s8: 128 is taken from u8, and from their zero point.
+// Load() gives them less that zero point.
 class CenteredIntegers final : public StoredNumbers {
  public:
-  explicit CenteredIntegers(ConstantPtr integers) : integers_(std::move(integers)) {}
+  CenteredIntegers(ConstantPtr integers, int32_t zero_point)
+      : integers_(std::move(integers)), zero_point_(static_cast<float>(zero_point)) {}
 
   absl::StatusOr<HeldFloats> Load() const override {
     ABSL_ASSIGN_OR_RETURN(const HeldBytes held, LoadBytes());
-    auto floats =
-        std::make_shared<const std::vector<float>>(held.values.begin(), held.values.end());
+    auto floats = std::make_shared<std::vector<float>>(held.values.begin(), held.values.end());
+    for (float& element : *floats) element -= zero_point_;
     return HeldFloats{*floats, floats};
   }
 
@@ -32,31 +35,35 @@ class CenteredIntegers final : public StoredNumbers {
 
  private:
   const ConstantPtr integers_;
+  const float zero_point_;
 };
 
-// Whether the integers are in the range of s8 once their zero point is subtracted, with one scale
-// or one per output.
-bool IsS8(const Quantized& quantized, int output_axis) {
+// The zero point of the integers as s8; nullopt if they are of more bits, or have several, or
+// scales that differ along another dimension than the outputs.
+std::optional<int32_t> ZeroPointOfS8(const Quantized& quantized, int output_axis) {
   const DataType type = quantized.integers->integers;
-  const int32_t zero_point = type == DataType::kU8 ? 128 : 0;
-  if (type == DataType::kS32) return false;
-  if (quantized.params.size() > 1 && quantized.axis != output_axis) return false;
+  if (!IsByte(type)) return std::nullopt;
+  if (quantized.params.size() > 1 && quantized.axis != output_axis) return std::nullopt;
+  const QuantizationParams& first = quantized.params[0];
   for (const QuantizationParams& params : quantized.params) {
-    if (params.zero_point != zero_point) return false;
+    if (params.zero_point != first.zero_point || !HoldsZeroPoint(type, params)) return std::nullopt;
   }
-  return true;
+  return type == DataType::kU8 ? first.zero_point - 128 : first.zero_point;
 }
 
 }  // namespace
 
 Weights WeightsOf(const ConstantPtr& constant, int output_axis) {
   Weights weights = WeightsOf(constant);
-  if (constant->quantized == nullptr || !IsS8(*constant->quantized, output_axis)) return weights;
+  if (constant->quantized == nullptr) return weights;
   const Quantized& quantized = *constant->quantized;
+  const std::optional<int32_t> zero_point = ZeroPointOfS8(quantized, output_axis);
+  if (!zero_point) return weights;
   weights.data = {};
   weights.owner = nullptr;
   weights.stored = nullptr;
-  weights.s8 = std::make_shared<const CenteredIntegers>(quantized.integers);
+  weights.s8 = std::make_shared<const CenteredIntegers>(quantized.integers, *zero_point);
+  weights.zero_point = *zero_point;
   const size_t outputs = constant->dims[output_axis];
   for (size_t o = 0; o < outputs; ++o)
     weights.scale.push_back(quantized.params[quantized.params.size() == 1 ? 0 : o].scale);

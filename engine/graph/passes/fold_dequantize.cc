@@ -12,6 +12,11 @@
 namespace tilewire::graph {
 namespace {
 
+// Whether products of s8 themselves, without a zero point, have sums of 32 bits.
+bool HasSumsOfS8(const Weights& weights) {
+  return weights.zero_point == 0 && SumFits32Bits(weights);
+}
+
 bool IsPadded(const Convolution& convolution) {
   for (size_t i = 0; i < convolution.strides.size(); ++i) {
     if (convolution.padding_left[i] != 0 || convolution.padding_right[i] != 0) return true;
@@ -67,7 +72,7 @@ class Folding {
     const ValueId integers = before->srcs[0];
     const QuantizationParams params = std::get<Dequantize>(before->params).params[0];
     if (auto* convolution = std::get_if<Convolution>(&operation.params);
-        convolution != nullptr && SumFits32Bits(convolution->weights)) {
+        convolution != nullptr && HasSumsOfS8(convolution->weights)) {
       convolution->src_quantization = params;
       operation.srcs[0] = integers;
       if (params.zero_point != 0 && IsPadded(*convolution)) {
@@ -78,7 +83,7 @@ class Folding {
         done_.push_back(std::move(pad));
       }
     } else if (auto* product = std::get_if<InnerProduct>(&operation.params);
-               product != nullptr && SumFits32Bits(product->weights)) {
+               product != nullptr && HasSumsOfS8(product->weights)) {
       product->src_quantization = params;
       operation.srcs[0] = integers;
     } else if (std::holds_alternative<Matmul>(operation.params)) {

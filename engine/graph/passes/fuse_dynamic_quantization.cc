@@ -5,6 +5,8 @@
 //   range = QuantizationRange(x), quantized = DynamicQuantize(x, range)
 //   sums  = Convolution(quantized - zero point)     or InnerProduct, of s8 weights
 //   dst   = sums * (scale * factor)                 scale and zero point: parts of the range
+//
+// and of a product of two matrices that both become integers in the run.
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -110,9 +112,11 @@ std::optional<std::vector<float>> FactorsOfScale(Editor& editor, ValueId value, 
 }
 
 // Whether the operation is a convolution of integers, or a product with s8 weights, and no more.
+// Convolutions of groups have weights without a zero point.
 bool IsSums(Editor& editor, int op) {
   if (const Convolution* convolution = editor.As<Convolution>(op)) {
     return convolution->sums_integers && convolution->fused.empty() && convolution->bias.empty() &&
+           (convolution->groups == 1 || convolution->weights.zero_point == 0) &&
            SumFits32Bits(convolution->weights);
   }
   const InnerProduct* product = editor.As<InnerProduct>(op);
@@ -137,6 +141,84 @@ int SumsBehind(Editor& editor, ValueId value) {
     value = editor.operation(op).srcs[0];
   }
   return Editor::kNone;
+}
+
+// Integers less the zero point of a range.
+struct Difference {
+  ValueId integers = kNoValue, range = kNoValue;
+};
+
+// The difference of u8 that the value holds; nullopt if it is none of the value's dims.
+std::optional<Difference> DifferenceBehind(Editor& editor, ValueId value) {
+  const int op = editor.producer(OriginOf(editor, value));
+  const Elementwise* difference = editor.As<Elementwise>(op);
+  if (difference == nullptr || difference->function != Elementwise::Function::kSub)
+    return std::nullopt;
+  const std::vector<ValueId> srcs = editor.operation(op).srcs;
+  const Difference found = {OriginOf(editor, srcs[0]),
+                            RangeOfPart(editor, OriginOf(editor, srcs[1]), 1)};
+  const bool fits = found.range != kNoValue &&
+                    editor.network().values[found.integers].type == DataType::kU8 &&
+                    editor.dims(found.integers) == editor.dims(value);
+  return fits ? std::optional(found) : std::nullopt;
+}
+
+// The QuantizationRange whose scale the value is, in any shape; kNoValue if it is none.
+ValueId RangeOfScale(Editor& editor, ValueId value) {
+  while (editor.As<Reshape>(editor.producer(value)) != nullptr)
+    value = editor.operation(editor.producer(value)).srcs[0];
+  return RangeOfPart(editor, value, 0);
+}
+
+// The factor by which the value is the product of the scales of two ranges; nullopt if it is
+// something else.
+std::optional<float> FactorOfScales(Editor& editor, ValueId value, ValueId a, ValueId b) {
+  float factor = 1;
+  while (true) {
+    const int op = editor.producer(value);
+    if (const Elementwise* product = editor.As<Elementwise>(op)) {
+      if (product->function != Elementwise::Function::kMul) return std::nullopt;
+      const std::vector<ValueId>& srcs = editor.operation(op).srcs;
+      const ValueId left = RangeOfScale(editor, srcs[0]), right = RangeOfScale(editor, srcs[1]);
+      const bool fits = (left == a && right == b) || (left == b && right == a);
+      return fits ? std::optional(factor) : std::nullopt;
+    }
+    const Activation* activation = editor.As<Activation>(op);
+    const bool scales = activation != nullptr && activation->op.beta == 0 &&
+                        activation->op.algorithm == jit::EltwiseAlgorithm::kLinear;
+    if (!scales && editor.As<Reshape>(op) == nullptr) return std::nullopt;
+    if (scales) factor *= activation->op.alpha;
+    value = editor.operation(op).srcs[0];
+  }
+}
+
+// Whether the operation multiplies by two scales, and has become the product of matrices that is
+// its source `side`.
+bool TryMatmul(Editor& editor, int op, int side) {
+  const Elementwise* multiplies = editor.As<Elementwise>(op);
+  if (multiplies == nullptr || multiplies->function != Elementwise::Function::kMul) return false;
+  const std::vector<ValueId> srcs = editor.operation(op).srcs;
+  const ValueId dst = editor.operation(op).dst;
+  ValueId sums = srcs[side];
+  while (editor.As<Convert>(editor.producer(sums)) != nullptr && editor.use_count(sums) == 1)
+    sums = editor.operation(editor.producer(sums)).srcs[0];
+  const int product = editor.producer(sums);
+  if (editor.As<Matmul>(product) == nullptr || editor.use_count(sums) != 1 ||
+      editor.dims(sums) != editor.dims(dst)) {
+    return false;
+  }
+  const std::vector<ValueId> factors = editor.operation(product).srcs;
+  if (editor.dims(factors[0]).back() > kMostProductsOfBytes) return false;
+  const auto left = DifferenceBehind(editor, factors[0]);
+  const auto right = DifferenceBehind(editor, factors[1]);
+  if (!left || !right) return false;
+  const auto scale = FactorOfScales(editor, srcs[1 - side], left->range, right->range);
+  if (!scale || !IsOrdinary(std::abs(*scale))) return false;
+  const std::vector<ValueId> all = {left->integers, left->range, right->integers, right->range};
+  Operation dynamic = {editor.operation(product).name, DynamicMatmul{*scale}, all, dst};
+  editor.SetSources(op, all);
+  editor.operation(op) = std::move(dynamic);
+  return true;
 }
 
 // The same operation on the quantized numbers, times the scale and the factor of each output.
@@ -186,7 +268,8 @@ bool TryProduct(Editor& editor, int op, int side) {
 void FuseDynamicQuantization(Network* network) {
   Editor editor(network);
   for (int i = 0; i < editor.size(); ++i) {
-    if (!TryProduct(editor, i, 0)) TryProduct(editor, i, 1);
+    for (int side : {0, 1})
+      if (TryProduct(editor, i, side) || TryMatmul(editor, i, side)) break;
   }
 }
 

@@ -14,8 +14,8 @@
 //           and the result is rounded to nearest even and saturated (tests/engine/rows.txt Q01 to
 //           Q10).
 //           With a `range`, which holds the scale and the zero point of a u8 src at run time, the
-//           sums are of src less its zero point. They are multiplied by that scale and by the
-//           output scale; then bias is added. Padding counts as zero points.
+//           sums are of src less its zero point, times weights less theirs. They are multiplied by
+//           that scale and by the output scale; then bias is added. Padding counts as zero points.
 // Shapes    src [N,C,(D,(H,))W]; weights [O,I,(D,(H,))W], or [G,O/G,I/G,...] with groups; bias [O]
 //           or the zero descriptor; dst [N,O,...], whose sizes are
 //           (in + pl + pr - ((k-1)*(dilation+1)+1)) / stride + 1, rounded down.
@@ -71,10 +71,11 @@ struct ConvolutionDesc {
   ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::kAuto;
   MemoryDesc src, weights, bias, dst;
   Dims strides, dilations, padding_left, padding_right;  // one per spatial dimension
-  MemoryDesc range = {};  // [2], of quantization_range.h; the zero descriptor: none
+  MemoryDesc range = {};           // [2], of quantization_range.h; the zero descriptor: none
+  int32_t weights_zero_point = 0;  // -128 to 127; other than 0 only with a range
 };
 TILEWIRE_FIELDS(ConvolutionDesc, prop_kind, algorithm, src, weights, bias, dst, strides, dilations,
-                padding_left, padding_right, range);
+                padding_left, padding_right, range, weights_zero_point);
 
 //   kInvalidArgument  shapes that do not fit each other; the message names the dimension
 TILEWIRE_PRIMITIVE_FUNCTIONS(Convolution);

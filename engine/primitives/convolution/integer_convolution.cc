@@ -16,6 +16,7 @@
 #include "engine/primitives/convolution/integer_depthwise_generator.h"
 #include "engine/primitives/convolution/integer_driver.h"
 #include "engine/primitives/convolution/integer_stage.h"
+#include "engine/primitives/convolution/pixel_sums.h"
 #include "engine/primitives/convolution/requirements.h"
 #include "engine/primitives/creation.h"
 
@@ -99,6 +100,11 @@ bool IsPadded(const ConvolutionDesc& desc) {
          !std::all_of(desc.padding_right.begin(), desc.padding_right.end(), is_zero);
 }
 
+absl::Status RequireNoZeroPoint(const ConvolutionDesc& desc) {
+  if (desc.weights_zero_point == 0) return absl::OkStatus();
+  return absl::UnimplementedError("takes weights whose zero point is 0");
+}
+
 // With layouts for src, dst and bias.
 absl::StatusOr<ConvolutionDesc> ResolveActivations(const ConvolutionDesc& desc,
                                                    const VectorUnit& unit) {
@@ -120,9 +126,6 @@ absl::StatusOr<ConvolutionDesc> WithWeights(ConvolutionDesc resolved, const Memo
   return resolved;
 }
 
-// Of the scratchpad, for the scales and the compensation of one run.
-int64_t RangeBytes(int64_t channels) { return RoundUp(channels * 8, 64); }
-
 // Immutable. With a stage, images go through the scratchpad one by one.
 class IntegerConvolution final : public Primitive {
  public:
@@ -133,7 +136,17 @@ class IntegerConvolution final : public Primitive {
         stage_(std::move(stage)),
         driver_(std::move(driver)),
         scales_(std::move(scales)),
-        desc_(desc) {}
+        desc_(desc) {
+    if (desc.weights_zero_point != 0)
+      sums_.emplace(driver_.problem(), desc.src.dim(1) / GeometryOf(desc).groups);
+  }
+
+  // Of the scratchpad, for the scales and compensation of one run, and for those of pixels.
+  static int64_t RangeBytes(int64_t channels) { return RoundUp(channels * 8, 64); }
+  static int64_t PixelBytes(const PixelSums& sums, int64_t images) {
+    const int64_t results = images * sums.Results() * static_cast<int64_t>(sizeof(int32_t));
+    return RoundUp(results + sums.ScratchBytes(), 64);
+  }
 
  private:
   void Run(const ExecuteArgs& args, std::byte* scratchpad,
@@ -151,16 +164,23 @@ class IntegerConvolution final : public Primitive {
       operands.compensation =
           reinterpret_cast<const int32_t*>(weights + desc_.weights.CompensationOffsetBytes());
     }
+    const float* range = nullptr;
     if (!desc_.range.IsZero()) {
-      UseRange(args.Get<const float>(kArgQuantizationRange) + desc_.range.offset0(), scratchpad,
-               &operands);
+      range = args.Get<const float>(kArgQuantizationRange) + desc_.range.offset0();
+      UseRange(range, scratchpad, &operands);
       scratchpad += RangeBytes(scales_.size());
     }
-    const int64_t images = desc_.src.dim(0);
-    if (!stage_) return driver_.Run(operands, images, team);
+    const int64_t images = desc_.src.dim(0), images_at_once = stage_ ? 1 : images;
+    std::byte* const pixels = scratchpad;
+    if (sums_) scratchpad += PixelBytes(*sums_, images_at_once);
+    if (!stage_) {
+      SumPixels(range, images, pixels, &operands, team);
+      return driver_.Run(operands, images, team);
+    }
     for (int64_t n = 0; n < images; ++n) {
       stage_->Run(src + n * desc_.src.stride(0), scratchpad, team);
       operands.src = scratchpad;
+      SumPixels(range, 1, pixels, &operands, team);
       driver_.Run(operands, 1, team);
       operands.dst += desc_.dst.stride(0) * SizeOf(desc_.dst.data_type());
     }
@@ -181,6 +201,19 @@ class IntegerConvolution final : public Primitive {
     operands->compensation = compensation;
   }
 
+  // What takes the zero point of the weights from the sums, if they have one.
+  void SumPixels(const float* range, int64_t images, std::byte* memory,
+                 IntegerDriver::Operands* operands, const threading::Team& team) const {
+    if (!sums_) return;
+    auto* const numbers = reinterpret_cast<int32_t*>(memory);
+    std::byte* const scratch = memory + images * sums_->Results() * sizeof(int32_t);
+    for (int64_t n = 0; n < images; ++n) {
+      sums_->Run(operands->src + n * driver_.problem().src.image, static_cast<int32_t>(range[1]),
+                 desc_.weights_zero_point, scratch, numbers + n * sums_->Results(), team);
+    }
+    operands->pixel_compensation = numbers;
+  }
+
   static std::byte* At(const ExecuteArgs& args, int arg, const MemoryDesc& desc) {
     return args.Get<std::byte>(arg) + desc.offset0() * SizeOf(desc.data_type());
   }
@@ -188,6 +221,7 @@ class IntegerConvolution final : public Primitive {
   const std::optional<IntegerStage> stage_;
   const IntegerDriver driver_;
   const std::vector<float> scales_;  // of every group, in whole vectors
+  std::optional<PixelSums> sums_;    // where the weights have a zero point
   const ConvolutionDesc desc_;
 };
 
@@ -218,6 +252,7 @@ IntegerProblem IntegerProblemOf(const ConvolutionDesc& desc, const Attributes& a
   if (problem.epilogue.bias) problem.epilogue.bias_type = desc.bias.data_type();
   problem.epilogue.dst_type = desc.dst.data_type();
   problem.epilogue.compensation = desc.weights.HasCompensation();
+  problem.epilogue.pixel_compensation = desc.weights_zero_point != 0;
   problem.epilogue.bias_after_scales = !desc.range.IsZero();
   problem.epilogue.scales = !attributes.output_scales.IsDefault() || !desc.range.IsZero();
   problem.epilogue.packed_channels = desc.dst.IsPlain();
@@ -230,7 +265,11 @@ std::unique_ptr<Primitive> Around(const ConvolutionDesc& desc, std::optional<Int
                                   PrimitiveInfo info) {
   info.code_bytes = driver.code_bytes();
   if (!desc.range.IsZero())
-    info.scratchpad_bytes += RangeBytes(static_cast<int64_t>(scales.size()));
+    info.scratchpad_bytes += IntegerConvolution::RangeBytes(static_cast<int64_t>(scales.size()));
+  if (desc.weights_zero_point != 0) {
+    const PixelSums sums(driver.problem(), 0);
+    info.scratchpad_bytes += IntegerConvolution::PixelBytes(sums, stage ? 1 : desc.src.dim(0));
+  }
   return std::make_unique<IntegerConvolution>(std::move(info), desc, std::move(stage),
                                               std::move(driver), std::move(scales));
 }
@@ -241,9 +280,12 @@ absl::StatusOr<ConvolutionDesc> ResolveInteger(const ConvolutionDesc& desc, cons
                                                const ImplementationFacts& facts) {
   if (OnMatrixTiles(facts)) {
     ABSL_RETURN_IF_ERROR(RequireFullTiles(GeometryOf(desc)));
+    ABSL_RETURN_IF_ERROR(RequireNoZeroPoint(desc));
   }
   ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved,
                         ResolveActivations(desc, VectorUnit::Of(facts.isa)));
+  if (desc.weights_zero_point != 0 && !HasDenseChannels(resolved.src))
+    return RefuseLayout("src", desc.src);
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed, PackedWeights(desc, facts));
   return WithWeights(std::move(resolved), packed);
 }
@@ -254,6 +296,7 @@ absl::StatusOr<ConvolutionDesc> ResolveIntegerDepthwise(const ConvolutionDesc& d
   const VectorUnit unit = VectorUnit::Of(facts.isa);
   const Geometry geometry = GeometryOf(desc);
   if (!geometry.IsDepthwise()) return absl::UnimplementedError("is for one channel a group");
+  ABSL_RETURN_IF_ERROR(RequireNoZeroPoint(desc));
   if (geometry.kernel[2] > kMaxDepthwiseTaps)
     return absl::UnimplementedError("the kernel is too wide");
   ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved, ResolveActivations(desc, unit));

@@ -182,6 +182,7 @@ IntegerTileArgs IntegerDriver::PositionOf(const Operands& operands, const WorkGr
   const int64_t channel = group * geometry.oc + block * lanes;
   const int64_t padded_channel = group * RoundUp(geometry.oc, lanes) + block * lanes;
   const int64_t bias_bytes = channel * SizeOf(problem_.epilogue.bias_type);
+  const int64_t plane = geometry.out[0] * geometry.out[1] * geometry.out[2];
   return {.src = operands.src + image * problem_.src.image + group * problem_.src.group +
                  (problem_.depthwise ? block * problem_.src.block : 0),
           .weights =
@@ -193,7 +194,11 @@ IntegerTileArgs IntegerDriver::PositionOf(const Operands& operands, const WorkGr
           .dst = operands.dst + image * problem_.dst.image + group * problem_.dst.group +
                  block * problem_.dst.block,
           .loops = {.full_blocks = geometry.ic / problem_.block_quads,
-                    .tail_blocks = geometry.ic % problem_.block_quads != 0 ? 1 : 0}};
+                    .tail_blocks = geometry.ic % problem_.block_quads != 0 ? 1 : 0},
+          .pixel_compensation =
+              operands.pixel_compensation == nullptr
+                  ? nullptr
+                  : operands.pixel_compensation + (image * geometry.groups + group) * plane};
 }
 
 }  // namespace tilewire::convolution

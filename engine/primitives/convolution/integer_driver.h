@@ -56,6 +56,8 @@ class IntegerDriver {
     const float* scales;
     const int32_t* compensation;
     std::byte* dst;
+    // One for each image, group and pixel of dst, in the order of problem().geometry.
+    const int32_t* pixel_compensation = nullptr;
   };
 
   //   kUnimplemented      strides do not fit the 32-bit displacements of the generated code
@@ -66,6 +68,8 @@ class IntegerDriver {
   void Run(const Operands& operands, int64_t images, const threading::Team& team) const;
 
   int64_t code_bytes() const { return functions_.code_bytes(); }
+  // As it is computed: pixels may have been flattened or turned.
+  const IntegerProblem& problem() const { return problem_; }
 
  private:
   IntegerDriver(const IntegerProblem& problem, std::optional<FlatPlane> plane,

@@ -32,6 +32,7 @@ class Formula {
         pools_(attributes.post_ops.HasMaxPooling()),
         has_range_(!desc.range.IsZero()),
         range_offset_(has_range_ ? desc.range.offset0() : 0),
+        weights_zero_point_(static_cast<uint32_t>(desc.weights_zero_point)),
         epilogue_{attributes, desc.bias.data_type(), desc.dst.data_type()},
         src_(desc.src),
         weights_(desc.weights),
@@ -89,8 +90,8 @@ class Formula {
   float Sum(const ReferencePiece& piece, int64_t n, int64_t oc, const Spatial& o) const {
     switch (src_type_) {
       case DataType::kU8:
-        return static_cast<int32_t>(
-            Accumulate<uint8_t, int8_t, uint32_t>(piece, n, oc, o, ZeroPoint(piece)));
+        return static_cast<int32_t>(Accumulate<uint8_t, int8_t, uint32_t>(
+            piece, n, oc, o, ZeroPoint(piece), weights_zero_point_));
       case DataType::kS8:
         return static_cast<int32_t>(Accumulate<int8_t, int8_t, uint32_t>(piece, n, oc, o));
       case DataType::kBf16:
@@ -107,7 +108,7 @@ class Formula {
 
   template <typename Src, typename Weights, typename Result>
   Result Accumulate(const ReferencePiece& piece, int64_t n, int64_t oc, const Spatial& o,
-                    Result zero_point = 0) const {
+                    Result zero_point = 0, Result weights_zero_point = 0) const {
     const int64_t group = oc / geometry_.oc;
     const int weights_group = geometry_.grouped_weights ? 1 : 0;
     const Src* src = piece.Get<const Src>(kArgSrc) + src_.base() + src_.At(0, n);
@@ -127,7 +128,7 @@ class Formula {
           const Weights* tap = w + At(weights_, weights_group + 2, {kd, kh, 0});
           for (int64_t kw = taps[2].begin; kw < taps[2].end && !stopped(); ++kw) {
             sum += (row[src_.At(width_, In(2, o[2], kw))] - zero_point) *
-                   tap[weights_.At(weights_group + width_, kw)];
+                   (tap[weights_.At(weights_group + width_, kw)] - weights_zero_point);
           }
         }
       }
@@ -152,6 +153,7 @@ class Formula {
   const DataType src_type_;
   const bool pools_, has_range_;
   const int64_t range_offset_;
+  const uint32_t weights_zero_point_;
   ScalarEpilogue epilogue_;  // of the chain before the pooling
   const SeparableOffsets src_, weights_, bias_, dst_;
 };

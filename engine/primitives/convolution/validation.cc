@@ -119,6 +119,11 @@ absl::Status ValidateSpatial(const ConvolutionDesc& desc) {
 
 absl::Status ValidateRange(const ConvolutionDesc& desc) {
   const MemoryDesc& range = desc.range;
+  const int32_t zero_point = desc.weights_zero_point;
+  if (zero_point < -128 || zero_point > 127 || (range.IsZero() && zero_point != 0)) {
+    return Invalid(absl::StrCat("the weights' zero point is ", zero_point, ", allowed ",
+                                range.IsZero() ? "is 0 without a range" : "are -128 to 127"));
+  }
   if (range.IsZero()) return absl::OkStatus();
   if (range.dims() != Dims{2} || range.data_type() != DataType::kF32 || !range.IsPlain() ||
       range.stride(0) != 1) {

@@ -10,7 +10,7 @@ namespace tilewire::convolution {
 
 WorkGrid::WorkGrid(const Geometry& geometry, Tiling tiling, const WorkSize& work,
                    const Spatial& src_strides, const Spatial& dst_strides, int64_t tap_weights)
-    : tiling_(std::move(tiling)), work_(work), groups_(geometry.groups) {
+    : tiling_(std::move(tiling)), work_(work), groups_(geometry.groups), width_(geometry.out[2]) {
   const auto src_offset = [&](int d, int64_t o, int64_t first_tap) {
     return (o * geometry.stride[d] + first_tap * geometry.tap_step[d] - geometry.pad[d]) *
            src_strides[d];
@@ -29,7 +29,9 @@ WorkGrid::WorkGrid(const Geometry& geometry, Tiling tiling, const WorkSize& work
     }
   }
   for (const Range& tile : tiling_.tiles)
-    tiles_.push_back({.src = src_offset(2, tile.begin, 0), .dst = tile.begin * dst_strides[2]});
+    tiles_.push_back({.src = src_offset(2, tile.begin, 0),
+                      .dst = tile.begin * dst_strides[2],
+                      .first = tile.begin});
   unit_pieces_ = DivUp(rows_.size() * tiles_.size(), work_.units);
   oc_pieces_ = DivUp(tiling_.oc_groups.size(), work_.oc_groups);
 }

@@ -66,6 +66,11 @@ class WorkGrid {
       args.src = position.src + row->src + tiles_[tile].src;
       args.weights = position.weights + row->weights;
       args.dst = position.dst + row->dst + tiles_[tile].dst;
+      if constexpr (requires { args.pixel_compensation; }) {
+        if (position.pixel_compensation != nullptr)
+          args.pixel_compensation =
+              position.pixel_compensation + (row - rows_.data()) * width_ + tiles_[tile].first;
+      }
       args.loops = {.full_blocks = row->height_taps == 0 ? 0 : position.loops.full_blocks,
                     .tail_blocks = row->height_taps == 0 ? 0 : position.loops.tail_blocks,
                     .depth_taps = row->depth_taps,
@@ -89,11 +94,13 @@ class WorkGrid {
   };
   struct Tile {
     int64_t src, dst;
+    int64_t first;  // pixel of its row
   };
 
   Tiling tiling_;
   WorkSize work_;
   int64_t groups_ = 0, unit_pieces_ = 0, oc_pieces_ = 0;
+  int64_t width_ = 0;  // of dst
   std::vector<Row> rows_;
   std::vector<Tile> tiles_;
 };

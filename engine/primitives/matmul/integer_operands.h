@@ -24,9 +24,6 @@ void PackQuads(const ByteMatrix& weights, int64_t first, int64_t end, int lanes,
 // A row to `bytes` neighbouring bytes, with zeros after the last column.
 void CopyRow(const ByteMatrix& src, int64_t row, int64_t bytes, uint8_t* to);
 
-// The sum of neighbouring elements, s8 or u8.
-int32_t SumOfBytes(const uint8_t* bytes, int64_t count, bool is_signed);
-
 }  // namespace tilewire::matmul
 
 #endif  // ENGINE_PRIMITIVES_MATMUL_INTEGER_OPERANDS_H_

@@ -18,13 +18,17 @@ IntegerPlan::IntegerPlan(const MatmulDesc& desc, const PostOps& post_ops, cpu::I
   max_rows = kind.MaxRows(post_ops);
   groups = DivUp(shape.n, kind.columns());
   src_is_signed = desc.src.data_type() == DataType::kS8;
-  src.zero = desc.src_zero_point;
-  weights.zero = desc.weights_zero_point;
+  src = {0, desc.src_zero_point, !desc.range.IsZero()};
+  weights = {0, desc.weights_zero_point, !desc.weights_range.IsZero()};
   if (src_is_signed && kind.TakesUnsignedOnly()) {
-    src = {kFlip, src.zero + kFlipped};
+    src.flip = kFlip;
+    src.zero += kFlipped;
     src_is_signed = false;
   }
-  if (desc.weights.data_type() == DataType::kU8) weights = {kFlip, weights.zero - kFlipped};
+  if (desc.weights.data_type() == DataType::kU8) {
+    weights.flip = kFlip;
+    weights.zero -= kFlipped;
+  }
   copies_src = src.flip != 0 || k != shape.k || StrideOf(desc.src, 0) != 1;
   PlaceParts();
 }
@@ -44,9 +48,10 @@ void IntegerPlan::PlaceParts() {
   };
   constexpr int64_t kSum = sizeof(int32_t);
   place(true, {shape.weights_batch, groups, kind.columns(), k});
-  columns_at = place(src.zero != 0, {shape.weights_batch, groups, kind.columns(), kSum});
+  columns_at = place(src.has_zero(), {shape.weights_batch, groups, kind.columns(), kSum});
   src_at = place(copies_src, {src_batch, shape.m, k});
-  rows_at = place(weights.zero != 0, {src_batch, shape.m, kSum});
+  rows_at = place(weights.has_zero(), {src_batch, shape.m, kSum});
+  scales_at = place(src.has_range, {kind.columns(), kSum});
   if (fits) scratchpad_bytes = bytes;
 }
 

@@ -23,7 +23,10 @@ namespace tilewire::matmul {
 // One side of the product.
 struct IntegerSide {
   uint8_t flip = 0;
-  int32_t zero = 0;  // of the bytes after it
+  int32_t zero = 0;        // of the bytes after it; with a range, what is added to its zero point
+  bool has_range = false;  // it is known at run time
+
+  bool has_zero() const { return zero != 0 || has_range; }
 };
 
 struct IntegerPlan {
@@ -42,8 +45,9 @@ struct IntegerPlan {
   int max_rows;
   int64_t groups;  // of columns
   // Where the scratchpad has, after the packed weights, what is added to their columns; rows of
-  // src; what is added to them. And its size; nullopt where that is too much.
-  int64_t columns_at = 0, src_at = 0, rows_at = 0;
+  // src; what is added to them; the scale of a range for each column of a tile. And its size;
+  // nullopt where that is too much.
+  int64_t columns_at = 0, src_at = 0, rows_at = 0, scales_at = 0;
   std::optional<int64_t> scratchpad_bytes;
 
  private:

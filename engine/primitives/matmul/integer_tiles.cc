@@ -10,6 +10,7 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/kernels/byte_sum.h"
 #include "engine/kernels/matrix_tile.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/matmul/batches.h"
@@ -34,6 +35,7 @@ class IntegerTiles final : public Primitive {
       : Primitive(std::move(primitive_info)),
         desc_(desc),
         plan_(plan),
+        scale_(scale),
         scales_(plan.kind.columns(), scale),
         ones_(plan.k, 0),
         generators_(std::move(generators)) {
@@ -61,15 +63,22 @@ class IntegerTiles final : public Primitive {
     std::optional<MatrixTiles> tiles_;
   };
 
+  // What a run has beside its arguments.
+  struct Memory {
+    uint8_t* bytes;
+    const float* scales;                     // of the columns of a tile
+    int32_t src_zero = 0, weights_zero = 0;  // of the bytes that tiles read
+  };
+
   void Run(const ExecuteArgs& args, std::byte* scratchpad,
            const threading::Team& team) const override {
     const Shape& shape = plan_.shape;
-    auto* memory = reinterpret_cast<uint8_t*>(scratchpad);
+    const Memory memory = MemoryOf(args, scratchpad);
     team.ParallelFor(shape.weights_batch * plan_.groups, [&](int64_t i) {
       PackGroup(args, memory, i / plan_.groups, i % plan_.groups);
     });
     const int64_t pieces = DivUp(shape.m, kRowsOfPiece);
-    if (plan_.copies_src || plan_.weights.zero != 0) {
+    if (plan_.copies_src || plan_.weights.has_zero()) {
       team.ParallelFor(plan_.src_batch * pieces, [&](int64_t i) {
         PrepareRows(args, memory, i / pieces, i % pieces * kRowsOfPiece);
       });
@@ -80,8 +89,24 @@ class IntegerTiles final : public Primitive {
     });
   }
 
+  // With the ranges of this run.
+  Memory MemoryOf(const ExecuteArgs& args, std::byte* scratchpad) const {
+    Memory memory = {reinterpret_cast<uint8_t*>(scratchpad), scales_.data(), plan_.src.zero,
+                     plan_.weights.zero};
+    if (!plan_.src.has_range) return memory;
+    const float* src = args.Get<const float>(kArgQuantizationRange) + desc_.range.offset0();
+    const float* weights = args.Get<const float>(kArgWeightsRange) + desc_.weights_range.offset0();
+    memory.src_zero += static_cast<int32_t>(src[1]);
+    memory.weights_zero += static_cast<int32_t>(weights[1]);
+    auto* const scales = reinterpret_cast<float*>(memory.bytes + plan_.scales_at);
+    std::fill_n(scales, plan_.kind.columns(), src[0] * weights[0] * scale_);
+    memory.scales = scales;
+    return memory;
+  }
+
   // The weights of a group of columns, and what is added to these columns.
-  void PackGroup(const ExecuteArgs& args, uint8_t* memory, int64_t index, int64_t group) const {
+  void PackGroup(const ExecuteArgs& args, const Memory& memory, int64_t index,
+                 int64_t group) const {
     const MemoryDesc& md = desc_.weights;
     const Shape& shape = plan_.shape;
     const ByteMatrix weights = {
@@ -92,22 +117,23 @@ class IntegerTiles final : public Primitive {
         StrideOf(md, 0),
         plan_.weights.flip};
     const int64_t column = group * plan_.kind.columns();
-    uint8_t* to = memory + index * plan_.WeightsBytes() + column * plan_.k;
+    uint8_t* to = memory.bytes + index * plan_.WeightsBytes() + column * plan_.k;
     PackQuads(weights, column, std::min(shape.n, column + plan_.kind.columns()),
               plan_.kind.unit.lanes(), plan_.k, to);
-    if (plan_.src.zero == 0) return;
+    if (!plan_.src.has_zero()) return;
     int32_t* sums = Columns(memory, index) + column;
-    IntegerTileArgs tile = TileArgs(ones_.data(), to);
+    IntegerTileArgs tile = TileArgs(memory, ones_.data(), to);
     tile.dst = reinterpret_cast<std::byte*>(sums);
     Calls(plan_.kind.is_matrix).Call(*generators_.at({IsLast(group), kOnes}), &tile);
-    const auto zero = static_cast<uint32_t>(plan_.src.zero);
-    const uint32_t both = static_cast<uint32_t>(shape.k) * zero * plan_.weights.zero;
+    const auto zero = static_cast<uint32_t>(memory.src_zero);
+    const uint32_t both = static_cast<uint32_t>(shape.k) * zero * memory.weights_zero;
     for (int64_t i = 0; i < plan_.kind.columns(); ++i)
       sums[i] = static_cast<int32_t>(both - zero * static_cast<uint32_t>(sums[i]));
   }
 
   // Copies of rows of src, and what is added to the rows of dst.
-  void PrepareRows(const ExecuteArgs& args, uint8_t* memory, int64_t index, int64_t row) const {
+  void PrepareRows(const ExecuteArgs& args, const Memory& memory, int64_t index,
+                   int64_t row) const {
     const Shape& shape = plan_.shape;
     const int64_t end = std::min(shape.m, row + kRowsOfPiece);
     const MemoryDesc& md = desc_.src;
@@ -116,17 +142,17 @@ class IntegerTiles final : public Primitive {
     for (; row < end && !threading::Stopped(); ++row) {
       const uint8_t* from = src.first + row * src.row_stride;
       if (plan_.copies_src) {
-        uint8_t* to = memory + plan_.src_at + (index * shape.m + row) * plan_.k;
+        uint8_t* to = memory.bytes + plan_.src_at + (index * shape.m + row) * plan_.k;
         CopyRow(src, row, plan_.k, to);
         from = to;
       }
-      if (plan_.weights.zero == 0) continue;
+      if (!plan_.weights.has_zero()) continue;
       const auto sum = static_cast<uint32_t>(SumOfBytes(from, shape.k, plan_.src_is_signed));
-      Rows(memory, index)[row] = static_cast<int32_t>(-plan_.weights.zero * sum);
+      Rows(memory, index)[row] = static_cast<int32_t>(-memory.weights_zero * sum);
     }
   }
 
-  void RunPiece(const ExecuteArgs& args, uint8_t* memory, int64_t b, int64_t group,
+  void RunPiece(const ExecuteArgs& args, const Memory& memory, int64_t b, int64_t group,
                 int64_t row) const {
     const Shape& shape = plan_.shape;
     const int64_t column = group * plan_.kind.columns(), w = WeightsOf(desc_, b);
@@ -137,25 +163,26 @@ class IntegerTiles final : public Primitive {
     std::byte* const dst =
         args.Get<std::byte>(kArgDst) +
         (desc_.dst.offset0() + BatchOffset(desc_, desc_.dst, b) + column) * dst_bytes;
-    IntegerTileArgs tile = TileArgs(nullptr, memory + w * plan_.WeightsBytes() + column * plan_.k);
-    if (plan_.src.zero != 0) tile.compensation = Columns(memory, w) + column;
+    IntegerTileArgs tile =
+        TileArgs(memory, nullptr, memory.bytes + w * plan_.WeightsBytes() + column * plan_.k);
+    if (plan_.src.has_zero()) tile.compensation = Columns(memory, w) + column;
     const auto whole = generators_.find({IsLast(group), plan_.max_rows});
     Calls calls(plan_.kind.is_matrix);
     for (; row < end && !threading::Stopped(); row += plan_.max_rows) {
       const int rows = static_cast<int>(std::min<int64_t>(plan_.max_rows, end - row));
       tile.src = reinterpret_cast<const std::byte*>(src.first + row * src.stride);
-      if (plan_.weights.zero != 0) tile.pixel_compensation = Rows(memory, s) + row;
+      if (plan_.weights.has_zero()) tile.pixel_compensation = Rows(memory, s) + row;
       tile.dst = dst + row * dst_row;
       calls.Call(rows == plan_.max_rows ? *whole->second : *generators_.at({IsLast(group), rows}),
                  &tile);
     }
   }
 
-  IntegerTileArgs TileArgs(const uint8_t* src, const uint8_t* weights) const {
+  IntegerTileArgs TileArgs(const Memory& memory, const uint8_t* src, const uint8_t* weights) const {
     IntegerTileArgs tile = {};
     tile.src = reinterpret_cast<const std::byte*>(src);
     tile.weights = reinterpret_cast<const std::byte*>(weights);
-    tile.scales = scales_.data();
+    tile.scales = memory.scales;
     tile.loops = ProductLoopArgs(plan_.k);
     return tile;
   }
@@ -169,20 +196,22 @@ class IntegerTiles final : public Primitive {
     const uint8_t* first;
     int64_t stride;
   };
-  RowsInMemory Source(const ExecuteArgs& args, const uint8_t* memory, int64_t index) const {
+  RowsInMemory Source(const ExecuteArgs& args, const Memory& memory, int64_t index) const {
     if (!plan_.copies_src) return {Given(args, index), StrideOf(desc_.src, 1)};
-    return {memory + plan_.src_at + index * plan_.shape.m * plan_.k, plan_.k};
+    return {memory.bytes + plan_.src_at + index * plan_.shape.m * plan_.k, plan_.k};
   }
-  int32_t* Columns(uint8_t* memory, int64_t index) const {
-    return reinterpret_cast<int32_t*>(memory + plan_.columns_at) + index * plan_.PaddedColumns();
+  int32_t* Columns(const Memory& memory, int64_t index) const {
+    return reinterpret_cast<int32_t*>(memory.bytes + plan_.columns_at) +
+           index * plan_.PaddedColumns();
   }
-  int32_t* Rows(uint8_t* memory, int64_t index) const {
-    return reinterpret_cast<int32_t*>(memory + plan_.rows_at) + index * plan_.shape.m;
+  int32_t* Rows(const Memory& memory, int64_t index) const {
+    return reinterpret_cast<int32_t*>(memory.bytes + plan_.rows_at) + index * plan_.shape.m;
   }
 
   const MatmulDesc desc_;
   const IntegerPlan plan_;
-  const std::vector<float> scales_;  // of the columns of a tile: one
+  const float scale_;
+  const std::vector<float> scales_;  // of the columns of a tile: the scale, without ranges
   std::vector<uint8_t> ones_;        // a row of src
   const Generators generators_;      // by (last group, rows)
 };
@@ -193,20 +222,21 @@ IntegerTileConfig TileConfig(const MatmulDesc& desc, const Attributes& attribute
   const int lanes = plan.kind.unit.lanes();
   const int64_t group = plan.kind.columns(), dst_bytes = SizeOf(desc.dst.data_type());
   const int64_t columns = last ? (plan.shape.n - 1) % group + 1 : group;
-  IntegerTileConfig config{.epilogue = {.unit = plan.kind.unit,
-                                        .blocks = static_cast<int>(DivUp(columns, lanes)),
-                                        .pixels = rows,
-                                        .dst_pixel_bytes = StrideOf(desc.dst, 1) * dst_bytes,
-                                        .dst_block_bytes = lanes * dst_bytes,
-                                        .tail_lanes = static_cast<int>(columns % lanes),
-                                        .post_ops = attributes.post_ops,
-                                        .dst_type = desc.dst.data_type(),
-                                        .compensation = plan.src.zero != 0,
-                                        .pixel_compensation = plan.weights.zero != 0,
-                                        .keeps_integers = KeepsSums(desc, attributes),
-                                        .scales = !attributes.output_scales.IsDefault(),
-                                        .packed_channels = true},
-                           .signed_src = plan.src_is_signed};
+  IntegerTileConfig config{
+      .epilogue = {.unit = plan.kind.unit,
+                   .blocks = static_cast<int>(DivUp(columns, lanes)),
+                   .pixels = rows,
+                   .dst_pixel_bytes = StrideOf(desc.dst, 1) * dst_bytes,
+                   .dst_block_bytes = lanes * dst_bytes,
+                   .tail_lanes = static_cast<int>(columns % lanes),
+                   .post_ops = attributes.post_ops,
+                   .dst_type = desc.dst.data_type(),
+                   .compensation = plan.src.has_zero(),
+                   .pixel_compensation = plan.weights.has_zero(),
+                   .keeps_integers = KeepsSums(desc, attributes),
+                   .scales = !attributes.output_scales.IsDefault() || plan.src.has_range,
+                   .packed_channels = true},
+      .signed_src = plan.src_is_signed};
   const int64_t src_row = plan.copies_src ? plan.k : StrideOf(desc.src, 1);
   SetProductLoops(plan.kind, plan.k, src_row, &config);
   return config;
@@ -245,7 +275,7 @@ absl::StatusOr<IntegerTiles::Generators> GenerateIntegerTiles(const MatmulDesc& 
                                                            TileConfig(desc, attributes, plan, last,
                                                                       static_cast<int>(rows))));
     }
-    if (plan.src.zero == 0) continue;
+    if (!plan.src.has_zero()) continue;
     ABSL_ASSIGN_OR_RETURN(
         (generators[{last, kOnes}]),
         GenerateProductTile(plan.kind, name,

@@ -23,6 +23,23 @@ absl::Status CheckZeroPoint(absl::string_view tensor, const MemoryDesc& md, int3
                                                  highest, "]"));
 }
 
+absl::Status CheckRanges(const MatmulDesc& desc) {
+  if (desc.range.IsZero() && desc.weights_range.IsZero()) return absl::OkStatus();
+  for (const MemoryDesc* range : {&desc.range, &desc.weights_range}) {
+    if (range->dims() == Dims{2} && range->data_type() == DataType::kF32 && range->IsPlain() &&
+        range->stride(0) == 1) {
+      continue;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("matmul: a range is ", range->ToString(), ", expected f32 [2], and both"));
+  }
+  if (desc.src.data_type() == DataType::kU8 && desc.weights.data_type() == DataType::kU8 &&
+      desc.src_zero_point == 0 && desc.weights_zero_point == 0) {
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError("matmul: ranges are of u8, without known zero points");
+}
+
 absl::Status Validate(const MatmulDesc& desc, const Attributes& attributes) {
   const MemoryDesc &src = desc.src, &weights = desc.weights, &bias = desc.bias, &dst = desc.dst;
   ABSL_RETURN_IF_ERROR(CheckDestination("matmul: dst", dst));
@@ -49,6 +66,7 @@ absl::Status Validate(const MatmulDesc& desc, const Attributes& attributes) {
   }
   ABSL_RETURN_IF_ERROR(CheckZeroPoint("src", src, desc.src_zero_point));
   ABSL_RETURN_IF_ERROR(CheckZeroPoint("weights", weights, desc.weights_zero_point));
+  ABSL_RETURN_IF_ERROR(CheckRanges(desc));
   return CheckOutputScales("matmul", dst, attributes.output_scales);
 }
 
@@ -69,8 +87,8 @@ absl::Status RequireInteger(const MatmulDesc& desc, const Attributes& attributes
 }
 
 bool KeepsSums(const MatmulDesc& desc, const Attributes& attributes) {
-  return desc.dst.data_type() == DataType::kS32 && attributes.post_ops.empty() &&
-         attributes.output_scales.IsDefault();
+  return desc.dst.data_type() == DataType::kS32 && desc.range.IsZero() &&
+         attributes.post_ops.empty() && attributes.output_scales.IsDefault();
 }
 
 }  // namespace matmul

@@ -16,7 +16,9 @@
 //
 //          These sums are modulo 2^32, and so exact up to 33025 products. `scale` is the one output
 //          scale; a zero point of dst is a post-op (linear). s32 without scale and post-ops are the
-//          sums themselves; otherwise they become f32 first.
+//          sums themselves; otherwise they become f32 first. With both ranges, which hold the
+//          scale and the zero point of either side, both u8, at run time, these zero points and
+//          the product of these scales, times `scale`, take the place of the known ones.
 // Layouts  any; `any` is row-major. Post-ops: eltwise and sum.
 // Order    Products are added in an order of k that does not depend on M, N and the batch.
 // Source   oneDNN, "Matrix Multiplication"; Goto & van de Geijn, "Anatomy of High-Performance
@@ -33,8 +35,11 @@ namespace tilewire {
 struct MatmulDesc {
   MemoryDesc src, weights, bias, dst;
   int32_t src_zero_point = 0, weights_zero_point = 0;  // of 8-bit integers
+  // [2] each, of quantization_range.h; or the zero descriptors.
+  MemoryDesc range = {}, weights_range = {};
 };
-TILEWIRE_FIELDS(MatmulDesc, src, weights, bias, dst, src_zero_point, weights_zero_point);
+TILEWIRE_FIELDS(MatmulDesc, src, weights, bias, dst, src_zero_point, weights_zero_point, range,
+                weights_range);
 
 //   kInvalidArgument  shapes that do not fit each other, a zero point that its type does not hold
 TILEWIRE_PRIMITIVE_FUNCTIONS(Matmul);

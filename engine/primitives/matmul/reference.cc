@@ -3,6 +3,7 @@
 // The executable specification: any layouts, one element of dst after the other, in its type; sums
 // of 8-bit integers modulo 2^32.
 #include "engine/base/status_macros.h"
+#include "engine/kernels/element_conversion.h"
 #include "engine/kernels/scalar_epilogue.h"
 #include "engine/memory/element_types.h"
 #include "engine/memory/layout.h"
@@ -46,6 +47,11 @@ class Formula {
 
   // Of 8-bit integers, less their zero points.
   int32_t IntegerSum(const ReferencePiece& piece, const Dims& index) const {
+    int src_zero = desc_.src_zero_point, weights_zero = desc_.weights_zero_point;
+    if (!desc_.range.IsZero()) {
+      src_zero = static_cast<int>(RangeOf(piece, kArgQuantizationRange, desc_.range)[1]);
+      weights_zero = static_cast<int>(RangeOf(piece, kArgWeightsRange, desc_.weights_range)[1]);
+    }
     const auto element = [](const MemoryDesc& md, const uint8_t* bytes, int64_t offset) {
       return md.data_type() == DataType::kS8 ? static_cast<int8_t>(bytes[offset]) : bytes[offset];
     };
@@ -53,12 +59,23 @@ class Formula {
     ForEachProduct(index, [&](int64_t src, int64_t weights) {
       const int a = element(desc_.src, piece.Get<const uint8_t>(kArgSrc), src);
       const int b = element(desc_.weights, piece.Get<const uint8_t>(kArgWeights), weights);
-      sum += static_cast<uint32_t>((a - desc_.src_zero_point) * (b - desc_.weights_zero_point));
+      sum += static_cast<uint32_t>((a - src_zero) * (b - weights_zero));
     });
     return static_cast<int32_t>(sum);
   }
 
+  // The scale of run time; 1 without ranges.
+  float Step(const ReferencePiece& piece) const {
+    if (desc_.range.IsZero()) return 1;
+    return RangeOf(piece, kArgQuantizationRange, desc_.range)[0] *
+           RangeOf(piece, kArgWeightsRange, desc_.weights_range)[0];
+  }
+
  private:
+  static const float* RangeOf(const ReferencePiece& piece, int arg, const MemoryDesc& range) {
+    return piece.Get<const float>(arg) + range.offset0();
+  }
+
   // Calls visit() with the places of the factors of each product of an element of dst.
   template <typename Visit>
   void ForEachProduct(const Dims& index, const Visit& visit) const {
@@ -104,14 +121,22 @@ auto OfOneType(const MatmulDesc& desc) {
 auto OfIntegers(const MatmulDesc& desc, const Attributes& attributes) {
   const ScalarEpilogue epilogue{attributes, DataType::kUndef, desc.dst.data_type()};
   return [formula = Formula(desc), epilogue, keeps_sums = KeepsSums(desc, attributes),
+          has_ranges = !desc.range.IsZero(),
           dst = SeparableOffsets(desc.dst)](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& index) {
       const int32_t sum = formula.IntegerSum(piece, index);
       const int64_t to = dst.Offset(index);
+      void* const results = piece.Find(kArgDst);
       if (keeps_sums) {
         piece.Get<int32_t>(kArgDst)[to] = sum;
+      } else if (has_ranges) {
+        const bool adds = epilogue.attributes.post_ops.HasSum();
+        const float before = adds ? LoadElement(epilogue.dst_type, results, to) : 0;
+        const float value = epilogue.ScaledValue(static_cast<float>(sum), formula.Step(piece), 0,
+                                                 nullptr, 0, before);
+        StoreElement(epilogue.dst_type, value, results, to);
       } else {
-        epilogue.Store(static_cast<float>(sum), 0, nullptr, 0, piece.Find(kArgDst), to);
+        epilogue.Store(static_cast<float>(sum), 0, nullptr, 0, results, to);
       }
     });
   };

@@ -119,7 +119,7 @@ TEST(QuantizationPassesTest, WeightsThatAreNotS8StayReal) {
   model.Bytes("w", {3, 2, 1, 1}, false).Node("DequantizeLinear", {"w", "s", "z0"}, {"wr"});
   model.Node("Conv", {"a", "wr"}, {"y"}).Output("y");
   const std::string text = AfterPasses(model, {{1, 2, 5, 5}});
-  EXPECT_THAT(text, HasSubstr("convolution(a) wr[3,2,1,1]\n"));
+  EXPECT_THAT(text, HasSubstr("convolution(a) wr[3,2,1,1] scaled\n"));
   model.graph().mutable_node()->Mutable(2)->set_input(2, "z");  // centered: s8 less 128
   EXPECT_THAT(AfterPasses(model, {{1, 2, 5, 5}}), HasSubstr("wr[3,2,1,1] scaled from 0.5@128\n"));
 }

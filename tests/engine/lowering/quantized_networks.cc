@@ -18,21 +18,27 @@ constexpr DataType kU8 = DataType::kU8, kS8 = DataType::kS8;
 
 class KnownIntegers final : public StoredNumbers {
  public:
-  explicit KnownIntegers(std::vector<float> integers) : integers_(std::move(integers)) {}
-  absl::StatusOr<HeldFloats> Load() const override { return HeldFloats{integers_, nullptr}; }
+  KnownIntegers(std::vector<float> integers, int32_t zero_point)
+      : integers_(integers.begin(), integers.end()), differences_(std::move(integers)) {
+    for (float& element : differences_) element -= static_cast<float>(zero_point);
+  }
+  absl::StatusOr<HeldFloats> Load() const override { return HeldFloats{differences_, nullptr}; }
+  absl::StatusOr<HeldBytes> LoadBytes() const override { return HeldBytes{integers_, nullptr}; }
 
  private:
-  const std::vector<float> integers_;
+  const std::vector<int8_t> integers_;
+  std::vector<float> differences_;
 };
 
-void MakeIntegers(Weights* weights, int64_t outputs, float step) {
+void MakeIntegers(Weights* weights, int64_t outputs, float step, int32_t zero_point = 0) {
   std::vector<float> integers(weights->data.begin(), weights->data.end());
   float largest = 0;
   for (float element : integers) largest = std::max(largest, std::abs(element));
   for (float& element : integers) element = std::nearbyint(element / largest * 127);
   weights->data = {};
   weights->owner = nullptr;
-  weights->s8 = std::make_shared<const KnownIntegers>(std::move(integers));
+  weights->s8 = std::make_shared<const KnownIntegers>(std::move(integers), zero_point);
+  weights->zero_point = zero_point;
   for (int64_t o = 0; o < outputs; ++o) weights->scale.push_back(o % 3 == 0 ? 2 * step : step);
 }
 
@@ -144,16 +150,17 @@ Network QuantizedSums(int64_t n) {
 }
 
 // Integers by a range that is computed, the same for every image: with padding around them,
-// strided, in groups, one channel per group, and as they are.
+// strided, in groups, one channel per group, and as they are; weights with zero points.
 Network QuantizedInRun(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 20, 7, 9});
   const ValueId range =
       b.AddOperation("range", QuantizationRange{}, {b.Numbers("limits", {3, 5})}, {2});
-  const auto dynamic = [&](const std::string& name, int64_t channels, ConvolutionOptions options) {
+  const auto dynamic = [&](const std::string& name, int64_t channels, ConvolutionOptions options,
+                           int32_t zero_point = 0) {
     const ValueId result = b.Conv(name, x, channels, std::move(options));
     Convolution c = std::get<Convolution>(b.last().params);
-    MakeIntegers(&c.weights, channels, 1 / 128.0f);
+    MakeIntegers(&c.weights, channels, 1 / 128.0f, zero_point);
     b.last().params = DynamicConvolution{c.weights,   c.bias,         c.groups,        c.strides,
                                          c.dilations, c.padding_left, c.padding_right, c.fused};
     b.last().srcs.push_back(range);
@@ -164,7 +171,10 @@ Network QuantizedInRun(int64_t n) {
   const ValueId point = dynamic("point", 40, {.kernel = 1, .padding = 0, .fused = {Relu()}});
   const ValueId grouped = dynamic("grouped", 30, {.padding = 2, .dilation = 1, .groups = 5});
   const ValueId depthwise = dynamic("depthwise", 20, {.groups = 20});
-  return b.Finish({sum, strided, b.Conv("end", point, 8), grouped, depthwise});
+  const ValueId shifted = dynamic("shifted", 33, {.stride = 2}, -11);
+  const ValueId shifted_point = dynamic("shifted_point", 17, {.kernel = 1, .padding = 0}, 90);
+  return b.Finish(
+      {sum, strided, b.Conv("end", point, 8), grouped, depthwise, shifted, shifted_point});
 }
 
 // Rows of integers by such a range, of one row and of many for each image, and the integers.
@@ -174,12 +184,12 @@ Network IntegersInRun(int64_t n) {
   const ValueId range =
       b.AddOperation("range", QuantizationRange{}, {b.Numbers("limits", {3, 5})}, {2});
   const auto product = [&](const std::string& name, ValueId src, int64_t outputs, bool bias,
-                           Dims dst) {
+                           Dims dst, int32_t zero_point = 0) {
     const Dims dims = {outputs, b.dims(src).back()};
     DynamicInnerProduct dynamic;
     dynamic.weights =
         WeightsOf(MakeFloats(name, dims, PseudoRandom(name, dims[0] * dims[1], -1, 1)));
-    MakeIntegers(&dynamic.weights, outputs, 1 / 128.0f);
+    MakeIntegers(&dynamic.weights, outputs, 1 / 128.0f, zero_point);
     if (bias) dynamic.bias = PseudoRandom(name + ".b", outputs, -1, 1);
     if (!bias) dynamic.fused = {Relu()};
     return b.AddOperation(name, std::move(dynamic), {src, range}, std::move(dst));
@@ -187,10 +197,28 @@ Network IntegersInRun(int64_t n) {
   const ValueId rows = product("rows", x, 33, false, {n, 5, 7, 33});
   const ValueId flat = b.Reshaped("flat", x, {n, 315});
   const ValueId one = product("one", flat, 20, true, {n, 20});
+  const ValueId shifted = product("shifted", x, 18, true, {n, 5, 7, 18}, -77);
   const ValueId integers =
       b.AddOperation("integers", DynamicQuantize{}, {x, range}, b.dims(x), kU8);
   const ValueId real = ToReal(&b, "real", integers, {0.5f, 3});
-  return b.Finish({real, rows, one});
+  return b.Finish({real, rows, one, shifted});
+}
+
+// Products of such rows with each other, turned and not.
+Network ProductsInRun(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3, 7, 36}), y = b.Input("y", {n, 3, 36, 20});
+  const ValueId wide = b.AddOperation("wide", QuantizationRange{}, {b.Numbers("far", {4, 6})}, {2});
+  const ValueId range =
+      b.AddOperation("range", QuantizationRange{}, {b.Numbers("limits", {3, 5})}, {2});
+  const ValueId p = b.AddOperation("p", DynamicQuantize{}, {x, range}, b.dims(x), kU8);
+  const ValueId q = b.AddOperation("q", DynamicQuantize{}, {y, wide}, b.dims(y), kU8);
+  const ValueId turned = b.AddOperation("turned", Transpose{{0, 1, 3, 2}}, {p}, {n, 3, 36, 7}, kU8);
+  const ValueId product =
+      b.AddOperation("product", DynamicMatmul{0.5f}, {p, range, q, wide}, {n, 3, 7, 20});
+  const ValueId squares =
+      b.AddOperation("squares", DynamicMatmul{}, {p, range, turned, range}, {n, 3, 7, 7});
+  return b.Finish({product, squares});
 }
 
 // Products of computed integers, as in attention: of parts of one tensor, turned and not, with zero
@@ -223,7 +251,7 @@ absl::Span<const NetworkCase> QuantizedNetworks() {
       {"QuantizedResidual", QuantizedResidual}, {"QuantizedGroups", QuantizedGroups},
       {"QuantizedProducts", QuantizedProducts}, {"QuantizedWide", QuantizedWide},
       {"QuantizedSums", QuantizedSums},         {"QuantizedInRun", QuantizedInRun},
-      {"IntegersInRun", IntegersInRun}};
+      {"IntegersInRun", IntegersInRun},         {"ProductsInRun", ProductsInRun}};
   return kCases;
 }
 

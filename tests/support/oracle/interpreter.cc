@@ -82,6 +82,22 @@ class Interpreter {
     return dst;
   }
 
+  Elements Execute(const Operation& operation, const graph::DynamicMatmul& product) const {
+    const auto real = [&](ValueId integers, ValueId range) {
+      Elements numbers = elements_[integers];
+      for (double& number : numbers) number = (number - elements_[range][1]) * elements_[range][0];
+      return numbers;
+    };
+    const std::vector<ValueId>& srcs = operation.srcs;
+    Elements dst =
+        Compute(graph::Matmul(),
+                {{{real(srcs[0], srcs[1]), dims(srcs[0])}, {real(srcs[2], srcs[3]), dims(srcs[2])}},
+                 dims(operation.dst),
+                 DataType::kF32});
+    for (double& element : dst) element *= product.scale;
+    return dst;
+  }
+
   // The operation on the real numbers of all its sources, then its fused steps.
   template <typename Params>
   Elements FuseReal(const Operation& operation, const Params& params) const {

@@ -43,6 +43,42 @@ TEST(QLinearTest, DynamicallyQuantizedConvolutionsAreOneOperation) {
   EXPECT_THAT(DynamicText({0}, false), Not(HasSubstr("dynamic_convolution")));
 }
 
+// u8 weights have one zero point; those of groups only one that makes them s8.
+TEST(QLinearTest, DynamicallyQuantizedConvolutionsByShiftedWeights) {
+  const auto text = [](int zero, int64_t groups) {
+    OnnxBuilder model(13);
+    model.Input("x", {1, 6, 4, 4}).Node("DynamicQuantizeLinear", {"x"}, {"q", "s", "z"});
+    model.Tensor("wz", {}, onnx::TensorProto::UINT8)
+        ->set_raw_data(std::string(1, static_cast<char>(zero)));
+    model.Bytes("w", {4, 6 / groups, 1, 1}, false)
+        .Node("ConvInteger", {"q", "w", "z", "wz"}, {"i"}, {Int("group", groups)});
+    model.Node("Cast", {"i"}, {"r"}, {Int("to", onnx::TensorProto::FLOAT)});
+    model.Node("Mul", {"r", "s"}, {"y"}).Output("y");
+    return AfterPasses(model, {{1, 6, 4, 4}});
+  };
+  for (const int zero : {0, 117, 128, 255})
+    EXPECT_THAT(text(zero, 1), HasSubstr("y [1,4,4,4] = dynamic_convolution(x, q/range) "));
+  EXPECT_THAT(text(128, 2), HasSubstr("dynamic_convolution"));
+  EXPECT_THAT(text(117, 2), Not(HasSubstr("dynamic_convolution")));
+}
+
+// Of two matrices, with the product of their scales and a factor.
+TEST(QLinearTest, ProductsOfDynamicallyQuantizedMatricesAreOneOperation) {
+  const auto text = [](const std::string& scale) {
+    OnnxBuilder model(13);
+    model.Input("x", {2, 3, 6}).Node("DynamicQuantizeLinear", {"x"}, {"q", "s", "z"});
+    model.Input("m", {2, 6, 4}).Node("DynamicQuantizeLinear", {"m"}, {"p", "t", "u"});
+    model.Node("MatMulInteger", {"q", "p", "z", "u"}, {"i"});
+    model.Node("Cast", {"i"}, {"r"}, {Int("to", onnx::TensorProto::FLOAT)});
+    model.Node("Mul", {"s", scale}, {"both"}).Floats("f", {}, {0.5f});
+    model.Node("Mul", {"both", "f"}, {"step"}).Node("Mul", {"r", "step"}, {"y"}).Output("y");
+    return AfterPasses(model, {{2, 3, 6}, {2, 6, 4}});
+  };
+  EXPECT_THAT(text("t"),
+              HasSubstr("y [2,3,4] = dynamic_matmul(q, q/range, p, p/range) scale=0.5\n"));
+  EXPECT_THAT(text("s"), Not(HasSubstr("dynamic_matmul")));
+}
+
 // With one scale of the weights, or one for each column.
 TEST(QLinearTest, DynamicallyQuantizedProductsAreOneOperation) {
   for (const std::vector<int64_t>& scales : {std::vector<int64_t>(), {5}}) {

@@ -81,7 +81,8 @@ class IntegerConvolutionTest : public ::testing::TestWithParam<Implementation<Co
       case convolution::kDepthwise:
         return false;
       case convolution::kMatrixTiles:
-        return desc.weights.dim(input_channels) >= 32 && desc.dst.dims().back() >= 4;
+        return desc.weights.dim(input_channels) >= 32 && desc.dst.dims().back() >= 4 &&
+               desc.weights_zero_point == 0;
       default:
         return true;
     }
@@ -229,8 +230,11 @@ TEST_P(IntegerConvolutionTest, MatchesReferenceByARangeOfRunTime) {
         desc.range = *MemoryDesc::CreatePattern({2}, kF32, "a");
         Values values = RandomValues(shape, setting);
         values.range = range;
-        SCOPED_TRACE(absl::StrCat(shape.why, " ", range[1]));
-        ExpectSameBytes(desc, IntegerAttributesOf(shape, setting), values);
+        for (const int zero_point : {0, -128, 37}) {
+          desc.weights_zero_point = zero_point;
+          SCOPED_TRACE(absl::StrCat(shape.why, " ", range[1], " ", zero_point));
+          ExpectSameBytes(desc, IntegerAttributesOf(shape, setting), values);
+        }
       }
     }
   }
@@ -243,8 +247,17 @@ TEST(IntegerConvolutionErrorsTest, ARangeIsTwoNumbersOfAnUnsignedSourceWithoutPa
   EXPECT_THAT(CreateConvolution(desc, {}, {}).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, "expected f32 [2]"));
   desc.range = *MemoryDesc::CreatePattern({2}, kF32, "a");
+  desc.weights_zero_point = 128;
+  EXPECT_THAT(CreateConvolution(desc, {}, {}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, "zero point is 128, allowed are -128"));
+  desc.weights_zero_point = 0;
   ASSERT_OK_AND_ASSIGN(const auto padded, CreateConvolution(desc, {}, {}));
   EXPECT_TRUE(padded->info().traits.is_reference);
+  desc.range = MemoryDesc();
+  desc.weights_zero_point = 1;
+  EXPECT_THAT(CreateConvolution(desc, {}, {}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, "allowed is 0 without a range"));
+  desc.range = *MemoryDesc::CreatePattern({2}, kF32, "a");
   desc.src = *MemoryDesc::CreateAny(shape.SrcDims(), kS8);
   EXPECT_THAT(CreateConvolution(desc, {}, {}).status(),
               StatusIs(absl::StatusCode::kUnimplemented, "only a src of u8"));

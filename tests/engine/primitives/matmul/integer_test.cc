@@ -136,16 +136,19 @@ class IntegerMatmulTest : public RowTest<MatmulDesc> {
     EXPECT_EQ(Unpack<int32_t>(desc.dst, *bytes), expected);
   }
 
-  void ExpectSameAsReference(const MatmulDesc& desc, const Attributes& attributes) {
+  // `more` inputs beside the operands.
+  void ExpectSameAsReference(const MatmulDesc& desc, const Attributes& attributes,
+                             const Inputs& more = {}) {
     SCOPED_TRACE(absl::StrCat(desc.src.ToString(), " x ", desc.weights.ToString(), " -> ",
                               desc.dst.ToString(), " ", attributes.ToString()));
     const Operands operands = AnyOperands(desc);
-    const auto bytes = Multiply(desc, operands, attributes);
-    if (!bytes) return;
+    Inputs inputs = {{kArgSrc, &operands.src}, {kArgWeights, &operands.weights}};
+    inputs.insert(inputs.end(), more.begin(), more.end());
+    const auto primitive = Create(desc, attributes);
+    if (!primitive) return;
     const auto reference = CreateMatmul(desc, attributes, {.reference_only = true});
     ASSERT_THAT(reference, IsOk());
-    const Inputs inputs = {{kArgSrc, &operands.src}, {kArgWeights, &operands.weights}};
-    EXPECT_TRUE(*bytes ==
+    EXPECT_TRUE(ExecuteAllWays(*primitive, inputs, kArgDst, operands.before) ==
                 Execute(**reference, inputs, kArgDst, operands.before, threading::Team::Serial()));
   }
 };
@@ -170,6 +173,24 @@ TEST_P(IntegerMatmulTest, SumsOfEveryZeroPoint) {
         const MatmulDesc desc = DescOf(c, types, kS32, src_zero, weights_zero);
         ExpectSums(desc, AnyOperands(desc));
       }
+    }
+  }
+}
+
+TEST_P(IntegerMatmulTest, RangesOfRunTime) {
+  for (const IntegerCase& c : IntegerCases()) {
+    for (const auto& [left, right] :
+         {std::pair<std::vector<float>, std::vector<float>>{{0.5f, 0}, {0.25f, 128}},
+          {{0.37f, 131}, {0.011f, 7}},
+          {{1, 255}, {1, 0}}}) {
+      MatmulDesc desc{Plain(c.src, kU8), Plain(c.weights, kU8), {}, Plain(c.dst)};
+      desc.range = desc.weights_range = Plain({2});
+      SCOPED_TRACE(absl::StrCat(c.why, " ", left[1], " ", right[1]));
+      Attributes attributes;
+      attributes.output_scales.scales = {1.7f};
+      const Bytes src = Pack(desc.range, left), weights = Pack(desc.weights_range, right);
+      ExpectSameAsReference(desc, attributes,
+                            {{kArgQuantizationRange, &src}, {kArgWeightsRange, &weights}});
     }
   }
 }
@@ -295,6 +316,11 @@ TEST(IntegerMatmulErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(status(good, attributes), StatusIs(kUnimplemented, "more than one scale"));
   attributes.output_scales = {2, {1, 2}};
   EXPECT_THAT(status(good, attributes), StatusIs(kInvalid, "2 output scales"));
+  desc = good;
+  desc.range = Plain({2});
+  EXPECT_THAT(status(desc), StatusIs(kInvalid, "expected f32 [2], and both"));
+  desc.weights_range = Plain({2});
+  EXPECT_THAT(status(desc), StatusIs(kUnimplemented, "without known zero points"));
   const IntegerCase of_reals = {"", {2, 5}, {5, 3}, {2, 3}};
   MatmulDesc reals{Plain(of_reals.src), Plain(of_reals.weights), {}, Plain(of_reals.dst)};
   reals.src_zero_point = 1;
