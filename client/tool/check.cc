@@ -63,6 +63,12 @@ void PrintTable(const std::vector<CheckedFile>& files) {
                    "some sizes are known only once they are computed; what depends on them is "
                    "planned while a request runs");
     }
+    if (!check.unfit.ok()) {
+      absl::PrintF("  %-8s %s\n", "note",
+                   Shown(absl::StrCat("none of the shapes that were tried fits, so that requests "
+                                      "may be refused: ",
+                                      check.unfit.message())));
+    }
     absl::string_view role = "lacks";
     for (const std::string& lack : check.lacks) {
       absl::PrintF("  %-8s %s\n", role, Shown(lack));
@@ -102,6 +108,7 @@ void PrintJson(const std::vector<CheckedFile>& files) {
                           {"outputs", TensorsJson(check.outputs)}};
     if (check.status.ok()) row["weights_bytes"] = check.weights_bytes;
     if (check.status.ok()) row["in_stages"] = check.in_stages;
+    if (!check.unfit.ok()) row["unfit"] = check.unfit.message();
     list.push_back(std::move(row));
   }
   absl::PrintF("%s\n", list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));

@@ -93,6 +93,9 @@ absl::StatusOr<std::shared_ptr<const Model>> LoadedModel::Create(
   const Precision precision = options.precision.value_or(shared->options.precision);
   std::shared_ptr<LoadedModel> model(
       new LoadedModel(std::move(source), std::move(shared), precision));
+  if (const absl::Status unfit = model->source_->unfit(); !unfit.ok())
+    spdlog::warn("{}: none of the shapes that were tried fits, so that requests may be refused: {}",
+                 options.name, std::string(unfit.message()));
   const absl::StatusOr<std::vector<Dims>> dims = model->DimsForBatch(1);
   if (dims.ok() && !model->has_deciding_inputs_) {
     const auto plan = model->PlanFor(*dims, options);

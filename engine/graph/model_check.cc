@@ -66,6 +66,7 @@ ModelCheck CheckModel(const std::string& path) {
   }
   check.weights_bytes = (*model)->weights_bytes();
   check.in_stages = (*model)->has_cuts();
+  check.unfit = (*model)->unfit();
   for (size_t i = 0; i < check.outputs.size(); ++i)
     AddKnown((*model)->outputs()[i], &check.outputs[i]);
   return check;

@@ -33,6 +33,8 @@ struct ModelCheck {
   // Whether some sizes are known only once they are computed, so that what depends on them is
   // planned while a request runs (cut.h).
   bool in_stages = false;
+  // Why no shape that was tried for what is open fits; OK where one did.
+  absl::Status unfit;
 };
 
 ModelCheck CheckModel(const std::string& path);

@@ -80,6 +80,7 @@ class ParsedModel final : public OnnxModel {
   }
 
   bool has_cuts() const override { return signature_.has_cuts; }
+  absl::Status unfit() const override { return signature_.unfit; }
   bool has_running_loops() const override { return signature_.has_cuts && has_loops_; }
 
   absl::Status CheckFiles() const override {

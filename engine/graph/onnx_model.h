@@ -64,6 +64,8 @@ class OnnxModel {
   // StagesAfter() of this model, all passes applied.
   virtual LaterStages StagesAfterFirst(const Stage& first, const Interrupted& interrupted) const;
   virtual bool has_cuts() const { return false; }
+  // Not OK where no made-up shape fitted when the model was opened (signature.h).
+  virtual absl::Status unfit() const { return absl::OkStatus(); }
   // Whether stages may run a Loop whose end is computed.
   virtual bool has_running_loops() const { return false; }
 

@@ -62,6 +62,10 @@ class Inference {
     if (!fits_ && any_unimplemented_ && FindDeciding()) probed = ProbeElements();
     if (!fits_ && any_unimplemented_) probed = ProbeCuts(probed);
     ABSL_RETURN_IF_ERROR(probed);
+    if (fits_ || signature_.has_cuts || absl::IsUnimplemented(signature_.unfit) ||
+        absl::c_any_of(signature_.inputs,
+                       [](const TensorSpec& spec) { return spec.decides_shapes; }))
+      signature_.unfit = absl::OkStatus();
     return std::move(signature_);
   }
 
@@ -85,7 +89,8 @@ class Inference {
 
   // For dimension `d` of an input, of which the file may give the name.
   int64_t SizeOf(const std::string& symbol, size_t d, size_t rank, const Probe& probe) const {
-    const bool may_be_length = rank == 1 && &probe >= kProbes + 2;
+    const bool is_image = probe.other == kProbes[0].other || probe.other == kProbes[1].other;
+    const bool may_be_length = rank == 1 && !is_image;
     if (d == 0 && !may_be_length) return probe.batch;
     return symbol.empty() ? probe.other : SizeOfSymbol(symbol, probe);
   }
@@ -192,9 +197,11 @@ class Inference {
     for (int rank : kRanks) {
       if (Try(kProbes[0], rank)) return absl::OkStatus();
     }
+    signature_.unfit = first_error_;
     return all_unimplemented_ ? first_error_ : absl::OkStatus();
   }
 
+  // Two probes that differ in all sizes tell which of the outputs' are open.
   absl::Status ProbeSizes() {
     const Probe* fitting = nullptr;
     for (const Probe& probe : kProbes) {
@@ -202,7 +209,7 @@ class Inference {
           fitting == nullptr || (fitting->batch != probe.batch && fitting->other != probe.other);
       if (!tells) continue;
       const std::optional<std::vector<Dims>> outputs = Try(probe, 0);
-      if (!outputs && !open_beyond_batch_) return first_error_;
+      if (!outputs && fitting == nullptr && !open_beyond_batch_) return first_error_;
       if (!outputs) continue;
       if (fitting != nullptr) {
         Compare(*outputs);
@@ -212,12 +219,55 @@ class Inference {
       Set(*outputs);
       if (!open_batch_ && !open_beyond_batch_) return absl::OkStatus();
     }
-    if (fitting != nullptr) {
-      OpenWhatIsDeclaredOpen();
-      return absl::OkStatus();
+    if (fitting == nullptr) {
+      signature_.unfit = first_error_;
+      return all_unimplemented_ ? first_error_ : absl::OkStatus();
     }
-    return all_unimplemented_ ? first_error_ : absl::OkStatus();
+    if (FitsAloneOnly(*fitting)) {
+      CloseBatch();
+      if (CompareWithOthers(*fitting)) return absl::OkStatus();
+    }
+    OpenWhatIsDeclaredOpen();
+    return absl::OkStatus();
   }
+
+  // Whether a batch of 1 fits, and none of more of the same sizes.
+  bool FitsAloneOnly(const Probe& fitting) {
+    if (!open_batch_ || fitting.batch != 1) return false;
+    for (const int64_t batch : {2, 3, 4, 8, 16, 32, 64}) {
+      if (Try({batch, fitting.other}, 0)) return false;
+    }
+    return true;
+  }
+
+  // The batch of every input is 1.
+  void CloseBatch() {
+    for (size_t i = 0; i < graph_.inputs.size(); ++i) {
+      Dims& dims = signature_.inputs[i].dims;
+      for (size_t d = 0; d < dims.size(); ++d) {
+        const bool is_batch = dims.size() > 1 && (d == 0 || IsBatch(graph_.inputs[i].symbols[d]));
+        if (dims[d] == kOpen && is_batch) dims[d] = 1;
+      }
+    }
+  }
+
+  // Whether other sizes of a batch of 1 tell which sizes of the outputs are open, or none is open.
+  bool CompareWithOthers(const Probe& fitting) {
+    bool any_open = false;
+    for (const TensorSpec& input : signature_.inputs)
+      any_open = any_open || absl::c_linear_search(input.dims, kOpen);
+    for (const Probe& probe : kProbes) {
+      if (!any_open) break;
+      if (probe.other == fitting.other) continue;
+      const std::optional<std::vector<Dims>> outputs = Try({1, probe.other}, 0);
+      if (!outputs) continue;
+      Compare(*outputs);
+      return true;
+    }
+    return !any_open;
+  }
+
+  bool IsBatch(const std::string& symbol) const { return batch_symbols_.contains(symbol); }
 
   void Set(const std::vector<Dims>& outputs) {
     for (size_t i = 0; i < outputs.size(); ++i) {

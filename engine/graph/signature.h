@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/graph/model_graph.h"
 #include "engine/graph/specialization.h"
@@ -17,12 +18,15 @@ namespace tilewire::graph {
 struct Signature {
   std::vector<TensorSpec> inputs, outputs;
   bool has_cuts = false;  // sizes are known only once something is computed (cut.h)
+  // Not OK where none of the made-up shapes fits: why the first did not.
+  absl::Status unfit;
 };
 
 // `folded` is what FoldConstants() gave. Where shapes are open beyond the batch and none of the
 // made-up ones fits the model, the outputs are as the file declares them: whether a shape fits is
-// then known when a request brings it. Where elements of inputs decide shapes, so are they. Where
-// sizes are known only once something is computed, the dims that they change are open.
+// then known when a request brings it. An open batch that fits for 1 only is a batch of 1. Where
+// elements of inputs decide shapes, so are they. Where sizes are known only once something is
+// computed, the dims that they change are open.
 //   kInvalidArgument  shapes that contradict each other, whatever is left open
 //   kUnimplemented    a use of an operator that is not supported
 absl::StatusOr<Signature> InferSignature(const ModelGraph& graph,

@@ -210,11 +210,17 @@ absl::StatusOr<Operand> FramesOf(NodeContext& context, const Operand& signal, in
 
 absl::Status BuildStft(NodeContext& context) {
   const Node& node = context.node;
-  const Operand& signal = context.input(0);
+  Operand signal = context.input(0);
   Transform transform;
   ABSL_ASSIGN_OR_RETURN(const int64_t onesided, node.Int("onesided", 1));
   transform.onesided = onesided != 0;
-  if (signal.dims.size() != 3) return node.Invalid("the signal is not of rank 3");
+  if (signal.dims.size() == 2) {  // as PyTorch's exporter has it: without the parts of a number
+    ABSL_ASSIGN_OR_RETURN(
+        signal, ReshapeOf(context, signal, {signal.dims[0], signal.dims[1], 1}, "/parts"));
+  }
+  if (signal.dims.size() != 3)
+    return node.Invalid(
+        absl::StrCat("a signal of rank ", signal.dims.size(), ", expected [batch, length, parts]"));
   ABSL_RETURN_IF_ERROR(CheckParts(node, signal, transform.onesided));
   ABSL_ASSIGN_OR_RETURN(const int64_t step, LengthOf(context, 1, 1));
   const int64_t of_window =

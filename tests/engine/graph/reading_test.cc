@@ -49,6 +49,31 @@ TEST(ReadingTest, SignatureLeavesTheBatchOpen) {
   EXPECT_EQ((*model)->weights_bytes(), (81 + 3 + 15) * 4);
 }
 
+// A Reshape to one row: a batch of 2 has too many elements for it.
+TEST(ReadingTest, AnOpenBatchThatFitsForOneOnlyIsOne) {
+  OnnxBuilder flat;
+  flat.Input("x", {-1, 3, 4}).Integers("row", {1, 12});
+  flat.Node("Reshape", {"x", "row"}, {"y"}).Output("y");
+  const auto alone = Open(flat);
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_EQ((*alone)->inputs()[0].dims, (Dims{1, 3, 4}));
+  EXPECT_EQ((*alone)->outputs()[0].dims, (Dims{1, 12}));
+  OnnxBuilder wide;  // other sizes stay open, and are found to change the output
+  wide.Input("x", {-1, -1, 4}).Integers("one", {1}).Integers("row", {1, -1, 4});
+  wide.graph()
+      .mutable_input(0)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(1)
+      ->set_dim_param("length");
+  wide.Node("Split", {"x", "one"}, {"s"}).Node("Reshape", {"s", "row"}, {"y"}).Output("y");
+  const auto open = Open(wide);
+  ASSERT_TRUE(open.ok()) << open.status();
+  EXPECT_EQ((*open)->inputs()[0].dims, (Dims{1, -1, 4}));
+  EXPECT_EQ((*open)->outputs()[0].dims, (Dims{1, -1, 4}));
+}
+
 TEST(ReadingTest, FixedBatchStays) {
   OnnxBuilder model;
   model.Input("x", {1, 3}).Node("Relu", {"x"}, {"y"}).Output("y");
