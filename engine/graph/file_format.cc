@@ -23,6 +23,8 @@ struct Format {
 constexpr absl::string_view kFromTorch =
     "export it with torch.onnx.export(model, args, 'model.onnx')";
 constexpr absl::string_view kFromKeras = "convert it with python -m tf2onnx.convert --keras";
+constexpr absl::string_view kPickle = "a Python pickle, as PyTorch and scikit-learn write it";
+constexpr absl::string_view kPicture = "give a model; tilewire infer sends pictures to one";
 constexpr absl::string_view kUnpack = "unpack it and give the .onnx file that it holds";
 
 // Of several that fit, the first holds.
@@ -39,7 +41,14 @@ constexpr Format kFormats[] = {
      "\xfd"
      "7zXZ",
      "an xz archive", kUnpack},
-    {0, "\x80\x02", "a Python pickle, as PyTorch once wrote it", kFromTorch},
+    {0, "\x80\x02", kPickle, kFromTorch},
+    {0, "\x80\x03", kPickle, kFromTorch},
+    {0, "\x80\x04", kPickle, kFromTorch},
+    {0, "\x80\x05", kPickle, kFromTorch},
+    {0, "\x89PNG", "a PNG picture", kPicture},
+    {0, "\xff\xd8\xff", "a JPEG picture", kPicture},
+    {0, "GIF8", "a GIF picture", kPicture},
+    {0, "%PDF", "a PDF document", "give a model"},
     {0, "\x93NUMPY", "a numpy array", "give a model"},
     {0, "ftrt", "a TensorRT engine", "give the .onnx file that it was built from"},
     {0, "ptrt", "a TensorRT engine", "give the .onnx file that it was built from"},

@@ -14,12 +14,27 @@
 namespace tilewire::graph {
 namespace {
 
+// The name that the protocol has for a type.
+std::string TypeText(int64_t type) {
+  static constexpr struct {
+    onnx::TensorProto::DataType onnx;
+    absl::string_view name;
+  } kOthers[] = {{onnx::TensorProto::FLOAT, "FP32"},
+                 {onnx::TensorProto::DOUBLE, "FP64"},
+                 {onnx::TensorProto::FLOAT16, "FP16"},
+                 {onnx::TensorProto::BFLOAT16, "BF16"}};
+  for (const auto& one : kOthers) {
+    if (one.onnx == type) return std::string(one.name);
+  }
+  return ElementTypeText(type);
+}
+
 CheckedTensor AsDeclared(const onnx::ValueInfoProto& declared) {
   CheckedTensor tensor;
   tensor.name = declared.name();
   if (!declared.type().has_tensor_type()) return {declared.name(), "not a tensor", false, {}};
   const onnx::TypeProto::Tensor& type = declared.type().tensor_type();
-  tensor.type = ElementTypeText(type.elem_type());
+  tensor.type = TypeText(type.elem_type());
   tensor.has_shape = type.has_shape();
   for (const onnx::TensorShapeProto::Dimension& dim : type.shape().dim()) {
     tensor.dims.push_back(dim.dim_value() > 0        ? absl::StrCat(dim.dim_value())

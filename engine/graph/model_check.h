@@ -16,7 +16,7 @@ namespace tilewire::graph {
 // An input or an output, in the file's words.
 struct CheckedTensor {
   std::string name;
-  std::string type;               // ONNX's name: "FLOAT", "INT64"
+  std::string type;               // as servers name it, "FP32"; ONNX's name of what none serves
   bool has_shape = true;          // else `dims` says nothing
   std::vector<std::string> dims;  // a size, the name of an open dimension, or "?"
 };

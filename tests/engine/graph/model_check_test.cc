@@ -5,6 +5,7 @@
 #include "engine/graph/model_check.h"
 
 #include "tests/engine/graph/fixture.h"
+#include "tests/support/status_matchers.h"
 
 namespace tilewire::graph {
 namespace {
@@ -31,7 +32,7 @@ TEST(ModelCheckTest, NamesOfOpenDimensionsAndSizesThatReadingFinds) {
   EXPECT_EQ(check.nodes, 1);
   EXPECT_EQ(check.weights_bytes, 4 * 27 * 4);
   ASSERT_EQ(check.inputs.size(), 1);
-  EXPECT_EQ(check.inputs[0].type, "FLOAT");
+  EXPECT_EQ(check.inputs[0].type, "FP32");
   EXPECT_THAT(check.inputs[0].dims, ElementsAre("open", "3", "8", "8"));
   ASSERT_EQ(check.outputs.size(), 1);
   EXPECT_THAT(check.outputs[0].dims, ElementsAre("?", "4", "6", "6"));
@@ -69,6 +70,37 @@ TEST(ModelCheckTest, UsesThatAreMissingAreAllNamedToo) {
               ElementsAre(HasSubstr("node 'node_a'"), HasSubstr("node 'node_c'")));
 }
 
+// The signal has neither one part nor two, however long it is.
+TEST(ModelCheckTest, ShapesThatCannotFitAreNoted) {
+  OnnxBuilder model(17);
+  model.Input("x", {-1, -1, 3}).Integers("step", {4}).Integers("length", {8});
+  model.Node("STFT", {"x", "step", "", "length"}, {"y"}).Output("y");
+  const ModelCheck check = CheckBytes(model.Serialize());
+  EXPECT_TRUE(check.status.ok()) << check.status;
+  EXPECT_THAT(check.unfit, testing::StatusIs(absl::StatusCode::kInvalidArgument,
+                                             "neither of real nor of complex numbers"));
+  OnnxBuilder fitting(17);
+  fitting.Input("x", {-1, -1, 1}).Integers("step", {4}).Integers("length", {8});
+  fitting.Node("STFT", {"x", "step", "", "length"}, {"y"}).Output("y");
+  EXPECT_TRUE(CheckBytes(fitting.Serialize()).unfit.ok());
+}
+
+TEST(ModelCheckTest, TypesThatAreNotServedHaveTheirNames) {
+  const struct {
+    int number;
+    const char* name;
+  } kTypes[] = {
+      {17, "FLOAT8E4M3FN"}, {21, "UINT4"}, {22, "INT4"}, {23, "FLOAT4E2M1"}, {26, "INT2"}};
+  for (const auto& type : kTypes) {
+    OnnxBuilder model(21);
+    model.Input("x", {2}, static_cast<onnx::TensorProto::DataType>(type.number));
+    model.Input("r", {2}).Node("Cast", {"r"}, {"y"}, {Int("to", type.number)}).Output("y");
+    const ModelCheck check = CheckBytes(model.Serialize());
+    EXPECT_EQ(check.inputs[0].type, type.name);
+    EXPECT_THAT(check.lacks, ElementsAre(HasSubstr(type.name)));
+  }
+}
+
 TEST(ModelCheckTest, NamesInFilesAreOneLine) {
   OnnxBuilder model;
   model.Input("x", {2}).Node("Unheard\n\x1b[2J", {"x"}, {"y"}).Output("y");
@@ -104,6 +136,9 @@ TEST(ModelCheckTest, OtherFormatsAreNamed) {
   const struct {
     std::string bytes, named;
   } kCases[] = {
+      {std::string("\x80\x04\x95\x10\x00", 5), "a Python pickle"},
+      {"\x89PNG\r\n\x1a\n", "a PNG picture"},
+      {"\xff\xd8\xff\xe0", "a JPEG picture"},
       {"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 97\n", "git lfs pull"},
       {std::string("PK\x03\x04\x00\x00", 6) + "resnet/data.pkl", "PyTorch"},
       {std::string("PK\x03\x04\x00\x00", 6) + "metadata.json", "Keras"},
