@@ -19,7 +19,7 @@
 namespace tilewire::graph {
 namespace {
 
-constexpr int64_t kOldestOpset = 6;
+constexpr int64_t kOldestOpset = 1;
 constexpr int64_t kNewestOpset = 25;
 // Nodes, names and small constants; protobuf's own limit is 2 GiB.
 constexpr int64_t kLargestSkeleton = int64_t{1} << 30;
@@ -31,6 +31,7 @@ struct Parts {
   std::vector<onnx::OperatorSetIdProto> opsets;
   std::vector<onnx::FunctionProto> functions;
   Findings findings;
+  int64_t ir_version = 0;
   bool has_graph = false;
 };
 
@@ -89,6 +90,8 @@ absl::Status ReadModel(ByteWindow* window, TensorReader* tensors, Parts* parts) 
     ABSL_ASSIGN_OR_RETURN(const WireField field, cursor.Next());
     if (field.number == onnx::ModelProto::kGraphFieldNumber) {
       ABSL_RETURN_IF_ERROR(ReadGraph(window, field, tensors, parts));
+    } else if (field.number == onnx::ModelProto::kIrVersionFieldNumber) {
+      parts->ir_version = static_cast<int64_t>(field.varint);
     } else if (field.number == onnx::ModelProto::kOpsetImportFieldNumber) {
       ABSL_ASSIGN_OR_RETURN(const std::string bytes, ReadString(window, field, 65536));
       if (!parts->opsets.emplace_back().ParseFromString(bytes)) {
@@ -132,8 +135,10 @@ absl::Status CheckNames(const google::protobuf::Message& part) {
   return absl::OkStatus();
 }
 
+// Files of IR versions before 3 name no opset: there was one.
 absl::StatusOr<Opsets> ReadOpsets(const std::vector<onnx::OperatorSetIdProto>& entries,
-                                  Findings* findings) {
+                                  int64_t ir_version, Findings* findings) {
+  if (entries.empty() && (ir_version == 1 || ir_version == 2)) return Opsets{{"", 1}};
   int64_t opset = 0;
   Opsets opsets;
   for (const onnx::OperatorSetIdProto& entry : entries) {
@@ -167,7 +172,8 @@ absl::StatusOr<OnnxFile> ReadOnnxFile(const ByteSource& source, const std::strin
 
   OnnxFile contents;
   contents.findings = std::move(parts.findings);
-  ABSL_ASSIGN_OR_RETURN(contents.opsets, ReadOpsets(parts.opsets, &contents.findings));
+  ABSL_ASSIGN_OR_RETURN(contents.opsets,
+                        ReadOpsets(parts.opsets, parts.ir_version, &contents.findings));
   for (const onnx::FunctionProto& function : parts.functions)
     ABSL_RETURN_IF_ERROR(CheckNames(function));
   contents.functions = std::move(parts.functions);

@@ -106,8 +106,11 @@ absl::Status BuildThresholdedRelu(NodeContext& context) {
 }
 
 absl::Status BuildSelu(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 1.67326319217681884765625f));
-  ABSL_ASSIGN_OR_RETURN(const float gamma, context.node.Float("gamma", 1.05070102214813232421875f));
+  const bool old = context.node.opset() < 6;
+  ABSL_ASSIGN_OR_RETURN(const float alpha,
+                        context.node.Float("alpha", old ? 1.6732f : 1.67326319217681884765625f));
+  ABSL_ASSIGN_OR_RETURN(const float gamma,
+                        context.node.Float("gamma", old ? 1.0507f : 1.05070102214813232421875f));
   return FinishElementwise(context, {Elementwise::Function::kSelu, alpha, gamma});
 }
 

@@ -129,10 +129,19 @@ absl::Status CastTo(NodeContext& context, DataType to) {
   return as_floats ? CastFloats(context, to) : CastTyped(context, to);
 }
 
+// The number of the type; before opset 6 its name.
+absl::StatusOr<int64_t> TargetOf(const Node& node) {
+  if (node.opset() >= 6) return node.Int("to", 0);
+  ABSL_ASSIGN_OR_RETURN(const std::string name, node.String("to", ""));
+  onnx::TensorProto::DataType type = onnx::TensorProto::UNDEFINED;
+  if (onnx::TensorProto::DataType_Parse(name, &type)) return type;
+  return node.Invalid(absl::StrCat("to '", name.substr(0, 200), "', which is not a type"));
+}
+
 absl::Status BuildCast(NodeContext& context) {
   const Node& node = context.node;
   ABSL_RETURN_IF_ERROR(CheckRounding(node));
-  ABSL_ASSIGN_OR_RETURN(const int64_t number, node.Int("to", 0));
+  ABSL_ASSIGN_OR_RETURN(const int64_t number, TargetOf(node));
   const std::optional<DataType> to = TypeOfElements(number);
   if (!to)
     return node.Unimplemented(absl::StrCat("to ONNX element type ", ElementTypeText(number),
@@ -145,7 +154,9 @@ absl::Status BuildCastLike(NodeContext& context) {
   return CastTo(context, context.ElementType(1));
 }
 
-DataType TargetType(const TypedNode& node, int) { return node.named("to", DataType::kF32); }
+DataType TargetType(const TypedNode& node, int) {
+  return TypeOfElements(TargetOf(node.node).value_or(0)).value_or(DataType::kF32);
+}
 
 }  // namespace
 

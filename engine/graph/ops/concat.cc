@@ -78,8 +78,9 @@ absl::Status BuildConcat(NodeContext& context) {
   const Node& node = context.node;
   std::vector<Operand> srcs;
   for (int i = 0; i < context.input_count(); ++i) srcs.push_back(context.input(i));
-  if (!node.HasAttribute("axis")) return node.Invalid("attribute 'axis' is missing");
-  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", 0));
+  if (!node.HasAttribute("axis") && node.opset() >= 4)
+    return node.Invalid("attribute 'axis' is missing");
+  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", 1));
   ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, srcs[0].dims.size()));
   ABSL_ASSIGN_OR_RETURN(const Operand dst, ConcatOf(context, srcs, axis));
   return context.SetOutput(dst);

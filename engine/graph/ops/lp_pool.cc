@@ -13,7 +13,7 @@ namespace {
 constexpr char kWindowOfLpPool[] = "auto_pad dilations kernel_shape pads strides";
 
 absl::StatusOr<std::string> ComposeLpPool(const Node& node) {
-  ABSL_ASSIGN_OR_RETURN(const int64_t p, node.Int("p", 2));
+  ABSL_ASSIGN_OR_RETURN(const int64_t p, ReadPower(node));
   ABSL_ASSIGN_OR_RETURN(const int64_t ceil_mode, node.Int("ceil_mode", 0));
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> kernel, node.Ints("kernel_shape", {}));
   if (p < 1) return node.Invalid(absl::StrCat("p ", p));

@@ -64,7 +64,10 @@ absl::Status CheckSupported(const Node& node) {
   const auto is_left_out = [](const std::string& name) { return name.empty(); };
   if (absl::c_all_of(outputs, is_left_out) || (!row->may_omit_first && is_left_out(outputs[0])))
     return node.Invalid("has no output");
-  ABSL_RETURN_IF_ERROR(node.CheckAttributes(row->attributes));
+  // Which inputs a result may overwrite means nothing; it went with opset 6.
+  const bool is_old = IsDefaultDomain(node.proto().domain()) && node.opset() < 6;
+  ABSL_RETURN_IF_ERROR(node.CheckAttributes(
+      is_old ? absl::StrCat(row->attributes, " consumed_inputs") : std::string(row->attributes)));
   return row->check == nullptr ? absl::OkStatus() : row->check(node);
 }
 
@@ -114,6 +117,14 @@ absl::StatusOr<std::vector<int>> DistinctAxes(const Node& node, absl::Span<const
     distinct.push_back(axis);
   }
   return distinct;
+}
+
+absl::StatusOr<int64_t> ReadPower(const Node& node) {
+  if (node.opset() >= 2) return node.Int("p", 2);
+  ABSL_ASSIGN_OR_RETURN(const float power, node.Float("p", 2));
+  const auto whole = static_cast<int64_t>(std::clamp(power, 0.0f, 1024.0f));
+  if (static_cast<float>(whole) == power) return whole;
+  return node.Unimplemented(absl::StrCat("p ", power, "; supported are integers"));
 }
 
 absl::Status CheckSaturate(const Node& node) {

@@ -2,7 +2,7 @@
 //
 // The families of operators. Each has a file of this folder; the other files hold what several
 // families share. An operator that gets a file of its own adds two lines here. Source: ONNX's
-// operator documents, opsets 6 to 25.
+// operator documents, opsets 1 to 25.
 #ifndef ENGINE_GRAPH_OPS_OPS_H_
 #define ENGINE_GRAPH_OPS_OPS_H_
 
@@ -145,6 +145,10 @@ absl::StatusOr<int64_t> NormalizeIndex(const Node& node, int64_t index, int64_t 
 // The same for several, which must differ.
 absl::StatusOr<std::vector<int>> DistinctAxes(const Node& node, absl::Span<const int64_t> axes,
                                               size_t rank);
+
+// The attribute `p` of poolings, 2 where it is absent; a real number before opset 2.
+//   kUnimplemented  one that is not an integer
+absl::StatusOr<int64_t> ReadPower(const Node& node);
 
 // kInvalidArgument: the attribute `saturate`, which means something only for types that are refused
 // (float8), is neither 0 nor 1.

@@ -47,7 +47,7 @@ absl::StatusOr<PadArgs> ReadArgs(const NodeContext& context, size_t rank) {
   const Node& node = context.node;
   PadArgs args;
   if (node.opset() < 11) {
-    ABSL_ASSIGN_OR_RETURN(args.pads, node.Ints("pads", {}));
+    ABSL_ASSIGN_OR_RETURN(args.pads, node.Ints(node.opset() < 2 ? "paddings" : "pads", {}));
     ABSL_ASSIGN_OR_RETURN(args.value, node.Float("value", 0));
   } else {
     if (!context.Has(1)) return node.Invalid("input 1 is missing");
@@ -186,7 +186,8 @@ absl::Status BuildCenterCropPad(NodeContext& context) {
 TILEWIRE_OPERATORS(Pad) = {
     {"CenterCropPad", 18, 2, 2, "axes", BuildCenterCropPad, Folds::kInMemory, LikeFirstInput,
      Inputs({1})},
-    {"Pad", 1, 1, 4, "mode pads value", BuildPad, Folds::kInMemory, LikeFirstInput, Inputs({1, 3})},
+    {"Pad", 1, 1, 4, "mode paddings pads value", BuildPad, Folds::kInMemory, LikeFirstInput,
+     Inputs({1, 3})},
 };
 
 }  // namespace tilewire::graph

@@ -341,18 +341,21 @@ absl::Status BuildRnn(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Recurrent) = {
-    {"GRU", 7, 3, 6,
+    {"GRU", 1, 3, 6,
      "activation_alpha activation_beta activations clip direction hidden_size layout "
-     "linear_before_reset",
+     "linear_before_reset output_sequence",
      BuildGru, Folds::kNever, LikeFirstInput, /*deciding=*/0, /*compose=*/nullptr,
      /*may_omit_first=*/true},
-    {"LSTM", 7, 3, 8,
-     "activation_alpha activation_beta activations clip direction hidden_size input_forget layout",
+    {"LSTM", 1, 3, 8,
+     "activation_alpha activation_beta activations clip direction hidden_size input_forget layout "
+     "output_sequence",
      BuildLstm, Folds::kNever, LikeFirstInput, /*deciding=*/0, /*compose=*/nullptr,
      /*may_omit_first=*/true},
-    {"RNN", 7, 3, 6,
-     "activation_alpha activation_beta activations clip direction hidden_size layout", BuildRnn,
-     Folds::kNever, LikeFirstInput, /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/true},
+    {"RNN", 1, 3, 6,
+     "activation_alpha activation_beta activations clip direction hidden_size layout "
+     "output_sequence",
+     BuildRnn, Folds::kNever, LikeFirstInput, /*deciding=*/0, /*compose=*/nullptr,
+     /*may_omit_first=*/true},
 };
 
 }  // namespace tilewire::graph

@@ -235,7 +235,7 @@ absl::Status BuildReduceLogSumExp(NodeContext& context) {
 
 // (sum |x|^p)^(1/p) over all dimensions after the channels.
 absl::Status BuildGlobalLpPool(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const int64_t p, context.node.Int("p", 2));
+  ABSL_ASSIGN_OR_RETURN(const int64_t p, ReadPower(context.node));
   if (p < 1) return context.node.Invalid(absl::StrCat("p ", p));
   Operand src = context.input(0);
   std::vector<bool> reduced(src.dims.size(), true);

@@ -36,10 +36,25 @@ absl::Status BuildExpand(NodeContext& context) {
   return context.SetOutput(dst);
 }
 
+// One number for each dimension; before opset 6, the number for one axis, which is input 2.
+absl::StatusOr<ConstantPtr> RepeatsOf(const NodeContext& context, size_t rank) {
+  const Node& node = context.node;
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr given, context.Ints(1));
+  if (node.opset() >= 6 && context.Has(2)) return node.Invalid("3 inputs");
+  if (node.opset() >= 6) return given;
+  if (!context.Has(2)) return node.Invalid("input 2 is missing");
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr axes, context.Ints(2));
+  if (given->count() != 1 || axes->count() != 1) return node.Invalid("tiles of several axes");
+  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, axes->ints[0], rank));
+  std::vector<int64_t> repeats(rank, 1);
+  repeats[axis] = given->ints[0];
+  return MakeInts("", {static_cast<int64_t>(rank)}, std::move(repeats));
+}
+
 absl::Status BuildTile(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0);
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr repeats, context.Ints(1));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr repeats, RepeatsOf(context, src.dims.size()));
   if (repeats->ints.size() != src.dims.size())
     return node.Invalid(absl::StrCat(repeats->ints.size(), " repeats for rank ", src.dims.size()));
   Select select = WholeOf(src.dims.size());
@@ -62,7 +77,7 @@ absl::Status BuildTile(NodeContext& context) {
 
 TILEWIRE_OPERATORS(Repeat) = {
     {"Expand", 8, 2, 2, "", BuildExpand, Folds::kInMemory, LikeFirstInput, Inputs({1})},
-    {"Tile", 1, 2, 2, "", BuildTile, Folds::kInMemory, LikeFirstInput, Inputs({1})},
+    {"Tile", 1, 2, 3, "", BuildTile, Folds::kInMemory, LikeFirstInput, Inputs({1, 2})},
 };
 
 }  // namespace tilewire::graph

@@ -56,9 +56,21 @@ absl::Status BuildFlatten(NodeContext& context) {
   return FinishReshape(context, std::move(dst));
 }
 
+// An attribute before opset 5.
+absl::StatusOr<ConstantPtr> ShapeOf(const NodeContext& context) {
+  const Node& node = context.node;
+  if (node.opset() < 5) {
+    ABSL_ASSIGN_OR_RETURN(std::vector<int64_t> shape, node.Ints("shape", {}));
+    const int64_t rank = static_cast<int64_t>(shape.size());
+    return MakeInts("", {rank}, std::move(shape));
+  }
+  if (!context.Has(1)) return node.Invalid("input 1 is missing");
+  return context.Ints(1);
+}
+
 absl::Status BuildReshape(NodeContext& context) {
   const Node& node = context.node;
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr shape, context.Ints(1));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr shape, ShapeOf(context));
   ABSL_ASSIGN_OR_RETURN(const int64_t allow_zero, node.Int("allowzero", 0));
   if (shape->dims.size() != 1)
     return node.Invalid(absl::StrCat("a shape of dims ", DimsToString(shape->dims)));
@@ -119,7 +131,8 @@ absl::Status BuildUnsqueeze(NodeContext& context) {
 
 TILEWIRE_OPERATORS(Reshape) = {
     {"Flatten", 1, 1, 1, "axis", BuildFlatten, Folds::kInMemory},
-    {"Reshape", 1, 2, 2, "allowzero", BuildReshape, Folds::kInMemory, LikeFirstInput, Inputs({1})},
+    {"Reshape", 1, 1, 2, "allowzero shape", BuildReshape, Folds::kInMemory, LikeFirstInput,
+     Inputs({1})},
     {"Squeeze", 1, 1, 2, "axes", BuildSqueeze, Folds::kInMemory, LikeFirstInput, Inputs({1})},
     {"Unsqueeze", 1, 1, 2, "axes", BuildUnsqueeze, Folds::kInMemory, LikeFirstInput, Inputs({1})},
 };

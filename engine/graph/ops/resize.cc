@@ -171,7 +171,8 @@ TILEWIRE_OPERATORS(Resize) = {
      "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside "
      "extrapolation_value keep_aspect_ratio_policy mode nearest_mode",
      BuildResize, Folds::kNever, LikeFirstInput, Inputs({1, 2, 3})},
-    {"Upsample", 7, 1, 2, "mode scales", BuildResize, Folds::kNever, LikeFirstInput, Inputs({1})},
+    {"Upsample", 1, 1, 2, "height_scale mode scales width_scale", BuildResize, Folds::kNever,
+     LikeFirstInput, Inputs({1})},
 };
 
 }  // namespace tilewire::graph

@@ -79,12 +79,22 @@ absl::Status ReadRoi(const NodeContext& context, size_t rank, ResizeArgs* args) 
   return absl::OkStatus();
 }
 
+// Upsample before opset 7: two numbers for the last dimensions of four.
+absl::StatusOr<std::vector<float>> OldScales(const Node& node, size_t rank) {
+  ABSL_ASSIGN_OR_RETURN(const float height, node.Float("height_scale", 0));
+  ABSL_ASSIGN_OR_RETURN(const float width, node.Float("width_scale", 0));
+  if (rank != 4) return node.Invalid(absl::StrCat("of rank ", rank, ", expected 4"));
+  return std::vector<float>{1, 1, height, width};
+}
+
 // Before opset 11: scales only. Upsample 7 and 8: an attribute.
 absl::Status ReadResizeScales(const NodeContext& context, size_t rank, ResizeArgs* args) {
   const Node& node = context.node;
   const int scales_input = node.opset() < 11 ? 1 : 2;
   std::vector<float> scales;
-  if (node.HasAttribute("scales")) {
+  if (node.op() == "Upsample" && node.opset() < 7) {
+    ABSL_ASSIGN_OR_RETURN(scales, OldScales(node, rank));
+  } else if (node.HasAttribute("scales")) {
     ABSL_ASSIGN_OR_RETURN(scales, node.Floats("scales"));
   } else if (context.Has(scales_input)) {
     ABSL_ASSIGN_OR_RETURN(const ConstantPtr held, context.Floats(scales_input));

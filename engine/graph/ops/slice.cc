@@ -85,7 +85,8 @@ absl::StatusOr<std::vector<int64_t>> EqualParts(const Node& node, int64_t size) 
 absl::StatusOr<std::vector<int64_t>> ReadSplit(const NodeContext& context, int64_t size) {
   std::vector<int64_t> parts;
   const int64_t outputs = static_cast<int64_t>(context.node.outputs.size());
-  if (context.node.opset() < 13) {
+  const int64_t opset = context.node.opset();
+  if (opset < 13 && (opset > 1 || !context.Has(1))) {
     ABSL_ASSIGN_OR_RETURN(parts, context.node.Ints("split", {}));
   } else if (context.Has(1)) {
     ABSL_ASSIGN_OR_RETURN(const ConstantPtr split, context.Ints(1));

@@ -255,6 +255,95 @@ TEST(OpsetTest, FormsAreRefusedOutsideTheirOpsets) {
   }
 }
 
+// Attributes took the place of inputs, or had other names, and an attribute without a meaning.
+TEST(OpsetTest, FormsBeforeOpset6) {
+  const onnx::AttributeProto consumed = Ints("consumed_inputs", {0});
+  ExpectComputed({
+      {"a result over its input",
+       1,
+       {1, 2},
+       [&](OnnxBuilder* m) { m->Node("Neg", {"x"}, {"y"}, {consumed}); },
+       {-1, -2}},
+      {"Cast to a type by its name",
+       5,
+       {1, 2},
+       [](OnnxBuilder* m) {
+         m->Node("Cast", {"x"}, {"i"}, {String("to", "INT32")});
+         m->Node("Cast", {"i"}, {"y"}, {String("to", "FLOAT")});
+       },
+       {1, 2}},
+      {"Concat along the channels",
+       3,
+       {1, 2},
+       [](OnnxBuilder* m) {
+         m->Node("Concat", {"x", "x"}, {"y"});
+       },
+       {1, 2, 1, 2}},
+      {"Reshape by an attribute",
+       4,
+       {2, 2},
+       [&](OnnxBuilder* m) {
+         m->Node("Reshape", {"x"}, {"r"}, {Ints("shape", {4, -1}), consumed});
+         m->Node("Sum", {"r", "r"}, {"y"});
+       },
+       {2, 4, 6, 8}},
+      {"Pad by paddings",
+       1,
+       {1, 2},
+       [](OnnxBuilder* m) {
+         m->Node("Pad", {"x"}, {"y"}, {Ints("paddings", {0, 1, 0, 0})});
+       },
+       {0, 1, 2}},
+  });
+}
+
+TEST(OpsetTest, InputsAndAttributesBeforeOpset7) {
+  ExpectComputed({
+      {"Split by an input",
+       1,
+       {3, 1},
+       [](OnnxBuilder* m) {
+         m->Integers("parts", {1, 2}).Node("Split", {"x", "parts"}, {"z", "y"}, {Int("axis", 0)});
+       },
+       {2, 3}},
+      {"Tile along one axis",
+       5,
+       {1, 2},
+       [](OnnxBuilder* m) {
+         m->Integers("times", {2})
+             .Integers("axis", {1})
+             .Node("Tile", {"x", "times", "axis"}, {"y"});
+       },
+       {1, 2, 1, 2}},
+      {"Upsample by two scales",
+       6,
+       {1, 1, 1, 2},
+       [](OnnxBuilder* m) {
+         m->Node("Upsample", {"x"}, {"y"}, {Float("height_scale", 1), Float("width_scale", 2)});
+       },
+       {1, 1, 2, 2}},
+      {"a power that is a real number",
+       1,
+       {1, 1, 2, 2},
+       [](OnnxBuilder* m) { m->Node("GlobalLpPool", {"x"}, {"y"}, {Float("p", 1)}); },
+       {10}},
+  });
+}
+
+// There was one opset before IR version 3, and files did not name it.
+TEST(OpsetTest, OldFilesNameNoOpset) {
+  OnnxBuilder model(1);
+  model.Input("x", {2}).Node("Relu", {"x"}, {"y"}, {Ints("consumed_inputs", {0})}).Output("y");
+  model.proto().clear_opset_import();
+  for (const int64_t version : {1, 2}) {
+    model.proto().set_ir_version(version);
+    EXPECT_TRUE(Open(model).ok()) << Open(model).status();
+  }
+  model.proto().set_ir_version(3);
+  EXPECT_THAT(Open(model),
+              testing::StatusIs(absl::StatusCode::kInvalidArgument, "no opset_import"));
+}
+
 // What is not understood is refused by name.
 TEST(OpsetTest, UnknownValuesOfAttributes) {
   const std::vector<TooEarly> cases = {
