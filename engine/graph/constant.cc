@@ -31,6 +31,13 @@ ConstantPtr MakeFloats(std::string name, Dims dims, std::vector<float> values) {
   return constant;
 }
 
+ConstantPtr MakeDoubles(std::string name, Dims dims, std::vector<double> values) {
+  auto constant = std::make_shared<Constant>(
+      *MakeFloats(std::move(name), std::move(dims), {values.begin(), values.end()}));
+  constant->doubles = std::make_shared<const std::vector<double>>(std::move(values));
+  return constant;
+}
+
 absl::StatusOr<ConstantPtr> InMemory(const ConstantPtr& constant) {
   const bool in_memory = constant->is_float ? constant->owner != nullptr : !constant->ints.empty();
   if (constant->stored == nullptr || in_memory) return constant;

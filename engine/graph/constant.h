@@ -58,8 +58,10 @@ struct Constant {
   bool is_float = false;
   DataType integers = DataType::kS32;  // of integers: kU8, kS8, or kS32 for all others
   DataType declared = DataType::kF32;  // of an initializer: its type in the model
-  absl::Span<const float> floats;      // row-major, borrowed from `owner`; none while only `stored`
-  std::shared_ptr<const void> owner;   // keeps `floats` alive
+  bool has_few_bits = false;           // of an initializer: integers of fewer than 8 bits
+  std::shared_ptr<const std::vector<double>> doubles;  // of f64: what `floats` round; may be null
+  absl::Span<const float> floats;     // row-major, borrowed from `owner`; none while only `stored`
+  std::shared_ptr<const void> owner;  // keeps `floats` alive
   std::shared_ptr<const StoredNumbers> stored;  // null: in memory only
   std::vector<int64_t> ints;                    // row-major; none while only `stored`
   std::shared_ptr<const Quantized> quantized;   // the integers `floats` came from; may be null
@@ -72,6 +74,8 @@ int64_t BytesOfElement(const Constant& constant);
 
 ConstantPtr MakeInts(std::string name, Dims dims, std::vector<int64_t> values);
 ConstantPtr MakeFloats(std::string name, Dims dims, std::vector<float> values);
+// Of f64; `floats` are the nearest.
+ConstantPtr MakeDoubles(std::string name, Dims dims, std::vector<double> values);
 // The constant with its elements in memory; errors are those of StoredNumbers.
 absl::StatusOr<ConstantPtr> InMemory(const ConstantPtr& constant);
 // The elements of any constant as floats. Errors are those of StoredNumbers.

@@ -5,9 +5,16 @@
 
 #include "engine/graph/onnx_types.h"
 #include "engine/graph/ops/op_table.h"
+#include "engine/graph/stored_type.h"
 
 namespace tilewire::graph {
 namespace {
+
+// The type that a tensor of the file is read as.
+DataType TypeInFile(int onnx_type) {
+  const std::optional<StoredType> stored = StoredType::Of(onnx_type);
+  return stored ? stored->held() : DataType::kF32;
+}
 
 // A loop's body takes the number of the run, the condition, and what goes from run to run.
 void EnterLoop(const TypedNode& loop, const Body& body, std::vector<DataType>* types) {
@@ -43,10 +50,10 @@ DataType TypedNode::body_output(absl::string_view attribute, size_t i) const {
 
 DataType TypedNode::tensor(absl::string_view attribute) const {
   if (const auto dense = node.Tensor(attribute); dense.ok() && *dense != nullptr)
-    return TypeOfElements((*dense)->data_type()).value_or(kAbsent);
+    return TypeInFile((*dense)->data_type());
   const auto sparse = node.SparseTensor(attribute);
   if (!sparse.ok() || *sparse == nullptr) return kAbsent;
-  return TypeOfElements((*sparse)->values().data_type()).value_or(kAbsent);
+  return TypeInFile((*sparse)->values().data_type());
 }
 
 DataType TypedNode::named(absl::string_view attribute, DataType absent) const {

@@ -10,7 +10,6 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/status_macros.h"
-#include "engine/memory/narrow_floats.h"
 
 namespace tilewire::graph {
 namespace {
@@ -27,22 +26,9 @@ size_t Summed(size_t sum, const std::byte* bytes, int64_t count) {
   return sum;
 }
 
-void WidenInPlace(DataType type, const std::byte* from, float* to, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    if (!IsByte(type)) {
-      uint16_t bits;
-      std::memcpy(&bits, from + i * sizeof(bits), sizeof(bits));
-      to[i] = WidenAs(type, bits);
-      continue;
-    }
-    const auto byte = std::to_integer<uint8_t>(from[i]);
-    to[i] = type == DataType::kU8 ? byte : static_cast<int8_t>(byte);
-  }
-}
-
 }  // namespace
 
-NumbersInFile::NumbersInFile(std::string name, DataType type,
+NumbersInFile::NumbersInFile(std::string name, StoredType type,
                              std::shared_ptr<const ByteSource> source, int64_t offset,
                              int64_t count)
     : name_(std::move(name)),
@@ -52,7 +38,7 @@ NumbersInFile::NumbersInFile(std::string name, DataType type,
       count_(count) {}
 
 absl::StatusOr<std::shared_ptr<const NumbersInFile>> NumbersInFile::Create(
-    std::string name, DataType type, std::shared_ptr<const ByteSource> source, int64_t offset,
+    std::string name, StoredType type, std::shared_ptr<const ByteSource> source, int64_t offset,
     int64_t count) {
   auto numbers = std::shared_ptr<NumbersInFile>(
       new NumbersInFile(std::move(name), type, std::move(source), offset, count));
@@ -65,18 +51,18 @@ absl::StatusOr<HeldFloats> NumbersInFile::Load() const {
   // The file's bytes are read to the end of the buffer, and widened from its beginning.
   std::byte* to = buffer.data() + count_ * sizeof(float) - bytes();
   ABSL_RETURN_IF_ERROR(ReadTo(to));
-  if (type_ != DataType::kF32) {
-    WidenInPlace(type_, to, reinterpret_cast<float*>(buffer.data()), count_);
-  }
+  type_.Widen(to, count_, reinterpret_cast<float*>(buffer.data()));
   auto owner = std::make_shared<const AlignedBuffer>(std::move(buffer));
   const auto* values = reinterpret_cast<const float*>(owner->data());
   return HeldFloats{absl::MakeConstSpan(values, count_), std::move(owner)};
 }
 
 absl::StatusOr<HeldBytes> NumbersInFile::LoadBytes() const {
-  if (!IsByte(type_)) return StoredNumbers::LoadBytes();
+  if (!IsByte(type_.held())) return StoredNumbers::LoadBytes();
   ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(count_));
-  ABSL_RETURN_IF_ERROR(ReadTo(buffer.data()));
+  std::byte* to = buffer.data() + count_ - bytes();
+  ABSL_RETURN_IF_ERROR(ReadTo(to));
+  if (type_.bits() < 8) type_.Widen(to, count_, reinterpret_cast<int8_t*>(buffer.data()));
   auto owner = std::make_shared<const AlignedBuffer>(std::move(buffer));
   const auto* values = reinterpret_cast<const int8_t*>(owner->data());
   return HeldBytes{absl::MakeConstSpan(values, count_), std::move(owner)};

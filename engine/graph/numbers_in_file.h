@@ -14,18 +14,18 @@
 #include "absl/strings/string_view.h"
 #include "engine/graph/byte_source.h"
 #include "engine/graph/constant.h"
-#include "engine/memory/data_type.h"
+#include "engine/graph/stored_type.h"
 
 namespace tilewire::graph {
 
-// Consecutive elements of f32, f16, bf16, u8 or s8 in a file that stays open. They are read once at
-// the start, for the sum of their bytes, with which every later read must agree, whatever the
-// file's times say: a file may be overwritten with its time of modification kept. Immutable.
+// Consecutive elements in a file that stays open, of f32 and types of fewer bits. They are read
+// once at the start, for the sum of their bytes, with which every later read must agree, whatever
+// the file's times say: a file may be overwritten with its time of modification kept. Immutable.
 class NumbersInFile final : public StoredNumbers {
  public:
   // `name` is the tensor's, for messages. Errors: those of `source`, kResourceExhausted.
   static absl::StatusOr<std::shared_ptr<const NumbersInFile>> Create(
-      std::string name, DataType type, std::shared_ptr<const ByteSource> source, int64_t offset,
+      std::string name, StoredType type, std::shared_ptr<const ByteSource> source, int64_t offset,
       int64_t count);
 
   absl::StatusOr<HeldFloats> Load() const override;
@@ -33,16 +33,16 @@ class NumbersInFile final : public StoredNumbers {
   absl::Status Check() const override;
 
  private:
-  NumbersInFile(std::string name, DataType type, std::shared_ptr<const ByteSource> source,
+  NumbersInFile(std::string name, StoredType type, std::shared_ptr<const ByteSource> source,
                 int64_t offset, int64_t count);
 
-  int64_t bytes() const { return count_ * SizeOf(type_); }
+  int64_t bytes() const { return type_.Bytes(count_); }
   absl::StatusOr<size_t> ReadSum() const;
   absl::Status ReadTo(std::byte* to) const;
   absl::Status Changed(absl::string_view how) const;
 
   const std::string name_;
-  const DataType type_;
+  const StoredType type_;
   const std::shared_ptr<const ByteSource> source_;
   const int64_t offset_, count_;
   size_t sum_ = 0;

@@ -5,6 +5,7 @@
 // memory allocated, so that a few bytes cannot ask for gigabytes.
 #include "engine/graph/tensor_reader.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -16,7 +17,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/graph/numbers_in_file.h"
 #include "engine/graph/onnx_types.h"
-#include "engine/memory/narrow_floats.h"
+#include "engine/graph/stored_type.h"
 #include "protos/onnx_subset.pb.h"
 
 namespace tilewire::graph {
@@ -129,49 +130,41 @@ absl::StatusOr<Record> ReadRecord(ByteWindow* window, int64_t begin, int64_t end
   return record;
 }
 
-// Bytes of one element in raw_data; 0 for a type that is not read.
-int64_t ElementSize(int type) {
-  const std::optional<DataType> held = TypeOfElements(type);
-  return held ? SizeOf(*held) : 0;
-}
-
-// The types whose typed contents are floating-point; those of f16 and bf16 are bits in int32_data.
+// The types whose typed contents are floating-point; those of fewer bits are bits in int32_data.
 bool IsFloat(int type) { return type == TensorProto::FLOAT || type == TensorProto::DOUBLE; }
 
-bool IsNarrowFloat(int type) {
-  return type == TensorProto::FLOAT16 || type == TensorProto::BFLOAT16;
-}
-
-absl::StatusOr<int64_t> CheckedCount(const Record& record, int64_t element_size) {
+absl::StatusOr<int64_t> CheckedCount(const Record& record) {
   if (record.dims.size() > kMaxRank)
     return Invalid(record, absl::StrCat("rank ", record.dims.size(), " is over 12"));
   for (int64_t dim : record.dims) {
     if (dim < 0) return Invalid(record, absl::StrCat("negative dimension ", dim));
   }
   const std::optional<int64_t> count = CheckedProduct(record.dims);
-  if (!count || !CheckedMul(*count, element_size)) return Invalid(record, "dims overflow");
+  if (!count || !CheckedMul(*count, sizeof(double))) return Invalid(record, "dims overflow");
   return *count;
 }
 
 // The contents must be given once, in the field that belongs to the type, and fit the dims exactly.
-absl::Status CheckContents(const Record& record, int64_t count, int64_t element_size) {
+absl::Status CheckContents(const Record& record, int64_t count, const StoredType& type) {
   const int64_t fixed = FixedCount(record);
   const int64_t ints = static_cast<int64_t>(record.ints.size());
   if (record.has_raw) {
     if (fixed != 0 || ints != 0) return Invalid(record, "both raw and typed contents");
-    if (record.raw.count != count * element_size) {
+    if (record.raw.count != type.Bytes(count)) {
       return Invalid(record, absl::StrCat("raw_data of ", record.raw.count,
-                                          " bytes where the dims ask for ", count * element_size));
+                                          " bytes where the dims ask for ", type.Bytes(count)));
     }
     return absl::OkStatus();
   }
   const int64_t right = IsFloat(record.type) ? fixed : ints;
   const int64_t wrong = IsFloat(record.type) ? ints : fixed;
-  if (right != count || wrong != 0) {
-    return Invalid(record, absl::StrCat(right, " elements where the dims ask for ", count));
+  const int64_t wanted = type.bits() < 8 ? type.Bytes(count) : count;  // typed contents are packed
+  if (right != wanted || wrong != 0) {
+    return Invalid(record, absl::StrCat(right, " elements where the dims ask for ", wanted));
   }
   for (const Run& run : record.fixed) {
-    if (run.size != element_size) return Invalid(record, "contents of another floating-point type");
+    if (8 * run.size != type.bits())
+      return Invalid(record, "contents of another floating-point type");
   }
   return absl::OkStatus();
 }
@@ -229,16 +222,16 @@ HeldFloats FloatsIn(AlignedBuffer bytes, int64_t count) {
   return {absl::MakeConstSpan(floats, count), std::move(owner)};
 }
 
-DataType IntegersOf(int type) {
-  if (type == TensorProto::UINT8) return DataType::kU8;
-  return type == TensorProto::INT8 ? DataType::kS8 : DataType::kS32;
+// The integers of 8 bits or fewer; kS32 stands for all others.
+DataType IntegersOf(const StoredType& type) {
+  return IsByte(type.held()) ? type.held() : DataType::kS32;
 }
 
 // Keeps the low 8 bits of typed contents, and 1 of truth values.
 //   kUnimplemented  u64 beyond s64, which holds constants
 absl::StatusOr<ConstantPtr> OfType(int type, const ConstantPtr& integers) {
   auto typed = std::make_shared<Constant>(*integers);
-  typed->integers = IntegersOf(type);
+  typed->integers = EightBits(type);
   for (int64_t& element : typed->ints) {
     if (typed->integers == DataType::kU8) element = static_cast<uint8_t>(element);
     if (typed->integers == DataType::kS8) element = static_cast<int8_t>(element);
@@ -254,32 +247,49 @@ absl::StatusOr<ConstantPtr> OfType(int type, const ConstantPtr& integers) {
 
 absl::StatusOr<ConstantPtr> FromDoubles(const Record& record, int64_t count,
                                         const AlignedBuffer& bytes) {
-  std::vector<float> floats(count);
-  for (int64_t i = 0; i < count; ++i) {
-    double element;
-    memcpy(&element, bytes.data() + i * sizeof(double), sizeof(double));
-    floats[i] = static_cast<float>(element);
-    if (std::isinf(floats[i]) && !std::isinf(element)) {
+  std::vector<double> doubles(count);
+  if (count > 0) memcpy(doubles.data(), bytes.data(), count * sizeof(double));
+  for (const double element : doubles) {
+    if (std::isinf(static_cast<float>(element)) && !std::isinf(element)) {
       return absl::UnimplementedError(
           absl::StrCat("tensor '", record.name, "' holds ", element, ", which is beyond f32"));
     }
   }
-  return MakeFloats(record.name, Dims(record.dims.begin(), record.dims.end()), std::move(floats));
+  return MakeDoubles(record.name, Dims(record.dims.begin(), record.dims.end()), std::move(doubles));
 }
 
-template <typename Bits>
-ConstantPtr FromNarrowFloats(const Record& record, const Bits& bits) {
-  const DataType type = record.type == TensorProto::FLOAT16 ? DataType::kF16 : DataType::kBf16;
-  std::vector<float> floats;
-  for (const auto element : bits) floats.push_back(WidenAs(type, static_cast<uint16_t>(element)));
-  return MakeFloats(record.name, Dims(record.dims.begin(), record.dims.end()), std::move(floats));
+// The bytes of typed contents that are bits: of f16 and bf16, and of 8 bits or fewer.
+absl::StatusOr<AlignedBuffer> BytesOfBits(const Record& record, const StoredType& type) {
+  const int64_t size = std::max(type.bits() / 8, 1);
+  ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes,
+                        AlignedBuffer::Allocate(size * static_cast<int64_t>(record.ints.size())));
+  std::byte* to = bytes.data();
+  for (const int64_t bits : record.ints) {
+    memcpy(to, &bits, size);
+    to += size;
+  }
+  return bytes;
 }
 
-absl::StatusOr<ConstantPtr> FromBytes(const Record& record, int64_t count, AlignedBuffer bytes) {
+// Real numbers of at most 16 bits, integers of fewer than 8.
+ConstantPtr FromBits(const Record& record, const StoredType& type, int64_t count,
+                     const AlignedBuffer& bytes) {
+  Dims dims(record.dims.begin(), record.dims.end());
+  std::vector<float> numbers(count);
+  type.Widen(bytes.data(), count, numbers.data());
+  if (!IsIntegerType(type.held()))
+    return MakeFloats(record.name, std::move(dims), std::move(numbers));
+  auto integers = std::make_shared<Constant>(
+      *MakeInts(record.name, std::move(dims), {numbers.begin(), numbers.end()}));
+  integers->integers = type.held();
+  return integers;
+}
+
+absl::StatusOr<ConstantPtr> FromBytes(const Record& record, const StoredType& type, int64_t count,
+                                      AlignedBuffer bytes) {
   Dims dims(record.dims.begin(), record.dims.end());
   if (record.type == TensorProto::DOUBLE) return FromDoubles(record, count, bytes);
-  if (IsNarrowFloat(record.type))
-    return FromNarrowFloats(record, Widen<uint16_t>(bytes.data(), count));
+  if (type.is_bits()) return FromBits(record, type, count, bytes);
   if (record.type != TensorProto::FLOAT) {
     return OfType(record.type, MakeInts(record.name, std::move(dims),
                                         WidenRaw(record.type, bytes.data(), count)));
@@ -296,11 +306,12 @@ absl::StatusOr<ConstantPtr> FromBytes(const Record& record, int64_t count, Align
 
 // Leaves large weights in their file until they are packed, so that they are never in memory twice.
 // Null for tensors that are better read at once.
-absl::StatusOr<ConstantPtr> LeaveInFile(const Record& record, int64_t count,
+absl::StatusOr<ConstantPtr> LeaveInFile(const Record& record, const StoredType& type, int64_t count,
                                         const ByteSource& source, const std::vector<Run>& runs) {
   constexpr int64_t kSmallest = 16384;
-  const bool is_float = record.type == TensorProto::FLOAT || IsNarrowFloat(record.type);
-  if (!is_float && IntegersOf(record.type) == DataType::kS32) return ConstantPtr();
+  const bool is_float = !IsIntegerType(type.held()) && type.bits() <= 32;
+  if (type.held() == DataType::kBool || (!is_float && IntegersOf(type) == DataType::kS32))
+    return ConstantPtr();
   if (count < kSmallest || runs.size() != 1) return ConstantPtr();
   std::shared_ptr<const ByteSource> file = source.Keep();
   if (file == nullptr || runs[0].stride != runs[0].size) return ConstantPtr();
@@ -308,8 +319,7 @@ absl::StatusOr<ConstantPtr> LeaveInFile(const Record& record, int64_t count,
   constant->name = record.name;
   constant->dims = Dims(record.dims.begin(), record.dims.end());
   constant->is_float = is_float;
-  constant->integers = IntegersOf(record.type);
-  const DataType type = is_float ? *TypeOfElements(record.type) : constant->integers;
+  constant->integers = IntegersOf(type);
   ABSL_ASSIGN_OR_RETURN(constant->stored, NumbersInFile::Create(record.name, type, std::move(file),
                                                                 runs[0].offset, count));
   return ConstantPtr(std::move(constant));
@@ -335,20 +345,23 @@ absl::Status LocateExternal(int64_t expected_bytes, const ByteSource& source, Re
   return absl::OkStatus();
 }
 
-absl::StatusOr<ConstantPtr> ReadElements(Record record, int64_t count, int64_t element_size,
+absl::StatusOr<ConstantPtr> ReadElements(Record record, const StoredType& type, int64_t count,
                                          const ByteSource& source) {
-  ABSL_RETURN_IF_ERROR(CheckContents(record, count, element_size));
-  if (!record.has_raw && IsNarrowFloat(record.type)) return FromNarrowFloats(record, record.ints);
+  ABSL_RETURN_IF_ERROR(CheckContents(record, count, type));
+  if (!record.has_raw && type.is_bits()) {
+    ABSL_ASSIGN_OR_RETURN(const AlignedBuffer bytes, BytesOfBits(record, type));
+    return FromBits(record, type, count, bytes);
+  }
   if (!record.has_raw && !IsFloat(record.type)) {
     return OfType(record.type, MakeInts(record.name, Dims(record.dims.begin(), record.dims.end()),
                                         std::move(record.ints)));
   }
   const std::vector<Run> runs = record.has_raw ? std::vector<Run>{record.raw} : record.fixed;
-  ABSL_ASSIGN_OR_RETURN(ConstantPtr stored, LeaveInFile(record, count, source, runs));
+  ABSL_ASSIGN_OR_RETURN(ConstantPtr stored, LeaveInFile(record, type, count, source, runs));
   if (stored != nullptr) return stored;
-  ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes, AlignedBuffer::Allocate(count * element_size));
+  ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes, AlignedBuffer::Allocate(type.Bytes(count)));
   ABSL_RETURN_IF_ERROR(ReadRuns(source, runs, bytes.data()));
-  return FromBytes(record, count, std::move(bytes));
+  return FromBytes(record, type, count, std::move(bytes));
 }
 
 }  // namespace
@@ -365,23 +378,23 @@ absl::StatusOr<const ByteSource*> TensorReader::External(const std::string& loca
 
 absl::StatusOr<ConstantPtr> TensorReader::Read(ByteWindow* window, int64_t begin, int64_t end) {
   ABSL_ASSIGN_OR_RETURN(Record record, ReadRecord(window, begin, end));
-  const int64_t element_size = ElementSize(record.type);
-  if (element_size == 0) {
+  const std::optional<StoredType> type = StoredType::Of(record.type);
+  if (!type) {
     return absl::UnimplementedError(
         absl::StrCat("tensor '", record.name, "' has ONNX element type ",
                      ElementTypeText(record.type), ", which is not supported"));
   }
-  ABSL_ASSIGN_OR_RETURN(const int64_t count, CheckedCount(record, element_size));
+  ABSL_ASSIGN_OR_RETURN(const int64_t count, CheckedCount(record));
   const ByteSource* source = &window->source();
   if (record.external) {
     ABSL_ASSIGN_OR_RETURN(source, External(record.external_entries["location"]));
-    ABSL_RETURN_IF_ERROR(LocateExternal(count * element_size, *source, &record));
+    ABSL_RETURN_IF_ERROR(LocateExternal(type->Bytes(count), *source, &record));
   }
-  const DataType declared = *TypeOfElements(record.type);
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr held,
-                        ReadElements(std::move(record), count, element_size, *source));
+                        ReadElements(std::move(record), *type, count, *source));
   auto constant = std::make_shared<Constant>(*held);
-  constant->declared = declared;
+  constant->declared = type->held();
+  constant->has_few_bits = type->bits() < 8;
   return ConstantPtr(std::move(constant));
 }
 

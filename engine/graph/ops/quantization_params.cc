@@ -15,9 +15,8 @@ namespace {
 
 using Function = Elementwise::Function;
 
-constexpr int64_t kFewElements = 16384;  // up to this many are computed at once
-constexpr int kDeepest = 3;              // longest chain of conversions that is computed on demand
-constexpr int64_t kLargestZeroPoint = 255;
+constexpr int kDeepest = 3;  // longest chain of conversions that is computed on demand
+constexpr int64_t kLargestZeroPoint = 65535;
 
 bool IsComputed(const NodeContext& context, int input) {
   return input >= 0 && context.Has(input) && context.input(input).constant == nullptr;
@@ -37,12 +36,25 @@ absl::StatusOr<std::vector<float>> ReadScales(const NodeContext& context, int in
 
 absl::StatusOr<std::vector<int64_t>> ReadZeroPoints(const NodeContext& context, int input) {
   if (!IsGiven(context, input)) return std::vector<int64_t>(1, 0);
+  const Operand& given = context.input(input);
+  if (given.constant != nullptr && given.constant->is_float) {  // of 4 or 8 bits
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr zeros, context.Floats(input));
+    return std::vector<int64_t>(zeros->floats.begin(), zeros->floats.end());
+  }
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr zero_points, context.Ints(input));
   for (int64_t zero_point : zero_points->ints) {
     if (std::abs(zero_point) > kLargestZeroPoint)
       return context.node.Invalid(absl::StrCat("a zero point of ", zero_point));
   }
   return zero_points->ints;
+}
+
+absl::Status WrongBlocks(const NodeContext& context, const Dims& given, const Dims& dims, int axis,
+                         int64_t block) {
+  return context.node.Invalid(absl::StrCat("scales or zero points of dims ", DimsToString(given),
+                                           " for blocks of ", block, " along axis ", axis, " of ",
+                                           DimsToString(dims), "; expected are ",
+                                           DimsToString(DimsOfScales(dims, axis, block))));
 }
 
 // Calls visit(element, grid) for every element, row-major.
@@ -103,7 +115,7 @@ absl::StatusOr<ConstantPtr> Requantized(const ConstantPtr& src,
   constant->is_float = !type;
   constant->integers = type.value_or(DataType::kS32);
   auto converted = std::make_shared<const Converted>(src, quantization, type);
-  if (src->count() >= kFewElements && Converted::DepthOf(*src) < kDeepest) {
+  if (src->count() >= kFewConverted && Converted::DepthOf(*src) < kDeepest) {
     constant->stored = std::move(converted);
     return constant;
   }
@@ -117,9 +129,23 @@ absl::StatusOr<ConstantPtr> Requantized(const ConstantPtr& src,
   return constant;
 }
 
-// A scale or zero point as an operand of floats that is broadcast along all axes but its own.
-absl::StatusOr<Operand> Parameter(NodeContext& context, int input, size_t rank, int64_t axis,
-                                  float absent, absl::string_view suffix) {
+// A parameter of blocks with an element for each index of `axis` in `dims`.
+absl::StatusOr<Operand> Spread(NodeContext& context, const Operand& parameter, const Dims& dims,
+                               int axis, int64_t block, absl::string_view suffix) {
+  if (parameter.dims != DimsOfScales(dims, axis, block))
+    return WrongBlocks(context, parameter.dims, dims, axis, block);
+  std::vector<int64_t> from;
+  for (int64_t i = 0; i < dims[axis]; ++i) from.push_back(i / block);
+  Select select = WholeOf(dims.size());
+  select.from[axis] = RunsOf(from);
+  return SelectOf(context, parameter, std::move(select), absl::StrCat(suffix, "/spread"));
+}
+
+// A scale or zero point as an operand of floats that is broadcast to `dims`, along all axes but its
+// own.
+absl::StatusOr<Operand> Parameter(NodeContext& context, int input, const Dims& dims, int64_t axis,
+                                  int64_t block, float absent, absl::string_view suffix) {
+  const size_t rank = dims.size();
   const std::string name = absl::StrCat(context.output_name(), suffix);
   if (!IsGiven(context, input)) return Operand{MakeFloats(name, {}, {absent}), kNoValue, {}};
   Operand parameter = context.input(input);
@@ -130,12 +156,14 @@ absl::StatusOr<Operand> Parameter(NodeContext& context, int input, size_t rank, 
     parameter.constant = MakeFloats(name, parameter.dims,
                                     std::vector<float>(held.values.begin(), held.values.end()));
   }
-  if (ElementCount(parameter.dims) == 1) return ReshapeOf(context, parameter, {}, suffix);
+  if (block == 0 && ElementCount(parameter.dims) == 1)
+    return ReshapeOf(context, parameter, {}, suffix);
   ABSL_ASSIGN_OR_RETURN(const int at, NormalizeAxis(context.node, axis, rank));
-  Dims dims(rank - at, 1);
+  if (block > 0) return Spread(context, parameter, dims, at, block, suffix);
+  Dims raised(rank - at, 1);
   if (parameter.dims.size() != 1) return context.node.Invalid("scales or zero points of some axes");
-  dims[0] = parameter.dims[0];
-  return ReshapeOf(context, parameter, std::move(dims), suffix);
+  raised[0] = parameter.dims[0];
+  return ReshapeOf(context, parameter, std::move(raised), suffix);
 }
 
 struct Parameters {
@@ -144,11 +172,11 @@ struct Parameters {
 
 absl::StatusOr<Parameters> ParametersOf(NodeContext& context, QuantizationInputs inputs,
                                         const Operand& src, int64_t axis) {
-  const size_t rank = src.dims.size();
   Parameters by;
-  ABSL_ASSIGN_OR_RETURN(by.scale, Parameter(context, inputs.scale, rank, axis, 1, "/scale"));
-  ABSL_ASSIGN_OR_RETURN(by.zero_point,
-                        Parameter(context, inputs.zero_point, rank, axis, 0, "/zero_point"));
+  ABSL_ASSIGN_OR_RETURN(
+      by.scale, Parameter(context, inputs.scale, src.dims, axis, inputs.block, 1, "/scale"));
+  ABSL_ASSIGN_OR_RETURN(by.zero_point, Parameter(context, inputs.zero_point, src.dims, axis,
+                                                 inputs.block, 0, "/zero_point"));
   return by;
 }
 
@@ -180,6 +208,25 @@ absl::StatusOr<std::optional<AxisQuantization>> ReadQuantization(const NodeConte
         absl::StrCat(count, " scales along axis ", result.axis, " of ", DimsToString(dims)));
   }
   return result;
+}
+
+absl::StatusOr<std::optional<Blocks>> ReadBlocks(const NodeContext& context,
+                                                 QuantizationInputs inputs, const Dims& dims,
+                                                 int64_t axis) {
+  if (IsComputed(context, inputs.scale) || IsComputed(context, inputs.zero_point))
+    return std::nullopt;
+  Blocks blocks;
+  ABSL_ASSIGN_OR_RETURN(blocks.axis, NormalizeAxis(context.node, axis, dims.size()));
+  blocks.size = inputs.block;
+  ABSL_ASSIGN_OR_RETURN(blocks.scales, context.Floats(inputs.scale));
+  if (IsGiven(context, inputs.zero_point)) {
+    ABSL_ASSIGN_OR_RETURN(blocks.zero_points, InMemory(context.input(inputs.zero_point).constant));
+  }
+  for (const ConstantPtr& given : {blocks.scales, blocks.zero_points}) {
+    if (given != nullptr && given->dims != DimsOfScales(dims, blocks.axis, blocks.size))
+      return WrongBlocks(context, given->dims, dims, blocks.axis, blocks.size);
+  }
+  return blocks;
 }
 
 absl::StatusOr<AxisQuantization> ReadKnownQuantization(const NodeContext& context,
@@ -249,13 +296,13 @@ absl::StatusOr<Operand> QuantizeOf(NodeContext& context, const Operand& src,
                                    const std::optional<AxisQuantization>& quantization,
                                    QuantizationInputs inputs, int64_t axis, DataType type,
                                    absl::string_view suffix) {
-  if (quantization && src.constant != nullptr) {
+  if (quantization && IsByte(type) && src.constant != nullptr) {
     ABSL_ASSIGN_OR_RETURN(ConstantPtr constant,
                           QuantizeConstant(src.constant, *quantization, type,
                                            absl::StrCat(context.output_name(), suffix)));
     return Operand{std::move(constant), kNoValue, src.dims};
   }
-  if (quantization) {
+  if (quantization && IsByte(type)) {
     ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(src));
     ABSL_ASSIGN_OR_RETURN(const ValueId dst,
                           context.Emit(Quantize{quantization->axis, quantization->params},
@@ -275,6 +322,13 @@ absl::StatusOr<Operand> QuantizeBy(NodeContext& context, const Operand& src, con
                         ElementwiseOf(context, {Function::kRound}, {quotient}, "/rounded"));
   ABSL_ASSIGN_OR_RETURN(const Operand shifted, ElementwiseOf(context, {Function::kAdd},
                                                              {rounded, zero_point}, "/shifted"));
+  if (!IsByte(type)) {
+    const bool is_signed = type == DataType::kS16;
+    return ActivationOf(context,
+                        {jit::EltwiseAlgorithm::kClip, is_signed ? -32768.0f : 0.0f,
+                         is_signed ? 32767.0f : 65535.0f},
+                        shifted, suffix);
+  }
   ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(shifted));
   ABSL_ASSIGN_OR_RETURN(const ValueId dst,
                         context.Emit(Quantize{}, {numbers}, shifted.dims, suffix, type));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/graph/ops/block_quantization.h"
 #include "engine/graph/specialization.h"
 
 namespace tilewire::graph {
@@ -23,6 +24,7 @@ struct AxisQuantization {
 // The inputs of a node that hold them. For -1 or an input that is left out: scale 1, zero point 0.
 struct QuantizationInputs {
   int scale = -1, zero_point = -1;
+  int64_t block = 0;  // > 0: so many neighbours along the axis have a scale and a zero point
 };
 
 // The parameters of a tensor of dims `dims`, along `axis` if there are as many as it has indices.
@@ -36,6 +38,12 @@ absl::StatusOr<std::optional<AxisQuantization>> ReadQuantization(const NodeConte
 absl::StatusOr<AxisQuantization> ReadKnownQuantization(const NodeContext& context,
                                                        QuantizationInputs inputs, const Dims& dims,
                                                        int64_t axis);
+
+// The parameters of blocks along `axis` of a tensor of dims `dims`. Errors are those of
+// ReadQuantization().
+absl::StatusOr<std::optional<Blocks>> ReadBlocks(const NodeContext& context,
+                                                 QuantizationInputs inputs, const Dims& dims,
+                                                 int64_t axis);
 
 // The type of a tensor, which is that of its zero point; kU8 if that is left out.
 // kUnimplemented: it is not u8 or s8.
@@ -55,7 +63,7 @@ absl::StatusOr<Operand> DequantizeOf(NodeContext& context, const Operand& src,
                                      const std::optional<AxisQuantization>& quantization,
                                      QuantizationInputs inputs, int64_t axis,
                                      absl::string_view suffix = "");
-// The inverse.
+// The inverse, to 8 or 16 bits; u16 and s16 are held in f32.
 absl::StatusOr<Operand> QuantizeOf(NodeContext& context, const Operand& src,
                                    const std::optional<AxisQuantization>& quantization,
                                    QuantizationInputs inputs, int64_t axis, DataType type,

@@ -11,62 +11,80 @@
 namespace tilewire::graph {
 namespace {
 
-constexpr QuantizationInputs kQuantizationInputs = {.scale = 1, .zero_point = 2};
-
-// What opsets 19 to 25 added: blocks along an axis and types other than those of the inputs are
-// refused; what only float8 has a use for changes nothing.
-absl::Status CheckNewAttributes(const NodeContext& context) {
-  const Node& node = context.node;
-  ABSL_ASSIGN_OR_RETURN(const int64_t block, node.Int("block_size", 0));
-  if (block != 0) return node.Unimplemented(absl::StrCat("block_size ", block, "; supported is 0"));
+// The inputs, and the blocks of opset 21. What only float8 has a use for changes nothing.
+absl::StatusOr<QuantizationInputs> ReadInputs(const Node& node) {
+  QuantizationInputs inputs = {.scale = 1, .zero_point = 2};
+  ABSL_ASSIGN_OR_RETURN(inputs.block, node.Int("block_size", 0));
+  if (inputs.block < 0) return node.Invalid(absl::StrCat("block_size ", inputs.block));
   ABSL_ASSIGN_OR_RETURN(const int64_t precision, node.Int("precision", 0));
   if (precision != 0 && precision != onnx::TensorProto::FLOAT)
     return node.Unimplemented(absl::StrCat("precision ", ElementTypeText(precision)));
-  return CheckSaturate(node);
+  ABSL_RETURN_IF_ERROR(CheckSaturate(node));
+  return inputs;
 }
 
 // The type that the zero point, or without one output_dtype, gives the result; u8 without either.
 absl::StatusOr<DataType> TypeOfResult(const NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const DataType type, TypeOfZeroPoint(context, 2));
-  ABSL_ASSIGN_OR_RETURN(const int64_t asked, context.node.Int("output_dtype", 0));
-  if (asked == 0) return type;
-  const DataType named = EightBits(asked);
-  if (named == DataType::kS32)
-    return context.node.Unimplemented(
-        absl::StrCat("to ", ElementTypeText(asked), "; supported are INT8 and UINT8"));
-  if (context.Has(2) && named != type)
-    return context.node.Invalid("output_dtype is not the type of the zero point");
-  return named;
+  const Node& node = context.node;
+  constexpr char kSupported[] = "; supported are INT8, UINT8, INT16 and UINT16";
+  ABSL_ASSIGN_OR_RETURN(const int64_t asked, node.Int("output_dtype", 0));
+  const std::optional<DataType> named = TypeOfElements(asked);
+  if (asked != 0 && !named)
+    return node.Unimplemented(absl::StrCat("to ", ElementTypeText(asked), kSupported));
+  if (asked != 0 && context.Has(2) && *named != context.ElementType(2))
+    return node.Invalid("output_dtype is not the type of the zero point");
+  if (context.Has(2) && context.input(2).constant != nullptr &&
+      context.input(2).constant->has_few_bits)
+    return node.Unimplemented(absl::StrCat("to fewer than 8 bits", kSupported));
+  const DataType type = context.ElementTypeOfOutput(0);
+  if (IsByte(type) || type == DataType::kU16 || type == DataType::kS16) return type;
+  return node.Unimplemented(absl::StrCat("to ", DataTypeName(type), kSupported));
 }
 
 absl::Status BuildQuantizeLinear(NodeContext& context) {
   const Operand src = context.input(0);
-  ABSL_RETURN_IF_ERROR(CheckNewAttributes(context));
+  ABSL_ASSIGN_OR_RETURN(const QuantizationInputs inputs, ReadInputs(context.node));
   ABSL_ASSIGN_OR_RETURN(const int64_t axis, context.node.Int("axis", 1));
   ABSL_ASSIGN_OR_RETURN(const DataType type, TypeOfResult(context));
   if (src.constant != nullptr && !src.constant->is_float)
     return context.node.Unimplemented("of integers; supported is f32");
-  ABSL_ASSIGN_OR_RETURN(const std::optional<AxisQuantization> quantization,
-                        ReadQuantization(context, kQuantizationInputs, src.dims, axis));
+  std::optional<AxisQuantization> quantization;
+  if (inputs.block == 0) {
+    ABSL_ASSIGN_OR_RETURN(quantization, ReadQuantization(context, inputs, src.dims, axis));
+  }
   ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                        QuantizeOf(context, src, quantization, kQuantizationInputs, axis, type));
+                        QuantizeOf(context, src, quantization, inputs, axis, type));
   return context.SetOutput(dst);
+}
+
+// Known integers with known blocks become real numbers when they are packed.
+absl::StatusOr<Operand> DequantizeInBlocks(NodeContext& context, const Operand& src,
+                                           const QuantizationInputs& inputs, int64_t axis) {
+  ABSL_ASSIGN_OR_RETURN(const std::optional<Blocks> blocks,
+                        ReadBlocks(context, inputs, src.dims, axis));
+  if (src.constant == nullptr || !blocks)
+    return DequantizeOf(context, src, std::nullopt, inputs, axis);
+  ABSL_ASSIGN_OR_RETURN(ConstantPtr reals,
+                        DequantizeBlocks(src.constant, *blocks, context.output_name()));
+  return OperandOf(std::move(reals));
 }
 
 absl::Status BuildDequantizeLinear(NodeContext& context) {
   const Operand src = context.input(0);
-  ABSL_RETURN_IF_ERROR(CheckNewAttributes(context));
+  ABSL_ASSIGN_OR_RETURN(const QuantizationInputs inputs, ReadInputs(context.node));
   ABSL_ASSIGN_OR_RETURN(const int64_t to, context.node.Int("output_dtype", 0));
-  if (to != 0 && to != onnx::TensorProto::FLOAT)
+  const std::optional<DataType> type = TypeOfElements(to);
+  if (to != 0 && (!type || !IsComputedInF32(*type)))
     return context.node.Unimplemented(
-        absl::StrCat("to ", ElementTypeText(to), "; supported is FLOAT"));
+        absl::StrCat("to ", ElementTypeText(to), "; supported are FLOAT, FLOAT16 and BFLOAT16"));
   ABSL_ASSIGN_OR_RETURN(const int64_t axis, context.node.Int("axis", 1));
-  if (src.constant != nullptr && src.constant->is_float)
-    return context.node.Invalid("input 0 is not of integers");
+  if (inputs.block > 0) {
+    ABSL_ASSIGN_OR_RETURN(const Operand dst, DequantizeInBlocks(context, src, inputs, axis));
+    return context.SetOutput(dst);
+  }
   ABSL_ASSIGN_OR_RETURN(const std::optional<AxisQuantization> quantization,
-                        ReadQuantization(context, kQuantizationInputs, src.dims, axis));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                        DequantizeOf(context, src, quantization, kQuantizationInputs, axis));
+                        ReadQuantization(context, inputs, src.dims, axis));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, DequantizeOf(context, src, quantization, inputs, axis));
   return context.SetOutput(dst);
 }
 

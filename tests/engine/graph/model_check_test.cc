@@ -63,9 +63,9 @@ TEST(ModelCheckTest, EverythingThatIsMissingAtOnce) {
 TEST(ModelCheckTest, UsesThatAreMissingAreAllNamedToo) {
   OnnxBuilder model;
   model.Input("x", {2, 4, 1})
-      .Node("DequantizeLinear", {"x", "x"}, {"a"}, {Int("block_size", 3)})
+      .Node("QuantizeLinear", {"x", "x"}, {"a"}, {Int("precision", 10)})
       .Node("Relu", {"a"}, {"b"});
-  model.Node("DequantizeLinear", {"x", "x"}, {"c"}, {Int("block_size", 2)}).Output("b").Output("c");
+  model.Node("QuantizeLinear", {"x", "x"}, {"c"}, {Int("precision", 16)}).Output("b").Output("c");
   EXPECT_THAT(CheckBytes(model.Serialize()).lacks,
               ElementsAre(HasSubstr("node 'node_a'"), HasSubstr("node 'node_c'")));
 }
