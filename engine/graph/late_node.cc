@@ -26,7 +26,7 @@ absl::Status CheckOutputs(const Node& node, const std::vector<Operand>& tensors)
 // Output 0 of what takes elements has the type of input 0.
 DataType TypeOfResult(const Node& node, size_t i, const std::vector<HeldTensor>& inputs) {
   const bool takes_elements =
-      node.op() == "Compress" || node.op() == "Unique" || FindOp(node)->is_like_first;
+      node.op() == "Compress" || node.op() == "Unique" || FindOp(node)->late_dims != nullptr;
   if (!takes_elements || i > 0) return DataType::kF32;
   for (const HeldTensor& input : inputs) {
     if (input.tensor.id == node.inputs[0]) return input.tensor.type;

@@ -69,8 +69,8 @@ class Walk {
       computed->push_back({node.outputs[i], is_element ? src.type : DataType::kF32,
                            is_element ? src.is_integer : true, std::move(dims)});
     };
-    if (FindOp(node)->is_like_first) {
-      add(0, src.dims, /*is_element=*/true);
+    if (const auto late_dims = FindOp(node)->late_dims; late_dims != nullptr) {
+      add(0, late_dims(src.dims), /*is_element=*/true);
     } else if (node.op() == "NonZero") {
       add(0, {static_cast<int64_t>(src.dims.size()), found}, /*is_element=*/false);
     } else if (node.op() == "NonMaxSuppression") {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Functions of the bits of integers, which keep their type.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/ops.h"
@@ -10,9 +13,27 @@ namespace {
 
 using Function = Elementwise::Function;
 
+// Whether the result does not depend on the number of bits.
+bool IsSameInAllTypes(Function function) {
+  return function == Function::kBitAnd || function == Function::kBitOr ||
+         function == Function::kBitXor;
+}
+
+// In the type that the integers have in the model, whatever holds them.
 absl::Status FinishBits(NodeContext& context, Function function) {
+  const DataType type = context.ElementType(0);
+  if (!IsIntegerType(type))
+    return context.node.Invalid(absl::StrCat("of ", DataTypeName(type), "; it is of integers"));
+  const bool is_folded = context.AllConstant() && IsSameInAllTypes(function);
   std::vector<Operand> operands;
-  for (int i = 0; i < context.input_count(); ++i) operands.push_back(context.input(i));
+  for (int i = 0; i < context.input_count(); ++i) {
+    Operand operand = context.input(i);
+    if (!is_folded) {
+      ABSL_ASSIGN_OR_RETURN(const ValueId value, context.InType(operand, type));
+      operand = {nullptr, value, operand.dims};
+    }
+    operands.push_back(std::move(operand));
+  }
   ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {function}, operands));
   return context.SetOutput(dst);
 }

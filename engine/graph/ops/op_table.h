@@ -68,8 +68,10 @@ struct OpRow {
   bool is_late = false;
   // Refuses what build() would refuse by the attributes alone, before it is known whether it runs.
   absl::Status (*check)(const Node& node) = nullptr;
-  // A late node's result has the dims and the type of input 0.
-  bool is_like_first = false;
+  // The dims of a late node's result where those of input 0 give them; its type is that of input 0.
+  Dims (*late_dims)(const Dims& first) = nullptr;
+  // Inputs may be sequences of tensors (sequence.cc).
+  bool takes_sequences = false;
 };
 
 // Defines LrnOperators() for the family of the name Lrn:

@@ -32,6 +32,7 @@ absl::Span<const OpRow> ConvolutionOperators();
 absl::Span<const OpRow> CumSumOperators();
 absl::Span<const OpRow> DeconvolutionOperators();
 absl::Span<const OpRow> DeformConvOperators();
+absl::Span<const OpRow> DeterminantOperators();
 absl::Span<const OpRow> EinsumOperators();
 absl::Span<const OpRow> ElementwiseOperators();
 absl::Span<const OpRow> FourierOperators();
@@ -58,6 +59,7 @@ absl::Span<const OpRow> RepeatOperators();
 absl::Span<const OpRow> ReshapeOperators();
 absl::Span<const OpRow> ResizeOperators();
 absl::Span<const OpRow> RoiAlignOperators();
+absl::Span<const OpRow> ReverseSequenceOperators();
 absl::Span<const OpRow> ScatterOperators();
 absl::Span<const OpRow> ShapeOperators();
 absl::Span<const OpRow> SignalOperators();
@@ -86,6 +88,7 @@ inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     CumSumOperators,
     DeconvolutionOperators,
     DeformConvOperators,
+    DeterminantOperators,
     EinsumOperators,
     ElementwiseOperators,
     FourierOperators,
@@ -112,6 +115,7 @@ inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     ReshapeOperators,
     ResizeOperators,
     RoiAlignOperators,
+    ReverseSequenceOperators,
     ScatterOperators,
     ShapeOperators,
     SignalOperators,

@@ -340,8 +340,25 @@ TEST(CutTest, WhatIsNotSupportedAfterACutIsRefusedAtLoad) {
       .Node("NonZero", {"x"}, {"at"})
       .Node("Transpose", {"at"}, {"rows"});
   model.Node("GatherND", {"x", "rows"}, {"found"});
-  model.Node("ScatterND", {"x", "rows", "found"}, {"y"}, {String("reduction", "add")}).Output("y");
-  EXPECT_THAT(Load(model).status(), StatusIs(absl::StatusCode::kUnimplemented, "node_y"));
+  model.Node("ScatterND", {"x", "rows", "found"}, {"y"}, {String("reduction", "mean")}).Output("y");
+  EXPECT_THAT(Load(model).status(), StatusIs(absl::StatusCode::kInvalidArgument, "node_y"));
+}
+
+// The two greatest elements are added to the greatest one, whose place is computed.
+TEST(CutTest, UpdatesOfComputedPlacesAreAdded) {
+  OnnxBuilder model(18);
+  model.Input("x", {1, kRowSize});
+  model.Node("ArgMax", {"x"}, {"best"}, {Int("axis", 1)})
+      .Node("Concat", {"best", "best"}, {"at"}, {Int("axis", 1)});
+  model.Node("TopK", {"x", "two"}, {"most", "places"}).Integers("two", {2});
+  model.Node("ScatterElements", {"x", "at", "most"}, {"y"},
+             {Int("axis", 1), String("reduction", "add")});
+  const auto loaded = Load(model.Output("y"));
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  std::vector<float> expected(kRowSize, 0);
+  expected[3] = 4;
+  expected[6] = 5 + 5 + 4;
+  ExpectTensor<float>(**loaded, {Row({{3, 4}, {6, 5}})}, {1, kRowSize}, expected);
 }
 
 TEST(CutTest, TheExplanationHasAllStages) {

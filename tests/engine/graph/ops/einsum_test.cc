@@ -41,6 +41,31 @@ TEST(EinsumTest, TwoOperands) {
   EXPECT_EQ(Einsum("ij,jk->i", {3, 2}), (Elements{50, 113}));
 }
 
+TEST(EinsumTest, EllipsesAreBroadcast) {
+  EXPECT_EQ(Einsum("...j,jk->...k", {3, 2}), (Elements{22, 28, 49, 64}));
+  EXPECT_EQ(Einsum("i...->...i", {}), (Elements{1, 4, 2, 5, 3, 6}));
+  EXPECT_EQ(Einsum("...,...->...", {1, 3}), (Elements{1, 4, 9, 4, 10, 18}));
+  EXPECT_EQ(Einsum("...i,...i", {2, 1, 3}), (Elements{14, 32, 32, 77}));
+  EXPECT_EQ(Einsum("...->", {}), (Elements{21}));
+}
+
+TEST(EinsumTest, LettersThatStandTwiceTakeDiagonals) {
+  EXPECT_EQ(Einsum("ij,kk->ij", {2, 2}), (Elements{5, 10, 15, 20, 25, 30}));
+  EXPECT_EQ(Einsum("ij,kik->ij", {2, 2, 2}), (Elements{7, 14, 21, 44, 55, 66}));
+}
+
+// The two that give the smallest product come first, whatever their order.
+TEST(EinsumTest, ThreeOperands) {
+  OnnxBuilder model;
+  model.Input("x", {2, 3}).Input("z", {3, 2}).Input("v", {2});
+  model.Node("Einsum", {"x", "z", "v"}, {"y"}, {String("equation", "ij,jk,k->i")}).Output("y");
+  EXPECT_EQ(
+      Computed(model, {{2, 3}, {3, 2}, {2}}, {{1, 2, 3, 4, 5, 6}, {1, 2, 3, 4, 5, 6}, {1, 10}}),
+      (std::vector<Elements>{{302, 689}}));
+  EXPECT_THAT(BuiltText(model, {{2, 3}, {3, 2}, {2}}),
+              AllOf(HasSubstr("/product [3,1] = "), HasSubstr("y/product [2,1] = ")));
+}
+
 TEST(EinsumTest, Refusals) {
   const auto of = [](const char* equation) {
     return std::vector<onnx::AttributeProto>{String("equation", equation)};
@@ -53,10 +78,11 @@ TEST(EinsumTest, Refusals) {
       {"two arrows", "Einsum", {"m"}, of("ij->i->j"), "two arrows"},
       {"three terms", "Einsum", {"m"}, of("i,j,k"), "3 terms"},
   });
-  ExpectUnimplemented({
-      {"a diagonal", "Einsum", {"m"}, of("ii->i"), "'i' twice in a term"},
-      {"an ellipsis", "Einsum", {"m"}, of("...i->i"), "an ellipsis"},
-      {"three operands", "Einsum", {"m", "m", "m"}, of("ij,ij,ij->ij"), "3 operands"},
+  ExpectInvalid({
+      {"no diagonal", "Einsum", {"m"}, of("ii->i"), "two sizes of 'i'"},
+      {"twice in the result", "Einsum", {"m"}, of("ij->ii"), "'i' twice"},
+      {"too many letters", "Einsum", {"m"}, of("...ijk->i"), "'...ijk' of rank 2"},
+      {"two ellipses", "Einsum", {"m"}, of("...i...->i"), "equation with '.'"},
   });
 }
 

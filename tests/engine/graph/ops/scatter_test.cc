@@ -32,6 +32,26 @@ TEST(ScatterTest, ConstantsFold) {
   EXPECT_EQ(Computed(model, {{3}}, {{0, 0, 0}}), (std::vector<Elements>{{1, 9, 3}}));
 }
 
+// Places 2, 0, 2 and 2 of 1, 2, 3; the updates are 4, 5, 6, 7.
+TEST(ScatterTest, UpdatesOfOnePlaceAreReduced) {
+  const struct {
+    const char* reduction;
+    Elements expected;
+  } cases[] = {{"add", {6, 2, 20}}, {"mul", {5, 2, 504}}, {"max", {5, 2, 7}}, {"min", {1, 2, 3}}};
+  for (const auto& one : cases) {
+    SCOPED_TRACE(one.reduction);
+    const std::vector<onnx::AttributeProto> attributes = {String("reduction", one.reduction)};
+    OnnxBuilder computed(18), known(18);
+    computed.Input("x", {3}).Input("u", {4}).Integers("i", {2, 0, -1, 2});
+    computed.Node("ScatterElements", {"x", "i", "u"}, {"y"}, attributes).Output("y");
+    EXPECT_EQ(Computed(computed, {{3}, {4}}, {{1, 2, 3}, {4, 5, 6, 7}})[0], one.expected);
+    known.Input("x", {3}).Integers("c", {1, 2, 3}).Integers("u", {4, 5, 6, 7});
+    known.Integers("i", {2, 0, -1, 2}).Node("ScatterElements", {"c", "i", "u"}, {"s"}, attributes);
+    known.Node("Cast", {"s"}, {"f"}, {Int("to", 1)}).Node("Add", {"x", "f"}, {"y"}).Output("y");
+    EXPECT_EQ(Computed(known, {{3}}, {{0, 0, 0}})[0], one.expected);
+  }
+}
+
 TEST(ScatterTest, AnIndexOutsideIsNamed) {
   OnnxBuilder model(16);
   model.Input("x", {4}).Input("u", {2}).Integers("i", {-4, 4});
@@ -46,13 +66,13 @@ TEST(ScatterTest, Refusals) {
       {"no such row", "ScatterND", {"x", "shape", "m"}, {}, "updates [2,3], expected [4,8,8]"},
       {"another rank", "ScatterElements", {"x", "four", "two"}, {}, "do not fit the input"},
   });
-  ExpectUnimplemented({
-      {"sums",
+  ExpectInvalid({
+      {"means",
        "ScatterND",
        {"x", "four", "x"},
-       {String("reduction", "add")},
-       "reduction 'add'",
-       16},
+       {String("reduction", "mean")},
+       "reduction 'mean'",
+       18},
   });
 }
 
