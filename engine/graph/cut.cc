@@ -214,6 +214,12 @@ class StageBuilder {
       return;
     }
     const Operand& operand = tensors()[id];
+    if (operand.sequence != nullptr) {
+      kept_sequence_ = absl::UnimplementedError(
+          absl::StrCat("the sequence '", graph_.tensor_names[id].substr(0, 200),
+                       "' is read after sizes have been waited for; supported are sequences that "
+                       "are read before"));
+    }
     if (operand.value == kNoValue) return;
     const DataType type = network_.values[operand.value].type;
     cut_->outputs.push_back({id, type, operand.is_integer, operand.dims});
@@ -230,7 +236,7 @@ class StageBuilder {
       Keep(id);
     }
     KeepForNodes(*cut_->graph.nodes);
-    return absl::OkStatus();
+    return kept_sequence_;
   }
 
   // What is read after this stage alone does not go through it.
@@ -261,6 +267,7 @@ class StageBuilder {
   std::vector<bool> needed_;                     // by TensorId
   absl::flat_hash_set<TensorId> missing_;        // depend on what is not computed in this stage
   absl::flat_hash_set<TensorId> kept_;
+  absl::Status kept_sequence_;  // not OK: one would have to be kept
   Findings findings_;
   Network network_;
 };

@@ -27,6 +27,16 @@ absl::Status CheckInputs(const Node& node, const ModelGraph& graph,
   return absl::OkStatus();
 }
 
+// Only what handles sequences may read one: it has neither a value nor a constant.
+absl::Status CheckSequences(const Node& node, const std::vector<Operand>& tensors) {
+  if (FindOp(node)->takes_sequences) return absl::OkStatus();
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (node.HasInput(i) && tensors[node.inputs[i]].sequence != nullptr)
+      return node.Invalid(absl::StrCat("input ", i, " is a sequence of tensors"));
+  }
+  return absl::OkStatus();
+}
+
 bool ReadsAny(const Node& node, const absl::flat_hash_set<TensorId>& of) {
   if (of.empty()) return false;
   for (const std::vector<TensorId>* read : {&node.inputs, &node.captures}) {
@@ -71,6 +81,7 @@ void MarkOwnWeights(const Node& node, const std::vector<Operand>& tensors, size_
 absl::Status BuildNode(const Node& node, const ModelGraph& graph, std::vector<Operand>* tensors,
                        Network* network, const Repetition& repetition) {
   ABSL_RETURN_IF_ERROR(CheckInputs(node, graph, *tensors));
+  ABSL_RETURN_IF_ERROR(CheckSequences(node, *tensors));
   NodeContext context(node, graph, tensors, network, repetition);
   ABSL_RETURN_IF_ERROR(LoadConstants(node, context, tensors));
   const OpRow& row = *FindOp(node);

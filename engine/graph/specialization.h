@@ -33,7 +33,8 @@ struct Operand {
   Dims dims;
   bool is_integer = false;   // of a value: integers or truth values, whatever type holds them
   bool is_of_model = false;  // of a constant: known at load, the same in every specialization
-  bool defined() const { return constant != nullptr || value != kNoValue; }
+  std::shared_ptr<const std::vector<Operand>> sequence;  // of a sequence: its tensors; else null
+  bool defined() const { return constant != nullptr || value != kNoValue || sequence != nullptr; }
 };
 
 inline Operand OperandOf(ConstantPtr constant) {

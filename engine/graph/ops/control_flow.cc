@@ -106,6 +106,7 @@ absl::StatusOr<Operand> Stacked(NodeContext& context, const std::vector<Operand>
     return context.node.Unimplemented("a loop that gathers results and never runs");
   std::vector<Operand> rows;
   for (const Operand& result : results) {
+    if (result.sequence != nullptr) return context.node.Invalid("a loop that gathers sequences");
     Dims dims = result.dims;
     dims.insert(dims.begin(), 1);
     ABSL_ASSIGN_OR_RETURN(
@@ -151,7 +152,8 @@ DataType OfBody(const TypedNode& node, int i) { return node.body_output("body", 
 TILEWIRE_OPERATORS(ControlFlow) = {
     {"If", 1, 1, 1, "else_branch then_branch", BuildIf, Folds::kNever, OfBranch, Inputs({0})},
     {"Loop", 1, 0, INT_MAX, "body", BuildLoop, Folds::kNever, OfBody, Inputs({0, 1}),
-     /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true},
+     /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true, /*check=*/nullptr,
+     /*late_dims=*/nullptr, /*takes_sequences=*/true},
 };
 
 }  // namespace tilewire::graph

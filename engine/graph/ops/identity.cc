@@ -58,7 +58,9 @@ DataType MaskAfterFirst(const TypedNode& node, int i) {
 TILEWIRE_OPERATORS(Identity) = {
     {"Dropout", 1, 1, 3, "is_test ratio seed", BuildDropout, Folds::kInMemory, MaskAfterFirst,
      Inputs({1, 2})},
-    {"Identity", 1, 1, 1, "", BuildIdentity, Folds::kInMemory},
+    {"Identity", 1, 1, 1, "", BuildIdentity, Folds::kInMemory, LikeFirstInput, /*deciding=*/0,
+     /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/false, /*check=*/nullptr,
+     /*late_dims=*/nullptr, /*takes_sequences=*/true},
 };
 
 }  // namespace tilewire::graph

@@ -61,6 +61,7 @@ absl::Span<const OpRow> ResizeOperators();
 absl::Span<const OpRow> RoiAlignOperators();
 absl::Span<const OpRow> ReverseSequenceOperators();
 absl::Span<const OpRow> ScatterOperators();
+absl::Span<const OpRow> SequenceOperators();
 absl::Span<const OpRow> ShapeOperators();
 absl::Span<const OpRow> SignalOperators();
 absl::Span<const OpRow> SliceOperators();
@@ -117,6 +118,7 @@ inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     RoiAlignOperators,
     ReverseSequenceOperators,
     ScatterOperators,
+    SequenceOperators,
     ShapeOperators,
     SignalOperators,
     SliceOperators,
