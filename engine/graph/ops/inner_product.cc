@@ -111,9 +111,9 @@ absl::Status BuildGemm(NodeContext& context) {
 
 // All dimensions but the last are rows.
 absl::StatusOr<ValueId> EmitMatMul(NodeContext& context, ValueId src, const ConstantPtr& right,
-                                   absl::string_view suffix) {
+                                   absl::string_view suffix, bool turned) {
   const Node& node = context.node;
-  ABSL_ASSIGN_OR_RETURN(MatrixWeights matrix, ReadMatrix(context, right, /*as_given=*/false));
+  ABSL_ASSIGN_OR_RETURN(MatrixWeights matrix, ReadMatrix(context, right, /*as_given=*/turned));
   Dims dims = context.value(src).dims;
   if (dims.size() < 2 || dims.back() != matrix.inputs) {
     return node.Invalid(

@@ -9,11 +9,11 @@
 
 namespace tilewire::graph {
 
-// [..., I] x [I, O].
+// [..., I] x [I, O], or [O, I] if the right side is `turned`.
 //   kInvalidArgument  sizes that do not fit
 //   kUnimplemented    a right side whose rank is not 2
 absl::StatusOr<ValueId> EmitMatMul(NodeContext& context, ValueId src, const ConstantPtr& right,
-                                   absl::string_view suffix = "");
+                                   absl::string_view suffix = "", bool turned = false);
 
 }  // namespace tilewire::graph
 

@@ -3,8 +3,6 @@
 // What ONNX Runtime's optimiser writes in the place of several of ONNX's operators, and is taken
 // apart again here: passes then fuse what this engine fuses. Source: ONNX Runtime's
 // ContribOperators.md, version 1 of com.microsoft.
-#include <initializer_list>
-
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/composition.h"
@@ -115,63 +113,54 @@ absl::StatusOr<std::string> ComposeSimplified(const Node& node) {
   return std::string("x, scale -> y: y = RMSNormalization(x, scale, axis=@axis, epsilon=@epsilon)");
 }
 
-// Of heads that stand one after the other in the last dimension.
-constexpr char kOfHeads[] =
-    "q_num_heads=@num_heads, kv_num_heads=@num_heads, scale=@scale, is_causal=@unidirectional)";
-
-// kUnimplemented: one of these inputs, or a second output, is there, or one of these attributes is
-// not 0.
-absl::Status CheckPlainAttention(const Node& node, std::initializer_list<int> left_out,
-                                 std::initializer_list<absl::string_view> attributes) {
-  for (int i : left_out) {
-    if (node.HasInput(i)) return node.Unimplemented(absl::StrCat("input ", i));
+// The sum of rows of tables of words, positions and segments, normalized. Positions are counted
+// where they are not given. The second output has the length of each sequence, as its mask says it.
+absl::StatusOr<std::string> ComposeEmbedding(const Node& node) {
+  ABSL_ASSIGN_OR_RETURN(const float epsilon, node.Float("epsilon", 1e-12f));
+  for (const int i : {2, 3, 5, 6}) {
+    if (!node.HasInput(i)) return node.Invalid(absl::StrCat("input ", i, " is missing"));
   }
-  for (int i = 1; i < node.proto().output_size(); ++i) {
-    if (node.HasOutput(i)) return node.Unimplemented(absl::StrCat("output ", i));
+  const bool has_segments = node.HasInput(4);
+  if (has_segments != node.HasInput(1)) return node.Invalid("segments without their table");
+  std::string text =
+      "ids, segment_ids, word, position, segment, gamma, beta, mask, position_ids ->"
+      " y, mask_index, sum: words = Gather(word, ids);";
+  text += node.HasInput(8) ? "places = Gather(position, position_ids);"
+                           : "start = Constant(value_ints=[0]); end = Shape(ids, start=1, end=2);"
+                             "places = Slice(position, start, end);";
+  text += has_segments ? "first = Add(words, places); segments = Gather(segment, segment_ids);"
+                         "sum = Add(first, segments);"
+                       : "sum = Add(words, places);";
+  if (node.HasOutput(1)) {
+    text += "batch = Shape(ids, start=0, end=1); nothing = ConstantOfShape(batch);";
+    text += node.HasInput(7)
+                ? "axis = Constant(value_ints=[1]); mask_index = ReduceSum(mask, axis, keepdims=0);"
+                : "mask_index = Cast(nothing, to=6);";
   }
-  for (const absl::string_view name : attributes) {
-    ABSL_ASSIGN_OR_RETURN(const int64_t value, node.Int(name, 0));
-    if (value != 0) return node.Unimplemented(absl::StrCat(name, " ", value));
-  }
-  return absl::OkStatus();
+  return absl::StrCat(
+      text, "y = LayerNormalization(sum, gamma, beta, axis=-1, epsilon=", NumberText(epsilon), ")");
 }
 
-// The bias is that of queries, keys and values, one after the other.
-absl::StatusOr<std::string> ComposeMultiHeadAttention(const Node& node) {
-  ABSL_RETURN_IF_ERROR(CheckPlainAttention(node, {4, 6, 7, 8, 9}, {}));
-  std::string text = "query, key, value, bias, padding, mask -> y:";
-  const bool adds = node.HasInput(3);
-  if (adds) {
-    text +=
-        "of_q, of_k, of_v = Split(bias, num_outputs=3); q = Add(query, of_q);"
-        "k = Add(key, of_k); v = Add(value, of_v);";
+// Angles come after positions.
+absl::StatusOr<std::string> ComposeRotary(const Node& node) {
+  for (const absl::string_view name : {"is_packed_batching", "scale"}) {
+    if (node.HasAttribute(name)) {
+      const bool is_usual = name == "scale" ? node.Float(name, 1).value_or(0) == 1
+                                            : node.Int(name, 0).value_or(1) == 0;
+      if (!is_usual) return node.Unimplemented(absl::StrCat(name, " other than its default"));
+    }
   }
-  return absl::StrCat(text, "y = Attention(", adds ? "q, k, v, " : "query, key, value, ",
-                      node.HasInput(5) ? "mask, " : "_, ", kOfHeads);
-}
-
-// The weights give queries, keys and values in one product.
-absl::StatusOr<std::string> ComposePackedAttention(const Node& node) {
-  ABSL_RETURN_IF_ERROR(
-      CheckPlainAttention(node, {3, 4, 6}, {"do_rotary", "past_present_share_buffer"}));
-  if (node.HasAttribute("qkv_hidden_sizes")) return node.Unimplemented("qkv_hidden_sizes");
-  const bool adds = node.HasInput(2);
-  return absl::StrCat("x, weights, bias, padding, past, mask -> y:",
-                      adds ? "product = MatMul(x, weights); all = Add(product, bias);"
-                           : "all = MatMul(x, weights);",
-                      "q, k, v = Split(all, axis=-1, num_outputs=3); y = Attention(q, k, v, ",
-                      node.HasInput(5) ? "mask, " : "_, ", kOfHeads);
+  return absl::StrCat("x, positions, cos, sin -> y: y = RotaryEmbedding(x, cos, sin, positions, ",
+                      PassedOn("interleaved num_heads rotary_embedding_dim"), ")");
 }
 
 }  // namespace
 
 TILEWIRE_OPERATORS(Microsoft) = {
     Composed("SimplifiedLayerNormalization", 1, 2, 2, "axis epsilon stash_type", ComposeSimplified),
-    Composed("com.microsoft.Attention", 1, 2, 7,
-             "do_rotary mask_filter_value num_heads past_present_share_buffer qkv_hidden_sizes "
-             "rotary_embedding_dim scale unidirectional",
-             ComposePackedAttention),
     Composed("com.microsoft.BiasGelu", 1, 2, 2, "", ComposeBiasGelu),
+    Composed("com.microsoft.EmbedLayerNormalization", 1, 1, 9, "epsilon mask_index_type",
+             ComposeEmbedding),
     Composed("com.microsoft.FastGelu", 1, 1, 2, "", ComposeFastGelu),
     Composed("com.microsoft.FusedConv", 1, 2, 4,
              "activation activation_params auto_pad dilations group kernel_shape pads strides",
@@ -180,9 +169,9 @@ TILEWIRE_OPERATORS(Microsoft) = {
              "activation activation_alpha activation_beta alpha beta transA transB",
              ComposeFusedGemm),
     Composed("com.microsoft.Gelu", 1, 1, 1, "", ComposeGelu),
-    Composed("com.microsoft.MultiHeadAttention", 1, 3, 10,
-             "mask_filter_value num_heads scale unidirectional", ComposeMultiHeadAttention),
     Composed("com.microsoft.QuickGelu", 1, 1, 1, "alpha", ComposeQuickGelu),
+    Composed("com.microsoft.RotaryEmbedding", 1, 4, 4,
+             "interleaved is_packed_batching num_heads rotary_embedding_dim scale", ComposeRotary),
     Composed("com.microsoft.SkipLayerNormalization", 1, 3, 5, "epsilon",
              ComposeSkipLayerNormalization),
     Composed("com.microsoft.SkipSimplifiedLayerNormalization", 1, 3, 4, "epsilon",

@@ -45,6 +45,9 @@ absl::Span<const OpRow> LpPoolOperators();
 absl::Span<const OpRow> LrnOperators();
 absl::Span<const OpRow> MaxUnpoolOperators();
 absl::Span<const OpRow> MicrosoftOperators();
+absl::Span<const OpRow> MicrosoftAttentionOperators();
+absl::Span<const OpRow> MicrosoftBlocksOperators();
+absl::Span<const OpRow> MicrosoftGroupQueryOperators();
 absl::Span<const OpRow> MicrosoftQuantizedOperators();
 absl::Span<const OpRow> NonMaxSuppressionOperators();
 absl::Span<const OpRow> NormalizationOperators();
@@ -102,6 +105,9 @@ inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     LrnOperators,
     MaxUnpoolOperators,
     MicrosoftOperators,
+    MicrosoftAttentionOperators,
+    MicrosoftBlocksOperators,
+    MicrosoftGroupQueryOperators,
     MicrosoftQuantizedOperators,
     NonMaxSuppressionOperators,
     NormalizationOperators,

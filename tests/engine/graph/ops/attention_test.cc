@@ -147,7 +147,7 @@ TEST(AttentionTest, Refusals) {
        "Attention",
        {"z", "z", "z"},
        {Int("q_num_heads", 2)},
-       "q_num_heads 2",
+       "2 heads in a tensor of dims [2,2,3]",
        23},
       {"no rank for heads", "RotaryEmbedding", {"z", "m", "m"}, {}, "num_heads 0", 23},
   });

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention as ONNX Runtime's optimiser and model builder write it: with padding masks, and with
+// the keys and values of earlier requests as inputs, which come out with the new ones after them.
+// Source: ONNX Runtime's ContribOperators.md, version 1 of com.microsoft.
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/attention_steps.h"
+#include "engine/graph/ops/concat.h"
+#include "engine/graph/ops/element_functions.h"
+#include "engine/graph/ops/inner_product.h"
+#include "engine/graph/ops/matmul.h"
+#include "engine/graph/ops/ops.h"
+#include "engine/graph/ops/select.h"
+
+namespace tilewire::graph {
+namespace {
+
+using Function = Elementwise::Function;
+
+// kUnimplemented: one of these inputs is there, or one of these attributes is not 0.
+absl::Status CheckLeftOut(const Node& node, std::initializer_list<int> inputs,
+                          std::initializer_list<absl::string_view> attributes) {
+  for (const int i : inputs) {
+    if (node.HasInput(i)) return node.Unimplemented(absl::StrCat("input ", i));
+  }
+  for (const absl::string_view name : attributes) {
+    ABSL_ASSIGN_OR_RETURN(const int64_t value, node.Int(name, 0));
+    if (value != 0) return node.Unimplemented(absl::StrCat(name, " ", value));
+  }
+  return absl::OkStatus();
+}
+
+// Queries, keys and values, a head each, and how many keys are of earlier requests.
+struct Heads {
+  Operand queries, keys, values;
+  int64_t past = 0;
+};
+
+// Numbers 0, 1, ... of `count` keys.
+Operand Places(const NodeContext& context, int64_t count, absl::string_view suffix) {
+  std::vector<int64_t> places(count);
+  for (int64_t i = 0; i < count; ++i) places[i] = i;
+  return OperandOf(
+      MakeInts(absl::StrCat(context.output_name(), suffix), {count}, std::move(places)));
+}
+
+// Part `number` of equal parts of one dimension.
+absl::StatusOr<Operand> Part(NodeContext& context, const Operand& src, size_t axis, int64_t start,
+                             int64_t count, absl::string_view suffix) {
+  Select select = WholeOf(src.dims.size());
+  select.from[axis] = {{start, 1, count}};
+  return SelectOf(context, src, std::move(select), suffix);
+}
+
+// Whether each of `keys` keys comes before the end of its sequence, and after its start if there
+// are two numbers for each: [batch, 1, 1, keys].
+absl::StatusOr<Operand> InRanges(NodeContext& context, const Operand& ends, int64_t batch,
+                                 int64_t keys) {
+  const Operand places = Places(context, keys, "/places");
+  ABSL_ASSIGN_OR_RETURN(const Operand first, Part(context, ends, 0, 0, batch, "/ends"));
+  ABSL_ASSIGN_OR_RETURN(const Operand end, ReshapeOf(context, first, {batch, 1, 1, 1}, "/end"));
+  ABSL_ASSIGN_OR_RETURN(Operand truth,
+                        ElementwiseOf(context, {Function::kLess}, {places, end}, "/before"));
+  if (ends.dims[0] == batch) return truth;
+  ABSL_ASSIGN_OR_RETURN(const Operand second, Part(context, ends, 0, batch, batch, "/starts"));
+  ABSL_ASSIGN_OR_RETURN(const Operand start,
+                        ReshapeOf(context, second, {batch, 1, 1, 1}, "/start"));
+  ABSL_ASSIGN_OR_RETURN(const Operand after, ElementwiseOf(context, {Function::kLessOrEqual},
+                                                           {start, places}, "/after"));
+  return ElementwiseOf(context, {Function::kAnd}, {truth, after}, "/between");
+}
+
+// Which keys take part, as input `i` says: [batch, keys] or [batch, queries, keys] of numbers above
+// 0, the ends of sequences [batch], or the ends and then the starts [2 * batch].
+absl::StatusOr<Operand> TakesPart(NodeContext& context, int i, const Dims& scores) {
+  const Operand given = context.input(i);
+  const Dims& dims = given.dims;
+  const int64_t batch = scores[0], rows = scores[2], columns = scores[3];
+  if (dims == Dims{batch} || dims == Dims{2 * batch})
+    return InRanges(context, given, batch, columns);
+  Dims raised;
+  if (dims == Dims{batch, columns}) raised = {batch, 1, 1, columns};
+  if (dims == Dims{batch, rows, columns}) raised = {batch, 1, rows, columns};
+  if (raised.empty())
+    return context.node.Unimplemented(
+        absl::StrCat("a mask of dims ", DimsToString(dims), " for scores of ", DimsToString(scores),
+                     "; supported are [batch], [2 * batch], [batch, keys] "
+                     "and [batch, queries, keys]"));
+  const Operand zero = OperandOf(MakeInts(context.output_name() + "/nothing", {}, {0}));
+  ABSL_ASSIGN_OR_RETURN(const Operand shaped, ReshapeOf(context, given, raised, "/raised_mask"));
+  return ElementwiseOf(context, {Function::kLess}, {zero, shaped}, "/takes_part");
+}
+
+absl::StatusOr<Operand> Added(NodeContext& context, const Operand& scores, const Operand& mask,
+                              absl::string_view suffix) {
+  return ElementwiseOf(context, {Function::kAdd}, {scores, mask}, suffix);
+}
+
+// The inputs that mask scores: padding by `mask_filter_value`, and real numbers that are added.
+struct MaskInputs {
+  int padding, bias;
+};
+
+absl::Status FinishHeads(NodeContext& context, const Heads& heads, MaskInputs masks) {
+  const Node& node = context.node;
+  const int64_t size = heads.queries.dims[3];
+  ABSL_ASSIGN_OR_RETURN(const float scale, node.Float("scale", 0));
+  ABSL_ASSIGN_OR_RETURN(const float filter, node.Float("mask_filter_value", -10000));
+  ABSL_ASSIGN_OR_RETURN(const int64_t unidirectional, node.Int("unidirectional", 0));
+  const float usual = 1 / std::sqrt(static_cast<float>(size));
+  ABSL_ASSIGN_OR_RETURN(Operand scores, ScoresOf(context, heads.queries, heads.keys,
+                                                 scale == 0 ? usual : scale, /*softcap=*/0));
+  const Dims dims = scores.dims;
+  if (context.Has(masks.padding)) {
+    ABSL_ASSIGN_OR_RETURN(const Operand truth, TakesPart(context, masks.padding, dims));
+    ABSL_ASSIGN_OR_RETURN(const Operand mask, MaskOf(context, truth, filter, "/padding"));
+    ABSL_ASSIGN_OR_RETURN(scores, Added(context, scores, mask, "/padded"));
+  }
+  if (unidirectional != 0) {
+    ABSL_ASSIGN_OR_RETURN(const Operand mask, CausalMask(context, dims[2], dims[3], heads.past));
+    ABSL_ASSIGN_OR_RETURN(scores, Added(context, scores, mask, "/masked"));
+  }
+  if (context.Has(masks.bias)) {
+    ABSL_ASSIGN_OR_RETURN(scores, Added(context, scores, context.input(masks.bias), "/with_bias"));
+  }
+  ABSL_ASSIGN_OR_RETURN(const ValueId shares,
+                        context.Emit(Softmax{3}, {scores.value}, dims, "/shares"));
+  return FinishAttention(context, {nullptr, shares, dims}, heads.values, /*together=*/true);
+}
+
+// Number `i` of two tensors that lie one after the other: keys, then values.
+absl::StatusOr<Operand> OfPast(NodeContext& context, int input, int64_t i) {
+  const Operand& past = context.input(input);
+  if (past.dims.size() != 5 || past.dims[0] != 2)
+    return context.node.Invalid(absl::StrCat("input ", input, " of dims ", DimsToString(past.dims),
+                                             ", expected [2, batch, "
+                                             "heads, length, size]"));
+  ABSL_ASSIGN_OR_RETURN(const Operand one,
+                        Part(context, past, 0, i, 1, absl::StrCat("/past_part", i)));
+  return ReshapeOf(context, one, Dims(past.dims.begin() + 1, past.dims.end()),
+                   absl::StrCat("/past", i));
+}
+
+// Keys and values of earlier requests come before the new ones; both come out.
+absl::Status AddPackedPast(NodeContext& context, int input, Heads* heads) {
+  if (!context.Has(input) && !context.node.HasOutput(1)) return absl::OkStatus();
+  std::vector<Operand> present;
+  for (Operand* one : {&heads->keys, &heads->values}) {
+    const auto i = static_cast<int64_t>(present.size());
+    if (context.Has(input)) {
+      ABSL_ASSIGN_OR_RETURN(const Operand past, OfPast(context, input, i));
+      heads->past = past.dims[2];
+      ABSL_ASSIGN_OR_RETURN(*one, ConcatOf(context, {past, *one}, 2, absl::StrCat("/present", i)));
+    }
+    Dims dims = one->dims;
+    dims.insert(dims.begin(), 1);
+    ABSL_ASSIGN_OR_RETURN(present.emplace_back(),
+                          ReshapeOf(context, *one, std::move(dims), absl::StrCat("/raised", i)));
+  }
+  if (!context.node.HasOutput(1)) return absl::OkStatus();
+  if (present[0].dims != present[1].dims)
+    return context.node.Invalid("keys and values of different sizes with the output present");
+  ABSL_ASSIGN_OR_RETURN(const Operand both, ConcatOf(context, present, 0, "/present"));
+  return context.SetOutput(both, 1);
+}
+
+// The sizes of queries, keys and values in the product of input and weights.
+absl::StatusOr<std::vector<int64_t>> PackedSizes(const Node& node, int64_t all) {
+  ABSL_ASSIGN_OR_RETURN(std::vector<int64_t> sizes, node.Ints("qkv_hidden_sizes", {}));
+  if (sizes.empty()) sizes = {all / 3, all / 3, all / 3};
+  if (sizes.size() == 3 && sizes[0] > 0 && sizes[0] == sizes[1] && sizes[2] > 0 &&
+      sizes[0] + sizes[1] + sizes[2] == all)
+    return sizes;
+  return node.Invalid(absl::StrCat("weights of ", all, " columns for queries, keys and values"));
+}
+
+absl::StatusOr<Operand> Product(NodeContext& context) {
+  const Operand& weights = context.input(1);
+  if (weights.constant == nullptr || weights.dims.size() != 2)
+    return MatMulOf(context, context.input(0), weights, "/product");
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, context.FloatsInPlace(1));
+  ABSL_ASSIGN_OR_RETURN(const ValueId product, EmitMatMul(context, src, known, "/product"));
+  return Operand{nullptr, product, context.value(product).dims};
+}
+
+// The weights give queries, keys and values in one product.
+absl::Status BuildPackedAttention(NodeContext& context) {
+  const Node& node = context.node;
+  ABSL_RETURN_IF_ERROR(CheckLeftOut(node, {6}, {"do_rotary", "past_present_share_buffer"}));
+  ABSL_ASSIGN_OR_RETURN(const int64_t count, node.Int("num_heads", 0));
+  ABSL_ASSIGN_OR_RETURN(Operand all, Product(context));
+  if (context.Has(2)) {
+    ABSL_ASSIGN_OR_RETURN(all, Added(context, all, context.input(2), "/all"));
+  }
+  if (all.dims.size() != 3) return node.Invalid("an input that is not of rank 3");
+  ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, PackedSizes(node, all.dims[2]));
+  Heads heads;
+  int64_t start = 0;
+  for (Operand* one : {&heads.queries, &heads.keys, &heads.values}) {
+    const std::string number = absl::StrCat(one - &heads.queries);
+    const int64_t size = sizes[one - &heads.queries];
+    ABSL_ASSIGN_OR_RETURN(const Operand part,
+                          Part(context, all, 2, start, size, absl::StrCat("/part", number)));
+    ABSL_ASSIGN_OR_RETURN(*one, HeadsOf(context, part, count, number));
+    start += size;
+  }
+  ABSL_RETURN_IF_ERROR(AddPackedPast(context, 4, &heads));
+  return FinishHeads(context, heads, {.padding = 3, .bias = 5});
+}
+
+// Input `i`, with its part of the bias, as heads.
+absl::StatusOr<Operand> BiasedHeads(NodeContext& context, int i, int64_t first, int64_t count) {
+  Operand src = context.input(i);
+  if (src.dims.size() == 3 && context.Has(3)) {
+    ABSL_ASSIGN_OR_RETURN(const Operand bias, Part(context, context.input(3), 0, first, src.dims[2],
+                                                   absl::StrCat("/bias", i)));
+    ABSL_ASSIGN_OR_RETURN(src, Added(context, src, bias, absl::StrCat("/biased", i)));
+  }
+  return HeadsOf(context, src, count, absl::StrCat(i));
+}
+
+// What was there before, then `all`; it is output `output` too, where that is used.
+absl::StatusOr<Operand> AfterPast(NodeContext& context, int input, int output, Operand all) {
+  if (context.Has(input) && context.input(input).dims.size() != 4)
+    return context.node.Invalid(absl::StrCat("input ", input, " is not of rank 4"));
+  if (context.Has(input)) {
+    ABSL_ASSIGN_OR_RETURN(
+        all, ConcatOf(context, {context.input(input), all}, 2, absl::StrCat("/present", output)));
+  }
+  if (context.node.HasOutput(output)) {
+    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(all));
+    all = {nullptr, value, all.dims};
+    ABSL_RETURN_IF_ERROR(context.SetOutput(all, output));
+  }
+  return all;
+}
+
+// The bias is that of queries, keys and values, one after the other.
+absl::Status BuildMultiHeadAttention(NodeContext& context) {
+  const Node& node = context.node;
+  ABSL_RETURN_IF_ERROR(CheckLeftOut(node, {8, 9}, {}));
+  if (!context.Has(1) || !context.Has(2))
+    return node.Unimplemented("queries, keys and values in one input");
+  if (node.HasOutput(3)) return node.Unimplemented("output 3");
+  if (context.Has(6) != context.Has(7)) return node.Invalid("past keys without past values");
+  ABSL_ASSIGN_OR_RETURN(const int64_t count, node.Int("num_heads", 0));
+  if (context.input(0).dims.size() != 3) return node.Invalid("queries that are not of rank 3");
+  const int64_t hidden = context.input(0).dims[2];
+  Heads heads;
+  ABSL_ASSIGN_OR_RETURN(heads.queries, BiasedHeads(context, 0, 0, count));
+  ABSL_ASSIGN_OR_RETURN(heads.keys, BiasedHeads(context, 1, hidden, count));
+  ABSL_ASSIGN_OR_RETURN(heads.values, BiasedHeads(context, 2, 2 * hidden, count));
+  ABSL_ASSIGN_OR_RETURN(heads.keys, AfterPast(context, 6, 1, heads.keys));
+  ABSL_ASSIGN_OR_RETURN(heads.values, AfterPast(context, 7, 2, heads.values));
+  if (context.Has(6)) heads.past = context.input(6).dims[2];
+  return FinishHeads(context, heads, {.padding = 4, .bias = 5});
+}
+
+}  // namespace
+
+TILEWIRE_OPERATORS(MicrosoftAttention) = {
+    {"com.microsoft.Attention", 1, 2, 7,
+     "do_rotary mask_filter_value num_heads past_present_share_buffer qkv_hidden_sizes "
+     "rotary_embedding_dim scale unidirectional",
+     BuildPackedAttention},
+    {"com.microsoft.MultiHeadAttention", 1, 1, 10,
+     "mask_filter_value num_heads scale unidirectional", BuildMultiHeadAttention},
+};
+
+}  // namespace tilewire::graph
