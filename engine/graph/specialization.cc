@@ -164,13 +164,20 @@ absl::StatusOr<ConstantPtr> NodeContext::Ints(int i) const {
   return InMemory(constant);
 }
 
+namespace {
+
+bool IsReal(DataType type) { return type == DataType::kF32 || type == DataType::kF64; }
+
+}  // namespace
+
 absl::StatusOr<ValueId> NodeContext::AsValue(const Operand& operand) {
-  const bool is_float = operand.value != kNoValue ? value(operand.value).type == DataType::kF32
-                                                  : operand.constant->is_float;
+  const bool is_float =
+      operand.value != kNoValue ? IsReal(value(operand.value).type) : operand.constant->is_float;
   if (!is_float)
     return node.Unimplemented(absl::StrCat(
         "takes ", operand.constant != nullptr ? "integers" : DataTypeName(TypeOf(operand)),
-        " here; supported are f32, and integers of more than 8 bits that are computed from it"));
+        " here; supported are f32, f64, and integers of more than 8 bits that are computed from "
+        "f32"));
   return Numbers(operand);
 }
 
@@ -178,10 +185,11 @@ absl::StatusOr<ValueId> NodeContext::Numbers(const Operand& operand) {
   if (operand.value != kNoValue) {
     const DataType type = value(operand.value).type;
     if (type == DataType::kF32) return operand.value;
+    if (type == DataType::kF64) return InType(operand, DataType::kF32);
     if (!IsByte(type)) {
       return node.Unimplemented(absl::StrCat("takes ", DataTypeName(type),
                                              " here, which f32 does not hold exactly; supported "
-                                             "are f32, u8 and s8"));
+                                             "are f32, f64, u8 and s8"));
     }
     const std::string suffix = absl::StrCat("/", value(operand.value).name);
     return Emit(Dequantize{}, {operand.value}, operand.dims, suffix);

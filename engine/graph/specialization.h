@@ -85,8 +85,8 @@ class NodeContext {
   absl::StatusOr<ConstantPtr> Ints(int i) const;
   // Whether the input holds integers or truth values.
   bool IsInteger(int i) const { return tilewire::graph::IsInteger(input(i)); }
-  // The input as a value of the network in f32, a floating-point constant as a Literal.
-  // kUnimplemented: it holds integers.
+  // The input as a value of the network in f32, to which one of f64 is rounded; a floating-point
+  // constant as a Literal. kUnimplemented: it holds integers.
   absl::StatusOr<ValueId> Runtime(int i) { return AsValue(input(i)); }
   absl::StatusOr<ValueId> AsValue(const Operand& operand);
   // The same for operators that only move or compare elements: a value of 8-bit integers stays one,

@@ -24,6 +24,8 @@ void StoreAs(DataType type, const graph::Constant& constant, std::byte* to) {
   if (constant.count() == 0) return;
   if (type == DataType::kBool) return Store<uint8_t>(constant.ints, to);
   if (type == DataType::kF32) return Store<float>(constant.floats, to);
+  if (type == DataType::kF64 && constant.doubles != nullptr)
+    return Store<double>(*constant.doubles, to);
   VisitIntegerOrDouble(type, [&](auto element) {
     using T = decltype(element);
     constant.is_float ? Store<T>(constant.floats, to) : Store<T>(constant.ints, to);

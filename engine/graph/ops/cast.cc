@@ -82,22 +82,30 @@ int64_t CutTo(DataType type, int64_t value) {
 }
 
 // The nearest number that the type has, towards zero; 0 of NaN. Constants of u64 have 63 bits.
-int64_t NearestIn(DataType type, float value) {
+int64_t NearestIn(DataType type, double value) {
   if (type == DataType::kBool) return value != 0;
   if (std::isnan(value)) return 0;
   return VisitIntegerOrDouble(type, [value]<typename T>(T) -> int64_t {
     using Limits = std::numeric_limits<std::conditional_t<std::is_integral_v<T>, T, int64_t>>;
     constexpr int64_t kMost = std::min<uint64_t>(Limits::max(), INT64_MAX);
-    if (value >= static_cast<float>(kMost)) return kMost;
-    return value <= static_cast<float>(Limits::min()) ? static_cast<int64_t>(Limits::min())
-                                                      : static_cast<int64_t>(value);
+    if (value >= static_cast<double>(kMost)) return kMost;
+    return value <= static_cast<double>(Limits::min()) ? static_cast<int64_t>(Limits::min())
+                                                       : static_cast<int64_t>(value);
   });
+}
+
+ConstantPtr AsDoubles(const Constant& src, const std::string& name) {
+  if (src.doubles != nullptr) return Reshaped(src, name, src.dims);
+  std::vector<double> doubles(src.ints.begin(), src.ints.end());
+  doubles.insert(doubles.end(), src.floats.begin(), src.floats.end());
+  return MakeDoubles(name, src.dims, std::move(doubles));
 }
 
 absl::Status FoldCast(NodeContext& context, const Constant& src, DataType to) {
   const std::string& name = context.output_name();
   if (!IsIntegerOrBool(to)) {
-    if (src.is_float && (to == DataType::kF32 || to == DataType::kF64))
+    if (to == DataType::kF64) return context.SetOutput(AsDoubles(src, name));
+    if (to == DataType::kF32 && src.is_float && src.doubles == nullptr)
       return context.SetOutput(Reshaped(src, name, src.dims));
     std::vector<float> floats(src.ints.begin(), src.ints.end());
     floats.insert(floats.end(), src.floats.begin(), src.floats.end());
@@ -108,7 +116,11 @@ absl::Status FoldCast(NodeContext& context, const Constant& src, DataType to) {
     return context.SetOutput(Reshaped(src, name, src.dims));
   std::vector<int64_t> ints;
   for (int64_t value : src.ints) ints.push_back(CutTo(to, value));
-  for (float value : src.floats) ints.push_back(NearestIn(to, value));
+  if (src.doubles != nullptr) {
+    for (double value : *src.doubles) ints.push_back(NearestIn(to, value));
+  } else {
+    for (float value : src.floats) ints.push_back(NearestIn(to, value));
+  }
   auto cast = std::make_shared<Constant>(*MakeInts(name, src.dims, std::move(ints)));
   cast->integers = IsByte(to) ? to : DataType::kS32;
   return context.SetOutput(std::move(cast));

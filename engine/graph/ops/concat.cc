@@ -5,6 +5,7 @@
 #include <climits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/empty_tensors.h"
@@ -54,6 +55,12 @@ absl::StatusOr<Operand> FoldConcat(const Node& node, const std::vector<Operand>&
   if (IsEmpty(dst)) {
     return OperandOf(is_float ? MakeFloats(std::move(name), dst, {})
                               : MakeInts(std::move(name), dst, {}));
+  }
+  if (absl::c_all_of(srcs, [](const Operand& src) { return src.constant->doubles != nullptr; })) {
+    return OperandOf(
+        MakeDoubles(std::move(name), dst, Join<double>(srcs, axis, [](const Constant& c) {
+                      return absl::MakeConstSpan(*c.doubles);
+                    })));
   }
   if (is_float) {
     return OperandOf(MakeFloats(

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/elementwise.h"
+#include "engine/graph/ops/double_activations.h"
 #include "engine/graph/ops/integer_reduce.h"
 #include "engine/graph/ops/weights.h"
 
@@ -48,6 +49,26 @@ absl::StatusOr<ConstantPtr> FoldFloats(const Elementwise& function,
   return MakeInts(std::move(name), dims, std::vector<int64_t>(result.begin(), result.end()));
 }
 
+// The same of operands of which some are of f64.
+absl::StatusOr<ConstantPtr> FoldDoubles(const Elementwise& function,
+                                        const std::vector<ConstantPtr>& srcs, const Dims& dims,
+                                        std::string name) {
+  std::vector<double> result;
+  for (int64_t n = 0, count = *ElementCount(dims); n < count; ++n) {
+    double x[3] = {};
+    for (size_t s = 0; s < srcs.size(); ++s) {
+      const int64_t at = SourceOf(n, dims, srcs[s]->dims);
+      x[s] = srcs[s]->doubles != nullptr ? (*srcs[s]->doubles)[at]
+             : srcs[s]->is_float         ? srcs[s]->floats[at]
+                                         : static_cast<double>(srcs[s]->ints[at]);
+    }
+    result.push_back(Evaluate(function, x));
+  }
+  if (jit::IsPredicate(function.function))
+    return MakeInts(std::move(name), dims, std::vector<int64_t>(result.begin(), result.end()));
+  return MakeDoubles(std::move(name), dims, std::move(result));
+}
+
 absl::StatusOr<ConstantPtr> FoldInts(const NodeContext& context, Function function,
                                      const std::vector<ConstantPtr>& srcs, const Dims& dims,
                                      std::string name) {
@@ -69,7 +90,7 @@ absl::StatusOr<Operand> FoldElementwise(const NodeContext& context, const Elemen
     return context.node.TooLarge(
         absl::StrCat("constants of more than ", kLargestFold, " elements"));
   std::vector<ConstantPtr> srcs;
-  bool is_float = false;
+  bool is_float = false, is_double = false;
   // The condition of kWhere holds integers whatever the types of the others.
   const size_t first = function.function == Function::kWhere ? 1 : 0;
   for (const Operand& operand : operands) {
@@ -78,11 +99,13 @@ absl::StatusOr<Operand> FoldElementwise(const NodeContext& context, const Elemen
     if (counts && srcs.size() > first && src->is_float != is_float)
       return context.node.Invalid("inputs of different types");
     if (counts) is_float = src->is_float;
+    is_double = is_double || src->doubles != nullptr;
     srcs.push_back(std::move(src));
   }
   absl::StatusOr<ConstantPtr> folded =
-      is_float ? FoldFloats(function, srcs, dims, std::move(name))
-               : FoldInts(context, function.function, srcs, dims, std::move(name));
+      is_double  ? FoldDoubles(function, srcs, dims, std::move(name))
+      : is_float ? FoldFloats(function, srcs, dims, std::move(name))
+                 : FoldInts(context, function.function, srcs, dims, std::move(name));
   if (!folded.ok()) return folded.status();
   return Operand{*std::move(folded), kNoValue, dims};
 }
@@ -172,7 +195,7 @@ absl::StatusOr<Operand> EmitInType(NodeContext& context, const Elementwise& func
   return Operand{nullptr, value, std::move(dims)};
 }
 
-// What computes an activation in a type of its own.
+// What computes an activation of integers.
 //   kUnimplemented  nothing does
 absl::StatusOr<Elementwise> FunctionOf(const NodeContext& context, const jit::EltwiseOp& op,
                                        DataType type) {
@@ -180,10 +203,6 @@ absl::StatusOr<Elementwise> FunctionOf(const NodeContext& context, const jit::El
   if (op.algorithm == Algorithm::kAbs) return Elementwise{Function::kAbs};
   if (op.algorithm == Algorithm::kLinear && op.alpha == -1 && op.beta == 0)
     return Elementwise{Function::kNegate};
-  const bool is_real = !IsIntegerType(type);
-  if (is_real && op.algorithm == Algorithm::kExp) return Elementwise{Function::kExp};
-  const bool is_root = op.algorithm == Algorithm::kPow && op.alpha == 1 && op.beta == 0.5f;
-  if (is_real && (is_root || op.algorithm == Algorithm::kSqrt)) return Elementwise{Function::kSqrt};
   return context.node.Unimplemented(
       absl::StrCat("takes ", DataTypeName(type), " here; supported is f32"));
 }
@@ -233,6 +252,8 @@ absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& f
 absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, const Operand& src,
                                      absl::string_view suffix) {
   const DataType own = context.TypeOf(src);
+  if (own == DataType::kF64 || (src.constant != nullptr && src.constant->doubles != nullptr))
+    return ActivationOfDoubles(context, op, src, suffix);
   if (own != DataType::kF32) {
     ABSL_ASSIGN_OR_RETURN(const Elementwise function, FunctionOf(context, op, own));
     return EmitInType(context, function, {src}, own, src.dims, suffix);

@@ -234,10 +234,10 @@ absl::Status BuildSum(NodeContext& context) {
 
 absl::Status BuildMean(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand sum, SumOf(context));
-  const float share = 1.0f / static_cast<float>(context.input_count());
-  const Operand factor = OperandOf(MakeFloats(context.output_name() + "/share", {}, {share}));
+  const float count = static_cast<float>(context.input_count());
+  const Operand divisor = OperandOf(MakeFloats(context.output_name() + "/count", {}, {count}));
   ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                        ElementwiseOf(context, {Function::kMul}, {sum, factor}, "/mean"));
+                        ElementwiseOf(context, {Function::kDiv}, {sum, divisor}, "/mean"));
   return context.SetOutput(dst);
 }
 

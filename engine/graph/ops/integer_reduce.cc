@@ -107,7 +107,8 @@ absl::StatusOr<Operand> ReducedRows(NodeContext& context, Reduction function, co
 absl::StatusOr<Operand> ReduceInType(NodeContext& context, Reduction function, const Operand& src,
                                      const std::vector<bool>& reduced, absl::string_view suffix) {
   const std::string name(suffix);
-  if (function == Reduction::kMean || ElementCount(src.dims).value_or(0) == 0 ||
+  const bool divides = function == Reduction::kMean && context.TypeOf(src) == DataType::kF64;
+  if ((function == Reduction::kMean && !divides) || ElementCount(src.dims).value_or(0) == 0 ||
       ElementCount(src.dims) > kLargestFold) {
     return context.node.Unimplemented(
         absl::StrCat("takes ", DataTypeName(context.TypeOf(src)), " here; supported is f32"));
@@ -121,7 +122,13 @@ absl::StatusOr<Operand> ReduceInType(NodeContext& context, Reduction function, c
     ABSL_ASSIGN_OR_RETURN(lines, ElementwiseOf(context, {Elementwise::Function::kMul},
                                                {lines, lines}, name + "/squares"));
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand column, ReducedRows(context, function, lines, name));
+  ABSL_ASSIGN_OR_RETURN(Operand column, ReducedRows(context, function, lines, name));
+  if (divides) {
+    const Operand count = OperandOf(MakeDoubles(absl::StrCat(context.output_name(), name, "/count"),
+                                                {}, {static_cast<double>(lines.dims[1])}));
+    ABSL_ASSIGN_OR_RETURN(column, ElementwiseOf(context, {Elementwise::Function::kDiv},
+                                                {column, count}, name + "/mean"));
+  }
   Dims dims = src.dims;
   for (size_t d = 0; d < dims.size(); ++d) {
     if (reduced[d]) dims[d] = 1;

@@ -50,7 +50,10 @@ absl::StatusOr<Operand> FoldSelect(const NodeContext& context, const Constant& s
         absl::StrCat("a constant of dims ", DimsToString(dims), " is too large to fold"));
   }
   ConstantPtr folded;
-  if (src.is_float) {
+  if (src.doubles != nullptr) {
+    folded = MakeDoubles(name, dims,
+                         SelectElements<double>(*src.doubles, src.dims, select, dims, select.fill));
+  } else if (src.is_float) {
     folded = MakeFloats(name, dims,
                         SelectElements<float>(src.floats, src.dims, select, dims, select.fill));
   } else {

@@ -9,8 +9,33 @@
 namespace tilewire::graph {
 namespace {
 
+// e^(x - max) / sum of e^(x - max) along the axis, before opset 13 along all dimensions from it on.
+absl::Status SoftmaxOfDoubles(NodeContext& context, int axis, bool along_one_axis) {
+  using Function = Elementwise::Function;
+  const Operand src = context.input(0);
+  std::vector<bool> reduced(src.dims.size(), false);
+  for (size_t d = axis; d < reduced.size(); ++d)
+    reduced[d] = static_cast<int>(d) == axis || !along_one_axis;
+  ABSL_ASSIGN_OR_RETURN(const Operand max,
+                        ReduceOf(context, Reduce::Function::kMax, src, reduced, "/max"));
+  ABSL_ASSIGN_OR_RETURN(const Operand shifted,
+                        ElementwiseOf(context, {Function::kSub}, {src, max}, "/shifted"));
+  ABSL_ASSIGN_OR_RETURN(const Operand exp,
+                        ElementwiseOf(context, {Function::kExp}, {shifted}, "/exp"));
+  ABSL_ASSIGN_OR_RETURN(const Operand sum,
+                        ReduceOf(context, Reduce::Function::kSum, exp, reduced, "/sum"));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {Function::kDiv}, {exp, sum}));
+  return context.SetOutput(dst);
+}
+
 absl::Status BuildSoftmax(NodeContext& context) {
   const Node& node = context.node;
+  if (context.TypeOf(context.input(0)) == DataType::kF64) {
+    const bool one = node.opset() >= 13;
+    ABSL_ASSIGN_OR_RETURN(const int64_t given, node.Int("axis", one ? -1 : 1));
+    ABSL_ASSIGN_OR_RETURN(const int at, NormalizeAxis(node, given, context.input(0).dims.size()));
+    return SoftmaxOfDoubles(context, at, one);
+  }
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   const Dims dims = context.input(0).dims;
   const bool along_one_axis = node.opset() >= 13;

@@ -53,6 +53,11 @@ absl::Status BuildTranspose(NodeContext& context) {
     ABSL_ASSIGN_OR_RETURN(const ValueId value, context.RuntimeOfAnyType(0));
     return context.Finish(Transpose{std::move(order)}, {value}, std::move(dst));
   }
+  if (constant->doubles != nullptr) {
+    return context.SetOutput(
+        MakeDoubles(context.output_name(), dst,
+                    Permute(absl::MakeConstSpan(*constant->doubles), src, order, dst)));
+  }
   if (constant->is_float) {
     return context.SetOutput(
         MakeFloats(context.output_name(), dst, Permute(constant->floats, src, order, dst)));
