@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a case for each operator, opset from 6 to 25 and element type, with what numpy computes for it.
+"""Writes a case for each operator, opset from 1 to 25 and element type, with what numpy computes for it.
 
 A case is a model of one node, its inputs and its outputs. The types of an operator at an opset are those of ONNX's own
 schemas; opsets that are newer than the package at hand have those of its newest. At each opset there are f32 and every
-fourth of the other types, in turn, unless all are asked for.
+fourth of the other types, in turn, unless all are asked for. Cases of several nodes follow (graph_rows.py).
 
   /usr/bin/python3 tests/conformance/operator_table.py [--all_types] --out=FILE
 
@@ -19,10 +19,12 @@ import struct
 import numpy
 from onnx import defs, helper, mapping, numpy_helper
 
+import decoder_rows
+import graph_rows
 import whole_tensor_rows  # adds its rows
 from elementwise_rows import FIRST_AFTER_KNOWN, FLOATS, INTEGERS, OF_INTEGERS_ALONE, ROWS, TYPES, Node, numbers
 
-OPSETS = range(6, 26)
+OPSETS = range(1, 26)
 NEWEST_KNOWN = 17
 CAST_OPSETS = (6, 9, 13, 19, 21, 25)
 SCHEMA_NAMES = {"float32": "tensor(float)", "float64": "tensor(double)"}
@@ -79,6 +81,13 @@ def declared(name, array):
     return helper.make_tensor_value_info(name, type_number(array.dtype), array.shape)
 
 
+def write_model(out, name, model, inputs, outputs):
+    write(out, name.encode())
+    write(out, model.SerializeToString())
+    write_arrays(out, inputs)
+    write_arrays(out, outputs)
+
+
 def write_case(out, name, opset, operator, node):
     inputs = [f"in{i}" for i in range(len(node.inputs))]
     outputs = [f"out{i}" for i in range(len(node.outputs))]
@@ -89,10 +98,7 @@ def write_case(out, name, opset, operator, node):
         [declared(n, a) for n, a in zip(outputs, node.outputs)],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-    write(out, f"{name} opset {opset}".encode())
-    write(out, model.SerializeToString())
-    write_arrays(out, node.inputs)
-    write_arrays(out, node.outputs)
+    write_model(out, f"{name} opset {opset}", model, node.inputs, node.outputs)
 
 
 def main():
@@ -103,6 +109,8 @@ def main():
     with numpy.errstate(all="ignore"), open(args.out, "wb") as out:
         for case in itertools.chain(operators(args.all_types), casts()):
             write_case(out, *case)
+        for case in graph_rows.models() + decoder_rows.models():
+            write_model(out, *case)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
 import numpy
 
-from elementwise_rows import INTEGERS, Node, in_type, numbers, random, row
+from elementwise_rows import FLOATS, INTEGERS, Node, in_type, numbers, random, row
 
 
 REDUCTIONS = {
@@ -69,7 +69,7 @@ def transpose(opset, dtype):
     return Node([x], x.transpose(1, 2, 0), perm=[1, 2, 0])
 
 
-@row("Reshape")
+@row("Reshape", 5)
 def reshape(opset, dtype):
     x = numbers((2, 3, 4), dtype)
     return Node([x, integers([0, -1])], x.reshape(2, 12))
@@ -155,7 +155,7 @@ def scatter_nd(opset, dtype):
     return Node([x, integers([[3], [1]]), updates], result)
 
 
-@row("Tile")
+@row("Tile", 6)
 def tile(opset, dtype):
     x = numbers((2, 3), dtype)
     return Node([x, integers([2, 1])], numpy.tile(x, (2, 1)))
@@ -167,7 +167,7 @@ def expand(opset, dtype):
     return Node([x, integers([2, 1, 4])], numpy.broadcast_to(x, (2, 3, 4)))
 
 
-@row("Pad")
+@row("Pad", 2)
 def pad(opset, dtype):
     x = numbers((2, 3), dtype)
     widths, padded = [0, 1, 1, 2], [(0, 1), (1, 2)]
@@ -394,3 +394,48 @@ for types in (("uint8", "int8"), ("uint8", "uint8"), ("int8", "int8"), ("int8", 
     for depth in (7, 258, 259, 1500):
         row("MatMulInteger", 10)(matmul_integer(*types, depth, of_rows=False))
         row("MatMulInteger", 10)(matmul_integer(*types, depth, of_rows=True))
+
+
+REDUCED = {"add": numpy.add, "mul": numpy.multiply, "max": numpy.maximum, "min": numpy.minimum}
+
+
+def scattered(reduction, of_tuples):
+    """Several updates of one place."""
+
+    def node(opset, dtype):
+        if opset < (16 if reduction in ("add", "mul") else 18) or dtype == "bool":
+            return None
+        x, indices = numbers((4, 5), dtype), random.randint(-4, 4, (3, 5)).astype("int64")
+        result = x.astype("float64" if dtype in FLOATS else dtype)
+        if of_tuples:
+            indices, updates = indices[:, :1], numbers((3, 5), dtype)
+            for i, row_of in zip(indices[:, 0], updates):
+                result[i] = REDUCED[reduction](result[i], row_of)
+            return Node([x, indices, updates], result.astype(dtype), reduction=reduction)
+        updates = numbers((3, 5), dtype)
+        for (i, j), update in numpy.ndenumerate(updates):
+            result[indices[i, j], j] = REDUCED[reduction](result[indices[i, j], j], update)
+        return Node([x, indices, updates], result.astype(dtype), axis=0, reduction=reduction)
+
+    return node
+
+
+for reduction_name in REDUCED:
+    row("ScatterElements", 16)(scattered(reduction_name, of_tuples=False))
+    row("ScatterND", 16)(scattered(reduction_name, of_tuples=True))
+
+
+@row("ReverseSequence", 10)
+def reverse_sequence(opset, dtype):
+    x, time = numbers((4, 3, 2), dtype), opset % 2
+    lengths = random.randint(0, x.shape[time] + 1, x.shape[1 - time]).astype("int64")
+    turned, result = x.swapaxes(0, time), x.copy().swapaxes(0, time)
+    for item, length in enumerate(lengths):
+        result[:length, item] = turned[:length, item][::-1]
+    return Node([x, lengths], result.swapaxes(0, time), time_axis=time, batch_axis=1 - time)
+
+
+@row("Det", 11)
+def determinant(opset, dtype):
+    x = numbers((2, 4, 4), dtype)
+    return Node([x], in_type(numpy.linalg.det, dtype)(x))
