@@ -47,8 +47,9 @@ struct Factors {
   Dims dims;
 };
 
-// `a` and `b` have rank 2 or more.
+// kInvalidArgument  operands of rank 0 or 1, or that do not fit each other
 absl::StatusOr<Factors> FactorsOf(NodeContext& context, const Operand& a, const Operand& b) {
+  if (a.dims.size() < 2 || b.dims.size() < 2) return DoNotFit(context, a, b);
   const size_t rank = std::max(a.dims.size(), b.dims.size());
   ABSL_ASSIGN_OR_RETURN(const Operand left, Raised(context, a, rank, "/left"));
   ABSL_ASSIGN_OR_RETURN(const Operand right, Raised(context, b, rank, "/right"));

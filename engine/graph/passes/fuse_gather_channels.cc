@@ -31,16 +31,20 @@ std::vector<From> ShuffledChannels(const Shuffle& shuffle, int64_t channels) {
   return from;
 }
 
-// Returns nullopt if anything but channels is selected, or an index outside the source.
-std::optional<std::vector<From>> SelectedChannels(const Select& select) {
+// Returns nullopt if anything but channels is selected, or an index outside the source, which has
+// so many of them.
+std::optional<std::vector<From>> SelectedChannels(const Select& select, int64_t channels) {
   std::vector<From> from;
   for (size_t d = 0; d < select.from.size(); ++d) {
     if (d != 1 && !select.from[d].empty()) return std::nullopt;
   }
   if (select.from.size() < 2 || select.from[1].empty()) return std::nullopt;
   for (const IndexRun& run : select.from[1]) {
-    if (run.start < 0) return std::nullopt;
-    for (int64_t i = 0; i < run.count; ++i) from.push_back({0, run.start + i * run.step});
+    for (int64_t i = 0; i < run.count; ++i) {
+      const int64_t channel = run.start + i * run.step;
+      if (channel < 0 || channel >= channels) return std::nullopt;
+      from.push_back({0, channel});
+    }
   }
   return from;
 }
@@ -60,7 +64,7 @@ std::optional<Moves> MovesOf(Editor& editor, int op) {
     return moves;
   }
   if (const auto* select = editor.As<Select>(op)) {
-    const auto from = SelectedChannels(*select);
+    const auto from = SelectedChannels(*select, editor.dims(operation.srcs[0])[1]);
     if (!from) return std::nullopt;
     moves.from = *from;
     return moves;

@@ -14,20 +14,28 @@ namespace {
 using jit::EltwiseAlgorithm;
 using Function = Elementwise::Function;
 
+// Whether the pooling takes the mean of all that `src` has along the last dimension.
+bool AveragesRows(const Pooling& pooling, const Dims& src) {
+  Dims row(pooling.kernel.size(), 1);
+  if (row.empty()) return false;
+  row.back() = src.back();
+  return pooling.algorithm == Pooling::Algorithm::kAvgExcludePadding && pooling.kernel == row &&
+         pooling.padding_left == Dims(row.size(), 0);
+}
+
 // The source of a mean along the last dimension, which is kept with size 1.
 std::optional<ValueId> MeanOf(Editor& editor, ValueId value) {
   const int op = editor.producer(value);
   const Reduce* reduce = editor.As<Reduce>(op);
   const Pooling* pooling = editor.As<Pooling>(op);
-  const bool averages =
-      (reduce != nullptr && reduce->function == Reduce::Function::kMean) ||
-      (pooling != nullptr && pooling->algorithm == Pooling::Algorithm::kAvgExcludePadding);
-  if (!averages) return std::nullopt;
+  if (reduce == nullptr && pooling == nullptr) return std::nullopt;
   const ValueId src = editor.operation(op).srcs[0];
   Dims expected = editor.dims(src);
   if (expected.size() < 2 || expected.back() == 1) return std::nullopt;
+  const bool averages = reduce != nullptr ? reduce->function == Reduce::Function::kMean
+                                          : AveragesRows(*pooling, expected);
   expected.back() = 1;
-  return editor.dims(value) == expected ? std::optional<ValueId>(src) : std::nullopt;
+  return averages && editor.dims(value) == expected ? std::optional<ValueId>(src) : std::nullopt;
 }
 
 // The x of x - mean(x).

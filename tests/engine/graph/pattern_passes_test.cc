@@ -267,5 +267,24 @@ TEST(PatternPassesTest, OtherQuotientsStay) {
   EXPECT_THAT(AfterPasses(model, {{2, 3, 4}}), HasSubstr("y [2,3,4] = div(x, d)"));
 }
 
+// One window per row, of all its elements or of some.
+OnnxBuilder CentredByPooling(int64_t size, int64_t padding) {
+  OnnxBuilder model;
+  const std::vector<onnx::AttributeProto> window = {
+      Ints("kernel_shape", {1, size}), Ints("strides", {1, 4}), Ints("pads", {0, padding, 0, 0})};
+  model.Input("x", {1, 2, 3, 4}).Floats("epsilon", {}, {0.25f});
+  model.Node("AveragePool", {"x"}, {"m"}, window).Node("Sub", {"x", "m"}, {"c"});
+  model.Node("Mul", {"c", "c"}, {"s"}).Node("AveragePool", {"s"}, {"v"}, window);
+  model.Node("Add", {"v", "epsilon"}, {"a"}).Node("Sqrt", {"a"}, {"d"});
+  return std::move(model.Node("Div", {"c", "d"}, {"y"}).Output("y"));
+}
+
+TEST(PatternPassesTest, MeansOfPartsOfRowsAreNoLayerNormalization) {
+  const std::vector<Dims> dims = {{1, 2, 3, 4}};
+  EXPECT_THAT(AfterPasses(CentredByPooling(4, 0), dims), HasSubstr("= layer_normalization(x)"));
+  EXPECT_THAT(AfterPasses(CentredByPooling(3, 0), dims), Not(HasSubstr("layer_normalization")));
+  EXPECT_THAT(AfterPasses(CentredByPooling(4, 1), dims), Not(HasSubstr("layer_normalization")));
+}
+
 }  // namespace
 }  // namespace tilewire::graph
