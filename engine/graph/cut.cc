@@ -11,6 +11,7 @@
 #include "engine/graph/deciding_inputs.h"
 #include "engine/graph/empty_tensors.h"
 #include "engine/graph/findings.h"
+#include "engine/graph/network_check.h"
 #include "engine/graph/node_visit.h"
 #include "engine/graph/ops/op_table.h"
 
@@ -54,6 +55,7 @@ class StageBuilder {
       if (value.dims.empty()) value.dims = {1};
     }
     ABSL_RETURN_IF_ERROR(ElideEmpty(&network_));
+    ABSL_RETURN_IF_ERROR(CheckNetwork(network_));
     return Stage{std::move(network_), std::move(cut_)};
   }
 

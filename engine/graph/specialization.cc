@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/empty_tensors.h"
+#include "engine/graph/network_check.h"
 #include "engine/graph/node_visit.h"
 #include "engine/graph/onnx_types.h"
 #include "engine/graph/ops/op_table.h"
@@ -348,6 +349,10 @@ absl::Status FoldNodes(const std::vector<Node>& nodes, const ModelGraph& graph,
 absl::Status AddInputs(const ModelGraph& graph, absl::Span<const Dims> dims,
                        absl::Span<const ConstantPtr> known, std::vector<Operand>* tensors,
                        Network* network) {
+  if (dims.size() != graph.inputs.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("dims of ", dims.size(), " inputs for a model of ", graph.inputs.size()));
+  }
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     const TensorId id = graph.inputs[i].id;
     if (!FitsInMemory(dims[i])) {
@@ -391,6 +396,7 @@ absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operan
                                   {.suffix = "", .interrupted = &interrupted}));
   ABSL_RETURN_IF_ERROR(SetOutputs(graph, tensors, &network));
   ABSL_RETURN_IF_ERROR(ElideEmpty(&network));
+  ABSL_RETURN_IF_ERROR(CheckNetwork(network));
   return network;
 }
 

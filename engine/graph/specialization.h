@@ -166,14 +166,14 @@ class NodeContext {
 // result.
 absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph);
 
-// Builds the network for these input dims (checked by the caller), with one operation or a few per
-// node, before any pass. `known` holds the elements of the inputs that decide shapes
-// (deciding_inputs.h), null for all others; empty if there are none. Nodes that depend on one that
-// is refused are left out, the others are visited, so that all that is not supported is in one
-// message (findings.h).
+// Builds the network for the dims of these inputs, with one operation or a few per node, before any
+// pass. `known` holds the elements of the inputs that decide shapes (deciding_inputs.h), null for
+// all others; empty if there are none. Nodes that depend on one that is refused are left out, the
+// others are visited, so that all that is not supported is in one message (findings.h).
 //   what `interrupted` returned, which is called between nodes
-//   kInvalidArgument  a shape that some node cannot take
+//   kInvalidArgument  a shape that some node cannot take, or dims of another number of inputs
 //   kUnimplemented    uses of operators that are not supported
+//   kInternal         an operation that breaks its contract (network_check.h)
 absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operand> folded,
                                      absl::Span<const Dims> input_dims,
                                      absl::Span<const ConstantPtr> known = {},

@@ -5,12 +5,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/network_check.h"
 #include "engine/lowering/operation_table.h"
 
 namespace tilewire::lowering {
 
 absl::StatusOr<std::shared_ptr<const runtime::Plan>> LowerNetwork(const graph::Network& network,
                                                                   const LoweringContext& context) {
+  ABSL_RETURN_IF_ERROR(graph::CheckNetwork(network));
   PlanBuilder plan(network, context);
   for (const graph::Operation& operation : network.operations) {
     if (context.between_operations) ABSL_RETURN_IF_ERROR(context.between_operations());

@@ -86,7 +86,7 @@ Network NormalizationsAndProducts(int64_t n) {
   const ValueId last = b.AddOperation("last", LayerNormalization{}, {twice}, {n, 4, 5, 30});
   const ValueId turned = b.Transposed("turned", norm, {0, 1, 3, 2});
   const ValueId product = b.AddOperation("product", Matmul{}, {bare, turned}, {n, 4, 5, 5});
-  const ValueId matrix = b.Numbers("matrix", {5, 7});
+  const ValueId matrix = b.Numbers("matrix", {1, 1, 5, 7});
   const ValueId more = b.AddOperation("more", Matmul{}, {product, matrix}, {n, 4, 5, 7});
   return b.Finish({plain, scaled, floor, row, more, twice, last});
 }
