@@ -79,7 +79,7 @@ absl::Status OfferChannelsLast(ConvolutionDesc desc, const Attributes& attribute
   ABSL_RETURN_IF_ERROR(variant.status());
   if ((*variant)->name() == primitive.name() &&
       (*variant)->Desc(kArgWeights) == primitive.Desc(kArgWeights)) {
-    context.plan().AddInputVariant(context.src(), primitive, *std::move(variant));
+    return context.plan().AddInputVariant(context.src(), primitive, *std::move(variant));
   }
   return absl::OkStatus();
 }

@@ -11,6 +11,7 @@
 #include "engine/lowering/bf16_values.h"
 #include "engine/lowering/memory_plan.h"
 #include "engine/lowering/restride.h"
+#include "engine/runtime/plan_check.h"
 #include "engine/runtime/refusals.h"
 #include "engine/runtime/tensor_layout.h"
 
@@ -119,9 +120,9 @@ absl::StatusOr<Place> PlanBuilder::PlaceInput(ValueId id, const MemoryDesc& desc
   }
   const Place place = NewPlace(desc);
   draft_.plan.buffers[place.buffer].first = -1;
-  PlanInput& input = InputOf(id);
-  input.buffer = place.buffer;
-  input.desc = desc;
+  ABSL_ASSIGN_OR_RETURN(PlanInput* const input, InputOf(id));
+  input->buffer = place.buffer;
+  input->desc = desc;
   Bind(id, place);
   return place;
 }
@@ -199,19 +200,31 @@ void PlanBuilder::Emit(absl::string_view node, std::shared_ptr<const Primitive> 
                                .operations = operations});
 }
 
-PlanInput& PlanBuilder::InputOf(ValueId id) {
+absl::StatusOr<PlanInput*> PlanBuilder::InputOf(ValueId id) {
   const auto it = std::find(network_.inputs.begin(), network_.inputs.end(), id);
-  return draft_.plan.inputs[it - network_.inputs.begin()];
+  if (it == network_.inputs.end())
+    return absl::InternalError(absl::StrCat("'", value(id).name, "' is not an input"));
+  return &draft_.plan.inputs[it - network_.inputs.begin()];
 }
 
-void PlanBuilder::AddInputVariant(ValueId id, const Primitive& primitive,
-                                  std::shared_ptr<const Primitive> variant) {
-  int step = static_cast<int>(draft_.plan.steps.size()) - 1;
-  while (draft_.plan.steps[step].primitive.get() != &primitive) --step;
+absl::Status PlanBuilder::AddInputVariant(ValueId id, const Primitive& primitive,
+                                          std::shared_ptr<const Primitive> variant) {
+  ABSL_ASSIGN_OR_RETURN(PlanInput* const input, InputOf(id));
+  int64_t readers = 0;
+  int step = -1;
+  for (size_t i = 0; i < draft_.plan.steps.size(); ++i) {
+    const Step& one = draft_.plan.steps[i];
+    if (one.primitive.get() == &primitive) step = static_cast<int>(i);
+    readers += absl::c_any_of(
+        one.bindings, [&](const Binding& binding) { return binding.buffer == input->buffer; });
+  }
+  if (step < 0 || readers != 1)
+    return absl::InternalError(absl::StrCat(readers, " steps read '", value(id).name, "'"));
   ReserveScratchpad(*variant);
   const MemoryDesc& desc = variant->Desc(kArgSrc);
   AddRemark("or src " + desc.ToString(), &draft_.plan.steps[step].remark);
-  InputOf(id).variants.push_back({desc, step, std::move(variant), /*bands=*/nullptr});
+  input->variants.push_back({desc, step, std::move(variant), /*bands=*/nullptr});
+  return absl::OkStatus();
 }
 
 absl::Status PlanBuilder::AddOutput(ValueId id) {
@@ -260,7 +273,8 @@ absl::StatusOr<std::shared_ptr<const Plan>> PlanBuilder::Finish() {
   // An input that no operation reads is taken from the request all the same.
   for (ValueId input : network_.inputs) {
     ABSL_RETURN_IF_ERROR(Home(input).status());
-    ABSL_ASSIGN_OR_RETURN(InputOf(input).client,
+    ABSL_ASSIGN_OR_RETURN(PlanInput* const planned, InputOf(input));
+    ABSL_ASSIGN_OR_RETURN(planned->client,
                           runtime::MakeClientDescs(value(input).dims, value(input).type));
   }
   NoteOverwrittenInputs();
@@ -276,6 +290,7 @@ absl::StatusOr<std::shared_ptr<const Plan>> PlanBuilder::Finish() {
   ABSL_ASSIGN_OR_RETURN(draft_.plan.arena_bytes, PlaceBuffers(absl::MakeSpan(draft_.plan.buffers),
                                                               context_.max_arena_bytes));
   for (const Step& step : draft_.plan.steps) draft_.plan.operations += step.operations;
+  ABSL_RETURN_IF_ERROR(runtime::CheckPlan(draft_.plan));
   return std::make_shared<const Plan>(std::move(draft_.plan));
 }
 

@@ -126,10 +126,11 @@ class PlanBuilder {
   void Emit(absl::string_view node, std::shared_ptr<const Primitive> primitive,
             runtime::Bindings bindings, absl::string_view remark = "", const PostOps& fused = {});
 
-  // Requests may also bring the network's input `id` in the layout that `variant` reads. The latest
-  // step that runs `primitive` must be the only reader of the input.
-  void AddInputVariant(graph::ValueId id, const Primitive& primitive,
-                       std::shared_ptr<const Primitive> variant);
+  // Requests may also bring the network's input `id` in the layout that `variant` reads instead of
+  // `primitive`.
+  //   kInternal  no step runs `primitive`, or the input has no or several readers so far
+  absl::Status AddInputVariant(graph::ValueId id, const Primitive& primitive,
+                               std::shared_ptr<const Primitive> variant);
 
   // Adds the outputs and the reorders to the layouts that requests may ask for, fuses bands and
   // assigns memory. Call once, last.
@@ -138,7 +139,8 @@ class PlanBuilder {
  private:
   absl::StatusOr<Place> PlaceInput(graph::ValueId id, const MemoryDesc& desc);
   absl::Status AddOutput(graph::ValueId id);
-  runtime::PlanInput& InputOf(graph::ValueId id);
+  // kInternal: the value is not an input of the network.
+  absl::StatusOr<runtime::PlanInput*> InputOf(graph::ValueId id);
   void NoteOverwrittenInputs();
   void ReserveScratchpad(const Primitive& primitive);
 
