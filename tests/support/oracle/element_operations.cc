@@ -4,6 +4,8 @@
 
 #include "engine/graph/elementwise.h"
 #include "engine/jit/eltwise.h"
+#include "engine/memory/element_types.h"
+#include "engine/primitives/elementwise/integer_functions.h"
 #include "tests/support/oracle/operations.h"
 
 namespace tilewire::testing {
@@ -51,6 +53,19 @@ double Reduce(graph::Reduce::Function function, const Elements& elements) {
   return results[static_cast<int>(function)];
 }
 
+// The function of integers as of 64 bits, of which the type keeps the lowest ones.
+double OfIntegers(const graph::Elementwise& elementwise, const double* x, DataType type) {
+  int64_t integers[3] = {};
+  for (int s = 0; s < graph::ArityOf(elementwise.function); ++s)
+    integers[s] = static_cast<int64_t>(x[s]);
+  const int64_t result = elementwise::EvaluateIntegers(elementwise, integers);
+  double kept = 0;
+  VisitIntegerOrDouble(type, [&](auto element) {
+    kept = static_cast<double>(static_cast<decltype(element)>(result));
+  });
+  return kept;
+}
+
 }  // namespace
 
 Elements Compute(const graph::Activation& activation, const Operands& operands) {
@@ -61,11 +76,13 @@ Elements Compute(const graph::Activation& activation, const Operands& operands) 
 }
 
 Elements Compute(const graph::Elementwise& elementwise, const Operands& operands) {
-  return ForEach(operands.dst, [&](const Dims& index) {
-    float x[3];
-    for (size_t s = 0; s < operands.srcs.size(); ++s)
-      x[s] = static_cast<float>(operands.srcs[s].AtBroadcast(index));
-    return graph::Evaluate(elementwise, x);
+  return ForEach(operands.dst, [&](const Dims& index) -> double {
+    double x[3] = {};
+    for (size_t s = 0; s < operands.srcs.size(); ++s) x[s] = operands.srcs[s].AtBroadcast(index);
+    if (IsIntegerType(operands.type)) return OfIntegers(elementwise, x, operands.type);
+    const float numbers[] = {static_cast<float>(x[0]), static_cast<float>(x[1]),
+                             static_cast<float>(x[2])};
+    return graph::Evaluate(elementwise, numbers);
   });
 }
 

@@ -17,8 +17,9 @@ using graph::ValueId;
 
 class Interpreter {
  public:
-  Interpreter(const graph::Network& network, const std::vector<Elements>& inputs)
-      : network_(network), elements_(network.values.size()) {
+  Interpreter(const graph::Network& network, const std::vector<Elements>& inputs,
+              const AfterOperation& after)
+      : network_(network), after_(after), elements_(network.values.size()) {
     for (size_t i = 0; i < inputs.size(); ++i) elements_[network.inputs[i]] = inputs[i];
   }
 
@@ -26,6 +27,7 @@ class Interpreter {
     for (const Operation& operation : network_.operations) {
       elements_[operation.dst] = std::visit(
           [&](const auto& params) { return Execute(operation, params); }, operation.params);
+      if (after_ != nullptr) after_(operation, &elements_[operation.dst]);
     }
     std::vector<Elements> outputs;
     for (ValueId output : network_.outputs) outputs.push_back(elements_[output]);
@@ -152,14 +154,15 @@ class Interpreter {
   }
 
   const graph::Network& network_;
+  const AfterOperation& after_;
   std::vector<Elements> elements_;
 };
 
 }  // namespace
 
-std::vector<Elements> Interpret(const graph::Network& network,
-                                const std::vector<Elements>& inputs) {
-  return Interpreter(network, inputs).Run();
+std::vector<Elements> Interpret(const graph::Network& network, const std::vector<Elements>& inputs,
+                                const AfterOperation& after) {
+  return Interpreter(network, inputs, after).Run();
 }
 
 }  // namespace tilewire::testing

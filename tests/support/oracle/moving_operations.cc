@@ -7,11 +7,11 @@
 namespace tilewire::testing {
 
 Elements Compute(const graph::Literal& literal, const Operands& operands) {
-  const graph::Constant& constant = *literal.constant;
-  if (operands.type == DataType::kF64 && constant.doubles != nullptr)
-    return {constant.doubles->begin(), constant.doubles->end()};
-  Elements elements(constant.floats.begin(), constant.floats.end());
-  elements.insert(elements.end(), constant.ints.begin(), constant.ints.end());
+  const graph::ConstantPtr constant = graph::InMemory(literal.constant).value();
+  if (operands.type == DataType::kF64 && constant->doubles != nullptr)
+    return {constant->doubles->begin(), constant->doubles->end()};
+  Elements elements(constant->floats.begin(), constant->floats.end());
+  elements.insert(elements.end(), constant->ints.begin(), constant->ints.end());
   return elements;
 }
 

@@ -24,9 +24,9 @@
 #include "engine/engine.h"
 #include "engine/primitive_engine.h"
 #include "gtest/gtest.h"
-#include "tests/engine/primitives/random_descriptors/crash_note.h"
 #include "tests/engine/primitives/random_descriptors/random_descriptor.h"
 #include "tests/engine/primitives/random_descriptors/random_layout.h"
+#include "tests/support/crash_note.h"
 
 namespace tilewire::testing {
 namespace {
@@ -75,7 +75,7 @@ class RandomDescriptorsTest : public ::testing::Test {
  protected:
   // The best instruction set of this machine, and those below it.
   void SetUp() override {
-    InstallCrashNote();
+    InstallCrashNote("random descriptor");
     for (const cpu::Isa isa : {cpu::BestIsa(), cpu::Isa::kAvx2, cpu::Isa::kBaseline}) {
       if (!cpu::Supports(isa)) continue;
       EngineOptions options;

@@ -6,21 +6,14 @@
 #define TESTS_ENGINE_PRIMITIVES_RANDOM_DESCRIPTORS_RANDOM_LAYOUT_H_
 
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "engine/memory/memory_desc.h"
+#include "tests/support/random_choice.h"
 #include "tests/support/random_tensor.h"
 
 namespace tilewire::testing {
-
-inline bool Chance(Random& random, int percent) { return random.Integer(1, 100) <= percent; }
-
-template <typename T>
-T Pick(Random& random, std::initializer_list<T> values) {
-  return values.begin()[random.Integer(0, static_cast<int64_t>(values.size()) - 1)];
-}
 
 // A size that a tensor in memory may have: around 1, around vectors and blocks, rarely 0 or large.
 int64_t RandomSize(Random& random);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/engine/primitives/random_descriptors/crash_note.h"
+#include "tests/support/crash_note.h"
 
 #include <signal.h>
 #include <sys/time.h>
@@ -17,6 +17,7 @@ namespace tilewire::testing {
 namespace {
 
 std::atomic<int64_t> current_case = -1;
+const char* kind_of_case = "";
 
 // Only what a signal handler may call.
 void Write(const char* text) {
@@ -33,13 +34,15 @@ void Note() {
     *--at = static_cast<char>('0' + rest % 10);
     rest /= 10;
   } while (rest > 0);
-  Write("\nthe process died in random descriptor ");
+  Write("\nthe process died in ");
+  Write(kind_of_case);
+  Write(" ");
   Write(at);
   Write("\n");
 }
 
 void OnSignal(int signal_number) {
-  if (signal_number == SIGPROF) Write("\na random descriptor takes too long");
+  if (signal_number == SIGPROF) Write("\na case takes too long");
   Note();
   signal(signal_number, SIG_DFL);
   raise(signal_number);
@@ -47,7 +50,8 @@ void OnSignal(int signal_number) {
 
 }  // namespace
 
-void InstallCrashNote() {
+void InstallCrashNote(const char* kind) {
+  kind_of_case = kind;
   if (__sanitizer_set_death_callback != nullptr) {
     __sanitizer_set_death_callback(Note);
     signal(SIGPROF, OnSignal);
