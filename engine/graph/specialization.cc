@@ -232,6 +232,7 @@ absl::StatusOr<ValueId> NodeContext::InType(const Operand& operand, DataType typ
     const std::string suffix = absl::StrCat("/", src.name, "/", DataTypeName(type));
     return Emit(Convert{}, {operand.value}, operand.dims, suffix, type);
   }
+  if (type == DataType::kF32) return Numbers(operand);
   ABSL_ASSIGN_OR_RETURN(ConstantPtr constant, InMemory(operand.constant));
   if (IsIntegerType(type) && (constant->is_float || !FitIn(constant->ints, type))) {
     return node.Invalid(absl::StrCat("'", constant->name.substr(0, 200), "' has elements that ",
@@ -355,6 +356,11 @@ absl::Status AddInputs(const ModelGraph& graph, absl::Span<const Dims> dims,
   }
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     const TensorId id = graph.inputs[i].id;
+    if (absl::c_any_of(dims[i], [](int64_t dim) { return dim < 0; })) {
+      return absl::InvalidArgumentError(absl::StrCat("input '", graph.tensor_names[id],
+                                                     "' has dims ", DimsToString(dims[i]),
+                                                     "; sizes are 0 or more"));
+    }
     if (!FitsInMemory(dims[i])) {
       return absl::InvalidArgumentError(absl::StrCat("input '", graph.tensor_names[id],
                                                      "' is too large: ", DimsToString(dims[i])));

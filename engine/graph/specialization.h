@@ -96,8 +96,8 @@ class NodeContext {
   // As AsValue(), but integers become the same numbers in f32. kUnimplemented: they are of a type
   // that f32 does not hold exactly.
   absl::StatusOr<ValueId> Numbers(const Operand& operand);
-  // The operand as a value of the network of `type`, of integers or f64: one of another type is
-  // converted, a constant becomes a Literal.
+  // The operand as a value of the network of `type`, of numbers: one of another type is converted,
+  // a constant becomes a Literal.
   //   kInvalidArgument  a constant of integers with a floating-point element, or with one that is
   //                     not in the type's range
   absl::StatusOr<ValueId> InType(const Operand& operand, DataType type);
@@ -171,7 +171,8 @@ absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph);
 // all others; empty if there are none. Nodes that depend on one that is refused are left out, the
 // others are visited, so that all that is not supported is in one message (findings.h).
 //   what `interrupted` returned, which is called between nodes
-//   kInvalidArgument  a shape that some node cannot take, or dims of another number of inputs
+//   kInvalidArgument  a shape that some node cannot take, dims of another number of inputs, or
+//                     below 0
 //   kUnimplemented    uses of operators that are not supported
 //   kInternal         an operation that breaks its contract (network_check.h)
 absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operand> folded,

@@ -212,7 +212,8 @@ absl::Status BuildLayerNormalization(NodeContext& context) {
   std::vector<bool> reduced(src.dims.size(), false);
   for (size_t d = axis; d < reduced.size(); ++d) reduced[d] = true;
   const Dims row(src.dims.begin() + axis, src.dims.end());
-  if (!wants_statistics && src.value != kNoValue && IsRowOf(context.input(1), row) &&
+  const bool is_real = src.value != kNoValue && context.TypeOf(src) == DataType::kF32;
+  if (!wants_statistics && is_real && IsRowOf(context.input(1), row) &&
       (!context.Has(2) || IsRowOf(context.input(2), row))) {
     return FinishLayerNormalization(context, src, axis, epsilon);
   }

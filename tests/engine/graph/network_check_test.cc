@@ -225,10 +225,11 @@ TEST(NetworkCheckTest, ValuesAreComputedOnceAndBefore) {
   expect(scalar, "a result of its own");
 }
 
-TEST(NetworkCheckTest, AsManyDimsAsInputs) {
+TEST(NetworkCheckTest, DimsOfInputs) {
   OnnxBuilder model;
   model.Input("a", {1, 2}).Input("b", {1, 2}).Node("Add", {"a", "b"}, {"y"}).Output("y");
   EXPECT_THAT(BuiltText(model, {{1, 2}}), HasSubstr("dims of 1 inputs for a model of 2"));
+  EXPECT_THAT(BuiltText(model, {{1, 2}, {1, -2}}), HasSubstr("input 'b' has dims [1,-2]"));
 }
 
 }  // namespace

@@ -40,6 +40,16 @@ TEST(NormalizationTest, OptionalOutputs) {
   EXPECT_THAT(text, HasSubstr("inverse [2,1] = reciprocal(y/deviation)\n"));
 }
 
+TEST(NormalizationTest, RowsOfOtherTypesAreNoLayerNormalization) {
+  for (const auto type : {onnx::TensorProto::DOUBLE, onnx::TensorProto::UINT16}) {
+    OnnxBuilder model(17);
+    model.Input("x", {2, 4}, type).Floats("scale", {4});
+    model.Node("LayerNormalization", {"x", "scale"}, {"y"}).Output("y", type);
+    const std::string text = BuiltText(model, {{2, 4}});
+    EXPECT_THAT(text, Not(AnyOf(HasSubstr("layer_normalization"), HasSubstr("INTERNAL")))) << text;
+  }
+}
+
 TEST(NormalizationTest, Refusals) {
   ExpectInvalid({
       {"a scale of another size", "LayerNormalization", {"m", "two"}, {}, "do not fit", 17},

@@ -116,6 +116,15 @@ TEST(QLinearTest, ProductsOfComputedMatricesAreOfIntegers) {
               HasSubstr("y s32 [2,5] = integer_matmul(q, p) from 1@128, 1@0\n"));
 }
 
+TEST(QLinearTest, KnownIntegersLessComputedZeroPoints) {
+  OnnxBuilder model(13);
+  model.Input("a", {1, 2}, onnx::TensorProto::UINT8).Input("z", {2}, onnx::TensorProto::INT8);
+  model.Bytes("b", {2, 2}, true, {1, -2, 3, -4}).Node("MatMulInteger", {"a", "b", "", "z"}, {"y"});
+  model.Output("y", onnx::TensorProto::INT32);
+  EXPECT_EQ(Computed(model, {{1, 2}, {2}}, {{2, 5}, {1, -1}})[0],
+            (Elements{2 * 0 + 5 * 2, 2 * -1 + 5 * -3}));
+}
+
 TEST(QLinearTest, IntegerOperatorsAreConvolutionsOfIntegers) {
   OnnxBuilder model = QuantizedModel();
   model.Input("x", {1, 2, 5, 5}).Node("QuantizeLinear", {"x", "s", "z"}, {"q"});
