@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "client/load/load_origin.h"
 #include "client/load/report.h"
+#include "client/load/report_difference.h"
 
 namespace tilewire::client {
 
@@ -21,6 +22,7 @@ struct LoadRecord {
   std::string bound;                // of a rate search: "p99 <= 20 ms"; else empty
   double holds = 0, fails = 0;      // of a rate search
   std::vector<LoadReport> runs;     // of a search: its probes
+  std::vector<LoadComparison> comparisons;  // of files beside each other; no part of JSON or CSV
 };
 
 // Histograms are in it as pairs of bucket and count, so that reading loses nothing.

@@ -18,8 +18,8 @@ body { font: 15px/1.45 system-ui, sans-serif; margin: 1.2em auto; max-width: 124
   padding: 0 .8em; color: #1b1b1b; background: #fff; }
 h1 { font-size: 1.35em; overflow-wrap: anywhere; } h2 { font-size: 1.1em; margin: 1.6em 0 .4em; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .93em; }
-th, td { padding: .25em .5em; text-align: right; white-space: nowrap;
-  border-bottom: 1px solid #ddd; }
+th, td { padding: .25em .5em; text-align: right; vertical-align: bottom;
+  border-bottom: 1px solid #ddd; } td { white-space: nowrap; }
 th:first-child, td:first-child, .facts th, .facts td { text-align: left; } th { font-weight: 600; }
 small { color: #666; } .charts { display: grid; gap: 1.2em;
   grid-template-columns: repeat(auto-fit, minmax(330px, 1fr)); }
@@ -29,8 +29,8 @@ polyline { fill: none; stroke-width: 1.7; stroke-linejoin: round; }
 .key { display: inline-block; width: .8em; height: .8em; border-radius: 2px; margin-right: .5em; }
 .bad { color: #b00020; font-weight: 600; } li { margin: .2em 0; } footer { color: #666;
   margin-top: 2em; font-size: .87em; }
-@media (max-width: 600px) { th, td { padding: .25em .4em; }
-  td:first-child { white-space: normal; min-width: 6em; } })";
+td:first-child { white-space: normal; min-width: 8em; }
+@media (max-width: 600px) { th, td { padding: .25em .4em; } td:first-child { min-width: 6em; } })";
 
 template <typename Number>
 std::string Key(const std::map<Number, size_t>& colors, const Number& number) {
@@ -89,7 +89,7 @@ std::string RunTable(const LoadRecord& record, const ReportColors& colors) {
   const std::string table = Section(
       "Runs",
       "<th>run<th>duration<th>connections<th>answers<th>per s<th>mean<th>p50<th>p90<th>p99<th>p99.9"
-      "<th>max<th>errors<th>differ<th>unsent<th>client, cores",
+      "<th>max<th>errors<th>differ<th>unsent<th>client's cores",
       rows);
   const size_t drawn = colors.of_run.size();
   return absl::StrCat(table, "<p><small>In brackets: how many answers are beyond the percentile.",
@@ -143,6 +143,24 @@ std::string ServerTable(const LoadRecord& record, const ReportColors& colors) {
   return Section("Where the time went, as the server says (p50 / p99)", head, rows);
 }
 
+std::string DifferenceTables(const LoadRecord& record) {
+  std::string tables;
+  for (const LoadComparison& comparison : record.comparisons) {
+    std::string rows;
+    for (const LoadDifference& load : comparison.loads) {
+      absl::StrAppend(&rows, "<tr><td>", HtmlText(load.name));
+      for (const auto& figure : {load.rate, load.p50, load.p99})
+        absl::StrAppend(&rows, "<td>", DifferenceText(figure));
+      absl::StrAppend(&rows, "</tr>\n");
+    }
+    absl::StrAppend(
+        &tables, Section(HtmlText(absl::StrCat(comparison.later, " against ", comparison.earlier)),
+                         "<th>run<th>per s<th>p50<th>p99", rows));
+  }
+  if (tables.empty()) return "";
+  return absl::StrCat(tables, "<p><small>", kSpreadNote, "</small></p>\n");
+}
+
 std::string DoubtList(const LoadRecord& record) {
   std::string items;
   for (const std::string& doubt : Doubts(record))
@@ -165,9 +183,9 @@ std::string ToHtml(const LoadRecord& record) {
       "<meta name=viewport content=\"width=device-width, initial-scale=1\">\n<title>",
       HtmlText(record.title), "</title><style>", kStyle, "</style></head><body>\n<h1>",
       HtmlText(record.title), "</h1>\n", SearchParagraph(record), RunTable(record, colors),
-      "<h2>Charts</h2><div class=charts>\n", ChartsHtml(record, colors), "</div>\n",
-      ErrorTable(record, colors), PartTable(record, colors), ServerTable(record, colors),
-      DoubtList(record), FactTable(record),
+      DifferenceTables(record), "<h2>Charts</h2><div class=charts>\n", ChartsHtml(record, colors),
+      "</div>\n", ErrorTable(record, colors), PartTable(record, colors),
+      ServerTable(record, colors), DoubtList(record), FactTable(record),
       "<footer>tilewire load. Latency counts from when a request was due. Over time, counts are "
       "those of single seconds; a percentile is drawn over the time that it is of: seconds are "
       "joined until they have 100 answers for p99, 10 for p50. A percentile p needs "

@@ -16,7 +16,8 @@ namespace tilewire::client {
 namespace {
 
 constexpr char kReportExamples[] =
-    R"(Without --merge the runs of all files stand beside each other. With --merge the
+    R"(Without --merge the runs of all files stand beside each other, with what those
+of the same name differ by from the first file's, in per cent. With --merge the
 files are of generators that ran the same loads at the same time from several
 machines: their counts, rates and histograms are added, so percentiles are exact.
 A load that is in two of the files is refused: it would count twice.
@@ -53,10 +54,15 @@ LoadRecord Beside(const std::vector<LoadRecord>& records, const std::vector<std:
       all.runs.push_back(std::move(run));
     }
   }
+  for (size_t i = 1; i < records.size(); ++i) {
+    all.comparisons.push_back({files[0], files[i], Differences(records[0].runs, records[i].runs)});
+  }
   return all;
 }
 
 int RunReportCommand(const ReportFlags& flags) {
+  if (flags.merge && flags.files.size() < 2)
+    return Refuse(absl::InvalidArgumentError("--merge adds the runs of two files or more"));
   std::vector<LoadRecord> records;
   for (const std::string& file : flags.files) {
     auto record = ReadRecord(file);
@@ -69,6 +75,8 @@ int RunReportCommand(const ReportFlags& flags) {
   for (const LoadOrigin& origin : record->origins) absl::PrintF("%s", OriginText(origin));
   if (!record->bound.empty()) absl::PrintF("%s", SearchText(*record));
   if (record->runs.size() > 1) absl::PrintF("%s", ComparisonText(record->runs));
+  for (const LoadComparison& comparison : record->comparisons)
+    absl::PrintF("%s", ComparisonOfFilesText(comparison));
   if (record->runs.size() == 1)
     absl::PrintF("%s\n%s", record->runs[0].name, ReportText(record->runs[0]));
   if (absl::Status written = WriteRecord(*record, flags.record); !written.ok())
