@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/load/random_input.h"
 #include "client/npy.h"
@@ -92,8 +94,39 @@ absl::StatusOr<std::vector<Tensor>> CutIntoBatches(const NpyArray& array, const 
   return tensors;
 }
 
+// Each file is of an input, and no input has two. In a mix it may be of another part's.
+absl::Status CheckArrays(const LoadFlags& flags, const ModelMetadata& metadata) {
+  std::set<std::string> named;
+  for (const std::string& array : flags.arrays) {
+    const size_t equals = array.find('=');
+    if (equals == std::string::npos && metadata.inputs.size() > 1) {
+      return absl::InvalidArgumentError(absl::StrCat("--array=", array, ": the model has ",
+                                                     metadata.inputs.size(),
+                                                     " inputs: write --array=INPUT=", array));
+    }
+    const std::string name =
+        equals == std::string::npos ? metadata.inputs.at(0).name : array.substr(0, equals);
+    if (!named.insert(name).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--array=", array, ": input '", name, "' has a file already"));
+    }
+    const bool is_known =
+        std::any_of(metadata.inputs.begin(), metadata.inputs.end(),
+                    [&](const TensorMetadata& input) { return input.name == name; });
+    if (is_known || !flags.mix.empty()) continue;
+    const auto append = [](std::string* text, const TensorMetadata& input) {
+      absl::StrAppend(text, "'", input.name, "'");
+    };
+    return absl::InvalidArgumentError(absl::StrCat("--array=", array, ": the model has no input '",
+                                                   name, "'; its inputs are ",
+                                                   absl::StrJoin(metadata.inputs, ", ", append)));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Inputs> ArrayInputs(const LoadFlags& flags, const WantedRequests& wanted,
                                    const ModelMetadata& metadata) {
+  if (absl::Status status = CheckArrays(flags, metadata); !status.ok()) return status;
   Inputs all;
   for (const TensorMetadata& input : metadata.inputs) {
     const auto file = ArrayFile(flags, input, metadata.inputs.size());
@@ -114,7 +147,6 @@ absl::StatusOr<Inputs> ArrayInputs(const LoadFlags& flags, const WantedRequests&
   return all;
 }
 
-// The bytes of a picture as a row of the input.
 // A request per picture; with a larger batch the pictures follow each other around.
 absl::StatusOr<Inputs> ImageInputs(const LoadFlags& flags, const WantedRequests& wanted,
                                    const ModelMetadata& metadata) {
@@ -209,7 +241,7 @@ absl::StatusOr<LoadOptions> MakeLoadOptions(const LoadFlags& flags, Client* clie
   options.threads = flags.threads;
   options.max_waiting = flags.max_waiting;
   options.warm_up = absl::Seconds(flags.warm_up_s);
-  options.duration = absl::Seconds(flags.duration_s);
+  if (flags.duration_s > 0) options.duration = absl::Seconds(flags.duration_s);
   options.requests = flags.requests;
   options.split = flags.split;
   options.tolerance = flags.tolerance;
