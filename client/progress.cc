@@ -33,6 +33,11 @@ void Progress::Show(double fraction, absl::string_view text) {
   Draw(last_);
 }
 
+void Progress::Note(absl::string_view line) {
+  absl::FPrintF(stderr, "%s%s\n", terminal_ ? "\r\x1b[K" : "", line);
+  if (terminal_ && !last_.empty()) Draw(last_);
+}
+
 void Progress::Draw(absl::string_view line) {
   // "\x1b[K" clears what a longer line left behind.
   if (terminal_) {

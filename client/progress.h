@@ -22,6 +22,8 @@ class Progress {
 
   // `fraction` of the work is done, 0 to 1.
   void Show(double fraction, absl::string_view text);
+  // A line that stays, above the live one.
+  void Note(absl::string_view line);
 
  private:
   void Draw(absl::string_view line);

@@ -3,156 +3,181 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "client/latencies.h"
+#include "client/amount_text.h"
 
 namespace tilewire::client {
 namespace {
 
-constexpr double kFewestRequests = 3;  // of a run
-constexpr absl::Duration kLongestSettling = absl::Seconds(30);
+constexpr int64_t kFewestRequests = 300;  // of a run: three are beyond p99
+constexpr int64_t kLastRun = 4;           // as many runs
+constexpr double kWarmUp = 0.1;           // of a run
+constexpr int64_t kRunsOfASearch = 40, kFewestRuns = 12;
+constexpr absl::Duration kShortestSearch = absl::Minutes(2);
+constexpr size_t kMostProbes = 1000;  // even if they take no time
 
-// One search: the interval so far and the runs that led to it.
+// Where runs are made: about the middle of the range, on both sides.
+constexpr double kNextBelow = 0.4, kNextAbove = 0.6;
+
+constexpr double kBelowAFailure = 0.95;  // as a factor
+
+// With three digits, as a command line takes it; of a last run downwards.
+double RoundRate(double rate, bool down) {
+  const double unit = std::pow(10, std::floor(std::log10(rate)) - 2);
+  const double units = rate / unit;
+  return (down ? std::floor(units + 1e-9) : std::round(units)) * unit;
+}
+
 class Search {
  public:
-  Search(const RateSearchOptions& options, const MeasureRate& measure,
-         const std::atomic<bool>* stop)
-      : options_(options), measure_(measure), stop_(stop) {}
+  Search(const RateSearchOptions& options, const RateSearchWorld& world)
+      : options_(options), world_(world), end_(world.now() + SearchTime(options)) {}
 
   absl::StatusOr<RateSearchResult> Run() {
-    double rate = options_.first_rate;
-    for (absl::Status status; !Bracketed() && !Stopped(); rate = NextOutside()) {
-      if (rate < options_.least_rate || rate > options_.most_rate) break;
-      if (status = Judge(rate, /*enough=*/1); !status.ok()) return status;
-    }
-    while (Bracketed() && !Stopped() && result_.fails > result_.holds * (1 + options_.precision)) {
-      const double middle = std::sqrt(result_.holds * result_.fails);
-      if (absl::Status status = Judge(middle, Majority()); !status.ok()) return status;
-    }
+    if (absl::Status status = FindBothSides(); !status.ok()) return status;
+    if (result_.probes.empty() || most_held_ == 0) return std::move(result_);
+    absl::Status status = least_failed_ == 0 ? Confirm(most_held_) : Narrow();
+    if (!status.ok()) return status;
     return std::move(result_);
   }
 
  private:
-  bool Stopped() const { return stop_ != nullptr && stop_->load(); }
-  bool Bracketed() const { return result_.holds > 0 && result_.fails > 0; }
-  double NextOutside() const { return result_.holds > 0 ? result_.holds * 2 : result_.fails / 2; }
+  bool Stopped() const {
+    return (world_.stop != nullptr && world_.stop->load()) || result_.probes.size() >= kMostProbes;
+  }
+  bool HasTimeFor(absl::Duration length) const { return world_.now() + length <= end_; }
 
-  int Majority() const { return options_.repeats / 2 + 1; }
-
-  // Runs at the rate until `enough` runs held or most failed, and moves an end of the interval. One
-  // failure never decides: a pause of the machine may have caused it.
-  absl::Status Judge(double rate, int enough) {
-    int held = 0, failed = 0;
-    while (held < enough && failed < Majority()) {
-      absl::StatusOr<LoadReport> report = measure_(rate);
-      if (!report.ok()) return report.status();
-      // A load that was broken off says nothing about the rate.
-      if (Stopped()) return absl::OkStatus();
-      const bool holds = RateHolds(options_, *report);
-      ++(holds ? held : failed);
-      result_.probes.push_back({rate, holds, *std::move(report)});
+  absl::Status FindBothSides() {
+    double rate = RoundRate(options_.first_rate, /*down=*/false);
+    while ((most_held_ == 0 || least_failed_ == 0) && !Stopped()) {
+      if (rate < options_.least_rate || rate > options_.most_rate) break;
+      const RateRun run = ShortRunAt(options_, rate);
+      if (!result_.probes.empty() && !HasTimeFor(run.length() + LastRunAt(options_, rate).length()))
+        break;
+      if (absl::Status status = Probe(run); !status.ok()) return status;
+      rate = most_held_ > 0 ? most_held_ * 2 : least_failed_ / 2;
     }
-    (held >= enough ? result_.holds : result_.fails) = rate;
+    return absl::OkStatus();
+  }
+
+  absl::Status Narrow() {
+    for (bool above = false; !Stopped() && result_.holds == 0; above = !above) {
+      const std::vector<double> quantiles =
+          belief_.Quantiles({(1 - kRangeProbability) / 2, kNextBelow, kNextAbove});
+      const double low = std::min(quantiles[0], most_confirmable_);
+      const RateRun last = LastRunAt(options_, RoundRate(low, /*down=*/true));
+      const RateRun next = ShortRunAt(options_, RoundRate(quantiles[above ? 2 : 1], false));
+      const bool is_narrow = result_.fails <= quantiles[0] * (1 + options_.precision);
+      // The first of the last runs may fail, and the second.
+      const bool is_due = is_narrow || !HasTimeFor(next.length() + 3 * last.length());
+      if (is_due && !HasTimeFor(last.length())) break;
+      absl::Status status = is_due ? Confirm(last.rate) : Probe(next);
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Confirm(double rate) {
+    if (Stopped()) return absl::OkStatus();
+    const size_t before = result_.probes.size();
+    if (absl::Status status = Probe(LastRunAt(options_, rate)); !status.ok()) return status;
+    if (result_.probes.size() == before) return absl::OkStatus();
+    if (result_.probes.back().held) {
+      result_.holds = result_.low = rate;
+    } else {
+      most_confirmable_ = rate * kBelowAFailure;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Probe(const RateRun& run) {
+    absl::StatusOr<LoadReport> report = world_.measure(run);
+    if (!report.ok()) return report.status();
+    // A load that was broken off says nothing about the rate.
+    if (Stopped()) return absl::OkStatus();
+    const RateEvidence evidence = EvidenceOf(options_, run, *report);
+    belief_.Add(evidence);
+    if (evidence.holds()) {
+      most_held_ = std::max(most_held_, run.rate);
+    } else {
+      least_failed_ = least_failed_ == 0 ? run.rate : std::min(least_failed_, run.rate);
+    }
+    RateProbe probe{.run = run, .held = evidence.holds(), .report = *std::move(report)};
+    if (most_held_ > 0 && least_failed_ > 0) {
+      const std::vector<double> range =
+          belief_.Quantiles({(1 - kRangeProbability) / 2, (1 + kRangeProbability) / 2});
+      probe.low = range[0];
+      probe.high = range[1];
+    }
+    result_.low = probe.low > 0 ? probe.low : most_held_;
+    result_.fails = probe.high > 0 ? probe.high : least_failed_;
+    result_.probes.push_back(std::move(probe));
+    world_.progress(result_.probes.back());
     return absl::OkStatus();
   }
 
   const RateSearchOptions& options_;
-  const MeasureRate& measure_;
-  const std::atomic<bool>* const stop_;
+  const RateSearchWorld& world_;
+  const absl::Time end_;
+  RateBelief belief_;
+  double most_held_ = 0, least_failed_ = 0;  // 0: none
+  // Whatever short runs say, the next long one is below those that failed.
+  double most_confirmable_ = std::numeric_limits<double>::infinity();
   RateSearchResult result_;
 };
 
-LoadOptions CallersOf(const LoadOptions& load, int callers) {
-  LoadOptions options = load;
-  options.profile = RateProfile();
-  options.concurrency = callers;
-  options.warm_up = absl::ZeroDuration();
-  return options;
-}
-
-absl::StatusOr<double> FirstRate(const ClientFactory& connect, const LoadOptions& load) {
-  LoadOptions callers = CallersOf(load, 2);
-  callers.requests = 0;
-  callers.duration = absl::Seconds(1);
-  auto report = RunLoad(connect, callers, [](const LoadReport&) {});
-  if (!report.ok()) return report.status();
-  if (report->answered == 0 && (load.stop == nullptr || !load.stop->load())) {
-    return absl::UnavailableError(
-        absl::StrCat("nothing was answered in a second: ", report->first_error));
-  }
-  return std::max(1.0, report->rate() / 2);
-}
-
-// Whether requests keep the bound when no other is there.
-absl::Status CheckAlone(const ClientFactory& connect, const LoadOptions& load,
-                        absl::Duration bound) {
-  LoadOptions single = CallersOf(load, 1);
-  single.requests = 9;
-  const auto report = RunLoad(connect, single, [](const LoadReport&) {});
-  if (!report.ok()) return report.status();
-  if (report->answered == 0 || report->latencies.Percentile(50) <= bound) return absl::OkStatus();
-  return absl::OutOfRangeError(
-      absl::StrCat("no rate can hold: single requests, one after the other, take ",
-                   LatencyText(report->latencies.Percentile(50)),
-                   " (p50), and p99 is to be within ", LatencyText(bound)));
-}
-
-// Waits until the server has answered what earlier loads left.
-absl::Status Settle(const ClientFactory& connect, const LoadOptions& load, absl::Duration bound) {
-  LoadOptions single = CallersOf(load, 1);
-  single.requests = 3;
-  const absl::Time end = absl::Now() + kLongestSettling;
-  while (absl::Now() < end && (load.stop == nullptr || !load.stop->load())) {
-    auto report = RunLoad(connect, single, [](const LoadReport&) {});
-    if (!report.ok()) return report.status();
-    if (report->ok() && report->latencies.Percentile(100) <= bound) break;
-  }
-  return absl::OkStatus();
-}
-
-LoadOptions OpenLoopOf(const LoadOptions& load, double rate, absl::Duration bound) {
-  LoadOptions options = load;
-  options.profile = RateProfile(rate);
-  options.latency_bound = bound;
-  const double planned = load.requests > 0 ? static_cast<double>(load.requests)
-                                           : rate * absl::ToDoubleSeconds(load.duration);
-  options.most_over_bound = static_cast<int64_t>(planned / 100) + 1;
-  return options;
-}
-
 }  // namespace
 
-bool RateHolds(const RateSearchOptions& options, const LoadReport& report) {
-  return report.ok() && !report.ended_early() && report.latencies.Percentile(99) <= options.p99 &&
-         options.objective.IsMet(report);
+RateRun ShortRunAt(const RateSearchOptions& options, double rate) {
+  const double requests = std::ceil(rate * absl::ToDoubleSeconds(options.run));
+  RateRun run{.rate = rate, .requests = options.requests};
+  if (run.requests == 0) run.requests = std::max(kFewestRequests, static_cast<int64_t>(requests));
+  run.warm_up = std::max(options.warm_up, kWarmUp * run.length());
+  return run;
+}
+
+RateRun LastRunAt(const RateSearchOptions& options, double rate) {
+  RateRun run = ShortRunAt(options, rate);
+  run.requests *= kLastRun;
+  run.is_last = true;
+  return run;
+}
+
+absl::Duration SearchTime(const RateSearchOptions& options) {
+  if (options.time > absl::ZeroDuration()) return options.time;
+  return std::max(kShortestSearch,
+                  kRunsOfASearch * ShortRunAt(options, options.first_rate).length());
+}
+
+RateEvidence EvidenceOf(const RateSearchOptions& options, const RateRun& run,
+                        const LoadReport& report) {
+  RateEvidence evidence{.rate = run.rate, .answers = run.requests};
+  evidence.beyond = report.latencies.CountAbove(options.p99);
+  // How many more there are of them says nothing about the limit, and depends on the run's length.
+  if (report.ended_early() || evidence.beyond > run.most_beyond()) {
+    evidence.at_least = true;
+    evidence.beyond = run.most_beyond() + 1;
+  }
+  if (!report.ok() || !options.objective.IsMet(report)) {
+    evidence.at_least = true;
+    evidence.beyond = std::max(evidence.beyond, run.requests / 100 + 1);
+  }
+  return evidence;
 }
 
 absl::StatusOr<RateSearchResult> SearchRate(const RateSearchOptions& options,
-                                            const MeasureRate& measure,
-                                            const std::atomic<bool>* stop) {
-  return Search(options, measure, stop).Run();
-}
-
-absl::StatusOr<RateSearchResult> FindRate(const ClientFactory& connect, const LoadOptions& load,
-                                          RateSearchOptions options,
-                                          const std::function<void(const RateProbe&)>& progress) {
-  if (options.first_rate <= 0) {
-    const absl::StatusOr<double> rate = FirstRate(connect, load);
-    if (!rate.ok()) return rate.status();
-    options.first_rate = *rate;
+                                            const RateSearchWorld& world) {
+  const RateRun run = ShortRunAt(options, options.first_rate);
+  const absl::Duration least = kFewestRuns * run.length();
+  if (SearchTime(options) < least) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--search_time=", absl::ToDoubleSeconds(options.time), ": at ", RateText(run.rate),
+        "/s a run of ", run.requests, " requests takes ", LatencyText(run.length()),
+        ", and a search ", kFewestRuns, " of them: at least ", LatencyText(least)));
   }
-  if (absl::Status status = CheckAlone(connect, load, options.p99); !status.ok()) return status;
-  if (load.requests == 0)
-    options.least_rate = kFewestRequests / absl::ToDoubleSeconds(load.duration);
-  const auto measure = [&](double rate) -> absl::StatusOr<LoadReport> {
-    if (absl::Status status = Settle(connect, load, options.p99); !status.ok()) return status;
-    auto report = RunLoad(connect, OpenLoopOf(load, rate, options.p99), [](const LoadReport&) {});
-    if (report.ok()) progress({rate, RateHolds(options, *report), *report});
-    return report;
-  };
-  return SearchRate(options, measure, load.stop);
+  return Search(options, world).Run();
 }
 
 }  // namespace tilewire::client

@@ -1,65 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The highest rate that a server sustains: at which p99 keeps a bound, nothing fails, is refused or
-// differs, and further conditions are met. Rates are doubled or halved until one holds and one
-// fails, then the interval between the two is halved (geometrically) until it is narrow.
+// The highest rate that a server sustains: at which p99 keeps a bound in the long run, nothing
+// fails, is refused or differs, and further conditions are met.
 //
-// A rate near the limit holds in one run and fails in the next, and any run may meet a pause of the
-// machine: a rate fails if the majority of several runs fails, and holds if the majority holds, or
-// a single run where rates are still doubled or halved.
+// Rates are doubled or halved until one holds and one fails. Then runs at rates about the probable
+// limit narrow the range in which it lies (rate_belief.h), until that is as narrow as wanted or the
+// time is up but for the last run. That one is long, at the range's lower end; if it fails, the
+// search goes on below it.
 #ifndef CLIENT_LOAD_RATE_SEARCH_H_
 #define CLIENT_LOAD_RATE_SEARCH_H_
 
+#include <atomic>
 #include <functional>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/load/load.h"
 #include "client/load/objective.h"
+#include "client/load/rate_belief.h"
 #include "client/load/report.h"
 
 namespace tilewire::client {
 
 struct RateSearchOptions {
-  absl::Duration p99;        // the bound
-  Objective objective;       // further conditions
-  double first_rate = 0;     // 0: half of what two callers of a closed loop reach in a second
-  double precision = 0.03;   // the interval's width, relative to the rate that holds
-  int repeats = 3;           // runs at a rate, odd
-  double least_rate = 0.01;  // below which no server is asked
-  double most_rate = 1e6;    // beyond which no server is asked
+  absl::Duration p99;       // the bound
+  Objective objective;      // further conditions
+  double first_rate = 0;    // above 0
+  double precision = 0.05;  // the range's width, relative to its lower end
+  // Each run is as long, 300 requests at least, or has as many `requests`; before it counts, a
+  // tenth of it passes, `warm_up` at least: at its start no request waits for others yet.
+  absl::Duration run = absl::Seconds(2), warm_up;
+  int64_t requests = 0;
+  absl::Duration time;        // of the search at most; zero: that of 40 runs, 2 minutes at least
+  double least_rate = 0.001;  // below which no server is asked
+  double most_rate = 1e6;     // beyond which no server is asked
+};
+
+struct RateRun {
+  double rate = 0;
+  int64_t requests = 0;  // that count
+  absl::Duration warm_up;
+  bool is_last = false;  // the long one, at what may be the result
+
+  absl::Duration length() const {
+    return warm_up + absl::Seconds(static_cast<double>(requests) / rate);
+  }
+  // So many requests beyond the bound tell that the rate is far from holding.
+  int64_t most_beyond() const { return requests / 50 + 2; }
 };
 
 struct RateProbe {
-  double rate = 0;
+  RateRun run;
   bool held = false;
   LoadReport report;
+  double low = 0, high = 0;  // the limit's range, as far as known after it; 0: not yet
 };
 
 struct RateSearchResult {
-  double holds = 0;  // the highest rate at which the conditions were met; 0: at none
-  double fails = 0;  // the lowest rate above it at which they were not; 0: none was found
+  double holds = 0;               // a rate at which the last, long run held; 0: none
+  double low = 0, fails = 0;      // the limit's range; 0: no rate held, no rate failed
   std::vector<RateProbe> probes;  // in the order in which they were run
 };
 
-// Measures at a rate; the load may end early once p99 cannot keep the bound.
-using MeasureRate = std::function<absl::StatusOr<LoadReport>(double rate)>;
+// The limit is in its range with this probability, as far as the runs are like all others.
+inline constexpr double kRangeProbability = 0.95;
 
-bool RateHolds(const RateSearchOptions& options, const LoadReport& report);
+// Measures at a rate; the load may end early, by LoadOptions::most_over_bound, once more answers
+// are beyond the bound than RateRun::most_beyond().
+using MeasureRate = std::function<absl::StatusOr<LoadReport>(const RateRun& run)>;
 
-// Errors are those of `measure`. `stop`, not null, ends the search with what was found.
+// The runs at a rate that `options` ask for, and how long the search takes at most.
+RateRun ShortRunAt(const RateSearchOptions& options, double rate);
+RateRun LastRunAt(const RateSearchOptions& options, double rate);
+absl::Duration SearchTime(const RateSearchOptions& options);
+
+// What a run shows; it holds if p99 keeps the bound and all else is as required.
+RateEvidence EvidenceOf(const RateSearchOptions& options, const RateRun& run,
+                        const LoadReport& report);
+
+// Outside of the library's clock, and of its loads.
+struct RateSearchWorld {
+  MeasureRate measure;
+  std::function<absl::Time()> now;
+  std::function<void(const RateProbe&)> progress;
+  const std::atomic<bool>* stop = nullptr;  // once true, ends the search with what was found
+};
+
+// Errors are those of `measure`.
+//   kInvalidArgument  so little time that no range can be found in it
 absl::StatusOr<RateSearchResult> SearchRate(const RateSearchOptions& options,
-                                            const MeasureRate& measure,
-                                            const std::atomic<bool>* stop);
-
-// The search by open loops of `load`, whose own rate is not used; each sends a few requests at
-// least. Before each, the server is left to answer what it still has: until single requests take no
-// longer than the bound, 30 s at most.
-//   kOutOfRange  half of the requests that are sent alone take longer than the bound
-absl::StatusOr<RateSearchResult> FindRate(const ClientFactory& connect, const LoadOptions& load,
-                                          RateSearchOptions options,
-                                          const std::function<void(const RateProbe&)>& progress);
+                                            const RateSearchWorld& world);
 
 }  // namespace tilewire::client
 

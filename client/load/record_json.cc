@@ -305,6 +305,7 @@ LoadRecord RecordFrom(const Place& object) {
   object.Get("bound", &record.bound);
   object.Get("holds_per_s", &record.holds);
   object.Get("fails_per_s", &record.fails);
+  record.low = object.Get("low_per_s", record.holds);
   for (const Place& run : object.At("runs").Elements()) record.runs.push_back(ReportFrom(run));
   return record;
 }
@@ -317,6 +318,7 @@ std::string ToJson(const LoadRecord& record) {
                        {"origins", ArrayOf(record.origins, OriginJson)},
                        {"bound", record.bound},
                        {"holds_per_s", record.holds},
+                       {"low_per_s", record.low},
                        {"fails_per_s", record.fails},
                        {"runs", ArrayOf(record.runs, ReportJson)}};
   // Names of models may be any bytes; JSON is UTF-8.

@@ -134,17 +134,30 @@ std::string ComparisonText(const std::vector<LoadReport>& runs) {
 }
 
 std::string SearchText(const LoadRecord& record) {
-  if (record.holds == 0 && record.fails == 0)
-    return absl::StrFormat("whether %s holds was not found out\n", record.bound);
-  if (record.holds == 0)
-    return absl::StrFormat("%s holds at no rate, not at %s/s either\n", record.bound,
-                           RateText(record.fails));
-  if (record.fails == 0) {
-    return absl::StrFormat("%s holds at %s/s; no rate was found at which it does not\n",
-                           record.bound, RateText(record.holds));
+  const std::string& bound = record.bound;
+  if (record.low == 0 && record.fails == 0)
+    return absl::StrCat("whether ", bound, " holds was not found out\n");
+  if (record.low == 0) {
+    return absl::StrCat(bound, " holds at no rate that was tried, not at ", RateText(record.fails),
+                        "/s either\n");
   }
-  return absl::StrFormat("%s holds at %s/s, not at %s/s\n", record.bound, RateText(record.holds),
-                         RateText(record.fails));
+  const std::string limit =
+      record.fails == 0
+          ? "no rate was found at which it does not hold\n"
+          : absl::StrCat("its limit lies between ", RateText(record.low), "/s and ",
+                         RateText(record.fails), "/s (true of nine in ten such searches)\n");
+  if (record.holds == 0) {
+    return absl::StrCat(bound, ": no long run confirmed a rate in the time of the search; ", limit);
+  }
+  std::string text = absl::StrCat(bound, " holds at ", RateText(record.holds), "/s");
+  // The long run at that rate comes last.
+  if (!record.runs.empty()) {
+    const LoadReport& last = record.runs.back();
+    absl::StrAppendFormat(&text, ": %s in a last run of %.1f s, %s",
+                          PercentileText(last.latencies, 99), absl::ToDoubleSeconds(last.elapsed),
+                          CountText(last.answered, "answer"));
+  }
+  return absl::StrCat(text, "\n", limit);
 }
 
 std::string VerdictText(const std::vector<Verdict>& verdicts) {

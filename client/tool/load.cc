@@ -14,8 +14,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "client/amount_text.h"
+#include "client/load/find_rate.h"
 #include "client/load/objective.h"
-#include "client/load/rate_search.h"
 #include "client/load/report_text.h"
 #include "client/progress.h"
 #include "client/tool/command.h"
@@ -46,7 +46,7 @@ the tool at once.
   tilewire load --model=digits --concurrency=50 --think=20ms --duration=60
   tilewire load --model=resnet50 --batch=8 --layout=nhwc --requests=100
   tilewire load --model=resnet50 --rate=40 --duration=60 --html=page.html
-  tilewire load --model=resnet50 --find_rate --p99=20ms --duration=5
+  tilewire load --model=resnet50 --find_rate --p99=20ms --search_time=300
   tilewire load --mix=digits:9,resnet50@8:1 --profile=50:10s,50-200:60s
   tilewire load --model=digits --rate=100 --require="p99<20ms,errors=0"
   tilewire load --model=digits --record=answers.golden
@@ -136,8 +136,7 @@ absl::StatusOr<LoadRecord> RunLoops(const Server& server, const LoadFlags& flags
   return record;
 }
 
-absl::StatusOr<LoadRecord> RunSearch(const Server& server, const LoadFlags& flags,
-                                     const LoadOptions& all) {
+absl::StatusOr<RateSearchOptions> MakeSearch(const LoadFlags& flags) {
   RateSearchOptions options;
   if (!absl::ParseDuration(flags.p99, &options.p99))
     return absl::InvalidArgumentError("--p99 is not a duration such as 20ms");
@@ -146,21 +145,67 @@ absl::StatusOr<LoadRecord> RunSearch(const Server& server, const LoadFlags& flag
   options.objective = *objective;
   options.first_rate = flags.first_rate;
   options.precision = flags.precision;
-  options.repeats = flags.repeats;
-  const auto show = [](const RateProbe& probe) {
-    const LoadReport& report = probe.report;
-    absl::FPrintF(stderr, "%9.4g/s  %-5s  p99 %s, %s%s\n", probe.rate,
-                  probe.held ? "holds" : "fails", PercentileText(report.latencies, 99),
-                  CountText(report.failed_count(), "error"),
-                  report.ended_early() ? ", ended early" : "");
-  };
-  auto result = FindRate(ConnectInTurn(server), all, options, show);
+  options.requests = flags.requests;
+  if (flags.duration_s > 0) options.run = absl::Seconds(flags.duration_s);
+  options.time = absl::Seconds(flags.search_time_s);
+  return options;
+}
+
+std::string ProbeText(const RateProbe& probe) {
+  const LoadReport& report = probe.report;
+  std::string text = absl::StrFormat(
+      "%7s/s  %-5s  p99 %7s of %s%s", RateText(probe.run.rate), probe.held ? "holds" : "fails",
+      PercentileText(report.latencies, 99), CountText(report.answered, "answer"),
+      report.ended_early() ? ", ended early" : "");
+  if (report.failed_count() > 0)
+    absl::StrAppend(&text, ", ", CountText(report.failed_count(), "error"));
+  if (probe.high > 0) {
+    absl::StrAppend(&text, "; the limit lies between ", RateText(probe.low), "/s and ",
+                    RateText(probe.high), "/s");
+  }
+  return absl::StrCat(text, probe.run.is_last ? " (long run)" : "");
+}
+
+RateSearchProgress ShowSearch(Progress* progress) {
+  auto time = std::make_shared<absl::Duration>();
+  return {.begins =
+              [=](const RateSearchOptions& options) {
+                *time = SearchTime(options);
+                const RateRun first = ShortRunAt(options, options.first_rate);
+                progress->Note(absl::StrCat(
+                    "searching from ", RateText(first.rate), "/s, with runs of ",
+                    LatencyText(options.run), " and ", first.requests,
+                    " requests or more: ", LatencyText(*time), " at most (--search_time)"));
+              },
+          .runs =
+              [=](const RateRun& run, double passed, const LoadReport& so_far) {
+                progress->Show(passed, absl::StrFormat("at %s/s: %s; %.0f s left at most",
+                                                       RateText(run.rate), ProgressText(so_far),
+                                                       std::max(0.0, absl::ToDoubleSeconds(*time) *
+                                                                         (1 - passed))));
+              },
+          .ran = [=](const RateProbe& probe) { progress->Note(ProbeText(probe)); }};
+}
+
+absl::StatusOr<LoadRecord> RunSearch(const Server& server, const LoadFlags& flags,
+                                     const LoadOptions& all) {
+  const auto options = MakeSearch(flags);
+  if (!options.ok()) return options.status();
+  absl::StatusOr<RateSearchResult> result;
+  {
+    Progress progress;
+    result = FindRate(ConnectInTurn(server), all, *options, ShowSearch(&progress));
+  }
   if (!result.ok()) return result.status();
   LoadRecord record;
-  record.bound = absl::StrCat("p99 <= ", LatencyText(options.p99));
+  record.bound = absl::StrCat("p99 <= ", LatencyText(options->p99));
   record.holds = result->holds;
+  record.low = result->low;
   record.fails = result->fails;
-  for (RateProbe& probe : result->probes) record.runs.push_back(std::move(probe.report));
+  for (RateProbe& probe : result->probes) {
+    if (probe.run.is_last) probe.report.name += ", long run";
+    record.runs.push_back(std::move(probe.report));
+  }
   absl::PrintF("%s: %s", LoopTitle(flags), SearchText(record));
   return record;
 }

@@ -50,14 +50,15 @@ void AddSearchOptions(CLI::App* command, const std::vector<CLI::Option*>& loops,
       ->capture_default_str()
       ->group(kLoop);
   command
-      ->add_option("--precision", flags->precision, "of --find_rate: the interval's relative width")
+      ->add_option("--precision", flags->precision,
+                   "of --find_rate: the width of its range at which it ends before its time")
       ->check(Between(0.001, 1))
       ->capture_default_str()
       ->group(kLoop);
   command
-      ->add_option("--repeats", flags->repeats,
-                   "runs of --find_rate, of which most decide on a rate")
-      ->check(CLI::Range(1, 99))
+      ->add_option("--search_time", flags->search_time_s,
+                   "seconds that --find_rate takes at most; 0: as 40 runs take, and at least 120")
+      ->check(Between(0, 1e6))
       ->capture_default_str()
       ->group(kLoop);
 }
@@ -133,9 +134,9 @@ void AddPaceOptions(CLI::App* command, LoadFlags* flags) {
       ->check(Between(0, 1e6))
       ->capture_default_str()
       ->group(kPace);
-  command->add_option("--duration", flags->duration_s, "seconds; a profile has its own length")
+  command->add_option("--duration", flags->duration_s, "seconds; of --find_rate: the shortest run")
       ->check(Between(0.01, 1e6))
-      ->capture_default_str()
+      ->default_str("10; with --find_rate 2")
       ->group(kPace);
   command->add_option("--requests", flags->requests, "stop after this many instead")
       ->check(AtLeastOne())

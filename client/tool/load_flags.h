@@ -33,9 +33,9 @@ struct LoadFlags {
   std::vector<double> rates;
   std::vector<std::string> arrays, images;
   std::string p99, golden, record;
-  int connections = 4, threads = 1, max_waiting = 10'000, repeats = 3;
-  double warm_up_s = 0, duration_s = 10, timeout_s = 60, tolerance = 0;
-  double first_rate = 0, precision = 0.03;
+  int connections = 4, threads = 1, max_waiting = 10'000;
+  double warm_up_s = 0, duration_s = 0, timeout_s = 60, tolerance = 0;
+  double first_rate = 0, precision = 0.05, search_time_s = 0;
   int64_t requests = 0, batch = 1, free_size = 224, distinct = 4;
   uint64_t seed = 1;
   bool find_rate = false, split = false;
