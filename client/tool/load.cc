@@ -25,8 +25,6 @@
 namespace tilewire::client {
 namespace {
 
-constexpr int64_t kFewestForP99 = 100;
-
 constexpr char kLoadExamples[] =
     R"(Measures latency and throughput, and checks every answer: equal requests must
 give equal bytes, or what --golden recorded. A closed loop (--concurrency): each
@@ -274,13 +272,6 @@ absl::StatusOr<LoadRecord> Measure(const Server& server, const LoadFlags& flags,
 }
 
 int RunLoadCommand(const Server& server, const LoadFlags& flags) {
-  if (flags.model.empty() == flags.mix.empty())
-    return Refuse(absl::InvalidArgumentError("--model or --mix is required"));
-  if (flags.find_rate && flags.requests > 0 && flags.requests < kFewestForP99) {
-    return Refuse(absl::InvalidArgumentError(absl::StrCat("--requests=", flags.requests,
-                                                          ": a 99th percentile needs at least ",
-                                                          kFewestForP99, " of them")));
-  }
   const auto golden = ReadGoldenFile(flags.golden);
   if (!golden.ok()) return Refuse(golden.status());
   auto client = server.Connect();
@@ -301,7 +292,10 @@ void AddLoadCommand(CLI::App* app, const Server& server, int* exit_code) {
   command->footer(kLoadExamples);
   auto flags = std::make_shared<LoadFlags>();
   AddLoadOptions(command, flags.get());
-  command->callback([=, &server] { *exit_code = RunLoadCommand(server, *flags); });
+  command->callback([=, &server] {
+    const absl::Status right = CheckTogether(*command, *flags);
+    *exit_code = right.ok() ? RunLoadCommand(server, *flags) : Refuse(right);
+  });
 }
 
 }  // namespace tilewire::client

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tool/load_flags.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -25,6 +27,25 @@ absl::StatusOr<absl::Duration> ParseBound(const std::string& text) {
       bound == absl::InfiniteDuration())
     return absl::InvalidArgumentError(absl::StrCat(text, " is not a duration such as 20ms"));
   return bound;
+}
+
+// Why the file cannot be written; empty if it can.
+std::string WhyNotWritable(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    return absl::StrCat(path, " is a folder, not a file");
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  if (folder.empty()) folder = ".";
+  if (!std::filesystem::is_directory(folder, error))
+    return absl::StrCat("there is no folder ", folder);
+  const bool exists = std::filesystem::exists(path, error);
+  if (access(exists ? path.c_str() : folder.c_str(), W_OK) == 0) return "";
+  return absl::StrCat("this user may not write ", exists ? path : absl::StrCat("in ", folder));
+}
+
+// Told before the measurement, not after it.
+CLI::Validator Writable() {
+  return {[](std::string& path) { return WhyNotWritable(path); }, "FILE"};
 }
 
 constexpr char kLoop[] = "Loop";
@@ -169,16 +190,13 @@ void AddRequestOptions(CLI::App* command, LoadFlags* flags) {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str()
       ->group(kRequests);
-  command
-      ->add_option(
-          "--array", flags->arrays,
-          "[INPUT=]FILE.npy: rows to send in turn instead, one file per input, in --layout")
-      ->group(kRequests);
-  command
-      ->add_option("--image", flags->images,
-                   "pictures to send in turn instead (PGM, PPM, PNG, JPEG)")
-      ->check(CLI::ExistingFile)
-      ->group(kRequests);
+  CLI::Option* array = command->add_option(
+      "--array", flags->arrays,
+      "[INPUT=]FILE.npy: rows to send in turn instead, one file per input, in --layout");
+  array->group(kRequests);
+  CLI::Option* image = command->add_option(
+      "--image", flags->images, "pictures to send in turn instead (PGM, PPM, PNG, JPEG)");
+  image->check(CLI::ExistingFile)->excludes(array)->group(kRequests);
   command
       ->add_option("--free_size", flags->free_size,
                    "for a dimension, other than the batch, that a request chooses")
@@ -193,6 +211,7 @@ void AddAnswerOptions(CLI::App* command, LoadFlags* flags) {
   command
       ->add_option("--record", flags->record,
                    "write the answer to each different request to this file")
+      ->check(Writable())
       ->group(kAnswers);
   command
       ->add_option("--golden", flags->golden,
@@ -213,18 +232,6 @@ void AddAnswerOptions(CLI::App* command, LoadFlags* flags) {
 
 }  // namespace
 
-// A file that can be written: told before the measurement, not after it.
-CLI::Validator InAFolder() {
-  return {[](std::string& path) {
-            const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-            std::error_code error;
-            if (folder.empty() || std::filesystem::is_directory(folder, error))
-              return std::string();
-            return absl::StrCat("there is no folder ", folder.string());
-          },
-          "FILE"};
-}
-
 void AddRecordOptions(CLI::App* command, RecordFlags* flags) {
   constexpr char kAnswers[] = "Answers and reports";
   command
@@ -233,13 +240,13 @@ void AddRecordOptions(CLI::App* command, RecordFlags* flags) {
       ->check(Parses(Objective::Parse, "CONDITIONS"))
       ->group(kAnswers);
   command->add_option("--json", flags->json, "write everything that was measured to this file")
-      ->check(InAFolder())
+      ->check(Writable())
       ->group(kAnswers);
   command->add_option("--csv", flags->csv, "write a table of runs, parts and seconds to this file")
-      ->check(InAFolder())
+      ->check(Writable())
       ->group(kAnswers);
   command->add_option("--html", flags->html, "write a page with charts to this file")
-      ->check(InAFolder())
+      ->check(Writable())
       ->group(kAnswers);
 }
 

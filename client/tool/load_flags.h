@@ -44,6 +44,9 @@ struct LoadFlags {
 };
 void AddLoadOptions(CLI::App* command, LoadFlags* flags);
 
+// kInvalidArgument  a flag is missing, or one that `command` was given has no effect beside others
+absl::Status CheckTogether(const CLI::App& command, const LoadFlags& flags);
+
 // All but the loop itself: parts with their inputs, and what holds for every loop.
 absl::StatusOr<LoadOptions> MakeLoadOptions(const LoadFlags& flags, Client* client);
 

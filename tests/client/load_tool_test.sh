@@ -41,6 +41,26 @@ expect 2 'needs|requires' "${load[@]}" --find_rate
 expect 2 'excludes' "${load[@]}" --rate=10 --concurrency=2
 expect 2 'NAME\[@BATCH\]' load --server="$quick" --mix=tiny:-1
 
+# What has no effect is refused, and so is a file that could not be written after the load.
+expect 2 'p99 has no effect here: it is the bound of a search: add --find_rate' "${load[@]}" --p99=20ms
+for flag in first_rate=10 precision=0.1; do
+  expect 2 "--${flag%=*} has no effect here: .* add --find_rate" "${load[@]}" --"$flag"
+done
+for flag in arrivals=constant connections=2 max_waiting=5; do
+  expect 2 "--${flag%=*} has no effect here: .* --rate, --profile or --find_rate" "${load[@]}" --"$flag"
+done
+expect 2 'duration has no effect here: --profile' "${load[@]}" --profile=10:1s --duration=2
+expect 2 'duration has no effect here: --requests' "${load[@]}" --requests=10 --duration=2
+expect 2 'batch has no effect here: --mix' load --server="$quick" --mix=tiny --batch=2
+expect 2 'scale has no effect here: .* add --image' "${load[@]}" --scale=1
+expect 2 'inputs has no effect here' "${load[@]}" --array="$TEST_TMPDIR/rows.npy" --inputs=2
+expect 2 'seed has no effect here' "${load[@]}" --array="$TEST_TMPDIR/rows.npy" --seed=2
+expect 2 'is a folder, not a file' "${load[@]}" --html="$TEST_TMPDIR"
+expect 2 'is a folder, not a file' "${load[@]}" --record="$TEST_TMPDIR"
+expect 2 'json and --csv name the same file' "${load[@]}" --json="$TEST_TMPDIR/x" --csv="$TEST_TMPDIR/x"
+expect 1 "the model has no input 'z'; its inputs are 'x'" "${load[@]}" --array=z="$TEST_TMPDIR/rows.npy"
+expect 1 "input 'x' has a file already" "${load[@]}" --array "$TEST_TMPDIR/rows.npy" x="$TEST_TMPDIR/rows.npy"
+
 # A batch that the model fixes is not chosen, and not ignored.
 for command in load\ --model=tiny explain\ tiny; do
   read -ra words <<<"$command"
