@@ -9,9 +9,8 @@
 namespace tilewire::bench {
 namespace {
 
-absl::Status Answer(const OnnxRuntime::Session& session,
-                    const inference::ModelInferRequest& request,
-                    inference::ModelInferResponse* response) {
+absl::Status Infer(const OnnxRuntime::Session& session, const inference::ModelInferRequest& request,
+                   inference::ModelInferResponse* response) {
   if (request.inputs_size() != 1 || request.raw_input_contents_size() != 1) {
     return absl::InvalidArgumentError("one raw input is expected");
   }
@@ -30,6 +29,11 @@ absl::Status Answer(const OnnxRuntime::Session& session,
   return absl::OkStatus();
 }
 
+grpc::Status ToGrpc(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LeanService>> LeanService::Create(const std::string& library,
@@ -44,12 +48,24 @@ absl::StatusOr<std::unique_ptr<LeanService>> LeanService::Create(const std::stri
 grpc::ServerUnaryReactor* LeanService::ModelInfer(grpc::CallbackServerContext* context,
                                                   const inference::ModelInferRequest* request,
                                                   inference::ModelInferResponse* response) {
-  const absl::Status status = Answer(*session_, *request, response);
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  reactor->Finish(status.ok() ? grpc::Status::OK
-                              : grpc::Status(static_cast<grpc::StatusCode>(status.code()),
-                                             std::string(status.message())));
+  reactor->Finish(ToGrpc(Infer(*session_, *request, response)));
   return reactor;
+}
+
+grpc::Status LeanService::Answer(const grpc::ByteBuffer& request,
+                                 grpc::ByteBuffer* response) const {
+  inference::ModelInferRequest parsed;
+  grpc::ByteBuffer bytes = request;
+  grpc::Status status =
+      grpc::SerializationTraits<inference::ModelInferRequest>::Deserialize(&bytes, &parsed);
+  if (!status.ok()) return status;
+  inference::ModelInferResponse answer;
+  status = ToGrpc(Infer(*session_, parsed, &answer));
+  if (!status.ok()) return status;
+  bool own_buffer = false;
+  return grpc::SerializationTraits<inference::ModelInferResponse>::Serialize(answer, response,
+                                                                             &own_buffer);
 }
 
 }  // namespace tilewire::bench

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The leanest server around ONNX Runtime: it answers ModelInfer of one model of one f32 input, on
-// gRPC's thread and with generated messages, and checks nothing. What our server does beyond that
-// (queues, limits, deadlines, layouts, statistics) it does not have.
+// the thread that receives it and with generated messages, and checks nothing. What our server does
+// beyond that (queues, limits, deadlines, layouts, statistics) it does not have.
 #ifndef TESTS_BENCH_LEAN_SERVICE_H_
 #define TESTS_BENCH_LEAN_SERVICE_H_
 
@@ -15,6 +15,7 @@
 
 namespace tilewire::bench {
 
+// On gRPC's callbacks, or on the threads of a QueueServer by Answer().
 class LeanService final : public inference::GRPCInferenceService::CallbackService {
  public:
   // `library` is a path of libonnxruntime.so, `threads` compute one run.
@@ -25,6 +26,9 @@ class LeanService final : public inference::GRPCInferenceService::CallbackServic
   grpc::ServerUnaryReactor* ModelInfer(grpc::CallbackServerContext* context,
                                        const inference::ModelInferRequest* request,
                                        inference::ModelInferResponse* response) override;
+
+  // Parses and serialises as generated code does.
+  grpc::Status Answer(const grpc::ByteBuffer& request, grpc::ByteBuffer* response) const;
 
  private:
   LeanService() = default;

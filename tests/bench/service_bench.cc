@@ -5,8 +5,10 @@
 //   latency      client p50 with one caller, the engine's own p50, and the p50 of a bare server of
 //                the same gRPC that answers as many bytes and looks at nothing. "Above" is what is
 //                left of the first when the other two are taken away
-//   lean         the same beside the leanest server around ONNX Runtime, if --onnxruntime names its
-//                library
+//   caller       p50 of one caller of each server: bare ones and, if --onnxruntime names its
+//                library, lean ones around ONNX Runtime, on gRPC's callbacks and on completion
+//                queues; and ours over theirs, the median of the turns
+//   rate         calls per second of eight callers, for the same servers
 //   allocations  in the serving process per ModelInfer, gRPC's own included, beside the bare
 //                server's
 //   order        p99 over p50 of eight callers of one model, beside the other servers'
@@ -25,13 +27,11 @@
 #include <cstdio>
 #include <functional>
 #include <numeric>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
@@ -39,7 +39,7 @@
 #include "engine/engine.h"
 #include "engine/threading/arena.h"
 #include "grpcpp/grpcpp.h"
-#include "tests/bench/served_process.h"
+#include "tests/bench/service_sides.h"
 #include "tests/bench/service_subject.h"
 #include "tests/bench/stopwatch.h"
 
@@ -52,9 +52,16 @@ struct Options {
   double seconds = 2;
 };
 
-constexpr int kCallersInOrder = 8;
+constexpr int kManyCallers = 8;
 
 double Microseconds(absl::Duration time) { return absl::ToDoubleMicroseconds(time); }
+
+// The median of ours over theirs, turn by turn.
+double MedianRatio(const std::vector<double>& ours, const std::vector<double>& theirs) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < ours.size(); ++i) ratios.push_back(ours[i] / theirs[i]);
+  return Median(ratios);
+}
 
 // The median of `calls` calls of `call`, in microseconds.
 absl::StatusOr<double> P50(int calls, const std::function<absl::Status()>& call) {
@@ -72,61 +79,61 @@ absl::StatusOr<double> P50(int calls, const std::function<absl::Status()>& call)
 // allocate.
 class Latency {
  public:
-  Latency(const Options& options, const Subject& subject, ServedProcess* served)
-      : options_(options), subject_(subject), served_(served) {}
+  Latency(const Options& options, const Subject& subject, const std::vector<Side>& sides)
+      : options_(options), subject_(subject) {
+    for (const Side& side : sides) turns_.emplace_back(side);
+  }
 
   absl::Status Measure() {
-    Side ours(served_->port()), bare(served_->bare_port());
-    std::optional<Side> lean;
-    if (served_->lean_port() != 0) lean.emplace(served_->lean_port());
+    Turns& ours = turns_[0];
     ABSL_ASSIGN_OR_RETURN(const int64_t answer_bytes, ours.caller.Call(subject_.request));
-    served_->SetBareAnswer(answer_bytes);
-    std::vector<double> engine, above, over_lean;
+    for (const Turns& turns : turns_) turns.side->process->SetBareAnswer(answer_bytes);
+    std::vector<double> engine, above;
+    const Turns& bare = *std::find_if(turns_.begin(), turns_.end(),
+                                      [](const Turns& t) { return t.side->name == kBare; });
     for (int round = -1; round < options_.rounds; ++round) {  // one warms up
-      ABSL_RETURN_IF_ERROR(Turn(&ours));
       ABSL_ASSIGN_OR_RETURN(const double own, P50(options_.calls, [&] { return subject_.Run(); }));
-      ABSL_RETURN_IF_ERROR(Turn(&bare));
-      if (lean.has_value()) ABSL_RETURN_IF_ERROR(Turn(&*lean));
+      for (Turns& turns : turns_) ABSL_RETURN_IF_ERROR(Turn(&turns));
       if (round < 0) {
-        ours.Forget(), bare.Forget();
-        if (lean.has_value()) lean->Forget();
+        for (Turns& turns : turns_) turns.Forget();
         continue;
       }
       engine.push_back(own);
       above.push_back(ours.p50s.back() - own - bare.p50s.back());
-      if (lean.has_value()) over_lean.push_back(ours.p50s.back() / lean->p50s.back());
     }
     std::printf("latency      server %.0f us, engine %.0f us, bare %.0f us: above %.0f us\n",
                 Median(ours.p50s), Median(engine), Median(bare.p50s), Median(above));
-    if (lean.has_value()) {
-      std::printf("lean         server %.0f us, around ONNX Runtime %.0f us: ratio %.2f\n",
-                  Median(ours.p50s), Median(lean->p50s), Median(over_lean));
+    for (const Turns& turns : turns_) {
+      std::printf("caller       %-26s %8.0f us, server over it %.2f\n", turns.side->name.c_str(),
+                  Median(turns.p50s), MedianRatio(ours.p50s, turns.p50s));
     }
     PrintAllocations(ours, bare);
     return absl::OkStatus();
   }
 
  private:
-  struct Side {
-    explicit Side(int port) : caller(port) {}
+  struct Turns {
+    explicit Turns(const Side& side) : side(&side), caller(side.process->port()) {}
     void Forget() { p50s.clear(), allocations = large = 0; }
 
+    const Side* side;
     Caller caller;
     std::vector<double> p50s;
     int64_t allocations = 0, large = 0;
   };
 
-  absl::Status Turn(Side* side) const {
-    const int64_t all = served_->allocations().all, large = served_->allocations().large;
-    ABSL_ASSIGN_OR_RETURN(side->p50s.emplace_back(), P50(options_.calls, [&] {
-                            return side->caller.Call(subject_.request).status();
+  absl::Status Turn(Turns* turns) const {
+    const AllocationCounts& counts = turns->side->process->allocations();
+    const int64_t all = counts.all, large = counts.large;
+    ABSL_ASSIGN_OR_RETURN(turns->p50s.emplace_back(), P50(options_.calls, [&] {
+                            return turns->caller.Call(subject_.request).status();
                           }));
-    side->allocations += served_->allocations().all - all;
-    side->large += served_->allocations().large - large;
+    turns->allocations += counts.all - all;
+    turns->large += counts.large - large;
     return absl::OkStatus();
   }
 
-  void PrintAllocations(const Side& ours, const Side& bare) const {
+  void PrintAllocations(const Turns& ours, const Turns& bare) const {
     const double calls = static_cast<double>(options_.rounds) * (options_.calls + 2);
     std::printf(
         "allocations  server %.1f, of 128 KB and more %.2f; bare %.1f, %.2f\n",
@@ -136,7 +143,7 @@ class Latency {
 
   const Options& options_;
   const Subject& subject_;
-  ServedProcess* const served_;
+  std::vector<Turns> turns_;
 };
 
 // Calls per second when `callers` threads call one after the other, on threads of `arena` unless it
@@ -178,12 +185,48 @@ absl::StatusOr<double> Throughput(int callers, absl::Duration time, threading::A
   return static_cast<double>(std::accumulate(calls.begin(), calls.end(), int64_t{0})) / taken;
 }
 
+// 0: there is no such server.
+int PortOf(const std::vector<Side>& sides, const std::string& name) {
+  for (const Side& side : sides) {
+    if (side.name == name) return side.process->port();
+  }
+  return 0;
+}
+
+std::vector<Caller> CallersOf(int count, int port) {
+  std::vector<Caller> callers;
+  for (int i = 0; i < count; ++i) callers.emplace_back(port);
+  return callers;
+}
+
+absl::Status MeasureRates(const Options& options, const Subject& subject,
+                          const std::vector<Side>& sides) {
+  std::vector<std::vector<Caller>> callers;
+  for (const Side& side : sides) callers.push_back(CallersOf(kManyCallers, side.process->port()));
+  std::vector<std::vector<double>> rates(sides.size());
+  const absl::Duration turn = absl::Seconds(options.seconds / options.rounds);
+  double ignored = 0;
+  for (int round = -1; round < options.rounds; ++round) {  // one warms up
+    for (size_t i = 0; i < sides.size(); ++i) {
+      const auto call = [&](int k) { return callers[i][k].Call(subject.request).status(); };
+      absl::SleepFor(absl::Milliseconds(10));
+      ABSL_ASSIGN_OR_RETURN(const double rate,
+                            Throughput(kManyCallers, turn, nullptr, call, &ignored));
+      if (round >= 0) rates[i].push_back(rate);
+    }
+  }
+  for (size_t i = 0; i < sides.size(); ++i) {
+    std::printf("rate         %-26s %8.0f /s, server over it %.2f\n", sides[i].name.c_str(),
+                Median(rates[i]), MedianRatio(rates[0], rates[i]));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status MeasureThroughput(const Options& options, const Subject& subject, Engine* engine,
-                               const ServedProcess& served) {
+                               int port) {
   const int threads = engine->options().threads;
   const int callers = options.callers > 0 ? options.callers : 2 * threads;
-  std::vector<Caller> all;
-  for (int i = 0; i < callers; ++i) all.emplace_back(served.port());
+  std::vector<Caller> all = CallersOf(callers, port);
   const auto call_server = [&](int i) { return all[i].Call(subject.request).status(); };
   const auto call_engine = [&](int) { return subject.Run(); };
   const absl::Duration turn = absl::Seconds(options.seconds / options.rounds);
@@ -232,15 +275,9 @@ absl::StatusOr<std::vector<double>> TimesOf(const Options& options, const Subjec
 
 double P99(const std::vector<double>& sorted) { return sorted[sorted.size() * 99 / 100]; }
 
-std::vector<Caller> CallersOf(int count, int port) {
-  std::vector<Caller> callers;
-  for (int i = 0; i < count; ++i) callers.emplace_back(port);
-  return callers;
-}
-
 // p99 over p50 of callers that all ask one server, the median of the rounds.
 absl::StatusOr<double> Spread(const Options& options, const Subject& subject, int port) {
-  std::vector<Caller> callers = CallersOf(kCallersInOrder, port);
+  std::vector<Caller> callers = CallersOf(kManyCallers, port);
   std::vector<double> ratios;
   for (int round = 0; round < options.rounds; ++round) {
     ABSL_ASSIGN_OR_RETURN(const std::vector<double> times, TimesOf(options, subject, &callers));
@@ -276,9 +313,9 @@ absl::StatusOr<double> Isolation(const Options& options, const Subject& small, c
 }
 
 absl::Status MeasureIsolation(const Options& options, const Subject& small, const Subject& big,
-                              const ServedProcess& served) {
-  ABSL_ASSIGN_OR_RETURN(const double ours, Isolation(options, small, big, served.port()));
-  ABSL_ASSIGN_OR_RETURN(const double bare, Isolation(options, small, big, served.bare_port()));
+                              const std::vector<Side>& sides) {
+  ABSL_ASSIGN_OR_RETURN(const double ours, Isolation(options, small, big, PortOf(sides, kOurs)));
+  ABSL_ASSIGN_OR_RETURN(const double bare, Isolation(options, small, big, PortOf(sides, kBare)));
   std::printf(
       "isolation    p99 beside two callers of batches of %d over p99 alone: server %.2f, "
       "bare %.2f\n",
@@ -287,14 +324,13 @@ absl::Status MeasureIsolation(const Options& options, const Subject& small, cons
 }
 
 absl::Status MeasureOrder(const Options& options, const Subject& subject,
-                          const ServedProcess& served) {
-  ABSL_ASSIGN_OR_RETURN(const double ours, Spread(options, subject, served.port()));
-  ABSL_ASSIGN_OR_RETURN(const double bare, Spread(options, subject, served.bare_port()));
-  std::printf("order        p99 over p50 of %d callers: server %.2f, bare %.2f", kCallersInOrder,
-              ours, bare);
-  if (served.lean_port() != 0) {
-    ABSL_ASSIGN_OR_RETURN(const double lean, Spread(options, subject, served.lean_port()));
-    std::printf(", around ONNX Runtime %.2f", lean);
+                          const std::vector<Side>& sides) {
+  std::printf("order        p99 over p50 of %d callers:", kManyCallers);
+  for (const char* name : {kOurs, kBare, kLean}) {
+    const int port = PortOf(sides, name);
+    if (port == 0) continue;
+    ABSL_ASSIGN_OR_RETURN(const double spread, Spread(options, subject, port));
+    std::printf("%s %s %.2f", name == kOurs ? "" : ";", name, spread);
   }
   std::printf("\n");
   return absl::OkStatus();
@@ -304,22 +340,23 @@ absl::Status Measure(const Options& options) {
   const Repository repository(options.model);
   const int threads =
       options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
-  ABSL_ASSIGN_OR_RETURN(const auto served,
-                        ServedProcess::Start({repository.path(), threads, options.library,
-                                              repository.FileOf(repository.small())}));
+  ABSL_ASSIGN_OR_RETURN(const std::vector<Side> sides,
+                        StartSides({repository.path(), threads, options.library,
+                                    repository.FileOf(repository.small())}));
   ABSL_ASSIGN_OR_RETURN(const auto engine, Engine::Create({.threads = threads}));
   ABSL_ASSIGN_OR_RETURN(const Subject small,
                         LoadSubject(engine.get(), repository, repository.small()));
-  ABSL_RETURN_IF_ERROR(Latency(options, small, served.get()).Measure());
-  ABSL_RETURN_IF_ERROR(MeasureOrder(options, small, *served));
+  ABSL_RETURN_IF_ERROR(Latency(options, small, sides).Measure());
+  ABSL_RETURN_IF_ERROR(MeasureRates(options, small, sides));
+  ABSL_RETURN_IF_ERROR(MeasureOrder(options, small, sides));
   if (options.batch > 0) {
     ABSL_ASSIGN_OR_RETURN(const Subject big,
                           LoadSubject(engine.get(), repository, repository.small(), options.batch));
-    ABSL_RETURN_IF_ERROR(MeasureIsolation(options, small, big, *served));
+    ABSL_RETURN_IF_ERROR(MeasureIsolation(options, small, big, sides));
   }
   ABSL_ASSIGN_OR_RETURN(const Subject large,
                         LoadSubject(engine.get(), repository, repository.large()));
-  return MeasureThroughput(options, large, engine.get(), *served);
+  return MeasureThroughput(options, large, engine.get(), PortOf(sides, kOurs));
 }
 
 }  // namespace
