@@ -145,7 +145,7 @@ std::string SearchText(const LoadRecord& record) {
       record.fails == 0
           ? "no rate was found at which it does not hold\n"
           : absl::StrCat("its limit lies between ", RateText(record.low), "/s and ",
-                         RateText(record.fails), "/s (true of nine in ten such searches)\n");
+                         RateText(record.fails), "/s, if the machine was as fast all the time\n");
   if (record.holds == 0) {
     return absl::StrCat(bound, ": no long run confirmed a rate in the time of the search; ", limit);
   }
