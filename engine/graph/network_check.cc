@@ -179,8 +179,8 @@ Text Lack(const LayerNormalization& norm, const Tensors& tensors) {
   return AllReal(tensors) ? "" : "real numbers";
 }
 
-bool AreFactors(const Tensors& tensors) {
-  const Dims &a = tensors.src(0), &b = tensors.src(1), &dst = tensors.result();
+bool AreFactors(const Tensors& tensors, size_t second = 1) {
+  const Dims &a = tensors.src(0), &b = tensors.src(second), &dst = tensors.result();
   const size_t rank = dst.size();
   if (rank < 2 || a.size() != rank || b.size() != rank) return false;
   const auto lead = [rank](const Dims& dims) { return Dims(dims.begin(), dims.end() - 2); };
@@ -197,6 +197,13 @@ Text Lack(const IntegerMatmul&, const Tensors& tensors) {
   if (!AreFactors(tensors)) return "matrices of its result's rank that fit each other";
   const bool bytes = IsByte(tensors.srcs[0]->type) && IsByte(tensors.srcs[1]->type);
   return bytes ? "" : "integers of 8 bits";
+}
+
+Text Lack(const DynamicMatmul&, const Tensors& tensors) {
+  if (!AreFactors(tensors, 2)) return "matrices of its result's rank that fit each other";
+  if (tensors.src(1) != Dims{2} || tensors.src(3) != Dims{2}) return "a range for each matrix";
+  const bool bytes = IsByte(tensors.srcs[0]->type) && IsByte(tensors.srcs[2]->type);
+  return bytes && IsReal(tensors.dst) ? "" : "integers of 8 bits, and a result of real numbers";
 }
 
 Text Lack(const Attention&, const Tensors& tensors) {
@@ -305,6 +312,7 @@ constexpr Count SourcesOf(const DynamicInnerProduct&) { return {2, 2}; }
 constexpr Count SourcesOf(const DynamicQuantize&) { return {2, 2}; }
 constexpr Count SourcesOf(const Matmul&) { return {2, 2}; }
 constexpr Count SourcesOf(const IntegerMatmul&) { return {2, 2}; }
+constexpr Count SourcesOf(const DynamicMatmul&) { return {4, 4}; }
 constexpr Count SourcesOf(const Gather&) { return {2, 2}; }
 constexpr Count SourcesOf(const Elementwise&) { return {1, 3}; }
 constexpr Count SourcesOf(const RoiAlign&) { return {3, 3}; }

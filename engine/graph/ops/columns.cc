@@ -16,12 +16,12 @@
 namespace tilewire::graph {
 namespace {
 
-struct Blocks {
+struct ImageBlocks {
   Dims image, block, dilations, strides, pads;  // pads: all begins, then all ends
   Dims positions;                               // of blocks, along each dimension
 };
 
-absl::StatusOr<Blocks> ReadBlocks(const NodeContext& context) {
+absl::StatusOr<ImageBlocks> ReadImageBlocks(const NodeContext& context) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr image, context.Ints(1));
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr block, context.Ints(2));
@@ -41,7 +41,7 @@ absl::StatusOr<Blocks> ReadBlocks(const NodeContext& context) {
       !positive(block->ints) || !positive(dilations) || !positive(strides) ||
       !absl::c_all_of(pads, is_pad))
     return node.Invalid("image_shape, block_shape, dilations, strides and pads do not fit");
-  Blocks blocks;
+  ImageBlocks blocks;
   blocks.image.assign(image->ints.begin(), image->ints.end());
   blocks.block.assign(block->ints.begin(), block->ints.end());
   blocks.dilations.assign(dilations.begin(), dilations.end());
@@ -57,7 +57,7 @@ absl::StatusOr<Blocks> ReadBlocks(const NodeContext& context) {
 }
 
 // Where each element along dimension d of the image comes from, for the given place in a block.
-IndexRuns SourcesOf(const Blocks& blocks, int d, int64_t place) {
+IndexRuns SourcesOf(const ImageBlocks& blocks, int d, int64_t place) {
   std::vector<int64_t> from(blocks.image[d], -1);
   const int64_t shift = place * blocks.dilations[d] - blocks.pads[d];
   for (int64_t position = 0; position < blocks.positions[d]; ++position) {
@@ -68,8 +68,9 @@ IndexRuns SourcesOf(const Blocks& blocks, int d, int64_t place) {
 }
 
 // The elements at one place of all blocks, at their places in the image.
-absl::StatusOr<ValueId> Spread(NodeContext& context, const Operand& apart, const Blocks& blocks,
-                               const Dims& place, int64_t index, const Dims& dims) {
+absl::StatusOr<ValueId> Spread(NodeContext& context, const Operand& apart,
+                               const ImageBlocks& blocks, const Dims& place, int64_t index,
+                               const Dims& dims) {
   Select select = WholeOf(apart.dims.size());
   select.from[2] = {{index, 1, 1}};
   const int rank = static_cast<int>(place.size());
@@ -83,7 +84,7 @@ absl::StatusOr<ValueId> Spread(NodeContext& context, const Operand& apart, const
 
 absl::Status BuildCol2Im(NodeContext& context) {
   const Node& node = context.node;
-  ABSL_ASSIGN_OR_RETURN(const Blocks blocks, ReadBlocks(context));
+  ABSL_ASSIGN_OR_RETURN(const ImageBlocks blocks, ReadImageBlocks(context));
   const Dims& src = context.input(0).dims;
   constexpr int64_t kMostPlaces = 4096;
   const std::optional<int64_t> places = ElementCount(blocks.block);

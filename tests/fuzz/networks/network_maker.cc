@@ -162,8 +162,8 @@ std::vector<Made> NetworkMaker::Try(const onnx::NodeProto& node, const std::vect
   std::vector<Made> results;
   for (size_t i = 0; i < visited->outputs.size(); ++i) {
     const graph::Operand& operand = visited->outputs[i];
-    if (!operand.defined() || ElementCount(operand.dims).value_or(INT64_MAX) > kMostElements)
-      return {};
+    const bool is_tensor = operand.defined() && operand.sequence == nullptr;
+    if (!is_tensor || ElementCount(operand.dims).value_or(INT64_MAX) > kMostElements) return {};
     results.push_back(Result(operand, visited->network, node.output(static_cast<int>(i))));
     if (!results.back().exists()) return {};
   }
