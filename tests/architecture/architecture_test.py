@@ -122,6 +122,8 @@ VIOLATIONS_OF_TREES = [
                          "engine/a.h": "// Source: tests/engine/rows.txt A02.\n"}),
     (merged.check, {f"engine/graph/{file}.cc": f"namespace {{\nint Like(const Node& {file}) {{\n}}\n}}  // namespace\n"
                     for file in ("a", "b")}),
+    (merged.check, {"engine/graph/a.cc": "namespace {\nstruct Blocks {\n};\n}  // namespace\n",
+                    "engine/graph/b.h": "struct Blocks {\n};\n"}),
     (merged.check, {f"engine/graph/{file}.cc": "namespace {\nconstexpr int kHeight = 2;\n}  // namespace\n"
                     for file in ("a", "b")}),
     (passes.check, {PASSES + "passes.cc": ROW_OF_A_PASS, PASSES + "fuse_gelu.cc": "",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names in anonymous namespaces are unique within a room: its sources may be compiled as one.
+"""Names in anonymous namespaces are unique within a folder: its sources may be compiled as one.
 
 Which sources meet in a unit changes whenever one is added, so two equal names compile today and not tomorrow.
 """
@@ -17,6 +17,7 @@ _ANONYMOUS = re.compile(r"^namespace \{$(.*?)^\} +$", re.MULTILINE | re.DOTALL)
 _FUNCTION = re.compile(r"^(?!return\b|using\b|#)(?:[\w:<>,&*]+ +)+[&*]?(\w+)\(([^{};()]*)\)[^;{}()]*\{",
                        re.MULTILINE)
 _TYPE = re.compile(r"^(?:class|struct|enum class) (\w+)", re.MULTILINE)
+_TYPE_WITH_BODY = re.compile(r"^(?:class|struct|enum class) (\w+)(?: final)?(?: :[^;{]*)? ?\{", re.MULTILINE)
 _CONSTANT = re.compile(r"^(?:constexpr|const) [\w:<>, *]+?\b(\w+)(?:\[\w*\])? *[={]", re.MULTILINE)
 _PARAMETER_NAME = re.compile(r"(?<=[\s&*])\w+\s*(?=,|$)")
 
@@ -33,11 +34,22 @@ def _names(text):
         yield from _CONSTANT.findall(body)
 
 
+def _types_of_headers(tree):
+    """The place and name of each type that headers declare."""
+    for path in tree.with_suffix(".h"):
+        if path.startswith(ROOMS):
+            for name in _TYPE_WITH_BODY.findall(without_comments_and_strings(tree.text(path))):
+                yield path, name
+
+
 def check(tree):
     places = collections.defaultdict(set)
     for path in tree.with_suffix(".cc"):
         if path.startswith(ROOMS):
             for name in _names(tree.text(path)):
                 places[os.path.dirname(path), name].add(path)
+    for path, name in _types_of_headers(tree):
+        if (os.path.dirname(path), name) in places:
+            places[os.path.dirname(path), name].add(path)
     return [f"{', '.join(sorted(paths))}: each names its own {name}, and they may be compiled as one"
             for (_, name), paths in sorted(places.items()) if len(paths) > 1]
