@@ -43,6 +43,15 @@ struct Implementation : ImplementationFacts {
   absl::StatusOr<std::unique_ptr<Primitive>> (*create)(const Desc& resolved,
                                                        const Attributes& attributes,
                                                        const ImplementationFacts& facts);
+  // The row runs what another row of the table creates (reordered.h): its facts name, in place of
+  // an instruction set of its own, the search's limit.
+  bool runs_another = false;
+
+  ImplementationFacts FactsUnder(cpu::Isa max_isa) const {
+    ImplementationFacts facts = *this;
+    if (runs_another) facts.isa = max_isa;
+    return facts;
+  }
 };
 
 // The search of a table for the first row that takes a descriptor: what it needs no descriptor's
@@ -138,10 +147,11 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateFirst(
                    attributes, options);
   for (const Implementation<Desc>& row : table) {
     if (!search.Admits(row)) continue;
-    const absl::StatusOr<Desc> resolved = row.resolve(desc, attributes, row);
+    const ImplementationFacts facts = row.FactsUnder(options.max_isa);
+    const absl::StatusOr<Desc> resolved = row.resolve(desc, attributes, facts);
     if (!resolved.ok()) {
       search.Refuse(row, resolved.status().message(), /*by_descriptor=*/true);
-    } else if (search.Ends(row, row.create(*resolved, attributes, row))) {
+    } else if (search.Ends(row, row.create(*resolved, attributes, facts))) {
       break;
     }
   }

@@ -21,11 +21,13 @@ std::vector<DataType> TypesOf(const ImplementationRow& row) {
   Attributes attributes;
   attributes.scratchpad_mode = ScratchpadMode::kUser;  // nothing is executed
   attributes.precision = row.traits.precision;
+  // The same on every machine.
+  const cpu::Isa max_isa = row.runs_another ? cpu::Isa::kAvx512Vnni : row.isa;
   std::vector<DataType> types;
   for (DataType type : {DataType::kF32, DataType::kBf16, DataType::kF16, DataType::kS32,
                         DataType::kS8, DataType::kU8}) {
     for (const OpDesc& probe : Probes(row.kind, type)) {
-      if (!CreatePrimitive(probe, attributes, {.max_isa = row.isa, .only = row.name}).ok())
+      if (!CreatePrimitive(probe, attributes, {.max_isa = max_isa, .only = row.name}).ok())
         continue;
       types.push_back(type);
       break;

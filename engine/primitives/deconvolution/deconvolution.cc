@@ -25,6 +25,7 @@ TILEWIRE_DEFINE_PRIMITIVE(
     {{"deconvolution/avx512_f32_direct", cpu::Isa::kAvx512}, ResolveDirect, CreateDirect},
     {{"deconvolution/avx2_f32_few_outputs", cpu::Isa::kAvx2}, ResolveFewOutputs, CreateFewOutputs},
     {{"deconvolution/avx2_f32_direct", cpu::Isa::kAvx2}, ResolveDirect, CreateDirect},
+    {{"deconvolution/reordered", cpu::Isa::kBaseline}, ResolveReordered, CreateReordered, true},
     {{"deconvolution/reference", cpu::Isa::kBaseline, {.is_reference = true}},
      ResolveReference,
      CreateReference});

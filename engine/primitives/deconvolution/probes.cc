@@ -15,7 +15,10 @@ std::vector<DeconvolutionDesc> DeconvolutionProbes(DataType type) {
   one_output.src = probes::Any({1, 64, 32, 32}, type);
   one_output.weights = probes::Any({1, 64, 2, 2}, type);
   one_output.dst = probes::Any({1, 1, 64, 64}, type);
-  return {desc, one_output};
+  DeconvolutionDesc named = desc;
+  named.src = probes::Tagged({1, 32, 7, 7}, type, "nchw");
+  named.dst = probes::Tagged({1, 16, 14, 14}, type, "nhwc");
+  return {desc, one_output, named};
 }
 
 }  // namespace tilewire

@@ -45,6 +45,9 @@ TILEWIRE_ROW(InnerProductDesc, IntegerPacked);
 // image the weights that are read take about as long as their products.
 TILEWIRE_ROW(InnerProductDesc, Planes);
 
+// Another row, between reorders of the tensors whose layouts none takes. Before the reference.
+TILEWIRE_ROW(InnerProductDesc, Reordered);
+
 TILEWIRE_ROW(InnerProductDesc, Reference);
 
 // kUnimplemented  a tensor that is not f32, output scales, or backward: what every row refuses

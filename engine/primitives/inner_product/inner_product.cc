@@ -80,6 +80,7 @@ TILEWIRE_DEFINE_PRIMITIVE(
      CreatePlanes},
     {{"inner_product/avx512_f32", cpu::Isa::kAvx512}, ResolvePacked, CreatePacked},
     {{"inner_product/avx2_f32", cpu::Isa::kAvx2}, ResolvePacked, CreatePacked},
+    {{"inner_product/reordered", cpu::Isa::kBaseline}, ResolveReordered, CreateReordered, true},
     {{"inner_product/reference", cpu::Isa::kBaseline, {.is_reference = true}},
      ResolveReference,
      CreateReference});

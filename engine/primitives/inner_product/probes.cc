@@ -14,6 +14,9 @@ std::vector<InnerProductDesc> InnerProductProbes(DataType type) {
       desc.dst = probes::Any({images, 32}, to);
       descs.push_back(desc);
     }
+    InnerProductDesc named = descs.back();
+    named.weights = probes::Tagged({32, 64}, probes::WeightsType(type), "io");
+    descs.push_back(named);
   }
   return descs;
 }

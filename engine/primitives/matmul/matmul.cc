@@ -122,6 +122,7 @@ TILEWIRE_DEFINE_PRIMITIVE(
     {{"matmul/avx512_f32", cpu::Isa::kAvx512}, ResolveTiles, CreateTiles},
     {{"matmul/avx2_f32", cpu::Isa::kAvx2}, ResolveTiles, CreateTiles},
     {{"matmul/typed_rows", cpu::Isa::kBaseline}, ResolveTypedRows, CreateTypedRows},
+    {{"matmul/reordered", cpu::Isa::kBaseline}, ResolveReordered, CreateReordered, true},
     {{"matmul/reference", cpu::Isa::kBaseline, {.is_reference = true}},
      ResolveReference,
      CreateReference});

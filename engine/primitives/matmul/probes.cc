@@ -11,6 +11,8 @@ std::vector<MatmulDesc> MatmulProbes(DataType type) {
                                probes::Any({64, 48}, probes::WeightsType(type)),
                                {},
                                probes::Any({8, 48}, to)});
+    descs.push_back(descs.back());
+    descs.back().dst = probes::Tagged({8, 48}, to, "cn");
   }
   return descs;
 }

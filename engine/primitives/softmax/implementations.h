@@ -19,6 +19,12 @@ constexpr int64_t MostNarrow(int lanes) { return lanes / 2; }  // elements of su
 
 TILEWIRE_ROW(SoftmaxDesc, DenseF32);
 
+// Generated code for plain dense tensors with the axis elsewhere.
+TILEWIRE_ROW(SoftmaxDesc, Columns);
+
+// Another row, between reorders of the tensors whose layouts none takes. Before the reference.
+TILEWIRE_ROW(SoftmaxDesc, Reordered);
+
 TILEWIRE_ROW(SoftmaxDesc, Reference);
 
 }  // namespace tilewire::softmax

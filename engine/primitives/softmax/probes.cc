@@ -7,7 +7,9 @@ namespace tilewire {
 std::vector<SoftmaxDesc> SoftmaxProbes(DataType type) {
   SoftmaxDesc desc;
   desc.src = desc.dst = probes::Tagged({2, 32}, type, "nc");
-  return {desc};
+  SoftmaxDesc blocked;
+  blocked.src = blocked.dst = probes::Tagged({2, 32, 4, 4}, type, "nChw16c");
+  return {desc, blocked};
 }
 
 }  // namespace tilewire

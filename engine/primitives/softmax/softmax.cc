@@ -23,7 +23,10 @@ absl::Status Validate(const SoftmaxDesc& desc, const Attributes&) {
 TILEWIRE_DEFINE_PRIMITIVE(
     Softmax, softmax, {{"softmax/avx512_f32", cpu::Isa::kAvx512}, ResolveDenseF32, CreateRows},
     {{"softmax/avx2_f32", cpu::Isa::kAvx2}, ResolveDenseF32, CreateRows},
+    {{"softmax/avx512_f32_columns", cpu::Isa::kAvx512}, ResolveColumns, CreateColumns},
+    {{"softmax/avx2_f32_columns", cpu::Isa::kAvx2}, ResolveColumns, CreateColumns},
     {{"softmax/dense_f32", cpu::Isa::kBaseline}, ResolveDenseF32, CreateDenseF32},
+    {{"softmax/reordered", cpu::Isa::kBaseline}, ResolveReordered, CreateReordered, true},
     {{"softmax/reference", cpu::Isa::kBaseline, {.is_reference = true}},
      ResolveReference,
      CreateReference});

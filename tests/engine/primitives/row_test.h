@@ -7,7 +7,9 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
+#include "engine/memory/layout.h"
 #include "engine/primitives/implementation.h"
 #include "gtest/gtest.h"
 #include "tests/engine/primitives/row_name.h"
@@ -42,8 +44,10 @@ class RowTest : public ::testing::TestWithParam<Implementation<Desc>> {
     EXPECT_TRUE(this->IsSkipped() || taken_ > 0) << "the row took no case";
   }
 
-  // With the precision that the row needs; nothing where the row refuses the case.
-  std::optional<Created> Create(const Desc& desc, Attributes attributes = {}) {
+  // With the precision that the row needs; nothing where the row refuses the case. A row that runs
+  // another one is asked for layouts that the others do not take (InUnusualLayouts).
+  std::optional<Created> Create(const Desc& asked, Attributes attributes = {}) {
+    const Desc desc = this->GetParam().runs_another ? InUnusualLayouts(asked) : asked;
     const CreateOptions options{.only = this->GetParam().name};
     attributes.precision = this->GetParam().traits.precision;
     attributes.scratchpad_mode = ScratchpadMode::kLibrary;
@@ -63,6 +67,24 @@ class RowTest : public ::testing::TestWithParam<Implementation<Desc>> {
   }
 
  private:
+  // Each tensor that is `any` or row-major column-major instead.
+  static Desc InUnusualLayouts(Desc desc) {
+    const auto reverse = [](MemoryDesc* tensor) {
+      if (tensor->rank() < 2 ||
+          (!tensor->IsAny() && *tensor != Plain(tensor->dims(), tensor->data_type())))
+        return;
+      std::string pattern(PlainPattern(tensor->rank()));
+      *tensor = *MemoryDesc::CreatePattern(tensor->dims(), tensor->data_type(),
+                                           std::string(pattern.rbegin(), pattern.rend()));
+    };
+    if constexpr (requires { reverse(&desc.src), reverse(&desc.dst); }) {
+      reverse(&desc.src);
+      reverse(&desc.dst);
+    }
+    if constexpr (requires { reverse(&desc.weights); }) reverse(&desc.weights);
+    return desc;
+  }
+
   const CreateFunction create_;
   int taken_ = 0;
 };

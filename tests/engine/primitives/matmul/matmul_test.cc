@@ -170,6 +170,8 @@ TEST_P(MatmulTest, RowsDoNotDependOnEachOther) {
                                weights,
                                {},
                                std::vector<float>(70)});
+    if (!one && GetParam().runs_another) continue;  // a single row has no other layout
+    ASSERT_TRUE(one);
     EXPECT_EQ(BitsOf(*one), BitsOf({all->begin() + row * 70, all->begin() + (row + 1) * 70}));
   }
 }
@@ -196,6 +198,7 @@ TEST_P(MatmulTest, InfinitiesStayWhereTheyBelong) {
 }
 
 TEST_P(MatmulTest, AnyIsRowMajor) {
+  if (GetParam().runs_another) GTEST_SKIP() << "is for layouts that are named";
   const auto any = [](const Dims& dims) { return *MemoryDesc::CreateAny(dims, DataType::kF32); };
   const auto primitive = Create({any({3, 40}), any({40, 20}), any({1, 20}), any({3, 20})});
   ASSERT_TRUE(primitive);

@@ -50,9 +50,10 @@ class SoftmaxTest : public RowTest<SoftmaxDesc> {
                                             const std::vector<float>& values) {
     const auto primitive = Create({PropKind::kForwardInference, from, to, axis});
     if (!primitive) return std::nullopt;
-    const Bytes src = Pack(from, values);
-    return Unpack<float>(to,
-                         ExecuteAllWays(*primitive, {{kArgSrc, &src}}, kArgDst, Garbage(to, 7)));
+    const Bytes src = Pack(primitive->Desc(kArgSrc), values);
+    const MemoryDesc& dst = primitive->Desc(kArgDst);
+    return Unpack<float>(dst,
+                         ExecuteAllWays(*primitive, {{kArgSrc, &src}}, kArgDst, Garbage(dst, 7)));
   }
 
   void ExpectMatches(const MemoryDesc& from, const MemoryDesc& to, int axis,
@@ -121,6 +122,7 @@ TEST_P(SoftmaxTest, ManyRowsOfAFewElements) {
 
 TEST_P(SoftmaxTest, RowsDoNotDependOnTheBatch) {
   for (int64_t classes : {1, 2, 3, 4, 7, 8, 10, 1000}) {
+    if (classes == 1 && GetParam().runs_another) continue;  // any layout has such rows
     const std::vector<float> values = RandomFloats(9 * classes, 1, -5, 5);
     const auto all = Softmax(Plain({9, classes}), Plain({9, classes}), 1, values);
     ASSERT_TRUE(all);
@@ -138,14 +140,16 @@ TEST_P(SoftmaxTest, MayRunInPlace) {
   const std::vector<float> values = RandomFloats(500, 1, -5, 5);
   const auto primitive = Create({PropKind::kForwardInference, md, md, 1});
   ASSERT_TRUE(primitive);
-  Bytes bytes = Pack(md, values);
+  const MemoryDesc& dst = primitive->Desc(kArgDst);
+  Bytes bytes = Pack(dst, values);
   ExecuteArgs args;
   args.Set(kArgSrc, bytes.data()).Set(kArgDst, bytes.data());
   ASSERT_THAT(primitive->library->Execute(args, threading::Team::Serial()), IsOk());
-  EXPECT_EQ(BitsOf(Unpack<float>(md, bytes)), BitsOf(*Softmax(md, md, 1, values)));
+  EXPECT_EQ(BitsOf(Unpack<float>(dst, bytes)), BitsOf(*Softmax(md, md, 1, values)));
 }
 
 TEST_P(SoftmaxTest, AnyAndTensorsWithoutElements) {
+  if (GetParam().runs_another) GTEST_SKIP() << "is for layouts that are named";
   const MemoryDesc src = Plain({2, 10});
   SoftmaxDesc desc{PropKind::kForwardInference, src, src, 1};
   desc.dst = *MemoryDesc::CreateAny({2, 10}, DataType::kF32);

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A row that runs another one between reorders. Where no fast row takes the layouts that a
+// descriptor names, tensors are copied to layouts that one does take, and the result is copied
+// back, in the scratchpad: a few reads and writes of each element cost less than the reference.
+//
+//   // In the table, after the rows that it may run and before the reference:
+//   {{"matmul/reordered", cpu::Isa::kBaseline}, ResolveReordered, CreateReordered, true}
+//
+//   // ResolveReordered() and CreateReordered():
+//   return ResolveBetweenReorders(MatmulImplementations(), desc, OpenTensors(desc), ...);
+//   return CreateBetweenReorders(MatmulImplementations(), desc, OpenTensors(desc), ...);
+#ifndef ENGINE_PRIMITIVES_REORDERED_H_
+#define ENGINE_PRIMITIVES_REORDERED_H_
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/fields.h"
+#include "engine/primitives/implementation.h"
+#include "engine/primitives/primitive.h"
+
+namespace tilewire {
+
+// `desc` with one or more of src, weights and dst left open (`any`) for the row inside, each way,
+// the cheapest first: weights are often constants that were not packed. A bias is always open.
+//   kInvalidArgument  as in MemoryDesc::CreateAny()
+template <typename Desc>
+absl::StatusOr<std::vector<Desc>> OpenTensors(const Desc& desc) {
+  enum Open { kSrc = 1, kWeights = 2, kDst = 4 };
+  const auto open = [](bool is_open, MemoryDesc* tensor) -> absl::Status {
+    if (!is_open || tensor->IsZero()) return absl::OkStatus();
+    ABSL_ASSIGN_OR_RETURN(*tensor, MemoryDesc::CreateAny(tensor->dims(), tensor->data_type()));
+    return absl::OkStatus();
+  };
+  std::vector<Desc> ways;
+  for (int tensors : {+kWeights, +kDst, +kSrc, kSrc | kDst, kSrc | kWeights, kWeights | kDst,
+                      kSrc | kWeights | kDst}) {
+    Desc& way = ways.emplace_back(desc);
+    ABSL_RETURN_IF_ERROR(open(tensors & kSrc, &way.src));
+    ABSL_RETURN_IF_ERROR(open(tensors & kWeights, &way.weights));
+    ABSL_RETURN_IF_ERROR(open(tensors & kDst, &way.dst));
+    ABSL_RETURN_IF_ERROR(open(true, &way.bias));
+  }
+  return ways;
+}
+
+// The row that runs inside, and what it resolves its descriptor to.
+template <typename Desc>
+struct InnerRow {
+  const Implementation<Desc>* row;
+  Desc desc;
+};
+
+// The first row of `table` that takes one of `ways` and is neither a reference nor such a row as
+// asks here, with the earliest of `ways` that it takes: the row does not depend on how tensors of
+// one row or column may be read.
+//   kUnimplemented  there is none
+template <typename Desc>
+absl::StatusOr<InnerRow<Desc>> FindInnerRow(absl::Span<const Implementation<Desc>> table,
+                                            absl::Span<const Desc> ways,
+                                            const Attributes& attributes,
+                                            const ImplementationFacts& facts) {
+  bool has_other_types = false;
+  VisitTensors(ways.front(), [&](const MemoryDesc& tensor) {
+    has_other_types |= tensor.data_type() > DataType::kU8;
+  });
+  for (const Implementation<Desc>& row : table) {
+    if (row.runs_another || row.traits.is_reference || !facts.isa.Includes(row.isa) ||
+        has_other_types || attributes.precision < row.traits.precision)
+      continue;
+    for (const Desc& way : ways) {
+      absl::StatusOr<Desc> resolved = row.resolve(way, attributes, row);
+      if (resolved.ok()) return InnerRow<Desc>{&row, *std::move(resolved)};
+    }
+  }
+  return absl::UnimplementedError("no other row takes the descriptor between reorders");
+}
+
+// `desc` with every `any` replaced by what the row inside wants.
+//   kUnimplemented  no row takes one of `ways`, or one takes `desc` itself
+template <typename Desc>
+absl::StatusOr<Desc> ResolveBetweenReorders(absl::Span<const Implementation<Desc>> table,
+                                            const Desc& desc, absl::Span<const Desc> ways,
+                                            const Attributes& attributes,
+                                            const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(const InnerRow<Desc> inner, FindInnerRow(table, ways, attributes, facts));
+  Desc resolved = desc;
+  bool differs = false;
+  const auto take = [&differs](const MemoryDesc& wanted, MemoryDesc* tensor) {
+    if (tensor->IsAny()) *tensor = wanted;
+    differs |= *tensor != wanted;
+  };
+  take(inner.desc.src, &resolved.src);
+  take(inner.desc.dst, &resolved.dst);
+  if constexpr (requires { desc.weights; }) {
+    take(inner.desc.weights, &resolved.weights);
+    take(inner.desc.bias, &resolved.bias);
+  }
+  if (differs) return resolved;
+  return absl::UnimplementedError(absl::StrCat("has nothing to reorder for ", inner.row->name));
+}
+
+// Wraps `inner`, which computes what `info` describes from and to other layouts. `info` has no
+// scratchpad and no code yet; info.isa is the limit for the reorders.
+//   kUnimplemented      a tensor cannot be reordered
+//   kResourceExhausted  memory
+absl::StatusOr<std::unique_ptr<Primitive>> WrapInReorders(PrimitiveInfo info,
+                                                          std::unique_ptr<Primitive> inner);
+
+// Creates from what ResolveBetweenReorders() returned.
+//   kUnimplemented      the row inside refuses, or a tensor cannot be reordered
+//   kResourceExhausted  memory
+template <typename Desc>
+absl::StatusOr<std::unique_ptr<Primitive>> CreateBetweenReorders(
+    absl::Span<const Implementation<Desc>> table, const Desc& desc, absl::Span<const Desc> ways,
+    const Attributes& attributes, const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(const InnerRow<Desc> found, FindInnerRow(table, ways, attributes, facts));
+  Attributes inside = attributes;
+  inside.scratchpad_mode = ScratchpadMode::kUser;
+  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Primitive> inner,
+                        found.row->create(found.desc, inside, *found.row));
+  ABSL_RETURN_IF_ERROR(FinishCreation(inside, {}, inner.get()));
+  return WrapInReorders(InfoOf(desc, attributes, facts), std::move(inner));
+}
+
+}  // namespace tilewire
+
+#endif  // ENGINE_PRIMITIVES_REORDERED_H_
