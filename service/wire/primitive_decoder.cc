@@ -104,13 +104,23 @@ absl::Status DecodeSrcAndDst(const Message& message, Desc* desc) {
   return absl::OkStatus();
 }
 
+// A tensor without a layout is left to the primitive.
+absl::Status LeaveOpen(const v1::MemoryDesc& message, MemoryDesc* desc) {
+  if (message.layout_case() != v1::MemoryDesc::LAYOUT_NOT_SET) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(*desc, MemoryDesc::CreateAny(desc->dims(), desc->data_type()));
+  return absl::OkStatus();
+}
+
+// The other tensors of a primitive with weights, which may choose the layout of all that it reads.
+// desc->src has been decoded.
 template <typename Message, typename Desc>
 absl::Status DecodeWeightsAndBias(const Message& message, Desc* desc) {
+  ABSL_RETURN_IF_ERROR(LeaveOpen(message.src(), &desc->src));
   ABSL_ASSIGN_OR_RETURN(desc->weights, Named(message.weights(), "weights"));
-  if (message.has_bias()) {
-    ABSL_ASSIGN_OR_RETURN(desc->bias, Named(message.bias(), "bias"));
-  }
-  return absl::OkStatus();
+  ABSL_RETURN_IF_ERROR(LeaveOpen(message.weights(), &desc->weights));
+  if (!message.has_bias()) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(desc->bias, Named(message.bias(), "bias"));
+  return LeaveOpen(message.bias(), &desc->bias);
 }
 
 // The places of the windows of a convolution or pooling. desc->src has been decoded.

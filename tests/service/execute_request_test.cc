@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/wire/execute_request.h"
 
+#include <initializer_list>
 #include <string>
+#include <variant>
 
 #include "grpcpp/support/slice.h"
 #include "gtest/gtest.h"
@@ -120,6 +122,39 @@ TEST(MemoryDescCodecTest, ABlockedLayoutIsWrittenAsItWasRead) {
       EXPECT_EQ(*again, *desc) << EncodeMemoryDesc(*desc).ShortDebugString();
     }
   }
+}
+
+// With weights a primitive chooses what it reads; a dst that is not named can be read by anyone.
+TEST(PrimitiveDecoderTest, TensorsWithoutALayoutAreLeftToThePrimitive) {
+  const auto set = [](std::initializer_list<int64_t> dims, v1::MemoryDesc* tensor) {
+    tensor->mutable_dims()->Assign(dims.begin(), dims.end());
+    tensor->set_type(v1::DATA_TYPE_F32);
+  };
+  v1::PrimitiveDesc message;
+  v1::InnerProduct* op = message.mutable_inner_product();
+  set({2, 8}, op->mutable_src());
+  set({4, 8}, op->mutable_weights());
+  set({4}, op->mutable_bias());
+  set({2, 4}, op->mutable_dst());
+  const auto open = DecodeOperation(message);
+  ASSERT_THAT(open.status(), IsOk());
+  const auto& desc = std::get<InnerProductDesc>(*open);
+  EXPECT_TRUE(desc.src.IsAny());
+  EXPECT_TRUE(desc.weights.IsAny());
+  EXPECT_TRUE(desc.bias.IsAny());
+  EXPECT_EQ(desc.dst.Tag(), FormatTag::k_nc) << desc.dst.ToString();
+
+  op->mutable_weights()->set_tag("io");
+  const auto named = DecodeOperation(message);
+  ASSERT_THAT(named.status(), IsOk());
+  EXPECT_EQ(std::get<InnerProductDesc>(*named).weights.stride(0), 1);
+
+  v1::PrimitiveDesc softmax;
+  set({2, 8}, softmax.mutable_softmax()->mutable_src());
+  set({2, 8}, softmax.mutable_softmax()->mutable_dst());
+  const auto plain = DecodeOperation(softmax);
+  ASSERT_THAT(plain.status(), IsOk());
+  EXPECT_FALSE(std::get<SoftmaxDesc>(*plain).src.IsAny());
 }
 
 }  // namespace
