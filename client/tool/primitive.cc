@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "client/amount_text.h"
 #include "client/tool/command.h"
+#include "client/tool/open_layouts.h"
 #include "client/tool/primitive_help.h"
 #include "client/tool/primitive_runs.h"
 
@@ -78,6 +79,7 @@ int RunPrimitive(const Server& server, const PrimitiveOptions& options, int repe
   if (auto timed = TimeRuns(client->get(), *desc, repeat, &*runs); !timed.ok())
     return Report(timed, kWhenPrimitiveInvalid);
   PrintRuns(*runs, repeat);
+  absl::PrintF("%s", CostOfNamedLayouts(client->get(), *desc, *runs));
   return 0;
 }
 

@@ -2,6 +2,7 @@
 //
 // The command-line client.
 #include <cstdio>
+#include <cstdlib>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -130,5 +131,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return AfterPrinting(app.exit(error) == 0 ? 0 : 2);
   }
-  return AfterPrinting(exit_code);
+  exit_code = AfterPrinting(exit_code);
+  // A thread of gRPC may still end a handshake, and would use what the end of main destroys.
+  std::fflush(nullptr);
+  std::quick_exit(exit_code);
 }
