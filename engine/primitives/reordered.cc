@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/base/check.h"
 #include "engine/base/checked_math.h"
 #include "engine/primitives/reorder/reorder.h"
 
@@ -81,15 +82,38 @@ class MovesPlanner {
   int64_t most_of_a_stage_ = 0;
 };
 
+// The images of src and dst that the inner primitive computes at a time.
+struct Turns {
+  int64_t count = 1;
+  int64_t src_step = 0, dst_step = 0;  // from turn to turn, in bytes
+
+  // `args`, those of all turns, for one.
+  ExecuteArgs ArgsOf(const ExecuteArgs& args, int64_t turn) const {
+    ExecuteArgs its = args;
+    if (turn == 0) return its;
+    its.Set(kArgSrc, args.Get<const std::byte>(kArgSrc) + turn * src_step);
+    its.Set(kArgDst, args.Get<std::byte>(kArgDst) + turn * dst_step);
+    return its;
+  }
+};
+
 // Immutable.
 class BetweenReorders final : public Primitive {
  public:
-  BetweenReorders(PrimitiveInfo info, std::unique_ptr<const Primitive> inner, Moves moves)
-      : Primitive(std::move(info)), inner_(std::move(inner)), moves_(std::move(moves)) {}
+  BetweenReorders(PrimitiveInfo info, PrimitivePtr inner, Moves moves, const Turns& turns)
+      : Primitive(std::move(info)),
+        inner_(std::move(inner)),
+        moves_(std::move(moves)),
+        turns_(turns) {}
 
  private:
   void Run(const ExecuteArgs& args, std::byte* scratchpad,
            const threading::Team& team) const override {
+    for (int64_t turn = 0; turn < turns_.count; ++turn)
+      RunTurn(turns_.ArgsOf(args, turn), scratchpad, team);
+  }
+
+  void RunTurn(const ExecuteArgs& args, std::byte* scratchpad, const threading::Team& team) const {
     std::byte* const stages = scratchpad + moves_.stages_offset;
     ExecuteArgs inside = args;
     for (const Moved& moved : moves_.tensors) {
@@ -117,22 +141,50 @@ class BetweenReorders final : public Primitive {
     (void)stage.Execute(args, team);  // has all its arguments, and so cannot fail
   }
 
-  const std::unique_ptr<const Primitive> inner_;
+  const PrimitivePtr inner_;
   const Moves moves_;
+  const Turns turns_;
 };
+
+bool HasBatch(int arg) { return arg == kArgSrc || arg == kArgDst; }
+
+Turns TurnsOf(absl::Span<const ArgDesc> args, int64_t images) {
+  Turns turns;
+  for (const auto& [arg, desc] : args) {
+    if (!HasBatch(arg)) continue;
+    TILEWIRE_CHECK(images > 0 && desc.dim(0) % images == 0, "the images divide the batch");
+    turns.count = desc.dim(0) / images;
+    (arg == kArgSrc ? turns.src_step : turns.dst_step) =
+        images * desc.stride(0) * SizeOf(desc.data_type());
+  }
+  return turns;
+}
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Primitive>> WrapInReorders(PrimitiveInfo info,
-                                                          std::unique_ptr<Primitive> inner) {
+absl::StatusOr<MemoryDesc> FirstImages(const MemoryDesc& desc, int64_t images) {
+  Dims dims = desc.dims();
+  dims[0] = images;
+  return desc.SubMemory(dims, Dims(dims.size(), 0));
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> WrapInReorders(PrimitiveInfo info, PrimitivePtr inner,
+                                                          std::optional<int64_t> images) {
   MovesPlanner planner(*inner, info.isa);
-  for (const ArgDesc& outer : info.args) ABSL_RETURN_IF_ERROR(planner.Move(outer));
+  for (ArgDesc outer : info.args) {
+    if (images && HasBatch(outer.arg)) {
+      ABSL_ASSIGN_OR_RETURN(outer.desc, FirstImages(outer.desc, *images));
+    }
+    ABSL_RETURN_IF_ERROR(planner.Move(outer));
+  }
   ABSL_ASSIGN_OR_RETURN(Moves moves, std::move(planner).Finish());
+  const Turns turns = images ? TurnsOf(info.args, *images) : Turns();
   info.isa = inner->info().isa;
-  info.traits.bits_depend_on_position = inner->info().traits.bits_depend_on_position;
+  info.traits.bits_depend_on_position |= inner->info().traits.bits_depend_on_position;
   info.scratchpad_bytes = moves.scratchpad_bytes;
   info.code_bytes = moves.code_bytes;
-  return std::make_unique<BetweenReorders>(std::move(info), std::move(inner), std::move(moves));
+  return std::make_unique<BetweenReorders>(std::move(info), std::move(inner), std::move(moves),
+                                           turns);
 }
 
 }  // namespace tilewire

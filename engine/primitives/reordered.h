@@ -13,7 +13,9 @@
 #ifndef ENGINE_PRIMITIVES_REORDERED_H_
 #define ENGINE_PRIMITIVES_REORDERED_H_
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -59,9 +61,9 @@ struct InnerRow {
   Desc desc;
 };
 
-// The first row of `table` that takes one of `ways` and is neither a reference nor such a row as
-// asks here, with the earliest of `ways` that it takes: the row does not depend on how tensors of
-// one row or column may be read.
+// The first row of `table` that takes one of `ways` and is neither a reference nor one that itself
+// runs another; with the earliest of `ways` that it takes. Rows come before ways, so that which row
+// it is does not depend on the batch: a tensor of one image fits more layouts than one of several.
 //   kUnimplemented  there is none
 template <typename Desc>
 absl::StatusOr<InnerRow<Desc>> FindInnerRow(absl::Span<const Implementation<Desc>> table,
@@ -108,12 +110,18 @@ absl::StatusOr<Desc> ResolveBetweenReorders(absl::Span<const Implementation<Desc
   return absl::UnimplementedError(absl::StrCat("has nothing to reorder for ", inner.row->name));
 }
 
-// Wraps `inner`, which computes what `info` describes from and to other layouts. `info` has no
+// A tensor whose first dimension is the batch, for its first images.
+//   kInvalidArgument  as in MemoryDesc::SubMemory()
+absl::StatusOr<MemoryDesc> FirstImages(const MemoryDesc& desc, int64_t images);
+
+// Wraps `inner`, which computes what `info` describes from and to other layouts, and, if `images`
+// is given, so many images of src and dst at a time, which divide the batch. `info` has no
 // scratchpad and no code yet; info.isa is the limit for the reorders.
 //   kUnimplemented      a tensor cannot be reordered
 //   kResourceExhausted  memory
-absl::StatusOr<std::unique_ptr<Primitive>> WrapInReorders(PrimitiveInfo info,
-                                                          std::unique_ptr<Primitive> inner);
+absl::StatusOr<std::unique_ptr<Primitive>> WrapInReorders(
+    PrimitiveInfo info, std::shared_ptr<const Primitive> inner,
+    std::optional<int64_t> images = std::nullopt);
 
 // Creates from what ResolveBetweenReorders() returned.
 //   kUnimplemented      the row inside refuses, or a tensor cannot be reordered
