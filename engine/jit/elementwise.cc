@@ -154,6 +154,24 @@ bool IsBitwise(Function function) {
          function == Function::kBitNot;
 }
 
+bool TakesIntegers(Function function) {
+  if (function <= Function::kWhere) return true;
+  switch (function) {
+    case Function::kFloor:
+    case Function::kCeil:
+    case Function::kRound:
+    case Function::kTruncate:
+    case Function::kSign:
+    case Function::kNot:
+    case Function::kAbs:
+    case Function::kNegate:
+    case Function::kBitNot:
+      return true;
+    default:
+      return false;
+  }
+}
+
 float Evaluate(const Elementwise& elementwise, const float* x) {
   return EvaluateAs(elementwise, x);
 }

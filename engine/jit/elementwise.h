@@ -83,6 +83,9 @@ bool IsPredicate(Elementwise::Function function);
 // Whether the function is of the bits of integers.
 bool IsBitwise(Elementwise::Function function);
 
+// Whether the function is defined for integers.
+bool TakesIntegers(Elementwise::Function function);
+
 // Whether x and y are as one of the predicates kEqual to kXor says.
 template <typename T>
 bool Holds(Elementwise::Function predicate, T x, T y) {

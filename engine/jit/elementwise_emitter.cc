@@ -47,23 +47,6 @@ bool HasReal(Function function) {
   }
 }
 
-bool HasInteger(Function function) {
-  switch (function) {
-    case Function::kFloor:
-    case Function::kCeil:
-    case Function::kRound:
-    case Function::kTruncate:
-    case Function::kSign:
-    case Function::kNot:
-    case Function::kAbs:
-    case Function::kNegate:
-    case Function::kBitNot:
-      return true;
-    default:
-      return function <= Function::kWhere && function != Function::kPow;
-  }
-}
-
 }  // namespace
 
 bool ElementwiseEmitter::Has(const VectorUnit& unit, Function function, const LaneKind& lanes) {
@@ -71,7 +54,7 @@ bool ElementwiseEmitter::Has(const VectorUnit& unit, Function function, const La
   if (IsQuotient(function)) return lanes.bytes == 4 && (lanes.orders_signed() || unit.has_masks());
   // A shift to the right would bring in the sign that narrow integers were extended by.
   if (function == Function::kShiftRight) return !(lanes.is_signed && lanes.is_narrow);
-  return HasInteger(function);
+  return function != Function::kPow && TakesIntegers(function);
 }
 
 Xbyak::Xmm ElementwiseEmitter::Reals(const Xbyak::Xmm& v) const {

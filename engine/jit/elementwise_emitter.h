@@ -19,7 +19,7 @@
 
 namespace tilewire::jit {
 
-// What the lanes of the numbers hold: all sources but a condition.
+// The contents of the numbers' lanes: those of all sources but a condition.
 struct LaneKind {
   int bytes = 4;         // 4 or 8
   bool is_real = false;  // f32

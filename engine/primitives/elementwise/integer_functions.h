@@ -14,27 +14,6 @@
 
 namespace tilewire::elementwise {
 
-// Whether the function is defined for integers.
-inline bool TakesIntegers(jit::Elementwise::Function function) {
-  using Function = jit::Elementwise::Function;
-  if (function < Function::kWhere) return true;
-  switch (function) {
-    case Function::kWhere:
-    case Function::kFloor:
-    case Function::kCeil:
-    case Function::kRound:
-    case Function::kTruncate:
-    case Function::kSign:
-    case Function::kNot:
-    case Function::kAbs:
-    case Function::kNegate:
-    case Function::kBitNot:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // Integers that wrap around without being promoted to a signed type.
 template <typename T>
 using Wrapping = std::conditional_t<sizeof(T) < 4, uint32_t, std::make_unsigned_t<T>>;
@@ -133,7 +112,7 @@ T OfOneInteger(jit::Elementwise::Function function, T x) {
   }
 }
 
-// `x` holds as many integers as the function takes, of which TakesIntegers() is true.
+// `x` holds as many integers as the function takes, of which jit::TakesIntegers() is true.
 template <typename T>
 T EvaluateIntegers(const jit::Elementwise& elementwise, const T* x) {
   using Function = jit::Elementwise::Function;

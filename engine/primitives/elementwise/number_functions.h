@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the functions of engine/jit/elementwise.h give for numbers of any type that elementwise.h
-// takes. Pure functions; thread-safe.
+// The values of the functions of engine/jit/elementwise.h for numbers of any type that
+// elementwise.h takes. Pure functions; thread-safe.
 #ifndef ENGINE_PRIMITIVES_ELEMENTWISE_NUMBER_FUNCTIONS_H_
 #define ENGINE_PRIMITIVES_ELEMENTWISE_NUMBER_FUNCTIONS_H_
 

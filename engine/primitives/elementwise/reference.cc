@@ -28,8 +28,8 @@ absl::Status RequireTypes(const ElementwiseDesc& desc) {
     ABSL_RETURN_IF_ERROR(RequireF32(desc.dst));
     for (const MemoryDesc& src : desc.srcs) ABSL_RETURN_IF_ERROR(RequireF32(src));
   }
-  const bool is_defined =
-      is_integer ? TakesIntegers(desc.function.function) : !jit::IsBitwise(desc.function.function);
+  const bool is_defined = is_integer ? jit::TakesIntegers(desc.function.function)
+                                     : !jit::IsBitwise(desc.function.function);
   if (is_defined) return absl::OkStatus();
   return absl::UnimplementedError(
       absl::StrCat("the function is not defined for ", DataTypeName(type)));

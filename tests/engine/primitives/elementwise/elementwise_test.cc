@@ -173,7 +173,7 @@ class IntegerElementwiseTest : public ElementwiseTest {
   void ExpectEveryFunction(DataType type, const std::vector<Dims>& sources, const Dims& dims) {
     for (int i = 0; i <= static_cast<int>(Function::kBitNot); ++i) {
       const auto function = static_cast<Function>(i);
-      if (!elementwise::TakesIntegers(function)) continue;
+      if (!jit::TakesIntegers(function)) continue;
       ElementwiseDesc desc{{function}, {}, Plain(dims, type)};
       if (jit::IsPredicate(function)) desc.dst = Plain(dims);
       for (int s = 0; s < jit::ArityOf(function); ++s) {
