@@ -9,41 +9,60 @@
 namespace tilewire::graph {
 namespace {
 
-// e^(x - max) / sum of e^(x - max) along the axis, before opset 13 along all dimensions from it on.
-absl::Status SoftmaxOfDoubles(NodeContext& context, int axis, bool along_one_axis) {
-  using Function = Elementwise::Function;
+// The dimensions to work along: `first` alone, or all from it on.
+struct SoftmaxAxis {
+  int first = 0;
+  bool is_alone = true;
+};
+
+absl::StatusOr<SoftmaxAxis> ReadAxis(const NodeContext& context) {
+  const bool along_one_axis = context.node.opset() >= 13;
+  ABSL_ASSIGN_OR_RETURN(const int64_t given, context.node.Int("axis", along_one_axis ? -1 : 1));
+  ABSL_ASSIGN_OR_RETURN(const int first,
+                        NormalizeAxis(context.node, given, context.input(0).dims.size()));
+  return SoftmaxAxis{first, along_one_axis};
+}
+
+// x - max, and the dimensions along which the maximum was taken.
+struct Shifted {
+  Operand values;
+  std::vector<bool> reduced;
+};
+
+absl::StatusOr<Shifted> LessMaximum(NodeContext& context, const SoftmaxAxis& axis) {
   const Operand src = context.input(0);
-  std::vector<bool> reduced(src.dims.size(), false);
-  for (size_t d = axis; d < reduced.size(); ++d)
-    reduced[d] = static_cast<int>(d) == axis || !along_one_axis;
+  Shifted shifted{.reduced = std::vector<bool>(src.dims.size(), false)};
+  for (size_t d = axis.first; d < src.dims.size(); ++d)
+    shifted.reduced[d] = static_cast<int>(d) == axis.first || !axis.is_alone;
   ABSL_ASSIGN_OR_RETURN(const Operand max,
-                        ReduceOf(context, Reduce::Function::kMax, src, reduced, "/max"));
-  ABSL_ASSIGN_OR_RETURN(const Operand shifted,
-                        ElementwiseOf(context, {Function::kSub}, {src, max}, "/shifted"));
+                        ReduceOf(context, Reduce::Function::kMax, src, shifted.reduced, "/max"));
+  ABSL_ASSIGN_OR_RETURN(shifted.values, ElementwiseOf(context, {Elementwise::Function::kSub},
+                                                      {src, max}, "/shifted"));
+  return shifted;
+}
+
+// e^(x - max) / sum of e^(x - max).
+absl::Status SoftmaxOfDoubles(NodeContext& context, const SoftmaxAxis& axis) {
+  using Function = Elementwise::Function;
+  ABSL_ASSIGN_OR_RETURN(const Shifted shifted, LessMaximum(context, axis));
   ABSL_ASSIGN_OR_RETURN(const Operand exp,
-                        ElementwiseOf(context, {Function::kExp}, {shifted}, "/exp"));
+                        ElementwiseOf(context, {Function::kExp}, {shifted.values}, "/exp"));
   ABSL_ASSIGN_OR_RETURN(const Operand sum,
-                        ReduceOf(context, Reduce::Function::kSum, exp, reduced, "/sum"));
+                        ReduceOf(context, Reduce::Function::kSum, exp, shifted.reduced, "/sum"));
   ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {Function::kDiv}, {exp, sum}));
   return context.SetOutput(dst);
 }
 
 absl::Status BuildSoftmax(NodeContext& context) {
-  const Node& node = context.node;
-  if (context.TypeOf(context.input(0)) == DataType::kF64) {
-    const bool one = node.opset() >= 13;
-    ABSL_ASSIGN_OR_RETURN(const int64_t given, node.Int("axis", one ? -1 : 1));
-    ABSL_ASSIGN_OR_RETURN(const int at, NormalizeAxis(node, given, context.input(0).dims.size()));
-    return SoftmaxOfDoubles(context, at, one);
-  }
+  ABSL_ASSIGN_OR_RETURN(const SoftmaxAxis axis, ReadAxis(context));
+  if (context.TypeOf(context.input(0)) == DataType::kF64) return SoftmaxOfDoubles(context, axis);
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   const Dims dims = context.input(0).dims;
-  const bool along_one_axis = node.opset() >= 13;
-  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", along_one_axis ? -1 : 1));
-  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, dims.size()));
   int64_t rows = 1, columns = 1;
-  for (size_t i = 0; i < dims.size(); ++i) (static_cast<int>(i) < axis ? rows : columns) *= dims[i];
-  if (along_one_axis || columns == dims[axis]) return context.Finish(Softmax{axis}, {src}, dims);
+  for (size_t i = 0; i < dims.size(); ++i)
+    (static_cast<int>(i) < axis.first ? rows : columns) *= dims[i];
+  if (axis.is_alone || columns == dims[axis.first])
+    return context.Finish(Softmax{axis.first}, {src}, dims);
   ABSL_ASSIGN_OR_RETURN(const ValueId matrix, context.EmitReshape(src, {rows, columns}, "/matrix"));
   ABSL_ASSIGN_OR_RETURN(const ValueId result,
                         context.Emit(Softmax{1}, {matrix}, {rows, columns}, "/rows"));
@@ -51,28 +70,18 @@ absl::Status BuildSoftmax(NodeContext& context) {
   return context.SetOutput(dst);
 }
 
-// (x - max) - log(sum of e^(x - max)) along the axis, before opset 13 along all dimensions from it
-// on.
+// (x - max) - log(sum of e^(x - max)).
 absl::Status BuildLogSoftmax(NodeContext& context) {
   using Function = Elementwise::Function;
-  const Operand src = context.input(0);
-  const bool along_one_axis = context.node.opset() >= 13;
-  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, context.node.Int("axis", along_one_axis ? -1 : 1));
-  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context.node, raw_axis, src.dims.size()));
-  std::vector<bool> reduced(src.dims.size(), false);
-  for (size_t d = axis; d < reduced.size(); ++d)
-    reduced[d] = static_cast<int>(d) == axis || !along_one_axis;
-  ABSL_ASSIGN_OR_RETURN(const Operand max,
-                        ReduceOf(context, Reduce::Function::kMax, src, reduced, "/max"));
-  ABSL_ASSIGN_OR_RETURN(const Operand shifted,
-                        ElementwiseOf(context, {Function::kSub}, {src, max}, "/shifted"));
-  ABSL_ASSIGN_OR_RETURN(const Operand exp,
-                        ActivationOf(context, {jit::EltwiseAlgorithm::kExp}, shifted, "/exp"));
+  ABSL_ASSIGN_OR_RETURN(const SoftmaxAxis axis, ReadAxis(context));
+  ABSL_ASSIGN_OR_RETURN(const Shifted shifted, LessMaximum(context, axis));
+  ABSL_ASSIGN_OR_RETURN(const Operand exp, ActivationOf(context, {jit::EltwiseAlgorithm::kExp},
+                                                        shifted.values, "/exp"));
   ABSL_ASSIGN_OR_RETURN(const Operand sum,
-                        ReduceOf(context, Reduce::Function::kSum, exp, reduced, "/sum"));
+                        ReduceOf(context, Reduce::Function::kSum, exp, shifted.reduced, "/sum"));
   ABSL_ASSIGN_OR_RETURN(const Operand log, ElementwiseOf(context, {Function::kLog}, {sum}, "/log"));
   ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                        ElementwiseOf(context, {Function::kSub}, {shifted, log}));
+                        ElementwiseOf(context, {Function::kSub}, {shifted.values, log}));
   return context.SetOutput(dst);
 }
 
