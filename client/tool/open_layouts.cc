@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tool/open_layouts.h"
 
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_format.h"
 #include "client/amount_text.h"
 #include "google/protobuf/message.h"
@@ -9,6 +13,7 @@ namespace tilewire::client {
 namespace {
 
 constexpr int kRunsOfOpenLayouts = 5;
+constexpr double kMuchSlower = 3;
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
@@ -25,8 +30,7 @@ bool IsNamed(const v1::MemoryDesc& tensor) {
   return tensor.layout_case() != v1::MemoryDesc::LAYOUT_NOT_SET && tensor.tag() != "any";
 }
 
-}  // namespace
-
+// The same primitive with every layout left open that it may choose; nothing where none is named.
 std::optional<v1::PrimitiveDesc> WithOpenLayouts(const v1::PrimitiveDesc& desc) {
   v1::PrimitiveDesc open = desc;
   Message* operation = OperationOf(&open);
@@ -48,6 +52,8 @@ std::optional<v1::PrimitiveDesc> WithOpenLayouts(const v1::PrimitiveDesc& desc) 
   }
   return named ? std::optional(std::move(open)) : std::nullopt;
 }
+
+}  // namespace
 
 std::string CostOfNamedLayouts(Client* client, const v1::PrimitiveDesc& desc,
                                const PrimitiveRuns& named) {
