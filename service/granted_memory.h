@@ -22,7 +22,7 @@ struct MemoryLimit {
 // files of Linux are read below `root`, as VisitControlGroups() does.
 std::vector<MemoryLimit> MemoryLimits(const std::string& root);
 
-// What this process holds now.
+// The memory that this process holds now.
 struct MemoryUse {
   int64_t resident = 0, mapped = 0;
 };

@@ -154,7 +154,7 @@ class FirstLoads {
     }
   }
 
-  // Why nothing can be served, where the log has not said it.
+  // The reason why nothing can be served, unless the log has given it.
   absl::Status Reason() const {
     if (!spdlog::should_log(spdlog::level::err)) return models_->All()[0]->load_status;
     return absl::FailedPreconditionError("no model could be loaded; the log says why");
@@ -265,7 +265,7 @@ void WarnAtStart(const Flags& flags, const MemoryPlan& memory) {
   if (const std::string refusal = cpu::TileRefusal(); !refusal.empty()) spdlog::warn(refusal);
 }
 
-// What serves, with which bounds, and where.
+// Logs what serves, with which bounds, and where.
 void Introduce(const EngineOptions& engine, const MemoryPlan& memory, const std::string& address) {
   spdlog::info("tilewire-server {} (build {}): {} thread{}, {}, {} MB for requests", kVersion,
                BuildId(), engine.threads, engine.threads == 1 ? "" : "s",

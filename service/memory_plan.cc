@@ -29,7 +29,7 @@ int64_t QuotaOf(int64_t held) { return (held - kBeyondQuota) / 6 * 5; }
 
 int64_t Megabytes(int64_t bytes) { return bytes / kMiB; }
 
-// What is left of it once the server has started.
+// The rest of a limit once the server has started.
 int64_t LeftOf(const MemoryLimit& limit, const MemoryNeeds& needs) {
   const int64_t held =
       limit.mapped ? needs.used.mapped + needs.threads * needs.stack_bytes : needs.used.resident;
@@ -63,7 +63,7 @@ MemoryPlan PlanMemory(const std::vector<MemoryLimit>& limits, const MemoryNeeds&
   const int64_t granted = plan.limit.bytes;
   plan.code = wishes.code.value_or(std::min(granted / 16, kMostCode));
   plan.idle_answers = std::min(granted / 32, kMostIdleAnswers);
-  // What is freed in between other blocks stays mapped.
+  // Memory that is freed between other blocks stays mapped.
   const int64_t share = plan.limit.mapped ? granted / 8 : granted / 16;
   const int64_t reserve = std::clamp(share, kLeastReserve, kMostReserve);
   const int64_t left = LeftOf(plan.limit, needs) - reserve - plan.code - plan.idle_answers;

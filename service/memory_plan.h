@@ -27,7 +27,7 @@ struct MemoryWishes {
   std::optional<int64_t> message, transport, work, code;
 };
 
-// What is taken before anything is shared.
+// The memory that is taken before any is shared out.
 struct MemoryNeeds {
   MemoryUse used;           // before the server starts threads,
   int threads = 0;          // of which there will be so many,

@@ -21,7 +21,7 @@ class NotifySocket {
   // The path of the socket, '@' in front for an abstract one; null or empty: nothing listens.
   explicit NotifySocket(const char* socket) : socket_(socket == nullptr ? "" : socket) {}
 
-  // What `systemctl status` shows. The first time that it is `ready`, the service has started.
+  // Sets the text of `systemctl status`. At the first `ready`, the service has started.
   void State(bool ready, const std::string& status) ABSL_LOCKS_EXCLUDED(mutex_);
   void Stopping(const std::string& status) ABSL_LOCKS_EXCLUDED(mutex_);
 

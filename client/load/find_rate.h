@@ -12,7 +12,7 @@
 
 namespace tilewire::client {
 
-// What a search tells while it runs; each function is called from the thread that runs it.
+// Called while a search runs, each from the thread that runs it.
 struct RateSearchProgress {
   // Once, when the first rate is known: with what the search will do.
   std::function<void(const RateSearchOptions&)> begins;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What runs at several rates say together about the limit: the rate at which one answer of a
+// The limit as far as runs at several rates tell it: the rate at which one answer of a
 // hundred is beyond a bound in the long run, so that p99 is the bound.
 //
 // One run says little. Slow answers come in clusters, as each waits for those before it: at the

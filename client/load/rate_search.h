@@ -74,7 +74,7 @@ RateRun ShortRunAt(const RateSearchOptions& options, double rate);
 RateRun LastRunAt(const RateSearchOptions& options, double rate);
 absl::Duration SearchTime(const RateSearchOptions& options);
 
-// What a run shows; it holds if p99 keeps the bound and all else is as required.
+// The result of a run; it holds if p99 keeps the bound and all else is as required.
 RateEvidence EvidenceOf(const RateSearchOptions& options, const RateRun& run,
                         const LoadReport& report);
 

@@ -20,7 +20,7 @@ struct LoadRecord {
   std::string title;                // what was called, in words: "digits at 127.0.0.1:8001"
   std::vector<LoadOrigin> origins;  // of the loads that are in it
   std::string bound;                // of a rate search: "p99 <= 20 ms"; else empty
-  // What a rate search found: see RateSearchResult.
+  // Found by a rate search: see RateSearchResult.
   double holds = 0, low = 0, fails = 0;
   std::vector<LoadReport> runs;             // of a search: its probes
   std::vector<LoadComparison> comparisons;  // of files beside each other; no part of JSON or CSV

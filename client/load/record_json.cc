@@ -15,7 +15,7 @@ constexpr int kFileVersion = 1;
 
 json Nanoseconds(absl::Duration duration) { return absl::ToInt64Nanoseconds(duration); }
 
-// What is wrong with a file, by the place in it.
+// A fault of a file, by the place in it.
 class BadRecord : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -54,7 +54,7 @@ class Place {
       throw BadRecord(absl::StrCat(Name(), " is ", Kind(), ", not a string"));
     return value_.get<T>();
   }
-  // Of a member; `otherwise` if a file of an older version does not have it.
+  // The value of a member; `otherwise` if a file of an older version does not have it.
   template <typename T>
   T Get(const char* key, T otherwise) const {
     return Has(key) ? At(key).Get<T>() : otherwise;

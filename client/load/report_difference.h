@@ -26,7 +26,7 @@ struct LoadDifference {
   std::optional<FigureDifference> rate, p50, p99;
 };
 
-// Of two files.
+// Two files, load by load.
 struct LoadComparison {
   std::string earlier, later;
   std::vector<LoadDifference> loads;

@@ -20,7 +20,7 @@ std::string ReportText(const LoadReport& report);
 // A line per run.
 std::string ComparisonText(const std::vector<LoadReport>& runs);
 
-// What a rate search found: "p99 <= 20 ms holds at 212/s: 17.1 ms in a last run of 10.0 s, 2120
+// The result of a rate search: "p99 <= 20 ms holds at 212/s: 17.1 ms in a last run of 10.0 s, 2120
 // answers", and the range of the limit.
 std::string SearchText(const LoadRecord& record);
 

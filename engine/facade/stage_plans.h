@@ -75,7 +75,7 @@ class StagePlans {
   }
   // Null until it is made.
   PlannedStagePtr Peek(const Key& key) const { return plans_.Peek(key); }
-  // Of the plans that are kept, and of the packed weights.
+  // The bytes of the plans that are kept and of the packed weights.
   int64_t HeldBytes() const { return plans_.bytes() + weights_.HeldBytes(); }
 
  private:

@@ -74,7 +74,7 @@ int64_t BytesOfElement(const Constant& constant);
 
 ConstantPtr MakeInts(std::string name, Dims dims, std::vector<int64_t> values);
 ConstantPtr MakeFloats(std::string name, Dims dims, std::vector<float> values);
-// Of f64; `floats` are the nearest.
+// The same of type f64; its `floats` are the nearest.
 ConstantPtr MakeDoubles(std::string name, Dims dims, std::vector<double> values);
 // The constant with its elements in memory; errors are those of StoredNumbers.
 absl::StatusOr<ConstantPtr> InMemory(const ConstantPtr& constant);

@@ -26,7 +26,8 @@ struct Tensors {
   const Dims& result() const { return dst->dims; }
 };
 
-// What an operation lacks, empty if nothing. There are at least as many sources as it takes.
+// The requirement that an operation does not meet; empty if it meets all. There are at least as
+// many sources as it takes.
 // weighted_check.cc: products with weights, and windows.
 absl::string_view Lack(const Convolution& convolution, const Tensors& tensors);
 absl::string_view Lack(const ComputedConvolution& convolution, const Tensors& tensors);

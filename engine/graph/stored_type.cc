@@ -56,7 +56,7 @@ float PowerOf(int bits) {
   return bits == 255 ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0f, bits - 127);
 }
 
-// What the bits of one element stand for.
+// The number that the bits of one element stand for.
 std::array<float, 256> NumbersOf(int onnx_type, DataType held, int element_bits) {
   std::array<float, 256> numbers{};
   const int count = 1 << element_bits;

@@ -27,7 +27,7 @@ class StoredType {
   bool is_bits() const {
     return bits_ < (IsIntegerType(held_) || held_ == DataType::kBool ? 8 : 32);
   }
-  // Of elements one after the other; `count` elements of 8 bytes do not overflow.
+  // The bytes of elements one after the other; `count` elements of 8 bytes do not overflow.
   int64_t Bytes(int64_t count) const { return (count * bits_ + 7) / 8; }
 
   // Widens real numbers of at most 32 bits and integers of at most 8. `from` may be the end of the

@@ -16,7 +16,7 @@ namespace tilewire {
 
 class ElementLanes {
  public:
-  // What an access touches: all lanes, those that SetTail() names, or the first lane alone.
+  // The lanes that an access touches: all, those that SetTail() names, or the first lane alone.
   enum class Part { kWhole, kTail, kOne };
 
   struct Registers {
@@ -29,7 +29,7 @@ class ElementLanes {
 
   // Elements of the widest type, 4 or 8 bytes, decide.
   static int LaneBytes(DataType type) { return SizeOf(type) == 8 ? 8 : 4; }
-  // Of an integer type: whether it has negative numbers, and is extended by their sign.
+  // Whether an integer type has negative numbers, and is extended by their sign.
   static bool IsSigned(DataType type) {
     return type == DataType::kS8 || type == DataType::kS16 || type == DataType::kS32 ||
            type == DataType::kS64;

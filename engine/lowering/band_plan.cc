@@ -223,7 +223,7 @@ class BandPlanner {
     return absl::OkStatus();
   }
 
-  // What the band does after the one that has left `before`.
+  // The work of the band after the one that has left `before`.
   absl::Status PlanNext(const Rows& height, absl::Span<const BandRows> before,
                         absl::Span<const BandRows> rows, RowBands::Band* band) {
     const std::vector<NextRows> next = RowsAfter(windows_, height, before);

@@ -51,7 +51,7 @@ absl::Status LowerIntegerMatmul(const graph::IntegerMatmul& product, OperationCo
   return absl::OkStatus();
 }
 
-// Of two sides that are quantised in the run.
+// A product of two sides that are quantised in the run.
 absl::Status LowerDynamicMatmul(const graph::DynamicMatmul& product, OperationContext& context) {
   const size_t rank = context.dst_value().dims.size();
   ABSL_ASSIGN_OR_RETURN(const Place src, Factor(context, 0, rank));

@@ -86,7 +86,7 @@ class Check {
     return Defect(absl::StrCat(desc.ToString(), " in ", bytes, " bytes"), where);
   }
 
-  // Of a step, or of what runs instead of it.
+  // `work` is a step, or what runs instead of it.
   template <typename Work>
   absl::Status CheckWork(const Work& work, absl::string_view where) const {
     if ((work.primitive == nullptr) == (work.bands == nullptr))

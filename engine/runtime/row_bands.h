@@ -42,7 +42,7 @@ class RowBands {
   };
   struct Band {
     std::vector<Part> alone;     // all of its rows, in the order of the chain
-    std::vector<Part> next;      // those that the band before it has not left
+    std::vector<Part> next;      // the rows that the previous band did not leave
     std::vector<KeptRows> kept;  // which are moved first
   };
 

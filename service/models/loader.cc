@@ -17,7 +17,7 @@ namespace tilewire::service {
 namespace {
 
 constexpr int kNiceness = 10;
-// What requests hold, they hold for as long as they run and their clients read.
+// Requests hold their memory for as long as they run and their clients read.
 constexpr absl::Duration kLongestWaitForRoom = absl::Minutes(1);
 constexpr absl::Duration kRoomPoll = absl::Milliseconds(20);
 

@@ -14,7 +14,7 @@ constexpr int64_t kMiB = int64_t{1} << 20;
 
 // The network, the plan and the code of a model, beyond its weights.
 constexpr int64_t kBesideWeights = 4 * kMiB;
-// What requests get however much models hold: a small one is answered.
+// Requests get this much however much models hold: a small one is answered.
 constexpr int64_t kLeastForRequests = 4 * kMiB;
 // A change that is worth a line in the log.
 constexpr int64_t kWorthALine = 1 * kMiB;

@@ -28,7 +28,7 @@ void WarmUp(const ServedModel& served, const RunOptions& options);
 // Warms up models that serve already, on a thread of the lowest priority, one after the other: each
 // step of a run begins while no request waits or runs, or after kLongestPause. A run ends early
 // where a request has done its work: it has run on the same shape, or needs the memory; and where
-// its model is no longer served. Thread-safe.
+// its model has been withdrawn. Thread-safe.
 class BackgroundWarmUp {
  public:
   // All that is pointed to must outlive this object.

@@ -8,7 +8,7 @@
 
 namespace tilewire::service {
 
-// What `body` returns, a Status or StatusOr, or that the system has no memory for it.
+// Returns what `body` does, a Status or StatusOr, or that the system has no memory for it.
 template <typename Body>
 auto WithinMemory(Body body) -> decltype(body()) {
   try {

@@ -24,7 +24,7 @@ class CostTable {
 
   // The time of `operations` of a model at the best rate of its last runs, rather too short than
   // too long: more than 64 times the operations of that run count as 64 times. Zero if the model
-  // has not run, or where they are not known (0).
+  // has not run, or its operations are unknown (0).
   absl::Duration AtItsRate(const std::string& model, int64_t operations) const;
   void RecordRate(const std::string& model, int64_t operations, absl::Duration taken);
 

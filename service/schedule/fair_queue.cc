@@ -214,7 +214,7 @@ int64_t FairQueue::SizeOf(const std::string& model) const {
   return static_cast<int64_t>(found->second.works.size()) + found->second.parked;
 }
 
-// Those of the lowest priority are last.
+// Works of the lowest priority are last.
 absl::Duration FairQueue::BacklogFrom(const ModelQueue& queue, int priority) {
   absl::Duration backlog = queue.backlog;
   for (auto it = queue.works.rbegin(); it != queue.works.rend(); ++it) {

@@ -47,7 +47,7 @@ class InferRequest {
   // The parameter `timing`: the answer is to say where its time went. After Bind().
   bool timing() const { return timing_; }
 
-  // What it holds beyond as many bytes as its message has. After Bind().
+  // The bytes that it holds beyond those of its message. After Bind().
   int64_t BytesBeyondMessage() const;
 
   // Fits the request to a model. The pieces live as long as this object.

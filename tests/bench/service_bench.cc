@@ -185,7 +185,7 @@ absl::StatusOr<double> Throughput(int callers, absl::Duration time, threading::A
   return static_cast<double>(std::accumulate(calls.begin(), calls.end(), int64_t{0})) / taken;
 }
 
-// 0: there is no such server.
+// The port of the server of this name, or 0.
 int PortOf(const std::vector<Side>& sides, const std::string& name) {
   for (const Side& side : sides) {
     if (side.name == name) return side.process->port();

@@ -195,7 +195,7 @@ absl::StatusOr<Operand> EmitInType(NodeContext& context, const Elementwise& func
   return Operand{nullptr, value, std::move(dims)};
 }
 
-// What computes an activation of integers.
+// The function that computes an activation of integers.
 //   kUnimplemented  nothing does
 absl::StatusOr<Elementwise> FunctionOf(const NodeContext& context, const jit::EltwiseOp& op,
                                        DataType type) {

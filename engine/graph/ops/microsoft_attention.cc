@@ -225,7 +225,7 @@ absl::StatusOr<Operand> BiasedHeads(NodeContext& context, int i, int64_t first, 
   return HeadsOf(context, src, count, absl::StrCat(i));
 }
 
-// What was there before, then `all`; it is output `output` too, where that is used.
+// The keys or values of earlier requests, then `all`; also output `output`, where that is used.
 absl::StatusOr<Operand> AfterPast(NodeContext& context, int input, int output, Operand all) {
   if (context.Has(input) && context.input(input).dims.size() != 4)
     return context.node.Invalid(absl::StrCat("input ", input, " is not of rank 4"));

@@ -19,7 +19,7 @@ namespace {
 struct PackedMatrix {
   int64_t rows = 0, columns = 0, bits = 4, block = 0;
   int64_t blocks() const { return (columns + block - 1) / block; }
-  // What the integers are less where no zero points are given.
+  // The zero point of the integers where none is given.
   float middle() const { return static_cast<float>(int64_t{1} << (bits - 1)); }
 };
 

@@ -30,7 +30,7 @@ bool HasSum(const std::vector<FusedStep>& steps) {
 }
 
 bool SumFits32Bits(const Weights& weights) {
-  // Of u8 and s8; of two differences of bytes where the weights have a zero point.
+  // Products of u8 and s8, or of two differences of bytes where the weights have a zero point.
   const int64_t kMaxProducts = weights.zero_point == 0 ? 65793 : kMostProductsOfBytes;
   int64_t products = 1;
   for (size_t d = 1; d < weights.dims.size(); ++d) products *= weights.dims[d];

@@ -13,7 +13,7 @@ namespace {
 
 void WriteNumber(std::byte* to, int64_t number) { std::memcpy(to, &number, sizeof(number)); }
 
-// What `is_of` says of each lane.
+// The answers of `is_of` for each lane.
 template <typename Predicate>
 void WriteLanes(const VectorUnit& unit, std::byte* to, Predicate is_of) {
   int64_t bits = 0;

@@ -63,7 +63,7 @@ struct StepTable {
   std::array<int64_t, StepForm::kForms> counts{};  // by StepForm::index()
 };
 
-// What the code for a table depends on.
+// The properties of a table that its code depends on.
 struct StepKind {
   uint32_t forms = 0;     // bits of StepForm::index()
   bool is_split = false;  // steps are for some of the lanes only
@@ -84,7 +84,7 @@ class GroupedLanes {
 
   GroupedLanes(const Geometry& geometry, const VectorUnit& unit, const Strides& strides);
 
-  // Of a block of output channels, counted over all groups.
+  // `block` is one of output channels, counted over all groups.
   const StepTable& TableOf(int64_t block) const { return tables_[IndexOf(block)]; }
   const StepKind& KindOf(int64_t block) const { return kinds_[IndexOf(block)]; }
   int64_t FirstSource(int64_t block) const;  // the block of src that its sources count from

@@ -141,7 +141,7 @@ class IntegerConvolution final : public Primitive {
       sums_.emplace(driver_.problem(), desc.src.dim(1) / GeometryOf(desc).groups);
   }
 
-  // Of the scratchpad, for the scales and compensation of one run, and for those of pixels.
+  // Parts of the scratchpad: for the scales and compensation of one run, and for those of pixels.
   static int64_t RangeBytes(int64_t channels) { return RoundUp(channels * 8, 64); }
   static int64_t PixelBytes(const PixelSums& sums, int64_t images) {
     const int64_t results = images * sums.Results() * static_cast<int64_t>(sizeof(int32_t));
@@ -201,7 +201,7 @@ class IntegerConvolution final : public Primitive {
     operands->compensation = compensation;
   }
 
-  // What takes the zero point of the weights from the sums, if they have one.
+  // Prepares what removes the zero point of the weights from the sums, if they have one.
   void SumPixels(const float* range, int64_t images, std::byte* memory,
                  IntegerDriver::Operands* operands, const threading::Team& team) const {
     if (!sums_) return;

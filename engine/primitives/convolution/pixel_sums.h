@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the zero point q of weights takes from the sums of an integer convolution without padding:
+// The share of the weights' zero point q in the sums of an integer convolution without padding:
 // from each pixel of each group of dst
 //
 //   q * sum over the window and the group's channels of (src - p)

@@ -63,7 +63,7 @@ class IntegerTiles final : public Primitive {
     std::optional<MatrixTiles> tiles_;
   };
 
-  // What a run has beside its arguments.
+  // The memory and numbers of a run beside its arguments.
   struct Memory {
     uint8_t* bytes;
     const float* scales;                     // of the columns of a tile
