@@ -10,6 +10,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/matrix_tile.h"
+#include "engine/kernels/quantization_range.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/convolution/direct_layouts.h"
 #include "engine/primitives/convolution/implementations.h"
@@ -192,7 +193,7 @@ class IntegerConvolution final : public Primitive {
                 IntegerDriver::Operands* operands) const {
     float* scales = reinterpret_cast<float*>(scratchpad);
     int32_t* compensation = reinterpret_cast<int32_t*>(scales + scales_.size());
-    const auto zero_point = static_cast<int32_t>(range[1]);
+    const int32_t zero_point = ZeroPointOf(range);
     for (size_t c = 0; c < scales_.size(); ++c) {
       scales[c] = range[0] * scales_[c];
       compensation[c] = zero_point * (operands->compensation[c] / 128);
@@ -208,7 +209,7 @@ class IntegerConvolution final : public Primitive {
     auto* const numbers = reinterpret_cast<int32_t*>(memory);
     std::byte* const scratch = memory + images * sums_->Results() * sizeof(int32_t);
     for (int64_t n = 0; n < images; ++n) {
-      sums_->Run(operands->src + n * driver_.problem().src.image, static_cast<int32_t>(range[1]),
+      sums_->Run(operands->src + n * driver_.problem().src.image, ZeroPointOf(range),
                  desc_.weights_zero_point, scratch, numbers + n * sums_->Results(), team);
     }
     operands->pixel_compensation = numbers;

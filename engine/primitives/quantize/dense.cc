@@ -11,6 +11,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
 #include "engine/kernels/counted_loop.h"
+#include "engine/kernels/quantization_range.h"
 #include "engine/kernels/vector_conversion.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/quantize/implementations.h"
@@ -132,7 +133,7 @@ class Dense final : public Primitive {
 
   // The row of dst, with its border, or a row of the border.
   void RunRow(const float* src, uint8_t* dst, int64_t row, const float* range) const {
-    const auto zero = static_cast<uint8_t>(range[1]);
+    const int zero = ZeroPointOf(range);
     const int64_t at = RowOfSrc(row);
     if (at < 0) {
       std::memset(dst, zero, dst_row_);
