@@ -18,6 +18,7 @@ bazel build --noshow_progress "$@" "//${target%/*}:${target##*/}" || exit 1
 binary=$(mktemp)
 log=$(mktemp)
 trap 'rm -f "$binary" "$log"' EXIT
+export UBSAN_OPTIONS=abort_on_error=1:print_stacktrace=1  # so that the network is named
 cp -L "$(bazel info "$@" bazel-bin 2>/dev/null)/$target" "$binary"
 chmod +x "$binary"
 

@@ -10,7 +10,8 @@
 
 #include "tests/support/tiles/tile_emulator.h"
 
-// Of the address sanitizer; absent in other builds.
+// Of the address sanitizer; absent in other builds. The undefined-behaviour sanitizer beside it has
+// none, and aborts where UBSAN_OPTIONS has abort_on_error=1.
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
 namespace tilewire::testing {
@@ -54,7 +55,7 @@ void InstallCrashNote(const char* kind) {
   kind_of_case = kind;
   if (__sanitizer_set_death_callback != nullptr) {
     __sanitizer_set_death_callback(Note);
-    signal(SIGPROF, OnSignal);
+    for (const int number : {SIGABRT, SIGPROF}) signal(number, OnSignal);
     return;
   }
   for (const int number : {SIGSEGV, SIGFPE, SIGBUS, SIGABRT, SIGPROF}) {
