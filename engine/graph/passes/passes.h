@@ -76,6 +76,10 @@ void FoldDequantize(Network* network);
 // A reshape of a reshape reads the first one's source; a reshape to the same dims disappears.
 void CollapseReshapes(Network* network);
 
+// A conversion of what another one made of integers reads the first one's source, if the type
+// between has every number of the source's.
+void CollapseConverts(Network* network);
+
 // A reshape that splits the channels in two, a transpose that swaps the two, and a reshape back
 // become a shuffle.
 void FuseShuffle(Network* network);
