@@ -137,7 +137,7 @@ class BinaryOperation {
     }
     context_.ConsumeSources();
     PlanBuilder& plan = context_.plan();
-    const bool in_place = !plan.MayOverlap(a.buffer, b_.buffer) && plan.IsDead(a.buffer);
+    const bool in_place = !plan.MayOverlap(a.buffer, b_.buffer) && plan.MayOverwrite(a);
     const Place dst = in_place ? Place{a.buffer, desc_.dst} : plan.NewPlace(desc_.dst);
     context_.Emit(std::move(primitive),
                   {{kArgSrc, a.buffer}, {kArgSrc1, b_.buffer}, {kArgDst, dst.buffer}});

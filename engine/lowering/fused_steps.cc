@@ -50,7 +50,7 @@ absl::StatusOr<Place> DestinationHolding(graph::ValueId addend, const MemoryDesc
     ABSL_ASSIGN_OR_RETURN(held, context.Home(addend));
   }
   plan.Consume(addend);
-  if (runtime::SameMemory(held.desc, desc) && plan.IsDead(held.buffer) &&
+  if (runtime::SameMemory(held.desc, desc) && plan.MayOverwrite(held) &&
       !plan.MayOverlap(held.buffer, src)) {
     return Place{held.buffer, desc};
   }

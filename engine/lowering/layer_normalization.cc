@@ -52,7 +52,7 @@ Place PlaceOfSum(const std::vector<Place>& sources, const MemoryDesc& desc, Plan
   const bool apart = sources[0].buffer == sources[1].buffer ||
                      !plan.MayOverlap(sources[0].buffer, sources[1].buffer);
   for (const Place& source : sources) {
-    if (apart && plan.IsDead(source.buffer)) return {source.buffer, desc};
+    if (apart && plan.MayOverwrite(source)) return {source.buffer, desc};
   }
   return plan.NewPlace(desc);
 }

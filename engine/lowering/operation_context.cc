@@ -63,7 +63,7 @@ absl::Status OperationContext::EmitUnaryInPlace(std::shared_ptr<const Primitive>
                                                 const Place& src, Bindings more) {
   plan_.Consume(operation_.srcs[0]);
   const MemoryDesc& desc = primitive->Desc(kArgDst);
-  const bool in_place = plan_.IsDead(src.buffer) && runtime::SameMemory(src.desc, desc);
+  const bool in_place = plan_.MayOverwrite(src) && runtime::SameMemory(src.desc, desc);
   const Place dst = in_place ? Place{src.buffer, desc} : plan_.NewPlace(desc);
   return EmitTo(dst, std::move(primitive), src, std::move(more));
 }

@@ -127,9 +127,11 @@ absl::StatusOr<Place> PlanBuilder::PlaceInput(ValueId id, const MemoryDesc& desc
   return place;
 }
 
-bool PlanBuilder::IsDead(int buffer) const {
-  const std::vector<ValueId>& values = draft_.buffer_values[draft_.plan.WholeOf(buffer)];
-  if (draft_.plan.buffers[buffer].constant != nullptr) return false;
+bool PlanBuilder::MayOverwrite(const Place& place) const {
+  const PlanBuffer& buffer = draft_.plan.buffers[place.buffer];
+  const bool is_of_request = buffer.first < 0 && place.desc.IsPlain();
+  if (buffer.constant != nullptr || is_of_request) return false;
+  const std::vector<ValueId>& values = draft_.buffer_values[draft_.plan.WholeOf(place.buffer)];
   return std::all_of(values.begin(), values.end(),
                      [&](ValueId id) { return remaining_uses_[id] == 0; });
 }

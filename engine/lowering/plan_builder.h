@@ -99,8 +99,9 @@ class PlanBuilder {
   // Whether two buffers are, or are parts of, the same buffer: a step must not read one of them
   // while it writes the other.
   bool MayOverlap(int a, int b) const { return draft_.plan.WholeOf(a) == draft_.plan.WholeOf(b); }
-  // Whether no later operation reads what the buffer holds, so that it may be overwritten.
-  bool IsDead(int buffer) const;
+  // Whether no later operation reads what the buffer holds, and it is neither a constant nor, most
+  // likely, memory of the request: an input in a layout that requests have is read where it came.
+  bool MayOverwrite(const Place& place) const;
   // A new buffer for a tensor of `desc`.
   Place NewPlace(const MemoryDesc& desc);
   // A place that holds `bytes` in every run and is never overwritten.
