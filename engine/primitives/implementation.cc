@@ -43,6 +43,16 @@ absl::Status NoneTakes(const std::vector<Refusal>& refusals) {
 
 }  // namespace
 
+std::string WhyNotWith(const ImplementationFacts& row, const Attributes& attributes) {
+  if (attributes.precision < row.traits.precision)
+    return absl::StrCat("needs the precision ", PrecisionName(row.traits.precision));
+  if (attributes.post_ops.HasMaxPooling() && !row.traits.takes_max_pooling)
+    return "takes no max pooling as a post-op";
+  if (attributes.post_ops.Slopes() != nullptr && !row.traits.takes_prelu)
+    return "takes no prelu as a post-op";
+  return "";
+}
+
 bool RowSearch::Admits(const ImplementationFacts& row) {
   if (!options_.only.empty() && row.name != options_.only) return false;
   if (options_.reference_only && !row.traits.is_reference) return false;
@@ -55,16 +65,9 @@ bool RowSearch::Admits(const ImplementationFacts& row) {
     Refuse(row, "knows the types up to u8 only");
     return false;
   }
-  if (attributes_.precision < row.traits.precision) {
-    Refuse(row, absl::StrCat("needs the precision ", PrecisionName(row.traits.precision)));
-    return false;
-  }
-  if (attributes_.post_ops.HasMaxPooling() && !row.traits.takes_max_pooling) {
-    Refuse(row, "takes no max pooling as a post-op");
-    return false;
-  }
-  if (attributes_.post_ops.Slopes() != nullptr && !row.traits.takes_prelu) {
-    Refuse(row, "takes no prelu as a post-op");
+  const std::string reason = WhyNotWith(row, attributes_);
+  if (!reason.empty()) {
+    Refuse(row, reason);
     return false;
   }
   return true;

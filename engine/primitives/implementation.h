@@ -54,6 +54,9 @@ struct Implementation : ImplementationFacts {
   }
 };
 
+// Why the row does not serve with the attributes, whatever the descriptor; "" if it may.
+std::string WhyNotWith(const ImplementationFacts& row, const Attributes& attributes);
+
 // The search of a table for the first row that takes a descriptor: what it needs no descriptor's
 // type for. Rows are offered in the order of the table.
 class RowSearch {

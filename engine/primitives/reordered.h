@@ -76,7 +76,7 @@ absl::StatusOr<InnerRow<Desc>> FindInnerRow(absl::Span<const Implementation<Desc
   });
   for (const Implementation<Desc>& row : table) {
     if (row.runs_another || row.traits.is_reference || !facts.isa.Includes(row.isa) ||
-        has_other_types || attributes.precision < row.traits.precision)
+        has_other_types || !WhyNotWith(row, attributes).empty())
       continue;
     for (const Desc& way : ways) {
       absl::StatusOr<Desc> resolved = row.resolve(way, attributes, row);

@@ -113,8 +113,8 @@ def endless_work():
 
     def convolution(size, channels):
         source = tensor(1, channels, size, size)
-        # A layout that is named, and that the reference alone takes.
-        weights = tensor(channels, channels, 3, 3, strides=[9 * channels, 9, 3, 1])
+        # All weights are one number in memory, which the reference alone takes.
+        weights = tensor(channels, channels, 3, 3, strides=[0, 0, 0, 0])
         return field(5, field(3, source) + field(4, weights) + field(6, source)
                      + packed(9, [1, 1]) + packed(10, [1, 1]))
 

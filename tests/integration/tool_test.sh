@@ -114,8 +114,8 @@ primitive 'convolution/' convolution --src=2x16x9x9:nhwc --weights=32x4x3x3 \
   --groups=4 --strides=2 --bias --post_op sum
 primitive 'inner_product/' inner_product --src=1x100 --weights=10x100 --bias
 primitive 'inner_product/reordered' inner_product --src=16x300 --weights=40x300:io
-primitive 'named layouts +cost [0-9.]+ times' convolution --src=1x64x28x28 --weights=64x64x3x3:oihw \
-  --padding=1
+primitive 'convolution/reordered' convolution --src=1x64x28x28 --weights=64x64x3x3:oihw --padding=1
+primitive 'named layouts +cost [0-9.]+ times' pooling --src=8x64x28x28:chwn --kernel=3 --strides=2
 primitive 'pooling/' pooling --src=1x17x12x12:nhwc --kernel=3 --strides=2 --padding=1
 primitive 'eltwise/' eltwise --src=1x17x5x5 --algorithm=tanh
 primitive 'convolution/' convolution --src=1x36x5x5 --weights=40x36x3x3 --bias --precision=bf16

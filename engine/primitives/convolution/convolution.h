@@ -27,9 +27,10 @@
 //           same implementation followed by pooling. Winograd convolutions pool in passing wherever
 //           they can convolve; where Winograd is the slower algorithm, two primitives may be
 //           faster. The reference does the rest.
-// Layouts   Each may be `any`: the primitive chooses. Weights are never packed inside: reorder them
-//           to Desc(kArgWeights). Plain f32 tensors are read and written as they lie where that is
-//           fast, else the primitive reorders them in its scratchpad.
+// Layouts   Each may be `any`: the primitive chooses. Reorder weights once, to Desc(kArgWeights);
+//           those of a layout that is named are packed in the scratchpad, in every run. Plain f32
+//           tensors are read and written as they lie where that is fast, else the primitive
+//           reorders them in its scratchpad, and so are tensors of the layouts that no row takes.
 // Order     The order of accumulation depends only on the descriptor of one image and on the
 //           instruction set.
 // Source    tests/engine/rows.txt P02; Georganas et al., "Anatomy of high-performance deep learning

@@ -141,6 +141,11 @@ TILEWIRE_ROW(ConvolutionDesc, WinogradByPlanes);
 // as it is, infinities too, and read where it lies by 1x1 convolutions of dense rows.
 TILEWIRE_ROW(ConvolutionDesc, Planes);
 
+// Another row, of any type, between reorders of the tensors whose layouts none takes; plain weights
+// above all, which are packed in every run. Before the reference. Refuses tensors whose elements
+// overlap: copies would be larger than what the caller holds.
+TILEWIRE_ROW(ConvolutionDesc, Reordered);
+
 TILEWIRE_ROW(ConvolutionDesc, Reference);
 
 }  // namespace tilewire::convolution

@@ -43,6 +43,8 @@ std::vector<ConvolutionDesc> ConvolutionProbes(DataType type) {
     descs.back().dst = probes::Tagged({1, 32, 14, 14}, to, "nchw");
     descs.push_back(ProbeOf(type, to, {1, 32, 14, 14}, {32, 32, 3, 3}));
     descs.back().dst = probes::Tagged({1, 32, 14, 14}, to, "nchw");
+    descs.push_back(ProbeOf(type, to, {1, 32, 14, 14}, {32, 32, 3, 3}));
+    descs.back().weights = probes::Tagged({32, 32, 3, 3}, probes::WeightsType(type), "oihw");
   }
   return descs;
 }

@@ -165,6 +165,33 @@ TEST_P(IntegerConvolutionTest, MatchesReferenceHoweverTilesAreFilled) {
   }
 }
 
+// Weights as they lie in a file, and a dst that no row writes.
+TEST(NamedWeightsTest, AreReorderedToTheBytesOfTheReference) {
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+  for (const ConvolutionCase& shape : FewShapes()) {
+    SCOPED_TRACE(shape.why);
+    for (const char* dst_pattern : {"", "abcd"}) {
+      for (DataType src : {kU8, kS8}) {
+        const Setting setting = {.src = src, .dst_pattern = dst_pattern};
+        const Attributes attributes = IntegerAttributesOf(shape, setting);
+        const Values values = RandomValues(shape, setting);
+        ConvolutionDesc desc = IntegerDesc(shape, setting);
+        const size_t rank = shape.WeightsDims().size();
+        desc.weights = AnyOr(shape.WeightsDims(), kS8, std::string("abcdef").substr(0, rank));
+        for (cpu::Isa isa : {cpu::Isa::kAvx2, cpu::BestIsa()}) {
+          const auto named = *CreateConvolution(desc, attributes, {.max_isa = isa});
+          EXPECT_EQ(named->name(), "convolution/reordered");
+          desc.src = named->Desc(kArgSrc);
+          desc.dst = named->Desc(kArgDst);
+          const auto reference = *CreateConvolution(desc, attributes, {.reference_only = true});
+          EXPECT_TRUE(ResultOf(*named, values, Team::Serial()) ==
+                      ResultOf(*reference, values, Team::Serial()));
+        }
+      }
+    }
+  }
+}
+
 TEST(MatrixTilesTest, AreTakenByWhatFillsThem) {
   if (!cpu::Supports(cpu::Isa::kAmx)) GTEST_SKIP() << "the CPU lacks amx";
   const auto name_of = [](const ConvolutionCase& shape, DataType src, cpu::Isa max_isa) {
