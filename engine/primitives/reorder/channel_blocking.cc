@@ -294,6 +294,8 @@ ChannelBlockingConfig ChannelBlockingConfigOf(const ReorderDesc& desc, const Att
 // The copy as it is made: with its dimensions in an order that kernels know, where there is one.
 ReorderDesc WalkedDesc(const ReorderDesc& desc, const Attributes& attributes) {
   if (attributes.output_scales.mask != 0) return desc;
+  if (!desc.dst.IsPlain() && (desc.dst.rank() < 3 || !IsChannelBlocked(desc.dst)))
+    return AsChannelBlocks(desc).value_or(desc);
   return AsChannelsAndPixels(desc).value_or(desc);
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/reorder/transposition.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/kernels/strided_loops.h"
 
 namespace tilewire::reorder {
@@ -30,6 +33,25 @@ std::optional<MemoryDesc> TensorOf(const MemoryDesc& desc, const std::vector<Str
   return tensor.ok() ? std::optional(*std::move(tensor)) : std::nullopt;
 }
 
+// The dimensions but `lanes` that have more than one index, outermost in dst first: as many as
+// stand beside the channels, the first in place of a batch.
+std::vector<StridedLoop> LoopsBeside(const ReorderDesc& desc, int lanes) {
+  constexpr size_t kMostSpatial = 3;
+  std::vector<StridedLoop> loops;
+  for (int d = 0; d < desc.src.rank(); ++d) {
+    if (d == lanes || desc.src.dim(d) == 1) continue;
+    loops.push_back(
+        {.count = desc.src.dim(d), .strides = {desc.dst.stride(d), desc.src.stride(d)}});
+  }
+  std::stable_sort(loops.begin(), loops.end(), [](const StridedLoop& a, const StridedLoop& b) {
+    return a.strides[kDst] > b.strides[kDst];
+  });
+  const StridedLoop one = {.count = 1, .strides = {0, 0}};
+  if (loops.empty()) loops.push_back(one);
+  if (loops.size() <= kMostSpatial) loops.insert(loops.begin(), one);
+  return loops;
+}
+
 }  // namespace
 
 std::optional<ReorderDesc> AsChannelsAndPixels(const ReorderDesc& desc) {
@@ -51,6 +73,30 @@ std::optional<ReorderDesc> AsChannelsAndPixels(const ReorderDesc& desc) {
   ordered.push_back(loops[pixels]);
   const auto src = TensorOf(desc.src, ordered, kSrc), dst = TensorOf(desc.dst, ordered, kDst);
   if (!src || !dst) return std::nullopt;
+  return ReorderDesc{*src, *dst};
+}
+
+std::optional<ReorderDesc> AsChannelBlocks(const ReorderDesc& desc) {
+  constexpr size_t kMostLoops = 4;
+  const InnerBlocks& blocks = desc.dst.inner_blocks();
+  if (!desc.src.IsPlain() || blocks.size() != 1 || desc.dst.ElementCount() == 0)
+    return std::nullopt;
+  const int lanes = blocks[0].dim;
+  std::vector<StridedLoop> loops = LoopsBeside(desc, lanes);
+  if (desc.src.stride(lanes) != 1 || loops.size() > kMostLoops) return std::nullopt;
+  loops.insert(loops.begin() + 1,
+               {.count = desc.src.dim(lanes), .strides = {desc.dst.stride(lanes), 1}});
+  const std::optional<MemoryDesc> src = TensorOf(desc.src, loops, kSrc);
+  std::string pattern = absl::StrCat("aBcde", blocks[0].size, "b");
+  pattern.erase(loops.size(), 5 - loops.size());
+  Dims dims, strides;
+  for (const StridedLoop& loop : loops) {
+    dims.push_back(loop.count);
+    strides.push_back(loop.strides[kDst]);
+  }
+  const auto dense = MemoryDesc::CreatePattern(dims, desc.dst.data_type(), pattern);
+  const auto dst = dense.ok() ? dense->WithStrides(strides) : dense;
+  if (!src || !dst.ok()) return std::nullopt;
   return ReorderDesc{*src, *dst};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any change of the order of dimensions as one between nchw and nhwc. Pure; thread-safe.
+// Copies as those between nchw, nhwc and channel blocks. Pure; thread-safe.
 #ifndef ENGINE_PRIMITIVES_REORDER_TRANSPOSITION_H_
 #define ENGINE_PRIMITIVES_REORDER_TRANSPOSITION_H_
 
@@ -15,6 +15,11 @@ namespace tilewire::reorder {
 // side's along the last dimension, which is the longer of the two. nullopt where neighbours of both
 // sides lie along one dimension, or where more than three dimensions remain beside these two.
 std::optional<ReorderDesc> AsChannelsAndPixels(const ReorderDesc& desc);
+
+// The same copy from a plain tensor to blocks of one dimension, whose neighbours src has too, as
+// one from nhwc to channel blocks, without offset0: weights [O, I] of the layout io, packed in
+// blocks of O. nullopt where src has other neighbours, or more than five dimensions remain.
+std::optional<ReorderDesc> AsChannelBlocks(const ReorderDesc& desc);
 
 }  // namespace tilewire::reorder
 

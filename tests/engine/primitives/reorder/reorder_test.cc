@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "engine/memory/zero_padding.h"
 #include "tests/engine/primitives/reorder/reorder_tensors.h"
 #include "tests/support/random_tensor.h"
@@ -134,6 +135,36 @@ TEST(ReorderTest, EveryOrderOfDimensions) {
         EXPECT_GE(CheckCopies({src, dst}), moves ? 3 : 2) << src.ToString();
       }
     } while (std::next_permutation(order.begin(), order.end()));
+  }
+}
+
+// Packed for inner products, in generated code: io, hwio, and dimensions in another order.
+TEST(ReorderTest, WeightsWhoseOutputsAreNeighbours) {
+  const struct {
+    const char *from, *to;
+    Dims inputs;
+  } cases[] = {{"ba", "Ab", {1}},
+               {"ba", "Ab", {70}},
+               {"ba", "Ab", {2048}},
+               {"bca", "Abc", {5, 7}},
+               {"cba", "Abc", {5, 67}},
+               {"cdba", "Acdb", {20, 3, 5}},
+               {"cdba", "Abcd", {20, 3, 5}},
+               {"bcdea", "Aebdc", {2, 3, 4, 9}}};
+  for (const auto& [from, to, inputs] : cases) {
+    for (int64_t outputs : kChannels) {
+      Dims dims = {outputs};
+      dims.insert(dims.end(), inputs.begin(), inputs.end());
+      for (DataType type : {DataType::kF32, DataType::kU8}) {
+        for (const char* block : {"16a", "8a"}) {
+          const MemoryDesc src = MemoryDesc::CreatePattern(dims, type, from).value();
+          const MemoryDesc dst =
+              MemoryDesc::CreatePattern(dims, type, absl::StrCat(to, block)).value();
+          EXPECT_GE(CheckCopies({src, dst}), cpu::Supports(cpu::Isa::kAvx2) ? 3 : 2)
+              << src.ToString() << dst.ToString();
+        }
+      }
+    }
   }
 }
 
