@@ -24,6 +24,12 @@ class SchedulingTest : public ServedFixture {
     };
     Start(max_queue);
   }
+  // Whether `happened` returns true within a time that is long for a test.
+  static bool Happens(const std::function<bool()>& happened) {
+    const absl::Time end = SteadyNow() + absl::Seconds(20);
+    while (!happened() && SteadyNow() < end) std::this_thread::yield();
+    return happened();
+  }
   std::future<grpc::StatusCode> InferLater(grpc::ClientContext* context) {
     return std::async(std::launch::async, [this, context] {
       inference::ModelInferResponse response;
@@ -78,6 +84,37 @@ TEST_F(SchedulingTest, CancelledRequestEndsAndTheServerServesOn) {
   open_.Notify();
   inference::ModelInferResponse response;
   EXPECT_TRUE(Infer(GoodRequest(), &response).ok());
+}
+
+TEST_F(SchedulingTest, AWaitingRequestThatIsCancelledLeavesTheQueueAtOnce) {
+  StartGated(4);
+  grpc::ClientContext running, waiting;
+  std::future<grpc::StatusCode> first = InferLater(&running);
+  entered_.WaitForNotification();
+  const int64_t held = server_->admission()->bytes();
+  std::future<grpc::StatusCode> second = InferLater(&waiting);
+  EXPECT_TRUE(Happens([&] { return server_->admission()->bytes() > held; }));
+  waiting.TryCancel();
+  EXPECT_EQ(second.get(), grpc::StatusCode::CANCELLED);
+  EXPECT_TRUE(Happens([&] { return server_->admission()->bytes() == held; }))
+      << "it still waits for the first one";
+  EXPECT_EQ(server_->log().Requests(absl::StatusCode::kCancelled), 1);
+  open_.Notify();
+  EXPECT_EQ(first.get(), grpc::StatusCode::OK);
+}
+
+TEST_F(SchedulingTest, ARunThatIsCancelledEndsBetweenItsSteps) {
+  engine_.endless = true;
+  engine_.on_run = [this] { entered_.Notify(); };
+  Start();
+  grpc::ClientContext context;
+  std::future<grpc::StatusCode> code = InferLater(&context);
+  entered_.WaitForNotification();
+  context.TryCancel();
+  EXPECT_EQ(code.get(), grpc::StatusCode::CANCELLED);
+  EXPECT_TRUE(Happens([&] { return server_->log().Requests(absl::StatusCode::kCancelled) == 1; }))
+      << "it computes on";
+  engine_.endless = false;
 }
 
 TEST_F(SchedulingTest, DeadlineEndsAWaitingRequest) {

@@ -25,13 +25,15 @@
 
 namespace tilewire::testing {
 
-// Calls `on_run` before each run. Thread-safe if `on_run` is.
+// Calls `on_run` before each run, and runs on while `endless`. Thread-safe if `on_run` is.
 class FakeModel final : public Model {
  public:
   static constexpr int64_t kHeldBytes = int64_t{10} << 20;
   static constexpr absl::Duration kReorderTime = absl::Milliseconds(7);  // of each run
 
-  explicit FakeModel(const std::function<void()>* on_run) : on_run_(on_run) {
+  explicit FakeModel(const std::function<void()>* on_run,
+                     const std::atomic<bool>* endless = nullptr)
+      : on_run_(on_run), endless_(endless) {
     signature_.inputs = {{"image", DataType::kF32, {-1, 2, 3, 4}},
                          {"row", DataType::kF32, {-1, 5}}};
     signature_.outputs = {{"image_out", DataType::kF32, {-1, 2, 3, 4}},
@@ -80,7 +82,9 @@ class FakeModel final : public Model {
     if (options.reserve) ABSL_RETURN_IF_ERROR(options.reserve(bytes));
     ++runs_;
     if (*on_run_) (*on_run_)();
-    if (options.interrupted) ABSL_RETURN_IF_ERROR(options.interrupted());
+    do {
+      if (options.interrupted) ABSL_RETURN_IF_ERROR(options.interrupted());
+    } while (endless_ != nullptr && *endless_);
     if (options.reorder_time != nullptr) *options.reorder_time += kReorderTime;
     std::vector<OutputTensor> results;
     for (const OutputRequest& wanted : outputs) {
@@ -118,6 +122,7 @@ class FakeModel final : public Model {
 
   ModelSignature signature_;
   const std::function<void()>* on_run_;
+  const std::atomic<bool>* endless_;
   mutable std::atomic<int> runs_{0};
 };
 
@@ -128,6 +133,8 @@ class FakeEngine final : public Engine, public PrimitiveEngine {
 
   // Called in every run; set before the first request.
   std::function<void()> on_run;
+  // Runs go on until they are interrupted.
+  std::atomic<bool> endless{false};
 
   absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path,
                                                          const LoadOptions& options) override {
@@ -139,7 +146,7 @@ class FakeEngine final : public Engine, public PrimitiveEngine {
     if (absl::StrContains(text, "broken")) {
       return absl::InvalidArgumentError(absl::StrCat(path, ": not an ONNX file"));
     }
-    return std::make_shared<const FakeModel>(&on_run);
+    return std::make_shared<const FakeModel>(&on_run, &endless);
   }
   absl::StatusOr<PrimitiveCache::Found> GetPrimitive(const OpDesc&, const Attributes&) override {
     return absl::UnimplementedError("a fake engine has no primitives");
