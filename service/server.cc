@@ -105,11 +105,21 @@ absl::Status Server::Build() {
   if (options_.serve_primitives) builder.RegisterService(&primitives_);
   if (options_.serve_plans) builder.RegisterService(&plans_);
   builder.RegisterService(&health_);
+  calls_ = std::make_unique<CallQueue>(&builder, engine_->arena().threads());
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return absl::InternalError("gRPC does not start");
+  ServeCalls();
   if (options_.accept_at_once) StartAccepting();
-  timer_ = std::make_unique<Timer>([this] { return Tick(); }, kLongestTick);
   return absl::OkStatus();
+}
+
+void Server::ServeCalls() {
+  if (options_.serve_inference) inference_.Await(calls_.get());
+  if (options_.serve_primitives) primitives_.Await(calls_.get());
+  if (options_.serve_plans) plans_.Await(calls_.get());
+  health_.Await(calls_.get());
+  timer_ = std::make_unique<Timer>([this] { return Tick(); }, kLongestTick);
+  calls_->Start([this] { timer_->CallBy(SteadyNow()); });
 }
 
 void Server::StartAccepting() {
@@ -125,7 +135,7 @@ void Server::StartAccepting() {
 absl::Time Server::Tick() {
   if (SteadyNow() - start_ > kLongestBacklog && !draining_.load()) StartAccepting();
   FreeIdleMemory();
-  return std::min(dispatcher_.EndExpired(), writes_.CancelLate());
+  return std::min({dispatcher_.EndExpired(), writes_.CancelLate(), calls_->Look()});
 }
 
 // All of it when nothing runs any more, and when requests hold far less than they once did; what
@@ -194,7 +204,9 @@ void Server::Drain() {
   server_->Shutdown(absl::ToChronoTime(absl::Now() + (end - SteadyNow())));
   server_->Wait();
   dispatcher_.WaitIdle();
+  calls_->End();
   timer_ = nullptr;
+  calls_ = nullptr;
   server_ = nullptr;
 }
 

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "engine/engine.h"
 #include "grpcpp/grpcpp.h"
+#include "service/front/call_queue.h"
 #include "service/front/health.h"
 #include "service/front/listener.h"
 #include "service/front/transport_options.h"
@@ -84,6 +85,7 @@ class Server {
  private:
   Server(Engine* engine, ModelRepository* models, const ServerOptions& options);
   absl::Status Build();
+  void ServeCalls();
   CallHost Host();
   std::optional<bool> Serves(const std::string& name) const;
   absl::Time Tick();
@@ -111,6 +113,7 @@ class Server {
   std::once_flag accepting_;
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::unique_ptr<CallQueue> calls_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Timer> timer_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/front/health.h"
 
+#include <memory>
 #include <utility>
 
 namespace tilewire::service {
@@ -26,61 +27,181 @@ grpc::ByteBuffer Serialized(HealthCheckResponse::ServingStatus status) {
 
 }  // namespace
 
-// One Watch() call. Its state is guarded by the service's lock; gRPC calls back on threads of its
-// own, never from within StartWrite() or Finish().
-class HealthService::Watcher final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+// One Check() call. It deletes itself once it is answered.
+class HealthService::Checker {
  public:
-  Watcher(HealthService* service, std::string name) : service_(service), name_(std::move(name)) {}
+  explicit Checker(HealthService* service) : service_(service) {}
+
+  void Ask(grpc::ServerCompletionQueue* queue) {
+    service_->RequestCheck(&context_, &request_, &writer_, queue, queue, arrived_.tag());
+  }
+
+ private:
+  // Not OK when the server shuts down: nothing else will happen then.
+  void Arrived(bool ok) {
+    if (!ok) {
+      delete this;
+      return;
+    }
+    HealthService* const service = service_;  // another thread may see this call's end
+    service->Came(&service->check_asked_);
+    FinishCall([this] { return service_->Check(request_, &response_); },
+               [this](const grpc::Status& status) {
+                 if (status.ok()) {
+                   writer_.Finish(response_, status, written_.tag());
+                 } else {
+                   writer_.FinishWithError(status, written_.tag());
+                 }
+               });
+    service->AwaitCheck();
+  }
+  void Written(bool) { delete this; }
+
+  HealthService* const service_;
+  grpc::ServerContext context_;
+  grpc::ByteBuffer request_, response_;
+  grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer_{&context_};
+  EventOf<Checker, &Checker::Arrived> arrived_{this};
+  EventOf<Checker, &Checker::Written> written_{this};
+};
+
+// One Watch() call. Its state is guarded by the service's lock; it deletes itself after the last of
+// its events.
+class HealthService::Watcher {
+ public:
+  explicit Watcher(HealthService* service) : service_(service) {}
+
+  void Ask(grpc::ServerCompletionQueue* queue) {
+    context_.AsyncNotifyWhenDone(over_.tag());
+    service_->RequestWatch(&context_, &request_, &writer_, queue, queue, arrived_.tag());
+  }
 
   void Update() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_->mutex_) {
     if (finished_ || writing_) return;
     const HealthCheckResponse::ServingStatus status = service_->StatusOf(name_);
     if (status != sent_) {
+      writer_.Write(Serialized(status), wrote_.tag());
       sent_ = status;
       writing_ = true;
-      message_ = Serialized(status);
-      StartWrite(&message_);
     } else if (service_->ending_) {
-      End(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server is draining"));
+      Finish(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server is draining"));
     }
   }
 
-  // A second Finish() would end the process: a call that was refused may be cancelled as well.
-  void End(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_->mutex_) {
-    if (std::exchange(finished_, true)) return;
-    Finish(status);
-  }
-
-  void OnWriteDone(bool ok) override {
-    threading::MutexLock lock(&service_->mutex_);
-    writing_ = false;
-    if (ok) {
-      Update();
-    } else {
-      End(grpc::Status::CANCELLED);
+ private:
+  // Not OK when the server shuts down: nothing else will happen then.
+  void Arrived(bool ok) {
+    if (!ok) {
+      delete this;
+      return;
     }
-  }
-
-  void OnCancel() override {
-    threading::MutexLock lock(&service_->mutex_);
-    if (!writing_) End(grpc::Status::CANCELLED);
-  }
-
-  void OnDone() override {
+    service_->Came(&service_->watch_asked_);
     {
       threading::MutexLock lock(&service_->mutex_);
+      begun_ = true;
+      FinishCall([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_->mutex_) { return Begin(); },
+                 [this](const grpc::Status& status)
+                     ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_->mutex_) {
+                       if (!status.ok()) Finish(status);
+                     });
+    }
+    service_->AwaitWatch();
+    Leave();
+  }
+
+  grpc::Status Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_->mutex_) {
+    HealthCheckRequest parsed;
+    if (!Parse(request_, &parsed)) {
+      return {grpc::StatusCode::INVALID_ARGUMENT, "not a HealthCheckRequest"};
+    }
+    if (service_->watchers_.size() >= kMostWatches) {
+      return {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many calls watch the health"};
+    }
+    if (is_over_) return grpc::Status::CANCELLED;
+    name_ = parsed.service();
+    service_->watchers_.insert(this);
+    Update();
+    return grpc::Status::OK;
+  }
+
+  // A second one would end the process: a call that was refused may be cancelled as well.
+  void Finish(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_->mutex_) {
+    if (finished_) return;
+    writer_.Finish(status, ended_.tag());
+    finished_ = true;
+  }
+
+  void Wrote(bool ok) {
+    threading::MutexLock lock(&service_->mutex_);
+    writing_ = false;
+    if (ok && !is_over_) {
+      Update();
+    } else {
+      Finish(grpc::Status::CANCELLED);
+    }
+  }
+
+  // Also when the client has given up.
+  void Over(bool) {
+    {
+      threading::MutexLock lock(&service_->mutex_);
+      is_over_ = true;
+      if (begun_ && !writing_) Finish(grpc::Status::CANCELLED);
+    }
+    Leave();
+  }
+
+  void Ended(bool) { Leave(); }
+
+  void Leave() {
+    {
+      threading::MutexLock lock(&service_->mutex_);
+      if (--present_ > 0) return;
       service_->watchers_.erase(this);
     }
     delete this;
   }
 
- private:
   HealthService* const service_;
-  const std::string name_;
+  grpc::ServerContext context_;
+  grpc::ByteBuffer request_;
+  grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context_};
+  EventOf<Watcher, &Watcher::Arrived> arrived_{this};
+  EventOf<Watcher, &Watcher::Wrote> wrote_{this};
+  EventOf<Watcher, &Watcher::Ended> ended_{this};
+  EventOf<Watcher, &Watcher::Over> over_{this};
+  int present_ = 3;  // who uses it: its arrival, its end, and that it is over
+  std::string name_;
   int sent_ = -1;
-  bool writing_ = false, finished_ = false;
-  grpc::ByteBuffer message_;
+  bool begun_ = false, writing_ = false, finished_ = false, is_over_ = false;
 };
+
+// Where there is no memory for another one, the queue's next look tries again.
+template <typename Call>
+void HealthService::AwaitNext(bool* asked) {
+  {
+    threading::MutexLock lock(&mutex_);
+    if (std::exchange(*asked, true)) return;
+  }
+  if (!queue_->AskFor([this] { return std::make_unique<Call>(this); })) Came(asked);
+}
+
+void HealthService::AwaitCheck() { AwaitNext<Checker>(&check_asked_); }
+
+void HealthService::AwaitWatch() { AwaitNext<Watcher>(&watch_asked_); }
+
+void HealthService::Came(bool* asked) {
+  threading::MutexLock lock(&mutex_);
+  *asked = false;
+}
+
+void HealthService::Await(CallQueue* queue) {
+  queue_ = queue;
+  queue->Add([this] {
+    AwaitCheck();
+    AwaitWatch();
+  });
+}
 
 HealthCheckResponse::ServingStatus HealthService::StatusOf(const std::string& name) {
   const std::optional<bool> serves = serves_(name);
@@ -89,42 +210,21 @@ HealthCheckResponse::ServingStatus HealthService::StatusOf(const std::string& na
   return *serves && may_serve ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
 }
 
-grpc::ServerUnaryReactor* HealthService::Check(grpc::CallbackServerContext* context,
-                                               const grpc::ByteBuffer* request,
-                                               grpc::ByteBuffer* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+grpc::Status HealthService::Check(const grpc::ByteBuffer& request, grpc::ByteBuffer* response) {
   HealthCheckRequest parsed;
-  if (!Parse(*request, &parsed)) {
-    reactor->Finish({grpc::StatusCode::INVALID_ARGUMENT, "not a HealthCheckRequest"});
-    return reactor;
+  if (!Parse(request, &parsed)) {
+    return {grpc::StatusCode::INVALID_ARGUMENT, "not a HealthCheckRequest"};
   }
   HealthCheckResponse::ServingStatus status;
   {
     threading::MutexLock lock(&mutex_);
     status = StatusOf(parsed.service());
   }
-  *response = Serialized(status);
-  const bool unknown = status == HealthCheckResponse::SERVICE_UNKNOWN;
-  reactor->Finish(unknown ? grpc::Status(grpc::StatusCode::NOT_FOUND, "no such service or model")
-                          : grpc::Status::OK);
-  return reactor;
-}
-
-grpc::ServerWriteReactor<grpc::ByteBuffer>* HealthService::Watch(grpc::CallbackServerContext*,
-                                                                 const grpc::ByteBuffer* request) {
-  HealthCheckRequest parsed;
-  const bool ok = Parse(*request, &parsed);
-  auto* watcher = new Watcher(this, parsed.service());
-  threading::MutexLock lock(&mutex_);
-  if (!ok) {
-    watcher->End({grpc::StatusCode::INVALID_ARGUMENT, "not a HealthCheckRequest"});
-  } else if (watchers_.size() >= kMostWatches) {
-    watcher->End({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many calls watch the health"});
-  } else {
-    watchers_.insert(watcher);
-    watcher->Update();
+  if (status == HealthCheckResponse::SERVICE_UNKNOWN) {
+    return {grpc::StatusCode::NOT_FOUND, "no such service or model"};
   }
-  return watcher;
+  *response = Serialized(status);
+  return grpc::Status::OK;
 }
 
 void HealthService::Changed() {

@@ -14,12 +14,12 @@
 #include "engine/threading/mutex.h"
 #include "grpcpp/grpcpp.h"
 #include "protos/health.grpc.pb.h"
+#include "service/front/call_queue.h"
 
 namespace tilewire::service {
 
-using HealthServiceBase = grpc::health::v1::Health::WithRawCallbackMethod_Check<
-    grpc::health::v1::Health::WithRawCallbackMethod_Watch<
-        grpc::health::v1::Health::CallbackService>>;
+using HealthServiceBase = grpc::health::v1::Health::WithRawMethod_Check<
+    grpc::health::v1::Health::WithRawMethod_Watch<grpc::health::v1::Health::AsyncService>>;
 
 // Thread-safe.
 class HealthService final : public HealthServiceBase {
@@ -34,11 +34,8 @@ class HealthService final : public HealthServiceBase {
   explicit HealthService(std::function<std::optional<bool>(const std::string&)> serves)
       : serves_(std::move(serves)) {}
 
-  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context,
-                                  const grpc::ByteBuffer* request,
-                                  grpc::ByteBuffer* response) override;
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* Watch(grpc::CallbackServerContext* context,
-                                                    const grpc::ByteBuffer* request) override;
+  // Before the queue starts, which serves calls until it ends.
+  void Await(CallQueue* queue);
 
   // The answers of `serves` have changed: sends them to the watchers.
   void Changed() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -48,15 +45,27 @@ class HealthService final : public HealthServiceBase {
   void EndWatches() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  class Checker;
   class Watcher;
 
+  // `asked` is check_asked_ or watch_asked_.
+  template <typename Call>
+  void AwaitNext(bool* asked) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Came(bool* asked) ABSL_LOCKS_EXCLUDED(mutex_);
+  void AwaitCheck() ABSL_LOCKS_EXCLUDED(mutex_);
+  void AwaitWatch() ABSL_LOCKS_EXCLUDED(mutex_);
+  grpc::Status Check(const grpc::ByteBuffer& request, grpc::ByteBuffer* response)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   grpc::health::v1::HealthCheckResponse::ServingStatus StatusOf(const std::string& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::function<std::optional<bool>(const std::string&)> serves_;
+  CallQueue* queue_ = nullptr;
   threading::Mutex mutex_;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  // Whether gRPC was asked for the next one.
+  bool check_asked_ ABSL_GUARDED_BY(mutex_) = false, watch_asked_ ABSL_GUARDED_BY(mutex_) = false;
   std::set<Watcher*> watchers_ ABSL_GUARDED_BY(mutex_);
 };
 

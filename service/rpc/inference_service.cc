@@ -124,43 +124,48 @@ InferenceService::InferenceService(ModelRepository* models, const CallHost& host
     : models_(models),
       host_(host),
       health_(std::move(health)),
-      idle_jobs_(std::make_unique<IdleSlots<InferJob>>()) {}
+      idle_jobs_(std::make_unique<IdleSlots<InferJob>>()) {
+  using Self = InferenceService;
+  methods_.Add("ServerLive", this, &Self::RequestServerLive, &Self::ServerLive);
+  methods_.Add("ServerReady", this, &Self::RequestServerReady, &Self::ServerReady);
+  methods_.Add("ModelReady", this, &Self::RequestModelReady, &Self::ModelReady);
+  methods_.Add("ServerMetadata", this, &Self::RequestServerMetadata, &Self::ServerMetadata);
+  methods_.Add("ModelMetadata", this, &Self::RequestModelMetadata, &Self::ModelMetadata);
+  methods_.Add("RepositoryIndex", this, &Self::RequestRepositoryIndex, &Self::RepositoryIndex);
+  methods_.Add("ModelInfer", this, &Self::RequestModelInfer, &Self::ModelInfer);
+}
 
 InferenceService::~InferenceService() = default;
 
-InferenceService::Reactor* InferenceService::ServerLive(Context* context, const Bytes* request,
-                                                        Bytes* response) {
+InferenceService::JobOrAnswer InferenceService::ServerLive(const Bytes& request, Bytes* response) {
   return AnswerNames<inference::ServerLiveRequest, inference::ServerLiveResponse>(
-      context, host_, "ServerLive", *request, response, [this](const auto&, auto* answer) {
+      host_, request, response, [this](const auto&, auto* answer) {
         answer->set_live(health_.live());
         return absl::OkStatus();
       });
 }
 
-InferenceService::Reactor* InferenceService::ServerReady(Context* context, const Bytes* request,
-                                                         Bytes* response) {
+InferenceService::JobOrAnswer InferenceService::ServerReady(const Bytes& request, Bytes* response) {
   return AnswerNames<inference::ServerReadyRequest, inference::ServerReadyResponse>(
-      context, host_, "ServerReady", *request, response, [this](const auto&, auto* answer) {
+      host_, request, response, [this](const auto&, auto* answer) {
         answer->set_ready(health_.ready());
         return absl::OkStatus();
       });
 }
 
-InferenceService::Reactor* InferenceService::ModelReady(Context* context, const Bytes* request,
-                                                        Bytes* response) {
+InferenceService::JobOrAnswer InferenceService::ModelReady(const Bytes& request, Bytes* response) {
   return AnswerNames<inference::ModelReadyRequest, inference::ModelReadyResponse>(
-      context, host_, "ModelReady", *request, response,
-      [this](const auto& asked, auto* answer) -> absl::Status {
+      host_, request, response, [this](const auto& asked, auto* answer) -> absl::Status {
         ABSL_ASSIGN_OR_RETURN(const auto served, models_->Find(asked.name(), asked.version()));
         answer->set_ready(served->state == ModelState::kReady && !health_.draining());
         return absl::OkStatus();
       });
 }
 
-InferenceService::Reactor* InferenceService::ServerMetadata(Context* context, const Bytes* request,
-                                                            Bytes* response) {
+InferenceService::JobOrAnswer InferenceService::ServerMetadata(const Bytes& request,
+                                                               Bytes* response) {
   return AnswerNames<inference::ServerMetadataRequest, inference::ServerMetadataResponse>(
-      context, host_, "ServerMetadata", *request, response, [](const auto&, auto* answer) {
+      host_, request, response, [](const auto&, auto* answer) {
         answer->set_name("tilewire-server");
         answer->set_version(kVersion);
         answer->add_extensions("layout");
@@ -170,10 +175,10 @@ InferenceService::Reactor* InferenceService::ServerMetadata(Context* context, co
       });
 }
 
-InferenceService::Reactor* InferenceService::ModelMetadata(Context* context, const Bytes* request,
-                                                           Bytes* response) {
+InferenceService::JobOrAnswer InferenceService::ModelMetadata(const Bytes& request,
+                                                              Bytes* response) {
   return AnswerNames<inference::ModelMetadataRequest, inference::ModelMetadataResponse>(
-      context, host_, "ModelMetadata", *request, response,
+      host_, request, response,
       [this](const auto& asked, auto* answer) { return Describe(asked, answer); });
 }
 
@@ -194,11 +199,10 @@ absl::Status InferenceService::Describe(const inference::ModelMetadataRequest& r
   return absl::OkStatus();
 }
 
-InferenceService::Reactor* InferenceService::RepositoryIndex(Context* context, const Bytes* request,
-                                                             Bytes* response) {
+InferenceService::JobOrAnswer InferenceService::RepositoryIndex(const Bytes& request,
+                                                                Bytes* response) {
   return AnswerNames<inference::RepositoryIndexRequest, inference::RepositoryIndexResponse>(
-      context, host_, "RepositoryIndex", *request, response,
-      [this](const auto& asked, auto* answer) {
+      host_, request, response, [this](const auto& asked, auto* answer) {
         ListModels(asked, answer);
         return absl::OkStatus();
       });
@@ -216,10 +220,8 @@ void InferenceService::ListModels(const inference::RepositoryIndexRequest& reque
   }
 }
 
-InferenceService::Reactor* InferenceService::ModelInfer(Context* context, const Bytes* request,
-                                                        Bytes* response) {
-  return UnaryCall::Start(context, host_, "ModelInfer", *request, response,
-                          InferJob::Start(idle_jobs_.get(), models_, host_, *request, response));
+InferenceService::JobOrAnswer InferenceService::ModelInfer(const Bytes& request, Bytes* response) {
+  return InferJob::Start(idle_jobs_.get(), models_, host_, request, response);
 }
 
 }  // namespace tilewire::service

@@ -11,6 +11,7 @@
 #include "service/models/model_repository.h"
 #include "service/rpc/call_host.h"
 #include "service/rpc/idle_slots.h"
+#include "service/rpc/unary_methods.h"
 
 namespace tilewire::service {
 
@@ -18,20 +19,15 @@ namespace tilewire::service {
 // gRPC put them.
 using Inference = inference::GRPCInferenceService;
 using InferenceServiceBase =
-    Inference::WithRawCallbackMethod_ServerLive<Inference::WithRawCallbackMethod_ServerReady<
-        Inference::WithRawCallbackMethod_ModelReady<Inference::WithRawCallbackMethod_ServerMetadata<
-            Inference::WithRawCallbackMethod_ModelMetadata<
-                Inference::WithRawCallbackMethod_RepositoryIndex<
-                    Inference::WithRawCallbackMethod_ModelInfer<Inference::CallbackService>>>>>>>;
+    Inference::WithRawMethod_ServerLive<Inference::WithRawMethod_ServerReady<
+        Inference::WithRawMethod_ModelReady<Inference::WithRawMethod_ServerMetadata<
+            Inference::WithRawMethod_ModelMetadata<Inference::WithRawMethod_RepositoryIndex<
+                Inference::WithRawMethod_ModelInfer<Inference::AsyncService>>>>>>>;
 
 class InferJob;
 
 class InferenceService final : public InferenceServiceBase {
  public:
-  using Context = grpc::CallbackServerContext;
-  using Reactor = grpc::ServerUnaryReactor;
-  using Bytes = grpc::ByteBuffer;
-
   // What the server knows of itself as a whole.
   struct Health {
     std::function<bool()> live, ready;
@@ -42,15 +38,21 @@ class InferenceService final : public InferenceServiceBase {
   InferenceService(ModelRepository* models, const CallHost& host, Health health);
   ~InferenceService() override;
 
-  Reactor* ServerLive(Context* context, const Bytes* request, Bytes* response) override;
-  Reactor* ServerReady(Context* context, const Bytes* request, Bytes* response) override;
-  Reactor* ModelReady(Context* context, const Bytes* request, Bytes* response) override;
-  Reactor* ServerMetadata(Context* context, const Bytes* request, Bytes* response) override;
-  Reactor* ModelMetadata(Context* context, const Bytes* request, Bytes* response) override;
-  Reactor* RepositoryIndex(Context* context, const Bytes* request, Bytes* response) override;
-  Reactor* ModelInfer(Context* context, const Bytes* request, Bytes* response) override;
+  // Before the queue starts.
+  void Await(CallQueue* queue) { methods_.Await(&host_, queue); }
 
  private:
+  using Bytes = grpc::ByteBuffer;
+  using JobOrAnswer = UnaryMethods::JobOrAnswer;
+
+  JobOrAnswer ServerLive(const Bytes& request, Bytes* response);
+  JobOrAnswer ServerReady(const Bytes& request, Bytes* response);
+  JobOrAnswer ModelReady(const Bytes& request, Bytes* response);
+  JobOrAnswer ServerMetadata(const Bytes& request, Bytes* response);
+  JobOrAnswer ModelMetadata(const Bytes& request, Bytes* response);
+  JobOrAnswer RepositoryIndex(const Bytes& request, Bytes* response);
+  JobOrAnswer ModelInfer(const Bytes& request, Bytes* response);
+
   absl::Status Describe(const inference::ModelMetadataRequest& request,
                         inference::ModelMetadataResponse* response) const;
   void ListModels(const inference::RepositoryIndexRequest& request,
@@ -60,6 +62,7 @@ class InferenceService final : public InferenceServiceBase {
   const CallHost host_;
   const Health health_;
   const std::unique_ptr<IdleSlots<InferJob>> idle_jobs_;
+  UnaryMethods methods_;
 };
 
 }  // namespace tilewire::service

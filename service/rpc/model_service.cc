@@ -135,11 +135,14 @@ class ExplainJob final : public Job {
 
 }  // namespace
 
-grpc::ServerUnaryReactor* ModelService::Explain(grpc::CallbackServerContext* context,
-                                                const grpc::ByteBuffer* request,
+ModelService::ModelService(ModelRepository* models, const CallHost& host)
+    : models_(models), host_(host) {
+  methods_.Add("Explain", this, &ModelService::RequestExplain, &ModelService::Explain);
+}
+
+UnaryMethods::JobOrAnswer ModelService::Explain(const grpc::ByteBuffer& request,
                                                 grpc::ByteBuffer* response) {
-  return UnaryCall::Start(context, host_, "Explain", *request, response,
-                          OwnedJob(new ExplainJob(models_, host_, *request, response)));
+  return OwnedJob(new ExplainJob(models_, host_, request, response));
 }
 
 }  // namespace tilewire::service

@@ -10,25 +10,27 @@
 #include "protos/model_service.grpc.pb.h"
 #include "service/models/model_repository.h"
 #include "service/rpc/call_host.h"
+#include "service/rpc/unary_methods.h"
 
 namespace tilewire::service {
 
-using ModelServiceBase =
-    v1::ModelService::WithRawCallbackMethod_Explain<v1::ModelService::CallbackService>;
+using ModelServiceBase = v1::ModelService::WithRawMethod_Explain<v1::ModelService::AsyncService>;
 
 class ModelService final : public ModelServiceBase {
  public:
   // The models and what `host` points to must outlive the service.
-  ModelService(ModelRepository* models, const CallHost& host) : models_(models), host_(host) {}
+  ModelService(ModelRepository* models, const CallHost& host);
 
-  // Runs in the background: one such request at a time, and only while no other request waits.
-  grpc::ServerUnaryReactor* Explain(grpc::CallbackServerContext* context,
-                                    const grpc::ByteBuffer* request,
-                                    grpc::ByteBuffer* response) override;
+  // Before the queue starts.
+  void Await(CallQueue* queue) { methods_.Await(&host_, queue); }
 
  private:
+  // Runs in the background: one such request at a time, and only while no other request waits.
+  UnaryMethods::JobOrAnswer Explain(const grpc::ByteBuffer& request, grpc::ByteBuffer* response);
+
   ModelRepository* const models_;
   const CallHost host_;
+  UnaryMethods methods_;
 };
 
 }  // namespace tilewire::service

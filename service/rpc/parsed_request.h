@@ -5,6 +5,7 @@
 #define SERVICE_RPC_PARSED_REQUEST_H_
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "engine/base/status_macros.h"
 #include "grpcpp/grpcpp.h"
 #include "service/rpc/unary_call.h"
@@ -24,21 +25,18 @@ absl::Status SerializeAnswer(const Response& answer, int64_t max_message_bytes,
   return absl::OkStatus();
 }
 
-// A request that holds names and numbers only, answered on gRPC's thread: parses `request`, lets
-// `work(const Request&, Response*)` answer, and serialises the answer.
+// A request that holds names and numbers only, answered on the thread that received it: parses
+// `request`, lets `work(const Request&, Response*)` answer, and serialises the answer.
 //   what ParseNames(), `work` and SerializeAnswer() return
 template <typename Request, typename Response, typename Work>
-grpc::ServerUnaryReactor* AnswerNames(grpc::CallbackServerContext* context, const CallHost& host,
-                                      const char* method, const grpc::ByteBuffer& request,
-                                      grpc::ByteBuffer* response, Work work) {
-  const auto answer = [&]() -> absl::Status {
-    Request parsed;
-    ABSL_RETURN_IF_ERROR(ParseNames(request, &parsed));
-    Response message;
-    ABSL_RETURN_IF_ERROR(work(parsed, &message));
-    return SerializeAnswer(message, host.max_message_bytes, response);
-  };
-  return UnaryCall::Answer(context, host, method, WithoutExceptions(answer));
+absl::StatusOr<OwnedJob> AnswerNames(const CallHost& host, const grpc::ByteBuffer& request,
+                                     grpc::ByteBuffer* response, Work work) {
+  Request parsed;
+  ABSL_RETURN_IF_ERROR(ParseNames(request, &parsed));
+  Response message;
+  ABSL_RETURN_IF_ERROR(work(parsed, &message));
+  ABSL_RETURN_IF_ERROR(SerializeAnswer(message, host.max_message_bytes, response));
+  return OwnedJob();
 }
 
 }  // namespace tilewire::service

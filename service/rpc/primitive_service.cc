@@ -232,32 +232,34 @@ class ListJob final : public Job {
 
 }  // namespace
 
-grpc::ServerUnaryReactor* PrimitiveService::Create(grpc::CallbackServerContext* context,
-                                                   const grpc::ByteBuffer* request,
-                                                   grpc::ByteBuffer* response) {
-  return UnaryCall::Start(context, host_, "Create", *request, response,
-                          OwnedJob(new CreateJob(&compiler_, host_, *request, response)));
+PrimitiveService::PrimitiveService(Engine* engine, const CallHost& host,
+                                   const PrimitiveLimits& limits)
+    : host_(host), compiler_(engine, host.max_message_bytes, limits) {
+  using Self = PrimitiveService;
+  methods_.Add("Create", this, &Self::RequestCreate, &Self::Create);
+  methods_.Add("Execute", this, &Self::RequestExecute, &Self::Execute);
+  methods_.Add("CacheStatistics", this, &Self::RequestCacheStatistics, &Self::CacheStatistics);
+  methods_.Add("ListImplementations", this, &Self::RequestListImplementations,
+               &Self::ListImplementations);
 }
 
-grpc::ServerUnaryReactor* PrimitiveService::Execute(grpc::CallbackServerContext* context,
-                                                    const grpc::ByteBuffer* request,
-                                                    grpc::ByteBuffer* response) {
-  return UnaryCall::Start(context, host_, "Execute", *request, response,
-                          OwnedJob(new ExecuteJob(&compiler_, host_, *request, response)));
+PrimitiveService::JobOrAnswer PrimitiveService::Create(const Bytes& request, Bytes* response) {
+  return OwnedJob(new CreateJob(&compiler_, host_, request, response));
 }
 
-grpc::ServerUnaryReactor* PrimitiveService::ListImplementations(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-    grpc::ByteBuffer* response) {
-  return UnaryCall::Start(context, host_, "ListImplementations", *request, response,
-                          OwnedJob(new ListJob(&compiler_, host_, *request, response)));
+PrimitiveService::JobOrAnswer PrimitiveService::Execute(const Bytes& request, Bytes* response) {
+  return OwnedJob(new ExecuteJob(&compiler_, host_, request, response));
 }
 
-grpc::ServerUnaryReactor* PrimitiveService::CacheStatistics(grpc::CallbackServerContext* context,
-                                                            const grpc::ByteBuffer* request,
-                                                            grpc::ByteBuffer* response) {
+PrimitiveService::JobOrAnswer PrimitiveService::ListImplementations(const Bytes& request,
+                                                                    Bytes* response) {
+  return OwnedJob(new ListJob(&compiler_, host_, request, response));
+}
+
+PrimitiveService::JobOrAnswer PrimitiveService::CacheStatistics(const Bytes& request,
+                                                                Bytes* response) {
   return AnswerNames<v1::CacheStatisticsRequest, v1::CacheStatisticsResponse>(
-      context, host_, "CacheStatistics", *request, response, [this](const auto&, auto* answer) {
+      host_, request, response, [this](const auto&, auto* answer) {
         const tilewire::CacheStatistics statistics =
             compiler_.engine().primitives().cache_statistics();
         answer->set_hits(statistics.hits);

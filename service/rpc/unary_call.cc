@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "service/observe/steady_time.h"
 #include "service/rpc/idle_slots.h"
 #include "service/wire/status_text.h"
@@ -14,6 +16,10 @@ namespace {
 
 // Smaller answers fit into the buffers between the server and a client that does not read.
 constexpr size_t kLargeAnswerBytes = 64 << 10;
+
+// Calls of a method that gRPC is asked for at a time; further ones that come at once wait for one
+// of these to be taken.
+constexpr int kAsked = 8;
 
 struct MemoryOfCall {
   alignas(UnaryCall) std::byte bytes[sizeof(UnaryCall)];
@@ -37,53 +43,77 @@ void UnaryCall::operator delete(void* memory) {
   IdleCalls().Keep(std::unique_ptr<MemoryOfCall>(static_cast<MemoryOfCall*>(memory)));
 }
 
-UnaryCall::UnaryCall(grpc::CallbackServerContext* context, const CallHost& host, const char* method)
-    : context_(context),
-      host_(host),
-      method_(method),
-      arrival_(SteadyNow()),
-      deadline_(Steady(absl::FromChrono(context->deadline()))),
-      ticket_(host.admission) {}
-
-grpc::ServerUnaryReactor* UnaryCall::Answer(grpc::CallbackServerContext* context,
-                                            const CallHost& host, const char* method,
-                                            const absl::Status& status) {
-  auto* call = new UnaryCall(context, host, method);
-  call->End(status);
-  return call;
+UnaryCall::~UnaryCall() {
+  if (write_ != nullptr) write_->Done();
 }
 
-grpc::ServerUnaryReactor* UnaryCall::Start(grpc::CallbackServerContext* context,
-                                           const CallHost& host, const char* method,
-                                           const grpc::ByteBuffer& request,
-                                           grpc::ByteBuffer* response, OwnedJob job) {
-  auto* call = new UnaryCall(context, host, method);
-  call->response_ = response;
-  call->job_ = std::move(job);
-  call->Admit(request);
-  return call;
-}
-
-// After Submit() another thread may run the call to its end, so nothing of it may be touched.
-void UnaryCall::Admit(const grpc::ByteBuffer& request) {
-  WorkTerms terms;
-  terms.deadline = deadline_;
-  terms.ticket = &ticket_;
-  absl::Status status = WithoutExceptions([&] {
-    const auto bytes = static_cast<int64_t>(request.Valid() ? request.Length() : 0);
-    const absl::Status charged = ticket_.Charge(bytes, "a request");
-    return charged.ok() ? job_->Prepare(&terms) : charged;
-  });
-  const std::string model = terms.model;
-  set_terms(std::move(terms));
-  if (status.ok()) status = host_.dispatcher->Submit(this);
-  if (status.ok()) return;
-  if (absl::IsUnavailable(status)) {
-    const absl::Duration retry = host_.dispatcher->RetryAfter(model);
-    context_->AddTrailingMetadata("grpc-retry-pushback-ms",
-                                  absl::StrCat(absl::ToInt64Milliseconds(retry)));
+// Where there is no memory for another one, the next call that ends tries again, and each look.
+void UnaryCall::Await(UnaryMethod* method) {
+  while (method->asked.fetch_add(1, std::memory_order_relaxed) < kAsked) {
+    if (!method->queue->AskFor([method] { return absl::WrapUnique(new UnaryCall(method)); })) break;
   }
+  method->asked.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void UnaryCall::Ask(grpc::ServerCompletionQueue* queue) {
+  context_.AsyncNotifyWhenDone(over_.tag());
+  method_->ask(&context_, &request_, &writer_, queue, &arrived_);
+}
+
+// Not OK when the server shuts down: nothing else will happen then.
+void UnaryCall::Arrived(bool ok) {
+  UnaryMethod* const method = method_;
+  method->asked.fetch_sub(1, std::memory_order_relaxed);
+  if (!ok) {
+    delete this;
+    return;
+  }
+  if (Serve() && before_cancel_.fetch_sub(1) == 1) Cancel();
+  Leave();
+  Await(method);
+}
+
+// Whether the dispatcher has it.
+bool UnaryCall::Serve() {
+  arrival_ = SteadyNow();
+  deadline_ = Steady(absl::FromChrono(context_.deadline()));
+  const absl::Status status = WithoutExceptions([this]() -> absl::Status {
+    ABSL_ASSIGN_OR_RETURN(job_, method_->serve(request_, &response_));
+    return absl::OkStatus();
+  });
+  if (status.ok() && job_ != nullptr) return Admit();
   End(status);
+  return false;
+}
+
+absl::Status UnaryCall::Prepare(WorkTerms* terms) {
+  terms->deadline = deadline_;
+  terms->ticket = &ticket_;
+  const auto bytes = static_cast<int64_t>(request_.Valid() ? request_.Length() : 0);
+  ABSL_RETURN_IF_ERROR(ticket_.Charge(bytes, "a request"));
+  return job_->Prepare(terms);
+}
+
+bool UnaryCall::Admit() {
+  WorkTerms terms;
+  absl::Status status = WithoutExceptions([&] { return Prepare(&terms); });
+  set_terms(std::move(terms));
+  // Another thread may run the call to its end from here on, but not free it: see Arrived().
+  if (status.ok()) status = host_.dispatcher->Submit(this);
+  if (status.ok()) return true;
+  if (absl::IsUnavailable(status)) AddPushback();
+  End(status);
+  return false;
+}
+
+// Without memory for it, the client decides when it tries again.
+void UnaryCall::AddPushback() {
+  WithoutExceptions([this] {
+    const absl::Duration retry = host_.dispatcher->RetryAfter(terms().model);
+    context_.AddTrailingMetadata("grpc-retry-pushback-ms",
+                                 absl::StrCat(absl::ToInt64Milliseconds(retry)));
+    return absl::OkStatus();
+  }).IgnoreError();
 }
 
 absl::Status UnaryCall::Interrupted() const {
@@ -117,55 +147,76 @@ absl::Status UnaryCall::RunJob() {
   absl::Status status = Interrupted();
   if (status.ok()) status = job_->Run(*this);
   ticket_.GiveBack(work_bytes_);
-  job_ = nullptr;  // what it holds is free before a slow client has read its answer
+  // What they hold is free before a slow client has read its answer.
+  job_ = nullptr;
+  request_.Clear();
   if (!status.ok()) return status;
-  const auto bytes = static_cast<int64_t>(response_->Length());
+  const auto bytes = static_cast<int64_t>(response_.Length());
   if (bytes > host_.max_message_bytes) {
     return absl::ResourceExhaustedError(absl::StrCat("an answer of ", bytes, " bytes; at most ",
                                                      host_.max_message_bytes,
                                                      " (--max_message_mb)"));
   }
-  return ticket_.Charge(bytes, "an answer");
+  ABSL_RETURN_IF_ERROR(ticket_.Charge(bytes, "an answer"));
+  if (response_.Length() > kLargeAnswerBytes) write_ = host_.writes->Add(&context_);
+  return absl::OkStatus();
 }
 
 void UnaryCall::Run(Lane lane) {
   lane_ = lane;
   start_ = SteadyNow();
   const absl::Status status = WithoutExceptions([this] { return RunJob(); });
-  if (!status.ok()) {
-    response_->Clear();
-  } else if (response_->Length() > kLargeAnswerBytes) {
-    write_ = host_.writes->Add(context_);
-  }
+  if (!status.ok()) response_.Clear();
   End(status);
 }
 
 void UnaryCall::End(const absl::Status& status) {
+  FinishCall([this, &status] { return Logged(status); },
+             [this](const grpc::Status& told) {
+               if (told.ok()) {
+                 writer_.Finish(response_, told, written_.tag());
+               } else {
+                 writer_.FinishWithError(told, written_.tag());
+               }
+             });
+}
+
+// What the client is told.
+grpc::Status UnaryCall::Logged(const absl::Status& status) {
   const absl::Time now = SteadyNow();
   const bool ran = start_ != absl::InfinitePast();
   const bool is_our_limit =
       terms().limit != nullptr && absl::IsDeadlineExceeded(status) && terms().deadline < deadline_;
   const absl::Status told = is_our_limit ? absl::DeadlineExceededError(terms().limit) : status;
-  host_.log->Ended({.method = method_,
+  host_.log->Ended({.method = method_->name,
                     .model = terms().model,
                     .status = &told,
-                    .peer = [this] { return context_->peer(); },
+                    .peer = [this] { return context_.peer(); },
                     .waited = (ran ? start_ : now) - arrival_,
                     .ran = ran ? now - start_ : absl::ZeroDuration()});
-  Finish(ToGrpcStatus(told));
+  return ToGrpcStatus(told);
 }
 
-void UnaryCall::OnCancel() {
-  stopped_.store(true, std::memory_order_relaxed);
+void UnaryCall::Over(bool) {
+  if (context_.IsCancelled()) {
+    stopped_.store(true, std::memory_order_relaxed);
+    if (before_cancel_.fetch_sub(1) == 1) Cancel();
+  }
+  Leave();
+}
+
+void UnaryCall::Cancel() {
   if (!host_.dispatcher->Withdraw(this)) return;
   End(SteadyNow() >= deadline_
           ? absl::DeadlineExceededError("the deadline passed while the request waited")
           : absl::CancelledError("cancelled"));
 }
 
-void UnaryCall::OnDone() {
-  if (write_ != nullptr) write_->Done();
+void UnaryCall::Leave() {
+  if (present_.fetch_sub(1) > 1) return;
+  UnaryMethod* const method = method_;
   delete this;
+  Await(method);
 }
 
 }  // namespace tilewire::service

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One unary RPC from its arrival to its answer: prepared on gRPC's thread (where a bad request is
-// answered), admitted with a ticket for its bytes, run when the dispatcher reaches it, ended early
-// when its client gives up, and accounted for until gRPC is done with it. It then deletes itself.
+// One unary RPC from its arrival to its answer: prepared on the thread that received it (where a
+// bad request is answered), admitted with a ticket for its bytes, run when the dispatcher reaches
+// it, ended early when its client gives up, and accounted for until gRPC is done with it. It then
+// deletes itself.
 #ifndef SERVICE_RPC_UNARY_CALL_H_
 #define SERVICE_RPC_UNARY_CALL_H_
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/model.h"
 #include "grpcpp/grpcpp.h"
+#include "grpcpp/support/async_unary_call.h"
+#include "service/front/call_queue.h"
 #include "service/rpc/call_host.h"
 #include "service/schedule/admission.h"
 #include "service/schedule/work.h"
@@ -41,7 +46,8 @@ absl::Status WithoutExceptions(Body body) {
 class Job {
  public:
   virtual ~Job() = default;
-  // On gRPC's thread: decodes, judges, and says what the scheduler has to know. May not compute.
+  // On the thread that received it: decodes, judges, and says what the scheduler has to know. May
+  // not compute.
   virtual absl::Status Prepare(WorkTerms* terms) = 0;
   // See Work::Operations(); after Prepare().
   virtual std::optional<int64_t> Operations() const { return 0; }
@@ -56,19 +62,31 @@ struct ReleaseJob {
 };
 using OwnedJob = std::unique_ptr<Job, ReleaseJob>;
 
-// Thread-safe. Always created with Start() or Answer(). The memory of calls that have ended serves
-// the next ones.
-class UnaryCall final : public grpc::ServerUnaryReactor, private Work {
- public:
-  // `method` is a literal. `request` and `response` live until gRPC is done.
-  static grpc::ServerUnaryReactor* Start(grpc::CallbackServerContext* context, const CallHost& host,
-                                         const char* method, const grpc::ByteBuffer& request,
-                                         grpc::ByteBuffer* response, OwnedJob job);
+// A method of a service. Outlives its calls.
+struct UnaryMethod {
+  using Writer = grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>;
 
-  // Answers at once.
-  static grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
-                                          const CallHost& host, const char* method,
-                                          const absl::Status& status);
+  const char* name = nullptr;  // a literal
+  // Asks gRPC for the method's next call.
+  std::function<void(grpc::ServerContext* context, grpc::ByteBuffer* request, Writer* writer,
+                     grpc::ServerCompletionQueue* queue, Event* arrived)>
+      ask;
+  // Makes the job of a call that has arrived. Without a job, `response` is the answer or the status
+  // the error. `request` and `response` live as long as the job, which alone may use them.
+  std::function<absl::StatusOr<OwnedJob>(const grpc::ByteBuffer& request,
+                                         grpc::ByteBuffer* response)>
+      serve;
+  const CallHost* host = nullptr;
+  CallQueue* queue = nullptr;
+  std::atomic<int> asked{0};  // calls that gRPC was asked for and that have not arrived
+};
+
+// Thread-safe. The memory of calls that have ended serves the next ones.
+class UnaryCall final : private Work {
+ public:
+  // Asks for the method's next calls, as far as gRPC does not await them yet.
+  static void Await(UnaryMethod* method);
+  ~UnaryCall() override;
 
   static void* operator new(size_t size);
   static void operator delete(void* memory);
@@ -81,25 +99,43 @@ class UnaryCall final : public grpc::ServerUnaryReactor, private Work {
   // ticket, and refuses answers that no message may hold. Valid as long as the call.
   RunOptions LimitsOfWork();
 
- private:
-  UnaryCall(grpc::CallbackServerContext* context, const CallHost& host, const char* method);
+  // For CallQueue::AskFor().
+  void Ask(grpc::ServerCompletionQueue* queue);
 
-  void Admit(const grpc::ByteBuffer& request);
+ private:
+  explicit UnaryCall(UnaryMethod* method)
+      : method_(method), host_(*method->host), ticket_(host_.admission) {}
+
+  void Arrived(bool ok);
+  void Written(bool) { Leave(); }
+  void Over(bool);
+  bool Serve();
+  absl::Status Prepare(WorkTerms* terms);
+  bool Admit();
+  void Cancel();
+  void Leave();
+
   void Run(Lane lane) override;
   void End(const absl::Status& status) override;
+  grpc::Status Logged(const absl::Status& status);
+  void AddPushback();
   std::optional<int64_t> Operations() const override { return job_->Operations(); }
   absl::Status RunJob();
   absl::Status ChargeWork(int64_t bytes);
-  void OnCancel() override;
-  void OnDone() override;
 
-  grpc::CallbackServerContext* const context_;
+  UnaryMethod* const method_;
   const CallHost& host_;
-  const char* const method_;
-  const absl::Time arrival_, deadline_;
+  grpc::ServerContext context_;
+  UnaryMethod::Writer writer_{&context_};
+  grpc::ByteBuffer request_, response_;
+  EventOf<UnaryCall, &UnaryCall::Arrived> arrived_{this};
+  EventOf<UnaryCall, &UnaryCall::Written> written_{this};
+  EventOf<UnaryCall, &UnaryCall::Over> over_{this};  // also when the client has given up
+  std::atomic<int> present_{3};                      // who uses the call: these three
+  std::atomic<int> before_cancel_{2};                // it waits to be run, and the client gave up
+  absl::Time arrival_, deadline_;
   absl::Time start_ = absl::InfinitePast();
   OwnedJob job_;
-  grpc::ByteBuffer* response_ = nullptr;
   Ticket ticket_;
   Lane lane_ = Lane::kArena;
   int64_t work_bytes_ = 0;

@@ -9,7 +9,7 @@
 
 namespace tilewire::service {
 
-std::shared_ptr<WriteDeadlines::Write> WriteDeadlines::Add(grpc::CallbackServerContext* context) {
+std::shared_ptr<WriteDeadlines::Write> WriteDeadlines::Add(grpc::ServerContextBase* context) {
   auto write = std::make_shared<Write>(context);
   Shard& shard = shards_[absl::HashOf(context) % shards_.size()];
   threading::MutexLock lock(&shard.mutex);
@@ -38,7 +38,7 @@ absl::Time WriteDeadlines::CancelLate() {
   absl::Time next = absl::InfiniteFuture();
   for (Shard& shard : shards_) next = std::min(next, TakeLate(&shard, &late));
   for (const std::shared_ptr<Write>& write : late) {
-    const std::lock_guard<std::recursive_mutex> lock(write->mutex_);
+    const threading::MutexLock lock(&write->mutex_);
     if (write->context_ != nullptr) write->context_->TryCancel();
   }
   return next;

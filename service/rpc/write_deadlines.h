@@ -8,7 +8,6 @@
 #include <array>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -24,22 +23,21 @@ class WriteDeadlines {
   // One answer. The owner's call ends with Done(), from then on it is not cancelled.
   class Write {
    public:
-    explicit Write(grpc::CallbackServerContext* context) : context_(context) {}
+    explicit Write(grpc::ServerContextBase* context) : context_(context) {}
     void Done() {
-      const std::lock_guard<std::recursive_mutex> lock(mutex_);
+      const threading::MutexLock lock(&mutex_);
       context_ = nullptr;
     }
 
    private:
     friend class WriteDeadlines;
-    // Cancelling may end the call on the same thread, which calls Done().
-    std::recursive_mutex mutex_;
-    grpc::CallbackServerContext* context_;
+    threading::Mutex mutex_;
+    grpc::ServerContextBase* context_ ABSL_GUARDED_BY(mutex_);
   };
 
   explicit WriteDeadlines(absl::Duration timeout) : timeout_(timeout) {}
 
-  std::shared_ptr<Write> Add(grpc::CallbackServerContext* context);
+  std::shared_ptr<Write> Add(grpc::ServerContextBase* context);
   // Cancels the calls whose time is over. Returns when the next one's will be.
   absl::Time CancelLate();
 
