@@ -105,6 +105,7 @@ absl::Status Server::Build() {
   if (options_.serve_primitives) builder.RegisterService(&primitives_);
   if (options_.serve_plans) builder.RegisterService(&plans_);
   builder.RegisterService(&health_);
+  unknown_.AddTo(&builder);
   calls_ = std::make_unique<CallQueue>(&builder, engine_->arena().threads());
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return absl::InternalError("gRPC does not start");
@@ -118,6 +119,7 @@ void Server::ServeCalls() {
   if (options_.serve_primitives) primitives_.Await(calls_.get());
   if (options_.serve_plans) plans_.Await(calls_.get());
   health_.Await(calls_.get());
+  unknown_.Await(calls_.get());
   timer_ = std::make_unique<Timer>([this] { return Tick(); }, kLongestTick);
   calls_->Start([this] { timer_->CallBy(SteadyNow()); });
 }

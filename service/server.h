@@ -25,6 +25,7 @@
 #include "service/rpc/inference_service.h"
 #include "service/rpc/model_service.h"
 #include "service/rpc/primitive_service.h"
+#include "service/rpc/unknown_methods.h"
 #include "service/schedule/admission.h"
 #include "service/schedule/dispatcher.h"
 #include "service/schedule/timer.h"
@@ -109,6 +110,7 @@ class Server {
   PrimitiveService primitives_;
   ModelService plans_;
   HealthService health_;
+  UnknownMethods unknown_;
   const absl::Time start_ = SteadyNow();
   std::once_flag accepting_;
   std::unique_ptr<Listener> listener_;

@@ -219,6 +219,26 @@ class AnswersTest : public ServedFixture {
   }
 };
 
+TEST_F(AnswersTest, ACallOfAMethodThatTheServerDoesNotHaveIsRefusedByName) {
+  Start();
+  for (int round = 0; round < 3; ++round) {
+    grpc::GenericStub stub(server_->InProcessChannel());
+    grpc::ClientContext context;
+    grpc::CompletionQueue queue;
+    const grpc::Slice nothing;
+    const auto call = stub.PrepareUnaryCall(&context, "/inference.GRPCInferenceService/Modelinfer",
+                                            grpc::ByteBuffer(&nothing, 1), &queue);
+    call->StartCall();
+    grpc::ByteBuffer reply;
+    grpc::Status status;
+    call->Finish(&reply, &status, nullptr);
+    Happens(&queue);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+    EXPECT_EQ(status.error_message(),
+              "no such method: '/inference.GRPCInferenceService/Modelinfer'");
+  }
+}
+
 // A method that nothing waits for is never answered.
 TEST_F(AnswersTest, EveryMethodOfEveryServiceIsAnswered) {
   options_.primitives.max_operations = 1;
