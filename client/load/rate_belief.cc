@@ -11,8 +11,12 @@ namespace tilewire::client {
 namespace {
 
 // The grid. With a steepness of 8 the share doubles with every 9 % of the rate: queues are steeper.
-constexpr std::array kSteepness = {8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0};
-constexpr std::array kCorrelations = {0.0005, 0.003, 0.01, 0.03, 0.1, 0.3};
+// The first one is for rates below the limit alone, where slow answers may come from pauses.
+constexpr std::array kSteepness = {4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0};
+// The last one is that of pauses which only one run in thirty meets.
+constexpr std::array kCorrelations = {0.0005, 0.003, 0.01, 0.03, 0.1, 0.3, 0.6};
+// A curve with a bend, and pauses that are rare, are so much less probable before any run.
+const double kLogUnusual = std::log(0.3);
 constexpr size_t kRates = 40;
 
 // Log odds of a share, for which the likelihoods of a run are kept.
@@ -25,9 +29,9 @@ constexpr double kNegligible = 0.0005;
 // Beyond the rates that were tried, as a factor.
 constexpr double kReach = 4;
 
-// Runs of which it is asked whether neighbours are alike, and how alike they may be.
-constexpr size_t kFewestForNeighbours = 8;
-constexpr double kStrongestLikeness = 0.8;
+// So many runs are needed to ask whether neighbours are alike. They are neighbours up to such a
+// part of all runs.
+constexpr size_t kFewestForNeighbours = 8, kNeighbourhoods = 6;
 // Surprises, in number of runs, by which likeness is taken for chance.
 constexpr double kDoubtedLikeness = 4;
 // No run is surer to hold or to fail.
@@ -35,6 +39,8 @@ constexpr double kLeastSure = 0.02;
 constexpr double kSmallest = 1e-12;  // probability
 
 using OfCorrelations = std::array<float, kCorrelations.size()>;
+// Sums of log likelihoods.
+using Sums = std::array<std::array<double, kCorrelations.size()>, kSteepness.size()>;
 
 // The beta-binomial distribution of how many of n answers are beyond the bound.
 class SlowAnswers {
@@ -78,11 +84,14 @@ struct RateBelief::Run {
 
 // A combination, and how likely it makes all runs.
 struct RateBelief::Fit {
-  double log_limit = 0, steepness = 0;
+  double log_limit = 0, below = 0, above = 0;  // the steepness on both sides of the limit
   size_t correlation = 0;
   double log_likelihood = -std::numeric_limits<double>::infinity();
 
   // Where the share at a rate stands among the log odds, from 0 to less than kOdds - 1.
+  double PlaceOf(double log_ratio) const {
+    return PlaceOf(log_ratio, log_ratio < 0 ? below : above);
+  }
   static double PlaceOf(double log_ratio, double steepness) {
     const double odds = kLimitOdds + steepness * log_ratio;
     return std::clamp((odds - kFirstOdds) / kOddsStep, 0.0, kOdds - 1.001);
@@ -129,21 +138,29 @@ void RateBelief::Add(const RateEvidence& evidence) {
 }
 
 std::vector<RateBelief::Fit> RateBelief::FitsAt(double log_limit) const {
-  std::vector<double> log_ratios;
-  for (const Run& run : runs_) log_ratios.push_back(std::log(run.rate) - log_limit);
-  std::vector<Fit> fits;
-  for (const double steepness : kSteepness) {
-    std::array<double, kCorrelations.size()> sums = {};
-    for (size_t r = 0; r < runs_.size(); ++r) {
-      const double place = Fit::PlaceOf(log_ratios[r], steepness);
+  Sums of_below = {}, of_above = {};
+  for (const Run& run : runs_) {
+    const double log_ratio = std::log(run.rate) - log_limit;
+    Sums& sums = log_ratio < 0 ? of_below : of_above;
+    for (size_t s = 0; s < kSteepness.size(); ++s) {
+      const double place = Fit::PlaceOf(log_ratio, kSteepness[s]);
       const auto below = static_cast<size_t>(place);
       const double above_share = place - static_cast<double>(below);
-      for (size_t j = 0; j < sums.size(); ++j) {
-        const double low = runs_[r].log_likelihood[below][j];
-        sums[j] += low + above_share * (runs_[r].log_likelihood[below + 1][j] - low);
+      for (size_t j = 0; j < kCorrelations.size(); ++j) {
+        const double low = run.log_likelihood[below][j];
+        sums[s][j] += low + above_share * (run.log_likelihood[below + 1][j] - low);
       }
     }
-    for (size_t j = 0; j < sums.size(); ++j) fits.push_back({log_limit, steepness, j, sums[j]});
+  }
+  std::vector<Fit> fits;
+  for (size_t above = 1; above < kSteepness.size(); ++above) {
+    for (size_t below = 0; below <= above; ++below) {
+      for (size_t j = 0; j < kCorrelations.size(); ++j) {
+        const int unusual = (below < above) + (j + 1 == kCorrelations.size());
+        fits.push_back({log_limit, kSteepness[below], kSteepness[above], j,
+                        of_below[below][j] + of_above[above][j] + unusual * kLogUnusual});
+      }
+    }
   }
   return fits;
 }
@@ -172,18 +189,24 @@ double RateBelief::Flattening(const Fit& best) const {
   if (runs_.size() < kFewestForNeighbours) return 1;
   // By how much each run held, or failed, against what the fit expects; of variance 1.
   std::vector<double> surprises;
-  double squares = 0, products = 0;
+  double squares = 0;
   for (const Run& run : runs_) {
-    const double place = Fit::PlaceOf(std::log(run.rate) - best.log_limit, best.steepness);
+    const double place = best.PlaceOf(std::log(run.rate) - best.log_limit);
     const double to_hold = std::clamp<double>(
         run.to_hold[static_cast<size_t>(place)][best.correlation], kLeastSure, 1 - kLeastSure);
     surprises.push_back(((run.holds ? 1 : 0) - to_hold) / std::sqrt(to_hold * (1 - to_hold)));
     squares += surprises.back() * surprises.back();
-    if (surprises.size() > 1) products += surprises.back() * surprises[surprises.size() - 2];
   }
-  const double likeness =
-      std::clamp(products / (kDoubtedLikeness + squares), 0.0, kStrongestLikeness);
-  return (1 - likeness) / (1 + likeness);
+  // How much more the mean of alike runs varies than that of others: Bartlett's sum of their
+  // correlations. One lag is not enough: a slow drift shows little from a run to the next one.
+  const size_t lags = runs_.size() / kNeighbourhoods;
+  double products = 0;
+  for (size_t lag = 1; lag <= lags; ++lag) {
+    const double weight = 1 - static_cast<double>(lag) / static_cast<double>(lags + 1);
+    for (size_t i = lag; i < surprises.size(); ++i)
+      products += weight * surprises[i] * surprises[i - lag];
+  }
+  return 1 / std::max(1.0, 1 + 2 * products / (kDoubtedLikeness + squares));
 }
 
 std::vector<double> RateBelief::Quantiles(const std::vector<double>& probabilities) const {

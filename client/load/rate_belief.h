@@ -13,10 +13,13 @@
 //   f(rate) = logistic(logit(0.01) + steepness * log(rate / limit))
 //
 // and their number in a run of n to be beta-binomial of mean n f, with a correlation for the
-// clusters. All three of limit, steepness and correlation are unknown: each combination on a grid
-// weighs as much as it makes what the runs showed likely. Where the runs contradict each other,
-// small correlations and large steepness weigh little, and the range of the limit is wide. The
-// weights are flattened if runs resemble their neighbours in time, since then each says less.
+// clusters. The steepness may be less below the limit than above it: pauses make about as many
+// answers slow at every rate, and a queue that grows makes all of them slow within few percent of
+// the rate. What runs far above the limit show would else hide what pauses do below it. Limit,
+// steepness and correlation are unknown: each combination on a grid weighs as much as it makes what
+// the runs showed likely. Where the runs contradict each other, small correlations and large
+// steepness weigh little, and the range of the limit is wide. The weights are flattened if runs
+// resemble their neighbours in time, since then each says less.
 //
 // A run that failed for another reason, or was ended as soon as it could not hold, counts as one
 // with at least so many answers beyond the bound. Thread-compatible.

@@ -15,8 +15,13 @@ constexpr int64_t kFewestRequests = 300;  // of a run: three are beyond p99
 constexpr int64_t kLastRun = 4;           // as many runs
 constexpr double kWarmUp = 0.1;           // of a run
 constexpr int64_t kRunsOfASearch = 40, kFewestRuns = 12;
-constexpr absl::Duration kShortestSearch = absl::Minutes(2);
+constexpr absl::Duration kShortestSearch = absl::Minutes(4);
 constexpr size_t kMostProbes = 1000;  // even if they take no time
+constexpr double kBoundsOfARun = 20;  // a run is as long as so many times the bound
+
+// The limit is below its range, or above, with these probabilities. What a server will be planned
+// with is the lower end.
+constexpr double kBelowRange = 0.01, kAboveRange = 1 - kRangeProbability - kBelowRange;
 
 // Where runs are made: about the middle of the range, on both sides.
 constexpr double kNextBelow = 0.4, kNextAbove = 0.6;
@@ -28,6 +33,14 @@ double RoundRate(double rate, bool down) {
   const double unit = std::pow(10, std::floor(std::log10(rate)) - 2);
   const double units = rate / unit;
   return (down ? std::floor(units + 1e-9) : std::round(units)) * unit;
+}
+
+// A rate at which the server keeps up, as a run shows it that held. A queue that grows all the time
+// delays the last requests of a run by less than the bound, if the run is short or the rate little
+// too high: as much of the run's length may be missing.
+double SustainedRate(const RateProbe& probe) {
+  return probe.run.rate /
+         (1 + absl::FDivDuration(probe.report.latencies.Percentile(99), probe.run.length()));
 }
 
 class Search {
@@ -49,6 +62,8 @@ class Search {
   }
   bool HasTimeFor(absl::Duration length) const { return world_.now() + length <= end_; }
 
+  bool IsNarrow(double low) const { return result_.fails <= low * (1 + options_.precision); }
+
   absl::Status FindBothSides() {
     double rate = RoundRate(options_.first_rate, /*down=*/false);
     while ((most_held_ == 0 || least_failed_ == 0) && !Stopped()) {
@@ -65,16 +80,18 @@ class Search {
   absl::Status Narrow() {
     for (bool above = false; !Stopped() && result_.holds == 0; above = !above) {
       const std::vector<double> quantiles =
-          belief_.Quantiles({(1 - kRangeProbability) / 2, kNextBelow, kNextAbove});
+          belief_.Quantiles({kBelowRange, kNextBelow, kNextAbove});
       const double low = std::min(quantiles[0], most_confirmable_);
       const RateRun last = LastRunAt(options_, RoundRate(low, /*down=*/true));
       const RateRun next = ShortRunAt(options_, RoundRate(quantiles[above ? 2 : 1], false));
-      const bool is_narrow = result_.fails <= quantiles[0] * (1 + options_.precision);
       // The first of the last runs may fail, and the second.
-      const bool is_due = is_narrow || !HasTimeFor(next.length() + 3 * last.length());
+      const bool is_time_up = !HasTimeFor(next.length() + 3 * last.length());
+      const bool is_due = is_time_up || IsNarrow(quantiles[0]);
       if (is_due && !HasTimeFor(last.length())) break;
       absl::Status status = is_due ? Confirm(last.rate) : Probe(next);
       if (!status.ok()) return status;
+      // A range that is narrow by chance is wide again after the long run.
+      if (result_.holds > 0 && !is_time_up && !IsNarrow(result_.low)) result_.holds = 0;
     }
     return absl::OkStatus();
   }
@@ -85,7 +102,7 @@ class Search {
     if (absl::Status status = Probe(LastRunAt(options_, rate)); !status.ok()) return status;
     if (result_.probes.size() == before) return absl::OkStatus();
     if (result_.probes.back().held) {
-      result_.holds = result_.low = rate;
+      result_.holds = result_.low = std::min(result_.low, SustainedRate(result_.probes.back()));
     } else {
       most_confirmable_ = rate * kBelowAFailure;
     }
@@ -106,8 +123,7 @@ class Search {
     }
     RateProbe probe{.run = run, .held = evidence.holds(), .report = *std::move(report)};
     if (most_held_ > 0 && least_failed_ > 0) {
-      const std::vector<double> range =
-          belief_.Quantiles({(1 - kRangeProbability) / 2, (1 + kRangeProbability) / 2});
+      const std::vector<double> range = belief_.Quantiles({kBelowRange, 1 - kAboveRange});
       probe.low = range[0];
       probe.high = range[1];
     }
@@ -131,7 +147,8 @@ class Search {
 }  // namespace
 
 RateRun ShortRunAt(const RateSearchOptions& options, double rate) {
-  const double requests = std::ceil(rate * absl::ToDoubleSeconds(options.run));
+  const absl::Duration length = std::max(options.run, kBoundsOfARun * options.p99);
+  const double requests = std::ceil(rate * absl::ToDoubleSeconds(length));
   RateRun run{.rate = rate, .requests = options.requests};
   if (run.requests == 0) run.requests = std::max(kFewestRequests, static_cast<int64_t>(requests));
   run.warm_up = std::max(options.warm_up, kWarmUp * run.length());

@@ -6,7 +6,9 @@
 // Rates are doubled or halved until one holds and one fails. Then runs at rates about the probable
 // limit narrow the range in which it lies (rate_belief.h), until that is as narrow as wanted or the
 // time is up but for the last run. That one is long, at the range's lower end; if it fails, the
-// search goes on below it.
+// search goes on below it, and if the range is wide again after it, about the limit.
+//
+// What comes about as rarely as once in a search, such as a pause, cannot be known from it.
 #ifndef CLIENT_LOAD_RATE_SEARCH_H_
 #define CLIENT_LOAD_RATE_SEARCH_H_
 
@@ -27,11 +29,11 @@ struct RateSearchOptions {
   Objective objective;      // further conditions
   double first_rate = 0;    // above 0
   double precision = 0.05;  // the range's width, relative to its lower end
-  // Each run is as long, 300 requests at least, or has as many `requests`; before it counts, a
-  // tenth of it passes, `warm_up` at least: at its start no request waits for others yet.
+  // Each run is as long, 20 times `p99` and 300 requests at least, or has as many `requests`;
+  // before it counts, a tenth of it passes, `warm_up` at least: at its start no request waits.
   absl::Duration run = absl::Seconds(2), warm_up;
   int64_t requests = 0;
-  absl::Duration time;        // of the search at most; zero: that of 40 runs, 2 minutes at least
+  absl::Duration time;        // of the search at most; zero: that of 40 runs, 4 minutes at least
   double least_rate = 0.001;  // below which no server is asked
   double most_rate = 1e6;     // beyond which no server is asked
 };
@@ -57,13 +59,14 @@ struct RateProbe {
 };
 
 struct RateSearchResult {
-  double holds = 0;               // a rate at which the last, long run held; 0: none
+  // The range's lower end, if a long run held there or above it; 0: none did.
+  double holds = 0;
   double low = 0, fails = 0;      // the limit's range; 0: no rate held, no rate failed
   std::vector<RateProbe> probes;  // in the order in which they were run
 };
 
 // The limit is in its range with this probability, as far as the runs are like all others.
-inline constexpr double kRangeProbability = 0.95;
+inline constexpr double kRangeProbability = 0.94;
 
 // Measures at a rate; the load may end early, by LoadOptions::most_over_bound, once more answers
 // are beyond the bound than RateRun::most_beyond().

@@ -78,7 +78,7 @@ void AddSearchOptions(CLI::App* command, const std::vector<CLI::Option*>& loops,
       ->group(kLoop);
   command
       ->add_option("--search_time", flags->search_time_s,
-                   "seconds that --find_rate takes at most; 0: as 40 runs take, and at least 120")
+                   "seconds that --find_rate takes at most; 0: as 40 runs take, and at least 240")
       ->check(Between(0, 1e6))
       ->capture_default_str()
       ->group(kLoop);

@@ -131,8 +131,41 @@ TEST(SearchRate, EndsWithALongRunAtItsResult) {
   const RateProbe& last = result->probes.back();
   EXPECT_TRUE(last.run.is_last);
   EXPECT_TRUE(last.held);
-  EXPECT_EQ(last.run.rate, result->holds);
+  EXPECT_LE(result->holds, last.run.rate);
+  EXPECT_GE(result->holds, 0.9 * last.run.rate);
   EXPECT_GE(last.run.requests, 4 * 300);
+}
+
+// At 201/s, a two-hundredth too much, a queue grows for 8 s before p99 leaves a bound of 60 ms.
+TEST(SearchRate, AQueueThatGrowsSlowlyIsNoProofOfARate) {
+  SimulatedLoad load(0.005, {.name = "none"}, /*constant=*/true, absl::Milliseconds(60), 1);
+  const auto result = SearchRate({.p99 = absl::Milliseconds(60), .first_rate = 100}, load.World());
+  ASSERT_THAT(result, IsOk());
+  EXPECT_LE(result->holds, 200);
+  EXPECT_GE(result->holds, 190);
+  EXPECT_GE(result->fails, 200);
+  EXPECT_LE(result->fails, 210);
+}
+
+// Overload of a tenth takes ten bounds to show.
+TEST(SearchRate, RunsAreMuchLongerThanTheBound) {
+  RateSearchOptions options{.p99 = absl::Seconds(1)};
+  EXPECT_EQ(ShortRunAt(options, 100).requests, 2000) << "20 s";
+  options.requests = 500;
+  EXPECT_EQ(ShortRunAt(options, 100).requests, 500);
+}
+
+// With this seed the range is narrow before the first pause, and wide again after a long run.
+TEST(SearchRate, ARangeThatIsNarrowByChanceDoesNotEndIt) {
+  SimulatedLoad load(0.005, {.jitter = 0.2, .pause_every_s = 60, .pause_s = 0.2}, false,
+                     absl::Milliseconds(60), 27);
+  const RateSearchWorld world = load.World();
+  const auto result = SearchRate({.p99 = absl::Milliseconds(60), .first_rate = 100}, world);
+  ASSERT_THAT(result, IsOk());
+  int confirmed = 0;
+  for (const RateProbe& probe : result->probes) confirmed += probe.run.is_last && probe.held;
+  EXPECT_GE(confirmed, 2);
+  EXPECT_GT(world.now(), absl::UnixEpoch() + absl::Minutes(3));
 }
 
 // Short runs hold up to 187/s; a long one holds only up to 150/s.
@@ -157,7 +190,7 @@ TEST(SearchRate, ItsTimeIsBounded) {
     absl::Duration time;  // zero: by default
     absl::Duration most;
   };
-  const Case kCases[] = {{1000, absl::ZeroDuration(), absl::Minutes(2)},
+  const Case kCases[] = {{1000, absl::ZeroDuration(), absl::Minutes(4)},
                          {10, absl::ZeroDuration(), 40 * 1.1 * absl::Seconds(30)},
                          {1000, absl::Seconds(40), absl::Seconds(40)}};
   for (const Case& c : kCases) {
@@ -190,11 +223,12 @@ TEST(SearchRate, TooLittleTimeIsRefused) {
 TEST(SearchRate, NineOfTenIntervalsContainTheLimitOfANoisyServer) {
   constexpr struct {
     Noise noise;
-    double limit;  // of LimitOf() with a million answers, known to 1 %
-  } kCases[] = {{{.name = "random arrivals"}, 161.8},
-                {{.name = "service times", .jitter = 0.2}, 156.9},
-                {{.name = "drifting speed", .jitter = 0.2, .drift = 0.08, .drift_s = 5}, 144.8}};
-  constexpr int kSearches = 20;
+    double limit;  // of rate_search_bench
+  } kCases[] = {
+      {{.name = "random arrivals"}, 162.1},
+      {{.name = "long pauses", .jitter = 0.2, .pause_every_s = 60, .pause_s = 0.2}, 138.8},
+      {{.name = "slow drift", .jitter = 0.2, .drift = 0.08, .drift_s = 30}, 144.5}};
+  constexpr int kSearches = 10;
   for (const auto& c : kCases) {
     int inside = 0;
     for (int i = 0; i < kSearches; ++i) {
@@ -205,7 +239,7 @@ TEST(SearchRate, NineOfTenIntervalsContainTheLimitOfANoisyServer) {
       const bool is_inside =
           result->holds > 0 && result->holds <= c.limit && c.limit <= result->fails;
       inside += is_inside;
-      EXPECT_LT(result->fails, 2 * result->low) << c.noise.name << ", search " << i;
+      EXPECT_LT(result->fails, 3 * result->low) << c.noise.name << ", search " << i;
     }
     EXPECT_GE(inside, 0.9 * kSearches) << c.noise.name;
   }
