@@ -3,9 +3,10 @@
 // A stand-in for an Open Inference server, for what is measured and shown of `tilewire load`: it
 // serves one model, `tiny`, looks at nothing and answers the same bytes each time, from one thread.
 // On demand it takes a known time for each request, one after the other, so that its capacity is
-// known; it pauses; it answers every so many wrongly.
+// known; it pauses; it answers every so many wrongly; its speed is noisy (noisy_service.h).
 //
 //   double --port=0 --service_us=5000      200 requests/s and no more
+//   double --port=0 --service_us=5000 --jitter=0.2 --pause_every_s=20 --pause_ms=40
 //
 // Prints "listening on 127.0.0.1:PORT"; ends on SIGTERM.
 #include <grpcpp/grpcpp.h>
@@ -22,6 +23,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "protos/open_inference.grpc.pb.h"
+#include "tests/client/noisy_service.h"
 #include "tests/client/tiny_model.h"
 
 namespace tilewire::client {
@@ -31,6 +33,8 @@ struct DoubleFlags {
   int port = 0;
   int64_t batch = -1;
   int64_t service_us = 0, corrupt_every = 0, pause_every = 0, pause_ms = 0;
+  uint64_t seed = 1;
+  Noise noise;  // but for its pauses' length, which is pause_ms
 };
 
 using Inference = inference::GRPCInferenceService;
@@ -110,9 +114,15 @@ class Answerer {
     grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer;
   };
 
+  NoisyService Service() const {
+    Noise noise = flags_.noise;
+    noise.pause_s = static_cast<double>(flags_.pause_ms) / 1e3;
+    return NoisyService(static_cast<double>(flags_.service_us) / 1e6, noise, flags_.seed);
+  }
+
   [[noreturn]] void AnswerInTurn() {
-    const absl::Duration service = absl::Microseconds(flags_.service_us);
-    absl::Time free_at = absl::Now();
+    NoisyService service = Service();
+    const absl::Time began = absl::Now();
     for (int64_t number = 1;; ++number) {
       mutex_.LockWhen(absl::Condition(
           +[](std::deque<Call*>* waiting) { return !waiting->empty(); }, &waiting_));
@@ -120,10 +130,10 @@ class Answerer {
       waiting_.pop_front();
       mutex_.Unlock();
       // From when it came: that a sleep takes longer than asked for costs no capacity.
-      free_at = std::max(free_at, call->came) + service;
+      const double came_s = absl::ToDoubleSeconds(call->came - began);
       if (flags_.pause_every > 0 && number % flags_.pause_every == 0)
-        free_at += absl::Milliseconds(flags_.pause_ms);
-      absl::SleepFor(free_at - absl::Now());
+        service.Hold(came_s, static_cast<double>(flags_.pause_ms) / 1e3);
+      absl::SleepFor(began + absl::Seconds(service.Finish(came_s)) - absl::Now());
       call->Finish();
     }
   }
@@ -150,7 +160,13 @@ int main(int argc, char** argv) {
   app.add_option("--service_us", flags.service_us, "microseconds per request, one after the other");
   app.add_option("--corrupt_every", flags.corrupt_every, "every so many answers are wrong");
   app.add_option("--pause_every", flags.pause_every, "a pause at every so many requests");
-  app.add_option("--pause_ms", flags.pause_ms, "how long such a pause is");
+  app.add_option("--pause_every_s", flags.noise.pause_every_s,
+                 "pauses at random times, so many seconds apart on average");
+  app.add_option("--pause_ms", flags.pause_ms, "how long a pause is");
+  app.add_option("--jitter", flags.noise.jitter, "deviation of the logarithm of service times");
+  app.add_option("--drift", flags.noise.drift, "deviation of the logarithm of the speed");
+  app.add_option("--drift_s", flags.noise.drift_s, "after so long the speed is another one");
+  app.add_option("--seed", flags.seed, "of the noise");
   CLI11_PARSE(app, argc, argv);
   std::signal(SIGTERM, [](int) { std::_Exit(0); });
   auto* const answerer = new tilewire::client::Answerer(flags);

@@ -40,6 +40,8 @@ class NoisyService {
     free_at_ = start + ServiceAt(start);
     return free_at_;
   }
+  // A pause of so long before what comes then.
+  void Hold(double came_s, double pause_s) { free_at_ = std::max(came_s, free_at_) + pause_s; }
   // Forgets what waits: its callers have gone.
   void Drop(double now_s) { free_at_ = std::min(free_at_, now_s); }
 
