@@ -170,7 +170,7 @@ std::string DoubtList(const LoadRecord& record) {
 
 std::string SearchParagraph(const LoadRecord& record) {
   if (record.bound.empty()) return "";
-  return absl::StrCat("<p>", absl::StrReplaceAll(HtmlText(SearchText(record)), {{"\n", " "}}),
+  return absl::StrCat("<p>", absl::StrReplaceAll(HtmlText(SearchText(record)), {{"\n", "<br>\n"}}),
                       "</p>\n");
 }
 

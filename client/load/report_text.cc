@@ -2,6 +2,7 @@
 #include "client/load/report_text.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -10,6 +11,11 @@
 
 namespace tilewire::client {
 namespace {
+
+constexpr double kManyRuns = 0.25;  // of all, in which the client was the limit
+constexpr double kWideRange = 1.4;  // of a limit, upper end over lower end
+// What comes at random and so often on average in a time is not seen in it once in 20 times.
+constexpr double kSeenTimes = 3;
 
 // "of 500 answers, 50 beyond p90, 5 beyond p99"
 std::string SamplesText(const Latencies& latencies) {
@@ -86,6 +92,37 @@ std::string RoundRate(double rate) {
   return rate < 100 ? absl::StrFormat("%.3g", rate) : absl::StrFormat("%.0f", rate);
 }
 
+// Where this client may have been the limit in a search.
+std::string ClientLine(const LoadRecord& record) {
+  const auto limited =
+      std::count_if(record.runs.begin(), record.runs.end(),
+                    [](const LoadReport& run) { return !ClientLimits(run).empty(); });
+  if (limited < kManyRuns * static_cast<double>(record.runs.size()) || limited == 0) return "";
+  return absl::StrFormat(
+      "limited     in %d of %d runs this client sent late or had no core left: it may be what "
+      "limits\n",
+      limited, record.runs.size());
+}
+
+// The range of a search's limit, and what may be wrong with it.
+std::string LimitLines(const LoadRecord& record) {
+  if (record.fails == 0) return "no rate was found at which it does not hold\n";
+  std::string text = absl::StrCat("its limit lies between ", RoundRate(record.low), "/s and ",
+                                  RoundRate(record.fails), "/s");
+  if (record.fails > kWideRange * record.low) {
+    absl::StrAppend(&text, "; that is wide: more --search_time or a steadier machine narrows it");
+  }
+  absl::Duration measured;
+  for (const LoadReport& run : record.runs) measured += run.elapsed;
+  if (measured == absl::ZeroDuration()) return absl::StrCat(text, "\n");
+  absl::StrAppendFormat(&text,
+                        "\nmeasured for %.0f s: pauses and slow times that come less often than "
+                        "every %.0f s may be missing in it\n",
+                        absl::ToDoubleSeconds(measured),
+                        std::ceil(absl::ToDoubleSeconds(measured) / kSeenTimes));
+  return absl::StrCat(text, ClientLine(record));
+}
+
 std::string NoteLines(const LoadReport& report) {
   std::string text;
   if (report.ended_early()) {
@@ -138,24 +175,20 @@ std::string SearchText(const LoadRecord& record) {
   if (record.low == 0 && record.fails == 0)
     return absl::StrCat("whether ", bound, " holds was not found out\n");
   if (record.low == 0) {
-    return absl::StrCat(bound, " holds at no rate that was tried, not at ", RateText(record.fails),
+    return absl::StrCat(bound, " holds at no rate that was tried, not at ", RoundRate(record.fails),
                         "/s either\n");
   }
-  const std::string limit =
-      record.fails == 0
-          ? "no rate was found at which it does not hold\n"
-          : absl::StrCat("its limit lies between ", RateText(record.low), "/s and ",
-                         RateText(record.fails), "/s, if the machine was as fast all the time\n");
+  const std::string limit = LimitLines(record);
   if (record.holds == 0) {
-    return absl::StrCat(bound, ": no long run confirmed a rate in the time of the search; ", limit);
+    return absl::StrCat(bound, ": no long run confirmed a rate in the time of the search\n", limit);
   }
-  std::string text = absl::StrCat(bound, " holds at ", RateText(record.holds), "/s");
-  // The long run at that rate comes last.
+  std::string text = absl::StrCat(bound, " holds at ", RoundRate(record.holds), "/s");
+  // The long run comes last.
   if (!record.runs.empty()) {
     const LoadReport& last = record.runs.back();
-    absl::StrAppendFormat(&text, ": %s in a last run of %.1f s, %s",
+    absl::StrAppendFormat(&text, ": %s in a last run of %.1f s at %s/s, %s",
                           PercentileText(last.latencies, 99), absl::ToDoubleSeconds(last.elapsed),
-                          CountText(last.answered, "answer"));
+                          RoundRate(last.offered), CountText(last.answered, "answer"));
   }
   return absl::StrCat(text, "\n", limit);
 }

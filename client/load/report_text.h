@@ -20,8 +20,8 @@ std::string ReportText(const LoadReport& report);
 // A line per run.
 std::string ComparisonText(const std::vector<LoadReport>& runs);
 
-// The result of a rate search: "p99 <= 20 ms holds at 212/s: 17.1 ms in a last run of 10.0 s, 2120
-// answers", and the range of the limit.
+// The result of a rate search: "p99 <= 20 ms holds at 212/s: 17.1 ms in a last run of 10.0 s at
+// 214/s, 2140 answers", the range of the limit, and what the search may have missed.
 std::string SearchText(const LoadRecord& record);
 
 // A line per condition.

@@ -88,10 +88,15 @@ void Shorten(std::vector<std::string>* reasons, size_t before) {
   reasons->push_back(absl::StrFormat("%d more seconds like these", added - kMostSentences));
 }
 
-std::vector<std::string> ReasonsForDoubt(const LoadReport& report) {
+// The short runs of a search are many instead of long, and end as soon as they cannot hold: no
+// reason for doubt.
+std::vector<std::string> ReasonsForDoubt(const LoadReport& report, bool is_of_search) {
   std::vector<std::string> reasons = ClientLimits(report);
-  for (std::string& reason : WhyUnstable(report)) reasons.push_back(std::move(reason));
-  if (report.ended_early()) reasons.push_back("the load was ended early: " + report.ended_because);
+  if (!is_of_search) {
+    for (std::string& reason : WhyUnstable(report)) reasons.push_back(std::move(reason));
+    if (report.ended_early())
+      reasons.push_back("the load was ended early: " + report.ended_because);
+  }
   if (!report.first_error.empty()) reasons.push_back("first error: " + report.first_error);
   return reasons;
 }
@@ -148,7 +153,7 @@ std::vector<std::string> Doubts(const LoadRecord& record) {
   std::vector<Doubt> doubts;
   for (const LoadReport& report : record.runs) {
     std::map<std::string, int> seen;  // in this run
-    for (const std::string& reason : ReasonsForDoubt(report)) {
+    for (const std::string& reason : ReasonsForDoubt(report, !record.bound.empty())) {
       const std::string words = WithoutNumbers(reason);
       const std::string kind = absl::StrCat(words, " ", ++seen[words]);
       const auto said = std::find_if(doubts.begin(), doubts.end(),

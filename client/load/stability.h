@@ -27,7 +27,7 @@ std::vector<std::string> ClientLimits(const LoadReport& report);
 
 // Both of all runs, what ended a run early and its first error: "4 callers: ...; likewise: 8
 // callers". What another run is doubted for in the same words, but for their numbers, is not said
-// again.
+// again. Of the runs of a search only what this client may have spoiled, and errors.
 std::vector<std::string> Doubts(const LoadRecord& record);
 
 }  // namespace tilewire::client

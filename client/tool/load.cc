@@ -201,7 +201,8 @@ absl::StatusOr<LoadRecord> RunSearch(const Server& server, const LoadFlags& flag
   record.low = result->low;
   record.fails = result->fails;
   for (RateProbe& probe : result->probes) {
-    if (probe.run.is_last) probe.report.name += ", long run";
+    absl::StrAppend(&probe.report.name, probe.held ? ", holds" : ", fails",
+                    probe.run.is_last ? ", long run" : "");
     record.runs.push_back(std::move(probe.report));
   }
   absl::PrintF("%s: %s", LoopTitle(flags), SearchText(record));
