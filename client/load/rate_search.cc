@@ -90,8 +90,8 @@ class Search {
       if (is_due && !HasTimeFor(last.length())) break;
       absl::Status status = is_due ? Confirm(last.rate) : Probe(next);
       if (!status.ok()) return status;
-      // A range that is narrow by chance is wide again after the long run. That it may reach further
-      // down, to what long runs show, no more runs about the limit can change.
+      // A range that is narrow by chance is wide again after the long run. That it may reach
+      // further down, to what long runs show, no more runs about the limit can change.
       const bool is_wide = !IsNarrow(result_.probes.back().low);
       if (result_.holds > 0 && !is_time_up && is_wide) result_.holds = 0;
     }
