@@ -12,9 +12,9 @@
 
 namespace tilewire::client {
 
-// A line about the median of `named`, the timed runs of `desc`, where it is more than three times
-// that of open layouts, which are timed for it; nothing where it is less, no layout is named, or
-// the server does not take open ones.
+// A line about the fastest of `named`, the timed runs of `desc`, where it takes more than three
+// times that of open layouts, which are timed for it; nothing where it takes less, no layout is
+// named, or the server does not take open ones.
 std::string CostOfNamedLayouts(Client* client, const v1::PrimitiveDesc& desc,
                                const PrimitiveRuns& named);
 
