@@ -23,6 +23,13 @@ inline std::string Md(absl::string_view dims, absl::string_view tag) {
   return absl::StrCat("{ dims: [", dims, "] type: DATA_TYPE_F32 tag: '", tag, "' }");
 }
 
+// Weights of a 2D convolution that are all the same number in memory, which only the reference
+// takes.
+inline std::string OneWeight(absl::string_view dims) {
+  return absl::StrCat("{ dims: [", dims,
+                      "] type: DATA_TYPE_F32 strides { values: [0, 0, 0, 0] } }");
+}
+
 template <typename Message>
 Message FromText(const std::string& text) {
   Message message;
