@@ -4,6 +4,7 @@
 // layers. Mathematical functions of one tensor are in unary.cc, functions of several tensors in
 // elementwise.cc.
 #include <limits>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
@@ -33,6 +34,21 @@ absl::StatusOr<float> ReadBound(const NodeContext& context, int input, absl::str
 absl::Status FinishInType(NodeContext& context, const Operand& numbers, DataType type) {
   if (type == DataType::kF32 || numbers.value == kNoValue) return context.SetOutput(numbers);
   return context.Finish(Quantize{}, {numbers.value}, numbers.dims, type);
+}
+
+// Clip of doubles before opset 11.
+absl::Status ClipDoubles(NodeContext& context) {
+  Operand result = context.input(0);
+  for (const char* name : {"min", "max"}) {
+    if (!context.node.HasAttribute(name)) continue;
+    ABSL_ASSIGN_OR_RETURN(const float bound, context.node.Float(name, 0));
+    const Elementwise bounded{name == std::string_view("min") ? Elementwise::Function::kMax
+                                                              : Elementwise::Function::kMin};
+    const Operand number = OperandOf(MakeDoubles(name, {}, {bound}));
+    ABSL_ASSIGN_OR_RETURN(
+        result, ElementwiseOf(context, bounded, {result, number}, absl::StrCat("/bounded_", name)));
+  }
+  return context.SetOutput(result);
 }
 
 // Clip with bounds that are computed at run time, or of a constant.
@@ -150,22 +166,27 @@ absl::Status BuildClip(NodeContext& context) {
   const auto is_computed = [&](int i) {
     return context.Has(i) && context.input(i).constant == nullptr;
   };
+  if (!by_inputs && (context.Has(1) || context.Has(2)))
+    return context.node.Invalid("several inputs; before opset 11 its bounds are attributes");
   const DataType own = context.TypeOf(context.input(0));
   const bool in_type = own != DataType::kF32 && !IsByte(own);
   if (by_inputs && (is_computed(1) || is_computed(2) || !is_computed(0) || in_type))
     return ClipByFunctions(context);
+  if (own == DataType::kF64) return ClipDoubles(context);
+  if (in_type)
+    return context.node.Invalid(
+        absl::StrCat("takes ", DataTypeName(own), "; before opset 11 it is of real numbers"));
   constexpr float kMost = std::numeric_limits<float>::max();
   ABSL_ASSIGN_OR_RETURN(const float low, ReadBound(context, 1, "min", -kMost));
   ABSL_ASSIGN_OR_RETURN(const float high, ReadBound(context, 2, "max", kMost));
   jit::EltwiseOp op{EltwiseAlgorithm::kClip, low, high};
   if (low == 0) op = {EltwiseAlgorithm::kBoundedRelu, high, 0};
   if (low == 0 && high >= kMost) op = {EltwiseAlgorithm::kRelu, 0, 0};
-  const DataType type = context.TypeOf(context.input(0));
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Numbers(context.input(0)));
   ABSL_ASSIGN_OR_RETURN(const ValueId dst,
                         context.Emit(Activation{op}, {src}, context.input(0).dims,
-                                     type == DataType::kF32 ? "" : "/clipped"));
-  return FinishInType(context, {nullptr, dst, context.input(0).dims}, type);
+                                     own == DataType::kF32 ? "" : "/clipped"));
+  return FinishInType(context, {nullptr, dst, context.input(0).dims}, own);
 }
 
 }  // namespace

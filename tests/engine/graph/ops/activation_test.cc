@@ -42,6 +42,22 @@ TEST(ActivationTest, Operators) {
   });
 }
 
+TEST(ActivationTest, ClipBoundsAreAttributesBeforeOpset11InEveryRealType) {
+  const auto text = [](onnx::TensorProto::DataType type) {
+    OnnxBuilder model(7);
+    model.Input("x", {2}, type).Node("Clip", {"x"}, {"y"}, {Float("min", -0.5)});
+    model.Output("y", type);
+    return BuiltText(model, {{2}});
+  };
+  EXPECT_EQ(text(onnx::TensorProto::DOUBLE),
+            "input x f64 [2]\ny/min/f64 f64 [1] = literal() elements=1\n"
+            "y f64 [2] = max(x, y/min/f64)\noutput y\n");
+  EXPECT_THAT(text(onnx::TensorProto::INT32), HasSubstr("before opset 11 it is of real numbers"));
+  OnnxBuilder inputs(7);
+  inputs.Input("x", {2}).Floats("low", {}, {0}).Node("Clip", {"x", "low"}, {"y"}).Output("y");
+  EXPECT_THAT(BuiltText(inputs, {{2}}), HasSubstr("before opset 11 its bounds are attributes"));
+}
+
 TEST(ActivationTest, ClipBoundsAreInputsFromOpset11On) {
   OnnxBuilder model;
   model.Input("x", {2, 3}).Floats("low", {}, {0}).Floats("high", {}, {6});
