@@ -8,7 +8,7 @@
 // time is up but for the last run. That one is long, at the range's lower end; if it fails, the
 // search goes on below it, and if the range is wide again after it, about the limit.
 //
-// What comes about as rarely as once in a search, such as a pause, cannot be known from it.
+// A pause, or anything else that is as rare as once in a search, may not show in it.
 #ifndef CLIENT_LOAD_RATE_SEARCH_H_
 #define CLIENT_LOAD_RATE_SEARCH_H_
 

@@ -14,7 +14,8 @@ namespace {
 
 constexpr double kManyRuns = 0.25;  // of all, in which the client was the limit
 constexpr double kWideRange = 1.4;  // of a limit, upper end over lower end
-// What comes at random and so often on average in a time is not seen in it once in 20 times.
+// An event that comes at random, and this often on average in a given time, is missed in one such
+// time of 20.
 constexpr double kSeenTimes = 3;
 
 // "of 500 answers, 50 beyond p90, 5 beyond p99"

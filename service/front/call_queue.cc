@@ -24,7 +24,7 @@ constexpr absl::Duration kLookWhenIdle = absl::Milliseconds(250);
 // this busy without it.
 constexpr double kBusy = 0.8, kIdle = 0.5;
 
-// How long a thread that is no longer needed may wait on the queue.
+// The longest that a thread waits on the queue once it is no longer needed.
 constexpr std::chrono::milliseconds kLastWait{50};
 
 absl::Duration TimeOf(clockid_t clock) {
@@ -33,7 +33,7 @@ absl::Duration TimeOf(clockid_t clock) {
   return absl::DurationFromTimespec(time);
 }
 
-// What finds no memory has to end alone.
+// An event that finds no memory ends alone.
 void Happen(Event* event, bool ok) {
   try {
     event->Happen(ok);

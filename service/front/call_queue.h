@@ -99,7 +99,7 @@ class CallQueue {
   void Start(std::function<void()> look_early);
 
   // `make_call` returns a unique_ptr of a call, whose Ask() asks gRPC for what will arrive as an
-  // event; from then on the call owns itself. False if there is no memory for it, or after End().
+  // event; the call then owns itself. False if memory for it runs out, or after End().
   template <typename MakeCall>
   bool AskFor(MakeCall make_call) ABSL_LOCKS_EXCLUDED(asking_mutex_) {
     try {
@@ -123,7 +123,7 @@ class CallQueue {
   void End() ABSL_LOCKS_EXCLUDED(asking_mutex_, turns_mutex_);
 
  private:
-  // What a thread tells of itself, and what was last seen of it.
+  // A thread, with its state as it last reported it and as Look() last saw it.
   struct Seat {
     std::atomic<int64_t> steps{0};  // odd within an event
     std::atomic<clockid_t> clock{-1};

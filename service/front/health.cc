@@ -176,7 +176,7 @@ class HealthService::Watcher {
   bool begun_ = false, writing_ = false, finished_ = false, is_over_ = false;
 };
 
-// Where there is no memory for another one, the queue's next look tries again.
+// If memory for another call runs out, the queue's next look tries again.
 template <typename Call>
 void HealthService::AwaitNext(bool* asked) {
   {

@@ -47,7 +47,7 @@ UnaryCall::~UnaryCall() {
   if (write_ != nullptr) write_->Done();
 }
 
-// Where there is no memory for another one, the next call that ends tries again, and each look.
+// If memory for another call runs out, the next call that ends tries again, and so does each look.
 void UnaryCall::Await(UnaryMethod* method) {
   while (method->asked.fetch_add(1, std::memory_order_relaxed) < kAsked) {
     if (!method->queue->AskFor([method] { return absl::WrapUnique(new UnaryCall(method)); })) break;
@@ -147,7 +147,7 @@ absl::Status UnaryCall::RunJob() {
   absl::Status status = Interrupted();
   if (status.ok()) status = job_->Run(*this);
   ticket_.GiveBack(work_bytes_);
-  // What they hold is free before a slow client has read its answer.
+  // Their memory is free before a slow client has read its answer.
   job_ = nullptr;
   request_.Clear();
   if (!status.ok()) return status;
@@ -181,7 +181,7 @@ void UnaryCall::End(const absl::Status& status) {
              });
 }
 
-// What the client is told.
+// The status that the client gets.
 grpc::Status UnaryCall::Logged(const absl::Status& status) {
   const absl::Time now = SteadyNow();
   const bool ran = start_ != absl::InfinitePast();

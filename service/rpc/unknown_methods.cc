@@ -43,7 +43,7 @@ class UnknownMethods::Call {
   EventOf<Call, &Call::Written> written_{this};
 };
 
-// Where there is no memory for another one, the queue's next look tries again.
+// If memory for another call runs out, the queue's next look tries again.
 void UnknownMethods::AwaitNext() {
   if (asked_.exchange(true)) return;
   if (!queue_->AskFor([this] { return std::make_unique<Call>(this); })) asked_.store(false);

@@ -10,8 +10,8 @@
 
 #include "tests/support/tiles/tile_emulator.h"
 
-// Of the address sanitizer; absent in other builds. The undefined-behaviour sanitizer beside it has
-// none, and aborts where UBSAN_OPTIONS has abort_on_error=1.
+// Belongs to the address sanitizer; absent in other builds. The undefined-behaviour sanitizer
+// beside it has none, and aborts where UBSAN_OPTIONS has abort_on_error=1.
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
 namespace tilewire::testing {

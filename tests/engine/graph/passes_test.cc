@@ -433,7 +433,7 @@ TEST(PassesTest, ReshapesCollapse) {
             "input x [2,12]\n2 [24] = reshape(x)\noutput x\noutput 2\n");
 }
 
-// s8 has not every number of u8, and stays between it and u16.
+// s8 lacks some of the numbers of u8, so the conversion to it stays.
 TEST(PassesTest, ConversionsCollapseWhereTheTypeBetweenHasEveryNumber) {
   OnnxBuilder model;
   model.Input("x", {2}, onnx::TensorProto::UINT8);

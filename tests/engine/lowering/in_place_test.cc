@@ -12,7 +12,7 @@ namespace {
 
 class InPlaceTest : public ::testing::Test {
  protected:
-  // Of one input.
+  // `network` has one input.
   void Plan(const graph::Network& network) {
     LoweringContext context;
     runtime::PackedWeights weights(&cache_, context.options);
