@@ -28,6 +28,13 @@ bool IsVectorCode(const VexPrefix& prefix) {
          prefix.pp == VexPrefix::k66;
 }
 
+// vmovups and vmovdqu.
+bool IsWholeLoad(const VexPrefix& prefix, uint8_t opcode) {
+  return prefix.map == VexPrefix::kMap0F &&
+         ((opcode == 0x10 && prefix.pp == VexPrefix::kNoPrefix) ||
+          (opcode == 0x6F && prefix.pp == VexPrefix::kF3));
+}
+
 }  // namespace
 
 std::optional<DotProduct> DecodeDotProduct(const uint8_t* code) {
@@ -42,17 +49,21 @@ std::optional<DotProduct> DecodeDotProduct(const uint8_t* code) {
                     .b = (modrm & 7) | prefix.b << 3};
 }
 
-std::optional<LaneBroadcast> DecodeLaneBroadcast(const uint8_t* code) {
+std::optional<VectorLoad> DecodeVectorLoad(const uint8_t* code) {
   const VexPrefix prefix(code);
-  const uint8_t* const modrm = code + 4;
-  if (!IsVectorCode(prefix) || prefix.v != 0 || code[3] != 0x58) return std::nullopt;
-  LaneBroadcast broadcast;
-  broadcast.lanes = prefix.l != 0 ? 8 : 4;
-  broadcast.to = (*modrm >> 3 & 7) | prefix.r << 3;
-  const uint8_t* const end = DecodeMemoryOperand(modrm, prefix, &broadcast.from);
+  const uint8_t opcode = code[prefix.length];
+  const uint8_t* const modrm = code + prefix.length + 1;
+  const bool broadcasts = IsVectorCode(prefix) && opcode == 0x58;
+  const bool loads = prefix.is_vex && IsWholeLoad(prefix, opcode);
+  if (prefix.v != 0 || (!broadcasts && !loads)) return std::nullopt;
+  VectorLoad load;
+  load.broadcasts = broadcasts;
+  load.lanes = prefix.l != 0 ? 8 : 4;
+  load.to = (*modrm >> 3 & 7) | prefix.r << 3;
+  const uint8_t* const end = DecodeMemoryOperand(modrm, {prefix.x, prefix.b}, &load.from);
   if (end == nullptr) return std::nullopt;
-  broadcast.length = static_cast<int>(end - code);
-  return broadcast;
+  load.length = static_cast<int>(end - code);
+  return load;
 }
 
 VectorBytes Compute(const DotProduct& what, const VectorBytes& sum, const VectorBytes& a,

@@ -29,16 +29,18 @@ struct DotProduct {
 // Of operands in registers, encoded with VEX, without saturation; empty for any other code.
 std::optional<DotProduct> DecodeDotProduct(const uint8_t* code);
 
-// vpbroadcastd from memory, which stands between the dot products of generated code.
-struct LaneBroadcast {
-  int lanes = 8;  // 4: the upper half becomes 0
+// What stands between the dot products of generated code: vpbroadcastd, or vmovups or vmovdqu, from
+// memory.
+struct VectorLoad {
+  bool broadcasts = false;  // one lane to all
+  int lanes = 8;            // 4: the upper half becomes 0
   int to = 0;
   MemoryOperand from;
   int length = 0;  // bytes of the instruction
 };
 
 // Encoded with VEX; empty for any other code.
-std::optional<LaneBroadcast> DecodeLaneBroadcast(const uint8_t* code);
+std::optional<VectorLoad> DecodeVectorLoad(const uint8_t* code);
 
 using VectorBytes = std::array<uint8_t, 32>;
 

@@ -9,6 +9,7 @@
 
 #include "engine/cpu/isa.h"
 #include "tests/support/avx_vnni/dot_product.h"
+#include "tests/support/vex/scalar_step.h"
 
 namespace tilewire::testing {
 namespace {
@@ -72,13 +73,15 @@ bool StepDotProduct(greg_t* registers, SavedVectors* vectors) {
   return true;
 }
 
-bool StepBroadcast(greg_t* registers, SavedVectors* vectors) {
-  const auto what = DecodeLaneBroadcast(reinterpret_cast<const uint8_t*>(registers[REG_RIP]));
+bool StepLoad(greg_t* registers, SavedVectors* vectors) {
+  const auto what = DecodeVectorLoad(reinterpret_cast<const uint8_t*>(registers[REG_RIP]));
   if (!what) return false;
   const std::byte* const from =
       AddressWithoutIndex(what->from, registers, what->length) + IndexOf(what->from, registers);
+  const int step = what->broadcasts ? 0 : 4;
   VectorBytes vector = {};
-  for (int lane = 0; lane < what->lanes; ++lane) std::memcpy(vector.data() + 4 * lane, from, 4);
+  for (int lane = 0; lane < what->lanes; ++lane)
+    std::memcpy(vector.data() + 4 * lane, from + step * lane, 4);
   vectors->Set(what->to, vector);
   registers[REG_RIP] += what->length;
   return true;
@@ -90,7 +93,8 @@ void OnIllegalInstruction(int signal, siginfo_t* info, void* context) {
   greg_t* const registers = interrupted->uc_mcontext.gregs;
   SavedVectors vectors(interrupted);
   if (StepDotProduct(registers, &vectors)) {
-    while (StepDotProduct(registers, &vectors) || StepBroadcast(registers, &vectors)) {
+    while (StepDotProduct(registers, &vectors) || StepLoad(registers, &vectors) ||
+           StepScalar(registers)) {
     }
     return;
   }

@@ -21,7 +21,7 @@ struct Operands {
   std::array<uint8_t, 4> broadcast;
 };
 
-// sum += a * b + broadcast * b
+// sum += a * b + broadcast * b + b * a
 class DotProductCode final : public jit::Generator {
  public:
   DotProductCode(const VectorUnit& unit, const DotProduct& what)
@@ -34,8 +34,11 @@ class DotProductCode final : public jit::Generator {
     vmovdqu(Xbyak::Ymm(what_.a), ptr[rdi + static_cast<int>(offsetof(Operands, a))]);
     vmovdqu(Xbyak::Ymm(what_.b), ptr[rdi + static_cast<int>(offsetof(Operands, b))]);
     Add(sum, a, b);
-    // As in generated code: a product after another one and a broadcast.
+    // As in generated code: a product after another one and a broadcast, or whole loads.
     vpbroadcastd(a, ptr[rdi + static_cast<int>(offsetof(Operands, broadcast))]);
+    Add(sum, a, b);
+    vmovups(b, ptr[rdi + static_cast<int>(offsetof(Operands, a))]);
+    vmovdqu(a, ptr[rdi + static_cast<int>(offsetof(Operands, b))]);
     Add(sum, a, b);
     vmovdqu(ptr[rdi + static_cast<int>(offsetof(Operands, sum))], Xbyak::Ymm(what_.sum));
     vzeroupper();
@@ -89,7 +92,8 @@ TEST(DotProductsTest, AreWhatTheSoftwareComputes) {
       VectorBytes broadcast;
       for (int b = 0; b < 32; ++b) broadcast[b] = operands.broadcast[b % 4];
       const VectorBytes first = Compute(form, operands.sum, operands.a, operands.b);
-      const VectorBytes expected = Compute(form, first, broadcast, operands.b);
+      const VectorBytes second = Compute(form, first, broadcast, operands.b);
+      const VectorBytes expected = Compute(form, second, operands.b, operands.a);
       EXPECT_EQ(ResultOf(cpu::Isa::kAvx2Vnni, form, operands), expected);
       if (!cpu::Supports(cpu::Isa::kAvx512Vnni)) continue;
       EXPECT_EQ(ResultOf(cpu::Isa::kAvx512Vnni, form, operands), expected);

@@ -10,6 +10,7 @@
 #include "engine/cpu/tiles.h"
 #include "tests/support/tiles/tile_instruction.h"
 #include "tests/support/tiles/tile_unit.h"
+#include "tests/support/vex/scalar_step.h"
 
 namespace tilewire::testing {
 namespace {
@@ -67,12 +68,13 @@ bool Step(Registers registers, std::optional<TileInstruction>* instruction) {
   return true;
 }
 
-// Runs all instructions on tiles that follow each other: signals take longer than most of them.
+// Runs all instructions on tiles that follow each other, and what computes their addresses: signals
+// take longer than most of them.
 void OnIllegalInstruction(int, siginfo_t*, void* context) {
   Registers registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   std::optional<TileInstruction> instruction;
   if (Step(registers, &instruction)) {
-    while (Step(registers, &instruction)) {
+    while (Step(registers, &instruction) || StepScalar(registers)) {
     }
     return;
   }

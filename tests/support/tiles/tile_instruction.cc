@@ -55,7 +55,7 @@ std::optional<TileInstruction> DecodeTileInstruction(const uint8_t* code) {
   const uint8_t* end = modrm + 1;
   if (*modrm >> 6 != 3) {
     if (NeedsSib(*operation) && (*modrm & 7) != 4) return std::nullopt;
-    end = DecodeMemoryOperand(modrm, prefix, &instruction);
+    end = DecodeMemoryOperand(modrm, {prefix.x, prefix.b}, &instruction);
   } else if (prefix.b != 0 || prefix.x != 0) {
     return std::nullopt;
   }

@@ -6,31 +6,31 @@
 namespace tilewire::testing {
 
 VexPrefix::VexPrefix(const uint8_t* code)
-    : is_vex(code[0] == 0xC4),
+    : is_vex(code[0] == 0xC4 || code[0] == 0xC5),
+      length(code[0] == 0xC4 ? 3 : 2),
       r(~code[1] >> 7 & 1),
-      x(~code[1] >> 6 & 1),
-      b(~code[1] >> 5 & 1),
-      map(code[1] & 31),
-      w(code[2] >> 7),
-      v(~code[2] >> 3 & 15),
-      l(code[2] >> 2 & 1),
-      pp(code[2] & 3) {}
+      x(length == 3 ? ~code[1] >> 6 & 1 : 0),
+      b(length == 3 ? ~code[1] >> 5 & 1 : 0),
+      map(length == 3 ? code[1] & 31 : kMap0F),
+      w(length == 3 ? code[2] >> 7 : 0),
+      v(~code[length - 1] >> 3 & 15),
+      l(code[length - 1] >> 2 & 1),
+      pp(code[length - 1] & 3) {}
 
-const uint8_t* DecodeMemoryOperand(const uint8_t* modrm, const VexPrefix& prefix,
-                                   MemoryOperand* to) {
+const uint8_t* DecodeMemoryOperand(const uint8_t* modrm, UpperBits upper, MemoryOperand* to) {
   const int mod = modrm[0] >> 6, rm = modrm[0] & 7;
   const bool has_sib = rm == 4;
   if (mod == 3) return nullptr;
   const uint8_t* next = modrm + 1;
   int base = rm;
   if (has_sib) {
-    const int index = (*next >> 3 & 7) | prefix.x << 3;
+    const int index = (*next >> 3 & 7) | upper.x << 3;
     to->scale = *next >> 6;
     to->index = index == 4 ? MemoryOperand::kNone : index;
     base = *next++ & 7;
   }
   int displacement_bytes = mod == 1 ? 1 : mod == 2 ? 4 : 0;
-  to->base = base | prefix.b << 3;
+  to->base = base | upper.b << 3;
   if (mod == 0 && base == 5) {
     to->base = has_sib ? MemoryOperand::kNone : MemoryOperand::kRip;
     displacement_bytes = 4;
@@ -40,23 +40,24 @@ const uint8_t* DecodeMemoryOperand(const uint8_t* modrm, const VexPrefix& prefix
   return next + displacement_bytes;
 }
 
-uint64_t RegisterValue(const greg_t* registers, int encoded) {
+greg_t& RegisterOf(greg_t* registers, int encoded) {
   constexpr int kOrder[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
                             REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
-  return static_cast<uint64_t>(registers[kOrder[encoded]]);
+  return registers[kOrder[encoded]];
 }
 
-int64_t IndexOf(const MemoryOperand& operand, const greg_t* registers) {
+int64_t IndexOf(const MemoryOperand& operand, greg_t* registers) {
   if (operand.index == MemoryOperand::kNone) return 0;
-  return static_cast<int64_t>(RegisterValue(registers, operand.index) << operand.scale);
+  return static_cast<int64_t>(static_cast<uint64_t>(RegisterOf(registers, operand.index))
+                              << operand.scale);
 }
 
-std::byte* AddressWithoutIndex(const MemoryOperand& operand, const greg_t* registers, int length) {
+std::byte* AddressWithoutIndex(const MemoryOperand& operand, greg_t* registers, int length) {
   uint64_t address = static_cast<uint64_t>(int64_t{operand.displacement});
   if (operand.base == MemoryOperand::kRip) {
     address += static_cast<uint64_t>(registers[REG_RIP]) + length;
   } else if (operand.base != MemoryOperand::kNone) {
-    address += RegisterValue(registers, operand.base);
+    address += static_cast<uint64_t>(RegisterOf(registers, operand.base));
   }
   return reinterpret_cast<std::byte*>(address);
 }
