@@ -82,6 +82,7 @@ absl::Status BuildNode(const Node& node, const ModelGraph& graph, std::vector<Op
                        Network* network, const Repetition& repetition) {
   ABSL_RETURN_IF_ERROR(CheckInputs(node, graph, *tensors));
   ABSL_RETURN_IF_ERROR(CheckSequences(node, *tensors));
+  if (node.HasInput(0)) ABSL_RETURN_IF_ERROR(CheckReals(node, graph.element_types[node.inputs[0]]));
   NodeContext context(node, graph, tensors, network, repetition);
   ABSL_RETURN_IF_ERROR(LoadConstants(node, context, tensors));
   const OpRow& row = *FindOp(node);

@@ -192,23 +192,23 @@ absl::Status BuildClip(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Activation) = {
-    {"Celu", 12, 1, 1, "alpha", BuildCelu, Folds::kInMemory},
+    OfReals({"Celu", 12, 1, 1, "alpha", BuildCelu, Folds::kInMemory}),
     {"Clip", 1, 1, 3, "max min", BuildClip, Folds::kInMemory},
-    {"Elu", 1, 1, 1, "alpha", BuildElu},
-    {"Gelu", 20, 1, 1, "approximate", BuildGelu},
-    {"HardSigmoid", 1, 1, 1, "alpha beta", BuildHardSigmoid},
-    {"HardSwish", 14, 1, 1, "", BuildHardSwish},
+    OfReals({"Elu", 1, 1, 1, "alpha", BuildElu}),
+    OfReals({"Gelu", 20, 1, 1, "approximate", BuildGelu}),
+    OfReals({"HardSigmoid", 1, 1, 1, "alpha beta", BuildHardSigmoid}),
+    OfReals({"HardSwish", 14, 1, 1, "", BuildHardSwish}),
     {"LeakyRelu", 1, 1, 1, "alpha", BuildLeakyRelu},
-    {"Mish", 18, 1, 1, "", BuildMish},
+    OfReals({"Mish", 18, 1, 1, "", BuildMish}),
     {"Relu", 1, 1, 1, "", BuildRelu},
-    {"Selu", 1, 1, 1, "alpha gamma", BuildSelu, Folds::kInMemory},
+    OfReals({"Selu", 1, 1, 1, "alpha gamma", BuildSelu, Folds::kInMemory}),
     {"Shrink", 9, 1, 1, "bias lambd", BuildShrink, Folds::kInMemory},
-    {"Sigmoid", 1, 1, 1, "", BuildSigmoid},
-    {"Softplus", 1, 1, 1, "", BuildSoftplus},
-    {"Softsign", 1, 1, 1, "", BuildSoftsign, Folds::kInMemory},
-    {"Swish", 24, 1, 1, "alpha", BuildSwish},
-    {"Tanh", 1, 1, 1, "", BuildTanh},
-    {"ThresholdedRelu", 10, 1, 1, "alpha", BuildThresholdedRelu, Folds::kInMemory},
+    OfReals({"Sigmoid", 1, 1, 1, "", BuildSigmoid}),
+    OfReals({"Softplus", 1, 1, 1, "", BuildSoftplus}),
+    OfReals({"Softsign", 1, 1, 1, "", BuildSoftsign, Folds::kInMemory}),
+    OfReals({"Swish", 24, 1, 1, "alpha", BuildSwish}),
+    OfReals({"Tanh", 1, 1, 1, "", BuildTanh}),
+    OfReals({"ThresholdedRelu", 10, 1, 1, "alpha", BuildThresholdedRelu, Folds::kInMemory}),
 };
 
 }  // namespace tilewire::graph

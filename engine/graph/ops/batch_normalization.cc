@@ -97,8 +97,8 @@ absl::Status BuildBatchNormalization(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(BatchNormalization) = {
-    {"BatchNormalization", 1, 5, 5, "epsilon is_test momentum spatial training_mode",
-     BuildBatchNormalization},
+    OfReals({"BatchNormalization", 1, 5, 5, "epsilon is_test momentum spatial training_mode",
+             BuildBatchNormalization}),
 };
 
 }  // namespace tilewire::graph

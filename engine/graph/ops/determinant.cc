@@ -61,9 +61,9 @@ absl::Status BuildDet(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Determinant) = {
-    {"Det", 11, 1, 1, "", BuildDet, Folds::kInMemory, LikeFirstInput, /*deciding=*/0,
-     /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true, /*check=*/nullptr,
-     DimsOfDeterminants},
+    OfReals({"Det", 11, 1, 1, "", BuildDet, Folds::kInMemory, LikeFirstInput, /*deciding=*/0,
+             /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true, /*check=*/nullptr,
+             DimsOfDeterminants}),
 };
 
 }  // namespace tilewire::graph

@@ -274,7 +274,7 @@ TILEWIRE_OPERATORS(Elementwise) = {
     {"Less", 1, 2, 2, "axis broadcast", BuildLess, Folds::kInMemory, TruthValues},
     {"LessOrEqual", 12, 2, 2, "", BuildLessOrEqual, Folds::kInMemory, TruthValues},
     {"Max", 1, 1, INT_MAX, "", BuildMax, Folds::kInMemory},
-    {"Mean", 1, 1, INT_MAX, "", BuildMean},
+    OfReals({"Mean", 1, 1, INT_MAX, "", BuildMean}),
     {"Min", 1, 1, INT_MAX, "", BuildMin, Folds::kInMemory},
     {"Mod", 10, 2, 2, "fmod", BuildMod, Folds::kInMemory},
     {"Mul", 1, 2, 2, "axis broadcast", BuildMul, Folds::kInMemory},

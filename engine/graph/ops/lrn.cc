@@ -57,7 +57,7 @@ absl::Status BuildLrn(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Lrn) = {
-    {"LRN", 1, 1, 1, "alpha beta bias size", BuildLrn},
+    OfReals({"LRN", 1, 1, 1, "alpha beta bias size", BuildLrn}),
 };
 
 }  // namespace tilewire::graph

@@ -244,13 +244,14 @@ absl::Status BuildMeanVarianceNormalization(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Normalization) = {
-    {"GroupNormalization", 18, 3, 3, "epsilon num_groups stash_type", BuildGroupNormalization},
-    {"InstanceNormalization", 1, 3, 3, "epsilon", BuildInstanceNormalization},
+    OfReals({"GroupNormalization", 18, 3, 3, "epsilon num_groups stash_type",
+             BuildGroupNormalization}),
+    OfReals({"InstanceNormalization", 1, 3, 3, "epsilon", BuildInstanceNormalization}),
     // ONNX Runtime's optimiser writes it in opsets before ONNX's first, too.
-    {"LayerNormalization", 1, 2, 3, "axis epsilon stash_type", BuildLayerNormalization},
-    {"LpNormalization", 1, 1, 1, "axis p", BuildLpNormalization},
-    {"MeanVarianceNormalization", 9, 1, 1, "axes", BuildMeanVarianceNormalization},
-    {"RMSNormalization", 23, 2, 2, "axis epsilon stash_type", BuildRmsNormalization},
+    OfReals({"LayerNormalization", 1, 2, 3, "axis epsilon stash_type", BuildLayerNormalization}),
+    OfReals({"LpNormalization", 1, 1, 1, "axis p", BuildLpNormalization}),
+    OfReals({"MeanVarianceNormalization", 9, 1, 1, "axes", BuildMeanVarianceNormalization}),
+    OfReals({"RMSNormalization", 23, 2, 2, "axis epsilon stash_type", BuildRmsNormalization}),
 };
 
 }  // namespace tilewire::graph

@@ -117,7 +117,7 @@ absl::Status BuildHardmax(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(OneHot) = {
-    {"Hardmax", 1, 1, 1, "axis", BuildHardmax, Folds::kNever, LikeFirstInput},
+    OfReals({"Hardmax", 1, 1, 1, "axis", BuildHardmax, Folds::kNever, LikeFirstInput}),
     {"OneHot", 9, 3, 3, "axis", BuildOneHot, Folds::kInMemory, LikeThirdInput, Inputs({1})},
 };
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/onnx_file.h"
+#include "engine/graph/onnx_types.h"
 #include "engine/graph/ops/ops.h"
 
 namespace tilewire::graph {
@@ -80,6 +81,12 @@ absl::Status CheckInputsPresent(const Node& node) {
     if (node.inputs[i] == kNoTensor) return node.Invalid(absl::StrCat("input ", i, " is missing"));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckReals(const Node& node, DataType first) {
+  if (!FindOp(node)->is_of_reals || !IsIntegerOrBool(first)) return absl::OkStatus();
+  return node.Invalid(absl::StrCat("input 0 is of ", DataTypeName(first),
+                                   "; the operator takes f32, f16, bf16 and f64"));
 }
 
 absl::Status CheckCountable(const Node& node, int64_t size) {

@@ -72,7 +72,13 @@ struct OpRow {
   Dims (*late_dims)(const Dims& first) = nullptr;
   // Inputs may be sequences of tensors (sequence.cc).
   bool takes_sequences = false;
+  bool is_of_reals = false;  // input 0 holds real numbers, by ONNX's types
 };
+
+constexpr OpRow OfReals(OpRow row) {
+  row.is_of_reals = true;
+  return row;
+}
 
 // Defines LrnOperators() for the family of the name Lrn:
 //
@@ -101,6 +107,10 @@ absl::Status CheckSupported(const Node& node);
 // number of inputs need all that are named.
 //   kInvalidArgument  one is missing
 absl::Status CheckInputsPresent(const Node& node);
+
+// Whether a tensor of type `first` may be the node's input 0.
+//   kInvalidArgument  integers or truth values, of an operator of real numbers
+absl::Status CheckReals(const Node& node, DataType first);
 
 }  // namespace tilewire::graph
 

@@ -272,10 +272,11 @@ absl::Status BuildGlobalMaxPool(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Pooling) = {
-    {"AveragePool", 1, 1, 1,
-     "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides", BuildAveragePool},
-    {"GlobalAveragePool", 1, 1, 1, "", BuildGlobalAveragePool},
-    {"GlobalMaxPool", 1, 1, 1, "", BuildGlobalMaxPool},
+    OfReals({"AveragePool", 1, 1, 1,
+             "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",
+             BuildAveragePool}),
+    OfReals({"GlobalAveragePool", 1, 1, 1, "", BuildGlobalAveragePool}),
+    OfReals({"GlobalMaxPool", 1, 1, 1, "", BuildGlobalMaxPool}),
     {"MaxPool", 1, 1, 1, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides",
      BuildMaxPool, Folds::kNever, IndicesAfterFirst},
 };

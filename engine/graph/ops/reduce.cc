@@ -264,7 +264,7 @@ constexpr absl::string_view kReduceAttributes = "axes keepdims noop_with_empty_a
 }  // namespace
 
 TILEWIRE_OPERATORS(Reduce) = {
-    {"GlobalLpPool", 1, 1, 1, "p", BuildGlobalLpPool},
+    OfReals({"GlobalLpPool", 1, 1, 1, "p", BuildGlobalLpPool}),
     {"ReduceL1", 1, 1, 2, kReduceAttributes, BuildReduceL1, Folds::kInMemory, LikeFirstInput,
      Inputs({1})},
     {"ReduceL2", 1, 1, 2, kReduceAttributes, BuildReduceL2, Folds::kInMemory, LikeFirstInput,

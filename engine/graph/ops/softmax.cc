@@ -88,8 +88,8 @@ absl::Status BuildLogSoftmax(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Softmax) = {
-    {"LogSoftmax", 1, 1, 1, "axis", BuildLogSoftmax},
-    {"Softmax", 1, 1, 1, "axis", BuildSoftmax},
+    OfReals({"LogSoftmax", 1, 1, 1, "axis", BuildLogSoftmax}),
+    OfReals({"Softmax", 1, 1, 1, "axis", BuildSoftmax}),
 };
 
 }  // namespace tilewire::graph

@@ -21,5 +21,41 @@ TEST(OpTableTest, Refusals) {
   });
 }
 
+// ONNX gives them no integers; sums and functions of integers would wrap around or be cut.
+TEST(OpTableTest, OperatorsOfRealNumbersTakeNoIntegers) {
+  struct Case {
+    const char* op;
+    std::vector<std::string> inputs;
+    std::vector<onnx::AttributeProto> attributes;
+  };
+  const Case cases[] = {
+      {"AveragePool", {"x"}, {Ints("kernel_shape", {2, 2})}},
+      {"GlobalLpPool", {"x"}, {Int("p", 1)}},
+      {"Hardmax", {"x"}, {}},
+      {"InstanceNormalization", {"x", "two", "two"}, {}},
+      {"LayerNormalization", {"x", "row"}, {}},
+      {"Log", {"x"}, {}},
+      {"LogSoftmax", {"x"}, {}},
+      {"LpNormalization", {"x"}, {Int("p", 1)}},
+      {"LpPool", {"x"}, {Int("p", 1), Ints("kernel_shape", {2, 2})}},
+      {"Mean", {"x", "x"}, {}},
+      {"MeanVarianceNormalization", {"x"}, {}},
+      {"Reciprocal", {"x"}, {}},
+      {"Selu", {"x"}, {}},
+      {"Softmax", {"x"}, {}},
+  };
+  for (const Case& c : cases) {
+    for (const auto type : {onnx::TensorProto::UINT8, onnx::TensorProto::UINT16,
+                            onnx::TensorProto::INT64, onnx::TensorProto::BOOL}) {
+      SCOPED_TRACE(absl::StrCat(c.op, " of type ", type));
+      OnnxBuilder model(21);
+      model.Input("x", {1, 2, 4, 4}, type).Floats("row", {4}).Floats("two", {2});
+      model.Node(c.op, c.inputs, {"y"}, c.attributes).Output("y", type);
+      EXPECT_THAT(Open(model), testing::StatusIs(absl::StatusCode::kInvalidArgument,
+                                                 HasSubstr("input 0 is of")));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tilewire::graph
