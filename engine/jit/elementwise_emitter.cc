@@ -63,8 +63,10 @@ Xbyak::Xmm ElementwiseEmitter::Reals(const Xbyak::Xmm& v) const {
 
 void ElementwiseEmitter::EmitConstants() {
   const Function function = elementwise_.function;
-  if (IsPredicate(function) || function == Function::kReciprocal ||
-      function == Function::kSoftsign || (lanes_.is_real && function == Function::kSign)) {
+  if (IsPredicate(function)) {  // of integers, the lowest byte is stored
+    unit_.BroadcastBits(g_, Constant(0), lanes_.integer_truths ? 1 : kOne, registers_.spare);
+  } else if (function == Function::kReciprocal || function == Function::kSoftsign ||
+             (lanes_.is_real && function == Function::kSign)) {
     unit_.BroadcastBits(g_, Constant(0), kOne, registers_.spare);
   }
   if (function == Function::kIsInf)
@@ -161,13 +163,15 @@ void ElementwiseEmitter::RealsWhere(const Xbyak::Xmm& to, const Xbyak::Xmm& a, c
 }
 
 void ElementwiseEmitter::Predicate(const Xbyak::Xmm& v, absl::Span<const Xbyak::Xmm> others) {
-  const Xbyak::Xmm truth = Reals(v), ones = Reals(Constant(0));
+  const Xbyak::Xmm truth = Truths(v), ones = Truths(Constant(0));
   if (unit_.has_masks()) {
     CompareToMask(v, others);
-    return g_->vmovaps(truth | registers_.masks[0] | Xbyak::util::T_z, ones);
+    const Xbyak::Xmm to = truth | registers_.masks[0] | Xbyak::util::T_z;
+    const bool fills_lanes = is_wide() && lanes_.integer_truths;
+    return fills_lanes ? g_->vmovapd(to, ones) : g_->vmovaps(to, ones);
   }
   const bool is_inverted = CompareToVector(v, others);
-  if (is_wide()) {  // the low halves of the lanes
+  if (is_wide() && !lanes_.integer_truths) {  // the low halves of the lanes
     constexpr int kEven = 0x88;
     g_->vextracti128(LowestOf(Scratch(0)), HalfOf(v), 1);
     g_->vshufps(truth, truth, LowestOf(Scratch(0)), kEven);
@@ -262,15 +266,25 @@ void ElementwiseEmitter::ZeroToVector(const Xbyak::Xmm& to, const Xbyak::Xmm& v)
   lanes_.is_real ? g_->vcmpps(to, v, zero, kEqualTo) : EqualLanes(to, v, zero);
 }
 
-// The condition is f32.
+void ElementwiseEmitter::WhereByMask(const Xbyak::Xmm& v, absl::Span<const Xbyak::Xmm> others) {
+  const Xbyak::Opmask& mask = registers_.masks[0];
+  if (lanes_.integer_truths) {
+    is_wide() ? g_->vptestmq(mask, v, v) : g_->vptestmd(mask, v, v);
+  } else {
+    g_->vcmpps(mask, Reals(v), Reals(Scratch(0)), kNotEqualTo);
+  }
+  is_wide() ? g_->vblendmpd(v | mask, others[1], others[0])
+            : g_->vblendmps(v | mask, others[1], others[0]);
+}
+
 void ElementwiseEmitter::Where(const Xbyak::Xmm& v, absl::Span<const Xbyak::Xmm> others) {
   const Xbyak::Xmm condition = Reals(v), zero = Reals(Scratch(0));
   unit_.Zero(g_, Scratch(0));
-  if (unit_.has_masks()) {
-    const Xbyak::Opmask& mask = registers_.masks[0];
-    g_->vcmpps(mask, condition, zero, kNotEqualTo);
-    return is_wide() ? g_->vblendmpd(v | mask, others[1], others[0])
-                     : g_->vblendmps(v | mask, others[1], others[0]);
+  if (unit_.has_masks()) return WhereByMask(v, others);
+  if (lanes_.integer_truths) {  // ones where it is false
+    EqualLanes(v, v, Scratch(0));
+    return is_wide() ? g_->vblendvpd(v, others[0], others[1], v)
+                     : g_->vblendvps(v, others[0], others[1], v);
   }
   g_->vcmpps(condition, condition, zero, kNotEqualTo);
   if (!is_wide()) return g_->vblendvps(v, others[1], others[0], v);

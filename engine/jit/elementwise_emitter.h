@@ -2,7 +2,7 @@
 //
 // Emits functions of elementwise.h on vectors of f32, or of integers in lanes of 4 or 8 bytes.
 // Integers of fewer bits are extended to 4 bytes or more, and results hold theirs in the low bits.
-// Truth values are f32; beside lanes of 8 bytes they take half a register.
+// Truth values are f32, and take half a register beside lanes of 8 bytes, or integers in lanes.
 //
 //   ElementwiseEmitter emitter(this, unit, {function}, {.bytes = 4}, registers);
 //   emitter.EmitConstants();          // once
@@ -24,7 +24,8 @@ struct LaneKind {
   int bytes = 4;         // 4 or 8
   bool is_real = false;  // f32
   bool is_signed = false;
-  bool is_narrow = false;  // integers of up to 16 bits
+  bool is_narrow = false;       // integers of up to 16 bits
+  bool integer_truths = false;  // results of predicates and the condition of kWhere, else f32
 
   // Whether the integers compare as signed ones: narrow ones have no bit where the lane's sign is.
   bool orders_signed() const { return is_signed || is_narrow; }
@@ -64,6 +65,7 @@ class ElementwiseEmitter {
   static Xbyak::Ymm HalfOf(const Xbyak::Xmm& v) { return Xbyak::Ymm(v.getIdx()); }
   static Xbyak::Xmm LowestOf(const Xbyak::Xmm& v) { return Xbyak::Xmm(v.getIdx()); }
   bool is_wide() const { return lanes_.bytes == 8; }
+  Xbyak::Xmm Truths(const Xbyak::Xmm& v) const { return lanes_.integer_truths ? v : Reals(v); }
   void ApplyToReals(const Xbyak::Xmm& v, absl::Span<const Xbyak::Xmm> others);
   void ApplyToSignOfReals(const Xbyak::Xmm& v);
   void Truncate(const Xbyak::Xmm& v);
@@ -99,6 +101,7 @@ class ElementwiseEmitter {
   bool OrderToVector(const Xbyak::Xmm& value, const Xbyak::Xmm& other);
   void ZeroToVector(const Xbyak::Xmm& to, const Xbyak::Xmm& v);
   void Where(const Xbyak::Xmm& value, absl::Span<const Xbyak::Xmm> others);
+  void WhereByMask(const Xbyak::Xmm& value, absl::Span<const Xbyak::Xmm> others);
 
   Xbyak::CodeGenerator* const g_;
   const VectorUnit unit_;

@@ -10,7 +10,8 @@
 //
 // Shapes    srcs have the rank of dst, 1 to 12, and along every dimension its size or 1.
 // Types     srcs and dst f32, f64 or one type of integers, which wrap around; an integer divided by
-//           0 is 0. Truth values are f32, 1 and 0: the results of comparisons, src 0 of kWhere.
+//           0 is 0. Truth values, the results of predicates and src 0 of kWhere, are 1 and 0 of
+//           f32 or u8.
 // Layouts   any, each tensor its own; dst may be `any`: row-major. Not in place.
 // Arguments kArgMultipleSrc + i, kArgDst.
 // Threads   immutable; see primitive.h.

@@ -16,6 +16,26 @@ namespace tilewire::elementwise {
 // The type of every source but a condition.
 inline DataType NumberTypeOf(const ElementwiseDesc& desc) { return desc.srcs.back().data_type(); }
 
+// The type of truth values: of the result of a predicate, or of a condition; kF32 without either.
+inline DataType TruthTypeOf(const ElementwiseDesc& desc) {
+  if (jit::IsPredicate(desc.function.function)) return desc.dst.data_type();
+  const bool has_condition = desc.function.function == jit::Elementwise::Function::kWhere;
+  return has_condition ? desc.srcs[0].data_type() : DataType::kF32;
+}
+
+// Truth values of either type.
+inline bool TruthAt(DataType type, const void* truths, int64_t at) {
+  return type == DataType::kU8 ? static_cast<const uint8_t*>(truths)[at] != 0
+                               : static_cast<const float*>(truths)[at] != 0;
+}
+inline void SetTruthAt(DataType type, void* truths, int64_t at, bool truth) {
+  if (type == DataType::kU8) {
+    static_cast<uint8_t*>(truths)[at] = truth;
+  } else {
+    static_cast<float*>(truths)[at] = truth;
+  }
+}
+
 template <typename T>
 T EvaluateNumbers(const jit::Elementwise& function, const T* x) {
   if constexpr (std::is_integral_v<T>) {

@@ -17,13 +17,15 @@ using Function = jit::Elementwise::Function;
 absl::Status RequireTypes(const ElementwiseDesc& desc) {
   const DataType type = NumberTypeOf(desc);
   const bool is_integer = IsIntegerType(type);
-  bool fits = is_integer || type == DataType::kF64;
+  const DataType truth_type = TruthTypeOf(desc);
+  bool fits = is_integer || type == DataType::kF64 || type == DataType::kF32;
+  fits = fits && (truth_type == DataType::kF32 || truth_type == DataType::kU8);
   for (size_t s = 0; s < desc.srcs.size(); ++s) {
     const bool is_condition = desc.function.function == Function::kWhere && s == 0;
-    fits = fits && desc.srcs[s].data_type() == (is_condition ? DataType::kF32 : type);
+    fits = fits && desc.srcs[s].data_type() == (is_condition ? truth_type : type);
   }
   const bool gives_truth = jit::IsPredicate(desc.function.function);
-  fits = fits && desc.dst.data_type() == (gives_truth ? DataType::kF32 : type);
+  fits = fits && desc.dst.data_type() == (gives_truth ? truth_type : type);
   if (!fits) {
     ABSL_RETURN_IF_ERROR(RequireF32(desc.dst));
     for (const MemoryDesc& src : desc.srcs) ABSL_RETURN_IF_ERROR(RequireF32(src));
@@ -39,6 +41,7 @@ template <typename T>
 void Compute(const ElementwiseDesc& desc, const ReferencePiece& piece) {
   const bool has_condition = desc.function.function == Function::kWhere;
   const bool gives_truth = jit::IsPredicate(desc.function.function);
+  const DataType truth_type = TruthTypeOf(desc);
   piece.ForEach([&](const Dims& index) {
     T x[3] = {};
     for (size_t s = 0; s < desc.srcs.size(); ++s) {
@@ -46,13 +49,13 @@ void Compute(const ElementwiseDesc& desc, const ReferencePiece& piece) {
       const int arg = kArgMultipleSrc + static_cast<int>(s);
       const int64_t at = src.Offset(BroadcastIndex(src.dims(), index));
       const bool is_condition = has_condition && s == 0;
-      x[s] = is_condition ? static_cast<T>(piece.Get<const float>(arg)[at] != 0)
+      x[s] = is_condition ? static_cast<T>(TruthAt(truth_type, piece.Get<const std::byte>(arg), at))
                           : piece.Get<const T>(arg)[at];
     }
     const T result = EvaluateNumbers(desc.function, x);
     const int64_t to = desc.dst.Offset(index);
     if (gives_truth) {
-      piece.Get<float>(kArgDst)[to] = static_cast<float>(result);
+      SetTruthAt(truth_type, piece.Get<std::byte>(kArgDst), to, result != 0);
     } else {
       piece.Get<T>(kArgDst)[to] = result;
     }

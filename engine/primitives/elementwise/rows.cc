@@ -91,7 +91,8 @@ class Rows final : public Primitive {
         desc_(desc),
         rows_(desc.dst),
         has_condition_(desc.function.function == Function::kWhere),
-        gives_truth_(jit::IsPredicate(desc.function.function)) {
+        gives_truth_(jit::IsPredicate(desc.function.function)),
+        truth_type_(TruthTypeOf(desc)) {
     for (const MemoryDesc& src : desc.srcs)
       sides_.emplace_back(src, desc.dst.dims(), rows_.inner());
     sides_.emplace_back(desc.dst, desc.dst.dims(), rows_.inner());
@@ -132,12 +133,12 @@ class Rows final : public Primitive {
       for (size_t s = 0; s < count; ++s) {
         const int64_t at = sides_[s].row()[i];
         const bool is_condition = has_condition_ && s == 0;
-        x[s] = is_condition ? static_cast<T>(static_cast<const float*>(from[s])[at] != 0)
+        x[s] = is_condition ? static_cast<T>(TruthAt(truth_type_, from[s], at))
                             : static_cast<const T*>(from[s])[at];
       }
       const T result = EvaluateNumbers(desc_.function, x);
       if (gives_truth_) {
-        static_cast<float*>(dst)[to[i]] = static_cast<float>(result);
+        SetTruthAt(truth_type_, dst, to[i], result != 0);
       } else {
         static_cast<T*>(dst)[to[i]] = result;
       }
@@ -161,6 +162,7 @@ class Rows final : public Primitive {
   const ElementwiseDesc desc_;
   const TensorRows rows_;
   const bool has_condition_, gives_truth_;
+  const DataType truth_type_;
   std::vector<Side> sides_;  // the sources, then dst
   bool is_dense_ = false;    // two sources, whose elements follow each other as dst's do
 };

@@ -24,7 +24,8 @@ jit::LaneKind LanesOf(const ElementwiseDesc& desc) {
     bytes = std::max(bytes, ElementLanes::LaneBytes(src.data_type()));
   const DataType type = NumberTypeOf(desc);
   const bool is_narrow = IsIntegerType(type) && SizeOf(type) < 4;
-  return {bytes, type == DataType::kF32, ElementLanes::IsSigned(type), is_narrow};
+  return {bytes, type == DataType::kF32, ElementLanes::IsSigned(type), is_narrow,
+          TruthTypeOf(desc) != DataType::kF32};
 }
 
 class VectorsGenerator final : public ElementwiseGenerator {

@@ -169,18 +169,26 @@ class IntegerElementwiseTest : public ElementwiseTest {
         Execute(**reference, inputs, kArgDst, Garbage(desc.dst, 7), threading::Team::Serial()));
   }
 
-  // Every function of integers, of sources that have these dims each.
+  // The function of sources that have these dims each, with truth values of both types.
+  void ExpectFunctionOf(Function function, DataType type, const std::vector<Dims>& sources,
+                        const Dims& dims) {
+    const bool gives_truth = jit::IsPredicate(function);
+    for (const DataType truth : {DataType::kF32, DataType::kU8}) {
+      ElementwiseDesc desc{{function}, {}, Plain(dims, gives_truth ? truth : type)};
+      for (int s = 0; s < jit::ArityOf(function); ++s) {
+        const bool is_condition = function == Function::kWhere && s == 0;
+        desc.srcs.push_back(Plain(sources[s], is_condition ? truth : type));
+      }
+      ExpectLikeReference(desc);
+      if (!gives_truth && function != Function::kWhere) return;
+    }
+  }
+
+  // Every function of integers.
   void ExpectEveryFunction(DataType type, const std::vector<Dims>& sources, const Dims& dims) {
     for (int i = 0; i <= static_cast<int>(Function::kBitNot); ++i) {
       const auto function = static_cast<Function>(i);
-      if (!jit::TakesIntegers(function)) continue;
-      ElementwiseDesc desc{{function}, {}, Plain(dims, type)};
-      if (jit::IsPredicate(function)) desc.dst = Plain(dims);
-      for (int s = 0; s < jit::ArityOf(function); ++s) {
-        const bool is_condition = function == Function::kWhere && s == 0;
-        desc.srcs.push_back(Plain(sources[s], is_condition ? DataType::kF32 : type));
-      }
-      ExpectLikeReference(desc);
+      if (jit::TakesIntegers(function)) ExpectFunctionOf(function, type, sources, dims);
     }
   }
 };
@@ -191,6 +199,19 @@ TEST_P(IntegerElementwiseTest, EveryFunctionAndLength) {
     for (int64_t length : {1, 2, 7, 8, 16, 23, 32, 133}) {
       const Dims dims = {2, length};
       ExpectEveryFunction(type, {dims, dims, dims}, dims);
+    }
+  }
+}
+
+// Of real numbers, which have truth values of bytes too.
+TEST_P(IntegerElementwiseTest, TruthValuesOfRealNumbers) {
+  for (int i = 0; i <= static_cast<int>(Function::kBitNot); ++i) {
+    const auto function = static_cast<Function>(i);
+    if (!jit::IsPredicate(function) && function != Function::kWhere) continue;
+    for (int64_t length : {1, 7, 8, 16, 23, 133}) {
+      const Dims dims = {2, length};
+      ExpectFunctionOf(function, DataType::kF32, {dims, dims, dims}, dims);
+      ExpectFunctionOf(function, DataType::kF32, {dims, {2, 1}, {1, length}}, dims);
     }
   }
 }
