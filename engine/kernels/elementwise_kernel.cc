@@ -41,7 +41,7 @@ constexpr int kHoistedFirst = 14;  // operand 0
 }  // namespace
 
 int ElementwiseConfig::LaneBytes() const {
-  int bytes = ElementLanes::LaneBytes(dst_type);
+  int bytes = std::max(least_lane_bytes, ElementLanes::LaneBytes(dst_type));
   for (const Operand& operand : operands)
     bytes = std::max(bytes, ElementLanes::LaneBytes(operand.type));
   return bytes;

@@ -51,6 +51,7 @@ struct ElementwiseConfig {
   int64_t columns = 0;  // of every row, where they are few; 0: the arguments tell
   PostOps post_ops;
   DataType dst_type = DataType::kF32;
+  int least_lane_bytes = 4;  // 4 or 8: what values between operands and dst need
 
   int LaneBytes() const;
   // Whether the tail of a row is computed under a mask, and not element by element.
@@ -72,6 +73,8 @@ class ElementwiseGenerator : public jit::Generator {
   // else uses where there are no post-ops.
   virtual void EmitConstants() {}
   static constexpr int kConstants[] = {7, 15};
+  // More of them, where there is one operand and its elements follow each other.
+  static constexpr int kMoreConstants[] = {5, 6, 8, 10, 11, 12, 13};
   // value = f(value, others): value holds operand 0, others the rest. `spare` may be overwritten.
   virtual void EmitFunction(const Xbyak::Xmm& value, absl::Span<const Xbyak::Xmm> others,
                             const Xbyak::Xmm& spare) = 0;

@@ -60,8 +60,9 @@ absl::StatusOr<ElementwisePlan> ElementwisePlan::Create(absl::Span<const MemoryD
   return plan;
 }
 
-ElementwiseConfig ElementwisePlan::Config(const PostOps& post_ops) const {
+ElementwiseConfig ElementwisePlan::Config(const PostOps& post_ops, int least_lane_bytes) const {
   ElementwiseConfig config{.unit = unit_};
+  config.least_lane_bytes = least_lane_bytes;
   config.post_ops = post_ops;
   config.dst_type = types_[0];
   config.dst_row_bytes = rows_.strides[0] * SizeOf(types_[0]);

@@ -27,7 +27,7 @@ class ElementwisePlan {
   static absl::StatusOr<ElementwisePlan> Create(absl::Span<const MemoryDesc* const> tensors,
                                                 const jit::VectorUnit& unit);
 
-  ElementwiseConfig Config(const PostOps& post_ops) const;
+  ElementwiseConfig Config(const PostOps& post_ops, int least_lane_bytes = 4) const;
   // Pointers are to the elements at index 0.
   void Run(ElementwiseGenerator::Function function, void* dst,
            absl::Span<const void* const> operands, const threading::Team& team) const;

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/convert/conversion.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "engine/memory/element_types.h"
 #include "engine/memory/narrow_floats.h"
 
 namespace tilewire::convert {
 namespace {
+
+constexpr int64_t kPiece = 512;  // elements of a chain at once
 
 // Elements that no arithmetic type of C++ stands for.
 struct Bf16 {
@@ -94,6 +98,36 @@ ConvertRun VisitType(DataType type, Visit visit) {
 }
 
 }  // namespace
+
+ConversionChain::ConversionChain(std::vector<DataType> types) : types_(std::move(types)) {
+  for (size_t i = 0; i + 1 < types_.size(); ++i)
+    steps_.push_back(ConversionOf(types_[i], types_[i + 1]));
+}
+
+void ConversionChain::Run(const std::byte* src, int64_t count, std::byte* dst) const {
+  if (steps_.size() == 1) return steps_[0](src, count, dst);
+  for (int64_t first = 0; first < count; first += kPiece) {
+    RunPiece(src + first * SizeOf(types_.front()), std::min(kPiece, count - first),
+             dst + first * SizeOf(types_.back()));
+  }
+}
+
+// In turn into one of two buffers, the last step into dst.
+void ConversionChain::RunPiece(const std::byte* src, int64_t count, std::byte* dst) const {
+  alignas(uint64_t) std::byte between[2][kPiece * sizeof(uint64_t)];
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    std::byte* const to = i + 1 < steps_.size() ? between[i % 2] : dst;
+    steps_[i](src, count, to);
+    src = to;
+  }
+}
+
+std::vector<DataType> TypesOf(const ConvertDesc& desc) {
+  std::vector<DataType> types = {desc.src.data_type()};
+  types.insert(types.end(), desc.via.begin(), desc.via.end());
+  types.push_back(desc.dst.data_type());
+  return types;
+}
 
 ConvertRun ConversionOf(DataType src_type, DataType dst_type) {
   return VisitType(src_type, [dst_type](auto src) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/convert/convert.h"
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/convert/implementations.h"
 #include "engine/primitives/creation.h"
@@ -11,6 +12,11 @@ namespace {
 
 absl::Status Validate(const ConvertDesc& desc, const Attributes&) {
   ABSL_RETURN_IF_ERROR(CheckTensors("convert", desc.src, desc.dst));
+  if (desc.via.size() > kMostConversionsBetween) {
+    return absl::InvalidArgumentError(absl::StrCat("convert: ", desc.via.size(),
+                                                   " types between; at most ",
+                                                   kMostConversionsBetween, " are allowed"));
+  }
   return CheckSameDims("convert: src", desc.src, "dst", desc.dst);
 }
 

@@ -19,7 +19,7 @@ class Dense final : public Primitive {
  public:
   Dense(PrimitiveInfo info, const ConvertDesc& desc)
       : Primitive(std::move(info)),
-        convert_(ConversionOf(desc.src.data_type(), desc.dst.data_type())),
+        convert_(TypesOf(desc)),
         count_(desc.dst.PaddedElementCount()),
         src_size_(SizeOf(desc.src.data_type())),
         dst_size_(SizeOf(desc.dst.data_type())),
@@ -34,12 +34,12 @@ class Dense final : public Primitive {
     auto* dst = args.Get<std::byte>(kArgDst) + dst_base_;
     team.ParallelFor(DivUp(count_, kElementsAtOnce), [&](int64_t piece) {
       const int64_t first = piece * kElementsAtOnce;
-      convert_(src + first * src_size_, std::min(kElementsAtOnce, count_ - first),
-               dst + first * dst_size_);
+      convert_.Run(src + first * src_size_, std::min(kElementsAtOnce, count_ - first),
+                   dst + first * dst_size_);
     });
   }
 
-  const ConvertRun convert_;
+  const ConversionChain convert_;
   const int64_t count_, src_size_, dst_size_, src_base_, dst_base_;
 };
 

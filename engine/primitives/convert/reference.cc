@@ -19,14 +19,14 @@ absl::StatusOr<ConvertDesc> ResolveReference(const ConvertDesc& desc, const Attr
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConvertDesc& desc,
                                                            const Attributes& attributes,
                                                            const ImplementationFacts& facts) {
-  const DataType src_type = desc.src.data_type(), dst_type = desc.dst.data_type();
-  const auto compute = [desc, convert = ConversionOf(src_type, dst_type),
-                        src_size = SizeOf(src_type),
-                        dst_size = SizeOf(dst_type)](const ReferencePiece& piece) {
+  const auto compute = [desc, convert = ConversionChain(TypesOf(desc)),
+                        src_size = SizeOf(desc.src.data_type()),
+                        dst_size = SizeOf(desc.dst.data_type())](const ReferencePiece& piece) {
     const auto* src = piece.Get<const std::byte>(kArgSrc);
     auto* dst = piece.Get<std::byte>(kArgDst);
     piece.ForEach([&](const Dims& index) {
-      convert(src + desc.src.Offset(index) * src_size, 1, dst + desc.dst.Offset(index) * dst_size);
+      convert.Run(src + desc.src.Offset(index) * src_size, 1,
+                  dst + desc.dst.Offset(index) * dst_size);
     });
   };
   return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims()}, compute);

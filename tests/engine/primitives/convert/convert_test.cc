@@ -33,6 +33,7 @@ class ConvertTest : public RowTest<ConvertDesc> {
                                                   Garbage(desc.dst, 7))),
               expected);
   }
+  void ExpectStepByStep(const std::vector<DataType>& types, int64_t length);
   bool IsVectors() const { return absl::StrContains(GetParam().name, "vectors"); }
 };
 
@@ -109,6 +110,30 @@ Bytes NumbersOf(DataType type, int64_t count) {
   return bytes;
 }
 
+// By the row, and by the reference's conversions in turn.
+void ConvertTest::ExpectStepByStep(const std::vector<DataType>& types, int64_t length) {
+  std::string names;
+  for (DataType type : types) absl::StrAppend(&names, DataTypeName(type), " ");
+  SCOPED_TRACE(absl::StrCat(length, " by ", names));
+  const ConvertDesc desc = {Plain({length}, types.front()),
+                            Plain({length}, types.back()),
+                            {types.begin() + 1, types.end() - 1}};
+  const auto primitive = Create(desc);
+  if (!primitive) return;
+  const Bytes numbers = NumbersOf(types.front(), length);
+  Bytes expected = numbers;
+  for (size_t i = 0; i + 1 < types.size(); ++i) {
+    const ConvertDesc step = {Plain({length}, types[i]), Plain({length}, types[i + 1])};
+    const auto reference = CreateConvert(step, {}, {.reference_only = true});
+    ASSERT_THAT(reference, IsOk());
+    const Bytes src = expected;
+    expected = Execute(**reference, {{kArgSrc, &src}}, kArgDst, Garbage(step.dst, 7),
+                       threading::Team::Serial());
+  }
+  EXPECT_EQ(ExecuteAllWays(*primitive, {{kArgSrc, &numbers}}, kArgDst, Garbage(desc.dst, 7)),
+            expected);
+}
+
 // Vectors and tails of every length, of every pair of types.
 TEST_P(ConvertTest, EveryPairAndLengthIsTheReferences) {
   constexpr DataType kTypes[] = {DataType::kF16,  DataType::kBf16, DataType::kF32, DataType::kF64,
@@ -129,6 +154,30 @@ TEST_P(ConvertTest, EveryPairAndLengthIsTheReferences) {
                   Execute(**reference, {{kArgSrc, &numbers}}, kArgDst, before,
                           threading::Team::Serial()));
       }
+    }
+  }
+}
+
+// Chains that models have, and every one of three more types, against one step after the other.
+TEST_P(ConvertTest, ChainsAreTheirSteps) {
+  constexpr DataType kTypes[] = {DataType::kF32, DataType::kBool, DataType::kU8,
+                                 DataType::kS8,  DataType::kU16,  DataType::kS32,
+                                 DataType::kU32, DataType::kS64,  DataType::kU64};
+  std::vector<std::vector<DataType>> chains = {{DataType::kF32, DataType::kS64, DataType::kU8,
+                                                DataType::kS8, DataType::kBool, DataType::kF32},
+                                               {DataType::kF32, DataType::kS8, DataType::kF32,
+                                                DataType::kU16, DataType::kF32, DataType::kS64},
+                                               {DataType::kBool, DataType::kF32, DataType::kS16,
+                                                DataType::kF32, DataType::kS32, DataType::kBool}};
+  for (DataType first : kTypes) {
+    for (DataType second : kTypes) {
+      for (DataType last : kTypes) chains.push_back({first, second, last});
+    }
+  }
+  for (DataType from : {DataType::kF32, DataType::kS64, DataType::kBool}) {
+    for (std::vector<DataType> chain : chains) {
+      if (chain.size() == 3) chain.insert(chain.begin(), from);
+      for (int64_t length : {1, 7, 16, 31, 600}) ExpectStepByStep(chain, length);
     }
   }
 }
@@ -168,6 +217,9 @@ TEST(ConvertErrorsTest, CreationNamesWhatDoesNotFit) {
   const auto status = StatusOfCreating(CreateConvert);
   EXPECT_THAT(status({Plain({2, 3}), Plain({3, 2}, DataType::kS64)}),
               StatusIs(kInvalid, "dst [3,2]"));
+  const std::vector<DataType> many(5, DataType::kS32);
+  EXPECT_THAT(status({Plain({2, 3}), Plain({2, 3}), many}),
+              StatusIs(kInvalid, "5 types between; at most 4 are allowed"));
 }
 
 }  // namespace
