@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/memory/data_type.h"
 #include "engine/memory/index_run.h"
 
 namespace tilewire::graph {
@@ -19,8 +20,11 @@ struct Shuffle {
   int64_t group_size = 1;  // MKL-DNN's: see engine/primitives/shuffle/shuffle.h
 };
 struct Reshape {};  // the same elements in logical row-major order under dst's dims
-// The same numbers in dst's type, as engine/primitives/convert/convert.h has them.
-struct Convert {};
+// The same numbers in dst's type, by way of other types one after the other, as
+// engine/primitives/convert/convert.h has them.
+struct Convert {
+  std::vector<DataType> via;
+};
 struct Transpose {
   std::vector<int> order;  // dst dimension i is src dimension order[i]
 };

@@ -168,7 +168,11 @@ class ParamsText {
     absl::StrAppend(&rest, " group_size=", shuffle.group_size);
   }
   void operator()(const Reshape&) { name = "reshape"; }
-  void operator()(const Convert&) { name = "convert"; }
+  void operator()(const Convert& convert) {
+    name = "convert";
+    for (DataType type : convert.via)
+      absl::StrAppend(&rest, rest.empty() ? " via " : ",", DataTypeName(type));
+  }
   void operator()(const Transpose& transpose) {
     name = "transpose";
     rest = absl::StrCat(" order=[", absl::StrJoin(transpose.order, ","), "]");

@@ -17,12 +17,12 @@ bool IsReorder(DataType from, DataType to) {
 }  // namespace
 
 // Keeps the layout of its source.
-absl::Status LowerConvert(const graph::Convert&, OperationContext& context) {
+absl::Status LowerConvert(const graph::Convert& convert, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src()));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, src.desc.WithDataType(context.dst_value().type));
-  const bool is_reorder = IsReorder(src.desc.data_type(), dst.data_type());
-  const OpDesc desc =
-      is_reorder ? OpDesc(ReorderDesc{src.desc, dst}) : OpDesc(ConvertDesc{src.desc, dst});
+  const bool is_reorder = convert.via.empty() && IsReorder(src.desc.data_type(), dst.data_type());
+  const OpDesc desc = is_reorder ? OpDesc(ReorderDesc{src.desc, dst})
+                                 : OpDesc(ConvertDesc{src.desc, dst, convert.via});
   ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
   return context.EmitUnary(std::move(primitive), src);
 }

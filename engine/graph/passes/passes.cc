@@ -33,6 +33,8 @@ constexpr Pass kPasses[] = {
      "a convolution of integers takes no pooling, and only such a one writes integers"},
     {"collapse_reshapes", CollapseReshapes, "fold_flatten",
      "an inner product looks at one reshape before it"},
+    {"narrow_truths", NarrowTruths, "collapse_converts",
+     "a chain ends in the type that its truth values are read in"},
     {"collapse_converts", CollapseConverts, "", "anywhere; no other pass reads or leaves chains"},
     {"fuse_shuffle", FuseShuffle, "fuse_gather_channels", "channels are gathered through shuffles"},
     {"fuse_gather_channels", FuseGatherChannels, "",

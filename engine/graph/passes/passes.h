@@ -76,8 +76,11 @@ void FoldDequantize(Network* network);
 // A reshape of a reshape reads the first one's source; a reshape to the same dims disappears.
 void CollapseReshapes(Network* network);
 
-// A conversion of what another one made of integers reads the first one's source, if the type
-// between has every number of the source's.
+// Truth values that only other truth values, choices and conversions are made of become bytes.
+void NarrowTruths(Network* network);
+
+// A conversion of what another one made reads the first one's source, by way of the types between
+// that change a number: cuts to integers and truth values count as conversions.
 void CollapseConverts(Network* network);
 
 // A reshape that splits the channels in two, a transpose that swaps the two, and a reshape back

@@ -214,6 +214,15 @@ OnnxBuilder TransposedBytes() {
   return model.Output("y");
 }
 
+OnnxBuilder ChosenByConverted() {
+  OnnxBuilder model;
+  model.Input("x", {2}, onnx::TensorProto::UINT8).Floats("a", {2}).Floats("b", {2});
+  model.Node("Cast", {"x"}, {"s"}, {Int("to", onnx::TensorProto::INT8)});
+  model.Node("Cast", {"s"}, {"t"}, {Int("to", onnx::TensorProto::BOOL)});
+  model.Node("Where", {"t", "a", "b"}, {"y"}).Output("y");
+  return model;
+}
+
 struct OrderCase {
   OrderedPair pair;
   OnnxBuilder model;
@@ -236,6 +245,7 @@ std::vector<OrderCase> OrderCases() {
       {{"fold_dequantize", "fuse_pooling"}, PooledConvolutionOfIntegers(), image},
       {{"fold_dequantize", "fold_quantize"}, ConvolutionBetweenPairs(), image},
       {{"collapse_reshapes", "fold_flatten"}, ReshapedTwice(), {2, 3, 2, 2}},
+      {{"narrow_truths", "collapse_converts"}, ChosenByConverted(), {2}},
       {{"fuse_shuffle", "fuse_gather_channels"}, ShuffledConcatenation(), {1, 4, 3, 3}},
       {{"fuse_hard_sigmoid", "fuse_post_ops"}, SpelledHardSigmoid(), image},
       {{"fuse_swish", "fuse_post_ops"}, Swish(), image},

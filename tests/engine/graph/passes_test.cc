@@ -433,22 +433,6 @@ TEST(PassesTest, ReshapesCollapse) {
             "input x [2,12]\n2 [24] = reshape(x)\noutput x\noutput 2\n");
 }
 
-// s8 lacks some of the numbers of u8, so the conversion to it stays.
-TEST(PassesTest, ConversionsCollapseWhereTheTypeBetweenHasEveryNumber) {
-  OnnxBuilder model;
-  model.Input("x", {2}, onnx::TensorProto::UINT8);
-  const auto cast = [&](const char* from, const char* to, onnx::TensorProto::DataType type) {
-    model.Node("Cast", {from}, {to}, {Int("to", type)});
-  };
-  cast("x", "wide", onnx::TensorProto::INT32);
-  cast("wide", "signed", onnx::TensorProto::INT8);
-  cast("signed", "wider", onnx::TensorProto::INT64);
-  cast("wider", "y", onnx::TensorProto::UINT16);
-  model.Output("y", onnx::TensorProto::UINT16);
-  EXPECT_EQ(After(model, CollapseConverts, {{2}}),
-            "input x u8 [2]\nsigned s8 [2] = convert(x)\ny u16 [2] = convert(signed)\noutput y\n");
-}
-
 TEST(PassesTest, IdentityDropoutAndDeadNodesLeaveNothing) {
   OnnxBuilder model;
   model.Input("x", {2, 3}).Node("Identity", {"x"}, {"a"}).Node("Dropout", {"a"}, {"b", "mask"});

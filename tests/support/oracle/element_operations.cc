@@ -79,7 +79,9 @@ Elements Compute(const graph::Elementwise& elementwise, const Operands& operands
   return ForEach(operands.dst, [&](const Dims& index) -> double {
     double x[3] = {};
     for (size_t s = 0; s < operands.srcs.size(); ++s) x[s] = operands.srcs[s].AtBroadcast(index);
-    if (IsIntegerType(operands.type)) return OfIntegers(elementwise, x, operands.type);
+    const DataType numbers_type = operands.src_types.back();
+    if (IsIntegerType(operands.type) && IsIntegerType(numbers_type))
+      return OfIntegers(elementwise, x, numbers_type);
     const float numbers[] = {static_cast<float>(x[0]), static_cast<float>(x[1]),
                              static_cast<float>(x[2])};
     return graph::Evaluate(elementwise, numbers);

@@ -40,7 +40,10 @@ class Interpreter {
   Operands OperandsOf(const Operation& operation) const {
     const graph::Value& dst = network_.values[operation.dst];
     Operands operands{{}, dst.dims, dst.type};
-    for (ValueId src : operation.srcs) operands.srcs.push_back({elements_[src], dims(src)});
+    for (ValueId src : operation.srcs) {
+      operands.srcs.push_back({elements_[src], dims(src)});
+      operands.src_types.push_back(network_.values[src].type);
+    }
     return operands;
   }
 

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
+#include "engine/memory/element_types.h"
 #include "tests/support/oracle/operations.h"
 
 namespace tilewire::testing {
@@ -16,15 +18,39 @@ Elements Compute(const graph::Literal& literal, const Operands& operands) {
   return elements;
 }
 
-// Of numbers that the type has; those of integers that are cut off towards zero. Bytes are the
-// nearest that there are.
-Elements Compute(const graph::Convert&, const Operands& operands) {
+// Integers wrap around in others; real numbers become the nearest integers towards zero, NaN 0.
+double Converted(double number, DataType from, DataType to) {
+  if (to == DataType::kBool) return number != 0 ? 1.0 : 0.0;
+  if (!IsIntegerType(to))
+    return to == DataType::kF32 && IsIntegerType(from) ? static_cast<float>(number) : number;
+  double result = 0;
+  VisitIntegerOrDouble(to, [&]<typename T>(T) {
+    if constexpr (std::is_integral_v<T>) {
+      using Limits = std::numeric_limits<T>;
+      const auto least = static_cast<double>(Limits::min()),
+                 most = static_cast<double>(Limits::max());
+      if (std::isnan(number)) return;
+      if (number >= least && number <= most) {
+        result = std::trunc(number);
+      } else if (IsIntegerType(from) && std::abs(number) < 0x1p63) {
+        result = static_cast<double>(static_cast<T>(static_cast<int64_t>(number)));
+      } else {
+        result = number < least ? least : most;
+      }
+    }
+  });
+  return result;
+}
+
+Elements Compute(const graph::Convert& convert, const Operands& operands) {
   return ForEach(operands.dst, [&](const Dims& index) {
-    const double number = operands.srcs[0].AtBroadcast(index);
-    if (operands.type == DataType::kBool) return number != 0 ? 1.0 : 0.0;
-    if (operands.type == DataType::kU8) return std::clamp(std::trunc(number), 0.0, 255.0);
-    if (operands.type == DataType::kS8) return std::clamp(std::trunc(number), -128.0, 127.0);
-    return IsIntegerType(operands.type) ? std::trunc(number) : number;
+    double number = operands.srcs[0].AtBroadcast(index);
+    DataType from = operands.src_types[0];
+    for (const DataType between : convert.via) {
+      number = Converted(number, from, between);
+      from = between;
+    }
+    return Converted(number, from, operands.type);
   });
 }
 

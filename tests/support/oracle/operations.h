@@ -35,6 +35,7 @@ struct Operands {
   std::vector<Shaped> srcs;
   const Dims& dst;
   DataType type;
+  std::vector<DataType> src_types = {};
 };
 
 // The element that `element(index)` gives for each index of `dims`.
