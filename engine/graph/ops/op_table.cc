@@ -85,8 +85,8 @@ absl::Status CheckInputsPresent(const Node& node) {
 
 absl::Status CheckReals(const Node& node, DataType first) {
   if (!FindOp(node)->is_of_reals || !IsIntegerOrBool(first)) return absl::OkStatus();
-  return node.Invalid(absl::StrCat("input 0 is of ", DataTypeName(first),
-                                   "; the operator takes f32, f16, bf16 and f64"));
+  return node.Unimplemented(
+      absl::StrCat("takes ", DataTypeName(first), " here; supported are f32, f16, bf16 and f64"));
 }
 
 absl::Status CheckCountable(const Node& node, int64_t size) {

@@ -109,7 +109,7 @@ absl::Status CheckSupported(const Node& node);
 absl::Status CheckInputsPresent(const Node& node);
 
 // Whether a tensor of type `first` may be the node's input 0.
-//   kInvalidArgument  integers or truth values, of an operator of real numbers
+//   kUnimplemented    integers or truth values, of an operator of real numbers
 absl::Status CheckReals(const Node& node, DataType first);
 
 }  // namespace tilewire::graph
