@@ -30,14 +30,14 @@ StridedTile::StridedTile(absl::string_view name, const StridedTileConfig& config
 }
 
 void StridedTile::Emit() {
-  ZeroSums();
+  EmitBegin();
   mov(src_, ptr[args_ + offsetof(StridedTileArgs, src)]);
   mov(weights_, ptr[args_ + offsetof(StridedTileArgs, weights)]);
+  if (config_.weights_tail != 0) weights_tail_.Set(config_.weights_tail);
+  EmitSums();
+  if (config_.k == 0) EmitStop();
   mov(dst_, ptr[args_ + offsetof(StridedTileArgs, dst)]);
   if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(StridedTileArgs, bias)]);
-  if (config_.weights_tail != 0) weights_tail_.Set(config_.weights_tail);
-  EmitSteps(config_.k / kStepsAtOnce, kStepsAtOnce);
-  EmitSteps(config_.k % kStepsAtOnce, 1);
   epilogue_.AddBias();
   epilogue_.ApplyPostOps(/*skip_sum=*/false);
   if (!config_.addend_row_bytes.empty()) AddAddends();
@@ -47,6 +47,34 @@ void StridedTile::Emit() {
   epilogue_.EmitTables();
   if (config_.addend_tail != 0) addend_tail_.EmitTable();
   if (config_.weights_tail != 0) weights_tail_.EmitTable();
+}
+
+// The sums before the first product.
+void StridedTile::EmitBegin() {
+  if (config_.k != 0) return ZeroSums();
+  Xbyak::Label zero, begun;
+  mov(spare_, ptr[args_ + offsetof(StridedTileArgs, sums_before)]);
+  test(spare_, spare_);
+  jz(zero, T_NEAR);
+  for (int i = 0; i < Tile(); ++i)
+    vmovups(Vector(i), ptr[spare_ + i * config_.epilogue.unit.bytes()]);
+  jmp(begun, T_NEAR);
+  L(zero);
+  ZeroSums();
+  L(begun);
+}
+
+// Returns with the sums in memory, if calls ask for that.
+void StridedTile::EmitStop() {
+  Xbyak::Label ends;
+  mov(spare_, ptr[args_ + offsetof(StridedTileArgs, sums_after)]);
+  test(spare_, spare_);
+  jz(ends, T_NEAR);
+  for (int i = 0; i < Tile(); ++i)
+    vmovups(ptr[spare_ + i * config_.epilogue.unit.bytes()], Vector(i));
+  vzeroupper();
+  ret();
+  L(ends);
 }
 
 void StridedTile::AddAddends() {
@@ -77,10 +105,33 @@ void StridedTile::LoadAddend(int i, int block, int row, const Xbyak::Xmm& to) {
   addend_tail_.Load(to, ptr[addends_[i] + static_cast<int>(offset)], masked);
 }
 
-void StridedTile::EmitSteps(int64_t count, int unroll) {
-  if (count == 0) return;
+void StridedTile::EmitSums() {
+  if (config_.k != 0) {
+    for (const int unroll : {kStepsAtOnce, 1}) {
+      const int64_t left = unroll == 1 ? config_.k % kStepsAtOnce : config_.k / kStepsAtOnce;
+      if (left == 0) continue;
+      mov(left_, left);
+      EmitLoop(unroll);
+    }
+    return;
+  }
+  static_assert(kStepsAtOnce == 4);
+  Xbyak::Label single, none;
+  mov(left_, ptr[args_ + offsetof(StridedTileArgs, k)]);
+  shr(left_, 2);
+  jz(single, T_NEAR);
+  EmitLoop(kStepsAtOnce);
+  L(single);
+  mov(left_, ptr[args_ + offsetof(StridedTileArgs, k)]);
+  and_(left_, kStepsAtOnce - 1);
+  jz(none, T_NEAR);
+  EmitLoop(1);
+  L(none);
+}
+
+// left_ times `unroll` steps, at least one.
+void StridedTile::EmitLoop(int unroll) {
   Xbyak::Label next;
-  mov(left_, count);
   L(next);
   for (int step = 0; step < unroll; ++step) EmitStep(step);
   add(src_, static_cast<int>(unroll * config_.src_k_bytes));

@@ -2,7 +2,8 @@
 //
 // Generates one tile of a matrix product: some rows of src times some vectors of columns of
 // weights, over all of K, one chain of additions per element. src may have any strides, weights any
-// between their rows. The bits of an element do not depend on which tile computes it.
+// between their rows. The bits of an element do not depend on which tile computes it, nor on the
+// parts that K is cut into.
 //
 // Used while generating; thread-compatible. The generated code is thread-safe.
 #ifndef ENGINE_KERNELS_STRIDED_TILE_H_
@@ -17,7 +18,7 @@
 namespace tilewire {
 
 struct StridedTileConfig {
-  int64_t k = 0;
+  int64_t k = 0;  // 0: calls say how many, and whether a tile begins or ends with them
   int64_t src_row_bytes = 0, src_k_bytes = 0;
   int64_t weights_k_bytes = 0;  // vectors of a row of weights follow each other
   EpilogueConfig epilogue;      // blocks, pixels (rows), lanes, strides of dst, bias, post-ops
@@ -35,6 +36,12 @@ struct StridedTileArgs {
   const float *src, *weights, *bias;  // of the tile's first row and column
   float* dst;
   const float* addends[kMostAddends] = {};
+  // Where the configuration leaves k open: the number of products; the sums before
+  // them, null for none; and where the sums go, null where they end in dst. Both hold the tile's
+  // vectors one after the other.
+  int64_t k = 0;
+  const float* sums_before = nullptr;
+  float* sums_after = nullptr;
 };
 
 class StridedTile final : public AccumulatorTile {
@@ -49,8 +56,11 @@ class StridedTile final : public AccumulatorTile {
 
  private:
   void Emit() override;
-  void EmitSteps(int64_t count, int unroll);
+  void EmitBegin();
+  void EmitSums();
+  void EmitLoop(int unroll);
   void EmitStep(int step);
+  void EmitStop();
   void AddAddends();
   void LoadAddend(int i, int block, int row, const Xbyak::Xmm& to);
 

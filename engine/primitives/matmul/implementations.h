@@ -8,11 +8,11 @@
 
 namespace tilewire::matmul {
 
-// Matrix product by generated tiles, shared by avx512_f32 and avx2_f32. A panel is the columns of
-// a tile over all of K. Panels of row-major weights are read where they lie when src has few rows;
-// otherwise they are copied to the scratchpad, [panel][K] with a tile's columns innermost, zeros
-// after the last. Either way the sums are the same. Products of a batch with one matrix of weights
-// are one product where their rows are evenly spaced; small ones share a piece of work.
+// Matrix product by generated tiles (kernels/strided_product.h), shared by avx512_f32 and avx2_f32.
+// Weights are read where they lie if their rows are neighbours in memory, or if their columns and
+// the rows of src are and K is at least 64; others are copied to the scratchpad first. Products of
+// a batch with one matrix of weights are one product where their rows are evenly spaced; small ones
+// share a piece of work.
 TILEWIRE_ROW(MatmulDesc, Tiles);
 
 // f32 by products of planes of bf16 on matrix tiles (AMX): one with the precision bf16, three with

@@ -45,6 +45,14 @@ const std::vector<Case>& Cases() {
       {"two rows of several tiles", {5, 2, 9}, {5, 9, 301}, {1, 1, 301}, {5, 2, 301}},
       {"three rows and a tail", {4, 3, 11}, {4, 11, 53}, {}, {4, 3, 53}},
       {"a row each, one weights", {5, 7, 1, 40}, {1, 1, 40, 50}, {1, 1, 1, 50}, {5, 7, 1, 50}},
+      {"several parts of K", {13, 200}, {200, 101}, {1, 101}, {13, 101}},
+      {"several parts of K, few rows, several pieces", {3, 150}, {150, 601}, {}, {3, 601}},
+      {"several parts of K, more rows than a piece", {131, 129}, {129, 70}, {}, {131, 70}},
+      {"a row of several parts and pieces", {1, 131}, {131, 1100}, {1, 1100}, {1, 1100}},
+      {"two rows, whole vectors of K", {2, 160}, {160, 33}, {1, 33}, {2, 33}},
+      {"four rows, one product more than vectors", {4, 129}, {129, 16}, {}, {4, 16}},
+      {"batched, parts of K", {3, 5, 140}, {3, 140, 21}, {1, 1, 21}, {3, 5, 21}},
+      {"a matrix times a vector, parts of K", {9, 140}, {140, 1}, {}, {9, 1}},
       {"no row", {0, 4}, {4, 3}, {}, {0, 3}},
       {"nothing to add: the bias", {3, 0}, {0, 5}, {1, 5}, {3, 5}},
   };
@@ -144,6 +152,7 @@ TEST_P(MatmulTest, EveryShapeWithPostOps) {
   for (const Case& c : Cases()) {
     SCOPED_TRACE(c.why);
     ExpectProduct({Plain(c.src), Plain(c.weights), BiasOf(c), Plain(c.dst)}, attributes);
+    ExpectProduct({Plain(c.src), Transposed(c.weights), BiasOf(c), Plain(c.dst)}, attributes);
   }
 }
 
@@ -156,23 +165,51 @@ TEST_P(MatmulTest, PartsOfWiderTensors) {
   };
   ExpectProduct({part({13, 40}), part({40, 60}), Plain({1, 60}), part({13, 60})});
   ExpectProduct({part({40, 40}), part({40, 60}), Plain({1, 60}), part({40, 60})});
+  ExpectProduct({part({13, 140}), part({140, 60}), Plain({1, 60}), part({13, 60})});
+  const MemoryDesc columns = *part({60, 140}).Permuted({1, 0});
+  ExpectProduct({part({13, 140}), columns, Plain({1, 60}), part({13, 60})});
 }
 
-// One row of src gives the same bits whatever the other rows.
-TEST_P(MatmulTest, RowsDoNotDependOnEachOther) {
-  const auto src = RandomFloats(140 * 37, 1), weights = RandomFloats(37 * 70, 2);
-  const auto all = Multiply({Plain({140, 37}), Plain({37, 70}), {}, Plain({140, 70})},
-                            {src, weights, {}, std::vector<float>(140 * 70)});
-  ASSERT_TRUE(all);
-  for (int row : {0, 1, 7, 100, 139}) {
-    const auto one = Multiply({Plain({1, 37}), Plain({37, 70}), {}, Plain({1, 70})},
-                              {{src.begin() + row * 37, src.begin() + (row + 1) * 37},
-                               weights,
-                               {},
-                               std::vector<float>(70)});
-    if (!one && GetParam().runs_another) continue;  // a single row has no other layout
-    ASSERT_TRUE(one);
-    EXPECT_EQ(BitsOf(*one), BitsOf({all->begin() + row * 70, all->begin() + (row + 1) * 70}));
+// One row of src gives the same bits whatever the other rows, and one column of weights whatever
+// the other columns.
+TEST_P(MatmulTest, RowsAndColumnsDoNotDependOnEachOther) {
+  constexpr int64_t kRows = 140, kColumns = 70;
+  // Not those that run another row, which one column may change, nor those of planes.
+  const bool takes_columns = !GetParam().runs_another && !GetParam().isa.Includes(cpu::Isa::kAmx);
+  for (const int64_t k : {37, 200}) {
+    const auto src = RandomFloats(kRows * k, 1), weights = RandomFloats(k * kColumns, 2);
+    for (const bool transposed : {false, true}) {
+      SCOPED_TRACE(absl::StrCat("k ", k, transposed ? ", transposed" : ""));
+      const auto multiply = [&](int64_t row, int64_t m, int64_t column, int64_t n) {
+        Operands part{{src.begin() + row * k, src.begin() + (row + m) * k}, {}, {}, {}};
+        part.before.resize(m * n);
+        for (int64_t i = 0; i < k; ++i) {
+          const auto first = weights.begin() + i * kColumns + column;
+          part.weights.insert(part.weights.end(), first, first + n);
+        }
+        const Dims dims = {k, n};
+        return Multiply(
+            {Plain({m, k}), transposed ? Transposed(dims) : Plain(dims), {}, Plain({m, n})}, part);
+      };
+      const auto all = multiply(0, kRows, 0, kColumns);
+      ASSERT_TRUE(all);
+      const auto expect_part = [&](int64_t row, int64_t m, int64_t column, int64_t n) {
+        const auto some = multiply(row, m, column, n);
+        for (int64_t i = 0; some && i < m * n; ++i) {
+          EXPECT_EQ(BitsOf({(*some)[i]}),
+                    BitsOf({(*all)[(row + i / n) * kColumns + column + i % n]}))
+              << "row " << row << " of " << m << ", column " << column << " of " << n;
+        }
+        return some.has_value();
+      };
+      for (const int64_t row : {0, 7, 135}) {
+        for (const int64_t m : {1, 2, 3, 5}) {
+          // A single row has no other layout.
+          EXPECT_TRUE(expect_part(row, m, 0, kColumns) || GetParam().runs_another);
+          if (takes_columns) expect_part(row, m, row % 50, 1 + row % 20);
+        }
+      }
+    }
   }
 }
 
