@@ -113,7 +113,8 @@ primitive 'cache hit' \
 primitive 'convolution/' convolution --src=2x16x9x9:nhwc --weights=32x4x3x3 \
   --groups=4 --strides=2 --bias --post_op sum
 primitive 'inner_product/' inner_product --src=1x100 --weights=10x100 --bias
-primitive 'inner_product/reordered' inner_product --src=16x300 --weights=40x300:io
+primitive 'inner_product/avx[0-9]+_f32_plain_weights' inner_product --src=16x300 --weights=40x300:io
+primitive 'inner_product/reordered' inner_product --src=2x16x3x3:nhwc --weights=40x16x3x3:oihw
 primitive 'convolution/reordered' convolution --src=1x64x28x28 --weights=64x64x3x3:oihw --padding=1
 primitive 'named layouts +cost [0-9.]+ times' pooling --src=8x64x28x28:chwn --kernel=3 --strides=2
 primitive 'pooling/' pooling --src=1x17x12x12:nhwc --kernel=3 --strides=2 --padding=1

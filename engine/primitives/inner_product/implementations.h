@@ -45,6 +45,12 @@ TILEWIRE_ROW(InnerProductDesc, IntegerPacked);
 // image the weights that are read take about as long as their products.
 TILEWIRE_ROW(InnerProductDesc, Planes);
 
+// f32 by weights in plain layouts: the outputs of one input follow each other (io, hwio), or the
+// inputs of one output do (oi, oihw), in the order of an image of src; at least 64 of them in the
+// second case. Reordering them would take longer than the product of a few images. Not with the
+// precision bf16, whose products pay for it.
+TILEWIRE_ROW(InnerProductDesc, PlainWeights);
+
 // Another row, between reorders of the tensors whose layouts none takes. Before the reference.
 TILEWIRE_ROW(InnerProductDesc, Reordered);
 

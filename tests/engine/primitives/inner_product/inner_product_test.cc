@@ -4,6 +4,7 @@
 #include <cmath>
 #include <variant>
 
+#include "absl/strings/match.h"
 #include "engine/base/checked_math.h"
 #include "engine/primitives/reorder/reorder.h"
 #include "tests/engine/primitives/integer_tensors.h"
@@ -111,15 +112,45 @@ Bytes PackWeights(const MemoryDesc& desc, const std::vector<float>& values) {
   return to;
 }
 
+bool ReadsPlainWeights(const Implementation<InnerProductDesc>& row) {
+  return absl::EndsWith(row.name, "_plain_weights");
+}
+
+// Plain weights whose inputs lie as an image of src does, with the outputs innermost or outermost.
+MemoryDesc WeightsInOrderOf(const MemoryDesc& src, int64_t outputs, bool outputs_last) {
+  Dims dims = src.dims();
+  dims[0] = outputs;
+  std::string inputs(PlainPattern(src.rank()).substr(1));
+  if (src.IsPlain()) {
+    std::stable_sort(inputs.begin(), inputs.end(),
+                     [&](char a, char b) { return src.stride(a - 'a') > src.stride(b - 'a'); });
+  }
+  return *MemoryDesc::CreatePattern(dims, DataType::kF32,
+                                    outputs_last ? inputs + "a" : "a" + inputs);
+}
+
 class InnerProductTest : public RowTest<InnerProductDesc> {
  protected:
   InnerProductTest() : RowTest(CreateInnerProduct) {}
+
+  // Calls test() for every layout of weights that the row is asked for.
+  template <typename Test>
+  void ForEachWeights(const Test& test) {
+    for (const bool outputs_last : {true, false}) {
+      outputs_last_ = outputs_last;
+      SCOPED_TRACE(outputs_last ? "outputs innermost" : "outputs outermost");
+      if (outputs_last || ReadsPlainWeights(GetParam())) test();
+    }
+    outputs_last_ = true;
+  }
 
   // The weights in the layout that the row wants; nothing where it refuses.
   std::optional<Created> CreateFor(const Shape& shape, const MemoryDesc& src, const MemoryDesc& dst,
                                    const Attributes& attributes) {
     InnerProductDesc desc{.src = src, .dst = dst};
-    desc.weights = *MemoryDesc::CreateAny(shape.WeightsDims(), DataType::kF32);
+    desc.weights = ReadsPlainWeights(GetParam())
+                       ? WeightsInOrderOf(src, shape.outputs, outputs_last_)
+                       : *MemoryDesc::CreateAny(shape.WeightsDims(), DataType::kF32);
     if (shape.bias) desc.bias = Plain({shape.outputs});
     return Create(desc, attributes);
   }
@@ -143,7 +174,15 @@ class InnerProductTest : public RowTest<InnerProductDesc> {
   void ExpectMatches(const Shape& shape, const MemoryDesc& src, const MemoryDesc& dst,
                      const std::vector<PostOp>& chain = {}) {
     SCOPED_TRACE(absl::StrCat(src.ToString(), " -> ", dst.ToString()));
-    const Attributes attributes = AttributesOf(chain);
+    ForEachWeights([&] { ExpectMatchesInOneLayout(shape, src, dst, AttributesOf(chain)); });
+  }
+  void ExpectMatches(const Shape& shape, const std::vector<PostOp>& chain = {}) {
+    ExpectMatches(shape, Plain(shape.src), Plain(shape.DstDims()), chain);
+  }
+
+ private:
+  void ExpectMatchesInOneLayout(const Shape& shape, const MemoryDesc& src, const MemoryDesc& dst,
+                                const Attributes& attributes) {
     const auto primitive = CreateFor(shape, src, dst, attributes);
     if (!primitive) return;
     const Contents contents = RandomContents(shape);
@@ -155,9 +194,8 @@ class InnerProductTest : public RowTest<InnerProductDesc> {
       ASSERT_NEAR(result[i], expected.value, expected.error) << "at element " << i;
     }
   }
-  void ExpectMatches(const Shape& shape, const std::vector<PostOp>& chain = {}) {
-    ExpectMatches(shape, Plain(shape.src), Plain(shape.DstDims()), chain);
-  }
+
+  bool outputs_last_ = true;  // in plain weights
 };
 
 constexpr int64_t kOutputs[] = {1, 3, 15, 16, 17, 33, 64, 65, 130};
@@ -173,6 +211,18 @@ TEST_P(InnerProductTest, OutputsAroundVectorsAndBatchesAroundTiles) {
 // One product, and odd and even numbers of them: there are two chains of sums.
 TEST_P(InnerProductTest, FewAndManyProducts) {
   for (int64_t k : {1, 2, 3, 4, 1000, 4097}) ExpectMatches({{3, k}, 20});
+}
+
+// Where weights are plain: parts of K, and lanes of it that are added at the end.
+TEST_P(InnerProductTest, ManyProductsOfBatchesAroundTiles) {
+  for (int64_t k : {128, 131, 200}) {
+    for (int64_t outputs : {1, 16, 33, 130}) {
+      for (int64_t batch : {1, 2, 3, 4, 5, 9})
+        ExpectMatches({{batch, k}, outputs}, {SumPostOp{}, EltwisePostOp{{Algorithm::kRelu}}});
+    }
+  }
+  ExpectMatches({{1, 150}, 1100});
+  ExpectMatches({{131, 150}, 70});
 }
 
 TEST_P(InnerProductTest, EveryLayoutOfTheSource) {
@@ -223,18 +273,21 @@ TEST_P(InnerProductTest, PaddleShapes) {
 }
 
 TEST_P(InnerProductTest, IsExactOnIntegers) {
+  const Shape shape{{7, 20, 3, 6}, 130};
+  const Attributes attributes = AttributesOf({SumPostOp{}});
+  const Contents contents = IntegerContents(shape);
   for (const char* tag : {"nchw", "nhwc", "nChw16c", "nChw8c"}) {
-    const Shape shape{{7, 20, 3, 6}, 130};
-    const Attributes attributes = AttributesOf({SumPostOp{}});
-    const auto primitive =
-        CreateFor(shape, Tagged(shape.src, tag), Plain(shape.DstDims()), attributes);
-    ASSERT_TRUE(primitive);
-    const Contents contents = IntegerContents(shape);
-    const std::vector<float> result = Run(*primitive, contents);
-    for (int64_t i = 0; i < static_cast<int64_t>(result.size()); ++i) {
-      EXPECT_EQ(result[i],
-                Expected(shape, contents, attributes.post_ops, i / 130, i % 130, 0).value);
-    }
+    const MemoryDesc src = Tagged(shape.src, tag);
+    if (ReadsPlainWeights(GetParam()) && !src.IsPlain()) continue;
+    ForEachWeights([&] {
+      const auto primitive = CreateFor(shape, src, Plain(shape.DstDims()), attributes);
+      ASSERT_TRUE(primitive);
+      const std::vector<float> result = Run(*primitive, contents);
+      for (int64_t i = 0; i < static_cast<int64_t>(result.size()); ++i) {
+        EXPECT_EQ(result[i],
+                  Expected(shape, contents, attributes.post_ops, i / 130, i % 130, 0).value);
+      }
+    });
   }
 }
 
@@ -250,20 +303,23 @@ TEST_P(InnerProductTest, RowsDoNotDependOnTheBatch) {
   const Attributes attributes = AttributesOf({EltwisePostOp{{Algorithm::kTanh}}});
   std::vector<Shape> shapes = {ManyRows()};
   for (int64_t outputs : kOutputs) shapes.push_back({{8, 37}, outputs});
+  for (int64_t outputs : kOutputs) shapes.push_back({{8, 200}, outputs});
   for (const Shape& many : shapes) {
-    const int64_t batch = many.src[0], k = many.src[1], outputs = many.outputs;
-    const Shape one{{1, k}, outputs};
-    const auto of_many = CreateFor(many, Plain(many.src), Plain(many.DstDims()), attributes);
-    const auto of_one = CreateFor(one, Plain(one.src), Plain(one.DstDims()), attributes);
-    ASSERT_EQ(of_many.has_value(), of_one.has_value()) << "the batch decides which row serves";
-    if (!of_many) continue;
-    Contents contents = RandomContents(many);
-    const std::vector<float> all = Run(*of_many, contents), src = contents.src;
-    for (int64_t n = 0; n < batch; n += DivUp(batch, 8)) {
-      contents.src.assign(src.begin() + n * k, src.begin() + (n + 1) * k);
-      EXPECT_EQ(BitsOf(Run(*of_one, contents)),
-                BitsOf({all.begin() + n * outputs, all.begin() + (n + 1) * outputs}));
-    }
+    ForEachWeights([&] {
+      const int64_t batch = many.src[0], k = many.src[1], outputs = many.outputs;
+      const Shape one{{1, k}, outputs};
+      const auto of_many = CreateFor(many, Plain(many.src), Plain(many.DstDims()), attributes);
+      const auto of_one = CreateFor(one, Plain(one.src), Plain(one.DstDims()), attributes);
+      ASSERT_EQ(of_many.has_value(), of_one.has_value()) << "the batch decides which row serves";
+      if (!of_many) return;
+      Contents contents = RandomContents(many);
+      const std::vector<float> all = Run(*of_many, contents), src = contents.src;
+      for (int64_t n = 0; n < batch; n += DivUp(batch, 8)) {
+        contents.src.assign(src.begin() + n * k, src.begin() + (n + 1) * k);
+        EXPECT_EQ(BitsOf(Run(*of_one, contents)),
+                  BitsOf({all.begin() + n * outputs, all.begin() + (n + 1) * outputs}));
+      }
+    });
   }
 }
 
@@ -310,7 +366,8 @@ TEST_P(InnerProductTest, SplitWeightsGiveTheBitsOfWeightsThatAreSplitInEveryRun)
 }
 
 TEST_P(InnerProductTest, LayoutsLeftOpenAreChosen) {
-  if (GetParam().runs_another) GTEST_SKIP() << "is for layouts that are named";
+  if (GetParam().runs_another || ReadsPlainWeights(GetParam()))
+    GTEST_SKIP() << "is for layouts that are named";
   InnerProductDesc desc;
   desc.src = *MemoryDesc::CreateAny({2, 5, 3, 4}, DataType::kF32);
   desc.weights = *MemoryDesc::CreateAny({17, 5, 3, 4}, DataType::kF32);
@@ -321,6 +378,38 @@ TEST_P(InnerProductTest, LayoutsLeftOpenAreChosen) {
   for (int arg : {kArgSrc, kArgWeights, kArgBias, kArgDst}) {
     EXPECT_FALSE(primitive->Desc(arg).IsAny()) << ArgName(arg);
   }
+}
+
+// Which row serves weights in a layout that a caller names.
+TEST(InnerProductDispatchTest, PlainWeightsAreReadWhereTheyLie) {
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+  const auto row = [](const MemoryDesc& src, const std::string& weights,
+                      Precision precision = Precision::kExact) {
+    Dims dims = src.dims();
+    dims[0] = 40;
+    const InnerProductDesc desc{
+        .src = src,
+        .weights = *MemoryDesc::CreatePattern(dims, DataType::kF32, weights),
+        .bias = {},
+        .dst = Plain({src.dim(0), 40})};
+    Attributes attributes;
+    attributes.precision = precision;
+    const auto primitive = CreateInnerProduct(desc, attributes, {.max_isa = cpu::Isa::kAvx2});
+    return primitive.ok() ? std::string((*primitive)->name()) : primitive.status().ToString();
+  };
+  const std::string plain = "inner_product/avx2_f32_plain_weights";
+  const std::string reordered = "inner_product/reordered";
+  EXPECT_EQ(row(Plain({1, 200}), "ba"), plain);
+  EXPECT_EQ(row(Plain({1, 200}), "ab"), plain);
+  EXPECT_EQ(row(Plain({3, 20}), "ba"), plain);
+  const Dims images = {2, 17, 5, 3};
+  EXPECT_EQ(row(Tagged(images, "nchw"), "abcd"), plain);
+  EXPECT_EQ(row(Tagged(images, "nchw"), "bcda"), plain);
+  EXPECT_EQ(row(Tagged(images, "nhwc"), "acdb"), plain);
+  EXPECT_EQ(row(Tagged(images, "nhwc"), "cdba"), plain);
+  EXPECT_EQ(row(Tagged(images, "nhwc"), "abcd"), reordered) << "inputs in another order";
+  EXPECT_EQ(row(Tagged(images, "nChw8c"), "bcda"), reordered) << "src has blocks";
+  EXPECT_EQ(row(Plain({1, 200}), "ba", Precision::kBf16), reordered) << "may be faster";
 }
 
 TEST(InnerProductDispatchTest, TensorsWithoutElementsAreComputed) {

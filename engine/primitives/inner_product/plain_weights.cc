@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Weights in plain layouts, read where they lie (kernels/strided_product.h): an image is a row of
+// src, and the weights are a matrix of its elements and the outputs.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+#include "engine/cpu/cores.h"
+#include "engine/jit/vector_unit.h"
+#include "engine/kernels/strided_product.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/inner_product/implementations.h"
+#include "engine/primitives/inner_product/packed_layouts.h"
+#include "engine/threading/slots.h"
+
+namespace tilewire::inner_product {
+namespace {
+
+// Elements between the weights of neighbouring elements of an image, in one output; nullopt where
+// that is not one number.
+std::optional<int64_t> StepOfInputs(const InnerProductDesc& desc) {
+  std::optional<int64_t> step;
+  for (int d = 1; d < desc.src.rank(); ++d) {
+    if (desc.src.dim(d) == 1) continue;
+    const int64_t of_src = desc.src.stride(d), of_weights = desc.weights.stride(d);
+    if (of_weights % of_src != 0 || of_weights / of_src != step.value_or(of_weights / of_src))
+      return std::nullopt;
+    step = of_weights / of_src;
+  }
+  return step.value_or(1);
+}
+
+StridedProduct::Shape ProductOf(const InnerProductDesc& desc, const PostOps& post_ops) {
+  return {.m = desc.src.dim(0),
+          .n = desc.dst.dim(1),
+          .k = desc.src.stride(0),
+          .src_row = desc.src.stride(0),
+          .src_k = 1,
+          .weights_k = StepOfInputs(desc).value_or(0),
+          .weights_n = desc.weights.stride(0),
+          .dst_row = desc.dst.stride(0),
+          .bias = !desc.bias.IsZero(),
+          .post_ops = post_ops};
+}
+
+// Immutable.
+class PlainWeights final : public Primitive {
+ public:
+  PlainWeights(PrimitiveInfo primitive_info, const InnerProductDesc& desc, int64_t slots,
+               std::unique_ptr<const StridedProduct> product)
+      : Primitive(std::move(primitive_info)),
+        src_offset_(desc.src.offset0()),
+        weights_offset_(desc.weights.offset0()),
+        dst_offset_(desc.dst.offset0()),
+        slots_(slots),
+        product_(std::move(product)) {}
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte* scratchpad,
+           const threading::Team& team) const override {
+    const StridedProduct::Operands operands = {
+        .src = args.Get<const float>(kArgSrc) + src_offset_,
+        .weights = args.Get<const float>(kArgWeights) + weights_offset_,
+        .copies = nullptr,
+        .bias = args.Get<const float>(kArgBias),
+        .dst = args.Get<float>(kArgDst) + dst_offset_};
+    auto* const sums = reinterpret_cast<float*>(scratchpad);
+    threading::ParallelForInSlots(
+        team, product_->pieces(), slots_, [&](int64_t piece, int64_t slot) {
+          product_->RunPiece(piece, operands, sums + slot * product_->sums_elements());
+        });
+  }
+
+  const int64_t src_offset_, weights_offset_, dst_offset_, slots_;
+  const std::unique_ptr<const StridedProduct> product_;
+};
+
+}  // namespace
+
+absl::StatusOr<InnerProductDesc> ResolvePlainWeights(const InnerProductDesc& desc,
+                                                     const Attributes& attributes,
+                                                     const ImplementationFacts&) {
+  ABSL_RETURN_IF_ERROR(RequireForwardF32(desc, attributes));
+  if (attributes.precision == Precision::kBf16)
+    return absl::UnimplementedError("products of bf16 are faster");
+  InnerProductDesc resolved = desc;
+  ABSL_RETURN_IF_ERROR(ResolveSrcAndDst(&resolved));
+  const MemoryDesc &src = resolved.src, &weights = resolved.weights;
+  if (!weights.IsPlain()) return absl::UnimplementedError("weights are not plain");
+  if (!src.IsPlain()) return absl::UnimplementedError("src is not plain");
+  if (!StepOfInputs(resolved))
+    return absl::UnimplementedError("the inputs of weights are not in the order of src");
+  const StridedProduct::Shape shape = ProductOf(resolved, attributes.post_ops);
+  for (const int64_t stride : {shape.src_row, shape.weights_k, shape.weights_n, shape.dst_row}) {
+    if (stride > StridedProduct::kLongestStride)
+      return absl::UnimplementedError("strides over 25 bits");
+  }
+  if (StridedProduct::CopiesPanels(shape))
+    return absl::UnimplementedError("neither rows nor columns of weights are neighbours");
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePlainWeights(const InnerProductDesc& desc,
+                                                              const Attributes& attributes,
+                                                              const ImplementationFacts& facts) {
+  ABSL_ASSIGN_OR_RETURN(auto product, StridedProduct::Create(facts.name, VectorUnit::Of(facts.isa),
+                                                             ProductOf(desc, attributes.post_ops)));
+  const int64_t slots = std::min<int64_t>(product->pieces(), cpu::GrantedCores());
+  const auto bytes = CheckedProduct({slots, product->sums_elements(), int64_t{sizeof(float)}});
+  if (!bytes) return absl::UnimplementedError("the sums overflow a size");
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+  info.scratchpad_bytes = *bytes;
+  info.code_bytes = product->code_bytes();
+  return std::make_unique<PlainWeights>(std::move(info), desc, slots, std::move(product));
+}
+
+}  // namespace tilewire::inner_product
