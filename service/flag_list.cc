@@ -136,7 +136,7 @@ void AddLimits(CLI::App* app, Flags* flags, GivenFlags* given) {
       "waits for it, and clients that ignore health lose no request")
       ->check(seconds);
   Add(app, "write_timeout", &given->write_timeout,
-      "Seconds that a client may take to read a large answer")
+      "Seconds that a client may take to read an answer; 2 where memory is short")
       ->check(seconds);
   app->add_flag("--accept_compressed", server->transport.accept_compressed,
                 "Accept gzip and deflate: 1.5 MB may then inflate to 2 GB before it is refused")

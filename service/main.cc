@@ -206,8 +206,9 @@ void WriteCounts(const RequestLog& log, const StageCounts& stages) {
     if (log.Requests(status) == 0) continue;
     absl::StrAppend(&counts, " ", absl::StatusCodeToString(status), " ", log.Requests(status));
   }
-  spdlog::info("requests so far:{}; slow {}; run in stages {}, by {} plans of stages",
-               counts.empty() ? " none" : counts, log.Slow(), stages.runs, stages.plans);
+  spdlog::info(
+      "requests so far:{}; slow {}; answers not read {}; run in stages {}, by {} plans of stages",
+      counts.empty() ? " none" : counts, log.Slow(), log.Unread(), stages.runs, stages.plans);
 }
 
 // Returns when the server is to end, with the signal that said so.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -53,7 +54,7 @@ Server::Server(Engine* engine, ModelRepository* models, const ServerOptions& opt
       options_(options),
       admission_(options.max_work_bytes),
       log_(options.slow_request),
-      writes_(options.write_timeout),
+      unread_(options.write_timeout, &admission_),
       answers_(std::make_shared<AnswerPool>(
           std::min(options.max_idle_answer_bytes, options.max_work_bytes / 4))),
       dispatcher_(&engine->arena(), options.queue),
@@ -68,7 +69,7 @@ Server::Server(Engine* engine, ModelRepository* models, const ServerOptions& opt
 CallHost Server::Host() {
   return {.dispatcher = &dispatcher_,
           .admission = &admission_,
-          .writes = &writes_,
+          .unread = &unread_,
           .log = &log_,
           .answers = answers_.get(),
           .max_message_bytes = options_.transport.max_message_bytes,
@@ -137,7 +138,11 @@ void Server::StartAccepting() {
 absl::Time Server::Tick() {
   if (SteadyNow() - start_ > kLongestBacklog && !draining_.load()) StartAccepting();
   FreeIdleMemory();
-  return std::min({dispatcher_.EndExpired(), writes_.CancelLate(), calls_->Look()});
+  try {
+    return std::min({dispatcher_.EndExpired(), unread_.EndLate(), calls_->Look()});
+  } catch (const std::bad_alloc&) {  // the next tick tries again
+    return SteadyNow();
+  }
 }
 
 // All of it when nothing runs any more, and when requests hold far less than they once did; what

@@ -103,7 +103,7 @@ class Server {
   int64_t most_held_ = 0;
   Admission admission_;
   RequestLog log_;
-  WriteDeadlines writes_;
+  UnreadAnswers unread_;
   const std::shared_ptr<AnswerPool> answers_;
   Dispatcher dispatcher_;
   InferenceService inference_;

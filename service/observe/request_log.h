@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Counts every request by its outcome, and writes one line for each that was refused, failed or
-// slow, at most kLinesPerSecond of them; the next line says how many were left out. Lines hold no
-// payload. Thread-safe.
+// slow, at most kLinesPerSecond of them; the next line says how many were left out. Likewise for
+// answers that were not read, so that what was refused for want of their memory does not hide them.
+// Lines hold no payload. Thread-safe.
 #ifndef SERVICE_OBSERVE_REQUEST_LOG_H_
 #define SERVICE_OBSERVE_REQUEST_LOG_H_
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -36,20 +38,32 @@ class RequestLog {
   explicit RequestLog(absl::Duration slow) : slow_(slow) {}
 
   void Ended(const EndedRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Its client did not read the answer, and is told the status: after Ended(), which said OK. Its
+  // times are not looked at.
+  void EndedUnread(const EndedRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
 
   int64_t Requests(absl::StatusCode code) const { return by_code_.Sum(static_cast<size_t>(code)); }
-  int64_t Slow() const { return by_code_.Sum(kCodes); }
+  int64_t Slow() const { return by_code_.Sum(kSlow); }
+  int64_t Unread() const { return by_code_.Sum(kUnread); }
 
  private:
-  // Whether a line may be written now, and how many were not since the last one.
-  bool MayWrite(int64_t* left_out) ABSL_LOCKS_EXCLUDED(mutex_);
+  static constexpr size_t kSlow = kCodes, kUnread = kCodes + 1;
+
+  enum Kind : size_t { kEnded, kEndedUnread };
+  // Of one kind.
+  struct Lines {
+    absl::Time second;
+    int written = 0;
+    int64_t left_out = 0;
+  };
+
+  // Whether a line may be written now. Writes how many were left out since the last one.
+  bool MayWrite(Kind kind) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const absl::Duration slow_;
-  Counters<kCodes + 1> by_code_;  // and the slow ones
+  Counters<kCodes + 2> by_code_;  // and the slow ones, and those whose answer was not read
   threading::Mutex mutex_;
-  absl::Time second_ ABSL_GUARDED_BY(mutex_);
-  int lines_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::array<Lines, 2> lines_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tilewire::service

@@ -8,7 +8,7 @@
 
 #include "absl/time/time.h"
 #include "service/observe/request_log.h"
-#include "service/rpc/write_deadlines.h"
+#include "service/rpc/unread_answers.h"
 #include "service/schedule/admission.h"
 #include "service/schedule/dispatcher.h"
 #include "service/wire/answer_pool.h"
@@ -19,7 +19,7 @@ namespace tilewire::service {
 struct CallHost {
   Dispatcher* dispatcher = nullptr;
   Admission* admission = nullptr;
-  WriteDeadlines* writes = nullptr;
+  UnreadAnswers* unread = nullptr;
   RequestLog* log = nullptr;
   AnswerPool* answers = nullptr;
   int64_t max_message_bytes = int64_t{64} << 20;

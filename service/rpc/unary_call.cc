@@ -7,15 +7,13 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "grpc/grpc.h"
 #include "service/observe/steady_time.h"
 #include "service/rpc/idle_slots.h"
 #include "service/wire/status_text.h"
 
 namespace tilewire::service {
 namespace {
-
-// Smaller answers fit into the buffers between the server and a client that does not read.
-constexpr size_t kLargeAnswerBytes = 64 << 10;
 
 // Calls of a method that gRPC is asked for at a time; further ones that come at once wait for one
 // of these to be taken.
@@ -41,10 +39,6 @@ void* UnaryCall::operator new(size_t) {
 
 void UnaryCall::operator delete(void* memory) {
   IdleCalls().Keep(std::unique_ptr<MemoryOfCall>(static_cast<MemoryOfCall*>(memory)));
-}
-
-UnaryCall::~UnaryCall() {
-  if (write_ != nullptr) write_->Done();
 }
 
 // If memory for another call runs out, the next call that ends tries again, and so does each look.
@@ -138,28 +132,28 @@ RunOptions UnaryCall::LimitsOfWork() {
 // The engine asks for memory when it has the plan.
 absl::Status UnaryCall::ChargeWork(int64_t bytes) {
   host_.dispatcher->Prepared(this);
-  const absl::Status charged = ticket_.Charge(bytes, "the tensors of a request");
-  if (charged.ok()) work_bytes_ += bytes;
-  return charged;
+  return ticket_.Charge(bytes, "the tensors of a request");
 }
 
-absl::Status UnaryCall::RunJob() {
-  absl::Status status = Interrupted();
-  if (status.ok()) status = job_->Run(*this);
-  ticket_.GiveBack(work_bytes_);
-  // Their memory is free before a slow client has read its answer.
-  job_ = nullptr;
-  request_.Clear();
-  if (!status.ok()) return status;
+absl::Status UnaryCall::ChargeAnswer() {
   const auto bytes = static_cast<int64_t>(response_.Length());
   if (bytes > host_.max_message_bytes) {
     return absl::ResourceExhaustedError(absl::StrCat("an answer of ", bytes, " bytes; at most ",
                                                      host_.max_message_bytes,
                                                      " (--max_message_mb)"));
   }
-  ABSL_RETURN_IF_ERROR(ticket_.Charge(bytes, "an answer"));
-  if (response_.Length() > kLargeAnswerBytes) write_ = host_.writes->Add(&context_);
-  return absl::OkStatus();
+  return ticket_.ChangeTo(bytes, "an answer");
+}
+
+absl::Status UnaryCall::RunJob() {
+  absl::Status status = Interrupted();
+  if (status.ok()) status = job_->Run(*this);
+  // Their memory is free before a slow client has read its answer.
+  job_ = nullptr;
+  request_.Clear();
+  if (status.ok()) status = ChargeAnswer();
+  if (!status.ok()) ticket_.GiveBack(ticket_.bytes());
+  return status;
 }
 
 void UnaryCall::Run(Lane lane) {
@@ -171,6 +165,7 @@ void UnaryCall::Run(Lane lane) {
 }
 
 void UnaryCall::End(const absl::Status& status) {
+  if (status.ok()) host_.unread->Add(this, static_cast<int64_t>(response_.Length()));
   FinishCall([this, &status] { return Logged(status); },
              [this](const grpc::Status& told) {
                if (told.ok()) {
@@ -195,6 +190,21 @@ grpc::Status UnaryCall::Logged(const absl::Status& status) {
                     .waited = (ran ? start_ : now) - arrival_,
                     .ran = ran ? now - start_ : absl::ZeroDuration()});
   return ToGrpcStatus(told);
+}
+
+void UnaryCall::Written(bool) {
+  host_.unread->Remove(this);
+  Leave();
+}
+
+// gRPC sends the status past the bytes of the answer, which wait for the client's permission.
+void UnaryCall::EndUnread(const absl::Status& why) {
+  host_.log->EndedUnread(
+      {.method = method_->name, .model = terms().model, .status = &why, .peer = [this] {
+         return context_.peer();
+       }});
+  grpc_call_cancel_with_status(context_.c_call(), static_cast<grpc_status_code>(why.code()),
+                               std::string(why.message()).c_str(), nullptr);
 }
 
 void UnaryCall::Over(bool) {

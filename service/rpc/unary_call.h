@@ -23,6 +23,7 @@
 #include "grpcpp/support/async_unary_call.h"
 #include "service/front/call_queue.h"
 #include "service/rpc/call_host.h"
+#include "service/rpc/unread_answers.h"
 #include "service/schedule/admission.h"
 #include "service/schedule/work.h"
 
@@ -82,11 +83,10 @@ struct UnaryMethod {
 };
 
 // Thread-safe. The memory of calls that have ended serves the next ones.
-class UnaryCall final : private Work {
+class UnaryCall final : private Work, private UnreadAnswer {
  public:
   // Asks for the method's next calls, as far as gRPC does not await them yet.
   static void Await(UnaryMethod* method);
-  ~UnaryCall() override;
 
   static void* operator new(size_t size);
   static void operator delete(void* memory);
@@ -107,7 +107,7 @@ class UnaryCall final : private Work {
       : method_(method), host_(*method->host), ticket_(host_.admission) {}
 
   void Arrived(bool ok);
-  void Written(bool) { Leave(); }
+  void Written(bool);
   void Over(bool);
   bool Serve();
   absl::Status Prepare(WorkTerms* terms);
@@ -117,11 +117,13 @@ class UnaryCall final : private Work {
 
   void Run(Lane lane) override;
   void End(const absl::Status& status) override;
+  void EndUnread(const absl::Status& why) override;
   grpc::Status Logged(const absl::Status& status);
   void AddPushback();
   std::optional<int64_t> Operations() const override { return job_->Operations(); }
   absl::Status RunJob();
   absl::Status ChargeWork(int64_t bytes);
+  absl::Status ChargeAnswer();
 
   UnaryMethod* const method_;
   const CallHost& host_;
@@ -138,8 +140,6 @@ class UnaryCall final : private Work {
   OwnedJob job_;
   Ticket ticket_;
   Lane lane_ = Lane::kArena;
-  int64_t work_bytes_ = 0;
-  std::shared_ptr<WriteDeadlines::Write> write_;
   std::atomic<bool> stopped_{false};  // the client gave up, or its time is over
 };
 

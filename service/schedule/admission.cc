@@ -1,22 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/schedule/admission.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 
 namespace tilewire::service {
 
+namespace {
+
+void RaiseTo(int64_t value, std::atomic<int64_t>* most) {
+  int64_t seen = most->load(std::memory_order_relaxed);
+  while (seen < value && !most->compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
 bool Admission::Take(int64_t bytes) {
   int64_t held = bytes_.load(std::memory_order_relaxed);
   do {
-    if (bytes > max_bytes() - held) return false;
+    if (bytes > max_bytes() - held) {
+      RaiseTo(bytes, &refused_);
+      return false;
+    }
   } while (!bytes_.compare_exchange_weak(held, held + bytes, std::memory_order_relaxed));
-  int64_t peak = peak_.load(std::memory_order_relaxed);
-  while (peak < held + bytes &&
-         !peak_.compare_exchange_weak(peak, held + bytes, std::memory_order_relaxed)) {
-  }
+  RaiseTo(held + bytes, &peak_);
   return true;
+}
+
+int64_t Admission::TakeShortage() {
+  const int64_t refused = refused_.exchange(0, std::memory_order_relaxed);
+  const int64_t room = refused == 0 ? 0 : std::max(refused, max_bytes() / 4);
+  return std::max<int64_t>(0, bytes() + room - max_bytes());
+}
+
+absl::Status Ticket::ChangeTo(int64_t bytes, const char* what) {
+  if (bytes > bytes_) return Charge(bytes - bytes_, what);
+  GiveBack(bytes_ - bytes);
+  return absl::OkStatus();
 }
 
 absl::Status Ticket::Charge(int64_t bytes, const char* what) {

@@ -30,6 +30,10 @@ class Admission {
   int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   // The most that was held since the last call.
   int64_t TakePeak() { return peak_.exchange(bytes(), std::memory_order_relaxed); }
+  // How many bytes have to be given back until no more is held than may be and, if a charge was
+  // refused since the last call, until there is room for the largest of those and for a quarter of
+  // all.
+  int64_t TakeShortage();
 
  private:
   friend class Ticket;
@@ -38,6 +42,7 @@ class Admission {
 
   std::atomic<int64_t> max_bytes_;
   std::atomic<int64_t> bytes_{0}, peak_{0};
+  std::atomic<int64_t> refused_{0};  // the largest charge since the last TakeShortage()
 };
 
 // Thread-compatible.
@@ -55,6 +60,8 @@ class Ticket {
     admission_->GiveBack(bytes);
     bytes_ -= bytes;
   }
+  // From now on it holds `bytes` for `what`, and nothing else. The errors of Charge().
+  absl::Status ChangeTo(int64_t bytes, const char* what);
   int64_t bytes() const { return bytes_; }
 
  private:

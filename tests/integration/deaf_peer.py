@@ -24,6 +24,7 @@ class DeafPeer:
         self.windows = {0: 65535}
         self.initial = 65535
         self.received = b''
+        self.headers = b''  # of all answers; gRPC writes those of a call that it ends in plain text
         self.socket.sendall(b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
                             + frame(4, 0, 0, struct.pack('>HI', 4, 0)))
 
@@ -39,7 +40,9 @@ class DeafPeer:
                 return
             stream = struct.unpack('>I', self.received[5:9])[0]
             payload, self.received = self.received[9:9 + size], self.received[9 + size:]
-            if kind == 8:
+            if kind == 1:
+                self.headers += payload
+            elif kind == 8:
                 self.windows[stream] = self.windows.get(stream, self.initial) + struct.unpack(
                     '>I', payload)[0]
             elif kind == 6 and not flags:

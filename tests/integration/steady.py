@@ -9,8 +9,11 @@ import concurrent.futures
 import contextlib
 import os
 import pathlib
+import re
 import resource
+import signal
 import socket
+import tempfile
 import threading
 import time
 import zlib
@@ -18,8 +21,8 @@ import zlib
 import grpc
 
 from deaf_peer import DeafPeer
-from real_server import (INFER, PATIENCE, PRIMITIVES, Server, digits_request, expect, field, packed,
-                         run_checks, until, varint)
+from real_server import (INFER, PATIENCE, PRIMITIVES, Server, digits_request, expect, field,
+                         infer_request, packed, relu_model, run_checks, until, varint)
 
 
 def descriptors():
@@ -221,6 +224,46 @@ def deaf_peers():
           f'serves others after {waited:.1f} s')
 
 
+def slow_readers():
+    """Where memory is short, unread answers make way for others; their clients are told."""
+    def request(rows):
+        return infer_request(b'relu', b'x', [rows, 1000], bytes(4000 * rows))
+
+    def hold_an_answer(port):
+        peer = DeafPeer(port)
+        peer.ask(1, INFER + 'ModelInfer', request(500))
+        while not peer.headers:
+            peer.read()
+        return peer
+
+    def is_told(peer, status):
+        peer.socket.settimeout(0.01)
+        with contextlib.suppress(TimeoutError):
+            peer.read()
+        return b'grpc-status\x01' + status in peer.headers and b'was not read within' in peer.headers
+
+    def check(status, why, *options):
+        with tempfile.TemporaryDirectory() as folder:
+            model = pathlib.Path(folder, 'relu.onnx')
+            model.write_bytes(relu_model(0, 1000))
+            with Server(f'--model={model}', '--max_work_mb=16', *options) as server:
+                peers = [hold_an_answer(server.port) for _ in range(12)]
+
+                def is_served():
+                    return isinstance(server.ask(INFER + 'ModelInfer', request(900)), bytes)
+                until(lambda: is_served() and any([is_told(peer, status) for peer in peers]),
+                      'unread answers hold all memory, or none of their clients is told why')
+                for peer in peers:
+                    peer.socket.close()
+                server.process.send_signal(signal.SIGUSR1)
+                server.await_line('requests so far')
+                server.end()
+                assert re.search(f'ModelInfer relu from ipv4:127.0.0.1:.*2000... bytes.*{why}', server.log)
+                assert re.search('answers not read [1-9]', server.log)
+    check(b'8', 'max_work_mb', '--write_timeout=1000')
+    check(b'4', 'write_timeout', '--write_timeout=1')
+
+
 def stalled_uploads():
     """What requests hold whose last bytes never come is bounded, and others are served."""
     with Server('--transport_mb=128', '--max_message_mb=64') as server:
@@ -338,8 +381,8 @@ def evidence():
 
 # The longest ones first.
 CHECKS = (isolation, explain, memory_after_a_peak, stalled_uploads, memory_limit, deaf_peers,
-          refused_watches, reflection_threads, names, descriptors, connections_per_peer, compression,
-          metadata, endless_work, compute_threads, evidence)
+          slow_readers, refused_watches, reflection_threads, names, descriptors, connections_per_peer,
+          compression, metadata, endless_work, compute_threads, evidence)
 
 
 if __name__ == '__main__':

@@ -106,7 +106,9 @@ class HoldingService final : public inference::GRPCInferenceService::WithRawMeth
   Dispatcher dispatcher_{&arena_, {.express = false}};
   RequestLog log_{absl::Seconds(10)};
   Admission admission_{1 << 20};
-  const CallHost host_{.dispatcher = &dispatcher_, .admission = &admission_, .log = &log_};
+  UnreadAnswers unread_{absl::Seconds(30), &admission_};
+  const CallHost host_{
+      .dispatcher = &dispatcher_, .admission = &admission_, .unread = &unread_, .log = &log_};
   UnaryMethods methods_;
 };
 
