@@ -133,7 +133,12 @@ void Arena::ParallelFor(int64_t count, int max_threads, absl::FunctionRef<void(i
 
 void Arena::Enqueue(absl::AnyInvocable<void()> task) {
   waiting_.fetch_add(1, std::memory_order_relaxed);
-  workers_->Enqueue(std::move(task), &waiting_);
+  try {
+    workers_->Enqueue(std::move(task), &waiting_);
+  } catch (...) {
+    waiting_.fetch_sub(1, std::memory_order_relaxed);
+    throw;
+  }
 }
 
 void Team::ParallelFor(int64_t count, absl::FunctionRef<void(int64_t)> body) const {

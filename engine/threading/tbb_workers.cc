@@ -49,25 +49,32 @@ class TbbWorkers final : public Workers {
   }
 
   void Enqueue(absl::AnyInvocable<void()> task, std::atomic<int64_t>* waiting) override {
-    {
-      absl::MutexLock lock(&mutex_);
-      ++pending_;
-    }
     // oneTBB wants to copy what it is given.
-    auto* owned = new absl::AnyInvocable<void()>(std::move(task));
-    arena_.enqueue([this, owned, waiting] {
-      waiting->fetch_sub(1, std::memory_order_relaxed);
-      {
-        const DenormalsFlushed flushed;
-        (*owned)();
-        delete owned;
-      }
-      absl::MutexLock lock(&mutex_);
-      --pending_;
-    });
+    auto owned = std::make_unique<absl::AnyInvocable<void()>>(std::move(task));
+    Count(1);
+    try {
+      arena_.enqueue([this, run = owned.get(), waiting] {
+        waiting->fetch_sub(1, std::memory_order_relaxed);
+        {
+          const DenormalsFlushed flushed;
+          (*run)();
+          delete run;
+        }
+        Count(-1);
+      });
+    } catch (...) {
+      Count(-1);
+      throw;
+    }
+    (void)owned.release();  // the task deletes it
   }
 
  private:
+  void Count(int pending) {
+    absl::MutexLock lock(&mutex_);
+    pending_ += pending;
+  }
+
   // oneTBB starts a thread when work first needs it, from the thread that brings the work, whose
   // priority it inherits. The thread that makes the arena is the one to inherit from: each of these
   // tasks waits for the others, so that every thread is started, and by now.

@@ -31,6 +31,16 @@ IdleSlots<MemoryOfCall>& IdleCalls() {
 
 }  // namespace
 
+absl::Status OutOfMemory() {
+  try {
+    return absl::ResourceExhaustedError(
+        "the system gives the server no memory for this request: a lower --max_work_mb refuses "
+        "earlier, a smaller batch takes less");
+  } catch (const std::bad_alloc&) {
+    return absl::Status(absl::StatusCode::kResourceExhausted, "");
+  }
+}
+
 void* UnaryCall::operator new(size_t) {
   std::unique_ptr<MemoryOfCall> memory = IdleCalls().Take();
   if (memory == nullptr) memory = std::make_unique<MemoryOfCall>();
@@ -93,7 +103,7 @@ bool UnaryCall::Admit() {
   absl::Status status = WithoutExceptions([&] { return Prepare(&terms); });
   set_terms(std::move(terms));
   // Another thread may run the call to its end from here on, but not free it: see Arrived().
-  if (status.ok()) status = host_.dispatcher->Submit(this);
+  if (status.ok()) status = WithoutExceptions([this] { return host_.dispatcher->Submit(this); });
   if (status.ok()) return true;
   if (absl::IsUnavailable(status)) AddPushback();
   End(status);

@@ -31,15 +31,16 @@ namespace tilewire::service {
 
 class UnaryCall;
 
+// kResourceExhausted; without words where there is no memory for them.
+absl::Status OutOfMemory();
+
 // The one place where running out of memory is caught: all that a request does passes through it.
 template <typename Body>
 absl::Status WithoutExceptions(Body body) {
   try {
     return body();
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(
-        "the system gives the server no memory for this request: a lower --max_work_mb refuses "
-        "earlier, a smaller batch takes less");
+    return OutOfMemory();
   }
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -132,6 +134,8 @@ absl::Status Dispatcher::Submit(Work* work) {
     const absl::Duration expected = ExpectedTime(*work);
     const absl::Status refused = Refuse(*work, now, expected);
     if (!refused.ok()) return refused;
+    if (spare_.empty()) spare_.emplace_front();
+    spare_.front().model.reserve(terms.model.size());  // so that Start() allocates nothing for it
     const bool alone = queue_.size() == 0 && running_.empty();
     if (alone) last_end_ = now;
     came_alone_ = std::clamp(came_alone_ + (alone ? 1 : -3), 0, kMostCounted);
@@ -154,7 +158,7 @@ absl::Status Dispatcher::Submit(Work* work) {
 
 bool Dispatcher::RunsAtOnce(const Work& work, absl::Duration measured) const {
   const bool shorter = measured > absl::ZeroDuration() && measured <= kShorterThanAWakeUp;
-  return options_.express && came_alone_ >= kOneAtATime && shorter &&
+  return options_.express && came_alone_ >= kOneAtATime && shorter && queue_.size() == 1 &&
          work.terms().may_run_serially && work.Operations().has_value();
 }
 
@@ -216,16 +220,30 @@ absl::Time Dispatcher::EndExpired() {
   const absl::Time now = clock_->Now();
   std::vector<Work*> expired;
   absl::Time next;
+  int new_tokens = 0;
   {
     threading::MutexLock lock(&mutex_);
     next = TakeExpired(now, &expired);
+    new_tokens = LacksToken() ? 1 : 0;
+    tokens_ += new_tokens;
   }
   EndTooLate(expired, now);
+  StartTokens(new_tokens);
   return next;
 }
 
 void Dispatcher::StartTokens(int count) {
-  for (int i = 0; i < count; ++i) arena_->Enqueue([this] { RunToken(); });
+  int started = 0;
+  try {
+    for (; started < count; ++started) arena_->Enqueue([this] { RunToken(); });
+  } catch (const std::bad_alloc&) {
+    threading::MutexLock lock(&mutex_);
+    tokens_ -= count - started;
+  }
+}
+
+bool Dispatcher::LacksToken() const {
+  return tokens_ == 0 && (queue_.in_order() > 0 || (!background_.empty() && !background_runs_));
 }
 
 bool Dispatcher::WaitsForAnother(const Work& work) const {
@@ -256,15 +274,17 @@ Dispatcher::Taken Dispatcher::Start(Work* work) {
   const bool background = terms.work_class == WorkClass::kBackground;
   background_runs_ |= background;
   if (spare_.empty()) spare_.emplace_front();
+  Running& run = spare_.front();
+  run.model = terms.model;  // into the memory of past ones
   const std::optional<int64_t> operations = work->Operations();
-  spare_.front() = {.model = terms.model,
-                    .cost_key = terms.cost_key,
-                    .start = clock_->Now(),
-                    .expected = MeasuredTime(terms),
-                    .charged = work->expected_,
-                    .operations = operations.value_or(0),
-                    .background = background,
-                    .time_varies = terms.time_varies};
+  run = {.model = std::move(run.model),
+         .cost_key = terms.cost_key,
+         .start = clock_->Now(),
+         .expected = MeasuredTime(terms),
+         .charged = work->expected_,
+         .operations = operations.value_or(0),
+         .background = background,
+         .time_varies = terms.time_varies};
   running_.splice(running_.begin(), spare_, spare_.begin());
   work->prepares_ = terms.cost_key != 0 && !operations.has_value();
   if (work->prepares_) preparing_[terms.cost_key] = &running_.front();

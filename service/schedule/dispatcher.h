@@ -60,7 +60,7 @@ class Dispatcher {
   Dispatcher(const Dispatcher&) = delete;
 
   // Once OK, exactly one of Run() and End() will be called, unless Withdraw() takes it back; Run()
-  // perhaps before Submit() returns.
+  // perhaps before Submit() returns. Neither will be if it throws, for want of memory.
   //   kUnavailable       a bound on what waits; too much work ahead of it for its deadline
   //   kDeadlineExceeded  its deadline has passed
   absl::Status Submit(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -71,8 +71,9 @@ class Dispatcher {
   // When a refused client may try again: the predicted wait, between 5 ms and 5 s.
   absl::Duration RetryAfter(const std::string& model) const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Ends what has waited for too long with kDeadlineExceeded or, where only max_wait has passed,
-  // kUnavailable. Returns when to call it again at the latest.
+  // Starts what could not be started for want of memory. Ends what has waited for too long with
+  // kDeadlineExceeded or, where only max_wait has passed, kUnavailable. Returns when to call it
+  // again at the latest.
   absl::Time EndExpired() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // From within Run(): what other work with its cost key waited for is there.
@@ -142,7 +143,9 @@ class Dispatcher {
   Work* PopReady(Work* (FairQueue::*pop)()) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns how many new tokens to start.
   int EndPreparation(uint64_t cost_key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void StartTokens(int count);
+  // Those that there is no memory for end at once; EndExpired() starts one where none is left.
+  void StartTokens(int count) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool LacksToken() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Taken Take(bool with_background) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // For the threads beside the tokens.
   Taken TakeShort() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

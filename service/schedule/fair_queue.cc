@@ -36,10 +36,25 @@ void FairQueue::ForgetIdleModels() {
   }
 }
 
+void FairQueue::KeepSpareNodes() {
+  if (spare_places_.empty()) {
+    Works place;
+    place.emplace(Place(), nullptr);
+    spare_places_.push_back(place.extract(place.begin()));
+  }
+  if (spare_expiries_.empty()) {
+    ByExpiry expiry;
+    expiry.emplace(absl::InfiniteFuture(), nullptr);
+    spare_expiries_.push_back(expiry.extract(expiry.begin()));
+  }
+}
+
 void FairQueue::Push(Work* work, absl::Duration expected, absl::Time expires) {
   ForgetIdleModels();
+  KeepSpareNodes();
   const absl::Duration least = LeastReceived();
   ModelQueue& queue = models_[work->terms().model];
+  // Nothing allocates from here on.
   if (queue.works.empty()) queue.received = std::max(queue.received, least);
   work->waiting_ = true;
   work->sequence_ = next_sequence_++;

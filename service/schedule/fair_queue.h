@@ -24,6 +24,11 @@ namespace tilewire::service {
 
 class FairQueue {
  public:
+  FairQueue() {
+    spare_places_.reserve(kSpareNodes);
+    spare_expiries_.reserve(kSpareNodes);
+  }
+
   // Requests whose deadlines differ by less are served in the order of their arrival.
   static constexpr absl::Duration kDeadlineStep = absl::Milliseconds(250);
   // Short work is expected to take at most this long, and may run serially. Work of unknown time is
@@ -31,7 +36,7 @@ class FairQueue {
   static constexpr absl::Duration kShortWork = absl::Milliseconds(10);
 
   // `expected` is the time that the work will take, zero if unknown. It leaves the queue by itself,
-  // through TakeExpired(), at `expires`.
+  // through TakeExpired(), at `expires`. It is not in the queue if this throws, for want of memory.
   void Push(Work* work, absl::Duration expected, absl::Time expires);
   // False if it is not in the queue (any more).
   bool Remove(Work* work);
@@ -96,6 +101,7 @@ class FairQueue {
   void RemoveExpiry(Work* work);
   absl::Duration LeastReceived() const;
   void ForgetIdleModels();
+  void KeepSpareNodes();  // one of each
 
   std::map<std::string, ModelQueue> models_;
   absl::flat_hash_map<uint64_t, absl::flat_hash_set<Work*>> parked_;  // by cost key

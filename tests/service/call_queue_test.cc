@@ -8,8 +8,10 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "engine/threading/mutex.h"
 #include "grpcpp/generic/generic_stub.h"
@@ -41,6 +43,26 @@ TEST(ThreadDemandTest, AThreadThatIsHeldUpIsReplacedAlsoOnOneCore) {
   EXPECT_EQ(demand.Wanted(1.0, 1), 2);
   EXPECT_EQ(demand.Wanted(2.0, 2), 2);
   EXPECT_EQ(demand.Wanted(0.0, 0), 1);
+}
+
+TEST(FinishCallTest, WithoutMemoryForItsStatusACallEndsWithFewerWords) {
+  std::vector<grpc::Status> told;
+  const auto finish = [&told](const grpc::Status& status) { told.push_back(status); };
+  FinishCall([]() -> grpc::Status { throw std::bad_alloc(); }, finish);
+  ASSERT_EQ(told.size(), 1);
+  EXPECT_EQ(told[0].error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(told[0].error_message(), "no memory");
+}
+
+TEST(FinishCallTest, WithoutMemoryForACopyOfItsStatusACallEndsWithFewerWords) {
+  std::vector<grpc::Status> told;
+  FinishCall([] { return grpc::Status(grpc::StatusCode::NOT_FOUND, "no such model"); },
+             [&told](const grpc::Status& status) {
+               if (status.error_code() == grpc::StatusCode::NOT_FOUND) throw std::bad_alloc();
+               told.push_back(status);
+             });
+  ASSERT_EQ(told.size(), 1);
+  EXPECT_EQ(told[0].error_message(), "no memory");
 }
 
 // On the one thread that computes, until it is let go.
