@@ -377,8 +377,10 @@ TEST(WinogradChoiceTest, ABatchOfZeroDoesNotDivideByZero) {
   ASSERT_THAT(primitive, IsOk());
   EXPECT_TRUE(Execute(**primitive, RandomContents(shape), Team::Serial()).empty());
   desc.algorithm = ConvolutionAlgorithm::kWinograd;
-  EXPECT_THAT(CreateConvolution(desc, {}, {}),
-              StatusIs(absl::StatusCode::kUnimplemented, "takes no batch of 0"));
+  EXPECT_THAT(
+      CreateConvolution(desc, {}, {}),
+      StatusIs(absl::StatusCode::kUnimplemented,
+               cpu::Supports(cpu::Isa::kAvx2) ? "takes no batch of 0" : "Winograd was asked for"));
 }
 
 TEST(WinogradChoiceTest, DirectForbidsIt) {

@@ -132,7 +132,8 @@ TEST(ReorderTest, EveryOrderOfDimensions) {
         const MemoryDesc dst =
             MemoryDesc::CreatePattern(dims, type, kOrder.substr(0, sizes.size())).value();
         const bool moves = order.back() != static_cast<int>(sizes.size()) - 1;
-        EXPECT_GE(CheckCopies({src, dst}), moves ? 3 : 2) << src.ToString();
+        const bool is_generated = moves && cpu::Supports(cpu::Isa::kAvx2);
+        EXPECT_GE(CheckCopies({src, dst}), is_generated ? 3 : 2) << src.ToString();
       }
     } while (std::next_permutation(order.begin(), order.end()));
   }
