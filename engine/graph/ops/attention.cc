@@ -61,7 +61,12 @@ absl::StatusOr<Operand> Masked(NodeContext& context, Operand scores) {
     ABSL_ASSIGN_OR_RETURN(mask,
                           MaskOf(context, mask, -std::numeric_limits<float>::infinity(), "/mask"));
   }
-  return ElementwiseOf(context, {Function::kAdd}, {scores, mask}, "/with_mask");
+  ABSL_ASSIGN_OR_RETURN(const Operand masked,
+                        ElementwiseOf(context, {Function::kAdd}, {scores, mask}, "/with_mask"));
+  if (masked.dims != scores.dims)
+    return node.Invalid(absl::StrCat("attn_mask of dims ", DimsToString(mask.dims),
+                                     " for scores of ", DimsToString(scores.dims)));
+  return masked;
 }
 
 absl::StatusOr<Operand> MaskedScores(NodeContext& context, const Operand& queries,

@@ -92,6 +92,18 @@ absl::StatusOr<Operand> ScoresOf(NodeContext& context, const Operand& queries, c
   return ActivationOf(context, {EltwiseAlgorithm::kLinear, softcap, 0}, scores, "/capped");
 }
 
+absl::StatusOr<Operand> WithBias(NodeContext& context, const Operand& scores, const Operand& bias) {
+  const Dims &dims = bias.dims, &wanted = scores.dims;
+  const bool fits = dims.size() == 4 && (dims[0] == 1 || dims[0] == wanted[0]) &&
+                    (dims[1] == 1 || dims[1] == wanted[1]) && dims[2] == wanted[2] &&
+                    dims[3] == wanted[3];
+  if (!fits)
+    return context.node.Invalid(absl::StrCat("attention_bias of dims ", DimsToString(dims),
+                                             " for scores of ", DimsToString(wanted),
+                                             "; the first two may be 1"));
+  return ElementwiseOf(context, {Function::kAdd}, {scores, bias}, "/with_bias");
+}
+
 absl::Status FinishAttention(NodeContext& context, const Operand& shares, const Operand& values,
                              bool together) {
   ABSL_ASSIGN_OR_RETURN(const Operand product,

@@ -35,6 +35,10 @@ absl::StatusOr<Operand> CausalMask(const NodeContext& context, int64_t rows, int
 absl::StatusOr<Operand> MaskOf(NodeContext& context, const Operand& truth, float value,
                                absl::string_view suffix);
 
+// Scores plus real numbers that are broadcast to them: [batch or 1, heads or 1, rows, columns].
+//   kInvalidArgument  other dims
+absl::StatusOr<Operand> WithBias(NodeContext& context, const Operand& scores, const Operand& bias);
+
 // Output 0: softmax(scores) v, of rank 3 if `together`.
 absl::Status FinishAttention(NodeContext& context, const Operand& shares, const Operand& values,
                              bool together);

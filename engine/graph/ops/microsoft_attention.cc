@@ -66,7 +66,7 @@ absl::StatusOr<Operand> InRanges(NodeContext& context, const Operand& ends, int6
   ABSL_ASSIGN_OR_RETURN(const Operand end, ReshapeOf(context, first, {batch, 1, 1, 1}, "/end"));
   ABSL_ASSIGN_OR_RETURN(Operand truth,
                         ElementwiseOf(context, {Function::kLess}, {places, end}, "/before"));
-  if (ends.dims[0] == batch) return truth;
+  if (ends.dims[0] != 2 * batch) return truth;
   ABSL_ASSIGN_OR_RETURN(const Operand second, Part(context, ends, 0, batch, batch, "/starts"));
   ABSL_ASSIGN_OR_RETURN(const Operand start,
                         ReshapeOf(context, second, {batch, 1, 1, 1}, "/start"));
@@ -75,22 +75,49 @@ absl::StatusOr<Operand> InRanges(NodeContext& context, const Operand& ends, int6
   return ElementwiseOf(context, {Function::kAnd}, {truth, after}, "/between");
 }
 
-// Which keys take part, as input `i` says: [batch, keys] or [batch, queries, keys] of numbers above
-// 0, the ends of sequences [batch], or the ends and then the starts [2 * batch].
-absl::StatusOr<Operand> TakesPart(NodeContext& context, int i, const Dims& scores) {
-  const Operand given = context.input(i);
-  const Dims& dims = given.dims;
+// Whether a mask is [batch, 1, positions, positions], of all positions that there may be.
+bool IsOfPositions(const Dims& mask, const Dims& scores) {
+  return mask.size() == 4 && mask[0] == scores[0] && mask[1] == 1 && mask[2] == mask[3] &&
+         mask[2] >= scores[3] && scores[2] <= scores[3];
+}
+
+// The part of such a mask that is for these keys and for the queries, which are the last of them.
+absl::StatusOr<Operand> OfPositions(NodeContext& context, const Operand& mask, const Dims& scores) {
+  Select select = WholeOf(4);
+  select.from[2] = {{scores[3] - scores[2], 1, scores[2]}};
+  select.from[3] = {{0, 1, scores[3]}};
+  return SelectOf(context, mask, std::move(select), "/positions");
+}
+
+// The inputs that mask scores: padding by `mask_filter_value`, and real numbers that are added.
+struct MaskInputs {
+  int padding, bias;
+  bool of_attention;  // as Attention takes them, which has forms of its own
+};
+
+// Which keys take part, as input `masks.padding` says: [batch, keys], [batch, queries, keys] or
+// [batch, 1, positions, positions] of numbers above 0, the ends of sequences [batch], the ends and
+// then the starts [2 * batch], or the ends and what packed sequences need [3 * batch + 2].
+absl::StatusOr<Operand> TakesPart(NodeContext& context, const MaskInputs& masks,
+                                  const Dims& scores) {
+  Operand given = context.input(masks.padding);
+  const Dims dims = given.dims;
   const int64_t batch = scores[0], rows = scores[2], columns = scores[3];
-  if (dims == Dims{batch} || dims == Dims{2 * batch})
+  if (dims == Dims{batch} || dims == Dims{2 * batch} || dims == Dims{3 * batch + 2})
     return InRanges(context, given, batch, columns);
   Dims raised;
   if (dims == Dims{batch, columns}) raised = {batch, 1, 1, columns};
   if (dims == Dims{batch, rows, columns}) raised = {batch, 1, rows, columns};
+  if (masks.of_attention && IsOfPositions(dims, scores)) {
+    ABSL_ASSIGN_OR_RETURN(given, OfPositions(context, given, scores));
+    raised = given.dims;
+  }
   if (raised.empty())
     return context.node.Unimplemented(
         absl::StrCat("a mask of dims ", DimsToString(dims), " for scores of ", DimsToString(scores),
-                     "; supported are [batch], [2 * batch], [batch, keys] "
-                     "and [batch, queries, keys]"));
+                     "; supported are [batch], [2 * batch], [3 * batch + 2], [batch, keys], "
+                     "[batch, queries, keys]",
+                     masks.of_attention ? " and [batch, 1, positions, positions]" : ""));
   const Operand zero = OperandOf(MakeInts(context.output_name() + "/nothing", {}, {0}));
   ABSL_ASSIGN_OR_RETURN(const Operand shaped, ReshapeOf(context, given, raised, "/raised_mask"));
   return ElementwiseOf(context, {Function::kLess}, {zero, shaped}, "/takes_part");
@@ -101,32 +128,36 @@ absl::StatusOr<Operand> Added(NodeContext& context, const Operand& scores, const
   return ElementwiseOf(context, {Function::kAdd}, {scores, mask}, suffix);
 }
 
-// The inputs that mask scores: padding by `mask_filter_value`, and real numbers that are added.
-struct MaskInputs {
-  int padding, bias;
-};
+// Scores with the mask of input `masks.padding`, if there is one. One number for all keys, of each
+// sequence or of all, changes no share.
+absl::StatusOr<Operand> Padded(NodeContext& context, const Operand& scores, MaskInputs masks) {
+  if (!context.Has(masks.padding)) return scores;
+  ABSL_ASSIGN_OR_RETURN(const float filter, context.node.Float("mask_filter_value", -10000));
+  const Dims& dims = context.input(masks.padding).dims;
+  if (masks.of_attention && (dims == Dims{scores.dims[0], 1} || dims == Dims{1, 1})) return scores;
+  ABSL_ASSIGN_OR_RETURN(const Operand truth, TakesPart(context, masks, scores.dims));
+  ABSL_ASSIGN_OR_RETURN(const Operand mask, MaskOf(context, truth, filter, "/padding"));
+  return Added(context, scores, mask, "/padded");
+}
 
 absl::Status FinishHeads(NodeContext& context, const Heads& heads, MaskInputs masks) {
   const Node& node = context.node;
   const int64_t size = heads.queries.dims[3];
   ABSL_ASSIGN_OR_RETURN(const float scale, node.Float("scale", 0));
-  ABSL_ASSIGN_OR_RETURN(const float filter, node.Float("mask_filter_value", -10000));
   ABSL_ASSIGN_OR_RETURN(const int64_t unidirectional, node.Int("unidirectional", 0));
   const float usual = 1 / std::sqrt(static_cast<float>(size));
   ABSL_ASSIGN_OR_RETURN(Operand scores, ScoresOf(context, heads.queries, heads.keys,
                                                  scale == 0 ? usual : scale, /*softcap=*/0));
   const Dims dims = scores.dims;
-  if (context.Has(masks.padding)) {
-    ABSL_ASSIGN_OR_RETURN(const Operand truth, TakesPart(context, masks.padding, dims));
-    ABSL_ASSIGN_OR_RETURN(const Operand mask, MaskOf(context, truth, filter, "/padding"));
-    ABSL_ASSIGN_OR_RETURN(scores, Added(context, scores, mask, "/padded"));
-  }
+  ABSL_ASSIGN_OR_RETURN(scores, Padded(context, scores, masks));
   if (unidirectional != 0) {
+    if (context.Has(masks.padding) && context.input(masks.padding).dims.size() == 4)
+      return node.Invalid("a mask of all positions with unidirectional");
     ABSL_ASSIGN_OR_RETURN(const Operand mask, CausalMask(context, dims[2], dims[3], heads.past));
     ABSL_ASSIGN_OR_RETURN(scores, Added(context, scores, mask, "/masked"));
   }
   if (context.Has(masks.bias)) {
-    ABSL_ASSIGN_OR_RETURN(scores, Added(context, scores, context.input(masks.bias), "/with_bias"));
+    ABSL_ASSIGN_OR_RETURN(scores, WithBias(context, scores, context.input(masks.bias)));
   }
   ABSL_ASSIGN_OR_RETURN(const ValueId shares,
                         context.Emit(Softmax{3}, {scores.value}, dims, "/shares"));
@@ -192,7 +223,13 @@ absl::StatusOr<Operand> Product(NodeContext& context) {
 // The weights give queries, keys and values in one product.
 absl::Status BuildPackedAttention(NodeContext& context) {
   const Node& node = context.node;
-  ABSL_RETURN_IF_ERROR(CheckLeftOut(node, {6}, {"do_rotary", "past_present_share_buffer"}));
+  ABSL_RETURN_IF_ERROR(CheckLeftOut(node, {6}, {"past_present_share_buffer"}));
+  ABSL_ASSIGN_OR_RETURN(const int64_t rotary, node.Int("do_rotary", 0));
+  if (rotary != 0)
+    return node.Unimplemented(
+        absl::StrCat("do_rotary ", rotary,
+                     "; supported are RotaryEmbedding before MultiHeadAttention, and "
+                     "do_rotary of GroupQueryAttention"));
   ABSL_ASSIGN_OR_RETURN(const int64_t count, node.Int("num_heads", 0));
   ABSL_ASSIGN_OR_RETURN(Operand all, Product(context));
   if (context.Has(2)) {
@@ -211,7 +248,7 @@ absl::Status BuildPackedAttention(NodeContext& context) {
     start += size;
   }
   ABSL_RETURN_IF_ERROR(AddPackedPast(context, 4, &heads));
-  return FinishHeads(context, heads, {.padding = 3, .bias = 5});
+  return FinishHeads(context, heads, {.padding = 3, .bias = 5, .of_attention = true});
 }
 
 // Input `i`, with its part of the bias, as heads.
@@ -259,7 +296,7 @@ absl::Status BuildMultiHeadAttention(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(heads.keys, AfterPast(context, 6, 1, heads.keys));
   ABSL_ASSIGN_OR_RETURN(heads.values, AfterPast(context, 7, 2, heads.values));
   if (context.Has(6)) heads.past = context.input(6).dims[2];
-  return FinishHeads(context, heads, {.padding = 4, .bias = 5});
+  return FinishHeads(context, heads, {.padding = 4, .bias = 5, .of_attention = false});
 }
 
 }  // namespace

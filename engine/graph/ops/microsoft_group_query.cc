@@ -383,9 +383,7 @@ absl::Status BuildGroupQueryAttention(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(Operand scores,
                         ScoresOf(context, attended.queries, all_keys, scale, softcap));
   if (context.Has(Given::kBias)) {
-    ABSL_ASSIGN_OR_RETURN(
-        scores, ElementwiseOf(context, {Function::kAdd}, {scores, context.input(Given::kBias)},
-                              "/with_bias"));
+    ABSL_ASSIGN_OR_RETURN(scores, WithBias(context, scores, context.input(Given::kBias)));
   }
   ABSL_ASSIGN_OR_RETURN(scores, Masked(context, attended, scores));
   ABSL_ASSIGN_OR_RETURN(const Operand shares, SharesOf(context, scores));

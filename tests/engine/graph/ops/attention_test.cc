@@ -77,6 +77,18 @@ TEST(AttentionTest, WhatIsMaskedTakesNoPart) {
   EXPECT_GT(std::abs(causal[2] - std::sin(22)), 0.01);
 }
 
+TEST(AttentionTest, AMaskIsBroadcastToScoresAndNotTheOtherWay) {
+  const auto built = [](const std::vector<int64_t>& mask) {
+    OnnxBuilder model(23);
+    for (const char* name : {"q", "k", "v"}) model.Input(name, {1, 2, 2, 2});
+    model.Floats("m", mask).Node("Attention", {"q", "k", "v", "m"}, {"y"}).Output("y");
+    return BuiltText(model, {{1, 2, 2, 2}, {1, 2, 2, 2}, {1, 2, 2, 2}});
+  };
+  EXPECT_THAT(built({1, 1, 2, 2}), HasSubstr("output y"));
+  EXPECT_THAT(built({3, 1, 2, 2}),
+              HasSubstr("attn_mask of dims [3,1,2,2] for scores of [1,2,2,2]"));
+}
+
 TEST(AttentionTest, FewerHeadsOfKeys) {
   ExpectNear(Node("Attention",
                   {{"q", {1, 2, 2, 2}, 0}, {"k", {1, 1, 3, 2}, 10}, {"v", {1, 1, 3, 2}, 20}}, {}),
