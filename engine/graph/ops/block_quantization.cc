@@ -29,7 +29,7 @@ class DequantizedBlocks final : public StoredNumbers {
     for (size_t d = blocks_.axis + 1; d < dims.size(); ++d) inner *= dims[d];
     const int64_t lines = static_cast<int64_t>(held.values.size()) / inner;
     for (int64_t line = 0; line < lines; ++line) {
-      const int64_t block = line / along * per_row + line % along / blocks_.size;
+      const int64_t block = line / along * per_row + BlockOf(line % along);
       for (int64_t i = 0; i < inner; ++i) {
         const int64_t at = block * inner + i;
         const float zero = ZeroAt(at);
@@ -38,6 +38,10 @@ class DequantizedBlocks final : public StoredNumbers {
       }
     }
     return HeldFloats{*reals, reals};
+  }
+
+  int64_t BlockOf(int64_t i) const {
+    return blocks_.of_elements.empty() ? i / blocks_.size : blocks_.of_elements[i];
   }
 
   float ZeroAt(int64_t block) const {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Known weights whose scales and zero points belong to blocks of neighbours along one axis:
+// Known weights whose scales and zero points belong to blocks of neighbours along one axis,
 //
 //   real[.., i, ..] = scale[.., i / size, ..] * (integer[.., i, ..] - zero_point[.., i / size, ..])
 //
-// They become real numbers when they are packed.
+// or, where blocks are not of neighbours, with blocks[i] in the place of i / size. They become real
+// numbers when they are packed.
 #ifndef ENGINE_GRAPH_OPS_BLOCK_QUANTIZATION_H_
 #define ENGINE_GRAPH_OPS_BLOCK_QUANTIZATION_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "engine/graph/constant.h"
@@ -22,8 +24,9 @@ inline constexpr int64_t kFewConverted = 16384;
 struct Blocks {
   int axis = 0;
   int64_t size = 1;
-  ConstantPtr scales;       // in memory
-  ConstantPtr zero_points;  // the same, or one for all; null: 0
+  ConstantPtr scales;                // in memory
+  ConstantPtr zero_points;           // the same, or one for all; null: 0
+  std::vector<int64_t> of_elements;  // the block of each index of `axis`; empty: i / size
 };
 
 // The dims of scales for numbers of these dims in blocks of `size` along `axis`.

@@ -76,19 +76,47 @@ absl::StatusOr<ConstantPtr> ZeroPoints(const NodeContext& context, int i,
   return InMemory(integers);
 }
 
-// The real numbers of input `i`; scales and zero points are inputs `scales` and `zero_points`.
-absl::StatusOr<ConstantPtr> Reals(const NodeContext& context, const PackedMatrix& matrix, int i,
-                                  int scales, int zero_points, int64_t row_bytes) {
+// The block of each column, where input `i` says it; columns that fill the last block do not count.
+absl::StatusOr<std::vector<int64_t>> BlocksOfColumns(const NodeContext& context, int i,
+                                                     const PackedMatrix& matrix) {
+  if (!context.Has(i)) return std::vector<int64_t>();
+  const Node& node = context.node;
+  const ConstantPtr& given = context.input(i).constant;
+  if (given == nullptr)
+    return node.Unimplemented("group indices (g_idx) that are computed at run time");
+  const int64_t count = given->count(), filled = matrix.blocks() * matrix.block;
+  if (given->is_float || (count != matrix.columns && count != filled))
+    return node.Invalid(absl::StrCat("group indices (g_idx) of dims ", DimsToString(given->dims),
+                                     ", expected ", matrix.columns, " integers"));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr held, InMemory(given));
+  std::vector<int64_t> blocks(held->ints.begin(), held->ints.begin() + matrix.columns);
+  for (const int64_t block : blocks) {
+    if (block < 0 || block >= matrix.blocks())
+      return node.Invalid(
+          absl::StrCat("group index (g_idx) ", block, " of ", matrix.blocks(), " blocks"));
+  }
+  return blocks;
+}
+
+// The inputs that say what the integers of a matrix stand for; -1: there is no such input.
+struct BlockInputs {
+  int integers, scales, zero_points, groups;
+};
+
+// The real numbers of the matrix.
+absl::StatusOr<ConstantPtr> Reals(const NodeContext& context, const PackedMatrix& matrix,
+                                  const BlockInputs& inputs, int64_t row_bytes) {
   ABSL_RETURN_IF_ERROR(CheckPacked(context.node, matrix));
-  ABSL_ASSIGN_OR_RETURN(
-      const ConstantPtr integers,
-      Unpacked(context, i, matrix.rows, matrix.columns, row_bytes, matrix.bits, "weights"));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr integers,
+                        Unpacked(context, inputs.integers, matrix.rows, matrix.columns, row_bytes,
+                                 matrix.bits, "weights"));
   Blocks blocks = {.axis = 1, .size = matrix.block};
   ABSL_ASSIGN_OR_RETURN(blocks.scales,
-                        Known(context, scales, {matrix.rows, matrix.blocks()}, "scales"));
+                        Known(context, inputs.scales, {matrix.rows, matrix.blocks()}, "scales"));
   if (!blocks.scales->is_float) return context.node.Invalid("scales that are not real numbers");
   ABSL_ASSIGN_OR_RETURN(blocks.scales, InMemory(blocks.scales));
-  ABSL_ASSIGN_OR_RETURN(blocks.zero_points, ZeroPoints(context, zero_points, matrix));
+  ABSL_ASSIGN_OR_RETURN(blocks.zero_points, ZeroPoints(context, inputs.zero_points, matrix));
+  ABSL_ASSIGN_OR_RETURN(blocks.of_elements, BlocksOfColumns(context, inputs.groups, matrix));
   return DequantizeBlocks(integers, std::move(blocks),
                           absl::StrCat(context.output_name(), "/weights"));
 }
@@ -102,11 +130,13 @@ absl::Status BuildMatMulNBits(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(matrix.bits, node.Int("bits", 4));
   ABSL_ASSIGN_OR_RETURN(matrix.block, node.Int("block_size", 0));
   ABSL_ASSIGN_OR_RETURN(const int64_t prepacked, node.Int("weight_prepacked", 0));
-  if (context.Has(4)) return node.Unimplemented("group indices (g_idx)");
   if (prepacked != 0) return node.Unimplemented(absl::StrCat("weight_prepacked ", prepacked));
   ABSL_RETURN_IF_ERROR(CheckPacked(node, matrix));
   const int64_t row_bytes = matrix.blocks() * (matrix.block * matrix.bits / 8);
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr weights, Reals(context, matrix, 1, 2, 3, row_bytes));
+  ABSL_ASSIGN_OR_RETURN(
+      const ConstantPtr weights,
+      Reals(context, matrix, {.integers = 1, .scales = 2, .zero_points = 3, .groups = 4},
+            row_bytes));
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   const bool adds = context.Has(5);
   ABSL_ASSIGN_OR_RETURN(const ValueId product,
@@ -136,7 +166,10 @@ absl::Status BuildGatherBlockQuantized(NodeContext& context) {
     return node.Unimplemented("supported are rows of a matrix of u8, with blocks along its rows");
   matrix.rows = data.dims[0];
   if (matrix.bits > 0) matrix.columns = data.dims[1] * 8 / matrix.bits;
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr table, Reals(context, matrix, 0, 2, 3, data.dims[1]));
+  ABSL_ASSIGN_OR_RETURN(
+      const ConstantPtr table,
+      Reals(context, matrix, {.integers = 0, .scales = 2, .zero_points = 3, .groups = -1},
+            data.dims[1]));
   ABSL_ASSIGN_OR_RETURN(const Operand dst,
                         GatherOf(context, OperandOf(table), context.input(1), 0));
   return context.SetOutput(dst);

@@ -50,6 +50,26 @@ TEST(MicrosoftBlocksTest, ProductsOfFourBits) {
   ExpectNear(ProductBy("real_zeros"), {(1 - 4) + 10 * 0.5 + 0.5, 2 * (0.5 + 0.5) + 0.25});
 }
 
+// Group indices say which block's scale and zero point a column has: blocks 1, 0 and 1 for the
+// columns 0, 1 and 16. In rows of 32 the indices of columns that fill a block are not looked at.
+TEST(MicrosoftBlocksTest, ColumnsInBlocksThatGroupIndicesName) {
+  for (const int64_t count : {17, 32}) {
+    OnnxBuilder model = WithWeights();
+    std::vector<int64_t> groups(count, 7);
+    for (int i = 0; i < 17; ++i) groups[i] = i % 2;
+    groups[0] = groups[16] = 1;
+    groups[1] = 0;
+    model.Input("x", {1, 17}).Integers("groups", groups);
+    AddProduct(&model, {"x", "w", "s", "zeros", "groups"});
+    Elements x(17, 0);
+    x[0] = 1;
+    x[1] = 100;
+    x[16] = 10000;
+    EXPECT_EQ(Computed(model, {{1, 17}}, {x})[0],
+              (Elements{(9 - 5) * 10 + 100 * (4 - 3) + 10000 * (1 - 5) * 10.0, 0}));
+  }
+}
+
 TEST(MicrosoftBlocksTest, RowsOfATable) {
   OnnxBuilder model(17);
   onnx::OperatorSetIdProto* opset = model.proto().add_opset_import();
@@ -72,7 +92,9 @@ TEST(MicrosoftBlocksTest, Refusals) {
                           std::vector<onnx::AttributeProto> attributes = {}) {
     OnnxBuilder model = WithWeights();
     model.Input("x", {1, 17}).Input("computed", {32}, onnx::TensorProto::UINT8);
-    model.Integers("groups", std::vector<int64_t>(17, 0));
+    model.Integers("few", std::vector<int64_t>(16, 0));
+    model.Integers("third", std::vector<int64_t>(17, 2));
+    model.Integers("negative", std::vector<int64_t>(17, -1)).Floats("real", {17});
     AddProduct(&model, inputs, std::move(attributes));
     return BuiltText(model, {{1, 17}, {32}});
   };
@@ -85,7 +107,12 @@ TEST(MicrosoftBlocksTest, Refusals) {
   EXPECT_THAT(refused({"x", "w", "s"}, {Int("N", 3)}),
               HasSubstr("weights of dims [2,2,8], expected [3,16]"));
   EXPECT_THAT(refused({"x", "computed", "s"}), HasSubstr("weights that are computed at run time"));
-  EXPECT_THAT(refused({"x", "w", "s", "", "groups"}), HasSubstr("group indices (g_idx)"));
+  EXPECT_THAT(refused({"x", "w", "s", "", "computed"}),
+              HasSubstr("group indices (g_idx) that are computed at run time"));
+  for (const char* groups : {"few", "real"})
+    EXPECT_THAT(refused({"x", "w", "s", "", groups}), HasSubstr(", expected 17 integers"));
+  EXPECT_THAT(refused({"x", "w", "s", "", "third"}), HasSubstr("(g_idx) 2 of 2 blocks"));
+  EXPECT_THAT(refused({"x", "w", "s", "", "negative"}), HasSubstr("(g_idx) -1 of 2 blocks"));
   EXPECT_THAT(refused({"x", "s", "s"}), HasSubstr("INVALID_ARGUMENT"));
 }
 
