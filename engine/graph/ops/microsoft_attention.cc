@@ -22,15 +22,11 @@ namespace {
 
 using Function = Elementwise::Function;
 
-// kUnimplemented: one of these inputs is there, or one of these attributes is not 0.
-absl::Status CheckLeftOut(const Node& node, std::initializer_list<int> inputs,
-                          std::initializer_list<absl::string_view> attributes) {
-  for (const int i : inputs) {
-    if (node.HasInput(i)) return node.Unimplemented(absl::StrCat("input ", i));
-  }
-  for (const absl::string_view name : attributes) {
-    ABSL_ASSIGN_OR_RETURN(const int64_t value, node.Int(name, 0));
-    if (value != 0) return node.Unimplemented(absl::StrCat(name, " ", value));
+// kUnimplemented: one of these inputs, by number and name, is there.
+absl::Status CheckLeftOut(const Node& node,
+                          std::initializer_list<std::pair<int, absl::string_view>> inputs) {
+  for (const auto& [i, name] : inputs) {
+    if (node.HasInput(i)) return node.Unimplemented(absl::StrCat(name, " (input ", i, ")"));
   }
   return absl::OkStatus();
 }
@@ -223,7 +219,9 @@ absl::StatusOr<Operand> Product(NodeContext& context) {
 // The weights give queries, keys and values in one product.
 absl::Status BuildPackedAttention(NodeContext& context) {
   const Node& node = context.node;
-  ABSL_RETURN_IF_ERROR(CheckLeftOut(node, {6}, {"past_present_share_buffer"}));
+  ABSL_RETURN_IF_ERROR(CheckLeftOut(node, {{6, "past_sequence_length"}}));
+  ABSL_ASSIGN_OR_RETURN(const int64_t shared, node.Int("past_present_share_buffer", 0));
+  if (shared != 0) return node.Unimplemented(absl::StrCat("past_present_share_buffer ", shared));
   ABSL_ASSIGN_OR_RETURN(const int64_t rotary, node.Int("do_rotary", 0));
   if (rotary != 0)
     return node.Unimplemented(
@@ -281,10 +279,10 @@ absl::StatusOr<Operand> AfterPast(NodeContext& context, int input, int output, O
 // The bias is that of queries, keys and values, one after the other.
 absl::Status BuildMultiHeadAttention(NodeContext& context) {
   const Node& node = context.node;
-  ABSL_RETURN_IF_ERROR(CheckLeftOut(node, {8, 9}, {}));
+  ABSL_RETURN_IF_ERROR(CheckLeftOut(node, {{8, "past_sequence_length"}, {9, "cache_indirection"}}));
   if (!context.Has(1) || !context.Has(2))
     return node.Unimplemented("queries, keys and values in one input");
-  if (node.HasOutput(3)) return node.Unimplemented("output 3");
+  if (node.HasOutput(3)) return node.Unimplemented("scores as an output (qk)");
   if (context.Has(6) != context.Has(7)) return node.Invalid("past keys without past values");
   ABSL_ASSIGN_OR_RETURN(const int64_t count, node.Int("num_heads", 0));
   if (context.input(0).dims.size() != 3) return node.Invalid("queries that are not of rank 3");

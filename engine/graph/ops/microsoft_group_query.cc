@@ -4,7 +4,8 @@
 // inputs, of fewer heads than queries have, with rotated positions. Earlier keys may lie in a
 // buffer that is longer than there are any; keys beyond the total length are not read. How many
 // keys there are is known where there is one sequence, or no earlier key; else it is computed for
-// each sequence. Source: ONNX Runtime's ContribOperators.md, version 1 of com.microsoft.
+// each sequence. Earlier keys may be quantized (quantized_cache.h). Source: ONNX Runtime's
+// ContribOperators.md, version 1 of com.microsoft.
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "engine/graph/ops/element_functions.h"
 #include "engine/graph/ops/gather.h"
 #include "engine/graph/ops/ops.h"
+#include "engine/graph/ops/quantized_cache.h"
 #include "engine/graph/ops/select.h"
 
 namespace tilewire::graph {
@@ -37,7 +39,11 @@ struct Given {
     kSin,
     kPositions,
     kBias,
-    kSink
+    kSink,
+    kKeyScale,
+    kValueScale,
+    kQueryNorm,
+    kKeyNorm
   };
 };
 
@@ -52,20 +58,15 @@ struct Attended {
 
 absl::Status CheckGroupQuery(const NodeContext& context) {
   const Node& node = context.node;
-  for (const int i : {12, 13, 14, 15}) {
-    if (node.HasInput(i)) return node.Unimplemented(absl::StrCat("input ", i));
-  }
+  if (node.HasInput(Given::kQueryNorm) || node.HasInput(Given::kKeyNorm))
+    return node.Unimplemented("normalised queries and keys (q_norm_weight, k_norm_weight)");
   for (const absl::string_view name : {"qk_output", "sliding_window_cache"}) {
     ABSL_ASSIGN_OR_RETURN(const int64_t value, node.Int(name, 0));
     if (value != 0) return node.Unimplemented(absl::StrCat(name, " ", value));
   }
-  for (const absl::string_view name : {"k_quant_type", "v_quant_type"}) {
-    ABSL_ASSIGN_OR_RETURN(const std::string type, node.String(name, "NONE"));
-    if (type != "NONE") return node.Unimplemented(absl::StrCat(name, " '", type, "'"));
-  }
   ABSL_ASSIGN_OR_RETURN(const int64_t causal, node.Int("causal", 1));
   if (causal != 1) return node.Unimplemented(absl::StrCat("causal ", causal));
-  if (node.HasOutput(3)) return node.Unimplemented("output 3");
+  if (node.HasOutput(3)) return node.Unimplemented("scores as an output (output_qk)");
   for (const int i : {Given::kLastKeys, Given::kTotal}) {
     if (!context.Has(i)) return node.Invalid(absl::StrCat("input ", i, " is missing"));
   }
@@ -276,28 +277,49 @@ absl::StatusOr<Operand> JoinedEach(NodeContext& context, const Attended& attende
   return GatherOf(context, {nullptr, elements, table.dims}, from, 0, suffix);
 }
 
-// Adds what was there before; the result is output `output`. Keys beyond the total length are cut
-// from what is attended to.
-absl::StatusOr<Operand> WithPast(NodeContext& context, const Attended& attended, int input,
-                                 int output, const Operand& added) {
-  const std::string suffix = absl::StrCat("/present", output);
-  Operand all = added;
-  if (attended.buffer > 0) {
-    const Operand& past = context.input(input);
-    const Dims wanted = {added.dims[0], added.dims[1], attended.buffer, added.dims[3]};
-    if (past.dims != wanted)
-      return context.node.Invalid(absl::StrCat("input ", input, " of dims ",
-                                               DimsToString(past.dims), ", expected ",
-                                               DimsToString(wanted)));
-    ABSL_ASSIGN_OR_RETURN(all, attended.is_known
-                                   ? JoinedAlike(context, attended, past, added, suffix)
-                                   : JoinedEach(context, attended, past, added, suffix));
+// Where keys or values come in and go out, and what says how they are quantized there.
+struct Cache {
+  int past, scale, output;
+  absl::string_view type;
+};
+
+// What was there before, then `added`, as numbers or integers.
+absl::StatusOr<Operand> Joined(NodeContext& context, const Attended& attended,
+                               const CacheQuantization& quantization, int input,
+                               const Operand& added, const std::string& suffix) {
+  if (attended.buffer == 0) return added;
+  const Operand& held = context.input(input);
+  const Dims wanted =
+      CachedDims(quantization, {added.dims[0], added.dims[1], attended.buffer, added.dims[3]});
+  if (held.dims != wanted)
+    return context.node.Invalid(absl::StrCat("input ", input, " of dims ", DimsToString(held.dims),
+                                             ", expected ", DimsToString(wanted)));
+  ABSL_ASSIGN_OR_RETURN(const Operand past,
+                        CachedIntegers(context, quantization, held, suffix + "/past"));
+  return attended.is_known ? JoinedAlike(context, attended, past, added, suffix)
+                           : JoinedEach(context, attended, past, added, suffix);
+}
+
+// Adds what was there before, which comes out too. Keys beyond the total length are cut from what
+// is attended to.
+absl::StatusOr<Operand> WithPast(NodeContext& context, const Attended& attended, const Cache& cache,
+                                 const Operand& added) {
+  const std::string suffix = absl::StrCat("/present", cache.output);
+  ABSL_ASSIGN_OR_RETURN(
+      const CacheQuantization quantization,
+      ReadCacheQuantization(context, cache.type, cache.past, cache.scale, added.dims));
+  ABSL_ASSIGN_OR_RETURN(const Operand integers,
+                        NearestIntegers(context, quantization, added, suffix + "/added"));
+  ABSL_ASSIGN_OR_RETURN(const Operand all,
+                        Joined(context, attended, quantization, cache.past, integers, suffix));
+  if (context.node.HasOutput(cache.output)) {
+    ABSL_ASSIGN_OR_RETURN(const Operand held, HeldOf(context, quantization, all, suffix));
+    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.OfAnyType(held));
+    ABSL_RETURN_IF_ERROR(context.SetOutput(Operand{nullptr, value, held.dims}, cache.output));
   }
-  if (context.node.HasOutput(output)) {
-    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(all));
-    ABSL_RETURN_IF_ERROR(context.SetOutput(Operand{nullptr, value, all.dims}, output));
-  }
-  return Part(context, all, 0, attended.total, suffix + "/read");
+  ABSL_ASSIGN_OR_RETURN(const Operand read,
+                        Part(context, all, 0, attended.total, suffix + "/read"));
+  return NumbersOf(context, quantization, read, suffix + "/numbers");
 }
 
 // -infinity for keys that a query does not see.
@@ -369,10 +391,11 @@ absl::Status BuildGroupQueryAttention(NodeContext& context) {
   ABSL_RETURN_IF_ERROR(ReadHeads(context, &attended));
   ABSL_RETURN_IF_ERROR(ReadLengths(context, &attended));
   ABSL_RETURN_IF_ERROR(Rotate(context, &attended));
-  ABSL_ASSIGN_OR_RETURN(const Operand keys,
-                        WithPast(context, attended, Given::kPastKey, 1, attended.keys));
+  const Cache of_keys = {Given::kPastKey, Given::kKeyScale, 1, "k_quant_type"};
+  const Cache of_values = {Given::kPastValue, Given::kValueScale, 2, "v_quant_type"};
+  ABSL_ASSIGN_OR_RETURN(const Operand keys, WithPast(context, attended, of_keys, attended.keys));
   ABSL_ASSIGN_OR_RETURN(const Operand values,
-                        WithPast(context, attended, Given::kPastValue, 2, attended.values));
+                        WithPast(context, attended, of_values, attended.values));
   const int64_t heads = attended.queries.dims[1];
   ABSL_ASSIGN_OR_RETURN(const Operand all_keys, RepeatedHeads(context, keys, heads, "/all_keys"));
   ABSL_ASSIGN_OR_RETURN(const Operand all_values,
@@ -390,6 +413,13 @@ absl::Status BuildGroupQueryAttention(NodeContext& context) {
   return FinishAttention(context, shares, all_values, /*together=*/true);
 }
 
+// Keys and values come out as they came in.
+DataType LikeQueryOrCache(const TypedNode& node, int i) {
+  const int past = i == 1 ? Given::kPastKey : Given::kPastValue;
+  const bool is_cache = (i == 1 || i == 2) && node.node.HasInput(past);
+  return node.input(is_cache ? past : Given::kQuery);
+}
+
 }  // namespace
 
 TILEWIRE_OPERATORS(MicrosoftGroupQuery) = {
@@ -397,7 +427,7 @@ TILEWIRE_OPERATORS(MicrosoftGroupQuery) = {
      "causal do_rotary k_quant_type kv_cache_bit_width kv_num_heads local_window_size num_heads "
      "qk_norm_epsilon qk_output rotary_interleaved scale sliding_window_cache smooth_softmax "
      "softcap v_quant_type",
-     BuildGroupQueryAttention, Folds::kNever, LikeFirstInput, Inputs({Given::kTotal})},
+     BuildGroupQueryAttention, Folds::kNever, LikeQueryOrCache, Inputs({Given::kTotal})},
 };
 
 }  // namespace tilewire::graph

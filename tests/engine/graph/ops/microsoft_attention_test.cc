@@ -149,6 +149,10 @@ TEST(MicrosoftAttentionTest, FormsThatAreRefused) {
               HasSubstr("past keys without past values"));
   EXPECT_THAT(RefusalOf("MultiHeadAttention", {"q", "q", "q", "", "mask"}),
               HasSubstr("a mask of dims [3] for scores of [1,2,2,2]; supported are [batch], "));
+  EXPECT_THAT(RefusalOf("MultiHeadAttention", {"q", "q", "q", "", "", "", "", "", "mask"}),
+              HasSubstr("past_sequence_length (input 8)"));
+  EXPECT_THAT(RefusalOf("Attention", {"q", "m"}, {Int("past_present_share_buffer", 1)}),
+              HasSubstr("past_present_share_buffer 1"));
   EXPECT_THAT(RefusalOf("Attention", {"q", "m"}, {Int("do_rotary", 1)}),
               HasSubstr("do_rotary 1; supported are RotaryEmbedding before"));
   EXPECT_THAT(RefusalOf("Attention", {"q", "m", "", "positions"}, {Int("unidirectional", 1)}),
