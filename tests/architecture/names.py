@@ -127,7 +127,7 @@ def check_operator_list(tree):
     if not files:
         return []
     known = {name for path in files
-             for name in re.findall(r'^ +(?:\{|\w+\(\{?)"(?:[a-z]+\.)*([A-Z]\w*)",\s*\d',
+             for name in re.findall(r'^ +(?:\{|(?:\w+\()+\{?)"(?:[a-z]+\.)*([A-Z]\w*)",\s*\d',
                                tree.text(path), re.M)}
     document = tree.text(readme) if readme in tree.files else ""
     section = document.partition("## Operators")[2].partition("**To add")[0]

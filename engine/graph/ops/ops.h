@@ -41,6 +41,7 @@ absl::Span<const OpRow> GatherElementsOperators();
 absl::Span<const OpRow> GridSampleOperators();
 absl::Span<const OpRow> IdentityOperators();
 absl::Span<const OpRow> InnerProductOperators();
+absl::Span<const OpRow> LossOperators();
 absl::Span<const OpRow> LpPoolOperators();
 absl::Span<const OpRow> LrnOperators();
 absl::Span<const OpRow> MaxUnpoolOperators();
@@ -76,7 +77,8 @@ absl::Span<const OpRow> TriangleOperators();
 absl::Span<const OpRow> UnaryOperators();
 absl::Span<const OpRow> UniqueOperators();
 
-inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
+using OpFamily = absl::Span<const OpRow> (*)();
+inline constexpr OpFamily kOpFamilies[] = {
     ActivationOperators,
     AffineGridOperators,
     AttentionOperators,
@@ -101,6 +103,7 @@ inline constexpr absl::Span<const OpRow> (*kOpFamilies[])() = {
     GridSampleOperators,
     IdentityOperators,
     InnerProductOperators,
+    LossOperators,
     LpPoolOperators,
     LrnOperators,
     MaxUnpoolOperators,
