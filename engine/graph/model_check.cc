@@ -55,7 +55,8 @@ void AddKnown(const TensorSpec& spec, CheckedTensor* tensor) {
 }
 
 void AddDeclared(const OnnxFile& file, ModelCheck* check) {
-  check->opset = file.opsets.at("");
+  const auto opset = file.opsets.find("");
+  if (opset != file.opsets.end()) check->opset = opset->second;
   check->nodes = file.graph->node_size();
   std::set<std::string> constants;  // which IR versions before 4 declare as inputs, too
   for (const ConstantPtr& constant : file.initializers) constants.insert(constant->name);

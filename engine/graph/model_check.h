@@ -26,7 +26,7 @@ struct ModelCheck {
   // All that it lacks, one text each; none where the status is OK.
   std::vector<std::string> lacks;
   // The rest is empty where the file is not ONNX.
-  int64_t opset = 0;  // of the default domain
+  int64_t opset = 0;  // of the default domain; 0: the file has none
   int64_t nodes = 0;
   int64_t weights_bytes = 0;  // of initializers; known where the status is OK
   std::vector<CheckedTensor> inputs, outputs;

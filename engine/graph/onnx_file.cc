@@ -135,10 +135,11 @@ absl::Status CheckNames(const google::protobuf::Message& part) {
   return absl::OkStatus();
 }
 
-// Files of IR versions before 3 name no opset: there was one.
+// Files of IR versions before 3 name no opset: there was one. Others name those of their nodes.
 absl::StatusOr<Opsets> ReadOpsets(const std::vector<onnx::OperatorSetIdProto>& entries,
                                   int64_t ir_version, Findings* findings) {
   if (entries.empty() && (ir_version == 1 || ir_version == 2)) return Opsets{{"", 1}};
+  if (entries.empty()) return absl::InvalidArgumentError("not a model: no opset_import");
   int64_t opset = 0;
   Opsets opsets;
   for (const onnx::OperatorSetIdProto& entry : entries) {
@@ -148,8 +149,7 @@ absl::StatusOr<Opsets> ReadOpsets(const std::vector<onnx::OperatorSetIdProto>& e
       return absl::InvalidArgumentError("two opsets of the default domain");
     opset = entry.version();
   }
-  if (opset == 0)
-    return absl::InvalidArgumentError("not a model: no opset_import of the default domain");
+  if (opsets.count("") == 0) return opsets;  // its nodes are all of other domains
   if (opset < kOldestOpset || opset > kNewestOpset) {
     findings->Add(absl::UnimplementedError(
         absl::StrCat("opset ", opset, " of domain 'ai.onnx'; supported are ", kOldestOpset, " to ",

@@ -38,6 +38,18 @@ TEST(ModelCheckTest, NamesOfOpenDimensionsAndSizesThatReadingFinds) {
   EXPECT_THAT(check.outputs[0].dims, ElementsAre("?", "4", "6", "6"));
 }
 
+TEST(ModelCheckTest, NodesOfOtherDomainsAreNamedWithoutAnOpsetOfOnnx) {
+  OnnxBuilder model;
+  model.Input("x", {1, 4}).Node("TreeEnsembleRegressor", {"x"}, {"y"}).Output("y");
+  model.graph().mutable_node(0)->set_domain("ai.onnx.ml");
+  model.proto().mutable_opset_import(0)->set_domain("ai.onnx.ml");
+  model.proto().mutable_opset_import(0)->set_version(3);
+  const ModelCheck check = CheckBytes(model.Serialize());
+  EXPECT_EQ(check.opset, 0);
+  EXPECT_THAT(check.lacks,
+              ElementsAre(HasSubstr("(TreeEnsembleRegressor of ai.onnx.ml, opset 3): this op")));
+}
+
 TEST(ModelCheckTest, EverythingThatIsMissingAtOnce) {
   OnnxBuilder model(99);
   model.Input("x", {1, 4}).Input("words", {1}, onnx::TensorProto::STRING);

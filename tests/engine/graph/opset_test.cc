@@ -344,6 +344,22 @@ TEST(OpsetTest, OldFilesNameNoOpset) {
               testing::StatusIs(absl::StatusCode::kInvalidArgument, "no opset_import"));
 }
 
+// A file of other domains alone, as converters of scikit-learn write it, needs no opset of ONNX's
+// own; nodes of that domain do.
+TEST(OpsetTest, FilesOfOtherDomainsAlone) {
+  OnnxBuilder model;
+  model.Input("x", {2}).Node("QuickGelu", {"x"}, {"y"}).Output("y");
+  model.graph().mutable_node(0)->set_domain("com.microsoft");
+  model.proto().clear_opset_import();
+  model.proto().add_opset_import()->set_domain("com.microsoft");
+  model.proto().mutable_opset_import(0)->set_version(1);
+  EXPECT_TRUE(Open(model).ok()) << Open(model).status();
+  model.graph().mutable_node(0)->set_op_type("Relu");
+  model.graph().mutable_node(0)->clear_domain();
+  EXPECT_THAT(Open(model), testing::StatusIs(absl::StatusCode::kInvalidArgument,
+                                             "(Relu of ai.onnx, not imported): this"));
+}
+
 // What is not understood is refused by name.
 TEST(OpsetTest, UnknownValuesOfAttributes) {
   const std::vector<TooEarly> cases = {
