@@ -31,8 +31,8 @@ constexpr char kFooter[] =
     "  tilewire-server --probe --port=8001\n"
     "\nSignals: TERM, INT and QUIT drain, a second one of these ends at once; HUP looks for models "
     "again; USR1 and USR2 log the counts of requests.\n"
-    "\nExit status: 0 drained cleanly, 1 a failure while serving, 2 bad configuration (nothing was "
-    "served).\n";
+    "\nExit status: 0 drained cleanly, 1 a failure while serving, a second signal, or too "
+    "little memory or\ntoo few threads to start, 2 bad configuration (nothing was served).\n";
 
 // What the flags mean to the server.
 void ApplyToServer(const GivenFlags& given, ServerOptions* server) {
@@ -73,6 +73,17 @@ std::string FromEnvironment(const char* name) {
 int Fail(const std::string& what) {
   std::fprintf(stderr, "tilewire-server: %s\n", what.c_str());
   return 2;
+}
+
+// Connections have room for two messages.
+std::optional<int> CheckMessages(const GivenFlags& given) {
+  if (!given.transport_mb || !given.max_message_mb) return std::nullopt;
+  const int64_t transport = *given.transport_mb, message = *given.max_message_mb;
+  if (transport >= 2 * message) return std::nullopt;
+  return Fail(absl::StrCat("--transport_mb=", transport,
+                           " has no room for two messages of --max_message_mb=", message,
+                           ": --transport_mb is at least ", 2 * message,
+                           " beside it, or --max_message_mb at most ", transport / 2));
 }
 
 // What the flags mean to the engine.
@@ -143,6 +154,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
     return Fail(error.what());
   }
   if (const auto refused = ApplyToEngine(given, &flags->engine)) return refused;
+  if (const auto refused = CheckMessages(given)) return refused;
   ApplyToServer(given, &flags->server);
   flags->warm_up_first = given.warm_up == "before";
   flags->memory = WishesFor(given);

@@ -45,10 +45,10 @@ namespace {
 // How long the last lines wait for a reader of standard error.
 constexpr absl::Duration kLongestFlush = absl::Seconds(5);
 
-int Refuse(const absl::Status& status) {
-  if (!FlushLog(kLongestFlush)) return 2;
+int Refuse(const absl::Status& status, int exit_code = 2) {
+  if (!FlushLog(kLongestFlush)) return exit_code;
   std::fprintf(stderr, "tilewire-server: %s\n", std::string(status.message()).c_str());
-  return 2;
+  return exit_code;
 }
 
 // Blocks of this size and more go back to the system when they are freed. Without a bound glibc
@@ -286,6 +286,7 @@ int Serve(Flags flags) {
   absl::StatusOr<std::vector<ServedModel>> found = ScanModels(flags);
   if (!found.ok()) return Refuse(found.status());
   const MemoryPlan memory = ApplyMemory(*found, &flags);
+  if (!memory.refusal.empty()) return Refuse(absl::ResourceExhaustedError(memory.refusal), 1);
   WarnAtStart(flags, memory);
   absl::StatusOr<std::unique_ptr<Engine>> engine = StartEngine(flags.engine, flags.pin_threads);
   if (!engine.ok()) return Refuse(engine.status());

@@ -237,6 +237,14 @@ digits=deploy/models/digits
 refuse 'half not in .*exact,fast,bf16' --model="$digits" --precision=half
 refuse 'exclude each other' --model="$digits" --model_repository=deploy/models
 refuse "two models are version 1 of 'digits'" --model="$digits" --model="$digits/1/model.onnx"
+refuse '^tilewire-server: --transport_mb=16 has no room .*--max_message_mb=9: .* least 18 .* most 8$' \
+  --model="$digits" --transport_mb=16 --max_message_mb=9
+# A server to which too little is granted does not start, and says how much would do.
+too_little=$(ulimit -v 125000 && service/tilewire-server --model="$digits" --port=0 --threads=1 2>&1)
+[[ $? -eq 1 && $too_little =~ '122 MB that RLIMIT_AS (ulimit -v) grants'.*'at least '[0-9]+' MB' ]] || {
+  echo "FAILED: without memory not status 1 and what is needed: $too_little"
+  failures=$((failures + 1))
+}
 refuse 'is the name of one --model' --model="a=$digits" --model="b=$digits" --model_name=c
 refuse 'has a name besides' --model="a=$digits" --model_name=c
 refuse 'has no name before' "--model==$digits"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/memory_plan.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -67,9 +68,21 @@ TEST(MemoryPlanTest, WishesThatDoNotFitAreSaidSo) {
   EXPECT_THAT(PlanFor(512, {.work = 400 * kMiB}).warning,
               HasSubstr("--max_work_mb=400 and --transport_mb=86 together exceed the 512 MB that "
                         "a group grants"));
-  EXPECT_THAT(PlanFor(512, {.transport = 500 * kMiB}).warning,
-              HasSubstr("(--transport_mb=500) but no model: grant more"));
-  EXPECT_THAT(PlanFor(32).warning, HasSubstr("grant more"));
+}
+
+TEST(MemoryPlanTest, WhatHoldsNoModelIsRefusedWithWhatWouldDo) {
+  EXPECT_EQ(PlanFor(96).refusal, "");
+  EXPECT_THAT(PlanFor(512, {.transport = 500 * kMiB}).refusal,
+              HasSubstr("the 512 MB that a group grants hold the server and its connections "
+                        "(--transport_mb=500) but no model: at least "));
+  const std::string refusal = PlanFor(32).refusal;
+  int64_t needed = 33;
+  while (!PlanFor(needed).refusal.empty()) ++needed;
+  EXPECT_THAT(refusal, HasSubstr(absl::StrCat("at least ", needed, " MB are needed")));
+}
+
+TEST(MemoryPlanTest, ConnectionsAreNotGivenMoreThanIsWishedFor) {
+  EXPECT_EQ(PlanFor(512, {.message = 40 * kMiB, .transport = 50 * kMiB}).transport, 50 * kMiB);
 }
 
 TEST(MemoryPlanTest, TheLimitThatLeavesLeastBinds) {
