@@ -186,16 +186,23 @@ RateEvidence EvidenceOf(const RateSearchOptions& options, const RateRun& run,
   return evidence;
 }
 
+absl::Status CheckSearchTime(const RateSearchOptions& options) {
+  const bool is_known = options.first_rate > 0;
+  const RateRun run = ShortRunAt(options, is_known ? options.first_rate : options.most_rate);
+  const absl::Duration least = kFewestRuns * run.length();
+  if (options.time <= absl::ZeroDuration() || options.time >= least) return absl::OkStatus();
+  const std::string length = is_known ? absl::StrCat("at ", RateText(run.rate), "/s a run of ",
+                                                     run.requests, " requests takes ")
+                                      : "at any rate a run takes at least ";
+  return absl::InvalidArgumentError(
+      absl::StrCat("--search_time=", absl::ToDoubleSeconds(options.time), ": ", length,
+                   LatencyText(run.length()), ", and a search ", kFewestRuns, " of them: at least ",
+                   LatencyText(least)));
+}
+
 absl::StatusOr<RateSearchResult> SearchRate(const RateSearchOptions& options,
                                             const RateSearchWorld& world) {
-  const RateRun run = ShortRunAt(options, options.first_rate);
-  const absl::Duration least = kFewestRuns * run.length();
-  if (SearchTime(options) < least) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--search_time=", absl::ToDoubleSeconds(options.time), ": at ", RateText(run.rate),
-        "/s a run of ", run.requests, " requests takes ", LatencyText(run.length()),
-        ", and a search ", kFewestRuns, " of them: at least ", LatencyText(least)));
-  }
+  if (absl::Status enough = CheckSearchTime(options); !enough.ok()) return enough;
   return Search(options, world).Run();
 }
 

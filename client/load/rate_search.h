@@ -77,6 +77,11 @@ RateRun ShortRunAt(const RateSearchOptions& options, double rate);
 RateRun LastRunAt(const RateSearchOptions& options, double rate);
 absl::Duration SearchTime(const RateSearchOptions& options);
 
+// Whether a range can be found in the time of `options`, from their first rate on; where that is 0,
+// from any rate that may be measured on.
+//   kInvalidArgument  says how much it takes at least
+absl::Status CheckSearchTime(const RateSearchOptions& options);
+
 // The result of a run; it holds if p99 keeps the bound and all else is as required.
 RateEvidence EvidenceOf(const RateSearchOptions& options, const RateRun& run,
                         const LoadReport& report);

@@ -149,6 +149,15 @@ absl::StatusOr<RateSearchOptions> MakeSearch(const LoadFlags& flags) {
   return options;
 }
 
+// What is wrong with a search before anything is sent.
+absl::Status CheckSearch(const LoadFlags& flags) {
+  if (!flags.find_rate) return absl::OkStatus();
+  absl::StatusOr<RateSearchOptions> options = MakeSearch(flags);
+  if (!options.ok()) return options.status();
+  options->warm_up = absl::Seconds(flags.warm_up_s);
+  return CheckSearchTime(*options);
+}
+
 std::string ProbeText(const RateProbe& probe) {
   const LoadReport& report = probe.report;
   std::string text = absl::StrFormat(
@@ -272,6 +281,12 @@ absl::StatusOr<LoadRecord> Measure(const Server& server, const LoadFlags& flags,
   return record;
 }
 
+// No server is concerned, and no status of one is shown.
+int RefuseFlags(const absl::Status& status) {
+  absl::FPrintF(stderr, "tilewire: %s\n", status.message());
+  return 2;
+}
+
 int RunLoadCommand(const Server& server, const LoadFlags& flags) {
   const auto golden = ReadGoldenFile(flags.golden);
   if (!golden.ok()) return Refuse(golden.status());
@@ -294,8 +309,9 @@ void AddLoadCommand(CLI::App* app, const Server& server, int* exit_code) {
   auto flags = std::make_shared<LoadFlags>();
   AddLoadOptions(command, flags.get());
   command->callback([=, &server] {
-    const absl::Status right = CheckTogether(*command, *flags);
-    *exit_code = right.ok() ? RunLoadCommand(server, *flags) : Refuse(right);
+    absl::Status right = CheckTogether(*command, *flags);
+    if (right.ok()) right = CheckSearch(*flags);
+    *exit_code = right.ok() ? RunLoadCommand(server, *flags) : RefuseFlags(right);
   });
 }
 

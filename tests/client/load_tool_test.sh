@@ -175,8 +175,11 @@ for _ in 1 2 3; do
   find_rate
   [[ $failures -eq $failed_before ]] && break
 done
-expect 1 'search_time=5: at 10/s a run of 300 requests takes 33.0 s, and a search 12 of them: at least 396 s' \
-  load --server="$slow" --model=tiny --find_rate --p99=60ms --first_rate=10 --search_time=5
+# Before anything is sent: nothing listens there.
+expect 2 '^tilewire: --search_time=5: at 10/s a run of 300 requests takes 33.0 s, and a search 12 of them: at least 396 s$' \
+  load --server=127.0.0.1:1 --model=tiny --find_rate --p99=60ms --first_rate=10 --search_time=5
+expect 2 '^tilewire: --search_time=15: at any rate a run takes at least 2.20 s, and a search 12 of them: at least 26.4 s$' \
+  load --server=127.0.0.1:1 --model=tiny --find_rate --p99=60ms --search_time=15
 expect 1 'no rate can hold: single requests, one after the other, take' \
   load --server="$slow" --model=tiny --find_rate --p99=1ms --first_rate=10
 
