@@ -80,6 +80,47 @@ TEST_P(SoftmaxTest, EveryAxisOfEveryLayout) {
   ExpectMatches(Plain({40}), Plain({40}), 0, RandomFloats(40, 1));
 }
 
+// Rows beside each other: fewer than a vector, copies of them with and without a rest, several
+// groups with a smaller last one, and channels that end inside a block.
+TEST_P(SoftmaxTest, RowsSideBySide) {
+  for (const Dims& dims : {Dims{2, 37, 1, 3}, Dims{3, 70, 7, 7}, Dims{1, 64, 4, 4},
+                           Dims{2, 5, 9, 11}, Dims{1, 21, 33, 33}, Dims{2, 48, 13, 13},
+                           Dims{1, 2, 1, 1300}, Dims{1, 1, 5, 5}, Dims{1, 259, 20, 21}}) {
+    const std::vector<float> values = RandomFloats(*ElementCount(dims), 3, -20, 20);
+    for (const char* layout : {"abcd", "aBcd16b", "aBcd8b"}) {
+      const MemoryDesc md = *MemoryDesc::CreatePattern(dims, DataType::kF32, layout);
+      ExpectMatches(md, md, 1, values);
+    }
+  }
+}
+
+// All values of a row are far below zero, so that a lane of padding would be its highest.
+TEST_P(SoftmaxTest, PaddingIsNoneOfTheChannels) {
+  for (const int64_t channels : {1, 7, 9, 17, 31}) {
+    const Dims dims = {2, channels, 3, 3};
+    const std::vector<float> values = RandomFloats(*ElementCount(dims), 5, -300, -200);
+    for (const char* layout : {"acdb", "aBcd16b", "aBcd8b"}) {
+      const MemoryDesc md = *MemoryDesc::CreatePattern(dims, DataType::kF32, layout);
+      ExpectMatches(md, md, 1, values);
+    }
+  }
+}
+
+// A row without a meaning among others in a vector, in copies of rows and in blocks.
+TEST_P(SoftmaxTest, NanOfARowStaysThereInEveryLayout) {
+  const Dims dims = {1, 35, 3, 7};
+  constexpr int64_t kRows = 21, kSick = 4;
+  std::vector<float> values = RandomFloats(*ElementCount(dims), 5, -5, 5);
+  values[kRows * 34 + kSick] = std::numeric_limits<float>::quiet_NaN();
+  for (const char* layout : {"abcd", "acdb", "aBcd16b", "aBcd8b"}) {
+    SCOPED_TRACE(layout);
+    const MemoryDesc md = *MemoryDesc::CreatePattern(dims, DataType::kF32, layout);
+    const auto result = Softmax(md, md, 1, values);
+    for (int64_t i = 0; result && i < kRows * 35; ++i)
+      ASSERT_EQ(std::isnan((*result)[i]), i % kRows == kSick) << i;
+  }
+}
+
 TEST_P(SoftmaxTest, LargeValuesDoNotOverflow) {
   const MemoryDesc md = Plain({6, 4});
   ExpectMatches(md, md, 1,
@@ -161,6 +202,25 @@ TEST_P(SoftmaxTest, AnyAndTensorsWithoutElements) {
 }
 
 TILEWIRE_TEST_EVERY_ROW(Softmax);
+
+TEST(SoftmaxColumnsTest, TakesTheLayoutsOfPictures) {
+  for (const auto& [isa, lanes] : {std::pair(cpu::Isa::kAvx512, 16), {cpu::Isa::kAvx2, 8}}) {
+    if (!cpu::Supports(isa)) continue;
+    const std::string only =
+        absl::StrCat("softmax/", lanes == 16 ? "avx512" : "avx2", "_f32_columns");
+    const auto status = [&](const std::string& layout, int axis) {
+      const MemoryDesc md = *MemoryDesc::CreatePattern({2, 37, 5, 5}, DataType::kF32, layout);
+      return CreateSoftmax({PropKind::kForwardInference, md, md, axis}, {}, {.only = only})
+          .status();
+    };
+    const std::string blocks = absl::StrCat("aBcd", lanes, "b");
+    EXPECT_THAT(status("abcd", 1), IsOk());
+    EXPECT_THAT(status(blocks, 1), IsOk());
+    EXPECT_THAT(status(blocks, 2), StatusIs(kUnimplemented, "channels along the axis"));
+    EXPECT_THAT(status(absl::StrCat("aBcd", 24 - lanes, "b"), 1),
+                StatusIs(kUnimplemented, ::testing::HasSubstr(absl::StrCat("blocks of ", lanes))));
+  }
+}
 
 TEST(SoftmaxErrorsTest, CreationNamesWhatDoesNotFit) {
   constexpr auto kForward = PropKind::kForwardInference;
