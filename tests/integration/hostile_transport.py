@@ -273,13 +273,14 @@ def no_code_pages():
 
 
 CANNOT_LINK = 'error while loading shared libraries'
+TOO_LITTLE = 'the system refuses', 'but no model: at least'
 
 
 def little_memory():
     """Under a limit of memory with which it cannot start the server says so, with a little more it
     starts; no signal ends it."""
     started = []
-    for megabytes in range(30, 130, 6):
+    for megabytes in range(30, 250, 8):
         process = subprocess.Popen(['prlimit', f'--as={megabytes << 20}', sys.argv[1],
                                     f'--model_repository={sys.argv[2]}', '--port=0'],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -289,7 +290,7 @@ def little_memory():
         words = process.communicate(timeout=PATIENCE)[1]
         print(f'  {megabytes} MB: exit status {process.returncode}, {words.splitlines()[-1:]}')
         started.append(bool(line))
-        refused = process.returncode == 1 and 'the system refuses' in words
+        refused = process.returncode == 1 and any(why in words for why in TOO_LITTLE)
         assert process.returncode == 0 if line else refused or CANNOT_LINK in words, words
     assert started[-1] and not started[0], started
 
