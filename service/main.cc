@@ -239,11 +239,14 @@ void Drain(const Flags& flags, Server* server) {
   EndAtNextSignal(delay + flags.server.drain_timeout + absl::Seconds(10));
   const RequestLog& log = server->log();
   const int64_t before = log.Requests(absl::StatusCode::kCancelled);
+  const int64_t unread_before = log.Unread();
   server->StartDrain();
   absl::SleepFor(delay);
   server->Drain();
   const int64_t cancelled = log.Requests(absl::StatusCode::kCancelled) - before;
-  if (cancelled > 0) spdlog::warn("{} requests were cancelled while draining", cancelled);
+  if (cancelled > 0) spdlog::warn("requests that were cancelled while draining: {}", cancelled);
+  const int64_t unread = log.Unread() - unread_before;
+  if (unread > 0) spdlog::warn("answers that were not read while draining: {}", unread);
   spdlog::info("drained");
 }
 

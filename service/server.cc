@@ -33,6 +33,8 @@ constexpr int64_t kLargePeakBytes = int64_t{64} << 20;
 // gRPC varies the age of connections by a tenth.
 constexpr double kAgeJitter = 1.1;
 constexpr absl::Duration kLastRoundTrip = absl::Milliseconds(200);
+// gRPC measures the end of a shutdown by its own clock.
+constexpr absl::Duration kClockError = absl::Milliseconds(20);
 constexpr absl::Duration kAgePoll = absl::Milliseconds(20);
 
 // Linking reflection adds it to every builder.
@@ -208,6 +210,7 @@ void Server::Drain() {
   const absl::Time end = SteadyNow() + options_.drain_timeout;
   health_.EndWatches();
   AwaitAge();
+  unread_.SetShutdown(end - kClockError);
   server_->Shutdown(absl::ToChronoTime(absl::Now() + (end - SteadyNow())));
   server_->Wait();
   dispatcher_.WaitIdle();

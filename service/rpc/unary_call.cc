@@ -202,17 +202,22 @@ grpc::Status UnaryCall::Logged(const absl::Status& status) {
   return ToGrpcStatus(told);
 }
 
-void UnaryCall::Written(bool) {
-  host_.unread->Remove(this);
+void UnaryCall::Written(bool ok) {
+  const absl::Status ended = host_.unread->Remove(this, ok);
+  if (!ended.ok()) LogUnread(ended);
   Leave();
 }
 
-// gRPC sends the status past the bytes of the answer, which wait for the client's permission.
-void UnaryCall::EndUnread(const absl::Status& why) {
+void UnaryCall::LogUnread(const absl::Status& why) {
   host_.log->EndedUnread(
       {.method = method_->name, .model = terms().model, .status = &why, .peer = [this] {
          return context_.peer();
        }});
+}
+
+// gRPC sends the status past the bytes of the answer, which wait for the client's permission.
+void UnaryCall::EndUnread(const absl::Status& why) {
+  LogUnread(why);
   grpc_call_cancel_with_status(context_.c_call(), static_cast<grpc_status_code>(why.code()),
                                std::string(why.message()).c_str(), nullptr);
 }

@@ -108,7 +108,7 @@ class UnaryCall final : private Work, private UnreadAnswer {
       : method_(method), host_(*method->host), ticket_(host_.admission) {}
 
   void Arrived(bool ok);
-  void Written(bool);
+  void Written(bool ok);
   void Over(bool);
   bool Serve();
   absl::Status Prepare(WorkTerms* terms);
@@ -119,6 +119,7 @@ class UnaryCall final : private Work, private UnreadAnswer {
   void Run(Lane lane) override;
   void End(const absl::Status& status) override;
   void EndUnread(const absl::Status& why) override;
+  void LogUnread(const absl::Status& why);
   grpc::Status Logged(const absl::Status& status);
   void AddPushback();
   std::optional<int64_t> Operations() const override { return job_->Operations(); }

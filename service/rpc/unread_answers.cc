@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
@@ -31,13 +32,20 @@ void UnreadAnswers::Add(UnreadAnswer* answer, int64_t bytes) {
   shard.last = answer;
 }
 
-void UnreadAnswers::Remove(UnreadAnswer* answer) {
+absl::Status UnreadAnswers::Remove(UnreadAnswer* answer, bool written) {
   using State = UnreadAnswer::State;
   Shard& shard = ShardOf(answer);
-  threading::MutexLock lock(&shard.mutex);
-  if (answer->state_ == State::kListed) shard.Unlink(answer);
-  if (answer->state_ == State::kEnded) ended_bytes_.fetch_sub(answer->bytes_);
-  answer->state_ = State::kOutside;
+  State state;
+  {
+    threading::MutexLock lock(&shard.mutex);
+    state = std::exchange(answer->state_, State::kOutside);
+    if (state == State::kListed) shard.Unlink(answer);
+    if (state == State::kEnded) ended_bytes_.fetch_sub(answer->bytes_);
+  }
+  if (written || state != State::kListed || absl::ToUnixNanos(clock_->Now()) < shutdown_ns_.load())
+    return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("the server ended before the answer of ",
+                                             answer->bytes_, " bytes was read (--drain_timeout)"));
 }
 
 absl::Time UnreadAnswers::WaitsSince(Shard* shard) {

@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "absl/base/thread_annotations.h"
@@ -60,8 +61,12 @@ class UnreadAnswers {
 
   // The answer, for which `bytes` are charged, is about to be written.
   void Add(UnreadAnswer* answer, int64_t bytes);
-  // It has been written, or never will be. What was not added may be removed.
-  void Remove(UnreadAnswer* answer);
+  // The server's shutdown cancels from `end` on what has not been written by then.
+  void SetShutdown(absl::Time end) { shutdown_ns_.store(absl::ToUnixNanos(end)); }
+
+  // It has been written, or never will be. What was not added may be removed. Not OK, and why, if
+  // the shutdown ended it.
+  absl::Status Remove(UnreadAnswer* answer, bool written = true);
 
   // Ends those whose time is over. Returns when the next one's will be.
   absl::Time EndLate();
@@ -87,6 +92,7 @@ class UnreadAnswers {
   Admission* const admission_;
   const Clock real_clock_;
   const Clock* const clock_;
+  std::atomic<int64_t> shutdown_ns_{std::numeric_limits<int64_t>::max()};  // since the epoch
   std::atomic<int64_t> ended_bytes_{0};  // of those that were ended and not yet removed
   std::array<Shard, 16> shards_;
 };

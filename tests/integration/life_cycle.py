@@ -21,6 +21,7 @@ import time
 
 import grpc
 
+from deaf_peer import DeafPeer
 from real_server import (INFER, PATIENCE, PRIMITIVES, Server, digits_request, expect, field,
                          relu_model, run_checks, until, varint)
 
@@ -88,6 +89,23 @@ def drain_timeout():
         print(f'  ended after {time.time() - start:.1f} s')
         assert 'drained' in server.log, 'it was ended by its alarm'
         assert run.exception() is not None
+        assert 'cancelled while draining: 1' in server.log, server.log
+
+
+def answers_that_the_drain_cuts():
+    """Answers that are still being written when the drain ends are counted and logged."""
+    with Server('--drain_timeout=1') as server:
+        peer = DeafPeer(server.port)
+        peer.ask(1, INFER + 'ModelInfer', digits_request(200))
+        peer.ask(3, INFER + 'ModelInfer', digits_request(200))
+        while 'OK 2;' not in server.log:
+            server.log = ''
+            server.process.send_signal(signal.SIGUSR1)
+            server.await_line('requests so far')
+        server.end()
+        expect(server.log.count('the server ended before the answer of'), 2)
+        assert 'answers that were not read while draining: 2' in server.log, server.log
+        peer.socket.close()
 
 
 def readiness():
@@ -275,7 +293,7 @@ def closed_folders():
 
 
 # The longest ones first.
-CHECKS = (drain, drain_delay, drain_timeout, a_new_version_that_does_not_load, service_manager, signals,
+CHECKS = (drain, drain_delay, drain_timeout, answers_that_the_drain_cuts, a_new_version_that_does_not_load, service_manager, signals,
           readiness, models_beyond_messages, one_clock, what_it_is, a_model_that_does_not_load,
           closed_folders, closed_descriptors, services, refusals_at_the_start)
 
