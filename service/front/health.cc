@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace tilewire::service {
 namespace {
 
@@ -115,7 +117,8 @@ class HealthService::Watcher {
       return {grpc::StatusCode::INVALID_ARGUMENT, "not a HealthCheckRequest"};
     }
     if (service_->watchers_.size() >= kMostWatches) {
-      return {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many calls watch the health"};
+      return {grpc::StatusCode::RESOURCE_EXHAUSTED,
+              absl::StrCat(kMostWatches, " calls watch the health already, the most that may")};
     }
     if (is_over_) return grpc::Status::CANCELLED;
     name_ = parsed.service();

@@ -68,7 +68,7 @@ absl::Status ExecuteRequest::Parse(const grpc::ByteBuffer& bytes, CopyFilter cop
   google::protobuf::io::ArrayInputStream fields(wire_.fields.data(), wire_.fields.size());
   ABSL_RETURN_IF_ERROR(CheckEntries(*v1::ExecuteRequest::descriptor(), &fields));
   if (!message_.ParseFromString(wire_.fields)) {
-    return absl::InvalidArgumentError("the request is not a ExecuteRequest");
+    return absl::InvalidArgumentError("the request is not a valid ExecuteRequest");
   }
   std::string().swap(wire_.fields);
   return absl::OkStatus();

@@ -37,7 +37,7 @@ class Counter {
 
  private:
   absl::Status Malformed() const {
-    return absl::InvalidArgumentError(absl::StrCat("the request is not a ", root_.name()));
+    return absl::InvalidArgumentError(absl::StrCat("the request is not a valid ", root_.name()));
   }
 
   absl::Status Add(int64_t entries) {
@@ -89,9 +89,9 @@ absl::Status CheckEntries(const Descriptor& type,
 
 absl::Status ParseNames(const grpc::ByteBuffer& bytes, google::protobuf::Message* message) {
   if (bytes.Valid() && bytes.Length() > static_cast<size_t>(kMaxNameRequestBytes)) {
-    return absl::InvalidArgumentError(absl::StrCat("a ", message->GetDescriptor()->name(), " of ",
+    return absl::InvalidArgumentError(absl::StrCat(message->GetDescriptor()->name(), " has ",
                                                    bytes.Length(), " bytes; at most ",
-                                                   kMaxNameRequestBytes));
+                                                   kMaxNameRequestBytes, " are allowed"));
   }
   return ParseLimited(bytes, message);
 }
@@ -108,7 +108,7 @@ absl::Status ParseLimited(const grpc::ByteBuffer& bytes, google::protobuf::Messa
   grpc::ProtoBufferReader parsed(&buffer);
   if (!message->ParseFromZeroCopyStream(&parsed)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the request is not a ", message->GetDescriptor()->name()));
+        absl::StrCat("the request is not a valid ", message->GetDescriptor()->name()));
   }
   return absl::OkStatus();
 }

@@ -114,7 +114,7 @@ absl::Status InferRequest::Parse(const grpc::ByteBuffer& bytes, CopyFilter copie
   arena_.emplace(arena_bytes_.data(), arena_bytes_.size());
   message_ = google::protobuf::Arena::CreateMessage<inference::ModelInferRequest>(&arena_.value());
   if (!message_->ParseFromString(wire_.fields)) {
-    return absl::InvalidArgumentError("the request is not a ModelInferRequest");
+    return absl::InvalidArgumentError("the request is not a valid ModelInferRequest");
   }
   if (wire_.fields.capacity() > kArenaBytes) std::string().swap(wire_.fields);
   return absl::OkStatus();

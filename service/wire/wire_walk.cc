@@ -38,7 +38,8 @@ class Cursor {
   uint64_t left() const { return left_; }
 
   absl::Status Malformed(absl::string_view why) const {
-    return absl::InvalidArgumentError(absl::StrCat("the request is not a ", message_, ": ", why));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the request is not a valid ", message_, ": ", why));
   }
 
   // Appends the bytes that it consumed to `copy`.

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // grpc.health.v1 and server reflection, spoken in bytes: Debian has no code for them.
+#include "service/front/health.h"
+
 #include <gmock/gmock.h>
+
+#include <deque>
+#include <memory>
 
 #include "grpcpp/generic/generic_stub.h"
 #include "tests/service/served_fixture.h"
@@ -53,6 +58,50 @@ class HealthTest : public ServedFixture {
                "\x0a" + std::string(1, static_cast<char>(service.size())) + service);
   }
 };
+
+// One call that watches, and what came of it.
+struct Watch {
+  grpc::ClientContext context;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call;
+  bool answered = false;
+
+  grpc::Status End(grpc::CompletionQueue* queue) {
+    grpc::Status status;
+    void* tag = nullptr;
+    bool ok = false;
+    call->Finish(&status, nullptr);
+    queue->Next(&tag, &ok);
+    return status;
+  }
+};
+
+TEST_F(HealthTest, AWatchTooManyIsToldHowManyThereAre) {
+  Start();
+  grpc::GenericStub stub(server_->InProcessChannel());
+  grpc::CompletionQueue queue;
+  std::deque<Watch> watches(HealthService::kMostWatches + 1);
+  for (Watch& watch : watches) {
+    watch.call = stub.PrepareCall(&watch.context, "/grpc.health.v1.Health/Watch", &queue);
+    watch.call->StartCall(nullptr);
+    Wait(&queue);
+    const grpc::Slice slice("");
+    watch.call->WriteLast(grpc::ByteBuffer(&slice, 1), {}, nullptr);
+    Wait(&queue);
+    grpc::ByteBuffer reply;
+    watch.call->Read(&reply, nullptr);
+    watch.answered = Wait(&queue);
+  }
+  EXPECT_TRUE(watches[HealthService::kMostWatches - 1].answered);
+  EXPECT_FALSE(watches.back().answered);
+  const grpc::Status refused = watches.back().End(&queue);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("256 calls watch the health already"));
+  watches.pop_back();
+  for (Watch& watch : watches) {
+    watch.context.TryCancel();
+    watch.End(&queue);
+  }
+}
 
 TEST_F(HealthTest, TellsOfServerServicesAndModelsUntilTheDrain) {
   options_.ready_when_any = true;

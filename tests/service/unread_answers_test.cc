@@ -78,8 +78,8 @@ TEST_F(UnreadAnswersTest, AnAnswerThatWasReadIsNotEnded) {
   HeldAnswer* const first = Add(10);
   HeldAnswer* const read = Add(10);
   HeldAnswer* const last = Add(10);
-  unread_.Remove(read);
-  unread_.Remove(read);  // as what was never added
+  (void)unread_.Remove(read);
+  (void)unread_.Remove(read);  // as what was never added
   Pass(2 * kTimeout);
   EXPECT_TRUE(read->ended.ok());
   EXPECT_FALSE(first->ended.ok());
