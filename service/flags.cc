@@ -23,6 +23,7 @@ constexpr char kDescription[] =
     "tilewire-server - serves ONNX models and single primitives over gRPC on the CPU\n";
 constexpr char kFooter[] =
     "\nEvery flag has a default from the environment: TILEWIRE_PORT for --port, and so on.\n"
+    "TILEWIRE_MODEL is one model; several are a TILEWIRE_MODEL_REPOSITORY, or --model each.\n"
     "\nExamples\n"
     "  tilewire-server --model=resnet50.onnx\n"
     "  tilewire-server --model=cats=cats_v3.onnx --model=dogs=/srv/dogs\n"
@@ -31,8 +32,9 @@ constexpr char kFooter[] =
     "  tilewire-server --probe --port=8001\n"
     "\nSignals: TERM, INT and QUIT drain, a second one of these ends at once; HUP looks for models "
     "again; USR1 and USR2 log the counts of requests.\n"
-    "\nExit status: 0 drained cleanly, 1 a failure while serving, a second signal, or too "
-    "little memory or\ntoo few threads to start, 2 bad configuration (nothing was served).\n";
+    "\nExit status: 0 drained cleanly, 1 a failure while serving, a second signal, or one at the "
+    "start\nthat may pass (the port is in use, a file is missing, too little memory, too few "
+    "threads or\ndescriptors), 2 bad configuration, or no named model loads.\n";
 
 // What the flags mean to the server.
 void ApplyToServer(const GivenFlags& given, ServerOptions* server) {
@@ -125,6 +127,7 @@ std::optional<int> ChooseModels(GivenFlags* given, Flags* flags) {
     flags->model_repository = FromEnvironment("TILEWIRE_MODEL_REPOSITORY");
   }
   if (given->models.empty() && flags->model_repository.empty()) {
+    if (!flags->server.serve_inference) return std::nullopt;  // none is asked for
     return Fail("one of --model_repository and --model is required (see --help)");
   }
   if (!given->models.empty() && !flags->model_repository.empty()) {

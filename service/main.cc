@@ -9,7 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -24,8 +23,11 @@
 #include "service/address.h"
 #include "service/address_space.h"
 #include "service/build_id.h"
+#include "service/drain_signals.h"
 #include "service/engine_start.h"
+#include "service/first_loads.h"
 #include "service/flags.h"
+#include "service/front/listener.h"
 #include "service/last_words.h"
 #include "service/memory_bounds.h"
 #include "service/models/loader.h"
@@ -45,44 +47,25 @@ namespace {
 // How long the last lines wait for a reader of standard error.
 constexpr absl::Duration kLongestFlush = absl::Seconds(5);
 
-int Refuse(const absl::Status& status, int exit_code = 2) {
+// Exit statuses. Another try cannot help against a configuration that is wrong in itself; it can
+// against a port that is in use, a network or a volume that is not there yet, or too little memory.
+constexpr int kFailed = 1, kMisconfigured = 2;
+
+int ExitStatusOf(const absl::Status& refusal) {
+  const bool stays = absl::IsInvalidArgument(refusal) || absl::IsPermissionDenied(refusal);
+  return stays ? kMisconfigured : kFailed;
+}
+
+int Refuse(const absl::Status& status, int exit_code) {
   if (!FlushLog(kLongestFlush)) return exit_code;
   std::fprintf(stderr, "tilewire-server: %s\n", std::string(status.message()).c_str());
   return exit_code;
 }
+int Refuse(const absl::Status& status) { return Refuse(status, ExitStatusOf(status)); }
 
 // Blocks of this size and more go back to the system when they are freed. Without a bound glibc
 // raises its own with each block that is freed, and keeps many large ones of different sizes.
 constexpr int kReturnedBytes = 4 << 20;
-
-// What main waits for. SIGPIPE is ignored: a peer that goes away ends its connection only. So is
-// SIGXFSZ: a log that may not grow loses lines.
-sigset_t AwaitedSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM}) {
-    sigaddset(&signals, signal);
-  }
-  return signals;
-}
-
-// From now on a signal that ends the process does so at once, and so does SIGALRM, which comes when
-// draining takes far longer than it may.
-void EndAtNextSignal(absl::Duration longest) {
-  struct sigaction at_once = {};
-  at_once.sa_handler = [](int) { _exit(1); };
-  struct sigaction at_limit = {};
-  at_limit.sa_handler = [](int) { _exit(0); };
-  sigaction(SIGTERM, &at_once, nullptr);
-  sigaction(SIGINT, &at_once, nullptr);
-  sigaction(SIGQUIT, &at_once, nullptr);
-  sigaction(SIGALRM, &at_limit, nullptr);
-  alarm(static_cast<unsigned>(absl::ToInt64Seconds(longest)));
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGALRM}) sigaddset(&signals, signal);
-  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
-}
 
 // A standard descriptor that is closed becomes /dev/null: else the next that is opened would take
 // its number, and what is printed and logged.
@@ -132,72 +115,10 @@ void ListImplementations(cpu::Isa allowed) {
 }
 
 absl::StatusOr<std::vector<ServedModel>> ScanModels(const Flags& flags) {
-  return flags.models.empty() ? ScanDirectory(flags.model_repository) : ScanNamed(flags.models);
+  if (!flags.models.empty()) return ScanNamed(flags.models);
+  if (flags.model_repository.empty()) return std::vector<ServedModel>();  // primitives only
+  return ScanDirectory(flags.model_repository);
 }
-
-// What happens on the loading thread once everything that was found at the start has been tried.
-class FirstLoads {
- public:
-  FirstLoads(const Flags& flags, const ModelRepository* models, Server* server,
-             NotifySocket* notify)
-      : flags_(flags), models_(models), server_(server), notify_(notify) {}
-
-  // None of the models that the command line names did load.
-  bool nothing_to_serve() const { return nothing_to_serve_.load(); }
-
-  // Says why the server ends: this, or the signal.
-  void LogEnd(int signal) const {
-    if (nothing_to_serve()) {
-      spdlog::info("no model could be loaded: draining");
-    } else {
-      spdlog::info("signal {}: draining", signal);
-    }
-  }
-
-  // The reason why nothing can be served, unless the log has given it.
-  absl::Status Reason() const {
-    if (!spdlog::should_log(spdlog::level::err)) return models_->All()[0]->load_status;
-    return absl::FailedPreconditionError("no model could be loaded; the log says why");
-  }
-
-  void End() {
-    server_->StartAccepting();
-    Announce();
-    if (flags_.models.empty() || models_->AnyReady()) return;
-    nothing_to_serve_.store(true);
-    kill(getpid(), SIGTERM);
-  }
-
-  // A model's state may have changed.
-  void Changed() {
-    server_->ModelsChanged();
-    if (done_) notify_->State(server_->Ready(), StateText());
-  }
-
- private:
-  void Announce() {
-    done_ = true;
-    const std::string state = StateText();
-    std::printf("tilewire-server %s\n", state.c_str());
-    std::fflush(stdout);
-    notify_->State(server_->Ready(), state);
-  }
-
-  std::string StateText() const {
-    int ready = 0;
-    const std::vector<ModelRepository::Served> all = models_->All();
-    for (const ModelRepository::Served& served : all) ready += served->model != nullptr ? 1 : 0;
-    return absl::StrCat(server_->Ready() ? "ready" : "not ready", ": ", ready, " of ", all.size(),
-                        " model versions loaded");
-  }
-
-  const Flags& flags_;
-  const ModelRepository* const models_;
-  Server* const server_;
-  NotifySocket* const notify_;
-  bool done_ = false;  // of the loading thread
-  std::atomic<bool> nothing_to_serve_{false};
-};
 
 void WriteCounts(const RequestLog& log, const StageCounts& stages) {
   std::string counts;
@@ -234,10 +155,11 @@ int AwaitEnd(const Engine& engine, const Server& server, Loader* loader) {
   }
 }
 
-void Drain(const Flags& flags, Server* server) {
+void Drain(const Flags& flags, const Engine& engine, Server* server, DrainSignals* signals) {
   const absl::Duration delay = absl::Seconds(flags.drain_delay);
-  EndAtNextSignal(delay + flags.server.drain_timeout + absl::Seconds(10));
   const RequestLog& log = server->log();
+  signals->Begin(delay + flags.server.drain_timeout + absl::Seconds(10),
+                 [&] { WriteCounts(log, engine.stage_counts()); });
   const int64_t before = log.Requests(absl::StatusCode::kCancelled);
   const int64_t unread_before = log.Unread();
   server->StartDrain();
@@ -247,6 +169,7 @@ void Drain(const Flags& flags, Server* server) {
   if (cancelled > 0) spdlog::warn("requests that were cancelled while draining: {}", cancelled);
   const int64_t unread = log.Unread() - unread_before;
   if (unread > 0) spdlog::warn("answers that were not read while draining: {}", unread);
+  signals->ForgetCounts();
   spdlog::info("drained");
 }
 
@@ -284,13 +207,14 @@ int Serve(Flags flags) {
   // Debian's Abseil looks for cycles of locks at every lock, which costs small requests a twentieth
   // of their rate.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  RaiseDescriptorLimit();
+  if (const absl::Status enough = CheckDescriptors(); !enough.ok()) return Refuse(enough);
   for (const std::string& warning : flags.warnings) spdlog::warn(warning);
   absl::StatusOr<std::vector<ServedModel>> found = ScanModels(flags);
   if (!found.ok()) return Refuse(found.status());
   const MemoryPlan memory = ApplyMemory(*found, &flags);
-  if (!memory.refusal.empty()) return Refuse(absl::ResourceExhaustedError(memory.refusal), 1);
+  if (!memory.refusal.empty()) return Refuse(absl::ResourceExhaustedError(memory.refusal));
   WarnAtStart(flags, memory);
+  DrainSignals drain_signals;  // ends last
   absl::StatusOr<std::unique_ptr<Engine>> engine = StartEngine(flags.engine, flags.pin_threads);
   if (!engine.ok()) return Refuse(engine.status());
   ModelRepository models(*std::move(found));
@@ -300,7 +224,7 @@ int Serve(Flags flags) {
   if (!server.ok()) return Refuse(server.status());
   Introduce((*engine)->options(), memory, AddressText(flags.server.host, (*server)->port()));
   NotifySocket notify(std::getenv("NOTIFY_SOCKET"));
-  FirstLoads first_loads(flags, &models, server->get(), &notify);
+  FirstLoads first_loads(!flags.models.empty(), &models, server->get(), &notify);
   ModelMemory model_memory(engine->get(), (*server)->admission(), BoundsOfModels(memory));
   Loader loader(
       engine->get(), &models, (*server)->dispatcher(), (*server)->admission(),
@@ -314,8 +238,8 @@ int Serve(Flags flags) {
   first_loads.LogEnd(AwaitEnd(**engine, **server, &loader));
   notify.Stopping("draining");
   loader.Stop();
-  Drain(flags, server->get());
-  return first_loads.nothing_to_serve() ? Refuse(first_loads.Reason()) : 0;
+  Drain(flags, **engine, server->get(), &drain_signals);
+  return first_loads.nothing_to_serve() ? Refuse(first_loads.Reason(), kMisconfigured) : 0;
 }
 
 int Main(int argc, char** argv) {
@@ -341,7 +265,8 @@ int Main(int argc, char** argv) {
     return health.ok() ? 0 : 1;
   }
   // Blocked before any thread starts, so that every thread inherits it and only sigwait() sees
-  // them.
+  // them. SIGPIPE is ignored: a peer that goes away ends its connection only. So is SIGXFSZ: a log
+  // that may not grow loses lines.
   const sigset_t signals = AwaitedSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);

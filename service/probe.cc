@@ -70,8 +70,10 @@ absl::Status Probe(const ProbeTarget& target) {
     return absl::UnavailableError(
         absl::StrCat(address, ": the server picks its port itself; say --port to --probe"));
   }
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // the server is on this machine
   auto health = grpc::health::v1::Health::NewStub(
-      grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + kPatience));
   HealthCheckResponse response;

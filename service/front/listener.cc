@@ -23,6 +23,8 @@ namespace tilewire::service {
 namespace {
 
 constexpr int kBacklog = 4096;
+// The server itself has some 15 open, and keeps as many back; the rest is for connections.
+constexpr int64_t kLeastDescriptors = 64;
 // How long the port rests when the process has no descriptor left for accept() itself.
 constexpr int kRestMilliseconds = 20;
 constexpr absl::Duration kLogPause = absl::Seconds(5);
@@ -33,7 +35,8 @@ std::string AddressText(const std::string& host, int port) {
 }
 
 absl::Status BindError(int error, const std::string& host, int port) {
-  const std::string what = absl::StrCat("cannot listen on ", AddressText(host, port), ": ");
+  const std::string where = absl::StrCat("cannot listen on ", AddressText(host, port));
+  const std::string what = absl::StrCat(where, ": ");
   switch (error) {
     case EADDRINUSE:
       return absl::UnavailableError(absl::StrCat(what, "the port is in use"));
@@ -43,7 +46,7 @@ absl::Status BindError(int error, const std::string& host, int port) {
     case EADDRNOTAVAIL:
       return absl::FailedPreconditionError(absl::StrCat(what, "this machine has no such address"));
     default:
-      return absl::ErrnoToStatus(error, what);
+      return absl::ErrnoToStatus(error, where);
   }
 }
 
@@ -76,13 +79,16 @@ int64_t DescriptorLimit() {
 
 }  // namespace
 
-int64_t RaiseDescriptorLimit() {
+absl::Status CheckDescriptors() {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
   }
-  return DescriptorLimit();
+  if (DescriptorLimit() >= kLeastDescriptors) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the process may have ", DescriptorLimit(), " descriptors, and at least ",
+                   kLeastDescriptors, " are needed: raise `ulimit -n` or LimitNOFILE"));
 }
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(const std::string& host, int port,
@@ -96,8 +102,9 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(const std::string& host
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (const int error = getaddrinfo(name.c_str(), absl::StrCat(port).c_str(), &hints, &found)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot listen on ", AddressText(name, port), ": ", gai_strerror(error)));
+    const std::string why =
+        absl::StrCat("cannot listen on ", AddressText(name, port), ": ", gai_strerror(error));
+    return error == EAI_AGAIN ? absl::UnavailableError(why) : absl::InvalidArgumentError(why);
   }
   absl::StatusOr<int> fd = BoundSocket(*found, name, port);
   freeaddrinfo(found);

@@ -20,8 +20,9 @@
 
 namespace tilewire::service {
 
-// Raises the process's soft limit of descriptors to the hard one. Returns the limit.
-int64_t RaiseDescriptorLimit();
+// Raises the process's soft limit of descriptors to the hard one.
+//   kResourceExhausted  it is too low for the server itself and a few connections
+absl::Status CheckDescriptors();
 
 class Listener {
  public:
@@ -29,8 +30,8 @@ class Listener {
 
   // `host` is a name or a numeric address, also in brackets; port 0 takes any that is free.
   //   kInvalidArgument    no such host
+  //   kUnavailable        no name server answers, or the port is in use
   //   kFailedPrecondition the address belongs to another machine
-  //   kUnavailable        the port is in use
   //   kPermissionDenied   the port may not be used
   // `most_per_peer`: connections that one peer may have open at a time; 0: no bound.
   static absl::StatusOr<std::unique_ptr<Listener>> Open(const std::string& host, int port,

@@ -93,6 +93,13 @@ ServedModel VersionIn(const fs::path& folder, const fs::path& settings_folder,
   return served;
 }
 
+// A folder beside the versions that looks like one.
+void LogOther(const fs::path& entry) {
+  std::error_code error;
+  if (IsHidden(entry) || !fs::is_regular_file(entry / "model.onnx", error)) return;
+  spdlog::warn("{}: skipped, the name of a version is a number from 0 to 2^63-1", entry.string());
+}
+
 // Every version in a model's folder that its settings want.
 void ScanVersions(const fs::path& model, const std::string& name, std::vector<ServedModel>* found) {
   const absl::StatusOr<std::vector<fs::path>> entries = Entries(model);
@@ -103,7 +110,10 @@ void ScanVersions(const fs::path& model, const std::string& name, std::vector<Se
   std::map<int64_t, ServedModel> versions;
   for (const fs::path& entry : *entries) {
     int64_t version = 0;
-    if (!ParseVersion(entry.filename().string(), &version)) continue;
+    if (!ParseVersion(entry.filename().string(), &version)) {
+      LogOther(entry);
+      continue;
+    }
     versions[version] = VersionIn(entry, model, "model.onnx");
     versions[version].name = name;
     versions[version].version = version;
@@ -142,21 +152,23 @@ absl::StatusOr<std::vector<ServedModel>> ScanDirectory(const std::string& direct
   }
   ABSL_ASSIGN_OR_RETURN(const std::vector<fs::path> models, Entries(directory));
   std::vector<ServedModel> found;
+  int skipped = 0;
   for (const fs::path& model : models) {
     if (!fs::is_directory(model, error) || IsHidden(model)) continue;
     if (!IsUtf8(model.filename().string())) {
       spdlog::warn("{}: skipped, its name is not UTF-8", model.string());
       continue;
     }
+    const size_t before = found.size();
     ScanVersions(model, model.filename().string(), &found);
+    skipped += found.size() == before ? 1 : 0;
   }
-  if (found.empty()) {
-    return absl::NotFoundError(absl::StrCat(
-        "model repository '", directory,
-        "' holds no <model>/<version>/model.onnx, such as digits/1/model.onnx; for one file use "
-        "--model=FILE"));
-  }
-  return found;
+  if (!found.empty()) return found;
+  return absl::NotFoundError(absl::StrCat(
+      "model repository '", directory,
+      "' holds no <model>/<version>/model.onnx, such as digits/1/model.onnx, that is to be served",
+      skipped > 0 ? "; the log says why each of its folders was skipped" : "",
+      "; for one file use --model=FILE"));
 }
 
 absl::StatusOr<std::vector<ServedModel>> ScanFile(const std::string& path,

@@ -74,7 +74,20 @@ def drain_delay():
         server.await_line('draining')
         until(lambda: server.ask('/grpc.health.v1.Health/Check') == b'\x08\x02', 'it stays ready')
         expect(server.infer(), bits)
+        server.process.send_signal(signal.SIGUSR1)
+        server.await_line('requests so far: OK')
+        server.process.send_signal(signal.SIGHUP)  # does nothing now
         server.ended()
+
+
+def second_signal():
+    """It ends a drain at once, and the log says so."""
+    with Server('--drain_delay=3600') as server:
+        server.process.send_signal(signal.SIGTERM)
+        server.await_line('draining')
+        server.process.send_signal(signal.SIGINT)
+        server.await_line('signal 2 while draining: ending at once')
+        expect(server.process.wait(PATIENCE), 1)
 
 
 def drain_timeout():
@@ -150,21 +163,64 @@ def services():
 
 
 def refusals_at_the_start():
-    """One line that says which and why, and exit status 2."""
+    """One line that says which and why; exit status 1 if another try may help, else 2."""
     with Server() as server:
-        cases = ((f'--port={server.port}', 'the port is in use'),
-                 ('--host=192.0.2.1', 'no such address'), ('--host=no.such.host.invalid', 'listen'),
-                 ('--model=/nowhere.onnx', 'does not exist'), ('--services=nothing', '--services'),
-                 ('--max_operations=nan', 'not a number'), ('--max_operations=-1', 'not a number'))
-        for option, text in cases:
+        cases = ((f'--port={server.port}', 'the port is in use', (1,)),
+                 ('--host=192.0.2.1', 'no such address', (1,)),
+                 ('--host=no.such.host.invalid', 'listen', (1, 2)),  # 1: no name server answers
+                 ('--model=/nowhere.onnx', 'does not exist', (1,)),
+                 ('--model_repository=/nowhere', 'is not a directory', (1,)),
+                 ('--services=nothing', '--services', (2,)),
+                 ('--max_operations=nan', 'not a number', (2,)),
+                 ('--max_operations=-1', 'not a number', (2,)))
+        for option, text, statuses in cases:
             command = [sys.argv[1], '--host=127.0.0.1', '--port=0']
             if '--model' not in option:
                 command.append(f'--model_repository={sys.argv[2]}')
             command = [part for part in command if part.split('=')[0] != option.split('=')[0]]
             run = subprocess.run(command + [option], capture_output=True, text=True,
                                  timeout=5 * PATIENCE, check=False)  # names may take their time
-            expect(run.returncode, 2)
+            assert run.returncode in statuses, (option, run.returncode)
             assert text in run.stderr, run.stderr
+
+
+def too_few_descriptors():
+    """A limit that leaves none for connections is refused, with what to raise."""
+    for limit in (5, 8, 20, 63):
+        run = subprocess.run(['prlimit', f'--nofile={limit}', sys.argv[1], '--port=0',
+                              f'--model_repository={sys.argv[2]}'], capture_output=True, text=True,
+                             timeout=PATIENCE, check=False)
+        expect(run.returncode, 1)
+        assert f'may have {limit} descriptors, and at least 64' in run.stderr, run.stderr
+    with Server(launcher=('prlimit', '--nofile=64')) as server:
+        assert isinstance(server.infer(), bytes)
+        server.end()
+
+
+def folders_that_are_no_versions():
+    """What is not served is named, each with the reason."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ('v2', '9223372036854775808'):
+            shutil.copytree(pathlib.Path(sys.argv[2]) / 'digits/1', f'{folder}/digits/{name}')
+        command = [sys.argv[1], '--port=0', f'--model_repository={folder}']
+        run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        expect(run.returncode, 1)
+        expect(run.stderr.count('the name of a version is a number'), 2)
+        assert 'the log says why each of its folders was skipped' in run.stderr, run.stderr
+
+
+def primitives_only():
+    """Without models, where no service would ask for one."""
+    command = (sys.argv[1], '--host=127.0.0.1', '--port=0', '--services=primitives')
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        lines = [process.stdout.readline(), process.stdout.readline()]
+        expect(lines[1], 'tilewire-server ready: 0 of 0 model versions loaded\n')
+        port = lines[0].rsplit(':', 1)[1].strip()
+        with grpc.insecure_channel(f'127.0.0.1:{port}') as channel:
+            ask = channel.unary_unary(PRIMITIVES + 'CacheStatistics')
+            assert isinstance(ask(b'', timeout=PATIENCE), bytes)
+        process.send_signal(signal.SIGTERM)
+        expect(process.wait(PATIENCE), 0)
 
 
 def a_new_version_that_does_not_load():
@@ -221,7 +277,7 @@ def models_beyond_messages():
 
 
 def service_manager():
-    """A manager such as systemd learns when the server is ready, what it serves, and that it ends."""
+    """A manager such as systemd learns when the server has started, what it serves, and that it ends."""
     with tempfile.TemporaryDirectory() as folder, repository_with_a_broken_model() as repository:
         for address, variable in ((f'{folder}/notify', f'{folder}/notify'),
                                   (f'\0tilewire.{os.getpid()}', f'@tilewire.{os.getpid()}')):
@@ -230,13 +286,14 @@ def service_manager():
                 manager.bind(address)
                 with Server(f'--model_repository={repository}', ready='not ready',
                             launcher=('env', f'NOTIFY_SOCKET={variable}')) as server:
-                    expect(manager.recv(1000), b'STATUS=not ready: 1 of 2 model versions loaded')
+                    some = b'STATUS=not ready: 1 of 2 model versions loaded'
+                    expect(manager.recv(1000), b'READY=1\n' + some)
                     shutil.move(f'{repository}/broken', folder)
                     server.process.send_signal(signal.SIGHUP)
-                    expect(manager.recv(1000), b'READY=1\nSTATUS=ready: 1 of 1 model versions loaded')
+                    expect(manager.recv(1000), b'STATUS=ready: 1 of 1 model versions loaded')
                     shutil.move(f'{folder}/broken', repository)
                     server.process.send_signal(signal.SIGHUP)
-                    expect(manager.recv(1000), b'STATUS=not ready: 1 of 2 model versions loaded')
+                    expect(manager.recv(1000), some)
                     server.end()
                     expect(manager.recv(1000), b'STOPPING=1\nSTATUS=draining')
 
@@ -293,9 +350,11 @@ def closed_folders():
 
 
 # The longest ones first.
-CHECKS = (drain, drain_delay, drain_timeout, answers_that_the_drain_cuts, a_new_version_that_does_not_load, service_manager, signals,
-          readiness, models_beyond_messages, one_clock, what_it_is, a_model_that_does_not_load,
-          closed_folders, closed_descriptors, services, refusals_at_the_start)
+CHECKS = (drain, drain_delay, drain_timeout, answers_that_the_drain_cuts,
+          a_new_version_that_does_not_load, service_manager, signals, readiness,
+          models_beyond_messages, one_clock, second_signal, what_it_is, a_model_that_does_not_load,
+          closed_folders, closed_descriptors, services, primitives_only, refusals_at_the_start,
+          too_few_descriptors, folders_that_are_no_versions)
 
 
 if __name__ == '__main__':

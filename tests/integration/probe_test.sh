@@ -22,6 +22,8 @@ port=${server_address##*:}
 probe=(service/tilewire-server --probe)
 expect 0 '^$' "${probe[@]}" --port="$port"
 expect 0 '^$' env TILEWIRE_PORT="$port" TILEWIRE_HOST=0.0.0.0 "${probe[@]}"
+# A proxy would be asked for 127.0.0.1 as well.
+expect 0 '^$' env -u no_proxy http_proxy=http://127.0.0.1:1 "${probe[@]}" --port="$port"
 expect 1 '^no server answers at 127.0.0.1:1: ' env TILEWIRE_PORT="$port" "${probe[@]}" --port=1
 expect 1 'say --port' env TILEWIRE_PORT=0 "${probe[@]}"
 expect 2 'port' "${probe[@]}" --port=many
