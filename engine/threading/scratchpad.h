@@ -40,7 +40,8 @@ class ScratchpadPool {
   };
 
   // Keeps at most this many idle bytes; a buffer that returns above it is freed at once.
-  explicit ScratchpadPool(int64_t max_idle_bytes = int64_t{1} << 30);
+  // The default holds the activations of large volumes, which cost as much to clear as to compute.
+  explicit ScratchpadPool(int64_t max_idle_bytes = int64_t{4} << 30);
   ~ScratchpadPool();
   // From now on, idle buffers are kept only where they and those in use stay within `bytes`
   // together. No buffer in use is ever refused for that.
