@@ -44,6 +44,26 @@ absl::StatusOr<Operand> ReversedBy(NodeContext& context, const Operand& table, c
   return SelectOf(context, table, std::move(select), "/reversed");
 }
 
+// Each row's own place, or one far outside of the table where its length is negative, so that the
+// rows that are gathered refuse it.
+absl::StatusOr<Operand> OwnUnlessNegative(NodeContext& context, const Operand& own,
+                                          const Operand& lengths) {
+  const auto number = [&](absl::string_view suffix, float value) {
+    return OperandOf(MakeFloats(absl::StrCat(context.output_name(), suffix), {}, {value}));
+  };
+  const auto count = static_cast<float>(own.dims[0] * own.dims[1]);
+  ABSL_ASSIGN_OR_RETURN(
+      const Operand below,
+      ElementwiseOf(context, {Function::kMin}, {lengths, number("/zero", 0)}, "/below"));
+  ABSL_ASSIGN_OR_RETURN(
+      const Operand sign,
+      ElementwiseOf(context, {Function::kMax}, {below, number("/minus_one", -1)}, "/sign"));
+  ABSL_ASSIGN_OR_RETURN(
+      const Operand out,
+      ElementwiseOf(context, {Function::kMul}, {sign, number("/twice", 2 * count)}, "/out"));
+  return ElementwiseOf(context, {Function::kAdd}, {own, out}, "/kept");
+}
+
 // The row of each row: its own, or the one as far from the end as it is from the start.
 absl::StatusOr<Operand> RowsFrom(NodeContext& context, const Rows& rows, const Operand& lengths) {
   const auto table = [&](absl::string_view suffix, auto number) {
@@ -70,7 +90,8 @@ absl::StatusOr<Operand> RowsFrom(NodeContext& context, const Rows& rows, const O
                         ElementwiseOf(context, {Function::kMul}, {lengths, steps}, "/far"));
   ABSL_ASSIGN_OR_RETURN(const Operand mirrored,
                         ElementwiseOf(context, {Function::kAdd}, {first, far}, "/mirrored"));
-  return ElementwiseOf(context, {Function::kWhere}, {is_within, mirrored, own}, "/rows");
+  ABSL_ASSIGN_OR_RETURN(const Operand kept, OwnUnlessNegative(context, own, lengths));
+  return ElementwiseOf(context, {Function::kWhere}, {is_within, mirrored, kept}, "/rows");
 }
 
 absl::StatusOr<Operand> Reversed(NodeContext& context, const Operand& table, const Rows& rows) {

@@ -75,10 +75,7 @@ absl::Status BuildExp(NodeContext& context) {
 absl::Status BuildSqrt(NodeContext& context) {
   if (context.input(0).value != kNoValue)
     return FinishActivation(context, {jit::EltwiseAlgorithm::kPow, 1, 0.5f});
-  const Operand half = OperandOf(MakeFloats(context.output_name() + "/half", {}, {0.5f}));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                        ElementwiseOf(context, {Function::kPow}, {context.input(0), half}));
-  return context.SetOutput(dst);
+  return FinishElementwise(context, {Function::kSqrt});
 }
 
 absl::Status BuildNeg(NodeContext& context) {
