@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/amount_text.h"
 
 namespace tilewire::client {
 namespace {
@@ -84,9 +86,20 @@ absl::StatusOr<Condition> ParseCondition(absl::string_view text) {
                    "error_share"));
 }
 
+// Why the report has no such latency; empty if it has one.
+std::string WhyUnknown(const LoadReport& report, absl::string_view quantity) {
+  if (report.answered == 0) return "nothing was answered";
+  const auto percent = PercentOf(quantity);
+  if (!percent || report.latencies.Knows(*percent)) return "";
+  return absl::StrCat("unknown, ", quantity, " needs ",
+                      CountText(Latencies::FewestFor(*percent), "answer"), " and there were ",
+                      report.latencies.count());
+}
+
 Verdict JudgeOne(const Condition& condition, const LoadReport& report) {
   if (const auto latency = LatencyOf(report, condition.quantity)) {
-    if (report.answered == 0) return {condition.text, "nothing was answered", false};
+    std::string unknown = WhyUnknown(report, condition.quantity);
+    if (!unknown.empty()) return {condition.text, std::move(unknown), false};
     return {condition.text, LatencyText(*latency),
             Holds(absl::ToDoubleSeconds(*latency), condition.comparison, condition.bound)};
   }
@@ -117,6 +130,15 @@ std::vector<Verdict> Objective::Judge(const LoadReport& report) const {
 bool Objective::IsMet(const LoadReport& report) const {
   const std::vector<Verdict> verdicts = Judge(report);
   return std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.met; });
+}
+
+int64_t Objective::FewestAnswers() const {
+  int64_t fewest = 1;
+  for (const Condition& condition : conditions_) {
+    if (const auto percent = PercentOf(condition.quantity))
+      fewest = std::max(fewest, Latencies::FewestFor(*percent));
+  }
+  return fewest;
 }
 
 }  // namespace tilewire::client

@@ -6,10 +6,12 @@
 //   rate, rows       answers, and rows, per second
 //   errors, refusals, mismatches, unsent    counts; error_share is a share of all requests
 //
-// with <, <=, >, >= or =. A condition on a latency is not met if nothing was answered.
+// with <, <=, >, >= or =. A condition on a latency is not met if nothing was answered, one
+// on a percentile neither if fewer were answered than it needs (Latencies::FewestFor).
 #ifndef CLIENT_LOAD_OBJECTIVE_H_
 #define CLIENT_LOAD_OBJECTIVE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -40,6 +42,8 @@ class Objective {
   bool empty() const { return conditions_.empty(); }
   std::vector<Verdict> Judge(const LoadReport& report) const;
   bool IsMet(const LoadReport& report) const;
+  // As many answers as all its percentiles need.
+  int64_t FewestAnswers() const;
 
  private:
   std::vector<Condition> conditions_;

@@ -153,6 +153,7 @@ RateRun ShortRunAt(const RateSearchOptions& options, double rate) {
   const double requests = std::ceil(rate * absl::ToDoubleSeconds(length));
   RateRun run{.rate = rate, .requests = options.requests};
   if (run.requests == 0) run.requests = std::max(kFewestRequests, static_cast<int64_t>(requests));
+  run.requests = std::max(run.requests, options.objective.FewestAnswers());
   run.warm_up = std::max(options.warm_up, kWarmUp * run.length());
   return run;
 }

@@ -29,8 +29,9 @@ struct RateSearchOptions {
   Objective objective;      // further conditions
   double first_rate = 0;    // above 0
   double precision = 0.05;  // the range's width, relative to its lower end
-  // Each run is as long, 20 times `p99` and 300 requests at least, or has as many `requests`;
-  // before it counts, a tenth of it passes, `warm_up` at least: at its start no request waits.
+  // Each run is as long, 20 times `p99` and 300 requests at least, or has as many `requests`, and
+  // as many as `objective` needs; before it counts, a tenth of it passes, `warm_up` at least: at
+  // its start no request waits.
   absl::Duration run = absl::Seconds(2), warm_up;
   int64_t requests = 0;
   absl::Duration time;        // of the search at most; zero: that of 40 runs, 4 minutes at least

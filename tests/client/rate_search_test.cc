@@ -245,6 +245,12 @@ TEST(SearchRate, NineOfTenIntervalsContainTheLimitOfANoisyServer) {
   }
 }
 
+TEST(SearchRate, RunsHaveAsManyRequestsAsTheObjectiveNeeds) {
+  RateSearchOptions options = OptionsFrom(10);
+  options.objective = *Objective::Parse("p99.9<1s");
+  EXPECT_EQ(ShortRunAt(options, 10).requests, 1000);
+}
+
 TEST(EvidenceOf, WantsNoErrorsAndTheObjective) {
   RateSearchOptions options = OptionsFrom(10);
   const RateRun run{.rate = 100, .requests = 300};
