@@ -45,7 +45,9 @@ double MeanRows(const std::vector<LoadPart>& parts) {
 }  // namespace
 
 LoadTally::LoadTally(const LoadOptions& options, absl::Time counted_from)
-    : counted_from_(counted_from), latency_bound_(options.latency_bound) {
+    : counted_from_(counted_from),
+      latency_bound_(options.latency_bound),
+      planned_(options.requests > 0 ? absl::ZeroDuration() : options.duration) {
   report_.name = NameOf(options);
   report_.changes = !options.profile.is_constant();
   if (options.is_open() && !report_.changes)
@@ -144,6 +146,10 @@ LoadReport LoadTally::SoFar(absl::Time now, size_t waiting) const {
 }
 
 LoadReport LoadTally::Finish() {
+  if (!report_.ended_early() && report_.elapsed < planned_) {
+    report_.elapsed = planned_;
+    CloseWindows(planned_, 0);
+  }
   const double rest = absl::ToDoubleSeconds(report_.elapsed) - window_.start_s;
   if (window_.answered + window_.errors > 0) CloseWindow(std::clamp(rest, 1e-3, 1.0), 0);
   return report_;

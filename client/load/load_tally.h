@@ -34,6 +34,7 @@ class LoadTally {
   void EndEarly(absl::string_view because, absl::Time now, size_t waiting);
   // Without windows: a line of progress does not need them.
   LoadReport SoFar(absl::Time now, size_t waiting) const;
+  // A load that was not ended early lasts as long as it was to, whenever its last answer came.
   LoadReport Finish();
   int64_t over_bound() const { return over_bound_; }
   int64_t answered() const { return report_.answered; }
@@ -49,6 +50,7 @@ class LoadTally {
 
   const absl::Time counted_from_;
   const absl::Duration latency_bound_;
+  const absl::Duration planned_;  // zero: until its last answer
   LoadReport report_;
   LoadWindow window_;  // the current second
   Latencies window_latencies_;

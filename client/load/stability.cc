@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/amount_text.h"
 
 namespace tilewire::client {
 namespace {
@@ -43,15 +44,45 @@ double MedianOfSeconds(const std::vector<LoadWindow>& seconds, Value value) {
 
 double Median50(const LoadWindow& window) { return absl::ToDoubleSeconds(window.p50); }
 
-void JudgeRates(const std::vector<LoadWindow>& seconds, std::vector<std::string>* reasons) {
-  const double median =
-      MedianOfSeconds(seconds, [](const LoadWindow& w) { return double(w.answered); });
-  const double most = std::max(0.2 * median, 4 * std::sqrt(median));
+std::vector<LoadWindow> WithAnswers(const std::vector<LoadWindow>& seconds) {
+  std::vector<LoadWindow> answered;
   for (const LoadWindow& second : seconds) {
-    const double off = second.answered - median;
-    if (std::fabs(off) <= most) continue;
-    reasons->push_back(absl::StrFormat("second %.0f had %d answers, the median second %.0f",
-                                       second.start_s + 1, second.answered, median));
+    if (second.answered > 0) answered.push_back(second);
+  }
+  return answered;
+}
+
+double MedianAnswers(const std::vector<LoadWindow>& seconds) {
+  return MedianOfSeconds(seconds, [](const LoadWindow& w) { return double(w.answered); });
+}
+
+// How far a count may be from that of a median second by chance.
+double MostOff(double median) { return std::max(0.2 * median, 4 * std::sqrt(median)); }
+
+// Seconds one after the other without an answer, where chance leaves none without: some would have
+// come, and requests do not take as long.
+void JudgeSilence(const LoadReport& report, const std::vector<LoadWindow>& seconds,
+                  std::vector<std::string>* reasons) {
+  const double median = MedianAnswers(WithAnswers(seconds));
+  const double usual_s = absl::ToDoubleSeconds(report.latencies.Percentile(50));
+  for (size_t first = 0, end = 0; first < seconds.size(); first = end + 1) {
+    for (end = first; end < seconds.size() && seconds[end].answered == 0;) ++end;
+    const double length = end - first, missing = length * median;
+    if (missing <= MostOff(missing) || length <= usual_s) continue;
+    const double from = seconds[first].start_s + 1, to = seconds[end - 1].start_s + 1;
+    reasons->push_back(from == to
+                           ? absl::StrFormat("no answers in second %.0f", from)
+                           : absl::StrFormat("no answers in seconds %.0f to %.0f", from, to));
+  }
+}
+
+void JudgeRates(const std::vector<LoadWindow>& seconds, std::vector<std::string>* reasons) {
+  const double median = MedianAnswers(seconds);
+  for (const LoadWindow& second : seconds) {
+    if (std::fabs(second.answered - median) <= MostOff(median)) continue;
+    reasons->push_back(absl::StrFormat("second %.0f had %s, the median second %.0f",
+                                       second.start_s + 1, CountText(second.answered, "answer"),
+                                       median));
   }
 }
 
@@ -59,7 +90,7 @@ void JudgeLatencies(const std::vector<LoadWindow>& seconds, std::vector<std::str
   const double median = MedianOfSeconds(seconds, Median50);
   for (const LoadWindow& second : seconds) {
     const double p50 = Median50(second);
-    if (second.answered == 0 || (p50 <= 2 * median && 2 * p50 >= median)) continue;
+    if (p50 <= 2 * median && 2 * p50 >= median) continue;
     reasons->push_back(absl::StrFormat("second %.0f had a p50 of %s, the median second %s",
                                        second.start_s + 1, LatencyText(second.p50),
                                        LatencyText(absl::Seconds(median))));
@@ -74,8 +105,7 @@ void JudgeBacklog(const std::vector<LoadWindow>& seconds, std::vector<std::strin
     return MedianOfSeconds(part, [](const LoadWindow& w) { return double(w.waiting); });
   };
   const double first = waiting(0), middle = waiting(third), last = waiting(2 * third);
-  const double rate =
-      MedianOfSeconds(seconds, [](const LoadWindow& w) { return double(w.answered); });
+  const double rate = MedianAnswers(seconds);
   if (!(first < middle && middle < last) || last - first <= std::max(10.0, 0.05 * rate)) return;
   reasons->push_back(absl::StrFormat(
       "answers outstanding grew from %.0f to %.0f: the server cannot keep up", first, last));
@@ -121,11 +151,13 @@ std::vector<std::string> WhyUnstable(const LoadReport& report) {
   if (seconds.size() < kFewestSeconds)
     return {"fewer than three seconds were measured: too few to compare"};
   std::vector<std::string> reasons;
-  if (!report.changes) {
-    JudgeRates(seconds, &reasons);
+  const std::vector<LoadWindow> answered = WithAnswers(seconds);
+  if (!report.changes && !answered.empty()) {
+    JudgeSilence(report, seconds, &reasons);
+    JudgeRates(answered, &reasons);
     Shorten(&reasons, 0);
     const size_t before = reasons.size();
-    JudgeLatencies(seconds, &reasons);
+    JudgeLatencies(answered, &reasons);
     Shorten(&reasons, before);
   }
   if (report.is_open()) JudgeBacklog(seconds, &reasons);

@@ -16,8 +16,9 @@ namespace tilewire::client {
 // Why the load was not stable, each reason a sentence; empty if it was. Judged are whole seconds,
 // from three on: a second is unlike the others if its answers are more than 20 % and four standard
 // deviations of a Poisson count from the median second's, or its median latency is more than twice
-// or less than half of the median second's. Loads whose rate changes by intention are judged by
-// their backlog alone.
+// or less than half of the median second's. Medians are those of the seconds with answers; seconds
+// without any are named where that is not chance and they last longer than a median request. Loads
+// whose rate changes by intention are judged by their backlog alone.
 std::vector<std::string> WhyUnstable(const LoadReport& report);
 
 // Why the figures may be this client's instead of the server's; empty if they are not: requests

@@ -19,6 +19,7 @@ class LoadTallyTest : public ::testing::Test {
     LoadOptions options;
     options.parts = {{.name = "tiny"}};
     options.profile = RateProfile(rate);
+    options.duration = absl::ZeroDuration();
     return options;
   }
 
@@ -70,6 +71,21 @@ TEST_F(LoadTallyTest, AnOutageAtTheEndIsPartOfTheLoad) {
   EXPECT_EQ(report.elapsed, absl::Seconds(4.5));
   EXPECT_EQ(report.waiting, 70);
   EXPECT_THAT(CountsOf(report), ElementsAre(20, 0, 0, 0));
+}
+
+// A second is whole although its last answer came before its end.
+TEST_F(LoadTallyTest, ALoadLastsAsLongAsItWasTo) {
+  LoadOptions options = OneModel(20);
+  options.duration = absl::Seconds(3);
+  LoadTally tally(options, kStart);
+  for (int i = 0; i < 30; ++i) {
+    const absl::Time time = kStart + absl::Milliseconds(50 * i);
+    tally.Count({.due = time, .sent = time, .answered = time}, 0);
+  }
+  const LoadReport report = tally.Finish();
+  EXPECT_EQ(report.elapsed, absl::Seconds(3));
+  EXPECT_THAT(CountsOf(report), ElementsAre(20, 10, 0));
+  EXPECT_EQ(report.windows[1].length_s, 1);
 }
 
 TEST(LoadTally, NamesRatesAsPeopleReadThem) {

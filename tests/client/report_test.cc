@@ -190,6 +190,32 @@ TEST(Stability, ReasonsNameTheSecond) {
   EXPECT_THAT(WhyUnstable(report), IsEmpty());
 }
 
+// A server that takes 2.5 s for each of a caller's requests is slow, and steady.
+TEST(Stability, SecondsWithoutAnswersOfASlowServerAreNoReason) {
+  LoadReport report;
+  report.elapsed = absl::Seconds(12);
+  for (int second = 0; second < 12; ++second) {
+    const bool has_answer = second == 2 || second == 5 || second == 7 || second == 10;
+    report.windows.push_back({.start_s = double(second), .answered = has_answer});
+    if (!has_answer) continue;
+    report.windows.back().p50 = absl::Seconds(2.5);
+    report.latencies.Add(absl::Seconds(2.5));
+    ++report.answered;
+  }
+  EXPECT_THAT(WhyUnstable(report), IsEmpty());
+}
+
+TEST(Stability, AServerThatHangsIsNamed) {
+  LoadReport report = FiveSeconds();
+  for (int second = 3; second < 5; ++second)
+    report.windows[second] = {.start_s = double(second), .waiting = 2};
+  EXPECT_THAT(WhyUnstable(report), ElementsAre("no answers in seconds 4 to 5"));
+  report.windows[2].answered = 0;
+  EXPECT_THAT(WhyUnstable(report), ElementsAre("no answers in seconds 3 to 5"));
+  report.windows[2] = report.windows[3] = report.windows[1];
+  EXPECT_THAT(WhyUnstable(report), ElementsAre("no answers in second 5"));
+}
+
 TEST(Stability, AGrowingBacklogIsNamed) {
   LoadReport report = FiveSeconds();
   for (int second = 0; second < 5; ++second) report.windows[second].waiting = 20 * second;
