@@ -114,7 +114,7 @@ T OfOne(const Elementwise& e, T x) {
     case Function::kRound:
       return std::nearbyint(x);
     case Function::kSign:
-      return static_cast<T>((x > 0) - (x < 0));
+      return std::isnan(x) ? x : static_cast<T>((x > 0) - (x < 0));
     case Function::kErf:
       return std::erf(x);
     case Function::kNot:

@@ -140,8 +140,10 @@ void ElementwiseEmitter::ApplyToSignOfReals(const Xbyak::Xmm& v) {
       return unit_.And(g_, v, v, Constant(1));
     case Function::kSign:
       RealsWhere(other, v, zero, kLessThan, Constant(0));
-      RealsWhere(v, zero, v, kLessThan, Constant(0));
-      return g_->vsubps(v, v, other);
+      RealsWhere(zero, zero, v, kLessThan, Constant(0));
+      g_->vsubps(zero, zero, other);
+      RealsWhere(v, v, v, kUnordered, v);  // NaN, or 0
+      return g_->vaddps(v, v, zero);
     case Function::kThresholdedRelu:
       return RealsWhere(v, Constant(0), v, kLessThan, v);
     default:  // kSoftsign

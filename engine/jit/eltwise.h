@@ -12,7 +12,9 @@
 //   gelu_erf      x/2 (1 + erf(x / sqrt(2)))   mish         x tanh(log(1 + e^x))
 //   clip          min(max(x, alpha), beta)     hard_sigmoid min(max(alpha x + beta, 0), 1)
 //   swish         x logistic(alpha x)          hard_swish   x min(max(alpha x + beta, 0), 1)
-//   pow           alpha x^beta, NaN for x < 0 unless beta is integral; denormal x counts as 0
+//   pow           alpha x^beta, NaN for x < 0 unless beta is integral; denormal x counts as 0.
+//                 With beta 0.5 it is alpha sqrt(x), NaN also for -infinity, where pow() of C is
+//                 infinite
 //   round         to the nearest integer, halves to the even one; floor, ceil
 //
 // NaN gives NaN, except from pow with beta 0. Pure functions; thread-safe.

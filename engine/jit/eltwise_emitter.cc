@@ -191,7 +191,10 @@ void EltwiseEmitter::ApplyPow(const Vector& v) {
     math_.Load(Scratch(0), op_.alpha);
     return generator_->vdivps(v, Scratch(0), v);
   }
-  if (op_.beta != 1) {
+  if (op_.beta == 0.5f) {
+    generator_->vaddps(v, v, math_.Constant(0));  // the power of -0 is 0
+    generator_->vsqrtps(v, v);
+  } else if (op_.beta != 1) {
     math_.Pow(v, op_.beta, AllScratch());
   }
   if (op_.alpha != 1) generator_->vmulps(v, v, math_.Constant(op_.alpha));

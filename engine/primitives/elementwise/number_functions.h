@@ -47,10 +47,11 @@ T EvaluateNumbers(const jit::Elementwise& function, const T* x) {
 
 // std::fmod(x, y). Where the quotient has few bits, neither it nor the difference is rounded in
 // double to another number than the exact one's whole part, and so the remainder is exact.
+// Of an infinite y the product would be NaN.
 inline double RemainderOf(double x, double y) { return std::fmod(x, y); }
 inline float RemainderOf(float x, float y) {
   const double quotient = static_cast<double>(x) / static_cast<double>(y);
-  if (!(std::abs(quotient) < 0x1p28)) return std::fmod(x, y);
+  if (!(std::abs(quotient) < 0x1p28) || std::isinf(y)) return std::fmod(x, y);
   const auto whole = static_cast<double>(static_cast<int32_t>(quotient));
   return std::copysign(static_cast<float>(x - whole * y), x);
 }

@@ -32,6 +32,8 @@ class ElementwiseTest : public RowTest<ElementwiseDesc> {
       values.push_back(RandomFloats(desc.srcs[s].ElementCount(), s + 1, -3, 3));
       for (size_t i = 0; i < values[s].size(); i += 5) values[s][i] = std::round(values[s][i]);
       for (size_t i = 3; i < values[s].size(); i += 40) values[s][i] = std::nanf("");
+      for (size_t i = 9 + s; i < values[s].size(); i += 30)
+        values[s][i] = i % 4 < 2 ? HUGE_VALF : -HUGE_VALF;
       packed.push_back(Pack(desc.srcs[s], values[s]));
     }
     Inputs inputs;
@@ -79,6 +81,19 @@ TEST_P(ElementwiseTest, EveryFunction) {
     ExpectFunction({function, std::vector<MemoryDesc>(arity, md), md},
                    [&](const float* x) { return jit::Evaluate(function, x); });
   }
+}
+
+TEST(ElementwiseFormulas, OfWhatIsNoNumber) {
+  const float infinity = HUGE_VALF;
+  const auto of = [](Function function, std::vector<float> x) {
+    return jit::Evaluate({function}, x.data());
+  };
+  EXPECT_TRUE(std::isnan(of(Function::kSign, {std::nanf("")})));
+  EXPECT_TRUE(std::isnan(of(Function::kSqrt, {-infinity})));
+  EXPECT_EQ(of(Function::kMod, {5, infinity}), 5);
+  EXPECT_EQ(of(Function::kMod, {-5, -infinity}), -5);
+  EXPECT_EQ(of(Function::kFloorMod, {5, infinity}), 5);
+  EXPECT_EQ(of(Function::kFloorMod, {5, -infinity}), -infinity);
 }
 
 TEST_P(ElementwiseTest, EveryBroadcastOfEitherSource) {

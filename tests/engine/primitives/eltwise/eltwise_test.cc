@@ -145,6 +145,7 @@ TEST_P(EltwiseTest, EveryAlgorithmOnEveryMagnitude) {
 
 TEST_P(EltwiseTest, InfinityAndNan) {
   const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(std::isnan(jit::EltwiseScalar({Algorithm::kPow, 1, 0.5f}, -infinity)));
   const std::vector<float> values = {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()};
   for (const OpCase& one : Ops()) {
     SCOPED_TRACE(one.why);
