@@ -87,7 +87,7 @@ absl::StatusOr<RateSearchResult> FindRate(const ClientFactory& connect, const Lo
   }
   options.warm_up = load.warm_up;
   // The time is too short for the rate that was measured.
-  if (absl::Status enough = CheckSearchTime(options); !enough.ok())
+  if (absl::Status enough = CheckSearch(options); !enough.ok())
     return absl::OutOfRangeError(enough.message());
   if (absl::Status status = CheckAlone(connect, load, options.p99); !status.ok()) return status;
   progress.begins(options);

@@ -152,8 +152,10 @@ RateRun ShortRunAt(const RateSearchOptions& options, double rate) {
   const absl::Duration length = std::max(options.run, kBoundsOfARun * options.p99);
   const double requests = std::ceil(rate * absl::ToDoubleSeconds(length));
   RateRun run{.rate = rate, .requests = options.requests};
-  if (run.requests == 0) run.requests = std::max(kFewestRequests, static_cast<int64_t>(requests));
-  run.requests = std::max(run.requests, options.objective.FewestAnswers());
+  if (run.requests == 0) {
+    run.requests = std::max(
+        {kFewestRequests, static_cast<int64_t>(requests), options.objective.FewestAnswers()});
+  }
   run.warm_up = std::max(options.warm_up, kWarmUp * run.length());
   return run;
 }
@@ -187,7 +189,13 @@ RateEvidence EvidenceOf(const RateSearchOptions& options, const RateRun& run,
   return evidence;
 }
 
-absl::Status CheckSearchTime(const RateSearchOptions& options) {
+absl::Status CheckSearch(const RateSearchOptions& options) {
+  const int64_t fewest = options.objective.FewestAnswers();
+  if (options.requests > 0 && options.requests < fewest) {
+    return absl::InvalidArgumentError(absl::StrCat("--requests=", options.requests,
+                                                   ": the percentiles of --require need ", fewest,
+                                                   " answers in each run"));
+  }
   const bool is_known = options.first_rate > 0;
   const RateRun run = ShortRunAt(options, is_known ? options.first_rate : options.most_rate);
   const absl::Duration least = kFewestRuns * run.length();
@@ -203,7 +211,7 @@ absl::Status CheckSearchTime(const RateSearchOptions& options) {
 
 absl::StatusOr<RateSearchResult> SearchRate(const RateSearchOptions& options,
                                             const RateSearchWorld& world) {
-  if (absl::Status enough = CheckSearchTime(options); !enough.ok()) return enough;
+  if (absl::Status enough = CheckSearch(options); !enough.ok()) return enough;
   return Search(options, world).Run();
 }
 

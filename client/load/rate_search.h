@@ -79,9 +79,10 @@ RateRun LastRunAt(const RateSearchOptions& options, double rate);
 absl::Duration SearchTime(const RateSearchOptions& options);
 
 // Whether a range can be found in the time of `options`, from their first rate on; where that is 0,
-// from any rate that may be measured on.
+// from any rate that may be measured on; and whether its runs have the answers that the objective
+// needs.
 //   kInvalidArgument  says how much it takes at least
-absl::Status CheckSearchTime(const RateSearchOptions& options);
+absl::Status CheckSearch(const RateSearchOptions& options);
 
 // The result of a run; it holds if p99 keeps the bound and all else is as required.
 RateEvidence EvidenceOf(const RateSearchOptions& options, const RateRun& run,

@@ -155,7 +155,7 @@ absl::Status CheckSearch(const LoadFlags& flags) {
   absl::StatusOr<RateSearchOptions> options = MakeSearch(flags);
   if (!options.ok()) return options.status();
   options->warm_up = absl::Seconds(flags.warm_up_s);
-  return CheckSearchTime(*options);
+  return CheckSearch(*options);
 }
 
 std::string ProbeText(const RateProbe& probe) {

@@ -109,6 +109,8 @@ int main(int argc, char** argv) {
     const size_t colon = server.address.rfind(':');
     const std::string given_host = server.address.substr(0, colon);
     const std::string given_port = server.address.substr(colon + 1);
+    if (absl::StrContains(host, ':') && !absl::StartsWith(host, "["))
+      host = absl::StrCat("[", host, "]");  // of IPv6
     server.address = absl::StrCat(host.empty() ? given_host : host, ":",
                                   port == 0 ? given_port : absl::StrCat(port));
   });

@@ -249,6 +249,12 @@ TEST(SearchRate, RunsHaveAsManyRequestsAsTheObjectiveNeeds) {
   RateSearchOptions options = OptionsFrom(10);
   options.objective = *Objective::Parse("p99.9<1s");
   EXPECT_EQ(ShortRunAt(options, 10).requests, 1000);
+  options.requests = 999;
+  EXPECT_THAT(CheckSearch(options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "--requests=999: the percentiles of --require need 1000 answers"));
+  options.requests = 1000;
+  EXPECT_THAT(CheckSearch(options), StatusIs(absl::StatusCode::kOk));
 }
 
 TEST(EvidenceOf, WantsNoErrorsAndTheObjective) {

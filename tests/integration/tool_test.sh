@@ -23,6 +23,7 @@ expect 0 'serves digits' probe --model=digits --timeout=60
 expect 1 'NOT_FOUND' probe --model=nope --timeout=60
 expect 1 'UNAVAILABLE.*127.0.0.1:1 ' probe --server=127.0.0.1:1 --timeout=0.2
 expect 1 'UNAVAILABLE.*127.0.0.1:1 ' models --host=127.0.0.1 --port=1 --connect_timeout=0.2
+expect 1 'UNAVAILABLE.*\[::1\]:1 ' models --host=::1 --port=1 --connect_timeout=0.2
 expect 2 'not HOST:PORT' models --server=localhost --host=127.0.0.1
 expect 0 'digits.* ready' models
 expect 0 'image FP32 Nx3x24x20' models --model=digits
@@ -222,17 +223,18 @@ unmarked=$'\n  convolution +amx +convolution/amx_u8s8_direct'
   failures=$((failures + 1))
 }
 
-refuse() {  # PATTERN SERVER_OPTION...
-  local pattern=$1 refused
-  shift
+ends() {  # STATUS PATTERN SERVER_OPTION...
+  local status=$1 pattern=$2 refused
+  shift 2
   refused=$(service/tilewire-server "$@" 2>&1)
-  [[ $? -eq 2 && $refused =~ $pattern ]] && return
-  echo "FAILED: $*: not status 2 and '$pattern': $refused"
+  [[ $? -eq $status && $refused =~ $pattern ]] && return
+  echo "FAILED: $*: not status $status and '$pattern': $refused"
   failures=$((failures + 1))
 }
+refuse() { ends 2 "$@"; }
 # A repository without a model serves nothing and says what one looks like.
 mkdir -p "$TEST_TMPDIR/empty/digits"
-refuse 'digits.*skipped.*<model>/<version>/model.onnx' --model_repository="$TEST_TMPDIR/empty"
+ends 1 'digits.*skipped.*<model>/<version>/model.onnx' --model_repository="$TEST_TMPDIR/empty"
 digits=deploy/models/digits
 refuse 'half not in .*exact,fast,bf16' --model="$digits" --precision=half
 refuse 'exclude each other' --model="$digits" --model_repository=deploy/models
@@ -248,7 +250,7 @@ too_little=$(ulimit -v 125000 && service/tilewire-server --model="$digits" --por
 refuse 'is the name of one --model' --model="a=$digits" --model="b=$digits" --model_name=c
 refuse 'has a name besides' --model="a=$digits" --model_name=c
 refuse 'has no name before' "--model==$digits"
-TILEWIRE_PROT=9 refuse 'variable TILEWIRE_PROT is unknown and ignored; is TILEWIRE_PORT meant' \
+TILEWIRE_PROT=9 ends 1 'variable TILEWIRE_PROT is unknown and ignored; is TILEWIRE_PORT meant' \
   --model=missing
 for program in client/tilewire service/tilewire-server; do
   "$program" --help >/dev/full 2>"$TEST_TMPDIR/full.txt" || {

@@ -132,6 +132,19 @@ TEST(IndexOperatorsTest, NormalizationsByGroupsRootsAndNorms) {
   ExpectAnswer<float>(norms, {Bytes<float>({-1, 3})}, {-0.25f, 0.75f});
 }
 
+TEST(IndexOperatorsTest, ReverseSequenceRefusesLengthsThatARunComputes) {
+  OnnxBuilder model(13);
+  model.Input("x", {3, 2}).Input("n", {2}, TensorProto::INT64);
+  model.Node("ReverseSequence", {"x", "n"}, {"y"}).Output("y");
+  const std::string x = Bytes<float>({0, 1, 2, 3, 4, 5});
+  ExpectAnswer<float>(model, {x, Bytes<int64_t>({0, 3})}, {0, 5, 2, 3, 4, 1});
+  for (const int64_t length : {int64_t{-1}, int64_t{4}, std::numeric_limits<int64_t>::min() / 2}) {
+    EXPECT_THAT(Answer(model, {x, Bytes<int64_t>({length, 3})}),
+                StatusIs(absl::StatusCode::kInvalidArgument, "is outside the 6 elements"))
+        << length;
+  }
+}
+
 TEST(IndexOperatorsTest, WhatDoesNotFitIsRefusedWithItsReason) {
   struct Row {
     const char* op;

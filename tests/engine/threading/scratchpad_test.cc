@@ -100,6 +100,15 @@ TEST(ScratchpadPoolTest, IdleBuffersMakeWayForOnesInUse) {
   EXPECT_LE(pool.idle_bytes(), 4 * kSize);
 }
 
+// The activations of a volume: cleared in every run, they would cost as much as what it computes.
+TEST(ScratchpadPoolTest, BuffersOfGigabytesAreKept) {
+  ScratchpadPool pool;
+  TakeOrDie(pool, size_t{3} << 30);
+  EXPECT_EQ(pool.idle_bytes(), int64_t{3} << 30);
+  TakeOrDie(pool, size_t{5} << 30);
+  EXPECT_EQ(pool.idle_bytes(), int64_t{3} << 30);
+}
+
 TEST(ScratchpadPoolTest, ABufferThatReturnsAboveTheBoundIsFreed) {
   ScratchpadPool pool;
   pool.Bound(8192);
