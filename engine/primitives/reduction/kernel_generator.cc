@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/reduction/kernel_generator.h"
 
+#include <algorithm>
 #include <cstddef>
 
+#include "engine/base/checked_math.h"
 #include "engine/jit/extremum.h"
 #include "engine/kernels/counted_loop.h"
 #include "engine/primitives/reduction/implementations.h"
@@ -41,6 +43,31 @@ void KernelGenerator::Loop(const Xbyak::Reg64& counter, int64_t count, Body body
   jnz(next, T_NEAR);
 }
 
+template <typename Body>
+void KernelGenerator::LoopInBlocks(const Xbyak::Reg64& counter, const Xbyak::Reg64& blocks,
+                                   int64_t count, int64_t additions, Body body) {
+  if (!is_long() || count <= kBlock / std::max<int64_t>(1, additions))
+    return Loop(counter, count, body);
+  const int64_t block = std::max<int64_t>(1, kBlock / std::max<int64_t>(1, additions));
+  Loop(blocks, count / block, [&] {
+    Loop(counter, block, body);
+    MoveToTotals();
+  });
+  Loop(counter, count % block, body);
+}
+
+void KernelGenerator::MoveToTotals() {
+  for (int i = 0; i < kChains * kUnroll; ++i) {
+    vaddps(scratch_[i % kUnroll], scratch_[i % kUnroll], Vector(i));
+    math_.Load(Vector(i), 0);
+  }
+}
+
+bool KernelGenerator::SumsPlainly() const {
+  if (IsNorm(config_.algorithm)) return config_.p == 1 || config_.p == 2;
+  return !IsExtremum(config_.algorithm) && config_.algorithm != ReductionAlgorithm::kMul;
+}
+
 void KernelGenerator::EmitColumns() {
   mov(left_, ptr[rdi + offsetof(KernelArgs, columns)]);
   for (int vectors : {kUnroll, 1}) {
@@ -56,49 +83,60 @@ void KernelGenerator::EmitColumns() {
   });
 }
 
-// Results: chain * vectors + vector.
+// Results: chain * kUnroll + vector.
 void KernelGenerator::EmitColumnVectors(int vectors, bool masked) {
-  const int64_t stride = config_.inner.stride_bytes;
-  for (int i = 0; i < kChains * vectors; ++i) {
-    math_.Load(Vector(i), NeutralElement(config_.algorithm));
-  }
+  const int64_t stride = config_.inner.stride_bytes, pairs = config_.inner.count / kChains;
+  StartResults();
   const auto step = [&](int chain) {
     for (int v = 0; v < vectors; ++v) {
-      EmitSum(Vector(chain * vectors + v), ptr[inner_at_ + v * vector_bytes()], masked);
+      EmitSum(Vector(chain * kUnroll + v), ptr[inner_at_ + v * vector_bytes()], masked);
     }
     add(inner_at_, static_cast<int>(stride));
   };
   mov(outer_at_, src_);
-  Loop(outer_left_, config_.outer.count, [&] {
+  LoopInBlocks(outer_left_, outer_blocks_, config_.outer.count, pairs + 1, [&] {
     mov(inner_at_, outer_at_);
-    Loop(inner_left_, config_.inner.count / kChains, [&] {
+    LoopInBlocks(inner_left_, inner_blocks_, pairs, 1, [&] {
       for (int chain = 0; chain < kChains; ++chain) step(chain);
     });
     if (config_.inner.count % kChains != 0) step(0);
     add(outer_at_, static_cast<int>(config_.outer.stride_bytes));
   });
+  TakeTotals();
   for (int v = 0; v < vectors; ++v) {
-    Combine(Vector(v), Vector(vectors + v));
+    Combine(Vector(v), Vector(kUnroll + v));
     Finish(Vector(v));
     tail_.Store(ptr[dst_ + v * vector_bytes()], Vector(v), masked);
   }
 }
 
+void KernelGenerator::StartResults() {
+  for (int i = 0; i < kChains * kUnroll; ++i)
+    math_.Load(Vector(i), NeutralElement(config_.algorithm));
+  for (int i = 0; is_long() && i < kUnroll; ++i) math_.Load(scratch_[i], 0);
+}
+
+void KernelGenerator::TakeTotals() {
+  for (int i = 0; is_long() && i < kUnroll; ++i) vaddps(Vector(i), Vector(i), scratch_[i]);
+}
+
 void KernelGenerator::EmitLine() {
-  for (int i = 0; i < kUnroll; ++i) math_.Load(Vector(i), NeutralElement(config_.algorithm));
+  StartResults();
   if (config_.line % lanes() != 0) {
     mov(left_, config_.line % lanes());
     tail_.Set(left_);
   }
+  const int64_t of_part = DivUp(config_.line, int64_t{kUnroll} * lanes());
   mov(outer_at_, src_);
-  Loop(outer_left_, config_.outer.count, [&] {
+  LoopInBlocks(outer_left_, outer_blocks_, config_.outer.count, config_.inner.count * of_part, [&] {
     mov(inner_at_, outer_at_);
-    Loop(inner_left_, config_.inner.count, [&] {
+    LoopInBlocks(inner_left_, inner_blocks_, config_.inner.count, of_part, [&] {
       EmitLinePart();
       add(inner_at_, static_cast<int>(config_.inner.stride_bytes));
     });
     add(outer_at_, static_cast<int>(config_.outer.stride_bytes));
   });
+  TakeTotals();
   Combine(Vector(0), Vector(1));
   Combine(Vector(2), Vector(3));
   Combine(Vector(0), Vector(2));
@@ -111,7 +149,7 @@ void KernelGenerator::EmitLinePart() {
   const int64_t steps = config_.line / (kUnroll * lanes());
   const int64_t rest = config_.line % (kUnroll * lanes());
   mov(left_, inner_at_);
-  Loop(line_left_, steps, [&] {
+  LoopInBlocks(line_left_, line_blocks_, steps, 1, [&] {
     for (int v = 0; v < kUnroll; ++v) EmitSum(Vector(v), ptr[left_ + v * vector_bytes()], false);
     add(left_, kUnroll * vector_bytes());
   });

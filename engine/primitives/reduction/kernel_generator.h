@@ -46,12 +46,18 @@ class KernelGenerator final : public jit::Generator {
 
  private:
   static constexpr int kChains = 2, kUnroll = 4;
+  // A lane adds at most so many elements before it is added to a total, so that rounding errors
+  // grow with the number of blocks and not with that of elements.
+  static constexpr int64_t kBlock = 512;
 
   void Emit() override;
   void EmitColumns();
   void EmitColumnVectors(int vectors, bool masked);
   void EmitLine();
   void EmitLinePart();
+  // The results are vector 0 and on, of columns in kChains sets of kUnroll.
+  void StartResults();
+  void TakeTotals();
   void EmitSum(const Xbyak::Xmm& result, const Xbyak::Address& from, bool masked);
   void Combine(const Xbyak::Xmm& result, const Xbyak::Xmm& other);
   void RaiseToPower(const Xbyak::Xmm& x);
@@ -59,6 +65,14 @@ class KernelGenerator final : public jit::Generator {
   void Finish(const Xbyak::Xmm& result);
   template <typename Body>
   void Loop(const Xbyak::Reg64& counter, int64_t count, Body body);
+  // The same in blocks after each of which what the vectors hold moves to the totals, where that is
+  // more than kBlock of `additions` each.
+  template <typename Body>
+  void LoopInBlocks(const Xbyak::Reg64& counter, const Xbyak::Reg64& blocks, int64_t count,
+                    int64_t additions, Body body);
+  void MoveToTotals();
+  bool is_long() const { return config_.reduced_count > kBlock && SumsPlainly(); }
+  bool SumsPlainly() const;
 
   int lanes() const { return config_.unit.lanes(); }
   int vector_bytes() const { return config_.unit.bytes(); }
@@ -68,12 +82,14 @@ class KernelGenerator final : public jit::Generator {
   const Xbyak::Reg64 src_ = rsi, dst_ = rdx, left_ = rcx;
   const Xbyak::Reg64 outer_left_ = r8, inner_left_ = r9, outer_at_ = r10, inner_at_ = rbx;
   const Xbyak::Reg64 line_left_ = rbp;
+  const Xbyak::Reg64 outer_blocks_ = r12, inner_blocks_ = r13, line_blocks_ = r14;
   const Xbyak::Opmask ordered_ = k3;
 
   const KernelConfig config_;
   jit::VectorMath math_;
   jit::TailMask tail_;
   const Xbyak::Xmm x_ = Vector(8), spare_vector_ = Vector(9);
+  // Of powers, or of extrema; the first kUnroll are the totals of long sums, which have neither.
   const jit::VectorMath::Scratch5 scratch_ = {Vector(10), Vector(11), Vector(12), Vector(13),
                                               Vector(14)};
 };

@@ -133,6 +133,27 @@ TEST_P(ReductionTest, EverySetOfDimensionsOfEveryLayout) {
   }
 }
 
+// Equal terms, whose rounding errors do not cancel: along a line, over columns, and over both.
+TEST_P(ReductionTest, LongSumsAreAsExactAsShortOnes) {
+  for (const auto& [dims, set] : std::vector<std::pair<Dims, unsigned>>{
+           {{1, 3'000'017}, 2u},         // one line
+           {{2, 700'001, 37}, 2u},       // columns
+           {{600'000, 3, 7}, 5u},        // lines of a few elements, far apart
+           {{1500, 2, 1600}, 5u},        // lines of some length
+           {{40'000, 2, 40, 5}, 5u}}) {  // columns in two loops
+    const MemoryDesc src = Plain(dims), dst = Plain(Reduced(dims, set));
+    SCOPED_TRACE(src.ToString());
+    const std::vector<float> terms(src.ElementCount(), 0.1f);
+    const auto n = static_cast<double>(src.ElementCount() / dst.ElementCount());
+    for (const auto& [algorithm, expected] : std::vector<std::pair<Algorithm, double>>{
+             {Algorithm::kSum, n * 0.1f}, {Algorithm::kMean, 0.1f}}) {
+      const auto result = Reduce({algorithm, src, dst}, terms);
+      if (!result) continue;
+      for (const float one : *result) ASSERT_NEAR(one, expected, 3e-5 * expected);
+    }
+  }
+}
+
 TEST_P(ReductionTest, EveryFunction) {
   const Dims dims = {2, 37, 6, 11};
   for (const Function& function : kFunctions) {
