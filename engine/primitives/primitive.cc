@@ -85,6 +85,22 @@ std::string ArgName(int arg) {
   return absl::StrCat("argument ", arg);
 }
 
+std::string ArgName(PrimitiveKind kind, int arg) {
+  if (kind != PrimitiveKind::kRnn) return ArgName(arg);
+  switch (arg) {
+    case kArgSrc:
+      return "src_layer";
+    case kArgSrc1:
+      return "src_iter";
+    case kArgWeights:
+      return "weights_layer";
+    case kArgDst:
+      return "dst_layer";
+    default:
+      return ArgName(arg);
+  }
+}
+
 bool IsOutput(int arg) {
   return (arg >= kArgDst && arg <= kArgDstIterC) || arg == kArgDiffSrc || arg >= kArgMultipleDst;
 }

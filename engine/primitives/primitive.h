@@ -68,6 +68,8 @@ enum Arg : int {
   kArgMultipleDst = 2048,       // + i
 };
 std::string ArgName(int arg);  // "src", "multiple_src[2]"
+// The same, where the kind has names of its own: "src_layer" and "src_iter" of rnn.
+std::string ArgName(PrimitiveKind kind, int arg);
 
 // Pointers to the buffers of one execution, each to the start of a buffer of its descriptor's
 // SizeBytes().

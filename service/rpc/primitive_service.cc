@@ -103,7 +103,7 @@ class CreateJob final : public Job {
     for (const ArgDesc& arg : info.args) {
       v1::ArgumentDesc* argument = answer->add_arguments();
       argument->set_argument(arg.arg);
-      argument->set_name(ArgName(arg.arg));
+      argument->set_name(ArgName(info.kind, arg.arg));
       *argument->mutable_desc() = EncodeMemoryDesc(arg.desc);
       argument->set_size_bytes(arg.desc.SizeBytes());
       argument->set_text(arg.desc.ToString());

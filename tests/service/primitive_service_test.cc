@@ -194,6 +194,22 @@ TEST_F(PrimitiveServiceTest, EachKindComputes) {
   }
 }
 
+TEST_F(PrimitiveServiceTest, ArgumentsHaveTheNamesOfTheirDescriptor) {
+  Start();
+  for (const KindCase& test : OneOfEachLaterKind()) {
+    if (test.implementation != "rnn/") continue;
+    v1::CreateResponse created;
+    ASSERT_TRUE(Create(test.primitive, &created).ok());
+    std::vector<std::string> names;
+    for (const v1::ArgumentDesc& argument : created.arguments()) names.push_back(argument.name());
+    EXPECT_THAT(names,
+                ::testing::UnorderedElementsAre("src_layer", "src_iter", "sequence_lengths",
+                                                "weights_layer", "weights_iter", "dst_layer"));
+    return;
+  }
+  FAIL() << "no case of rnn";
+}
+
 TEST_F(PrimitiveServiceTest, TensorsComeAndGoInTheCallersLayouts) {
   Start();
   const std::string blocked = Md("1,3,1,2", "nChw8c");
