@@ -32,17 +32,18 @@ int64_t RunBytes(const runtime::Plan& plan, absl::Span<const runtime::OutputByte
 }
 
 // Reference steps are correct but slow: logs which they are, and why no other implementation ran.
-void WarnAboutReferences(const std::string& model, const runtime::Plan& plan) {
-  constexpr int kShown = 8;
+// Without AVX2 that is the same for all.
+void WarnAboutReferences(const std::string& model, const runtime::Plan& plan, cpu::Isa isa) {
+  const int shown = isa.Includes(cpu::Isa::kAvx2) ? 8 : 0;
   int count = 0;
   for (const runtime::Step& step : plan.steps) {
     if (step.primitive == nullptr || !step.primitive->info().traits.is_reference) continue;
-    if (++count > kShown) continue;
+    if (++count > shown) continue;
     spdlog::warn("{}: node '{}' runs {} into {}: {}", model, step.node,
                  std::string(step.primitive->name()), step.primitive->Desc(kArgDst).ToString(),
                  step.remark);
   }
-  if (count > kShown)
+  if (count > shown)
     spdlog::warn("{}: {} of {} steps run reference implementations", model, count,
                  plan.steps.size());
 }
@@ -105,7 +106,8 @@ absl::StatusOr<std::shared_ptr<const Model>> LoadedModel::Create(
     });
     if (!plan.ok() && !(may_be_length && absl::IsInvalidArgument(plan.status())))
       return plan.status();
-    if (plan.ok() && (*plan)->plan != nullptr) WarnAboutReferences(options.name, *(*plan)->plan);
+    if (plan.ok() && (*plan)->plan != nullptr)
+      WarnAboutReferences(options.name, *(*plan)->plan, model->shared_->options.max_isa);
   }
   // Returns the memory of the weights as they were in the file, which has been freed, to the
   // system.

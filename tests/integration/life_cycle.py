@@ -276,6 +276,16 @@ def models_beyond_messages():
         assert 'raise --max_message_mb' in warned[0], warned
 
 
+def without_avx2():
+    """One line says that all is slow, and one for each model of how many steps that is true."""
+    with Server('--max_isa=baseline') as server:
+        assert isinstance(server.infer(), bytes)
+        server.end()
+    expect(server.log.count('without AVX2'), 1)
+    expect(server.log.count('steps run reference implementations'), 1)
+    assert max(len(line) for line in server.log.splitlines()) < 250, server.log
+
+
 def service_manager():
     """A manager such as systemd learns when the server has started, what it serves, and that it ends."""
     with tempfile.TemporaryDirectory() as folder, repository_with_a_broken_model() as repository:
@@ -354,7 +364,7 @@ CHECKS = (drain, drain_delay, drain_timeout, answers_that_the_drain_cuts,
           a_new_version_that_does_not_load, service_manager, signals, readiness,
           models_beyond_messages, one_clock, second_signal, what_it_is, a_model_that_does_not_load,
           closed_folders, closed_descriptors, services, primitives_only, refusals_at_the_start,
-          too_few_descriptors, folders_that_are_no_versions)
+          too_few_descriptors, folders_that_are_no_versions, without_avx2)
 
 
 if __name__ == '__main__':
