@@ -135,6 +135,7 @@ void AddPaceOptions(CLI::App* command, LoadFlags* flags) {
       ->group(kPace);
   command
       ->add_option("--seed", flags->seed, "of the gaps, the pauses, the mix and the random inputs")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 53))
       ->capture_default_str()
       ->group(kPace);
   command->add_option("--connections", flags->connections, "that an open loop sends on")

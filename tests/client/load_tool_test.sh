@@ -28,6 +28,7 @@ load=(load --model=tiny --server="$quick")
 expect 0 'tilewire load --model=resnet50 --find_rate' load --help
 expect 2 '--model or --mix is required' load
 expect 2 'not a condition' "${load[@]}" --require='p99<20'
+expect 2 'seed.*-1' "${load[@]}" --seed=-1
 expect 2 'there is no folder' "${load[@]}" --json="$TEST_TMPDIR/none/a.json"
 expect 2 '0ms is not a duration such as 20ms' "${load[@]}" --find_rate --p99=0ms
 expect 2 'inf is not a duration such as 20ms' "${load[@]}" --find_rate --p99=inf
