@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,8 +35,13 @@ using ::testing::Not;
 using testing::OnnxBuilder;
 using testing::String;
 
+// In a folder of this process: another run may have left its files in the common one.
 inline std::string TemporaryPath(const std::string& name) {
-  return ::testing::TempDir() + "/" + name;
+  static const std::string folder = [] {
+    std::string made = ::testing::TempDir() + "/graph.XXXXXX";
+    return std::string(mkdtemp(made.data()));
+  }();
+  return folder + "/" + name;
 }
 
 inline absl::StatusOr<std::shared_ptr<const OnnxModel>> OpenBytes(const std::string& bytes) {
