@@ -34,6 +34,7 @@ std::string GrantedText(const MemoryLimit& limit) {
 MemoryPlan ApplyMemory(const std::vector<ServedModel>& models, Flags* flags) {
   const MemoryPlan plan =
       PlanMemory(MemoryLimits(""), NeedsOf(flags->engine, models), flags->memory);
+  BoundHeaps(plan.heaps);
   flags->engine.primitive_cache_bytes = plan.code;
   flags->engine.plan_bytes = std::min(flags->engine.plan_bytes, plan.code);
   flags->server.transport.max_message_bytes = plan.message;

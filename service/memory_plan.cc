@@ -20,6 +20,8 @@ constexpr int64_t kMostIdleAnswers = 256 * kMiB;
 constexpr int64_t kMostReserve = 256 * kMiB, kLeastReserve = 8 * kMiB;
 // With less the server would refuse nearly everything: it does not start.
 constexpr int64_t kLeastShared = 8 * kMiB;
+// A heap for each such part: with 16 heaps, uploads of 38 MB after ones of 6 exceeded 512 MB.
+constexpr int64_t kGrantedPerHeap = 512 * kMiB;
 
 // gRPC notices only afterwards that its quota is exceeded. Measured with 10 to 100 uploads at once,
 // for quotas of 32 to 256 MB: up to a fifth more, and 24 MB.
@@ -55,6 +57,7 @@ MemoryPlan PlanWithin(const MemoryLimit& limit, const MemoryNeeds& needs,
   plan.shared = std::max<int64_t>(0, left - HeldFor(plan.transport));
   plan.work_is_fixed = wishes.work.has_value();
   plan.work = wishes.work.value_or(std::min(granted / 2, plan.shared));
+  plan.heaps = static_cast<int>(std::clamp<int64_t>(granted / kGrantedPerHeap, 1, 1 << 20));
   return plan;
 }
 

@@ -44,6 +44,7 @@ struct MemoryPlan {
   int64_t shared = 0;  // models, their loads and requests together
   int64_t work = 0;    // requests, as long as models leave as much
   bool work_is_fixed = false;
+  int heaps = 1;        // of the allocator: each keeps some of what was freed in it
   std::string refusal;  // empty, or why nothing can be served, and what is needed
   std::string warning;  // empty, or that the wishes do not fit
 };

@@ -50,6 +50,10 @@ TEST(MemoryPlanTest, PlentyGivesTheUsualBoundsAndLittleGivesLess) {
   EXPECT_EQ(small.message, small.transport / 2);
   EXPECT_NEAR(small.shared, kLeft / 3 * 2 * kMiB, 10);
   EXPECT_EQ(small.work, small.shared);
+  EXPECT_EQ(small.heaps, 1);
+  EXPECT_EQ(PlanFor(512).heaps, 1);
+  EXPECT_EQ(PlanFor(1024).heaps, 2);
+  EXPECT_GT(large.heaps, 32);
 }
 
 TEST(MemoryPlanTest, WhatIsWishedForIsGiven) {
