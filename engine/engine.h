@@ -80,6 +80,9 @@ class Engine {
   // From now on, buffers of past runs are kept for the next ones only where, together with those in
   // use, they stay within `bytes`.
   virtual void BoundPooledMemory(int64_t /*bytes*/) {}
+  // What the caller holds within that bound grew by so much, or shrank: pooled buffers that nothing
+  // uses make way for it.
+  virtual void CountBesidePooled(int64_t /*more*/) {}
   virtual StageCounts stage_counts() const { return {}; }
   virtual threading::Arena& arena() = 0;             // for the service's scheduler
   virtual const EngineOptions& options() const = 0;  // with the zeros resolved

@@ -54,7 +54,8 @@ Server::Server(Engine* engine, ModelRepository* models, const ServerOptions& opt
     : engine_(engine),
       models_(models),
       options_(options),
-      admission_(options.max_work_bytes),
+      admission_(options.max_work_bytes,
+                 [engine](int64_t more) { engine->CountBesidePooled(more); }),
       log_(options.slow_request),
       unread_(options.write_timeout, &admission_),
       answers_(std::make_shared<AnswerPool>(

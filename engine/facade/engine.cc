@@ -107,6 +107,7 @@ class RealEngine final : public Engine, public PrimitiveEngine {
   }
 
   void BoundPooledMemory(int64_t bytes) override { shared_->scratchpads.Bound(bytes); }
+  void CountBesidePooled(int64_t more) override { shared_->scratchpads.CountBeside(more); }
 
   CacheStatistics cache_statistics() const override { return shared_->cache.Statistics(); }
   StageCounts stage_counts() const override {

@@ -82,13 +82,16 @@ struct ScratchpadPool::Shards {
 
   explicit Shards(int64_t max_idle_bytes) : max_idle_bytes(max_idle_bytes) {}
 
-  bool Exceeds(int64_t more) const { return idle_bytes + leased_bytes + more > max_bytes; }
+  bool Exceeds(int64_t more) const {
+    return idle_bytes + leased_bytes + beside_bytes + more > max_bytes;
+  }
 
   const int64_t max_idle_bytes;
   std::atomic<int64_t> max_bytes = std::numeric_limits<int64_t>::max() / 2;
   std::array<Shard, kShardCount> shards;
   std::atomic<int64_t> idle_bytes{0};
   std::atomic<int64_t> leased_bytes{0};
+  std::atomic<int64_t> beside_bytes{0};
 };
 
 ScratchpadPool::Lease::Lease(Lease&& other) noexcept
@@ -110,6 +113,11 @@ ScratchpadPool::ScratchpadPool(int64_t max_idle_bytes)
 ScratchpadPool::~ScratchpadPool() = default;
 
 void ScratchpadPool::Bound(int64_t bytes) { shards_->max_bytes = bytes; }
+
+void ScratchpadPool::CountBeside(int64_t more) {
+  shards_->beside_bytes.fetch_add(more, std::memory_order_relaxed);
+  if (more > 0 && idle_bytes() > 0 && shards_->Exceeds(0)) FreeIdle(kAnyTime);
+}
 
 absl::StatusOr<AlignedBuffer> ScratchpadPool::Allocate(size_t bytes) {
   const auto more = static_cast<int64_t>(std::min<size_t>(bytes, PTRDIFF_MAX / 2));

@@ -46,6 +46,8 @@ class ScratchpadPool {
   // From now on, idle buffers are kept only where they and those in use stay within `bytes`
   // together. No buffer in use is ever refused for that.
   void Bound(int64_t bytes);
+  // What others hold within that bound grew by `more` bytes, or shrank; idle buffers make way.
+  void CountBeside(int64_t more);
 
   // At least `bytes` bytes on a 64-byte boundary, uninitialised: the smallest idle buffer of this
   // thread that is large enough and not four times too large, or else a new one. 0 bytes gives an

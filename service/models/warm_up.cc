@@ -119,7 +119,7 @@ void BackgroundWarmUp::Run(const ModelRepository::Served& served) {
   };
   options.reserve = [&](int64_t bytes) {
     const bool much = ticket.bytes() + bytes > admission_->max_bytes() / kShareOfMemory;
-    const bool charged = !much && ticket.Charge(bytes, "a run on zeros").ok();
+    const bool charged = !much && ticket.ChargeRun(bytes, "a run on zeros").ok();
     return charged ? absl::OkStatus() : absl::CancelledError("requests need the memory");
   };
   if (options.interrupted().ok()) RunOnZeros(*served, *zeros, options);

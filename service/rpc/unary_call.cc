@@ -142,7 +142,7 @@ RunOptions UnaryCall::LimitsOfWork() {
 // The engine asks for memory when it has the plan.
 absl::Status UnaryCall::ChargeWork(int64_t bytes) {
   host_.dispatcher->Prepared(this);
-  return ticket_.Charge(bytes, "the tensors of a request");
+  return ticket_.ChargeRun(bytes, "the tensors of a request");
 }
 
 absl::Status UnaryCall::ChargeAnswer() {

@@ -36,13 +36,41 @@ int64_t Admission::TakeShortage() {
   return std::max<int64_t>(0, bytes() + room - max_bytes());
 }
 
+absl::Status Ticket::Charge(int64_t bytes, const char* what) {
+  absl::Status taken = Take(bytes, what);
+  if (taken.ok()) admission_->CountBesideRuns(bytes);
+  return taken;
+}
+
+absl::Status Ticket::ChargeRun(int64_t bytes, const char* what) {
+  absl::Status taken = Take(bytes, what);
+  if (taken.ok()) run_bytes_ += bytes;
+  return taken;
+}
+
 absl::Status Ticket::ChangeTo(int64_t bytes, const char* what) {
-  if (bytes > bytes_) return Charge(bytes - bytes_, what);
-  GiveBack(bytes_ - bytes);
+  const int64_t beside = BesideRun();
+  if (bytes > bytes_) {
+    absl::Status taken = Take(bytes - bytes_, what);
+    if (!taken.ok()) return taken;
+  } else {
+    admission_->GiveBack(bytes_ - bytes);
+  }
+  admission_->CountBesideRuns(bytes - beside);
+  bytes_ = bytes;
+  run_bytes_ = 0;
   return absl::OkStatus();
 }
 
-absl::Status Ticket::Charge(int64_t bytes, const char* what) {
+void Ticket::GiveBack(int64_t bytes) {
+  const int64_t beside = std::min(bytes, BesideRun());
+  admission_->GiveBack(bytes);
+  admission_->CountBesideRuns(-beside);
+  bytes_ -= bytes;
+  run_bytes_ -= bytes - beside;
+}
+
+absl::Status Ticket::Take(int64_t bytes, const char* what) {
   if (bytes > admission_->max_bytes() - bytes_) {
     const std::string held =
         bytes_ > 0 ? absl::StrCat(", with the ", bytes_, " bytes that it holds,") : "";

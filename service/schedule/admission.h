@@ -2,12 +2,15 @@
 //
 // A budget of bytes for everything that requests hold: a ticket is charged the request, its
 // activations while it runs, and its answer, and gives them back when it is destroyed, which is
-// when the transport is done with the call. A model that loads borrows from it.
+// when the transport is done with the call. A model that loads borrows from it. The tensors of a
+// run lie in memory that the engine pools; of everything else it is told, so that what it keeps for
+// later runs makes way.
 #ifndef SERVICE_SCHEDULE_ADMISSION_H_
 #define SERVICE_SCHEDULE_ADMISSION_H_
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -17,7 +20,9 @@ namespace tilewire::service {
 // Thread-safe; outlives its tickets.
 class Admission {
  public:
-  explicit Admission(int64_t max_bytes) : max_bytes_(max_bytes) {}
+  // `beside_runs`, thread-safe, is called with each change of what is held for anything but runs.
+  explicit Admission(int64_t max_bytes, std::function<void(int64_t more)> beside_runs = nullptr)
+      : max_bytes_(max_bytes), beside_runs_(std::move(beside_runs)) {}
   Admission(const Admission&) = delete;
 
   int64_t max_bytes() const { return max_bytes_.load(std::memory_order_relaxed); }
@@ -25,8 +30,14 @@ class Admission {
   void SetMaxBytes(int64_t bytes) { max_bytes_.store(bytes, std::memory_order_relaxed); }
   // Takes `bytes` whether or not they are free: until enough tickets have given theirs back, and
   // until TakeBack(), nothing more is charged.
-  void Lend(int64_t bytes) { bytes_.fetch_add(bytes, std::memory_order_relaxed); }
-  void TakeBack(int64_t bytes) { GiveBack(bytes); }
+  void Lend(int64_t bytes) {
+    bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    CountBesideRuns(bytes);
+  }
+  void TakeBack(int64_t bytes) {
+    GiveBack(bytes);
+    CountBesideRuns(-bytes);
+  }
   int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   // The most that was held since the last call.
   int64_t TakePeak() { return peak_.exchange(bytes(), std::memory_order_relaxed); }
@@ -39,34 +50,42 @@ class Admission {
   friend class Ticket;
   bool Take(int64_t bytes);
   void GiveBack(int64_t bytes) { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void CountBesideRuns(int64_t more) const {
+    if (more != 0 && beside_runs_ != nullptr) beside_runs_(more);
+  }
 
   std::atomic<int64_t> max_bytes_;
   std::atomic<int64_t> bytes_{0}, peak_{0};
   std::atomic<int64_t> refused_{0};  // the largest charge since the last TakeShortage()
+  const std::function<void(int64_t)> beside_runs_;
 };
 
 // Thread-compatible.
 class Ticket {
  public:
   explicit Ticket(Admission* admission) : admission_(admission) {}
-  ~Ticket() { admission_->GiveBack(bytes_); }
+  ~Ticket() { GiveBack(bytes_); }
   Ticket(const Ticket&) = delete;
 
   // Charges `bytes` more for `what`, which the error names.
   //   kResourceExhausted  with what the ticket was charged before they exceed the whole budget
   //   kUnavailable        others hold what is missing
   absl::Status Charge(int64_t bytes, const char* what);
-  void GiveBack(int64_t bytes) {
-    admission_->GiveBack(bytes);
-    bytes_ -= bytes;
-  }
+  // The same for what a run takes from the engine.
+  absl::Status ChargeRun(int64_t bytes, const char* what);
+  // At most bytes(); what was charged for a run goes last.
+  void GiveBack(int64_t bytes);
   // From now on it holds `bytes` for `what`, and nothing else. The errors of Charge().
   absl::Status ChangeTo(int64_t bytes, const char* what);
   int64_t bytes() const { return bytes_; }
 
  private:
+  absl::Status Take(int64_t bytes, const char* what);
+  int64_t BesideRun() const { return bytes_ - run_bytes_; }
+
   Admission* const admission_;
   int64_t bytes_ = 0;
+  int64_t run_bytes_ = 0;  // of them
 };
 
 // A ticket's charge for what is held for a while. Thread-compatible.

@@ -100,6 +100,24 @@ TEST(ScratchpadPoolTest, IdleBuffersMakeWayForOnesInUse) {
   EXPECT_LE(pool.idle_bytes(), 4 * kSize);
 }
 
+TEST(ScratchpadPoolTest, IdleBuffersMakeWayForWhatOthersHold) {
+  constexpr int64_t kSize = 1 << 20;
+  ScratchpadPool pool;
+  pool.Bound(4 * kSize);
+  TakeOrDie(pool, 3 * kSize);
+  pool.CountBeside(kSize);
+  EXPECT_EQ(pool.idle_bytes(), 3 * kSize) << "they fit together";
+  TakeOrDie(pool, 3 * kSize);
+  EXPECT_EQ(pool.idle_bytes(), 3 * kSize) << "the same buffer again";
+  pool.CountBeside(1);
+  EXPECT_EQ(pool.idle_bytes(), 0);
+  TakeOrDie(pool, 3 * kSize);
+  EXPECT_EQ(pool.idle_bytes(), 0) << "nor is it kept";
+  pool.CountBeside(-1);
+  TakeOrDie(pool, 3 * kSize);
+  EXPECT_EQ(pool.idle_bytes(), 3 * kSize);
+}
+
 // The activations of a volume: cleared in every run, they would cost as much as what it computes.
 TEST(ScratchpadPoolTest, BuffersOfGigabytesAreKept) {
   ScratchpadPool pool;

@@ -255,5 +255,40 @@ TEST(AdmissionTest, TicketsNeverHoldMoreThanTheBudgetAndGiveItBack) {
   EXPECT_EQ(admission.bytes(), 0);
 }
 
+// Its memory is the engine's: counted here too, the engine would free what the run is about to use.
+TEST(AdmissionTest, EverythingButRunsIsToldToWhoPoolsTheirMemory) {
+  int64_t beside = 0;
+  Admission admission(100, [&beside](int64_t more) { beside += more; });
+  admission.Lend(10);
+  {
+    Ticket ticket(&admission);
+    ASSERT_TRUE(ticket.Charge(20, "a request").ok());
+    EXPECT_EQ(beside, 30);
+    {
+      PassingCharge copy(&ticket);
+      ASSERT_TRUE(copy.Add(5, "a copy").ok());
+      EXPECT_EQ(beside, 35);
+    }
+    ASSERT_TRUE(ticket.ChargeRun(40, "tensors").ok());
+    EXPECT_EQ(beside, 30);
+    EXPECT_EQ(admission.bytes(), 70);
+    EXPECT_FALSE(ticket.Charge(31, "tensors").ok());
+    EXPECT_EQ(beside, 30) << "what is refused is not held";
+    ASSERT_TRUE(ticket.ChangeTo(50, "an answer").ok());
+    EXPECT_EQ(beside, 60) << "an answer is not pooled";
+    EXPECT_EQ(admission.bytes(), 60);
+    ASSERT_TRUE(ticket.ChangeTo(60, "an answer").ok());
+    EXPECT_EQ(beside, 70);
+    ASSERT_TRUE(ticket.ChargeRun(30, "tensors").ok());
+    ticket.GiveBack(75);
+    EXPECT_EQ(beside, 10);
+    EXPECT_EQ(ticket.bytes(), 15);
+  }
+  EXPECT_EQ(beside, 10);
+  admission.TakeBack(10);
+  EXPECT_EQ(beside, 0);
+  EXPECT_EQ(admission.bytes(), 0);
+}
+
 }  // namespace
 }  // namespace tilewire::service
