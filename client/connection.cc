@@ -41,8 +41,15 @@ std::string ServiceConfig(int attempts, bool watch_health) {
   return absl::StrCat(config, "}");
 }
 
-grpc::ChannelArguments ArgumentsOf(const ConnectOptions& options) {
+// A server of this machine, which no proxy reaches.
+bool IsLoopback(absl::string_view target) {
+  return absl::StartsWith(target, "localhost:") || absl::StartsWith(target, "127.") ||
+         absl::StartsWith(target, "[::1]:");
+}
+
+grpc::ChannelArguments ArgumentsOf(const std::string& target, const ConnectOptions& options) {
   grpc::ChannelArguments arguments;
+  if (IsLoopback(target)) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   if (options.tls && !options.tls->server_name.empty())
     arguments.SetSslTargetNameOverride(options.tls->server_name);
   const int attempts = std::clamp(options.attempts, 1, kMostAttempts);
@@ -107,7 +114,7 @@ absl::StatusOr<std::string> TargetOf(const std::string& addresses) {
 }
 
 std::shared_ptr<grpc::Channel> ChannelTo(const std::string& target, const ConnectOptions& options) {
-  return grpc::CreateCustomChannel(target, CredentialsOf(options), ArgumentsOf(options));
+  return grpc::CreateCustomChannel(target, CredentialsOf(options), ArgumentsOf(target, options));
 }
 
 }  // namespace tilewire::client

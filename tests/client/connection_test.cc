@@ -53,6 +53,14 @@ TEST_F(ReplicasTest, WhatIsRefusedIsTriedAgainAfterThePushback) {
   EXPECT_THAT(Call(ClientOf(server_.address()).get()), IsOk());
 }
 
+TEST_F(ReplicasTest, AServerOfThisMachineIsNotAskedThroughAProxy) {
+  setenv("http_proxy", "http://127.0.0.1:1", 1);  // which does not answer
+  const auto client = Client::Connect(server_.address(), {.timeout = kPatience, .attempts = 1});
+  unsetenv("http_proxy");
+  ASSERT_THAT(client, IsOk());
+  EXPECT_THAT(Call(client->get()), IsOk());
+}
+
 TEST_F(ReplicasTest, AttemptsEnd) {
   RefuseFirst(3, "1", &service_);
   EXPECT_THAT(Call(ClientOf(server_.address(), 3).get()),

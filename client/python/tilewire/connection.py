@@ -79,6 +79,11 @@ def target_of(addresses: Sequence[str]) -> str:
         f'[{host}]:{port}' if ':' in host else f'[::ffff:{host}]:{port}' for host, port in replicas)
 
 
+def is_loopback(target: str) -> bool:
+    """Whether it is a server of this machine, which no proxy reaches."""
+    return target.startswith(('localhost:', '127.', '[::1]:'))
+
+
 def service_config(attempts: int, watch_health: bool) -> str:
     """Round robin over replicas, and `attempts` at a call that was refused as UNAVAILABLE or that a
     server which ended has CANCELLED, on the next replica and after the pause that the server asked
@@ -172,6 +177,7 @@ class Connected:
             raise arguments.refused('credentials', credentials, 'grpc.ChannelCredentials, or None')
         self._credentials = credentials
         self._options = [*channel_options(attempts, pause, watch_health),
+                         ('grpc.enable_http_proxy', int(not is_loopback(self._target))),
                          *arguments.options(options)]
         self._closed = False
         self._started()

@@ -2,6 +2,7 @@
 """Both clients when servers stand still, end or are not ready, and when the client itself ends."""
 import asyncio
 import contextlib
+import os
 import pathlib
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import threading
 import time
 import unittest
+import unittest.mock
 
 import grpc
 import numpy
@@ -92,6 +94,11 @@ class ReplicasTest(unittest.TestCase):
         with self.assertRaises(tilewire.DeadlineExceeded):
             client.infer('echo', X, timeout=0.4)
         self.assertEqual(len(self.double.seen), 1)
+
+    def test_a_server_of_this_machine_is_not_asked_through_a_proxy(self):
+        nothing_answers = 'http://127.0.0.1:1'
+        with unittest.mock.patch.dict(os.environ, http_proxy=nothing_answers):
+            self.client().infer('echo', X, timeout=PATIENCE)
 
     def test_a_connection_that_says_nothing_is_given_up(self):
         with double_that_stands_still() as (stop, address):
