@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -14,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "engine/base/diagnostics.h"
+#include "engine/base/line_writer.h"
 #include "engine/jit/dump_record.h"
 
 namespace tilewire::jit {
@@ -25,6 +28,13 @@ File OpenFile(const std::string& path, const char* mode) {
   return File(std::fopen(path.c_str(), mode), &std::fclose);
 }
 
+bool WriteFile(const std::string& path, const Generator& generator) {
+  File file = OpenFile(path, "wb");
+  if (file == nullptr) return false;
+  const size_t written = std::fwrite(generator.getCode(), 1, generator.getSize(), file.get());
+  return std::fclose(file.release()) == 0 && written == generator.getSize();
+}
+
 // Dumps are a tool for people: a file that cannot be written must not fail a request.
 void Dump(const Generator& generator) {
   const std::string& folder = ActiveDiagnostics().dump_jit;
@@ -32,10 +42,12 @@ void Dump(const Generator& generator) {
   static std::atomic<int> number{0};
   const std::string name = absl::StrCat(absl::StrReplaceAll(generator.name(), {{"/", "_"}}), ".",
                                         number.fetch_add(1), ".bin");
-  const File file = OpenFile(absl::StrCat(folder, "/", name), "wb");
-  if (file == nullptr) return;
-  std::fwrite(generator.getCode(), 1, generator.getSize(), file.get());
-  DumpRecord::Add(name);
+  const std::string path = absl::StrCat(folder, "/", name);
+  if (WriteFile(path, generator)) return DumpRecord::Add(name);
+  static std::atomic<bool> told{false};
+  if (!told.exchange(true))
+    WriteLine(absl::StrCat("tilewire: dumps of code: '", path, "': ", std::strerror(errno),
+                           "; later ones may be missing, too\n"));
 }
 
 // The format of linux/tools/perf/Documentation/jit-interface.txt: "<start> <size> <name>", in hex.

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "engine/base/diagnostics.h"
+#include "engine/base/line_writer.h"
 #include "engine/jit/dump_record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -147,6 +150,23 @@ TEST(GeneratorTest, RecordsHaveTheFilesThatWereDumpedMeanwhile) {
   }
   ASSERT_EQ(outer.files().size(), 2u);
   EXPECT_NE(outer.files()[0], outer.files()[1]);
+}
+
+TEST(GeneratorTest, TheFirstDumpThatCannotBeWrittenIsSaidOnce) {
+  static std::string lines;
+  SetLineWriter([](absl::string_view line) { absl::StrAppend(&lines, line); });
+  const Diagnostics before = ActiveDiagnostics();
+  Diagnostics diagnostics = before;
+  diagnostics.dump_jit = "/proc/self";
+  SetDiagnostics(diagnostics);
+  const DumpRecord record;
+  EXPECT_TRUE(Compile<Answer>().ok()) << "the work itself went well";
+  EXPECT_TRUE(Compile<Answer>().ok());
+  SetDiagnostics(before);
+  SetLineWriter(nullptr);
+  EXPECT_THAT(record.files(), ::testing::IsEmpty());
+  EXPECT_THAT(lines, HasSubstr("dumps of code: '/proc/self/test_answer."));
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 1) << lines;
 }
 
 TEST(GeneratorTest, DumpsNeedAFolderThatCanBeWritten) {
