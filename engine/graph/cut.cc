@@ -11,9 +11,9 @@
 #include "engine/graph/deciding_inputs.h"
 #include "engine/graph/empty_tensors.h"
 #include "engine/graph/findings.h"
-#include "engine/graph/network_check.h"
 #include "engine/graph/node_visit.h"
 #include "engine/graph/ops/op_table.h"
+#include "engine/network/network_check.h"
 
 namespace tilewire::graph {
 namespace {

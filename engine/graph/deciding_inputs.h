@@ -12,9 +12,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "engine/graph/constant.h"
 #include "engine/graph/model_graph.h"
 #include "engine/graph/specialization.h"
+#include "engine/network/constant.h"
 
 namespace tilewire::graph {
 

@@ -6,7 +6,7 @@
 #define ENGINE_GRAPH_EMPTY_TENSORS_H_
 
 #include "absl/status/status.h"
-#include "engine/graph/network.h"
+#include "engine/network/network.h"
 
 namespace tilewire::graph {
 

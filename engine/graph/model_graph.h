@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/graph/constant.h"
 #include "engine/graph/node.h"
 #include "engine/graph/onnx_file.h"
 #include "engine/memory/dims.h"
+#include "engine/network/constant.h"
 #include "protos/onnx_subset.pb.h"
 
 namespace tilewire::graph {

@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/graph/byte_source.h"
-#include "engine/graph/constant.h"
 #include "engine/graph/findings.h"
+#include "engine/network/constant.h"
 #include "protos/onnx_subset.pb.h"
 
 namespace tilewire::graph {

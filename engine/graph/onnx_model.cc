@@ -11,9 +11,9 @@
 #include "engine/graph/empty_tensors.h"
 #include "engine/graph/file_format.h"
 #include "engine/graph/model_graph.h"
-#include "engine/graph/passes/passes.h"
 #include "engine/graph/signature.h"
 #include "engine/graph/specialization.h"
+#include "engine/network/passes/passes.h"
 
 namespace tilewire::graph {
 namespace {

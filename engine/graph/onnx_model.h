@@ -20,8 +20,8 @@
 #include "engine/graph/cut.h"
 #include "engine/graph/late_node.h"
 #include "engine/graph/made_up_stages.h"
-#include "engine/graph/network.h"
 #include "engine/memory/tensor_spec.h"
+#include "engine/network/network.h"
 
 namespace tilewire::graph {
 

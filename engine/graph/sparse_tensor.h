@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "engine/graph/constant.h"
+#include "engine/network/constant.h"
 
 namespace tilewire::graph {
 

@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/empty_tensors.h"
-#include "engine/graph/network_check.h"
 #include "engine/graph/node_visit.h"
 #include "engine/graph/onnx_types.h"
 #include "engine/graph/ops/op_table.h"
+#include "engine/network/network_check.h"
 
 namespace tilewire::graph {
 namespace {

@@ -16,10 +16,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "engine/graph/constant.h"
 #include "engine/graph/model_graph.h"
-#include "engine/graph/network.h"
 #include "engine/graph/node.h"
+#include "engine/network/constant.h"
+#include "engine/network/network.h"
 
 namespace tilewire::graph {
 

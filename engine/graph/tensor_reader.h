@@ -13,9 +13,9 @@
 
 #include "absl/status/statusor.h"
 #include "engine/graph/byte_source.h"
-#include "engine/graph/constant.h"
 #include "engine/graph/sparse_tensor.h"
 #include "engine/graph/wire_cursor.h"
+#include "engine/network/constant.h"
 #include "protos/onnx_subset.pb.h"
 
 namespace tilewire::graph {

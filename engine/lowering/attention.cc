@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/graph/attention.h"
+#include "engine/network/attention.h"
 
 #include <optional>
 #include <string>

@@ -15,8 +15,8 @@
 
 #include <vector>
 
-#include "engine/graph/network.h"
 #include "engine/lowering/plan_builder.h"
+#include "engine/network/network.h"
 
 namespace tilewire::lowering {
 

@@ -6,9 +6,9 @@
 #define ENGINE_LOWERING_CONVOLUTION_REQUEST_H_
 
 #include "absl/status/statusor.h"
-#include "engine/graph/network.h"
 #include "engine/lowering/fused_steps.h"
 #include "engine/lowering/plan_builder.h"
+#include "engine/network/network.h"
 
 namespace tilewire::lowering {
 

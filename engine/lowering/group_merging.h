@@ -12,8 +12,8 @@
 
 #include "engine/base/precision.h"
 #include "engine/cpu/isa.h"
-#include "engine/graph/network.h"
 #include "engine/memory/dims.h"
+#include "engine/network/network.h"
 
 namespace tilewire::lowering {
 

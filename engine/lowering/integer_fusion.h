@@ -21,8 +21,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "engine/graph/network.h"
 #include "engine/kernels/attributes.h"
+#include "engine/network/network.h"
 
 namespace tilewire::lowering {
 

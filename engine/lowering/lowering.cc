@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/network_check.h"
 #include "engine/lowering/operation_table.h"
+#include "engine/network/network_check.h"
 
 namespace tilewire::lowering {
 

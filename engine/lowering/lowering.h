@@ -14,8 +14,8 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "engine/graph/network.h"
 #include "engine/lowering/plan_builder.h"
+#include "engine/network/network.h"
 #include "engine/runtime/plan.h"
 
 namespace tilewire::lowering {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/graph/network.h"
 #include "engine/lowering/plan_builder.h"
+#include "engine/network/network.h"
 
 namespace tilewire::lowering {
 

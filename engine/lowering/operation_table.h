@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One row per operation of a network (engine/graph/network.h): the function that lowers it, in the
-// file named as the operation. To add an operation: its file, its declaration and its row here.
+// One row per operation of a network (engine/network/network.h): the function that lowers it, in
+// the file named as the operation. To add an operation: its file, its declaration and its row here.
 //
 // Each function brings the sources into a layout that a primitive takes, appends the steps and
 // binds the result. It returns
@@ -14,7 +14,7 @@
 #include <tuple>
 
 #include "absl/status/status.h"
-#include "engine/graph/network.h"
+#include "engine/network/network.h"
 #include "engine/lowering/operation_context.h"
 
 namespace tilewire::lowering {

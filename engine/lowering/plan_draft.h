@@ -10,9 +10,9 @@
 
 #include "absl/container/inlined_vector.h"
 #include "engine/base/aligned_buffer.h"
-#include "engine/graph/network.h"
 #include "engine/lowering/primitive_request.h"
 #include "engine/memory/memory_desc.h"
+#include "engine/network/network.h"
 #include "engine/runtime/plan.h"
 
 namespace tilewire::lowering {

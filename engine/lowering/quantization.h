@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "engine/graph/quantization_params.h"
+#include "engine/network/quantization_params.h"
 
 namespace tilewire::lowering {
 

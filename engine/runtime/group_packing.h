@@ -8,8 +8,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/base/aligned_buffer.h"
-#include "engine/graph/network.h"
 #include "engine/memory/dims.h"
+#include "engine/network/network.h"
 
 namespace tilewire::runtime {
 

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/cache/primitive_cache.h"
-#include "engine/graph/network.h"
+#include "engine/network/network.h"
 #include "engine/threading/arena.h"
 #include "engine/threading/single_flight_cache.h"
 

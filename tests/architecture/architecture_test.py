@@ -52,7 +52,7 @@ LONG_BODY = "  x();\n" * 61
 OPERATORS = "engine/graph/ops/"
 ROWS_OF_OPERATORS = "TILEWIRE_OPERATORS(Tile) = {\n};\n"
 A_TEST = "TEST(TileTest, Repeats) {\n}\n"
-PASSES = "engine/graph/passes/"
+PASSES = "engine/network/passes/"
 ROW_OF_A_PASS = '    {"fuse_gelu", FuseGelu, "", "early, while the pattern is whole"},\n'
 
 # Each breaks one rule, which the check must notice: (check, path, text).

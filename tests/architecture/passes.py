@@ -3,7 +3,7 @@
 
 import re
 
-FOLDER = "engine/graph/passes/"
+FOLDER = "engine/network/passes/"
 TABLE = FOLDER + "passes.cc"
 # What the passes share.
 NOT_PASSES = {"passes", "editor"}

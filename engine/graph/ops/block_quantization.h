@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/graph/constant.h"
+#include "engine/network/constant.h"
 
 namespace tilewire::graph {
 

@@ -10,10 +10,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/elementwise.h"
 #include "engine/graph/ops/double_activations.h"
 #include "engine/graph/ops/integer_reduce.h"
 #include "engine/graph/ops/weights.h"
+#include "engine/network/elementwise.h"
 
 namespace tilewire::graph {
 namespace {

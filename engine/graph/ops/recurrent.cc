@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LSTM, GRU and RNN: each is one operation Rnn (engine/graph/recurrent.h). Gates that ONNX orders
+// LSTM, GRU and RNN: each is one operation Rnn (engine/network/recurrent.h). Gates that ONNX orders
 // otherwise are put into the order of engine/jit/rnn_cell.h, those of known weights when the
 // weights are packed.
 #include <algorithm>

@@ -18,21 +18,22 @@
 namespace tilewire::graph {
 namespace {
 
-using Tensors = std::vector<Operand>;
+// The tensors of a sequence.
+using Elements = std::vector<Operand>;
 
 // Each operator that adds a tensor copies the list.
 constexpr size_t kLongest = 4096;
 
-absl::Status SetSequence(NodeContext& context, Tensors tensors) {
+absl::Status SetSequence(NodeContext& context, Elements tensors) {
   if (tensors.size() > kLongest)
     return context.node.Unimplemented(
         absl::StrCat("a sequence of more than ", kLongest, " tensors"));
   Operand sequence;
-  sequence.sequence = std::make_shared<const Tensors>(std::move(tensors));
+  sequence.sequence = std::make_shared<const Elements>(std::move(tensors));
   return context.SetOutput(sequence);
 }
 
-absl::StatusOr<const Tensors*> SequenceOf(const NodeContext& context, int i) {
+absl::StatusOr<const Elements*> SequenceOf(const NodeContext& context, int i) {
   const Operand& given = context.input(i);
   if (given.sequence == nullptr)
     return context.node.Invalid(absl::StrCat("input ", i, " is not a sequence"));
@@ -57,7 +58,7 @@ absl::StatusOr<int64_t> PositionOf(const NodeContext& context, int i, int64_t si
 absl::Status BuildSequenceEmpty(NodeContext& context) { return SetSequence(context, {}); }
 
 absl::Status BuildSequenceConstruct(NodeContext& context) {
-  Tensors tensors;
+  Elements tensors;
   for (int i = 0; i < context.input_count(); ++i) {
     ABSL_RETURN_IF_ERROR(CheckTensor(context, i));
     tensors.push_back(context.input(i));
@@ -66,7 +67,7 @@ absl::Status BuildSequenceConstruct(NodeContext& context) {
 }
 
 absl::Status BuildSequenceInsert(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const Tensors* before, SequenceOf(context, 0));
+  ABSL_ASSIGN_OR_RETURN(const Elements* before, SequenceOf(context, 0));
   ABSL_RETURN_IF_ERROR(CheckTensor(context, 1));
   const auto size = static_cast<int64_t>(before->size());
   int64_t at = size;
@@ -78,23 +79,23 @@ absl::Status BuildSequenceInsert(NodeContext& context) {
       ABSL_ASSIGN_OR_RETURN(at, PositionOf(context, 2, size, size));
     }
   }
-  Tensors tensors = *before;
+  Elements tensors = *before;
   tensors.insert(tensors.begin() + at, context.input(1));
   return SetSequence(context, std::move(tensors));
 }
 
 absl::Status BuildSequenceErase(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const Tensors* before, SequenceOf(context, 0));
+  ABSL_ASSIGN_OR_RETURN(const Elements* before, SequenceOf(context, 0));
   const auto size = static_cast<int64_t>(before->size());
   if (size == 0) return context.node.Invalid("of an empty sequence");
   ABSL_ASSIGN_OR_RETURN(const int64_t at, PositionOf(context, 1, size, size - 1));
-  Tensors tensors = *before;
+  Elements tensors = *before;
   tensors.erase(tensors.begin() + at);
   return SetSequence(context, std::move(tensors));
 }
 
 absl::Status BuildSequenceAt(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const Tensors* tensors, SequenceOf(context, 0));
+  ABSL_ASSIGN_OR_RETURN(const Elements* tensors, SequenceOf(context, 0));
   const auto size = static_cast<int64_t>(tensors->size());
   if (size == 0) return context.node.Invalid("of an empty sequence");
   ABSL_ASSIGN_OR_RETURN(const int64_t at, PositionOf(context, 1, size, 0));
@@ -102,14 +103,14 @@ absl::Status BuildSequenceAt(NodeContext& context) {
 }
 
 absl::Status BuildSequenceLength(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const Tensors* tensors, SequenceOf(context, 0));
+  ABSL_ASSIGN_OR_RETURN(const Elements* tensors, SequenceOf(context, 0));
   return context.SetOutput(
       MakeInts(context.output_name(), {}, {static_cast<int64_t>(tensors->size())}));
 }
 
 absl::Status BuildConcatFromSequence(NodeContext& context) {
   const Node& node = context.node;
-  ABSL_ASSIGN_OR_RETURN(const Tensors* tensors, SequenceOf(context, 0));
+  ABSL_ASSIGN_OR_RETURN(const Elements* tensors, SequenceOf(context, 0));
   if (tensors->empty()) return node.Invalid("of an empty sequence");
   if (!node.HasAttribute("axis")) return node.Invalid("attribute 'axis' is missing");
   ABSL_ASSIGN_OR_RETURN(const int64_t given, node.Int("axis", 0));
@@ -120,7 +121,7 @@ absl::Status BuildConcatFromSequence(NodeContext& context) {
     ABSL_ASSIGN_OR_RETURN(const Operand dst, ConcatOf(context, *tensors, axis));
     return context.SetOutput(dst);
   }
-  Tensors raised;
+  Elements raised;
   for (const Operand& tensor : *tensors) {
     if (tensor.dims.size() + 1 != rank) return node.Invalid("tensors of different ranks");
     Dims dims = tensor.dims;
@@ -161,7 +162,7 @@ absl::Status BuildSplitToSequence(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t keepdims, node.Int("keepdims", 1));
   ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, given, src.dims.size()));
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> parts, PartsOf(context, src.dims[axis]));
-  Tensors tensors;
+  Elements tensors;
   int64_t start = 0;
   for (const int64_t part : parts) {
     if (part < 0 || part > src.dims[axis] - start)

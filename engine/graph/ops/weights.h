@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/graph/constant.h"
-#include "engine/graph/network.h"
 #include "engine/graph/specialization.h"
+#include "engine/network/constant.h"
+#include "engine/network/network.h"
 
 namespace tilewire::graph {
 

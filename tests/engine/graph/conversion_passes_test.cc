@@ -2,7 +2,7 @@
 //
 // The passes that choose types: chains of conversions, and truth values.
 #include "absl/strings/str_cat.h"
-#include "engine/graph/passes/passes.h"
+#include "engine/network/passes/passes.h"
 #include "tests/engine/graph/fixture.h"
 
 namespace tilewire::graph {

@@ -14,10 +14,10 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/graph/model_graph.h"
-#include "engine/graph/network_text.h"
 #include "engine/graph/onnx_model.h"
-#include "engine/graph/passes/passes.h"
 #include "engine/graph/specialization.h"
+#include "engine/network/passes/passes.h"
+#include "tests/engine/graph/network_text.h"
 #include "tests/support/onnx_builder.h"
 #include "tests/support/oracle/interpreter.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "engine/graph/passes/passes.h"
+#include "engine/network/passes/passes.h"
 #include "tests/engine/graph/fixture.h"
 
 namespace tilewire::graph {

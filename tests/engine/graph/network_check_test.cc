@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Networks of one operation that keeps its contract, and with one thing changed that breaks it.
-#include "engine/graph/network_check.h"
+#include "engine/network/network_check.h"
 
 #include <utility>
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_split.h"
-#include "engine/graph/passes/passes.h"
+#include "engine/network/passes/passes.h"
 #include "tests/engine/graph/fixture.h"
 
 namespace tilewire::graph {

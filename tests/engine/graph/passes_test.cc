@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Each pass on a graph that needs it, before and after, and on one that must stay as it is.
-#include "engine/graph/passes/passes.h"
+#include "engine/network/passes/passes.h"
 
 #include "absl/strings/match.h"
 #include "tests/engine/graph/fixture.h"

@@ -4,7 +4,7 @@
 // passes.
 #include <cmath>
 
-#include "engine/graph/passes/passes.h"
+#include "engine/network/passes/passes.h"
 #include "tests/engine/graph/fixture.h"
 
 namespace tilewire::graph {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "engine/graph/passes/passes.h"
+#include "engine/network/passes/passes.h"
 #include "tests/engine/graph/quantized_model.h"
 
 namespace tilewire::graph {

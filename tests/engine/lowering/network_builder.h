@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/graph/network.h"
+#include "engine/network/network.h"
 
 namespace tilewire::graph {
 

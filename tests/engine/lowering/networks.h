@@ -11,8 +11,8 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "engine/graph/network.h"
 #include "engine/graph/onnx_model.h"
+#include "engine/network/network.h"
 
 namespace tilewire::graph {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/graph/network.h"
+#include "engine/network/network.h"
 #include "tests/support/oracle/operations.h"
 #include "tests/support/random_tensor.h"
 

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "engine/graph/network.h"
+#include "engine/network/network.h"
 
 namespace tilewire::testing {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/graph/elementwise.h"
 #include "engine/jit/eltwise.h"
 #include "engine/memory/element_types.h"
+#include "engine/network/elementwise.h"
 #include "engine/primitives/elementwise/integer_functions.h"
 #include "tests/support/oracle/operations.h"
 

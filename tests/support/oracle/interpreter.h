@@ -11,7 +11,7 @@
 #include <functional>
 #include <vector>
 
-#include "engine/graph/network.h"
+#include "engine/network/network.h"
 #include "tests/support/oracle/operations.h"
 
 namespace tilewire::testing {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each operation of a network computes (engine/graph/network.h has the formulas), as plain
+// What each operation of a network computes (engine/network/network.h has the formulas), as plain
 // loops over row-major tensors of doubles. Fused steps, the pooling after them, and the params that
 // turn integers into real numbers and back are the interpreter's.
 #ifndef TESTS_SUPPORT_ORACLE_OPERATIONS_H_
@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/graph/network.h"
 #include "engine/memory/index_walk.h"
+#include "engine/network/network.h"
 
 namespace tilewire::testing {
 

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/network/elementwise.h"
+
+#include <algorithm>
+
+#include "engine/base/checked_math.h"
+
+namespace tilewire::graph {
+namespace {
+
+using Function = Elementwise::Function;
+
+std::optional<int64_t> PowInts(int64_t base, int64_t exponent) {
+  if (exponent < 0 || exponent > 64) return std::nullopt;
+  std::optional<int64_t> result = 1;
+  for (int64_t i = 0; i < exponent && result; ++i) result = CheckedMul(*result, base);
+  return result;
+}
+
+// The quotient is truncated towards zero; the remainder of kFloorMod has the sign of the divisor.
+std::optional<int64_t> DivideInts(Function function, int64_t x, int64_t y) {
+  if (y == 0 || (x == INT64_MIN && y == -1)) return std::nullopt;
+  if (function == Function::kDiv) return x / y;
+  const int64_t rest = x % y;
+  const bool moves = function == Function::kFloorMod && rest != 0 && (rest < 0) != (y < 0);
+  return moves ? rest + y : rest;
+}
+
+}  // namespace
+
+std::optional<int64_t> EvaluateInts(Function function, const int64_t* x) {
+  int64_t difference;
+  switch (function) {
+    case Function::kAdd:
+      return CheckedAdd(x[0], x[1]);
+    case Function::kSub:
+      if (__builtin_sub_overflow(x[0], x[1], &difference)) return std::nullopt;
+      return difference;
+    case Function::kMul:
+      return CheckedMul(x[0], x[1]);
+    case Function::kDiv:
+    case Function::kMod:
+    case Function::kFloorMod:
+      return DivideInts(function, x[0], x[1]);
+    case Function::kPow:
+      return PowInts(x[0], x[1]);
+    case Function::kMax:
+      return std::max(x[0], x[1]);
+    case Function::kMin:
+      return std::min(x[0], x[1]);
+    case Function::kEqual:
+    case Function::kLess:
+    case Function::kLessOrEqual:
+    case Function::kAnd:
+    case Function::kOr:
+    case Function::kXor:
+      return jit::Holds(function, x[0], x[1]);
+    case Function::kWhere:
+      return x[0] != 0 ? x[1] : x[2];
+    case Function::kBitAnd:
+      return x[0] & x[1];
+    case Function::kBitOr:
+      return x[0] | x[1];
+    case Function::kBitXor:
+      return x[0] ^ x[1];
+    case Function::kNot:
+      return x[0] == 0;
+    case Function::kSign:
+      return (x[0] > 0) - (x[0] < 0);
+    case Function::kFloor:
+    case Function::kCeil:
+    case Function::kRound:
+      return x[0];
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<Dims> Broadcast(const Dims& a, const Dims& b) {
+  const size_t rank = std::max(a.size(), b.size());
+  Dims dst(rank, 1);
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t from_a = i + a.size() >= rank ? a[i + a.size() - rank] : 1;
+    const int64_t from_b = i + b.size() >= rank ? b[i + b.size() - rank] : 1;
+    if (from_a != from_b && from_a != 1 && from_b != 1) return std::nullopt;
+    dst[i] = from_a == 1 ? from_b : from_a;
+  }
+  return dst;
+}
+
+}  // namespace tilewire::graph

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The contracts of a network's operations (network.h) as a check: ranks, axes, sizes of lists and
+// types, by which passes and lowering index. Pure functions; thread-safe.
+#ifndef ENGINE_NETWORK_NETWORK_CHECK_H_
+#define ENGINE_NETWORK_NETWORK_CHECK_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "engine/network/network.h"
+
+namespace tilewire::graph {
+
+// kInternal: an operation that breaks its contract, or reads what nothing before it computes.
+absl::Status CheckNetwork(const Network& network);
+
+// An operation's sources and result.
+struct Tensors {
+  std::vector<const Value*> srcs;
+  const Value* dst;
+  const Network& network;
+
+  const Dims& src(size_t i = 0) const { return srcs[i]->dims; }
+  const Dims& result() const { return dst->dims; }
+};
+
+// The requirement that an operation does not meet; empty if it meets all. There are at least as
+// many sources as it takes.
+// weighted_check.cc: products with weights, and windows.
+absl::string_view Lack(const Convolution& convolution, const Tensors& tensors);
+absl::string_view Lack(const ComputedConvolution& convolution, const Tensors& tensors);
+absl::string_view Lack(const Deconvolution& deconvolution, const Tensors& tensors);
+absl::string_view Lack(const DynamicConvolution& convolution, const Tensors& tensors);
+absl::string_view Lack(const InnerProduct& product, const Tensors& tensors);
+absl::string_view Lack(const DynamicInnerProduct& product, const Tensors& tensors);
+absl::string_view Lack(const Pooling& pooling, const Tensors& tensors);
+absl::string_view Lack(const MaxWindow& window, const Tensors& tensors);
+absl::string_view Lack(const Rnn& rnn, const Tensors& tensors);
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_NETWORK_NETWORK_CHECK_H_

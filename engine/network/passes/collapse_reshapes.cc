@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/network/passes/editor.h"
+#include "engine/network/passes/passes.h"
+
+namespace tilewire::graph {
+
+void CollapseReshapes(Network* network) {
+  Editor editor(network);
+  for (int i = 0; i < editor.size(); ++i) {
+    if (editor.As<Reshape>(i) == nullptr) continue;
+    const int before = editor.producer(editor.operation(i).srcs[0]);
+    if (editor.As<Reshape>(before) != nullptr)
+      editor.SetSource(i, 0, editor.operation(before).srcs[0]);
+    const ValueId src = editor.operation(i).srcs[0], dst = editor.operation(i).dst;
+    if (editor.dims(src) != editor.dims(dst)) continue;
+    editor.ReplaceUses(dst, src);
+    editor.Remove(i);
+  }
+}
+
+}  // namespace tilewire::graph

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "engine/network/passes/editor.h"
+#include "engine/network/passes/passes.h"
+
+namespace tilewire::graph {
+namespace {
+
+bool IsOnePixel(const Dims& dims) { return dims.size() == 4 && dims[2] == 1 && dims[3] == 1; }
+
+// Whether the product, applied to one pixel, can be a 1x1 convolution.
+bool MayBeConvolution(const InnerProduct& product) {
+  return !HasSum(product.fused) && !product.weights.transposed && !product.src_quantization &&
+         !product.dst_quantization;
+}
+
+// Returns the chain of inner products that ends in `value` and starts at single pixels, the last
+// one first, or an empty vector. Each result in the chain has one use.
+std::vector<int> ProductsUpTo(Editor& editor, ValueId value) {
+  std::vector<int> products;
+  while (!IsOnePixel(editor.dims(value))) {
+    const int before = editor.producer(value);
+    const InnerProduct* product = editor.As<InnerProduct>(before);
+    if (product == nullptr || !MayBeConvolution(*product) || editor.use_count(value) != 1)
+      return {};
+    products.push_back(before);
+    value = editor.operation(before).srcs[0];
+  }
+  return products;
+}
+
+void MakeConvolution(Editor& editor, int op) {
+  InnerProduct& product = std::get<InnerProduct>(editor.operation(op).params);
+  Convolution convolution{.weights = std::move(product.weights),
+                          .bias = std::move(product.bias),
+                          .strides = {1, 1},
+                          .dilations = {0, 0},
+                          .padding_left = {0, 0},
+                          .padding_right = {0, 0},
+                          .fused = std::move(product.fused)};
+  convolution.weights.dims.insert(convolution.weights.dims.end(), {1, 1});
+  Dims& dims = editor.network().values[editor.operation(op).dst].dims;
+  dims.insert(dims.end(), {1, 1});
+  editor.operation(op).params = std::move(convolution);
+}
+
+}  // namespace
+
+void ConvolveGates(Network* network) {
+  Editor editor(network);
+  for (int i = 0; i < editor.size(); ++i) {
+    if (editor.As<Reshape>(i) == nullptr) continue;
+    const Operation& reshape = editor.operation(i);
+    const ValueId flat = reshape.srcs[0], gate = reshape.dst;
+    const Dims& dims = editor.dims(gate);
+    if (editor.dims(flat).size() != 2 || !IsOnePixel(dims) || dims[1] != editor.dims(flat)[1])
+      continue;
+    const std::vector<int> products = ProductsUpTo(editor, flat);
+    if (products.empty()) continue;
+    for (int product : products) MakeConvolution(editor, product);
+    editor.ReplaceUses(gate, flat);
+    editor.Remove(i);
+  }
+}
+
+}  // namespace tilewire::graph

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/network/passes/editor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace tilewire::graph {
+
+const std::vector<FusedStep>* FusedSteps(const Operation& operation) {
+  if (const auto* convolution = std::get_if<Convolution>(&operation.params))
+    return &convolution->fused;
+  if (const auto* deconvolution = std::get_if<Deconvolution>(&operation.params))
+    return &deconvolution->fused;
+  if (const auto* dynamic = std::get_if<DynamicConvolution>(&operation.params))
+    return &dynamic->fused;
+  if (const auto* product = std::get_if<InnerProduct>(&operation.params)) return &product->fused;
+  if (const auto* product = std::get_if<DynamicInnerProduct>(&operation.params))
+    return &product->fused;
+  return nullptr;
+}
+
+std::vector<FusedStep>* FusedSteps(Operation& operation) {
+  return const_cast<std::vector<FusedStep>*>(FusedSteps(std::as_const(operation)));
+}
+
+bool HasSum(const std::vector<FusedStep>& steps) {
+  return std::any_of(steps.begin(), steps.end(),
+                     [](const FusedStep& step) { return step.kind == FusedStep::Kind::kSum; });
+}
+
+bool SumFits32Bits(const Weights& weights) {
+  // Products of u8 and s8, or of two differences of bytes where the weights have a zero point.
+  const int64_t kMaxProducts = weights.zero_point == 0 ? 65793 : kMostProductsOfBytes;
+  int64_t products = 1;
+  for (size_t d = 1; d < weights.dims.size(); ++d) products *= weights.dims[d];
+  if (weights.s8 == nullptr || products > kMaxProducts) return false;
+  return std::all_of(weights.scale.begin(), weights.scale.end(),
+                     [](float scale) { return IsOrdinary(std::abs(scale)); });
+}
+
+int SoleRelu(Editor& editor, ValueId value) {
+  const int op = editor.producer(value);
+  const Activation* activation = editor.As<Activation>(op);
+  const bool is_relu = activation != nullptr && activation->op.alpha == 0 &&
+                       activation->op.algorithm == jit::EltwiseAlgorithm::kRelu;
+  return is_relu && editor.use_count(value) == 1 ? op : Editor::kNone;
+}
+
+std::optional<float> PositiveFactor(const OperationParams& operation) {
+  const auto* activation = std::get_if<Activation>(&operation);
+  if (activation == nullptr || activation->op.algorithm != jit::EltwiseAlgorithm::kLinear ||
+      activation->op.beta != 0 || !(activation->op.alpha > 0)) {
+    return std::nullopt;
+  }
+  return activation->op.alpha;
+}
+
+std::optional<QuantizedValue> IntegersOf(Editor& editor, ValueId real) {
+  const int op = editor.producer(real);
+  const Dequantize* dequantize = editor.As<Dequantize>(op);
+  if (dequantize == nullptr || dequantize->params.size() != 1) return std::nullopt;
+  const QuantizedValue integers = {editor.operation(op).srcs[0], dequantize->params[0]};
+  const DataType type = editor.network().values[integers.value].type;
+  if (!IsByte(type) || !IsOrdinary(integers.params.scale)) return std::nullopt;
+  return integers;
+}
+
+Editor::Editor(Network* network)
+    : network_(network),
+      producer_(network->values.size(), kNone),
+      use_count_(network->values.size(), 0),
+      removed_(network->operations.size(), false) {
+  for (int i = 0; i < size(); ++i) {
+    producer_[operation(i).dst] = i;
+    CountUses(operation(i), 1);
+  }
+  for (ValueId output : network->outputs) ++use_count_[output];
+}
+
+Editor::~Editor() {
+  std::vector<Operation> kept;
+  for (int i = 0; i < size(); ++i) {
+    if (!removed_[i]) kept.push_back(std::move(operation(i)));
+  }
+  network_->operations = std::move(kept);
+}
+
+void Editor::CountUses(const Operation& operation, int by) {
+  for (ValueId src : operation.srcs) use_count_[src] += by;
+  const std::vector<FusedStep>* fused = FusedSteps(operation);
+  if (fused == nullptr) return;
+  for (const FusedStep& step : *fused) {
+    if (step.kind == FusedStep::Kind::kSum) use_count_[step.addend] += by;
+  }
+}
+
+void Editor::SetSource(int op, int i, ValueId value) {
+  --use_count_[operation(op).srcs[i]];
+  ++use_count_[value];
+  operation(op).srcs[i] = value;
+}
+
+void Editor::SetSources(int op, std::vector<ValueId> values) {
+  CountUses(operation(op), -1);
+  operation(op).srcs = std::move(values);
+  CountUses(operation(op), 1);
+}
+
+void Editor::ReplaceUses(ValueId from, ValueId to) {
+  for (int i = 0; i < size(); ++i) {
+    if (removed_[i]) continue;
+    for (size_t s = 0; s < operation(i).srcs.size(); ++s) {
+      if (operation(i).srcs[s] == from) SetSource(i, static_cast<int>(s), to);
+    }
+    std::vector<FusedStep>* fused = FusedSteps(operation(i));
+    for (size_t s = 0; fused != nullptr && s < fused->size(); ++s) {
+      if ((*fused)[s].addend != from) continue;
+      (*fused)[s].addend = to;
+      --use_count_[from];
+      ++use_count_[to];
+    }
+  }
+  for (ValueId& output : network_->outputs) {
+    if (output != from) continue;
+    output = to;
+    --use_count_[from];
+    ++use_count_[to];
+  }
+}
+
+void Editor::Remove(int op) {
+  CountUses(operation(op), -1);
+  producer_[operation(op).dst] = kNone;
+  removed_[op] = true;
+}
+
+void Editor::Replace(int op, Operation replacement, int old) {
+  Remove(old);
+  CountUses(operation(op), -1);
+  operation(op) = std::move(replacement);
+  CountUses(operation(op), 1);
+  producer_[operation(op).dst] = op;
+}
+
+}  // namespace tilewire::graph

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Edits a network: tracks the producer and the uses of each value while a pass rewires it.
+// Operations keep their index until the editor is destroyed, which closes the gaps.
+// Thread-compatible.
+#ifndef ENGINE_NETWORK_PASSES_EDITOR_H_
+#define ENGINE_NETWORK_PASSES_EDITOR_H_
+
+#include <optional>
+#include <vector>
+
+#include "engine/network/network.h"
+
+namespace tilewire::graph {
+
+class Editor {
+ public:
+  static constexpr int kNone = -1;
+
+  explicit Editor(Network* network);
+  ~Editor();
+  Editor(const Editor&) = delete;
+
+  Network& network() { return *network_; }
+  int size() const { return static_cast<int>(network_->operations.size()); }
+  bool removed(int op) const { return removed_[op]; }
+  Operation& operation(int op) { return network_->operations[op]; }
+  const Dims& dims(ValueId value) const { return network_->values[value].dims; }
+
+  // Returns the operation that computes the value; kNone for an input.
+  int producer(ValueId value) const { return producer_[value]; }
+  // Counts sources, addends of fused sums and the network's outputs.
+  int use_count(ValueId value) const { return use_count_[value]; }
+
+  // The operation as T; nullptr if it is another one, removed, or kNone.
+  template <typename T>
+  T* As(int op) {
+    return op == kNone || removed_[op] ? nullptr : std::get_if<T>(&network_->operations[op].params);
+  }
+
+  void SetSource(int op, int i, ValueId value);
+  void SetSources(int op, std::vector<ValueId> values);
+  // Replaces every use of `from` by a use of `to`.
+  void ReplaceUses(ValueId from, ValueId to);
+  // Removes the operation; nothing may use its result.
+  void Remove(int op);
+  // Replaces `op` by `operation` and removes `old`, whose sources and parameters `operation` took
+  // over.
+  void Replace(int op, Operation operation, int old);
+
+ private:
+  void CountUses(const Operation& operation, int by);
+
+  Network* network_;
+  std::vector<int> producer_;
+  std::vector<int> use_count_;
+  std::vector<bool> removed_;
+};
+
+// The chain of fused steps of a convolution or inner product; nullptr for other operations.
+std::vector<FusedStep>* FusedSteps(Operation& operation);
+const std::vector<FusedStep>* FusedSteps(const Operation& operation);
+bool HasSum(const std::vector<FusedStep>& steps);
+
+// Whether the weights are s8, and few enough that sums of u8 times them fit 32 bits.
+bool SumFits32Bits(const Weights& weights);
+
+// The operation max(x, 0) that computes `value`, if `value` has one use; Editor::kNone otherwise.
+int SoleRelu(Editor& editor, ValueId value);
+
+// The factor by which the operation multiplies its source, if that is all and it is positive.
+std::optional<float> PositiveFactor(const OperationParams& operation);
+
+// 8-bit integers with one set of parameters, of an ordinary scale.
+struct QuantizedValue {
+  ValueId value = kNoValue;
+  QuantizationParams params;
+};
+// The integers that a Dequantize made `real` of; nullopt if something else computes it.
+std::optional<QuantizedValue> IntegersOf(Editor& editor, ValueId real);
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_NETWORK_PASSES_EDITOR_H_

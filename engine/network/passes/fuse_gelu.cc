@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// x / 2 * (1 + erf(x / sqrt(2))), in the orders in which exporters write its factors, is one
+// function, which the operation that computes x can take as its own.
+#include <cmath>
+#include <optional>
+
+#include "engine/network/passes/editor.h"
+#include "engine/network/passes/passes.h"
+
+namespace tilewire::graph {
+namespace {
+
+using jit::EltwiseAlgorithm;
+using Function = Elementwise::Function;
+
+bool Near(float a, double b) { return std::abs(a - b) <= 1e-6; }
+
+// The x of `value` = alpha * x + beta.
+std::optional<ValueId> LinearOf(Editor& editor, ValueId value, double alpha, double beta) {
+  const int op = editor.producer(value);
+  const Activation* linear = editor.As<Activation>(op);
+  if (linear == nullptr || linear->op.algorithm != EltwiseAlgorithm::kLinear ||
+      !Near(linear->op.alpha, alpha) || !Near(linear->op.beta, beta)) {
+    return std::nullopt;
+  }
+  return editor.operation(op).srcs[0];
+}
+
+// The x of `value` = erf(x / sqrt(2)).
+std::optional<ValueId> ErfOf(Editor& editor, ValueId value) {
+  const int op = editor.producer(value);
+  const Elementwise* erf = editor.As<Elementwise>(op);
+  if (erf == nullptr || erf->function != Function::kErf) return std::nullopt;
+  return LinearOf(editor, editor.operation(op).srcs[0], M_SQRT1_2, 0);
+}
+
+// The x of `value` = factor * (1 + erf(x / sqrt(2))).
+std::optional<ValueId> GateOf(Editor& editor, ValueId value, double factor) {
+  if (const auto erf = LinearOf(editor, value, factor, factor)) return ErfOf(editor, *erf);
+  if (factor == 1) return std::nullopt;
+  const auto unscaled = LinearOf(editor, value, factor, 0);
+  return unscaled ? GateOf(editor, *unscaled, 1) : std::nullopt;
+}
+
+// The x of a product x * gate, whose factor of 1/2 is in either, or still to come.
+std::optional<ValueId> ProductOf(Editor& editor, int op, bool halved) {
+  const Elementwise* product = editor.As<Elementwise>(op);
+  if (product == nullptr || product->function != Function::kMul) return std::nullopt;
+  const std::vector<ValueId>& srcs = editor.operation(op).srcs;
+  for (int g = 0; g < 2; ++g) {
+    const ValueId gate = srcs[g], other = srcs[1 - g];
+    const std::optional<ValueId> x = GateOf(editor, gate, 1);
+    if (!halved && x && *x == other) return x;
+    if (!halved) continue;
+    if (x && LinearOf(editor, other, 0.5, 0) == x) return x;
+    if (GateOf(editor, gate, 0.5) == std::optional<ValueId>(other)) return other;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void FuseGelu(Network* network) {
+  {
+    Editor editor(network);
+    for (int i = 0; i < editor.size(); ++i) {
+      std::optional<ValueId> x = ProductOf(editor, i, /*halved=*/true);
+      if (!x && editor.As<Activation>(i) != nullptr) {
+        const auto product = LinearOf(editor, editor.operation(i).dst, 0.5, 0);
+        if (product) x = ProductOf(editor, editor.producer(*product), /*halved=*/false);
+      }
+      if (!x) continue;
+      editor.SetSources(i, {*x});
+      editor.operation(i).params = Activation{{EltwiseAlgorithm::kGeluErf, 0, 0}};
+    }
+  }
+  // The factors no longer use x.
+  RemoveDead(network);
+}
+
+}  // namespace tilewire::graph
