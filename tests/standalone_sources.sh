@@ -5,7 +5,7 @@
 # with that source. Takes minutes, so it is a check of its own; prints each file that does not stand alone.
 #
 #   tests/standalone_sources.sh                         the whole tree
-#   tests/standalone_sources.sh engine/graph a/b.cc     some folders and files
+#   tests/standalone_sources.sh engine/onnx a/b.cc     some folders and files
 set -uo pipefail
 cd "$(dirname "$0")/.."
 

@@ -13,7 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/tool/command.h"
-#include "engine/graph/model_check.h"
+#include "engine/onnx/model_check.h"
 
 namespace tilewire::client {
 namespace {

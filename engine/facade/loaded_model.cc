@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/facade/staged_run.h"
-#include "engine/graph/deciding_inputs.h"
+#include "engine/onnx/deciding_inputs.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/tensor_layout.h"
 #include "spdlog/spdlog.h"

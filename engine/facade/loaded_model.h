@@ -11,7 +11,7 @@
 #include "engine/engine.h"
 #include "engine/explanation.h"
 #include "engine/facade/stage_plans.h"
-#include "engine/graph/onnx_model.h"
+#include "engine/onnx/onnx_model.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/plan.h"
 

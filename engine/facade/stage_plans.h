@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The plans of one model, which share packed weights: of a whole network for the dims of its
-// inputs, or of one stage (graph/cut.h) for what came out of the stages before it. All of them are
+// inputs, or of one stage (onnx/stages/cut.h) for what came out of the stages before it. All of them are
 // within one bound; the least recently used go first. Thread-safe.
 #ifndef ENGINE_FACADE_STAGE_PLANS_H_
 #define ENGINE_FACADE_STAGE_PLANS_H_
@@ -15,7 +15,7 @@
 #include "engine/base/precision.h"
 #include "engine/cache/primitive_cache.h"
 #include "engine/engine.h"
-#include "engine/graph/cut.h"
+#include "engine/onnx/stages/cut.h"
 #include "engine/runtime/packed_weights.h"
 #include "engine/runtime/plan.h"
 #include "engine/threading/arena.h"

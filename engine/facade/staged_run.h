@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One run of a model that is planned in stages (graph/cut.h): executes the plan of a stage,
+// One run of a model that is planned in stages (onnx/stages/cut.h): executes the plan of a stage,
 // computes its late nodes, finds or makes the plan for what came out, and so on until the last one.
 // A Loop runs its body's stages as often as its count and its condition say.
 //
@@ -18,8 +18,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/facade/stage_plans.h"
-#include "engine/graph/late_node.h"
-#include "engine/graph/onnx_model.h"
+#include "engine/onnx/onnx_model.h"
+#include "engine/onnx/stages/late_node.h"
 #include "engine/runtime/executor.h"
 
 namespace tilewire {

@@ -23,7 +23,7 @@ namespace tilewire::lowering {
 // The message names the operation.
 //   kUnimplemented      a combination that no primitive takes
 //   kInvalidArgument    shapes that do not fit each other
-//   kInternal           an operation that breaks its contract (graph/network_check.h)
+//   kInternal           an operation that breaks its contract (network/network_check.h)
 //   kResourceExhausted  memory, or an arena larger than context.max_arena_bytes
 //   what context.between_operations returned
 absl::StatusOr<std::shared_ptr<const runtime::Plan>> LowerNetwork(const graph::Network& network,

@@ -49,7 +49,7 @@ CHECKS = {
 
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 LONG_BODY = "  x();\n" * 61
-OPERATORS = "engine/graph/ops/"
+OPERATORS = "engine/onnx/ops/"
 ROWS_OF_OPERATORS = "TILEWIRE_OPERATORS(Tile) = {\n};\n"
 A_TEST = "TEST(TileTest, Repeats) {\n}\n"
 PASSES = "engine/network/passes/"
@@ -57,7 +57,7 @@ ROW_OF_A_PASS = '    {"fuse_gelu", FuseGelu, "", "early, while the pattern is wh
 
 # Each breaks one rule, which the check must notice: (check, path, text).
 VIOLATIONS = [
-    (includes.check, "engine/graph/a.cc", '#include "engine/primitives/primitive.h"\n'),
+    (includes.check, "engine/onnx/a.cc", '#include "engine/primitives/primitive.h"\n'),
     (includes.check, "engine/memory/a.h", '#include "engine/runtime/plan.h"\n'),
     (includes.check, "engine/runtime/a.cc", '#include <tbb/parallel_for.h>\n'),
     (includes.check, "engine/primitives/sum/a.cc", '#include "engine/primitives/eltwise/b.h"\n'),
@@ -89,7 +89,7 @@ VIOLATIONS = [
     (names.check_references, "engine/primitives/sum/reference.cc",
      '{{"sum/reference", Isa::kBaseline}, R, C},\n'),
     (names.check_name_plates, "engine/primitives/sum/avx2_dense.cc", "int F() { return G(8); }\n"),
-    (names.check_operator_list, "engine/graph/ops/unary.cc",
+    (names.check_operator_list, "engine/onnx/ops/arithmetic/unary.cc",
      '      {"Abs", 1, 1, "", BuildAbs},\n'),
     (formatting.check, "engine/a.cc", "int  x;\n"),
     (formatting.check_columns, "engine/a.h", "// " + "x" * 98 + "\n"),
@@ -120,11 +120,11 @@ VIOLATIONS_OF_TREES = [
      | {"engine/engine.h": "".join(f'#include "engine/h{i}.h"\n' for i in range(9))}),
     (identifiers.check, {"tests/engine/rows.txt": "A01 | x | T.T\n",
                          "engine/a.h": "// Source: tests/engine/rows.txt A02.\n"}),
-    (merged.check, {f"engine/graph/{file}.cc": f"namespace {{\nint Like(const Node& {file}) {{\n}}\n}}  // namespace\n"
+    (merged.check, {f"engine/onnx/{file}.cc": f"namespace {{\nint Like(const Node& {file}) {{\n}}\n}}  // namespace\n"
                     for file in ("a", "b")}),
-    (merged.check, {"engine/graph/a.cc": "namespace {\nstruct Blocks {\n};\n}  // namespace\n",
-                    "engine/graph/b.h": "struct Blocks {\n};\n"}),
-    (merged.check, {f"engine/graph/{file}.cc": "namespace {\nconstexpr int kHeight = 2;\n}  // namespace\n"
+    (merged.check, {"engine/onnx/a.cc": "namespace {\nstruct Blocks {\n};\n}  // namespace\n",
+                    "engine/onnx/b.h": "struct Blocks {\n};\n"}),
+    (merged.check, {f"engine/onnx/{file}.cc": "namespace {\nconstexpr int kHeight = 2;\n}  // namespace\n"
                     for file in ("a", "b")}),
     (passes.check, {PASSES + "passes.cc": ROW_OF_A_PASS, PASSES + "fuse_gelu.cc": "",
                     PASSES + "fold_pad.cc": ""}),
@@ -137,8 +137,8 @@ VIOLATIONS_OF_TREES = [
 
 # Each looks like a violation and is none: (check, path, text).
 LEGAL = [
-    (merged.check, "engine/graph/a.cc", "namespace {\nint F(int a) {\n}\nint F(float a) {\n}\n}  // namespace\n"),
-    (includes.check, "engine/graph/a.cc", '#include "engine/jit/eltwise.h"\n'),
+    (merged.check, "engine/onnx/a.cc", "namespace {\nint F(int a) {\n}\nint F(float a) {\n}\n}  // namespace\n"),
+    (includes.check, "engine/onnx/a.cc", '#include "engine/jit/eltwise.h"\n'),
     (includes.check, "engine/cache/a.cc", '#include "engine/base/status_macros.h"\n'),
     (includes.check, "service/a.cc", '#include "engine/threading/mutex.h"\n'),
     (includes.check, "tests/engine/a.cc", '#include "engine/runtime/plan.h"\n'),

@@ -15,11 +15,11 @@ ROOMS = {
     "engine/primitives": ["engine/kernels"],
     "engine/cache": ["engine/primitives"],
     "engine/network": ["engine/base", "engine/memory"],
-    "engine/graph": ["engine/network", "protos"],
+    "engine/onnx": ["engine/network", "protos"],
     "engine/runtime": ["engine/cache", "engine/network", "engine/primitives"],
     "engine/lowering": ["engine/runtime"],
     "engine": ["engine/primitives", "engine/cache"],
-    "engine/facade": ["engine", "engine/graph", "engine/lowering"],
+    "engine/facade": ["engine", "engine/onnx", "engine/lowering"],
     "service/observe": [],
     "service/schedule": ["service/observe"],
     "service/wire": ["engine/memory", "protos"],
@@ -36,9 +36,9 @@ ROOMS = {
 HEADERS = {
     # The names and formulas of elementwise functions are data, not kernels.
     "engine/network": ["engine/jit/eltwise.h", "engine/jit/elementwise.h", "engine/jit/rnn_cell.h"],
-    "engine/graph": ["engine/jit/eltwise.h", "engine/jit/elementwise.h", "engine/jit/rnn_cell.h"],
+    "engine/onnx": ["engine/jit/eltwise.h", "engine/jit/elementwise.h", "engine/jit/rnn_cell.h"],
     # `tilewire check` reads a file as a server would, without one.
-    "client": ["engine/graph/model_check.h"],
+    "client": ["engine/onnx/model_check.h"],
     "service/observe": ["engine/base/line_writer.h", "engine/threading/mutex.h"],
     # The list of primitives is a list of names.
     "service/wire": ["engine/primitives/primitive_list.inc", "engine/threading/mutex.h",
@@ -65,7 +65,7 @@ LIBRARIES = {
     r"(oneapi/)?tbb/": ["engine/threading"],
     r"xbyak/": ["engine/jit", "engine/kernels", "engine/primitives"],
     r"grpc(pp|\+\+)?/": ["service", "service/front", "service/wire", "service/rpc", "client"],
-    r"google/protobuf/": ["engine/graph", "service", "service/wire", "service/models", "service/rpc",
+    r"google/protobuf/": ["engine/onnx", "service", "service/wire", "service/models", "service/rpc",
                           "client"],
     r"spdlog/": ["engine/facade", "service", "service/front", "service/models", "service/rpc",
                  "service/observe", "client"],

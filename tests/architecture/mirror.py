@@ -3,7 +3,7 @@
 
 import re
 
-OPERATORS = "engine/graph/ops/"
+OPERATORS = "engine/onnx/ops/"
 PRIMITIVES = "engine/primitives/"
 
 _TABLE = re.compile(r"^TILEWIRE_OPERATORS\(\w+\) = \{", re.MULTILINE)

@@ -121,8 +121,8 @@ def implementations(tree):
 
 
 def check_operator_list(tree):
-    """engine/graph/README.md lists the operators that have a row in engine/graph/ops."""
-    table, readme = "engine/graph/ops", "engine/graph/README.md"
+    """engine/onnx/README.md lists the operators that have a row in engine/onnx/ops."""
+    table, readme = "engine/onnx/ops", "engine/onnx/README.md"
     files = [path for path in tree.with_suffix(".cc") if path.startswith(table + "/")]
     if not files:
         return []

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <utility>
 
-#include "engine/graph/byte_source.h"
-#include "engine/graph/model_graph.h"
-#include "engine/graph/onnx_file.h"
-#include "engine/graph/specialization.h"
+#include "engine/onnx/file/byte_source.h"
+#include "engine/onnx/file/model_graph.h"
+#include "engine/onnx/file/onnx_file.h"
+#include "engine/onnx/specialization.h"
 
 namespace tilewire::graph {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolutions and inner products, with what is fused into them and what else reads their results.
-#include "engine/graph/ops/weights.h"
+#include "engine/onnx/ops/weights.h"
 #include "tests/engine/lowering/network_builder.h"
 #include "tests/engine/lowering/networks.h"
 

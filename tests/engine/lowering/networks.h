@@ -11,8 +11,8 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "engine/graph/onnx_model.h"
 #include "engine/network/network.h"
+#include "engine/onnx/onnx_model.h"
 
 namespace tilewire::graph {
 

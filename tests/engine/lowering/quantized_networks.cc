@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "engine/graph/ops/weights.h"
+#include "engine/onnx/ops/weights.h"
 #include "tests/engine/lowering/network_builder.h"
 #include "tests/engine/lowering/networks.h"
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/graph/specialization.h"
 #include "engine/memory/dims.h"
+#include "engine/onnx/specialization.h"
 #include "tests/support/onnx_builder.h"
 #include "tests/support/random_tensor.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/graph/ops/op_table.h"
+#include "engine/onnx/ops/op_table.h"
 #include "tests/fuzz/networks/network_maker.h"
 
 namespace tilewire::testing {

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What keeps a model from being served, gathered while it is read, so that a user learns of all of
+// it at once. An operator that is refused in many nodes for one reason is one finding.
+#ifndef ENGINE_ONNX_FINDINGS_H_
+#define ENGINE_ONNX_FINDINGS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "engine/onnx/file/node.h"
+
+namespace tilewire::graph {
+
+// Thread-compatible.
+class Findings {
+ public:
+  bool empty() const { return found_.empty(); }
+  void Add(const absl::Status& error);
+  void Add(const Node& node, const absl::Status& error);  // of node.Invalid() or Unimplemented()
+  void Append(const Findings& others);
+
+  // OK if empty; otherwise all findings in one message, with the code of the first.
+  absl::Status AsStatus() const;
+
+ private:
+  struct Finding {
+    absl::Status error;
+    std::string reason;  // what nodes of one operator share
+    int nodes = 0;       // 0: it is not of a node
+  };
+
+  void Keep(Finding finding);  // or, for the first that is one too many, that there are more
+
+  std::vector<Finding> found_;
+};
+
+// The findings that `status` was made of, one text each; its message where it was not made of any.
+std::vector<std::string> FindingsOf(const absl::Status& status);
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_ONNX_FINDINGS_H_

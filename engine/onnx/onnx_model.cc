@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/onnx/onnx_model.h"
+
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/network/passes/passes.h"
+#include "engine/onnx/deciding_inputs.h"
+#include "engine/onnx/empty_tensors.h"
+#include "engine/onnx/file/byte_source.h"
+#include "engine/onnx/file/file_format.h"
+#include "engine/onnx/file/model_graph.h"
+#include "engine/onnx/signature.h"
+#include "engine/onnx/specialization.h"
+
+namespace tilewire::graph {
+namespace {
+
+bool HasLoop(const std::vector<Node>& nodes) {
+  return absl::c_any_of(nodes, [](const Node& node) {
+    return node.op() == "Loop" || absl::c_any_of(node.bodies, [](const auto& body) {
+             return HasLoop(body.second->nodes);
+           });
+  });
+}
+
+class ParsedModel final : public OnnxModel {
+ public:
+  static absl::StatusOr<std::shared_ptr<const OnnxModel>> Create(ModelGraph graph) {
+    auto model = std::make_shared<ParsedModel>();
+    model->graph_ = std::move(graph);
+    ABSL_ASSIGN_OR_RETURN(model->folded_, FoldConstants(model->graph_));
+    ABSL_ASSIGN_OR_RETURN(model->signature_, InferSignature(model->graph_, model->folded_));
+    model->has_loops_ = HasLoop(model->graph_.nodes);
+    return std::shared_ptr<const OnnxModel>(std::move(model));
+  }
+
+  const std::vector<TensorSpec>& inputs() const override { return signature_.inputs; }
+  const std::vector<TensorSpec>& outputs() const override { return signature_.outputs; }
+  int64_t weights_bytes() const override { return graph_.weights_bytes; }
+
+  absl::StatusOr<Network> Specialize(absl::Span<const Dims> input_dims,
+                                     absl::Span<const std::string> deciding) const override {
+    return WholeNetwork(input_dims, deciding, {});
+  }
+
+  absl::StatusOr<Stage> FirstStage(absl::Span<const Dims> input_dims,
+                                   absl::Span<const std::string> deciding,
+                                   const Interrupted& interrupted) const override {
+    if (signature_.has_cuts) return FirstOfStages(input_dims, interrupted);
+    Stage stage;
+    absl::StatusOr<Network> whole = WholeNetwork(input_dims, deciding, interrupted);
+    if (absl::IsUnimplemented(whole.status()) && has_loops_ && !deciding.empty()) {
+      // A loop that a request asks to run too often for one network may run in stages.
+      absl::StatusOr<Stage> first = FirstOfStages(input_dims, interrupted);
+      if (!absl::IsUnimplemented(first.status())) return first;
+    }
+    ABSL_ASSIGN_OR_RETURN(stage.network, std::move(whole));
+    return stage;
+  }
+
+  absl::StatusOr<Stage> NextStage(StageStart start, const Interrupted& interrupted) const override {
+    ABSL_ASSIGN_OR_RETURN(Stage stage, BuildStage(graph_, std::move(start), interrupted));
+    RunPasses(&stage.network);
+    return stage;
+  }
+
+  absl::StatusOr<std::vector<HeldTensor>> Compute(const Node& node, const Cut& cut,
+                                                  const std::vector<HeldTensor>& inputs,
+                                                  const Interrupted& interrupted) const override {
+    return ComputeLate(node, graph_, cut, inputs, interrupted);
+  }
+
+  LaterStages StagesAfterFirst(const Stage& first, const Interrupted& interrupted) const override {
+    LaterStages later = StagesAfter(graph_, first, interrupted);
+    for (Stage& stage : later.stages) RunPasses(&stage.network);
+    return later;
+  }
+
+  bool has_cuts() const override { return signature_.has_cuts; }
+  absl::Status unfit() const override { return signature_.unfit; }
+  bool has_running_loops() const override { return signature_.has_cuts && has_loops_; }
+
+  absl::Status CheckFiles() const override {
+    for (const ConstantPtr& constant : graph_.initializers) {
+      if (constant == nullptr || constant->stored == nullptr) continue;
+      ABSL_RETURN_IF_ERROR(constant->stored->Check());
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::StatusOr<Stage> FirstOfStages(absl::Span<const Dims> input_dims,
+                                      const Interrupted& interrupted) const {
+    ABSL_RETURN_IF_ERROR(CheckInputDims(input_dims));
+    ABSL_ASSIGN_OR_RETURN(Stage stage, BuildFirstStage(graph_, folded_, input_dims, interrupted));
+    RunPasses(&stage.network);
+    return stage;
+  }
+
+  absl::StatusOr<Network> WholeNetwork(absl::Span<const Dims> input_dims,
+                                       absl::Span<const std::string> deciding,
+                                       const Interrupted& interrupted) const {
+    ABSL_RETURN_IF_ERROR(CheckInputDims(input_dims));
+    ABSL_ASSIGN_OR_RETURN(const std::vector<ConstantPtr> known, KnownInputs(input_dims, deciding));
+    ABSL_ASSIGN_OR_RETURN(Network network,
+                          BuildNetwork(graph_, folded_, input_dims, known, interrupted));
+    RunPasses(&network);
+    return network;
+  }
+
+  absl::Status CheckInputDims(absl::Span<const Dims> input_dims) const {
+    if (input_dims.size() != inputs().size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(input_dims.size(), " inputs where the model has ", inputs().size()));
+    }
+    for (size_t i = 0; i < input_dims.size(); ++i) {
+      const TensorSpec& spec = inputs()[i];
+      const Dims& given = input_dims[i];
+      // No elements bound the dims of an empty tensor, and operators list what is along one.
+      const bool lists = IsEmpty(given) && *absl::c_max_element(given) > kLargestFold;
+      if (spec.Allows(given) && !lists) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("input '", spec.name.substr(0, 200), "': shape ", DimsToString(given),
+                       lists ? " is too large" : " does not match ", lists ? "" : ShapeText(spec)));
+    }
+    return absl::OkStatus();
+  }
+
+  // By input: the constant of one that decides shapes, else null.
+  absl::StatusOr<std::vector<ConstantPtr>> KnownInputs(absl::Span<const Dims> dims,
+                                                       absl::Span<const std::string> bytes) const {
+    std::vector<ConstantPtr> known(inputs().size());
+    size_t next = 0;
+    for (size_t i = 0; i < known.size(); ++i) {
+      const TensorSpec& spec = inputs()[i];
+      if (!spec.decides_shapes) continue;
+      if (next == bytes.size()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("the model's shapes depend on the elements of input '",
+                         spec.name.substr(0, 200), "', which are not given"));
+      }
+      ABSL_ASSIGN_OR_RETURN(known[i],
+                            DecidingConstant(spec.name, spec.type, dims[i], bytes[next++]));
+    }
+    return known;
+  }
+
+  ModelGraph graph_;
+  std::vector<Operand> folded_;
+  Signature signature_;
+  bool has_loops_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<Stage> OnnxModel::FirstStage(absl::Span<const Dims> input_dims,
+                                            absl::Span<const std::string> deciding,
+                                            const Interrupted&) const {
+  Stage stage;
+  ABSL_ASSIGN_OR_RETURN(stage.network, Specialize(input_dims, deciding));
+  return stage;
+}
+
+absl::StatusOr<Stage> OnnxModel::NextStage(StageStart, const Interrupted&) const {
+  return absl::InternalError("a model without stages");
+}
+
+LaterStages OnnxModel::StagesAfterFirst(const Stage&, const Interrupted&) const {
+  return {{}, absl::InternalError("a model without stages")};
+}
+
+absl::StatusOr<std::vector<HeldTensor>> OnnxModel::Compute(const Node&, const Cut&,
+                                                           const std::vector<HeldTensor>&,
+                                                           const Interrupted&) const {
+  return absl::InternalError("a model without stages");
+}
+
+absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::Open(const std::string& path) {
+  ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const ByteSource> file, OpenFile(path));
+  absl::StatusOr<OnnxFile> onnx_file = ReadOnnxFile(*file, path);
+  if (!onnx_file.ok()) return NamedByFormat(onnx_file.status(), *file);
+  ABSL_ASSIGN_OR_RETURN(ModelGraph graph, BuildModelGraph(*std::move(onnx_file)));
+  return ParsedModel::Create(std::move(graph));
+}
+
+}  // namespace tilewire::graph

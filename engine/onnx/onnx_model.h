@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An ONNX file, read once. Nodes are parsed by protobuf (our subset proto). Weights never pass
+// through protobuf objects: small ones are read from the file at once, large ones when they are
+// packed.
+//
+//   ABSL_ASSIGN_OR_RETURN(auto model, OnnxModel::Open("resnet50.onnx"));
+//   ABSL_ASSIGN_OR_RETURN(Network network, model->Specialize({{8, 3, 224, 224}}));
+//
+// Immutable after Open(): any number of threads may Specialize() at once.
+#ifndef ENGINE_ONNX_ONNX_MODEL_H_
+#define ENGINE_ONNX_ONNX_MODEL_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/memory/tensor_spec.h"
+#include "engine/network/network.h"
+#include "engine/onnx/stages/cut.h"
+#include "engine/onnx/stages/late_node.h"
+#include "engine/onnx/stages/made_up_stages.h"
+
+namespace tilewire::graph {
+
+class OnnxModel {
+ public:
+  // Reads, validates and checks that every operator is supported; infers output shapes.
+  //   kNotFound           no such file
+  //   kInvalidArgument    not ONNX, truncated, cyclic, dangling or duplicate names, wrong attribute
+  //                       types, initializers whose data does not fit their dims; the message names
+  //                       the node or tensor
+  //   kUnimplemented      an operator, domain or opset that is not supported; the message names
+  //                       node, operator, domain and opset
+  static absl::StatusOr<std::shared_ptr<const OnnxModel>> Open(const std::string& path);
+  virtual ~OnnxModel() = default;
+
+  virtual const std::vector<TensorSpec>& inputs() const = 0;
+  virtual const std::vector<TensorSpec>& outputs() const = 0;
+  virtual int64_t weights_bytes() const = 0;
+
+  // The network for these input shapes (in the order of inputs()), all passes applied. `deciding`
+  // are the bytes of the inputs that decide shapes (TensorSpec), in their order.
+  //   kInvalidArgument    shapes that do not fit the signature, or that make a later shape
+  //                       impossible (the message names the node)
+  //   kResourceExhausted  an input that decides shapes of too many elements, or shapes that it
+  //                       decides and that are too large
+  virtual absl::StatusOr<Network> Specialize(absl::Span<const Dims> input_dims,
+                                             absl::Span<const std::string> deciding = {}) const = 0;
+
+  // The same in stages (cut.h), which a model has whose sizes are known only once something is
+  // computed; for all others, the network that Specialize() gives and no cut. Errors are the same,
+  // and what `interrupted` returned, which is called between nodes.
+  virtual absl::StatusOr<Stage> FirstStage(absl::Span<const Dims> input_dims,
+                                           absl::Span<const std::string> deciding,
+                                           const Interrupted& interrupted) const;
+  virtual absl::StatusOr<Stage> NextStage(StageStart start, const Interrupted& interrupted) const;
+  // ComputeLate() of this model.
+  virtual absl::StatusOr<std::vector<HeldTensor>> Compute(const Node& node, const Cut& cut,
+                                                          const std::vector<HeldTensor>& inputs,
+                                                          const Interrupted& interrupted) const;
+  // StagesAfter() of this model, all passes applied.
+  virtual LaterStages StagesAfterFirst(const Stage& first, const Interrupted& interrupted) const;
+  virtual bool has_cuts() const { return false; }
+  // Not OK where no made-up shape fitted when the model was opened (signature.h).
+  virtual absl::Status unfit() const { return absl::OkStatus(); }
+  // Whether stages may run a Loop whose end is computed.
+  virtual bool has_running_loops() const { return false; }
+
+  // Whether all that may still be read from files, when weights are packed for another network, is
+  // as it was when the model was opened.
+  //   kFailedPrecondition  a file was written to; the message names a tensor
+  //   kResourceExhausted   memory
+  virtual absl::Status CheckFiles() const { return absl::OkStatus(); }
+};
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_ONNX_ONNX_MODEL_H_

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Activations: functions of one tensor, element by element, that networks apply after their linear
+// layers. Mathematical functions of one tensor are in unary.cc, functions of several tensors in
+// elementwise.cc.
+#include <limits>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/jit/eltwise.h"
+#include "engine/onnx/ops/arithmetic/element_functions.h"
+#include "engine/onnx/ops/ops.h"
+
+namespace tilewire::graph {
+namespace {
+
+using jit::EltwiseAlgorithm;
+
+// A bound of Clip: an attribute before opset 11, then an optional input of one element.
+absl::StatusOr<float> ReadBound(const NodeContext& context, int input, absl::string_view name,
+                                float absent) {
+  if (context.node.opset() < 11) return context.node.Float(name, absent);
+  if (context.node.HasAttribute(name))
+    return context.node.Invalid(absl::StrCat("unknown attribute '", name, "'"));
+  if (!context.Has(input)) return absent;
+  const Constant& bound = *context.input(input).constant;
+  if (bound.count() != 1) return context.node.Invalid(absl::StrCat(name, " is not one number"));
+  ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(bound));
+  return held.values[0];
+}
+
+// Sets the output, converted back to `type` if that is one of 8-bit integers.
+absl::Status FinishInType(NodeContext& context, const Operand& numbers, DataType type) {
+  if (type == DataType::kF32 || numbers.value == kNoValue) return context.SetOutput(numbers);
+  return context.Finish(Quantize{}, {numbers.value}, numbers.dims, type);
+}
+
+// Clip of doubles before opset 11.
+absl::Status ClipDoubles(NodeContext& context) {
+  Operand result = context.input(0);
+  for (const char* name : {"min", "max"}) {
+    if (!context.node.HasAttribute(name)) continue;
+    ABSL_ASSIGN_OR_RETURN(const float bound, context.node.Float(name, 0));
+    const Elementwise bounded{name == std::string_view("min") ? Elementwise::Function::kMax
+                                                              : Elementwise::Function::kMin};
+    const Operand number = OperandOf(MakeDoubles(name, {}, {bound}));
+    ABSL_ASSIGN_OR_RETURN(
+        result, ElementwiseOf(context, bounded, {result, number}, absl::StrCat("/bounded_", name)));
+  }
+  return context.SetOutput(result);
+}
+
+// Clip with bounds that are computed at run time, or of a constant.
+absl::Status ClipByFunctions(NodeContext& context) {
+  const DataType type = context.TypeOf(context.input(0));
+  const bool in_type = type != DataType::kF32 && !IsByte(type);  // the functions keep it
+  const bool folds = context.AllConstant() || in_type;
+  const auto numbers = [&](int i) -> absl::StatusOr<Operand> {
+    const Operand operand = context.input(i);
+    if (folds) return operand;
+    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.Numbers(operand));
+    return Operand{nullptr, value, operand.dims};
+  };
+  ABSL_ASSIGN_OR_RETURN(Operand result, numbers(0));
+  for (int i = 1; i <= 2; ++i) {
+    if (!context.Has(i)) continue;
+    ABSL_ASSIGN_OR_RETURN(const Operand bound, numbers(i));
+    if (ElementCount(bound.dims) != 1)
+      return context.node.Invalid(absl::StrCat("input ", i, " is not one number"));
+    const Elementwise bounded{i == 1 ? Elementwise::Function::kMax : Elementwise::Function::kMin};
+    ABSL_ASSIGN_OR_RETURN(
+        result, ElementwiseOf(context, bounded, {result, bound}, absl::StrCat("/bounded", i)));
+  }
+  return FinishInType(context, result, in_type ? DataType::kF32 : type);
+}
+
+// Of integers: the maximum with 0.
+absl::Status BuildRelu(NodeContext& context) {
+  if (IsIntegerType(context.TypeOf(context.input(0)))) {
+    const Operand zero = OperandOf(MakeInts(context.output_name() + "/zero", {}, {0}));
+    ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {Elementwise::Function::kMax},
+                                                           {context.input(0), zero}));
+    return context.SetOutput(dst);
+  }
+  return FinishActivation(context, {EltwiseAlgorithm::kRelu});
+}
+absl::Status BuildSigmoid(NodeContext& context) {
+  return FinishActivation(context, {EltwiseAlgorithm::kLogistic});
+}
+absl::Status BuildSoftplus(NodeContext& context) {
+  return FinishActivation(context, {EltwiseAlgorithm::kSoftRelu});
+}
+absl::Status BuildTanh(NodeContext& context) {
+  return FinishActivation(context, {EltwiseAlgorithm::kTanh});
+}
+
+// Functions with the attribute alpha.
+absl::Status Finish(NodeContext& context, EltwiseAlgorithm algorithm, float default_alpha) {
+  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", default_alpha));
+  return FinishActivation(context, {algorithm, alpha});
+}
+absl::Status Finish(NodeContext& context, Elementwise::Function function, float default_alpha) {
+  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", default_alpha));
+  return FinishElementwise(context, {function, alpha});
+}
+
+absl::Status BuildElu(NodeContext& context) {
+  return Finish(context, EltwiseAlgorithm::kElu, 1.0f);
+}
+absl::Status BuildLeakyRelu(NodeContext& context) {
+  return Finish(context, EltwiseAlgorithm::kRelu, 0.01f);
+}
+absl::Status BuildSwish(NodeContext& context) {
+  return Finish(context, EltwiseAlgorithm::kSwish, 1.0f);
+}
+absl::Status BuildCelu(NodeContext& context) {
+  return Finish(context, Elementwise::Function::kCelu, 1.0f);
+}
+absl::Status BuildThresholdedRelu(NodeContext& context) {
+  return Finish(context, Elementwise::Function::kThresholdedRelu, 1.0f);
+}
+
+absl::Status BuildSelu(NodeContext& context) {
+  const bool old = context.node.opset() < 6;
+  ABSL_ASSIGN_OR_RETURN(const float alpha,
+                        context.node.Float("alpha", old ? 1.6732f : 1.67326319217681884765625f));
+  ABSL_ASSIGN_OR_RETURN(const float gamma,
+                        context.node.Float("gamma", old ? 1.0507f : 1.05070102214813232421875f));
+  return FinishElementwise(context, {Elementwise::Function::kSelu, alpha, gamma});
+}
+
+absl::Status BuildMish(NodeContext& context) {
+  return FinishActivation(context, {EltwiseAlgorithm::kMish});
+}
+
+absl::Status BuildShrink(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const float lambda, context.node.Float("lambd", 0.5f));
+  ABSL_ASSIGN_OR_RETURN(const float bias, context.node.Float("bias", 0.0f));
+  return FinishThroughReals(context, {Elementwise::Function::kShrink, lambda, bias});
+}
+
+absl::Status BuildSoftsign(NodeContext& context) {
+  return FinishElementwise(context, {Elementwise::Function::kSoftsign});
+}
+
+absl::Status BuildGelu(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const std::string by,
+                        context.node.OneOf("approximate", "none", {"none", "tanh"}));
+  return FinishActivation(context,
+                          {by == "tanh" ? EltwiseAlgorithm::kGelu : EltwiseAlgorithm::kGeluErf});
+}
+
+absl::Status BuildHardSigmoid(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 0.2f));
+  ABSL_ASSIGN_OR_RETURN(const float beta, context.node.Float("beta", 0.5f));
+  return FinishActivation(context, {EltwiseAlgorithm::kHardSigmoid, alpha, beta});
+}
+
+absl::Status BuildHardSwish(NodeContext& context) {
+  return FinishActivation(context, {EltwiseAlgorithm::kHardSwish, 1.0f / 6.0f, 0.5f});
+}
+
+absl::Status BuildClip(NodeContext& context) {
+  const bool by_inputs = context.node.opset() >= 11;
+  const auto is_computed = [&](int i) {
+    return context.Has(i) && context.input(i).constant == nullptr;
+  };
+  if (!by_inputs && (context.Has(1) || context.Has(2)))
+    return context.node.Invalid("several inputs; before opset 11 its bounds are attributes");
+  const DataType own = context.TypeOf(context.input(0));
+  const bool in_type = own != DataType::kF32 && !IsByte(own);
+  if (by_inputs && (is_computed(1) || is_computed(2) || !is_computed(0) || in_type))
+    return ClipByFunctions(context);
+  if (own == DataType::kF64) return ClipDoubles(context);
+  if (in_type)
+    return context.node.Invalid(
+        absl::StrCat("takes ", DataTypeName(own), "; before opset 11 it is of real numbers"));
+  constexpr float kMost = std::numeric_limits<float>::max();
+  ABSL_ASSIGN_OR_RETURN(const float low, ReadBound(context, 1, "min", -kMost));
+  ABSL_ASSIGN_OR_RETURN(const float high, ReadBound(context, 2, "max", kMost));
+  jit::EltwiseOp op{EltwiseAlgorithm::kClip, low, high};
+  if (low == 0) op = {EltwiseAlgorithm::kBoundedRelu, high, 0};
+  if (low == 0 && high >= kMost) op = {EltwiseAlgorithm::kRelu, 0, 0};
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Numbers(context.input(0)));
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst,
+                        context.Emit(Activation{op}, {src}, context.input(0).dims,
+                                     own == DataType::kF32 ? "" : "/clipped"));
+  return FinishInType(context, {nullptr, dst, context.input(0).dims}, own);
+}
+
+}  // namespace
+
+TILEWIRE_OPERATORS(Activation) = {
+    OfReals({"Celu", 12, 1, 1, "alpha", BuildCelu, Folds::kInMemory}),
+    {"Clip", 1, 1, 3, "max min", BuildClip, Folds::kInMemory},
+    OfReals({"Elu", 1, 1, 1, "alpha", BuildElu}),
+    OfReals({"Gelu", 20, 1, 1, "approximate", BuildGelu}),
+    OfReals({"HardSigmoid", 1, 1, 1, "alpha beta", BuildHardSigmoid}),
+    OfReals({"HardSwish", 14, 1, 1, "", BuildHardSwish}),
+    {"LeakyRelu", 1, 1, 1, "alpha", BuildLeakyRelu},
+    OfReals({"Mish", 18, 1, 1, "", BuildMish}),
+    {"Relu", 1, 1, 1, "", BuildRelu},
+    OfReals({"Selu", 1, 1, 1, "alpha gamma", BuildSelu, Folds::kInMemory}),
+    {"Shrink", 9, 1, 1, "bias lambd", BuildShrink, Folds::kInMemory},
+    OfReals({"Sigmoid", 1, 1, 1, "", BuildSigmoid}),
+    OfReals({"Softplus", 1, 1, 1, "", BuildSoftplus}),
+    OfReals({"Softsign", 1, 1, 1, "", BuildSoftsign, Folds::kInMemory}),
+    OfReals({"Swish", 24, 1, 1, "alpha", BuildSwish}),
+    OfReals({"Tanh", 1, 1, 1, "", BuildTanh}),
+    OfReals({"ThresholdedRelu", 10, 1, 1, "alpha", BuildThresholdedRelu, Folds::kInMemory}),
+};
+
+}  // namespace tilewire::graph

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes operations of functions of single elements, for operators that are one such function or
+// several. Operators of one tensor are in activation.cc and unary.cc, of several in elementwise.cc.
+#ifndef ENGINE_ONNX_OPS_ARITHMETIC_ELEMENT_FUNCTIONS_H_
+#define ENGINE_ONNX_OPS_ARITHMETIC_ELEMENT_FUNCTIONS_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/onnx/specialization.h"
+
+namespace tilewire::graph {
+
+// function(operands...), broadcast. Constants alone are folded; a sum or product with one number,
+// or with one per channel, becomes an operation that can be fused.
+//   kInvalidArgument  dims that do not fit, integers mixed with floats, an overflow while folding
+//   kUnimplemented    functions that are not defined for integers
+absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& function,
+                                      const std::vector<Operand>& operands,
+                                      absl::string_view suffix = "");
+
+// An activation of a value.
+absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, const Operand& src,
+                                     absl::string_view suffix = "");
+
+// ElementwiseOf() and ActivationOf() of input 0, as the node's output.
+absl::Status FinishElementwise(NodeContext& context, const Elementwise& function);
+absl::Status FinishActivation(NodeContext& context, const jit::EltwiseOp& op);
+// FinishElementwise() of a function of real numbers: that of integers is computed in f64, and the
+// result is cut towards zero, to the type of input 0.
+absl::Status FinishThroughReals(NodeContext& context, const Elementwise& function);
+
+// Reduces the marked dimensions, which are kept with size 1.
+absl::StatusOr<Operand> ReduceOf(NodeContext& context, Reduce::Function function,
+                                 const Operand& src, const std::vector<bool>& reduced,
+                                 absl::string_view suffix = "");
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_ONNX_OPS_ARITHMETIC_ELEMENT_FUNCTIONS_H_

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators that are one function of two or more tensors, element by element.
+#include <climits>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/onnx/ops/arithmetic/element_functions.h"
+#include "engine/onnx/ops/ops.h"
+#include "engine/onnx/ops/shapes/select.h"
+
+namespace tilewire::graph {
+namespace {
+
+using Function = Elementwise::Function;
+
+// Opset 6: without `broadcast` the dims are equal; with it, those of input 1 stand at `axis` of
+// input 0's.
+absl::StatusOr<Operand> SecondOfOpset6(NodeContext& context) {
+  const Dims &first = context.input(0).dims, &second = context.input(1).dims;
+  ABSL_ASSIGN_OR_RETURN(const int64_t broadcast, context.node.Int("broadcast", 0));
+  const int64_t last = static_cast<int64_t>(first.size()) - static_cast<int64_t>(second.size());
+  ABSL_ASSIGN_OR_RETURN(int64_t axis, context.node.Int("axis", last));
+  if (axis < 0) axis += static_cast<int64_t>(first.size());
+  if (broadcast == 0) {
+    if (first != second) return context.node.Invalid("dims that differ, without broadcast");
+    return context.input(1);
+  }
+  if (axis < 0 || axis > last) return context.node.Invalid(absl::StrCat("axis ", axis));
+  Dims dims(second);
+  dims.resize(first.size() - axis, 1);
+  return ReshapeOf(context, context.input(1), std::move(dims), "/broadcast");
+}
+
+absl::Status CheckOneType(const NodeContext& context, int first = 0) {
+  for (int i = first + 1; i < context.input_count(); ++i) {
+    if (context.Has(i) && context.IsInteger(i) != context.IsInteger(first))
+      return context.node.Invalid("inputs of different types");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Operand> OfTwoInputs(NodeContext& context, Function function, bool swapped = false,
+                                    absl::string_view suffix = "") {
+  ABSL_RETURN_IF_ERROR(CheckOneType(context));
+  std::vector<Operand> operands = {context.input(0), context.input(1)};
+  const bool old = context.node.opset() < 7 && function != Function::kPRelu;
+  if (old) {
+    ABSL_ASSIGN_OR_RETURN(operands[1], SecondOfOpset6(context));
+  }
+  if (swapped) std::swap(operands[0], operands[1]);
+  return ElementwiseOf(context, {function}, operands, suffix);
+}
+
+absl::Status BuildTwo(NodeContext& context, Function function, bool swapped = false) {
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, OfTwoInputs(context, function, swapped));
+  return context.SetOutput(dst);
+}
+
+// ((a f b) f c) ...
+absl::StatusOr<Operand> Chain(NodeContext& context, Function function) {
+  Operand result = context.input(0);
+  for (int i = 1; i < context.input_count(); ++i) {
+    const std::string suffix = i + 1 < context.input_count() ? absl::StrCat("/", i) : "";
+    ABSL_ASSIGN_OR_RETURN(result,
+                          ElementwiseOf(context, {function}, {result, context.input(i)}, suffix));
+  }
+  return result;
+}
+
+// One operation for computed tensors of one shape, which may be fused; else a chain.
+absl::StatusOr<Operand> SumOf(NodeContext& context) {
+  ABSL_RETURN_IF_ERROR(CheckOneType(context));
+  const Dims dims = context.input(0).dims;
+  std::vector<ValueId> srcs;
+  for (int i = 0; i < context.input_count(); ++i) {
+    const bool is_f32 = context.TypeOf(context.input(i)) == DataType::kF32;
+    if (is_f32 && context.input(i).value != kNoValue && context.input(i).dims == dims)
+      srcs.push_back(context.input(i).value);
+  }
+  if (srcs.size() < 2 || static_cast<int>(srcs.size()) < context.input_count())
+    return Chain(context, Function::kAdd);
+  ABSL_ASSIGN_OR_RETURN(const ValueId sum, context.Emit(Sum{}, std::move(srcs), dims));
+  return Operand{nullptr, sum, dims};
+}
+
+absl::Status BuildChain(NodeContext& context, Function function) {
+  ABSL_RETURN_IF_ERROR(CheckOneType(context));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, Chain(context, function));
+  return context.SetOutput(dst);
+}
+
+absl::Status BuildAdd(NodeContext& context) { return BuildTwo(context, Function::kAdd); }
+absl::Status BuildSub(NodeContext& context) { return BuildTwo(context, Function::kSub); }
+absl::Status BuildMul(NodeContext& context) { return BuildTwo(context, Function::kMul); }
+
+// The quotient of integers is truncated towards zero. Rounding to f32 does not carry it up to the
+// next integer, which is at least 1 / divisor away; integers beyond 2^24 are rounded anyway.
+absl::Status BuildDiv(NodeContext& context) {
+  if (context.AllConstant() || !context.IsInteger(0)) return BuildTwo(context, Function::kDiv);
+  ABSL_ASSIGN_OR_RETURN(const Operand exact,
+                        OfTwoInputs(context, Function::kDiv, /*swapped=*/false, "/exact"));
+  if (context.TypeOf(exact) != DataType::kF32) return context.SetOutput(exact);
+  ABSL_ASSIGN_OR_RETURN(const Operand whole,
+                        ElementwiseOf(context, {Function::kTruncate}, {exact}));
+  return context.SetOutput(whole);
+}
+
+absl::Status BuildAnd(NodeContext& context) { return BuildTwo(context, Function::kAnd); }
+absl::Status BuildOr(NodeContext& context) { return BuildTwo(context, Function::kOr); }
+absl::Status BuildXor(NodeContext& context) { return BuildTwo(context, Function::kXor); }
+absl::Status BuildEqual(NodeContext& context) { return BuildTwo(context, Function::kEqual); }
+absl::Status BuildLess(NodeContext& context) { return BuildTwo(context, Function::kLess); }
+absl::Status BuildGreater(NodeContext& context) {
+  return BuildTwo(context, Function::kLess, /*swapped=*/true);
+}
+absl::Status BuildLessOrEqual(NodeContext& context) {
+  return BuildTwo(context, Function::kLessOrEqual);
+}
+absl::Status BuildGreaterOrEqual(NodeContext& context) {
+  return BuildTwo(context, Function::kLessOrEqual, /*swapped=*/true);
+}
+absl::Status BuildMax(NodeContext& context) { return BuildChain(context, Function::kMax); }
+absl::Status BuildMin(NodeContext& context) { return BuildChain(context, Function::kMin); }
+
+absl::Status BuildMod(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const int64_t fmod, context.node.Int("fmod", 0));
+  return BuildTwo(context, fmod == 0 ? Function::kFloorMod : Function::kMod);
+}
+
+// Converts integers to floats, because the two sides of a power may differ in type.
+absl::StatusOr<Operand> AsFloats(const Operand& operand) {
+  if (operand.constant == nullptr || operand.constant->is_float) return operand;
+  ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(*operand.constant));
+  return Operand{MakeFloats(operand.constant->name, operand.dims,
+                            std::vector<float>(held.values.begin(), held.values.end())),
+                 kNoValue, operand.dims};
+}
+
+// The result has the base's type: integers are truncated towards zero.
+absl::StatusOr<Operand> MixedPow(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Operand base, AsFloats(context.input(0)));
+  ABSL_ASSIGN_OR_RETURN(const Operand exponent, AsFloats(context.input(1)));
+  const bool cuts = context.IsInteger(0);
+  ABSL_ASSIGN_OR_RETURN(const Operand power, ElementwiseOf(context, {Function::kPow},
+                                                           {base, exponent}, cuts ? "/exact" : ""));
+  if (!cuts) return power;
+  ABSL_ASSIGN_OR_RETURN(const Operand whole,
+                        ElementwiseOf(context, {Function::kTruncate}, {power}));
+  if (whole.constant == nullptr) return whole;
+  const absl::Span<const float> floats = whole.constant->floats;
+  for (float number : floats) {
+    if (!(std::abs(number) < 9.2e18f)) return context.node.Invalid("a number beyond the integers");
+  }
+  return Operand{MakeInts(whole.constant->name, whole.dims, {floats.begin(), floats.end()}),
+                 kNoValue, whole.dims};
+}
+
+// Of a base or an exponent with a type of its own. The base's type is the result's; a real power of
+// integers is taken in f64 and cut.
+absl::StatusOr<Operand> PowInType(NodeContext& context) {
+  const auto as = [&](int i, DataType type) -> absl::StatusOr<Operand> {
+    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.InType(context.input(i), type));
+    return Operand{nullptr, value, context.input(i).dims};
+  };
+  const DataType own = context.TypeOf(context.input(0));
+  if (own == DataType::kF32) {
+    ABSL_ASSIGN_OR_RETURN(const Operand exponent, as(1, DataType::kF32));
+    return ElementwiseOf(context, {Function::kPow}, {context.input(0), exponent});
+  }
+  if (own == DataType::kF64 || context.IsInteger(1))
+    return ElementwiseOf(context, {Function::kPow}, {context.input(0), context.input(1)});
+  ABSL_ASSIGN_OR_RETURN(const Operand base, as(0, DataType::kF64));
+  ABSL_ASSIGN_OR_RETURN(const Operand exponent, as(1, DataType::kF64));
+  ABSL_ASSIGN_OR_RETURN(const Operand power,
+                        ElementwiseOf(context, {Function::kPow}, {base, exponent}, "/exact"));
+  ABSL_ASSIGN_OR_RETURN(const ValueId cut, context.InType(power, own));
+  return Operand{nullptr, cut, power.dims};
+}
+
+// Known powers have kernels.
+absl::Status BuildPow(NodeContext& context) {
+  const DataType base = context.TypeOf(context.input(0)), other = context.TypeOf(context.input(1));
+  if (base != DataType::kF32 || (other != DataType::kF32 && !context.IsInteger(0))) {
+    ABSL_ASSIGN_OR_RETURN(const Operand dst, PowInType(context));
+    return context.SetOutput(dst);
+  }
+  const ConstantPtr& exponent = context.input(1).constant;
+  if (exponent != nullptr && exponent->count() == 1 && !context.IsInteger(0) &&
+      context.input(0).constant == nullptr &&
+      exponent->dims.size() <= context.input(0).dims.size()) {
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, InMemory(exponent));
+    const float power = known->is_float ? known->floats[0] : static_cast<float>(known->ints[0]);
+    const jit::EltwiseOp op = power == 2 ? jit::EltwiseOp{jit::EltwiseAlgorithm::kSquare}
+                                         : jit::EltwiseOp{jit::EltwiseAlgorithm::kPow, 1, power};
+    ABSL_ASSIGN_OR_RETURN(const Operand dst, ActivationOf(context, op, context.input(0)));
+    return context.SetOutput(dst);
+  }
+  if (context.IsInteger(0) == context.IsInteger(1) &&
+      (context.AllConstant() || !context.IsInteger(0))) {
+    return BuildTwo(context, Function::kPow);
+  }
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, MixedPow(context));
+  return context.SetOutput(dst);
+}
+
+// One known slope is LeakyRelu's. It is broadcast to the channels where it has one dimension only
+// and that is their number.
+absl::Status BuildPRelu(NodeContext& context) {
+  const Dims &dims = context.input(0).dims, &slope = context.input(1).dims;
+  const ConstantPtr& known = context.input(1).constant;
+  if (known != nullptr && known->count() == 1 && slope.size() <= dims.size() &&
+      context.input(0).constant == nullptr && context.TypeOf(context.input(0)) == DataType::kF32) {
+    ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(*known));
+    return FinishActivation(context, {jit::EltwiseAlgorithm::kRelu, held.values[0]});
+  }
+  if (slope.size() == 1 && dims.size() > 2 && slope[0] == dims[1] && context.node.opset() < 7) {
+    Dims channel(dims.size() - 1, 1);
+    channel[0] = slope[0];
+    ABSL_ASSIGN_OR_RETURN(const Operand raised,
+                          ReshapeOf(context, context.input(1), std::move(channel), "/slope"));
+    ABSL_ASSIGN_OR_RETURN(const Operand dst,
+                          ElementwiseOf(context, {Function::kPRelu}, {context.input(0), raised}));
+    return context.SetOutput(dst);
+  }
+  return BuildTwo(context, Function::kPRelu);
+}
+
+absl::Status BuildSum(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, SumOf(context));
+  return context.SetOutput(dst);
+}
+
+absl::Status BuildMean(NodeContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Operand sum, SumOf(context));
+  const float count = static_cast<float>(context.input_count());
+  const Operand divisor = OperandOf(MakeFloats(context.output_name() + "/count", {}, {count}));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst,
+                        ElementwiseOf(context, {Function::kDiv}, {sum, divisor}, "/mean"));
+  return context.SetOutput(dst);
+}
+
+absl::Status BuildWhere(NodeContext& context) {
+  ABSL_RETURN_IF_ERROR(CheckOneType(context, /*first=*/1));
+  const Operand condition = context.input(0);
+  if (condition.constant != nullptr && context.AllConstant()) {
+    ABSL_ASSIGN_OR_RETURN(const Operand folded,
+                          ElementwiseOf(context, {Function::kWhere},
+                                        {condition, context.input(1), context.input(2)}));
+    return context.SetOutput(folded);
+  }
+  Operand truth = condition;
+  if (condition.constant != nullptr && !condition.constant->is_float) {
+    const std::vector<int64_t>& ints = condition.constant->ints;
+    truth.constant = MakeFloats(condition.constant->name, condition.dims,
+                                std::vector<float>(ints.begin(), ints.end()));
+  }
+  ABSL_ASSIGN_OR_RETURN(
+      const Operand dst,
+      ElementwiseOf(context, {Function::kWhere}, {truth, context.input(1), context.input(2)}));
+  return context.SetOutput(dst);
+}
+
+}  // namespace
+
+TILEWIRE_OPERATORS(Elementwise) = {
+    {"Add", 1, 2, 2, "axis broadcast", BuildAdd, Folds::kInMemory},
+    {"And", 1, 2, 2, "axis broadcast", BuildAnd, Folds::kInMemory, TruthValues},
+    {"Div", 1, 2, 2, "axis broadcast", BuildDiv, Folds::kInMemory},
+    {"Equal", 1, 2, 2, "axis broadcast", BuildEqual, Folds::kInMemory, TruthValues},
+    {"Greater", 1, 2, 2, "axis broadcast", BuildGreater, Folds::kInMemory, TruthValues},
+    {"GreaterOrEqual", 12, 2, 2, "", BuildGreaterOrEqual, Folds::kInMemory, TruthValues},
+    {"Less", 1, 2, 2, "axis broadcast", BuildLess, Folds::kInMemory, TruthValues},
+    {"LessOrEqual", 12, 2, 2, "", BuildLessOrEqual, Folds::kInMemory, TruthValues},
+    {"Max", 1, 1, INT_MAX, "", BuildMax, Folds::kInMemory},
+    OfReals({"Mean", 1, 1, INT_MAX, "", BuildMean}),
+    {"Min", 1, 1, INT_MAX, "", BuildMin, Folds::kInMemory},
+    {"Mod", 10, 2, 2, "fmod", BuildMod, Folds::kInMemory},
+    {"Mul", 1, 2, 2, "axis broadcast", BuildMul, Folds::kInMemory},
+    {"Or", 1, 2, 2, "axis broadcast", BuildOr, Folds::kInMemory, TruthValues},
+    {"PRelu", 1, 2, 2, "", BuildPRelu, Folds::kInMemory},
+    {"Pow", 1, 2, 2, "axis broadcast", BuildPow, Folds::kInMemory},
+    {"Sub", 1, 2, 2, "axis broadcast", BuildSub, Folds::kInMemory},
+    {"Sum", 1, 1, INT_MAX, "", BuildSum},
+    {"Where", 9, 3, 3, "", BuildWhere, Folds::kInMemory, LikeSecondInput},
+    {"Xor", 1, 2, 2, "axis broadcast", BuildXor, Folds::kInMemory, TruthValues},
+};
+
+}  // namespace tilewire::graph

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// At inference: dst = gamma * (src - mean) / sqrt(variance + epsilon) + beta, which is one
+// multiplication and one addition per channel.
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/onnx/ops/arithmetic/element_functions.h"
+#include "engine/onnx/ops/normalization/normalization.h"
+#include "engine/onnx/ops/ops.h"
+#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/weights.h"
+
+namespace tilewire::graph {
+namespace {
+
+// momentum * input i + (1 - momentum) * statistic
+absl::Status SetRunning(NodeContext& context, int i, int output, const Operand& statistic,
+                        float momentum) {
+  if (!context.node.HasOutput(output)) return absl::OkStatus();
+  const Operand sources[] = {context.input(i), statistic};
+  const float shares[] = {momentum, 1 - momentum};
+  Operand parts[2];
+  for (int k = 0; k < 2; ++k) {
+    const std::string name = absl::StrCat("/running", output, ".", k);
+    ABSL_ASSIGN_OR_RETURN(const Operand vector,
+                          ReshapeOf(context, sources[k], context.input(i).dims, name + "/vector"));
+    const jit::EltwiseOp share{jit::EltwiseAlgorithm::kLinear, shares[k], 0};
+    ABSL_ASSIGN_OR_RETURN(parts[k], ActivationOf(context, share, vector, name));
+  }
+  ABSL_ASSIGN_OR_RETURN(const Operand running,
+                        ElementwiseOf(context, {Elementwise::Function::kAdd}, {parts[0], parts[1]},
+                                      absl::StrCat("/running", output)));
+  return context.SetOutput(running, output);
+}
+
+// Training: uses the statistics of this batch, and updates the running ones with them.
+absl::Status NormalizeByBatch(NodeContext& context, float epsilon, Per per) {
+  ABSL_ASSIGN_OR_RETURN(const float momentum, context.node.Float("momentum", 0.9f));
+  const Operand src = context.input(0);
+  std::vector<bool> reduced(src.dims.size(), per == Per::kChannel);
+  reduced[0] = true;
+  reduced[1] = false;
+  for (int i = 3; i <= 4; ++i) {
+    if (context.input(i).dims != context.input(1).dims)
+      return context.node.Invalid(absl::StrCat("inputs 1 and ", i, " have different dims"));
+  }
+  ABSL_ASSIGN_OR_RETURN(const Standard standard, Standardized(context, src, reduced, epsilon));
+  ABSL_RETURN_IF_ERROR(SetRunning(context, 3, 1, standard.mean, momentum));
+  ABSL_RETURN_IF_ERROR(SetRunning(context, 4, 2, standard.variance, momentum));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, ScaledByInputs(context, standard.result, per));
+  return context.SetOutput(dst);
+}
+
+// Normalizes with statistics, scales or shifts that are computed at run time.
+absl::Status NormalizeByInputs(NodeContext& context, float epsilon, Per per) {
+  const Operand src = context.input(0);
+  ABSL_ASSIGN_OR_RETURN(const Operand mean, ParameterOf(context, 3, src.dims, per));
+  ABSL_ASSIGN_OR_RETURN(const Operand variance, ParameterOf(context, 4, src.dims, per));
+  ABSL_ASSIGN_OR_RETURN(const Operand standard,
+                        StandardizedBy(context, src, mean, variance, epsilon));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, ScaledByInputs(context, standard, per));
+  return context.SetOutput(dst);
+}
+
+absl::Status BuildBatchNormalization(NodeContext& context) {
+  const Node& node = context.node;
+  ABSL_ASSIGN_OR_RETURN(const int64_t training, node.Int("training_mode", 0));
+  ABSL_ASSIGN_OR_RETURN(const int64_t spatial, node.Int("spatial", 1));
+  ABSL_ASSIGN_OR_RETURN(const int64_t is_test, node.Int("is_test", 1));
+  const Per per = spatial == 0 ? Per::kElement : Per::kChannel;
+  ABSL_ASSIGN_OR_RETURN(const float epsilon, node.Float("epsilon", 1e-5f));
+  const Dims& dims = context.input(0).dims;
+  if (dims.size() < 2)
+    return node.Invalid(absl::StrCat("input ", DimsToString(dims), " has no channels"));
+  if (training != 0 || (node.opset() < 7 && is_test == 0))
+    return NormalizeByBatch(context, epsilon, per);
+  for (int i = 1; i <= 4; ++i) {
+    if (context.input(i).constant == nullptr || dims.size() > 5 || per == Per::kElement)
+      return NormalizeByInputs(context, epsilon, per);
+  }
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
+  ABSL_ASSIGN_OR_RETURN(const std::vector<float> gamma, ReadVector(context, 1, dims[1]));
+  ABSL_ASSIGN_OR_RETURN(const std::vector<float> beta, ReadVector(context, 2, dims[1]));
+  ABSL_ASSIGN_OR_RETURN(const std::vector<float> mean, ReadVector(context, 3, dims[1]));
+  ABSL_ASSIGN_OR_RETURN(const std::vector<float> variance, ReadVector(context, 4, dims[1]));
+  std::vector<float> scale(gamma.size()), shift(gamma.size());
+  for (size_t c = 0; c < gamma.size(); ++c) {
+    const double factor = gamma[c] / std::sqrt(static_cast<double>(variance[c]) + epsilon);
+    scale[c] = static_cast<float>(factor);
+    shift[c] = static_cast<float>(beta[c] - mean[c] * factor);
+  }
+  return FinishScaleShift(context, src, std::move(scale), std::move(shift));
+}
+
+}  // namespace
+
+TILEWIRE_OPERATORS(BatchNormalization) = {
+    OfReals({"BatchNormalization", 1, 5, 5, "epsilon is_test momentum spatial training_mode",
+             BuildBatchNormalization}),
+};
+
+}  // namespace tilewire::graph

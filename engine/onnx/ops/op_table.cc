@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/onnx/ops/op_table.h"
+
+#include <algorithm>
+#include <climits>
+#include <string>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/onnx/file/onnx_file.h"
+#include "engine/onnx/file/onnx_types.h"
+#include "engine/onnx/ops/ops.h"
+
+namespace tilewire::graph {
+
+std::vector<OpRow> OpTable() {
+  std::vector<OpRow> rows;
+  for (const auto family : kOpFamilies) {
+    for (const OpRow& row : family()) rows.push_back(row);
+  }
+  return rows;
+}
+
+const OpRow* FindOp(const Node& node) {
+  static const auto* const rows = [] {
+    auto* const by_name = new absl::flat_hash_map<absl::string_view, const OpRow*>();
+    for (const auto family : kOpFamilies) {
+      for (const OpRow& row : family()) (*by_name)[row.name] = &row;
+    }
+    return by_name;
+  }();
+  const std::string& domain = node.proto().domain();
+  const auto row =
+      rows->find(IsDefaultDomain(domain) ? node.op() : absl::StrCat(domain, ".", node.op()));
+  return row == rows->end() ? nullptr : row->second;
+}
+
+DataType LikeFirstInput(const TypedNode& node, int) { return node.input(0); }
+
+DataType LikeSecondInput(const TypedNode& node, int) { return node.input(1); }
+
+DataType LikeThirdInput(const TypedNode& node, int) { return node.input(2); }
+
+DataType TruthValues(const TypedNode&, int) { return DataType::kBool; }
+
+DataType Indices(const TypedNode&, int) { return DataType::kS64; }
+
+DataType IndicesAfterFirst(const TypedNode& node, int i) {
+  return i == 0 ? node.input(0) : DataType::kS64;
+}
+
+absl::Status CheckSupported(const Node& node) {
+  const OpRow* row = FindOp(node);
+  if (row == nullptr)
+    return node.Unimplemented(
+        "this operator is not supported; engine/onnx/README.md lists those that are");
+  if (node.opset() < row->since)
+    return node.Invalid(absl::StrCat("this operator exists from opset ", row->since, " on"));
+  const int inputs = node.proto().input_size();
+  if (inputs < row->min_inputs || inputs > row->max_inputs)
+    return node.Invalid(absl::StrCat(inputs, " inputs"));
+  const auto& outputs = node.proto().output();
+  const auto is_left_out = [](const std::string& name) { return name.empty(); };
+  if (absl::c_all_of(outputs, is_left_out) || (!row->may_omit_first && is_left_out(outputs[0])))
+    return node.Invalid("has no output");
+  // Which inputs a result may overwrite means nothing; it went with opset 6.
+  const bool is_old = IsDefaultDomain(node.proto().domain()) && node.opset() < 6;
+  ABSL_RETURN_IF_ERROR(node.CheckAttributes(
+      is_old ? absl::StrCat(row->attributes, " consumed_inputs") : std::string(row->attributes)));
+  return row->check == nullptr ? absl::OkStatus() : row->check(node);
+}
+
+absl::Status CheckInputsPresent(const Node& node) {
+  const OpRow* row = FindOp(node);
+  if (row == nullptr) return absl::OkStatus();
+  const bool takes_any_number = row->max_inputs == INT_MAX && row->min_inputs > 0;
+  const size_t required = takes_any_number ? node.inputs.size() : row->min_inputs;
+  for (size_t i = 0; i < std::min(required, node.inputs.size()); ++i) {
+    if (node.inputs[i] == kNoTensor) return node.Invalid(absl::StrCat("input ", i, " is missing"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckReals(const Node& node, DataType first) {
+  if (!FindOp(node)->is_of_reals || !IsIntegerOrBool(first)) return absl::OkStatus();
+  return node.Unimplemented(
+      absl::StrCat("takes ", DataTypeName(first), " here; supported are f32, f16, bf16 and f64"));
+}
+
+absl::Status CheckCountable(const Node& node, int64_t size) {
+  constexpr int64_t kMost = int64_t{1} << 24;
+  if (size <= kMost) return absl::OkStatus();
+  return node.Unimplemented(absl::StrCat("computed indices of ", size,
+                                         " elements; they are held in f32, which counts ", kMost));
+}
+
+absl::StatusOr<int> NormalizeAxis(const Node& node, int64_t axis, size_t rank) {
+  const int64_t signed_rank = static_cast<int64_t>(rank);
+  if (axis < -signed_rank || axis >= signed_rank) {
+    return node.Invalid(absl::StrCat("axis ", axis, " is outside rank ", rank));
+  }
+  return static_cast<int>(axis < 0 ? axis + signed_rank : axis);
+}
+
+absl::StatusOr<int64_t> NormalizeIndex(const Node& node, int64_t index, int64_t size, int input,
+                                       size_t place) {
+  if (index >= -size && index < size) return index < 0 ? index + size : index;
+  return node.Invalid(absl::StrCat(
+      "index ", index, ", element ", place, " of input ", input, ", is outside a dimension of ",
+      size, ": ",
+      size == 0 ? "it has no elements" : absl::StrCat("allowed are ", -size, " to ", size - 1)));
+}
+
+absl::StatusOr<std::vector<int>> DistinctAxes(const Node& node, absl::Span<const int64_t> axes,
+                                              size_t rank) {
+  std::vector<int> distinct;
+  std::vector<bool> seen(rank, false);
+  for (int64_t raw_axis : axes) {
+    ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, rank));
+    if (seen[axis]) return node.Invalid(absl::StrCat("axis ", axis, " twice"));
+    seen[axis] = true;
+    distinct.push_back(axis);
+  }
+  return distinct;
+}
+
+absl::StatusOr<int64_t> ReadPower(const Node& node) {
+  if (node.opset() >= 2) return node.Int("p", 2);
+  ABSL_ASSIGN_OR_RETURN(const float power, node.Float("p", 2));
+  const auto whole = static_cast<int64_t>(std::clamp(power, 0.0f, 1024.0f));
+  if (static_cast<float>(whole) == power) return whole;
+  return node.Unimplemented(absl::StrCat("p ", power, "; supported are integers"));
+}
+
+absl::Status CheckSaturate(const Node& node) {
+  ABSL_ASSIGN_OR_RETURN(const int64_t saturate, node.Int("saturate", 1));
+  if (saturate == 0 || saturate == 1) return absl::OkStatus();
+  return node.Invalid(absl::StrCat("saturate ", saturate));
+}
+
+}  // namespace tilewire::graph

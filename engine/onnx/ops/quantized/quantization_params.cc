@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/onnx/ops/quantized/quantization_params.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/onnx/ops/arithmetic/element_functions.h"
+#include "engine/onnx/ops/ops.h"
+#include "engine/onnx/ops/shapes/select.h"
+
+namespace tilewire::graph {
+namespace {
+
+using Function = Elementwise::Function;
+
+constexpr int kDeepest = 3;  // longest chain of conversions that is computed on demand
+constexpr int64_t kLargestZeroPoint = 65535;
+
+bool IsComputed(const NodeContext& context, int input) {
+  return input >= 0 && context.Has(input) && context.input(input).constant == nullptr;
+}
+
+bool IsGiven(const NodeContext& context, int input) { return input >= 0 && context.Has(input); }
+
+absl::StatusOr<std::vector<float>> ReadScales(const NodeContext& context, int input) {
+  if (!IsGiven(context, input)) return std::vector<float>(1, 1.0f);
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr scales, context.Floats(input));
+  for (float scale : scales->floats) {
+    if (!(scale > 0) || std::isinf(scale))
+      return context.node.Invalid(absl::StrCat("a scale of ", scale));
+  }
+  return std::vector<float>(scales->floats.begin(), scales->floats.end());
+}
+
+absl::StatusOr<std::vector<int64_t>> ReadZeroPoints(const NodeContext& context, int input) {
+  if (!IsGiven(context, input)) return std::vector<int64_t>(1, 0);
+  const Operand& given = context.input(input);
+  if (given.constant != nullptr && given.constant->is_float) {  // of 4 or 8 bits
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr zeros, context.Floats(input));
+    return std::vector<int64_t>(zeros->floats.begin(), zeros->floats.end());
+  }
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr zero_points, context.Ints(input));
+  for (int64_t zero_point : zero_points->ints) {
+    if (std::abs(zero_point) > kLargestZeroPoint)
+      return context.node.Invalid(absl::StrCat("a zero point of ", zero_point));
+  }
+  return zero_points->ints;
+}
+
+absl::Status WrongBlocks(const NodeContext& context, const Dims& given, const Dims& dims, int axis,
+                         int64_t block) {
+  return context.node.Invalid(absl::StrCat("scales or zero points of dims ", DimsToString(given),
+                                           " for blocks of ", block, " along axis ", axis, " of ",
+                                           DimsToString(dims), "; expected are ",
+                                           DimsToString(DimsOfScales(dims, axis, block))));
+}
+
+// Calls visit(element, grid) for every element, row-major.
+template <typename Visit>
+void ForEachQuantized(const Dims& dims, const AxisQuantization& quantization, Visit visit) {
+  const int64_t count = ElementCount(dims).value_or(0);
+  int64_t inner = count;  // neighbours on one grid
+  if (quantization.params.size() > 1) {
+    inner = 1;
+    for (size_t d = quantization.axis + 1; d < dims.size(); ++d) inner *= dims[d];
+  }
+  for (int64_t first = 0, run = 0; first < count; first += inner, ++run) {
+    const QuantizationParams& params = quantization.params[run % quantization.params.size()];
+    for (int64_t i = first; i < first + inner; ++i) visit(i, params);
+  }
+}
+
+// A constant converted from another one, computed anew at each load.
+class Converted final : public StoredNumbers {
+ public:
+  // `type` is that of the integers to make; nullopt for real numbers.
+  Converted(ConstantPtr src, AxisQuantization quantization, std::optional<DataType> type)
+      : src_(std::move(src)),
+        quantization_(std::move(quantization)),
+        type_(type),
+        depth_(DepthOf(*src_) + 1) {}
+
+  // The number of nested conversions that a Load() goes through.
+  static int DepthOf(const Constant& constant) {
+    const auto* converted = dynamic_cast<const Converted*>(constant.stored.get());
+    return converted == nullptr ? 0 : converted->depth_;
+  }
+
+  absl::StatusOr<HeldFloats> Load() const override {
+    ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(*src_));
+    auto converted = std::make_shared<std::vector<float>>(held.values.size());
+    ForEachQuantized(src_->dims, quantization_, [&](int64_t i, const QuantizationParams& params) {
+      const float from = held.values[i];
+      (*converted)[i] =
+          type_ ? QuantizeElement(from, params, *type_) : DequantizeElement(from, params);
+    });
+    return HeldFloats{*converted, converted};
+  }
+
+ private:
+  const ConstantPtr src_;
+  const AxisQuantization quantization_;
+  const std::optional<DataType> type_;
+  const int depth_;
+};
+
+absl::StatusOr<ConstantPtr> Requantized(const ConstantPtr& src,
+                                        const AxisQuantization& quantization,
+                                        std::optional<DataType> type, std::string name) {
+  auto constant = std::make_shared<Constant>();
+  constant->name = std::move(name);
+  constant->dims = src->dims;
+  constant->is_float = !type;
+  constant->integers = type.value_or(DataType::kS32);
+  auto converted = std::make_shared<const Converted>(src, quantization, type);
+  if (src->count() >= kFewConverted && Converted::DepthOf(*src) < kDeepest) {
+    constant->stored = std::move(converted);
+    return constant;
+  }
+  ABSL_ASSIGN_OR_RETURN(HeldFloats held, converted->Load());
+  if (type) {
+    constant->ints.assign(held.values.begin(), held.values.end());
+  } else {
+    constant->floats = held.values;
+    constant->owner = std::move(held.owner);
+  }
+  return constant;
+}
+
+// A parameter of blocks with an element for each index of `axis` in `dims`.
+absl::StatusOr<Operand> Spread(NodeContext& context, const Operand& parameter, const Dims& dims,
+                               int axis, int64_t block, absl::string_view suffix) {
+  if (parameter.dims != DimsOfScales(dims, axis, block))
+    return WrongBlocks(context, parameter.dims, dims, axis, block);
+  std::vector<int64_t> from;
+  for (int64_t i = 0; i < dims[axis]; ++i) from.push_back(i / block);
+  Select select = WholeOf(dims.size());
+  select.from[axis] = RunsOf(from);
+  return SelectOf(context, parameter, std::move(select), absl::StrCat(suffix, "/spread"));
+}
+
+// A scale or zero point as an operand of floats that is broadcast to `dims`, along all axes but its
+// own.
+absl::StatusOr<Operand> Parameter(NodeContext& context, int input, const Dims& dims, int64_t axis,
+                                  int64_t block, float absent, absl::string_view suffix) {
+  const size_t rank = dims.size();
+  const std::string name = absl::StrCat(context.output_name(), suffix);
+  if (!IsGiven(context, input)) return Operand{MakeFloats(name, {}, {absent}), kNoValue, {}};
+  Operand parameter = context.input(input);
+  if (parameter.constant == nullptr) {
+    ABSL_ASSIGN_OR_RETURN(parameter.value, context.Numbers(parameter));
+  } else if (!parameter.constant->is_float) {
+    ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(*parameter.constant));
+    parameter.constant = MakeFloats(name, parameter.dims,
+                                    std::vector<float>(held.values.begin(), held.values.end()));
+  }
+  if (block == 0 && ElementCount(parameter.dims) == 1)
+    return ReshapeOf(context, parameter, {}, suffix);
+  ABSL_ASSIGN_OR_RETURN(const int at, NormalizeAxis(context.node, axis, rank));
+  if (block > 0) return Spread(context, parameter, dims, at, block, suffix);
+  Dims raised(rank - at, 1);
+  if (parameter.dims.size() != 1) return context.node.Invalid("scales or zero points of some axes");
+  raised[0] = parameter.dims[0];
+  return ReshapeOf(context, parameter, std::move(raised), suffix);
+}
+
+struct Parameters {
+  Operand scale, zero_point;
+};
+
+absl::StatusOr<Parameters> ParametersOf(NodeContext& context, QuantizationInputs inputs,
+                                        const Operand& src, int64_t axis) {
+  Parameters by;
+  ABSL_ASSIGN_OR_RETURN(
+      by.scale, Parameter(context, inputs.scale, src.dims, axis, inputs.block, 1, "/scale"));
+  ABSL_ASSIGN_OR_RETURN(by.zero_point, Parameter(context, inputs.zero_point, src.dims, axis,
+                                                 inputs.block, 0, "/zero_point"));
+  return by;
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<AxisQuantization>> ReadQuantization(const NodeContext& context,
+                                                                 QuantizationInputs inputs,
+                                                                 const Dims& dims, int64_t axis) {
+  if (IsComputed(context, inputs.scale) || IsComputed(context, inputs.zero_point))
+    return std::nullopt;
+  ABSL_ASSIGN_OR_RETURN(const std::vector<float> scales, ReadScales(context, inputs.scale));
+  ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> zero_points,
+                        ReadZeroPoints(context, inputs.zero_point));
+  const size_t count = std::max(scales.size(), zero_points.size());
+  for (const size_t size : {scales.size(), zero_points.size()}) {
+    if (size != 1 && size != count) return context.node.Invalid("scales and zero points differ");
+    if (size == 0) return context.node.Invalid("scales or zero points without elements");
+  }
+  AxisQuantization result;
+  result.params.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    result.params[i] = {scales[scales.size() == 1 ? 0 : i],
+                        static_cast<int32_t>(zero_points[zero_points.size() == 1 ? 0 : i])};
+  }
+  if (count == 1) return result;
+  ABSL_ASSIGN_OR_RETURN(result.axis, NormalizeAxis(context.node, axis, dims.size()));
+  if (static_cast<int64_t>(count) != dims[result.axis]) {
+    return context.node.Invalid(
+        absl::StrCat(count, " scales along axis ", result.axis, " of ", DimsToString(dims)));
+  }
+  return result;
+}
+
+absl::StatusOr<std::optional<Blocks>> ReadBlocks(const NodeContext& context,
+                                                 QuantizationInputs inputs, const Dims& dims,
+                                                 int64_t axis) {
+  if (IsComputed(context, inputs.scale) || IsComputed(context, inputs.zero_point))
+    return std::nullopt;
+  Blocks blocks;
+  ABSL_ASSIGN_OR_RETURN(blocks.axis, NormalizeAxis(context.node, axis, dims.size()));
+  blocks.size = inputs.block;
+  ABSL_ASSIGN_OR_RETURN(blocks.scales, context.Floats(inputs.scale));
+  if (IsGiven(context, inputs.zero_point)) {
+    ABSL_ASSIGN_OR_RETURN(blocks.zero_points, InMemory(context.input(inputs.zero_point).constant));
+  }
+  for (const ConstantPtr& given : {blocks.scales, blocks.zero_points}) {
+    if (given != nullptr && given->dims != DimsOfScales(dims, blocks.axis, blocks.size))
+      return WrongBlocks(context, given->dims, dims, blocks.axis, blocks.size);
+  }
+  return blocks;
+}
+
+absl::StatusOr<AxisQuantization> ReadKnownQuantization(const NodeContext& context,
+                                                       QuantizationInputs inputs, const Dims& dims,
+                                                       int64_t axis) {
+  ABSL_ASSIGN_OR_RETURN(std::optional<AxisQuantization> quantization,
+                        ReadQuantization(context, inputs, dims, axis));
+  if (!quantization)
+    return context.node.Unimplemented(
+        "scales or zero points that are computed; they must be known at load");
+  return *std::move(quantization);
+}
+
+absl::StatusOr<DataType> TypeOfZeroPoint(const NodeContext& context, int input) {
+  if (!IsGiven(context, input)) return DataType::kU8;
+  const Operand& zero_point = context.input(input);
+  const DataType type = zero_point.constant != nullptr ? zero_point.constant->integers
+                                                       : context.value(zero_point.value).type;
+  if (IsByte(type)) return type;
+  return context.node.Unimplemented("a zero point that is neither u8 nor s8");
+}
+
+absl::StatusOr<ConstantPtr> DequantizeConstant(const ConstantPtr& integers,
+                                               const AxisQuantization& quantization,
+                                               std::string name) {
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr floats,
+                        Requantized(integers, quantization, std::nullopt, std::move(name)));
+  auto constant = std::make_shared<Constant>(*floats);
+  constant->quantized = std::make_shared<const Quantized>(
+      Quantized{integers, quantization.axis, quantization.params});
+  return constant;
+}
+
+absl::StatusOr<ConstantPtr> QuantizeConstant(const ConstantPtr& floats,
+                                             const AxisQuantization& quantization, DataType type,
+                                             std::string name) {
+  return Requantized(floats, quantization, type, std::move(name));
+}
+
+absl::StatusOr<Operand> DequantizeOf(NodeContext& context, const Operand& src,
+                                     const std::optional<AxisQuantization>& quantization,
+                                     QuantizationInputs inputs, int64_t axis,
+                                     absl::string_view suffix) {
+  if (quantization && src.constant != nullptr) {
+    ABSL_ASSIGN_OR_RETURN(ConstantPtr constant,
+                          DequantizeConstant(src.constant, *quantization,
+                                             absl::StrCat(context.output_name(), suffix)));
+    return Operand{std::move(constant), kNoValue, src.dims};
+  }
+  const DataType type = context.TypeOf(src);
+  if (quantization && (type == DataType::kF32 || IsByte(type))) {
+    ABSL_ASSIGN_OR_RETURN(const ValueId dst,
+                          context.Emit(Dequantize{quantization->axis, quantization->params},
+                                       {src.value}, src.dims, suffix));
+    return Operand{nullptr, dst, src.dims};
+  }
+  ABSL_ASSIGN_OR_RETURN(const Parameters by, ParametersOf(context, inputs, src, axis));
+  ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.InType(src, DataType::kF32));
+  ABSL_ASSIGN_OR_RETURN(
+      const Operand difference,
+      ElementwiseOf(context, {Function::kSub}, {{nullptr, numbers, src.dims}, by.zero_point},
+                    "/difference"));
+  return ElementwiseOf(context, {Function::kMul}, {difference, by.scale}, suffix);
+}
+
+absl::StatusOr<Operand> QuantizeOf(NodeContext& context, const Operand& src,
+                                   const std::optional<AxisQuantization>& quantization,
+                                   QuantizationInputs inputs, int64_t axis, DataType type,
+                                   absl::string_view suffix) {
+  if (quantization && IsByte(type) && src.constant != nullptr) {
+    ABSL_ASSIGN_OR_RETURN(ConstantPtr constant,
+                          QuantizeConstant(src.constant, *quantization, type,
+                                           absl::StrCat(context.output_name(), suffix)));
+    return Operand{std::move(constant), kNoValue, src.dims};
+  }
+  if (quantization && IsByte(type)) {
+    ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(src));
+    ABSL_ASSIGN_OR_RETURN(const ValueId dst,
+                          context.Emit(Quantize{quantization->axis, quantization->params},
+                                       {numbers}, src.dims, suffix, type));
+    return Operand{nullptr, dst, src.dims};
+  }
+  ABSL_ASSIGN_OR_RETURN(const Parameters by, ParametersOf(context, inputs, src, axis));
+  return QuantizeBy(context, src, by.scale, by.zero_point, type, suffix);
+}
+
+absl::StatusOr<Operand> QuantizeBy(NodeContext& context, const Operand& src, const Operand& scale,
+                                   const Operand& zero_point, DataType type,
+                                   absl::string_view suffix) {
+  ABSL_ASSIGN_OR_RETURN(const Operand quotient,
+                        ElementwiseOf(context, {Function::kDiv}, {src, scale}, "/quotient"));
+  ABSL_ASSIGN_OR_RETURN(const Operand rounded,
+                        ElementwiseOf(context, {Function::kRound}, {quotient}, "/rounded"));
+  ABSL_ASSIGN_OR_RETURN(const Operand shifted, ElementwiseOf(context, {Function::kAdd},
+                                                             {rounded, zero_point}, "/shifted"));
+  if (!IsByte(type)) {
+    const bool is_signed = type == DataType::kS16;
+    return ActivationOf(context,
+                        {jit::EltwiseAlgorithm::kClip, is_signed ? -32768.0f : 0.0f,
+                         is_signed ? 32767.0f : 65535.0f},
+                        shifted, suffix);
+  }
+  ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(shifted));
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst,
+                        context.Emit(Quantize{}, {numbers}, shifted.dims, suffix, type));
+  return Operand{nullptr, dst, shifted.dims};
+}
+
+}  // namespace tilewire::graph

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a known condition chooses: Compress takes elements, NonZero lists indices.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/onnx/ops/ops.h"
+#include "engine/onnx/ops/shapes/select.h"
+
+namespace tilewire::graph {
+namespace {
+
+absl::Status BuildCompress(NodeContext& context) {
+  const Node& node = context.node;
+  Operand src = context.input(0);
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr condition, context.Ints(1));
+  int axis = 0;
+  if (node.HasAttribute("axis")) {
+    ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", 0));
+    ABSL_ASSIGN_OR_RETURN(axis, NormalizeAxis(node, raw_axis, src.dims.size()));
+  } else {
+    ABSL_ASSIGN_OR_RETURN(src, ReshapeOf(context, src, {*ElementCount(src.dims)}, "/flat"));
+  }
+  if (condition->dims.size() != 1 || condition->dims[0] > src.dims[axis])
+    return node.Invalid(absl::StrCat("a condition of dims ", DimsToString(condition->dims), " for ",
+                                     src.dims[axis], " elements"));
+  std::vector<int64_t> from;
+  for (size_t i = 0; i < condition->ints.size(); ++i) {
+    if (condition->ints[i] != 0) from.push_back(static_cast<int64_t>(i));
+  }
+  Select select = WholeOf(src.dims.size());
+  select.from[axis] = RunsOf(from);
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));
+  return context.SetOutput(dst);
+}
+
+// [rank, found]: the indices of what is not 0, in row-major order.
+absl::Status BuildNonZero(NodeContext& context) {
+  const Operand& src = context.input(0);
+  if (src.constant == nullptr)
+    return context.node.Unimplemented("input 0 is computed at run time; it must be known at load");
+  ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(*src.constant));
+  std::vector<int64_t> places;
+  for (size_t i = 0; i < held.values.size(); ++i) {
+    if (held.values[i] != 0) places.push_back(static_cast<int64_t>(i));
+  }
+  const Dims dims = {static_cast<int64_t>(src.dims.size()), static_cast<int64_t>(places.size())};
+  std::vector<int64_t> indices(*ElementCount(dims));
+  for (size_t d = src.dims.size(); d-- > 0;) {
+    for (size_t i = 0; i < places.size(); ++i) {
+      indices[d * places.size() + i] = places[i] % src.dims[d];
+      places[i] /= src.dims[d];
+    }
+  }
+  return context.SetOutput(MakeInts(context.output_name(), dims, std::move(indices)));
+}
+
+}  // namespace
+
+TILEWIRE_OPERATORS(Compress) = {
+    {"Compress", 9, 2, 2, "axis", BuildCompress, Folds::kInMemory, LikeFirstInput,
+     /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true},
+    {"NonZero", 9, 1, 1, "", BuildNonZero, Folds::kInMemory, Indices, /*deciding=*/0,
+     /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true},
+};
+
+}  // namespace tilewire::graph

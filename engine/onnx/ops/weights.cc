@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/onnx/ops/weights.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+
+namespace tilewire::graph {
+
+namespace {
+
+// The integers of a constant of u8 or s8 as s8: 128 is taken from u8, and from their zero point.
+// Load() gives them less that zero point.
+class CenteredIntegers final : public StoredNumbers {
+ public:
+  CenteredIntegers(ConstantPtr integers, int32_t zero_point)
+      : integers_(std::move(integers)), zero_point_(static_cast<float>(zero_point)) {}
+
+  absl::StatusOr<HeldFloats> Load() const override {
+    ABSL_ASSIGN_OR_RETURN(const HeldBytes held, LoadBytes());
+    auto floats = std::make_shared<std::vector<float>>(held.values.begin(), held.values.end());
+    for (float& element : *floats) element -= zero_point_;
+    return HeldFloats{*floats, floats};
+  }
+
+  absl::StatusOr<HeldBytes> LoadBytes() const override {
+    ABSL_ASSIGN_OR_RETURN(HeldBytes held, graph::LoadBytes(*integers_));
+    if (integers_->integers == DataType::kS8) return held;
+    auto centered = std::make_shared<std::vector<int8_t>>(held.values.begin(), held.values.end());
+    for (int8_t& element : *centered) element = static_cast<int8_t>(element ^ -128);  // u8 - 128
+    return HeldBytes{*centered, centered};
+  }
+
+ private:
+  const ConstantPtr integers_;
+  const float zero_point_;
+};
+
+// The zero point of the integers as s8; nullopt if they are of more bits, or have several, or
+// scales that differ along another dimension than the outputs.
+std::optional<int32_t> ZeroPointOfS8(const Quantized& quantized, int output_axis) {
+  const DataType type = quantized.integers->integers;
+  if (!IsByte(type)) return std::nullopt;
+  if (quantized.params.size() > 1 && quantized.axis != output_axis) return std::nullopt;
+  const QuantizationParams& first = quantized.params[0];
+  for (const QuantizationParams& params : quantized.params) {
+    if (params.zero_point != first.zero_point || !HoldsZeroPoint(type, params)) return std::nullopt;
+  }
+  return type == DataType::kU8 ? first.zero_point - 128 : first.zero_point;
+}
+
+}  // namespace
+
+Weights WeightsOf(const ConstantPtr& constant, int output_axis) {
+  Weights weights = WeightsOf(constant);
+  if (constant->quantized == nullptr) return weights;
+  const Quantized& quantized = *constant->quantized;
+  const std::optional<int32_t> zero_point = ZeroPointOfS8(quantized, output_axis);
+  if (!zero_point) return weights;
+  weights.data = {};
+  weights.owner = nullptr;
+  weights.stored = nullptr;
+  weights.s8 = std::make_shared<const CenteredIntegers>(quantized.integers, *zero_point);
+  weights.zero_point = *zero_point;
+  const size_t outputs = constant->dims[output_axis];
+  for (size_t o = 0; o < outputs; ++o)
+    weights.scale.push_back(quantized.params[quantized.params.size() == 1 ? 0 : o].scale);
+  return weights;
+}
+
+Weights WeightsOf(const ConstantPtr& constant) {
+  Weights weights;
+  weights.key = constant->name;
+  weights.dims = constant->dims;
+  weights.data = constant->floats;
+  weights.owner = constant->owner;
+  weights.stored = constant->stored;
+  return weights;
+}
+
+absl::StatusOr<std::vector<float>> ReadVector(const NodeContext& context, int i, int64_t length) {
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr vector, context.Floats(i));
+  if (vector->dims != Dims{length}) {
+    return context.node.Invalid(absl::StrCat("input ", i, " has dims ", DimsToString(vector->dims),
+                                             ", expected [", length, "]"));
+  }
+  return std::vector<float>(vector->floats.begin(), vector->floats.end());
+}
+
+absl::StatusOr<ValueId> EmitScaleShift(NodeContext& context, ValueId src, std::vector<float> scale,
+                                       std::vector<float> shift, absl::string_view suffix) {
+  const Dims dims = context.value(src).dims;
+  if (dims.size() < 2 || dims.size() > 5) {
+    return context.node.Unimplemented(
+        absl::StrCat("scales per channel of rank ", dims.size(), "; supported are 2 to 5"));
+  }
+  const bool flat = dims.size() == 2;
+  Dims spatial_dims = dims;
+  if (flat) spatial_dims.push_back(1);
+  const size_t spatial_rank = spatial_dims.size() - 2;
+
+  Convolution convolution;
+  convolution.groups = dims[1];
+  Dims weights_dims(spatial_dims.size(), 1);
+  weights_dims[0] = dims[1];
+  convolution.weights = WeightsOf(MakeFloats(absl::StrCat(context.output_name(), suffix),
+                                             std::move(weights_dims), std::move(scale)));
+  convolution.bias = std::move(shift);
+  convolution.strides.assign(spatial_rank, 1);
+  convolution.dilations.assign(spatial_rank, 0);
+  convolution.padding_left.assign(spatial_rank, 0);
+  convolution.padding_right.assign(spatial_rank, 0);
+  if (!flat) return context.Emit(std::move(convolution), {src}, dims, suffix);
+  ABSL_ASSIGN_OR_RETURN(const ValueId spatial, context.EmitReshape(src, spatial_dims, "/spatial"));
+  ABSL_ASSIGN_OR_RETURN(const ValueId scaled,
+                        context.Emit(std::move(convolution), {spatial}, spatial_dims, "/scaled"));
+  return context.Emit(Reshape{}, {scaled}, dims, suffix);
+}
+
+absl::Status FinishScaleShift(NodeContext& context, ValueId src, std::vector<float> scale,
+                              std::vector<float> shift) {
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst,
+                        EmitScaleShift(context, src, std::move(scale), std::move(shift)));
+  return context.SetOutput(dst);
+}
+
+}  // namespace tilewire::graph

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Networks of one operation that keeps its contract, and with one thing changed that breaks it.
+#include "engine/network/network_check.h"
+
+#include <utility>
+
+#include "tests/engine/onnx/fixture.h"
+#include "tests/support/status_matchers.h"
+
+namespace tilewire::graph {
+namespace {
+
+// A tensor of f32 unless a type is given.
+struct T {
+  Dims dims;
+  DataType type = DataType::kF32;
+};
+constexpr DataType kU8 = DataType::kU8, kS32 = DataType::kS32;
+
+struct Case {
+  const char* why;
+  OperationParams params;
+  std::vector<T> srcs;
+  T dst;
+  const char* lacks;  // null: the contract is kept
+};
+
+Network NetworkOf(const Case& c) {
+  Network network;
+  std::vector<ValueId> srcs;
+  for (const T& src : c.srcs) {
+    srcs.push_back(static_cast<ValueId>(network.values.size()));
+    network.values.push_back({absl::StrCat("x", srcs.back()), src.type, src.dims});
+  }
+  network.inputs = srcs;
+  const auto dst = static_cast<ValueId>(network.values.size());
+  network.values.push_back({"y", c.dst.type, c.dst.dims});
+  network.operations.push_back({"n", c.params, srcs, dst});
+  network.outputs = {dst};
+  return network;
+}
+
+void ExpectChecked(const std::vector<Case>& cases) {
+  for (const Case& c : cases) {
+    const absl::Status status = CheckNetwork(NetworkOf(c));
+    if (c.lacks == nullptr) {
+      EXPECT_TRUE(status.ok()) << c.why << ": " << status;
+    } else {
+      EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << c.why;
+      EXPECT_THAT(status.message(), HasSubstr(absl::StrCat("node 'n' lacks ", c.lacks))) << c.why;
+    }
+  }
+}
+
+Select Pick(std::vector<std::vector<IndexRun>> from) { return {std::move(from)}; }
+
+TEST(NetworkCheckTest, MovesOfElements) {
+  const char* const axis = "an axis";
+  ExpectChecked({
+      {"parts of one", Concat{1}, {{{2, 3}}, {{2, 1}}}, {{2, 4}}, nullptr},
+      {"an axis outside", Concat{2}, {{{2, 3}}, {{2, 1}}}, {{2, 4}}, axis},
+      {"no axis", Concat{-1}, {{{2, 3}}, {{2, 1}}}, {{2, 4}}, axis},
+      {"another rank", Concat{1}, {{{2, 3}}, {{2, 1, 1}}}, {{2, 4}}, axis},
+      {"too short", Concat{1}, {{{2, 3}}, {{2, 1}}}, {{2, 5}}, "sources as long"},
+      {"another type", Concat{1}, {{{2, 3}, kU8}}, {{2, 3}}, "sources of its result's type"},
+      {"no source", Concat{1}, {}, {{2, 3}}, "as many sources"},
+      {"groups", Shuffle{1, 2}, {{{1, 4}}}, {{1, 4}}, nullptr},
+      {"a part of a group", Shuffle{1, 3}, {{{1, 4}}}, {{1, 4}}, "whole groups"},
+      {"no group", Shuffle{1, 0}, {{{1, 4}}}, {{1, 4}}, "whole groups"},
+      {"as many", Reshape{}, {{{2, 3}}}, {{6}}, nullptr},
+      {"fewer", Reshape{}, {{{2, 3}}}, {{5}}, "as many elements"},
+      {"turned", Transpose{{1, 0}}, {{{2, 3}}}, {{3, 2}}, nullptr},
+      {"of another rank", Transpose{{1, 0, 2}}, {{{2, 3}}}, {{3, 2}}, "an order"},
+      {"twice the same", Transpose{{1, 1}}, {{{2, 3}}}, {{3, 3}}, "an order"},
+      {"a dimension outside", Transpose{{1, 2}}, {{{2, 3}}}, {{3, 3}}, "an order"},
+      {"chosen", Pick({{}, {{1, 1, 2}}}), {{{2, 3}}}, {{2, 2}}, nullptr},
+      {"fewer lists", Pick({{}}), {{{2, 3}}}, {{2, 3}}, "a list per dimension"},
+      {"more indices", Pick({{}, {{1, 1, 2}}}), {{{2, 3}}}, {{2, 3}}, "as many indices"},
+      {"by index", Gather{1}, {{{2, 3}}, {{4, 5}, kS32}}, {{2, 4, 5}}, nullptr},
+      {"an axis outside", Gather{2}, {{{2, 3}}, {{4, 5}, kS32}}, {{2, 4, 5}}, axis},
+      {"fewer", Gather{1}, {{{2, 3}}, {{4, 5}, kS32}}, {{2, 4}}, "an index per part"},
+      {"channels", GatherChannels{{{0, 2}, {1, 0}}}, {{{2, 3}}, {{2, 1}}}, {{2, 2}}, nullptr},
+      {"a channel outside", GatherChannels{{{0, 3}}}, {{{2, 3}}}, {{2, 1}}, "channels of its"},
+      {"a source outside", GatherChannels{{{1, 0}}}, {{{2, 3}}}, {{2, 1}}, "channels of its"},
+      {"of rank 1", GatherChannels{{{0, 0}}}, {{{3}}}, {{1}}, axis},
+  });
+}
+
+TEST(NetworkCheckTest, FunctionsOfElements) {
+  using Function = Elementwise::Function;
+  const char* const same = "sources of its result's dims";
+  const QuantizationParams one;
+  ExpectChecked({
+      {"as it is", Activation{}, {{{2, 3}}}, {{2, 3}}, nullptr},
+      {"turned", Activation{}, {{{2, 3}}}, {{3, 2}}, same},
+      {"of integers", Activation{}, {{{2, 3}, kS32}}, {{2, 3}, kS32}, "real numbers"},
+      {"two", Elementwise{Function::kAdd}, {{{2, 3}}, {{3}}}, {{2, 3}}, nullptr},
+      {"one of two", Elementwise{Function::kAdd}, {{{2, 3}}}, {{2, 3}}, "as many sources"},
+      {"does not fit", Elementwise{Function::kAdd}, {{{2, 3}}, {{2}}}, {{2, 3}}, "sources that"},
+      {"higher", Elementwise{Function::kAdd}, {{{2, 3}}, {{1, 2, 3}}}, {{2, 3}}, "sources that"},
+      {"sums", Sum{}, {{{2, 3}}, {{2, 3}}}, {{2, 3}}, nullptr},
+      {"broadcast", Sum{}, {{{2, 3}}, {{1, 3}}}, {{2, 3}}, same},
+      {"shares", Softmax{1}, {{{2, 3}}}, {{2, 3}}, nullptr},
+      {"an axis outside", Softmax{2}, {{{2, 3}}}, {{2, 3}}, "an axis"},
+      {"rows", LayerNormalization{1, {1, 1, 1}, {0, 0, 0}}, {{{2, 3}}}, {{2, 3}}, nullptr},
+      {"no shift", LayerNormalization{1, {1, 1, 1}, {}}, {{{2, 3}}}, {{2, 3}}, "a scale and a"},
+      {"fewer", LayerNormalization{1, {1, 1}, {0, 0}}, {{{2, 3}}}, {{2, 3}}, "a scale and a"},
+      {"the largest", TopK{1}, {{{2, 3}}}, {{2, 2}}, nullptr},
+      {"more than there are", TopK{1}, {{{2, 3}}}, {{2, 4}}, "an axis"},
+      {"rows", Reduce{}, {{{2, 3}}}, {{2, 1}}, nullptr},
+      {"of another rank", Reduce{}, {{{2, 3}}}, {{2}}, "a source of its result's rank"},
+      {"taps", Interpolate{1, 1, {0, 2}, {1, 1}}, {{{2, 3}}}, {{2, 2}}, nullptr},
+      {"a tap outside", Interpolate{1, 1, {0, 3}, {1, 1}}, {{{2, 3}}}, {{2, 2}}, "indices inside"},
+      {"fewer taps", Interpolate{1, 2, {0, 2}, {1, 1}}, {{{2, 3}}}, {{2, 2}}, "an index and a"},
+      {"per index", Quantize{1, {one, one, one}}, {{{2, 3}}}, {{2, 3}, kU8}, nullptr},
+      {"fewer", Quantize{1, {one, one}}, {{{2, 3}}}, {{2, 3}, kU8}, "parameters"},
+      {"none", Dequantize{1, {}}, {{{2, 3}, kU8}}, {{2, 3}}, "parameters"},
+      {"an axis outside", Dequantize{2, {one}}, {{{2, 3}, kU8}}, {{2, 3}}, "parameters"},
+      {"of s32", Dequantize{1, {one}}, {{{2, 3}, kS32}}, {{2, 3}}, "bytes"},
+      {"no shift", ScaleBytes{0, {1}, {}}, {{{2, 3}, kU8}}, {{2, 3}}, "a scale and a shift"},
+      {"one of two", IntegerSum{{one}}, {{{2}, kU8}, {{2}, kU8}}, {{2}, kU8}, "parameters"},
+  });
+}
+
+// Weights of 1.
+Weights WeightsOf(const Dims& dims) {
+  static const std::vector<float> ones(4096, 1);
+  Weights weights;
+  weights.dims = dims;
+  weights.data = absl::MakeConstSpan(ones).first(*ElementCount(dims));
+  return weights;
+}
+
+Convolution ConvolutionOf(const Dims& weights, int64_t groups, size_t spatial) {
+  Convolution convolution;
+  convolution.weights = WeightsOf(weights);
+  convolution.groups = groups;
+  convolution.strides = Dims(spatial, 1);
+  convolution.dilations = convolution.padding_left = convolution.padding_right = Dims(spatial, 0);
+  return convolution;
+}
+
+TEST(NetworkCheckTest, ProductsWithWeights) {
+  const T src = {{1, 4, 5}}, dst = {{1, 6, 5}};
+  const Convolution whole = ConvolutionOf({6, 4, 1}, 1, 1);
+  Convolution biased = whole, scaled = whole, short_of = whole, pooled = whole, sums = whole;
+  biased.bias = {1, 2};
+  scaled.weights.scale = {1, 2};
+  short_of.weights.data = short_of.weights.data.first(3);
+  pooled.pooling = FusedPooling{"p", dst.dims};
+  sums.fused = {{.kind = FusedStep::Kind::kSum, .addend = 5}};
+  InnerProduct product;
+  product.weights = WeightsOf({3, 20});
+  ExpectChecked({
+      {"a row", whole, {src}, dst, nullptr},
+      {"two rows of taps", ConvolutionOf({6, 4, 1}, 1, 2), {src}, dst, "a stride"},
+      {"other channels", ConvolutionOf({6, 3, 1}, 1, 1), {src}, dst, "weights of its channels"},
+      {"groups", ConvolutionOf({6, 2, 1}, 2, 1), {src}, dst, nullptr},
+      {"a part of a group", ConvolutionOf({6, 1, 1}, 4, 1), {src}, dst, "weights of its channels"},
+      {"weights of another rank", ConvolutionOf({6, 4}, 1, 1), {src}, dst, "weights of its"},
+      {"another batch", whole, {src}, {{2, 6, 5}}, "a result of the same rank"},
+      {"fewer biases", biased, {src}, dst, "a bias per output"},
+      {"fewer factors", scaled, {src}, dst, "as many weights"},
+      {"fewer weights", short_of, {src}, dst, "as many weights"},
+      {"a maximum of one dimension", pooled, {src}, {{1, 6, 2}}, "a result of half"},
+      {"an addend that nothing computes", sums, {src}, dst, "addends"},
+      {"flattened", product, {{{2, 4, 5}}}, {{2, 3}}, nullptr},
+      {"other inputs", product, {{{2, 4, 6}}}, {{2, 3}}, "weights of its inputs"},
+      {"not of rows", product, {{{2, 4, 5}}}, {{2, 1, 3}}, "rows of its result"},
+      {"one number", product, {{{20}}}, {{1, 3}}, "rows of its result"},
+      {"windows",
+       Pooling{Pooling::Algorithm::kMax, {2}, {1}, {0}, {0}},
+       {{{1, 4, 5}}},
+       {{1, 4, 4}},
+       nullptr},
+      {"of another rank",
+       Pooling{Pooling::Algorithm::kMax, {2, 2}, {1, 1}, {0, 0}, {0, 0}},
+       {{{1, 4, 5}}},
+       {{1, 4, 4}},
+       "a size, stride"},
+  });
+}
+
+TEST(NetworkCheckTest, ProductsOfMatrices) {
+  const char* const factors = "matrices of its result's rank";
+  ExpectChecked({
+      {"stacks", Matmul{}, {{{5, 2, 3}}, {{1, 3, 4}}}, {{5, 2, 4}}, nullptr},
+      {"another rank", Matmul{}, {{{5, 2, 3}}, {{3, 4}}}, {{5, 2, 4}}, factors},
+      {"of rank 1", Matmul{}, {{{3}}, {{3}}}, {{1}}, factors},
+      {"other inner sizes", Matmul{}, {{{2, 3}}, {{4, 4}}}, {{2, 4}}, factors},
+      {"of real numbers", IntegerMatmul{}, {{{2, 3}}, {{3, 4}}}, {{2, 4}}, "integers of 8 bits"},
+      {"heads", Attention{}, {{{2, 3, 4}}, {{2, 4, 5}}, {{2, 5, 6}}}, {{2, 3, 6}}, nullptr},
+      {"of rank 1", Attention{}, {{{4}}, {{4}}, {{5}}}, {{5}}, "queries, keys"},
+      {"other heads", Attention{}, {{{2, 3, 4}}, {{1, 4, 5}}, {{2, 5, 6}}}, {{2, 3, 6}}, "queries"},
+      {"values of another rank",
+       Attention{},
+       {{{3, 4}}, {{4, 5}}, {{1, 5, 6}}},
+       {{3, 6}},
+       "queries"},
+      {"a mask that does not fit",
+       Attention{},
+       {{{2, 3, 4}}, {{2, 4, 5}}, {{2, 5, 6}}, {{3, 4}}},
+       {{2, 3, 6}},
+       "queries"},
+      {"another result", Attention{}, {{{3, 4}}, {{4, 5}}, {{5, 6}}}, {{3, 5}}, "a row of values"},
+  });
+}
+
+TEST(NetworkCheckTest, ValuesAreComputedOnceAndBefore) {
+  const Network good = NetworkOf({"", Activation{}, {{{2}}}, {{2}}, nullptr});
+  const auto expect = [](Network network, const char* text) {
+    EXPECT_THAT(std::string(CheckNetwork(network).message()), HasSubstr(text));
+  };
+  Network itself = good, twice = good, outside = good, nothing = good, scalar = good;
+  itself.operations[0].srcs = {1};
+  expect(itself, "sources that are computed before it");
+  twice.operations.push_back(twice.operations[0]);
+  expect(twice, "a result of its own");
+  outside.operations[0].srcs = {7};
+  expect(outside, "sources that are computed before it");
+  nothing.operations.clear();
+  expect(nothing, "an output that nothing computes");
+  scalar.values[1].dims = {};
+  expect(scalar, "a result of its own");
+}
+
+TEST(NetworkCheckTest, DimsOfInputs) {
+  OnnxBuilder model;
+  model.Input("a", {1, 2}).Input("b", {1, 2}).Node("Add", {"a", "b"}, {"y"}).Output("y");
+  EXPECT_THAT(BuiltText(model, {{1, 2}}), HasSubstr("dims of 1 inputs for a model of 2"));
+  EXPECT_THAT(BuiltText(model, {{1, 2}, {1, -2}}), HasSubstr("input 'b' has dims [1,-2]"));
+}
+
+}  // namespace
+}  // namespace tilewire::graph

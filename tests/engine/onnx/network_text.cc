@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/engine/onnx/network_text.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace tilewire::graph {
+namespace {
+
+// " u8"; nothing for f32.
+std::string TypeText(DataType type) {
+  return type == DataType::kF32 ? "" : absl::StrCat(" ", DataTypeName(type));
+}
+
+bool AllEqual(const Dims& dims, int64_t value) {
+  return std::all_of(dims.begin(), dims.end(), [value](int64_t dim) { return dim == value; });
+}
+
+std::string SizesText(absl::string_view name, const Dims& dims, int64_t usual) {
+  return AllEqual(dims, usual) ? "" : absl::StrCat(" ", name, "=", DimsToString(dims));
+}
+
+std::string PadsText(const Dims& left, const Dims& right) {
+  if (AllEqual(left, 0) && AllEqual(right, 0)) return "";
+  return absl::StrCat(" pads=", DimsToString(left), ",", DimsToString(right));
+}
+
+std::string WeightsText(const Weights& weights, const std::vector<float>& bias) {
+  return absl::StrCat(" ", weights.key, DimsToString(weights.dims),
+                      weights.transposed ? " transposed" : "",
+                      weights.scale.empty() ? "" : " scaled", bias.empty() ? "" : " bias");
+}
+
+std::string QuantizationText(const QuantizationParams& params) {
+  return absl::StrCat(params.scale, "@", params.zero_point);
+}
+
+std::string AxisQuantizationText(const std::vector<QuantizationParams>& quantization, int axis) {
+  return absl::StrCat(" ", QuantizationText(quantization[0]),
+                      quantization.size() == 1 ? "" : absl::StrCat(",... axis=", axis));
+}
+
+std::string ActivationText(const jit::EltwiseOp& op) {
+  return absl::StrCat(jit::EltwiseAlgorithmName(op.algorithm), "(", op.alpha, ",", op.beta, ")");
+}
+
+absl::string_view FunctionName(Elementwise::Function function) {
+  constexpr absl::string_view kNames[] = {"add",
+                                          "sub",
+                                          "mul",
+                                          "div",
+                                          "max",
+                                          "min",
+                                          "pow",
+                                          "mod",
+                                          "floor_mod",
+                                          "prelu",
+                                          "equal",
+                                          "less",
+                                          "less_or_equal",
+                                          "and",
+                                          "or",
+                                          "xor",
+                                          "bit_and",
+                                          "bit_or",
+                                          "bit_xor",
+                                          "shift_left",
+                                          "shift_right",
+                                          "where",
+                                          "log",
+                                          "reciprocal",
+                                          "floor",
+                                          "ceil",
+                                          "round",
+                                          "sign",
+                                          "erf",
+                                          "gelu",
+                                          "not",
+                                          "is_nan",
+                                          "is_inf",
+                                          "sin",
+                                          "cos",
+                                          "tan",
+                                          "sinh",
+                                          "cosh",
+                                          "asin",
+                                          "acos",
+                                          "atan",
+                                          "asinh",
+                                          "acosh",
+                                          "atanh",
+                                          "selu",
+                                          "celu",
+                                          "thresholded_relu",
+                                          "shrink",
+                                          "softsign",
+                                          "truncate",
+                                          "abs",
+                                          "negate",
+                                          "exp",
+                                          "sqrt",
+                                          "bit_not"};
+  return kNames[static_cast<int>(function)];
+}
+
+// One overload per operation: the name, then what follows the sources.
+class ParamsText {
+ public:
+  explicit ParamsText(const Network& network) : network_(network) {}
+  std::string name, rest;
+
+  void operator()(const Convolution& c) {
+    name = "convolution";
+    rest = absl::StrCat(WeightsText(c.weights, c.bias),
+                        c.groups == 1 ? "" : absl::StrCat(" groups=", c.groups),
+                        SizesText("strides", c.strides, 1), SizesText("dilations", c.dilations, 0),
+                        PadsText(c.padding_left, c.padding_right));
+    AddFused(c);
+    if (c.pooling) absl::StrAppend(&rest, " + max_pooling(2,2)");
+  }
+  void operator()(const ComputedConvolution& c) {
+    name = "computed_convolution";
+    rest = absl::StrCat(c.groups == 1 ? "" : absl::StrCat(" groups=", c.groups),
+                        SizesText("strides", c.strides, 1), SizesText("dilations", c.dilations, 0),
+                        PadsText(c.padding_left, c.padding_right));
+  }
+  void operator()(const Deconvolution& d) { SetWindowed("deconvolution", d); }
+  void operator()(const DynamicConvolution& d) { SetWindowed("dynamic_convolution", d); }
+  void operator()(const DynamicInnerProduct& product) {
+    name = "dynamic_inner_product";
+    rest = WeightsText(product.weights, product.bias);
+    AddSteps(product.fused);
+  }
+  void operator()(const QuantizationRange&) { name = "quantization_range"; }
+  void operator()(const DynamicQuantize&) { name = "dynamic_quantize"; }
+  void operator()(const InnerProduct& product) {
+    name = "inner_product";
+    rest = WeightsText(product.weights, product.bias);
+    AddFused(product);
+  }
+  void operator()(const Pooling& pooling) {
+    constexpr absl::string_view kNames[] = {"max_pooling", "avg_include_padding",
+                                            "avg_exclude_padding"};
+    name = std::string(kNames[static_cast<int>(pooling.algorithm)]);
+    rest = absl::StrCat(" kernel=", DimsToString(pooling.kernel),
+                        SizesText("strides", pooling.strides, 1),
+                        PadsText(pooling.padding_left, pooling.padding_right));
+  }
+  void operator()(const MaxWindow& window) {
+    constexpr absl::string_view kResults[] = {"", " index", " column_major_index"};
+    name = "max_window";
+    rest = absl::StrCat(
+        kResults[static_cast<int>(window.result)], " kernel=", DimsToString(window.kernel),
+        SizesText("strides", window.strides, 1), SizesText("dilations", window.dilations, 0),
+        SizesText("pads", window.padding_left, 0));
+  }
+  void operator()(const Activation& activation) {
+    name = "activation";
+    rest = absl::StrCat(" ", ActivationText(activation.op));
+  }
+  void operator()(const Softmax& softmax) { SetAxis("softmax", softmax.axis); }
+  void operator()(const Sum&) { name = "sum"; }
+  void operator()(const Concat& concat) { SetAxis("concat", concat.axis); }
+  void operator()(const Shuffle& shuffle) {
+    SetAxis("shuffle", shuffle.axis);
+    absl::StrAppend(&rest, " group_size=", shuffle.group_size);
+  }
+  void operator()(const Reshape&) { name = "reshape"; }
+  void operator()(const Convert& convert) {
+    name = "convert";
+    for (DataType type : convert.via)
+      absl::StrAppend(&rest, rest.empty() ? " via " : ",", DataTypeName(type));
+  }
+  void operator()(const Transpose& transpose) {
+    name = "transpose";
+    rest = absl::StrCat(" order=[", absl::StrJoin(transpose.order, ","), "]");
+  }
+  void operator()(const Select& select) {
+    name = "select";
+    for (size_t d = 0; d < select.from.size(); ++d) {
+      if (select.from[d].empty()) continue;
+      absl::StrAppend(&rest, " ", d, ":");
+      for (const IndexRun& run : select.from[d]) {
+        absl::StrAppend(&rest, &run == &select.from[d].front() ? "" : "+",
+                        run.start < 0 ? absl::StrCat("fill(", select.fill, ")")
+                                      : absl::StrCat(run.start, run.step == 1 ? "" : " by "),
+                        run.start < 0 || run.step == 1 ? "" : absl::StrCat(run.step), " x",
+                        run.count);
+      }
+    }
+  }
+  void operator()(const Elementwise& elementwise) {
+    name = std::string(FunctionName(elementwise.function));
+    if (elementwise.alpha != 0 || elementwise.beta != 0)
+      rest = absl::StrCat(" (", elementwise.alpha, ",", elementwise.beta, ")");
+  }
+  void operator()(const Reduce& reduce) {
+    constexpr absl::string_view kNames[] = {
+        "reduce_sum",     "reduce_mean",       "reduce_max",           "reduce_min",
+        "reduce_product", "reduce_sum_of_abs", "reduce_sum_of_squares"};
+    name = std::string(kNames[static_cast<int>(reduce.function)]);
+  }
+  void operator()(const Interpolate& interpolate) {
+    SetAxis("interpolate", interpolate.axis);
+    absl::StrAppend(&rest, " taps=", interpolate.taps);
+  }
+  void operator()(const GatherChannels& gather) {
+    name = "gather_channels";
+    constexpr size_t kShown = 8;
+    for (size_t c = 0; c < std::min(kShown, gather.from.size()); ++c)
+      absl::StrAppend(&rest, " ", gather.from[c].src, ":", gather.from[c].channel);
+    if (gather.from.size() > kShown) absl::StrAppend(&rest, " ...");
+  }
+  void operator()(const Gather& gather) { SetAxis("gather", gather.axis); }
+  void operator()(const Lrn& lrn) {
+    name = "lrn";
+    rest = absl::StrCat(" size=", lrn.size, " (", lrn.alpha, ",", lrn.beta, ",", lrn.k, ")");
+  }
+  void operator()(const LayerNormalization& norm) {
+    name = "layer_normalization";
+    rest = absl::StrCat(" epsilon=", norm.epsilon, norm.scale.empty() ? "" : " scaled");
+  }
+  void operator()(const Matmul&) { name = "matmul"; }
+  void operator()(const IntegerMatmul& product) {
+    name = "integer_matmul";
+    rest = absl::StrCat(" from ", QuantizationText(product.src_quantization), ", ",
+                        QuantizationText(product.weights_quantization));
+    if (product.dst_quantization)
+      absl::StrAppend(&rest, " to ", QuantizationText(*product.dst_quantization));
+  }
+  void operator()(const DynamicMatmul& product) {
+    name = "dynamic_matmul";
+    if (product.scale != 1) rest = absl::StrCat(" scale=", product.scale);
+  }
+  void operator()(const RoiAlign& pooling) {
+    name = absl::StrCat("roi_align", pooling.takes_maximum ? " max" : "",
+                        pooling.aligned ? "" : " unaligned");
+    if (pooling.scale != 1) absl::StrAppend(&rest, " scale=", pooling.scale);
+    if (pooling.samples_per_bin > 0) absl::StrAppend(&rest, " samples=", pooling.samples_per_bin);
+  }
+  void operator()(const Rnn& rnn) {
+    name = std::string(AlgorithmName(rnn.cell));
+    rest = absl::StrCat(" ", AlgorithmName(rnn.direction), rnn.clip > 0 ? " clip" : "",
+                        rnn.couples_gates ? " coupled" : "", rnn.gives_iter ? " iter" : "",
+                        rnn.gives_iter_c ? " iter_c" : "");
+    constexpr absl::string_view kNames[] = {"layer",    "weights_layer", "weights_iter", "bias",
+                                            "peephole", "iter",          "iter_c",       "lengths"};
+    const char* separator = " of ";
+    for (Rnn::Role role : rnn.roles) {
+      absl::StrAppend(&rest, separator, kNames[static_cast<int>(role)]);
+      separator = ",";
+    }
+    for (const auto& [role, weights] : rnn.known)
+      absl::StrAppend(&rest, &weights == &rnn.known.front().second ? " with " : ",",
+                      kNames[static_cast<int>(role)]);
+  }
+  void operator()(const Attention& attention) {
+    name = "attention";
+    rest = absl::StrCat(" scale=", attention.scale);
+  }
+  void operator()(const TopK& top) {
+    SetAxis("top_k", top.axis);
+    absl::StrAppend(&rest, top.largest ? "" : " smallest", top.indices ? " indices" : "",
+                    top.last_of_equals ? " last" : "");
+  }
+  void operator()(const Quantize& quantize) {
+    name = "quantize";
+    rest = AxisQuantizationText(quantize.params, quantize.axis);
+  }
+  void operator()(const Dequantize& dequantize) {
+    name = "dequantize";
+    rest = AxisQuantizationText(dequantize.params, dequantize.axis);
+  }
+  void operator()(const ScaleBytes& bytes) {
+    name = "scale_bytes";
+    rest = absl::StrCat(" axis=", bytes.axis, " scale=", absl::StrJoin(bytes.scale, ","),
+                        " shift=", absl::StrJoin(bytes.shift, ","));
+  }
+  void operator()(const IntegerSum& sum) {
+    name = "integer_sum";
+    for (size_t i = 0; i < sum.src_quantization.size(); ++i)
+      absl::StrAppend(&rest, i == 0 ? " from " : ", ", QuantizationText(sum.src_quantization[i]));
+    absl::StrAppend(&rest, sum.relu ? " + relu to " : " to ",
+                    QuantizationText(sum.dst_quantization));
+  }
+  void operator()(const Literal& literal) {
+    name = "literal";
+    rest = absl::StrCat(" elements=", literal.constant->count());
+  }
+
+ private:
+  template <typename Windowed>
+  void SetWindowed(absl::string_view operation, const Windowed& windowed) {
+    name = std::string(operation);
+    rest = absl::StrCat(WeightsText(windowed.weights, windowed.bias),
+                        windowed.groups == 1 ? "" : absl::StrCat(" groups=", windowed.groups),
+                        SizesText("strides", windowed.strides, 1),
+                        SizesText("dilations", windowed.dilations, 0),
+                        PadsText(windowed.padding_left, windowed.padding_right));
+    AddSteps(windowed.fused);
+  }
+  std::string StepText(const FusedStep& step) const {
+    if (step.kind == FusedStep::Kind::kActivation) return ActivationText(step.activation);
+    if (step.kind == FusedStep::Kind::kPRelu)
+      return absl::StrCat("prelu[", step.slopes.size(), "]");
+    return absl::StrCat("sum(", network_.values[step.addend].name, ")");
+  }
+  void SetAxis(absl::string_view operation, int axis) {
+    name = std::string(operation);
+    rest = absl::StrCat(" axis=", axis);
+  }
+  template <typename Weighted>
+  void AddFused(const Weighted& weighted) {
+    if (weighted.src_quantization)
+      absl::StrAppend(&rest, " from ", QuantizationText(*weighted.src_quantization));
+    AddSteps(weighted.fused);
+    if (weighted.dst_quantization)
+      absl::StrAppend(&rest, " to ", QuantizationText(*weighted.dst_quantization));
+  }
+  void AddSteps(const std::vector<FusedStep>& fused) {
+    for (const FusedStep& step : fused) {
+      absl::StrAppend(
+          &rest, " + ", StepText(step),
+          step.quantization ? absl::StrCat(" from ", QuantizationText(*step.quantization)) : "");
+    }
+  }
+  const Network& network_;
+};
+
+}  // namespace
+
+std::string NetworkToText(const Network& network) {
+  const auto named = [&network](ValueId value) -> const Value& { return network.values[value]; };
+  std::string text;
+  for (ValueId input : network.inputs) {
+    absl::StrAppend(&text, "input ", named(input).name, TypeText(named(input).type), " ",
+                    DimsToString(named(input).dims), "\n");
+  }
+  for (const Operation& operation : network.operations) {
+    ParamsText params(network);
+    std::visit([&params](const auto& operation_params) { params(operation_params); },
+               operation.params);
+    const std::string srcs = absl::StrJoin(
+        operation.srcs, ", ",
+        [&named](std::string* out, ValueId src) { absl::StrAppend(out, named(src).name); });
+    const Value& dst = named(operation.dst);
+    absl::StrAppend(&text, dst.name, TypeText(dst.type), " ", DimsToString(dst.dims), " = ",
+                    params.name, "(", srcs, ")", params.rest, "\n");
+  }
+  for (ValueId output : network.outputs)
+    absl::StrAppend(&text, "output ", named(output).name, "\n");
+  return text;
+}
+
+}  // namespace tilewire::graph
